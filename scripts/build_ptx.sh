@@ -73,7 +73,7 @@ compile() {
 		sm_80) feature=+ptx74 ;;
 		esac
 		(cd "$src" && "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=$sm" "--cuda-feature=$feature" \
-			-nocudainc -nocudalib --cuda-path=/nonexistent --no-cuda-version-check \
+			-nocudainc -nocudalib --cuda-path=/nonexistent \
 			-ffp-contract=off -O3 -std=c++17 -Wall -Wextra -Werror -S -o "$out/$name.$sm.ptx" "$name.cu")
 	done
 }
