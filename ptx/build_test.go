@@ -30,10 +30,10 @@ func TestSourcesGiveTheCheckedInPTXByteForByte(t *testing.T) {
 	require.NoError(t, err, string(out))
 }
 
-// copyTree makes a small repository around the kernels, so that a script can be tried on broken ones.
+// copyTree makes a small repository around the smallest family, so that the script can be tried on a broken one.
 func copyTree(t *testing.T) string {
 	root := t.TempDir()
-	for _, pattern := range []string{"../go.mod", "../go.sum", script, "*.cu", "*.cuh", "*.ptx", "*.cubin*", "zmanifest.go", "internal/*/*.go"} {
+	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "*.cuh", "copy.*.ptx", "internal/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
@@ -47,6 +47,10 @@ func copyTree(t *testing.T) string {
 			require.NoError(t, os.WriteFile(to, data, 0o755))
 		}
 	}
+	manifest := exec.Command("go", "run", "./ptx/internal/manifest", "-dir", "ptx")
+	manifest.Dir = root
+	out, err := manifest.CombinedOutput()
+	require.NoError(t, err, string(out))
 	return root
 }
 
@@ -68,12 +72,30 @@ func appendTo(t *testing.T, file, text string) {
 func TestCheckNamesEachFileThatDiffers(t *testing.T) {
 	needClang(t)
 	root := copyTree(t)
-	appendTo(t, filepath.Join(root, "ptx", "copy.sm_80.ptx"), "// touched\n")
 	out, err := runScript(root, nil, "--check")
+	require.NoError(t, err, out)
+	appendTo(t, filepath.Join(root, "ptx", "copy.sm_80.ptx"), "// touched\n")
+	out, err = runScript(root, nil, "--check")
 	require.Error(t, err)
 	assert.Contains(t, out, "ptx/copy.sm_80.ptx is not what its sources give")
 	assert.NotContains(t, out, "ptx/copy.sm_90.ptx is not")
 	assert.Contains(t, out, "zmanifest.go")
+}
+
+func TestSourceThatDoesNotCompileLeavesThePTXAlone(t *testing.T) {
+	needClang(t)
+	root := copyTree(t)
+	appendTo(t, filepath.Join(root, "ptx", "copy.cu"), "not C++\n")
+	out, err := runScript(root, nil)
+	require.Error(t, err)
+	assert.Contains(t, out, "copy.cu does not compile")
+	for _, name := range []string{"copy.sm_80.ptx", "copy.sm_90.ptx"} {
+		was, err := os.ReadFile(name)
+		require.NoError(t, err)
+		is, err := os.ReadFile(filepath.Join(root, "ptx", name))
+		require.NoError(t, err)
+		assert.Equal(t, string(was), string(is))
+	}
 }
 
 // fakeTool writes a command that prints a version and, given -o FILE, makes FILE.

@@ -63,18 +63,18 @@ need_clang() {
 	[ "$found" = "$want_clang" ] || die "$clang is version ${found:-unknown}; the checked-in PTX needs $want_clang, byte for byte"
 }
 
-# compile NAME OUTDIR makes both PTX images. The compiler runs in the source folder with relative names and is
+# compile NAME OUTDIR makes both PTX images at once. The compiler runs in the source folder with relative names and is
 # kept from any CUDA installation, so that the output depends on the sources alone.
 compile() {
-	local name=$1 out=$2 sm feature
-	for sm in sm_90 sm_80; do
-		case $sm in
-		sm_90) feature=+ptx78 ;;
-		sm_80) feature=+ptx74 ;;
-		esac
-		(cd "$src" && "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=$sm" "--cuda-feature=$feature" \
+	local name=$1 out=$2 arch pids=() pid
+	for arch in sm_90:+ptx78 sm_80:+ptx74; do
+		(cd "$src" && exec "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=${arch%:*}" "--cuda-feature=${arch#*:}" \
 			-nocudainc -nocudalib --cuda-path=/nonexistent \
-			-ffp-contract=off -O3 -std=c++17 -Wall -Wextra -Werror -S -o "$out/$name.$sm.ptx" "$name.cu")
+			-ffp-contract=off -O3 -std=c++17 -Wall -Wextra -Werror -S -o "$out/$name.${arch%:*}.ptx" "$name.cu") &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || die "$name.cu does not compile"
 	done
 }
 
@@ -102,7 +102,7 @@ assemble_all() {
 		assemble "$dir/$name.sm_80.ptx" sm_90 "$tmp/sm_80_on_90.cubin"
 		# From within the folder and by a plain name, so that no path gets into the cubin.
 		(cd "$dir" && assemble "$name.sm_90.ptx" sm_90 "$tmp/$name.sm_90.cubin")
-		cp "$tmp/$name.sm_90.cubin" "$out/$name.sm_90.cubin"
+		install -m 644 "$tmp/$name.sm_90.cubin" "$out/$name.sm_90.cubin"
 		{
 			(cd "$dir" && sha256sum "$name.sm_90.ptx")
 			echo "# ptxas $release"
@@ -126,12 +126,17 @@ manifest() {
 	(cd "$root" && go run ./ptx/internal/manifest "$@")
 }
 
+# build replaces nothing before everything has compiled.
 build() {
 	need_clang
-	local name
+	local tmp name
+	tmp=$(mktemp -d)
+	# shellcheck disable=SC2064
+	trap "rm -rf '$tmp'" EXIT
 	for name in $(families); do
-		compile "$name" "$src"
+		compile "$name" "$tmp"
 	done
+	install -m 644 "$tmp"/*.ptx "$src/"
 	if [ -n "$ptxas" ]; then
 		assemble_all "$src" "$src"
 	else
@@ -184,7 +189,7 @@ adopt() {
 			die "$name was made from other PTX than ptx/${name%.cubin}.ptx"
 	done
 	for cubin in "$dir"/*.sm_90.cubin; do
-		cp "$cubin" "$cubin.sha256" "$src/"
+		install -m 644 "$cubin" "$cubin.sha256" "$src/"
 		found=$((found + 1))
 	done
 	manifest -dir ptx
