@@ -13,7 +13,7 @@ var manifest = []family{
 	{
 		name: "copy",
 		sources: []source{
-			{"copy.cu", "89e5d80ddbf627f5f635e2850310c8c17e74d3bdc216171195c5e693fe1eceac"},
+			{"copy.cu", "95066d3da879e29388405c7f427c9bc8d7ade77c353babd84f5769c4cba592b6"},
 			{"common.cuh", "c10e1fcfe9e3e1dc63d043c82d0727db589afecb6d2395d43c5a2b64c697fc5d"},
 		},
 		entries: []Entry{

@@ -30,6 +30,9 @@ src=$root/ptx
 want_clang=19.1.7
 clang=${CLANG:-clang++-19}
 
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
 die() {
 	echo "build_ptx: $*" >&2
 	exit 1
@@ -82,33 +85,44 @@ compile() {
 assemble() {
 	local ptx=$1 sm=$2 out=$3 log
 	log=$("$ptxas" -O3 "-arch=$sm" -v --warn-on-spills --warning-as-error -o "$out" "$ptx" 2>&1) ||
-		die "ptxas refuses $(basename "$ptx") for $sm:
+		die "ptxas refuses $ptx for $sm:
 $log"
-	echo "$(basename "$ptx") for $sm:"
-	sed -n "s/^ptxas info *: *\(Compiling entry\|Used\)/  \1/p; /spill/s/^/  /p" <<<"$log"
 	if grep -E '[1-9][0-9]* bytes spill' <<<"$log" >/dev/null; then
-		die "$(basename "$ptx") spills registers on $sm"
+		die "$ptx spills registers on $sm:
+$log"
 	fi
+	echo "$ptx:"
+	sed -n "s/^ptxas info *: *\(Compiling entry\|Used\)/  \1/p" <<<"$log"
 }
 
-# assemble_all PTXDIR OUTDIR assembles every image, and leaves the sm_90 cubins with their sidecars in OUTDIR.
+# assemble_all PTXDIR OUTDIR assembles every image, as many at once as there are processors, and leaves the sm_90 cubins
+# with their sidecars in OUTDIR, nothing unless all went well. It works in PTXDIR with plain names, so that no path gets
+# into a cubin.
 assemble_all() {
-	local dir=$1 out=$2 name release tmp
+	local dir=$1 out=$2 release tmp name sm failed=0
 	release=$("$ptxas" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
-	tmp=$(mktemp -d)
+	tmp=$(mktemp -d -p "$scratch")
 	for name in $(families); do
-		[ -e "$dir/$name.sm_90.ptx" ] && [ -e "$dir/$name.sm_80.ptx" ] || die "$name has no PTX; build it first"
-		assemble "$dir/$name.sm_80.ptx" sm_80 "$tmp/sm_80.cubin"
-		assemble "$dir/$name.sm_80.ptx" sm_90 "$tmp/sm_80_on_90.cubin"
-		# From within the folder and by a plain name, so that no path gets into the cubin.
-		(cd "$dir" && assemble "$name.sm_90.ptx" sm_90 "$tmp/$name.sm_90.cubin")
-		install -m 644 "$tmp/$name.sm_90.cubin" "$out/$name.sm_90.cubin"
-		{
-			(cd "$dir" && sha256sum "$name.sm_90.ptx")
-			echo "# ptxas $release"
-		} >"$out/$name.sm_90.cubin.sha256"
+		for sm in sm_80 sm_90; do
+			[ -e "$dir/$name.$sm.ptx" ] || die "$name.$sm.ptx is not there; build it first"
+			while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+				wait -n || true
+			done
+			: >"$tmp/$name.$sm.failed"
+			(cd "$dir" && assemble "$name.$sm.ptx" $sm "$tmp/$name.$sm.cubin" >"$tmp/$name.$sm.log" 2>&1 &&
+				rm "$tmp/$name.$sm.failed") &
+		done
 	done
-	rm -r "$tmp"
+	wait
+	for name in "$tmp"/*.failed; do
+		[ ! -e "$name" ] || failed=1
+	done
+	cat "$tmp"/*.log
+	[ $failed = 0 ] || die "not every image assembles"
+	for name in $(families); do
+		install -m 644 "$tmp/$name.sm_90.cubin" "$out/"
+		(cd "$dir" && sha256sum "$name.sm_90.ptx" && echo "# ptxas $release") >"$out/$name.sm_90.cubin.sha256"
+	done
 }
 
 # warn_stale names each cubin whose PTX is no longer the one here.
@@ -130,9 +144,7 @@ manifest() {
 build() {
 	need_clang
 	local tmp name
-	tmp=$(mktemp -d)
-	# shellcheck disable=SC2064
-	trap "rm -rf '$tmp'" EXIT
+	tmp=$(mktemp -d -p "$scratch")
 	for name in $(families); do
 		compile "$name" "$tmp"
 	done
@@ -149,9 +161,7 @@ build() {
 check() {
 	need_clang
 	local tmp name sm file bad=0
-	tmp=$(mktemp -d)
-	# shellcheck disable=SC2064
-	trap "rm -rf '$tmp'" EXIT
+	tmp=$(mktemp -d -p "$scratch")
 	for name in $(families); do
 		compile "$name" "$tmp"
 		for sm in sm_80 sm_90; do
@@ -199,7 +209,7 @@ adopt() {
 check_nvcc() {
 	[ -n "$nvcc" ] || die "no nvcc here; set NVCC"
 	local tmp name arch
-	tmp=$(mktemp -d)
+	tmp=$(mktemp -d -p "$scratch")
 	for name in $(families); do
 		for arch in sm_80 sm_90; do
 			"$nvcc" -arch=$arch -fmad=false -O3 -std=c++17 -Werror all-warnings -cubin -o "$tmp/out.cubin" "$src/$name.cu" ||
@@ -207,7 +217,6 @@ check_nvcc() {
 			echo "nvcc: $name.cu compiles for $arch"
 		done
 	done
-	rm -r "$tmp"
 }
 
 case ${1:-} in
