@@ -4,6 +4,7 @@ package ptx
 
 import "embed"
 
+//go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx
 //go:embed copy.sm_80.ptx
 //go:embed resample.sm_90.ptx
@@ -16,7 +17,7 @@ var manifest = []family{
 	{
 		name: "copy",
 		sources: []source{
-			{"copy.cu", "89e5d80ddbf627f5f635e2850310c8c17e74d3bdc216171195c5e693fe1eceac"},
+			{"copy.cu", "95066d3da879e29388405c7f427c9bc8d7ade77c353babd84f5769c4cba592b6"},
 			{"common.cuh", "7e018fd481d206b2356acfad580a4fe08f519308d10eb1052b448d8b886d0ac5"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
 			{"resample.cuh", "763eb55c9528f4cb22c9a582e25b743e29dabccb58c8b2521cb73e377fce4cc6"},
@@ -36,6 +37,11 @@ var manifest = []family{
 			{Name: "rc_null", MaxThreads: 1024, Params: []Param{}},
 		},
 		images: []Image{
+			{
+				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "91e3cd362a9d5ca4cbacbd7d434cb7c721e3d159e976e4d9d5888891812c6cf1",
+				PTXHash: "442c9c50b6e3bcea53f88fcc222a6823fb98cea56404f36f47959839c29b1662",
+			},
 			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "442c9c50b6e3bcea53f88fcc222a6823fb98cea56404f36f47959839c29b1662",
