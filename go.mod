@@ -3,6 +3,6 @@ module github.com/robocache/robocache
 go 1.25.0
 
 require (
-	github.com/ebitengine/purego v0.11.3 // indirect
+	github.com/ebitengine/purego v0.11.3
 	github.com/stretchr/testify v1.12.1 // indirect
 )
