@@ -248,6 +248,18 @@ RC_FN double div_rn(double a, double b) {
     asm("div.rn.f64 %0, %1, %2;" : "=d"(r) : "d"(a), "d"(b));
     return r;
 }
+// div_fast is within 2 units in the last place for divisors from 2^-126 to 2^126, and any number for others. It is for guesses
+// that are checked afterwards.
+RC_FN float div_fast(float a, float b) {
+    float r;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+RC_FN u32 mul_hi(u32 a, u32 b) {
+    u32 r;
+    asm("mul.hi.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
 RC_FN float sqrt_rn(float a) {
     float r;
     asm("sqrt.rn.f32 %0, %1;" : "=f"(r) : "f"(a));

@@ -15,9 +15,9 @@ using namespace rc;
 namespace {
 
 constexpr u32 max_tile = 256; // targets a block
-constexpr u32 in_flight = 4;  // chunks a thread loads before it stores the first
+constexpr u32 in_flight = 2;  // chunks a thread loads before it stores the first
 
-enum action : u32 { take, blend, put_fill, put_nan };
+enum action : u32 { take, blend, put_fill, put_nan, skip_it };
 
 // shared is what the first half of the kernel leaves for the second.
 template <class W> struct shared {
@@ -35,11 +35,11 @@ template <class W, class C> RC_FN void keep_target(const resample_job &j, shared
         act = put_nan;
     } else if (m.at.where == inside) {
         if (j.kind() == linear)
-            act = blend, weight = (W)m.at.a;
+            act = blend, weight = m.at.template weight<W>();
         else
             k += j.kind() == next || (j.kind() == nearest && m.at.later);
     } else if (m.at.line && j.kind() == linear) {
-        act = blend, weight = (W)m.at.a, k = m.at.base;
+        act = blend, weight = m.at.template weight<W>(), k = m.at.base;
     }
     s.src[i] = m.src + (i64)k * j.src_step;
     s.dst[i] = m.dst;
@@ -47,48 +47,52 @@ template <class W, class C> RC_FN void keep_target(const resample_job &j, shared
     s.act[i] = act;
 }
 
+// same is a pack of the dtype it has already.
+template <u32 Out, u32 In, u32 N> RC_FN pack<Out, N> same(const pack<In, N> &v) {
+    if constexpr (In == Out)
+        return v;
+    else
+        return {};
+}
+
 // move makes the features of the block's targets, N at once.
 template <u32 In, u32 Out, u32 N> RC_FN void move(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
     using W = typename element<In>::wide;
-    const u32 chunks = j.d / N;
-    const u32 skip = threads_x() / chunks, over = threads_x() - skip * chunks;
-    u32 target = thread_x() / chunks, chunk = thread_x() - target * chunks;
+    const u32 chunks = j.chunks;
+    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
+    u32 target = chunk_of(j, thread_x()), chunk = thread_x() - target * chunks;
+    const i64 next_row = j.src_step * (i64)element<In>::size;
     const char *src = (const char *)j.src;
     char *dst = (char *)j.dst;
     while (target < count) {
-        u32 at[in_flight], column[in_flight];
+        i64 to[in_flight];
+        u32 act[in_flight];
+        W a[in_flight];
         pack<In, N> v0[in_flight], v1[in_flight];
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            at[u] = target, column[u] = chunk * N;
-            if (target < count) {
-                const char *p = src + (s.src[target] + column[u]) * (i64)element<In>::size;
-                v0[u] = ld_pack<In, N>(p);
-                if (s.act[target] == blend) v1[u] = ld_pack<In, N>(p + j.src_step * (i64)element<In>::size);
-            }
+            // A chunk past the last is the last target's once more, and is not stored.
+            const u32 it = target < count ? target : count - 1;
+            act[u] = target < count ? s.act[it] : skip_it;
+            a[u] = s.weight[it];
+            to[u] = s.dst[it] + chunk * N;
+            const char *p = src + (s.src[it] + chunk * N) * (i64)element<In>::size;
+            v0[u] = ld_pack<In, N>(p);
+            v1[u] = ld_pack<In, N>(act[u] == blend ? p + next_row : p);
             target += skip, chunk += over;
             if (chunk >= chunks) chunk -= chunks, target++;
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            if (at[u] >= count) break;
-            const u32 act = s.act[at[u]];
             pack<Out, N> out;
-            if (act == blend) {
-                const W a = s.weight[at[u]];
+            if (In != Out || act[u] == blend) {
                 W x[N];
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = lerp(get(v0[u], i), get(v1[u], i), a);
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? lerp(get(v0[u], i), get(v1[u], i), a[u]) : get(v0[u], i);
                 out = round_pack<Out, N>(x);
-            } else if (act == take) {
-                if constexpr (In == Out) {
-                    out = v0[u];
-                } else {
-                    W x[N];
-                    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = get(v0[u], i);
-                    out = round_pack<Out, N>(x);
-                }
             } else {
-                out = repeat<Out, N>(act == put_fill ? j.fill : nan_of<Out>());
+                out = same<Out>(v0[u]);
             }
-            st_pack<Out, N>(dst + (s.dst[at[u]] + column[u]) * (i64)element<Out>::size, out);
+            if (act[u] == put_fill) out = repeat<Out, N>(j.fill);
+            if (act[u] == put_nan) out = repeat<Out, N>(nan_of<Out>());
+            if (act[u] != skip_it) st_pack<Out, N>(dst + to[u] * (i64)element<Out>::size, out);
         }
     }
 }
@@ -105,12 +109,7 @@ template <u32 In, u32 Out> RC_FN void move_as(const resample_job &j, const share
 }
 
 template <u32 In> RC_FN void resample(const resample_job &j, shared<typename element<In>::wide> &s) {
-    u32 count;
-    switch (j.clock()) {
-    case clock_i64: count = survey<i64>(j, [&](u32 i, const aim<i64> &m) { keep_target(j, s, i, m); }); break;
-    case clock_f64: count = survey<double>(j, [&](u32 i, const aim<double> &m) { keep_target(j, s, i, m); }); break;
-    default: count = survey<float>(j, [&](u32 i, const aim<float> &m) { keep_target(j, s, i, m); });
-    }
+    const u32 count = survey_any(j, [&](u32 i, const auto &m) { keep_target(j, s, i, m); });
     barrier();
     switch (j.out()) {
     case dt_f32: return move_as<In, dt_f32>(j, s, count);
@@ -123,9 +122,9 @@ template <u32 In> RC_FN void resample(const resample_job &j, shared<typename ele
 } // namespace
 
 #define RC_RESAMPLE(name, dtype)                       \
-    RC_KERNEL(256) name(RC_RESAMPLE_PARAMS) {          \
+    RC_KERNEL_OCC(128, 10) name(RC_RESAMPLE_PARAMS) {          \
         __shared__ shared<element<dtype>::wide> mem;   \
-        const resample_job j = RC_RESAMPLE_ARGS;       \
+        const plain_job j = {RC_RESAMPLE_ARGS};       \
         resample<dtype>(j, mem);                       \
     }
 

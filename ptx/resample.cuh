@@ -12,10 +12,11 @@ namespace rc {
         const void *__restrict__ targets, i64 targets_batch, void *__restrict__ dst, i64 dst_batch, i64 dst_step,         \
         u8 *__restrict__ valid, i64 valid_batch, void *__restrict__ age, i64 age_batch, const i64 *__restrict__ src_rows, \
         const i64 *__restrict__ dst_rows, u64 *__restrict__ fault, u32 *__restrict__ fault_flag, i64 start, double rate,  \
-        u64 fill, u64 max_gap, u64 tolerance, u64 total, u64 stamps, u64 s, u64 t, u32 b, u32 d, u32 tile, u32 flags
+        u64 fill, u64 max_gap, u64 tolerance, u64 total, u64 stamps, u64 share, u64 s, u64 t, u32 t_magic, float pace, u32 b,    \
+        u32 d, u32 tile, u32 chunks, u32 chunk_magic, u32 flags
 #define RC_RESAMPLE_ARGS                                                                                                  \
     {src, src_batch, src_step, times, times_batch, targets, targets_batch, dst, dst_batch, dst_step, valid, valid_batch, \
-     age, age_batch, src_rows, dst_rows, fault, fault_flag, start, rate, fill, max_gap, tolerance, total, stamps, s, t, b, d, tile, flags}
+     age, age_batch, src_rows, dst_rows, fault, fault_flag, start, rate, fill, max_gap, tolerance, total, stamps, share, s, t, t_magic, pace, b, d, tile, chunks, chunk_magic, flags}
 
 struct resample_job {
     const void *src;
@@ -38,9 +39,13 @@ struct resample_job {
     u64 fill, max_gap, tolerance;
     u64 total;  // targets of all rows
     u64 stamps; // source stamps to check
+    u64 share;  // of those, each block's
     u64 s, t;   // samples and targets a row, or of all rows if packed
+    u32 t_magic; // divides by t, see row_of; 0 if total is too large for that
+    float pace;  // samples a target, if both run from one end to the other in step
     u32 b, d;
-    u32 tile; // targets a block
+    u32 tile;                // targets a block
+    u32 chunks, chunk_magic; // pieces that a target's features are moved in; divides a thread's number by that
     u32 flags;
 
     // The fields of flags.
@@ -61,6 +66,27 @@ struct resample_job {
     RC_FN_MEMBER bool near_next() const { return flags >> 21 & 1; }
     RC_FN_MEMBER bool near_nearest() const { return flags >> 22 & 1; }
     RC_FN_MEMBER bool times_flat() const { return flags >> 23 & 1; } // stamp i is at times[i], whatever its row
+    RC_FN_MEMBER u32 t_shift() const { return flags >> 24 & 31; }
+    RC_FN_MEMBER bool plain() const { return flags >> 29 & 1; } // plain_job tells it all
+    RC_FN_MEMBER const i64 *src_extents() const { return src_rows; }
+    RC_FN_MEMBER const i64 *dst_extents() const { return dst_rows; }
+};
+
+// plain_job is a job without what most jobs do without: rows of one length, fewer than 2^31 targets, ends held, no limits. The
+// code for such a job is a good part of a small launch, so it is compiled by itself.
+struct plain_job : resample_job {
+    RC_FN_MEMBER u32 edge() const { return 0; }
+    RC_FN_MEMBER bool src_lengths() const { return false; }
+    RC_FN_MEMBER bool src_offsets() const { return false; }
+    RC_FN_MEMBER bool dst_lengths() const { return false; }
+    RC_FN_MEMBER bool dst_offsets() const { return false; }
+    RC_FN_MEMBER bool has_gap() const { return false; }
+    RC_FN_MEMBER bool has_tolerance() const { return false; }
+    RC_FN_MEMBER bool fill_gaps() const { return false; }
+    RC_FN_MEMBER bool plain() const { return true; }
+    RC_FN_MEMBER bool times_flat() const { return true; }
+    RC_FN_MEMBER const i64 *src_extents() const { return nullptr; }
+    RC_FN_MEMBER const i64 *dst_extents() const { return nullptr; }
 };
 
 enum clocks : u32 { clock_i64, clock_f64, clock_f32 };
@@ -75,7 +101,7 @@ constexpr i64 max_time = (i64)1 << 62;
 constexpr u64 fault_rows = 0, fault_times = 1ull << 62, fault_targets = 2ull << 62;
 enum fault_reason : u64 { src_rows_bad, dst_rows_bad, no_samples, unsorted, not_finite, time_range, out_of_range };
 
-RC_FN void report(const resample_job &j, u64 kind, u64 position, u64 reason) {
+template <class J> RC_FN void report(const J &j, u64 kind, u64 position, u64 reason) {
     atomic_min_u64(j.fault, kind | position << 4 | reason);
     *(volatile u32 *)j.fault_flag = 1;
 }
@@ -93,13 +119,28 @@ RC_FN i64 minus(i64 y, i64 x) { return (i64)((u64)y - (u64)x); }
 RC_FN double minus(double y, double x) { return y - x; }
 RC_FN float minus(float y, float x) { return y - x; }
 
-// distance is y - x for y >= x, taken in the clock's own type. Nanoseconds reach 2^63.
-RC_FN double distance(i64 x, i64 y) { return (double)((u64)y - (u64)x); }
-RC_FN double distance(double x, double y) { return y - x; }
-RC_FN double distance(float x, float y) { return (double)(y - x); }
-RC_FN bool longer(i64 x, i64 y, i64 limit) { return (u64)y - (u64)x > (u64)limit; }
-RC_FN bool longer(double x, double y, double limit) { return y - x > limit; }
-RC_FN bool longer(float x, float y, float limit) { return y - x > limit; }
+// span is y - x for y >= x, taken in the clock's own type. Nanoseconds reach 2^63, so theirs has no sign.
+RC_FN u64 span(i64 x, i64 y) { return (u64)y - (u64)x; }
+RC_FN double span(double x, double y) { return y - x; }
+RC_FN float span(float x, float y) { return y - x; }
+RC_FN bool longer(i64 x, i64 y, i64 limit) { return span(x, y) > (u64)limit; }
+RC_FN bool longer(double x, double y, double limit) { return span(x, y) > limit; }
+RC_FN bool longer(float x, float y, float limit) { return span(x, y) > limit; }
+
+// ratio is the quotient of two spans as float64 gives it, then rounded to W. For W = float one float division gives the same bits
+// where both spans are floats: a quotient of 24-bit numbers is never near enough to a tie for two roundings to differ from one
+// (Figueroa, When is double rounding innocuous?, 1995).
+template <class W, class S> RC_FN W ratio(S x, S h) {
+    if constexpr (sizeof(W) == 4) {
+        if constexpr (sizeof(S) == 4) return div_rn((float)x, (float)h);
+        if constexpr (S(0.5) == S(0)) {
+            if (h < (1u << 24) && x < (1u << 24)) return div_rn((float)x, (float)h);
+        }
+        return f64_to_f32(div_rn((double)x, (double)h));
+    } else {
+        return div_rn((double)x, (double)h);
+    }
+}
 
 RC_FN void from_bits(u64 b, i64 &v) { v = (i64)b; }
 RC_FN void from_bits(u64 b, double &v) { v = as_f64(b); }
@@ -118,7 +159,7 @@ RC_FN bool beyond_range(double) { return false; }
 RC_FN bool beyond_range(float) { return false; }
 
 // tick is target i of a uniform clock.
-template <class C> RC_FN C tick(const resample_job &j, u32 i) {
+template <class C, class J> RC_FN C tick(const J &j, u32 i) {
     double offset = floor_f(div_rn((double)i * 1e9, j.rate) + 0.5);
     offset = offset > (double)max_time ? (double)max_time : offset;
     C x;
@@ -175,32 +216,59 @@ RC_FN bool place_in(const i64 *offsets, u64 all, u32 count, u64 i, u32 &row, u32
 
 enum place : u32 { exact, inside, below, above, nowhere };
 
-// located is what does not depend on the feature.
+// located is what does not depend on the feature. A bracket is two neighbouring samples that differ in time.
 template <class C> struct located {
+    using length = decltype(span(C(), C()));
     u32 where;
-    u32 k;     // the last sample at or before the target; 0 if there is none
+    u32 k;      // the last sample at or before the target; 0 if there is none
     bool later; // inside: sample k+1 is nearer
     bool gap;   // inside a bracket longer than max_gap, or out of tolerance
-    bool line;  // below or above: the bracket at base has a length
-    u32 base;
-    double x, h; // inside: target less t[k], t[k+1] less t[k]
-    double a;    // inside: x / h; with line: the same in the bracket at base
+    bool line;  // below or above: there is a bracket to extrapolate from
+    u32 base;   // where it begins
+    length x, h; // inside, or with line: from the bracket's begin to the target (below: back to it), and to its end
+
+    // weight is x / h, with its sign.
+    template <class W> RC_FN_MEMBER W weight() const {
+        const W a = ratio<W>(x, h);
+        return where == below ? -a : a;
+    }
 };
 
-// last_at_or_before returns the greatest k with t[k] <= x, given t[0] <= x < t[n-1]. It looks first where x would be if the
-// stamps were evenly spaced, then in steps that double, then halves what is left. Whatever the stamps hold, it ends and
-// stays within them.
-template <class C> RC_FN u32 last_at_or_before(const C *t, u32 n, C x, C t0, C end) {
-    const float share = div_rn((float)distance(t0, x), (float)distance(t0, end));
-    float at = share * (float)(n - 1);
-    at = at > 0 ? at : 0;
+// window is four stamps around a guess g for the bracket that holds a target: those before, at, after and beyond it.
+template <class C> struct window {
+    u32 g;
+    C before, at, after, beyond;
+};
+
+// look reads the window at g, for n > 1 stamps. Past an end the end's own stamp stands, which holds nothing.
+template <class C> RC_FN window<C> look(const C *t, u32 n, u32 g) {
+    g = g < n - 1 ? g : n - 2;
+    return {g, ld_time(t + (g > 0 ? g - 1 : 0)), ld_time(t + g), ld_time(t + g + 1), ld_time(t + (g + 2 < n ? g + 2 : n - 1))};
+}
+
+// hold reports whether one of the window's brackets holds x, and which.
+template <class C> RC_FN bool hold(const window<C> &w, C x, u32 &k, C &at, C &after) {
+    const bool left = x < w.at, right = w.after <= x;
+    k = left ? w.g - 1 : right ? w.g + 1 : w.g;
+    at = left ? w.before : right ? w.after : w.at;
+    after = left ? w.at : right ? w.beyond : w.after;
+    return at <= x && x < after;
+}
+
+// search finds the greatest k with t[k] <= x, given t[0] <= x < t[n-1], and t[k] and t[k+1]. The first window is around the
+// place that x would have if targets and samples ran from one end to the other in step. If x is not there, the second is
+// around the place that evenly spaced stamps would give it; from there it goes in steps that double, then halves what is left.
+// Whatever the stamps hold, it ends and stays within them.
+template <class C> RC_FN u32 search(const C *t, u32 n, C x, C first, C last, window<C> w, C &at, C &after) {
+    u32 k;
+    if (hold(w, x, k, at, after)) return k;
+    const float guess = div_fast((float)span(first, x), (float)span(first, last)) * (float)(n - 1);
+    w = look(t, n, (u32)guess); // 0 for a NaN
+    if (hold(w, x, k, at, after)) return k;
     u32 lo = 0, hi = n - 1;
-    u32 g = (u32)at;
-    g = g > n - 2 ? n - 2 : g;
-    u32 step = 1;
-    if (ld_time(t + g) <= x) {
-        lo = g;
-        for (; step < hi - lo; step *= 2) {
+    if (w.at <= x) {
+        lo = w.g;
+        for (u32 step = 2; step < hi - lo; step *= 2) {
             if (!(ld_time(t + lo + step) <= x)) {
                 hi = lo + step;
                 break;
@@ -208,8 +276,8 @@ template <class C> RC_FN u32 last_at_or_before(const C *t, u32 n, C x, C t0, C e
             lo += step;
         }
     } else {
-        hi = g;
-        for (; step < hi - lo; step *= 2) {
+        hi = w.g;
+        for (u32 step = 2; step < hi - lo; step *= 2) {
             if (ld_time(t + hi - step) <= x) {
                 lo = hi - step;
                 break;
@@ -224,6 +292,8 @@ template <class C> RC_FN u32 last_at_or_before(const C *t, u32 n, C x, C t0, C e
         else
             hi = mid;
     }
+    lo = lo < n - 1 ? lo : n - 2;
+    at = ld_time(t + lo), after = ld_time(t + lo + 1);
     return lo;
 }
 
@@ -251,56 +321,54 @@ template <class C> RC_FN u32 first_at_or_above(const C *t, u32 n, C v) {
     return (u32)hi;
 }
 
-// locate finds x among the n > 0 stamps of a row.
-template <class C> RC_FN located<C> locate(const resample_job &j, const C *t, u32 n, C x) {
-    located<C> p = {nowhere, 0, false, false, false, 0, 0, 0, 0};
-    const C t0 = ld_time(t), end = ld_time(t + n - 1);
+// locate finds target pos, at x, among the n > 0 stamps of a row. What the usual target needs is read at once.
+template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 n, u32 pos, C x) {
+    located<C> p = {nowhere, 0, false, false, false, 0, 0, 0};
+    const C first = ld_time(t), last = ld_time(t + n - 1);
+    window<C> w = {0, first, first, first, first};
+    if (n > 1) w = look(t, n, (u32)((float)pos * j.pace));
     if (x != x) return p;
-    if (x < t0) {
+    if (x < first) {
         p.where = below;
         if (j.edge() == edge_extrapolate) {
-            const u32 i = first_above(t, n, t0);
+            const u32 i = first_above(t, n, first);
             if (i < n) {
-                const C tb = ld_time(t + i - 1);
+                const C begin = ld_time(t + i - 1);
                 p.line = true, p.base = i - 1;
-                p.a = div_rn(-distance(x, tb), distance(tb, ld_time(t + i)));
+                p.x = span(x, begin), p.h = span(begin, ld_time(t + i));
             }
         }
         return p;
     }
-    if (x >= end) {
+    if (x >= last || n == 1) {
         p.k = n - 1;
-        p.where = x == end ? exact : above;
+        p.where = x == last ? exact : above;
         if (p.where == above && j.edge() == edge_extrapolate) {
-            const u32 i = first_at_or_above(t, n, end);
+            const u32 i = first_at_or_above(t, n, last);
             if (i > 0) {
-                const C tb = ld_time(t + i - 1);
+                const C begin = ld_time(t + i - 1);
                 p.line = true, p.base = i - 1;
-                p.a = div_rn(distance(tb, x), distance(tb, ld_time(t + i)));
+                p.x = span(begin, x), p.h = span(begin, ld_time(t + i));
             }
         }
         return p;
     }
-    p.k = n > 1 ? last_at_or_before(t, n, x, t0, end) : 0;
-    const C lo = ld_time(t + p.k);
-    if (x == lo || p.k + 1 >= n) {
-        p.where = exact;
-        return p;
-    }
-    const C hi = ld_time(t + p.k + 1);
-    p.where = inside;
-    p.later = longer(lo, x, minus(hi, x));
-    p.x = distance(lo, x), p.h = distance(lo, hi);
-    p.a = div_rn(p.x, p.h);
-    C limit;
+    C at, after;
+    p.k = search(t, n, x, first, last, w, at, after);
+    p.where = x == at ? exact : inside;
+    if (p.where == exact) return p;
+    p.x = span(at, x), p.h = span(at, after);
+    p.later = p.x > span(x, after);
     if (j.has_gap()) {
+        C limit;
         from_bits(j.max_gap, limit);
-        p.gap = longer(lo, hi, limit);
+        p.gap = longer(at, after, limit);
     }
     if (j.has_tolerance()) {
+        C limit;
         from_bits(j.tolerance, limit);
-        const bool before = longer(lo, x, limit), after = longer(x, hi, limit);
-        p.gap = p.gap || (j.near_previous() && before) || (j.near_next() && after) || (j.near_nearest() && (p.later ? after : before));
+        const bool far = longer(at, x, limit), far_next = longer(x, after, limit);
+        p.gap = p.gap || (j.near_previous() && far) || (j.near_next() && far_next) || (j.near_nearest() && (p.later ? far_next : far));
     }
     return p;
 }
@@ -317,39 +385,41 @@ template <class C> struct aim {
 };
 
 // aim_at finds target number index of the block, whose first is target `first` of row `row0`, and writes its valid and age.
-template <class C> RC_FN aim<C> aim_at(const resample_job &j, u64 block_first, u32 row0, u32 first, u32 index) {
+template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32 row0, u32 first, u32 index) {
     aim<C> m;
     u32 row = row0, pos = 0, out_row = 0;
     i64 out_pos;
     bool held = true;
     if (j.dst_offsets()) {
         out_pos = (i64)(block_first + index);
-        held = place_in(j.dst_rows, j.t, j.b, (u64)out_pos, row, pos);
+        held = place_in(j.dst_extents(), j.t, j.b, (u64)out_pos, row, pos);
     } else {
         pos = first + index;
-        row = row0 + pos / (u32)j.t;
-        pos %= (u32)j.t;
+        if (pos >= (u32)j.t) {
+            const u32 rows_on = pos / (u32)j.t;
+            row += rows_on, pos -= rows_on * (u32)j.t;
+        }
         out_row = row, out_pos = pos;
     }
     m.dst = (i64)out_row * j.dst_batch + out_pos * j.dst_step;
-    const extent e = row_extent(j.src_rows, j.src_offsets(), j.s, row);
+    const extent e = row_extent(j.src_extents(), j.src_offsets(), j.s, row);
     m.n = held ? e.n : 0;
     m.src = (i64)row * j.src_batch + e.first * j.src_step;
     m.times = (const C *)j.times + (i64)row * j.times_batch + e.first;
-    m.filled = m.n == 0 || (j.dst_lengths() && pos >= row_extent(j.dst_rows, false, j.t, row).n);
+    m.filled = m.n == 0 || (j.dst_lengths() && pos >= row_extent(j.dst_extents(), false, j.t, row).n);
     C age = 0;
     u32 ok = 0;
     if (!m.filled) {
         C x = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
         if (j.check() && beyond_range(x)) report(j, fault_targets, block_first + index, time_range);
-        m.at = locate(j, m.times, m.n, x);
+        m.at = locate(j, m.times, m.n, pos, x);
         const bool outside = m.at.where == below || m.at.where == above;
         if (outside && j.edge() == edge_error) report(j, fault_targets, block_first + index, out_of_range);
         ok = !(m.at.gap || outside || m.at.where == nowhere);
         if (j.age) age = minus(x, ld_time(m.times + m.at.k));
         m.filled = (j.edge() == edge_fill && (outside || m.at.where == nowhere)) || (m.at.gap && j.fill_gaps());
     } else {
-        m.at = {exact, 0, false, false, false, 0, 0, 0, 0};
+        m.at = {exact, 0, false, false, false, 0, 0, 0};
         m.src = 0;
     }
     if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos, (u8)ok);
@@ -360,11 +430,10 @@ template <class C> RC_FN aim<C> aim_at(const resample_job &j, u64 block_first, u
 // ---- The check ----
 
 // check_stamps looks at this block's share of the source stamps with the threads from `first_thread` on.
-template <class C> RC_FN void check_stamps(const resample_job &j, u32 first_thread) {
+template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread) {
     const C *t = (const C *)j.times;
-    const u64 share = (j.stamps + blocks_x() - 1) / blocks_x();
-    const u64 begin = share * block_x();
-    u64 end = begin + share;
+    const u64 begin = j.share * block_x();
+    u64 end = begin + j.share;
     end = end < j.stamps ? end : j.stamps;
     const u32 step = threads_x() - first_thread;
     for (u64 i = begin + (thread_x() - first_thread); i < end; i += step) {
@@ -382,10 +451,10 @@ template <class C> RC_FN void check_stamps(const resample_job &j, u32 first_thre
         // Something is wrong, unless this is where a row begins, or past where it ends.
         u32 row = 0, k = 0;
         if (j.src_offsets()) {
-            place_in(j.src_rows, j.s, j.b, i, row, k);
+            place_in(j.src_extents(), j.s, j.b, i, row, k);
         } else {
             row = (u32)(i / j.s), k = (u32)(i % j.s);
-            if (j.src_lengths() && k >= row_extent(j.src_rows, false, j.s, row).n) continue;
+            if (j.src_lengths() && k >= row_extent(j.src_extents(), false, j.s, row).n) continue;
         }
         if (reason == unsorted && k == 0) continue;
         report(j, fault_times, i, reason);
@@ -393,23 +462,34 @@ template <class C> RC_FN void check_stamps(const resample_job &j, u32 first_thre
 }
 
 // check_rows looks at the lengths and offsets of all rows, each thread of the grid at its share.
-RC_FN void check_rows(const resample_job &j) {
-    if (j.src_rows == nullptr && j.dst_rows == nullptr) return;
+template <class J> RC_FN void check_rows(const J &j) {
+    if (j.src_extents() == nullptr && j.dst_extents() == nullptr) return;
     const u64 step = (u64)blocks_x() * threads_x();
     for (u64 b = (u64)block_x() * threads_x() + thread_x(); b < j.b; b += step) {
         const u32 row = (u32)b;
-        if (!row_fits(j.src_rows, j.src_offsets(), j.s, row, j.b))
+        if (!row_fits(j.src_extents(), j.src_offsets(), j.s, row, j.b))
             report(j, fault_rows, b, src_rows_bad);
-        else if (!row_fits(j.dst_rows, j.dst_offsets(), j.t, row, j.b))
+        else if (!row_fits(j.dst_extents(), j.dst_offsets(), j.t, row, j.b))
             report(j, fault_rows, b, dst_rows_bad);
-        else if (row_extent(j.src_rows, j.src_offsets(), j.s, row).n == 0 && row_extent(j.dst_rows, j.dst_offsets(), j.t, row).n > 0)
+        else if (row_extent(j.src_extents(), j.src_offsets(), j.s, row).n == 0 && row_extent(j.dst_extents(), j.dst_offsets(), j.t, row).n > 0)
             report(j, fault_rows, b, no_samples);
     }
 }
 
+// row_of is i / t. Below 2^31 that is the upper half of a product: t_magic is ceil(2^(31+l) / t) with l the bits of t - 1, and
+// t_shift l - 1 (Granlund and Montgomery, Division by invariant integers using multiplication, 1994).
+template <class J> RC_FN u32 row_of(const J &j, u64 i) {
+    if (j.t == 1) return (u32)i;
+    if (j.plain() || j.t_magic != 0) return mul_hi((u32)i, j.t_magic) >> j.t_shift();
+    return (u32)(i / j.t);
+}
+
+// chunk_of is a thread's number divided by chunks: chunk_magic is ceil(2^20 / chunks), exact for numbers to 512 and any chunks.
+template <class J> RC_FN u32 chunk_of(const J &j, u32 thread) { return (thread * j.chunk_magic) >> 20; }
+
 // survey is the first half of every resampling kernel: it finds the block's targets, giving each to keep(index, aim), and checks
 // the block's share of the stamps, on the warps that have no target if there are any. It returns the number of targets.
-template <class C, class Keep> RC_FN u32 survey(const resample_job &j, Keep keep) {
+template <class C, class J, class Keep> RC_FN u32 survey(const J &j, Keep keep) {
     const u64 block_first = (u64)block_x() * j.tile;
     const u64 left = block_first < j.total ? j.total - block_first : 0;
     const u32 count = left < j.tile ? (u32)left : j.tile;
@@ -419,11 +499,24 @@ template <class C, class Keep> RC_FN u32 survey(const resample_job &j, Keep keep
     if (j.check()) check_rows(j);
     u32 row0 = 0, first = 0;
     if (!j.dst_offsets()) {
-        row0 = (u32)(block_first / j.t);
+        row0 = row_of(j, block_first);
         first = (u32)(block_first - row0 * j.t);
     }
     for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, aim_at<C>(j, block_first, row0, first, i));
     return count;
+}
+
+// survey_any is survey, compiled for plain jobs and others, for the job's clock; keep is given aims of each type of clock.
+template <class J, class Keep> RC_FN u32 survey_clock(const J &j, Keep keep) {
+    switch (j.clock()) {
+    case clock_i64: return survey<i64>(j, keep);
+    case clock_f64: return survey<double>(j, keep);
+    default: return survey<float>(j, keep);
+    }
+}
+template <class Keep> RC_FN u32 survey_any(const resample_job &j, Keep keep) {
+    if (j.plain()) return survey_clock(static_cast<const plain_job &>(j), keep);
+    return survey_clock(j, keep);
 }
 
 } // namespace rc

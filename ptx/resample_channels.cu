@@ -46,15 +46,15 @@ template <class C> RC_FN void keep_target(const resample_job &j, shared &s, u32 
     } else if (m.at.where == inside) {
         act = in_bracket;
         const u32 k = m.at.k;
-        if (k > 0) before = distance(ld_time(m.times + k - 1), ld_time(m.times + k));
-        if (k + 2 < m.n) after = distance(ld_time(m.times + k + 1), ld_time(m.times + k + 2));
+        if (k > 0) before = (double)span(ld_time(m.times + k - 1), ld_time(m.times + k));
+        if (k + 2 < m.n) after = (double)span(ld_time(m.times + k + 1), ld_time(m.times + k + 2));
     } else if (m.at.where != exact) {
         act = m.at.line ? on_line : beyond;
     }
     s.src[i] = m.src + (i64)m.at.k * j.src_step;
     s.base[i] = m.src + (i64)m.at.base * j.src_step;
     s.dst[i] = m.dst;
-    s.a[i] = m.at.a, s.x[i] = m.at.x, s.h[i] = m.at.h;
+    s.a[i] = m.at.template weight<double>(), s.x[i] = (double)m.at.x, s.h[i] = (double)m.at.h;
     s.before[i] = before, s.after[i] = after;
     s.act[i] = act, s.later[i] = m.at.later;
 }
@@ -119,17 +119,13 @@ template <u32 In> RC_FN void between(const resample_job &j, const shared &s, u32
 }
 
 template <u32 In>
-RC_FN void resample(const resample_job &j, shared &s, const item *items, u32 item_count, const channel *channels) {
+RC_FN void resample(const resample_job &j, shared &s, const item *items, const channel *channels) {
     using W = typename element<In>::wide;
-    u32 count;
-    switch (j.clock()) {
-    case clock_i64: count = survey<i64>(j, [&](u32 i, const aim<i64> &m) { keep_target(j, s, i, m); }); break;
-    case clock_f64: count = survey<double>(j, [&](u32 i, const aim<double> &m) { keep_target(j, s, i, m); }); break;
-    default: count = survey<float>(j, [&](u32 i, const aim<float> &m) { keep_target(j, s, i, m); });
-    }
+    const u32 count = survey_any(j, [&](u32 i, const auto &m) { keep_target(j, s, i, m); });
     barrier();
-    const u32 skip = threads_x() / item_count, over = threads_x() - skip * item_count;
-    u32 target = thread_x() / item_count, n = thread_x() - target * item_count;
+    const u32 item_count = j.chunks;
+    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * item_count;
+    u32 target = chunk_of(j, thread_x()), n = thread_x() - target * item_count;
     while (target < count) {
         const u64 packed = ld_nc_u64(items + n);
         const u32 feature = (u32)packed;
@@ -157,11 +153,11 @@ RC_FN void resample(const resample_job &j, shared &s, const item *items, u32 ite
 } // namespace
 
 #define RC_RESAMPLE_CHANNELS(name, dtype)                                                                           \
-    RC_KERNEL(256)                                                                                                  \
-    name(RC_RESAMPLE_PARAMS, const item *__restrict__ items, const channel *__restrict__ channels, u32 item_count) { \
+    RC_KERNEL_OCC(128, 6)                                                                                               \
+    name(RC_RESAMPLE_PARAMS, const item *__restrict__ items, const channel *__restrict__ channels) { \
         __shared__ shared mem;                                                                                      \
-        const resample_job j = RC_RESAMPLE_ARGS;                                                                    \
-        resample<dtype>(j, mem, items, item_count, channels);                                                       \
+        const plain_job j = {RC_RESAMPLE_ARGS};                                                                    \
+        resample<dtype>(j, mem, items, channels);                                                       \
     }
 
 RC_RESAMPLE_CHANNELS(resample_channels_f32, dt_f32)

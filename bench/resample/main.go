@@ -4,12 +4,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -19,6 +21,11 @@ import (
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
+
+var atLeast = flag.Int("launches", 200, "launches a graph, at least")
+
+var maxSets = flag.Int("maxsets", 1<<30, "")
+var only = flag.String("only", "", "")
 
 // job is one shape: B rows of S samples onto T targets, D bf16 features, float32 times.
 type job struct{ B, S, T, D int }
@@ -34,6 +41,7 @@ var jobs = []job{
 type row struct {
 	Job    string  `json:"job"`
 	Ours   float64 `json:"ours_us"`
+	Null   float64 `json:"null_us"` // an empty kernel in the same graph's place
 	Limit  float64 `json:"limit_us"`
 	Ratio  float64 `json:"ratio"`
 	GBs    float64 `json:"gb_per_s"`
@@ -52,7 +60,10 @@ func main() {
 		return
 	}
 	var rows []row
-	for _, j := range jobs {
+	for i, j := range jobs {
+		if *only != "" && !strings.Contains(*only, fmt.Sprint(i)) {
+			continue
+		}
 		rows = append(rows, measure(dev, j))
 	}
 	if *asJSON {
@@ -94,7 +105,7 @@ type sets struct {
 
 func makeSets(dev *ops.Device, j job) sets {
 	each := 2*j.B*j.D*(j.S+j.T) + 4*j.B*(j.S+j.T)
-	s := sets{n: max(300_000_000/each, 1)}
+	s := sets{n: min(max(300_000_000/each, 1), *maxSets)}
 	alloc := func(d tensor.DType, shape ...int) *tensor.Tensor {
 		t, err := dev.Alloc(d, shape...)
 		check(err)
@@ -105,7 +116,9 @@ func makeSets(dev *ops.Device, j job) sets {
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := make([]tensor.BFloat16, j.B*j.S*j.D)
 	for i := range values {
-		values[i] = tensor.BF16FromF32(rng.Float32()*2 - 1)
+		if values[i] = values[i%(1<<22)]; i < 1<<22 {
+			values[i] = tensor.BF16FromF32(rng.Float32()*2 - 1)
+		}
 	}
 	stamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)
 	step := 5 / float32(j.S-1)
@@ -148,7 +161,7 @@ func measure(dev *ops.Device, j job) row {
 	}
 	queue, err := cuda.Queue(stream)
 	check(err)
-	launches := max(s.n, 20)
+	launches := max(s.n, *atLeast)
 	graph, err := stream.Capture(func() error {
 		for i := range launches {
 			if err := plans[i%s.n].Run(stream); err != nil {
@@ -159,7 +172,7 @@ func measure(dev *ops.Device, j job) row {
 	})
 	check(err)
 	ours := replay(queue, launches, func() error { return graph.Launch(stream) })
-	check(dev.Synchronize(nil))
+	check(dev.Synchronize(context.Background()))
 	values := min(j.B*j.S, 2*j.B*j.T) * j.D * 2
 	bytes := values + 2*j.B*j.T*j.D + 4*j.B*(j.S+j.T)
 	limit := speedOfLight(queue, s, j, values, launches)
@@ -168,7 +181,7 @@ func measure(dev *ops.Device, j job) row {
 		check(plans[i%s.n].Run(stream))
 	}
 	host := float64(time.Since(begun).Nanoseconds()) / 1000
-	check(dev.Synchronize(nil))
+	check(dev.Synchronize(context.Background()))
 	check(graph.Close())
 	for _, p := range plans {
 		check(p.Close())
@@ -194,7 +207,7 @@ func replay(queue *cudadrv.Stream, launches int, launch func() error) float64 {
 		check(queue.Record(events[0]))
 		check(launch())
 		check(queue.Record(events[1]))
-		check(events[1].Synchronize(nil))
+		check(events[1].Synchronize(context.Background()))
 		d, err := events[1].Elapsed(events[0])
 		check(err)
 		if i >= 5 {
@@ -223,14 +236,38 @@ func speedOfLight(queue *cudadrv.Stream, s sets, j job, values, launches int) fl
 		return cudadrv.DevicePtr(a)
 	}
 	out := 2 * j.B * j.T * j.D
+	null, err := module.Kernel("rc_null")
+	check(err)
+	check(null.Declare(nil))
+	empty, err := null.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{1}, Block: [3]uint32{32}})
+	check(err)
+	ng, err := queue.Capture(func(q *cudadrv.Stream) error {
+		for range launches {
+			if err := empty.Run(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	check(err)
+	ne, err := ng.Instantiate()
+	check(err)
+	fmt.Println(j, "null", replay(queue, launches, func() error { return ne.Launch(queue) }), "launches", launches)
 	best := 0.0
 	for _, threads := range []int{128, 256, 512} {
 		for _, each := range []int{1, 2, 4, 8} {
 			blocks := max((out/16+threads*each-1)/(threads*each), 1)
 			var bound []*cudadrv.Launch
 			for i := range s.n {
-				l, err := kernel.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}},
-					address(s.src, i), uint64(values), address(s.times, i), uint64(4*j.B*j.S), address(s.target, i), uint64(4*j.B*j.T), address(s.dst, i), uint64(out))
+				var args []any
+				for _, buf := range []struct {
+					t     *tensor.Tensor
+					bytes int
+				}{{s.src, values}, {s.times, 4 * j.B * j.S}, {s.target, 4 * j.B * j.T}, {s.dst, out}} {
+					chunks := buf.bytes / 16
+					args = append(args, address(buf.t, i), uint64(chunks), uint64((chunks+blocks-1)/blocks))
+				}
+				l, err := kernel.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, args...)
 				check(err)
 				bound = append(bound, l)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -114,6 +115,7 @@ var (
 // shape is how a job is cut into blocks.
 type shape struct {
 	threads, tile, blocks int
+	chunks                int // pieces that a target's features are moved in
 	vector                int // log2 of the elements a thread moves at once
 }
 
@@ -156,11 +158,10 @@ func (p *plan) bind() error {
 	}
 	args := p.args(kind, cut)
 	if !plain {
-		items, err := p.upload(job.Channels)
-		if err != nil {
+		if err := p.upload(job.Channels); err != nil {
 			return err
 		}
-		args = append(args, p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr(), uint32(items))
+		args = append(args, p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
 	}
 	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
 	return err
@@ -170,18 +171,18 @@ func (p *plan) bind() error {
 // would otherwise stand partly idle.
 func (b *backend) cutPlain(job *ops.ResampleJob) shape {
 	s := shape{threads: 128, vector: vectorOf(job)}
-	chunks := job.D >> s.vector
+	s.chunks = job.D >> s.vector
 	each := inFlight
-	for each > 1 && job.Rows()*chunks < each*s.threads*b.sms*4 {
+	for each > 1 && job.Rows()*s.chunks < each*s.threads*b.sms*4 {
 		each /= 2
 	}
-	s.tile = min(max(each*s.threads/chunks, 1), maxTile)
+	s.tile = min(max(each*s.threads/s.chunks, 1), maxTile)
 	return b.grid(job, s)
 }
 
 func (b *backend) cutChannels(job *ops.ResampleJob) shape {
-	s := shape{threads: 128}
-	s.tile = min(max(inFlight*s.threads/job.D, 1), maxChannelsTile)
+	s := shape{threads: 128, chunks: items(job.Channels)}
+	s.tile = min(max(inFlight*s.threads/s.chunks, 1), maxChannelsTile)
 	return b.grid(job, s)
 }
 
@@ -230,6 +231,7 @@ func (p *plan) args(kind ops.Kind, cut shape) []any {
 		}
 		return at(offsets)
 	}
+	magic, shift := divider(job.T, job.Rows())
 	return []any{
 		at(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
 		at(job.SrcTimes), int64(job.TimesBatch),
@@ -241,9 +243,27 @@ func (p *plan) args(kind ops.Kind, cut shape) []any {
 		p.cell.cell, p.cell.flag,
 		job.Targets.Start, job.Targets.Rate,
 		valueBits(job.Fill, job.Dst.DType()), limitBits(job.MaxGap, job.ClockType()), limitBits(job.Tolerance, job.ClockType()),
-		uint64(job.Rows()), uint64(job.Stamps()), uint64(job.S), uint64(job.T),
-		uint32(job.B), uint32(job.D), uint32(cut.tile), p.flags(kind, cut),
+		uint64(job.Rows()), uint64(job.Stamps()), uint64((job.Stamps() + cut.blocks - 1) / cut.blocks), uint64(job.S), uint64(job.T),
+		magic, pace(job), uint32(job.B), uint32(job.D), uint32(cut.tile), uint32(cut.chunks), uint32((1<<20 + cut.chunks - 1) / cut.chunks),
+		p.flags(kind, cut) | shift<<24,
 	}
+}
+
+// divider returns the factor and shift with which resample.cuh divides numbers below n by t, 0 where it has to divide.
+func divider(t, n int) (magic, shift uint32) {
+	if t < 2 || n > math.MaxInt32 {
+		return 0, 0
+	}
+	l := bits.Len(uint(t - 1))
+	return uint32((1<<(31+l) + uint64(t) - 1) / uint64(t)), uint32(l - 1)
+}
+
+// pace is how many samples a target moves on, if targets and samples run from one end of a row to the other in step.
+func pace(job *ops.ResampleJob) float32 {
+	if job.SrcOffsets != nil || job.DstOffsets != nil || job.T < 2 {
+		return 0
+	}
+	return float32(job.S-1) / float32(job.T-1)
 }
 
 // flags packs the switches of a job as resample.cuh reads them.
@@ -270,7 +290,10 @@ func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
 		set(21, c.Kind == ops.Next)
 		set(22, c.Kind == ops.Nearest)
 	}
-	set(23, job.TimesRows == 1 || job.TimesBatch == job.S)
+	flat := job.TimesRows == 1 || job.TimesBatch == job.S
+	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
+	set(23, flat)
+	set(29, flat && !ragged && !gap && !tolerance && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32)
 	return f
 }
 
@@ -300,18 +323,30 @@ func limitBits(l ops.Limit, clock tensor.DType) uint64 {
 	return uint64(math.Float32bits(float32(seconds)))
 }
 
-// upload writes the channels, then the items, and returns the number of items: one a feature, or one for the four features
-// of a quaternion.
-func (p *plan) upload(channels []ops.Channel) (int, error) {
+// width is how many features of a channel one item holds: a feature, or the four of a quaternion.
+func width(c ops.Channel) int {
+	if c.Kind == ops.Slerp {
+		return 4
+	}
+	return 1
+}
+
+// items counts the items of a target.
+func items(channels []ops.Channel) int {
+	n := 0
+	for _, c := range channels {
+		n += (c.Hi - c.Lo) / width(c)
+	}
+	return n
+}
+
+// upload writes the channels, then the items, as resample_channels.cu reads them.
+func (p *plan) upload(channels []ops.Channel) error {
 	var table, items []byte
 	for i, c := range channels {
 		table = binary.LittleEndian.AppendUint64(table, math.Float64bits(c.Period))
 		table = binary.LittleEndian.AppendUint64(table, uint64(c.Kind))
-		width := 1
-		if c.Kind == ops.Slerp {
-			width = 4
-		}
-		for d := c.Lo; d < c.Hi; d += width {
+		for d := c.Lo; d < c.Hi; d += width(c) {
 			items = binary.LittleEndian.AppendUint32(items, uint32(d))
 			items = binary.LittleEndian.AppendUint32(items, uint32(i))
 		}
@@ -319,7 +354,7 @@ func (p *plan) upload(channels []ops.Channel) (int, error) {
 	all := append(table, items...)
 	var err error
 	if p.table, err = p.b.ctx.Malloc(int64(len(all))); err != nil {
-		return 0, err
+		return err
 	}
-	return len(items) / 8, p.b.ctx.CopyToDevice(p.table.Ptr(), all)
+	return p.b.ctx.CopyToDevice(p.table.Ptr(), all)
 }
