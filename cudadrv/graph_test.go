@@ -1,6 +1,7 @@
 package cudadrv
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"testing"
@@ -84,7 +85,7 @@ func TestFailedCaptureLeavesTheStreamUsable(t *testing.T) {
 	}{
 		"the function fails": {func(*Context) func(*Stream) error { return func(*Stream) error { return boom } }, boom},
 		"a wait": {func(*Context) func(*Stream) error {
-			return func(s *Stream) error { return s.Synchronize(nil) }
+			return func(s *Stream) error { return s.Synchronize(context.Background()) }
 		}, ErrCaptureUnsupported},
 		"a query": {func(*Context) func(*Stream) error {
 			return func(s *Stream) error { _, err := s.Query(); return err }
@@ -113,7 +114,7 @@ func TestFailedCaptureLeavesTheStreamUsable(t *testing.T) {
 				assert.ErrorIs(t, err, x.want)
 			}
 			assert.Nil(t, k.capture)
-			require.NoError(t, s.Synchronize(nil))
+			require.NoError(t, s.Synchronize(context.Background()))
 			g, err = s.Capture(func(*Stream) error { return nil })
 			require.NoError(t, err, "the next capture works")
 			require.NoError(t, g.Close())
@@ -129,7 +130,7 @@ func TestCaptureSurvivesAPanic(t *testing.T) {
 	s := stream(t, c)
 	assert.PanicsWithValue(t, "boom", func() { _, _ = s.Capture(func(*Stream) error { panic("boom") }) })
 	assert.Nil(t, k.capture)
-	require.NoError(t, s.Synchronize(nil))
+	require.NoError(t, s.Synchronize(context.Background()))
 	require.NoError(t, s.Close())
 	require.NoError(t, c.Close())
 }

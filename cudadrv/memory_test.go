@@ -2,6 +2,7 @@ package cudadrv
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestCopiesMoveEveryByteAndNothingElse(t *testing.T) {
 		require.NoError(t, s.Memset8(m.Ptr(), 0, size))
 		require.NoError(t, s.CopyToDevice(m.Ptr(), h, 0, size))
 		require.NoError(t, s.CopyToHost(h, size, m.Ptr(), size))
-		require.NoError(t, s.Synchronize(nil))
+		require.NoError(t, s.Synchronize(context.Background()))
 		assert.Equal(t, src, h.Bytes()[n:])
 		require.NoError(t, c.Memset32(m.Ptr(), 0x01020304, size/4))
 		require.NoError(t, c.CopyDevice(m.Ptr()+16, m.Ptr(), min(16, size/4*4)))
@@ -92,7 +93,7 @@ func TestCopy2DFollowsThePitches(t *testing.T) {
 	require.NoError(t, c.Memset8(m.Ptr(), 0xff, 64))
 	require.NoError(t, s.Copy2D(Plane{Device: m.Ptr(), Pitch: 4}, Plane{Host: h, Offset: 2, Pitch: 16}, 3, 3))
 	require.NoError(t, s.Copy2D(Plane{Host: h, Offset: 48, Pitch: 5}, Plane{Device: m.Ptr(), Pitch: 4}, 3, 3))
-	require.NoError(t, s.Synchronize(nil))
+	require.NoError(t, s.Synchronize(context.Background()))
 	got := make([]byte, 13)
 	require.NoError(t, c.CopyToHost(got, m.Ptr()))
 	assert.Equal(t, []byte{2, 3, 4, 255, 18, 19, 20, 255, 34, 35, 36, 255, 255}, got)

@@ -29,7 +29,10 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	release()
 	require.NoError(t, s.Synchronize(t.Context()))
 	require.NoError(t, c.Synchronize(t.Context()))
-	require.NoError(t, c.Synchronize(nil))
+	require.NoError(t, c.Synchronize(context.Background()))
+	var none context.Context
+	require.NoError(t, s.Synchronize(none), "no context at all")
+	require.NoError(t, c.Synchronize(none))
 }
 
 func TestWaitsShareOneGoroutine(t *testing.T) {
@@ -102,7 +105,7 @@ func TestEventsTellTime(t *testing.T) {
 	require.NoError(t, s.Record(a))
 	require.NoError(t, s.Record(b))
 	require.NoError(t, s.WaitEvent(a))
-	require.NoError(t, b.Synchronize(nil))
+	require.NoError(t, b.Synchronize(context.Background()))
 	require.NoError(t, b.Synchronize(t.Context()))
 	took, err := b.Elapsed(a)
 	require.NoError(t, err)
@@ -131,7 +134,7 @@ func TestLostDeviceKeepsTheFirstCauseAndTheLastKernels(t *testing.T) {
 		k.mu.Lock()
 		k.poison = code
 		k.mu.Unlock()
-		err = s.Synchronize(nil)
+		err = s.Synchronize(context.Background())
 		require.ErrorIs(t, err, ErrDeviceLost)
 		require.ErrorIs(t, err, code)
 		k.mu.Lock()
@@ -142,7 +145,7 @@ func TestLostDeviceKeepsTheFirstCauseAndTheLastKernels(t *testing.T) {
 		_, errModule := c.LoadModule([]byte("good"))
 		_, errPrimary := c.Device().Primary()
 		_, errQuery := s.Query()
-		for _, err := range []error{null.Run(s), s.Synchronize(nil), s.Synchronize(t.Context()), c.Synchronize(nil), errMalloc, errModule, errPrimary, errQuery,
+		for _, err := range []error{null.Run(s), s.Synchronize(context.Background()), s.Synchronize(t.Context()), c.Synchronize(context.Background()), errMalloc, errModule, errPrimary, errQuery,
 			c.CopyToDevice(1, []byte{1}), c.Device().Lost()} {
 			var lost *LostError
 			require.ErrorAs(t, err, &lost)
