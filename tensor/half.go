@@ -1,0 +1,76 @@
+package tensor
+
+import "math"
+
+// Float16 is the bit pattern of an IEEE 754 binary16 number.
+type Float16 uint16
+
+// BFloat16 is the bit pattern of a bfloat16 number: the upper half of a binary32.
+type BFloat16 uint16
+
+// F32 returns the number as a float32; every Float16 is one exactly.
+func (h Float16) F32() float32 {
+	sign := uint32(h&0x8000) << 16
+	exp := uint32(h>>10) & 0x1f
+	man := uint32(h & 0x3ff)
+	switch {
+	case exp == 0x1f:
+		return math.Float32frombits(sign | 0x7f800000 | man<<13)
+	case exp != 0:
+		return math.Float32frombits(sign | (exp+112)<<23 | man<<13)
+	}
+	// A subnormal is man * 2^-24: both factors are exact, and so is the product.
+	return math.Float32frombits(sign | math.Float32bits(float32(man)*0x1p-24))
+}
+
+// F32 returns the number as a float32; every BFloat16 is one exactly.
+func (b BFloat16) F32() float32 { return math.Float32frombits(uint32(b) << 16) }
+
+// F16FromF32 rounds to the nearest Float16, a tie to the even one. Numbers of 65520 and above become infinity;
+// a NaN stays one and is quiet.
+func F16FromF32(f float32) Float16 {
+	bits := math.Float32bits(f)
+	sign := uint16(bits>>16) & 0x8000
+	abs := bits & 0x7fffffff
+	switch {
+	case abs > 0x7f800000:
+		return Float16(sign | 0x7e00 | uint16(abs>>13)&0x3ff)
+	case abs >= 0x477ff000: // 65520, half way between the largest Float16 and the next power of two
+		return Float16(sign | 0x7c00)
+	case abs >= 0x38800000: // 2^-14, the smallest normal Float16
+		abs += 0xfff + abs>>13&1
+		return Float16(sign | uint16(abs>>13-112<<10))
+	}
+	// Subnormal: adding 0.5 leaves the ulp at 2^-24, so the addition itself rounds to nearest even.
+	sum := math.Float32bits(math.Float32frombits(abs) + 0.5)
+	return Float16(sign | uint16(sum-0x3f000000))
+}
+
+// BF16FromF32 rounds to the nearest BFloat16, a tie to the even one. A NaN stays one and is quiet.
+func BF16FromF32(f float32) BFloat16 {
+	bits := math.Float32bits(f)
+	if bits&0x7fffffff > 0x7f800000 {
+		return BFloat16(bits>>16 | 0x40)
+	}
+	return BFloat16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+// F16FromF64 rounds once from float64 to the nearest Float16, a tie to the even one.
+func F16FromF64(f float64) Float16 { return F16FromF32(roundToOdd(f)) }
+
+// BF16FromF64 rounds once from float64 to the nearest BFloat16, a tie to the even one.
+func BF16FromF64(f float64) BFloat16 { return BF16FromF32(roundToOdd(f)) }
+
+// roundToOdd returns the float32 next to f towards zero, with its last bit set if anything was cut off. Rounding that to
+// a type with at least two bits less gives what rounding f itself would (Boldo and Melquiond, 2008).
+func roundToOdd(f float64) float32 {
+	r := float32(f)
+	if float64(r) == f || f != f {
+		return r
+	}
+	bits := math.Float32bits(r)
+	if math.Abs(float64(r)) > math.Abs(f) {
+		bits--
+	}
+	return math.Float32frombits(bits | 1)
+}

@@ -1,0 +1,79 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// MaxBytes is the largest size of a tensor's memory in bytes.
+const MaxBytes = math.MaxInt64 / 2
+
+// NumElements returns the product of the dimensions. A negative dimension, or a product above 2^62, is an error;
+// no dimensions make one element.
+func NumElements(shape ...int) (int, error) { return elements("NumElements", shape) }
+
+func elements(op string, shape []int) (int, error) {
+	n, zero := uint64(1), false
+	for _, d := range shape {
+		if d < 0 {
+			return 0, &Error{Op: op, Kind: ErrShape, Got: FormatShape(shape), Want: "no negative dimension"}
+		}
+		zero = zero || d == 0
+		if d == 0 || zero {
+			continue
+		}
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > 1<<62 {
+			return 0, &Error{Op: op, Kind: ErrTooLarge, Got: FormatShape(shape), Want: "at most 2^62 elements"}
+		}
+		n = lo
+	}
+	if zero {
+		return 0, nil
+	}
+	if n > math.MaxInt {
+		return 0, &Error{Op: op, Kind: ErrTooLarge, Got: FormatShape(shape), Want: "a size that fits an int"}
+	}
+	return int(n), nil
+}
+
+// FormatShape writes a shape as [2,3,4].
+func FormatShape(shape []int) string {
+	return strings.ReplaceAll(fmt.Sprint(shape), " ", ",")
+}
+
+// rowMajor returns the strides of a contiguous tensor.
+func rowMajor(shape []int) []int {
+	strides := make([]int, len(shape))
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		strides[i] = n
+		n *= max(shape[i], 1)
+	}
+	return strides
+}
+
+// reach returns the number of elements between the first and one past the last that a view touches; 0 if it has none.
+// It fails where that does not fit 62 bits.
+func reach(op string, shape, strides []int) (int, error) {
+	if len(shape) != len(strides) {
+		return 0, &Error{Op: op, Kind: ErrStride, Got: fmt.Sprintf("%d strides", len(strides)), Want: fmt.Sprintf("%d, one a dimension", len(shape))}
+	}
+	last := uint64(0)
+	for i, d := range shape {
+		if strides[i] < 0 {
+			return 0, &Error{Op: op, Kind: ErrStride, Got: FormatShape(strides), Want: "no negative stride"}
+		}
+		if d == 0 {
+			return 0, nil
+		}
+		hi, lo := bits.Mul64(uint64(d-1), uint64(strides[i]))
+		last += lo
+		if hi != 0 || lo > 1<<62 || last > 1<<62 {
+			return 0, &Error{Op: op, Kind: ErrTooLarge, Got: FormatShape(shape) + " with strides " + FormatShape(strides), Want: "at most 2^62 elements"}
+		}
+	}
+	return int(last) + 1, nil
+}

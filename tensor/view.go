@@ -1,0 +1,167 @@
+package tensor
+
+import (
+	"fmt"
+	"slices"
+)
+
+// AsStrided returns a view with the given shape and strides (elements, not negative), beginning offset elements after
+// t's first. It fails if the view would leave the memory.
+func (t *Tensor) AsStrided(shape, strides []int, offset int) (*Tensor, error) {
+	if t.Closed() {
+		return nil, &Error{Op: "AsStrided", Kind: ErrClosed}
+	}
+	if _, err := elements("AsStrided", shape); err != nil {
+		return nil, err
+	}
+	n, err := reach("AsStrided", shape, strides)
+	if err != nil {
+		return nil, err
+	}
+	if offset < 0 || t.offset+offset < 0 || n > t.mem.n-t.offset-offset {
+		return nil, &Error{Op: "AsStrided", Kind: ErrStride, Got: fmt.Sprintf("offset %d and %d elements", offset, n), Want: fmt.Sprintf("within %d elements", t.mem.n-t.offset)}
+	}
+	return &Tensor{dtype: t.dtype, shape: slices.Clone(shape), strides: slices.Clone(strides), offset: t.offset + offset, mem: t.mem}, nil
+}
+
+// Slice returns a view of the indices lo to hi-1 of dimension dim.
+func (t *Tensor) Slice(dim, lo, hi int) (*Tensor, error) {
+	if dim < 0 || dim >= len(t.shape) {
+		return nil, &Error{Op: "Slice", Kind: ErrShape, Got: fmt.Sprintf("dimension %d", dim), Want: fmt.Sprintf("0 to %d", len(t.shape)-1)}
+	}
+	if lo < 0 || hi < lo || hi > t.shape[dim] {
+		return nil, &Error{Op: "Slice", Kind: ErrShape, Got: fmt.Sprintf("%d:%d", lo, hi), Want: fmt.Sprintf("within 0:%d", t.shape[dim])}
+	}
+	shape, offset := t.Shape(), 0
+	shape[dim] = hi - lo
+	if hi > lo {
+		offset = lo * t.strides[dim]
+	}
+	return t.AsStrided(shape, t.strides, offset)
+}
+
+// Expand returns a view in which dimensions of length 1 are repeated to the given shape, with stride 0. Missing leading
+// dimensions count as length 1.
+func (t *Tensor) Expand(shape ...int) (*Tensor, error) {
+	lead := len(shape) - len(t.shape)
+	ok := lead >= 0
+	strides := make([]int, len(shape))
+	for i := max(lead, 0); ok && i < len(shape); i++ {
+		switch d := t.shape[i-lead]; {
+		case d == shape[i]:
+			strides[i] = t.strides[i-lead]
+		case d != 1:
+			ok = false
+		}
+	}
+	if !ok {
+		return nil, &Error{Op: "Expand", Kind: ErrShape, Got: FormatShape(shape), Want: FormatShape(t.shape) + " with leading dimensions, and those of length 1, repeated"}
+	}
+	return t.AsStrided(shape, strides, 0)
+}
+
+// Reshape returns a view of a contiguous tensor with another shape of as many elements.
+func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
+	n, err := elements("Reshape", shape)
+	if err != nil {
+		return nil, err
+	}
+	if n != t.Len() {
+		return nil, &Error{Op: "Reshape", Kind: ErrShape, Got: FormatShape(shape), Want: fmt.Sprintf("%d elements, as in %s", t.Len(), FormatShape(t.shape))}
+	}
+	if !t.IsContiguous() {
+		return nil, &Error{Op: "Reshape", Kind: ErrStride, Got: FormatShape(t.strides), Want: "a contiguous tensor"}
+	}
+	return t.AsStrided(shape, rowMajor(shape), 0)
+}
+
+// Elements returns the host memory from t's first element to the last that it touches, without copying. A strided
+// tensor's other elements are among them: index with Stride. The element type must be the dtype's.
+func Elements[T Element](t *Tensor) ([]T, error) {
+	if want := DTypeOf[T](); t.dtype != want {
+		return nil, &Error{Op: "Elements", Kind: ErrDType, Got: t.dtype.String(), Want: want.String()}
+	}
+	if !t.OnHost() {
+		return nil, &Error{Op: "Elements", Kind: ErrDevice, Got: t.Device(), Want: "host"}
+	}
+	if t.Closed() {
+		return nil, &Error{Op: "Elements", Kind: ErrClosed}
+	}
+	data := t.mem.host.([]T)
+	n, err := reach("Elements", t.shape, t.strides)
+	if err != nil {
+		return nil, err
+	}
+	return data[t.offset : t.offset+n : t.offset+n], nil
+}
+
+// Data returns the elements of a contiguous host tensor in row-major order, without copying.
+func Data[T Element](t *Tensor) ([]T, error) {
+	if !t.IsContiguous() {
+		return nil, &Error{Op: "Data", Kind: ErrStride, Got: FormatShape(t.strides), Want: "a contiguous tensor (Contiguous makes one)"}
+	}
+	return Elements[T](t)
+}
+
+// Contiguous returns t itself if it is contiguous, else a contiguous host copy of it. A device tensor that is not
+// contiguous is an error.
+func (t *Tensor) Contiguous() (*Tensor, error) {
+	if t.IsContiguous() {
+		return t, nil
+	}
+	switch t.dtype {
+	case F32:
+		return gather[float32](t)
+	case F64:
+		return gather[float64](t)
+	case F16:
+		return gather[Float16](t)
+	case BF16:
+		return gather[BFloat16](t)
+	case I32:
+		return gather[int32](t)
+	case I64:
+		return gather[int64](t)
+	}
+	return gather[uint8](t)
+}
+
+func gather[T Element](t *Tensor) (*Tensor, error) {
+	src, err := Elements[T](t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, 0, t.Len())
+	index := make([]int, len(t.shape))
+	for len(out) < cap(out) {
+		at := 0
+		for i, x := range index {
+			at += x * t.strides[i]
+		}
+		out = append(out, src[at])
+		for i := len(index) - 1; i >= 0; i-- {
+			if index[i]++; index[i] < t.shape[i] {
+				break
+			}
+			index[i] = 0
+		}
+	}
+	return Of(out, t.shape...)
+}
+
+// Overlap reports whether two tensors of one allocation may share an element: whether the ranges from their first to their
+// last element meet. Two tensors over the same Go slice, each made by Of, are not seen as one allocation.
+func Overlap(a, b *Tensor) bool {
+	if a.mem != b.mem || a.Len() == 0 || b.Len() == 0 {
+		return false
+	}
+	lo := func(t *Tensor) int { return t.offset * t.dtype.Size() }
+	hi := func(t *Tensor) int {
+		last := t.offset
+		for i, d := range t.shape {
+			last += (d - 1) * t.strides[i]
+		}
+		return (last + 1) * t.dtype.Size()
+	}
+	return lo(a) < hi(b) && lo(b) < hi(a)
+}
