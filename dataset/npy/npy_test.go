@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -268,6 +269,30 @@ func numpy(t *testing.T) string {
 	}
 	t.Skip("no python with numpy")
 	return ""
+}
+
+func BenchmarkArray(b *testing.B) {
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.I64, tensor.U8} {
+		v := tensor.Must(tensor.New(dtype, 1<<20))
+		var file bytes.Buffer
+		require.NoError(b, Write(&file, v))
+		b.Run(fmt.Sprintf("op=read/dtype=%s", dtype), func(b *testing.B) {
+			b.SetBytes(int64(file.Len()))
+			for b.Loop() {
+				if _, err := Read(bytes.NewReader(file.Bytes())); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("op=write/dtype=%s", dtype), func(b *testing.B) {
+			b.SetBytes(int64(file.Len()))
+			for b.Loop() {
+				if err := Write(io.Discard, v); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 func ExampleWrite() {

@@ -232,6 +232,17 @@ func TestABadArchiveIsAFormatError(t *testing.T) {
 	assert.Equal(t, path+":x.npy", bad.Path)
 }
 
+type brokenReader struct{}
+
+func (b *brokenReader) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
+
+func TestAnErrorOfTheReaderIsNotTheFiles(t *testing.T) {
+	_, err := NewReader(&brokenReader{}, 1000)
+	assert.ErrorIs(t, err, errDisk)
+	var bad *dataset.FormatError
+	assert.NotErrorAs(t, err, &bad)
+}
+
 func TestAFlippedBitIsFound(t *testing.T) {
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
 		b := archive(t, method, "a.npy", oneArray(t))
