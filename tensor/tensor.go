@@ -3,7 +3,7 @@ package tensor
 import (
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 )
 
 // Buffer is memory on a device, handed to a tensor by the backend that allocated it.
@@ -23,8 +23,7 @@ type storage struct {
 	host any // a typed slice, for host memory
 	buf  Buffer
 	n    int // elements
-	mu   sync.Mutex
-	shut bool
+	shut atomic.Bool
 }
 
 // Tensor is a view of typed memory. See the package comment for who owns it.
@@ -142,24 +141,13 @@ func (t *Tensor) Addr() (uint64, bool) {
 }
 
 // Closed reports whether the memory was released.
-func (t *Tensor) Closed() bool {
-	t.mem.mu.Lock()
-	defer t.mem.mu.Unlock()
-	return t.mem.shut
-}
+func (t *Tensor) Closed() bool { return t.mem.shut.Load() }
 
-// Close releases the memory if t owns it, and does nothing for a view.
+// Close releases the memory if t owns it, and does nothing for a view. Host memory is left to the garbage collector.
 func (t *Tensor) Close() error {
-	if !t.owner {
+	if !t.owner || t.mem.shut.Swap(true) {
 		return nil
 	}
-	t.mem.mu.Lock()
-	defer t.mem.mu.Unlock()
-	if t.mem.shut {
-		return nil
-	}
-	t.mem.shut = true
-	t.mem.host = nil
 	if t.mem.buf != nil {
 		return t.mem.buf.Close()
 	}

@@ -84,13 +84,10 @@ func Elements[T Element](t *Tensor) ([]T, error) {
 	if !t.OnHost() {
 		return nil, &Error{Op: "Elements", Kind: ErrDevice, Got: t.Device(), Want: "host"}
 	}
-	t.mem.mu.Lock()
-	data, ok := t.mem.host.([]T)
-	shut := t.mem.shut
-	t.mem.mu.Unlock()
-	if shut || !ok {
+	if t.Closed() {
 		return nil, &Error{Op: "Elements", Kind: ErrClosed}
 	}
+	data := t.mem.host.([]T)
 	n, err := reach("Elements", t.shape, t.strides)
 	if err != nil {
 		return nil, err
@@ -150,4 +147,21 @@ func gather[T Element](t *Tensor) (*Tensor, error) {
 		}
 	}
 	return Of(out, t.shape...)
+}
+
+// Overlap reports whether two tensors of one allocation may share an element: whether the ranges from their first to their
+// last element meet. Two tensors over the same Go slice, each made by Of, are not seen as one allocation.
+func Overlap(a, b *Tensor) bool {
+	if a.mem != b.mem || a.Len() == 0 || b.Len() == 0 {
+		return false
+	}
+	lo := func(t *Tensor) int { return t.offset * t.dtype.Size() }
+	hi := func(t *Tensor) int {
+		last := t.offset
+		for i, d := range t.shape {
+			last += (d - 1) * t.strides[i]
+		}
+		return (last + 1) * t.dtype.Size()
+	}
+	return lo(a) < hi(b) && lo(b) < hi(a)
 }

@@ -146,7 +146,8 @@ func array[T tensor.Element](r io.Reader, h *Header, get func([]byte) T) (*tenso
 }
 
 // elements reads n elements of size bytes each, from byte base of the file on. It allocates as they arrive; a reader that
-// has a Len method, as bytes.Reader does, is trusted for that many bytes at once. Without get, T is uint8 and the bytes are taken as they are.
+// has a Len method, as bytes.Reader does, is trusted for that many bytes at once. Without get, T is uint8 and the
+// bytes are taken as they are.
 func elements[T any](r io.Reader, n, size int, base int64, get func([]byte) T) ([]T, error) {
 	first := chunk
 	if l, ok := r.(interface{ Len() int }); ok {

@@ -1,0 +1,66 @@
+package ops
+
+import (
+	"context"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// Backend runs validated operations on one device. Programs use a [Device]; this interface is for packages that
+// implement a backend. Its methods may be called from any goroutine.
+type Backend interface {
+	// Name is the device's name, as tensors on it report it: "cpu", "cuda:0".
+	Name() string
+	// Describe says what the device is and how it was chosen.
+	Describe() Info
+	// Alloc returns a contiguous tensor whose contents are unspecified.
+	Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error)
+	// Copy copies between contiguous tensors of one dtype and shape, each on the host or on this device, and returns
+	// when it is done.
+	Copy(dst, src *tensor.Tensor) error
+	// NewStream returns a queue of work.
+	NewStream() (Stream, error)
+	// Resample prepares a validated job.
+	Resample(job *ResampleJob) (Plan, error)
+	// Close releases the device. Streams and plans must have been closed.
+	Close() error
+}
+
+// Stream is a queue of work that runs in order. Its methods may be called from any goroutine.
+type Stream interface {
+	// Synchronize waits until the work given so far is done, or the context ends, and returns the errors found in values
+	// since the last call, joined if there are several.
+	Synchronize(ctx context.Context) error
+	// Capture records the work that fn gives to this stream, without running it. Nothing else may use the stream
+	// meanwhile, and fn must not synchronise it.
+	Capture(fn func() error) (Graph, error)
+	// Close waits for the work and releases the stream. Close twice is fine.
+	Close() error
+}
+
+// Plan is an operation bound to its tensors.
+type Plan interface {
+	// Run gives the operation to a stream of the same device. It allocates nothing.
+	Run(s Stream) error
+	// Close releases what the plan holds; its tensors stay. The streams it ran on must have been synchronised.
+	Close() error
+}
+
+// Graph is captured work that is given to a stream in one call. It refers to the tensors and plans it was captured with,
+// which must stay open as long as it is launched.
+type Graph interface {
+	// Launch gives the work to a stream of the same device. It allocates nothing.
+	Launch(s Stream) error
+	// Close releases the graph. The streams it was launched on must have been synchronised.
+	Close() error
+}
+
+// Info describes a device.
+type Info struct {
+	Backend string // "cpu" or "cuda"
+	Name    string // the device's name: "cuda:0"
+	Product string // what it is: "NVIDIA H200", or the processor's architecture and threads
+	Driver  string // the driver's version; empty for the CPU
+	Kernels string // the kernel image chosen and why; empty for the CPU
+	Why     string // why this backend was taken
+}

@@ -1,0 +1,99 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// maxRow bounds the samples, targets and features of a row: kernels index within a row in 32 bits. The elements of a
+// tensor are not bounded by it.
+const maxRow = math.MaxInt32
+
+// checker validates arguments and keeps the first error. Its methods do nothing once there is one.
+type checker struct {
+	op     string
+	device string // where tensors must be
+	mixed  bool   // host tensors are taken too
+	err    error
+}
+
+func (c *checker) fail(arg string, kind error, got, want string) error {
+	c.set(arg, kind, got, want)
+	return c.err
+}
+
+func (c *checker) set(arg string, kind error, got, want string) {
+	if c.err == nil {
+		c.err = &ArgError{Op: c.op, Arg: arg, Kind: kind, Got: got, Want: want}
+	}
+}
+
+// tensor checks that t is there, open and on the right device.
+func (c *checker) tensor(arg string, t *tensor.Tensor) bool {
+	switch {
+	case c.err != nil:
+		return false
+	case t == nil:
+		c.set(arg, ErrMissing, "nil", "a tensor")
+	case t.Closed():
+		c.set(arg, ErrClosed, "a closed tensor", "an open one")
+	case t.Device() != c.device && !(c.mixed && t.OnHost()):
+		c.set(arg, ErrWrongDevice, t.Device(), c.device)
+	}
+	return c.err == nil
+}
+
+func (c *checker) dtype(arg string, t *tensor.Tensor, want ...tensor.DType) {
+	if c.err == nil && !slices.Contains(want, t.DType()) {
+		c.set(arg, ErrDType, t.DType().String(), "one of "+fmt.Sprint(want))
+	}
+}
+
+func (c *checker) shape(arg string, t *tensor.Tensor, want ...int) {
+	if c.err == nil && !slices.Equal(t.Shape(), want) {
+		c.set(arg, ErrShape, tensor.FormatShape(t.Shape()), tensor.FormatShape(want))
+	}
+}
+
+// lastContiguous checks that neighbours along the last dimension are neighbours in memory.
+func (c *checker) lastContiguous(arg string, t *tensor.Tensor) {
+	if i := t.Rank() - 1; c.err == nil && i >= 0 && t.Dim(i) > 1 && t.Stride(i) != 1 {
+		c.set(arg, ErrStride, fmt.Sprintf("stride %d in the last dimension", t.Stride(i)), "1")
+	}
+}
+
+// output checks that no two indices of t share an element, and that t shares none with an input or another output.
+func (c *checker) output(arg string, t *tensor.Tensor, others ...*tensor.Tensor) {
+	if c.err != nil || t.Len() == 0 {
+		return
+	}
+	var dims []int
+	for i := range t.Rank() {
+		if t.Dim(i) > 1 {
+			dims = append(dims, i)
+		}
+	}
+	slices.SortFunc(dims, func(a, b int) int { return t.Stride(a) - t.Stride(b) })
+	extent := 1
+	for _, i := range dims {
+		if t.Stride(i) < extent {
+			c.set(arg, ErrOverlap, "strides "+tensor.FormatShape(t.Strides())+" for shape "+tensor.FormatShape(t.Shape()), "no two indices on one element")
+			return
+		}
+		extent += (t.Dim(i) - 1) * t.Stride(i)
+	}
+	for _, o := range others {
+		if o != nil && tensor.Overlap(t, o) {
+			c.set(arg, ErrOverlap, "memory of another argument", "memory of its own")
+		}
+	}
+}
+
+func (c *checker) limit(arg string, n int) {
+	if c.err == nil && n > maxRow {
+		c.set(arg, ErrTooLarge, fmt.Sprint(n), fmt.Sprintf("at most %d a row", maxRow))
+	}
+}

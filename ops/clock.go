@@ -1,0 +1,92 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// maxTime bounds int64 times on both sides, so that a difference of two never overflows.
+const maxTime = 1 << 62
+
+// Clock gives the times of the targets: a tensor, or a uniform clock that is never written out.
+type Clock struct {
+	// Times is [B,T], or [T] shared by the batch, or [sum T] for packed targets. Its dtype is the source times'. Targets may
+	// come in any order.
+	Times *tensor.Tensor
+	// Start, Rate and Count describe a uniform clock where Times is nil: target i is at
+	// Start + floor(i*1e9/Rate + 0.5) nanoseconds, computed in float64. For source times in seconds it is that number
+	// divided by 1e9 in float64, then rounded to the times' dtype.
+	Start int64
+	Rate  float64
+	Count int
+}
+
+// At returns the clock that a tensor of times gives.
+func At(times *tensor.Tensor) Clock { return Clock{Times: times} }
+
+// Uniform returns the clock of count ticks at rate Hz, beginning at start nanoseconds.
+func Uniform(start int64, rate float64, count int) Clock {
+	return Clock{Start: start, Rate: rate, Count: count}
+}
+
+// Tick returns the time of tick i of a uniform clock in nanoseconds.
+func (c Clock) Tick(i int) int64 { return tick[int64](&c, i) }
+
+// tickSeconds is a tick on a clock of seconds.
+func tickSeconds(ns int64) float64 { return float64(ns) / 1e9 }
+
+func (c Clock) check(ck *checker) {
+	if c.Times != nil {
+		return
+	}
+	if !(c.Rate > 0) || math.IsInf(c.Rate, 1) {
+		ck.set("Targets.Rate", ErrOption, fmt.Sprint(c.Rate), "a positive rate in Hz, or Times")
+		return
+	}
+	if c.Count < 0 {
+		ck.set("Targets.Count", ErrShape, fmt.Sprint(c.Count), "0 or more")
+		return
+	}
+	last := math.Abs(float64(c.Start)) + float64(max(c.Count-1, 0))*1e9/c.Rate
+	if last > maxTime {
+		ck.set("Targets", ErrTooLarge, fmt.Sprintf("start %d ns, %d ticks at %g Hz", c.Start, c.Count, c.Rate), "times within 2^62 ns of 0")
+	}
+}
+
+// Limit is an optional length of time. The zero value is no limit.
+type Limit struct {
+	d   time.Duration
+	set bool
+}
+
+// Within returns the limit of d. Within(0) is a limit too: nothing longer than 0.
+func Within(d time.Duration) Limit { return Limit{d, true} }
+
+// Get returns the limit and whether there is one.
+func (l Limit) Get() (time.Duration, bool) { return l.d, l.set }
+
+func (l Limit) check(ck *checker, arg string) {
+	if l.set && l.d < 0 {
+		ck.set(arg, ErrOption, l.d.String(), "0 or more")
+	}
+}
+
+// Fill is the value written where there is none. The zero value is NaN.
+type Fill struct {
+	v   float64
+	set bool
+}
+
+// FillWith returns the fill value v.
+func FillWith(v float64) Fill { return Fill{v, true} }
+
+// Get returns the value to write.
+func (f Fill) Get() float64 {
+	if f.set {
+		return f.v
+	}
+	return math.NaN()
+}

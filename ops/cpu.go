@@ -1,0 +1,222 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// cpuBackend is the specification of the operations. Work runs on a fixed set of goroutines while Run waits for it, so
+// that a stream's order is the order of the calls.
+type cpuBackend struct {
+	workers int
+	work    chan *cpuTask
+	run     sync.Mutex
+	close   sync.Once
+}
+
+// cpuTask is work in equal pieces that the workers take one by one.
+type cpuTask struct {
+	pieces int
+	next   atomic.Int64
+	done   sync.WaitGroup
+	do     func(piece, worker int)
+	worker atomic.Int64
+}
+
+func openCPU(arg string) (Backend, error) {
+	if arg != "" {
+		return nil, fmt.Errorf("the CPU backend takes no device number, got %q", arg)
+	}
+	b := &cpuBackend{workers: runtime.GOMAXPROCS(0)}
+	b.work = make(chan *cpuTask)
+	for range b.workers - 1 {
+		go func() {
+			for t := range b.work {
+				t.take()
+				t.done.Done()
+			}
+		}()
+	}
+	return b, nil
+}
+
+func (t *cpuTask) take() {
+	worker := int(t.worker.Add(1)) - 1
+	for {
+		piece := int(t.next.Add(1)) - 1
+		if piece >= t.pieces {
+			return
+		}
+		t.do(piece, worker)
+	}
+}
+
+// parallel runs the task's pieces on the calling goroutine and the workers. The worker number given to do is below
+// b.workers, and no two pieces that run at once share it.
+func (b *cpuBackend) parallel(t *cpuTask) {
+	b.run.Lock()
+	defer b.run.Unlock()
+	t.next.Store(0)
+	t.worker.Store(0)
+	for range min(b.workers, t.pieces) - 1 {
+		t.done.Add(1)
+		b.work <- t
+	}
+	t.take()
+	t.done.Wait()
+}
+
+func (b *cpuBackend) Name() string { return "cpu" }
+
+func (b *cpuBackend) Describe() Info {
+	return Info{Backend: "cpu", Name: "cpu", Product: fmt.Sprintf("%s, %d threads", runtime.GOARCH, b.workers)}
+}
+
+func (b *cpuBackend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	return tensor.New(dtype, shape...)
+}
+
+func (b *cpuBackend) Copy(dst, src *tensor.Tensor) error {
+	switch dst.DType() {
+	case tensor.F32:
+		return copyHost[float32](dst, src)
+	case tensor.F64:
+		return copyHost[float64](dst, src)
+	case tensor.F16:
+		return copyHost[tensor.Float16](dst, src)
+	case tensor.BF16:
+		return copyHost[tensor.BFloat16](dst, src)
+	case tensor.I32:
+		return copyHost[int32](dst, src)
+	case tensor.I64:
+		return copyHost[int64](dst, src)
+	}
+	return copyHost[uint8](dst, src)
+}
+
+func copyHost[T tensor.Element](dst, src *tensor.Tensor) error {
+	to, err1 := tensor.Data[T](dst)
+	from, err2 := tensor.Data[T](src)
+	copy(to, from)
+	return errors.Join(err1, err2)
+}
+
+func (b *cpuBackend) Close() error {
+	b.close.Do(func() { close(b.work) })
+	return nil
+}
+
+// cpuPlan is a plan of this backend: work that returns the first error in its values.
+type cpuPlan interface {
+	Plan
+	execute() error
+}
+
+// cpuStream runs work at once and keeps its errors until Synchronize, as a GPU's stream does.
+type cpuStream struct {
+	mu       sync.Mutex
+	errs     []error
+	captured *cpuGraph
+	closed   bool
+}
+
+func (b *cpuBackend) NewStream() (Stream, error) { return &cpuStream{}, nil }
+
+func (s *cpuStream) Synchronize(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.captured != nil {
+		return &ArgError{Op: "Synchronize", Arg: "stream", Kind: ErrOption, Got: "a stream that is being captured", Want: "Synchronize after Capture"}
+	}
+	if s.closed {
+		return &ArgError{Op: "Synchronize", Arg: "stream", Kind: ErrClosed}
+	}
+	err := errors.Join(s.errs...)
+	if len(s.errs) == 1 {
+		err = s.errs[0]
+	}
+	s.errs = nil
+	return errors.Join(err, ctx.Err())
+}
+
+func (s *cpuStream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+func (s *cpuStream) give(p cpuPlan) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return &ArgError{Op: "Run", Arg: "stream", Kind: ErrClosed}
+	}
+	if s.captured != nil {
+		s.captured.plans = append(s.captured.plans, p)
+		return nil
+	}
+	if err := p.execute(); err != nil {
+		s.errs = append(s.errs, err)
+	}
+	return nil
+}
+
+func (s *cpuStream) Capture(fn func() error) (Graph, error) {
+	s.mu.Lock()
+	if s.closed || s.captured != nil {
+		s.mu.Unlock()
+		return nil, &ArgError{Op: "Capture", Arg: "stream", Kind: ErrOption, Got: "a stream that is closed or being captured", Want: "an open stream"}
+	}
+	g := &cpuGraph{}
+	s.captured = g
+	s.mu.Unlock()
+	err := fn()
+	s.mu.Lock()
+	s.captured = nil
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+type cpuGraph struct {
+	plans  []cpuPlan
+	closed atomic.Bool
+}
+
+func (g *cpuGraph) Launch(s Stream) error {
+	st, err := cpuStreamOf(s)
+	if err != nil {
+		return err
+	}
+	if g.closed.Load() {
+		return &ArgError{Op: "Launch", Arg: "graph", Kind: ErrClosed}
+	}
+	for _, p := range g.plans {
+		if err := st.give(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *cpuGraph) Close() error {
+	g.closed.Store(true)
+	return nil
+}
+
+func cpuStreamOf(s Stream) (*cpuStream, error) {
+	st, ok := s.(*cpuStream)
+	if !ok {
+		return nil, &ArgError{Op: "Run", Arg: "stream", Kind: ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of this device"}
+	}
+	return st, nil
+}

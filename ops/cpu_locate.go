@@ -1,0 +1,155 @@
+package ops
+
+import "math"
+
+// clock lists the types of times: nanoseconds or seconds.
+type clock interface{ int64 | float64 | float32 }
+
+// place says where a target lies in a row of stamps.
+type place uint8
+
+const (
+	exact   place = iota // on sample k
+	inside               // between samples k and k+1
+	below                // before the first sample
+	above                // after the last sample
+	nowhere              // the target is NaN
+)
+
+// located is a target's place: everything that does not depend on the feature.
+type located struct {
+	place place
+	k     int     // the last sample at or before the target; 0 if below
+	later bool    // inside: sample k+1 is nearer than k
+	x     float64 // inside: the target less t[k]
+	h     float64 // inside: t[k+1] less t[k]
+	base  int     // below or above: the bracket to extrapolate from is base, base+1
+	line  bool    // below or above: there is such a bracket
+	a     float64 // inside: x/h; below or above with line: the same in the bracket at base
+	gap   bool    // inside a bracket longer than MaxGap, or out of tolerance
+}
+
+// distance is y less x as float64, for y >= x; the difference is taken in the clock's own type.
+func distance[C clock](x, y C) float64 {
+	switch d := any(y - x).(type) {
+	case int64:
+		return float64(uint64(d)) // up to 2^63
+	case float64:
+		return d
+	default:
+		return float64(any(d).(float32))
+	}
+}
+
+// longer reports whether y less x, for y >= x, is above limit.
+func longer[C clock](x, y, limit C) bool {
+	if d, ok := any(y - x).(int64); ok {
+		return uint64(d) > uint64(any(limit).(int64))
+	}
+	return y-x > limit
+}
+
+// lastAtOrBefore returns the greatest k with t[k] <= x, given t[0] <= x. The guess is tried first, then the sample after it.
+func lastAtOrBefore[C clock](t []C, x C, guess int) int {
+	for k := guess; k < min(guess+2, len(t)); k++ {
+		if t[k] <= x && (k+1 == len(t) || x < t[k+1]) {
+			return k
+		}
+	}
+	lo, hi := 0, len(t) // t[lo] <= x, and x < t[hi] if there is one
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); t[mid] <= x {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// firstAtOrAfter returns the smallest k with t[k] >= x, given t[len-1] >= x.
+func firstAtOrAfter[C clock](t []C, x C) int {
+	lo, hi := -1, len(t)-1
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); t[mid] >= x {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// limits are MaxGap and Tolerance in the clock's own type, and what Tolerance applies to.
+type limits[C clock] struct {
+	gap, tolerance         C
+	hasGap, hasTolerance   bool
+	previous, next, nearby bool // the row has such channels
+}
+
+func newLimits[C clock](j *ResampleJob) limits[C] {
+	in := func(l Limit) (C, bool) {
+		var z C
+		if _, ok := any(z).(int64); ok {
+			return C(l.d), l.set
+		}
+		return C(tickSeconds(int64(l.d))), l.set
+	}
+	var l limits[C]
+	l.gap, l.hasGap = in(j.MaxGap)
+	l.tolerance, l.hasTolerance = in(j.Tolerance)
+	for _, c := range j.Channels {
+		l.previous = l.previous || c.Kind == Previous
+		l.next = l.next || c.Kind == Next
+		l.nearby = l.nearby || c.Kind == Nearest
+	}
+	return l
+}
+
+// locate finds x in a row's stamps, of which there is at least one.
+func locate[C clock](t []C, x C, guess int, l *limits[C]) located {
+	n := len(t)
+	switch {
+	case x != x:
+		return located{place: nowhere}
+	case x < t[0]:
+		p := located{place: below}
+		if b := lastAtOrBefore(t, t[0], 0); b+1 < n {
+			p.base, p.line = b, true
+			p.a = -distance(x, t[b]) / distance(t[b], t[b+1])
+		}
+		return p
+	}
+	k := lastAtOrBefore(t, x, guess)
+	if x == t[k] {
+		return located{place: exact, k: k}
+	}
+	if k == n-1 {
+		p := located{place: above, k: k}
+		if b := firstAtOrAfter(t, t[k]) - 1; b >= 0 {
+			p.base, p.line = b, true
+			p.a = distance(t[b], x) / distance(t[b], t[b+1])
+		}
+		return p
+	}
+	p := located{place: inside, k: k, later: longer(t[k], x, t[k+1]-x)}
+	p.x, p.h = distance(t[k], x), distance(t[k], t[k+1])
+	p.a = p.x / p.h
+	p.gap = l.hasGap && longer(t[k], t[k+1], l.gap)
+	if l.hasTolerance {
+		before, after := longer(t[k], x, l.tolerance), longer(x, t[k+1], l.tolerance)
+		p.gap = p.gap || l.previous && before || l.next && after || l.nearby && (p.later && after || !p.later && before)
+	}
+	return p
+}
+
+// tick returns the time of tick i of a uniform clock in the clock's own type.
+func tick[C clock](c *Clock, i int) C {
+	offset := min(math.Floor(float64(i)*1e9/c.Rate+0.5), maxTime)
+	ns := c.Start + int64(offset)
+	var z C
+	if _, ok := any(z).(int64); ok {
+		return C(ns)
+	}
+	return C(tickSeconds(ns))
+}

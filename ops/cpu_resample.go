@@ -1,0 +1,379 @@
+package ops
+
+import (
+	"errors"
+	"math"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// cpuResample is a Resample bound to host memory, for one type of clock.
+type cpuResample[C clock] struct {
+	*ResampleJob
+	backend        *cpuBackend
+	bound          Bound
+	limits         limits[C]
+	src, dst       values
+	times, targets []C
+	valid          []uint8
+	age            []C
+	srcRows        rows
+	dstRows        rows
+	fault          atomic.Uint64
+	checks, work   cpuTask
+	scratch        []*scratch
+	closed         atomic.Bool
+}
+
+const (
+	cpuTile  = 64   // targets a piece of work
+	cpuCheck = 4096 // stamps a piece of checking
+)
+
+func (b *cpuBackend) Resample(job *ResampleJob) (Plan, error) {
+	switch job.ClockType() {
+	case tensor.I64:
+		return newCPUResample[int64](b, job)
+	case tensor.F64:
+		return newCPUResample[float64](b, job)
+	}
+	return newCPUResample[float32](b, job)
+}
+
+func newCPUResample[C interface {
+	clock
+	tensor.Element
+}](b *cpuBackend, job *ResampleJob) (Plan, error) {
+	p := &cpuResample[C]{ResampleJob: job, backend: b, bound: job.Bound(), limits: newLimits[C](job)}
+	var errs [7]error
+	p.src, errs[0] = newValues(job.Src)
+	p.dst, errs[1] = newValues(job.Dst)
+	p.times, errs[2] = tensor.Elements[C](job.SrcTimes)
+	if job.Targets.Times != nil {
+		p.targets, errs[3] = tensor.Elements[C](job.Targets.Times)
+	}
+	if job.Valid != nil {
+		p.valid, errs[4] = tensor.Elements[uint8](job.Valid)
+	}
+	if job.Age != nil {
+		p.age, errs[5] = tensor.Elements[C](job.Age)
+	}
+	p.srcRows, errs[6] = newRows(job.B, job.S, job.SrcLengths, job.SrcOffsets)
+	var err error
+	p.dstRows, err = newRows(job.B, job.T, job.DstLengths, job.DstOffsets)
+	if err = errors.Join(append(errs[:], err)...); err != nil {
+		return nil, err
+	}
+	for range b.workers {
+		p.scratch = append(p.scratch, newScratch(job.D))
+	}
+	p.work = cpuTask{pieces: (job.Rows() + cpuTile - 1) / cpuTile, do: p.tile}
+	p.checks = cpuTask{pieces: (max(job.Stamps(), job.B) + cpuCheck - 1) / cpuCheck, do: p.check}
+	return p, nil
+}
+
+func (p *cpuResample[C]) Run(s Stream) error {
+	st, err := cpuStreamOf(s)
+	if err != nil {
+		return err
+	}
+	if p.closed.Load() {
+		return &ArgError{Op: "Run", Arg: "plan", Kind: ErrClosed}
+	}
+	if err := p.bound.CheckOpen(); err != nil {
+		return err
+	}
+	return st.give(p)
+}
+
+func (p *cpuResample[C]) Close() error {
+	p.closed.Store(true)
+	return nil
+}
+
+func (p *cpuResample[C]) execute() error {
+	if p.Empty() {
+		return nil
+	}
+	p.fault.Store(uint64(NoFault))
+	if p.Check {
+		p.backend.parallel(&p.checks)
+	}
+	if p.fault.Load() == uint64(NoFault) {
+		p.backend.parallel(&p.work)
+	}
+	return p.FaultError(Fault(p.fault.Load()), p.srcRows.offsets, p.dstRows.offsets)
+}
+
+func (p *cpuResample[C]) report(class Fault, position int, reason Fault) {
+	f := uint64(MakeFault(class, position, reason))
+	for {
+		old := p.fault.Load()
+		if f >= old || p.fault.CompareAndSwap(old, f) {
+			return
+		}
+	}
+}
+
+// rows says where each row of a padded or packed tensor begins and how long it is.
+type rows struct {
+	n, all  int // rows; the padded length, or of all packed rows together
+	lengths []int64
+	offsets []int64
+}
+
+func newRows(b, n int, lengths, offsets *tensor.Tensor) (rows, error) {
+	r := rows{n: b, all: n}
+	var err error
+	if lengths != nil {
+		r.lengths, err = tensor.Elements[int64](lengths)
+	} else if offsets != nil {
+		r.offsets, err = tensor.Elements[int64](offsets)
+	}
+	return r, err
+}
+
+// row returns the start of row b in a packed tensor, 0 in a padded one, and its length. Values that do not fit the tensor are cut so
+// that they do.
+func (r *rows) row(b int) (start, n int) {
+	switch {
+	case r.offsets != nil:
+		lo := min(max(r.offsets[b], 0), int64(r.all))
+		hi := min(max(r.offsets[b+1], lo), int64(r.all), lo+maxRow)
+		return int(lo), int(hi - lo)
+	case r.lengths != nil:
+		return 0, int(min(max(r.lengths[b], 0), int64(r.all)))
+	}
+	return 0, r.all
+}
+
+// fits reports whether row b's length or offsets are in range, in order, and cover the whole of a packed tensor.
+func (r *rows) fits(b int) bool {
+	switch {
+	case r.offsets != nil:
+		lo, hi := r.offsets[b], r.offsets[b+1]
+		return lo >= 0 && hi >= lo && hi <= int64(r.all) && hi-lo <= maxRow && (b > 0 || lo == 0) && (b < r.n-1 || hi == int64(r.all))
+	case r.lengths != nil:
+		return r.lengths[b] >= 0 && r.lengths[b] <= int64(r.all)
+	}
+	return true
+}
+
+// find returns the row of target i and its index there; -1 if no row holds it.
+func (r *rows) find(i int) (b, index int) {
+	if r.offsets == nil {
+		return i / r.all, i % r.all
+	}
+	lo, hi := -1, r.n // offsets[lo] <= i
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; r.offsets[mid] <= int64(i) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	if lo < 0 {
+		return -1, i
+	}
+	start, n := r.row(lo)
+	if i-start >= n || i < start {
+		return -1, i
+	}
+	return lo, i - start
+}
+
+// check looks at one piece of the rows' lengths and of the source stamps.
+func (p *cpuResample[C]) check(piece, _ int) {
+	lo := piece * cpuCheck
+	for b := lo; b < min(lo+cpuCheck, p.B); b++ {
+		_, samples := p.srcRows.row(b)
+		_, targets := p.dstRows.row(b)
+		switch {
+		case !p.srcRows.fits(b):
+			p.report(FaultRows, b, FaultSrcRows)
+		case !p.dstRows.fits(b):
+			p.report(FaultRows, b, FaultDstRows)
+		case samples == 0 && targets > 0:
+			p.report(FaultRows, b, FaultNoSamples)
+		}
+	}
+	for i := lo; i < min(lo+cpuCheck, p.Stamps()); i++ {
+		b, k := 0, i
+		if p.SrcOffsets == nil {
+			b, k = i/p.S, i%p.S
+		}
+		if p.SrcLengths != nil && int64(k) >= p.srcRows.lengths[b] {
+			continue
+		}
+		at := b*p.TimesBatch + k
+		t := p.times[at]
+		switch reason := badTime(t); {
+		case reason != 0:
+			p.report(FaultTimes, i, reason)
+		case k > 0 && !(p.times[at-1] <= t) && p.times[at-1] == p.times[at-1] && !p.rowStart(i):
+			p.report(FaultTimes, i, FaultUnsorted)
+		}
+	}
+}
+
+// rowStart reports whether stamp i begins a packed row.
+func (p *cpuResample[C]) rowStart(i int) bool {
+	if p.SrcOffsets == nil {
+		return false
+	}
+	_, k := p.srcRows.find(i)
+	return k == 0
+}
+
+// badTime returns why t cannot be a time, or 0.
+func badTime[C clock](t C) Fault {
+	switch x := any(t).(type) {
+	case int64:
+		if x > maxTime || x < -maxTime {
+			return FaultTimeRange
+		}
+	default:
+		if t-t != 0 {
+			return FaultNotFinite
+		}
+	}
+	return 0
+}
+
+// tile makes one piece of the targets.
+func (p *cpuResample[C]) tile(piece, worker int) {
+	s := p.scratch[worker]
+	guess := 0
+	for i := piece * cpuTile; i < min((piece+1)*cpuTile, p.Rows()); i++ {
+		guess = p.target(i, guess, s)
+	}
+}
+
+// target makes all features of target i, counted over all rows, and returns the sample it found.
+func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
+	b, t := p.dstRows.find(i)
+	outRow, outIndex := b, t
+	if p.DstOffsets != nil {
+		outRow, outIndex = 0, i
+	}
+	out := outRow*p.DstBatch + outIndex*p.DstStep
+	start, n := 0, 0
+	if b >= 0 {
+		start, n = p.srcRows.row(b)
+	}
+	_, targets := p.dstRows.row(max(b, 0))
+	if n == 0 || t >= targets {
+		p.mark(outRow, outIndex, 0, 0)
+		p.dst.fill(out, p.D, p.Fill, s)
+		return 0
+	}
+	times := p.times[b*p.TimesBatch+start:][:n]
+	var x C
+	if p.targets == nil {
+		x = tick[C](&p.Targets, t)
+	} else {
+		x = p.targets[outRow*p.TargetBatch+outIndex]
+	}
+	if _, ok := any(x).(int64); ok && p.Check && badTime(x) != 0 {
+		p.report(FaultTargets, i, FaultTimeRange)
+	}
+	l := locate(times, x, guess, &p.limits)
+	outside := l.place == below || l.place == above
+	ok := uint8(1)
+	if l.gap || outside || l.place == nowhere {
+		ok = 0
+	}
+	p.mark(outRow, outIndex, ok, x-times[l.k])
+	from := b*p.SrcBatch + (start+l.k)*p.SrcStep
+	switch {
+	case outside && p.Edge == ErrorEdge:
+		p.report(FaultTargets, i, FaultOutOfRange)
+	case outside && p.Edge == FillEdge, l.gap && p.FillGaps, l.place == nowhere && p.Edge == FillEdge:
+		p.dst.fill(out, p.D, p.Fill, s)
+	case l.place == nowhere:
+		p.dst.fill(out, p.D, math.NaN(), s)
+	case l.place == exact:
+		p.dst.copyFrom(out, p.src, from, p.D, s.a)
+	default:
+		row := b*p.SrcBatch + start*p.SrcStep
+		for c := range p.Channels {
+			p.channel(&p.Channels[c], &l, times, row, out, s)
+		}
+	}
+	return l.k
+}
+
+// mark writes what is known of a target without looking at its features.
+func (p *cpuResample[C]) mark(row, index int, ok uint8, age C) {
+	if p.valid != nil {
+		p.valid[row*p.ValidBatch+index] = ok
+	}
+	if p.age != nil {
+		p.age[row*p.AgeBatch+index] = age
+	}
+}
+
+// channel makes one range of features of a target that is inside a bracket, or beyond an end with the end sample held or the
+// line continued. row is where the source row begins, out where the target's features do.
+func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, row, out int, s *scratch) {
+	n := c.Hi - c.Lo
+	from := row + l.k*p.SrcStep + c.Lo
+	to := from + p.SrcStep
+	out += c.Lo
+	if l.place != inside {
+		if c.Kind == Linear && p.Edge == Extrapolate && l.line {
+			base := row + l.base*p.SrcStep + c.Lo
+			p.dst.lerp(out, p.src, base, base+p.SrcStep, n, l.a, s)
+		} else {
+			p.dst.copyFrom(out, p.src, from, n, s.a)
+		}
+		return
+	}
+	switch c.Kind {
+	case Linear:
+		p.dst.lerp(out, p.src, from, to, n, l.a, s)
+	case Previous:
+		p.dst.copyFrom(out, p.src, from, n, s.a)
+	case Next:
+		p.dst.copyFrom(out, p.src, to, n, s.a)
+	case Nearest:
+		if l.later {
+			from = to
+		}
+		p.dst.copyFrom(out, p.src, from, n, s.a)
+	case Slerp:
+		for i := 0; i < n; i += 4 {
+			var q0, q1 [4]float64
+			for d := range 4 {
+				q0[d], q1[d] = p.src.float(from+i+d), p.src.float(to+i+d)
+			}
+			slerp((*[4]float64)(s.wide[i:]), &q0, &q1, l.a)
+		}
+		p.dst.put64(out, s.wide[:n])
+	case Angle:
+		for i := range n {
+			s.wide[i] = angle(p.src.float(from+i), p.src.float(to+i), l.a, c.Period)
+		}
+		p.dst.put64(out, s.wide[:n])
+	case Pchip:
+		b := bracket{h: l.h, x: l.x}
+		if l.k > 0 {
+			b.before = distance(times[l.k-1], times[l.k])
+		}
+		if l.k+2 < len(times) {
+			b.after = distance(times[l.k+1], times[l.k+2])
+		}
+		for i := range n {
+			var v0, v3 float64
+			if b.before > 0 {
+				v0 = p.src.float(from + i - p.SrcStep)
+			}
+			if b.after > 0 {
+				v3 = p.src.float(to + i + p.SrcStep)
+			}
+			s.wide[i] = pchip(v0, p.src.float(from+i), p.src.float(to+i), v3, &b)
+		}
+		p.dst.put64(out, s.wide[:n])
+	}
+}

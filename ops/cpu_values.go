@@ -1,0 +1,171 @@
+package ops
+
+import "github.com/robocache/robocache/tensor"
+
+// values is the memory of a value tensor: a typed slice, and whether it is computed in float64.
+type values struct {
+	data any
+	wide bool
+}
+
+func newValues(t *tensor.Tensor) (values, error) {
+	var data any
+	var err error
+	switch t.DType() {
+	case tensor.F32:
+		data, err = tensor.Elements[float32](t)
+	case tensor.F64:
+		data, err = tensor.Elements[float64](t)
+	case tensor.F16:
+		data, err = tensor.Elements[tensor.Float16](t)
+	default:
+		data, err = tensor.Elements[tensor.BFloat16](t)
+	}
+	return values{data, t.DType() == tensor.F64}, err
+}
+
+// narrow returns n values as float32, in buf or in place. The dtype is not f64.
+func (v values) narrow(buf []float32, at, n int) []float32 {
+	buf = buf[:n]
+	switch d := v.data.(type) {
+	case []float32:
+		return d[at : at+n]
+	case []tensor.Float16:
+		for i, x := range d[at : at+n] {
+			buf[i] = x.F32()
+		}
+	case []tensor.BFloat16:
+		for i, x := range d[at : at+n] {
+			buf[i] = x.F32()
+		}
+	}
+	return buf
+}
+
+// float returns one value as float64.
+func (v values) float(at int) float64 {
+	switch d := v.data.(type) {
+	case []float32:
+		return float64(d[at])
+	case []float64:
+		return d[at]
+	case []tensor.Float16:
+		return float64(d[at].F32())
+	default:
+		return float64(d.([]tensor.BFloat16)[at].F32())
+	}
+}
+
+// put32 rounds float32 values once to the dtype.
+func (v values) put32(at int, in []float32) {
+	switch d := v.data.(type) {
+	case []float32:
+		copy(d[at:at+len(in)], in)
+	case []float64:
+		for i, x := range in {
+			d[at+i] = float64(x)
+		}
+	case []tensor.Float16:
+		for i, x := range in {
+			d[at+i] = tensor.F16FromF32(x)
+		}
+	case []tensor.BFloat16:
+		for i, x := range in {
+			d[at+i] = tensor.BF16FromF32(x)
+		}
+	}
+}
+
+// put64 rounds float64 values once to the dtype.
+func (v values) put64(at int, in []float64) {
+	switch d := v.data.(type) {
+	case []float32:
+		for i, x := range in {
+			d[at+i] = float32(x)
+		}
+	case []float64:
+		copy(d[at:at+len(in)], in)
+	case []tensor.Float16:
+		for i, x := range in {
+			d[at+i] = tensor.F16FromF64(x)
+		}
+	case []tensor.BFloat16:
+		for i, x := range in {
+			d[at+i] = tensor.BF16FromF64(x)
+		}
+	}
+}
+
+// copyFrom takes n values of src. Values of one dtype keep their bits.
+func (v values) copyFrom(at int, src values, from, n int, buf []float32) {
+	switch d := v.data.(type) {
+	case []float32:
+		if s, ok := src.data.([]float32); ok {
+			copy(d[at:at+n], s[from:])
+			return
+		}
+	case []float64:
+		if s, ok := src.data.([]float64); ok {
+			copy(d[at:at+n], s[from:])
+			return
+		}
+	case []tensor.Float16:
+		if s, ok := src.data.([]tensor.Float16); ok {
+			copy(d[at:at+n], s[from:])
+			return
+		}
+	case []tensor.BFloat16:
+		if s, ok := src.data.([]tensor.BFloat16); ok {
+			copy(d[at:at+n], s[from:])
+			return
+		}
+	}
+	if src.wide {
+		v.put64(at, src.data.([]float64)[from:from+n])
+	} else {
+		v.put32(at, src.narrow(buf, from, n))
+	}
+}
+
+// lerp writes v[k] + a*(v[k+1]-v[k]) for n features. Each step rounds on its own: the conversions keep the compiler from
+// fusing the product into the sum.
+func (v values) lerp(at int, src values, from, to, n int, a float64, s *scratch) {
+	if src.wide {
+		data := src.data.([]float64)
+		v0, v1, out := data[from:from+n], data[to:to+n], s.wide[:n]
+		for i := range out {
+			out[i] = v0[i] + float64(a*(v1[i]-v0[i]))
+		}
+		v.put64(at, out)
+		return
+	}
+	v0, v1, out := src.narrow(s.a, from, n), src.narrow(s.b, to, n), s.out[:n]
+	if d, ok := v.data.([]float32); ok {
+		out = d[at : at+n]
+	}
+	w := float32(a)
+	for i := range out {
+		out[i] = v0[i] + float32(w*(v1[i]-v0[i]))
+	}
+	if _, ok := v.data.([]float32); !ok {
+		v.put32(at, out)
+	}
+}
+
+// fill writes one value, rounded once, n times.
+func (v values) fill(at, n int, x float64, s *scratch) {
+	for i := range s.wide[:n] {
+		s.wide[i] = x
+	}
+	v.put64(at, s.wide[:n])
+}
+
+// scratch is a worker's memory for one row of features.
+type scratch struct {
+	a, b, out []float32
+	wide      []float64
+}
+
+func newScratch(n int) *scratch {
+	return &scratch{make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)}
+}

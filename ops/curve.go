@@ -1,0 +1,180 @@
+package ops
+
+import "math"
+
+// The formulas of the kinds that look at a feature's value. All are computed in float64, each step rounded on its own, in
+// the order written: the CUDA kernel does the same steps.
+
+// wrapAngle returns x less the multiple of period that brings it into [-period/2, period/2).
+func wrapAngle(x, period float64) float64 {
+	r := x - float64(period*math.Floor(x/period+0.5))
+	switch half := period / 2; {
+	case r >= half:
+		r -= period
+	case r < -half:
+		r += period
+	}
+	return r
+}
+
+// angle goes from v0 towards v1 along the shorter arc.
+func angle(v0, v1, a, period float64) float64 {
+	d := wrapAngle(v1-v0, period)
+	return wrapAngle(v0+float64(a*d), period)
+}
+
+// slerpWeights returns the factors of q0 and q1, and whether the sum has to be normalised: the normalised lerp that takes
+// over above a dot product of 0.9999.
+func slerpWeights(q0, q1 *[4]float64, a float64) (w0, w1 float64, normalise bool) {
+	dot := float64(q0[0] * q1[0])
+	for i := 1; i < 4; i++ {
+		dot += float64(q0[i] * q1[i])
+	}
+	sign := 1.0
+	if dot < 0 {
+		sign, dot = -1, -dot
+	}
+	if dot > 0.9999 {
+		return 1 - a, sign * a, true
+	}
+	theta := acos(dot)
+	s := sin(theta)
+	return sin(float64((1-a)*theta)) / s, sign * (sin(float64(a*theta)) / s), false
+}
+
+// slerp writes the quaternion at a between q0 and q1.
+func slerp(out, q0, q1 *[4]float64, a float64) {
+	w0, w1, normalise := slerpWeights(q0, q1, a)
+	norm := 0.0
+	for i := range out {
+		out[i] = float64(w0*q0[i]) + float64(w1*q1[i])
+		norm += float64(out[i] * out[i])
+	}
+	if normalise {
+		norm = math.Sqrt(norm)
+		for i := range out {
+			out[i] /= norm
+		}
+	}
+}
+
+// The Taylor coefficients of sin(x)/x and cos(x) in x*x. On [0, pi/4] what is left out is below 2^-60.
+var (
+	sinTaylor = [...]float64{1, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000}
+	cosTaylor = [...]float64{1, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000, -1.0 / 6402373705728000}
+)
+
+var acosStart = [...]float64{1.5707288, -0.2121144, 0.0742610, -0.0187293}
+
+const (
+	halfPiHigh = 1.57079632679489655800e+00 // pi/2 rounded to float64
+	halfPiLow  = 6.12323399573676603587e-17 // what that leaves
+)
+
+func horner(c []float64, z float64) float64 {
+	s := c[len(c)-1]
+	for i := len(c) - 2; i >= 0; i-- {
+		s = float64(s*z) + c[i]
+	}
+	return s
+}
+
+// sin is the sine of x in [0, pi/2], within 2 units in the last place.
+func sin(x float64) float64 {
+	if x > halfPiHigh/2 {
+		y := (halfPiHigh - x) + halfPiLow
+		return horner(cosTaylor[:], float64(y*y))
+	}
+	return float64(x * horner(sinTaylor[:], float64(x*x)))
+}
+
+// cos is the cosine of x in [0, pi/2].
+func cos(x float64) float64 {
+	if x > halfPiHigh/2 {
+		y := (halfPiHigh - x) + halfPiLow
+		return float64(y * horner(sinTaylor[:], float64(y*y)))
+	}
+	return horner(cosTaylor[:], float64(x*x))
+}
+
+// acos is the arc cosine of x in [0, 0.9999]: the cubic of Abramowitz and Stegun 4.4.45, then two steps of Newton's method.
+func acos(x float64) float64 {
+	theta := float64(math.Sqrt(1-x) * horner(acosStart[:], x))
+	for range 2 {
+		theta += (cos(theta) - x) / sin(theta)
+	}
+	return theta
+}
+
+// bracket is what pchip needs of the stamps around a target in [t1, t2]: the lengths of the brackets, 0 where the curve
+// ends at t1 or t2.
+type bracket struct {
+	before, h, after float64
+	x                float64 // the target less t1
+}
+
+// pchip is the value at b.x of the cubic through v1 and v2 with scipy's PchipInterpolator's slopes.
+func pchip(v0, v1, v2, v3 float64, b *bracket) float64 {
+	m1 := (v2 - v1) / b.h
+	d1, d2 := m1, m1
+	var m0, m2 float64
+	if b.before > 0 {
+		m0 = (v1 - v0) / b.before
+	}
+	if b.after > 0 {
+		m2 = (v3 - v2) / b.after
+	}
+	switch {
+	case b.before > 0:
+		d1 = pchipSlope(b.before, b.h, m0, m1)
+	case b.after > 0:
+		d1 = pchipEnd(b.h, b.after, m1, m2)
+	}
+	switch {
+	case b.after > 0:
+		d2 = pchipSlope(b.h, b.after, m1, m2)
+	case b.before > 0:
+		d2 = pchipEnd(b.h, b.before, m1, m0)
+	}
+	t := (d1 + d2 - float64(2*m1)) / b.h
+	c := (m1-d1)/b.h - t
+	s := float64(t/b.h*b.x) + c
+	s = float64(s*b.x) + d1
+	return float64(s*b.x) + v1
+}
+
+// pchipSlope is the slope at a sample between two brackets: the weighted harmonic mean of Fritsch and Butland, 0 where the
+// data turns.
+func pchipSlope(h0, h1, m0, m1 float64) float64 {
+	if !(m0 > 0 && m1 > 0 || m0 < 0 && m1 < 0) {
+		return 0
+	}
+	w0, w1 := float64(2*h1)+h0, h1+float64(2*h0)
+	return 1 / ((w0/m0 + w1/m1) / (w0 + w1))
+}
+
+// pchipEnd is the slope at the end of a curve: the one-sided three-point formula, kept in the data's direction (Moler,
+// Numerical Computing with MATLAB, 2004, section 3.6).
+func pchipEnd(h0, h1, m0, m1 float64) float64 {
+	d := (float64((float64(2*h0)+h1)*m0) - float64(h0*m1)) / (h0 + h1)
+	switch {
+	case sign(d) != sign(m0):
+		return 0
+	case sign(m0) != sign(m1) && math.Abs(d) > float64(3*math.Abs(m0)):
+		return float64(3 * m0)
+	}
+	return d
+}
+
+// sign is 1, 0 or -1, and 2 for a NaN. A NaN is like nothing else but another NaN, so that a slope made of one is 0.
+func sign(x float64) int {
+	switch {
+	case x > 0:
+		return 1
+	case x < 0:
+		return -1
+	case x == 0:
+		return 0
+	}
+	return 2
+}

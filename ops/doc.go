@@ -1,0 +1,28 @@
+// Package ops defines the operations on recorded robot data, validates their arguments and runs them on a backend.
+//
+// [Open] returns a [Device] by name: "cpu", "cuda", "cuda:1", "sim" or "auto". The CPU backend is part of this package
+// and is the specification; other backends register themselves when their package is imported, as a database driver
+// does:
+//
+//	import _ "github.com/robocache/robocache/ops/cuda"
+//
+// Letters in shapes: B batch (episodes), S source samples, T target samples, D features. Layout is row-major. Times are
+// int64 nanoseconds, float64 seconds or float32 seconds; float32 holds epoch seconds only to the minute, so use it
+// for times that begin near zero.
+//
+// Every operation has two forms. The convenient one (Device.Resample) takes tensors on the host or on the device,
+// allocates what is not given and returns when the result is there. The other is a plan (Device.PlanResample): arguments
+// are checked once and [Plan.Run] may then be called many times without allocating, on a [Stream], inside a captured
+// [Graph] too.
+//
+// Plan.Run and Graph.Launch are asynchronous on a GPU. Until the stream has been synchronised, the tensors of a plan
+// must not be closed, its inputs must not be written and its outputs must not be touched, except by work given to the
+// same stream later. One plan must not run on two streams at once. Errors in values, such as times that go backwards,
+// are found where the work is done, and returned by the next Synchronize of that stream as a [*ValueError] with row and
+// index; the destination is then unspecified. Errors in shapes, dtypes and options are returned as an [*ArgError]
+// before anything is written.
+//
+// Arithmetic: each step rounds on its own, without fused multiply-add. f16 and bf16 are computed in float32, f64 in
+// float64, and the result is rounded once to the output's dtype, to nearest even. Resample gives equal bits on every
+// backend, except that a NaN made by arithmetic equals any NaN.
+package ops

@@ -1,0 +1,102 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The kinds of error of this package, for errors.Is.
+var (
+	// Kinds of *ArgError.
+	ErrShape       = errors.New("wrong shape")
+	ErrDType       = errors.New("wrong dtype")
+	ErrStride      = errors.New("wrong strides")
+	ErrOption      = errors.New("wrong option")
+	ErrWrongDevice = errors.New("tensor of another device")
+	ErrClosed      = errors.New("closed")
+	ErrTooLarge    = errors.New("too large")
+	ErrMissing     = errors.New("missing argument")
+	ErrOverlap     = errors.New("output overlaps itself")
+
+	// Kinds of *ValueError.
+	ErrUnsorted   = errors.New("time goes backwards")
+	ErrNotFinite  = errors.New("time is not finite")
+	ErrTimeRange  = errors.New("time is beyond 2^62 ns")
+	ErrOutOfRange = errors.New("target is outside the source times")
+	ErrRows       = errors.New("row lengths or offsets do not fit the tensor")
+	ErrNoSamples  = errors.New("row has targets but no samples")
+
+	// Kinds of *OpenError.
+	ErrUnknownBackend = errors.New("no such backend")
+	ErrNoDevice       = errors.New("no usable device")
+)
+
+// ArgError reports an argument that an operation cannot take. Nothing was written.
+type ArgError struct {
+	Op   string // the operation: "Resample"
+	Arg  string // the argument's name, as in the Args or Options struct
+	Kind error  // one of this package's Err values
+	Got  string
+	Want string
+}
+
+func (e *ArgError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ops.%s: %s: %v", e.Op, e.Arg, e.Kind)
+	if e.Got != "" {
+		fmt.Fprintf(&b, ": got %s", e.Got)
+	}
+	if e.Want != "" {
+		fmt.Fprintf(&b, ", want %s", e.Want)
+	}
+	return b.String()
+}
+
+// Unwrap returns the kind, so that errors.Is finds it.
+func (e *ArgError) Unwrap() error { return e.Kind }
+
+// ValueError reports a value in a tensor that an operation cannot use. It is found where the work is done, so the
+// destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
+// backend: row lengths and offsets before source times before targets, then the smallest row and index.
+type ValueError struct {
+	Op    string // the operation: "Resample"
+	Arg   string // the argument's name: "SrcTimes"
+	Row   int    // the batch row; 0 for a tensor shared by all rows
+	Index int    // the index within the row
+	Kind  error  // one of this package's Err values
+}
+
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("ops.%s: %s: %v at row %d, index %d", e.Op, e.Arg, e.Kind, e.Row, e.Index)
+}
+
+// Unwrap returns the kind, so that errors.Is finds it.
+func (e *ValueError) Unwrap() error { return e.Kind }
+
+// OpenError says why a backend could not be opened.
+type OpenError struct {
+	Backend string
+	Kind    error // ErrUnknownBackend or ErrNoDevice
+	Err     error // the backend's own error, or nil
+	Want    string
+}
+
+func (e *OpenError) Error() string {
+	s := fmt.Sprintf("ops.Open(%q): %v", e.Backend, e.Kind)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Want != "" {
+		s += ", want " + e.Want
+	}
+	return s
+}
+
+// Unwrap returns the kind and the backend's own error.
+func (e *OpenError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}

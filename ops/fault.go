@@ -1,0 +1,126 @@
+package ops
+
+import (
+	"sort"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// Fault packs the place and kind of a bad value into a word, so that the smallest of several is the one to report: 2 bits
+// of class, 58 of position, 4 of reason. Backends find faults while they work, on a GPU in the kernel.
+type Fault uint64
+
+// NoFault is greater than every fault.
+const NoFault = ^Fault(0)
+
+// The classes of fault, in the order in which they are reported. A position is a row for FaultRows, and else an index into
+// the source stamps or targets: row*S+index or row*T+index, or the index of a packed tensor.
+const (
+	FaultRows Fault = iota << 62
+	FaultTimes
+	FaultTargets
+)
+
+// The reasons of a fault.
+const (
+	FaultSrcRows Fault = iota
+	FaultDstRows
+	FaultNoSamples
+	FaultUnsorted
+	FaultNotFinite
+	FaultTimeRange
+	FaultOutOfRange
+)
+
+// MakeFault packs a fault.
+func MakeFault(class Fault, position int, reason Fault) Fault {
+	return class | Fault(position)<<4 | reason
+}
+
+// FaultError unpacks a fault of the job. For packed tensors it needs the offsets on the host.
+func (j *ResampleJob) FaultError(f Fault, srcOffsets, dstOffsets []int64) error {
+	if f == NoFault {
+		return nil
+	}
+	position := int(f << 2 >> 6)
+	e := &ValueError{Op: "Resample", Row: position}
+	split := func(n int, offsets []int64) {
+		if offsets != nil {
+			e.Row = max(sort.Search(len(offsets), func(i int) bool { return offsets[i] > int64(position) })-1, 0)
+			e.Index = position - int(offsets[e.Row])
+		} else {
+			e.Row, e.Index = position/n, position%n
+		}
+	}
+	rowsArg := func(side string, lengths *tensor.Tensor) string {
+		if lengths != nil {
+			return side + "Lengths"
+		}
+		return side + "Offsets"
+	}
+	switch f >> 62 << 62 {
+	case FaultRows:
+		e.Arg = rowsArg("Src", j.SrcLengths)
+	case FaultTimes:
+		e.Arg = "SrcTimes"
+		split(j.S, srcOffsets)
+	default:
+		e.Arg = "Targets"
+		split(j.T, dstOffsets)
+	}
+	switch f & 15 {
+	case FaultSrcRows:
+		e.Kind = ErrRows
+	case FaultDstRows:
+		e.Arg, e.Kind = rowsArg("Dst", j.DstLengths), ErrRows
+	case FaultNoSamples:
+		e.Kind = ErrNoSamples
+	case FaultUnsorted:
+		e.Kind = ErrUnsorted
+	case FaultNotFinite:
+		e.Kind = ErrNotFinite
+	case FaultTimeRange:
+		e.Kind = ErrTimeRange
+	case FaultOutOfRange:
+		e.Kind = ErrOutOfRange
+	}
+	return e
+}
+
+// tensors are the job's tensors with their names, those that are there.
+func (j *ResampleJob) tensors() (names []string, ts []*tensor.Tensor) {
+	all := []struct {
+		name string
+		t    *tensor.Tensor
+	}{{"Dst", j.Dst}, {"Valid", j.Valid}, {"Age", j.Age}, {"Src", j.Src}, {"SrcTimes", j.SrcTimes}, {"Targets", j.Targets.Times},
+		{"SrcLengths", j.SrcLengths}, {"SrcOffsets", j.SrcOffsets}, {"DstLengths", j.DstLengths}, {"DstOffsets", j.DstOffsets}}
+	for _, a := range all {
+		if a.t != nil {
+			names, ts = append(names, a.name), append(ts, a.t)
+		}
+	}
+	return names, ts
+}
+
+// Bound lists the tensors of a plan, to be checked before each run.
+type Bound struct {
+	op    string
+	names []string
+	ts    []*tensor.Tensor
+}
+
+// Bound returns the job's tensors.
+func (j *ResampleJob) Bound() Bound {
+	names, ts := j.tensors()
+	return Bound{"Resample", names, ts}
+}
+
+// CheckOpen returns an *ArgError if a tensor was closed. It allocates nothing if none was.
+func (b *Bound) CheckOpen() error {
+	for i, t := range b.ts {
+		if t.Closed() {
+			return &ArgError{Op: b.op, Arg: b.names[i], Kind: ErrClosed, Got: "a closed tensor", Want: "tensors that stay open as long as the plan runs"}
+		}
+	}
+	return nil
+}

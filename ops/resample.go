@@ -1,0 +1,276 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// ResampleArgs are the tensors of Resample. What is written comes first.
+//
+// Values are f32, f64, f16 or bf16; Dst may have another of these dtypes than Src. Times are i64 nanoseconds, or f64 or f32
+// seconds. Tensors may be strided or broadcast (stride 0) in every dimension but the last.
+//
+// A single episode needs no batch dimension: Src is then [S,D], SrcTimes [S], Targets [T], Dst [T,D], Valid and Age [T].
+//
+// Ragged batches: SrcLengths [B] says how many samples of each row of a padded Src count. SrcOffsets [B+1] says where each
+// row of a packed Src [N,D] begins; SrcTimes is then [N]. DstLengths and DstOffsets do the same for the targets; with
+// DstOffsets, Dst is [N',D], Valid and Age [N'] and a Targets tensor [N']. All four are i64. Targets beyond DstLengths
+// get the fill value, valid 0 and age 0.
+type ResampleArgs struct {
+	Dst   *tensor.Tensor // [B,T,D]
+	Valid *tensor.Tensor // [B,T] u8, optional: 1 where the target is in range and in no gap and within the tolerance
+	Age   *tensor.Tensor // [B,T] of the times' dtype, optional: the target's time less that of the sample at or before it
+
+	Src      *tensor.Tensor // [B,S,D]
+	SrcTimes *tensor.Tensor // [B,S], or [S] shared by the batch; non-decreasing, finite, within 2^62 ns of 0
+	Targets  Clock
+
+	SrcLengths, SrcOffsets *tensor.Tensor
+	DstLengths, DstOffsets *tensor.Tensor
+}
+
+// ResampleOptions says how targets are made. The zero value is linear interpolation that holds the end samples.
+type ResampleOptions struct {
+	Kind     Kind      // for the features that Channels leaves out
+	Quat     QuatOrder // for Slerp
+	Period   float64   // for Angle; 0 is 2 pi
+	Channels []Channel // ranges of features with a kind of their own, ascending
+
+	Edge Edge
+	Fill Fill // written under FillEdge, FillGaps and beyond DstLengths; NaN unless given
+
+	// MaxGap makes targets inside a longer bracket invalid, unless they are exactly on a sample.
+	MaxGap Limit
+	// Tolerance makes targets invalid whose Previous, Next or Nearest sample is further away, as merge_asof's.
+	Tolerance Limit
+	// FillGaps writes the fill value to all features of a target that MaxGap or Tolerance made invalid.
+	FillGaps bool
+
+	// DType is that of the Dst which Device.Resample allocates; Src's unless given.
+	DType tensor.DType
+	// TrustTimes leaves out the check of SrcTimes, of the row lengths and offsets, and of targets beyond 2^62 ns. Bad ones then
+	// give unspecified values, never an access out of bounds.
+	TrustTimes bool
+}
+
+// ResampleJob is a validated Resample, as a backend gets it. Strides are in elements; one for a dimension that is missing
+// or shared is 0.
+type ResampleJob struct {
+	ResampleArgs
+
+	B, D int
+	S    int // samples a row, or of all rows together if SrcOffsets is there
+	T    int // targets a row, or of all rows together if DstOffsets is there
+
+	SrcBatch, SrcStep    int
+	TimesBatch           int
+	DstBatch, DstStep    int
+	ValidBatch, AgeBatch int
+	TargetBatch          int
+	TimesRows            int // rows of SrcTimes that differ: B, or 1 if shared or packed
+	Channels             []Channel
+	Edge                 Edge
+	Fill                 float64
+	MaxGap, Tolerance    Limit
+	FillGaps             bool
+	Check                bool
+}
+
+// ClockType returns the dtype of the times.
+func (j *ResampleJob) ClockType() tensor.DType { return j.SrcTimes.DType() }
+
+// Rows returns the number of targets of all rows together.
+func (j *ResampleJob) Rows() int {
+	if j.DstOffsets != nil {
+		return j.T
+	}
+	return j.B * j.T
+}
+
+// Stamps returns the number of source stamps that a check reads.
+func (j *ResampleJob) Stamps() int { return j.TimesRows * j.S }
+
+// Empty reports whether there is nothing to do.
+func (j *ResampleJob) Empty() bool { return j.Rows() == 0 || j.D == 0 }
+
+var (
+	valueTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
+	clockTypes = []tensor.DType{tensor.I64, tensor.F64, tensor.F32}
+)
+
+// newResampleJob validates the arguments against tensors on the given device.
+func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob, error) {
+	j := &ResampleJob{ResampleArgs: a, Edge: o.Edge, Fill: o.Fill.Get(), MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: !o.TrustTimes}
+	j.checkSource(c)
+	j.checkTargets(c)
+	j.checkOutputs(c)
+	if c.err == nil {
+		j.Channels = channelTable(c, &o, j.D)
+	}
+	if o.Edge >= edges {
+		c.set("Options.Edge", ErrOption, o.Edge.String(), fmt.Sprintf("one of %v", edgeNames))
+	}
+	o.MaxGap.check(c, "Options.MaxGap")
+	o.Tolerance.check(c, "Options.Tolerance")
+	if c.err == nil && !j.Empty() && j.S == 0 {
+		c.set("Src", ErrShape, "no samples", fmt.Sprintf("at least 1 for %d targets", j.Rows()))
+	}
+	return j, c.err
+}
+
+// checkSource finds B, S and D.
+func (j *ResampleJob) checkSource(c *checker) {
+	if !c.tensor("Src", j.Src) || !c.tensor("SrcTimes", j.SrcTimes) {
+		return
+	}
+	c.dtype("Src", j.Src, valueTypes...)
+	c.dtype("SrcTimes", j.SrcTimes, clockTypes...)
+	c.lastContiguous("Src", j.Src)
+	c.lastContiguous("SrcTimes", j.SrcTimes)
+	rank := j.Src.Rank()
+	switch {
+	case c.err != nil:
+		return
+	case j.SrcLengths != nil && j.SrcOffsets != nil:
+		c.set("SrcLengths", ErrOption, "SrcLengths and SrcOffsets", "one of them")
+		return
+	case j.SrcOffsets != nil && rank != 2:
+		c.set("Src", ErrShape, tensor.FormatShape(j.Src.Shape()), "[N,D], packed, with SrcOffsets")
+		return
+	case rank != 2 && rank != 3:
+		c.set("Src", ErrShape, tensor.FormatShape(j.Src.Shape()), "[B,S,D] or [S,D]")
+		return
+	}
+	j.S, j.D = j.Src.Dim(rank-2), j.Src.Dim(rank-1)
+	j.SrcStep = j.Src.Stride(rank - 2)
+	j.B, j.TimesRows = 1, 1
+	if j.SrcOffsets != nil {
+		j.B = j.rows(c, "SrcOffsets", j.SrcOffsets) - 1
+	} else {
+		c.limit("Src", j.S)
+	}
+	if rank == 3 {
+		j.B, j.SrcBatch = j.Src.Dim(0), j.Src.Stride(0)
+	}
+	c.limit("Src", j.D)
+	if j.SrcLengths != nil && j.rows(c, "SrcLengths", j.SrcLengths) != j.B {
+		c.shape("SrcLengths", j.SrcLengths, j.B)
+	}
+	if rank == 3 && j.SrcTimes.Rank() == 2 {
+		c.shape("SrcTimes", j.SrcTimes, j.B, j.S)
+		j.TimesBatch = j.SrcTimes.Stride(0)
+		if j.TimesBatch != 0 {
+			j.TimesRows = j.B
+		}
+	} else {
+		c.shape("SrcTimes", j.SrcTimes, j.S)
+	}
+	// A shared clock cut by lengths is checked as far as the longest row.
+	if j.SrcLengths != nil {
+		j.TimesRows = j.B
+	}
+}
+
+// rows checks a tensor of lengths or offsets and returns its length.
+func (j *ResampleJob) rows(c *checker, arg string, t *tensor.Tensor) int {
+	if !c.tensor(arg, t) {
+		return 0
+	}
+	c.dtype(arg, t, tensor.I64)
+	if t.Rank() != 1 || arg[3:] == "Offsets" && t.Dim(0) == 0 {
+		c.set(arg, ErrShape, tensor.FormatShape(t.Shape()), "[B] for lengths, [B+1] for offsets")
+		return 0
+	}
+	c.lastContiguous(arg, t)
+	return t.Dim(0)
+}
+
+// checkTargets finds T.
+func (j *ResampleJob) checkTargets(c *checker) {
+	j.Targets.check(c)
+	if c.err != nil {
+		return
+	}
+	if j.DstLengths != nil && j.DstOffsets != nil {
+		c.set("DstLengths", ErrOption, "DstLengths and DstOffsets", "one of them")
+		return
+	}
+	if j.DstLengths != nil && j.rows(c, "DstLengths", j.DstLengths) != j.B {
+		c.shape("DstLengths", j.DstLengths, j.B)
+	}
+	if j.DstOffsets != nil && j.rows(c, "DstOffsets", j.DstOffsets) != j.B+1 {
+		c.shape("DstOffsets", j.DstOffsets, j.B+1)
+	}
+	t := j.Targets.Times
+	if t == nil {
+		j.T = j.Targets.Count
+		if j.DstOffsets != nil && j.Dst != nil {
+			j.T = j.Dst.Dim(0)
+		}
+		c.limit("Targets.Count", j.Targets.Count)
+		return
+	}
+	if !c.tensor("Targets", t) {
+		return
+	}
+	c.dtype("Targets", t, j.ClockType())
+	c.lastContiguous("Targets", t)
+	switch {
+	case t.Rank() == 1:
+		j.T = t.Dim(0)
+	case t.Rank() == 2 && j.batched() && j.DstOffsets == nil:
+		j.T = t.Dim(1)
+		c.shape("Targets", t, j.B, j.T)
+		j.TargetBatch = t.Stride(0)
+	default:
+		c.set("Targets", ErrShape, tensor.FormatShape(t.Shape()), "[B,T] or [T], and [N] if packed or not batched")
+	}
+	if j.DstOffsets == nil {
+		c.limit("Targets", j.T)
+	}
+}
+
+// batched reports whether outputs that are not packed have a batch dimension.
+func (j *ResampleJob) batched() bool { return j.Src.Rank() == 3 || j.SrcOffsets != nil }
+
+// outShape is the shape of Valid and Age, and without its last dimension that of Dst.
+func (j *ResampleJob) outShape() []int {
+	if j.DstOffsets == nil && j.batched() {
+		return []int{j.B, j.T}
+	}
+	return []int{j.T}
+}
+
+func (j *ResampleJob) checkOutputs(c *checker) {
+	if !c.tensor("Dst", j.Dst) {
+		return
+	}
+	shape := j.outShape()
+	if c.shape("Dst", j.Dst, append(shape, j.D)...); c.err != nil {
+		return
+	}
+	rank := j.Dst.Rank()
+	j.DstStep = j.Dst.Stride(rank - 2)
+	if rank == 3 {
+		j.DstBatch = j.Dst.Stride(0)
+	}
+	c.dtype("Dst", j.Dst, valueTypes...)
+	c.lastContiguous("Dst", j.Dst)
+	inputs := []*tensor.Tensor{j.Src, j.SrcTimes, j.Targets.Times, j.SrcLengths, j.SrcOffsets, j.DstLengths, j.DstOffsets}
+	c.output("Dst", j.Dst, append(inputs, j.Valid, j.Age)...)
+	side := func(arg string, t *tensor.Tensor, dtype tensor.DType, batch *int, others ...*tensor.Tensor) {
+		if t == nil || !c.tensor(arg, t) {
+			return
+		}
+		c.dtype(arg, t, dtype)
+		c.shape(arg, t, shape...)
+		c.lastContiguous(arg, t)
+		c.output(arg, t, append(inputs, others...)...)
+		if t.Rank() == 2 {
+			*batch = t.Stride(0)
+		}
+	}
+	side("Valid", j.Valid, tensor.U8, &j.ValidBatch, j.Age)
+	side("Age", j.Age, j.ClockType(), &j.AgeBatch)
+}

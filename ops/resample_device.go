@@ -1,0 +1,180 @@
+package ops
+
+import (
+	"context"
+	"errors"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// PlanResample binds Resample to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except
+// the values in them. Dst must be given. The plan refers to the tensors: they stay open as long as it is run.
+func (d *Device) PlanResample(args ResampleArgs, opts ResampleOptions) (Plan, error) {
+	if err := d.open("PlanResample"); err != nil {
+		return nil, err
+	}
+	job, err := newResampleJob(&checker{op: "Resample", device: d.home()}, args, opts)
+	if err != nil {
+		return nil, err
+	}
+	return d.backend.Resample(job)
+}
+
+// Resample writes Src, sampled at Targets, to Dst, and returns when it is done. Tensors may be on the host or on the device;
+// those on the host are copied to the device and back where that is not the host. A Dst, Valid or Age that is not given
+// is allocated where Src is. It returns the outputs; the caller closes those that were allocated.
+func (d *Device) Resample(args ResampleArgs, opts ResampleOptions) (ResampleArgs, error) {
+	if err := d.open("Resample"); err != nil {
+		return args, err
+	}
+	given := args
+	s := staging{d: d}
+	out, err := s.resample(args, opts)
+	if err != nil {
+		s.discard(given.Dst, out.Dst)
+		s.discard(given.Valid, out.Valid)
+		s.discard(given.Age, out.Age)
+		out = given
+	}
+	return out, errors.Join(err, s.close())
+}
+
+// home is where tensors of the device say they are.
+func (d *Device) home() string {
+	if d.info.Backend == "cpu" {
+		return "host"
+	}
+	return d.info.Name
+}
+
+// staging keeps the device copies of host tensors during one call.
+type staging struct {
+	d       *Device
+	copies  []*tensor.Tensor
+	results [][2]*tensor.Tensor // host tensor, device copy
+	err     error
+}
+
+func (s *staging) close() error {
+	for _, t := range s.copies {
+		s.err = errors.Join(s.err, t.Close())
+	}
+	return s.err
+}
+
+func (s *staging) discard(given, got *tensor.Tensor) {
+	if given == nil && got != nil {
+		s.err = errors.Join(s.err, got.Close())
+	}
+}
+
+// in returns t, or its copy on the device.
+func (s *staging) in(t *tensor.Tensor) *tensor.Tensor {
+	if t == nil || s.err != nil || !t.OnHost() || s.d.home() == "host" {
+		return t
+	}
+	c, err := s.d.Upload(t)
+	if err != nil {
+		s.err = err
+		return t
+	}
+	s.copies = append(s.copies, c)
+	return c
+}
+
+// out returns t, or a device tensor whose contents finish copies to t.
+func (s *staging) out(t *tensor.Tensor) *tensor.Tensor {
+	if t == nil || s.err != nil || !t.OnHost() || s.d.home() == "host" {
+		return t
+	}
+	c, err := s.d.Alloc(t.DType(), t.Shape()...)
+	if err != nil {
+		s.err = err
+		return t
+	}
+	s.copies = append(s.copies, c)
+	s.results = append(s.results, [2]*tensor.Tensor{t, c})
+	return c
+}
+
+func (s *staging) finish() error {
+	for _, r := range s.results {
+		if err := s.d.Copy(r[0], r[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, error) {
+	c := &checker{op: "Resample", device: s.d.home(), mixed: true}
+	if err := s.allocate(c, &a, &o); err != nil {
+		return a, err
+	}
+	// Everything is checked once here, with tensors wherever they are, so that nothing is copied for a call that fails.
+	if _, err := newResampleJob(c, a, o); err != nil {
+		return a, err
+	}
+	for arg, t := range map[string]*tensor.Tensor{"Dst": a.Dst, "Valid": a.Valid, "Age": a.Age} {
+		if t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
+			return a, c.fail(arg, ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
+		}
+	}
+	dev := a
+	dev.Src, dev.SrcTimes, dev.Targets.Times = s.in(a.Src), s.in(a.SrcTimes), s.in(a.Targets.Times)
+	dev.SrcLengths, dev.SrcOffsets = s.in(a.SrcLengths), s.in(a.SrcOffsets)
+	dev.DstLengths, dev.DstOffsets = s.in(a.DstLengths), s.in(a.DstOffsets)
+	dev.Dst, dev.Valid, dev.Age = s.out(a.Dst), s.out(a.Valid), s.out(a.Age)
+	if s.err != nil {
+		return a, nil // close returns it
+	}
+	plan, err := s.d.PlanResample(dev, o)
+	if err != nil {
+		return a, err
+	}
+	// A stream of its own: one call's errors in values must not reach another's.
+	stream, err := s.d.backend.NewStream()
+	if err != nil {
+		return a, errors.Join(err, plan.Close())
+	}
+	if err = plan.Run(stream); err == nil {
+		err = stream.Synchronize(context.Background())
+	}
+	if err == nil {
+		err = s.finish()
+	}
+	return a, errors.Join(err, stream.Close(), plan.Close())
+}
+
+// allocate makes the outputs that were not given, where Src is.
+func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) error {
+	probe := &ResampleJob{ResampleArgs: *a}
+	probe.checkSource(c)
+	probe.checkTargets(c)
+	if c.err != nil {
+		return c.err
+	}
+	if a.Dst == nil && a.DstOffsets != nil && a.Targets.Times == nil {
+		return c.fail("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor [N,D]")
+	}
+	alloc := func(t **tensor.Tensor, dtype tensor.DType, shape []int) (err error) {
+		if *t != nil {
+			return nil
+		}
+		if a.Src.OnHost() {
+			*t, err = tensor.New(dtype, shape...)
+		} else {
+			*t, err = s.d.Alloc(dtype, shape...)
+		}
+		return err
+	}
+	dtype := o.DType
+	if dtype == 0 {
+		dtype = a.Src.DType()
+	}
+	if a.Dst == nil && !dtype.IsFloat() {
+		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
+	}
+	shape := probe.outShape()
+	return errors.Join(alloc(&a.Dst, dtype, append(shape, probe.D)), alloc(&a.Valid, tensor.U8, shape), alloc(&a.Age, probe.ClockType(), shape))
+}

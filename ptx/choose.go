@@ -1,0 +1,193 @@
+package ptx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The errors of Choose, for errors.Is.
+var (
+	ErrUnknownFamily = errors.New("ptx: no such kernel family")
+	ErrBadForce      = errors.New("ptx: no such kind of image")
+	ErrNoImage       = errors.New("ptx: no image for this device and driver")
+)
+
+// UnknownFamilyError is an ErrUnknownFamily.
+type UnknownFamilyError struct {
+	Family string
+	Known  []string
+}
+
+func (e *UnknownFamilyError) Error() string {
+	return fmt.Sprintf("ptx: no kernel family %q; there are %s", e.Family, strings.Join(e.Known, ", "))
+}
+
+// Unwrap returns ErrUnknownFamily.
+func (e *UnknownFamilyError) Unwrap() error { return ErrUnknownFamily }
+
+// ForceError is an ErrBadForce.
+type ForceError struct {
+	Got   string
+	Valid []string
+}
+
+func (e *ForceError) Error() string {
+	return fmt.Sprintf("ptx: no kind of image %q; use one of %s, or leave it empty", e.Got, strings.Join(e.Valid, ", "))
+}
+
+// Unwrap returns ErrBadForce.
+func (e *ForceError) Unwrap() error { return ErrBadForce }
+
+// NoImageError is an ErrNoImage. Rejected says of each image why it cannot be loaded.
+type NoImageError struct {
+	Family           string
+	CCMajor, CCMinor int
+	Driver           int // as the driver states it, 12040 for 12.4
+	Force            string
+	Rejected         []string
+}
+
+func (e *NoImageError) Error() string {
+	what := "image"
+	if e.Force != "" {
+		what = e.Force + " image"
+	}
+	msg := fmt.Sprintf("ptx: no %s of %s for compute capability %d.%d and CUDA driver %s", what, e.Family, e.CCMajor, e.CCMinor, release(e.Driver))
+	if len(e.Rejected) > 0 {
+		msg += ": " + strings.Join(e.Rejected, "; ")
+	}
+	return msg
+}
+
+// Unwrap returns ErrNoImage.
+func (e *NoImageError) Unwrap() error { return ErrNoImage }
+
+// Candidate is an image that should load, and why it was taken.
+type Candidate struct {
+	Image  Image
+	Reason string
+}
+
+// Choice is what Choose found.
+type Choice struct {
+	Image      Image
+	Reason     string      // why Image
+	Candidates []Candidate // Image first, then what to try if the driver refuses it, in order
+	Rejected   []string    // the images passed over, each with why
+}
+
+// Forces returns the values that Choose takes as force, besides "".
+func Forces() []string { return []string{"cubin", "sm_90.ptx", "sm_80.ptx"} }
+
+// Choose picks the best image of a family for a device of compute capability ccMajor.ccMinor under a driver of
+// driverVersion, as cuDriverGetVersion states it (12040 for 12.4). A cubin suits exactly its own architecture and a driver
+// no older in its major release than the ptxas that made it; PTX suits its architecture and newer ones, with a driver that
+// knows its ISA version. A cubin that was not made from the PTX beside it is never chosen.
+//
+// force, if not empty, is one of Forces and leaves only that image. The errors are *UnknownFamilyError, *ForceError, and
+// *NoImageError when nothing fits.
+func Choose(family string, ccMajor, ccMinor, driverVersion int, force string) (Choice, error) {
+	if force != "" && !slices.Contains(Forces(), force) {
+		return Choice{}, &ForceError{Got: force, Valid: Forces()}
+	}
+	images := Images(family)
+	if images == nil {
+		return Choice{}, &UnknownFamilyError{Family: family, Known: Families()}
+	}
+	return choose(images, hashOf, ccMajor, ccMinor, driverVersion, force)
+}
+
+// choose is Choose over given images of one family, the best first; present gives the hash of a file as it is now.
+func choose(images []Image, present func(file string) string, ccMajor, ccMinor, driver int, force string) (Choice, error) {
+	var c Choice
+	for _, im := range images {
+		if why := refuse(im, images, present, ccMajor, ccMinor, driver, force); why != "" {
+			c.Rejected = append(c.Rejected, im.File+" "+why)
+			continue
+		}
+		reason := fmt.Sprintf("%s: PTX for compute capability %d.%d and newer, compiled by the driver on its first load", im.File, im.SM/10, im.SM%10)
+		if im.Kind == Cubin {
+			reason = fmt.Sprintf("%s: machine code for compute capability %d.%d", im.File, im.SM/10, im.SM%10)
+		}
+		if force != "" {
+			reason += ", forced"
+		}
+		c.Candidates = append(c.Candidates, Candidate{im, reason})
+	}
+	if len(c.Candidates) == 0 {
+		e := &NoImageError{CCMajor: ccMajor, CCMinor: ccMinor, Driver: driver, Force: force, Rejected: c.Rejected}
+		if len(images) > 0 {
+			e.Family = images[0].Family
+		}
+		return Choice{}, e
+	}
+	c.Image, c.Reason = c.Candidates[0].Image, c.Candidates[0].Reason
+	return c, nil
+}
+
+// refuse says why an image cannot be used, or "".
+func refuse(im Image, images []Image, present func(string) string, ccMajor, ccMinor, driver int, force string) string {
+	sm := 10*ccMajor + ccMinor
+	if force != "" && force != forceName(im) {
+		return "is not the image that was forced"
+	}
+	if im.Kind == Cubin {
+		switch need := im.Toolkit / 1000 * 1000; {
+		case stale(im, images, present):
+			return "is stale: it was not made from the PTX that is shipped with it"
+		case sm != im.SM:
+			return fmt.Sprintf("needs compute capability %d.%d exactly, the device has %d.%d", im.SM/10, im.SM%10, ccMajor, ccMinor)
+		case driver < need:
+			return fmt.Sprintf("needs a CUDA %s driver, this one is %s", release(need), release(driver))
+		}
+		return ""
+	}
+	need, known := isaDriver(im.ISA)
+	switch {
+	case sm < im.SM:
+		return fmt.Sprintf("needs compute capability %d.%d, the device has %d.%d", im.SM/10, im.SM%10, ccMajor, ccMinor)
+	case !known:
+		return fmt.Sprintf("has PTX version %d.%d, of unknown age", im.ISA/10, im.ISA%10)
+	case driver < need:
+		return fmt.Sprintf("has PTX version %d.%d, which needs a CUDA %s driver, this one is %s", im.ISA/10, im.ISA%10, release(need), release(driver))
+	}
+	return ""
+}
+
+// stale reports whether a cubin came from other PTX than the one of its architecture that is here.
+func stale(im Image, images []Image, present func(string) string) bool {
+	for _, p := range images {
+		if p.Kind == PTX && p.SM == im.SM {
+			return im.PTXHash == "" || im.PTXHash != present(p.File)
+		}
+	}
+	return true
+}
+
+func forceName(im Image) string {
+	if im.Kind == Cubin {
+		return "cubin"
+	}
+	return fmt.Sprintf("sm_%d.ptx", im.SM)
+}
+
+// isaDriver returns the oldest driver version that takes PTX of a version.
+// Source: the release notes table of NVIDIA's PTX ISA manual.
+func isaDriver(isa int) (driver int, known bool) {
+	switch {
+	case isa >= 70 && isa <= 78: // 7.0 came with CUDA 11.0, 7.8 with 11.8
+		return 11000 + (isa-70)*10, true
+	case isa >= 80 && isa <= 85: // 8.0 with 12.0, 8.5 with 12.5
+		return 12000 + (isa-80)*10, true
+	case isa >= 86 && isa <= 88: // 8.6 with 12.7, 8.8 with 12.9
+		return 12010 + (isa-80)*10, true
+	case isa == 90:
+		return 13000, true
+	}
+	return 0, false
+}
+
+// release writes a version of a driver or a toolkit as people do: 12.4 for 12040.
+func release(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }

@@ -1,0 +1,132 @@
+package ptx
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+)
+
+// Kind says what an image is made of.
+type Kind int
+
+// The kinds of image.
+const (
+	PTX   Kind = iota // text, compiled by the driver when it is loaded
+	Cubin             // machine code of one architecture
+)
+
+func (k Kind) String() string {
+	switch k {
+	case PTX:
+		return "ptx"
+	case Cubin:
+		return "cubin"
+	}
+	return fmt.Sprintf("Kind(%d)", int(k))
+}
+
+// Image is one compiled form of a kernel family.
+type Image struct {
+	Family  string
+	File    string // its name in this package's folder
+	Kind    Kind
+	SM      int     // the architecture it is made for, 90 for sm_90
+	ISA     int     // .version of the PTX, 78 for 7.8; for a cubin that of the PTX it came from
+	Hash    string  // SHA-256 of the file, in hex
+	PTXHash string  // SHA-256 of the PTX it came from; Hash itself for PTX
+	Toolkit int     // the CUDA release whose ptxas made a cubin, as drivers state it (13000); 0 for PTX
+	Entries []Entry // in the order of the text
+}
+
+// Entry is one kernel of a family.
+type Entry struct {
+	Name       string
+	Params     []Param // in order
+	MaxThreads int     // the most threads a block may have; 0 if the kernel does not say
+}
+
+// Param is one parameter of a kernel. Type is PTX's name of it, without the dot; a struct is b8 with the struct's Size.
+type Param struct {
+	Type        string
+	Size, Align int
+}
+
+// source is a file that a family was compiled from.
+type source struct {
+	file, hash string
+}
+
+// family is one row of the generated manifest.
+type family struct {
+	name    string
+	sources []source
+	entries []Entry
+	images  []Image // without Family and Entries, the best first
+}
+
+// Data returns the image's bytes, exactly as in the file: PTX has no terminating zero. It returns nil for an Image
+// that did not come from this package.
+func (im Image) Data() []byte {
+	data, err := files.ReadFile(im.File)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// Families returns the names of all kernel families, sorted.
+func Families() []string {
+	names := make([]string, 0, len(manifest))
+	for _, f := range manifest {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Images returns the images of a family, the best first, or nil for an unknown one.
+func Images(name string) []Image {
+	for _, f := range manifest {
+		if f.name != name {
+			continue
+		}
+		images := slices.Clone(f.images)
+		for i := range images {
+			images[i].Family = f.name
+			images[i].Entries = cloneEntries(f.entries)
+		}
+		return images
+	}
+	return nil
+}
+
+// Lookup finds the family that holds an entry. Entry names are unique among families.
+func Lookup(entry string) (familyName string, e Entry, ok bool) {
+	for _, f := range manifest {
+		for _, e := range f.entries {
+			if e.Name == entry {
+				e.Params = slices.Clone(e.Params)
+				return f.name, e, true
+			}
+		}
+	}
+	return "", Entry{}, false
+}
+
+func cloneEntries(entries []Entry) []Entry {
+	out := slices.Clone(entries)
+	for i := range out {
+		out[i].Params = slices.Clone(out[i].Params)
+	}
+	return out
+}
+
+// hashOf returns the SHA-256 of an embedded file, in hex, or "" if there is none.
+func hashOf(file string) string {
+	data, err := files.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,4 @@
+// Command manifest writes zmanifest.go of package ptx: what every kernel image is, what it was made from, and the
+// parameters of every entry. It reads the images and sources in a folder, and refuses a folder whose files do not
+// belong together. scripts/build_ptx.sh runs it.
+package main

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/ptx/internal/ptxscan"
+)
+
+// family is a kernel source with everything made from it.
+type family struct {
+	name    string
+	sources []file
+	entries []ptxscan.Entry
+	images  []image
+}
+
+type file struct{ name, hash string }
+
+type image struct {
+	file
+	kind    string // PTX or Cubin, as package ptx spells them
+	sm, isa int
+	ptxHash string
+	toolkit int
+}
+
+var (
+	familyName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	target     = regexp.MustCompile(`^sm_([0-9]+)$`)
+	imageName  = regexp.MustCompile(`^([a-z][a-z0-9_]*)\.sm_(?:80|90)\.(?:ptx|cubin|cubin\.sha256)$`)
+)
+
+// shipped lists the architectures that every family has PTX for, the best first, with the PTX version of each.
+// imageName spells them too.
+var shipped = []struct{ sm, isa int }{{90, 78}, {80, 74}}
+
+func read(dir, name string) (file, []byte, error) {
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return file{}, nil, err
+	}
+	sum := sha256.Sum256(data)
+	return file{name, hex.EncodeToString(sum[:])}, data, nil
+}
+
+// readFolder describes every family of a folder, sorted by name. It refuses a family without its PTX, images
+// without a source, images of one family whose entries differ, and entry names used twice.
+func readFolder(dir string) ([]family, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var headers []file
+	var names []string
+	for _, e := range list {
+		switch ext := filepath.Ext(e.Name()); ext {
+		case ".cuh":
+			f, _, err := read(dir, e.Name())
+			if err != nil {
+				return nil, err
+			}
+			headers = append(headers, f)
+		case ".cu":
+			name := strings.TrimSuffix(e.Name(), ext)
+			if !familyName.MatchString(name) {
+				return nil, fmt.Errorf("%s: a kernel source is named with lower-case letters, digits and _", e.Name())
+			}
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s holds no .cu file", dir)
+	}
+	for _, e := range list {
+		switch filepath.Ext(e.Name()) {
+		case ".ptx", ".cubin", ".sha256":
+			m := imageName.FindStringSubmatch(e.Name())
+			if m == nil || !slices.Contains(names, m[1]) {
+				return nil, fmt.Errorf("%s belongs to no source, or to no architecture that is shipped", e.Name())
+			}
+		}
+		if cubin, side := strings.CutSuffix(e.Name(), ".sha256"); side {
+			if _, err := os.Stat(filepath.Join(dir, cubin)); err != nil {
+				return nil, fmt.Errorf("%s has lost its cubin: %w", e.Name(), err)
+			}
+		}
+	}
+	var families []family
+	owner := map[string]string{}
+	for _, name := range names {
+		f, err := readFamily(dir, name, headers)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range f.entries {
+			if owner[e.Name] != "" {
+				return nil, fmt.Errorf("entry %s is in %s and in %s", e.Name, owner[e.Name], name)
+			}
+			owner[e.Name] = name
+		}
+		families = append(families, f)
+	}
+	return families, nil
+}
+
+func readFamily(dir, name string, headers []file) (family, error) {
+	f := family{name: name}
+	src, _, err := read(dir, name+".cu")
+	if err != nil {
+		return f, err
+	}
+	f.sources = append([]file{src}, headers...)
+	for _, want := range shipped {
+		ptxFile, text, err := read(dir, fmt.Sprintf("%s.sm_%d.ptx", name, want.sm))
+		if err != nil {
+			return f, err
+		}
+		m, err := ptxscan.Scan(text)
+		if err != nil {
+			return f, fmt.Errorf("%s: %w", ptxFile.name, err)
+		}
+		t := target.FindStringSubmatch(m.Target)
+		if t == nil || t[1] != strconv.Itoa(want.sm) || m.ISA != want.isa {
+			return f, fmt.Errorf("%s: target sm_%d and version %d.%d wanted, got %s and %d.%d",
+				ptxFile.name, want.sm, want.isa/10, want.isa%10, m.Target, m.ISA/10, m.ISA%10)
+		}
+		for i := range m.Entries {
+			m.Entries[i].Opcodes = nil // differ from one architecture to the next, as they may
+		}
+		if f.entries == nil {
+			f.entries = m.Entries
+		}
+		if len(m.Entries) == 0 || !reflect.DeepEqual(m.Entries, f.entries) {
+			return f, fmt.Errorf("%s: no entries, or others than the first image of %s has", ptxFile.name, name)
+		}
+		cubin, err := readCubin(dir, name, want.sm, want.isa)
+		if err != nil {
+			return f, err
+		}
+		if cubin != nil {
+			f.images = append(f.images, *cubin)
+		}
+		f.images = append(f.images, image{ptxFile, "PTX", want.sm, want.isa, ptxFile.hash, 0})
+	}
+	return f, nil
+}
+
+// readCubin returns nil if a family has no cubin of an architecture. One without the file that says where it came from
+// is an error; one that came from PTX that has changed is described as it is.
+func readCubin(dir, name string, sm, isa int) (*image, error) {
+	cubinName := fmt.Sprintf("%s.sm_%d.cubin", name, sm)
+	cubin, _, err := read(dir, cubinName)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, side, err := read(dir, cubinName+".sha256")
+	if err != nil {
+		return nil, err
+	}
+	im := &image{file: cubin, kind: "Cubin", sm: sm, isa: isa}
+	ptxName := strings.TrimSuffix(cubinName, ".cubin") + ".ptx"
+	for line := range strings.Lines(string(side)) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 2 && fields[1] == ptxName && len(fields[0]) == 2*sha256.Size:
+			im.ptxHash = fields[0]
+		case len(fields) == 3 && fields[0] == "#" && fields[1] == "ptxas":
+			if im.toolkit, err = parseRelease(fields[2]); err != nil {
+				return nil, fmt.Errorf("%s.sha256: %w", cubinName, err)
+			}
+		default:
+			return nil, fmt.Errorf("%s.sha256: unexpected line %q", cubinName, line)
+		}
+	}
+	if im.ptxHash == "" || im.toolkit == 0 {
+		return nil, fmt.Errorf("%s.sha256: a line with the hash of %s and a line %q wanted", cubinName, ptxName, "# ptxas 13.0")
+	}
+	return im, nil
+}
+
+// parseRelease turns 13.0 into 13000.
+func parseRelease(s string) (int, error) {
+	major, minor, ok := strings.Cut(s, ".")
+	a, errA := strconv.Atoi(major)
+	b, errB := strconv.Atoi(minor)
+	if !ok || errA != nil || errB != nil || a < 1 || a > 99 || b < 0 || b > 99 {
+		return 0, fmt.Errorf("a release such as 13.0 wanted, got %q", s)
+	}
+	return 1000*a + 10*b, nil
+}

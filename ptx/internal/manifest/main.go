@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+const outFile = "zmanifest.go"
+
+func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+
+// run returns the exit code: 0 good, 2 usage, 1 anything else.
+func run(args []string, stderr io.Writer) int {
+	flags := flag.NewFlagSet("manifest", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	dir := flags.String("dir", "ptx", "the folder with the kernels")
+	check := flags.Bool("check", false, "compare with the manifest that is there, write nothing")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+		return 2
+	}
+	if err := write(*dir, *check); err != nil {
+		fmt.Fprintln(stderr, "manifest:", err)
+		return 1
+	}
+	return 0
+}
+
+func write(dir string, check bool) error {
+	families, err := readFolder(dir)
+	if err != nil {
+		return err
+	}
+	want, err := render(families)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, outFile)
+	if !check {
+		return os.WriteFile(path, want, 0o644)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return compare(path, got, want)
+}
+
+// compare names the first line in which a manifest is not what it should be.
+func compare(path string, got, want []byte) error {
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	g, w := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	for i := range max(len(g), len(w)) {
+		var a, b []byte
+		if i < len(g) {
+			a = g[i]
+		}
+		if i < len(w) {
+			b = w[i]
+		}
+		if !bytes.Equal(a, b) {
+			return fmt.Errorf("%s:%d is out of date: it says %q, the files say %q", path, i+1, bytes.TrimSpace(a), bytes.TrimSpace(b))
+		}
+	}
+	return fmt.Errorf("%s is out of date", path)
+}
