@@ -16,7 +16,7 @@ type Config struct {
 	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
 	// no more behind than a few.
 	MemoryInUse func() int64
-	// Skip names groups of tests to leave out: "generated", "life", "golden".
+	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated".
 	Skip map[string]bool
 }
 
@@ -37,6 +37,10 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		run  func(*suite, *testing.T)
 	}{
 		{"named", (*suite).named},
+		{"misuse", (*suite).misuse},
+		{"values", (*suite).badValues},
+		{"properties", (*suite).properties},
+		{"life", (*suite).life},
 		{"generated", (*suite).generated},
 	}
 	for _, g := range groups {
