@@ -39,6 +39,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"named", (*suite).named},
 		{"misuse", (*suite).misuse},
 		{"values", (*suite).badValues},
+		{"golden", (*suite).golden},
 		{"properties", (*suite).properties},
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
