@@ -43,9 +43,8 @@ func (d *drawing) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, g := range d.gaps {
 		shade(g[0], g[1], gapColour)
 	}
-	if lo, hi, ok := extent(d.recorded.x); ok {
-		shade(d.lo, lo, gapColour)
-		shade(hi, d.hi, gapColour)
+	for _, g := range d.ends {
+		shade(g[0], g[1], gapColour)
 	}
 	grid := draw.LineStyle{Color: gridColour, Width: 0.5}
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -140,12 +139,15 @@ func dot(c draw.Canvas, at vg.Point, col color.Color, r vg.Length) {
 // ticks marks round numbers, about n of them.
 type ticks struct{ n int }
 
-// Ticks returns multiples of 1, 2 or 5 times a power of ten.
+// Ticks returns multiples of 1, 2 or 5 times a power of ten, at least two where there is room for two.
 func (t ticks) Ticks(lo, hi float64) []plot.Tick {
-	step := niceStep((hi - lo) / float64(t.n))
 	var out []plot.Tick
-	for i := math.Ceil(lo / step); i*step <= hi && len(out) < 4*t.n; i++ {
-		out = append(out, plot.Tick{Value: i * step, Label: label(i*step, step)})
+	for n := t.n; n <= 4*t.n && len(out) < 2; n *= 2 {
+		step := niceStep((hi - lo) / float64(n))
+		out = out[:0]
+		for i := math.Ceil(lo / step); i*step <= hi && len(out) < 4*n; i++ {
+			out = append(out, plot.Tick{Value: i * step, Label: label(i*step, step)})
+		}
 	}
 	return out
 }

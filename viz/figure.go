@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"image/png"
 	"io"
 	"math"
 
+	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
@@ -49,6 +51,16 @@ func figure(panels []panel, opt Options, from origin) *sheet {
 	case s.lo == s.hi:
 		s.lo, s.hi = s.lo-0.5, s.hi+0.5
 	}
+	for i := range panels {
+		p := &panels[i]
+		if lo, hi, ok := extent(p.recorded.x); ok {
+			for _, end := range [][2]float64{{s.lo, lo}, {hi, s.hi}} {
+				if end[1]-end[0] > p.limit {
+					p.ends = append(p.ends, end)
+				}
+			}
+		}
+	}
 	length := opt.Detail.Seconds()
 	if length <= 0 {
 		length = max((s.hi-s.lo)/40, 0.5)
@@ -60,18 +72,17 @@ func figure(panels []panel, opt Options, from origin) *sheet {
 	return s
 }
 
-// interesting returns the middle of the resampled stretch, or the middle of the gap in it that is the longest, in steps of
-// its stream, among streams that had something to lose.
+// interesting returns the middle of the resampled stretch, or of the gap that lost the most samples in it.
 func (s *sheet) interesting() float64 {
 	lo, hi, mid, best := s.lo, s.hi, (s.lo+s.hi)/2, 0.0
 	if l, h, ok := extent(s.panels[0].resampled.x); ok {
 		lo, hi, mid = l, h, (l+h)/2
 	}
 	for _, p := range s.panels {
-		n := float64(len(p.recorded.x))
+		density := float64(len(p.recorded.x)) / (s.hi - s.lo)
 		for _, g := range p.gaps {
-			if steps := (g[1] - g[0]) * n; g[0] >= lo && g[1] <= hi && steps > best {
-				mid, best = (g[0]+g[1])/2, steps
+			if lost := (min(g[1], hi) - max(g[0], lo)) * density; lost > best {
+				mid, best = (g[0]+g[1])/2, lost
 			}
 		}
 	}
@@ -104,10 +115,10 @@ func (s *sheet) write(w io.Writer) error {
 		for i, row := range plots {
 			row[0].Draw(cells[i][0])
 			data := row[0].DataCanvas(cells[i][0])
-			if side.detail {
-				write(data, data.Min.X, data.Max.Y+5, style(8.5, false), fmt.Sprintf("%.2f to %.2f s", side.lo, side.hi))
-			} else {
+			if !side.detail {
 				s.names(data, &s.panels[i])
+			} else if i == 0 {
+				write(data, data.Min.X, data.Max.Y+5, style(8.5, false), fmt.Sprintf("detail: %.2f to %.2f s", side.lo, side.hi))
 			}
 		}
 		foot := style(9.5, false)
@@ -115,7 +126,8 @@ func (s *sheet) write(w io.Writer) error {
 		write(page, (side.at.Min.X+side.at.Max.X)/2+12, 7, foot, "time since first stamp (s)")
 	}
 	buf := bufio.NewWriter(w)
-	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(buf); err != nil {
+	enc := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
 		return err
 	}
 	return buf.Flush()
@@ -223,7 +235,7 @@ func (p *panel) yRange(lo, hi float64) (float64, float64) {
 func style(size vg.Length, bold bool) text.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 	if bold {
-		f.Weight = 600
+		f.Weight = xfont.WeightBold
 	}
 	return text.Style{Color: ink, Font: f, Handler: plot.DefaultTextHandler}
 }

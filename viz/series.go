@@ -22,6 +22,8 @@ type panel struct {
 	show                []int
 	recorded, resampled series
 	gaps                [][2]float64
+	limit               float64      // what a gap is, seconds
+	ends                [][2]float64 // before the first sample and after the last
 }
 
 func (p *panel) name(j int) string {
@@ -184,8 +186,9 @@ func pick(cols [][]float64) []int {
 	return show
 }
 
-// gaps returns the stretches between neighbours that are at least limit seconds apart; three times the median step for 0.
-func gaps(x []float64, limit float64) [][2]float64 {
+// gapsOf returns the stretches between neighbours that are at least limit seconds apart, or more than three times the median
+// step for a limit of 0, and the limit.
+func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
 	steps := make([]float64, 0, len(x))
 	for i := 1; i < len(x); i++ {
 		if d := x[i] - x[i-1]; d > 0 {
@@ -193,7 +196,7 @@ func gaps(x []float64, limit float64) [][2]float64 {
 		}
 	}
 	if len(steps) == 0 {
-		return nil
+		return nil, max(limit, 0)
 	}
 	if limit <= 0 {
 		slices.Sort(steps)
@@ -205,7 +208,7 @@ func gaps(x []float64, limit float64) [][2]float64 {
 			out = append(out, [2]float64{x[i-1], x[i]})
 		}
 	}
-	return out
+	return out, limit
 }
 
 // thin returns the indices lo to hi-1 of which no more than four fall into one of n bins of equal width: the first, least,

@@ -131,6 +131,6 @@ func newPanel(i int, in *Panel, from origin) (*panel, error) {
 	if p.show = in.Show; p.show == nil {
 		p.show = pick(p.recorded.y)
 	}
-	p.gaps = gaps(p.recorded.x, in.Gap.Seconds())
+	p.gaps, p.limit = gapsOf(p.recorded.x, in.Gap.Seconds())
 	return p, nil
 }

@@ -22,13 +22,16 @@ import (
 // rate is the common clock's, in Hz.
 const rate = 50
 
-// streams are the ones to align; the log has 61. The units are for the picture.
-var streams = []struct{ name, unit string }{
-	{"sensor_combined", "rad/s"},
-	{"vehicle_attitude", "quaternion"},
-	{"vehicle_local_position", "m"},
-	{"airspeed", "m/s"},
-	{"manual_control_setpoint", "stick"},
+// streams are the ones to align, of the 70 in the log, with the unit and the columns that the picture shows.
+var streams = []struct {
+	name, unit string
+	show       []string
+}{
+	{"actuator_controls_0", "output", []string{"control[0]", "control[1]", "control[2]", "control[3]"}},
+	{"vehicle_attitude", "quaternion", []string{"q[0]", "q[1]", "q[2]", "q[3]"}},
+	{"airspeed", "m/s", []string{"indicated_airspeed_m_s", "true_airspeed_m_s"}},
+	{"manual_control_setpoint", "stick", []string{"x", "y", "z", "r"}},
+	{"vehicle_control_mode", "on or off", []string{"flag_armed"}},
 }
 
 //go:embed testdata/flight.ulg
@@ -101,11 +104,15 @@ func run(backend string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		panels = append(panels, viz.Panel{
+		panel := viz.Panel{
 			Title: s.Name, Unit: want.unit, Columns: names(s),
 			Recorded:  viz.Series{Times: recorded, Values: s.Values},
 			Resampled: viz.Series{Times: times, Values: got.Dst},
-		})
+		}
+		for _, name := range want.show {
+			panel.Show = append(panel.Show, s.Column(name))
+		}
+		panels = append(panels, panel)
 	}
 
 	if err := table.Flush(); err != nil {
