@@ -159,13 +159,13 @@ func extent(v []float64) (lo, hi float64, ok bool) {
 }
 
 // pick takes the first feature that varies and those that share an axis with it: with a spread of at least a tenth of the
-// whole, and at most ten times its own.
-func pick(cols [][]float64) []int {
+// whole, and at most ten times its own. Features that are held, such as counters, are taken if nothing else varies.
+func pick(cols [][]float64, held []bool) []int {
 	var show []int
 	var lo, hi float64
 	for j, c := range cols {
 		l, h, ok := extent(c)
-		if !ok || h == l || h-l > math.MaxFloat64/16 {
+		if !ok || h == l || h-l > math.MaxFloat64/16 || held != nil && held[j] {
 			continue
 		}
 		if len(show) == 0 {
@@ -180,14 +180,17 @@ func pick(cols [][]float64) []int {
 			break
 		}
 	}
-	if show == nil && len(cols) > 0 {
+	switch {
+	case show == nil && held != nil:
+		return pick(cols, nil)
+	case show == nil && len(cols) > 0:
 		return []int{0}
 	}
 	return show
 }
 
-// gapsOf returns the stretches between neighbours that are at least limit seconds apart, or more than three times the median
-// step for a limit of 0, and the limit.
+// gapsOf returns the stretches between neighbours that are more than limit seconds apart, three times the median step for a
+// limit of 0, and the limit.
 func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
 	steps := make([]float64, 0, len(x))
 	for i := 1; i < len(x); i++ {
@@ -200,11 +203,11 @@ func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
 	}
 	if limit <= 0 {
 		slices.Sort(steps)
-		limit = math.Nextafter(gapFactor*steps[(len(steps)-1)/2], math.Inf(1))
+		limit = gapFactor * steps[(len(steps)-1)/2]
 	}
 	var out [][2]float64
 	for i := 1; i < len(x); i++ {
-		if x[i]-x[i-1] >= limit {
+		if x[i]-x[i-1] > limit {
 			out = append(out, [2]float64{x[i-1], x[i]})
 		}
 	}

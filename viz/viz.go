@@ -41,12 +41,12 @@ type Panel struct {
 	Title     string
 	Unit      string   // written beside the y axis
 	Columns   []string // [D], the features' names; their indices unless given
-	Show      []int    // the features to draw, at most MaxCurves; what Pick returns unless given
+	Show      []int    // the features to draw, at most MaxCurves; unless given what Pick returns, of those not held if any varies
 	Held      []bool   // [D], optional: features that are constant from sample to sample are drawn as steps
 	Recorded  Series   // one stamp at least
 	Resampled Series   // of as many features
-	// Gap is the step between two samples from which on the stretch between them is shaded; three times the median step
-	// unless given.
+	// Gap is how far apart two samples may be before the stretch between them is shaded; three times the median step unless
+	// given.
 	Gap time.Duration
 }
 
@@ -85,7 +85,7 @@ func Pick(values *tensor.Tensor) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pick(cols), nil
+	return pick(cols, nil), nil
 }
 
 func newPanel(i int, in *Panel, from origin) (*panel, error) {
@@ -129,7 +129,7 @@ func newPanel(i int, in *Panel, from origin) (*panel, error) {
 		return fail("Show", fmt.Sprint(in.Show), fmt.Sprintf("indices of %d features", d))
 	}
 	if p.show = in.Show; p.show == nil {
-		p.show = pick(p.recorded.y)
+		p.show = pick(p.recorded.y, in.Held)
 	}
 	p.gaps, p.limit = gapsOf(p.recorded.x, in.Gap.Seconds())
 	return p, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
@@ -22,6 +23,7 @@ type npzJob struct {
 	lengths                *tensor.Tensor // nil: all rows are full
 	ignored                []string
 	clock                  ops.Clock
+	maxGap                 time.Duration // 0 without --max-gap
 	out                    ops.ResampleArgs
 }
 
@@ -35,6 +37,7 @@ func loadNPZ(r *request) (*work, error) {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
 	j := &npzJob{path: r.in}
+	j.maxGap, _ = r.gap.limit.Get()
 	read := []struct {
 		name string
 		to   **tensor.Tensor
@@ -279,7 +282,7 @@ func (j *npzJob) arrays(w *npz.Writer) error {
 func (j *npzJob) panels() ([]viz.Panel, error) {
 	var list []viz.Panel
 	for b := range min(j.batch(), maxPanels) {
-		p := viz.Panel{Title: "values"}
+		p := viz.Panel{Title: "values", Gap: j.maxGap}
 		values, made, targets := j.values, j.out.Dst, j.targets
 		var errs [3]error
 		if j.values.Rank() == 3 {

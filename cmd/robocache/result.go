@@ -223,7 +223,7 @@ func (a *app) resampled(r *result) error {
 		return err
 	}
 	if d := r.Dropouts; d != nil && d.Count > 0 {
-		fmt.Fprintf(a.out, "the recorder noted %d dropouts, %.3f s in all\n", d.Count, d.Seconds)
+		fmt.Fprintf(a.out, "dropouts noted by the recorder: %d, %.3f s in all\n", d.Count, d.Seconds)
 	}
 	wrote := r.Output
 	if r.Plot != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
@@ -31,6 +32,7 @@ type ulogJob struct {
 	clock   ops.Clock
 	bounds  bounds
 	targets *tensor.Tensor
+	maxGap  time.Duration // 0 without --max-gap
 }
 
 func loadULog(r *request) (*work, error) {
@@ -43,6 +45,7 @@ func loadULog(r *request) (*work, error) {
 		return nil, readError(r.in, err)
 	}
 	j := &ulogJob{path: r.in, log: log}
+	j.maxGap, _ = r.gap.limit.Get()
 	if err := j.choose(asked); err != nil {
 		return nil, err
 	}
@@ -315,7 +318,7 @@ func (j *ulogJob) panels() ([]viz.Panel, error) {
 	for _, p := range j.picks {
 		cols := p.stream.Columns
 		panel := viz.Panel{
-			Title: p.stream.Name, Columns: names(cols), Held: make([]bool, len(cols)),
+			Title: p.stream.Name, Columns: names(cols), Held: make([]bool, len(cols)), Gap: j.maxGap,
 			Recorded:  viz.Series{Times: p.times, Values: p.stream.Values},
 			Resampled: viz.Series{Times: j.targets, Values: p.out.Dst},
 		}
