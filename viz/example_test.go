@@ -40,7 +40,7 @@ func ExampleWritePNG() {
 		panic(err)
 	}
 	fmt.Println(config.Width, "x", config.Height)
-	// Output: 1200 x 279
+	// Output: 1200 x 280
 }
 
 func ExamplePick() {

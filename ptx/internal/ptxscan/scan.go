@@ -281,6 +281,7 @@ func (s *scanner) param() (Param, error) {
 // body reads a block in braces, with the blocks inside it, and hands over the opcode of every instruction.
 func (s *scanner) body(opcode func(string)) error {
 	open, depth, start := s.tok.line, 0, true
+	vector := false // inside the braces of an operand
 	for {
 		t := s.tok
 		if t.text == "" {
@@ -291,9 +292,14 @@ func (s *scanner) body(opcode func(string)) error {
 		}
 		switch t.text {
 		case "{":
-			depth++
-			start = true
+			if vector = !start; !vector {
+				depth++
+			}
 		case "}":
+			if vector {
+				vector = false
+				break
+			}
 			if depth--; depth == 0 {
 				return nil
 			}

@@ -1,0 +1,156 @@
+package ptx
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const script = "../scripts/build_ptx.sh"
+
+// needClang skips without the one clang whose PTX is checked in.
+func needClang(t *testing.T) {
+	out, err := exec.Command("clang++-19", "--version").Output()
+	if err != nil {
+		t.Skip("no clang-19 here to rebuild the PTX with")
+	}
+	if !strings.Contains(string(out), "version 19.1.7") {
+		t.Skip("this clang is not 19.1.7, whose PTX is checked in")
+	}
+}
+
+func TestSourcesGiveTheCheckedInPTXByteForByte(t *testing.T) {
+	needClang(t)
+	out, err := exec.Command("bash", script, "--check").CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+// copyTree makes a small repository around the smallest family, so that the script can be tried on a broken one.
+func copyTree(t *testing.T) string {
+	root := t.TempDir()
+	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "*.cuh", "copy.*.ptx", "internal/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			to := filepath.Join(root, "ptx", file)
+			require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+			require.NoError(t, os.WriteFile(to, data, 0o755))
+		}
+	}
+	manifest := exec.Command("go", "run", "./ptx/internal/manifest", "-dir", "ptx")
+	manifest.Dir = root
+	out, err := manifest.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return root
+}
+
+func runScript(root string, env []string, args ...string) (string, error) {
+	cmd := exec.Command("bash", append([]string{filepath.Join(root, "scripts", "build_ptx.sh")}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func appendTo(t *testing.T, file, text string) {
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(text)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+func TestCheckNamesEachFileThatDiffers(t *testing.T) {
+	needClang(t)
+	root := copyTree(t)
+	out, err := runScript(root, nil, "--check")
+	require.NoError(t, err, out)
+	appendTo(t, filepath.Join(root, "ptx", "copy.sm_80.ptx"), "// touched\n")
+	out, err = runScript(root, nil, "--check")
+	require.Error(t, err)
+	assert.Contains(t, out, "ptx/copy.sm_80.ptx is not what its sources give")
+	assert.NotContains(t, out, "ptx/copy.sm_90.ptx is not")
+	assert.Contains(t, out, "zmanifest.go")
+}
+
+func TestSourceThatDoesNotCompileLeavesThePTXAlone(t *testing.T) {
+	needClang(t)
+	root := copyTree(t)
+	appendTo(t, filepath.Join(root, "ptx", "copy.cu"), "not C++\n")
+	out, err := runScript(root, nil)
+	require.Error(t, err)
+	assert.Contains(t, out, "copy.cu does not compile")
+	for _, name := range []string{"copy.sm_80.ptx", "copy.sm_90.ptx"} {
+		was, err := os.ReadFile(name)
+		require.NoError(t, err)
+		is, err := os.ReadFile(filepath.Join(root, "ptx", name))
+		require.NoError(t, err)
+		assert.Equal(t, string(was), string(is))
+	}
+}
+
+// fakeTool writes a command that prints a version and, given -o FILE, makes FILE.
+func fakeTool(t *testing.T, says string) string {
+	path := filepath.Join(t.TempDir(), "tool")
+	text := "#!/bin/sh\necho '" + says + "'\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && printf '\\177ELF made' >\"$2\"; shift; done\nexit 0\n"
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
+	return path
+}
+
+func TestBuildStopsOnAnotherClang(t *testing.T) {
+	root := copyTree(t)
+	out, err := runScript(root, []string{"CLANG=" + fakeTool(t, "Debian clang version 18.1.8")}, "--check")
+	require.Error(t, err)
+	assert.Contains(t, out, "is version 18.1.8")
+	assert.Contains(t, out, "19.1.7")
+	out, err = runScript(root, []string{"CLANG=no-such-clang"})
+	require.Error(t, err)
+	assert.Contains(t, out, "no-such-clang is not installed")
+}
+
+func TestCubinsAreTakenOnlyWithThePTXTheyCameFrom(t *testing.T) {
+	root, dir := copyTree(t), t.TempDir()
+	ptxas := fakeTool(t, "Cuda compilation tools, release 13.0, V13.0.88")
+	out, err := runScript(root, []string{"PTXAS=" + ptxas}, "--cubin", dir)
+	require.NoError(t, err, out)
+	out, err = runScript(root, nil, "--adopt", dir)
+	require.NoError(t, err, out)
+	text, err := os.ReadFile(filepath.Join(root, "ptx", "zmanifest.go"))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "//go:embed copy.sm_90.cubin\n")
+	assert.Contains(t, string(text), `File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,`)
+
+	appendTo(t, filepath.Join(root, "ptx", "copy.sm_90.ptx"), "// touched\n")
+	out, err = runScript(root, nil, "--adopt", dir)
+	require.Error(t, err)
+	assert.Contains(t, out, "copy.sm_90.cubin was made from other PTX")
+}
+
+func TestSpillsAreRefused(t *testing.T) {
+	root := copyTree(t)
+	ptxas := fakeTool(t, "ptxas info    : 0 bytes stack frame, 16 bytes spill stores, 8 bytes spill loads")
+	out, err := runScript(root, []string{"PTXAS=" + ptxas}, "--cubin", t.TempDir())
+	require.Error(t, err)
+	assert.Contains(t, out, "spills registers")
+}
+
+func TestScriptExplainsItself(t *testing.T) {
+	out, err := runScript("..", nil, "--help")
+	require.NoError(t, err)
+	for _, option := range []string{"--check", "--cubin DIR", "--adopt DIR", "--nvcc"} {
+		assert.Contains(t, out, option)
+	}
+	_, err = runScript("..", nil, "--nonsense")
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 2, exit.ExitCode())
+}

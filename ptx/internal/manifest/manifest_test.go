@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const kernels = "../.."
+
+func text(sm, isa, params string) string {
+	return ".version " + isa + "\n.target " + sm + "\n.visible .entry k(" + params + ")\n{ ret; }\n"
+}
+
+// folder makes a small good folder, with a change.
+func folder(t *testing.T, change func(files map[string]string)) string {
+	files := map[string]string{
+		"common.cuh":  "// nothing\n",
+		"k.cu":        "// a kernel\n",
+		"k.sm_90.ptx": text("sm_90", "7.8", ".param .u64 a"),
+		"k.sm_80.ptx": text("sm_80", "7.4", ".param .u64 a"),
+	}
+	change(files)
+	dir := t.TempDir()
+	for name, data := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644))
+	}
+	return dir
+}
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestCheckedInManifestIsWhatTheFilesSay(t *testing.T) {
+	var stderr bytes.Buffer
+	assert.Equal(t, 0, run([]string{"-dir", kernels, "-check"}, &stderr), stderr.String())
+}
+
+func TestCheckNamesTheLineThatIsOutOfDateAndWritesNothing(t *testing.T) {
+	dir := folder(t, func(map[string]string) {})
+	var stderr bytes.Buffer
+	require.Equal(t, 0, run([]string{"-dir", dir}, &stderr), stderr.String())
+	require.Equal(t, 0, run([]string{"-dir", dir, "-check"}, &stderr), stderr.String())
+	before, err := os.ReadFile(filepath.Join(dir, outFile))
+	require.NoError(t, err)
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.cu"), []byte("// another\n"), 0o644))
+	assert.Equal(t, 1, run([]string{"-dir", dir, "-check"}, &stderr))
+	assert.Contains(t, stderr.String(), outFile+":")
+	assert.Contains(t, stderr.String(), hash("// another\n"))
+	after, err := os.ReadFile(filepath.Join(dir, outFile))
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+}
+
+func TestCubinCarriesTheHashOfItsPTXAndTheReleaseOfItsTool(t *testing.T) {
+	ptx := text("sm_90", "7.8", ".param .u64 a")
+	dir := folder(t, func(f map[string]string) {
+		f["k.sm_90.cubin"] = "\x7fELF"
+		f["k.sm_90.cubin.sha256"] = hash(ptx) + "  k.sm_90.ptx\n# ptxas 12.8\n"
+	})
+	families, err := readFolder(dir)
+	require.NoError(t, err)
+	require.Len(t, families, 1)
+	images := families[0].images
+	require.Len(t, images, 3)
+	assert.Equal(t, image{file{"k.sm_90.cubin", hash("\x7fELF")}, "Cubin", 90, 78, hash(ptx), 12080}, images[0])
+	assert.Equal(t, []string{"k.sm_90.ptx", "k.sm_80.ptx"}, []string{images[1].name, images[2].name})
+}
+
+func TestFolderWhoseFilesDoNotBelongTogetherIsRefused(t *testing.T) {
+	cubin := func(side string) func(map[string]string) {
+		return func(f map[string]string) {
+			f["k.sm_90.cubin"] = "\x7fELF"
+			if side != "" {
+				f["k.sm_90.cubin.sha256"] = side
+			}
+		}
+	}
+	set := func(name, data string) func(map[string]string) {
+		return func(f map[string]string) { f[name] = data }
+	}
+	cases := []struct {
+		name   string
+		change func(map[string]string)
+		says   string
+	}{
+		{"no source", func(f map[string]string) { clear(f) }, "no .cu file"},
+		{"no PTX", func(f map[string]string) { delete(f, "k.sm_80.ptx") }, "k.sm_80.ptx"},
+		{"PTX without source", set("other.sm_90.ptx", ""), "other.sm_90.ptx belongs to no source"},
+		{"PTX of another architecture", set("k.sm_86.ptx", ""), "k.sm_86.ptx belongs to no source, or to no architecture"},
+		{"wrong target", set("k.sm_80.ptx", text("sm_90", "7.4", ".param .u64 a")), "target sm_80"},
+		{"target with a suffix", set("k.sm_90.ptx", text("sm_90a", "7.8", ".param .u64 a")), "got sm_90a"},
+		{"newer version", set("k.sm_90.ptx", text("sm_90", "8.0", ".param .u64 a")), "got sm_90 and 8.0"},
+		{"other parameters", set("k.sm_80.ptx", text("sm_80", "7.4", ".param .u32 a")), "k.sm_80.ptx: no entries, or others"},
+		{"broken PTX", set("k.sm_90.ptx", ".version"), "k.sm_90.ptx: ptx: line 1"},
+		{"odd name", set("K-1.cu", ""), "K-1.cu"},
+		{"cubin without origin", cubin(""), "k.sm_90.cubin.sha256"},
+		{"origin without cubin", set("k.sm_90.cubin.sha256", ""), "lost its cubin"},
+		{"origin without release", cubin(hash("") + "  k.sm_90.ptx\n"), "# ptxas 13.0"},
+		{"origin of another file", cubin(hash("") + "  j.sm_90.ptx\n# ptxas 13.0\n"), "unexpected line"},
+		{"odd release", cubin(hash("") + "  k.sm_90.ptx\n# ptxas new\n"), "a release such as 13.0 wanted"},
+		{"entry in two families", func(f map[string]string) {
+			f["j.cu"], f["j.sm_90.ptx"], f["j.sm_80.ptx"] = "", f["k.sm_90.ptx"], f["k.sm_80.ptx"]
+		}, "entry k is in j and in k"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := readFolder(folder(t, c.change))
+			assert.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func TestWrongUsageIsCodeTwo(t *testing.T) {
+	for _, args := range [][]string{{"-nonsense"}, {"word"}} {
+		assert.Equal(t, 2, run(args, &strings.Builder{}), args)
+	}
+	assert.Equal(t, 1, run([]string{"-dir", filepath.Join(t.TempDir(), "nothing")}, &strings.Builder{}))
+}

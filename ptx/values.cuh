@@ -1,0 +1,144 @@
+// values.cuh moves and converts the elements of value tensors. f16, bf16 and f32 are computed in float, f64 in double; a result
+// is rounded once from the type it was computed in.
+#pragma once
+#include "common.cuh"
+
+namespace rc {
+
+enum dtypes : u32 { dt_f32, dt_f64, dt_f16, dt_bf16 };
+
+template <u32 DT> struct element;
+template <> struct element<dt_f32> {
+    static constexpr u32 size = 4;
+    using wide = float;
+};
+template <> struct element<dt_f64> {
+    static constexpr u32 size = 8;
+    using wide = double;
+};
+template <> struct element<dt_f16> {
+    static constexpr u32 size = 2;
+    using wide = float;
+};
+template <> struct element<dt_bf16> {
+    static constexpr u32 size = 2;
+    using wide = float;
+};
+
+// pack is N elements of a dtype, as 32-bit words; two bytes alone lie in the low half of one.
+template <u32 DT, u32 N> struct pack {
+    static constexpr u32 bytes = N * element<DT>::size;
+    static constexpr u32 words = (bytes + 3) / 4;
+    u32 w[words];
+};
+
+template <u32 DT, u32 N> RC_FN pack<DT, N> ld_pack(const void *p) {
+    pack<DT, N> r;
+    if constexpr (pack<DT, N>::bytes >= 16) {
+        RC_UNROLL for (u32 i = 0; i < pack<DT, N>::words; i += 4) {
+            const v16 v = ld_nc_16((const u32 *)p + i);
+            r.w[i] = v.x, r.w[i + 1] = v.y, r.w[i + 2] = v.z, r.w[i + 3] = v.w;
+        }
+    } else if constexpr (pack<DT, N>::bytes == 8) {
+        const v8 v = ld_nc_8(p);
+        r.w[0] = v.x, r.w[1] = v.y;
+    } else if constexpr (pack<DT, N>::bytes == 4) {
+        r.w[0] = ld_nc_u32(p);
+    } else {
+        r.w[0] = ld_nc_u16(p);
+    }
+    return r;
+}
+
+template <u32 DT, u32 N> RC_FN void st_pack(void *p, const pack<DT, N> &r) {
+    if constexpr (pack<DT, N>::bytes >= 16) {
+        RC_UNROLL for (u32 i = 0; i < pack<DT, N>::words; i += 4) st_16((u32 *)p + i, {r.w[i], r.w[i + 1], r.w[i + 2], r.w[i + 3]});
+    } else if constexpr (pack<DT, N>::bytes == 8) {
+        st_8(p, {r.w[0], r.w[1]});
+    } else if constexpr (pack<DT, N>::bytes == 4) {
+        st_u32(p, r.w[0]);
+    } else {
+        st_u16(p, (u16)r.w[0]);
+    }
+}
+
+// get returns element i in the type it is computed in. i is known when the kernel is compiled.
+template <u32 DT, u32 N> RC_FN typename element<DT>::wide get(const pack<DT, N> &r, u32 i) {
+    if constexpr (DT == dt_f32) {
+        return as_f32(r.w[i]);
+    } else if constexpr (DT == dt_f64) {
+        return as_f64((u64)r.w[2 * i + 1] << 32 | r.w[2 * i]);
+    } else if constexpr (DT == dt_f16) {
+        return i % 2 ? f16_hi(r.w[i / 2]) : f16_lo(r.w[i / 2]);
+    } else {
+        return i % 2 ? bf16_hi(r.w[i / 2]) : bf16_lo(r.w[i / 2]);
+    }
+}
+
+// Rounding to the bits of an element.
+template <u32 DT> RC_FN u64 rounded(float x) {
+    if constexpr (DT == dt_f32) return bits(x);
+    if constexpr (DT == dt_f64) return bits((double)x);
+    if constexpr (DT == dt_f16) return f32_to_f16(x);
+    return f32_to_bf16(x);
+}
+template <u32 DT> RC_FN u64 rounded(double x) {
+    if constexpr (DT == dt_f32) return bits(f64_to_f32(x));
+    if constexpr (DT == dt_f64) return bits(x);
+    if constexpr (DT == dt_f16) return f64_to_f16(x);
+    return f64_to_bf16(x);
+}
+
+// round_pack rounds N values to a dtype.
+template <u32 DT, u32 N, class W> RC_FN pack<DT, N> round_pack(const W (&x)[N]) {
+    pack<DT, N> r;
+    if constexpr (element<DT>::size == 8) {
+        RC_UNROLL for (u32 i = 0; i < N; i++) {
+            const u64 b = rounded<DT>(x[i]);
+            r.w[2 * i] = (u32)b, r.w[2 * i + 1] = (u32)(b >> 32);
+        }
+    } else if constexpr (element<DT>::size == 4) {
+        RC_UNROLL for (u32 i = 0; i < N; i++) r.w[i] = (u32)rounded<DT>(x[i]);
+    } else if constexpr (N == 1) {
+        r.w[0] = (u32)rounded<DT>(x[0]);
+    } else if constexpr (sizeof(W) == 4) {
+        RC_UNROLL for (u32 i = 0; i < N; i += 2) {
+            if constexpr (DT == dt_f16)
+                r.w[i / 2] = f32_to_f16x2(x[i], x[i + 1]);
+            else
+                r.w[i / 2] = f32_to_bf16x2(x[i], x[i + 1]);
+        }
+    } else {
+        RC_UNROLL for (u32 i = 0; i < N; i += 2)
+            r.w[i / 2] = (u32)rounded<DT>(x[i]) | (u32)rounded<DT>(x[i + 1]) << 16;
+    }
+    return r;
+}
+
+// repeat makes a pack of one element's bits.
+template <u32 DT, u32 N> RC_FN pack<DT, N> repeat(u64 b) {
+    pack<DT, N> r;
+    RC_UNROLL for (u32 i = 0; i < pack<DT, N>::words; i++) {
+        if constexpr (element<DT>::size == 8)
+            r.w[i] = i % 2 ? (u32)(b >> 32) : (u32)b;
+        else if constexpr (element<DT>::size == 4)
+            r.w[i] = (u32)b;
+        else
+            r.w[i] = (u32)b | (u32)b << 16;
+    }
+    return r;
+}
+
+// nan_of returns the bits of a quiet NaN.
+template <u32 DT> RC_FN u64 nan_of() {
+    if constexpr (DT == dt_f32) return 0x7fc00000u;
+    if constexpr (DT == dt_f64) return 0x7ff8000000000000ull;
+    if constexpr (DT == dt_f16) return 0x7e00u;
+    return 0x7fc0u;
+}
+
+// lerp is v0 + a*(v1 - v0), each step rounded.
+RC_FN float lerp(float v0, float v1, float a) { return v0 + a * (v1 - v0); }
+RC_FN double lerp(double v0, double v1, double a) { return v0 + a * (v1 - v0); }
+
+} // namespace rc
