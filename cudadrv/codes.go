@@ -1,0 +1,65 @@
+package cudadrv
+
+import "fmt"
+
+// Code is a driver result (CUresult). It is an error, so that errors.Is(err, ErrOutOfMemory) works.
+type Code int32
+
+// Codes that callers tell apart. The rest are compared as Code(n).
+const (
+	Success                  Code = 0
+	ErrInvalidValue          Code = 1
+	ErrOutOfMemory           Code = 2
+	ErrNotInitialized        Code = 3
+	ErrDeinitialized         Code = 4
+	ErrStubLibrary           Code = 34
+	ErrNoDevicePresent       Code = 100
+	ErrInvalidDevice         Code = 101
+	ErrInvalidImage          Code = 200
+	ErrInvalidContext        Code = 201
+	ErrNoBinaryForGPU        Code = 209
+	ErrECCUncorrectable      Code = 214
+	ErrInvalidPTX            Code = 218
+	ErrJITCompilerNotFound   Code = 221
+	ErrUnsupportedPTXVersion Code = 222
+	ErrContained             Code = 226
+	ErrInvalidHandle         Code = 400
+	ErrNotFound              Code = 500
+	ErrNotReady              Code = 600
+	ErrIllegalAddress        Code = 700
+	ErrLaunchOutOfResources  Code = 701
+	ErrLaunchTimeout         Code = 702
+	ErrContextIsDestroyed    Code = 709
+	ErrAssert                Code = 710
+	ErrHardwareStack         Code = 714
+	ErrIllegalInstruction    Code = 715
+	ErrMisalignedAddress     Code = 716
+	ErrInvalidAddressSpace   Code = 717
+	ErrInvalidPC             Code = 718
+	ErrLaunchFailed          Code = 719
+	ErrNotPermitted          Code = 800
+	ErrNotSupported          Code = 801
+	ErrSystemNotReady        Code = 802
+	ErrSystemDriverMismatch  Code = 803
+	ErrCaptureUnsupported    Code = 900
+	ErrCaptureInvalidated    Code = 901
+	ErrCaptureUnjoined       Code = 904
+	ErrCaptureImplicit       Code = 906
+	ErrCaptureWrongThread    Code = 908
+	ErrGraphUpdateFailure    Code = 910
+	ErrUnknown               Code = 999
+
+	codeMissing Code = -1 // ours: the driver lacks the function
+)
+
+// Error gives the number; [Error] carries the driver's own name and text.
+func (c Code) Error() string { return fmt.Sprintf("CUDA error %d", int32(c)) }
+
+// sticky reports whether the error leaves the context unusable: after it every call fails.
+func (c Code) sticky() bool {
+	switch c {
+	case ErrIllegalAddress, ErrLaunchTimeout, ErrAssert, ErrContained:
+		return true
+	}
+	return c >= ErrHardwareStack && c <= ErrLaunchFailed
+}

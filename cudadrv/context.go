@@ -1,0 +1,185 @@
+package cudadrv
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Context is a hold on a device's primary context, and the owner of what is made in it.
+type Context struct {
+	dev      *Device
+	drv      *Driver
+	h        uintptr
+	mu       sync.RWMutex // held for reading while something is made, for writing while closing
+	closed   bool
+	inner    *Stream // carries the synchronous calls
+	live     [kindCount]atomic.Int64
+	capture  captures
+	streamMu sync.Mutex
+	streams  map[*Stream]struct{}
+}
+
+// Primary retains the device's primary context, which every user of the device in the process shares.
+// The first call starts the device, which takes about a tenth of a second. Close releases it.
+func (dev *Device) Primary() (*Context, error) {
+	if err := dev.Lost(); err != nil {
+		return nil, err
+	}
+	f := getFrame()
+	defer f.put()
+	if err := dev.check(fnPrimaryCtxRetain, dev.drv.call(fnPrimaryCtxRetain, f, f.outAddr(0), dev.h)); err != nil {
+		return nil, err
+	}
+	c := &Context{dev: dev, drv: dev.drv, h: uintptr(f.out[0]), streams: map[*Stream]struct{}{}}
+	s, err := c.newStream(StreamOptions{})
+	if err != nil {
+		dev.drv.call(fnPrimaryCtxRelease, f, dev.h)
+		return nil, err
+	}
+	c.inner = s
+	return c, nil
+}
+
+// Close releases the hold. While memory, streams, events, modules or graphs made in the context are open it
+// does nothing but return an *[InUseError]. Closing twice is fine.
+func (c *Context) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	open := map[string]int{}
+	for k := range c.live {
+		if n := c.live[k].Load(); n > 0 {
+			open[kind(k).String()] = int(n)
+		}
+	}
+	if len(open) > 0 {
+		return &InUseError{Open: open}
+	}
+	c.closed = true
+	errStream := c.inner.destroy()
+	f := getFrame()
+	defer f.put()
+	code := c.drv.call(fnPrimaryCtxRelease, f, c.dev.h)
+	if c.dev.Lost() != nil {
+		return nil // the loss was reported where it was found; releasing a lost context fails for that reason
+	}
+	if err := c.dev.check(fnPrimaryCtxRelease, code); err != nil {
+		return err
+	}
+	return errStream
+}
+
+// Device gives the context's device.
+func (c *Context) Device() *Device { return c.dev }
+
+// Synchronize waits for all work queued on the context's streams. With a context.Context that cannot be
+// cancelled, or nil, it waits inside the driver, holding a thread, also for work that others queued in the
+// same primary context. With one that can, see [Stream.Synchronize].
+func (c *Context) Synchronize(ctx context.Context) error {
+	if err := c.enter("Synchronize"); err != nil {
+		return err
+	}
+	defer c.leave()
+	if ctx == nil || ctx.Done() == nil {
+		f := getFrame()
+		defer f.put()
+		return c.dev.check(fnCtxSynchronize, c.bound(fnCtxSynchronize, f))
+	}
+	c.streamMu.Lock()
+	all := make([]*Stream, 0, len(c.streams))
+	for s := range c.streams {
+		all = append(all, s)
+	}
+	c.streamMu.Unlock()
+	for _, s := range all {
+		if err := s.Synchronize(ctx); err != nil && !s.isClosed() {
+			return err
+		}
+	}
+	return nil
+}
+
+// MemInfo gives the device's free and total memory in bytes.
+func (c *Context) MemInfo() (free, total uint64, err error) {
+	if err := c.enter("MemInfo"); err != nil {
+		return 0, 0, err
+	}
+	defer c.leave()
+	f := getFrame()
+	defer f.put()
+	err = c.dev.check(fnMemGetInfo, c.bound(fnMemGetInfo, f, f.outAddr(0), f.outAddr(1)))
+	return f.out[0], f.out[1], err
+}
+
+// StreamPriorities gives the least and the greatest stream priority. A lower number goes first.
+func (c *Context) StreamPriorities() (least, greatest int, err error) {
+	if err := c.enter("StreamPriorities"); err != nil {
+		return 0, 0, err
+	}
+	defer c.leave()
+	f := getFrame()
+	defer f.put()
+	err = c.dev.check(fnCtxStreamPriorityRange, c.bound(fnCtxStreamPriorityRange, f, f.outAddr(0), f.outAddr(1)))
+	return int(int32(f.out[0])), int(int32(f.out[1])), err
+}
+
+// enter begins a call: the context stays open until leave.
+func (c *Context) enter(op string) error {
+	c.mu.RLock()
+	if c.closed {
+		c.mu.RUnlock()
+		return &ClosedError{Op: op, What: "context"}
+	}
+	if err := c.dev.Lost(); err != nil {
+		c.mu.RUnlock()
+		return err
+	}
+	return nil
+}
+
+func (c *Context) leave() { c.mu.RUnlock() }
+
+// bound calls a function with the context current: the goroutine keeps its thread for the length of the
+// call, and the thread gets back what was current before.
+func (c *Context) bound(s slot, f *frame, args ...uintptr) Code {
+	unbind, code := c.makeCurrent()
+	if code != Success {
+		return code
+	}
+	defer unbind()
+	return c.drv.call(s, f, args...)
+}
+
+// makeCurrent makes the context current on this thread and keeps the goroutine there until unbind.
+func (c *Context) makeCurrent() (unbind func(), code Code) {
+	runtime.LockOSThread()
+	f := getFrame()
+	if code := c.drv.call(fnCtxPush, f, c.h); code != Success {
+		f.put()
+		runtime.UnlockOSThread()
+		return nil, code
+	}
+	return func() {
+		c.drv.call(fnCtxPop, f, f.outAddr(0))
+		f.put()
+		runtime.UnlockOSThread()
+	}, Success
+}
+
+// free calls a function that takes a stream, event or graph and so needs no current context on the drivers
+// that we know. Where one answers 201 all the same, the function is called with the context current, from
+// then on at once.
+func (c *Context) free(s slot, f *frame, args ...uintptr) Code {
+	if !c.drv.bind[s].Load() {
+		code := c.drv.call(s, f, args...)
+		if code != ErrInvalidContext {
+			return code
+		}
+		c.drv.bind[s].Store(true)
+	}
+	return c.bound(s, f, args...)
+}

@@ -1,0 +1,204 @@
+package cudadrv
+
+import "fmt"
+
+// The synchronous copies run on a stream of their own and return when the bytes have arrived. They do not wait
+// for work queued on other streams: synchronise that first.
+
+// CopyToDevice copies src to the device, from any memory of the program.
+func (c *Context) CopyToDevice(dst DevicePtr, src []byte) error {
+	if len(src) == 0 {
+		return nil
+	}
+	return c.direct("CopyToDevice", fnMemcpyHtoDAsync, func(f *frame, h uintptr) Code {
+		return c.free(fnMemcpyHtoDAsync, f, uintptr(dst), f.bytesAddr(0, src), uintptr(len(src)), h)
+	})
+}
+
+// CopyToHost copies len(dst) bytes from the device, to any memory of the program.
+func (c *Context) CopyToHost(dst []byte, src DevicePtr) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	return c.direct("CopyToHost", fnMemcpyDtoHAsync, func(f *frame, h uintptr) Code {
+		return c.free(fnMemcpyDtoHAsync, f, f.bytesAddr(0, dst), uintptr(src), uintptr(len(dst)), h)
+	})
+}
+
+// CopyDevice copies n bytes on the device. The ranges must not overlap.
+func (c *Context) CopyDevice(dst, src DevicePtr, n int64) error {
+	if err := c.inner.CopyDevice(dst, src, n); err != nil {
+		return err
+	}
+	return c.inner.wait()
+}
+
+// Memset8 sets n bytes to value.
+func (c *Context) Memset8(dst DevicePtr, value uint8, n int64) error {
+	if err := c.inner.Memset8(dst, value, n); err != nil {
+		return err
+	}
+	return c.inner.wait()
+}
+
+// Memset32 sets n 4-byte words to value. dst must be a multiple of 4.
+func (c *Context) Memset32(dst DevicePtr, value uint32, n int64) error {
+	if err := c.inner.Memset32(dst, value, n); err != nil {
+		return err
+	}
+	return c.inner.wait()
+}
+
+// direct queues one call on the inner stream and waits for it; the frame keeps the host's memory until then.
+func (c *Context) direct(op string, s slot, fn func(f *frame, h uintptr) Code) error {
+	h, err := c.inner.begin(op)
+	if err != nil {
+		return err
+	}
+	defer c.inner.end()
+	f := getFrame()
+	defer f.put()
+	code := fn(f, h)
+	// Also after an error: a part of the copy may be queued, and it refers to the host's memory.
+	done := c.free(fnStreamSynchronize, f, h)
+	if err := c.dev.check(s, code); err != nil {
+		return err
+	}
+	return c.dev.check(fnStreamSynchronize, done)
+}
+
+// The asynchronous copies return at once. They take only memory of [Context.MallocHost]: ordinary Go memory could
+// be freed while the device still reads it, and the driver would copy it in a way that is not asynchronous anyhow.
+// Until the stream has passed the copy, the source must not be written, the destination not be read, and neither closed.
+
+// CopyToDevice queues a copy of bytes off to off+n of src.
+func (s *Stream) CopyToDevice(dst DevicePtr, src *HostMem, off, n int64) error {
+	return s.hostCopy("CopyToDevice", fnMemcpyHtoDAsync, src, off, n, func(f *frame, h, host uintptr) Code {
+		return s.ctx.free(fnMemcpyHtoDAsync, f, uintptr(dst), host, uintptr(n), h)
+	})
+}
+
+// CopyToHost queues a copy of n bytes to byte off of dst.
+func (s *Stream) CopyToHost(dst *HostMem, off int64, src DevicePtr, n int64) error {
+	return s.hostCopy("CopyToHost", fnMemcpyDtoHAsync, dst, off, n, func(f *frame, h, host uintptr) Code {
+		return s.ctx.free(fnMemcpyDtoHAsync, f, host, uintptr(src), uintptr(n), h)
+	})
+}
+
+func (s *Stream) hostCopy(op string, fn slot, m *HostMem, off, n int64, call func(f *frame, h, host uintptr) Code) error {
+	if m == nil {
+		return &ValueError{Op: op, What: "the host memory", Got: "nil", Want: "memory of MallocHost"}
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	host, err := m.span(op, off, n)
+	if err != nil || n == 0 {
+		return err
+	}
+	return s.do(op, fn, func(f *frame, h uintptr) Code { return call(f, h, host) })
+}
+
+// do runs one call with the stream's handle.
+func (s *Stream) do(op string, fn slot, call func(f *frame, h uintptr) Code) error {
+	h, err := s.begin(op)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	f := getFrame()
+	defer f.put()
+	return s.ctx.dev.check(fn, call(f, h))
+}
+
+// CopyDevice queues a copy of n bytes on the device. The ranges must not overlap.
+func (s *Stream) CopyDevice(dst, src DevicePtr, n int64) error {
+	if err := count("CopyDevice", n); err != nil || n == 0 {
+		return err
+	}
+	return s.do("CopyDevice", fnMemcpyDtoDAsync, func(f *frame, h uintptr) Code {
+		return s.ctx.free(fnMemcpyDtoDAsync, f, uintptr(dst), uintptr(src), uintptr(n), h)
+	})
+}
+
+// Memset8 queues setting n bytes to value.
+func (s *Stream) Memset8(dst DevicePtr, value uint8, n int64) error {
+	if err := count("Memset8", n); err != nil || n == 0 {
+		return err
+	}
+	return s.do("Memset8", fnMemsetD8Async, func(f *frame, h uintptr) Code {
+		return s.ctx.free(fnMemsetD8Async, f, uintptr(dst), uintptr(value), uintptr(n), h)
+	})
+}
+
+// Memset32 queues setting n 4-byte words to value. dst must be a multiple of 4.
+func (s *Stream) Memset32(dst DevicePtr, value uint32, n int64) error {
+	if err := count("Memset32", n); err != nil || n == 0 {
+		return err
+	}
+	return s.do("Memset32", fnMemsetD32Async, func(f *frame, h uintptr) Code {
+		return s.ctx.free(fnMemsetD32Async, f, uintptr(dst), uintptr(value), uintptr(n), h)
+	})
+}
+
+func count(op string, n int64) error {
+	if n < 0 {
+		return &ValueError{Op: op, What: "the count", Got: fmt.Sprint(n), Want: "0 or more"}
+	}
+	return nil
+}
+
+// Plane is one side of a two-dimensional copy: rows Pitch bytes apart, on the device, or in pinned memory if Host is set.
+type Plane struct {
+	Device DevicePtr
+	Host   *HostMem
+	Offset int64 // bytes into Host
+	Pitch  int64 // bytes from one row to the next, at least the width
+}
+
+// Copy2D queues a copy of height rows of width bytes. The rules are those of the other asynchronous copies.
+func (s *Stream) Copy2D(dst, src Plane, width, height int64) error {
+	const op = "Copy2D"
+	if err := count(op, min(width, height)); err != nil || width == 0 || height == 0 {
+		return err
+	}
+	for _, p := range []Plane{dst, src} {
+		if p.Pitch < width {
+			return &ValueError{Op: op, What: "the pitch", Got: fmt.Sprint(p.Pitch), Want: fmt.Sprintf("at least the width, %d", width)}
+		}
+		if p.Host != nil && height-1 > (p.Host.size-width)/p.Pitch {
+			return &ValueError{Op: op, What: "the host range", Got: fmt.Sprintf("%d rows of %d bytes, %d apart", height, width, p.Pitch),
+				Want: fmt.Sprintf("within %d bytes", p.Host.size)}
+		}
+	}
+	var hosts [2]uintptr
+	for i, p := range []Plane{dst, src} {
+		if p.Host == nil || i == 1 && p.Host == dst.Host {
+			continue
+		}
+		p.Host.mu.RLock()
+		defer p.Host.mu.RUnlock()
+	}
+	for i, p := range []Plane{dst, src} {
+		if p.Host != nil {
+			var err error
+			if hosts[i], err = p.Host.span(op, p.Offset, (height-1)*p.Pitch+width); err != nil {
+				return err
+			}
+		}
+	}
+	return s.do(op, fnMemcpy2DAsync, func(f *frame, h uintptr) Code {
+		const onHost, onDevice = 1, 2
+		f.copy = memcpy2D{
+			srcType: onDevice, srcDevice: uint64(src.Device), srcPitch: uint64(src.Pitch),
+			dstType: onDevice, dstDevice: uint64(dst.Device), dstPitch: uint64(dst.Pitch),
+			width: uint64(width), height: uint64(height),
+		}
+		if src.Host != nil {
+			f.copy.srcType, f.copy.srcHost = onHost, hosts[1]
+		}
+		if dst.Host != nil {
+			f.copy.dstType, f.copy.dstHost = onHost, hosts[0]
+		}
+		return s.ctx.free(fnMemcpy2DAsync, f, f.copyAddr(), h)
+	})
+}

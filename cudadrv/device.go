@@ -1,0 +1,172 @@
+package cudadrv
+
+import (
+	"encoding/hex"
+	"sync"
+	"sync/atomic"
+)
+
+// Device is one GPU. It lives as long as the process.
+type Device struct {
+	drv     *Driver
+	ordinal int
+	h       uintptr
+	lost    atomic.Pointer[LostError]
+	history history
+	poller  poller
+	pools   struct {
+		once sync.Once
+		ok   bool
+	}
+}
+
+// Attr is a device attribute (CUdevice_attribute); values not named here work too.
+type Attr int32
+
+// Device attributes.
+const (
+	MaxThreadsPerBlock          Attr = 1
+	MaxBlockDimX                Attr = 2
+	MaxBlockDimY                Attr = 3
+	MaxBlockDimZ                Attr = 4
+	MaxGridDimX                 Attr = 5
+	MaxGridDimY                 Attr = 6
+	MaxGridDimZ                 Attr = 7
+	MaxSharedPerBlock           Attr = 8 // bytes, without opting in
+	WarpSize                    Attr = 10
+	MaxPitch                    Attr = 11 // bytes
+	ClockRate                   Attr = 13 // kHz
+	MultiprocessorCount         Attr = 16
+	MemoryClockRate             Attr = 36 // kHz
+	MemoryBusWidth              Attr = 37 // bits
+	L2CacheSize                 Attr = 38 // bytes
+	MaxThreadsPerMultiprocessor Attr = 39
+	AsyncEngineCount            Attr = 40
+	ComputeCapabilityMajor      Attr = 75
+	ComputeCapabilityMinor      Attr = 76
+	MaxSharedPerMultiprocessor  Attr = 81 // bytes
+	MaxSharedPerBlockOptin      Attr = 97 // bytes
+	MemoryPoolsSupported        Attr = 115
+)
+
+// Driver gives the driver that the device belongs to.
+func (dev *Device) Driver() *Driver { return dev.drv }
+
+// Ordinal is the device's number in the driver's order, from 0.
+func (dev *Device) Ordinal() int { return dev.ordinal }
+
+// Name is the product's name.
+func (dev *Device) Name() (string, error) {
+	f := getFrame()
+	defer f.put()
+	if err := dev.check(fnDeviceGetName, dev.drv.call(fnDeviceGetName, f, f.bufAddr(), uintptr(len(f.buf)), dev.h)); err != nil {
+		return "", err
+	}
+	return f.text(), nil
+}
+
+// UUID identifies the device across processes and reboots, as nvidia-smi writes it.
+func (dev *Device) UUID() (string, error) {
+	f := getFrame()
+	defer f.put()
+	if err := dev.check(fnDeviceGetUUID, dev.drv.call(fnDeviceGetUUID, f, f.bufAddr(), dev.h)); err != nil {
+		return "", err
+	}
+	x := hex.EncodeToString(f.buf[:16])
+	return "GPU-" + x[:8] + "-" + x[8:12] + "-" + x[12:16] + "-" + x[16:20] + "-" + x[20:], nil
+}
+
+// PCIBusID is domain:bus:device.function, such as 0000:1b:00.0.
+func (dev *Device) PCIBusID() (string, error) {
+	f := getFrame()
+	defer f.put()
+	if err := dev.check(fnDeviceGetPCIBusID, dev.drv.call(fnDeviceGetPCIBusID, f, f.bufAddr(), uintptr(len(f.buf)), dev.h)); err != nil {
+		return "", err
+	}
+	return f.text(), nil
+}
+
+// TotalMem is the device's memory in bytes.
+func (dev *Device) TotalMem() (uint64, error) {
+	f := getFrame()
+	defer f.put()
+	err := dev.check(fnDeviceTotalMem, dev.drv.call(fnDeviceTotalMem, f, f.outAddr(0), dev.h))
+	return f.out[0], err
+}
+
+// Attribute reads one attribute.
+func (dev *Device) Attribute(a Attr) (int, error) {
+	f := getFrame()
+	defer f.put()
+	err := dev.check(fnDeviceGetAttribute, dev.drv.call(fnDeviceGetAttribute, f, f.outAddr(0), uintptr(a), dev.h))
+	return int(int32(f.out[0])), err
+}
+
+// ComputeCapability is the architecture: 9 and 0 for sm_90. It is 0, 0 if the driver does not tell.
+func (dev *Device) ComputeCapability() (major, minor int) {
+	major, err := dev.Attribute(ComputeCapabilityMajor)
+	if err != nil {
+		return 0, 0
+	}
+	minor, err = dev.Attribute(ComputeCapabilityMinor)
+	if err != nil {
+		return 0, 0
+	}
+	return major, minor
+}
+
+// hasPools reports whether memory can be allocated in stream order.
+func (dev *Device) hasPools() bool {
+	dev.pools.once.Do(func() {
+		n, err := dev.Attribute(MemoryPoolsSupported)
+		dev.pools.ok = err == nil && n != 0 && dev.drv.has(fnMemAllocAsync, fnMemFreeAsync)
+	})
+	return dev.pools.ok
+}
+
+// check turns a code into an error, and latches the device as lost if the code says so.
+func (dev *Device) check(s slot, code Code) error {
+	if code == Success {
+		return nil
+	}
+	err := dev.drv.fail(s, code)
+	if lost := dev.lost.Load(); lost != nil {
+		return lost
+	}
+	if !code.sticky() {
+		return err
+	}
+	dev.lost.CompareAndSwap(nil, &LostError{First: err.(*Error), Kernels: dev.history.names()})
+	return dev.lost.Load()
+}
+
+// Lost gives the error that made the device unusable, nil if it is usable.
+func (dev *Device) Lost() error {
+	if l := dev.lost.Load(); l != nil {
+		return l
+	}
+	return nil
+}
+
+// history keeps the kernels launched last.
+type history struct {
+	n    atomic.Uint64
+	ring [16]atomic.Pointer[Kernel]
+}
+
+func (h *history) add(k *Kernel) {
+	h.ring[(h.n.Add(1)-1)%uint64(len(h.ring))].Store(k)
+}
+
+// names lists the kernels, the latest first; a run of one kernel is named once.
+func (h *history) names() []string {
+	var out []string
+	n := h.n.Load()
+	for i := uint64(1); i <= min(n, uint64(len(h.ring))); i++ {
+		k := h.ring[(n-i)%uint64(len(h.ring))].Load()
+		if k != nil && (len(out) == 0 || out[len(out)-1] != k.name) {
+			out = append(out, k.name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,2 @@
+// Package cudadrv binds the CUDA driver API without cgo.
+package cudadrv

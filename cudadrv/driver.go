@@ -1,0 +1,154 @@
+package cudadrv
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// Driver is a loaded and started CUDA driver. It is never unloaded.
+type Driver struct {
+	path    string
+	version int
+	procs   [slotCount]Proc
+	bind    [slotCount]atomic.Bool // functions that answered 201 without a current context
+	devices []*Device
+	texts   sync.Map // Code -> [2]string
+	leaks   leakList
+}
+
+var opened struct {
+	once sync.Once
+	d    *Driver
+	err  error
+}
+
+// Open loads the driver library and starts it, the first time that it is called; later calls give the same
+// answer at once. Starting takes about a tenth of a second.
+//
+// The library is the one that the environment variable ROBOCACHE_LIBCUDA names (an absolute path, or a
+// bare name for the loader), and no other; without the variable, libcuda.so.1 of the loader's path, then
+// of the folders where distributions, containers and WSL keep it. The working directory is never searched.
+// The error is a *[LoadError].
+func Open() (*Driver, error) {
+	opened.once.Do(func() { opened.d, opened.err = load() })
+	return opened.d, opened.err
+}
+
+// NewDriver starts a driver whose functions come from t. The error is a *[LoadError].
+func NewDriver(t *Table) (*Driver, error) {
+	if t == nil || t.Lookup == nil {
+		return nil, &LoadError{Kind: ErrDriverMissing, Tried: []string{"a table without Lookup"}}
+	}
+	d := &Driver{path: t.Path}
+	fail := func(kind LoadKind, err error) (*Driver, error) {
+		if errors.Is(err, ErrStubLibrary) {
+			kind = ErrDriverStub
+		}
+		return nil, &LoadError{Kind: kind, Path: t.Path, Found: d.version, Needed: MinVersion, Err: err}
+	}
+	resolve := func(s slot) bool {
+		if p, ok := t.Lookup(symbols[s].name, symbols[s].since); ok && p != nil {
+			d.procs[s] = p
+		}
+		return d.procs[s] != nil
+	}
+	missing := func(s slot) (*Driver, error) {
+		return nil, &LoadError{Kind: ErrSymbolMissing, Path: t.Path, Found: d.version, Needed: symbols[s].since, Symbol: symbols[s].name}
+	}
+
+	// The version and the start come first: a stub and an old driver lack other functions, and their own
+	// errors say more.
+	for _, s := range []slot{fnInit, fnDriverGetVersion} {
+		if !resolve(s) {
+			return missing(s)
+		}
+	}
+	resolve(fnGetErrorName)
+	resolve(fnGetErrorString)
+	f := getFrame()
+	defer f.put()
+	if code := d.call(fnDriverGetVersion, f, f.outAddr(0)); code != Success {
+		return fail(ErrInitFailed, d.fail(fnDriverGetVersion, code))
+	}
+	d.version = int(int32(f.out[0]))
+	if d.version < MinVersion {
+		return fail(ErrDriverTooOld, nil)
+	}
+	if code := d.call(fnInit, f, 0); code != Success {
+		kind := ErrInitFailed
+		if code == ErrNoDevicePresent {
+			kind = ErrNoDevice
+		}
+		return fail(kind, d.fail(fnInit, code))
+	}
+	for s := slot(0); s < slotCount; s++ {
+		if d.procs[s] == nil && !resolve(s) && symbols[s].required {
+			return missing(s)
+		}
+	}
+
+	if code := d.call(fnDeviceGetCount, f, f.outAddr(0)); code != Success {
+		return fail(ErrInitFailed, d.fail(fnDeviceGetCount, code))
+	}
+	n := int(int32(f.out[0]))
+	if n <= 0 {
+		return fail(ErrNoDevice, nil)
+	}
+	for i := range n {
+		if code := d.call(fnDeviceGet, f, f.outAddr(0), uintptr(i)); code != Success {
+			return fail(ErrInitFailed, d.fail(fnDeviceGet, code))
+		}
+		dev := &Device{drv: d, ordinal: i, h: uintptr(uint32(f.out[0]))}
+		d.devices = append(d.devices, dev)
+	}
+	return d, nil
+}
+
+// Version is the CUDA version that the driver supports: 13000 is 13.0.
+func (d *Driver) Version() int { return d.version }
+
+// Path is the library's file name as it was found.
+func (d *Driver) Path() string { return d.path }
+
+// DeviceCount is the number of devices, at least 1.
+func (d *Driver) DeviceCount() (int, error) { return len(d.devices), nil }
+
+// Device gives device i, the same one each time.
+func (d *Driver) Device(i int) (*Device, error) {
+	if i < 0 || i >= len(d.devices) {
+		return nil, &ValueError{Op: "Device", What: "the ordinal", Got: fmt.Sprint(i), Want: fmt.Sprintf("0 to %d", len(d.devices)-1)}
+	}
+	return d.devices[i], nil
+}
+
+// fail makes the error for a code that is not Success.
+func (d *Driver) fail(s slot, code Code) error {
+	if code == Success {
+		return nil
+	}
+	if code == codeMissing {
+		return &UnsupportedError{Op: symbols[s].name, Needed: symbols[s].since, Found: d.version}
+	}
+	name, text := d.describe(code)
+	return &Error{Op: symbols[s].name, Code: code, Name: name, Text: text}
+}
+
+// describe asks the driver for the name and the text of a code, once for each.
+func (d *Driver) describe(code Code) (name, text string) {
+	if v, ok := d.texts.Load(code); ok {
+		p := v.([2]string)
+		return p[0], p[1]
+	}
+	f := getFrame()
+	defer f.put()
+	if d.call(fnGetErrorName, f, uintptr(uint32(code)), f.outAddr(0)) == Success {
+		name = CString(uintptr(f.out[0]))
+	}
+	if d.call(fnGetErrorString, f, uintptr(uint32(code)), f.outAddr(0)) == Success {
+		text = CString(uintptr(f.out[0]))
+	}
+	d.texts.Store(code, [2]string{name, text})
+	return name, text
+}

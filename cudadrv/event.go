@@ -1,0 +1,140 @@
+package cudadrv
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"sync"
+	"time"
+)
+
+// Event is a point in a stream's work: it orders streams, is waited for, and tells the time.
+type Event struct {
+	child
+	mu     sync.RWMutex // held for reading while a driver call uses h
+	h      uintptr
+	closed bool
+}
+
+// EventOptions are an event's options.
+type EventOptions struct {
+	NoTiming bool // cheaper; Elapsed is an error
+}
+
+// NewEvent makes an event. Until it is recorded it counts as done.
+func (c *Context) NewEvent(o EventOptions) (*Event, error) {
+	if err := c.enter("NewEvent"); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	flags := uintptr(0)
+	if o.NoTiming {
+		flags = 2
+	}
+	f := getFrame()
+	defer f.put()
+	if err := c.dev.check(fnEventCreate, c.bound(fnEventCreate, f, f.outAddr(0), flags)); err != nil {
+		return nil, err
+	}
+	e := &Event{h: uintptr(f.out[0])}
+	e.child = c.adopt(kindEvent, 0)
+	return e, nil
+}
+
+func (e *Event) begin(op string) (uintptr, error) {
+	if e == nil {
+		return 0, &ValueError{Op: op, What: "the event", Got: "nil", Want: "an event"}
+	}
+	e.mu.RLock()
+	if e.closed {
+		e.mu.RUnlock()
+		return 0, &ClosedError{Op: op, What: "event"}
+	}
+	if err := e.ctx.dev.Lost(); err != nil {
+		e.mu.RUnlock()
+		return 0, err
+	}
+	return e.h, nil
+}
+
+func (e *Event) end() { e.mu.RUnlock() }
+
+// Close destroys the event. Streams that were told to wait for it still do. Closing twice is fine.
+func (e *Event) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	defer e.drop()
+	c := e.ctx
+	if c.dev.Lost() != nil {
+		return nil
+	}
+	f := getFrame()
+	defer f.put()
+	err := c.dev.check(fnEventDestroy, c.free(fnEventDestroy, f, e.h))
+	if c.dev.Lost() != nil {
+		return nil
+	}
+	return err
+}
+
+// Query reports whether the work recorded last is done.
+func (e *Event) Query() (bool, error) {
+	h, err := e.begin("Query")
+	if err != nil {
+		return false, err
+	}
+	defer e.end()
+	f := getFrame()
+	defer f.put()
+	code := e.ctx.free(fnEventQuery, f, h)
+	if code == ErrNotReady {
+		return false, nil
+	}
+	return code == Success, e.ctx.dev.check(fnEventQuery, code)
+}
+
+// Synchronize waits for the work recorded last; see [Stream.Synchronize] for how.
+func (e *Event) Synchronize(ctx context.Context) error {
+	if ctx != nil && ctx.Done() != nil {
+		return e.ctx.dev.poller.wait(ctx, e)
+	}
+	h, err := e.begin("Synchronize")
+	if err != nil {
+		return err
+	}
+	defer e.end()
+	f := getFrame()
+	defer f.put()
+	return e.ctx.dev.check(fnEventSynchronize, e.ctx.free(fnEventSynchronize, f, h))
+}
+
+// Elapsed is the time on the device from since to e. Both must be recorded and done (ErrNotReady, ErrInvalidHandle).
+// The driver's resolution is about half a microsecond.
+func (e *Event) Elapsed(since *Event) (time.Duration, error) {
+	h, err := e.begin("Elapsed")
+	if err != nil {
+		return 0, err
+	}
+	defer e.end()
+	from := h
+	if since != e { // a second hold on the same lock could wait for a Close in between
+		if from, err = since.begin("Elapsed"); err != nil {
+			return 0, err
+		}
+		defer since.end()
+	}
+	f := getFrame()
+	defer f.put()
+	code := e.ctx.bound(fnEventElapsedTime, f, f.outAddr(0), from, h)
+	if err := e.ctx.dev.check(fnEventElapsedTime, code); err != nil {
+		return 0, err
+	}
+	var raw [8]byte
+	binary.NativeEndian.PutUint64(raw[:], f.out[0])
+	ms := math.Float32frombits(binary.NativeEndian.Uint32(raw[:4]))
+	return time.Duration(math.Round(float64(ms) * 1e6)), nil
+}

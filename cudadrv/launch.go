@@ -1,0 +1,259 @@
+package cudadrv
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+)
+
+// LaunchConfig is the shape of a launch.
+type LaunchConfig struct {
+	Grid   [3]uint32 // blocks; 0 counts as 1 in the second and third place
+	Block  [3]uint32 // threads a block; as Grid
+	Shared uint32    // bytes of dynamic shared memory a block
+}
+
+// Launch is a kernel with its arguments and its shape, checked and packed, ready to run many times. It may be
+// used from any goroutine; calls on one Launch wait for each other. A Launch holds addresses, not memory: the
+// caller keeps the memory open until the launch has run.
+type Launch struct {
+	mu    sync.Mutex
+	k     *Kernel
+	cfg   LaunchConfig
+	call  [11]uintptr // the arguments of cuLaunchKernel
+	sizes []int
+	at    []int     // where each argument starts in values, in words
+	words []uint64  // the arguments, each from a word's start
+	ptrs  []uintptr // their addresses, which the driver is given
+}
+
+// Bind packs the arguments for the kernel. Each must have the size that the kernel declares for its place:
+// 1 byte int8, uint8; 2 int16, uint16; 4 int32, uint32, float32; 8 int64, uint64, float64, [DevicePtr]; any
+// size []byte, for structures. int, uint and Go pointers are refused. The error is an *[ArgError] that says
+// the place, what came and what was wanted; a *[ValueError] for the shape; ErrParamsUnknown if the driver cannot
+// tell the list and [Kernel.Declare] was not called.
+func (k *Kernel) Bind(cfg LaunchConfig, args ...any) (*Launch, error) {
+	sizes, err := k.sizes()
+	if err != nil {
+		return nil, err
+	}
+	if len(args) != len(sizes) {
+		return nil, &ArgError{Kernel: k.name, Position: -1, Got: fmt.Sprintf("%d arguments", len(args)), Want: fmt.Sprint(len(sizes))}
+	}
+	l := &Launch{k: k, sizes: sizes, at: make([]int, len(sizes)), ptrs: make([]uintptr, len(sizes))}
+	n := 0
+	for i, s := range sizes {
+		l.at[i] = n
+		n += (s + 7) / 8
+	}
+	l.words = make([]uint64, n)
+	base := Addr(wordBytes(l.words))
+	for i := range sizes {
+		l.ptrs[i] = base + uintptr(8*l.at[i])
+		if err := l.set(i, args[i]); err != nil {
+			return nil, err
+		}
+	}
+	l.call[0] = k.h
+	l.call[9] = wordsAddr(l.ptrs)
+	if err := l.configure(cfg); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// configure checks a shape and takes it over.
+func (l *Launch) configure(cfg LaunchConfig) error {
+	for i := 1; i < 3; i++ {
+		cfg.Grid[i], cfg.Block[i] = max(cfg.Grid[i], 1), max(cfg.Block[i], 1)
+	}
+	op := "kernel " + l.k.name
+	g, b := cfg.Grid, cfg.Block
+	if g[0] == 0 || g[0] > math.MaxInt32 || g[1] > math.MaxUint16 || g[2] > math.MaxUint16 {
+		return &ValueError{Op: op, What: "the grid", Got: fmt.Sprint(g), Want: "1 to 2147483647, 65535, 65535 blocks"}
+	}
+	threads := uint64(b[0]) * uint64(b[1]) // no overflow: below 2^64
+	if b[0] == 0 || threads > uint64(l.k.maxThreads) || threads*uint64(b[2]) > uint64(l.k.maxThreads) {
+		return &ValueError{Op: op, What: "the block", Got: fmt.Sprint(b), Want: fmt.Sprintf("1 to %d threads", l.k.maxThreads)}
+	}
+	l.cfg = cfg
+	for i := range 3 {
+		l.call[1+i], l.call[4+i] = uintptr(g[i]), uintptr(b[i])
+	}
+	l.call[7] = uintptr(cfg.Shared)
+	return nil
+}
+
+// Kernel gives the launch's kernel.
+func (l *Launch) Kernel() *Kernel { return l.k }
+
+// Config gives the launch's shape.
+func (l *Launch) Config() LaunchConfig {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cfg
+}
+
+// SetConfig changes the shape, with the checks of Bind.
+func (l *Launch) SetConfig(cfg LaunchConfig) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.configure(cfg)
+}
+
+// Set changes argument i, with the checks of Bind. Launches made before keep the value that they had. The
+// typed forms below do the same without allocating.
+func (l *Launch) Set(i int, arg any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.set(i, arg)
+}
+
+func (l *Launch) set(i int, arg any) error {
+	switch v := arg.(type) {
+	case DevicePtr:
+		return l.scalar(i, uint64(v), 8, "DevicePtr")
+	case int64:
+		return l.scalar(i, uint64(v), 8, "int64")
+	case uint64:
+		return l.scalar(i, v, 8, "uint64")
+	case float64:
+		return l.scalar(i, math.Float64bits(v), 8, "float64")
+	case int32:
+		return l.scalar(i, uint64(uint32(v)), 4, "int32")
+	case uint32:
+		return l.scalar(i, uint64(v), 4, "uint32")
+	case float32:
+		return l.scalar(i, uint64(math.Float32bits(v)), 4, "float32")
+	case int16:
+		return l.scalar(i, uint64(uint16(v)), 2, "int16")
+	case uint16:
+		return l.scalar(i, uint64(v), 2, "uint16")
+	case int8:
+		return l.scalar(i, uint64(uint8(v)), 1, "int8")
+	case uint8:
+		return l.scalar(i, uint64(v), 1, "uint8")
+	case []byte:
+		if err := l.fits(i, len(v), "[]byte"); err != nil {
+			return err
+		}
+		copy(wordBytes(l.words)[8*l.at[i]:], v)
+		return nil
+	}
+	if i < 0 || i >= len(l.sizes) {
+		return l.fits(i, 0, "")
+	}
+	return &ArgError{Kernel: l.k.name, Position: i, Got: fmt.Sprintf("%T", arg), Want: fmt.Sprintf("a type of fixed size, %d bytes", l.sizes[i])}
+}
+
+// SetPtr changes argument i to a device address.
+func (l *Launch) SetPtr(i int, v DevicePtr) error { return l.locked(i, uint64(v), 8, "DevicePtr") }
+
+// SetInt64 changes argument i.
+func (l *Launch) SetInt64(i int, v int64) error { return l.locked(i, uint64(v), 8, "int64") }
+
+// SetUint64 changes argument i.
+func (l *Launch) SetUint64(i int, v uint64) error { return l.locked(i, v, 8, "uint64") }
+
+// SetFloat64 changes argument i.
+func (l *Launch) SetFloat64(i int, v float64) error {
+	return l.locked(i, math.Float64bits(v), 8, "float64")
+}
+
+// SetInt32 changes argument i.
+func (l *Launch) SetInt32(i int, v int32) error { return l.locked(i, uint64(uint32(v)), 4, "int32") }
+
+// SetUint32 changes argument i.
+func (l *Launch) SetUint32(i int, v uint32) error { return l.locked(i, uint64(v), 4, "uint32") }
+
+// SetFloat32 changes argument i.
+func (l *Launch) SetFloat32(i int, v float32) error {
+	return l.locked(i, uint64(math.Float32bits(v)), 4, "float32")
+}
+
+func (l *Launch) locked(i int, bits uint64, size int, typ string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.scalar(i, bits, size, typ)
+}
+
+func (l *Launch) scalar(i int, bits uint64, size int, typ string) error {
+	if err := l.fits(i, size, typ); err != nil {
+		return err
+	}
+	l.words[l.at[i]] = bits // both platforms store the low bytes first
+	return nil
+}
+
+func (l *Launch) fits(i, size int, typ string) error {
+	if i < 0 || i >= len(l.sizes) {
+		return &ArgError{Kernel: l.k.name, Position: i, Got: "that position", Want: fmt.Sprintf("0 to %d", len(l.sizes)-1)}
+	}
+	if l.sizes[i] != size {
+		return &ArgError{Kernel: l.k.name, Position: i, Got: fmt.Sprintf("%s (%d bytes)", typ, size), Want: fmt.Sprintf("%d bytes", l.sizes[i])}
+	}
+	return nil
+}
+
+// Run queues the launch on s and returns. The arguments are read before it returns; the memory that they point
+// to is used until the stream has passed the launch. It allocates nothing. Errors of the kernel itself, such as
+// a bad address, come from a later call: the next that waits for s at the latest.
+func (l *Launch) Run(s *Stream) error {
+	k := l.k
+	c := k.mod.ctx
+	if err := c.owns("Run", s); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := k.mod.begin("Run"); err != nil {
+		return err
+	}
+	defer k.mod.end()
+	h, err := s.begin("Run")
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	l.call[8] = h
+	c.dev.history.add(k)
+	code := ErrInvalidContext
+	if !c.drv.bind[fnLaunchKernel].Load() {
+		code = Code(int32(c.drv.procs[fnLaunchKernel](l.call[:])))
+	}
+	if code == ErrInvalidContext {
+		code = l.runBound(c)
+	}
+	if code != Success {
+		return c.dev.check(fnLaunchKernel, code)
+	}
+	if s.ctx.capture.active.Load() > 0 {
+		return s.ctx.capture.record(s.ctx, l, h)
+	}
+	return nil
+}
+
+// runBound is the way for drivers that want a current context even with an explicit stream.
+func (l *Launch) runBound(c *Context) Code {
+	unbind, code := c.makeCurrent()
+	if code != Success {
+		return code
+	}
+	defer unbind()
+	code = Code(int32(c.drv.procs[fnLaunchKernel](l.call[:])))
+	if code != ErrInvalidContext {
+		c.drv.bind[fnLaunchKernel].Store(true)
+	}
+	return code
+}
+
+// Args gives a copy of the packed bytes of argument i, nil if there is none.
+func (l *Launch) Arg(i int) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i < 0 || i >= len(l.sizes) {
+		return nil
+	}
+	return slices.Clone(wordBytes(l.words)[8*l.at[i]:][:l.sizes[i]])
+}

@@ -1,0 +1,127 @@
+//go:build linux && (amd64 || arm64)
+
+package cudadrv
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/ebitengine/purego"
+)
+
+// libraryEnv names the one library to load.
+const libraryEnv = "ROBOCACHE_LIBCUDA"
+
+// searchList is what to hand to the loader, in order.
+func searchList() ([]string, error) {
+	if v := os.Getenv(libraryEnv); v != "" {
+		if strings.Contains(v, "/") && !filepath.IsAbs(v) {
+			return nil, &LoadError{Kind: ErrDriverMissing, Path: v, Err: errors.New(libraryEnv + " must be an absolute path or a bare name")}
+		}
+		return []string{v}, nil
+	}
+	list := []string{"libcuda.so.1"}
+	arch := "x86_64"
+	if runtime.GOARCH == "arm64" {
+		arch = "aarch64"
+	}
+	for _, dir := range []string{
+		"/usr/lib/" + arch + "-linux-gnu",
+		"/usr/lib/" + arch + "-linux-gnu/nvidia/current",
+		"/usr/lib/" + arch + "-linux-gnu/tegra",
+		"/usr/lib64",
+		"/usr/lib64/nvidia",
+		"/usr/lib",
+		"/usr/lib/wsl/lib",
+		"/run/opengl-driver/lib",
+		"/usr/local/nvidia/lib64",
+		"/usr/local/nvidia/lib",
+	} {
+		list = append(list, dir+"/libcuda.so.1")
+	}
+	return list, nil
+}
+
+// load opens the first library of the list that is a driver.
+func load() (*Driver, error) {
+	list, err := searchList()
+	if err != nil {
+		return nil, err
+	}
+	return loadFrom(list)
+}
+
+// loadFrom passes over files that are missing and over stubs; any other error ends the search. A library
+// once opened stays open: the driver does not survive being unloaded.
+func loadFrom(list []string) (*Driver, error) {
+	missing := &LoadError{Kind: ErrDriverMissing}
+	var stub error
+	for _, name := range list {
+		lib, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		if err != nil {
+			missing.Tried = append(missing.Tried, strings.TrimSpace(err.Error()))
+			continue
+		}
+		d, err := NewDriver(libraryTable(lib, name))
+		if errors.Is(err, ErrDriverStub) {
+			if stub == nil {
+				stub = err
+			}
+			continue
+		}
+		return d, err
+	}
+	if stub != nil {
+		return nil, stub
+	}
+	return nil, missing
+}
+
+// libraryTable looks functions up in an open library: through the driver's own cuGetProcAddress, asked for
+// the version that fixes the signature, else by exported name.
+func libraryTable(lib uintptr, path string) *Table {
+	get, _ := purego.Dlsym(lib, "cuGetProcAddress_v2")
+	getV1 := uintptr(0)
+	if get == 0 {
+		getV1, _ = purego.Dlsym(lib, "cuGetProcAddress")
+	}
+	find := func(name string, version int) uintptr {
+		f := getFrame()
+		defer f.put()
+		base := f.bytesAddr(0, cstring(baseName(name)))
+		args := append(f.args[:0], base, f.outAddr(0), uintptr(version), 0)
+		ask := getV1
+		if get != 0 {
+			ask, args = get, append(args, f.outAddr(1))
+		}
+		if ask != 0 {
+			if r, _, _ := purego.SyscallN(ask, args...); int32(r) == 0 && f.out[0] != 0 {
+				return uintptr(f.out[0])
+			}
+		}
+		p, _ := purego.Dlsym(lib, name)
+		return p
+	}
+	return &Table{Path: path, Lookup: func(name string, version int) (Proc, bool) {
+		fn := find(name, version)
+		if fn == 0 {
+			return nil, false
+		}
+		return func(args []uintptr) uintptr {
+			r, _, _ := purego.SyscallN(fn, args...)
+			return r
+		}, true
+	}}
+}
+
+// baseName takes the version suffix off: cuMemAlloc_v2 is cuMemAlloc.
+func baseName(name string) string {
+	i := strings.LastIndex(name, "_v")
+	if i < 0 {
+		return name
+	}
+	return name[:i]
+}

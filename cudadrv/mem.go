@@ -1,0 +1,164 @@
+package cudadrv
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// frame is the memory of one driver call: its argument list, and room for what the driver reads and
+// writes. Frames live on the heap, which does not move, and are used again.
+type frame struct {
+	args [16]uintptr
+	out  [8]uint64
+	buf  [256]byte
+	copy memcpy2D
+	node kernelNodeParams
+	keep [2][]byte // caller's memory that the call reads or writes
+}
+
+// memcpy2D is CUDA_MEMCPY2D_v2.
+type memcpy2D struct {
+	srcX, srcY uint64
+	srcType    uint32
+	_          uint32
+	srcHost    uintptr
+	srcDevice  uint64
+	srcArray   uintptr
+	srcPitch   uint64
+	dstX, dstY uint64
+	dstType    uint32
+	_          uint32
+	dstHost    uintptr
+	dstDevice  uint64
+	dstArray   uintptr
+	dstPitch   uint64
+	width      uint64
+	height     uint64
+}
+
+// kernelNodeParams is CUDA_KERNEL_NODE_PARAMS_v2; its head, up to extra, is the first version.
+type kernelNodeParams struct {
+	function uintptr
+	grid     [3]uint32
+	block    [3]uint32
+	shared   uint32
+	_        uint32
+	params   uintptr
+	extra    uintptr
+	kernel   uintptr
+	context  uintptr
+}
+
+var frames = sync.Pool{New: func() any { return new(frame) }}
+
+func getFrame() *frame { return frames.Get().(*frame) }
+
+// put gives the frame back. Its last use keeps the frame, and what it keeps, alive until here.
+func (f *frame) put() {
+	f.keep = [2][]byte{}
+	frames.Put(f)
+}
+
+// outAddr clears result cell i and gives its address.
+func (f *frame) outAddr(i int) uintptr {
+	f.out[i] = 0
+	// SAFETY: f is on the heap (frames come from a pool) and is alive until put, after the call.
+	return uintptr(unsafe.Pointer(&f.out[i]))
+}
+
+// bufAddr clears the text buffer and gives its address.
+func (f *frame) bufAddr() uintptr {
+	clear(f.buf[:])
+	// SAFETY: as outAddr.
+	return uintptr(unsafe.Pointer(&f.buf))
+}
+
+// text is the C string in the buffer.
+func (f *frame) text() string {
+	for i, b := range f.buf {
+		if b == 0 {
+			return string(f.buf[:i])
+		}
+	}
+	return string(f.buf[:])
+}
+
+// bytesAddr gives the address of b, which cell i of keep holds until put.
+func (f *frame) bytesAddr(i int, b []byte) uintptr {
+	f.keep[i] = b
+	return Addr(b)
+}
+
+// copyAddr and nodeAddr give the addresses of the two structures.
+func (f *frame) copyAddr() uintptr {
+	// SAFETY: as outAddr.
+	return uintptr(unsafe.Pointer(&f.copy))
+}
+
+func (f *frame) nodeAddr() uintptr {
+	// SAFETY: as outAddr.
+	return uintptr(unsafe.Pointer(&f.node))
+}
+
+// escape makes the compiler place what b points to on the heap.
+var escape []byte
+
+// Addr returns the address of b's first byte, 0 if b is empty. The memory is on the heap; it stays valid
+// only as long as something else refers to b.
+func Addr(b []byte) uintptr {
+	if len(b) == 0 {
+		return 0
+	}
+	if neverTrue {
+		escape = b
+	}
+	// SAFETY: b escapes to the heap, which does not move; the caller keeps it alive, as documented.
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+// neverTrue is a variable so that the compiler cannot see through it.
+var neverTrue bool
+
+// wordsAddr is Addr for words.
+func wordsAddr(w []uintptr) uintptr {
+	if len(w) == 0 {
+		return 0
+	}
+	// SAFETY: callers pass slices of heap objects that they hold until the call is over.
+	return uintptr(unsafe.Pointer(unsafe.SliceData(w)))
+}
+
+// wordBytes shows words as bytes.
+func wordBytes(w []uint64) []byte {
+	// SAFETY: the result refers to w's own memory and keeps it alive.
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), len(w)*8)
+}
+
+// View shows n bytes of memory at an address that a driver call was given, or gave. It is for tables
+// written in Go: argument i of a [Proc] that is a pointer to n bytes is View(args[i], n). The bytes may be
+// used until the Proc returns, or as long as whoever owns the memory says. Address 0 gives nil.
+func View(addr uintptr, n int) []byte {
+	if addr == 0 || n <= 0 {
+		return nil
+	}
+	// SAFETY: addr is C memory, or heap memory kept alive by the caller's frame; reading the integer as a
+	// pointer is how it comes back.
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
+}
+
+// CString reads the zero-terminated text at an address, at most 64 KiB of it.
+func CString(addr uintptr) string {
+	if addr == 0 {
+		return ""
+	}
+	for n := 0; n < 1<<16; n++ {
+		// SAFETY: as View; the driver's texts and the names that we pass end in a zero byte.
+		if *(*byte)(unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&addr)), n)) == 0 {
+			return string(View(addr, n))
+		}
+	}
+	return string(View(addr, 1<<16))
+}
+
+// cstring is s with a zero byte at its end.
+func cstring(s string) []byte { return append([]byte(s), 0) }

@@ -1,0 +1,177 @@
+package cudadrv
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"sync"
+)
+
+// Module is a loaded image of kernels.
+type Module struct {
+	child
+	mu      sync.RWMutex // held for reading while a driver call uses a handle of the module
+	library uintptr      // where the driver has the library API (12.0)
+	module  uintptr      // else
+	closed  bool
+	jit     *jitLogs // the driver may write to them as long as the module is loaded
+	kernels map[string]*Kernel
+}
+
+// jitLogs is the memory that the driver's compiler reads its options from and writes its words to.
+type jitLogs struct {
+	options []uint64 // four 4-byte option numbers
+	values  []uint64
+	info    []byte
+	err     []byte
+}
+
+const jitLogBytes = 16 << 10
+
+func newJITLogs() *jitLogs {
+	j := &jitLogs{info: make([]byte, jitLogBytes), err: make([]byte, jitLogBytes)}
+	// CU_JIT_INFO_LOG_BUFFER, its size, CU_JIT_ERROR_LOG_BUFFER, its size
+	j.options = []uint64{3 | 4<<32, 5 | 6<<32}
+	j.values = []uint64{uint64(Addr(j.info)), jitLogBytes, uint64(Addr(j.err)), jitLogBytes}
+	return j
+}
+
+func (j *jitLogs) text(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(bytes.TrimSpace(b))
+}
+
+// LoadModule loads a cubin or PTX text. PTX is compiled by the driver, which keeps the result in its own cache on
+// disk; the first time takes milliseconds. An image that the driver refuses is a *[ModuleError] with what its
+// compiler said.
+func (c *Context) LoadModule(image []byte) (*Module, error) {
+	if len(image) == 0 {
+		return nil, &ValueError{Op: "LoadModule", What: "the image", Got: "empty", Want: "PTX or a cubin"}
+	}
+	if err := c.enter("LoadModule"); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	m := &Module{jit: newJITLogs(), kernels: map[string]*Kernel{}}
+	f := getFrame()
+	defer f.put()
+	defer runtime.KeepAlive(m.jit)
+	code := f.bytesAddr(0, cstring(string(image))) // PTX must end in a zero byte
+	options, values := Addr(wordBytes(m.jit.options)), Addr(wordBytes(m.jit.values))
+	fail := func(s slot, code Code) error {
+		err := c.dev.check(s, code)
+		if err == nil {
+			return nil
+		}
+		return &ModuleError{Err: err, ErrorLog: m.jit.text(m.jit.err), InfoLog: m.jit.text(m.jit.info)}
+	}
+	if c.drv.has(fnLibraryLoadData, fnLibraryUnload, fnLibraryGetKernel, fnKernelGetAttribute, fnKernelSetAttribute) {
+		if err := fail(fnLibraryLoadData, c.bound(fnLibraryLoadData, f, f.outAddr(0), code, options, values, 4, 0, 0, 0)); err != nil {
+			return nil, err
+		}
+		m.library = uintptr(f.out[0])
+		// A library may be loaded lazily; asking for its module loads it, so that a bad image shows here.
+		if c.drv.has(fnLibraryGetModule) {
+			if err := fail(fnLibraryGetModule, c.bound(fnLibraryGetModule, f, f.outAddr(1), m.library)); err != nil {
+				c.bound(fnLibraryUnload, f, m.library)
+				return nil, err
+			}
+		}
+	} else {
+		if err := fail(fnModuleLoadDataEx, c.bound(fnModuleLoadDataEx, f, f.outAddr(0), code, 4, options, values)); err != nil {
+			return nil, err
+		}
+		m.module = uintptr(f.out[0])
+	}
+	m.child = c.adopt(kindModule, int64(len(image)))
+	return m, nil
+}
+
+// Log is what the driver's compiler said when it compiled the image; empty for a cubin.
+func (m *Module) Log() string { return m.jit.text(m.jit.info) }
+
+// Close unloads the module. No launch of its kernels may be queued or running, and no graph that holds them be
+// launched later; a [Launch] of a closed module is an error. Closing twice is fine.
+func (m *Module) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	defer m.drop()
+	c := m.ctx
+	if c.dev.Lost() != nil {
+		return nil
+	}
+	f := getFrame()
+	defer f.put()
+	s, h := fnModuleUnload, m.module
+	if m.library != 0 {
+		s, h = fnLibraryUnload, m.library
+	}
+	err := c.dev.check(s, c.bound(s, f, h))
+	if c.dev.Lost() != nil {
+		return nil
+	}
+	return err
+}
+
+// begin keeps the module loaded until end.
+func (m *Module) begin(op string) error {
+	m.mu.RLock()
+	if m.closed {
+		m.mu.RUnlock()
+		return &ClosedError{Op: op, What: "module"}
+	}
+	if err := m.ctx.dev.Lost(); err != nil {
+		m.mu.RUnlock()
+		return err
+	}
+	return nil
+}
+
+func (m *Module) end() { m.mu.RUnlock() }
+
+// Kernel gives the kernel with that name, the same one each time. An unknown name is ErrNotFound.
+func (m *Module) Kernel(name string) (*Kernel, error) {
+	m.mu.Lock() // for the map, too
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, &ClosedError{Op: "Kernel", What: "module"}
+	}
+	if k := m.kernels[name]; k != nil {
+		return k, nil
+	}
+	c := m.ctx
+	if err := c.dev.Lost(); err != nil {
+		return nil, err
+	}
+	k := &Kernel{mod: m, name: name}
+	f := getFrame()
+	defer f.put()
+	s, owner := fnModuleGetFunction, m.module
+	if m.library != 0 {
+		s, owner = fnLibraryGetKernel, m.library
+	}
+	if err := c.dev.check(s, c.bound(s, f, f.outAddr(0), owner, f.bytesAddr(0, cstring(name)))); err != nil {
+		return nil, fmt.Errorf("cudadrv: kernel %q: %w", name, err)
+	}
+	k.h = uintptr(f.out[0])
+	if m.library != 0 && c.drv.has(fnKernelGetFunction) { // loads the code now, not at the first launch
+		if err := c.dev.check(fnKernelGetFunction, c.bound(fnKernelGetFunction, f, f.outAddr(0), k.h)); err != nil {
+			return nil, fmt.Errorf("cudadrv: kernel %q: %w", name, err)
+		}
+	}
+	if err := k.readParams(f); err != nil {
+		return nil, err
+	}
+	var err error
+	if k.maxThreads, err = k.attribute(FuncMaxThreadsPerBlock); err != nil {
+		return nil, err
+	}
+	m.kernels[name] = k
+	return k, nil
+}

@@ -1,0 +1,209 @@
+package cudadrv
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Stream is a queue of work on the device. Work on one stream runs in order. Streams do not wait for each
+// other, nor for the driver's default stream; events order them.
+type Stream struct {
+	child
+	mu        sync.RWMutex // held for reading while a driver call uses h
+	h         uintptr
+	closed    bool
+	capturing atomic.Bool
+}
+
+// StreamOptions are a stream's options.
+type StreamOptions struct {
+	// Priority: lower goes first. Values outside [Context.StreamPriorities] are moved into it.
+	Priority int
+}
+
+// NewStream makes a stream.
+func (c *Context) NewStream(o StreamOptions) (*Stream, error) {
+	if err := c.enter("NewStream"); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	s, err := c.newStream(o)
+	if err != nil {
+		return nil, err
+	}
+	s.child = c.adopt(kindStream, 0)
+	c.streamMu.Lock()
+	c.streams[s] = struct{}{}
+	c.streamMu.Unlock()
+	return s, nil
+}
+
+// newStream makes one that is not counted.
+func (c *Context) newStream(o StreamOptions) (*Stream, error) {
+	const nonBlocking = 1
+	f := getFrame()
+	defer f.put()
+	if err := c.dev.check(fnStreamCreate, c.bound(fnStreamCreate, f, f.outAddr(0), nonBlocking, uintptr(uint32(int32(o.Priority))))); err != nil {
+		return nil, err
+	}
+	return &Stream{child: child{ctx: c}, h: uintptr(f.out[0])}, nil
+}
+
+// begin gives the handle, which stays valid until end.
+func (s *Stream) begin(op string) (uintptr, error) {
+	s.mu.RLock()
+	if s.closed {
+		s.mu.RUnlock()
+		return 0, &ClosedError{Op: op, What: "stream"}
+	}
+	if err := s.ctx.dev.Lost(); err != nil {
+		s.mu.RUnlock()
+		return 0, err
+	}
+	return s.h, nil
+}
+
+func (s *Stream) end() { s.mu.RUnlock() }
+
+// owns checks that a stream is there and belongs to the context's device.
+func (c *Context) owns(op string, s *Stream) error {
+	if s == nil {
+		return &ValueError{Op: op, What: "the stream", Got: "nil", Want: "a stream"}
+	}
+	if s.ctx.dev != c.dev {
+		return &ValueError{Op: op, What: "the stream", Got: "one of another device", Want: "one of this device"}
+	}
+	return nil
+}
+
+// Context gives the context that the stream was made in.
+func (s *Stream) Context() *Context { return s.ctx }
+
+// Close destroys the stream. Work queued on it still runs. It waits for calls on the stream that are in
+// progress, among them Synchronize without a cancellable context. Closing twice is fine.
+func (s *Stream) Close() error {
+	if s.capturing.Load() {
+		return &CaptureError{Op: "Close", Err: ErrCaptureUnsupported}
+	}
+	s.ctx.streamMu.Lock()
+	delete(s.ctx.streams, s)
+	s.ctx.streamMu.Unlock()
+	s.mu.RLock()
+	closed := s.closed
+	s.mu.RUnlock()
+	if closed {
+		return nil
+	}
+	return s.destroy()
+}
+
+func (s *Stream) destroy() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	c := s.ctx
+	if s != c.inner {
+		defer s.drop()
+	}
+	if c.dev.Lost() != nil {
+		return nil
+	}
+	f := getFrame()
+	defer f.put()
+	err := c.dev.check(fnStreamDestroy, c.free(fnStreamDestroy, f, s.h))
+	if c.dev.Lost() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s *Stream) isClosed() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.closed
+}
+
+// Query reports whether all work queued so far is done. It does not wait.
+func (s *Stream) Query() (bool, error) {
+	if s.capturing.Load() {
+		return false, &CaptureError{Op: "Query", Err: ErrCaptureUnsupported}
+	}
+	h, err := s.begin("Query")
+	if err != nil {
+		return false, err
+	}
+	defer s.end()
+	f := getFrame()
+	defer f.put()
+	code := s.ctx.free(fnStreamQuery, f, h)
+	if code == ErrNotReady {
+		return false, nil
+	}
+	return code == Success, s.ctx.dev.check(fnStreamQuery, code)
+}
+
+// Synchronize waits until all work queued so far is done, and returns an error that this work met.
+//
+// With a nil ctx, or one that cannot be cancelled, the wait is the driver's own: the fastest, and it holds an
+// OS thread. With one that can be cancelled it asks the driver for a short while, then leaves the asking to one
+// goroutine for the whole device, so that a thousand waits hold no thread; it costs up to a millisecond at the
+// end of a long wait. When ctx ends first its error is returned; the work goes on.
+func (s *Stream) Synchronize(ctx context.Context) error {
+	if s.capturing.Load() {
+		return &CaptureError{Op: "Synchronize", Err: ErrCaptureUnsupported}
+	}
+	if ctx == nil || ctx.Done() == nil {
+		return s.wait()
+	}
+	return s.ctx.dev.poller.wait(ctx, s)
+}
+
+// wait is Synchronize inside the driver.
+func (s *Stream) wait() error {
+	h, err := s.begin("Synchronize")
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	f := getFrame()
+	defer f.put()
+	return s.ctx.dev.check(fnStreamSynchronize, s.ctx.free(fnStreamSynchronize, f, h))
+}
+
+// WaitEvent makes work queued on s from now on wait for the work that e recorded last.
+func (s *Stream) WaitEvent(e *Event) error {
+	h, err := s.begin("WaitEvent")
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	eh, err := e.begin("WaitEvent")
+	if err != nil {
+		return err
+	}
+	defer e.end()
+	f := getFrame()
+	defer f.put()
+	return s.ctx.dev.check(fnStreamWaitEvent, s.ctx.free(fnStreamWaitEvent, f, h, eh, 0))
+}
+
+// Record makes e stand for the work queued on s so far.
+func (s *Stream) Record(e *Event) error {
+	h, err := s.begin("Record")
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	eh, err := e.begin("Record")
+	if err != nil {
+		return err
+	}
+	defer e.end()
+	f := getFrame()
+	defer f.put()
+	return s.ctx.dev.check(fnEventRecord, s.ctx.free(fnEventRecord, f, eh, h))
+}

@@ -1,0 +1,228 @@
+package cudadrv
+
+import "fmt"
+
+// Proc calls one driver function. args are the C arguments, each widened to a machine word, in the
+// order of the driver's own declaration. Only the low 32 bits of the result count: they are the code.
+//
+// A pointer argument is the address of memory that stays where it is, and stays alive, until Proc
+// returns; see [View] for reading and writing it from Go. Proc must not keep args.
+type Proc func(args []uintptr) uintptr
+
+// Table is where a [Driver] gets its functions. [Open] fills one from the driver library; a test or a
+// simulated device fills one with Go functions.
+type Table struct {
+	// Lookup returns the function with the given exported name, or false. The name is the library's
+	// own, version suffix included ("cuMemAlloc_v2"), so a name has one signature for ever. version is
+	// the CUDA version that brought it, as cuGetProcAddress wants it (3020 for 3.2).
+	Lookup func(name string, version int) (Proc, bool)
+
+	// Path says where the functions come from: a file name, or what the filler wants to be shown.
+	Path string
+}
+
+// Wrap returns a table in which every function found is replaced by fn's result. fn sees the exported
+// name and the function beneath. It is how faults are injected and calls are counted.
+func (t *Table) Wrap(fn func(name string, next Proc) Proc) *Table {
+	return &Table{Path: t.Path, Lookup: func(name string, version int) (Proc, bool) {
+		p, ok := t.Lookup(name, version)
+		if !ok {
+			return nil, false
+		}
+		return fn(name, p), true
+	}}
+}
+
+// symbol is one row of the list of driver functions.
+type symbol struct {
+	name     string // as exported
+	since    int    // CUDA version of this very signature
+	required bool   // else used where present
+}
+
+// slot numbers the rows.
+type slot int
+
+const (
+	fnInit slot = iota
+	fnDriverGetVersion
+	fnGetErrorName
+	fnGetErrorString
+	fnDeviceGetCount
+	fnDeviceGet
+	fnDeviceGetName
+	fnDeviceGetUUID
+	fnDeviceGetPCIBusID
+	fnDeviceTotalMem
+	fnDeviceGetAttribute
+	fnPrimaryCtxRetain
+	fnPrimaryCtxRelease
+	fnCtxPush
+	fnCtxPop
+	fnCtxSynchronize
+	fnCtxStreamPriorityRange
+	fnMemGetInfo
+	fnMemAlloc
+	fnMemFree
+	fnMemHostAlloc
+	fnMemFreeHost
+	fnMemHostGetDevicePointer
+	fnMemAllocAsync
+	fnMemFreeAsync
+	fnDeviceGetMemPool
+	fnMemPoolSetAttribute
+	fnMemPoolGetAttribute
+	fnMemPoolTrimTo
+	fnMemcpyHtoDAsync
+	fnMemcpyDtoHAsync
+	fnMemcpyDtoDAsync
+	fnMemcpy2DAsync
+	fnMemsetD8Async
+	fnMemsetD32Async
+	fnStreamCreate
+	fnStreamDestroy
+	fnStreamSynchronize
+	fnStreamQuery
+	fnStreamWaitEvent
+	fnEventCreate
+	fnEventDestroy
+	fnEventRecord
+	fnEventQuery
+	fnEventSynchronize
+	fnEventElapsedTime
+	fnModuleLoadDataEx
+	fnModuleUnload
+	fnModuleGetFunction
+	fnLibraryLoadData
+	fnLibraryUnload
+	fnLibraryGetKernel
+	fnLibraryGetModule
+	fnKernelGetFunction
+	fnKernelGetAttribute
+	fnKernelSetAttribute
+	fnKernelGetParamInfo
+	fnFuncGetParamInfo
+	fnFuncGetAttribute
+	fnFuncSetAttribute
+	fnOccupancyMaxBlocks
+	fnLaunchKernel
+	fnStreamBeginCapture
+	fnStreamEndCapture
+	fnStreamGetCaptureInfo
+	fnGraphInstantiate
+	fnGraphLaunch
+	fnGraphExecDestroy
+	fnGraphDestroy
+	fnGraphExecUpdate
+	fnGraphExecUpdateV1
+	fnGraphGetNodes
+	fnGraphExecKernelSetParams
+	fnGraphExecKernelSetParamsV1
+	slotCount
+)
+
+// symbols lists every driver function that the package can call. Signatures and versions are those of
+// the CUDA driver API reference.
+var symbols = [slotCount]symbol{
+	fnInit:                       {"cuInit", 2000, true},
+	fnDriverGetVersion:           {"cuDriverGetVersion", 2020, true},
+	fnGetErrorName:               {"cuGetErrorName", 6000, false},
+	fnGetErrorString:             {"cuGetErrorString", 6000, false},
+	fnDeviceGetCount:             {"cuDeviceGetCount", 2000, true},
+	fnDeviceGet:                  {"cuDeviceGet", 2000, true},
+	fnDeviceGetName:              {"cuDeviceGetName", 2000, true},
+	fnDeviceGetUUID:              {"cuDeviceGetUuid_v2", 11040, false},
+	fnDeviceGetPCIBusID:          {"cuDeviceGetPCIBusId", 4010, false},
+	fnDeviceTotalMem:             {"cuDeviceTotalMem_v2", 3020, true},
+	fnDeviceGetAttribute:         {"cuDeviceGetAttribute", 2000, true},
+	fnPrimaryCtxRetain:           {"cuDevicePrimaryCtxRetain", 7000, true},
+	fnPrimaryCtxRelease:          {"cuDevicePrimaryCtxRelease_v2", 11000, true},
+	fnCtxPush:                    {"cuCtxPushCurrent_v2", 4000, true},
+	fnCtxPop:                     {"cuCtxPopCurrent_v2", 4000, true},
+	fnCtxSynchronize:             {"cuCtxSynchronize", 2000, true},
+	fnCtxStreamPriorityRange:     {"cuCtxGetStreamPriorityRange", 5050, false},
+	fnMemGetInfo:                 {"cuMemGetInfo_v2", 3020, true},
+	fnMemAlloc:                   {"cuMemAlloc_v2", 3020, true},
+	fnMemFree:                    {"cuMemFree_v2", 3020, true},
+	fnMemHostAlloc:               {"cuMemHostAlloc", 2020, true},
+	fnMemFreeHost:                {"cuMemFreeHost", 2000, true},
+	fnMemHostGetDevicePointer:    {"cuMemHostGetDevicePointer_v2", 3020, true},
+	fnMemAllocAsync:              {"cuMemAllocAsync", 11020, false},
+	fnMemFreeAsync:               {"cuMemFreeAsync", 11020, false},
+	fnDeviceGetMemPool:           {"cuDeviceGetMemPool", 11020, false},
+	fnMemPoolSetAttribute:        {"cuMemPoolSetAttribute", 11020, false},
+	fnMemPoolGetAttribute:        {"cuMemPoolGetAttribute", 11020, false},
+	fnMemPoolTrimTo:              {"cuMemPoolTrimTo", 11020, false},
+	fnMemcpyHtoDAsync:            {"cuMemcpyHtoDAsync_v2", 3020, true},
+	fnMemcpyDtoHAsync:            {"cuMemcpyDtoHAsync_v2", 3020, true},
+	fnMemcpyDtoDAsync:            {"cuMemcpyDtoDAsync_v2", 3020, true},
+	fnMemcpy2DAsync:              {"cuMemcpy2DAsync_v2", 3020, false},
+	fnMemsetD8Async:              {"cuMemsetD8Async", 3020, true},
+	fnMemsetD32Async:             {"cuMemsetD32Async", 3020, true},
+	fnStreamCreate:               {"cuStreamCreateWithPriority", 5050, true},
+	fnStreamDestroy:              {"cuStreamDestroy_v2", 4000, true},
+	fnStreamSynchronize:          {"cuStreamSynchronize", 2000, true},
+	fnStreamQuery:                {"cuStreamQuery", 2000, true},
+	fnStreamWaitEvent:            {"cuStreamWaitEvent", 3020, true},
+	fnEventCreate:                {"cuEventCreate", 2000, true},
+	fnEventDestroy:               {"cuEventDestroy_v2", 4000, true},
+	fnEventRecord:                {"cuEventRecord", 2000, true},
+	fnEventQuery:                 {"cuEventQuery", 2000, true},
+	fnEventSynchronize:           {"cuEventSynchronize", 2000, true},
+	fnEventElapsedTime:           {"cuEventElapsedTime", 2000, false},
+	fnModuleLoadDataEx:           {"cuModuleLoadDataEx", 2010, true},
+	fnModuleUnload:               {"cuModuleUnload", 2000, true},
+	fnModuleGetFunction:          {"cuModuleGetFunction", 2000, true},
+	fnLibraryLoadData:            {"cuLibraryLoadData", 12000, false},
+	fnLibraryUnload:              {"cuLibraryUnload", 12000, false},
+	fnLibraryGetKernel:           {"cuLibraryGetKernel", 12000, false},
+	fnLibraryGetModule:           {"cuLibraryGetModule", 12000, false},
+	fnKernelGetFunction:          {"cuKernelGetFunction", 12000, false},
+	fnKernelGetAttribute:         {"cuKernelGetAttribute", 12000, false},
+	fnKernelSetAttribute:         {"cuKernelSetAttribute", 12000, false},
+	fnKernelGetParamInfo:         {"cuKernelGetParamInfo", 12040, false},
+	fnFuncGetParamInfo:           {"cuFuncGetParamInfo", 12040, false},
+	fnFuncGetAttribute:           {"cuFuncGetAttribute", 2020, true},
+	fnFuncSetAttribute:           {"cuFuncSetAttribute", 9000, true},
+	fnOccupancyMaxBlocks:         {"cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, false},
+	fnLaunchKernel:               {"cuLaunchKernel", 4000, true},
+	fnStreamBeginCapture:         {"cuStreamBeginCapture_v2", 10010, false},
+	fnStreamEndCapture:           {"cuStreamEndCapture", 10000, false},
+	fnStreamGetCaptureInfo:       {"cuStreamGetCaptureInfo_v2", 11030, false},
+	fnGraphInstantiate:           {"cuGraphInstantiateWithFlags", 11040, false},
+	fnGraphLaunch:                {"cuGraphLaunch", 10000, false},
+	fnGraphExecDestroy:           {"cuGraphExecDestroy", 10000, false},
+	fnGraphDestroy:               {"cuGraphDestroy", 10000, false},
+	fnGraphExecUpdate:            {"cuGraphExecUpdate_v2", 12000, false},
+	fnGraphExecUpdateV1:          {"cuGraphExecUpdate", 10020, false},
+	fnGraphGetNodes:              {"cuGraphGetNodes", 10000, false},
+	fnGraphExecKernelSetParams:   {"cuGraphExecKernelNodeSetParams_v2", 12000, false},
+	fnGraphExecKernelSetParamsV1: {"cuGraphExecKernelNodeSetParams", 10010, false},
+}
+
+// MinVersion is the oldest driver taken: CUDA 11.8, driver 520.
+const MinVersion = 11080
+
+// FormatVersion writes a CUDA version number as people do: 12040 is "12.4".
+func FormatVersion(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+// call runs one driver function. It answers codeMissing where the driver does not have it.
+// args are copied into f, so that the call allocates nothing.
+func (d *Driver) call(s slot, f *frame, args ...uintptr) Code {
+	p := d.procs[s]
+	if p == nil {
+		return codeMissing
+	}
+	n := copy(f.args[:], args)
+	return Code(int32(p(f.args[:n])))
+}
+
+// has reports whether the driver has all of the functions.
+func (d *Driver) has(slots ...slot) bool {
+	for _, s := range slots {
+		if d.procs[s] == nil {
+			return false
+		}
+	}
+	return true
+}
