@@ -1,0 +1,68 @@
+package dataset
+
+import (
+	"errors"
+	"strconv"
+)
+
+// The kinds of FormatError, for errors.Is.
+var (
+	// ErrTruncated: the file ends inside something that it began.
+	ErrTruncated = errors.New("truncated")
+	// ErrCorrupt: the bytes break the format's rules.
+	ErrCorrupt = errors.New("corrupt")
+	// ErrUnsupported: the file may be right, but this reader does not take it.
+	ErrUnsupported = errors.New("not supported")
+	// ErrTooLarge: a size that the file could not fill, or that the format has no room for.
+	ErrTooLarge = errors.New("too large")
+	// ErrMissing: the file has no member of that name.
+	ErrMissing = errors.New("no such name")
+)
+
+// FormatError says where a file breaks its format, and how.
+type FormatError struct {
+	Format string // the format's name: "ulog", "npy", "npz"
+	Path   string // the file, or the member of an archive; empty where the reader was not told
+	Offset int64  // the byte, from the start of the file or member, of what is wrong; -1 where no byte is to blame
+	Kind   error  // one of this package's Err values
+	Msg    string // what was being read
+	Got    string
+	Want   string
+	Err    error // what lies below, or nil
+}
+
+func (e *FormatError) Error() string {
+	s := e.Format + ": "
+	if e.Path != "" {
+		s += e.Path + ": "
+	}
+	if e.Offset >= 0 {
+		s += "byte " + strconv.FormatInt(e.Offset, 10) + ": "
+	}
+	s += e.Msg
+	if e.Kind != nil {
+		s += ": " + e.Kind.Error()
+	}
+	if e.Got != "" {
+		s += ": got " + e.Got
+	}
+	if e.Want != "" {
+		s += ", want " + e.Want
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the kind and the cause, so that errors.Is finds both.
+func (e *FormatError) Unwrap() []error {
+	var list []error
+	if e.Kind != nil {
+		list = append(list, e.Kind)
+	}
+	if e.Err != nil {
+		list = append(list, e.Err)
+	}
+	return list
+}

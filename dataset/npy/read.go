@@ -1,0 +1,200 @@
+package npy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+const chunk = 1 << 16 // bytes read and converted at a time
+
+// Read reads one array and stops after its last byte. The tensor has the file's shape; the package comment says which
+// dtype. It returns a *dataset.FormatError for what breaks the format or has no dtype here.
+func Read(r io.Reader) (*tensor.Tensor, error) {
+	h, err := ReadHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	le := binary.ByteOrder(binary.LittleEndian)
+	if h.big {
+		le = binary.BigEndian
+	}
+	switch string(h.kind) + strconv.Itoa(h.item) {
+	case "f2":
+		return array(r, &h, func(b []byte) tensor.Float16 { return tensor.Float16(le.Uint16(b)) })
+	case "f4":
+		if !h.big {
+			return array(r, &h, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+		}
+		return array(r, &h, func(b []byte) float32 { return math.Float32frombits(le.Uint32(b)) })
+	case "f8":
+		if !h.big {
+			return array(r, &h, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+		}
+		return array(r, &h, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) })
+	case "i1":
+		return array(r, &h, func(b []byte) int32 { return int32(int8(b[0])) })
+	case "i2":
+		return array(r, &h, func(b []byte) int32 { return int32(int16(le.Uint16(b))) })
+	case "i4":
+		return array(r, &h, func(b []byte) int32 { return int32(le.Uint32(b)) })
+	case "i8":
+		return array(r, &h, func(b []byte) int64 { return int64(le.Uint64(b)) })
+	case "u1":
+		return array(r, &h, func(b []byte) uint8 { return b[0] })
+	case "b1":
+		return array(r, &h, func(b []byte) uint8 { return min(b[0], 1) })
+	case "u2":
+		return array(r, &h, func(b []byte) int32 { return int32(le.Uint16(b)) })
+	case "u4":
+		return array(r, &h, func(b []byte) int64 { return int64(le.Uint32(b)) })
+	case "u8":
+		return readUint64(r, &h, le)
+	}
+	return nil, unsupported(&h, "f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8 or b1")
+}
+
+// ReadBF16 reads an array of uint16, or of two opaque bytes (V2), as the bits of bf16. Any other type is an error that is
+// dataset.ErrUnsupported.
+func ReadBF16(r io.Reader) (*tensor.Tensor, error) {
+	h, err := ReadHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	if h.item != 2 || (h.kind != 'u' && h.kind != 'V') {
+		return nil, unsupported(&h, "u2, the bits of bf16")
+	}
+	if h.big {
+		return array(r, &h, func(b []byte) tensor.BFloat16 { return tensor.BFloat16(binary.BigEndian.Uint16(b)) })
+	}
+	return array(r, &h, func(b []byte) tensor.BFloat16 { return tensor.BFloat16(binary.LittleEndian.Uint16(b)) })
+}
+
+// ReadStrings reads an array of strings of rank 0 or 1. As in numpy, zero bytes at a string's end are not part of it.
+// Strings of bytes (S) are taken as they are, and need not be UTF-8.
+func ReadStrings(r io.Reader) ([]string, error) {
+	h, err := ReadHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	if !h.IsString() {
+		return nil, unsupported(&h, "strings: U or S")
+	}
+	if len(h.Shape) > 1 {
+		return nil, &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "strings", Got: "shape " + tensor.FormatShape(h.Shape), Want: "rank 0 or 1"}
+	}
+	raw, err := elements(r, h.count*h.item, 1, h.size, func(b []byte) uint8 { return b[0] })
+	if err != nil {
+		return nil, err
+	}
+	list := make([]string, h.count)
+	order := binary.ByteOrder(binary.LittleEndian)
+	if h.big {
+		order = binary.BigEndian
+	}
+	var text []byte
+	for i := range list {
+		item := raw[i*h.item : (i+1)*h.item]
+		if h.kind == 'S' {
+			list[i] = string(bytes.TrimRight(item, "\x00"))
+			continue
+		}
+		text = text[:0]
+		for at := 0; at < len(item); at += 4 {
+			c := order.Uint32(item[at:])
+			if c > utf8.MaxRune || !utf8.ValidRune(rune(c)) {
+				return nil, &dataset.FormatError{Format: "npy", Offset: h.size + int64(i*h.item+at), Kind: dataset.ErrCorrupt, Msg: "string", Got: fmt.Sprintf("%#x", c), Want: "a Unicode character"}
+			}
+			text = utf8.AppendRune(text, rune(c))
+		}
+		list[i] = string(bytes.TrimRight(text, "\x00"))
+	}
+	return list, nil
+}
+
+func unsupported(h *Header, want string) error {
+	return &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "element type", Got: strconv.Quote(h.Descr), Want: want}
+}
+
+// readUint64 reads into int64, and fails at the first element that does not fit.
+func readUint64(r io.Reader, h *Header, order binary.ByteOrder) (*tensor.Tensor, error) {
+	data, err := elements(r, h.count, 8, h.size, func(b []byte) int64 { return int64(order.Uint64(b)) })
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range data {
+		if v < 0 {
+			return nil, &dataset.FormatError{Format: "npy", Offset: h.size + 8*int64(i), Kind: dataset.ErrUnsupported, Msg: "uint64 element", Got: strconv.FormatUint(uint64(v), 10), Want: "at most 2^63-1, to fit i64"}
+		}
+	}
+	return shaped(data, h)
+}
+
+func array[T tensor.Element](r io.Reader, h *Header, get func([]byte) T) (*tensor.Tensor, error) {
+	data, err := elements(r, h.count, h.item, h.size, get)
+	if err != nil {
+		return nil, err
+	}
+	return shaped(data, h)
+}
+
+// elements reads n elements of size bytes each, from byte base of the file on. It allocates as they arrive; a reader that
+// has a Len method, as bytes.Reader does, is trusted for that many bytes at once.
+func elements[T any](r io.Reader, n, size int, base int64, get func([]byte) T) ([]T, error) {
+	first := chunk
+	if l, ok := r.(interface{ Len() int }); ok {
+		first = max(first, l.Len())
+	}
+	data := make([]T, 0, min(n, first/size))
+	buf := make([]byte, min(n, chunk/size)*size)
+	for len(data) < n {
+		want := buf[:min(n-len(data), chunk/size)*size]
+		got, err := io.ReadFull(r, want)
+		if err != nil {
+			return nil, short(err, base+int64(len(data))*int64(size)+int64(got), "array data")
+		}
+		if need := len(data) + len(want)/size; need > cap(data) {
+			grown := make([]T, len(data), min(n, max(need, 2*cap(data))))
+			copy(grown, data)
+			data = grown
+		}
+		for ; len(want) >= size; want = want[size:] {
+			data = append(data, get(want))
+		}
+	}
+	return data, nil
+}
+
+// shaped wraps data that is in the file's order as a row-major tensor.
+func shaped[T tensor.Element](data []T, h *Header) (*tensor.Tensor, error) {
+	long := 0
+	for _, d := range h.Shape {
+		if d > 1 {
+			long++
+		}
+	}
+	if !h.Fortran || long < 2 || len(data) == 0 {
+		return tensor.Of(data, h.Shape...)
+	}
+	flat, err := tensor.Of(data, len(data))
+	if err != nil {
+		return nil, err
+	}
+	strides, n := make([]int, len(h.Shape)), 1
+	for i, d := range h.Shape {
+		strides[i] = n
+		n *= d
+	}
+	view, err := flat.AsStrided(h.Shape, strides, 0)
+	if err != nil {
+		return nil, err
+	}
+	return view.Contiguous()
+}

@@ -1,0 +1,132 @@
+package npy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// Error says why a value cannot be written.
+type Error struct {
+	Op        string // the function
+	Got, Want string
+}
+
+func (e *Error) Error() string { return "npy." + e.Op + ": got " + e.Got + ", want " + e.Want }
+
+// Write writes a host tensor, of any strides, as a version 1.0 file. Bf16 is written as uint16. A tensor on a device or
+// closed is a *tensor.Error, one of more than 64 dimensions an *Error, and nothing is written.
+func Write(w io.Writer, t *tensor.Tensor) error {
+	if t == nil {
+		return &Error{Op: "Write", Got: "no tensor", Want: "a host tensor"}
+	}
+	if t.Rank() > maxRank {
+		return &Error{Op: "Write", Got: fmt.Sprintf("rank %d", t.Rank()), Want: fmt.Sprintf("at most %d", maxRank)}
+	}
+	t, err := t.Contiguous()
+	if err != nil {
+		return err
+	}
+	le := binary.LittleEndian
+	switch t.DType() {
+	case tensor.F32:
+		return write(w, t, "<f4", func(b []byte, v float32) []byte { return le.AppendUint32(b, math.Float32bits(v)) })
+	case tensor.F64:
+		return write(w, t, "<f8", func(b []byte, v float64) []byte { return le.AppendUint64(b, math.Float64bits(v)) })
+	case tensor.F16:
+		return write(w, t, "<f2", func(b []byte, v tensor.Float16) []byte { return le.AppendUint16(b, uint16(v)) })
+	case tensor.BF16:
+		return write(w, t, "<u2", func(b []byte, v tensor.BFloat16) []byte { return le.AppendUint16(b, uint16(v)) })
+	case tensor.I32:
+		return write(w, t, "<i4", func(b []byte, v int32) []byte { return le.AppendUint32(b, uint32(v)) })
+	case tensor.I64:
+		return write(w, t, "<i8", func(b []byte, v int64) []byte { return le.AppendUint64(b, uint64(v)) })
+	}
+	return write(w, t, "|u1", func(b []byte, v uint8) []byte { return append(b, v) })
+}
+
+func write[T tensor.Element](w io.Writer, t *tensor.Tensor, descr string, put func([]byte, T) []byte) error {
+	data, err := tensor.Data[T](t)
+	if err != nil {
+		return err
+	}
+	if err := writeHeader(w, descr, t.Shape()); err != nil {
+		return err
+	}
+	size := t.DType().Size()
+	buf := make([]byte, 0, min(len(data)*size, chunk))
+	for len(data) > 0 {
+		n := min(len(data), chunk/size)
+		buf = buf[:0]
+		for _, v := range data[:n] {
+			buf = put(buf, v)
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// WriteStrings writes a list of strings as an array of rank 1 and type U. A string that is not UTF-8, or that ends in a
+// zero byte, which numpy would drop, is an *Error, and nothing is written.
+func WriteStrings(w io.Writer, list []string) error {
+	width := 1
+	for i, s := range list {
+		if !utf8.ValidString(s) {
+			return &Error{Op: "WriteStrings", Got: fmt.Sprintf("%q at index %d", s, i), Want: "UTF-8"}
+		}
+		if strings.HasSuffix(s, "\x00") {
+			return &Error{Op: "WriteStrings", Got: fmt.Sprintf("%q at index %d", s, i), Want: "no zero byte at the end"}
+		}
+		width = max(width, utf8.RuneCountInString(s))
+	}
+	if err := writeHeader(w, "<U"+strconv.Itoa(width), []int{len(list)}); err != nil {
+		return err
+	}
+	var buf []byte
+	for _, s := range list {
+		buf = buf[:0]
+		for _, c := range s {
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(c))
+		}
+		for len(buf) < 4*width {
+			buf = append(buf, 0, 0, 0, 0)
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeHeader writes the magic, version 1.0 and the dictionary, padded so that the data begins at a multiple of 64.
+func writeHeader(w io.Writer, descr string, shape []int) error {
+	var b strings.Builder
+	b.WriteString(magic + "\x01\x00\x00\x00{'descr': '" + descr + "', 'fortran_order': False, 'shape': (")
+	for i, d := range shape {
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		b.WriteString(strconv.Itoa(d))
+		if i < len(shape)-1 || i == 0 {
+			b.WriteString(",")
+		}
+	}
+	b.WriteString("), }")
+	for (b.Len()+1)%64 != 0 {
+		b.WriteByte(' ')
+	}
+	b.WriteByte('\n')
+	head := []byte(b.String())
+	binary.LittleEndian.PutUint16(head[8:], uint16(len(head)-10))
+	_, err := w.Write(head)
+	return err
+}

@@ -1,0 +1,205 @@
+package npz
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/tensor"
+)
+
+// File is an open archive.
+type File struct {
+	path    string
+	size    int64
+	names   []string
+	others  []string
+	members map[string]*zip.File
+	closer  io.Closer
+}
+
+// Open opens a file. Close it when done; the tensors it gave stay.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	z, err := open(f, st.Size(), path)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	z.closer = f
+	return z, nil
+}
+
+// NewReader reads an archive of size bytes from r, which must stay open as long as the File is used.
+func NewReader(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "") }
+
+func open(r io.ReaderAt, size int64, path string) (*File, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		if errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, &dataset.FormatError{Format: "npz", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "archive", Err: err}
+		}
+		return nil, err
+	}
+	f := &File{path: path, size: size, members: make(map[string]*zip.File, len(z.File))}
+	for _, m := range z.File {
+		name, isArray := strings.CutSuffix(m.Name, ".npy")
+		if !isArray {
+			f.others = append(f.others, m.Name)
+			continue
+		}
+		if err := checkName(name); err != nil {
+			return nil, &dataset.FormatError{Format: "npz", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "array name", Err: err}
+		}
+		if f.members[name] != nil {
+			return nil, &dataset.FormatError{Format: "npz", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "array name", Got: fmt.Sprintf("%q twice", name), Want: "each name once"}
+		}
+		f.members[name] = m
+		f.names = append(f.names, name)
+	}
+	return f, nil
+}
+
+// Names returns the arrays' names, in file order. The caller owns the slice.
+func (f *File) Names() []string { return append([]string(nil), f.names...) }
+
+// Others returns the names of the members that are not arrays, which are left alone.
+func (f *File) Others() []string { return append([]string(nil), f.others...) }
+
+// Has reports whether the archive holds an array of that name.
+func (f *File) Has(name string) bool { return f.members[name] != nil }
+
+// Header returns what an array says of itself, without reading its data.
+func (f *File) Header(name string) (npy.Header, error) {
+	var h npy.Header
+	err := f.with(name, func(r *member) (err error) {
+		h, err = npy.ReadHeader(r)
+		return err
+	})
+	return h, err
+}
+
+// Tensor reads an array of numbers, as npy.Read does. No such name is a *dataset.FormatError that is dataset.ErrMissing.
+func (f *File) Tensor(name string) (*tensor.Tensor, error) { return whole(f, name, npy.Read) }
+
+// BF16 reads an array of uint16 as the bits of bf16, as npy.ReadBF16 does.
+func (f *File) BF16(name string) (*tensor.Tensor, error) { return whole(f, name, npy.ReadBF16) }
+
+// Strings reads an array of strings, as npy.ReadStrings does.
+func (f *File) Strings(name string) ([]string, error) { return whole(f, name, npy.ReadStrings) }
+
+// Close closes the file that Open opened. Close twice is fine; reading after it is an error that is fs.ErrClosed.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	if err := f.closer.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// whole reads a member and makes sure that nothing follows the array and that the checksum holds.
+func whole[T any](f *File, name string, read func(io.Reader) (T, error)) (T, error) {
+	var v, none T
+	err := f.with(name, func(r *member) (err error) {
+		if v, err = read(r); err != nil {
+			return err
+		}
+		var one [1]byte
+		n, err := io.ReadFull(r, one[:])
+		if n > 0 {
+			return &dataset.FormatError{Format: "npy", Offset: r.read - 1, Kind: dataset.ErrCorrupt, Msg: "after the array", Got: "more bytes", Want: "the end"}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return v, nil
+}
+
+// with opens a member for fn, and puts the archive's path and the member's name into its errors.
+func (f *File) with(name string, fn func(*member) error) error {
+	m := f.members[name]
+	if m == nil {
+		return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrMissing, Msg: "array", Got: fmt.Sprintf("%q", name), Want: "one of " + strings.Join(f.names, " ")}
+	}
+	rc, err := m.Open()
+	if err == nil {
+		r := &member{r: rc, size: f.expect(m)}
+		err = fn(r)
+		rc.Close()
+		err = f.explain(err, r.read)
+	} else {
+		err = f.explain(err, -1)
+	}
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) {
+		bad.Path = m.Name
+		if f.path != "" {
+			bad.Path = f.path + ":" + m.Name
+		}
+	}
+	return err
+}
+
+// explain turns what the archive's own layers find broken into a FormatError.
+func (f *File) explain(err error, at int64) error {
+	var bad *dataset.FormatError
+	var flawed flate.CorruptInputError
+	switch {
+	case err == nil || errors.As(err, &bad):
+		return err
+	case errors.Is(err, zip.ErrAlgorithm):
+		return &dataset.FormatError{Format: "npz", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "compression", Want: "stored or deflated", Err: err}
+	case errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrFormat), errors.As(err, &flawed):
+		return &dataset.FormatError{Format: "npz", Offset: at, Kind: dataset.ErrCorrupt, Msg: "archive", Err: err}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &dataset.FormatError{Format: "npz", Offset: at, Kind: dataset.ErrTruncated, Msg: "archive", Err: io.ErrUnexpectedEOF}
+	}
+	return err
+}
+
+// expect returns how many bytes a member may well hold: what it declares, but no more than the archive could fill in
+// ordinary compression. Reading goes on above it, as data arrives.
+func (f *File) expect(m *zip.File) int {
+	packed := min(m.CompressedSize64, uint64(f.size))
+	if m.Method != zip.Store {
+		packed *= 4
+	}
+	return int(min(m.UncompressedSize64, packed))
+}
+
+// member counts what was read, and tells package npy how much there may be.
+type member struct {
+	r    io.Reader
+	size int
+	read int64
+}
+
+func (m *member) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.read += int64(n)
+	return n, err
+}
+
+// Len is a hint of the bytes to come.
+func (m *member) Len() int { return max(0, m.size-int(m.read)) }

@@ -1,0 +1,137 @@
+package npz
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Options say how an archive is written. The zero value stores arrays as they are, as numpy.savez does.
+type Options struct {
+	Compress bool // deflate, as numpy.savez_compressed does
+}
+
+// Writer writes an archive, one array after the other. It is not for use from several goroutines at once.
+type Writer struct {
+	z      *zip.Writer
+	method uint16
+	names  map[string]bool
+	err    error // the first that broke the output
+	closed bool
+}
+
+// Error says why an array cannot be added.
+type Error struct {
+	Name      string
+	Got, Want string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("npz: array %q: got %s, want %s", e.Name, e.Got, e.Want)
+}
+
+// NewWriter writes an archive to w. Close it to complete the archive; w is not closed.
+func NewWriter(w io.Writer, opt Options) *Writer {
+	z := &Writer{z: zip.NewWriter(w), method: zip.Store, names: map[string]bool{}}
+	if opt.Compress {
+		z.method = zip.Deflate
+	}
+	return z
+}
+
+// Add writes a host tensor under a name, without ".npy". A name that was used, or could be taken for a path outside a
+// folder, is an *Error. After a failed write every call returns its error.
+func (w *Writer) Add(name string, t *tensor.Tensor) error {
+	return w.add(name, func(out io.Writer) error { return npy.Write(out, t) })
+}
+
+// AddStrings writes a list of strings as an array of rank 1.
+func (w *Writer) AddStrings(name string, list []string) error {
+	return w.add(name, func(out io.Writer) error { return npy.WriteStrings(out, list) })
+}
+
+func (w *Writer) add(name string, fill func(io.Writer) error) error {
+	if w.closed {
+		return &Error{Name: name, Got: "a closed Writer", Want: "Add before Close"}
+	}
+	if w.err != nil {
+		return w.err
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if w.names[name] {
+		return &Error{Name: name, Got: "the name twice", Want: "each name once"}
+	}
+	// The member begins with its first bytes, so that an array that is refused leaves no trace.
+	m := &lazy{w: w, name: name}
+	if err := fill(m); err != nil {
+		if m.out != nil || m.failed {
+			w.err = err
+		}
+		return err
+	}
+	w.names[name] = true
+	return nil
+}
+
+// Close completes the archive. After a failed write it returns that error, and the output is no archive.
+func (w *Writer) Close() error {
+	if w.closed {
+		return w.err
+	}
+	w.closed = true
+	if w.err == nil {
+		w.err = w.z.Close()
+	}
+	return w.err
+}
+
+type lazy struct {
+	w      *Writer
+	name   string
+	out    io.Writer
+	failed bool
+}
+
+func (l *lazy) Write(p []byte) (int, error) {
+	if l.out == nil {
+		out, err := l.w.z.CreateHeader(&zip.FileHeader{Name: l.name + ".npy", Method: l.w.method})
+		if err != nil {
+			l.failed = true
+			return 0, err
+		}
+		l.out = out
+	}
+	return l.out.Write(p)
+}
+
+// checkName refuses what could not be a member's name, or would leave the folder it is unpacked into.
+func checkName(name string) error {
+	bad := func(got string) error {
+		return &Error{Name: name, Got: got, Want: "a plain name, or one with folders below the archive"}
+	}
+	switch {
+	case name == "":
+		return bad("an empty name")
+	case len(name) > 1<<15:
+		return bad(fmt.Sprintf("%d bytes", len(name)))
+	case !utf8.ValidString(name):
+		return bad("a name that is not UTF-8")
+	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '\\' || c == 0x7f }):
+		return bad("a backslash or control character")
+	case strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':':
+		return bad("an absolute path")
+	}
+	for _, part := range strings.Split(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return bad("a path with " + fmt.Sprintf("%q", part))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package dataset
+
+import (
+	"math"
+	"slices"
+)
+
+// GapFactor is how many times the median step a step must exceed to be a gap.
+const GapFactor = 3
+
+// Stats describes a clock. A step is the difference of neighbouring stamps, in nanoseconds.
+type Stats struct {
+	Samples     int
+	First, Last int64   // nanoseconds; 0 without samples. As recorded: the first and last in order, not the extremes
+	Median      int64   // of the steps above zero (the lower one of two); 0 if there is none
+	Rate        float64 // 1e9/Median, Hz; 0 if there is no step above zero
+	Jitter      int64   // 95th percentile (nearest rank) of |step - Median| over the steps above zero
+	Gaps        int     // steps above GapFactor*Median
+	LongestGap  int64   // the longest of those; 0 if there is none
+	Duplicates  int     // steps of zero
+	BackSteps   int     // steps below zero
+}
+
+// Span is a stretch of time between two neighbouring samples, nanoseconds.
+type Span struct{ From, To int64 }
+
+// StatsOf returns the statistics of a clock.
+func StatsOf(times []int64) Stats {
+	s := Stats{Samples: len(times)}
+	if len(times) == 0 {
+		return s
+	}
+	s.First, s.Last = times[0], times[len(times)-1]
+	steps := make([]int64, 0, len(times)-1)
+	for i := 1; i < len(times); i++ {
+		switch d := step(times[i-1], times[i]); {
+		case d > 0:
+			steps = append(steps, d)
+		case d == 0:
+			s.Duplicates++
+		default:
+			s.BackSteps++
+		}
+	}
+	if len(steps) == 0 {
+		return s
+	}
+	slices.Sort(steps)
+	s.Median = steps[(len(steps)-1)/2]
+	s.Rate = 1e9 / float64(s.Median)
+	if limit := gapLimit(s.Median); steps[len(steps)-1] > limit {
+		at, found := slices.BinarySearch(steps, limit)
+		for found && at < len(steps) && steps[at] == limit {
+			at++
+		}
+		s.Gaps, s.LongestGap = len(steps)-at, steps[len(steps)-1]
+	}
+	for i, d := range steps {
+		steps[i] = max(d-s.Median, s.Median-d)
+	}
+	slices.Sort(steps)
+	s.Jitter = steps[(95*len(steps)+99)/100-1]
+	return s
+}
+
+// Gaps returns the steps that are longer than the given nanoseconds, in order.
+func Gaps(times []int64, longer int64) []Span {
+	var gaps []Span
+	for i := 1; i < len(times); i++ {
+		if step(times[i-1], times[i]) > longer {
+			gaps = append(gaps, Span{times[i-1], times[i]})
+		}
+	}
+	return gaps
+}
+
+// Gaps returns the steps that the statistics count as gaps.
+func (s *Stream) Gaps() []Span {
+	st := s.Stats()
+	if st.Gaps == 0 {
+		return nil
+	}
+	return Gaps(s.Times, gapLimit(st.Median))
+}
+
+func gapLimit(median int64) int64 {
+	if median > math.MaxInt64/GapFactor {
+		return math.MaxInt64
+	}
+	return GapFactor * median
+}
+
+// step returns b-a, held at the ends of int64.
+func step(a, b int64) int64 {
+	d := b - a
+	if a < b && d < 0 {
+		return math.MaxInt64
+	}
+	if a > b && d > 0 {
+		return math.MinInt64
+	}
+	return d
+}

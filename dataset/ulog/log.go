@@ -1,0 +1,128 @@
+package ulog
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// Options say how strict the reader is. The zero value takes nothing but a whole, correct file.
+type Options struct {
+	// AllowTruncated accepts a file that is cut or breaks after its header: what was read up to there is given,
+	// Recording.LostBytes counts the rest and Recording.Damage says what was found, and where.
+	AllowTruncated bool
+}
+
+// Log is a file's content. Everything is in file order; times are nanoseconds of the recorder's clock.
+type Log struct {
+	dataset.Recording
+	Version    int
+	Start      int64 // the header's time stamp
+	Info       []Info
+	MultiInfo  []MultiInfo
+	Parameters []Parameter // the initial ones, then each change
+	Defaults   []Default
+	Messages   []Message
+	Empty      []string // topics that were subscribed to and have no sample: they have no stream
+	Unclocked  []Unclocked
+	// Unsubscribed lists the streams that the recorder said it would no longer log.
+	Unsubscribed []string
+	Syncs        int // synchronisation messages
+	Unknown      int // messages of a type that is not in the format's description, which asks readers to skip them
+}
+
+// Info is a fact about the log. Value is a string for text (char[n]), int64, uint64, float64 or bool for a single
+// number, and the bytes as recorded ([]byte) for any other type.
+type Info struct {
+	Name, Type string
+	Value      any
+}
+
+// MultiInfo is a fact given in parts, such as a console's output: one value for each time it was given.
+type MultiInfo struct {
+	Name, Type string
+	Values     [][]byte // as recorded; continued parts are joined
+}
+
+// Parameter is a setting of the vehicle. Time is the start of the log, or the latest stamp before a change.
+type Parameter struct {
+	Name, Type string
+	Value      float64 // exact: parameters are float or int32_t
+	Time       int64
+}
+
+// Default is the default of a parameter, for the system, for the configuration, or both.
+type Default struct {
+	Name, Type            string
+	Value                 float64
+	System, Configuration bool
+}
+
+// Message is a line of text that was logged. Level is the letter of the format, '0' (emergency) to '7' (debug).
+type Message struct {
+	Time   int64
+	Level  byte
+	Tagged bool
+	Tag    uint16
+	Text   string
+}
+
+// Unclocked is a topic that has no usable field "timestamp", so that its samples have no place in time.
+type Unclocked struct {
+	Name    string
+	Samples int
+}
+
+// InfoValue returns the value of an Info by name, the last one given, or nil.
+func (l *Log) InfoValue(name string) any {
+	for i := len(l.Info) - 1; i >= 0; i-- {
+		if l.Info[i].Name == name {
+			return l.Info[i].Value
+		}
+	}
+	return nil
+}
+
+// Parameter returns the initial value of a parameter, and false if the log has none of that name.
+func (l *Log) Parameter(name string) (float64, bool) {
+	for _, p := range l.Parameters {
+		if p.Name == name {
+			return p.Value, true
+		}
+	}
+	return 0, false
+}
+
+// Open reads a file. A *dataset.FormatError carries its path.
+func Open(path string, opt Options) (*Log, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	log, err := Parse(data, opt)
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) {
+		bad.Path = path
+	}
+	if log != nil && log.Damage != nil {
+		log.Damage.Path = path
+	}
+	return log, err
+}
+
+// Read reads all of r.
+func Read(r io.Reader, opt Options) (*Log, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(data, opt)
+}
+
+// Parse reads a file's bytes. It keeps no reference to them.
+func Parse(data []byte, opt Options) (*Log, error) {
+	p := &parser{data: data, opt: opt}
+	return p.parse()
+}
