@@ -1,0 +1,218 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// poolKeep is how much freed memory the device's pool holds on to.
+const poolKeep = 256 << 20
+
+func init() {
+	ops.Register(ops.Driver{Name: "cuda", Auto: 10, Open: func(arg string) (ops.Backend, error) {
+		ordinal := 0
+		if arg != "" {
+			n, err := strconv.Atoi(arg)
+			if err != nil || n < 0 {
+				return nil, fmt.Errorf("cuda: device number: got %q, want 0 or more", arg)
+			}
+			ordinal = n
+		}
+		drv, err := cudadrv.Open()
+		if err != nil {
+			return nil, err
+		}
+		return New(drv, ordinal)
+	}})
+}
+
+// backend is one device. Its kernels are loaded family by family, when the first plan needs them.
+type backend struct {
+	name     string
+	dev      *cudadrv.Device
+	ctx      *cudadrv.Context
+	sms      int
+	force    string
+	faults   faultPool
+	mu       sync.Mutex
+	families map[string]*family
+}
+
+// family is a loaded kernel image.
+type family struct {
+	module *cudadrv.Module
+	reason string
+}
+
+// New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
+// there.
+func New(drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
+	count, err := drv.DeviceCount()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal >= count {
+		return nil, fmt.Errorf("cuda: device number: got %d, want less than %d, the devices there are", ordinal, count)
+	}
+	dev, err := drv.Device(ordinal)
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{name: fmt.Sprintf("cuda:%d", ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[string]*family{}}
+	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
+		return nil, err
+	}
+	if b.ctx, err = dev.Primary(); err != nil {
+		return nil, err
+	}
+	if err := b.prepare(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+// prepare loads the kernels that most programs need, so that a device on which they do not load is refused at once.
+func (b *backend) prepare() error {
+	if err := b.ctx.SetPoolThreshold(poolKeep); err != nil && !errors.Is(err, cudadrv.ErrNotSupported) {
+		return err
+	}
+	b.faults.ctx = b.ctx
+	_, err := b.family("resample")
+	return err
+}
+
+// family returns a loaded family, loading it first if need be: the best image that the driver takes.
+func (b *backend) family(name string) (*family, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if f := b.families[name]; f != nil {
+		return f, nil
+	}
+	major, minor := b.dev.ComputeCapability()
+	choice, err := ptx.Choose(name, major, minor, b.dev.Driver().Version(), b.force)
+	if err != nil {
+		return nil, err
+	}
+	var refused []error
+	for _, c := range choice.Candidates {
+		module, err := b.ctx.LoadModule(c.Image.Data())
+		if err == nil {
+			f := &family{module, c.Reason}
+			b.families[name] = f
+			return f, nil
+		}
+		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
+	}
+	return nil, errors.Join(refused...)
+}
+
+// kernel returns an entry, with its parameters declared for drivers that cannot tell them.
+func (b *backend) kernel(name string) (*cudadrv.Kernel, error) {
+	familyName, entry, ok := ptx.Lookup(name)
+	if !ok {
+		panic("cuda: no kernel " + name)
+	}
+	f, err := b.family(familyName)
+	if err != nil {
+		return nil, err
+	}
+	k, err := f.module.Kernel(name)
+	if err != nil {
+		return nil, err
+	}
+	sizes := make([]int, len(entry.Params))
+	for i, p := range entry.Params {
+		sizes[i] = p.Size
+	}
+	return k, k.Declare(sizes)
+}
+
+func (b *backend) Name() string { return b.name }
+
+func (b *backend) Describe() ops.Info {
+	product, err := b.dev.Name()
+	if err != nil {
+		product = err.Error()
+	}
+	v := b.dev.Driver().Version()
+	return ops.Info{Backend: "cuda", Name: b.name, Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.families["resample"].reason}
+}
+
+// buffer is device memory as a tensor holds it.
+type buffer struct {
+	mem    *cudadrv.DeviceMem
+	device string
+}
+
+func (m *buffer) Addr() uint64   { return uint64(m.mem.Ptr()) }
+func (m *buffer) Size() int64    { return m.mem.Size() }
+func (m *buffer) Device() string { return m.device }
+func (m *buffer) Close() error   { return m.mem.Close() }
+
+func (b *backend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	n, err := tensor.NumElements(shape...)
+	if err != nil {
+		return nil, err
+	}
+	mem, err := b.ctx.Malloc(int64(n) * int64(dtype.Size()))
+	if err != nil {
+		return nil, err
+	}
+	t, err := tensor.OnDevice(&buffer{mem, b.name}, dtype, shape...)
+	if err != nil {
+		return nil, errors.Join(err, mem.Close())
+	}
+	return t, nil
+}
+
+func (b *backend) Copy(dst, src *tensor.Tensor) error {
+	n := int64(dst.Len()) * int64(dst.DType().Size())
+	if n == 0 {
+		return nil
+	}
+	to, toDevice := dst.Addr()
+	from, fromDevice := src.Addr()
+	switch {
+	case toDevice && fromDevice:
+		if err := b.ctx.CopyDevice(cudadrv.DevicePtr(to), cudadrv.DevicePtr(from), n); err != nil {
+			return err
+		}
+		return b.ctx.Synchronize(context.Background()) // a copy within the device returns early
+	case toDevice:
+		data, err := hostBytes(src)
+		if err != nil {
+			return err
+		}
+		return b.ctx.CopyToDevice(cudadrv.DevicePtr(to), data)
+	case fromDevice:
+		data, err := hostBytes(dst)
+		if err != nil {
+			return err
+		}
+		return b.ctx.CopyToHost(data, cudadrv.DevicePtr(from))
+	}
+	to8, err1 := hostBytes(dst)
+	from8, err2 := hostBytes(src)
+	copy(to8, from8)
+	return errors.Join(err1, err2)
+}
+
+func (b *backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.faults.close()
+	for name, f := range b.families {
+		err = errors.Join(err, f.module.Close())
+		delete(b.families, name)
+	}
+	return errors.Join(err, b.ctx.Close())
+}

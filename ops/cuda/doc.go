@@ -1,0 +1,13 @@
+// Package cuda is the CUDA backend of package ops: it runs the kernels of package ptx through libcuda. Importing it for its
+// side effect registers the backend:
+//
+//	import _ "github.com/robocache/robocache/ops/cuda"
+//
+// ops.Open("cuda") opens the first device, ops.Open("cuda:1") the second. It needs the NVIDIA driver and nothing else; where
+// there is none, the error says why. The environment variable ROBOCACHE_KERNELS forces one kind of kernel image ("cubin",
+// "sm_90.ptx" or "sm_80.ptx") for tests.
+//
+// Memory comes from the device's stream-ordered pool, which keeps up to 256 MiB of what was freed for later allocations.
+// A plan holds a few hundred bytes on the device and four in pinned host memory, where the kernel says that it met a
+// bad value, so that a synchronisation reads nothing from the device as long as all is well.
+package cuda

@@ -1,0 +1,325 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// plan is a Resample bound to device memory.
+type plan struct {
+	b       *backend
+	job     *ops.ResampleJob
+	bound   ops.Bound
+	launch  *cudadrv.Launch // nil if there is nothing to do
+	cell    *faultCell
+	table   *cudadrv.DeviceMem // the channels, for kernels that take them
+	awaited atomic.Pointer[stream]
+	closed  atomic.Bool
+}
+
+func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
+	p := &plan{b: b, job: job, bound: job.Bound()}
+	if job.Empty() {
+		return p, nil
+	}
+	var err error
+	if p.cell, err = b.faults.get(); err != nil {
+		return nil, err
+	}
+	if err := p.bind(); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *plan) usable(op string) error {
+	if p.closed.Load() {
+		return closedError(op, "plan")
+	}
+	return p.bound.CheckOpen()
+}
+
+func (p *plan) Run(s ops.Stream) error {
+	st, err := p.b.of(s)
+	if err != nil {
+		return err
+	}
+	if err := p.usable("Run"); err != nil || p.launch == nil {
+		return err
+	}
+	return st.give(p)
+}
+
+func (p *plan) Close() error {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	if p.cell != nil {
+		// A fault that nobody asked for must not reach the next plan that gets the cell.
+		if _, err := p.cell.take(); err != nil {
+			return err
+		}
+		p.b.faults.put(p.cell)
+	}
+	if p.table != nil {
+		return p.table.Close()
+	}
+	return nil
+}
+
+// fault reads what the kernel found. The stream has been synchronised.
+func (p *plan) fault() error {
+	if p.closed.Load() {
+		return nil
+	}
+	f, err := p.cell.take()
+	if err != nil || f == ops.NoFault {
+		return err
+	}
+	srcOffsets, err1 := p.b.download(p.job.SrcOffsets)
+	dstOffsets, err2 := p.b.download(p.job.DstOffsets)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	return p.job.FaultError(f, srcOffsets, dstOffsets)
+}
+
+func (b *backend) download(t *tensor.Tensor) ([]int64, error) {
+	if t == nil {
+		return nil, nil
+	}
+	host, err := tensor.New(t.DType(), t.Shape()...)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Copy(host, t); err != nil {
+		return nil, err
+	}
+	return tensor.Data[int64](host)
+}
+
+// dtypeCode numbers the value dtypes, and the clocks' dtypes, as the kernels do.
+var (
+	dtypeCode = map[tensor.DType]uint32{tensor.F32: 0, tensor.F64: 1, tensor.F16: 2, tensor.BF16: 3}
+	clockCode = map[tensor.DType]uint32{tensor.I64: 0, tensor.F64: 1, tensor.F32: 2}
+)
+
+// shape is how a job is cut into blocks.
+type shape struct {
+	threads, tile, blocks int
+	vector                int // log2 of the elements a thread moves at once
+}
+
+const (
+	maxTile         = 256  // resample.cu: max_tile
+	maxChannelsTile = 128  // resample_channels.cu: max_tile
+	inFlight        = 4    // resample.cu: in_flight
+	checkShare      = 1024 // stamps a block checks, if there are blocks to spare
+)
+
+// uniform returns the kind that all features have, if the plain kernel knows it.
+func uniform(job *ops.ResampleJob) (ops.Kind, bool) {
+	kind := job.Channels[0].Kind
+	for _, c := range job.Channels {
+		if c.Kind != kind || c.Kind > ops.Nearest {
+			return 0, false
+		}
+	}
+	return kind, true
+}
+
+// bind fills in the launch.
+func (p *plan) bind() error {
+	job := p.job
+	kind, plain := uniform(job)
+	name := "resample_" + job.Src.DType().String()
+	var cut shape
+	if plain {
+		cut = p.b.cutPlain(job)
+	} else {
+		name = "resample_channels_" + job.Src.DType().String()
+		cut = p.b.cutChannels(job)
+	}
+	if cut.blocks > math.MaxInt32 {
+		return &ops.ArgError{Op: "Resample", Arg: "Dst", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d targets of %d features", job.Rows(), job.D), Want: fmt.Sprintf("at most %d blocks of %d", math.MaxInt32, cut.tile)}
+	}
+	k, err := p.b.kernel(name)
+	if err != nil {
+		return err
+	}
+	args := p.args(kind, cut)
+	if !plain {
+		items, err := p.upload(job.Channels)
+		if err != nil {
+			return err
+		}
+		args = append(args, p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr(), uint32(items))
+	}
+	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
+	return err
+}
+
+// cutPlain shares the chunks of all targets out so that each thread has up to inFlight of them, and fewer where the device
+// would otherwise stand partly idle.
+func (b *backend) cutPlain(job *ops.ResampleJob) shape {
+	s := shape{threads: 128, vector: vectorOf(job)}
+	chunks := job.D >> s.vector
+	each := inFlight
+	for each > 1 && job.Rows()*chunks < each*s.threads*b.sms*4 {
+		each /= 2
+	}
+	s.tile = min(max(each*s.threads/chunks, 1), maxTile)
+	return b.grid(job, s)
+}
+
+func (b *backend) cutChannels(job *ops.ResampleJob) shape {
+	s := shape{threads: 128}
+	s.tile = min(max(inFlight*s.threads/job.D, 1), maxChannelsTile)
+	return b.grid(job, s)
+}
+
+// grid adds blocks that only check stamps, where the targets are few and the stamps many.
+func (b *backend) grid(job *ops.ResampleJob, s shape) shape {
+	s.blocks = (job.Rows() + s.tile - 1) / s.tile
+	if job.Check {
+		s.blocks = max(s.blocks, min((job.Stamps()+checkShare-1)/checkShare, 8*b.sms))
+	}
+	return s
+}
+
+// vectorOf is the log2 of the most elements, up to 16 bytes of source, that can be moved at once: features, strides and
+// addresses are multiples of them on both sides.
+func vectorOf(job *ops.ResampleJob) int {
+	fits := func(t *tensor.Tensor, n, widest int, strides ...int) bool {
+		addr, _ := t.Addr()
+		ok := addr%uint64(min(n*t.DType().Size(), widest)) == 0
+		for _, s := range strides {
+			ok = ok && s%n == 0
+		}
+		return ok
+	}
+	for v := 3; v > 0; v-- {
+		n := 1 << v
+		if n*job.Src.DType().Size() <= 16 && job.D%n == 0 && fits(job.Src, n, 16, job.SrcBatch, job.SrcStep) && fits(job.Dst, n, 16, job.DstBatch, job.DstStep) {
+			return v
+		}
+	}
+	return 0
+}
+
+// args lists the parameters of every resampling kernel, in resample.cuh's order.
+func (p *plan) args(kind ops.Kind, cut shape) []any {
+	job := p.job
+	at := func(t *tensor.Tensor) cudadrv.DevicePtr {
+		if t == nil {
+			return 0
+		}
+		addr, _ := t.Addr()
+		return cudadrv.DevicePtr(addr)
+	}
+	rows := func(lengths, offsets *tensor.Tensor) cudadrv.DevicePtr {
+		if lengths != nil {
+			return at(lengths)
+		}
+		return at(offsets)
+	}
+	return []any{
+		at(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
+		at(job.SrcTimes), int64(job.TimesBatch),
+		at(job.Targets.Times), int64(job.TargetBatch),
+		at(job.Dst), int64(job.DstBatch), int64(job.DstStep),
+		at(job.Valid), int64(job.ValidBatch),
+		at(job.Age), int64(job.AgeBatch),
+		rows(job.SrcLengths, job.SrcOffsets), rows(job.DstLengths, job.DstOffsets),
+		p.cell.cell, p.cell.flag,
+		job.Targets.Start, job.Targets.Rate,
+		valueBits(job.Fill, job.Dst.DType()), limitBits(job.MaxGap, job.ClockType()), limitBits(job.Tolerance, job.ClockType()),
+		uint64(job.Rows()), uint64(job.Stamps()), uint64(job.S), uint64(job.T),
+		uint32(job.B), uint32(job.D), uint32(cut.tile), p.flags(kind, cut),
+	}
+}
+
+// flags packs the switches of a job as resample.cuh reads them.
+func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
+	job := p.job
+	f := clockCode[job.ClockType()] | dtypeCode[job.Dst.DType()]<<2 | uint32(kind)<<4 | uint32(job.Edge)<<7 | uint32(cut.vector)<<9
+	set := func(bit int, on bool) {
+		if on {
+			f |= 1 << bit
+		}
+	}
+	_, gap := job.MaxGap.Get()
+	_, tolerance := job.Tolerance.Get()
+	set(12, job.SrcLengths != nil)
+	set(13, job.SrcOffsets != nil)
+	set(14, job.DstLengths != nil)
+	set(15, job.DstOffsets != nil)
+	set(16, gap)
+	set(17, tolerance)
+	set(18, job.FillGaps)
+	set(19, job.Check)
+	for _, c := range job.Channels {
+		set(20, c.Kind == ops.Previous)
+		set(21, c.Kind == ops.Next)
+		set(22, c.Kind == ops.Nearest)
+	}
+	set(23, job.TimesRows == 1 || job.TimesBatch == job.S)
+	return f
+}
+
+// valueBits are the bits of x rounded to a dtype.
+func valueBits(x float64, dtype tensor.DType) uint64 {
+	switch dtype {
+	case tensor.F32:
+		return uint64(math.Float32bits(float32(x)))
+	case tensor.F64:
+		return math.Float64bits(x)
+	case tensor.F16:
+		return uint64(tensor.F16FromF64(x))
+	}
+	return uint64(tensor.BF16FromF64(x))
+}
+
+// limitBits are the bits of a limit in the clock's own type.
+func limitBits(l ops.Limit, clock tensor.DType) uint64 {
+	d, _ := l.Get()
+	seconds := float64(int64(d)) / 1e9
+	switch clock {
+	case tensor.I64:
+		return uint64(d)
+	case tensor.F64:
+		return math.Float64bits(seconds)
+	}
+	return uint64(math.Float32bits(float32(seconds)))
+}
+
+// upload writes the channels, then the items, and returns the number of items: one a feature, or one for the four features
+// of a quaternion.
+func (p *plan) upload(channels []ops.Channel) (int, error) {
+	var table, items []byte
+	for i, c := range channels {
+		table = binary.LittleEndian.AppendUint64(table, math.Float64bits(c.Period))
+		table = binary.LittleEndian.AppendUint64(table, uint64(c.Kind))
+		width := 1
+		if c.Kind == ops.Slerp {
+			width = 4
+		}
+		for d := c.Lo; d < c.Hi; d += width {
+			items = binary.LittleEndian.AppendUint32(items, uint32(d))
+			items = binary.LittleEndian.AppendUint32(items, uint32(i))
+		}
+	}
+	all := append(table, items...)
+	var err error
+	if p.table, err = p.b.ctx.Malloc(int64(len(all))); err != nil {
+		return 0, err
+	}
+	return len(items) / 8, p.b.ctx.CopyToDevice(p.table.Ptr(), all)
+}
