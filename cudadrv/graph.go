@@ -72,10 +72,6 @@ func (s *Stream) Capture(fn func(*Stream) error) (*Graph, error) {
 	if !c.drv.has(fnStreamBeginCapture, fnStreamEndCapture, fnGraphDestroy) {
 		return nil, c.drv.fail(fnStreamBeginCapture, codeMissing)
 	}
-	if err := c.enter("Capture"); err != nil {
-		return nil, err
-	}
-	defer c.leave()
 	if !s.capturing.CompareAndSwap(false, true) {
 		return nil, &CaptureError{Op: "Capture", Err: errors.New("the stream is capturing already")}
 	}
@@ -84,7 +80,7 @@ func (s *Stream) Capture(fn func(*Stream) error) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.end() // Close refuses while capturing, so the handle stays valid
+	s.end() // Close refuses while capturing, so the stream and its context stay open; fn may take their locks
 	unbind, code := c.makeCurrent()
 	if code != Success {
 		return nil, c.dev.check(fnCtxPush, code)

@@ -248,7 +248,7 @@ func (l *Launch) runBound(c *Context) Code {
 	return code
 }
 
-// Args gives a copy of the packed bytes of argument i, nil if there is none.
+// Arg gives a copy of the packed bytes of argument i, nil if there is none.
 func (l *Launch) Arg(i int) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

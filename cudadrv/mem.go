@@ -1,6 +1,7 @@
 package cudadrv
 
 import (
+	"runtime"
 	"sync"
 	"unsafe"
 )
@@ -111,6 +112,7 @@ func Addr(b []byte) uintptr {
 	}
 	if neverTrue {
 		escape = b
+		runtime.KeepAlive(escape)
 	}
 	// SAFETY: b escapes to the heap, which does not move; the caller keeps it alive, as documented.
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))
