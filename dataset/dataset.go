@@ -47,8 +47,8 @@ type Recording struct {
 	Streams []Stream
 	// Dropouts lists, in file order, when the recorder says it lost data.
 	Dropouts []Dropout
-	// LostBytes counts the bytes of the file that were not read as asked for by an option, and Damage says why. Both
-	// are zero where the whole file was read.
+	// LostBytes counts the bytes of the file that hold data and could not be read, where the format foresees that or an
+	// option accepts it, and Damage says what was found there. Damage is nil where the file is whole.
 	LostBytes int64
 	Damage    *FormatError
 }

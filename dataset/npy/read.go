@@ -48,7 +48,7 @@ func Read(r io.Reader) (*tensor.Tensor, error) {
 	case "i8":
 		return array(r, &h, func(b []byte) int64 { return int64(le.Uint64(b)) })
 	case "u1":
-		return array(r, &h, func(b []byte) uint8 { return b[0] })
+		return array[uint8](r, &h, nil)
 	case "b1":
 		return array(r, &h, func(b []byte) uint8 { return min(b[0], 1) })
 	case "u2":
@@ -90,7 +90,7 @@ func ReadStrings(r io.Reader) ([]string, error) {
 	if len(h.Shape) > 1 {
 		return nil, &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "strings", Got: "shape " + tensor.FormatShape(h.Shape), Want: "rank 0 or 1"}
 	}
-	raw, err := elements(r, h.count*h.item, 1, h.size, func(b []byte) uint8 { return b[0] })
+	raw, err := elements[uint8](r, h.count*h.item, 1, h.size, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,8 @@ func array[T tensor.Element](r io.Reader, h *Header, get func([]byte) T) (*tenso
 }
 
 // elements reads n elements of size bytes each, from byte base of the file on. It allocates as they arrive; a reader that
-// has a Len method, as bytes.Reader does, is trusted for that many bytes at once.
+// has a Len method, as bytes.Reader does, is trusted for that many bytes at once. Without get, T is uint8 and the
+// bytes are taken as they are.
 func elements[T any](r io.Reader, n, size int, base int64, get func([]byte) T) ([]T, error) {
 	first := chunk
 	if l, ok := r.(interface{ Len() int }); ok {
@@ -164,6 +165,10 @@ func elements[T any](r io.Reader, n, size int, base int64, get func([]byte) T) (
 			grown := make([]T, len(data), min(n, max(need, 2*cap(data))))
 			copy(grown, data)
 			data = grown
+		}
+		if get == nil {
+			data = append(data, any(want).([]T)...)
+			continue
 		}
 		for ; len(want) >= size; want = want[size:] {
 			data = append(data, get(want))

@@ -48,7 +48,15 @@ func Write(w io.Writer, t *tensor.Tensor) error {
 	case tensor.I64:
 		return write(w, t, "<i8", func(b []byte, v int64) []byte { return le.AppendUint64(b, uint64(v)) })
 	}
-	return write(w, t, "|u1", func(b []byte, v uint8) []byte { return append(b, v) })
+	data, err := tensor.Data[uint8](t)
+	if err != nil {
+		return err
+	}
+	if err := writeHeader(w, "|u1", t.Shape()); err != nil || len(data) == 0 {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
 }
 
 func write[T tensor.Element](w io.Writer, t *tensor.Tensor, descr string, put func([]byte, T) []byte) error {

@@ -2,7 +2,6 @@ package npz
 
 import (
 	"archive/zip"
-	"compress/flate"
 	"errors"
 	"fmt"
 	"io"
@@ -48,10 +47,12 @@ func Open(path string) (*File, error) {
 func NewReader(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "") }
 
 func open(r io.ReaderAt, size int64, path string) (*File, error) {
-	z, err := zip.NewReader(r, size)
+	z, err := zip.NewReader(&source{r, size}, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
-		if errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, &dataset.FormatError{Format: "npz", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "archive", Err: err}
+		err = explain(err, -1)
+		var bad *dataset.FormatError
+		if errors.As(err, &bad) {
+			bad.Path = path
 		}
 		return nil, err
 	}
@@ -147,9 +148,9 @@ func (f *File) with(name string, fn func(*member) error) error {
 		r := &member{r: rc, size: f.expect(m)}
 		err = fn(r)
 		rc.Close()
-		err = f.explain(err, r.read)
+		err = explain(err, r.read)
 	} else {
-		err = f.explain(err, -1)
+		err = explain(err, -1)
 	}
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
@@ -161,21 +162,42 @@ func (f *File) with(name string, fn func(*member) error) error {
 	return err
 }
 
-// explain turns what the archive's own layers find broken into a FormatError.
-func (f *File) explain(err error, at int64) error {
+// explain tells an error of the underlying reader, which it returns, from what the archive's layers find broken.
+func explain(err error, at int64) error {
 	var bad *dataset.FormatError
-	var flawed flate.CorruptInputError
+	var below *sourceError
 	switch {
 	case err == nil || errors.As(err, &bad):
 		return err
+	case errors.As(err, &below):
+		return below.err
 	case errors.Is(err, zip.ErrAlgorithm):
 		return &dataset.FormatError{Format: "npz", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "compression", Want: "stored or deflated", Err: err}
-	case errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrFormat), errors.As(err, &flawed):
-		return &dataset.FormatError{Format: "npz", Offset: at, Kind: dataset.ErrCorrupt, Msg: "archive", Err: err}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return &dataset.FormatError{Format: "npz", Offset: at, Kind: dataset.ErrTruncated, Msg: "archive", Err: io.ErrUnexpectedEOF}
 	}
-	return err
+	return &dataset.FormatError{Format: "npz", Offset: at, Kind: dataset.ErrCorrupt, Msg: "archive", Err: err}
+}
+
+// source marks the errors of the reader below, and keeps offsets that a broken archive names inside the file.
+type source struct {
+	r    io.ReaderAt
+	size int64
+}
+
+type sourceError struct{ err error }
+
+func (e *sourceError) Error() string { return e.err.Error() }
+
+func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off > s.size {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := s.r.ReadAt(p, off)
+	if err != nil && err != io.EOF {
+		err = &sourceError{err}
+	}
+	return n, err
 }
 
 // expect returns how many bytes a member may well hold: what it declares, but no more than the archive could fill in

@@ -180,7 +180,7 @@ func FuzzRead(f *testing.F) {
 				}
 				continue
 			}
-			if log.LostBytes < 0 || log.LostBytes > int64(len(data)) || (log.LostBytes > 0) != (log.Damage != nil) && log.LostBytes > 0 {
+			if log.LostBytes < 0 || log.LostBytes > int64(len(data)) || log.LostBytes > 0 && log.Damage == nil {
 				t.Fatalf("%d bytes lost, damage %v", log.LostBytes, log.Damage)
 			}
 			for _, s := range log.Streams {

@@ -12,6 +12,7 @@ import (
 type Options struct {
 	// AllowTruncated accepts a file that is cut or breaks after its header: what was read up to there is given,
 	// Recording.LostBytes counts the rest and Recording.Damage says what was found, and where.
+	// A file version or a flag that this reader does not know stays an error.
 	AllowTruncated bool
 }
 

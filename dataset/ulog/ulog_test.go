@@ -269,6 +269,18 @@ func TestSampleCountsAroundTileSizes(t *testing.T) {
 	}
 }
 
+func BenchmarkParse(b *testing.B) {
+	data, err := os.ReadFile("testdata/sample_log_small.ulg")
+	require.NoError(b, err)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(data, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func ExampleOpen() {
 	log, err := Open("testdata/sample_log_small.ulg", Options{})
 	if err != nil {
