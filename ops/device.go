@@ -122,6 +122,9 @@ func (d *Device) Alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error)
 
 // Upload returns a copy of a host tensor on the device. The caller closes it.
 func (d *Device) Upload(t *tensor.Tensor) (*tensor.Tensor, error) {
+	if t == nil {
+		return nil, &ArgError{Op: "Upload", Arg: "t", Kind: ErrMissing, Got: "nil", Want: "a tensor"}
+	}
 	out, err := d.Alloc(t.DType(), t.Shape()...)
 	if err != nil {
 		return nil, err

@@ -205,7 +205,7 @@ func (j *ResampleJob) checkTargets(c *checker) {
 	t := j.Targets.Times
 	if t == nil {
 		j.T = j.Targets.Count
-		if j.DstOffsets != nil && j.Dst != nil {
+		if j.DstOffsets != nil && j.Dst != nil && j.Dst.Rank() > 0 {
 			j.T = j.Dst.Dim(0)
 		}
 		c.limit("Targets.Count", j.Targets.Count)

@@ -115,9 +115,9 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	if _, err := newResampleJob(c, a, o); err != nil {
 		return a, err
 	}
-	for arg, t := range map[string]*tensor.Tensor{"Dst": a.Dst, "Valid": a.Valid, "Age": a.Age} {
+	for i, t := range []*tensor.Tensor{a.Dst, a.Valid, a.Age} {
 		if t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
-			return a, c.fail(arg, ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
+			return a, c.fail([]string{"Dst", "Valid", "Age"}[i], ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
 		}
 	}
 	dev := a

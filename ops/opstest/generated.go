@@ -1,0 +1,342 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+var (
+	valueDTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
+	clockDTypes = []tensor.DType{tensor.I64, tensor.F64, tensor.F32}
+	// Lengths around the warp, the block and the tile, and one well above.
+	lengths = []int{1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000}
+	widths  = []int{1, 3, 7, 14, 26, 32, 44, 256, 512}
+)
+
+// generated runs a seeded sample: every pair of dtypes with every clock and form of target clock in turn, the rest drawn.
+func (s *suite) generated(t *testing.T) {
+	n := 12
+	if Long {
+		n = 240
+	}
+	seed := uint64(100)
+	for _, in := range valueDTypes {
+		for _, out := range valueDTypes {
+			for _, clock := range clockDTypes {
+				t.Run(fmt.Sprintf("%s-%s-%s", in, out, clock), func(t *testing.T) {
+					for i := range n {
+						seed++
+						c := generate(rng(seed), in, out, clock, i)
+						c.Name = fmt.Sprint("seed ", seed)
+						s.check(t, c, layouts[i%2])
+						if t.Failed() {
+							return
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// generate draws a case. The number picks the form of the target clock: a tensor for each row, a shared one, a uniform one,
+// packed targets.
+func generate(r *rand.Rand, in, out, clock tensor.DType, form int) *Case {
+	g := &generator{Rand: r, c: &Case{Out: out}, clock: clock}
+	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths))], lengths[r.IntN(len(lengths))], widths[r.IntN(len(widths))]
+	for b*(samples+targets)*d > 60_000 { // keep a case to milliseconds
+		switch {
+		case b > 1:
+			b--
+		case d > 44:
+			d = widths[r.IntN(7)]
+		default:
+			samples, targets = lengths[r.IntN(12)], lengths[r.IntN(12)]
+		}
+	}
+	g.options(d)
+	g.source(in, b, samples, d)
+	g.targets(b, targets, form%4)
+	return g.c
+}
+
+type generator struct {
+	*rand.Rand
+	c     *Case
+	clock tensor.DType
+	rows  [][]float64 // each row's stamps, in the clock's unit
+	start float64     // where the clock begins
+	tick  float64     // the distance that stamps are apart, about
+}
+
+func (g *generator) one(in int) bool { return g.IntN(in) == 0 }
+
+func (g *generator) options(d int) {
+	o := &g.c.Opts
+	kinds := []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest, ops.Angle, ops.Pchip}
+	if d%4 == 0 {
+		kinds = append(kinds, ops.Slerp, ops.Slerp)
+	}
+	o.Kind = kinds[g.IntN(len(kinds))]
+	o.Quat = ops.QuatOrder(g.IntN(2))
+	if g.one(2) {
+		o.Period = []float64{1, 2, 360}[g.IntN(3)]
+	}
+	o.Edge = ops.Edge(g.IntN(3))
+	if g.one(40) {
+		o.Edge = ops.ErrorEdge
+	}
+	if g.one(2) {
+		o.Fill = ops.FillWith([]float64{0, -7.5, math.Inf(1), 1e-42, 70000, math.Copysign(0, -1)}[g.IntN(6)])
+	}
+	o.FillGaps = g.one(2)
+	if d < 4 || !g.one(3) {
+		return
+	}
+	// A table: ranges of features with kinds of their own, with holes that the default kind covers.
+	if o.Kind == ops.Slerp {
+		o.Kind = ops.Linear
+	}
+	for lo := g.IntN(3); lo+4 <= d && len(o.Channels) < 9; {
+		hi := lo + 4*(1+g.IntN(1+(d-lo)/16))
+		c := ops.Channel{Lo: lo, Hi: min(hi, d), Kind: ops.Kind(g.IntN(7))}
+		if (c.Hi-c.Lo)%4 != 0 {
+			c.Kind = ops.Nearest
+		}
+		if c.Kind == ops.Angle && g.one(2) {
+			c.Period = 4
+		}
+		o.Channels = append(o.Channels, c)
+		lo = c.Hi + g.IntN(5)
+	}
+}
+
+// smooth reports whether a kind is used whose tolerance supposes values of moderate size.
+func (g *generator) smooth() bool {
+	is := func(k ops.Kind) bool { return k >= ops.Slerp }
+	return is(g.c.Opts.Kind) || slices.ContainsFunc(g.c.Opts.Channels, func(c ops.Channel) bool { return is(c.Kind) })
+}
+
+// bits draws a value: mostly moderate, at times an extreme, a NaN with a payload, an infinity, a zero of either sign.
+func (g *generator) bits(dtype tensor.DType, wild int) uint64 {
+	if wild > 0 && g.one(wild) {
+		if !g.smooth() && g.one(2) {
+			return g.Uint64() >> (64 - 8*dtype.Size()) // any pattern: NaNs with payloads, subnormals, extremes
+		}
+		return encode(dtype, []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-40, 6e-8, -1e-45}[g.IntN(8)])
+	}
+	return encode(dtype, g.NormFloat64())
+}
+
+// stamps draws n times of the clock, in its unit, with duplicates and long gaps.
+func (g *generator) stamps(n int) []float64 {
+	out := make([]float64, n)
+	x := g.start
+	for i := range out {
+		switch g.IntN(12) {
+		case 0: // a duplicate
+		case 1:
+			x += g.tick * 20 * g.Float64()
+		default:
+			x += g.tick * (.5 + g.Float64())
+		}
+		out[i] = decode(g.clock, encode(g.clock, x))
+		x = out[i]
+	}
+	return out
+}
+
+// source draws the source and its times: batched, shared, with lengths, packed, or one episode without a batch.
+func (g *generator) source(dtype tensor.DType, b, n, d int) {
+	g.tick = []float64{.01, 1e-6, 3}[g.IntN(3)]
+	g.start = []float64{0, -5, 100}[g.IntN(3)]
+	if g.clock != tensor.F32 && g.one(4) {
+		g.start = 1_762_550_000 // an epoch in seconds
+		g.tick = math.Max(g.tick, 1e-4)
+	}
+	if g.clock == tensor.I64 {
+		g.tick, g.start = g.tick*1e9, g.start*1e9
+		if g.one(8) { // the whole of the range, so that differences do not fit 63 bits
+			g.start, g.tick = -0x1p62, 0x1.fp62/float64(12*n)
+		}
+	}
+	o := &g.c.Opts
+	limit := func() ops.Limit {
+		d := g.tick * (.2 + 2*g.Float64())
+		if g.clock != tensor.I64 {
+			d *= 1e9
+		}
+		return ops.Within(time.Duration(math.Min(d, 1<<62)))
+	}
+	if g.one(2) {
+		o.MaxGap = limit()
+	}
+	if g.one(2) {
+		o.Tolerance = limit()
+	}
+	wild := []int{0, 6, 50}[g.IntN(3)]
+	draw := func(n int) []uint64 {
+		out := make([]uint64, n)
+		for i := range out {
+			out[i] = g.bits(dtype, wild)
+		}
+		return out
+	}
+	hole := encode(dtype, math.NaN())
+	c := g.c
+	form := g.IntN(6)
+	if form == 5 && b == 1 {
+		c.Src, c.Times = packed(dtype, draw(n*d), n, d), g.times(1, n)
+		c.Times.shape, c.Times.strides = c.Times.shape[1:], c.Times.strides[1:]
+		return
+	}
+	switch form {
+	case 0, 5: // a clock a row
+		c.Src, c.Times = packed(dtype, draw(b*n*d), b, n, d), g.times(b, n)
+	case 1: // a shared clock; rows and samples apart
+		c.Src = packed(dtype, draw(b*n*d), b, n, d).restride([]int{n*(d+3) + 5, d + 3, 1}, g.IntN(4), 3, hole)
+		c.Times = g.times(1, n)
+		c.Times.shape, c.Times.strides = c.Times.shape[1:], c.Times.strides[1:]
+		for len(g.rows) < b {
+			g.rows = append(g.rows, g.rows[0])
+		}
+	case 2: // a source that all rows share
+		c.Src, c.Times = packed(dtype, draw(n*d), n, d).broadcast(b), g.times(b, n)
+	case 3: // lengths
+		c.Src, c.Times = packed(dtype, draw(b*n*d), b, n, d), g.times(b, n)
+		count := make([]int64, b)
+		for i := range count {
+			count[i] = 1 + g.Int64N(int64(n))
+			g.rows[i] = g.rows[i][:count[i]]
+			for k := int(count[i]); k < n; k++ { // padding may hold anything
+				c.Times.raw[i*n+k] = encode(g.clock, math.NaN())
+			}
+		}
+		c.SrcLengths = arr(count, b)
+	case 4: // packed
+		offsets := []int64{0}
+		var stamps []uint64
+		for range b {
+			g.rows = append(g.rows, g.stamps(1+g.IntN(n)))
+			row := g.rows[len(g.rows)-1]
+			for _, x := range row {
+				stamps = append(stamps, encode(g.clock, x))
+			}
+			offsets = append(offsets, offsets[len(offsets)-1]+int64(len(row)))
+		}
+		c.Src, c.Times = packed(dtype, draw(len(stamps)*d), len(stamps), d), packed(g.clock, stamps, len(stamps))
+		c.SrcOffsets = arr(offsets, b+1)
+	}
+}
+
+func (g *generator) times(b, n int) *array {
+	var raw []uint64
+	for range b {
+		g.rows = append(g.rows, g.stamps(n))
+		for _, x := range g.rows[len(g.rows)-1] {
+			raw = append(raw, encode(g.clock, x))
+		}
+	}
+	return packed(g.clock, raw, b, n)
+}
+
+// target draws a time for row b: between stamps, on one, half way, outside, far outside.
+func (g *generator) target(b int) uint64 {
+	row := g.rows[b]
+	lo, hi := row[0], row[len(row)-1]
+	k := g.IntN(len(row))
+	var x float64
+	switch g.IntN(10) {
+	case 0, 1:
+		x = row[k]
+	case 2:
+		x = row[k]/2 + row[min(k+1, len(row)-1)]/2
+	case 3:
+		x = lo - g.tick*3*g.Float64()
+	case 4:
+		x = hi + g.tick*3*g.Float64()
+	default:
+		x = lo + (hi-lo)*g.Float64()
+	}
+	if g.clock == tensor.I64 {
+		return encode(g.clock, math.Max(-0x1p62, math.Min(0x1p62, x)))
+	}
+	if g.one(50) {
+		x = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}[g.IntN(4)]
+	}
+	return encode(g.clock, x)
+}
+
+func (g *generator) targets(b, n, form int) {
+	c := g.c
+	batched := len(c.Src.shape) == 3 || c.SrcOffsets != nil
+	draw := func(row, n int) (out []uint64) {
+		for range n {
+			out = append(out, g.target(row))
+		}
+		if g.one(2) { // in order, as most are
+			slices.SortFunc(out, func(a, b uint64) int {
+				x, y := decode(g.clock, a), decode(g.clock, b)
+				if x < y {
+					return -1
+				}
+				return 1
+			})
+		}
+		return out
+	}
+	lengths := func() {
+		if g.one(3) {
+			count := make([]int64, b)
+			for i := range count {
+				count[i] = g.Int64N(int64(n) + 1)
+			}
+			c.DstLengths = arr(count, b)
+		}
+	}
+	unit := 1e9
+	if g.clock == tensor.I64 {
+		unit = 1
+	}
+	uniform := func(n int) {
+		last := g.rows[0][len(g.rows[0])-1]
+		from := math.Max(-0x1p61, (g.rows[0][0]-g.tick)*unit)
+		rate := 1e9 / math.Max(1, ((last-g.rows[0][0])*unit+3*g.tick*unit)/float64(max(n, 1)))
+		c.Clock = ops.Uniform(int64(from), rate, n)
+	}
+	switch {
+	case form == 0 && batched:
+		var raw []uint64
+		for i := range b {
+			raw = append(raw, draw(i, n)...)
+		}
+		c.Targets = packed(g.clock, raw, b, n)
+		lengths()
+	case form == 3 && batched:
+		offsets := []int64{0}
+		var raw []uint64
+		for i := range b {
+			raw = append(raw, draw(i, g.IntN(n+1))...)
+			offsets = append(offsets, int64(len(raw)))
+		}
+		c.DstOffsets = arr(offsets, b+1)
+		if c.Packed = len(raw); g.one(3) {
+			uniform(n)
+		} else {
+			c.Targets = packed(g.clock, raw, len(raw))
+		}
+	case form == 2:
+		uniform(n)
+		lengths()
+	default:
+		c.Targets = packed(g.clock, draw(g.IntN(b), n), n)
+		lengths()
+	}
+}

@@ -1,0 +1,241 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// literal is a case whose answer is written down.
+type literal struct {
+	name    string
+	v, t, x []float64 // one feature, times in seconds
+	want    []float64
+	valid   []uint64 // nil: not written down
+	opts    ops.ResampleOptions
+	dtype   tensor.DType // f32 unless given
+}
+
+var literals = []literal{
+	{name: "ramp", v: []float64{0, 1, 2}, t: []float64{0, .5, 1}, x: []float64{0, .25, .5, .75, 1}, want: []float64{0, .5, 1, 1.5, 2}, valid: []uint64{1, 1, 1, 1, 1}},
+	{name: "uneven", v: []float64{1, 5, 3}, t: []float64{0, .1, 1}, x: []float64{.05, .5}, want: []float64{3, 4.111111111111111}},
+	{name: "ends", v: count(1, 10), t: count(1, 10), x: []float64{.5, 11}, want: []float64{1, 10}, valid: []uint64{0, 0}},
+	{name: "one-sample", v: []float64{7.25}, t: []float64{3}, x: []float64{-1, 3, 4}, want: []float64{7.25, 7.25, 7.25}, valid: []uint64{0, 1, 0}},
+	{name: "one-sample-extrapolated", v: []float64{7.25}, t: []float64{3}, x: []float64{-1, 3, 4}, want: []float64{7.25, 7.25, 7.25}, opts: ops.ResampleOptions{Edge: ops.Extrapolate}},
+	{name: "padded-tail", v: []float64{0, 3.3, 3.3, 3.3}, t: []float64{0, 1, 1, 1}, x: []float64{.5, 1, 1.5}, want: []float64{1.65, 3.3, 3.3}, valid: []uint64{1, 1, 0}},
+	{name: "constant", v: []float64{12.345, 12.345, 12.345, 12.345}, t: []float64{0, .3, 1, 1}, x: []float64{-1, .1, .3, .99, 1, 5}, want: []float64{12.345, 12.345, 12.345, 12.345, 12.345, 12.345}},
+	{name: "constant-extrapolated", v: []float64{12.345, 12.345, 12.345, 12.345}, t: []float64{0, .3, 1, 1}, x: []float64{-1, 5}, want: []float64{12.345, 12.345}, opts: ops.ResampleOptions{Edge: ops.Extrapolate}},
+	{name: "fine-clock", v: []float64{0, 1, 2}, t: []float64{0, 1e-6, 2e-6}, x: []float64{1e-6}, want: []float64{1}},
+	{name: "duplicate", v: []float64{0, 1, 5, 6}, t: []float64{0, .5, .5, 1}, x: []float64{.5}, want: []float64{5}, valid: []uint64{1}},
+	{name: "duplicate-both-sides", v: []float64{0, 1, 5, 6}, t: []float64{0, .5, .5, 1}, x: []float64{.25, .75}, want: []float64{.5, 5.5}},
+	{name: "previous", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.75, 1, 1.25}, want: []float64{1, 2, 2}, opts: ops.ResampleOptions{Kind: ops.Previous}},
+	{name: "next", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.25, 1, 1.25}, want: []float64{2, 2, 4}, opts: ops.ResampleOptions{Kind: ops.Next}},
+	{name: "nearest-tie-is-earlier", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.5, .75, 1.25, 1.5}, want: []float64{1, 2, 2, 2}, opts: ops.ResampleOptions{Kind: ops.Nearest}},
+	{name: "angle-shorter-arc", v: []float64{170, -170}, t: []float64{0, 1}, x: []float64{.25, .5, .75}, want: []float64{175, -180, -175}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
+	{name: "extrapolate-both-ends", v: []float64{1, 1, 2, 4, 4}, t: []float64{0, 0, 1, 2, 2}, x: []float64{-1, 3}, want: []float64{0, 6}, valid: []uint64{0, 0}, opts: ops.ResampleOptions{Edge: ops.Extrapolate}},
+	{name: "fill", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{-1, .5, 2}, want: []float64{-7.5, 1.5, -7.5}, valid: []uint64{0, 1, 0}, opts: ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}},
+	{name: "fill-is-nan", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{-1, 2}, want: []float64{math.NaN(), math.NaN()}, opts: ops.ResampleOptions{Edge: ops.FillEdge}},
+	{name: "gap", v: []float64{1, 2, 4}, t: []float64{0, 1, 3}, x: []float64{.5, 1, 2, 3}, want: []float64{1.5, 2, 3, 4}, valid: []uint64{1, 1, 0, 1}, opts: ops.ResampleOptions{MaxGap: ops.Within(1e9)}},
+	{name: "gap-filled", v: []float64{1, 2, 4}, t: []float64{0, 1, 3}, x: []float64{.5, 1, 2, 3}, want: []float64{1.5, 2, 0, 4}, valid: []uint64{1, 1, 0, 1}, opts: ops.ResampleOptions{MaxGap: ops.Within(1e9), FillGaps: true, Fill: ops.FillWith(0)}},
+	{name: "tolerance", v: []float64{1, 2}, t: []float64{0, 4}, x: []float64{1, 2, 3}, want: []float64{1, 1, 1}, valid: []uint64{1, 1, 0}, opts: ops.ResampleOptions{Kind: ops.Previous, Tolerance: ops.Within(2e9)}},
+	{name: "nan-target", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.NaN(), .5}, want: []float64{math.NaN(), 1.5}, valid: []uint64{0, 1}},
+	{name: "nan-target-filled", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.NaN(), .5}, want: []float64{3, 1.5}, valid: []uint64{0, 1}, opts: ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(3)}},
+	{name: "infinite-targets", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.Inf(-1), math.Inf(1)}, want: []float64{1, 2}, valid: []uint64{0, 0}},
+	{name: "pchip-keeps-monotone", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{.5, 1.5, 2.5}, want: []float64{0, .5, 1}, opts: ops.ResampleOptions{Kind: ops.Pchip}},
+	{name: "pchip-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Kind: ops.Pchip}},
+}
+
+// count returns lo, lo+1, .. hi.
+func count(lo, hi int) (out []float64) {
+	for i := lo; i <= hi; i++ {
+		out = append(out, float64(i))
+	}
+	return out
+}
+
+func nanos(seconds []float64) []int64 {
+	out := make([]int64, len(seconds))
+	for i, s := range seconds {
+		out[i] = int64(math.Round(s * 1e9))
+	}
+	return out
+}
+
+func finite(x []float64) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// named runs the cases that have a name.
+func (s *suite) named(t *testing.T) {
+	for _, l := range literals {
+		t.Run(l.name, func(t *testing.T) { s.literal(t, l) })
+	}
+	for name, f := range map[string]func(*suite, *testing.T){
+		"exact-hit": (*suite).exactHit, "long-row": (*suite).longRow, "epoch": (*suite).epoch, "nan-row": (*suite).nanRow,
+		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty,
+		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders,
+	} {
+		t.Run(name, func(t *testing.T) { f(s, t) })
+	}
+}
+
+// literal runs on every clock that can hold the times, in f32 or the dtype given.
+func (s *suite) literal(t *testing.T, l literal) {
+	dtype := l.dtype
+	if dtype == 0 {
+		dtype = tensor.F32
+	}
+	for _, clock := range []tensor.DType{tensor.I64, tensor.F64, tensor.F32} {
+		c := &Case{Name: l.name + "/" + clock.String(), Src: vals(dtype, l.v, len(l.v), 1), Opts: l.opts}
+		if clock == tensor.I64 {
+			if !finite(l.x) {
+				continue
+			}
+			c.Times, c.Targets = arr(nanos(l.t), len(l.t)), arr(nanos(l.x), len(l.x))
+		} else {
+			c.Times, c.Targets = vals(clock, l.t, len(l.t)), vals(clock, l.x, len(l.x))
+		}
+		s.check(t, c, layouts...)
+		got, err := c.call(s.dev)
+		require.NoError(t, err)
+		for i, w := range l.want {
+			// A float32 clock moves a target by 2^-24 of its time, and the weight with it.
+			tol := 1e-6 * math.Max(1, math.Abs(w))
+			if g := decode(dtype, got.dst[i]); math.IsNaN(w) {
+				assert.True(t, math.IsNaN(g), "%s, target %d: got %v, want NaN", c.Name, i, g)
+			} else {
+				assert.InDelta(t, w, g, tol, "%s, target %d", c.Name, i)
+			}
+		}
+		if l.valid != nil {
+			assert.Equal(t, l.valid, got.valid, "%s: Valid", c.Name)
+		}
+	}
+}
+
+func rng(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
+
+// ascending returns n sorted times in nanoseconds, about 10 ms apart, from start.
+func ascending(r *rand.Rand, n int, start int64) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		start += 1 + r.Int64N(20_000_000)
+		out[i] = start
+	}
+	return out
+}
+
+func uniformValues(r *rand.Rand, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = r.Float64()*20 - 10
+	}
+	return out
+}
+
+// between returns n targets over the range of times, some outside, some exact.
+func between(r *rand.Rand, n int, times []int64) []int64 {
+	out := make([]int64, n)
+	lo, hi := times[0], times[len(times)-1]
+	for i := range out {
+		out[i] = lo - 5_000_000 + r.Int64N(hi-lo+10_000_000)
+		if r.IntN(4) == 0 {
+			out[i] = times[r.IntN(len(times))]
+		}
+	}
+	return out
+}
+
+func (s *suite) exactHit(t *testing.T) {
+	r := rng(1)
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} {
+		for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+			times := ascending(r, 129, 1_762_550_000e9)
+			c := &Case{Name: fmt.Sprint(dtype, kind), Src: vals(dtype, uniformValues(r, 129*8), 129, 8), Times: arr(times, 129), Targets: arr(times, 129), Opts: ops.ResampleOptions{Kind: kind}}
+			s.check(t, c, layouts[0])
+			got, err := c.call(s.dev)
+			require.NoError(t, err)
+			assert.Equal(t, c.Src.raw, got.dst, "%v %v: not the source's bits", dtype, kind)
+		}
+	}
+}
+
+func (s *suite) longRow(t *testing.T) {
+	for _, n := range []int{511, 512, 513, 1025, 4095, 4096, 4097, 10000} {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = float64(i) / float64(n-1)
+		}
+		c := &Case{Name: fmt.Sprint(n), Src: vals(tensor.F32, v, n, 1), Times: vals(tensor.F64, v, n), Targets: arr([]float64{.75}, 1)}
+		s.check(t, c, layouts[0])
+		got, err := c.call(s.dev)
+		require.NoError(t, err)
+		assert.InDelta(t, .75, decode(tensor.F32, got.dst[0]), 1e-7, "S=%d", n)
+	}
+}
+
+// epoch times as int64 give the bits that relative ones do; as float64 they are quantised to 2.4e-7 s.
+func (s *suite) epoch(t *testing.T) {
+	const start = 1_762_550_000e9
+	r := rng(2)
+	n := 100
+	rel, abs, sec := make([]int64, n), make([]int64, n), make([]float64, n)
+	for i := range rel {
+		rel[i] = int64(i) * 10_000_000
+		abs[i] = start + rel[i]
+		sec[i] = float64(abs[i]) / 1e9
+	}
+	v := uniformValues(r, n*3)
+	x, xs, xf := between(r, 200, rel), make([]int64, 200), make([]float64, 200)
+	for i := range x {
+		xs[i] = start + x[i]
+		xf[i] = float64(xs[i]) / 1e9
+	}
+	relative := &Case{Name: "relative", Src: vals(tensor.F32, v, n, 3), Times: arr(rel, n), Targets: arr(x, 200)}
+	absolute := &Case{Name: "absolute", Src: relative.Src, Times: arr(abs, n), Targets: arr(xs, 200)}
+	seconds := &Case{Name: "float64", Src: relative.Src, Times: arr(sec, n), Targets: arr(xf, 200)}
+	var got [3]*result
+	for i, c := range []*Case{relative, absolute, seconds} {
+		s.check(t, c, layouts...)
+		var err error
+		got[i], err = c.call(s.dev)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, got[0], got[1], "int64 epoch stamps and relative ones differ")
+	for i := range got[0].dst {
+		// Each of the three times is off by at most 1.2e-7 s; values change by at most 20 in 10 ms.
+		assert.InDelta(t, decode(tensor.F32, got[0].dst[i]), decode(tensor.F32, got[2].dst[i]), 4*1.2e-7*20/.01)
+	}
+}
+
+func (s *suite) nanRow(t *testing.T) {
+	v := []float64{0, 1, 2, math.NaN(), 4, 5, 6}
+	x := []float64{0, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 6}
+	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+		if kind == ops.Slerp {
+			continue
+		}
+		c := &Case{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Kind: kind}}
+		s.check(t, c, layouts...)
+		got, err := c.call(s.dev)
+		require.NoError(t, err)
+		for i, at := range x {
+			clean := at <= 2 || at >= 4
+			g := decode(tensor.F32, got.dst[i])
+			assert.False(t, clean && math.IsNaN(g), "%v at %v: NaN outside the two brackets of the NaN sample", kind, at)
+			assert.False(t, kind == ops.Linear && !clean && !math.IsNaN(g), "at %v: got %v, want NaN", at, g)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package opstest
+
+import (
+	"math"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Case is a Resample with its inputs. Dst, Valid and Age are made by whoever runs it.
+type Case struct {
+	Name                   string
+	Src, Times, Targets    *array
+	Clock                  ops.Clock // where Targets is nil
+	SrcLengths, SrcOffsets *array
+	DstLengths, DstOffsets *array
+	Packed                 int // targets of all rows, with DstOffsets and a uniform clock
+	Opts                   ops.ResampleOptions
+	Out                    tensor.DType // Src's if 0
+}
+
+// rule says how a wanted value is compared.
+type rule uint8
+
+const (
+	copied  rule = iota // the same bits, a NaN's too
+	rounded             // the same bits, or both NaN
+	near                // within a tolerance, or both not finite
+)
+
+// expect is what an element of the output must be.
+type expect struct {
+	rule   rule
+	bits   uint64
+	want   float64
+	size   float64 // near: the greatest magnitude that the tolerance scales with
+	period float64 // near: compare modulo this, unless 0
+}
+
+// answer is what a case must give.
+type answer struct {
+	err   *ops.ValueError
+	shape []int // of Valid and Age; Dst has D more
+	dst   []expect
+	valid []uint64
+	age   []uint64
+}
+
+func (c *Case) out() tensor.DType {
+	if c.Out != 0 {
+		return c.Out
+	}
+	return c.Src.dtype
+}
+
+// dims returns B, S, T and D; S and T are totals where packed.
+func (c *Case) dims() (b, s, t, d int) {
+	r := len(c.Src.shape)
+	b, s, d = 1, c.Src.shape[r-2], c.Src.shape[r-1]
+	if r == 3 {
+		b = c.Src.shape[0]
+	}
+	if c.SrcOffsets != nil {
+		b = c.SrcOffsets.shape[0] - 1
+	}
+	switch {
+	case c.Targets != nil:
+		t = c.Targets.shape[len(c.Targets.shape)-1]
+	case c.DstOffsets != nil:
+		t = c.Packed
+	default:
+		t = c.Clock.Count
+	}
+	return b, s, t, d
+}
+
+// outShape is the shape of Valid and Age.
+func (c *Case) outShape() []int {
+	b, _, t, _ := c.dims()
+	if c.DstOffsets != nil || len(c.Src.shape) == 2 && c.SrcOffsets == nil {
+		return []int{t}
+	}
+	return []int{b, t}
+}
+
+type clockType interface{ int64 | float64 | float32 }
+
+// solve works a case out the slow way.
+func solve(c *Case) *answer {
+	switch c.Times.dtype {
+	case tensor.I64:
+		return solveIn(c, func(b uint64) int64 { return int64(b) }, func(x int64) uint64 { return uint64(x) })
+	case tensor.F64:
+		return solveIn(c, math.Float64frombits, math.Float64bits)
+	}
+	return solveIn(c, func(b uint64) float32 { return math.Float32frombits(uint32(b)) },
+		func(x float32) uint64 { return uint64(math.Float32bits(x)) })
+}
+
+// span returns where row b begins in a packed dimension (0 in a padded one) and how long it is.
+func span(b, all int, lengths, offsets *array) (start, n int) {
+	switch {
+	case offsets != nil:
+		lo := offsets.int(offsets.at(b))
+		return int(lo), int(offsets.int(offsets.at(b+1)) - lo)
+	case lengths != nil:
+		return 0, int(lengths.int(lengths.at(b)))
+	}
+	return 0, all
+}
+
+// rowsFault returns the error of the first row whose lengths or offsets are wrong.
+func (c *Case) rowsFault() *ops.ValueError {
+	rows, s, t, _ := c.dims()
+	bad := func(b, all int, lengths, offsets *array) bool {
+		start, n := span(b, all, lengths, offsets)
+		if offsets == nil {
+			return n < 0 || n > all
+		}
+		return start < 0 || n < 0 || start+n > all || b == 0 && start != 0 || b == rows-1 && start+n != all
+	}
+	name := func(side string, lengths *array) string {
+		if lengths != nil {
+			return side + "Lengths"
+		}
+		return side + "Offsets"
+	}
+	for b := range rows {
+		_, samples := span(b, s, c.SrcLengths, c.SrcOffsets)
+		_, targets := span(b, t, c.DstLengths, c.DstOffsets)
+		e := &ops.ValueError{Op: "Resample", Row: b}
+		switch {
+		case bad(b, s, c.SrcLengths, c.SrcOffsets):
+			e.Arg, e.Kind = name("Src", c.SrcLengths), ops.ErrRows
+		case bad(b, t, c.DstLengths, c.DstOffsets):
+			e.Arg, e.Kind = name("Dst", c.DstLengths), ops.ErrRows
+		case samples == 0 && targets > 0:
+			e.Arg, e.Kind = name("Src", c.SrcLengths), ops.ErrNoSamples
+		default:
+			continue
+		}
+		return e
+	}
+	return nil
+}
+
+// timesIn returns row b's stamps.
+func timesIn[C clockType](c *Case, b int, from func(uint64) C) []C {
+	_, s, _, _ := c.dims()
+	start, n := span(b, s, c.SrcLengths, c.SrcOffsets)
+	out := make([]C, 0, max(n, 0))
+	for k := range n {
+		if len(c.Times.shape) == 2 {
+			out = append(out, from(c.Times.raw[c.Times.at(b, k)]))
+		} else {
+			out = append(out, from(c.Times.raw[c.Times.at(start+k)]))
+		}
+	}
+	return out
+}
+
+// timesFault returns the error of the first bad stamp of a row.
+func timesFault[C clockType](row int, times []C) *ops.ValueError {
+	for k, t := range times {
+		e := &ops.ValueError{Op: "Resample", Arg: "SrcTimes", Row: row, Index: k}
+		ns, isInt := any(t).(int64)
+		switch {
+		case isInt && (ns > 1<<62 || ns < -1<<62):
+			e.Kind = ops.ErrTimeRange
+		case t-t != 0:
+			e.Kind = ops.ErrNotFinite
+		case k > 0 && times[k-1] > t:
+			e.Kind = ops.ErrUnsorted
+		default:
+			continue
+		}
+		return e
+	}
+	return nil
+}
+
+// targetOf returns the time of target i of row b, counted in the whole where packed.
+func targetOf[C clockType](c *Case, b, i, whole int, from func(uint64) C) C {
+	switch {
+	case c.Targets == nil:
+		ns := c.Clock.Start + int64(math.Floor(float64(i)*1e9/c.Clock.Rate+0.5))
+		return inClock[C](ns)
+	case len(c.Targets.shape) == 2:
+		return from(c.Targets.raw[c.Targets.at(b, i)])
+	}
+	return from(c.Targets.raw[c.Targets.at(whole)])
+}
+
+// inClock returns nanoseconds as they are, or as seconds.
+func inClock[C clockType](ns int64) C {
+	var z C
+	if _, ok := any(z).(int64); ok {
+		return C(ns)
+	}
+	return C(float64(ns) / 1e9)
+}
+
+func solveIn[C clockType](c *Case, from func(uint64) C, to func(C) uint64) *answer {
+	rows, _, t, d := c.dims()
+	a := &answer{shape: c.outShape()}
+	n := 1
+	for _, x := range a.shape {
+		n *= x
+	}
+	fill := expect{rule: rounded, bits: encode(c.out(), c.Opts.Fill.Get())}
+	a.dst, a.valid, a.age = make([]expect, n*d), make([]uint64, n), make([]uint64, n)
+	for i := range a.dst {
+		a.dst[i] = fill
+	}
+	if n*d == 0 {
+		return a
+	}
+	if !c.Opts.TrustTimes {
+		if a.err = c.rowsFault(); a.err != nil {
+			return a
+		}
+		for b := range rows {
+			if a.err = timesFault(b, timesIn(c, b, from)); a.err != nil {
+				return a
+			}
+		}
+	}
+	for b := range rows {
+		times := timesIn(c, b, from)
+		first, targets := span(b, t, c.DstLengths, c.DstOffsets)
+		for i := range targets {
+			at := first + i // in the whole, or in the row
+			if c.DstOffsets == nil && len(a.shape) == 2 {
+				at = b*t + i
+			}
+			x := targetOf(c, b, i, first+i, from)
+			one := target[C]{c: c, row: b, times: times, x: x}
+			one.find()
+			if ns, ok := any(x).(int64); ok && !c.Opts.TrustTimes && (ns > 1<<62 || ns < -1<<62) {
+				a.err = &ops.ValueError{Op: "Resample", Arg: "Targets", Row: b, Index: i, Kind: ops.ErrTimeRange}
+				return a
+			}
+			if (one.below || one.above) && c.Opts.Edge == ops.ErrorEdge {
+				a.err = &ops.ValueError{Op: "Resample", Arg: "Targets", Row: b, Index: i, Kind: ops.ErrOutOfRange}
+				return a
+			}
+			if !one.below && !one.above && !one.nan && !one.gap {
+				a.valid[at] = 1
+			}
+			a.age[at] = to(x - times[one.k])
+			one.features(a.dst[at*d:][:d], fill)
+		}
+	}
+	return a
+}

@@ -1,0 +1,307 @@
+package opstest
+
+import (
+	"math"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// target is one target of a case in one row.
+type target[C clockType] struct {
+	c     *Case
+	row   int
+	times []C
+	x     C
+
+	k                      int // the last sample at or before x, 0 below the first
+	exact, nan             bool
+	below, above, gap      bool
+	laterIsNearer          bool
+	beyondPrev, beyondNext bool
+}
+
+// gapOf returns y - x as float64, for y >= x, with the difference taken in the clock's type; int64 differences up to 2^63.
+func gapOf[C clockType](x, y C) float64 {
+	if a, ok := any(x).(int64); ok {
+		return float64(uint64(any(y).(int64)) - uint64(a))
+	}
+	return float64(y - x)
+}
+
+// exceeds reports whether y - x, for y >= x, is more than limit.
+func exceeds[C clockType](x, y C, limit ops.Limit) bool {
+	d, on := limit.Get()
+	if !on {
+		return false
+	}
+	if a, ok := any(x).(int64); ok {
+		return uint64(any(y).(int64))-uint64(a) > uint64(d)
+	}
+	return y-x > inClock[C](int64(d))
+}
+
+func (t *target[C]) kindAt(d int) (k ops.Kind, lo int, period float64) {
+	o := &t.c.Opts
+	k, lo, period = o.Kind, 0, o.Period
+	for _, ch := range o.Channels {
+		if ch.Hi <= d {
+			lo = ch.Hi
+		}
+		if ch.Lo <= d && d < ch.Hi {
+			k, lo, period = ch.Kind, ch.Lo, ch.Period
+		}
+	}
+	if period == 0 {
+		period = 2 * math.Pi
+	}
+	return k, lo, period
+}
+
+// find looks at every stamp in turn.
+func (t *target[C]) find() {
+	if t.x != t.x {
+		t.nan = true
+		return
+	}
+	t.k = -1
+	for i, s := range t.times {
+		if s <= t.x {
+			t.k = i
+		}
+	}
+	last := len(t.times) - 1
+	switch {
+	case t.k < 0:
+		t.k, t.below = 0, true
+		return
+	case t.times[t.k] == t.x:
+		t.exact = true
+		return
+	case t.k == last:
+		t.above = true
+		return
+	}
+	before, after := t.times[t.k], t.times[t.k+1]
+	if _, ok := any(t.x).(int64); ok {
+		t.laterIsNearer = uint64(any(t.x).(int64))-uint64(any(before).(int64)) > uint64(any(after).(int64))-uint64(any(t.x).(int64))
+	} else {
+		t.laterIsNearer = t.x-before > after-t.x
+	}
+	t.gap = exceeds(before, after, t.c.Opts.MaxGap)
+	_, _, _, features := t.c.dims()
+	for d := range features {
+		kind, _, _ := t.kindAt(d)
+		prev, next := exceeds(before, t.x, t.c.Opts.Tolerance), exceeds(t.x, after, t.c.Opts.Tolerance)
+		t.gap = t.gap || kind == ops.Previous && prev || kind == ops.Next && next ||
+			kind == ops.Nearest && (t.laterIsNearer && next || !t.laterIsNearer && prev)
+	}
+}
+
+// at returns the place of feature d of the row's sample k.
+func (t *target[C]) at(k, d int) int {
+	if len(t.c.Src.shape) == 3 {
+		return t.c.Src.at(t.row, k, d)
+	}
+	_, s, _, _ := t.c.dims()
+	start, _ := span(t.row, s, nil, t.c.SrcOffsets)
+	return t.c.Src.at(start+k, d)
+}
+
+func (t *target[C]) v(k, d int) float64 { return t.c.Src.float(t.at(k, d)) }
+
+// take is sample k as it is, converted to the output's dtype.
+func (t *target[C]) take(k, d int) expect {
+	b := t.c.Src.raw[t.at(k, d)]
+	if t.c.out() == t.c.Src.dtype {
+		return expect{rule: copied, bits: b}
+	}
+	return expect{rule: rounded, bits: encode(t.c.out(), decode(t.c.Src.dtype, b))}
+}
+
+// line is the straight line through samples k and k+1 at weight a.
+func (t *target[C]) line(k, d int, a float64) expect {
+	v0, v1 := t.v(k, d), t.v(k+1, d)
+	if t.c.Src.dtype == tensor.F64 {
+		p := a * (v1 - v0)
+		return expect{rule: rounded, bits: encode(t.c.out(), v0+float64(p))}
+	}
+	step := float32(v1) - float32(v0)
+	p := float32(float32(a) * step)
+	return expect{rule: rounded, bits: encode(t.c.out(), float64(float32(v0)+p))}
+}
+
+func (t *target[C]) features(out []expect, fill expect) {
+	edge := t.c.Opts.Edge
+	for d := range out {
+		switch {
+		case t.nan && edge == ops.FillEdge, (t.below || t.above) && edge == ops.FillEdge, t.gap && t.c.Opts.FillGaps:
+			out[d] = fill
+		case t.nan:
+			out[d] = expect{rule: rounded, bits: encode(t.c.out(), math.NaN())}
+		case t.exact:
+			out[d] = t.take(t.k, d)
+		case t.below || t.above:
+			out[d] = t.beyond(d)
+		default:
+			out[d] = t.inside(d)
+		}
+	}
+}
+
+// beyond is a target outside the row's times whose end sample is held or whose line is continued.
+func (t *target[C]) beyond(d int) expect {
+	kind, _, _ := t.kindAt(d)
+	if kind == ops.Linear && t.c.Opts.Edge == ops.Extrapolate {
+		if t.below {
+			for b := 0; b+1 < len(t.times); b++ {
+				if h := gapOf(t.times[b], t.times[b+1]); h > 0 {
+					return t.line(b, d, -gapOf(t.x, t.times[b])/h)
+				}
+			}
+		} else {
+			for b := len(t.times) - 2; b >= 0; b-- {
+				if h := gapOf(t.times[b], t.times[b+1]); h > 0 {
+					return t.line(b, d, gapOf(t.times[b], t.x)/h)
+				}
+			}
+		}
+	}
+	return t.take(t.k, d)
+}
+
+func (t *target[C]) inside(d int) expect {
+	k := t.k
+	a := gapOf(t.times[k], t.x) / gapOf(t.times[k], t.times[k+1])
+	kind, lo, period := t.kindAt(d)
+	size := largest(t.v(k, d), t.v(k+1, d))
+	switch kind {
+	case ops.Previous:
+		return t.take(k, d)
+	case ops.Next:
+		return t.take(k+1, d)
+	case ops.Nearest:
+		if t.laterIsNearer {
+			k++
+		}
+		return t.take(k, d)
+	case ops.Slerp:
+		i := (d - lo) % 4
+		var p, q [4]float64
+		for j := range 4 {
+			p[j], q[j] = t.v(k, d-i+j), t.v(k+1, d-i+j)
+			size = largest(size, p[j], q[j])
+		}
+		return expect{rule: near, want: slerpAt(p, q, a)[i], size: size}
+	case ops.Angle:
+		v0, v1 := t.v(k, d), t.v(k+1, d)
+		return expect{rule: near, want: wrap(v0+a*wrap(v1-v0, period), period), size: largest(size, period), period: period}
+	case ops.Pchip:
+		want, far := t.pchip(d)
+		return expect{rule: near, want: want, size: largest(size, far)}
+	}
+	return t.line(k, d, a)
+}
+
+// largest returns the greatest magnitude of those that are finite.
+func largest(values ...float64) (size float64) {
+	for _, v := range values {
+		if v-v == 0 {
+			size = math.Max(size, math.Abs(v))
+		}
+	}
+	return size
+}
+
+// slerpAt is Shoemake's formula with the standard library's functions.
+func slerpAt(p, q [4]float64, a float64) (out [4]float64) {
+	dot := p[0]*q[0] + p[1]*q[1] + p[2]*q[2] + p[3]*q[3]
+	if dot < 0 {
+		dot = -dot
+		for i := range q {
+			q[i] = -q[i]
+		}
+	}
+	w0, w1, length := 1-a, a, 1.0
+	if dot <= 0.9999 {
+		theta := math.Acos(dot)
+		w0, w1 = math.Sin((1-a)*theta)/math.Sin(theta), math.Sin(a*theta)/math.Sin(theta)
+	}
+	for i := range out {
+		out[i] = w0*p[i] + w1*q[i]
+	}
+	if dot > 0.9999 {
+		length = math.Sqrt(out[0]*out[0] + out[1]*out[1] + out[2]*out[2] + out[3]*out[3])
+	}
+	for i := range out {
+		if dot != dot {
+			out[i] = math.NaN()
+		}
+		out[i] /= length
+	}
+	return out
+}
+
+// wrap brings x into [-period/2, period/2).
+func wrap(x, period float64) float64 {
+	r := math.Mod(x, period)
+	if r >= period/2 {
+		r -= period
+	}
+	if r < -period/2 {
+		r += period
+	}
+	return r
+}
+
+// pchip is the cubic Hermite with Fritsch and Butland's slopes, in its basis functions, and the greatest magnitude of the
+// outer samples used.
+func (t *target[C]) pchip(d int) (want, far float64) {
+	// One curve: the samples between two brackets without length.
+	lo, hi := t.k, t.k+1
+	for lo > 0 && t.times[lo-1] < t.times[lo] {
+		lo--
+	}
+	for hi+1 < len(t.times) && t.times[hi] < t.times[hi+1] {
+		hi++
+	}
+	h := func(i int) float64 { return gapOf(t.times[i], t.times[i+1]) }
+	m := func(i int) float64 { return (t.v(i+1, d) - t.v(i, d)) / h(i) }
+	end := func(h0, h1, m0, m1 float64) float64 {
+		s := ((2*h0+h1)*m0 - h0*m1) / (h0 + h1)
+		if !(s > 0 && m0 > 0 || s < 0 && m0 < 0) {
+			return 0
+		}
+		if !(m0 > 0 && m1 > 0 || m0 < 0 && m1 < 0) && math.Abs(s) > 3*math.Abs(m0) {
+			return 3 * m0
+		}
+		return s
+	}
+	slope := func(i int) float64 {
+		switch {
+		case hi-lo == 1:
+			return m(lo)
+		case i == lo:
+			return end(h(i), h(i+1), m(i), m(i+1))
+		case i == hi:
+			return end(h(i-1), h(i-2), m(i-1), m(i-2))
+		}
+		a, b := m(i-1), m(i)
+		if !(a > 0 && b > 0 || a < 0 && b < 0) {
+			return 0
+		}
+		w1, w2 := 2*h(i)+h(i-1), h(i)+2*h(i-1)
+		return (w1 + w2) / (w1/a + w2/b)
+	}
+	if t.k > lo {
+		far = largest(t.v(t.k-1, d))
+	}
+	if t.k+2 <= hi {
+		far = largest(far, t.v(t.k+2, d))
+	}
+	u := gapOf(t.times[t.k], t.x) / h(t.k)
+	h00, h10 := (1+2*u)*(1-u)*(1-u), u*(1-u)*(1-u)
+	h01, h11 := u*u*(3-2*u), u*u*(u-1)
+	want = h00*t.v(t.k, d) + h10*h(t.k)*slope(t.k) + h01*t.v(t.k+1, d) + h11*h(t.k)*slope(t.k+1)
+	return want, far
+}

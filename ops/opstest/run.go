@@ -1,0 +1,52 @@
+package opstest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// Long makes Run take a sample of generated cases some twenty times larger: minutes, not seconds.
+var Long bool
+
+// Config is what Run cannot find out by itself. The zero value is fine.
+type Config struct {
+	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
+	// no more behind than a few.
+	MemoryInUse func() int64
+	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated".
+	Skip map[string]bool
+}
+
+// Run tests a device. See the package comment.
+func Run(t *testing.T, dev *ops.Device, config ...Config) {
+	s := &suite{dev: dev}
+	if len(config) > 0 {
+		s.cfg = config[0]
+	}
+	if !s.isCPU() {
+		cpu, err := ops.Open("cpu")
+		require.NoError(t, err)
+		defer cpu.Close()
+		s.cpu = cpu
+	}
+	groups := []struct {
+		name string
+		run  func(*suite, *testing.T)
+	}{
+		{"named", (*suite).named},
+		{"misuse", (*suite).misuse},
+		{"values", (*suite).badValues},
+		{"golden", (*suite).golden},
+		{"properties", (*suite).properties},
+		{"life", (*suite).life},
+		{"generated", (*suite).generated},
+	}
+	for _, g := range groups {
+		if !s.cfg.Skip[g.name] {
+			t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+		}
+	}
+}
