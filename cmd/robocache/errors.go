@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// The exit codes, which scripts depend on.
+const (
+	exitGood     = 0
+	exitOther    = 1
+	exitUsage    = 2
+	exitInput    = 3
+	exitNoDevice = 4
+)
+
+// usageError is a command line that cannot be.
+type usageError struct{ Message string }
+
+func (e *usageError) Error() string { return e.Message }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// inputError is an input that cannot be used. Stream and Array say where, if that is known.
+type inputError struct {
+	Path   string
+	Stream string
+	Array  string
+	Msg    string // what was got and what was wanted
+	Err    error  // the cause, or nil
+}
+
+func (e *inputError) Error() string {
+	parts := []string{e.Path}
+	if e.Stream != "" {
+		parts = append(parts, "stream "+e.Stream)
+	}
+	if e.Array != "" {
+		parts = append(parts, "array "+e.Array)
+	}
+	if e.Msg != "" {
+		parts = append(parts, e.Msg)
+	}
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
+	return strings.Join(parts, ": ")
+}
+
+func (e *inputError) Unwrap() error { return e.Err }
+
+// outputError is a file that could not be written.
+type outputError struct {
+	Path string
+	Err  error
+}
+
+func (e *outputError) Error() string { return "write " + e.Path + ": " + e.Err.Error() }
+func (e *outputError) Unwrap() error { return e.Err }
+
+// report is an error as --json writes it.
+type report struct {
+	Kind    string `json:"kind"` // "usage", "input", "device" or "other"
+	Code    int    `json:"code"` // the exit code
+	Message string `json:"message"`
+	Path    string `json:"path,omitempty"`
+	Stream  string `json:"stream,omitempty"`
+	Array   string `json:"array,omitempty"`
+	Arg     string `json:"arg,omitempty"` // the operation's argument
+	Got     string `json:"got,omitempty"`
+	Want    string `json:"want,omitempty"`
+	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
+	Row     *int   `json:"row,omitempty"`
+	Index   *int   `json:"index,omitempty"`
+}
+
+// describe is the one place where errors become exit codes.
+func describe(err error) report {
+	r := report{Kind: "other", Code: exitOther, Message: err.Error()}
+	var (
+		usage  *usageError
+		input  *inputError
+		output *outputError
+		arg    *ops.ArgError
+		value  *ops.ValueError
+		format *dataset.FormatError
+		open   *ops.OpenError
+		shape  *tensor.Error
+		path   *fs.PathError
+	)
+	is := func(kind string, code int) { r.Kind, r.Code = kind, code }
+	if errors.As(err, &path) {
+		r.Path = path.Path
+	}
+	if errors.As(err, &shape) {
+		r.Got, r.Want = shape.Got, shape.Want
+	}
+	if errors.As(err, &arg) {
+		r.Arg, r.Got, r.Want = arg.Arg, arg.Got, arg.Want
+	}
+	if errors.As(err, &value) {
+		r.Arg, r.Row, r.Index = value.Arg, &value.Row, &value.Index
+	}
+	if errors.As(err, &format) {
+		r.Path, r.Got, r.Want = format.Path, format.Got, format.Want
+		if format.Offset >= 0 {
+			r.Offset = &format.Offset
+		}
+	}
+	if errors.As(err, &input) {
+		r.Path, r.Stream, r.Array = input.Path, input.Stream, input.Array
+	}
+	switch {
+	case errors.As(err, &output):
+		r.Path = output.Path
+	case errors.As(err, &usage):
+		is("usage", exitUsage)
+	case errors.Is(err, ops.ErrUnknownBackend):
+		is("usage", exitUsage)
+	case errors.Is(err, ops.ErrNoDevice) && errors.As(err, &open):
+		is("device", exitNoDevice)
+	case errors.As(err, &arg) && errors.Is(arg, ops.ErrOption):
+		is("usage", exitUsage)
+	case arg != nil, value != nil, input != nil, format != nil:
+		is("input", exitInput)
+	}
+	return r
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+	"github.com/spf13/cobra"
+)
+
+// choice is a flag that takes one of a few names.
+type choice[T fmt.Stringer] struct {
+	value T
+	set   bool
+	list  []T
+	kind  string // what the help calls the value
+}
+
+func (c *choice[T]) String() string {
+	if !c.set {
+		return ""
+	}
+	return c.value.String()
+}
+
+func (c *choice[T]) Type() string { return c.kind }
+
+func (c *choice[T]) Set(s string) error {
+	for _, v := range c.list {
+		if v.String() == s {
+			c.value, c.set = v, true
+			return nil
+		}
+	}
+	return fmt.Errorf("want %s", strings.Join(c.names(), ", "))
+}
+
+func (c *choice[T]) names() []string {
+	var out []string
+	for _, v := range c.list {
+		out = append(out, v.String())
+	}
+	return out
+}
+
+func kinds() []ops.Kind {
+	return []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest, ops.Slerp, ops.Angle, ops.Pchip}
+}
+
+func valueTypes() []tensor.DType {
+	return []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
+}
+
+// span says how the streams' ranges make the clock's.
+type span string
+
+const (
+	intersection span = "intersection"
+	union        span = "union"
+)
+
+func (s span) String() string { return string(s) }
+
+// fillFlag is a number, nan or inf.
+type fillFlag struct {
+	fill ops.Fill
+	set  bool
+}
+
+func (f *fillFlag) String() string {
+	if !f.set {
+		return ""
+	}
+	return fmt.Sprint(f.fill.Get())
+}
+
+func (f *fillFlag) Type() string { return "VALUE" }
+
+func (f *fillFlag) Set(s string) error {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return fmt.Errorf("want a number, nan, inf or -inf")
+	}
+	f.fill, f.set = ops.FillWith(v), true
+	return nil
+}
+
+// limitFlag is a length of time.
+type limitFlag struct{ limit ops.Limit }
+
+func (l *limitFlag) String() string {
+	if d, ok := l.limit.Get(); ok {
+		return d.String()
+	}
+	return ""
+}
+
+func (l *limitFlag) Type() string { return "DURATION" }
+
+func (l *limitFlag) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return fmt.Errorf("want a length of time that is not negative, such as 50ms or 0.2s")
+	}
+	l.limit = ops.Within(d)
+	return nil
+}
+
+// positiveFlag is a finite number above 0.
+type positiveFlag struct {
+	value float64
+	max   float64
+	unit  string
+}
+
+func (p *positiveFlag) String() string {
+	if p.value == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(p.value, 'g', -1, 64)
+}
+
+func (p *positiveFlag) Type() string { return p.unit }
+
+func (p *positiveFlag) Set(s string) error {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 1) || p.max > 0 && v > p.max {
+		if p.max > 0 {
+			return fmt.Errorf("want a number above 0, at most %g", p.max)
+		}
+		return fmt.Errorf("want a number above 0")
+	}
+	p.value = v
+	return nil
+}
+
+// complete gives the shell a flag's values.
+func complete(cmd *cobra.Command, flag string, names func() []string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return names(), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // a flag that does not exist: a mistake in this package
+	}
+}
+
+func backendNames() []string { return append([]string{"auto"}, ops.Backends()...) }

@@ -1,0 +1,310 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/viz"
+)
+
+// maxPanels is how many rows of a batch a figure shows.
+const maxPanels = 8
+
+// npzJob is a batch of episodes from an archive.
+type npzJob struct {
+	path                   string
+	values, times, targets *tensor.Tensor
+	lengths                *tensor.Tensor // nil: all rows are full
+	ignored                []string
+	clock                  ops.Clock
+	maxGap                 time.Duration // 0 without --max-gap
+	out                    ops.ResampleArgs
+}
+
+func loadNPZ(r *request) (*work, error) {
+	file, err := npz.Open(r.in)
+	if err != nil {
+		return nil, readError(r.in, err)
+	}
+	defer file.Close()
+	if !file.Has("targets") && r.hz.value == 0 {
+		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
+	}
+	j := &npzJob{path: r.in}
+	j.maxGap, _ = r.gap.limit.Get()
+	read := []struct {
+		name string
+		to   **tensor.Tensor
+		want bool
+	}{
+		{"values", &j.values, true},
+		{"times", &j.times, true},
+		{"targets", &j.targets, r.hz.value == 0},
+		{"lengths", &j.lengths, file.Has("lengths")},
+	}
+	used := map[string]bool{}
+	for _, a := range read {
+		if !a.want {
+			continue
+		}
+		get := file.Tensor
+		if a.name == "values" && r.from.set {
+			get = file.BF16
+		}
+		t, err := get(a.name)
+		if err != nil {
+			return nil, &inputError{Path: r.in, Array: a.name, Err: err}
+		}
+		*a.to, used[a.name] = t, true
+	}
+	for _, name := range slices.Concat(file.Names(), file.Others()) {
+		if !used[name] {
+			j.ignored = append(j.ignored, name)
+		}
+	}
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	if err := j.makeClock(r); err != nil {
+		return nil, err
+	}
+	return &work{j}, nil
+}
+
+func readError(path string, err error) error {
+	return &inputError{Path: path, Msg: "cannot be read", Err: cause(err)}
+}
+
+func (j *npzJob) fail(array string, got any, want string) error {
+	return &inputError{Path: j.path, Array: array, Msg: fmt.Sprintf("got %v, want %s", got, want)}
+}
+
+// check holds the arrays against each other, in the words of the file.
+func (j *npzJob) check() error {
+	v, t := j.values, j.times
+	switch {
+	case v.Rank() != 2 && v.Rank() != 3:
+		return j.fail("values", v, "[S,D] or [B,S,D]")
+	case !v.DType().IsFloat():
+		return j.fail("values", v, "f32, f64 or f16, or --in-dtype bf16 for bf16 stored as uint16")
+	case !slices.Contains([]tensor.DType{tensor.I64, tensor.F64, tensor.F32}, t.DType()):
+		return j.fail("times", t, "int64 nanoseconds, or float64 or float32 seconds")
+	}
+	batch, s := j.batch(), v.Dim(v.Rank()-2)
+	if !slices.Equal(t.Shape(), []int{s}) && !(v.Rank() == 3 && slices.Equal(t.Shape(), []int{batch, s})) {
+		want := fmt.Sprintf("[%d], one stamp a sample", s)
+		if v.Rank() == 3 {
+			want = fmt.Sprintf("[%d,%d] or [%d], one stamp a sample", batch, s, s)
+		}
+		return j.fail("times", t, want)
+	}
+	if x := j.targets; x != nil {
+		if x.DType() != t.DType() {
+			return j.fail("targets", x, t.DType().String()+", as times")
+		}
+		if x.Rank() != 1 && !(v.Rank() == 3 && x.Rank() == 2 && x.Dim(0) == batch) {
+			return j.fail("targets", x, "[T], or [B,T] for values [B,S,D]")
+		}
+	}
+	if j.lengths == nil {
+		return nil
+	}
+	return j.checkLengths(batch, s)
+}
+
+func (j *npzJob) checkLengths(batch, s int) error {
+	l := j.lengths
+	if l.Len() != batch || l.Rank() > 1 {
+		return j.fail("lengths", l, fmt.Sprintf("[%d], one a row", batch))
+	}
+	list := make([]int64, batch)
+	switch l.DType() {
+	case tensor.I64:
+		data, _ := tensor.Data[int64](l)
+		copy(list, data)
+	case tensor.I32:
+		data, _ := tensor.Data[int32](l)
+		for i, v := range data {
+			list[i] = int64(v)
+		}
+	case tensor.U8:
+		data, _ := tensor.Data[uint8](l)
+		for i, v := range data {
+			list[i] = int64(v)
+		}
+	default:
+		return j.fail("lengths", l, "integers")
+	}
+	for i, n := range list {
+		if n < 0 || n > int64(s) {
+			return j.fail("lengths", fmt.Sprintf("%d for row %d", n, i), fmt.Sprintf("0 to %d", s))
+		}
+	}
+	var err error
+	j.lengths, err = tensor.Of(list, batch)
+	return err
+}
+
+func (j *npzJob) batch() int {
+	if j.values.Rank() == 2 {
+		return 1
+	}
+	return j.values.Dim(0)
+}
+
+// row returns the stamps of a row that count.
+func (j *npzJob) row(b int) (*tensor.Tensor, error) {
+	t := j.times
+	if t.Rank() == 2 {
+		one, err := t.Slice(0, b, b+1)
+		if err != nil {
+			return nil, err
+		}
+		if t, err = one.Reshape(t.Dim(1)); err != nil {
+			return nil, err
+		}
+	}
+	if j.lengths == nil {
+		return t, nil
+	}
+	n, err := tensor.Data[int64](j.lengths)
+	if err != nil {
+		return nil, err
+	}
+	return t.Slice(0, 0, int(n[b]))
+}
+
+// makeClock makes targets over the range of the rows, in the clock's own dtype, unless the file gave them.
+func (j *npzJob) makeClock(r *request) error {
+	if j.targets != nil {
+		j.clock = ops.At(j.targets)
+		return nil
+	}
+	ranges := make([]extent, 0, j.batch())
+	for b := range j.batch() {
+		t, err := j.row(b)
+		if err != nil {
+			return err
+		}
+		e, err := extentOf(fmt.Sprintf("row %d", b), b, t)
+		if err != nil {
+			return &inputError{Path: j.path, Array: "times", Err: err}
+		}
+		ranges = append(ranges, e)
+	}
+	clock, _, err := clockOver(ranges, r)
+	if err != nil {
+		return &inputError{Path: j.path, Array: "times", Err: err}
+	}
+	j.clock = clock
+	j.targets, err = writeOut(clock, j.times.DType())
+	return err
+}
+
+// names of the arrays that the operation knows by other names.
+var arrayNames = map[string]string{"Src": "values", "SrcTimes": "times", "Targets": "targets", "SrcLengths": "lengths"}
+
+func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
+	args := ops.ResampleArgs{Src: j.values, SrcTimes: j.times, Targets: j.clock, SrcLengths: j.lengths}
+	out, err := device.Resample(args, r.options())
+	if err != nil {
+		e := &inputError{Path: j.path, Err: err}
+		var arg *ops.ArgError
+		var value *ops.ValueError
+		if errors.As(err, &arg) {
+			e.Array = arrayNames[arg.Arg]
+		} else if errors.As(err, &value) {
+			e.Array = arrayNames[value.Arg]
+		} else {
+			return nil, err
+		}
+		return nil, e
+	}
+	j.out = out
+	res := newResult(r, j.targets)
+	res.Ignored = j.ignored
+	d := j.values.Dim(j.values.Rank() - 1)
+	line := streamResult{Name: "values", Rows: j.batch(), Columns: d, DType: out.Dst.DType().String(),
+		Kinds: map[string]int{r.kind.value.String(): d}}
+	for b := range j.batch() {
+		stamps, err := j.row(b)
+		if err != nil {
+			return nil, err
+		}
+		targets, valid := j.targets, out.Valid
+		if targets.Rank() == 2 {
+			if targets, err = rowOf(targets, b); err != nil {
+				return nil, err
+			}
+		}
+		if valid.Rank() == 2 {
+			if valid, err = rowOf(valid, b); err != nil {
+				return nil, err
+			}
+		}
+		if err := line.count(stamps, targets, valid); err != nil {
+			return nil, err
+		}
+		ns, err := nanoseconds(stamps)
+		if err != nil {
+			return nil, err
+		}
+		line.clockStats(dataset.StatsOf(ns))
+	}
+	if j.batch() > 1 {
+		line.Rate, line.Jitter = 0, 0 // of many rows there is no one rate
+	}
+	res.Streams = append(res.Streams, line)
+	if r.plot != "" && j.batch() > maxPanels {
+		res.Remarks = append(res.Remarks, fmt.Sprintf("the figure shows the first %d of %d rows", maxPanels, j.batch()))
+	}
+	return res, nil
+}
+
+func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
+	one, err := t.Slice(0, b, b+1)
+	if err != nil {
+		return nil, err
+	}
+	return one.Reshape(one.Shape()[1:]...)
+}
+
+func (j *npzJob) arrays(w *npz.Writer) error {
+	return errors.Join(w.Add("values", j.out.Dst), w.Add("valid", j.out.Valid), w.Add("age", j.out.Age), w.Add("times", j.targets))
+}
+
+func (j *npzJob) panels() ([]viz.Panel, error) {
+	var list []viz.Panel
+	for b := range min(j.batch(), maxPanels) {
+		p := viz.Panel{Title: "values", Gap: j.maxGap}
+		values, made, targets := j.values, j.out.Dst, j.targets
+		var errs [3]error
+		if j.values.Rank() == 3 {
+			p.Title = fmt.Sprintf("row %d", b)
+			values, errs[0] = rowOf(values, b)
+			made, errs[1] = rowOf(made, b)
+		}
+		if targets.Rank() == 2 {
+			targets, errs[2] = rowOf(targets, b)
+		}
+		stamps, err := j.row(b)
+		if err = errors.Join(append(errs[:], err)...); err != nil {
+			return nil, err
+		}
+		if stamps.Len() == 0 {
+			continue
+		}
+		if values, err = values.Slice(0, 0, stamps.Len()); err != nil {
+			return nil, err
+		}
+		p.Recorded, p.Resampled = viz.Series{Times: stamps, Values: values}, viz.Series{Times: targets, Values: made}
+		list = append(list, p)
+	}
+	return list, nil
+}

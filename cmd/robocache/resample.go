@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/viz"
+	"github.com/spf13/cobra"
+)
+
+// request is a resample command as given.
+type request struct {
+	in, out, plot string
+	backend       string
+	streams       []string
+	truncated     bool
+	fillGaps      bool
+	kind          choice[ops.Kind]
+	quat          choice[ops.QuatOrder]
+	edge          choice[ops.Edge]
+	dtype, from   choice[tensor.DType]
+	span          choice[span]
+	hz, period    positiveFlag
+	fill          fillFlag
+	gap, near     limitFlag
+}
+
+const resampleHelp = `Resample puts the streams of a recording on one clock.
+
+IN is a ULog file (.ulg) or a numpy archive (.npz).
+
+From .ulg it takes every stream with at least two distinct stamps, or those named with
+--stream, and --hz makes the clock over the time that they share. Float columns are
+interpolated linearly, quaternions (q[0] to q[3], q_d, q_offset and delta_q_reset, in PX4's
+order wxyz) by slerp; --kind and --stream NAME:kind change that. Integer columns always
+keep their previous value. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and
+NAME.columns of each stream, and the one times [T] in nanoseconds.
+
+From .npz it takes values [B,S,D] or [S,D], times [B,S] or [S] (int64 nanoseconds, float64
+or float32 seconds), targets [B,T] or [T] unless --hz makes a clock over the time that all
+rows share, and lengths [B] if there are any. OUT.npz holds values, valid, age and times.
+
+valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap, and
+within --tolerance of the sample used. age is the target's time less that of the sample at or
+before it.`
+
+const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 --plot flight.png
+  robocache resample flight.ulg -o out.npz --hz 100 --stream vehicle_attitude --stream sensor_combined:pchip --max-gap 50ms
+  robocache resample episode.npz -o aligned.npz --kind nearest --tolerance 20ms
+  robocache resample batch.npz -o batch50.npz --hz 50 --edge fill --fill -7.5 --dtype bf16`
+
+func (a *app) resampleCommand() *cobra.Command {
+	r := &request{
+		kind:   choice[ops.Kind]{list: kinds(), kind: "KIND"},
+		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.XYZW, ops.WXYZ}, kind: "ORDER"},
+		edge:   choice[ops.Edge]{list: []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.ErrorEdge}, kind: "RULE"},
+		dtype:  choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
+		from:   choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
+		span:   choice[span]{list: []span{intersection, union}, kind: "RANGE", value: intersection},
+		hz:     positiveFlag{max: 1e9, unit: "HZ"},
+		period: positiveFlag{unit: "PERIOD"},
+	}
+	cmd := &cobra.Command{
+		Use:     "resample IN -o OUT.npz",
+		Short:   "Put the streams of a recording on one clock",
+		Long:    resampleHelp,
+		Example: resampleExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("resample takes one input file, got %d: %q", len(args), args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			r.in = args[0]
+			return a.resample(r)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
+	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
+	f.StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
+	f.BoolVar(&r.truncated, "allow-truncated", false, "take what a .ulg file holds up to where it breaks off")
+	f.Var(&r.hz, "hz", "rate of the clock to make")
+	f.Var(&r.span, "range", "the time that --hz covers: intersection (default) or union of the streams or rows")
+	f.Var(&r.kind, "kind", "linear, previous, next, nearest, slerp, angle or pchip (default linear)")
+	f.Var(&r.quat, "quat", "order of quaternions: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
+	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
+	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate or error")
+	f.Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps (default nan)")
+	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
+	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap or --tolerance make a target not valid")
+	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
+	f.Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
+	f.Var(&r.from, "in-dtype", "bf16: read the uint16 array values as bf16")
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
+	r.completions(cmd)
+	return cmd
+}
+
+// options returns the operation's options, but for the channels.
+func (r *request) options() ops.ResampleOptions {
+	return ops.ResampleOptions{
+		Kind: r.kind.value, Quat: r.quat.value, Period: r.period.value,
+		Edge: r.edge.value, Fill: r.fill.fill,
+		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps,
+		DType: r.dtype.value,
+	}
+}
+
+func (a *app) resample(r *request) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
+		a.remark("--fill has no effect without --edge fill or --fill-gaps")
+	}
+	form, err := formatOf(r.in)
+	if err != nil {
+		return err
+	}
+	if err := r.checkFor(form); err != nil {
+		return err
+	}
+	load := loadNPZ
+	if form == "ulg" {
+		load = loadULog
+	}
+	work, err := load(r)
+	if err != nil {
+		return err
+	}
+	device, err := ops.Open(r.backend)
+	if err != nil {
+		return err
+	}
+	res, err := work.run(r, device)
+	if closing := device.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	res.Device = deviceOf(device.Info())
+	if err := work.save(r); err != nil {
+		return err
+	}
+	return a.resampled(res)
+}
+
+// check finds what is wrong with the command line alone.
+func (r *request) check() error {
+	switch {
+	case r.out == "":
+		return usagef("no output given, want -o OUT.npz")
+	case !strings.EqualFold(filepath.Ext(r.out), ".npz"):
+		return usagef("-o: got %q, want a name that ends in .npz", r.out)
+	case r.plot != "" && !strings.EqualFold(filepath.Ext(r.plot), ".png"):
+		return usagef("--plot: got %q, want a name that ends in .png", r.plot)
+	case sameFile(r.in, r.out):
+		return usagef("-o: %q is the input %q, want another file", r.out, r.in)
+	case r.plot != "" && sameFile(r.in, r.plot):
+		return usagef("--plot: %q is the input %q, want another file", r.plot, r.in)
+	}
+	if kind, _, _ := strings.Cut(r.backend, ":"); kind == "" {
+		return usagef("--backend: got %q, want %s", r.backend, strings.Join(backendNames(), ", "))
+	}
+	return nil
+}
+
+// checkFor finds flags that do not go with the format of the input.
+func (r *request) checkFor(form string) error {
+	switch {
+	case form == "npz" && len(r.streams) > 0:
+		return usagef("--stream is for .ulg files, got %q", r.in)
+	case form == "npz" && r.truncated:
+		return usagef("--allow-truncated is for .ulg files, got %q", r.in)
+	case form == "ulg" && r.from.set:
+		return usagef("--in-dtype is for .npz files, got %q", r.in)
+	case form == "ulg" && r.hz.value == 0:
+		return usagef("no clock given: a .ulg file has no targets, want --hz")
+	}
+	return nil
+}
+
+// job is a recording that was read.
+type job interface {
+	// run resamples and keeps what save needs.
+	run(r *request, device *ops.Device) (*result, error)
+	// arrays writes the output.
+	arrays(w *npz.Writer) error
+	// panels returns the figure's content.
+	panels() ([]viz.Panel, error)
+}
+
+// work is a job with its output still to be written.
+type work struct{ job }
+
+// save writes the picture, then the arrays: where OUT is, all is.
+func (w work) save(r *request) error {
+	if r.plot != "" {
+		panels, err := w.panels()
+		if err != nil {
+			return err
+		}
+		var picture bytes.Buffer
+		if err := viz.WritePNG(&picture, panels, viz.Options{Title: filepath.Base(r.in)}); err != nil {
+			return err
+		}
+		err = atomicfile.WriteFile(r.plot, func(f io.Writer) error { _, err := picture.WriteTo(f); return err })
+		if err != nil {
+			return &outputError{r.plot, err}
+		}
+	}
+	err := atomicfile.WriteFile(r.out, func(f io.Writer) error {
+		archive := npz.NewWriter(f, npz.Options{})
+		if err := w.arrays(archive); err != nil {
+			return err
+		}
+		return archive.Close()
+	})
+	if err != nil {
+		return &outputError{r.out, err}
+	}
+	return nil
+}
+
+// formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing.
+func formatOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)}
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return "", &inputError{Path: path, Msg: "got a folder, want a .ulg or .npz file"}
+	}
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".ulg", ".npz":
+		return ext[1:], nil
+	}
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(f, head); err == nil {
+		switch string(head) {
+		case "ULog":
+			return "ulg", nil
+		case "PK\x03\x04", "PK\x05\x06":
+			return "npz", nil
+		}
+	}
+	return "", &inputError{Path: path, Msg: "neither a ULog file nor an npz archive"}
+}
+
+// cause strips the path that an inputError already names.
+func cause(err error) error {
+	if e, ok := err.(*os.PathError); ok {
+		return e.Err
+	}
+	return err
+}
+
+// sameFile reports whether two names are one file, through links too.
+func sameFile(a, b string) bool {
+	ia, errA := os.Stat(a)
+	ib, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(ia, ib)
+	}
+	return filepath.Clean(a) == filepath.Clean(b)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// run executes a command line and returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	app := &app{out: stdout, err: stderr}
+	root := app.command()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteC()
+	if err == nil {
+		return exitGood
+	}
+	report := describe(err)
+	// The flag may stand behind the one that could not be read, so the arguments are asked and not the parser.
+	if app.json || wantsJSON(args) {
+		if app.writeJSON(map[string]any{"error": report}) != nil {
+			return exitOther
+		}
+		return report.Code
+	}
+	fmt.Fprintf(stderr, "robocache: %s\n", strings.ReplaceAll(report.Message, "\n", "; "))
+	if report.Code == exitUsage {
+		fmt.Fprintf(stderr, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
+	}
+	return report.Code
+}
+
+// app is one run of the program.
+type app struct {
+	out, err io.Writer
+	json     bool
+}
+
+func (a *app) command() *cobra.Command {
+	var version bool
+	root := &cobra.Command{
+		Use:   "robocache",
+		Short: "Align recorded robot data on the GPU",
+		Long: `robocache puts the streams of a recording, each with a clock of its own, on one clock,
+on a GPU or on the CPU.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			want := commandNames(cmd)
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				want = strings.Join(near, " or ")
+			}
+			return usagef("no command %q, want %s", args[0], want)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return a.version()
+			}
+			return usagef("no command given, want %s", commandNames(cmd))
+		},
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output")
+	root.Flags().BoolVar(&version, "version", false, "print the version")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: err.Error()} })
+	root.AddCommand(a.infoCommand(), a.resampleCommand())
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = noArgs, func(c *cobra.Command, _ []string) error {
+				return usagef("no shell given, want %s", commandNames(c))
+			}
+			for _, shell := range c.Commands() {
+				shell.Args = noArgs
+			}
+		}
+	}
+	return root
+}
+
+// noArgs refuses arguments, with an error that ends in the right exit code.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return usagef("%s: got %q, want %s", cmd.CommandPath(), args[0], commandNames(cmd))
+	}
+	return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+}
+
+func commandNames(cmd *cobra.Command) string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() && c.Name() != "help" {
+			names = append(names, c.Name())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func wantsJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+func (a *app) writeJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// remark tells the user something that is not the result. With --json the result carries it.
+func (a *app) remark(format string, args ...any) {
+	if !a.json {
+		fmt.Fprintf(a.err, "robocache: "+format+"\n", args...)
+	}
+}
+
+// buildVersion is what the linker knows of the module: a tag, or the revision that was built.
+type buildVersion struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func versionOf() buildVersion {
+	v := buildVersion{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			v.Version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
+		}
+	}
+	return v
+}
+
+func (v buildVersion) String() string {
+	s := "robocache " + v.Version
+	if v.Revision != "" && !strings.Contains(v.Version, v.Revision[:min(len(v.Revision), 12)]) {
+		s += " " + v.Revision[:min(len(v.Revision), 12)]
+	}
+	return s + " " + v.Go + " " + v.Platform
+}
+
+func (a *app) version() error {
+	v := versionOf()
+	if a.json {
+		return a.writeJSON(v)
+	}
+	_, err := fmt.Fprintln(a.out, v)
+	return err
+}

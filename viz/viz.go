@@ -1,0 +1,136 @@
+package viz
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// MaxCurves is the number of curves that a panel has room for.
+const MaxCurves = 4
+
+// ErrInput is the kind of an *Error.
+var ErrInput = errors.New("cannot be drawn")
+
+// Error reports a panel that cannot be drawn. Nothing was written.
+type Error struct {
+	Panel int
+	Arg   string // the field's name, as in Panel
+	Got   string
+	Want  string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("viz: panel %d: %s: got %s, want %s", e.Panel, e.Arg, e.Got, e.Want)
+}
+
+// Unwrap returns ErrInput.
+func (e *Error) Unwrap() error { return ErrInput }
+
+// Series is a host tensor of values [S,D] and its clock [S]: i64 nanoseconds, or f64 or f32 seconds.
+type Series struct {
+	Times, Values *tensor.Tensor
+}
+
+// Panel is one stream.
+type Panel struct {
+	Title     string
+	Unit      string   // written beside the y axis
+	Columns   []string // [D], the features' names; their indices unless given
+	Show      []int    // the features to draw, at most MaxCurves; unless given what Pick returns, of those not held if any varies
+	Held      []bool   // [D], optional: features that are constant from sample to sample are drawn as steps
+	Recorded  Series   // one stamp at least
+	Resampled Series   // of as many features
+	// Gap is how far apart two samples may be before the stretch between them is shaded; three times the median step unless
+	// given.
+	Gap time.Duration
+}
+
+// Options says how a figure is laid out. The zero value is a figure of 10 inches at 120 dots an inch, whose detail is around
+// the longest gap.
+type Options struct {
+	Title  string
+	DPI    int
+	Detail time.Duration // the length of the detail; a fortieth of the whole, at least half a second, unless given
+}
+
+// WritePNG draws the panels, one below the other, and writes them as a PNG image. The height grows with their number.
+func WritePNG(w io.Writer, panels []Panel, opt Options) error {
+	if len(panels) == 0 {
+		return &Error{Arg: "panels", Got: "none", Want: "at least one"}
+	}
+	drawn := make([]panel, len(panels))
+	from := firstStamps(panels)
+	for i := range panels {
+		p, err := newPanel(i, &panels[i], from)
+		if err != nil {
+			return err
+		}
+		drawn[i] = *p
+	}
+	return figure(drawn, opt, from).write(w)
+}
+
+// Pick chooses up to MaxCurves features of values [S,D] to draw: ones that vary, of a similar magnitude, so that one axis shows
+// them all.
+func Pick(values *tensor.Tensor) ([]int, error) {
+	if values == nil || values.Rank() != 2 {
+		return nil, &Error{Arg: "values", Got: fmt.Sprint(values), Want: "[S,D]"}
+	}
+	cols, err := columns(values)
+	if err != nil {
+		return nil, err
+	}
+	return pick(cols, nil), nil
+}
+
+func newPanel(i int, in *Panel, from origin) (*panel, error) {
+	fail := func(arg, got, want string) (*panel, error) {
+		return nil, &Error{Panel: i, Arg: arg, Got: got, Want: want}
+	}
+	p := &panel{Panel: in}
+	for _, s := range []struct {
+		name string
+		in   Series
+		out  *series
+	}{{"Recorded", in.Recorded, &p.recorded}, {"Resampled", in.Resampled, &p.resampled}} {
+		t, v := s.in.Times, s.in.Values
+		switch {
+		case t == nil || v == nil:
+			return fail(s.name, "a nil tensor", "Times and Values")
+		case v.Rank() != 2 || t.Rank() != 1 || t.Dim(0) != v.Dim(0):
+			return fail(s.name, fmt.Sprintf("Times %v, Values %v", t, v), "[S] and [S,D]")
+		}
+		var err error
+		if s.out.x, err = from.seconds(t); err != nil {
+			return fail(s.name+".Times", err.Error(), "a host tensor of i64, f64 or f32")
+		}
+		if s.out.y, err = columns(v); err != nil {
+			return fail(s.name+".Values", err.Error(), "a host tensor")
+		}
+	}
+	d := in.Recorded.Values.Dim(1)
+	switch {
+	case len(p.recorded.x) == 0:
+		return fail("Recorded", "no samples", "at least one")
+	case in.Resampled.Values.Dim(1) != d:
+		return fail("Resampled", fmt.Sprintf("%d features", in.Resampled.Values.Dim(1)), fmt.Sprintf("%d, as recorded", d))
+	case in.Columns != nil && len(in.Columns) != d:
+		return fail("Columns", fmt.Sprintf("%d names", len(in.Columns)), fmt.Sprint(d))
+	case in.Held != nil && len(in.Held) != d:
+		return fail("Held", fmt.Sprintf("%d values", len(in.Held)), fmt.Sprint(d))
+	case len(in.Show) > MaxCurves:
+		return fail("Show", fmt.Sprintf("%d features", len(in.Show)), fmt.Sprintf("at most %d", MaxCurves))
+	case slices.ContainsFunc(in.Show, func(j int) bool { return j < 0 || j >= d }):
+		return fail("Show", fmt.Sprint(in.Show), fmt.Sprintf("indices of %d features", d))
+	}
+	if p.show = in.Show; p.show == nil {
+		p.show = pick(p.recorded.y, in.Held)
+	}
+	p.gaps, p.limit = gapsOf(p.recorded.x, in.Gap.Seconds())
+	return p, nil
+}
