@@ -2,6 +2,7 @@ package cudadrv
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -14,7 +15,8 @@ type Context struct {
 	h        uintptr
 	mu       sync.RWMutex // held for reading while something is made, for writing while closing
 	closed   bool
-	inner    *Stream // carries the synchronous calls
+	inner    *Stream // carries the synchronous copies
+	memory   *Stream // carries allocations, so that they do not wait behind a copy
 	live     [kindCount]atomic.Int64
 	capture  captures
 	streamMu sync.Mutex
@@ -33,12 +35,17 @@ func (dev *Device) Primary() (*Context, error) {
 		return nil, err
 	}
 	c := &Context{dev: dev, drv: dev.drv, h: uintptr(f.out[0]), streams: map[*Stream]struct{}{}}
-	s, err := c.newStream(StreamOptions{})
-	if err != nil {
-		dev.drv.call(fnPrimaryCtxRelease, f, dev.h)
-		return nil, err
+	for _, s := range []**Stream{&c.inner, &c.memory} {
+		var err error
+		if *s, err = c.newStream(StreamOptions{}); err != nil {
+			if c.inner != nil {
+				err = errors.Join(err, c.inner.destroy())
+			}
+			dev.drv.call(fnPrimaryCtxRelease, f, dev.h)
+			return nil, err
+		}
+		(*s).own = true
 	}
-	c.inner = s
 	return c, nil
 }
 
@@ -60,7 +67,7 @@ func (c *Context) Close() error {
 		return &InUseError{Open: open}
 	}
 	c.closed = true
-	errStream := c.inner.destroy()
+	errStream := errors.Join(c.inner.destroy(), c.memory.destroy())
 	f := getFrame()
 	defer f.put()
 	code := c.drv.call(fnPrimaryCtxRelease, f, c.dev.h)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"reflect"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,7 +43,7 @@ func TestStructLayouts(t *testing.T) {
 	for name, want := range map[string]uintptr{"function": 0, "grid": 8, "block": 20, "shared": 32, "params": 40, "extra": 48, "kernel": 56, "context": 64} {
 		assert.Equal(t, want, at[name], name)
 	}
-	assert.EqualValues(t, 8, unsafe.Sizeof(uintptr(0)))
+	assert.EqualValues(t, 8, reflect.TypeFor[uintptr]().Size())
 }
 
 func TestDriverTellsWhyItDoesNotStart(t *testing.T) {

@@ -70,7 +70,7 @@ func (r *rig) graphs() {
 	require.ErrorAs(t, err, &e)
 	t.Log(err)
 	require.NoError(t, x.Launch(r.s))
-	expect(4, 30, "a refused update changes nothing")
+	expect(4, 30, "after a refused update")
 }
 
 func TestGPUGraphs(t *testing.T) {

@@ -261,7 +261,8 @@ func (x *GraphExec) Launch(s *Stream) error {
 }
 
 // Update takes the parameters of g over: same nodes in the same order, other arguments and addresses. What was
-// launched before keeps the old ones. A graph that does not fit is a *[GraphUpdateError]; x is then as before.
+// launched before keeps the old ones. A graph that does not fit is a *[GraphUpdateError]:
+// instantiate that graph instead.
 func (x *GraphExec) Update(g *Graph) error {
 	if err := g.begin("Update"); err != nil {
 		return err

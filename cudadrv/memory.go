@@ -23,11 +23,11 @@ type DeviceMem struct {
 // the device's pool, as with [Context.MallocAsync], else from the plain allocator. n may be 0: no memory, address 0.
 // Out of memory is ErrOutOfMemory. The contents are undefined.
 func (c *Context) Malloc(n int64) (*DeviceMem, error) {
-	m, err := c.malloc(c.inner, n)
+	m, err := c.malloc(c.memory, n)
 	if err != nil || !m.pooled {
 		return m, err
 	}
-	if err := c.inner.wait(); err != nil { // other streams may use the memory only after this point of its own
+	if err := c.memory.wait(); err != nil { // other streams may use the memory only after this point of its own
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
@@ -111,7 +111,7 @@ func (m *DeviceMem) release(s *Stream) error {
 		if m.pooled {
 			on := s
 			if on == nil {
-				on = c.inner
+				on = c.memory
 			}
 			h, err := on.begin("CloseAsync")
 			if err != nil {

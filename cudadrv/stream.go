@@ -13,6 +13,7 @@ type Stream struct {
 	mu        sync.RWMutex // held for reading while a driver call uses h
 	h         uintptr
 	closed    bool
+	own       bool // of the context itself: not counted
 	capturing atomic.Bool
 }
 
@@ -106,7 +107,7 @@ func (s *Stream) destroy() error {
 	}
 	s.closed = true
 	c := s.ctx
-	if s != c.inner {
+	if !s.own {
 		defer s.drop()
 	}
 	if c.dev.Lost() != nil {
