@@ -1,0 +1,31 @@
+package ops_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/opstest"
+)
+
+// devices returns the CPU, and the GPU if its backend is linked in and finds one.
+func devices(f *testing.F) []*ops.Device {
+	f.Helper()
+	var devs []*ops.Device
+	for _, name := range []string{"cpu", "cuda"} {
+		dev, err := ops.Open(name)
+		if name == "cuda" && (errors.Is(err, ops.ErrUnknownBackend) || errors.Is(err, ops.ErrNoDevice)) {
+			continue
+		}
+		require.NoError(f, err)
+		f.Cleanup(func() { dev.Close() })
+		devs = append(devs, dev)
+	}
+	return devs
+}
+
+func FuzzTimes(f *testing.F)   { opstest.FuzzTimes(f, devices(f)...) }
+func FuzzShapes(f *testing.F)  { opstest.FuzzShapes(f, devices(f)...) }
+func FuzzOptions(f *testing.F) { opstest.FuzzOptions(f, devices(f)...) }
