@@ -18,8 +18,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := app.command()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	cmd, err := root.ExecuteC()
 	if err == nil {
 		return exitGood
@@ -76,7 +74,9 @@ on a GPU or on the CPU.`,
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{Message: err.Error()} })
 	root.AddCommand(a.infoCommand(), a.resampleCommand())
-	root.InitDefaultCompletionCmd()
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.InitDefaultCompletionCmd() // after SetOut: it keeps the writer of this moment
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = noArgs, func(c *cobra.Command, _ []string) error {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/tensor"
+	"github.com/stretchr/testify/require"
+)
+
+// flight is a real log of 6.5 s; its README says where from.
+const flight = "../../dataset/ulog/testdata/sample_log_small.ulg"
+
+// cli runs a command line in this process, as main does.
+func cli(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(args, strings.NewReader(""), &out, &err)
+	return code, out.String(), err.String()
+}
+
+// good runs a command line that must succeed, on the CPU, and returns what it printed.
+func good(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := cli(args...)
+	require.Equal(t, exitGood, code, stderr)
+	return stdout, stderr
+}
+
+// resampleTo runs resample on the CPU into a new file, and opens it.
+func resampleTo(t *testing.T, in string, args ...string) *npz.File {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out.npz")
+	good(t, append([]string{"resample", in, "-o", out, "--backend", "cpu"}, args...)...)
+	return open(t, out)
+}
+
+func array[T tensor.Element](t *testing.T, f *npz.File, name string) []T {
+	t.Helper()
+	a, err := f.Tensor(name)
+	require.NoError(t, err)
+	data, err := tensor.Data[T](a)
+	require.NoError(t, err)
+	return data
+}
+
+func shape(t *testing.T, f *npz.File, name string) []int {
+	t.Helper()
+	h, err := f.Header(name)
+	require.NoError(t, err)
+	return h.Shape
+}
+
+// writeNPZ writes an archive into the test's folder.
+func writeNPZ(t *testing.T, arrays map[string]*tensor.Tensor) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := npz.NewWriter(&b, npz.Options{})
+	for name, a := range arrays {
+		require.NoError(t, w.Add(name, a))
+	}
+	require.NoError(t, w.Close())
+	path := filepath.Join(t.TempDir(), "in.npz")
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
+	return path
+}
+
+func vec[T tensor.Element](data ...T) *tensor.Tensor { return tensor.Must(tensor.Of(data, len(data))) }
+
+func column[T tensor.Element](data ...T) *tensor.Tensor {
+	return tensor.Must(tensor.Of(data, len(data), 1))
+}
+
+// topic is a stream of a log made for a test: one field "v" of a type, and its samples.
+type topic struct {
+	name, field string
+	stamps      []uint64 // microseconds
+	values      []any    // of the field's type, little-endian
+}
+
+// writeLog writes a ULog file.
+func writeLog(t *testing.T, topics ...topic) string {
+	t.Helper()
+	var b bytes.Buffer
+	b.Write([]byte{'U', 'L', 'o', 'g', 1, 0x12, 0x35, 1})
+	b.Write(make([]byte, 8))
+	message := func(kind byte, body []byte) {
+		b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(body))))
+		b.WriteByte(kind)
+		b.Write(body)
+	}
+	for _, p := range topics {
+		message('F', []byte(p.name+":uint64_t timestamp;"+p.field+";"))
+	}
+	for i, p := range topics {
+		message('A', append([]byte{0, byte(i), 0}, p.name...))
+	}
+	for i, p := range topics {
+		for k, stamp := range p.stamps {
+			body := binary.LittleEndian.AppendUint64([]byte{byte(i), 0}, stamp)
+			body, err := binary.Append(body, binary.LittleEndian, p.values[k])
+			require.NoError(t, err)
+			message('D', body)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "log.ulg")
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
+	return path
+}
+
+func unmarshal(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	require.NoError(t, json.Unmarshal([]byte(text), &v), text)
+	return v
+}
+
+func open(t *testing.T, path string) *npz.File {
+	t.Helper()
+	f, err := npz.Open(path)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFlightLogToOneClock(t *testing.T) {
+	f := resampleTo(t, flight, "--hz", "50", "--stream", "vehicle_attitude", "--stream", "sensor_combined:pchip")
+	assert.Equal(t, []string{
+		"times", "vehicle_attitude.values", "vehicle_attitude.valid", "vehicle_attitude.age", "vehicle_attitude.columns",
+		"sensor_combined.values", "sensor_combined.valid", "sensor_combined.age", "sensor_combined.columns",
+	}, f.Names())
+	times := array[int64](t, f, "times")
+	// Both streams run from 20.326716 s to 26.822868 s: 6.496152 s * 50 Hz, and the first.
+	require.Len(t, times, 325)
+	assert.Equal(t, int64(20_326_716_000), times[0])
+	assert.Equal(t, int64(20_346_716_000), times[1])
+	assert.Equal(t, []int{325, 9}, shape(t, f, "vehicle_attitude.values"))
+	assert.Equal(t, []int{325, 10}, shape(t, f, "sensor_combined.values"))
+	h, err := f.Header("sensor_combined.values")
+	require.NoError(t, err)
+	assert.Equal(t, "<f8", h.Descr, "uint32_t columns need f64")
+	names, err := f.Strings("vehicle_attitude.columns")
+	require.NoError(t, err)
+	assert.Equal(t, "q[0] q[1] q[2] q[3] delta_q_reset[0] delta_q_reset[1] delta_q_reset[2] delta_q_reset[3] quat_reset_counter", strings.Join(names, " "))
+	v := array[float32](t, f, "vehicle_attitude.values")
+	for i := range times {
+		q := v[i*9 : i*9+4]
+		assert.InDelta(t, 1, q[0]*q[0]+q[1]*q[1]+q[2]*q[2]+q[3]*q[3], 1e-5, "slerp keeps the length")
+	}
+	for _, age := range array[int64](t, f, "vehicle_attitude.age") {
+		assert.True(t, age >= 0 && age < 200e6, "age %d", age)
+	}
+}
+
+func TestAllStreamsAndThoseLeftOut(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "o.npz")
+	stdout, stderr := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu")
+	assert.Contains(t, stdout, "begins with yaw_estimator_status, ends with yaw_estimator_status")
+	assert.Contains(t, stdout, "dropouts noted by the recorder: 1, 0.030 s in all")
+	assert.Contains(t, stderr, "left out, no samples: vehicle_local_position_setpoint, sensor_mag_2")
+	assert.Contains(t, stderr, "left out, fewer than two distinct stamps: mission, position_setpoint_triplet, sensor_selection, test_motor, vehicle_command")
+	f := open(t, out)
+	for _, name := range []string{"actuator_outputs.values", "actuator_outputs_1.values", "vehicle_imu_2.valid"} {
+		assert.True(t, f.Has(name), name)
+	}
+	assert.False(t, f.Has("mission.values"))
+}
+
+func TestTableOfStreams(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "o.npz")
+	stdout, _ := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu", "--max-gap=50ms",
+		"--stream=airspeed", "--stream=vehicle_attitude", "--stream=vehicle_gps_position:nearest")
+	assert.Equal(t, `clock: 310 targets at 50 Hz, 20.471648 to 26.651648 s (begins with vehicle_gps_position, ends with vehicle_gps_position)
+                stream  samples      rate  gaps  targets   valid  outside  in gaps  inexact  kinds
+              airspeed      595   93.6 Hz     1      310  99.7 %        0        1        0  linear
+      vehicle_attitude     1298  204.6 Hz     1      310  99.7 %        0        1        0  8 slerp, 1 previous
+  vehicle_gps_position       32    5.0 Hz     0      310   0.3 %        0      309        0  13 nearest, 11 previous
+dropouts noted by the recorder: 1, 0.030 s in all
+wrote `+out+`, computed on cpu
+`, stdout)
+}
+
+func TestJSONCountsAddUp(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "o.npz")
+	stdout, stderr := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu", "--max-gap=50ms", "--range=union", "--json",
+		"--stream=airspeed", "--stream=mission", "--stream=vehicle_gps_position")
+	assert.Empty(t, stderr, "with --json there is nothing else")
+	r := unmarshal(t, stdout)
+	assert.Equal(t, "cpu", r["device"].(map[string]any)["name"])
+	assert.Equal(t, map[string]any{"count": 1.0, "seconds": 0.03}, r["dropouts"])
+	assert.Equal(t, []any{map[string]any{"name": "mission", "reason": "fewer than two distinct stamps"}}, r["left_out"])
+	streams := r["streams"].([]any)
+	require.Len(t, streams, 2)
+	for _, s := range streams {
+		s := s.(map[string]any)
+		sum := s["valid"].(float64) + s["out_of_range"].(float64) + s["gapped"].(float64) + s["not_finite"].(float64)
+		assert.Equal(t, s["targets"], sum, s["name"])
+	}
+	gps := streams[1].(map[string]any)
+	// Airspeed runs from 20.319245 s to 26.822731 s, the receiver from 20.471648 s to 26.658637 s:
+	// ticks 0 to 7 are before it, 317 to 325 after.
+	assert.Equal(t, 17.0, gps["out_of_range"])
+	assert.Equal(t, map[string]any{"linear": 13.0, "previous": 11.0}, gps["kinds"])
+}
+
+func TestIntegersKeepTheirLastValue(t *testing.T) {
+	in := writeLog(t,
+		topic{"count", "int32_t v", []uint64{0, 1000, 2000}, []any{int32(1), int32(5), int32(9)}},
+		topic{"height", "float v", []uint64{0, 1000, 2000}, []any{float32(1), float32(5), float32(9)}},
+	)
+	for _, kind := range []string{"", "linear", "next", "nearest", "pchip"} {
+		args := []string{"--hz", "4000"}
+		if kind != "" {
+			args = append(args, "--kind", kind)
+		}
+		f := resampleTo(t, in, args...)
+		assert.Equal(t, []float64{1, 1, 1, 1, 5, 5, 5, 5, 9}, array[float64](t, f, "count.values"), kind)
+		if kind == "" || kind == "linear" {
+			assert.Equal(t, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}, array[float32](t, f, "height.values"))
+		}
+	}
+	f := resampleTo(t, in, "--hz=4000", "--stream=height:next", "--dtype=f16")
+	assert.Len(t, array[uint8](t, f, "height.valid"), 9)
+	assert.False(t, f.Has("count.values"))
+}
+
+func TestQuaternionsAreFoundByName(t *testing.T) {
+	col := func(list ...string) []dataset.Column {
+		var out []dataset.Column
+		for _, n := range list {
+			name, isInt := strings.CutPrefix(n, "!")
+			out = append(out, dataset.Column{Name: name, Integer: isInt})
+		}
+		return out
+	}
+	slerp := ops.Slerp
+	for _, c := range []struct {
+		cols []dataset.Column
+		kind *ops.Kind
+		want []ops.Channel
+	}{
+		{col("q[0]", "q[1]", "q[2]", "q[3]", "x", "!n"), nil,
+			[]ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Slerp, Quat: ops.WXYZ}, {Lo: 4, Hi: 5}, {Lo: 5, Hi: 6, Kind: ops.Previous}}},
+		{col("x", "w[0]", "w[1]", "w[2]", "w[3]"), nil, []ops.Channel{{Lo: 0, Hi: 5}}},
+		{col("x", "w[0]", "w[1]", "w[2]", "w[3]"), &slerp, []ops.Channel{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 5, Kind: ops.Slerp, Quat: ops.WXYZ}}},
+		{col("q[0]", "q[1]", "q[2]", "q[3]", "q[4]"), nil, []ops.Channel{{Lo: 0, Hi: 5}}},
+		{col("!q[0]", "!q[1]", "!q[2]", "!q[3]"), nil, []ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Previous}}},
+	} {
+		j := &ulogJob{}
+		got, err := j.channels(&pick{stream: &dataset.Stream{Columns: c.cols}, kind: c.kind}, &request{})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got)
+	}
+	_, err := (&ulogJob{}).channels(&pick{stream: &dataset.Stream{Columns: col("x")}, kind: &slerp}, &request{})
+	assert.Equal(t, exitInput, describe(err).Code)
+}
+
+func TestFigureOfALogIsAnImage(t *testing.T) {
+	dir := t.TempDir()
+	picture := filepath.Join(dir, "p.png")
+	good(t, "resample", flight, "-o", filepath.Join(dir, "o.npz"), "--plot", picture, "--hz=50", "--stream=airspeed", "--stream=vehicle_control_mode")
+	file, err := os.Open(picture)
+	require.NoError(t, err)
+	defer file.Close()
+	config, err := png.DecodeConfig(file)
+	require.NoError(t, err)
+	assert.Equal(t, 1200, config.Width)
+}
+
+func TestTruncatedLogIsAnErrorUnlessAllowed(t *testing.T) {
+	whole, err := os.ReadFile(flight)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	in := filepath.Join(dir, "cut.ulg")
+	require.NoError(t, os.WriteFile(in, whole[:len(whole)/2], 0o644))
+	code, _, stderr := cli("resample", in, "-o", filepath.Join(dir, "o.npz"), "--hz=50", "--stream=airspeed")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "truncated")
+	_, stderr = good(t, "resample", in, "-o", filepath.Join(dir, "o.npz"), "--hz=50", "--stream=airspeed", "--allow-truncated")
+	assert.Contains(t, stderr, "bytes were not read")
+}
+
+func TestCompletionKnowsTheStreams(t *testing.T) {
+	stdout, _ := good(t, "__complete", "resample", flight, "--stream", "airspeed:next", "--stream", "")
+	lines := strings.Split(stdout, "\n")
+	assert.Contains(t, lines, "vehicle_attitude")
+	assert.False(t, slices.Contains(lines, "airspeed"), "what was given is not offered again")
+	stdout, _ = good(t, "__complete", "resample", flight, "--stream", "airspeed:")
+	assert.Contains(t, stdout, "airspeed:pchip\n")
+}
