@@ -97,13 +97,22 @@ tally() {
 		END { printf "%d passed, %d failed, %d skipped", p, f, s }' "$1"
 }
 
-# skipped prints each skipped test of a log with the reason that it gave: its last line of output.
+# skipped prints the skipped tests of a log, grouped by the reason that each gave: its last line of output.
 skipped() {
 	awk -v dir="$2" '
 		/^=== / { name = $3; next }
-		/^ *--- SKIP: / { printf "  %s %s: %s\n", dir, $3, (($3 in last) ? last[$3] : "no reason"); next }
+		/^ *--- SKIP: / {
+			reason = ($3 in last) ? last[$3] : "no reason given"
+			if (!(reason in tests)) order[++n] = reason
+			count[reason]++
+			tests[reason] = tests[reason] " " $3
+			next
+		}
 		/^ *--- / { next }
-		NF { sub(/^ +/, ""); last[name] = $0 }' "$1"
+		NF { line = $0; sub(/^ +([^ :]+:[0-9]+: )?/, "", line); last[name] = substr(line, 1, 160) }
+		END {
+			for (i = 1; i <= n; i++) printf "  %s, %d: %s\n   %s\n", dir, count[order[i]], order[i], tests[order[i]]
+		}' "$1"
 }
 
 run=0 failed=()
