@@ -10,8 +10,8 @@ import (
 // MaxBytes is the largest size of a tensor's memory in bytes.
 const MaxBytes = math.MaxInt64 / 2
 
-// NumElements returns the product of the dimensions. A negative dimension, or a product above 2^62, is an error;
-// no dimensions make one element.
+// NumElements returns the product of the dimensions. A negative dimension is an error, and so is a product of those that
+// are not 0 above 2^62; no dimensions make one element.
 func NumElements(shape ...int) (int, error) { return elements("NumElements", shape) }
 
 func elements(op string, shape []int) (int, error) {
@@ -20,8 +20,8 @@ func elements(op string, shape []int) (int, error) {
 		if d < 0 {
 			return 0, &Error{Op: op, Kind: ErrShape, Got: FormatShape(shape), Want: "no negative dimension"}
 		}
-		zero = zero || d == 0
-		if d == 0 || zero {
+		if d == 0 {
+			zero = true
 			continue
 		}
 		hi, lo := bits.Mul64(n, uint64(d))

@@ -156,11 +156,11 @@ func (t *Tensor) Close() error {
 
 // IsContiguous reports whether the elements lie in row-major order without holes.
 func (t *Tensor) IsContiguous() bool {
+	if slices.Contains(t.shape, 0) {
+		return true
+	}
 	n := 1
 	for i := len(t.shape) - 1; i >= 0; i-- {
-		if t.shape[i] == 0 {
-			return true
-		}
 		if t.shape[i] != 1 && t.strides[i] != n {
 			return false
 		}
