@@ -43,7 +43,6 @@ var rules = map[string][]string{
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.
 var unsafeFiles = map[string]string{
 	"cudadrv/mem.go":            "memory shared with the driver",
-	"cudadrv/driver_test.go":    "the driver written in Go reads what it is handed by address",
 	"cudadrv/gpu_linux_test.go": "signal handlers are asked of the system by address",
 	"ops/cuda/bytes.go":         "a tensor's elements as the bytes to copy",
 }

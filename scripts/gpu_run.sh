@@ -73,6 +73,7 @@ if [ -z "$limit" ]; then
 	[ -z "$sanitizer" ] || limit=1800
 fi
 [[ $limit =~ ^[1-9][0-9]*$ ]] || die "--timeout is $limit, and must be whole seconds"
+outer=$((limit + ${RUN_GRACE:-20})) # a test binary gets this much longer to say where it hangs
 if [ $allow = yes ]; then
 	unset ROBOCACHE_REQUIRE_GPU
 else
@@ -124,8 +125,7 @@ while IFS= read -r dir; do
 	args=(-test.v -test.timeout "${limit}s")
 	[ $bench = yes ] && args=(-test.run '^$' -test.bench . -test.benchmem -test.timeout "${limit}s")
 	began=$(date +%s%N)
-	# The test's own limit comes first and prints where each goroutine was; the outer one is for a process that hangs.
-	(cd "$root/tests/$dir" && timeout -k 10 $((limit + 20)) ${watch[@]+"${watch[@]}"} \
+	(cd "$root/tests/$dir" && timeout -k 10 $outer ${watch[@]+"${watch[@]}"} \
 		./package.test "${args[@]}" ${flags[@]+"${flags[@]}"}) >"$log" 2>&1 </dev/null
 	code=$?
 	took=$((($(date +%s%N) - began) / 1000000))
@@ -139,7 +139,7 @@ while IFS= read -r dir; do
 	case $code in
 	0 | 1) ;;
 	99) note="$note, $sanitizer found errors" ;;
-	124 | 137) note="$note, killed after $((limit + 20)) s" ;;
+	124 | 137) note="$note, killed after $outer s" ;;
 	*) note="$note, exit code $code" ;;
 	esac
 	[ -z "$sanitizer" ] || note="$note; $(grep -a 'SUMMARY' "$log" | tail -n 1 | sed 's/^=* *//')"
