@@ -62,7 +62,7 @@ func (e *ArgError) Unwrap() error { return e.Kind }
 type ValueError struct {
 	Op    string // the operation: "Resample"
 	Arg   string // the argument's name: "SrcTimes"
-	Row   int    // the batch row; 0 for a tensor shared by all rows
+	Row   int    // the batch row; for source times shared by all rows 0, or with SrcLengths the first row that reaches them
 	Index int    // the index within the row
 	Kind  error  // one of this package's Err values
 }

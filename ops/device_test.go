@@ -1,0 +1,87 @@
+package ops_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+func TestOpenSaysWhatItTookAndWhy(t *testing.T) {
+	for _, name := range []string{"cpu", "auto"} {
+		dev, err := ops.Open(name)
+		require.NoError(t, err)
+		assert.NotEmpty(t, dev.Info().Why)
+		assert.NotEmpty(t, dev.Info().Product)
+		assert.Equal(t, dev.Name(), dev.Info().Name)
+		require.NoError(t, dev.Close())
+	}
+	assert.Contains(t, ops.Backends(), "cpu")
+}
+
+func TestOpenRefusesWithATypedError(t *testing.T) {
+	for name, kind := range map[string]error{"": ops.ErrUnknownBackend, "tpu": ops.ErrUnknownBackend, "tpu:1": ops.ErrUnknownBackend, "cpu:1": ops.ErrNoDevice} {
+		_, err := ops.Open(name)
+		var e *ops.OpenError
+		require.True(t, errors.As(err, &e), "%q: got %v", name, err)
+		assert.ErrorIs(t, err, kind)
+		assert.Equal(t, name, e.Backend)
+	}
+}
+
+func TestCopyMovesStridedHostTensors(t *testing.T) {
+	dev, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer dev.Close()
+	for _, d := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16, tensor.I32, tensor.I64, tensor.U8} {
+		src := tensor.Must(tensor.New(d, 4, 4))
+		up, err := dev.Upload(tensor.Must(src.Slice(1, 1, 3)))
+		require.NoError(t, err)
+		assert.Equal(t, []int{4, 2}, up.Shape())
+		assert.NoError(t, dev.Copy(up, tensor.Must(src.Slice(1, 0, 2))))
+		assert.ErrorIs(t, dev.Copy(tensor.Must(src.Slice(1, 0, 2)), up), ops.ErrStride)
+		assert.ErrorIs(t, dev.Copy(up, src), ops.ErrShape)
+	}
+	_, err = dev.Upload(nil)
+	assert.ErrorIs(t, err, ops.ErrMissing)
+	x := tensor.Must(tensor.New(tensor.F32, 2))
+	assert.ErrorIs(t, dev.Copy(x, nil), ops.ErrMissing)
+	assert.ErrorIs(t, dev.Copy(x, tensor.Must(tensor.New(tensor.F64, 2))), ops.ErrDType)
+	_, err = dev.Alloc(tensor.DType(0), 1)
+	assert.ErrorIs(t, err, ops.ErrDType)
+	_, err = dev.Alloc(tensor.F64, 1<<31, 1<<31)
+	assert.ErrorIs(t, err, ops.ErrTooLarge)
+	_, err = dev.Alloc(tensor.F64, -1)
+	assert.ErrorIs(t, err, tensor.ErrShape)
+	require.NoError(t, x.Close())
+	_, err = dev.Upload(x)
+	assert.ErrorIs(t, err, ops.ErrClosed)
+}
+
+func TestNamesOfOptionsAreRead(t *testing.T) {
+	for k := ops.Linear; k <= ops.Pchip; k++ {
+		got, err := ops.ParseKind(k.String())
+		require.NoError(t, err)
+		assert.Equal(t, k, got)
+	}
+	for e := ops.Clamp; e <= ops.ErrorEdge; e++ {
+		got, err := ops.ParseEdge(e.String())
+		require.NoError(t, err)
+		assert.Equal(t, e, got)
+	}
+	for q := ops.XYZW; q <= ops.WXYZ; q++ {
+		got, err := ops.ParseQuatOrder(q.String())
+		require.NoError(t, err)
+		assert.Equal(t, q, got)
+	}
+	_, err := ops.ParseKind("cubic")
+	var e *ops.ArgError
+	require.True(t, errors.As(err, &e))
+	assert.ErrorIs(t, err, ops.ErrOption)
+	assert.Contains(t, err.Error(), "pchip", "the error lists what there is")
+	assert.Equal(t, [3]string{"kind(77)", "edge(77)", "quat(77)"}, [3]string{ops.Kind(77).String(), ops.Edge(77).String(), ops.QuatOrder(77).String()})
+}

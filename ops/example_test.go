@@ -1,0 +1,104 @@
+package ops_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Three samples of two features, read at four times of a uniform clock. The last is after the end: it holds the end
+// sample and is not valid.
+func ExampleDevice_Resample() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	const ms = 1_000_000
+	out, err := dev.Resample(ops.ResampleArgs{
+		Src:      tensor.Must(tensor.Of([]float32{0, 10, 1, 20, 2, 30}, 3, 2)),
+		SrcTimes: tensor.Must(tensor.Of([]int64{0, 10 * ms, 20 * ms}, 3)),
+		Targets:  ops.Uniform(0, 125, 4), // every 8 ms
+	}, ops.ResampleOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	values, _ := tensor.Data[float32](out.Dst)
+	valid, _ := tensor.Data[uint8](out.Valid)
+	age, _ := tensor.Data[int64](out.Age)
+	fmt.Println(values)
+	fmt.Println(valid, age)
+	// Output:
+	// [0 10 0.8 18 1.6 26 2 30]
+	// [1 1 1 0] [0 8000000 6000000 4000000]
+}
+
+// A plan is checked once and run many times without allocating. Errors in values surface at Synchronize.
+func ExampleDevice_PlanResample() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	values := []float64{1, 3}
+	times := []float64{0, 1}
+	src, _ := dev.Upload(tensor.Must(tensor.Of(values, 2, 1)))
+	srcTimes, _ := dev.Upload(tensor.Must(tensor.Of(times, 2)))
+	targets, _ := dev.Upload(tensor.Must(tensor.Of([]float64{.25, .5}, 2)))
+	dst, _ := dev.Alloc(tensor.F64, 2, 1)
+	plan, err := dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: srcTimes, Targets: ops.At(targets)}, ops.ResampleOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer plan.Close()
+	stream, _ := dev.NewStream()
+	defer stream.Close()
+	for _, step := range []float64{1, 2, -1} {
+		times[1] = step
+		dev.Copy(srcTimes, tensor.Must(tensor.Of(times, 2)))
+		plan.Run(stream)
+		if err := stream.Synchronize(context.Background()); err != nil {
+			fmt.Println(err, errors.Is(err, ops.ErrUnsorted))
+			continue
+		}
+		host := make([]float64, 2)
+		dev.Copy(tensor.Must(tensor.Of(host, 2, 1)), dst)
+		fmt.Println(host)
+	}
+	// Output:
+	// [1.5 2]
+	// [1.25 1.5]
+	// ops.Resample: SrcTimes: time goes backwards at row 0, index 1 true
+}
+
+// Two episodes of different length, packed one after the other, read at their own targets.
+func ExampleDevice_Resample_ragged() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	out, err := dev.Resample(ops.ResampleArgs{
+		Src:        tensor.Must(tensor.Of([]float32{0, 1, 2, 100, 200}, 5, 1)),
+		SrcTimes:   tensor.Must(tensor.Of([]int64{0, 10, 20, 0, 10}, 5)),
+		SrcOffsets: tensor.Must(tensor.Of([]int64{0, 3, 5}, 3)),
+		Targets:    ops.At(tensor.Must(tensor.Of([]int64{5, 15, 5}, 3))),
+		DstOffsets: tensor.Must(tensor.Of([]int64{0, 2, 3}, 3)),
+	}, ops.ResampleOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	values, _ := tensor.Data[float32](out.Dst)
+	fmt.Println(values)
+	// Output:
+	// [0.5 1.5 150]
+}

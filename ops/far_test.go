@@ -1,0 +1,139 @@
+package ops_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/opstest"
+	"github.com/robocache/robocache/tensor"
+)
+
+// far is a device whose tensors are not on the host as far as anyone can see: their memory has an address and no slice.
+// The work is done by the CPU. It shows that what package ops does for such devices is right where there is no GPU.
+type far struct {
+	cpu *ops.Device
+	mu  sync.Mutex
+	mem map[uint64]*farBuffer
+	at  uint64
+}
+
+// farBuffer is memory of that device: a host tensor behind an address.
+type farBuffer struct {
+	dev  *far
+	addr uint64
+	host *tensor.Tensor // one dimension
+}
+
+// lastFar is the device opened last.
+var lastFar *far
+
+func init() {
+	ops.Register(ops.Driver{Name: "far", Open: func(arg string) (ops.Backend, error) {
+		if arg != "" && arg != "0" {
+			return nil, fmt.Errorf("got device %q, there is only 0", arg)
+		}
+		cpu, err := ops.Open("cpu")
+		lastFar = &far{cpu: cpu, mem: map[uint64]*farBuffer{}}
+		return lastFar, err
+	}})
+}
+
+func (b *farBuffer) Addr() uint64   { return b.addr }
+func (b *farBuffer) Size() int64    { return int64(b.host.Len() * b.host.DType().Size()) }
+func (b *farBuffer) Device() string { return "far:0" }
+
+func (b *farBuffer) Close() error {
+	b.dev.mu.Lock()
+	defer b.dev.mu.Unlock()
+	delete(b.dev.mem, b.addr)
+	return nil
+}
+
+func (f *far) Name() string { return "far:0" }
+func (f *far) Describe() ops.Info {
+	return ops.Info{Backend: "far", Name: "far:0", Product: "the CPU, seen from afar"}
+}
+func (f *far) NewStream() (ops.Stream, error)  { return f.cpu.NewStream() }
+func (f *far) Close() error                    { return f.cpu.Close() }
+func (f *far) inUse() (bytes int64, count int) { return f.sum(), len(f.mem) }
+
+func (f *far) sum() (n int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.mem {
+		n += b.Size()
+	}
+	return n
+}
+
+func (f *far) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	n, err := tensor.NumElements(shape...)
+	if err != nil {
+		return nil, err
+	}
+	if n > 1<<28 {
+		return nil, errors.New("out of memory")
+	}
+	host, err := tensor.New(dtype, n)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at++
+	b := &farBuffer{dev: f, addr: f.at << 32, host: host}
+	f.mem[b.addr] = b
+	return tensor.OnDevice(b, dtype, shape...)
+}
+
+// near returns the host tensor behind t.
+func (f *far) near(t *tensor.Tensor) *tensor.Tensor {
+	if t == nil || t.OnHost() {
+		return t
+	}
+	addr, _ := t.Addr()
+	f.mu.Lock()
+	b := f.mem[addr>>32<<32]
+	f.mu.Unlock()
+	return tensor.Must(b.host.AsStrided(t.Shape(), t.Strides(), int(addr-b.addr)/t.DType().Size()))
+}
+
+func (f *far) Copy(dst, src *tensor.Tensor) error { return f.cpu.Copy(f.near(dst), f.near(src)) }
+
+// farPlan checks its tensors, which the plan inside cannot.
+type farPlan struct {
+	ops.Plan
+	bound ops.Bound
+}
+
+func (p *farPlan) Run(s ops.Stream) error {
+	if err := p.bound.CheckOpen(); err != nil {
+		return err
+	}
+	return p.Plan.Run(s)
+}
+
+func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
+	a := j.ResampleArgs
+	for _, t := range []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Src, &a.SrcTimes, &a.Targets.Times, &a.SrcLengths, &a.SrcOffsets, &a.DstLengths, &a.DstOffsets} {
+		*t = f.near(*t)
+	}
+	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), MaxGap: j.MaxGap,
+		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check})
+	return &farPlan{p, j.Bound()}, err
+}
+
+func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
+	dev, err := ops.Open("far")
+	backend := lastFar
+	require.NoError(t, err)
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: backend.sum})
+	bytes, count := backend.inUse()
+	require.Zero(t, count, "%d bytes of device memory were not closed", bytes)
+	require.NoError(t, dev.Close())
+}
