@@ -105,14 +105,15 @@ func (a *app) info(r infoResult, asked string) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(a.out, "\n%s takes %s: %s\n", asked, r.Auto.Name, r.Auto.Why)
+	why, _, _ := strings.Cut(r.Auto.Why, ": ") // what follows is in the list above
+	_, err := fmt.Fprintf(a.out, "\n%s takes %s: %s\n", asked, r.Auto.Name, why)
 	return err
 }
 
 func (d deviceInfo) write(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if d.Error != "" {
-		fmt.Fprintf(t, "%s\tnot available\n  why\t%s\n", d.Backend, d.Error)
+		fmt.Fprintf(t, "%s\tnot available\n  why\t%s\n", d.Backend, strings.ReplaceAll(d.Error, "; ", ";\n\t"))
 		return t.Flush()
 	}
 	fmt.Fprintf(t, "%s\t%s\n", d.Name, d.Product)

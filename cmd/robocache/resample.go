@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -213,6 +214,9 @@ func (w work) save(r *request) error {
 		if err != nil {
 			return err
 		}
+		if len(panels) == 0 {
+			return &inputError{Path: r.in, Msg: "no samples, want at least one to draw"}
+		}
 		var picture bytes.Buffer
 		if err := viz.WritePNG(&picture, panels, viz.Options{Title: filepath.Base(r.in)}); err != nil {
 			return err
@@ -229,7 +233,11 @@ func (w work) save(r *request) error {
 		}
 		return archive.Close()
 	})
-	if err != nil {
+	var name *npz.Error
+	switch {
+	case errors.As(err, &name):
+		return &inputError{Path: r.in, Stream: name.Name, Err: err}
+	case err != nil:
 		return &outputError{r.out, err}
 	}
 	return nil

@@ -76,9 +76,18 @@ on a GPU or on the CPU.`,
 	root.AddCommand(a.infoCommand(), a.resampleCommand())
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd() // after SetOut: it keeps the writer of this moment
 	for _, c := range root.Commands() {
-		if c.Name() == "completion" {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return usagef("help: no command %q, want %s", strings.Join(args, " "), commandNames(root))
+				}
+				return nil
+			}
+		case "completion":
 			c.Args, c.RunE = noArgs, func(c *cobra.Command, _ []string) error {
 				return usagef("no shell given, want %s", commandNames(c))
 			}

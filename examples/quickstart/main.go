@@ -15,6 +15,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/ulog"
 	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open("auto") finds a GPU
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 )

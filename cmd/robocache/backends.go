@@ -1,0 +1,4 @@
+package main
+
+// The backends that the program has besides the CPU's.
+import _ "github.com/robocache/robocache/ops/cuda"
