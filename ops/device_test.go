@@ -85,3 +85,14 @@ func TestNamesOfOptionsAreRead(t *testing.T) {
 	assert.Contains(t, err.Error(), "pchip", "the error lists what there is")
 	assert.Equal(t, [3]string{"kind(77)", "edge(77)", "quat(77)"}, [3]string{ops.Kind(77).String(), ops.Edge(77).String(), ops.QuatOrder(77).String()})
 }
+
+// At 30 Hz a tick is 33,333,333.3 ns: the rounding does not add up.
+func TestTicksOfAUniformClockDoNotDrift(t *testing.T) {
+	c := ops.Uniform(1_762_550_000e9, 30, 1<<30)
+	for i, want := range map[int]int64{0: 0, 1: 33_333_333, 2: 66_666_667, 3: 100_000_000, 30: 1e9, 30 * 86_400: 86_400e9} {
+		assert.Equal(t, 1_762_550_000e9+want, c.Tick(i), "tick %d", i)
+	}
+	for i := range 1000 {
+		assert.Equal(t, int64(i)*4_000_000, ops.Uniform(0, 250, 1000).Tick(i))
+	}
+}

@@ -163,8 +163,8 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 	}
 	if g.clock == tensor.I64 {
 		g.tick, g.start = g.tick*1e9, g.start*1e9
-		if g.one(8) { // the whole of the range, so that differences do not fit 63 bits
-			g.start, g.tick = -0x1p62, 0x1.fp62/float64(12*n)
+		if g.one(8) { // a large part of the range
+			g.start, g.tick = -0x1p62, 0x1.fp62/float64(20*n)
 		}
 	}
 	o := &g.c.Opts
@@ -308,7 +308,8 @@ func (g *generator) targets(b, n, form int) {
 	uniform := func(n int) {
 		last := g.rows[0][len(g.rows[0])-1]
 		from := math.Max(-0x1p61, (g.rows[0][0]-g.tick)*unit)
-		rate := 1e9 / math.Max(1, ((last-g.rows[0][0])*unit+3*g.tick*unit)/float64(max(n, 1)))
+		length := math.Min((last-g.rows[0][0])*unit+3*g.tick*unit, 0x1p61)
+		rate := 1e9 / math.Max(1, length/float64(max(n, 1)))
 		c.Clock = ops.Uniform(int64(from), rate, n)
 	}
 	switch {

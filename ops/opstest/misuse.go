@@ -147,6 +147,7 @@ func misuses() []misuse {
 	add("no targets", "Targets.Rate", ops.ErrOption, func(c *call) { c.Targets = ops.Clock{} })
 	add("count", "Targets.Count", ops.ErrShape, func(c *call) { c.Targets = ops.Uniform(0, 1, -1) })
 	add("clock beyond 2^62 ns", "Targets", ops.ErrTooLarge, func(c *call) { c.Targets = ops.Uniform(1<<62, 1, 4) })
+	add("more targets than a row can have", "Targets.Count", ops.ErrTooLarge, func(c *call) { c.Targets = ops.Uniform(0, 1e3, 1<<31) })
 	add("MaxGap", "Options.MaxGap", ops.ErrOption, func(c *call) { c.opts.MaxGap = ops.Within(-1) })
 	add("Tolerance", "Options.Tolerance", ops.ErrOption, func(c *call) { c.opts.Tolerance = ops.Within(-1) })
 	channel := func(what, arg string, kind error, list ...ops.Channel) {

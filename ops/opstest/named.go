@@ -85,7 +85,7 @@ func (s *suite) named(t *testing.T) {
 	for name, f := range map[string]func(*suite, *testing.T){
 		"exact-hit": (*suite).exactHit, "long-row": (*suite).longRow, "epoch": (*suite).epoch, "nan-row": (*suite).nanRow,
 		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty,
-		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders,
+		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "whole-range": (*suite).wholeRange,
 	} {
 		t.Run(name, func(t *testing.T) { f(s, t) })
 	}

@@ -182,3 +182,20 @@ func (s *suite) slerpOrders(t *testing.T) {
 		}
 	}
 }
+
+// wholeRange has brackets up to 2^63 ns long, which do not fit a signed word.
+func (s *suite) wholeRange(t *testing.T) {
+	const end = 1 << 62
+	x := []int64{-end, -end + 1, -1, 0, 1, end / 3, end - 1, end}
+	r := rng(8)
+	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+		for _, times := range [][]int64{{-end, end}, {-end, -end, end, end}, {-end, 0, end}, {-end, -end + 1, end - 1, end}, {end}, {-end}} {
+			for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
+				n := len(times)
+				c := &Case{Name: fmt.Sprint(kind, times), Src: vals(tensor.F32, uniformValues(r, n*4), n, 4), Times: arr(times, n), Targets: arr(x, len(x)),
+					Opts: ops.ResampleOptions{Kind: kind, Edge: edge, MaxGap: ops.Within(math.MaxInt64), Tolerance: ops.Within(end)}}
+				s.check(t, c, layouts...)
+			}
+		}
+	}
+}

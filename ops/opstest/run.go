@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,8 +9,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Long makes Run take a sample of generated cases some twenty times larger: minutes, not seconds.
-var Long bool
+// Long makes Run take a sample of generated cases twenty times larger. It is set by ROBOCACHE_LONG=1.
+var Long = os.Getenv("ROBOCACHE_LONG") == "1"
 
 // Config is what Run cannot find out by itself. The zero value is fine.
 type Config struct {
