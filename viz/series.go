@@ -92,9 +92,6 @@ func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
 	return nil, fmt.Errorf("times of %v", t.DType())
 }
 
-// start is the stamp in seconds that the axis begins at.
-func (o origin) start() float64 { return float64(o.ns)/1e9 + o.sec }
-
 // floats returns a host tensor's elements as float64, in row-major order.
 func floats(t *tensor.Tensor) ([]float64, error) {
 	c, err := t.Contiguous()

@@ -202,6 +202,9 @@ func (j *npzJob) makeClock(r *request) error {
 	if err != nil {
 		return &inputError{Path: j.path, Array: "times", Err: err}
 	}
+	if err := checkOutput(clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r); err != nil {
+		return err
+	}
 	j.clock = clock
 	j.targets, err = writeOut(clock, j.times.DType())
 	return err

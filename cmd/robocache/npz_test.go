@@ -196,3 +196,31 @@ func TestNothingToDoIsDone(t *testing.T) {
 	f := resampleTo(t, in)
 	assert.Equal(t, []int{0, 1}, shape(t, f, "values"))
 }
+
+func TestTableOfArrays(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "o.npz")
+	stdout, stderr := good(t, "resample", "testdata/padded.npz", "-o", out, "--backend=cpu", "--hz=100")
+	assert.Equal(t, `clock: 5 targets at 100 Hz, 0.010 to 0.050 s
+  stream  samples  rate  gaps  targets    valid  outside  in gaps  inexact  kinds
+  values        8     -     0       10  100.0 %        0        0        0  linear
+wrote `+out+`, computed on cpu
+`, stdout)
+	assert.Equal(t, "robocache: not used: targets, note\n", stderr, "--hz goes before targets, and says so")
+}
+
+func TestFigureSaysWhichRowsItShows(t *testing.T) {
+	in := writeNPZ(t, map[string]*tensor.Tensor{
+		"values": tensor.Must(tensor.New(tensor.F32, 9, 2, 1)), "times": vec[int64](0, 10), "targets": vec[int64](5),
+	})
+	dir := t.TempDir()
+	_, stderr := good(t, "resample", in, "-o", filepath.Join(dir, "o.npz"), "--plot", filepath.Join(dir, "p.png"))
+	assert.Contains(t, stderr, "the first 8 of 9 rows")
+
+	none := writeNPZ(t, map[string]*tensor.Tensor{
+		"values": tensor.Must(tensor.New(tensor.F32, 0, 2, 1)), "times": vec[int64](0, 10), "targets": vec[int64](5),
+	})
+	code, _, _ := cli("resample", none, "-o", filepath.Join(dir, "none.npz"), "--plot", filepath.Join(dir, "none.png"))
+	assert.Equal(t, exitInput, code, "nothing to draw")
+	f := resampleTo(t, none)
+	assert.Equal(t, []int{0, 1, 1}, shape(t, f, "values"))
+}

@@ -60,6 +60,13 @@ func loadULog(r *request) (*work, error) {
 	if j.clock, j.bounds, err = clockOver(ranges, r); err != nil {
 		return nil, &inputError{Path: r.in, Err: err}
 	}
+	columns := 0
+	for _, p := range j.picks {
+		columns += len(p.stream.Columns)
+	}
+	if err := checkOutput(j.clock, len(j.picks), columns, r); err != nil {
+		return nil, err
+	}
 	j.targets, err = writeOut(j.clock, tensor.I64)
 	return &work{j}, err
 }
