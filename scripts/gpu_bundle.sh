@@ -4,17 +4,19 @@ set -euo pipefail
 
 usage() {
 	cat <<'USAGE'
-usage: scripts/gpu_bundle.sh [--arch amd64|arm64] [--gpu-only] [DIR]
+usage: scripts/gpu_bundle.sh [--arch amd64|arm64] [--gpu-only] [--tar] [DIR]
 
 Build robocache and the test binary of every package for Linux, without cgo, and lay them out in DIR (build/gpu unless
 given), which must be empty, missing or an older bundle:
 
   DIR/robocache       the command line
   DIR/run.sh          runs the tests: copy DIR to the GPU node and start it there; --help tells the rest
-  DIR/tests/PACKAGE   a folder for each package with its test binary and its testdata
+  DIR/tests           the repository's folders with a test binary in each, and all files that are not Go source, where the
+                      tests expect them
 
   --arch ARCH  the node's processor: amd64 (default) or arm64
   --gpu-only   leave out the packages whose tests never reach the driver
+  --tar        write DIR.tar.gz as well, less than half as large
 
 The tests at the root of the repository read its sources, and are left out. The node needs glibc and NVIDIA's driver.
 USAGE
@@ -28,6 +30,7 @@ die() {
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 arch=amd64
 gpu_only=no
+tar=no
 out=
 
 while [ $# -gt 0 ]; do
@@ -38,6 +41,7 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	--gpu-only) gpu_only=yes ;;
+	--tar) tar=yes ;;
 	-h | --help)
 		usage
 		exit
@@ -55,7 +59,7 @@ out=${out:-$root/build/gpu}
 if [ -d "$out" ] && [ -n "$(ls -A "$out")" ] && [ ! -e "$out/bundle.txt" ]; then
 	die "$out is neither empty nor an older bundle"
 fi
-rm -rf "$out"
+rm -rf "$out" "$out.tar.gz"
 mkdir -p "$out/tests"
 out=$(cd "$out" && pwd)
 cd "$root"
@@ -88,16 +92,24 @@ while read -r dir kind; do
 	fi
 	mkdir -p "$out/tests/$dir"
 	go test -c "${flags[@]}" -o "$out/tests/$dir/package.test" "./$dir"
-	if [ -d "$dir/testdata" ]; then
-		cp -R "$dir/testdata" "$out/tests/$dir/"
-	fi
 	count=$((count + 1))
 	printf '%6s  %s\n' "$(du -sh "$out/tests/$dir/package.test" | cut -f 1)" "$dir"
 done < <(tested)
 [ $count -gt 0 ] || die "no package with tests"
+# Tests read files of their own folder and of others': testdata, pictures, kernel sources.
+git ls-files -z --cached --others --exclude-standard -- ':!*.go' ':!.*' | while IFS= read -r -d '' file; do
+	if [ -f "$file" ]; then
+		mkdir -p "$out/tests/$(dirname "$file")"
+		cp "$file" "$out/tests/$file"
+	fi
+done
 cp scripts/gpu_run.sh "$out/run.sh"
 chmod +x "$out/run.sh"
 if [ ${#left[@]} -gt 0 ]; then
 	echo "left out, as their tests never reach the driver: ${left[*]}" | tee -a "$out/bundle.txt"
 fi
 echo "$count packages, $(du -sm "$out" | cut -f 1) MB in $out"
+if [ $tar = yes ]; then
+	tar -C "$(dirname "$out")" -czf "$out.tar.gz" "$(basename "$out")"
+	echo "$(du -sm "$out.tar.gz" | cut -f 1) MB in $out.tar.gz"
+fi
