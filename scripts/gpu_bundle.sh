@@ -11,14 +11,13 @@ given), which must be empty, missing or an older bundle:
 
   DIR/robocache       the command line
   DIR/run.sh          runs the tests: copy DIR to the GPU node and start it there; --help tells the rest
-  DIR/tests           the repository's folders with a test binary in each, and all files that are not Go source, where the
-                      tests expect them
+  DIR/tests           the repository's files, with a test binary in each package's folder
 
   --arch ARCH  the node's processor: amd64 (default) or arm64
   --gpu-only   leave out the packages whose tests never reach the driver
   --tar        write DIR.tar.gz as well, less than half as large
 
-The tests at the root of the repository read its sources, and are left out. The node needs glibc and NVIDIA's driver.
+The tests at the root of the repository run Go, and are left out. The node needs glibc and NVIDIA's driver.
 USAGE
 }
 
@@ -96,8 +95,8 @@ while read -r dir kind; do
 	printf '%6s  %s\n' "$(du -sh "$out/tests/$dir/package.test" | cut -f 1)" "$dir"
 done < <(tested)
 [ $count -gt 0 ] || die "no package with tests"
-# Tests read files of their own folder and of others': testdata, pictures, kernel sources.
-git ls-files -z --cached --others --exclude-standard -- ':!*.go' ':!.*' | while IFS= read -r -d '' file; do
+# Tests read files of their own folder and of others': testdata, pictures, sources.
+git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
 	if [ -f "$file" ]; then
 		mkdir -p "$out/tests/$(dirname "$file")"
 		cp "$file" "$out/tests/$file"
