@@ -179,3 +179,17 @@ func TestCompletionKnowsTheStreams(t *testing.T) {
 	stdout, _ = good(t, "__complete", "resample", flight, "--stream", "airspeed:")
 	assert.Contains(t, stdout, "airspeed:pchip\n")
 }
+
+// The numbers are numpy.interp's, in float64, over the samples as a few lines of Python's struct read them from the file. Target 4
+// lies in the gap that the dropout left.
+func TestFlightLogEqualsNumpyInterp(t *testing.T) {
+	f := resampleTo(t, flight, "--hz", "50", "--stream", "airspeed")
+	v := array[float32](t, f, "airspeed.values")
+	require.Len(t, v, 326*4)
+	for i, want := range map[int]float64{
+		0: -2.361255407333374, 4: -2.2512910690212165, 100: -3.2165355096478243, 200: -3.125940852496737, 325: -2.3765009600817657,
+	} {
+		// The weight and two operations are rounded to float32.
+		assert.InDelta(t, want, v[4*i], 4*4*0x1p-24, "target %d", i)
+	}
+}
