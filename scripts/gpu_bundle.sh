@@ -10,6 +10,7 @@ Build robocache and the test binary of every package for Linux, without cgo, and
 given), which must be empty, missing or an older bundle:
 
   DIR/robocache       the command line
+  DIR/bench           the programs that measure
   DIR/run.sh          runs the tests: copy DIR to the GPU node and start it there; --help tells the rest
   DIR/tests           the repository's files, with a test binary in each package's folder
 
@@ -82,6 +83,9 @@ tested() {
 } >"$out/bundle.txt"
 
 go build "${flags[@]}" -o "$out/robocache" ./cmd/robocache
+for dir in $(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./bench/...); do
+	go build "${flags[@]}" -o "$out/bench/${dir#"$module/bench/"}" "$dir"
+done
 count=0
 left=()
 while read -r dir kind; do
