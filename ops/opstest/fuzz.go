@@ -81,7 +81,7 @@ func FuzzTimes(f *testing.F, devs ...*ops.Device) {
 		for i := range v {
 			v[i] = math.Sin(float64(i * i)) // of moderate size, no two alike
 		}
-		c := &Case{Name: "fuzz", Src: vals(tensor.F32, v, len(stamps), 4), Times: packed(dtype, stamps, len(stamps)), Targets: packed(dtype, x, len(x)),
+		c := &resampling{Name: "fuzz", Src: vals(tensor.F32, v, len(stamps), 4), Times: packed(dtype, stamps, len(stamps)), Targets: packed(dtype, x, len(x)),
 			Opts: ops.ResampleOptions{Kind: ops.Kind(kind % 7), Edge: ops.Edge(edge % 4), MaxGap: ops.Within(time.Duration(edge) * time.Second), FillGaps: edge%2 == 0}}
 		for _, s := range all {
 			s.check(t, c, layouts[1])
@@ -159,7 +159,7 @@ func FuzzShapes(f *testing.F, devs ...*ops.Device) {
 			}
 			return a
 		}
-		c := &Case{Name: "fuzz", Src: put(tensor.F32, shape(rows, samples, width)), Times: put(tensor.I64, shape(rows, samples)), Targets: put(tensor.I64, shape(rows, targets))}
+		c := &resampling{Name: "fuzz", Src: put(tensor.F32, shape(rows, samples, width)), Times: put(tensor.I64, shape(rows, samples)), Targets: put(tensor.I64, shape(rows, targets))}
 		dst := put(tensor.F32, shape(rows, targets, width))
 		even := func(parts, whole int) *array {
 			out := make([]int64, parts+1)

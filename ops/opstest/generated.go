@@ -48,8 +48,8 @@ func (s *suite) generated(t *testing.T) {
 
 // generate draws a case. The number picks the form of the target clock: a tensor for each row, a shared one, a uniform one,
 // packed targets.
-func generate(r *rand.Rand, in, out, clock tensor.DType, form int) *Case {
-	g := &generator{Rand: r, c: &Case{Out: out}, clock: clock}
+func generate(r *rand.Rand, in, out, clock tensor.DType, form int) *resampling {
+	g := &generator{Rand: r, c: &resampling{Out: out}, clock: clock}
 	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths))], lengths[r.IntN(len(lengths))], widths[r.IntN(len(widths))]
 	for b*(samples+targets)*d > 60_000 { // keep a case to milliseconds
 		switch {
@@ -69,7 +69,7 @@ func generate(r *rand.Rand, in, out, clock tensor.DType, form int) *Case {
 
 type generator struct {
 	*rand.Rand
-	c     *Case
+	c     *resampling
 	clock tensor.DType
 	rows  [][]float64 // each row's stamps, in the clock's unit
 	start float64     // where the clock begins

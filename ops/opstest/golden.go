@@ -53,7 +53,7 @@ func (s *suite) goldenCase(t *testing.T, g *golden) {
 		}
 		return out
 	}
-	c := &Case{Name: g.Oracle, Src: packed(dtype, raw(g.Values), g.Samples, g.Features), Times: arr(g.Times, g.Samples), Targets: arr(g.At, g.Targets), Opts: ops.ResampleOptions{Kind: kind}}
+	c := &resampling{Name: g.Oracle, Src: packed(dtype, raw(g.Values), g.Samples, g.Features), Times: arr(g.Times, g.Samples), Targets: arr(g.At, g.Targets), Opts: ops.ResampleOptions{Kind: kind}}
 	if g.Tolerance != nil && *g.Tolerance >= 0 {
 		c.Opts.Tolerance = ops.Within(time.Duration(*g.Tolerance))
 	}

@@ -122,7 +122,7 @@ func (p *placed) close() error {
 	return err
 }
 
-func (c *Case) args(put func(*array) *tensor.Tensor) ops.ResampleArgs {
+func (c *resampling) args(put func(*array) *tensor.Tensor) ops.ResampleArgs {
 	a := ops.ResampleArgs{Src: put(c.Src), SrcTimes: put(c.Times), Targets: c.Clock,
 		SrcLengths: put(c.SrcLengths), SrcOffsets: put(c.SrcOffsets), DstLengths: put(c.DstLengths), DstOffsets: put(c.DstOffsets)}
 	if c.Targets != nil {
@@ -132,7 +132,7 @@ func (c *Case) args(put func(*array) *tensor.Tensor) ops.ResampleArgs {
 }
 
 // plan runs the case as a plan on device tensors, twice on the same plan, with guards around the outputs.
-func (c *Case) plan(dev *ops.Device, l layout) (res *result, err error) {
+func (c *resampling) plan(dev *ops.Device, l layout) (res *result, err error) {
 	p := &placed{dev: dev}
 	args := c.args(p.put)
 	defer func() { err = errors.Join(err, p.close()) }()
@@ -186,7 +186,7 @@ func (c *Case) plan(dev *ops.Device, l layout) (res *result, err error) {
 }
 
 // call runs the case in the convenient form on host tensors.
-func (c *Case) call(dev *ops.Device) (*result, error) {
+func (c *resampling) call(dev *ops.Device) (*result, error) {
 	opts := c.Opts
 	opts.DType = c.Out
 	args := c.args((*array).host)
@@ -201,7 +201,7 @@ func (c *Case) call(dev *ops.Device) (*result, error) {
 }
 
 // check runs the case in both forms.
-func (s *suite) check(t *testing.T, c *Case, ls ...layout) {
+func (s *suite) check(t *testing.T, c *resampling, ls ...layout) {
 	t.Helper()
 	want := solve(c)
 	verify := func(form string, got *result, err error) {
@@ -224,7 +224,7 @@ func (s *suite) check(t *testing.T, c *Case, ls ...layout) {
 	}
 }
 
-func (c *Case) describe() string {
+func (c *resampling) describe() string {
 	b, s, t, d := c.dims()
 	o := c.Opts
 	return fmt.Sprintf("%s: B=%d S=%d T=%d D=%d %s->%s clock %s, kind %v channels %v, edge %v gap %v tolerance %v fillgaps %v; src strides %v, targets %v",
@@ -232,7 +232,7 @@ func (c *Case) describe() string {
 }
 
 // compare returns what is wrong with a run, or "".
-func (a *answer) compare(c *Case, got *result, err error) string {
+func (a *answer) compare(c *resampling, got *result, err error) string {
 	if a.err != nil {
 		var e *ops.ValueError
 		if !errors.As(err, &e) {
@@ -267,7 +267,7 @@ func (a *answer) compare(c *Case, got *result, err error) string {
 }
 
 // same returns where two backends' outputs differ in more than an arithmetic NaN's bits.
-func (a *answer) same(c *Case, ref, got *result) string {
+func (a *answer) same(c *resampling, ref, got *result) string {
 	for i := range ref.dst {
 		if got.dst[i] != ref.dst[i] && (a.dst[i].rule == copied || !bothNaN(c.out(), got.dst[i], ref.dst[i])) {
 			return fmt.Sprintf("Dst, element %d: got %s, the CPU %s", i, show(c.out(), got.dst[i]), show(c.out(), ref.dst[i]))

@@ -66,7 +66,7 @@ func (r *rig) change(t *testing.T, scale float64, times ...int64) {
 // check compares Dst with what the inputs now give.
 func (r *rig) check(t *testing.T, what string) {
 	t.Helper()
-	c := &Case{Name: what, Src: r.src, Times: r.times, Targets: r.targets}
+	c := &resampling{Name: what, Src: r.src, Times: r.times, Targets: r.targets}
 	want := solve(c)
 	require.Nil(t, want.err)
 	got := r.s.read(t, r.args.Dst)
@@ -376,7 +376,7 @@ func (s *suite) wrong(seed int, bad bool) error {
 	if bad {
 		times[1+seed%19] = -1
 	}
-	c := &Case{Name: fmt.Sprint("call ", seed), Src: vals(tensor.F32, uniformValues(r, 60), 20, 3), Times: arr(times, 20), Targets: arr(x, 9)}
+	c := &resampling{Name: fmt.Sprint("call ", seed), Src: vals(tensor.F32, uniformValues(r, 60), 20, 3), Times: arr(times, 20), Targets: arr(x, 9)}
 	got, err := c.call(s.dev)
 	if msg := solve(c).compare(c, got, err); msg != "" {
 		return errors.New(msg)
@@ -417,7 +417,7 @@ func (s *suite) everyTenth(t *testing.T) {
 }
 
 func (s *suite) noGrowth(t *testing.T) {
-	c := &Case{Src: vals(tensor.F32, []float64{1, 2}, 2, 1), Times: arr([]int64{0, 1}, 2), Targets: arr([]int64{0}, 1)}
+	c := &resampling{Src: vals(tensor.F32, []float64{1, 2}, 2, 1), Times: arr([]int64{0, 1}, 2), Targets: arr([]int64{0}, 1)}
 	args := c.args((*array).host)
 	args.Dst, args.Valid, args.Age = tensor.Must(tensor.New(tensor.F32, 1, 1)), tensor.Must(tensor.New(tensor.U8, 1)), tensor.Must(tensor.New(tensor.I64, 1))
 	calls := func(n int) {

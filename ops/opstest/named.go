@@ -98,7 +98,7 @@ func (s *suite) literal(t *testing.T, l literal) {
 		dtype = tensor.F32
 	}
 	for _, clock := range []tensor.DType{tensor.I64, tensor.F64, tensor.F32} {
-		c := &Case{Name: l.name + "/" + clock.String(), Src: vals(dtype, l.v, len(l.v), 1), Opts: l.opts}
+		c := &resampling{Name: l.name + "/" + clock.String(), Src: vals(dtype, l.v, len(l.v), 1), Opts: l.opts}
 		if clock == tensor.I64 {
 			if !finite(l.x) {
 				continue
@@ -163,7 +163,7 @@ func (s *suite) exactHit(t *testing.T) {
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} {
 		for kind := ops.Linear; kind <= ops.Pchip; kind++ {
 			times := ascending(r, 129, 1_762_550_000e9)
-			c := &Case{Name: fmt.Sprint(dtype, kind), Src: vals(dtype, uniformValues(r, 129*8), 129, 8), Times: arr(times, 129), Targets: arr(times, 129), Opts: ops.ResampleOptions{Kind: kind}}
+			c := &resampling{Name: fmt.Sprint(dtype, kind), Src: vals(dtype, uniformValues(r, 129*8), 129, 8), Times: arr(times, 129), Targets: arr(times, 129), Opts: ops.ResampleOptions{Kind: kind}}
 			s.check(t, c, layouts[0])
 			got, err := c.call(s.dev)
 			require.NoError(t, err)
@@ -178,7 +178,7 @@ func (s *suite) longRow(t *testing.T) {
 		for i := range v {
 			v[i] = float64(i) / float64(n-1)
 		}
-		c := &Case{Name: fmt.Sprint(n), Src: vals(tensor.F32, v, n, 1), Times: vals(tensor.F64, v, n), Targets: arr([]float64{.75}, 1)}
+		c := &resampling{Name: fmt.Sprint(n), Src: vals(tensor.F32, v, n, 1), Times: vals(tensor.F64, v, n), Targets: arr([]float64{.75}, 1)}
 		s.check(t, c, layouts[0])
 		got, err := c.call(s.dev)
 		require.NoError(t, err)
@@ -203,11 +203,11 @@ func (s *suite) epoch(t *testing.T) {
 		xs[i] = start + x[i]
 		xf[i] = float64(xs[i]) / 1e9
 	}
-	relative := &Case{Name: "relative", Src: vals(tensor.F32, v, n, 3), Times: arr(rel, n), Targets: arr(x, 200)}
-	absolute := &Case{Name: "absolute", Src: relative.Src, Times: arr(abs, n), Targets: arr(xs, 200)}
-	seconds := &Case{Name: "float64", Src: relative.Src, Times: arr(sec, n), Targets: arr(xf, 200)}
+	relative := &resampling{Name: "relative", Src: vals(tensor.F32, v, n, 3), Times: arr(rel, n), Targets: arr(x, 200)}
+	absolute := &resampling{Name: "absolute", Src: relative.Src, Times: arr(abs, n), Targets: arr(xs, 200)}
+	seconds := &resampling{Name: "float64", Src: relative.Src, Times: arr(sec, n), Targets: arr(xf, 200)}
 	var got [3]*result
-	for i, c := range []*Case{relative, absolute, seconds} {
+	for i, c := range []*resampling{relative, absolute, seconds} {
 		s.check(t, c, layouts...)
 		var err error
 		got[i], err = c.call(s.dev)
@@ -227,7 +227,7 @@ func (s *suite) nanRow(t *testing.T) {
 		if kind == ops.Slerp {
 			continue
 		}
-		c := &Case{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Kind: kind}}
+		c := &resampling{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Kind: kind}}
 		s.check(t, c, layouts...)
 		got, err := c.call(s.dev)
 		require.NoError(t, err)

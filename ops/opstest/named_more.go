@@ -25,12 +25,12 @@ func (s *suite) rowsDiffer(t *testing.T) {
 			x = append(x, between(r, targets, row)...)
 		}
 		v := uniformValues(r, b*n*d)
-		c := &Case{Name: fmt.Sprint("T=", targets), Src: vals(tensor.F32, v, b, n, d), Times: arr(times, b, n), Targets: arr(x, b, targets)}
+		c := &resampling{Name: fmt.Sprint("T=", targets), Src: vals(tensor.F32, v, b, n, d), Times: arr(times, b, n), Targets: arr(x, b, targets)}
 		s.check(t, c, layouts...)
 		all, err := c.call(s.dev)
 		require.NoError(t, err)
 		for i := range b {
-			one := &Case{Src: vals(tensor.F32, v[i*n*d:][:n*d], n, d), Times: arr(times[i*n:][:n], n), Targets: arr(x[i*targets:][:targets], targets)}
+			one := &resampling{Src: vals(tensor.F32, v[i*n*d:][:n*d], n, d), Times: arr(times[i*n:][:n], n), Targets: arr(x[i*targets:][:targets], targets)}
 			got, err := one.call(s.dev)
 			require.NoError(t, err)
 			assert.Equal(t, all.dst[i*targets*d:][:targets*d], got.dst, "T=%d: row %d differs from the batch", targets, i)
@@ -43,7 +43,7 @@ func (s *suite) widths(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 7, 8, 14, 31, 32, 33, 64, 255, 256, 2240} {
 		for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} {
 			times := ascending(r, 9, 0)
-			c := &Case{Name: fmt.Sprint(dtype, " D=", d), Src: vals(dtype, uniformValues(r, 2*9*d), 2, 9, d), Times: arr(times, 9), Targets: arr(between(r, 11, times), 11)}
+			c := &resampling{Name: fmt.Sprint(dtype, " D=", d), Src: vals(dtype, uniformValues(r, 2*9*d), 2, 9, d), Times: arr(times, 9), Targets: arr(between(r, 11, times), 11)}
 			s.check(t, c, layouts...)
 		}
 	}
@@ -60,7 +60,7 @@ func (s *suite) strides(t *testing.T) {
 	one := vals(tensor.F32, uniformValues(r, n*d), n, d)
 	row := vals(tensor.F32, uniformValues(r, d), 1, d)
 	spread := &array{dtype: row.dtype, raw: row.raw, shape: []int{b, n, d}, strides: []int{0, 0, 1}}
-	cases := map[string]*Case{
+	cases := map[string]*resampling{
 		"rows-apart":      {Src: dense.restride([]int{n*d + 11, d, 1}, 3, 5, hole)},
 		"samples-apart":   {Src: dense.restride([]int{n * (d + 3), d + 3, 1}, 1, 0, hole)},
 		"samples-outside": {Src: dense.restride([]int{d, b * d, 1}, 0, 0, hole)},
@@ -105,14 +105,14 @@ func (s *suite) empty(t *testing.T) {
 		for i := range times {
 			times[i] = int64(i % max(samples, 1))
 		}
-		c := &Case{Name: fmt.Sprint(n), Src: vals(tensor.F32, make([]float64, b*samples*d), b, samples, d), Times: arr(times, b, samples), Targets: arr(x, b, targets)}
+		c := &resampling{Name: fmt.Sprint(n), Src: vals(tensor.F32, make([]float64, b*samples*d), b, samples, d), Times: arr(times, b, samples), Targets: arr(x, b, targets)}
 		s.check(t, c, layouts...)
 	}
-	for _, form := range []func(*Case) error{
-		func(c *Case) error { _, err := c.call(s.dev); return err },
-		func(c *Case) error { _, err := c.plan(s.dev, layouts[0]); return err },
+	for _, form := range []func(*resampling) error{
+		func(c *resampling) error { _, err := c.call(s.dev); return err },
+		func(c *resampling) error { _, err := c.plan(s.dev, layouts[0]); return err },
 	} {
-		err := form(&Case{Src: vals(tensor.F32, nil, 2, 0, 3), Times: arr([]int64{}, 2, 0), Targets: arr([]int64{1, 2}, 2, 1)})
+		err := form(&resampling{Src: vals(tensor.F32, nil, 2, 0, 3), Times: arr([]int64{}, 2, 0), Targets: arr([]int64{1, 2}, 2, 1)})
 		var e *ops.ArgError
 		require.True(t, errors.As(err, &e), "got %v, want an *ArgError", err)
 		assert.ErrorIs(t, err, ops.ErrShape)
@@ -142,7 +142,7 @@ func (s *suite) unsorted(t *testing.T) {
 					}
 					broken := append([]float64(nil), times...)
 					broken[row*n+at] = bad
-					s.check(t, &Case{Name: fmt.Sprintf("n=%d %v at %d of row %d", n, bad, at, row), Src: src, Times: arr(broken, 3, n), Targets: x}, layouts[0])
+					s.check(t, &resampling{Name: fmt.Sprintf("n=%d %v at %d of row %d", n, bad, at, row), Src: src, Times: arr(broken, 3, n), Targets: x}, layouts[0])
 				}
 				if n > 129 && row > 0 {
 					continue
@@ -150,7 +150,7 @@ func (s *suite) unsorted(t *testing.T) {
 				for _, bad := range []int64{1<<62 + 1, -1<<62 - 1, math.MinInt64, math.MaxInt64} {
 					broken := append([]int64(nil), ns...)
 					broken[row*n+at] = bad
-					s.check(t, &Case{Name: fmt.Sprintf("n=%d %d at %d of row %d", n, bad, at, row), Src: src, Times: arr(broken, 3, n), Targets: arr([]int64{0, 1}, 2)}, layouts[0])
+					s.check(t, &resampling{Name: fmt.Sprintf("n=%d %d at %d of row %d", n, bad, at, row), Src: src, Times: arr(broken, 3, n), Targets: arr([]int64{0, 1}, 2)}, layouts[0])
 				}
 			}
 		}
@@ -168,7 +168,7 @@ func (s *suite) slerpOrders(t *testing.T) {
 			for i := 4; i < 8; i++ {
 				v[i] *= flip
 			}
-			c := &Case{Name: order.String(), Src: vals(tensor.F64, v, 2, 4), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Kind: ops.Slerp, Quat: order}}
+			c := &resampling{Name: order.String(), Src: vals(tensor.F64, v, 2, 4), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Kind: ops.Slerp, Quat: order}}
 			s.check(t, c, layouts...)
 			got, err := c.call(s.dev)
 			require.NoError(t, err)
@@ -192,7 +192,7 @@ func (s *suite) wholeRange(t *testing.T) {
 		for _, times := range [][]int64{{-end, end}, {-end, -end, end, end}, {-end, 0, end}, {-end, -end + 1, end - 1, end}, {end}, {-end}} {
 			for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
 				n := len(times)
-				c := &Case{Name: fmt.Sprint(kind, times), Src: vals(tensor.F32, uniformValues(r, n*4), n, 4), Times: arr(times, n), Targets: arr(x, len(x)),
+				c := &resampling{Name: fmt.Sprint(kind, times), Src: vals(tensor.F32, uniformValues(r, n*4), n, 4), Times: arr(times, n), Targets: arr(x, len(x)),
 					Opts: ops.ResampleOptions{Kind: kind, Edge: edge, MaxGap: ops.Within(math.MaxInt64), Tolerance: ops.Within(end)}}
 				s.check(t, c, layouts...)
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Case is a Resample with its inputs. Dst, Valid and Age are made by whoever runs it.
-type Case struct {
+// resampling is a Resample with its inputs. Dst, Valid and Age are made by whoever runs it.
+type resampling struct {
 	Name                   string
 	Src, Times, Targets    *array
 	Clock                  ops.Clock // where Targets is nil
@@ -46,7 +46,7 @@ type answer struct {
 	age   []uint64
 }
 
-func (c *Case) out() tensor.DType {
+func (c *resampling) out() tensor.DType {
 	if c.Out != 0 {
 		return c.Out
 	}
@@ -54,7 +54,7 @@ func (c *Case) out() tensor.DType {
 }
 
 // dims returns B, S, T and D; S and T are totals where packed.
-func (c *Case) dims() (b, s, t, d int) {
+func (c *resampling) dims() (b, s, t, d int) {
 	r := len(c.Src.shape)
 	b, s, d = 1, c.Src.shape[r-2], c.Src.shape[r-1]
 	if r == 3 {
@@ -75,7 +75,7 @@ func (c *Case) dims() (b, s, t, d int) {
 }
 
 // outShape is the shape of Valid and Age.
-func (c *Case) outShape() []int {
+func (c *resampling) outShape() []int {
 	b, _, t, _ := c.dims()
 	if c.DstOffsets != nil || len(c.Src.shape) == 2 && c.SrcOffsets == nil {
 		return []int{t}
@@ -86,7 +86,7 @@ func (c *Case) outShape() []int {
 type clockType interface{ int64 | float64 | float32 }
 
 // solve works a case out the slow way.
-func solve(c *Case) *answer {
+func solve(c *resampling) *answer {
 	switch c.Times.dtype {
 	case tensor.I64:
 		return solveIn(c, func(b uint64) int64 { return int64(b) }, func(x int64) uint64 { return uint64(x) })
@@ -110,7 +110,7 @@ func span(b, all int, lengths, offsets *array) (start, n int) {
 }
 
 // rowsFault returns the error of the first row whose lengths or offsets are wrong.
-func (c *Case) rowsFault() *ops.ValueError {
+func (c *resampling) rowsFault() *ops.ValueError {
 	rows, s, t, _ := c.dims()
 	bad := func(b, all int, lengths, offsets *array) bool {
 		start, n := span(b, all, lengths, offsets)
@@ -145,7 +145,7 @@ func (c *Case) rowsFault() *ops.ValueError {
 }
 
 // timesIn returns row b's stamps.
-func timesIn[C clockType](c *Case, b int, from func(uint64) C) []C {
+func timesIn[C clockType](c *resampling, b int, from func(uint64) C) []C {
 	_, s, _, _ := c.dims()
 	start, n := span(b, s, c.SrcLengths, c.SrcOffsets)
 	out := make([]C, 0, max(n, 0))
@@ -180,7 +180,7 @@ func timesFault[C clockType](row int, times []C) *ops.ValueError {
 }
 
 // targetOf returns the time of target i of row b, counted in the whole where packed.
-func targetOf[C clockType](c *Case, b, i, whole int, from func(uint64) C) C {
+func targetOf[C clockType](c *resampling, b, i, whole int, from func(uint64) C) C {
 	switch {
 	case c.Targets == nil:
 		ns := c.Clock.Start + int64(math.Floor(float64(i)*1e9/c.Clock.Rate+0.5))
@@ -200,7 +200,7 @@ func inClock[C clockType](ns int64) C {
 	return C(float64(ns) / 1e9)
 }
 
-func solveIn[C clockType](c *Case, from func(uint64) C, to func(C) uint64) *answer {
+func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64) *answer {
 	rows, _, t, d := c.dims()
 	a := &answer{shape: c.outShape()}
 	n := 1

@@ -9,7 +9,7 @@ import (
 
 // target is one target of a case in one row.
 type target[C clockType] struct {
-	c     *Case
+	c     *resampling
 	row   int
 	times []C
 	x     C

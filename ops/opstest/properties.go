@@ -28,7 +28,7 @@ func (s *suite) identity(t *testing.T) {
 			for i := range raw { // any pattern: NaNs with payloads, infinities, subnormals
 				raw[i] = r.Uint64() >> (64 - 8*dtype.Size())
 			}
-			c := &Case{Src: packed(dtype, raw, 200, 12), Times: arr(times, 200), Targets: arr(times, 200), Opts: ops.ResampleOptions{Kind: kind, Edge: ops.Edge(i)}}
+			c := &resampling{Src: packed(dtype, raw, 200, 12), Times: arr(times, 200), Targets: arr(times, 200), Opts: ops.ResampleOptions{Kind: kind, Edge: ops.Edge(i)}}
 			if i == 2 { // the same stamps in seconds
 				sec := make([]float64, len(times))
 				for k := range sec {
@@ -48,7 +48,7 @@ func sample(r interface {
 	IntN(int) int
 	NormFloat64() float64
 	Int64N(int64) int64
-}, kind ops.Kind, b, n, m int) *Case {
+}, kind ops.Kind, b, n, m int) *resampling {
 	dtype := valueDTypes[r.IntN(4)]
 	v := make([]float64, b*n*8)
 	for i := range v {
@@ -67,7 +67,7 @@ func sample(r interface {
 			x = append(x, row[0]-1e7+r.Int64N(at-row[0]+2e7))
 		}
 	}
-	return &Case{Name: kind.String(), Src: vals(dtype, v, b, n, 8), Times: arr(times, b, n), Targets: arr(x, b, m),
+	return &resampling{Name: kind.String(), Src: vals(dtype, v, b, n, 8), Times: arr(times, b, n), Targets: arr(x, b, m),
 		Opts: ops.ResampleOptions{Kind: kind, Edge: ops.Edge(r.IntN(3)), MaxGap: ops.Within(15e6), FillGaps: r.IntN(2) == 0}}
 }
 
