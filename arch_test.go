@@ -1,0 +1,273 @@
+package robocache_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// purego is the module that must stay out of programs that use no GPU: with cgo off it makes the binary a dynamic one.
+const purego = "github.com/ebitengine/purego"
+
+// rules says what the packages of each folder may import besides the standard library, tests apart. A rule is for its folder
+// and those below it, unless those have a rule of their own. An entry ending in /... allows what lies below as well. "public"
+// stands for every package of this module that is not internal, main or an example.
+var rules = map[string][]string{
+	".":                   {},
+	"tensor":              {},
+	"ops":                 {"tensor"},
+	"ops/opstest":         {"tensor", "ops", "github.com/stretchr/testify/..."},
+	"ops/cuda":            {"cudadrv", "ptx", "ops", "tensor"},
+	"cudadrv":             {purego + "/..."},
+	"cudasim":             {"cudadrv"},
+	"ptx":                 {"ptx/internal/..."},
+	"dataset":             {"tensor", "dataset/..."},
+	"viz":                 {"tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
+	"pipeline":            {"dataset/...", "ops", "tensor"},
+	"cmd":                 {"public", "internal/...", "cmd/...", "github.com/spf13/...", "gonum.org/v1/plot/..."},
+	"examples":            {"public", "internal/..."},
+	"bench":               {"public", "internal/..."},
+	"internal/atomicfile": {},
+	"internal/gputest":    {"cudadrv", "github.com/stretchr/testify/..."},
+}
+
+// unsafeFiles lists the only files that may import unsafe, and why each needs to.
+var unsafeFiles = map[string]string{
+	"cudadrv/mem.go":            "memory shared with the driver",
+	"cudadrv/gpu_linux_test.go": "signal handlers are asked of the system by address",
+	"ops/cuda/bytes.go":         "a tensor's elements as the bytes to copy",
+}
+
+// skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
+var skipWords = []string{"GPU", "driver", "clang", "ptxas", "nvcc", "gcc", "python", "root"}
+
+// ruleOf returns the rule for a folder: its own, or that of the nearest folder above.
+func ruleOf(dir string) ([]string, bool) {
+	for d := dir; ; d = path.Dir(d) {
+		if rule, ok := rules[d]; ok && (d != "." || dir == ".") {
+			return rule, true
+		}
+		if d == "." {
+			return nil, false
+		}
+	}
+}
+
+func allowed(rule []string, imported string) bool {
+	local, inModule := strings.CutPrefix(imported, modulePath+"/")
+	for _, r := range rule {
+		name := imported
+		if inModule {
+			name = local
+		}
+		below, open := strings.CutSuffix(r, "/...")
+		switch {
+		case r == "public":
+			if inModule && isPublic(local) {
+				return true
+			}
+		case name == below, open && strings.HasPrefix(name, below+"/"):
+			return true
+		}
+	}
+	return false
+}
+
+func isPublic(dir string) bool {
+	return !isProgram(dir) && !slices.Contains(strings.Split(dir, "/"), "internal")
+}
+
+// isProgram reports whether a folder is one that nothing may import.
+func isProgram(dir string) bool {
+	return slices.Contains([]string{"cmd", "examples", "bench"}, strings.Split(dir, "/")[0])
+}
+
+// isStd tells the standard library, whose paths begin without a dot in their first element.
+func isStd(imported string) bool {
+	return !strings.Contains(strings.Split(imported, "/")[0], ".")
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		rule, ok := ruleOf(f.dir)
+		if !assert.True(t, ok, "%s: its folder has no rule in arch_test.go: say what it may import", f.name) {
+			continue
+		}
+		for _, imported := range f.imports() {
+			if isStd(imported) && imported != "C" {
+				continue
+			}
+			assert.True(t, allowed(rule, imported), "%s imports %s, which its folder may not: %v", f.name, imported, rule)
+		}
+	}
+}
+
+func TestNothingImportsPrograms(t *testing.T) {
+	for _, f := range goFiles(t) {
+		top := strings.Split(f.dir, "/")[0]
+		for _, imported := range f.imports() {
+			local, ok := strings.CutPrefix(imported, modulePath+"/")
+			if ok && isProgram(local) {
+				assert.Equal(t, strings.Split(local, "/")[0], top, "%s imports the program %s", f.name, imported)
+			}
+			assert.NotEqual(t, "C", imported, "%s uses cgo", f.name)
+		}
+	}
+}
+
+func TestCPUUsersNeverReachPurego(t *testing.T) {
+	imports := map[string][]string{}
+	for _, f := range goFiles(t) {
+		if !f.test {
+			imports[f.dir] = append(imports[f.dir], f.imports()...)
+		}
+	}
+	reached := false // the check can find purego where it is
+	for dir := range imports {
+		chain := chainTo(imports, dir, purego, map[string]bool{})
+		switch strings.Split(dir, "/")[0] {
+		case "tensor", "ptx", "dataset":
+			assert.Empty(t, chain, "%s reaches purego", dir)
+		case "ops":
+			if dir != "ops/cuda" && !strings.HasPrefix(dir, "ops/cuda/") {
+				assert.Empty(t, chain, "%s reaches purego", dir)
+			}
+		case "cudadrv":
+			reached = reached || chain != nil
+		}
+	}
+	assert.True(t, reached, "cudadrv does not reach purego: this test looks for the wrong module")
+}
+
+// chainTo returns the imports that lead from a folder of the module to a module outside, or nil.
+func chainTo(imports map[string][]string, dir, module string, seen map[string]bool) []string {
+	seen[dir] = true
+	for _, imported := range imports[dir] {
+		if imported == module || strings.HasPrefix(imported, module+"/") {
+			return []string{dir, imported}
+		}
+		local, ok := strings.CutPrefix(imported, modulePath+"/")
+		if ok && !seen[local] {
+			if rest := chainTo(imports, local, module, seen); rest != nil {
+				return append([]string{dir}, rest...)
+			}
+		}
+	}
+	return nil
+}
+
+func TestEveryFolderHasOnePackageComment(t *testing.T) {
+	comments := map[string][]string{}
+	programs := map[string]bool{}
+	for _, f := range goFiles(t) {
+		comments[f.dir] = append(comments[f.dir], nil...)
+		programs[f.dir] = programs[f.dir] || f.ast.Name.Name == "main"
+		if f.ast.Doc != nil {
+			comments[f.dir] = append(comments[f.dir], f.name)
+			text := f.ast.Doc.Text()
+			begins := strings.HasPrefix(text, "Package "+f.ast.Name.Name+" ") || programs[f.dir] && strings.HasPrefix(text, "Command ")
+			assert.True(t, begins, "%s: the package comment begins with %.20q, not as go doc wants it", f.name, text)
+		}
+	}
+	for dir, files := range comments {
+		if !assert.Len(t, files, 1, "package comments in folder %s", dir) {
+			continue
+		}
+		name := path.Base(files[0])
+		assert.True(t, name == "doc.go" || programs[dir] && name == "main.go", "%s: the package comment belongs in doc.go", files[0])
+	}
+}
+
+func TestUnsafeOnlyInListedFiles(t *testing.T) {
+	found := map[string]bool{}
+	for _, f := range goFiles(t) {
+		if !slices.Contains(f.imports(), "unsafe") {
+			continue
+		}
+		found[f.name] = true
+		assert.Contains(t, unsafeFiles, f.name, "imports unsafe and is not listed in arch_test.go")
+		for _, line := range f.unsafeWithoutReason() {
+			assert.Fail(t, "unsafe without a reason", "%s:%d has no // SAFETY: line directly above", f.name, line)
+		}
+	}
+	for name := range unsafeFiles {
+		assert.True(t, found[name], "%s is listed for unsafe, and does not use it", name)
+	}
+}
+
+func TestUnsafeWithoutReasonIsFound(t *testing.T) {
+	src := `package p
+import "unsafe"
+var n = unsafe.Sizeof(0)
+func f(x *int) uintptr {
+	// SAFETY: x is alive.
+	// It stays where it is.
+	a := uintptr(unsafe.Pointer(x))
+	b := uintptr(unsafe.Pointer(x))
+	// Of use.
+	c := uintptr(unsafe.Pointer(x))
+	// SAFETY: as above.
+	return a + b + c + g(
+		uintptr(unsafe.Pointer(x)))
+}
+`
+	f := parse(t, "p.go", []byte(src))
+	assert.Equal(t, []int{8, 10}, f.unsafeWithoutReason())
+}
+
+func TestNoFileIsLong(t *testing.T) {
+	const most = 500
+	for _, name := range treeFiles(t) {
+		base := path.Base(name)
+		generated := strings.HasPrefix(base, "z") && strings.HasSuffix(base, ".go")
+		source := slices.Contains([]string{".go", ".cu", ".cuh", ".sh", ".py"}, path.Ext(base)) || name == ".ci/run"
+		if !source || generated {
+			continue
+		}
+		text, err := os.ReadFile(filepath.FromSlash(name))
+		require.NoError(t, err)
+		assert.LessOrEqual(t, bytes.Count(text, []byte("\n")), most, "lines in %s", name)
+	}
+}
+
+func TestSkipsNameWhatIsMissing(t *testing.T) {
+	for _, f := range goFiles(t) {
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) || !f.isTesting(sel.X) {
+				return true
+			}
+			message := literals(call.Args)
+			names := slices.ContainsFunc(skipWords, func(w string) bool { return strings.Contains(message, w) })
+			assert.True(t, names, "%s:%d skips with %q, which names none of %v", f.name, f.line(call), message, skipWords)
+			return true
+		})
+	}
+}
+
+func TestRulesNameWhatExists(t *testing.T) {
+	later := []string{"cudasim", "pipeline"} // the rule comes before the package
+	for dir := range rules {
+		if slices.Contains(later, dir) {
+			continue
+		}
+		_, err := os.Stat(filepath.FromSlash(dir))
+		assert.NoError(t, err, fmt.Sprintf("arch_test.go has a rule for %s", dir))
+	}
+}
