@@ -131,6 +131,8 @@ var plainFloat = regexp.MustCompile(`^(add|sub|mul)(\.sat)?\.(f32|f64|f16|f16x2|
 func inexact(op string) string {
 	parts := strings.Split(op, ".")
 	switch {
+	case op == "div.full.f32":
+		return "" // div_fast: guesses that are checked afterwards, and reach no result
 	case parts[0] == "fma" || parts[0] == "mad" && (slices.Contains(parts, "f32") || slices.Contains(parts, "f64")):
 		return "is fused"
 	case slices.Contains(parts, "approx") || slices.Contains(parts, "full"):
@@ -199,10 +201,10 @@ func TestLookupFindsEveryEntry(t *testing.T) {
 	assert.False(t, ok)
 }
 
-func TestSpeedOfLightTakesFourBuffers(t *testing.T) {
+func TestSpeedOfLightTakesFourBuffersWithTheirShares(t *testing.T) {
 	_, e, ok := Lookup("rc_speed_of_light")
 	require.True(t, ok)
-	assert.Equal(t, slices.Repeat([]Param{{"u64", 8, 8}}, 8), e.Params)
+	assert.Equal(t, slices.Repeat([]Param{{"u64", 8, 8}}, 12), e.Params)
 	_, e, ok = Lookup("rc_null")
 	require.True(t, ok)
 	assert.Empty(t, e.Params)

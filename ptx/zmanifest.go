@@ -4,7 +4,6 @@ package ptx
 
 import "embed"
 
-//go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx
 //go:embed copy.sm_80.ptx
 //go:embed resample.sm_90.ptx
@@ -41,11 +40,6 @@ var manifest = []family{
 			{Name: "rc_null", MaxThreads: 1024, Params: []Param{}},
 		},
 		images: []Image{
-			{
-				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "91e3cd362a9d5ca4cbacbd7d434cb7c721e3d159e976e4d9d5888891812c6cf1",
-				PTXHash: "442c9c50b6e3bcea53f88fcc222a6823fb98cea56404f36f47959839c29b1662",
-			},
 			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",

@@ -1,0 +1,104 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// sizeOf is the size of an argument as the launcher packs it.
+func sizeOf(arg any) int {
+	switch arg.(type) {
+	case uint32, float32:
+		return 4
+	case int64, uint64, float64, cudadrv.DevicePtr:
+		return 8
+	}
+	return 0
+}
+
+func testJob(dtype tensor.DType) *ops.ResampleJob {
+	return &ops.ResampleJob{
+		ResampleArgs: ops.ResampleArgs{
+			Src: tensor.Must(tensor.New(dtype, 2, 3, 4)), SrcTimes: tensor.Must(tensor.New(tensor.I64, 2, 3)),
+			Dst: tensor.Must(tensor.New(dtype, 2, 5, 4)), Targets: ops.Uniform(0, 1, 5),
+		},
+		B: 2, S: 3, T: 5, D: 4, TimesRows: 2, TimesBatch: 3, Channels: []ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Slerp}}, Check: true,
+	}
+}
+
+func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
+		p := &plan{job: testJob(dtype), cell: &faultCell{}}
+		b := &backend{sms: 132}
+		for name, args := range map[string][]any{
+			"resample_" + dtype.String():          p.args(ops.Linear, b.cutPlain(p.job)),
+			"resample_channels_" + dtype.String(): append(p.args(0, b.cutChannels(p.job)), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
+		} {
+			_, entry, ok := ptx.Lookup(name)
+			require.True(t, ok, name)
+			require.Len(t, args, len(entry.Params), name)
+			for i, param := range entry.Params {
+				assert.Equal(t, param.Size, sizeOf(args[i]), "%s, argument %d, a %T", name, i, args[i])
+			}
+		}
+	}
+}
+
+func TestBlocksFitTheKernels(t *testing.T) {
+	b := &backend{sms: 132}
+	for _, d := range []int{1, 2, 3, 7, 8, 31, 32, 33, 127, 128, 129, 256, 512, 1000, 100000} {
+		for _, rows := range []int{1, 31, 1000, 1 << 20, 1 << 33} {
+			job := testJob(tensor.BF16)
+			job.B, job.T, job.D = 1, rows, d
+			job.Channels = []ops.Channel{{Lo: 0, Hi: d, Kind: ops.Pchip}}
+			for name, cut := range map[string]shape{"plain": b.cutPlain(job), "channels": b.cutChannels(job)} {
+				what := fmt.Sprintf("%s, %d targets of %d features: %+v", name, rows, d, cut)
+				limit := maxTile
+				if name == "channels" {
+					limit = maxChannelsTile
+				}
+				assert.True(t, cut.tile >= 1 && cut.tile <= limit, what)
+				assert.GreaterOrEqual(t, cut.tile*cut.blocks, rows, what)
+				assert.Equal(t, 128, cut.threads, what)
+			}
+		}
+	}
+}
+
+// The kernel divides by multiplying: mul.hi of a number below 2^31 and the factor, shifted.
+func TestDividerDividesEveryNumber(t *testing.T) {
+	for _, d := range []int{2, 3, 5, 7, 31, 32, 33, 1000, 1023, 1024, 1025, 4096, 999983, 1 << 30, 1<<30 + 1, math.MaxInt32} {
+		magic, shift := divider(d, math.MaxInt32)
+		require.Less(t, shift, uint32(32))
+		for _, n := range []uint32{0, 1, uint32(d) - 1, uint32(d), uint32(d) + 1, 2*uint32(d) - 1, 1<<31 - 1, 1<<31 - 2, (1<<31 - 1) / uint32(d) * uint32(d), 123456789} {
+			if n >= 1<<31 {
+				continue
+			}
+			hi, _ := bits.Mul32(n, magic)
+			assert.Equal(t, n/uint32(d), hi>>shift, "%d / %d", n, d)
+		}
+	}
+	magic, _ := divider(1000, math.MaxInt32+1)
+	assert.Zero(t, magic, "too many targets for 31 bits")
+}
+
+func TestThreadsFindTheirChunk(t *testing.T) {
+	for chunks := 1; chunks < 2000; chunks++ {
+		magic := uint32((1<<20 + chunks - 1) / chunks)
+		for thread := range uint32(513) {
+			if got := thread * magic >> 20; got != thread/uint32(chunks) {
+				t.Fatalf("thread %d of %d chunks: got %d", thread, chunks, got)
+			}
+		}
+	}
+}
