@@ -19,7 +19,8 @@ var manifest = []family{
 			{"copy.cu", "bb40a4e610821145d8fe147a3fc4667a4ffae0f01a9d347a7a548fb222417f00"},
 			{"common.cuh", "fa7ee37f51a2ccb8cb04b34a70622b2ed29076b2e202d28d1dc7cf1a8864e4c0"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
-			{"resample.cuh", "f4365903f058680397ebf1d2b31c91a1836773634028549c6ae82b0eaa298180"},
+			{"resample.cuh", "93fce2d8164ac85cec2f82c720f1f7daf8760cf3d07c2ab0bb7568649af98a1f"},
+			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -58,7 +59,8 @@ var manifest = []family{
 			{"resample.cu", "a0a73844c485123146e43b07a2bcb4034706e4268f7357339cff77a567c3a058"},
 			{"common.cuh", "fa7ee37f51a2ccb8cb04b34a70622b2ed29076b2e202d28d1dc7cf1a8864e4c0"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
-			{"resample.cuh", "f4365903f058680397ebf1d2b31c91a1836773634028549c6ae82b0eaa298180"},
+			{"resample.cuh", "93fce2d8164ac85cec2f82c720f1f7daf8760cf3d07c2ab0bb7568649af98a1f"},
+			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -234,7 +236,8 @@ var manifest = []family{
 			{"resample_channels.cu", "f876894dce5ecc04d69ef4d82f007c9a0a53e90755672172f188439aaef5d19a"},
 			{"common.cuh", "fa7ee37f51a2ccb8cb04b34a70622b2ed29076b2e202d28d1dc7cf1a8864e4c0"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
-			{"resample.cuh", "f4365903f058680397ebf1d2b31c91a1836773634028549c6ae82b0eaa298180"},
+			{"resample.cuh", "93fce2d8164ac85cec2f82c720f1f7daf8760cf3d07c2ab0bb7568649af98a1f"},
+			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{

@@ -215,7 +215,7 @@ func vectorOf(job *ops.ResampleJob) int {
 	return 0
 }
 
-// args lists the parameters of every resampling kernel, in resample.cuh's order.
+// args lists the parameters of every resampling kernel, in the order of resample_job.cuh.
 func (p *plan) args(kind ops.Kind, cut shape) []any {
 	job := p.job
 	at := func(t *tensor.Tensor) cudadrv.DevicePtr {
@@ -266,7 +266,7 @@ func pace(job *ops.ResampleJob) float32 {
 	return float32(job.S-1) / float32(job.T-1)
 }
 
-// flags packs the switches of a job as resample.cuh reads them.
+// flags packs the switches of a job as resample_job.cuh reads them.
 func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
 	job := p.job
 	f := clockCode[job.ClockType()] | dtypeCode[job.Dst.DType()]<<2 | uint32(kind)<<4 | uint32(job.Edge)<<7 | uint32(cut.vector)<<9
