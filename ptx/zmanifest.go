@@ -17,10 +17,10 @@ var manifest = []family{
 		name: "copy",
 		sources: []source{
 			{"copy.cu", "bb40a4e610821145d8fe147a3fc4667a4ffae0f01a9d347a7a548fb222417f00"},
-			{"common.cuh", "fa7ee37f51a2ccb8cb04b34a70622b2ed29076b2e202d28d1dc7cf1a8864e4c0"},
+			{"common.cuh", "12df95e7b6678b14d8ec22c58f833c239eff5f962fe82dbfcb682def1a67a5c7"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
 			{"resample.cuh", "93fce2d8164ac85cec2f82c720f1f7daf8760cf3d07c2ab0bb7568649af98a1f"},
-			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
+			{"resample_job.cuh", "7b3a98710867c7c6c6bfbbcf47e1a2cf1756e65b2351b685043447125dce9ea4"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -56,11 +56,11 @@ var manifest = []family{
 	{
 		name: "resample",
 		sources: []source{
-			{"resample.cu", "a0a73844c485123146e43b07a2bcb4034706e4268f7357339cff77a567c3a058"},
-			{"common.cuh", "fa7ee37f51a2ccb8cb04b34a70622b2ed29076b2e202d28d1dc7cf1a8864e4c0"},
+			{"resample.cu", "25f2270c04d7eb347ecb3db4647c55ab811ce3b8e2c6feb8c101b20904ecdd61"},
+			{"common.cuh", "12df95e7b6678b14d8ec22c58f833c239eff5f962fe82dbfcb682def1a67a5c7"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
 			{"resample.cuh", "93fce2d8164ac85cec2f82c720f1f7daf8760cf3d07c2ab0bb7568649af98a1f"},
-			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
+			{"resample_job.cuh", "7b3a98710867c7c6c6bfbbcf47e1a2cf1756e65b2351b685043447125dce9ea4"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -220,13 +220,13 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3dfb4eb68f2ac67e739e854e812dad96a28e7d9ee4179d0f9ce2b30858d48031",
-				PTXHash: "3dfb4eb68f2ac67e739e854e812dad96a28e7d9ee4179d0f9ce2b30858d48031",
+				Hash:    "75cf8eda6d33c9d14adeb613a93978626a94f76e5bbbbe846381dd7e459e04c2",
+				PTXHash: "75cf8eda6d33c9d14adeb613a93978626a94f76e5bbbbe846381dd7e459e04c2",
 			},
 			{
 				File: "resample.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "e08f858281c8353b821174e5f0d72a85dce6f0a34bc255a4d08857c7cc6a275a",
-				PTXHash: "e08f858281c8353b821174e5f0d72a85dce6f0a34bc255a4d08857c7cc6a275a",
+				Hash:    "d17c33ebafa8edc4e3c02f96122cc83ef7f3debbacf85605e9a453d8e0f5a458",
+				PTXHash: "d17c33ebafa8edc4e3c02f96122cc83ef7f3debbacf85605e9a453d8e0f5a458",
 			},
 		},
 	},
@@ -234,10 +234,10 @@ var manifest = []family{
 		name: "resample_channels",
 		sources: []source{
 			{"resample_channels.cu", "f876894dce5ecc04d69ef4d82f007c9a0a53e90755672172f188439aaef5d19a"},
-			{"common.cuh", "fa7ee37f51a2ccb8cb04b34a70622b2ed29076b2e202d28d1dc7cf1a8864e4c0"},
+			{"common.cuh", "12df95e7b6678b14d8ec22c58f833c239eff5f962fe82dbfcb682def1a67a5c7"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
 			{"resample.cuh", "93fce2d8164ac85cec2f82c720f1f7daf8760cf3d07c2ab0bb7568649af98a1f"},
-			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
+			{"resample_job.cuh", "7b3a98710867c7c6c6bfbbcf47e1a2cf1756e65b2351b685043447125dce9ea4"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{

@@ -115,14 +115,16 @@ var (
 // shape is how a job is cut into blocks.
 type shape struct {
 	threads, tile, blocks int
-	chunks                int // pieces that a target's features are moved in
-	vector                int // log2 of the elements a thread moves at once
+	chunks                int  // pieces that a target's features are moved in
+	small                 bool // all blocks run at once
+	vector                int  // log2 of the elements a thread moves at once
 }
 
 const (
 	maxTile         = 256  // resample.cu: max_tile
 	maxChannelsTile = 128  // resample_channels.cu: max_tile
 	inFlight        = 4    // resample.cu: in_flight
+	residentBlocks  = 10   // resample.cu: blocks that a multiprocessor holds at once
 	checkShare      = 1024 // stamps a block checks, if there are blocks to spare
 )
 
@@ -192,6 +194,7 @@ func (b *backend) grid(job *ops.ResampleJob, s shape) shape {
 	if job.Check {
 		s.blocks = max(s.blocks, min((job.Stamps()+checkShare-1)/checkShare, 8*b.sms))
 	}
+	s.small = s.blocks <= residentBlocks*b.sms
 	return s
 }
 
@@ -293,7 +296,9 @@ func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
 	flat := job.TimesRows == 1 || job.TimesBatch == job.S
 	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
 	set(23, flat)
-	set(29, flat && !ragged && !gap && !tolerance && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32)
+	plain := flat && !ragged && !gap && !tolerance && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32
+	set(29, plain)
+	set(30, plain && cut.small && cut.tile < cut.threads)
 	return f
 }
 
