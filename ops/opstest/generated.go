@@ -20,8 +20,8 @@ var (
 	widths  = []int{1, 3, 7, 14, 26, 32, 44, 256, 512}
 )
 
-// generated runs a seeded sample: every pair of dtypes with every clock and form of target clock in turn, the rest drawn.
-func (s *suite) generated(t *testing.T) {
+// draws calls f for a seeded sample: every pair of dtypes with every clock and form of target clock in turn, the rest drawn.
+func draws(f func(group string, number int, c *resampling)) {
 	n := 12
 	if Long {
 		n = 240
@@ -30,20 +30,25 @@ func (s *suite) generated(t *testing.T) {
 	for _, in := range valueDTypes {
 		for _, out := range valueDTypes {
 			for _, clock := range clockDTypes {
-				t.Run(fmt.Sprintf("%s-%s-%s", in, out, clock), func(t *testing.T) {
-					for i := range n {
-						seed++
-						c := generate(rng(seed), in, out, clock, i)
-						c.Name = fmt.Sprint("seed ", seed)
-						s.check(t, c, layouts[i%2])
-						if t.Failed() {
-							return
-						}
-					}
-				})
+				for i := range n {
+					seed++
+					c := generate(rng(seed), in, out, clock, i)
+					c.Name = fmt.Sprint("seed ", seed)
+					f(fmt.Sprintf("%s-%s-%s", in, out, clock), i, c)
+				}
 			}
 		}
 	}
+}
+
+// generated runs the sample. A group of cases ends at its first failure.
+func (s *suite) generated(t *testing.T) {
+	failed := map[string]bool{}
+	draws(func(group string, number int, c *resampling) {
+		if !failed[group] {
+			failed[group] = !t.Run(fmt.Sprint(group, "-", number), func(t *testing.T) { s.check(t, c, layouts[number%2]) })
+		}
+	})
 }
 
 // generate draws a case. The number picks the form of the target clock: a tensor for each row, a shared one, a uniform one,

@@ -19,11 +19,10 @@ var background = context.Background()
 
 // rig is a plan on device tensors whose inputs can be changed: one row of 5 samples, 4 targets, 2 features.
 type rig struct {
-	s                       *suite
-	args                    ops.ResampleArgs
-	plan                    ops.Plan
-	src, times, targets     *array
-	devSrc, devTimes, devTo *tensor.Tensor
+	s                   *suite
+	args                ops.ResampleArgs
+	plan                ops.Plan
+	src, times, targets *array
 }
 
 func (s *suite) rig(t *testing.T) *rig {

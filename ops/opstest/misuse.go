@@ -27,7 +27,6 @@ type call struct {
 	ops.ResampleArgs
 	opts ops.ResampleOptions
 	put  func(*array) *tensor.Tensor // onto the device, or the host
-	made []*tensor.Tensor
 }
 
 func (c *call) new(dtype tensor.DType, shape ...int) *tensor.Tensor {

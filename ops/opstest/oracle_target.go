@@ -14,11 +14,10 @@ type target[C clockType] struct {
 	times []C
 	x     C
 
-	k                      int // the last sample at or before x, 0 below the first
-	exact, nan             bool
-	below, above, gap      bool
-	laterIsNearer          bool
-	beyondPrev, beyondNext bool
+	k                 int // the last sample at or before x, 0 below the first
+	exact, nan        bool
+	below, above, gap bool
+	laterIsNearer     bool
 }
 
 // gapOf returns y - x as float64, for y >= x, with the difference taken in the clock's type; int64 differences up to 2^63.
