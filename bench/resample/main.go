@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -159,7 +160,7 @@ func measure(dev *ops.Device, j job) row {
 	})
 	check(err)
 	ours := replay(queue, launches, func() error { return graph.Launch(stream) })
-	check(dev.Synchronize(nil))
+	check(dev.Synchronize(context.Background()))
 	values := min(j.B*j.S, 2*j.B*j.T) * j.D * 2
 	bytes := values + 2*j.B*j.T*j.D + 4*j.B*(j.S+j.T)
 	limit := speedOfLight(queue, s, j, values, launches)
@@ -168,7 +169,7 @@ func measure(dev *ops.Device, j job) row {
 		check(plans[i%s.n].Run(stream))
 	}
 	host := float64(time.Since(begun).Nanoseconds()) / 1000
-	check(dev.Synchronize(nil))
+	check(dev.Synchronize(context.Background()))
 	check(graph.Close())
 	for _, p := range plans {
 		check(p.Close())
@@ -194,7 +195,7 @@ func replay(queue *cudadrv.Stream, launches int, launch func() error) float64 {
 		check(queue.Record(events[0]))
 		check(launch())
 		check(queue.Record(events[1]))
-		check(events[1].Synchronize(nil))
+		check(events[1].Synchronize(context.Background()))
 		d, err := events[1].Elapsed(events[0])
 		check(err)
 		if i >= 5 {
