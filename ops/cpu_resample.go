@@ -258,11 +258,11 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 		outRow, outIndex = 0, i
 	}
 	out := outRow*p.DstBatch + outIndex*p.DstStep
-	start, n := 0, 0
+	start, n, targets := 0, 0, 0 // of a packed target that is in no row: there may be none
 	if b >= 0 {
 		start, n = p.srcRows.row(b)
+		_, targets = p.dstRows.row(b)
 	}
-	_, targets := p.dstRows.row(max(b, 0))
 	if n == 0 || t >= targets {
 		p.mark(outRow, outIndex, 0, 0)
 		p.dst.fill(out, p.D, p.Fill, s)
