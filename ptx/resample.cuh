@@ -311,8 +311,9 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
         out_row = row, out_pos = pos;
     }
     m.dst = (i64)out_row * j.dst_batch + out_pos * j.dst_step;
-    const extent e = row_extent(j.src_extents(), j.src_offsets(), j.s, row);
-    m.n = held ? e.n : 0;
+    extent e = {0, 0};
+    if (held) e = row_extent(j.src_extents(), j.src_offsets(), j.s, row);
+    m.n = e.n;
     m.src = (i64)row * j.src_batch + e.first * j.src_step;
     m.times = (const C *)j.times + (i64)row * j.times_batch + e.first;
     m.filled = m.n == 0 || (j.dst_lengths() && pos >= row_extent(j.dst_extents(), false, j.t, row).n);
