@@ -11,9 +11,7 @@
 #if defined(__clang__)
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
-#define __host__ __attribute__((host))
 #define __shared__ __attribute__((shared))
-#define __constant__ __attribute__((constant))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __forceinline__ inline __attribute__((always_inline))
 #endif
@@ -25,16 +23,11 @@
 #define RC_KERNEL(max_threads) extern "C" __global__ void __launch_bounds__(max_threads)
 #define RC_KERNEL_OCC(max_threads, min_blocks) extern "C" __global__ void __launch_bounds__(max_threads, min_blocks)
 
-// RC_DYNAMIC_SHARED declares the block's dynamic shared memory, 16-byte aligned.
-#define RC_DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) unsigned char name[]
-
 #define RC_UNROLL _Pragma("unroll")
 
 namespace rc {
 
-using i8 = signed char;
 using u8 = unsigned char;
-using i16 = short;
 using u16 = unsigned short;
 using i32 = int;
 using u32 = unsigned int;
@@ -43,42 +36,23 @@ using u64 = unsigned long long;
 static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "64-bit device expected");
 
 constexpr u32 warp_size = 32;
-constexpr u32 full_warp = 0xffffffffu;
 
 // ---- Where this thread is ----
 
 #if defined(__clang__)
 RC_FN u32 thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
-RC_FN u32 thread_y() { return __nvvm_read_ptx_sreg_tid_y(); }
-RC_FN u32 thread_z() { return __nvvm_read_ptx_sreg_tid_z(); }
 RC_FN u32 threads_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
-RC_FN u32 threads_y() { return __nvvm_read_ptx_sreg_ntid_y(); }
-RC_FN u32 threads_z() { return __nvvm_read_ptx_sreg_ntid_z(); }
 RC_FN u32 block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
-RC_FN u32 block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
-RC_FN u32 block_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
 RC_FN u32 blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
-RC_FN u32 blocks_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
-RC_FN u32 blocks_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
 #else
 RC_FN u32 thread_x() { return threadIdx.x; }
-RC_FN u32 thread_y() { return threadIdx.y; }
-RC_FN u32 thread_z() { return threadIdx.z; }
 RC_FN u32 threads_x() { return blockDim.x; }
-RC_FN u32 threads_y() { return blockDim.y; }
-RC_FN u32 threads_z() { return blockDim.z; }
 RC_FN u32 block_x() { return blockIdx.x; }
-RC_FN u32 block_y() { return blockIdx.y; }
-RC_FN u32 block_z() { return blockIdx.z; }
 RC_FN u32 blocks_x() { return gridDim.x; }
-RC_FN u32 blocks_y() { return gridDim.y; }
-RC_FN u32 blocks_z() { return gridDim.z; }
 #endif
-RC_FN u32 lane() { return thread_x() & (warp_size - 1); } // blocks of one dimension
 
 // barrier waits for every thread of the block and orders their shared and global accesses.
 RC_FN void barrier() { __syncthreads(); }
-RC_FN void warp_barrier(u32 mask = full_warp) { asm volatile("bar.warp.sync %0;" ::"r"(mask) : "memory"); }
 
 // ---- Bits ----
 
@@ -133,45 +107,8 @@ RC_FN u16 ld_nc_u16(const void *p) {
     asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(global(p)));
     return v;
 }
-RC_FN u8 ld_nc_u8(const void *p) {
-    u16 v;
-    asm("ld.global.nc.u8 %0, [%1];" : "=h"(v) : "l"(global(p)));
-    return (u8)v;
-}
 RC_FN float ld_nc_f32(const void *p) { return as_f32(ld_nc_u32(p)); }
 RC_FN double ld_nc_f64(const void *p) { return as_f64(ld_nc_u64(p)); }
-
-// ld_nc_16_once reads bytes that no other thread will want: they take no place in L1.
-RC_FN v16 ld_nc_16_once(const void *p) {
-    v16 v;
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-        : "l"(global(p)));
-    return v;
-}
-
-// prefetch_l2 asks for the 32 bytes around p to be brought into L2, and does not wait.
-RC_FN void prefetch_l2(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(global(p))); }
-
-// Plain loads, ordered with this thread's stores.
-RC_FN v16 ld_16(const void *p) {
-    v16 v;
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(global(p))
-                 : "memory");
-    return v;
-}
-RC_FN v8 ld_8(const void *p) {
-    v8 v;
-    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(global(p)) : "memory");
-    return v;
-}
-RC_FN u32 ld_u32(const void *p) {
-    u32 v;
-    asm volatile("ld.global.u32 %0, [%1];" : "=r"(v) : "l"(global(p)) : "memory");
-    return v;
-}
 
 RC_FN void st_16(void *p, v16 v) {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(p)), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
@@ -194,7 +131,6 @@ RC_FN float f16_to_f32(u16 h) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
     return f;
 }
-RC_FN float bf16_to_f32(u16 h) { return as_f32((u32)h << 16); }
 RC_FN float f16_lo(u32 pair) { return f16_to_f32((u16)pair); }
 RC_FN float f16_hi(u32 pair) { return f16_to_f32((u16)(pair >> 16)); }
 RC_FN float bf16_lo(u32 pair) { return as_f32(pair << 16); }
@@ -286,60 +222,12 @@ RC_FN double floor_f(double a) {
 RC_FN float abs_f(float a) { return as_f32(bits(a) & 0x7fffffffu); }
 RC_FN double abs_f(double a) { return as_f64(bits(a) & 0x7fffffffffffffffull); }
 
-// ---- Warps and atomics ----
+// ---- Atomics ----
 
-RC_FN u32 shfl(u32 v, u32 src_lane, u32 mask = full_warp) {
-    u32 r;
-    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, %3;" : "=r"(r) : "r"(v), "r"(src_lane), "r"(mask));
-    return r;
-}
-RC_FN u32 shfl_xor(u32 v, u32 lane_mask, u32 mask = full_warp) {
-    u32 r;
-    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, %3;" : "=r"(r) : "r"(v), "r"(lane_mask), "r"(mask));
-    return r;
-}
-RC_FN u32 shfl_down(u32 v, u32 delta, u32 mask = full_warp) {
-    u32 r;
-    asm volatile("shfl.sync.down.b32 %0, %1, %2, 31, %3;" : "=r"(r) : "r"(v), "r"(delta), "r"(mask));
-    return r;
-}
-RC_FN u32 shfl_up(u32 v, u32 delta, u32 mask = full_warp) {
-    u32 r;
-    asm volatile("shfl.sync.up.b32 %0, %1, %2, 0, %3;" : "=r"(r) : "r"(v), "r"(delta), "r"(mask));
-    return r;
-}
-RC_FN u64 shfl(u64 v, u32 src_lane, u32 mask = full_warp) {
-    u32 lo = shfl((u32)v, src_lane, mask), hi = shfl((u32)(v >> 32), src_lane, mask);
-    return (u64)hi << 32 | lo;
-}
-RC_FN float shfl(float v, u32 src_lane, u32 mask = full_warp) { return as_f32(shfl(bits(v), src_lane, mask)); }
-RC_FN u32 ballot(bool p, u32 mask = full_warp) {
-    u32 r;
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, %2; }"
-                 : "=r"(r)
-                 : "r"((u32)p), "r"(mask));
-    return r;
-}
-
-// The atomics are relaxed, on global memory, and return what was there before.
+// The atomic is relaxed, on global memory, and returns what was there before.
 RC_FN u64 atomic_min_u64(u64 *p, u64 v) {
     u64 old;
     asm volatile("atom.global.min.u64 %0, [%1], %2;" : "=l"(old) : "l"(global(p)), "l"(v) : "memory");
-    return old;
-}
-RC_FN u32 atomic_min_u32(u32 *p, u32 v) {
-    u32 old;
-    asm volatile("atom.global.min.u32 %0, [%1], %2;" : "=r"(old) : "l"(global(p)), "r"(v) : "memory");
-    return old;
-}
-RC_FN u64 atomic_add_u64(u64 *p, u64 v) {
-    u64 old;
-    asm volatile("atom.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(global(p)), "l"(v) : "memory");
-    return old;
-}
-RC_FN u32 atomic_add_u32(u32 *p, u32 v) {
-    u32 old;
-    asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(global(p)), "r"(v) : "memory");
     return old;
 }
 

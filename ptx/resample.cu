@@ -2,7 +2,7 @@
 //
 // A block takes `tile` targets. One thread a target finds its place among the row's stamps and keeps in shared memory which
 // source row to read, the weight of the row after it, and where to write; warps without a target check the block's share of
-// the stamps meanwhile. After a barrier the block's threads move the features, 2^vector elements at once, four such chunks in
+// the stamps meanwhile. After a barrier the block's threads move the features, 2^vector elements at once, two such chunks in
 // flight each, with neighbouring threads on neighbouring chunks. A block past the last target only checks.
 //
 // Bytes moved: each source row that a target needs, once from DRAM if targets are in order; the targets' features; stamps,
@@ -108,27 +108,7 @@ template <u32 In, u32 Out> RC_FN void move_as(const resample_job &j, const share
     }
 }
 
-// fetch_ahead asks for the source rows that the block's targets will need if they and the samples run in step, on the threads
-// from `first_thread` on, while the others still search: of two waits for memory in a row it leaves one. Nothing depends on it.
-template <u32 In> RC_FN void fetch_ahead(const plain_job &j, u32 first_thread) {
-    const u64 block_first = (u64)block_x() * j.tile;
-    const u32 bytes = (u32)element<In>::size << j.vector(), pieces = j.tile * j.chunks;
-    const i64 next_row = j.s > 1 ? j.src_step * (i64)element<In>::size : 0;
-    for (u32 i = thread_x() - first_thread; i < pieces; i += threads_x() - first_thread) {
-        const u32 target = i / j.chunks, chunk = i - target * j.chunks;
-        const u64 at = block_first + target;
-        if (at >= j.total) return;
-        const u32 row = row_of(j, at), pos = (u32)(at - row * j.t);
-        u32 k = (u32)((float)pos * j.pace);
-        k = k + 1 < j.s ? k : (u32)j.s - 1 - (j.s > 1);
-        const char *p = (const char *)j.src + (row * j.src_batch + k * j.src_step) * (i64)element<In>::size + chunk * bytes;
-        prefetch_l2(p);
-        prefetch_l2(p + next_row);
-    }
-}
-
 template <u32 In> RC_FN void resample(const resample_job &j, shared<typename element<In>::wide> &s) {
-    if (j.eager() && thread_x() >= j.tile) fetch_ahead<In>(static_cast<const plain_job &>(j), j.tile);
     const u32 count = survey_any(j, [&](u32 i, const auto &m) { keep_target(j, s, i, m); });
     barrier();
     switch (j.out()) {
@@ -141,11 +121,11 @@ template <u32 In> RC_FN void resample(const resample_job &j, shared<typename ele
 
 } // namespace
 
-#define RC_RESAMPLE(name, dtype)                       \
-    RC_KERNEL_OCC(128, 10) name(RC_RESAMPLE_PARAMS) {          \
-        __shared__ shared<element<dtype>::wide> mem;   \
+#define RC_RESAMPLE(name, dtype)                      \
+    RC_KERNEL_OCC(128, 10) name(RC_RESAMPLE_PARAMS) { \
+        __shared__ shared<element<dtype>::wide> mem;  \
         const plain_job j = {RC_RESAMPLE_ARGS};       \
-        resample<dtype>(j, mem);                       \
+        resample<dtype>(j, mem);                      \
     }
 
 RC_RESAMPLE(resample_f32, dt_f32)

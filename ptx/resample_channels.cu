@@ -152,12 +152,12 @@ RC_FN void resample(const resample_job &j, shared &s, const item *items, const c
 
 } // namespace
 
-#define RC_RESAMPLE_CHANNELS(name, dtype)                                                                           \
-    RC_KERNEL_OCC(128, 6)                                                                                               \
+#define RC_RESAMPLE_CHANNELS(name, dtype)                                                             \
+    RC_KERNEL_OCC(128, 6)                                                                             \
     name(RC_RESAMPLE_PARAMS, const item *__restrict__ items, const channel *__restrict__ channels) { \
-        __shared__ shared mem;                                                                                      \
-        const plain_job j = {RC_RESAMPLE_ARGS};                                                                    \
-        resample<dtype>(j, mem, items, channels);                                                       \
+        __shared__ shared mem;                                                                        \
+        const plain_job j = {RC_RESAMPLE_ARGS};                                                       \
+        resample<dtype>(j, mem, items, channels);                                                     \
     }
 
 RC_RESAMPLE_CHANNELS(resample_channels_f32, dt_f32)

@@ -67,7 +67,6 @@ struct resample_job {
     RC_FN_MEMBER bool times_flat() const { return flags >> 23 & 1; } // stamp i is at times[i], whatever its row
     RC_FN_MEMBER u32 t_shift() const { return flags >> 24 & 31; }
     RC_FN_MEMBER bool plain() const { return flags >> 29 & 1; } // plain_job tells it all
-    RC_FN_MEMBER bool eager() const { return flags >> 30 & 1; } // the launch is small, and waits more than it moves
     RC_FN_MEMBER const i64 *src_extents() const { return src_rows; }
     RC_FN_MEMBER const i64 *dst_extents() const { return dst_rows; }
 };

@@ -17,10 +17,10 @@ var manifest = []family{
 		name: "copy",
 		sources: []source{
 			{"copy.cu", "bb40a4e610821145d8fe147a3fc4667a4ffae0f01a9d347a7a548fb222417f00"},
-			{"common.cuh", "12df95e7b6678b14d8ec22c58f833c239eff5f962fe82dbfcb682def1a67a5c7"},
+			{"common.cuh", "ddb110bccb28b48ee98949967037b6635bc4adb4118a5f012c8930d0457cdc93"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
 			{"resample.cuh", "f9c8b7cdaeac84127b117095621bee77527b01a7952b541fba0be2512b783c25"},
-			{"resample_job.cuh", "7b3a98710867c7c6c6bfbbcf47e1a2cf1756e65b2351b685043447125dce9ea4"},
+			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -56,11 +56,11 @@ var manifest = []family{
 	{
 		name: "resample",
 		sources: []source{
-			{"resample.cu", "25f2270c04d7eb347ecb3db4647c55ab811ce3b8e2c6feb8c101b20904ecdd61"},
-			{"common.cuh", "12df95e7b6678b14d8ec22c58f833c239eff5f962fe82dbfcb682def1a67a5c7"},
+			{"resample.cu", "6766c878d88dd46ac41b9a8c5cf5858ac87dd5710dd7c5be766e59cad9dcfde9"},
+			{"common.cuh", "ddb110bccb28b48ee98949967037b6635bc4adb4118a5f012c8930d0457cdc93"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
 			{"resample.cuh", "f9c8b7cdaeac84127b117095621bee77527b01a7952b541fba0be2512b783c25"},
-			{"resample_job.cuh", "7b3a98710867c7c6c6bfbbcf47e1a2cf1756e65b2351b685043447125dce9ea4"},
+			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -220,24 +220,24 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f6d59c9ebc35ef4494cec83da9bcacc1932e5ef94cc04f801b5c19980a31db7a",
-				PTXHash: "f6d59c9ebc35ef4494cec83da9bcacc1932e5ef94cc04f801b5c19980a31db7a",
+				Hash:    "6e696a0ceaf5390deae92c3e5c5bf629c9c7f488091cc4855236cdeec9b7508f",
+				PTXHash: "6e696a0ceaf5390deae92c3e5c5bf629c9c7f488091cc4855236cdeec9b7508f",
 			},
 			{
 				File: "resample.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b8c584c85ebaf7b4f3a7763b9a33241c7ad710b202db57b22dbf75312d4b04cb",
-				PTXHash: "b8c584c85ebaf7b4f3a7763b9a33241c7ad710b202db57b22dbf75312d4b04cb",
+				Hash:    "ce7f14106a2b75a418cdc59a37ff27c2c611f7d13c5bc8eaa0ed0eacd4e9003d",
+				PTXHash: "ce7f14106a2b75a418cdc59a37ff27c2c611f7d13c5bc8eaa0ed0eacd4e9003d",
 			},
 		},
 	},
 	{
 		name: "resample_channels",
 		sources: []source{
-			{"resample_channels.cu", "f876894dce5ecc04d69ef4d82f007c9a0a53e90755672172f188439aaef5d19a"},
-			{"common.cuh", "12df95e7b6678b14d8ec22c58f833c239eff5f962fe82dbfcb682def1a67a5c7"},
+			{"resample_channels.cu", "44d505e088977012ff68bdf09af9cda986af07c24a455345c169d2a7324155d4"},
+			{"common.cuh", "ddb110bccb28b48ee98949967037b6635bc4adb4118a5f012c8930d0457cdc93"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
 			{"resample.cuh", "f9c8b7cdaeac84127b117095621bee77527b01a7952b541fba0be2512b783c25"},
-			{"resample_job.cuh", "7b3a98710867c7c6c6bfbbcf47e1a2cf1756e65b2351b685043447125dce9ea4"},
+			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{

@@ -115,16 +115,14 @@ var (
 // shape is how a job is cut into blocks.
 type shape struct {
 	threads, tile, blocks int
-	chunks                int  // pieces that a target's features are moved in
-	small                 bool // all blocks run at once
-	vector                int  // log2 of the elements a thread moves at once
+	chunks                int // pieces that a target's features are moved in
+	vector                int // log2 of the elements a thread moves at once
 }
 
 const (
 	maxTile         = 256  // resample.cu: max_tile
 	maxChannelsTile = 128  // resample_channels.cu: max_tile
-	inFlight        = 4    // resample.cu: in_flight
-	residentBlocks  = 10   // resample.cu: blocks that a multiprocessor holds at once
+	pieces          = 4    // chunks a thread moves, if there are enough
 	checkShare      = 1024 // stamps a block checks, if there are blocks to spare
 )
 
@@ -169,12 +167,12 @@ func (p *plan) bind() error {
 	return err
 }
 
-// cutPlain shares the chunks of all targets out so that each thread has up to inFlight of them, and fewer where the device
-// would otherwise stand partly idle.
+// cutPlain shares the chunks of all targets out so that each thread has up to four of them, and fewer where the device
+// would otherwise stand partly idle: half that, where blocks of four would not fill it four times.
 func (b *backend) cutPlain(job *ops.ResampleJob) shape {
 	s := shape{threads: 128, vector: vectorOf(job)}
 	s.chunks = job.D >> s.vector
-	each := inFlight
+	each := pieces
 	for each > 1 && job.Rows()*s.chunks < each*s.threads*b.sms*4 {
 		each /= 2
 	}
@@ -184,7 +182,7 @@ func (b *backend) cutPlain(job *ops.ResampleJob) shape {
 
 func (b *backend) cutChannels(job *ops.ResampleJob) shape {
 	s := shape{threads: 128, chunks: items(job.Channels)}
-	s.tile = min(max(inFlight*s.threads/s.chunks, 1), maxChannelsTile)
+	s.tile = min(max(pieces*s.threads/s.chunks, 1), maxChannelsTile)
 	return b.grid(job, s)
 }
 
@@ -194,7 +192,6 @@ func (b *backend) grid(job *ops.ResampleJob, s shape) shape {
 	if job.Check {
 		s.blocks = max(s.blocks, min((job.Stamps()+checkShare-1)/checkShare, 8*b.sms))
 	}
-	s.small = s.blocks <= residentBlocks*b.sms
 	return s
 }
 
@@ -296,9 +293,7 @@ func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
 	flat := job.TimesRows == 1 || job.TimesBatch == job.S
 	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
 	set(23, flat)
-	plain := flat && !ragged && !gap && !tolerance && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32
-	set(29, plain)
-	set(30, plain && cut.small && cut.tile < cut.threads)
+	set(29, flat && !ragged && !gap && !tolerance && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32)
 	return f
 }
 
