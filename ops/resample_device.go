@@ -112,7 +112,8 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 		return a, err
 	}
 	// Everything is checked once here, with tensors wherever they are, so that nothing is copied for a call that fails.
-	if _, err := newResampleJob(c, a, o); err != nil {
+	job, err := newResampleJob(c, a, o)
+	if err != nil || job.Empty() {
 		return a, err
 	}
 	for i, t := range []*tensor.Tensor{a.Dst, a.Valid, a.Age} {

@@ -4,10 +4,13 @@ package ptx
 
 import "embed"
 
+//go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx
 //go:embed copy.sm_80.ptx
+//go:embed resample.sm_90.cubin
 //go:embed resample.sm_90.ptx
 //go:embed resample.sm_80.ptx
+//go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx
 //go:embed resample_channels.sm_80.ptx
 var files embed.FS
@@ -41,6 +44,11 @@ var manifest = []family{
 			{Name: "rc_null", MaxThreads: 1024, Params: []Param{}},
 		},
 		images: []Image{
+			{
+				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "86fb037abff754349267620a9d29040341020da995739ae0c9f68523a6aa113c",
+				PTXHash: "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
+			},
 			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
@@ -218,6 +226,11 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "df5f1dd3cdd5d2196411263a8ab6a976e8935d0c855a1586bf3fba40520c0349",
+				PTXHash: "6e696a0ceaf5390deae92c3e5c5bf629c9c7f488091cc4855236cdeec9b7508f",
+			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "6e696a0ceaf5390deae92c3e5c5bf629c9c7f488091cc4855236cdeec9b7508f",
@@ -403,6 +416,11 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "83f332c9784f45a96083041e819a769caa77c701cb6de5dc5089979748d9ea8e",
+				PTXHash: "23ee171c5c3c811d7f2ad85c641652ede545e50fe1f88a257d59f553ec0c465c",
+			},
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "23ee171c5c3c811d7f2ad85c641652ede545e50fe1f88a257d59f553ec0c465c",

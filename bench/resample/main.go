@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -22,10 +21,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-var atLeast = flag.Int("launches", 200, "launches a graph, at least")
-
-var maxSets = flag.Int("maxsets", 1<<30, "")
-var only = flag.String("only", "", "")
 
 // job is one shape: B rows of S samples onto T targets, D bf16 features, float32 times.
 type job struct{ B, S, T, D int }
@@ -41,7 +36,7 @@ var jobs = []job{
 type row struct {
 	Job    string  `json:"job"`
 	Ours   float64 `json:"ours_us"`
-	Null   float64 `json:"null_us"` // an empty kernel in the same graph's place
+	Null   float64 `json:"null_us"` // an empty kernel, launched the same way
 	Limit  float64 `json:"limit_us"`
 	Ratio  float64 `json:"ratio"`
 	GBs    float64 `json:"gb_per_s"`
@@ -51,6 +46,7 @@ type row struct {
 func main() {
 	started := time.Now()
 	asJSON := flag.Bool("json", false, "print JSON")
+	only := flag.String("only", "", "measure one shape, such as 64x4096->1024x32")
 	first := flag.Bool("first", false, "only measure the time from the start of the program to the first result")
 	flag.Parse()
 	dev, err := ops.Open("cuda")
@@ -60,8 +56,8 @@ func main() {
 		return
 	}
 	var rows []row
-	for i, j := range jobs {
-		if *only != "" && !strings.Contains(*only, fmt.Sprint(i)) {
+	for _, j := range jobs {
+		if *only != "" && *only != j.String() {
 			continue
 		}
 		rows = append(rows, measure(dev, j))
@@ -73,9 +69,9 @@ func main() {
 	info := dev.Info()
 	fmt.Printf("%s, %s\n%s\nbf16 values, f32 times, checking on; medians of graph replays, us of GPU time\n", info.Product, info.Driver, info.Kernels)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "shape\tours\tlimit\tratio\tGB/s\thost ns/run\t")
+	fmt.Fprintln(w, "shape\tours\tlimit\tratio\tempty\tGB/s\thost ns/run\t")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t\n", r.Job, r.Ours, r.Limit, r.Ratio, r.GBs, r.HostNs)
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t\n", r.Job, r.Ours, r.Limit, r.Ratio, r.Null, r.GBs, r.HostNs)
 	}
 	check(w.Flush())
 }
@@ -105,7 +101,7 @@ type sets struct {
 
 func makeSets(dev *ops.Device, j job) sets {
 	each := 2*j.B*j.D*(j.S+j.T) + 4*j.B*(j.S+j.T)
-	s := sets{n: min(max(300_000_000/each, 1), *maxSets)}
+	s := sets{n: max(300_000_000/each, 1)}
 	alloc := func(d tensor.DType, shape ...int) *tensor.Tensor {
 		t, err := dev.Alloc(d, shape...)
 		check(err)
@@ -161,7 +157,7 @@ func measure(dev *ops.Device, j job) row {
 	}
 	queue, err := cuda.Queue(stream)
 	check(err)
-	launches := max(s.n, *atLeast)
+	launches := max(s.n, 200)
 	graph, err := stream.Capture(func() error {
 		for i := range launches {
 			if err := plans[i%s.n].Run(stream); err != nil {
@@ -175,7 +171,7 @@ func measure(dev *ops.Device, j job) row {
 	check(dev.Synchronize(context.Background()))
 	values := min(j.B*j.S, 2*j.B*j.T) * j.D * 2
 	bytes := values + 2*j.B*j.T*j.D + 4*j.B*(j.S+j.T)
-	limit := speedOfLight(queue, s, j, values, launches)
+	limit, null := limits(queue, s, j, values, launches)
 	begun := time.Now()
 	for i := range 1000 {
 		check(plans[i%s.n].Run(stream))
@@ -189,7 +185,7 @@ func measure(dev *ops.Device, j job) row {
 	for _, t := range []*tensor.Tensor{s.src, s.times, s.target, s.dst} {
 		check(t.Close())
 	}
-	return row{Job: j.String(), Ours: ours, Limit: limit, Ratio: ours / limit, GBs: float64(bytes) / ours / 1e3, HostNs: host}
+	return row{Job: j.String(), Ours: ours, Limit: limit, Null: null, Ratio: ours / limit, GBs: float64(bytes) / ours / 1e3, HostNs: host}
 }
 
 // replay returns the median time of one launch in microseconds, from replays of a graph of several.
@@ -218,42 +214,14 @@ func replay(queue *cudadrv.Stream, launches int, launch func() error) float64 {
 	return times[len(times)/2]
 }
 
-// speedOfLight returns the time of the kernel that only moves the bytes: the best of several launch shapes.
-func speedOfLight(queue *cudadrv.Stream, s sets, j job, values, launches int) float64 {
+// limits returns the time of the kernel that only moves the bytes, the best of several launch shapes, and of an empty one.
+func limits(queue *cudadrv.Stream, s sets, j job, values, launches int) (best, null float64) {
 	module, err := queue.Context().LoadModule(image(queue, "copy").Data())
 	check(err)
 	defer module.Close()
-	kernel, err := module.Kernel("rc_speed_of_light")
-	check(err)
-	_, entry, _ := ptx.Lookup("rc_speed_of_light")
-	sizes := make([]int, len(entry.Params))
-	for i, p := range entry.Params {
-		sizes[i] = p.Size
-	}
-	check(kernel.Declare(sizes))
-	address := func(t *tensor.Tensor, i int) cudadrv.DevicePtr {
-		a, _ := at(t, i).Addr()
-		return cudadrv.DevicePtr(a)
-	}
+	empty := bind(module, "rc_null", cudadrv.LaunchConfig{Grid: [3]uint32{1}, Block: [3]uint32{32}})
+	null = replayed(queue, launches, []*cudadrv.Launch{empty})
 	out := 2 * j.B * j.T * j.D
-	null, err := module.Kernel("rc_null")
-	check(err)
-	check(null.Declare(nil))
-	empty, err := null.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{1}, Block: [3]uint32{32}})
-	check(err)
-	ng, err := queue.Capture(func(q *cudadrv.Stream) error {
-		for range launches {
-			if err := empty.Run(q); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	check(err)
-	ne, err := ng.Instantiate()
-	check(err)
-	fmt.Println(j, "null", replay(queue, launches, func() error { return ne.Launch(queue) }), "launches", launches)
-	best := 0.0
 	for _, threads := range []int{128, 256, 512} {
 		for _, each := range []int{1, 2, 4, 8} {
 			blocks := max((out/16+threads*each-1)/(threads*each), 1)
@@ -264,32 +232,52 @@ func speedOfLight(queue *cudadrv.Stream, s sets, j job, values, launches int) fl
 					t     *tensor.Tensor
 					bytes int
 				}{{s.src, values}, {s.times, 4 * j.B * j.S}, {s.target, 4 * j.B * j.T}, {s.dst, out}} {
+					address, _ := at(buf.t, i).Addr()
 					chunks := buf.bytes / 16
-					args = append(args, address(buf.t, i), uint64(chunks), uint64((chunks+blocks-1)/blocks))
+					args = append(args, cudadrv.DevicePtr(address), uint64(chunks), uint64((chunks+blocks-1)/blocks))
 				}
-				l, err := kernel.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, args...)
-				check(err)
-				bound = append(bound, l)
+				bound = append(bound, bind(module, "rc_speed_of_light", cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, args...))
 			}
-			graph, err := queue.Capture(func(q *cudadrv.Stream) error {
-				for i := range launches {
-					if err := bound[i%s.n].Run(q); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			check(err)
-			exec, err := graph.Instantiate()
-			check(err)
-			if t := replay(queue, launches, func() error { return exec.Launch(queue) }); best == 0 || t < best {
+			if t := replayed(queue, launches, bound); best == 0 || t < best {
 				best = t
 			}
-			check(exec.Close())
-			check(graph.Close())
 		}
 	}
-	return best
+	return best, null
+}
+
+// bind binds an entry of the copy kernels, with its parameters declared for drivers that cannot tell them.
+func bind(module *cudadrv.Module, name string, config cudadrv.LaunchConfig, args ...any) *cudadrv.Launch {
+	kernel, err := module.Kernel(name)
+	check(err)
+	_, entry, _ := ptx.Lookup(name)
+	sizes := make([]int, len(entry.Params))
+	for i, p := range entry.Params {
+		sizes[i] = p.Size
+	}
+	check(kernel.Declare(sizes))
+	launch, err := kernel.Bind(config, args...)
+	check(err)
+	return launch
+}
+
+// replayed captures launches in turn and returns replay's time of one.
+func replayed(queue *cudadrv.Stream, launches int, bound []*cudadrv.Launch) float64 {
+	graph, err := queue.Capture(func(q *cudadrv.Stream) error {
+		for i := range launches {
+			if err := bound[i%len(bound)].Run(q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	check(err)
+	exec, err := graph.Instantiate()
+	check(err)
+	t := replay(queue, launches, func() error { return exec.Launch(queue) })
+	check(exec.Close())
+	check(graph.Close())
+	return t
 }
 
 func image(queue *cudadrv.Stream, family string) ptx.Image {

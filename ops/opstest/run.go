@@ -12,6 +12,9 @@ import (
 // Long makes Run take a sample of generated cases twenty times larger. It is set by ROBOCACHE_LONG=1.
 var Long = os.Getenv("ROBOCACHE_LONG") == "1"
 
+// watched reports that a memory checker slows every launch down; the bundle's run.sh says so.
+var watched = os.Getenv("ROBOCACHE_SANITIZER") != ""
+
 // Config is what Run cannot find out by itself. The zero value is fine.
 type Config struct {
 	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
