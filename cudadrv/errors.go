@@ -3,6 +3,7 @@ package cudadrv
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -82,9 +83,24 @@ func (e *LoadError) Error() string {
 		b.WriteString(": " + strings.TrimPrefix(e.Err.Error(), "cudadrv: "))
 	}
 	if len(e.Tried) > 0 {
-		b.WriteString("; tried " + strings.Join(e.Tried, "; "))
+		b.WriteString("; tried " + strings.Join(grouped(e.Tried), "; "))
 	}
 	return b.String()
+}
+
+// grouped joins the names that the loader answered alike: "a, b: no such file".
+func grouped(tried []string) []string {
+	var out, answers []string
+	for _, t := range tried {
+		name, answer, _ := strings.Cut(t, ": ")
+		if i := slices.Index(answers, answer); i >= 0 {
+			names, _, _ := strings.Cut(out[i], ": ")
+			out[i] = names + ", " + strings.TrimSuffix(name+": "+answer, ": ")
+			continue
+		}
+		out, answers = append(out, t), append(answers, answer)
+	}
+	return out
 }
 
 // Is matches the kind.

@@ -4,6 +4,7 @@ package cudadrv
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -60,9 +61,9 @@ func loadFrom(list []string) (*Driver, error) {
 	missing := &LoadError{Kind: ErrDriverMissing}
 	var stub error
 	for _, name := range list {
-		lib, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+		lib, err := open(name)
 		if err != nil {
-			missing.Tried = append(missing.Tried, strings.TrimSpace(err.Error()))
+			missing.Tried = append(missing.Tried, err.Error())
 			continue
 		}
 		d, err := NewDriver(libraryTable(lib, name))
@@ -78,6 +79,17 @@ func loadFrom(list []string) (*Driver, error) {
 		return nil, stub
 	}
 	return nil, missing
+}
+
+// open loads a library. The loader keeps its answer for the thread that asked, so the goroutine stays on that.
+func open(name string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	lib, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %s", name, strings.TrimPrefix(strings.TrimSpace(err.Error()), name+": "))
+	}
+	return lib, nil
 }
 
 // libraryTable looks functions up in an open library: through the driver's own cuGetProcAddress, asked for
