@@ -21,7 +21,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-
 // job is one shape: B rows of S samples onto T targets, D bf16 features, float32 times.
 type job struct{ B, S, T, D int }
 
