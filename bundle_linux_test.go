@@ -86,6 +86,19 @@ func TestRunScriptReportsTheSanitizer(t *testing.T) {
 	assert.Equal(t, 2, code)
 }
 
+func TestRunScriptPassesAPackageThatNeverCallsTheDriver(t *testing.T) {
+	tools := t.TempDir()
+	fake := "#!/bin/sh\n[ \"$1\" = --version ] && exit\nfor a; do case $a in ./*) \"$a\" || exit; esac; done\n" +
+		"echo '========= Error: Target application terminated before first instrumented API call'\nexit 255\n"
+	require.NoError(t, os.WriteFile(filepath.Join(tools, "compute-sanitizer"), []byte(fake), 0o755))
+	path := "PATH=" + tools + ":" + os.Getenv("PATH")
+	out, code := run(t, bundle(t, map[string]string{"ops": passes}), []string{path}, "--sanitizer", "memcheck")
+	assert.Equal(t, 0, code, "%s", out)
+	assert.Contains(t, out, "it never calls the driver")
+	_, code = run(t, bundle(t, map[string]string{"ops": fails}), []string{path}, "--sanitizer", "memcheck")
+	assert.Equal(t, 1, code)
+}
+
 func TestRunScriptEndsAPackageThatHangs(t *testing.T) {
 	out, code := run(t, bundle(t, map[string]string{"ops": "exec sleep 100"}), []string{"RUN_GRACE=0"}, "--timeout", "1")
 	assert.Equal(t, 1, code)
