@@ -304,7 +304,7 @@ func TestNumpyLoadsWhatIsWritten(t *testing.T) {
 		out, err := exec.Command(python, "-c", `
 import sys, numpy as np
 z = np.load(sys.argv[1])
-print(z.files, z["imu.values"].shape, z["imu.values"].sum(), list(z["imu.columns"]), z["times"].dtype, z["valid"].tolist(), z["scalar"])
+print(z.files, z["imu.values"].shape, float(z["imu.values"].sum()), z["imu.columns"].tolist(), z["times"].dtype, z["valid"].tolist(), float(z["scalar"]))
 `, path).CombinedOutput()
 		require.NoError(t, err, string(out))
 		assert.Equal(t, "['imu.values', 'imu.columns', 'times', 'valid', 'scalar'] (100, 10) 2997.0 ['x', 'esc[2].rpm'] int64 [1, 0, 1] 0.5", strings.TrimSpace(string(out)))
