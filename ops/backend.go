@@ -34,7 +34,7 @@ type Stream interface {
 	// Capture records the work that fn gives to this stream, without running it. Nothing else may use the stream
 	// meanwhile, and fn must not synchronise it.
 	Capture(fn func() error) (Graph, error)
-	// Close waits for the work and releases the stream. Close twice is fine.
+	// Close waits for the work, releases the stream, and returns what Synchronize would have. Close twice is fine.
 	Close() error
 }
 

@@ -137,19 +137,27 @@ func (s *cpuStream) Synchronize(ctx context.Context) error {
 	if s.closed {
 		return &ArgError{Op: "Synchronize", Arg: "stream", Kind: ErrClosed}
 	}
-	err := errors.Join(s.errs...)
-	if len(s.errs) == 1 {
-		err = s.errs[0]
-	}
-	s.errs = nil
-	return errors.Join(err, ctx.Err())
+	return errors.Join(s.collect(), ctx.Err())
 }
 
 func (s *cpuStream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
 	s.closed = true
-	return nil
+	return s.collect()
+}
+
+// collect returns the errors since the last call.
+func (s *cpuStream) collect() error {
+	err := errors.Join(s.errs...)
+	if len(s.errs) == 1 {
+		err = s.errs[0]
+	}
+	s.errs = nil
+	return err
 }
 
 func (s *cpuStream) give(p cpuPlan) error {

@@ -33,7 +33,7 @@ func TestSourcesGiveTheCheckedInPTXByteForByte(t *testing.T) {
 // copyTree makes a small repository around the smallest family, so that the script can be tried on a broken one.
 func copyTree(t *testing.T) string {
 	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go tool here to write a manifest with: ", err)
+		t.Skip("no go here to describe images of clang with: ", err)
 	}
 	root := t.TempDir()
 	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "*.cuh", "copy.*.ptx", "internal/*/*.go"} {

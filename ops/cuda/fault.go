@@ -19,6 +19,7 @@ type faultPool struct {
 	mu    sync.Mutex
 	slabs []*faultSlab
 	free  []*faultCell
+	shut  bool
 }
 
 type faultSlab struct {
@@ -70,10 +71,19 @@ func (p *faultPool) grow() error {
 	return nil
 }
 
-func (p *faultPool) put(c *faultCell) {
+// put takes a cell back, without the fault that it may hold: the next plan must not get it. The memory of a closed pool is
+// gone, and its cells with it.
+func (p *faultPool) put(c *faultCell) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free = append(p.free, c)
+	if p.shut {
+		return nil
+	}
+	_, err := c.take()
+	if err == nil {
+		p.free = append(p.free, c)
+	}
+	return err
 }
 
 func (p *faultPool) close() error {
@@ -83,7 +93,7 @@ func (p *faultPool) close() error {
 	for _, s := range p.slabs {
 		err = errors.Join(err, s.cells.Close(), s.flags.Close())
 	}
-	p.slabs, p.free = nil, nil
+	p.slabs, p.free, p.shut = nil, nil, true
 	return err
 }
 

@@ -62,17 +62,14 @@ func (p *plan) Close() error {
 	if p.closed.Swap(true) {
 		return nil
 	}
+	var err error
 	if p.cell != nil {
-		// A fault that nobody asked for must not reach the next plan that gets the cell.
-		if _, err := p.cell.take(); err != nil {
-			return err
-		}
-		p.b.faults.put(p.cell)
+		err = p.b.faults.put(p.cell)
 	}
 	if p.table != nil {
-		return p.table.Close()
+		err = errors.Join(err, p.table.Close())
 	}
-	return nil
+	return err
 }
 
 // fault reads what the kernel found. The stream has been synchronised.

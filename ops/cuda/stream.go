@@ -136,7 +136,11 @@ func (s *stream) Close() error {
 		return nil
 	}
 	s.closed = true
-	return s.queue.Close()
+	err := s.queue.Synchronize(context.Background())
+	if err == nil {
+		err = s.collect()
+	}
+	return errors.Join(err, s.queue.Close())
 }
 
 // graph is captured work.
