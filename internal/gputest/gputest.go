@@ -5,14 +5,53 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
 )
 
 // RequireEnv is the variable that turns skips into failures.
 const RequireEnv = "ROBOCACHE_REQUIRE_GPU"
 
+// simulated is the driver that stands in for the real one, in tests under Simulate.
+var simulated *cudadrv.Driver
+
+// Simulate makes Require and Context give a simulated device until the end of the test, so that a test of the GPU runs
+// on it as it is. Tests that run in parallel must not use it.
+func Simulate(t testing.TB, cfg cudasim.Config) *cudasim.Device {
+	t.Helper()
+	dev := cudasim.New(cfg)
+	d, err := cudadrv.NewDriver(dev.Table())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := simulated
+	simulated = d
+	t.Cleanup(func() { simulated = before })
+	return dev
+}
+
+// Both runs a test on a simulated device of its own, and on the GPU if there is one.
+func Both(t *testing.T, test func(t *testing.T)) {
+	t.Run("sim", func(t *testing.T) {
+		dev := Simulate(t, cudasim.Config{})
+		test(t)
+		for _, l := range dev.Leaks() {
+			if l.Kind != cudasim.KindContext {
+				t.Errorf("left open: %s, %d bytes, made at\n%s", l.Kind, l.Size, l.Stack)
+			}
+		}
+	})
+	t.Run("gpu", func(t *testing.T) {
+		Require(t)
+		test(t)
+	})
+}
+
 // Require gives the driver, or ends the test.
 func Require(t testing.TB) *cudadrv.Driver {
 	t.Helper()
+	if simulated != nil {
+		return simulated
+	}
 	d, err := cudadrv.Open()
 	if err == nil {
 		return d
