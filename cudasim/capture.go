@@ -188,14 +188,14 @@ func cuStreamGetCaptureInfo(d *Device, a []uintptr) code {
 
 // captureWork makes a node of work, if the stream is being captured; done says whether it is, and the work is given back
 // then.
-func (s *stream) captureWork(o *op) (done bool, c code) {
+func (s *stream) captureWork(o *task) (done bool, c code) {
 	d := s.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s.capture == nil {
 		return false, cudadrv.Success
 	}
-	defer d.ops.put(o)
+	defer d.tasks.put(o)
 	if s.capture.invalid {
 		return true, cudadrv.ErrCaptureInvalidated
 	}

@@ -14,14 +14,14 @@ func putFloat(addr uintptr, v float32) code { return put32(addr, math.Float32bit
 // and a download returns when it is done, as with the driver.
 
 func cuMemcpyHtoDAsync(d *Device, a []uintptr) code {
-	return d.queue(a[3], func(s *stream, o *op) code {
+	return d.queue(a[3], func(s *stream, o *task) code {
 		if a[2] == 0 {
 			return cudadrv.Success
 		}
 		if !d.memory.usable(uint64(a[0]), uint64(a[2])) || a[1] == 0 {
 			return cudadrv.ErrInvalidValue
 		}
-		o.kind, o.dst, o.n, o.host = opUpload, uint64(a[0]), uint64(a[2]), cudadrv.View(a[1], int(a[2]))
+		o.kind, o.dst, o.n, o.host = taskUpload, uint64(a[0]), uint64(a[2]), cudadrv.View(a[1], int(a[2]))
 		if d.memory.host(a[1], a[2]) == nil && !s.captured() {
 			o.host = bytes.Clone(o.host)
 		}
@@ -30,27 +30,27 @@ func cuMemcpyHtoDAsync(d *Device, a []uintptr) code {
 }
 
 func cuMemcpyDtoHAsync(d *Device, a []uintptr) code {
-	return d.queue(a[3], func(s *stream, o *op) code {
+	return d.queue(a[3], func(s *stream, o *task) code {
 		if a[2] == 0 {
 			return cudadrv.Success
 		}
 		if !d.memory.usable(uint64(a[1]), uint64(a[2])) || a[0] == 0 {
 			return cudadrv.ErrInvalidValue
 		}
-		o.kind, o.src, o.n, o.host = opDownload, uint64(a[1]), uint64(a[2]), cudadrv.View(a[0], int(a[2]))
+		o.kind, o.src, o.n, o.host = taskDownload, uint64(a[1]), uint64(a[2]), cudadrv.View(a[0], int(a[2]))
 		return cudadrv.Success
 	}, d.memory.host(a[0], a[2]) == nil)
 }
 
 func cuMemcpyDtoDAsync(d *Device, a []uintptr) code {
-	return d.queue(a[3], func(_ *stream, o *op) code {
+	return d.queue(a[3], func(_ *stream, o *task) code {
 		if a[2] == 0 {
 			return cudadrv.Success
 		}
 		if !d.memory.usable(uint64(a[0]), uint64(a[2])) || !d.memory.usable(uint64(a[1]), uint64(a[2])) {
 			return cudadrv.ErrInvalidValue
 		}
-		o.kind, o.dst, o.src, o.n = opCopy, uint64(a[0]), uint64(a[1]), uint64(a[2])
+		o.kind, o.dst, o.src, o.n = taskCopy, uint64(a[0]), uint64(a[1]), uint64(a[2])
 		return cudadrv.Success
 	}, false)
 }
@@ -59,36 +59,36 @@ func cuMemsetD8Async(d *Device, a []uintptr) code  { return d.memset(a, 1) }
 func cuMemsetD32Async(d *Device, a []uintptr) code { return d.memset(a, 4) }
 
 func (d *Device) memset(a []uintptr, width uint8) code {
-	return d.queue(a[3], func(_ *stream, o *op) code {
+	return d.queue(a[3], func(_ *stream, o *task) code {
 		if a[2] == 0 {
 			return cudadrv.Success
 		}
 		if uint64(a[2]) > 1<<46 || uint64(a[0])%uint64(width) != 0 || !d.memory.usable(uint64(a[0]), uint64(a[2])*uint64(width)) {
 			return cudadrv.ErrInvalidValue
 		}
-		o.kind, o.dst, o.n, o.value, o.width = opSet, uint64(a[0]), uint64(a[2]), uint32(a[1]), width
+		o.kind, o.dst, o.n, o.value, o.width = taskSet, uint64(a[0]), uint64(a[2]), uint32(a[1]), width
 		return cudadrv.Success
 	}, false)
 }
 
 // queue gives a stream the work that set describes, or makes a node of it. Work of no bytes is left out. With wait it
 // returns when the work is done.
-func (d *Device) queue(h uintptr, set func(s *stream, o *op) code, wait bool) code {
+func (d *Device) queue(h uintptr, set func(s *stream, o *task) code, wait bool) code {
 	s, ok := get[*stream](d, h)
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
-	o := d.ops.get()
-	o.kind = opEmpty
+	o := d.tasks.get()
+	o.kind = taskEmpty
 	if c := set(s, o); c != cudadrv.Success {
-		d.ops.put(o)
+		d.tasks.put(o)
 		return c
 	}
 	if done, c := s.captureWork(o); done {
 		return c
 	}
-	if o.kind == opEmpty {
-		d.ops.put(o)
+	if o.kind == taskEmpty {
+		d.tasks.put(o)
 		return d.lost()
 	}
 	if c := s.push(o); c != cudadrv.Success {
@@ -159,7 +159,7 @@ func cuMemcpy2DAsync(d *Device, a []uintptr) code {
 	}
 	r := &rows{width: binary.NativeEndian.Uint64(b[widthAt:]), height: binary.NativeEndian.Uint64(b[tallAt:])}
 	if r.width == 0 || r.height == 0 {
-		return d.queue(a[1], func(*stream, *op) code { return cudadrv.Success }, false)
+		return d.queue(a[1], func(*stream, *task) code { return cudadrv.Success }, false)
 	}
 	var c code
 	if r.src, c = d.readSide(b[srcAt:], r.width, r.height); c != cudadrv.Success {
@@ -171,8 +171,8 @@ func cuMemcpy2DAsync(d *Device, a []uintptr) code {
 	pageable := func(s side) bool {
 		return s.host != nil && d.memory.host(cudadrv.Addr(s.host), uintptr(len(s.host))) == nil
 	}
-	return d.queue(a[1], func(_ *stream, o *op) code {
-		o.kind, o.rows = opRows, r
+	return d.queue(a[1], func(_ *stream, o *task) code {
+		o.kind, o.rows = taskRows, r
 		return cudadrv.Success
 	}, pageable(r.dst) || pageable(r.src))
 }

@@ -31,7 +31,7 @@ type Device struct {
 	memory   memory
 
 	running sync.Mutex // held while a kernel runs: one at a time
-	ops     opPool
+	tasks   taskPool
 }
 
 // object is something with a handle.
@@ -51,7 +51,7 @@ func New(cfg Config) *Device {
 	}
 	d.space = newSpace(cfg.memory())
 	d.memory.init(d)
-	d.ops.fill()
+	d.tasks.fill()
 	return d
 }
 

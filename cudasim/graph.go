@@ -15,7 +15,7 @@ type graph struct{ nodes []*node }
 type node struct {
 	handle uintptr
 	after  []*node
-	op     *op
+	op     *task
 }
 
 // graphExec is a graph ready to launch.
@@ -29,7 +29,7 @@ type graphExec struct {
 // execution is what a launch of a graph does: its nodes one after the other, which is one of the orders allowed.
 type execution struct {
 	running *sync.Mutex // launches of one graphExec do not overlap
-	ops     []*op
+	ops     []*task
 }
 
 func (x *execution) perform(d *Device) {
@@ -39,7 +39,7 @@ func (x *execution) perform(d *Device) {
 		if d.lost() != cudadrv.Success {
 			return
 		}
-		if o.kind == opGraph {
+		if o.kind == taskGraph {
 			o.exec.perform(d)
 			continue
 		}
@@ -60,8 +60,8 @@ func (g *graph) edges() [][]int {
 	return out
 }
 
-func (g *graph) ops() []*op {
-	out := make([]*op, len(g.nodes))
+func (g *graph) ops() []*task {
+	out := make([]*task, len(g.nodes))
 	for i, n := range g.nodes {
 		out[i] = n.op
 	}
@@ -128,9 +128,9 @@ func cuGraphLaunch(d *Device, a []uintptr) code {
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
-	o := d.ops.get()
+	o := d.tasks.get()
 	x.mu.Lock()
-	o.kind, o.exec = opGraph, x.now
+	o.kind, o.exec = taskGraph, x.now
 	x.mu.Unlock()
 	if done, c := s.captureWork(o); done {
 		return c
@@ -204,10 +204,10 @@ func (d *Device) setNode(a []uintptr, b []byte) code {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	i, ok := x.index[a[1]]
-	if !ok || x.now.ops[i].kind != opLaunch {
+	if !ok || x.now.ops[i].kind != taskLaunch {
 		return cudadrv.ErrInvalidValue
 	}
-	o := &op{kind: opLaunch}
+	o := &task{kind: taskLaunch}
 	if c := o.launch.set(f, [3]uint32{u32(0), u32(1), u32(2)}, [3]uint32{u32(3), u32(4), u32(5)}, u32(6), u64(40)); c != cudadrv.Success {
 		return c
 	}

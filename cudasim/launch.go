@@ -74,10 +74,10 @@ func (d *Device) launch(h uintptr, grid, block [3]uint32, shared uint32, on, lis
 	if extra != 0 {
 		return cudadrv.ErrNotSupported
 	}
-	o := d.ops.get()
-	o.kind = opLaunch
+	o := d.tasks.get()
+	o.kind = taskLaunch
 	if c := o.launch.set(f, grid, block, shared, list); c != cudadrv.Success {
-		d.ops.put(o)
+		d.tasks.put(o)
 		return c
 	}
 	if done, c := s.captureWork(o); done {

@@ -19,12 +19,12 @@ type memory struct {
 	usedHigh  uint64
 	heldHigh  uint64
 	threshold uint64
-	blocks    map[uint64]*block // by address, of every kind
+	blocks    map[uint64]*holding // by address, of every kind
 	hosts     map[uintptr]*hostBlock
 }
 
-// block is device memory that was given out.
-type block struct {
+// holding is device memory that was given out.
+type holding struct {
 	handle  uintptr
 	size    uint64
 	pooled  bool
@@ -44,7 +44,7 @@ type memPool struct{}
 
 func (m *memory) init(d *Device) {
 	m.d, m.total = d, d.cfg.memory()
-	m.blocks, m.hosts = map[uint64]*block{}, map[uintptr]*hostBlock{}
+	m.blocks, m.hosts = map[uint64]*holding{}, map[uintptr]*hostBlock{}
 	m.pool = d.add(kindInner, &memPool{}, 0)
 }
 
@@ -79,7 +79,7 @@ func (m *memory) take(n uint64, pooled bool) (uint64, code) {
 	if err != nil {
 		return 0, cudadrv.ErrOutOfMemory
 	}
-	b := &block{size: n, pooled: pooled}
+	b := &holding{size: n, pooled: pooled}
 	b.handle = m.d.add(KindMemory, b, int64(n))
 	m.blocks[addr] = b
 	if pooled {
@@ -210,8 +210,8 @@ func cuMemFreeAsync(d *Device, a []uintptr) code {
 	if c := d.memory.claim(uint64(a[0])); c != cudadrv.Success {
 		return c
 	}
-	o := d.ops.get()
-	o.kind, o.dst = opFree, uint64(a[0])
+	o := d.tasks.get()
+	o.kind, o.dst = taskFree, uint64(a[0])
 	return s.push(o)
 }
 

@@ -17,7 +17,7 @@ type stream struct {
 	mu   sync.Mutex
 	more sync.Cond // work was queued, or the stream is to end
 	less sync.Cond // work was done
-	ring []*op     // its length is a power of two
+	ring []*task     // its length is a power of two
 	head int
 	n    int
 	// Work is numbered from 1. All up to done is done.
@@ -31,7 +31,7 @@ type stream struct {
 }
 
 func (d *Device) newStream() *stream {
-	s := &stream{d: d, ring: make([]*op, 64)}
+	s := &stream{d: d, ring: make([]*task, 64)}
 	s.more.L, s.less.L = &s.mu, &s.mu
 	s.h = d.add(KindStream, s, 0)
 	d.mu.Lock()
@@ -42,18 +42,18 @@ func (d *Device) newStream() *stream {
 }
 
 // push queues work and gives it to the stream.
-func (s *stream) push(o *op) code {
+func (s *stream) push(o *task) code {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.n >= queueLimit {
 		s.less.Wait()
 	}
 	if s.ending {
-		s.d.ops.put(o)
+		s.d.tasks.put(o)
 		return cudadrv.ErrInvalidHandle
 	}
 	if s.n == len(s.ring) {
-		grown := make([]*op, 2*len(s.ring))
+		grown := make([]*task, 2*len(s.ring))
 		for i := range s.n {
 			grown[i] = s.ring[(s.head+i)%len(s.ring)]
 		}
@@ -80,7 +80,7 @@ func (s *stream) run() {
 		o := s.ring[s.head]
 		s.mu.Unlock()
 		s.d.perform(o)
-		s.d.ops.put(o)
+		s.d.tasks.put(o)
 		s.mu.Lock()
 		s.ring[s.head] = nil
 		s.head = (s.head + 1) % len(s.ring)
@@ -221,8 +221,8 @@ func cuEventRecord(d *Device, a []uintptr) code {
 	m := &mark{done: make(chan struct{})}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	o := d.ops.get()
-	o.kind, o.mark = opMark, m
+	o := d.tasks.get()
+	o.kind, o.mark = taskMark, m
 	c := s.push(o)
 	if c == cudadrv.Success {
 		e.last, e.captured, e.after = m, nil, nil
@@ -324,7 +324,7 @@ func cuStreamWaitEvent(d *Device, a []uintptr) code {
 	if c != cudadrv.Success || m == nil {
 		return c
 	}
-	o := d.ops.get()
-	o.kind, o.mark = opWait, m
+	o := d.tasks.get()
+	o.kind, o.mark = taskWait, m
 	return s.push(o)
 }

@@ -7,30 +7,30 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// opKind is what a piece of queued work does.
-type opKind uint8
+// taskKind is what a piece of queued work does.
+type taskKind uint8
 
 const (
-	opLaunch opKind = iota
-	opGraph
-	opUpload   // host to device
-	opDownload // device to host
-	opCopy     // within the device
-	opRows     // two-dimensional
-	opSet
-	opFree
-	opMark
-	opWait
-	opEmpty
+	taskLaunch taskKind = iota
+	taskGraph
+	taskUpload   // host to device
+	taskDownload // device to host
+	taskCopy     // within the device
+	taskRows     // two-dimensional
+	taskSet
+	taskFree
+	taskMark
+	taskWait
+	taskEmpty
 )
 
-// op is a piece of work. What it refers to was checked when it was queued.
-type op struct {
-	kind     opKind
+// task is a piece of work. What it refers to was checked when it was queued.
+type task struct {
+	kind     taskKind
 	launch   launch
 	dst, src uint64 // device addresses
 	host     []byte // pinned, or a copy of what was not
-	n        uint64 // bytes; values, for opSet
+	n        uint64 // bytes; values, for taskSet
 	value    uint32
 	width    uint8 // of a value
 	rows     *rows
@@ -47,28 +47,28 @@ type launch struct {
 	params []byte
 }
 
-// opPool keeps pieces of work for use again, so that a launch allocates nothing.
-type opPool struct {
+// taskPool keeps pieces of work for use again, so that a launch allocates nothing.
+type taskPool struct {
 	mu   sync.Mutex
-	free []*op
+	free []*task
 }
 
 const (
-	poolOps    = 128
+	poolTasks    = 128
 	paramBytes = 512 // room that a fresh op has for parameters
 )
 
-func (p *opPool) fill() {
-	ops := make([]op, poolOps)
-	room := make([]byte, poolOps*paramBytes)
-	p.free = make([]*op, 0, 2*queueLimit)
+func (p *taskPool) fill() {
+	ops := make([]task, poolTasks)
+	room := make([]byte, poolTasks*paramBytes)
+	p.free = make([]*task, 0, 2*queueLimit)
 	for i := range ops {
 		ops[i].launch.params = room[i*paramBytes : i*paramBytes : (i+1)*paramBytes]
 		p.free = append(p.free, &ops[i])
 	}
 }
 
-func (p *opPool) get() *op {
+func (p *taskPool) get() *task {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.free); n > 0 {
@@ -76,12 +76,12 @@ func (p *opPool) get() *op {
 		p.free = p.free[:n-1]
 		return o
 	}
-	return &op{launch: launch{params: make([]byte, 0, paramBytes)}}
+	return &task{launch: launch{params: make([]byte, 0, paramBytes)}}
 }
 
-func (p *opPool) put(o *op) {
+func (p *taskPool) put(o *task) {
 	params := o.launch.params[:0]
-	*o = op{launch: launch{params: params}}
+	*o = task{launch: launch{params: params}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.free) < cap(p.free) {
@@ -90,20 +90,20 @@ func (p *opPool) put(o *op) {
 }
 
 // perform does a piece of work. On a lost device it does no more than let go those who wait for it.
-func (d *Device) perform(o *op) {
+func (d *Device) perform(o *task) {
 	switch o.kind {
-	case opMark:
+	case taskMark:
 		o.mark.at = time.Now()
 		close(o.mark.done)
 		return
-	case opWait:
+	case taskWait:
 		<-o.mark.done
 		return
 	}
 	if d.lost() != cudadrv.Success {
 		return
 	}
-	if o.kind == opGraph {
+	if o.kind == taskGraph {
 		o.exec.perform(d)
 		return
 	}
@@ -111,27 +111,27 @@ func (d *Device) perform(o *op) {
 }
 
 // act does what a stream's work and a graph's nodes have in common.
-func (d *Device) act(o *op) {
+func (d *Device) act(o *task) {
 	switch o.kind {
-	case opLaunch:
+	case taskLaunch:
 		d.execute(&o.launch)
-	case opFree:
+	case taskFree:
 		d.running.Lock() // a kernel that still runs keeps its memory
 		d.memory.release(o.dst)
 		d.running.Unlock()
-	case opUpload:
+	case taskUpload:
 		d.touch(o.dst, o.n, true, func(b []byte) { copy(b, o.host) })
-	case opDownload:
+	case taskDownload:
 		d.touch(o.src, o.n, false, func(b []byte) { copy(o.host, b) })
-	case opCopy:
+	case taskCopy:
 		if err := d.space.move(o.dst, o.src, o.n); err != nil {
 			d.lose(cudadrv.ErrIllegalAddress, nil, "a copy: "+err.Error())
 		}
-	case opSet:
+	case taskSet:
 		d.touch(o.dst, o.n*uint64(o.width), true, func(b []byte) { fill(b, o.value, int(o.width)) })
-	case opRows:
+	case taskRows:
 		o.rows.copy(d)
-	case opMark, opWait, opGraph, opEmpty:
+	case taskMark, taskWait, taskGraph, taskEmpty:
 	}
 }
 
