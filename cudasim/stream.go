@@ -8,7 +8,7 @@ import (
 )
 
 // queueLimit is how much work a stream takes before a call that gives it more waits, as the driver's queue does.
-const queueLimit = 1024
+const queueLimit = 256
 
 // stream is a queue of work, done in order by a goroutine of its own.
 type stream struct {
@@ -17,7 +17,7 @@ type stream struct {
 	mu   sync.Mutex
 	more sync.Cond // work was queued, or the stream is to end
 	less sync.Cond // work was done
-	ring []*task     // its length is a power of two
+	ring []*task   // its length is a power of two
 	head int
 	n    int
 	// Work is numbered from 1. All up to done is done.

@@ -54,14 +54,14 @@ type taskPool struct {
 }
 
 const (
-	poolTasks    = 128
+	poolTasks  = queueLimit + 64
 	paramBytes = 512 // room that a fresh op has for parameters
 )
 
 func (p *taskPool) fill() {
 	ops := make([]task, poolTasks)
 	room := make([]byte, poolTasks*paramBytes)
-	p.free = make([]*task, 0, 2*queueLimit)
+	p.free = make([]*task, 0, 2*poolTasks)
 	for i := range ops {
 		ops[i].launch.params = room[i*paramBytes : i*paramBytes : (i+1)*paramBytes]
 		p.free = append(p.free, &ops[i])
