@@ -9,11 +9,12 @@ import (
 
 // Device is a simulated driver with one device. Its methods may be called from any goroutine.
 type Device struct {
-	cfg     Config
-	space   *space
-	started atomic.Bool // cuInit was called
-	poison  atomic.Int32
-	ran     atomic.Uint64 // launches that ended
+	cfg      Config
+	counting Config // cfg, with counters
+	space    *space
+	started  atomic.Bool // cuInit was called
+	poison   atomic.Int32
+	ran      atomic.Uint64 // launches that ended
 
 	mu       sync.Mutex // of what follows
 	next     uintptr    // the handle given last
@@ -49,6 +50,8 @@ func New(cfg Config) *Device {
 		open: map[uintptr]*object{}, texts: map[string][]byte{}, current: map[int][]uintptr{},
 		streams: map[*stream]struct{}{}, captures: map[*capture]struct{}{},
 	}
+	d.counting = cfg
+	d.counting.Counters = true
 	d.space = newSpace(cfg.memory())
 	d.memory.init(d)
 	d.tasks.fill()

@@ -163,17 +163,21 @@ func fill(b []byte, value uint32, width int) {
 func (d *Device) execute(l *launch) {
 	d.running.Lock()
 	defer d.running.Unlock()
+	d.mu.Lock()
+	observe := d.observe
+	d.mu.Unlock()
+	cfg := &d.cfg
+	if observe != nil {
+		cfg = &d.counting
+	}
 	began := time.Now()
-	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, config: &d.cfg}
+	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, config: cfg}
 	counters, fault := run(d.space, &spec)
 	d.ran.Add(1)
 	if fault != nil {
 		d.lose(fault.Code(), fault, fault.Error())
 		return
 	}
-	d.mu.Lock()
-	observe := d.observe
-	d.mu.Unlock()
 	if observe != nil {
 		observe(&Launch{Kernel: l.kernel.name, Grid: l.grid, Block: l.block, Shared: l.shared, Counters: counters, Took: time.Since(began)})
 	}
@@ -183,13 +187,13 @@ func (d *Device) execute(l *launch) {
 type Launch struct {
 	Kernel      string
 	Grid, Block [3]uint32
-	Shared      uint32        // bytes of dynamic shared memory
-	Counters    *Counters     // nil unless Config.Counters is set
+	Shared      uint32 // bytes of dynamic shared memory
+	Counters    *Counters
 	Took        time.Duration // of the simulation: it says nothing about a real device
 }
 
-// Observe makes fn see every launch that ends well, in the order in which they end; nil ends that. fn must not call the
-// device.
+// Observe makes fn see every launch that ends well, with its counters, in the order in which they end; nil ends that. fn
+// must not call the device.
 func (d *Device) Observe(fn func(*Launch)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

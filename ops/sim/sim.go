@@ -17,15 +17,8 @@ func init() {
 		if arg != "" && arg != "0" {
 			return nil, fmt.Errorf("sim: device number: got %q, want 0: there is one", arg)
 		}
-		shared.once.Do(func() {
-			var cfg cudasim.Config
-			if cfg, shared.err = config(); shared.err == nil {
-				shared.device = cudasim.New(cfg)
-				shared.driver, shared.err = cudadrv.NewDriver(shared.device.Table())
-			}
-		})
-		if shared.err != nil {
-			return nil, shared.err
+		if _, err := Device(); err != nil {
+			return nil, err
 		}
 		return cuda.NewAs("sim", shared.driver, 0)
 	}})
@@ -37,6 +30,18 @@ var shared struct {
 	device *cudasim.Device
 	driver *cudadrv.Driver
 	err    error
+}
+
+// Device gives the device that ops.Open("sim") opens, for its faults, its leaks, and the counters of its launches.
+func Device() (*cudasim.Device, error) {
+	shared.once.Do(func() {
+		var cfg cudasim.Config
+		if cfg, shared.err = config(); shared.err == nil {
+			shared.device = cudasim.New(cfg)
+			shared.driver, shared.err = cudadrv.NewDriver(shared.device.Table())
+		}
+	})
+	return shared.device, shared.err
 }
 
 // SeedEnv is a variable whose number, if it is not 0, makes the blocks and warps of the shared device take turns in an
