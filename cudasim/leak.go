@@ -1,6 +1,7 @@
 package cudasim
 
 import (
+	"path"
 	"runtime"
 	"slices"
 	"strconv"
@@ -50,8 +51,6 @@ func (d *Device) Leaks() []Leak {
 	return out
 }
 
-const packagePath = "github.com/robocache/robocache/"
-
 // callers notes where the program called the driver.
 func callers() []uintptr {
 	var pcs [24]uintptr
@@ -64,7 +63,8 @@ func frames(pcs []uintptr) string {
 	list := runtime.CallersFrames(pcs)
 	for {
 		f, more := list.Next()
-		inner := strings.HasPrefix(f.Function, packagePath+"cudasim.") || strings.HasPrefix(f.Function, packagePath+"cudadrv.")
+		dir := path.Base(path.Dir(f.File)) // a name of a function inlined elsewhere would not tell
+		inner := (dir == "cudasim" || dir == "cudadrv") && !strings.HasSuffix(f.File, "_test.go")
 		if f.Function != "" && (!inner || b.Len() > 0) {
 			b.WriteString(f.Function + " " + f.File + ":" + strconv.Itoa(f.Line) + "\n")
 		}

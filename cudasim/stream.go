@@ -219,22 +219,25 @@ func cuEventRecord(d *Device, a []uintptr) code {
 		return c
 	}
 	m := &mark{done: make(chan struct{})}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	o := d.tasks.get()
 	o.kind, o.mark = taskMark, m
-	c := s.push(o)
+	c := s.push(o) // may wait for room, so without a lock
 	if c == cudadrv.Success {
+		e.mu.Lock()
 		e.last, e.captured, e.after = m, nil, nil
+		e.mu.Unlock()
 	}
 	return c
 }
 
-// state gives the last mark; an event that was recorded in a capture has none.
-func (e *event) state() (*mark, code) {
+// state gives the last mark. An event that was recorded in a capture has none: to ask for it spoils the capture.
+func (e *event) state(d *Device) (*mark, code) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.captured != nil {
+		e.captured.invalid = true
 		return nil, codeCapturedEvent
 	}
 	return e.last, cudadrv.Success
@@ -245,7 +248,7 @@ func cuEventQuery(d *Device, a []uintptr) code {
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
-	m, c := e.state()
+	m, c := e.state(d)
 	if c != cudadrv.Success {
 		return c
 	}
@@ -269,7 +272,7 @@ func cuEventSynchronize(d *Device, a []uintptr) code {
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
-	m, c := e.state()
+	m, c := e.state(d)
 	if c != cudadrv.Success {
 		return c
 	}
@@ -287,7 +290,7 @@ func cuEventElapsedTime(d *Device, a []uintptr) code {
 		if !ok || !e.timing {
 			return cudadrv.ErrInvalidHandle
 		}
-		m, c := e.state()
+		m, c := e.state(d)
 		if c != cudadrv.Success {
 			return c
 		}
@@ -320,7 +323,7 @@ func cuStreamWaitEvent(d *Device, a []uintptr) code {
 	if done, c := s.captureWait(e); done {
 		return c
 	}
-	m, c := e.state()
+	m, c := e.state(d)
 	if c != cudadrv.Success || m == nil {
 		return c
 	}
