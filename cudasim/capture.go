@@ -68,7 +68,7 @@ func (s *stream) refuseCaptured() code {
 }
 
 func cuStreamBeginCapture(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[0])
+	s, ok := lookup[*stream](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -88,7 +88,7 @@ func cuStreamBeginCapture(d *Device, a []uintptr) code {
 }
 
 func cuStreamEndCapture(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[0])
+	s, ok := lookup[*stream](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -159,7 +159,7 @@ func reaches(nodes []*node, n *node) bool {
 
 // cuStreamGetCaptureInfo tells the state, the capture's number, its graph, and what the next node would depend on.
 func cuStreamGetCaptureInfo(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[0])
+	s, ok := lookup[*stream](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}

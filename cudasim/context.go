@@ -39,7 +39,7 @@ func cuDevicePrimaryCtxRelease(d *Device, a []uintptr) code {
 }
 
 func cuCtxPushCurrent(d *Device, a []uintptr) code {
-	if _, ok := get[*cudaContext](d, a[0]); !ok {
+	if _, ok := lookup[*cudaContext](d, a[0]); !ok {
 		return cudadrv.ErrInvalidContext
 	}
 	t := threadID()

@@ -74,7 +74,7 @@ func (d *Device) memset(a []uintptr, width uint8) code {
 // queue gives a stream the work that set describes, or makes a node of it. Work of no bytes is left out. With wait it
 // returns when the work is done.
 func (d *Device) queue(h uintptr, set func(s *stream, o *task) code, wait bool) code {
-	s, ok := get[*stream](d, h)
+	s, ok := lookup[*stream](d, h)
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}

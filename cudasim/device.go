@@ -137,8 +137,8 @@ func (d *Device) add(kind Kind, value any, size int64) uintptr {
 	return d.next
 }
 
-// get finds the value behind a handle.
-func get[T any](d *Device, h uintptr) (T, bool) {
+// lookup finds the value behind a handle.
+func lookup[T any](d *Device, h uintptr) (T, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o := d.open[h]; o != nil {

@@ -69,7 +69,7 @@ func (g *graph) ops() []*task {
 }
 
 func cuGraphGetNodes(d *Device, a []uintptr) code {
-	g, ok := get[*graph](d, a[0])
+	g, ok := lookup[*graph](d, a[0])
 	if !ok || a[2] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
@@ -88,7 +88,7 @@ func cuGraphGetNodes(d *Device, a []uintptr) code {
 }
 
 func cuGraphDestroy(d *Device, a []uintptr) code {
-	if _, ok := get[*graph](d, a[0]); !ok {
+	if _, ok := lookup[*graph](d, a[0]); !ok {
 		return cudadrv.ErrInvalidValue
 	}
 	d.drop(a[0])
@@ -96,7 +96,7 @@ func cuGraphDestroy(d *Device, a []uintptr) code {
 }
 
 func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
-	g, ok := get[*graph](d, a[1])
+	g, ok := lookup[*graph](d, a[1])
 	if !ok || a[0] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
@@ -111,7 +111,7 @@ func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
 }
 
 func cuGraphExecDestroy(d *Device, a []uintptr) code {
-	if _, ok := get[*graphExec](d, a[0]); !ok {
+	if _, ok := lookup[*graphExec](d, a[0]); !ok {
 		return cudadrv.ErrInvalidValue
 	}
 	d.drop(a[0])
@@ -120,11 +120,11 @@ func cuGraphExecDestroy(d *Device, a []uintptr) code {
 
 // cuGraphLaunch queues the whole graph. It allocates nothing. In a capture it becomes one node.
 func cuGraphLaunch(d *Device, a []uintptr) code {
-	x, ok := get[*graphExec](d, a[0])
+	x, ok := lookup[*graphExec](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidValue
 	}
-	s, ok := get[*stream](d, a[1])
+	s, ok := lookup[*stream](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -148,11 +148,11 @@ func cuGraphExecUpdate(d *Device, a []uintptr) code   { return d.updateGraph(a[0
 func cuGraphExecUpdateV1(d *Device, a []uintptr) code { return d.updateGraph(a[0], a[1], a[3]) }
 
 func (d *Device) updateGraph(exec, from, result uintptr) code {
-	x, ok := get[*graphExec](d, exec)
+	x, ok := lookup[*graphExec](d, exec)
 	if !ok {
 		return cudadrv.ErrInvalidValue
 	}
-	g, ok := get[*graph](d, from)
+	g, ok := lookup[*graph](d, from)
 	if !ok {
 		return cudadrv.ErrInvalidValue
 	}
@@ -187,7 +187,7 @@ func cuGraphExecKernelNodeSetParamsV1(d *Device, a []uintptr) code {
 // setNode reads CUDA_KERNEL_NODE_PARAMS: a function, grid, block, shared bytes, parameters, extra and, in its second
 // version, a kernel and a context.
 func (d *Device) setNode(a []uintptr, b []byte) code {
-	x, ok := get[*graphExec](d, a[0])
+	x, ok := lookup[*graphExec](d, a[0])
 	if !ok || b == nil {
 		return cudadrv.ErrInvalidValue
 	}
@@ -197,7 +197,7 @@ func (d *Device) setNode(a []uintptr, b []byte) code {
 	if h == 0 && len(b) > 56 {
 		h = u64(56)
 	}
-	f, ok := get[*function](d, h)
+	f, ok := lookup[*function](d, h)
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}

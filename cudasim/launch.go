@@ -63,11 +63,11 @@ func cuLaunchKernel(d *Device, a []uintptr) code {
 
 // launch queues a launch. It allocates nothing.
 func (d *Device) launch(h uintptr, grid, block [3]uint32, shared uint32, on, list, extra uintptr) code {
-	f, ok := get[*function](d, h)
+	f, ok := lookup[*function](d, h)
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
-	s, ok := get[*stream](d, on)
+	s, ok := lookup[*stream](d, on)
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}

@@ -181,7 +181,7 @@ func cuMemFree(d *Device, a []uintptr) code {
 }
 
 func cuMemAllocAsync(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[2])
+	s, ok := lookup[*stream](d, a[2])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -197,7 +197,7 @@ func cuMemAllocAsync(d *Device, a []uintptr) code {
 
 // cuMemFreeAsync frees when the stream gets there. Work that names the memory is refused from the call on.
 func cuMemFreeAsync(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[1])
+	s, ok := lookup[*stream](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -232,7 +232,7 @@ const (
 )
 
 func cuMemPoolSetAttribute(d *Device, a []uintptr) code {
-	if _, ok := get[*memPool](d, a[0]); !ok || a[2] == 0 {
+	if _, ok := lookup[*memPool](d, a[0]); !ok || a[2] == 0 {
 		return cudadrv.ErrInvalidValue
 	}
 	m := &d.memory
@@ -258,7 +258,7 @@ func cuMemPoolSetAttribute(d *Device, a []uintptr) code {
 }
 
 func cuMemPoolGetAttribute(d *Device, a []uintptr) code {
-	if _, ok := get[*memPool](d, a[0]); !ok {
+	if _, ok := lookup[*memPool](d, a[0]); !ok {
 		return cudadrv.ErrInvalidValue
 	}
 	m := &d.memory
@@ -282,7 +282,7 @@ func cuMemPoolGetAttribute(d *Device, a []uintptr) code {
 }
 
 func cuMemPoolTrimTo(d *Device, a []uintptr) code {
-	if _, ok := get[*memPool](d, a[0]); !ok {
+	if _, ok := lookup[*memPool](d, a[0]); !ok {
 		return cudadrv.ErrInvalidValue
 	}
 	m := &d.memory

@@ -134,7 +134,7 @@ func cuModuleLoadDataEx(d *Device, a []uintptr) code {
 }
 
 func cuModuleUnload(d *Device, a []uintptr) code {
-	m, ok := get[*module](d, a[0])
+	m, ok := lookup[*module](d, a[0])
 	if !ok || m.handle != a[0] {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -173,7 +173,7 @@ func cuLibraryLoadData(d *Device, a []uintptr) code {
 }
 
 func cuLibraryUnload(d *Device, a []uintptr) code {
-	l, ok := get[*library](d, a[0])
+	l, ok := lookup[*library](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -181,7 +181,7 @@ func cuLibraryUnload(d *Device, a []uintptr) code {
 }
 
 func cuLibraryGetModule(d *Device, a []uintptr) code {
-	l, ok := get[*library](d, a[1])
+	l, ok := lookup[*library](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -207,7 +207,7 @@ func (d *Device) function(m *module, name string) (*function, bool) {
 }
 
 func cuModuleGetFunction(d *Device, a []uintptr) code {
-	m, ok := get[*module](d, a[1])
+	m, ok := lookup[*module](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -219,7 +219,7 @@ func cuModuleGetFunction(d *Device, a []uintptr) code {
 }
 
 func cuLibraryGetKernel(d *Device, a []uintptr) code {
-	l, ok := get[*library](d, a[1])
+	l, ok := lookup[*library](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -231,7 +231,7 @@ func cuLibraryGetKernel(d *Device, a []uintptr) code {
 }
 
 func cuKernelGetFunction(d *Device, a []uintptr) code {
-	f, ok := get[*function](d, a[1])
+	f, ok := lookup[*function](d, a[1])
 	if !ok || f.handle != a[1] {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -240,7 +240,7 @@ func cuKernelGetFunction(d *Device, a []uintptr) code {
 
 // cuGetParamInfo is the same for kernels and functions.
 func cuGetParamInfo(d *Device, a []uintptr) code {
-	f, ok := get[*function](d, a[0])
+	f, ok := lookup[*function](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -277,7 +277,7 @@ func registersOf(k *kernel) int {
 }
 
 func (d *Device) functionAttribute(a []uintptr) code {
-	f, ok := get[*function](d, a[2])
+	f, ok := lookup[*function](d, a[2])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -315,7 +315,7 @@ func cuKernelSetAttribute(d *Device, a []uintptr) code {
 }
 
 func (d *Device) setFunctionAttribute(h, attr, value uintptr) code {
-	f, ok := get[*function](d, h)
+	f, ok := lookup[*function](d, h)
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -340,7 +340,7 @@ func (d *Device) setFunctionAttribute(h, attr, value uintptr) code {
 
 // cuOccupancyMaxActiveBlocksPerMultiprocessor counts by threads, blocks, shared memory and the guess at registers.
 func cuOccupancyMaxActiveBlocksPerMultiprocessor(d *Device, a []uintptr) code {
-	f, ok := get[*function](d, a[1])
+	f, ok := lookup[*function](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}

@@ -127,7 +127,7 @@ func cuStreamCreateWithPriority(d *Device, a []uintptr) code {
 
 // cuStreamDestroy lets the work that is queued run to its end.
 func cuStreamDestroy(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[0])
+	s, ok := lookup[*stream](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -149,7 +149,7 @@ func cuStreamDestroy(d *Device, a []uintptr) code {
 }
 
 func cuStreamSynchronize(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[0])
+	s, ok := lookup[*stream](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -162,7 +162,7 @@ func cuStreamSynchronize(d *Device, a []uintptr) code {
 }
 
 func cuStreamQuery(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[0])
+	s, ok := lookup[*stream](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -199,7 +199,7 @@ func cuEventCreate(d *Device, a []uintptr) code {
 }
 
 func cuEventDestroy(d *Device, a []uintptr) code {
-	if _, ok := get[*event](d, a[0]); !ok {
+	if _, ok := lookup[*event](d, a[0]); !ok {
 		return cudadrv.ErrInvalidHandle
 	}
 	d.drop(a[0])
@@ -207,11 +207,11 @@ func cuEventDestroy(d *Device, a []uintptr) code {
 }
 
 func cuEventRecord(d *Device, a []uintptr) code {
-	e, ok := get[*event](d, a[0])
+	e, ok := lookup[*event](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
-	s, ok := get[*stream](d, a[1])
+	s, ok := lookup[*stream](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -244,7 +244,7 @@ func (e *event) state(d *Device) (*mark, code) {
 }
 
 func cuEventQuery(d *Device, a []uintptr) code {
-	e, ok := get[*event](d, a[0])
+	e, ok := lookup[*event](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -268,7 +268,7 @@ func (m *mark) reached() bool {
 }
 
 func cuEventSynchronize(d *Device, a []uintptr) code {
-	e, ok := get[*event](d, a[0])
+	e, ok := lookup[*event](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
@@ -286,7 +286,7 @@ func cuEventSynchronize(d *Device, a []uintptr) code {
 func cuEventElapsedTime(d *Device, a []uintptr) code {
 	var at [2]time.Time
 	for i, h := range a[1:3] {
-		e, ok := get[*event](d, h)
+		e, ok := lookup[*event](d, h)
 		if !ok || !e.timing {
 			return cudadrv.ErrInvalidHandle
 		}
@@ -309,11 +309,11 @@ func cuEventElapsedTime(d *Device, a []uintptr) code {
 }
 
 func cuStreamWaitEvent(d *Device, a []uintptr) code {
-	s, ok := get[*stream](d, a[0])
+	s, ok := lookup[*stream](d, a[0])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
-	e, ok := get[*event](d, a[1])
+	e, ok := lookup[*event](d, a[1])
 	if !ok {
 		return cudadrv.ErrInvalidHandle
 	}
