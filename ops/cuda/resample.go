@@ -337,12 +337,13 @@ func items(channels []ops.Channel) int {
 	return n
 }
 
-// upload writes the channels, then the items, as resample_channels.cu reads them.
+// upload writes the channels, then the items, as channels.cuh reads them.
 func (p *plan) upload(channels []ops.Channel) error {
 	var table, items []byte
 	for i, c := range channels {
 		table = binary.LittleEndian.AppendUint64(table, math.Float64bits(c.Period))
-		table = binary.LittleEndian.AppendUint64(table, uint64(c.Kind))
+		table = binary.LittleEndian.AppendUint32(table, uint32(c.Kind))
+		table = binary.LittleEndian.AppendUint32(table, 1) // an item's features are neighbours
 		for d := c.Lo; d < c.Hi; d += width(c) {
 			items = binary.LittleEndian.AppendUint32(items, uint32(d))
 			items = binary.LittleEndian.AppendUint32(items, uint32(i))
