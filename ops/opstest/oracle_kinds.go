@@ -63,36 +63,40 @@ func (t *target[C]) reduce(d int) expect {
 // of Catmull-Rom splines, 1988). Where there is only one, it is that, and the line where there is none.
 func (t *target[C]) catmullRom(d int) expect {
 	k := t.k
-	// at is how far sample i is after sample k: the brackets' lengths, as the clock's own type has them, add up.
-	at := func(i int) float64 {
-		switch {
-		case i < k:
-			return -gapOf(t.times[i], t.times[k])
-		case i == k+2:
-			return gapOf(t.times[k], t.times[k+1]) + gapOf(t.times[k+1], t.times[k+2])
-		}
-		return gapOf(t.times[k], t.times[i])
+	// The brackets before, at and after the target, and the target in its own. Sums of lengths lose no short one beside a long one.
+	h, x := gapOf(t.times[k], t.times[k+1]), gapOf(t.times[k], t.x)
+	var before, after float64
+	if k > 0 {
+		before = gapOf(t.times[k-1], t.times[k])
 	}
-	x := gapOf(t.times[k], t.x)
-	left, right := k > 0 && at(k-1) < 0, k+2 < len(t.times) && at(k+2) > at(k+1)
+	if k+2 < len(t.times) {
+		after = gapOf(t.times[k+1], t.times[k+2])
+	}
+	from := [4]float64{before + x, x, x - h, x - h - after} // from samples k-1, k, k+1, k+2 to the target
+	apart := [3]float64{before, h, after}
 	size := largest(t.v(k, d), t.v(k+1, d))
-	// parabola is Neville's scheme over samples i to i+2. Steep parabolas cancel where they meet: what they are made of counts.
+	// parabola is Neville's scheme over samples k+i to k+i+2. Steep parabolas cancel where they meet: what they are made of counts.
 	parabola := func(i int) float64 {
 		p := func(i, j int, a, b float64) float64 {
-			wa, wb := (at(j)-x)/(at(j)-at(i)), (x-at(i))/(at(j)-at(i))
+			length := apart[i+1]
+			if j == i+2 {
+				length += apart[i+2]
+			}
+			wa, wb := -from[j+1]/length, from[i+1]/length
 			size = math.Max(size, largest(wa*a, wb*b))
 			return wa*a + wb*b
 		}
-		return p(i, i+2, p(i, i+1, t.v(i, d), t.v(i+1, d)), p(i+1, i+2, t.v(i+1, d), t.v(i+2, d)))
+		return p(i, i+2, p(i, i+1, t.v(k+i, d), t.v(k+i+1, d)), p(i+1, i+2, t.v(k+i+1, d), t.v(k+i+2, d)))
 	}
+	left, right := before > 0, after > 0
 	var want float64
-	switch u := x / at(k+1); {
+	switch u := x / h; {
 	case left && right:
-		want = (1-u)*parabola(k-1) + u*parabola(k)
+		want = (1-u)*parabola(-1) + u*parabola(0)
 	case left:
-		want = parabola(k - 1)
+		want = parabola(-1)
 	case right:
-		want = parabola(k)
+		want = parabola(0)
 	default:
 		want = (1-u)*t.v(k, d) + u*t.v(k+1, d)
 	}
