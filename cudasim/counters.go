@@ -1,0 +1,23 @@
+package cudasim
+
+// Counters is what a launch did. Instructions are of threads: a warp instruction counts once for each thread that ran it.
+type Counters struct {
+	Warps             uint64            // warp instructions
+	Instructions      map[string]uint64 // of threads, by class: int, float, double, half, convert, move, predicate, branch, memory, atomic, sync, other
+	GlobalRead        Traffic
+	GlobalWrite       Traffic
+	BankConflicts     uint64 // extra passes over shared memory that its accesses took
+	Atomics           uint64 // of threads, on global and shared memory
+	AtomicsOnOne      uint64 // the most on one address of global memory
+	AtomicAddress     uint64 // that address
+	Barriers          uint64 // barriers that a block completed
+	Branches          uint64 // branches of warps
+	DivergentBranches uint64 // those that split a warp
+}
+
+// Traffic is what the requests of warps to global memory moved.
+type Traffic struct {
+	Requests uint64 // instructions of warps
+	Bytes    uint64 // that threads asked for
+	Sectors  uint64 // of 32 bytes, each counted once a request
+}
