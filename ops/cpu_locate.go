@@ -1,6 +1,9 @@
 package ops
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // clock lists the types of times: nanoseconds or seconds.
 type clock interface{ int64 | float64 | float32 }
@@ -87,17 +90,17 @@ type limits[C clock] struct {
 	previous, next, nearby bool // the row has such channels
 }
 
-func newLimits[C clock](j *ResampleJob) limits[C] {
-	in := func(l Limit) (C, bool) {
-		var z C
-		if _, ok := any(z).(int64); ok {
-			return C(l.d), l.set
-		}
-		return C(tickSeconds(int64(l.d))), l.set
+// lengthIn returns a length of time in the clock's own type.
+func lengthIn[C clock](d time.Duration) C {
+	var z C
+	if _, ok := any(z).(int64); ok {
+		return C(d)
 	}
-	var l limits[C]
-	l.gap, l.hasGap = in(j.MaxGap)
-	l.tolerance, l.hasTolerance = in(j.Tolerance)
+	return C(tickSeconds(int64(d)))
+}
+
+func newLimits[C clock](j *ResampleJob) limits[C] {
+	l := limits[C]{gap: lengthIn[C](j.MaxGap.d), hasGap: j.MaxGap.set, tolerance: lengthIn[C](j.Tolerance.d), hasTolerance: j.Tolerance.set}
 	for _, c := range j.Channels {
 		l.previous = l.previous || c.Kind == Previous
 		l.next = l.next || c.Kind == Next
