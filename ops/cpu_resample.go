@@ -319,12 +319,12 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	switch {
 	case l.place == nowhere:
 		dst.fill(at, p.D, math.NaN(), s)
-	case l.place == exact:
+	case l.place == exact && !p.limits.hasWindow:
 		dst.copyFrom(at, p.src, from, p.D, s.a)
 	default:
 		row := b*p.SrcBatch + start*p.SrcStep
 		for c := range p.Channels {
-			p.channel(&p.Channels[c], &l, times, row, dst, at, s)
+			p.channel(&p.Channels[c], &l, times, x, row, dst, at, s)
 		}
 	}
 	if p.fused.affine() {
@@ -340,69 +340,5 @@ func (p *cpuResample[C]) mark(row, index int, ok uint8, age C) {
 	}
 	if p.age != nil {
 		p.age[row*p.AgeBatch+index*p.AgeStep] = age
-	}
-}
-
-// channel makes one range of features of a target that is inside a bracket, or beyond an end with the end sample held or the
-// line continued. row is where the source row begins, out where the target's features do in dst.
-func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, row int, dst values, out int, s *scratch) {
-	n := c.Hi - c.Lo
-	from := row + l.k*p.SrcStep + c.Lo
-	to := from + p.SrcStep
-	out += c.Lo
-	if l.place != inside {
-		if c.Kind == Linear && p.Edge == Extrapolate && l.line {
-			base := row + l.base*p.SrcStep + c.Lo
-			dst.lerp(out, p.src, base, base+p.SrcStep, n, l.a, s)
-		} else {
-			dst.copyFrom(out, p.src, from, n, s.a)
-		}
-		return
-	}
-	switch c.Kind {
-	case Linear:
-		dst.lerp(out, p.src, from, to, n, l.a, s)
-	case Previous:
-		dst.copyFrom(out, p.src, from, n, s.a)
-	case Next:
-		dst.copyFrom(out, p.src, to, n, s.a)
-	case Nearest:
-		if l.later {
-			from = to
-		}
-		dst.copyFrom(out, p.src, from, n, s.a)
-	case Slerp:
-		for i := 0; i < n; i += 4 {
-			var q0, q1 [4]float64
-			for d := range 4 {
-				q0[d], q1[d] = p.src.float(from+i+d), p.src.float(to+i+d)
-			}
-			slerp((*[4]float64)(s.wide[i:]), &q0, &q1, l.a)
-		}
-		dst.put64(out, s.wide[:n])
-	case Angle:
-		for i := range n {
-			s.wide[i] = angle(p.src.float(from+i), p.src.float(to+i), l.a, c.Period)
-		}
-		dst.put64(out, s.wide[:n])
-	case Pchip:
-		b := bracket{h: l.h, x: l.x}
-		if l.k > 0 {
-			b.before = distance(times[l.k-1], times[l.k])
-		}
-		if l.k+2 < len(times) {
-			b.after = distance(times[l.k+1], times[l.k+2])
-		}
-		for i := range n {
-			var v0, v3 float64
-			if b.before > 0 {
-				v0 = p.src.float(from + i - p.SrcStep)
-			}
-			if b.after > 0 {
-				v3 = p.src.float(to + i + p.SrcStep)
-			}
-			s.wide[i] = pchip(v0, p.src.float(from+i), p.src.float(to+i), v3, &b)
-		}
-		dst.put64(out, s.wide[:n])
 	}
 }
