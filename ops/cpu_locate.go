@@ -1,6 +1,9 @@
 package ops
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // clock lists the types of times: nanoseconds or seconds.
 type clock interface{ int64 | float64 | float32 }
@@ -109,14 +112,17 @@ type limits[C clock] struct {
 	previous, next, nearby          bool // the row has such channels
 }
 
-// inClock returns a limit in the clock's own type, and whether there is one.
-func inClock[C clock](l Limit) (C, bool) {
+// lengthIn returns a length of time in the clock's own type.
+func lengthIn[C clock](d time.Duration) C {
 	var z C
 	if _, ok := any(z).(int64); ok {
-		return C(l.d), l.set
+		return C(d)
 	}
-	return C(tickSeconds(int64(l.d))), l.set
+	return C(tickSeconds(int64(d)))
 }
+
+// inClock returns a limit in the clock's own type, and whether there is one.
+func inClock[C clock](l Limit) (C, bool) { return lengthIn[C](l.d), l.set }
 
 func newLimits[C clock](j *ResampleJob) limits[C] {
 	var l limits[C]

@@ -193,8 +193,9 @@ func (v values) fill(at, n int, x float64, s *scratch) {
 type scratch struct {
 	a, b, out []float32
 	wide      []float64
+	row       values // of f32
 }
 
 func newScratch(n int) *scratch {
-	return &scratch{make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)}
+	return &scratch{make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n), values{data: make([]float32, n)}}
 }
