@@ -48,6 +48,9 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
 		{"voxel-named", (*suite).voxelNamed},
+		{"voxel-generated", (*suite).voxelGenerated},
+		{"voxel-properties", (*suite).voxelProperties},
+		{"voxel-life", (*suite).voxelLife},
 	}
 	for _, g := range groups {
 		if !s.cfg.Skip[g.name] {
