@@ -48,6 +48,8 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
 		{"voxel-named", (*suite).voxelNamed},
+		{"voxel-misuse", (*suite).voxelMisuse},
+		{"voxel-golden", (*suite).voxelGoldens},
 		{"voxel-generated", (*suite).voxelGenerated},
 		{"voxel-properties", (*suite).voxelProperties},
 		{"voxel-life", (*suite).voxelLife},
