@@ -18,7 +18,7 @@ type plan struct {
 	b       *backend
 	job     *ops.ResampleJob
 	bound   ops.Bound
-	launch  *cudadrv.Launch // nil if there is nothing to do
+	kernel  *cudadrv.Launch // nil if there is nothing to do
 	cell    *faultCell
 	table   *cudadrv.DeviceMem // the channels, for kernels that take them
 	awaited atomic.Pointer[stream]
@@ -40,6 +40,10 @@ func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
 	return p, nil
 }
 
+func (p *plan) launch(q *cudadrv.Stream) error { return p.kernel.Run(q) }
+
+func (p *plan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
+
 func (p *plan) usable(op string) error {
 	if p.closed.Load() {
 		return closedError(op, "plan")
@@ -52,7 +56,7 @@ func (p *plan) Run(s ops.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := p.usable("Run"); err != nil || p.launch == nil {
+	if err := p.usable("Run"); err != nil || p.kernel == nil {
 		return err
 	}
 	return st.give(p)
@@ -160,7 +164,7 @@ func (p *plan) bind() error {
 		}
 		args = append(args, p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
 	}
-	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
+	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
 	return err
 }
 
