@@ -5,14 +5,14 @@ package ptx
 import "embed"
 
 //go:embed copy.sm_90.cubin
-//go:embed copy.sm_90.ptx
-//go:embed copy.sm_80.ptx
+//go:embed copy.sm_90.ptx.gz
+//go:embed copy.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin
-//go:embed resample.sm_90.ptx
-//go:embed resample.sm_80.ptx
+//go:embed resample.sm_90.ptx.gz
+//go:embed resample.sm_80.ptx.gz
 //go:embed resample_channels.sm_90.cubin
-//go:embed resample_channels.sm_90.ptx
-//go:embed resample_channels.sm_80.ptx
+//go:embed resample_channels.sm_90.ptx.gz
+//go:embed resample_channels.sm_80.ptx.gz
 var files embed.FS
 
 var manifest = []family{
@@ -48,16 +48,19 @@ var manifest = []family{
 				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "86fb037abff754349267620a9d29040341020da995739ae0c9f68523a6aa113c",
 				PTXHash: "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
+				stored:  "86fb037abff754349267620a9d29040341020da995739ae0c9f68523a6aa113c",
 			},
 			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
 				PTXHash: "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
+				stored:  "2b442fa065986e1e4d34a45b981491e787f78a691171fc95b9bd8c3a5d7cafaa",
 			},
 			{
 				File: "copy.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "7da81083859ebaf41c7a8b98609ccf325b09e9ede970269cedcaa6edbd950cbc",
 				PTXHash: "7da81083859ebaf41c7a8b98609ccf325b09e9ede970269cedcaa6edbd950cbc",
+				stored:  "66b2698b73c6805a2939277aadcbb6f948d00feda1da56e20a4fb9961d1f894f",
 			},
 		},
 	},
@@ -230,16 +233,19 @@ var manifest = []family{
 				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "df5f1dd3cdd5d2196411263a8ab6a976e8935d0c855a1586bf3fba40520c0349",
 				PTXHash: "6e696a0ceaf5390deae92c3e5c5bf629c9c7f488091cc4855236cdeec9b7508f",
+				stored:  "df5f1dd3cdd5d2196411263a8ab6a976e8935d0c855a1586bf3fba40520c0349",
 			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "6e696a0ceaf5390deae92c3e5c5bf629c9c7f488091cc4855236cdeec9b7508f",
 				PTXHash: "6e696a0ceaf5390deae92c3e5c5bf629c9c7f488091cc4855236cdeec9b7508f",
+				stored:  "78349b6927045230ce8e48fcf8582f5175a00f9c9bca8a159bb1e631613b23d6",
 			},
 			{
 				File: "resample.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "ce7f14106a2b75a418cdc59a37ff27c2c611f7d13c5bc8eaa0ed0eacd4e9003d",
 				PTXHash: "ce7f14106a2b75a418cdc59a37ff27c2c611f7d13c5bc8eaa0ed0eacd4e9003d",
+				stored:  "688267457d6181911e727cc8646c3212da778c9422a456e706428a786c741547",
 			},
 		},
 	},
@@ -420,16 +426,19 @@ var manifest = []family{
 				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "83f332c9784f45a96083041e819a769caa77c701cb6de5dc5089979748d9ea8e",
 				PTXHash: "23ee171c5c3c811d7f2ad85c641652ede545e50fe1f88a257d59f553ec0c465c",
+				stored:  "83f332c9784f45a96083041e819a769caa77c701cb6de5dc5089979748d9ea8e",
 			},
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "23ee171c5c3c811d7f2ad85c641652ede545e50fe1f88a257d59f553ec0c465c",
 				PTXHash: "23ee171c5c3c811d7f2ad85c641652ede545e50fe1f88a257d59f553ec0c465c",
+				stored:  "37594cbeb5eab21d81d605c572d966b897023fd8c3c48373637ec8ac7f0b8b6e",
 			},
 			{
 				File: "resample_channels.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "f75525467fa411ca653a42798b64459bb2024d3fd7e2eed33fd0902ee78cebba",
 				PTXHash: "f75525467fa411ca653a42798b64459bb2024d3fd7e2eed33fd0902ee78cebba",
+				stored:  "cb60d16eac1157dbb608ad7fc9173c5b30829c2c573fd7527ce0a1c48449fbec",
 			},
 		},
 	},

@@ -47,6 +47,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"properties", (*suite).properties},
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
+		{"voxel-named", (*suite).voxelNamed},
 	}
 	for _, g := range groups {
 		if !s.cfg.Skip[g.name] {
