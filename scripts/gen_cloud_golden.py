@@ -139,7 +139,7 @@ def cut(pcl, lidar, pcd, ply):
             data = "".join(" ".join(text_of(v) for v in r) + "\n" for r in rows).encode()
         (pcd / name).write_bytes(head.encode() + data)
     head, body = lidar.read_bytes().split(b"end_header\n", 1)
-    keep = [body[i * 16:i * 16 + 16] for i in range(0, 69088, 16)]
+    keep = [body[i * 16:i * 16 + 16] for i in range(0, 69088, 17)]
     (ply / "lidar.ply").write_bytes(head.replace(b"69088", b"%d" % len(keep)) + b"end_header\n" + b"".join(keep))
 
 
