@@ -37,6 +37,7 @@ var rules = map[string][]string{
 	"examples":            {"public", "internal/..."},
 	"bench":               {"public", "internal/..."},
 	"internal/atomicfile": {},
+	"internal/cloudtest":  {"tensor", "dataset", "github.com/stretchr/testify/..."},
 	"internal/gputest":    {"cudadrv", "github.com/stretchr/testify/..."},
 }
 

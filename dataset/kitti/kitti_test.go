@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/cloudtest"
+	"github.com/robocache/robocache/internal/cloudtest"
 )
 
 func raw(values ...float32) []byte {
