@@ -37,6 +37,7 @@ var rules = map[string][]string{
 	"examples":            {"public", "internal/..."},
 	"bench":               {"public", "internal/..."},
 	"internal/atomicfile": {},
+	"internal/benchmark":  {"cudadrv", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/gputest":    {"cudadrv", "github.com/stretchr/testify/..."},
 }
 
