@@ -24,6 +24,11 @@ RC_FN void st_time(i64 *p, i64 v) { st_u64(p, (u64)v); }
 RC_FN void st_time(double *p, double v) { st_f64(p, v); }
 RC_FN void st_time(float *p, float v) { st_f32(p, v); }
 
+// time_bits and from_bits keep a time in a word.
+RC_FN u64 time_bits(i64 v) { return (u64)v; }
+RC_FN u64 time_bits(double v) { return bits(v); }
+RC_FN u64 time_bits(float v) { return bits(v); }
+
 RC_FN i64 minus(i64 y, i64 x) { return (i64)((u64)y - (u64)x); }
 RC_FN double minus(double y, double x) { return y - x; }
 RC_FN float minus(float y, float x) { return y - x; }
@@ -35,6 +40,9 @@ RC_FN float span(float x, float y) { return y - x; }
 RC_FN bool longer(i64 x, i64 y, i64 limit) { return span(x, y) > (u64)limit; }
 RC_FN bool longer(double x, double y, double limit) { return span(x, y) > limit; }
 RC_FN bool longer(float x, float y, float limit) { return span(x, y) > limit; }
+RC_FN bool within(i64 x, i64 y, i64 limit) { return span(x, y) < (u64)limit; }
+RC_FN bool within(double x, double y, double limit) { return span(x, y) < limit; }
+RC_FN bool within(float x, float y, float limit) { return span(x, y) < limit; }
 
 // ratio is the quotient of two spans as float64 gives it, then rounded to W. For W = float one float division gives the same bits
 // where both spans are floats: a quotient of 24-bit numbers is never near enough to a tie for two roundings to differ from one
@@ -131,7 +139,7 @@ template <class C> struct located {
     u32 where;
     u32 k;      // the last sample at or before the target; 0 if there is none
     bool later; // inside: sample k+1 is nearer
-    bool gap;   // inside a bracket longer than max_gap, or out of tolerance
+    bool gap;   // inside a bracket longer than max_gap, out of tolerance, or with an empty window
     bool line;  // below or above: there is a bracket to extrapolate from
     u32 base;   // where it begins
     length x, h; // inside, or with line: from the bracket's begin to the target (below: back to it), and to its end
@@ -279,6 +287,11 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
         const bool far = longer(at, x, limit), far_next = longer(x, after, limit);
         p.gap = p.gap || (j.near_previous() && far) || (j.near_next() && far_next) || (j.near_nearest() && (p.later ? far_next : far));
     }
+    if (j.has_window()) {
+        C limit;
+        from_bits(j.window(), limit);
+        p.gap = p.gap || !within(at, x, limit);
+    }
     return p;
 }
 
@@ -287,6 +300,7 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
 // aim is a target's rows: where its source row begins, where it writes, and what it found.
 template <class C> struct aim {
     located<C> at;
+    C x;            // its time
     const C *times; // the row's stamps
     u32 n;          // how many
     i64 src, dst;   // elements to the row's first sample and to the target's first feature
@@ -320,7 +334,8 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
     C age = 0;
     u32 ok = 0;
     if (!m.filled) {
-        C x = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
+        const C x = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
+        m.x = x;
         if (j.check() && beyond_range(x)) report(j, fault_targets, block_first + index, time_range);
         m.at = locate(j, m.times, m.n, pos, x);
         const bool outside = m.at.where == below || m.at.where == above;
@@ -330,7 +345,7 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
         m.filled = (j.edge() == edge_fill && (outside || m.at.where == nowhere)) || (m.at.gap && j.fill_gaps());
     } else {
         m.at = {exact, 0, false, false, false, 0, 0, 0};
-        m.src = 0;
+        m.src = 0, m.x = 0;
     }
     if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos, (u8)ok);
     if (j.age) st_time((C *)j.age + (i64)out_row * j.age_batch + out_pos, age);

@@ -67,6 +67,8 @@ struct resample_job {
     RC_FN_MEMBER bool times_flat() const { return flags >> 23 & 1; } // stamp i is at times[i], whatever its row
     RC_FN_MEMBER u32 t_shift() const { return flags >> 24 & 31; }
     RC_FN_MEMBER bool plain() const { return flags >> 29 & 1; } // plain_job tells it all
+    RC_FN_MEMBER bool has_window() const { return false; }
+    RC_FN_MEMBER u64 window() const { return 0; } // the bits of the shortest window, a time
     RC_FN_MEMBER const i64 *src_extents() const { return src_rows; }
     RC_FN_MEMBER const i64 *dst_extents() const { return dst_rows; }
 };
@@ -89,7 +91,7 @@ struct plain_job : resample_job {
 };
 
 enum clocks : u32 { clock_i64, clock_f64, clock_f32 };
-enum kinds : u32 { linear, previous, next, nearest, slerp, angle, pchip };
+enum kinds : u32 { linear, previous, next, nearest, slerp, angle, pchip, window_mean, window_min, window_max, window_last, catmull_rom, hermite, rotvec, rot6d };
 enum edges : u32 { edge_clamp, edge_fill, edge_extrapolate, edge_error };
 
 constexpr u32 max_row = 0x7fffffff;

@@ -16,8 +16,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// request is a resample command as given.
+// request is a resample or fuse command as given.
 type request struct {
+	op            string // "Resample" or "Fuse"
 	in, out, plot string
 	backend       string
 	streams       []string
@@ -57,8 +58,10 @@ const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 -
   robocache resample episode.npz -o aligned.npz --kind nearest --tolerance 20ms
   robocache resample batch.npz -o batch50.npz --hz 50 --edge fill --fill -7.5 --dtype bf16`
 
-func (a *app) resampleCommand() *cobra.Command {
-	r := &request{
+// newRequest returns a request whose flags know their values.
+func newRequest(op string) *request {
+	return &request{
+		op:     op,
 		kind:   choice[ops.Kind]{list: kinds(), kind: "KIND"},
 		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.XYZW, ops.WXYZ}, kind: "ORDER"},
 		edge:   choice[ops.Edge]{list: []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.ErrorEdge}, kind: "RULE"},
@@ -68,29 +71,41 @@ func (a *app) resampleCommand() *cobra.Command {
 		hz:     positiveFlag{max: 1e9, unit: "HZ"},
 		period: positiveFlag{unit: "PERIOD"},
 	}
+}
+
+func (a *app) resampleCommand() *cobra.Command {
+	r := newRequest("Resample")
 	cmd := &cobra.Command{
 		Use:     "resample IN -o OUT.npz",
 		Short:   "Put the streams of a recording on one clock",
 		Long:    resampleHelp,
 		Example: resampleExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("resample takes one input file, got %d: %q", len(args), args)
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			r.in = args[0]
-			return a.resample(r)
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+	}
+	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
+	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps (default nan)")
+	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
+	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadNPZ, "ulg": loadULog}) })
+	return cmd
+}
+
+// finish gives a command its argument, the flags that resample and fuse share, and what it does.
+func (r *request) finish(cmd *cobra.Command, do func() error) {
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%s takes one input file, got %d: %q", cmd.Name(), len(args), args)
+		}
+		return nil
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		r.in = args[0]
+		return do()
+	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
-	f.StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
 	f.BoolVar(&r.truncated, "allow-truncated", false, "take what a .ulg file holds up to where it breaks off")
 	f.Var(&r.hz, "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: intersection (default) or union of the streams or rows")
@@ -98,15 +113,12 @@ func (a *app) resampleCommand() *cobra.Command {
 	f.Var(&r.quat, "quat", "order of quaternions: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
 	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate or error")
-	f.Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps (default nan)")
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap or --tolerance make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
-	f.Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
-	f.Var(&r.from, "in-dtype", "bf16: read the uint16 array values as bf16")
+	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
 	r.completions(cmd)
-	return cmd
 }
 
 // options returns the operation's options, but for the channels.
@@ -119,11 +131,15 @@ func (r *request) options() ops.ResampleOptions {
 	}
 }
 
-func (a *app) resample(r *request) error {
+// loader reads a recording.
+type loader func(*request) (*work, error)
+
+// put is resample and fuse: it reads a recording, puts it on one clock and writes the output.
+func (a *app) put(r *request, loaders map[string]loader) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
+	if r.op == "Resample" && r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
 		a.remark("--fill has no effect without --edge fill or --fill-gaps")
 	}
 	form, err := formatOf(r.in)
@@ -133,11 +149,7 @@ func (a *app) resample(r *request) error {
 	if err := r.checkFor(form); err != nil {
 		return err
 	}
-	load := loadNPZ
-	if form == "ulg" {
-		load = loadULog
-	}
-	work, err := load(r)
+	work, err := loaders[form](r)
 	if err != nil {
 		return err
 	}
@@ -182,7 +194,7 @@ func (r *request) check() error {
 // checkFor finds flags that do not go with the format of the input.
 func (r *request) checkFor(form string) error {
 	switch {
-	case form == "npz" && len(r.streams) > 0:
+	case form == "npz" && len(r.streams) > 0 && r.op == "Resample":
 		return usagef("--stream is for .ulg files, got %q", r.in)
 	case form == "npz" && r.truncated:
 		return usagef("--allow-truncated is for .ulg files, got %q", r.in)

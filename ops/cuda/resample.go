@@ -158,7 +158,7 @@ func (p *plan) bind() error {
 		if err := p.upload(job.Channels); err != nil {
 			return err
 		}
-		args = append(args, p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
+		args = append(args, limitBits(job.ShortestWindow(), job.ClockType()), p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
 	}
 	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
 	return err
@@ -274,6 +274,7 @@ func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
 	}
 	_, gap := job.MaxGap.Get()
 	_, tolerance := job.Tolerance.Get()
+	_, window := job.ShortestWindow().Get()
 	set(12, job.SrcLengths != nil)
 	set(13, job.SrcOffsets != nil)
 	set(14, job.DstLengths != nil)
@@ -290,7 +291,8 @@ func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
 	flat := job.TimesRows == 1 || job.TimesBatch == job.S
 	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
 	set(23, flat)
-	set(29, flat && !ragged && !gap && !tolerance && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32)
+	set(30, window)
+	set(29, flat && !ragged && !gap && !tolerance && !window && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32)
 	return f
 }
 
@@ -320,30 +322,33 @@ func limitBits(l ops.Limit, clock tensor.DType) uint64 {
 	return uint64(math.Float32bits(float32(seconds)))
 }
 
-// width is how many features of a channel one item holds: a feature, or the four of a quaternion.
-func width(c ops.Channel) int {
-	if c.Kind == ops.Slerp {
-		return 4
-	}
-	return 1
-}
-
 // items counts the items of a target.
 func items(channels []ops.Channel) int {
 	n := 0
 	for _, c := range channels {
-		n += (c.Hi - c.Lo) / width(c)
+		n += (c.Hi - c.Lo) / c.Kind.Width()
 	}
 	return n
 }
 
-// upload writes the channels, then the items, as resample_channels.cu reads them.
+// upload writes the channels, then the items, as channels.cuh reads them.
 func (p *plan) upload(channels []ops.Channel) error {
 	var table, items []byte
 	for i, c := range channels {
-		table = binary.LittleEndian.AppendUint64(table, math.Float64bits(c.Period))
-		table = binary.LittleEndian.AppendUint64(table, uint64(c.Kind))
-		for d := c.Lo; d < c.Hi; d += width(c) {
+		number := math.Float64bits(c.Period)
+		if c.Kind.Windowed() {
+			number = limitBits(c.Window, p.job.ClockType())
+		}
+		// An item's features are neighbours, but for a value and its velocity.
+		end, step, apart := c.Hi, c.Kind.Width(), 1
+		if c.Kind == ops.Hermite {
+			apart = (c.Hi - c.Lo) / 2
+			end, step = c.Lo+apart, 1
+		}
+		table = binary.LittleEndian.AppendUint64(table, number)
+		table = binary.LittleEndian.AppendUint32(table, uint32(c.Kind))
+		table = binary.LittleEndian.AppendUint32(table, uint32(apart))
+		for d := c.Lo; d < end; d += step {
 			items = binary.LittleEndian.AppendUint32(items, uint32(d))
 			items = binary.LittleEndian.AppendUint32(items, uint32(i))
 		}
