@@ -209,11 +209,11 @@ func (r *benchRequest) jobs() ([]benchmark.Job, error) {
 		}
 	case r.sweep > 0:
 		if jobs, err = benchmark.Sweep(r.sweep, r.seed, r.suites...); err != nil {
-			return nil, &usageError{err.Error()}
+			return nil, err
 		}
 	default:
 		if jobs, err = benchmark.Jobs(r.suites...); err != nil {
-			return nil, &usageError{err.Error()}
+			return nil, err
 		}
 	}
 	jobs = slices.DeleteFunc(jobs, func(j benchmark.Job) bool { return !match.MatchString(j.Suite() + " " + j.Name()) })

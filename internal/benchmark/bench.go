@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -88,8 +89,8 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 			opt.Progress(k, len(jobs), j)
 		}
 		row, err := r.measure(j)
-		if skip := (*skipped)(nil); errors.As(err, &skip) {
-			report.Skipped = append(report.Skipped, Skip{j.Suite(), j.Name(), skip.why})
+		if why, ok := lacking(err); ok {
+			report.Skipped = append(report.Skipped, Skip{j.Suite(), j.Name(), why})
 			continue
 		}
 		if err != nil {
@@ -98,6 +99,20 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 		report.Rows = append(report.Rows, *row)
 	}
 	return report, nil
+}
+
+// lacking says what the backend lacks for a job, if it is that.
+func lacking(err error) (string, bool) {
+	var skip *skipped
+	switch {
+	case err == nil:
+		return "", false
+	case errors.As(err, &skip):
+		return skip.why, true
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ops.ErrNoDevice), errors.Is(err, cudadrv.ErrNotSupported):
+		return err.Error(), true
+	}
+	return "", false
 }
 
 func (r *rig) measure(j Job) (row *Row, err error) {

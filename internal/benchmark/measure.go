@@ -163,7 +163,7 @@ func (r *rig) close() error {
 
 // sets is how many sets of that many bytes the rotation takes.
 func (r *rig) sets(each int64) int {
-	return int(min(max(r.opt.Rotate/max(each, 1), 1), maxSets))
+	return int(min(max((r.opt.Rotate+each-1)/max(each, 1), 1), maxSets))
 }
 
 // alloc allocates a tensor on the device, which lives as long as the work.
@@ -327,7 +327,8 @@ func (r *rig) host(w *work, one float64) (ns, allocs float64, err error) {
 	}
 	runtime.ReadMemStats(&after)
 	slices.Sort(times)
-	return quantile(times, 0.5), float64(after.Mallocs-before.Mallocs) / float64((batches-1)*n), nil
+	// Rounded down, as testing.AllocsPerRun does: the waits between batches and the runtime allocate now and then.
+	return quantile(times, 0.5), math.Floor(float64(after.Mallocs-before.Mallocs) / float64((batches-1)*n)), nil
 }
 
 // Runs gives each of a job's first n sets to the device once, measures nothing, and returns the least bytes of a call. It is

@@ -80,8 +80,9 @@ func (r *Report) WriteTable(out io.Writer) error {
 	if r.Empty != nil {
 		fmt.Fprintf(out, "an empty kernel in a graph: %s us\n", us(r.Empty.Median))
 	}
+	fmt.Fprintln(out, "microseconds a call; medians and percentiles of samples, each the mean of a batch of calls")
 	for _, name := range r.suites() {
-		fmt.Fprintf(out, "\n%s: microseconds a call: the median, and from the tenth to the ninetieth percentile, of means over batches of calls\n", name)
+		fmt.Fprintf(out, "\n%s\n", name)
 		if err := r.table(out, name); err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (r *Report) table(out io.Writer, suite string) error {
 		if row.HostNs > 0 {
 			host = fmt.Sprintf("%.0f", row.HostNs)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s..%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d x %d\t%s\t%s\t%.2g\t\n", row.Job, us(row.Time.Median), us(row.Time.P10), us(row.Time.P90),
+		fmt.Fprintf(w, "%s\t%s\t%s..%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d x %d\t%s\t%s\t%.0f\t\n", row.Job, us(row.Time.Median), us(row.Time.P10), us(row.Time.P90),
 			limit, ratio, gbs, top, mb, row.Sets, row.Time.Samples, row.Time.Calls, row.Clock, host, row.HostAllocs)
 	}
 	return w.Flush()
