@@ -299,7 +299,7 @@ func (a *app) listJobs(jobs []benchmark.Job) error {
 			if err := json.Unmarshal(text, &fields); err != nil {
 				return err
 			}
-			fields["suite"] = j.Suite()
+			fields["suite"], fields["name"] = j.Suite(), j.Name()
 			list = append(list, fields)
 		}
 		return a.writeJSON(map[string]any{"jobs": list})

@@ -125,7 +125,7 @@ func Sweep(n int, seed uint64, names ...string) ([]Job, error) {
 //
 //	{"jobs": [{"suite": "resample", "B": 64, "S": 4096, "T": 1024, "D": 32, "values": "bf16", "times": "f32"}, ...]}
 //
-// The fields are those of the suite's job type; what is left out has the job's default.
+// The fields are those of the suite's job type; what is left out has the job's default, and a name is not read.
 func ReadShapes(in io.Reader) ([]Job, error) {
 	var file struct {
 		Jobs []json.RawMessage `json:"jobs"`
@@ -178,13 +178,14 @@ func strict(in io.Reader, into any) error {
 	return nil
 }
 
-// fields reads a job; the suite's name beside its fields is no field of it.
+// fields reads a job; the suite's name and the job's beside its fields are no fields of it.
 func fields(raw json.RawMessage, into Job) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return err
 	}
 	delete(all, "suite")
+	delete(all, "name")
 	rest, err := json.Marshal(all)
 	if err != nil {
 		return err

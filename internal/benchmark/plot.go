@@ -148,13 +148,17 @@ func (p *picture) bars(c draw.Canvas) {
 		} else {
 			where = max(at(share), hi) + 4
 		}
-		c.FillText(label, vg.Point{X: where, Y: (y + top) / 2}, fmt.Sprintf("%.0f %%", 100*share))
+		digits := 0
+		if share < 0.1 {
+			digits = 1
+		}
+		c.FillText(label, vg.Point{X: where, Y: (y + top) / 2}, fmt.Sprintf("%.*f %%", digits, 100*share))
 		c.FillText(small, vg.Point{X: max(to, at(share)) + 8, Y: (y + top) / 2}, fmt.Sprintf("%s us, limit %s", us(row.Time.Median), us(row.Limit.Median)))
 		for _, peer := range row.Peers {
 			y -= peerGap
 			share := row.Limit.Median / peer.Time.Median
 			c.FillPolygon(palette[slices.Index(p.who, peer.Who)%len(palette)], square(from, y+2, max(at(share), from+1), y+peerGap-1))
-			c.FillText(small, vg.Point{X: max(at(share), from+1) + 5, Y: y + peerGap/2}, fmt.Sprintf("%s us, %.1f times ours", us(peer.Time.Median), peer.Time.Median/row.Time.Median))
+			c.FillText(small, vg.Point{X: max(to, at(share)) + 8, Y: y + peerGap/2}, fmt.Sprintf("%s us, %s times ours", us(peer.Time.Median), number(peer.Time.Median/row.Time.Median)))
 		}
 		y -= barGap
 	}
@@ -197,7 +201,10 @@ func (p *picture) roof(c draw.Canvas) {
 	out.Y.Min, out.Y.Max = d.y0/2, d.y1*2
 	out.X.Tick.Marker, out.Y.Tick.Marker = decades{byteUnit}, decades{plainUnit}
 	out.Add(d)
-	out.Draw(c)
+	out.Draw(draw.Crop(c, 0, 0, 16, 0))
+	foot := lettering(8.5, false)
+	foot.XAlign, foot.Color = text.XCenter, grey
+	c.FillText(foot, vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: c.Min.Y + 6}, "strokes: limits; dots: ours; triangles: others")
 }
 
 // roofline is what the roof holds, as a plot.Plotter.
@@ -222,9 +229,11 @@ func (d *roofline) Plot(c draw.Canvas, p *plot.Plot) {
 	small := lettering(8, false)
 	small.Color = grey
 	c.StrokeLines(line, c.ClipLinesXY([]vg.Point{at(p.X.Min, d.best), at(p.X.Max, d.best)})...)
-	c.FillText(small, vg.Point{X: c.Min.X + 5, Y: ty(d.best) + 7}, fmt.Sprintf("%.0f GB/s, the best of the limits", d.best))
+	right := small
+	right.XAlign = text.XRight
+	c.FillText(right, vg.Point{X: c.Max.X - 4, Y: ty(d.best) + 7}, fmt.Sprintf("%.0f GB/s, the best of the limits", d.best))
 	if d.Empty != nil {
-		c.FillText(small, vg.Point{X: c.Min.X + 5, Y: c.Min.Y + 8}, "the slope: one empty kernel's time a call")
+		c.FillText(small, vg.Point{X: c.Min.X + 5, Y: c.Min.Y + 8}, "the slope: an empty kernel's time for each call")
 		launch := func(x float64) float64 { return x / d.Empty.Median / 1e3 }
 		c.StrokeLines(line, c.ClipLinesXY([]vg.Point{at(p.X.Min, launch(p.X.Min)), at(p.X.Max, launch(p.X.Max))})...)
 	}
