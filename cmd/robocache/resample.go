@@ -117,7 +117,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap or --tolerance make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
 	r.completions(cmd)
 }
 
