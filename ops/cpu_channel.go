@@ -74,14 +74,14 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 			s.wide[i] = angle(p.src.float(from+i), p.src.float(to+i), l.a, c.Period)
 		}
 	case Hermite:
-		h, at := l.h, l.x
+		h := l.h
 		if _, ok := any(x).(int64); ok {
-			h, at = h/1e9, at/1e9
+			h /= 1e9
 		}
 		half := n / 2
 		for i := range half {
-			v0, v1 := p.src.float(from+i), p.src.float(to+i)
-			s.wide[i], s.wide[half+i] = cubic(v0, (v1-v0)/h, p.src.float(from+half+i), p.src.float(to+half+i), h, at)
+			v, to := from+half+i, to+i
+			s.wide[i], s.wide[half+i] = hermite(p.src.float(from+i), p.src.float(to), p.src.float(v), p.src.float(to+half), h, l.a)
 		}
 	case Pchip, CatmullRom:
 		p.spline(c.Kind, l, times, from, n, s)

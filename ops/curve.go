@@ -139,8 +139,19 @@ func catmullRom(v0, v1, v2, v3 float64, b *bracket) float64 {
 	case b.before > 0:
 		d2 = parabolaEnd(b.h, b.before, m1, m0)
 	}
-	v, _ := cubic(v1, m1, d1, d2, b.h, b.x)
+	v, _ := hermite(v1, v2, d1, d2, b.h, b.x/b.h)
 	return v
+}
+
+// hermite is the cubic from v1 with slope d1 to v2 with slope d2, h further: its value and slope at u of the way. Slopes may be
+// steep, so each has a factor that is 0 at the other end.
+func hermite(v1, v2, d1, d2, h, u float64) (value, slope float64) {
+	r, rise := 1-u, v2-v1
+	both := float64(u * r)
+	bend := float64(float64(h*both) * (float64(r*d1) - float64(u*d2)))
+	value = v1 + float64(float64(float64(u*u)*(3-float64(2*u)))*rise) + bend
+	slope = float64(float64(6*both)*(rise/h)) + float64(float64(r*(1-float64(3*u)))*d1) - float64(float64(u*(2-float64(3*u)))*d2)
+	return value, slope
 }
 
 // bracket is what the cubics need of the stamps around a target in [t1, t2]: the lengths of the brackets, 0 where the curve
@@ -173,21 +184,11 @@ func pchip(v0, v1, v2, v3 float64, b *bracket) float64 {
 	case b.before > 0:
 		d2 = pchipEnd(b.h, b.before, m1, m0)
 	}
-	v, _ := cubic(v1, m1, d1, d2, b.h, b.x)
-	return v
-}
-
-// cubic is the curve that begins at v1 with slope d1 and ends h later with slope d2, having risen by m1*h: its value and its
-// slope x after it begins.
-func cubic(v1, m1, d1, d2, h, x float64) (value, slope float64) {
-	t := (d1 + d2 - float64(2*m1)) / h
-	c := (m1-d1)/h - t
-	t /= h
-	s := float64(t*x) + c
-	s = float64(s*x) + d1
-	value = float64(s*x) + v1
-	s = float64(float64(3*t)*x) + float64(2*c)
-	return value, float64(s*x) + d1
+	t := (d1 + d2 - float64(2*m1)) / b.h
+	c := (m1-d1)/b.h - t
+	s := float64(t/b.h*b.x) + c
+	s = float64(s*b.x) + d1
+	return float64(s*b.x) + v1
 }
 
 // pchipSlope is the slope at a sample between two brackets: the weighted harmonic mean of Fritsch and Butland, 0 where the

@@ -27,7 +27,7 @@ func quarterTurns(x float64) (n, rest float64) {
 // The Taylor coefficients of atan(x)/x in x*x. Up to tan(pi/16) what is left out is below 2^-60.
 var atanTaylor = [...]float64{1, -1.0 / 3, 1.0 / 5, -1.0 / 7, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15, 1.0 / 17, -1.0 / 19, 1.0 / 21, -1.0 / 23}
 
-// atan is the arc tangent of x in [0, 1], within 4 units in the last place: the angle is halved twice, by
+// atan is the arc tangent of x in [0, 1], within 6 units in the last place: the angle is halved twice, by
 // tan(t/2) = tan(t) / (1 + sqrt(1 + tan(t)^2)).
 func atan(x float64) float64 {
 	for range 2 {

@@ -202,9 +202,8 @@ RC_FN void make_item(const resample_job &j, const spots<Max> &s, u32 target, con
         case hermite: {
             double p0[2], p1[2], p[2]; // a value and its velocity
             load_all<In>(j, lo, c.apart, p0), load_all<In>(j, hi, c.apart, p1);
-            const double unit = j.clock() == clock_i64 ? 1e9 : 1; // of a second
-            const double h = div_rn(s.h[target], unit), x = div_rn(s.x[target], unit);
-            p[0] = cubic(p0[0], div_rn(p1[0] - p0[0], h), p0[1], p1[1], h, x, p[1]);
+            const double h = div_rn(s.h[target], j.clock() == clock_i64 ? 1e9 : 1); // in seconds
+            p[0] = hermite_at(p0[0], p1[0], p0[1], p1[1], h, a, p[1]);
             return sink.numbers(p, c.apart);
         }
         default: {

@@ -101,14 +101,11 @@ RC_FN void slerp4(double (&out)[4], const double (&q0)[4], const double (&q1)[4]
 
 // ---- Cubics ----
 
-// cubic is the curve that begins at v1 with slope d1 and ends h later with slope d2, having risen by m1*h: its value and its
-// slope x after it begins.
-RC_FN double cubic(double v1, double m1, double d1, double d2, double h, double x, double &slope) {
-    double t = div_rn(d1 + d2 - 2 * m1, h);
-    const double c = div_rn(m1 - d1, h) - t;
-    t = div_rn(t, h);
-    slope = (3 * t * x + 2 * c) * x + d1;
-    return ((t * x + c) * x + d1) * x + v1;
+// hermite_at is the cubic from v1 with slope d1 to v2 with slope d2, h further: its value and slope at u of the way.
+RC_FN double hermite_at(double v1, double v2, double d1, double d2, double h, double u, double &slope) {
+    const double r = 1 - u, rise = v2 - v1, both = u * r;
+    slope = 6 * both * div_rn(rise, h) + r * (1 - 3 * u) * d1 - u * (2 - 3 * u) * d2;
+    return v1 + u * u * (3 - 2 * u) * rise + h * both * (r * d1 - u * d2);
 }
 
 // parabola_end is the slope at the end of the parabola over the bracket h0 with slope m0 and, beyond it, h1 with m1.
@@ -148,8 +145,11 @@ RC_FN double pchip_at(double v0, double v1, double v2, double v3, double before,
         d2 = pchip_slope(h, after, m1, m2);
     else if (before > 0)
         d2 = pchip_end(h, before, m1, m0);
-    double slope;
-    return cubic(v1, m1, d1, d2, h, x, slope);
+    const double t = div_rn(d1 + d2 - 2 * m1, h);
+    const double c = div_rn(m1 - d1, h) - t;
+    double s = div_rn(t, h) * x + c;
+    s = s * x + d1;
+    return s * x + v1;
 }
 
 // ---- Catmull-Rom ----
@@ -167,7 +167,7 @@ RC_FN double catmull_rom_at(double v0, double v1, double v2, double v3, double b
     else if (before > 0)
         d2 = parabola_end(h, before, m1, m0);
     double slope;
-    return cubic(v1, m1, d1, d2, h, x, slope);
+    return hermite_at(v1, v2, d1, d2, h, div_rn(x, h), slope);
 }
 
 } // namespace rc

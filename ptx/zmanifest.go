@@ -10,7 +10,6 @@ import "embed"
 //go:embed resample.sm_90.cubin
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
-//go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
 var files embed.FS
@@ -20,10 +19,12 @@ var manifest = []family{
 		name: "copy",
 		sources: []source{
 			{"copy.cu", "bb40a4e610821145d8fe147a3fc4667a4ffae0f01a9d347a7a548fb222417f00"},
-			{"common.cuh", "ddb110bccb28b48ee98949967037b6635bc4adb4118a5f012c8930d0457cdc93"},
-			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
-			{"resample.cuh", "f9c8b7cdaeac84127b117095621bee77527b01a7952b541fba0be2512b783c25"},
-			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
+			{"channels.cuh", "2c7f4ec815815482da446401b3b70f0d228aa3a32947f3e1ce8303ee07addef8"},
+			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
+			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
+			{"resample.cuh", "0247215dec3649f2347239c1f2a5990fb463e3fbd89547dea56bc33ef018aaa1"},
+			{"resample_job.cuh", "62977e08000476d5a2cc162a00968917f546526cad0301e1c686ad7157b1e396"},
+			{"rotations.cuh", "81d2e48eb180dbb517554d12df508bf5afca989f5b01fd8c742ae842ba22dbde"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -68,10 +69,12 @@ var manifest = []family{
 		name: "resample",
 		sources: []source{
 			{"resample.cu", "6766c878d88dd46ac41b9a8c5cf5858ac87dd5710dd7c5be766e59cad9dcfde9"},
-			{"common.cuh", "ddb110bccb28b48ee98949967037b6635bc4adb4118a5f012c8930d0457cdc93"},
-			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
-			{"resample.cuh", "f9c8b7cdaeac84127b117095621bee77527b01a7952b541fba0be2512b783c25"},
-			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
+			{"channels.cuh", "2c7f4ec815815482da446401b3b70f0d228aa3a32947f3e1ce8303ee07addef8"},
+			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
+			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
+			{"resample.cuh", "0247215dec3649f2347239c1f2a5990fb463e3fbd89547dea56bc33ef018aaa1"},
+			{"resample_job.cuh", "62977e08000476d5a2cc162a00968917f546526cad0301e1c686ad7157b1e396"},
+			{"rotations.cuh", "81d2e48eb180dbb517554d12df508bf5afca989f5b01fd8c742ae842ba22dbde"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -252,11 +255,13 @@ var manifest = []family{
 	{
 		name: "resample_channels",
 		sources: []source{
-			{"resample_channels.cu", "44d505e088977012ff68bdf09af9cda986af07c24a455345c169d2a7324155d4"},
-			{"common.cuh", "ddb110bccb28b48ee98949967037b6635bc4adb4118a5f012c8930d0457cdc93"},
-			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
-			{"resample.cuh", "f9c8b7cdaeac84127b117095621bee77527b01a7952b541fba0be2512b783c25"},
-			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
+			{"resample_channels.cu", "ef42af1944b3ab3801ad1af2335870316692bfbde6c04465aa0ce3177094b10a"},
+			{"channels.cuh", "2c7f4ec815815482da446401b3b70f0d228aa3a32947f3e1ce8303ee07addef8"},
+			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
+			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
+			{"resample.cuh", "0247215dec3649f2347239c1f2a5990fb463e3fbd89547dea56bc33ef018aaa1"},
+			{"resample_job.cuh", "62977e08000476d5a2cc162a00968917f546526cad0301e1c686ad7157b1e396"},
+			{"rotations.cuh", "81d2e48eb180dbb517554d12df508bf5afca989f5b01fd8c742ae842ba22dbde"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -299,6 +304,7 @@ var manifest = []family{
 				{"u32", 4, 4},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
+				{"u64", 8, 8},
 			}},
 			{Name: "resample_channels_f64", MaxThreads: 128, Params: []Param{
 				{"u64", 8, 8},
@@ -337,6 +343,7 @@ var manifest = []family{
 				{"u32", 4, 4},
 				{"u32", 4, 4},
 				{"u32", 4, 4},
+				{"u64", 8, 8},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 			}},
@@ -379,6 +386,7 @@ var manifest = []family{
 				{"u32", 4, 4},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
+				{"u64", 8, 8},
 			}},
 			{Name: "resample_channels_bf16", MaxThreads: 128, Params: []Param{
 				{"u64", 8, 8},
@@ -419,26 +427,21 @@ var manifest = []family{
 				{"u32", 4, 4},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
+				{"u64", 8, 8},
 			}},
 		},
 		images: []Image{
 			{
-				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "83f332c9784f45a96083041e819a769caa77c701cb6de5dc5089979748d9ea8e",
-				PTXHash: "23ee171c5c3c811d7f2ad85c641652ede545e50fe1f88a257d59f553ec0c465c",
-				stored:  "83f332c9784f45a96083041e819a769caa77c701cb6de5dc5089979748d9ea8e",
-			},
-			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "23ee171c5c3c811d7f2ad85c641652ede545e50fe1f88a257d59f553ec0c465c",
-				PTXHash: "23ee171c5c3c811d7f2ad85c641652ede545e50fe1f88a257d59f553ec0c465c",
-				stored:  "37594cbeb5eab21d81d605c572d966b897023fd8c3c48373637ec8ac7f0b8b6e",
+				Hash:    "73be5856841d89c207f1f805839d4a7205d7a434783427b224661f05e30e9ece",
+				PTXHash: "73be5856841d89c207f1f805839d4a7205d7a434783427b224661f05e30e9ece",
+				stored:  "8e7af99ac62dd8d1a436e103ac6eca0b0d57f583e9d654c6e115591ae8b5fb21",
 			},
 			{
 				File: "resample_channels.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "f75525467fa411ca653a42798b64459bb2024d3fd7e2eed33fd0902ee78cebba",
-				PTXHash: "f75525467fa411ca653a42798b64459bb2024d3fd7e2eed33fd0902ee78cebba",
-				stored:  "cb60d16eac1157dbb608ad7fc9173c5b30829c2c573fd7527ce0a1c48449fbec",
+				Hash:    "73142da5f55c1088dbe5ba19d5653c03407d1c3e3361dcf8bf57553c3a9b4245",
+				PTXHash: "73142da5f55c1088dbe5ba19d5653c03407d1c3e3361dcf8bf57553c3a9b4245",
+				stored:  "2d61d90d7fa5be2b3877ed712d7de7fce1b99eedf1d1b4ba3e9062bb5c8e7229",
 			},
 		},
 	},

@@ -32,6 +32,7 @@ type request struct {
 	hz, period    positiveFlag
 	fill          fillFlag
 	gap, near     limitFlag
+	window        limitFlag
 }
 
 const resampleHelp = `Resample puts the streams of a recording on one clock.
@@ -49,13 +50,17 @@ From .npz it takes values [B,S,D] or [S,D], times [B,S] or [S] (int64 nanosecond
 or float32 seconds), targets [B,T] or [T] unless --hz makes a clock over the time that all
 rows share, and lengths [B] if there are any. OUT.npz holds values, valid, age and times.
 
-valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap, and
-within --tolerance of the sample used. age is the target's time less that of the sample at or
+The kinds window-mean, -min, -max and -last reduce the samples of the last --window before
+a target, its own time included, so that none between two targets is lost.
+
+valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap,
+within --tolerance of the sample used, and its window is not empty. age is the target's time less that of the sample at or
 before it.`
 
 const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 --plot flight.png
   robocache resample flight.ulg -o out.npz --hz 100 --stream vehicle_attitude --stream sensor_combined:pchip --max-gap 50ms
   robocache resample episode.npz -o aligned.npz --kind nearest --tolerance 20ms
+  robocache resample flight.ulg -o out.npz --hz 20 --kind window-mean --window 50ms
   robocache resample batch.npz -o batch50.npz --hz 50 --edge fill --fill -7.5 --dtype bf16`
 
 // newRequest returns a request whose flags know their values.
@@ -70,6 +75,7 @@ func newRequest(op string) *request {
 		span:   choice[span]{list: []span{intersection, union}, kind: "RANGE", value: intersection},
 		hz:     positiveFlag{max: 1e9, unit: "HZ"},
 		period: positiveFlag{unit: "PERIOD"},
+		window: limitFlag{above: true},
 	}
 }
 
@@ -109,12 +115,13 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.BoolVar(&r.truncated, "allow-truncated", false, "take what a .ulg file holds up to where it breaks off")
 	f.Var(&r.hz, "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: intersection (default) or union of the streams or rows")
-	f.Var(&r.kind, "kind", "linear, previous, next, nearest, slerp, angle or pchip (default linear)")
+	f.Var(&r.kind, "kind", strings.Join(r.kind.names(), ", ")+" (default linear)")
 	f.Var(&r.quat, "quat", "order of quaternions: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
 	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
+	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate or error")
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
-	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap or --tolerance make a target not valid")
+	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
@@ -124,7 +131,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 // options returns the operation's options, but for the channels.
 func (r *request) options() ops.ResampleOptions {
 	return ops.ResampleOptions{
-		Kind: r.kind.value, Quat: r.quat.value, Period: r.period.value,
+		Kind: r.kind.value, Quat: r.quat.value, Period: r.period.value, Window: r.window.limit,
 		Edge: r.edge.value, Fill: r.fill.fill,
 		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps,
 		DType: r.dtype.value,
@@ -141,6 +148,9 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 	}
 	if r.op == "Resample" && r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
 		a.remark("--fill has no effect without --edge fill or --fill-gaps")
+	}
+	if _, given := r.window.limit.Get(); given && r.windowed() == "" {
+		a.remark("--window has no effect without a window kind, such as --kind window-mean")
 	}
 	form, err := formatOf(r.in)
 	if err != nil {
@@ -185,10 +195,28 @@ func (r *request) check() error {
 	case r.plot != "" && sameFile(r.in, r.plot):
 		return usagef("--plot: %q is the input %q, want another file", r.plot, r.in)
 	}
+	if _, given := r.window.limit.Get(); !given && r.windowed() != "" {
+		return usagef("%s: no window given, want --window", r.windowed())
+	}
 	if kind, _, _ := strings.Cut(r.backend, ":"); kind == "" {
 		return usagef("--backend: got %q, want %s", r.backend, strings.Join(backendNames(), ", "))
 	}
 	return nil
+}
+
+// windowed returns a flag that asks for a window kind, or "".
+func (r *request) windowed() string {
+	if r.kind.value.Windowed() {
+		return "--kind " + r.kind.value.String()
+	}
+	for _, f := range r.streams {
+		if fields := strings.Split(f, ":"); len(fields) > 1 {
+			if kind, err := ops.ParseKind(fields[1]); err == nil && kind.Windowed() {
+				return "--stream " + f
+			}
+		}
+	}
+	return ""
 }
 
 // checkFor finds flags that do not go with the format of the input.
@@ -200,6 +228,8 @@ func (r *request) checkFor(form string) error {
 		return usagef("--allow-truncated is for .ulg files, got %q", r.in)
 	case form == "ulg" && r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
+	case form == "ulg" && r.kind.value.Width() > 1 && r.kind.value != ops.Slerp:
+		return usagef("--kind %v: a .ulg file does not say where it has such features, want --stream NAME:%v", r.kind.value, r.kind.value)
 	case form == "ulg" && r.hz.value == 0:
 		return usagef("no clock given: a .ulg file has no targets, want --hz")
 	}

@@ -236,30 +236,45 @@ func (j *ulogJob) channels(p *pick, r *request) ([]ops.Channel, error) {
 		quat = r.quat.value
 	}
 	cols := p.stream.Columns
+	if kind == ops.Hermite {
+		for _, c := range cols {
+			if c.Integer || len(cols)%2 != 0 {
+				return nil, &inputError{Path: j.path, Stream: p.stream.Name,
+					Msg: fmt.Sprintf("hermite: got columns %s, want floats, as many values as velocities", strings.Join(names(cols), ", "))}
+			}
+		}
+		return []ops.Channel{{Hi: len(cols), Kind: kind}}, nil
+	}
+	arrays := asked && kind.Width() > 1 // of that many floats; quaternions that are known need not be asked for
 	var list []ops.Channel
-	quats := 0
+	found := 0
 	for i := 0; i < len(cols); i++ {
 		c := ops.Channel{Lo: i, Hi: i + 1, Kind: ops.Linear}
-		if asked && kind != ops.Slerp {
+		if asked && !arrays {
 			c.Kind, c.Period = kind, r.period.value
 		}
-		base := fourOf(cols, i)
+		four := fourOf(cols, i)
 		switch {
 		case cols[i].Integer:
 			c.Kind = ops.Previous
-		case base != "" && (!asked && known(base) || kind == ops.Slerp && (known(base) || p.kind != nil)):
+		case four != "" && (!asked && known(four) || kind == ops.Slerp && (known(four) || p.kind != nil)):
 			c.Kind, c.Quat, c.Hi = ops.Slerp, quat, i+4
-			i += 3
-			quats++
+		case arrays && kind != ops.Slerp && arrayOf(cols, i, kind.Width()) != "":
+			c.Kind, c.Hi = kind, i+kind.Width()
 		}
 		if c.Kind != ops.Angle {
 			c.Period = 0
 		}
+		if c.Kind == kind {
+			found++
+		}
+		i = c.Hi - 1
 		list = append(list, c)
 	}
-	if p.kind != nil && kind == ops.Slerp && quats == 0 {
+	if p.kind != nil && arrays && found == 0 {
 		return nil, &inputError{Path: j.path, Stream: p.stream.Name,
-			Msg: fmt.Sprintf("slerp: got columns %s, want an array of four floats", strings.Join(names(cols), ", "))}
+			Msg: fmt.Sprintf("%v: got columns %s, want an array of %s floats", kind, strings.Join(names(cols), ", "),
+				map[int]string{3: "three", 4: "four", 6: "six"}[kind.Width()])}
 	}
 	return merge(list), nil
 }
@@ -274,17 +289,20 @@ func known(base string) bool {
 }
 
 // fourOf returns the name of the array of four floats that begins at column i, or "".
-func fourOf(cols []dataset.Column, i int) string {
+func fourOf(cols []dataset.Column, i int) string { return arrayOf(cols, i, 4) }
+
+// arrayOf returns the name of the array of n floats that begins at column i, or "".
+func arrayOf(cols []dataset.Column, i, n int) string {
 	base, ok := strings.CutSuffix(cols[i].Name, "[0]")
-	if !ok || i+4 > len(cols) {
+	if !ok || i+n > len(cols) {
 		return ""
 	}
-	for k, c := range cols[i : i+4] {
+	for k, c := range cols[i : i+n] {
 		if c.Integer || c.Name != fmt.Sprintf("%s[%d]", base, k) {
 			return ""
 		}
 	}
-	if i+4 < len(cols) && cols[i+4].Name == base+"[4]" {
+	if i+n < len(cols) && cols[i+n].Name == fmt.Sprintf("%s[%d]", base, n) {
 		return ""
 	}
 	return base
