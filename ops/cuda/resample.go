@@ -18,7 +18,7 @@ import (
 type plan struct {
 	b       *backend
 	bound   ops.Bound
-	launch  *cudadrv.Launch // nil if there is nothing to do
+	kernel  *cudadrv.Launch // nil if there is nothing to do
 	cell    *faultCell
 	explain func(ops.Fault) error // what a fault means
 	table   *cudadrv.DeviceMem    // the channels, and what else the kernel reads from device memory
@@ -54,6 +54,10 @@ func (p *plan) ready(bind func() error) (ops.Plan, error) {
 	return p, nil
 }
 
+func (p *plan) launch(q *cudadrv.Stream) error { return p.kernel.Run(q) }
+
+func (p *plan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
+
 func (p *plan) usable(op string) error {
 	if p.closed.Load() {
 		return closedError(op, "plan")
@@ -66,7 +70,7 @@ func (p *plan) Run(s ops.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := p.usable("Run"); err != nil || p.launch == nil {
+	if err := p.usable("Run"); err != nil || p.kernel == nil {
 		return err
 	}
 	return st.give(p)
@@ -169,7 +173,7 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 		}
 		args = append(args, limitBits(job.ShortestWindow(), job.ClockType()), p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
 	}
-	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
+	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
 	return err
 }
 
