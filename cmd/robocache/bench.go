@@ -312,8 +312,8 @@ func (a *app) listJobs(jobs []benchmark.Job) error {
 	return nil
 }
 
-// profiled is a job that ran for a profiler.
-type profiled struct {
+// jobRuns is a job that ran for a profiler.
+type jobRuns struct {
 	Suite   string `json:"suite"`
 	Job     string `json:"job"`
 	Runs    int    `json:"runs"`
@@ -322,13 +322,13 @@ type profiled struct {
 }
 
 func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
-	var list []profiled
+	var list []jobRuns
 	for _, j := range jobs {
 		read, written, err := benchmark.Runs(dev, j, n)
 		if err != nil {
 			return err
 		}
-		list = append(list, profiled{j.Suite(), j.Name(), n, read, written})
+		list = append(list, jobRuns{j.Suite(), j.Name(), n, read, written})
 	}
 	if a.json {
 		return a.writeJSON(map[string]any{"runs": list})
