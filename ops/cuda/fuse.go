@@ -142,7 +142,7 @@ func (p *plan) bindFuse(job *ops.FuseJob) error {
 			return err
 		}
 	}
-	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{128}}, p.fuseParams(job, parts))
+	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{128}}, p.fuseParams(job, parts))
 	return err
 }
 
