@@ -39,43 +39,51 @@
 #define BROADCAST(n, x, y) MOVL $n, AX; VMOVD AX, x; VPBROADCASTD x, y
 #define CONSTANTS BROADCAST(0x7fff, X14, Y14); BROADCAST(1, X13, Y13); BROADCAST(0x40, X12, Y12)
 
-#define ARGS(srcShift) \
+#define ARGS \
 	MOVQ dst+0(FP), DI;    \
 	MOVQ src+8(FP), SI;    \
 	MOVQ items+16(FP), BX; \
 	MOVQ count+24(FP), CX; \
 	MOVQ n+32(FP), DX;     \
 	MOVQ gap+40(FP), R9;   \
-	SHLQ $srcShift, R9;    \
 	CONSTANTS
 
-// ITEM sets up the next item: a lerpItem is from, to and a, 8 bytes each.
-#define ITEM(srcShift, dstShift) \
-	MOVQ         0(BX), R10;        \
-	MOVQ         8(BX), R8;         \
-	VXORPS       X15, X15, X15;     \
-	VCVTSD2SS    16(BX), X15, X15;  \
-	VBROADCASTSS X15, Y15;          \
-	ADDQ         $24, BX;           \
-	SHLQ         $srcShift, R10;    \
-	SHLQ         $dstShift, R8;     \
-	ADDQ         SI, R10;           \
-	ADDQ         DI, R8;            \
-	LEAQ         (R10)(R9*1), R11;  \
+// ITEM sets up the next item: a lerpItem is from, to and a, 8 bytes each. The samples of the item AHEAD of it, or its own at the end,
+// are what FETCH asks for: R14 and AX.
+#define AHEAD 4
+#define ITEM(srcSize, dstSize) \
+	MOVQ         0(BX), R10;               \
+	MOVQ         8(BX), R8;                \
+	VXORPS       X15, X15, X15;            \
+	VCVTSD2SS    16(BX), X15, X15;         \
+	VBROADCASTSS X15, Y15;                 \
+	LEAQ         (AHEAD*24)(BX), R14;      \
+	CMPQ         CX, $AHEAD;               \
+	CMOVQLE      BX, R14;                  \
+	MOVQ         0(R14), R14;              \
+	ADDQ         $24, BX;                  \
+	LEAQ         (SI)(R10*srcSize), R10;   \
+	LEAQ         (DI)(R8*dstSize), R8;     \
+	LEAQ         (R10)(R9*srcSize), R11;   \
+	LEAQ         (SI)(R14*srcSize), R14;   \
+	LEAQ         (R14)(R9*srcSize), AX;    \
 	XORL         R12, R12
+
+#define FETCH(srcSize) PREFETCHT0 (R14)(R12*srcSize); PREFETCHT0 (AX)(R12*srcSize)
 
 // LERP leaves v0 + a*(v1-v0) in v0.
 #define LERP(v0, v1, a) VSUBPS v0, v1, v1; VMULPS a, v1, v1; VADDPS v1, v0, v0
 
 // ROWS makes all items: vectors of 8 features, of 4 below 8, one by one below 4. The last vector may overlap the one before.
-#define ROWS(srcShift, dstShift, LOAD, LOAD1, STORE8, STORE4, STORE1) \
-	ARGS(srcShift);           \
+#define ROWS(srcSize, dstSize, LOAD, LOAD1, STORE8, STORE4, STORE1) \
+	ARGS;                     \
 item:                         \
-	ITEM(srcShift, dstShift); \
+	ITEM(srcSize, dstSize);   \
 	LEAQ -8(DX), R13;         \
 	TESTQ R13, R13;           \
 	JLT  narrow;              \
 eight:                        \
+	FETCH(srcSize);           \
 	LOAD(R10, Y0);            \
 	LOAD(R11, Y1);            \
 	LERP(Y0, Y1, Y15);        \
@@ -88,6 +96,7 @@ eight:                        \
 	MOVQ R13, R12;            \
 	JMP  eight;               \
 narrow:                       \
+	FETCH(srcSize);           \
 	ADDQ $4, R13;             \
 	JLT  one;                 \
 four:                         \
@@ -157,35 +166,35 @@ done:                    \
 
 // func lerpF32F32(dst, src *float32, items *lerpItem, count, n, gap int)
 TEXT ·lerpF32F32(SB), NOSPLIT, $0-48
-	ROWS(2, 2, LOAD_F32, LOAD1_F32, STORE8_F32, STORE4_F32, STORE1_F32)
+	ROWS(4, 4, LOAD_F32, LOAD1_F32, STORE8_F32, STORE4_F32, STORE1_F32)
 
 // func lerpF32F16(dst *tensor.Float16, src *float32, items *lerpItem, count, n, gap int)
 TEXT ·lerpF32F16(SB), NOSPLIT, $0-48
-	ROWS(2, 1, LOAD_F32, LOAD1_F32, STORE8_F16, STORE4_F16, STORE1_F16)
+	ROWS(4, 2, LOAD_F32, LOAD1_F32, STORE8_F16, STORE4_F16, STORE1_F16)
 
 // func lerpF32BF16(dst *tensor.BFloat16, src *float32, items *lerpItem, count, n, gap int)
 TEXT ·lerpF32BF16(SB), NOSPLIT, $0-48
-	ROWS(2, 1, LOAD_F32, LOAD1_F32, STORE8_BF16, STORE4_BF16, STORE1_BF16)
+	ROWS(4, 2, LOAD_F32, LOAD1_F32, STORE8_BF16, STORE4_BF16, STORE1_BF16)
 
 // func lerpF16F32(dst *float32, src *tensor.Float16, items *lerpItem, count, n, gap int)
 TEXT ·lerpF16F32(SB), NOSPLIT, $0-48
-	ROWS(1, 2, LOAD_F16, LOAD1_F16, STORE8_F32, STORE4_F32, STORE1_F32)
+	ROWS(2, 4, LOAD_F16, LOAD1_F16, STORE8_F32, STORE4_F32, STORE1_F32)
 
 // func lerpF16F16(dst, src *tensor.Float16, items *lerpItem, count, n, gap int)
 TEXT ·lerpF16F16(SB), NOSPLIT, $0-48
-	ROWS(1, 1, LOAD_F16, LOAD1_F16, STORE8_F16, STORE4_F16, STORE1_F16)
+	ROWS(2, 2, LOAD_F16, LOAD1_F16, STORE8_F16, STORE4_F16, STORE1_F16)
 
 // func lerpF16BF16(dst *tensor.BFloat16, src *tensor.Float16, items *lerpItem, count, n, gap int)
 TEXT ·lerpF16BF16(SB), NOSPLIT, $0-48
-	ROWS(1, 1, LOAD_F16, LOAD1_F16, STORE8_BF16, STORE4_BF16, STORE1_BF16)
+	ROWS(2, 2, LOAD_F16, LOAD1_F16, STORE8_BF16, STORE4_BF16, STORE1_BF16)
 
 // func lerpBF16F32(dst *float32, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
 TEXT ·lerpBF16F32(SB), NOSPLIT, $0-48
-	ROWS(1, 2, LOAD_BF16, LOAD1_BF16, STORE8_F32, STORE4_F32, STORE1_F32)
+	ROWS(2, 4, LOAD_BF16, LOAD1_BF16, STORE8_F32, STORE4_F32, STORE1_F32)
 
 // func lerpBF16F16(dst *tensor.Float16, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
 TEXT ·lerpBF16F16(SB), NOSPLIT, $0-48
-	ROWS(1, 1, LOAD_BF16, LOAD1_BF16, STORE8_F16, STORE4_F16, STORE1_F16)
+	ROWS(2, 2, LOAD_BF16, LOAD1_BF16, STORE8_F16, STORE4_F16, STORE1_F16)
 
 // PAIRS makes the numbers of two vectors of bfloat16, v and w, in place, without widening them in order: those in the upper
 // halves of the lanes and those in the lower are made apart. A NaN needs no care here: its lower 16 bits are 0, as those of the
@@ -212,14 +221,15 @@ TEXT ·lerpBF16F16(SB), NOSPLIT, $0-48
 
 // func lerpBF16BF16(dst, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
 TEXT ·lerpBF16BF16(SB), NOSPLIT, $0-48
-	ARGS(1)
+	ARGS
 	BROADCAST(0xffff0000, X11, Y11)
 item:
-	ITEM(1, 1)
+	ITEM(2, 2)
 	LEAQ    -16(DX), R13
 	TESTQ   R13, R13
 	JLT     below16
 sixteen:
+	FETCH(2)
 	VMOVDQU (R10)(R12*2), Y0
 	VMOVDQU (R11)(R12*2), Y1
 	PAIRS(Y0, Y1, Y2, Y3, Y4, Y15, Y14, Y13, Y11)
@@ -232,6 +242,7 @@ sixteen:
 	MOVQ    R13, R12
 	JMP     sixteen
 below16:
+	FETCH(2)
 	ADDQ    $8, R13
 	JLT     below8
 eight:
