@@ -67,7 +67,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob) error {
 		flags |= 1 << 8
 	}
 	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{plainThreads}}
-	p.launch, err = k.Bind(config,
+	p.kernel, err = k.Bind(config,
 		at(job.Src), at(job.SrcTimes), at(job.Targets.Times), at(job.Dst), at(job.Valid), at(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
 		uint32(job.SrcBatch/perChunk), uint32(job.SrcStep/perChunk), uint32(job.TimesBatch), uint32(job.TargetBatch),
