@@ -12,6 +12,7 @@ const (
 	accessRead accessKind = iota
 	accessWrite
 	accessAtomic
+	accessCopy // a write that lands later
 )
 
 // cell is who touched a byte last.
@@ -56,7 +57,10 @@ func (a *allocation) place(addr, n uint64) string {
 	return fmt.Sprintf("at byte %d of %v", addr-a.addr, a)
 }
 
-func (w *warp) synced(uint32)            {}
-func (w *warp) fenced(uint32)            {}
+func (w *warp) synced(uint32)           {}
+func (w *warp) fenced(uint32)           {}
+func (w *warp) releaseTo(int, uint64)   {}
+func (w *warp) acquireFrom(int, uint64) {}
+
 func (w *warp) arrived(*barrier, uint32) {}
 func (b *block) completed(*barrier)      {}

@@ -95,6 +95,9 @@ func fail(format string, args ...any) { panic(unsupported(fmt.Sprintf(format, ar
 
 // compile makes a kernel of an entry.
 func compile(p *program, m *ptxparse.Module, f *ptxparse.Func, source []string) (k *kernel, err error) {
+	if f, err = inline(m, f); err != nil {
+		return nil, err
+	}
 	c := &compiler{p: p, m: m, f: f, consts: map[uint64]int32{}, vars: map[*ptxparse.Var]address{}, cc: -1}
 	c.k = &kernel{name: f.Name, maxThreads: uint32(f.MaxThreads), source: source}
 	defer func() {
