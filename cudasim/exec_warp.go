@@ -53,7 +53,7 @@ type warp struct {
 	budget   int
 	pollN    int
 	steps    uint64
-	clock    checkState
+	checkState
 }
 
 // reset readies the warp for lanes of a new block.

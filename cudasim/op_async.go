@@ -254,7 +254,7 @@ func compileFence(c *compiler) {
 	in := none(kindFn, classSync)
 	in.fn = func(w *warp, in *inst, exec uint32) status {
 		if !proxy {
-			w.fenced(exec)
+			w.ordered(exec)
 		}
 		return statusNext
 	}

@@ -351,6 +351,7 @@ func (c *compiler) emitBulk(args []ptxparse.Operand, to, from string, barred boo
 					return st
 				}
 				p.bar = w.ofs[i]
+				w.releaseTo(i, p.bar)
 			}
 			w.b.bulk = append(w.b.bulk, p)
 		}
@@ -363,7 +364,7 @@ func (c *compiler) emitBulk(args []ptxparse.Operand, to, from string, barred boo
 func (w *warp) accessLong(in *inst, lane int, n uint64) (m *allocation, here, rest uint32, sp spaceKind, st status) {
 	m, here, rest, sp, st = w.access(in, 1<<lane, 16)
 	if st == statusNext && n > m.size-w.ofs[lane] {
-		return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, lane, sp, m.addr+w.ofs[lane], n, m)
+		return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, lane, sp, m.addr+w.ofs[lane], n)
 	}
 	return m, here, rest, sp, st
 }

@@ -104,7 +104,7 @@ func compile(p *program, m *ptxparse.Module, f *ptxparse.Func, source []string) 
 		switch r := recover().(type) {
 		case nil:
 		case unsupported:
-			k, err = nil, &UnsupportedError{c.at.Line, strings.TrimSpace(lineOf(source, c.at.Line)), string(r)}
+			k, err = nil, &UnsupportedError{c.at.Line, trimmedLine(source, c.at.Line), string(r)}
 		default:
 			panic(r)
 		}
@@ -136,11 +136,12 @@ func compile(p *program, m *ptxparse.Module, f *ptxparse.Func, source []string) 
 	return c.k, nil
 }
 
-func lineOf(source []string, line int) string {
+// trimmedLine is a line of the text, from 1.
+func trimmedLine(source []string, line int) string {
 	if line < 1 || line > len(source) {
 		return ""
 	}
-	return source[line-1]
+	return strings.TrimSpace(source[line-1])
 }
 
 // layout places parameters and the variables of shared and local memory.

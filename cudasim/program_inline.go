@@ -36,6 +36,12 @@ func (l *inliner) body(f *ptxparse.Func, vars map[*ptxparse.Var]*ptxparse.Var, c
 	base := len(l.out.Regs)
 	l.out.Regs = append(l.out.Regs, f.Regs...)
 	for _, v := range f.Vars {
+		if v.Space == "shared" { // a block has one, however often the function is called
+			if !slices.Contains(l.out.Vars, v) {
+				l.out.Vars = append(l.out.Vars, v)
+			}
+			continue
+		}
 		own := *v
 		vars[v] = &own
 		l.out.Vars = append(l.out.Vars, &own)
