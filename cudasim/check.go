@@ -13,6 +13,7 @@ type Config struct {
 	Counters        bool   // count instructions and memory traffic
 	Multiprocessors int    // 0 is 132; with the block size it limits how many blocks are resident
 	MaxSteps        uint64 // instructions that a block's warps may run before it counts as hung, 0 for 2^31
+	Memory          uint64 // bytes of device memory, 0 for 2 GiB
 }
 
 // Check is a set of checks. Bounds and alignment are always checked.

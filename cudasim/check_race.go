@@ -28,22 +28,24 @@ type cell struct{ w, r, r2 touch }
 
 const pageBytes = 1024
 
-// page holds the cells of pageBytes bytes, one for each four until an access cuts one in pieces.
-type page struct {
+// shadowPage holds the cells of pageBytes bytes, one for each four until an access cuts one in pieces.
+type shadowPage struct {
 	cells []cell
 	shift uint // bytes of a cell as a power of two
 }
 
 // shadow is the pages of one allocation, nil where nothing was touched.
-type shadow struct{ pages []*page }
+type shadow struct{ pages []*shadowPage }
 
-func newShadow(size uint64) *shadow { return &shadow{make([]*page, (size+pageBytes-1)/pageBytes)} }
+func newShadow(size uint64) *shadow {
+	return &shadow{make([]*shadowPage, (size+pageBytes-1)/pageBytes)}
+}
 
 // cells gives the cells of n bytes at off, which lie in one page.
 func (s *shadow) cells(off, n uint64) []cell {
 	p := s.pages[off/pageBytes]
 	if p == nil {
-		p = &page{make([]cell, pageBytes/4), 2}
+		p = &shadowPage{make([]cell, pageBytes/4), 2}
 		s.pages[off/pageBytes] = p
 	}
 	if p.shift == 2 && n < 4 {

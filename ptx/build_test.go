@@ -1,11 +1,14 @@
 package ptx
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,7 +39,7 @@ func copyTree(t *testing.T) string {
 		t.Skip("no go here to describe images of clang with: ", err)
 	}
 	root := t.TempDir()
-	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "*.cuh", "copy.*.ptx", "internal/*/*.go", "../internal/ptxparse/*.go"} {
+	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "*.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
@@ -72,12 +75,34 @@ func appendTo(t *testing.T, file, text string) {
 	require.NoError(t, f.Close())
 }
 
+// touch adds a line to a compressed PTX: a second member of the archive, which reads as one text with the first.
+func touch(t *testing.T, file string) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte("// touched\n"))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	appendTo(t, file, b.String())
+}
+
+func TestUnchangedPTXIsNotWrittenAgain(t *testing.T) {
+	needClang(t)
+	root := copyTree(t)
+	file := filepath.Join(root, "ptx", "copy.sm_90.ptx.gz")
+	require.NoError(t, os.Chtimes(file, time.Time{}, time.Unix(1e9, 0)))
+	out, err := runScript(root, nil)
+	require.NoError(t, err, out)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, int64(1e9), info.ModTime().Unix())
+}
+
 func TestCheckNamesEachFileThatDiffers(t *testing.T) {
 	needClang(t)
 	root := copyTree(t)
 	out, err := runScript(root, nil, "--check")
 	require.NoError(t, err, out)
-	appendTo(t, filepath.Join(root, "ptx", "copy.sm_80.ptx"), "// touched\n")
+	touch(t, filepath.Join(root, "ptx", "copy.sm_80.ptx.gz"))
 	out, err = runScript(root, nil, "--check")
 	require.Error(t, err)
 	assert.Contains(t, out, "ptx/copy.sm_80.ptx is not what its sources give")
@@ -92,7 +117,7 @@ func TestSourceThatDoesNotCompileLeavesThePTXAlone(t *testing.T) {
 	out, err := runScript(root, nil)
 	require.Error(t, err)
 	assert.Contains(t, out, "copy.cu does not compile")
-	for _, name := range []string{"copy.sm_80.ptx", "copy.sm_90.ptx"} {
+	for _, name := range []string{"copy.sm_80.ptx.gz", "copy.sm_90.ptx.gz"} {
 		was, err := os.ReadFile(name)
 		require.NoError(t, err)
 		is, err := os.ReadFile(filepath.Join(root, "ptx", name))
@@ -132,7 +157,7 @@ func TestCubinsAreTakenOnlyWithThePTXTheyCameFrom(t *testing.T) {
 	assert.Contains(t, string(text), "//go:embed copy.sm_90.cubin\n")
 	assert.Contains(t, string(text), `File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,`)
 
-	appendTo(t, filepath.Join(root, "ptx", "copy.sm_90.ptx"), "// touched\n")
+	touch(t, filepath.Join(root, "ptx", "copy.sm_90.ptx.gz"))
 	out, err = runScript(root, nil, "--adopt", dir)
 	require.Error(t, err)
 	assert.Contains(t, out, "copy.sm_90.cubin was made from other PTX")

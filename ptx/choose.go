@@ -96,14 +96,14 @@ func Choose(family string, ccMajor, ccMinor, driverVersion int, force string) (C
 	if images == nil {
 		return Choice{}, &UnknownFamilyError{Family: family, Known: Families()}
 	}
-	return choose(images, hashOf, ccMajor, ccMinor, driverVersion, force)
+	return choose(images, intact, ccMajor, ccMinor, driverVersion, force)
 }
 
-// choose is Choose over given images of one family, the best first; present gives the hash of a file as it is now.
-func choose(images []Image, present func(file string) string, ccMajor, ccMinor, driver int, force string) (Choice, error) {
+// choose is Choose over given images of one family, the best first; intact tells those whose file is what the manifest says.
+func choose(images []Image, intact func(Image) bool, ccMajor, ccMinor, driver int, force string) (Choice, error) {
 	var c Choice
 	for _, im := range images {
-		if why := refuse(im, images, present, ccMajor, ccMinor, driver, force); why != "" {
+		if why := refuse(im, images, intact, ccMajor, ccMinor, driver, force); why != "" {
 			c.Rejected = append(c.Rejected, im.File+" "+why)
 			continue
 		}
@@ -128,14 +128,14 @@ func choose(images []Image, present func(file string) string, ccMajor, ccMinor, 
 }
 
 // refuse says why an image cannot be used, or "".
-func refuse(im Image, images []Image, present func(string) string, ccMajor, ccMinor, driver int, force string) string {
+func refuse(im Image, images []Image, intact func(Image) bool, ccMajor, ccMinor, driver int, force string) string {
 	sm := 10*ccMajor + ccMinor
 	if force != "" && force != forceName(im) {
 		return "is not the image that was forced"
 	}
 	if im.Kind == Cubin {
 		switch need := im.Toolkit / 1000 * 1000; {
-		case stale(im, images, present):
+		case stale(im, images, intact):
 			return "is stale: it was not made from the PTX that is shipped with it"
 		case sm != im.SM:
 			return fmt.Sprintf("needs compute capability %d.%d exactly, the device has %d.%d", im.SM/10, im.SM%10, ccMajor, ccMinor)
@@ -157,10 +157,10 @@ func refuse(im Image, images []Image, present func(string) string, ccMajor, ccMi
 }
 
 // stale reports whether a cubin came from other PTX than the one of its architecture that is here.
-func stale(im Image, images []Image, present func(string) string) bool {
+func stale(im Image, images []Image, intact func(Image) bool) bool {
 	for _, p := range images {
 		if p.Kind == PTX && p.SM == im.SM {
-			return im.PTXHash == "" || im.PTXHash != present(p.File)
+			return im.PTXHash != p.Hash || !intact(p)
 		}
 	}
 	return true

@@ -8,15 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// made returns the three images of an invented family, with a cubin from ptxas of release 13.0.
-func made() ([]Image, func(string) string) {
+// made returns the three images of an invented family, with a cubin from ptxas of release 13.0, all intact.
+func made() ([]Image, func(Image) bool) {
 	images := []Image{
 		{Family: "k", File: "k.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Hash: "c", PTXHash: "p90", Toolkit: 13000},
 		{Family: "k", File: "k.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Hash: "p90", PTXHash: "p90"},
 		{Family: "k", File: "k.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Hash: "p80", PTXHash: "p80"},
 	}
-	present := map[string]string{"k.sm_90.ptx": "p90", "k.sm_80.ptx": "p80"}
-	return images, func(file string) string { return present[file] }
+	return images, func(Image) bool { return true }
 }
 
 func filesOf(c Choice) string {
@@ -56,8 +55,8 @@ func TestChooseTakesTheBestThatDeviceAndDriverAccept(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			images, present := made()
-			got, err := choose(images, present, c.major, c.minor, c.driver, c.force)
+			images, intact := made()
+			got, err := choose(images, intact, c.major, c.minor, c.driver, c.force)
 			if c.want == "" {
 				require.ErrorIs(t, err, ErrNoImage)
 				var e *NoImageError
@@ -79,34 +78,34 @@ func TestChooseTakesTheBestThatDeviceAndDriverAccept(t *testing.T) {
 }
 
 func TestStaleCubinIsNeverChosen(t *testing.T) {
-	images, present := made()
+	images, intact := made()
 	images[0].PTXHash = "older"
-	c, err := choose(images, present, 9, 0, 13000, "")
+	c, err := choose(images, intact, 9, 0, 13000, "")
 	require.NoError(t, err)
 	assert.Equal(t, "sm_90.ptx sm_80.ptx", filesOf(c))
 	require.Len(t, c.Rejected, 1)
 	assert.Contains(t, c.Rejected[0], "k.sm_90.cubin is stale")
 
-	_, err = choose(images, present, 9, 0, 13000, "cubin")
+	_, err = choose(images, intact, 9, 0, 13000, "cubin")
 	require.ErrorIs(t, err, ErrNoImage)
 	assert.ErrorContains(t, err, "k.sm_90.cubin is stale")
 
 	// A manifest that agrees with itself does not help when the PTX itself has changed.
 	images, _ = made()
-	c, err = choose(images, func(string) string { return "changed" }, 9, 0, 13000, "")
+	c, err = choose(images, func(im Image) bool { return im.Kind != PTX }, 9, 0, 13000, "")
 	require.NoError(t, err)
 	assert.Equal(t, "sm_90.ptx sm_80.ptx", filesOf(c))
 
 	// Nor is a cubin good whose PTX is not there at all.
-	c, err = choose([]Image{images[0], images[2]}, present, 9, 0, 13000, "")
+	c, err = choose([]Image{images[0], images[2]}, intact, 9, 0, 13000, "")
 	require.NoError(t, err)
 	assert.Equal(t, "sm_80.ptx", filesOf(c))
 }
 
 func TestPTXOfUnknownVersionIsRejected(t *testing.T) {
-	images, present := made()
+	images, intact := made()
 	images[1].ISA = 97
-	c, err := choose(images[1:], present, 9, 0, 13000, "")
+	c, err := choose(images[1:], intact, 9, 0, 13000, "")
 	require.NoError(t, err)
 	assert.Equal(t, "sm_80.ptx", filesOf(c))
 	assert.Contains(t, c.Rejected[0], "9.7")

@@ -1,9 +1,12 @@
 package ptx
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"slices"
 )
 
@@ -29,14 +32,16 @@ func (k Kind) String() string {
 // Image is one compiled form of a kernel family.
 type Image struct {
 	Family  string
-	File    string // its name in this package's folder
+	File    string // its name; PTX lies in this package's folder compressed, under this name and .gz
 	Kind    Kind
 	SM      int     // the architecture it is made for, 90 for sm_90
 	ISA     int     // .version of the PTX, 78 for 7.8; for a cubin that of the PTX it came from
-	Hash    string  // SHA-256 of the file, in hex
+	Hash    string  // SHA-256 of what Data gives, in hex
 	PTXHash string  // SHA-256 of the PTX it came from; Hash itself for PTX
 	Toolkit int     // the CUDA release whose ptxas made a cubin, as drivers state it (13000); 0 for PTX
 	Entries []Entry // in the order of the text
+
+	stored string // SHA-256 of the file as it is embedded
 }
 
 // Entry is one kernel of a family.
@@ -65,14 +70,28 @@ type family struct {
 	images  []Image // without Family and Entries, the best first
 }
 
-// Data returns the image's bytes, exactly as in the file: PTX has no terminating zero. It returns nil for an Image
+// Data returns the image's bytes, as the compiler wrote them: PTX has no terminating zero. It returns nil for an Image
 // that did not come from this package.
 func (im Image) Data() []byte {
-	data, err := files.ReadFile(im.File)
+	data, err := files.ReadFile(im.storedName())
+	if err != nil || im.Kind != PTX {
+		return data
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil
 	}
+	if data, err = io.ReadAll(z); err != nil {
+		return nil
+	}
 	return data
+}
+
+func (im Image) storedName() string {
+	if im.Kind == PTX {
+		return im.File + ".gz"
+	}
+	return im.File
 }
 
 // Families returns the names of all kernel families, sorted.
@@ -121,12 +140,12 @@ func cloneEntries(entries []Entry) []Entry {
 	return out
 }
 
-// hashOf returns the SHA-256 of an embedded file, in hex, or "" if there is none.
-func hashOf(file string) string {
-	data, err := files.ReadFile(file)
+// intact reports whether the embedded file is the one that the manifest describes.
+func intact(im Image) bool {
+	data, err := files.ReadFile(im.storedName())
 	if err != nil {
-		return ""
+		return false
 	}
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:]) == im.stored
 }

@@ -45,9 +45,10 @@ func sha(data []byte) string {
 
 func TestManifestTellsTheTruthAboutEveryImage(t *testing.T) {
 	eachImage(t, func(t *testing.T, im Image) {
-		onDisk, err := os.ReadFile(im.File)
+		onDisk, err := os.ReadFile(im.storedName())
 		require.NoError(t, err)
-		assert.True(t, bytes.Equal(onDisk, im.Data()), "what is embedded is what is checked in")
+		assert.Equal(t, im.stored, sha(onDisk))
+		assert.True(t, intact(im), "what is embedded is what is checked in")
 		assert.Equal(t, im.Hash, sha(im.Data()))
 		if im.Kind != PTX {
 			assert.Equal(t, "\x7fELF", string(im.Data()[:4]))
@@ -90,8 +91,8 @@ func TestManifestTellsTheTruthAboutEverySource(t *testing.T) {
 
 func TestEveryCompiledFileIsEmbedded(t *testing.T) {
 	var known []string
-	eachImage(t, func(_ *testing.T, im Image) { known = append(known, im.File) })
-	for _, pattern := range []string{"*.ptx", "*.cubin"} {
+	eachImage(t, func(_ *testing.T, im Image) { known = append(known, im.storedName()) })
+	for _, pattern := range []string{"*.ptx", "*.ptx.gz", "*.cubin"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
@@ -105,7 +106,7 @@ func TestNoCubinIsStale(t *testing.T) {
 		images := Images(name)
 		for _, im := range images {
 			if im.Kind == Cubin {
-				assert.False(t, stale(im, images, hashOf), "%s: make it anew with build_ptx.sh --cubin and --adopt", im.File)
+				assert.False(t, stale(im, images, intact), "%s: make it anew with build_ptx.sh --cubin and --adopt", im.File)
 			}
 		}
 	}

@@ -9,10 +9,11 @@ usage: scripts/build_ptx.sh [--check]
        scripts/build_ptx.sh --adopt DIR
        scripts/build_ptx.sh --nvcc
 
-With no option, compile every ptx/NAME.cu to NAME.sm_90.ptx and NAME.sm_80.ptx, assemble both with ptxas and make
-NAME.sm_90.cubin where there is a ptxas, and write ptx/zmanifest.go.
+With no option, compile every ptx/NAME.cu to NAME.sm_90.ptx.gz and NAME.sm_80.ptx.gz (PTX, compressed by gzip), assemble
+both with ptxas and make NAME.sm_90.cubin where there is a ptxas, and write ptx/zmanifest.go.
 
-  --check      build into a temporary folder and compare with what is checked in, PTX byte for byte, then the manifest.
+  --check      build into a temporary folder and compare with what is checked in, the text of the PTX byte for byte, then the
+               manifest.
                Changes nothing; fails naming each file that differs.
   --cubin DIR  assemble the PTX that is checked in, warnings and spills being errors, and write NAME.sm_90.cubin and
                NAME.sm_90.cubin.sha256 into DIR. Needs ptxas, neither clang nor Go.
@@ -56,6 +57,28 @@ families() {
 	for f in "$src"/*.cu; do
 		[ -e "$f" ] || die "no .cu file in $src"
 		basename "$f" .cu
+	done
+}
+
+# unpack_all DIR writes every PTX that is checked in to DIR, as text.
+unpack_all() {
+	local f
+	for f in "$src"/*.ptx.gz; do
+		[ -e "$f" ] || die "no .ptx.gz file in $src"
+		gzip -dc "$f" >"$1/$(basename "$f" .gz)"
+	done
+}
+
+# store_all DIR compresses the PTX texts of DIR into ptx/. One whose text is there already is left as it is: how gzip packs it
+# may differ from one release of gzip to the next, and does not count.
+store_all() {
+	local f packed
+	for f in "$1"/*.ptx; do
+		packed=$src/$(basename "$f").gz
+		if ! { [ -e "$packed" ] && gzip -dc "$packed" 2>/dev/null | cmp -s - "$f"; }; then
+			gzip -9n <"$f" >"$scratch/packed"
+			install -m 644 "$scratch/packed" "$packed"
+		fi
 	done
 }
 
@@ -127,10 +150,12 @@ assemble_all() {
 
 # warn_stale names each cubin whose PTX is no longer the one here.
 warn_stale() {
-	local side
+	local side texts
+	texts=$(mktemp -d -p "$scratch")
+	unpack_all "$texts"
 	for side in "$src"/*.cubin.sha256; do
 		[ -e "$side" ] || continue
-		(cd "$src" && sha256sum --status -c "$(basename "$side")" 2>/dev/null) ||
+		(cd "$texts" && sha256sum --status -c "$side" 2>/dev/null) ||
 			echo "build_ptx: $(basename "$side" .sha256) is stale: its PTX has changed. Make it anew with --cubin and --adopt, or delete it with its .sha256" >&2
 	done
 }
@@ -148,9 +173,9 @@ build() {
 	for name in $(families); do
 		compile "$name" "$tmp"
 	done
-	install -m 644 "$tmp"/*.ptx "$src/"
+	store_all "$tmp"
 	if [ -n "$ptxas" ]; then
-		assemble_all "$src" "$src"
+		assemble_all "$tmp" "$src"
 	else
 		echo "build_ptx: no ptxas here: nothing was assembled"
 	fi
@@ -160,21 +185,23 @@ build() {
 
 check() {
 	need_clang
-	local tmp name sm file bad=0
+	local tmp texts name sm file bad=0
 	tmp=$(mktemp -d -p "$scratch")
+	texts=$(mktemp -d -p "$scratch")
+	unpack_all "$texts"
 	for name in $(families); do
 		compile "$name" "$tmp"
 		for sm in sm_80 sm_90; do
 			file=$name.$sm.ptx
-			if ! cmp "$tmp/$file" "$src/$file"; then
+			if ! cmp "$tmp/$file" "$texts/$file"; then
 				echo "build_ptx: ptx/$file is not what its sources give" >&2
 				bad=1
 			fi
 		done
 	done
-	for file in "$src"/*.ptx; do
+	for file in "$texts"/*.ptx; do
 		if [ ! -e "$tmp/$(basename "$file")" ]; then
-			echo "build_ptx: ptx/$(basename "$file") has no source" >&2
+			echo "build_ptx: ptx/$(basename "$file").gz has no source" >&2
 			bad=1
 		fi
 	done
@@ -182,20 +209,22 @@ check() {
 	[ $bad = 0 ] || exit 1
 	if [ -n "$ptxas" ]; then
 		mkdir "$tmp/cubin"
-		assemble_all "$src" "$tmp/cubin"
+		assemble_all "$tmp" "$tmp/cubin"
 	fi
 	echo "build_ptx: the PTX and the manifest are what the sources give"
 }
 
 adopt() {
-	local dir=$1 cubin name found=0
+	local dir=$1 texts cubin name found=0
 	dir=$(cd "$dir" && pwd)
+	texts=$(mktemp -d -p "$scratch")
+	unpack_all "$texts"
 	for cubin in "$dir"/*.sm_90.cubin; do
 		[ -e "$cubin" ] || die "no .sm_90.cubin in $dir"
 		name=$(basename "$cubin")
 		[ -e "$src/${name%.sm_90.cubin}.cu" ] || die "$name has no source in ptx/"
 		[ -e "$cubin.sha256" ] || die "$name has no $name.sha256"
-		(cd "$src" && sha256sum --status -c "$cubin.sha256") ||
+		(cd "$texts" && sha256sum --status -c "$cubin.sha256") ||
 			die "$name was made from other PTX than ptx/${name%.cubin}.ptx"
 	done
 	for cubin in "$dir"/*.sm_90.cubin; do
@@ -225,8 +254,9 @@ case ${1:-} in
 --cubin)
 	[ $# = 2 ] || die "--cubin needs a folder"
 	[ -n "$ptxas" ] || die "no ptxas here; set PTXAS"
-	mkdir -p "$2"
-	assemble_all "$src" "$(cd "$2" && pwd)"
+	mkdir -p "$2" "$scratch/texts"
+	unpack_all "$scratch/texts"
+	assemble_all "$scratch/texts" "$(cd "$2" && pwd)"
 	;;
 --adopt)
 	[ $# = 2 ] || die "--adopt needs a folder"

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -27,6 +30,7 @@ type file struct{ name, hash string }
 
 type image struct {
 	file
+	stored  file   // the file in the folder: for PTX the compressed one
 	kind    string // PTX or Cubin, as package ptx spells them
 	sm, isa int
 	ptxHash string
@@ -36,7 +40,7 @@ type image struct {
 var (
 	familyName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	target     = regexp.MustCompile(`^sm_([0-9]+)$`)
-	imageName  = regexp.MustCompile(`^([a-z][a-z0-9_]*)\.sm_(?:80|90)\.(?:ptx|cubin|cubin\.sha256)$`)
+	imageName  = regexp.MustCompile(`^([a-z][a-z0-9_]*)\.sm_(?:80|90)\.(?:ptx\.gz|cubin|cubin\.sha256)$`)
 )
 
 // shipped lists the architectures that every family has PTX for, the best first, with the PTX version of each.
@@ -50,6 +54,23 @@ func read(dir, name string) (file, []byte, error) {
 	}
 	sum := sha256.Sum256(data)
 	return file{name, hex.EncodeToString(sum[:])}, data, nil
+}
+
+// readPTX reads the compressed PTX of a name. It returns what the text is and what the file is.
+func readPTX(dir, name string) (plain, stored file, text []byte, err error) {
+	stored, data, err := read(dir, name+".gz")
+	if err != nil {
+		return plain, stored, nil, err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err == nil {
+		text, err = io.ReadAll(z)
+	}
+	if err != nil {
+		return plain, stored, nil, fmt.Errorf("%s: %w", stored.name, err)
+	}
+	sum := sha256.Sum256(text)
+	return file{name, hex.EncodeToString(sum[:])}, stored, text, nil
 }
 
 // readFolder describes every family of a folder, sorted by name. It refuses a family without its PTX, images
@@ -82,7 +103,7 @@ func readFolder(dir string) ([]family, error) {
 	}
 	for _, e := range list {
 		switch filepath.Ext(e.Name()) {
-		case ".ptx", ".cubin", ".sha256":
+		case ".ptx", ".gz", ".cubin", ".sha256":
 			m := imageName.FindStringSubmatch(e.Name())
 			if m == nil || !slices.Contains(names, m[1]) {
 				return nil, fmt.Errorf("%s belongs to no source, or to no architecture that is shipped", e.Name())
@@ -120,7 +141,7 @@ func readFamily(dir, name string, headers []file) (family, error) {
 	}
 	f.sources = append([]file{src}, headers...)
 	for _, want := range shipped {
-		ptxFile, text, err := read(dir, fmt.Sprintf("%s.sm_%d.ptx", name, want.sm))
+		ptxFile, stored, text, err := readPTX(dir, fmt.Sprintf("%s.sm_%d.ptx", name, want.sm))
 		if err != nil {
 			return f, err
 		}
@@ -150,7 +171,7 @@ func readFamily(dir, name string, headers []file) (family, error) {
 		if cubin != nil {
 			f.images = append(f.images, *cubin)
 		}
-		f.images = append(f.images, image{ptxFile, "PTX", want.sm, want.isa, ptxFile.hash, 0})
+		f.images = append(f.images, image{ptxFile, stored, "PTX", want.sm, want.isa, ptxFile.hash, 0})
 	}
 	return f, nil
 }
@@ -170,7 +191,7 @@ func readCubin(dir, name string, sm, isa int) (*image, error) {
 	if err != nil {
 		return nil, err
 	}
-	im := &image{file: cubin, kind: "Cubin", sm: sm, isa: isa}
+	im := &image{file: cubin, stored: cubin, kind: "Cubin", sm: sm, isa: isa}
 	ptxName := strings.TrimSuffix(cubinName, ".cubin") + ".ptx"
 	for line := range strings.Lines(string(side)) {
 		fields := strings.Fields(line)

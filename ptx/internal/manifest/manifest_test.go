@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -19,6 +20,14 @@ func text(sm, isa, params string) string {
 	return ".version " + isa + "\n.target " + sm + "\n.visible .entry k(" + params + ")\n{ ret; }\n"
 }
 
+func packed(text string) string {
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	z.Write([]byte(text))
+	z.Close()
+	return b.String()
+}
+
 // folder makes a small good folder, with a change.
 func folder(t *testing.T, change func(files map[string]string)) string {
 	files := map[string]string{
@@ -30,6 +39,9 @@ func folder(t *testing.T, change func(files map[string]string)) string {
 	change(files)
 	dir := t.TempDir()
 	for name, data := range files {
+		if strings.HasSuffix(name, ".ptx") {
+			name, data = name+".gz", packed(data)
+		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644))
 	}
 	return dir
@@ -73,8 +85,11 @@ func TestCubinCarriesTheHashOfItsPTXAndTheReleaseOfItsTool(t *testing.T) {
 	require.Len(t, families, 1)
 	images := families[0].images
 	require.Len(t, images, 3)
-	assert.Equal(t, image{file{"k.sm_90.cubin", hash("\x7fELF")}, "Cubin", 90, 78, hash(ptx), 12080}, images[0])
+	cubin := file{"k.sm_90.cubin", hash("\x7fELF")}
+	assert.Equal(t, image{cubin, cubin, "Cubin", 90, 78, hash(ptx), 12080}, images[0])
 	assert.Equal(t, []string{"k.sm_90.ptx", "k.sm_80.ptx"}, []string{images[1].name, images[2].name})
+	assert.Equal(t, file{"k.sm_90.ptx.gz", hash(packed(ptx))}, images[1].stored)
+	assert.Equal(t, hash(ptx), images[1].hash)
 }
 
 func TestFolderWhoseFilesDoNotBelongTogetherIsRefused(t *testing.T) {
@@ -96,12 +111,13 @@ func TestFolderWhoseFilesDoNotBelongTogetherIsRefused(t *testing.T) {
 	}{
 		{"no source", func(f map[string]string) { clear(f) }, "no .cu file"},
 		{"no PTX", func(f map[string]string) { delete(f, "k.sm_80.ptx") }, "k.sm_80.ptx"},
-		{"PTX without source", set("other.sm_90.ptx", ""), "other.sm_90.ptx belongs to no source"},
-		{"PTX of another architecture", set("k.sm_86.ptx", ""), "k.sm_86.ptx belongs to no source, or to no architecture"},
+		{"PTX without source", set("other.sm_90.ptx", ""), "other.sm_90.ptx.gz belongs to no source"},
+		{"PTX of another architecture", set("k.sm_86.ptx", ""), "k.sm_86.ptx.gz belongs to no source, or to no architecture"},
 		{"wrong target", set("k.sm_80.ptx", text("sm_90", "7.4", ".param .u64 a")), "target sm_80"},
 		{"target with a suffix", set("k.sm_90.ptx", text("sm_90a", "7.8", ".param .u64 a")), "got sm_90a"},
 		{"newer version", set("k.sm_90.ptx", text("sm_90", "8.0", ".param .u64 a")), "got sm_90 and 8.0"},
 		{"other parameters", set("k.sm_80.ptx", text("sm_80", "7.4", ".param .u32 a")), "k.sm_80.ptx: no entries, or others"},
+		{"PTX that is not compressed", set("k.sm_90.ptx.gz", "plain"), "k.sm_90.ptx.gz: "},
 		{"broken PTX", set("k.sm_90.ptx", ".version"), "k.sm_90.ptx: ptx: line 1"},
 		{"odd name", set("K-1.cu", ""), "K-1.cu"},
 		{"cubin without origin", cubin(""), "k.sm_90.cubin.sha256"},

@@ -15,7 +15,7 @@ func render(families []family) ([]byte, error) {
 	p("import \"embed\"\n")
 	for _, f := range families {
 		for _, im := range f.images {
-			p("//go:embed %s", im.name)
+			p("//go:embed %s", im.stored.name)
 		}
 	}
 	p("var files embed.FS\n")
@@ -43,6 +43,7 @@ func render(families []family) ([]byte, error) {
 			p("File: %q, Kind: %s, SM: %d, ISA: %d, Toolkit: %d,", im.name, im.kind, im.sm, im.isa, im.toolkit)
 			p("Hash: %q,", im.hash)
 			p("PTXHash: %q,", im.ptxHash)
+			p("stored: %q,", im.stored.hash)
 			p("},")
 		}
 		p("},")
