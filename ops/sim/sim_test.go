@@ -116,9 +116,10 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	assert.ErrorContains(t, err, "resample_f32")
 	_, err = dev.Alloc(tensor.F32, 1)
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
-	for _, c := range []interface{ Close() error }{plan, src, times, dst, dev} {
+	for _, c := range []interface{ Close() error }{plan, src, times, dst} {
 		assert.NoError(t, c.Close())
 	}
+	assert.ErrorIs(t, dev.Close(), cudadrv.ErrDeviceLost, "its stream says why the work did not end")
 }
 
 func FuzzTimes(f *testing.F)   { fuzz(f, opstest.FuzzTimes) }

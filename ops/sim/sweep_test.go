@@ -32,4 +32,3 @@ func TestEveryCallMayFailForNoReason(t *testing.T)    { sweep(t, cudadrv.ErrUnkn
 func TestEveryCallMayReportWhatFailed(t *testing.T)   { sweep(t, cudadrv.ErrUnknown, true) }
 func TestEveryCallMayFindTheDeviceLost(t *testing.T)  { sweep(t, cudadrv.ErrLaunchFailed, false) }
 func TestEveryCallMayReportALostDevice(t *testing.T)  { sweep(t, cudadrv.ErrIllegalAddress, true) }
-func TestEveryCallMayBeRefusedAsInvalid(t *testing.T) { sweep(t, cudadrv.ErrInvalidValue, false) }
