@@ -65,7 +65,7 @@ func TestOlderImage(t *testing.T) {
 
 // The order in which blocks and warps take their turns changes nothing.
 func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := range uint64(1) {
 		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
 		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"life": true, "misuse": true, "properties": true, "generated": true, "golden": true}})
 	}
