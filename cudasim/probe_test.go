@@ -91,6 +91,7 @@ func TestCallsThatNeedAContextSaySo(t *testing.T) {
 		p.is(0, "cuMemAllocAsync", 11020, p.at(2), 64, s)
 		p.is(0, "cuMemsetD8Async", 3020, p.cell(2), 1, 64, s)
 		p.is(0, "cuMemFreeAsync", 11020, p.cell(2), s)
+		p.is(0, "cuStreamSynchronize", 2000, s)
 		p.is(0, "cuCtxPushCurrent_v2", 4000, ctx)
 	})
 }

@@ -4,7 +4,6 @@ package ptx
 
 import "embed"
 
-//go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin
@@ -12,13 +11,15 @@ import "embed"
 //go:embed resample.sm_80.ptx.gz
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
+//go:embed resample_plain.sm_90.ptx.gz
+//go:embed resample_plain.sm_80.ptx.gz
 var files embed.FS
 
 var manifest = []family{
 	{
 		name: "copy",
 		sources: []source{
-			{"copy.cu", "bb40a4e610821145d8fe147a3fc4667a4ffae0f01a9d347a7a548fb222417f00"},
+			{"copy.cu", "6791aa5976ffb3f45a23ad5a839cf1227bd93e8674fdda53ea5a232b8652b370"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -46,22 +47,16 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "86fb037abff754349267620a9d29040341020da995739ae0c9f68523a6aa113c",
-				PTXHash: "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
-				stored:  "86fb037abff754349267620a9d29040341020da995739ae0c9f68523a6aa113c",
-			},
-			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
-				PTXHash: "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
-				stored:  "2b442fa065986e1e4d34a45b981491e787f78a691171fc95b9bd8c3a5d7cafaa",
+				Hash:    "1396b10a4c9d2bdc4d952decfffbba8c8d05022be64f03481543273ec5e89b87",
+				PTXHash: "1396b10a4c9d2bdc4d952decfffbba8c8d05022be64f03481543273ec5e89b87",
+				stored:  "c6aa0b85d6d9702bf4f347e198d371df6c607426b82e8157ef015dd4679167e7",
 			},
 			{
 				File: "copy.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "7da81083859ebaf41c7a8b98609ccf325b09e9ede970269cedcaa6edbd950cbc",
-				PTXHash: "7da81083859ebaf41c7a8b98609ccf325b09e9ede970269cedcaa6edbd950cbc",
-				stored:  "66b2698b73c6805a2939277aadcbb6f948d00feda1da56e20a4fb9961d1f894f",
+				Hash:    "25d73b5bb9edbd40eb7ed2156357de918f5719e560fa6165661843f8e5779723",
+				PTXHash: "25d73b5bb9edbd40eb7ed2156357de918f5719e560fa6165661843f8e5779723",
+				stored:  "314b0b6e016fbd10ff412c2d6a7df3f9b3ac4e05b60f38f513d7dc1a020ffe62",
 			},
 		},
 	},
@@ -442,6 +437,116 @@ var manifest = []family{
 				Hash:    "9a8cad982905250c64b49b795b5394fef9c39e1e1f262ef7b87c675783259e98",
 				PTXHash: "9a8cad982905250c64b49b795b5394fef9c39e1e1f262ef7b87c675783259e98",
 				stored:  "99206bb50d8e33dcc5bfee434a4d8c72d94b11537f27052d5ffb798ed7382b76",
+			},
+		},
+	},
+	{
+		name: "resample_plain",
+		sources: []source{
+			{"resample_plain.cu", "189162eafede8ffe22fb40302e66445debd75b7c85e1469c21d6a47977ebb217"},
+			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
+			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
+			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
+			{"resample.cuh", "0247215dec3649f2347239c1f2a5990fb463e3fbd89547dea56bc33ef018aaa1"},
+			{"resample_job.cuh", "62977e08000476d5a2cc162a00968917f546526cad0301e1c686ad7157b1e396"},
+			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
+			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
+		},
+		entries: []Entry{
+			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"f64", 8, 8},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"f32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+			}},
+			{Name: "resample_plain_f16", MaxThreads: 128, Params: []Param{
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"f64", 8, 8},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"f32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+			}},
+			{Name: "resample_plain_bf16", MaxThreads: 128, Params: []Param{
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"f64", 8, 8},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"f32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+			}},
+		},
+		images: []Image{
+			{
+				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "2dfe76fbcaab27083cf8d4a5feac1eeb04bd4db4e24e418859af241009aed727",
+				PTXHash: "2dfe76fbcaab27083cf8d4a5feac1eeb04bd4db4e24e418859af241009aed727",
+				stored:  "7638b31e17429ecd0cc2ea576ed06240bc85a4dc55df77ac778e86477169ece0",
+			},
+			{
+				File: "resample_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "f6408063482ca3a5b3ca25a34ff21519ac7bd9e30cbcaf3e03288498600c3b47",
+				PTXHash: "f6408063482ca3a5b3ca25a34ff21519ac7bd9e30cbcaf3e03288498600c3b47",
+				stored:  "3d0293fb97f4d9d009849b888a1eebdda38962437f38172dba7724e40b48a2c0",
 			},
 		},
 	},

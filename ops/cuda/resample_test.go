@@ -42,7 +42,7 @@ func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
 		b := &backend{sms: 132}
 		for name, args := range map[string][]any{
 			"resample_" + dtype.String():          p.args(ops.Linear, b.cutPlain(p.job)),
-			"resample_channels_" + dtype.String(): append(p.args(0, b.cutChannels(p.job)), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
+			"resample_channels_" + dtype.String(): append(p.args(0, b.cutChannels(p.job)), uint64(0), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
 		} {
 			_, entry, ok := ptx.Lookup(name)
 			require.True(t, ok, name)
