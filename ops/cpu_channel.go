@@ -3,8 +3,8 @@ package ops
 import "math"
 
 // channel makes one range of features of a target that is on a sample, inside a bracket, or beyond an end with the end sample
-// held or the line continued. row is where the source row begins, out where the target's features do.
-func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row, out int, s *scratch) {
+// held or the line continued. row is where the source row begins, out where the target's features do in dst.
+func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int, dst values, out int, s *scratch) {
 	n := c.Hi - c.Lo
 	from := row + l.k*p.SrcStep + c.Lo
 	to := from + p.SrcStep
@@ -12,33 +12,33 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row, ou
 	if c.Kind.Windowed() && (l.place == inside || l.place == exact) {
 		w, _ := inClock[C](c.Window)
 		first := firstInWindow(times[:l.k+1], x, w)
-		p.window(c.Kind, row+first*p.SrcStep+c.Lo, l.k+1-first, n, out, s)
+		p.window(dst, c.Kind, row+first*p.SrcStep+c.Lo, l.k+1-first, n, out, s)
 		return
 	}
 	if l.place != inside {
 		if c.Kind == Linear && p.Edge == Extrapolate && l.line {
 			base := row + l.base*p.SrcStep + c.Lo
-			p.dst.lerp(out, p.src, base, base+p.SrcStep, n, l.a, s)
+			dst.lerp(out, p.src, base, base+p.SrcStep, n, l.a, s)
 		} else {
-			p.dst.copyFrom(out, p.src, from, n, s.a)
+			dst.copyFrom(out, p.src, from, n, s.a)
 		}
 		return
 	}
 	switch c.Kind {
 	case Linear:
-		p.dst.lerp(out, p.src, from, to, n, l.a, s)
+		dst.lerp(out, p.src, from, to, n, l.a, s)
 		return
 	case Nearest:
 		if l.later {
 			from = to
 		}
-		p.dst.copyFrom(out, p.src, from, n, s.a)
+		dst.copyFrom(out, p.src, from, n, s.a)
 		return
 	case Previous:
-		p.dst.copyFrom(out, p.src, from, n, s.a)
+		dst.copyFrom(out, p.src, from, n, s.a)
 		return
 	case Next:
-		p.dst.copyFrom(out, p.src, to, n, s.a)
+		dst.copyFrom(out, p.src, to, n, s.a)
 		return
 	case Slerp:
 		for i := 0; i < n; i += 4 {
@@ -86,7 +86,7 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row, ou
 	case Pchip, CatmullRom:
 		p.spline(c.Kind, l, times, from, n, s)
 	}
-	p.dst.put64(out, s.wide[:n])
+	dst.put64(out, s.wide[:n])
 }
 
 // spline makes the n features from those of sample k, at from, and of its neighbours, with the curve cut where two samples have
@@ -117,12 +117,12 @@ func (p *cpuResample[C]) spline(kind Kind, l *located, times []C, from, n int, s
 }
 
 // window reduces n features of count samples, the first of which is at from.
-func (p *cpuResample[C]) window(kind Kind, from, count, n, out int, s *scratch) {
+func (p *cpuResample[C]) window(dst values, kind Kind, from, count, n, out int, s *scratch) {
 	switch {
 	case count == 0:
-		p.dst.fill(out, n, math.NaN(), s)
+		dst.fill(out, n, math.NaN(), s)
 	case kind == WindowLast:
-		p.dst.copyFrom(out, p.src, from+(count-1)*p.SrcStep, n, s.a)
+		dst.copyFrom(out, p.src, from+(count-1)*p.SrcStep, n, s.a)
 	case kind == WindowMean:
 		sum := s.wide[:n]
 		p.src.floats(sum, from)
@@ -132,7 +132,7 @@ func (p *cpuResample[C]) window(kind Kind, from, count, n, out int, s *scratch) 
 		for i := range sum {
 			sum[i] /= float64(count)
 		}
-		p.dst.put64(out, sum)
+		dst.put64(out, sum)
 	default:
 		for i := range n {
 			best := from + i
@@ -143,7 +143,7 @@ func (p *cpuResample[C]) window(kind Kind, from, count, n, out int, s *scratch) 
 					best, v = at, u
 				}
 			}
-			p.dst.copyFrom(out+i, p.src, best, 1, s.a)
+			dst.copyFrom(out+i, p.src, best, 1, s.a)
 		}
 	}
 }

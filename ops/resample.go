@@ -68,6 +68,7 @@ type ResampleJob struct {
 	TimesBatch           int
 	DstBatch, DstStep    int
 	ValidBatch, AgeBatch int
+	ValidStep, AgeStep   int
 	TargetBatch          int
 	TimesRows            int // rows of SrcTimes that differ: B, or 1 if shared or packed
 	Channels             []Channel
@@ -119,15 +120,20 @@ func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob
 	if c.err == nil {
 		j.Channels = channelTable(c, &o, j.D)
 	}
+	checkRules(c, &o)
+	if c.err == nil && !j.Empty() && j.S == 0 {
+		c.set("Src", ErrShape, "no samples", fmt.Sprintf("at least 1 for %d targets", j.Rows()))
+	}
+	return j, c.err
+}
+
+// checkRules checks the rules for targets outside the times and in gaps.
+func checkRules(c *checker, o *ResampleOptions) {
 	if o.Edge >= edges {
 		c.set("Options.Edge", ErrOption, o.Edge.String(), fmt.Sprintf("one of %v", edgeNames))
 	}
 	o.MaxGap.check(c, "Options.MaxGap")
 	o.Tolerance.check(c, "Options.Tolerance")
-	if c.err == nil && !j.Empty() && j.S == 0 {
-		c.set("Src", ErrShape, "no samples", fmt.Sprintf("at least 1 for %d targets", j.Rows()))
-	}
-	return j, c.err
 }
 
 // checkSource finds B, S and D.
@@ -270,6 +276,7 @@ func (j *ResampleJob) checkOutputs(c *checker) {
 	c.lastContiguous("Dst", j.Dst)
 	inputs := []*tensor.Tensor{j.Src, j.SrcTimes, j.Targets.Times, j.SrcLengths, j.SrcOffsets, j.DstLengths, j.DstOffsets}
 	c.output("Dst", j.Dst, append(inputs, j.Valid, j.Age)...)
+	j.ValidStep, j.AgeStep = 1, 1
 	side := func(arg string, t *tensor.Tensor, dtype tensor.DType, batch *int, others ...*tensor.Tensor) {
 		if t == nil || !c.tensor(arg, t) {
 			return

@@ -11,7 +11,7 @@ constexpr u64 fault_rows = 0, fault_times = 1ull << 62, fault_targets = 2ull << 
 enum fault_reason : u64 { src_rows_bad, dst_rows_bad, no_samples, unsorted, not_finite, time_range, out_of_range };
 
 template <class J> RC_FN void report(const J &j, u64 kind, u64 position, u64 reason) {
-    atomic_min_u64(j.fault, kind | position << 4 | reason);
+    atomic_min_u64(j.fault, kind | j.stream_bits() | position << 4 | reason);
     *(volatile u32 *)j.fault_flag = 1;
 }
 
@@ -334,9 +334,10 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
     C age = 0;
     u32 ok = 0;
     if (!m.filled) {
-        const C x = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
+        const C given = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
+        const C x = j.on_own_clock(given);
         m.x = x;
-        if (j.check() && beyond_range(x)) report(j, fault_targets, block_first + index, time_range);
+        if (j.check() && j.beyond(beyond_range(given), beyond_range(x))) report(j, fault_targets, block_first + index, time_range);
         m.at = locate(j, m.times, m.n, pos, x);
         const bool outside = m.at.where == below || m.at.where == above;
         if (outside && j.edge() == edge_error) report(j, fault_targets, block_first + index, out_of_range);
@@ -347,8 +348,8 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
         m.at = {exact, 0, false, false, false, 0, 0, 0};
         m.src = 0, m.x = 0;
     }
-    if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos, (u8)ok);
-    if (j.age) st_time((C *)j.age + (i64)out_row * j.age_batch + out_pos, age);
+    if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos * j.valid_step(), (u8)ok);
+    if (j.age) st_time((C *)j.age + (i64)out_row * j.age_batch + out_pos * j.age_step(), age);
     return m;
 }
 
@@ -357,7 +358,7 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
 // check_stamps looks at this block's share of the source stamps with the threads from `first_thread` on.
 template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread) {
     const C *t = (const C *)j.times;
-    const u64 begin = j.share * block_x();
+    const u64 begin = j.share * j.block();
     u64 end = begin + j.share;
     end = end < j.stamps ? end : j.stamps;
     const u32 step = threads_x() - first_thread;
@@ -389,14 +390,14 @@ template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread
 // check_rows looks at the lengths and offsets of all rows, each thread of the grid at its share.
 template <class J> RC_FN void check_rows(const J &j) {
     if (j.src_extents() == nullptr && j.dst_extents() == nullptr) return;
-    const u64 step = (u64)blocks_x() * threads_x();
-    for (u64 b = (u64)block_x() * threads_x() + thread_x(); b < j.b; b += step) {
+    const u64 step = (u64)j.blocks() * threads_x();
+    for (u64 b = (u64)j.block() * threads_x() + thread_x(); b < j.b; b += step) {
         const u32 row = (u32)b;
         if (!row_fits(j.src_extents(), j.src_offsets(), j.s, row, j.b))
             report(j, fault_rows, b, src_rows_bad);
         else if (!row_fits(j.dst_extents(), j.dst_offsets(), j.t, row, j.b))
             report(j, fault_rows, b, dst_rows_bad);
-        else if (row_extent(j.src_extents(), j.src_offsets(), j.s, row).n == 0 && row_extent(j.dst_extents(), j.dst_offsets(), j.t, row).n > 0)
+        else if (!j.lacking() && row_extent(j.src_extents(), j.src_offsets(), j.s, row).n == 0 && row_extent(j.dst_extents(), j.dst_offsets(), j.t, row).n > 0)
             report(j, fault_rows, b, no_samples);
     }
 }
@@ -415,7 +416,7 @@ template <class J> RC_FN u32 chunk_of(const J &j, u32 thread) { return (thread *
 // survey is the first half of every resampling kernel: it finds the block's targets, giving each to keep(index, aim), and checks
 // the block's share of the stamps, on the warps that have no target if there are any. It returns the number of targets.
 template <class C, class J, class Keep> RC_FN u32 survey(const J &j, Keep keep) {
-    const u64 block_first = (u64)block_x() * j.tile;
+    const u64 block_first = (u64)j.block() * j.tile;
     const u64 left = block_first < j.total ? j.total - block_first : 0;
     const u32 count = left < j.tile ? (u32)left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);

@@ -1,23 +1,21 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
 
-// request is a resample command as given.
+// request is a resample or fuse command as given.
 type request struct {
+	op            string // "Resample" or "Fuse"
 	in, out, plot string
 	backend       string
 	streams       []string
@@ -64,8 +62,10 @@ const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 -
   robocache resample flight.ulg -o out.npz --hz 20 --kind window-mean --window 50ms
   robocache resample batch.npz -o batch50.npz --hz 50 --edge fill --fill -7.5 --dtype bf16`
 
-func (a *app) resampleCommand() *cobra.Command {
-	r := &request{
+// newRequest returns a request whose flags know their values.
+func newRequest(op string) *request {
+	return &request{
+		op:     op,
 		kind:   choice[ops.Kind]{list: kinds(), kind: "KIND"},
 		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.XYZW, ops.WXYZ}, kind: "ORDER"},
 		edge:   choice[ops.Edge]{list: []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.ErrorEdge}, kind: "RULE"},
@@ -76,29 +76,41 @@ func (a *app) resampleCommand() *cobra.Command {
 		period: positiveFlag{unit: "PERIOD"},
 		window: limitFlag{above: true},
 	}
+}
+
+func (a *app) resampleCommand() *cobra.Command {
+	r := newRequest("Resample")
 	cmd := &cobra.Command{
 		Use:     "resample IN -o OUT.npz",
 		Short:   "Put the streams of a recording on one clock",
 		Long:    resampleHelp,
 		Example: resampleExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("resample takes one input file, got %d: %q", len(args), args)
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			r.in = args[0]
-			return a.resample(r)
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+	}
+	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
+	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps (default nan)")
+	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
+	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadNPZ, "ulg": loadULog}) })
+	return cmd
+}
+
+// finish gives a command its argument, the flags that resample and fuse share, and what it does.
+func (r *request) finish(cmd *cobra.Command, do func() error) {
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%s takes one input file, got %d: %q", cmd.Name(), len(args), args)
+		}
+		return nil
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		r.in = args[0]
+		return do()
+	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
-	f.StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
 	f.BoolVar(&r.truncated, "allow-truncated", false, "take what a .ulg file holds up to where it breaks off")
 	f.Var(&r.hz, "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: intersection (default) or union of the streams or rows")
@@ -107,15 +119,12 @@ func (a *app) resampleCommand() *cobra.Command {
 	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
 	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate or error")
-	f.Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps (default nan)")
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
-	f.Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
-	f.Var(&r.from, "in-dtype", "bf16: read the uint16 array values as bf16")
+	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
 	r.completions(cmd)
-	return cmd
 }
 
 // options returns the operation's options, but for the channels.
@@ -128,11 +137,15 @@ func (r *request) options() ops.ResampleOptions {
 	}
 }
 
-func (a *app) resample(r *request) error {
+// loader reads a recording.
+type loader func(*request) (*work, error)
+
+// put is resample and fuse: it reads a recording, puts it on one clock and writes the output.
+func (a *app) put(r *request, loaders map[string]loader) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
+	if r.op == "Resample" && r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
 		a.remark("--fill has no effect without --edge fill or --fill-gaps")
 	}
 	if _, given := r.window.limit.Get(); given && r.windowed() == "" {
@@ -145,11 +158,7 @@ func (a *app) resample(r *request) error {
 	if err := r.checkFor(form); err != nil {
 		return err
 	}
-	load := loadNPZ
-	if form == "ulg" {
-		load = loadULog
-	}
-	work, err := load(r)
+	work, err := loaders[form](r)
 	if err != nil {
 		return err
 	}
@@ -173,25 +182,10 @@ func (a *app) resample(r *request) error {
 
 // check finds what is wrong with the command line alone.
 func (r *request) check() error {
-	switch {
-	case r.out == "":
-		return usagef("no output given, want -o OUT.npz")
-	case !strings.EqualFold(filepath.Ext(r.out), ".npz"):
-		return usagef("-o: got %q, want a name that ends in .npz", r.out)
-	case r.plot != "" && !strings.EqualFold(filepath.Ext(r.plot), ".png"):
-		return usagef("--plot: got %q, want a name that ends in .png", r.plot)
-	case sameFile(r.in, r.out):
-		return usagef("-o: %q is the input %q, want another file", r.out, r.in)
-	case r.plot != "" && sameFile(r.in, r.plot):
-		return usagef("--plot: %q is the input %q, want another file", r.plot, r.in)
-	}
 	if _, given := r.window.limit.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if kind, _, _ := strings.Cut(r.backend, ":"); kind == "" {
-		return usagef("--backend: got %q, want %s", r.backend, strings.Join(backendNames(), ", "))
-	}
-	return nil
+	return checkFiles(r.in, r.out, r.plot, r.backend)
 }
 
 // windowed returns a flag that asks for a window kind, or "".
@@ -212,7 +206,7 @@ func (r *request) windowed() string {
 // checkFor finds flags that do not go with the format of the input.
 func (r *request) checkFor(form string) error {
 	switch {
-	case form == "npz" && len(r.streams) > 0:
+	case form == "npz" && len(r.streams) > 0 && r.op == "Resample":
 		return usagef("--stream is for .ulg files, got %q", r.in)
 	case form == "npz" && r.truncated:
 		return usagef("--allow-truncated is for .ulg files, got %q", r.in)
@@ -239,9 +233,8 @@ type job interface {
 // work is a job with its output still to be written.
 type work struct{ job }
 
-// save writes the picture, then the arrays: where OUT is, all is.
 func (w work) save(r *request) error {
-	if r.plot != "" {
+	return save(r.in, r.out, r.plot, w.arrays, func(out io.Writer) error {
 		panels, err := w.panels()
 		if err != nil {
 			return err
@@ -249,30 +242,8 @@ func (w work) save(r *request) error {
 		if len(panels) == 0 {
 			return &inputError{Path: r.in, Msg: "no samples, want at least one to draw"}
 		}
-		var picture bytes.Buffer
-		if err := viz.WritePNG(&picture, panels, viz.Options{Title: filepath.Base(r.in)}); err != nil {
-			return err
-		}
-		err = atomicfile.WriteFile(r.plot, func(f io.Writer) error { _, err := picture.WriteTo(f); return err })
-		if err != nil {
-			return &outputError{r.plot, err}
-		}
-	}
-	err := atomicfile.WriteFile(r.out, func(f io.Writer) error {
-		archive := npz.NewWriter(f, npz.Options{})
-		if err := w.arrays(archive); err != nil {
-			return err
-		}
-		return archive.Close()
+		return viz.WritePNG(out, panels, viz.Options{Title: filepath.Base(r.in)})
 	})
-	var name *npz.Error
-	switch {
-	case errors.As(err, &name):
-		return &inputError{Path: r.in, Stream: name.Name, Err: err}
-	case err != nil:
-		return &outputError{r.out, err}
-	}
-	return nil
 }
 
 // formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing.
@@ -307,14 +278,4 @@ func cause(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// sameFile reports whether two names are one file, through links too.
-func sameFile(a, b string) bool {
-	ia, errA := os.Stat(a)
-	ib, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(ia, ib)
-	}
-	return filepath.Clean(a) == filepath.Clean(b)
 }

@@ -68,6 +68,7 @@ func generate(r *rand.Rand, in, out, clock tensor.DType, form int) *resampling {
 		}
 	}
 	g.options(d)
+	g.pace(samples)
 	g.source(in, b, samples, d)
 	g.targets(b, targets, form%4)
 	return g.c
@@ -80,6 +81,7 @@ type generator struct {
 	rows  [][]float64 // each row's stamps, in the clock's unit
 	start float64     // where the clock begins
 	tick  float64     // the distance that stamps are apart, about
+	batch bool        // Src has a batch dimension or is packed, always
 }
 
 func (g *generator) one(in int) bool { return g.IntN(in) == 0 }
@@ -161,8 +163,8 @@ func (g *generator) stamps(n int) []float64 {
 	return out
 }
 
-// source draws the source and its times: batched, shared, with lengths, packed, or one episode without a batch.
-func (g *generator) source(dtype tensor.DType, b, n, d int) {
+// pace draws where the clock begins and how far stamps are apart, for rows of n samples.
+func (g *generator) pace(n int) {
 	g.tick = []float64{.01, 1e-6, 3}[g.IntN(3)]
 	g.start = []float64{0, -5, 100}[g.IntN(3)]
 	if g.clock != tensor.F32 && g.one(4) {
@@ -175,6 +177,10 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 			g.start, g.tick = -0x1p62, 0x1.fp62/float64(20*n)
 		}
 	}
+}
+
+// source draws the source and its times: batched, shared, with lengths, packed, or one episode without a batch.
+func (g *generator) source(dtype tensor.DType, b, n, d int) {
 	o := &g.c.Opts
 	limit := func(most float64) ops.Limit {
 		d := g.tick * (.2 + most*g.Float64())
@@ -206,7 +212,7 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 	hole := encode(dtype, math.NaN())
 	c := g.c
 	form := g.IntN(6)
-	if form == 5 && b == 1 {
+	if form == 5 && b == 1 && !g.batch {
 		c.Src, c.Times = packed(dtype, draw(n*d), n, d), g.times(1, n)
 		c.Times.shape, c.Times.strides = c.Times.shape[1:], c.Times.strides[1:]
 		return
