@@ -34,7 +34,7 @@ type benchRequest struct {
 	benchstat, list    bool
 	first              bool
 	options            benchmark.Options
-	rotate             int64
+	rotate             float64
 }
 
 const benchHelp = `Bench measures the operations beside the least that they could take.
@@ -87,7 +87,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.IntVar(&r.options.Samples, "samples", 31, "the least number of samples, at least 5")
 	f.DurationVar(&r.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
 	f.DurationVar(&r.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
-	f.Int64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
+	f.Float64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
 	f.IntVar(&r.sweep, "sweep", 0, "measure that many random jobs, and list those with the worst ratios")
 	f.Uint64Var(&r.seed, "seed", 1, "the seed of --sweep")
 	f.IntVar(&r.worst, "worst", 10, "how many jobs --sweep lists")
@@ -138,10 +138,10 @@ func (r *benchRequest) check() error {
 		return usagef("--from says which jobs there are: no suites, --shapes or --sweep with it")
 	case (r.list || r.runs != 0 || r.first) && (r.plot != "" || len(r.compare) > 0 || r.benchstat):
 		return usagef("%s measures nothing: no --plot, --compare or --benchstat with it", modes[0])
-	case r.sweep < 0 || r.runs < 0 || r.rotate < 0 || r.worst < 1:
+	case r.sweep < 0 || r.runs < 0 || !(r.rotate >= 0) || r.worst < 1:
 		return usagef("--sweep, --runs and --rotate are not negative, --worst is at least 1")
 	}
-	r.options.Rotate = r.rotate * 1e6
+	r.options.Rotate = int64(r.rotate * 1e6)
 	return nil
 }
 

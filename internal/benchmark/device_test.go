@@ -1,0 +1,82 @@
+package benchmark
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/cuda"
+	_ "github.com/robocache/robocache/ops/sim"
+)
+
+// onDevices runs a test on the simulated device, and on the GPU if there is one.
+func onDevices(t *testing.T, test func(t *testing.T, dev *ops.Device)) {
+	for _, name := range []string{"sim", "cuda"} {
+		t.Run(name, func(t *testing.T) {
+			dev, err := ops.Open(name)
+			if err != nil && name == "cuda" && os.Getenv("ROBOCACHE_REQUIRE_GPU") != "1" {
+				t.Skip("no GPU: ", err)
+			}
+			require.NoError(t, err)
+			defer func() { require.NoError(t, dev.Close()) }()
+			test(t, dev)
+		})
+	}
+}
+
+func TestDevicesAreMeasuredByEvents(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *ops.Device) {
+		opt := quick
+		opt.Rotate = 3000
+		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{"plan"}, &LaunchJob{"empty"},
+			&LaunchJob{"direct"}, &LaunchJob{"graph"}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
+		require.NotNil(t, r.Empty)
+		assert.Positive(t, r.Empty.Median)
+		assert.Empty(t, r.Skipped)
+		for _, row := range r.Rows {
+			name := row.Suite + " " + row.Job
+			limit, clock := false, "events"
+			switch name {
+			case "resample 2x16->8x8":
+				limit = true
+				assert.Equal(t, 4, row.Sets, "3000 bytes of 960 each, and more")
+				assert.Regexp(t, `^(128|256|512) threads, [1248] chunks each$`, row.How)
+			case "pipeline 1x4->3x2 by 2":
+				limit, clock = true, "wall"
+			case "launch plan", "launch direct", "launch graph":
+				clock = "direct"
+			case "copies d2d 1 KiB":
+				limit = true
+			}
+			assert.Equal(t, limit, row.Limit != nil, name)
+			assert.Equal(t, clock, row.Clock, name)
+			assert.Positive(t, row.Time.Median, name)
+			if clock != "wall" {
+				assert.Positive(t, row.HostNs, name)
+			}
+		}
+		var out bytes.Buffer
+		require.NoError(t, r.WriteTable(&out))
+		assert.Equal(t, dev.Info().Backend == "sim", bytes.Contains(out.Bytes(), []byte("they say nothing of a GPU")))
+		require.NoError(t, r.WritePNG(&out))
+	})
+}
+
+// The kernel that measures the limit reads and writes its chunks once each; what it writes depends on all that it reads.
+func TestTheLimitIsMeasuredOnAnySize(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *ops.Device) {
+		r, err := newRig(dev, quick)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.close()) }()
+		for _, n := range [][2]int64{{1, 1}, {0, 100}, {100, 0}, {100_000, 16}, {16, 20_000}} {
+			s, how, err := r.limitOf(n[0], n[1], 2)
+			require.NoError(t, err, "%v", n)
+			assert.Positive(t, s.Median)
+			assert.NotEmpty(t, how)
+		}
+	})
+}
