@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda"
-	_ "github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/ops/sim"
 )
 
 // onDevices runs a test on the simulated device, and on the GPU if there is one.
@@ -79,4 +80,32 @@ func TestTheLimitIsMeasuredOnAnySize(t *testing.T) {
 			assert.NotEmpty(t, how)
 		}
 	})
+}
+
+// The simulated device counts what the limit's kernel asks for: the bytes of a call, in pieces of 16.
+func TestTheLimitMovesTheLeastBytes(t *testing.T) {
+	dev, err := ops.Open("sim")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, dev.Close()) }()
+	r, err := newRig(dev, quick)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.close()) }()
+	device, err := sim.Device()
+	require.NoError(t, err)
+	for _, n := range [][2]int64{{16, 16}, {1000, 64}, {64, 1000}, {4096, 4096}, {0, 160}} {
+		var moved [][2]uint64
+		device.Observe(func(l *cudasim.Launch) {
+			t.Logf("%+v", *l.Counters)
+			if l.Kernel == "rc_speed_of_light" {
+				moved = append(moved, [2]uint64{l.Counters.GlobalRead.Bytes, l.Counters.GlobalWrite.Bytes})
+			}
+		})
+		_, _, err := r.limitOf(n[0], n[1], 1)
+		device.Observe(nil)
+		require.NoError(t, err)
+		require.NotEmpty(t, moved)
+		for _, m := range moved {
+			assert.Equal(t, [2]uint64{uint64(n[0]+15) / 16 * 16, uint64(n[1]+15) / 16 * 16}, m, "%v", n)
+		}
+	}
 }
