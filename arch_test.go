@@ -41,6 +41,7 @@ var rules = map[string][]string{
 	"internal/faultsweep": {"public", "internal/..."},
 	"internal/gputest":    {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
 	"internal/ptxparse":   {},
+	"internal/cloudtest":  {"tensor", "dataset", "github.com/stretchr/testify/..."},
 }
 
 // unsafeFiles lists the only files that may import unsafe, and why each needs to.

@@ -77,6 +77,7 @@ type report struct {
 	Got     string `json:"got,omitempty"`
 	Want    string `json:"want,omitempty"`
 	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
+	Line    int    `json:"line,omitempty"`   // of a text file or header, from 1
 	Row     *int   `json:"row,omitempty"`
 	Index   *int   `json:"index,omitempty"`
 }
@@ -111,6 +112,7 @@ func describe(err error) report {
 	}
 	if errors.As(err, &format) {
 		r.Path, r.Got, r.Want = format.Path, format.Got, format.Want
+		r.Line = format.Line
 		if format.Offset >= 0 {
 			r.Offset = &format.Offset
 		}

@@ -149,6 +149,9 @@ func uniform(channels []ops.Channel) (ops.Kind, bool) {
 
 // bindResample fills in the launch.
 func (p *plan) bindResample(job *ops.ResampleJob) error {
+	if isPlain(job) {
+		return p.bindPlain(job)
+	}
 	kind, plain := uniform(job.Channels)
 	name := "resample_" + job.Src.DType().String()
 	var cut shape

@@ -45,7 +45,7 @@ func generateFusing(seed uint64, clock, out tensor.DType, form int) *fusing {
 	first.pace(targets)
 	for m := range streams {
 		g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true, start: first.start, tick: first.tick * (.3 + 2*r.Float64())}
-		d, n := []int{1, 2, 3, 4, 7, 8, 16, 32, 44}[r.IntN(9)], lengths[r.IntN(len(lengths)-1)]
+		d, n := []int{1, 2, 3, 4, 6, 7, 8, 16, 32, 48}[r.IntN(10)], lengths[r.IntN(len(lengths)-1)]
 		for b*(n+targets)*d*streams > 60_000 {
 			d, n = max(d/2, 1), max(n/2, 1)
 			if d == 1 && n == 1 {

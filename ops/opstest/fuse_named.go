@@ -176,12 +176,10 @@ func (s *suite) fuseSixteen(t *testing.T) {
 	for m := range ops.MaxStreams {
 		n := []int{1, 2, 33, 200}[m%4]
 		d := []int{1, 4, 8, 3, 16, 12, 28, 32}[m%8]
-		kind := ops.Kind(m % 7)
-		if kind == ops.Slerp && d%4 != 0 {
-			kind = ops.Pchip
-		}
+		kind := ops.Kinds()[m%len(ops.Kinds())]
+		d = (d + kind.Width() - 1) / kind.Width() * kind.Width()
 		f.Streams = append(f.Streams, &part{Offset: time.Duration(m) * time.Millisecond, resampling: resampling{
-			Src: vals(valueDTypes[m%4], uniformValues(r, n*d), n, d), Times: arr(ascending(r, n, 0), n), Opts: ops.ResampleOptions{Kind: kind, Edge: ops.Edge(m % 3)}}})
+			Src: vals(valueDTypes[m%4], uniformValues(r, n*d), n, d), Times: arr(ascending(r, n, 0), n), Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(25e6), Edge: ops.Edge(m % 3)}}})
 	}
 	x := between(r, 150, ascending(r, 200, 0))
 	f.Targets = arr(x, len(x))
@@ -304,8 +302,8 @@ func (s *suite) fuseEmpty(t *testing.T) {
 // fuseOne: one stream fused is that stream resampled, valid and age too.
 func (s *suite) fuseOne(t *testing.T) {
 	r := rng(44)
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
-		for range 3 {
+	for _, kind := range ops.Kinds() {
+		for range 2 {
 			c := sample(r, kind, 3, 50, 90)
 			c.Opts.Fill = ops.FillWith(.25)
 			want, err := c.call(s.dev)

@@ -27,6 +27,9 @@ func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 			}
 			note("%v in", p.Src.dtype)
 			note("kind %v", p.Opts.Kind)
+			for _, c := range p.Opts.Channels {
+				note("kind %v", c.Kind)
+			}
 			note("shift %v scale %v", p.Shift != nil, p.Scale != nil)
 			note("offset %v", p.Offset != 0)
 			note("table %v", len(p.Opts.Channels) > 0)
@@ -46,7 +49,7 @@ func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 	for _, dtype := range valueDTypes {
 		want = append(want, fmt.Sprintf("%v in", dtype), fmt.Sprintf("out %v", dtype))
 	}
-	for k := ops.Linear; k <= ops.Pchip; k++ {
+	for _, k := range ops.Kinds() {
 		want = append(want, fmt.Sprintf("kind %v", k))
 	}
 	for _, clock := range clockDTypes {
