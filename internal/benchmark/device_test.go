@@ -33,8 +33,8 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
 		opt := quick
 		opt.Rotate = 3000
-		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{"plan"}, &LaunchJob{"empty"},
-			&LaunchJob{"direct"}, &LaunchJob{"graph"}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
+		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
+			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{"shared", 8}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
 		require.NotNil(t, r.Empty)
 		assert.Positive(t, r.Empty.Median)
 		assert.Empty(t, r.Skipped)
@@ -48,6 +48,8 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 				assert.Regexp(t, `^(128|256|512) threads, [1248] chunks each$`, row.How)
 			case "pipeline 1x4->3x2 by 2":
 				limit, clock = true, "wall"
+			case "launch shared by 8":
+				clock = "wall"
 			case "launch plan", "launch direct", "launch graph":
 				clock = "direct"
 			case "copies d2d 1 KiB":
@@ -58,6 +60,9 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 			assert.Positive(t, row.Time.Median, name)
 			if clock != "wall" {
 				assert.Positive(t, row.HostNs, name)
+			}
+			if clock != "wall" && dev.Info().Backend == "cuda" {
+				assert.Zero(t, row.HostAllocs, "%s: a call allocates nothing", name)
 			}
 		}
 		var out bytes.Buffer
@@ -108,4 +113,20 @@ func TestTheLimitMovesTheLeastBytes(t *testing.T) {
 			assert.Equal(t, [2]uint64{uint64(n[0]+15) / 16 * 16, uint64(n[1]+15) / 16 * 16}, m, "%v", n)
 		}
 	}
+}
+
+func TestExplainSaysWhatIsLaunched(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *ops.Device) {
+		list, why, err := Explain(dev, &ResampleJob{B: 2, S: 16, T: 8, D: 8})
+		require.NoError(t, err)
+		require.Len(t, list, 1, why)
+		assert.Contains(t, list[0].Kernel, "resample")
+		list, why, err = Explain(dev, &CopyJob{"d2d", 10})
+		require.NoError(t, err)
+		assert.Empty(t, list)
+		assert.Equal(t, "a call is not the run of a plan", why)
+	})
+	_, why, err := Explain(cpu(t), &ResampleJob{B: 2, S: 16, T: 8, D: 8})
+	require.NoError(t, err)
+	assert.Equal(t, "the CPU launches no kernels", why)
 }
