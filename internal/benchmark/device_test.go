@@ -34,7 +34,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 		opt := quick
 		opt.Rotate = 3000
 		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
-			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{"shared", 8}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
+			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{"shared", 2}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
 		require.NotNil(t, r.Empty)
 		assert.Positive(t, r.Empty.Median)
 		assert.Empty(t, r.Skipped)
@@ -48,7 +48,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 				assert.Regexp(t, `^(128|256|512) threads, [1248] chunks each$`, row.How)
 			case "pipeline 1x4->3x2 by 2":
 				limit, clock = true, "wall"
-			case "launch shared by 8":
+			case "launch shared by 2":
 				clock = "wall"
 			case "launch plan", "launch direct", "launch graph":
 				clock = "direct"
