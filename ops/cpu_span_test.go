@@ -51,8 +51,11 @@ func testTargets[C clock](rng *rand.Rand, stamps []C, n int) []C {
 			at = rng.IntN(len(stamps))
 		}
 		x[i] = stamps[at%len(stamps)] + C(rng.IntN(3))
-		if rng.IntN(30) == 0 {
+		switch rng.IntN(30) {
+		case 0:
 			x[i] = stamps[0] - 1
+		case 1:
+			x[i] = stamps[0] / 2
 		}
 		if v := C(math.NaN()); v != v && rng.IntN(50) == 0 {
 			x[i] = v
