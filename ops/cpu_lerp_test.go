@@ -212,3 +212,32 @@ func TestConversionsOfEveryLengthStayInTheirRow(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkLerpRows makes a batch of targets whose samples are in the cache, with the vector functions and without.
+func BenchmarkLerpRows(b *testing.B) {
+	had := vector
+	defer func() { vector = had }()
+	for _, dtype := range valueTypes {
+		for _, d := range []int{7, 32, 256} {
+			for _, vector = range []bool{false, had} {
+				rng := rand.New(rand.NewPCG(1, 2))
+				src, _ := newValues(tensor.Must(tensor.New(dtype, 17, d)))
+				dst, _ := newValues(tensor.Must(tensor.New(dtype, batchMost, d)))
+				for i := range src.len() {
+					src.put32(i, []float32{rng.Float32()*2 - 1})
+				}
+				var items []lerpItem
+				for i := range batchMost {
+					items = append(items, lerpItem{d * rng.IntN(16), d * i, rng.Float64()})
+				}
+				s := newScratch(d)
+				b.Run(fmt.Sprintf("dtype=%v/D=%d/vector=%v", dtype, d, vector), func(b *testing.B) {
+					b.SetBytes(int64(3 * batchMost * d * dtype.Size()))
+					for range b.N {
+						dst.lerpRows(src, items, d, d, s)
+					}
+				})
+			}
+		}
+	}
+}
