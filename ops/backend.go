@@ -22,6 +22,10 @@ type Backend interface {
 	NewStream() (Stream, error)
 	// Resample prepares a validated job.
 	Resample(job *ResampleJob) (Plan, error)
+	// Fuse prepares a validated job.
+	Fuse(job *FuseJob) (Plan, error)
+	// Voxelize prepares a validated job.
+	Voxelize(job *VoxelizeJob) (VoxelizePlan, error)
 	// Close releases the device. Streams and plans must have been closed.
 	Close() error
 }
@@ -57,7 +61,7 @@ type Graph interface {
 
 // Info describes a device.
 type Info struct {
-	Backend string // "cpu" or "cuda"
+	Backend string // "cpu", "cuda" or "sim"
 	Name    string // the device's name: "cuda:0"
 	Product string // what it is: "NVIDIA H200", or the processor's architecture and threads
 	Driver  string // the driver's version; empty for the CPU

@@ -74,6 +74,35 @@ func (v values) float(at int) float64 {
 	}
 }
 
+// floats reads values as float64.
+func (v values) floats(out []float64, at int) {
+	for i := range out {
+		out[i] = v.float(at + i)
+	}
+}
+
+// add adds values to float64 sums.
+func (v values) add(sum []float64, at int) {
+	switch d := v.data.(type) {
+	case []float32:
+		for i, x := range d[at : at+len(sum)] {
+			sum[i] += float64(x)
+		}
+	case []float64:
+		for i, x := range d[at : at+len(sum)] {
+			sum[i] += x
+		}
+	case []tensor.Float16:
+		for i, x := range d[at : at+len(sum)] {
+			sum[i] += float64(x.F32())
+		}
+	case []tensor.BFloat16:
+		for i, x := range d[at : at+len(sum)] {
+			sum[i] += float64(x.F32())
+		}
+	}
+}
+
 // put32 rounds float32 values once to the dtype.
 func (v values) put32(at int, in []float32) {
 	switch d := v.data.(type) {
@@ -168,8 +197,9 @@ type scratch struct {
 	a, b, out []float32
 	wide      []float64
 	items     []lerpItem
+	row       values // of f32
 }
 
 func newScratch(n int) *scratch {
-	return &scratch{make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n), make([]lerpItem, 0, batchMost)}
+	return &scratch{make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n), make([]lerpItem, 0, batchMost), values{data: make([]float32, n)}}
 }

@@ -323,16 +323,16 @@ func (s *suite) allocations(t *testing.T) {
 		return least
 	}
 	r := rng(7)
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+	for _, kind := range ops.Kinds() {
 		for _, dtype := range valueDTypes {
 			for _, clock := range clockDTypes {
 				times := vals(clock, count0(40), 40)
 				p := &placed{dev: s.dev}
-				args := ops.ResampleArgs{Src: p.put(vals(dtype, uniformValues(r, 40*8), 40, 8)), SrcTimes: p.put(times), Targets: ops.At(p.put(times))}
+				args := ops.ResampleArgs{Src: p.put(vals(dtype, uniformValues(r, 40*12), 40, 12)), SrcTimes: p.put(times), Targets: ops.At(p.put(times))}
 				require.NoError(t, p.err)
-				args.Dst, args.Valid, args.Age = s.alloc(t, dtype, 40, 8), s.alloc(t, tensor.U8, 40), s.alloc(t, clock, 40)
+				args.Dst, args.Valid, args.Age = s.alloc(t, dtype, 40, 12), s.alloc(t, tensor.U8, 40), s.alloc(t, clock, 40)
 				p.open = append(p.open, args.Dst, args.Valid, args.Age)
-				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Kind: kind})
+				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Kind: kind, Window: anyWindow})
 				require.NoError(t, err)
 				assert.Zero(t, count(func() error { return plan.Run(st) }), "Run: %v %v %v", kind, dtype, clock)
 				g, err := st.Capture(func() error { return plan.Run(st) })
@@ -400,7 +400,8 @@ func (s *suite) manyGoroutines(t *testing.T) {
 
 func (s *suite) everyTenth(t *testing.T) {
 	faults, right := 0, 0
-	for i := range 1000 {
+	n := s.cfg.scaled(1000) / 10 * 10
+	for i := range n {
 		err := s.wrong(i, i%10 == 9)
 		var e *ops.ValueError
 		switch {
@@ -412,7 +413,7 @@ func (s *suite) everyTenth(t *testing.T) {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}
-	assert.Equal(t, [2]int{100, 900}, [2]int{faults, right}, "errors, right results")
+	assert.Equal(t, [2]int{n / 10, n - n/10}, [2]int{faults, right}, "errors, right results")
 }
 
 func (s *suite) noGrowth(t *testing.T) {
@@ -444,7 +445,7 @@ func (s *suite) noGrowth(t *testing.T) {
 		calls(500) // each takes milliseconds, and the tool looks for other faults
 		return
 	}
-	calls(10_000)
+	calls(s.cfg.scaled(10_000))
 	// 40 bytes a call would be 400 kB: a leak of anything shows, the runtime's own noise does not.
 	assert.Less(t, heap()-hostBefore, int64(400<<10), "bytes of host memory grown")
 	assert.LessOrEqual(t, device(), deviceBefore, "bytes of device memory in use")
