@@ -39,6 +39,7 @@ var rules = map[string][]string{
 	"bench":               {"public", "internal/..."},
 	"internal/atomicfile": {},
 	"internal/faultsweep": {"public", "internal/..."},
+	"internal/flightlog":  {},
 	"internal/gputest":    {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
 	"internal/ptxparse":   {},
 }
