@@ -19,12 +19,12 @@ var manifest = []family{
 		name: "copy",
 		sources: []source{
 			{"copy.cu", "bb40a4e610821145d8fe147a3fc4667a4ffae0f01a9d347a7a548fb222417f00"},
-			{"channels.cuh", "2c7f4ec815815482da446401b3b70f0d228aa3a32947f3e1ce8303ee07addef8"},
+			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"resample.cuh", "0247215dec3649f2347239c1f2a5990fb463e3fbd89547dea56bc33ef018aaa1"},
 			{"resample_job.cuh", "62977e08000476d5a2cc162a00968917f546526cad0301e1c686ad7157b1e396"},
-			{"rotations.cuh", "81d2e48eb180dbb517554d12df508bf5afca989f5b01fd8c742ae842ba22dbde"},
+			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -69,12 +69,12 @@ var manifest = []family{
 		name: "resample",
 		sources: []source{
 			{"resample.cu", "6766c878d88dd46ac41b9a8c5cf5858ac87dd5710dd7c5be766e59cad9dcfde9"},
-			{"channels.cuh", "2c7f4ec815815482da446401b3b70f0d228aa3a32947f3e1ce8303ee07addef8"},
+			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"resample.cuh", "0247215dec3649f2347239c1f2a5990fb463e3fbd89547dea56bc33ef018aaa1"},
 			{"resample_job.cuh", "62977e08000476d5a2cc162a00968917f546526cad0301e1c686ad7157b1e396"},
-			{"rotations.cuh", "81d2e48eb180dbb517554d12df508bf5afca989f5b01fd8c742ae842ba22dbde"},
+			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -256,12 +256,12 @@ var manifest = []family{
 		name: "resample_channels",
 		sources: []source{
 			{"resample_channels.cu", "ef42af1944b3ab3801ad1af2335870316692bfbde6c04465aa0ce3177094b10a"},
-			{"channels.cuh", "2c7f4ec815815482da446401b3b70f0d228aa3a32947f3e1ce8303ee07addef8"},
+			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"resample.cuh", "0247215dec3649f2347239c1f2a5990fb463e3fbd89547dea56bc33ef018aaa1"},
 			{"resample_job.cuh", "62977e08000476d5a2cc162a00968917f546526cad0301e1c686ad7157b1e396"},
-			{"rotations.cuh", "81d2e48eb180dbb517554d12df508bf5afca989f5b01fd8c742ae842ba22dbde"},
+			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 		},
 		entries: []Entry{
@@ -433,15 +433,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "73be5856841d89c207f1f805839d4a7205d7a434783427b224661f05e30e9ece",
-				PTXHash: "73be5856841d89c207f1f805839d4a7205d7a434783427b224661f05e30e9ece",
-				stored:  "8e7af99ac62dd8d1a436e103ac6eca0b0d57f583e9d654c6e115591ae8b5fb21",
+				Hash:    "dd4bc1eaed7c7e59301d7aeaf9165ce8e1c4c930ee44cf2627e5d84cd8007c3c",
+				PTXHash: "dd4bc1eaed7c7e59301d7aeaf9165ce8e1c4c930ee44cf2627e5d84cd8007c3c",
+				stored:  "b1630d39e2c66152bec71864b10edbca6f57a9aec44bbbb9589fa39dc5829705",
 			},
 			{
 				File: "resample_channels.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "73142da5f55c1088dbe5ba19d5653c03407d1c3e3361dcf8bf57553c3a9b4245",
-				PTXHash: "73142da5f55c1088dbe5ba19d5653c03407d1c3e3361dcf8bf57553c3a9b4245",
-				stored:  "2d61d90d7fa5be2b3877ed712d7de7fce1b99eedf1d1b4ba3e9062bb5c8e7229",
+				Hash:    "9a8cad982905250c64b49b795b5394fef9c39e1e1f262ef7b87c675783259e98",
+				PTXHash: "9a8cad982905250c64b49b795b5394fef9c39e1e1f262ef7b87c675783259e98",
+				stored:  "99206bb50d8e33dcc5bfee434a4d8c72d94b11537f27052d5ffb798ed7382b76",
 			},
 		},
 	},
