@@ -118,6 +118,7 @@ func (s *suite) named(t *testing.T) {
 		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "whole-range": (*suite).wholeRange,
 		"window-nan": (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
 		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
+		"whole-chunks": (*suite).wholeChunks,
 	} {
 		t.Run(name, func(t *testing.T) { f(s, t) })
 	}
