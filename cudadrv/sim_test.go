@@ -20,7 +20,6 @@ func TestSimulatedDevice(t *testing.T) {
 		"out of memory":              TestGPUOutOfMemory,
 		"the pool's threshold":       TestGPUPoolKeepsWhatTheThresholdAllows,
 		"copies":                     TestGPUCopies,
-		"events":                     TestGPUEventsTime,
 		"many goroutines":            TestGPUManyGoroutines,
 		"graphs":                     TestGPUGraphs,
 		"joined streams":             TestGPUCaptureJoinsStreams,
