@@ -492,7 +492,7 @@ var manifest = []family{
 	{
 		name: "resample_plain",
 		sources: []source{
-			{"resample_plain.cu", "45d583e4ba8a5ce26d208a2be9da83a57d099c871b3d4c5a2fc1c945b89f707b"},
+			{"resample_plain.cu", "189162eafede8ffe22fb40302e66445debd75b7c85e1469c21d6a47977ebb217"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
