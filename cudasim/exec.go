@@ -257,6 +257,9 @@ func (b *block) turn() status {
 			case statusFault:
 				return st
 			case statusIdle:
+				if n > 0 { // it ran first, and may have let others go on
+					idle = false
+				}
 				continue
 			case statusExited:
 				polled = false

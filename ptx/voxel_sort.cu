@@ -59,7 +59,7 @@ RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
     const u32 words = (u32)j.extra, count = (u32)(j.extra >> 32);
     u32 *const row = j.table + (u64)block_x() * words;
     u32 before = 0;
-    for (u32 base = 0; base < words; base += sort_threads) {
+    for (u32 base = 0; base < words; base += threads_x()) {
         const u32 i = base + thread_x();
         u32 total;
         const u32 v = i < words ? row[i] : 0, scanned = block_scan(v, sums, total);
@@ -95,6 +95,7 @@ RC_KERNEL(sort_threads) voxel_scatter(RC_VOXEL_PARAMS) {
         RC_UNROLL for (u32 k = 0; k < each; k++) {
             const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
             const bool there = i < j.last();
+            if (i - lane() >= j.last()) continue; // none of the warp's is there
             const u32 digit = digit_of(key[k], shift);
             u32 peers = ballot(there);
             RC_UNROLL for (u32 bit = 0; bit < digit_bits; bit++) {
@@ -166,7 +167,7 @@ RC_KERNEL(sort_threads) voxel_number(RC_VOXEL_PARAMS) {
 }
 
 // voxel_rows says where each row's voxels begin, among those found and among those that the caps leave. One block.
-RC_KERNEL(1024) voxel_rows(RC_VOXEL_PARAMS) {
+RC_KERNEL(512) voxel_rows(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ u32 sums[warp_size];
     const u32 voxels = (u32)j.state[found];
