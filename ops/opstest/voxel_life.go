@@ -113,14 +113,8 @@ func (s *suite) voxelAllocations(t *testing.T) {
 		rig, st := s.voxelRig(t, c, 300), s.stream(t)
 		graph, err := st.Capture(func() error { return rig.plan.Run(st) })
 		require.NoError(t, err)
-		run := func() { require.NoError(t, rig.plan.Run(st)) }
-		launch := func() { require.NoError(t, graph.Launch(st)) }
-		run()
-		launch()
-		require.NoError(t, st.Synchronize(background))
-		assert.Zero(t, testing.AllocsPerRun(20, run), "Run, %+v", opts)
-		assert.Zero(t, testing.AllocsPerRun(20, launch), "Launch, %+v", opts)
-		require.NoError(t, st.Synchronize(background))
+		assert.Zero(t, fewestAllocations(t, st, func() error { return rig.plan.Run(st) }), "Run, %+v", opts)
+		assert.Zero(t, fewestAllocations(t, st, func() error { return graph.Launch(st) }), "Launch, %+v", opts)
 		require.NoError(t, graph.Close())
 	}
 }
