@@ -4,7 +4,6 @@ package ptx
 
 import "embed"
 
-//go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin
@@ -13,6 +12,8 @@ import "embed"
 //go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
+//go:embed resample_plain.sm_90.ptx.gz
+//go:embed resample_plain.sm_80.ptx.gz
 //go:embed voxel_bin.sm_90.ptx.gz
 //go:embed voxel_bin.sm_80.ptx.gz
 //go:embed voxel_reduce.sm_90.ptx.gz
@@ -25,7 +26,7 @@ var manifest = []family{
 	{
 		name: "copy",
 		sources: []source{
-			{"copy.cu", "bb40a4e610821145d8fe147a3fc4667a4ffae0f01a9d347a7a548fb222417f00"},
+			{"copy.cu", "6791aa5976ffb3f45a23ad5a839cf1227bd93e8674fdda53ea5a232b8652b370"},
 			{"common.cuh", "ddb110bccb28b48ee98949967037b6635bc4adb4118a5f012c8930d0457cdc93"},
 			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
 			{"resample.cuh", "f9c8b7cdaeac84127b117095621bee77527b01a7952b541fba0be2512b783c25"},
@@ -53,22 +54,16 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "86fb037abff754349267620a9d29040341020da995739ae0c9f68523a6aa113c",
-				PTXHash: "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
-				stored:  "86fb037abff754349267620a9d29040341020da995739ae0c9f68523a6aa113c",
-			},
-			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
-				PTXHash: "40c8c6c219069488bd44ab16cd061f71c319364a34538f91dd3aec6b7a97d9ef",
-				stored:  "2b442fa065986e1e4d34a45b981491e787f78a691171fc95b9bd8c3a5d7cafaa",
+				Hash:    "1396b10a4c9d2bdc4d952decfffbba8c8d05022be64f03481543273ec5e89b87",
+				PTXHash: "1396b10a4c9d2bdc4d952decfffbba8c8d05022be64f03481543273ec5e89b87",
+				stored:  "c6aa0b85d6d9702bf4f347e198d371df6c607426b82e8157ef015dd4679167e7",
 			},
 			{
 				File: "copy.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "7da81083859ebaf41c7a8b98609ccf325b09e9ede970269cedcaa6edbd950cbc",
-				PTXHash: "7da81083859ebaf41c7a8b98609ccf325b09e9ede970269cedcaa6edbd950cbc",
-				stored:  "66b2698b73c6805a2939277aadcbb6f948d00feda1da56e20a4fb9961d1f894f",
+				Hash:    "25d73b5bb9edbd40eb7ed2156357de918f5719e560fa6165661843f8e5779723",
+				PTXHash: "25d73b5bb9edbd40eb7ed2156357de918f5719e560fa6165661843f8e5779723",
+				stored:  "314b0b6e016fbd10ff412c2d6a7df3f9b3ac4e05b60f38f513d7dc1a020ffe62",
 			},
 		},
 	},
@@ -451,6 +446,116 @@ var manifest = []family{
 				Hash:    "f75525467fa411ca653a42798b64459bb2024d3fd7e2eed33fd0902ee78cebba",
 				PTXHash: "f75525467fa411ca653a42798b64459bb2024d3fd7e2eed33fd0902ee78cebba",
 				stored:  "cb60d16eac1157dbb608ad7fc9173c5b30829c2c573fd7527ce0a1c48449fbec",
+			},
+		},
+	},
+	{
+		name: "resample_plain",
+		sources: []source{
+			{"resample_plain.cu", "45d583e4ba8a5ce26d208a2be9da83a57d099c871b3d4c5a2fc1c945b89f707b"},
+			{"common.cuh", "ddb110bccb28b48ee98949967037b6635bc4adb4118a5f012c8930d0457cdc93"},
+			{"curves.cuh", "1fc8c749fc3be828e79f09554f9a2565b4fadb5f895e76dd1b01b5fc69a76ead"},
+			{"resample.cuh", "f9c8b7cdaeac84127b117095621bee77527b01a7952b541fba0be2512b783c25"},
+			{"resample_job.cuh", "7f87feaee7c08f39b98cce7f918ac6cb734b4d71b1aacf215c30bc27217e9c5a"},
+			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
+			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
+		},
+		entries: []Entry{
+			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"f64", 8, 8},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"f32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+			}},
+			{Name: "resample_plain_f16", MaxThreads: 128, Params: []Param{
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"f64", 8, 8},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"f32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+			}},
+			{Name: "resample_plain_bf16", MaxThreads: 128, Params: []Param{
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"f64", 8, 8},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"f32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+			}},
+		},
+		images: []Image{
+			{
+				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "2dfe76fbcaab27083cf8d4a5feac1eeb04bd4db4e24e418859af241009aed727",
+				PTXHash: "2dfe76fbcaab27083cf8d4a5feac1eeb04bd4db4e24e418859af241009aed727",
+				stored:  "7638b31e17429ecd0cc2ea576ed06240bc85a4dc55df77ac778e86477169ece0",
+			},
+			{
+				File: "resample_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "f6408063482ca3a5b3ca25a34ff21519ac7bd9e30cbcaf3e03288498600c3b47",
+				PTXHash: "f6408063482ca3a5b3ca25a34ff21519ac7bd9e30cbcaf3e03288498600c3b47",
+				stored:  "3d0293fb97f4d9d009849b888a1eebdda38962437f38172dba7724e40b48a2c0",
 			},
 		},
 	},
