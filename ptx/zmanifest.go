@@ -989,7 +989,7 @@ var manifest = []family{
 	{
 		name: "voxel_sort",
 		sources: []source{
-			{"voxel_sort.cu", "71c4b55e14882f59cd7d4aa786be308541a733d7dc2815a94054d25995e8def1"},
+			{"voxel_sort.cu", "209d834039a990ed0219475870383f19b2326b49cfd01cb8bfa1d1122739c4ed"},
 			{"channels.cuh", "2c7f4ec815815482da446401b3b70f0d228aa3a32947f3e1ce8303ee07addef8"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1308,15 +1308,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "2498aab6e650c05ec54dc062f55f5ce52ab10a3a47a01478fd768981a6805fa5",
-				PTXHash: "2498aab6e650c05ec54dc062f55f5ce52ab10a3a47a01478fd768981a6805fa5",
-				stored:  "d196280aa6d214ac0ef60a51365815124fe543afd80a07bfb78d75253047624f",
+				Hash:    "5a28c14bc2d99057fc8258ebde6108c2c445d29ccdde12abddd8a454318d40c6",
+				PTXHash: "5a28c14bc2d99057fc8258ebde6108c2c445d29ccdde12abddd8a454318d40c6",
+				stored:  "a4c27e3ce0ba8dc974040a73ecf6e57939e1d9739392757e03d2dc2b0818ff4f",
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "05e8ffea60437d003535c58298ff2917df917a1edbd2b41493eb485a04b57829",
-				PTXHash: "05e8ffea60437d003535c58298ff2917df917a1edbd2b41493eb485a04b57829",
-				stored:  "8616cab783f2cccf35dab64ee4cf8f7c5b4595c1b0cc9acc070473d13110aebc",
+				Hash:    "0949dff6d15a5e5a4b817c4bd573da94bd3a3828d5450cc76e0eb7d145477aa9",
+				PTXHash: "0949dff6d15a5e5a4b817c4bd573da94bd3a3828d5450cc76e0eb7d145477aa9",
+				stored:  "3cff5b4bd29c688bba65cfe30992be0ac3acdef40605580a0620d705890db544",
 			},
 		},
 	},
