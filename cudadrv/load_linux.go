@@ -137,3 +137,17 @@ func baseName(name string) string {
 	}
 	return name[:i]
 }
+
+// SystemTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
+// its own with [NewDriver].
+func SystemTable() (*Table, error) {
+	d, err := Open()
+	if err != nil {
+		return nil, err
+	}
+	lib, err := open(d.path)
+	if err != nil {
+		return nil, &LoadError{Kind: ErrDriverMissing, Path: d.path, Err: err}
+	}
+	return libraryTable(lib, d.path), nil
+}

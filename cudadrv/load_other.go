@@ -8,3 +8,7 @@ import "runtime"
 func load() (*Driver, error) {
 	return nil, &LoadError{Kind: ErrPlatform, Path: runtime.GOOS + "/" + runtime.GOARCH}
 }
+
+// SystemTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
+// its own with [NewDriver].
+func SystemTable() (*Table, error) { return nil, &LoadError{Kind: ErrPlatform} }

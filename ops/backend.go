@@ -59,7 +59,7 @@ type Graph interface {
 
 // Info describes a device.
 type Info struct {
-	Backend string // "cpu" or "cuda"
+	Backend string // "cpu", "cuda" or "sim"
 	Name    string // the device's name: "cuda:0"
 	Product string // what it is: "NVIDIA H200", or the processor's architecture and threads
 	Driver  string // the driver's version; empty for the CPU

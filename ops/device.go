@@ -72,11 +72,11 @@ func Open(name string) (*Device, error) {
 		}
 		b, err := d.Open(arg)
 		if err == nil {
-			dev := &Device{backend: b, info: b.Describe()}
-			dev.info.Why = why(name, d.Name, refused)
-			if dev.stream, err = b.NewStream(); err != nil {
-				return nil, &OpenError{Backend: name, Kind: ErrNoDevice, Err: errors.Join(err, b.Close())}
+			dev, err := NewDevice(b)
+			if err != nil {
+				return nil, &OpenError{Backend: name, Kind: ErrNoDevice, Err: err}
 			}
+			dev.info.Why = why(name, d.Name, refused)
 			return dev, nil
 		}
 		if name != "auto" {
@@ -85,6 +85,18 @@ func Open(name string) (*Device, error) {
 		refused = append(refused, fmt.Sprintf("%s: %v", d.Name, err))
 	}
 	return nil, &OpenError{Backend: name, Kind: ErrUnknownBackend, Want: "auto, " + strings.Join(Backends(), ", ") + ", or one of these with a device after a colon"}
+}
+
+// NewDevice is the device of a backend that was opened by other means than Open. The device closes the backend; so does
+// NewDevice if it fails.
+func NewDevice(b Backend) (*Device, error) {
+	dev := &Device{backend: b, info: b.Describe()}
+	dev.info.Why = "given by the program"
+	var err error
+	if dev.stream, err = b.NewStream(); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return dev, nil
 }
 
 func why(asked, got string, refused []string) string {

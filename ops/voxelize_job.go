@@ -239,7 +239,11 @@ func (j *VoxelizeJob) outputs(v int) []voxelOutput {
 }
 
 func (j *VoxelizeJob) checkOutputs(c *checker) {
-	if c.err == nil && j.Mode != DenseVoxels && c.tensor("Coords", j.Coords) && j.Coords.Rank() > 0 {
+	if c.err == nil && j.Mode != DenseVoxels && c.tensor("Coords", j.Coords) {
+		if j.Coords.Rank() != 2 {
+			c.set("Coords", ErrShape, tensor.FormatShape(j.Coords.Shape()), "[V,3], or [V,4] with Offsets")
+			return
+		}
 		j.V = j.Coords.Dim(0)
 		c.limit("Coords", j.V)
 	}

@@ -101,7 +101,7 @@ func (a *app) resampleCommand() *cobra.Command {
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	f.Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
 	f.Var(&r.from, "in-dtype", "bf16: read the uint16 array values as bf16")
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
 	r.completions(cmd)
 	return cmd
 }

@@ -5,14 +5,56 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
 )
 
 // RequireEnv is the variable that turns skips into failures.
 const RequireEnv = "ROBOCACHE_REQUIRE_GPU"
 
+// simulated is the driver that stands in for the real one, in tests under Simulate, and its functions.
+var (
+	simulated *cudadrv.Driver
+	functions *cudadrv.Table
+)
+
+// Simulate makes Require and Context give a simulated device until the end of the test, so that a test of the GPU runs
+// on it as it is. Tests that run in parallel must not use it.
+func Simulate(t testing.TB, cfg cudasim.Config) *cudasim.Device {
+	t.Helper()
+	dev := cudasim.New(cfg)
+	d, err := cudadrv.NewDriver(dev.Table())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, beforeTable := simulated, functions
+	simulated, functions = d, dev.Table()
+	t.Cleanup(func() { simulated, functions = before, beforeTable })
+	return dev
+}
+
+// Both runs a test on a simulated device of its own, and on the GPU if there is one.
+func Both(t *testing.T, test func(t *testing.T)) {
+	t.Run("sim", func(t *testing.T) {
+		dev := Simulate(t, cudasim.Config{})
+		t.Cleanup(func() {
+			for _, l := range dev.Leaks() {
+				t.Errorf("left open: %s, %d bytes, made at\n%s", l.Kind, l.Size, l.Stack)
+			}
+		})
+		test(t)
+	})
+	t.Run("gpu", func(t *testing.T) {
+		Require(t)
+		test(t)
+	})
+}
+
 // Require gives the driver, or ends the test.
 func Require(t testing.TB) *cudadrv.Driver {
 	t.Helper()
+	if simulated != nil {
+		return simulated
+	}
 	d, err := cudadrv.Open()
 	if err == nil {
 		return d
@@ -22,6 +64,20 @@ func Require(t testing.TB) *cudadrv.Driver {
 	}
 	t.Skipf("no GPU or driver: %v", err)
 	return nil
+}
+
+// Table gives the functions of the driver that Require gives.
+func Table(t testing.TB) *cudadrv.Table {
+	t.Helper()
+	Require(t)
+	if simulated != nil {
+		return functions
+	}
+	table, err := cudadrv.SystemTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
 }
 
 // Context gives the primary context of device 0, closed at the end of the test. The test fails if it left

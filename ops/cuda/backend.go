@@ -37,6 +37,7 @@ func init() {
 
 // backend is one device. Its kernels are loaded family by family, when the first plan needs them.
 type backend struct {
+	kind     string // "cuda", or what stands in for it
 	name     string
 	dev      *cudadrv.Device
 	ctx      *cudadrv.Context
@@ -55,19 +56,22 @@ type family struct {
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
 // there.
-func New(drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
+func New(drv *cudadrv.Driver, ordinal int) (ops.Backend, error) { return NewAs("cuda", drv, ordinal) }
+
+// NewAs is New for a driver of another kind: the device is called kind:ordinal.
+func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	count, err := drv.DeviceCount()
 	if err != nil {
 		return nil, err
 	}
 	if ordinal >= count {
-		return nil, fmt.Errorf("cuda: device number: got %d, want less than %d, the devices there are", ordinal, count)
+		return nil, fmt.Errorf("%s: device number: got %d, want less than %d, the devices there are", kind, ordinal, count)
 	}
 	dev, err := drv.Device(ordinal)
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{name: fmt.Sprintf("cuda:%d", ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[string]*family{}}
+	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[string]*family{}}
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
@@ -144,7 +148,7 @@ func (b *backend) Describe() ops.Info {
 		product = err.Error()
 	}
 	v := b.dev.Driver().Version()
-	return ops.Info{Backend: "cuda", Name: b.name, Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.families["resample"].reason}
+	return ops.Info{Backend: b.kind, Name: b.name, Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.families["resample"].reason}
 }
 
 // buffer is device memory as a tensor holds it.

@@ -18,7 +18,7 @@ type plan struct {
 	b       *backend
 	job     *ops.ResampleJob
 	bound   ops.Bound
-	launch  *cudadrv.Launch // nil if there is nothing to do
+	kernel  *cudadrv.Launch // nil if there is nothing to do
 	cell    *faultCell
 	table   *cudadrv.DeviceMem // the channels, for kernels that take them
 	awaited atomic.Pointer[stream]
@@ -40,6 +40,10 @@ func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
 	return p, nil
 }
 
+func (p *plan) launch(q *cudadrv.Stream) error { return p.kernel.Run(q) }
+
+func (p *plan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
+
 func (p *plan) usable(op string) error {
 	if p.closed.Load() {
 		return closedError(op, "plan")
@@ -52,7 +56,7 @@ func (p *plan) Run(s ops.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := p.usable("Run"); err != nil || p.launch == nil {
+	if err := p.usable("Run"); err != nil || p.kernel == nil {
 		return err
 	}
 	return st.give(p)
@@ -137,6 +141,9 @@ func uniform(job *ops.ResampleJob) (ops.Kind, bool) {
 // bind fills in the launch.
 func (p *plan) bind() error {
 	job := p.job
+	if isPlain(job) {
+		return p.bindPlain()
+	}
 	kind, plain := uniform(job)
 	name := "resample_" + job.Src.DType().String()
 	var cut shape
@@ -160,7 +167,7 @@ func (p *plan) bind() error {
 		}
 		args = append(args, p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
 	}
-	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
+	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
 	return err
 }
 
@@ -215,27 +222,20 @@ func vectorOf(job *ops.ResampleJob) int {
 // args lists the parameters of every resampling kernel, in the order of resample_job.cuh.
 func (p *plan) args(kind ops.Kind, cut shape) []any {
 	job := p.job
-	at := func(t *tensor.Tensor) cudadrv.DevicePtr {
-		if t == nil {
-			return 0
-		}
-		addr, _ := t.Addr()
-		return cudadrv.DevicePtr(addr)
-	}
 	rows := func(lengths, offsets *tensor.Tensor) cudadrv.DevicePtr {
 		if lengths != nil {
-			return at(lengths)
+			return pointer(lengths)
 		}
-		return at(offsets)
+		return pointer(offsets)
 	}
 	magic, shift := divider(job.T, job.Rows())
 	return []any{
-		at(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
-		at(job.SrcTimes), int64(job.TimesBatch),
-		at(job.Targets.Times), int64(job.TargetBatch),
-		at(job.Dst), int64(job.DstBatch), int64(job.DstStep),
-		at(job.Valid), int64(job.ValidBatch),
-		at(job.Age), int64(job.AgeBatch),
+		pointer(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
+		pointer(job.SrcTimes), int64(job.TimesBatch),
+		pointer(job.Targets.Times), int64(job.TargetBatch),
+		pointer(job.Dst), int64(job.DstBatch), int64(job.DstStep),
+		pointer(job.Valid), int64(job.ValidBatch),
+		pointer(job.Age), int64(job.AgeBatch),
 		rows(job.SrcLengths, job.SrcOffsets), rows(job.DstLengths, job.DstOffsets),
 		p.cell.cell, p.cell.flag,
 		job.Targets.Start, job.Targets.Rate,

@@ -21,11 +21,12 @@ var (
 )
 
 // draws calls f for a seeded sample: every pair of dtypes with every clock and form of target clock in turn, the rest drawn.
-func draws(f func(group string, number int, c *resampling)) {
+func draws(slow int, f func(group string, number int, c *resampling)) {
 	n := 12
 	if Long {
 		n = 240
 	}
+	n = max(n/max(slow, 1), 1)
 	seed := uint64(100)
 	for _, in := range valueDTypes {
 		for _, out := range valueDTypes {
@@ -44,7 +45,7 @@ func draws(f func(group string, number int, c *resampling)) {
 // generated runs the sample. A group of cases ends at its first failure.
 func (s *suite) generated(t *testing.T) {
 	failed := map[string]bool{}
-	draws(func(group string, number int, c *resampling) {
+	draws(s.cfg.Slow, func(group string, number int, c *resampling) {
 		if !failed[group] {
 			failed[group] = !t.Run(fmt.Sprint(group, "-", number), func(t *testing.T) { s.check(t, c, layouts[number%2]) })
 		}

@@ -86,6 +86,7 @@ func (s *suite) named(t *testing.T) {
 		"exact-hit": (*suite).exactHit, "long-row": (*suite).longRow, "epoch": (*suite).epoch, "nan-row": (*suite).nanRow,
 		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty,
 		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "whole-range": (*suite).wholeRange,
+		"whole-chunks": (*suite).wholeChunks,
 	} {
 		t.Run(name, func(t *testing.T) { f(s, t) })
 	}

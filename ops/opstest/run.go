@@ -22,7 +22,12 @@ type Config struct {
 	MemoryInUse func() int64
 	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated".
 	Skip map[string]bool
+	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated; 0 and 1 leave them.
+	Slow int
 }
+
+// scaled is n, or what a slow device does instead.
+func (c Config) scaled(n int) int { return max(n/max(c.Slow, 1), 1) }
 
 // Run tests a device. See the package comment.
 func Run(t *testing.T, dev *ops.Device, config ...Config) {
@@ -48,6 +53,11 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
 		{"voxel-named", (*suite).voxelNamed},
+		{"voxel-misuse", (*suite).voxelMisuse},
+		{"voxel-golden", (*suite).voxelGoldens},
+		{"voxel-generated", (*suite).voxelGenerated},
+		{"voxel-properties", (*suite).voxelProperties},
+		{"voxel-life", (*suite).voxelLife},
 	}
 	for _, g := range groups {
 		if !s.cfg.Skip[g.name] {

@@ -1,0 +1,316 @@
+package cudasim
+
+import (
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// What is modelled of a multiprocessor: it limits how many blocks are resident at once.
+const (
+	defaultMultiprocessors = 132
+	threadsPerSM           = 2048
+	blocksPerSM            = 32
+	sharedPerSM            = 228 << 10
+
+	warpTurn        = 8192    // instructions after which another warp of the block runs
+	blockTurn       = 1 << 20 // instructions after which another resident block runs
+	defaultMaxSteps = 1 << 31
+)
+
+// launchSpec is one launch. grid and block have no zero; params is the parameter block, as long as kernel.paramBytes.
+// The caller has checked block against kernel.maxThreads and shared memory against the device's limit.
+type launchSpec struct {
+	kernel *kernel
+	grid   [3]uint32
+	block  [3]uint32
+	shared uint32 // dynamic shared bytes
+	params []byte
+	config *Config // nil is the zero Config
+}
+
+// launchRun is a launch that is running.
+type launchRun struct {
+	*launchSpec
+	sp       *space
+	cfg      Config
+	checks   Check
+	maxSteps uint64
+	threads  uint32 // of a block
+	warps    uint32 // of a block
+	blocks   uint64
+	order    []uint32 // of blocks, nil for first to last
+
+	next  atomic.Uint64 // the next block to start
+	stop  atomic.Bool
+	mu    sync.Mutex
+	fault *Fault
+	first uint64 // block of fault
+	total *Counters
+}
+
+// run executes a launch and returns when it has ended. After a fault the memory holds what was written before it.
+// Counters are nil unless the configuration asks for them.
+func run(sp *space, l *launchSpec) (*Counters, *Fault) {
+	r := &launchRun{launchSpec: l, sp: sp}
+	if l.config != nil {
+		r.cfg = *l.config
+	}
+	r.checks = CheckAll &^ r.cfg.Skip
+	r.maxSteps = r.cfg.MaxSteps
+	if r.maxSteps == 0 {
+		r.maxSteps = defaultMaxSteps
+	}
+	r.threads = l.block[0] * l.block[1] * l.block[2]
+	r.warps = (r.threads + 31) / 32
+	r.blocks = uint64(l.grid[0]) * uint64(l.grid[1]) * uint64(l.grid[2])
+	workers := r.cfg.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if r.checks&CheckRaces != 0 || r.cfg.Seed != 0 {
+		workers = 1
+	}
+	workers = int(min(uint64(workers), r.blocks))
+	if r.cfg.Counters {
+		r.total = newCounters()
+	}
+	if r.cfg.Seed != 0 {
+		r.order = shuffled(r.cfg.Seed, r.blocks)
+	}
+	capacity := (r.occupancy()*uint64(r.multiprocessors()) + uint64(workers) - 1) / uint64(workers)
+	if workers == 1 {
+		r.work(capacity)
+	} else {
+		var wg sync.WaitGroup
+		for range workers {
+			wg.Go(func() { r.work(capacity) })
+		}
+		wg.Wait()
+	}
+	return r.total, r.fault
+}
+
+func (r *launchRun) multiprocessors() int {
+	if r.cfg.Multiprocessors > 0 {
+		return r.cfg.Multiprocessors
+	}
+	return defaultMultiprocessors
+}
+
+// occupancy is how many blocks of the launch are resident on one multiprocessor.
+func (r *launchRun) occupancy() uint64 {
+	n := min(blocksPerSM, threadsPerSM/(32*r.warps))
+	if s := r.kernel.shared + r.shared; s > 0 {
+		n = min(n, sharedPerSM/(s+1024))
+	}
+	return uint64(max(n, 1))
+}
+
+// work runs blocks until none is left. A block keeps the worker until it ends or waits for something outside; then the next
+// one starts, and when as many are resident as fit, they take turns.
+func (r *launchRun) work(capacity uint64) {
+	var resident, spare []*block
+	var counts *Counters
+	if r.total != nil {
+		counts = newCounters()
+		defer func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.total.add(counts)
+		}()
+	}
+	turn := 0
+	for !r.stop.Load() {
+		if turn >= len(resident) {
+			turn = 0
+			if uint64(len(resident)) < capacity {
+				if b := r.start(&spare, counts); b != nil {
+					resident = append(resident, b)
+					turn = len(resident) - 1
+				}
+			}
+			if len(resident) == 0 {
+				return
+			}
+		}
+		b := resident[turn]
+		switch b.turn() {
+		case statusExited:
+			resident = append(resident[:turn], resident[turn+1:]...)
+			spare = append(spare, b)
+		case statusFault:
+			r.report(b)
+			return
+		default:
+			turn++
+		}
+	}
+}
+
+// start makes the next block resident, nil if there is none.
+func (r *launchRun) start(spare *[]*block, counts *Counters) *block {
+	i := r.next.Add(1) - 1
+	if i >= r.blocks {
+		return nil
+	}
+	if r.order != nil {
+		i = uint64(r.order[i])
+	}
+	var b *block
+	if n := len(*spare); n > 0 {
+		b, *spare = (*spare)[n-1], (*spare)[:n-1]
+	} else {
+		b = &block{run: r, counts: counts}
+	}
+	b.reset(i)
+	return b
+}
+
+// report keeps a block's fault, the one of the first block if there are several, and stops the launch.
+func (r *launchRun) report(b *block) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fault == nil || b.index < r.first {
+		r.fault, r.first = b.fault, b.index
+	}
+	r.stop.Store(true)
+}
+
+// block is one block of threads.
+type block struct {
+	run    *launchRun
+	index  uint64
+	id     [3]uint32
+	warps  []warp
+	order  []int
+	shared *allocation
+	local  *allocation
+	bars   [16]barrier
+	alive  uint32 // threads that have not exited
+	steps  uint64
+	seed   uint64
+	fault  *Fault
+	counts *Counters
+	bulk   []bulkCopy
+	checkBlock
+}
+
+func (b *block) reset(index uint64) {
+	r := b.run
+	b.index = index
+	b.id = [3]uint32{uint32(index % uint64(r.grid[0])), uint32(index / uint64(r.grid[0]) % uint64(r.grid[1])),
+		uint32(index / uint64(r.grid[0]) / uint64(r.grid[1]))}
+	b.alive, b.steps, b.fault = r.threads, 0, nil
+	b.bars = [16]barrier{}
+	b.bulk = b.bulk[:0]
+	size := uint64(r.kernel.shared + r.launchSpec.shared)
+	if b.shared == nil {
+		b.shared = &allocation{size: size, kind: "shared", data: alignedBytes(size), init: make([]uint64, (size+63)/64)}
+		b.local = &allocation{kind: "local", data: alignedBytes(uint64(r.kernel.local) * uint64(r.warps) * 32)}
+		b.warps = make([]warp, r.warps)
+		b.order = make([]int, r.warps)
+		for i := range b.order {
+			b.order[i] = i
+		}
+	} else {
+		clear(b.shared.data)
+		clear(b.shared.init)
+		b.shared.whole.Store(false)
+		clear(b.local.data)
+	}
+	b.checkBlock.reset(b)
+	for i := range b.warps {
+		n := min(32, r.threads-uint32(i)*32)
+		b.warps[i].reset(b, uint32(i), ^uint32(0)>>(32-n))
+	}
+	if r.cfg.Seed != 0 {
+		b.seed = mix(r.cfg.Seed ^ index<<20)
+	}
+}
+
+// turn runs the block's warps until all have exited, or none can go on without another block.
+func (b *block) turn() status {
+	used := 0
+	for used < blockTurn {
+		idle, polled := true, true
+		if b.seed != 0 {
+			b.seed = mix(b.seed)
+			shuffle(b.seed, b.order)
+		}
+		for _, i := range b.order {
+			w := &b.warps[i]
+			if w.alive == 0 {
+				continue
+			}
+			budget := warpTurn
+			if b.seed != 0 {
+				budget = 1 + int(mix(b.seed+uint64(i))%256)
+			}
+			before := w.steps
+			st := w.run(budget)
+			n := w.steps - before
+			b.steps += n
+			used += int(n) + 1
+			switch st {
+			case statusFault:
+				return st
+			case statusIdle:
+				if n > 0 { // it ran first, and may have let others go on
+					idle = false
+				}
+				continue
+			case statusExited:
+				polled = false
+			}
+			idle = false
+			polled = polled && w.polls(n)
+		}
+		switch {
+		case b.alive == 0:
+			b.finish()
+			return statusExited
+		case idle:
+			return b.deadlock()
+		case b.steps > b.run.maxSteps:
+			return b.hung()
+		case polled:
+			return statusYield
+		}
+	}
+	return statusYield
+}
+
+// finish ends what the block began and nobody waited for.
+func (b *block) finish() {
+	for i := range b.bulk {
+		b.bulk[i].land(b)
+	}
+	b.bulk = b.bulk[:0]
+}
+
+// mix is the finalizer of splitmix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func shuffle[T any](seed uint64, list []T) {
+	for i := len(list) - 1; i > 0; i-- {
+		seed = mix(seed)
+		hi, _ := bits.Mul64(seed, uint64(i+1))
+		list[i], list[hi] = list[hi], list[i]
+	}
+}
+
+func shuffled(seed, n uint64) []uint32 {
+	list := make([]uint32, n)
+	for i := range list {
+		list[i] = uint32(i)
+	}
+	shuffle(seed, list)
+	return list
+}

@@ -1,0 +1,162 @@
+package cudasim
+
+import (
+	"github.com/robocache/robocache/cudadrv"
+)
+
+// DriverVersion is the CUDA version that the simulated driver states: 12.8.
+const DriverVersion = 12080
+
+// The device's limits: those of compute capability 9.0.
+const (
+	ccMajor, ccMinor = 9, 0
+	maxThreads       = 1024
+	maxShared        = 48 << 10
+	maxSharedOptin   = 227 << 10
+	smShared         = 228 << 10
+	blockReserved    = 1 << 10 // shared memory that the system keeps of each block
+	smThreads        = 2048
+	smBlocks         = 32
+	smRegisters      = 64 << 10
+	defaultMemory    = 2 << 30
+	defaultSMs       = 132
+)
+
+// Name is what the device calls itself.
+const Name = "Simulated GPU"
+
+func (d *Device) multiprocessors() int {
+	if d.cfg.Multiprocessors > 0 {
+		return d.cfg.Multiprocessors
+	}
+	return defaultSMs
+}
+
+// attribute gives a device attribute. Clocks and widths, which tell how fast a device is, are 0.
+func (d *Device) attribute(a cudadrv.Attr) (int, bool) {
+	switch a {
+	case cudadrv.MaxThreadsPerBlock, cudadrv.MaxBlockDimX, cudadrv.MaxBlockDimY:
+		return maxThreads, true
+	case cudadrv.MaxBlockDimZ:
+		return 64, true
+	case cudadrv.MaxGridDimX:
+		return 1<<31 - 1, true
+	case cudadrv.MaxGridDimY, cudadrv.MaxGridDimZ:
+		return 1<<16 - 1, true
+	case cudadrv.MaxSharedPerBlock:
+		return maxShared, true
+	case cudadrv.WarpSize:
+		return 32, true
+	case cudadrv.MaxPitch:
+		return 1<<31 - 1, true
+	case cudadrv.MultiprocessorCount:
+		return d.multiprocessors(), true
+	case cudadrv.ClockRate, cudadrv.MemoryClockRate, cudadrv.MemoryBusWidth:
+		return 0, true
+	case cudadrv.L2CacheSize:
+		return 50 << 20, true
+	case cudadrv.MaxThreadsPerMultiprocessor:
+		return smThreads, true
+	case cudadrv.AsyncEngineCount:
+		return 1, true
+	case cudadrv.ComputeCapabilityMajor:
+		return ccMajor, true
+	case cudadrv.ComputeCapabilityMinor:
+		return ccMinor, true
+	case cudadrv.MaxSharedPerMultiprocessor:
+		return smShared, true
+	case cudadrv.MaxSharedPerBlockOptin:
+		return maxSharedOptin, true
+	case cudadrv.MemoryPoolsSupported:
+		return 1, true
+	case 12: // registers a block
+		return smRegisters, true
+	case 41, 99: // unified addressing; host memory registration
+		return 1, true
+	case 106: // blocks a multiprocessor
+		return smBlocks, true
+	case 111: // shared memory that the system keeps of each block
+		return blockReserved, true
+	}
+	if a > 0 && a < 150 {
+		return 0, true
+	}
+	return 0, false
+}
+
+const deviceHandle = 0
+
+func onDevice(h uintptr, then func() code) code {
+	if int32(h) != deviceHandle {
+		return cudadrv.ErrInvalidDevice
+	}
+	return then()
+}
+
+func cuInit(d *Device, a []uintptr) code {
+	if a[0] != 0 {
+		return cudadrv.ErrInvalidValue
+	}
+	d.started.Store(true)
+	return cudadrv.Success
+}
+
+func cuDriverGetVersion(d *Device, a []uintptr) code { return put32(a[0], DriverVersion) }
+
+func cuGetErrorName(d *Device, a []uintptr) code   { return d.errorText(a, 0) }
+func cuGetErrorString(d *Device, a []uintptr) code { return d.errorText(a, 1) }
+
+// errorText gives the name or the sentence of a code. The sentence of the code that poisoned the device goes on with
+// what the interpreter found.
+func (d *Device) errorText(a []uintptr, which int) code {
+	c := code(int32(a[0]))
+	t, ok := codeTexts[c]
+	if !ok {
+		put64(a[1], 0)
+		return cudadrv.ErrInvalidValue
+	}
+	s := t[which]
+	if which == 1 && c != cudadrv.Success && c == d.lost() {
+		d.mu.Lock()
+		if d.report != "" {
+			s += ": " + d.report
+		}
+		d.mu.Unlock()
+	}
+	return put64(a[1], d.text(s))
+}
+
+func cuDeviceGetCount(d *Device, a []uintptr) code { return put32(a[0], 1) }
+
+func cuDeviceGet(d *Device, a []uintptr) code {
+	return onDevice(a[1], func() code { return put32(a[0], deviceHandle) })
+}
+
+func cuDeviceGetName(d *Device, a []uintptr) code {
+	return onDevice(a[2], func() code { putText(a[0], int(int32(a[1])), Name); return cudadrv.Success })
+}
+
+func cuDeviceGetUUID(d *Device, a []uintptr) code {
+	return onDevice(a[1], func() code {
+		copy(cudadrv.View(a[0], 16), "simulated device")
+		return cudadrv.Success
+	})
+}
+
+func cuDeviceGetPCIBusID(d *Device, a []uintptr) code {
+	return onDevice(a[2], func() code { putText(a[0], int(int32(a[1])), "0000:00:00.0"); return cudadrv.Success })
+}
+
+func cuDeviceTotalMem(d *Device, a []uintptr) code {
+	return onDevice(a[1], func() code { return put64(a[0], d.memory.total) })
+}
+
+func cuDeviceGetAttribute(d *Device, a []uintptr) code {
+	return onDevice(a[2], func() code {
+		v, ok := d.attribute(cudadrv.Attr(int32(a[1])))
+		if !ok {
+			return cudadrv.ErrInvalidValue
+		}
+		return put32(a[0], uint32(int32(v)))
+	})
+}

@@ -1,0 +1,101 @@
+package cudasim
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/robocache/robocache/cudadrv"
+)
+
+// Failure is a driver call that goes wrong on demand.
+type Failure struct {
+	Call  string                 // the exported name, "" for any call
+	Match func(name string) bool // which names, if Call does not say it; nil for all
+	N     int                    // which of the calls that match fails, from 1; 0 for every one
+	Code  cudadrv.Code           // what the call returns; Success leaves the result alone, for a call that is only slow
+	After bool                   // the call is made first, as where it reports what went wrong before
+	Delay time.Duration          // passes before the call
+}
+
+func (f *Failure) matches(name string) bool {
+	if f.Call != "" {
+		return f.Call == name
+	}
+	return f.Match == nil || f.Match(name)
+}
+
+// Injector counts the calls that pass through a table, and makes some fail.
+type Injector struct {
+	mu       sync.Mutex
+	failures []Failure
+	matched  []int // calls that each failure has met
+	calls    []string
+	hits     []string
+	off      bool
+}
+
+// Inject puts failures in front of a table, which may be of a simulated or of a real driver. The two calls that give the
+// texts of errors, and the version, are left alone unless a failure names them.
+func Inject(t *cudadrv.Table, failures ...Failure) (*cudadrv.Table, *Injector) {
+	in := &Injector{failures: failures, matched: make([]int, len(failures))}
+	return t.Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
+		return func(args []uintptr) uintptr {
+			f, ok := in.note(name)
+			if !ok {
+				return next(args)
+			}
+			time.Sleep(f.Delay)
+			if f.Code == cudadrv.Success {
+				return next(args)
+			}
+			if f.After {
+				next(args)
+			}
+			return uintptr(uint32(f.Code))
+		}
+	}), in
+}
+
+// note counts a call and says which failure it is to meet.
+func (in *Injector) note(name string) (hit Failure, ok bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.off {
+		return hit, false
+	}
+	in.calls = append(in.calls, name)
+	for i := range in.failures {
+		f := &in.failures[i]
+		if !f.matches(name) || f.Call == "" && (name == "cuGetErrorName" || name == "cuGetErrorString" || name == "cuDriverGetVersion") {
+			continue
+		}
+		in.matched[i]++
+		if !ok && (f.N == 0 || f.N == in.matched[i]) {
+			hit, ok = *f, true
+			in.hits = append(in.hits, fmt.Sprintf("%s, call %d", name, in.matched[i]))
+		}
+	}
+	return hit, ok
+}
+
+// Stop ends the counting and the failing.
+func (in *Injector) Stop() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.off = true
+}
+
+// Calls lists the calls that were made, in order, as far as they did not overlap.
+func (in *Injector) Calls() []string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return append([]string(nil), in.calls...)
+}
+
+// Hits lists the calls that met a failure.
+func (in *Injector) Hits() []string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return append([]string(nil), in.hits...)
+}

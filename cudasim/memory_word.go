@@ -1,0 +1,27 @@
+package cudasim
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// alignedBytes makes zeroed memory whose first byte is aligned to 16 at least, with whole words behind its end.
+func alignedBytes(n uint64) []byte {
+	words := make([]uint64, (n+15)/8)
+	// SAFETY: the bytes are the words' own memory, which the slice keeps alive; n is at most 8*len(words).
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))[:n]
+}
+
+// word32 is the aligned 32-bit word that begins at b, for the operations that kernels do atomically.
+func word32(b []byte) *atomic.Uint32 {
+	_ = b[3]
+	// SAFETY: four bytes are there, and the device address, whose alignment was checked, has the alignment of b.
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+// word64 is the aligned 64-bit word that begins at b.
+func word64(b []byte) *atomic.Uint64 {
+	_ = b[7]
+	// SAFETY: eight bytes are there, and the device address, whose alignment was checked, has the alignment of b.
+	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(b)))
+}

@@ -1,0 +1,219 @@
+package cudasim
+
+import (
+	"sync"
+	"time"
+
+	"github.com/robocache/robocache/cudadrv"
+)
+
+// taskKind is what a piece of queued work does.
+type taskKind uint8
+
+const (
+	taskLaunch taskKind = iota
+	taskGraph
+	taskUpload   // host to device
+	taskDownload // device to host
+	taskCopy     // within the device
+	taskRows     // two-dimensional
+	taskSet
+	taskFree
+	taskMark
+	taskWait
+	taskEmpty
+)
+
+// task is a piece of work. What it refers to was checked when it was queued.
+type task struct {
+	kind     taskKind
+	launch   launch
+	dst, src uint64 // device addresses
+	host     []byte // pinned, or a copy of what was not
+	n        uint64 // bytes; values, for taskSet
+	value    uint32
+	width    uint8 // of a value
+	rows     *rows
+	mark     *mark
+	exec     *execution
+}
+
+// launch is a kernel launch with its own copy of the parameters.
+type launch struct {
+	kernel *kernel
+	grid   [3]uint32
+	block  [3]uint32
+	shared uint32
+	params []byte
+}
+
+// taskPool keeps pieces of work for use again, so that a launch allocates nothing.
+type taskPool struct {
+	mu   sync.Mutex
+	free []*task
+}
+
+const (
+	poolTasks  = queueLimit + 64
+	paramBytes = 512 // room that a fresh op has for parameters
+)
+
+func (p *taskPool) fill() {
+	ops := make([]task, poolTasks)
+	room := make([]byte, poolTasks*paramBytes)
+	p.free = make([]*task, 0, 2*poolTasks)
+	for i := range ops {
+		ops[i].launch.params = room[i*paramBytes : i*paramBytes : (i+1)*paramBytes]
+		p.free = append(p.free, &ops[i])
+	}
+}
+
+func (p *taskPool) get() *task {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		o := p.free[n-1]
+		p.free = p.free[:n-1]
+		return o
+	}
+	return &task{launch: launch{params: make([]byte, 0, paramBytes)}}
+}
+
+func (p *taskPool) put(o *task) {
+	params := o.launch.params[:0]
+	*o = task{launch: launch{params: params}}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) < cap(p.free) {
+		p.free = append(p.free, o)
+	}
+}
+
+// perform does a piece of work. On a lost device it does no more than let go those who wait for it.
+func (d *Device) perform(o *task) {
+	switch o.kind {
+	case taskMark:
+		o.mark.at = time.Now()
+		close(o.mark.done)
+		return
+	case taskWait:
+		<-o.mark.done
+		return
+	}
+	if d.lost() != cudadrv.Success {
+		return
+	}
+	if o.kind == taskGraph {
+		o.exec.perform(d)
+		return
+	}
+	d.act(o)
+}
+
+// act does what a stream's work and a graph's nodes have in common.
+func (d *Device) act(o *task) {
+	switch o.kind {
+	case taskLaunch:
+		d.execute(&o.launch)
+	case taskFree:
+		d.running.Lock() // a kernel that still runs keeps its memory
+		d.memory.release(o.dst)
+		d.running.Unlock()
+	case taskUpload:
+		d.touch(o.dst, o.n, true, func(b []byte) { copy(b, o.host) })
+	case taskDownload:
+		d.touch(o.src, o.n, false, func(b []byte) { copy(o.host, b) })
+	case taskCopy:
+		if err := d.space.move(o.dst, o.src, o.n); err != nil {
+			d.lose(cudadrv.ErrIllegalAddress, nil, "a copy: "+err.Error())
+		}
+	case taskSet:
+		d.touch(o.dst, o.n*uint64(o.width), true, func(b []byte) { fill(b, o.value, int(o.width)) })
+	case taskRows:
+		o.rows.copy(d)
+	case taskMark, taskWait, taskGraph, taskEmpty:
+	}
+}
+
+// touch shows a piece of device memory. It was there when the work was queued; if it is gone since, the device is lost, as
+// a real one would be.
+func (d *Device) touch(addr, n uint64, write bool, fn func([]byte)) {
+	b, err := d.space.bytes(addr, n, write)
+	if err != nil {
+		d.lose(cudadrv.ErrIllegalAddress, nil, "a copy or memset: "+err.Error())
+		return
+	}
+	fn(b)
+}
+
+// fill sets words of 1, 2 or 4 bytes.
+func fill(b []byte, value uint32, width int) {
+	if len(b) == 0 {
+		return
+	}
+	for i := range width {
+		b[i] = byte(value >> (8 * i))
+	}
+	for n := width; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// execute runs a kernel to its end.
+func (d *Device) execute(l *launch) {
+	d.running.Lock()
+	defer d.running.Unlock()
+	d.mu.Lock()
+	observe := d.observe
+	d.mu.Unlock()
+	cfg := &d.cfg
+	if observe != nil {
+		cfg = &d.counting
+	}
+	began := time.Now()
+	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, config: cfg}
+	counters, fault := run(d.space, &spec)
+	d.ran.Add(1)
+	if fault != nil {
+		d.lose(fault.Code(), fault, fault.Error())
+		return
+	}
+	if observe != nil {
+		observe(&Launch{Kernel: l.kernel.name, Grid: l.grid, Block: l.block, Shared: l.shared, Counters: counters, Took: time.Since(began)})
+	}
+}
+
+// Launch is a kernel launch that has ended.
+type Launch struct {
+	Kernel      string
+	Grid, Block [3]uint32
+	Shared      uint32 // bytes of dynamic shared memory
+	Counters    *Counters
+	Took        time.Duration // of the simulation: it says nothing about a real device
+}
+
+// Observe makes fn see every launch that ends well, with its counters, in the order in which they end; nil ends that. fn
+// must not call the device.
+func (d *Device) Observe(fn func(*Launch)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.observe = fn
+}
+
+// Launches is how many launches have ended.
+func (d *Device) Launches() uint64 { return d.ran.Load() }
+
+// Code is the driver's code for such a fault. Those that no real device finds count as a launch failure.
+func (f *Fault) Code() cudadrv.Code {
+	switch f.Kind {
+	case OutOfBounds, UseAfterFree:
+		return cudadrv.ErrIllegalAddress
+	case Misaligned:
+		return cudadrv.ErrMisalignedAddress
+	case Timeout:
+		return cudadrv.ErrLaunchTimeout
+	case Trap:
+		return cudadrv.ErrLaunchFailed
+	}
+	return cudadrv.ErrLaunchFailed
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
+)
+
+//go:embed deadband.ptx
+var kernels []byte
+
+func main() {
+	device := flag.String("device", "cuda", "cuda, or sim for the simulated device")
+	flag.Parse()
+	if err := run(*device, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "custom-kernel:", err)
+		os.Exit(1)
+	}
+}
+
+// open gives the first device of a driver. What follows is the same for both.
+func open(device string) (*cudadrv.Device, error) {
+	drv, err := (*cudadrv.Driver)(nil), error(nil)
+	switch device {
+	case "cuda":
+		drv, err = cudadrv.Open()
+	case "sim":
+		drv, err = cudadrv.NewDriver(cudasim.New(cudasim.Config{}).Table())
+	default:
+		return nil, fmt.Errorf("-device: got %q, want cuda or sim", device)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return drv.Device(0)
+}
+
+func run(device string, out io.Writer) (err error) {
+	dev, err := open(device)
+	if err != nil {
+		return err
+	}
+	ctx, err := dev.Primary()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ctx.Close()) }()
+	module, err := ctx.LoadModule(kernels)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, module.Close()) }()
+	kernel, err := module.Kernel("deadband")
+	if err != nil {
+		return err
+	}
+	// Needed with drivers before CUDA 12.4; newer ones tell the sizes themselves, and this is checked against them.
+	if err := kernel.Declare([]int{8, 8, 4, 4}); err != nil {
+		return err
+	}
+	stream, err := ctx.NewStream(cudadrv.StreamOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+
+	stick := []float32{-1, -0.31, -0.05, -0.049, 0, 0.02, 0.05, 0.0625, 0.4, 1}
+	n := len(stick)
+	mem, err := ctx.Malloc(int64(8 * n)) // the input, then the output
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, mem.Close()) }()
+	in, result := mem.Ptr(), mem.Ptr()+cudadrv.DevicePtr(4*n)
+	if err := ctx.CopyToDevice(in, bytesOf(stick)); err != nil {
+		return err
+	}
+	shape := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(n+31) / 32}, Block: [3]uint32{32}}
+	launch, err := kernel.Bind(shape, result, in, float32(0.05), uint32(n))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(launch.Run(stream), stream.Synchronize(context.Background())); err != nil {
+		return err
+	}
+	got := make([]byte, 4*n)
+	if err := ctx.CopyToHost(got, result); err != nil {
+		return err
+	}
+	for i, x := range stick {
+		y := math.Float32frombits(binary.LittleEndian.Uint32(got[4*i:]))
+		if _, err := fmt.Fprintf(out, "%7.4f -> %7.4f\n", x, y); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bytesOf(list []float32) []byte {
+	var b []byte
+	for _, x := range list {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}

@@ -1,0 +1,116 @@
+package faultsweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/cuda"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Pipeline opens a device, uploads a recording, resamples it by a plan and by a graph of it, checks what comes back, and
+// closes everything, whatever fails in between.
+func Pipeline(drv *cudadrv.Driver) (err error) {
+	b, err := cuda.New(drv, 0)
+	if err != nil {
+		return err
+	}
+	dev, err := ops.NewDevice(b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dev.Close()) }()
+	return resample(dev)
+}
+
+// closer closes what was opened, the last first.
+type closer struct {
+	err  error
+	list []interface{ Close() error }
+}
+
+func (c *closer) close() error {
+	for i := len(c.list) - 1; i >= 0; i-- {
+		c.err = errors.Join(c.err, c.list[i].Close())
+	}
+	return c.err
+}
+
+func keep[T interface{ Close() error }](c *closer, x T, err error) T {
+	if c.err = errors.Join(c.err, err); err == nil {
+		c.list = append(c.list, x)
+	}
+	return x
+}
+
+func resample(dev *ops.Device) (err error) {
+	var c closer
+	defer func() { err = c.close() }()
+	host := tensor.Must(tensor.Of([]float32{0, 10, 20, 30, 40, 50}, 3, 2))
+	args := ops.ResampleArgs{Targets: ops.Uniform(5, 1e8, 3)}
+	for _, x := range []struct {
+		to  **tensor.Tensor
+		src *tensor.Tensor
+	}{{&args.Src, host}, {&args.SrcTimes, tensor.Must(tensor.Of([]int64{0, 10, 20}, 3))}} {
+		up, err := dev.Upload(x.src)
+		if *x.to = keep(&c, up, err); err != nil {
+			return nil
+		}
+	}
+	dst, err := dev.Alloc(tensor.F32, 3, 2)
+	if args.Dst = keep(&c, dst, err); err != nil {
+		return nil
+	}
+	st, err := dev.NewStream()
+	if keep(&c, st, err); err != nil {
+		return nil
+	}
+	// Slerp and its like take a table of channels besides; the angle kind does too, and fits any width.
+	for _, kind := range []ops.Kind{ops.Linear, ops.Angle} {
+		plan, err := dev.PlanResample(args, ops.ResampleOptions{Kind: kind, Period: 1e6})
+		if keep(&c, plan, err); err != nil {
+			return nil
+		}
+		if c.err = errors.Join(plan.Run(st), st.Synchronize(context.Background())); c.err != nil {
+			return nil
+		}
+		if c.err = right(dev, args.Dst); c.err != nil {
+			return nil
+		}
+		g, err := st.Capture(func() error { return plan.Run(st) })
+		if keep(&c, g, err); err != nil {
+			return nil
+		}
+		ctx, cancel := context.WithCancel(context.Background()) // waits by asking, too
+		c.err = errors.Join(g.Launch(st), st.Synchronize(ctx))
+		cancel()
+		if c.err != nil {
+			return nil
+		}
+		if c.err = right(dev, args.Dst); c.err != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// right compares the output with what linear interpolation halfway between the samples gives; the last target takes the
+// end sample.
+func right(dev *ops.Device, dst *tensor.Tensor) error {
+	host := tensor.Must(tensor.New(tensor.F32, 3, 2))
+	if err := dev.Copy(host, dst); err != nil {
+		return err
+	}
+	want := [6]float32{10, 20, 30, 40, 40, 50}
+	data, err := tensor.Data[float32](host)
+	if err != nil {
+		return err
+	}
+	if got := [6]float32(data); got != want {
+		return fmt.Errorf("faultsweep: got %v, want %v", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package cuda
+
+import (
+	"math"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+const (
+	plainThreads = 128 // resample_plain.cu: threads
+	mostEach     = 4   // resample_plain.cu: most_each
+	chunk        = 16  // bytes that a thread moves at once
+)
+
+// isPlain reports whether resample_plain.cu takes a job: rows of one length and of whole chunks, ends held, no limits, values of
+// 16 or 32 bits that keep their dtype, outputs without gaps, and numbers that fit 32 bits.
+func isPlain(job *ops.ResampleJob) bool {
+	size := job.Src.DType().Size()
+	_, gap := job.MaxGap.Get()
+	_, tolerance := job.Tolerance.Get()
+	_, uniform := uniform(job)
+	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
+	if !uniform || ragged || gap || tolerance || job.Edge != ops.Clamp || job.Src.DType() != job.Dst.DType() || size > 4 {
+		return false
+	}
+	whole := func(elements ...int) bool {
+		for _, n := range elements {
+			if n < 0 || n*size%chunk != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	aligned := func(t *tensor.Tensor) bool {
+		addr, _ := t.Addr()
+		return addr%chunk == 0
+	}
+	dense := func(t *tensor.Tensor, batch, row int) bool { return t == nil || batch == row || job.B == 1 }
+	last := (job.B-1)*job.SrcBatch + (job.S-1)*job.SrcStep + job.D
+	return whole(job.D, job.SrcBatch, job.SrcStep) && aligned(job.Src) && aligned(job.Dst) && job.D*size/chunk <= mostEach*plainThreads &&
+		job.DstStep == job.D && dense(job.Dst, job.DstBatch, job.T*job.D) && dense(job.Valid, job.ValidBatch, job.T) && dense(job.Age, job.AgeBatch, job.T) &&
+		(job.TimesRows == 1 || job.TimesBatch == job.S) &&
+		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && last*size/chunk <= math.MaxUint32 && job.TargetBatch <= math.MaxUint32
+}
+
+// bindPlain fills in the launch of a plain job.
+func (p *plan) bindPlain() error {
+	job := p.job
+	kind, _ := uniform(job)
+	k, err := p.b.kernel("resample_plain_" + job.Src.DType().String())
+	if err != nil {
+		return err
+	}
+	perChunk := chunk / job.Src.DType().Size()
+	chunks := job.D / perChunk
+	each := p.b.plainEach(job.Rows(), chunks)
+	cut := p.b.grid(job, shape{threads: plainThreads, chunks: chunks, tile: each * plainThreads / chunks})
+	magic, shift := divider(job.T, job.Rows())
+	times, _ := job.SrcTimes.Addr()
+	share := ((job.Stamps()+cut.blocks-1)/cut.blocks + 3) &^ 3
+	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(each)<<4 | shift<<16
+	if job.Check {
+		flags |= 1 << 7
+	}
+	if times%chunk == 0 {
+		flags |= 1 << 8
+	}
+	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{plainThreads}}
+	p.kernel, err = k.Bind(config,
+		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
+		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
+		uint32(job.SrcBatch/perChunk), uint32(job.SrcStep/perChunk), uint32(job.TimesBatch), uint32(job.TargetBatch),
+		uint32(job.Rows()), uint32(job.Stamps()), uint32(share), uint32(job.S), uint32(job.T), magic, pace(job),
+		uint32(cut.tile), uint32(chunks), uint32((1<<20+chunks-1)/chunks), flags)
+	return err
+}
+
+// plainEach is how many chunks a thread moves: four, and fewer where the device would otherwise stand partly idle, but as many as
+// it takes for a block to hold a target.
+func (b *backend) plainEach(targets, chunks int) int {
+	each := mostEach
+	for each > 1 && chunks <= each/2*plainThreads && targets*chunks < each*plainThreads*b.sms*4 {
+		each /= 2
+	}
+	return each
+}
+
+// pointer is a tensor's address, 0 for one that is not there.
+func pointer(t *tensor.Tensor) cudadrv.DevicePtr {
+	if t == nil {
+		return 0
+	}
+	addr, _ := t.Addr()
+	return cudadrv.DevicePtr(addr)
+}

@@ -1,0 +1,23 @@
+package cuda_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/faultsweep"
+	"github.com/robocache/robocache/internal/gputest"
+)
+
+// Every driver call of a whole run fails in turn; the driver beneath is the real one. What a lost device does is left to
+// the simulated one: memory that cannot be freed is gone for the rest of the process here.
+func TestEveryDriverCallMayFail(t *testing.T) {
+	gputest.Require(t)
+	table, err := cudadrv.SystemTable()
+	require.NoError(t, err)
+	for _, code := range []cudadrv.Code{cudadrv.ErrOutOfMemory, cudadrv.ErrUnknown} {
+		s := &faultsweep.Sweep{Table: func() *cudadrv.Table { return table }, Run: faultsweep.Pipeline, Code: code}
+		t.Logf("code %d: %d calls", code, s.Do(t))
+	}
+}

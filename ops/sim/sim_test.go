@@ -1,0 +1,135 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/cuda"
+	"github.com/robocache/robocache/ops/opstest"
+	"github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/tensor"
+)
+
+// device opens a simulated device of the test's own.
+func device(t testing.TB, cfg cudasim.Config) (*ops.Device, *cudasim.Device) {
+	d := cudasim.New(cfg)
+	b, err := sim.New(d)
+	require.NoError(t, err)
+	dev, err := ops.NewDevice(b)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, dev.Close())
+		assert.Empty(t, d.Leaks(), "left open on the device")
+		if f := d.LastFault(); f != nil {
+			t.Errorf("the device was lost: %v", f)
+		}
+	})
+	return dev, d
+}
+
+func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
+	queue, err := cuda.Queue(dev.Stream())
+	require.NoError(t, err)
+	return func() int64 {
+		_, used, err := queue.Context().PoolInfo()
+		require.NoError(t, err)
+		return int64(used)
+	}
+}
+
+// slow keeps the suite under a minute on two cores: a launch takes milliseconds here, so there are fewer repeated calls and
+// fewer generated cases, and nothing else is left out.
+const slow = 20
+
+func TestSim(t *testing.T) {
+	dev, err := ops.Open("sim")
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, dev.Close()) }()
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow})
+}
+
+// The older architecture's PTX gives the same bits.
+func TestOlderImage(t *testing.T) {
+	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
+	dev, _ := device(t, cudasim.Config{})
+	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"life": true, "misuse": true, "properties": true, "generated": true}})
+}
+
+// The order in which blocks and warps take their turns changes nothing.
+func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
+	for seed := range uint64(2) {
+		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
+		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"life": true, "misuse": true, "properties": true, "generated": true, "golden": true}})
+	}
+}
+
+func TestInfoSaysThatItIsSimulated(t *testing.T) {
+	dev, err := ops.Open("sim")
+	require.NoError(t, err)
+	defer dev.Close()
+	i := dev.Info()
+	assert.Equal(t, []string{"sim", "sim:0", cudasim.Name}, []string{i.Backend, i.Name, i.Product})
+	assert.Contains(t, i.Driver, "simulated by package cudasim")
+	assert.Contains(t, i.Kernels, "sm_90.ptx", "the cubin was refused, the PTX of the same architecture taken")
+	_, err = ops.Open("sim:1")
+	assert.ErrorIs(t, err, ops.ErrNoDevice)
+}
+
+func TestAutoDoesNotTakeIt(t *testing.T) {
+	dev, err := ops.Open("auto")
+	require.NoError(t, err)
+	defer dev.Close()
+	assert.NotEqual(t, "sim", dev.Info().Backend)
+}
+
+// A kernel's fault comes with the interpreter's report, and the device is lost from then on.
+func TestAFaultIsReportedInFull(t *testing.T) {
+	d := cudasim.New(cudasim.Config{})
+	b, err := sim.New(d)
+	require.NoError(t, err)
+	dev, err := ops.NewDevice(b)
+	require.NoError(t, err)
+	src, err := dev.Alloc(tensor.F32, 4, 2) // and nothing written to it
+	require.NoError(t, err)
+	times, err := dev.Upload(tensor.Must(tensor.Of([]int64{0, 1, 2, 3}, 4)))
+	require.NoError(t, err)
+	dst, err := dev.Alloc(tensor.F32, 3, 2)
+	require.NoError(t, err)
+	plan, err := dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: ops.Uniform(0, 1e9, 3)}, ops.ResampleOptions{})
+	require.NoError(t, err)
+	require.NoError(t, plan.Run(dev.Stream()))
+	err = dev.Synchronize(context.Background())
+	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
+	assert.ErrorIs(t, err, cudadrv.ErrLaunchFailed)
+	fault := d.LastFault()
+	require.NotNil(t, fault)
+	assert.Equal(t, cudasim.Uninitialised, fault.Kind)
+	assert.ErrorContains(t, err, fault.Error())
+	assert.ErrorContains(t, err, "resample_f32")
+	_, err = dev.Alloc(tensor.F32, 1)
+	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
+	for _, c := range []interface{ Close() error }{plan, src, times, dst, dev} {
+		assert.NoError(t, c.Close())
+	}
+}
+
+func FuzzTimes(f *testing.F)   { fuzz(f, opstest.FuzzTimes) }
+func FuzzShapes(f *testing.F)  { fuzz(f, opstest.FuzzShapes) }
+func FuzzOptions(f *testing.F) { fuzz(f, opstest.FuzzOptions) }
+
+func fuzz(f *testing.F, target func(*testing.F, ...*ops.Device)) {
+	cpu, err := ops.Open("cpu")
+	require.NoError(f, err)
+	simulated, err := ops.Open("sim")
+	require.NoError(f, err)
+	f.Cleanup(func() { assert.NoError(f, errors.Join(cpu.Close(), simulated.Close())) })
+	target(f, cpu, simulated)
+}
