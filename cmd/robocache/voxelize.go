@@ -111,7 +111,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.Var(&r.voxels, "max-voxels", "hard or sparse voxels kept of each cloud, 0 for all (default 20000 if hard, else all)")
 	f.Var(&r.empty, "empty", "value of a grid's empty cells (default 0)")
 	f.Var(&r.preset, "preset", "another library's rules: mmcv or open3d")
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
 	complete(cmd, "mode", r.form.names)
 	complete(cmd, "reduce", r.reduce.names)
 	complete(cmd, "order", r.order.names)
