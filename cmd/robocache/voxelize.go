@@ -328,7 +328,11 @@ func (a *app) voxelize(r *voxelRequest) error {
 		if err != nil {
 			return err
 		}
-		return viz.WriteVoxelsPNG(w, v, viz.Options{Title: filepath.Base(r.in)})
+		err = viz.WriteVoxelsPNG(w, v, viz.Options{Title: filepath.Base(r.in)})
+		if errors.Is(err, viz.ErrInput) {
+			return &inputError{Path: r.in, Err: err}
+		}
+		return err
 	})
 	done()
 	if err != nil {
