@@ -280,8 +280,8 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 		need = float64(voxels) * float64(o.MaxPoints) * float64(3+features) * 4
 		what = fmt.Sprintf("--max-points: got up to %d voxels of %d points", voxels, o.MaxPoints)
 	}
-	if need > maxOutput {
-		return usagef("%s, which take %.0f GiB, want at most %d GiB", what, need/(1<<30), maxOutput>>30)
+	if most := room(); need > most {
+		return usagef("%s, which take %.1f GiB, want at most %.1f GiB, what there is here", what, need/(1<<30), most/(1<<30))
 	}
 	return nil
 }
