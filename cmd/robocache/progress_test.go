@@ -11,7 +11,7 @@ import (
 )
 
 func TestALongStepIsShownAndTakenAway(t *testing.T) {
-	shown := &signal{first: make(chan struct{})}
+	shown := &firstWrite{first: make(chan struct{})}
 	done := ticking(shown, "reading", time.Millisecond)
 	<-shown.first
 	done()
@@ -22,13 +22,13 @@ func TestALongStepIsShownAndTakenAway(t *testing.T) {
 	assert.Empty(t, quick.String(), "a short step leaves no trace")
 }
 
-// signal closes first when something is written.
-type signal struct {
+// firstWrite closes first when something is written.
+type firstWrite struct {
 	b     bytes.Buffer
 	first chan struct{}
 }
 
-func (s *signal) Write(p []byte) (int, error) {
+func (s *firstWrite) Write(p []byte) (int, error) {
 	if s.b.Len() == 0 {
 		close(s.first)
 	}
