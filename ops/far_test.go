@@ -3,6 +3,7 @@ package ops_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -125,6 +126,21 @@ func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
 	}
 	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), MaxGap: j.MaxGap,
 		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check})
+	return &farPlan{p, j.Bound()}, err
+}
+
+func (f *far) Fuse(j *ops.FuseJob) (ops.Plan, error) {
+	a := j.FuseArgs
+	all := []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Targets.Times, &a.DstLengths, &a.DstOffsets}
+	a.Streams = slices.Clone(a.Streams)
+	for m := range a.Streams {
+		s := &a.Streams[m]
+		all = append(all, &s.Src, &s.SrcTimes, &s.SrcLengths, &s.SrcOffsets)
+	}
+	for _, t := range all {
+		*t = f.near(*t)
+	}
+	p, err := f.cpu.PlanFuse(a, ops.FuseOptions{TrustTimes: !j.Check})
 	return &farPlan{p, j.Bound()}, err
 }
 

@@ -12,6 +12,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+// voxel runs all that is about Voxelize.
+func (s *suite) voxel(t *testing.T) {
+	for _, g := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"named", s.voxelNamed}, {"misuse", s.voxelMisuse}, {"golden", s.voxelGoldens}, {"properties", s.voxelProperties}, {"life", s.voxelLife}, {"generated", s.voxelGenerated},
+	} {
+		if !s.cfg.Skip[g.name] {
+			t.Run(g.name, g.run)
+		}
+	}
+}
+
 // voxelizing is a Voxelize.
 type voxelizing struct {
 	Name                                     string
