@@ -40,6 +40,7 @@ var rules = map[string][]string{
 	"internal/benchmark":  {"cudadrv", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/faultsweep": {"public", "internal/..."},
 	"internal/gputest":    {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
+	"internal/mutants":    {"ptx"},
 	"internal/ptxparse":   {},
 	"internal/cloudtest":  {"tensor", "dataset", "github.com/stretchr/testify/..."},
 }

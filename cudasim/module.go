@@ -57,6 +57,9 @@ func (d *Device) compile(image []byte) (*program, code, string) {
 			return nil, cudadrv.ErrUnsupportedPTXVersion, fmt.Sprintf("ptxas fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major, minor, ISAVersion/10, ISAVersion%10)
 		}
 	}
+	if d.cfg.Rewrite != nil {
+		image = d.cfg.Rewrite(image)
+	}
 	hash := sha256.Sum256(image)
 	programs.Lock()
 	p := programs.byHash[hash]

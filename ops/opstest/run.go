@@ -41,28 +41,38 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		defer cpu.Close()
 		s.cpu = cpu
 	}
-	groups := []struct {
-		name string
-		run  func(*suite, *testing.T)
-	}{
-		{"named", (*suite).named},
-		{"misuse", (*suite).misuse},
-		{"values", (*suite).badValues},
-		{"golden", (*suite).golden},
-		{"properties", (*suite).properties},
-		{"life", (*suite).life},
-		{"generated", (*suite).generated},
-		{"fuse", (*suite).fuse},
-		{"voxel-named", (*suite).voxelNamed},
-		{"voxel-misuse", (*suite).voxelMisuse},
-		{"voxel-golden", (*suite).voxelGoldens},
-		{"voxel-generated", (*suite).voxelGenerated},
-		{"voxel-properties", (*suite).voxelProperties},
-		{"voxel-life", (*suite).voxelLife},
-	}
 	for _, g := range groups {
 		if !s.cfg.Skip[g.name] {
 			t.Run(g.name, func(t *testing.T) { g.run(s, t) })
 		}
 	}
+}
+
+// groups are the parts of the suite, in the order in which they run.
+var groups = []struct {
+	name string
+	run  func(*suite, *testing.T)
+}{
+	{"named", (*suite).named},
+	{"misuse", (*suite).misuse},
+	{"values", (*suite).badValues},
+	{"golden", (*suite).golden},
+	{"properties", (*suite).properties},
+	{"life", (*suite).life},
+	{"generated", (*suite).generated},
+	{"fuse", (*suite).fuse},
+	{"voxel-named", (*suite).voxelNamed},
+	{"voxel-misuse", (*suite).voxelMisuse},
+	{"voxel-golden", (*suite).voxelGoldens},
+	{"voxel-generated", (*suite).voxelGenerated},
+	{"voxel-properties", (*suite).voxelProperties},
+	{"voxel-life", (*suite).voxelLife},
+}
+
+// Groups returns the names that Config.Skip knows, in the order in which Run runs them.
+func Groups() (names []string) {
+	for _, g := range groups {
+		names = append(names, g.name)
+	}
+	return names
 }
