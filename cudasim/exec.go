@@ -79,7 +79,7 @@ func run(sp *space, l *launchSpec) (*Counters, *Fault) {
 	}
 	workers = int(min(uint64(workers), r.blocks))
 	if r.cfg.Counters {
-		r.total = newCounters()
+		r.total = newCounters(r.cfg.Lines)
 	}
 	if r.cfg.Seed != 0 {
 		r.order = shuffled(r.cfg.Seed, r.blocks)
@@ -119,7 +119,7 @@ func (r *launchRun) work(capacity uint64) {
 	var resident, spare []*block
 	var counts *Counters
 	if r.total != nil {
-		counts = newCounters()
+		counts = newCounters(r.cfg.Lines)
 		defer func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
