@@ -36,6 +36,7 @@ var rules = map[string][]string{
 	"pipeline":            {"dataset/...", "ops", "tensor"},
 	"cmd":                 {"public", "internal/...", "cmd/...", "github.com/spf13/...", "gonum.org/v1/plot/..."},
 	"examples":            {"public", "internal/..."},
+	"bench":               {"public", "internal/..."},
 	"internal/atomicfile": {},
 	"internal/benchmark":  {"cudadrv", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/faultsweep": {"public", "internal/..."},
