@@ -3,6 +3,7 @@ package cudadrv
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 )
 
@@ -55,7 +56,11 @@ func (c *Context) malloc(s *Stream, n int64) (*DeviceMem, error) {
 	if n > 0 {
 		f := getFrame()
 		defer f.put()
-		if c.dev.hasPools() {
+		pools, err := c.dev.hasPools()
+		if err != nil {
+			return nil, err
+		}
+		if pools {
 			m.pooled = true
 			h, err := s.begin("MallocAsync")
 			if err != nil {
@@ -105,6 +110,7 @@ func (m *DeviceMem) release(s *Stream) error {
 		return nil
 	}
 	c := m.ctx
+	var gone error
 	if m.size > 0 && c.dev.Lost() == nil {
 		f := getFrame()
 		defer f.put()
@@ -119,24 +125,27 @@ func (m *DeviceMem) release(s *Stream) error {
 			}
 			code := c.free(fnMemFreeAsync, f, uintptr(m.ptr), h)
 			on.end()
-			if err := c.dev.check(fnMemFreeAsync, code); err != nil && c.dev.Lost() == nil {
-				return err
-			}
+			gone = c.dev.check(fnMemFreeAsync, code)
 		} else {
 			if s != nil {
 				if err := s.wait(); err != nil && c.dev.Lost() == nil {
 					return err
 				}
 			}
-			if err := c.dev.check(fnMemFree, c.bound(fnMemFree, f, uintptr(m.ptr))); err != nil && c.dev.Lost() == nil {
-				return err
-			}
+			gone = c.dev.check(fnMemFree, c.bound(fnMemFree, f, uintptr(m.ptr)))
 		}
+	}
+	if stays(gone) {
+		return gone
 	}
 	m.closed, m.ptr = true, 0
 	m.drop()
-	return nil
+	return gone
 }
+
+// stays reports whether memory is still there after an error of its free: a free inside a capture can be done again. After
+// any other error nobody can say, and the memory counts as closed, so that its context can be closed too.
+func stays(err error) bool { return errors.Is(err, ErrCaptureUnsupported) }
 
 // SetPoolThreshold sets how many bytes of freed memory the device's pool keeps for later allocations; the
 // driver's default is 0, so that each synchronisation gives everything back. It holds for the whole process.
@@ -175,7 +184,11 @@ func (c *Context) withPool(op string, fn func(f *frame, pool uintptr) error) err
 		return err
 	}
 	defer c.leave()
-	if !c.dev.hasPools() {
+	pools, err := c.dev.hasPools()
+	if err != nil {
+		return err
+	}
+	if !pools {
 		return &UnsupportedError{Op: op, Found: c.drv.version}
 	}
 	f := getFrame()
@@ -186,18 +199,22 @@ func (c *Context) withPool(op string, fn func(f *frame, pool uintptr) error) err
 	return fn(f, uintptr(f.out[0]))
 }
 
-// HostMem is pinned memory of the host, which the device reads and writes too.
+// HostMem is pinned memory of the host, which the device reads and writes too: the driver's, from [Context.MallocHost], or the
+// program's own, from [Context.RegisterHost].
 type HostMem struct {
 	child
-	mu     sync.RWMutex // held for reading while a call uses the address
-	addr   uintptr
-	dev    DevicePtr
-	size   int64
-	closed bool
+	mu       sync.RWMutex // held for reading while a call uses the address
+	addr     uintptr
+	dev      DevicePtr
+	size     int64
+	closed   bool
+	own      []byte // the program's memory; nil if the driver allocated it
+	pin      runtime.Pinner
+	readOnly bool
 }
 
 // MallocHost allocates n bytes of pinned memory, usable by every context and mapped into the device's
-// addresses. It is the only host memory that asynchronous copies take. n may be 0.
+// addresses. Asynchronous copies take this memory, and that of [Context.RegisterHost]. n may be 0.
 func (c *Context) MallocHost(n int64) (*HostMem, error) {
 	if n < 0 {
 		return nil, &ValueError{Op: "MallocHost", What: "the size", Got: fmt.Sprint(n), Want: "0 or more"}
@@ -225,12 +242,15 @@ func (c *Context) MallocHost(n int64) (*HostMem, error) {
 	return m, nil
 }
 
-// Bytes shows the memory; nil after Close. The slice must not be used after Close: the garbage collector does
-// not keep this memory. While an asynchronous copy runs, what it reads must not be written, and what it writes
+// Bytes shows the memory; nil after Close. A slice of the driver's memory must not be used after Close: the garbage collector
+// does not keep that memory. While an asynchronous copy runs, what it reads must not be written, and what it writes
 // not be read.
 func (m *HostMem) Bytes() []byte {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	if m.own != nil {
+		return m.own
+	}
 	return View(m.addr, int(m.size))
 }
 
@@ -244,7 +264,7 @@ func (m *HostMem) DevicePtr() DevicePtr {
 // Size is the size in bytes.
 func (m *HostMem) Size() int64 { return m.size }
 
-// Close frees the memory. No copy or kernel that uses it may be queued or running. Closing twice is fine.
+// Close frees the memory, or unregisters it. No copy or kernel that uses it may be queued or running. Closing twice is fine.
 func (m *HostMem) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -252,22 +272,30 @@ func (m *HostMem) Close() error {
 		return nil
 	}
 	c := m.ctx
-	if m.size > 0 && c.dev.Lost() == nil {
+	var gone error
+	if m.own != nil {
+		if gone = m.unregister(); gone != nil && c.dev.Lost() == nil {
+			return gone // the device may still reach it: Close again
+		}
+	} else if m.size > 0 && c.dev.Lost() == nil {
 		f := getFrame()
 		defer f.put()
-		if err := c.dev.check(fnMemFreeHost, c.bound(fnMemFreeHost, f, m.addr)); err != nil && c.dev.Lost() == nil {
-			return err
+		if gone = c.dev.check(fnMemFreeHost, c.bound(fnMemFreeHost, f, m.addr)); stays(gone) {
+			return gone
 		}
 	}
-	m.closed, m.addr, m.dev = true, 0, 0
+	m.closed, m.addr, m.dev, m.own = true, 0, 0, nil
 	m.drop()
-	return nil
+	return gone
 }
 
 // span gives the address of bytes off to off+n, checked.
-func (m *HostMem) span(op string, off, n int64) (uintptr, error) {
+func (m *HostMem) span(op string, off, n int64, write bool) (uintptr, error) {
 	if m.closed {
 		return 0, &ClosedError{Op: op, What: "host memory"}
+	}
+	if write && m.readOnly {
+		return 0, &ValueError{Op: op, What: "the destination", Got: "host memory registered as read-only", Want: "memory that may be written"}
 	}
 	if off < 0 || n < 0 || n > m.size || off > m.size-n {
 		return 0, &ValueError{Op: op, What: "the host range", Got: fmt.Sprintf("%d bytes at %d", n, off), Want: fmt.Sprintf("within %d bytes", m.size)}

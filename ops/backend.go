@@ -22,6 +22,10 @@ type Backend interface {
 	NewStream() (Stream, error)
 	// Resample prepares a validated job.
 	Resample(job *ResampleJob) (Plan, error)
+	// Fuse prepares a validated job.
+	Fuse(job *FuseJob) (Plan, error)
+	// Voxelize prepares a validated job.
+	Voxelize(job *VoxelizeJob) (VoxelizePlan, error)
 	// Close releases the device. Streams and plans must have been closed.
 	Close() error
 }

@@ -17,6 +17,7 @@ type checker struct {
 	op     string
 	device string // where tensors must be
 	mixed  bool   // host tensors are taken too
+	prefix string // stands before the argument's name: "Streams[2]."
 	err    error
 }
 
@@ -27,7 +28,7 @@ func (c *checker) fail(arg string, kind error, got, want string) error {
 
 func (c *checker) set(arg string, kind error, got, want string) {
 	if c.err == nil {
-		c.err = &ArgError{Op: c.op, Arg: arg, Kind: kind, Got: got, Want: want}
+		c.err = &ArgError{Op: c.op, Arg: c.prefix + arg, Kind: kind, Got: got, Want: want}
 	}
 }
 

@@ -1,6 +1,9 @@
 package ops
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // clock lists the types of times: nanoseconds or seconds.
 type clock interface{ int64 | float64 | float32 }
@@ -26,37 +29,71 @@ type located struct {
 	base  int     // below or above: the bracket to extrapolate from is base, base+1
 	line  bool    // below or above: there is such a bracket
 	a     float64 // inside: x/h; below or above with line: the same in the bracket at base
-	gap   bool    // inside a bracket longer than MaxGap, or out of tolerance
+	gap   bool    // inside a bracket longer than MaxGap, out of tolerance, or with an empty window
 }
 
 // distance is y less x as float64, for y >= x; the difference is taken in the clock's own type.
 func distance[C clock](x, y C) float64 {
-	switch d := any(y - x).(type) {
-	case int64:
-		return float64(uint64(d)) // up to 2^63
-	case float64:
-		return d
-	default:
-		return float64(any(d).(float32))
+	d := y - x
+	if d < 0 { // int64, of 2^63
+		return float64(uint64(int64(d)))
 	}
+	return float64(d)
 }
 
-// longer reports whether y less x, for y >= x, is above limit.
+// longer reports whether y less x, for y >= x, is above limit, which is not negative.
 func longer[C clock](x, y, limit C) bool {
-	if d, ok := any(y - x).(int64); ok {
-		return uint64(d) > uint64(any(limit).(int64))
-	}
-	return y-x > limit
+	d := y - x
+	return d > limit || d < 0 // below 0: int64, of 2^63
 }
 
-// lastAtOrBefore returns the greatest k with t[k] <= x, given t[0] <= x. The guess is tried first, then the sample after it.
-func lastAtOrBefore[C clock](t []C, x C, guess int) int {
-	for k := guess; k < min(guess+2, len(t)); k++ {
-		if t[k] <= x && (k+1 == len(t) || x < t[k+1]) {
-			return k
+// firstInWindow returns the smallest i whose stamp is in (x-w, x], given that the last one's is at or before x; len(t) if the
+// window is empty.
+func firstInWindow[C clock](t []C, x, w C) int {
+	lo, hi := -1, len(t) // t[lo] is before the window, t[hi] in it
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); within(t[mid], x, w) {
+			hi = mid
+		} else {
+			lo = mid
 		}
 	}
+	return hi
+}
+
+// within reports whether y less x, for y >= x, is below w.
+func within[C clock](x, y, w C) bool {
+	if d, ok := any(y - x).(int64); ok {
+		return uint64(d) < uint64(any(w).(int64))
+	}
+	return y-x < w
+}
+
+// lastAtOrBefore returns the greatest k with t[k] <= x, given t[0] <= x. It begins at the guess, goes from there in steps that
+// double until it has passed x, and halves what is between.
+func lastAtOrBefore[C clock](t []C, x C, guess int) int {
 	lo, hi := 0, len(t) // t[lo] <= x, and x < t[hi] if there is one
+	switch {
+	case uint(guess) >= uint(len(t)):
+	case t[guess] <= x:
+		lo = guess
+		for step := 1; step < hi-lo; step *= 2 {
+			if !(t[lo+step] <= x) {
+				hi = lo + step
+				break
+			}
+			lo += step
+		}
+	default:
+		hi = guess
+		for step := 1; step < hi; step *= 2 {
+			if t[hi-step] <= x {
+				lo = hi - step
+				break
+			}
+			hi -= step
+		}
+	}
 	for hi-lo > 1 {
 		if mid := int(uint(lo+hi) / 2); t[mid] <= x {
 			lo = mid
@@ -80,24 +117,30 @@ func firstAtOrAfter[C clock](t []C, x C) int {
 	return hi
 }
 
-// limits are MaxGap and Tolerance in the clock's own type, and what Tolerance applies to.
+// limits are MaxGap, Tolerance and the shortest window in the clock's own type, and what Tolerance applies to.
 type limits[C clock] struct {
-	gap, tolerance         C
-	hasGap, hasTolerance   bool
-	previous, next, nearby bool // the row has such channels
+	gap, tolerance, window          C
+	hasGap, hasTolerance, hasWindow bool
+	previous, next, nearby          bool // the row has such channels
 }
 
-func newLimits[C clock](j *ResampleJob) limits[C] {
-	in := func(l Limit) (C, bool) {
-		var z C
-		if _, ok := any(z).(int64); ok {
-			return C(l.d), l.set
-		}
-		return C(tickSeconds(int64(l.d))), l.set
+// lengthIn returns a length of time in the clock's own type.
+func lengthIn[C clock](d time.Duration) C {
+	var z C
+	if _, ok := any(z).(int64); ok {
+		return C(d)
 	}
+	return C(tickSeconds(int64(d)))
+}
+
+// inClock returns a limit in the clock's own type, and whether there is one.
+func inClock[C clock](l Limit) (C, bool) { return lengthIn[C](l.d), l.set }
+
+func newLimits[C clock](j *ResampleJob) limits[C] {
 	var l limits[C]
-	l.gap, l.hasGap = in(j.MaxGap)
-	l.tolerance, l.hasTolerance = in(j.Tolerance)
+	l.gap, l.hasGap = inClock[C](j.MaxGap)
+	l.tolerance, l.hasTolerance = inClock[C](j.Tolerance)
+	l.window, l.hasWindow = inClock[C](j.ShortestWindow())
 	for _, c := range j.Channels {
 		l.previous = l.previous || c.Kind == Previous
 		l.next = l.next || c.Kind == Next
@@ -135,7 +178,7 @@ func locate[C clock](t []C, x C, guess int, l *limits[C]) located {
 	p := located{place: inside, k: k, later: longer(t[k], x, t[k+1]-x)}
 	p.x, p.h = distance(t[k], x), distance(t[k], t[k+1])
 	p.a = p.x / p.h
-	p.gap = l.hasGap && longer(t[k], t[k+1], l.gap)
+	p.gap = l.hasGap && longer(t[k], t[k+1], l.gap) || l.hasWindow && !within(t[k], x, l.window)
 	if l.hasTolerance {
 		before, after := longer(t[k], x, l.tolerance), longer(x, t[k+1], l.tolerance)
 		p.gap = p.gap || l.previous && before || l.next && after || l.nearby && (p.later && after || !p.later && before)

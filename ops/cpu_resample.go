@@ -8,11 +8,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cpuResample is a Resample bound to host memory, for one type of clock.
+// cpuResample is a Resample bound to host memory, for one type of clock; a stream of a Fuse too.
 type cpuResample[C clock] struct {
+	cpuBound
 	*ResampleJob
 	backend        *cpuBackend
-	bound          Bound
 	limits         limits[C]
 	src, dst       values
 	times, targets []C
@@ -20,16 +20,37 @@ type cpuResample[C clock] struct {
 	age            []C
 	srcRows        rows
 	dstRows        rows
-	fault          atomic.Uint64
+	fused          fused[C]
+	fault          *atomic.Uint64
 	checks, work   cpuTask
+	each           int // targets a piece of work
 	scratch        []*scratch
-	closed         atomic.Bool
 }
 
-const (
-	cpuTile  = 64   // targets a piece of work
-	cpuCheck = 4096 // stamps a piece of checking
-)
+// cpuBound is what a plan looks at before it runs.
+type cpuBound struct {
+	bound  Bound
+	closed atomic.Bool
+}
+
+// usable returns the stream as one of this backend, if the plan and its tensors are open.
+func (p *cpuBound) usable(s Stream) (*cpuStream, error) {
+	st, err := cpuStreamOf(s)
+	if err != nil {
+		return nil, err
+	}
+	if p.closed.Load() {
+		return nil, &ArgError{Op: "Run", Arg: "plan", Kind: ErrClosed}
+	}
+	return st, p.bound.CheckOpen()
+}
+
+func (p *cpuBound) Close() error {
+	p.closed.Store(true)
+	return nil
+}
+
+const cpuCheck = 1 << 15 // stamps a piece of checking
 
 func (b *cpuBackend) Resample(job *ResampleJob) (Plan, error) {
 	switch job.ClockType() {
@@ -41,15 +62,20 @@ func (b *cpuBackend) Resample(job *ResampleJob) (Plan, error) {
 	return newCPUResample[float32](b, job)
 }
 
-func newCPUResample[C interface {
+// clockElement is a clock's type as an element of tensors.
+type clockElement interface {
 	clock
 	tensor.Element
-}](b *cpuBackend, job *ResampleJob) (Plan, error) {
-	p := &cpuResample[C]{ResampleJob: job, backend: b, bound: job.Bound(), limits: newLimits[C](job)}
+}
+
+func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResample[C], error) {
+	p := &cpuResample[C]{cpuBound: cpuBound{bound: job.Bound()}, ResampleJob: job, backend: b, limits: newLimits[C](job), fault: new(atomic.Uint64)}
 	var errs [7]error
-	p.src, errs[0] = newValues(job.Src)
+	if job.Src != nil { // a stream of a Fuse may be missing
+		p.src, errs[0] = newValues(job.Src)
+		p.times, errs[2] = tensor.Elements[C](job.SrcTimes)
+	}
 	p.dst, errs[1] = newValues(job.Dst)
-	p.times, errs[2] = tensor.Elements[C](job.SrcTimes)
 	if job.Targets.Times != nil {
 		p.targets, errs[3] = tensor.Elements[C](job.Targets.Times)
 	}
@@ -68,28 +94,18 @@ func newCPUResample[C interface {
 	for range b.workers {
 		p.scratch = append(p.scratch, newScratch(job.D))
 	}
-	p.work = cpuTask{pieces: (job.Rows() + cpuTile - 1) / cpuTile, do: p.tile}
+	p.each = targetsAPiece(job.Channels, job.D)
+	p.work = cpuTask{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}
 	p.checks = cpuTask{pieces: (max(job.Stamps(), job.B) + cpuCheck - 1) / cpuCheck, do: p.check}
 	return p, nil
 }
 
 func (p *cpuResample[C]) Run(s Stream) error {
-	st, err := cpuStreamOf(s)
+	st, err := p.usable(s)
 	if err != nil {
 		return err
 	}
-	if p.closed.Load() {
-		return &ArgError{Op: "Run", Arg: "plan", Kind: ErrClosed}
-	}
-	if err := p.bound.CheckOpen(); err != nil {
-		return err
-	}
 	return st.give(p)
-}
-
-func (p *cpuResample[C]) Close() error {
-	p.closed.Store(true)
-	return nil
 }
 
 func (p *cpuResample[C]) execute() error {
@@ -107,7 +123,7 @@ func (p *cpuResample[C]) execute() error {
 }
 
 func (p *cpuResample[C]) report(class Fault, position int, reason Fault) {
-	f := uint64(MakeFault(class, position, reason))
+	f := uint64(MakeFault(class, position, reason).InStream(p.fused.stream))
 	for {
 		old := p.fault.Load()
 		if f >= old || p.fault.CompareAndSwap(old, f) {
@@ -194,26 +210,22 @@ func (p *cpuResample[C]) check(piece, _ int) {
 			p.report(FaultRows, b, FaultSrcRows)
 		case !p.dstRows.fits(b):
 			p.report(FaultRows, b, FaultDstRows)
-		case samples == 0 && targets > 0:
+		case samples == 0 && targets > 0 && !p.fused.on:
 			p.report(FaultRows, b, FaultNoSamples)
 		}
 	}
-	for i := lo; i < min(lo+cpuCheck, p.Stamps()); i++ {
-		b, k := 0, i
-		if p.SrcOffsets == nil {
-			b, k = i/p.S, i%p.S
-		}
-		if p.SrcLengths != nil && int64(k) >= p.srcRows.lengths[b] {
-			continue
-		}
-		at := b*p.TimesBatch + k
-		t := p.times[at]
-		switch reason := badTime(t); {
-		case reason != 0:
-			p.report(FaultTimes, i, reason)
-		case k > 0 && !(p.times[at-1] <= t) && p.times[at-1] == p.times[at-1] && !p.rowStart(i):
-			p.report(FaultTimes, i, FaultUnsorted)
-		}
+	p.checkStamps(lo, min(lo+cpuCheck, p.Stamps()))
+}
+
+// checkStamp looks at stamp i, which is stamp k of row b, and at the one before it.
+func (p *cpuResample[C]) checkStamp(i, b, k int) {
+	at := b*p.TimesBatch + k
+	t := p.times[at]
+	switch reason := badTime(t); {
+	case reason != 0:
+		p.report(FaultTimes, i, reason)
+	case k > 0 && !(p.times[at-1] <= t) && p.times[at-1] == p.times[at-1] && !p.rowStart(i):
+		p.report(FaultTimes, i, FaultUnsorted)
 	}
 }
 
@@ -241,15 +253,6 @@ func badTime[C clock](t C) Fault {
 	return 0
 }
 
-// tile makes one piece of the targets.
-func (p *cpuResample[C]) tile(piece, worker int) {
-	s := p.scratch[worker]
-	guess := 0
-	for i := piece * cpuTile; i < min((piece+1)*cpuTile, p.Rows()); i++ {
-		guess = p.target(i, guess, s)
-	}
-}
-
 // target makes all features of target i, counted over all rows, and returns the sample it found.
 func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	b, t := p.dstRows.find(i)
@@ -275,9 +278,10 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	} else {
 		x = p.targets[outRow*p.TargetBatch+outIndex]
 	}
-	if _, ok := any(x).(int64); ok && p.Check && badTime(x) != 0 {
+	if _, ok := any(x).(int64); ok && p.Check && (badTime(x) != 0 || badTime(x-p.fused.offset) != 0) {
 		p.report(FaultTargets, i, FaultTimeRange)
 	}
+	x -= p.fused.offset
 	l := locate(times, x, guess, &p.limits)
 	outside := l.place == below || l.place == above
 	ok := uint8(1)
@@ -289,17 +293,28 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	switch {
 	case outside && p.Edge == ErrorEdge:
 		p.report(FaultTargets, i, FaultOutOfRange)
+		return l.k
 	case outside && p.Edge == FillEdge, l.gap && p.FillGaps, l.place == nowhere && p.Edge == FillEdge:
 		p.dst.fill(out, p.D, p.Fill, s)
+		return l.k
+	}
+	dst, at := p.dst, out
+	if p.fused.affine() {
+		dst, at = s.row, 0
+	}
+	switch {
 	case l.place == nowhere:
-		p.dst.fill(out, p.D, math.NaN(), s)
-	case l.place == exact:
-		p.dst.copyFrom(out, p.src, from, p.D, s.a)
+		dst.fill(at, p.D, math.NaN(), s)
+	case l.place == exact && !p.limits.hasWindow:
+		dst.copyFrom(at, p.src, from, p.D, s.a)
 	default:
 		row := b*p.SrcBatch + start*p.SrcStep
 		for c := range p.Channels {
-			p.channel(&p.Channels[c], &l, times, row, out, s)
+			p.channel(&p.Channels[c], &l, times, x, row, dst, at, s)
 		}
+	}
+	if p.fused.affine() {
+		p.dst.put32(out, p.fused.apply(s.row.data.([]float32)))
 	}
 	return l.k
 }
@@ -307,73 +322,9 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 // mark writes what is known of a target without looking at its features.
 func (p *cpuResample[C]) mark(row, index int, ok uint8, age C) {
 	if p.valid != nil {
-		p.valid[row*p.ValidBatch+index] = ok
+		p.valid[row*p.ValidBatch+index*p.ValidStep] = ok
 	}
 	if p.age != nil {
-		p.age[row*p.AgeBatch+index] = age
-	}
-}
-
-// channel makes one range of features of a target that is inside a bracket, or beyond an end with the end sample held or the
-// line continued. row is where the source row begins, out where the target's features do.
-func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, row, out int, s *scratch) {
-	n := c.Hi - c.Lo
-	from := row + l.k*p.SrcStep + c.Lo
-	to := from + p.SrcStep
-	out += c.Lo
-	if l.place != inside {
-		if c.Kind == Linear && p.Edge == Extrapolate && l.line {
-			base := row + l.base*p.SrcStep + c.Lo
-			p.dst.lerp(out, p.src, base, base+p.SrcStep, n, l.a, s)
-		} else {
-			p.dst.copyFrom(out, p.src, from, n, s.a)
-		}
-		return
-	}
-	switch c.Kind {
-	case Linear:
-		p.dst.lerp(out, p.src, from, to, n, l.a, s)
-	case Previous:
-		p.dst.copyFrom(out, p.src, from, n, s.a)
-	case Next:
-		p.dst.copyFrom(out, p.src, to, n, s.a)
-	case Nearest:
-		if l.later {
-			from = to
-		}
-		p.dst.copyFrom(out, p.src, from, n, s.a)
-	case Slerp:
-		for i := 0; i < n; i += 4 {
-			var q0, q1 [4]float64
-			for d := range 4 {
-				q0[d], q1[d] = p.src.float(from+i+d), p.src.float(to+i+d)
-			}
-			slerp((*[4]float64)(s.wide[i:]), &q0, &q1, l.a)
-		}
-		p.dst.put64(out, s.wide[:n])
-	case Angle:
-		for i := range n {
-			s.wide[i] = angle(p.src.float(from+i), p.src.float(to+i), l.a, c.Period)
-		}
-		p.dst.put64(out, s.wide[:n])
-	case Pchip:
-		b := bracket{h: l.h, x: l.x}
-		if l.k > 0 {
-			b.before = distance(times[l.k-1], times[l.k])
-		}
-		if l.k+2 < len(times) {
-			b.after = distance(times[l.k+1], times[l.k+2])
-		}
-		for i := range n {
-			var v0, v3 float64
-			if b.before > 0 {
-				v0 = p.src.float(from + i - p.SrcStep)
-			}
-			if b.after > 0 {
-				v3 = p.src.float(to + i + p.SrcStep)
-			}
-			s.wide[i] = pchip(v0, p.src.float(from+i), p.src.float(to+i), v3, &b)
-		}
-		p.dst.put64(out, s.wide[:n])
+		p.age[row*p.AgeBatch+index*p.AgeStep] = age
 	}
 }

@@ -106,7 +106,55 @@ func acos(x float64) float64 {
 	return theta
 }
 
-// bracket is what pchip needs of the stamps around a target in [t1, t2]: the lengths of the brackets, 0 where the curve
+// parabola is the slope at a sample of the parabola through it and its neighbours, h0 before with slope m0 and h1 after with m1.
+func parabola(h0, h1, m0, m1 float64) float64 {
+	return (float64(m0*h1) + float64(m1*h0)) / (h0 + h1)
+}
+
+// parabolaEnd is that at the parabola's end: of the bracket h0 with slope m0, beyond which is h1 with m1.
+func parabolaEnd(h0, h1, m0, m1 float64) float64 {
+	return (float64((float64(2*h0)+h1)*m0) - float64(h0*m1)) / (h0 + h1)
+}
+
+// catmullRom is the value at b.x of the cubic through v1 and v2 with the parabolas' slopes.
+func catmullRom(v0, v1, v2, v3 float64, b *bracket) float64 {
+	m1 := (v2 - v1) / b.h
+	d1, d2 := m1, m1
+	var m0, m2 float64
+	if b.before > 0 {
+		m0 = (v1 - v0) / b.before
+	}
+	if b.after > 0 {
+		m2 = (v3 - v2) / b.after
+	}
+	switch {
+	case b.before > 0:
+		d1 = parabola(b.before, b.h, m0, m1)
+	case b.after > 0:
+		d1 = parabolaEnd(b.h, b.after, m1, m2)
+	}
+	switch {
+	case b.after > 0:
+		d2 = parabola(b.h, b.after, m1, m2)
+	case b.before > 0:
+		d2 = parabolaEnd(b.h, b.before, m1, m0)
+	}
+	v, _ := hermite(v1, v2, d1, d2, b.h, b.x/b.h)
+	return v
+}
+
+// hermite is the cubic from v1 with slope d1 to v2 with slope d2, h further: its value and slope at u of the way. Slopes may be
+// steep, so each has a factor that is 0 at the other end.
+func hermite(v1, v2, d1, d2, h, u float64) (value, slope float64) {
+	r, rise := 1-u, v2-v1
+	both := float64(u * r)
+	bend := float64(float64(h*both) * (float64(r*d1) - float64(u*d2)))
+	value = v1 + float64(float64(float64(u*u)*(3-float64(2*u)))*rise) + bend
+	slope = float64(float64(6*both)*(rise/h)) + float64(float64(r*(1-float64(3*u)))*d1) - float64(float64(u*(2-float64(3*u)))*d2)
+	return value, slope
+}
+
+// bracket is what the cubics need of the stamps around a target in [t1, t2]: the lengths of the brackets, 0 where the curve
 // ends at t1 or t2.
 type bracket struct {
 	before, h, after float64
@@ -156,7 +204,7 @@ func pchipSlope(h0, h1, m0, m1 float64) float64 {
 // pchipEnd is the slope at the end of a curve: the one-sided three-point formula, kept in the data's direction (Moler,
 // Numerical Computing with MATLAB, 2004, section 3.6).
 func pchipEnd(h0, h1, m0, m1 float64) float64 {
-	d := (float64((float64(2*h0)+h1)*m0) - float64(h0*m1)) / (h0 + h1)
+	d := parabolaEnd(h0, h1, m0, m1)
 	switch {
 	case sign(d) != sign(m0):
 		return 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -101,4 +102,34 @@ func ExampleDevice_Resample_ragged() {
 	fmt.Println(values)
 	// Output:
 	// [0.5 1.5 150]
+}
+
+// A force of 250 Hz brought down to 50 Hz: the largest and the mean of the samples since the last tick, side by side.
+func ExampleDevice_Resample_window() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	force := []float32{0, 0, 1, 9, 2, 0, 0, 0, 1, 1, 3}
+	var values []float32
+	var times []int64
+	for i, f := range force {
+		values = append(values, f, f)
+		times = append(times, int64(i)*4e6)
+	}
+	out, err := dev.Resample(ops.ResampleArgs{
+		Src:      tensor.Must(tensor.Of(values, len(force), 2)),
+		SrcTimes: tensor.Must(tensor.Of(times, len(force))),
+		Targets:  ops.Uniform(0, 50, 3),
+	}, ops.ResampleOptions{Kind: ops.WindowMean, Window: ops.Within(20 * time.Millisecond), Channels: []ops.Channel{{Lo: 0, Hi: 1, Kind: ops.WindowMax}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	made, _ := tensor.Data[float32](out.Dst)
+	fmt.Println(made)
+	// Output:
+	// [0 0 9 2.4 3 1]
 }

@@ -3,6 +3,7 @@ package ops_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -126,6 +127,42 @@ func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
 	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), MaxGap: j.MaxGap,
 		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check})
 	return &farPlan{p, j.Bound()}, err
+}
+
+func (f *far) Fuse(j *ops.FuseJob) (ops.Plan, error) {
+	a := j.FuseArgs
+	all := []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Targets.Times, &a.DstLengths, &a.DstOffsets}
+	a.Streams = slices.Clone(a.Streams)
+	for m := range a.Streams {
+		s := &a.Streams[m]
+		all = append(all, &s.Src, &s.SrcTimes, &s.SrcLengths, &s.SrcOffsets)
+	}
+	for _, t := range all {
+		*t = f.near(*t)
+	}
+	p, err := f.cpu.PlanFuse(a, ops.FuseOptions{TrustTimes: !j.Check})
+	return &farPlan{p, j.Bound()}, err
+}
+
+// farVoxels is a farPlan with counters.
+type farVoxels struct {
+	farPlan
+	plan ops.VoxelizePlan
+}
+
+func (p *farVoxels) Counts() (ops.VoxelCounts, error) { return p.plan.Counts() }
+
+func (f *far) Voxelize(j *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
+	a := j.VoxelizeArgs
+	for _, t := range []**tensor.Tensor{&a.Grid, &a.Values, &a.Coords, &a.Counts, &a.RowSplits, &a.PointVoxel, &a.Points, &a.Features, &a.Labels, &a.Offsets, &a.Poses} {
+		*t = f.near(*t)
+	}
+	reduce := j.Reduce
+	if j.Mode == ops.HardVoxels {
+		reduce = ops.ReduceDefault
+	}
+	p, err := f.cpu.PlanVoxelize(a, j.Box, ops.VoxelizeOptions{Mode: j.Mode, Reduce: reduce, Order: j.Order, MaxPoints: j.P, MaxVoxels: j.MaxVoxels, Empty: j.Empty})
+	return &farVoxels{farPlan{p, j.Bound()}, p}, err
 }
 
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Fault packs the place and kind of a bad value into a word, so that the smallest of several is the one to report: 2 bits
-// of class, 58 of position, 4 of reason. Backends find faults while they work, on a GPU in the kernel.
+// of class, 4 of a Fuse's stream, 54 of position, 4 of reason. Backends find faults while they work, on a GPU in the kernel.
 type Fault uint64
 
 // NoFault is greater than every fault.
@@ -37,12 +37,22 @@ func MakeFault(class Fault, position int, reason Fault) Fault {
 	return class | Fault(position)<<4 | reason
 }
 
+// InStream returns the fault as one of stream m of a Fuse. Of two faults of a class the one in the earlier stream is smaller.
+func (f Fault) InStream(m int) Fault { return f | Fault(m)<<58 }
+
+// Stream returns the stream of a fault of a Fuse.
+func (f Fault) Stream() int { return int(f << 2 >> 60) }
+
 // FaultError unpacks a fault of the job. For packed tensors it needs the offsets on the host.
 func (j *ResampleJob) FaultError(f Fault, srcOffsets, dstOffsets []int64) error {
 	if f == NoFault {
 		return nil
 	}
-	position := int(f << 2 >> 6)
+	return j.fault(f, srcOffsets, dstOffsets)
+}
+
+func (j *ResampleJob) fault(f Fault, srcOffsets, dstOffsets []int64) *ValueError {
+	position := int(f << 6 >> 10)
 	e := &ValueError{Op: "Resample", Row: position}
 	split := func(n int, offsets []int64) {
 		if offsets != nil {

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Kind names how a value between two samples is made. Exactly on a sample, every kind gives that sample.
+// Kind names how a target's value is made of the samples around it. Exactly on a sample every kind but the windows gives that
+// sample, bit for bit.
 type Kind uint8
 
 const (
@@ -24,10 +25,68 @@ const (
 	// Pchip is the monotone cubic of Fritsch and Butland (1984), as scipy's PchipInterpolator. Two samples with one stamp
 	// end one curve and begin another.
 	Pchip
+
+	// The windows reduce the samples in (x-w, x], w being the channel's Window: the way to bring a fast stream down to a slow
+	// clock without leaving samples out. x itself is in its window, so on a sample they reduce too. A target with an empty
+	// window is not valid and gets NaN, or under FillGaps the fill value. Outside the samples' times the edge rule holds.
+
+	// WindowMean is the sum of the samples, in their order and in float64, over their number, rounded once.
+	WindowMean
+	// WindowMin is the least of the samples; -0 is less than +0, and a NaN is the result if there is one.
+	WindowMin
+	// WindowMax is the greatest of them, by the same rules.
+	WindowMax
+	// WindowLast is the last of them: Previous that goes no further back than the window.
+	WindowLast
+
+	// CatmullRom is the cubic whose slope at a sample is that of the parabola through it and its neighbours in time, at the
+	// end of a curve through the last three: the spline of Catmull and Rom (1974), with the time between samples in place of a
+	// chord. Two samples with one stamp end one curve and begin another.
+	CatmullRom
+	// Hermite is the cubic through recorded values with recorded velocities. The first half of a channel's features are the
+	// values, the second half their velocities, in units per second whatever the clock; of the output, the first half is the
+	// cubic, the second half its derivative, in units per second too.
+	Hermite
+	// RotVec interpolates rotation vectors, three features each (axis times angle in radians), by slerp of their quaternions.
+	// The result's angle is in [0, pi]; at pi it has either of the two signs. A vector of more than 2^20 rad is like a NaN.
+	RotVec
+	// Rot6D interpolates rotations given by the first two columns of their matrix, six features each: the first column, then
+	// the second (Zhou et al., On the Continuity of Rotation Representations in Neural Networks, 2019). The columns are made
+	// orthonormal by Gram and Schmidt's process, then go through the quaternion's slerp. Columns of no length, or that have
+	// less than 2^-20 rad between them, are like a NaN. The first two rows, in place of the columns, give the same numbers.
+	Rot6D
 	kinds
 )
 
-var kindNames = [kinds]string{"linear", "previous", "next", "nearest", "slerp", "angle", "pchip"}
+var kindNames = [kinds]string{"linear", "previous", "next", "nearest", "slerp", "angle", "pchip",
+	"window-mean", "window-min", "window-max", "window-last", "catmull-rom", "hermite", "rotvec", "rot6d"}
+
+// Kinds returns every kind, in order.
+func Kinds() []Kind {
+	all := make([]Kind, kinds)
+	for i := range all {
+		all[i] = Kind(i)
+	}
+	return all
+}
+
+// Windowed reports whether the kind reduces a window, and so needs the length of one.
+func (k Kind) Windowed() bool { return k >= WindowMean && k <= WindowLast }
+
+// Width is how many features are made together: a channel has a multiple of them.
+func (k Kind) Width() int {
+	switch k {
+	case Slerp:
+		return 4
+	case RotVec:
+		return 3
+	case Rot6D:
+		return 6
+	case Hermite:
+		return 2
+	}
+	return 1
+}
 
 // String returns the kind's name in lower case.
 func (k Kind) String() string {
@@ -109,16 +168,24 @@ type Channel struct {
 	Kind   Kind
 	Quat   QuatOrder // for Slerp
 	Period float64   // for Angle; 0 is 2 pi
+	Window Limit     // for the windows; that of the options unless given
 }
 
 func (c Channel) check(ck *checker, arg string) {
+	window, given := c.Window.Get()
+	got := "none"
+	if given {
+		got = window.String()
+	}
 	switch {
 	case c.Kind >= kinds:
 		ck.set(arg+".Kind", ErrOption, c.Kind.String(), fmt.Sprintf("one of %v", kindNames))
 	case c.Quat >= quatOrders:
 		ck.set(arg+".Quat", ErrOption, c.Quat.String(), fmt.Sprintf("one of %v", quatNames))
-	case c.Kind == Slerp && (c.Hi-c.Lo)%4 != 0:
-		ck.set(arg, ErrShape, fmt.Sprintf("%d features for slerp", c.Hi-c.Lo), "a multiple of 4")
+	case (c.Hi-c.Lo)%c.Kind.Width() != 0:
+		ck.set(arg, ErrShape, fmt.Sprintf("%d features for %v", c.Hi-c.Lo, c.Kind), fmt.Sprintf("a multiple of %d", c.Kind.Width()))
+	case c.Kind.Windowed() && window <= 0:
+		ck.set(arg+".Window", ErrOption, got, fmt.Sprintf("a length of time above 0 for %v", c.Kind))
 	case c.Kind == Angle && (!(c.Period > 0) || math.IsInf(c.Period, 1)):
 		ck.set(arg+".Period", ErrOption, fmt.Sprint(c.Period), "a positive number, or 0 for 2 pi")
 	}
@@ -126,7 +193,7 @@ func (c Channel) check(ck *checker, arg string) {
 
 // channelTable covers features 0 to d-1 in order: the given channels, and between them the default kind.
 func channelTable(ck *checker, o *ResampleOptions, d int) []Channel {
-	base := Channel{Kind: o.Kind, Quat: o.Quat, Period: o.Period}
+	base := Channel{Kind: o.Kind, Quat: o.Quat, Period: o.Period, Window: o.Window}
 	var table []Channel
 	add := func(c Channel, lo, hi int, arg string) {
 		if lo == hi {
@@ -134,6 +201,9 @@ func channelTable(ck *checker, o *ResampleOptions, d int) []Channel {
 		}
 		if c.Lo, c.Hi = lo, hi; c.Period == 0 {
 			c.Period = 2 * math.Pi
+		}
+		if !c.Window.set {
+			c.Window = o.Window
 		}
 		c.check(ck, arg)
 		table = append(table, c)

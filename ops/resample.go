@@ -19,7 +19,7 @@ import (
 // get the fill value, valid 0 and age 0.
 type ResampleArgs struct {
 	Dst   *tensor.Tensor // [B,T,D]
-	Valid *tensor.Tensor // [B,T] u8, optional: 1 where the target is in range and in no gap and within the tolerance
+	Valid *tensor.Tensor // [B,T] u8, optional: 1 where the target is in range, in no gap, within the tolerance and with no empty window
 	Age   *tensor.Tensor // [B,T] of the times' dtype, optional: the target's time less that of the sample at or before it
 
 	Src      *tensor.Tensor // [B,S,D]
@@ -35,6 +35,7 @@ type ResampleOptions struct {
 	Kind     Kind      // for the features that Channels leaves out
 	Quat     QuatOrder // for Slerp
 	Period   float64   // for Angle; 0 is 2 pi
+	Window   Limit     // for the windows, w in (x-w, x]; they need one
 	Channels []Channel // ranges of features with a kind of their own, ascending
 
 	Edge Edge
@@ -44,7 +45,7 @@ type ResampleOptions struct {
 	MaxGap Limit
 	// Tolerance makes targets invalid whose Previous, Next or Nearest sample is further away, as merge_asof's.
 	Tolerance Limit
-	// FillGaps writes the fill value to all features of a target that MaxGap or Tolerance made invalid.
+	// FillGaps writes the fill value to all features of a target that MaxGap, Tolerance or an empty window made invalid.
 	FillGaps bool
 
 	// DType is that of the Dst which Device.Resample allocates; Src's unless given.
@@ -67,6 +68,7 @@ type ResampleJob struct {
 	TimesBatch           int
 	DstBatch, DstStep    int
 	ValidBatch, AgeBatch int
+	ValidStep, AgeStep   int
 	TargetBatch          int
 	TimesRows            int // rows of SrcTimes that differ: B, or 1 if shared or packed
 	Channels             []Channel
@@ -91,6 +93,16 @@ func (j *ResampleJob) Rows() int {
 // Stamps returns the number of source stamps that a check reads.
 func (j *ResampleJob) Stamps() int { return j.TimesRows * j.S }
 
+// ShortestWindow returns the shortest window of the channels that have one.
+func (j *ResampleJob) ShortestWindow() (shortest Limit) {
+	for _, c := range j.Channels {
+		if c.Kind.Windowed() && (!shortest.set || c.Window.d < shortest.d) {
+			shortest = c.Window
+		}
+	}
+	return shortest
+}
+
 // Empty reports whether there is nothing to do.
 func (j *ResampleJob) Empty() bool { return j.Rows() == 0 || j.D == 0 }
 
@@ -108,15 +120,20 @@ func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob
 	if c.err == nil {
 		j.Channels = channelTable(c, &o, j.D)
 	}
+	checkRules(c, &o)
+	if c.err == nil && !j.Empty() && j.S == 0 {
+		c.set("Src", ErrShape, "no samples", fmt.Sprintf("at least 1 for %d targets", j.Rows()))
+	}
+	return j, c.err
+}
+
+// checkRules checks the rules for targets outside the times and in gaps.
+func checkRules(c *checker, o *ResampleOptions) {
 	if o.Edge >= edges {
 		c.set("Options.Edge", ErrOption, o.Edge.String(), fmt.Sprintf("one of %v", edgeNames))
 	}
 	o.MaxGap.check(c, "Options.MaxGap")
 	o.Tolerance.check(c, "Options.Tolerance")
-	if c.err == nil && !j.Empty() && j.S == 0 {
-		c.set("Src", ErrShape, "no samples", fmt.Sprintf("at least 1 for %d targets", j.Rows()))
-	}
-	return j, c.err
 }
 
 // checkSource finds B, S and D.
@@ -259,6 +276,7 @@ func (j *ResampleJob) checkOutputs(c *checker) {
 	c.lastContiguous("Dst", j.Dst)
 	inputs := []*tensor.Tensor{j.Src, j.SrcTimes, j.Targets.Times, j.SrcLengths, j.SrcOffsets, j.DstLengths, j.DstOffsets}
 	c.output("Dst", j.Dst, append(inputs, j.Valid, j.Age)...)
+	j.ValidStep, j.AgeStep = 1, 1
 	side := func(arg string, t *tensor.Tensor, dtype tensor.DType, batch *int, others ...*tensor.Tensor) {
 		if t == nil || !c.tensor(arg, t) {
 			return

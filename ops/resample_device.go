@@ -116,10 +116,8 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	if err != nil || job.Empty() {
 		return a, err
 	}
-	for i, t := range []*tensor.Tensor{a.Dst, a.Valid, a.Age} {
-		if t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
-			return a, c.fail([]string{"Dst", "Valid", "Age"}[i], ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
-		}
+	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age); err != nil {
+		return a, err
 	}
 	dev := a
 	dev.Src, dev.SrcTimes, dev.Targets.Times = s.in(a.Src), s.in(a.SrcTimes), s.in(a.Targets.Times)
@@ -133,10 +131,15 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	if err != nil {
 		return a, err
 	}
+	return a, s.run(plan)
+}
+
+// run runs the plan once, copies the results back and closes it.
+func (s *staging) run(plan Plan) error {
 	// A stream of its own: one call's errors in values must not reach another's.
 	stream, err := s.d.backend.NewStream()
 	if err != nil {
-		return a, errors.Join(err, plan.Close())
+		return errors.Join(err, plan.Close())
 	}
 	if err = plan.Run(stream); err == nil {
 		err = stream.Synchronize(context.Background())
@@ -144,7 +147,7 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	if err == nil {
 		err = s.finish()
 	}
-	return a, errors.Join(err, stream.Close(), plan.Close())
+	return errors.Join(err, stream.Close(), plan.Close())
 }
 
 // allocate makes the outputs that were not given, where Src is.
@@ -158,17 +161,6 @@ func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) erro
 	if a.Dst == nil && a.DstOffsets != nil && a.Targets.Times == nil {
 		return c.fail("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor [N,D]")
 	}
-	alloc := func(t **tensor.Tensor, dtype tensor.DType, shape []int) (err error) {
-		if *t != nil {
-			return nil
-		}
-		if a.Src.OnHost() {
-			*t, err = tensor.New(dtype, shape...)
-		} else {
-			*t, err = s.d.Alloc(dtype, shape...)
-		}
-		return err
-	}
 	dtype := o.DType
 	if dtype == 0 {
 		dtype = a.Src.DType()
@@ -177,5 +169,27 @@ func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) erro
 		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
 	}
 	shape := probe.outShape()
-	return errors.Join(alloc(&a.Dst, dtype, append(shape, probe.D)), alloc(&a.Valid, tensor.U8, shape), alloc(&a.Age, probe.ClockType(), shape))
+	return errors.Join(s.make(&a.Dst, a.Src, dtype, append(shape, probe.D)), s.make(&a.Valid, a.Src, tensor.U8, shape), s.make(&a.Age, a.Src, probe.ClockType(), shape))
+}
+
+// make allocates a tensor that was not given, where another is.
+func (s *staging) make(t **tensor.Tensor, like *tensor.Tensor, dtype tensor.DType, shape []int) (err error) {
+	switch {
+	case *t != nil:
+	case like.OnHost():
+		*t, err = tensor.New(dtype, shape...)
+	default:
+		*t, err = s.d.Alloc(dtype, shape...)
+	}
+	return err
+}
+
+// wholeOnHost checks that host outputs are contiguous where they are copied back from a device.
+func (s *staging) wholeOnHost(c *checker, outputs ...*tensor.Tensor) error {
+	for i, t := range outputs {
+		if t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
+			return c.fail([]string{"Dst", "Valid", "Age"}[i], ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
+		}
+	}
+	return nil
 }

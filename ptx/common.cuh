@@ -62,6 +62,8 @@ RC_FN float as_f32(u32 b) { return __builtin_bit_cast(float, b); }
 RC_FN double as_f64(u64 b) { return __builtin_bit_cast(double, b); }
 RC_FN bool is_nan(float x) { return x != x; }
 RC_FN bool is_nan(double x) { return x != x; }
+RC_FN bool negative(float x) { return bits(x) >> 31; }
+RC_FN bool negative(double x) { return bits(x) >> 63; }
 RC_FN bool is_finite(float x) { return (bits(x) & 0x7f800000u) != 0x7f800000u; }
 RC_FN bool is_finite(double x) { return (bits(x) & 0x7ff0000000000000ull) != 0x7ff0000000000000ull; }
 

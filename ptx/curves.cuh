@@ -99,6 +99,20 @@ RC_FN void slerp4(double (&out)[4], const double (&q0)[4], const double (&q1)[4]
     }
 }
 
+// ---- Cubics ----
+
+// hermite_at is the cubic from v1 with slope d1 to v2 with slope d2, h further: its value and slope at u of the way.
+RC_FN double hermite_at(double v1, double v2, double d1, double d2, double h, double u, double &slope) {
+    const double r = 1 - u, rise = v2 - v1, both = u * r;
+    slope = 6 * both * div_rn(rise, h) + r * (1 - 3 * u) * d1 - u * (2 - 3 * u) * d2;
+    return v1 + u * u * (3 - 2 * u) * rise + h * both * (r * d1 - u * d2);
+}
+
+// parabola_end is the slope at the end of the parabola over the bracket h0 with slope m0 and, beyond it, h1 with m1.
+RC_FN double parabola_end(double h0, double h1, double m0, double m1) {
+    return div_rn((2 * h0 + h1) * m0 - h0 * m1, h0 + h1);
+}
+
 // ---- Pchip ----
 
 // sign_of is 1, 0 or -1, and 2 for a NaN.
@@ -111,7 +125,7 @@ RC_FN double pchip_slope(double h0, double h1, double m0, double m1) {
 }
 
 RC_FN double pchip_end(double h0, double h1, double m0, double m1) {
-    const double d = div_rn((2 * h0 + h1) * m0 - h0 * m1, h0 + h1);
+    const double d = parabola_end(h0, h1, m0, m1);
     if (sign_of(d) != sign_of(m0)) return 0;
     if (sign_of(m0) != sign_of(m1) && abs_f(d) > 3 * abs_f(m0)) return 3 * m0;
     return d;
@@ -136,6 +150,24 @@ RC_FN double pchip_at(double v0, double v1, double v2, double v3, double before,
     double s = div_rn(t, h) * x + c;
     s = s * x + d1;
     return s * x + v1;
+}
+
+// ---- Catmull-Rom ----
+
+RC_FN double catmull_rom_at(double v0, double v1, double v2, double v3, double before, double h, double after, double x) {
+    const double m1 = div_rn(v2 - v1, h);
+    const double m0 = before > 0 ? div_rn(v1 - v0, before) : 0, m2 = after > 0 ? div_rn(v3 - v2, after) : 0;
+    double d1 = m1, d2 = m1;
+    if (before > 0)
+        d1 = div_rn(m0 * h + m1 * before, before + h);
+    else if (after > 0)
+        d1 = parabola_end(h, after, m1, m2);
+    if (after > 0)
+        d2 = div_rn(m1 * after + m2 * h, h + after);
+    else if (before > 0)
+        d2 = parabola_end(h, before, m1, m0);
+    double slope;
+    return hermite_at(v1, v2, d1, d2, h, div_rn(x, h), slope);
 }
 
 } // namespace rc

@@ -11,7 +11,7 @@ constexpr u64 fault_rows = 0, fault_times = 1ull << 62, fault_targets = 2ull << 
 enum fault_reason : u64 { src_rows_bad, dst_rows_bad, no_samples, unsorted, not_finite, time_range, out_of_range };
 
 template <class J> RC_FN void report(const J &j, u64 kind, u64 position, u64 reason) {
-    atomic_min_u64(j.fault, kind | position << 4 | reason);
+    atomic_min_u64(j.fault, kind | j.stream_bits() | position << 4 | reason);
     *(volatile u32 *)j.fault_flag = 1;
 }
 
@@ -24,6 +24,11 @@ RC_FN void st_time(i64 *p, i64 v) { st_u64(p, (u64)v); }
 RC_FN void st_time(double *p, double v) { st_f64(p, v); }
 RC_FN void st_time(float *p, float v) { st_f32(p, v); }
 
+// time_bits and from_bits keep a time in a word.
+RC_FN u64 time_bits(i64 v) { return (u64)v; }
+RC_FN u64 time_bits(double v) { return bits(v); }
+RC_FN u64 time_bits(float v) { return bits(v); }
+
 RC_FN i64 minus(i64 y, i64 x) { return (i64)((u64)y - (u64)x); }
 RC_FN double minus(double y, double x) { return y - x; }
 RC_FN float minus(float y, float x) { return y - x; }
@@ -35,6 +40,9 @@ RC_FN float span(float x, float y) { return y - x; }
 RC_FN bool longer(i64 x, i64 y, i64 limit) { return span(x, y) > (u64)limit; }
 RC_FN bool longer(double x, double y, double limit) { return span(x, y) > limit; }
 RC_FN bool longer(float x, float y, float limit) { return span(x, y) > limit; }
+RC_FN bool within(i64 x, i64 y, i64 limit) { return span(x, y) < (u64)limit; }
+RC_FN bool within(double x, double y, double limit) { return span(x, y) < limit; }
+RC_FN bool within(float x, float y, float limit) { return span(x, y) < limit; }
 
 // ratio is the quotient of two spans as float64 gives it, then rounded to W. For W = float one float division gives the same bits
 // where both spans are floats: a quotient of 24-bit numbers is never near enough to a tie for two roundings to differ from one
@@ -131,7 +139,7 @@ template <class C> struct located {
     u32 where;
     u32 k;      // the last sample at or before the target; 0 if there is none
     bool later; // inside: sample k+1 is nearer
-    bool gap;   // inside a bracket longer than max_gap, or out of tolerance
+    bool gap;   // inside a bracket longer than max_gap, out of tolerance, or with an empty window
     bool line;  // below or above: there is a bracket to extrapolate from
     u32 base;   // where it begins
     length x, h; // inside, or with line: from the bracket's begin to the target (below: back to it), and to its end
@@ -279,6 +287,11 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
         const bool far = longer(at, x, limit), far_next = longer(x, after, limit);
         p.gap = p.gap || (j.near_previous() && far) || (j.near_next() && far_next) || (j.near_nearest() && (p.later ? far_next : far));
     }
+    if (j.has_window()) {
+        C limit;
+        from_bits(j.window(), limit);
+        p.gap = p.gap || !within(at, x, limit);
+    }
     return p;
 }
 
@@ -287,6 +300,7 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
 // aim is a target's rows: where its source row begins, where it writes, and what it found.
 template <class C> struct aim {
     located<C> at;
+    C x;            // its time
     const C *times; // the row's stamps
     u32 n;          // how many
     i64 src, dst;   // elements to the row's first sample and to the target's first feature
@@ -320,8 +334,10 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
     C age = 0;
     u32 ok = 0;
     if (!m.filled) {
-        C x = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
-        if (j.check() && beyond_range(x)) report(j, fault_targets, block_first + index, time_range);
+        const C given = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
+        const C x = j.on_own_clock(given);
+        m.x = x;
+        if (j.check() && j.beyond(beyond_range(given), beyond_range(x))) report(j, fault_targets, block_first + index, time_range);
         m.at = locate(j, m.times, m.n, pos, x);
         const bool outside = m.at.where == below || m.at.where == above;
         if (outside && j.edge() == edge_error) report(j, fault_targets, block_first + index, out_of_range);
@@ -330,10 +346,10 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
         m.filled = (j.edge() == edge_fill && (outside || m.at.where == nowhere)) || (m.at.gap && j.fill_gaps());
     } else {
         m.at = {exact, 0, false, false, false, 0, 0, 0};
-        m.src = 0;
+        m.src = 0, m.x = 0;
     }
-    if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos, (u8)ok);
-    if (j.age) st_time((C *)j.age + (i64)out_row * j.age_batch + out_pos, age);
+    if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos * j.valid_step(), (u8)ok);
+    if (j.age) st_time((C *)j.age + (i64)out_row * j.age_batch + out_pos * j.age_step(), age);
     return m;
 }
 
@@ -342,7 +358,7 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
 // check_stamps looks at this block's share of the source stamps with the threads from `first_thread` on.
 template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread) {
     const C *t = (const C *)j.times;
-    const u64 begin = j.share * block_x();
+    const u64 begin = j.share * j.block();
     u64 end = begin + j.share;
     end = end < j.stamps ? end : j.stamps;
     const u32 step = threads_x() - first_thread;
@@ -374,14 +390,14 @@ template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread
 // check_rows looks at the lengths and offsets of all rows, each thread of the grid at its share.
 template <class J> RC_FN void check_rows(const J &j) {
     if (j.src_extents() == nullptr && j.dst_extents() == nullptr) return;
-    const u64 step = (u64)blocks_x() * threads_x();
-    for (u64 b = (u64)block_x() * threads_x() + thread_x(); b < j.b; b += step) {
+    const u64 step = (u64)j.blocks() * threads_x();
+    for (u64 b = (u64)j.block() * threads_x() + thread_x(); b < j.b; b += step) {
         const u32 row = (u32)b;
         if (!row_fits(j.src_extents(), j.src_offsets(), j.s, row, j.b))
             report(j, fault_rows, b, src_rows_bad);
         else if (!row_fits(j.dst_extents(), j.dst_offsets(), j.t, row, j.b))
             report(j, fault_rows, b, dst_rows_bad);
-        else if (row_extent(j.src_extents(), j.src_offsets(), j.s, row).n == 0 && row_extent(j.dst_extents(), j.dst_offsets(), j.t, row).n > 0)
+        else if (!j.lacking() && row_extent(j.src_extents(), j.src_offsets(), j.s, row).n == 0 && row_extent(j.dst_extents(), j.dst_offsets(), j.t, row).n > 0)
             report(j, fault_rows, b, no_samples);
     }
 }
@@ -400,7 +416,7 @@ template <class J> RC_FN u32 chunk_of(const J &j, u32 thread) { return (thread *
 // survey is the first half of every resampling kernel: it finds the block's targets, giving each to keep(index, aim), and checks
 // the block's share of the stamps, on the warps that have no target if there are any. It returns the number of targets.
 template <class C, class J, class Keep> RC_FN u32 survey(const J &j, Keep keep) {
-    const u64 block_first = (u64)block_x() * j.tile;
+    const u64 block_first = (u64)j.block() * j.tile;
     const u64 left = block_first < j.total ? j.total - block_first : 0;
     const u32 count = left < j.tile ? (u32)left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);

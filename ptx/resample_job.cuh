@@ -67,13 +67,25 @@ struct resample_job {
     RC_FN_MEMBER bool times_flat() const { return flags >> 23 & 1; } // stamp i is at times[i], whatever its row
     RC_FN_MEMBER u32 t_shift() const { return flags >> 24 & 31; }
     RC_FN_MEMBER bool plain() const { return flags >> 29 & 1; } // plain_job tells it all
+    RC_FN_MEMBER bool has_window() const { return false; }
+    RC_FN_MEMBER u64 window() const { return 0; } // the bits of the shortest window, a time
     RC_FN_MEMBER const i64 *src_extents() const { return src_rows; }
     RC_FN_MEMBER const i64 *dst_extents() const { return dst_rows; }
+
+    // What a job that is a stream of a Fuse has otherwise.
+    RC_FN_MEMBER u32 block() const { return block_x(); } // this block among the job's, and their number
+    RC_FN_MEMBER u32 blocks() const { return blocks_x(); }
+    RC_FN_MEMBER i64 valid_step() const { return 1; } // elements from one target to the next
+    RC_FN_MEMBER i64 age_step() const { return 1; }
+    RC_FN_MEMBER u64 stream_bits() const { return 0; } // in a fault's position
+    RC_FN_MEMBER bool lacking() const { return false; } // rows may be without samples
+    template <class C> RC_FN_MEMBER C on_own_clock(C x) const { return x; }
+    RC_FN_MEMBER bool beyond(bool given, bool own) const { return given && own; } // a target's range, as given and on that clock
 };
 
-// plain_job is a job without what most jobs do without: rows of one length, fewer than 2^31 targets, ends held, no limits. The
+// plain_of is a job without what most jobs do without: rows of one length, fewer than 2^31 targets, ends held, no limits. The
 // code for such a job is a good part of a small launch, so it is compiled by itself.
-struct plain_job : resample_job {
+template <class J> struct plain_of : J {
     RC_FN_MEMBER u32 edge() const { return 0; }
     RC_FN_MEMBER bool src_lengths() const { return false; }
     RC_FN_MEMBER bool src_offsets() const { return false; }
@@ -87,9 +99,10 @@ struct plain_job : resample_job {
     RC_FN_MEMBER const i64 *src_extents() const { return nullptr; }
     RC_FN_MEMBER const i64 *dst_extents() const { return nullptr; }
 };
+using plain_job = plain_of<resample_job>;
 
 enum clocks : u32 { clock_i64, clock_f64, clock_f32 };
-enum kinds : u32 { linear, previous, next, nearest, slerp, angle, pchip };
+enum kinds : u32 { linear, previous, next, nearest, slerp, angle, pchip, window_mean, window_min, window_max, window_last, catmull_rom, hermite, rotvec, rot6d };
 enum edges : u32 { edge_clamp, edge_fill, edge_extrapolate, edge_error };
 
 constexpr u32 max_row = 0x7fffffff;

@@ -39,10 +39,10 @@ type extent struct {
 
 // extentOf returns what a sorted clock covers. It reports the first stamp that is out of order, not finite or beyond 2^62 ns, as
 // the operation would.
-func extentOf(name string, row int, times *tensor.Tensor) (extent, error) {
+func extentOf(op, name string, row int, times *tensor.Tensor) (extent, error) {
 	e := extent{name: name}
 	if times.Len() == 0 {
-		return e, &ops.ValueError{Op: "Resample", Arg: "SrcTimes", Row: row, Kind: ops.ErrNoSamples}
+		return e, &ops.ValueError{Op: op, Arg: "SrcTimes", Row: row, Kind: ops.ErrNoSamples}
 	}
 	var index int
 	var kind error
@@ -72,7 +72,7 @@ func extentOf(name string, row int, times *tensor.Tensor) (extent, error) {
 		}
 	}
 	if kind != nil {
-		return e, &ops.ValueError{Op: "Resample", Arg: "SrcTimes", Row: row, Index: index, Kind: kind}
+		return e, &ops.ValueError{Op: op, Arg: "SrcTimes", Row: row, Index: index, Kind: kind}
 	}
 	return e, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completions gives the shell the values of resample's flags, and the names of the streams in IN.
+// completions gives the shell the values of the flags, and the names of the streams in IN.
 func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "kind", r.kind.names)
 	complete(cmd, "quat", r.quat.names)

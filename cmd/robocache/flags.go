@@ -47,9 +47,7 @@ func (c *choice[T]) names() []string {
 	return out
 }
 
-func kinds() []ops.Kind {
-	return []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest, ops.Slerp, ops.Angle, ops.Pchip}
-}
+func kinds() []ops.Kind { return ops.Kinds() }
 
 func valueTypes() []tensor.DType {
 	return []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
@@ -90,7 +88,10 @@ func (f *fillFlag) Set(s string) error {
 }
 
 // limitFlag is a length of time.
-type limitFlag struct{ limit ops.Limit }
+type limitFlag struct {
+	limit ops.Limit
+	above bool // 0 is none
+}
 
 func (l *limitFlag) String() string {
 	if d, ok := l.limit.Get(); ok {
@@ -103,6 +104,9 @@ func (l *limitFlag) Type() string { return "DURATION" }
 
 func (l *limitFlag) Set(s string) error {
 	d, err := time.ParseDuration(s)
+	if l.above && (err != nil || d <= 0) {
+		return fmt.Errorf("want a length of time above 0, such as 50ms or 0.2s")
+	}
 	if err != nil || d < 0 {
 		return fmt.Errorf("want a length of time that is not negative, such as 50ms or 0.2s")
 	}

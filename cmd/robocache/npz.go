@@ -192,7 +192,7 @@ func (j *npzJob) makeClock(r *request) error {
 		if err != nil {
 			return err
 		}
-		e, err := extentOf(fmt.Sprintf("row %d", b), b, t)
+		e, err := extentOf(r.op, fmt.Sprintf("row %d", b), b, t)
 		if err != nil {
 			return &inputError{Path: j.path, Array: "times", Err: err}
 		}

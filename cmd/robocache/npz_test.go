@@ -180,6 +180,28 @@ func TestGapsAndTolerance(t *testing.T) {
 	}
 }
 
+func TestWindowsOfArrays(t *testing.T) {
+	in := writeNPZ(t, map[string]*tensor.Tensor{
+		"values": column[float32](0, 1, 5, 2), "times": vec[int64](0, 10e6, 20e6, 60e6), "targets": vec[int64](0, 20e6, 35e6, 50e6, 60e6),
+	})
+	nan := float32(math.NaN())
+	for kind, want := range map[string][]float32{
+		"window-mean": {0, 3, 5, nan, 2}, "window-min": {0, 1, 5, nan, 2}, "window-max": {0, 5, 5, nan, 2}, "window-last": {0, 5, 5, nan, 2},
+	} {
+		f := resampleTo(t, in, "--kind", kind, "--window", "20ms")
+		got := array[float32](t, f, "values")
+		assert.True(t, math.IsNaN(float64(got[3])), "%s: the window of target 3 is empty", kind)
+		got[3], want[3] = 0, 0
+		assert.Equal(t, want, got, kind)
+		assert.Equal(t, []uint8{1, 1, 1, 0, 1}, array[uint8](t, f, "valid"), kind)
+	}
+	f := resampleTo(t, in, "--kind", "window-max", "--window", "20ms", "--fill-gaps", "--fill", "-1")
+	assert.Equal(t, float32(-1), array[float32](t, f, "values")[3])
+	out := filepath.Join(t.TempDir(), "o.npz")
+	_, stderr := good(t, "resample", in, "-o", out, "--window=20ms")
+	assert.Contains(t, stderr, "--window has no effect")
+}
+
 func TestPlotOfArrays(t *testing.T) {
 	dir := t.TempDir()
 	picture := filepath.Join(dir, "p.png")

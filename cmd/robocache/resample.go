@@ -1,23 +1,21 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
 
-// request is a resample command as given.
+// request is a resample or fuse command as given.
 type request struct {
+	op            string // "Resample" or "Fuse"
 	in, out, plot string
 	backend       string
 	streams       []string
@@ -31,6 +29,7 @@ type request struct {
 	hz, period    positiveFlag
 	fill          fillFlag
 	gap, near     limitFlag
+	window        limitFlag
 }
 
 const resampleHelp = `Resample puts the streams of a recording on one clock.
@@ -48,17 +47,23 @@ From .npz it takes values [B,S,D] or [S,D], times [B,S] or [S] (int64 nanosecond
 or float32 seconds), targets [B,T] or [T] unless --hz makes a clock over the time that all
 rows share, and lengths [B] if there are any. OUT.npz holds values, valid, age and times.
 
-valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap, and
-within --tolerance of the sample used. age is the target's time less that of the sample at or
+The kinds window-mean, -min, -max and -last reduce the samples of the last --window before
+a target, its own time included, so that none between two targets is lost.
+
+valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap,
+within --tolerance of the sample used, and its window is not empty. age is the target's time less that of the sample at or
 before it.`
 
 const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 --plot flight.png
   robocache resample flight.ulg -o out.npz --hz 100 --stream vehicle_attitude --stream sensor_combined:pchip --max-gap 50ms
   robocache resample episode.npz -o aligned.npz --kind nearest --tolerance 20ms
+  robocache resample flight.ulg -o out.npz --hz 20 --kind window-mean --window 50ms
   robocache resample batch.npz -o batch50.npz --hz 50 --edge fill --fill -7.5 --dtype bf16`
 
-func (a *app) resampleCommand() *cobra.Command {
-	r := &request{
+// newRequest returns a request whose flags know their values.
+func newRequest(op string) *request {
+	return &request{
+		op:     op,
 		kind:   choice[ops.Kind]{list: kinds(), kind: "KIND"},
 		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.XYZW, ops.WXYZ}, kind: "ORDER"},
 		edge:   choice[ops.Edge]{list: []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.ErrorEdge}, kind: "RULE"},
@@ -67,64 +72,82 @@ func (a *app) resampleCommand() *cobra.Command {
 		span:   choice[span]{list: []span{intersection, union}, kind: "RANGE", value: intersection},
 		hz:     positiveFlag{max: 1e9, unit: "HZ"},
 		period: positiveFlag{unit: "PERIOD"},
+		window: limitFlag{above: true},
 	}
+}
+
+func (a *app) resampleCommand() *cobra.Command {
+	r := newRequest("Resample")
 	cmd := &cobra.Command{
 		Use:     "resample IN -o OUT.npz",
 		Short:   "Put the streams of a recording on one clock",
 		Long:    resampleHelp,
 		Example: resampleExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("resample takes one input file, got %d: %q", len(args), args)
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			r.in = args[0]
-			return a.resample(r)
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
-		},
+	}
+	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
+	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps (default nan)")
+	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
+	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadNPZ, "ulg": loadULog}) })
+	return cmd
+}
+
+// finish gives a command its argument, the flags that resample and fuse share, and what it does.
+func (r *request) finish(cmd *cobra.Command, do func() error) {
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%s takes one input file, got %d: %q", cmd.Name(), len(args), args)
+		}
+		return nil
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		r.in = args[0]
+		return do()
+	}
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
-	f.StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
 	f.BoolVar(&r.truncated, "allow-truncated", false, "take what a .ulg file holds up to where it breaks off")
 	f.Var(&r.hz, "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: intersection (default) or union of the streams or rows")
-	f.Var(&r.kind, "kind", "linear, previous, next, nearest, slerp, angle or pchip (default linear)")
+	f.Var(&r.kind, "kind", strings.Join(r.kind.names(), ", ")+" (default linear)")
 	f.Var(&r.quat, "quat", "order of quaternions: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
 	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
+	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate or error")
-	f.Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps (default nan)")
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
-	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap or --tolerance make a target not valid")
+	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
-	f.Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
-	f.Var(&r.from, "in-dtype", "bf16: read the uint16 array values as bf16")
+	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
 	r.completions(cmd)
-	return cmd
 }
 
 // options returns the operation's options, but for the channels.
 func (r *request) options() ops.ResampleOptions {
 	return ops.ResampleOptions{
-		Kind: r.kind.value, Quat: r.quat.value, Period: r.period.value,
+		Kind: r.kind.value, Quat: r.quat.value, Period: r.period.value, Window: r.window.limit,
 		Edge: r.edge.value, Fill: r.fill.fill,
 		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps,
 		DType: r.dtype.value,
 	}
 }
 
-func (a *app) resample(r *request) error {
+// loader reads a recording.
+type loader func(*request) (*work, error)
+
+// put is resample and fuse: it reads a recording, puts it on one clock and writes the output.
+func (a *app) put(r *request, loaders map[string]loader) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
+	if r.op == "Resample" && r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
 		a.remark("--fill has no effect without --edge fill or --fill-gaps")
+	}
+	if _, given := r.window.limit.Get(); given && r.windowed() == "" {
+		a.remark("--window has no effect without a window kind, such as --kind window-mean")
 	}
 	form, err := formatOf(r.in)
 	if err != nil {
@@ -133,11 +156,7 @@ func (a *app) resample(r *request) error {
 	if err := r.checkFor(form); err != nil {
 		return err
 	}
-	load := loadNPZ
-	if form == "ulg" {
-		load = loadULog
-	}
-	work, err := load(r)
+	work, err := loaders[form](r)
 	if err != nil {
 		return err
 	}
@@ -161,33 +180,38 @@ func (a *app) resample(r *request) error {
 
 // check finds what is wrong with the command line alone.
 func (r *request) check() error {
-	switch {
-	case r.out == "":
-		return usagef("no output given, want -o OUT.npz")
-	case !strings.EqualFold(filepath.Ext(r.out), ".npz"):
-		return usagef("-o: got %q, want a name that ends in .npz", r.out)
-	case r.plot != "" && !strings.EqualFold(filepath.Ext(r.plot), ".png"):
-		return usagef("--plot: got %q, want a name that ends in .png", r.plot)
-	case sameFile(r.in, r.out):
-		return usagef("-o: %q is the input %q, want another file", r.out, r.in)
-	case r.plot != "" && sameFile(r.in, r.plot):
-		return usagef("--plot: %q is the input %q, want another file", r.plot, r.in)
+	if _, given := r.window.limit.Get(); !given && r.windowed() != "" {
+		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if kind, _, _ := strings.Cut(r.backend, ":"); kind == "" {
-		return usagef("--backend: got %q, want %s", r.backend, strings.Join(backendNames(), ", "))
+	return checkFiles(r.in, r.out, r.plot, r.backend)
+}
+
+// windowed returns a flag that asks for a window kind, or "".
+func (r *request) windowed() string {
+	if r.kind.value.Windowed() {
+		return "--kind " + r.kind.value.String()
 	}
-	return nil
+	for _, f := range r.streams {
+		if fields := strings.Split(f, ":"); len(fields) > 1 {
+			if kind, err := ops.ParseKind(fields[1]); err == nil && kind.Windowed() {
+				return "--stream " + f
+			}
+		}
+	}
+	return ""
 }
 
 // checkFor finds flags that do not go with the format of the input.
 func (r *request) checkFor(form string) error {
 	switch {
-	case form == "npz" && len(r.streams) > 0:
+	case form == "npz" && len(r.streams) > 0 && r.op == "Resample":
 		return usagef("--stream is for .ulg files, got %q", r.in)
 	case form == "npz" && r.truncated:
 		return usagef("--allow-truncated is for .ulg files, got %q", r.in)
 	case form == "ulg" && r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
+	case form == "ulg" && r.kind.value.Width() > 1 && r.kind.value != ops.Slerp:
+		return usagef("--kind %v: a .ulg file does not say where it has such features, want --stream NAME:%v", r.kind.value, r.kind.value)
 	case form == "ulg" && r.hz.value == 0:
 		return usagef("no clock given: a .ulg file has no targets, want --hz")
 	}
@@ -207,9 +231,8 @@ type job interface {
 // work is a job with its output still to be written.
 type work struct{ job }
 
-// save writes the picture, then the arrays: where OUT is, all is.
 func (w work) save(r *request) error {
-	if r.plot != "" {
+	return save(r.in, r.out, r.plot, w.arrays, func(out io.Writer) error {
 		panels, err := w.panels()
 		if err != nil {
 			return err
@@ -217,30 +240,8 @@ func (w work) save(r *request) error {
 		if len(panels) == 0 {
 			return &inputError{Path: r.in, Msg: "no samples, want at least one to draw"}
 		}
-		var picture bytes.Buffer
-		if err := viz.WritePNG(&picture, panels, viz.Options{Title: filepath.Base(r.in)}); err != nil {
-			return err
-		}
-		err = atomicfile.WriteFile(r.plot, func(f io.Writer) error { _, err := picture.WriteTo(f); return err })
-		if err != nil {
-			return &outputError{r.plot, err}
-		}
-	}
-	err := atomicfile.WriteFile(r.out, func(f io.Writer) error {
-		archive := npz.NewWriter(f, npz.Options{})
-		if err := w.arrays(archive); err != nil {
-			return err
-		}
-		return archive.Close()
+		return viz.WritePNG(out, panels, viz.Options{Title: filepath.Base(r.in)})
 	})
-	var name *npz.Error
-	switch {
-	case errors.As(err, &name):
-		return &inputError{Path: r.in, Stream: name.Name, Err: err}
-	case err != nil:
-		return &outputError{r.out, err}
-	}
-	return nil
 }
 
 // formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing.
@@ -275,14 +276,4 @@ func cause(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// sameFile reports whether two names are one file, through links too.
-func sameFile(a, b string) bool {
-	ia, errA := os.Stat(a)
-	ib, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(ia, ib)
-	}
-	return filepath.Clean(a) == filepath.Clean(b)
 }

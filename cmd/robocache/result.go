@@ -15,7 +15,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// result is what resample says of its work.
+// result is what resample and fuse say of their work.
 type result struct {
 	Input     string         `json:"input"`
 	Output    string         `json:"output"`
@@ -23,10 +23,11 @@ type result struct {
 	Device    deviceInfo     `json:"device"`
 	Clock     clockResult    `json:"clock"`
 	Streams   []streamResult `json:"streams"`
-	LeftOut   []leftOut      `json:"left_out"`           // streams of a .ulg file that are not in the output, and why
-	Ignored   []string       `json:"ignored"`            // members of an .npz file that were not used
-	Dropouts  *dropouts      `json:"dropouts,omitempty"` // losses that the recorder noted
-	LostBytes int64          `json:"lost_bytes"`         // of a broken file, under --allow-truncated
+	AllValid  *int           `json:"all_valid,omitempty"` // fuse: targets at which every stream is valid
+	LeftOut   []leftOut      `json:"left_out"`            // streams of a .ulg file that are not in the output, and why
+	Ignored   []string       `json:"ignored"`             // members of an .npz file that were not used
+	Dropouts  *dropouts      `json:"dropouts,omitempty"`  // losses that the recorder noted
+	LostBytes int64          `json:"lost_bytes"`          // of a broken file, under --allow-truncated
 	Remarks   []string       `json:"remarks"`
 }
 
@@ -152,7 +153,7 @@ func (s *streamResult) count(stamps, targets, valid *tensor.Tensor) error {
 	return nil
 }
 
-// countTargets counts the targets outside sorted stamps and those that are NaN.
+// countTargets counts the targets outside sorted stamps, all where there are none, and those that are NaN.
 func countTargets[T int64 | float64 | float32](stamps, targets *tensor.Tensor) (outside, nan int, err error) {
 	src, err := tensor.Data[T](stamps)
 	if err != nil {
@@ -166,7 +167,7 @@ func countTargets[T int64 | float64 | float32](stamps, targets *tensor.Tensor) (
 		switch {
 		case x != x:
 			nan++
-		case x < src[0] || x > src[len(src)-1]:
+		case len(src) == 0 || x < src[0] || x > src[len(src)-1]:
 			outside++
 		}
 	}
@@ -221,6 +222,9 @@ func (a *app) resampled(r *result) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if n := r.AllValid; n != nil {
+		fmt.Fprintf(a.out, "every stream is valid at %d of %d targets\n", *n, r.Clock.Targets)
 	}
 	if d := r.Dropouts; d != nil && d.Count > 0 {
 		fmt.Fprintf(a.out, "dropouts noted by the recorder: %d, %.3f s in all\n", d.Count, d.Seconds)

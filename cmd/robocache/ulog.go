@@ -20,6 +20,7 @@ type pick struct {
 	stream *dataset.Stream
 	times  *tensor.Tensor
 	kind   *ops.Kind // as in --stream NAME:kind; nil for what --kind or the columns say
+	gap    ops.Limit // as in fuse's --stream NAME:kind:max-gap, else --max-gap
 	out    ops.ResampleArgs
 }
 
@@ -36,7 +37,12 @@ type ulogJob struct {
 }
 
 func loadULog(r *request) (*work, error) {
-	asked, err := parseStreams(r.streams)
+	j, err := readULog(r)
+	return &work{j}, err
+}
+
+func readULog(r *request) (*ulogJob, error) {
+	asked, err := r.parseStreams()
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +52,12 @@ func loadULog(r *request) (*work, error) {
 	}
 	j := &ulogJob{path: r.in, log: log}
 	j.maxGap, _ = r.gap.limit.Get()
-	if err := j.choose(asked); err != nil {
+	if err := j.choose(asked, r); err != nil {
 		return nil, err
 	}
 	ranges := make([]extent, 0, len(j.picks))
 	for _, p := range j.picks {
-		e, err := extentOf(p.stream.Name, 0, p.times)
+		e, err := extentOf(r.op, p.stream.Name, 0, p.times)
 		if err != nil {
 			return nil, &inputError{Path: r.in, Stream: p.stream.Name, Err: err}
 		}
@@ -68,20 +74,33 @@ func loadULog(r *request) (*work, error) {
 		return nil, err
 	}
 	j.targets, err = writeOut(j.clock, tensor.I64)
-	return &work{j}, err
+	return j, err
 }
 
 // streamFlag is a value of --stream.
 type streamFlag struct {
 	name string
 	kind *ops.Kind
+	gap  ops.Limit // fuse: its own --max-gap
 }
 
-func parseStreams(flags []string) ([]streamFlag, error) {
+func (r *request) parseStreams() ([]streamFlag, error) {
 	var list []streamFlag
-	for _, f := range flags {
+	for _, f := range r.streams {
 		name, kindName, given := strings.Cut(f, ":")
-		s := streamFlag{name: name}
+		s := streamFlag{name: name, gap: r.gap.limit}
+		if r.op == "Fuse" {
+			var gap string
+			var limit limitFlag
+			kindName, gap, _ = strings.Cut(kindName, ":")
+			if gap != "" {
+				if err := limit.Set(gap); err != nil {
+					return nil, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
+				}
+				s.gap = limit.limit
+			}
+			given = kindName != ""
+		}
 		if given {
 			c := choice[ops.Kind]{list: kinds()}
 			if err := c.Set(kindName); err != nil {
@@ -101,10 +120,10 @@ func parseStreams(flags []string) ([]streamFlag, error) {
 }
 
 // choose takes the streams that were asked for, or all, and names those that cannot be resampled.
-func (j *ulogJob) choose(asked []streamFlag) error {
+func (j *ulogJob) choose(asked []streamFlag, r *request) error {
 	if len(asked) == 0 {
 		for _, s := range j.log.Streams {
-			asked = append(asked, streamFlag{name: s.Name})
+			asked = append(asked, streamFlag{name: s.Name, gap: r.gap.limit})
 		}
 		for _, name := range j.log.Empty {
 			j.left = append(j.left, leftOut{name, "no samples"})
@@ -125,7 +144,7 @@ func (j *ulogJob) choose(asked []streamFlag) error {
 			if err != nil {
 				return err
 			}
-			j.picks = append(j.picks, pick{stream: s, times: times, kind: a.kind})
+			j.picks = append(j.picks, pick{stream: s, times: times, kind: a.kind, gap: a.gap})
 		}
 	}
 	if len(j.picks) == 0 {
@@ -160,7 +179,8 @@ func (j *ulogJob) unusable(s *dataset.Stream, name string) string {
 	return ""
 }
 
-func (j *ulogJob) run(r *request, device *ops.Device) (*result, error) {
+// result says what became of the log itself.
+func (j *ulogJob) result(r *request) *result {
 	res := newResult(r, j.targets)
 	res.LeftOut = j.left
 	res.Dropouts = dropoutsOf(j.log)
@@ -169,6 +189,11 @@ func (j *ulogJob) run(r *request, device *ops.Device) (*result, error) {
 		res.Remarks = append(res.Remarks, fmt.Sprintf("%d bytes were not read: %v", j.log.LostBytes, j.log.Damage))
 	}
 	res.Clock.bounds(j.bounds)
+	return res
+}
+
+func (j *ulogJob) run(r *request, device *ops.Device) (*result, error) {
+	res := j.result(r)
 	for i := range j.picks {
 		p := &j.picks[i]
 		channels, err := j.channels(p, r)
@@ -211,30 +236,45 @@ func (j *ulogJob) channels(p *pick, r *request) ([]ops.Channel, error) {
 		quat = r.quat.value
 	}
 	cols := p.stream.Columns
+	if kind == ops.Hermite {
+		for _, c := range cols {
+			if c.Integer || len(cols)%2 != 0 {
+				return nil, &inputError{Path: j.path, Stream: p.stream.Name,
+					Msg: fmt.Sprintf("hermite: got columns %s, want floats, as many values as velocities", strings.Join(names(cols), ", "))}
+			}
+		}
+		return []ops.Channel{{Hi: len(cols), Kind: kind}}, nil
+	}
+	arrays := asked && kind.Width() > 1 // of that many floats; quaternions that are known need not be asked for
 	var list []ops.Channel
-	quats := 0
+	found := 0
 	for i := 0; i < len(cols); i++ {
 		c := ops.Channel{Lo: i, Hi: i + 1, Kind: ops.Linear}
-		if asked && kind != ops.Slerp {
+		if asked && !arrays {
 			c.Kind, c.Period = kind, r.period.value
 		}
-		base := fourOf(cols, i)
+		four := fourOf(cols, i)
 		switch {
 		case cols[i].Integer:
 			c.Kind = ops.Previous
-		case base != "" && (!asked && known(base) || kind == ops.Slerp && (known(base) || p.kind != nil)):
+		case four != "" && (!asked && known(four) || kind == ops.Slerp && (known(four) || p.kind != nil)):
 			c.Kind, c.Quat, c.Hi = ops.Slerp, quat, i+4
-			i += 3
-			quats++
+		case arrays && kind != ops.Slerp && arrayOf(cols, i, kind.Width()) != "":
+			c.Kind, c.Hi = kind, i+kind.Width()
 		}
 		if c.Kind != ops.Angle {
 			c.Period = 0
 		}
+		if c.Kind == kind {
+			found++
+		}
+		i = c.Hi - 1
 		list = append(list, c)
 	}
-	if p.kind != nil && kind == ops.Slerp && quats == 0 {
+	if p.kind != nil && arrays && found == 0 {
 		return nil, &inputError{Path: j.path, Stream: p.stream.Name,
-			Msg: fmt.Sprintf("slerp: got columns %s, want an array of four floats", strings.Join(names(cols), ", "))}
+			Msg: fmt.Sprintf("%v: got columns %s, want an array of %s floats", kind, strings.Join(names(cols), ", "),
+				map[int]string{3: "three", 4: "four", 6: "six"}[kind.Width()])}
 	}
 	return merge(list), nil
 }
@@ -249,17 +289,20 @@ func known(base string) bool {
 }
 
 // fourOf returns the name of the array of four floats that begins at column i, or "".
-func fourOf(cols []dataset.Column, i int) string {
+func fourOf(cols []dataset.Column, i int) string { return arrayOf(cols, i, 4) }
+
+// arrayOf returns the name of the array of n floats that begins at column i, or "".
+func arrayOf(cols []dataset.Column, i, n int) string {
 	base, ok := strings.CutSuffix(cols[i].Name, "[0]")
-	if !ok || i+4 > len(cols) {
+	if !ok || i+n > len(cols) {
 		return ""
 	}
-	for k, c := range cols[i : i+4] {
+	for k, c := range cols[i : i+n] {
 		if c.Integer || c.Name != fmt.Sprintf("%s[%d]", base, k) {
 			return ""
 		}
 	}
-	if i+4 < len(cols) && cols[i+4].Name == base+"[4]" {
+	if i+n < len(cols) && cols[i+n].Name == fmt.Sprintf("%s[%d]", base, n) {
 		return ""
 	}
 	return base
@@ -323,19 +366,24 @@ func (j *ulogJob) arrays(w *npz.Writer) error {
 func (j *ulogJob) panels() ([]viz.Panel, error) {
 	var list []viz.Panel
 	for _, p := range j.picks {
-		cols := p.stream.Columns
-		panel := viz.Panel{
-			Title: p.stream.Name, Columns: names(cols), Held: make([]bool, len(cols)), Gap: j.maxGap,
-			Recorded:  viz.Series{Times: p.times, Values: p.stream.Values},
-			Resampled: viz.Series{Times: j.targets, Values: p.out.Dst},
-		}
-		for i, c := range cols {
-			panel.Held[i] = c.Integer
-			if base := fourOf(cols, i); base != "" && known(base) && panel.Show == nil {
-				panel.Show = []int{i, i + 1, i + 2, i + 3}
-			}
-		}
-		list = append(list, panel)
+		list = append(list, p.panel(j.maxGap, j.targets, p.out.Dst))
 	}
 	return list, nil
+}
+
+// panel shows the stream with what was made of it.
+func (p *pick) panel(gap time.Duration, targets, made *tensor.Tensor) viz.Panel {
+	cols := p.stream.Columns
+	panel := viz.Panel{
+		Title: p.stream.Name, Columns: names(cols), Held: make([]bool, len(cols)), Gap: gap,
+		Recorded:  viz.Series{Times: p.times, Values: p.stream.Values},
+		Resampled: viz.Series{Times: targets, Values: made},
+	}
+	for i, c := range cols {
+		panel.Held[i] = c.Integer
+		if base := fourOf(cols, i); base != "" && known(base) && panel.Show == nil {
+			panel.Show = []int{i, i + 1, i + 2, i + 3}
+		}
+	}
+	return panel
 }

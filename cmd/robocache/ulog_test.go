@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/ulog"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -124,7 +126,7 @@ func TestQuaternionsAreFoundByName(t *testing.T) {
 		}
 		return out
 	}
-	slerp := ops.Slerp
+	slerp, rotvec, rot6d, hermite, mean := ops.Slerp, ops.RotVec, ops.Rot6D, ops.Hermite, ops.WindowMean
 	for _, c := range []struct {
 		cols []dataset.Column
 		kind *ops.Kind
@@ -135,6 +137,11 @@ func TestQuaternionsAreFoundByName(t *testing.T) {
 		{col("x", "w[0]", "w[1]", "w[2]", "w[3]"), nil, []ops.Channel{{Lo: 0, Hi: 5}}},
 		{col("x", "w[0]", "w[1]", "w[2]", "w[3]"), &slerp, []ops.Channel{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 5, Kind: ops.Slerp, Quat: ops.WXYZ}}},
 		{col("q[0]", "q[1]", "q[2]", "q[3]", "q[4]"), nil, []ops.Channel{{Lo: 0, Hi: 5}}},
+		{col("x", "r[0]", "r[1]", "r[2]", "s[0]", "s[1]", "s[2]", "y[0]", "y[1]", "!n"), &rotvec,
+			[]ops.Channel{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 7, Kind: ops.RotVec}, {Lo: 7, Hi: 9}, {Lo: 9, Hi: 10, Kind: ops.Previous}}},
+		{col("m[0]", "m[1]", "m[2]", "m[3]", "m[4]", "m[5]"), &rot6d, []ops.Channel{{Lo: 0, Hi: 6, Kind: ops.Rot6D}}},
+		{col("x", "y", "vx", "vy"), &hermite, []ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Hermite}}},
+		{col("x", "q[0]", "q[1]", "q[2]", "q[3]", "!n"), &mean, []ops.Channel{{Lo: 0, Hi: 5, Kind: ops.WindowMean}, {Lo: 5, Hi: 6, Kind: ops.Previous}}},
 		{col("!q[0]", "!q[1]", "!q[2]", "!q[3]"), nil, []ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Previous}}},
 	} {
 		j := &ulogJob{}
@@ -142,8 +149,41 @@ func TestQuaternionsAreFoundByName(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got)
 	}
-	_, err := (&ulogJob{}).channels(&pick{stream: &dataset.Stream{Columns: col("x")}, kind: &slerp}, &request{})
-	assert.Equal(t, exitInput, describe(err).Code)
+	for _, kind := range []*ops.Kind{&slerp, &rotvec, &rot6d, &hermite} {
+		_, err := (&ulogJob{}).channels(&pick{stream: &dataset.Stream{Columns: col("x")}, kind: kind}, &request{})
+		assert.Equal(t, exitInput, describe(err).Code, "%v", *kind)
+	}
+}
+
+// The means are those of the columns' samples in the last 50 ms, added up here one by one.
+func TestFlightLogInWindows(t *testing.T) {
+	f := resampleTo(t, flight, "--hz", "20", "--stream", "airspeed:window-mean", "--window", "50ms")
+	times, v, valid := array[int64](t, f, "times"), array[float32](t, f, "airspeed.values"), array[uint8](t, f, "airspeed.valid")
+	log, err := ulog.Open(flight, ulog.Options{})
+	require.NoError(t, err)
+	s := log.Stream("airspeed")
+	d := len(s.Columns)
+	recorded, err := tensor.Data[float32](s.Values)
+	require.NoError(t, err)
+	held, most := 0, 0
+	for i, x := range times {
+		sum, n := 0.0, 0
+		for k, at := range s.Times {
+			if at <= x && x-at < 50e6 {
+				sum += float64(recorded[k*d])
+				n++
+			}
+		}
+		most = max(most, n)
+		if n == 0 {
+			held++
+			assert.Zero(t, valid[i], "target %d", i)
+			continue
+		}
+		assert.Equal(t, float32(sum/float64(n)), v[i*d], "target %d", i)
+	}
+	assert.GreaterOrEqual(t, most, 4, "samples in a window")
+	assert.Less(t, held, len(times)/10, "empty windows")
 }
 
 func TestFigureOfALogIsAnImage(t *testing.T) {

@@ -7,38 +7,56 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
-// plan is a Resample bound to device memory.
+// plan is an operation bound to device memory: one launch.
 type plan struct {
 	b       *backend
-	job     *ops.ResampleJob
 	bound   ops.Bound
-	launch  *cudadrv.Launch // nil if there is nothing to do
+	kernel  *cudadrv.Launch // nil if there is nothing to do
 	cell    *faultCell
-	table   *cudadrv.DeviceMem // the channels, for kernels that take them
+	explain func(ops.Fault) error // what a fault means
+	table   *cudadrv.DeviceMem    // the channels, and what else the kernel reads from device memory
 	awaited atomic.Pointer[stream]
 	closed  atomic.Bool
 }
 
 func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
-	p := &plan{b: b, job: job, bound: job.Bound()}
+	p := &plan{b: b, bound: job.Bound()}
 	if job.Empty() {
 		return p, nil
 	}
+	p.explain = func(f ops.Fault) error {
+		srcOffsets, err1 := b.download(job.SrcOffsets)
+		dstOffsets, err2 := b.download(job.DstOffsets)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		return job.FaultError(f, srcOffsets, dstOffsets)
+	}
+	return p.ready(func() error { return p.bindResample(job) })
+}
+
+// ready gives the plan its fault cell and its launch.
+func (p *plan) ready(bind func() error) (ops.Plan, error) {
 	var err error
-	if p.cell, err = b.faults.get(); err != nil {
+	if p.cell, err = p.b.faults.get(); err != nil {
 		return nil, err
 	}
-	if err := p.bind(); err != nil {
+	if err := bind(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
+
+func (p *plan) launch(q *cudadrv.Stream) error { return p.kernel.Run(q) }
+
+func (p *plan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
 
 func (p *plan) usable(op string) error {
 	if p.closed.Load() {
@@ -52,7 +70,7 @@ func (p *plan) Run(s ops.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := p.usable("Run"); err != nil || p.launch == nil {
+	if err := p.usable("Run"); err != nil || p.kernel == nil {
 		return err
 	}
 	return st.give(p)
@@ -81,12 +99,7 @@ func (p *plan) fault() error {
 	if err != nil || f == ops.NoFault {
 		return err
 	}
-	srcOffsets, err1 := p.b.download(p.job.SrcOffsets)
-	dstOffsets, err2 := p.b.download(p.job.DstOffsets)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	return p.job.FaultError(f, srcOffsets, dstOffsets)
+	return p.explain(f)
 }
 
 func (b *backend) download(t *tensor.Tensor) ([]int64, error) {
@@ -124,9 +137,9 @@ const (
 )
 
 // uniform returns the kind that all features have, if the plain kernel knows it.
-func uniform(job *ops.ResampleJob) (ops.Kind, bool) {
-	kind := job.Channels[0].Kind
-	for _, c := range job.Channels {
+func uniform(channels []ops.Channel) (ops.Kind, bool) {
+	kind := channels[0].Kind
+	for _, c := range channels {
 		if c.Kind != kind || c.Kind > ops.Nearest {
 			return 0, false
 		}
@@ -134,20 +147,19 @@ func uniform(job *ops.ResampleJob) (ops.Kind, bool) {
 	return kind, true
 }
 
-// bind fills in the launch.
-func (p *plan) bind() error {
-	job := p.job
+// bindResample fills in the launch.
+func (p *plan) bindResample(job *ops.ResampleJob) error {
 	if isPlain(job) {
-		return p.bindPlain()
+		return p.bindPlain(job)
 	}
-	kind, plain := uniform(job)
+	kind, plain := uniform(job.Channels)
 	name := "resample_" + job.Src.DType().String()
 	var cut shape
 	if plain {
 		cut = p.b.cutPlain(job)
 	} else {
 		name = "resample_channels_" + job.Src.DType().String()
-		cut = p.b.cutChannels(job)
+		cut = p.b.cutItems(job, job.Channels)
 	}
 	if cut.blocks > math.MaxInt32 {
 		return &ops.ArgError{Op: "Resample", Arg: "Dst", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d targets of %d features", job.Rows(), job.D), Want: fmt.Sprintf("at most %d blocks of %d", math.MaxInt32, cut.tile)}
@@ -156,32 +168,38 @@ func (p *plan) bind() error {
 	if err != nil {
 		return err
 	}
-	args := p.args(kind, cut)
+	args := p.args(job, kind, cut)
 	if !plain {
-		if err := p.upload(job.Channels); err != nil {
+		table, items := channelTables(job.Channels, job.ClockType())
+		if err := p.upload(append(table, items...)); err != nil {
 			return err
 		}
-		args = append(args, p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
+		args = append(args, limitBits(job.ShortestWindow(), job.ClockType()), p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
 	}
-	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
+	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
 	return err
 }
 
 // cutPlain shares the chunks of all targets out so that each thread has up to four of them, and fewer where the device
 // would otherwise stand partly idle: half that, where blocks of four would not fill it four times.
 func (b *backend) cutPlain(job *ops.ResampleJob) shape {
-	s := shape{threads: 128, vector: vectorOf(job)}
-	s.chunks = job.D >> s.vector
+	vector := vectorOf(job)
+	return b.cutChunks(job, vector, job.Rows()*(job.D>>vector))
+}
+
+// cutChunks cuts a job whose launch has `all` chunks.
+func (b *backend) cutChunks(job *ops.ResampleJob, vector, all int) shape {
+	s := shape{threads: 128, vector: vector, chunks: job.D >> vector}
 	each := pieces
-	for each > 1 && job.Rows()*s.chunks < each*s.threads*b.sms*4 {
+	for each > 1 && all < each*s.threads*b.sms*4 {
 		each /= 2
 	}
 	s.tile = min(max(each*s.threads/s.chunks, 1), maxTile)
 	return b.grid(job, s)
 }
 
-func (b *backend) cutChannels(job *ops.ResampleJob) shape {
-	s := shape{threads: 128, chunks: items(job.Channels)}
+func (b *backend) cutItems(job *ops.ResampleJob, channels []ops.Channel) shape {
+	s := shape{threads: 128, chunks: items(channels)}
 	s.tile = min(max(pieces*s.threads/s.chunks, 1), maxChannelsTile)
 	return b.grid(job, s)
 }
@@ -216,31 +234,44 @@ func vectorOf(job *ops.ResampleJob) int {
 }
 
 // args lists the parameters of every resampling kernel, in the order of resample_job.cuh.
-func (p *plan) args(kind ops.Kind, cut shape) []any {
-	job := p.job
-	rows := func(lengths, offsets *tensor.Tensor) cudadrv.DevicePtr {
-		if lengths != nil {
-			return pointer(lengths)
-		}
-		return pointer(offsets)
-	}
+func (p *plan) args(job *ops.ResampleJob, kind ops.Kind, cut shape) []any {
 	magic, shift := divider(job.T, job.Rows())
 	return []any{
-		pointer(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
-		pointer(job.SrcTimes), int64(job.TimesBatch),
-		pointer(job.Targets.Times), int64(job.TargetBatch),
-		pointer(job.Dst), int64(job.DstBatch), int64(job.DstStep),
-		pointer(job.Valid), int64(job.ValidBatch),
-		pointer(job.Age), int64(job.AgeBatch),
+		at(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
+		at(job.SrcTimes), int64(job.TimesBatch),
+		at(job.Targets.Times), int64(job.TargetBatch),
+		at(job.Dst), int64(job.DstBatch), int64(job.DstStep),
+		at(job.Valid), int64(job.ValidBatch),
+		at(job.Age), int64(job.AgeBatch),
 		rows(job.SrcLengths, job.SrcOffsets), rows(job.DstLengths, job.DstOffsets),
 		p.cell.cell, p.cell.flag,
 		job.Targets.Start, job.Targets.Rate,
 		valueBits(job.Fill, job.Dst.DType()), limitBits(job.MaxGap, job.ClockType()), limitBits(job.Tolerance, job.ClockType()),
 		uint64(job.Rows()), uint64(job.Stamps()), uint64((job.Stamps() + cut.blocks - 1) / cut.blocks), uint64(job.S), uint64(job.T),
-		magic, pace(job), uint32(job.B), uint32(job.D), uint32(cut.tile), uint32(cut.chunks), uint32((1<<20 + cut.chunks - 1) / cut.chunks),
-		p.flags(kind, cut) | shift<<24,
+		magic, pace(job), uint32(job.B), uint32(job.D), uint32(cut.tile), uint32(cut.chunks), chunkMagic(cut.chunks),
+		flags(job, job.ClockType(), kind, cut) | shift<<24,
 	}
 }
+
+// at is a tensor's address, 0 for none.
+func at(t *tensor.Tensor) cudadrv.DevicePtr {
+	if t == nil {
+		return 0
+	}
+	addr, _ := t.Addr()
+	return cudadrv.DevicePtr(addr)
+}
+
+// rows is the address of the rows' lengths or offsets, 0 for none.
+func rows(lengths, offsets *tensor.Tensor) cudadrv.DevicePtr {
+	if lengths != nil {
+		return at(lengths)
+	}
+	return at(offsets)
+}
+
+// chunkMagic is the factor with which chunk_of of resample.cuh divides.
+func chunkMagic(chunks int) uint32 { return uint32((1<<20 + chunks - 1) / chunks) }
 
 // divider returns the factor and shift with which resample.cuh divides numbers below n by t, 0 where it has to divide.
 func divider(t, n int) (magic, shift uint32) {
@@ -253,16 +284,15 @@ func divider(t, n int) (magic, shift uint32) {
 
 // pace is how many samples a target moves on, if targets and samples run from one end of a row to the other in step.
 func pace(job *ops.ResampleJob) float32 {
-	if job.SrcOffsets != nil || job.DstOffsets != nil || job.T < 2 {
+	if job.SrcOffsets != nil || job.DstOffsets != nil || job.T < 2 || job.S == 0 {
 		return 0
 	}
 	return float32(job.S-1) / float32(job.T-1)
 }
 
 // flags packs the switches of a job as resample_job.cuh reads them.
-func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
-	job := p.job
-	f := clockCode[job.ClockType()] | dtypeCode[job.Dst.DType()]<<2 | uint32(kind)<<4 | uint32(job.Edge)<<7 | uint32(cut.vector)<<9
+func flags(job *ops.ResampleJob, clock tensor.DType, kind ops.Kind, cut shape) uint32 {
+	f := clockCode[clock] | dtypeCode[job.Dst.DType()]<<2 | uint32(kind)<<4 | uint32(job.Edge)<<7 | uint32(cut.vector)<<9
 	set := func(bit int, on bool) {
 		if on {
 			f |= 1 << bit
@@ -270,6 +300,7 @@ func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
 	}
 	_, gap := job.MaxGap.Get()
 	_, tolerance := job.Tolerance.Get()
+	_, window := job.ShortestWindow().Get()
 	set(12, job.SrcLengths != nil)
 	set(13, job.SrcOffsets != nil)
 	set(14, job.DstLengths != nil)
@@ -286,7 +317,8 @@ func (p *plan) flags(kind ops.Kind, cut shape) uint32 {
 	flat := job.TimesRows == 1 || job.TimesBatch == job.S
 	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
 	set(23, flat)
-	set(29, flat && !ragged && !gap && !tolerance && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32)
+	set(30, window)
+	set(29, flat && !ragged && !gap && !tolerance && !window && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32)
 	return f
 }
 
@@ -306,6 +338,11 @@ func valueBits(x float64, dtype tensor.DType) uint64 {
 // limitBits are the bits of a limit in the clock's own type.
 func limitBits(l ops.Limit, clock tensor.DType) uint64 {
 	d, _ := l.Get()
+	return lengthBits(d, clock)
+}
+
+// lengthBits are the bits of a length of time in the clock's own type.
+func lengthBits(d time.Duration, clock tensor.DType) uint64 {
 	seconds := float64(int64(d)) / 1e9
 	switch clock {
 	case tensor.I64:
@@ -316,38 +353,43 @@ func limitBits(l ops.Limit, clock tensor.DType) uint64 {
 	return uint64(math.Float32bits(float32(seconds)))
 }
 
-// width is how many features of a channel one item holds: a feature, or the four of a quaternion.
-func width(c ops.Channel) int {
-	if c.Kind == ops.Slerp {
-		return 4
-	}
-	return 1
-}
-
 // items counts the items of a target.
 func items(channels []ops.Channel) int {
 	n := 0
 	for _, c := range channels {
-		n += (c.Hi - c.Lo) / width(c)
+		n += (c.Hi - c.Lo) / c.Kind.Width()
 	}
 	return n
 }
 
-// upload writes the channels, then the items, as resample_channels.cu reads them.
-func (p *plan) upload(channels []ops.Channel) error {
-	var table, items []byte
+// channelTables are the channels and the items, as channels.cuh reads them.
+func channelTables(channels []ops.Channel, clock tensor.DType) (table, items []byte) {
 	for i, c := range channels {
-		table = binary.LittleEndian.AppendUint64(table, math.Float64bits(c.Period))
-		table = binary.LittleEndian.AppendUint64(table, uint64(c.Kind))
-		for d := c.Lo; d < c.Hi; d += width(c) {
+		number := math.Float64bits(c.Period)
+		if c.Kind.Windowed() {
+			number = limitBits(c.Window, clock)
+		}
+		// An item's features are neighbours, but for a value and its velocity.
+		end, step, apart := c.Hi, c.Kind.Width(), 1
+		if c.Kind == ops.Hermite {
+			apart = (c.Hi - c.Lo) / 2
+			end, step = c.Lo+apart, 1
+		}
+		table = binary.LittleEndian.AppendUint64(table, number)
+		table = binary.LittleEndian.AppendUint32(table, uint32(c.Kind))
+		table = binary.LittleEndian.AppendUint32(table, uint32(apart))
+		for d := c.Lo; d < end; d += step {
 			items = binary.LittleEndian.AppendUint32(items, uint32(d))
 			items = binary.LittleEndian.AppendUint32(items, uint32(i))
 		}
 	}
-	all := append(table, items...)
-	var err error
-	if p.table, err = p.b.ctx.Malloc(int64(len(all))); err != nil {
+	return table, items
+}
+
+// upload makes the plan's table.
+func (p *plan) upload(data []byte) (err error) {
+	if p.table, err = p.b.ctx.Malloc(int64(len(data))); err != nil {
 		return err
 	}
-	return p.b.ctx.CopyToDevice(p.table.Ptr(), all)
+	return p.b.ctx.CopyToDevice(p.table.Ptr(), data)
 }

@@ -38,11 +38,11 @@ func testJob(dtype tensor.DType) *ops.ResampleJob {
 
 func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
-		p := &plan{job: testJob(dtype), cell: &faultCell{}}
+		p, job := &plan{cell: &faultCell{}}, testJob(dtype)
 		b := &backend{sms: 132}
 		for name, args := range map[string][]any{
-			"resample_" + dtype.String():          p.args(ops.Linear, b.cutPlain(p.job)),
-			"resample_channels_" + dtype.String(): append(p.args(0, b.cutChannels(p.job)), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
+			"resample_" + dtype.String():          p.args(job, ops.Linear, b.cutPlain(job)),
+			"resample_channels_" + dtype.String(): append(p.args(job, 0, b.cutItems(job, job.Channels)), uint64(0), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
 		} {
 			_, entry, ok := ptx.Lookup(name)
 			require.True(t, ok, name)
@@ -61,7 +61,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 			job := testJob(tensor.BF16)
 			job.B, job.T, job.D = 1, rows, d
 			job.Channels = []ops.Channel{{Lo: 0, Hi: d, Kind: ops.Pchip}}
-			for name, cut := range map[string]shape{"plain": b.cutPlain(job), "channels": b.cutChannels(job)} {
+			for name, cut := range map[string]shape{"plain": b.cutPlain(job), "channels": b.cutItems(job, job.Channels)} {
 				what := fmt.Sprintf("%s, %d targets of %d features: %+v", name, rows, d, cut)
 				limit := maxTile
 				if name == "channels" {

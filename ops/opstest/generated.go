@@ -17,7 +17,7 @@ var (
 	clockDTypes = []tensor.DType{tensor.I64, tensor.F64, tensor.F32}
 	// Lengths around the warp, the block and the tile, and one well above.
 	lengths = []int{1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000}
-	widths  = []int{1, 3, 7, 14, 26, 32, 44, 256, 512}
+	widths  = []int{1, 3, 7, 12, 14, 30, 32, 44, 256, 512}
 )
 
 // draws calls f for a seeded sample: every pair of dtypes with every clock and form of target clock in turn, the rest drawn.
@@ -62,12 +62,13 @@ func generate(r *rand.Rand, in, out, clock tensor.DType, form int) *resampling {
 		case b > 1:
 			b--
 		case d > 44:
-			d = widths[r.IntN(7)]
+			d = widths[r.IntN(8)]
 		default:
 			samples, targets = lengths[r.IntN(12)], lengths[r.IntN(12)]
 		}
 	}
 	g.options(d)
+	g.pace(samples)
 	g.source(in, b, samples, d)
 	g.targets(b, targets, form%4)
 	return g.c
@@ -80,17 +81,19 @@ type generator struct {
 	rows  [][]float64 // each row's stamps, in the clock's unit
 	start float64     // where the clock begins
 	tick  float64     // the distance that stamps are apart, about
+	batch bool        // Src has a batch dimension or is packed, always
 }
 
 func (g *generator) one(in int) bool { return g.IntN(in) == 0 }
 
 func (g *generator) options(d int) {
 	o := &g.c.Opts
-	kinds := []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest, ops.Angle, ops.Pchip}
-	if d%4 == 0 {
-		kinds = append(kinds, ops.Slerp, ops.Slerp)
+	all := ops.Kinds()
+	for {
+		if o.Kind = all[g.IntN(len(all))]; d%o.Kind.Width() == 0 {
+			break
+		}
 	}
-	o.Kind = kinds[g.IntN(len(kinds))]
 	o.Quat = ops.QuatOrder(g.IntN(2))
 	if g.one(2) {
 		o.Period = []float64{1, 2, 360}[g.IntN(3)]
@@ -107,15 +110,16 @@ func (g *generator) options(d int) {
 		return
 	}
 	// A table: ranges of features with kinds of their own, with holes that the default kind covers.
-	if o.Kind == ops.Slerp {
+	if o.Kind.Width() > 1 {
 		o.Kind = ops.Linear
 	}
-	for lo := g.IntN(3); lo+4 <= d && len(o.Channels) < 9; {
-		hi := lo + 4*(1+g.IntN(1+(d-lo)/16))
-		c := ops.Channel{Lo: lo, Hi: min(hi, d), Kind: ops.Kind(g.IntN(7))}
-		if (c.Hi-c.Lo)%4 != 0 {
-			c.Kind = ops.Nearest
+	for lo := g.IntN(3); len(o.Channels) < 9; {
+		kind := all[g.IntN(len(all))]
+		w := kind.Width()
+		if lo+w > d {
+			return
 		}
+		c := ops.Channel{Lo: lo, Hi: min(lo+w*(1+g.IntN(4+(d-lo)/(4*w))), lo+(d-lo)/w*w), Kind: kind}
 		if c.Kind == ops.Angle && g.one(2) {
 			c.Period = 4
 		}
@@ -126,7 +130,7 @@ func (g *generator) options(d int) {
 
 // smooth reports whether a kind is used whose tolerance supposes values of moderate size.
 func (g *generator) smooth() bool {
-	is := func(k ops.Kind) bool { return k >= ops.Slerp }
+	is := func(k ops.Kind) bool { return k >= ops.Slerp && !k.Windowed() }
 	return is(g.c.Opts.Kind) || slices.ContainsFunc(g.c.Opts.Channels, func(c ops.Channel) bool { return is(c.Kind) })
 }
 
@@ -159,8 +163,8 @@ func (g *generator) stamps(n int) []float64 {
 	return out
 }
 
-// source draws the source and its times: batched, shared, with lengths, packed, or one episode without a batch.
-func (g *generator) source(dtype tensor.DType, b, n, d int) {
+// pace draws where the clock begins and how far stamps are apart, for rows of n samples.
+func (g *generator) pace(n int) {
 	g.tick = []float64{.01, 1e-6, 3}[g.IntN(3)]
 	g.start = []float64{0, -5, 100}[g.IntN(3)]
 	if g.clock != tensor.F32 && g.one(4) {
@@ -173,19 +177,29 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 			g.start, g.tick = -0x1p62, 0x1.fp62/float64(20*n)
 		}
 	}
+}
+
+// source draws the source and its times: batched, shared, with lengths, packed, or one episode without a batch.
+func (g *generator) source(dtype tensor.DType, b, n, d int) {
 	o := &g.c.Opts
-	limit := func() ops.Limit {
-		d := g.tick * (.2 + 2*g.Float64())
+	limit := func(most float64) ops.Limit {
+		d := g.tick * (.2 + most*g.Float64())
 		if g.clock != tensor.I64 {
 			d *= 1e9
 		}
 		return ops.Within(time.Duration(math.Min(d, 1<<62)))
 	}
 	if g.one(2) {
-		o.MaxGap = limit()
+		o.MaxGap = limit(2)
 	}
 	if g.one(2) {
-		o.Tolerance = limit()
+		o.Tolerance = limit(2)
+	}
+	o.Window = limit([]float64{2, 10, 100}[g.IntN(3)])
+	for i := range o.Channels {
+		if o.Channels[i].Kind.Windowed() && g.one(2) {
+			o.Channels[i].Window = limit(20)
+		}
 	}
 	wild := []int{0, 6, 50}[g.IntN(3)]
 	draw := func(n int) []uint64 {
@@ -198,7 +212,7 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 	hole := encode(dtype, math.NaN())
 	c := g.c
 	form := g.IntN(6)
-	if form == 5 && b == 1 {
+	if form == 5 && b == 1 && !g.batch {
 		c.Src, c.Times = packed(dtype, draw(n*d), n, d), g.times(1, n)
 		c.Times.shape, c.Times.strides = c.Times.shape[1:], c.Times.strides[1:]
 		return

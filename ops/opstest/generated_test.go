@@ -47,7 +47,7 @@ func TestSampleHoldsEveryCombinationOfTwo(t *testing.T) {
 	want := func(format string, args ...any) {
 		assert.NotZero(t, seen[fmt.Sprintf(format, args...)], "the sample has none of: "+format, args)
 	}
-	for k := ops.Linear; k <= ops.Pchip; k++ {
+	for _, k := range ops.Kinds() {
 		for e := ops.Clamp; e <= ops.Extrapolate; e++ {
 			want("%v %v", k, e)
 		}

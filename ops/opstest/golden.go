@@ -20,6 +20,11 @@ import (
 //go:embed testdata/golden.json
 var goldenJSON []byte
 
+// goldenKindsJSON is written by scripts/gen_golden_kinds.py.
+//
+//go:embed testdata/golden_kinds.json
+var goldenKindsJSON []byte
+
 // golden is one case that another library worked out. Values are bit patterns.
 type golden struct {
 	Oracle, Kind, Rule, DType  string
@@ -27,17 +32,20 @@ type golden struct {
 	Times, At                  []int64
 	Values, Want               []int64
 	Tolerance                  *int64 // nanoseconds; below 0 or missing: none
+	Window                     int64  // nanoseconds
 }
 
 func (s *suite) golden(t *testing.T) {
-	var file struct {
-		Versions map[string]string
-		Cases    []golden
-	}
-	require.NoError(t, json.Unmarshal(goldenJSON, &file))
-	require.NotEmpty(t, file.Cases)
-	for i, g := range file.Cases {
-		t.Run(fmt.Sprintf("%s-%s-%d", g.Oracle, g.Kind, i), func(t *testing.T) { s.goldenCase(t, &g) })
+	for _, text := range [][]byte{goldenJSON, goldenKindsJSON} {
+		var file struct {
+			Versions map[string]string
+			Cases    []golden
+		}
+		require.NoError(t, json.Unmarshal(text, &file))
+		require.NotEmpty(t, file.Cases)
+		for i, g := range file.Cases {
+			t.Run(fmt.Sprintf("%s-%s-%d", g.Oracle, g.Kind, i), func(t *testing.T) { s.goldenCase(t, &g) })
+		}
 	}
 }
 
@@ -56,6 +64,9 @@ func (s *suite) goldenCase(t *testing.T, g *golden) {
 	c := &resampling{Name: g.Oracle, Src: packed(dtype, raw(g.Values), g.Samples, g.Features), Times: arr(g.Times, g.Samples), Targets: arr(g.At, g.Targets), Opts: ops.ResampleOptions{Kind: kind}}
 	if g.Tolerance != nil && *g.Tolerance >= 0 {
 		c.Opts.Tolerance = ops.Within(time.Duration(*g.Tolerance))
+	}
+	if g.Window > 0 {
+		c.Opts.Window = ops.Within(time.Duration(g.Window))
 	}
 	s.check(t, c, layouts...)
 	got, err := c.call(s.dev)
@@ -89,10 +100,35 @@ func (s *suite) goldenCase(t *testing.T, g *golden) {
 			// Above a dot product of 0.9999 the half angle is at most 0.01414, and the normalised lerp off by up to
 			// angle^3/60.
 			sameRotation(t, want[i:][:4], got.dst[i:][:4], 5e-8, what)
+		case "cubic":
+			// scipy has powers of the time in a bracket: each of some ten roundings is of a slope times a bracket's length at most.
+			closeTo(t, dtype, want[i:][:d], got.dst[i:][:d], 1, 16*0x1p-53*g.steepest(c), what)
+		case "turn":
+			// As for quaternions; whole turns in the samples add their own roundings.
+			closeTo(t, dtype, want[i:][:d], got.dst[i:][:d], 1, 256*0x1p-53*math.Max(1, size), what)
+		case "small-turn":
+			// As for quaternions; twice that, for the whole angle.
+			closeTo(t, dtype, want[i:][:d], got.dst[i:][:d], 1, 1e-7, what)
 		default:
 			t.Fatalf("unknown rule %q", g.Rule)
 		}
 	}
+}
+
+// steepest is the greatest slope between two samples times the longest bracket, and for velocities that slope itself.
+func (g *golden) steepest(c *resampling) float64 {
+	slope, longest := 0.0, 0.0
+	for k := 1; k < g.Samples; k++ {
+		h := float64(g.Times[k] - g.Times[k-1])
+		longest = math.Max(longest, h)
+		for d := range g.Features {
+			slope = math.Max(slope, math.Abs(c.Src.float(c.Src.at(k, d))-c.Src.float(c.Src.at(k-1, d)))/h)
+		}
+	}
+	if g.Kind == "hermite" {
+		return slope * 1e9
+	}
+	return slope * longest
 }
 
 func closeTo(t *testing.T, dtype tensor.DType, want, got []uint64, sign, tolerance float64, what string) {

@@ -323,16 +323,16 @@ func (s *suite) allocations(t *testing.T) {
 		return least
 	}
 	r := rng(7)
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+	for _, kind := range ops.Kinds() {
 		for _, dtype := range valueDTypes {
 			for _, clock := range clockDTypes {
 				times := vals(clock, count0(40), 40)
 				p := &placed{dev: s.dev}
-				args := ops.ResampleArgs{Src: p.put(vals(dtype, uniformValues(r, 40*8), 40, 8)), SrcTimes: p.put(times), Targets: ops.At(p.put(times))}
+				args := ops.ResampleArgs{Src: p.put(vals(dtype, uniformValues(r, 40*12), 40, 12)), SrcTimes: p.put(times), Targets: ops.At(p.put(times))}
 				require.NoError(t, p.err)
-				args.Dst, args.Valid, args.Age = s.alloc(t, dtype, 40, 8), s.alloc(t, tensor.U8, 40), s.alloc(t, clock, 40)
+				args.Dst, args.Valid, args.Age = s.alloc(t, dtype, 40, 12), s.alloc(t, tensor.U8, 40), s.alloc(t, clock, 40)
 				p.open = append(p.open, args.Dst, args.Valid, args.Age)
-				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Kind: kind})
+				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Kind: kind, Window: anyWindow})
 				require.NoError(t, err)
 				assert.Zero(t, count(func() error { return plan.Run(st) }), "Run: %v %v %v", kind, dtype, clock)
 				g, err := st.Capture(func() error { return plan.Run(st) })

@@ -160,6 +160,20 @@ func misuses() []misuse {
 	channel("with slerp of 3", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 3, Kind: ops.Slerp})
 	channel("with a bad kind", "Channels[1].Kind", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3}, ops.Channel{Lo: 3, Hi: 4, Kind: 42})
 	channel("with a bad period", "Channels[0].Period", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3, Kind: ops.Angle, Period: -2})
+	channel("with a hermite of 3", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 3, Kind: ops.Hermite})
+	channel("with rotation vectors of 4", "Channels[1]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 1}, ops.Channel{Lo: 2, Hi: 6, Kind: ops.RotVec})
+	channel("with 6-D rotations of 8", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 8, Kind: ops.Rot6D})
+	add("6-D rotations of 8 features", "Options", ops.ErrShape, func(c *call) { c.opts.Kind = ops.Rot6D })
+	for kind := ops.WindowMean; kind <= ops.WindowLast; kind++ {
+		add(fmt.Sprint(kind, " without a window"), "Options.Window", ops.ErrOption, func(c *call) { c.opts.Kind = kind })
+		channel(fmt.Sprint("with ", kind, " without a window"), "Channels[0].Window", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3, Kind: kind})
+	}
+	for _, w := range []ops.Limit{ops.Within(0), ops.Within(-1)} {
+		add(fmt.Sprint("window ", w), "Options.Window", ops.ErrOption, func(c *call) { c.opts.Kind, c.opts.Window = ops.WindowMean, w })
+		add(fmt.Sprint("channels with window ", w), "Channels[0].Window", ops.ErrOption, func(c *call) {
+			c.opts.Window, c.opts.Channels = ops.Within(1e9), []ops.Channel{{Lo: 0, Hi: 3, Kind: ops.WindowMax, Window: w}}
+		})
+	}
 	add("slerp of 6 features", "Options", ops.ErrShape, func(c *call) {
 		c.opts.Kind, c.opts.Channels = ops.Slerp, []ops.Channel{{Lo: 0, Hi: 2}}
 	})

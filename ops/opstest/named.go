@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -49,8 +50,37 @@ var literals = []literal{
 	{name: "nan-target-filled", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.NaN(), .5}, want: []float64{3, 1.5}, valid: []uint64{0, 1}, opts: ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(3)}},
 	{name: "infinite-targets", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.Inf(-1), math.Inf(1)}, want: []float64{1, 2}, valid: []uint64{0, 0}},
 	{name: "pchip-keeps-monotone", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{.5, 1.5, 2.5}, want: []float64{0, .5, 1}, opts: ops.ResampleOptions{Kind: ops.Pchip}},
+	{name: "window-mean", v: []float64{1, 2, 6, 7}, t: []float64{0, 1, 2, 3}, x: []float64{0, 1, 2, 2.5, 3}, want: []float64{1, 1.5, 4, 4, 6.5}, valid: []uint64{1, 1, 1, 1, 1}, opts: window(ops.WindowMean, 2)},
+	{name: "window-is-open-before-and-closed-at-the-target", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{1, 2}, want: []float64{2, 4}, opts: window(ops.WindowMean, 1)},
+	{name: "window-min", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{-1, -1, 0}, opts: window(ops.WindowMin, 2)},
+	{name: "window-max", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{3, 0, 2}, opts: window(ops.WindowMax, 2)},
+	{name: "window-last", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{-1, 0, 2}, opts: window(ops.WindowLast, 2)},
+	{name: "window-takes-both-samples-of-one-stamp", v: []float64{1, 2, 6}, t: []float64{0, 1, 1}, x: []float64{1}, want: []float64{4}, opts: window(ops.WindowMean, .5)},
+	{name: "window-empty", v: []float64{1, 2, 4}, t: []float64{0, 1, 4}, x: []float64{.5, 1.5, 2, 3, 4}, want: []float64{1, 2, math.NaN(), math.NaN(), 4}, valid: []uint64{1, 1, 0, 0, 1}, opts: window(ops.WindowMean, 1)},
+	{name: "window-empty-filled", v: []float64{1, 2, 4}, t: []float64{0, 1, 4}, x: []float64{1.5, 2}, want: []float64{2, -7.5}, valid: []uint64{1, 0}, opts: with(window(ops.WindowLast, 1), func(o *ops.ResampleOptions) { o.FillGaps, o.Fill = true, ops.FillWith(-7.5) })},
+	{name: "window-empty-under-the-fill-edge", v: []float64{1, 4}, t: []float64{0, 4}, x: []float64{-1, 2, 5}, want: []float64{-7.5, math.NaN(), -7.5}, valid: []uint64{0, 0, 0}, opts: with(window(ops.WindowLast, 1), func(o *ops.ResampleOptions) { o.Edge, o.Fill = ops.FillEdge, ops.FillWith(-7.5) })},
+	{name: "window-beyond-the-ends-holds-them", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{-1, 2.5, 9}, want: []float64{1, 4, 4}, valid: []uint64{0, 0, 0}, opts: window(ops.WindowMean, 5)},
+	{name: "window-in-a-gap", v: []float64{1, 2, 4}, t: []float64{0, 1, 3}, x: []float64{1, 2}, want: []float64{1.5, 1.5}, valid: []uint64{1, 0}, opts: with(window(ops.WindowMean, 5), func(o *ops.ResampleOptions) { o.MaxGap = ops.Within(1e9) })},
+	{name: "window-of-one-sample-has-its-sign", v: []float64{math.Copysign(0, -1), 1}, t: []float64{0, 2}, x: []float64{0, .5}, want: []float64{math.Copysign(0, -1), math.Copysign(0, -1)}, opts: window(ops.WindowMean, 1)},
+	{name: "catmull-rom-is-the-parabola", v: []float64{0, 1, 9, 16}, t: []float64{0, 1, 3, 4}, x: []float64{.5, 2, 2.5, 3.5}, want: []float64{.25, 4, 6.25, 12.25}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
+	{name: "catmull-rom-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
+	{name: "catmull-rom-even-stamps", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{1.25, 1.5}, want: []float64{.203125, .5}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
+	{name: "catmull-rom-one-stamp-twice-ends-a-curve", v: []float64{0, 1, 5, 6}, t: []float64{0, 1, 1, 2}, x: []float64{.5, 1, 1.5}, want: []float64{.5, 5, 5.5}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
 	{name: "pchip-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Kind: ops.Pchip}},
 }
+
+// window returns options with a window of some seconds.
+func window(kind ops.Kind, seconds float64) ops.ResampleOptions {
+	return ops.ResampleOptions{Kind: kind, Window: ops.Within(time.Duration(seconds * 1e9))}
+}
+
+func with(o ops.ResampleOptions, edit func(*ops.ResampleOptions)) ops.ResampleOptions {
+	edit(&o)
+	return o
+}
+
+// anyWindow is a second, for cases that run every kind.
+var anyWindow = ops.Within(1e9)
 
 // count returns lo, lo+1, .. hi.
 func count(lo, hi int) (out []float64) {
@@ -87,6 +117,8 @@ func (s *suite) named(t *testing.T) {
 		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty,
 		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "whole-range": (*suite).wholeRange,
 		"whole-chunks": (*suite).wholeChunks,
+		"window-nan":   (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
+		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
 	} {
 		t.Run(name, func(t *testing.T) { f(s, t) })
 	}
@@ -162,9 +194,9 @@ func between(r *rand.Rand, n int, times []int64) []int64 {
 func (s *suite) exactHit(t *testing.T) {
 	r := rng(1)
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} {
-		for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+		for _, kind := range ops.Kinds() {
 			times := ascending(r, 129, 1_762_550_000e9)
-			c := &resampling{Name: fmt.Sprint(dtype, kind), Src: vals(dtype, uniformValues(r, 129*8), 129, 8), Times: arr(times, 129), Targets: arr(times, 129), Opts: ops.ResampleOptions{Kind: kind}}
+			c := &resampling{Name: fmt.Sprint(dtype, kind), Src: vals(dtype, uniformValues(r, 129*12), 129, 12), Times: arr(times, 129), Targets: arr(times, 129), Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(1)}}
 			s.check(t, c, layouts[0])
 			got, err := c.call(s.dev)
 			require.NoError(t, err)
@@ -224,11 +256,11 @@ func (s *suite) epoch(t *testing.T) {
 func (s *suite) nanRow(t *testing.T) {
 	v := []float64{0, 1, 2, math.NaN(), 4, 5, 6}
 	x := []float64{0, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 6}
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
-		if kind == ops.Slerp {
-			continue
+	for _, kind := range ops.Kinds() {
+		if kind.Width() > 1 || kind == ops.CatmullRom {
+			continue // a rotation; a cubic that looks one sample further
 		}
-		c := &resampling{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Kind: kind}}
+		c := &resampling{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Kind: kind, Window: anyWindow}}
 		s.check(t, c, layouts...)
 		got, err := c.call(s.dev)
 		require.NoError(t, err)

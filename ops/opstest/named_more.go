@@ -188,12 +188,12 @@ func (s *suite) wholeRange(t *testing.T) {
 	const end = 1 << 62
 	x := []int64{-end, -end + 1, -1, 0, 1, end / 3, end - 1, end}
 	r := rng(8)
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+	for _, kind := range ops.Kinds() {
 		for _, times := range [][]int64{{-end, end}, {-end, -end, end, end}, {-end, 0, end}, {-end, -end + 1, end - 1, end}, {end}, {-end}} {
 			for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
 				n := len(times)
-				c := &resampling{Name: fmt.Sprint(kind, times), Src: vals(tensor.F32, uniformValues(r, n*4), n, 4), Times: arr(times, n), Targets: arr(x, len(x)),
-					Opts: ops.ResampleOptions{Kind: kind, Edge: edge, MaxGap: ops.Within(math.MaxInt64), Tolerance: ops.Within(end)}}
+				c := &resampling{Name: fmt.Sprint(kind, times), Src: vals(tensor.F32, uniformValues(r, n*12), n, 12), Times: arr(times, n), Targets: arr(x, len(x)),
+					Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(math.MaxInt64), Edge: edge, MaxGap: ops.Within(math.MaxInt64), Tolerance: ops.Within(end)}}
 				s.check(t, c, layouts...)
 			}
 		}

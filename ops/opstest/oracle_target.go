@@ -40,21 +40,28 @@ func exceeds[C clockType](x, y C, limit ops.Limit) bool {
 	return y-x > inClock[C](int64(d))
 }
 
-func (t *target[C]) kindAt(d int) (k ops.Kind, lo int, period float64) {
+// channelAt returns the channel that holds feature d, with all that the options leave open.
+func (t *target[C]) channelAt(d int) ops.Channel {
 	o := &t.c.Opts
-	k, lo, period = o.Kind, 0, o.Period
+	_, _, _, features := t.c.dims()
+	at := ops.Channel{Hi: features, Kind: o.Kind, Period: o.Period}
 	for _, ch := range o.Channels {
-		if ch.Hi <= d {
-			lo = ch.Hi
-		}
-		if ch.Lo <= d && d < ch.Hi {
-			k, lo, period = ch.Kind, ch.Lo, ch.Period
+		switch {
+		case ch.Hi <= d:
+			at.Lo = ch.Hi
+		case ch.Lo <= d:
+			at = ch
+		default:
+			at.Hi = min(at.Hi, ch.Lo)
 		}
 	}
-	if period == 0 {
-		period = 2 * math.Pi
+	if _, given := at.Window.Get(); !given {
+		at.Window = o.Window
 	}
-	return k, lo, period
+	if at.Period == 0 {
+		at.Period = 2 * math.Pi
+	}
+	return at
 }
 
 // find looks at every stamp in turn.
@@ -90,7 +97,11 @@ func (t *target[C]) find() {
 	t.gap = exceeds(before, after, t.c.Opts.MaxGap)
 	_, _, _, features := t.c.dims()
 	for d := range features {
-		kind, _, _ := t.kindAt(d)
+		ch := t.channelAt(d)
+		kind := ch.Kind
+		if kind.Windowed() && len(t.window(ch.Window)) == 0 {
+			t.gap = true
+		}
 		prev, next := exceeds(before, t.x, t.c.Opts.Tolerance), exceeds(t.x, after, t.c.Opts.Tolerance)
 		t.gap = t.gap || kind == ops.Previous && prev || kind == ops.Next && next ||
 			kind == ops.Nearest && (t.laterIsNearer && next || !t.laterIsNearer && prev)
@@ -138,6 +149,8 @@ func (t *target[C]) features(out []expect, fill expect) {
 			out[d] = fill
 		case t.nan:
 			out[d] = expect{rule: rounded, bits: encode(t.c.out(), math.NaN())}
+		case !t.below && !t.above && t.channelAt(d).Kind.Windowed():
+			out[d] = t.reduce(d)
 		case t.exact:
 			out[d] = t.take(t.k, d)
 		case t.below || t.above:
@@ -150,8 +163,7 @@ func (t *target[C]) features(out []expect, fill expect) {
 
 // beyond is a target outside the row's times whose end sample is held or whose line is continued.
 func (t *target[C]) beyond(d int) expect {
-	kind, _, _ := t.kindAt(d)
-	if kind == ops.Linear && t.c.Opts.Edge == ops.Extrapolate {
+	if t.channelAt(d).Kind == ops.Linear && t.c.Opts.Edge == ops.Extrapolate {
 		if t.below {
 			for b := 0; b+1 < len(t.times); b++ {
 				if h := gapOf(t.times[b], t.times[b+1]); h > 0 {
@@ -172,9 +184,10 @@ func (t *target[C]) beyond(d int) expect {
 func (t *target[C]) inside(d int) expect {
 	k := t.k
 	a := gapOf(t.times[k], t.x) / gapOf(t.times[k], t.times[k+1])
-	kind, lo, period := t.kindAt(d)
+	ch := t.channelAt(d)
+	lo, period := ch.Lo, ch.Period
 	size := largest(t.v(k, d), t.v(k+1, d))
-	switch kind {
+	switch ch.Kind {
 	case ops.Previous:
 		return t.take(k, d)
 	case ops.Next:
@@ -198,6 +211,14 @@ func (t *target[C]) inside(d int) expect {
 	case ops.Pchip:
 		want, far := t.pchip(d)
 		return expect{rule: near, want: want, size: largest(size, far)}
+	case ops.CatmullRom:
+		return t.catmullRom(d)
+	case ops.Hermite:
+		return t.hermite(d, ch)
+	case ops.RotVec:
+		return t.rotVec(lo+(d-lo)/3*3, (d-lo)%3, a)
+	case ops.Rot6D:
+		return t.rot6D(lo+(d-lo)/6*6, (d-lo)%6, a)
 	}
 	return t.line(k, d, a)
 }

@@ -3,6 +3,7 @@ package opstest
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,18 +18,24 @@ func (s *suite) properties(t *testing.T) {
 	t.Run("permuted targets permute the result", s.permuted)
 	t.Run("shifting all times changes nothing", s.shifted)
 	t.Run("rows one by one give the batch", s.rowByRow)
+	t.Run("a window's mean is between its least and its greatest", s.meanBetween)
+	t.Run("a window longer than the recording reduces all up to the target", s.wholeWindow)
+	t.Run("catmull-rom and hermite reproduce their polynomials", s.polynomials)
+	t.Run("a hermite's velocity is its value's slope", s.velocityIsSlope)
+	t.Run("at a constant rate rotations turn evenly", s.constantRate)
+	t.Run("a rotation is the same in every form", s.formsAgree)
 }
 
 func (s *suite) identity(t *testing.T) {
 	r := rng(20)
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+	for _, kind := range ops.Kinds() {
 		for i, dtype := range valueDTypes {
 			times := ascending(r, 200, 1_762_550_000e9)
 			raw := make([]uint64, 200*12)
 			for i := range raw { // any pattern: NaNs with payloads, infinities, subnormals
 				raw[i] = r.Uint64() >> (64 - 8*dtype.Size())
 			}
-			c := &resampling{Src: packed(dtype, raw, 200, 12), Times: arr(times, 200), Targets: arr(times, 200), Opts: ops.ResampleOptions{Kind: kind, Edge: ops.Edge(i)}}
+			c := &resampling{Src: packed(dtype, raw, 200, 12), Times: arr(times, 200), Targets: arr(times, 200), Opts: ops.ResampleOptions{Kind: kind, Edge: ops.Edge(i), Window: ops.Within(1)}}
 			if i == 2 { // the same stamps in seconds
 				sec := make([]float64, len(times))
 				for k := range sec {
@@ -38,10 +45,17 @@ func (s *suite) identity(t *testing.T) {
 			}
 			got, err := c.call(s.dev)
 			require.NoError(t, err)
+			if kind == ops.WindowMean { // which is arithmetic, of a window with nothing but the sample in it
+				equalBits(t, dtype, raw, got.dst, fmt.Sprint(kind, dtype))
+				continue
+			}
 			assert.Equal(t, raw, got.dst, "%v %v", kind, dtype)
 		}
 	}
 }
+
+// sampleWidth is how many features sample makes: a multiple of every kind's.
+const sampleWidth = 12
 
 // sample returns a random batch of every kind in turn.
 func sample(r interface {
@@ -50,7 +64,7 @@ func sample(r interface {
 	Int64N(int64) int64
 }, kind ops.Kind, b, n, m int) *resampling {
 	dtype := valueDTypes[r.IntN(4)]
-	v := make([]float64, b*n*8)
+	v := make([]float64, b*n*sampleWidth)
 	for i := range v {
 		v[i] = r.NormFloat64()
 	}
@@ -67,13 +81,13 @@ func sample(r interface {
 			x = append(x, row[0]-1e7+r.Int64N(at-row[0]+2e7))
 		}
 	}
-	return &resampling{Name: kind.String(), Src: vals(dtype, v, b, n, 8), Times: arr(times, b, n), Targets: arr(x, b, m),
-		Opts: ops.ResampleOptions{Kind: kind, Edge: ops.Edge(r.IntN(3)), MaxGap: ops.Within(15e6), FillGaps: r.IntN(2) == 0}}
+	return &resampling{Name: kind.String(), Src: vals(dtype, v, b, n, sampleWidth), Times: arr(times, b, n), Targets: arr(x, b, m),
+		Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(time.Duration(1 + r.Int64N(1e8))), Edge: ops.Edge(r.IntN(3)), MaxGap: ops.Within(15e6), FillGaps: r.IntN(2) == 0}}
 }
 
 func (s *suite) permuted(t *testing.T) {
 	r := rng(21)
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+	for _, kind := range ops.Kinds() {
 		c := sample(r, kind, 1, 60, 300)
 		want, err := c.call(s.dev)
 		require.NoError(t, err)
@@ -86,7 +100,7 @@ func (s *suite) permuted(t *testing.T) {
 		got, err := c.call(s.dev)
 		require.NoError(t, err)
 		for i, p := range order {
-			if !equalBits(t, c.out(), want.dst[p*8:][:8], got.dst[i*8:][:8], fmt.Sprint(kind, " target ", p)) {
+			if !equalBits(t, c.out(), want.dst[p*sampleWidth:][:sampleWidth], got.dst[i*sampleWidth:][:sampleWidth], fmt.Sprint(kind, " target ", p)) {
 				break
 			}
 			assert.Equal(t, [2]uint64{want.valid[p], want.age[p]}, [2]uint64{got.valid[i], got.age[i]}, "%v", kind)
@@ -96,7 +110,7 @@ func (s *suite) permuted(t *testing.T) {
 
 func (s *suite) shifted(t *testing.T) {
 	r := rng(22)
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
+	for _, kind := range ops.Kinds() {
 		c := sample(r, kind, 2, 60, 100)
 		want, err := c.call(s.dev)
 		require.NoError(t, err)
@@ -122,18 +136,18 @@ func add(a *array, shift int64) *array {
 
 func (s *suite) rowByRow(t *testing.T) {
 	r := rng(23)
-	for kind := ops.Linear; kind <= ops.Pchip; kind++ {
-		const b, n, m = 6, 33, 70
+	for _, kind := range ops.Kinds() {
+		const b, n, m, d = 6, 33, 70, sampleWidth
 		c := sample(r, kind, b, n, m)
 		want, err := c.call(s.dev)
 		require.NoError(t, err)
 		for i := range b {
 			one := *c
-			one.Src = packed(c.Src.dtype, c.Src.raw[i*n*8:][:n*8], n, 8)
+			one.Src = packed(c.Src.dtype, c.Src.raw[i*n*d:][:n*d], n, d)
 			one.Times, one.Targets = packed(tensor.I64, c.Times.raw[i*n:][:n], n), packed(tensor.I64, c.Targets.raw[i*m:][:m], m)
 			got, err := one.call(s.dev)
 			require.NoError(t, err)
-			equalBits(t, c.out(), want.dst[i*m*8:][:m*8], got.dst, fmt.Sprint(kind, " row ", i))
+			equalBits(t, c.out(), want.dst[i*m*d:][:m*d], got.dst, fmt.Sprint(kind, " row ", i))
 			assert.Equal(t, want.valid[i*m:][:m], got.valid)
 			assert.Equal(t, want.age[i*m:][:m], got.age)
 		}

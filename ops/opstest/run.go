@@ -20,7 +20,7 @@ type Config struct {
 	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
 	// no more behind than a few.
 	MemoryInUse func() int64
-	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated".
+	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "fuse".
 	Skip map[string]bool
 	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated; 0 and 1 leave them.
 	Slow int
@@ -52,6 +52,13 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"properties", (*suite).properties},
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
+		{"fuse", (*suite).fuse},
+		{"voxel-named", (*suite).voxelNamed},
+		{"voxel-misuse", (*suite).voxelMisuse},
+		{"voxel-golden", (*suite).voxelGoldens},
+		{"voxel-generated", (*suite).voxelGenerated},
+		{"voxel-properties", (*suite).voxelProperties},
+		{"voxel-life", (*suite).voxelLife},
 	}
 	for _, g := range groups {
 		if !s.cfg.Skip[g.name] {

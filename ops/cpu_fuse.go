@@ -1,0 +1,105 @@
+package ops
+
+import (
+	"sync/atomic"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// fused is what Fuse adds to a stream's Resample. The zero value adds nothing.
+type fused[C clock] struct {
+	on           bool // rows may be without samples
+	stream       int
+	offset       C
+	shift, scale []float32 // nil, or both D long
+}
+
+func (f *fused[C]) affine() bool { return f.shift != nil }
+
+// apply normalises a row of features. Each step rounds on its own.
+func (f *fused[C]) apply(row []float32) []float32 {
+	for d := range row {
+		row[d] = float32(row[d]-f.shift[d]) * f.scale[d]
+	}
+	return row
+}
+
+// cpuFuse is a Fuse bound to host memory: its streams' Resamples, whose pieces of work are shared out together.
+type cpuFuse[C clockElement] struct {
+	cpuBound
+	job          *FuseJob
+	backend      *cpuBackend
+	streams      []*cpuResample[C]
+	fault        atomic.Uint64
+	checks, work cpuTask
+}
+
+func (b *cpuBackend) Fuse(job *FuseJob) (Plan, error) {
+	switch job.Clock {
+	case tensor.I64:
+		return newCPUFuse[int64](b, job)
+	case tensor.F64:
+		return newCPUFuse[float64](b, job)
+	}
+	return newCPUFuse[float32](b, job)
+}
+
+func newCPUFuse[C clockElement](b *cpuBackend, job *FuseJob) (Plan, error) {
+	p := &cpuFuse[C]{cpuBound: cpuBound{bound: job.Bound()}, job: job, backend: b}
+	if job.Empty() {
+		return p, nil
+	}
+	for m := range job.Parts {
+		part := &job.Parts[m]
+		s, err := newCPUResample[C](b, part.ResampleJob)
+		if err != nil {
+			return nil, err
+		}
+		s.fault = &p.fault
+		s.fused = fused[C]{on: true, stream: m, offset: lengthIn[C](part.Offset)}
+		if part.Shift != nil || part.Scale != nil {
+			s.fused.shift, s.fused.scale = part.Affine()
+		}
+		p.streams = append(p.streams, s)
+		p.checks.pieces += s.checks.pieces
+		p.work.pieces += s.work.pieces
+	}
+	p.checks.do = func(piece, worker int) {
+		for _, s := range p.streams {
+			if piece < s.checks.pieces {
+				s.check(piece, worker)
+				return
+			}
+			piece -= s.checks.pieces
+		}
+	}
+	p.work.do = func(piece, worker int) { p.streams[piece%len(p.streams)].tile(piece/len(p.streams), worker) }
+	return p, nil
+}
+
+func (p *cpuFuse[C]) Run(s Stream) error {
+	st, err := p.usable(s)
+	if err != nil {
+		return err
+	}
+	return st.give(p)
+}
+
+func (p *cpuFuse[C]) execute() error {
+	if p.job.Empty() {
+		return nil
+	}
+	p.fault.Store(uint64(NoFault))
+	if p.job.Check {
+		p.backend.parallel(&p.checks)
+	}
+	if p.fault.Load() == uint64(NoFault) {
+		p.backend.parallel(&p.work)
+	}
+	f := Fault(p.fault.Load())
+	if f == NoFault {
+		return nil
+	}
+	s := p.streams[f.Stream()]
+	return p.job.FaultError(f, s.srcRows.offsets, s.dstRows.offsets)
+}

@@ -1,0 +1,204 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
+	p := &plan{b: b, bound: job.Bound()}
+	if job.Empty() {
+		return p, nil
+	}
+	p.explain = func(f ops.Fault) error {
+		srcOffsets, err1 := b.download(job.Parts[f.Stream()].SrcOffsets)
+		dstOffsets, err2 := b.download(job.DstOffsets)
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		return job.FaultError(f, srcOffsets, dstOffsets)
+	}
+	return p.ready(func() error { return p.bindFuse(job) })
+}
+
+// fusePart is how the kernel makes a stream.
+type fusePart struct {
+	*ops.FusePart
+	kind     ops.Kind      // by chunks: the kind of all features
+	channels []ops.Channel // by items: what each feature is; else nil
+	dtype    tensor.DType  // Src's
+	vector   int           // by chunks: log2 of the elements moved at once
+	cut      shape
+	table    uint64 // where its channels begin in the plan's table, then its items
+	items    uint64
+	affine   uint64 // where its shifts begin there, then its scales
+}
+
+// fuseParts chooses how each stream is made, and cuts it into blocks.
+func (b *backend) fuseParts(job *ops.FuseJob) []fusePart {
+	parts := make([]fusePart, len(job.Parts))
+	all := 0
+	for m := range parts {
+		p := &parts[m]
+		p.FusePart, p.dtype = &job.Parts[m], tensor.F32
+		p.channels = p.Channels
+		if p.Src != nil {
+			p.dtype = p.Src.DType()
+		} else {
+			p.channels = []ops.Channel{{Hi: p.D}} // it is filled, whatever its kinds are
+		}
+		if kind, same := uniform(p.channels); same && p.dtype != tensor.F64 && p.Dst.DType() != tensor.F64 {
+			p.kind, p.channels, p.vector = kind, nil, p.chunkOf()
+			all += p.Rows() * (p.D >> p.vector)
+		}
+	}
+	for m := range parts {
+		p := &parts[m]
+		if p.channels == nil {
+			p.cut = b.cutChunks(p.ResampleJob, p.vector, all)
+		} else {
+			p.cut = b.cutItems(p.ResampleJob, p.channels)
+		}
+	}
+	return parts
+}
+
+// chunkOf is the log2 of the most elements, up to 16 bytes of source, that can be read at once. What is written of them at once is
+// storeOf's.
+func (p *fusePart) chunkOf() int {
+	size := p.dtype.Size()
+	for v := 3; v > 0; v-- {
+		if n := 1 << v; n*size <= 16 && p.D%n == 0 && uint64(at(p.Src))%uint64(n*size) == 0 && p.SrcBatch%n == 0 && p.SrcStep%n == 0 {
+			return v
+		}
+	}
+	return 0
+}
+
+// storeOf is the log2 of the bytes, up to 16, of which the stream's place in every row of dst is a multiple.
+func (p *fusePart) storeOf() uint32 {
+	size := uint64(p.Dst.DType().Size())
+	together := uint64(at(p.Dst)) | uint64(p.DstBatch)*size | uint64(p.DstStep)*size | 16
+	return uint32(bits.TrailingZeros64(together))
+}
+
+// tables are what the kernel reads of all streams from device memory: channels, items, shifts and scales.
+func tables(job *ops.FuseJob, parts []fusePart) (data []byte) {
+	for m := range parts {
+		p := &parts[m]
+		if p.channels != nil {
+			table, items := channelTables(p.channels, job.Clock)
+			p.table = uint64(len(data))
+			data = append(data, table...)
+			p.items = uint64(len(data))
+			data = append(data, items...)
+		}
+		for len(data)%16 > 0 {
+			data = append(data, 0)
+		}
+		if p.Shift == nil && p.Scale == nil {
+			continue
+		}
+		p.affine = uint64(len(data))
+		shift, scale := p.Affine()
+		for _, list := range [][]float32{shift, scale} {
+			for _, x := range list {
+				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+			}
+			for len(data)%16 > 0 {
+				data = append(data, 0)
+			}
+		}
+	}
+	return data
+}
+
+// bindFuse fills in the launch.
+func (p *plan) bindFuse(job *ops.FuseJob) error {
+	parts := p.b.fuseParts(job)
+	name, blocks := "fuse_chunks", 0
+	for _, part := range parts {
+		if part.channels != nil {
+			name = "fuse"
+		}
+		blocks += part.cut.blocks
+	}
+	if blocks > math.MaxInt32 {
+		return &ops.ArgError{Op: "Fuse", Arg: "Dst", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks for %d targets of %d features", blocks, job.Rows(), job.D), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
+	}
+	k, err := p.b.kernel(name)
+	if err != nil {
+		return err
+	}
+	if data := tables(job, parts); len(data) > 0 {
+		if err := p.upload(data); err != nil {
+			return err
+		}
+	}
+	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{128}}, p.fuseParams(job, parts))
+	return err
+}
+
+// fuseParams packs the kernels' parameter in the order of fuse_job.cuh.
+func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
+	var data []byte
+	words := func(list ...uint64) {
+		for _, w := range list {
+			data = binary.LittleEndian.AppendUint64(data, w)
+		}
+	}
+	halves := func(list ...uint32) {
+		for _, w := range list {
+			data = binary.LittleEndian.AppendUint32(data, w)
+		}
+	}
+	first := parts[0]
+	magic, shift := divider(job.T, job.Rows())
+	words(uint64(at(job.Targets.Times)), uint64(first.TargetBatch),
+		uint64(at(job.Dst)), uint64(first.DstBatch), uint64(first.DstStep),
+		uint64(at(job.Valid)), uint64(first.ValidBatch), uint64(first.ValidStep),
+		uint64(at(job.Age)), uint64(first.AgeBatch), uint64(first.AgeStep),
+		uint64(rows(job.DstLengths, job.DstOffsets)),
+		uint64(p.cell.cell), uint64(p.cell.flag),
+		uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate),
+		uint64(job.Rows()), uint64(job.T))
+	halves(magic, uint32(job.B), uint32(len(parts)), 0)
+	column, block := 0, 0
+	table := func(here bool, offset uint64) uint64 {
+		if !here {
+			return 0
+		}
+		return uint64(p.table.Ptr()) + offset
+	}
+	for i := range parts {
+		s := &parts[i]
+		j := s.ResampleJob
+		byItems := s.channels != nil
+		words(uint64(at(j.Src)), uint64(j.SrcBatch), uint64(j.SrcStep),
+			uint64(at(j.SrcTimes)), uint64(j.TimesBatch), uint64(rows(j.SrcLengths, j.SrcOffsets)),
+			table(byItems, s.items), table(byItems, s.table), table(s.Shift != nil || s.Scale != nil, s.affine),
+			lengthBits(s.Offset, job.Clock), valueBits(j.Fill, job.Dst.DType()),
+			limitBits(j.MaxGap, job.Clock), limitBits(j.Tolerance, job.Clock), limitBits(j.ShortestWindow(), job.Clock),
+			uint64(j.Stamps()), uint64((j.Stamps()+s.cut.blocks-1)/s.cut.blocks), uint64(j.S))
+		more := dtypeCode[s.dtype] | s.storeOf()<<2
+		if byItems {
+			more |= 1 << 5
+		}
+		halves(uint32(column), uint32(block), uint32(s.cut.blocks), math.Float32bits(pace(j)),
+			uint32(j.D), uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
+			flags(j, job.Clock, s.kind, s.cut)|shift<<24, more)
+		column += j.D
+		block += s.cut.blocks
+	}
+	return append(data, make([]byte, fuseStreamBytes*(ops.MaxStreams-len(parts)))...)
+}
+
+// fuseStreamBytes is the size of fuse_job.cuh's fuse_stream.
+const fuseStreamBytes = 176

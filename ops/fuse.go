@@ -1,0 +1,324 @@
+package ops
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// MaxStreams is how many streams one Fuse takes.
+const MaxStreams = 16
+
+// FuseArgs are the tensors of Fuse. What is written comes first; M is the number of streams.
+//
+// All streams have one batch, and times of one dtype, that of Targets: converting one clock to another's dtype would move its
+// stamps without saying so. Everything else is each stream's own. As in Resample a single episode needs no batch dimension:
+// values are then [S,D] in all streams, Dst [T,sum D], Valid and Age [T,M]. With DstOffsets, Dst is [N',sum D], Valid and
+// Age [N',M].
+type FuseArgs struct {
+	Dst   *tensor.Tensor // [B,T,sum D]: the streams' features side by side, in the order of Streams
+	Valid *tensor.Tensor // [B,T,M] u8, optional: for each stream what Resample's Valid is
+	Age   *tensor.Tensor // [B,T,M] of the times' dtype, optional: for each stream what Resample's Age is
+
+	Streams []FuseStream
+	Targets Clock // on the common clock
+
+	DstLengths, DstOffsets *tensor.Tensor // as in ResampleArgs
+}
+
+// FuseStream is one stream of a Fuse. Its features in Dst are what Resample gives for it with these Options, to the bit.
+//
+// A stream whose Src is nil is missing: its features get the fill value, valid 0 and age 0. So does a stream's row without
+// samples, by SrcLengths, SrcOffsets or S of 0; in Fuse that is no error. At least one stream must not be missing.
+type FuseStream struct {
+	Src      *tensor.Tensor // [B,S,D], of any value dtype; nil if the stream is missing
+	SrcTimes *tensor.Tensor // [B,S] or [S], on the stream's own clock
+
+	SrcLengths, SrcOffsets *tensor.Tensor // as in ResampleArgs
+
+	// Width is D, 1 or more. It may be left 0 unless the stream is missing.
+	Width int
+	// Offset is what the stream's clock lacks: stream time + Offset = common time. It is taken from the targets in the clock's own
+	// type, so that the stream is resampled at Targets - Offset.
+	Offset time.Duration
+	// Options say how the stream is sampled. Fill is 0 unless given, and written as given, after Shift and Scale. DType and
+	// TrustTimes belong to FuseOptions and must not be set.
+	Options ResampleOptions
+	// Shift and Scale [D] normalise the features on the way out, if given: Resample's result in f32 less Shift[d], then times
+	// Scale[d], each step rounded to f32, then to Dst's dtype. They are copied when the plan is made.
+	Shift, Scale []float32
+}
+
+// FuseOptions are what all streams share.
+type FuseOptions struct {
+	// DType is that of the Dst which Device.Fuse allocates; f32 unless given.
+	DType tensor.DType
+	// TrustTimes is as in ResampleOptions, for all streams.
+	TrustTimes bool
+}
+
+// FuseJob is a validated Fuse, as a backend gets it.
+type FuseJob struct {
+	FuseArgs
+	Parts []FusePart // one for each stream
+	B, D  int        // D is the sum of the streams' features
+	T     int        // as in ResampleJob
+	Clock tensor.DType
+	Check bool
+}
+
+// FusePart is a stream as the Resample that it is: its Dst is the stream's columns of the Fuse's, its Valid and Age the stream's
+// elements of the Fuse's. Of a missing stream Src and SrcTimes are nil and S is 0.
+type FusePart struct {
+	*ResampleJob
+	Offset       time.Duration
+	Shift, Scale []float32 // nil, or D long
+}
+
+// Rows returns the number of targets of all rows together.
+func (j *FuseJob) Rows() int { return j.Parts[0].Rows() }
+
+// Empty reports whether there is nothing to do.
+func (j *FuseJob) Empty() bool { return j.Rows() == 0 }
+
+// streamPrefix begins the names of a stream's arguments.
+func streamPrefix(m int) string { return fmt.Sprintf("Streams[%d].", m) }
+
+// newFuseJob validates the arguments against tensors on the given device.
+func newFuseJob(c *checker, a FuseArgs, o FuseOptions) (*FuseJob, error) {
+	j := &FuseJob{FuseArgs: a, Check: !o.TrustTimes}
+	j.Streams = slices.Clone(a.Streams)
+	j.sources(c)
+	j.outputs(c)
+	return j, c.err
+}
+
+// sources finds the streams' shapes, B, D and T. It looks at no output.
+func (j *FuseJob) sources(c *checker) {
+	if n := len(j.Streams); n == 0 || n > MaxStreams {
+		c.set("Streams", ErrShape, fmt.Sprintf("%d streams", n), fmt.Sprintf("1 to %d", MaxStreams))
+		return
+	}
+	j.Parts = make([]FusePart, len(j.Streams))
+	first := -1
+	for m := range j.Streams {
+		s, p := &j.Streams[m], &j.Parts[m]
+		c.prefix = streamPrefix(m)
+		o := &s.Options
+		p.ResampleJob = &ResampleJob{Edge: o.Edge, MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: j.Check}
+		p.Fill, p.Offset, p.Shift, p.Scale = 0, s.Offset, slices.Clone(s.Shift), slices.Clone(s.Scale)
+		if o.Fill.set {
+			p.Fill = o.Fill.v
+		}
+		p.Src, p.SrcTimes, p.SrcLengths, p.SrcOffsets = s.Src, s.SrcTimes, s.SrcLengths, s.SrcOffsets
+		p.Targets, p.DstLengths, p.DstOffsets = j.Targets, j.DstLengths, j.DstOffsets
+		if s.Src == nil {
+			p.D = s.Width
+			j.missing(c, s)
+		} else if p.checkSource(c); c.err == nil && first < 0 {
+			first, j.Clock = m, p.ClockType()
+		} else if c.err == nil {
+			j.agree(c, first, m)
+		}
+		j.features(c, m)
+		j.D += p.D
+	}
+	c.prefix = ""
+	c.limit("Streams", j.D)
+	if c.err == nil && first < 0 {
+		c.set("Streams", ErrMissing, "no stream with values", "at least one")
+	}
+	if c.err != nil {
+		return
+	}
+	lead := j.Parts[first].ResampleJob
+	lead.Dst = j.Dst
+	lead.checkTargets(c)
+	j.B, j.T = lead.B, lead.T
+	for _, p := range j.Parts {
+		p.T, p.TargetBatch = lead.T, lead.TargetBatch
+		if p.Src == nil {
+			p.B, p.TimesRows = lead.B, 1
+		}
+	}
+}
+
+// missing checks that a stream without values has nothing that belongs to them.
+func (j *FuseJob) missing(c *checker, s *FuseStream) {
+	for _, t := range []struct {
+		arg string
+		t   *tensor.Tensor
+	}{{"SrcTimes", s.SrcTimes}, {"SrcLengths", s.SrcLengths}, {"SrcOffsets", s.SrcOffsets}} {
+		if t.t != nil {
+			c.set(t.arg, ErrOption, "a tensor without Src", "nil, or Src too")
+		}
+	}
+}
+
+// agree checks that stream m has the batch and the clock of the first.
+func (j *FuseJob) agree(c *checker, first, m int) {
+	lead, p := j.Parts[first], j.Parts[m]
+	shape := func(p FusePart) string {
+		if p.batched() {
+			return fmt.Sprintf("a batch of %d", p.B)
+		}
+		return "no batch dimension"
+	}
+	if p.batched() != lead.batched() || p.B != lead.B {
+		c.set("Src", ErrShape, shape(p), fmt.Sprintf("%s, as Streams[%d].Src", shape(lead), first))
+	}
+	c.dtype("SrcTimes", p.SrcTimes, j.Clock)
+}
+
+// features checks what concerns a stream's features.
+func (j *FuseJob) features(c *checker, m int) {
+	s, p := &j.Streams[m], &j.Parts[m]
+	o := &s.Options
+	switch {
+	case c.err != nil:
+		return
+	case p.D < 1:
+		c.set("Width", ErrShape, fmt.Sprintf("%d features", p.D), "1 or more")
+	case s.Width != 0 && s.Width != p.D:
+		c.set("Width", ErrShape, fmt.Sprint(s.Width), fmt.Sprintf("%d, as Src has, or 0", p.D))
+	case s.Offset < -maxTime || s.Offset > maxTime:
+		c.set("Offset", ErrTooLarge, s.Offset.String(), "within 2^62 ns of 0")
+	case o.DType != 0:
+		c.set("Options.DType", ErrOption, o.DType.String(), "none: FuseOptions has it")
+	case o.TrustTimes:
+		c.set("Options.TrustTimes", ErrOption, "true", "false: FuseOptions has it")
+	}
+	c.limit("Width", p.D)
+	p.Channels = channelTable(c, o, p.D)
+	checkRules(c, o)
+	for _, v := range []struct {
+		arg string
+		v   []float32
+	}{{"Shift", s.Shift}, {"Scale", s.Scale}} {
+		if v.v != nil && len(v.v) != p.D {
+			c.set(v.arg, ErrShape, fmt.Sprintf("%d numbers", len(v.v)), fmt.Sprintf("%d, one a feature, or nil", p.D))
+		}
+	}
+}
+
+// outShape is the shape of Valid and Age without the streams, and of Dst without the features.
+func (j *FuseJob) outShape() []int {
+	for _, p := range j.Parts {
+		if p.Src != nil {
+			return p.outShape()
+		}
+	}
+	return nil
+}
+
+// outputs checks Dst, Valid and Age and gives each stream its part of them.
+func (j *FuseJob) outputs(c *checker) {
+	if !c.tensor("Dst", j.Dst) {
+		return
+	}
+	shape := j.outShape()
+	rank := len(shape) + 1
+	inputs := []*tensor.Tensor{j.Targets.Times, j.DstLengths, j.DstOffsets}
+	for _, s := range j.Streams {
+		inputs = append(inputs, s.Src, s.SrcTimes, s.SrcLengths, s.SrcOffsets)
+	}
+	output := func(arg string, t *tensor.Tensor, last int, others []*tensor.Tensor, dtypes ...tensor.DType) {
+		if t == nil || !c.tensor(arg, t) {
+			return
+		}
+		c.shape(arg, t, append(shape[:rank-1:rank-1], last)...)
+		c.dtype(arg, t, dtypes...)
+		c.lastContiguous(arg, t)
+		c.output(arg, t, append(inputs, others...)...)
+	}
+	output("Dst", j.Dst, j.D, []*tensor.Tensor{j.Valid, j.Age}, valueTypes...)
+	output("Valid", j.Valid, len(j.Parts), []*tensor.Tensor{j.Age}, tensor.U8)
+	output("Age", j.Age, len(j.Parts), nil, j.Clock)
+	if c.err != nil || j.Empty() {
+		return
+	}
+	lo := 0
+	for m, p := range j.Parts {
+		p.Dst = c.view(j.Dst, rank, lo, append(shape[:rank-1:rank-1], p.D))
+		p.Valid = c.view(j.Valid, rank-1, m, shape)
+		p.Age = c.view(j.Age, rank-1, m, shape)
+		lo += p.D
+		p.DstStep = j.Dst.Stride(rank - 2)
+		batch := func(t *tensor.Tensor) int {
+			if t == nil || rank < 3 {
+				return 0
+			}
+			return t.Stride(0)
+		}
+		p.DstBatch, p.ValidBatch, p.AgeBatch = batch(j.Dst), batch(j.Valid), batch(j.Age)
+		step := func(t *tensor.Tensor) int {
+			if t == nil {
+				return 0
+			}
+			return t.Stride(rank - 2)
+		}
+		p.ValidStep, p.AgeStep = step(j.Valid), step(j.Age)
+	}
+}
+
+// view returns the part of t from element `at` of its last dimension on, with its first n strides; nil of nil.
+func (c *checker) view(t *tensor.Tensor, n, at int, shape []int) *tensor.Tensor {
+	if t == nil || c.err != nil {
+		return nil
+	}
+	v, err := t.AsStrided(shape, t.Strides()[:n], at)
+	if err != nil {
+		c.err = err
+	}
+	return v
+}
+
+// FaultError unpacks a fault of the job. For packed tensors it needs the offsets on the host: those of the fault's stream, and of
+// the targets.
+func (j *FuseJob) FaultError(f Fault, srcOffsets, dstOffsets []int64) error {
+	if f == NoFault {
+		return nil
+	}
+	e := j.Parts[f.Stream()].fault(f, srcOffsets, dstOffsets)
+	e.Op = "Fuse"
+	if e.Arg != "DstLengths" && e.Arg != "DstOffsets" {
+		e.Arg = streamPrefix(f.Stream()) + e.Arg
+	}
+	return e
+}
+
+// Bound returns the job's tensors.
+func (j *FuseJob) Bound() Bound {
+	b := Bound{op: "Fuse"}
+	add := func(name string, t *tensor.Tensor) {
+		if t != nil {
+			b.names, b.ts = append(b.names, name), append(b.ts, t)
+		}
+	}
+	add("Dst", j.Dst)
+	add("Valid", j.Valid)
+	add("Age", j.Age)
+	add("Targets", j.Targets.Times)
+	add("DstLengths", j.DstLengths)
+	add("DstOffsets", j.DstOffsets)
+	for m, s := range j.Streams {
+		add(streamPrefix(m)+"Src", s.Src)
+		add(streamPrefix(m)+"SrcTimes", s.SrcTimes)
+		add(streamPrefix(m)+"SrcLengths", s.SrcLengths)
+		add(streamPrefix(m)+"SrcOffsets", s.SrcOffsets)
+	}
+	return b
+}
+
+// Affine returns Shift and Scale in full: 0 and 1 for one that was not given.
+func (p *FusePart) Affine() (shift, scale []float32) {
+	shift, scale = make([]float32, p.D), make([]float32, p.D)
+	copy(shift, p.Shift)
+	for d := range scale {
+		scale[d] = 1
+	}
+	copy(scale, p.Scale)
+	return shift, scale
+}

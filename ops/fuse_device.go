@@ -1,0 +1,95 @@
+package ops
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// PlanFuse binds Fuse to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except the values
+// in them. Dst must be given. The plan refers to the tensors: they stay open as long as it is run. The list of streams and
+// what is in it besides tensors is copied.
+func (d *Device) PlanFuse(args FuseArgs, opts FuseOptions) (Plan, error) {
+	if err := d.open("PlanFuse"); err != nil {
+		return nil, err
+	}
+	job, err := newFuseJob(&checker{op: "Fuse", device: d.home()}, args, opts)
+	if err != nil {
+		return nil, err
+	}
+	return d.backend.Fuse(job)
+}
+
+// Fuse puts 1 to MaxStreams streams, each with its own rate, dtype, width and kind, on one clock, side by side in Dst, and returns
+// when it is done. Tensors may be on the host or on the device; those on the host are copied to the device and back where that
+// is not the host. A Dst, Valid or Age that is not given is allocated where the first stream's Src is. It returns the outputs;
+// the caller closes those that were allocated.
+func (d *Device) Fuse(args FuseArgs, opts FuseOptions) (FuseArgs, error) {
+	if err := d.open("Fuse"); err != nil {
+		return args, err
+	}
+	given := args
+	s := staging{d: d}
+	out, err := s.fuse(args, opts)
+	if err != nil {
+		s.discard(given.Dst, out.Dst)
+		s.discard(given.Valid, out.Valid)
+		s.discard(given.Age, out.Age)
+		out = given
+	}
+	return out, errors.Join(err, s.close())
+}
+
+func (s *staging) fuse(a FuseArgs, o FuseOptions) (FuseArgs, error) {
+	c := &checker{op: "Fuse", device: s.d.home(), mixed: true}
+	if err := s.allocateFuse(c, &a, &o); err != nil {
+		return a, err
+	}
+	job, err := newFuseJob(c, a, o)
+	if err != nil || job.Empty() {
+		return a, err
+	}
+	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age); err != nil {
+		return a, err
+	}
+	dev := a
+	dev.Streams = slices.Clone(a.Streams)
+	for m := range dev.Streams {
+		f := &dev.Streams[m]
+		f.Src, f.SrcTimes, f.SrcLengths, f.SrcOffsets = s.in(f.Src), s.in(f.SrcTimes), s.in(f.SrcLengths), s.in(f.SrcOffsets)
+	}
+	dev.Targets.Times, dev.DstLengths, dev.DstOffsets = s.in(a.Targets.Times), s.in(a.DstLengths), s.in(a.DstOffsets)
+	dev.Dst, dev.Valid, dev.Age = s.out(a.Dst), s.out(a.Valid), s.out(a.Age)
+	if s.err != nil {
+		return a, nil // close returns it
+	}
+	plan, err := s.d.PlanFuse(dev, o)
+	if err != nil {
+		return a, err
+	}
+	return a, s.run(plan)
+}
+
+// allocateFuse makes the outputs that were not given, where the first stream that is there is.
+func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
+	probe := &FuseJob{FuseArgs: *a, Check: true}
+	probe.sources(c)
+	if c.err != nil {
+		return c.err
+	}
+	if a.Dst == nil && a.DstOffsets != nil && a.Targets.Times == nil {
+		return c.fail("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor [N,sum D]")
+	}
+	dtype := o.DType
+	if dtype == 0 {
+		dtype = tensor.F32
+	}
+	if a.Dst == nil && !dtype.IsFloat() {
+		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
+	}
+	i := slices.IndexFunc(a.Streams, func(f FuseStream) bool { return f.Src != nil })
+	like, shape := a.Streams[i].Src, probe.outShape()
+	sides := append(slices.Clip(shape), len(a.Streams))
+	return errors.Join(s.make(&a.Dst, like, dtype, append(slices.Clip(shape), probe.D)), s.make(&a.Valid, like, tensor.U8, sides), s.make(&a.Age, like, probe.Clock, sides))
+}

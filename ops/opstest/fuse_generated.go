@@ -1,0 +1,141 @@
+package opstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// fuseDraws calls f for a seeded sample of fusions: every clock with every form of target clock in turn, the rest drawn.
+func fuseDraws(f func(number int, c *fusing)) {
+	n := 96
+	if Long {
+		n = 1200
+	}
+	for i := range n {
+		c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4)
+		c.Name = fmt.Sprint("seed ", 7000+i)
+		f(i, c)
+	}
+}
+
+// fuseGenerated runs the sample. It ends at the first failure.
+func (s *suite) fuseGenerated(t *testing.T) {
+	fuseDraws(func(number int, c *fusing) {
+		if !t.Failed() {
+			s.fused(t, c, layouts[number%2])
+		}
+	})
+}
+
+// generateFusing draws a fusion. The streams' clocks run beside each other, some at a distance that their offset takes back.
+func generateFusing(seed uint64, clock, out tensor.DType, form int) *fusing {
+	r := rng(seed)
+	f := &fusing{Out: out}
+	b, targets := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)]
+	streams := []int{1, 2, 3, 5, 16}[r.IntN(5)]
+	first := &generator{Rand: r, clock: clock, batch: true}
+	first.c = &resampling{}
+	first.pace(targets)
+	for m := range streams {
+		g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true, start: first.start, tick: first.tick * (.3 + 2*r.Float64())}
+		d, n := []int{1, 2, 3, 4, 6, 7, 8, 16, 32, 48}[r.IntN(10)], lengths[r.IntN(len(lengths)-1)]
+		for b*(n+targets)*d*streams > 60_000 {
+			d, n = max(d/2, 1), max(n/2, 1)
+			if d == 1 && n == 1 {
+				break
+			}
+		}
+		if m > 0 && g.one(12) {
+			f.Streams = append(f.Streams, &part{Width: d})
+			continue
+		}
+		p := &part{}
+		// Targets on a uniform clock that are packed are not written out, as an offset asks for.
+		if unit := first.tick; m > 0 && form < 2 && g.one(2) {
+			if clock != tensor.I64 {
+				unit *= 1e9
+			}
+			p.Offset = time.Duration(unit * 5 * g.NormFloat64())
+			g.start -= unitsOf(clock, p.Offset)
+		}
+		g.options(d)
+		g.source(valueDTypes[r.IntN(4)], b, n, d)
+		if m == 0 {
+			first.rows, first.c = g.rows, g.c
+			first.targets(b, targets, form)
+			f.Targets, f.Clock, f.Packed, f.DstLengths, f.DstOffsets = g.c.Targets, g.c.Clock, g.c.Packed, g.c.DstLengths, g.c.DstOffsets
+		}
+		if g.c.SrcLengths != nil && g.one(2) {
+			g.c.SrcLengths.raw[g.IntN(b)] = 0
+		}
+		p.resampling = *g.c
+		p.Targets, p.DstLengths, p.DstOffsets = nil, nil, nil
+		if g.one(2) {
+			p.Shift = numbers(g, d)
+		}
+		if g.one(2) {
+			p.Scale = numbers(g, d)
+		}
+		f.Streams = append(f.Streams, p)
+	}
+	return f
+}
+
+// unitsOf is a length of time in a clock's unit.
+func unitsOf(clock tensor.DType, d time.Duration) float64 {
+	if clock == tensor.I64 {
+		return float64(d)
+	}
+	return float64(d) / 1e9
+}
+
+func numbers(g *generator, n int) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(g.NormFloat64())
+	}
+	return out
+}
+
+// fuseGolden has a quaternion that scipy's Slerp worked out between two other streams.
+func (s *suite) fuseGolden(t *testing.T) {
+	var file struct{ Cases []golden }
+	require.NoError(t, json.Unmarshal(goldenJSON, &file))
+	cases := 0
+	for _, g := range file.Cases {
+		if g.Oracle != "scipy.spatial.transform.Slerp" {
+			continue
+		}
+		cases++
+		raw := func(in []int64) []uint64 {
+			out := make([]uint64, len(in))
+			for i, b := range in {
+				out[i] = uint64(b)
+			}
+			return out
+		}
+		beside := func(dtype tensor.DType, d int) *part {
+			return &part{resampling: resampling{Src: vals(dtype, uniformValues(rng(45), g.Samples*d), g.Samples, d), Times: arr(g.Times, g.Samples)}}
+		}
+		q := &part{resampling: resampling{Src: packed(tensor.F64, raw(g.Values), g.Samples, 4), Times: arr(g.Times, g.Samples), Opts: ops.ResampleOptions{Kind: ops.Slerp}}}
+		f := &fusing{Name: g.Oracle, Out: tensor.F64, Streams: []*part{beside(tensor.F32, 3), q, beside(tensor.BF16, 8)}, Targets: arr(g.At, g.Targets)}
+		s.fused(t, f, layouts...)
+		got, err := f.call(s.dev)
+		require.NoError(t, err)
+		tolerance := 64 * 0x1p-53
+		if g.Rule == "small-rotation" {
+			tolerance = 5e-8
+		}
+		for i := range g.Targets {
+			sameRotation(t, raw(g.Want)[4*i:][:4], got.dst[15*i+3:][:4], tolerance, fmt.Sprint("target ", i))
+		}
+	}
+	require.NotZero(t, cases)
+}

@@ -1,0 +1,320 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// fuse runs what is about Fuse.
+func (s *suite) fuse(t *testing.T) {
+	for _, g := range []struct {
+		name string
+		run  func(*suite, *testing.T)
+	}{
+		{"order", (*suite).fuseOrder},
+		{"three-clocks", (*suite).fuseThreeClocks},
+		{"one-sample", (*suite).fuseOneSample},
+		{"absent", (*suite).fuseAbsent},
+		{"sixteen", (*suite).fuseSixteen},
+		{"mixed-dtypes", (*suite).fuseMixed},
+		{"offsets", (*suite).fuseOffsets},
+		{"affine", (*suite).fuseAffine},
+		{"fill", (*suite).fuseFill},
+		{"empty", (*suite).fuseEmpty},
+		{"one stream equals resample", (*suite).fuseOne},
+		{"golden", (*suite).fuseGolden},
+		{"generated", (*suite).fuseGenerated},
+		{"misuse", (*suite).fuseMisuse},
+		{"values", (*suite).fuseValues},
+		{"life", (*suite).fuseLife},
+	} {
+		t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+	}
+}
+
+// ones is a stream of n samples of one value, a second apart.
+func constant(x float64, n, width int) *part {
+	v := make([]float64, n*width)
+	for i := range v {
+		v[i] = x
+	}
+	return &part{resampling: resampling{Src: vals(tensor.F32, v, n, width), Times: vals(tensor.F64, count0(n), n)}}
+}
+
+// order: streams of ones, twos and threes with widths 10, 20 and 30 give blocks of 1, 2 and 3.
+func (s *suite) fuseOrder(t *testing.T) {
+	f := &fusing{Name: "order", Out: tensor.F32, Streams: []*part{constant(1, 4, 10), constant(2, 5, 20), constant(3, 1, 30)}, Targets: vals(tensor.F64, []float64{0, .5, 3, 9}, 4)}
+	s.fused(t, f, layouts...)
+	got, err := f.call(s.dev)
+	require.NoError(t, err)
+	for i, b := range got.dst {
+		want := 1.0
+		if c := i % 60; c >= 30 {
+			want = 3
+		} else if c >= 10 {
+			want = 2
+		}
+		require.Equal(t, want, decode(tensor.F32, b), "column %d", i%60)
+	}
+	assert.Equal(t, []uint64{1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0}, got.valid)
+}
+
+// three-clocks: vision, joints and an IMU, each a line of its own, against float64.
+func (s *suite) fuseThreeClocks(t *testing.T) {
+	clocks := [][]float64{{0, .05, .1, .15, .2, .7, .8, .9, .95, 1}, {0, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1}, {0, .05, .1, .2, .4, .6, .8, .9, .95, 1}}
+	x := []float64{0, .12, .25, .35, .5, .75, .88, 1}
+	for _, clock := range []tensor.DType{tensor.I64, tensor.F64} {
+		f := &fusing{Name: clock.String(), Out: tensor.F32}
+		in := func(sec []float64) *array {
+			if clock == tensor.I64 {
+				return arr(nanos(sec), len(sec))
+			}
+			return vals(clock, sec, len(sec))
+		}
+		f.Targets = in(x)
+		curve := func(m, d int, at float64) float64 { return math.Sin(float64(3*m+d+1)*at + float64(m)) }
+		for m, sec := range clocks {
+			var v []float64
+			for _, at := range sec {
+				for d := range 3 {
+					v = append(v, curve(m, d, at))
+				}
+			}
+			f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, v, len(sec), 3), Times: in(sec)}})
+		}
+		s.fused(t, f, layouts...)
+		got, err := f.call(s.dev)
+		require.NoError(t, err)
+		for i, at := range x {
+			for c := range 9 {
+				m, d := c/3, c%3
+				k := 0
+				for k+2 < len(clocks[m]) && clocks[m][k+1] <= at {
+					k++
+				}
+				t0, t1 := clocks[m][k], clocks[m][k+1]
+				v0, v1 := curve(m, d, t0), curve(m, d, t1)
+				// The samples, the weight and two operations are rounded to float32; the values reach 1.
+				assert.InDelta(t, v0+(at-t0)/(t1-t0)*(v1-v0), decode(tensor.F32, got.dst[i*9+c]), 8*0x1p-24, "%v, target %v, stream %d, feature %d", clock, at, m, d)
+			}
+		}
+		assert.NotContains(t, got.valid, uint64(0))
+	}
+}
+
+// one-sample: a stream of one sample beside long ones holds it everywhere and is valid on it alone.
+func (s *suite) fuseOneSample(t *testing.T) {
+	for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate, ops.FillEdge} {
+		one := constant(7.25, 1, 3)
+		one.Times.raw[0] = encode(tensor.F64, 2)
+		f := &fusing{Name: edge.String(), Out: tensor.F32, Streams: []*part{constant(1, 1000, 7), one, constant(2, 300, 4)}, Targets: vals(tensor.F64, []float64{0, 2, 3.5}, 3)}
+		for _, p := range f.Streams {
+			p.Opts.Edge = edge
+		}
+		s.fused(t, f, layouts...)
+		got, err := f.call(s.dev)
+		require.NoError(t, err)
+		hold := 7.25
+		if edge == ops.FillEdge {
+			hold = 0
+		}
+		for i, want := range []float64{hold, 7.25, hold} {
+			assert.Equal(t, want, decode(tensor.F32, got.dst[i*14+7]))
+		}
+		assert.Equal(t, []uint64{1, 0, 1, 1, 1, 1, 1, 0, 1}, got.valid)
+	}
+}
+
+// absent: a missing stream, one with S of 0 and rows without samples are filled and not valid, without an error.
+func (s *suite) fuseAbsent(t *testing.T) {
+	r := rng(40)
+	b, n := 3, 9
+	var times []int64
+	for range b {
+		times = append(times, ascending(r, n, 0)...)
+	}
+	full := func() *part {
+		return &part{resampling: resampling{Src: vals(tensor.F32, uniformValues(r, b*n*5), b, n, 5), Times: arr(times, b, n)}}
+	}
+	missing := &part{Width: 6, resampling: resampling{Opts: ops.ResampleOptions{Fill: ops.FillWith(-7.5)}}}
+	none := &part{resampling: resampling{Src: vals(tensor.BF16, nil, b, 0, 2), Times: arr([]int64{}, b, 0)}, Scale: []float32{3, 3}, Shift: []float32{1, 1}}
+	rows := full()
+	rows.SrcLengths = arr([]int64{9, 0, 4}, 3)
+	rows.Opts.Edge = ops.ErrorEdge
+	rows.Opts.Fill = ops.FillWith(math.Inf(1))
+	offsets := &part{resampling: resampling{Src: vals(tensor.F64, uniformValues(r, 7*4), 7, 4), Times: arr([]int64{0, 5, 9, 1, 2, 3, 4}, 7), SrcOffsets: arr([]int64{0, 3, 3, 7}, 4)}}
+	x := between(r, 8, times[:2])
+	for _, streams := range [][]*part{{missing, full()}, {full(), missing, none}, {none, full()}, {full(), offsets, missing}, {rows, full()}, {missing, rows, missing, none, offsets, full()}} {
+		f := &fusing{Name: "absent", Out: tensor.F16, Streams: streams, Targets: arr(x, len(x)).broadcast(b)}
+		s.fused(t, f, layouts...)
+		f.Targets, f.Clock = nil, ops.Uniform(times[0], 1e9, 5)
+		f.DstLengths = arr([]int64{5, 2, 0}, 3)
+		s.fused(t, f, layouts...)
+		f.DstLengths, f.DstOffsets, f.Packed = nil, arr([]int64{0, 4, 4, 9}, 4), 9
+		s.fused(t, f, layouts...)
+	}
+	one := &fusing{Name: "one episode", Out: tensor.F32, Streams: []*part{missing, constant(3, 4, 2)}, Targets: vals(tensor.F64, []float64{0, 1}, 2)}
+	s.fused(t, one, layouts...)
+	got, err := one.call(s.dev)
+	require.NoError(t, err)
+	assert.Equal(t, []uint64{0, 1, 0, 1}, got.valid)
+	assert.Equal(t, -7.5, decode(tensor.F32, got.dst[5]))
+}
+
+// sixteen streams, of every kind, dtype and many widths.
+func (s *suite) fuseSixteen(t *testing.T) {
+	r := rng(41)
+	f := &fusing{Name: "sixteen", Out: tensor.F32}
+	for m := range ops.MaxStreams {
+		n := []int{1, 2, 33, 200}[m%4]
+		d := []int{1, 4, 8, 3, 16, 12, 28, 32}[m%8]
+		kind := ops.Kinds()[m%len(ops.Kinds())]
+		d = (d + kind.Width() - 1) / kind.Width() * kind.Width()
+		f.Streams = append(f.Streams, &part{Offset: time.Duration(m) * time.Millisecond, resampling: resampling{
+			Src: vals(valueDTypes[m%4], uniformValues(r, n*d), n, d), Times: arr(ascending(r, n, 0), n), Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(25e6), Edge: ops.Edge(m % 3)}}})
+	}
+	x := between(r, 150, ascending(r, 200, 0))
+	f.Targets = arr(x, len(x))
+	for _, f.Out = range valueDTypes {
+		s.fused(t, f, layouts...)
+	}
+	f.Targets, f.Clock = nil, ops.Uniform(0, 333, 129)
+	s.fused(t, f, layouts...)
+}
+
+// mixed-dtypes: each stream's own dtype, and every dtype out.
+func (s *suite) fuseMixed(t *testing.T) {
+	r := rng(42)
+	for _, clock := range clockDTypes {
+		for _, out := range valueDTypes {
+			f := &fusing{Name: fmt.Sprint(clock, out), Out: out, Targets: vals(clock, []float64{-1, 0, .5, 3, 3.25, 7, 60, 61}, 8)}
+			for i, dtype := range valueDTypes {
+				for _, kind := range []ops.Kind{ops.Linear, ops.Nearest} {
+					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(dtype, uniformValues(r, 61*8*(i+1)), 61, 8*(i+1)), Times: vals(clock, count(0, 60), 61), Opts: ops.ResampleOptions{Kind: kind}}})
+				}
+			}
+			s.fused(t, f, layouts...)
+		}
+	}
+}
+
+// offsets: stream time + Offset = common time, exactly in nanoseconds, also near the ends of what an int64 clock holds.
+func (s *suite) fuseOffsets(t *testing.T) {
+	ramp := func(offset time.Duration) *part {
+		return &part{Offset: offset, resampling: resampling{Src: vals(tensor.F64, []float64{0, 1e9}, 2, 1), Times: arr([]int64{0, 1e9}, 2)}}
+	}
+	f := &fusing{Name: "ramps", Out: tensor.F64, Streams: []*part{ramp(0), ramp(1), ramp(-250), ramp(1e9)}, Targets: arr([]int64{500, 1e9}, 2)}
+	s.fused(t, f, layouts...)
+	got, err := f.call(s.dev)
+	require.NoError(t, err)
+	for i, want := range []float64{500, 499, 750, 0, 1e9, 999_999_999, 1e9, 0} {
+		assert.InDelta(t, want, decode(tensor.F64, got.dst[i]), 1e-5, "element %d", i)
+	}
+	assert.Equal(t, []uint64{1, 1, 1, 0, 1, 1, 0, 1}, got.valid)
+	ages := make([]int64, 8)
+	for i, a := range got.age {
+		ages[i] = int64(a)
+	}
+	assert.Equal(t, []int64{500, 499, 750, 500 - 1e9, 0, 999_999_999, 250, 0}, ages)
+	const end = 1 << 62
+	far := &fusing{Name: "far", Out: tensor.F32, Targets: arr([]int64{end, end - 5, -end + 7}, 3), Streams: []*part{ramp(end - 1), ramp(3), ramp(0)}}
+	far.Streams[0].Opts.Edge = ops.Extrapolate
+	s.fused(t, far, layouts...) // -end + 7 less end - 1 is beyond: an error that names stream 0
+	far.Targets = arr([]int64{end, end - 5, 7}, 3)
+	s.fused(t, far, layouts...)
+	for _, clock := range []tensor.DType{tensor.F64, tensor.F32} {
+		sec := &fusing{Name: "seconds", Out: tensor.F32, Targets: vals(clock, []float64{.1, .7, math.NaN(), math.Inf(1), 2}, 5), Streams: []*part{constant(1, 4, 2), constant(2, 4, 2)}}
+		for i, p := range sec.Streams {
+			p.Times, p.Offset = vals(clock, count0(4), 4), time.Duration(300-400*i)*time.Millisecond
+		}
+		s.fused(t, sec, layouts...)
+		sec.Targets, sec.Clock = nil, ops.Uniform(100, 7, 20)
+		s.fused(t, sec, layouts...)
+	}
+}
+
+// affine: (x - shift) * scale in float32, each step rounded, then the cast.
+func (s *suite) fuseAffine(t *testing.T) {
+	r := rng(43)
+	extremes := []float64{0, math.Copysign(0, -1), 1, -1, 65504, 65520, 1e-8, 3e38, -3e38, 1e-45, math.Inf(1), math.NaN()}
+	for _, in := range valueDTypes {
+		f := &fusing{Name: in.String(), Targets: vals(tensor.F64, []float64{-1, 0, 1, 1.5, 2, 3.75, 12}, 7)}
+		v := append(uniformValues(r, 12*8-len(extremes)), extremes...)
+		kinds := []ops.ResampleOptions{{}, {Kind: ops.Next}, {Kind: ops.Pchip}, {Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}, {Edge: ops.Extrapolate},
+			{Channels: []ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Slerp}, {Lo: 5, Hi: 6, Kind: ops.Angle}}}}
+		for i, o := range kinds {
+			p := &part{resampling: resampling{Src: vals(in, v, 12, 8), Times: vals(tensor.F64, count0(12), 12), Opts: o}}
+			if i != 1 {
+				p.Shift = []float32{0, 1, -3.7, 1e30, 0.1, float32(math.Inf(1)), 5, 1e-40}
+			}
+			if i != 2 {
+				p.Scale = []float32{1, 0, 0.3, 1e-30, -2, 3, float32(math.NaN()), 1e20}
+			}
+			f.Streams = append(f.Streams, p)
+		}
+		for _, f.Out = range valueDTypes {
+			s.fused(t, f, layouts...)
+		}
+	}
+	p := &part{resampling: resampling{Src: vals(tensor.F32, []float64{10, 20}, 2, 1), Times: vals(tensor.F64, []float64{0, 1}, 2)}, Shift: []float32{12}, Scale: []float32{.5}}
+	got, err := (&fusing{Out: tensor.F32, Streams: []*part{p}, Targets: vals(tensor.F64, []float64{0, .5, 1}, 3)}).call(s.dev)
+	require.NoError(t, err)
+	assert.Equal(t, vals(tensor.F32, []float64{-1, 1.5, 4}, 3).raw, got.dst)
+}
+
+// fill: 0 unless given, each stream's own, rounded once to the output's dtype, and not normalised.
+func (s *suite) fuseFill(t *testing.T) {
+	for _, out := range valueDTypes {
+		f := &fusing{Name: out.String(), Out: out, Targets: vals(tensor.F64, []float64{-1, .5, 1.5, math.NaN(), 9}, 5)}
+		for i, fill := range []ops.Fill{{}, ops.FillWith(math.NaN()), ops.FillWith(-7.5), ops.FillWith(1e39), ops.FillWith(math.Copysign(0, -1)), ops.FillWith(1.0 / 3)} {
+			p := constant(float64(i+1), 4, 5)
+			p.Opts.Fill, p.Opts.Edge, p.Opts.FillGaps, p.Opts.MaxGap = fill, ops.FillEdge, i%2 == 0, ops.Within(1e8)
+			p.Shift = []float32{1, 2, 3, 4, 5}
+			f.Streams = append(f.Streams, p)
+		}
+		s.fused(t, f, layouts...)
+		got, err := f.call(s.dev)
+		require.NoError(t, err)
+		assert.Equal(t, encode(out, 0), got.dst[0])
+		assert.Equal(t, encode(out, -7.5), got.dst[10])
+	}
+}
+
+// empty: B or T of 0 is a no-op.
+func (s *suite) fuseEmpty(t *testing.T) {
+	for _, n := range [][3]int{{0, 3, 2}, {2, 3, 0}, {0, 0, 0}} {
+		b, samples, targets := n[0], n[1], n[2]
+		stream := func() *part {
+			return &part{resampling: resampling{Src: vals(tensor.F32, make([]float64, b*samples*2), b, samples, 2), Times: arr(make([]int64, b*samples), b, samples)}}
+		}
+		s.fused(t, &fusing{Name: fmt.Sprint(n), Out: tensor.BF16, Streams: []*part{stream(), {Width: 3}, stream()}, Targets: arr(make([]int64, b*targets), b, targets)}, layouts...)
+	}
+}
+
+// fuseOne: one stream fused is that stream resampled, valid and age too.
+func (s *suite) fuseOne(t *testing.T) {
+	r := rng(44)
+	for _, kind := range ops.Kinds() {
+		for range 2 {
+			c := sample(r, kind, 3, 50, 90)
+			c.Opts.Fill = ops.FillWith(.25)
+			want, err := c.call(s.dev)
+			require.NoError(t, err)
+			f := &fusing{Name: kind.String(), Out: c.out(), Streams: []*part{{resampling: *c}}, Targets: c.Targets}
+			got, err := f.call(s.dev)
+			require.NoError(t, err)
+			equalBits(t, c.out(), want.dst, got.dst, kind.String())
+			assert.Equal(t, want.valid, got.valid, "%v", kind)
+			assert.Equal(t, want.age, got.age, "%v", kind)
+			s.fused(t, f, layouts...)
+		}
+	}
+}

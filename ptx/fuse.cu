@@ -1,0 +1,65 @@
+// fuse.cu puts up to 16 streams on one clock in one launch, side by side in dst.
+//
+// The streams' blocks follow each other in the grid. A block takes `tile` targets of one stream. One thread a target finds its
+// place among the stream's stamps and keeps it in shared memory; warps without a target check the block's share of the stamps
+// meanwhile. After a barrier the block makes the features, in one of two ways:
+//
+// In chunks, as resample.cu, for streams of one kind that looks at no value, of 4 or 2 byte dtypes on both sides: 2^vector
+// elements at once, up to 16 bytes of source, two chunks in flight, neighbouring threads on neighbouring chunks. dtypes are
+// told when the kernel runs: a branch that all threads take together, in the shadow of the loads.
+//
+// By items, as resample_channels.cu, for the others.
+//
+// fuse_chunks has only the first way, with fewer registers; fuse has both.
+//
+// What is made is normalised, if the stream asks for it, and rounded to dst's dtype: (x - shift) * scale in float.
+//
+// Bytes moved: as resample.cu and resample_channels.cu, stream by stream. Promises equal bits with the CPU, which are those of a
+// Resample of each stream.
+#include "fuse_chunks.cuh"
+#include "fuse_items.cuh"
+
+using namespace rc;
+
+namespace {
+
+// survey_stream is survey for a stream's job.
+template <class Keep> RC_FN u32 survey_stream(const plain_of<fuse_job> &plain, Keep keep) {
+    const fuse_job &j = plain;
+    if (j.plain()) return survey_clock(plain, keep);
+    return survey_clock(j, keep);
+}
+
+} // namespace
+
+RC_KERNEL_OCC(128, 8) fuse_chunks(const fuse_params p) {
+    __shared__ chunk_targets mem;
+    const plain_of<fuse_job> plain = job_of(p, stream_of(p));
+    const fuse_job &j = plain;
+    const u32 count = survey_stream(plain, [&](u32 i, const auto &m) { keep_chunk(j, mem, i, m); });
+    barrier();
+    move_chunks(j, mem, count);
+}
+
+RC_KERNEL_OCC(128, 6) fuse(const fuse_params p) {
+    __shared__ union {
+        chunk_targets chunks;
+        spots<max_item_tile> items;
+    } mem;
+    const u32 m = stream_of(p);
+    const plain_of<fuse_job> plain = job_of(p, m);
+    const fuse_job &j = plain;
+    const u32 count = survey_stream(plain, [&](u32 i, const auto &at) {
+        if (j.by_items())
+            keep_spot(j, mem.items, i, at);
+        else
+            keep_chunk(j, mem.chunks, i, at);
+    });
+    barrier();
+    if (!j.by_items())
+        move_chunks(j, mem.chunks, count);
+    else if (j.in() == dt_f64)
+        make_items<dt_f64>(j, mem.items, count, p.stream[m].items, p.stream[m].channels);
+    else
+        make_items<dt_narrow>(j, mem.items, count, p.stream[m].items, p.stream[m].channels);
+}

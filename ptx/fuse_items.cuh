@@ -1,0 +1,84 @@
+// fuse_items.cuh makes the features of a stream item by item, with channels.cuh. f32, f16 and bf16 are told apart when the kernel
+// runs, as one dtype dt_narrow that is computed in float, so that the formulas are there twice and not four times.
+#pragma once
+#include "fuse_job.cuh"
+
+namespace rc {
+
+constexpr u32 max_item_tile = 128; // targets a block
+
+constexpr u32 dt_narrow = 4;
+template <> struct element<dt_narrow> {
+    static constexpr u32 size = 0; // known when the kernel runs
+    using wide = float;
+};
+// pack of it is an element's bits and its value.
+template <> struct pack<dt_narrow, 1> {
+    u32 w[1];
+    float x;
+};
+template <> RC_FN_MEMBER pack<dt_narrow, 1> load<dt_narrow>(const resample_job &job, i64 at) {
+    const fuse_job &j = static_cast<const fuse_job &>(job);
+    if (j.in() == dt_f32) {
+        const u32 b = ld_nc_u32((const u32 *)j.src + at);
+        return {{b}, as_f32(b)};
+    }
+    const u32 b = ld_nc_u16((const u16 *)j.src + at);
+    return {{b}, j.in() == dt_f16 ? f16_to_f32((u16)b) : bf16_lo(b)};
+}
+RC_FN float get(const pack<dt_narrow, 1> &v, u32) { return v.x; }
+
+// fuse_sink writes the features of an item from element `at` of dst on, normalised by the numbers of feature `feature` on.
+struct fuse_sink {
+    const fuse_job &j;
+    i64 at;
+    u32 feature;
+
+    RC_FN_MEMBER void store(u32 i, u64 b) const {
+        if (j.out() == dt_f32)
+            st_u32((u32 *)j.dst + at + i, (u32)b);
+        else if (j.out() == dt_f64)
+            st_u64((u64 *)j.dst + at + i, b);
+        else
+            st_u16((u16 *)j.dst + at + i, (u16)b);
+    }
+    template <class W> RC_FN_MEMBER u64 to_out(W x) const {
+        switch (j.out()) {
+        case dt_f32: return rounded<dt_f32>(x);
+        case dt_f64: return rounded<dt_f64>(x);
+        case dt_f16: return rounded<dt_f16>(x);
+        default: return rounded<dt_bf16>(x);
+        }
+    }
+    RC_FN_MEMBER float normal(u32 i, float x) const {
+        const float *const shift = j.affine + feature + i;
+        return (x - ld_nc_f32(shift)) * ld_nc_f32(shift + ((j.d + 3) & ~3u));
+    }
+    RC_FN_MEMBER void number(u32 i, float x) const { store(i, to_out(j.affine ? normal(i, x) : x)); }
+    RC_FN_MEMBER void number(u32 i, double x) const { store(i, j.affine ? to_out(normal(i, f64_to_f32(x))) : to_out(x)); }
+    template <u32 N> RC_FN_MEMBER void numbers(const double (&x)[N], u32 apart) const {
+        RC_UNROLL for (u32 i = 0; i < N; i++) number(i * apart, x[i]);
+    }
+    template <u32 In> RC_FN_MEMBER void same(u32 i, const pack<In, 1> &v) const {
+        if (j.out() != j.in() || j.affine) return number(i, get(v, 0));
+        if constexpr (In == dt_f64)
+            store(i, (u64)v.w[1] << 32 | v.w[0]);
+        else
+            store(i, v.w[0]);
+    }
+    RC_FN_MEMBER void fill(u32 i) const { store(i, j.fill); }
+};
+
+template <u32 In, u32 Max> RC_FN void make_items(const fuse_job &j, const spots<Max> &s, u32 count, const item *items, const channel *channels) {
+    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * j.chunks;
+    u32 target = chunk_of(j, thread_x()), n = thread_x() - target * j.chunks;
+    while (target < count) {
+        const item it = ld_item(items + n);
+        const channel c = ld_channel(channels + it.channel);
+        make_item<In>(j, s, target, c, it.feature, fuse_sink{j, s.dst[target] + it.feature, it.feature});
+        target += skip, n += over;
+        if (n >= j.chunks) n -= j.chunks, target++;
+    }
+}
+
+} // namespace rc

@@ -1,0 +1,99 @@
+// fuse_job.cuh has the parameter of the fusing kernels, and makes of a stream in it the job that resample.cuh works on.
+#pragma once
+#include "channels.cuh"
+
+namespace rc {
+
+constexpr u32 max_streams = 16;
+
+// fuse_stream is a stream of a Fuse: what resample_job has for it alone. It is 176 bytes.
+struct fuse_stream {
+    const void *src;
+    i64 src_batch, src_step;
+    const void *times;
+    i64 times_batch;
+    const i64 *src_rows;
+    const item *items; // of a stream that is made item by item
+    const channel *channels;
+    const float *affine; // the shifts, then the scales, each beginning 16 bytes aligned; null for none
+    u64 offset;          // what a target's time has more than the stream's: a time's bits
+    u64 fill, max_gap, tolerance, shortest;
+    u64 stamps, share, s;
+    u32 column;              // its first feature in dst
+    u32 first_block, blocks; // its blocks of the grid
+    float pace;
+    u32 d, tile, chunks, chunk_magic;
+    u32 flags, more;
+};
+static_assert(sizeof(fuse_stream) == 176, "ops/cuda/fuse.go packs it");
+
+// fuse_job is the kernels' parameter: what the streams share, and the streams.
+struct fuse_params {
+    const void *targets;
+    i64 targets_batch;
+    void *dst;
+    i64 dst_batch, dst_step;
+    u8 *valid;
+    i64 valid_batch, valid_step;
+    void *age;
+    i64 age_batch, age_step;
+    const i64 *dst_rows;
+    u64 *fault;
+    u32 *fault_flag;
+    i64 start;
+    double rate;
+    u64 total, t;
+    u32 t_magic, b, streams, unused;
+    fuse_stream stream[max_streams];
+};
+static_assert(sizeof(fuse_params) == 160 + 176 * max_streams, "below the 4096 bytes that every driver takes");
+
+// fuse_job is a stream as a job.
+struct fuse_job : windows_job {
+    u64 offset;
+    i64 valid_apart, age_apart;
+    const float *affine;
+    u32 stream, first_block, block_count, more;
+
+    RC_FN_MEMBER u32 block() const { return block_x() - first_block; }
+    RC_FN_MEMBER u32 blocks() const { return block_count; }
+    RC_FN_MEMBER i64 valid_step() const { return valid_apart; }
+    RC_FN_MEMBER i64 age_step() const { return age_apart; }
+    RC_FN_MEMBER u64 stream_bits() const { return (u64)stream << 58; }
+    RC_FN_MEMBER bool lacking() const { return true; }
+    template <class C> RC_FN_MEMBER C on_own_clock(C x) const {
+        C lack;
+        from_bits(offset, lack);
+        return minus(x, lack);
+    }
+    RC_FN_MEMBER bool beyond(bool given, bool own) const { return given || own; }
+
+    RC_FN_MEMBER u32 in() const { return more & 3; }
+    RC_FN_MEMBER u32 store() const { return more >> 2 & 7; } // log2 of the bytes that can be written at once
+    RC_FN_MEMBER bool by_items() const { return more >> 5 & 1; }
+};
+
+// stream_of returns the stream that this block works for.
+RC_FN u32 stream_of(const fuse_params &p) {
+    u32 m = 0;
+    RC_UNROLL for (u32 i = 1; i < max_streams; i++) m = i < p.streams && block_x() >= p.stream[i].first_block ? i : m;
+    return m;
+}
+
+RC_FN u32 size_of(u32 dtype) { return dtype == dt_f32 ? 4 : dtype == dt_f64 ? 8 : 2; }
+
+// job_of makes stream m's job. Its dst begins at the stream's column, valid and age at its element.
+RC_FN plain_of<fuse_job> job_of(const fuse_params &p, u32 m) {
+    const fuse_stream &f = p.stream[m];
+    const u32 clock = f.flags & 3, out = f.flags >> 2 & 3;
+    char *const dst = (char *)p.dst + (u64)f.column * size_of(out);
+    u8 *const valid = p.valid ? p.valid + m : nullptr;
+    void *const age = p.age ? (char *)p.age + m * (clock == clock_f32 ? 4 : 8) : nullptr;
+    return {{{{f.src, f.src_batch, f.src_step, f.times, f.times_batch, p.targets, p.targets_batch, dst, p.dst_batch, p.dst_step,
+               valid, p.valid_batch, age, p.age_batch, f.src_rows, p.dst_rows, p.fault, p.fault_flag, p.start, p.rate,
+               f.fill, f.max_gap, f.tolerance, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags},
+              f.shortest},
+             f.offset, p.valid_step, p.age_step, f.affine, m, f.first_block, f.blocks, f.more}};
+}
+
+} // namespace rc
