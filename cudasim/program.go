@@ -1,7 +1,6 @@
 package cudasim
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -52,38 +51,9 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("cudasim: line %d: %s: %s", e.Line, e.Text, e.Reason)
 }
 
-// compiled keeps the kernels of texts without variables, which are the same wherever they are loaded.
-var compiled struct {
-	sync.Mutex
-	byHash map[[sha256.Size]byte]map[string]*kernel
-}
-
-const maxCompiled = 64 // texts
-
 // loadProgram compiles every entry of a PTX text and places its variables in sp. An instruction that is not known is an
 // error that names it and its line.
 func loadProgram(text []byte, sp *space) (*program, error) {
-	hash := sha256.Sum256(text)
-	compiled.Lock()
-	kernels := compiled.byHash[hash]
-	compiled.Unlock()
-	if kernels != nil {
-		return &program{kernels: kernels}, nil
-	}
-	p, err := compileProgram(text, sp)
-	if err != nil || len(p.globals) > 0 {
-		return p, err
-	}
-	compiled.Lock()
-	defer compiled.Unlock()
-	if compiled.byHash == nil || len(compiled.byHash) >= maxCompiled {
-		compiled.byHash = map[[sha256.Size]byte]map[string]*kernel{}
-	}
-	compiled.byHash[hash] = p.kernels
-	return p, nil
-}
-
-func compileProgram(text []byte, sp *space) (*program, error) {
 	m, err := ptxparse.Parse(text)
 	if err != nil {
 		return nil, err
