@@ -23,6 +23,8 @@ type Config struct {
 	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "fuse", "voxel".
 	// Voxel has groups of the same names, which are left out with them.
 	Skip map[string]bool
+	// Only, if there is any, leaves out all groups but these.
+	Only map[string]bool
 	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated; 0 and 1 leave them.
 	Slow int
 }
@@ -57,7 +59,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"voxel", (*suite).voxel},
 	}
 	for _, g := range groups {
-		if !s.cfg.Skip[g.name] {
+		if !s.cfg.Skip[g.name] && (len(s.cfg.Only) == 0 || s.cfg.Only[g.name]) {
 			t.Run(g.name, func(t *testing.T) { g.run(s, t) })
 		}
 	}
