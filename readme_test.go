@@ -56,12 +56,14 @@ func TestREADMEProgramPrintsWhatItSays(t *testing.T) {
 	assert.Equal(t, block(t, "output: program"), string(out))
 }
 
-func TestREADMEShowsWhatQuickstartPrints(t *testing.T) {
-	cmd := exec.Command(build(t, "./examples/quickstart"), "-backend", "cpu")
-	cmd.Dir = t.TempDir()
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	assert.Equal(t, block(t, "output: quickstart"), string(out))
+func TestREADMEShowsWhatTheExamplesPrint(t *testing.T) {
+	for _, name := range []string{"quickstart", "voxelize"} {
+		cmd := exec.Command(build(t, "./examples/"+name), "-backend", "cpu")
+		cmd.Dir = t.TempDir()
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		assert.Equal(t, block(t, "output: "+name), string(out))
+	}
 }
 
 func TestDocumentsLinkToWhatExists(t *testing.T) {

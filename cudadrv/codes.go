@@ -24,6 +24,7 @@ const (
 	ErrUnsupportedPTXVersion Code = 222
 	ErrContained             Code = 226
 	ErrInvalidHandle         Code = 400
+	ErrLossyQuery            Code = 402
 	ErrNotFound              Code = 500
 	ErrNotReady              Code = 600
 	ErrIllegalAddress        Code = 700
@@ -31,12 +32,15 @@ const (
 	ErrLaunchTimeout         Code = 702
 	ErrContextIsDestroyed    Code = 709
 	ErrAssert                Code = 710
+	ErrAlreadyRegistered     Code = 712
+	ErrNotRegistered         Code = 713
 	ErrHardwareStack         Code = 714
 	ErrIllegalInstruction    Code = 715
 	ErrMisalignedAddress     Code = 716
 	ErrInvalidAddressSpace   Code = 717
 	ErrInvalidPC             Code = 718
 	ErrLaunchFailed          Code = 719
+	ErrCooperativeTooLarge   Code = 720
 	ErrNotPermitted          Code = 800
 	ErrNotSupported          Code = 801
 	ErrSystemNotReady        Code = 802
@@ -47,6 +51,7 @@ const (
 	ErrCaptureImplicit       Code = 906
 	ErrCaptureWrongThread    Code = 908
 	ErrGraphUpdateFailure    Code = 910
+	ErrInvalidClusterSize    Code = 912
 	ErrUnknown               Code = 999
 
 	codeMissing Code = -1      // ours: the driver lacks the function

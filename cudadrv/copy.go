@@ -67,31 +67,31 @@ func (c *Context) direct(op string, s slot, fn func(f *frame, h uintptr) Code) e
 	return c.dev.check(fnStreamSynchronize, done)
 }
 
-// The asynchronous copies return at once. They take only memory of [Context.MallocHost]: ordinary Go memory could
-// be freed while the device still reads it, and the driver would copy it in a way that is not asynchronous anyhow.
+// The asynchronous copies return at once. They take only memory of [Context.MallocHost] and [Context.RegisterHost]: other
+// Go memory could be freed while the device still reads it, and the driver would copy it in a way that is not asynchronous anyhow.
 // Until the stream has passed the copy, the source must not be written, the destination not be read, and neither closed.
 
 // CopyToDevice queues a copy of bytes off to off+n of src.
 func (s *Stream) CopyToDevice(dst DevicePtr, src *HostMem, off, n int64) error {
-	return s.hostCopy("CopyToDevice", fnMemcpyHtoDAsync, src, off, n, func(f *frame, h, host uintptr) Code {
+	return s.hostCopy("CopyToDevice", fnMemcpyHtoDAsync, src, off, n, false, func(f *frame, h, host uintptr) Code {
 		return s.ctx.free(fnMemcpyHtoDAsync, f, uintptr(dst), host, uintptr(n), h)
 	})
 }
 
 // CopyToHost queues a copy of n bytes to byte off of dst.
 func (s *Stream) CopyToHost(dst *HostMem, off int64, src DevicePtr, n int64) error {
-	return s.hostCopy("CopyToHost", fnMemcpyDtoHAsync, dst, off, n, func(f *frame, h, host uintptr) Code {
+	return s.hostCopy("CopyToHost", fnMemcpyDtoHAsync, dst, off, n, true, func(f *frame, h, host uintptr) Code {
 		return s.ctx.free(fnMemcpyDtoHAsync, f, host, uintptr(src), uintptr(n), h)
 	})
 }
 
-func (s *Stream) hostCopy(op string, fn slot, m *HostMem, off, n int64, call func(f *frame, h, host uintptr) Code) error {
+func (s *Stream) hostCopy(op string, fn slot, m *HostMem, off, n int64, write bool, call func(f *frame, h, host uintptr) Code) error {
 	if m == nil {
-		return &ValueError{Op: op, What: "the host memory", Got: "nil", Want: "memory of MallocHost"}
+		return &ValueError{Op: op, What: "the host memory", Got: "nil", Want: "memory of MallocHost or RegisterHost"}
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	host, err := m.span(op, off, n)
+	host, err := m.span(op, off, n, write)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -181,7 +181,7 @@ func (s *Stream) Copy2D(dst, src Plane, width, height int64) error {
 	for i, p := range []Plane{dst, src} {
 		if p.Host != nil {
 			var err error
-			if hosts[i], err = p.Host.span(op, p.Offset, (height-1)*p.Pitch+width); err != nil {
+			if hosts[i], err = p.Host.span(op, p.Offset, (height-1)*p.Pitch+width, i == 0); err != nil {
 				return err
 			}
 		}

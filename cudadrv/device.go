@@ -45,9 +45,12 @@ const (
 	AsyncEngineCount            Attr = 40
 	ComputeCapabilityMajor      Attr = 75
 	ComputeCapabilityMinor      Attr = 76
-	MaxSharedPerMultiprocessor  Attr = 81 // bytes
-	MaxSharedPerBlockOptin      Attr = 97 // bytes
+	MaxSharedPerMultiprocessor  Attr = 81  // bytes
+	CooperativeLaunch           Attr = 95  // 1 if it can launch so
+	MaxSharedPerBlockOptin      Attr = 97  // bytes
+	ReadOnlyHostRegister        Attr = 113 // 1 if read-only memory can be registered
 	MemoryPoolsSupported        Attr = 115
+	ClusterLaunch               Attr = 120 // 1 if it has clusters of blocks
 )
 
 // Driver gives the driver that the device belongs to.

@@ -36,15 +36,26 @@
 //  3. The module is open. A [Launch] of a closed one is an error; work already queued must have run before Close.
 //  4. Other streams that touch the same memory are ordered by events, or by a wait. Memory given by
 //     [Context.MallocAsync] belongs to its stream until then.
-//  5. Bytes of a [HostMem] are not touched by Go code while a copy or kernel that uses them may run.
+//  5. Bytes of a [HostMem] are not touched by Go code while a copy or kernel that uses them may run. Registered memory
+//     ([Context.RegisterHost]) stays mapped, and its HostMem open, until then.
 //  6. A graph holds addresses and kernels, and keeps nothing alive: rules 2 to 5 hold for as long as an instance of it may
 //     be launched.
+//  7. In a kernel launched as [LaunchConfig.Dependent], a thread executes griddepcontrol.wait before it first reads what the
+//     stream's earlier work may write, and before it first writes to global memory; and at least one thread does so in any
+//     case. The wait is for the kernel before it to end, and through that one's own wait for all before that; a kernel
+//     that ends without waiting lets the next one run ahead of everything. Where a launch is not dependent, both griddepcontrol
+//     instructions do nothing, so one kernel serves both ways. Nothing checks this.
+//  8. Before its wait, a dependent kernel reads only what its caller declares ready: written before the launch was queued, by
+//     work that the host has waited for; or with a launch that is not dependent, an event's wait or a copy on the stream between
+//     the write and the launch. That the writer is two kernels back is not enough: in a chain of dependent launches it may still
+//     run. griddepcontrol.launch_dependents promises nothing about memory; it may be the kernel's first instruction.
 //
 // # Streams and the default stream
 //
 // Streams made here do not wait for the driver's default stream, and nothing here uses it. Asynchronous copies of
 // ordinary Go memory are not offered: the memory could move on before the device has read it, and the driver would
-// stage such copies anyway. Copy to memory of [Context.MallocHost] first.
+// stage such copies anyway. Copy to memory of [Context.MallocHost] first, or register the memory with
+// [Context.RegisterHost], which pins it.
 //
 // # Other devices behind the same calls
 //

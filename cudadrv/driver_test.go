@@ -43,6 +43,20 @@ func TestStructLayouts(t *testing.T) {
 	for name, want := range map[string]uintptr{"function": 0, "grid": 8, "block": 20, "shared": 32, "params": 40, "extra": 48, "kernel": 56, "context": 64} {
 		assert.Equal(t, want, at[name], name)
 	}
+	size, at = offsets(launchParams{})
+	assert.EqualValues(t, 56, size)
+	for name, want := range map[string]uintptr{"grid": 0, "block": 12, "shared": 24, "stream": 32, "attrs": 40, "count": 48} {
+		assert.Equal(t, want, at[name], name)
+	}
+	size, at = offsets(launchAttr{})
+	assert.EqualValues(t, 72, size)
+	assert.EqualValues(t, 8, at["value"])
+	_, at = offsets(extended{})
+	assert.EqualValues(t, 56, at["attrs"])
+	size, _ = offsets(TensorMap{})
+	assert.EqualValues(t, 128, size)
+	_, at = offsets(tensorArgs{})
+	assert.EqualValues(t, []uintptr{0, 192, 232, 264, 284}, []uintptr{at["room"], at["sizes"], at["strides"], at["box"], at["steps"]})
 	assert.EqualValues(t, 8, reflect.TypeFor[uintptr]().Size())
 }
 

@@ -32,7 +32,9 @@ type fake struct {
 	graphs  map[uintptr]*fakeCapture
 	last    []byte // keeps the node list of the last capture info
 	runs    []fakeRun
-	poison  Code // what every call answers once set
+	poison  Code                // what every call answers once set
+	lossy   bool                // the old form of the capture's query refuses
+	pinned  map[uintptr]uintptr // registered memory: size | flags<<48, by address
 }
 
 type fakeKernel struct {
@@ -45,6 +47,7 @@ type fakeRun struct {
 	args   [][]byte
 	shape  [7]uintptr
 	stream uintptr
+	attrs  map[uint32][]uint32 // by number: the first three words of the value
 }
 
 type fakeCapture struct {
@@ -59,8 +62,10 @@ func newFake() *fake {
 		version: 12080, devices: 1,
 		missing: map[string]bool{}, calls: map[string]int{}, mem: map[uintptr][]byte{}, texts: map[string][]byte{},
 		handles: map[uintptr]string{}, names: map[uintptr]string{}, held: map[uintptr]chan struct{}{}, graphs: map[uintptr]*fakeCapture{},
-		attrs: map[Attr]int{MemoryPoolsSupported: 1, ComputeCapabilityMajor: 9},
+		pinned: map[uintptr]uintptr{},
+		attrs:  map[Attr]int{MemoryPoolsSupported: 1, ComputeCapabilityMajor: 9, ClusterLaunch: 1, CooperativeLaunch: 1, ReadOnlyHostRegister: 1},
 		kernels: map[string]fakeKernel{
+			"tiles": {sizes: []int{8, 128, 4, 128}},
 			"null":  {},
 			"mixed": {sizes: []int{4, 8, 4, 2, 1, 8, 12}},
 			"fill": {sizes: []int{8, 4, 4}, run: func(a [][]byte) {
@@ -263,7 +268,7 @@ func (k *fake) do(name string, a []uintptr) Code {
 	case "cuEventElapsedTime":
 		return put32(a[0], 0x3fc00000) // 1.5 ms
 	}
-	return k.graph(name, a)
+	return k.extended(name, a)
 }
 
 func (k *fake) copy2D(s []byte) Code {
@@ -307,25 +312,6 @@ func (k *fake) packed(h, ptrs uintptr) (string, [][]byte) {
 	return name, args
 }
 
-func (k *fake) launch(a []uintptr) Code {
-	if k.handles[a[0]] != "kernel" || k.handles[a[8]] != "stream" {
-		return ErrInvalidHandle
-	}
-	if k.names[a[0]] == "null" && k.capture == nil {
-		return Success // and nothing kept: the allocation test counts
-	}
-	name, args := k.packed(a[0], a[9])
-	r := fakeRun{name: name, args: args, shape: [7]uintptr(a[1:8]), stream: a[8]}
-	if c := k.capture; c != nil && c.stream == a[8] {
-		n := uintptr(k.handle("node"))
-		c.nodes = append(c.nodes, n)
-		c.runs[n] = r
-		return Success
-	}
-	k.exec(r)
-	return Success
-}
-
 func (k *fake) exec(r fakeRun) {
 	k.runs = append(k.runs, r)
 	if f := k.kernels[r.name].run; f != nil {
@@ -338,7 +324,12 @@ func (k *fake) graph(name string, a []uintptr) Code {
 	case "cuStreamBeginCapture_v2":
 		k.capture = &fakeCapture{stream: a[0], runs: map[uintptr]fakeRun{}}
 		return Success
-	case "cuStreamGetCaptureInfo_v2":
+	case "cuStreamGetCaptureInfo_v3":
+		return k.graph("newer", slices.Delete(slices.Clone(a), 5, 6))
+	case "cuStreamGetCaptureInfo_v2", "newer":
+		if k.lossy && name != "newer" {
+			return ErrLossyQuery
+		}
 		c := k.capture
 		if c == nil || c.stream != a[0] {
 			return put32(a[1], 0)

@@ -46,7 +46,8 @@ func (r *rig) bind(name string, cfg cudadrv.LaunchConfig, args ...any) *cudadrv.
 	k, err := r.m.Kernel(name)
 	require.NoError(r.t, err)
 	if _, known := k.Params(); !known {
-		sizes := map[string][]int{"null": {}, "wild": {}, "spin": {8}, "vector_add": {8, 8, 8, 4}, "shared": {8, 4}, "mixed": {8, 1, 2, 4, 4, 8, 8, 12}}
+		sizes := map[string][]int{"null": {}, "wild": {}, "spin": {8}, "vector_add": {8, 8, 8, 4}, "shared": {8, 4}, "mixed": {8, 1, 2, 4, 4, 8, 8, 12},
+			"chain": {8, 8, 8, 4, 4, 8}, "clusters": {8}, "meet": {8, 8}, "box": {128, 8, 4, 4}}
 		require.NoError(r.t, k.Declare(sizes[name]))
 	}
 	l, err := k.Bind(cfg, args...)

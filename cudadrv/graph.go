@@ -21,23 +21,36 @@ type Graph struct {
 type graphCore struct {
 	h     uintptr
 	refs  atomic.Int32
-	nodes map[*Launch][]uintptr
+	nodes nodeLog
+}
+
+// nodeLog says which nodes a launch became, and with which attributes.
+type nodeLog map[*Launch][]kernelNode
+
+type kernelNode struct {
+	h     uintptr
+	attrs launchAttributes
 }
 
 // captures holds what running captures recorded, by the driver's number for the capture.
 type captures struct {
 	active atomic.Int32
 	mu     sync.Mutex
-	logs   map[uint64]map[*Launch][]uintptr
+	logs   map[uint64]nodeLog
 }
 
 // info asks which capture the stream is in, and which node the next one would follow.
 func (c *Context) captureInfo(h uintptr) (id uint64, last uintptr, active bool, err error) {
 	f := getFrame()
 	defer f.put()
-	code := c.free(fnStreamGetCaptureInfo, f, h, f.outAddr(0), f.outAddr(1), f.outAddr(2), f.outAddr(3), f.outAddr(4))
+	s := fnStreamGetCaptureInfo
+	code := c.free(s, f, h, f.outAddr(0), f.outAddr(1), f.outAddr(2), f.outAddr(3), f.outAddr(4))
+	if code == ErrLossyQuery { // the next node's edges carry data, which only the newer form can tell
+		s = fnStreamGetCaptureInfoV3
+		code = c.free(s, f, h, f.outAddr(0), f.outAddr(1), f.outAddr(2), f.outAddr(3), f.outAddr(5), f.outAddr(4))
+	}
 	if code != Success {
-		return 0, 0, false, c.dev.check(fnStreamGetCaptureInfo, code)
+		return 0, 0, false, c.dev.check(s, code)
 	}
 	if f.out[4] == 1 { // one dependency: the node just made
 		last = uintptr(binary.NativeEndian.Uint64(View(uintptr(f.out[3]), 8)))
@@ -57,7 +70,7 @@ func (x *captures) record(c *Context, l *Launch, h uintptr) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if log := x.logs[id]; log != nil {
-		log[l] = append(log[l], node)
+		log[l] = append(log[l], kernelNode{node, l.cfg.attributes()})
 	}
 	return nil
 }
@@ -125,8 +138,8 @@ func (s *Stream) Capture(fn func(*Stream) error) (*Graph, error) {
 }
 
 // open starts a log for the capture that the stream is in.
-func (x *captures) open(c *Context, h uintptr) (log map[*Launch][]uintptr, forget func()) {
-	log = map[*Launch][]uintptr{}
+func (x *captures) open(c *Context, h uintptr) (log nodeLog, forget func()) {
+	log = nodeLog{}
 	if !c.drv.has(fnStreamGetCaptureInfo) {
 		return log, func() {}
 	}
@@ -137,7 +150,7 @@ func (x *captures) open(c *Context, h uintptr) (log map[*Launch][]uintptr, forge
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.logs == nil {
-		x.logs = map[uint64]map[*Launch][]uintptr{}
+		x.logs = map[uint64]nodeLog{}
 	}
 	x.logs[id] = log
 	x.active.Add(1)
@@ -293,9 +306,9 @@ func (x *GraphExec) Update(g *Graph) error {
 	return err
 }
 
-// UpdateLaunch gives the kernel nodes that l became when x's graph was captured the arguments and the shape that
-// l has now. The kernel stays the same. A launch that was not captured there is an error; so is a driver before
-// CUDA 11.3, which does not tell the node.
+// UpdateLaunch gives the kernel nodes that l became when x's graph was captured the arguments, the grid, the block and the
+// shared memory that l has now. The kernel stays the same, and so must what [LaunchConfig] has besides: another cluster, say, is a
+// *[ValueError]. A launch that was not captured there is an error; so is a driver before CUDA 11.3, which does not tell the node.
 func (x *GraphExec) UpdateLaunch(l *Launch) error {
 	if err := x.begin("UpdateLaunch"); err != nil {
 		return err
@@ -311,6 +324,11 @@ func (x *GraphExec) UpdateLaunch(l *Launch) error {
 		return err
 	}
 	defer l.k.mod.end()
+	for _, n := range nodes {
+		if now := l.cfg.attributes(); now != n.attrs {
+			return &ValueError{Op: "UpdateLaunch", What: "the launch's attributes", Got: fmt.Sprintf("%+v", now), Want: fmt.Sprintf("%+v, as captured", n.attrs)}
+		}
+	}
 	c := x.ctx
 	f := getFrame()
 	defer f.put()
@@ -325,7 +343,7 @@ func (x *GraphExec) UpdateLaunch(l *Launch) error {
 		s, f.node.function = fnGraphExecKernelSetParamsV1, l.k.h
 	}
 	for _, n := range nodes {
-		if err := c.dev.check(s, c.bound(s, f, x.h, n, f.nodeAddr())); err != nil {
+		if err := c.dev.check(s, c.bound(s, f, x.h, n.h, f.nodeAddr())); err != nil {
 			return err
 		}
 	}

@@ -33,6 +33,7 @@ const (
 	FuncPTXVersion         FuncAttr = 5
 	FuncBinaryVersion      FuncAttr = 6
 	FuncMaxDynamicShared   FuncAttr = 8
+	FuncLargeClusters      FuncAttr = 14 // 1 if clusters of more than 8 blocks are allowed
 )
 
 // Name is the entry's name.
@@ -132,7 +133,16 @@ func (k *Kernel) attribute(a FuncAttr) (int, error) {
 // SetMaxDynamicShared lets launches ask for up to that many bytes of dynamic shared memory; above 48 KiB a kernel
 // must opt in this way.
 func (k *Kernel) SetMaxDynamicShared(bytes int) error {
-	if err := k.mod.begin("SetMaxDynamicShared"); err != nil {
+	return k.setAttribute("SetMaxDynamicShared", FuncMaxDynamicShared, bytes)
+}
+
+// AllowLargeClusters lets launches ask for clusters of 9 to 16 blocks. Not every device, nor every shape, has room for them.
+func (k *Kernel) AllowLargeClusters() error {
+	return k.setAttribute("AllowLargeClusters", FuncLargeClusters, 1)
+}
+
+func (k *Kernel) setAttribute(op string, a FuncAttr, value int) error {
+	if err := k.mod.begin(op); err != nil {
 		return err
 	}
 	defer k.mod.end()
@@ -142,9 +152,9 @@ func (k *Kernel) SetMaxDynamicShared(bytes int) error {
 	s, code := fnFuncSetAttribute, Success
 	if k.mod.library != 0 {
 		s = fnKernelSetAttribute
-		code = c.bound(s, f, uintptr(FuncMaxDynamicShared), uintptr(uint32(int32(bytes))), k.h, c.dev.h)
+		code = c.bound(s, f, uintptr(a), uintptr(uint32(int32(value))), k.h, c.dev.h)
 	} else {
-		code = c.bound(s, f, k.h, uintptr(FuncMaxDynamicShared), uintptr(uint32(int32(bytes))))
+		code = c.bound(s, f, k.h, uintptr(a), uintptr(uint32(int32(value))))
 	}
 	return c.dev.check(s, code)
 }

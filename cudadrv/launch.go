@@ -7,11 +7,30 @@ import (
 	"sync"
 )
 
-// LaunchConfig is the shape of a launch.
+// LaunchConfig is the shape of a launch. What comes after Shared needs more of the driver and the device than every
+// driver taken has; where it is missing, Bind and SetConfig return an *[UnsupportedError]. A capture keeps it in the graph.
 type LaunchConfig struct {
 	Grid   [3]uint32 // blocks; 0 counts as 1 in the second and third place
 	Block  [3]uint32 // threads a block; as Grid
 	Shared uint32    // bytes of dynamic shared memory a block
+
+	// Cluster is how many blocks stand together on neighbouring multiprocessors and reach each other's shared memory: at most 8,
+	// or 16 after [Kernel.AllowLargeClusters]. The grid is a multiple of it in each place. All 0 is no cluster; else 0 counts
+	// as 1 in the second and third place. sm_90 and newer.
+	Cluster [3]uint32
+
+	// Dependent lets the kernel start while the kernel before it on the stream still runs, as soon as every block of that one
+	// has ended or executed griddepcontrol.launch_dependents. The kernel itself must wait, with griddepcontrol.wait: see
+	// rule 7 of what makes a launch safe. After work that is not a kernel it makes no difference. sm_90 and newer: see
+	// [Device.DependentLaunch].
+	Dependent bool
+
+	// Cooperative starts all blocks at once, so that they may wait for each other. A grid that the device cannot hold at once
+	// is ErrCooperativeTooLarge when it is launched.
+	Cooperative bool
+
+	// Priority is this launch's own, as [StreamOptions.Priority]; 0 is that of the stream.
+	Priority int32
 }
 
 // Launch is a kernel with its arguments and its shape, checked and packed, ready to run many times. It may be
@@ -23,14 +42,18 @@ type Launch struct {
 	cfg   LaunchConfig
 	call  [11]uintptr // the arguments of cuLaunchKernel
 	sizes []int
-	at    []int     // where each argument starts in values, in words
-	words []uint64  // the arguments, each from a word's start
+	at    []int     // where each argument starts in words
+	words []uint64  // the arguments, each from a word's start, those of 64 bytes' multiples from a multiple of 64
 	ptrs  []uintptr // their addresses, which the driver is given
+
+	fn     slot       // the function that the shape needs: fnLaunchKernel, or fnLaunchKernelEx
+	ex     *extended  // what the second reads; nil if it was never needed
+	callEx [4]uintptr // the arguments of cuLaunchKernelEx
 }
 
 // Bind packs the arguments for the kernel. Each must have the size that the kernel declares for its place:
-// 1 byte int8, uint8; 2 int16, uint16; 4 int32, uint32, float32; 8 int64, uint64, float64, [DevicePtr]; any
-// size []byte, for structures. int, uint and Go pointers are refused. The error is an *[ArgError] that says
+// 1 byte int8, uint8; 2 int16, uint16; 4 int32, uint32, float32; 8 int64, uint64, float64, [DevicePtr]; 128
+// [TensorMap]; any size []byte, for structures. int, uint and Go pointers are refused. The error is an *[ArgError] that says
 // the place, what came and what was wanted; a *[ValueError] for the shape; ErrParamsUnknown if the driver cannot
 // tell the list and [Kernel.Declare] was not called.
 func (k *Kernel) Bind(cfg LaunchConfig, args ...any) (*Launch, error) {
@@ -43,14 +66,17 @@ func (k *Kernel) Bind(cfg LaunchConfig, args ...any) (*Launch, error) {
 	}
 	l := &Launch{k: k, sizes: sizes, at: make([]int, len(sizes)), ptrs: make([]uintptr, len(sizes))}
 	n := 0
-	for i, s := range sizes {
-		l.at[i] = n
-		n += (s + 7) / 8
+	for _, s := range sizes {
+		n += (s+7)/8 + alignWords(s)
 	}
 	l.words = make([]uint64, n)
 	base := Addr(wordBytes(l.words))
-	for i := range sizes {
-		l.ptrs[i] = base + uintptr(8*l.at[i])
+	n = 0
+	for i, s := range sizes {
+		for ; alignWords(s) > 0 && (base+uintptr(8*n))%64 != 0; n++ {
+		}
+		l.at[i], l.ptrs[i] = n, base+uintptr(8*n)
+		n += (s + 7) / 8
 		if err := l.set(i, args[i]); err != nil {
 			return nil, err
 		}
@@ -63,25 +89,39 @@ func (k *Kernel) Bind(cfg LaunchConfig, args ...any) (*Launch, error) {
 	return l, nil
 }
 
+// alignWords is how many words an argument of that size may have to move to start at a multiple of 64 bytes.
+func alignWords(size int) int {
+	if size > 0 && size%64 == 0 {
+		return 7
+	}
+	return 0
+}
+
 // configure checks a shape and takes it over.
 func (l *Launch) configure(cfg LaunchConfig) error {
 	for i := 1; i < 3; i++ {
 		cfg.Grid[i], cfg.Block[i] = max(cfg.Grid[i], 1), max(cfg.Block[i], 1)
 	}
-	op := "kernel " + l.k.name
 	g, b := cfg.Grid, cfg.Block
 	if g[0] == 0 || g[0] > math.MaxInt32 || g[1] > math.MaxUint16 || g[2] > math.MaxUint16 {
-		return &ValueError{Op: op, What: "the grid", Got: fmt.Sprint(g), Want: "1 to 2147483647, 65535, 65535 blocks"}
+		return &ValueError{Op: "kernel " + l.k.name, What: "the grid", Got: fmt.Sprint(g), Want: "1 to 2147483647, 65535, 65535 blocks"}
 	}
 	threads := uint64(b[0]) * uint64(b[1]) // no overflow: below 2^64
 	if b[0] == 0 || threads > uint64(l.k.maxThreads) || threads*uint64(b[2]) > uint64(l.k.maxThreads) {
-		return &ValueError{Op: op, What: "the block", Got: fmt.Sprint(b), Want: fmt.Sprintf("1 to %d threads", l.k.maxThreads)}
+		return &ValueError{Op: "kernel " + l.k.name, What: "the block", Got: fmt.Sprint(b), Want: fmt.Sprintf("1 to %d threads", l.k.maxThreads)}
+	}
+	if cfg.Cluster[0] > 0 {
+		cfg.Cluster[1], cfg.Cluster[2] = max(cfg.Cluster[1], 1), max(cfg.Cluster[2], 1)
+	}
+	if err := l.k.checkAttributes(&cfg); err != nil {
+		return err
 	}
 	l.cfg = cfg
 	for i := range 3 {
 		l.call[1+i], l.call[4+i] = uintptr(g[i]), uintptr(b[i])
 	}
 	l.call[7] = uintptr(cfg.Shared)
+	l.extend()
 	return nil
 }
 
@@ -140,6 +180,8 @@ func (l *Launch) set(i int, arg any) error {
 		}
 		copy(wordBytes(l.words)[8*l.at[i]:], v)
 		return nil
+	case TensorMap:
+		return l.tensorMap(i, &v)
 	}
 	if i < 0 || i >= len(l.sizes) {
 		return l.fits(i, 0, "")
@@ -170,6 +212,21 @@ func (l *Launch) SetUint32(i int, v uint32) error { return l.locked(i, uint64(v)
 // SetFloat32 changes argument i.
 func (l *Launch) SetFloat32(i int, v float32) error {
 	return l.locked(i, uint64(math.Float32bits(v)), 4, "float32")
+}
+
+// SetTensorMap changes argument i.
+func (l *Launch) SetTensorMap(i int, m *TensorMap) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tensorMap(i, m)
+}
+
+func (l *Launch) tensorMap(i int, m *TensorMap) error {
+	if err := l.fits(i, 8*len(m.opaque), "TensorMap"); err != nil {
+		return err
+	}
+	copy(l.words[l.at[i]:], m.opaque[:])
+	return nil
 }
 
 func (l *Launch) locked(i int, bits uint64, size int, typ string) error {
@@ -216,17 +273,16 @@ func (l *Launch) Run(s *Stream) error {
 		return err
 	}
 	defer s.end()
-	l.call[8] = h
 	c.dev.history.add(k)
 	code := ErrInvalidContext
-	if !c.drv.bind[fnLaunchKernel].Load() {
-		code = Code(int32(c.drv.procs[fnLaunchKernel](l.call[:])))
+	if !c.drv.bind[l.fn].Load() {
+		code = l.launch(c, h)
 	}
 	if code == ErrInvalidContext {
-		code = l.runBound(c)
+		code = l.runBound(c, h)
 	}
 	if code != Success {
-		return c.dev.check(fnLaunchKernel, code)
+		return c.dev.check(l.fn, code)
 	}
 	if s.ctx.capture.active.Load() > 0 {
 		return s.ctx.capture.record(s.ctx, l, h)
@@ -235,15 +291,15 @@ func (l *Launch) Run(s *Stream) error {
 }
 
 // runBound is the way for drivers that want a current context even with an explicit stream.
-func (l *Launch) runBound(c *Context) Code {
+func (l *Launch) runBound(c *Context, h uintptr) Code {
 	unbind, code := c.makeCurrent()
 	if code != Success {
 		return code
 	}
 	defer unbind()
-	code = Code(int32(c.drv.procs[fnLaunchKernel](l.call[:])))
+	code = l.launch(c, h)
 	if code != ErrInvalidContext {
-		c.drv.bind[fnLaunchKernel].Store(true)
+		c.drv.bind[l.fn].Store(true)
 	}
 	return code
 }

@@ -14,6 +14,7 @@ type frame struct {
 	buf  [256]byte
 	copy memcpy2D
 	node kernelNodeParams
+	tile tensorArgs
 	keep [2][]byte // caller's memory that the call reads or writes
 }
 
@@ -48,6 +49,39 @@ type kernelNodeParams struct {
 	extra    uintptr
 	kernel   uintptr
 	context  uintptr
+}
+
+// launchParams is CUlaunchConfig.
+type launchParams struct {
+	grid   [3]uint32
+	block  [3]uint32
+	shared uint32
+	_      uint32
+	stream uintptr
+	attrs  uintptr
+	count  uint32
+	_      uint32
+}
+
+// launchAttr is CUlaunchAttribute: a number and a union of 64 bytes.
+type launchAttr struct {
+	id    uint32
+	_     uint32
+	value [8]uint64
+}
+
+// extended is what cuLaunchKernelEx reads. It lives in a [Launch], on the heap.
+type extended struct {
+	params launchParams
+	attrs  [maxLaunchAttrs]launchAttr
+}
+
+// addr gives the structure's address, and makes it point to its own attributes.
+func (e *extended) addr() uintptr {
+	// SAFETY: e is part of a heap object that the launch's method holds until the call is over.
+	e.params.attrs = uintptr(unsafe.Pointer(&e.attrs))
+	// SAFETY: as above.
+	return uintptr(unsafe.Pointer(&e.params))
 }
 
 var frames = sync.Pool{New: func() any { return new(frame) }}
@@ -99,6 +133,25 @@ func (f *frame) copyAddr() uintptr {
 func (f *frame) nodeAddr() uintptr {
 	// SAFETY: as outAddr.
 	return uintptr(unsafe.Pointer(&f.node))
+}
+
+// tensorArgs is what cuTensorMapEncodeTiled reads, and room for what it writes at an address that is a multiple of 64.
+type tensorArgs struct {
+	room    [24]uint64
+	sizes   [5]uint64
+	strides [4]uint64
+	box     [5]uint32
+	steps   [5]uint32
+}
+
+// addrs gives the addresses of the map and of the four lists.
+func (t *tensorArgs) addrs() (room, sizes, strides, box, steps uintptr) {
+	// SAFETY: t is part of a frame; as outAddr.
+	room = (uintptr(unsafe.Pointer(&t.room)) + 63) &^ 63
+	// SAFETY: as above.
+	sizes, strides = uintptr(unsafe.Pointer(&t.sizes)), uintptr(unsafe.Pointer(&t.strides))
+	// SAFETY: as above.
+	return room, sizes, strides, uintptr(unsafe.Pointer(&t.box)), uintptr(unsafe.Pointer(&t.steps))
 }
 
 // escape makes the compiler place what b points to on the heap.

@@ -3,6 +3,7 @@ package cudadrv
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 )
 
@@ -198,18 +199,22 @@ func (c *Context) withPool(op string, fn func(f *frame, pool uintptr) error) err
 	return fn(f, uintptr(f.out[0]))
 }
 
-// HostMem is pinned memory of the host, which the device reads and writes too.
+// HostMem is pinned memory of the host, which the device reads and writes too: the driver's, from [Context.MallocHost], or the
+// program's own, from [Context.RegisterHost].
 type HostMem struct {
 	child
-	mu     sync.RWMutex // held for reading while a call uses the address
-	addr   uintptr
-	dev    DevicePtr
-	size   int64
-	closed bool
+	mu       sync.RWMutex // held for reading while a call uses the address
+	addr     uintptr
+	dev      DevicePtr
+	size     int64
+	closed   bool
+	own      []byte // the program's memory; nil if the driver allocated it
+	pin      runtime.Pinner
+	readOnly bool
 }
 
 // MallocHost allocates n bytes of pinned memory, usable by every context and mapped into the device's
-// addresses. It is the only host memory that asynchronous copies take. n may be 0.
+// addresses. Asynchronous copies take this memory, and that of [Context.RegisterHost]. n may be 0.
 func (c *Context) MallocHost(n int64) (*HostMem, error) {
 	if n < 0 {
 		return nil, &ValueError{Op: "MallocHost", What: "the size", Got: fmt.Sprint(n), Want: "0 or more"}
@@ -237,12 +242,15 @@ func (c *Context) MallocHost(n int64) (*HostMem, error) {
 	return m, nil
 }
 
-// Bytes shows the memory; nil after Close. The slice must not be used after Close: the garbage collector does
-// not keep this memory. While an asynchronous copy runs, what it reads must not be written, and what it writes
+// Bytes shows the memory; nil after Close. A slice of the driver's memory must not be used after Close: the garbage collector
+// does not keep that memory. While an asynchronous copy runs, what it reads must not be written, and what it writes
 // not be read.
 func (m *HostMem) Bytes() []byte {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	if m.own != nil {
+		return m.own
+	}
 	return View(m.addr, int(m.size))
 }
 
@@ -256,7 +264,7 @@ func (m *HostMem) DevicePtr() DevicePtr {
 // Size is the size in bytes.
 func (m *HostMem) Size() int64 { return m.size }
 
-// Close frees the memory. No copy or kernel that uses it may be queued or running. Closing twice is fine.
+// Close frees the memory, or unregisters it. No copy or kernel that uses it may be queued or running. Closing twice is fine.
 func (m *HostMem) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,22 +273,29 @@ func (m *HostMem) Close() error {
 	}
 	c := m.ctx
 	var gone error
-	if m.size > 0 && c.dev.Lost() == nil {
+	if m.own != nil {
+		if err := m.unregister(); err != nil {
+			return err
+		}
+	} else if m.size > 0 && c.dev.Lost() == nil {
 		f := getFrame()
 		defer f.put()
 		if gone = c.dev.check(fnMemFreeHost, c.bound(fnMemFreeHost, f, m.addr)); stays(gone) {
 			return gone
 		}
 	}
-	m.closed, m.addr, m.dev = true, 0, 0
+	m.closed, m.addr, m.dev, m.own = true, 0, 0, nil
 	m.drop()
 	return gone
 }
 
 // span gives the address of bytes off to off+n, checked.
-func (m *HostMem) span(op string, off, n int64) (uintptr, error) {
+func (m *HostMem) span(op string, off, n int64, write bool) (uintptr, error) {
 	if m.closed {
 		return 0, &ClosedError{Op: op, What: "host memory"}
+	}
+	if write && m.readOnly {
+		return 0, &ValueError{Op: op, What: "the destination", Got: "host memory registered as read-only", Want: "memory that may be written"}
 	}
 	if off < 0 || n < 0 || n > m.size || off > m.size-n {
 		return 0, &ValueError{Op: op, What: "the host range", Got: fmt.Sprintf("%d bytes at %d", n, off), Want: fmt.Sprintf("within %d bytes", m.size)}

@@ -150,6 +150,9 @@ func TestFailedCallsLeaveNothingOpen(t *testing.T) {
 		if h, err := c.MallocHost(64); err == nil {
 			defer h.Close()
 		}
+		if h, err := c.RegisterHost(make([]byte, 64), RegisterOptions{}); err == nil {
+			defer h.Close()
+		}
 		m, err := c.LoadModule([]byte("good"))
 		if err != nil {
 			return
@@ -159,7 +162,7 @@ func TestFailedCallsLeaveNothingOpen(t *testing.T) {
 		if err != nil {
 			return
 		}
-		l, err := k.Bind(one)
+		l, err := k.Bind(LaunchConfig{Grid: one.Grid, Block: one.Block, Dependent: true, Cluster: [3]uint32{1}})
 		if err != nil {
 			return
 		}
@@ -178,7 +181,7 @@ func TestFailedCallsLeaveNothingOpen(t *testing.T) {
 	work(c)
 	require.NoError(t, c.Close())
 	for name := range probe.calls {
-		if strings.Contains(name, "Destroy") || strings.Contains(name, "Free") || strings.Contains(name, "Unload") || strings.Contains(name, "Pop") ||
+		if strings.Contains(name, "Destroy") || strings.Contains(name, "Free") || strings.Contains(name, "Unload") || strings.Contains(name, "Unregister") || strings.Contains(name, "Pop") ||
 			strings.HasPrefix(name, "cuDevice") || name == "cuInit" || name == "cuDriverGetVersion" {
 			continue // what cannot be undone, and what comes before there is a context
 		}
@@ -195,6 +198,7 @@ func TestFailedCallsLeaveNothingOpen(t *testing.T) {
 		k.fault = nil
 		require.NoError(t, c.Close(), name)
 		assert.Empty(t, k.mem, name)
+		assert.Empty(t, k.pinned, name)
 		for _, what := range k.handles {
 			assert.Contains(t, []string{"context", "kernel", "node"}, what, name)
 		}

@@ -67,6 +67,8 @@ const (
 	fnMemHostAlloc
 	fnMemFreeHost
 	fnMemHostGetDevicePointer
+	fnMemHostRegister
+	fnMemHostUnregister
 	fnMemAllocAsync
 	fnMemFreeAsync
 	fnDeviceGetMemPool
@@ -106,9 +108,12 @@ const (
 	fnFuncSetAttribute
 	fnOccupancyMaxBlocks
 	fnLaunchKernel
+	fnLaunchKernelEx
+	fnTensorMapEncodeTiled
 	fnStreamBeginCapture
 	fnStreamEndCapture
 	fnStreamGetCaptureInfo
+	fnStreamGetCaptureInfoV3
 	fnGraphInstantiate
 	fnGraphLaunch
 	fnGraphExecDestroy
@@ -147,6 +152,8 @@ var symbols = [slotCount]symbol{
 	fnMemHostAlloc:               {"cuMemHostAlloc", 2020, true},
 	fnMemFreeHost:                {"cuMemFreeHost", 2000, true},
 	fnMemHostGetDevicePointer:    {"cuMemHostGetDevicePointer_v2", 3020, true},
+	fnMemHostRegister:            {"cuMemHostRegister_v2", 6050, false},
+	fnMemHostUnregister:          {"cuMemHostUnregister", 4000, false},
 	fnMemAllocAsync:              {"cuMemAllocAsync", 11020, false},
 	fnMemFreeAsync:               {"cuMemFreeAsync", 11020, false},
 	fnDeviceGetMemPool:           {"cuDeviceGetMemPool", 11020, false},
@@ -186,9 +193,12 @@ var symbols = [slotCount]symbol{
 	fnFuncSetAttribute:           {"cuFuncSetAttribute", 9000, true},
 	fnOccupancyMaxBlocks:         {"cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, false},
 	fnLaunchKernel:               {"cuLaunchKernel", 4000, true},
+	fnLaunchKernelEx:             {"cuLaunchKernelEx", 11060, false},
+	fnTensorMapEncodeTiled:       {"cuTensorMapEncodeTiled", 12000, false},
 	fnStreamBeginCapture:         {"cuStreamBeginCapture_v2", 10010, false},
 	fnStreamEndCapture:           {"cuStreamEndCapture", 10000, false},
 	fnStreamGetCaptureInfo:       {"cuStreamGetCaptureInfo_v2", 11030, false},
+	fnStreamGetCaptureInfoV3:     {"cuStreamGetCaptureInfo_v3", 12030, false},
 	fnGraphInstantiate:           {"cuGraphInstantiateWithFlags", 11040, false},
 	fnGraphLaunch:                {"cuGraphLaunch", 10000, false},
 	fnGraphExecDestroy:           {"cuGraphExecDestroy", 10000, false},

@@ -21,9 +21,10 @@ var (
 
 // FormatError says where a file breaks its format, and how.
 type FormatError struct {
-	Format string // the format's name: "ulog", "npy", "npz"
+	Format string // the format's name: "ulog", "npy", "pcd"
 	Path   string // the file, or the member of an archive; empty where the reader was not told
 	Offset int64  // the byte, from the start of the file or member, of what is wrong; -1 where no byte is to blame
+	Line   int    // of a text file or header, from 1; 0 where there are no lines
 	Kind   error  // one of this package's Err values
 	Msg    string // what was being read
 	Got    string
@@ -38,6 +39,9 @@ func (e *FormatError) Error() string {
 	}
 	if e.Offset >= 0 {
 		s += "byte " + strconv.FormatInt(e.Offset, 10) + ": "
+	}
+	if e.Line > 0 {
+		s += "line " + strconv.Itoa(e.Line) + ": "
 	}
 	s += e.Msg
 	if e.Kind != nil {

@@ -24,6 +24,8 @@ type Backend interface {
 	Resample(job *ResampleJob) (Plan, error)
 	// Fuse prepares a validated job.
 	Fuse(job *FuseJob) (Plan, error)
+	// Voxelize prepares a validated job.
+	Voxelize(job *VoxelizeJob) (VoxelizePlan, error)
 	// Close releases the device. Streams and plans must have been closed.
 	Close() error
 }

@@ -34,22 +34,17 @@ type located struct {
 
 // distance is y less x as float64, for y >= x; the difference is taken in the clock's own type.
 func distance[C clock](x, y C) float64 {
-	switch d := any(y - x).(type) {
-	case int64:
-		return float64(uint64(d)) // up to 2^63
-	case float64:
-		return d
-	default:
-		return float64(any(d).(float32))
+	d := y - x
+	if d < 0 { // int64, of 2^63
+		return float64(uint64(int64(d)))
 	}
+	return float64(d)
 }
 
-// longer reports whether y less x, for y >= x, is above limit.
+// longer reports whether y less x, for y >= x, is above limit, which is not negative.
 func longer[C clock](x, y, limit C) bool {
-	if d, ok := any(y - x).(int64); ok {
-		return uint64(d) > uint64(any(limit).(int64))
-	}
-	return y-x > limit
+	d := y - x
+	return d > limit || d < 0 // below 0: int64, of 2^63
 }
 
 // firstInWindow returns the smallest i whose stamp is in (x-w, x], given that the last one's is at or before x; len(t) if the
@@ -74,14 +69,31 @@ func within[C clock](x, y, w C) bool {
 	return y-x < w
 }
 
-// lastAtOrBefore returns the greatest k with t[k] <= x, given t[0] <= x. The guess is tried first, then the sample after it.
+// lastAtOrBefore returns the greatest k with t[k] <= x, given t[0] <= x. It begins at the guess, goes from there in steps that
+// double until it has passed x, and halves what is between.
 func lastAtOrBefore[C clock](t []C, x C, guess int) int {
-	for k := guess; k < min(guess+2, len(t)); k++ {
-		if t[k] <= x && (k+1 == len(t) || x < t[k+1]) {
-			return k
+	lo, hi := 0, len(t) // t[lo] <= x, and x < t[hi] if there is one
+	switch {
+	case uint(guess) >= uint(len(t)):
+	case t[guess] <= x:
+		lo = guess
+		for step := 1; step < hi-lo; step *= 2 {
+			if !(t[lo+step] <= x) {
+				hi = lo + step
+				break
+			}
+			lo += step
+		}
+	default:
+		hi = guess
+		for step := 1; step < hi; step *= 2 {
+			if t[hi-step] <= x {
+				lo = hi - step
+				break
+			}
+			hi -= step
 		}
 	}
-	lo, hi := 0, len(t) // t[lo] <= x, and x < t[hi] if there is one
 	for hi-lo > 1 {
 		if mid := int(uint(lo+hi) / 2); t[mid] <= x {
 			lo = mid

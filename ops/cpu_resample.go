@@ -23,6 +23,7 @@ type cpuResample[C clock] struct {
 	fused          fused[C]
 	fault          *atomic.Uint64
 	checks, work   cpuTask
+	each           int // targets a piece of work
 	scratch        []*scratch
 }
 
@@ -49,10 +50,7 @@ func (p *cpuBound) Close() error {
 	return nil
 }
 
-const (
-	cpuTile  = 64   // targets a piece of work
-	cpuCheck = 4096 // stamps a piece of checking
-)
+const cpuCheck = 1 << 15 // stamps a piece of checking
 
 func (b *cpuBackend) Resample(job *ResampleJob) (Plan, error) {
 	switch job.ClockType() {
@@ -96,7 +94,8 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 	for range b.workers {
 		p.scratch = append(p.scratch, newScratch(job.D))
 	}
-	p.work = cpuTask{pieces: (job.Rows() + cpuTile - 1) / cpuTile, do: p.tile}
+	p.each = targetsAPiece(job.Channels, job.D)
+	p.work = cpuTask{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}
 	p.checks = cpuTask{pieces: (max(job.Stamps(), job.B) + cpuCheck - 1) / cpuCheck, do: p.check}
 	return p, nil
 }
@@ -215,22 +214,18 @@ func (p *cpuResample[C]) check(piece, _ int) {
 			p.report(FaultRows, b, FaultNoSamples)
 		}
 	}
-	for i := lo; i < min(lo+cpuCheck, p.Stamps()); i++ {
-		b, k := 0, i
-		if p.SrcOffsets == nil {
-			b, k = i/p.S, i%p.S
-		}
-		if p.SrcLengths != nil && int64(k) >= p.srcRows.lengths[b] {
-			continue
-		}
-		at := b*p.TimesBatch + k
-		t := p.times[at]
-		switch reason := badTime(t); {
-		case reason != 0:
-			p.report(FaultTimes, i, reason)
-		case k > 0 && !(p.times[at-1] <= t) && p.times[at-1] == p.times[at-1] && !p.rowStart(i):
-			p.report(FaultTimes, i, FaultUnsorted)
-		}
+	p.checkStamps(lo, min(lo+cpuCheck, p.Stamps()))
+}
+
+// checkStamp looks at stamp i, which is stamp k of row b, and at the one before it.
+func (p *cpuResample[C]) checkStamp(i, b, k int) {
+	at := b*p.TimesBatch + k
+	t := p.times[at]
+	switch reason := badTime(t); {
+	case reason != 0:
+		p.report(FaultTimes, i, reason)
+	case k > 0 && !(p.times[at-1] <= t) && p.times[at-1] == p.times[at-1] && !p.rowStart(i):
+		p.report(FaultTimes, i, FaultUnsorted)
 	}
 }
 
@@ -256,15 +251,6 @@ func badTime[C clock](t C) Fault {
 		}
 	}
 	return 0
-}
-
-// tile makes one piece of the targets.
-func (p *cpuResample[C]) tile(piece, worker int) {
-	s := p.scratch[worker]
-	guess := 0
-	for i := piece * cpuTile; i < min((piece+1)*cpuTile, p.Rows()); i++ {
-		guess = p.target(i, guess, s)
-	}
 }
 
 // target makes all features of target i, counted over all rows, and returns the sample it found.

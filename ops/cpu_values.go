@@ -24,6 +24,20 @@ func newValues(t *tensor.Tensor) (values, error) {
 	return values{data, t.DType() == tensor.F64}, err
 }
 
+// len is the number of elements that the memory holds.
+func (v values) len() int {
+	switch d := v.data.(type) {
+	case []float32:
+		return len(d)
+	case []float64:
+		return len(d)
+	case []tensor.Float16:
+		return len(d)
+	default:
+		return len(d.([]tensor.BFloat16))
+	}
+}
+
 // narrow returns n values as float32, in buf or in place. The dtype is not f64.
 func (v values) narrow(buf []float32, at, n int) []float32 {
 	buf = buf[:n]
@@ -31,12 +45,16 @@ func (v values) narrow(buf []float32, at, n int) []float32 {
 	case []float32:
 		return d[at : at+n]
 	case []tensor.Float16:
-		for i, x := range d[at : at+n] {
-			buf[i] = x.F32()
+		if d = d[at : at+n]; !widenF16(buf, d) {
+			for i, x := range d {
+				buf[i] = x.F32()
+			}
 		}
 	case []tensor.BFloat16:
-		for i, x := range d[at : at+n] {
-			buf[i] = x.F32()
+		if d = d[at : at+n]; !widenBF16(buf, d) {
+			for i, x := range d {
+				buf[i] = x.F32()
+			}
 		}
 	}
 	return buf
@@ -95,12 +113,16 @@ func (v values) put32(at int, in []float32) {
 			d[at+i] = float64(x)
 		}
 	case []tensor.Float16:
-		for i, x := range in {
-			d[at+i] = tensor.F16FromF32(x)
+		if d = d[at : at+len(in)]; !roundF16(d, in) {
+			for i, x := range in {
+				d[i] = tensor.F16FromF32(x)
+			}
 		}
 	case []tensor.BFloat16:
-		for i, x := range in {
-			d[at+i] = tensor.BF16FromF32(x)
+		if d = d[at : at+len(in)]; !roundBF16(d, in) {
+			for i, x := range in {
+				d[i] = tensor.BF16FromF32(x)
+			}
 		}
 	}
 }
@@ -156,29 +178,10 @@ func (v values) copyFrom(at int, src values, from, n int, buf []float32) {
 	}
 }
 
-// lerp writes v[k] + a*(v[k+1]-v[k]) for n features. Each step rounds on its own: the conversions keep the compiler from
-// fusing the product into the sum.
+// lerp makes one item of lerpRows: n features between those at from and those at to.
 func (v values) lerp(at int, src values, from, to, n int, a float64, s *scratch) {
-	if src.wide {
-		data := src.data.([]float64)
-		v0, v1, out := data[from:from+n], data[to:to+n], s.wide[:n]
-		for i := range out {
-			out[i] = v0[i] + float64(a*(v1[i]-v0[i]))
-		}
-		v.put64(at, out)
-		return
-	}
-	v0, v1, out := src.narrow(s.a, from, n), src.narrow(s.b, to, n), s.out[:n]
-	if d, ok := v.data.([]float32); ok {
-		out = d[at : at+n]
-	}
-	w := float32(a)
-	for i := range out {
-		out[i] = v0[i] + float32(w*(v1[i]-v0[i]))
-	}
-	if _, ok := v.data.([]float32); !ok {
-		v.put32(at, out)
-	}
+	item := [1]lerpItem{{from, at, a}}
+	v.lerpRows(src, item[:], to-from, n, s)
 }
 
 // fill writes one value, rounded once, n times.
@@ -189,13 +192,14 @@ func (v values) fill(at, n int, x float64, s *scratch) {
 	v.put64(at, s.wide[:n])
 }
 
-// scratch is a worker's memory for one row of features.
+// scratch is a worker's memory for one row of features, and for the targets that are made together.
 type scratch struct {
 	a, b, out []float32
 	wide      []float64
+	items     []lerpItem
 	row       values // of f32
 }
 
 func newScratch(n int) *scratch {
-	return &scratch{make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n), values{data: make([]float32, n)}}
+	return &scratch{make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n), make([]lerpItem, 0, batchMost), values{data: make([]float32, n)}}
 }

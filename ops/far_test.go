@@ -144,6 +144,27 @@ func (f *far) Fuse(j *ops.FuseJob) (ops.Plan, error) {
 	return &farPlan{p, j.Bound()}, err
 }
 
+// farVoxels is a farPlan with counters.
+type farVoxels struct {
+	farPlan
+	plan ops.VoxelizePlan
+}
+
+func (p *farVoxels) Counts() (ops.VoxelCounts, error) { return p.plan.Counts() }
+
+func (f *far) Voxelize(j *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
+	a := j.VoxelizeArgs
+	for _, t := range []**tensor.Tensor{&a.Grid, &a.Values, &a.Coords, &a.Counts, &a.RowSplits, &a.PointVoxel, &a.Points, &a.Features, &a.Labels, &a.Offsets, &a.Poses} {
+		*t = f.near(*t)
+	}
+	reduce := j.Reduce
+	if j.Mode == ops.HardVoxels {
+		reduce = ops.ReduceDefault
+	}
+	p, err := f.cpu.PlanVoxelize(a, j.Box, ops.VoxelizeOptions{Mode: j.Mode, Reduce: reduce, Order: j.Order, MaxPoints: j.P, MaxVoxels: j.MaxVoxels, Empty: j.Empty})
+	return &farVoxels{farPlan{p, j.Bound()}, p}, err
+}
+
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	dev, err := ops.Open("far")
 	backend := lastFar

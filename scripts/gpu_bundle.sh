@@ -9,8 +9,9 @@ usage: scripts/gpu_bundle.sh [--arch amd64|arm64] [--gpu-only] [--tar] [DIR]
 Build robocache and the test binary of every package for Linux, without cgo, and lay them out in DIR (build/gpu unless
 given), which must be empty, missing or an older bundle:
 
-  DIR/robocache       the command line
-  DIR/bench           the programs that measure
+  DIR/robocache       the command line; robocache bench measures
+  DIR/peers           what it is compared with, in Python
+  DIR/profile.sh      runs the profiler over the jobs of robocache bench
   DIR/run.sh          runs the tests: copy DIR to the GPU node and start it there; --help tells the rest
   DIR/tests           the repository's files, with a test binary in each package's folder
 
@@ -83,9 +84,9 @@ tested() {
 } >"$out/bundle.txt"
 
 go build "${flags[@]}" -o "$out/robocache" ./cmd/robocache
-for dir in $(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./bench/...); do
-	go build "${flags[@]}" -o "$out/bench/${dir#"$module/bench/"}" "$dir"
-done
+mkdir "$out/peers"
+cp bench/peers/*.py "$out/peers/"
+cp scripts/profile.sh "$out/profile.sh"
 count=0
 left=()
 while read -r dir kind; do

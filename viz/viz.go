@@ -16,15 +16,18 @@ const MaxCurves = 4
 // ErrInput is the kind of an *Error.
 var ErrInput = errors.New("cannot be drawn")
 
-// Error reports a panel that cannot be drawn. Nothing was written.
+// Error reports what cannot be drawn. Nothing was written.
 type Error struct {
-	Panel int
+	Panel int    // -1 where there are no panels
 	Arg   string // the field's name, as in Panel
 	Got   string
 	Want  string
 }
 
 func (e *Error) Error() string {
+	if e.Panel < 0 {
+		return fmt.Sprintf("viz: %s: got %s, want %s", e.Arg, e.Got, e.Want)
+	}
 	return fmt.Sprintf("viz: panel %d: %s: got %s, want %s", e.Panel, e.Arg, e.Got, e.Want)
 }
 

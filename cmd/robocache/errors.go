@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -76,6 +77,7 @@ type report struct {
 	Got     string `json:"got,omitempty"`
 	Want    string `json:"want,omitempty"`
 	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
+	Line    int    `json:"line,omitempty"`   // of a text file or header, from 1
 	Row     *int   `json:"row,omitempty"`
 	Index   *int   `json:"index,omitempty"`
 }
@@ -93,6 +95,7 @@ func describe(err error) report {
 		open   *ops.OpenError
 		shape  *tensor.Error
 		path   *fs.PathError
+		bench  *benchmark.InputError
 	)
 	is := func(kind string, code int) { r.Kind, r.Code = kind, code }
 	if errors.As(err, &path) {
@@ -109,6 +112,7 @@ func describe(err error) report {
 	}
 	if errors.As(err, &format) {
 		r.Path, r.Got, r.Want = format.Path, format.Got, format.Want
+		r.Line = format.Line
 		if format.Offset >= 0 {
 			r.Offset = &format.Offset
 		}
@@ -116,7 +120,12 @@ func describe(err error) report {
 	if errors.As(err, &input) {
 		r.Path, r.Stream, r.Array = input.Path, input.Stream, input.Array
 	}
+	if errors.As(err, &bench) {
+		r.Arg, r.Got, r.Want = bench.Where, bench.Got, bench.Want
+	}
 	switch {
+	case bench != nil && input == nil:
+		is("usage", exitUsage)
 	case errors.As(err, &output):
 		r.Path = output.Path
 	case errors.As(err, &usage):

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -185,25 +182,10 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 
 // check finds what is wrong with the command line alone.
 func (r *request) check() error {
-	switch {
-	case r.out == "":
-		return usagef("no output given, want -o OUT.npz")
-	case !strings.EqualFold(filepath.Ext(r.out), ".npz"):
-		return usagef("-o: got %q, want a name that ends in .npz", r.out)
-	case r.plot != "" && !strings.EqualFold(filepath.Ext(r.plot), ".png"):
-		return usagef("--plot: got %q, want a name that ends in .png", r.plot)
-	case sameFile(r.in, r.out):
-		return usagef("-o: %q is the input %q, want another file", r.out, r.in)
-	case r.plot != "" && sameFile(r.in, r.plot):
-		return usagef("--plot: %q is the input %q, want another file", r.plot, r.in)
-	}
 	if _, given := r.window.limit.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
 	}
-	if kind, _, _ := strings.Cut(r.backend, ":"); kind == "" {
-		return usagef("--backend: got %q, want %s", r.backend, strings.Join(backendNames(), ", "))
-	}
-	return nil
+	return checkFiles(r.in, r.out, r.plot, r.backend)
 }
 
 // windowed returns a flag that asks for a window kind, or "".
@@ -251,9 +233,8 @@ type job interface {
 // work is a job with its output still to be written.
 type work struct{ job }
 
-// save writes the picture, then the arrays: where OUT is, all is.
 func (w work) save(r *request) error {
-	if r.plot != "" {
+	return save(r.in, r.out, r.plot, w.arrays, func(out io.Writer) error {
 		panels, err := w.panels()
 		if err != nil {
 			return err
@@ -261,30 +242,8 @@ func (w work) save(r *request) error {
 		if len(panels) == 0 {
 			return &inputError{Path: r.in, Msg: "no samples, want at least one to draw"}
 		}
-		var picture bytes.Buffer
-		if err := viz.WritePNG(&picture, panels, viz.Options{Title: filepath.Base(r.in)}); err != nil {
-			return err
-		}
-		err = atomicfile.WriteFile(r.plot, func(f io.Writer) error { _, err := picture.WriteTo(f); return err })
-		if err != nil {
-			return &outputError{r.plot, err}
-		}
-	}
-	err := atomicfile.WriteFile(r.out, func(f io.Writer) error {
-		archive := npz.NewWriter(f, npz.Options{})
-		if err := w.arrays(archive); err != nil {
-			return err
-		}
-		return archive.Close()
+		return viz.WritePNG(out, panels, viz.Options{Title: filepath.Base(r.in)})
 	})
-	var name *npz.Error
-	switch {
-	case errors.As(err, &name):
-		return &inputError{Path: r.in, Stream: name.Name, Err: err}
-	case err != nil:
-		return &outputError{r.out, err}
-	}
-	return nil
 }
 
 // formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing.
@@ -319,14 +278,4 @@ func cause(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// sameFile reports whether two names are one file, through links too.
-func sameFile(a, b string) bool {
-	ia, errA := os.Stat(a)
-	ib, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(ia, ib)
-	}
-	return filepath.Clean(a) == filepath.Clean(b)
 }

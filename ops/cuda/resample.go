@@ -18,7 +18,7 @@ import (
 type plan struct {
 	b       *backend
 	bound   ops.Bound
-	launch  *cudadrv.Launch // nil if there is nothing to do
+	kernel  *cudadrv.Launch // nil if there is nothing to do
 	cell    *faultCell
 	explain func(ops.Fault) error // what a fault means
 	table   *cudadrv.DeviceMem    // the channels, and what else the kernel reads from device memory
@@ -54,6 +54,10 @@ func (p *plan) ready(bind func() error) (ops.Plan, error) {
 	return p, nil
 }
 
+func (p *plan) launch(q *cudadrv.Stream) error { return p.kernel.Run(q) }
+
+func (p *plan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
+
 func (p *plan) usable(op string) error {
 	if p.closed.Load() {
 		return closedError(op, "plan")
@@ -66,7 +70,7 @@ func (p *plan) Run(s ops.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := p.usable("Run"); err != nil || p.launch == nil {
+	if err := p.usable("Run"); err != nil || p.kernel == nil {
 		return err
 	}
 	return st.give(p)
@@ -172,7 +176,7 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 		}
 		args = append(args, limitBits(job.ShortestWindow(), job.ClockType()), p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
 	}
-	p.launch, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
+	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
 	return err
 }
 
@@ -233,12 +237,12 @@ func vectorOf(job *ops.ResampleJob) int {
 func (p *plan) args(job *ops.ResampleJob, kind ops.Kind, cut shape) []any {
 	magic, shift := divider(job.T, job.Rows())
 	return []any{
-		pointer(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
-		pointer(job.SrcTimes), int64(job.TimesBatch),
-		pointer(job.Targets.Times), int64(job.TargetBatch),
-		pointer(job.Dst), int64(job.DstBatch), int64(job.DstStep),
-		pointer(job.Valid), int64(job.ValidBatch),
-		pointer(job.Age), int64(job.AgeBatch),
+		at(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
+		at(job.SrcTimes), int64(job.TimesBatch),
+		at(job.Targets.Times), int64(job.TargetBatch),
+		at(job.Dst), int64(job.DstBatch), int64(job.DstStep),
+		at(job.Valid), int64(job.ValidBatch),
+		at(job.Age), int64(job.AgeBatch),
 		rows(job.SrcLengths, job.SrcOffsets), rows(job.DstLengths, job.DstOffsets),
 		p.cell.cell, p.cell.flag,
 		job.Targets.Start, job.Targets.Rate,
@@ -249,12 +253,21 @@ func (p *plan) args(job *ops.ResampleJob, kind ops.Kind, cut shape) []any {
 	}
 }
 
+// at is a tensor's address, 0 for none.
+func at(t *tensor.Tensor) cudadrv.DevicePtr {
+	if t == nil {
+		return 0
+	}
+	addr, _ := t.Addr()
+	return cudadrv.DevicePtr(addr)
+}
+
 // rows is the address of the rows' lengths or offsets, 0 for none.
 func rows(lengths, offsets *tensor.Tensor) cudadrv.DevicePtr {
 	if lengths != nil {
-		return pointer(lengths)
+		return at(lengths)
 	}
-	return pointer(offsets)
+	return at(offsets)
 }
 
 // chunkMagic is the factor with which chunk_of of resample.cuh divides.

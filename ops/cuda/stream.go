@@ -11,12 +11,24 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
+// work is a plan of any operation.
+type work interface {
+	// launch gives the kernels to the driver.
+	launch(q *cudadrv.Stream) error
+	// usable says why the plan cannot run, if it cannot.
+	usable(op string) error
+	// fault reads what the kernels found. The stream has been synchronised.
+	fault() error
+	// awaiting is the stream that will read the faults.
+	awaiting() *atomic.Pointer[stream]
+}
+
 // stream is a queue of work and the plans whose faults its next synchronisation reads.
 type stream struct {
 	b       *backend
 	queue   *cudadrv.Stream
 	mu      sync.Mutex
-	pending []*plan
+	pending []work
 	capture *graph // where work is recorded, while it is
 	closed  bool
 }
@@ -46,13 +58,13 @@ func (b *backend) of(s ops.Stream) (*stream, error) {
 }
 
 // give runs a plan on the stream, or records it.
-func (s *stream) give(p *plan) error {
+func (s *stream) give(p work) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return closedError("Run", "stream")
 	}
-	if err := p.launch.Run(s.queue); err != nil {
+	if err := p.launch(s.queue); err != nil {
 		return err
 	}
 	if s.capture != nil {
@@ -64,8 +76,8 @@ func (s *stream) give(p *plan) error {
 }
 
 // await notes that the plan's faults are to be read.
-func (s *stream) await(p *plan) {
-	if p.awaited.Swap(s) != s {
+func (s *stream) await(p work) {
+	if p.awaiting().Swap(s) != s {
 		s.pending = append(s.pending, p)
 	}
 }
@@ -90,7 +102,7 @@ func (s *stream) collect() error {
 	var first error
 	var all []error
 	for _, p := range s.pending {
-		p.awaited.CompareAndSwap(s, nil)
+		p.awaiting().CompareAndSwap(s, nil)
 		if err := p.fault(); err != nil {
 			if first == nil {
 				first = err
@@ -147,7 +159,7 @@ func (s *stream) Close() error {
 type graph struct {
 	b      *backend
 	exec   *cudadrv.GraphExec
-	plans  []*plan
+	plans  []work
 	closed atomic.Bool
 }
 

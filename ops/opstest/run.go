@@ -53,6 +53,12 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
 		{"fuse", (*suite).fuse},
+		{"voxel-named", (*suite).voxelNamed},
+		{"voxel-misuse", (*suite).voxelMisuse},
+		{"voxel-golden", (*suite).voxelGoldens},
+		{"voxel-generated", (*suite).voxelGenerated},
+		{"voxel-properties", (*suite).voxelProperties},
+		{"voxel-life", (*suite).voxelLife},
 	}
 	for _, g := range groups {
 		if !s.cfg.Skip[g.name] {

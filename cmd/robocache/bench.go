@@ -1,0 +1,386 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+	"github.com/spf13/cobra"
+)
+
+// started is when the program began, for --first.
+var started = time.Now()
+
+// benchRequest is a bench command as given.
+type benchRequest struct {
+	suites             []string
+	backend, only      string
+	shapes, plot, from string
+	compare            []string
+	sweep, runs, worst int
+	seed               uint64
+	benchstat, list    bool
+	first              bool
+	options            benchmark.Options
+	rotate             int64
+}
+
+const benchHelp = `Bench measures the operations beside the least that they could take.
+
+Each job is one shape of a suite. On a GPU its time is the time on the device, by events around
+replays of a CUDA graph, over several sets of inputs that together are far larger than the L2
+cache; on the CPU it is wall time. The limit is measured in the same run and the same way: the
+least bytes that the job must move, read and written by a kernel that does nothing else, and on
+the CPU by a copy of as many bytes. ratio is our time over the limit's, and 1 cannot be beaten.
+
+A sample is the mean over a batch of calls. Medians and percentiles are those of the samples,
+after the first ones are thrown away. host ns and allocs are what giving one call to the device
+costs the program.
+
+--shapes takes jobs from a file: {"jobs": [{"suite": "resample", "B": 64, "S": 4096, "T": 1024,
+"D": 32}, ...]}; --list --json writes the built-in ones in this form. --compare joins the
+figures of another program, which wrote the same form as --json does (bench/peers has some).`
+
+const benchExample = `  robocache bench
+  robocache bench resample --backend cuda --plot resample.png
+  robocache bench resample --only 64x4096 --benchstat > new.txt
+  robocache bench --json > ours.json; robocache bench --from ours.json --compare peers.json
+  robocache bench resample --sweep 50 --seed 7`
+
+func (a *app) benchCommand() *cobra.Command {
+	r := &benchRequest{}
+	cmd := &cobra.Command{
+		Use:     "bench [SUITE...]",
+		Short:   "Measure the operations beside the least that they could take",
+		Long:    benchHelp + "\n\nSuites:\n" + suiteList(),
+		Example: benchExample,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			r.suites = args
+			return a.bench(r)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return slices.DeleteFunc(suiteNames(), func(s string) bool { return slices.Contains(args, s) }), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
+	f.StringVar(&r.only, "only", "", "measure only jobs whose suite and name match this regular expression")
+	f.StringVar(&r.shapes, "shapes", "", "take the jobs from this .json file")
+	f.StringVar(&r.from, "from", "", "measure nothing: take the figures from this file, which --json wrote")
+	f.StringArrayVar(&r.compare, "compare", nil, "a .json file with the figures of another program; repeatable")
+	f.StringVar(&r.plot, "plot", "", "also draw bars against the limit and a roofline to this .png file")
+	f.BoolVar(&r.benchstat, "benchstat", false, "write benchmark lines for benchstat instead of a table")
+	f.BoolVar(&r.list, "list", false, "list the jobs and measure nothing")
+	f.IntVar(&r.options.Samples, "samples", 31, "the least number of samples, at least 5")
+	f.DurationVar(&r.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
+	f.DurationVar(&r.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
+	f.Int64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
+	f.IntVar(&r.sweep, "sweep", 0, "measure that many random jobs, and list those with the worst ratios")
+	f.Uint64Var(&r.seed, "seed", 1, "the seed of --sweep")
+	f.IntVar(&r.worst, "worst", 10, "how many jobs --sweep lists")
+	f.IntVar(&r.runs, "runs", 0, "measure nothing: run each job that often, for a profiler, and print the least bytes of a call")
+	f.BoolVar(&r.first, "first", false, "measure only the time from the start of the program to the first result")
+	complete(cmd, "backend", backendNames)
+	for flag, ext := range map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"} {
+		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
+			panic(err) // a flag that does not exist: a mistake in this package
+		}
+	}
+	return cmd
+}
+
+func suiteNames() []string {
+	var names []string
+	for _, s := range benchmark.Suites() {
+		names = append(names, s[0])
+	}
+	return names
+}
+
+func suiteList() string {
+	var b strings.Builder
+	for _, s := range benchmark.Suites() {
+		fmt.Fprintf(&b, "  %-10s %s\n", s[0], s[1])
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// check refuses flags that do not go together.
+func (r *benchRequest) check() error {
+	var modes []string
+	for _, m := range []struct {
+		name string
+		on   bool
+	}{{"--from", r.from != ""}, {"--list", r.list}, {"--runs", r.runs != 0}, {"--first", r.first}} {
+		if m.on {
+			modes = append(modes, m.name)
+		}
+	}
+	switch {
+	case len(modes) > 1:
+		return usagef("%s do not go together", strings.Join(modes, " and "))
+	case r.shapes != "" && (r.sweep != 0 || len(r.suites) > 0):
+		return usagef("--shapes says which jobs there are: no suites and no --sweep with it")
+	case r.from != "" && (r.shapes != "" || r.sweep != 0 || len(r.suites) > 0):
+		return usagef("--from says which jobs there are: no suites, --shapes or --sweep with it")
+	case (r.list || r.runs != 0 || r.first) && (r.plot != "" || len(r.compare) > 0 || r.benchstat):
+		return usagef("%s measures nothing: no --plot, --compare or --benchstat with it", modes[0])
+	case r.sweep < 0 || r.runs < 0 || r.rotate < 0 || r.worst < 1:
+		return usagef("--sweep, --runs and --rotate are not negative, --worst is at least 1")
+	}
+	r.options.Rotate = r.rotate * 1e6
+	return nil
+}
+
+func (a *app) bench(r *benchRequest) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if r.from != "" {
+		report, err := readReport(r.from)
+		if err != nil {
+			return err
+		}
+		return a.showBench(r, report)
+	}
+	jobs, err := r.jobs()
+	if err != nil {
+		return err
+	}
+	if r.list {
+		return a.listJobs(jobs)
+	}
+	dev, err := ops.Open(r.backend)
+	if err != nil {
+		return err
+	}
+	err = a.benchOn(r, dev, jobs)
+	return errors.Join(err, dev.Close())
+}
+
+func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) error {
+	switch {
+	case r.first:
+		return a.firstResult(dev)
+	case r.runs > 0:
+		return a.profileRuns(dev, jobs, r.runs)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	r.options.Progress = a.progress()
+	report, err := benchmark.Run(ctx, dev, jobs, r.options)
+	a.progressDone()
+	if err != nil {
+		return err
+	}
+	report.Program = versionOf().String()
+	return a.showBench(r, report)
+}
+
+// jobs are those asked for.
+func (r *benchRequest) jobs() ([]benchmark.Job, error) {
+	match, err := regexp.Compile(r.only)
+	if err != nil {
+		return nil, usagef("--only %q: %v", r.only, err)
+	}
+	var jobs []benchmark.Job
+	switch {
+	case r.shapes != "":
+		f, err := os.Open(r.shapes)
+		if err != nil {
+			return nil, &inputError{Path: r.shapes, Err: err}
+		}
+		defer f.Close()
+		if jobs, err = benchmark.ReadShapes(f); err != nil {
+			return nil, &inputError{Path: r.shapes, Err: err}
+		}
+	case r.sweep > 0:
+		if jobs, err = benchmark.Sweep(r.sweep, r.seed, r.suites...); err != nil {
+			return nil, err
+		}
+	default:
+		if jobs, err = benchmark.Jobs(r.suites...); err != nil {
+			return nil, err
+		}
+	}
+	jobs = slices.DeleteFunc(jobs, func(j benchmark.Job) bool { return !match.MatchString(j.Suite() + " " + j.Name()) })
+	if len(jobs) == 0 {
+		return nil, usagef("no job matches --only %q: --list lists them", r.only)
+	}
+	return jobs, nil
+}
+
+// showBench joins what others measured and writes the report.
+func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
+	for _, path := range r.compare {
+		other, err := readReport(path)
+		if err != nil {
+			return err
+		}
+		if left := report.Compare(other); len(left) > 0 {
+			a.remark("%s: %d rows have no counterpart here: %s", path, len(left), strings.Join(left, ", "))
+		}
+	}
+	if r.plot != "" {
+		if err := atomicfile.WriteFile(r.plot, report.WritePNG); err != nil {
+			return &outputError{r.plot, err}
+		}
+	}
+	switch {
+	case a.json:
+		return a.writeJSON(report)
+	case r.benchstat:
+		return report.WriteBenchstat(a.out)
+	}
+	if err := report.WriteTable(a.out); err != nil {
+		return err
+	}
+	if r.sweep > 0 {
+		return a.worst(r, report)
+	}
+	return nil
+}
+
+// worst lists the jobs that are furthest from the limit.
+func (a *app) worst(r *benchRequest, report *benchmark.Report) error {
+	rows := slices.Clone(report.Rows)
+	slices.SortStableFunc(rows, func(x, y benchmark.Row) int {
+		if x.Ratio > y.Ratio {
+			return -1
+		}
+		return 1
+	})
+	rows = rows[:min(len(rows), r.worst)]
+	fmt.Fprintf(a.out, "\nthe worst of %d, seed %d:\n", len(report.Rows), r.seed)
+	for _, row := range rows {
+		if _, err := fmt.Fprintf(a.out, "  %.2f  %s %s\n", row.Ratio, row.Suite, row.Job); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readReport(path string) (*benchmark.Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &inputError{Path: path, Err: err}
+	}
+	defer f.Close()
+	report, err := benchmark.ReadReport(f, path)
+	if err != nil {
+		return nil, &inputError{Path: path, Err: err}
+	}
+	return report, nil
+}
+
+// listJobs writes the jobs, with --json as a file that --shapes takes.
+func (a *app) listJobs(jobs []benchmark.Job) error {
+	if a.json {
+		list := []map[string]any{}
+		for _, j := range jobs {
+			text, err := json.Marshal(j)
+			if err != nil {
+				return err
+			}
+			fields := map[string]any{}
+			if err := json.Unmarshal(text, &fields); err != nil {
+				return err
+			}
+			fields["suite"], fields["name"] = j.Suite(), j.Name()
+			list = append(list, fields)
+		}
+		return a.writeJSON(map[string]any{"jobs": list})
+	}
+	for _, j := range jobs {
+		if _, err := fmt.Fprintf(a.out, "%-10s %s\n", j.Suite(), j.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jobRuns is a job that ran for a profiler.
+type jobRuns struct {
+	Suite   string `json:"suite"`
+	Job     string `json:"job"`
+	Runs    int    `json:"runs"`
+	Read    int64  `json:"read_bytes"`
+	Written int64  `json:"written_bytes"`
+}
+
+func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
+	var list []jobRuns
+	for _, j := range jobs {
+		read, written, err := benchmark.Runs(dev, j, n)
+		if err != nil {
+			return err
+		}
+		list = append(list, jobRuns{j.Suite(), j.Name(), n, read, written})
+	}
+	if a.json {
+		return a.writeJSON(map[string]any{"runs": list})
+	}
+	for _, p := range list {
+		if _, err := fmt.Fprintf(a.out, "%s %s: %d runs, %d bytes read, %d written, at least, each\n", p.Suite, p.Job, p.Runs, p.Read, p.Written); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstResult times the program from its start to its first result.
+func (a *app) firstResult(dev *ops.Device) error {
+	_, err := dev.Resample(ops.ResampleArgs{
+		Src:      tensor.Must(tensor.Of([]float32{0, 1, 2}, 3, 1)),
+		SrcTimes: tensor.Must(tensor.Of([]int64{0, 10, 20}, 3)),
+		Targets:  ops.Uniform(0, 2e8, 5),
+	}, ops.ResampleOptions{})
+	if err != nil {
+		return err
+	}
+	ms := time.Since(started).Seconds() * 1e3
+	if a.json {
+		return a.writeJSON(map[string]any{"first_result_ms": ms, "device": dev.Info().Name, "kernels": dev.Info().Kernels})
+	}
+	_, err = fmt.Fprintf(a.out, "start to first result: %.0f ms on %s %s\n", ms, dev.Info().Name, dev.Info().Kernels)
+	return err
+}
+
+// onTerminal reports whether what is written there is seen as it comes.
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0
+}
+
+// progress shows what is measured, on a terminal.
+func (a *app) progress() func(done, all int, j benchmark.Job) {
+	if !onTerminal(a.err) {
+		return nil
+	}
+	return func(done, all int, j benchmark.Job) {
+		fmt.Fprintf(a.err, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), j.Name())
+	}
+}
+
+func (a *app) progressDone() {
+	if onTerminal(a.err) {
+		fmt.Fprint(a.err, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// brief are flags that measure so briefly that only the form of the figures can be checked.
+var brief = []string{"--backend=cpu", "--samples=5", "--time=1us", "--batch=1us", "--rotate=1"}
+
+// shapesFile writes two small jobs, one of which the CPU cannot do.
+func shapesFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "shapes.json")
+	text := `{"jobs": [{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}, {"suite": "launch", "form": "plan"}, {"suite": "launch", "form": "graph"}]}`
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	return path
+}
+
+func benched(t *testing.T, args ...string) (stdout, stderr string) {
+	t.Helper()
+	return good(t, append(append([]string{"bench"}, brief...), args...)...)
+}
+
+func TestBenchPrintsATable(t *testing.T) {
+	out, stderr := benched(t, "--shapes", shapesFile(t))
+	assert.Regexp(t, `(?s)^robocache .* on cpu, .*\nresample\n +job +ours +p10..p90 +limit +ratio .*\n +2x9->5x3 .* wall `, out)
+	assert.Contains(t, out, "launch graph: the CPU launches no kernels")
+	assert.Empty(t, stderr, "no progress where nobody sees it come")
+}
+
+func TestBenchWritesAndReadsItsFigures(t *testing.T) {
+	text, _ := benched(t, "--shapes", shapesFile(t), "--json")
+	v := unmarshal(t, text)
+	rows := v["rows"].([]any)
+	require.Len(t, rows, 2)
+	row := rows[0].(map[string]any)
+	assert.Equal(t, "2x9->5x3", row["job"])
+	assert.Positive(t, row["time"].(map[string]any)["median_us"])
+	assert.Positive(t, row["ratio"])
+	assert.Equal(t, "cpu", v["device"].(map[string]any)["backend"])
+	dir := t.TempDir()
+	ours, peers, picture := filepath.Join(dir, "ours.json"), filepath.Join(dir, "peers.json"), filepath.Join(dir, "out.png")
+	require.NoError(t, os.WriteFile(ours, []byte(text), 0o644))
+	require.NoError(t, os.WriteFile(peers, []byte(`{"program": "numpy 2", "rows": [
+		{"suite": "resample", "job": "2x9->5x3", "time": {"median_us": 1e6}}, {"suite": "resample", "job": "other", "time": {"median_us": 1}}]}`), 0o644))
+	out, stderr := good(t, "bench", "--from", ours, "--compare", peers, "--plot", picture)
+	assert.Regexp(t, `(?m)^2x9->5x3 +numpy 2 +1000000 `, out)
+	assert.Contains(t, stderr, "1 rows have no counterpart here: resample other")
+	assert.FileExists(t, picture)
+	text, _ = good(t, "bench", "--from", ours, "--compare", peers, "--json")
+	assert.Contains(t, text, `"who": "numpy 2"`)
+	out, _ = good(t, "bench", "--from", ours, "--benchstat")
+	assert.Regexp(t, `(?m)^BenchmarkResample/backend=cpu/B=2/S=9/T=5/D=3 \d+ [\d.]+ ns/op `, out)
+}
+
+func TestBenchListsItsJobsAsAShapesFile(t *testing.T) {
+	names, _ := good(t, "bench", "--list")
+	assert.Contains(t, names, "resample   64x4096->1024x32\n")
+	text, _ := good(t, "bench", "--list", "--json")
+	path := filepath.Join(t.TempDir(), "shapes.json")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	again, _ := good(t, "bench", "--list", "--shapes", path)
+	assert.Equal(t, names, again)
+	some, _ := good(t, "bench", "launch", "--list", "--only", "pl")
+	assert.Equal(t, "launch     plan\n", some)
+}
+
+func TestBenchSweepsRandomShapes(t *testing.T) {
+	list, _ := good(t, "bench", "resample", "--sweep=3", "--seed=5", "--list")
+	assert.Equal(t, 3, strings.Count(list, "\n"))
+	again, _ := good(t, "bench", "resample", "--sweep=3", "--seed=5", "--list")
+	assert.Equal(t, list, again)
+	small, _ := good(t, "bench", "voxelize", "--sweep=60", "--list", "--json")
+	var jobs struct {
+		Jobs []map[string]any `json:"jobs"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(small), &jobs))
+	assert.Len(t, jobs.Jobs, 60)
+	out, _ := benched(t, "voxelize", "--sweep=60", "--only", `1\d\d\d->\d+\^3|->8\^3`, "--worst=2")
+	_, worst, found := strings.Cut(out, "the worst of ")
+	require.True(t, found)
+	assert.Regexp(t, `^\d+, seed 1:\n +[\d.]+  voxelize .*\n`, worst)
+	assert.LessOrEqual(t, strings.Count(worst, "\n"), 3)
+}
+
+func TestBenchRunsForAProfiler(t *testing.T) {
+	out, _ := good(t, "bench", "--backend=cpu", "--runs=3", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}`))
+	assert.Equal(t, "resample 2x9->5x3: 3 runs, 220 bytes read, 60 written, at least, each\n", out)
+	out, _ = good(t, "bench", "--backend=cpu", "--first")
+	assert.Regexp(t, `^start to first result: \d+ ms on cpu`, out)
+}
+
+func shapesFileOf(t *testing.T, jobs string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "shapes.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"jobs": [`+jobs+`]}`), 0o644))
+	return path
+}
+
+func TestBenchRefusesWhatCannotBe(t *testing.T) {
+	shapes := shapesFile(t)
+	bad := shapesFileOf(t, `{"suite": "resample", "B": 0}`)
+	for _, x := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"nothing"}, exitUsage, `got "nothing", want resample, `},
+		{[]string{"--only=("}, exitUsage, "--only"},
+		{[]string{"--only=nothing at all"}, exitUsage, "no job matches"},
+		{[]string{"--samples=4"}, exitUsage, "samples: got 4, want 5 to"},
+		{[]string{"--rotate=-1"}, exitUsage, "not negative"},
+		{[]string{"--list", "--first"}, exitUsage, "--list and --first do not go together"},
+		{[]string{"--list", "--plot=x.png"}, exitUsage, "measures nothing"},
+		{[]string{"resample", "--shapes", shapes}, exitUsage, "--shapes says which jobs"},
+		{[]string{"resample", "--from", shapes}, exitUsage, "--from says which jobs"},
+		{[]string{"launch", "--sweep=2"}, exitUsage, "a suite with shapes"},
+		{[]string{"--shapes=missing.json"}, exitInput, "missing.json"},
+		{[]string{"--shapes", bad}, exitInput, "B: got 0"},
+		{[]string{"--from", shapes}, exitInput, "a report, as --json writes it"},
+		{[]string{"launch", "--only=plan", "--plot=x.png"}, exitUsage, "no job with a limit"},
+		{[]string{"--backend=nope"}, exitUsage, "nope"},
+	} {
+		args := append([]string{"bench", "--backend=cpu"}, x.args...)
+		code, _, stderr := cli(args...)
+		assert.Equal(t, x.code, code, "%v: %s", x.args, stderr)
+		assert.Contains(t, stderr, x.want, "%v", x.args)
+	}
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/kitti"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/dataset/pcd"
+	"github.com/robocache/robocache/dataset/ply"
+	"github.com/robocache/robocache/tensor"
+)
+
+// cloud is what a file of points holds, as Voxelize takes it.
+type cloud struct {
+	path     string
+	points   *tensor.Tensor // [N,3] f32 or f64
+	features *tensor.Tensor // [N,F] f32, f16 or bf16; nil without any
+	names    []string       // [F], the features', or nil
+	offsets  *tensor.Tensor // [B+1] i64; nil for one row
+	remarks  []string
+}
+
+// cloudFormats are the extensions of the files that hold points.
+var cloudFormats = []string{"pcd", "ply", "bin", "npy", "npz"}
+
+// cloudFormat tells the formats apart by the file's name, and by its first bytes if that says nothing.
+func cloudFormat(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)}
+	}
+	defer f.Close()
+	want := "a .pcd, .ply, .bin, .npy or .npz file"
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return "", &inputError{Path: path, Msg: "got a folder, want " + want}
+	}
+	if ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."); slices.Contains(cloudFormats, ext) {
+		return ext, nil
+	}
+	head := make([]byte, 8)
+	n, _ := io.ReadFull(f, head)
+	for _, m := range [][2]string{{"ply\n", "ply"}, {"ply\r", "ply"}, {"# .PCD", "pcd"}, {"VERSION ", "pcd"}, {"\x93NUMPY", "npy"}, {"PK\x03\x04", "npz"}} {
+		if strings.HasPrefix(string(head[:n]), m[0]) {
+			return m[1], nil
+		}
+	}
+	return "", &inputError{Path: path, Msg: "of no known format, want " + want}
+}
+
+// loadCloud reads a file of points.
+func loadCloud(path string) (*cloud, error) {
+	form, err := cloudFormat(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &cloud{path: path}
+	var read *dataset.Cloud
+	switch form {
+	case "pcd":
+		read, err = pcd.Open(path)
+	case "ply":
+		read, err = ply.Open(path)
+	case "bin":
+		var opt kitti.Options
+		if strings.HasSuffix(strings.ToLower(path), ".pcd.bin") {
+			opt.Features = kitti.NuScenes
+		}
+		read, err = kitti.Open(path, opt)
+	case "npy":
+		err = c.npy()
+	default:
+		err = c.npz()
+	}
+	var bad *dataset.FormatError
+	var input *inputError
+	switch {
+	case err == nil:
+	case errors.As(err, &bad), errors.As(err, &input):
+		return nil, err
+	default:
+		return nil, readError(path, err)
+	}
+	if read != nil {
+		c.take(read)
+	}
+	return c, nil
+}
+
+// take uses what a reader of clouds gave, and remarks what it could not give.
+func (c *cloud) take(read *dataset.Cloud) {
+	c.points, c.names = read.Points, read.Names()
+	if len(c.names) > 0 {
+		c.features = read.Features
+	}
+	c.inexact(read.Inexact)
+	for _, l := range read.LeftOut {
+		c.remark("not used: %d of %s", l.Count, l.Name)
+	}
+	c.trailing(read.Trailing)
+}
+
+func (c *cloud) remark(format string, args ...any) {
+	c.remarks = append(c.remarks, fmt.Sprintf(format, args...))
+}
+
+func (c *cloud) inexact(n int) {
+	if n > 0 {
+		c.remark("%d numbers were rounded to float32", n)
+	}
+}
+
+func (c *cloud) trailing(n int64) {
+	if n > 0 {
+		c.remark("%d bytes after the points were not read", n)
+	}
+}
+
+func (c *cloud) fail(array string, got any, want string) error {
+	return &inputError{Path: c.path, Array: array, Msg: fmt.Sprintf("got %v, want %s", got, want)}
+}
+
+// npy reads an array [N,3+F].
+func (c *cloud) npy() error {
+	f, err := os.Open(c.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<16)
+	t, err := npy.Read(r)
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) {
+		bad.Path = c.path
+	}
+	if err != nil {
+		return err
+	}
+	if t.Rank() != 2 || t.Dim(1) < 3 {
+		return c.fail("", t, "[N,3+F]: x, y, z, then the features")
+	}
+	rest, err := io.Copy(io.Discard, r)
+	if err != nil {
+		return err
+	}
+	c.trailing(rest)
+	points, err := t.Slice(1, 0, 3)
+	if err != nil {
+		return err
+	}
+	features, err := t.Slice(1, 3, t.Dim(1))
+	if err != nil {
+		return err
+	}
+	return c.set(points, features)
+}
+
+// npz reads the arrays points [N,3] and, where they are there, features [N,F] and offsets [B+1].
+func (c *cloud) npz() error {
+	file, err := npz.Open(c.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	read := map[string]*tensor.Tensor{}
+	for _, name := range []string{"points", "features", "offsets"} {
+		if name != "points" && !file.Has(name) {
+			continue
+		}
+		if read[name], err = file.Tensor(name); err != nil {
+			return &inputError{Path: c.path, Array: name, Err: err}
+		}
+	}
+	var unused []string
+	for _, name := range slices.Concat(file.Names(), file.Others()) {
+		if read[name] == nil {
+			unused = append(unused, name)
+		}
+	}
+	if len(unused) > 0 {
+		c.remark("not used: %s", strings.Join(unused, ", "))
+	}
+	points, features, offsets := read["points"], read["features"], read["offsets"]
+	if points.Rank() != 2 || points.Dim(1) != 3 {
+		return c.fail("points", points, "[N,3]")
+	}
+	if features != nil && (features.Rank() != 2 || features.Dim(0) != points.Dim(0)) {
+		return c.fail("features", features, fmt.Sprintf("[%d,F], a row a point", points.Dim(0)))
+	}
+	if offsets != nil {
+		if offsets.Rank() != 1 || offsets.Dim(0) == 0 || offsets.DType() != tensor.I64 && offsets.DType() != tensor.I32 {
+			return c.fail("offsets", offsets, "whole numbers [B+1]")
+		}
+		if c.offsets, err = wide(offsets); err != nil {
+			return err
+		}
+	}
+	return c.set(points, features)
+}
+
+// set keeps points of f32 or f64 and features of f32, f16 or bf16 as they are, and rounds anything else to f32.
+func (c *cloud) set(points, features *tensor.Tensor) error {
+	n := 0
+	var err error
+	if c.points = points; points.DType() != tensor.F64 {
+		if c.points, n, err = rounded(points); err != nil {
+			return err
+		}
+	}
+	if features != nil && features.Dim(1) > 0 {
+		c.features = features
+		if d := features.DType(); d != tensor.F16 && d != tensor.BF16 {
+			var m int
+			if c.features, m, err = rounded(features); err != nil {
+				return err
+			}
+			n += m
+		}
+	}
+	c.inexact(n)
+	return nil
+}
+
+// rounded returns a tensor as f32, and how many numbers that could not hold.
+func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
+	switch t.DType() {
+	case tensor.F32:
+		return t, 0, nil
+	case tensor.F64:
+		return convert(t, func(v float64) (float32, bool) { return float32(v), float64(float32(v)) == v || v != v })
+	case tensor.F16:
+		return convert(t, func(v tensor.Float16) (float32, bool) { return v.F32(), true })
+	case tensor.BF16:
+		return convert(t, func(v tensor.BFloat16) (float32, bool) { return v.F32(), true })
+	case tensor.I32:
+		return convert(t, func(v int32) (float32, bool) { return float32(v), float64(float32(v)) == float64(v) })
+	case tensor.I64:
+		return convert(t, func(v int64) (float32, bool) { f := float32(v); return f, f < 1<<63 && int64(f) == v })
+	}
+	return convert(t, func(v uint8) (float32, bool) { return float32(v), true })
+}
+
+// wide returns whole numbers as i64.
+func wide(t *tensor.Tensor) (*tensor.Tensor, error) {
+	if t.DType() == tensor.I64 {
+		return t, nil
+	}
+	data, err := tensor.Data[int32](t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int64, len(data))
+	for i, v := range data {
+		out[i] = int64(v)
+	}
+	return tensor.Of(out, len(out))
+}
+
+func convert[T tensor.Element](t *tensor.Tensor, to func(T) (float32, bool)) (*tensor.Tensor, int, error) {
+	t, err := t.Contiguous()
+	if err != nil {
+		return nil, 0, err
+	}
+	data, err := tensor.Data[T](t)
+	if err != nil {
+		return nil, 0, err
+	}
+	out, inexact := make([]float32, len(data)), 0
+	for i, v := range data {
+		f, exact := to(v)
+		if out[i] = f; !exact {
+			inexact++
+		}
+	}
+	made, err := tensor.Of(out, t.Shape()...)
+	return made, inexact, err
+}
+
+// bounds returns the least and greatest coordinates of the points that are finite, and false if there are none.
+func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
+	see := func(p [3]float64) {
+		for _, v := range p {
+			if v-v != 0 { // NaN and infinities
+				return
+			}
+		}
+		if !ok {
+			lo, hi, ok = p, p, true
+		}
+		for k, v := range p {
+			lo[k], hi[k] = min(lo[k], v), max(hi[k], v)
+		}
+	}
+	step := c.points.Stride(0)
+	if c.points.DType() == tensor.F64 {
+		var data []float64
+		if data, err = tensor.Elements[float64](c.points); err == nil {
+			for i := range c.points.Dim(0) {
+				see([3]float64(data[i*step:]))
+			}
+		}
+		return lo, hi, ok, err
+	}
+	var data []float32
+	if data, err = tensor.Elements[float32](c.points); err == nil {
+		for i := range c.points.Dim(0) {
+			p := data[i*step : i*step+3]
+			see([3]float64{float64(p[0]), float64(p[1]), float64(p[2])})
+		}
+	}
+	return lo, hi, ok, err
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// patience is how long a step may take before a person at a terminal is told of it.
+const patience = time.Second
+
+// step says on standard error what is being done, and for how long, if that is a terminal and it takes a while. The
+// function that it returns ends the step, and takes the line away.
+func (a *app) step(what string) func() {
+	f, ok := a.err.(*os.File)
+	if !ok || a.json {
+		return func() {}
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func() {}
+	}
+	begin, done, gone := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(patience)
+		defer tick.Stop()
+		for said := false; ; said = true {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(f, "\r%s, %.0f s\x1b[K", what, time.Since(begin).Seconds())
+			case <-done:
+				if said {
+					fmt.Fprint(f, "\r\x1b[K")
+				}
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-gone
+	}
+}

@@ -1,0 +1,400 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/viz"
+	"github.com/spf13/cobra"
+)
+
+// The caps of hard voxels that are not given.
+const (
+	defaultPoints = 32
+	defaultVoxels = 20000
+)
+
+// voxelRequest is a voxelize command as given.
+type voxelRequest struct {
+	in, out, plot string
+	backend       string
+	size, lo, hi  vecFlag
+	form          choice[voxelForm]
+	reduce        choice[ops.VoxelReduce]
+	order         choice[ops.AxisOrder]
+	preset        choice[preset]
+	points        countFlag
+	voxels        countFlag
+	empty         fillFlag
+}
+
+const voxelizeHelp = `Voxelize sorts the points of a cloud into the cells of a grid.
+
+IN is a PCD file (.pcd: ascii, binary or compressed), a PLY file (.ply: ascii or binary), KITTI's
+or nuScenes' floats (.bin: x, y, z, intensity; .pcd.bin: and ring), a numpy array (.npy: [N,3+F],
+x, y, z and then the features) or a numpy archive (.npz: points [N,3] and, if they are there,
+features [N,F] and the offsets [B+1] at which the clouds of a batch begin and end).
+
+A point's cell is floor((p - min) / size) on each axis, in float32 (float64 for float64 arrays).
+There are round((max - min) / size) cells along an axis; a point in none of them is out of range.
+Without --min or --max the grid ends at the multiple of --size (from the other bound, if that is
+given) next to the cloud's outermost finite points, and OUT also holds the bounds, min and max [3].
+
+--mode   OUT.npz holds
+occupancy  grid [Z,Y,X] uint8: 1 where there is a point
+count      grid [Z,Y,X] int32: the points in each cell
+sum, mean, max, min   grid [Z,Y,X,F] float32, of each feature, or of x, y and z if there are none
+hard       voxels [V,P,3+F] (x, y, z, then the features; zero beyond a voxel's points),
+           coords [V,3] (z, y, x), num_points [V], and point_voxel [N], each point's voxel or -1
+sparse     coords [V,3], counts [V], features [V,F] (what --reduce makes of them; none for count),
+           point_voxel [N] and row_splits
+
+Hard voxels come in the order of their first points, sparse ones in the order of their cells. For a
+batch grids have a leading dimension, coordinates a leading column, and hard voxels row_splits too.
+
+Every point is accounted for: points = in_range + out_of_range + not_finite. dropped_points are
+those in range that the caps --max-points and --max-voxels cost, dropped_voxels the voxels beyond
+the cap. With --json these counters are the one object on standard output.
+
+--preset mmcv makes hard voxels as mmcv's deterministic layer does (35 points, 20000 voxels).
+--preset open3d makes the sparse voxels of Open3D's voxel_down_sample, on the grid that it lays:
+features are then the means of x, y, z and of the features, and everything is binned in float64.`
+
+const voxelizeExample = `  robocache voxelize scan.pcd -o scan.npz --size 0.2 --plot scan.png
+  robocache voxelize scan.bin -o pillars.npz --preset mmcv --size 0.16,0.16,4 --min 0,-39.68,-3 --max 69.12,39.68,1
+  robocache voxelize scan.ply -o grid.npz --mode max --size 0.1 --min -20,-20,-2 --max 20,20,2
+  robocache voxelize batch.npz -o sparse.npz --mode sparse --reduce mean --size 0.05`
+
+func (a *app) voxelizeCommand() *cobra.Command {
+	r := &voxelRequest{
+		size:   vecFlag{size: true},
+		form:   choice[voxelForm]{list: voxelForms(), kind: "MODE"},
+		reduce: choice[ops.VoxelReduce]{list: sparseReductions(), kind: "REDUCTION"},
+		order:  choice[ops.AxisOrder]{list: []ops.AxisOrder{ops.ZYX, ops.XYZ}, kind: "ORDER"},
+		preset: choice[preset]{list: []preset{mmcv, open3d}, kind: "NAME"},
+		points: countFlag{least: 1},
+	}
+	cmd := &cobra.Command{
+		Use:     "voxelize IN -o OUT.npz --size S[,S,S]",
+		Short:   "Sort the points of a cloud into the cells of a grid",
+		Long:    voxelizeHelp,
+		Example: voxelizeExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("voxelize takes one input file, got %d: %q", len(args), args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			r.in = args[0]
+			return a.voxelize(r)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return cloudFormats, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
+	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png file")
+	f.Var(&r.size, "size", "a cell's size in metres, one number or x,y,z")
+	f.Var(&r.lo, "min", "the grid's lower bounds (default below the lowest point)")
+	f.Var(&r.hi, "max", "the grid's upper bounds (default above the highest point)")
+	f.Var(&r.form, "mode", "occupancy, count, sum, mean, max, min, hard or sparse (default count)")
+	f.Var(&r.reduce, "reduce", "of sparse voxels: mean (default), sum, max, min or count")
+	f.Var(&r.order, "order", "of the grid's dimensions and the coordinates: zyx (default; x fastest) or xyz")
+	f.Var(&r.points, "max-points", "points kept of a hard voxel (default 32)")
+	f.Var(&r.voxels, "max-voxels", "hard or sparse voxels kept of each cloud, 0 for all (default 20000 if hard, else all)")
+	f.Var(&r.empty, "empty", "value of a grid's empty cells (default 0)")
+	f.Var(&r.preset, "preset", "another library's rules: mmcv or open3d")
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
+	complete(cmd, "mode", r.form.names)
+	complete(cmd, "reduce", r.reduce.names)
+	complete(cmd, "order", r.order.names)
+	complete(cmd, "preset", r.preset.names)
+	complete(cmd, "backend", backendNames)
+	for flag, ext := range map[string]string{"output": "npz", "plot": "png"} {
+		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
+			panic(err) // a flag that does not exist: a mistake in this package
+		}
+	}
+	return cmd
+}
+
+// options checks the command line alone, and returns what it asks of the operation.
+func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
+	none := ops.VoxelizeOptions{}
+	if err := checkFiles(r.in, r.out, r.plot, r.backend); err != nil {
+		return none, err
+	}
+	form := voxelForm{"count", ops.DenseVoxels, ops.ReduceCount}
+	o := ops.VoxelizeOptions{MaxPoints: defaultPoints, MaxVoxels: defaultVoxels}
+	if r.form.set {
+		form = r.form.value
+	}
+	if r.preset.set {
+		var err error
+		if o, err = ops.VoxelPreset(r.preset.value.String()); err != nil {
+			return none, err
+		}
+		if !r.form.set {
+			form = voxelForm{o.Mode.String(), o.Mode, o.Reduce}
+		}
+		if form.mode != o.Mode {
+			return none, usagef("--mode: got %s with --preset %s, want %s", form, r.preset.value, o.Mode)
+		}
+	}
+	o.Mode, o.Reduce = form.mode, form.reduce
+	if r.order.set {
+		o.Order = r.order.value
+	}
+	if r.points.set {
+		o.MaxPoints = r.points.value
+	}
+	if r.voxels.set {
+		o.MaxVoxels = r.voxels.value
+	}
+	if form.mode == ops.SparseVoxels {
+		o.Reduce = ops.ReduceMean
+		if r.reduce.set {
+			o.Reduce = r.reduce.value
+		}
+		if !r.voxels.set {
+			o.MaxVoxels = 0
+		}
+	}
+	if form.mode != ops.HardVoxels {
+		o.MaxPoints = 0
+	}
+	if form.mode == ops.DenseVoxels {
+		o.MaxVoxels = 0
+		if r.empty.set {
+			o.Empty = r.empty.fill.Get()
+		}
+	}
+	is := form.mode
+	switch {
+	case !r.size.set:
+		return none, usagef("no size of the cells given, want --size")
+	case r.reduce.set && is != ops.SparseVoxels:
+		return none, usagef("--reduce is for --mode sparse, got %s", form)
+	case r.points.set && is != ops.HardVoxels:
+		return none, usagef("--max-points is for --mode hard, got %s", form)
+	case r.voxels.set && is == ops.DenseVoxels:
+		return none, usagef("--max-voxels is for --mode hard or sparse, got %s", form)
+	case r.empty.set && is != ops.DenseVoxels:
+		return none, usagef("--empty is for grids, got --mode %s", form)
+	case r.lo.set && r.hi.set:
+		if _, err := (ops.VoxelGrid{Min: r.lo.value, Max: r.hi.value, Size: r.size.value}).Cells(); err != nil {
+			return none, usagef("--size %s, --min %s, --max %s: %v", &r.size, &r.lo, &r.hi, err)
+		}
+	}
+	if r.preset.value == open3d {
+		switch s := r.size.value; {
+		case r.lo.set || r.hi.set:
+			return none, usagef("--preset open3d lays its own grid, got --min or --max")
+		case s[0] != s[1] || s[0] != s[2]:
+			return none, usagef("--preset open3d has cubes for cells, got --size %s", &r.size)
+		case r.reduce.set && r.reduce.value != ops.ReduceMean:
+			return none, usagef("--reduce: got %s with --preset open3d, want mean", r.reduce.value)
+		}
+	}
+	return o, nil
+}
+
+// grid returns the grid, and whether its bounds were taken from the points.
+func (r *voxelRequest) grid(c *cloud) (g ops.VoxelGrid, derived bool, err error) {
+	g.Size, g.Min, g.Max = r.size.value, r.lo.value, r.hi.value
+	if r.lo.set && r.hi.set {
+		return g, false, nil
+	}
+	lo, hi, ok, err := c.bounds()
+	if err != nil {
+		return g, true, err
+	}
+	if !ok {
+		return g, true, &inputError{Path: c.path, Msg: "no finite points to lay a grid around, want --min and --max"}
+	}
+	if r.preset.value == open3d {
+		g, err = ops.Open3DGrid(c.points, g.Size[0])
+	} else {
+		for k, s := range g.Size {
+			if !r.lo.set {
+				g.Min[k] = math.Floor(lo[k]/s) * s
+				if r.hi.set {
+					g.Min[k] = g.Max[k] - float64(max(math.Ceil((g.Max[k]-lo[k])/s), 1)*s)
+				}
+				if lo[k] < g.Min[k] || float32(lo[k]) < float32(g.Min[k]) { // as rounding may have it
+					g.Min[k] -= s
+				}
+			}
+			if !r.hi.set {
+				g.Max[k] = g.Min[k] + float64(cellsUpTo(hi[k], g.Min[k], s)*s)
+			}
+		}
+		_, err = g.Cells()
+	}
+	if err != nil {
+		return g, true, usagef("--size %s, for points from %s to %s: %v", &r.size, vecString(lo), vecString(hi), err)
+	}
+	return g, true, nil
+}
+
+// cellsUpTo returns how many cells it takes from lo on until v is in the last of them, at least one, also in float32.
+func cellsUpTo(v, lo, size float64) float64 {
+	narrow := (float32(v) - float32(lo)) / float32(size)
+	return max(math.Floor((v-lo)/size), math.Floor(float64(narrow)), 0) + 1
+}
+
+// checkRoom refuses outputs that would fill the memory by a slip of the finger.
+func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
+	cells, err := g.Cells()
+	if err != nil {
+		return err
+	}
+	features, reduced := 0, 3 // without features x, y and z are reduced
+	if c.features != nil {
+		features = c.features.Dim(1)
+		reduced = features
+	}
+	need, what := 0.0, ""
+	switch o.Mode {
+	case ops.DenseVoxels:
+		need = float64(cells[0]) * float64(cells[1]) * float64(cells[2]) * float64(o.Reduce.DType().Size())
+		if o.Reduce.OfFeatures() {
+			need *= float64(reduced)
+		}
+		if c.offsets != nil {
+			need *= float64(c.offsets.Len() - 1)
+		}
+		what = fmt.Sprintf("--size: got a grid of %d x %d x %d cells", cells[0], cells[1], cells[2])
+	case ops.HardVoxels:
+		voxels := c.points.Dim(0)
+		if o.MaxVoxels > 0 && c.offsets == nil {
+			voxels = min(voxels, o.MaxVoxels)
+		}
+		need = float64(voxels) * float64(o.MaxPoints) * float64(3+features) * 4
+		what = fmt.Sprintf("--max-points: got up to %d voxels of %d points", voxels, o.MaxPoints)
+	}
+	if need > maxOutput {
+		return usagef("%s, which take %.0f GiB, want at most %d GiB", what, need/(1<<30), maxOutput>>30)
+	}
+	return nil
+}
+
+func (a *app) voxelize(r *voxelRequest) error {
+	opts, err := r.options()
+	if err != nil {
+		return err
+	}
+	done := a.step("reading " + r.in)
+	c, err := loadCloud(r.in)
+	done()
+	if err != nil {
+		return err
+	}
+	if r.preset.value == open3d {
+		if err := c.forOpen3D(); err != nil {
+			return err
+		}
+	}
+	j := &voxelJob{request: r, cloud: c, opts: opts}
+	if j.grid, j.derived, err = r.grid(c); err != nil {
+		return err
+	}
+	if err := checkRoom(j.grid, c, opts); err != nil {
+		return err
+	}
+	device, err := ops.Open(r.backend)
+	if err != nil {
+		return err
+	}
+	done = a.step("voxelizing")
+	err = j.run(device)
+	done()
+	if closing := device.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	done = a.step("writing " + r.out)
+	err = save(r.in, r.out, r.plot, j.arrays, func(w io.Writer) error {
+		v, err := j.picture()
+		if err != nil {
+			return err
+		}
+		return viz.WriteVoxelsPNG(w, v, viz.Options{Title: filepath.Base(r.in)})
+	})
+	done()
+	if err != nil {
+		return err
+	}
+	return a.voxelized(j, device.Info())
+}
+
+// forOpen3D makes points f64, and puts them, in f32, before the features.
+func (c *cloud) forOpen3D() error {
+	flat, n, err := rounded(c.points)
+	if err != nil {
+		return err
+	}
+	c.inexact(n)
+	xyz, err := tensor.Elements[float32](flat)
+	if err != nil {
+		return err
+	}
+	width, rest, restStep := 3, []float32(nil), 0
+	if c.features != nil {
+		f, _, err := rounded(c.features)
+		if err != nil {
+			return err
+		}
+		width, restStep = 3+f.Dim(1), f.Stride(0)
+		if rest, err = tensor.Elements[float32](f); err != nil {
+			return err
+		}
+	}
+	count, step := flat.Dim(0), flat.Stride(0)
+	both, points := make([]float32, 0, count*width), make([]float64, 0, count*3)
+	for i := range count {
+		both = append(both, xyz[i*step:i*step+3]...)
+		if width > 3 {
+			both = append(both, rest[i*restStep:i*restStep+width-3]...)
+		}
+		for _, v := range xyz[i*step : i*step+3] {
+			points = append(points, float64(v))
+		}
+	}
+	if c.points.DType() != tensor.F64 {
+		if c.points, err = tensor.Of(points, count, 3); err != nil {
+			return err
+		}
+	}
+	c.names = append([]string{"x", "y", "z"}, c.names...)
+	c.features, err = tensor.Of(both, count, width)
+	return err
+}
+
+// voxelArrays names the operation's arguments as files do.
+var voxelArrays = map[string]string{"Points": "points", "Features": "features", "Offsets": "offsets"}
+
+// explain says which of the file's arrays the operation could not use.
+func (c *cloud) explain(err error) error {
+	var arg *ops.ArgError
+	var value *ops.ValueError
+	name := ""
+	switch {
+	case errors.As(err, &arg):
+		name = arg.Arg
+	case errors.As(err, &value):
+		name = value.Arg
+	default:
+		return err
+	}
+	return &inputError{Path: c.path, Array: voxelArrays[name], Err: err}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/robocache/robocache/tensor"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// As TestExitCodes, for voxelize.
+func TestExitCodesOfVoxelize(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "o.npz")
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	points := pointsFile(t, 0, 0, 0, 1, 1, 1)
+	three := pointsFile(t, 0, 0, 0, 1, 1, 1, 0, 0, 1)
+	holes := pointsFile(t, float32(math.NaN()), 0, 0)
+	flat := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(2, 1, 2)})
+	short := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "features": rows(1, 1, 2)})
+	other := writeNPZ(t, map[string]*tensor.Tensor{"values": rows(3, 1, 2, 3)})
+	backwards := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "offsets": vec[int64](0, 2, 1)})
+	fractions := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "offsets": vec(0.0, 1.0)})
+	to := func(in string, more ...string) []string {
+		return append([]string{"voxelize", in, "-o", out, "--backend=cpu"}, more...)
+	}
+	box := func(in string, more ...string) []string {
+		return append(to(in, "--size", "1", "--min", "-1,-1,-1", "--max", "2,2,2"), more...)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"voxelize", "-o", out}, exitUsage, []string{"one input file", "got 0"}},
+		{[]string{"voxelize", points, "--size=1"}, exitUsage, []string{"-o OUT.npz"}},
+		{[]string{"voxelize", points, "-o", points, "--size=1"}, exitUsage, []string{"is the input"}},
+		{to(points), exitUsage, []string{"--size"}},
+		{to(points, "--size", "0"), exitUsage, []string{`"0"`, "above 0"}},
+		{to(points, "--size=-1"), exitUsage, []string{`"-1"`, "above 0"}},
+		{to(points, "--size", "-1"), exitUsage, []string{`"-1"`, "above 0"}},
+		{to(points, "--size", "1,2"), exitUsage, []string{`"1,2"`, "three"}},
+		{to(points, "--size", "nan"), exitUsage, []string{"finite"}},
+		{to(points, "--size=1", "--min", "1,2"), exitUsage, []string{`"1,2"`, "x,y,z"}},
+		{to(points, "--size=1", "--max", "1,2,inf"), exitUsage, []string{"finite"}},
+		{to(points, "--size=1", "--min=0,0,0", "--max=0,1,1"), exitUsage, []string{"along x", "at least one cell"}},
+		{to(points, "--size=1", "--min=1,1,1", "--max=-1,-1,-1"), exitUsage, []string{"at least one cell"}},
+		{to(points, "--size=1e-5", "--min=0,0,0", "--max=1,1,1"), exitUsage, []string{"2^40"}},
+		{to(points, "--size=1e-6"), exitUsage, []string{"--size", "2^40"}},
+		{to(points, "--size=1e-50"), exitUsage, []string{"--size"}},
+		{to(points, "--size=.0002"), exitUsage, []string{"GiB"}},
+		{box(points, "--mode", "dense"), exitUsage, []string{"dense", "occupancy, count"}},
+		{box(points, "--order", "yzx"), exitUsage, []string{"yzx", "zyx, xyz"}},
+		{box(points, "--preset", "pcl"), exitUsage, []string{"pcl", "mmcv, open3d"}},
+		{box(points, "--mode=hard", "--max-points=0"), exitUsage, []string{`"0"`, "from 1"}},
+		{box(three, "--mode=hard", "--max-points=2000000000", "--max-voxels=20"), exitUsage, []string{"--max-points", "GiB"}},
+		{box(points, "--mode=hard", "--max-voxels=-1"), exitUsage, []string{`"-1"`, "from 0"}},
+		{box(points, "--max-points=3"), exitUsage, []string{"--max-points is for --mode hard"}},
+		{box(points, "--max-voxels=3"), exitUsage, []string{"--max-voxels is for"}},
+		{box(points, "--reduce=max"), exitUsage, []string{"--reduce is for --mode sparse"}},
+		{box(points, "--mode=sparse", "--reduce=majority"), exitUsage, []string{"majority", "mean, sum"}},
+		{box(points, "--mode=hard", "--empty=1"), exitUsage, []string{"--empty is for grids"}},
+		{box(points, "--empty=.5"), exitUsage, []string{"whole number"}},
+		{box(points, "--preset=mmcv", "--mode=count"), exitUsage, []string{"count with --preset mmcv"}},
+		{box(points, "--preset=open3d"), exitUsage, []string{"its own grid"}},
+		{to(points, "--preset=open3d", "--size=1,2,1"), exitUsage, []string{"cubes"}},
+		{to(points, "--preset=open3d", "--size=1", "--reduce=max"), exitUsage, []string{"want mean"}},
+		{box(points, "--plot=p.jpg"), exitUsage, []string{".png"}},
+		{box(points, "--backend=tpu"), exitUsage, []string{"tpu"}},
+
+		{box(filepath.Join(dir, "missing.pcd")), exitInput, []string{"missing.pcd", "no such file"}},
+		{box(dir), exitInput, []string{"folder"}},
+		{box(file("text", "neither")), exitInput, []string{".pcd, .ply, .bin, .npy or .npz"}},
+		{box(file("a.pcd", "FIELDS x y z\nWIDTH 1\nDATA ascii\n1 2 x\n")), exitInput, []string{"a.pcd", "byte 36", "line 4", `"x"`}},
+		{box(file("a.ply", "ply\nformat ascii 1.0\nelement vertex 9\n")), exitInput, []string{"a.ply", "truncated"}},
+		{box(file("a.bin", "12345")), exitInput, []string{"a.bin", "truncated"}},
+		{box(file("a.npy", "\x93NUMPY")), exitInput, []string{"a.npy", "truncated"}},
+		{box(file("a.npz", "PK\x03\x04")), exitInput, []string{"a.npz"}},
+		{box(flat), exitInput, []string{"points", "[1,2]", "[N,3]"}},
+		{box(short), exitInput, []string{"features", "[1,F]"}},
+		{box(other), exitInput, []string{"points", "values"}},
+		{box(backwards), exitInput, []string{"offsets"}},
+		{box(fractions), exitInput, []string{"offsets", "whole numbers"}},
+		{to(holes, "--size=1"), exitInput, []string{"no finite points", "--min and --max"}},
+		{box(holes, "--plot", filepath.Join(dir, "p.png")), exitInput, []string{"to draw"}},
+		{box(holes), exitGood, nil},
+
+		{[]string{"voxelize", points, "-o", filepath.Join(dir, "no", "folder.npz"), "--size=1"}, exitOther, []string{"folder.npz"}},
+	} {
+		require.NoError(t, os.RemoveAll(out))
+		code, stdout, stderr := cli(c.args...)
+		assert.Equal(t, c.code, code, "%q: %s", c.args, stderr)
+		first, _, _ := strings.Cut(stderr, "\n")
+		for _, w := range c.want {
+			assert.Contains(t, first, w, "%q", c.args)
+		}
+		if c.code == exitGood {
+			continue
+		}
+		assert.Empty(t, stdout, "%q", c.args)
+		assert.NoFileExists(t, out, "%q: a command that fails leaves no file", c.args)
+		code, stdout, stderr = cli(append(c.args, "--json")...)
+		assert.Equal(t, c.code, code, "%q with --json", c.args)
+		assert.Empty(t, stderr, "%q with --json", c.args)
+		e := unmarshal(t, stdout)["error"].(map[string]any)
+		assert.Equal(t, map[int]string{1: "other", 2: "usage", 3: "input"}[c.code], e["kind"], "%q", c.args)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
+	require.NoError(t, err)
+	assert.Empty(t, left, "nothing half written")
+}
+
+func TestErrorsInJSONNameByteAndLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pcd")
+	require.NoError(t, os.WriteFile(path, []byte("FIELDS x y z\nWIDTH 1\nDATA ascii\n1 2 x\n"), 0o644))
+	_, stdout, _ := cli("voxelize", path, "-o", filepath.Join(t.TempDir(), "o.npz"), "--size=1", "--json")
+	e := unmarshal(t, stdout)["error"].(map[string]any)
+	assert.Equal(t, path, e["path"])
+	assert.Equal(t, 36.0, e["offset"])
+	assert.Equal(t, 4.0, e["line"])
+}
+
+func TestHelpOfVoxelize(t *testing.T) {
+	stdout, _ := good(t, "voxelize", "--help")
+	for _, word := range []string{"--size", "--min", "--max", "--mode", "--order", "--max-points", "--max-voxels", "--reduce", "--preset", "--plot", "--empty",
+		"--backend", "--json", "point_voxel", "num_points", "row_splits", ".pcd.bin", "dropped_voxels"} {
+		assert.Contains(t, stdout, word)
+	}
+	stdout, _ = good(t, "__complete", "voxelize", "x.pcd", "--mode", "")
+	assert.Contains(t, stdout, "hard\n")
+}

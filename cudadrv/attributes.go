@@ -1,0 +1,118 @@
+package cudadrv
+
+import "fmt"
+
+// Numbers of CUlaunchAttributeID.
+const (
+	attrCooperative = 2
+	attrCluster     = 4
+	attrDependent   = 6 // PROGRAMMATIC_STREAM_SERIALIZATION
+	attrPriority    = 8
+
+	maxLaunchAttrs = 4
+)
+
+// plain reports whether cuLaunchKernel can do the launch.
+func (g *LaunchConfig) plain() bool { return g.attributes() == launchAttributes{} }
+
+// launchAttributes is the part of a shape that becomes attributes, and that the update of a graph's node cannot change.
+type launchAttributes struct {
+	cluster     [3]uint32
+	dependent   bool
+	cooperative bool
+	priority    int32
+}
+
+func (g *LaunchConfig) attributes() launchAttributes {
+	return launchAttributes{cluster: g.Cluster, dependent: g.Dependent, cooperative: g.Cooperative, priority: g.Priority}
+}
+
+// DependentLaunch reports whether launches can be [LaunchConfig.Dependent]: the device is sm_90 or newer and the driver
+// has the function.
+func (dev *Device) DependentLaunch() bool {
+	major, _ := dev.ComputeCapability()
+	return major >= 9 && dev.drv.has(fnLaunchKernelEx)
+}
+
+// checkAttributes refuses what the driver or the device cannot do, and a cluster that does not fit the grid. The shape's zeros
+// are ones by now, those of an absent cluster apart.
+func (k *Kernel) checkAttributes(cfg *LaunchConfig) error {
+	if cfg.plain() {
+		return nil
+	}
+	dev := k.mod.ctx.dev
+	if !dev.drv.has(fnLaunchKernelEx) {
+		return dev.drv.fail(fnLaunchKernelEx, codeMissing)
+	}
+	lacks := func(what string) error {
+		return &UnsupportedError{Op: what + " of kernel " + k.name + ", on this device", Found: dev.drv.version}
+	}
+	if cfg.Dependent && !dev.DependentLaunch() {
+		return lacks("a dependent launch")
+	}
+	if cfg.Cooperative {
+		if n, err := dev.Attribute(CooperativeLaunch); err != nil || n == 0 {
+			return lacks("a cooperative launch")
+		}
+	}
+	if cfg.Cluster == [3]uint32{} {
+		return nil
+	}
+	if n, err := dev.Attribute(ClusterLaunch); err != nil || n == 0 {
+		return lacks("a cluster launch")
+	}
+	const most = 16 // of any device; above 8 the kernel must allow it
+	blocks := uint64(1)
+	for i, n := range cfg.Cluster {
+		if blocks = min(blocks*uint64(n), most+1); n == 0 || blocks > most {
+			return &ValueError{Op: "kernel " + k.name, What: "the cluster", Got: fmt.Sprint(cfg.Cluster), Want: fmt.Sprintf("1 to %d blocks", most)}
+		}
+		if cfg.Grid[i]%n != 0 {
+			return &ValueError{Op: "kernel " + k.name, What: "the grid", Got: fmt.Sprint(cfg.Grid), Want: fmt.Sprintf("multiples of the cluster, %v", cfg.Cluster)}
+		}
+	}
+	return nil
+}
+
+// extend prepares the structure that cuLaunchKernelEx reads, unless cuLaunchKernel can do the launch.
+func (l *Launch) extend() {
+	cfg := &l.cfg
+	l.fn = fnLaunchKernel
+	if cfg.plain() {
+		return
+	}
+	l.fn = fnLaunchKernelEx
+	if l.ex == nil {
+		l.ex = new(extended)
+	}
+	e := l.ex
+	*e = extended{params: launchParams{grid: cfg.Grid, block: cfg.Block, shared: cfg.Shared}}
+	add := func(id uint32, value ...uint64) {
+		copy(e.attrs[e.params.count].value[:], value)
+		e.attrs[e.params.count].id = id
+		e.params.count++
+	}
+	if cfg.Cooperative {
+		add(attrCooperative, 1)
+	}
+	if c := cfg.Cluster; c != [3]uint32{} {
+		add(attrCluster, uint64(c[0])|uint64(c[1])<<32, uint64(c[2]))
+	}
+	if cfg.Dependent {
+		add(attrDependent, 1)
+	}
+	if cfg.Priority != 0 {
+		add(attrPriority, uint64(uint32(cfg.Priority)))
+	}
+	l.callEx = [4]uintptr{e.addr(), l.call[0], l.call[9]}
+}
+
+// launch calls the driver's function for the shape on the stream with handle h.
+func (l *Launch) launch(c *Context, h uintptr) Code {
+	if l.fn == fnLaunchKernelEx {
+		l.ex.params.stream = h
+		return Code(int32(c.drv.procs[fnLaunchKernelEx](l.callEx[:])))
+	}
+	l.call[8] = h
+	return Code(int32(c.drv.procs[fnLaunchKernel](l.call[:])))
+}

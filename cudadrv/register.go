@@ -1,0 +1,83 @@
+package cudadrv
+
+import (
+	"runtime"
+	"sync"
+)
+
+// RegisterOptions are options of [Context.RegisterHost].
+type RegisterOptions struct {
+	// ReadOnly registers memory that the process may only read, such as a file mapped so. The device must not write to it,
+	// and copies to it are refused. Not every device can: see [ReadOnlyHostRegister].
+	ReadOnly bool
+}
+
+// registered keeps what is registered reachable: the driver refers to it until Close, whether or not the program still does.
+var registered sync.Map // *HostMem -> struct{}
+
+// RegisterHost pins memory that the program has, so that asynchronous copies and kernels can use it in place, as they do that
+// of [Context.MallocHost]: a Go slice, a mapped file, or memory of another library. Close unregisters it and leaves the
+// memory as it is. Registering takes far longer than a copy of the same bytes: it pays for memory that is used again and again.
+//
+// Go memory is held by a runtime.Pinner and kept alive until Close, even if the program drops the slice and the HostMem.
+// Other memory must stay mapped, at its address, until Close. In both cases Close comes only after every copy and kernel
+// that uses the memory has run (wait for an event or the stream), and no graph that refers to it is launched later.
+// Until such work has run, Go code does not write what it reads, nor touch what it writes; another slice of the same bytes
+// counts too. The driver locks whole pages: neighbours in the same page lose nothing, but ranges that overlap cannot
+// be registered twice at a time (ErrAlreadyRegistered).
+func (c *Context) RegisterHost(b []byte, o RegisterOptions) (*HostMem, error) {
+	if err := c.enter("RegisterHost"); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	m := &HostMem{size: int64(len(b)), own: b[:len(b):len(b)], readOnly: o.ReadOnly}
+	if len(b) > 0 {
+		if !c.drv.has(fnMemHostUnregister) {
+			return nil, c.drv.fail(fnMemHostUnregister, codeMissing)
+		}
+		const portable, mapped, readOnly = 1, 2, 8
+		flags := uintptr(portable | mapped)
+		if o.ReadOnly {
+			if n, err := c.dev.Attribute(ReadOnlyHostRegister); err != nil || n == 0 {
+				return nil, &UnsupportedError{Op: "registering read-only memory, on this device", Found: c.drv.version}
+			}
+			flags |= readOnly
+		}
+		m.pin.Pin(&b[0]) // nothing happens to memory that is not Go's
+		f := getFrame()
+		defer f.put()
+		m.addr = f.bytesAddr(0, b)
+		if err := c.dev.check(fnMemHostRegister, c.bound(fnMemHostRegister, f, m.addr, uintptr(len(b)), flags)); err != nil {
+			m.pin.Unpin()
+			return nil, err
+		}
+		if err := c.dev.check(fnMemHostGetDevicePointer, c.bound(fnMemHostGetDevicePointer, f, f.outAddr(1), m.addr, 0)); err != nil {
+			c.bound(fnMemHostUnregister, f, m.addr)
+			m.pin.Unpin()
+			return nil, err
+		}
+		m.dev = DevicePtr(f.out[1])
+		registered.Store(m, struct{}{})
+	}
+	m.child = c.adopt(kindHost, int64(len(b)))
+	return m, nil
+}
+
+// unregister is what Close does to registered memory, whose lock it holds.
+func (m *HostMem) unregister() error {
+	if m.size == 0 {
+		return nil
+	}
+	c := m.ctx
+	if c.dev.Lost() == nil {
+		f := getFrame()
+		defer f.put()
+		if err := c.dev.check(fnMemHostUnregister, c.bound(fnMemHostUnregister, f, m.addr)); err != nil && c.dev.Lost() == nil {
+			return err
+		}
+	}
+	runtime.KeepAlive(m.own)
+	m.pin.Unpin()
+	registered.Delete(m)
+	return nil
+}

@@ -1,0 +1,87 @@
+package records
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// Lines steps through the lines of a text file that are not blank.
+type Lines struct {
+	Format string // for errors
+	Data   []byte
+	At     int // the next byte
+	Line   int // its line, from 1
+}
+
+// Words steps through the words of a line.
+type Words struct {
+	line   []byte
+	at     int
+	format string
+	what   string
+	row    int
+	base   int64 // of the line in the file
+	number int
+	last   int64 // where the last word began
+}
+
+// Next returns the next line. It holds a row of something that errors name.
+func (l *Lines) Next(what string, row int) (Words, error) {
+	for l.At < len(l.Data) {
+		start, blank := l.At, true
+		for ; l.At < len(l.Data) && l.Data[l.At] != '\n'; l.At++ {
+			blank = blank && isSpace(l.Data[l.At])
+		}
+		w := Words{line: l.Data[start:l.At], format: l.Format, what: what, row: row, base: int64(start), number: l.Line, last: int64(start)}
+		if l.At < len(l.Data) {
+			l.At++
+			l.Line++
+		}
+		if !blank {
+			return w, nil
+		}
+	}
+	return Words{}, &dataset.FormatError{Format: l.Format, Offset: int64(l.At), Line: l.Line, Kind: dataset.ErrTruncated, Msg: fmt.Sprintf("%s %d", what, row), Err: io.ErrUnexpectedEOF}
+}
+
+// Next returns the next word, and an error at the line's end.
+func (w *Words) Next() (string, error) {
+	w.skip()
+	start := w.at
+	for w.at < len(w.line) && !isSpace(w.line[w.at]) {
+		w.at++
+	}
+	w.last = w.base + int64(start)
+	if start == w.at {
+		return "", w.Fail(dataset.ErrCorrupt, "", "the line's end", "another number")
+	}
+	return string(w.line[start:w.at]), nil
+}
+
+// End returns an error if there is one more word.
+func (w *Words) End() error {
+	if w.skip(); w.at == len(w.line) {
+		return nil
+	}
+	w.last = w.base + int64(w.at)
+	return w.Fail(dataset.ErrCorrupt, "", fmt.Sprintf("%.60q", w.line[w.at:]), "the line's end")
+}
+
+// Fail returns an error at the last word, in a field of the row or, without a name, in the row.
+func (w *Words) Fail(kind error, field, got, want string) error {
+	msg := fmt.Sprintf("%s %d", w.what, w.row)
+	if field != "" {
+		msg += ", " + field
+	}
+	return &dataset.FormatError{Format: w.format, Offset: w.last, Line: w.number, Kind: kind, Msg: msg, Got: got, Want: want}
+}
+
+func (w *Words) skip() {
+	for w.at < len(w.line) && isSpace(w.line[w.at]) {
+		w.at++
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' }

@@ -1,0 +1,115 @@
+package records
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Scalar is the type of one number.
+type Scalar uint8
+
+// The scalars. The zero value is none.
+const (
+	I8 Scalar = iota + 1
+	U8
+	I16
+	U16
+	I32
+	U32
+	I64
+	U64
+	F32
+	F64
+)
+
+var scalars = [...]struct {
+	name string
+	size int
+}{{"none", 0}, {"int8", 1}, {"uint8", 1}, {"int16", 2}, {"uint16", 2}, {"int32", 4}, {"uint32", 4}, {"int64", 8}, {"uint64", 8}, {"float32", 4}, {"float64", 8}}
+
+// Size returns the bytes that a number takes.
+func (s Scalar) Size() int { return scalars[s].size }
+
+// String returns the type's plain name: "uint16".
+func (s Scalar) String() string { return scalars[s].name }
+
+// IsInteger reports whether the type holds whole numbers only.
+func (s Scalar) IsInteger() bool { return s < F32 }
+
+// load returns the number at the start of b as f32, and whether that is exact. A NaN is.
+func (s Scalar) load(b []byte, o binary.ByteOrder) (float32, bool) {
+	switch s {
+	case I8:
+		return float32(int8(b[0])), true
+	case U8:
+		return float32(b[0]), true
+	case I16:
+		return float32(int16(o.Uint16(b))), true
+	case U16:
+		return float32(o.Uint16(b)), true
+	case I32:
+		return ofInt(int64(int32(o.Uint32(b))))
+	case U32:
+		return ofInt(int64(o.Uint32(b)))
+	case I64:
+		return ofInt(int64(o.Uint64(b)))
+	case U64:
+		return ofUint(o.Uint64(b))
+	case F32:
+		return math.Float32frombits(o.Uint32(b)), true
+	}
+	return ofFloat(math.Float64frombits(o.Uint64(b)))
+}
+
+func ofInt(v int64) (float32, bool) {
+	f := float32(v)
+	return f, f < 1<<63 && int64(f) == v
+}
+
+func ofUint(v uint64) (float32, bool) {
+	f := float32(v)
+	return f, f < 1<<64 && uint64(f) == v
+}
+
+func ofFloat(v float64) (float32, bool) {
+	f := float32(v)
+	return f, float64(f) == v || v != v
+}
+
+// parse reads a number as text files have it, into f32 as load does. The error says what was wanted.
+func (s Scalar) parse(text string) (v float32, exact bool, err error) {
+	bits := 8 * s.Size()
+	switch {
+	case s >= F32:
+		f, err := strconv.ParseFloat(text, bits)
+		if err == nil {
+			v, exact = ofFloat(f)
+			return v, exact, nil
+		}
+		if isNaN(text) {
+			return float32(math.NaN()), true, nil
+		}
+	case s == U8 || s == U16 || s == U32 || s == U64:
+		u, err := strconv.ParseUint(text, 10, bits)
+		if err == nil {
+			v, exact = ofUint(u)
+			return v, exact, nil
+		}
+	default:
+		i, err := strconv.ParseInt(text, 10, bits)
+		if err == nil {
+			v, exact = ofInt(i)
+			return v, exact, nil
+		}
+	}
+	return 0, false, fmt.Errorf("%s", s)
+}
+
+// isNaN takes what C libraries print for NaN besides what strconv knows: "-nan", "-nan(ind)".
+func isNaN(text string) bool {
+	text = strings.ToLower(strings.TrimLeft(text, "+-"))
+	return text == "nan" || strings.HasPrefix(text, "nan(") && strings.HasSuffix(text, ")")
+}

@@ -1,0 +1,112 @@
+package pcd
+
+import "errors"
+
+// LZF is Marc Lehmann's: a byte below 32 is followed by that many bytes and one more; any other holds the high bits of a
+// distance and a length, 7 standing for 7 and what the next byte says.
+
+// maxRatio bounds what a byte can become: three bytes copy 264 at most.
+const maxRatio = 88
+
+var (
+	errCut       = errors.New("the data's end inside an instruction")
+	errFar       = errors.New("a copy from before the data's beginning")
+	errTooMuch   = errors.New("more than the uncompressed size")
+	errTooLittle = errors.New("less than the uncompressed size")
+)
+
+// decompress fills out from src, which must make exactly as many bytes. With an error it returns the offset of the
+// instruction to blame.
+func decompress(out, src []byte) (int, error) {
+	at, to := 0, 0
+	for at < len(src) {
+		start := at
+		op := int(src[at])
+		at++
+		if op < 32 {
+			n := op + 1
+			switch {
+			case n > len(src)-at:
+				return start, errCut
+			case n > len(out)-to:
+				return start, errTooMuch
+			}
+			copy(out[to:], src[at:at+n])
+			at, to = at+n, to+n
+			continue
+		}
+		n, extra := op>>5, 1
+		if n == 7 {
+			extra = 2
+		}
+		if extra > len(src)-at {
+			return start, errCut
+		}
+		if n == 7 {
+			n += int(src[at])
+			at++
+		}
+		n += 2
+		from := to - (op&31<<8 | int(src[at])) - 1
+		at++
+		switch {
+		case from < 0:
+			return start, errFar
+		case n > len(out)-to:
+			return start, errTooMuch
+		}
+		// Byte by byte: the copy may run into what it wrote.
+		for i := range n {
+			out[to+i] = out[from+i]
+		}
+		to += n
+	}
+	if to < len(out) {
+		return at, errTooLittle
+	}
+	return at, nil
+}
+
+const (
+	maxDistance = 1 << 13
+	maxCopy     = 264
+	maxLiteral  = 32
+	hashBits    = 14
+)
+
+// compress appends src in LZF. What cannot be compressed grows by a byte in 32.
+func compress(dst, src []byte) []byte {
+	var seen [1 << hashBits]int // one more than where three bytes were last
+	literal := 0
+	flush := func(end int) {
+		for literal < end {
+			n := min(end-literal, maxLiteral)
+			dst = append(append(dst, byte(n-1)), src[literal:literal+n]...)
+			literal += n
+		}
+	}
+	for at := 0; at+3 <= len(src); {
+		h := (uint32(src[at])<<16 | uint32(src[at+1])<<8 | uint32(src[at+2])) * 2654435761 >> (32 - hashBits)
+		from := seen[h] - 1
+		seen[h] = at + 1
+		if from < 0 || at-from > maxDistance || [3]byte(src[from:]) != [3]byte(src[at:]) {
+			at++
+			continue
+		}
+		n := 3
+		for n < maxCopy && at+n < len(src) && src[from+n] == src[at+n] {
+			n++
+		}
+		flush(at)
+		distance := at - from - 1
+		if n-2 < 7 {
+			dst = append(dst, byte((n-2)<<5|distance>>8), byte(distance))
+		} else {
+			dst = append(dst, byte(7<<5|distance>>8), byte(n-2-7), byte(distance))
+		}
+		at += n
+		literal = at
+	}
+	flush(len(src))
+	return dst
+}

@@ -1,0 +1,11 @@
+// Package ply reads and writes PLY files, ascii and binary of either byte order (format version 1.0), as clouds of points.
+//
+// The element vertex holds the points: its properties x, y and z, in any place and of any type, and every other scalar
+// property as a feature, in file order. What else a file holds, such as a mesh's faces or a list in a vertex, is read
+// over and listed in LeftOut with its count; comments and obj_info are not looked at.
+//
+// Everything is float32 in memory; Inexact counts the numbers that it could not hold. A reader takes the whole file, and
+// nothing in one makes it take more memory than a fixed multiple of the file's size.
+//
+// The format is described by Greg Turk, "The PLY Polygon File Format", 1994.
+package ply

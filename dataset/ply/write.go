@@ -1,0 +1,59 @@
+package ply
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/records"
+)
+
+// Options say how a file is written. The zero value is binary_little_endian.
+type Options struct {
+	ASCII bool
+}
+
+// Write writes a cloud as the element vertex, so that reading gives equal points, features and names. Whole-number features are
+// written as uchar or int where these hold them, all else as float. The format has no rows of an organised cloud, and no
+// viewpoint. A cloud that is none, or has a name that the header cannot hold, is a *dataset.CloudError, and nothing is written.
+func Write(w io.Writer, c *dataset.Cloud, opt Options) error {
+	out, err := records.OutOf(c)
+	if err != nil {
+		return err
+	}
+	form := "binary_little_endian"
+	if opt.ASCII {
+		form = "ascii"
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "ply\nformat %s 1.0\nelement vertex %d\n", form, out.N)
+	for _, col := range out.Columns {
+		if !records.IsWord(col.Name) {
+			return &dataset.CloudError{Arg: "Columns", Got: strconv.Quote(col.Name), Want: "a name without white space"}
+		}
+		typ := map[records.Scalar]string{records.U8: "uchar", records.I32: "int", records.F32: "float"}[col.Scalar]
+		fmt.Fprintf(&b, "property %s %s\n", typ, col.Name)
+	}
+	b.WriteString("end_header\n")
+	for i := range out.N {
+		row := b.AvailableBuffer()
+		for k, col := range out.Columns {
+			if !opt.ASCII {
+				row = col.Append(row, i)
+				continue
+			}
+			if k > 0 {
+				row = append(row, ' ')
+			}
+			row = col.AppendText(row, i)
+		}
+		if opt.ASCII {
+			row = append(row, '\n')
+		}
+		b.Write(row)
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}

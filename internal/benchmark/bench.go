@@ -1,0 +1,162 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+)
+
+// Device is what was measured on, as a report says it.
+type Device struct {
+	Backend string `json:"backend"`
+	Name    string `json:"name"`
+	Product string `json:"product"`
+	Driver  string `json:"driver,omitempty"`
+	Kernels string `json:"kernels,omitempty"`
+}
+
+// Row is one job measured.
+type Row struct {
+	Suite   string `json:"suite"`
+	Job     string `json:"job"`
+	Keys    []Key  `json:"keys,omitempty"`
+	Variant string `json:"variant,omitempty"` // of a program that does a job in several ways
+
+	Time    Stats  `json:"time"`
+	Clock   string `json:"clock"`           // events: on the device, in graph replays; direct: on the device, launched one by one; wall: by the program
+	Limit   *Stats `json:"limit,omitempty"` // what moving the least bytes takes
+	How     string `json:"limit_how,omitempty"`
+	Sets    int    `json:"sets"`       // that the calls take in turn
+	Read    int64  `json:"read_bytes"` // the least of a call
+	Written int64  `json:"written_bytes"`
+
+	Ratio float64 `json:"ratio,omitempty"`    // our time over the limit's: 1 cannot be beaten
+	GBs   float64 `json:"gb_per_s,omitempty"` // the least bytes over our time, 10^9 bytes a second
+
+	HostNs     float64 `json:"host_ns,omitempty"`     // what giving a call to the device takes the program
+	HostAllocs float64 `json:"host_allocs,omitempty"` // and how often it allocates
+	Peers      []Peer  `json:"peers,omitempty"`
+}
+
+// rate is bytes over microseconds, in 10^9 bytes a second.
+func rate(bytes int64, us float64) float64 {
+	if us == 0 {
+		return 0
+	}
+	return float64(bytes) / us / 1e3
+}
+
+// Skip is a job that was not measured, and why.
+type Skip struct {
+	Suite string `json:"suite"`
+	Job   string `json:"job"`
+	Why   string `json:"why"`
+}
+
+// Report is what was measured in one run.
+type Report struct {
+	Program string `json:"program"` // who measured: "robocache 1.2.3", "PyTorch 2.11"
+	Device  Device `json:"device"`
+	Empty   *Stats `json:"empty,omitempty"` // an empty kernel in a graph
+	Rows    []Row  `json:"rows"`
+	Skipped []Skip `json:"skipped,omitempty"`
+}
+
+// Run measures jobs on a device, one after the other. Errors end it, and so does the context between two jobs.
+func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report *Report, err error) {
+	r, err := newRig(dev, opt)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	i := dev.Info()
+	report = &Report{Device: Device{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels}}
+	if r.queue != nil {
+		s, err := r.empty()
+		if err != nil {
+			return nil, err
+		}
+		report.Empty = &s
+	}
+	for k, j := range jobs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if opt.Progress != nil {
+			opt.Progress(k, len(jobs), j)
+		}
+		row, err := r.measure(j)
+		if why, ok := lacking(err); ok {
+			report.Skipped = append(report.Skipped, Skip{j.Suite(), j.Name(), why})
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", j.Suite(), j.Name(), err)
+		}
+		report.Rows = append(report.Rows, *row)
+	}
+	return report, nil
+}
+
+// lacking says what the backend lacks for a job, if it is that.
+func lacking(err error) (string, bool) {
+	var skip *skipped
+	switch {
+	case err == nil:
+		return "", false
+	case errors.As(err, &skip):
+		return skip.why, true
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ops.ErrNoDevice), errors.Is(err, cudadrv.ErrNotSupported):
+		return err.Error(), true
+	}
+	return "", false
+}
+
+func (r *rig) measure(j Job) (row *Row, err error) {
+	w, err := j.prepare(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	row = &Row{Suite: j.Suite(), Job: j.Name(), Keys: j.Keys(), Sets: w.sets, Read: w.read, Written: w.written}
+	switch {
+	case r.queue == nil || w.own:
+		row.Clock = "wall"
+	case w.direct:
+		row.Clock = "direct"
+	default:
+		row.Clock = "events"
+	}
+	if row.Time, err = r.time(w); err != nil {
+		return nil, err
+	}
+	if !w.own {
+		if row.HostNs, row.HostAllocs, err = r.host(w, row.Time.Median); err != nil {
+			return nil, err
+		}
+		if r.queue == nil {
+			row.HostNs = 0 // the program does the work itself
+		}
+	}
+	var limit Stats
+	switch {
+	case w.floor != nil:
+		row.How = "the copies alone"
+		limit, err = r.time(w.floor)
+	case w.limit:
+		if err = w.close(); err == nil { // its memory is the limit's now
+			limit, row.How, err = r.limitOf(w.read, w.written, w.sets)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	row.GBs = rate(row.Read+row.Written, row.Time.Median)
+	if limit.Samples > 0 {
+		row.Limit, row.Ratio = &limit, row.Time.Median/limit.Median
+	}
+	return row, nil
+}

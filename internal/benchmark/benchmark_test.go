@@ -1,0 +1,316 @@
+package benchmark
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image/png"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// quick measures so briefly that only the form of the figures can be checked.
+var quick = Options{Samples: minSamples, Time: time.Microsecond, Batch: time.Microsecond, Rotate: 1}
+
+// small is a job of each suite that the CPU does in no time.
+func small() []Job {
+	return []Job{
+		&ResampleJob{B: 2, S: 9, T: 5, D: 3}, &ResampleJob{B: 1, S: 4, T: 3, D: 2, Values: "f64", Times: "i64", Kind: "previous"},
+		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
+		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
+		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
+		&CopyJob{"d2d", 100}, &LaunchJob{"plan"}, &PipelineJob{1, 4, 3, 2, 2},
+	}
+}
+
+func cpu(t *testing.T) *ops.Device {
+	t.Helper()
+	dev, err := ops.Open("cpu")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	return dev
+}
+
+func measured(t *testing.T, dev *ops.Device, opt Options, jobs ...Job) *Report {
+	t.Helper()
+	r, err := Run(context.Background(), dev, jobs, opt)
+	require.NoError(t, err)
+	r.Program = "robocache test"
+	return r
+}
+
+func TestEverySuiteIsMeasured(t *testing.T) {
+	var seen []string
+	opt := quick
+	opt.Progress = func(done, all int, j Job) { seen = append(seen, fmt.Sprintf("%d/%d %s", done, all, j.Suite())) }
+	r := measured(t, cpu(t), opt, small()...)
+	assert.Len(t, r.Rows, len(small()))
+	assert.Empty(t, r.Skipped)
+	assert.Len(t, seen, len(small()))
+	assert.Equal(t, "0/8 resample", seen[0])
+	for _, row := range r.Rows {
+		name := row.Suite + " " + row.Job
+		assert.GreaterOrEqual(t, row.Time.Samples, minSamples, name)
+		assert.Positive(t, row.Time.Min, name)
+		assert.LessOrEqual(t, row.Time.Min, row.Time.P10, name)
+		assert.LessOrEqual(t, row.Time.P10, row.Time.Median, name)
+		assert.LessOrEqual(t, row.Time.Median, row.Time.P90, name)
+		assert.Equal(t, "wall", row.Clock, name)
+		if row.Suite == "launch" {
+			assert.Nil(t, row.Limit, name)
+			continue
+		}
+		require.NotNil(t, row.Limit, name)
+		assert.InDelta(t, row.Time.Median/row.Limit.Median, row.Ratio, 1e-9, name)
+		assert.InDelta(t, float64(row.Read+row.Written)/row.Time.Median/1e3, row.GBs, 1e-9, name)
+	}
+	for _, s := range suites {
+		assert.True(t, strings.Contains(strings.Join(seen, " "), s.name), "suite %s", s.name)
+	}
+}
+
+func TestTheLeastBytesAreCounted(t *testing.T) {
+	// By hand. Resample: two rows a target where that is less than all rows, all stamps and targets, the output once.
+	for _, x := range []struct {
+		job           Job
+		read, written int64
+	}{
+		{&ResampleJob{B: 8, S: 250, T: 128, D: 128}, 8*250*128*2 + 4*8*(250+128), 8 * 128 * 128 * 2},
+		{&ResampleJob{B: 2, S: 400, T: 10, D: 3}, 2*2*10*3*2 + 4*2*410, 2 * 10 * 3 * 2},
+		{&ResampleJob{B: 2, S: 400, T: 10, D: 3, Values: "f32", Times: "i64"}, 2*2*10*3*4 + 8*2*410, 2 * 10 * 3 * 4},
+		{&FuseJob{B: 2, T: 10, Streams: []FuseShape{{400, 3}, {5, 4}}}, (2*2*10*3+2*5*4)*2 + 4*2*(400+5+10), 2 * 10 * 7 * 2},
+		{&VoxelizeJob{Points: 10, Cells: 4, Reduce: "occupancy", Cloud: "uniform"}, 120, 64},
+		{&VoxelizeJob{Points: 10, Cells: 4, Features: 2, Reduce: "max", Cloud: "uniform"}, 10 * 4 * 5, 64 * 2 * 4},
+		{&CopyJob{"d2d", 77}, 77, 77},
+		{&PipelineJob{1, 4, 3, 2, 2}, 4*2*2 + 4*4 + 4*3, 3 * 2 * 2},
+	} {
+		read, written, err := Runs(cpu(t), x.job, 2)
+		require.NoError(t, err)
+		assert.Equal(t, []int64{x.read, x.written}, []int64{read, written}, "%s %s", x.job.Suite(), x.job.Name())
+	}
+}
+
+func TestSetsExceedTheRotation(t *testing.T) {
+	opt := quick
+	opt.Rotate = 100_000
+	r := measured(t, cpu(t), opt, &CopyJob{"d2d", 1000}, &CopyJob{"d2d", 1 << 20}, &CopyJob{"d2d", 1})
+	assert.Equal(t, []int{50, 1, maxSets}, []int{r.Rows[0].Sets, r.Rows[1].Sets, r.Rows[2].Sets})
+	assert.EqualValues(t, 300e6, must(Options{}.withDefaults(true)).Rotate)
+}
+
+func must(o Options, err error) Options {
+	if err != nil {
+		panic(err)
+	}
+	return o
+}
+
+func TestOptionsHaveFloors(t *testing.T) {
+	for _, o := range []Options{{Samples: 4}, {Samples: -1}, {Samples: maxSamples + 1}, {Time: -1}, {Batch: -1}, {Rotate: -1}} {
+		_, err := Run(context.Background(), cpu(t), small(), o)
+		var e *InputError
+		assert.ErrorAs(t, err, &e, "%+v", o)
+	}
+	r := measured(t, cpu(t), Options{Samples: 5, Time: 20 * time.Millisecond, Batch: 100 * time.Microsecond, Rotate: 1}, &ResampleJob{B: 1, S: 2, T: 1, D: 1})
+	assert.Greater(t, r.Rows[0].Time.Samples, minSamples, "the samples go on until they took the time asked for")
+}
+
+func TestPlannedCallsAllocateNothing(t *testing.T) {
+	opt := quick
+	opt.Batch = time.Millisecond
+	for _, row := range measured(t, cpu(t), opt, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{"plan"}, &FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}}},
+		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"}).Rows {
+		assert.Zero(t, row.HostAllocs, "%s %s", row.Suite, row.Job)
+	}
+}
+
+func TestWhatTheBackendLacksIsListed(t *testing.T) {
+	r := measured(t, cpu(t), quick, &CopyJob{"h2d", 10}, &CopyJob{"d2d", 10}, &LaunchJob{"graph"})
+	require.Len(t, r.Rows, 1)
+	require.Len(t, r.Skipped, 2)
+	assert.Equal(t, Skip{"copies", "h2d 10 B", "the CPU is its own host"}, r.Skipped[0])
+	var out bytes.Buffer
+	require.NoError(t, r.WriteTable(&out))
+	assert.Contains(t, out.String(), "not measured:\n  copies h2d 10 B: the CPU is its own host\n")
+}
+
+func TestRunEndsBetweenJobs(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	opt := quick
+	opt.Progress = func(done, _ int, _ Job) {
+		if done == 1 {
+			cancel()
+		}
+	}
+	_, err := Run(ctx, cpu(t), small(), opt)
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestNamesAreUniqueAndChecked(t *testing.T) {
+	all, err := Jobs()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, j := range all {
+		require.NoError(t, j.check(), "%s %s", j.Suite(), j.Name())
+		name := j.Suite() + " " + j.Name()
+		assert.False(t, seen[name], name)
+		seen[name] = true
+		for _, k := range j.Keys() {
+			assert.NotRegexp(t, `[ /=]`, k.Name+k.Value, "%s: benchstat splits there", name)
+		}
+	}
+	some, err := Jobs("copies", "launch")
+	require.NoError(t, err)
+	assert.Len(t, some, 16)
+	_, err = Jobs("copys")
+	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, fuse, voxelize, copies, launch, pipeline`)
+}
+
+func TestShapesComeFromAFile(t *testing.T) {
+	jobs, err := ReadShapes(strings.NewReader(`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "kind": "nearest"},
+		{"suite": "fuse", "B": 1, "T": 3, "streams": [{"S": 5, "D": 6}]}, {"suite": "voxelize", "points": 7, "cells": 8, "reduce": "count", "cloud": "lidar"}]}`))
+	require.NoError(t, err)
+	var names []string
+	for _, j := range jobs {
+		names = append(names, j.Suite()+" "+j.Name())
+	}
+	assert.Equal(t, []string{"resample 1x2->3x4 nearest", "fuse 1x(5x6)->3", "voxelize count 7->8^3 lidar"}, names)
+	for text, want := range map[string]string{
+		`{`:                          "the shapes: got unexpected EOF",
+		`{"jobs": []}`:               "no jobs",
+		`{"jobs": [], "more": 1}`:    `unknown field "more"`,
+		`{"jobs": [{"suite": "x"}]}`: `shape 0: benchmark: suite: got "x"`,
+		`{"jobs": [{"suite": "resample", "E": 1}]}`:                                                      `shape 0: got json: unknown field "E"`,
+		`{"jobs": [{"suite": "resample", "B": 1, "S": 1, "T": 3, "D": 4}]}`:                              "S: got 1, want 2 to",
+		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "values": "i32"}]}`:             `values: got "i32"`,
+		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "kind": "cubic"}]}`:             `kind: got "cubic"`,
+		`{"jobs": [{"suite": "voxelize", "points": 7, "cells": 8, "reduce": "mean", "cloud": "lidar"}]}`: "features: got 0",
+		`{"jobs": [{"suite": "copies", "direction": "up", "bytes": 1}]}`:                                 `direction: got "up"`,
+		`{"jobs": [{"suite": "launch", "form": "up"}]}`:                                                  `form: got "up"`,
+		`{"jobs": []} {}`: "more after",
+	} {
+		_, err := ReadShapes(strings.NewReader(text))
+		assert.ErrorContains(t, err, want, text)
+		var e *InputError
+		assert.ErrorAs(t, err, &e, text)
+	}
+}
+
+func TestSweepsRepeat(t *testing.T) {
+	a, err := Sweep(40, 7)
+	require.NoError(t, err)
+	b, err := Sweep(40, 7)
+	require.NoError(t, err)
+	assert.Equal(t, a, b)
+	c, err := Sweep(40, 8)
+	require.NoError(t, err)
+	assert.NotEqual(t, a, c)
+	for _, j := range append(a, c...) {
+		assert.NoError(t, j.check(), j.Name())
+	}
+	only, err := Sweep(5, 1, "fuse")
+	require.NoError(t, err)
+	for _, j := range only {
+		assert.Equal(t, "fuse", j.Suite())
+	}
+	_, err = Sweep(5, 1, "launch")
+	assert.ErrorContains(t, err, "a suite with shapes")
+	_, err = Sweep(5, 1, "nothing")
+	assert.ErrorContains(t, err, `got "nothing"`)
+}
+
+func TestQuantiles(t *testing.T) {
+	s := newStats([]float64{5, 1, 4, 2, 3}, 10)
+	assert.Equal(t, []float64{3, 1.4, 4.6, 1}, []float64{s.Median, s.P10, s.P90, s.Min})
+	assert.Equal(t, 2.5, newStats([]float64{4, 1}, 1).Median)
+}
+
+func TestTheHostsLimitMovesEveryByte(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 8} {
+		for _, n := range [][2]int{{0, 0}, {1, 1}, {33, 7}, {7, 33}, {1000, 1000}, {4096, 100}, {100, 4096}} {
+			src, dst := make([]byte, n[0]), bytes.Repeat([]byte{0xee}, n[1])
+			for i := range src {
+				src[i] = byte(i%200) + 1
+			}
+			move(dst, src, threads)
+			assert.NotContains(t, dst, byte(0xee), "%d threads, %v: a byte was not written", threads, n)
+			if n[0] == n[1] {
+				assert.Equal(t, src, dst)
+			}
+		}
+	}
+	// What is read beyond the copy counts too: it shows in the sum.
+	src := make([]byte, 1024)
+	before := move(nil, src, 2)
+	src[1023] = 1
+	assert.NotEqual(t, before, move(nil, src, 2))
+}
+
+func TestReportsAreJoined(t *testing.T) {
+	r := measured(t, cpu(t), quick, small()...)
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	again, err := ReadReport(bytes.NewReader(text), "ours.json")
+	require.NoError(t, err)
+	require.Len(t, again.Rows, len(r.Rows))
+	peers, err := ReadReport(strings.NewReader(`{"program": "PyTorch 2.11", "device": {"product": "H200"}, "rows": [
+		{"suite": "resample", "job": "2x9->5x3", "variant": "eager", "time": {"median_us": 1000}},
+		{"suite": "resample", "job": "2x9->5x3", "variant": "compiled", "time": {"median_us": 10}},
+		{"suite": "resample", "job": "1x1->1x1", "variant": "eager", "time": {"median_us": 1000}}]}`), "peers.json")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"resample 1x1->1x1 eager"}, again.Compare(peers))
+	again.Rows[0].Time.Median = 50
+	var out bytes.Buffer
+	require.NoError(t, again.WriteTable(&out))
+	assert.Regexp(t, regexp.MustCompile(`others, on the same jobs\njob +who +us +ours +theirs / ours\n2x9->5x3 +PyTorch 2.11 eager +1000 +50.00 +20.00\n2x9->5x3 +PyTorch 2.11 compiled +10.00 +50.00 +0.20\n`), out.String())
+
+	for text, want := range map[string]string{
+		`{}`:             "no rows",
+		`{"rows": [{}]}`: "row 0: got suite",
+		`{"rows": [{"suite": "a", "job": "b", "time": {"median_us": 0}}]}`: "median 0",
+		`{"rows": [], "x": 1}`: "unknown field",
+	} {
+		_, err := ReadReport(strings.NewReader(text), "peers.json")
+		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, "peers.json")
+	}
+}
+
+func TestBenchstatReadsTheLines(t *testing.T) {
+	r := measured(t, cpu(t), quick, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{"plan"})
+	var out bytes.Buffer
+	require.NoError(t, r.WriteBenchstat(&out))
+	line := regexp.MustCompile(`(?m)^BenchmarkResample/backend=cpu/B=2/S=9/T=5/D=3 \d+ [\d.]+ ns/op [\d.]+ GB/s [\d.]+ x-limit$`)
+	assert.Len(t, line.FindAllString(out.String(), -1), r.Rows[0].Time.Samples, "a line for each sample")
+	assert.Regexp(t, regexp.MustCompile(`(?m)^BenchmarkLaunch/backend=cpu/form=plan \d+ [\d.]+ ns/op$`), out.String())
+}
+
+func TestPicturesShowWhatHasALimit(t *testing.T) {
+	r := measured(t, cpu(t), quick, small()...)
+	r.Rows[0].Peers = []Peer{{"PyTorch eager", Stats{Median: 500}}, {"PyTorch compiled", Stats{Median: 1}}}
+	r.Empty = &Stats{Median: 0.5}
+	var out bytes.Buffer
+	require.NoError(t, r.WritePNG(&out))
+	img, err := png.Decode(&out)
+	require.NoError(t, err)
+	blue := 0
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			if cr, cg, cb, _ := img.At(x, y).RGBA(); cr>>8 == 0 && cg>>8 == 114 && cb>>8 == 178 {
+				blue++
+			}
+		}
+	}
+	assert.Greater(t, blue, 100, "our bars and dots")
+	r = measured(t, cpu(t), quick, &LaunchJob{"plan"})
+	var e *InputError
+	assert.ErrorAs(t, r.WritePNG(&out), &e)
+}

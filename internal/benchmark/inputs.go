@@ -1,0 +1,148 @@
+package benchmark
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// The inputs are those of every published figure: random values; over span seconds, source stamps evenly spaced, each but the
+// first and the last moved by up to a fifth of a step; targets evenly spaced over the same seconds.
+const (
+	span   = 5.0
+	jitter = 0.2
+	seed   = 1
+)
+
+// at is set i of a tensor of sets.
+func at(t *tensor.Tensor, i int) *tensor.Tensor {
+	v := tensor.Must(t.Slice(0, i, i+1))
+	return tensor.Must(v.Reshape(v.Shape()[1:]...))
+}
+
+// fill copies host data to every set of a tensor.
+func (r *rig) fill(t, host *tensor.Tensor) error {
+	for i := range t.Dim(0) {
+		if err := r.dev.Copy(at(t, i), host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block is how many random values are made; longer tensors repeat them.
+const block = 1 << 22
+
+// values are random numbers in [-1,1).
+func values(rng *rand.Rand, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
+	n, err := tensor.NumElements(shape...)
+	if err != nil {
+		return nil, err
+	}
+	next := func() float64 { return float64(rng.Float32())*2 - 1 }
+	switch dtype {
+	case tensor.F32:
+		return tensor.Of(repeat(n, func() float32 { return float32(next()) }), shape...)
+	case tensor.F64:
+		return tensor.Of(repeat(n, next), shape...)
+	case tensor.F16:
+		return tensor.Of(repeat(n, func() tensor.Float16 { return tensor.F16FromF64(next()) }), shape...)
+	case tensor.BF16:
+		return tensor.Of(repeat(n, func() tensor.BFloat16 { return tensor.BF16FromF64(next()) }), shape...)
+	}
+	return nil, &InputError{"values", dtype.String(), "f32, f64, f16 or bf16"}
+}
+
+func repeat[T any](n int, next func() T) []T {
+	out := make([]T, n)
+	for i := range out {
+		if i < block {
+			out[i] = next()
+		} else {
+			out[i] = out[i%block]
+		}
+	}
+	return out
+}
+
+// stamps are the source stamps of b rows of s samples, or without a generator evenly spaced ones.
+func stamps(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error) {
+	step := span / float64(max(s-1, 1))
+	return clock(dtype, []int{b, s}, func(i int) float64 {
+		k := i % s
+		t := float64(k) * step
+		if rng != nil && k > 0 && k < s-1 {
+			t += (rng.Float64()*2 - 1) * jitter * step
+		}
+		return t
+	})
+}
+
+// clock makes a tensor of times from seconds.
+func clock(dtype tensor.DType, shape []int, seconds func(i int) float64) (*tensor.Tensor, error) {
+	n, err := tensor.NumElements(shape...)
+	if err != nil {
+		return nil, err
+	}
+	switch dtype {
+	case tensor.F32:
+		out := make([]float32, n)
+		for i := range out {
+			out[i] = float32(seconds(i))
+		}
+		return tensor.Of(out, shape...)
+	case tensor.F64:
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = seconds(i)
+		}
+		return tensor.Of(out, shape...)
+	case tensor.I64:
+		out := make([]int64, n)
+		for i := range out {
+			out[i] = int64(math.Round(seconds(i) * 1e9))
+		}
+		return tensor.Of(out, shape...)
+	}
+	return nil, &InputError{"times", dtype.String(), "i64, f64 or f32"}
+}
+
+// dtypeOf reads a dtype's name, "" for the default, of those listed.
+func dtypeOf(where, name string, or tensor.DType, list ...tensor.DType) (tensor.DType, error) {
+	if name == "" {
+		return or, nil
+	}
+	d, err := tensor.ParseDType(name)
+	for _, l := range list {
+		if err == nil && d == l {
+			return d, nil
+		}
+	}
+	return d, &InputError{where, fmt.Sprintf("%q", name), fmt.Sprintf("one of %v", list)}
+}
+
+func valueType(name string) (tensor.DType, error) {
+	return dtypeOf("values", name, tensor.BF16, tensor.F32, tensor.F64, tensor.F16, tensor.BF16)
+}
+
+func timeType(name string) (tensor.DType, error) {
+	return dtypeOf("times", name, tensor.F32, tensor.I64, tensor.F64, tensor.F32)
+}
+
+// plans runs plan i on set i.
+func (r *rig) plans(w *work, make func(set int) (ops.Plan, error)) error {
+	list := []ops.Plan{}
+	for i := range w.sets {
+		p, err := make(i)
+		if err != nil {
+			return err
+		}
+		list = append(list, p)
+		w.later(p.Close)
+	}
+	w.run = func(set int) error { return list[set].Run(r.stream) }
+	return nil
+}

@@ -1,0 +1,216 @@
+package benchmark
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Job is one thing to measure.
+type Job interface {
+	// Suite is the name of the job's suite.
+	Suite() string
+	// Name is the job's shape. It is unique in the suite: figures of several runs are joined by it.
+	Name() string
+	// Keys are the shape as benchstat wants it.
+	Keys() []Key
+
+	check() error
+	prepare(r *rig) (*work, error)
+}
+
+// Key is a part of a job's shape: B=64.
+type Key struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func keysOf(pairs ...any) []Key {
+	var out []Key
+	for i := 0; i < len(pairs); i += 2 {
+		out = append(out, Key{pairs[i].(string), fmt.Sprint(pairs[i+1])})
+	}
+	return out
+}
+
+// suite is a named list of jobs.
+type suite struct {
+	name   string
+	about  string
+	jobs   func() []Job
+	empty  func() Job               // for a shape from a file
+	random func(rng *rand.Rand) Job // for a sweep; nil if the suite has none
+}
+
+var suites = []suite{resampleSuite, fuseSuite, voxelizeSuite, copiesSuite, launchSuite, pipelineSuite}
+
+// Suites are the names of the suites, each with a sentence about it.
+func Suites() [][2]string {
+	var out [][2]string
+	for _, s := range suites {
+		out = append(out, [2]string{s.name, s.about})
+	}
+	return out
+}
+
+// InputError is a suite or a shape that cannot be measured.
+type InputError struct {
+	Where string // "shape 3", "suite"
+	Got   string
+	Want  string
+}
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("benchmark: %s: got %s, want %s", e.Where, e.Got, e.Want)
+}
+
+func find(name string) (*suite, error) {
+	var names []string
+	for i := range suites {
+		if suites[i].name == name {
+			return &suites[i], nil
+		}
+		names = append(names, suites[i].name)
+	}
+	return nil, &InputError{"suite", fmt.Sprintf("%q", name), strings.Join(names, ", ")}
+}
+
+// Jobs returns the jobs of the named suites, of all if none is named.
+func Jobs(names ...string) ([]Job, error) {
+	var out []Job
+	if len(names) == 0 {
+		for _, s := range suites {
+			out = append(out, s.jobs()...)
+		}
+	}
+	for _, name := range names {
+		s, err := find(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s.jobs()...)
+	}
+	return out, nil
+}
+
+// Sweep returns n random jobs of the named suites in turn, of all that can if none is named. The same seed gives the same jobs.
+func Sweep(n int, seed uint64, names ...string) ([]Job, error) {
+	var from []suite
+	for _, s := range suites {
+		if s.random != nil && (len(names) == 0 || slices.Contains(names, s.name)) {
+			from = append(from, s)
+		}
+	}
+	for _, name := range names {
+		if s, err := find(name); err != nil {
+			return nil, err
+		} else if s.random == nil {
+			return nil, &InputError{"sweep", "suite " + name, "a suite with shapes"}
+		}
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var out []Job
+	for i := range n {
+		out = append(out, from[i%len(from)].random(rng))
+	}
+	return out, nil
+}
+
+// ReadShapes reads jobs from a file:
+//
+//	{"jobs": [{"suite": "resample", "B": 64, "S": 4096, "T": 1024, "D": 32, "values": "bf16", "times": "f32"}, ...]}
+//
+// The fields are those of the suite's job type; what is left out has the job's default, and a name is not read.
+func ReadShapes(in io.Reader) ([]Job, error) {
+	var file struct {
+		Jobs []json.RawMessage `json:"jobs"`
+	}
+	if err := strict(in, &file); err != nil {
+		return nil, &InputError{"the shapes", err.Error(), `{"jobs": [{"suite": NAME, ...}]}`}
+	}
+	if len(file.Jobs) == 0 {
+		return nil, &InputError{"the shapes", "no jobs", "at least one"}
+	}
+	var out []Job
+	for i, raw := range file.Jobs {
+		where := fmt.Sprintf("shape %d", i)
+		var head struct {
+			Suite string `json:"suite"`
+		}
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return nil, &InputError{where, err.Error(), "an object with a suite"}
+		}
+		s, err := find(head.Suite)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+		j := s.empty()
+		if err := fields(raw, j); err != nil {
+			return nil, &InputError{where, err.Error(), "the fields of a " + s.name + " job"}
+		}
+		if err := j.check(); err != nil {
+			var e *InputError
+			if errors.As(err, &e) {
+				e.Where = where + ", " + e.Where
+			}
+			return nil, err
+		}
+		out = append(out, j)
+	}
+	return out, nil
+}
+
+// strict reads one JSON value, whose fields must all be known.
+func strict(in io.Reader, into any) error {
+	d := json.NewDecoder(in)
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("more after the JSON value")
+	}
+	return nil
+}
+
+// fields reads a job; the suite's name and the job's beside its fields are no fields of it.
+func fields(raw json.RawMessage, into Job) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return err
+	}
+	delete(all, "suite")
+	delete(all, "name")
+	rest, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return strict(bytes.NewReader(rest), into)
+}
+
+// within refuses a number outside its range.
+func within(where string, v, lo, hi int) error {
+	if v < lo || v > hi {
+		return &InputError{where, fmt.Sprint(v), fmt.Sprintf("%d to %d", lo, hi)}
+	}
+	return nil
+}
+
+// logUniform picks a whole number from lo to hi, each power of two as likely as the next.
+func logUniform(rng *rand.Rand, lo, hi int) int {
+	for {
+		bits := 0
+		for hi>>bits > 0 {
+			bits++
+		}
+		top := rng.IntN(bits)
+		if v := 1<<top | rng.IntN(1<<top); v >= lo && v <= hi {
+			return v
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package benchmark
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// loadCopy loads the kernels that others are measured against.
+func loadCopy(ctx *cudadrv.Context) (*cudadrv.Module, error) {
+	major, minor := ctx.Device().ComputeCapability()
+	choice, err := ptx.Choose("copy", major, minor, ctx.Device().Driver().Version(), os.Getenv("ROBOCACHE_KERNELS"))
+	if err != nil {
+		return nil, err
+	}
+	var refused []error
+	for _, c := range choice.Candidates {
+		m, err := ctx.LoadModule(c.Image.Data())
+		if err == nil {
+			return m, nil
+		}
+		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
+	}
+	return nil, errors.Join(refused...)
+}
+
+// bind binds an entry of those kernels, with its parameters declared for drivers that cannot tell them.
+func bind(module *cudadrv.Module, name string, config cudadrv.LaunchConfig, args ...any) (*cudadrv.Launch, error) {
+	kernel, err := module.Kernel(name)
+	if err != nil {
+		return nil, err
+	}
+	_, entry, _ := ptx.Lookup(name)
+	sizes := make([]int, len(entry.Params))
+	for i, p := range entry.Params {
+		sizes[i] = p.Size
+	}
+	if err := kernel.Declare(sizes); err != nil {
+		return nil, err
+	}
+	return kernel.Bind(config, args...)
+}
+
+// limitOf measures what moving the bytes of a call takes, and says how.
+func (r *rig) limitOf(read, written int64, sets int) (Stats, string, error) {
+	if r.queue == nil {
+		return r.hostLimit(read, written, sets)
+	}
+	w := &work{sets: sets}
+	s, how, err := r.deviceLimit(w, read, written)
+	return s, how, errors.Join(err, w.close())
+}
+
+// deviceLimit measures the speed-of-light kernel: the launch shape that is best in a short run, then at length.
+func (r *rig) deviceLimit(w *work, read, written int64) (Stats, string, error) {
+	round := func(n int64) int { return int(max((n+15)/16, 1) * 16) }
+	from, err := r.alloc(w, tensor.U8, w.sets, round(read))
+	if err != nil {
+		return Stats{}, "", err
+	}
+	to, err := r.alloc(w, tensor.U8, w.sets, round(written))
+	if err != nil {
+		return Stats{}, "", err
+	}
+	src, _ := from.Addr()
+	dst, _ := to.Addr()
+	if err := r.queue.Memset8(cudadrv.DevicePtr(src), 1, int64(w.sets*round(read))); err != nil {
+		return Stats{}, "", err
+	}
+	chunks := [2]uint64{uint64(read+15) / 16, uint64(written+15) / 16}
+	launches := func(threads, each int) ([]*cudadrv.Launch, error) {
+		share := uint64(threads * each)
+		blocks := max((max(chunks[1], chunks[0]/4)+share-1)/share, 1)
+		part := func(n uint64) uint64 { return (n + blocks - 1) / blocks }
+		var out []*cudadrv.Launch
+		for i := range w.sets {
+			l, err := bind(r.module, "rc_speed_of_light", cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}},
+				cudadrv.DevicePtr(src)+cudadrv.DevicePtr(i*round(read)), chunks[0], part(chunks[0]),
+				cudadrv.DevicePtr(0), uint64(0), uint64(0), cudadrv.DevicePtr(0), uint64(0), uint64(0),
+				cudadrv.DevicePtr(dst)+cudadrv.DevicePtr(i*round(written)), chunks[1], part(chunks[1]))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, l)
+		}
+		return out, nil
+	}
+	timed := func(opt Options, bound []*cudadrv.Launch) (Stats, error) {
+		quick := *r
+		quick.opt = opt
+		return quick.time(&work{sets: w.sets, run: func(i int) error { return bound[i].Run(r.queue) }})
+	}
+	short := r.opt
+	short.Samples, short.Time = minSamples, 1
+	var best []*cudadrv.Launch
+	var how string
+	var fastest float64
+	for _, threads := range []int{128, 256, 512} {
+		for _, each := range []int{1, 2, 4, 8} {
+			bound, err := launches(threads, each)
+			if err != nil {
+				return Stats{}, "", err
+			}
+			s, err := timed(short, bound)
+			if err != nil {
+				return Stats{}, "", err
+			}
+			if best == nil || s.Median < fastest {
+				best, fastest, how = bound, s.Median, fmt.Sprintf("%d threads, %d chunks each", threads, each)
+			}
+		}
+	}
+	s, err := timed(r.opt, best)
+	return s, how, err
+}
+
+// empty measures a kernel that does nothing.
+func (r *rig) empty() (Stats, error) {
+	l, err := bind(r.module, "rc_null", cudadrv.LaunchConfig{Grid: [3]uint32{1}, Block: [3]uint32{32}})
+	if err != nil {
+		return Stats{}, err
+	}
+	return r.time(&work{sets: 1, run: func(int) error { return l.Run(r.queue) }})
+}
+
+// hostLimit measures reading and writing as many bytes on the CPU, a copy and the rest of the larger side: with the number of
+// threads, powers of two and all, that is best in a short run, then at length.
+func (r *rig) hostLimit(read, written int64, sets int) (Stats, string, error) {
+	from, to := make([][]byte, sets), make([][]byte, sets)
+	for i := range sets {
+		from[i], to[i] = make([]byte, read), make([]byte, written)
+		for k := range from[i] {
+			from[i][k] = byte(k)
+		}
+	}
+	timed := func(opt Options, threads int) (Stats, error) {
+		quick := *r
+		quick.opt = opt
+		return quick.onTheWall(&work{sets: sets, run: func(i int) error {
+			sink ^= move(to[i], from[i], threads)
+			return nil
+		}})
+	}
+	short := r.opt
+	short.Samples, short.Time = minSamples, 1
+	best, fastest := 0, 0.0
+	for threads, all := 1, runtime.GOMAXPROCS(0); ; threads = min(2*threads, all) {
+		s, err := timed(short, threads)
+		if err != nil {
+			return Stats{}, "", err
+		}
+		if best == 0 || s.Median < fastest {
+			best, fastest = threads, s.Median
+		}
+		if threads == all {
+			break
+		}
+	}
+	s, err := timed(r.opt, best)
+	return s, fmt.Sprintf("%d threads", best), err
+}
+
+// sink keeps what was read, so that reading is not left out.
+var sink uint64
+
+// move reads all of src and writes all of dst, each once.
+func move(dst, src []byte, threads int) uint64 {
+	sums := make([]uint64, threads)
+	share := func(i int) {
+		part := func(b []byte) []byte { return b[len(b)*i/threads : len(b)*(i+1)/threads] }
+		to, from := part(dst), part(src)
+		n := copy(to, from)
+		clear(to[n:])
+		var sum uint64
+		for from = from[n:]; len(from) >= 8; from = from[8:] {
+			sum ^= binary.NativeEndian.Uint64(from)
+		}
+		sums[i] = sum
+	}
+	var wg sync.WaitGroup
+	for i := 1; i < threads; i++ {
+		wg.Go(func() { share(i) })
+	}
+	share(0)
+	wg.Wait()
+	var all uint64
+	for _, s := range sums {
+		all ^= s
+	}
+	return all
+}

@@ -1,0 +1,134 @@
+package benchmark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// PipelineJob takes batches from the host and back: Workers goroutines, each with a stream and tensors of its own on the
+// device, copy a batch there, resample it and copy the result back, one batch after the other. A call is a batch. The limit is the
+// same work without the operation: the copies alone, by as many goroutines.
+type PipelineJob struct {
+	B, S, T, D int
+	Workers    int `json:"workers"`
+}
+
+var pipelineSuite = suite{
+	name: "pipeline", about: "batches from host memory to the device, resampled, and back, by several goroutines",
+	jobs: func() []Job {
+		var out []Job
+		for _, workers := range []int{1, 4} {
+			out = append(out, &PipelineJob{64, 1000, 500, 128, workers}, &PipelineJob{8, 250, 128, 128, workers})
+		}
+		return out
+	},
+	empty: func() Job { return &PipelineJob{} },
+}
+
+func (j *PipelineJob) Suite() string { return "pipeline" }
+
+// Name is that of the resample and the number of workers.
+func (j *PipelineJob) Name() string { return fmt.Sprintf("%s by %d", j.shape().Name(), j.Workers) }
+
+func (j *PipelineJob) Keys() []Key { return append(j.shape().Keys(), keysOf("workers", j.Workers)...) }
+
+func (j *PipelineJob) shape() *ResampleJob { return &ResampleJob{B: j.B, S: j.S, T: j.T, D: j.D} }
+
+func (j *PipelineJob) check() error {
+	return errors.Join(j.shape().check(), within("workers", j.Workers, 1, 256))
+}
+
+// pipe is one worker.
+type pipe struct {
+	stream    ops.Stream
+	plan      ops.Plan
+	host, dev [4]*tensor.Tensor // values, stamps, targets, output
+}
+
+func (j *PipelineJob) prepare(r *rig) (*work, error) {
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	w := &work{sets: 1, own: true}
+	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
+	var pipes []*pipe
+	for i := range j.Workers {
+		p, err := j.pipe(r, w, i)
+		if err != nil {
+			return fail(err)
+		}
+		pipes = append(pipes, p)
+	}
+	size := func(i int) int64 { return int64(pipes[0].host[i].Len() * pipes[0].host[i].DType().Size()) }
+	w.read, w.written = size(0)+size(1)+size(2), size(3)
+	// A run takes each worker through one batch; the rows divide by the workers.
+	together := func(resample bool) func(int) error {
+		return func(int) error {
+			errs := make(chan error, len(pipes))
+			for _, p := range pipes {
+				go func() { errs <- p.batch(r.dev, resample) }()
+			}
+			var err error
+			for range pipes {
+				err = errors.Join(err, <-errs)
+			}
+			return err
+		}
+	}
+	w.per = j.Workers
+	w.run = together(true)
+	w.floor = &work{sets: 1, own: true, per: j.Workers, run: together(false)}
+	return w, nil
+}
+
+func (j *PipelineJob) pipe(r *rig, w *work, number int) (*pipe, error) {
+	p := &pipe{}
+	rng := rand.New(rand.NewPCG(seed, uint64(number)+3))
+	var errs [4]error
+	p.host[0], errs[0] = values(rng, tensor.BF16, j.B, j.S, j.D)
+	p.host[1], errs[1] = stamps(rng, tensor.F32, j.B, j.S)
+	p.host[2], errs[2] = stamps(nil, tensor.F32, j.B, j.T)
+	p.host[3], errs[3] = tensor.New(tensor.BF16, j.B, j.T, j.D)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	for i, h := range p.host {
+		var err error
+		if p.dev[i], err = r.alloc(w, h.DType(), h.Shape()...); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if p.stream, err = r.dev.NewStream(); err != nil {
+		return nil, err
+	}
+	w.later(p.stream.Close)
+	p.plan, err = r.dev.PlanResample(ops.ResampleArgs{Dst: p.dev[3], Src: p.dev[0], SrcTimes: p.dev[1], Targets: ops.At(p.dev[2])}, ops.ResampleOptions{})
+	if err == nil {
+		w.later(p.plan.Close)
+	}
+	return p, err
+}
+
+// batch takes one batch there and back.
+func (p *pipe) batch(dev *ops.Device, resample bool) error {
+	for i := range 3 {
+		if err := dev.Copy(p.dev[i], p.host[i]); err != nil {
+			return err
+		}
+	}
+	if resample {
+		if err := p.plan.Run(p.stream); err != nil {
+			return err
+		}
+		if err := p.stream.Synchronize(context.Background()); err != nil {
+			return err
+		}
+	}
+	return dev.Copy(p.host[3], p.dev[3])
+}

@@ -1,0 +1,193 @@
+package benchmark
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Peer is another program's time for a row's job.
+type Peer struct {
+	Who  string `json:"who"`
+	Time Stats  `json:"time"`
+}
+
+// ReadReport reads a report as JSON. Other programs write the same form, with what they have of it: program, device and
+// rows, each with suite, job, variant and time. Times must be there.
+func ReadReport(in io.Reader, name string) (*Report, error) {
+	r := &Report{}
+	if err := strict(in, r); err != nil {
+		return nil, &InputError{name, err.Error(), "a report, as --json writes it"}
+	}
+	if len(r.Rows) == 0 {
+		return nil, &InputError{name, "no rows", "at least one"}
+	}
+	for i, row := range r.Rows {
+		if row.Suite == "" || row.Job == "" || !(row.Time.Median > 0) {
+			return nil, &InputError{fmt.Sprintf("%s, row %d", name, i), fmt.Sprintf("suite %q, job %q, median %v", row.Suite, row.Job, row.Time.Median),
+				"a suite, a job and a time"}
+		}
+	}
+	return r, nil
+}
+
+// who names a row of a report.
+func (r *Report) who(row *Row) string {
+	return strings.TrimSpace(r.Program + " " + row.Variant)
+}
+
+// Compare adds the other report's times to the rows of the same suite and job, and returns the names of its rows that have
+// no counterpart.
+func (r *Report) Compare(other *Report) (left []string) {
+	for i := range other.Rows {
+		o := &other.Rows[i]
+		found := false
+		for k := range r.Rows {
+			if mine := &r.Rows[k]; mine.Suite == o.Suite && mine.Job == o.Job {
+				mine.Peers = append(mine.Peers, Peer{Who: other.who(o), Time: o.Time})
+				found = true
+			}
+		}
+		if !found {
+			left = append(left, o.Suite+" "+o.Job+" "+o.Variant)
+		}
+	}
+	return left
+}
+
+// suites lists the suites of the report's rows, in order.
+func (r *Report) suites() []string {
+	var out []string
+	for _, row := range r.Rows {
+		if len(out) == 0 || out[len(out)-1] != row.Suite {
+			out = append(out, row.Suite)
+		}
+	}
+	return out
+}
+
+// WriteTable writes a table a suite, and below it how each job compares with peers.
+func (r *Report) WriteTable(out io.Writer) error {
+	d := r.Device
+	fmt.Fprintf(out, "%s on %s, %s", r.Program, d.Name, d.Product)
+	for _, s := range []string{d.Driver, d.Kernels} {
+		if s != "" {
+			fmt.Fprintf(out, "; %s", s)
+		}
+	}
+	fmt.Fprintln(out)
+	if r.Empty != nil {
+		fmt.Fprintf(out, "an empty kernel in a graph: %s us\n", us(r.Empty.Median))
+	}
+	fmt.Fprintln(out, "microseconds a call; medians and percentiles of samples, each the mean of a batch of calls")
+	for _, name := range r.suites() {
+		fmt.Fprintf(out, "\n%s\n", name)
+		if err := r.table(out, name); err != nil {
+			return err
+		}
+		if err := r.peers(out, name); err != nil {
+			return err
+		}
+	}
+	for i, s := range r.Skipped {
+		if i == 0 {
+			fmt.Fprintln(out, "\nnot measured:")
+		}
+		fmt.Fprintf(out, "  %s %s: %s\n", s.Suite, s.Job, s.Why)
+	}
+	return nil
+}
+
+func (r *Report) table(out io.Writer, suite string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "job\tours\tp10..p90\tlimit\tratio\tGB/s\tlimit GB/s\tMB a call\tsets\tsamples x calls\ttimed by\thost ns\tallocs\t")
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Suite != suite {
+			continue
+		}
+		limit, ratio, gbs, top, mb, host := "-", "-", "-", "-", "-", "-"
+		if bytes := row.Read + row.Written; bytes > 0 {
+			gbs, mb = number(row.GBs), number(float64(bytes)/1e6)
+			if row.Limit != nil {
+				top = number(rate(bytes, row.Limit.Median))
+			}
+		}
+		if row.Limit != nil {
+			limit, ratio = us(row.Limit.Median), fmt.Sprintf("%.2f", row.Ratio)
+		}
+		if row.HostNs > 0 {
+			host = fmt.Sprintf("%.0f", row.HostNs)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s..%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d x %d\t%s\t%s\t%.0f\t\n", row.Job, us(row.Time.Median), us(row.Time.P10), us(row.Time.P90),
+			limit, ratio, gbs, top, mb, row.Sets, row.Time.Samples, row.Time.Calls, row.Clock, host, row.HostAllocs)
+	}
+	return w.Flush()
+}
+
+// peers writes what others take for the same jobs, and how many times ours that is.
+func (r *Report) peers(out io.Writer, suite string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	head := false
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Suite != suite {
+			continue
+		}
+		for _, p := range row.Peers {
+			if !head {
+				fmt.Fprintln(out, "\nothers, on the same jobs")
+				fmt.Fprintln(w, "job\twho\tus\tours\ttheirs / ours")
+				head = true
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f\n", row.Job, p.Who, us(p.Time.Median), us(row.Time.Median), p.Time.Median/row.Time.Median)
+		}
+	}
+	return w.Flush()
+}
+
+// us writes microseconds with as many digits as mean something.
+func us(v float64) string { return number(v) }
+
+func number(v float64) string {
+	switch {
+	case v >= 1000:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 100:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 0.1 || v == 0:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// WriteBenchstat writes the rows as go test writes benchmarks, for benchstat: a line for each sample, or one with the median for
+// rows that were read from a file.
+func (r *Report) WriteBenchstat(out io.Writer) error {
+	fmt.Fprintf(out, "program: %s\ndevice: %s\n", r.Program, r.Device.Product)
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		name := "Benchmark" + strings.ToUpper(row.Suite[:1]) + row.Suite[1:] + "/backend=" + r.Device.Name
+		for _, k := range row.Keys {
+			name += "/" + k.Name + "=" + strings.ReplaceAll(k.Value, " ", "_")
+		}
+		samples := row.Time.samples
+		if samples == nil {
+			samples = []float64{row.Time.Median}
+		}
+		for _, s := range samples {
+			line := fmt.Sprintf("%s %d %.1f ns/op", name, max(row.Time.Calls, 1), 1e3*s)
+			if bytes := row.Read + row.Written; bytes > 0 {
+				line += fmt.Sprintf(" %.3f GB/s", rate(bytes, s))
+			}
+			if row.Limit != nil {
+				line += fmt.Sprintf(" %.4f x-limit", s/row.Limit.Median)
+			}
+			if _, err := fmt.Fprintln(out, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package benchmark
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// VoxelizeJob fills a dense grid of Cells along each axis, over the cube from -10 to 10, from so many points. Every run clears
+// the grid and takes the same points: a job that fits the cache finds them there.
+type VoxelizeJob struct {
+	Points   int    `json:"points"`
+	Cells    int    `json:"cells"`
+	Features int    `json:"features,omitempty"` // f32; for sum, mean, max and min
+	Reduce   string `json:"reduce"`             // occupancy, count, sum, mean, max or min
+	Cloud    string `json:"cloud"`              // uniform: all over the cube; lidar: dense near the middle, flat, in random order
+}
+
+var clouds = []string{"uniform", "lidar"}
+
+var voxelizeSuite = suite{
+	name: "voxelize", about: "points into a dense grid, which is cleared",
+	jobs: func() []Job {
+		var out []Job
+		for _, j := range []VoxelizeJob{
+			{Points: 500_000, Cells: 128, Reduce: "occupancy"}, {Points: 500_000, Cells: 128, Reduce: "count"},
+			{Points: 20_000_000, Cells: 256, Reduce: "count"}, {Points: 1_000_000, Cells: 200, Features: 16, Reduce: "mean"},
+			{Points: 1_000_000, Cells: 200, Features: 16, Reduce: "max"}, {Points: 1_000_000, Cells: 128, Features: 4, Reduce: "mean"},
+		} {
+			for _, cloud := range clouds {
+				j.Cloud = cloud
+				one := j
+				out = append(out, &one)
+			}
+		}
+		return out
+	},
+	empty: func() Job { return &VoxelizeJob{} },
+	random: func(rng *rand.Rand) Job {
+		j := &VoxelizeJob{Points: logUniform(rng, 1000, 4_000_000), Cells: logUniform(rng, 8, 256), Cloud: clouds[rng.IntN(2)]}
+		j.Reduce = []string{"occupancy", "count", "mean", "max"}[rng.IntN(4)]
+		if j.Reduce == "mean" || j.Reduce == "max" {
+			j.Features = logUniform(rng, 1, 16)
+		}
+		return j
+	},
+}
+
+func (j *VoxelizeJob) Suite() string { return "voxelize" }
+
+// Name is the reduction, the points and their features, the cells and the cloud.
+func (j *VoxelizeJob) Name() string {
+	name := fmt.Sprintf("%s %s", j.Reduce, count(j.Points))
+	if j.Features > 0 {
+		name += fmt.Sprintf("x%d", j.Features)
+	}
+	return name + fmt.Sprintf("->%d^3 %s", j.Cells, j.Cloud)
+}
+
+// count writes thousands and millions as such.
+func count(n int) string {
+	switch {
+	case n%1_000_000 == 0:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	case n%1000 == 0:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprint(n)
+}
+
+func (j *VoxelizeJob) Keys() []Key {
+	return keysOf("reduce", j.Reduce, "points", j.Points, "features", j.Features, "cells", j.Cells, "cloud", j.Cloud)
+}
+
+func (j *VoxelizeJob) check() error {
+	reduce, err := ops.ParseVoxelReduce(j.Reduce)
+	switch {
+	case err != nil || reduce == ops.ReduceDefault || reduce == ops.ReduceMajority:
+		return &InputError{"reduce", fmt.Sprintf("%q", j.Reduce), "occupancy, count, sum, mean, max or min"}
+	case reduce.OfFeatures() != (j.Features > 0):
+		return &InputError{"features", fmt.Sprint(j.Features), "1 or more for sum, mean, max and min, none for the others"}
+	case j.Cloud != clouds[0] && j.Cloud != clouds[1]:
+		return &InputError{"cloud", fmt.Sprintf("%q", j.Cloud), fmt.Sprintf("one of %v", clouds)}
+	}
+	return errors.Join(within("points", j.Points, 1, 1<<30), within("cells", j.Cells, 1, 2048), within("features", j.Features, 0, 1<<12),
+		within("cells^3*features", j.Cells*j.Cells*j.Cells*max(j.Features, 1), 1, 1<<34))
+}
+
+// cloud makes points in the cube, x, y and z of each.
+func (j *VoxelizeJob) cloud() []float32 {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	out := make([]float32, 0, 3*j.Points)
+	inside := func(v float64) float32 { return min(max(float32(v), -10), math.Nextafter32(10, 0)) }
+	for range j.Points {
+		if j.Cloud == "uniform" {
+			for range 3 {
+				out = append(out, inside(rng.Float64()*20-10))
+			}
+			continue
+		}
+		angle, radius := rng.Float64()*20-10, 3*math.Abs(rng.NormFloat64())
+		out = append(out, float32(radius*math.Cos(angle)), float32(radius*math.Sin(angle)), float32(0.05*rng.NormFloat64()))
+	}
+	return out
+}
+
+func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	reduce, _ := ops.ParseVoxelReduce(j.Reduce)
+	grid := []int{j.Cells, j.Cells, j.Cells}
+	if j.Features > 0 {
+		grid = append(grid, j.Features)
+	}
+	n, f := int64(j.Points), int64(j.Features)
+	cells := int64(1)
+	for _, c := range grid {
+		cells *= int64(c)
+	}
+	w := &work{sets: 1, limit: true, read: 4 * n * (3 + f), written: cells * int64(reduce.DType().Size())}
+	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
+	up := func(host *tensor.Tensor, err error) (*tensor.Tensor, error) {
+		if err != nil {
+			return nil, err
+		}
+		dev, err := r.dev.Upload(host)
+		if err == nil {
+			w.later(dev.Close)
+		}
+		return dev, err
+	}
+	args := ops.VoxelizeArgs{}
+	var err error
+	if args.Points, err = up(tensor.Of(j.cloud(), j.Points, 3)); err != nil {
+		return fail(err)
+	}
+	if f > 0 {
+		if args.Features, err = up(values(rand.New(rand.NewPCG(seed, 6)), tensor.F32, j.Points, j.Features)); err != nil {
+			return fail(err)
+		}
+	}
+	if args.Grid, err = r.alloc(w, reduce.DType(), grid...); err != nil {
+		return fail(err)
+	}
+	size := 20 / float64(j.Cells)
+	box := ops.VoxelGrid{Min: [3]float64{-10, -10, -10}, Max: [3]float64{10, 10, 10}, Size: [3]float64{size, size, size}}
+	err = r.plans(w, func(int) (ops.Plan, error) {
+		return r.dev.PlanVoxelize(args, box, ops.VoxelizeOptions{Reduce: reduce})
+	})
+	if err != nil {
+		return fail(err)
+	}
+	return w, nil
+}

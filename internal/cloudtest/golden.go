@@ -1,0 +1,102 @@
+package cloudtest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// golden is what scripts/gen_cloud_golden.py writes of a file.
+type golden struct {
+	Shape     [2]int
+	Viewpoint [7]float64
+	Columns   []string
+	NotFinite int `json:"not_finite"`
+	Points    string
+	Features  string
+}
+
+// Golden reads every file that golden.json of the folder names, and wants what it says.
+func Golden(t *testing.T, folder string, open func(path string) (*dataset.Cloud, error)) {
+	text, err := os.ReadFile(filepath.Join(folder, "golden.json"))
+	require.NoError(t, err)
+	var all map[string]golden
+	require.NoError(t, json.Unmarshal(text, &all))
+	require.NotEmpty(t, all)
+	for name, want := range all {
+		c, err := open(filepath.Join(folder, name))
+		require.NoError(t, err, name)
+		require.NoError(t, c.Check(), name)
+		assert.Equal(t, want.Shape, [2]int{c.Width, c.Height}, name)
+		assert.Equal(t, want.Viewpoint[:3], c.Viewpoint.Position[:], name)
+		assert.Equal(t, want.Viewpoint[3:], c.Viewpoint.Orientation[:], name)
+		assert.Equal(t, want.Columns, c.Names(), name)
+		assert.Equal(t, want.NotFinite, c.NotFinite, name)
+		assert.Zero(t, c.Inexact, name)
+		assert.Empty(t, c.LeftOut, name)
+		assert.Zero(t, c.Trailing, name)
+		assert.Equal(t, want.Points, digest(Data(t, c.Points)), "%s: points", name)
+		assert.Equal(t, want.Features, digest(Data(t, c.Features)), "%s: features", name)
+	}
+}
+
+// Data returns a tensor's numbers.
+func Data(t *testing.T, a *tensor.Tensor) []float32 {
+	t.Helper()
+	data, err := tensor.Data[float32](a)
+	require.NoError(t, err)
+	return data
+}
+
+// Equal wants two clouds to have equal content, bit for bit but for NaNs. What a file held besides is not looked at.
+func Equal(t *testing.T, want, got *dataset.Cloud) {
+	t.Helper()
+	assert.Equal(t, want.Names(), got.Names())
+	assert.Equal(t, want.NotFinite, got.NotFinite)
+	same(t, "points", Data(t, want.Points), Data(t, got.Points))
+	same(t, "features", Data(t, want.Features), Data(t, got.Features))
+}
+
+// same shows the first difference, not all.
+func same(t *testing.T, what string, want, got []float32) {
+	t.Helper()
+	if !assert.Len(t, got, len(want), what) {
+		return
+	}
+	for i := range want {
+		if !bytes.Equal(bits(want[i:i+1]), bits(got[i:i+1])) {
+			assert.Fail(t, what, "number %d is %v, want %v", i, got[i], want[i])
+			return
+		}
+	}
+}
+
+func digest(data []float32) string {
+	sum := sha256.Sum256(bits(data))
+	return hex.EncodeToString(sum[:])
+}
+
+// bits returns numbers as little-endian bytes, with one pattern for every NaN.
+func bits(data []float32) []byte {
+	raw := []byte{}
+	for _, v := range data {
+		b := math.Float32bits(v)
+		if v != v {
+			b = 0x7fc00000
+		}
+		raw = binary.LittleEndian.AppendUint32(raw, b)
+	}
+	return raw
+}

@@ -1,0 +1,166 @@
+package ops
+
+import "slices"
+
+// The parts of a Resample that take its time: the check of the stamps, and the targets of a row in order.
+
+const (
+	pieceCost = 1 << 16 // a piece of work, in features copied: some 20 us
+	batchMost = 64      // targets whose features are made in one call
+)
+
+// targetsAPiece returns how many targets make a piece of work.
+func targetsAPiece(channels []Channel, d int) int {
+	cost := 64 + d // finding the target, and its features
+	for _, c := range channels {
+		if c.Kind > Nearest {
+			cost += 31 * (c.Hi - c.Lo)
+		}
+	}
+	return max(pieceCost/cost, 1)
+}
+
+// checkStamps looks at the stamps lo to hi-1 of all rows.
+func (p *cpuResample[C]) checkStamps(lo, hi int) {
+	for lo < hi {
+		b, k := 0, lo
+		if p.SrcOffsets == nil {
+			b, k = lo/p.S, lo%p.S
+		}
+		part := min(hi-lo, p.S-k)
+		n := part
+		if p.SrcLengths != nil {
+			n = int(min(max(p.srcRows.lengths[b]-int64(k), 0), int64(n)))
+		}
+		t := p.times[b*p.TimesBatch+k:][:n]
+		for i := 0; i < n; {
+			// A stamp after a run that ascends, and both ends of the run: what is between them is as good as they are.
+			end := i + ascending(t[i:])
+			p.checkStamp(lo+i, b, k+i)
+			if end-1 > i {
+				p.checkRun(lo+i, b, k+i, t[i:end])
+			}
+			i = end
+		}
+		lo += part
+	}
+}
+
+// checkRun looks at a run that ascends, and begins with stamp i, which is stamp k of row b.
+func (p *cpuResample[C]) checkRun(i, b, k int, run []C) {
+	if badTime(run[0]) == 0 && badTime(run[len(run)-1]) == 0 {
+		return
+	}
+	for j := range run {
+		p.checkStamp(i+j, b, k+j)
+	}
+}
+
+// ascending returns how many of the first stamps do not decrease, at least 1. A NaN ends them.
+func ascending[C clock](t []C) int {
+	last := t[0]
+	for i, x := range t[1:] {
+		if !(last <= x) {
+			return i + 1
+		}
+		last = x
+	}
+	return len(t)
+}
+
+// tile makes one piece of the targets.
+func (p *cpuResample[C]) tile(piece, worker int) {
+	s, guess := p.scratch[worker], 0
+	i, end := piece*p.each, min((piece+1)*p.each, p.Rows())
+	if p.plain() {
+		p.span(i, end, s)
+		return
+	}
+	for ; i < end; i++ {
+		guess = p.target(i, guess, s)
+	}
+}
+
+// plain reports whether all features are of one kind that takes or mixes two samples, and no sample can be out of tolerance.
+func (p *cpuResample[C]) plain() bool {
+	kind := p.Channels[0].Kind
+	return len(p.Channels) == 1 && kind <= Nearest && (kind == Linear || !p.limits.hasTolerance)
+}
+
+// span makes targets lo to hi-1 of a plain job, counted over all rows. It does what target does for those that lie in a bracket,
+// and leaves the others to it.
+func (p *cpuResample[C]) span(lo, hi int, s *scratch) {
+	for lo < hi {
+		b, t := p.dstRows.find(lo)
+		if b < 0 {
+			p.target(lo, 0, s)
+			lo++
+			continue
+		}
+		_, targets := p.dstRows.row(b)
+		start, n := p.srcRows.row(b)
+		if n < 2 || t >= targets {
+			p.target(lo, 0, s)
+			lo++
+			continue
+		}
+		count := min(hi-lo, targets-t)
+		p.rowSpan(lo, b, t, count, start, n, s)
+		lo += count
+	}
+}
+
+// rowSpan makes count targets of row b from its target t, which is target i of all rows. The row has n samples, 2 or more.
+func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
+	outRow, outIndex := b, t
+	if p.DstOffsets != nil {
+		outRow, outIndex = 0, i
+	}
+	times := p.times[b*p.TimesBatch+start:][:n]
+	first, last := times[0], times[n-1]
+	row := b*p.SrcBatch + start*p.SrcStep
+	out := outRow*p.DstBatch + outIndex*p.DstStep
+	kind := p.Channels[0].Kind
+	var x C
+	k, step := 0, 0 // the sample that was found last, and how far from the one before
+	for j := range count {
+		if p.targets == nil {
+			x = tick[C](&p.Targets, t+j)
+		} else {
+			x = p.targets[outRow*p.TargetBatch+outIndex+j]
+		}
+		if !(first <= x && x < last) {
+			p.target(i+j, k, s)
+			continue
+		}
+		at := lastAtOrBefore(times, x, min(max(k+step, 0), n-2))
+		at = min(at, n-2)
+		step, k = at-k, at
+		dx, h := x-times[k], times[k+1]-times[k]
+		if h < dx || p.limits.hasGap && h > p.limits.gap {
+			p.target(i+j, k, s)
+			continue
+		}
+		from, to := row+k*p.SrcStep, out+j*p.DstStep
+		p.mark(outRow, outIndex+j, 1, dx)
+		if kind == Linear && dx != 0 {
+			s.items = append(s.items, lerpItem{from, to, float64(dx) / float64(h)})
+			if len(s.items) == batchMost {
+				p.flush(s)
+			}
+			continue
+		}
+		if dx != 0 && (kind == Next || kind == Nearest && dx > times[k+1]-x) {
+			from += p.SrcStep
+		}
+		p.dst.copyFrom(to, p.src, from, p.D, s.a)
+	}
+	p.flush(s)
+}
+
+func (p *cpuResample[C]) flush(s *scratch) {
+	p.dst.lerpRows(p.src, s.items, p.SrcStep, p.D, s)
+	s.items = s.items[:0]
+}
+
+var _ = slices.Max[[]int]

@@ -1,0 +1,126 @@
+package opstest
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// voxelGoldenJSON is written by scripts/gen_voxel_golden.py.
+//
+//go:embed testdata/voxel_golden.json
+var voxelGoldenJSON []byte
+
+// voxelGolden is one case that another library worked out. Floats are bit patterns.
+type voxelGolden struct {
+	Oracle               string
+	Min, Max, Size       [3]float64
+	Cell                 float64
+	Cells, Features      int
+	MaxPoints, MaxVoxels int
+	Reduce               string
+	Points, Data, Values []int64
+	Coords, Counts       []int64
+	Inverse              []int64
+}
+
+func (s *suite) voxelGoldens(t *testing.T) {
+	var file struct{ Cases []voxelGolden }
+	require.NoError(t, json.Unmarshal(voxelGoldenJSON, &file))
+	require.NotEmpty(t, file.Cases)
+	for i, g := range file.Cases {
+		t.Run(fmt.Sprintf("%s-%d", g.Oracle, i), func(t *testing.T) {
+			switch g.Oracle {
+			case "mmcv":
+				s.goldenMMCV(t, &g)
+			case "open3d":
+				s.goldenOpen3D(t, &g)
+			case "torch":
+				s.goldenTorch(t, &g)
+			default:
+				t.Fatalf("unknown oracle %q", g.Oracle)
+			}
+		})
+	}
+}
+
+// goldenBits are the bit patterns that JSON holds as signed numbers.
+func goldenBits(in []int64, dtype tensor.DType) []uint64 {
+	out := make([]uint64, len(in))
+	for i, b := range in {
+		out[i] = uint64(b) << (64 - 8*dtype.Size()) >> (64 - 8*dtype.Size())
+	}
+	return out
+}
+
+func (s *suite) goldenMMCV(t *testing.T, g *voxelGolden) {
+	width := 3 + g.Features
+	all := packed(tensor.F32, goldenBits(g.Points, tensor.F32), len(g.Points)/width, width)
+	c := &voxelizing{Box: ops.VoxelGrid{Min: g.Min, Max: g.Max, Size: g.Size}}
+	c.Points = &array{tensor.F32, all.raw, []int{all.shape[0], 3}, all.strides, 0}
+	if g.Features > 0 {
+		c.Features = &array{tensor.F32, all.raw, []int{all.shape[0], g.Features}, all.strides, 3}
+	}
+	var err error
+	c.Opts, err = ops.VoxelPreset("mmcv")
+	require.NoError(t, err)
+	assert.Equal(t, [2]int{35, 20000}, [2]int{c.Opts.MaxPoints, c.Opts.MaxVoxels}, "mmcv's defaults")
+	c.Opts.MaxPoints, c.Opts.MaxVoxels = g.MaxPoints, g.MaxVoxels
+	got := s.voxelCheck(t, c)
+	assert.Equal(t, goldenBits(g.Values, tensor.F32), got.out["Values"].raw)
+	assert.Equal(t, goldenBits(g.Coords, tensor.I32), got.out["Coords"].raw)
+	assert.Equal(t, goldenBits(g.Counts, tensor.I32), got.out["Counts"].raw)
+}
+
+// Open3D adds in float64; ours are the means of the points rounded to float32.
+func (s *suite) goldenOpen3D(t *testing.T, g *voxelGolden) {
+	points := packed(tensor.F64, goldenBits(g.Points, tensor.F64), len(g.Points)/3, 3)
+	single := make([]float64, len(points.raw))
+	most := 0.0
+	for i, b := range points.raw {
+		single[i] = decode(tensor.F64, b)
+		most = math.Max(most, math.Abs(single[i]))
+	}
+	c := &voxelizing{Points: points, Features: vals(tensor.F32, single, points.shape...)}
+	var err error
+	c.Box, err = ops.Open3DGrid(points.host(), g.Cell)
+	require.NoError(t, err)
+	c.Opts, err = ops.VoxelPreset("open3d")
+	require.NoError(t, err)
+	got := s.voxelCheck(t, c)
+	assert.Equal(t, goldenBits(g.Inverse, tensor.I32), got.out["PointVoxel"].raw)
+	want := goldenBits(g.Values, tensor.F64)
+	require.Len(t, got.out["Values"].raw, len(want))
+	for i, b := range got.out["Values"].raw {
+		// Half a unit in the last place of float32 for each point, and as much for their mean.
+		assert.InDelta(t, decode(tensor.F64, want[i]), decode(tensor.F32, b), 2*0x1p-24*most)
+	}
+}
+
+// torch's sums are of float64, rounded once; ours may differ by a unit in the last place, and by 2^-40 of each value.
+func (s *suite) goldenTorch(t *testing.T, g *voxelGolden) {
+	n := len(g.Points) / 3
+	reduce, err := ops.ParseVoxelReduce(g.Reduce)
+	require.NoError(t, err)
+	c := &voxelizing{Points: packed(tensor.F32, goldenBits(g.Points, tensor.F32), n, 3), Features: packed(tensor.F32, goldenBits(g.Data, tensor.F32), n, g.Features),
+		Box: cube(0, 1, g.Cells), Opts: ops.VoxelizeOptions{Reduce: reduce}}
+	grid := s.dense(t, c)
+	want := goldenBits(g.Values, tensor.F32)
+	require.Len(t, grid.raw, len(want))
+	for i, b := range grid.raw {
+		x, y := decode(tensor.F32, want[i]), decode(tensor.F32, b)
+		if reduce == ops.ReduceMax || reduce == ops.ReduceMin {
+			assert.Equal(t, x, y)
+		} else {
+			assert.InDelta(t, x, y, 0x1p-23*math.Abs(x)+float64(n)*0x1p-40*8, "normal numbers stay below 8")
+		}
+	}
+}

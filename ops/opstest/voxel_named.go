@@ -1,0 +1,337 @@
+package opstest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// cube is the grid of n cells along each axis from lo.
+func cube(lo, size float64, n int) ops.VoxelGrid {
+	hi := lo + size*float64(n)
+	return ops.VoxelGrid{Min: [3]float64{lo, lo, lo}, Max: [3]float64{hi, hi, hi}, Size: [3]float64{size, size, size}}
+}
+
+// cloud returns points [N,3].
+func cloud(xyz ...float64) *array { return vals(tensor.F32, xyz, len(xyz)/3, 3) }
+
+// diagonal returns points with three equal coordinates.
+func diagonal(xs ...float64) *array {
+	var out []float64
+	for _, x := range xs {
+		out = append(out, x, x, x)
+	}
+	return cloud(out...)
+}
+
+// voxelNamed runs the cases that have a name.
+func (s *suite) voxelNamed(t *testing.T) {
+	for name, f := range map[string]func(*suite, *testing.T){
+		"three-in-one": (*suite).threeInOne, "outside": (*suite).outside, "half-way": (*suite).halfWay, "axes": (*suite).axes,
+		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin,
+		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "bad-grids": (*suite).badGrids,
+		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
+		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
+	} {
+		t.Run(name, func(t *testing.T) { f(s, t) })
+	}
+}
+
+var countGrid = ops.VoxelizeOptions{Reduce: ops.ReduceCount}
+
+// dense runs a case and returns its grid.
+func (s *suite) dense(t *testing.T, c *voxelizing) *array {
+	t.Helper()
+	return s.voxelCheck(t, c).out["Grid"]
+}
+
+func (s *suite) threeInOne(t *testing.T) {
+	grid := s.dense(t, &voxelizing{Points: diagonal(0, .01, .02), Box: cube(-10, .5, 64), Opts: countGrid})
+	assert.EqualValues(t, 3, grid.raw[grid.at(20, 20, 20)])
+}
+
+func (s *suite) outside(t *testing.T) {
+	got := s.voxelCheck(t, &voxelizing{Points: diagonal(100, -100), Box: cube(-10, .5, 64), Opts: countGrid})
+	assert.Equal(t, ops.VoxelCounts{Points: 2, OutOfRange: 2}, got.found)
+	for _, n := range got.out["Grid"].raw {
+		assert.Zero(t, n)
+	}
+}
+
+func (s *suite) halfWay(t *testing.T) {
+	grid := s.dense(t, &voxelizing{Points: diagonal(0), Box: ops.VoxelGrid{Min: [3]float64{-5, -5, -5}, Max: [3]float64{5, 5, 5}, Size: [3]float64{.1, .1, .1}}})
+	assert.Equal(t, []int{100, 100, 100}, grid.shape)
+	assert.EqualValues(t, 1, grid.raw[grid.at(50, 50, 50)])
+}
+
+func (s *suite) axes(t *testing.T) {
+	box := ops.VoxelGrid{Max: [3]float64{2, 3, 4}, Size: [3]float64{1, 1, 1}}
+	for order, want := range map[ops.AxisOrder][3]int{ops.ZYX: {0, 0, 1}, ops.XYZ: {1, 0, 0}} {
+		grid := s.dense(t, &voxelizing{Points: cloud(1.5, .5, .5), Box: box, Opts: ops.VoxelizeOptions{Order: order}})
+		assert.EqualValues(t, 1, grid.raw[grid.at(want[:]...)], "%v", order)
+		got := s.voxelCheck(t, &voxelizing{Points: cloud(1.5, .5, .5), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Order: order}})
+		assert.Equal(t, []uint64{uint64(want[0]), uint64(want[1]), uint64(want[2])}, got.out["Coords"].raw, "%v", order)
+	}
+}
+
+func (s *suite) negativeMax(t *testing.T) {
+	for _, empty := range []float64{0, -7.5, math.NaN()} {
+		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, []float64{-3, -1, -2}, 3, 1), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: empty}})
+		assert.EqualValues(t, -1, decode(tensor.F32, grid.raw[0]))
+		assert.True(t, bothNaN(tensor.F32, grid.raw[1], encode(tensor.F32, empty)) || decode(tensor.F32, grid.raw[1]) == empty)
+	}
+}
+
+func (s *suite) meanCell(t *testing.T) {
+	for _, order := range [][]float64{{1, 2, 6}, {6, 1, 2}, {2, 6, 1}} {
+		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, order, 3, 1), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}})
+		assert.Equal(t, encode(tensor.F32, 3), grid.raw[0])
+	}
+}
+
+func (s *suite) notFinite(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, opts := range voxelForms {
+		got := s.voxelCheck(t, &voxelizing{Points: cloud(nan, 0, 0, 0, inf, 0, 0, 0, -inf, .5, .5, .5, nan, inf, 1e30, 1e30, 0, nan), Box: cube(0, 1, 2), Opts: opts})
+		assert.Equal(t, [4]int64{6, 1, 0, 5}, [4]int64{got.found.Points, got.found.InRange, got.found.OutOfRange, got.found.NotFinite}, "%+v", opts)
+	}
+}
+
+// voxelForms are one of each form of result, for points alone.
+var voxelForms = []ops.VoxelizeOptions{
+	{}, {Reduce: ops.ReduceCount}, {Reduce: ops.ReduceSum}, {Reduce: ops.ReduceMean, Order: ops.XYZ, Empty: -1}, {Reduce: ops.ReduceMax}, {Reduce: ops.ReduceMin},
+	{Mode: ops.HardVoxels, MaxPoints: 2}, {Mode: ops.SparseVoxels}, {Mode: ops.SparseVoxels, Reduce: ops.ReduceCount, Order: ops.XYZ},
+}
+
+func (s *suite) belowMin(t *testing.T) {
+	got := s.voxelCheck(t, &voxelizing{Points: cloud(-.25, .1, .1, .1, -.25, .1, .1, .1, -.25), Box: cube(0, .5, 4), Opts: countGrid})
+	assert.Equal(t, ops.VoxelCounts{Points: 3, OutOfRange: 3}, got.found)
+}
+
+// lattice puts points on the borders of cells, where a reciprocal instead of a division shows.
+func (s *suite) lattice(t *testing.T) {
+	reciprocal := 0
+	for _, size := range []float64{.02, .05, .0625, .1} {
+		var xyz []float64
+		var want []uint64
+		for k := 1; k < 400; k++ {
+			x := float32(k) * float32(size)
+			xyz = append(xyz, float64(x), 0, 0)
+			quotient := float32(float64(x) / float64(float32(size))) // two roundings are one here: 53 is more than twice 24
+			want = append(want, uint64(math.Floor(float64(quotient))))
+			if math.Floor(float64(x*float32(1/float32(size)))) != math.Floor(float64(quotient)) {
+				reciprocal++
+			}
+		}
+		box := ops.VoxelGrid{Max: [3]float64{401 * size, size, size}, Size: [3]float64{size, size, size}}
+		got := s.voxelCheck(t, &voxelizing{Name: fmt.Sprint(size), Points: cloud(xyz...), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 400}})
+		coords, inverse := got.out["Coords"], got.out["PointVoxel"]
+		for i, w := range want {
+			assert.Equal(t, w, coords.raw[coords.at(int(inverse.raw[i]), 2)], "size %v, %d", size, i+1)
+		}
+	}
+	assert.Positive(t, reciprocal, "the cases tell no division from a reciprocal")
+}
+
+func (s *suite) upperBound(t *testing.T) {
+	grid := s.dense(t, &voxelizing{Points: diagonal(-1.2), Box: ops.VoxelGrid{Min: [3]float64{-2, -2, -2}, Max: [3]float64{-1.2, -1.2, -1.2}, Size: [3]float64{.1, .1, .1}}})
+	assert.EqualValues(t, 1, grid.raw[grid.at(7, 7, 7)])
+	got := s.voxelCheck(t, &voxelizing{Points: diagonal(4), Box: cube(0, 1, 4)})
+	assert.EqualValues(t, 1, got.found.OutOfRange, "a point on Max")
+}
+
+func (s *suite) emptyVoxels(t *testing.T) {
+	for _, opts := range voxelForms {
+		got := s.voxelCheck(t, &voxelizing{Points: cloud(), Box: cube(0, 1, 3), Opts: opts})
+		assert.Equal(t, ops.VoxelCounts{}, got.found)
+		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts})
+		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0, 0, 0}, 3), Box: cube(0, 1, 3), Opts: opts})
+	}
+}
+
+func (s *suite) badGrids(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		edit func(*ops.VoxelGrid)
+		kind error
+	}{
+		{"a cell size of 0", func(g *ops.VoxelGrid) { g.Size[1] = 0 }, ops.ErrOption},
+		{"a negative cell size", func(g *ops.VoxelGrid) { g.Size[1] = -1 }, ops.ErrOption},
+		{"a cell size that is 0 in float32", func(g *ops.VoxelGrid) { g.Size[2], g.Max[2] = 1e-60, 1e-59 }, ops.ErrOption},
+		{"a NaN cell size", func(g *ops.VoxelGrid) { g.Size[0] = math.NaN() }, ops.ErrOption},
+		{"an infinite cell size", func(g *ops.VoxelGrid) { g.Size[0] = math.Inf(1) }, ops.ErrOption},
+		{"a range of 0", func(g *ops.VoxelGrid) { g.Max[0] = g.Min[0] }, ops.ErrOption},
+		{"a range backwards", func(g *ops.VoxelGrid) { g.Max[0] = -5 }, ops.ErrOption},
+		{"a NaN bound", func(g *ops.VoxelGrid) { g.Min[0] = math.NaN() }, ops.ErrOption},
+		{"an infinite bound", func(g *ops.VoxelGrid) { g.Max[0] = math.Inf(1) }, ops.ErrOption},
+		{"more than 2^40 cells", func(g *ops.VoxelGrid) { g.Max = [3]float64{1 << 14, 1 << 14, 1<<12 + 1} }, ops.ErrTooLarge},
+		{"more than 2^31-1 cells along an axis", func(g *ops.VoxelGrid) { g.Max = [3]float64{1, 1, 1 << 31} }, ops.ErrTooLarge},
+		{"cells beyond 64 bits", func(g *ops.VoxelGrid) { g.Max = [3]float64{1 << 30, 1 << 30, 1 << 30} }, ops.ErrTooLarge},
+	} {
+		box := cube(0, 1, 2)
+		c.edit(&box)
+		for _, opts := range voxelForms {
+			_, err := s.dev.Voxelize(ops.VoxelizeArgs{Points: diagonal(.5).host()}, box, opts)
+			var e *ops.ArgError
+			require.True(t, errors.As(err, &e), "%s: %v", c.name, err)
+			assert.ErrorIs(t, err, c.kind, c.name)
+			assert.Contains(t, e.Arg, "Grid", c.name)
+		}
+	}
+}
+
+// firstPoints are mmcv's rules on a few points: voxels as they are first met, points beyond the cap dropped.
+func (s *suite) firstPoints(t *testing.T) {
+	got := s.voxelCheck(t, &voxelizing{Points: diagonal(3.5, .5, 3.6, .6, 1.5, 3.7, 9, .7), Box: cube(0, 1, 4), Opts: ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 2, MaxVoxels: 2}})
+	minus := uint64(math.MaxUint32)
+	assert.Equal(t, []uint64{0, 1, 0, 1, minus, minus, minus, minus}, got.out["PointVoxel"].raw)
+	assert.Equal(t, []uint64{3, 3, 3, 0, 0, 0}, got.out["Coords"].raw)
+	assert.Equal(t, []uint64{2, 2}, got.out["Counts"].raw)
+	assert.Equal(t, ops.VoxelCounts{Points: 8, InRange: 7, OutOfRange: 1, Voxels: 2, DroppedVoxels: 1, DroppedPoints: 3}, got.found)
+}
+
+// caps are outputs shorter than what is found, and row caps.
+func (s *suite) caps(t *testing.T) {
+	r := rng(50)
+	for _, mode := range []ops.VoxelMode{ops.HardVoxels, ops.SparseVoxels} {
+		for _, v := range []int{0, 1, 5, 30, 1000} {
+			for _, most := range []int{0, 1, 7} {
+				c := &voxelizing{Points: vals(tensor.F32, uniformValues(r, 600), 200, 3), Offsets: arr([]int64{0, 50, 50, 120, 200}, 5), Box: cube(-10, 4, 5), V: v,
+					Opts: ops.VoxelizeOptions{Mode: mode, MaxVoxels: most}}
+				if mode == ops.HardVoxels {
+					c.Opts.MaxPoints = 2
+				}
+				s.voxelCheck(t, c)
+			}
+		}
+	}
+	c := &voxelizing{Points: diagonal(.5, 1.5), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels}}
+	none, err := c.plan(s.dev, 0, 1)
+	require.NoError(t, err)
+	assert.Equal(t, ops.VoxelCounts{Points: 2, InRange: 2, DroppedVoxels: 2, DroppedPoints: 2}, none.found)
+}
+
+func (s *suite) majority(t *testing.T) {
+	labels := []int32{7, 3, 3, 7, -1, math.MinInt32, math.MaxInt32, math.MaxInt32, 0, -5, 0, -5}
+	points := diagonal(.5, .5, .5, .5, .5, 1.5, 1.5, 1.5, 2.5, 2.5, 2.5, 2.5)
+	for _, mode := range []ops.VoxelMode{ops.DenseVoxels, ops.SparseVoxels} {
+		got := s.voxelCheck(t, &voxelizing{Points: points, Labels: arr(labels, len(labels)), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Mode: mode, Reduce: ops.ReduceMajority}})
+		if mode == ops.SparseVoxels {
+			minus5 := int32(-5)
+			assert.Equal(t, []uint64{3, math.MaxInt32, uint64(uint32(minus5))}, got.out["Values"].raw, "ties take the smaller label")
+		}
+	}
+	r := rng(51)
+	many := make([]int32, 3000)
+	for i := range many {
+		many[i] = int32(r.IntN(9)) - 4
+	}
+	s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 9000), 3000, 3), Labels: arr(many, 3000), Box: cube(-10, 5, 4), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -9}})
+}
+
+// specialValues are sums and extremes of NaN, infinities, zeros, subnormals and numbers of very different size.
+func (s *suite) specialValues(t *testing.T) {
+	nan, inf, zero := math.NaN(), math.Inf(1), math.Copysign(0, -1)
+	tiny, huge := math.SmallestNonzeroFloat32, math.MaxFloat32
+	cells := [][]float64{
+		{1, nan}, {nan, inf}, {inf, -inf}, {inf, 1}, {-inf, 1}, {-inf, -inf, 3}, {0, zero}, {zero, zero}, {zero, 0}, {tiny, tiny, -tiny}, {-tiny}, {tiny, zero},
+		{huge, huge}, {-huge, -huge}, {huge, -huge, 1}, {huge, tiny, -huge}, {1, 0x1p-40, -1}, {1, 0x1p-41, -1}, {1e30, 1, -1e30}, {0x1p-126, 0x1p-149}, {0x1.fffffep-1, 0x1p-24},
+		{3, 3, 3}, {16777216, 1, 1, 1}, {1.1, 2.2, 3.3}, {-1.1, -2.2, -3.4}, {0},
+	}
+	var xyz, v []float64
+	for i, cell := range cells {
+		for _, x := range cell {
+			xyz = append(xyz, float64(i)+.5, .5, .5)
+			v = append(v, x, -x)
+		}
+	}
+	box := ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
+		for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
+			for _, mode := range []ops.VoxelMode{ops.DenseVoxels, ops.SparseVoxels} {
+				s.voxelCheck(t, &voxelizing{Name: fmt.Sprint(dtype), Points: cloud(xyz...), Features: vals(dtype, v, len(v)/2, 2), Box: box, Opts: ops.VoxelizeOptions{Mode: mode, Reduce: reduce}})
+			}
+		}
+	}
+}
+
+// hugeGrid has keys beyond 32 bits.
+func (s *suite) hugeGrid(t *testing.T) {
+	r := rng(52)
+	xyz := make([]float64, 0, 900)
+	for range 100 {
+		x, y, z := r.Float64()*1e3, r.Float64()*1e3, r.Float64()*1e3
+		for range 3 {
+			xyz = append(xyz, x, y, z)
+		}
+	}
+	xyz = append(xyz, 0, 0, 0, 1023.99, 1023.99, 1023.9)
+	box := cube(0, .1, 10240) // 2^40 * 0.976
+	for _, opts := range []ops.VoxelizeOptions{{Mode: ops.SparseVoxels}, {Mode: ops.SparseVoxels, Reduce: ops.ReduceCount, Order: ops.XYZ}, {Mode: ops.HardVoxels, MaxPoints: 3}} {
+		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Box: box, Opts: opts})
+		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Offsets: arr([]int64{0, 100, int64(len(xyz) / 3)}, 3), Box: box, Opts: opts})
+	}
+}
+
+// crowded puts many points into few cells: more than a block of threads takes, all at once.
+func (s *suite) crowded(t *testing.T) {
+	r := rng(53)
+	for _, n := range []int{1000, 20000} {
+		xyz := make([]float64, 3*n)
+		for i := range xyz {
+			xyz[i] = math.Abs(r.NormFloat64()) * .4
+		}
+		v := uniformValues(r, n*5)
+		for i := range v {
+			v[i] = math.Ldexp(v[i], r.IntN(60)-30)
+		}
+		for reduce := ops.ReduceCount; reduce <= ops.ReduceMin; reduce++ {
+			c := &voxelizing{Points: cloud(xyz...), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: reduce}}
+			if reduce.OfFeatures() {
+				c.Features = vals(tensor.F32, v, n, 5)
+			}
+			s.voxelCheck(t, c)
+		}
+		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 35}})
+	}
+}
+
+func (s *suite) voxelBatches(t *testing.T) {
+	r := rng(54)
+	points := vals(tensor.F32, uniformValues(r, 900), 300, 3)
+	poses := vals(tensor.F32, uniformValues(r, 5*16), 5, 4, 4)
+	for _, offsets := range [][]int64{{0, 100, 100, 170, 300, 300}, {0, 0, 0, 0, 0, 300}, {0, 300, 300, 300, 300, 300}} {
+		for _, opts := range voxelForms {
+			c := &voxelizing{Points: points, Offsets: arr(offsets, 6), Box: cube(-20, 4, 10), Opts: opts}
+			s.voxelCheck(t, c)
+			c.Poses = poses
+			s.voxelCheck(t, c)
+			c.Poses = packed(tensor.F32, poses.raw[:16], 4, 4)
+			s.voxelCheck(t, c)
+		}
+	}
+}
+
+func (s *suite) badOffsets(t *testing.T) {
+	for row, bad := range map[int][][]int64{0: {{1, 5, 10}, {0, -1, 10}, {0, 11, 10}, {0, math.MaxInt64, 10}, {math.MinInt64, 5, 10}}, 1: {{0, 5, 9}, {0, 5, 11}, {0, 5, 4}, {0, 5, math.MinInt64}}} {
+		for _, offsets := range bad {
+			for _, opts := range voxelForms {
+				c := &voxelizing{Points: vals(tensor.F32, count(1, 30), 10, 3), Offsets: arr(offsets, 3), Box: cube(0, 8, 4), Opts: opts}
+				for _, run := range []func() error{func() error { _, err := c.call(s.dev); return err }, func() error { _, err := c.plan(s.dev, 12, 1); return err }} {
+					var e *ops.ValueError
+					err := run()
+					if assert.True(t, errors.As(err, &e), "%v: got %v", offsets, err) {
+						assert.Equal(t, ops.ValueError{Op: "Voxelize", Arg: "Offsets", Row: row, Kind: ops.ErrRows}, *e, "%v", offsets)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+// voxel_sort.cu brings the points of each cell together, in their own order, by a stable radix sort of keys and point numbers, eight
+// bits at a time, and numbers the voxels.
+//
+// A pass is three launches. voxel_digits counts how many keys of each block's chunk have each digit (voxel_bin does that for
+// the first pass). voxel_offsets, a block for each digit, turns the counts into offsets and adds up each digit. voxel_scatter
+// moves: a warp takes 256 neighbouring keys, 32 at a time, lanes with one digit find each other by votes, and counts of earlier
+// ones lie in shared memory. Bytes moved: 8 + 24 a point and pass.
+//
+// voxel_heads and voxel_number find where voxels begin, in the same way: counts of blocks, offsets, and then the numbers.
+// Hard voxels go through them again, over the marks that their first points left.
+#include "voxel.cuh"
+
+using namespace rc;
+
+namespace {
+
+constexpr u32 sort_threads = 256, warps = sort_threads / warp_size;
+constexpr u32 digits = 256, digit_bits = 8;
+constexpr u32 each = 8; // keys a thread holds
+constexpr u32 tile = sort_threads * each;
+
+// order_at returns the point at a place of the order that a pass reads; the first pass reads them in their own.
+RC_FN u32 order_at(const voxel_job &j, u64 i) { return j.from_order ? j.from_order[i] : (u32)i; }
+
+// sort_key reads a key: where labels have been sorted and keys not yet, through the order.
+RC_FN u64 sort_key(const voxel_job &j, u64 i, bool through) {
+    return through ? j.cell_keys[order_at(j, i)] : ((const u64 *)j.from)[i];
+}
+
+RC_FN u32 digit_of(u64 key, u32 shift) { return (u32)(key >> shift) % digits; }
+
+// flag_at says whether a voxel begins at a place: of the sorted keys, or of the marks.
+RC_FN bool flag_at(const voxel_job &j, u64 i, bool in_marks) {
+    if (in_marks) return j.marks[i] != 0;
+    const u64 key = key_at(j, (u32)i);
+    return key < j.keys && (i == 0 || key_at(j, (u32)i - 1) != key);
+}
+
+} // namespace
+
+// extra: the shift of the digit, and at bit 8 whether keys are read through the order.
+RC_KERNEL(sort_threads) voxel_digits(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    __shared__ u32 bins[digits];
+    bins[thread_x()] = 0;
+    barrier();
+    const u32 shift = (u32)j.extra & 63;
+    const bool through = j.extra >> 8 & 1;
+    for (u64 i = j.first() + thread_x(); i < j.last(); i += sort_threads) shared_add(&bins[digit_of(sort_key(j, i, through), shift)], 1);
+    barrier();
+    j.table[(u64)thread_x() * blocks_x() + block_x()] = bins[thread_x()];
+}
+
+// extra: the words of a row of the table, then at bit 32 the number of rows, each of which is a block's. The totals follow the 256th
+// row. A table of one row counts voxels, and leaves their number in the state.
+RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    __shared__ u32 sums[warps];
+    const u32 words = (u32)j.extra, count = (u32)(j.extra >> 32);
+    u32 *const row = j.table + (u64)block_x() * words;
+    u32 before = 0;
+    for (u32 base = 0; base < words; base += sort_threads) {
+        const u32 i = base + thread_x();
+        u32 total;
+        const u32 v = i < words ? row[i] : 0, scanned = block_scan(v, sums, total);
+        if (i < words) row[i] = before + scanned;
+        before += total;
+    }
+    if (thread_x() == 0) {
+        j.table[(u64)digits * words + block_x()] = before;
+        if (count == 1) j.state[found] = before;
+    }
+}
+
+RC_KERNEL(sort_threads) voxel_scatter(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    __shared__ u32 counts_of[warps][digits];
+    __shared__ u32 sums[warps];
+    const u32 shift = (u32)j.extra & 63, warp = thread_x() / warp_size;
+    const bool through = j.extra >> 8 & 1;
+    const u32 *const totals = j.table + (u64)digits * blocks_x();
+    u32 all;
+    u32 next = block_scan(totals[thread_x()], sums, all) + j.table[(u64)thread_x() * blocks_x() + block_x()]; // where this thread's digit goes
+    for (u64 base = j.first(); base < j.last(); base += tile) {
+        RC_UNROLL for (u32 w = 0; w < warps; w++) counts_of[w][thread_x()] = 0;
+        barrier();
+        u64 key[each];
+        u32 point[each], rank[each];
+        RC_UNROLL for (u32 k = 0; k < each; k++) {
+            const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
+            const bool there = i < j.last();
+            key[k] = there ? sort_key(j, i, through) : 0;
+            point[k] = there ? order_at(j, i) : 0;
+        }
+        RC_UNROLL for (u32 k = 0; k < each; k++) {
+            const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
+            const bool there = i < j.last();
+            const u32 digit = digit_of(key[k], shift);
+            u32 peers = ballot(there);
+            RC_UNROLL for (u32 bit = 0; bit < digit_bits; bit++) {
+                const bool on = digit >> bit & 1;
+                const u32 same = ballot(on);
+                peers &= on ? same : ~same;
+            }
+            const u32 before = count_bits(peers & below_mask());
+            const u32 earlier = there ? counts_of[warp][digit] : 0;
+            warp_barrier();
+            if (there && before == 0) counts_of[warp][digit] = earlier + count_bits(peers);
+            warp_barrier();
+            rank[k] = earlier + before;
+        }
+        barrier();
+        RC_UNROLL for (u32 w = 0; w < warps; w++) {
+            const u32 c = counts_of[w][thread_x()];
+            counts_of[w][thread_x()] = next;
+            next += c;
+        }
+        barrier();
+        RC_UNROLL for (u32 k = 0; k < each; k++) {
+            const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
+            if (i >= j.last()) continue;
+            const u64 at = counts_of[warp][digit_of(key[k], shift)] + rank[k];
+            ((u64 *)j.to)[at] = key[k];
+            j.to_order[at] = point[k];
+        }
+        barrier();
+    }
+}
+
+// extra: 1 to look at the marks.
+RC_KERNEL(sort_threads) voxel_heads(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    __shared__ u32 total;
+    if (thread_x() == 0) total = 0;
+    barrier();
+    u32 heads = 0;
+    for (u64 i = j.first() + thread_x(); i < j.last(); i += sort_threads) heads += flag_at(j, i, j.extra & 1);
+    if (heads) shared_add(&total, heads);
+    barrier();
+    if (thread_x() == 0) j.table[block_x()] = total;
+}
+
+RC_KERNEL(sort_threads) voxel_number(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    __shared__ u32 sums[warps];
+    const bool in_marks = j.extra & 1;
+    u32 before = j.table[block_x()];
+    for (u64 base = j.first(); base < j.last(); base += sort_threads) {
+        const u64 i = base + thread_x();
+        const bool there = i < j.last(), head = there && flag_at(j, i, in_marks);
+        u32 total;
+        const u32 rank = before + block_scan(head, sums, total);
+        before += total;
+        if (!there) continue;
+        if (in_marks) {
+            if (head) j.numbers[j.marks[i] - 1] = rank;
+            j.marks[j.n + i] = rank;
+            continue;
+        }
+        const bool in_cell = key_at(j, (u32)i) < j.keys;
+        if (head) j.start[rank] = (u32)i;
+        if (in_cell && (i + 1 == j.n || key_at(j, (u32)i + 1) >= j.keys)) j.start[rank + head] = (u32)i + 1;
+        if (j.voxel_at && in_cell) j.voxel_at[i] = rank + head - 1;
+        if (j.marks) j.marks[j.from_order[i]] = head ? rank + 1 : 0;
+    }
+}
+
+// voxel_rows says where each row's voxels begin, among those found and among those that the caps leave. One block.
+RC_KERNEL(1024) voxel_rows(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    __shared__ u32 sums[warp_size];
+    const u32 voxels = (u32)j.state[found];
+    u32 *const first = j.rows, *const place = j.rows + j.b + 1;
+    for (u32 row = thread_x(); row <= j.b; row += threads_x()) {
+        u32 at = row == 0 ? 0 : voxels;
+        if (row > 0 && row < j.b) {
+            if (j.mode() == hard) {
+                const i64 begins = (i64)ld_nc_u64(j.offsets + row);
+                if (begins >= 0 && begins < (i64)j.n) at = j.marks[j.n + begins];
+            } else {
+                u32 lo = 0; // voxels before lo are of earlier rows, those from `at` on are not
+                while (lo < at) {
+                    const u32 mid = lo + (at - lo) / 2;
+                    if (key_at(j, j.start[mid]) < row * j.cells)
+                        lo = mid + 1;
+                    else
+                        at = mid;
+                }
+            }
+        }
+        first[row] = at;
+    }
+    barrier();
+    u32 before = 0;
+    for (u32 base = 0; base <= j.b; base += threads_x()) {
+        const u32 row = base + thread_x();
+        u32 all = row < j.b ? first[row + 1] - first[row] : 0, total;
+        if (all > j.row_voxels) all = j.row_voxels;
+        const u32 at = before + block_scan(all, sums, total);
+        before += total;
+        if (row > j.b) continue;
+        place[row] = at;
+        if (j.splits) j.splits[row] = at < j.v ? at : j.v;
+    }
+    if (thread_x() == 0) {
+        j.state[written] = before < j.v ? before : j.v;
+        j.state[dropped] = voxels - j.state[written];
+    }
+}

@@ -1,0 +1,70 @@
+// warp.cuh has what threads of a warp or a block do together: votes, shuffles, scans, and atomics on shared memory. Blocks have one
+// dimension and whole warps; every thread of a warp, or of a block, must come along.
+#pragma once
+#include "common.cuh"
+
+namespace rc {
+
+RC_FN u32 lane() { return thread_x() % warp_size; }
+RC_FN u32 below_mask() { return (1u << lane()) - 1; }
+RC_FN u32 count_bits(u32 x) {
+    u32 r;
+    asm("popc.b32 %0, %1;" : "=r"(r) : "r"(x));
+    return r;
+}
+RC_FN u32 ballot(bool on) {
+    u32 r;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %1, 0;\n\tvote.sync.ballot.b32 %0, p, 0xffffffff;\n\t}" : "=r"(r) : "r"((u32)on));
+    return r;
+}
+// shuffle_up returns v of the lane that is delta below, and the own one where there is none.
+RC_FN u32 shuffle_up(u32 v, u32 delta) {
+    u32 r;
+    asm volatile("shfl.sync.up.b32 %0, %1, %2, 0, 0xffffffff;" : "=r"(r) : "r"(v), "r"(delta));
+    return r;
+}
+// warp_barrier orders the shared accesses of a warp.
+RC_FN void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+
+// shared_at turns a generic address into one of the shared window.
+#if defined(__clang__)
+RC_FN u32 shared_at(const void *p) { return (u32)(u64)(const __attribute__((address_space(3))) void *)p; }
+#else
+RC_FN u32 shared_at(const void *p) { return (u32)__cvta_generic_to_shared(p); }
+#endif
+
+RC_FN void shared_add(u32 *p, u32 v) { asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
+RC_FN void shared_add(u64 *p, u64 v) { asm volatile("red.shared.add.u64 [%0], %1;" ::"r"(shared_at(p)), "l"(v) : "memory"); }
+RC_FN void shared_max(u32 *p, u32 v) { asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
+RC_FN void shared_or(u32 *p, u32 v) { asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
+
+// Atomics on global memory: relaxed; reduce_* return nothing.
+RC_FN void reduce_add(u32 *p, u32 v) { asm volatile("red.global.add.u32 [%0], %1;" ::"l"(global(p)), "r"(v) : "memory"); }
+RC_FN void reduce_add(u64 *p, u64 v) { asm volatile("red.global.add.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
+RC_FN u32 atomic_add(u32 *p, u32 v) {
+    u32 old;
+    asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(global(p)), "r"(v) : "memory");
+    return old;
+}
+
+// block_scan returns the sum of v over the threads before this one, and over all. sums has a word for each warp of the block.
+RC_FN u32 block_scan(u32 v, u32 *sums, u32 &total) {
+    u32 sum = v;
+    RC_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {
+        const u32 before = shuffle_up(sum, d);
+        if (lane() >= d) sum += before;
+    }
+    const u32 warp = thread_x() / warp_size, warps = threads_x() / warp_size;
+    if (lane() == warp_size - 1) sums[warp] = sum;
+    barrier();
+    u32 before = 0;
+    total = 0;
+    for (u32 w = 0; w < warps; w++) {
+        if (w == warp) before = total;
+        total += sums[w];
+    }
+    barrier();
+    return before + sum - v;
+}
+
+} // namespace rc

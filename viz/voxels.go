@@ -1,0 +1,166 @@
+package viz
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// Voxels are cells of a grid, one of them at least.
+type Voxels struct {
+	Coords *tensor.Tensor // [V,3] i32: z, y, x, counted from Min
+	Values *tensor.Tensor // [V], optional: what the colours show; the height of a cell's middle unless given
+	// Label stands beside the colours: "height (m)" unless Values are given.
+	Label string
+	// Counts says that Values are numbers of points, which are spread by their logarithms if they differ much.
+	Counts    bool
+	Min, Size [3]float64 // x, y, z, in metres
+}
+
+// maxCells is how many cells along an axis are drawn one by one. More would be smaller than a pixel.
+const maxCells = 512
+
+// WriteVoxelsPNG draws voxels as cubes, seen from the side of greater x and smaller y, and beside that from above, where each
+// place has the colour of its highest voxel; and writes a PNG image. The same voxels in any order give the same bytes. What is
+// drawn are the cells given, not the whole grid; if there are more than 512 along an axis, they are joined into blocks that
+// show the mean of their values.
+func WriteVoxelsPNG(w io.Writer, v Voxels, opt Options) error {
+	b, err := newBlocks(&v)
+	if err != nil {
+		return err
+	}
+	return newVoxelSheet(&v, b, opt).write(w)
+}
+
+// blocks are the cells to draw, sorted by z, y and x, with what is where as bits.
+type blocks struct {
+	join   int // cells along a block's side
+	n      [3]int
+	at     [][3]int32 // x, y, z, from 0
+	value  []float64
+	filled []uint64
+	min    [3]float64 // metres, of block 0
+	size   [3]float64
+}
+
+func newBlocks(v *Voxels) (*blocks, error) {
+	fail := func(arg, got, want string) (*blocks, error) {
+		return nil, &Error{Panel: -1, Arg: arg, Got: got, Want: want}
+	}
+	if v.Coords == nil || v.Coords.Rank() != 2 || v.Coords.Dim(1) != 3 || v.Coords.Dim(0) == 0 || v.Coords.DType() != tensor.I32 {
+		return fail("Coords", fmt.Sprint(v.Coords), "i32 [V,3], V at least 1")
+	}
+	coords, err := v.Coords.Contiguous()
+	if err != nil {
+		return fail("Coords", err.Error(), "a host tensor")
+	}
+	c, err := tensor.Data[int32](coords)
+	if err != nil {
+		return fail("Coords", err.Error(), "a host tensor")
+	}
+	for i := range 3 {
+		if !(v.Size[i] > 0) || !finite(v.Size[i]) || !finite(v.Min[i]) {
+			return fail("Min, Size", fmt.Sprint(v.Min, v.Size), "finite numbers, sizes above 0")
+		}
+	}
+	n := coords.Dim(0)
+	var values []float64
+	if v.Values != nil {
+		if v.Values.Rank() != 1 || v.Values.Dim(0) != n {
+			return fail("Values", fmt.Sprint(v.Values), fmt.Sprintf("[%d], one a voxel", n))
+		}
+		if values, err = floats(v.Values); err != nil {
+			return fail("Values", err.Error(), "a host tensor")
+		}
+	}
+	lo, hi := [3]int32{c[2], c[1], c[0]}, [3]int32{c[2], c[1], c[0]}
+	for i := 0; i < len(c); i += 3 {
+		for k := range 3 {
+			lo[k], hi[k] = min(lo[k], c[i+2-k]), max(hi[k], c[i+2-k])
+		}
+	}
+	b := &blocks{join: 1}
+	for k := range 3 {
+		b.join = max(b.join, (int(hi[k])-int(lo[k])+maxCells)/maxCells)
+	}
+	for k := range 3 {
+		b.n[k] = (int(hi[k])-int(lo[k]))/b.join + 1
+		b.size[k] = v.Size[k] * float64(b.join)
+		b.min[k] = v.Min[k] + float64(float64(lo[k])*v.Size[k])
+	}
+	b.collect(c, values, lo)
+	return b, nil
+}
+
+// collect joins cells into blocks.
+func (b *blocks) collect(c []int32, values []float64, lo [3]int32) {
+	type cell struct {
+		key   int
+		value float64
+	}
+	list := make([]cell, len(c)/3)
+	for i := range list {
+		var at [3]int
+		for k := range 3 {
+			at[k] = (int(c[3*i+2-k]) - int(lo[k])) / b.join
+		}
+		list[i].key = (at[2]*b.n[1]+at[1])*b.n[0] + at[0]
+		if values != nil {
+			list[i].value = values[i]
+		} else {
+			list[i].value = b.min[2] + float64((float64(at[2])+0.5)*b.size[2])
+		}
+	}
+	slices.SortFunc(list, func(p, q cell) int {
+		if p.key != q.key {
+			return p.key - q.key
+		}
+		return compare(p.value, q.value)
+	})
+	b.filled = make([]uint64, (b.n[0]*b.n[1]*b.n[2]+63)/64)
+	for i := 0; i < len(list); {
+		key, sum, n := list[i].key, 0.0, 0
+		for ; i < len(list) && list[i].key == key; i++ {
+			sum += list[i].value
+			n++
+		}
+		b.at = append(b.at, [3]int32{int32(key % b.n[0]), int32(key / b.n[0] % b.n[1]), int32(key / b.n[0] / b.n[1])})
+		b.value = append(b.value, sum/float64(n))
+		b.filled[key/64] |= 1 << (key % 64)
+	}
+}
+
+// compare orders numbers, NaN first.
+func compare(p, q float64) int {
+	switch {
+	case p < q || p != p && q == q:
+		return -1
+	case p > q || p == p && q != q:
+		return 1
+	}
+	return 0
+}
+
+// has reports whether there is a block.
+func (b *blocks) has(x, y, z int) bool {
+	if x < 0 || y < 0 || z < 0 || x >= b.n[0] || y >= b.n[1] || z >= b.n[2] {
+		return false
+	}
+	key := (z*b.n[1]+y)*b.n[0] + x
+	return b.filled[key/64]>>(key%64)&1 == 1
+}
+
+// corner returns a corner of a block in metres; x, y and z may be one past the last.
+func (b *blocks) corner(x, y, z int) [3]float64 {
+	return [3]float64{b.min[0] + float64(float64(x)*b.size[0]), b.min[1] + float64(float64(y)*b.size[1]), b.min[2] + float64(float64(z)*b.size[2])}
+}
+
+// scale fits the colours to the finite values.
+func (b *blocks) scale(counts bool) scale {
+	sorted := slices.DeleteFunc(slices.Clone(b.value), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	slices.Sort(sorted)
+	return scaleOf(sorted, counts)
+}
