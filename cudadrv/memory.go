@@ -274,8 +274,8 @@ func (m *HostMem) Close() error {
 	c := m.ctx
 	var gone error
 	if m.own != nil {
-		if err := m.unregister(); err != nil {
-			return err
+		if gone = m.unregister(); gone != nil && c.dev.Lost() == nil {
+			return gone // the device may still reach it: Close again
 		}
 	} else if m.size > 0 && c.dev.Lost() == nil {
 		f := getFrame()

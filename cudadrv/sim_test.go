@@ -20,6 +20,7 @@ func TestSimulatedDevice(t *testing.T) {
 		"out of memory":              TestGPUOutOfMemory,
 		"the pool's threshold":       TestGPUPoolKeepsWhatTheThresholdAllows,
 		"copies":                     TestGPUCopies,
+		"registered memory":          TestGPURegisteredMemory,
 		"many goroutines":            TestGPUManyGoroutines,
 		"graphs":                     TestGPUGraphs,
 		"joined streams":             TestGPUCaptureJoinsStreams,
