@@ -36,9 +36,11 @@ var rules = map[string][]string{
 	"pipeline":            {"dataset/...", "ops", "tensor"},
 	"cmd":                 {"public", "internal/...", "cmd/...", "github.com/spf13/...", "gonum.org/v1/plot/..."},
 	"examples":            {"public", "internal/..."},
+	"bench":               {"public", "internal/..."},
 	"internal/atomicfile": {},
 	"internal/benchmark":  {"cudadrv", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/faultsweep": {"public", "internal/..."},
+	"internal/flightlog":  {},
 	"internal/gputest":    {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
 	"internal/ptxparse":   {},
 	"internal/cloudtest":  {"tensor", "dataset", "github.com/stretchr/testify/..."},
@@ -93,7 +95,7 @@ func isPublic(dir string) bool {
 
 // isProgram reports whether a folder is one that nothing may import.
 func isProgram(dir string) bool {
-	return slices.Contains([]string{"cmd", "examples"}, strings.Split(dir, "/")[0])
+	return slices.Contains([]string{"cmd", "examples", "bench"}, strings.Split(dir, "/")[0])
 }
 
 // isStd tells the standard library, whose paths begin without a dot in their first element.

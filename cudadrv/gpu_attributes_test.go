@@ -16,14 +16,14 @@ import (
 	"github.com/robocache/robocache/internal/gputest"
 )
 
-// newRig90 is a rig with the kernels of sm_90.
-func newRig90(t *testing.T) *rig {
+// newRig90 is a rig with kernels for sm_90.
+func newRig90(t *testing.T, kernels string) *rig {
 	t.Helper()
 	c := gputest.Context(t)
 	if !c.Device().DependentLaunch() || c.Device().Driver().Version() < 12000 {
 		t.Skip("this GPU is before sm_90, or its driver before CUDA 12.0")
 	}
-	m, err := c.LoadModule([]byte(kernels90))
+	m, err := c.LoadModule([]byte(kernels))
 	require.NoError(t, err)
 	s, err := c.NewStream(cudadrv.StreamOptions{})
 	require.NoError(t, err)
@@ -52,9 +52,11 @@ func (r *rig) read(from cudadrv.DevicePtr, n int) []byte {
 
 // A chain of launches, each reading what the one before wrote, is right however it is launched: plain or dependent, waiting
 // first of all or after reading what is declared ready, on the stream or as a graph.
-func TestGPUDependentChains(t *testing.T) {
-	r := newRig90(t)
-	const n, links = 100_000, 24
+func TestGPUDependentChains(t *testing.T) { gputest.Both(t, dependentChains) }
+
+func dependentChains(t *testing.T) {
+	r := newRig90(t, chainKernel)
+	const n, links = 1000, 24
 	m := r.malloc(3 * 4 * n)
 	at := func(i int) cudadrv.DevicePtr { return m.Ptr() + cudadrv.DevicePtr(4*n*i) }
 	start := func(i int) uint32 { return uint32(i) * 2654435761 }
@@ -104,8 +106,10 @@ func TestGPUDependentChains(t *testing.T) {
 	}
 }
 
-func TestGPUUpdatesDependentNodes(t *testing.T) {
-	r := newRig90(t)
+func TestGPUUpdatesDependentNodes(t *testing.T) { gputest.Both(t, updatesDependentNodes) }
+
+func updatesDependentNodes(t *testing.T) {
+	r := newRig90(t, chainKernel)
 	m := r.malloc(64)
 	cfg := shape(1, 32)
 	cfg.Dependent = true
@@ -125,7 +129,7 @@ func TestGPUUpdatesDependentNodes(t *testing.T) {
 }
 
 func TestGPUClusters(t *testing.T) {
-	r := newRig90(t)
+	r := newRig90(t, kernels90)
 	out := r.malloc(8 * 32)
 	for _, size := range []uint32{1, 2, 4, 8} {
 		cfg := shape(32, 64)
@@ -137,7 +141,7 @@ func TestGPUClusters(t *testing.T) {
 }
 
 func TestGPUCooperativeBlocksMeet(t *testing.T) {
-	r := newRig90(t)
+	r := newRig90(t, kernels90)
 	sms, err := r.c.Device().Attribute(cudadrv.MultiprocessorCount)
 	require.NoError(t, err)
 	mem := r.malloc(int64(4 * (sms + 1)))
@@ -152,7 +156,7 @@ func TestGPUCooperativeBlocksMeet(t *testing.T) {
 }
 
 func TestGPUTensorMapCopiesABox(t *testing.T) {
-	r := newRig90(t)
+	r := newRig90(t, kernels90)
 	const columns, rows = 100, 50
 	m := r.malloc(4*columns*rows + 512)
 	require.NoError(t, r.c.CopyToDevice(m.Ptr(), words(columns*rows, func(i int) uint32 { return uint32(i) })))
@@ -174,7 +178,9 @@ func TestGPUTensorMapCopiesABox(t *testing.T) {
 	}
 }
 
-func TestGPURegisteredMemory(t *testing.T) {
+func TestGPURegisteredMemory(t *testing.T) { gputest.Both(t, registeredMemory) }
+
+func registeredMemory(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
 	const n = 1<<20 + 4
 	all := make([]byte, n+8)

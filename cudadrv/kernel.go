@@ -39,6 +39,9 @@ const (
 // Name is the entry's name.
 func (k *Kernel) Name() string { return k.name }
 
+// Device is the device that the kernel was loaded on.
+func (k *Kernel) Device() *Device { return k.mod.ctx.dev }
+
 // readParams asks for the parameters one by one until there are no more.
 func (k *Kernel) readParams(f *frame) error {
 	c := k.mod.ctx

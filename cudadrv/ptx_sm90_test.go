@@ -1,8 +1,8 @@
 package cudadrv_test
 
-// kernels90 is PTX for the tests on a real GPU of sm_90 or newer.
-const kernels90 = `
-.version 8.0
+// chainKernel is PTX for the tests of dependent launches, on a GPU of sm_90 or newer.
+const chainKernel = `
+.version 7.8
 .target sm_90
 .address_size 64
 
@@ -56,6 +56,15 @@ LAST:
 	griddepcontrol.wait;
 	ret;
 }
+
+`
+
+// kernels90 is PTX for the tests of what only a GPU of sm_90 or newer does: the simulated device has neither clusters, nor
+// cooperative launches, nor tensor maps.
+const kernels90 = `
+.version 8.0
+.target sm_90
+.address_size 64
 
 // clusters writes, for each block, its number in its cluster and the cluster's size.
 .visible .entry clusters(.param .u64 out)

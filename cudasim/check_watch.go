@@ -12,51 +12,75 @@ const (
 	accessRead accessKind = iota
 	accessWrite
 	accessAtomic
+	accessCopy // a write that lands later
 )
 
-// cell is who touched a byte last.
-type cell struct{}
-
-// checkState is what the checks know of a warp, checkBlock of a block.
-type checkState struct{}
-
-type checkBlock struct {
-	watching bool // observe is to see every access
-}
-
-func (c *checkBlock) reset(b *block) {
-	c.watching = b.run.checks != 0 || b.counts != nil
-}
-
-// observe sees the accesses of here, n bytes each, before they happen.
+// observe sees the accesses of lanes before they happen: n bytes each, at w.ofs in m.
 func (b *block) observe(w *warp, in *inst, m *allocation, sp spaceKind, here uint32, n uint64, kind accessKind) status {
-	if b.run.checks&CheckUninitialised != 0 && sp != spaceLocal && sp != spaceParam {
-		for e := here; e != 0; e &= e - 1 {
-			i := bits.TrailingZeros32(e) & 31
-			if kind == accessWrite {
-				m.mark(w.ofs[i], n)
-			} else if !m.written(w.ofs[i], n) {
-				st := w.badAddress(Uninitialised, in, i, sp, m.addr+w.ofs[i], n, m)
-				b.fault.Near = m.place(m.addr+w.ofs[i], n)
-				return st
+	if sp == spaceLocal || sp == spaceParam || here == 0 {
+		return statusNext
+	}
+	if b.counts != nil {
+		b.counts.access(w, m, sp, here, n, kind)
+	}
+	if b.run.checks&CheckRaces != 0 {
+		if st := b.raced(w, in, m, sp, here, n, kind); st != statusNext {
+			return st
+		}
+	}
+	if b.run.checks&CheckUninitialised == 0 {
+		if kind != accessRead && m.init != nil && !m.whole.Load() {
+			m.whole.Store(true) // nobody looks during this launch; later ones are not to be misled
+		}
+		return statusNext
+	}
+	for e := here; e != 0; e &= e - 1 {
+		i := bits.TrailingZeros32(e) & 31
+		switch kind {
+		case accessWrite:
+			m.mark(w.ofs[i], n)
+		case accessRead, accessAtomic:
+			if !m.written(w.ofs[i], n) {
+				return w.badAddress(Uninitialised, in, i, sp, m.addr+w.ofs[i], n)
 			}
 		}
 	}
 	return statusNext
 }
 
+// badAddress is the fault of one lane's access.
+func (w *warp) badAddress(kind FaultKind, in *inst, lane int, sp spaceKind, addr, n uint64) status {
+	f := w.fault(kind, in, 1<<lane, "")
+	f.Space, f.Address, f.Bytes = spaceNames[sp], addr, int(n)
+	switch sp {
+	case spaceGlobal:
+		if a, ok := w.b.run.sp.find(addr); ok {
+			f.Near = a.place(addr, n)
+		} else if g, ok := w.b.run.sp.grave(addr); ok {
+			f.Near = "in " + g.String() + ", which was freed"
+			if kind == OutOfBounds {
+				f.Kind = UseAfterFree
+			}
+		} else if a, ok := w.b.run.sp.nearest(addr); ok {
+			f.Near = a.place(addr, n)
+		}
+	case spaceShared:
+		f.Near = w.b.shared.place(addr, n)
+	}
+	w.b.fault = f
+	return statusFault
+}
+
 // place says where n bytes at addr lie with respect to the allocation.
 func (a *allocation) place(addr, n uint64) string {
+	end := a.addr + a.size
 	switch {
 	case addr < a.addr:
 		return fmt.Sprintf("%d bytes before %v", a.addr-addr, a)
-	case addr+n > a.addr+a.size:
-		return fmt.Sprintf("%d bytes after the end of %v", addr+n-(a.addr+a.size), a)
+	case addr >= end:
+		return fmt.Sprintf("%d bytes after the end of %v", addr-end, a)
+	case n > end-addr:
+		return fmt.Sprintf("%d bytes over the end of %v", addr+n-end, a)
 	}
 	return fmt.Sprintf("at byte %d of %v", addr-a.addr, a)
 }
-
-func (w *warp) synced(uint32)            {}
-func (w *warp) fenced(uint32)            {}
-func (w *warp) arrived(*barrier, uint32) {}
-func (b *block) completed(*barrier)      {}

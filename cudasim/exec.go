@@ -48,6 +48,11 @@ type launchRun struct {
 	fault *Fault
 	first uint64 // block of fault
 	total *Counters
+
+	syncs      map[uint64]seen // what was released through each address of global memory
+	shadows    map[*allocation]*shadow
+	lastOf     *allocation
+	lastShadow *shadow
 }
 
 // run executes a launch and returns when it has ended. After a fault the memory holds what was written before it.
@@ -200,8 +205,7 @@ type block struct {
 func (b *block) reset(index uint64) {
 	r := b.run
 	b.index = index
-	b.id = [3]uint32{uint32(index % uint64(r.grid[0])), uint32(index / uint64(r.grid[0]) % uint64(r.grid[1])),
-		uint32(index / uint64(r.grid[0]) / uint64(r.grid[1]))}
+	b.id = r.blockAt(index)
 	b.alive, b.steps, b.fault = r.threads, 0, nil
 	b.bars = [16]barrier{}
 	b.bulk = b.bulk[:0]
@@ -253,19 +257,14 @@ func (b *block) turn() status {
 			n := w.steps - before
 			b.steps += n
 			used += int(n) + 1
-			switch st {
-			case statusFault:
+			switch {
+			case st == statusFault:
 				return st
-			case statusIdle:
-				if n > 0 { // it ran first, and may have let others go on
-					idle = false
-				}
+			case st == statusIdle && n == 0:
 				continue
-			case statusExited:
-				polled = false
 			}
 			idle = false
-			polled = polled && w.polls(n)
+			polled = w.polls(n) && st == statusYield && polled
 		}
 		switch {
 		case b.alive == 0:

@@ -9,7 +9,7 @@ const never = int32(math.MaxInt32)
 
 // A spinning group of lanes gives way to the others of its warp after spinLimit instructions, for turnLength instructions.
 const (
-	spinLimit  = 4096
+	spinLimit  = 1024
 	turnLength = 512
 	pollCost   = 64 // instructions that an access to memory others change counts for, so that polling gives way soon
 )
@@ -33,26 +33,27 @@ type group struct {
 
 // warp is 32 threads. The group that runs is pc and mask; the others wait in groups.
 type warp struct {
-	b      *block
-	regs   []lanes
-	preds  []uint32
-	code   []inst
-	index  uint32 // in the block
-	alive  uint32 // lanes that have not exited
-	pc     int32
-	mask   uint32
-	watch  int32 // the nearest instruction ahead where another group is
-	turn   int   // instructions left in which a group need not give way to one that is behind
-	spun   int   // instructions since groups last changed
-	groups []group
-	last   *allocation // found last
-	ofs    [32]uint64  // scratch: where in an allocation each lane's access is
-	tmp    lanes
-	cp     copies
-	budget int
-	pollN  int
-	steps  uint64
-	clock  checkState
+	b        *block
+	regs     []lanes
+	preds    []uint32
+	code     []inst
+	index    uint32 // in the block
+	alive    uint32 // lanes that have not exited
+	pc       int32
+	mask     uint32
+	watch    int32 // the nearest instruction ahead where another group is
+	turn     int   // instructions left in which a group need not give way to one that is behind
+	spun     int   // instructions since groups last changed
+	groups   []group
+	last     *allocation // found last
+	ofs      [32]uint64  // scratch: where in an allocation each lane's access is
+	tmp      lanes
+	cp       copies
+	bulkOpen [32]uint32 // each lane's group of bulk copies that is open
+	budget   int
+	pollN    int
+	steps    uint64
+	checkState
 }
 
 // reset readies the warp for lanes of a new block.
@@ -72,6 +73,9 @@ func (w *warp) reset(b *block, index, alive uint32) {
 	w.pc, w.mask, w.watch, w.turn, w.spun, w.steps = 0, alive, never, 0, 0, 0
 	w.groups = w.groups[:0]
 	w.cp.reset()
+	clear(w.bulkOpen[:])
+	w.last = nil
+	w.pollN = 0
 }
 
 // run executes until no lane can go on, the budget is used up, or another warp should have a turn.

@@ -51,8 +51,6 @@ type allocation struct {
 	freed      atomic.Bool
 	host       bool // not counted against the limit
 	stack      []uintptr
-	shadow     []cell // who touched each byte last in the launch that holds shadowOf
-	shadowOf   *launchRun
 }
 
 func newSpace(limit uint64) *space {
@@ -111,7 +109,7 @@ func (s *space) free(addr uint64) error {
 	list = slices.Delete(slices.Clone(list), i, i+1)
 	s.list.Store(&list)
 	a.freed.Store(true)
-	a.data, a.init, a.shadow = a.data[:0:0], nil, nil
+	a.data, a.init = a.data[:0:0], nil
 	if !a.host {
 		s.used -= a.size
 	}

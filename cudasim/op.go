@@ -87,22 +87,23 @@ type inst struct {
 
 // extra is what few instructions have.
 type extra struct {
-	dd, aa  []int32 // more registers written and read
-	space   spaceKind
-	size    uint64 // bytes of an element
-	n       int    // elements
-	off     uint64
-	wide    bool // the address register has 64 bits
-	signed  bool
-	mask    uint64 // of the destination register's width
-	strong  bool   // volatile, relaxed, acquire or release: one atomic access
-	acquire bool
-	release bool
-	name    string
-	rmw     func(old, b, c uint64) uint64
-	targets []int32
-	sreg    func(w *warp, lane int) uint64
-	bar     barSpec
+	dd, aa   []int32 // more registers written and read
+	space    spaceKind
+	size     uint64 // bytes of an element
+	n        int    // elements
+	off      uint64
+	wide     bool // the address register has 64 bits
+	signed   bool
+	mask     uint64 // of the destination register's width
+	strong   bool   // volatile, relaxed, acquire or release: one atomic access
+	acquire  bool
+	release  bool
+	constant bool // the read-only path
+	name     string
+	rmw      func(old, b, c uint64) uint64
+	targets  []int32
+	sreg     func(w *warp, lane int) uint64
+	bar      barSpec
 }
 
 type spaceKind uint8

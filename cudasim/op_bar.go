@@ -20,7 +20,8 @@ type barrier struct {
 	waiting  bool
 	votes    uint32 // threads whose predicate was set
 	red      string
-	in       *inst
+	known    seen // what those that arrived knew
+	fenced   seen
 }
 
 func addBarriers() {
@@ -176,7 +177,7 @@ func (bar *barrier) check(b *block) {
 	if b.counts != nil {
 		b.counts.Barriers++
 	}
-	b.completed(bar)
+	b.completed(bar, id)
 	for i := range b.warps {
 		w := &b.warps[i]
 		for j := range w.groups {

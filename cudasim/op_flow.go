@@ -3,7 +3,6 @@ package cudasim
 import (
 	"math/bits"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robocache/robocache/internal/ptxparse"
@@ -122,13 +121,18 @@ func (w *warp) fail(kind FaultKind, in *inst, lanes uint32, detail string) statu
 func (w *warp) fault(kind FaultKind, in *inst, lanes uint32, detail string) *Fault {
 	k := w.b.run.kernel
 	f := &Fault{Kind: kind, Kernel: k.name, Block: w.b.id, Detail: detail, Line: int(in.line)}
-	f.Text = strings.TrimSpace(lineOf(k.source, f.Line))
+	f.Text = trimmedLine(k.source, f.Line)
 	f.Thread = w.thread(bits.TrailingZeros32(lanes) & 31)
 	return f
 }
 
 // thread gives the coordinates of a lane's thread in its block.
 func (w *warp) thread(lane int) [3]uint32 { return w.b.run.threadAt(w.index*32 + uint32(lane)) }
+
+func (r *launchRun) blockAt(i uint64) [3]uint32 {
+	x, y := uint64(r.grid[0]), uint64(r.grid[1])
+	return [3]uint32{uint32(i % x), uint32(i / x % y), uint32(i / x / y)}
+}
 
 func (r *launchRun) threadAt(t uint32) [3]uint32 {
 	return [3]uint32{t % r.block[0], t / r.block[0] % r.block[1], t / r.block[0] / r.block[1]}
@@ -138,6 +142,7 @@ func (r *launchRun) threadAt(t uint32) [3]uint32 {
 func (w *warp) poll() {
 	w.pollN++
 	w.budget -= pollCost
+	w.spun += pollCost
 }
 
 // polls reports whether the n instructions of the last turn did little else than look at what others change.

@@ -60,7 +60,8 @@ func (c *compiler) memMods(o ptxparse.Operand) inst {
 	c.q.has("mmio")
 	c.q.one("cta", "gpu", "sys", "cluster")
 	space := c.q.space()
-	for c.q.one("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::no_allocate", "L1::evict_first", "L1::evict_last", "L1::evict_normal", "L1::evict_unchanged",
+	x.constant = c.q.has("nc")
+	for c.q.one("ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::no_allocate", "L1::evict_first", "L1::evict_last", "L1::evict_normal", "L1::evict_unchanged",
 		"L2::64B", "L2::128B", "L2::256B", "L2::evict_first", "L2::evict_last", "L2::cache_hint") != "" {
 	}
 	in := none(kindFn, classMemory)
@@ -140,7 +141,7 @@ func compileLoad(c *compiler) {
 	}
 	x.signed = signedType(t)
 	for _, o := range elements(args[0], x.n) {
-		d := c.dst(o, t)
+		d := c.dstWide(o, t)
 		x.dd = append(x.dd, d)
 		if d >= 0 {
 			x.mask = width(c.kinds[d])
@@ -216,10 +217,10 @@ func loadParam(w *warp, in *inst, exec uint32) status {
 		o := a[i] + x.off
 		n := x.size * uint64(x.n)
 		if o > uint64(len(p)) || n > uint64(len(p))-o {
-			return w.badAddress(OutOfBounds, in, i, spaceParam, o, n, nil)
+			return w.badAddress(OutOfBounds, in, i, spaceParam, o, n)
 		}
 		if o&(n-1) != 0 {
-			return w.badAddress(Misaligned, in, i, spaceParam, o, n, nil)
+			return w.badAddress(Misaligned, in, i, spaceParam, o, n)
 		}
 		for k, r := range x.dd {
 			w.regs[r][i] = x.value(get(p[o+uint64(k)*x.size:], x.size))
@@ -258,7 +259,7 @@ func (w *warp) access(in *inst, exec uint32, n uint64) (m *allocation, here, res
 		if m == nil || addr-m.addr >= m.size || m.freed.Load() {
 			var ok bool
 			if m, ok = w.b.run.sp.find(addr); !ok {
-				return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, first, sp, addr, n, nil)
+				return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, first, sp, addr, n)
 			}
 			w.last = m
 		}
@@ -267,7 +268,7 @@ func (w *warp) access(in *inst, exec uint32, n uint64) (m *allocation, here, res
 	off := x.off - base
 	size := m.size
 	if size < n {
-		return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, first, sp, addr-base+m.addr, n, m)
+		return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, first, sp, addr-base+m.addr, n)
 	}
 	most := size - n
 	bad := uint64(0)
@@ -301,11 +302,11 @@ func (w *warp) access(in *inst, exec uint32, n uint64) (m *allocation, here, res
 		i := bits.TrailingZeros32(e) & 31
 		switch o := w.ofs[i]; {
 		case o < size && o&align != 0:
-			return nil, 0, 0, sp, w.badAddress(Misaligned, in, i, sp, o+m.addr, n, m)
+			return nil, 0, 0, sp, w.badAddress(Misaligned, in, i, sp, o+m.addr, n)
 		case o < size && o > most, o >= size && i == first:
-			return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, i, sp, o+m.addr, n, m)
+			return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, i, sp, o+m.addr, n)
 		case o >= size && sp != spaceGlobal && x.space != spaceGeneric:
-			return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, i, sp, o+m.addr, n, m)
+			return nil, 0, 0, sp, w.badAddress(OutOfBounds, in, i, sp, o+m.addr, n)
 		case o >= size:
 			rest |= 1 << i
 		}
@@ -332,10 +333,10 @@ func (w *warp) accessLocal(in *inst, exec uint32, n, base uint64) (m *allocation
 			o -= base
 		}
 		if o > each || n > each-o {
-			return nil, 0, 0, spaceLocal, w.badAddress(OutOfBounds, in, i, spaceLocal, o, n, nil)
+			return nil, 0, 0, spaceLocal, w.badAddress(OutOfBounds, in, i, spaceLocal, o, n)
 		}
 		if o&(n-1) != 0 {
-			return nil, 0, 0, spaceLocal, w.badAddress(Misaligned, in, i, spaceLocal, o, n, nil)
+			return nil, 0, 0, spaceLocal, w.badAddress(Misaligned, in, i, spaceLocal, o, n)
 		}
 		w.ofs[i] = uint64(w.index*32+uint32(i))*each + o
 	}
@@ -422,25 +423,4 @@ func store(w *warp, in *inst, exec uint32) status {
 		}
 	}
 	return statusNext
-}
-
-// badAddress is the fault of one lane's access.
-func (w *warp) badAddress(kind FaultKind, in *inst, lane int, sp spaceKind, addr, n uint64, near *allocation) status {
-	f := w.fault(kind, in, 1<<lane, "")
-	f.Space, f.Address, f.Bytes = spaceNames[sp], addr, int(n)
-	switch sp {
-	case spaceGlobal:
-		if g, ok := w.b.run.sp.grave(addr); ok {
-			f.Near = "in " + g.String() + ", which was freed"
-			if kind == OutOfBounds {
-				f.Kind = UseAfterFree
-			}
-		} else if a, ok := w.b.run.sp.nearest(addr); ok {
-			f.Near = a.place(addr, n)
-		}
-	case spaceShared:
-		f.Near = w.b.shared.place(addr, n)
-	}
-	w.b.fault = f
-	return statusFault
 }

@@ -95,13 +95,16 @@ func fail(format string, args ...any) { panic(unsupported(fmt.Sprintf(format, ar
 
 // compile makes a kernel of an entry.
 func compile(p *program, m *ptxparse.Module, f *ptxparse.Func, source []string) (k *kernel, err error) {
+	if f, err = inline(m, f); err != nil {
+		return nil, err
+	}
 	c := &compiler{p: p, m: m, f: f, consts: map[uint64]int32{}, vars: map[*ptxparse.Var]address{}, cc: -1}
 	c.k = &kernel{name: f.Name, maxThreads: uint32(f.MaxThreads), source: source}
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case unsupported:
-			k, err = nil, &UnsupportedError{c.at.Line, strings.TrimSpace(lineOf(source, c.at.Line)), string(r)}
+			k, err = nil, &UnsupportedError{c.at.Line, trimmedLine(source, c.at.Line), string(r)}
 		default:
 			panic(r)
 		}
@@ -133,11 +136,12 @@ func compile(p *program, m *ptxparse.Module, f *ptxparse.Func, source []string) 
 	return c.k, nil
 }
 
-func lineOf(source []string, line int) string {
+// trimmedLine is a line of the text, from 1.
+func trimmedLine(source []string, line int) string {
 	if line < 1 || line > len(source) {
 		return ""
 	}
-	return source[line-1]
+	return strings.TrimSpace(source[line-1])
 }
 
 // layout places parameters and the variables of shared and local memory.
@@ -271,10 +275,18 @@ func (c *compiler) dst(o ptxparse.Operand, typ string) int32 {
 		fail("a register expected to write to")
 	case isPred(c.kinds[o.Reg]):
 		fail("a result of type %s in a predicate", typ)
-	case ptxparse.TypeSize(c.kinds[o.Reg]) < ptxparse.TypeSize(typ):
+	case ptxparse.TypeSize(c.kinds[o.Reg]) != ptxparse.TypeSize(typ):
 		fail("a result of type %s in a register of type %s", typ, c.kinds[o.Reg])
 	}
 	return int32(o.Reg)
+}
+
+// dstWide is dst for the instructions that may write a type to a wider register.
+func (c *compiler) dstWide(o ptxparse.Operand, typ string) int32 {
+	if o.Kind == ptxparse.KindReg && !isPred(c.kinds[o.Reg]) && ptxparse.TypeSize(c.kinds[o.Reg]) > ptxparse.TypeSize(typ) {
+		typ = c.kinds[o.Reg]
+	}
+	return c.dst(o, typ)
 }
 
 // src gives a register that holds an operand's value as typ.

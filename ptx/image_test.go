@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/robocache/robocache/ptx/internal/ptxscan"
+	"github.com/robocache/robocache/internal/ptxparse"
 )
 
 // fused names the entries that may use fused or approximate instructions. All others promise the bits of the CPU backend.
@@ -32,8 +32,8 @@ func eachImage(t *testing.T, f func(t *testing.T, im Image)) {
 	}
 }
 
-func scan(t *testing.T, im Image) *ptxscan.Module {
-	m, err := ptxscan.Scan(im.Data())
+func scan(t *testing.T, im Image) *ptxparse.Module {
+	m, err := ptxparse.Parse(im.Data())
 	require.NoError(t, err)
 	return m
 }
@@ -59,7 +59,7 @@ func TestManifestTellsTheTruthAboutEveryImage(t *testing.T) {
 		assert.Equal(t, "sm_"+map[int]string{80: "80", 90: "90"}[im.SM], m.Target)
 		assert.Equal(t, im.ISA, m.ISA)
 		var entries []Entry
-		for _, e := range m.Entries {
+		for _, e := range m.Entries() {
 			params := []Param{}
 			for _, p := range e.Params {
 				params = append(params, Param{p.Type, p.Size, p.Align})
@@ -149,7 +149,7 @@ func TestKernelsThatPromiseEqualBitsRoundEachOperationOnItsOwn(t *testing.T) {
 		if im.Kind != PTX {
 			return
 		}
-		for _, e := range scan(t, im).Entries {
+		for _, e := range scan(t, im).Entries() {
 			require.NotEmpty(t, e.Opcodes)
 			for _, op := range e.Opcodes {
 				if op == "div.full.f32" {
@@ -159,6 +159,17 @@ func TestKernelsThatPromiseEqualBitsRoundEachOperationOnItsOwn(t *testing.T) {
 					t.Errorf("%s: %s %s", e.Name, op, why)
 				}
 			}
+		}
+	})
+}
+
+// The streams of a fusion are a structure in the kernel's parameters, indexed by the block. A compiler that copies it to local memory
+// first makes every block pay for sixteen.
+func TestFusingKernelsReadTheirParameterInPlace(t *testing.T) {
+	eachImage(t, func(t *testing.T, im Image) {
+		if im.Kind == PTX && strings.HasPrefix(im.File, "fuse.") {
+			assert.NotContains(t, string(im.Data()), ".local", im.File)
+			assert.Contains(t, string(im.Data()), "fuse_param_0", im.File)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,11 +12,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
@@ -32,9 +35,9 @@ type benchRequest struct {
 	sweep, runs, worst int
 	seed               uint64
 	benchstat, list    bool
-	first              bool
+	first, explain     bool
 	options            benchmark.Options
-	rotate             int64
+	rotate             float64
 }
 
 const benchHelp = `Bench measures the operations beside the least that they could take.
@@ -87,11 +90,12 @@ func (a *app) benchCommand() *cobra.Command {
 	f.IntVar(&r.options.Samples, "samples", 31, "the least number of samples, at least 5")
 	f.DurationVar(&r.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
 	f.DurationVar(&r.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
-	f.Int64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
+	f.Float64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
 	f.IntVar(&r.sweep, "sweep", 0, "measure that many random jobs, and list those with the worst ratios")
 	f.Uint64Var(&r.seed, "seed", 1, "the seed of --sweep")
 	f.IntVar(&r.worst, "worst", 10, "how many jobs --sweep lists")
 	f.IntVar(&r.runs, "runs", 0, "measure nothing: run each job that often, for a profiler, and print the least bytes of a call")
+	f.BoolVar(&r.explain, "explain", false, "measure nothing: say which kernels each job launches, and in which shape")
 	f.BoolVar(&r.first, "first", false, "measure only the time from the start of the program to the first result")
 	complete(cmd, "backend", backendNames)
 	for flag, ext := range map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"} {
@@ -124,7 +128,7 @@ func (r *benchRequest) check() error {
 	for _, m := range []struct {
 		name string
 		on   bool
-	}{{"--from", r.from != ""}, {"--list", r.list}, {"--runs", r.runs != 0}, {"--first", r.first}} {
+	}{{"--from", r.from != ""}, {"--list", r.list}, {"--runs", r.runs != 0}, {"--first", r.first}, {"--explain", r.explain}} {
 		if m.on {
 			modes = append(modes, m.name)
 		}
@@ -136,12 +140,12 @@ func (r *benchRequest) check() error {
 		return usagef("--shapes says which jobs there are: no suites and no --sweep with it")
 	case r.from != "" && (r.shapes != "" || r.sweep != 0 || len(r.suites) > 0):
 		return usagef("--from says which jobs there are: no suites, --shapes or --sweep with it")
-	case (r.list || r.runs != 0 || r.first) && (r.plot != "" || len(r.compare) > 0 || r.benchstat):
+	case (r.list || r.runs != 0 || r.first || r.explain) && (r.plot != "" || len(r.compare) > 0 || r.benchstat):
 		return usagef("%s measures nothing: no --plot, --compare or --benchstat with it", modes[0])
-	case r.sweep < 0 || r.runs < 0 || r.rotate < 0 || r.worst < 1:
+	case r.sweep < 0 || r.runs < 0 || !(r.rotate >= 0) || r.worst < 1:
 		return usagef("--sweep, --runs and --rotate are not negative, --worst is at least 1")
 	}
-	r.options.Rotate = r.rotate * 1e6
+	r.options.Rotate = int64(r.rotate * 1e6)
 	return nil
 }
 
@@ -175,6 +179,8 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	switch {
 	case r.first:
 		return a.firstResult(dev)
+	case r.explain:
+		return a.explainJobs(dev, jobs)
 	case r.runs > 0:
 		return a.profileRuns(dev, jobs, r.runs)
 	}
@@ -339,6 +345,42 @@ func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
 		}
 	}
 	return nil
+}
+
+// explained is what a job launches.
+type explained struct {
+	Suite    string        `json:"suite"`
+	Job      string        `json:"job"`
+	Why      string        `json:"why,omitempty"` // there are no launches
+	Launches []cuda.Launch `json:"launches"`
+}
+
+func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job) error {
+	list := []explained{}
+	for _, j := range jobs {
+		launches, why, err := benchmark.Explain(dev, j)
+		if err != nil {
+			return err
+		}
+		list = append(list, explained{j.Suite(), j.Name(), why, launches})
+	}
+	if a.json {
+		return a.writeJSON(map[string]any{"kernels": dev.Info().Kernels, "jobs": list})
+	}
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "job\tkernel\tblocks\tthreads\tshared\tregisters\tlocal\tblocks an SM\twaves")
+	for _, e := range list {
+		name := e.Suite + " " + e.Job
+		if len(e.Launches) == 0 {
+			fmt.Fprintf(t, "%s\tnone: %s\n", name, cmp.Or(e.Why, "nothing to do"))
+		}
+		for _, l := range e.Launches {
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\n", name, l.Kernel, l.Grid[0]*l.Grid[1]*l.Grid[2], l.Block[0]*l.Block[1]*l.Block[2],
+				l.Shared, l.Registers, l.Local, l.Resident, l.Waves)
+			name = ""
+		}
+	}
+	return t.Flush()
 }
 
 // firstResult times the program from its start to its first result.

@@ -97,6 +97,14 @@ func TestBenchRunsForAProfiler(t *testing.T) {
 	assert.Regexp(t, `^start to first result: \d+ ms on cpu`, out)
 }
 
+func TestBenchExplainsItsLaunches(t *testing.T) {
+	jobs := shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}`)
+	out, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", jobs)
+	assert.Regexp(t, `(?m)^resample 2x9->5x3 +resample\w* +\d+ +\d+ `, out)
+	out, _ = good(t, "bench", "--backend=cpu", "--explain", "--shapes", jobs)
+	assert.Contains(t, out, "none: the CPU launches no kernels")
+}
+
 func shapesFileOf(t *testing.T, jobs string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shapes.json")

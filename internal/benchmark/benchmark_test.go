@@ -27,7 +27,7 @@ func small() []Job {
 		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
-		&CopyJob{"d2d", 100}, &LaunchJob{"plan"}, &PipelineJob{1, 4, 3, 2, 2},
+		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{"shared", 64},
 	}
 }
 
@@ -55,7 +55,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 	assert.Len(t, r.Rows, len(small()))
 	assert.Empty(t, r.Skipped)
 	assert.Len(t, seen, len(small()))
-	assert.Equal(t, "0/8 resample", seen[0])
+	assert.Equal(t, "0/9 resample", seen[0])
 	for _, row := range r.Rows {
 		name := row.Suite + " " + row.Job
 		assert.GreaterOrEqual(t, row.Time.Samples, minSamples, name)
@@ -126,14 +126,14 @@ func TestOptionsHaveFloors(t *testing.T) {
 func TestPlannedCallsAllocateNothing(t *testing.T) {
 	opt := quick
 	opt.Batch = time.Millisecond
-	for _, row := range measured(t, cpu(t), opt, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{"plan"}, &FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}}},
+	for _, row := range measured(t, cpu(t), opt, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{Form: "plan"}, &FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}}},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"}).Rows {
 		assert.Zero(t, row.HostAllocs, "%s %s", row.Suite, row.Job)
 	}
 }
 
 func TestWhatTheBackendLacksIsListed(t *testing.T) {
-	r := measured(t, cpu(t), quick, &CopyJob{"h2d", 10}, &CopyJob{"d2d", 10}, &LaunchJob{"graph"})
+	r := measured(t, cpu(t), quick, &CopyJob{"h2d", 10}, &CopyJob{"d2d", 10}, &LaunchJob{Form: "graph"})
 	require.Len(t, r.Rows, 1)
 	require.Len(t, r.Skipped, 2)
 	assert.Equal(t, Skip{"copies", "h2d 10 B", "the CPU is its own host"}, r.Skipped[0])
@@ -169,7 +169,7 @@ func TestNamesAreUniqueAndChecked(t *testing.T) {
 	}
 	some, err := Jobs("copies", "launch")
 	require.NoError(t, err)
-	assert.Len(t, some, 16)
+	assert.Len(t, some, 18)
 	_, err = Jobs("copys")
 	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, fuse, voxelize, copies, launch, pipeline`)
 }
@@ -194,6 +194,8 @@ func TestShapesComeFromAFile(t *testing.T) {
 		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "kind": "cubic"}]}`:             `kind: got "cubic"`,
 		`{"jobs": [{"suite": "voxelize", "points": 7, "cells": 8, "reduce": "mean", "cloud": "lidar"}]}`: "features: got 0",
 		`{"jobs": [{"suite": "copies", "direction": "up", "bytes": 1}]}`:                                 `direction: got "up"`,
+		`{"jobs": [{"suite": "launch", "form": "shared"}]}`:                                              "goroutines: got 0, want 1 to",
+		`{"jobs": [{"suite": "launch", "form": "plan", "goroutines": 2}]}`:                               "goroutines, but of shared: got 2",
 		`{"jobs": [{"suite": "launch", "form": "up"}]}`:                                                  `form: got "up"`,
 		`{"jobs": []} {}`: "more after",
 	} {
@@ -285,7 +287,7 @@ func TestReportsAreJoined(t *testing.T) {
 }
 
 func TestBenchstatReadsTheLines(t *testing.T) {
-	r := measured(t, cpu(t), quick, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{"plan"})
+	r := measured(t, cpu(t), quick, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{Form: "plan"})
 	var out bytes.Buffer
 	require.NoError(t, r.WriteBenchstat(&out))
 	line := regexp.MustCompile(`(?m)^BenchmarkResample/backend=cpu/B=2/S=9/T=5/D=3 \d+ [\d.]+ ns/op [\d.]+ GB/s [\d.]+ x-limit$`)
@@ -310,7 +312,7 @@ func TestPicturesShowWhatHasALimit(t *testing.T) {
 		}
 	}
 	assert.Greater(t, blue, 100, "our bars and dots")
-	r = measured(t, cpu(t), quick, &LaunchJob{"plan"})
+	r = measured(t, cpu(t), quick, &LaunchJob{Form: "plan"})
 	var e *InputError
 	assert.ErrorAs(t, r.WritePNG(&out), &e)
 }

@@ -144,5 +144,6 @@ func (r *rig) plans(w *work, make func(set int) (ops.Plan, error)) error {
 		w.later(p.Close)
 	}
 	w.run = func(set int) error { return list[set].Run(r.stream) }
+	w.plan = list[0]
 	return nil
 }

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,10 +93,11 @@ type work struct {
 	// own means that run does the whole call, waits included, and is timed by the clock on the wall; direct that it must not be
 	// captured in a graph, and is timed by events around a batch of calls.
 	own, direct   bool
-	read, written int64 // the least bytes of a call
-	limit         bool  // whether the kernel that moves those bytes is the limit
-	floor         *work // or this work is
-	per           int   // calls in one run; 0 counts as 1
+	read, written int64    // the least bytes of a call
+	limit         bool     // whether the kernel that moves those bytes is the limit
+	floor         *work    // or this work is
+	per           int      // calls in one run; 0 counts as 1
+	plan          ops.Plan // of the first set, if a call is the run of a plan
 	closers       []func() error
 }
 
@@ -123,6 +125,7 @@ type rig struct {
 	module *cudadrv.Module // the kernels of ptx/copy.cu; nil on the CPU
 	events [2]*cudadrv.Event
 	opt    Options
+	most   int // sets; 0 is maxSets
 }
 
 func newRig(dev *ops.Device, opt Options) (*rig, error) {
@@ -163,7 +166,7 @@ func (r *rig) close() error {
 
 // sets is how many sets of that many bytes the rotation takes.
 func (r *rig) sets(each int64) int {
-	return int(min(max((r.opt.Rotate+each-1)/max(each, 1), 1), maxSets))
+	return int(min(max((r.opt.Rotate+each-1)/max(each, 1), 1), int64(cmp.Or(r.most, maxSets))))
 }
 
 // alloc allocates a tensor on the device, which lives as long as the work.
@@ -331,26 +334,52 @@ func (r *rig) host(w *work, one float64) (ns, allocs float64, err error) {
 	return quantile(times, 0.5), math.Floor(float64(after.Mallocs-before.Mallocs) / float64((batches-1)*n)), nil
 }
 
-// Runs gives each of a job's first n sets to the device once, measures nothing, and returns the least bytes of a call. It is
-// for a profiler, which does the measuring.
+// Runs gives a job's sets to the device, n runs in turn, measures nothing, and returns the least bytes of a call. It is for a
+// profiler, which does the measuring.
 func Runs(dev *ops.Device, j Job, n int) (read, written int64, err error) {
+	err = prepared(dev, j, n, func(r *rig, w *work) error {
+		read, written = w.read, w.written
+		for i := range n {
+			if err := errors.Join(w.run(i%w.sets), r.wait()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return read, written, err
+}
+
+// Explain returns the launches of a job's plan, as [cuda.Explain] does, and why there are none.
+func Explain(dev *ops.Device, j Job) (list []cuda.Launch, why string, err error) {
+	err = prepared(dev, j, 1, func(r *rig, w *work) error {
+		switch {
+		case r.queue == nil:
+			return &skipped{"the CPU launches no kernels"}
+		case w.plan == nil:
+			return &skipped{"a call is not the run of a plan"}
+		}
+		list, err = cuda.Explain(w.plan)
+		return err
+	})
+	if why, lacks := lacking(err); lacks {
+		return nil, why, nil
+	}
+	return list, "", err
+}
+
+// prepared does something with a job of at most so many sets.
+func prepared(dev *ops.Device, j Job, sets int, fn func(r *rig, w *work) error) error {
 	r, err := newRig(dev, Options{})
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	r.most = sets
 	w, err := j.prepare(r)
-	if err != nil {
-		return 0, 0, fmt.Errorf("%s %s: %w", j.Suite(), j.Name(), err)
+	if err == nil {
+		err = errors.Join(fn(r, w), w.close())
 	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	for i := range n {
-		if err := w.run(i % w.sets); err != nil {
-			return 0, 0, err
-		}
-		if err := r.wait(); err != nil {
-			return 0, 0, err
-		}
+	if err = errors.Join(err, r.close()); err != nil {
+		return fmt.Errorf("%s %s: %w", j.Suite(), j.Name(), err)
 	}
-	return w.read, w.written, nil
+	return nil
 }

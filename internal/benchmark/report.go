@@ -77,6 +77,9 @@ func (r *Report) WriteTable(out io.Writer) error {
 		}
 	}
 	fmt.Fprintln(out)
+	if d.Backend == "sim" {
+		fmt.Fprintln(out, "these are times of a simulation: they say nothing of a GPU")
+	}
 	if r.Empty != nil {
 		fmt.Fprintf(out, "an empty kernel in a graph: %s us\n", us(r.Empty.Median))
 	}

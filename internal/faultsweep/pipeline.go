@@ -23,7 +23,10 @@ func Pipeline(drv *cudadrv.Driver) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
-	return resample(dev)
+	if err := resample(dev); err != nil {
+		return err
+	}
+	return fuse(dev)
 }
 
 // closer closes what was opened, the last first.
@@ -65,9 +68,11 @@ func resample(dev *ops.Device) (err error) {
 		return nil
 	}
 	st, err := dev.NewStream()
-	if keep(&c, st, err); err != nil {
+	if c.err = err; err != nil {
 		return nil
 	}
+	// The stream goes first, whatever has failed: it waits for the work that uses the rest.
+	defer func() { c.err = errors.Join(c.err, st.Close()) }()
 	// Slerp and its like take a table of channels besides; the angle kind does too, and fits any width.
 	for _, kind := range []ops.Kind{ops.Linear, ops.Angle} {
 		plan, err := dev.PlanResample(args, ops.ResampleOptions{Kind: kind, Period: 1e6})

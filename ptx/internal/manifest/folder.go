@@ -15,14 +15,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robocache/robocache/ptx/internal/ptxscan"
+	"github.com/robocache/robocache/internal/ptxparse"
 )
 
 // family is a kernel source with everything made from it.
 type family struct {
 	name    string
 	sources []file
-	entries []ptxscan.Entry
+	entries []ptxparse.Entry
 	images  []image
 }
 
@@ -145,7 +145,7 @@ func readFamily(dir, name string, headers []file) (family, error) {
 		if err != nil {
 			return f, err
 		}
-		m, err := ptxscan.Scan(text)
+		m, err := ptxparse.Parse(text)
 		if err != nil {
 			return f, fmt.Errorf("%s: %w", ptxFile.name, err)
 		}
@@ -154,13 +154,14 @@ func readFamily(dir, name string, headers []file) (family, error) {
 			return f, fmt.Errorf("%s: target sm_%d and version %d.%d wanted, got %s and %d.%d",
 				ptxFile.name, want.sm, want.isa/10, want.isa%10, m.Target, m.ISA/10, m.ISA%10)
 		}
-		for i := range m.Entries {
-			m.Entries[i].Opcodes = nil // differ from one architecture to the next, as they may
+		entries := m.Entries()
+		for i := range entries {
+			entries[i].Opcodes = nil // differ from one architecture to the next, as they may
 		}
 		if f.entries == nil {
-			f.entries = m.Entries
+			f.entries = entries
 		}
-		if len(m.Entries) == 0 || !reflect.DeepEqual(m.Entries, f.entries) {
+		if len(entries) == 0 || !reflect.DeepEqual(entries, f.entries) {
 			return f, fmt.Errorf("%s: no entries, or others than the first image of %s has", ptxFile.name, name)
 		}
 		cubin, err := readCubin(dir, name, want.sm, want.isa)

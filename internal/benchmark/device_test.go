@@ -1,0 +1,132 @@
+package benchmark
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/ops"
+	_ "github.com/robocache/robocache/ops/cuda"
+	"github.com/robocache/robocache/ops/sim"
+)
+
+// onDevices runs a test on the simulated device, and on the GPU if there is one.
+func onDevices(t *testing.T, test func(t *testing.T, dev *ops.Device)) {
+	for _, name := range []string{"sim", "cuda"} {
+		t.Run(name, func(t *testing.T) {
+			dev, err := ops.Open(name)
+			if err != nil && name == "cuda" && os.Getenv("ROBOCACHE_REQUIRE_GPU") != "1" {
+				t.Skip("no GPU: ", err)
+			}
+			require.NoError(t, err)
+			defer func() { require.NoError(t, dev.Close()) }()
+			test(t, dev)
+		})
+	}
+}
+
+func TestDevicesAreMeasuredByEvents(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *ops.Device) {
+		opt := quick
+		opt.Rotate = 3000
+		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
+			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{"shared", 2}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
+		require.NotNil(t, r.Empty)
+		assert.Positive(t, r.Empty.Median)
+		assert.Empty(t, r.Skipped)
+		for _, row := range r.Rows {
+			name := row.Suite + " " + row.Job
+			limit, clock := false, "events"
+			switch name {
+			case "resample 2x16->8x8":
+				limit = true
+				assert.Equal(t, 4, row.Sets, "3000 bytes of 960 each, and more")
+				assert.Regexp(t, `^(128|256|512) threads, [1248] chunks each$`, row.How)
+			case "pipeline 1x4->3x2 by 2":
+				limit, clock = true, "wall"
+			case "launch shared by 2":
+				clock = "wall"
+			case "launch plan", "launch direct", "launch graph":
+				clock = "direct"
+			case "copies d2d 1 KiB":
+				limit = true
+			}
+			assert.Equal(t, limit, row.Limit != nil, name)
+			assert.Equal(t, clock, row.Clock, name)
+			assert.Positive(t, row.Time.Median, name)
+			if clock != "wall" {
+				assert.Positive(t, row.HostNs, name)
+			}
+			if clock != "wall" && dev.Info().Backend == "cuda" {
+				assert.Zero(t, row.HostAllocs, "%s: a call allocates nothing", name)
+			}
+		}
+		var out bytes.Buffer
+		require.NoError(t, r.WriteTable(&out))
+		assert.Equal(t, dev.Info().Backend == "sim", bytes.Contains(out.Bytes(), []byte("they say nothing of a GPU")))
+		require.NoError(t, r.WritePNG(&out))
+	})
+}
+
+// The kernel that measures the limit reads and writes its chunks once each; what it writes depends on all that it reads.
+func TestTheLimitIsMeasuredOnAnySize(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *ops.Device) {
+		r, err := newRig(dev, quick)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.close()) }()
+		for _, n := range [][2]int64{{1, 1}, {0, 100}, {100, 0}, {100_000, 16}, {16, 20_000}} {
+			s, how, err := r.limitOf(n[0], n[1], 2)
+			require.NoError(t, err, "%v", n)
+			assert.Positive(t, s.Median)
+			assert.NotEmpty(t, how)
+		}
+	})
+}
+
+// The simulated device counts what the limit's kernel asks for: the bytes of a call, in pieces of 16.
+func TestTheLimitMovesTheLeastBytes(t *testing.T) {
+	dev, err := ops.Open("sim")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, dev.Close()) }()
+	r, err := newRig(dev, quick)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.close()) }()
+	device, err := sim.Device()
+	require.NoError(t, err)
+	for _, n := range [][2]int64{{16, 16}, {1000, 64}, {64, 1000}, {4096, 4096}, {0, 160}} {
+		var moved [][2]uint64
+		device.Observe(func(l *cudasim.Launch) {
+			t.Logf("%+v", *l.Counters)
+			if l.Kernel == "rc_speed_of_light" {
+				moved = append(moved, [2]uint64{l.Counters.GlobalRead.Bytes, l.Counters.GlobalWrite.Bytes})
+			}
+		})
+		_, _, err := r.limitOf(n[0], n[1], 1)
+		device.Observe(nil)
+		require.NoError(t, err)
+		require.NotEmpty(t, moved)
+		for _, m := range moved {
+			assert.Equal(t, [2]uint64{uint64(n[0]+15) / 16 * 16, uint64(n[1]+15) / 16 * 16}, m, "%v", n)
+		}
+	}
+}
+
+func TestExplainSaysWhatIsLaunched(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *ops.Device) {
+		list, why, err := Explain(dev, &ResampleJob{B: 2, S: 16, T: 8, D: 8})
+		require.NoError(t, err)
+		require.Len(t, list, 1, why)
+		assert.Contains(t, list[0].Kernel, "resample")
+		list, why, err = Explain(dev, &CopyJob{"d2d", 10})
+		require.NoError(t, err)
+		assert.Empty(t, list)
+		assert.Equal(t, "a call is not the run of a plan", why)
+	})
+	_, why, err := Explain(cpu(t), &ResampleJob{B: 2, S: 16, T: 8, D: 8})
+	require.NoError(t, err)
+	assert.Equal(t, "the CPU launches no kernels", why)
+}
