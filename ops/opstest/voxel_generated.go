@@ -296,3 +296,16 @@ func (s *suite) wrongVoxels(seed int, bad bool) error {
 	}
 	return nil
 }
+
+// FuzzVoxels runs random jobs against the oracle and the CPU.
+func FuzzVoxels(f *testing.F, devs ...*ops.Device) {
+	for seed := range uint64(8) {
+		f.Add(seed)
+	}
+	all := suites(devs)
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		for _, s := range all {
+			s.voxelCheck(t, randomVoxels(rng(seed)))
+		}
+	})
+}
