@@ -54,7 +54,8 @@ const (
 	ErrInvalidClusterSize    Code = 912
 	ErrUnknown               Code = 999
 
-	codeMissing Code = -1 // ours: the driver lacks the function
+	codeMissing Code = -1      // ours: the driver lacks the function
+	codeOfPush  Code = 1 << 20 // ours, added to a code: the call was not made, because cuCtxPushCurrent gave it
 )
 
 // Error gives the number; [Error] carries the driver's own name and text.

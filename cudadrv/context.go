@@ -68,16 +68,14 @@ func (c *Context) Close() error {
 	}
 	c.closed = true
 	errStream := errors.Join(c.inner.destroy(), c.memory.destroy())
+	lost := c.dev.Lost() != nil
 	f := getFrame()
 	defer f.put()
 	code := c.drv.call(fnPrimaryCtxRelease, f, c.dev.h)
-	if c.dev.Lost() != nil {
-		return nil // the loss was reported where it was found; releasing a lost context fails for that reason
+	if lost {
+		return errStream // releasing a lost context fails for that reason, which was reported where it was found
 	}
-	if err := c.dev.check(fnPrimaryCtxRelease, code); err != nil {
-		return err
-	}
-	return errStream
+	return errors.Join(errStream, c.dev.check(fnPrimaryCtxRelease, code))
 }
 
 // Device gives the context's device.
@@ -168,7 +166,7 @@ func (c *Context) makeCurrent() (unbind func(), code Code) {
 	if code := c.drv.call(fnCtxPush, f, c.h); code != Success {
 		f.put()
 		runtime.UnlockOSThread()
-		return nil, code
+		return nil, code | codeOfPush
 	}
 	return func() {
 		c.drv.call(fnCtxPop, f, f.outAddr(0))

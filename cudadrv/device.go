@@ -15,8 +15,9 @@ type Device struct {
 	history history
 	poller  poller
 	pools   struct {
-		once sync.Once
-		ok   bool
+		mu    sync.Mutex
+		known bool
+		ok    bool
 	}
 }
 
@@ -118,13 +119,19 @@ func (dev *Device) ComputeCapability() (major, minor int) {
 	return major, minor
 }
 
-// hasPools reports whether memory can be allocated in stream order.
-func (dev *Device) hasPools() bool {
-	dev.pools.once.Do(func() {
+// hasPools reports whether memory can be allocated in stream order. An error is not kept: the next call asks again.
+func (dev *Device) hasPools() (bool, error) {
+	p := &dev.pools
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.known {
 		n, err := dev.Attribute(MemoryPoolsSupported)
-		dev.pools.ok = err == nil && n != 0 && dev.drv.has(fnMemAllocAsync, fnMemFreeAsync)
-	})
-	return dev.pools.ok
+		if err != nil {
+			return false, err
+		}
+		p.known, p.ok = true, n != 0 && dev.drv.has(fnMemAllocAsync, fnMemFreeAsync)
+	}
+	return p.ok, nil
 }
 
 // check turns a code into an error, and latches the device as lost if the code says so.
@@ -136,7 +143,7 @@ func (dev *Device) check(s slot, code Code) error {
 	if lost := dev.lost.Load(); lost != nil {
 		return lost
 	}
-	if !code.sticky() {
+	if !(code &^ codeOfPush).sticky() {
 		return err
 	}
 	dev.lost.CompareAndSwap(nil, &LostError{First: err.(*Error), Kernels: dev.history.names()})

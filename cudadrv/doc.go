@@ -12,7 +12,8 @@
 //
 // A failed driver call is an [Error] with the driver's name and text; errors.Is compares its [Code]. An error that
 // poisons the device's context is latched: from then on every call returns a [LostError] with that first error and the
-// kernels launched last, and the driver is not called again. Close still works then, and returns nil.
+// kernels launched last, and the driver is not called again. Close still works then, and returns nil
+// unless it is the call that found the loss.
 //
 // # What blocks
 //

@@ -131,6 +131,9 @@ func (d *Driver) fail(s slot, code Code) error {
 	if code == codeMissing {
 		return &UnsupportedError{Op: symbols[s].name, Needed: symbols[s].since, Found: d.version}
 	}
+	if code > codeOfPush {
+		s, code = fnCtxPush, code&^codeOfPush
+	}
 	name, text := d.describe(code)
 	return &Error{Op: symbols[s].name, Code: code, Name: name, Text: text}
 }

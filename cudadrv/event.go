@@ -74,11 +74,7 @@ func (e *Event) Close() error {
 	}
 	f := getFrame()
 	defer f.put()
-	err := c.dev.check(fnEventDestroy, c.free(fnEventDestroy, f, e.h))
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	return err
+	return c.dev.check(fnEventDestroy, c.free(fnEventDestroy, f, e.h))
 }
 
 // Query reports whether the work recorded last is done.

@@ -216,6 +216,7 @@ func TestGPULaunchAllocatesNothing(t *testing.T) {
 			panic(err)
 		}
 	})
+	require.NoError(t, r.s.Synchronize(context.Background()))
 	graph := testing.AllocsPerRun(1000, func() {
 		if err := x.Launch(r.s); err != nil {
 			panic(err)

@@ -56,7 +56,11 @@ func (c *Context) malloc(s *Stream, n int64) (*DeviceMem, error) {
 	if n > 0 {
 		f := getFrame()
 		defer f.put()
-		if c.dev.hasPools() {
+		pools, err := c.dev.hasPools()
+		if err != nil {
+			return nil, err
+		}
+		if pools {
 			m.pooled = true
 			h, err := s.begin("MallocAsync")
 			if err != nil {
@@ -106,6 +110,7 @@ func (m *DeviceMem) release(s *Stream) error {
 		return nil
 	}
 	c := m.ctx
+	var gone error
 	if m.size > 0 && c.dev.Lost() == nil {
 		f := getFrame()
 		defer f.put()
@@ -120,24 +125,27 @@ func (m *DeviceMem) release(s *Stream) error {
 			}
 			code := c.free(fnMemFreeAsync, f, uintptr(m.ptr), h)
 			on.end()
-			if err := c.dev.check(fnMemFreeAsync, code); err != nil && c.dev.Lost() == nil {
-				return err
-			}
+			gone = c.dev.check(fnMemFreeAsync, code)
 		} else {
 			if s != nil {
 				if err := s.wait(); err != nil && c.dev.Lost() == nil {
 					return err
 				}
 			}
-			if err := c.dev.check(fnMemFree, c.bound(fnMemFree, f, uintptr(m.ptr))); err != nil && c.dev.Lost() == nil {
-				return err
-			}
+			gone = c.dev.check(fnMemFree, c.bound(fnMemFree, f, uintptr(m.ptr)))
 		}
+	}
+	if stays(gone) {
+		return gone
 	}
 	m.closed, m.ptr = true, 0
 	m.drop()
-	return nil
+	return gone
 }
+
+// stays reports whether memory is still there after an error of its free: a free inside a capture can be done again. After
+// any other error nobody can say, and the memory counts as closed, so that its context can be closed too.
+func stays(err error) bool { return errors.Is(err, ErrCaptureUnsupported) }
 
 // SetPoolThreshold sets how many bytes of freed memory the device's pool keeps for later allocations; the
 // driver's default is 0, so that each synchronisation gives everything back. It holds for the whole process.
@@ -176,7 +184,11 @@ func (c *Context) withPool(op string, fn func(f *frame, pool uintptr) error) err
 		return err
 	}
 	defer c.leave()
-	if !c.dev.hasPools() {
+	pools, err := c.dev.hasPools()
+	if err != nil {
+		return err
+	}
+	if !pools {
 		return &UnsupportedError{Op: op, Found: c.drv.version}
 	}
 	f := getFrame()
@@ -260,20 +272,21 @@ func (m *HostMem) Close() error {
 		return nil
 	}
 	c := m.ctx
+	var gone error
 	if m.own != nil {
-		if err := m.unregister(); err != nil {
-			return err
+		if gone = m.unregister(); gone != nil && c.dev.Lost() == nil {
+			return gone // the device may still reach it: Close again
 		}
 	} else if m.size > 0 && c.dev.Lost() == nil {
 		f := getFrame()
 		defer f.put()
-		if err := c.dev.check(fnMemFreeHost, c.bound(fnMemFreeHost, f, m.addr)); err != nil && c.dev.Lost() == nil {
-			return err
+		if gone = c.dev.check(fnMemFreeHost, c.bound(fnMemFreeHost, f, m.addr)); stays(gone) {
+			return gone
 		}
 	}
 	m.closed, m.addr, m.dev, m.own = true, 0, 0, nil
 	m.drop()
-	return nil
+	return gone
 }
 
 // span gives the address of bytes off to off+n, checked.

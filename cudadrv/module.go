@@ -112,11 +112,7 @@ func (m *Module) Close() error {
 	if m.library != 0 {
 		s, h = fnLibraryUnload, m.library
 	}
-	err := c.dev.check(s, c.bound(s, f, h))
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	return err
+	return c.dev.check(s, c.bound(s, f, h))
 }
 
 // begin keeps the module loaded until end.

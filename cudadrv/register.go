@@ -63,21 +63,24 @@ func (c *Context) RegisterHost(b []byte, o RegisterOptions) (*HostMem, error) {
 	return m, nil
 }
 
-// unregister is what Close does to registered memory, whose lock it holds.
+// unregister is what Close does to registered memory, whose lock it holds. If it fails the memory stays
+// registered: the device may still reach it.
 func (m *HostMem) unregister() error {
 	if m.size == 0 {
 		return nil
 	}
 	c := m.ctx
+	var err error
 	if c.dev.Lost() == nil {
 		f := getFrame()
 		defer f.put()
-		if err := c.dev.check(fnMemHostUnregister, c.bound(fnMemHostUnregister, f, m.addr)); err != nil && c.dev.Lost() == nil {
+		err = c.dev.check(fnMemHostUnregister, c.bound(fnMemHostUnregister, f, m.addr))
+		if err != nil && c.dev.Lost() == nil {
 			return err
 		}
 	}
 	runtime.KeepAlive(m.own)
 	m.pin.Unpin()
 	registered.Delete(m)
-	return nil
+	return err
 }

@@ -130,6 +130,7 @@ func TestRegisteredMemoryClosesOnALostDevice(t *testing.T) {
 	require.ErrorIs(t, h.Close(), ErrNotPermitted)
 	assert.NotNil(t, h.Bytes(), "still registered")
 	k.poison = ErrIllegalAddress
-	require.NoError(t, h.Close())
+	require.ErrorIs(t, h.Close(), ErrDeviceLost, "the call that finds the loss says so")
 	assert.Nil(t, h.Bytes())
+	require.NoError(t, h.Close())
 }

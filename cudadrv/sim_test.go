@@ -20,7 +20,7 @@ func TestSimulatedDevice(t *testing.T) {
 		"out of memory":              TestGPUOutOfMemory,
 		"the pool's threshold":       TestGPUPoolKeepsWhatTheThresholdAllows,
 		"copies":                     TestGPUCopies,
-		"events":                     TestGPUEventsTime,
+		"registered memory":          TestGPURegisteredMemory,
 		"many goroutines":            TestGPUManyGoroutines,
 		"graphs":                     TestGPUGraphs,
 		"joined streams":             TestGPUCaptureJoinsStreams,

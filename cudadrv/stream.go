@@ -115,11 +115,7 @@ func (s *Stream) destroy() error {
 	}
 	f := getFrame()
 	defer f.put()
-	err := c.dev.check(fnStreamDestroy, c.free(fnStreamDestroy, f, s.h))
-	if c.dev.Lost() != nil {
-		return nil
-	}
-	return err
+	return c.dev.check(fnStreamDestroy, c.free(fnStreamDestroy, f, s.h))
 }
 
 func (s *Stream) isClosed() bool {

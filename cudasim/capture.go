@@ -186,6 +186,14 @@ func cuStreamGetCaptureInfo(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
+// cuStreamGetCaptureInfoV3 tells of edges too, none of which carries data here.
+func cuStreamGetCaptureInfoV3(d *Device, a []uintptr) code {
+	if a[5] != 0 {
+		put64(a[5], 0)
+	}
+	return cuStreamGetCaptureInfo(d, []uintptr{a[0], a[1], a[2], a[3], a[4], a[6]})
+}
+
 // captureWork makes a node of work, if the stream is being captured; done says whether it is, and the work is given back
 // then.
 func (s *stream) captureWork(o *task) (done bool, c code) {

@@ -243,7 +243,9 @@ func (w *warp) strongAccess(in *inst, sp spaceKind, addr uint64, kind accessKind
 		if in.x.release {
 			what = w.snapshot()
 		}
-		w.release(sp, addr, what, kind == accessAtomic)
+		if kind != accessAtomic || len(what) > 0 {
+			w.release(sp, addr, what, kind == accessAtomic)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@
 // more than one block, cooperative launches, and two kernels at once: kernels of different streams take turns, and one that
 // may begin before its predecessor's end begins after it. The nodes of a graph run in the order of their capture. Pinned
 // memory has another address on the device than on the host. Machine code is refused, as for a device that it was not
-// made for. A launch waits where 256 pieces of work are queued.
+// made for. A launch waits where 1024 pieces of work are queued.
 //
 // [Inject] makes calls fail on demand, of this or of a real driver. [Device.Leaks] lists what was not given back, with the
 // places where it was made. [Device.Observe] shows each launch with its counters.

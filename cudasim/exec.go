@@ -257,16 +257,14 @@ func (b *block) turn() status {
 			n := w.steps - before
 			b.steps += n
 			used += int(n) + 1
-			switch st {
-			case statusFault:
+			switch {
+			case st == statusFault:
 				return st
-			case statusIdle:
+			case st == statusIdle && n == 0:
 				continue
-			case statusExited:
-				polled = false
 			}
 			idle = false
-			polled = polled && w.polls(n)
+			polled = w.polls(n) && st == statusYield && polled
 		}
 		switch {
 		case b.alive == 0:

@@ -9,7 +9,7 @@ const never = int32(math.MaxInt32)
 
 // A spinning group of lanes gives way to the others of its warp after spinLimit instructions, for turnLength instructions.
 const (
-	spinLimit  = 4096
+	spinLimit  = 1024
 	turnLength = 512
 	pollCost   = 64 // instructions that an access to memory others change counts for, so that polling gives way soon
 )

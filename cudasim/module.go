@@ -2,9 +2,9 @@ package cudasim
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"regexp"
 	"strconv"
 	"sync"
@@ -40,7 +40,26 @@ const ISAVersion = 87
 // programs keeps what was compiled, for every device of the process: a program without variables is the same anywhere.
 var programs struct {
 	sync.Mutex
-	byHash map[[sha256.Size]byte]*program
+	byHash map[uint64][]compiled
+}
+
+type compiled struct {
+	text    []byte
+	program *program
+}
+
+var seed = maphash.MakeSeed()
+
+// known finds a program that was compiled before.
+func known(hash uint64, text []byte) *program {
+	programs.Lock()
+	defer programs.Unlock()
+	for _, c := range programs.byHash[hash] {
+		if bytes.Equal(c.text, text) {
+			return c.program
+		}
+	}
+	return nil
 }
 
 var versionLine = regexp.MustCompile(`(?m)^\s*\.version\s+(\d+)\.(\d+)`)
@@ -57,11 +76,8 @@ func (d *Device) compile(image []byte) (*program, code, string) {
 			return nil, cudadrv.ErrUnsupportedPTXVersion, fmt.Sprintf("ptxas fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major, minor, ISAVersion/10, ISAVersion%10)
 		}
 	}
-	hash := sha256.Sum256(image)
-	programs.Lock()
-	p := programs.byHash[hash]
-	programs.Unlock()
-	if p != nil {
+	hash := maphash.Bytes(seed, image)
+	if p := known(hash, image); p != nil {
 		return p, cudadrv.Success, ""
 	}
 	p, err := loadProgram(image, d.space)
@@ -75,9 +91,9 @@ func (d *Device) compile(image []byte) (*program, code, string) {
 		programs.Lock()
 		defer programs.Unlock()
 		if programs.byHash == nil {
-			programs.byHash = map[[sha256.Size]byte]*program{}
+			programs.byHash = map[uint64][]compiled{}
 		}
-		programs.byHash[hash] = p
+		programs.byHash[hash] = append(programs.byHash[hash], compiled{image, p})
 	}
 	return p, cudadrv.Success, ""
 }

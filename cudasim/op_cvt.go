@@ -53,7 +53,7 @@ func compileCvt(c *compiler) {
 	if m.to == "tf32" {
 		toReg = "b32"
 	}
-	d := c.dst(args[0], toReg)
+	d := c.dstWide(args[0], toReg)
 	reg := ""
 	if d >= 0 {
 		reg = c.kinds[d]

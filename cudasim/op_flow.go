@@ -142,6 +142,7 @@ func (r *launchRun) threadAt(t uint32) [3]uint32 {
 func (w *warp) poll() {
 	w.pollN++
 	w.budget -= pollCost
+	w.spun += pollCost
 }
 
 // polls reports whether the n instructions of the last turn did little else than look at what others change.

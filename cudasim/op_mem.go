@@ -141,7 +141,7 @@ func compileLoad(c *compiler) {
 	}
 	x.signed = signedType(t)
 	for _, o := range elements(args[0], x.n) {
-		d := c.dst(o, t)
+		d := c.dstWide(o, t)
 		x.dd = append(x.dd, d)
 		if d >= 0 {
 			x.mask = width(c.kinds[d])

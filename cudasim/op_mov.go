@@ -66,7 +66,7 @@ func compileMov(c *compiler) {
 		c.pack(t, d, s.Elems)
 		return
 	case s.Kind == ptxparse.KindSpecial:
-		r := c.dst(d, "u16")
+		r := c.dstWide(d, "u16")
 		if ptxparse.TypeSize(c.kinds[r]) != ptxparse.TypeSize(t) {
 			fail("a register of type %s", c.kinds[r])
 		}

@@ -275,10 +275,18 @@ func (c *compiler) dst(o ptxparse.Operand, typ string) int32 {
 		fail("a register expected to write to")
 	case isPred(c.kinds[o.Reg]):
 		fail("a result of type %s in a predicate", typ)
-	case ptxparse.TypeSize(c.kinds[o.Reg]) < ptxparse.TypeSize(typ):
+	case ptxparse.TypeSize(c.kinds[o.Reg]) != ptxparse.TypeSize(typ):
 		fail("a result of type %s in a register of type %s", typ, c.kinds[o.Reg])
 	}
 	return int32(o.Reg)
+}
+
+// dstWide is dst for the instructions that may write a type to a wider register.
+func (c *compiler) dstWide(o ptxparse.Operand, typ string) int32 {
+	if o.Kind == ptxparse.KindReg && !isPred(c.kinds[o.Reg]) && ptxparse.TypeSize(c.kinds[o.Reg]) > ptxparse.TypeSize(typ) {
+		typ = c.kinds[o.Reg]
+	}
+	return c.dst(o, typ)
 }
 
 // src gives a register that holds an operand's value as typ.

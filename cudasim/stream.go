@@ -8,7 +8,7 @@ import (
 )
 
 // queueLimit is how much work a stream takes before a call that gives it more waits, as the driver's queue does.
-const queueLimit = 256
+const queueLimit = 1024
 
 // stream is a queue of work, done in order by a goroutine of its own.
 type stream struct {

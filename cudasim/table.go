@@ -85,6 +85,7 @@ func init() {
 		"cuStreamBeginCapture_v2":           {2, needDevice, cuStreamBeginCapture},
 		"cuStreamEndCapture":                {2, needInit, cuStreamEndCapture},
 		"cuStreamGetCaptureInfo_v2":         {6, needDevice, cuStreamGetCaptureInfo},
+		"cuStreamGetCaptureInfo_v3":         {7, needDevice, cuStreamGetCaptureInfoV3},
 		"cuGraphInstantiateWithFlags":       {3, needBound, cuGraphInstantiateWithFlags},
 		"cuGraphLaunch":                     {2, needDevice, cuGraphLaunch},
 		"cuGraphExecDestroy":                {1, needInit, cuGraphExecDestroy},

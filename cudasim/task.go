@@ -55,7 +55,7 @@ type taskPool struct {
 
 const (
 	poolTasks  = queueLimit + 64
-	paramBytes = 512 // room that a fresh op has for parameters
+	paramBytes = 384 // room that a fresh task has for parameters
 )
 
 func (p *taskPool) fill() {

@@ -1,6 +1,7 @@
 package cudasim
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -39,11 +40,19 @@ func putText(addr uintptr, n int, s string) {
 	b[copy(b[:n-1], s)] = 0
 }
 
-// cText copies a C string of any length.
+// cText copies a C string of any length. It reads by aligned words, which lie within the memory of their first byte.
 func cText(addr uintptr) []byte {
 	n := 0
-	for cudadrv.View(addr+uintptr(n), 1)[0] != 0 {
+	for (addr+uintptr(n))%8 != 0 {
+		if cudadrv.View(addr+uintptr(n), 1)[0] == 0 {
+			return bytes.Clone(cudadrv.View(addr, n))
+		}
 		n++
 	}
-	return append([]byte(nil), cudadrv.View(addr, n)...)
+	for {
+		if i := bytes.IndexByte(cudadrv.View(addr+uintptr(n), 8), 0); i >= 0 {
+			return bytes.Clone(cudadrv.View(addr, n+i))
+		}
+		n += 8
+	}
 }

@@ -34,7 +34,7 @@ func openCPU(arg string) (Backend, error) {
 		return nil, fmt.Errorf("the CPU backend takes no device number, got %q", arg)
 	}
 	b := &cpuBackend{workers: runtime.GOMAXPROCS(0)}
-	b.work = make(chan *cpuTask)
+	b.work = make(chan *cpuTask, b.workers-1)
 	for range b.workers - 1 {
 		go func() {
 			for t := range b.work {
@@ -64,11 +64,19 @@ func (b *cpuBackend) parallel(t *cpuTask) {
 	defer b.run.Unlock()
 	t.next.Store(0)
 	t.worker.Store(0)
-	for range min(b.workers, t.pieces) - 1 {
-		t.done.Add(1)
+	helpers := max(min(b.workers, t.pieces)-1, 0)
+	t.done.Add(helpers)
+	for range helpers {
 		b.work <- t
 	}
 	t.take()
+	for range helpers { // all pieces are taken: a worker that has not begun need not
+		select {
+		case <-b.work:
+			t.done.Done()
+		default:
+		}
+	}
 	t.done.Wait()
 }
 

@@ -1,7 +1,5 @@
 package ops
 
-import "slices"
-
 // The parts of a Resample that take its time: the check of the stamps, and the targets of a row in order.
 
 const (
@@ -118,39 +116,48 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	}
 	times := p.times[b*p.TimesBatch+start:][:n]
 	first, last := times[0], times[n-1]
+	var targets []C
+	if p.targets != nil {
+		targets = p.targets[outRow*p.TargetBatch+outIndex:][:count]
+	}
 	row := b*p.SrcBatch + start*p.SrcStep
 	out := outRow*p.DstBatch + outIndex*p.DstStep
-	kind := p.Channels[0].Kind
+	kind, marked := p.Channels[0].Kind, p.valid != nil || p.age != nil
 	var x C
 	k, step := 0, 0 // the sample that was found last, and how far from the one before
 	for j := range count {
-		if p.targets == nil {
-			x = tick[C](&p.Targets, t+j)
+		if targets != nil {
+			x = targets[j]
 		} else {
-			x = p.targets[outRow*p.TargetBatch+outIndex+j]
+			x = tick[C](&p.Targets, t+j)
 		}
 		if !(first <= x && x < last) {
 			p.target(i+j, k, s)
 			continue
 		}
-		at := lastAtOrBefore(times, x, min(max(k+step, 0), n-2))
-		at = min(at, n-2)
-		step, k = at-k, at
+		// Targets mostly move on evenly. The bounds hold for stamps out of order too.
+		guess := min(max(k+step, 0), n-2)
+		if !(times[guess] <= x && x < times[guess+1]) {
+			guess = min(lastAtOrBefore(times, x, guess), n-2)
+		}
+		step, k = guess-k, guess
 		dx, h := x-times[k], times[k+1]-times[k]
-		if h < dx || p.limits.hasGap && h > p.limits.gap {
+		if h < dx || p.limits.hasGap && h > p.limits.gap { // h < dx: int64, of 2^63
 			p.target(i+j, k, s)
 			continue
 		}
+		if marked {
+			p.mark(outRow, outIndex+j, 1, dx)
+		}
 		from, to := row+k*p.SrcStep, out+j*p.DstStep
-		p.mark(outRow, outIndex+j, 1, dx)
-		if kind == Linear && dx != 0 {
+		switch {
+		case kind == Linear && dx != 0:
 			s.items = append(s.items, lerpItem{from, to, float64(dx) / float64(h)})
 			if len(s.items) == batchMost {
 				p.flush(s)
 			}
 			continue
-		}
-		if dx != 0 && (kind == Next || kind == Nearest && dx > times[k+1]-x) {
+		case dx != 0 && (kind == Next || kind == Nearest && dx > times[k+1]-x):
 			from += p.SrcStep
 		}
 		p.dst.copyFrom(to, p.src, from, p.D, s.a)
@@ -158,9 +165,8 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	p.flush(s)
 }
 
+// flush makes the features of the targets that were put off.
 func (p *cpuResample[C]) flush(s *scratch) {
 	p.dst.lerpRows(p.src, s.items, p.SrcStep, p.D, s)
 	s.items = s.items[:0]
 }
-
-var _ = slices.Max[[]int]

@@ -117,27 +117,51 @@ template <u32 In, u32 N> RC_FN void load_all(const resample_job &j, i64 at, u32 
     RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = wide<In>(j, at + i * apart);
 }
 
+// load_quat reads the rotation at `at`, in the form of its kind.
+template <u32 In> RC_FN void load_quat(const resample_job &j, u32 kind, i64 at, double (&q)[4]) {
+    if (kind == slerp) {
+        load_all<In>(j, at, 1, q);
+    } else if (kind == rotvec) {
+        double r[3];
+        load_all<In>(j, at, 1, r);
+        quat_of_vec(q, r);
+    } else {
+        double m[6];
+        load_all<In>(j, at, 1, m);
+        quat_of_6d(q, m);
+    }
+}
+
 // lesser is x < y, -0 being less than +0.
 template <class W> RC_FN bool lesser(W x, W y) { return x < y || (x == y && negative(x) && !negative(y)); }
+
+// each_of gives f the feature at `at` of count samples, in order, with its place. Four loads are under way at once.
+template <u32 In, class F> RC_FN void each_of(const resample_job &j, i64 at, u32 count, F f) {
+    for (; count >= 4; count -= 4) {
+        pack<In, 1> v[4];
+        RC_UNROLL for (u32 u = 0; u < 4; u++) v[u] = load<In>(j, at + u * j.src_step);
+        RC_UNROLL for (u32 u = 0; u < 4; u++, at += j.src_step) f(get(v[u], 0), at);
+    }
+    for (; count > 0; count--, at += j.src_step) f(get(load<In>(j, at), 0), at);
+}
 
 // reduce makes one feature of a window of count samples, the first of which is at lo.
 template <u32 In, class Sink> RC_FN void reduce(const resample_job &j, u32 kind, i64 lo, u32 count, const Sink &sink) {
     using W = typename element<In>::wide;
     if (kind == window_mean) {
-        double sum = wide<In>(j, lo);
-        for (u32 i = 1; i < count; i++) lo += j.src_step, sum += wide<In>(j, lo);
+        double sum = -0.0; // which changes no first sample
+        each_of<In>(j, lo, count, [&](W v, i64) { sum += (double)v; });
         return sink.number(0, div_rn(sum, (double)count));
     }
     i64 best = lo;
     if (kind == window_last) {
         best += (count - 1) * j.src_step;
     } else {
-        W v = get(load<In>(j, lo), 0);
-        for (u32 i = 1; i < count && v == v; i++) {
-            lo += j.src_step;
-            const W u = get(load<In>(j, lo), 0);
-            if (u != u || (kind == window_min ? lesser(u, v) : lesser(v, u))) best = lo, v = u;
-        }
+        const bool least = kind == window_min;
+        W v = least ? as_f32(0x7f800000u) : as_f32(0xff800000u);
+        each_of<In>(j, lo, count, [&](W u, i64 at) {
+            if (v == v && (u != u || (least ? lesser(u, v) : lesser(v, u)))) best = at, v = u;
+        });
     }
     sink.template same<In>(0, load<In>(j, best));
 }
@@ -170,32 +194,24 @@ RC_FN void make_item(const resample_job &j, const spots<Max> &s, u32 target, con
         if (act == on_line) lo = s.base[target] + feature;
         return sink.number(0, lerp(get(load<In>(j, lo), 0), get(load<In>(j, lo + j.src_step), 0), (W)a));
     }
-    if (act == in_bracket) {
-        const i64 hi = lo + j.src_step;
+    const i64 hi = lo + j.src_step;
+    if (act == in_bracket && c.kind > nearest) {
+        double one;
         switch (c.kind) {
-        case previous: break;
-        case next: lo = hi; break;
-        case nearest: lo = s.later[target] ? hi : lo; break;
-        case slerp: {
-            double q0[4], q1[4], q[4];
-            load_all<In>(j, lo, 1, q0), load_all<In>(j, hi, 1, q1);
-            slerp4(q, q0, q1, a);
-            return sink.numbers(q, 1);
-        }
-        case angle: return sink.number(0, angle_between(wide<In>(j, lo), wide<In>(j, hi), a, as_f64(c.number)));
-        case rotvec: {
-            double r0[3], r1[3], r[3], q0[4], q1[4], q[4];
-            load_all<In>(j, lo, 1, r0), load_all<In>(j, hi, 1, r1);
-            quat_of_vec(q0, r0), quat_of_vec(q1, r1);
-            turn4(q, q0, q1, a);
-            vec_of_quat(r, q);
-            return sink.numbers(r, 1);
-        }
+        case slerp:
+        case rotvec:
         case rot6d: {
-            double m0[6], m1[6], m[6], q0[4], q1[4], q[4];
-            load_all<In>(j, lo, 1, m0), load_all<In>(j, hi, 1, m1);
-            quat_of_6d(q0, m0), quat_of_6d(q1, m1);
-            turn4(q, q0, q1, a);
+            double q0[4], q1[4], q[4];
+            load_quat<In>(j, c.kind, lo, q0), load_quat<In>(j, c.kind, hi, q1);
+            slerp4(q, q0, q1, a);
+            if (c.kind == slerp) return sink.numbers(q, 1);
+            unit4(q);
+            if (c.kind == rotvec) {
+                double r[3];
+                vec_of_quat(r, q);
+                return sink.numbers(r, 1);
+            }
+            double m[6];
             six_of_quat(m, q);
             return sink.numbers(m, 1);
         }
@@ -206,14 +222,17 @@ RC_FN void make_item(const resample_job &j, const spots<Max> &s, u32 target, con
             p[0] = hermite_at(p0[0], p1[0], p0[1], p1[1], h, a, p[1]);
             return sink.numbers(p, c.apart);
         }
+        case angle: one = angle_between(wide<In>(j, lo), wide<In>(j, hi), a, as_f64(c.number)); break;
         default: {
             const double before = s.before[target], after = s.after[target], v1 = wide<In>(j, lo), v2 = wide<In>(j, hi);
             const double v0 = before > 0 ? wide<In>(j, lo - j.src_step) : 0, v3 = after > 0 ? wide<In>(j, hi + j.src_step) : 0;
             const double h = s.h[target], x = s.x[target];
-            return sink.number(0, c.kind == pchip ? pchip_at(v0, v1, v2, v3, before, h, after, x) : catmull_rom_at(v0, v1, v2, v3, before, h, after, x));
+            one = c.kind == pchip ? pchip_at(v0, v1, v2, v3, before, h, after, x) : catmull_rom_at(v0, v1, v2, v3, before, h, after, x);
         }
         }
+        return sink.number(0, one);
     }
+    if (act == in_bracket && (c.kind == next || (c.kind == nearest && s.later[target]))) lo = hi;
     for (u32 i = 0; i < width; i++) sink.template same<In>(i * c.apart, load<In>(j, lo + i * c.apart));
 }
 

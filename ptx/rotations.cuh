@@ -40,12 +40,6 @@ RC_FN void unit4(double (&q)[4]) {
     RC_UNROLL for (int i = 0; i < 4; i++) q[i] = div_rn(q[i], norm);
 }
 
-// turn4 is the unit quaternion at a between two.
-RC_FN void turn4(double (&q)[4], const double (&q0)[4], const double (&q1)[4], double a) {
-    slerp4(q, q0, q1, a);
-    unit4(q);
-}
-
 constexpr u64 nan64 = 0x7ff8000000000000ull;
 
 // quat_of_vec is the quaternion of a rotation vector.

@@ -10,17 +10,16 @@ type BFloat16 uint16
 
 // F32 returns the number as a float32; every Float16 is one exactly.
 func (h Float16) F32() float32 {
-	sign := uint32(h&0x8000) << 16
-	exp := uint32(h>>10) & 0x1f
-	man := uint32(h & 0x3ff)
+	bits := uint32(h&0x7fff) << 13 // the mantissa is in its place, the exponent 112 too small
 	switch {
-	case exp == 0x1f:
-		return math.Float32frombits(sign | 0x7f800000 | man<<13)
-	case exp != 0:
-		return math.Float32frombits(sign | (exp+112)<<23 | man<<13)
+	case bits >= 0x1f<<23:
+		bits += 224 << 23
+	case bits >= 1<<23:
+		bits += 112 << 23
+	default: // A subnormal is its mantissa * 2^-24: the conversion and the product are exact.
+		bits = math.Float32bits(float32(bits) * 0x1p-37)
 	}
-	// A subnormal is man * 2^-24: both factors are exact, and so is the product.
-	return math.Float32frombits(sign | math.Float32bits(float32(man)*0x1p-24))
+	return math.Float32frombits(uint32(h&0x8000)<<16 | bits)
 }
 
 // F32 returns the number as a float32; every BFloat16 is one exactly.

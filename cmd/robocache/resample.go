@@ -40,7 +40,9 @@ From .ulg it takes every stream with at least two distinct stamps, or those name
 --stream, and --hz makes the clock over the time that they share. Float columns are
 interpolated linearly, quaternions (q[0] to q[3], q_d, q_offset and delta_q_reset, in PX4's
 order wxyz) by slerp; --kind and --stream NAME:kind change that. Integer columns always
-keep their previous value. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and
+keep their previous value. In a stream named with :slerp, :rotvec or :rot6d, arrays of four,
+three or six floats are rotations and other floats are linear; with :hermite, the first half
+of its columns are values, the second their velocities. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and
 NAME.columns of each stream, and the one times [T] in nanoseconds.
 
 From .npz it takes values [B,S,D] or [S,D], times [B,S] or [S] (int64 nanoseconds, float64
@@ -51,8 +53,8 @@ The kinds window-mean, -min, -max and -last reduce the samples of the last --win
 a target, its own time included, so that none between two targets is lost.
 
 valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap,
-within --tolerance of the sample used, and its window is not empty. age is the target's time less that of the sample at or
-before it.`
+within --tolerance of the sample used, and has no empty window. age is the target's time
+less that of the sample at or before it.`
 
 const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 --plot flight.png
   robocache resample flight.ulg -o out.npz --hz 100 --stream vehicle_attitude --stream sensor_combined:pchip --max-gap 50ms

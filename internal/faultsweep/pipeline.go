@@ -65,9 +65,11 @@ func resample(dev *ops.Device) (err error) {
 		return nil
 	}
 	st, err := dev.NewStream()
-	if keep(&c, st, err); err != nil {
+	if c.err = err; err != nil {
 		return nil
 	}
+	// The stream goes first, whatever has failed: it waits for the work that uses the rest.
+	defer func() { c.err = errors.Join(c.err, st.Close()) }()
 	// Slerp and its like take a table of channels besides; the angle kind does too, and fits any width.
 	for _, kind := range []ops.Kind{ops.Linear, ops.Angle} {
 		plan, err := dev.PlanResample(args, ops.ResampleOptions{Kind: kind, Period: 1e6})

@@ -101,7 +101,14 @@ func (b *backend) family(name string) (*family, error) {
 	if f := b.families[name]; f != nil {
 		return f, nil
 	}
-	major, minor := b.dev.ComputeCapability()
+	major, err := b.dev.Attribute(cudadrv.ComputeCapabilityMajor)
+	if err != nil {
+		return nil, err
+	}
+	minor, err := b.dev.Attribute(cudadrv.ComputeCapabilityMinor)
+	if err != nil {
+		return nil, err
+	}
 	choice, err := ptx.Choose(name, major, minor, b.dev.Driver().Version(), b.force)
 	if err != nil {
 		return nil, err
@@ -115,8 +122,22 @@ func (b *backend) family(name string) (*family, error) {
 			return f, nil
 		}
 		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
+		if !unfit(err) {
+			break
+		}
 	}
 	return nil, errors.Join(refused...)
+}
+
+// unfit reports whether an image was refused for what it is, so that the next may do: no code for this device, a format or
+// an ISA version that the driver does not know, no compiler.
+func unfit(err error) bool {
+	for _, c := range []cudadrv.Code{cudadrv.ErrInvalidImage, cudadrv.ErrNoBinaryForGPU, cudadrv.ErrInvalidPTX, cudadrv.ErrJITCompilerNotFound, cudadrv.ErrUnsupportedPTXVersion} {
+		if errors.Is(err, c) {
+			return true
+		}
+	}
+	return false
 }
 
 // kernel returns an entry, with its parameters declared for drivers that cannot tell them.

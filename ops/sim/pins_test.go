@@ -18,17 +18,17 @@ import (
 // depends on the rows, so these are not the figures of the full shapes; but a kernel that moves more here moves more there.
 type pin struct {
 	b, s, t, d  int
-	read, write uint64
+	read, write int
 }
 
 var pins = []pin{
-	{1, 4096, 1024, 32, 0, 0},
-	{2, 500, 250, 256, 0, 0},
-	{4, 500, 250, 32, 0, 0},
-	{1, 1000, 500, 512, 0, 0},
-	{1, 1024, 1024, 256, 0, 0},
-	{2, 250, 128, 128, 0, 0},
-	{4, 100, 50, 32, 0, 0},
+	{1, 4096, 1024, 32, 7411, 2048},
+	{2, 500, 250, 256, 17538, 8000},
+	{4, 500, 250, 32, 5842, 2000},
+	{1, 1000, 500, 512, 34497, 16000},
+	{1, 1024, 1024, 256, 35452, 16384},
+	{2, 250, 128, 128, 4700, 2048},
+	{4, 100, 50, 32, 1198, 400},
 }
 
 // least is the bytes that a linear resampling of bf16 values must move: all source rows or two a target, the output, the
@@ -83,7 +83,8 @@ func (p pin) run(t *testing.T) *cudasim.Launch {
 	return seen[0]
 }
 
-// A change to a kernel that makes it move more fails here, without a GPU. One that makes it move less does, too: pin that.
+// A change to a kernel that makes it move more fails here, without a GPU. One that makes it move a tenth less does, too, so
+// that the pins stay tight.
 func TestResampleMovesNoMoreThanPinned(t *testing.T) {
 	for _, p := range pins {
 		t.Run(fmt.Sprintf("%dx%d-%dx%d", p.b, p.s, p.t, p.d), func(t *testing.T) {
@@ -91,8 +92,13 @@ func TestResampleMovesNoMoreThanPinned(t *testing.T) {
 			moved := 32 * (c.GlobalRead.Sectors + c.GlobalWrite.Sectors)
 			t.Logf("{%d, %d, %d, %d, %d, %d}: %.3f of the least bytes; bank conflicts %d", p.b, p.s, p.t, p.d,
 				c.GlobalRead.Sectors, c.GlobalWrite.Sectors, float64(moved)/float64(p.least()), c.BankConflicts)
-			assert.Equal(t, p.read, c.GlobalRead.Sectors, "sectors read")
-			assert.Equal(t, p.write, c.GlobalWrite.Sectors, "sectors written")
+			for _, x := range []struct {
+				what        string
+				got, pinned int
+			}{{"read", int(c.GlobalRead.Sectors), p.read}, {"written", int(c.GlobalWrite.Sectors), p.write}} {
+				assert.LessOrEqual(t, x.got, x.pinned, "sectors %s", x.what)
+				assert.GreaterOrEqual(t, x.got, x.pinned*9/10, "sectors %s: fewer than pinned: pin the new number", x.what)
+			}
 		})
 	}
 }

@@ -65,7 +65,7 @@ func TestOlderImage(t *testing.T) {
 
 // The order in which blocks and warps take their turns changes nothing.
 func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := range uint64(1) {
 		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
 		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"life": true, "misuse": true, "properties": true, "generated": true, "golden": true}})
 	}
@@ -116,9 +116,10 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	assert.ErrorContains(t, err, "resample_f32")
 	_, err = dev.Alloc(tensor.F32, 1)
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
-	for _, c := range []interface{ Close() error }{plan, src, times, dst, dev} {
+	for _, c := range []interface{ Close() error }{plan, src, times, dst} {
 		assert.NoError(t, c.Close())
 	}
+	assert.ErrorIs(t, dev.Close(), cudadrv.ErrDeviceLost, "its stream says why the work did not end")
 }
 
 func FuzzTimes(f *testing.F)   { fuzz(f, opstest.FuzzTimes) }
