@@ -287,9 +287,14 @@ func (f *function) maxThreads() int {
 	return n
 }
 
-// registersOf guesses what a compiler would give a thread: at least 16, at most 255, in steps of 8.
+// registersOf guesses what a compiler would give a thread: at least 16, at most 255, in steps of 8, and no more than a block of the
+// size that the kernel is made for has room for.
 func registersOf(k *kernel) int {
-	return min(max(int(k.registers+7)/8*8, 16), 255)
+	n := min(max(int(k.registers+7)/8*8, 16), 255)
+	if k.maxThreads > 0 {
+		n = min(n, smRegisters/int(k.maxThreads)/8*8)
+	}
+	return n
 }
 
 func (d *Device) functionAttribute(a []uintptr) code {
