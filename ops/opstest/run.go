@@ -22,6 +22,8 @@ type Config struct {
 	MemoryInUse func() int64
 	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "fuse".
 	Skip map[string]bool
+	// Only, if there is any, leaves out all groups but these.
+	Only map[string]bool
 	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated; 0 and 1 leave them.
 	Slow int
 }
@@ -61,7 +63,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"voxel-life", (*suite).voxelLife},
 	}
 	for _, g := range groups {
-		if !s.cfg.Skip[g.name] {
+		if !s.cfg.Skip[g.name] && (len(s.cfg.Only) == 0 || s.cfg.Only[g.name]) {
 			t.Run(g.name, func(t *testing.T) { g.run(s, t) })
 		}
 	}
