@@ -51,9 +51,6 @@ struct task {
     RC_FN_MEMBER u64 window() const { return 0; }
     RC_FN_MEMBER u64 stream_bits() const { return 0; }
     RC_FN_MEMBER bool plain() const { return true; }
-    RC_FN_MEMBER bool has_window() const { return false; }
-    RC_FN_MEMBER u64 window() const { return 0; }
-    RC_FN_MEMBER u64 stream_bits() const { return 0; }
 
     // The fields of flags.
     RC_FN_MEMBER u32 clock() const { return flags & 3; }
