@@ -64,17 +64,30 @@ func newCPUFuse[C clockElement](b *cpuBackend, job *FuseJob) (Plan, error) {
 		p.checks.pieces += s.checks.pieces
 		p.work.pieces += s.work.pieces
 	}
-	p.checks.do = func(piece, worker int) {
-		for _, s := range p.streams {
-			if piece < s.checks.pieces {
-				s.check(piece, worker)
-				return
-			}
-			piece -= s.checks.pieces
-		}
-	}
-	p.work.do = func(piece, worker int) { p.streams[piece%len(p.streams)].tile(piece/len(p.streams), worker) }
+	p.checks.do, p.work.do = p.check, p.tile
 	return p, nil
+}
+
+// check is a piece of the streams' checks, which follow each other.
+func (p *cpuFuse[C]) check(piece, worker int) {
+	for _, s := range p.streams {
+		if piece < s.checks.pieces {
+			s.checks.do(piece, worker)
+			return
+		}
+		piece -= s.checks.pieces
+	}
+}
+
+// tile is a piece of the streams' targets, which follow each other.
+func (p *cpuFuse[C]) tile(piece, worker int) {
+	for _, s := range p.streams {
+		if piece < s.work.pieces {
+			s.work.do(piece, worker)
+			return
+		}
+		piece -= s.work.pieces
+	}
 }
 
 func (p *cpuFuse[C]) Run(s Stream) error {

@@ -79,10 +79,11 @@ func (p *cpuResample[C]) tile(piece, worker int) {
 	}
 }
 
-// plain reports whether all features are of one kind that takes or mixes two samples, and no sample can be out of tolerance.
+// plain reports whether all features are of one kind that takes or mixes two samples and are not normalised, and no sample can be
+// out of tolerance.
 func (p *cpuResample[C]) plain() bool {
 	kind := p.Channels[0].Kind
-	return len(p.Channels) == 1 && kind <= Nearest && (kind == Linear || !p.limits.hasTolerance)
+	return len(p.Channels) == 1 && !p.fused.affine() && kind <= Nearest && (kind == Linear || !p.limits.hasTolerance)
 }
 
 // span makes targets lo to hi-1 of a plain job, counted over all rows. It does what target does for those that lie in a bracket,
@@ -131,7 +132,9 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 		} else {
 			x = tick[C](&p.Targets, t+j)
 		}
-		if !(first <= x && x < last) {
+		given := x
+		x -= p.fused.offset
+		if !(first <= x && x < last) || p.fused.offset != 0 && badTime(given) != 0 {
 			p.target(i+j, k, s)
 			continue
 		}
