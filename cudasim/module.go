@@ -76,6 +76,9 @@ func (d *Device) compile(image []byte) (*program, code, string) {
 			return nil, cudadrv.ErrUnsupportedPTXVersion, fmt.Sprintf("ptxas fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major, minor, ISAVersion/10, ISAVersion%10)
 		}
 	}
+	if d.cfg.Rewrite != nil {
+		image = d.cfg.Rewrite(image)
+	}
 	hash := maphash.Bytes(seed, image)
 	if p := known(hash, image); p != nil {
 		return p, cudadrv.Success, ""
@@ -276,20 +279,23 @@ func cuKernelGetAttribute(d *Device, a []uintptr) code {
 	return onDevice(a[3], func() code { return d.functionAttribute(a) })
 }
 
+// maxThreads is what the entry says, else the device's limit: a compiler fits the registers to the first, and what it would
+// need without is only guessed, so that it refuses no launch.
 func (f *function) maxThreads() int {
-	n := maxThreads
 	if f.kernel.maxThreads > 0 {
-		n = min(n, int(f.kernel.maxThreads))
+		return min(maxThreads, int(f.kernel.maxThreads))
 	}
-	if r := registersOf(f.kernel); r*n > smRegisters {
-		n = smRegisters / r / 32 * 32
-	}
-	return n
+	return maxThreads
 }
 
-// registersOf guesses what a compiler would give a thread: at least 16, at most 255, in steps of 8.
+// registersOf guesses what a compiler would give a thread: at least 16, at most 255, in steps of 8, and no more than fit a
+// block of the size that the entry declares.
 func registersOf(k *kernel) int {
-	return min(max(int(k.registers+7)/8*8, 16), 255)
+	most := 255
+	if k.maxThreads > 0 {
+		most = min(most, smRegisters/int(k.maxThreads)/8*8)
+	}
+	return min(max(int(k.registers+7)/8*8, 16), most)
 }
 
 func (d *Device) functionAttribute(a []uintptr) code {
@@ -369,5 +375,5 @@ func cuOccupancyMaxActiveBlocksPerMultiprocessor(d *Device, a []uintptr) code {
 		return put32(a[0], 0)
 	}
 	threads = (threads + 31) / 32 * 32
-	return put32(a[0], uint32(min(smThreads/threads, smBlocks, smShared/(shared+blockReserved), smRegisters/(registersOf(f.kernel)*threads))))
+	return put32(a[0], uint32(min(smThreads/threads, smBlocks, smShared/(shared+blockReserved), max(smRegisters/(registersOf(f.kernel)*threads), 1))))
 }

@@ -64,29 +64,24 @@ func newCPUFuse[C clockElement](b *cpuBackend, job *FuseJob) (Plan, error) {
 		p.checks.pieces += s.checks.pieces
 		p.work.pieces += s.work.pieces
 	}
-	p.checks.do, p.work.do = p.check, p.tile
+	p.checks.do = func(piece, worker int) {
+		p.share(piece, worker, func(s *cpuResample[C]) *cpuTask { return &s.checks })
+	}
+	p.work.do = func(piece, worker int) {
+		p.share(piece, worker, func(s *cpuResample[C]) *cpuTask { return &s.work })
+	}
 	return p, nil
 }
 
-// check is a piece of the streams' checks, which follow each other.
-func (p *cpuFuse[C]) check(piece, worker int) {
+// share does a piece of the streams' tasks, numbered one stream after the other.
+func (p *cpuFuse[C]) share(piece, worker int, of func(s *cpuResample[C]) *cpuTask) {
 	for _, s := range p.streams {
-		if piece < s.checks.pieces {
-			s.checks.do(piece, worker)
+		t := of(s)
+		if piece < t.pieces {
+			t.do(piece, worker)
 			return
 		}
-		piece -= s.checks.pieces
-	}
-}
-
-// tile is a piece of the streams' targets, which follow each other.
-func (p *cpuFuse[C]) tile(piece, worker int) {
-	for _, s := range p.streams {
-		if piece < s.work.pieces {
-			s.work.do(piece, worker)
-			return
-		}
-		piece -= s.work.pieces
+		piece -= t.pieces
 	}
 }
 

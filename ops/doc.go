@@ -6,7 +6,8 @@
 //
 //	import _ "github.com/robocache/robocache/ops/cuda"
 //
-// Letters in shapes: B batch (episodes), S source samples, T target samples, D features, M streams. Layout is row-major. Times are
+// Letters in shapes: B batch (episodes), S source samples, T target samples, D features, M streams; N points, V voxels, P points a
+// voxel, F features of a point. Layout is row-major. Times are
 // int64 nanoseconds, float64 seconds or float32 seconds; float32 holds epoch seconds only to the minute, so use it
 // for times that begin near zero.
 //

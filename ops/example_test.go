@@ -177,3 +177,27 @@ func ExampleDevice_Resample_window() {
 	// Output:
 	// [0 0 9 2.4 3 1]
 }
+
+// Four points in cells of half a metre: each cell's mean, and what became of every point.
+func ExampleDevice_Voxelize() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	points := []float32{0, 0, 0, 0.25, 0.25, 0.25, 1.1, 0, 0, 99, 0, 0}
+	grid := ops.VoxelGrid{Min: [3]float64{0, 0, 0}, Max: [3]float64{4, 4, 4}, Size: [3]float64{.5, .5, .5}}
+	out, err := dev.Voxelize(ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(points, 4, 3))}, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMean})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	coords, _ := tensor.Data[int32](out.Coords)
+	means, _ := tensor.Data[float32](out.Values)
+	fmt.Println(coords, means)
+	fmt.Println(out.Found.InRange, "in range,", out.Found.OutOfRange, "out of range")
+	// Output:
+	// [0 0 0 0 0 2] [0.125 0.125 0.125 1.1 0 0]
+	// 3 in range, 1 out of range
+}

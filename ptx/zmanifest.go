@@ -38,7 +38,7 @@ var manifest = []family{
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "bc2e48ddc182118ede857d6c84962ba4d3372fafa4edae23449cf2bccf98da08"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
@@ -87,7 +87,7 @@ var manifest = []family{
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "bc2e48ddc182118ede857d6c84962ba4d3372fafa4edae23449cf2bccf98da08"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
@@ -127,7 +127,7 @@ var manifest = []family{
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "bc2e48ddc182118ede857d6c84962ba4d3372fafa4edae23449cf2bccf98da08"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
@@ -319,7 +319,7 @@ var manifest = []family{
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "bc2e48ddc182118ede857d6c84962ba4d3372fafa4edae23449cf2bccf98da08"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
@@ -517,7 +517,7 @@ var manifest = []family{
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "bc2e48ddc182118ede857d6c84962ba4d3372fafa4edae23449cf2bccf98da08"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
@@ -632,7 +632,7 @@ var manifest = []family{
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "bc2e48ddc182118ede857d6c84962ba4d3372fafa4edae23449cf2bccf98da08"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
@@ -755,7 +755,7 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "03a9827251ed567abe577c95fcd9a8bb2cdb5d9f3e0d7ff78b1e5ab6a1d267eb"},
+			{"voxel_reduce.cu", "36ce84ef0a97368ac60bc34ba75fc5909357086caadb64777b6de121cb7b9e63"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -766,7 +766,7 @@ var manifest = []family{
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "bc2e48ddc182118ede857d6c84962ba4d3372fafa4edae23449cf2bccf98da08"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
@@ -820,7 +820,7 @@ var manifest = []family{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 			}},
-			{Name: "voxel_crowded", MaxThreads: 1024, Params: []Param{
+			{Name: "voxel_crowded", MaxThreads: 256, Params: []Param{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
@@ -974,22 +974,22 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7211e76c319bf04f3285cebea092236a2f4bf256360a440fcd9c6073286789bc",
-				PTXHash: "7211e76c319bf04f3285cebea092236a2f4bf256360a440fcd9c6073286789bc",
-				stored:  "30ae79e067929e29690efbbe343664485dac5d4bc161a8ec95ab02569ba47362",
+				Hash:    "fabed4e74c2b8460cdb2c4bb89a1e9fc0f8e554904132120aa2ad8c8f79e8ac7",
+				PTXHash: "fabed4e74c2b8460cdb2c4bb89a1e9fc0f8e554904132120aa2ad8c8f79e8ac7",
+				stored:  "4b0a29d60c7e4df99dfab4729c2821e08057dc859156f2b856b6c07478ac6a2a",
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "f8c28a4028f9abbf73d0292bd322ed400c895accdab61c21b8e3f3acb808392e",
-				PTXHash: "f8c28a4028f9abbf73d0292bd322ed400c895accdab61c21b8e3f3acb808392e",
-				stored:  "775a26f4dc37d5b5a1e68150b4084e19078df86646e03304498f01e7f30b88b3",
+				Hash:    "698a03127b6c763cb0c330b49ae5d4e76b3bc1782d5f088091a479df8eabff33",
+				PTXHash: "698a03127b6c763cb0c330b49ae5d4e76b3bc1782d5f088091a479df8eabff33",
+				stored:  "dc092ed4941767b9ad587fd72f12e4467807452f1acceb8f54ed419543499003",
 			},
 		},
 	},
 	{
 		name: "voxel_sort",
 		sources: []source{
-			{"voxel_sort.cu", "ac41b132387a640b3d654405cfb37a369b69fdf11c3cb5ffefb17c5ae2bea259"},
+			{"voxel_sort.cu", "209d834039a990ed0219475870383f19b2326b49cfd01cb8bfa1d1122739c4ed"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1000,7 +1000,7 @@ var manifest = []family{
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "bc2e48ddc182118ede857d6c84962ba4d3372fafa4edae23449cf2bccf98da08"},
+			{"voxel.cuh", "ed01d6ace1ac3dcadad7f96fc764f34dd71cb3546793035e79d5767949a3ecc1"},
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
@@ -1254,7 +1254,7 @@ var manifest = []family{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 			}},
-			{Name: "voxel_rows", MaxThreads: 1024, Params: []Param{
+			{Name: "voxel_rows", MaxThreads: 512, Params: []Param{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
@@ -1308,15 +1308,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "2c5b6841b4cfa10c11daadfa24100c5df165ac9b94f0bc2b5baf43ea19702c10",
-				PTXHash: "2c5b6841b4cfa10c11daadfa24100c5df165ac9b94f0bc2b5baf43ea19702c10",
-				stored:  "4fa7121b9977cc90fa970b541d698c772d72a5b0f3bd23797efe36d26585bbf2",
+				Hash:    "5a28c14bc2d99057fc8258ebde6108c2c445d29ccdde12abddd8a454318d40c6",
+				PTXHash: "5a28c14bc2d99057fc8258ebde6108c2c445d29ccdde12abddd8a454318d40c6",
+				stored:  "a4c27e3ce0ba8dc974040a73ecf6e57939e1d9739392757e03d2dc2b0818ff4f",
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "097ac6a0bbf6b9a5ec5e18c98ab9d11200dae008b3e0ae9c3d37c4f55d46bfc6",
-				PTXHash: "097ac6a0bbf6b9a5ec5e18c98ab9d11200dae008b3e0ae9c3d37c4f55d46bfc6",
-				stored:  "2ed1f5a90fcc2329c92b81e4430e8294f07e0ab40836ddadf8ce1ced05e6c4d1",
+				Hash:    "0949dff6d15a5e5a4b817c4bd573da94bd3a3828d5450cc76e0eb7d145477aa9",
+				PTXHash: "0949dff6d15a5e5a4b817c4bd573da94bd3a3828d5450cc76e0eb7d145477aa9",
+				stored:  "3cff5b4bd29c688bba65cfe30992be0ac3acdef40605580a0620d705890db544",
 			},
 		},
 	},

@@ -236,9 +236,7 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 		if err != nil {
 			return err
 		}
-		if left := report.Compare(other); len(left) > 0 {
-			a.remark("%s: %d rows have no counterpart here: %s", path, len(left), strings.Join(left, ", "))
-		}
+		report.Compare(other)
 	}
 	if r.plot != "" {
 		if err := atomicfile.WriteFile(r.plot, report.WritePNG); err != nil {
@@ -371,16 +369,24 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job) error {
 	fmt.Fprintln(t, "job\tkernel\tblocks\tthreads\tshared\tregisters\tlocal\tblocks an SM\twaves")
 	for _, e := range list {
 		name := e.Suite + " " + e.Job
-		if len(e.Launches) == 0 {
-			fmt.Fprintf(t, "%s\tnone: %s\n", name, cmp.Or(e.Why, "nothing to do"))
-		}
 		for _, l := range e.Launches {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\n", name, l.Kernel, l.Grid[0]*l.Grid[1]*l.Grid[2], l.Block[0]*l.Block[1]*l.Block[2],
 				l.Shared, l.Registers, l.Local, l.Resident, l.Waves)
 			name = ""
 		}
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if dev.Info().Backend == "sim" {
+		fmt.Fprintln(a.out, "registers, and what follows from them, are guesses of the simulation")
+	}
+	for _, e := range list {
+		if len(e.Launches) == 0 {
+			fmt.Fprintf(a.out, "no launches: %s %s: %s\n", e.Suite, e.Job, cmp.Or(e.Why, "nothing to do"))
+		}
+	}
+	return nil
 }
 
 // firstResult times the program from its start to its first result.

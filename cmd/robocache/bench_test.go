@@ -50,12 +50,13 @@ func TestBenchWritesAndReadsItsFigures(t *testing.T) {
 	require.NoError(t, os.WriteFile(ours, []byte(text), 0o644))
 	require.NoError(t, os.WriteFile(peers, []byte(`{"program": "numpy 2", "rows": [
 		{"suite": "resample", "job": "2x9->5x3", "time": {"median_us": 1e6}}, {"suite": "resample", "job": "other", "time": {"median_us": 1}}]}`), 0o644))
-	out, stderr := good(t, "bench", "--from", ours, "--compare", peers, "--plot", picture)
+	out, _ := good(t, "bench", "--from", ours, "--compare", peers, "--plot", picture)
 	assert.Regexp(t, `(?m)^2x9->5x3 +numpy 2 +1000000 `, out)
-	assert.Contains(t, stderr, "1 rows have no counterpart here: resample other")
+	assert.Contains(t, out, "without a counterpart here:\n  resample other by numpy 2\n")
 	assert.FileExists(t, picture)
 	text, _ = good(t, "bench", "--from", ours, "--compare", peers, "--json")
 	assert.Contains(t, text, `"who": "numpy 2"`)
+	assert.Contains(t, text, `"resample other by numpy 2"`)
 	out, _ = good(t, "bench", "--from", ours, "--benchstat")
 	assert.Regexp(t, `(?m)^BenchmarkResample/backend=cpu/B=2/S=9/T=5/D=3 \d+ [\d.]+ ns/op `, out)
 }
@@ -102,7 +103,7 @@ func TestBenchExplainsItsLaunches(t *testing.T) {
 	out, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", jobs)
 	assert.Regexp(t, `(?m)^resample 2x9->5x3 +resample\w* +\d+ +\d+ `, out)
 	out, _ = good(t, "bench", "--backend=cpu", "--explain", "--shapes", jobs)
-	assert.Contains(t, out, "none: the CPU launches no kernels")
+	assert.Contains(t, out, "no launches: resample 2x9->5x3: the CPU launches no kernels\n")
 }
 
 func shapesFileOf(t *testing.T, jobs string) string {

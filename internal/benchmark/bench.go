@@ -58,11 +58,12 @@ type Skip struct {
 
 // Report is what was measured in one run.
 type Report struct {
-	Program string `json:"program"` // who measured: "robocache 1.2.3", "PyTorch 2.11"
-	Device  Device `json:"device"`
-	Empty   *Stats `json:"empty,omitempty"` // an empty kernel in a graph
-	Rows    []Row  `json:"rows"`
-	Skipped []Skip `json:"skipped,omitempty"`
+	Program string   `json:"program"` // who measured: "robocache 1.2.3", "PyTorch 2.11"
+	Device  Device   `json:"device"`
+	Empty   *Stats   `json:"empty,omitempty"` // an empty kernel in a graph
+	Rows    []Row    `json:"rows"`
+	Skipped []Skip   `json:"skipped,omitempty"`
+	Left    []string `json:"left,omitempty"` // rows of other programs whose jobs are not here
 }
 
 // Run measures jobs on a device, one after the other. Errors end it, and so does the context between two jobs.

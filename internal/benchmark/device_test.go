@@ -33,7 +33,8 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
 		opt := quick
 		opt.Rotate = 3000
-		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
+		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &FuseJob{B: 1, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
+			&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "lidar"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
 			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{"shared", 2}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
 		require.NotNil(t, r.Empty)
 		assert.Positive(t, r.Empty.Median)
@@ -46,6 +47,8 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 				limit = true
 				assert.Equal(t, 4, row.Sets, "3000 bytes of 960 each, and more")
 				assert.Regexp(t, `^(128|256|512) threads, [1248] chunks each$`, row.How)
+			case "fuse 1x(5x2+7x3)->4", "voxelize count 100->4^3 lidar":
+				limit = true
 			case "pipeline 1x4->3x2 by 2":
 				limit, clock = true, "wall"
 			case "launch shared by 2":
@@ -121,6 +124,9 @@ func TestExplainSaysWhatIsLaunched(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, list, 1, why)
 		assert.Contains(t, list[0].Kernel, "resample")
+		list, why, err = Explain(dev, &VoxelizeJob{Points: 100, Cells: 4, Features: 1, Reduce: "mean", Cloud: "uniform"})
+		require.NoError(t, err)
+		assert.Greater(t, len(list), 1, "a chain of launches: %s", why)
 		list, why, err = Explain(dev, &CopyJob{"d2d", 10})
 		require.NoError(t, err)
 		assert.Empty(t, list)

@@ -37,9 +37,9 @@ func (r *Report) who(row *Row) string {
 	return strings.TrimSpace(r.Program + " " + row.Variant)
 }
 
-// Compare adds the other report's times to the rows of the same suite and job, and returns the names of its rows that have
-// no counterpart.
-func (r *Report) Compare(other *Report) (left []string) {
+// Compare adds the other report's times to the rows of the same suite and job, and the names of its rows that have no
+// counterpart to Left.
+func (r *Report) Compare(other *Report) {
 	for i := range other.Rows {
 		o := &other.Rows[i]
 		found := false
@@ -50,10 +50,9 @@ func (r *Report) Compare(other *Report) (left []string) {
 			}
 		}
 		if !found {
-			left = append(left, o.Suite+" "+o.Job+" "+o.Variant)
+			r.Left = append(r.Left, fmt.Sprintf("%s %s by %s", o.Suite, o.Job, other.who(o)))
 		}
 	}
-	return left
 }
 
 // suites lists the suites of the report's rows, in order.
@@ -98,6 +97,9 @@ func (r *Report) WriteTable(out io.Writer) error {
 			fmt.Fprintln(out, "\nnot measured:")
 		}
 		fmt.Fprintf(out, "  %s %s: %s\n", s.Suite, s.Job, s.Why)
+	}
+	if len(r.Left) > 0 {
+		fmt.Fprintf(out, "\nof others, without a counterpart here:\n  %s\n", strings.Join(r.Left, "\n  "))
 	}
 	return nil
 }

@@ -60,14 +60,14 @@ func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"life": true, "misuse": true, "properties": true, "generated": true}})
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"values": true, "golden": true, "generated": true, "voxel-golden": true}})
 }
 
 // The order in which blocks and warps take their turns changes nothing.
 func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	for seed := range uint64(1) {
 		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
-		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"life": true, "misuse": true, "properties": true, "generated": true, "golden": true}})
+		opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"golden": true, "generated": true, "voxel-golden": true}})
 	}
 }
 
