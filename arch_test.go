@@ -40,7 +40,9 @@ var rules = map[string][]string{
 	"internal/atomicfile": {},
 	"internal/benchmark":  {"cudadrv", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/faultsweep": {"public", "internal/..."},
+	"internal/flightlog":  {},
 	"internal/gputest":    {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
+	"internal/mutants":    {"ptx"},
 	"internal/ptxparse":   {},
 	"internal/cloudtest":  {"tensor", "dataset", "github.com/stretchr/testify/..."},
 }

@@ -11,9 +11,14 @@ type Config struct {
 	Workers         int    // goroutines that run blocks, 0 for GOMAXPROCS; the race check runs on one
 	Skip            Check  // checks to leave out
 	Counters        bool   // count instructions and memory traffic
+	Lines           bool   // with Counters: count what ran for each line of the module's text
 	Multiprocessors int    // 0 is 132; with the block size it limits how many blocks are resident
 	MaxSteps        uint64 // instructions that a block's warps may run before it counts as hung, 0 for 2^31
-	Memory          uint64 // bytes of device memory, 0 for 2 GiB
+
+	// Rewrite, if there is one, is given the text of every module that is loaded, and returns what is loaded in its place. It is
+	// for tests that want a kernel with a defect.
+	Rewrite func(text []byte) []byte
+	Memory  uint64 // bytes of device memory, 0 for 2 GiB
 }
 
 // Check is a set of checks. Bounds and alignment are always checked.

@@ -26,7 +26,7 @@ type touch struct {
 // cell is who touched a byte last: the last writer, the last reader and the last reader of another warp.
 type cell struct{ w, r, r2 touch }
 
-const pageBytes = 1024
+const pageBytes = 256
 
 // shadowPage holds the cells of pageBytes bytes, one for each four until an access cuts one in pieces.
 type shadowPage struct {
@@ -124,8 +124,15 @@ func (c *checkBlock) reset(b *block) {
 	if !c.racing {
 		return
 	}
-	c.shadow = newShadow(b.shared.size)
-	c.syncs = map[uint64]seen{}
+	if c.shadow == nil {
+		c.shadow, c.syncs = newShadow(b.shared.size), map[uint64]seen{}
+	}
+	for _, p := range c.shadow.pages {
+		if p != nil {
+			clear(p.cells)
+		}
+	}
+	clear(c.syncs)
 	for i := range b.warps {
 		b.warps[i].checkState = checkState{clock: 1}
 	}

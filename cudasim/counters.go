@@ -11,14 +11,16 @@ type Counters struct {
 	Instructions      map[string]uint64 // of threads, by class: int, float, double, half, convert, move, predicate, branch, memory, atomic, sync, other
 	GlobalRead        Traffic
 	GlobalWrite       Traffic
-	BankConflicts     uint64 // extra passes over shared memory that its accesses took
-	Atomics           uint64 // of threads, on global and shared memory
-	AtomicsOnOne      uint64 // the most on one address of global memory
-	AtomicAddress     uint64 // that address
-	Barriers          uint64 // barriers that a block completed
-	Branches          uint64 // branches of warps
-	DivergentBranches uint64 // those that split a warp
+	BankConflicts     uint64   // extra passes over shared memory that its accesses took
+	Atomics           uint64   // of threads, on global and shared memory
+	AtomicsOnOne      uint64   // the most on one address of global memory
+	AtomicAddress     uint64   // that address
+	Barriers          uint64   // barriers that a block completed
+	Branches          uint64   // branches of warps
+	DivergentBranches uint64   // those that split a warp
+	Lines             []uint64 // instructions of threads by line of the module's text, counted from 1; nil unless Config.Lines
 
+	byLine  bool
 	classes [classes]uint64
 	atomics map[uint64]uint64 // by address
 }
@@ -30,13 +32,24 @@ type Traffic struct {
 	Sectors  uint64 // of 32 bytes, each counted once a request
 }
 
-func newCounters() *Counters {
-	return &Counters{Instructions: map[string]uint64{}, atomics: map[uint64]uint64{}}
+func newCounters(byLine bool) *Counters {
+	return &Counters{Instructions: map[string]uint64{}, atomics: map[uint64]uint64{}, byLine: byLine}
+}
+
+func (c *Counters) line(at int, n uint64) {
+	if at >= len(c.Lines) {
+		c.Lines = append(c.Lines, make([]uint64, at+1-len(c.Lines))...)
+	}
+	c.Lines[at] += n
 }
 
 func (c *Counters) instruction(in *inst, exec uint32) {
 	c.Warps++
-	c.classes[in.class] += uint64(bits.OnesCount32(exec))
+	n := uint64(bits.OnesCount32(exec))
+	c.classes[in.class] += n
+	if c.byLine {
+		c.line(int(in.line), n)
+	}
 	if in.kind == kindBra && exec != 0 {
 		c.Branches++
 	}
@@ -133,6 +146,9 @@ func (c *Counters) add(o *Counters) {
 		if n > 0 {
 			c.Instructions[classNames[i]] += n
 		}
+	}
+	for at, n := range o.Lines {
+		c.line(at, n)
 	}
 	c.GlobalRead.add(o.GlobalRead)
 	c.GlobalWrite.add(o.GlobalWrite)

@@ -79,7 +79,7 @@ func run(sp *space, l *launchSpec) (*Counters, *Fault) {
 	}
 	workers = int(min(uint64(workers), r.blocks))
 	if r.cfg.Counters {
-		r.total = newCounters()
+		r.total = newCounters(r.cfg.Lines)
 	}
 	if r.cfg.Seed != 0 {
 		r.order = shuffled(r.cfg.Seed, r.blocks)
@@ -113,19 +113,29 @@ func (r *launchRun) occupancy() uint64 {
 	return uint64(max(n, 1))
 }
 
+func (r *launchRun) sharedBytes() uint64 {
+	return uint64(r.kernel.shared) + uint64(r.launchSpec.shared)
+}
+
 // work runs blocks until none is left. A block keeps the worker until it ends or waits for something outside; then the next
 // one starts, and when as many are resident as fit, they take turns.
 func (r *launchRun) work(capacity uint64) {
 	var resident, spare []*block
 	var counts *Counters
 	if r.total != nil {
-		counts = newCounters()
+		counts = newCounters(r.cfg.Lines)
 		defer func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.total.add(counts)
 		}()
 	}
+	defer func() {
+		for _, b := range spare {
+			b.run, b.counts = nil, nil
+			r.kernel.blocks.Put(b)
+		}
+	}()
 	turn := 0
 	for !r.stop.Load() {
 		if turn >= len(resident) {
@@ -166,6 +176,9 @@ func (r *launchRun) start(spare *[]*block, counts *Counters) *block {
 	var b *block
 	if n := len(*spare); n > 0 {
 		b, *spare = (*spare)[n-1], (*spare)[:n-1]
+	} else if old, ok := r.kernel.blocks.Get().(*block); ok && len(old.warps) == int(r.warps) && old.shared.size == r.sharedBytes() {
+		b = old
+		b.run, b.counts = r, counts
 	} else {
 		b = &block{run: r, counts: counts}
 	}
@@ -209,7 +222,7 @@ func (b *block) reset(index uint64) {
 	b.alive, b.steps, b.fault = r.threads, 0, nil
 	b.bars = [16]barrier{}
 	b.bulk = b.bulk[:0]
-	size := uint64(r.kernel.shared + r.launchSpec.shared)
+	size := r.sharedBytes()
 	if b.shared == nil {
 		b.shared = &allocation{size: size, kind: "shared", data: alignedBytes(size), init: make([]uint64, (size+63)/64)}
 		b.local = &allocation{kind: "local", data: alignedBytes(uint64(r.kernel.local) * uint64(r.warps) * 32)}

@@ -59,7 +59,7 @@ type warp struct {
 // reset readies the warp for lanes of a new block.
 func (w *warp) reset(b *block, index, alive uint32) {
 	k := b.run.kernel
-	if len(w.regs) != int(k.slots) || w.b == nil || w.b.run != b.run {
+	if w.regs == nil {
 		w.regs = make([]lanes, k.slots)
 		w.preds = make([]uint32, k.predSlots)
 		for i, v := range k.consts {

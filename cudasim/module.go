@@ -76,6 +76,9 @@ func (d *Device) compile(image []byte) (*program, code, string) {
 			return nil, cudadrv.ErrUnsupportedPTXVersion, fmt.Sprintf("ptxas fatal   : Unsupported .version %d.%d; current version is '%d.%d'", major, minor, ISAVersion/10, ISAVersion%10)
 		}
 	}
+	if d.cfg.Rewrite != nil {
+		image = d.cfg.Rewrite(image)
+	}
 	hash := maphash.Bytes(seed, image)
 	if p := known(hash, image); p != nil {
 		return p, cudadrv.Success, ""

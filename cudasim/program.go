@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/robocache/robocache/internal/ptxparse"
 )
@@ -36,6 +37,7 @@ type kernel struct {
 	consts    []uint64 // what register slots from firstConst on hold in every lane
 	slots     int32    // register slots of a warp
 	predSlots int32
+	blocks    sync.Pool // *block, with registers that hold the constants
 }
 
 // An UnsupportedError names an instruction that this device does not have, or that PTX does not.

@@ -65,16 +65,24 @@ func newCPUFuse[C clockElement](b *cpuBackend, job *FuseJob) (Plan, error) {
 		p.work.pieces += s.work.pieces
 	}
 	p.checks.do = func(piece, worker int) {
-		for _, s := range p.streams {
-			if piece < s.checks.pieces {
-				s.check(piece, worker)
-				return
-			}
-			piece -= s.checks.pieces
-		}
+		p.share(piece, worker, func(s *cpuResample[C]) *cpuTask { return &s.checks })
 	}
-	p.work.do = func(piece, worker int) { p.streams[piece%len(p.streams)].tile(piece/len(p.streams), worker) }
+	p.work.do = func(piece, worker int) {
+		p.share(piece, worker, func(s *cpuResample[C]) *cpuTask { return &s.work })
+	}
 	return p, nil
+}
+
+// share does a piece of the streams' tasks, numbered one stream after the other.
+func (p *cpuFuse[C]) share(piece, worker int, of func(s *cpuResample[C]) *cpuTask) {
+	for _, s := range p.streams {
+		t := of(s)
+		if piece < t.pieces {
+			t.do(piece, worker)
+			return
+		}
+		piece -= t.pieces
+	}
 }
 
 func (p *cpuFuse[C]) Run(s Stream) error {

@@ -79,10 +79,14 @@ func (p *cpuResample[C]) tile(piece, worker int) {
 	}
 }
 
-// plain reports whether all features are of one kind that takes or mixes two samples, and no sample can be out of tolerance.
+// plain reports whether all features are of one kind that takes or mixes two samples, as they are, and no sample can be out of
+// tolerance.
 func (p *cpuResample[C]) plain() bool {
+	if len(p.Channels) != 1 || p.fused.affine() {
+		return false
+	}
 	kind := p.Channels[0].Kind
-	return len(p.Channels) == 1 && kind <= Nearest && (kind == Linear || !p.limits.hasTolerance)
+	return kind == Linear || kind <= Nearest && !p.limits.hasTolerance
 }
 
 // span makes targets lo to hi-1 of a plain job, counted over all rows. It does what target does for those that lie in a bracket,
@@ -123,6 +127,7 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	row := b*p.SrcBatch + start*p.SrcStep
 	out := outRow*p.DstBatch + outIndex*p.DstStep
 	kind, marked := p.Channels[0].Kind, p.valid != nil || p.age != nil
+	offset := p.fused.offset
 	var x C
 	k, step := 0, 0 // the sample that was found last, and how far from the one before
 	for j := range count {
@@ -130,6 +135,13 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 			x = targets[j]
 		} else {
 			x = tick[C](&p.Targets, t+j)
+		}
+		if offset != 0 {
+			if badTime(x) != 0 {
+				p.target(i+j, k, s)
+				continue
+			}
+			x -= offset
 		}
 		if !(first <= x && x < last) {
 			p.target(i+j, k, s)

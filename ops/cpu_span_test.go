@@ -94,7 +94,7 @@ func aloneAndAmongOthers[C testClock](t *testing.T) {
 		backend, err := openCPU("")
 		require.NoError(t, err)
 		defer backend.Close()
-		for range 300 {
+		for range 100 {
 			const rows = 3
 			samples, targets, d := 1+rng.IntN(200), 1+rng.IntN(200), 1+rng.IntN(40)
 			args := ResampleArgs{}

@@ -1,10 +1,8 @@
 package ops
 
 import (
-	"cmp"
 	"errors"
 	"math"
-	"slices"
 	"sort"
 	"sync/atomic"
 
@@ -35,7 +33,8 @@ type cpuVoxelize struct {
 	order    []int32 // points in range, sorted
 	cells    int     // that hold points
 	starts   []int32 // of each cell's points in order, and the end of the last
-	ranked   []int32 // hard voxels: cells by their first points
+	ranked   []int32 // cells in the order of their voxels; before that, a buffer for sorting
+	firsts   []int32 // hard voxels: the cell of which each point is the first, or -1
 	number   []int32 // each cell's voxel, or -1
 	binning  cpuTask
 	reducing cpuTask
@@ -87,6 +86,9 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 		p.order, p.starts = make([]int32, job.N), make([]int32, job.N+1)
 		p.number, p.ranked = make([]int32, job.N), make([]int32, job.N)
 		p.reducing.do = p.reduce
+		if job.Mode == HardVoxels {
+			p.firsts = make([]int32, job.N)
+		}
 		p.scratch = make([]voxelScratch, b.workers)
 		for i := range p.scratch {
 			p.scratch[i].labels = make([]int32, job.N)
@@ -305,9 +307,24 @@ func (p *cpuVoxelize) sortPoints() {
 			order = append(order, int32(i))
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(p.keys[a], p.keys[b]), cmp.Compare(a, b))
-	})
+	// A stable sort by eight bits of the key at a time, between two buffers.
+	from, to := order, p.ranked[:len(order)]
+	for shift := 0; (p.Keys()-1)>>shift > 0; shift += 8 {
+		var begin [257]int
+		for _, i := range from {
+			begin[p.keys[i]>>shift&255+1]++
+		}
+		for d := range 256 {
+			begin[d+1] += begin[d]
+		}
+		for _, i := range from {
+			at := &begin[p.keys[i]>>shift&255]
+			to[*at] = i
+			*at++
+		}
+		from, to = to, from
+	}
+	copy(order, from)
 	p.cells = 0
 	for i, at := range order {
 		if i == 0 || p.keys[at] != p.keys[order[i-1]] {
@@ -325,7 +342,16 @@ func (p *cpuVoxelize) enumerate() {
 		ranked[c] = int32(c)
 	}
 	if p.Mode == HardVoxels {
-		slices.SortFunc(ranked, func(a, b int32) int { return cmp.Compare(p.order[p.starts[a]], p.order[p.starts[b]]) })
+		fill(p.firsts, -1)
+		for c := range ranked {
+			p.firsts[p.order[p.starts[c]]] = int32(c)
+		}
+		ranked = ranked[:0]
+		for _, c := range p.firsts {
+			if c >= 0 {
+				ranked = append(ranked, c)
+			}
+		}
 	}
 	// Rows follow one another in both orders.
 	voxel, row, inRow := 0, 0, 0

@@ -39,6 +39,50 @@ func ExampleDevice_Resample() {
 	// [1 1 1 0] [0 8000000 6000000 4000000]
 }
 
+// Joints at 100 Hz and a camera's features at 20 Hz, side by side at 50 Hz. The camera's clock is 5 ms behind, its features are
+// normalised, and it begins late: until then its columns are 0 and its flag is.
+func ExampleDevice_Fuse() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	const ms = 1_000_000
+	out, err := dev.Fuse(ops.FuseArgs{
+		Streams: []ops.FuseStream{
+			{
+				Src:      tensor.Must(tensor.Of([]float32{0, 1, 2, 3, 4, 5, 6}, 7, 1)),
+				SrcTimes: tensor.Must(tensor.Of([]int64{0, 10 * ms, 20 * ms, 30 * ms, 40 * ms, 50 * ms, 60 * ms}, 7)),
+			},
+			{
+				Src:      tensor.Must(tensor.Of([]float64{100, 200, 300, 600}, 2, 2)),
+				SrcTimes: tensor.Must(tensor.Of([]int64{15 * ms, 65 * ms}, 2)),
+				Offset:   5 * time.Millisecond, // so at 20 and 70 ms on the common clock
+				Options:  ops.ResampleOptions{Kind: ops.Previous, Edge: ops.FillEdge},
+				Shift:    []float32{200, 400},
+				Scale:    []float32{0.01, 0.005},
+			},
+		},
+		Targets: ops.Uniform(0, 50, 4), // every 20 ms
+	}, ops.FuseOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	values, _ := tensor.Data[float32](out.Dst)
+	valid, _ := tensor.Data[uint8](out.Valid)
+	age, _ := tensor.Data[int64](out.Age)
+	for i := range 4 {
+		fmt.Println(values[3*i:][:3], valid[2*i:][:2], age[2*i:][:2])
+	}
+	// Output:
+	// [0 0 0] [1 0] [0 -20000000]
+	// [2 -1 -1] [1 1] [0 0]
+	// [4 -1 -1] [1 1] [0 20000000]
+	// [6 -1 -1] [1 1] [0 40000000]
+}
+
 // A plan is checked once and run many times without allocating. Errors in values surface at Synchronize.
 func ExampleDevice_PlanResample() {
 	dev, err := ops.Open("cpu")
@@ -132,4 +176,28 @@ func ExampleDevice_Resample_window() {
 	fmt.Println(made)
 	// Output:
 	// [0 0 9 2.4 3 1]
+}
+
+// Four points in cells of half a metre: each cell's mean, and what became of every point.
+func ExampleDevice_Voxelize() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	points := []float32{0, 0, 0, 0.25, 0.25, 0.25, 1.1, 0, 0, 99, 0, 0}
+	grid := ops.VoxelGrid{Min: [3]float64{0, 0, 0}, Max: [3]float64{4, 4, 4}, Size: [3]float64{.5, .5, .5}}
+	out, err := dev.Voxelize(ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(points, 4, 3))}, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMean})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	coords, _ := tensor.Data[int32](out.Coords)
+	means, _ := tensor.Data[float32](out.Values)
+	fmt.Println(coords, means)
+	fmt.Println(out.Found.InRange, "in range,", out.Found.OutOfRange, "out of range")
+	// Output:
+	// [0 0 0 0 0 2] [0.125 0.125 0.125 1.1 0 0]
+	// 3 in range, 1 out of range
 }

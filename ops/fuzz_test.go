@@ -29,3 +29,5 @@ func devices(f *testing.F) []*ops.Device {
 func FuzzTimes(f *testing.F)   { opstest.FuzzTimes(f, devices(f)...) }
 func FuzzShapes(f *testing.F)  { opstest.FuzzShapes(f, devices(f)...) }
 func FuzzOptions(f *testing.F) { opstest.FuzzOptions(f, devices(f)...) }
+func FuzzVoxels(f *testing.F)  { opstest.FuzzVoxels(f, devices(f)...) }
+func FuzzFuse(f *testing.F)    { opstest.FuzzFuse(f, devices(f)...) }

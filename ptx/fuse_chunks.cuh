@@ -113,10 +113,14 @@ template <u32 N> RC_FN raw<N> all_of(u64 b, bool four) {
 }
 RC_FN u64 nan_bits(u32 dtype) { return dtype == dt_f32 ? nan_of<dt_f32>() : dtype == dt_f16 ? nan_of<dt_f16>() : nan_of<dt_bf16>(); }
 
-// move makes the features of the block's targets, N at once.
-template <u32 N> RC_FN void move(const fuse_job &j, const chunk_targets &s, u32 count) {
-    const u32 in = j.in(), out = j.out(), chunks = j.chunks;
-    const bool four = in == dt_f32, out_four = out == dt_f32, keeps = in == out && j.affine == nullptr;
+constexpr u32 told_later = ~0u;
+
+// move makes the features of the block's targets, N at once. DT is the dtype on both sides of a stream that is not normalised, so
+// that the most frequent jobs are told at compile time, or told_later.
+template <u32 N, u32 DT = told_later> RC_FN void move(const fuse_job &j, const chunk_targets &s, u32 count) {
+    constexpr bool told = DT != told_later;
+    const u32 in = told ? DT : j.in(), out = told ? DT : j.out(), chunks = j.chunks;
+    const bool four = in == dt_f32, out_four = out == dt_f32, affine = !told && j.affine != nullptr, keeps = in == out && !affine;
     const i64 in_size = four ? 4 : 2, out_size = out_four ? 4 : 2;
     const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
     u32 target = chunk_of(j, thread_x()), chunk = thread_x() - target * chunks;
@@ -150,23 +154,28 @@ template <u32 N> RC_FN void move(const fuse_job &j, const chunk_targets &s, u32 
                 float x[N], y[N];
                 to_floats(x, v0[u], in), to_floats(y, v1[u], in);
                 RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? lerp(x[i], y[i], a[u]) : x[i];
-                if (j.affine) {
+                if (affine) {
                     const pack<dt_f32, N> shift = ld_pack<dt_f32, N>(shifts + at[u]), scale = ld_pack<dt_f32, N>(scales + at[u]);
                     RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = (x[i] - get(shift, i)) * get(scale, i);
                 }
                 r = from_floats(x, out);
             }
-            if (act[u] == write_fill) r = all_of<N>(j.fill, out_four);
-            if (act[u] == write_nan) r = all_of<N>(nan_bits(out), out_four);
+            if (act[u] == write_fill || act[u] == write_nan) r = all_of<N>(act[u] == write_fill ? j.fill : nan_bits(out), out_four);
             if (act[u] != skip_it) st_raw(dst + to[u] * out_size, r, out_four, j.store());
         }
     }
 }
 
 RC_FN void move_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
+    const bool told = j.in() == j.out() && j.affine == nullptr;
     switch (j.vector()) {
-    case 3: return move<8>(j, s, count);
-    case 2: return move<4>(j, s, count);
+    case 3:
+        if (told && j.in() == dt_bf16) return move<8, dt_bf16>(j, s, count);
+        if (told) return move<8, dt_f16>(j, s, count);
+        return move<8>(j, s, count);
+    case 2:
+        if (told && j.in() == dt_f32) return move<4, dt_f32>(j, s, count);
+        return move<4>(j, s, count);
     case 1: return move<2>(j, s, count);
     default: return move<1>(j, s, count);
     }

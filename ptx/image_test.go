@@ -163,6 +163,17 @@ func TestKernelsThatPromiseEqualBitsRoundEachOperationOnItsOwn(t *testing.T) {
 	})
 }
 
+// The streams of a fusion are a structure in the kernel's parameters, indexed by the block. A compiler that copies it to local memory
+// first makes every block pay for sixteen.
+func TestFusingKernelsReadTheirParameterInPlace(t *testing.T) {
+	eachImage(t, func(t *testing.T, im Image) {
+		if im.Kind == PTX && strings.HasPrefix(im.File, "fuse.") {
+			assert.NotContains(t, string(im.Data()), ".local", im.File)
+			assert.Contains(t, string(im.Data()), "fuse_param_0", im.File)
+		}
+	})
+}
+
 func TestInexactInstructionsAreTold(t *testing.T) {
 	for _, op := range []string{"fma.rn.f32", "fma.rn.f64", "mad.f32", "sin.approx.f32", "div.full.f32", "rcp.approx.ftz.f64", "add.rn.ftz.f32", "mul.f32", "add.f64", "sub.f16"} {
 		assert.NotEmpty(t, inexact(op), op)

@@ -47,6 +47,9 @@ struct task {
     RC_FN_MEMBER bool near_previous() const { return false; }
     RC_FN_MEMBER bool near_next() const { return false; }
     RC_FN_MEMBER bool near_nearest() const { return false; }
+    RC_FN_MEMBER bool has_window() const { return false; }
+    RC_FN_MEMBER u64 window() const { return 0; }
+    RC_FN_MEMBER u64 stream_bits() const { return 0; }
     RC_FN_MEMBER bool plain() const { return true; }
     RC_FN_MEMBER bool has_window() const { return false; }
     RC_FN_MEMBER u64 window() const { return 0; }

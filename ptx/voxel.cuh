@@ -107,11 +107,6 @@ template <class T> RC_FN position<T> posed(const voxel_job &j, position<T> at, u
     return {r[0], r[1], r[2]};
 }
 
-template <class T> RC_FN position<T> point_at(const voxel_job &j, u64 i, u32 row) {
-    const T *p = (const T *)j.points + (i64)i * j.point_step;
-    return posed<T>(j, {ld_element(p), ld_element(p + 1), ld_element(p + 2)}, row);
-}
-
 // index_along returns the index of a coordinate along an axis, and whether it is one of the n.
 template <class T> RC_FN bool index_along(T x, double lo, double size, u32 n, u32 &index) {
     const T q = floor_f(div_rn(x - (T)lo, (T)size));

@@ -13,21 +13,30 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 threads = 256, crowd_threads = 1024, in_flight = 4;
+constexpr u32 threads = 256, crowd_threads = 256, in_flight = 4;
 constexpr u32 few = 64; // ops/cuda sizes the list of crowded voxels by it
 
-// value_at returns a feature of a point, or a coordinate where there are no features.
-RC_FN float value_at(const voxel_job &j, u32 point, u32 feature, u32 row) {
-    if (j.features == nullptr) {
-        const position<float> at = point_at<float>(j, point, row);
-        return feature == 0 ? at.x : feature == 1 ? at.y : at.z;
-    }
+// coordinate_at returns a coordinate of a point, after the pose.
+RC_FN float coordinate_at(const voxel_job &j, u32 point, u32 axis, u32 row) {
+    const float *const at = (const float *)j.points + (i64)point * j.point_step;
+    if (j.poses == nullptr) return ld_nc_f32(at + axis);
+    const float *const m = (const float *)j.poses + row * j.pose_batch + 4 * axis;
+    return ((ld_nc_f32(m) * ld_nc_f32(at) + ld_nc_f32(m + 1) * ld_nc_f32(at + 1)) + ld_nc_f32(m + 2) * ld_nc_f32(at + 2)) + ld_nc_f32(m + 3);
+}
+
+// feature_at returns a feature of a point.
+RC_FN float feature_at(const voxel_job &j, u32 point, u32 feature) {
     const i64 i = (i64)point * j.feature_step + feature;
     switch (j.feature_type()) {
     case dt_f32: return ld_nc_f32((const float *)j.features + i);
     case dt_f16: return f16_to_f32(ld_nc_u16((const u16 *)j.features + i));
     default: return as_f32((u32)ld_nc_u16((const u16 *)j.features + i) << 16);
     }
+}
+
+// value_at returns what is reduced: a feature, or a coordinate where there are no features.
+RC_FN float value_at(const voxel_job &j, u32 point, u32 feature, u32 row) {
+    return j.features ? feature_at(j, point, feature) : coordinate_at(j, point, feature, row);
 }
 
 // ---- What is kept of one feature while its points go by; ops/cpu_voxelize_reduce.go says why ----
@@ -258,10 +267,9 @@ RC_KERNEL(threads) voxel_keep(RC_VOXEL_PARAMS) {
             if (k < n) {
                 const u32 point = j.from_order[begin + k];
                 if (column >= 3) {
-                    x = value_at(j, point, column - 3, row);
+                    x = feature_at(j, point, column - 3);
                 } else {
-                    const position<float> at = point_at<float>(j, point, row);
-                    x = column == 0 ? at.x : column == 1 ? at.y : at.z;
+                    x = coordinate_at(j, point, column, row);
                 }
             }
             out[e] = x;

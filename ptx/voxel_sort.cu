@@ -4,7 +4,8 @@
 // A pass is three launches. voxel_digits counts how many keys of each block's chunk have each digit (voxel_bin does that for
 // the first pass). voxel_offsets, a block for each digit, turns the counts into offsets and adds up each digit. voxel_scatter
 // moves: a warp takes 256 neighbouring keys, 32 at a time, lanes with one digit find each other by votes, and counts of earlier
-// ones lie in shared memory. Bytes moved: 8 + 24 a point and pass.
+// ones lie in shared memory, where each tile is put in order before it is written, so that writes are of neighbours. Bytes moved:
+// 8 + 24 a point and pass.
 //
 // voxel_heads and voxel_number find where voxels begin, in the same way: counts of blocks, offsets, and then the numbers.
 // Hard voxels go through them again, over the marks that their first points left.
@@ -59,7 +60,7 @@ RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
     const u32 words = (u32)j.extra, count = (u32)(j.extra >> 32);
     u32 *const row = j.table + (u64)block_x() * words;
     u32 before = 0;
-    for (u32 base = 0; base < words; base += sort_threads) {
+    for (u32 base = 0; base < words; base += threads_x()) {
         const u32 i = base + thread_x();
         u32 total;
         const u32 v = i < words ? row[i] : 0, scanned = block_scan(v, sums, total);
@@ -74,8 +75,11 @@ RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
 
 RC_KERNEL(sort_threads) voxel_scatter(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    __shared__ u32 counts_of[warps][digits];
+    __shared__ u32 counts_of[warps][digits]; // then where in the tile each warp's keys of a digit begin
+    __shared__ u32 away[digits];             // from a place in the tile to that in the output, for each digit
     __shared__ u32 sums[warps];
+    __shared__ u64 keys_of[tile];
+    __shared__ u32 points_of[tile];
     const u32 shift = (u32)j.extra & 63, warp = thread_x() / warp_size;
     const bool through = j.extra >> 8 & 1;
     const u32 *const totals = j.table + (u64)digits * blocks_x();
@@ -95,6 +99,7 @@ RC_KERNEL(sort_threads) voxel_scatter(RC_VOXEL_PARAMS) {
         RC_UNROLL for (u32 k = 0; k < each; k++) {
             const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
             const bool there = i < j.last();
+            if (i - lane() >= j.last()) continue; // none of the warp's is there
             const u32 digit = digit_of(key[k], shift);
             u32 peers = ballot(there);
             RC_UNROLL for (u32 bit = 0; bit < digit_bits; bit++) {
@@ -110,18 +115,31 @@ RC_KERNEL(sort_threads) voxel_scatter(RC_VOXEL_PARAMS) {
             rank[k] = earlier + before;
         }
         barrier();
+        u32 mine = 0, here;
+        RC_UNROLL for (u32 w = 0; w < warps; w++) mine += counts_of[w][thread_x()];
+        u32 place = block_scan(mine, sums, here);
+        away[thread_x()] = next - place;
+        next += mine;
         RC_UNROLL for (u32 w = 0; w < warps; w++) {
             const u32 c = counts_of[w][thread_x()];
-            counts_of[w][thread_x()] = next;
-            next += c;
+            counts_of[w][thread_x()] = place;
+            place += c;
         }
         barrier();
         RC_UNROLL for (u32 k = 0; k < each; k++) {
             const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
             if (i >= j.last()) continue;
-            const u64 at = counts_of[warp][digit_of(key[k], shift)] + rank[k];
-            ((u64 *)j.to)[at] = key[k];
-            j.to_order[at] = point[k];
+            const u32 at = counts_of[warp][digit_of(key[k], shift)] + rank[k];
+            keys_of[at] = key[k];
+            points_of[at] = point[k];
+        }
+        barrier();
+        // The tile lies in order now: neighbours go to neighbouring places.
+        for (u32 at = thread_x(); at < here; at += sort_threads) {
+            const u64 sorted = keys_of[at];
+            const u32 to = away[digit_of(sorted, shift)] + at;
+            ((u64 *)j.to)[to] = sorted;
+            j.to_order[to] = points_of[at];
         }
         barrier();
     }
@@ -166,7 +184,7 @@ RC_KERNEL(sort_threads) voxel_number(RC_VOXEL_PARAMS) {
 }
 
 // voxel_rows says where each row's voxels begin, among those found and among those that the caps leave. One block.
-RC_KERNEL(1024) voxel_rows(RC_VOXEL_PARAMS) {
+RC_KERNEL(512) voxel_rows(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ u32 sums[warp_size];
     const u32 voxels = (u32)j.state[found];

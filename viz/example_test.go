@@ -54,3 +54,24 @@ func ExamplePick() {
 	fmt.Println(show, err)
 	// Output: [1 2] <nil>
 }
+
+func ExampleWriteVoxelsPNG() {
+	voxels := viz.Voxels{
+		Coords: tensor.Must(tensor.Of([]int32{0, 0, 0, 0, 0, 1, 1, 0, 0}, 3, 3)), // z, y, x
+		Values: tensor.Must(tensor.Of([]int32{5, 2, 9}, 3)),
+		Label:  "points in a voxel",
+		Counts: true,
+		Min:    [3]float64{-1, -1, 0},
+		Size:   [3]float64{0.5, 0.5, 0.5},
+	}
+	var picture bytes.Buffer
+	if err := viz.WriteVoxelsPNG(&picture, voxels, viz.Options{Title: "Three voxels"}); err != nil {
+		panic(err)
+	}
+	config, err := png.DecodeConfig(&picture)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(config.Width, "dots wide")
+	// Output: 1200 dots wide
+}

@@ -91,6 +91,12 @@ func newBlocks(v *Voxels) (*blocks, error) {
 		b.size[k] = v.Size[k] * float64(b.join)
 		b.min[k] = v.Min[k] + float64(float64(lo[k])*v.Size[k])
 	}
+	first, last, end := b.corner(0, 0, 0), b.corner(b.n[0]-1, b.n[1]-1, b.n[2]-1), b.corner(b.n[0], b.n[1], b.n[2])
+	for k := range 3 {
+		if !(first[k]+b.size[k] > first[k] && end[k] > last[k]) || !finite(end[k]-first[k]) {
+			return fail("Min, Size", fmt.Sprint(v.Min, v.Size), "cells that float64 tells apart")
+		}
+	}
 	b.collect(c, values, lo)
 	return b, nil
 }

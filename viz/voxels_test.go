@@ -175,6 +175,14 @@ func TestBadVoxelsAreErrors(t *testing.T) {
 		assert.NotContains(t, e.Error(), "panel")
 		assert.Zero(t, b.Len())
 	}
+	for _, far := range []float64{1e20, 1e308, math.Inf(1), math.NaN()} {
+		v := cells(0, 0, 0)
+		v.Min[2], v.Size[2] = far, 1e308
+		if far < 1e300 {
+			v.Size[2] = .5
+		}
+		assert.ErrorIs(t, WriteVoxelsPNG(&bytes.Buffer{}, v, Options{}), ErrInput, far)
+	}
 	for _, c := range []*tensor.Tensor{tensor.Must(tensor.New(tensor.I32, 0, 3)), tensor.Must(tensor.New(tensor.I32, 1, 4)), tensor.Must(tensor.New(tensor.I64, 1, 3))} {
 		v := cells(0, 0, 0)
 		v.Coords = c

@@ -240,8 +240,12 @@ func (s *voxelSheet) floor(v *view, lo, hi [3]float64) {
 		mark(at(hi[0], t.value, z), vg.Point{X: 5, Y: -6}, t.label, text.XLeft)
 	}
 	top := at(lo[0], lo[1], hi[2])
+	last := a.Y - 10
 	for _, t := range round(lo[2], hi[2], n(a, top)/2+1) {
-		mark(at(lo[0], lo[1], t.value), vg.Point{X: -6}, t.label, text.XRight)
+		if p := at(lo[0], lo[1], t.value); p.Y >= last+10 { // a flat cloud has no room for more
+			mark(p, vg.Point{X: -6}, t.label, text.XRight)
+			last = p.Y
+		}
 	}
 	line(thick, a, front)
 	line(thick, front, b)
@@ -250,7 +254,8 @@ func (s *voxelSheet) floor(v *view, lo, hi [3]float64) {
 	name.XAlign = text.XCenter
 	write(s.page, (a.X+front.X)/2-26, (a.Y+front.Y)/2-26, name, "x (m)")
 	write(s.page, (b.X+front.X)/2+30, (b.Y+front.Y)/2-24, name, "y (m)")
-	write(s.page, top.X, top.Y+6, name, "z (m)")
+	name.XAlign = text.XRight
+	write(s.page, top.X+5, top.Y+7, name, "z (m)")
 }
 
 // fromAbove draws the highest block of each column.

@@ -22,7 +22,8 @@ import (
 // cloud is what a file of points holds, as Voxelize takes it.
 type cloud struct {
 	path     string
-	points   *tensor.Tensor // [N,3] f32 or f64
+	points   *tensor.Tensor // [N,3] f32
+	wide     *tensor.Tensor // [N,3] f64, the points of a file that has them so; else nil
 	features *tensor.Tensor // [N,F] f32, f16 or bf16; nil without any
 	names    []string       // [F], the features', or nil
 	offsets  *tensor.Tensor // [B+1] i64; nil for one row
@@ -199,21 +200,22 @@ func (c *cloud) npz() error {
 		if offsets.Rank() != 1 || offsets.Dim(0) == 0 || offsets.DType() != tensor.I64 && offsets.DType() != tensor.I32 {
 			return c.fail("offsets", offsets, "whole numbers [B+1]")
 		}
-		if c.offsets, err = wide(offsets); err != nil {
+		if c.offsets, err = toI64(offsets); err != nil {
 			return err
 		}
 	}
 	return c.set(points, features)
 }
 
-// set keeps points of f32 or f64 and features of f32, f16 or bf16 as they are, and rounds anything else to f32.
+// set keeps points of f32 and features of f32, f16 or bf16 as they are, and rounds anything else to f32.
 func (c *cloud) set(points, features *tensor.Tensor) error {
-	n := 0
+	if points.DType() == tensor.F64 {
+		c.wide = points
+	}
+	var n int
 	var err error
-	if c.points = points; points.DType() != tensor.F64 {
-		if c.points, n, err = rounded(points); err != nil {
-			return err
-		}
+	if c.points, n, err = rounded(points); err != nil {
+		return err
 	}
 	if features != nil && features.Dim(1) > 0 {
 		c.features = features
@@ -248,8 +250,8 @@ func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
 	return convert(t, func(v uint8) (float32, bool) { return float32(v), true })
 }
 
-// wide returns whole numbers as i64.
-func wide(t *tensor.Tensor) (*tensor.Tensor, error) {
+// toI64 returns whole numbers as i64.
+func toI64(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t.DType() == tensor.I64 {
 		return t, nil
 	}
@@ -286,11 +288,15 @@ func convert[T tensor.Element](t *tensor.Tensor, to func(T) (float32, bool)) (*t
 
 // bounds returns the least and greatest coordinates of the points that are finite, and false if there are none.
 func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
-	see := func(p [3]float64) {
-		for _, v := range p {
-			if v-v != 0 { // NaN and infinities
-				return
-			}
+	data, err := tensor.Elements[float32](c.points)
+	if err != nil {
+		return lo, hi, false, err
+	}
+	for i := range c.points.Dim(0) {
+		at := i * c.points.Stride(0)
+		p := [3]float64{float64(data[at]), float64(data[at+1]), float64(data[at+2])}
+		if p[0]-p[0] != 0 || p[1]-p[1] != 0 || p[2]-p[2] != 0 { // NaN and infinities
+			continue
 		}
 		if !ok {
 			lo, hi, ok = p, p, true
@@ -299,22 +305,5 @@ func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
 			lo[k], hi[k] = min(lo[k], v), max(hi[k], v)
 		}
 	}
-	step := c.points.Stride(0)
-	if c.points.DType() == tensor.F64 {
-		var data []float64
-		if data, err = tensor.Elements[float64](c.points); err == nil {
-			for i := range c.points.Dim(0) {
-				see([3]float64(data[i*step:]))
-			}
-		}
-		return lo, hi, ok, err
-	}
-	var data []float32
-	if data, err = tensor.Elements[float32](c.points); err == nil {
-		for i := range c.points.Dim(0) {
-			p := data[i*step : i*step+3]
-			see([3]float64{float64(p[0]), float64(p[1]), float64(p[2])})
-		}
-	}
-	return lo, hi, ok, err
+	return lo, hi, ok, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,6 +60,22 @@ func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Wri
 		return &outputError{out, err}
 	}
 	return nil
+}
+
+// room returns the most bytes that an output may take: maxOutput, or the memory that Linux says is available.
+func room() float64 {
+	most := float64(maxOutput)
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return most
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib float64
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %f kB", &kib); n == 1 {
+			return min(most, 1024*kib)
+		}
+	}
+	return most
 }
 
 // sameFile reports whether two names are one file, through links too.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"time"
 )
@@ -10,7 +11,7 @@ import (
 const patience = time.Second
 
 // step says on standard error what is being done, and for how long, if that is a terminal and it takes a while. The
-// function that it returns ends the step, and takes the line away.
+// function that it returns ends the step.
 func (a *app) step(what string) func() {
 	f, ok := a.err.(*os.File)
 	if !ok || a.json {
@@ -19,18 +20,23 @@ func (a *app) step(what string) func() {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return func() {}
 	}
+	return ticking(f, what, patience)
+}
+
+// ticking writes a line over and over, until the function that it returns takes it away.
+func ticking(w io.Writer, what string, every time.Duration) func() {
 	begin, done, gone := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		tick := time.NewTicker(patience)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for said := false; ; said = true {
 			select {
 			case <-tick.C:
-				fmt.Fprintf(f, "\r%s, %.0f s\x1b[K", what, time.Since(begin).Seconds())
+				fmt.Fprintf(w, "\r%s, %.0f s\x1b[K", what, time.Since(begin).Seconds())
 			case <-done:
 				if said {
-					fmt.Fprint(f, "\r\x1b[K")
+					fmt.Fprint(w, "\r\x1b[K")
 				}
 				return
 			}

@@ -40,7 +40,7 @@ or nuScenes' floats (.bin: x, y, z, intensity; .pcd.bin: and ring), a numpy arra
 x, y, z and then the features) or a numpy archive (.npz: points [N,3] and, if they are there,
 features [N,F] and the offsets [B+1] at which the clouds of a batch begin and end).
 
-A point's cell is floor((p - min) / size) on each axis, in float32 (float64 for float64 arrays).
+A point's cell is floor((p - min) / size) on each axis, in float32, as are the points of any file.
 There are round((max - min) / size) cells along an axis; a point in none of them is out of range.
 Without --min or --max the grid ends at the multiple of --size (from the other bound, if that is
 given) next to the cloud's outermost finite points, and OUT also holds the bounds, min and max [3].
@@ -111,7 +111,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.Var(&r.voxels, "max-voxels", "hard or sparse voxels kept of each cloud, 0 for all (default 20000 if hard, else all)")
 	f.Var(&r.empty, "empty", "value of a grid's empty cells (default 0)")
 	f.Var(&r.preset, "preset", "another library's rules: mmcv or open3d")
-	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda or cuda:N")
+	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
 	complete(cmd, "mode", r.form.names)
 	complete(cmd, "reduce", r.reduce.names)
 	complete(cmd, "order", r.order.names)
@@ -220,7 +220,7 @@ func (r *voxelRequest) grid(c *cloud) (g ops.VoxelGrid, derived bool, err error)
 		return g, true, &inputError{Path: c.path, Msg: "no finite points to lay a grid around, want --min and --max"}
 	}
 	if r.preset.value == open3d {
-		g, err = ops.Open3DGrid(c.points, g.Size[0])
+		g, err = ops.Open3DGrid(c.wide, g.Size[0])
 	} else {
 		for k, s := range g.Size {
 			if !r.lo.set {
@@ -280,8 +280,8 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 		need = float64(voxels) * float64(o.MaxPoints) * float64(3+features) * 4
 		what = fmt.Sprintf("--max-points: got up to %d voxels of %d points", voxels, o.MaxPoints)
 	}
-	if need > maxOutput {
-		return usagef("%s, which take %.0f GiB, want at most %d GiB", what, need/(1<<30), maxOutput>>30)
+	if most := room(); need > most {
+		return usagef("%s, which take %.1f GiB, want at most %.1f GiB, what there is here", what, need/(1<<30), most/(1<<30))
 	}
 	return nil
 }
@@ -328,7 +328,11 @@ func (a *app) voxelize(r *voxelRequest) error {
 		if err != nil {
 			return err
 		}
-		return viz.WriteVoxelsPNG(w, v, viz.Options{Title: filepath.Base(r.in)})
+		err = viz.WriteVoxelsPNG(w, v, viz.Options{Title: filepath.Base(r.in)})
+		if errors.Is(err, viz.ErrInput) {
+			return &inputError{Path: r.in, Err: err}
+		}
+		return err
 	})
 	done()
 	if err != nil {
@@ -337,46 +341,45 @@ func (a *app) voxelize(r *voxelRequest) error {
 	return a.voxelized(j, device.Info())
 }
 
-// forOpen3D makes points f64, and puts them, in f32, before the features.
+// forOpen3D makes the points f64, and puts them, in f32, before the features.
 func (c *cloud) forOpen3D() error {
-	flat, n, err := rounded(c.points)
-	if err != nil {
-		return err
-	}
-	c.inexact(n)
-	xyz, err := tensor.Elements[float32](flat)
-	if err != nil {
-		return err
-	}
-	width, rest, restStep := 3, []float32(nil), 0
+	n := c.points.Dim(0)
+	columns := []*tensor.Tensor{c.points}
 	if c.features != nil {
 		f, _, err := rounded(c.features)
 		if err != nil {
 			return err
 		}
-		width, restStep = 3+f.Dim(1), f.Stride(0)
-		if rest, err = tensor.Elements[float32](f); err != nil {
+		columns = append(columns, f)
+	}
+	width := 0
+	for _, t := range columns {
+		width += t.Dim(1)
+	}
+	both, at := make([]float32, n*width), 0
+	for _, t := range columns {
+		data, err := tensor.Elements[float32](t)
+		if err != nil {
 			return err
 		}
-	}
-	count, step := flat.Dim(0), flat.Stride(0)
-	both, points := make([]float32, 0, count*width), make([]float64, 0, count*3)
-	for i := range count {
-		both = append(both, xyz[i*step:i*step+3]...)
-		if width > 3 {
-			both = append(both, rest[i*restStep:i*restStep+width-3]...)
+		for i := range n {
+			copy(both[i*width+at:], data[i*t.Stride(0):][:t.Dim(1)])
 		}
-		for _, v := range xyz[i*step : i*step+3] {
-			points = append(points, float64(v))
-		}
+		at += t.Dim(1)
 	}
-	if c.points.DType() != tensor.F64 {
-		if c.points, err = tensor.Of(points, count, 3); err != nil {
+	if c.wide == nil {
+		points := make([]float64, 3*n)
+		for i := range points {
+			points[i] = float64(both[i/3*width+i%3])
+		}
+		var err error
+		if c.wide, err = tensor.Of(points, n, 3); err != nil {
 			return err
 		}
 	}
 	c.names = append([]string{"x", "y", "z"}, c.names...)
-	c.features, err = tensor.Of(both, count, width)
+	var err error
+	c.features, err = tensor.Of(both, n, width)
 	return err
 }
 

@@ -24,6 +24,7 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 	points := pointsFile(t, 0, 0, 0, 1, 1, 1)
 	three := pointsFile(t, 0, 0, 0, 1, 1, 1, 0, 0, 1)
 	holes := pointsFile(t, float32(math.NaN()), 0, 0)
+	far, deep := pointsFile(t, 1e9, 0, 0), pointsFile(t, 0, 0, 1e20)
 	flat := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(2, 1, 2)})
 	short := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "features": rows(1, 1, 2)})
 	other := writeNPZ(t, map[string]*tensor.Tensor{"values": rows(3, 1, 2, 3)})
@@ -91,6 +92,8 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 		{box(fractions), exitInput, []string{"offsets", "whole numbers"}},
 		{to(holes, "--size=1"), exitInput, []string{"no finite points", "--min and --max"}},
 		{box(holes, "--plot", filepath.Join(dir, "p.png")), exitInput, []string{"to draw"}},
+		{to(far, "--size", ".5,.5,1e20", "--min", "999999998,0,-1e20", "--max", "1000000002,1,1e20", "--plot", filepath.Join(dir, "p.png")), exitGood, nil},
+		{to(deep, "--size", "1,1,.5", "--min", "0,0,1e20", "--max", "1,1,1.00001e20", "--plot", filepath.Join(dir, "p.png")), exitUsage, []string{"2^31"}},
 		{box(holes), exitGood, nil},
 
 		{[]string{"voxelize", points, "-o", filepath.Join(dir, "no", "folder.npz"), "--size=1"}, exitOther, []string{"folder.npz"}},

@@ -271,6 +271,21 @@ func TestBoundsThatAreNotGivenHoldEveryPoint(t *testing.T) {
 	assert.Equal(t, []float64{-23.5, -52.5, -3}, array[float64](t, f, "min"))
 }
 
+// On the grid's upper end, rounding decides, and it is that of float32 for every file.
+func TestPointsOfDoublesAreBinnedAsFloats(t *testing.T) {
+	grid := []string{"--size=.1", "--min=-2,-2,-2", "--max=-1.2,-1.2,-1.2"}
+	wide := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.Of([]float64{-1.2, -1.2, -1.2}, 1, 3))})
+	for _, in := range []string{wide, pointsFile(t, -1.2, -1.2, -1.2)} {
+		f, n := voxelizeTo(t, in, grid...)
+		assert.Equal(t, int64(1), n.InRange)
+		assert.Equal(t, int32(1), array[int32](t, f, "grid")[511], "the last cell")
+		_, n = voxelizeTo(t, in, append(grid, "--mode=hard")...)
+		assert.Equal(t, int64(1), n.InRange)
+	}
+	_, stderr := good(t, append([]string{"voxelize", wide, "-o", filepath.Join(t.TempDir(), "o.npz")}, grid...)...)
+	assert.Contains(t, stderr, "3 numbers were rounded to float32")
+}
+
 func TestOpen3DPreset(t *testing.T) {
 	// Two voxels of size 1 from -0.5 on: 0 and 0.25 in the first, 1 in the second.
 	in := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.Of([]float64{0, 0, 0, 1, 0, 0, .25, 0, 0}, 3, 3)), "features": rows(1, 5, 6, 7)})
@@ -286,7 +301,8 @@ func TestOrganisedCloudsCountTheirHoles(t *testing.T) {
 	assert.Equal(t, counters{Points: 4800, InRange: 3770, NotFinite: 1030}, n)
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, _ := good(t, "voxelize", people, "-o", out, "--size=.1", "--mode=sparse", "--backend=cpu", "--min=-2,-4,1", "--max=3,2,10")
-	assert.Equal(t, `grid: 50 x 60 x 90 cells of 0.1,0.1,0.1, from -2,-4,1 to 3,2,10 (x, y, z)
+	assert.Equal(t, `cloud: 4800 points, from -1.894252,-3.856338,1.768 to 2.929652,1.121314,9.757001 (x, y, z)
+grid: 50 x 60 x 90 cells of 0.1,0.1,0.1, from -2,-4,1 to 3,2,10
 features: red, green, blue, alpha
 voxels: 1670
   points  in range  out of range  not finite  dropped points  dropped voxels

@@ -34,37 +34,20 @@ type counters struct {
 }
 
 // args returns what the operation reads, for the reduction that it makes.
-func (j *voxelJob) args(opts ops.VoxelizeOptions) (ops.VoxelizeArgs, error) {
-	c := j.cloud
-	args := ops.VoxelizeArgs{Points: c.points, Offsets: c.offsets}
-	hard := opts.Mode == ops.HardVoxels
-	if hard || opts.Reduce.OfFeatures() {
-		args.Features = c.features
+func (j *voxelJob) args() ops.VoxelizeArgs {
+	args := ops.VoxelizeArgs{Points: j.cloud.points, Offsets: j.cloud.offsets}
+	if j.request.preset.value == open3d {
+		args.Points = j.cloud.wide
 	}
-	if c.points.DType() != tensor.F64 || !hard && !opts.Reduce.OfFeatures() {
-		return args, nil
+	if j.opts.Mode == ops.HardVoxels || j.opts.Reduce.OfFeatures() {
+		args.Features = j.cloud.features
 	}
-	// Points that become values are rounded; those of hard voxels before they are binned.
-	flat, inexact, err := rounded(c.points)
-	switch {
-	case err != nil:
-		return args, err
-	case hard:
-		args.Points = flat
-	case args.Features == nil:
-		args.Features = flat
-	default:
-		return args, nil
-	}
-	c.inexact(inexact)
-	return args, nil
+	return args
 }
 
 func (j *voxelJob) run(device *ops.Device) error {
-	args, err := j.args(j.opts)
-	if err != nil {
-		return err
-	}
+	args := j.args()
+	var err error
 	if j.out, err = device.Voxelize(args, j.grid, j.opts); err != nil {
 		return j.cloud.explain(err)
 	}
@@ -186,7 +169,10 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "grid: %d x %d x %d cells of %s, from %s to %s (x, y, z)\n", cells[0], cells[1], cells[2],
+	if lo, hi, ok, err := j.cloud.bounds(); err == nil && ok {
+		fmt.Fprintf(a.out, "cloud: %d points, from %s to %s (x, y, z)\n", n.Points, shortVec(lo), shortVec(hi))
+	}
+	fmt.Fprintf(a.out, "grid: %d x %d x %d cells of %s, from %s to %s\n", cells[0], cells[1], cells[2],
 		shortVec(j.grid.Size), shortVec(j.grid.Min), shortVec(j.grid.Max))
 	if len(j.cloud.names) > 0 {
 		fmt.Fprintf(a.out, "features: %s\n", strings.Join(j.cloud.names, ", "))

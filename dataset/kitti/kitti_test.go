@@ -1,6 +1,7 @@
 package kitti
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -35,7 +36,7 @@ func TestNumbersArePointsAndFeatures(t *testing.T) {
 	assert.Equal(t, []string{"intensity"}, c.Names())
 	assert.Equal(t, 1, c.NotFinite)
 
-	c, err = Parse(raw(1, 2, 3, 4, 5), Options{Features: NuScenes})
+	c, err = Read(bytes.NewReader(raw(1, 2, 3, 4, 5)), Options{Features: NuScenes})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"intensity", "ring"}, c.Names())
 	c, err = Parse(raw(1, 2, 3, 4, 5, 6), Options{Features: []string{}})

@@ -22,7 +22,7 @@ func TestRealFilesReadAsTheIndependentReaderReadsThem(t *testing.T) {
 
 func parse(t *testing.T, text string) *dataset.Cloud {
 	t.Helper()
-	c, err := Parse([]byte(text))
+	c, err := Read(strings.NewReader(text))
 	require.NoError(t, err)
 	require.NoError(t, c.Check())
 	return c

@@ -132,6 +132,18 @@ func TestEveryTypeInEveryFormat(t *testing.T) {
 	}
 }
 
+func TestLengthsOfListsHaveAnyType(t *testing.T) {
+	for typ, size := range map[string]int{"char": 1, "uchar": 1, "short": 2, "ushort": 2, "int": 4, "uint": 4, "int64": 8, "uint64": 8} {
+		head := "ply\nformat binary_little_endian 1.0\nelement face 2\nproperty list " + typ + " uchar i\nelement vertex 1\n" +
+			"property uchar x\nproperty uchar y\nproperty uchar z\nend_header\n"
+		two, none := make([]byte, size), make([]byte, size)
+		two[0] = 2
+		c, err := Parse([]byte(head + string(two) + "ab" + string(none) + "\x01\x02\x03"))
+		require.NoError(t, err, typ)
+		assert.Equal(t, []float32{1, 2, 3}, cloudtest.Data(t, c.Points), typ)
+	}
+}
+
 func TestWhatFollowsTheDataIsCounted(t *testing.T) {
 	c, err := Parse([]byte(mesh("ascii") + asciiMesh + "\n one more \n"))
 	require.NoError(t, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/ulog"
+	"github.com/robocache/robocache/internal/flightlog"
 	"github.com/robocache/robocache/ops"
 	_ "github.com/robocache/robocache/ops/cuda" // so that ops.Open("auto") finds a GPU
 	"github.com/robocache/robocache/tensor"
@@ -35,9 +35,6 @@ var streams = []struct {
 	{"vehicle_control_mode", "on or off", []string{"flag_armed"}},
 }
 
-//go:embed testdata/flight.ulg
-var flight []byte
-
 func main() {
 	backend := flag.String("backend", "auto", "where to compute: auto, cpu, cuda or cuda:N")
 	flag.Parse()
@@ -55,7 +52,7 @@ func run(backend string, out io.Writer) error {
 	defer device.Close()
 
 	// A file is read as streams. Each has a clock in nanoseconds, a tensor of values [S,D] and D named columns.
-	log, err := ulog.Parse(flight, ulog.Options{})
+	log, err := ulog.Parse(flightlog.ULog, ulog.Options{})
 	if err != nil {
 		return err
 	}

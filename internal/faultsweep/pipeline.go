@@ -23,7 +23,10 @@ func Pipeline(drv *cudadrv.Driver) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
-	return resample(dev)
+	if err := resample(dev); err != nil {
+		return err
+	}
+	return fuse(dev)
 }
 
 // closer closes what was opened, the last first.

@@ -75,7 +75,7 @@ func (b *backend) fuseParts(job *ops.FuseJob) []fusePart {
 func (p *fusePart) chunkOf() int {
 	size := p.dtype.Size()
 	for v := 3; v > 0; v-- {
-		if n := 1 << v; n*size <= 16 && p.D%n == 0 && uint64(at(p.Src))%uint64(n*size) == 0 && p.SrcBatch%n == 0 && p.SrcStep%n == 0 {
+		if n := 1 << v; n*size <= 16 && p.D%n == 0 && uint64(pointer(p.Src))%uint64(n*size) == 0 && p.SrcBatch%n == 0 && p.SrcStep%n == 0 {
 			return v
 		}
 	}
@@ -85,7 +85,7 @@ func (p *fusePart) chunkOf() int {
 // storeOf is the log2 of the bytes, up to 16, of which the stream's place in every row of dst is a multiple.
 func (p *fusePart) storeOf() uint32 {
 	size := uint64(p.Dst.DType().Size())
-	together := uint64(at(p.Dst)) | uint64(p.DstBatch)*size | uint64(p.DstStep)*size | 16
+	together := uint64(pointer(p.Dst)) | uint64(p.DstBatch)*size | uint64(p.DstStep)*size | 16
 	return uint32(bits.TrailingZeros64(together))
 }
 
@@ -161,10 +161,10 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 	}
 	first := parts[0]
 	magic, shift := divider(job.T, job.Rows())
-	words(uint64(at(job.Targets.Times)), uint64(first.TargetBatch),
-		uint64(at(job.Dst)), uint64(first.DstBatch), uint64(first.DstStep),
-		uint64(at(job.Valid)), uint64(first.ValidBatch), uint64(first.ValidStep),
-		uint64(at(job.Age)), uint64(first.AgeBatch), uint64(first.AgeStep),
+	words(uint64(pointer(job.Targets.Times)), uint64(first.TargetBatch),
+		uint64(pointer(job.Dst)), uint64(first.DstBatch), uint64(first.DstStep),
+		uint64(pointer(job.Valid)), uint64(first.ValidBatch), uint64(first.ValidStep),
+		uint64(pointer(job.Age)), uint64(first.AgeBatch), uint64(first.AgeStep),
 		uint64(rows(job.DstLengths, job.DstOffsets)),
 		uint64(p.cell.cell), uint64(p.cell.flag),
 		uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate),
@@ -181,8 +181,8 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 		s := &parts[i]
 		j := s.ResampleJob
 		byItems := s.channels != nil
-		words(uint64(at(j.Src)), uint64(j.SrcBatch), uint64(j.SrcStep),
-			uint64(at(j.SrcTimes)), uint64(j.TimesBatch), uint64(rows(j.SrcLengths, j.SrcOffsets)),
+		words(uint64(pointer(j.Src)), uint64(j.SrcBatch), uint64(j.SrcStep),
+			uint64(pointer(j.SrcTimes)), uint64(j.TimesBatch), uint64(rows(j.SrcLengths, j.SrcOffsets)),
 			table(byItems, s.items), table(byItems, s.table), table(s.Shift != nil || s.Scale != nil, s.affine),
 			lengthBits(s.Offset, job.Clock), valueBits(j.Fill, job.Dst.DType()),
 			limitBits(j.MaxGap, job.Clock), limitBits(j.Tolerance, job.Clock), limitBits(j.ShortestWindow(), job.Clock),

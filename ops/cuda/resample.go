@@ -237,12 +237,12 @@ func vectorOf(job *ops.ResampleJob) int {
 func (p *plan) args(job *ops.ResampleJob, kind ops.Kind, cut shape) []any {
 	magic, shift := divider(job.T, job.Rows())
 	return []any{
-		at(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
-		at(job.SrcTimes), int64(job.TimesBatch),
-		at(job.Targets.Times), int64(job.TargetBatch),
-		at(job.Dst), int64(job.DstBatch), int64(job.DstStep),
-		at(job.Valid), int64(job.ValidBatch),
-		at(job.Age), int64(job.AgeBatch),
+		pointer(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
+		pointer(job.SrcTimes), int64(job.TimesBatch),
+		pointer(job.Targets.Times), int64(job.TargetBatch),
+		pointer(job.Dst), int64(job.DstBatch), int64(job.DstStep),
+		pointer(job.Valid), int64(job.ValidBatch),
+		pointer(job.Age), int64(job.AgeBatch),
 		rows(job.SrcLengths, job.SrcOffsets), rows(job.DstLengths, job.DstOffsets),
 		p.cell.cell, p.cell.flag,
 		job.Targets.Start, job.Targets.Rate,
@@ -253,21 +253,12 @@ func (p *plan) args(job *ops.ResampleJob, kind ops.Kind, cut shape) []any {
 	}
 }
 
-// at is a tensor's address, 0 for none.
-func at(t *tensor.Tensor) cudadrv.DevicePtr {
-	if t == nil {
-		return 0
-	}
-	addr, _ := t.Addr()
-	return cudadrv.DevicePtr(addr)
-}
-
 // rows is the address of the rows' lengths or offsets, 0 for none.
 func rows(lengths, offsets *tensor.Tensor) cudadrv.DevicePtr {
 	if lengths != nil {
-		return at(lengths)
+		return pointer(lengths)
 	}
-	return at(offsets)
+	return pointer(offsets)
 }
 
 // chunkMagic is the factor with which chunk_of of resample.cuh divides.

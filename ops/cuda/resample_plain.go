@@ -68,7 +68,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	}
 	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{plainThreads}}
 	p.kernel, err = k.Bind(config,
-		at(job.Src), at(job.SrcTimes), at(job.Targets.Times), at(job.Dst), at(job.Valid), at(job.Age),
+		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
 		uint32(job.SrcBatch/perChunk), uint32(job.SrcStep/perChunk), uint32(job.TimesBatch), uint32(job.TargetBatch),
 		uint32(job.Rows()), uint32(job.Stamps()), uint32(share), uint32(job.S), uint32(job.T), magic, pace(job),
@@ -84,4 +84,13 @@ func (b *backend) plainEach(targets, chunks int) int {
 		each /= 2
 	}
 	return each
+}
+
+// pointer is a tensor's address, 0 for one that is not there.
+func pointer(t *tensor.Tensor) cudadrv.DevicePtr {
+	if t == nil {
+		return 0
+	}
+	addr, _ := t.Addr()
+	return cudadrv.DevicePtr(addr)
 }

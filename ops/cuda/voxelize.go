@@ -204,7 +204,7 @@ func (p *voxelPlan) bind() error {
 	case job.Mode == ops.DenseVoxels && (!sorts(job) || job.N == 0):
 		return c.err
 	case job.Mode != ops.DenseVoxels:
-		c.add("voxel_rows", 1, 1024, 0)
+		c.add("voxel_rows", 1, 512, 0)
 	}
 	if job.N == 0 {
 		return c.err
@@ -219,7 +219,7 @@ func (p *voxelPlan) bind() error {
 		}
 		c.add("voxel_reduce", walk(voxels*width, 256), 256, 0)
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
-			c.add("voxel_crowded", min(job.N/(voxelFew+1)+1, 2*p.b.sms), 1024, 0)
+			c.add("voxel_crowded", min(job.N/(voxelFew+1)+1, 8*p.b.sms), 256, 0)
 		}
 	}
 	if job.PointVoxel != nil {
@@ -289,7 +289,7 @@ func (c *voxelChain) sort() {
 			break
 		}
 		c.add("voxel_heads", m.blocks, 256, again)
-		c.add("voxel_offsets", 1, 256, uint64(m.blocks)|1<<32)
+		c.offsets(1)
 		c.add("voxel_number", m.blocks, 256, again)
 	}
 }
@@ -307,12 +307,18 @@ func (c *voxelChain) passes(bits int, counted, through bool) {
 			c.add("voxel_digits", m.blocks, 256, extra)
 		}
 		counted = false
-		c.add("voxel_offsets", voxelDigits, 256, uint64(m.blocks)|voxelDigits<<32)
+		c.offsets(voxelDigits)
 		c.side = 1 - c.side
 		c.to, c.toOrder = m.keys[c.side], m.order[c.side]
 		c.add("voxel_scatter", m.blocks, 256, extra)
 		c.fromOrder, c.to, c.toOrder = m.order[c.side], 0, 0
 	}
+}
+
+// offsets scans the rows of the table, a block for each, no larger than a row needs.
+func (c *voxelChain) offsets(rows int) {
+	words := c.p.at.blocks
+	c.add("voxel_offsets", rows, min((words+31)/32*32, 256), uint64(words)|uint64(rows)<<32)
 }
 
 // add binds one launch.

@@ -139,3 +139,18 @@ func (s *suite) fuseGolden(t *testing.T) {
 	}
 	require.NotZero(t, cases)
 }
+
+// FuzzFuse gives fusions drawn from any seed to the devices, of which the first is the CPU.
+func FuzzFuse(f *testing.F, devs ...*ops.Device) {
+	for i := range uint8(24) {
+		f.Add(uint64(i), i, i/3, i)
+	}
+	all := suites(devs)
+	f.Fuzz(func(t *testing.T, seed uint64, clock, out, form uint8) {
+		c := generateFusing(seed, clockDTypes[clock%3], valueDTypes[out%4], int(form%4))
+		c.Name = "fuzz"
+		for _, s := range all {
+			s.fused(t, c, layouts[seed%2])
+		}
+	})
+}

@@ -19,6 +19,8 @@ type suite struct {
 	dev *ops.Device
 	cpu *ops.Device // the CPU, to compare bits with; nil if dev is the CPU
 	cfg Config
+
+	turns, spared int // what a slow device has left out
 }
 
 func (s *suite) isCPU() bool { return s.dev.Info().Backend == "cpu" }

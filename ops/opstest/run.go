@@ -20,7 +20,8 @@ type Config struct {
 	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
 	// no more behind than a few.
 	MemoryInUse func() int64
-	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "fuse".
+	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "fuse", "voxel".
+	// Voxel has groups of the same names, which are left out with them.
 	Skip map[string]bool
 	// Only, if there is any, leaves out all groups but these.
 	Only map[string]bool
@@ -55,12 +56,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
 		{"fuse", (*suite).fuse},
-		{"voxel-named", (*suite).voxelNamed},
-		{"voxel-misuse", (*suite).voxelMisuse},
-		{"voxel-golden", (*suite).voxelGoldens},
-		{"voxel-generated", (*suite).voxelGenerated},
-		{"voxel-properties", (*suite).voxelProperties},
-		{"voxel-life", (*suite).voxelLife},
+		{"voxel", (*suite).voxel},
 	}
 	for _, g := range groups {
 		if !s.cfg.Skip[g.name] && (len(s.cfg.Only) == 0 || s.cfg.Only[g.name]) {

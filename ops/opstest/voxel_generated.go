@@ -113,6 +113,9 @@ func (s *suite) voxelGenerated(t *testing.T) {
 		n *= 20
 	}
 	for i := range n {
+		if s.spare() {
+			continue
+		}
 		s.voxelCheck(t, randomVoxels(rng(uint64(1000+i))))
 		if t.Failed() {
 			t.Fatalf("generated case %d", i)
@@ -292,4 +295,17 @@ func (s *suite) wrongVoxels(seed int, bad bool) error {
 		return fmt.Errorf("%s: %s", c.describe(), msg)
 	}
 	return nil
+}
+
+// FuzzVoxels runs random jobs against the oracle and the CPU.
+func FuzzVoxels(f *testing.F, devs ...*ops.Device) {
+	for seed := range uint64(8) {
+		f.Add(seed)
+	}
+	all := suites(devs)
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		for _, s := range all {
+			s.voxelCheck(t, randomVoxels(rng(seed)))
+		}
+	})
 }

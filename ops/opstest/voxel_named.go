@@ -203,6 +203,9 @@ func (s *suite) caps(t *testing.T) {
 	for _, mode := range []ops.VoxelMode{ops.HardVoxels, ops.SparseVoxels} {
 		for _, v := range []int{0, 1, 5, 30, 1000} {
 			for _, most := range []int{0, 1, 7} {
+				if s.spare() {
+					continue
+				}
 				c := &voxelizing{Points: vals(tensor.F32, uniformValues(r, 600), 200, 3), Offsets: arr([]int64{0, 50, 50, 120, 200}, 5), Box: cube(-10, 4, 5), V: v,
 					Opts: ops.VoxelizeOptions{Mode: mode, MaxVoxels: most}}
 				if mode == ops.HardVoxels {
@@ -256,6 +259,9 @@ func (s *suite) specialValues(t *testing.T) {
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 		for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
 			for _, mode := range []ops.VoxelMode{ops.DenseVoxels, ops.SparseVoxels} {
+				if s.spare() && dtype != tensor.F32 {
+					continue
+				}
 				s.voxelCheck(t, &voxelizing{Name: fmt.Sprint(dtype), Points: cloud(xyz...), Features: vals(dtype, v, len(v)/2, 2), Box: box, Opts: ops.VoxelizeOptions{Mode: mode, Reduce: reduce}})
 			}
 		}
@@ -284,6 +290,9 @@ func (s *suite) hugeGrid(t *testing.T) {
 func (s *suite) crowded(t *testing.T) {
 	r := rng(53)
 	for _, n := range []int{1000, 20000} {
+		if n > 1000 && s.spare() {
+			continue
+		}
 		xyz := make([]float64, 3*n)
 		for i := range xyz {
 			xyz[i] = math.Abs(r.NormFloat64()) * .4
@@ -309,6 +318,9 @@ func (s *suite) voxelBatches(t *testing.T) {
 	poses := vals(tensor.F32, uniformValues(r, 5*16), 5, 4, 4)
 	for _, offsets := range [][]int64{{0, 100, 100, 170, 300, 300}, {0, 0, 0, 0, 0, 300}, {0, 300, 300, 300, 300, 300}} {
 		for _, opts := range voxelForms {
+			if s.spare() {
+				continue
+			}
 			c := &voxelizing{Points: points, Offsets: arr(offsets, 6), Box: cube(-20, 4, 10), Opts: opts}
 			s.voxelCheck(t, c)
 			c.Poses = poses
@@ -323,6 +335,9 @@ func (s *suite) badOffsets(t *testing.T) {
 	for row, bad := range map[int][][]int64{0: {{1, 5, 10}, {0, -1, 10}, {0, 11, 10}, {0, math.MaxInt64, 10}, {math.MinInt64, 5, 10}}, 1: {{0, 5, 9}, {0, 5, 11}, {0, 5, 4}, {0, 5, math.MinInt64}}} {
 		for _, offsets := range bad {
 			for _, opts := range voxelForms {
+				if s.spare() {
+					continue
+				}
 				c := &voxelizing{Points: vals(tensor.F32, count(1, 30), 10, 3), Offsets: arr(offsets, 3), Box: cube(0, 8, 4), Opts: opts}
 				for _, run := range []func() error{func() error { _, err := c.call(s.dev); return err }, func() error { _, err := c.plan(s.dev, 12, 1); return err }} {
 					var e *ops.ValueError

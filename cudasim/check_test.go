@@ -1,0 +1,189 @@
+package cudasim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// planted is a kernel with one fault, in the line that says FAULT.
+type planted struct {
+	name          string
+	body          string
+	kind          FaultKind
+	grid, threads uint32
+	block, thread uint32
+	space         string
+	address       uint64 // from the start of a, for global memory
+	near, detail  string
+	after         func(tb *testbed, a uint64) // before the launch
+}
+
+var faults = []planted{
+	{name: "past the end", body: "\nst.global.u32 [%at+200], %tid; // FAULT", kind: OutOfBounds, threads: 32, thread: 14, space: "global", address: 256, near: "0 bytes after the end of the 256 bytes of test memory"},
+	{name: "over the end", body: "setp.ne.u32 %p1, %tid, 5; @%p1 ret;\nst.global.u32 [%a+256], %tid; // FAULT", kind: OutOfBounds, threads: 32, thread: 5, space: "global", address: 256,
+		near: "after the end"},
+	{name: "before the start", body: "\nld.global.u32 %r1, [%at+-8]; // FAULT", kind: OutOfBounds, threads: 32, space: "global", address: ^uint64(7), near: "8 bytes before the 256 bytes"},
+	{name: "vector over the end", body: "add.u64 %at, %at, %at; sub.u64 %at, %at, %a;\nst.global.v4.u32 [%a+240], {%r1, %r1, %r1, %r1};\nst.global.v2.u32 [%at+8], {%r1, %r1}; // FAULT", kind: OutOfBounds,
+		threads: 32, thread: 31, space: "global", address: 256, near: "after the end"},
+	{name: "misaligned", body: "add.u64 %at, %at, 2;\nst.global.u32 [%at], %tid; // FAULT", kind: Misaligned, threads: 32, space: "global", address: 2, near: "at byte 2 of"},
+	{name: "misaligned vector", body: "\nst.global.v2.u32 [%at], {%tid, %tid}; // FAULT", kind: Misaligned, threads: 32, thread: 1, space: "global", address: 4, near: "at byte 4 of"},
+	{name: "after free", body: "\nst.global.u32 [%at], %tid; // FAULT", kind: UseAfterFree, threads: 32, space: "global", near: "which was freed",
+		after: func(tb *testbed, a uint64) { require.NoError(tb.t, tb.sp.free(a)) }},
+	{name: "never written", body: "\nld.global.u32 %r1, [%at]; // FAULT", kind: Uninitialised, threads: 64, thread: 3, space: "global", address: 12, near: "at byte 12 of",
+		after: func(tb *testbed, a uint64) {
+			_, err := tb.sp.bytes(a, 12, true)
+			require.NoError(tb.t, err)
+		}},
+	{name: "never written byte", body: "st.global.u16 [%at], %h1; \nld.global.u32 %r1, [%at]; // FAULT", kind: Uninitialised, threads: 1, space: "global", near: "at byte 0 of"},
+	{name: "shared never written", body: "\nld.shared.u32 %r1, [tile+16]; // FAULT", kind: Uninitialised, threads: 32, space: "shared", near: "at byte 16 of"},
+	{name: "shared past the end", body: "\nst.shared.u32 [tile+1024], %tid; // FAULT", kind: OutOfBounds, threads: 32, space: "shared", near: "0 bytes after the end of the 1024 bytes of shared memory"},
+	{name: "local past the end", body: ".local .b32 own[4]; mov.u32 %r1, own; shl.b32 %r2, %tid, 2; add.u32 %r1, %r1, %r2;\nst.local.u32 [%r1], %tid; // FAULT", kind: OutOfBounds, threads: 32, thread: 4, space: "local"},
+	{name: "trap", body: "setp.ne.u32 %p1, %tid, 7; @%p1 ret;\ntrap; // FAULT", kind: Trap, threads: 32, thread: 7},
+	{name: "endless", body: "L: \nbra L; // FAULT", kind: Timeout, threads: 32},
+	{name: "half a warp at a barrier", body: "and.b32 %r1, %tid, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra EVEN;\nbar.sync 0; // FAULT\nret; EVEN: bar.sync 1; ret;", kind: DivergentBarrier, threads: 32, thread: 1,
+		detail: "lanes 0xaaaaaaaa of the warp wait here, and lanes 0x55555555 do not come"},
+	{name: "barriers of different warps", body: "setp.lt.u32 %p1, %tid, 32; @%p1 bra LOW;\nbar.sync 1; ret; LOW:\nbar.sync 0; // FAULT", kind: DivergentBarrier, threads: 64,
+		detail: "32 threads wait at barrier 0, which 64 are to reach"},
+	{name: "shuffle without a lane", body: "setp.eq.u32 %p1, %tid, 9; @%p1 bra ALONE;\nshfl.sync.idx.b32 %r1, %tid, 0, 31, 0xffffffff; // FAULT\nret; ALONE: bar.warp.sync 0xffffffff; ret;",
+		kind: DivergentBarrier, threads: 32, detail: "lanes 0x200 do not come"},
+	{name: "race in a block", body: "shl.b32 %r1, %tid, 2; mov.u32 %r2, tile; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], %tid; xor.b32 %r1, %r1, 128; setp.lt.u32 %p1, %tid, 32; @%p1 ret;\nld.shared.u32 %r3, [%r1]; // FAULT", kind: Race, threads: 64, thread: 32,
+		space: "shared", detail: "thread [0 0 0] wrote there"},
+	{name: "race of lanes", body: "shl.b32 %r1, %tid, 2; mov.u32 %r2, tile; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], %tid; xor.b32 %r1, %r1, 4;\nld.shared.u32 %r3, [%r1]; // FAULT", kind: Race, threads: 32, thread: 0,
+		space: "shared", detail: "thread [1 0 0] wrote there"},
+	{name: "race of one store", body: "\nst.shared.u32 [tile], %tid; // FAULT", kind: Race, threads: 32, thread: 1, space: "shared", detail: "thread [0 0 0] wrote there"},
+	{name: "write after a read", body: "shl.b32 %r1, %tid, 2; mov.u32 %r2, tile; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], %tid; bar.sync 0; setp.lt.u32 %p1, %tid, 32; @%p1 bra W; xor.b32 %r3, %r1, 128; ld.shared.u32 %r4, [%r3]; ret;\nW: st.shared.u32 [%r1], %ntid; // FAULT",
+		kind: Race, threads: 64, space: "shared", detail: "thread [32 0 0] read there"},
+	{name: "race of blocks", body: "\nst.global.u32 [%at], %cta; // FAULT", kind: Race, grid: 2, threads: 32, block: 1, space: "global", near: "at byte 0 of", detail: "block [0 0 0], thread [0 0 0] wrote there"},
+	{name: "bytes of one word", body: "setp.ne.u32 %p2, %tid, 0; @%p2 ret; cvt.u64.u32 %rd1, %cta; add.u64 %rd1, %rd1, %a; setp.lt.u32 %p1, %cta, 3; mov.u16 %h1, 1; @%p1 st.global.u8 [%rd1], %h1; setp.ne.u32 %p1, %cta, 3; @%p1 ret; mov.u16 %h1, 2;\nst.global.u8 [%a+1], %h1; // FAULT",
+		kind: Race, grid: 4, threads: 32, block: 3, space: "global", address: 1, detail: "block [1 0 0]"},
+	{name: "flag without a fence", body: `setp.ne.u32 %p1, %tid, 0; @%p1 ret; setp.ne.u32 %p2, %cta, 0; @%p2 bra READ;
+st.global.u32 [%a], 7; st.volatile.global.u32 [%a+4], 1; ret;
+READ: ld.volatile.global.u32 %r1, [%a+4]; setp.eq.u32 %p3, %r1, 0; @%p3 bra READ; membar.gl;
+ld.global.u32 %r2, [%a]; // FAULT`, kind: Race, grid: 2, threads: 32, block: 1, space: "global", detail: "block [0 0 0], thread [0 0 0] wrote there",
+		after: func(tb *testbed, a uint64) {
+			_, err := tb.sp.bytes(a, 8, true)
+			require.NoError(tb.t, err)
+		}},
+	{name: "read-only path", body: "st.global.u32 [%at], %tid;\nld.global.nc.u32 %r1, [%at]; // FAULT", kind: Race, threads: 32, space: "global", detail: "wrote there"},
+}
+
+func TestAPlantedFaultIsNamedWithKernelLineThreadAndAddress(t *testing.T) {
+	for _, p := range faults {
+		t.Run(p.name, func(t *testing.T) {
+			tb := newTestbed(t, p.body+"\n\tret;")
+			tb.cfg.MaxSteps = 1 << 16
+			a := tb.mem(256, false)
+			if p.after != nil {
+				p.after(tb, a)
+			}
+			_, f := tb.run(max(p.grid, 1), p.threads, a, 0)
+			require.NotNil(t, f)
+			assert.Equal(t, p.kind, f.Kind, f.Error())
+			assert.Equal(t, "k", f.Kernel)
+			assert.Contains(t, f.Text, "FAULT", f.Error())
+			assert.Equal(t, f.Text, trimmedLine(tb.k.source, f.Line))
+			assert.Equal(t, [3]uint32{p.block}, f.Block, f.Error())
+			assert.Equal(t, [3]uint32{p.thread}, f.Thread, f.Error())
+			assert.Equal(t, p.space, f.Space)
+			if p.space == "global" {
+				assert.Equal(t, a+p.address, f.Address)
+			}
+			assert.Contains(t, f.Near, p.near)
+			assert.Contains(t, f.Detail, p.detail)
+			for _, part := range []string{p.kind.String(), "in k", p.near, p.detail} {
+				assert.Contains(t, f.Error(), part)
+			}
+		})
+	}
+}
+
+// What orders accesses orders them for the race check: the same exchange without the order is a fault above.
+func TestWhatIsOrderedIsNoRace(t *testing.T) {
+	exchange := func(order string) string {
+		return "shl.b32 %r1, %tid, 2; mov.u32 %r2, tile; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], %tid; " + order + " xor.b32 %r1, %r1, 4; ld.shared.u32 %r3, [%r1];"
+	}
+	pass := func(store, load string) string {
+		return `setp.ne.u32 %p1, %tid, 0; @%p1 ret; setp.ne.u32 %p2, %cta, 0; @%p2 bra READ;
+		st.global.u32 [%a], 7; ` + store + ` ret;
+		READ: ` + load + ` setp.eq.u32 %p3, %r1, 0; @%p3 bra READ; membar.gl; ld.global.u32 %r2, [%a];`
+	}
+	for name, body := range map[string]string{
+		"barrier":          exchange("bar.sync 0;"),
+		"warp barrier":     exchange("bar.warp.sync 0xffffffff;"),
+		"fence and flag":   pass("membar.gl; st.volatile.global.u32 [%a+4], 1;", "ld.volatile.global.u32 %r1, [%a+4];"),
+		"release, acquire": pass("st.release.gpu.global.u32 [%a+4], 1;", "ld.acquire.gpu.global.u32 %r1, [%a+4];"),
+		"atomics":          pass("fence.acq_rel.gpu; red.global.add.u32 [%a+4], 1;", "atom.global.add.u32 %r1, [%a+4], 0;"),
+		"one value":        "mov.u32 %r1, 5; st.global.u32 [%a], %r1;",
+		"own bytes":        "cvt.u64.u32 %rd1, %tid; add.u64 %rd1, %rd1, %a; cvt.u16.u32 %h1, %tid; setp.eq.u32 %p1, %cta, 0; @%p1 st.global.u8 [%rd1], %h1;",
+		"atomic counters":  "atom.global.add.u32 %r1, [%a], 1; red.shared.add.u32 [tile], 1;",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				tb := newTestbed(t, strings.Replace(body, "red.shared", "setp.eq.u32 %p8, %tid, 0; @%p8 st.shared.u32 [tile], 0; bar.sync 0; red.shared", 1)+" ret;")
+				tb.cfg.Seed = seed
+				tb.ok(2, 64, tb.mem(256, true), 0)
+			}
+		})
+	}
+}
+
+func TestChecksCanBeLeftOut(t *testing.T) {
+	for _, p := range faults {
+		skip := Check(0)
+		switch p.kind {
+		case Race:
+			skip = CheckRaces
+		case Uninitialised:
+			skip = CheckUninitialised
+		default:
+			continue
+		}
+		tb := newTestbed(t, p.body+"\n\tret;")
+		tb.cfg.Skip = skip | CheckUninitialised
+		_, f := tb.run(max(p.grid, 1), p.threads, tb.mem(256, true), 0)
+		assert.Nil(t, f, p.name)
+	}
+}
+
+func TestCopiesLandWhenTheyAreWaitedFor(t *testing.T) {
+	copyIn := "shl.b32 %r1, %tid, 4; mov.u32 %r2, tile; add.u32 %r1, %r1, %r2; mul.wide.u32 %rd1, %tid, 16; add.u64 %rd1, %rd1, %a; cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.commit_group;"
+	tb := newTestbed(t, copyIn+" cp.async.wait_group 0; ld.shared.u32 %r3, [%r1+4]; mul.wide.u32 %rd2, %tid, 4; add.u64 %rd2, %rd2, %b; st.global.u32 [%rd2], %r3; ret;")
+	a, b := tb.mem(512, true), tb.mem(128, false)
+	data, err := tb.sp.bytes(a, 512, true)
+	require.NoError(t, err)
+	for i := range data {
+		data[i] = byte(i / 16)
+	}
+	tb.ok(1, 32, a, b)
+	assert.Equal(t, uint32(0x1f1f1f1f), tb.words(b, 32)[31])
+
+	tb = newTestbed(t, copyIn+"\nld.shared.u32 %r3, [%r1+4]; // before the wait\nret;")
+	_, f := tb.run(1, 32, tb.mem(512, true), 0)
+	require.NotNil(t, f)
+	assert.Equal(t, Uninitialised, f.Kind)
+	assert.Contains(t, f.Text, "before the wait")
+}
+
+func TestABulkCopyCompletesItsMbarrier(t *testing.T) {
+	tb := newTestbed(t, `.shared .align 8 .b64 bar;
+	mov.u32 %r2, tile; mov.u32 %r3, bar; setp.ne.u32 %p1, %tid, 0; @%p1 bra READY;
+	mbarrier.init.shared.b64 [%r3], 1;
+READY:
+	bar.sync 0; @%p1 bra WAIT;
+	mbarrier.arrive.expect_tx.shared.b64 %rd5, [%r3], 256;
+	cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%a], 256, [%r3];
+WAIT:
+	mbarrier.try_wait.parity.shared.b64 %p2, [%r3], 0; @!%p2 bra WAIT;
+	shl.b32 %r1, %tid, 2; add.u32 %r1, %r1, %r2; ld.shared.u32 %r4, [%r1]; mul.wide.u32 %rd2, %tid, 4; add.u64 %rd2, %rd2, %b; st.global.u32 [%rd2], %r4; ret;`)
+	a, b := tb.mem(256, true), tb.mem(256, false)
+	data, err := tb.sp.bytes(a, 256, true)
+	require.NoError(t, err)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	tb.ok(1, 64, a, b)
+	assert.Equal(t, uint32(0xfffefdfc), tb.words(b, 64)[63])
+}

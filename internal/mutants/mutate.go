@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// TaskEnv holds a Task for the trial, as JSON.
+const TaskEnv = "ROBOCACHE_MUTANT"
+
+// Task is what a trial does: run the suite with one line of a family's PTX replaced, or write which lines ran.
+type Task struct {
+	Family string
+	Line   int    // 0: nothing is replaced
+	New    string // the line
+	Lines  string // a file for the numbers of the lines that ran
+}
+
+// End is what became of a mutant.
+type End string
+
+// The ends.
+const (
+	Noticed    End = "noticed"
+	Survived   End = "survived"
+	Equivalent End = "equivalent"
+)
+
+// Mutant is one changed instruction.
+type Mutant struct {
+	Family, Kernel string
+	Line           int // of the PTX, from 1
+	Rule           string
+	Old, New       string // the whole line
+	End            End
+	Why            string  // the test that noticed, or why there is nothing to notice
+	Seconds        float64 // that the trial took
+}
+
+var instruction = regexp.MustCompile(`^(\s*(?:@!?%p\d+\s+)?)([a-z][a-z0-9_.:]*)(\s+)([^;]*;.*)$`)
+
+// swaps are pairs of words in an opcode that stand for each other's defect.
+var swaps = []struct{ op, from, to string }{
+	{"add", "add", "sub"}, {"sub", "sub", "add"}, {"mul", ".lo.", ".hi."}, {"mul", "mul", "add"}, {"mad", ".lo.", ".hi."},
+	{"min", "min", "max"}, {"max", "max", "min"}, {"and", "and", "or"}, {"or", "or", "and"}, {"xor", "xor", "or"},
+	{"shl", "shl", "shr"}, {"shr", "shr", "shl"}, {"div", ".rn", ".rz"}, {"sqrt", ".rn", ".rz"}, {"add", ".rn", ".rz"}, {"mul", ".rn", ".rz"},
+	{"setp", ".lt", ".le"}, {"setp", ".le", ".lt"}, {"setp", ".gt", ".ge"}, {"setp", ".ge", ".gt"}, {"setp", ".eq", ".ne"}, {"setp", ".ne", ".eq"},
+	{"setp", ".ltu", ".geu"}, {"setp", ".leu", ".gtu"}, {"setp", ".gtu", ".leu"}, {"setp", ".geu", ".ltu"}, {"setp", ".lo", ".ls"}, {"setp", ".hi", ".hs"},
+	{"setp", ".neu", ".equ"}, {"setp", ".equ", ".neu"}, {"setp", ".num", ".nan"}, {"setp", ".nan", ".num"},
+	{"cvt", ".rn.", ".rz."}, {"cvt", ".rz.", ".rn."}, {"cvt", ".rmi.", ".rpi."}, {"cvt", ".rpi.", ".rmi."}, {"cvt", ".rzi.", ".rpi."},
+	{"atom", ".min.", ".max."}, {"atom", ".max.", ".min."}, {"atom", ".add.", ".max."}, {"atom", ".or.", ".and."}, {"atom", ".exch.", ".add."},
+	{"red", ".min.", ".max."}, {"red", ".max.", ".min."}, {"red", ".add.", ".max."}, {"red", ".or.", ".and."},
+	{"abs", "abs", "neg"}, {"neg", "neg", "abs"},
+}
+
+// floatDiv marks what has a rounding mode, so that integer arithmetic is not given one.
+var rounds = regexp.MustCompile(`\.rn\.(f16|f32|f64|bf16)`)
+
+var offset = regexp.MustCompile(`\[([^\]+]+)(?:\+(-?\d+))?\]`)
+
+// changes lists the defects that an instruction can be given, as name and new text of opcode and operands.
+func changes(op, operands string) (out [][3]string) {
+	name, _, _ := strings.Cut(op, ".")
+	for _, s := range swaps {
+		if s.op != name || !strings.Contains(op+".", s.from) {
+			continue
+		}
+		if s.from == ".rn" && !rounds.MatchString(op) {
+			continue
+		}
+		changed := strings.TrimSuffix(strings.Replace(op+".", s.from, s.to, 1), ".")
+		switch {
+		case s.from == "mul" && strings.Contains(op, ".f"): // a product becomes a sum
+		case s.from == "mul":
+			continue
+		case s.from == "shl":
+			changed = strings.Replace(changed, ".b", ".u", 1)
+		case s.from == "shr":
+			changed = "shl.b" + changed[strings.LastIndexAny(changed, "usb")+1:]
+		}
+		out = append(out, [3]string{s.from + " becomes " + s.to, changed, operands})
+	}
+	switch name {
+	case "selp":
+		if parts := strings.SplitN(strings.TrimSuffix(operands, ";"), ",", 4); len(parts) == 4 {
+			out = append(out, [3]string{"the choice is turned round", op, strings.Join([]string{parts[0], parts[2], parts[1], parts[3]}, ",") + ";"})
+		}
+	case "ld":
+		if strings.Contains(op, ".param") {
+			break
+		}
+		fallthrough
+	case "st":
+		if m := offset.FindStringSubmatchIndex(operands); m != nil {
+			at := operands[m[2]:m[3]]
+			was := 0
+			if m[4] >= 0 {
+				fmt.Sscan(operands[m[4]:m[5]], &was)
+			}
+			moved := fmt.Sprintf("%s[%s+%d]%s", operands[:m[0]], at, was+bytesOf(op), operands[m[1]:])
+			out = append(out, [3]string{"one element further", op, moved})
+		}
+		if name == "st" {
+			out = append(out, [3]string{"it is left out", "", ""})
+		}
+	case "red", "bar", "barrier":
+		out = append(out, [3]string{"it is left out", "", ""})
+	case "bra":
+		out = append(out, [3]string{"it is left out", "", ""})
+	}
+	return out
+}
+
+var typeBits = regexp.MustCompile(`\.[busf](8|16|32|64)$`)
+
+// bytesOf is what an access moves, so that the next one is still aligned.
+func bytesOf(op string) int {
+	n := 4
+	if m := typeBits.FindStringSubmatch(op); m != nil {
+		fmt.Sscan(m[1], &n)
+		n /= 8
+	}
+	switch {
+	case strings.Contains(op, ".v2."):
+		n *= 2
+	case strings.Contains(op, ".v4."):
+		n *= 4
+	}
+	return n
+}
+
+// found is what a family's text offers.
+type found struct {
+	instructions, ran int
+	mutants           []*Mutant // one for each instruction that ran and can be changed
+}
+
+// candidates gives each instruction that ran one defect; which one depends on the line alone.
+func candidates(family string, text []byte, ran map[int]bool) found {
+	var f found
+	kernel := ""
+	for i, line := range strings.Split(string(text), "\n") {
+		if _, after, ok := strings.Cut(line, ".entry "); ok {
+			kernel, _, _ = strings.Cut(after, "(")
+		}
+		m := instruction.FindStringSubmatch(line)
+		if m == nil || kernel == "" || strings.HasPrefix(strings.TrimSpace(line), ".") {
+			continue
+		}
+		f.instructions++
+		if !ran[i+1] {
+			continue
+		}
+		f.ran++
+		guard, op, gap, operands := m[1], m[2], m[3], m[4]
+		if op == "bra" && !strings.Contains(guard, "@") {
+			continue // without it the text that follows would run, most often to no end
+		}
+		all := changes(op, operands)
+		if len(all) == 0 {
+			continue
+		}
+		c := all[i%len(all)]
+		mutated := guard + c[1] + gap + c[2]
+		if c[1] == "" {
+			mutated = "// " + strings.TrimSpace(line)
+		}
+		f.mutants = append(f.mutants, &Mutant{Family: family, Kernel: kernel, Line: i + 1, Rule: c[0], Old: line, New: mutated})
+	}
+	return f
+}
+
+// replaceLine is a text with line n, counted from 1, replaced.
+func replaceLine(text []byte, n int, with string) []byte {
+	lines := strings.Split(string(text), "\n")
+	lines[n-1] = with
+	return []byte(strings.Join(lines, "\n"))
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEachInstructionIsChangedByItsOwnRules(t *testing.T) {
+	cases := []struct{ line, rule, want string }{
+		{"add.s32 	%r1, %r2, 4;", "add becomes sub", "sub.s32 	%r1, %r2, 4;"},
+		{"add.rn.f32 	%f1, %f2, %f3;", ".rn becomes .rz", "add.rz.f32 	%f1, %f2, %f3;"},
+		{"mul.rn.f32 	%f1, %f2, %f3;", "mul becomes add", "add.rn.f32 	%f1, %f2, %f3;"},
+		{"mul.lo.s32 	%r1, %r2, %r3;", ".lo. becomes .hi.", "mul.hi.s32 	%r1, %r2, %r3;"},
+		{"shl.b64 	%rd1, %rd2, 3;", "shl becomes shr", "shr.u64 	%rd1, %rd2, 3;"},
+		{"shr.u32 	%r1, %r2, 3;", "shr becomes shl", "shl.b32 	%r1, %r2, 3;"},
+		{"setp.lt.s32 	%p1, %r1, %r2;", ".lt becomes .le", "setp.le.s32 	%p1, %r1, %r2;"},
+		{"setp.geu.f32 	%p1, %f1, %f2;", ".geu becomes .ltu", "setp.ltu.f32 	%p1, %f1, %f2;"},
+		{"selp.b32 	%r1, %r2, %r3, %p1;", "the choice is turned round", "selp.b32 	%r1, %r3, %r2, %p1;"},
+		{"ld.global.nc.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];", "one element further", "ld.global.nc.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1+16];"},
+		{"st.shared.v2.b32 	[%r1+8], {%r2, %f1};", "one element further", "st.shared.v2.b32 	[%r1+16], {%r2, %f1};"},
+		{"cvt.rn.f16.f32 %rs1, %f1;", ".rn. becomes .rz.", "cvt.rz.f16.f32 %rs1, %f1;"},
+		{"atom.global.min.u64 %rd1, [%rd2], %rd3;", ".min. becomes .max.", "atom.global.max.u64 %rd1, [%rd2], %rd3;"},
+	}
+	for _, c := range cases {
+		m := instruction.FindStringSubmatch(c.line)
+		require.NotNil(t, m, c.line)
+		got := map[string]string{}
+		for _, change := range changes(m[2], m[4]) {
+			got[change[0]] = m[1] + change[1] + m[3] + change[2]
+		}
+		assert.Equal(t, c.want, got[c.rule], c.line)
+	}
+	for _, line := range []string{"ld.param.u64 	%rd1, [k_param_0];", "mov.u32 	%r1, %tid.x;", "ret;"} {
+		if m := instruction.FindStringSubmatch(line); m != nil {
+			assert.Empty(t, changes(m[2], m[4]), line)
+		}
+	}
+}
+
+func TestOnlyWhatRanIsChangedAndOneLineEach(t *testing.T) {
+	text := imageOf("resample_plain")
+	none := candidates("resample_plain", text, nil)
+	assert.Greater(t, none.instructions, 1000)
+	assert.Empty(t, none.mutants)
+	lines := strings.Split(string(text), "\n")
+	ran := map[int]bool{}
+	for i := range lines {
+		ran[i+1] = true
+	}
+	all := candidates("resample_plain", text, ran)
+	assert.Equal(t, all.instructions, all.ran)
+	assert.Greater(t, len(all.mutants), 500)
+	for _, m := range all.mutants {
+		assert.Equal(t, lines[m.Line-1], m.Old)
+		assert.NotEqual(t, m.Old, m.New)
+		assert.Contains(t, m.Kernel, "resample_plain_")
+		changed := strings.Split(string(replaceLine(text, m.Line, m.New)), "\n")
+		require.Len(t, changed, len(lines))
+		assert.Equal(t, m.New, changed[m.Line-1])
+	}
+}
+
+func TestTheInnermostFailureIsNamed(t *testing.T) {
+	out := "--- FAIL: TestTrial (1s)\n    --- FAIL: TestTrial/named (1s)\n        --- FAIL: TestTrial/named/ramp (0s)\nFAIL\n"
+	assert.Equal(t, "TestTrial/named/ramp (0s)", firstFailure(out))
+	assert.Equal(t, "panic: test timed out after 3m0s", firstFailure("panic: test timed out after 3m0s\nrunning tests:\n"))
+}
+
+func TestWrongUsageIsCodeTwo(t *testing.T) {
+	for _, args := range [][]string{{"-nonsense"}, {"word"}, {"-n", "x"}} {
+		assert.Equal(t, 2, run(args, &strings.Builder{}, &strings.Builder{}), args)
+	}
+}

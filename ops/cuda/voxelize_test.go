@@ -1,0 +1,95 @@
+package cuda
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+func voxelJob(n int) *ops.VoxelizeJob {
+	points := tensor.Must(tensor.New(tensor.F32, 1, 3))
+	many := tensor.Must(points.Expand(n, 3))
+	return &ops.VoxelizeJob{
+		VoxelizeArgs: ops.VoxelizeArgs{Points: many, Coords: tensor.Must(tensor.New(tensor.I32, 5, 4))},
+		Mode:         ops.HardVoxels, Reduce: ops.ReduceCount, Cells: [3]int{8, 4, 2}, N: n, B: 2, P: 3, V: 5,
+	}
+}
+
+func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
+	c := voxelChain{p: &voxelPlan{job: voxelJob(10), cell: &faultCell{}}}
+	args := c.args(0)
+	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_digits", "voxel_offsets", "voxel_scatter", "voxel_heads", "voxel_number", "voxel_rows",
+		"voxel_reduce", "voxel_crowded", "voxel_keep", "voxel_inverse"} {
+		_, entry, ok := ptx.Lookup(name)
+		require.True(t, ok, name)
+		require.Len(t, args, len(entry.Params), name)
+		for i, param := range entry.Params {
+			assert.Equal(t, param.Size, sizeOf(args[i]), "%s, argument %d, a %T", name, i, args[i])
+		}
+	}
+}
+
+// Chunks cover the points, are whole tiles, and are not many more than the device has room for.
+func TestChunksCoverThePoints(t *testing.T) {
+	for _, n := range []int{0, 1, 2047, 2048, 2049, 1 << 20, 20_000_000, 1<<31 - 1} {
+		m := layVoxels(voxelJob(n), 132)
+		what := fmt.Sprintf("%d points: %+v", n, m)
+		assert.GreaterOrEqual(t, m.chunk*m.blocks, n, what)
+		assert.Less(t, m.chunk*max(m.blocks-1, 0), max(n, 1), what)
+		assert.Zero(t, m.chunk%voxelTile, what)
+		assert.LessOrEqual(t, m.blocks, 8*132, what)
+	}
+}
+
+// Parts of the scratch memory are aligned, in it, and apart.
+func TestScratchPartsLieApart(t *testing.T) {
+	for _, n := range []int{1, 64, 65, 1000, 1 << 20} {
+		job := voxelJob(n)
+		job.Labels = tensor.Must(tensor.New(tensor.I32, 1))
+		m := layVoxels(job, 132)
+		voxels := min(n, job.Keys())
+		parts := []struct {
+			at    cudadrv.DevicePtr
+			bytes int
+		}{{m.state, 8 * stateWords}, {m.rows, 8 * (job.B + 1)}, {m.keys[0], 8 * n}, {m.keys[1], 8 * n}, {m.order[0], 4 * n}, {m.order[1], 4 * n},
+			{m.start, 4 * (voxels + 1)}, {m.table, 4 * voxelDigits * (m.blocks + 1)}, {m.crowded, 4 * (n / (voxelFew + 1))}, {m.cellKeys, 8 * n}, {m.numbers, 4 * voxels}}
+		for i, p := range parts {
+			assert.Zero(t, p.at%256)
+			assert.LessOrEqual(t, int(p.at)+p.bytes, m.size)
+			assert.True(t, i == 0 || p.at != 0, "part %d is not laid", i)
+			for k, o := range parts[:i] {
+				assert.True(t, int(p.at) >= int(o.at)+o.bytes || int(o.at) >= int(p.at)+p.bytes, "%d points: parts %d and %d meet", n, i, k)
+			}
+		}
+		m.move(1 << 20)
+		assert.Equal(t, cudadrv.DevicePtr(1<<20), m.state)
+		assert.EqualValues(t, parts[1].at+1<<20, m.rows)
+	}
+}
+
+// What the kernels and the plans both count by is one number.
+func TestVoxelConstantsAreTheKernels(t *testing.T) {
+	for _, c := range []struct {
+		file, name string
+		want       int
+	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_sort.cu", "digits", voxelDigits}, {"voxel_bin.cu", "digits", voxelDigits},
+		{"voxel_sort.cu", "sort_threads", 256}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}, {"voxel_reduce.cu", "crowd_threads", 256}} {
+		text, err := os.ReadFile("../../ptx/" + c.file)
+		require.NoError(t, err)
+		found := regexp.MustCompile(`\b` + c.name + ` = (\d+)`).FindSubmatch(text)
+		require.NotNil(t, found, "%s in %s", c.name, c.file)
+		got, err := strconv.Atoi(string(found[1]))
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got, "%s in %s", c.name, c.file)
+	}
+}
