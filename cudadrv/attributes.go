@@ -68,7 +68,8 @@ func (k *Kernel) checkAttributes(cfg *LaunchConfig) error {
 			return &ValueError{Op: "kernel " + k.name, What: "the cluster", Got: fmt.Sprint(cfg.Cluster), Want: fmt.Sprintf("1 to %d blocks", most)}
 		}
 		if cfg.Grid[i]%n != 0 {
-			return &ValueError{Op: "kernel " + k.name, What: "the grid", Got: fmt.Sprint(cfg.Grid), Want: fmt.Sprintf("multiples of the cluster, %v", cfg.Cluster)}
+			return &ValueError{Op: "kernel " + k.name, What: "the grid", Got: fmt.Sprint(cfg.Grid),
+				Want: fmt.Sprintf("multiples of the cluster, %v", cfg.Cluster)}
 		}
 	}
 	return nil

@@ -14,14 +14,14 @@ func alignedBytes(n uint64) []byte {
 
 // word32 is the aligned 32-bit word that begins at b, for the operations that kernels do atomically.
 func word32(b []byte) *atomic.Uint32 {
-	_ = b[3]
+	b = b[:4] // without reading it
 	// SAFETY: four bytes are there, and the device address, whose alignment was checked, has the alignment of b.
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b)))
 }
 
 // word64 is the aligned 64-bit word that begins at b.
 func word64(b []byte) *atomic.Uint64 {
-	_ = b[7]
+	b = b[:8]
 	// SAFETY: eight bytes are there, and the device address, whose alignment was checked, has the alignment of b.
 	return (*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(b)))
 }

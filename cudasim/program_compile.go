@@ -386,6 +386,35 @@ func (c *compiler) predDst(o ptxparse.Operand) int32 {
 	return int32(o.Reg)
 }
 
+// registerFile is the 32-bit registers of a multiprocessor, of which one thread has at most maxRegisters.
+const (
+	registerFile = 1 << 16
+	maxRegisters = 255
+)
+
+// pressure is how many 32-bit registers hold live values at once, as far as a block of the largest size leaves a thread as many.
+// A real assembler may need more or fewer.
+func (c *compiler) pressure(data, first, last []int32) uint32 {
+	change := make([]int, 2*len(c.code)+2)
+	for _, r := range data {
+		if last[r] >= first[r] {
+			n := max(1, ptxparse.TypeSize(c.kinds[r])/4)
+			change[first[r]] += n
+			change[last[r]+1] -= n
+		}
+	}
+	live, most := 0, 0
+	for _, n := range change {
+		live += n
+		most = max(most, live)
+	}
+	limit := maxRegisters
+	if c.k.maxThreads > 0 {
+		limit = min(limit, registerFile/int(c.k.maxThreads)/8*8)
+	}
+	return uint32(min(most, limit))
+}
+
 // slots puts the virtual registers into few slots of a warp's register file.
 func (c *compiler) slots() {
 	first, last := liveness(c.code, len(c.kinds))
@@ -407,7 +436,7 @@ func (c *compiler) slots() {
 	base := firstConst + int32(len(c.values))
 	c.k.slots = assign(data, first, last, base, slot)
 	c.k.predSlots = assign(preds, first, last, firstPred, slot)
-	c.k.registers = uint32(2 * (c.k.slots - base))
+	c.k.registers = c.pressure(data, first, last)
 	for i := range c.code {
 		in := &c.code[i]
 		to := func(r *int32) { *r = slot[*r] }

@@ -58,7 +58,9 @@ func (e *ArgError) Unwrap() error { return e.Kind }
 
 // ValueError reports a value in a tensor that an operation cannot use. It is found where the work is done, so the
 // destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
-// backend: row lengths and offsets before source times before targets, then the smallest row and index.
+// backend: row lengths and offsets before source times before targets, then in Fuse the first stream, then the smallest row and
+// index. Of a Fuse the argument names the stream: "Streams[2].SrcTimes"; "Streams[2].Targets" are the targets as that stream has
+// them, on its own clock.
 type ValueError struct {
 	Op    string // the operation: "Resample"
 	Arg   string // the argument's name: "SrcTimes"

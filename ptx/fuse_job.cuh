@@ -27,7 +27,7 @@ struct fuse_stream {
 };
 static_assert(sizeof(fuse_stream) == 176, "ops/cuda/fuse.go packs it");
 
-// fuse_job is the kernels' parameter: what the streams share, and the streams.
+// fuse_params is the kernels' parameter: what the streams share, and the streams.
 struct fuse_params {
     const void *targets;
     i64 targets_batch;

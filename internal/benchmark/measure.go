@@ -73,7 +73,8 @@ type Stats struct {
 
 func newStats(samples []float64, calls int) Stats {
 	slices.Sort(samples)
-	return Stats{Median: quantile(samples, 0.5), P10: quantile(samples, 0.1), P90: quantile(samples, 0.9), Min: samples[0], Samples: len(samples), Calls: calls, samples: samples}
+	q := func(p float64) float64 { return quantile(samples, p) }
+	return Stats{Median: q(0.5), P10: q(0.1), P90: q(0.9), Min: samples[0], Samples: len(samples), Calls: calls, samples: samples}
 }
 
 // quantile interpolates between the two nearest of sorted samples.

@@ -108,7 +108,8 @@ func (j *PipelineJob) pipe(r *rig, w *work, number int) (*pipe, error) {
 		return nil, err
 	}
 	w.later(p.stream.Close)
-	p.plan, err = r.dev.PlanResample(ops.ResampleArgs{Dst: p.dev[3], Src: p.dev[0], SrcTimes: p.dev[1], Targets: ops.At(p.dev[2])}, ops.ResampleOptions{})
+	args := ops.ResampleArgs{Dst: p.dev[3], Src: p.dev[0], SrcTimes: p.dev[1], Targets: ops.At(p.dev[2])}
+	p.plan, err = r.dev.PlanResample(args, ops.ResampleOptions{})
 	if err == nil {
 		w.later(p.plan.Close)
 	}

@@ -31,11 +31,13 @@ const (
 
 // Colours can be told apart without colour vision (Okabe and Ito, 2008).
 var (
-	ink      = color.NRGBA{R: 30, G: 30, B: 30, A: 255}
-	grey     = color.NRGBA{R: 120, G: 120, B: 120, A: 255}
-	pale     = color.NRGBA{R: 228, G: 228, B: 228, A: 255}
-	ourBlue  = color.NRGBA{R: 0, G: 114, B: 178, A: 255}
-	palette  = []color.NRGBA{{R: 213, G: 94, B: 0, A: 255}, {R: 0, G: 158, B: 115, A: 255}, {R: 180, G: 90, B: 150, A: 255}, {R: 230, G: 159, B: 0, A: 255}}
+	ink     = color.NRGBA{R: 30, G: 30, B: 30, A: 255}
+	grey    = color.NRGBA{R: 120, G: 120, B: 120, A: 255}
+	pale    = color.NRGBA{R: 228, G: 228, B: 228, A: 255}
+	ourBlue = color.NRGBA{R: 0, G: 114, B: 178, A: 255}
+	palette = []color.NRGBA{
+		{R: 213, G: 94, B: 0, A: 255}, {R: 0, G: 158, B: 115, A: 255}, {R: 180, G: 90, B: 150, A: 255}, {R: 230, G: 159, B: 0, A: 255},
+	}
 	rooflimt = color.NRGBA{R: 90, G: 90, B: 90, A: 255}
 )
 
@@ -81,6 +83,11 @@ func (r *Report) WritePNG(out io.Writer) error {
 	p.roof(roof)
 	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(out)
 	return err
+}
+
+// colour is a peer's; after four they come again.
+func (p *picture) colour(peer Peer) color.Color {
+	return palette[slices.Index(p.who, peer.Who)%len(palette)]
 }
 
 func (p *picture) head(c draw.Canvas) {
@@ -157,7 +164,7 @@ func (p *picture) bars(c draw.Canvas) {
 		for _, peer := range row.Peers {
 			y -= peerGap
 			share := row.Limit.Median / peer.Time.Median
-			c.FillPolygon(palette[slices.Index(p.who, peer.Who)%len(palette)], square(from, y+2, max(at(share), from+1), y+peerGap-1))
+			c.FillPolygon(p.colour(peer), square(from, y+2, max(at(share), from+1), y+peerGap-1))
 			c.FillText(small, vg.Point{X: max(to, at(share)) + 8, Y: y + peerGap/2}, fmt.Sprintf("%s us, %s times ours", us(peer.Time.Median), number(peer.Time.Median/row.Time.Median)))
 		}
 		y -= barGap
@@ -249,7 +256,7 @@ func (d *roofline) Plot(c draw.Canvas, p *plot.Plot) {
 		c.DrawGlyph(draw.GlyphStyle{Color: rooflimt, Radius: 5, Shape: bar{}}, top)
 		c.DrawGlyph(draw.GlyphStyle{Color: ourBlue, Radius: 3, Shape: draw.CircleGlyph{}}, ours)
 		for _, peer := range row.Peers {
-			c.DrawGlyph(draw.GlyphStyle{Color: palette[slices.Index(d.who, peer.Who)%len(palette)], Radius: 2.6, Shape: draw.TriangleGlyph{}}, at(x, rate(bytes, peer.Time.Median)))
+			c.DrawGlyph(draw.GlyphStyle{Color: d.colour(peer), Radius: 2.6, Shape: draw.TriangleGlyph{}}, at(x, rate(bytes, peer.Time.Median)))
 		}
 	}
 }
