@@ -506,7 +506,7 @@ var manifest = []family{
 	{
 		name: "resample_plain",
 		sources: []source{
-			{"resample_plain.cu", "afbe07e135ad39c58b0764ac4c98af890b0118a1926a9aa874d27623199bf02e"},
+			{"resample_plain.cu", "189162eafede8ffe22fb40302e66445debd75b7c85e1469c21d6a47977ebb217"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
