@@ -19,7 +19,6 @@ type testbed struct {
 	cfg  Config
 	grid [3]uint32
 	dim  [3]uint32
-	args []uint64
 }
 
 // newTestbed loads an entry k with the body given, in which %tid, %ntid, %cta are the thread, the block size and the block, and

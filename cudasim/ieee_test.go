@@ -7,7 +7,6 @@ type ieee struct{ mant, exp int }
 
 var formats = map[string]ieee{"f16": {10, 5}, "bf16": {7, 8}, "f32": {23, 8}, "f64": {52, 11}, "tf32": {10, 8}}
 
-func (f ieee) width() int          { return 1 + f.mant + f.exp }
 func (f ieee) sign(v uint64) bool  { return v>>(f.mant+f.exp)&1 == 1 }
 func (f ieee) abs(v uint64) uint64 { return v & (1<<(f.mant+f.exp) - 1) }
 func (f ieee) inf() uint64         { return (1<<f.exp - 1) << f.mant }

@@ -175,13 +175,6 @@ func (s *space) nearest(addr uint64) (*allocation, bool) {
 // live returns the allocations that were not freed, by address.
 func (s *space) live() []*allocation { return slices.Clone(*s.list.Load()) }
 
-// inUse returns the bytes of device memory allocated.
-func (s *space) inUse() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.used
-}
-
 // bytes gives the host's side of n bytes of device memory, all in one allocation. With write they count as written from
 // then on. The slice is good until the allocation is freed.
 func (s *space) bytes(addr, n uint64, write bool) ([]byte, error) {

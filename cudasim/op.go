@@ -99,7 +99,6 @@ type extra struct {
 	acquire  bool
 	release  bool
 	constant bool // the read-only path
-	name     string
 	rmw      func(old, b, c uint64) uint64
 	targets  []int32
 	sreg     func(w *warp, lane int) uint64

@@ -221,7 +221,6 @@ func (m cvtMods) intToFloat() func(v uint64) uint64 {
 
 // oddFromInt is v as a double, rounded to odd.
 func oddFromInt(v uint64) float64 {
-	const low = 1<<11 - 1
 	if v>>53 == 0 {
 		return float64(v)
 	}

@@ -118,12 +118,6 @@ func (p *program) kernel(name string) (*kernel, bool) {
 	return k, ok
 }
 
-// global finds a module variable by name.
-func (p *program) global(name string) (addr, size uint64, ok bool) {
-	g, ok := p.globals[name]
-	return g.addr, g.size, ok
-}
-
 // unload frees the module's variables.
 func (p *program) unload(sp *space) error {
 	var errs []error

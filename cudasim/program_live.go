@@ -11,7 +11,6 @@ type set []uint64
 
 func newSet(n int) set         { return make(set, (n+63)/64) }
 func (s set) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
-func (s set) drop(i int32)     { s[i>>6] &^= 1 << (i & 63) }
 func (s set) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 
 func (s set) each(f func(i int32)) {

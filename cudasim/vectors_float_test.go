@@ -125,7 +125,7 @@ func (f ieee) extreme(a, b uint64, op string, strict bool) uint64 {
 		return a
 	}
 	key := func(v uint64) *big.Rat {
-		r := big.NewRat(0, 1)
+		var r *big.Rat
 		switch {
 		case f.isInf(v):
 			r = power(5000)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ptx"
@@ -144,7 +145,7 @@ func (r *rig) hostLimit(read, written int64, sets int) (Stats, string, error) {
 		quick := *r
 		quick.opt = opt
 		return quick.onTheWall(&work{sets: sets, run: func(i int) error {
-			sink ^= move(to[i], from[i], threads)
+			sink.Store(move(to[i], from[i], threads))
 			return nil
 		}})
 	}
@@ -168,7 +169,7 @@ func (r *rig) hostLimit(read, written int64, sets int) (Stats, string, error) {
 }
 
 // sink keeps what was read, so that reading is not left out.
-var sink uint64
+var sink atomic.Uint64
 
 // move reads all of src and writes all of dst, each once.
 func move(dst, src []byte, threads int) uint64 {

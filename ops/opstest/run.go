@@ -38,6 +38,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 	if len(config) > 0 {
 		s.cfg = config[0]
 	}
+	s.cfg.Slow = max(s.cfg.Slow, raceSlow)
 	if !s.isCPU() {
 		cpu, err := ops.Open("cpu")
 		require.NoError(t, err)

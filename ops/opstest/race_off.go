@@ -1,0 +1,5 @@
+//go:build !race
+
+package opstest
+
+const raceSlow = 1

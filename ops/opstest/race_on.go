@@ -1,0 +1,7 @@
+//go:build race
+
+package opstest
+
+// raceSlow is Config.Slow at least, under the race detector: every access costs many times what it does else, and more drawn
+// cases show it no other accesses.
+const raceSlow = 10
