@@ -38,6 +38,8 @@ func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
 	queue, err := cuda.Queue(dev.Stream())
 	require.NoError(t, err)
 	return func() int64 {
+		// Memory is freed in the order of a stream: what was closed may not be back yet.
+		require.NoError(t, queue.Context().Synchronize(context.Background()))
 		_, used, err := queue.Context().PoolInfo()
 		require.NoError(t, err)
 		return int64(used)
