@@ -79,16 +79,19 @@ func (f *far) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n > 1<<28 || f.room == 1 {
+	if n > 1<<28 {
 		return nil, errors.New("out of memory")
 	}
-	f.room = max(f.room-1, 0)
 	host, err := tensor.New(dtype, n)
 	if err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.room == 1 {
+		return nil, errors.New("out of memory")
+	}
+	f.room = max(f.room-1, 0)
 	f.at++
 	b := &farBuffer{dev: f, addr: f.at << 32, host: host}
 	f.mem[b.addr] = b
