@@ -11,4 +11,7 @@ func load() (*Driver, error) {
 
 // SystemTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
 // its own with [NewDriver].
-func SystemTable() (*Table, error) { return nil, &LoadError{Kind: ErrPlatform} }
+func SystemTable() (*Table, error) {
+	_, err := load()
+	return nil, err
+}

@@ -124,6 +124,7 @@ func (b *cpuBackend) Close() error {
 type cpuPlan interface {
 	Plan
 	execute() error
+	stillOpen(op string) error
 }
 
 // cpuStream runs work at once and keeps its errors until Synchronize, as a GPU's stream does.
@@ -215,6 +216,11 @@ func (g *cpuGraph) Launch(s Stream) error {
 	}
 	if g.closed.Load() {
 		return &ArgError{Op: "Launch", Arg: "graph", Kind: ErrClosed}
+	}
+	for _, p := range g.plans {
+		if err := p.stillOpen("Launch"); err != nil {
+			return err
+		}
 	}
 	for _, p := range g.plans {
 		if err := st.give(p); err != nil {

@@ -39,10 +39,15 @@ func (p *cpuBound) usable(s Stream) (*cpuStream, error) {
 	if err != nil {
 		return nil, err
 	}
+	return st, p.stillOpen("Run")
+}
+
+// stillOpen says why the plan cannot run, if it cannot.
+func (p *cpuBound) stillOpen(op string) error {
 	if p.closed.Load() {
-		return nil, &ArgError{Op: "Run", Arg: "plan", Kind: ErrClosed}
+		return &ArgError{Op: op, Arg: "plan", Kind: ErrClosed}
 	}
-	return st, p.bound.CheckOpen()
+	return p.bound.CheckOpen()
 }
 
 func (p *cpuBound) Close() error {

@@ -12,9 +12,9 @@ import (
 // cpuVoxelize is a Voxelize bound to host memory. Points are sorted by cell and then by number, so that a voxel is a range of
 // them; all memory is made with the plan.
 type cpuVoxelize struct {
+	cpuBound
 	*VoxelizeJob
 	backend  *cpuBackend
-	tensors  Bound
 	points   values
 	poses    values
 	features values
@@ -41,7 +41,6 @@ type cpuVoxelize struct {
 	scratch  []voxelScratch
 	counters [3]atomic.Int64 // in range, out of range, not finite
 	last     VoxelCounts
-	closed   atomic.Bool
 }
 
 const (
@@ -52,7 +51,7 @@ const (
 )
 
 func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
-	p := &cpuVoxelize{VoxelizeJob: job, backend: b, tensors: job.Bound(), step: job.FeatureStep}
+	p := &cpuVoxelize{cpuBound: cpuBound{bound: job.Bound()}, VoxelizeJob: job, backend: b, step: job.FeatureStep}
 	var errs []error
 	p.points = valuesOf(job.Points, &errs)
 	p.poses = valuesOf(job.Poses, &errs)
@@ -124,22 +123,11 @@ func elementsOf[T tensor.Element](t *tensor.Tensor, errs *[]error) (data []T) {
 }
 
 func (p *cpuVoxelize) Run(s Stream) error {
-	st, err := cpuStreamOf(s)
+	st, err := p.usable(s)
 	if err != nil {
 		return err
 	}
-	if p.closed.Load() {
-		return &ArgError{Op: "Run", Arg: "plan", Kind: ErrClosed}
-	}
-	if err := p.tensors.CheckOpen(); err != nil {
-		return err
-	}
 	return st.give(p)
-}
-
-func (p *cpuVoxelize) Close() error {
-	p.closed.Store(true)
-	return nil
 }
 
 func (p *cpuVoxelize) Counts() (VoxelCounts, error) {

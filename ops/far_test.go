@@ -21,6 +21,8 @@ type far struct {
 	mu  sync.Mutex
 	mem map[uint64]*farBuffer
 	at  uint64
+
+	room int // allocations until there is no more memory, if above 0
 }
 
 // farBuffer is memory of that device: a host tensor behind an address.
@@ -86,6 +88,10 @@ func (f *far) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.room == 1 {
+		return nil, errors.New("out of memory")
+	}
+	f.room = max(f.room-1, 0)
 	f.at++
 	b := &farBuffer{dev: f, addr: f.at << 32, host: host}
 	f.mem[b.addr] = b
@@ -173,4 +179,53 @@ func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	bytes, count := backend.inUse()
 	require.Zero(t, count, "%d bytes of device memory were not closed", bytes)
 	require.NoError(t, dev.Close())
+}
+
+// Whichever allocation of a call fails, the call closes what it made, and gives back the arguments as they were.
+func TestCallsThatRunOutOfMemoryKeepNone(t *testing.T) {
+	dev, err := ops.Open("far")
+	backend := lastFar
+	require.NoError(t, err)
+	defer dev.Close()
+	near := func(dtype tensor.DType, shape ...int) *tensor.Tensor { return tensor.Must(tensor.New(dtype, shape...)) }
+	there, err := dev.Alloc(tensor.F32, 4, 3) // outputs are made where this is
+	require.NoError(t, err)
+	defer there.Close()
+	times := near(tensor.F64, 4)
+	calls := map[string]func() (outputs []*tensor.Tensor, err error){
+		"Resample": func() ([]*tensor.Tensor, error) {
+			out, err := dev.Resample(ops.ResampleArgs{Src: there, SrcTimes: times, Targets: ops.Uniform(0, 1, 2)}, ops.ResampleOptions{})
+			return []*tensor.Tensor{out.Dst, out.Valid, out.Age}, err
+		},
+		"Fuse": func() ([]*tensor.Tensor, error) {
+			out, err := dev.Fuse(ops.FuseArgs{Streams: []ops.FuseStream{{Src: there, SrcTimes: times}}, Targets: ops.Uniform(0, 1, 2)}, ops.FuseOptions{})
+			return []*tensor.Tensor{out.Dst, out.Valid, out.Age}, err
+		},
+		"Voxelize": func() ([]*tensor.Tensor, error) {
+			grid := ops.VoxelGrid{Max: [3]float64{2, 2, 2}, Size: [3]float64{1, 1, 1}}
+			out, err := dev.Voxelize(ops.VoxelizeArgs{Points: there, Features: near(tensor.F32, 4, 2)}, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels})
+			return []*tensor.Tensor{out.Values, out.Coords, out.Counts, out.RowSplits, out.PointVoxel}, err
+		},
+	}
+	for name, call := range calls {
+		failed := 0
+		for {
+			backend.room = failed + 1
+			outputs, err := call()
+			if err == nil {
+				for _, o := range outputs {
+					require.NoError(t, o.Close(), name)
+				}
+				break
+			}
+			failed++
+			for _, o := range outputs {
+				require.Nil(t, o, "%s, allocation %d failed", name, failed)
+			}
+			_, count := backend.inUse()
+			require.Equal(t, 1, count, "%s, allocation %d failed: tensors on the device", name, failed)
+		}
+		backend.room = 0
+		require.GreaterOrEqual(t, failed, 4, name) // the outputs, and an input
+	}
 }

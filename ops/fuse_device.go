@@ -32,7 +32,7 @@ func (d *Device) Fuse(args FuseArgs, opts FuseOptions) (FuseArgs, error) {
 	given := args
 	s := staging{d: d}
 	out, err := s.fuse(args, opts)
-	if err != nil {
+	if err != nil || s.err != nil {
 		s.discard(given.Dst, out.Dst)
 		s.discard(given.Valid, out.Valid)
 		s.discard(given.Age, out.Age)

@@ -30,7 +30,7 @@ func (d *Device) Resample(args ResampleArgs, opts ResampleOptions) (ResampleArgs
 	given := args
 	s := staging{d: d}
 	out, err := s.resample(args, opts)
-	if err != nil {
+	if err != nil || s.err != nil {
 		s.discard(given.Dst, out.Dst)
 		s.discard(given.Valid, out.Valid)
 		s.discard(given.Age, out.Age)

@@ -34,7 +34,7 @@ func (d *Device) Voxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOption
 	}
 	s := voxelStaging{staging{d: d}, grid, opts}
 	err := s.voxelize(&result)
-	if err != nil {
+	if err != nil || s.err != nil {
 		given := voxelOutputs(&args)
 		for i, t := range voxelOutputs(&result.VoxelizeArgs) {
 			s.discard(*given[i], *t)
@@ -102,11 +102,11 @@ func (s *voxelStaging) voxelize(r *VoxelizeResult) error {
 		} else {
 			*o.t, err = s.d.Alloc(o.dtype, o.shape...)
 		}
+		r.VoxelizeArgs = job.VoxelizeArgs // also of a call that fails: what was made is closed
 		if err != nil {
 			return err
 		}
 	}
-	r.VoxelizeArgs = job.VoxelizeArgs
 	if _, err := newVoxelizeJob(c, r.VoxelizeArgs, s.grid, s.opts); err != nil {
 		return err
 	}

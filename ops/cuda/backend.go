@@ -43,6 +43,7 @@ type backend struct {
 	ctx      *cudadrv.Context
 	sms      int
 	force    string
+	reason   string // why the image of the first family was taken
 	faults   faultPool
 	mu       sync.Mutex
 	families map[string]*family
@@ -90,7 +91,10 @@ func (b *backend) prepare() error {
 		return err
 	}
 	b.faults.ctx = b.ctx
-	_, err := b.family("resample")
+	f, err := b.family("resample")
+	if err == nil {
+		b.reason = f.reason
+	}
 	return err
 }
 
@@ -169,7 +173,7 @@ func (b *backend) Describe() ops.Info {
 		product = err.Error()
 	}
 	v := b.dev.Driver().Version()
-	return ops.Info{Backend: b.kind, Name: b.name, Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.families["resample"].reason}
+	return ops.Info{Backend: b.kind, Name: b.name, Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason}
 }
 
 // buffer is device memory as a tensor holds it.

@@ -92,6 +92,16 @@ func TestAutoDoesNotTakeIt(t *testing.T) {
 	assert.NotEqual(t, "sim", dev.Info().Backend)
 }
 
+// Whoever holds a backend may ask what it is at any time, also while its kernels are loaded, and after Close.
+func TestABackendDescribesItselfAtAnyTime(t *testing.T) {
+	b, err := sim.New(cudasim.New(cudasim.Config{}))
+	require.NoError(t, err)
+	open := b.Describe()
+	assert.NotEmpty(t, open.Kernels)
+	require.NoError(t, b.Close())
+	assert.Equal(t, open, b.Describe())
+}
+
 // A kernel's fault comes with the interpreter's report, and the device is lost from then on.
 func TestAFaultIsReportedInFull(t *testing.T) {
 	d := cudasim.New(cudasim.Config{})
