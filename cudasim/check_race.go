@@ -21,6 +21,7 @@ type touch struct {
 	pc     int32
 	lane   uint8
 	strong bool
+	fixed  bool // a read by the read-only path: nothing may write there in the whole launch
 }
 
 // cell is who touched a byte last: the last writer, the last reader and the last reader of another warp.
@@ -277,7 +278,7 @@ func (b *block) raced(w *warp, in *inst, m *allocation, sp spaceKind, here uint3
 		s = b.run.shadowOf(m)
 	}
 	strong := in.x.strong || kind == accessAtomic
-	me := touch{warp: uint32(b.index)*b.run.warps + w.index + 1, pc: w.pc, strong: strong}
+	me := touch{warp: uint32(b.index)*b.run.warps + w.index + 1, pc: w.pc, strong: strong, fixed: in.x.constant}
 	for e := here; e != 0; e &= e - 1 {
 		i := bits.TrailingZeros32(e) & 31
 		if strong {
@@ -298,9 +299,9 @@ func (b *block) raced(w *warp, in *inst, m *allocation, sp spaceKind, here uint3
 					}
 				case w.unseen(c.w, i) && !(strong && c.w.strong) && !w.silent(in, m, sp, here, i, &c.w, me):
 					other = &c.w
-				case w.unseen(c.r, i) && !(strong && c.r.strong):
+				case w.unseen(c.r, i) && !(strong && c.r.strong) || c.r.fixed:
 					other = &c.r
-				case w.unseen(c.r2, i) && !(strong && c.r2.strong):
+				case w.unseen(c.r2, i) && !(strong && c.r2.strong) || c.r2.fixed:
 					other = &c.r2
 				}
 				if other != nil {

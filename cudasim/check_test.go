@@ -68,6 +68,11 @@ ld.global.u32 %r2, [%a]; // FAULT`, kind: Race, grid: 2, threads: 32, block: 1, 
 			require.NoError(tb.t, err)
 		}},
 	{name: "read-only path", body: "st.global.u32 [%at], %tid;\nld.global.nc.u32 %r1, [%at]; // FAULT", kind: Race, threads: 32, space: "global", detail: "wrote there"},
+	{name: "write after the read-only path", body: "ld.global.nc.u32 %r1, [%at];\nst.global.u32 [%at], %tid; // FAULT", kind: Race, threads: 32, space: "global", detail: "read there",
+		after: func(tb *testbed, a uint64) {
+			_, err := tb.sp.bytes(a, 128, true)
+			require.NoError(tb.t, err)
+		}},
 }
 
 func TestAPlantedFaultIsNamedWithKernelLineThreadAndAddress(t *testing.T) {
