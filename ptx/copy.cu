@@ -61,7 +61,7 @@ RC_FN v16 read_rest(v16 acc, const v16 *p, part r) {
 
 } // namespace
 
-RC_KERNEL(1024)
+RC_KERNEL(512) // which leaves it registers for all that it asks for at once
 rc_speed_of_light(const v16 *__restrict__ a, u64 a_chunks, u64 a_share, const v16 *__restrict__ b, u64 b_chunks, u64 b_share,
                   const v16 *__restrict__ c, u64 c_chunks, u64 c_share, v16 *__restrict__ dst, u64 dst_chunks, u64 dst_share) {
     part pa = part_of(a_chunks, a_share), pb = part_of(b_chunks, b_share), pc = part_of(c_chunks, c_share);

@@ -27,7 +27,7 @@ var manifest = []family{
 	{
 		name: "copy",
 		sources: []source{
-			{"copy.cu", "6791aa5976ffb3f45a23ad5a839cf1227bd93e8674fdda53ea5a232b8652b370"},
+			{"copy.cu", "14c52cf59a5c37086c9e98e3e87eabacd4e2fee77e36e320475de8073ffb105e"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "55bb4c2d0628a14b4db0d7bbc83eb030912b418e7c64c2c5704681412bb0e17d"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -42,7 +42,7 @@ var manifest = []family{
 			{"warp.cuh", "3e10d7f66a7d1e66bc4181e60992b908cf05c79c5261bbd3897c2a59cc067e51"},
 		},
 		entries: []Entry{
-			{Name: "rc_speed_of_light", MaxThreads: 1024, Params: []Param{
+			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
@@ -61,15 +61,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "1396b10a4c9d2bdc4d952decfffbba8c8d05022be64f03481543273ec5e89b87",
-				PTXHash: "1396b10a4c9d2bdc4d952decfffbba8c8d05022be64f03481543273ec5e89b87",
-				stored:  "c6aa0b85d6d9702bf4f347e198d371df6c607426b82e8157ef015dd4679167e7",
+				Hash:    "5ca40ea7aefb14ab25ef36a2b1e31d0248336a5dfde238c9c627b85b2f5e7bed",
+				PTXHash: "5ca40ea7aefb14ab25ef36a2b1e31d0248336a5dfde238c9c627b85b2f5e7bed",
+				stored:  "dd36cf2224e658c122943fce43caee17854a978a3e3c208648ede2eb6410f60f",
 			},
 			{
 				File: "copy.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "25d73b5bb9edbd40eb7ed2156357de918f5719e560fa6165661843f8e5779723",
-				PTXHash: "25d73b5bb9edbd40eb7ed2156357de918f5719e560fa6165661843f8e5779723",
-				stored:  "314b0b6e016fbd10ff412c2d6a7df3f9b3ac4e05b60f38f513d7dc1a020ffe62",
+				Hash:    "687d0d7bef6b6989f9594224421296e11d41fd4f0c35c5a60b63ef8de22e97c9",
+				PTXHash: "687d0d7bef6b6989f9594224421296e11d41fd4f0c35c5a60b63ef8de22e97c9",
+				stored:  "a239d3ad355ae782d6822080c577ac1626c63f651cc93e2d9f175fe2cf5c4002",
 			},
 		},
 	},

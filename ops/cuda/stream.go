@@ -64,15 +64,14 @@ func (s *stream) give(p work) error {
 	if s.closed {
 		return closedError("Run", "stream")
 	}
-	if err := p.launch(s.queue); err != nil {
-		return err
-	}
-	if s.capture != nil {
+	err := p.launch(s.queue)
+	switch {
+	case s.capture == nil:
+		s.await(p) // after an error too: the first of several kernels may be running
+	case err == nil:
 		s.capture.plans = append(s.capture.plans, p)
-	} else {
-		s.await(p)
 	}
-	return nil
+	return err
 }
 
 // await notes that the plan's faults are to be read.
