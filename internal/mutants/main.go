@@ -4,8 +4,9 @@
 //	go run ./internal/mutants -n 300 -seed 1
 //
 // Only instructions that the suite runs are changed: arithmetic, comparisons, conversions, loads, stores, atomics and branches.
-// What nothing runs is counted and reported, by kernel. It needs Go and takes a core-hour or so; -only and -n make it shorter.
-// The exit code is 1 if fewer than 95 of 100 mutants that are not known to be equivalent were noticed.
+// What nothing runs is counted and reported, by family. A mutant that survives wants a case that notices it, or an argument that it
+// computes the same: in the search for a target's place, for one, a worse first guess costs time and no bit. It needs Go and takes
+// a core-hour or so; -only and -n make it shorter. The exit code is 1 if fewer than 95 of 100 mutants were noticed.
 package main
 
 import (
@@ -198,8 +199,6 @@ func (m *Mutant) try(trial string, timeout time.Duration) {
 	out, err := cmd.CombinedOutput()
 	m.Seconds = time.Since(began).Seconds()
 	switch {
-	case err == nil && m.equivalent() != "":
-		m.End, m.Why = Equivalent, m.equivalent()
 	case err == nil:
 		m.End = Survived
 	default:
@@ -231,12 +230,12 @@ func report(w io.Writer, families []string, all []*Mutant) bool {
 		return n
 	}
 	row := func(name, family string) float64 {
-		noticed, equal, left := count(family, Noticed), count(family, Equivalent), count(family, Survived)
+		noticed, left := count(family, Noticed), count(family, Survived)
 		share := 1.0
 		if noticed+left > 0 {
 			share = float64(noticed) / float64(noticed+left)
 		}
-		fmt.Fprintf(w, "%-18s %4d noticed, %3d equivalent, %3d survived: %.1f %%\n", name, noticed, equal, left, 100*share)
+		fmt.Fprintf(w, "%-18s %4d noticed, %3d survived: %.1f %%\n", name, noticed, left, 100*share)
 		return share
 	}
 	for _, f := range families {

@@ -22,9 +22,8 @@ type End string
 
 // The ends.
 const (
-	Noticed    End = "noticed"
-	Survived   End = "survived"
-	Equivalent End = "equivalent"
+	Noticed  End = "noticed"
+	Survived End = "survived"
 )
 
 // Mutant is one changed instruction.
@@ -34,7 +33,7 @@ type Mutant struct {
 	Rule           string
 	Old, New       string // the whole line
 	End            End
-	Why            string  // the test that noticed, or why there is nothing to notice
+	Why            string  // the test that noticed
 	Seconds        float64 // that the trial took
 }
 
@@ -54,7 +53,7 @@ var swaps = []struct{ op, from, to string }{
 	{"abs", "abs", "neg"}, {"neg", "neg", "abs"},
 }
 
-// floatDiv marks what has a rounding mode, so that integer arithmetic is not given one.
+// rounds tells what has a rounding mode, so that integer arithmetic is not given one.
 var rounds = regexp.MustCompile(`\.rn\.(f16|f32|f64|bf16)`)
 
 var offset = regexp.MustCompile(`\[([^\]+]+)(?:\+(-?\d+))?\]`)
