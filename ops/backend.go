@@ -44,7 +44,8 @@ type Stream interface {
 
 // Plan is an operation bound to its tensors.
 type Plan interface {
-	// Run gives the operation to a stream of the same device. It allocates nothing.
+	// Run gives the operation to a stream of the same device. It allocates nothing. A plan that ran on one stream may run on
+	// another once the first has been synchronised; before, either could report its errors.
 	Run(s Stream) error
 	// Close releases what the plan holds; its tensors stay. The streams it ran on must have been synchronised.
 	Close() error

@@ -217,7 +217,8 @@ type VoxelCounts struct {
 // VoxelizePlan is a Voxelize bound to its tensors.
 type VoxelizePlan interface {
 	Plan
-	// Counts returns the counters of the last run. Its stream must have been synchronised.
+	// Counts returns the counters of the last run. Its stream must have been synchronised. After a run that ended in a
+	// *ValueError they are unspecified, as the outputs are.
 	Counts() (VoxelCounts, error)
 }
 
