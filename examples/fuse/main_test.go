@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"image/png"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/internal/exampletest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -41,7 +39,7 @@ func TestPrintsATableAndWritesBothFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, columns, 19)
 	assert.Equal(t, []string{"attitude.w", "attitude.x", "attitude.y", "attitude.z"}, columns[6:10])
-	values, valid := data[float32](t, f, "values"), data[uint8](t, f, "valid")
+	values, valid := exampletest.Data[float32](t, f, "values"), exampletest.Data[uint8](t, f, "valid")
 	require.Len(t, values, 326*19)
 	still := 0
 	for row := range 326 {
@@ -61,39 +59,14 @@ func TestPrintsATableAndWritesBothFiles(t *testing.T) {
 	}
 	assert.Greater(t, still, 300, "the accelerometer feels one g")
 
-	assert.Equal(t, size(t, checkedIn), size(t, "fuse.png"), "the picture checked in is this program's")
+	assert.Equal(t, exampletest.PictureSize(t, checkedIn), exampletest.PictureSize(t, "fuse.png"), "the picture checked in is this program's")
 }
 
-func TestUnknownBackendWritesNothing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	require.ErrorContains(t, run("tpu", &bytes.Buffer{}), "tpu")
-	left, err := os.ReadDir(".")
-	require.NoError(t, err)
-	assert.Empty(t, left)
-}
+func TestUnknownBackendWritesNothing(t *testing.T) { exampletest.UnknownBackendWritesNothing(t, run) }
 
 func square(v []float32) (sum float64) {
 	for _, x := range v {
 		sum += float64(x) * float64(x)
 	}
 	return sum
-}
-
-func data[T tensor.Element](t *testing.T, f *npz.File, name string) []T {
-	t.Helper()
-	a, err := f.Tensor(name)
-	require.NoError(t, err)
-	list, err := tensor.Data[T](a)
-	require.NoError(t, err)
-	return list
-}
-
-func size(t *testing.T, path string) [2]int {
-	t.Helper()
-	file, err := os.Open(path)
-	require.NoError(t, err)
-	defer file.Close()
-	config, err := png.DecodeConfig(file)
-	require.NoError(t, err)
-	return [2]int{config.Width, config.Height}
 }

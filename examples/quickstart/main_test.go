@@ -2,15 +2,12 @@ package main
 
 import (
 	"bytes"
-	"image"
-	"image/png"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/internal/exampletest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -36,7 +33,7 @@ func TestPrintsATableAndWritesBothFiles(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	assert.Len(t, f.Names(), 1+4*len(streams))
-	times := data[int64](t, f, "times")
+	times := exampletest.Data[int64](t, f, "times")
 	require.Len(t, times, 301)
 	assert.Equal(t, int64(20_328_750_000), times[0], "where the sticks begin, last of the five")
 	assert.Equal(t, int64(6_000_000_000), times[300]-times[0])
@@ -44,7 +41,7 @@ func TestPrintsATableAndWritesBothFiles(t *testing.T) {
 	names, err := f.Strings("vehicle_attitude.columns")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"q[0]", "q[1]", "q[2]", "q[3]"}, names[:4])
-	attitude := data[float32](t, f, "vehicle_attitude.values")
+	attitude := exampletest.Data[float32](t, f, "vehicle_attitude.values")
 	for i := range times {
 		var norm float64
 		for _, q := range attitude[i*len(names) : i*len(names)+4] {
@@ -52,39 +49,14 @@ func TestPrintsATableAndWritesBothFiles(t *testing.T) {
 		}
 		assert.InDelta(t, 1, math.Sqrt(norm), 1e-6, "slerp stays on the sphere, tick %d", i)
 	}
-	for i, v := range data[float32](t, f, "vehicle_control_mode.values") {
+	for i, v := range exampletest.Data[float32](t, f, "vehicle_control_mode.values") {
 		assert.True(t, v == 0 || v == 1, "a switch is on or off: element %d is %v", i, v)
 	}
-	for i, age := range data[int64](t, f, "manual_control_setpoint.age") {
+	for i, age := range exampletest.Data[int64](t, f, "manual_control_setpoint.age") {
 		assert.True(t, age >= 0 && age < 1e9, "tick %d: age %d ns", i, age)
 	}
 
-	assert.Equal(t, size(t, checkedIn), size(t, "quickstart.png"), "the picture of the README is this program's")
+	assert.Equal(t, exampletest.PictureSize(t, checkedIn), exampletest.PictureSize(t, "quickstart.png"), "the picture of the README is this program's")
 }
 
-func TestUnknownBackendWritesNothing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	require.ErrorContains(t, run("tpu", &bytes.Buffer{}), "tpu")
-	left, err := os.ReadDir(".")
-	require.NoError(t, err)
-	assert.Empty(t, left)
-}
-
-func data[T tensor.Element](t *testing.T, f *npz.File, name string) []T {
-	t.Helper()
-	a, err := f.Tensor(name)
-	require.NoError(t, err)
-	list, err := tensor.Data[T](a)
-	require.NoError(t, err)
-	return list
-}
-
-func size(t *testing.T, path string) image.Point {
-	t.Helper()
-	file, err := os.Open(path)
-	require.NoError(t, err)
-	defer file.Close()
-	config, err := png.DecodeConfig(file)
-	require.NoError(t, err)
-	return image.Pt(config.Width, config.Height)
-}
+func TestUnknownBackendWritesNothing(t *testing.T) { exampletest.UnknownBackendWritesNothing(t, run) }

@@ -2,14 +2,11 @@ package main
 
 import (
 	"bytes"
-	"image"
-	"image/png"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/internal/exampletest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -39,51 +36,26 @@ func TestPrintsTheCountersAndWritesBothFiles(t *testing.T) {
 		}
 		return n
 	}
-	assert.Equal(t, 21432, sum(data[int32](t, f, "grid")))
-	assert.Equal(t, 21432, sum(data[int32](t, f, "sparse/counts")))
-	assert.Equal(t, 21432-8368, sum(data[int32](t, f, "hard/num_points")))
+	assert.Equal(t, 21432, sum(exampletest.Data[int32](t, f, "grid")))
+	assert.Equal(t, 21432, sum(exampletest.Data[int32](t, f, "sparse/counts")))
+	assert.Equal(t, 21432-8368, sum(exampletest.Data[int32](t, f, "hard/num_points")))
 
 	// The forms agree with each other: a sparse voxel's count is its cell's in the grid.
-	grid, counts := data[int32](t, f, "grid"), data[int32](t, f, "sparse/counts")
-	coords := data[int32](t, f, "sparse/coords")
+	grid, counts := exampletest.Data[int32](t, f, "grid"), exampletest.Data[int32](t, f, "sparse/counts")
+	coords := exampletest.Data[int32](t, f, "sparse/coords")
 	for i, n := range counts {
 		z, y, x := coords[3*i], coords[3*i+1], coords[3*i+2]
 		require.Equal(t, n, grid[(z*105+y)*140+x])
 	}
 	kept := 0
-	for _, v := range data[int32](t, f, "hard/point_voxel") {
+	for _, v := range exampletest.Data[int32](t, f, "hard/point_voxel") {
 		if v >= 0 {
 			kept++
 		}
 	}
 	assert.Equal(t, 21432-8368, kept)
 
-	assert.Equal(t, size(t, checkedIn), size(t, "voxelize.png"), "the picture of the README is this program's")
+	assert.Equal(t, exampletest.PictureSize(t, checkedIn), exampletest.PictureSize(t, "voxelize.png"), "the picture of the README is this program's")
 }
 
-func TestUnknownBackendWritesNothing(t *testing.T) {
-	t.Chdir(t.TempDir())
-	require.ErrorContains(t, run("tpu", &bytes.Buffer{}), "tpu")
-	left, err := os.ReadDir(".")
-	require.NoError(t, err)
-	assert.Empty(t, left)
-}
-
-func data[T tensor.Element](t *testing.T, f *npz.File, name string) []T {
-	t.Helper()
-	a, err := f.Tensor(name)
-	require.NoError(t, err)
-	list, err := tensor.Data[T](a)
-	require.NoError(t, err)
-	return list
-}
-
-func size(t *testing.T, path string) image.Point {
-	t.Helper()
-	file, err := os.Open(path)
-	require.NoError(t, err)
-	defer file.Close()
-	config, err := png.DecodeConfig(file)
-	require.NoError(t, err)
-	return image.Pt(config.Width, config.Height)
-}
+func TestUnknownBackendWritesNothing(t *testing.T) { exampletest.UnknownBackendWritesNothing(t, run) }

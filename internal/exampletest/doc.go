@@ -1,0 +1,2 @@
+// Package exampletest is what the tests of the examples share.
+package exampletest
