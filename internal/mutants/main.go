@@ -5,12 +5,14 @@
 //
 // Only instructions that the suite runs are changed: arithmetic, comparisons, conversions, loads, stores, atomics and branches.
 // What nothing runs is counted and reported, by family. A mutant that survives wants a case that notices it, or an argument that it
-// computes the same: in the search for a target's place, for one, a worse first guess costs time and no bit. It needs Go and takes
-// a core-hour or so; -only and -n make it shorter. The exit code is 1 if fewer than 95 of 100 mutants were noticed.
+// computes the same: in the search for a target's place, for one, a worse first guess costs time and no bit. It takes a core-hour
+// or so; -only and -n make it shorter. The exit code is 1 if fewer than 95 of 100 mutants were noticed. It needs Go, or, for a
+// machine with many cores and no Go, -trial with what "CGO_ENABLED=0 go test -c ./internal/mutants" made.
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -20,7 +22,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type options struct {
 	n, workers int
 	seed       uint64
 	only, out  string
+	trial      string
 	timeout    time.Duration
 }
 
@@ -62,7 +64,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.n, "n", 300, "how many mutants, shared out evenly among the families")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the sample")
 	flags.StringVar(&o.only, "only", "", "families to take mutants of, by commas; all unless given")
-	flags.StringVar(&o.out, "out", "", "write every mutant and its end to this file, as JSON")
+	flags.StringVar(&o.out, "out", "", "write every mutant that was tried and its end to this file, as JSON, as they come")
+	flags.StringVar(&o.trial, "trial", "", "the test binary of this package; built unless given")
 	flags.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many to try at once")
 	flags.DurationVar(&o.timeout, "timeout", 3*time.Minute, "after which a trial counts as noticed: it hangs")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
@@ -85,11 +88,17 @@ func (o *options) run(stdout, stderr io.Writer) (bool, error) {
 		return false, err
 	}
 	defer os.RemoveAll(dir)
-	trial := filepath.Join(dir, "trial")
-	build := exec.Command("go", "test", "-c", "-o", trial, "github.com/robocache/robocache/internal/mutants")
-	build.Stderr = stderr
-	if err := build.Run(); err != nil {
-		return false, fmt.Errorf("building the trial: %w", err)
+	trial, err := filepath.Abs(o.trial)
+	if err != nil {
+		return false, err
+	}
+	if o.trial == "" {
+		trial = filepath.Join(dir, "trial")
+		build := exec.Command("go", "test", "-c", "-o", trial, "github.com/robocache/robocache/internal/mutants")
+		build.Stderr = stderr
+		if err := build.Run(); err != nil {
+			return false, fmt.Errorf("building the trial: %w", err)
+		}
 	}
 	var families []string
 	for _, name := range ptx.Families() {
@@ -115,18 +124,23 @@ func (o *options) run(stdout, stderr io.Writer) (bool, error) {
 		all = append(all, found.mutants[:min(share, len(found.mutants))]...)
 		fmt.Fprintf(stdout, "%-18s %6d instructions, %6d of them run by the suite, %6d can be changed\n", family, found.instructions, found.ran, len(found.mutants))
 	}
-	o.tryAll(trial, all, stderr)
-	sort.SliceStable(all, func(a, b int) bool { return all[a].Family < all[b].Family })
-	if o.out != "" {
-		text, err := json.MarshalIndent(all, "", " ")
-		if err == nil {
-			err = os.WriteFile(o.out, append(text, '\n'), 0o644)
-		}
-		if err != nil {
-			return false, err
-		}
+	if err := o.tryAll(trial, all, stderr); err != nil {
+		return false, err
 	}
 	return report(stdout, families, all), nil
+}
+
+// write replaces the file of -out.
+func (o *options) write(all []*Mutant) error {
+	if o.out == "" {
+		return nil
+	}
+	tried := slices.DeleteFunc(slices.Clone(all), func(m *Mutant) bool { return m.End == "" })
+	text, err := json.MarshalIndent(tried, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.out, append(text, '\n'), 0o644)
 }
 
 // imageOf is the PTX that the simulated device loads.
@@ -164,7 +178,8 @@ func coverage(trial, dir, family string) (map[int]bool, error) {
 }
 
 // tryAll runs the suite on each mutant.
-func (o *options) tryAll(trial string, all []*Mutant, stderr io.Writer) {
+func (o *options) tryAll(trial string, all []*Mutant, stderr io.Writer) error {
+	var failed error
 	work := make(chan *Mutant)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -172,8 +187,11 @@ func (o *options) tryAll(trial string, all []*Mutant, stderr io.Writer) {
 	for range o.workers {
 		wg.Go(func() {
 			for m := range work {
-				m.try(trial, o.timeout)
+				tried := *m
+				tried.try(trial, o.timeout)
 				mu.Lock()
+				*m = tried
+				failed = errors.Join(failed, o.write(all))
 				done++
 				if m.End != Survived {
 					noticed++
@@ -189,6 +207,7 @@ func (o *options) tryAll(trial string, all []*Mutant, stderr io.Writer) {
 	close(work)
 	wg.Wait()
 	fmt.Fprintln(stderr)
+	return failed
 }
 
 func (m *Mutant) try(trial string, timeout time.Duration) {

@@ -115,6 +115,7 @@ func (s *suite) life(t *testing.T) {
 		{"Run and Launch allocate nothing", (*suite).allocations},
 		{"four goroutines on four streams", (*suite).fourStreams},
 		{"64 goroutines on one device", (*suite).manyGoroutines},
+		{"plans on many streams at once", (*suite).overlap},
 		{"1000 calls, every tenth bad", (*suite).everyTenth},
 		{"10,000 calls leave nothing behind", (*suite).noGrowth},
 	} {
