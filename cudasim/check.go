@@ -42,12 +42,13 @@ const (
 	DivergentBarrier
 	Trap
 	Timeout
+	Undefined
 )
 
 var faultNames = map[FaultKind]string{
 	OutOfBounds: "access out of bounds", Misaligned: "misaligned access", UseAfterFree: "use after free",
 	Uninitialised: "read of memory that was never written", Race: "race", DivergentBarrier: "divergent barrier",
-	Trap: "trap", Timeout: "no end in sight",
+	Trap: "trap", Timeout: "no end in sight", Undefined: "operands that PTX leaves undefined",
 }
 
 func (k FaultKind) String() string { return faultNames[k] }

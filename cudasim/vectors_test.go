@@ -31,7 +31,7 @@ func class(t string) string {
 	switch t {
 	case "u8", "s8", "u16", "s16", "f16", "bf16":
 		return "b16"
-	case "u32", "s32", "f16x2", "bf16x2", "tf32":
+	case "u32", "s32", "f16x2", "bf16x2", "tf32", "octet", "octets":
 		return "b32"
 	case "u64", "s64":
 		return "b64"
@@ -40,6 +40,12 @@ func class(t string) string {
 }
 
 func bitsOf(t string) int {
+	switch t {
+	case "octet": // what a register of 32 bits holds for an instruction that PTX defines for 0 to 255 only
+		return 8
+	case "octets": // two of them in one
+		return 16
+	}
 	switch class(t) {
 	case "pred":
 		return 1
@@ -106,8 +112,9 @@ func (v vector) kernelText(name string) string {
 
 // edges are the values of each type at which something changes.
 var edges = map[string][]uint64{
-	"pred": {0, 1},
-	"b16":  {0, 1, 2, 15, 16, 17, 0x7f, 0x80, 0xff, 0x100, 0x7ffe, 0x7fff, 0x8000, 0x8001, 0xaaaa, 0xfffe, 0xffff},
+	"pred":  {0, 1},
+	"octet": {0, 1, 2, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 254, 255},
+	"b16":   {0, 1, 2, 15, 16, 17, 0x7f, 0x80, 0xff, 0x100, 0x7ffe, 0x7fff, 0x8000, 0x8001, 0xaaaa, 0xfffe, 0xffff},
 	"b32": {0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000, 0x00ffffff, 0x01000000, 0x55555555, 0x7ffffffe,
 		0x7fffffff, 0x80000000, 0x80000001, 0xaaaaaaaa, 0xffff0000, 0xfffffffe, 0xffffffff},
 	"b64": {0, 1, 2, 7, 31, 32, 63, 64, 65, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<63 - 1, 1 << 63, 1<<63 + 1,
@@ -127,6 +134,15 @@ var edges = map[string][]uint64{
 
 func edgesOf(t string) []uint64 {
 	if list, ok := edges[t]; ok {
+		return list
+	}
+	if t == "octets" {
+		var list []uint64
+		for _, a := range edges["octet"] {
+			for _, b := range edges["octet"] {
+				list = append(list, a<<8|b)
+			}
+		}
 		return list
 	}
 	if base, ok := strings.CutSuffix(t, "x2"); ok {
