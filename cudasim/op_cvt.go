@@ -290,11 +290,12 @@ func (m cvtMods) pack() func(x float64) uint64 {
 	one := f.round(1, roundNearest)
 	return func(x float64) uint64 {
 		v := nan
-		if x == x {
+		switch {
+		case x != x:
+		case m.ftz && m.to == "f32":
+			v = f.roundFlushed(x, m.mode)
+		default:
 			v = f.round(x, m.mode)
-		}
-		if m.ftz && m.to == "f32" {
-			v = flush32(v)
 		}
 		if m.sat {
 			switch {
