@@ -36,7 +36,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"values", (*suite).fuseValues},
 		{"life", (*suite).fuseLife},
 	} {
-		t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+		s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
 	}
 }
 
