@@ -8,6 +8,8 @@ import "embed"
 //go:embed copy.sm_80.ptx.gz
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
+//go:embed fuse_plain.sm_90.ptx.gz
+//go:embed fuse_plain.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
@@ -31,11 +33,12 @@ var manifest = []family{
 		sources: []source{
 			{"copy.cu", "14c52cf59a5c37086c9e98e3e87eabacd4e2fee77e36e320475de8073ffb105e"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -80,11 +83,12 @@ var manifest = []family{
 		sources: []source{
 			{"fuse.cu", "31a2aeac840bf8b6a7369d0d6b576e5b190e6bee483e0cc2892b2fe272f21575"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -116,15 +120,60 @@ var manifest = []family{
 		},
 	},
 	{
-		name: "resample",
+		name: "fuse_plain",
 		sources: []source{
-			{"resample.cu", "6766c878d88dd46ac41b9a8c5cf5858ac87dd5710dd7c5be766e59cad9dcfde9"},
+			{"fuse_plain.cu", "0984db568be10c976f0d978a1fae838d8d060152962446cbf6b0e61fcf1527e9"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
+			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
+			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
+			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
+			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
+			{"voxel.cuh", "abe44d13a560cf98914a269d1112ccbb5396ad98967fbcb4514f36621dd8b67a"},
+			{"warp.cuh", "d62a1bb6edd5fba22a3328770b6b1e0db3c0220ff585ec5d5a4bfce5360c8c6c"},
+		},
+		entries: []Entry{
+			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
+				{"b8", 1376, 8},
+			}},
+			{Name: "fuse_plain_f16", MaxThreads: 128, Params: []Param{
+				{"b8", 1376, 8},
+			}},
+			{Name: "fuse_plain_bf16", MaxThreads: 128, Params: []Param{
+				{"b8", 1376, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "3864ad764a0bc3c3bbba3672c082c125f06f11193efbaae5e6e72520a5bdea42",
+				PTXHash: "3864ad764a0bc3c3bbba3672c082c125f06f11193efbaae5e6e72520a5bdea42",
+				stored:  "081119411153f47bc811304c5a390914d817497556c579182723be0bb199b86d",
+			},
+			{
+				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "f40f9a196d46313dc08a8e87affd5832c032a38046bee58d4b84d718ec011634",
+				PTXHash: "f40f9a196d46313dc08a8e87affd5832c032a38046bee58d4b84d718ec011634",
+				stored:  "f517986cdcf4216387083e748e2366735fff1d439b5d7f635f085bc8792670d4",
+			},
+		},
+	},
+	{
+		name: "resample",
+		sources: []source{
+			{"resample.cu", "6766c878d88dd46ac41b9a8c5cf5858ac87dd5710dd7c5be766e59cad9dcfde9"},
+			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
+			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
+			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
+			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
+			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -312,11 +361,12 @@ var manifest = []family{
 		sources: []source{
 			{"resample_channels.cu", "ef42af1944b3ab3801ad1af2335870316692bfbde6c04465aa0ce3177094b10a"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -508,13 +558,14 @@ var manifest = []family{
 	{
 		name: "resample_plain",
 		sources: []source{
-			{"resample_plain.cu", "189162eafede8ffe22fb40302e66445debd75b7c85e1469c21d6a47977ebb217"},
+			{"resample_plain.cu", "a5958570c8960a3e430d6f53018803a63240d7d2ce9930b4ec879c0be8135ed6"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -608,15 +659,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "2dfe76fbcaab27083cf8d4a5feac1eeb04bd4db4e24e418859af241009aed727",
-				PTXHash: "2dfe76fbcaab27083cf8d4a5feac1eeb04bd4db4e24e418859af241009aed727",
-				stored:  "7638b31e17429ecd0cc2ea576ed06240bc85a4dc55df77ac778e86477169ece0",
+				Hash:    "9c5827cb724f03560c016aeb278c3e2d4c6e6ff4c506a6b65b6b3d1149534ad2",
+				PTXHash: "9c5827cb724f03560c016aeb278c3e2d4c6e6ff4c506a6b65b6b3d1149534ad2",
+				stored:  "cc7230705b2237ffa5e73ce46aabf5c726c2304f68c29e07c7b57c85caab76af",
 			},
 			{
 				File: "resample_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "f6408063482ca3a5b3ca25a34ff21519ac7bd9e30cbcaf3e03288498600c3b47",
-				PTXHash: "f6408063482ca3a5b3ca25a34ff21519ac7bd9e30cbcaf3e03288498600c3b47",
-				stored:  "3d0293fb97f4d9d009849b888a1eebdda38962437f38172dba7724e40b48a2c0",
+				Hash:    "1e71cc8d5ac08a515b5514710f694e1312841c74eeb7a40126ad6339ed797e8b",
+				PTXHash: "1e71cc8d5ac08a515b5514710f694e1312841c74eeb7a40126ad6339ed797e8b",
+				stored:  "d957fdd402ddf790be0bc7bc87c99c2191836cbe5e972eab03e4de55e2f995fa",
 			},
 		},
 	},
@@ -625,11 +676,12 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_bin.cu", "961cbebbb16648f594ee532adcb20a71d80267e38c3d570e7c6c4cffe10ba6ac"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -765,11 +817,12 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_count.cu", "45fc56945bdf031dba7e810d308c278e5dfa18a64e095d07cdb2994fcf13dd27"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -905,11 +958,12 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_reduce.cu", "ea0ec18105482538aa7feb6797f17784f15f6dd40416ba4005e48ca6ec3b688a"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -1151,11 +1205,12 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_sort.cu", "474fb0518cc357df7cc38241dfa220f5522c5c2c7025ba7320ea700683104e98"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "254c30802ab94f889fe96631e551c6bee90e826cb0fb8b58ea632d94a35b2c90"},
+			{"common.cuh", "a40386af38d722f28af7d4a697a2b160cba9f038c4e1cc086686853902ab4b7c"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
+			{"plain.cuh", "5f8e9c79c3b90f9ca9bc56d633c53fd1a4aba421af3e044fcfa96f9bc2bc2634"},
 			{"resample.cuh", "64af0abb49cf080905c308051f647cd733c96b899480c84fedbe777463a62a88"},
 			{"resample_job.cuh", "359d38a57710a499cbd3fed5b69665f4d0adbfcd202e0235fdedd6a48f47303d"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},

@@ -75,7 +75,7 @@ type voxelChain struct {
 	voxelAt, marks  cudadrv.DevicePtr
 	side            int // of the pairs of buffers that holds what is sorted so far
 	opens           bool
-	shared          int // bytes of dynamic shared memory of the next launch
+	shared          int  // bytes of dynamic shared memory of the next launch
 	beside, joins   bool // the next launch is beside the chain; the one after the sort waits for it
 	err             error
 }
