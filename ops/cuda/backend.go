@@ -53,6 +53,7 @@ type backend struct {
 type family struct {
 	module *cudadrv.Module
 	reason string
+	sm     int // of the image
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
@@ -121,7 +122,7 @@ func (b *backend) family(name string) (*family, error) {
 	for _, c := range choice.Candidates {
 		module, err := b.ctx.LoadModule(c.Image.Data())
 		if err == nil {
-			f := &family{module, c.Reason}
+			f := &family{module, c.Reason, c.Image.SM}
 			b.families[name] = f
 			return f, nil
 		}
@@ -163,6 +164,18 @@ func (b *backend) kernel(name string) (*cudadrv.Kernel, error) {
 		sizes[i] = p.Size
 	}
 	return k, k.Declare(sizes)
+}
+
+// dependentKernel is kernel, and reports whether launches of it may be dependent: the image has the instructions to wait, and
+// device and driver know such launches.
+func (b *backend) dependentKernel(name string) (*cudadrv.Kernel, bool, error) {
+	k, err := b.kernel(name)
+	if err != nil {
+		return nil, false, err
+	}
+	familyName, _, _ := ptx.Lookup(name)
+	f, err := b.family(familyName)
+	return k, err == nil && f.sm >= 90 && b.dev.DependentLaunch(), err
 }
 
 func (b *backend) Name() string { return b.name }
