@@ -52,7 +52,9 @@ type backend struct {
 // family is a loaded kernel image.
 type family struct {
 	module *cudadrv.Module
+	image  ptx.Image
 	reason string
+	waits  map[string]bool // the entries that were looked up, and whether they wait
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
@@ -121,7 +123,7 @@ func (b *backend) family(name string) (*family, error) {
 	for _, c := range choice.Candidates {
 		module, err := b.ctx.LoadModule(c.Image.Data())
 		if err == nil {
-			f := &family{module, c.Reason}
+			f := &family{module: module, image: c.Image, reason: c.Reason, waits: map[string]bool{}}
 			b.families[name] = f
 			return f, nil
 		}

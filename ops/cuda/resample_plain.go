@@ -48,7 +48,8 @@ func isPlain(job *ops.ResampleJob) bool {
 // bindPlain fills in the launch of a plain job.
 func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	kind, _ := uniform(job.Channels)
-	k, err := p.b.kernel("resample_plain_" + job.Src.DType().String())
+	name := "resample_plain_" + job.Src.DType().String()
+	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
 	}
@@ -66,8 +67,10 @@ func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	if times%chunk == 0 {
 		flags |= 1 << 8
 	}
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{plainThreads}}
-	p.kernel, err = k.Bind(config,
+	if job.Launch == ops.LaunchInputsReady {
+		flags |= 1 << inputsReady
+	}
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads),
 		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
 		uint32(job.SrcBatch/perChunk), uint32(job.SrcStep/perChunk), uint32(job.TimesBatch), uint32(job.TargetBatch),
