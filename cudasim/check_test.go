@@ -1,6 +1,7 @@
 package cudasim
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -194,4 +195,27 @@ WAIT:
 	}
 	tb.ok(1, 64, a, b)
 	assert.Equal(t, uint32(0xfffefdfc), tb.words(b, 64)[63])
+}
+
+// A launch that may begin before the end of the one ahead of it must wait for that somewhere; otherwise it need not.
+func TestADependentLaunchMustWait(t *testing.T) {
+	for body, wants := range map[string]bool{
+		"st.global.u32 [%at], %tid; griddepcontrol.launch_dependents;":                                   false,
+		"setp.ne.u32 %p1, %tid, %tid; @%p1 griddepcontrol.wait;":                                         false,
+		"griddepcontrol.wait; st.global.u32 [%at], %tid;":                                                true,
+		"st.global.u32 [%at], %tid; setp.ne.u32 %p1, %tid, 40; @%p1 ret; griddepcontrol.wait; // by one": true,
+	} {
+		for _, early := range []bool{false, true} {
+			tb := newTestbed(t, body+"\n\tret;")
+			params := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, tb.mem(256, true)), 0)
+			_, f := run(tb.sp, &launchSpec{kernel: tb.k, grid: [3]uint32{1, 1, 1}, block: [3]uint32{64, 1, 1}, params: params, early: early, config: &tb.cfg})
+			if wants || !early {
+				assert.Nil(t, f, body)
+				continue
+			}
+			require.NotNil(t, f, body)
+			assert.Equal(t, NeverWaited, f.Kind)
+			assert.Contains(t, f.Error(), "dependent launch that never waited in k")
+		}
+	}
 }

@@ -17,7 +17,8 @@
 // reference says. A kernel's fault loses the device: from then on every call that uses its context returns the fault's
 // code, the text of which carries the report, and [Device.LastFault] gives it.
 //
-// Stricter than a real device: no address is given out twice; memory may not be named in a call once its free is queued;
+// Stricter than a real device: a launch that may begin early and in which no thread waits for the one ahead of it is a fault; no
+// address is given out twice; memory may not be named in a call once its free is queued;
 // a handle is refused once it is destroyed.
 //
 // Not modelled: time (an event tells that of the simulation), priorities, the default stream, more than one device, peers,

@@ -131,7 +131,7 @@ func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
 		*t = f.near(*t)
 	}
 	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), MaxGap: j.MaxGap,
-		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check})
+		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check, Launch: j.Launch})
 	return &farPlan{p, j.Bound()}, err
 }
 
@@ -146,7 +146,7 @@ func (f *far) Fuse(j *ops.FuseJob) (ops.Plan, error) {
 	for _, t := range all {
 		*t = f.near(*t)
 	}
-	p, err := f.cpu.PlanFuse(a, ops.FuseOptions{TrustTimes: !j.Check})
+	p, err := f.cpu.PlanFuse(a, ops.FuseOptions{TrustTimes: !j.Check, Launch: j.Launch})
 	return &farPlan{p, j.Bound()}, err
 }
 

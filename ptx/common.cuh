@@ -244,7 +244,7 @@ RC_FN void wait_for_previous() {
 }
 
 // after_wait keeps loads through p behind a wait: those of the read-only path are not ordered otherwise.
-RC_FN void after_wait(const void *&p) { asm volatile("" : "+l"(p)::"memory"); }
+template <class T> RC_FN void after_wait(const T *&p) { asm volatile("" : "+l"(p)::"memory"); }
 
 // ---- Atomics ----
 

@@ -44,16 +44,18 @@ template <u32 DT> RC_FN void fuse(const plain_params &p, slot *slots) {
                     p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
                     f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
                     f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - f.first_block, m, f.offset};
-    begin_plain(j);
+    begin(j);
     const u32 count = survey_plain(j, slots);
     barrier();
-    if (count == 0) return;
-    if (j.unit() == 4)
-        move_each<DT, v16, false>(j, slots, count);
-    else if (j.unit() == 3)
-        move_each<DT, v8, false>(j, slots, count);
-    else
-        move_each<DT, u32, false>(j, slots, count);
+    if (count > 0) {
+        if (j.unit() == 4)
+            move_each<DT, v16, false>(j, slots, count);
+        else if (j.unit() == 3)
+            move_each<DT, v8, false>(j, slots, count);
+        else
+            move_each<DT, u32, false>(j, slots, count);
+    }
+    end(j);
 }
 
 } // namespace

@@ -68,19 +68,13 @@ struct plain_task {
     RC_FN_MEMBER u32 each() const { return flags >> 4 & 7; } // units a thread
     RC_FN_MEMBER bool check() const { return flags >> 7 & 1; }
     RC_FN_MEMBER bool dense() const { return flags >> 8 & 1; } // the block's share of the stamps begins at 16 bytes
-    RC_FN_MEMBER bool ready() const { return flags >> 9 & 1; } // nothing that is in front on the stream concerns the job
     RC_FN_MEMBER bool ahead() const { return flags >> 10 & 1; } // ask for values early; a row's samples follow each other
     RC_FN_MEMBER u32 unit() const { return flags >> 11 & 7; }  // log2 of the bytes moved at once
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
+    RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
+    RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
     RC_FN_MEMBER u32 store() const { return flags >> 21 & 7; } // log2 of the bytes written at once: not more than unit
 };
-
-// begin_plain waits for what is in front on the stream, unless the caller has said that it does not concern the job.
-RC_FN void begin_plain(plain_task &j) {
-    let_next();
-    if (!j.ready()) wait_for_previous();
-    after_wait(j.src), after_wait(j.times), after_wait(j.targets);
-}
 
 // slot is where a target's row begins in the source, and the weight of the row after it. A weight of -1 takes the row as it is;
 // a NaN makes NaN.

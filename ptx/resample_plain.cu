@@ -14,10 +14,11 @@ using namespace rc;
         plain_task j = {src, times, targets, (char *)dst, valid, age, fault, fault_flag, start, rate, src_batch, src_step,   \
                         times_batch, targets_batch, total, stamps, share, s, t, t_magic, pace, tile, chunks, chunk_magic,    \
                         (flags & ~(7u << 11 | 7u << 21)) | 4u << 11 | 4u << 21, chunks * 16, 1, 1, block_x(), 0, 0};         \
-        begin_plain(j);                                                                                                      \
+        begin(j);                                                                                                            \
         const u32 count = survey_plain(j, slots);                                                                            \
         barrier();                                                                                                           \
-        if (count > 0) move_each<dtype, v16, true>(j, slots, count);                                                               \
+        if (count > 0) move_each<dtype, v16, true>(j, slots, count);                                                         \
+        end(j);                                                                                                              \
     }
 
 RC_RESAMPLE_PLAIN(resample_plain_f32, dt_f32)

@@ -62,7 +62,8 @@ RC_KERNEL(deal_threads) voxel_deal(RC_VOXEL_PARAMS) {
 // Block i takes part i / 256 of bucket i % 256. extra: the columns of the table, which the buckets' totals follow.
 RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    extern __shared__ u32 counted[];
+    extern __shared__ v16 memory[];
+    u32 *const counted = (u32 *)memory;
     __shared__ u32 sums[tally_threads / warp_size];
     __shared__ u32 range[2];
     let_next();

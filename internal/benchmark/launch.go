@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/robocache/robocache/cudadrv"
 )
 
 // LaunchJob is what giving work to the device costs: empty, an empty kernel in a graph; direct, the same launched one by one;
@@ -84,7 +82,7 @@ func (j *LaunchJob) prepare(r *rig) (*work, error) {
 	if r.queue == nil {
 		return nil, &skipped{"the CPU launches no kernels"}
 	}
-	l, err := bind(r.module, "rc_null", cudadrv.LaunchConfig{Grid: [3]uint32{1}, Block: [3]uint32{32}})
+	l, err := r.bind("rc_null", 1, 32)
 	if err != nil {
 		return nil, err
 	}

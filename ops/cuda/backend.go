@@ -52,8 +52,9 @@ type backend struct {
 // family is a loaded kernel image.
 type family struct {
 	module *cudadrv.Module
+	image  ptx.Image
 	reason string
-	sm     int // of the image
+	waits  map[string]bool // the entries that were looked up, and whether they wait
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
@@ -122,7 +123,7 @@ func (b *backend) family(name string) (*family, error) {
 	for _, c := range choice.Candidates {
 		module, err := b.ctx.LoadModule(c.Image.Data())
 		if err == nil {
-			f := &family{module, c.Reason, c.Image.SM}
+			f := &family{module: module, image: c.Image, reason: c.Reason, waits: map[string]bool{}}
 			b.families[name] = f
 			return f, nil
 		}
@@ -164,18 +165,6 @@ func (b *backend) kernel(name string) (*cudadrv.Kernel, error) {
 		sizes[i] = p.Size
 	}
 	return k, k.Declare(sizes)
-}
-
-// dependentKernel is kernel, and reports whether launches of it may be dependent: the image has the instructions to wait, and
-// device and driver know such launches.
-func (b *backend) dependentKernel(name string) (*cudadrv.Kernel, bool, error) {
-	k, err := b.kernel(name)
-	if err != nil {
-		return nil, false, err
-	}
-	familyName, _, _ := ptx.Lookup(name)
-	f, err := b.family(familyName)
-	return k, err == nil && f.sm >= 90 && b.dev.DependentLaunch(), err
 }
 
 func (b *backend) Name() string { return b.name }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -65,7 +64,8 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 
 // bindPlainFuse fills in the launch.
 func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
-	k, err := p.b.kernel("fuse_plain_" + job.Dst.DType().String())
+	name := "fuse_plain_" + job.Dst.DType().String()
+	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,7 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 	for _, part := range parts {
 		blocks += part.cut.blocks
 	}
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{plainThreads}}
-	p.kernel, err = k.Bind(config, p.plainParams(job, parts, blocks))
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, plainThreads), p.plainParams(job, parts, blocks))
 	return err
 }
 

@@ -59,7 +59,8 @@ func isPlain(job *ops.ResampleJob) bool {
 // bindPlain fills in the launch of a plain job.
 func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	kind, _ := uniform(job.Channels)
-	k, err := p.b.kernel("resample_plain_" + job.Src.DType().String())
+	name := "resample_plain_" + job.Src.DType().String()
+	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
 	}
@@ -70,8 +71,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	magic, shift := divider(job.T, job.Rows())
 	share := plainShare(job, cut.blocks)
 	flags := plainFlags(job, kind, each, shift, cut.blocks, p.b.sms)
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{plainThreads}}
-	p.kernel, err = k.Bind(config,
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads),
 		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
 		uint32(job.SrcBatch/perChunk), uint32(job.SrcStep/perChunk), uint32(job.TimesBatch), uint32(job.TargetBatch),
@@ -93,6 +93,9 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32, blo
 	}
 	if pointer(job.SrcTimes)%chunk == 0 {
 		flags |= 1 << 8
+	}
+	if job.Launch == ops.LaunchInputsReady {
+		flags |= 1 << inputsReady
 	}
 	// A small launch waits for memory, and what it asks for early is not in the way of anything.
 	if blocks <= 2*sms && job.SrcStep == job.D && job.S <= 4*job.T {

@@ -206,14 +206,18 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 	if c.err != nil {
 		return
 	}
-	k, early, err := c.p.b.dependentKernel(name)
+	k, err := c.p.b.kernel(name)
 	if err == nil && c.shared > 0 {
 		err = k.SetMaxDynamicShared(c.shared)
 	}
 	joined := c.joins && name == "voxel_reduce"
 	if err == nil {
-		config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(max(blocks, 1))}, Block: [3]uint32{uint32(threads)}, Shared: uint32(c.shared)}
-		config.Dependent = early && !c.beside && !joined && len(c.p.chain) > 0 && !c.p.chain[len(c.p.chain)-1].beside
+		mode := ops.LaunchDependent
+		if c.beside || joined || len(c.p.chain) == 0 || c.p.chain[len(c.p.chain)-1].beside {
+			mode = ops.LaunchPlain
+		}
+		config := c.p.b.config(name, mode, max(blocks, 1), threads)
+		config.Shared = uint32(c.shared)
 		var l *cudadrv.Launch
 		l, err = k.Bind(config, c.args(extra)...)
 		c.p.chain = append(c.p.chain, voxelStep{l, c.beside, joined})

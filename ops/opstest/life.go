@@ -116,6 +116,9 @@ func (s *suite) life(t *testing.T) {
 		{"four goroutines on four streams", (*suite).fourStreams},
 		{"64 goroutines on one device", (*suite).manyGoroutines},
 		{"plans on many streams at once", (*suite).overlap},
+		{"a chain of operations launched early gives the same bits", (*suite).dependentChain},
+		{"independent operations launched early give the same bits", (*suite).readyInputs},
+		{"faults of operations launched early are told", (*suite).earlyFaults},
 		{"1000 calls, every tenth bad", (*suite).everyTenth},
 		{"10,000 calls leave nothing behind", (*suite).noGrowth},
 	} {
