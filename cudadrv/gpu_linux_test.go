@@ -37,6 +37,7 @@ func child(t *testing.T) bool {
 	out, err := cmd.CombinedOutput()
 	t.Logf("child:\n%s", out)
 	require.NoError(t, err)
+	require.Contains(t, string(out), "--- PASS: "+t.Name()+" ", "the child ran no test, or skipped it")
 	return false
 }
 

@@ -136,6 +136,9 @@ func floatVectors() []vector {
 		}
 		add("copysign", t, 2, func(a, b, _ uint64) uint64 { return f.withSign(b, f.sign(a)) })
 	}
+	d := formats["f64"]
+	add("neg", "f64", 1, func(a, _, _ uint64) uint64 { return d.neg(a) })
+	add("abs", "f64", 1, func(a, _, _ uint64) uint64 { return d.abs(a) })
 	f := formats["f32"]
 	for _, op := range []string{"min", "max"} {
 		add(op+".NaN", "f32", 2, func(a, b, _ uint64) uint64 { return f.extreme(a, b, op, true) })
@@ -451,6 +454,10 @@ func compareVectors() []vector {
 	}
 	return append(list,
 		vector{inst: "selp.b64 D, A, B, C;", d: "b64", src: "b64 b64 pred", want: func(a, b, c uint64) uint64 { return pick(c == 1, a, b) }},
+		vector{inst: "selp.b16 D, A, B, C;", d: "b16", src: "b16 b16 pred", want: func(a, b, c uint64) uint64 { return pick(c == 1, a, b) }},
+		vector{inst: "selp.f64 D, A, B, !C;", d: "f64", src: "f64 f64 pred", want: func(a, b, c uint64) uint64 { return pick(c == 0, a, b) }},
+		vector{inst: "setp.eq.b32 D, A, B;", d: "pred", src: "b32 b32", want: func(a, b, _ uint64) uint64 { return bit(a == b) }},
+		vector{inst: "setp.ne.b64 D, A, B;", d: "pred", src: "b64 b64", want: func(a, b, _ uint64) uint64 { return bit(a != b) }},
 		vector{inst: "selp.f32 D, A, B, !C;", d: "f32", src: "f32 f32 pred", want: func(a, b, c uint64) uint64 { return pick(c == 0, a, b) }},
 		vector{inst: "slct.u64.s32 D, A, B, C;", d: "u64", src: "u64 u64 s32", want: func(a, b, c uint64) uint64 { return pick(c>>31 == 0, a, b) }},
 		vector{inst: "slct.b32.f32 D, A, B, C;", d: "b32", src: "b32 b32 f32", want: func(a, b, c uint64) uint64 {

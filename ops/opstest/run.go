@@ -25,12 +25,11 @@ var repeats = map[string]bool{"misuse": true, "values": true, "properties": true
 
 // part runs a part of the suite by its name, unless racecheck has nothing more to see there.
 func (s *suite) part(t *testing.T, name string, run func(t *testing.T)) {
-	t.Run(name, func(t *testing.T) {
-		if raced && repeats[name] {
-			t.Skip("left out under racecheck: its launches are like those of other groups")
-		}
-		run(t)
-	})
+	if raced && repeats[name] {
+		t.Logf("%s: left out under racecheck, as its launches are like those of other groups", name)
+		return
+	}
+	t.Run(name, run)
 }
 
 // thin reports, under racecheck, that a case may be left out: seven of eight are.

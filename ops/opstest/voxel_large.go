@@ -15,7 +15,7 @@ import (
 // the middle.
 func (s *suite) largeVoxels(t *testing.T) {
 	if s.isCPU() {
-		t.Skip("needs another backend: it is compared with the CPU")
+		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
 	}
 	points := func(n int) *array {
 		r := rng(uint64(n))
