@@ -299,22 +299,18 @@ func (j *FuseJob) FaultError(f Fault, srcOffsets, dstOffsets []int64) error {
 // Bound returns the job's tensors.
 func (j *FuseJob) Bound() Bound {
 	b := Bound{op: "Fuse"}
-	add := func(name string, t *tensor.Tensor) {
-		if t != nil {
-			b.names, b.ts = append(b.names, name), append(b.ts, t)
-		}
-	}
-	add("Dst", j.Dst)
-	add("Valid", j.Valid)
-	add("Age", j.Age)
-	add("Targets", j.Targets.Times)
-	add("DstLengths", j.DstLengths)
-	add("DstOffsets", j.DstOffsets)
+	b.add("Dst", j.Dst)
+	b.add("Valid", j.Valid)
+	b.add("Age", j.Age)
+	b.outputs()
+	b.add("Targets", j.Targets.Times)
+	b.add("DstLengths", j.DstLengths)
+	b.add("DstOffsets", j.DstOffsets)
 	for m, s := range j.Streams {
-		add(streamPrefix(m)+"Src", s.Src)
-		add(streamPrefix(m)+"SrcTimes", s.SrcTimes)
-		add(streamPrefix(m)+"SrcLengths", s.SrcLengths)
-		add(streamPrefix(m)+"SrcOffsets", s.SrcOffsets)
+		b.add(streamPrefix(m)+"Src", s.Src)
+		b.add(streamPrefix(m)+"SrcTimes", s.SrcTimes)
+		b.add(streamPrefix(m)+"SrcLengths", s.SrcLengths)
+		b.add(streamPrefix(m)+"SrcOffsets", s.SrcOffsets)
 	}
 	return b
 }

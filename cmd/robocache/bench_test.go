@@ -70,7 +70,7 @@ func TestBenchListsItsJobsAsAShapesFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	again, _ := good(t, "bench", "--list", "--shapes", path)
 	assert.Equal(t, names, again)
-	some, _ := good(t, "bench", "launch", "--list", "--only", "pl")
+	some, _ := good(t, "bench", "launch", "--list", "--only", "plan")
 	assert.Equal(t, "launch     plan\n", some)
 }
 

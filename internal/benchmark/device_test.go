@@ -36,7 +36,8 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 		opt.Rotate = 3000
 		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &FuseJob{B: 1, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
 			&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "lidar"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
-			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{"shared", 2}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
+			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{Form: "shared", Goroutines: 2},
+			&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5, AtOnce: 2}, &LaunchJob{Form: "chain", Plans: 3}, &LaunchJob{Form: "replay", Plans: 3}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
 		require.NotNil(t, r.Empty)
 		assert.Positive(t, r.Empty.Median)
 		assert.Empty(t, r.Skipped)
@@ -54,7 +55,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 				limit, clock = true, "wall"
 			case "launch shared by 2":
 				clock = "wall"
-			case "launch plan", "launch direct", "launch graph":
+			case "launch plan", "launch direct", "launch graph", "launch each of 5", "launch batch of 5, 2 at once", "launch chain of 3", "launch replay of 3":
 				clock = "direct"
 			case "copies d2d 1 KiB":
 				limit = true

@@ -103,6 +103,7 @@ type work struct {
 	limit         bool     // whether the kernel that moves those bytes is the limit
 	floor         *work    // or this work is
 	per           int      // calls in one run; 0 counts as 1
+	launches      int      // that a call gives to the driver's queue; 0 counts as 1
 	plan          ops.Plan // of the first set, if a call is the run of a plan
 	closers       []func() error
 }
@@ -314,7 +315,7 @@ func (r *rig) onTheWall(w *work) (Stats, error) {
 // is no longer than the driver's queue, so that no call waits for room in it.
 func (r *rig) host(w *work, one float64) (ns, allocs float64, err error) {
 	const batches, most = 11, 200
-	n := min(r.batch(one), most)
+	n := min(r.batch(one), max(most/max(w.launches, 1), 1))
 	var times []float64
 	var before, after runtime.MemStats
 	for i := range batches {

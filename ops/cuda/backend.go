@@ -45,6 +45,7 @@ type backend struct {
 	force    string
 	reason   string // why the image of the first family was taken
 	faults   faultPool
+	lanes    lanes
 	mu       sync.Mutex
 	families map[string]*family
 }
@@ -240,7 +241,7 @@ func (b *backend) Copy(dst, src *tensor.Tensor) error {
 func (b *backend) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.faults.close()
+	err := errors.Join(b.faults.close(), b.lanes.close())
 	for name, f := range b.families {
 		err = errors.Join(err, f.module.Close())
 		delete(b.families, name)

@@ -54,7 +54,14 @@ func (p *plan) ready(bind func() error) (ops.Plan, error) {
 	return p, nil
 }
 
-func (p *plan) launch(q *cudadrv.Stream) error { return p.kernel.Run(q) }
+func (p *plan) launch(q *cudadrv.Stream, _ bool) error { return p.kernel.Run(q) }
+
+func (p *plan) idle() bool { return p.kernel == nil }
+
+func (p *plan) home() *backend { return p.b }
+
+// Tensors are those of the plan.
+func (p *plan) Tensors() *ops.Bound { return &p.bound }
 
 func (p *plan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
 

@@ -207,7 +207,14 @@ func (m *voxelMemory) move(to cudadrv.DevicePtr) {
 	m.state += to
 }
 
-func (p *voxelPlan) launch(q *cudadrv.Stream) error {
+func (p *voxelPlan) idle() bool { return len(p.chain) == 0 }
+
+func (p *voxelPlan) home() *backend { return p.b }
+
+// Tensors are those of the plan.
+func (p *voxelPlan) Tensors() *ops.Bound { return &p.bound }
+
+func (p *voxelPlan) launch(q *cudadrv.Stream, _ bool) error {
 	for _, l := range p.chain {
 		var err error
 		switch {
