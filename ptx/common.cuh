@@ -112,9 +112,6 @@ RC_FN u16 ld_nc_u16(const void *p) {
 RC_FN float ld_nc_f32(const void *p) { return as_f32(ld_nc_u32(p)); }
 RC_FN double ld_nc_f64(const void *p) { return as_f64(ld_nc_u64(p)); }
 
-// prefetch asks the L2 cache for a line.
-RC_FN void prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(global(p))); }
-
 RC_FN void st_16(void *p, v16 v) {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(p)), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
                  : "memory");

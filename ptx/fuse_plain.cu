@@ -60,15 +60,15 @@ template <u32 DT> RC_FN void fuse(const plain_params &p, slot *slots) {
 
 } // namespace
 
-RC_KERNEL_OCC(128, 8) fuse_plain_f32(const plain_params p) {
+RC_KERNEL_OCC(128, 9) fuse_plain_f32(const plain_params p) {
     __shared__ slot slots[most_tile];
     fuse<dt_f32>(p, slots);
 }
-RC_KERNEL_OCC(128, 8) fuse_plain_f16(const plain_params p) {
+RC_KERNEL_OCC(128, 9) fuse_plain_f16(const plain_params p) {
     __shared__ slot slots[most_tile];
     fuse<dt_f16>(p, slots);
 }
-RC_KERNEL_OCC(128, 8) fuse_plain_bf16(const plain_params p) {
+RC_KERNEL_OCC(128, 9) fuse_plain_bf16(const plain_params p) {
     __shared__ slot slots[most_tile];
     fuse<dt_bf16>(p, slots);
 }

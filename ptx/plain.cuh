@@ -7,9 +7,6 @@
 // each thread loads all its units, with the rows after them where they are blended, and then stores what it made of them. A
 // block past the last target only checks.
 //
-// A small job is mostly waiting for memory, first for stamps and then for values. In such a job a block asks the L2 cache for the
-// values that evenly spaced stamps would need, while it waits for the stamps.
-//
 // Bytes moved: each source row that a target needs, once from DRAM if targets are in order; the targets' features; stamps,
 // targets, valid and age. Promises equal bits with the CPU.
 #pragma once
@@ -68,7 +65,6 @@ struct plain_task {
     RC_FN_MEMBER u32 each() const { return flags >> 4 & 7; } // units a thread
     RC_FN_MEMBER bool check() const { return flags >> 7 & 1; }
     RC_FN_MEMBER bool dense() const { return flags >> 8 & 1; } // the block's share of the stamps begins at 16 bytes
-    RC_FN_MEMBER bool ahead() const { return flags >> 10 & 1; } // ask for values early; a row's samples follow each other
     RC_FN_MEMBER u32 unit() const { return flags >> 11 & 7; }  // log2 of the bytes moved at once
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
     RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
@@ -153,24 +149,12 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i) {
     return out;
 }
 
-// ask_ahead asks for the values of a block's targets, from `first` on, by the pace of their row.
-RC_FN void ask_ahead(const plain_task &j, u32 first, u32 count) {
-    constexpr u32 line = 128, margin = 1;
-    const u32 row = row_of(j, first), pos = first - row * j.t, last = pos + count - 1 < j.t ? pos + count - 1 : j.t - 1;
-    const u32 from = (u32)((float)pos * j.pace), to = (u32)((float)last * j.pace) + 2 + margin;
-    const u32 lo = from > margin ? from - margin : 0, hi = to < j.s ? to : j.s;
-    const char *const p = (const char *)j.src + (((u64)row * j.src_batch + (u64)lo * j.src_step) << j.unit());
-    const u64 bytes = hi > lo ? (u64)((hi - lo) * j.src_step) << j.unit() : 0;
-    for (u64 at = thread_x() * line; at < bytes; at += plain_threads * line) prefetch(p + at);
-}
-
 template <class C> RC_FN u32 survey_block(const plain_task &j, slot *slots) {
     const u32 first = j.block * j.tile;
     const u32 left = first < j.total ? j.total - first : 0;
     const u32 count = left < j.tile ? left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
     const u32 checkers = busy < threads_x() ? busy : 0;
-    if (j.ahead() && count > 0) ask_ahead(j, first, count);
     if (j.check() && thread_x() >= checkers) check_share<C>(j, checkers);
     for (u32 i = thread_x(); i < count; i += threads_x()) slots[i] = place_target<C>(j, first + i);
     return count;

@@ -50,7 +50,7 @@ struct voxel_job {
     u64 *cell_keys; // [n] in the order of the points if labels are sorted first; else the sorted keys
     u32 *start;     // [voxels + 1] where each voxel's points begin in the sorted order
     u32 *voxel_at;  // [n] the voxel of each sorted point
-    u32 *table;     // [256][blocks] counts of digits, or [blocks] of flags; then 256 totals
+    u32 *table;     // [256][blocks] counts of digits, [512][blocks] of buckets, or [blocks] of flags; then the rows' totals
     u32 *rows;      // [2][b + 1] the first voxel of each row: of those found, of those written
     u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_reduce.cu
     u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
@@ -156,14 +156,14 @@ RC_FN u64 key_at(const voxel_job &j, u32 i) { return ((const u64 *)j.from)[i]; }
 
 // ---- The buckets of voxel_count.cu ----
 
-constexpr u32 buckets = 256;
+constexpr u32 buckets = 512;
 
 // bucket_of deals out cells, 32 at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way back.
-RC_FN u32 bucket_of(u32 key) { return (key >> 5 ^ key >> 13 ^ key >> 21) % buckets; }
-RC_FN u32 cell_in_bucket(u32 key) { return key >> 13 << 5 | key % 32; }
+RC_FN u32 bucket_of(u32 key) { return (key >> 5 ^ key >> 14 ^ key >> 23) % buckets; }
+RC_FN u32 cell_in_bucket(u32 key) { return key >> 14 << 5 | key % 32; }
 RC_FN u64 key_in_bucket(u32 bucket, u32 cell) {
     const u32 high = cell / 32;
-    return (u64)high << 13 | ((bucket ^ high ^ high >> 8) % buckets) << 5 | cell % 32;
+    return (u64)high << 14 | ((bucket ^ high ^ high >> 9) % buckets) << 5 | cell % 32;
 }
 
 } // namespace rc

@@ -1,6 +1,6 @@
 // voxel_count.cu counts the points of each cell of a large grid without an atomic on global memory.
 //
-// Cells are dealt out, 32 neighbouring ones at a time, to 256 buckets, by a hash that spreads what lies together in space.
+// Cells are dealt out, 32 neighbouring ones at a time, to 512 buckets, by a hash that spreads what lies together in space.
 // voxel_bin.cu has written each point's key and counted each block's keys of each bucket, and voxel_offsets has made offsets of
 // the counts. voxel_deal brings the keys of each bucket together, in any order, through shared memory, so that writes are of
 // neighbours. voxel_tally counts: a block takes part of a bucket's cells, reads the bucket's keys, counts its own in shared memory,
@@ -12,7 +12,7 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 deal_threads = 512, each = 8, tile = deal_threads * each;
+constexpr u32 deal_threads = buckets, each = 8, tile = deal_threads * each;
 constexpr u32 tally_threads = 1024, in_flight = 4;
 constexpr u32 part = 32768; // cells that a block counts: ops/cuda gives it so many words of shared memory
 constexpr u32 nothing = ~0u;
@@ -27,12 +27,11 @@ RC_KERNEL(deal_threads) voxel_deal(RC_VOXEL_PARAMS) {
     __shared__ u32 keys_of[tile];
     let_next();
     wait_for_previous();
-    const u32 own = thread_x(); // the bucket that the thread keeps the books of, one of the first 256
+    const u32 own = thread_x(); // the bucket that the thread keeps the books of
     u32 all;
-    u32 next = block_scan(own < buckets ? j.table[(u64)buckets * blocks_x() + own] : 0, sums, all);
-    if (own < buckets) next += j.table[(u64)own * blocks_x() + block_x()];
+    u32 next = block_scan(j.table[(u64)buckets * blocks_x() + own], sums, all) + j.table[(u64)own * blocks_x() + block_x()];
     for (u64 base = j.first(); base < j.last(); base += tile) {
-        if (own < buckets) bins[own] = 0;
+        bins[own] = 0;
         barrier();
         u32 key[each], rank[each];
         RC_UNROLL for (u32 k = 0; k < each; k++) {
@@ -41,10 +40,10 @@ RC_KERNEL(deal_threads) voxel_deal(RC_VOXEL_PARAMS) {
         }
         RC_UNROLL for (u32 k = 0; k < each; k++) rank[k] = key[k] == nothing ? 0 : shared_fetch_add(&bins[bucket_of(key[k])], 1);
         barrier();
-        const u32 mine = own < buckets ? bins[own] : 0;
+        const u32 mine = bins[own];
         u32 here;
         const u32 place = block_scan(mine, sums, here);
-        if (own < buckets) away[own] = next - place, bins[own] = place;
+        away[own] = next - place, bins[own] = place;
         next += mine;
         barrier();
         RC_UNROLL for (u32 k = 0; k < each; k++) {
@@ -59,7 +58,7 @@ RC_KERNEL(deal_threads) voxel_deal(RC_VOXEL_PARAMS) {
     }
 }
 
-// Block i takes part i / 256 of bucket i % 256. extra: the columns of the table, which the buckets' totals follow.
+// Block i takes part i / 512 of bucket i % 512. extra: the columns of the table, which the buckets' totals follow.
 RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     extern __shared__ v16 memory[];

@@ -1,7 +1,8 @@
 // voxel_reduce.cu writes what voxels make of their points, which lie together in the sorted order.
 //
 // voxel_reduce: a thread takes one feature of one voxel, or four neighbouring ones where they are 16 aligned bytes; neighbouring
-// threads take neighbouring features. Voxels of more than `few` points are left to voxel_crowded, in pieces, a warp for each, whose
+// threads take neighbouring features. A voxel of one point is done at once; others wait in a queue until the block has a full
+// turn of them, so that no warp does the long work for a lane or two. Voxels of more than `few` points are left to voxel_crowded, in pieces, a warp for each, whose
 // lanes share out the points. Where a voxel has several pieces they meet in a slot of global memory, and a third launch
 // writes the result. Sums are of integers, relative to the greatest exponent of the voxel, which is found first: so they depend
 // on no order.
@@ -235,46 +236,77 @@ RC_FN void add_kept(const voxel_job &j, u64 *total, u64 mine) {
     if (thread_x() == 0 && *total) reduce_add(j.state + kept, *total);
 }
 
+// item is what a thread of voxel_reduce takes: features of a voxel.
+struct item {
+    u32 voxel, feature;
+};
+
+struct queue {
+    item waiting[2 * threads];
+    u32 count;
+};
+
+// reduce_item takes a voxel of a few points.
+template <u32 N> RC_FN void reduce_item(const voxel_job &j, item it) {
+    const u32 begin = j.start[it.voxel], n = j.start[it.voxel + 1] - begin;
+    u32 row;
+    const i64 place = place_of(j, it.voxel, key_at(j, begin), row);
+    tally s[N] = {};
+    for (u32 pass = 0; pass < (j.reduce() >= greatest ? 1u : 2u); pass++) reduce_points<N, 2>(j, begin, begin + n, 1, it.feature, row, pass, s);
+    float x[N];
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n);
+    write_out<N>(j, place, it.feature, x);
+}
+
 // reduce_voxels is voxel_reduce, N features a thread; returns how many points the thread has kept.
-template <u32 N> RC_FN u64 reduce_voxels(const voxel_job &j) {
+template <u32 N> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
     u64 mine = 0;
     const u32 reduce = j.reduce();
     const bool of_features = reduce >= sum && reduce <= smallest, extreme = reduce >= greatest;
     const u32 width = of_features ? j.f / N : 1;
-    const u64 items = j.state[found] * width;
-    for (u64 t = block_x() * (u64)threads + thread_x(); t < items; t += blocks_x() * (u64)threads) {
-        const u32 voxel = items >> 32 ? (u32)(t / width) : (u32)t / width, feature = (u32)(t - (u64)voxel * width) * N;
-        const u32 begin = j.start[voxel], n = j.start[voxel + 1] - begin;
-        const u64 key = key_at(j, begin);
-        u32 row;
-        const i64 place = place_of(j, voxel, key, row);
-        if (place < 0) continue;
-        if (feature == 0) {
-            describe(j, key, place, row, n);
-            mine += n;
+    const u64 items = j.state[found] * width, step = blocks_x() * (u64)threads;
+    for (u64 base = block_x() * (u64)threads; base < items; base += step) {
+        const u64 t = base + thread_x();
+        if (t < items) {
+            const u32 voxel = items >> 32 ? (u32)(t / width) : (u32)t / width, feature = (u32)(t - (u64)voxel * width) * N;
+            const u32 begin = j.start[voxel], n = j.start[voxel + 1] - begin;
+            const u64 key = key_at(j, begin);
+            const u32 point = j.from_order[begin];
+            u32 row;
+            const i64 place = place_of(j, voxel, key, row);
+            if (place >= 0) {
+                if (feature == 0) {
+                    describe(j, key, place, row, n);
+                    mine += n;
+                }
+                if (!of_features) {
+                    if (reduce == majority)
+                        ((i32 *)j.out)[place] = commonest(j, begin, begin + n);
+                    else if (j.mode() == dense)
+                        ((i32 *)j.out)[place] = (i32)n;
+                } else if (n > few) {
+                    if (feature == 0) leave(j, voxel, n);
+                } else if (n == 1) {
+                    float x[N];
+                    values_at<N>(j, point, feature, row, x);
+                    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = alone(x[i], extreme);
+                    write_out<N>(j, place, feature, x);
+                } else {
+                    q.waiting[shared_fetch_add(&q.count, 1)] = {voxel, feature};
+                }
+            }
         }
-        if (!of_features) {
-            if (reduce == majority)
-                ((i32 *)j.out)[place] = commonest(j, begin, begin + n);
-            else if (j.mode() == dense)
-                ((i32 *)j.out)[place] = (i32)n;
-            continue;
-        }
-        if (n > few) {
-            if (feature == 0) leave(j, voxel, n);
-            continue;
-        }
-        float x[N];
-        if (n == 1) {
-            values_at<N>(j, j.from_order[begin], feature, row, x);
-            RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = alone(x[i], extreme);
-        } else {
-            tally s[N] = {};
-            for (u32 pass = 0; pass < (extreme ? 1u : 2u); pass++) reduce_points<N, 2>(j, begin, begin + n, 1, feature, row, pass, s);
-            RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n);
-        }
-        write_out<N>(j, place, feature, x);
+        if (!of_features) continue;
+        barrier();
+        const u32 count = q.count;
+        barrier();
+        if (count < threads) continue;
+        reduce_item<N>(j, q.waiting[count - threads + thread_x()]);
+        if (thread_x() == 0) q.count = count - threads;
+        barrier();
     }
+    barrier();
+    if (thread_x() < q.count) reduce_item<N>(j, q.waiting[thread_x()]);
     return mine;
 }
 
@@ -337,9 +369,10 @@ RC_KERNEL_OCC(threads, 3) voxel_reduce(RC_VOXEL_PARAMS) {
     let_next();
     wait_for_previous();
     __shared__ u64 total;
-    if (thread_x() == 0) total = 0;
+    __shared__ queue q;
+    if (thread_x() == 0) total = 0, q.count = 0;
     barrier();
-    add_kept(j, &total, j.fours() ? reduce_voxels<4>(j) : reduce_voxels<1>(j));
+    add_kept(j, &total, j.fours() ? reduce_voxels<4>(j, q) : reduce_voxels<1>(j, q));
 }
 
 // voxel_crowded takes the pieces that voxel_reduce has listed. extra: 0 to look at the values, which is all that voxels of one piece
@@ -367,7 +400,7 @@ RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
     }
 }
 
-RC_KERNEL(threads) voxel_keep(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     let_next();
     wait_for_previous();

@@ -63,8 +63,8 @@ RC_KERNEL(sort_threads) voxel_digits(RC_VOXEL_PARAMS) {
     j.table[(u64)thread_x() * blocks_x() + block_x()] = bins[thread_x()];
 }
 
-// extra: the words of a row of the table, then at bit 32 the number of rows, each of which is a block's. The totals follow the 256th
-// row. A table of one row counts voxels, and leaves their number in the state.
+// extra: the words of a row of the table, then at bit 32 the number of rows, each of which is a block's. The totals follow the last
+// row, the 256th at least. A table of one row counts voxels, and leaves their number in the state.
 RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     let_next();
@@ -81,7 +81,7 @@ RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
         before += total;
     }
     if (thread_x() == 0) {
-        j.table[(u64)digits * words + block_x()] = before;
+        j.table[(u64)(blocks_x() < digits ? digits : blocks_x()) * words + block_x()] = before;
         if (count == 1) j.state[found] = before;
     }
 }
@@ -179,46 +179,47 @@ RC_KERNEL(sort_threads) voxel_heads(RC_VOXEL_PARAMS) {
     if (thread_x() == 0) j.table[block_x()] = total;
 }
 
-// A thread takes neighbouring places, so that one scan numbers a tile. extra: 1 to number the marks.
-RC_KERNEL_OCC(sort_threads, 3) voxel_number(RC_VOXEL_PARAMS) {
+// A warp takes 256 neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps. extra: 1 to
+// number the marks.
+RC_KERNEL_OCC(sort_threads, 4) voxel_number(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     let_next();
     wait_for_previous();
     __shared__ u32 sums[warps];
     const bool in_marks = j.extra & 1;
+    const u32 warp = thread_x() / warp_size;
     u32 before = j.table[block_x()];
     for (u64 base = j.first(); base < j.last(); base += tile) {
-        const u64 i = base + thread_x() * each;
-        const u32 n = i >= j.last() ? 0 : j.last() - i < each ? (u32)(j.last() - i) : each;
-        u64 key[each + 2]; // that before, those here, that after; or the marks
-        u32 heads = 0, head[each];
-        key[0] = n > 0 && i > 0 && !in_marks ? key_at(j, (u32)i - 1) : j.keys;
-        RC_UNROLL for (u32 k = 0; k < each + 1; k++) {
-            const bool there = k < n || (k == n && n > 0 && i + k < j.n);
-            key[k + 1] = j.keys;
-            if (there && !in_marks) key[k + 1] = key_at(j, (u32)i + k);
-            if (k < n && in_marks) key[k + 1] = j.marks[i + k];
-        }
+        const u64 from = base + warp * (warp_size * each) + lane();
+        u32 heads[each], mine = 0;
         RC_UNROLL for (u32 k = 0; k < each; k++) {
-            head[k] = k < n && (in_marks ? key[k + 1] != 0 : key[k + 1] < j.keys && (i + k == 0 || key[k + 1] != key[k]));
-            heads += head[k];
+            const u64 i = from + k * warp_size;
+            heads[k] = votes(i < j.last() && flag_at(j, i, in_marks));
+            mine += count_bits(heads[k]);
         }
-        u32 total;
-        u32 rank = before + block_scan(heads, sums, total); // of the next voxel that begins
-        before += total;
+        if (lane() == 0) sums[warp] = mine;
+        barrier();
+        u32 rank = before;
+        RC_UNROLL for (u32 w = 0; w < warps; w++) {
+            if (w < warp) rank += sums[w];
+            before += sums[w];
+        }
+        barrier();
         RC_UNROLL for (u32 k = 0; k < each; k++) {
-            if (k >= n) continue;
+            const u64 i = from + k * warp_size;
+            const u32 at = rank + count_bits(heads[k] & below_mask()), head = heads[k] >> lane() & 1;
+            rank += count_bits(heads[k]);
+            if (i >= j.last()) continue;
             if (in_marks) {
-                if (head[k]) j.numbers[key[k + 1] - 1] = rank;
-                j.marks[j.n + i + k] = rank;
-            } else {
-                const bool in_cell = key[k + 1] < j.keys;
-                if (head[k]) j.start[rank] = (u32)i + k;
-                if (in_cell && (i + k + 1 == j.n || key[k + 2] >= j.keys)) j.start[rank + head[k]] = (u32)i + k + 1;
-                if (j.voxel_at && in_cell) j.voxel_at[i + k] = rank + head[k] - 1;
-                if (j.marks) j.marks[j.from_order[i + k]] = head[k] ? rank + 1 : 0;
+                if (head) j.numbers[j.marks[i] - 1] = at;
+                j.marks[j.n + i] = at;
+                continue;
             }
-            rank += head[k];
+            const bool in_cell = key_at(j, (u32)i) < j.keys;
+            if (head) j.start[at] = (u32)i;
+            if (in_cell && (i + 1 == j.n || key_at(j, (u32)i + 1) >= j.keys)) j.start[at + head] = (u32)i + 1;
+            if (j.voxel_at && in_cell) j.voxel_at[i] = at + head - 1;
+            if (j.marks) j.marks[j.from_order[i]] = head ? at + 1 : 0;
         }
     }
 }

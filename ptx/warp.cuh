@@ -56,14 +56,10 @@ RC_FN void shared_add(u64 *p, u64 v) { asm volatile("red.shared.add.u64 [%0], %1
 RC_FN void shared_max(u32 *p, u32 v) { asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
 RC_FN void shared_or(u32 *p, u32 v) { asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
 
+RC_FN void shared_or(u64 *p, u64 v) { asm volatile("red.shared.or.b64 [%0], %1;" ::"r"(shared_at(p)), "l"(v) : "memory"); }
 RC_FN u32 shared_fetch_add(u32 *p, u32 v) {
     u32 old;
     asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(shared_at(p)), "r"(v) : "memory");
-    return old;
-}
-RC_FN u32 shared_exchange(u32 *p, u32 v) {
-    u32 old;
-    asm volatile("atom.shared.exch.b32 %0, [%1], %2;" : "=r"(old) : "r"(shared_at(p)), "r"(v) : "memory");
     return old;
 }
 RC_FN u32 shared_compare_swap(u32 *p, u32 was, u32 v) {
@@ -80,6 +76,7 @@ RC_FN void reduce_add(u32 *p, u32 v) { asm volatile("red.global.add.u32 [%0], %1
 RC_FN void reduce_add(u64 *p, u64 v) { asm volatile("red.global.add.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
 RC_FN void reduce_max(u32 *p, u32 v) { asm volatile("red.global.max.u32 [%0], %1;" ::"l"(global(p)), "r"(v) : "memory"); }
 RC_FN void reduce_or(u32 *p, u32 v) { asm volatile("red.global.or.b32 [%0], %1;" ::"l"(global(p)), "r"(v) : "memory"); }
+RC_FN void reduce_or(u64 *p, u64 v) { asm volatile("red.global.or.b64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
 RC_FN u32 atomic_add(u32 *p, u32 v) {
     u32 old;
     asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(global(p)), "r"(v) : "memory");

@@ -73,12 +73,12 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 	for _, part := range parts {
 		blocks += part.cut.blocks
 	}
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, plainThreads), p.plainParams(job, parts, blocks))
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, plainThreads), p.plainParams(job, parts))
 	return err
 }
 
 // plainParams packs the kernels' parameter in the order of fuse_plain.cu.
-func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart, blocks int) []byte {
+func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 	var data []byte
 	words := func(list ...uint64) {
 		for _, w := range list {
@@ -103,7 +103,7 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart, blocks int) []by
 		halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
 			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), uint32(block), math.Float32bits(pace(s.ResampleJob)),
 			uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
-			plainFlags(s.ResampleJob, s.kind, s.each, shift, blocks, p.b.sms)|s.unit<<11|s.store<<21, 0)
+			plainFlags(s.ResampleJob, s.kind, s.each, shift)|s.unit<<11|s.store<<21, 0)
 		column += size * s.D
 		block += s.cut.blocks
 	}

@@ -85,7 +85,7 @@ func TestParameterOfPlainFuseFitsTheKernels(t *testing.T) {
 		job := fuseTestJob(tensor.F32, parts...)
 		made, ok := b.plainParts(job)
 		require.True(t, ok)
-		data := (&plan{b: b, cell: &faultCell{}}).plainParams(job, made, 1)
+		data := (&plan{b: b, cell: &faultCell{}}).plainParams(job, made)
 		for _, name := range []string{"fuse_plain_f32", "fuse_plain_f16", "fuse_plain_bf16"} {
 			_, entry, ok := ptx.Lookup(name)
 			require.True(t, ok, name)

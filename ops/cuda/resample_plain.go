@@ -70,7 +70,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	cut := p.b.grid(job, shape{threads: plainThreads, chunks: chunks, tile: each * plainThreads / chunks})
 	magic, shift := divider(job.T, job.Rows())
 	share := plainShare(job, cut.blocks)
-	flags := plainFlags(job, kind, each, shift, cut.blocks, p.b.sms)
+	flags := plainFlags(job, kind, each, shift)
 	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads),
 		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
@@ -85,8 +85,8 @@ func plainShare(job *ops.ResampleJob, blocks int) int {
 	return ((job.Stamps()+blocks-1)/blocks + 3) &^ 3
 }
 
-// plainFlags packs the switches of a job as plain.cuh reads them; blocks are those of the launch.
-func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32, blocks, sms int) uint32 {
+// plainFlags packs the switches of a job as plain.cuh reads them.
+func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uint32 {
 	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(each)<<4 | shift<<16
 	if job.Check {
 		flags |= 1 << 7
@@ -96,10 +96,6 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32, blo
 	}
 	if job.Launch == ops.LaunchInputsReady {
 		flags |= 1 << inputsReady
-	}
-	// A small launch waits for memory, and what it asks for early is not in the way of anything.
-	if blocks <= 2*sms && job.SrcStep == job.D && job.S <= 4*job.T {
-		flags |= 1 << 10
 	}
 	return flags
 }

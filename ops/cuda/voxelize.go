@@ -14,6 +14,7 @@ const (
 	dealTile    = 4096 // of one that deals keys out to buckets
 	binTile     = 1024 // of one that only bins
 	voxelDigits = 256
+	buckets     = 512   // of counts
 	voxelFew    = 16    // points of a voxel that voxel_reduce takes itself
 	voxelPiece  = 256   // points of a voxel that a warp of voxel_crowded takes
 	tallyPart   = 32768 // cells that a block of voxel_tally counts
@@ -175,7 +176,7 @@ func layVoxels(job *ops.VoxelizeJob, sms int) voxelMemory {
 	n := job.N
 	if deals(job) {
 		m.keys = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
-		m.table = part(4 * voxelDigits * (m.blocks + 1))
+		m.table = part(4 * buckets * (m.blocks + 1))
 	}
 	if !sorts(job) || n == 0 {
 		return m

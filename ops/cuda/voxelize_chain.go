@@ -133,14 +133,14 @@ func (c *voxelChain) deal() {
 	job, m := c.p.job, &c.p.at
 	c.to = m.keys[0]
 	c.add("voxel_bin", m.blocks, 256, toBuckets)
-	c.offsets(voxelDigits)
+	c.offsets(buckets)
 	c.from, c.to = m.keys[0], m.keys[1]
-	c.add("voxel_deal", m.blocks, 512, 0)
+	c.add("voxel_deal", m.blocks, buckets, 0)
 	c.from, c.to = m.keys[1], 0
-	// Of 32 * 256 neighbouring keys each bucket has 32.
-	cells := (job.Keys() + 32*voxelDigits - 1) / (32 * voxelDigits) * 32
+	// Of so many times 32 neighbouring keys each bucket has 32.
+	cells := (job.Keys() + 32*buckets - 1) / (32 * buckets) * 32
 	c.shared = 4 * tallyPart
-	c.add("voxel_tally", voxelDigits*((cells+tallyPart-1)/tallyPart), 1024, uint64(m.blocks))
+	c.add("voxel_tally", buckets*((cells+tallyPart-1)/tallyPart), 1024, uint64(m.blocks))
 	c.shared = 0
 }
 
