@@ -112,6 +112,9 @@ RC_FN u16 ld_nc_u16(const void *p) {
 RC_FN float ld_nc_f32(const void *p) { return as_f32(ld_nc_u32(p)); }
 RC_FN double ld_nc_f64(const void *p) { return as_f64(ld_nc_u64(p)); }
 
+// prefetch asks the L2 cache for a line.
+RC_FN void prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(global(p))); }
+
 RC_FN void st_16(void *p, v16 v) {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(p)), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
                  : "memory");
@@ -223,6 +226,25 @@ RC_FN double floor_f(double a) {
 }
 RC_FN float abs_f(float a) { return as_f32(bits(a) & 0x7fffffffu); }
 RC_FN double abs_f(double a) { return as_f64(bits(a) & 0x7fffffffffffffffull); }
+
+// ---- Launches that follow each other closely ----
+
+// A kernel that is launched as dependent may begin before the one in front of it on the stream has ended. let_next says that the
+// next may begin from here on; wait_for_previous waits for the end of the one in front, and what that wrote is seen after it.
+// Where a launch is not dependent neither does anything.
+RC_FN void let_next() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+RC_FN void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// after_wait keeps loads through p behind a wait: those of the read-only path are not ordered otherwise.
+template <class T> RC_FN void after_wait(const T *&p) { asm volatile("" : "+l"(p)::"memory"); }
 
 // ---- Atomics ----
 

@@ -37,7 +37,9 @@ var suites = map[string]string{
 	"resample_channels": resampleSuite,
 	"resample_plain":    resampleSuite,
 	"fuse":              "^TestTrial$/^fuse$",
+	"fuse_plain":        "^TestTrial$/^fuse$",
 	"voxel_bin":         voxelSuite,
+	"voxel_count":       voxelSuite,
 	"voxel_reduce":      voxelSuite,
 	"voxel_sort":        voxelSuite,
 }

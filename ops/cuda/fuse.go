@@ -121,6 +121,9 @@ func tables(job *ops.FuseJob, parts []fusePart) (data []byte) {
 
 // bindFuse fills in the launch.
 func (p *plan) bindFuse(job *ops.FuseJob) error {
+	if parts, ok := p.b.plainParts(job); ok {
+		return p.bindPlainFuse(job, parts)
+	}
 	parts := p.b.fuseParts(job)
 	name, blocks := "fuse_chunks", 0
 	for _, part := range parts {
