@@ -16,7 +16,8 @@ const (
 	// LaunchPlain begins when all before it on the stream is done.
 	LaunchPlain LaunchMode = iota
 	// LaunchDependent is made ready while the operation before it still runs, and touches memory when all before it on the stream is
-	// done. It promises nothing and is always right: operations may read what the one before wrote.
+	// done. It promises nothing and is always right: operations may read what the one before wrote. (A program's own kernels that
+	// are launched so on the stream must wait too: rule 7 of package cudadrv.)
 	LaunchDependent
 	// LaunchInputsReady touches memory as soon as the operation before it leaves room. It is for operations on one stream that do not
 	// depend on each other. For every Run, and for every launch of a graph that holds one, the caller promises of the work that the

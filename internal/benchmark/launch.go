@@ -39,7 +39,7 @@ var launchSuite = suite{
 			out = append(out, &LaunchJob{Form: "shared", Goroutines: n})
 		}
 		out = append(out, &LaunchJob{Form: "each", Plans: 64})
-		for _, n := range []int{1, 4, 8, 16, 64} {
+		for _, n := range []int{0, 1, 4, 16, 64} {
 			out = append(out, &LaunchJob{Form: "batch", Plans: 64, AtOnce: n})
 		}
 		out = append(out, &LaunchJob{Form: "chain", Plans: 20}, &LaunchJob{Form: "replay", Plans: 20})
@@ -194,6 +194,9 @@ func (j *LaunchJob) several(r *rig) (*work, error) {
 	}
 	switch j.Form {
 	case "batch":
+		if r.queue == nil && j.AtOnce > 0 {
+			return fail(&skipped{"the CPU takes as many at once as it has threads"})
+		}
 		p, err := r.dev.PlanBatch(plans, ops.BatchOptions{AtOnce: j.AtOnce})
 		if err != nil {
 			return fail(err)

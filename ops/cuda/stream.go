@@ -80,7 +80,7 @@ func (s *stream) give(p work) error {
 
 // await notes that the plan's faults are to be read.
 func (s *stream) await(p work) {
-	if p.awaiting().Swap(s) != s {
+	if at := p.awaiting(); at.Load() != s && at.Swap(s) != s {
 		s.pending = append(s.pending, p)
 	}
 }

@@ -122,6 +122,27 @@ func (s *suite) batches(t *testing.T) {
 	assert.NoError(t, st.Synchronize(background))
 }
 
+// voxelBatch: clouds in one batch give what they give alone.
+func (s *suite) voxelBatch(t *testing.T) {
+	n, st := 500, s.stream(t)
+	var plans []ops.Plan
+	var checks []func()
+	for i, opts := range voxelForms {
+		c := &voxelizing{Points: vals(tensor.F32, uniformValues(rng(uint64(90+i)), 3*n), n, 3), Box: cube(-8, 4, 4), Opts: opts}
+		rig := s.voxelRig(t, c, n)
+		plans = append(plans, rig.plan)
+		checks = append(checks, func() { rig.check(t, s, n, fmt.Sprintf("%+v, in a batch", opts)) })
+	}
+	m := s.planBatch(t, plans, 0)
+	for range 2 {
+		require.NoError(t, m.Run(st))
+		require.NoError(t, st.Synchronize(background))
+		for _, check := range checks {
+			check()
+		}
+	}
+}
+
 // batchFaults: errors in values come with the index of their plan, and leave the other plans' results alone.
 func (s *suite) batchFaults(t *testing.T) {
 	bad := map[int]bool{3: true, 9: true}

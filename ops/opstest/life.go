@@ -120,6 +120,7 @@ func (s *suite) life(t *testing.T) {
 		{"independent operations launched early give the same bits", (*suite).readyInputs},
 		{"faults of operations launched early are told", (*suite).earlyFaults},
 		{"a batch gives what its plans give", (*suite).batches},
+		{"a batch of clouds gives what they give", (*suite).voxelBatch},
 		{"errors of a batch name their plan", (*suite).batchFaults},
 		{"what cannot be a batch is refused", (*suite).batchMisuse},
 		{"a batch's Run allocates nothing", (*suite).batchAllocations},
