@@ -228,7 +228,8 @@ RC_FN double abs_f(double a) { return as_f64(bits(a) & 0x7fffffffffffffffull); }
 
 // A kernel that is launched as dependent may begin before the one in front of it on the stream has ended. let_next says that the
 // next may begin from here on; wait_for_previous waits for the end of the one in front, and what that wrote is seen after it.
-// Where a launch is not dependent neither does anything.
+// let_next comes second: a kernel that begins while two others run could find, on the read-only path, what the first of them
+// had read before the second wrote. Where a launch is not dependent neither does anything.
 RC_FN void let_next() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");

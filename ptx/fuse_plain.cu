@@ -8,6 +8,13 @@ namespace {
 
 constexpr u32 max_streams = 16;
 
+// Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
+#if __CUDA_ARCH__ >= 900
+constexpr u32 resident = 9;
+#else
+constexpr u32 resident = 8;
+#endif
+
 // plain_stream is what plain_task has for a stream alone. It is 80 bytes.
 struct plain_stream {
     const void *src, *times;
@@ -60,15 +67,15 @@ template <u32 DT> RC_FN void fuse(const plain_params &p, slot *slots) {
 
 } // namespace
 
-RC_KERNEL_OCC(128, 9) fuse_plain_f32(const plain_params p) {
+RC_KERNEL_OCC(128, resident) fuse_plain_f32(const plain_params p) {
     __shared__ slot slots[most_tile];
     fuse<dt_f32>(p, slots);
 }
-RC_KERNEL_OCC(128, 9) fuse_plain_f16(const plain_params p) {
+RC_KERNEL_OCC(128, resident) fuse_plain_f16(const plain_params p) {
     __shared__ slot slots[most_tile];
     fuse<dt_f16>(p, slots);
 }
-RC_KERNEL_OCC(128, 9) fuse_plain_bf16(const plain_params p) {
+RC_KERNEL_OCC(128, resident) fuse_plain_bf16(const plain_params p) {
     __shared__ slot slots[most_tile];
     fuse<dt_bf16>(p, slots);
 }

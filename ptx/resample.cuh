@@ -18,14 +18,14 @@ template <class J> RC_FN void report(const J &j, u64 kind, u64 position, u64 rea
 // ---- Launches that follow each other closely ----
 
 // begin is a kernel's first step: it waits for the work ahead of it, unless the caller has said that none of it concerns the job. end
-// is the last, and then waits: the work behind this kernel takes its end to mean that all before it has ended.
+// is the last, and then waits, in one thread: the work behind this kernel takes its end to mean that all before it has ended.
 template <class J> RC_FN void begin(J &j) {
-    let_next();
     if (!j.ready()) wait_for_previous();
+    let_next();
     j.settle();
 }
 template <class J> RC_FN void end(const J &j) {
-    if (j.ready()) wait_for_previous();
+    if (j.ready() && block_x() == 0 && thread_x() == 0) wait_for_previous();
 }
 
 // ---- Times ----

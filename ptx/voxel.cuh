@@ -75,6 +75,7 @@ struct voxel_job {
     RC_FN_MEMBER bool by_four() const { return flags >> 10 & 1; } // four points are three aligned loads of 16 bytes
     RC_FN_MEMBER bool opens() const { return flags >> 11 & 1; }   // the launch clears the counters and checks the offsets
     RC_FN_MEMBER bool fours() const { return flags >> 12 & 1; }   // features are groups of four f32, 16 bytes aligned, and so is `out`
+    RC_FN_MEMBER bool from_zero() const { return flags >> 13 & 1; } // empty cells of occupancy are 0, and `out` is 8 bytes aligned
     RC_FN_MEMBER u64 first() const { return block_x() * chunk; }
     RC_FN_MEMBER u64 last() const { return first() + chunk < n ? first() + chunk : n; }
     RC_FN_MEMBER u32 n0() const { return xyz() ? n_x : n_z; }

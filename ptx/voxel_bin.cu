@@ -37,22 +37,27 @@ struct bin_shared {
     u32 meet;      // some points of a warp share a cell
 };
 
-// write takes a point in a cell to the grid.
+// write takes a point in a cell to the grid. A byte of occupancy is set by an atomic on the eight that it is one of, if they are all
+// the grid's own and empty ones are 0.
 template <u32 Ending> RC_FN void write(const voxel_job &j, bin_shared &s, u64 key, bool gather) {
     constexpr bool cells = Ending == to_cells;
-    if (gather && (!cells || key + 8 <= j.keys)) {
+    if constexpr (cells) {
+        if ((key | 7) >= j.keys || !j.from_zero()) return st_u8((u8 *)j.out + key, 1);
+    }
+    const u64 byte = 1ull << 8 * (key % 8);
+    if (gather) {
         const u32 what = (u32)(cells ? key / 8 : key), place = (what * 2654435761u) >> 22;
         const u32 there = shared_compare_swap(&s.cells[place], nothing, what);
         if (there == nothing || there == what) {
             if constexpr (cells)
-                shared_or(&s.words[place], 1ull << 8 * (key % 8));
+                shared_or(&s.words[place], byte);
             else
                 shared_add((u32 *)&s.words[place], 1);
             return;
         }
     }
     if constexpr (cells)
-        st_u8((u8 *)j.out + key, 1);
+        reduce_or((u64 *)j.out + key / 8, byte);
     else
         reduce_add((u32 *)j.out + key, 1);
 }
@@ -142,11 +147,12 @@ template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s)
             if constexpr (writes) {
                 // A thread without a point in a cell has a number that no other has.
                 const u32 mine = n > 0 && key[0] < j.keys ? (u32)key[0] : nothing - thread_x();
-                if (count_bits(match(mine)) > 1 && j.keys < nothing - bin_threads && (u64)j.out % 8 == 0) s.meet = 1;
+                if (count_bits(match(mine)) > 1 && j.keys < nothing - bin_threads) s.meet = 1;
                 barrier();
                 gather = s.meet;
             }
             wait_for_previous();
+            let_next();
         }
         keep_group<Ending>(j, s, i, n, key, gather);
     }
@@ -186,7 +192,6 @@ template <u32 Ending> RC_FN void bin_any(const voxel_job &j, bin_shared &s) {
 RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ bin_shared s;
-    let_next();
     for (u32 k = thread_x(); k < buckets; k += bin_threads) s.bins[k] = 0;
     if (thread_x() < 2) s.missed[thread_x()] = 0;
     if (thread_x() == 0) s.meet = 0;
@@ -205,8 +210,8 @@ RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
 // voxel_fill fills extra bytes at `to` with the four bytes in from_order.
 RC_KERNEL(bin_threads) voxel_fill(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     const u64 thread = block_x() * (u64)bin_threads + thread_x(), threads = blocks_x() * (u64)bin_threads;
     if (j.opens()) {
         if (thread < state_words) j.state[thread] = 0;

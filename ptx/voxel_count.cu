@@ -25,8 +25,8 @@ RC_KERNEL(deal_threads) voxel_deal(RC_VOXEL_PARAMS) {
     __shared__ u32 away[buckets]; // from a place in the tile to that in the output
     __shared__ u32 sums[deal_threads / warp_size];
     __shared__ u32 keys_of[tile];
-    let_next();
     wait_for_previous();
+    let_next();
     const u32 own = thread_x(); // the bucket that the thread keeps the books of
     u32 all;
     u32 next = block_scan(j.table[(u64)buckets * blocks_x() + own], sums, all) + j.table[(u64)own * blocks_x() + block_x()];
@@ -65,9 +65,9 @@ RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
     u32 *const counted = (u32 *)memory;
     __shared__ u32 sums[tally_threads / warp_size];
     __shared__ u32 range[2];
-    let_next();
     for (u32 k = 4 * thread_x(); k < part; k += 4 * tally_threads) st_shared_16(counted + k, {0, 0, 0, 0});
     wait_for_previous();
+    let_next();
     const u32 bucket = block_x() % buckets, piece = block_x() / buckets;
     u32 all;
     const u32 total = thread_x() < buckets ? j.table[(u64)buckets * j.extra + thread_x()] : 0, begins = block_scan(total, sums, all);

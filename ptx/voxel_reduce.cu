@@ -366,8 +366,8 @@ template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
 
 RC_KERNEL_OCC(threads, 3) voxel_reduce(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     __shared__ u64 total;
     __shared__ queue q;
     if (thread_x() == 0) total = 0, q.count = 0;
@@ -379,8 +379,8 @@ RC_KERNEL_OCC(threads, 3) voxel_reduce(RC_VOXEL_PARAMS) {
 // and reductions without a sum need; 1 to add those of the others; 2 to write the others' results.
 RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     if (j.extra < 2) {
         if (j.fours())
             reduce_pieces<4>(j, j.extra);
@@ -402,8 +402,8 @@ RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
 
 RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     __shared__ u64 total;
     if (thread_x() == 0) total = 0;
     barrier();
@@ -441,8 +441,8 @@ RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
 
 RC_KERNEL(threads) voxel_inverse(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     const u64 points_in = j.state[in_range];
     for (u64 i = block_x() * (u64)threads + thread_x(); i < points_in; i += blocks_x() * (u64)threads) {
         const u32 voxel = j.voxel_at[i];

@@ -42,8 +42,8 @@ RC_FN bool flag_at(const voxel_job &j, u64 i, bool in_marks) {
 // extra: the shift of the digit, and at bit 8 whether keys are read through the order.
 RC_KERNEL(sort_threads) voxel_digits(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     __shared__ u32 bins[digits];
     bins[thread_x()] = 0;
     barrier();
@@ -67,8 +67,8 @@ RC_KERNEL(sort_threads) voxel_digits(RC_VOXEL_PARAMS) {
 // row, the 256th at least. A table of one row counts voxels, and leaves their number in the state.
 RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     __shared__ u32 sums[warps];
     const u32 words = (u32)j.extra, count = (u32)(j.extra >> 32);
     u32 *const row = j.table + (u64)block_x() * words;
@@ -88,8 +88,8 @@ RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
 
 RC_KERNEL_OCC(sort_threads, 3) voxel_scatter(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     __shared__ u32 counts_of[warps][digits]; // then where in the tile each warp's keys of a digit begin
     __shared__ u32 away[digits];             // from a place in the tile to that in the output, for each digit
     __shared__ u32 sums[warps];
@@ -163,8 +163,8 @@ RC_KERNEL_OCC(sort_threads, 3) voxel_scatter(RC_VOXEL_PARAMS) {
 // extra: 1 to look at the marks.
 RC_KERNEL(sort_threads) voxel_heads(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     __shared__ u32 total;
     if (thread_x() == 0) total = 0;
     barrier();
@@ -183,8 +183,8 @@ RC_KERNEL(sort_threads) voxel_heads(RC_VOXEL_PARAMS) {
 // number the marks.
 RC_KERNEL_OCC(sort_threads, 4) voxel_number(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     __shared__ u32 sums[warps];
     const bool in_marks = j.extra & 1;
     const u32 warp = thread_x() / warp_size;
@@ -227,8 +227,8 @@ RC_KERNEL_OCC(sort_threads, 4) voxel_number(RC_VOXEL_PARAMS) {
 // voxel_rows says where each row's voxels begin, among those found and among those that the caps leave. One block.
 RC_KERNEL(512) voxel_rows(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    let_next();
     wait_for_previous();
+    let_next();
     __shared__ u32 sums[warp_size];
     const u32 voxels = (u32)j.state[found];
     u32 *const first = j.rows, *const place = j.rows + j.b + 1;

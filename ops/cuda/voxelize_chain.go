@@ -293,6 +293,7 @@ func (c *voxelChain) flags() uint32 {
 	set(9, job.Order == ops.XYZ)
 	set(11, c.opens)
 	set(12, c.fours())
+	set(13, uint8(job.Empty) == 0 && addressOf(job.Grid)%8 == 0)
 	set(10, !job.Wide() && job.PointStep == 3 && addressOf(job.Points)%16 == 0)
 	return f
 }

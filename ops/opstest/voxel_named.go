@@ -154,6 +154,13 @@ func (s *suite) emptyVoxels(t *testing.T) {
 		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts})
 		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0, 0, 0}, 3), Box: cube(0, 1, 3), Opts: opts})
 	}
+	// Cells with points hold what they always do, whatever empty ones hold.
+	r := rng(55)
+	for _, empty := range []float64{0, 6, 255} {
+		for _, reduce := range []ops.VoxelReduce{ops.ReduceOccupancy, ops.ReduceCount, ops.ReduceMax} {
+			s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 600), 200, 3), Box: cube(-8, 2, 7), Opts: ops.VoxelizeOptions{Reduce: reduce, Empty: empty}})
+		}
+	}
 }
 
 func (s *suite) badGrids(t *testing.T) {
