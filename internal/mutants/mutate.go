@@ -6,23 +6,13 @@ import (
 	"strings"
 )
 
-// TaskEnv holds a Task for the trial, as JSON.
-const TaskEnv = "ROBOCACHE_MUTANT"
-
-// Task is what a trial does: run the suite with one line of a family's PTX replaced, or write which lines ran.
-type Task struct {
-	Family string
-	Line   int    // 0: nothing is replaced
-	New    string // the line
-	Lines  string // a file for the numbers of the lines that ran
-}
-
 // End is what became of a mutant.
 type End string
 
 // The ends.
 const (
 	Noticed  End = "noticed"
+	ByWork   End = "noticed by the work done" // the results are right
 	Survived End = "survived"
 )
 
@@ -35,7 +25,12 @@ type Mutant struct {
 	End            End
 	Why            string  // the test that noticed
 	Seconds        float64 // that the trial took
+
+	task Task
 }
+
+// key tells mutants of one text apart.
+func (m *Mutant) key() string { return fmt.Sprint(m.Family, ":", m.Line, ":", m.New) }
 
 var instruction = regexp.MustCompile(`^(\s*(?:@!?%p\d+\s+)?)([a-z][a-z0-9_.:]*)(\s+)([^;]*;.*)$`)
 

@@ -3,6 +3,7 @@ package opstest
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -13,13 +14,19 @@ import (
 )
 
 // fuseDraws calls f for a seeded sample of fusions: every clock with every form of target clock in turn, the rest drawn.
-func fuseDraws(f func(number int, c *fusing)) {
-	n := 96
+func fuseDraws(cfg Config, f func(number int, c *fusing)) {
+	n := 96 * max(cfg.More, 1)
 	if Long {
-		n = 1200
+		n *= 12
 	}
 	for i := range n {
+		if !cfg.picks(fmt.Sprint("fuse-", i)) {
+			continue
+		}
 		c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4)
+		if i >= 96 {
+			c.vary(rng(uint64(8000+i)), i)
+		}
 		c.Name = fmt.Sprint("seed ", 7000+i)
 		f(i, c)
 	}
@@ -27,7 +34,7 @@ func fuseDraws(f func(number int, c *fusing)) {
 
 // fuseGenerated runs the sample. It ends at the first failure.
 func (s *suite) fuseGenerated(t *testing.T) {
-	fuseDraws(func(number int, c *fusing) {
+	fuseDraws(s.cfg, func(number int, c *fusing) {
 		if !t.Failed() {
 			s.fused(t, c, layouts[number%2])
 		}
@@ -86,6 +93,19 @@ func generateFusing(seed uint64, clock, out tensor.DType, form int) *fusing {
 		f.Streams = append(f.Streams, p)
 	}
 	return f
+}
+
+// vary is as for a resampling; what is wrong is a stream.
+func (f *fusing) vary(r *rand.Rand, number int) {
+	f.Planned = true
+	p := f.Streams[r.IntN(len(f.Streams))]
+	if p.Src == nil {
+		return
+	}
+	c := p.resampling
+	c.Targets, c.DstLengths, c.DstOffsets = f.Targets, f.DstLengths, f.DstOffsets
+	vary(r, &c, number)
+	f.Trust, f.Wrong = c.Opts.TrustTimes, c.Wrong
 }
 
 // unitsOf is a length of time in a clock's unit.

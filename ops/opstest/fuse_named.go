@@ -36,7 +36,9 @@ func (s *suite) fuse(t *testing.T) {
 		{"values", (*suite).fuseValues},
 		{"life", (*suite).fuseLife},
 	} {
-		t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+		if s.cfg.runs("fuse", g.name) {
+			t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+		}
 	}
 }
 

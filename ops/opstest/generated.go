@@ -21,21 +21,42 @@ var (
 )
 
 // draws calls f for a seeded sample: every pair of dtypes with every clock and form of target clock in turn, the rest drawn.
-func draws(slow int, f func(group string, number int, c *resampling)) {
-	n := 12
-	if Long {
-		n = 240
-	}
-	n = max(n/max(slow, 1), 1)
+func draws(cfg Config, f func(group string, number int, c *resampling)) {
+	n := cfg.sample(12)
 	seed := uint64(100)
 	for _, in := range valueDTypes {
 		for _, out := range valueDTypes {
 			for _, clock := range clockDTypes {
+				group := fmt.Sprintf("%s-%s-%s", in, out, clock)
 				for i := range n {
-					seed++
-					c := generate(rng(seed), in, out, clock, i)
-					c.Name = fmt.Sprint("seed ", seed)
-					f(fmt.Sprintf("%s-%s-%s", in, out, clock), i, c)
+					seed := seed + uint64(i) + 1
+					if i >= 12 {
+						seed += uint64(i) << 32 // with More there are more cases, and the others remain
+					}
+					if cfg.picks(fmt.Sprint(group, "-", i)) {
+						c := generate(rng(seed), in, out, clock, i, i >= 12 && i/4%2 == 0)
+						if i >= 12 {
+							vary(rng(seed+1), c, i)
+						}
+						c.Name = fmt.Sprint("seed ", seed)
+						f(group, i, c)
+					}
+				}
+				seed += 12
+			}
+		}
+	}
+	for i, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
+		for k, clock := range clockDTypes {
+			group := fmt.Sprintf("plain-%s-%s", dtype, clock)
+			for n := range cfg.sample(48) {
+				if cfg.picks(fmt.Sprint(group, "-", n)) {
+					c := plain(rng(uint64(1000*i+100*k+9000)+uint64(n)<<32), dtype, clock, n)
+					if n >= 48 {
+						vary(rng(uint64(n)), c, n)
+					}
+					c.Name = fmt.Sprint(group, "-", n)
+					f(group, n, c)
 				}
 			}
 		}
@@ -45,7 +66,7 @@ func draws(slow int, f func(group string, number int, c *resampling)) {
 // generated runs the sample. A group of cases ends at its first failure.
 func (s *suite) generated(t *testing.T) {
 	failed := map[string]bool{}
-	draws(s.cfg.Slow, func(group string, number int, c *resampling) {
+	draws(s.cfg, func(group string, number int, c *resampling) {
 		if !failed[group] {
 			failed[group] = !t.Run(fmt.Sprint(group, "-", number), func(t *testing.T) { s.check(t, c, layouts[number%2]) })
 		}
@@ -53,9 +74,9 @@ func (s *suite) generated(t *testing.T) {
 }
 
 // generate draws a case. The number picks the form of the target clock: a tensor for each row, a shared one, a uniform one,
-// packed targets.
-func generate(r *rand.Rand, in, out, clock tensor.DType, form int) *resampling {
-	g := &generator{Rand: r, c: &resampling{Out: out}, clock: clock}
+// packed targets. A flat one has one kind for all features, which takes or blends two samples: those have kernels of their own.
+func generate(r *rand.Rand, in, out, clock tensor.DType, form int, flat bool) *resampling {
+	g := &generator{Rand: r, c: &resampling{Out: out}, clock: clock, flat: flat}
 	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths))], lengths[r.IntN(len(lengths))], widths[r.IntN(len(widths))]
 	for b*(samples+targets)*d > 60_000 { // keep a case to milliseconds
 		switch {
@@ -81,6 +102,7 @@ type generator struct {
 	rows  [][]float64 // each row's stamps, in the clock's unit
 	start float64     // where the clock begins
 	tick  float64     // the distance that stamps are apart, about
+	flat  bool        // see generate
 	batch bool        // Src has a batch dimension or is packed, always
 }
 
@@ -89,6 +111,9 @@ func (g *generator) one(in int) bool { return g.IntN(in) == 0 }
 func (g *generator) options(d int) {
 	o := &g.c.Opts
 	all := ops.Kinds()
+	if g.flat {
+		all = all[:ops.Nearest+1]
+	}
 	for {
 		if o.Kind = all[g.IntN(len(all))]; d%o.Kind.Width() == 0 {
 			break
@@ -106,7 +131,7 @@ func (g *generator) options(d int) {
 		o.Fill = ops.FillWith([]float64{0, -7.5, math.Inf(1), 1e-42, 70000, math.Copysign(0, -1)}[g.IntN(6)])
 	}
 	o.FillGaps = g.one(2)
-	if d < 4 || !g.one(3) {
+	if g.flat || d < 4 || !g.one(3) {
 		return
 	}
 	// A table: ranges of features with kinds of their own, with holes that the default kind covers.

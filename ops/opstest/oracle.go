@@ -18,6 +18,8 @@ type resampling struct {
 	Opts                   ops.ResampleOptions
 	Out                    tensor.DType // Src's if 0
 	Lacking                bool         // rows without samples are filled, as in Fuse
+	Planned                bool         // only as a plan: one more of many cases
+	Wrong                  bool         // trusted though something is wrong: any values will do, but nothing else is read or written
 }
 
 // rule says how a wanted value is compared.

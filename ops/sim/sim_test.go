@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,7 +55,20 @@ func TestSim(t *testing.T) {
 	dev, err := ops.Open("sim")
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, dev.Close()) }()
-	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow})
+	d, err := sim.Device()
+	require.NoError(t, err)
+	did := cudasim.Tally{}
+	d.Observe(did.Add)
+	others := map[string]bool{"misuse": true, "life": true}
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: others})
+	d.Observe(nil)
+	if !t.Failed() && os.Getenv(sim.SeedEnv) == "" && !opstest.Long {
+		checkWork(t, did)
+	}
+	for name := range others {
+		others["fuse-"+name], others["voxel-"+name] = true, true
+	}
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: others})
 }
 
 // The older architecture's PTX gives the same bits.
