@@ -161,7 +161,7 @@ func (o *options) again() (map[string]bool, error) {
 	}
 	again := map[string]bool{}
 	for _, m := range all {
-		if m.End == Survived {
+		if m.End == Survived || m.End == Argued {
 			again[m.key()] = true
 		}
 	}
@@ -181,32 +181,40 @@ func (o *options) write(all []*Mutant) error {
 	return os.WriteFile(o.out, append(text, '\n'), 0o644)
 }
 
-// coverage runs the suites of the families on good kernels, each once and beside each other.
+// coverage runs the suites of the families on good kernels, in parts beside each other.
 func (o *options) coverage(trial, dir string, families []string) (map[string]*Coverage, error) {
-	out := map[string]*Coverage{}
+	parts := map[string]*[shards]Coverage{}
 	var failed error
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	free := make(chan bool, o.workers)
 	for _, family := range families {
 		suite := suites[family]
-		if out[suite] != nil {
+		if parts[suite] != nil {
 			continue
 		}
-		c := &Coverage{}
-		out[suite] = c
-		wg.Go(func() {
-			free <- true
-			defer func() { <-free }()
-			if err := c.find(trial, dir, suite); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				failed = errors.Join(failed, err)
-			}
-		})
+		parts[suite] = new([shards]Coverage)
+		for i := range parts[suite] {
+			wg.Go(func() {
+				free <- true
+				defer func() { <-free }()
+				if err := parts[suite][i].find(trial, dir, suite, i); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					failed = errors.Join(failed, err)
+				}
+			})
+		}
 	}
 	wg.Wait()
-	return out, failed
+	all := map[string]*Coverage{}
+	for suite, list := range parts {
+		all[suite] = newCoverage()
+		for i := range list {
+			all[suite].add(&list[i])
+		}
+	}
+	return all, failed
 }
 
 // tryAll runs the suite on each mutant.
@@ -249,6 +257,9 @@ func (m *Mutant) try(trial string, timeout time.Duration) {
 	switch {
 	case err == nil:
 		m.End = Survived
+		if m.Why = argued(strings.Split(string(imageOf(m.Family)), "\n"), m); m.Why != "" {
+			m.End = Argued
+		}
 	default:
 		m.End, m.Why = Noticed, firstFailure(string(out))
 		if strings.HasPrefix(m.Why, "TestTrial/work") {
@@ -281,18 +292,29 @@ func report(w io.Writer, families []string, all []*Mutant) bool {
 		return n
 	}
 	row := func(name, family string) float64 {
-		noticed, work, left := count(family, Noticed), count(family, ByWork), count(family, Survived)
+		noticed, work, left, argued := count(family, Noticed), count(family, ByWork), count(family, Survived), count(family, Argued)
 		share := 1.0
 		if noticed+work+left > 0 {
 			share = float64(noticed+work) / float64(noticed+work+left)
 		}
-		fmt.Fprintf(w, "%-18s %4d noticed, %3d of them by nothing but the work done, %3d survived: %.1f %%\n", name, noticed+work, work, left, 100*share)
+		fmt.Fprintf(w, "%-18s %4d noticed, %3d of them by nothing but the work done, %3d survived: %.1f %%; %d equivalent, by argument\n", name, noticed+work, work, left, 100*share, argued)
 		return share
 	}
 	for _, f := range families {
 		row(f, f)
 	}
 	share := row("together", "")
+	for _, a := range arguments {
+		n := 0
+		for _, m := range all {
+			if m.End == Argued && m.Why == a.name {
+				n++
+			}
+		}
+		if n > 0 {
+			fmt.Fprintf(w, "\n%d equivalent, %s: %s\n", n, a.name, a.why)
+		}
+	}
 	for _, m := range all {
 		if m.End == Survived {
 			fmt.Fprintf(w, "\n%s, %s, line %d: %s\n  was %s\n  now %s\n", m.Family, m.Kernel, m.Line, m.Rule, strings.TrimSpace(m.Old), strings.TrimSpace(m.New))

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ type End string
 const (
 	Noticed  End = "noticed"
 	ByWork   End = "noticed by the work done" // the results are right
+	Argued   End = "equivalent, by argument"
 	Survived End = "survived"
 )
 
@@ -52,6 +54,8 @@ var swaps = []struct{ op, from, to string }{
 var rounds = regexp.MustCompile(`\.rn\.(f16|f32|f64|bf16)`)
 
 var offset = regexp.MustCompile(`\[([^\]+]+)(?:\+(-?\d+))?\]`)
+
+const leftOut = "it is left out"
 
 // changes lists the defects that an instruction can be given, as name and new text of opcode and operands.
 func changes(op, operands string) (out [][3]string) {
@@ -96,12 +100,12 @@ func changes(op, operands string) (out [][3]string) {
 			out = append(out, [3]string{"one element further", op, moved})
 		}
 		if name == "st" {
-			out = append(out, [3]string{"it is left out", "", ""})
+			out = append(out, [3]string{leftOut, "", ""})
 		}
 	case "red", "bar", "barrier":
-		out = append(out, [3]string{"it is left out", "", ""})
+		out = append(out, [3]string{leftOut, "", ""})
 	case "bra":
-		out = append(out, [3]string{"it is left out", "", ""})
+		out = append(out, [3]string{leftOut, "", ""})
 	}
 	return out
 }
@@ -134,9 +138,13 @@ type found struct {
 func candidates(family string, text []byte, ran map[int]bool) found {
 	var f found
 	kernel := ""
-	for i, line := range strings.Split(string(text), "\n") {
+	lines := strings.Split(string(text), "\n")
+	from, to := 0, 0 // of the kernel
+	for i, line := range lines {
 		if _, after, ok := strings.Cut(line, ".entry "); ok {
 			kernel, _, _ = strings.Cut(after, "(")
+			for from, to = i, i+1; to < len(lines) && !strings.Contains(lines[to], ".entry "); to++ {
+			}
 		}
 		m := instruction.FindStringSubmatch(line)
 		if m == nil || kernel == "" || strings.HasPrefix(strings.TrimSpace(line), ".") {
@@ -151,7 +159,7 @@ func candidates(family string, text []byte, ran map[int]bool) found {
 		if op == "bra" && !strings.Contains(guard, "@") {
 			continue // without it the text that follows would run, most often to no end
 		}
-		all := changes(op, operands)
+		all := slices.DeleteFunc(changes(op, operands), func(c [3]string) bool { return changesNothing(lines, from, to, i, c[0]) })
 		if len(all) == 0 {
 			continue
 		}

@@ -24,6 +24,7 @@ const TaskEnv = "ROBOCACHE_MUTANT"
 type Task struct {
 	Suite    string // resample, fuse or voxel
 	Coverage string // a file for what was found out; then nothing is replaced
+	Shard    int    // of the generated cases, which of shards parts; the first comes with the other cases
 	Family   string
 	Line     int
 	New      string        // the line
@@ -45,6 +46,10 @@ type Coverage struct {
 	Work  cudasim.Tally
 }
 
+func newCoverage() *Coverage {
+	return &Coverage{Lines: map[string]map[int]bool{}, At: map[string]map[int][]int32{}}
+}
+
 // mostCases is how many generated cases a trial runs at most, by suite: half a minute's.
 var mostCases = map[string]int{"resample": 600, "fuse": 300, "voxel": 200}
 
@@ -59,16 +64,19 @@ func (c *Coverage) casesAt(family string, line int) []Case {
 	return cases
 }
 
+// shards is in how many parts, which may run beside each other, a suite is asked what it runs.
+const shards = 6
+
 // find asks the trial, or the file of an earlier run of the same trial.
-func (c *Coverage) find(trial, dir, suite string) error {
+func (c *Coverage) find(trial, dir, suite string, shard int) error {
 	program, err := os.ReadFile(trial)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, fmt.Sprintf("%s-%x.gob", suite, sha256.Sum256(program)))
+	file := filepath.Join(dir, fmt.Sprintf("%s-%d-%x.gob", suite, shard, sha256.Sum256(program)))
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		if out, err := (Task{Suite: suite, Coverage: file}).run(trial, time.Hour); err != nil {
+		if out, err := (Task{Suite: suite, Coverage: file, Shard: shard}).run(trial, time.Hour); err != nil {
 			return fmt.Errorf("the suite fails on good kernels: %w\n%s", err, out)
 		}
 		text, err = os.ReadFile(file)
@@ -77,6 +85,27 @@ func (c *Coverage) find(trial, dir, suite string) error {
 		return err
 	}
 	return gob.NewDecoder(bytes.NewReader(text)).Decode(c)
+}
+
+// add adds what another part of the suite runs.
+func (c *Coverage) add(o *Coverage) {
+	for family, lines := range o.Lines {
+		if c.Lines[family] == nil {
+			c.Lines[family], c.At[family] = map[int]bool{}, map[int][]int32{}
+		}
+		for line := range lines {
+			c.Lines[family][line] = true
+		}
+		for line, cases := range o.At[family] {
+			for _, n := range cases {
+				c.At[family][line] = append(c.At[family][line], n+int32(len(c.Cases)))
+			}
+		}
+	}
+	c.Cases = append(c.Cases, o.Cases...)
+	if o.Work != nil {
+		c.Work = o.Work
+	}
 }
 
 // run does the task in a process of its own.

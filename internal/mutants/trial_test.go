@@ -36,6 +36,7 @@ type trial struct {
 	replaced bool
 	good     map[string]cudasim.Tally // by generated case: what good kernels do there
 	found    *Coverage
+	asked    int    // how many generated cases came
 	at       string // the generated case that is running, empty for others
 	did      map[string]cudasim.Tally
 }
@@ -51,7 +52,7 @@ func TestTrial(t *testing.T) {
 	r := &trial{did: map[string]cudasim.Tally{}, good: map[string]cudasim.Tally{}}
 	require.NoError(t, json.Unmarshal(text, &r.Task))
 	if r.Coverage != "" {
-		r.found = &Coverage{Lines: map[string]map[int]bool{}, At: map[string]map[int][]int32{}}
+		r.found = newCoverage()
 	} else {
 		// A mutant is told by the whole suite or not at all: it is the family's only image.
 		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
@@ -76,7 +77,9 @@ func TestTrial(t *testing.T) {
 	for _, group := range groupsOf[r.Suite] {
 		only[group] = true
 	}
-	r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: only})
+	if r.Shard == 0 {
+		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: only})
+	}
 	if r.found == nil {
 		require.True(t, r.replaced || r.Line == 0, "the suite never loaded the family")
 		t.Run("work", func(t *testing.T) {
@@ -90,6 +93,7 @@ func TestTrial(t *testing.T) {
 		r.found.Cases[i].Work = r.did[r.found.Cases[i].Name]
 	}
 	r.found.Work = r.did[""]
+	require.False(t, t.Failed(), "good kernels")
 	var out bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&out).Encode(r.found))
 	require.NoError(t, os.WriteFile(r.Coverage, out.Bytes(), 0o644))
@@ -98,6 +102,9 @@ func TestTrial(t *testing.T) {
 // pick takes the task's generated cases, and all if it is to find out what they run.
 func (r *trial) pick(name string) bool {
 	r.at = name
+	if r.asked++; r.found != nil && r.asked%shards != r.Shard {
+		return false
+	}
 	if r.found != nil {
 		r.found.Cases = append(r.found.Cases, Case{Name: name})
 		return true

@@ -170,6 +170,14 @@ func (g *generator) bits(dtype tensor.DType, wild int) uint64 {
 	return encode(dtype, g.NormFloat64())
 }
 
+// nearTie draws a value in the middle of two 16-bit ones, or just beside it: so shows whether a result is rounded once.
+func (g *generator) nearTie(dtype tensor.DType) uint64 {
+	to := []tensor.DType{tensor.F16, tensor.BF16}[g.IntN(2)]
+	low := encode(to, g.NormFloat64())
+	mid := (decode(to, low) + decode(to, low+1)) / 2
+	return encode(dtype, mid*(1+float64(g.IntN(3)-1)*math.Ldexp(1, -25-g.IntN(28))))
+}
+
 // stamps draws n times of the clock, in its unit, with duplicates and long gaps.
 func (g *generator) stamps(n int) []float64 {
 	out := make([]float64, n)
@@ -227,10 +235,18 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 		}
 	}
 	wild := []int{0, 6, 50}[g.IntN(3)]
+	steady := g.one(8) // most samples are as the one before
 	draw := func(n int) []uint64 {
 		out := make([]uint64, n)
 		for i := range out {
-			out[i] = g.bits(dtype, wild)
+			switch {
+			case steady && i >= d && !g.one(16):
+				out[i] = out[i-d]
+			case steady:
+				out[i] = g.nearTie(dtype)
+			default:
+				out[i] = g.bits(dtype, wild)
+			}
 		}
 		return out
 	}

@@ -121,7 +121,7 @@ func (c *resampling) rowsFault() *ops.ValueError {
 		if offsets == nil {
 			return n < 0 || n > all
 		}
-		return start < 0 || n < 0 || start+n > all || b == 0 && start != 0 || b == rows-1 && start+n != all
+		return start < 0 || start+n < start || start+n > all || b == 0 && start != 0 || b == rows-1 && start+n != all
 	}
 	name := func(side string, lengths *array) string {
 		if lengths != nil {
