@@ -116,7 +116,11 @@ func (s *suite) voxelGenerated(t *testing.T) {
 		if s.spare() || !s.cfg.picks(fmt.Sprint("voxel-", i)) {
 			continue
 		}
-		c := randomVoxels(rng(uint64(1000 + i)))
+		draw := randomVoxels
+		if i%3 == 2 {
+			draw = crowdedVoxels
+		}
+		c := draw(rng(uint64(1000 + i)))
 		c.Number, c.Planned = i, i >= 150
 		s.voxelCheck(t, c)
 		if t.Failed() {
