@@ -32,7 +32,7 @@ type Mutant struct {
 }
 
 // key tells mutants of one text apart.
-func (m *Mutant) key() string { return fmt.Sprint(m.Family, ":", m.Line, ":", m.New) }
+func (m *Mutant) key() string { return fmt.Sprint(m.Family, ":", m.Line, ":", m.Rule) }
 
 var instruction = regexp.MustCompile(`^(\s*(?:@!?%p\d+\s+)?)([a-z][a-z0-9_.:]*)(\s+)([^;]*;.*)$`)
 
@@ -165,8 +165,8 @@ func candidates(family string, text []byte, ran map[int]bool) found {
 		}
 		c := all[i%len(all)]
 		mutated := guard + c[1] + gap + c[2]
-		if c[1] == "" {
-			mutated = "// " + strings.TrimSpace(line)
+		if c[1] == "" { // what stands there does nothing, and counts as one instruction as well
+			mutated = "{ .reg .b32 nothing; " + strings.TrimSpace(guard) + " mov.b32 nothing, 0; }"
 		}
 		f.mutants = append(f.mutants, &Mutant{Family: family, Kernel: kernel, Line: i + 1, Rule: c[0], Old: line, New: mutated})
 	}

@@ -79,3 +79,45 @@ func (s *suite) manyVoxelRows(t *testing.T) {
 		s.voxelCheck(t, &voxelizing{Name: "many rows", Points: vals(tensor.F32, uniformValues(r, 3*n), n, 3), Offsets: arr(offsets, b+1), Box: cube(-8, 8, 2), Opts: opts})
 	}
 }
+
+// posedBorders has points that their pose puts beside a border between cells, so near that each rounding on the way there decides
+// which side they are on.
+func (s *suite) posedBorders(t *testing.T) {
+	r := rng(56)
+	const n, size = 400, .7
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.F64} {
+		poses := make([]float64, 32)
+		for i := range poses {
+			poses[i] = decode(dtype, encode(dtype, r.NormFloat64()))
+		}
+		for k := range 6 {
+			axis := k % 3
+			xyz := make([]float64, 3*n)
+			for i := range n {
+				m := poses[i/(n/2)*16+axis*4:][:4]
+				p := xyz[3*i:][:3]
+				last := i % 3 // the coordinate that leads to the border
+				rest := size*float64(1+r.IntN(7)) - m[3]
+				for a := range p {
+					if a != last {
+						p[a] = decode(dtype, encode(dtype, r.Float64()*4-2))
+						rest -= m[a] * p[a]
+					}
+				}
+				p[last] = rest / m[last]
+			}
+			c := &voxelizing{Name: "posed borders", Points: vals(dtype, xyz, n, 3), Poses: vals(dtype, poses, 2, 4, 4), Offsets: arr([]int64{0, n / 2, n}, 3),
+				Box: cube(-1000, 2000, 1)}
+			// Along the axis it begins at 0, and what is taken from a coordinate rounds nothing.
+			c.Box.Min[axis], c.Box.Max[axis], c.Box.Size[axis] = 0, 10*size, size
+			if k >= 3 { // read one by one, not by four
+				c.Points = c.Points.restride([]int{4, 1}, 0, 0, poison(dtype))
+			}
+			for _, c.Opts = range []ops.VoxelizeOptions{{}, {Mode: ops.SparseVoxels}, {Mode: ops.HardVoxels, MaxPoints: 3}} {
+				if dtype == tensor.F32 || c.Opts.Mode == ops.DenseVoxels {
+					s.voxelCheck(t, c)
+				}
+			}
+		}
+	}
+}
