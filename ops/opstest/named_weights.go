@@ -2,6 +2,7 @@ package opstest
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/robocache/robocache/ops"
@@ -62,42 +63,50 @@ func (s *suite) weights(t *testing.T) {
 	}
 }
 
-// manyRows has more rows than a launch of few targets has threads, so that each thread looks at the lengths of several; a wrong one
-// stands among the last.
-func (s *suite) manyRows(t *testing.T) {
-	const b, n = 700, 2
-	table := []ops.Channel{{Lo: 1, Hi: 2, Kind: ops.Angle}}
-	for i, in := range valueDTypes {
-		for k, clock := range clockDTypes {
-			stamps := make([]float64, b*n)
-			lengths, offsets := make([]int64, b), make([]int64, b+1)
-			for row := range b {
-				stamps[row*n+1] = 4
-				lengths[row] = int64(1 + row%2)
-				offsets[row+1] = max(int64(row)-680, 0)
-			}
-			targets := make([]float64, offsets[b])
-			for x := range targets {
-				targets[x] = float64(x % 6)
-			}
-			form := func(channels []ops.Channel) *resampling {
-				return &resampling{Name: fmt.Sprint(in, clock), Src: vals(in, uniformValues(rng(62), b*n*3), b, n, 3), Times: vals(clock, stamps, b, n), SrcLengths: arr(lengths, b),
-					Targets: vals(clock, targets, len(targets)), DstOffsets: arr(offsets, b+1), Opts: ops.ResampleOptions{Channels: channels}}
-			}
-			for j, channels := range [][]ops.Channel{nil, table} {
-				for _, wrong := range []func(*resampling){
-					func(*resampling) {},
-					func(c *resampling) { c.SrcLengths.raw[650+i] = n + 1 },
-					func(c *resampling) { c.SrcLengths.raw[690+k] = 0 }, // and has a target
-					func(c *resampling) { c.DstOffsets.raw[600+j] = 1 },
-				} {
-					c := form(channels)
-					wrong(c)
-					s.check(t, c, layouts[j])
-					f := &fusing{Name: c.Name, Out: tensor.F32, Streams: []*part{{resampling: *form(channels)}, {resampling: *c}}, Targets: c.Targets, DstOffsets: c.DstOffsets}
-					s.fused(t, f, layouts[j])
+// roundedOnce: results computed in float64 are rounded once to 16 bits. Two samples at a time are the same and lie beside the
+// middle of two such numbers, nearer than float32 can tell; between them stands a target.
+func (s *suite) roundedOnce(t *testing.T) {
+	const n, d = 32, 12
+	r := rng(63)
+	times, targets := make([]int64, 2*n), make([]int64, n)
+	for i := range n {
+		times[2*i], times[2*i+1] = int64(i)*100, int64(i)*100+60
+		targets[i] = int64(i)*100 + 20
+	}
+	for _, out := range []tensor.DType{tensor.F16, tensor.BF16} {
+		beside := func() float64 {
+			low := encode(out, .3+.4*r.Float64())
+			mid := (decode(out, low) + decode(out, low+1)) / 2
+			return mid * (1 + float64(r.IntN(3)-1)*0x1p-32)
+		}
+		for _, kind := range ops.Kinds() {
+			v := make([]float64, 2*n*d)
+			for i := range n {
+				row := v[2*i*d:][:d]
+				for k := range row {
+					row[k] = beside()
 				}
+				switch kind {
+				case ops.Slerp, ops.Rot6D: // of length 1
+					for k := 0; k < d; k += kind.Width() {
+						x, y := row[k], row[k+1]
+						if kind == ops.Slerp {
+							row[k+2] = .1
+							row[k+3] = math.Sqrt(1 - x*x - y*y - .01)
+							continue
+						}
+						z := math.Sqrt(1 - x*x - y*y)
+						across := math.Hypot(x, y)
+						copy(row[k+2:], []float64{z, -y / across, x / across, 0})
+					}
+				case ops.Hermite: // at rest
+					clear(row[d/2:])
+				}
+				copy(v[(2*i+1)*d:], row)
 			}
+			c := &resampling{Name: fmt.Sprint(kind, out), Src: vals(tensor.F64, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, n), Out: out, Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(30)}}
+			s.check(t, c, layouts[0])
+			s.fused(t, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[0])
 		}
 	}
 }
