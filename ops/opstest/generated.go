@@ -261,6 +261,9 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 	switch form {
 	case 0, 5: // a clock a row
 		c.Src, c.Times = packed(dtype, draw(b*n*d), b, n, d), g.times(b, n)
+		if g.one(4) { // rows apart
+			c.Times = c.Times.restride([]int{n + 1 + g.IntN(3), 1}, g.IntN(3), 0, encode(g.clock, math.NaN()))
+		}
 	case 1: // a shared clock; rows and samples apart
 		c.Src = packed(dtype, draw(b*n*d), b, n, d).restride([]int{n*(d+3) + 5, d + 3, 1}, g.IntN(4), 3, hole)
 		c.Times = g.times(1, n)
@@ -380,6 +383,9 @@ func (g *generator) targets(b, n, form int) {
 			raw = append(raw, draw(i, n)...)
 		}
 		c.Targets = packed(g.clock, raw, b, n)
+		if g.one(4) {
+			c.Targets = c.Targets.restride([]int{n + 1 + g.IntN(3), 1}, g.IntN(3), 0, encode(g.clock, math.NaN()))
+		}
 		lengths()
 	case form == 3 && batched:
 		offsets := []int64{0}

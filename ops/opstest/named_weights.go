@@ -9,6 +9,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
+// visit is given a case in two forms: a resampling, and a fusion with that among its streams.
+type visit func(c *resampling, f *fusing, l layout)
+
+// resampled and fusedToo are the two as tests.
+func resampled(cases func(visit)) func(*suite, *testing.T) {
+	return func(s *suite, t *testing.T) { cases(func(c *resampling, _ *fusing, l layout) { s.check(t, c, l) }) }
+}
+
+func fusedToo(cases func(visit)) func(*suite, *testing.T) {
+	return func(s *suite, t *testing.T) { cases(func(_ *resampling, f *fusing, l layout) { s.fused(t, f, l) }) }
+}
+
 // tied returns stamps and a target in every other bracket, whose weight lies below the middle between two float32 numbers by less
 // than float64 can tell: it is rounded to that middle, then to the even neighbour above. So an error in the last place of
 // the quotient shows in a float32. Brackets h are odd and longer than 2^29; the weight is m/2^25 less 1/(h 2^25).
@@ -33,7 +45,7 @@ func tied(n int) (times, targets []int64) {
 }
 
 // weights: the quotient of two lengths of time is rounded to float64 and then to float32, each to nearest.
-func (s *suite) weights(t *testing.T) {
+func weights(test visit) {
 	const n, d = 40, 8
 	times, targets := tied(n)
 	v := make([]float64, 2*n*d)
@@ -45,10 +57,9 @@ func (s *suite) weights(t *testing.T) {
 		for _, out := range []tensor.DType{in, tensor.F64} {
 			for i, channels := range [][]ops.Channel{nil, table} {
 				c := &resampling{Name: fmt.Sprint(in, out, i), Src: vals(in, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, n), Out: out, Opts: ops.ResampleOptions{Channels: channels}}
-				s.check(t, c, layouts...)
-				f := &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}, constant(1, 3, 5)}, Targets: c.Targets}
-				f.Streams[1].Times = arr([]int64{0, 1, 2}, 3)
-				s.fused(t, f, layouts...)
+				second := constant(1, 3, 5)
+				second.Times = arr([]int64{0, 1, 2}, 3)
+				test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}, second}, Targets: c.Targets}, layouts[i])
 				seconds := func(ns []int64) *array {
 					out := make([]float64, len(ns))
 					for i, x := range ns {
@@ -57,7 +68,7 @@ func (s *suite) weights(t *testing.T) {
 					return arr(out, len(out))
 				}
 				c.Times, c.Targets = seconds(times), seconds(targets)
-				s.check(t, c, layouts...)
+				test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[i])
 			}
 		}
 	}
@@ -65,7 +76,7 @@ func (s *suite) weights(t *testing.T) {
 
 // roundedOnce: results computed in float64 are rounded once to 16 bits. Two samples at a time are the same and lie beside the
 // middle of two such numbers, nearer than float32 can tell; between them stands a target.
-func (s *suite) roundedOnce(t *testing.T) {
+func roundedOnce(test visit) {
 	const n, d = 32, 12
 	r := rng(63)
 	times, targets := make([]int64, 2*n), make([]int64, n)
@@ -105,8 +116,7 @@ func (s *suite) roundedOnce(t *testing.T) {
 				copy(v[(2*i+1)*d:], row)
 			}
 			c := &resampling{Name: fmt.Sprint(kind, out), Src: vals(tensor.F64, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, n), Out: out, Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(30)}}
-			s.check(t, c, layouts[0])
-			s.fused(t, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[0])
+			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[0])
 		}
 	}
 }
