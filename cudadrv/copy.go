@@ -30,7 +30,7 @@ func (c *Context) CopyDevice(dst, src DevicePtr, n int64) error {
 	if err := c.inner.CopyDevice(dst, src, n); err != nil {
 		return err
 	}
-	return c.inner.wait()
+	return c.settle()
 }
 
 // Memset8 sets n bytes to value.
@@ -38,7 +38,7 @@ func (c *Context) Memset8(dst DevicePtr, value uint8, n int64) error {
 	if err := c.inner.Memset8(dst, value, n); err != nil {
 		return err
 	}
-	return c.inner.wait()
+	return c.settle()
 }
 
 // Memset32 sets n 4-byte words to value. dst must be a multiple of 4.
@@ -46,7 +46,7 @@ func (c *Context) Memset32(dst DevicePtr, value uint32, n int64) error {
 	if err := c.inner.Memset32(dst, value, n); err != nil {
 		return err
 	}
-	return c.inner.wait()
+	return c.settle()
 }
 
 // direct queues one call on the inner stream and waits for it; the frame keeps the host's memory until then.
@@ -60,11 +60,33 @@ func (c *Context) direct(op string, s slot, fn func(f *frame, h uintptr) Code) e
 	defer f.put()
 	code := fn(f, h)
 	// Also after an error: a part of the copy may be queued, and it refers to the host's memory.
-	done := c.free(fnStreamSynchronize, f, h)
+	done := c.arrived(f, h)
 	if err := c.dev.check(s, code); err != nil {
 		return err
 	}
 	return c.dev.check(fnStreamSynchronize, done)
+}
+
+// arrived waits for the inner stream. A wait that fails is tried once more, so that what the copy refers to is not taken back
+// under it for an error that passes; the first error is the one that counts.
+func (c *Context) arrived(f *frame, h uintptr) Code {
+	code := c.free(fnStreamSynchronize, f, h)
+	if code != Success && !code.sticky() {
+		c.free(fnStreamSynchronize, f, h)
+	}
+	return code
+}
+
+// settle is arrived for work that refers to memory of the device alone.
+func (c *Context) settle() error {
+	h, err := c.inner.begin("Synchronize")
+	if err != nil {
+		return err
+	}
+	defer c.inner.end()
+	f := getFrame()
+	defer f.put()
+	return c.dev.check(fnStreamSynchronize, c.arrived(f, h))
 }
 
 // The asynchronous copies return at once. They take only memory of [Context.MallocHost] and [Context.RegisterHost]: other

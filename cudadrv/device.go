@@ -165,6 +165,10 @@ type history struct {
 }
 
 func (h *history) add(k *Kernel) {
+	n := h.n.Load()
+	if n > 0 && h.ring[(n-1)%uint64(len(h.ring))].Load() == k {
+		return // names would leave it out
+	}
 	h.ring[(h.n.Add(1)-1)%uint64(len(h.ring))].Store(k)
 }
 

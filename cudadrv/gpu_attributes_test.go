@@ -155,29 +155,6 @@ func TestGPUCooperativeBlocksMeet(t *testing.T) {
 	require.NoError(t, r.c.Device().Lost())
 }
 
-func TestGPUTensorMapCopiesABox(t *testing.T) {
-	r := newRig90(t, kernels90)
-	const columns, rows = 100, 50
-	m := r.malloc(4*columns*rows + 512)
-	require.NoError(t, r.c.CopyToDevice(m.Ptr(), words(columns*rows, func(i int) uint32 { return uint32(i) })))
-	tiles, err := r.c.EncodeTensorMap(cudadrv.TensorTile{Type: cudadrv.TensorUint32, Address: m.Ptr(), Sizes: []int64{columns, rows},
-		Strides: []int64{4 * columns}, Box: []int{16, 8}})
-	require.NoError(t, err)
-	out := m.Ptr() + 4*columns*rows
-	l := r.bind("box", shape(1, 128), tiles, out, uint32(0), uint32(0))
-	for _, at := range [][2]uint32{{0, 0}, {7, 3}, {84, 42}, {95, 47}} { // the last reaches outside, where zeros are
-		require.NoError(t, errors.Join(l.SetUint32(2, at[0]), l.SetUint32(3, at[1]), l.Run(r.s)))
-		want := words(128, func(i int) uint32 {
-			x, y := at[0]+uint32(i)%16, at[1]+uint32(i)/16
-			if x >= columns || y >= rows {
-				return 0
-			}
-			return y*columns + x
-		})
-		assert.Equal(t, want, r.read(out, 512), "at %v", at)
-	}
-}
-
 func TestGPURegisteredMemory(t *testing.T) { gputest.Both(t, registeredMemory) }
 
 func registeredMemory(t *testing.T) {

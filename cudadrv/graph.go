@@ -215,6 +215,7 @@ type GraphExec struct {
 	mu     sync.Mutex
 	h      uintptr
 	closed bool
+	call   [2]uintptr // the arguments of cuGraphLaunch
 }
 
 // Instantiate makes the graph ready to launch.
@@ -268,9 +269,21 @@ func (x *GraphExec) Launch(s *Stream) error {
 		return err
 	}
 	defer s.end()
+	return c.dev.check(fnGraphLaunch, x.launch(h))
+}
+
+// launch calls the driver on the stream with handle h.
+func (x *GraphExec) launch(h uintptr) Code {
+	d := x.ctx.drv
+	if p := d.procs[fnGraphLaunch]; p != nil && !d.bind[fnGraphLaunch].Load() {
+		x.call = [2]uintptr{x.h, h}
+		if code := Code(int32(p(x.call[:]))); code != ErrInvalidContext {
+			return code
+		}
+	}
 	f := getFrame()
 	defer f.put()
-	return c.dev.check(fnGraphLaunch, c.free(fnGraphLaunch, f, x.h, h))
+	return x.ctx.free(fnGraphLaunch, f, x.h, h)
 }
 
 // Update takes the parameters of g over: same nodes in the same order, other arguments and addresses. What was

@@ -264,15 +264,11 @@ func (l *Launch) Run(s *Stream) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := k.mod.begin("Run"); err != nil {
-		return err
-	}
-	defer k.mod.end()
-	h, err := s.begin("Run")
+	h, err := l.begin(s)
 	if err != nil {
 		return err
 	}
-	defer s.end()
+	defer l.end(s) // two defers and few ways out: the compiler then calls them as plain functions
 	c.dev.history.add(k)
 	code := ErrInvalidContext
 	if !c.drv.bind[l.fn].Load() {
@@ -288,6 +284,23 @@ func (l *Launch) Run(s *Stream) error {
 		return s.ctx.capture.record(s.ctx, l, h)
 	}
 	return nil
+}
+
+// begin keeps the module and the stream open until end, and gives the stream's handle.
+func (l *Launch) begin(s *Stream) (uintptr, error) {
+	if err := l.k.mod.begin("Run"); err != nil {
+		return 0, err
+	}
+	h, err := s.begin("Run")
+	if err != nil {
+		l.k.mod.end()
+	}
+	return h, err
+}
+
+func (l *Launch) end(s *Stream) {
+	s.end()
+	l.k.mod.end()
 }
 
 // runBound is the way for drivers that want a current context even with an explicit stream.

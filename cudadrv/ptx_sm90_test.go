@@ -111,8 +111,9 @@ MET:
 	ret;
 }
 
-// box copies a box of 16 by 8 words at column x and row y of what map describes to out. It has 128 threads.
-.visible .entry box(.param .align 64 .b8 map[128], .param .u64 out, .param .u32 x, .param .u32 y)
+// box copies a box of 16 by 8 words at column x and row y of what map describes to out. It has 128 threads. 4 * x is a multiple
+// of 16; x and y may lie outside.
+.visible .entry box(.param .align 64 .b8 map[128], .param .u64 out, .param .s32 x, .param .s32 y)
 {
 	.reg .pred %p<3>;
 	.reg .b32 %r<10>;

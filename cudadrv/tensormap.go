@@ -9,7 +9,11 @@ import (
 // TensorMap describes a tensor in device memory to the copy engine of a multiprocessor (CUtensorMap): a kernel names
 // a box of it, and the engine copies the box to or from shared memory. It holds an address, not memory: what it describes
 // stays open as long as kernels use it. Its value may be copied. A kernel takes it as an argument of 128 bytes, or
-// from device memory at an address that is a multiple of 64, to which [TensorMap.Bytes] is copied.
+// from device memory at an address that is a multiple of 64, to which [TensorMap.Bytes] is copied; each block then needs
+// fence.proxy.tensormap before its first use.
+//
+// The box that a kernel names may begin and end outside of the tensor, but its first coordinate must be a multiple of 16 bytes.
+// With another the device stops with CUDA_ERROR_ILLEGAL_INSTRUCTION, and is lost.
 type TensorMap struct{ opaque [16]uint64 }
 
 // Bytes gives a copy of the 128 bytes.

@@ -1,6 +1,7 @@
 package cudasim
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -42,6 +43,9 @@ var faults = []planted{
 	{name: "shared past the end", body: "\nst.shared.u32 [tile+1024], %tid; // FAULT", kind: OutOfBounds, threads: 32, space: "shared", near: "0 bytes after the end of the 1024 bytes of shared memory"},
 	{name: "local past the end", body: ".local .b32 own[4]; mov.u32 %r1, own; shl.b32 %r2, %tid, 2; add.u32 %r1, %r1, %r2;\nst.local.u32 [%r1], %tid; // FAULT", kind: OutOfBounds, threads: 32, thread: 4, space: "local"},
 	{name: "trap", body: "setp.ne.u32 %p1, %tid, 7; @%p1 ret;\ntrap; // FAULT", kind: Trap, threads: 32, thread: 7},
+	{name: "a bit field past bit 255", body: "add.u32 %r1, %tid, 250;\nbfe.u32 %r2, %tid, %r1, 3; // FAULT", kind: Undefined, threads: 32, thread: 6,
+		detail: "a field of 3 bits from bit 256: PTX defines 0 to 255 of both"},
+	{name: "a bit field of more than 255", body: "add.u32 %r1, %tid, 225;\nbfi.b64 %rd1, %at, %a, 0, %r1; // FAULT", kind: Undefined, threads: 32, thread: 31, detail: "a field of 256 bits from bit 0"},
 	{name: "endless", body: "L: \nbra L; // FAULT", kind: Timeout, threads: 32},
 	{name: "half a warp at a barrier", body: "and.b32 %r1, %tid, 1; setp.eq.u32 %p1, %r1, 0; @%p1 bra EVEN;\nbar.sync 0; // FAULT\nret; EVEN: bar.sync 1; ret;", kind: DivergentBarrier, threads: 32, thread: 1,
 		detail: "lanes 0xaaaaaaaa of the warp wait here, and lanes 0x55555555 do not come"},
@@ -191,4 +195,27 @@ WAIT:
 	}
 	tb.ok(1, 64, a, b)
 	assert.Equal(t, uint32(0xfffefdfc), tb.words(b, 64)[63])
+}
+
+// A launch that may begin before the end of the one ahead of it must wait for that somewhere; otherwise it need not.
+func TestADependentLaunchMustWait(t *testing.T) {
+	for body, wants := range map[string]bool{
+		"st.global.u32 [%at], %tid; griddepcontrol.launch_dependents;":                                   false,
+		"setp.ne.u32 %p1, %tid, %tid; @%p1 griddepcontrol.wait;":                                         false,
+		"griddepcontrol.wait; st.global.u32 [%at], %tid;":                                                true,
+		"st.global.u32 [%at], %tid; setp.ne.u32 %p1, %tid, 40; @%p1 ret; griddepcontrol.wait; // by one": true,
+	} {
+		for _, early := range []bool{false, true} {
+			tb := newTestbed(t, body+"\n\tret;")
+			params := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, tb.mem(256, true)), 0)
+			_, f := run(tb.sp, &launchSpec{kernel: tb.k, grid: [3]uint32{1, 1, 1}, block: [3]uint32{64, 1, 1}, params: params, early: early, config: &tb.cfg})
+			if wants || !early {
+				assert.Nil(t, f, body)
+				continue
+			}
+			require.NotNil(t, f, body)
+			assert.Equal(t, NeverWaited, f.Kind)
+			assert.Contains(t, f.Error(), "dependent launch that never waited in k")
+		}
+	}
 }

@@ -3,8 +3,9 @@
 // that package cudadrv looks for in the driver library.
 //
 // Arithmetic is exact: an instruction that PTX defines to the bit gives those bits, and one that PTX bounds stays within
-// its bound. Sizes and addresses are bytes. A kernel's wrongs come back as a *Fault, which names the kernel, the line of
-// PTX, the block, the thread and the address.
+// its bound. Under ftz a result is flushed as an H200 does it: if it is below the normal numbers once it is rounded to all its
+// digits. Operands for which PTX defines nothing, as a bit field past bit 255, are a fault. Sizes and addresses are bytes. A
+// kernel's wrongs come back as a *Fault, which names the kernel, the line of PTX, the block, the thread and the address.
 //
 // # The driver
 //
@@ -14,10 +15,12 @@
 // registered host memory; copies that are checked when they are queued; modules and libraries, with the compiler's log;
 // parameter lists, attributes, limits and occupancy; launches, with their attributes; capture in its three modes, with what
 // spoils it; graphs, their updates and the parameters of their nodes. Calls fail where and with what the driver's
-// reference says. A kernel's fault loses the device: from then on every call that uses its context returns the fault's
-// code, the text of which carries the report, and [Device.LastFault] gives it.
+// reference says; where it says nothing, as of no bytes of pinned memory, as driver 580 did on an H200. A kernel's fault loses
+// the device: from then on every call that uses its context returns the fault's code, the text of which carries the report,
+// and [Device.LastFault] gives it.
 //
-// Stricter than a real device: no address is given out twice; memory may not be named in a call once its free is queued;
+// Stricter than a real device: a launch that may begin early and in which no thread waits for the one ahead of it is a fault; no
+// address is given out twice; memory may not be named in a call once its free is queued;
 // a handle is refused once it is destroyed.
 //
 // Not modelled: time (an event tells that of the simulation), priorities, the default stream, more than one device, peers,

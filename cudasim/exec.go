@@ -27,6 +27,7 @@ type launchSpec struct {
 	block  [3]uint32
 	shared uint32 // dynamic shared bytes
 	params []byte
+	early  bool    // it may begin before the end of the kernel ahead of it, so somebody in it must wait for that
 	config *Config // nil is the zero Config
 }
 
@@ -44,6 +45,7 @@ type launchRun struct {
 
 	next  atomic.Uint64 // the next block to start
 	stop  atomic.Bool
+	waits atomic.Bool // a thread executed griddepcontrol.wait
 	mu    sync.Mutex
 	fault *Fault
 	first uint64 // block of fault
@@ -94,7 +96,17 @@ func run(sp *space, l *launchSpec) (*Counters, *Fault) {
 		}
 		wg.Wait()
 	}
+	if r.early && r.fault == nil && !r.waits.Load() {
+		r.fault = r.neverWaited()
+	}
 	return r.total, r.fault
+}
+
+// neverWaited is the fault of a launch that may begin early and in which no thread waited for what is ahead of it.
+func (r *launchRun) neverWaited() *Fault {
+	line := int(r.kernel.code[len(r.kernel.code)-1].line)
+	return &Fault{Kind: NeverWaited, Kernel: r.kernel.name, Line: line, Text: trimmedLine(r.kernel.source, line),
+		Detail: "no thread executed griddepcontrol.wait, so that what comes after this launch may run ahead of what came before it"}
 }
 
 func (r *launchRun) multiprocessors() int {

@@ -208,6 +208,7 @@ func (d *Device) setNode(a []uintptr, b []byte) code {
 		return cudadrv.ErrInvalidValue
 	}
 	o := &task{kind: taskLaunch}
+	o.launch.early = x.now.ops[i].launch.early
 	if c := o.launch.set(f, [3]uint32{u32(0), u32(1), u32(2)}, [3]uint32{u32(3), u32(4), u32(5)}, u32(6), u64(40)); c != cudadrv.Success {
 		return c
 	}

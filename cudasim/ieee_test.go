@@ -2,10 +2,22 @@ package cudasim_test
 
 import "math/big"
 
-// ieee is a binary floating-point format, worked on with rational numbers.
-type ieee struct{ mant, exp int }
+// ieee is a binary floating-point format, worked on with rational numbers. With ftz it has no subnormal results.
+type ieee struct {
+	mant, exp int
+	ftz       flush
+}
 
-var formats = map[string]ieee{"f16": {10, 5}, "bf16": {7, 8}, "f32": {23, 8}, "f64": {52, 11}, "tf32": {10, 8}}
+// flush is when a result below the normal numbers becomes zero.
+type flush int
+
+const (
+	never flush = iota
+	exact       // if the exact result is below them
+	cut         // if it is below them once it is rounded to the format's digits, its exponent being free
+)
+
+var formats = map[string]ieee{"f16": {mant: 10, exp: 5}, "bf16": {mant: 7, exp: 8}, "f32": {mant: 23, exp: 8}, "f64": {mant: 52, exp: 11}, "tf32": {mant: 10, exp: 8}}
 
 func (f ieee) sign(v uint64) bool  { return v>>(f.mant+f.exp)&1 == 1 }
 func (f ieee) abs(v uint64) uint64 { return v & (1<<(f.mant+f.exp) - 1) }
@@ -61,7 +73,18 @@ func (f ieee) round(r *big.Rat, mode string) uint64 {
 	if a.Cmp(power(e)) < 0 {
 		e--
 	}
-	e = max(e, 1-f.bias())
+	low := 1 - f.bias()
+	switch {
+	case e >= low || f.ftz == never:
+	case f.ftz == exact || e < low-1:
+		return f.withSign(0, neg)
+	default: // twice as large it is normal, with the same digits
+		if twice := f.abs(f.round(new(big.Rat).Add(r, r), mode)); twice>>f.mant == 1 {
+			return f.withSign(0, neg)
+		}
+		return f.withSign(1<<f.mant, neg)
+	}
+	e = max(e, low)
 	units := new(big.Rat).Quo(a, power(e-f.mant))
 	q, rest := new(big.Int).QuoRem(units.Num(), units.Denom(), new(big.Int))
 	twice := new(big.Int).Lsh(rest, 1).Cmp(units.Denom())

@@ -58,11 +58,11 @@ func (l *launch) set(f *function, grid, block [3]uint32, shared uint32, list uin
 
 func cuLaunchKernel(d *Device, a []uintptr) code {
 	u := func(i int) uint32 { return uint32(a[i]) }
-	return d.launch(a[0], [3]uint32{u(1), u(2), u(3)}, [3]uint32{u(4), u(5), u(6)}, u(7), a[8], a[9], a[10])
+	return d.launch(a[0], [3]uint32{u(1), u(2), u(3)}, [3]uint32{u(4), u(5), u(6)}, u(7), a[8], a[9], a[10], false)
 }
 
 // launch queues a launch. It allocates nothing.
-func (d *Device) launch(h uintptr, grid, block [3]uint32, shared uint32, on, list, extra uintptr) code {
+func (d *Device) launch(h uintptr, grid, block [3]uint32, shared uint32, on, list, extra uintptr, early bool) code {
 	f, ok := lookup[*function](d, h)
 	if !ok {
 		return cudadrv.ErrInvalidHandle
@@ -75,7 +75,7 @@ func (d *Device) launch(h uintptr, grid, block [3]uint32, shared uint32, on, lis
 		return cudadrv.ErrNotSupported
 	}
 	o := d.tasks.get()
-	o.kind = taskLaunch
+	o.kind, o.launch.early = taskLaunch, early
 	if c := o.launch.set(f, grid, block, shared, list); c != cudadrv.Success {
 		d.tasks.put(o)
 		return c
@@ -101,26 +101,29 @@ const (
 )
 
 // cuLaunchKernelEx takes the attributes that change nothing about the result: a launch that may begin early begins when
-// it would without. Clusters of more than one block are not modelled.
+// it would without, and must have waited when it ends. Clusters of more than one block are not modelled.
 func cuLaunchKernelEx(d *Device, a []uintptr) code {
 	b := cudadrv.View(a[0], configBytes)
 	if b == nil {
 		return cudadrv.ErrInvalidValue
 	}
 	u := func(i int) uint32 { return binary.NativeEndian.Uint32(b[4*i:]) }
+	early := false
 	attributes := uintptr(binary.NativeEndian.Uint64(b[40:]))
 	if n := u(12); n > 0 {
 		if attributes == 0 || n > 64 {
 			return cudadrv.ErrInvalidValue
 		}
 		for i := range n {
-			if c := attribute(cudadrv.View(attributes+uintptr(i)*attributeBytes, attributeBytes)); c != cudadrv.Success {
+			one := cudadrv.View(attributes+uintptr(i)*attributeBytes, attributeBytes)
+			if c := attribute(one); c != cudadrv.Success {
 				return c
 			}
+			early = early || binary.NativeEndian.Uint32(one) == attrProgrammaticSerialise && binary.NativeEndian.Uint32(one[8:]) != 0
 		}
 	}
 	on := uintptr(binary.NativeEndian.Uint64(b[32:]))
-	return d.launch(a[1], [3]uint32{u(0), u(1), u(2)}, [3]uint32{u(3), u(4), u(5)}, u(6), on, a[2], a[3])
+	return d.launch(a[1], [3]uint32{u(0), u(1), u(2)}, [3]uint32{u(3), u(4), u(5)}, u(6), on, a[2], a[3], early)
 }
 
 // attribute checks one launch attribute.

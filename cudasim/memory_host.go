@@ -59,9 +59,13 @@ func (m *memory) hostLocked(addr, n uintptr) *hostBlock {
 	return nil
 }
 
+// cuMemHostAlloc takes 0 bytes, unlike cuMemAlloc and as a real driver does: there is no memory then, at address 0.
 func cuMemHostAlloc(d *Device, a []uintptr) code {
-	if a[1] == 0 || a[2]&^7 != 0 {
+	if a[2]&^7 != 0 {
 		return cudadrv.ErrInvalidValue
+	}
+	if a[1] == 0 {
+		return put64(a[0], 0)
 	}
 	if uint64(a[1]) > d.memory.total { // host memory has a limit too; a real one's is the system's
 		return cudadrv.ErrOutOfMemory

@@ -158,7 +158,7 @@ func atomicOp(op, t string) func(old, b, c uint64) uint64 {
 		inf := uint64(1<<hf.exp-1) << hf.mant
 		return hf.each(func(old, b, _ uint64) uint64 {
 			if op == "add" {
-				return hf.pack16(addOdd(hf.value(old), hf.value(b)))
+				return hf.pack16(addOdd(hf.value(old), hf.value(b)), false)
 			}
 			return minMax(old, b, 0x8000, inf, nan16, op == "max", false, false)
 		})

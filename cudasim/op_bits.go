@@ -1,6 +1,7 @@
 package cudasim
 
 import (
+	"fmt"
 	"math/bits"
 	"strings"
 
@@ -102,10 +103,21 @@ func addBits() {
 	handlers["bfe"] = func(c *compiler) {
 		t := c.intType("u32 s32 u64 s64")
 		args := c.args(4)
-		n := uint64(8 * ptxparse.TypeSize(t))
-		c.alu(classInt, lanewise(strings.Replace(t, "s", "u", 1), width(t), func(a, b, l uint64) uint64 {
-			return extract(a, b&0xff, l&0xff, n, signedType(t))
-		}), c.dst(args[0], t), c.src(args[1], t), c.src(args[2], "u32"), c.src(args[3], "u32"))
+		n, m, signed := uint64(8*ptxparse.TypeSize(t)), width(t), signedType(t)
+		in := none(kindFn, classInt)
+		in.d, in.a, in.b, in.c = c.dst(args[0], t), c.src(args[1], t), c.src(args[2], "u32"), c.src(args[3], "u32")
+		in.fn = func(w *warp, in *inst, exec uint32) status {
+			d, a, p, l := &w.regs[in.d], &w.regs[in.a], &w.regs[in.b], &w.regs[in.c]
+			for ; exec != 0; exec &= exec - 1 {
+				i := bits.TrailingZeros32(exec) & 31
+				if p[i]|l[i] > mostField {
+					return w.noField(in, i, p[i], l[i])
+				}
+				d[i] = extract(a[i], p[i], l[i], n, signed) & m
+			}
+			return statusNext
+		}
+		c.emit(in)
 	}
 	handlers["bfi"] = compileBFI
 	handlers["lop3"] = compileLop3
@@ -171,6 +183,14 @@ func (c *compiler) shift(t string, f func(a, n uint64) uint64) {
 	c.alu(classInt, g, d, a, n)
 }
 
+// mostField is the last place and the greatest length of a bit field for which PTX defines bfe and bfi. Beyond it an H200 takes
+// the low eight bits of both in the 32-bit forms and all their bits in the 64-bit ones; here it is a fault.
+const mostField = 255
+
+func (w *warp) noField(in *inst, lane int, pos, length uint64) status {
+	return w.fail(Undefined, in, 1<<lane, fmt.Sprintf("a field of %d bits from bit %d: PTX defines 0 to %d of both", length, pos, mostField))
+}
+
 // extract is bfe: n is the width of the type.
 func extract(a, pos, length, n uint64, signed bool) uint64 {
 	top := min(pos+length-1, n-1)
@@ -201,8 +221,11 @@ func compileBFI(c *compiler) {
 	in.fn = func(w *warp, in *inst, exec uint32) status {
 		a, b, p, l, d := &w.regs[in.a], &w.regs[in.b], &w.regs[in.c], &w.regs[in.x.aa[0]], &w.regs[in.d]
 		for ; exec != 0; exec &= exec - 1 {
-			i := bits.TrailingZeros32(exec)
-			pos, length := p[i]&0xff, l[i]&0xff
+			i := bits.TrailingZeros32(exec) & 31
+			pos, length := p[i], l[i]
+			if pos|length > mostField {
+				return w.noField(in, i, pos, length)
+			}
 			m := uint64(0)
 			if pos < n && length > 0 {
 				m = (1<<min(length, n-pos) - 1) << pos

@@ -43,6 +43,9 @@ func compileCvt(c *compiler) {
 	if m.to == "" || m.from == "" {
 		fail("two types that are known expected")
 	}
+	if m.ftz && m.from != "f32" && m.to != "f32" {
+		fail("ftz on a conversion that has no .f32, from .%s to .%s", m.from, m.to)
+	}
 	if strings.HasSuffix(m.to, "x2") {
 		c.cvtPair(m)
 		return
@@ -103,6 +106,9 @@ func (m cvtMods) intToInt() func(v uint64) uint64 {
 	}
 	signed := signedType(m.from)
 	bits := 8 * ptxparse.TypeSize(m.to)
+	if m.holdsAll() {
+		fail("sat on a conversion from .%s to .%s, which holds every value", m.from, m.to)
+	}
 	return func(v uint64) uint64 {
 		v = ext(v)
 		if signedType(m.to) {
@@ -123,6 +129,18 @@ func (m cvtMods) intToInt() func(v uint64) uint64 {
 		}
 		return v
 	}
+}
+
+// holdsAll reports whether every value of one integer type is one of the other, so that nothing can be saturated.
+func (m cvtMods) holdsAll() bool {
+	to, from := ptxparse.TypeSize(m.to), ptxparse.TypeSize(m.from)
+	switch {
+	case signedType(m.to) == signedType(m.from):
+		return to >= from
+	case signedType(m.to):
+		return to > from
+	}
+	return false
 }
 
 // toDouble widens the bits of a floating-point type, exactly. Subnormal f32 are zero under ftz.
@@ -290,11 +308,12 @@ func (m cvtMods) pack() func(x float64) uint64 {
 	one := f.round(1, roundNearest)
 	return func(x float64) uint64 {
 		v := nan
-		if x == x {
+		switch {
+		case x != x:
+		case m.ftz && m.to == "f32":
+			v = f.roundFlushed(x, m.mode)
+		default:
 			v = f.round(x, m.mode)
-		}
-		if m.ftz && m.to == "f32" {
-			v = flush32(v)
 		}
 		if m.sat {
 			switch {

@@ -40,7 +40,7 @@ func clamp32(v uint64) uint64 {
 	return v
 }
 
-// lane32 makes an alu of a function of bits, with ftz and sat around it.
+// lane32 makes an alu of a function of bits, with what ftz does to sources and sat to results around it.
 func (m floatMods) lane32(f func(a, b, c uint64) uint64) alu {
 	if !m.ftz && !m.sat {
 		return func(d, a, b, c *lanes) {
@@ -56,9 +56,6 @@ func (m floatMods) lane32(f func(a, b, c uint64) uint64) alu {
 				x, y, z = flush32(x), flush32(y), flush32(z)
 			}
 			r := f(x, y, z)
-			if m.ftz {
-				r = flush32(r)
-			}
 			if m.sat {
 				r = clamp32(r)
 			}
@@ -68,11 +65,14 @@ func (m floatMods) lane32(f func(a, b, c uint64) uint64) alu {
 }
 
 // round32 rounds a number that is exact or rounded to odd.
-func round32(x float64, mode rounding) uint64 {
-	if x != x {
+func (m floatMods) round32(x float64) uint64 {
+	switch {
+	case x != x:
 		return nan32
+	case m.ftz:
+		return formatF32.roundFlushed(x, m.mode)
 	}
-	return formatF32.round(x, mode)
+	return formatF32.round(x, m.mode)
 }
 
 // wide is a single-precision value as a double.
@@ -92,7 +92,7 @@ func sum(a, b float64, mode rounding) float64 {
 type floatForms struct {
 	n    int
 	fast map[string]alu // rounding to nearest, nothing else
-	f32  func(mode rounding) func(a, b, c uint64) uint64
+	f32  func(m floatMods) func(a, b, c uint64) uint64
 	f64  func(mode rounding) func(a, b, c uint64) uint64
 	half func(a, b, c float64) float64
 }
@@ -114,7 +114,7 @@ func (c *compiler) float(m floatMods, forms floatForms) {
 	switch {
 	case m.typ == "f32":
 		if f == nil || m.ftz || m.sat || m.mode != roundNearest {
-			f = m.lane32(forms.f32(m.mode))
+			f = m.lane32(forms.f32(m))
 		}
 	case m.typ == "f64" && forms.f64 != nil && !m.ftz && !m.sat:
 		cl = classDouble
@@ -133,29 +133,29 @@ func (c *compiler) float(m floatMods, forms floatForms) {
 }
 
 var addForms = floatForms{2, map[string]alu{"f32": addF32, "f64": addF64},
-	func(mode rounding) func(a, b, c uint64) uint64 {
-		return func(a, b, _ uint64) uint64 { return round32(sum(wide(a), wide(b), mode), mode) }
+	func(m floatMods) func(a, b, c uint64) uint64 {
+		return func(a, b, _ uint64) uint64 { return m.round32(sum(wide(a), wide(b), m.mode)) }
 	}, func(mode rounding) func(a, b, c uint64) uint64 {
 		return func(a, b, _ uint64) uint64 { return pack64(add64(f64(a), f64(b), mode), a, b) }
 	}, func(a, b, _ float64) float64 { return addOdd(a, b) }}
 
 var subForms = floatForms{2, map[string]alu{"f32": subF32, "f64": subF64},
-	func(mode rounding) func(a, b, c uint64) uint64 {
-		return func(a, b, _ uint64) uint64 { return round32(sum(wide(a), -wide(b), mode), mode) }
+	func(m floatMods) func(a, b, c uint64) uint64 {
+		return func(a, b, _ uint64) uint64 { return m.round32(sum(wide(a), -wide(b), m.mode)) }
 	}, func(mode rounding) func(a, b, c uint64) uint64 {
 		return func(a, b, _ uint64) uint64 { return pack64(add64(f64(a), -f64(b), mode), a, b) }
 	}, func(a, b, _ float64) float64 { return addOdd(a, -b) }}
 
 var mulForms = floatForms{2, map[string]alu{"f32": mulF32, "f64": mulF64},
-	func(mode rounding) func(a, b, c uint64) uint64 {
-		return func(a, b, _ uint64) uint64 { return round32(mulOdd(wide(a), wide(b)), mode) }
+	func(m floatMods) func(a, b, c uint64) uint64 {
+		return func(a, b, _ uint64) uint64 { return m.round32(mulOdd(wide(a), wide(b))) }
 	}, func(mode rounding) func(a, b, c uint64) uint64 {
 		return func(a, b, _ uint64) uint64 { return pack64(mul64(f64(a), f64(b), mode), a, b) }
 	}, func(a, b, _ float64) float64 { return mulOdd(a, b) }}
 
 var fmaForms = floatForms{3, nil,
-	func(mode rounding) func(a, b, c uint64) uint64 {
-		return func(a, b, c uint64) uint64 { return round32(sum(mulOdd(wide(a), wide(b)), wide(c), mode), mode) }
+	func(m floatMods) func(a, b, c uint64) uint64 {
+		return func(a, b, c uint64) uint64 { return m.round32(sum(mulOdd(wide(a), wide(b)), wide(c), m.mode)) }
 	}, func(mode rounding) func(a, b, c uint64) uint64 {
 		return func(a, b, c uint64) uint64 {
 			r := fma64(f64(a), f64(b), f64(c), mode)
@@ -167,25 +167,25 @@ var fmaForms = floatForms{3, nil,
 	}, fmaOdd}
 
 var divForms = floatForms{2, nil,
-	func(mode rounding) func(a, b, c uint64) uint64 {
-		if mode == roundNearest {
+	func(m floatMods) func(a, b, c uint64) uint64 {
+		if m.mode == roundNearest && !m.ftz {
 			return func(a, b, _ uint64) uint64 { return pack32(f32(a) / f32(b)) }
 		}
-		return func(a, b, _ uint64) uint64 { return round32(divOdd(wide(a), wide(b)), mode) }
+		return func(a, b, _ uint64) uint64 { return m.round32(divOdd(wide(a), wide(b))) }
 	}, func(mode rounding) func(a, b, c uint64) uint64 {
 		return func(a, b, _ uint64) uint64 { return pack64(div64(f64(a), f64(b), mode), a, b) }
 	}, nil}
 
 var sqrtForms = floatForms{1, nil,
-	func(mode rounding) func(a, b, c uint64) uint64 {
-		return func(a, _, _ uint64) uint64 { return round32(sqrtOdd(wide(a)), mode) }
+	func(m floatMods) func(a, b, c uint64) uint64 {
+		return func(a, _, _ uint64) uint64 { return m.round32(sqrtOdd(wide(a))) }
 	}, func(mode rounding) func(a, b, c uint64) uint64 {
 		return func(a, _, _ uint64) uint64 { return pack64(sqrt64(f64(a), mode), a, a) }
 	}, nil}
 
 var rcpForms = floatForms{1, nil,
-	func(mode rounding) func(a, b, c uint64) uint64 {
-		return func(a, _, _ uint64) uint64 { return round32(divOdd(1, wide(a)), mode) }
+	func(m floatMods) func(a, b, c uint64) uint64 {
+		return func(a, _, _ uint64) uint64 { return m.round32(divOdd(1, wide(a))) }
 	}, func(mode rounding) func(a, b, c uint64) uint64 {
 		return func(a, _, _ uint64) uint64 { return pack64(div64(1, f64(a), mode), a, a) }
 	}, nil}
@@ -208,12 +208,13 @@ func floatDiv(c *compiler) {
 	c.mustBe(m.typ, "f32")
 	full := divForms
 	if kind == "approx" {
-		full.f32 = func(rounding) func(a, b, c uint64) uint64 {
+		full.f32 = func(m floatMods) func(a, b, c uint64) uint64 {
+			divide := divForms.f32(m)
 			return func(a, b, _ uint64) uint64 {
 				if e := b >> 23 & 0xff; e >= 253 && e < 255 && b&0x7fffffff > 0x7e800000 { // the reciprocal is flushed
 					return pack32(f32(a) * f32(b&0x80000000))
 				}
-				return pack32(f32(a) / f32(b))
+				return divide(a, b, 0)
 			}
 		}
 	}
@@ -306,14 +307,8 @@ func (c *compiler) approximate(m floatMods, f func(x float64) float64) {
 	if m.sat || m.named {
 		fail("neither rounding nor sat expected")
 	}
-	forms := floatForms{n: 1, f32: func(rounding) func(a, b, c uint64) uint64 {
-		return func(a, _, _ uint64) uint64 {
-			r := f(wide(a))
-			if r != r {
-				return nan32
-			}
-			return uint64(math.Float32bits(float32(r)))
-		}
+	forms := floatForms{n: 1, f32: func(m floatMods) func(a, b, c uint64) uint64 {
+		return func(a, _, _ uint64) uint64 { return m.round32(f(wide(a))) }
 	}}
 	if m.typ != "f32" {
 		forms.half = func(a, _, _ float64) float64 { return f(a) }

@@ -59,11 +59,23 @@ func addFlow() {
 		c.emit(in)
 	}
 	handlers["griddepcontrol"] = func(c *compiler) {
-		if c.q.one("launch_dependents", "wait") == "" {
+		which := c.q.one("launch_dependents", "wait")
+		if which == "" {
 			fail("launch_dependents or wait expected")
 		}
 		c.args(0)
-		nothing(c)
+		if which != "wait" {
+			nothing(c)
+			return
+		}
+		in := none(kindFn, classOther)
+		in.fn = func(w *warp, _ *inst, exec uint32) status {
+			if exec != 0 {
+				w.b.run.waits.Store(true)
+			}
+			return statusNext
+		}
+		c.emit(in)
 	}
 	handlers["pmevent"] = func(c *compiler) {
 		c.q.has("mask")

@@ -15,10 +15,13 @@ var halfFormats = map[string]halfFormat{
 // nan16 is the NaN that half-precision arithmetic gives.
 const nan16 = 0x7fff
 
-// pack rounds a number that is exact or rounded to odd.
-func (f format) pack16(x float64) uint64 {
-	if x != x {
+// pack16 rounds a number that is exact or rounded to odd.
+func (f format) pack16(x float64, ftz bool) uint64 {
+	switch {
+	case x != x:
 		return nan16
+	case ftz:
+		return f.roundFlushed(x, roundNearest)
 	}
 	return f.round(x, roundNearest)
 }
@@ -48,10 +51,7 @@ func (c *compiler) half(m floatMods, hf halfFormat, forms floatForms) {
 		if m.ftz {
 			a, b, x = hf.flush(a), hf.flush(b), hf.flush(x)
 		}
-		r := hf.pack16(forms.half(hf.value(a), hf.value(b), hf.value(x)))
-		if m.ftz {
-			r = hf.flush(r)
-		}
+		r := hf.pack16(forms.half(hf.value(a), hf.value(b), hf.value(x)), m.ftz)
 		if m.sat {
 			v := hf.value(r)
 			switch {

@@ -93,6 +93,16 @@ func (f format) round(x float64, mode rounding) uint64 {
 	return out | biased<<f.mant | q&(1<<f.mant-1)
 }
 
+// roundFlushed is round under ftz. As on an H200, what counts is the result with all its digits, as if exponents had no end: one
+// that is still below the normal numbers is zero, also where a subnormal number's fewer digits would have rounded it up to them.
+func (f format) roundFlushed(x float64, mode rounding) uint64 {
+	twice := f.round(2*x, mode) // has all digits where x is less than one binade below
+	if abs := twice & (1<<(f.mant+f.exp) - 1); abs < 2<<f.mant {
+		return twice ^ abs
+	}
+	return f.round(x, mode)
+}
+
 // value widens the bits of a format.
 func (f format) value(b uint64) float64 {
 	sign := 1.0

@@ -45,6 +45,7 @@ type launch struct {
 	block  [3]uint32
 	shared uint32
 	params []byte
+	early  bool // it may begin before the end of the kernel ahead of it
 }
 
 // taskPool keeps pieces of work for use again, so that a launch allocates nothing.
@@ -171,7 +172,7 @@ func (d *Device) execute(l *launch) {
 		cfg = &d.counting
 	}
 	began := time.Now()
-	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, config: cfg}
+	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, early: l.early, config: cfg}
 	counters, fault := run(d.space, &spec)
 	d.ran.Add(1)
 	if fault != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ func sameNumber(f ieee) func(got, want uint64) bool {
 	return func(got, want uint64) bool { return f.isNaN(got) && f.isNaN(want) }
 }
 
-// withMods is an operation under ftz and sat.
+// withMods is an operation with what ftz does to its sources and sat to its result.
 func (f ieee) withMods(mods string, op func(a, b, c uint64) uint64) func(a, b, c uint64) uint64 {
 	flush := func(v uint64) uint64 {
 		if strings.Contains(mods, "ftz") && f.abs(v)>>f.mant == 0 {
@@ -21,7 +22,7 @@ func (f ieee) withMods(mods string, op func(a, b, c uint64) uint64) func(a, b, c
 		return v
 	}
 	return func(a, b, c uint64) uint64 {
-		r := flush(op(flush(a), flush(b), flush(c)))
+		r := op(flush(a), flush(b), flush(c))
 		if !strings.Contains(mods, "sat") {
 			return r
 		}
@@ -35,6 +36,54 @@ func (f ieee) withMods(mods string, op func(a, b, c uint64) uint64) func(a, b, c
 	}
 }
 
+// flushed makes a vector of an operation under ftz, with operands whose results are so near to the least normal number that it
+// matters when they are flushed. An H200 flushes after rounding.
+func (f ieee) flushed(v vector, op, mods string, g func(f ieee, a, b, c uint64) uint64) vector {
+	with := func(when flush) func(a, b, c uint64) uint64 {
+		f := f
+		f.ftz = when
+		return f.withMods(mods, func(a, b, c uint64) uint64 { return g(f, a, b, c) })
+	}
+	v.want, v.other, v.rule = with(cut), with(exact), "results are flushed before rounding"
+	v.more = f.almostNormal(op)
+	return v
+}
+
+// almostNormal gives operands whose results lie around the least normal number, many of them nearer to it than a digit.
+func (f ieee) almostNormal(op string) [][3]uint64 {
+	rng := rand.New(rand.NewPCG(2, uint64(f.mant)))
+	least := uint64(1) << f.mant
+	var rows [][3]uint64
+	both := func(a, b, c uint64) { rows = append(rows, [3]uint64{a, b, c}, [3]uint64{f.neg(a), b, f.neg(c)}) }
+	for i := range uint64(100) {
+		x := f.one() | rng.Uint64()&(least-1) // in [1, 2)
+		if i < 4 {
+			x = f.one() + i
+		}
+		switch y := f.div(2*least, x, "rz"); op { // x times y is twice the least normal number, less a digit
+		case "mul", "fma":
+			for d := range uint64(5) {
+				both(x-least, y+d-2, 0) // half of x
+				both(x, y+d-2, f.neg(least))
+			}
+		case "div":
+			for d := range uint64(3) {
+				both(f.mul(least, x, "rn")+d-1, x, 0)
+			}
+		}
+	}
+	for d := range uint64(9) {
+		switch op {
+		case "rcp":
+			both(f.div(f.one(), least, "rn")+d-4, 0, 0)
+		case "fma": // next to nothing taken away or added
+			both(f.neg(least), least+d, least)
+			both(least, least+d, least)
+		}
+	}
+	return rows
+}
+
 // pairs applies an operation to both halves of registers.
 func pairs(op func(a, b, c uint64) uint64) func(a, b, c uint64) uint64 {
 	return func(a, b, c uint64) uint64 {
@@ -44,11 +93,16 @@ func pairs(op func(a, b, c uint64) uint64) func(a, b, c uint64) uint64 {
 
 func floatVectors() []vector {
 	var list []vector
-	add := func(op, t string, n int, want func(a, b, c uint64) uint64) {
-		v := vector{inst: op + "." + t + " D, " + strings.Join([]string{"A", "B", "C"}[:n], ", ") + ";", d: t, src: strings.Repeat(t+" ", n), want: want}
+	shape := func(op, t string, n int) vector {
+		v := vector{inst: op + "." + t + " D, " + strings.Join([]string{"A", "B", "C"}[:n], ", ") + ";", d: t, src: strings.Repeat(t+" ", n)}
 		if t == "f64" {
 			v.same = sameNumber(formats[t])
 		}
+		return v
+	}
+	add := func(op, t string, n int, want func(a, b, c uint64) uint64) {
+		v := shape(op, t, n)
+		v.want = want
 		list = append(list, v)
 	}
 	for _, t := range []string{"f32", "f64"} {
@@ -59,19 +113,22 @@ func floatVectors() []vector {
 				kinds = []string{"", ".ftz", ".sat", ".ftz.sat"}
 			}
 			for _, mods := range kinds {
-				do := func(op string, n int, g func(a, b, c uint64) uint64) {
-					if strings.Contains(mods, "sat") && (n == 1 || op == "div") {
-						return
+				do := func(op string, n int, g func(f ieee, a, b, c uint64) uint64) {
+					switch name := op + "." + mode + mods; {
+					case strings.Contains(mods, "sat") && (n == 1 || op == "div"):
+					case strings.Contains(mods, "ftz"):
+						list = append(list, f.flushed(shape(name, t, n), op, mods, g))
+					default:
+						add(name, t, n, f.withMods(mods, func(a, b, c uint64) uint64 { return g(f, a, b, c) }))
 					}
-					add(op+"."+mode+mods, t, n, f.withMods(mods, g))
 				}
-				do("add", 2, func(a, b, _ uint64) uint64 { return f.add(a, b, mode) })
-				do("sub", 2, func(a, b, _ uint64) uint64 { return f.add(a, f.neg(b), mode) })
-				do("mul", 2, func(a, b, _ uint64) uint64 { return f.mul(a, b, mode) })
-				do("fma", 3, func(a, b, c uint64) uint64 { return f.fma(a, b, c, mode) })
-				do("div", 2, func(a, b, _ uint64) uint64 { return f.div(a, b, mode) })
-				do("rcp", 1, func(a, _, _ uint64) uint64 { return f.div(f.one(), a, mode) })
-				do("sqrt", 1, func(a, _, _ uint64) uint64 { return f.sqrt(a, mode) })
+				do("add", 2, func(f ieee, a, b, _ uint64) uint64 { return f.add(a, b, mode) })
+				do("sub", 2, func(f ieee, a, b, _ uint64) uint64 { return f.add(a, f.neg(b), mode) })
+				do("mul", 2, func(f ieee, a, b, _ uint64) uint64 { return f.mul(a, b, mode) })
+				do("fma", 3, func(f ieee, a, b, c uint64) uint64 { return f.fma(a, b, c, mode) })
+				do("div", 2, func(f ieee, a, b, _ uint64) uint64 { return f.div(a, b, mode) })
+				do("rcp", 1, func(f ieee, a, _, _ uint64) uint64 { return f.div(f.one(), a, mode) })
+				do("sqrt", 1, func(f ieee, a, _, _ uint64) uint64 { return f.sqrt(a, mode) })
 			}
 		}
 		for _, op := range []string{"min", "max"} {
@@ -79,6 +136,9 @@ func floatVectors() []vector {
 		}
 		add("copysign", t, 2, func(a, b, _ uint64) uint64 { return f.withSign(b, f.sign(a)) })
 	}
+	d := formats["f64"]
+	add("neg", "f64", 1, func(a, _, _ uint64) uint64 { return d.neg(a) })
+	add("abs", "f64", 1, func(a, _, _ uint64) uint64 { return d.abs(a) })
 	f := formats["f32"]
 	for _, op := range []string{"min", "max"} {
 		add(op+".NaN", "f32", 2, func(a, b, _ uint64) uint64 { return f.extreme(a, b, op, true) })
@@ -93,22 +153,31 @@ func floatVectors() []vector {
 	}
 	for _, t := range []string{"f16", "bf16"} {
 		f := formats[t]
-		fma := func(a, b, c uint64) uint64 { return f.fma(a, b, c, "rn") }
-		add("fma.rn", t, 3, fma)
-		add("fma.rn", t+"x2", 3, pairs(fma))
+		fma := func(f ieee, a, b, c uint64) uint64 { return f.fma(a, b, c, "rn") }
+		here := func(g func(f ieee, a, b, c uint64) uint64) func(a, b, c uint64) uint64 {
+			return func(a, b, c uint64) uint64 { return g(f, a, b, c) }
+		}
+		add("fma.rn", t, 3, here(fma))
+		add("fma.rn", t+"x2", 3, pairs(here(fma)))
+		if t == "f16" {
+			list = append(list, f.flushed(shape("fma.rn.ftz", t, 3), "fma", ".ftz", fma))
+		}
 		for _, op := range []string{"min", "max"} {
 			g := func(a, b, _ uint64) uint64 { return f.extreme(a, b, op, false) }
 			add(op, t, 2, g)
 			add(op, t+"x2", 2, pairs(g))
 		}
-		two := map[string]func(a, b, _ uint64) uint64{
-			"add": func(a, b, _ uint64) uint64 { return f.add(a, b, "rn") },
-			"sub": func(a, b, _ uint64) uint64 { return f.add(a, f.neg(b), "rn") },
-			"mul": func(a, b, _ uint64) uint64 { return f.mul(a, b, "rn") },
+		two := map[string]func(f ieee, a, b, _ uint64) uint64{
+			"add": func(f ieee, a, b, _ uint64) uint64 { return f.add(a, b, "rn") },
+			"sub": func(f ieee, a, b, _ uint64) uint64 { return f.add(a, f.neg(b), "rn") },
+			"mul": func(f ieee, a, b, _ uint64) uint64 { return f.mul(a, b, "rn") },
 		}
 		for op, g := range two {
-			add(op+".rn", t, 2, g)
-			add(op+".rn", t+"x2", 2, pairs(g))
+			add(op+".rn", t, 2, here(g))
+			add(op+".rn", t+"x2", 2, pairs(here(g)))
+			if t == "f16" {
+				list = append(list, f.flushed(shape(op+".rn.ftz", t, 2), op, ".ftz", g))
+			}
 		}
 	}
 	return append(list, approximateVectors()...)
@@ -211,7 +280,16 @@ func convertVectors() []vector {
 			list = append(list, v)
 			v.inst = fmt.Sprintf("cvt.sat.%s.%s D, A;", to, from)
 			v.want = func(a, _, _ uint64) uint64 { return wrap(clampInt(to, integer(from, a)), bitsOf(to)) }
-			if from[1:] != to[1:] || from != to {
+			// Where the result's type holds every value PTX forbids sat. Both ends of the source's range say whether it does.
+			n := bitsOf(from)
+			if from[1:] == "8" {
+				n = 8
+			}
+			least, most := integer(from, 0), integer(from, 1<<n-1)
+			if from[0] == 's' {
+				least, most = integer(from, 1<<(n-1)), integer(from, 1<<(n-1)-1)
+			}
+			if clampInt(to, least).Cmp(least) != 0 || clampInt(to, most).Cmp(most) != 0 {
 				list = append(list, v)
 			}
 		}
@@ -275,30 +353,35 @@ func integralVector(t, mode string) vector {
 	}}
 }
 
+// narrow gives the bits in f of a number that has bits a in g.
+func (f ieee) narrow(g ieee, a uint64, mode string) uint64 {
+	switch {
+	case g.isNaN(a):
+		return f.nan()
+	case g.isInf(a):
+		return f.withSign(f.inf(), g.sign(a))
+	case g.abs(a) == 0:
+		return f.withSign(0, g.sign(a))
+	}
+	return f.round(g.value(a), mode)
+}
+
 // narrowVectors convert between floating-point formats.
 func narrowVectors() []vector {
 	var list []vector
+	shape := func(inst, d, from string) vector {
+		return vector{inst: inst + " D, A;", d: d, src: from, same: sameNumber(formats[d])}
+	}
 	to := func(inst, d, from string, f ieee, mode, mods string) {
-		g := formats[from]
-		one := func(a uint64) uint64 {
-			switch {
-			case g.isNaN(a):
-				return f.nan()
-			case g.isInf(a):
-				return f.withSign(f.inf(), g.sign(a))
-			case g.abs(a) == 0:
-				return f.withSign(0, g.sign(a))
-			}
-			r := g.value(a)
-			if r.Sign() == 0 {
-				return 0
-			}
-			return f.round(r, mode)
-		}
-		list = append(list, vector{inst: inst + " D, A;", d: d, src: from, same: sameNumber(formats[d]), want: f.withMods(mods, func(a, _, _ uint64) uint64 { return one(a) })})
+		v := shape(inst, d, from)
+		v.want = f.withMods(mods, func(a, _, _ uint64) uint64 { return f.narrow(formats[from], a, mode) })
+		list = append(list, v)
 	}
 	for _, mode := range []string{"rn", "rz", "rm", "rp"} {
 		to("cvt."+mode+".f32.f64", "f32", "f64", formats["f32"], mode, "")
+		list = append(list, formats["f32"].flushed(shape("cvt."+mode+".ftz.f32.f64", "f32", "f64"), "cvt", "", func(f ieee, a, _, _ uint64) uint64 {
+			return f.narrow(formats["f64"], a, mode)
+		}))
 	}
 	to("cvt.rn.sat.f32.f64", "f32", "f64", formats["f32"], "rn", "sat")
 	for _, mode := range []string{"rn", "rz"} {
@@ -312,16 +395,7 @@ func narrowVectors() []vector {
 	to("cvt.f32.bf16", "f32", "bf16", formats["f32"], "rn", "")
 	for _, t := range []string{"f16", "bf16"} {
 		f := formats[t]
-		half := func(v uint64) uint64 {
-			g := formats["f32"]
-			switch {
-			case g.isNaN(v):
-				return f.nan()
-			case g.isInf(v) || g.abs(v) == 0:
-				return f.withSign(f.inf()*min(g.abs(v), 1), g.sign(v))
-			}
-			return f.round(g.value(v), "rn")
-		}
+		half := func(v uint64) uint64 { return f.narrow(formats["f32"], v, "rn") }
 		list = append(list, vector{inst: "cvt.rn." + t + "x2.f32 D, A, B;", d: t + "x2", src: "f32 f32", want: func(a, b, _ uint64) uint64 { return half(a)<<16 | half(b) }})
 	}
 	return list
@@ -380,6 +454,10 @@ func compareVectors() []vector {
 	}
 	return append(list,
 		vector{inst: "selp.b64 D, A, B, C;", d: "b64", src: "b64 b64 pred", want: func(a, b, c uint64) uint64 { return pick(c == 1, a, b) }},
+		vector{inst: "selp.b16 D, A, B, C;", d: "b16", src: "b16 b16 pred", want: func(a, b, c uint64) uint64 { return pick(c == 1, a, b) }},
+		vector{inst: "selp.f64 D, A, B, !C;", d: "f64", src: "f64 f64 pred", want: func(a, b, c uint64) uint64 { return pick(c == 0, a, b) }},
+		vector{inst: "setp.eq.b32 D, A, B;", d: "pred", src: "b32 b32", want: func(a, b, _ uint64) uint64 { return bit(a == b) }},
+		vector{inst: "setp.ne.b64 D, A, B;", d: "pred", src: "b64 b64", want: func(a, b, _ uint64) uint64 { return bit(a != b) }},
 		vector{inst: "selp.f32 D, A, B, !C;", d: "f32", src: "f32 f32 pred", want: func(a, b, c uint64) uint64 { return pick(c == 0, a, b) }},
 		vector{inst: "slct.u64.s32 D, A, B, C;", d: "u64", src: "u64 u64 s32", want: func(a, b, c uint64) uint64 { return pick(c>>31 == 0, a, b) }},
 		vector{inst: "slct.b32.f32 D, A, B, C;", d: "b32", src: "b32 b32 f32", want: func(a, b, c uint64) uint64 {

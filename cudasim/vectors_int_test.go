@@ -249,9 +249,9 @@ func wordVectors(n int, t string) []vector {
 		}}
 	}
 	field := func(t string) vector {
-		return vector{inst: "bfe." + t + " D, A, B, C;", d: t, src: t + " u32 u32", want: func(a, pos, length uint64) uint64 {
+		return vector{inst: "bfe." + t + " D, A, B, C;", d: t, src: t + " octet octet", want: func(a, pos, length uint64) uint64 {
 			x, out := text(a, n), make([]byte, n)
-			p, l := int(pos&255), int(length&255)
+			p, l := int(pos), int(length)
 			sign := byte(0)
 			if t[0] == 's' && l > 0 {
 				sign = x[min(p+l-1, n-1)]
@@ -284,10 +284,10 @@ func wordVectors(n int, t string) []vector {
 			return number(x)
 		}},
 		find(u, false), find(s, false), find(u, true), find(s, true), field(u), field(s),
-		{inst: "{ .reg .b32 p, l; and.b32 l, C, 0xffff; shr.u32 p, C, 16; bfi." + t + " D, A, B, p, l; }", d: t, src: t + " " + t + " b32",
+		{inst: "{ .reg .b32 p, l; and.b32 l, C, 255; shr.u32 p, C, 8; bfi." + t + " D, A, B, p, l; }", d: t, src: t + " " + t + " octets",
 			want: func(a, b, c uint64) uint64 {
 				x, out := text(a, n), text(b, n)
-				p, l := int(c>>16&255), int(c&255)
+				p, l := int(c>>8), int(c&255)
 				for i := range l {
 					if p+i < n && i < n {
 						out[p+i] = x[i]

@@ -26,6 +26,8 @@ type Backend interface {
 	Fuse(job *FuseJob) (Plan, error)
 	// Voxelize prepares a validated job.
 	Voxelize(job *VoxelizeJob) (VoxelizePlan, error)
+	// Batch makes one plan of plans of this backend that were checked not to depend on each other. It refuses those of another.
+	Batch(plans []Plan, opts BatchOptions) (Plan, error)
 	// Close releases the device. Streams and plans must have been closed.
 	Close() error
 }
@@ -42,7 +44,8 @@ type Stream interface {
 	Close() error
 }
 
-// Plan is an operation bound to its tensors.
+// Plan is an operation bound to its tensors, or a batch of them. A backend's plan of one operation also has the method
+// Tensors() *[Bound].
 type Plan interface {
 	// Run gives the operation to a stream of the same device. It allocates nothing. A plan that ran on one stream may run on
 	// another once the first has been synchronised; before, either could report its errors.

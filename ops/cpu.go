@@ -16,6 +16,7 @@ import (
 type cpuBackend struct {
 	workers int
 	work    chan *cpuTask
+	shared  func(*cpuTask) // parallel
 	run     sync.Mutex
 	close   sync.Once
 }
@@ -35,6 +36,7 @@ func openCPU(arg string) (Backend, error) {
 	}
 	b := &cpuBackend{workers: runtime.GOMAXPROCS(0)}
 	b.work = make(chan *cpuTask, b.workers-1)
+	b.shared = b.parallel
 	for range b.workers - 1 {
 		go func() {
 			for t := range b.work {

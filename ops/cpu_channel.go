@@ -92,7 +92,8 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 // spline makes the n features from those of sample k, at from, and of its neighbours, with the curve cut where two samples have
 // one stamp.
 func (p *cpuResample[C]) spline(kind Kind, l *located, times []C, from, n int, s *scratch) {
-	b := bracket{h: l.h, x: l.x}
+	b := &s.bracket // which a call through a variable would move to the heap
+	*b = bracket{h: l.h, x: l.x}
 	if l.k > 0 {
 		b.before = distance(times[l.k-1], times[l.k])
 	}
@@ -112,7 +113,7 @@ func (p *cpuResample[C]) spline(kind Kind, l *located, times []C, from, n int, s
 		if b.after > 0 {
 			v3 = p.src.float(at + 2*p.SrcStep)
 		}
-		s.wide[i] = curve(v0, p.src.float(at), p.src.float(at+p.SrcStep), v3, &b)
+		s.wide[i] = curve(v0, p.src.float(at), p.src.float(at+p.SrcStep), v3, b)
 	}
 }
 

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/tensor"
@@ -93,16 +94,25 @@ func (p *cpuFuse[C]) Run(s Stream) error {
 	return st.give(p)
 }
 
-func (p *cpuFuse[C]) execute() error {
+func (p *cpuFuse[C]) execute() error { return p.by(p.backend.shared) }
+
+func (p *cpuFuse[C]) alone() error { return p.by(oneByOne) }
+
+func (p *cpuFuse[C]) small() bool {
+	return !slices.ContainsFunc(p.streams, func(s *cpuResample[C]) bool { return !s.small() })
+}
+
+// by does the work, whose tasks do runs.
+func (p *cpuFuse[C]) by(do func(*cpuTask)) error {
 	if p.job.Empty() {
 		return nil
 	}
 	p.fault.Store(uint64(NoFault))
 	if p.job.Check {
-		p.backend.parallel(&p.checks)
+		do(&p.checks)
 	}
 	if p.fault.Load() == uint64(NoFault) {
-		p.backend.parallel(&p.work)
+		do(&p.work)
 	}
 	f := Fault(p.fault.Load())
 	if f == NoFault {

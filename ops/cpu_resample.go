@@ -50,6 +50,9 @@ func (p *cpuBound) stillOpen(op string) error {
 	return p.bound.CheckOpen()
 }
 
+// Tensors are those of the plan.
+func (p *cpuBound) Tensors() *Bound { return &p.bound }
+
 func (p *cpuBound) Close() error {
 	p.closed.Store(true)
 	return nil
@@ -113,16 +116,23 @@ func (p *cpuResample[C]) Run(s Stream) error {
 	return st.give(p)
 }
 
-func (p *cpuResample[C]) execute() error {
+func (p *cpuResample[C]) execute() error { return p.by(p.backend.shared) }
+
+func (p *cpuResample[C]) alone() error { return p.by(oneByOne) }
+
+func (p *cpuResample[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
+
+// by does the work, whose tasks do runs.
+func (p *cpuResample[C]) by(do func(*cpuTask)) error {
 	if p.Empty() {
 		return nil
 	}
 	p.fault.Store(uint64(NoFault))
 	if p.Check {
-		p.backend.parallel(&p.checks)
+		do(&p.checks)
 	}
 	if p.fault.Load() == uint64(NoFault) {
-		p.backend.parallel(&p.work)
+		do(&p.work)
 	}
 	return p.FaultError(Fault(p.fault.Load()), p.srcRows.offsets, p.dstRows.offsets)
 }

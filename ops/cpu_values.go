@@ -198,8 +198,10 @@ type scratch struct {
 	wide      []float64
 	items     []lerpItem
 	row       values // of f32
+	bracket   bracket
 }
 
 func newScratch(n int) *scratch {
-	return &scratch{make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n), make([]lerpItem, 0, batchMost), values{data: make([]float32, n)}}
+	return &scratch{a: make([]float32, n), b: make([]float32, n), out: make([]float32, n), wide: make([]float64, n), items: make([]lerpItem, 0, batchMost),
+		row: values{data: make([]float32, n)}}
 }

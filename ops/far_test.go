@@ -125,13 +125,49 @@ func (p *farPlan) Run(s ops.Stream) error {
 	return p.Plan.Run(s)
 }
 
+// Tensors are those of the plan.
+func (p *farPlan) Tensors() *ops.Bound { return &p.bound }
+
+// farBatch runs a batch of the plans inside, and looks at all of theirs first.
+type farBatch struct {
+	ops.Plan
+	plans []*farPlan
+}
+
+func (p *farBatch) Run(s ops.Stream) error {
+	for i, x := range p.plans {
+		if err := x.bound.CheckOpen(); err != nil {
+			return &ops.BatchError{Index: i, Err: err}
+		}
+	}
+	return p.Plan.Run(s)
+}
+
+func (f *far) Batch(plans []ops.Plan, o ops.BatchOptions) (ops.Plan, error) {
+	m := &farBatch{}
+	var inside []ops.Plan
+	for i, p := range plans {
+		x, ok := p.(*farPlan)
+		if v, is := p.(*farVoxels); is {
+			x, ok = &v.farPlan, true
+		}
+		if !ok {
+			return nil, &ops.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: ops.ErrWrongDevice}
+		}
+		m.plans, inside = append(m.plans, x), append(inside, x.Plan)
+	}
+	var err error
+	m.Plan, err = f.cpu.PlanBatch(inside, o)
+	return m, err
+}
+
 func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
 	a := j.ResampleArgs
 	for _, t := range []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Src, &a.SrcTimes, &a.Targets.Times, &a.SrcLengths, &a.SrcOffsets, &a.DstLengths, &a.DstOffsets} {
 		*t = f.near(*t)
 	}
 	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), MaxGap: j.MaxGap,
-		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check})
+		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check, Launch: j.Launch})
 	return &farPlan{p, j.Bound()}, err
 }
 
@@ -146,7 +182,7 @@ func (f *far) Fuse(j *ops.FuseJob) (ops.Plan, error) {
 	for _, t := range all {
 		*t = f.near(*t)
 	}
-	p, err := f.cpu.PlanFuse(a, ops.FuseOptions{TrustTimes: !j.Check})
+	p, err := f.cpu.PlanFuse(a, ops.FuseOptions{TrustTimes: !j.Check, Launch: j.Launch})
 	return &farPlan{p, j.Bound()}, err
 }
 

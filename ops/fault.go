@@ -97,32 +97,39 @@ func (j *ResampleJob) fault(f Fault, srcOffsets, dstOffsets []int64) *ValueError
 	return e
 }
 
-// tensors are the job's tensors with their names, those that are there.
-func (j *ResampleJob) tensors() (names []string, ts []*tensor.Tensor) {
-	all := []struct {
-		name string
-		t    *tensor.Tensor
-	}{{"Dst", j.Dst}, {"Valid", j.Valid}, {"Age", j.Age}, {"Src", j.Src}, {"SrcTimes", j.SrcTimes}, {"Targets", j.Targets.Times},
-		{"SrcLengths", j.SrcLengths}, {"SrcOffsets", j.SrcOffsets}, {"DstLengths", j.DstLengths}, {"DstOffsets", j.DstOffsets}}
-	for _, a := range all {
-		if a.t != nil {
-			names, ts = append(names, a.name), append(ts, a.t)
-		}
-	}
-	return names, ts
-}
-
 // Bound lists the tensors of a plan, to be checked before each run.
 type Bound struct {
-	op    string
-	names []string
-	ts    []*tensor.Tensor
+	op      string
+	names   []string
+	ts      []*tensor.Tensor
+	written int // the first so many are outputs
 }
+
+// add adds a tensor that is there; outputs come before inputs.
+func (b *Bound) add(name string, t *tensor.Tensor) {
+	if t != nil {
+		b.names, b.ts = append(b.names, name), append(b.ts, t)
+	}
+}
+
+// outputs says that what was added so far is written.
+func (b *Bound) outputs() { b.written = len(b.ts) }
 
 // Bound returns the job's tensors.
 func (j *ResampleJob) Bound() Bound {
-	names, ts := j.tensors()
-	return Bound{"Resample", names, ts}
+	b := Bound{op: "Resample"}
+	b.add("Dst", j.Dst)
+	b.add("Valid", j.Valid)
+	b.add("Age", j.Age)
+	b.outputs()
+	b.add("Src", j.Src)
+	b.add("SrcTimes", j.SrcTimes)
+	b.add("Targets", j.Targets.Times)
+	b.add("SrcLengths", j.SrcLengths)
+	b.add("SrcOffsets", j.SrcOffsets)
+	b.add("DstLengths", j.DstLengths)
+	b.add("DstOffsets", j.DstOffsets)
+	return b
 }
 
 // CheckOpen returns an *ArgError if a tensor was closed. It allocates nothing if none was.

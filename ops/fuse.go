@@ -43,8 +43,8 @@ type FuseStream struct {
 	// Offset is what the stream's clock lacks: stream time + Offset = common time. It is taken from the targets in the clock's own
 	// type, so that the stream is resampled at Targets - Offset.
 	Offset time.Duration
-	// Options say how the stream is sampled. Fill is 0 unless given, and written as given, after Shift and Scale. DType and
-	// TrustTimes belong to FuseOptions and must not be set.
+	// Options say how the stream is sampled. Fill is 0 unless given, and written as given, after Shift and Scale. DType,
+	// TrustTimes and Launch belong to FuseOptions and must not be set.
 	Options ResampleOptions
 	// Shift and Scale [D] normalise the features on the way out, if given: Resample's result in f32 less Shift[d], then times
 	// Scale[d], each step rounded to f32, then to Dst's dtype. They are copied when the plan is made.
@@ -57,6 +57,8 @@ type FuseOptions struct {
 	DType tensor.DType
 	// TrustTimes is as in ResampleOptions, for all streams.
 	TrustTimes bool
+	// Launch is as in ResampleOptions.
+	Launch LaunchMode
 }
 
 // FuseJob is a validated Fuse, as a backend gets it.
@@ -67,6 +69,8 @@ type FuseJob struct {
 	T     int        // as in ResampleJob
 	Clock tensor.DType
 	Check bool
+
+	Launch LaunchMode
 }
 
 // FusePart is a stream as the Resample that it is: its Dst is the stream's columns of the Fuse's, its Valid and Age the stream's
@@ -88,10 +92,11 @@ func streamPrefix(m int) string { return fmt.Sprintf("Streams[%d].", m) }
 
 // newFuseJob validates the arguments against tensors on the given device.
 func newFuseJob(c *checker, a FuseArgs, o FuseOptions) (*FuseJob, error) {
-	j := &FuseJob{FuseArgs: a, Check: !o.TrustTimes}
+	j := &FuseJob{FuseArgs: a, Check: !o.TrustTimes, Launch: o.Launch}
 	j.Streams = slices.Clone(a.Streams)
 	j.sources(c)
 	j.outputs(c)
+	checkLaunch(c, o.Launch)
 	return j, c.err
 }
 
@@ -107,7 +112,7 @@ func (j *FuseJob) sources(c *checker) {
 		s, p := &j.Streams[m], &j.Parts[m]
 		c.prefix = streamPrefix(m)
 		o := &s.Options
-		p.ResampleJob = &ResampleJob{Edge: o.Edge, MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: j.Check}
+		p.ResampleJob = &ResampleJob{Edge: o.Edge, MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: j.Check, Launch: j.Launch}
 		p.Fill, p.Offset, p.Shift, p.Scale = 0, s.Offset, slices.Clone(s.Shift), slices.Clone(s.Scale)
 		if o.Fill.set {
 			p.Fill = o.Fill.v
@@ -189,6 +194,8 @@ func (j *FuseJob) features(c *checker, m int) {
 		c.set("Options.DType", ErrOption, o.DType.String(), "none: FuseOptions has it")
 	case o.TrustTimes:
 		c.set("Options.TrustTimes", ErrOption, "true", "false: FuseOptions has it")
+	case o.Launch != LaunchPlain:
+		c.set("Options.Launch", ErrOption, o.Launch.String(), "plain: FuseOptions has it")
 	}
 	c.limit("Width", p.D)
 	p.Channels = channelTable(c, o, p.D)
@@ -292,22 +299,18 @@ func (j *FuseJob) FaultError(f Fault, srcOffsets, dstOffsets []int64) error {
 // Bound returns the job's tensors.
 func (j *FuseJob) Bound() Bound {
 	b := Bound{op: "Fuse"}
-	add := func(name string, t *tensor.Tensor) {
-		if t != nil {
-			b.names, b.ts = append(b.names, name), append(b.ts, t)
-		}
-	}
-	add("Dst", j.Dst)
-	add("Valid", j.Valid)
-	add("Age", j.Age)
-	add("Targets", j.Targets.Times)
-	add("DstLengths", j.DstLengths)
-	add("DstOffsets", j.DstOffsets)
+	b.add("Dst", j.Dst)
+	b.add("Valid", j.Valid)
+	b.add("Age", j.Age)
+	b.outputs()
+	b.add("Targets", j.Targets.Times)
+	b.add("DstLengths", j.DstLengths)
+	b.add("DstOffsets", j.DstOffsets)
 	for m, s := range j.Streams {
-		add(streamPrefix(m)+"Src", s.Src)
-		add(streamPrefix(m)+"SrcTimes", s.SrcTimes)
-		add(streamPrefix(m)+"SrcLengths", s.SrcLengths)
-		add(streamPrefix(m)+"SrcOffsets", s.SrcOffsets)
+		b.add(streamPrefix(m)+"Src", s.Src)
+		b.add(streamPrefix(m)+"SrcTimes", s.SrcTimes)
+		b.add(streamPrefix(m)+"SrcLengths", s.SrcLengths)
+		b.add(streamPrefix(m)+"SrcOffsets", s.SrcOffsets)
 	}
 	return b
 }

@@ -53,6 +53,8 @@ type ResampleOptions struct {
 	// TrustTimes leaves out the check of SrcTimes, of the row lengths and offsets, and of targets beyond 2^62 ns. Bad ones then
 	// give unspecified values, never an access out of bounds.
 	TrustTimes bool
+	// Launch says when the plan may begin beside the work before it on its stream; after all of it, unless given.
+	Launch LaunchMode
 }
 
 // ResampleJob is a validated Resample, as a backend gets it. Strides are in elements; one for a dimension that is missing
@@ -77,6 +79,7 @@ type ResampleJob struct {
 	MaxGap, Tolerance    Limit
 	FillGaps             bool
 	Check                bool
+	Launch               LaunchMode
 }
 
 // ClockType returns the dtype of the times.
@@ -113,7 +116,7 @@ var (
 
 // newResampleJob validates the arguments against tensors on the given device.
 func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob, error) {
-	j := &ResampleJob{ResampleArgs: a, Edge: o.Edge, Fill: o.Fill.Get(), MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: !o.TrustTimes}
+	j := &ResampleJob{ResampleArgs: a, Edge: o.Edge, Fill: o.Fill.Get(), MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: !o.TrustTimes, Launch: o.Launch}
 	j.checkSource(c)
 	j.checkTargets(c)
 	j.checkOutputs(c)
@@ -121,6 +124,7 @@ func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob
 		j.Channels = channelTable(c, &o, j.D)
 	}
 	checkRules(c, &o)
+	checkLaunch(c, o.Launch)
 	if c.err == nil && !j.Empty() && j.S == 0 {
 		c.set("Src", ErrShape, "no samples", fmt.Sprintf("at least 1 for %d targets", j.Rows()))
 	}

@@ -275,19 +275,15 @@ func (j *VoxelizeJob) checkOutputs(c *checker) {
 // Bound returns the job's tensors.
 func (j *VoxelizeJob) Bound() Bound {
 	b := Bound{op: "Voxelize"}
-	add := func(name string, t *tensor.Tensor) {
-		if t != nil {
-			b.names, b.ts = append(b.names, name), append(b.ts, t)
-		}
-	}
 	for _, o := range j.outputs(j.V) {
-		add(o.name, *o.t)
+		b.add(o.name, *o.t)
 	}
-	add("Points", j.Points)
-	add("Features", j.Features)
-	add("Labels", j.Labels)
-	add("Offsets", j.Offsets)
-	add("Poses", j.Poses)
+	b.outputs()
+	b.add("Points", j.Points)
+	b.add("Features", j.Features)
+	b.add("Labels", j.Labels)
+	b.add("Offsets", j.Offsets)
+	b.add("Poses", j.Poses)
 	return b
 }
 

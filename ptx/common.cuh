@@ -224,6 +224,26 @@ RC_FN double floor_f(double a) {
 RC_FN float abs_f(float a) { return as_f32(bits(a) & 0x7fffffffu); }
 RC_FN double abs_f(double a) { return as_f64(bits(a) & 0x7fffffffffffffffull); }
 
+// ---- Launches that follow each other closely ----
+
+// A kernel that is launched as dependent may begin before the one in front of it on the stream has ended. let_next says that the
+// next may begin from here on; wait_for_previous waits for the end of the one in front, and what that wrote is seen after it.
+// let_next comes second: a kernel that begins while two others run could find, on the read-only path, what the first of them
+// had read before the second wrote. Where a launch is not dependent neither does anything.
+RC_FN void let_next() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+RC_FN void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// after_wait keeps loads through p behind a wait: those of the read-only path are not ordered otherwise.
+template <class T> RC_FN void after_wait(const T *&p) { asm volatile("" : "+l"(p)::"memory"); }
+
 // ---- Atomics ----
 
 // The atomic is relaxed, on global memory, and returns what was there before.

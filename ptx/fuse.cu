@@ -34,20 +34,23 @@ template <class Keep> RC_FN u32 survey_stream(const plain_of<fuse_job> &plain, K
 
 RC_KERNEL_OCC(128, 8) fuse_chunks(const fuse_params p) {
     __shared__ chunk_targets mem;
-    const plain_of<fuse_job> plain = job_of(p, stream_of(p));
+    plain_of<fuse_job> plain = job_of(p, stream_of(p));
+    begin(plain);
     const fuse_job &j = plain;
     const u32 count = survey_stream(plain, [&](u32 i, const auto &m) { keep_chunk(j, mem, i, m); });
     barrier();
     move_chunks(j, mem, count);
+    end(j);
 }
 
-RC_KERNEL_OCC(128, 6) fuse(const fuse_params p) {
+RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
     __shared__ union {
         chunk_targets chunks;
         spots<max_item_tile> items;
     } mem;
     const u32 m = stream_of(p);
-    const plain_of<fuse_job> plain = job_of(p, m);
+    plain_of<fuse_job> plain = job_of(p, m);
+    begin(plain);
     const fuse_job &j = plain;
     const u32 count = survey_stream(plain, [&](u32 i, const auto &at) {
         if (j.by_items())
@@ -62,4 +65,5 @@ RC_KERNEL_OCC(128, 6) fuse(const fuse_params p) {
         make_items<dt_f64>(j, mem.items, count, p.stream[m].items, p.stream[m].channels);
     else
         make_items<dt_narrow>(j, mem.items, count, p.stream[m].items, p.stream[m].channels);
+    end(j);
 }

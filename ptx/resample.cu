@@ -124,8 +124,10 @@ template <u32 In> RC_FN void resample(const resample_job &j, shared<typename ele
 #define RC_RESAMPLE(name, dtype)                      \
     RC_KERNEL_OCC(128, 10) name(RC_RESAMPLE_PARAMS) { \
         __shared__ shared<element<dtype>::wide> mem;  \
-        const plain_job j = {RC_RESAMPLE_ARGS};       \
+        plain_job j = {RC_RESAMPLE_ARGS};             \
+        begin(j);                                     \
         resample<dtype>(j, mem);                      \
+        end(j);                                       \
     }
 
 RC_RESAMPLE(resample_f32, dt_f32)

@@ -15,6 +15,19 @@ template <class J> RC_FN void report(const J &j, u64 kind, u64 position, u64 rea
     *(volatile u32 *)j.fault_flag = 1;
 }
 
+// ---- Launches that follow each other closely ----
+
+// begin is a kernel's first step: it waits for the work ahead of it, unless the caller has said that none of it concerns the job. end
+// is the last, and then waits, in one thread: the work behind this kernel takes its end to mean that all before it has ended.
+template <class J> RC_FN void begin(J &j) {
+    if (!j.ready()) wait_for_previous();
+    let_next();
+    j.settle();
+}
+template <class J> RC_FN void end(const J &j) {
+    if (j.ready() && block_x() == 0 && thread_x() == 0) wait_for_previous();
+}
+
 // ---- Times ----
 
 RC_FN i64 ld_time(const i64 *p) { return (i64)ld_nc_u64(p); }

@@ -36,12 +36,14 @@ RC_FN void resample(const windows_job &j, const plain_job &plain, spots<max_tile
 } // namespace
 
 #define RC_RESAMPLE_CHANNELS(name, dtype)                                                                                  \
-    RC_KERNEL_OCC(128, 6)                                                                                                  \
+    RC_KERNEL_OCC(128, 5)                                                                                                  \
     name(RC_RESAMPLE_PARAMS, u64 shortest, const item *__restrict__ items, const channel *__restrict__ channels) {         \
         __shared__ spots<max_tile> mem;                                                                                    \
-        const plain_job plain = {RC_RESAMPLE_ARGS};                                                                        \
-        const windows_job j = {RC_RESAMPLE_ARGS, shortest};                                                                \
+        plain_job plain = {RC_RESAMPLE_ARGS};                                                                              \
+        begin(plain);                                                                                                      \
+        const windows_job j = {plain, shortest};                                                                           \
         resample<dtype>(j, plain, mem, items, channels);                                                                   \
+        end(j);                                                                                                            \
     }
 
 RC_RESAMPLE_CHANNELS(resample_channels_f32, dt_f32)

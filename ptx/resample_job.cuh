@@ -7,10 +7,10 @@ namespace rc {
 // The parameters of every resampling kernel, in order. Strides count elements. src_rows and dst_rows are lengths [B] or
 // offsets [B+1], or null; fill holds the bits of a dst element, max_gap and tolerance those of a time.
 #define RC_RESAMPLE_PARAMS                                                                                                \
-    const void *__restrict__ src, i64 src_batch, i64 src_step, const void *__restrict__ times, i64 times_batch,           \
-        const void *__restrict__ targets, i64 targets_batch, void *__restrict__ dst, i64 dst_batch, i64 dst_step,         \
-        u8 *__restrict__ valid, i64 valid_batch, void *__restrict__ age, i64 age_batch, const i64 *__restrict__ src_rows, \
-        const i64 *__restrict__ dst_rows, u64 *__restrict__ fault, u32 *__restrict__ fault_flag, i64 start, double rate,  \
+    const void *src, i64 src_batch, i64 src_step, const void *times, i64 times_batch,           \
+        const void *targets, i64 targets_batch, void *__restrict__ dst, i64 dst_batch, i64 dst_step,         \
+        u8 *__restrict__ valid, i64 valid_batch, void *__restrict__ age, i64 age_batch, const i64 *src_rows, \
+        const i64 *dst_rows, u64 *__restrict__ fault, u32 *__restrict__ fault_flag, i64 start, double rate,  \
         u64 fill, u64 max_gap, u64 tolerance, u64 total, u64 stamps, u64 share, u64 s, u64 t, u32 t_magic, float pace, u32 b,    \
         u32 d, u32 tile, u32 chunks, u32 chunk_magic, u32 flags
 #define RC_RESAMPLE_ARGS                                                                                                  \
@@ -67,10 +67,14 @@ struct resample_job {
     RC_FN_MEMBER bool times_flat() const { return flags >> 23 & 1; } // stamp i is at times[i], whatever its row
     RC_FN_MEMBER u32 t_shift() const { return flags >> 24 & 31; }
     RC_FN_MEMBER bool plain() const { return flags >> 29 & 1; } // plain_job tells it all
+    RC_FN_MEMBER bool ready() const { return flags >> 31; }     // see begin
     RC_FN_MEMBER bool has_window() const { return false; }
     RC_FN_MEMBER u64 window() const { return 0; } // the bits of the shortest window, a time
     RC_FN_MEMBER const i64 *src_extents() const { return src_rows; }
     RC_FN_MEMBER const i64 *dst_extents() const { return dst_rows; }
+
+    // settle keeps the loads of what may be written ahead of the kernel behind its wait.
+    RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets), after_wait(src_rows), after_wait(dst_rows); }
 
     // What a job that is a stream of a Fuse has otherwise.
     RC_FN_MEMBER u32 block() const { return block_x(); } // this block among the job's, and their number

@@ -9,26 +9,27 @@
 namespace rc {
 
 // The parameters of every voxel kernel, in order. Steps count elements; a pointer that is not used is null. What the last four mean
-// differs from launch to launch.
+// differs from launch to launch. What one kernel of a chain writes and the next reads is not restrict: a kernel may begin before the
+// one in front of it has ended, and such memory is not constant while it runs.
 #define RC_VOXEL_PARAMS                                                                                                               \
     const void *__restrict__ points, i64 point_step, const void *__restrict__ features, i64 feature_step, const i32 *__restrict__ labels, \
-        const i64 *__restrict__ offsets, const void *__restrict__ poses, u64 pose_batch, void *__restrict__ out, i32 *__restrict__ coords, \
-        i32 *__restrict__ counts, i64 *__restrict__ splits, i32 *__restrict__ inverse, u64 *__restrict__ fault, u32 *__restrict__ fault_flag, \
-        u64 *__restrict__ state, u64 *__restrict__ cell_keys, u32 *__restrict__ start, u32 *__restrict__ voxel_at,                    \
-        u32 *__restrict__ table, u32 *__restrict__ rows, u32 *__restrict__ crowded, u32 *__restrict__ marks, u32 *__restrict__ numbers, \
-        double min_x, double min_y, double min_z, double size_x, double size_y, double size_z, u32 n_x, u32 n_y, u32 n_z, u32 n,      \
-        u64 chunk, u64 cells, u64 keys, u32 b, u32 f, u32 p, u32 v, u32 row_voxels, u32 flags, const void *__restrict__ from,         \
-        const u32 *__restrict__ from_order, void *__restrict__ to, u32 *__restrict__ to_order, u64 extra
+        const i64 *__restrict__ offsets, const void *__restrict__ poses, u64 pose_batch, void *out, i32 *coords, i32 *counts,         \
+        i64 *splits, i32 *inverse, u64 *fault, u32 *fault_flag, u64 *state, u64 *cell_keys, u32 *start, u32 *voxel_at, u32 *table,    \
+        u32 *rows, u32 *crowded, u32 *marks, u32 *numbers, double min_x, double min_y, double min_z, double size_x, double size_y,    \
+        double size_z, float inverse_x, float inverse_y, float inverse_z, u32 n_x, u32 n_y, u32 n_z, u32 n, u64 chunk, u64 cells,     \
+        u64 keys, u32 b, u32 f, u32 p, u32 v, u32 row_voxels, u32 flags, const void *from, const u32 *from_order, void *to,           \
+        u32 *to_order, u64 extra
 #define RC_VOXEL_ARGS                                                                                                                 \
     points, point_step, features, feature_step, labels, offsets, poses, pose_batch, out, coords, counts, splits, inverse, fault,      \
         fault_flag, state, cell_keys, start, voxel_at, table, rows, crowded, marks, numbers, min_x, min_y, min_z, size_x, size_y,     \
-        size_z, n_x, n_y, n_z, n, chunk, cells, keys, b, f, p, v, row_voxels, flags, from, from_order, to, to_order, extra
+        size_z, inverse_x, inverse_y, inverse_z, n_x, n_y, n_z, n, chunk, cells, keys, b, f, p, v, row_voxels, flags, from,           \
+        from_order, to, to_order, extra
 
 enum modes : u32 { dense, hard, sparse };
 enum reduces : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
-// The words of state: counters, and the number of voxels found.
-enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, state_words };
+// The words of state: counters, the number of voxels found, and how many pieces and slots voxel_crowded has.
+enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, slots, state_words };
 
 struct voxel_job {
     const void *points;
@@ -49,12 +50,13 @@ struct voxel_job {
     u64 *cell_keys; // [n] in the order of the points if labels are sorted first; else the sorted keys
     u32 *start;     // [voxels + 1] where each voxel's points begin in the sorted order
     u32 *voxel_at;  // [n] the voxel of each sorted point
-    u32 *table;     // [256][blocks] counts of digits, or [blocks] of flags; then 256 totals
+    u32 *table;     // [256][blocks] counts of digits, [512][blocks] of buckets, or [blocks] of flags; then the rows' totals
     u32 *rows;      // [2][b + 1] the first voxel of each row: of those found, of those written
-    u32 *crowded;   // voxels with many points
+    u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_reduce.cu
     u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
     u32 *numbers;   // [voxels] the place of each hard voxel in the order of the first points
     double min_x, min_y, min_z, size_x, size_y, size_z;
+    float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
     u32 n_x, n_y, n_z, n;
     u64 chunk, cells, keys; // keys is the key of a point in no cell, beyond all others
     u32 b, f, p, v, row_voxels, flags;
@@ -71,6 +73,9 @@ struct voxel_job {
     RC_FN_MEMBER bool batched() const { return flags >> 8 & 1; }  // coordinates have a row
     RC_FN_MEMBER bool xyz() const { return flags >> 9 & 1; }      // z is the fastest dimension
     RC_FN_MEMBER bool by_four() const { return flags >> 10 & 1; } // four points are three aligned loads of 16 bytes
+    RC_FN_MEMBER bool opens() const { return flags >> 11 & 1; }   // the launch clears the counters and checks the offsets
+    RC_FN_MEMBER bool fours() const { return flags >> 12 & 1; }   // features are groups of four f32, 16 bytes aligned, and so is `out`
+    RC_FN_MEMBER bool from_zero() const { return flags >> 13 & 1; } // empty cells of occupancy are 0, and `out` is 8 bytes aligned
     RC_FN_MEMBER u64 first() const { return block_x() * chunk; }
     RC_FN_MEMBER u64 last() const { return first() + chunk < n ? first() + chunk : n; }
     RC_FN_MEMBER u32 n0() const { return xyz() ? n_x : n_z; }
@@ -107,29 +112,33 @@ template <class T> RC_FN position<T> posed(const voxel_job &j, position<T> at, u
     return {r[0], r[1], r[2]};
 }
 
-// index_along returns the index of a coordinate along an axis, and whether it is one of the n.
-template <class T> RC_FN bool index_along(T x, double lo, double size, u32 n, u32 &index) {
-    const T q = floor_f(div_rn(x - (T)lo, (T)size));
-    if (!(q >= (T)0 && q < (T)2147483648.0)) return false;
-    index = (u32)q;
-    return index < n;
+// index_along returns the index of a coordinate along an axis: floor((x - lo) / size), the quotient rounded, or ~0 where that is
+// below 0, 2^31 or more, or NaN.
+RC_FN u32 index_of(double q) { return q >= 0 && q < 2147483648.0 ? (u32)q : ~0u; }
+RC_FN u32 index_of(float q) { return q >= 0 && q < 2147483648.0f ? (u32)q : ~0u; }
+RC_FN u32 index_along(double x, double lo, double size, float) { return index_of(floor_f(div_rn(x - lo, size))); }
+
+// In float the product with 1 / size tells the floor of the rounded quotient, unless it lies within 2^-20 of itself of a whole
+// number: it is within 2^-21.5 of the true quotient (1 / size is within 2^-22, the product rounds by 2^-24), and the rounded one
+// within 2^-24.
+RC_FN u32 index_along(float x, float lo, float size, float inverse) {
+    const float d = x - lo, q = d * inverse, c = floor_f(q), past = q - c, margin = abs_f(q) * 0x1p-20f;
+    if (past > margin && 1.0f - past > margin) return index_of(c);
+    return index_of(floor_f(div_rn(d, size)));
 }
 
-// key_of returns the key of a position, and which counter it belongs to.
+// key_of returns the key of a position, and which counter it belongs to. A coordinate that is not finite has no index.
 template <class T> RC_FN u64 key_of(const voxel_job &j, const position<T> &at, u32 row, u32 &kind) {
-    if (!is_finite(at.x) || !is_finite(at.y) || !is_finite(at.z)) {
-        kind = not_finite;
-        return j.keys;
+    const u32 x = index_along(at.x, (T)j.min_x, (T)j.size_x, j.inverse_x), y = index_along(at.y, (T)j.min_y, (T)j.size_y, j.inverse_y),
+              z = index_along(at.z, (T)j.min_z, (T)j.size_z, j.inverse_z);
+    if (x < j.n_x && y < j.n_y && z < j.n_z) {
+        kind = in_range;
+        const u32 first = j.xyz() ? x : z, last = j.xyz() ? z : x;
+        if (j.keys >> 32) return (((u64)row * j.n0() + first) * j.n_y + y) * j.n2() + last;
+        return ((row * j.n0() + first) * j.n_y + y) * j.n2() + last;
     }
-    u32 x, y, z;
-    const bool in_x = index_along(at.x, j.min_x, j.size_x, j.n_x, x), in_y = index_along(at.y, j.min_y, j.size_y, j.n_y, y),
-               in_z = index_along(at.z, j.min_z, j.size_z, j.n_z, z);
-    if (!(in_x && in_y && in_z)) {
-        kind = out_of_range;
-        return j.keys;
-    }
-    kind = in_range;
-    return (((u64)row * j.n0() + (j.xyz() ? x : z)) * j.n_y + y) * j.n2() + (j.xyz() ? z : x);
+    kind = is_finite(at.x) && is_finite(at.y) && is_finite(at.z) ? out_of_range : not_finite;
+    return j.keys;
 }
 
 // place_of returns where a voxel goes: its cell in a dense grid, its number in a list, or -1 if it is dropped.
@@ -145,5 +154,17 @@ RC_FN i64 place_of(const voxel_job &j, u32 voxel, u64 key, u32 &row) {
 
 // key_at returns the key of the point that is number i in the sorted order.
 RC_FN u64 key_at(const voxel_job &j, u32 i) { return ((const u64 *)j.from)[i]; }
+
+// ---- The buckets of voxel_count.cu ----
+
+constexpr u32 buckets = 512;
+
+// bucket_of deals out cells, 32 at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way back.
+RC_FN u32 bucket_of(u32 key) { return (key >> 5 ^ key >> 14 ^ key >> 23) % buckets; }
+RC_FN u32 cell_in_bucket(u32 key) { return key >> 14 << 5 | key % 32; }
+RC_FN u64 key_in_bucket(u32 bucket, u32 cell) {
+    const u32 high = cell / 32;
+    return (u64)high << 14 | ((bucket ^ high ^ high >> 9) % buckets) << 5 | cell % 32;
+}
 
 } // namespace rc

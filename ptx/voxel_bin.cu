@@ -1,12 +1,19 @@
 // voxel_bin.cu finds the cells of points.
 //
-// voxel_fill writes a value of 1 or 4 bytes over an output, clears the counters and checks the offsets. A thread writes 16 bytes at
-// a time, every (blocks * threads)th piece.
+// voxel_fill writes a value of 1 or 4 bytes over an output; the launch that opens a call clears the counters and checks the offsets.
+// A thread writes 16 bytes at a time, every (blocks * threads)th piece.
 //
-// voxel_bin gives each point its key. Blocks take chunks, threads four points at a time where those are 48 aligned bytes. Grids of
-// occupancy and count are written at once, the latter by atomics; else the keys are kept for sorting, with how many
-// of the block's keys have each value of the first digit.
-// Bytes moved: the points, and 8 a point for keys, or a sector of the grid for each point.
+// voxel_bin gives each point its key. Blocks take chunks, threads four points at a time, which are 48 aligned bytes where they can
+// be. It ends in one of four ways, told by extra: a grid of occupancy or of counts is written at once, the latter by atomics;
+// keys are kept for sorting, with how many of the block's keys have each value of the first digit; or 32-bit keys are kept for
+// voxel_count.cu, with how many belong to each of its buckets.
+//
+// Where many points share a cell their writes would wait for each other: a warp whose lanes' first points meet turns on a
+// table in shared memory, in which the block gathers what it has for a cell, or for eight neighbouring ones of occupancy, as many
+// as find a place.
+//
+// The points of a group are taken one after the other: the code for four at once runs no faster once it has to be fetched.
+// Bytes moved: the points, and 8 or 4 a point for keys, or a sector of the grid for each point.
 #include "voxel.cuh"
 
 using namespace rc;
@@ -15,93 +22,206 @@ namespace {
 
 constexpr u32 bin_threads = 256;
 constexpr u32 digits = 256;
+constexpr u32 gathered = 1024; // places of the table
+constexpr u32 nothing = ~0u;
+
+template <class T> constexpr u32 group_of = sizeof(T) == 4 ? 4 : 1; // points a thread takes at once
+
+enum endings : u32 { to_cells, to_counts, to_keys, to_buckets };
 
 struct bin_shared {
-    u32 bins[digits];
-    u32 counters[3];
+    u64 words[gathered]; // a byte for each of eight cells, or how many points a cell has
+    u32 cells[gathered]; // which; nothing at a place that is free
+    u32 bins[buckets];   // of digits, or of buckets
+    u32 missed[2]; // points out of range, points not finite
+    u32 meet;      // some points of a warp share a cell
 };
 
-// keep takes a point's key.
-RC_FN void keep(const voxel_job &j, bin_shared &s, u64 i, u64 key, u32 kind, u32 (&counters)[3]) {
-    counters[0] += kind == in_range, counters[1] += kind == out_of_range, counters[2] += kind == not_finite;
-    if (j.to == nullptr) {
-        if (kind != in_range) return;
-        if (j.reduce() == occupancy)
-            st_u8((u8 *)j.out + key, 1);
-        else
-            reduce_add((u32 *)j.out + key, 1);
-        return;
+// write takes a point in a cell to the grid. A byte of occupancy is set by an atomic on the eight that it is one of, if they are all
+// the grid's own and empty ones are 0.
+template <u32 Ending> RC_FN void write(const voxel_job &j, bin_shared &s, u64 key, bool gather) {
+    constexpr bool cells = Ending == to_cells;
+    if constexpr (cells) {
+        if ((key | 7) >= j.keys || !j.from_zero()) return st_u8((u8 *)j.out + key, 1);
     }
-    u64 sort = key;
-    if (j.labels) {
-        j.cell_keys[i] = key;
-        sort = ld_nc_u32(j.labels + i) ^ 0x80000000u;
+    const u64 byte = 1ull << 8 * (key % 8);
+    if (gather) {
+        const u32 what = (u32)(cells ? key / 8 : key), place = (what * 2654435761u) >> 22;
+        const u32 there = shared_compare_swap(&s.cells[place], nothing, what);
+        if (there == nothing || there == what) {
+            if constexpr (cells)
+                shared_or(&s.words[place], byte);
+            else
+                shared_add((u32 *)&s.words[place], 1);
+            return;
+        }
     }
-    ((u64 *)j.to)[i] = sort;
-    shared_add(&s.bins[sort % digits], 1);
+    if constexpr (cells)
+        reduce_or((u64 *)j.out + key / 8, byte);
+    else
+        reduce_add((u32 *)j.out + key, 1);
 }
 
-template <class T> RC_FN void bin_one(const voxel_job &j, bin_shared &s, u64 i, position<T> at, u32 (&counters)[3]) {
-    const u32 row = j.b > 1 ? row_of(j, i) : 0;
-    u32 kind;
-    const u64 key = key_of<T>(j, posed<T>(j, at, row), row, kind);
-    keep(j, s, i, key, kind, counters);
+template <class T, u32 N> RC_FN void load_group(const voxel_job &j, u64 i, u32 n, position<T> (&at)[N]) {
+    if constexpr (sizeof(T) == 4) {
+        if (j.by_four() && n == N) {
+            const v16 *q = (const v16 *)((const float *)j.points + 3 * i);
+            const v16 a = ld_nc_16(q), b = ld_nc_16(q + 1), c = ld_nc_16(q + 2);
+            at[0] = {as_f32(a.x), as_f32(a.y), as_f32(a.z)}, at[1] = {as_f32(a.w), as_f32(b.x), as_f32(b.y)};
+            at[2] = {as_f32(b.z), as_f32(b.w), as_f32(c.x)}, at[3] = {as_f32(c.y), as_f32(c.z), as_f32(c.w)};
+            return;
+        }
+    }
+    RC_UNROLL for (u32 u = 0; u < N; u++) {
+        at[u] = {};
+        if (u >= n) continue;
+        const T *p = (const T *)j.points + (i64)(i + u) * j.point_step;
+        at[u] = {ld_element(p), ld_element(p + 1), ld_element(p + 2)};
+    }
 }
 
-template <class T> RC_FN void bin_each(const voxel_job &j, bin_shared &s, u64 i, u64 end, u64 step, u32 (&counters)[3]) {
-    for (; i < end; i += step) {
-        const T *p = (const T *)j.points + (i64)i * j.point_step;
-        bin_one<T>(j, s, i, {ld_element(p), ld_element(p + 1), ld_element(p + 2)}, counters);
+// keep_group takes a thread's keys; those of points in no cell are j.keys.
+template <u32 Ending, u32 N> RC_FN void keep_group(const voxel_job &j, bin_shared &s, u64 i, u32 n, u64 (&key)[N], bool gather) {
+    if constexpr (Ending == to_cells || Ending == to_counts) {
+        RC_UNROLL for (u32 u = 0; u < N; u++) {
+            if (u < n && key[u] < j.keys) write<Ending>(j, s, key[u], gather);
+        }
+    } else if constexpr (Ending == to_buckets) {
+        u32 kept[N];
+        RC_UNROLL for (u32 u = 0; u < N; u++) {
+            kept[u] = key[u] < j.keys ? (u32)key[u] : nothing;
+            if (u < n && kept[u] != nothing) shared_add(&s.bins[bucket_of(kept[u])], 1);
+        }
+        u32 *const to = (u32 *)j.to + i;
+        if constexpr (N == 4) {
+            if (n == N) return st_16(to, {kept[0], kept[1], kept[2], kept[3]});
+        }
+        RC_UNROLL for (u32 u = 0; u < N; u++) {
+            if (u < n) to[u] = kept[u];
+        }
+    } else {
+        RC_UNROLL for (u32 u = 0; u < N; u++) {
+            if (u >= n) continue;
+            if (j.labels) {
+                j.cell_keys[i + u] = key[u];
+                key[u] = ld_nc_u32(j.labels + i + u) ^ 0x80000000u;
+            }
+            shared_add(&s.bins[key[u] % digits], 1);
+        }
+        u64 *const to = (u64 *)j.to + i;
+        if constexpr (N == 4) {
+            if (n == N) {
+                st_16(to, {(u32)key[0], (u32)(key[0] >> 32), (u32)key[1], (u32)(key[1] >> 32)});
+                return st_16(to + 2, {(u32)key[2], (u32)(key[2] >> 32), (u32)key[3], (u32)(key[3] >> 32)});
+            }
+        }
+        RC_UNROLL for (u32 u = 0; u < N; u++) {
+            if (u < n) to[u] = key[u];
+        }
     }
+}
+
+template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s) {
+    constexpr bool writes = Ending == to_cells || Ending == to_counts;
+    constexpr u32 group = group_of<T>;
+    const u64 end = j.last();
+    u32 missed[2] = {0, 0};
+    bool gather = false;
+    for (u64 base = j.first(); base < end; base += bin_threads * group) {
+        const u64 i = base + thread_x() * group;
+        const u32 n = i >= end ? 0 : end - i < group ? (u32)(end - i) : group;
+        position<T> at[group];
+        load_group<T>(j, i, n, at);
+        u64 key[group];
+        RC_UNROLL for (u32 u = 0; u < group; u++) key[u] = j.keys;
+#pragma clang loop unroll(disable)
+        for (u32 u = 0; u < group; u++) {
+            const u32 row = j.b > 1 && u < n ? row_of(j, i + u) : 0;
+            u32 kind;
+            const u64 k = key_of<T>(j, posed<T>(j, at[0], row), row, kind);
+            if (u < n) missed[0] += kind == out_of_range, missed[1] += kind == not_finite;
+            RC_UNROLL for (u32 v = 0; v + 1 < group; v++) at[v] = at[v + 1], key[v] = key[v + 1]; // the next comes to the front
+            key[group - 1] = k;
+        }
+        if (base == j.first()) {
+            if constexpr (writes) {
+                // A thread without a point in a cell has a number that no other has.
+                const u32 mine = n > 0 && key[0] < j.keys ? (u32)key[0] : nothing - thread_x();
+                if (count_bits(match(mine)) > 1 && j.keys < nothing - bin_threads) s.meet = 1;
+                barrier();
+                gather = s.meet;
+            }
+            wait_for_previous();
+            let_next();
+        }
+        keep_group<Ending>(j, s, i, n, key, gather);
+    }
+    RC_UNROLL for (u32 k = 0; k < 2; k++) {
+        if (missed[k]) shared_add(&s.missed[k], missed[k]);
+    }
+    barrier();
+    if (j.first() >= end) wait_for_previous();
+    if (thread_x() < 3) {
+        const u32 out = s.missed[0], bad = s.missed[1];
+        const u32 count = thread_x() == in_range ? (u32)(end - j.first()) - out - bad : thread_x() == out_of_range ? out : bad;
+        if (count) reduce_add(j.state + thread_x(), count);
+    }
+    if constexpr (writes) {
+        for (u32 place = thread_x(); gather && place < gathered; place += bin_threads) {
+            if (s.cells[place] == nothing) continue;
+            if constexpr (Ending == to_cells)
+                reduce_or((u64 *)j.out + s.cells[place], s.words[place]);
+            else
+                reduce_add((u32 *)j.out + s.cells[place], (u32)s.words[place]);
+        }
+    } else {
+        constexpr u32 rows = Ending == to_buckets ? buckets : digits;
+        for (u32 k = thread_x(); k < rows; k += bin_threads) j.table[(u64)k * blocks_x() + block_x()] = s.bins[k];
+    }
+}
+
+template <u32 Ending> RC_FN void bin_any(const voxel_job &j, bin_shared &s) {
+    if (j.wide())
+        bin<double, Ending>(j, s);
+    else
+        bin<float, Ending>(j, s);
 }
 
 } // namespace
 
-RC_KERNEL(bin_threads) voxel_bin(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ bin_shared s;
-    s.bins[thread_x()] = 0;
-    if (thread_x() < 3) s.counters[thread_x()] = 0;
-    barrier();
-    u32 counters[3] = {0, 0, 0};
-    const u64 end = j.last();
-    u64 i = j.first();
-    if (j.wide()) {
-        bin_each<double>(j, s, i + thread_x(), end, bin_threads, counters);
-    } else {
-        if (j.by_four()) {
-            const u64 whole = i + (end - i) / 4 * 4; // chunks are multiples of four points
-            for (u64 k = i + 4 * thread_x(); k < whole; k += 4 * bin_threads) {
-                const v16 *q = (const v16 *)((const float *)j.points + 3 * k);
-                const v16 a = ld_nc_16(q), b4 = ld_nc_16(q + 1), c = ld_nc_16(q + 2);
-                bin_one<float>(j, s, k, {as_f32(a.x), as_f32(a.y), as_f32(a.z)}, counters);
-                bin_one<float>(j, s, k + 1, {as_f32(a.w), as_f32(b4.x), as_f32(b4.y)}, counters);
-                bin_one<float>(j, s, k + 2, {as_f32(b4.z), as_f32(b4.w), as_f32(c.x)}, counters);
-                bin_one<float>(j, s, k + 3, {as_f32(c.y), as_f32(c.z), as_f32(c.w)}, counters);
-            }
-            i = whole;
-        }
-        bin_each<float>(j, s, i + thread_x(), end, bin_threads, counters);
-    }
-    RC_UNROLL for (u32 k = 0; k < 3; k++) {
-        if (counters[k]) shared_add(&s.counters[k], counters[k]);
+    for (u32 k = thread_x(); k < buckets; k += bin_threads) s.bins[k] = 0;
+    if (thread_x() < 2) s.missed[thread_x()] = 0;
+    if (thread_x() == 0) s.meet = 0;
+    if (j.extra <= to_counts) {
+        RC_UNROLL for (u32 k = 0; k < gathered; k += bin_threads) s.cells[k + thread_x()] = nothing, s.words[k + thread_x()] = 0;
     }
     barrier();
-    if (thread_x() < 3 && s.counters[thread_x()]) reduce_add(j.state + thread_x(), s.counters[thread_x()]);
-    if (j.to) j.table[(u64)thread_x() * blocks_x() + block_x()] = s.bins[thread_x()];
+    switch ((u32)j.extra) {
+    case to_cells: return bin_any<to_cells>(j, s);
+    case to_counts: return bin_any<to_counts>(j, s);
+    case to_keys: return bin_any<to_keys>(j, s);
+    default: return bin_any<to_buckets>(j, s);
+    }
 }
 
 // voxel_fill fills extra bytes at `to` with the four bytes in from_order.
 RC_KERNEL(bin_threads) voxel_fill(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     const u64 thread = block_x() * (u64)bin_threads + thread_x(), threads = blocks_x() * (u64)bin_threads;
-    if (thread < state_words) j.state[thread] = 0;
-    for (u64 row = thread; j.offsets && row < j.b; row += threads) {
-        const i64 lo = (i64)ld_nc_u64(j.offsets + row), hi = (i64)ld_nc_u64(j.offsets + row + 1);
-        const bool fits = lo >= 0 && hi >= lo && hi <= (i64)j.n && (row > 0 || lo == 0) && (row + 1 < j.b || hi == (i64)j.n);
-        if (fits) continue;
-        atomic_min_u64(j.fault, row << 4); // ops.FaultRows, ops.FaultSrcRows
-        *(volatile u32 *)j.fault_flag = 1;
+    if (j.opens()) {
+        if (thread < state_words) j.state[thread] = 0;
+        for (u64 row = thread; j.offsets && row < j.b; row += threads) {
+            const i64 lo = (i64)ld_nc_u64(j.offsets + row), hi = (i64)ld_nc_u64(j.offsets + row + 1);
+            const bool fits = lo >= 0 && hi >= lo && hi <= (i64)j.n && (row > 0 || lo == 0) && (row + 1 < j.b || hi == (i64)j.n);
+            if (fits) continue;
+            atomic_min_u64(j.fault, row << 4); // ops.FaultRows, ops.FaultSrcRows
+            *(volatile u32 *)j.fault_flag = 1;
+        }
     }
     const u32 value = (u32)(u64)j.from_order;
     u8 *const begin = (u8 *)j.to, *const end = begin + j.extra;

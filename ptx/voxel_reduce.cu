@@ -1,9 +1,11 @@
 // voxel_reduce.cu writes what voxels make of their points, which lie together in the sorted order.
 //
-// voxel_reduce: a thread takes one feature of one voxel; neighbouring threads take neighbouring features. Voxels of more than
-// `few` points are left to voxel_crowded, a block for each, whose threads share out the points and meet in shared memory.
-// Sums are of integers, relative to the greatest exponent of the voxel, which is found first: so they depend on no
-// order, and nothing is read twice from DRAM but the features of large voxels.
+// voxel_reduce: a thread takes one feature of one voxel, or four neighbouring ones where they are 16 aligned bytes; neighbouring
+// threads take neighbouring features. A voxel of one point is done at once; others wait in a queue until the block has a full
+// turn of them, so that no warp does the long work for a lane or two. Voxels of more than `few` points are left to voxel_crowded, in pieces, a warp for each, whose
+// lanes share out the points. Where a voxel has several pieces they meet in a slot of global memory, and a third launch
+// writes the result. Sums are of integers, relative to the greatest exponent of the voxel, which is found first: so they depend
+// on no order.
 //
 // voxel_keep writes hard voxels, a warp for each; voxel_inverse each point's voxel, a thread for each point.
 // Bytes moved: 8 + 4 a point for keys and order, the features, and the outputs.
@@ -13,8 +15,8 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 threads = 256, crowd_threads = 256, in_flight = 4;
-constexpr u32 few = 64; // ops/cuda sizes the list of crowded voxels by it
+constexpr u32 threads = 256;
+constexpr u32 few = 16, piece = 256; // ops/cuda sizes the lists by them
 
 // coordinate_at returns a coordinate of a point, after the pose.
 RC_FN float coordinate_at(const voxel_job &j, u32 point, u32 axis, u32 row) {
@@ -34,9 +36,14 @@ RC_FN float feature_at(const voxel_job &j, u32 point, u32 feature) {
     }
 }
 
-// value_at returns what is reduced: a feature, or a coordinate where there are no features.
-RC_FN float value_at(const voxel_job &j, u32 point, u32 feature, u32 row) {
-    return j.features ? feature_at(j, point, feature) : coordinate_at(j, point, feature, row);
+// values_at reads what is reduced: N neighbouring features, or coordinates where there are no features.
+template <u32 N> RC_FN void values_at(const voxel_job &j, u32 point, u32 feature, u32 row, float (&x)[N]) {
+    if constexpr (N == 4) {
+        const v16 v = ld_nc_16((const float *)j.features + (i64)point * j.feature_step + feature);
+        x[0] = as_f32(v.x), x[1] = as_f32(v.y), x[2] = as_f32(v.z), x[3] = as_f32(v.w);
+    } else {
+        x[0] = j.features ? feature_at(j, point, feature) : coordinate_at(j, point, feature, row);
+    }
 }
 
 // ---- What is kept of one feature while its points go by; ops/cpu_voxelize_reduce.go says why ----
@@ -47,7 +54,7 @@ constexpr u32 sum_shift = 17;
 struct tally {
     u32 best;    // the greatest biased exponent, at least 1, or the greatest value in order
     u32 special; // saw_*
-    i64 hi, lo;  // a sum is hi * 2^32 + lo
+    i64 sum;     // of at most 2^12 points: below 2^53
 };
 
 // order_of maps values to integers in ascending order, or descending.
@@ -81,21 +88,110 @@ RC_FN void add(tally &t, float x) {
     const u32 down = t.best - (e > 1 ? e : 1);
     const u64 m = (u64)((b & 0x7fffffu) | (e ? 0x800000u : 0u)) << sum_shift;
     const i64 cut = down < 64 ? (i64)(m >> down) : 0;
-    const i64 v = b >> 31 ? -cut : cut;
-    t.hi += v >> 32;
-    t.lo += v & 0xffffffff;
+    t.sum += b >> 31 ? -cut : cut;
 }
 
-RC_FN float result(const voxel_job &j, const tally &t, u32 n) {
+// result is what a feature's n points make. A sum is hi * 2^32 + lo.
+RC_FN float result(const voxel_job &j, u32 best, u32 special, i64 hi, i64 lo, u32 n) {
     const u32 reduce = j.reduce();
-    if (t.special & saw_nan || (t.special & (saw_inf | saw_minus_inf)) == (saw_inf | saw_minus_inf)) return as_f32(0x7fc00000u);
-    if (reduce == greatest || reduce == smallest) return of_order(t.best, reduce == smallest);
-    if (t.special & saw_inf) return as_f32(0x7f800000u);
-    if (t.special & saw_minus_inf) return as_f32(0xff800000u);
-    const i64 hi = t.hi + (t.lo >> 32), lo = t.lo & 0xffffffff;
+    if (special & saw_nan || (special & (saw_inf | saw_minus_inf)) == (saw_inf | saw_minus_inf)) return as_f32(0x7fc00000u);
+    if (reduce == greatest || reduce == smallest) return of_order(best, reduce == smallest);
+    if (special & saw_inf) return as_f32(0x7f800000u);
+    if (special & saw_minus_inf) return as_f32(0xff800000u);
+    hi += lo >> 32, lo &= 0xffffffff;
     double s = (double)hi * 4294967296.0 + (double)lo;
-    s = s * as_f64((u64)(t.best + 1023 - 127 - 40) << 52);
-    return f64_to_f32(div_rn(s, (double)(reduce == mean ? n : 1)));
+    s = s * as_f64((u64)(best + 1023 - 127 - 40) << 52);
+    return f64_to_f32(reduce == mean ? div_rn(s, (double)n) : s);
+}
+RC_FN float result(const voxel_job &j, const tally &t, u32 n) { return result(j, t.best, t.special, t.sum >> 32, t.sum & 0xffffffff, n); }
+
+// alone is what one point makes: itself, and a sum that is 0 has no sign.
+RC_FN float alone(float x, bool extreme) { return is_nan(x) ? as_f32(0x7fc00000u) : extreme ? x : x + 0.0f; }
+
+// reduce_points takes every step-th point from begin on, of those before end, in_flight at once, and looks at them (pass 0) or adds
+// them.
+template <u32 N, u32 in_flight>
+RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, u32 pass, tally (&t)[N]) {
+    const u32 reduce = j.reduce();
+    const bool extreme = reduce >= greatest, down = reduce == smallest;
+    for (u32 k = begin; k < end; k += in_flight * step) {
+        float x[in_flight][N];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            const u32 at = u * step < end - k ? k + u * step : k;
+            values_at<N>(j, j.from_order[at], feature, row, x[u]);
+        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            if (u * step >= end - k) continue;
+            RC_UNROLL for (u32 i = 0; i < N; i++) {
+                if (pass == 0)
+                    see(t[i], x[u][i], extreme, down);
+                else
+                    add(t[i], x[u][i]);
+            }
+        }
+    }
+}
+
+template <u32 N> RC_FN void write_out(const voxel_job &j, i64 place, u32 feature, const float (&x)[N]) {
+    float *const to = (float *)j.out + place * j.f + feature;
+    if constexpr (N == 4)
+        st_16(to, {bits(x[0]), bits(x[1]), bits(x[2]), bits(x[3])});
+    else
+        *to = x[0];
+}
+
+// ---- The pieces of crowded voxels ----
+
+// entry is a piece: of which voxel, which one, and 1 + the slot in which the pieces meet, or 0 for a voxel of one piece.
+struct alignas(16) entry {
+    u32 voxel, number, slot, unused;
+};
+
+RC_FN entry *entries(const voxel_job &j) { return (entry *)j.crowded; }
+
+// A slot has its voxel, then for each feature the sum and what else a tally has. Slots follow the entries, of which there is room for
+// as many as n points can make.
+struct slot_at {
+    u32 *voxel;
+    u64 *hi, *lo;
+    u32 *best, *special;
+};
+
+RC_FN u64 most_entries(const voxel_job &j) { return j.n / (few + 1) + j.n / piece + 1; }
+RC_FN slot_at slot(const voxel_job &j, u32 i) {
+    u64 *const words = (u64 *)(entries(j) + most_entries(j)) + (u64)i * (1 + 3 * (u64)j.f);
+    u32 *const rest = (u32 *)(words + 1 + 2 * (u64)j.f);
+    return {(u32 *)words, words + 1, words + 1 + j.f, rest, rest + j.f};
+}
+
+// leave puts a voxel of n points on the list. Which place it gets does not show.
+RC_FN void leave(const voxel_job &j, u32 voxel, u32 n) {
+    const u32 pieces = (n + piece - 1) / piece, at = atomic_add((u32 *)(j.state + crowds), pieces);
+    u32 number = 0;
+    if (pieces > 1) {
+        number = atomic_add((u32 *)(j.state + slots), 1);
+        const slot_at s = slot(j, number++);
+        *s.voxel = voxel;
+        for (u32 i = 0; i < j.f; i++) s.hi[i] = 0, s.lo[i] = 0, s.best[i] = 0, s.special[i] = 0;
+    }
+    for (u32 i = 0; i < pieces; i++) entries(j)[at + i] = {voxel, i, number, 0};
+}
+
+// meet brings what the lanes of a warp have for one feature together, at the lowest: lanes that are `apart` from each other, `count`
+// of them. Every lane comes along.
+template <u32 N> RC_FN void meet(tally (&t)[N], u32 apart, u32 count, u32 rank) {
+    while (count > 1) {
+        const u32 half = (count + 1) / 2;
+        RC_UNROLL for (u32 i = 0; i < N; i++) {
+            const u32 best = shuffle_down(t[i].best, half * apart), special = shuffle_down(t[i].special, half * apart);
+            const u32 low = shuffle_down((u32)t[i].sum, half * apart), high = shuffle_down((u32)(t[i].sum >> 32), half * apart);
+            if (rank + half >= count) continue;
+            t[i].best = best > t[i].best ? best : t[i].best;
+            t[i].special |= special;
+            t[i].sum += (i64)((u64)high << 32 | low);
+        }
+        count = half;
+    }
 }
 
 // commonest returns the label that most of a voxel's points have, the smallest of several. Labels are sorted within the voxel.
@@ -140,109 +236,174 @@ RC_FN void add_kept(const voxel_job &j, u64 *total, u64 mine) {
     if (thread_x() == 0 && *total) reduce_add(j.state + kept, *total);
 }
 
-} // namespace
+// item is what a thread of voxel_reduce takes: features of a voxel.
+struct item {
+    u32 voxel, feature;
+};
 
-RC_KERNEL(threads) voxel_reduce(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
-    __shared__ u64 total;
-    if (thread_x() == 0) total = 0;
-    barrier();
+struct queue {
+    item waiting[2 * threads];
+    u32 count;
+};
+
+// reduce_item takes a voxel of a few points.
+template <u32 N> RC_FN void reduce_item(const voxel_job &j, item it) {
+    const u32 begin = j.start[it.voxel], n = j.start[it.voxel + 1] - begin;
+    u32 row;
+    const i64 place = place_of(j, it.voxel, key_at(j, begin), row);
+    tally s[N] = {};
+    for (u32 pass = 0; pass < (j.reduce() >= greatest ? 1u : 2u); pass++) reduce_points<N, 2>(j, begin, begin + n, 1, it.feature, row, pass, s);
+    float x[N];
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n);
+    write_out<N>(j, place, it.feature, x);
+}
+
+// reduce_voxels is voxel_reduce, N features a thread; returns how many points the thread has kept.
+template <u32 N> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
     u64 mine = 0;
     const u32 reduce = j.reduce();
     const bool of_features = reduce >= sum && reduce <= smallest, extreme = reduce >= greatest;
-    const u32 width = of_features ? j.f : 1;
-    const u64 items = j.state[found] * width;
-    for (u64 t = block_x() * (u64)threads + thread_x(); t < items; t += blocks_x() * (u64)threads) {
-        const u32 voxel = items >> 32 ? (u32)(t / width) : (u32)t / width, feature = (u32)(t - (u64)voxel * width);
-        const u32 begin = j.start[voxel], n = j.start[voxel + 1] - begin;
-        const u64 key = key_at(j, begin);
-        u32 row;
-        const i64 place = place_of(j, voxel, key, row);
-        if (place < 0) continue;
-        if (feature == 0) {
-            describe(j, key, place, row, n);
-            mine += n;
-        }
-        if (!of_features) {
-            if (reduce == majority)
-                ((i32 *)j.out)[place] = commonest(j, begin, begin + n);
-            else if (j.mode() == dense)
-                ((i32 *)j.out)[place] = (i32)n;
-            continue;
-        }
-        if (n > few) {
-            if (feature == 0) {
-                // Which place of the list a voxel gets does not show.
-                const u32 at = atomic_add((u32 *)(j.state + crowds), 1);
-                j.crowded[at] = voxel;
+    const u32 width = of_features ? j.f / N : 1;
+    const u64 items = j.state[found] * width, step = blocks_x() * (u64)threads;
+    for (u64 base = block_x() * (u64)threads; base < items; base += step) {
+        const u64 t = base + thread_x();
+        if (t < items) {
+            const u32 voxel = items >> 32 ? (u32)(t / width) : (u32)t / width, feature = (u32)(t - (u64)voxel * width) * N;
+            const u32 begin = j.start[voxel], n = j.start[voxel + 1] - begin;
+            const u64 key = key_at(j, begin);
+            const u32 point = j.from_order[begin];
+            u32 row;
+            const i64 place = place_of(j, voxel, key, row);
+            if (place >= 0) {
+                if (feature == 0) {
+                    describe(j, key, place, row, n);
+                    mine += n;
+                }
+                if (!of_features) {
+                    if (reduce == majority)
+                        ((i32 *)j.out)[place] = commonest(j, begin, begin + n);
+                    else if (j.mode() == dense)
+                        ((i32 *)j.out)[place] = (i32)n;
+                } else if (n > few) {
+                    if (feature == 0) leave(j, voxel, n);
+                } else if (n == 1) {
+                    float x[N];
+                    values_at<N>(j, point, feature, row, x);
+                    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = alone(x[i], extreme);
+                    write_out<N>(j, place, feature, x);
+                } else {
+                    q.waiting[shared_fetch_add(&q.count, 1)] = {voxel, feature};
+                }
             }
-            continue;
         }
-        tally s = {0, 0, 0, 0};
-        for (u32 k = 0; k < n; k++) see(s, value_at(j, j.from_order[begin + k], feature, row), extreme, reduce == smallest);
-        if (!extreme) {
-            for (u32 k = 0; k < n; k++) add(s, value_at(j, j.from_order[begin + k], feature, row));
-        }
-        ((float *)j.out)[place * j.f + feature] = result(j, s, n);
+        if (!of_features) continue;
+        barrier();
+        const u32 count = q.count;
+        barrier();
+        if (count < threads) continue;
+        reduce_item<N>(j, q.waiting[count - threads + thread_x()]);
+        if (thread_x() == 0) q.count = count - threads;
+        barrier();
     }
-    add_kept(j, &total, mine);
+    barrier();
+    if (thread_x() < q.count) reduce_item<N>(j, q.waiting[thread_x()]);
+    return mine;
 }
 
-// voxel_crowded takes the voxels that voxel_reduce has listed.
-RC_KERNEL(crowd_threads) voxel_crowded(RC_VOXEL_PARAMS) {
+// reduce_pieces is voxel_crowded's first launch and, with adding, its second.
+template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
+    const bool extreme = j.reduce() >= greatest;
+    const u32 listed = *(const u32 *)(j.state + crowds);
+    const u32 groups = j.f / N, most = groups < warp_size ? groups : warp_size; // groups of N features, and those at once
+    const u32 ranks = warp_size / most, rank = lane() / most, column = lane() - rank * most;
+    const u32 all = blocks_x() * (threads / warp_size);
+    for (u32 c = block_x() * (threads / warp_size) + thread_x() / warp_size; c < listed; c += all) {
+        const entry e = entries(j)[c];
+        if (adding && e.slot == 0) continue;
+        const u32 voxel_begin = j.start[e.voxel], voxel_end = j.start[e.voxel + 1];
+        const u32 begin = voxel_begin + e.number * piece, end = voxel_end - begin < piece ? voxel_end : begin + piece;
+        u32 row;
+        const i64 place = place_of(j, e.voxel, key_at(j, voxel_begin), row);
+        const slot_at s = slot(j, e.slot ? e.slot - 1 : 0);
+        for (u32 base = 0; base < groups; base += most) {
+            const u32 feature = (base + column) * N;
+            const bool works = rank < ranks && feature < j.f;
+            tally t[N] = {};
+            if (adding && works) {
+                RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = s.best[feature + i];
+            }
+            for (u32 pass = adding; pass < (e.slot || extreme ? adding + 1u : 2u); pass++) {
+                if (works) reduce_points<N, 4>(j, begin + rank, end, ranks, feature, row, pass, t);
+                meet<N>(t, most, ranks, rank);
+                if (pass == 0 && !extreme && e.slot == 0) {
+                    RC_UNROLL for (u32 i = 0; i < N; i++) {
+                        t[i].best = shuffle_from(t[i].best, column);
+                        t[i].special = rank == 0 ? t[i].special : 0;
+                    }
+                }
+            }
+            if (!works || rank > 0) continue;
+            if (e.slot == 0) {
+                float x[N];
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, t[i], end - begin);
+                write_out<N>(j, place, feature, x);
+                continue;
+            }
+            RC_UNROLL for (u32 i = 0; i < N; i++) {
+                if (adding) {
+                    reduce_add(s.hi + feature + i, (u64)(t[i].sum >> 32));
+                    reduce_add(s.lo + feature + i, (u64)(t[i].sum & 0xffffffff));
+                } else {
+                    reduce_max(s.best + feature + i, t[i].best);
+                    if (t[i].special) reduce_or(s.special + feature + i, t[i].special);
+                }
+            }
+        }
+    }
+}
+
+} // namespace
+
+RC_KERNEL_OCC(threads, 3) voxel_reduce(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    __shared__ u32 best[crowd_threads], special[crowd_threads];
-    __shared__ u64 hi[crowd_threads], lo[crowd_threads];
-    const u32 reduce = j.reduce(), listed = *(const u32 *)(j.state + crowds);
-    const bool extreme = reduce >= greatest;
-    const u32 most = j.f < crowd_threads ? j.f : crowd_threads; // features at once
-    const u32 lanes = crowd_threads / most, share = thread_x() / most, column = thread_x() - share * most;
-    for (u32 c = block_x(); c < listed; c += blocks_x()) {
-        const u32 voxel = j.crowded[c], begin = j.start[voxel], n = j.start[voxel + 1] - begin;
+    wait_for_previous();
+    let_next();
+    __shared__ u64 total;
+    __shared__ queue q;
+    if (thread_x() == 0) total = 0, q.count = 0;
+    barrier();
+    add_kept(j, &total, j.fours() ? reduce_voxels<4>(j, q) : reduce_voxels<1>(j, q));
+}
+
+// voxel_crowded takes the pieces that voxel_reduce has listed. extra: 0 to look at the values, which is all that voxels of one piece
+// and reductions without a sum need; 1 to add those of the others; 2 to write the others' results.
+RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
+    if (j.extra < 2) {
+        if (j.fours())
+            reduce_pieces<4>(j, j.extra);
+        else
+            reduce_pieces<1>(j, j.extra);
+        return;
+    }
+    const u64 items = (u64) * (const u32 *)(j.state + slots) * j.f;
+    for (u64 t = block_x() * (u64)threads + thread_x(); t < items; t += blocks_x() * (u64)threads) {
+        const u32 number = (u32)(t / j.f), feature = (u32)(t - (u64)number * j.f);
+        const slot_at s = slot(j, number);
+        const u32 voxel = *s.voxel, begin = j.start[voxel], n = j.start[voxel + 1] - begin;
         u32 row;
         const i64 place = place_of(j, voxel, key_at(j, begin), row);
-        for (u32 base = 0; base < j.f; base += most) {
-            const u32 feature = base + column;
-            const bool works = share < lanes && feature < j.f;
-            best[thread_x()] = 0, special[thread_x()] = 0, hi[thread_x()] = 0, lo[thread_x()] = 0;
-            barrier();
-            tally s = {0, 0, 0, 0};
-            for (u32 pass = 0; pass < (extreme ? 1u : 2u); pass++) {
-                for (u64 k = share; works && k < n; k += in_flight * (u64)lanes) {
-                    float x[in_flight];
-                    RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-                        const u64 at = k + u * (u64)lanes < n ? k + u * (u64)lanes : k;
-                        x[u] = value_at(j, j.from_order[begin + at], feature, row);
-                    }
-                    RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-                        if (k + u * (u64)lanes >= n) continue;
-                        if (pass == 0)
-                            see(s, x[u], extreme, reduce == smallest);
-                        else
-                            add(s, x[u]);
-                    }
-                }
-                if (works && pass == 0) {
-                    shared_max(&best[column], s.best);
-                    if (s.special) shared_or(&special[column], s.special);
-                } else if (works) {
-                    shared_add(&hi[column], (u64)s.hi);
-                    shared_add(&lo[column], (u64)s.lo);
-                }
-                barrier();
-                s.best = best[column];
-            }
-            if (works && share == 0) {
-                s = {best[column], special[column], (i64)hi[column], (i64)lo[column]};
-                ((float *)j.out)[place * j.f + feature] = result(j, s, n);
-            }
-            barrier();
-        }
+        const float x[1] = {result(j, s.best[feature], s.special[feature], (i64)s.hi[feature], (i64)s.lo[feature], n)};
+        write_out<1>(j, place, feature, x);
     }
 }
 
-RC_KERNEL(threads) voxel_keep(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     __shared__ u64 total;
     if (thread_x() == 0) total = 0;
     barrier();
@@ -280,6 +441,8 @@ RC_KERNEL(threads) voxel_keep(RC_VOXEL_PARAMS) {
 
 RC_KERNEL(threads) voxel_inverse(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     const u64 points_in = j.state[in_range];
     for (u64 i = block_x() * (u64)threads + thread_x(); i < points_in; i += blocks_x() * (u64)threads) {
         const u32 voxel = j.voxel_at[i];

@@ -42,20 +42,33 @@ RC_FN bool flag_at(const voxel_job &j, u64 i, bool in_marks) {
 // extra: the shift of the digit, and at bit 8 whether keys are read through the order.
 RC_KERNEL(sort_threads) voxel_digits(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     __shared__ u32 bins[digits];
     bins[thread_x()] = 0;
     barrier();
     const u32 shift = (u32)j.extra & 63;
     const bool through = j.extra >> 8 & 1;
-    for (u64 i = j.first() + thread_x(); i < j.last(); i += sort_threads) shared_add(&bins[digit_of(sort_key(j, i, through), shift)], 1);
+    for (u64 base = j.first() + thread_x(); base < j.last(); base += tile) {
+        u64 key[each];
+        RC_UNROLL for (u32 k = 0; k < each; k++) {
+            const u64 i = base + k * sort_threads;
+            key[k] = i < j.last() ? sort_key(j, i, through) : 0;
+        }
+        RC_UNROLL for (u32 k = 0; k < each; k++) {
+            if (base + k * sort_threads < j.last()) shared_add(&bins[digit_of(key[k], shift)], 1);
+        }
+    }
     barrier();
     j.table[(u64)thread_x() * blocks_x() + block_x()] = bins[thread_x()];
 }
 
-// extra: the words of a row of the table, then at bit 32 the number of rows, each of which is a block's. The totals follow the 256th
-// row. A table of one row counts voxels, and leaves their number in the state.
+// extra: the words of a row of the table, then at bit 32 the number of rows, each of which is a block's. The totals follow the last
+// row, the 256th at least. A table of one row counts voxels, and leaves their number in the state.
 RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     __shared__ u32 sums[warps];
     const u32 words = (u32)j.extra, count = (u32)(j.extra >> 32);
     u32 *const row = j.table + (u64)block_x() * words;
@@ -68,13 +81,15 @@ RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
         before += total;
     }
     if (thread_x() == 0) {
-        j.table[(u64)digits * words + block_x()] = before;
+        j.table[(u64)(blocks_x() < digits ? digits : blocks_x()) * words + block_x()] = before;
         if (count == 1) j.state[found] = before;
     }
 }
 
-RC_KERNEL(sort_threads) voxel_scatter(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(sort_threads, 3) voxel_scatter(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     __shared__ u32 counts_of[warps][digits]; // then where in the tile each warp's keys of a digit begin
     __shared__ u32 away[digits];             // from a place in the tile to that in the output, for each digit
     __shared__ u32 sums[warps];
@@ -101,10 +116,10 @@ RC_KERNEL(sort_threads) voxel_scatter(RC_VOXEL_PARAMS) {
             const bool there = i < j.last();
             if (i - lane() >= j.last()) continue; // none of the warp's is there
             const u32 digit = digit_of(key[k], shift);
-            u32 peers = ballot(there);
+            u32 peers = votes(there);
             RC_UNROLL for (u32 bit = 0; bit < digit_bits; bit++) {
                 const bool on = digit >> bit & 1;
-                const u32 same = ballot(on);
+                const u32 same = votes(on);
                 peers &= on ? same : ~same;
             }
             const u32 before = count_bits(peers & below_mask());
@@ -148,44 +163,72 @@ RC_KERNEL(sort_threads) voxel_scatter(RC_VOXEL_PARAMS) {
 // extra: 1 to look at the marks.
 RC_KERNEL(sort_threads) voxel_heads(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     __shared__ u32 total;
     if (thread_x() == 0) total = 0;
     barrier();
     u32 heads = 0;
-    for (u64 i = j.first() + thread_x(); i < j.last(); i += sort_threads) heads += flag_at(j, i, j.extra & 1);
+    for (u64 base = j.first() + thread_x(); base < j.last(); base += tile) {
+        bool head[each];
+        RC_UNROLL for (u32 k = 0; k < each; k++) head[k] = base + k * sort_threads < j.last() && flag_at(j, base + k * sort_threads, j.extra & 1);
+        RC_UNROLL for (u32 k = 0; k < each; k++) heads += head[k];
+    }
     if (heads) shared_add(&total, heads);
     barrier();
     if (thread_x() == 0) j.table[block_x()] = total;
 }
 
-RC_KERNEL(sort_threads) voxel_number(RC_VOXEL_PARAMS) {
+// A warp takes 256 neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps. extra: 1 to
+// number the marks.
+RC_KERNEL_OCC(sort_threads, 4) voxel_number(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     __shared__ u32 sums[warps];
     const bool in_marks = j.extra & 1;
+    const u32 warp = thread_x() / warp_size;
     u32 before = j.table[block_x()];
-    for (u64 base = j.first(); base < j.last(); base += sort_threads) {
-        const u64 i = base + thread_x();
-        const bool there = i < j.last(), head = there && flag_at(j, i, in_marks);
-        u32 total;
-        const u32 rank = before + block_scan(head, sums, total);
-        before += total;
-        if (!there) continue;
-        if (in_marks) {
-            if (head) j.numbers[j.marks[i] - 1] = rank;
-            j.marks[j.n + i] = rank;
-            continue;
+    for (u64 base = j.first(); base < j.last(); base += tile) {
+        const u64 from = base + warp * (warp_size * each) + lane();
+        u32 heads[each], mine = 0;
+        RC_UNROLL for (u32 k = 0; k < each; k++) {
+            const u64 i = from + k * warp_size;
+            heads[k] = votes(i < j.last() && flag_at(j, i, in_marks));
+            mine += count_bits(heads[k]);
         }
-        const bool in_cell = key_at(j, (u32)i) < j.keys;
-        if (head) j.start[rank] = (u32)i;
-        if (in_cell && (i + 1 == j.n || key_at(j, (u32)i + 1) >= j.keys)) j.start[rank + head] = (u32)i + 1;
-        if (j.voxel_at && in_cell) j.voxel_at[i] = rank + head - 1;
-        if (j.marks) j.marks[j.from_order[i]] = head ? rank + 1 : 0;
+        if (lane() == 0) sums[warp] = mine;
+        barrier();
+        u32 rank = before;
+        RC_UNROLL for (u32 w = 0; w < warps; w++) {
+            if (w < warp) rank += sums[w];
+            before += sums[w];
+        }
+        barrier();
+        RC_UNROLL for (u32 k = 0; k < each; k++) {
+            const u64 i = from + k * warp_size;
+            const u32 at = rank + count_bits(heads[k] & below_mask()), head = heads[k] >> lane() & 1;
+            rank += count_bits(heads[k]);
+            if (i >= j.last()) continue;
+            if (in_marks) {
+                if (head) j.numbers[j.marks[i] - 1] = at;
+                j.marks[j.n + i] = at;
+                continue;
+            }
+            const bool in_cell = key_at(j, (u32)i) < j.keys;
+            if (head) j.start[at] = (u32)i;
+            if (in_cell && (i + 1 == j.n || key_at(j, (u32)i + 1) >= j.keys)) j.start[at + head] = (u32)i + 1;
+            if (j.voxel_at && in_cell) j.voxel_at[i] = at + head - 1;
+            if (j.marks) j.marks[j.from_order[i]] = head ? at + 1 : 0;
+        }
     }
 }
 
 // voxel_rows says where each row's voxels begin, among those found and among those that the caps leave. One block.
 RC_KERNEL(512) voxel_rows(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
     __shared__ u32 sums[warp_size];
     const u32 voxels = (u32)j.state[found];
     u32 *const first = j.rows, *const place = j.rows + j.b + 1;

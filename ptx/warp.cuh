@@ -12,7 +12,8 @@ RC_FN u32 count_bits(u32 x) {
     asm("popc.b32 %0, %1;" : "=r"(r) : "r"(x));
     return r;
 }
-RC_FN u32 ballot(bool on) {
+// votes has a bit for each lane that is on.
+RC_FN u32 votes(bool on) {
     u32 r;
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %1, 0;\n\tvote.sync.ballot.b32 %0, p, 0xffffffff;\n\t}" : "=r"(r) : "r"((u32)on));
     return r;
@@ -21,6 +22,23 @@ RC_FN u32 ballot(bool on) {
 RC_FN u32 shuffle_up(u32 v, u32 delta) {
     u32 r;
     asm volatile("shfl.sync.up.b32 %0, %1, %2, 0, 0xffffffff;" : "=r"(r) : "r"(v), "r"(delta));
+    return r;
+}
+// shuffle_down returns v of the lane that is delta above, and the own one where there is none; shuffle_from that of one lane.
+RC_FN u32 shuffle_down(u32 v, u32 delta) {
+    u32 r;
+    asm volatile("shfl.sync.down.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(delta));
+    return r;
+}
+RC_FN u32 shuffle_from(u32 v, u32 from) {
+    u32 r;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(from));
+    return r;
+}
+// match returns the lanes that have the same v.
+RC_FN u32 match(u32 v) {
+    u32 r;
+    asm volatile("match.any.sync.b32 %0, %1, 0xffffffff;" : "=r"(r) : "r"(v));
     return r;
 }
 // warp_barrier orders the shared accesses of a warp.
@@ -38,9 +56,27 @@ RC_FN void shared_add(u64 *p, u64 v) { asm volatile("red.shared.add.u64 [%0], %1
 RC_FN void shared_max(u32 *p, u32 v) { asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
 RC_FN void shared_or(u32 *p, u32 v) { asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
 
+RC_FN void shared_or(u64 *p, u64 v) { asm volatile("red.shared.or.b64 [%0], %1;" ::"r"(shared_at(p)), "l"(v) : "memory"); }
+RC_FN u32 shared_fetch_add(u32 *p, u32 v) {
+    u32 old;
+    asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(shared_at(p)), "r"(v) : "memory");
+    return old;
+}
+RC_FN u32 shared_compare_swap(u32 *p, u32 was, u32 v) {
+    u32 old;
+    asm volatile("atom.shared.cas.b32 %0, [%1], %2, %3;" : "=r"(old) : "r"(shared_at(p)), "r"(was), "r"(v) : "memory");
+    return old;
+}
+RC_FN void st_shared_16(void *p, v16 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared_at(p)), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
 // Atomics on global memory: relaxed; reduce_* return nothing.
 RC_FN void reduce_add(u32 *p, u32 v) { asm volatile("red.global.add.u32 [%0], %1;" ::"l"(global(p)), "r"(v) : "memory"); }
 RC_FN void reduce_add(u64 *p, u64 v) { asm volatile("red.global.add.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
+RC_FN void reduce_max(u32 *p, u32 v) { asm volatile("red.global.max.u32 [%0], %1;" ::"l"(global(p)), "r"(v) : "memory"); }
+RC_FN void reduce_or(u32 *p, u32 v) { asm volatile("red.global.or.b32 [%0], %1;" ::"l"(global(p)), "r"(v) : "memory"); }
+RC_FN void reduce_or(u64 *p, u64 v) { asm volatile("red.global.or.b64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
 RC_FN u32 atomic_add(u32 *p, u32 v) {
     u32 old;
     asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(global(p)), "r"(v) : "memory");

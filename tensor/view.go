@@ -155,13 +155,21 @@ func Overlap(a, b *Tensor) bool {
 	if a.mem != b.mem || a.Len() == 0 || b.Len() == 0 {
 		return false
 	}
-	lo := func(t *Tensor) int { return t.offset * t.dtype.Size() }
-	hi := func(t *Tensor) int {
-		last := t.offset
-		for i, d := range t.shape {
-			last += (d - 1) * t.strides[i]
-		}
-		return (last + 1) * t.dtype.Size()
+	_, loA, hiA := a.Extent()
+	_, loB, hiB := b.Extent()
+	return loA < hiB && loB < hiA
+}
+
+// Extent returns the allocation that t lies in, as a value that is equal for tensors of one allocation, and the bytes there from
+// its first element to the end of its last; lo and hi are equal if it has none.
+func (t *Tensor) Extent() (memory any, lo, hi int) {
+	lo = t.offset * t.dtype.Size()
+	if t.Len() == 0 {
+		return t.mem, lo, lo
 	}
-	return lo(a) < hi(b) && lo(b) < hi(a)
+	last := t.offset
+	for i, d := range t.shape {
+		last += (d - 1) * t.strides[i]
+	}
+	return t.mem, lo, (last + 1) * t.dtype.Size()
 }

@@ -72,7 +72,7 @@ def main():
     args.rotate = 64 if args.rotate is None else args.rotate
     rows = []
     for j in common.jobs(args, ("resample", "fuse", "voxelize")):
-        if j.get("reduce") in ("max", "min") or j.get("kind", "linear") != "linear":
+        if j.get("reduce") in ("max", "min", "hard") or j.get("kind", "linear") != "linear":
             print(f"not measured: {j['suite']} {j['name']}", file=sys.stderr)
             continue
         common.tell(j, "numpy")

@@ -149,7 +149,7 @@ def main():
     args.rotate = (300 if gpu else 64) if args.rotate is None else args.rotate
     rows = []
     for j in common.jobs(args, ("resample", "fuse", "voxelize")):
-        if j.get("kind", "linear") != "linear" or j.get("times", "f32") not in CLOCKS:
+        if j.get("reduce") == "hard" or j.get("kind", "linear") != "linear" or j.get("times", "f32") not in CLOCKS:
             print(f"not measured: {j['suite']} {j['name']}", file=sys.stderr)
             continue
         job = Job(j, args)

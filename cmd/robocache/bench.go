@@ -38,6 +38,7 @@ type benchRequest struct {
 	first, explain     bool
 	options            benchmark.Options
 	rotate             float64
+	launch             string
 }
 
 const benchHelp = `Bench measures the operations beside the least that they could take.
@@ -91,6 +92,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.DurationVar(&r.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
 	f.DurationVar(&r.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
 	f.Float64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
+	f.StringVar(&r.launch, "launch", "plain", "how resample and fuse jobs follow each other on a GPU: plain, dependent (the next is made ready meanwhile) or ready (they overlap)")
 	f.IntVar(&r.sweep, "sweep", 0, "measure that many random jobs, and list those with the worst ratios")
 	f.Uint64Var(&r.seed, "seed", 1, "the seed of --sweep")
 	f.IntVar(&r.worst, "worst", 10, "how many jobs --sweep lists")
@@ -98,6 +100,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.BoolVar(&r.explain, "explain", false, "measure nothing: say which kernels each job launches, and in which shape")
 	f.BoolVar(&r.first, "first", false, "measure only the time from the start of the program to the first result")
 	complete(cmd, "backend", backendNames)
+	complete(cmd, "launch", func() []string { return []string{"plain", "dependent", "ready"} })
 	for flag, ext := range map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"} {
 		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
 			panic(err) // a flag that does not exist: a mistake in this package
@@ -146,6 +149,13 @@ func (r *benchRequest) check() error {
 		return usagef("--sweep, --runs and --rotate are not negative, --worst is at least 1")
 	}
 	r.options.Rotate = int64(r.rotate * 1e6)
+	var err error
+	if r.options.Launch, err = ops.ParseLaunchMode(r.launch); err != nil {
+		return usagef("--launch %q: want plain, dependent or ready", r.launch)
+	}
+	if r.launch != "plain" && (r.from != "" || r.list || r.runs != 0 || r.first) {
+		return usagef("--launch says how jobs are measured or explained, and here none is")
+	}
 	return nil
 }
 
@@ -180,7 +190,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	case r.first:
 		return a.firstResult(dev)
 	case r.explain:
-		return a.explainJobs(dev, jobs)
+		return a.explainJobs(dev, jobs, r.options.Launch)
 	case r.runs > 0:
 		return a.profileRuns(dev, jobs, r.runs)
 	}
@@ -353,10 +363,10 @@ type explained struct {
 	Launches []cuda.Launch `json:"launches"`
 }
 
-func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job) error {
+func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.LaunchMode) error {
 	list := []explained{}
 	for _, j := range jobs {
-		launches, why, err := benchmark.Explain(dev, j)
+		launches, why, err := benchmark.Explain(dev, j, mode)
 		if err != nil {
 			return err
 		}
@@ -366,12 +376,12 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job) error {
 		return a.writeJSON(map[string]any{"kernels": dev.Info().Kernels, "jobs": list})
 	}
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "job\tkernel\tblocks\tthreads\tshared\tregisters\tlocal\tblocks an SM\twaves")
+	fmt.Fprintln(t, "job\tkernel\tblocks\tthreads\tshared\tregisters\tlocal\tblocks an SM\twaves\tlaunch")
 	for _, e := range list {
 		name := e.Suite + " " + e.Job
 		for _, l := range e.Launches {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\n", name, l.Kernel, l.Grid[0]*l.Grid[1]*l.Grid[2], l.Block[0]*l.Block[1]*l.Block[2],
-				l.Shared, l.Registers, l.Local, l.Resident, l.Waves)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\n", name, l.Kernel, l.Grid[0]*l.Grid[1]*l.Grid[2], l.Block[0]*l.Block[1]*l.Block[2],
+				l.Shared, l.Registers, l.Local, l.Resident, l.Waves, map[bool]string{false: "plain", true: "early"}[l.Dependent])
 			name = ""
 		}
 	}

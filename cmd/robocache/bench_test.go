@@ -45,6 +45,7 @@ func TestBenchWritesAndReadsItsFigures(t *testing.T) {
 	assert.Positive(t, row["time"].(map[string]any)["median_us"])
 	assert.Positive(t, row["ratio"])
 	assert.Equal(t, "cpu", v["device"].(map[string]any)["backend"])
+	assert.Equal(t, "plain", v["launch"])
 	dir := t.TempDir()
 	ours, peers, picture := filepath.Join(dir, "ours.json"), filepath.Join(dir, "peers.json"), filepath.Join(dir, "out.png")
 	require.NoError(t, os.WriteFile(ours, []byte(text), 0o644))
@@ -69,7 +70,7 @@ func TestBenchListsItsJobsAsAShapesFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	again, _ := good(t, "bench", "--list", "--shapes", path)
 	assert.Equal(t, names, again)
-	some, _ := good(t, "bench", "launch", "--list", "--only", "pl")
+	some, _ := good(t, "bench", "launch", "--list", "--only", "plan")
 	assert.Equal(t, "launch     plan\n", some)
 }
 
@@ -102,6 +103,9 @@ func TestBenchExplainsItsLaunches(t *testing.T) {
 	jobs := shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}`)
 	out, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", jobs)
 	assert.Regexp(t, `(?m)^resample 2x9->5x3 +resample\w* +\d+ +\d+ `, out)
+	assert.Regexp(t, `(?m) plain$`, out)
+	early, _ := good(t, "bench", "--backend=sim", "--explain", "--launch=ready", "--shapes", jobs)
+	assert.Regexp(t, `(?m)^resample 2x9->5x3 .* (plain|early)$`, early)
 	out, _ = good(t, "bench", "--backend=cpu", "--explain", "--shapes", jobs)
 	assert.Contains(t, out, "no launches: resample 2x9->5x3: the CPU launches no kernels\n")
 }
@@ -126,6 +130,8 @@ func TestBenchRefusesWhatCannotBe(t *testing.T) {
 		{[]string{"--only=nothing at all"}, exitUsage, "no job matches"},
 		{[]string{"--samples=4"}, exitUsage, "samples: got 4, want 5 to"},
 		{[]string{"--rotate=-1"}, exitUsage, "not negative"},
+		{[]string{"--launch=early"}, exitUsage, "want plain, dependent or ready"},
+		{[]string{"--launch=ready", "--list"}, exitUsage, "--launch says how"},
 		{[]string{"--list", "--first"}, exitUsage, "--list and --first do not go together"},
 		{[]string{"--list", "--plot=x.png"}, exitUsage, "measures nothing"},
 		{[]string{"resample", "--shapes", shapes}, exitUsage, "--shapes says which jobs"},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/cuda"
 )
 
 // Device is what was measured on, as a report says it.
@@ -29,8 +31,9 @@ type Row struct {
 	Clock   string `json:"clock"`           // events: on the device, in graph replays; direct: on the device, launched one by one; wall: by the program
 	Limit   *Stats `json:"limit,omitempty"` // what moving the least bytes takes
 	How     string `json:"limit_how,omitempty"`
-	Sets    int    `json:"sets"`       // that the calls take in turn
-	Read    int64  `json:"read_bytes"` // the least of a call
+	Sets    int    `json:"sets"`            // that the calls take in turn
+	Early   bool   `json:"early,omitempty"` // our kernels may begin before the work ahead of them has ended
+	Read    int64  `json:"read_bytes"`      // the least of a call
 	Written int64  `json:"written_bytes"`
 
 	Ratio float64 `json:"ratio,omitempty"`    // our time over the limit's: 1 cannot be beaten
@@ -60,7 +63,8 @@ type Skip struct {
 type Report struct {
 	Program string   `json:"program"` // who measured: "robocache 1.2.3", "PyTorch 2.11"
 	Device  Device   `json:"device"`
-	Empty   *Stats   `json:"empty,omitempty"` // an empty kernel in a graph
+	Launch  string   `json:"launch,omitempty"` // the mode asked for: plain, dependent, ready
+	Empty   *Stats   `json:"empty,omitempty"`  // an empty kernel in a graph
 	Rows    []Row    `json:"rows"`
 	Skipped []Skip   `json:"skipped,omitempty"`
 	Left    []string `json:"left,omitempty"` // rows of other programs whose jobs are not here
@@ -74,7 +78,7 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	i := dev.Info()
-	report = &Report{Device: Device{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels}}
+	report = &Report{Device: Device{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels}, Launch: opt.Launch.String()}
 	if r.queue != nil {
 		s, err := r.empty()
 		if err != nil {
@@ -131,6 +135,9 @@ func (r *rig) measure(j Job) (row *Row, err error) {
 	default:
 		row.Clock = "events"
 	}
+	if row.Early, err = early(r, w); err != nil {
+		return nil, err
+	}
 	if row.Time, err = r.time(w); err != nil {
 		return nil, err
 	}
@@ -160,4 +167,13 @@ func (r *rig) measure(j Job) (row *Row, err error) {
 		row.Limit, row.Ratio = &limit, row.Time.Median/limit.Median
 	}
 	return row, nil
+}
+
+// early reports whether a job's plan is launched so that it may begin before the work ahead of it has ended.
+func early(r *rig, w *work) (bool, error) {
+	if r.queue == nil || w.plan == nil {
+		return false, nil
+	}
+	list, err := cuda.Explain(w.plan)
+	return slices.ContainsFunc(list, func(l cuda.Launch) bool { return l.Dependent }), err
 }

@@ -27,7 +27,8 @@ func small() []Job {
 		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
-		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{"shared", 64},
+		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "shared", Goroutines: 64},
+		&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5}, &LaunchJob{Form: "chain", Plans: 4}, &LaunchJob{Form: "replay", Plans: 4},
 	}
 }
 
@@ -55,7 +56,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 	assert.Len(t, r.Rows, len(small()))
 	assert.Empty(t, r.Skipped)
 	assert.Len(t, seen, len(small()))
-	assert.Equal(t, "0/9 resample", seen[0])
+	assert.Equal(t, "0/13 resample", seen[0])
 	for _, row := range r.Rows {
 		name := row.Suite + " " + row.Job
 		assert.GreaterOrEqual(t, row.Time.Samples, minSamples, name)
@@ -126,7 +127,8 @@ func TestOptionsHaveFloors(t *testing.T) {
 func TestPlannedCallsAllocateNothing(t *testing.T) {
 	opt := quick
 	opt.Batch = time.Millisecond
-	for _, row := range measured(t, cpu(t), opt, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{Form: "plan"}, &FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}}},
+	for _, row := range measured(t, cpu(t), opt, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "batch", Plans: 9}, &LaunchJob{Form: "replay", Plans: 9},
+		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}}},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"}).Rows {
 		assert.Zero(t, row.HostAllocs, "%s %s", row.Suite, row.Job)
 	}
@@ -169,7 +171,7 @@ func TestNamesAreUniqueAndChecked(t *testing.T) {
 	}
 	some, err := Jobs("copies", "launch")
 	require.NoError(t, err)
-	assert.Len(t, some, 18)
+	assert.Len(t, some, 26)
 	_, err = Jobs("copys")
 	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, fuse, voxelize, copies, launch, pipeline`)
 }
@@ -196,6 +198,8 @@ func TestShapesComeFromAFile(t *testing.T) {
 		`{"jobs": [{"suite": "copies", "direction": "up", "bytes": 1}]}`:                                 `direction: got "up"`,
 		`{"jobs": [{"suite": "launch", "form": "shared"}]}`:                                              "goroutines: got 0, want 1 to",
 		`{"jobs": [{"suite": "launch", "form": "plan", "goroutines": 2}]}`:                               "goroutines, but of shared: got 2",
+		`{"jobs": [{"suite": "launch", "form": "batch"}]}`:                                               "plans: got 0, want 1 to",
+		`{"jobs": [{"suite": "launch", "form": "each", "plans": 2, "at_once": 2}]}`:                      "at_once, but of batch: got 2",
 		`{"jobs": [{"suite": "launch", "form": "up"}]}`:                                                  `form: got "up"`,
 		`{"jobs": []} {}`: "more after",
 	} {

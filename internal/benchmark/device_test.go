@@ -3,6 +3,7 @@ package benchmark
 import (
 	"bytes"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,7 +36,8 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 		opt.Rotate = 3000
 		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &FuseJob{B: 1, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
 			&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "lidar"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
-			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{"shared", 2}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
+			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{Form: "shared", Goroutines: 2},
+			&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5, AtOnce: 2}, &LaunchJob{Form: "chain", Plans: 3}, &LaunchJob{Form: "replay", Plans: 3}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
 		require.NotNil(t, r.Empty)
 		assert.Positive(t, r.Empty.Median)
 		assert.Empty(t, r.Skipped)
@@ -53,7 +55,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 				limit, clock = true, "wall"
 			case "launch shared by 2":
 				clock = "wall"
-			case "launch plan", "launch direct", "launch graph":
+			case "launch plan", "launch direct", "launch graph", "launch each of 5", "launch batch of 5, 2 at once", "launch chain of 3", "launch replay of 3":
 				clock = "direct"
 			case "copies d2d 1 KiB":
 				limit = true
@@ -120,19 +122,42 @@ func TestTheLimitMovesTheLeastBytes(t *testing.T) {
 
 func TestExplainSaysWhatIsLaunched(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
-		list, why, err := Explain(dev, &ResampleJob{B: 2, S: 16, T: 8, D: 8})
+		list, why, err := Explain(dev, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, ops.LaunchPlain)
 		require.NoError(t, err)
 		require.Len(t, list, 1, why)
 		assert.Contains(t, list[0].Kernel, "resample")
-		list, why, err = Explain(dev, &VoxelizeJob{Points: 100, Cells: 4, Features: 1, Reduce: "mean", Cloud: "uniform"})
+		list, why, err = Explain(dev, &VoxelizeJob{Points: 100, Cells: 4, Features: 1, Reduce: "mean", Cloud: "uniform"}, ops.LaunchPlain)
 		require.NoError(t, err)
 		assert.Greater(t, len(list), 1, "a chain of launches: %s", why)
-		list, why, err = Explain(dev, &CopyJob{"d2d", 10})
+		list, why, err = Explain(dev, &CopyJob{"d2d", 10}, ops.LaunchPlain)
 		require.NoError(t, err)
 		assert.Empty(t, list)
 		assert.Equal(t, "a call is not the run of a plan", why)
 	})
-	_, why, err := Explain(cpu(t), &ResampleJob{B: 2, S: 16, T: 8, D: 8})
+	_, why, err := Explain(cpu(t), &ResampleJob{B: 2, S: 16, T: 8, D: 8}, ops.LaunchPlain)
 	require.NoError(t, err)
 	assert.Equal(t, "the CPU launches no kernels", why)
+}
+
+// Plans and the kernels that they are measured against are launched in the mode asked for, and the report says which were.
+func TestLaunchModesAreRecorded(t *testing.T) {
+	onDevices(t, func(t *testing.T, dev *ops.Device) {
+		for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchDependent, ops.LaunchInputsReady} {
+			opt := quick
+			opt.Launch = mode
+			job := &ResampleJob{B: 2, S: 16, T: 8, D: 8}
+			r := measured(t, dev, opt, job, &FuseJob{B: 1, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}}, &CopyJob{"d2d", 1024})
+			list, why, err := Explain(dev, job, mode)
+			require.NoError(t, err)
+			require.Len(t, list, 1, why)
+			assert.Equal(t, mode.String(), r.Launch)
+			assert.Equal(t, list[0].Dependent, r.Rows[0].Early, mode)
+			assert.False(t, r.Rows[2].Early, "a copy is no plan")
+			assert.False(t, mode == ops.LaunchPlain && (r.Rows[0].Early || strings.Contains(r.Rows[0].How, "early")))
+			var out bytes.Buffer
+			require.NoError(t, r.WriteTable(&out))
+			assert.Equal(t, mode != ops.LaunchPlain, strings.Contains(out.String(), "launch mode: "+mode.String()))
+			assert.Equal(t, r.Rows[0].Early, strings.Contains(out.String(), "events, early"))
+		}
+	})
 }

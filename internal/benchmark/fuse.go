@@ -142,7 +142,7 @@ func (j *FuseJob) prepare(r *rig) (*work, error) {
 		for k := range src {
 			args.Streams = append(args.Streams, ops.FuseStream{Src: at(src[k], i), SrcTimes: at(times[k], i)})
 		}
-		return r.dev.PlanFuse(args, ops.FuseOptions{})
+		return r.dev.PlanFuse(args, ops.FuseOptions{Launch: r.opt.Launch})
 	})
 	if err != nil {
 		return fail(err)

@@ -4,22 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 
-	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 )
 
 // LaunchJob is what giving work to the device costs: empty, an empty kernel in a graph; direct, the same launched one by one;
 // graph, launching a graph that holds one; plan, the plan of the smallest Resample; shared, such plans by Goroutines, each with a plan
-// and a stream of its own, at once. The CPU has the last two only.
+// and a stream of its own, at once. each is Plans small requests of their own shapes, one Run each, and batch the same as an
+// ops.PlanBatch, AtOnce of them beside each other; chain is Plans small operations that each read what the one before wrote, one
+// Run each, and replay the same as a graph. A call of these four is all of the plans. The CPU lacks the first three.
 type LaunchJob struct {
 	Form       string `json:"form"`
 	Goroutines int    `json:"goroutines,omitempty"` // of shared
+	Plans      int    `json:"plans,omitempty"`      // of each, batch, chain and replay
+	AtOnce     int    `json:"at_once,omitempty"`    // of batch; 0 is PlanBatch's own choice
 }
 
 // sharedCalls is how often each goroutine runs its plan before it waits.
 const sharedCalls = 50
 
-var launchForms = []string{"empty", "direct", "graph", "plan", "shared"}
+var launchForms = []string{"empty", "direct", "graph", "plan", "shared", "each", "batch", "chain", "replay"}
 
 var launchSuite = suite{
 	name: "launch", about: "what giving work to the device costs the program, and the device",
@@ -29,8 +36,13 @@ var launchSuite = suite{
 			out = append(out, &LaunchJob{Form: f})
 		}
 		for _, n := range []int{1, 64} {
-			out = append(out, &LaunchJob{"shared", n})
+			out = append(out, &LaunchJob{Form: "shared", Goroutines: n})
 		}
+		out = append(out, &LaunchJob{Form: "each", Plans: 64})
+		for _, n := range []int{0, 1, 4, 16, 64} {
+			out = append(out, &LaunchJob{Form: "batch", Plans: 64, AtOnce: n})
+		}
+		out = append(out, &LaunchJob{Form: "chain", Plans: 20}, &LaunchJob{Form: "replay", Plans: 20})
 		return out
 	},
 	empty: func() Job { return &LaunchJob{} },
@@ -38,32 +50,50 @@ var launchSuite = suite{
 
 func (j *LaunchJob) Suite() string { return "launch" }
 
-// Name is the form, and how many goroutines there are.
+// Name is the form, and how many goroutines or plans there are.
 func (j *LaunchJob) Name() string {
-	if j.Form == "shared" {
+	switch {
+	case j.Form == "shared":
 		return fmt.Sprintf("shared by %d", j.Goroutines)
+	case j.AtOnce > 0:
+		return fmt.Sprintf("%s of %d, %d at once", j.Form, j.Plans, j.AtOnce)
+	case j.many():
+		return fmt.Sprintf("%s of %d", j.Form, j.Plans)
 	}
 	return j.Form
 }
 
 func (j *LaunchJob) Keys() []Key {
-	if j.Form == "shared" {
-		return keysOf("form", j.Form, "goroutines", j.Goroutines)
+	keys := keysOf("form", j.Form)
+	for _, k := range []struct {
+		name string
+		n    int
+	}{{"goroutines", j.Goroutines}, {"plans", j.Plans}, {"at_once", j.AtOnce}} {
+		if k.n > 0 {
+			keys = append(keys, keysOf(k.name, k.n)...)
+		}
 	}
-	return keysOf("form", j.Form)
+	return keys
+}
+
+// many reports whether a call is several plans.
+func (j *LaunchJob) many() bool {
+	return slices.Contains([]string{"each", "batch", "chain", "replay"}, j.Form)
 }
 
 func (j *LaunchJob) check() error {
-	for _, f := range launchForms {
-		if f != j.Form {
-			continue
-		}
-		if f == "shared" {
-			return within("goroutines", j.Goroutines, 1, 1024)
-		}
-		return within("goroutines, but of shared", j.Goroutines, 0, 0)
+	if !slices.Contains(launchForms, j.Form) {
+		return &InputError{"form", fmt.Sprintf("%q", j.Form), fmt.Sprintf("one of %v", launchForms)}
 	}
-	return &InputError{"form", fmt.Sprintf("%q", j.Form), fmt.Sprintf("one of %v", launchForms)}
+	only := func(what, whose string, n, most int, mine bool) error {
+		if mine {
+			return within(what, n, 1, most)
+		}
+		return within(what+", but of "+whose, n, 0, 0)
+	}
+	return errors.Join(only("goroutines", "shared", j.Goroutines, 1024, j.Form == "shared"),
+		only("plans", "each, batch, chain and replay", j.Plans, 1024, j.many()),
+		only("at_once", "batch", j.AtOnce, 1024, j.Form == "batch" && j.AtOnce != 0))
 }
 
 func (j *LaunchJob) prepare(r *rig) (*work, error) {
@@ -81,10 +111,13 @@ func (j *LaunchJob) prepare(r *rig) (*work, error) {
 	if j.Form == "shared" {
 		return j.together(r)
 	}
+	if j.many() {
+		return j.several(r)
+	}
 	if r.queue == nil {
 		return nil, &skipped{"the CPU launches no kernels"}
 	}
-	l, err := bind(r.module, "rc_null", cudadrv.LaunchConfig{Grid: [3]uint32{1}, Block: [3]uint32{32}})
+	l, err := r.bind("rc_null", 1, 32)
 	if err != nil {
 		return nil, err
 	}
@@ -137,4 +170,111 @@ func (j *LaunchJob) together(r *rig) (*work, error) {
 		return err
 	}
 	return w, nil
+}
+
+// several makes the requests, or the links of the chain, and what gives them to the device in one call.
+func (j *LaunchJob) several(r *rig) (*work, error) {
+	w := &work{sets: 1, direct: true, launches: j.Plans}
+	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
+	prepare := j.requests
+	if j.Form == "chain" || j.Form == "replay" {
+		prepare = j.links
+	}
+	plans, err := prepare(r, w)
+	if err != nil {
+		return fail(err)
+	}
+	w.run = func(int) error {
+		for _, p := range plans {
+			if err := p.Run(r.stream); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	switch j.Form {
+	case "batch":
+		if r.queue == nil && j.AtOnce > 0 {
+			return fail(&skipped{"the CPU takes as many at once as it has threads"})
+		}
+		p, err := r.dev.PlanBatch(plans, ops.BatchOptions{AtOnce: j.AtOnce})
+		if err != nil {
+			return fail(err)
+		}
+		w.later(p.Close)
+		w.run = func(int) error { return p.Run(r.stream) }
+	case "replay":
+		run := w.run
+		g, err := r.stream.Capture(func() error { return run(0) })
+		if err != nil {
+			return fail(err)
+		}
+		w.later(g.Close)
+		w.run = func(int) error { return g.Launch(r.stream) }
+	}
+	return w, nil
+}
+
+// small puts stamps, and values unless they are given, on the device, and makes a plan of them.
+func (j *LaunchJob) small(r *rig, w *work, rng *rand.Rand, mode ops.LaunchMode, src *tensor.Tensor, b, s, t, d int) (dst *tensor.Tensor, plan ops.Plan, err error) {
+	var in [3]*tensor.Tensor // values, stamps, targets
+	put := func(i int, host *tensor.Tensor, err error) error {
+		if err == nil {
+			in[i], err = r.alloc(w, host.DType(), append([]int{1}, host.Shape()...)...)
+		}
+		if err == nil {
+			err = r.fill(in[i], host)
+		}
+		if err == nil {
+			in[i] = at(in[i], 0)
+		}
+		return err
+	}
+	if in[0] = src; src == nil {
+		host, err := values(rng, tensor.F32, b, s, d)
+		if err := put(0, host, err); err != nil {
+			return nil, nil, err
+		}
+	}
+	times, err1 := stamps(rng, tensor.F32, b, s)
+	targets, err2 := stamps(nil, tensor.F32, b, t)
+	if err := errors.Join(put(1, times, err1), put(2, targets, err2)); err != nil {
+		return nil, nil, err
+	}
+	if dst, err = r.alloc(w, tensor.F32, b, t, d); err != nil {
+		return nil, nil, err
+	}
+	plan, err = r.dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: in[0], SrcTimes: in[1], Targets: ops.At(in[2])}, ops.ResampleOptions{Launch: mode})
+	if err == nil {
+		w.later(plan.Close)
+	}
+	return dst, plan, err
+}
+
+// requests are jobs of 1 to 4 rows of 20 to 120 samples, onto 10 to 60 targets, of 32 features.
+func (j *LaunchJob) requests(r *rig, w *work) (plans []ops.Plan, err error) {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	for range j.Plans {
+		_, p, err := j.small(r, w, rng, r.opt.Launch, nil, 1+rng.IntN(4), 20+rng.IntN(101), 10+rng.IntN(51), 32)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+// links are jobs of 4 rows of 50 samples of 32 features onto as many, each of the one before.
+func (j *LaunchJob) links(r *rig, w *work) (plans []ops.Plan, err error) {
+	rng := rand.New(rand.NewPCG(seed, 6))
+	mode := min(r.opt.Launch, ops.LaunchDependent) // what they read is not ready
+	var last *tensor.Tensor
+	for range j.Plans {
+		dst, p, err := j.small(r, w, rng, mode, last, 4, 50, 50, 32)
+		if err != nil {
+			return nil, err
+		}
+		last, plans = dst, append(plans, p)
+	}
+	return plans, nil
 }

@@ -10,31 +10,38 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
 // loadCopy loads the kernels that others are measured against.
-func loadCopy(ctx *cudadrv.Context) (*cudadrv.Module, error) {
+func loadCopy(ctx *cudadrv.Context) (*cudadrv.Module, ptx.Image, error) {
 	major, minor := ctx.Device().ComputeCapability()
 	choice, err := ptx.Choose("copy", major, minor, ctx.Device().Driver().Version(), os.Getenv("ROBOCACHE_KERNELS"))
 	if err != nil {
-		return nil, err
+		return nil, ptx.Image{}, err
 	}
 	var refused []error
 	for _, c := range choice.Candidates {
 		m, err := ctx.LoadModule(c.Image.Data())
 		if err == nil {
-			return m, nil
+			return m, c.Image, nil
 		}
 		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
 	}
-	return nil, errors.Join(refused...)
+	return nil, ptx.Image{}, errors.Join(refused...)
+}
+
+// early reports whether a kernel of those is launched as plans are that may begin before the work ahead of them has ended.
+func (r *rig) early(name string) bool {
+	return r.opt.Launch != ops.LaunchPlain && r.queue.Context().Device().DependentLaunch() && r.image.Waits(name)
 }
 
 // bind binds an entry of those kernels, with its parameters declared for drivers that cannot tell them.
-func bind(module *cudadrv.Module, name string, config cudadrv.LaunchConfig, args ...any) (*cudadrv.Launch, error) {
-	kernel, err := module.Kernel(name)
+func (r *rig) bind(name string, blocks, threads int, args ...any) (*cudadrv.Launch, error) {
+	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.early(name)}
+	kernel, err := r.module.Kernel(name)
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +83,21 @@ func (r *rig) deviceLimit(w *work, read, written int64) (Stats, string, error) {
 		return Stats{}, "", err
 	}
 	chunks := [2]uint64{uint64(read+15) / 16, uint64(written+15) / 16}
+	// The third source has no chunks, and its share is free to hold the flag of ops.LaunchInputsReady.
+	flags := uint64(0)
+	if r.opt.Launch == ops.LaunchInputsReady {
+		flags = 1 << 31
+	}
+	const name = "rc_speed_of_light"
 	launches := func(threads, each int) ([]*cudadrv.Launch, error) {
 		share := uint64(threads * each)
 		blocks := max((max(chunks[1], chunks[0]/4)+share-1)/share, 1)
 		part := func(n uint64) uint64 { return (n + blocks - 1) / blocks }
 		var out []*cudadrv.Launch
 		for i := range w.sets {
-			l, err := bind(r.module, "rc_speed_of_light", cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}},
+			l, err := r.bind(name, int(blocks), threads,
 				cudadrv.DevicePtr(src)+cudadrv.DevicePtr(i*round(read)), chunks[0], part(chunks[0]),
-				cudadrv.DevicePtr(0), uint64(0), uint64(0), cudadrv.DevicePtr(0), uint64(0), uint64(0),
+				cudadrv.DevicePtr(0), uint64(0), uint64(0), cudadrv.DevicePtr(0), uint64(0), flags,
 				cudadrv.DevicePtr(dst)+cudadrv.DevicePtr(i*round(written)), chunks[1], part(chunks[1]))
 			if err != nil {
 				return nil, err
@@ -118,13 +131,16 @@ func (r *rig) deviceLimit(w *work, read, written int64) (Stats, string, error) {
 			}
 		}
 	}
+	if r.early(name) {
+		how += ", launched early"
+	}
 	s, err := timed(r.opt, best)
 	return s, how, err
 }
 
 // empty measures a kernel that does nothing.
 func (r *rig) empty() (Stats, error) {
-	l, err := bind(r.module, "rc_null", cudadrv.LaunchConfig{Grid: [3]uint32{1}, Block: [3]uint32{32}})
+	l, err := r.bind("rc_null", 1, 32)
 	if err != nil {
 		return Stats{}, err
 	}

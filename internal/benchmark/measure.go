@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
+	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -22,6 +23,10 @@ type Options struct {
 	Time    time.Duration // the least time that the samples of a job take together; 200 ms unless given
 	Rotate  int64         // bytes that a job's sets exceed together; 300 MB on a GPU, 64 MB on the CPU unless given
 	Batch   time.Duration // about how long a sample takes; 10 ms unless given
+
+	// Launch is the mode of the plans of resample and fuse jobs, and of the kernels that they are measured against. Under
+	// LaunchInputsReady calls that take one set again write over each other, always the same bits.
+	Launch ops.LaunchMode
 
 	// Progress is told what is measured next, if it is there.
 	Progress func(done, all int, job Job)
@@ -98,6 +103,7 @@ type work struct {
 	limit         bool     // whether the kernel that moves those bytes is the limit
 	floor         *work    // or this work is
 	per           int      // calls in one run; 0 counts as 1
+	launches      int      // that a call gives to the driver's queue; 0 counts as 1
 	plan          ops.Plan // of the first set, if a call is the run of a plan
 	closers       []func() error
 }
@@ -124,6 +130,7 @@ type rig struct {
 	stream ops.Stream
 	queue  *cudadrv.Stream // nil on the CPU
 	module *cudadrv.Module // the kernels of ptx/copy.cu; nil on the CPU
+	image  ptx.Image       // that they came from
 	events [2]*cudadrv.Event
 	opt    Options
 	most   int // sets; 0 is maxSets
@@ -141,7 +148,7 @@ func newRig(dev *ops.Device, opt Options) (*rig, error) {
 	if r.opt, err = opt.withDefaults(r.queue != nil); err != nil || r.queue == nil {
 		return r, err
 	}
-	if r.module, err = loadCopy(r.queue.Context()); err != nil {
+	if r.module, r.image, err = loadCopy(r.queue.Context()); err != nil {
 		return nil, err
 	}
 	for i := range r.events {
@@ -308,7 +315,7 @@ func (r *rig) onTheWall(w *work) (Stats, error) {
 // is no longer than the driver's queue, so that no call waits for room in it.
 func (r *rig) host(w *work, one float64) (ns, allocs float64, err error) {
 	const batches, most = 11, 200
-	n := min(r.batch(one), most)
+	n := min(r.batch(one), max(most/max(w.launches, 1), 1))
 	var times []float64
 	var before, after runtime.MemStats
 	for i := range batches {
@@ -338,7 +345,7 @@ func (r *rig) host(w *work, one float64) (ns, allocs float64, err error) {
 // Runs gives a job's sets to the device, n runs in turn, measures nothing, and returns the least bytes of a call. It is for a
 // profiler, which does the measuring.
 func Runs(dev *ops.Device, j Job, n int) (read, written int64, err error) {
-	err = prepared(dev, j, n, func(r *rig, w *work) error {
+	err = prepared(dev, j, n, ops.LaunchPlain, func(r *rig, w *work) error {
 		read, written = w.read, w.written
 		for i := range n {
 			if err := errors.Join(w.run(i%w.sets), r.wait()); err != nil {
@@ -350,9 +357,9 @@ func Runs(dev *ops.Device, j Job, n int) (read, written int64, err error) {
 	return read, written, err
 }
 
-// Explain returns the launches of a job's plan, as [cuda.Explain] does, and why there are none.
-func Explain(dev *ops.Device, j Job) (list []cuda.Launch, why string, err error) {
-	err = prepared(dev, j, 1, func(r *rig, w *work) error {
+// Explain returns the launches of a job's plan in a launch mode, as [cuda.Explain] does, and why there are none.
+func Explain(dev *ops.Device, j Job, mode ops.LaunchMode) (list []cuda.Launch, why string, err error) {
+	err = prepared(dev, j, 1, mode, func(r *rig, w *work) error {
 		switch {
 		case r.queue == nil:
 			return &skipped{"the CPU launches no kernels"}
@@ -369,8 +376,8 @@ func Explain(dev *ops.Device, j Job) (list []cuda.Launch, why string, err error)
 }
 
 // prepared does something with a job of at most so many sets.
-func prepared(dev *ops.Device, j Job, sets int, fn func(r *rig, w *work) error) error {
-	r, err := newRig(dev, Options{})
+func prepared(dev *ops.Device, j Job, sets int, mode ops.LaunchMode, fn func(r *rig, w *work) error) error {
+	r, err := newRig(dev, Options{Launch: mode})
 	if err != nil {
 		return err
 	}

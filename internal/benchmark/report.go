@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/robocache/robocache/ops"
 )
 
 // Peer is another program's time for a row's job.
@@ -82,6 +84,9 @@ func (r *Report) WriteTable(out io.Writer) error {
 	if r.Empty != nil {
 		fmt.Fprintf(out, "an empty kernel in a graph: %s us\n", us(r.Empty.Median))
 	}
+	if r.Launch != "" && r.Launch != ops.LaunchPlain.String() {
+		fmt.Fprintf(out, "launch mode: %s; what is timed early was launched so, and the rest plainly\n", r.Launch)
+	}
 	fmt.Fprintln(out, "microseconds a call; medians and percentiles of samples, each the mean of a batch of calls")
 	for _, name := range r.suites() {
 		fmt.Fprintf(out, "\n%s\n", name)
@@ -112,7 +117,10 @@ func (r *Report) table(out io.Writer, suite string) error {
 		if row.Suite != suite {
 			continue
 		}
-		limit, ratio, gbs, top, mb, host := "-", "-", "-", "-", "-", "-"
+		limit, ratio, gbs, top, mb, host, clock := "-", "-", "-", "-", "-", "-", row.Clock
+		if row.Early {
+			clock += ", early"
+		}
 		if bytes := row.Read + row.Written; bytes > 0 {
 			gbs, mb = number(row.GBs), number(float64(bytes)/1e6)
 			if row.Limit != nil {
@@ -126,7 +134,7 @@ func (r *Report) table(out io.Writer, suite string) error {
 			host = fmt.Sprintf("%.0f", row.HostNs)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s..%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d x %d\t%s\t%s\t%.0f\t\n", row.Job, us(row.Time.Median), us(row.Time.P10), us(row.Time.P90),
-			limit, ratio, gbs, top, mb, row.Sets, row.Time.Samples, row.Time.Calls, row.Clock, host, row.HostAllocs)
+			limit, ratio, gbs, top, mb, row.Sets, row.Time.Samples, row.Time.Calls, clock, host, row.HostAllocs)
 	}
 	return w.Flush()
 }

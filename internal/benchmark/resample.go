@@ -119,7 +119,7 @@ func (j *ResampleJob) prepare(r *rig) (*work, error) {
 	err := r.plans(w, func(i int) (ops.Plan, error) {
 		return r.dev.PlanResample(ops.ResampleArgs{
 			Dst: at(dev[3], i), Src: at(dev[0], i), SrcTimes: at(dev[1], i), Targets: ops.At(at(dev[2], i)),
-		}, ops.ResampleOptions{Kind: kind})
+		}, ops.ResampleOptions{Kind: kind, Launch: r.opt.Launch})
 	})
 	if err != nil {
 		return fail(err)

@@ -10,26 +10,34 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// VoxelizeJob fills a dense grid of Cells along each axis, over the cube from -10 to 10, from so many points. Every run clears
-// the grid and takes the same points: a job that fits the cache finds them there.
+// VoxelizeJob fills a dense grid of Cells along each axis, over the cube from -10 to 10, from so many points, or makes hard voxels of
+// them. Every run clears the grid and takes the same points: a job that fits the cache finds them there.
 type VoxelizeJob struct {
 	Points   int    `json:"points"`
 	Cells    int    `json:"cells"`
-	Features int    `json:"features,omitempty"` // f32; for sum, mean, max and min
-	Reduce   string `json:"reduce"`             // occupancy, count, sum, mean, max or min
+	Features int    `json:"features,omitempty"` // f32; for sum, mean, max and min, and with the coordinates for hard
+	Reduce   string `json:"reduce"`             // occupancy, count, sum, mean, max or min; or hard
 	Cloud    string `json:"cloud"`              // uniform: all over the cube; lidar: dense near the middle, flat, in random order
 }
 
 var clouds = []string{"uniform", "lidar"}
 
+// Hard voxels are as many as a detector takes, of as many points.
+const (
+	hard       = "hard"
+	hardPoints = 10
+	hardVoxels = 60_000
+)
+
 var voxelizeSuite = suite{
-	name: "voxelize", about: "points into a dense grid, which is cleared",
+	name: "voxelize", about: "points into a dense grid, which is cleared, or hard voxels",
 	jobs: func() []Job {
 		var out []Job
 		for _, j := range []VoxelizeJob{
 			{Points: 500_000, Cells: 128, Reduce: "occupancy"}, {Points: 500_000, Cells: 128, Reduce: "count"},
 			{Points: 20_000_000, Cells: 256, Reduce: "count"}, {Points: 1_000_000, Cells: 200, Features: 16, Reduce: "mean"},
 			{Points: 1_000_000, Cells: 200, Features: 16, Reduce: "max"}, {Points: 1_000_000, Cells: 128, Features: 4, Reduce: "mean"},
+			{Points: 250_000, Cells: 256, Features: 1, Reduce: hard},
 		} {
 			for _, cloud := range clouds {
 				j.Cloud = cloud
@@ -78,11 +86,14 @@ func (j *VoxelizeJob) Keys() []Key {
 
 func (j *VoxelizeJob) check() error {
 	reduce, err := ops.ParseVoxelReduce(j.Reduce)
+	if j.Reduce == hard {
+		reduce, err = ops.ReduceSum, nil
+	}
 	switch {
 	case err != nil || reduce == ops.ReduceDefault || reduce == ops.ReduceMajority:
-		return &InputError{"reduce", fmt.Sprintf("%q", j.Reduce), "occupancy, count, sum, mean, max or min"}
+		return &InputError{"reduce", fmt.Sprintf("%q", j.Reduce), "occupancy, count, sum, mean, max, min or hard"}
 	case reduce.OfFeatures() != (j.Features > 0):
-		return &InputError{"features", fmt.Sprint(j.Features), "1 or more for sum, mean, max and min, none for the others"}
+		return &InputError{"features", fmt.Sprint(j.Features), "1 or more for sum, mean, max, min and hard, none for the others"}
 	case j.Cloud != clouds[0] && j.Cloud != clouds[1]:
 		return &InputError{"cloud", fmt.Sprintf("%q", j.Cloud), fmt.Sprintf("one of %v", clouds)}
 	}
@@ -144,13 +155,27 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 			return fail(err)
 		}
 	}
-	if args.Grid, err = r.alloc(w, reduce.DType(), grid...); err != nil {
+	opts := ops.VoxelizeOptions{Reduce: reduce}
+	if j.Reduce == hard {
+		opts = ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: hardPoints, MaxVoxels: hardVoxels}
+		rows := min(j.Points, hardVoxels)
+		w.written = int64(rows) * 4 * (hardPoints*(3+f) + 3 + 1)
+		for _, out := range []struct {
+			to    **tensor.Tensor
+			dtype tensor.DType
+			shape []int
+		}{{&args.Values, tensor.F32, []int{rows, hardPoints, 3 + j.Features}}, {&args.Coords, tensor.I32, []int{rows, 3}}, {&args.Counts, tensor.I32, []int{rows}}} {
+			if *out.to, err = r.alloc(w, out.dtype, out.shape...); err != nil {
+				return fail(err)
+			}
+		}
+	} else if args.Grid, err = r.alloc(w, reduce.DType(), grid...); err != nil {
 		return fail(err)
 	}
 	size := 20 / float64(j.Cells)
 	box := ops.VoxelGrid{Min: [3]float64{-10, -10, -10}, Max: [3]float64{10, 10, 10}, Size: [3]float64{size, size, size}}
 	err = r.plans(w, func(int) (ops.Plan, error) {
-		return r.dev.PlanVoxelize(args, box, ops.VoxelizeOptions{Reduce: reduce})
+		return r.dev.PlanVoxelize(args, box, opts)
 	})
 	if err != nil {
 		return fail(err)

@@ -98,6 +98,29 @@ func resample(dev *ops.Device) (err error) {
 		if c.err = right(dev, args.Dst); c.err != nil {
 			return nil
 		}
+		if kind == ops.Linear {
+			continue
+		}
+		second, err := dev.Alloc(tensor.F32, 3, 2)
+		if keep(&c, second, err); err != nil {
+			return nil
+		}
+		other := args
+		other.Dst = second
+		two, err := dev.PlanResample(other, ops.ResampleOptions{})
+		if keep(&c, two, err); err != nil {
+			return nil
+		}
+		batch, err := dev.PlanBatch([]ops.Plan{plan, two}, ops.BatchOptions{})
+		if keep(&c, batch, err); err != nil {
+			return nil
+		}
+		if c.err = errors.Join(batch.Run(st), st.Synchronize(context.Background())); c.err != nil {
+			return nil
+		}
+		if c.err = right(dev, second); c.err != nil {
+			return nil
+		}
 	}
 	return nil
 }

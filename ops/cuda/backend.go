@@ -45,6 +45,7 @@ type backend struct {
 	force    string
 	reason   string // why the image of the first family was taken
 	faults   faultPool
+	lanes    lanes
 	mu       sync.Mutex
 	families map[string]*family
 }
@@ -52,7 +53,9 @@ type backend struct {
 // family is a loaded kernel image.
 type family struct {
 	module *cudadrv.Module
+	image  ptx.Image
 	reason string
+	waits  map[string]bool // the entries that were looked up, and whether they wait
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
@@ -121,7 +124,7 @@ func (b *backend) family(name string) (*family, error) {
 	for _, c := range choice.Candidates {
 		module, err := b.ctx.LoadModule(c.Image.Data())
 		if err == nil {
-			f := &family{module, c.Reason}
+			f := &family{module: module, image: c.Image, reason: c.Reason, waits: map[string]bool{}}
 			b.families[name] = f
 			return f, nil
 		}
@@ -238,7 +241,7 @@ func (b *backend) Copy(dst, src *tensor.Tensor) error {
 func (b *backend) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.faults.close()
+	err := errors.Join(b.faults.close(), b.lanes.close())
 	for name, f := range b.families {
 		err = errors.Join(err, f.module.Close())
 		delete(b.families, name)

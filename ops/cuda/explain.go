@@ -17,6 +17,7 @@ type Launch struct {
 	Local       int     // bytes of local memory a thread: more than 0 means arrays, or registers that ran out
 	Resident    int     // blocks that a multiprocessor holds at once; 0 if the driver cannot tell
 	Waves       float64 // how many times the grid fills the device; 0 as Resident
+	Dependent   bool    // it may begin before the work ahead of it has ended: the plan asked for it, and kernel, device and driver can
 }
 
 // Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
@@ -34,7 +35,7 @@ func Explain(p ops.Plan) ([]Launch, error) {
 	var out []Launch
 	for _, l := range made.launches() {
 		k, cfg := l.Kernel(), l.Config()
-		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared)}
+		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent}
 		var err error
 		if e.Registers, err = k.Attribute(cudadrv.FuncRegisters); err != nil {
 			return nil, err
@@ -62,4 +63,9 @@ func (p *plan) launches() []*cudadrv.Launch {
 	return []*cudadrv.Launch{p.kernel}
 }
 
-func (p *voxelPlan) launches() []*cudadrv.Launch { return p.chain }
+func (p *voxelPlan) launches() (all []*cudadrv.Launch) {
+	for _, l := range p.chain {
+		all = append(all, l.Launch)
+	}
+	return all
+}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -122,6 +121,9 @@ func tables(job *ops.FuseJob, parts []fusePart) (data []byte) {
 
 // bindFuse fills in the launch.
 func (p *plan) bindFuse(job *ops.FuseJob) error {
+	if parts, ok := p.b.plainParts(job); ok {
+		return p.bindPlainFuse(job, parts)
+	}
 	parts := p.b.fuseParts(job)
 	name, blocks := "fuse_chunks", 0
 	for _, part := range parts {
@@ -142,7 +144,7 @@ func (p *plan) bindFuse(job *ops.FuseJob) error {
 			return err
 		}
 	}
-	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{128}}, p.fuseParams(job, parts))
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, 128), p.fuseParams(job, parts))
 	return err
 }
 

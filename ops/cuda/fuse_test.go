@@ -77,6 +77,63 @@ func TestParameterOfFuseFitsTheKernels(t *testing.T) {
 	}
 }
 
+func TestParameterOfPlainFuseFitsTheKernels(t *testing.T) {
+	b := &backend{sms: 132}
+	var parts []ops.FusePart
+	for m := range ops.MaxStreams {
+		parts = append(parts, fuseTestPart(tensor.F32, m+1))
+		job := fuseTestJob(tensor.F32, parts...)
+		made, ok := b.plainParts(job)
+		require.True(t, ok)
+		data := (&plan{b: b, cell: &faultCell{}}).plainParams(job, made)
+		for _, name := range []string{"fuse_plain_f32", "fuse_plain_f16", "fuse_plain_bf16"} {
+			_, entry, ok := ptx.Lookup(name)
+			require.True(t, ok, name)
+			require.Len(t, entry.Params, 1)
+			assert.Len(t, data, entry.Params[0].Size, name)
+		}
+		// first_block of each stream, which the kernel looks for its own in, follows 3 words and 7 halves.
+		at, blocks := len(data)-plainStreamBytes*ops.MaxStreams, uint32(0)
+		for m, p := range made {
+			assert.Equal(t, blocks, binary.LittleEndian.Uint32(data[at+m*plainStreamBytes+3*8+7*4:]), "stream %d", m)
+			assert.LessOrEqual(t, p.cut.tile*p.cut.chunks, mostEach*plainThreads)
+			blocks += uint32(p.cut.blocks)
+		}
+	}
+}
+
+// Which fuses go the plain way, and how many bytes of each stream at once.
+func TestPlainStreams(t *testing.T) {
+	pchip := ops.Channel{Hi: 8, Kind: ops.Pchip}
+	scaled := fuseTestPart(tensor.F32, 8)
+	scaled.Scale = make([]float32, 8)
+	missing := ops.FusePart{ResampleJob: &ops.ResampleJob{B: 3, T: 5, D: 4, TimesRows: 1, Channels: []ops.Channel{{Hi: 4}}}}
+	for name, c := range map[string]struct {
+		out         tensor.DType
+		part        ops.FusePart
+		takes       bool
+		unit, store uint32
+	}{
+		"f32":         {tensor.F32, fuseTestPart(tensor.F32, 8), true, 4, 4},
+		"f32 of 6":    {tensor.F32, fuseTestPart(tensor.F32, 6), true, 3, 3},
+		"f32 of 7":    {tensor.F32, fuseTestPart(tensor.F32, 7), true, 2, 2},
+		"bf16 of 8":   {tensor.BF16, fuseTestPart(tensor.BF16, 8), true, 4, 3},
+		"bf16 of 7":   {tensor.BF16, fuseTestPart(tensor.BF16, 7), false, 0, 0},
+		"f64":         {tensor.F64, fuseTestPart(tensor.F64, 8), false, 0, 0},
+		"other dtype": {tensor.F32, fuseTestPart(tensor.F16, 8), false, 0, 0},
+		"pchip":       {tensor.F32, fuseTestPart(tensor.F32, 8, pchip), false, 0, 0},
+		"normalised":  {tensor.F32, scaled, false, 0, 0},
+		"missing":     {tensor.F32, missing, false, 0, 0},
+	} {
+		b := &backend{sms: 132}
+		parts, ok := b.plainParts(fuseTestJob(c.out, c.part, fuseTestPart(c.out, 4)))
+		require.Equal(t, c.takes, ok, name)
+		if ok {
+			assert.Equal(t, [2]uint32{c.unit, c.store}, [2]uint32{parts[0].unit, parts[0].store}, name)
+		}
+	}
+}
+
 func TestStreamsAreMadeByChunksWhereTheyCanBe(t *testing.T) {
 	pchip := ops.Channel{Hi: 8, Kind: ops.Pchip}
 	missing := ops.FusePart{ResampleJob: &ops.ResampleJob{B: 3, T: 5, D: 4, TimesRows: 1, Channels: []ops.Channel{{Hi: 4, Kind: ops.Slerp}}}}

@@ -54,7 +54,14 @@ func (p *plan) ready(bind func() error) (ops.Plan, error) {
 	return p, nil
 }
 
-func (p *plan) launch(q *cudadrv.Stream) error { return p.kernel.Run(q) }
+func (p *plan) launch(q *cudadrv.Stream, _ bool) error { return p.kernel.Run(q) }
+
+func (p *plan) idle() bool { return p.kernel == nil }
+
+func (p *plan) home() *backend { return p.b }
+
+// Tensors are those of the plan.
+func (p *plan) Tensors() *ops.Bound { return &p.bound }
 
 func (p *plan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
 
@@ -176,7 +183,7 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 		}
 		args = append(args, limitBits(job.ShortestWindow(), job.ClockType()), p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
 	}
-	p.kernel, err = k.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{uint32(cut.threads)}}, args...)
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), args...)
 	return err
 }
 
@@ -309,6 +316,7 @@ func flags(job *ops.ResampleJob, clock tensor.DType, kind ops.Kind, cut shape) u
 	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
 	set(23, flat)
 	set(30, window)
+	set(inputsReady, job.Launch == ops.LaunchInputsReady)
 	set(29, flat && !ragged && !gap && !tolerance && !window && job.Edge == ops.Clamp && job.Rows() <= math.MaxInt32)
 	return f
 }

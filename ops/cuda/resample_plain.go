@@ -14,9 +14,12 @@ const (
 	chunk        = 16  // bytes that a thread moves at once
 )
 
-// isPlain reports whether resample_plain.cu takes a job: rows of one length and of whole chunks, ends held, no limits, values of
-// 16 or 32 bits that keep their dtype, outputs without gaps, and numbers that fit 32 bits.
-func isPlain(job *ops.ResampleJob) bool {
+// simple reports what plain.cuh asks of a job and of a stream: rows of one length, ends held, no limits, values of 16 or 32 bits
+// that keep their dtype, stamps without gaps, and numbers that fit 32 bits.
+func simple(job *ops.ResampleJob) bool {
+	if job.Src == nil {
+		return false
+	}
 	size := job.Src.DType().Size()
 	_, gap := job.MaxGap.Get()
 	_, tolerance := job.Tolerance.Get()
@@ -25,6 +28,17 @@ func isPlain(job *ops.ResampleJob) bool {
 	if !uniform || ragged || gap || tolerance || job.Edge != ops.Clamp || job.Src.DType() != job.Dst.DType() || size > 4 {
 		return false
 	}
+	last := (job.B-1)*job.SrcBatch + (job.S-1)*job.SrcStep + job.D
+	return job.S > 0 && min(job.SrcBatch, job.SrcStep) >= 0 && (job.TimesRows == 1 || job.TimesBatch == job.S) &&
+		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && last <= math.MaxInt32 && job.TargetBatch <= math.MaxUint32
+}
+
+// isPlain reports whether resample_plain.cu takes a job: a simple one, of rows of whole chunks, with outputs without gaps.
+func isPlain(job *ops.ResampleJob) bool {
+	if !simple(job) {
+		return false
+	}
+	size := job.Src.DType().Size()
 	whole := func(elements ...int) bool {
 		for _, n := range elements {
 			if n < 0 || n*size%chunk != 0 {
@@ -38,17 +52,15 @@ func isPlain(job *ops.ResampleJob) bool {
 		return addr%chunk == 0
 	}
 	dense := func(t *tensor.Tensor, batch, row int) bool { return t == nil || batch == row || job.B == 1 }
-	last := (job.B-1)*job.SrcBatch + (job.S-1)*job.SrcStep + job.D
 	return whole(job.D, job.SrcBatch, job.SrcStep) && aligned(job.Src) && aligned(job.Dst) && job.D*size/chunk <= mostEach*plainThreads &&
-		job.DstStep == job.D && dense(job.Dst, job.DstBatch, job.T*job.D) && dense(job.Valid, job.ValidBatch, job.T) && dense(job.Age, job.AgeBatch, job.T) &&
-		(job.TimesRows == 1 || job.TimesBatch == job.S) &&
-		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && last*size/chunk <= math.MaxUint32 && job.TargetBatch <= math.MaxUint32
+		job.DstStep == job.D && dense(job.Dst, job.DstBatch, job.T*job.D) && dense(job.Valid, job.ValidBatch, job.T) && dense(job.Age, job.AgeBatch, job.T)
 }
 
 // bindPlain fills in the launch of a plain job.
 func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	kind, _ := uniform(job.Channels)
-	k, err := p.b.kernel("resample_plain_" + job.Src.DType().String())
+	name := "resample_plain_" + job.Src.DType().String()
+	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
 	}
@@ -57,23 +69,35 @@ func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	each := p.b.plainEach(job.Rows(), chunks)
 	cut := p.b.grid(job, shape{threads: plainThreads, chunks: chunks, tile: each * plainThreads / chunks})
 	magic, shift := divider(job.T, job.Rows())
-	times, _ := job.SrcTimes.Addr()
-	share := ((job.Stamps()+cut.blocks-1)/cut.blocks + 3) &^ 3
-	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(each)<<4 | shift<<16
-	if job.Check {
-		flags |= 1 << 7
-	}
-	if times%chunk == 0 {
-		flags |= 1 << 8
-	}
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(cut.blocks)}, Block: [3]uint32{plainThreads}}
-	p.kernel, err = k.Bind(config,
+	share := plainShare(job, cut.blocks)
+	flags := plainFlags(job, kind, each, shift)
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads),
 		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
 		uint32(job.SrcBatch/perChunk), uint32(job.SrcStep/perChunk), uint32(job.TimesBatch), uint32(job.TargetBatch),
 		uint32(job.Rows()), uint32(job.Stamps()), uint32(share), uint32(job.S), uint32(job.T), magic, pace(job),
 		uint32(cut.tile), uint32(chunks), uint32((1<<20+chunks-1)/chunks), flags)
 	return err
+}
+
+// plainShare is how many stamps each of the blocks checks: whole 16 bytes.
+func plainShare(job *ops.ResampleJob, blocks int) int {
+	return ((job.Stamps()+blocks-1)/blocks + 3) &^ 3
+}
+
+// plainFlags packs the switches of a job as plain.cuh reads them.
+func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uint32 {
+	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(each)<<4 | shift<<16
+	if job.Check {
+		flags |= 1 << 7
+	}
+	if pointer(job.SrcTimes)%chunk == 0 {
+		flags |= 1 << 8
+	}
+	if job.Launch == ops.LaunchInputsReady {
+		flags |= 1 << inputsReady
+	}
+	return flags
 }
 
 // plainEach is how many chunks a thread moves: four, and fewer where the device would otherwise stand partly idle, but as many as

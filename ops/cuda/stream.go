@@ -11,10 +11,14 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// work is a plan of any operation.
+// work is a plan of any operation, or a batch of them.
 type work interface {
-	// launch gives the kernels to the driver.
-	launch(q *cudadrv.Stream) error
+	// launch gives the kernels to the driver; recording says that the stream is being captured.
+	launch(q *cudadrv.Stream, recording bool) error
+	// idle reports whether there is nothing to launch.
+	idle() bool
+	// home is the device that the plan is of.
+	home() *backend
 	// usable says why the plan cannot run, if it cannot.
 	usable(op string) error
 	// fault reads what the kernels found. The stream has been synchronised.
@@ -64,7 +68,7 @@ func (s *stream) give(p work) error {
 	if s.closed {
 		return closedError("Run", "stream")
 	}
-	err := p.launch(s.queue)
+	err := p.launch(s.queue, s.capture != nil)
 	switch {
 	case s.capture == nil:
 		s.await(p) // after an error too: the first of several kernels may be running
@@ -76,7 +80,7 @@ func (s *stream) give(p work) error {
 
 // await notes that the plan's faults are to be read.
 func (s *stream) await(p work) {
-	if p.awaiting().Swap(s) != s {
+	if at := p.awaiting(); at.Load() != s && at.Swap(s) != s {
 		s.pending = append(s.pending, p)
 	}
 }

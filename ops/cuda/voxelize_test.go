@@ -29,7 +29,7 @@ func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 	c := voxelChain{p: &voxelPlan{job: voxelJob(10), cell: &faultCell{}}}
 	args := c.args(0)
 	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_digits", "voxel_offsets", "voxel_scatter", "voxel_heads", "voxel_number", "voxel_rows",
-		"voxel_reduce", "voxel_crowded", "voxel_keep", "voxel_inverse"} {
+		"voxel_reduce", "voxel_crowded", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally"} {
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, args, len(entry.Params), name)
@@ -46,7 +46,7 @@ func TestChunksCoverThePoints(t *testing.T) {
 		what := fmt.Sprintf("%d points: %+v", n, m)
 		assert.GreaterOrEqual(t, m.chunk*m.blocks, n, what)
 		assert.Less(t, m.chunk*max(m.blocks-1, 0), max(n, 1), what)
-		assert.Zero(t, m.chunk%voxelTile, what)
+		assert.Zero(t, m.chunk%sortTile, what)
 		assert.LessOrEqual(t, m.blocks, 8*132, what)
 	}
 }
@@ -62,7 +62,7 @@ func TestScratchPartsLieApart(t *testing.T) {
 			at    cudadrv.DevicePtr
 			bytes int
 		}{{m.state, 8 * stateWords}, {m.rows, 8 * (job.B + 1)}, {m.keys[0], 8 * n}, {m.keys[1], 8 * n}, {m.order[0], 4 * n}, {m.order[1], 4 * n},
-			{m.start, 4 * (voxels + 1)}, {m.table, 4 * voxelDigits * (m.blocks + 1)}, {m.crowded, 4 * (n / (voxelFew + 1))}, {m.cellKeys, 8 * n}, {m.numbers, 4 * voxels}}
+			{m.start, 4 * (voxels + 1)}, {m.table, 4 * voxelDigits * (m.blocks + 1)}, {m.cellKeys, 8 * n}, {m.numbers, 4 * voxels}}
 		for i, p := range parts {
 			assert.Zero(t, p.at%256)
 			assert.LessOrEqual(t, int(p.at)+p.bytes, m.size)
@@ -82,8 +82,9 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 	for _, c := range []struct {
 		file, name string
 		want       int
-	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_sort.cu", "digits", voxelDigits}, {"voxel_bin.cu", "digits", voxelDigits},
-		{"voxel_sort.cu", "sort_threads", 256}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}, {"voxel_reduce.cu", "crowd_threads", 256}} {
+	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel_count.cu", "part", tallyPart}, {"voxel.cuh", "buckets", buckets}, {"voxel_count.cu", "tally_threads", 1024},
+		{"voxel_sort.cu", "digits", voxelDigits}, {"voxel_bin.cu", "digits", voxelDigits},
+		{"voxel_sort.cu", "sort_threads", 256}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}} {
 		text, err := os.ReadFile("../../ptx/" + c.file)
 		require.NoError(t, err)
 		found := regexp.MustCompile(`\b` + c.name + ` = (\d+)`).FindSubmatch(text)

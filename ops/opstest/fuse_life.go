@@ -92,6 +92,8 @@ func fuseMisuses() (all []fuseMisuse) {
 	stream("with an offset of the least int64", "Offset", ops.ErrTooLarge, func(s *ops.FuseStream, _ *fuseCall) { s.Offset = math.MinInt64 })
 	stream("with a dtype", "Options.DType", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.DType = tensor.F32 })
 	stream("with trust", "Options.TrustTimes", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.TrustTimes = true })
+	stream("with a launch", "Options.Launch", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Launch = ops.LaunchDependent })
+	add("a bad launch", "Options.Launch", ops.ErrOption, func(c *fuseCall) { c.opts.Launch = 3 })
 	stream("with a bad kind", "Options.Kind", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Kind = 99 })
 	stream("with a bad edge", "Options.Edge", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Edge = 99 })
 	stream("with slerp of 3", "Options", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Kind = ops.Slerp })

@@ -66,8 +66,9 @@ func draws(cfg Config, f func(group string, number int, c *resampling)) {
 // generated runs the sample. A group of cases ends at its first failure.
 func (s *suite) generated(t *testing.T) {
 	failed := map[string]bool{}
+	drawn := 0
 	draws(s.cfg, func(group string, number int, c *resampling) {
-		if !failed[group] {
+		if drawn++; !failed[group] && !thin(drawn) {
 			failed[group] = !t.Run(fmt.Sprint(group, "-", number), func(t *testing.T) { s.check(t, c, layouts[number%2]) })
 		}
 	})

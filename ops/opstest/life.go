@@ -116,6 +116,14 @@ func (s *suite) life(t *testing.T) {
 		{"four goroutines on four streams", (*suite).fourStreams},
 		{"64 goroutines on one device", (*suite).manyGoroutines},
 		{"plans on many streams at once", (*suite).overlap},
+		{"a chain of operations launched early gives the same bits", (*suite).dependentChain},
+		{"independent operations launched early give the same bits", (*suite).readyInputs},
+		{"faults of operations launched early are told", (*suite).earlyFaults},
+		{"a batch gives what its plans give", (*suite).batches},
+		{"a batch of clouds gives what they give", (*suite).voxelBatch},
+		{"errors of a batch name their plan", (*suite).batchFaults},
+		{"what cannot be a batch is refused", (*suite).batchMisuse},
+		{"a batch's Run allocates nothing", (*suite).batchAllocations},
 		{"1000 calls, every tenth bad", (*suite).everyTenth},
 		{"10,000 calls leave nothing behind", (*suite).noGrowth},
 	} {
@@ -336,9 +344,13 @@ func (s *suite) allocations(t *testing.T) {
 	for _, kind := range ops.Kinds() {
 		for _, dtype := range valueDTypes {
 			for _, clock := range clockDTypes {
-				times := vals(clock, count0(40), 40)
+				stamps, between := count0(40), count0(40)
+				for i := range stamps {
+					stamps[i], between[i] = 10*stamps[i], 10*between[i]+float64(i%3) // on samples and between them
+				}
+				times := vals(clock, stamps, 40)
 				p := &placed{dev: s.dev}
-				args := ops.ResampleArgs{Src: p.put(vals(dtype, uniformValues(r, 40*12), 40, 12)), SrcTimes: p.put(times), Targets: ops.At(p.put(times))}
+				args := ops.ResampleArgs{Src: p.put(vals(dtype, uniformValues(r, 40*12), 40, 12)), SrcTimes: p.put(times), Targets: ops.At(p.put(vals(clock, between, 40)))}
 				require.NoError(t, p.err)
 				args.Dst, args.Valid, args.Age = s.alloc(t, dtype, 40, 12), s.alloc(t, tensor.U8, 40), s.alloc(t, clock, 40)
 				p.open = append(p.open, args.Dst, args.Valid, args.Age)

@@ -138,6 +138,7 @@ func misuses() []misuse {
 	})
 	add("kind", "Options.Kind", ops.ErrOption, func(c *call) { c.opts.Kind = 99 })
 	add("edge", "Options.Edge", ops.ErrOption, func(c *call) { c.opts.Edge = 9 })
+	add("launch", "Options.Launch", ops.ErrOption, func(c *call) { c.opts.Launch = 3 })
 	add("quaternion order", "Options.Quat", ops.ErrOption, func(c *call) { c.opts.Kind, c.opts.Quat = ops.Slerp, 5 })
 	for _, p := range []float64{-1, math.NaN(), math.Inf(1)} {
 		add(fmt.Sprint("period ", p), "Options.Period", ops.ErrOption, func(c *call) { c.opts.Kind, c.opts.Period = ops.Angle, p })

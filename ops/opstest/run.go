@@ -15,8 +15,27 @@ import (
 // Long makes Run take a sample of generated cases twenty times larger. It is set by ROBOCACHE_LONG=1.
 var Long = os.Getenv("ROBOCACHE_LONG") == "1"
 
-// watched reports that a memory checker slows every launch down; the bundle's run.sh says so.
-var watched = os.Getenv("ROBOCACHE_SANITIZER") != ""
+// tool is the memory checker that slows every launch down; the bundle's run.sh names it.
+var tool = os.Getenv("ROBOCACHE_SANITIZER")
+
+// watched reports that there is one. raced reports that it is racecheck, which follows every access to shared memory: Run then
+// makes a few launches of each kernel in each shape, and leaves out what only repeats them.
+var watched, raced = tool != "", tool == "racecheck"
+
+// repeats are the groups and named cases whose launches others make too, or that make none, or thousands of millions of accesses.
+var repeats = map[string]bool{"misuse": true, "values": true, "properties": true, "life": true, "huge": true, "unsorted": true, "whole-range": true}
+
+// part runs a part of the suite by its name, unless racecheck has nothing more to see there.
+func (s *suite) part(t *testing.T, name string, run func(t *testing.T)) {
+	if raced && repeats[name] {
+		t.Logf("%s: left out under racecheck, as its launches are like those of other groups", name)
+		return
+	}
+	t.Run(name, run)
+}
+
+// thin reports, under racecheck, that a case may be left out: seven of eight are.
+func thin(number int) bool { return raced && number%8 != 0 }
 
 // Config is what Run cannot find out by itself. The zero value is fine.
 type Config struct {
@@ -73,7 +92,7 @@ func (c Config) runs(group, part string) bool {
 // each runs cases by name, in their names' order: what a slow device leaves out is the same each time.
 func (s *suite) each(t *testing.T, cases map[string]func(*suite, *testing.T)) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		t.Run(name, func(t *testing.T) { cases[name](s, t) })
+		s.part(t, name, func(t *testing.T) { cases[name](s, t) })
 	}
 }
 
@@ -84,16 +103,20 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		s.cfg = config[0]
 	}
 	s.cfg.Slow = max(s.cfg.Slow, raceSlow)
+	if raced {
+		s.cfg.Slow = max(s.cfg.Slow, 20)
+	}
 	if !s.isCPU() {
 		cpu, err := ops.Open("cpu")
 		require.NoError(t, err)
 		defer cpu.Close()
 		s.cpu = cpu
 	}
-	groups := []struct {
+	type group struct {
 		name string
 		run  func(*suite, *testing.T)
-	}{
+	}
+	groups := []group{
 		{"named", (*suite).named},
 		{"misuse", (*suite).misuse},
 		{"values", (*suite).badValues},
@@ -104,9 +127,15 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"fuse", (*suite).fuse},
 		{"voxel", (*suite).voxel},
 	}
+	for _, named := range []map[string]bool{s.cfg.Skip, s.cfg.Only} {
+		for name := range named {
+			whole, _, _ := strings.Cut(name, "-")
+			require.True(t, slices.ContainsFunc(groups, func(g group) bool { return g.name == whole }), "there is no group %q", name)
+		}
+	}
 	for _, g := range groups {
 		if s.cfg.runs(g.name, "") {
-			t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
 		}
 	}
 }

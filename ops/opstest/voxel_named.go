@@ -38,7 +38,7 @@ func (s *suite) voxelNamed(t *testing.T) {
 		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin,
 		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "bad-grids": (*suite).badGrids,
 		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
-		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
+		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "large": (*suite).largeVoxels, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
 		"many-rows": (*suite).manyVoxelRows, "posed-borders": (*suite).posedBorders,
 	})
 }
@@ -152,6 +152,13 @@ func (s *suite) emptyVoxels(t *testing.T) {
 		assert.Equal(t, ops.VoxelCounts{}, got.found)
 		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts})
 		s.voxelCheck(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0, 0, 0}, 3), Box: cube(0, 1, 3), Opts: opts})
+	}
+	// Cells with points hold what they always do, whatever empty ones hold.
+	r := rng(55)
+	for _, empty := range []float64{0, 6, 255} {
+		for _, reduce := range []ops.VoxelReduce{ops.ReduceOccupancy, ops.ReduceCount, ops.ReduceMax} {
+			s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 600), 200, 3), Box: cube(-8, 2, 7), Opts: ops.VoxelizeOptions{Reduce: reduce, Empty: empty}})
+		}
 	}
 }
 
@@ -288,22 +295,23 @@ func (s *suite) hugeGrid(t *testing.T) {
 // crowded puts many points into few cells: more than a block of threads takes, all at once.
 func (s *suite) crowded(t *testing.T) {
 	r := rng(53)
-	for _, n := range []int{1000, 20000} {
-		if n > 1000 && s.spare() {
+	for _, size := range [][2]int{{1000, 5}, {1000, 8}, {600, 33}, {600, 132}, {20000, 4}} {
+		n, f := size[0], size[1]
+		if n*f > 8000 && s.spare() {
 			continue
 		}
 		xyz := make([]float64, 3*n)
 		for i := range xyz {
 			xyz[i] = math.Abs(r.NormFloat64()) * .4
 		}
-		v := uniformValues(r, n*5)
+		v := uniformValues(r, n*f)
 		for i := range v {
 			v[i] = math.Ldexp(v[i], r.IntN(60)-30)
 		}
 		for reduce := ops.ReduceCount; reduce <= ops.ReduceMin; reduce++ {
 			c := &voxelizing{Points: cloud(xyz...), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: reduce}}
 			if reduce.OfFeatures() {
-				c.Features = vals(tensor.F32, v, n, 5)
+				c.Features = vals(tensor.F32, v, n, f)
 			}
 			s.voxelCheck(t, c)
 		}

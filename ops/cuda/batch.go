@@ -1,0 +1,188 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+)
+
+// batch is many plans as one graph. Their launches stand side by side in it, on so many lanes.
+type batch struct {
+	b       *backend
+	plans   []work
+	exec    *cudadrv.GraphExec // nil if there is nothing to do
+	awaited atomic.Pointer[stream]
+	closed  atomic.Bool
+}
+
+// lanes are streams that captures of batches fork to, made when they are first needed.
+type lanes struct {
+	mu      sync.Mutex // held during a capture
+	streams []*cudadrv.Stream
+	events  []*cudadrv.Event
+}
+
+// take makes sure that there are n lanes.
+func (l *lanes) take(c *cudadrv.Context, n int) error {
+	for len(l.streams) < n {
+		s, err := c.NewStream(cudadrv.StreamOptions{})
+		if err != nil {
+			return err
+		}
+		e, err := c.NewEvent(cudadrv.EventOptions{NoTiming: true})
+		if err != nil {
+			return errors.Join(err, s.Close())
+		}
+		l.streams, l.events = append(l.streams, s), append(l.events, e)
+	}
+	return nil
+}
+
+func (l *lanes) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var err error
+	for i, s := range l.streams {
+		err = errors.Join(err, s.Close(), l.events[i].Close())
+	}
+	l.streams, l.events = nil, nil
+	return err
+}
+
+func (b *backend) Batch(plans []ops.Plan, opts ops.BatchOptions) (ops.Plan, error) {
+	m := &batch{b: b}
+	var busy []work
+	for i, p := range plans {
+		w, ok := p.(work)
+		if !ok || w.home() != b {
+			return nil, &ops.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T of another device", p), Want: "a plan of the same open " + b.name}
+		}
+		if err := w.usable("PlanBatch"); err != nil {
+			return nil, &ops.BatchError{Index: i, Err: err}
+		}
+		m.plans = append(m.plans, w)
+		if !w.idle() {
+			busy = append(busy, w)
+		}
+	}
+	if len(busy) == 0 {
+		return m, nil
+	}
+	var err error
+	if m.exec, err = b.lanes.capture(b.ctx, busy, min(opts.AtOnce, len(busy))); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// capture makes a graph of plans, the lanes taking them in turn. The first lane is where the others begin and end.
+func (l *lanes) capture(c *cudadrv.Context, plans []work, n int) (*cudadrv.GraphExec, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.take(c, n); err != nil {
+		return nil, err
+	}
+	first := l.streams[0]
+	g, err := first.Capture(func(*cudadrv.Stream) error {
+		if err := first.Record(l.events[0]); err != nil {
+			return err
+		}
+		for _, s := range l.streams[1:n] {
+			if err := s.WaitEvent(l.events[0]); err != nil {
+				return err
+			}
+		}
+		for i, p := range plans {
+			if err := p.launch(l.streams[i%n], true); err != nil {
+				return err
+			}
+		}
+		for i := 1; i < n; i++ {
+			if err := errors.Join(l.streams[i].Record(l.events[i]), first.WaitEvent(l.events[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	x, err := g.Instantiate()
+	if closed := g.Close(); closed != nil && err == nil {
+		return nil, errors.Join(closed, x.Close())
+	}
+	return x, err
+}
+
+// launch launches the graph. What is being captured takes the plans themselves, one after the other.
+func (m *batch) launch(q *cudadrv.Stream, recording bool) error {
+	if !recording {
+		return m.exec.Launch(q)
+	}
+	for i, p := range m.plans {
+		if p.idle() {
+			continue
+		}
+		if err := p.launch(q, true); err != nil {
+			return &ops.BatchError{Index: i, Err: err}
+		}
+	}
+	return nil
+}
+
+func (m *batch) idle() bool { return m.exec == nil }
+
+func (m *batch) home() *backend { return m.b }
+
+func (m *batch) awaiting() *atomic.Pointer[stream] { return &m.awaited }
+
+func (m *batch) usable(op string) error {
+	if m.closed.Load() {
+		return closedError(op, "plan")
+	}
+	for i, p := range m.plans {
+		if err := p.usable(op); err != nil {
+			return &ops.BatchError{Index: i, Err: err}
+		}
+	}
+	return nil
+}
+
+// fault reads what the plans' kernels found.
+func (m *batch) fault() error {
+	var all []error
+	for i, p := range m.plans {
+		if p.idle() {
+			continue
+		}
+		if err := p.fault(); err != nil {
+			all = append(all, &ops.BatchError{Index: i, Err: err})
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return errors.Join(all...)
+}
+
+func (m *batch) Run(s ops.Stream) error {
+	st, err := m.b.of(s)
+	if err != nil {
+		return err
+	}
+	if err := m.usable("Run"); err != nil || m.idle() {
+		return err
+	}
+	return st.give(m)
+}
+
+func (m *batch) Close() error {
+	if m.closed.Swap(true) || m.exec == nil {
+		return nil
+	}
+	return m.exec.Close()
+}

@@ -1,0 +1,111 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// plainStreamBytes is the size of fuse_plain.cu's plain_stream.
+const plainStreamBytes = 80
+
+// plainPart is how fuse_plain.cu makes a stream.
+type plainPart struct {
+	*ops.FusePart
+	kind        ops.Kind
+	unit, store uint32 // log2 of the bytes moved, and written, at once
+	cut         shape
+	each        int
+}
+
+// plainParts cuts a job's streams into blocks for fuse_plain.cu, or reports that it does not take the job: a stream that is not
+// simple or is normalised, a width or a place that is no multiple of 4 bytes, outputs with gaps between the rows of the batch.
+func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
+	first := job.Parts[0]
+	size := job.Dst.DType().Size()
+	dense := func(is bool, batch, step int) bool { return !is || job.B == 1 || batch == job.T*step }
+	if !dense(true, first.DstBatch, first.DstStep) || !dense(job.Valid != nil, first.ValidBatch, first.ValidStep) || !dense(job.Age != nil, first.AgeBatch, first.AgeStep) ||
+		max(first.DstStep*size, first.ValidStep, first.AgeStep) > math.MaxInt32 {
+		return nil, false
+	}
+	parts := make([]plainPart, len(job.Parts))
+	all, column := 0, 0
+	for m := range parts {
+		p := &parts[m]
+		p.FusePart = &job.Parts[m]
+		if !simple(p.ResampleJob) || p.Shift != nil || p.Scale != nil {
+			return nil, false
+		}
+		p.kind, _ = uniform(p.Channels)
+		from := uint64(pointer(p.Src)) | uint64(size*p.D) | uint64(size*p.SrcStep) | uint64(size*p.SrcBatch) | chunk
+		to := uint64(pointer(job.Dst)) | uint64(size*first.DstStep) | uint64(size*column) | chunk
+		p.unit = uint32(bits.TrailingZeros64(from))
+		p.store = min(p.unit, uint32(bits.TrailingZeros64(to)))
+		if p.store < 2 || size*p.D>>p.unit > mostEach*plainThreads {
+			return nil, false
+		}
+		all += p.Rows() * (size * p.D >> p.unit)
+		column += p.D
+	}
+	for m := range parts {
+		p := &parts[m]
+		p.cut = shape{threads: plainThreads, chunks: size * p.D >> p.unit}
+		p.each = mostEach
+		for p.each > 1 && p.cut.chunks <= p.each/2*plainThreads && all < p.each*plainThreads*b.sms*4 {
+			p.each /= 2
+		}
+		p.cut.tile = p.each * plainThreads / p.cut.chunks
+		p.cut = b.grid(p.ResampleJob, p.cut)
+	}
+	return parts, true
+}
+
+// bindPlainFuse fills in the launch.
+func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
+	name := "fuse_plain_" + job.Dst.DType().String()
+	k, err := p.b.kernel(name)
+	if err != nil {
+		return err
+	}
+	blocks := 0
+	for _, part := range parts {
+		blocks += part.cut.blocks
+	}
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, plainThreads), p.plainParams(job, parts))
+	return err
+}
+
+// plainParams packs the kernels' parameter in the order of fuse_plain.cu.
+func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
+	var data []byte
+	words := func(list ...uint64) {
+		for _, w := range list {
+			data = binary.LittleEndian.AppendUint64(data, w)
+		}
+	}
+	halves := func(list ...uint32) {
+		for _, w := range list {
+			data = binary.LittleEndian.AppendUint32(data, w)
+		}
+	}
+	first, size := parts[0], job.Dst.DType().Size()
+	magic, shift := divider(job.T, job.Rows())
+	words(uint64(pointer(job.Targets.Times)), uint64(pointer(job.Dst)), uint64(pointer(job.Valid)), uint64(pointer(job.Age)),
+		uint64(p.cell.cell), uint64(p.cell.flag), uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate))
+	halves(uint32(first.TargetBatch), uint32(job.Rows()), uint32(job.T), magic,
+		uint32(size*first.DstStep), uint32(first.ValidStep), uint32(first.AgeStep), uint32(len(parts)))
+	column, block := 0, 0
+	for i := range parts {
+		s := &parts[i]
+		words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
+		halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
+			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), uint32(block), math.Float32bits(pace(s.ResampleJob)),
+			uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
+			plainFlags(s.ResampleJob, s.kind, s.each, shift)|s.unit<<11|s.store<<21, 0)
+		column += size * s.D
+		block += s.cut.blocks
+	}
+	return append(data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)
+}

@@ -1,0 +1,299 @@
+package cuda
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// bind makes the chain of launches.
+func (p *voxelPlan) bind() error {
+	job := p.job
+	c := voxelChain{p: p}
+	c.fill()
+	switch {
+	case job.N == 0:
+	case sorts(job):
+		c.sort()
+	case deals(job):
+		c.deal()
+	case job.Reduce == ops.ReduceCount:
+		c.add("voxel_bin", p.at.blocks, 256, toCounts)
+	default:
+		c.add("voxel_bin", p.at.blocks, 256, toCells)
+	}
+	walk := func(n, each int) int { return min((n+each-1)/each, 16*p.b.sms) }
+	switch {
+	case job.Mode == ops.DenseVoxels && (!sorts(job) || job.N == 0):
+		return c.err
+	case job.Mode != ops.DenseVoxels:
+		c.add("voxel_rows", 1, 512, 0)
+	}
+	if job.N == 0 {
+		return c.err
+	}
+	voxels := min(job.N, job.Keys())
+	if job.Mode == ops.HardVoxels {
+		c.add("voxel_keep", walk(voxels, 8), 256, 0)
+	} else {
+		width := 1
+		if job.Reduce.OfFeatures() {
+			width = job.F
+			if c.fours() {
+				width /= 4
+			}
+		}
+		c.add("voxel_reduce", walk(voxels*width, 256), 256, 0)
+		if job.Reduce.OfFeatures() && job.N > voxelFew {
+			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
+			launches := []uint64{0}
+			if job.N > voxelPiece {
+				launches = []uint64{0, 1, 2}
+				if job.Reduce >= ops.ReduceMax {
+					launches = []uint64{0, 2}
+				}
+			}
+			for _, which := range launches {
+				c.add("voxel_crowded", walk(pieces, 8), 256, which)
+			}
+		}
+	}
+	if job.PointVoxel != nil {
+		c.add("voxel_inverse", walk(job.N, 256), 256, 0)
+	}
+	return c.err
+}
+
+// voxelChain adds launches to a plan.
+type voxelChain struct {
+	p               *voxelPlan
+	from, fromOrder cudadrv.DevicePtr
+	to, toOrder     cudadrv.DevicePtr
+	voxelAt, marks  cudadrv.DevicePtr
+	side            int // of the pairs of buffers that holds what is sorted so far
+	opens           bool
+	shared          int  // bytes of dynamic shared memory of the next launch
+	beside, joins   bool // the next launch is beside the chain; the one after the sort waits for it
+	err             error
+}
+
+// The endings of voxel_bin.cu.
+const (
+	toCells = iota
+	toCounts
+	toKeys
+	toBuckets
+)
+
+// besideBytes is a fill so large that it is worth a stream of its own, beside the sort.
+const besideBytes = 64 << 20
+
+// fill clears the counters, checks the offsets, and fills the dense grid or each point's voxel: at once, or beside the sort where it
+// is long. A grid of counts that voxel_tally writes is not filled.
+func (c *voxelChain) fill() {
+	job := c.p.job
+	out, value := job.Grid, uint32(0)
+	switch {
+	case out == nil:
+		out, value = job.PointVoxel, math.MaxUint32
+	case out.DType() == tensor.U8:
+		value = uint32(uint8(job.Empty)) * 0x01010101
+	case out.DType() == tensor.I32:
+		value = uint32(int32(job.Empty))
+	default:
+		value = math.Float32bits(float32(job.Empty))
+	}
+	bytes := 0
+	if out != nil && !deals(job) {
+		bytes = out.Len() * out.DType().Size()
+	}
+	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
+	here := bytes
+	if job.Mode == ops.DenseVoxels && sorts(job) && job.N > 0 && bytes >= besideBytes {
+		here = 0
+	}
+	blocks := func(bytes int) int { return min(max(bytes/(256*64), job.B/256, 1)+1, 16*c.p.b.sms) }
+	c.opens = true
+	c.add("voxel_fill", blocks(here), 256, uint64(here))
+	c.opens = false
+	if here < bytes && c.err == nil {
+		c.beside = true
+		c.p.aside, c.err = newAside(c.p.b.ctx)
+		c.add("voxel_fill", blocks(bytes), 256, uint64(bytes))
+		c.beside, c.joins = false, true
+	}
+	c.to, c.fromOrder = 0, 0
+}
+
+// deal counts in shared memory.
+func (c *voxelChain) deal() {
+	job, m := c.p.job, &c.p.at
+	c.to = m.keys[0]
+	c.add("voxel_bin", m.blocks, 256, toBuckets)
+	c.offsets(buckets)
+	c.from, c.to = m.keys[0], m.keys[1]
+	c.add("voxel_deal", m.blocks, buckets, 0)
+	c.from, c.to = m.keys[1], 0
+	// Of so many times 32 neighbouring keys each bucket has 32.
+	cells := (job.Keys() + 32*buckets - 1) / (32 * buckets) * 32
+	c.shared = 4 * tallyPart
+	c.add("voxel_tally", buckets*((cells+tallyPart-1)/tallyPart), 1024, uint64(m.blocks))
+	c.shared = 0
+}
+
+// sort gives the points their keys and brings those of each cell together.
+func (c *voxelChain) sort() {
+	job, m := c.p.job, &c.p.at
+	c.to = m.keys[0]
+	c.add("voxel_bin", m.blocks, 256, toKeys)
+	c.to = 0
+	counted := true // voxel_bin counts the first digits
+	if job.Labels != nil {
+		c.passes(32, counted, false)
+		counted = false
+	}
+	c.passes(bits.Len64(uint64(job.Keys())), counted, job.Labels != nil)
+	c.from, c.fromOrder = m.keys[c.side], m.order[c.side]
+	if job.PointVoxel != nil {
+		c.voxelAt = m.order[1-c.side]
+	}
+	if job.Mode == ops.HardVoxels {
+		c.marks = m.keys[1-c.side]
+	}
+	for again := range uint64(2) {
+		if again == 1 && c.marks == 0 {
+			break
+		}
+		c.add("voxel_heads", m.blocks, 256, again)
+		c.offsets(1)
+		c.add("voxel_number", m.blocks, 256, again)
+	}
+}
+
+// passes sorts by the keys' lowest bits. through says that the first pass reads keys by the order so far.
+func (c *voxelChain) passes(bits int, counted, through bool) {
+	m := &c.p.at
+	for shift := 0; shift < bits; shift += 8 {
+		c.from = m.keys[c.side]
+		extra := uint64(shift)
+		if through && shift == 0 {
+			extra |= 1 << 8
+		}
+		if !counted {
+			c.add("voxel_digits", m.blocks, 256, extra)
+		}
+		counted = false
+		c.offsets(voxelDigits)
+		c.side = 1 - c.side
+		c.to, c.toOrder = m.keys[c.side], m.order[c.side]
+		c.add("voxel_scatter", m.blocks, 256, extra)
+		c.fromOrder, c.to, c.toOrder = m.order[c.side], 0, 0
+	}
+}
+
+// offsets scans the rows of the table, a block for each, no larger than a row needs.
+func (c *voxelChain) offsets(rows int) {
+	words := c.p.at.blocks
+	c.add("voxel_offsets", rows, min((words+31)/32*32, 256), uint64(words)|uint64(rows)<<32)
+}
+
+// add binds one launch. All but the first begin before the one in front has ended, and wait for it where they must: the kernels of
+// images for sm_90 do.
+func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
+	if c.err != nil {
+		return
+	}
+	k, err := c.p.b.kernel(name)
+	if err == nil && c.shared > 0 {
+		err = k.SetMaxDynamicShared(c.shared)
+	}
+	joined := c.joins && name == "voxel_reduce"
+	if err == nil {
+		mode := ops.LaunchDependent
+		if c.beside || joined || len(c.p.chain) == 0 || c.p.chain[len(c.p.chain)-1].beside {
+			mode = ops.LaunchPlain
+		}
+		config := c.p.b.config(name, mode, max(blocks, 1), threads)
+		config.Shared = uint32(c.shared)
+		var l *cudadrv.Launch
+		l, err = k.Bind(config, c.args(extra)...)
+		c.p.chain = append(c.p.chain, voxelStep{l, c.beside, joined})
+	}
+	c.err = err
+}
+
+func addressOf(t *tensor.Tensor) cudadrv.DevicePtr {
+	if t == nil {
+		return 0
+	}
+	addr, _ := t.Addr()
+	return cudadrv.DevicePtr(addr)
+}
+
+// args lists the parameters of every voxel kernel, in the order of voxel.cuh.
+func (c *voxelChain) args(extra uint64) []any {
+	job, m := c.p.job, &c.p.at
+	out := job.Grid
+	if out == nil {
+		out = job.Values
+	}
+	lo, size := job.Box.Min, job.Box.Size
+	return []any{
+		addressOf(job.Points), int64(job.PointStep), addressOf(job.Features), int64(job.FeatureStep), addressOf(job.Labels),
+		addressOf(job.Offsets), addressOf(job.Poses), uint64(job.PoseBatch), addressOf(out), addressOf(job.Coords),
+		addressOf(job.Counts), addressOf(job.RowSplits), addressOf(job.PointVoxel), c.p.cell.cell, c.p.cell.flag,
+		m.state, m.cellKeys, m.start, c.voxelAt,
+		m.table, m.rows, m.crowded, c.marks, m.numbers,
+		lo[0], lo[1], lo[2], size[0], size[1], size[2], inverse(size[0]), inverse(size[1]), inverse(size[2]), uint32(job.Cells[0]), uint32(job.Cells[1]), uint32(job.Cells[2]), uint32(job.N),
+		uint64(m.chunk), uint64(job.CellsARow()), uint64(job.Keys()), uint32(job.B), uint32(job.F), uint32(job.P), uint32(job.V),
+		uint32(job.RowVoxels), c.flags(), c.from,
+		c.fromOrder, c.to, c.toOrder, extra,
+	}
+}
+
+// inverse is 1 / size, or NaN where a product with it would not be near the quotient.
+func inverse(size float64) float32 {
+	x := float32(size)
+	if !(x > 0x1p-100 && x < 0x1p100) {
+		return float32(math.NaN())
+	}
+	return 1 / x
+}
+
+// fours reports whether features can be taken four at a time.
+func (c *voxelChain) fours() bool {
+	job := c.p.job
+	out := job.Grid
+	if out == nil {
+		out = job.Values
+	}
+	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.HardVoxels {
+		return false
+	}
+	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (addressOf(job.Features)|addressOf(out))%16 == 0
+}
+
+// flags packs the switches of a job as voxel.cuh reads them.
+func (c *voxelChain) flags() uint32 {
+	job := c.p.job
+	f := uint32(job.Mode) | uint32(job.Reduce)<<2
+	if job.Features != nil {
+		f |= dtypeCode[job.Features.DType()] << 5
+	}
+	set := func(bit int, on bool) {
+		if on {
+			f |= 1 << bit
+		}
+	}
+	set(7, job.Wide())
+	set(8, job.Batched)
+	set(9, job.Order == ops.XYZ)
+	set(11, c.opens)
+	set(12, c.fours())
+	set(13, uint8(job.Empty) == 0 && addressOf(job.Grid)%8 == 0)
+	set(10, !job.Wide() && job.PointStep == 3 && addressOf(job.Points)%16 == 0)
+	return f
+}

@@ -1,0 +1,238 @@
+package opstest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// links is how many operations follow each other in the tests of launch modes.
+const links = 50
+
+// early makes operations of many kinds on device tensors that live until the test ends.
+type early struct {
+	s           *suite
+	t           *testing.T
+	b, n        int // rows, samples and targets of each
+	p           *placed
+	times       *tensor.Tensor
+	back, ahead ops.Clock // targets a little before the samples, and after
+}
+
+const earlyWidth = 8
+
+func (s *suite) early(t *testing.T) *early {
+	e := &early{s: s, t: t, b: 2, n: 128, p: &placed{dev: s.dev}}
+	if s.dev.Info().Backend == "cuda" { // elsewhere work waits for all before it, whatever the mode
+		e.b, e.n = 16, 1024
+	}
+	times := ascending(rng(1), e.n, 0)
+	move := func(by int64) *tensor.Tensor {
+		x := make([]int64, e.n)
+		for i := range x {
+			x[i] = times[i] + by*int64(i%7)
+		}
+		return e.p.put(arr(x, e.n))
+	}
+	e.times, e.back, e.ahead = move(0), ops.At(move(-400_000)), ops.At(move(400_000))
+	t.Cleanup(func() { assert.NoError(t, e.p.close()) })
+	return e
+}
+
+// values are random ones for every row.
+func (e *early) values(seed uint64, b int) *array {
+	return vals(tensor.F32, uniformValues(rng(seed), b*e.n*earlyWidth), b, e.n, earlyWidth)
+}
+
+// plan makes [b,n,8] of [b,n,8], with each kernel of Resample and Fuse in turn.
+func (e *early) plan(k int, dst, valid, src *tensor.Tensor, mode ops.LaunchMode) ops.Plan {
+	e.t.Helper()
+	targets := []ops.Clock{e.back, e.ahead}[k/5%2]
+	args := ops.ResampleArgs{Dst: dst, Valid: valid, Src: src, SrcTimes: e.times, Targets: targets}
+	opts := ops.ResampleOptions{Launch: mode}
+	fused := ops.FuseArgs{Dst: dst, Targets: targets, Streams: []ops.FuseStream{{Src: src, SrcTimes: e.times}}}
+	var plan ops.Plan
+	var err error
+	switch k % 5 {
+	case 0:
+		plan, err = e.s.dev.PlanResample(args, opts)
+	case 1:
+		opts.Edge = ops.Extrapolate
+		plan, err = e.s.dev.PlanResample(args, opts)
+	case 2:
+		opts.Kind = ops.Pchip
+		plan, err = e.s.dev.PlanResample(args, opts)
+	case 3:
+		plan, err = e.s.dev.PlanFuse(fused, ops.FuseOptions{Launch: mode})
+	default:
+		fused.Streams[0].Options.Kind = ops.CatmullRom
+		plan, err = e.s.dev.PlanFuse(fused, ops.FuseOptions{Launch: mode})
+	}
+	require.NoError(e.t, err)
+	e.t.Cleanup(func() { assert.NoError(e.t, plan.Close()) })
+	return plan
+}
+
+// both runs plans on a stream, and as a graph, and calls check after each; reset comes before.
+func (e *early) both(what string, plans []ops.Plan, reset func(), check func(what string)) {
+	e.t.Helper()
+	st := e.s.stream(e.t)
+	all := func() (err error) {
+		for _, p := range plans {
+			err = errors.Join(err, p.Run(st))
+		}
+		return err
+	}
+	reset()
+	require.NoError(e.t, all())
+	require.NoError(e.t, st.Synchronize(background))
+	check(what + ", on a stream")
+	g, err := st.Capture(all)
+	require.NoError(e.t, err, what)
+	for range min(2, e.s.cfg.scaled(2)) {
+		reset()
+		require.NoError(e.t, g.Launch(st))
+		require.NoError(e.t, st.Synchronize(background))
+		check(what + ", as a graph")
+	}
+	require.NoError(e.t, g.Close())
+}
+
+// dependentChain: each operation reads what the one before it wrote, and writes what that one read. Small ones with inputs of their own,
+// begun early between them, do not make the chain run ahead.
+func (s *suite) dependentChain(t *testing.T) {
+	e := s.early(t)
+	start, aside := e.values(2, e.b).host(), e.p.put(e.values(3, 1))
+	var buf, valid [2]*tensor.Tensor
+	for i := range buf {
+		buf[i], valid[i] = e.p.put(e.values(4, e.b)), e.p.put(packed(tensor.U8, make([]uint64, e.b*e.n), e.b, e.n))
+	}
+	var small [links]*tensor.Tensor
+	for k := range small {
+		small[k] = e.p.put(e.values(5, 1))
+	}
+	require.NoError(t, e.p.err)
+	blank := e.values(6, 1).host()
+	var want [][]uint64
+	for _, v := range []struct {
+		links, small ops.LaunchMode
+		alternate    bool
+	}{
+		{ops.LaunchPlain, ops.LaunchPlain, false}, // the others must give the bits of this one
+		{ops.LaunchDependent, ops.LaunchDependent, false},
+		{ops.LaunchDependent, ops.LaunchInputsReady, false},
+		{ops.LaunchPlain, ops.LaunchInputsReady, false},
+		{ops.LaunchDependent, ops.LaunchInputsReady, true},
+	} {
+		var plans []ops.Plan
+		for k := range links {
+			mode := v.links
+			if v.alternate && k%3 == 0 {
+				mode = ops.LaunchPlain
+			}
+			plans = append(plans, e.plan(k, buf[(k+1)%2], valid[k%2], buf[k%2], mode), e.plan(k, small[k], nil, aside, v.small))
+		}
+		reset := func() {
+			require.NoError(t, s.dev.Copy(buf[0], start))
+			for _, x := range small {
+				require.NoError(t, s.dev.Copy(x, blank))
+			}
+		}
+		e.both(fmt.Sprintf("%+v", v), plans, reset, func(what string) {
+			got := [][]uint64{s.read(t, buf[links%2]), s.read(t, valid[0]), s.read(t, valid[1])}
+			for _, x := range small {
+				got = append(got, s.read(t, x))
+			}
+			if want == nil {
+				require.NotEqual(t, bitsOf(start), got[0], "the chain changes its values")
+				want = got
+			}
+			for i := range want {
+				require.True(t, equalBits(t, tensor.F32, want[i], got[i], fmt.Sprint(what, ", output ", i)))
+			}
+		})
+	}
+}
+
+// readyInputs: operations that share their inputs, each with outputs of its own, begin one over the other.
+func (s *suite) readyInputs(t *testing.T) {
+	e := s.early(t)
+	src := e.p.put(e.values(7, e.b))
+	var dst, valid [links]*tensor.Tensor
+	for k := range dst {
+		dst[k], valid[k] = e.p.put(e.values(8, e.b)), e.p.put(packed(tensor.U8, make([]uint64, e.b*e.n), e.b, e.n))
+	}
+	require.NoError(t, e.p.err)
+	blank := e.values(8, e.b).host()
+	var want [][]uint64
+	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchInputsReady} {
+		var plans []ops.Plan
+		for k := range links {
+			plans = append(plans, e.plan(k, dst[k], valid[k], src, mode))
+		}
+		reset := func() {
+			for _, x := range dst {
+				require.NoError(t, s.dev.Copy(x, blank))
+			}
+		}
+		e.both(mode.String(), plans, reset, func(what string) {
+			var got [][]uint64
+			for k := range links {
+				got = append(got, s.read(t, dst[k]), s.read(t, valid[k]))
+			}
+			if want == nil {
+				want = got
+			}
+			for i := range want {
+				require.True(t, equalBits(t, tensor.F32, want[i], got[i], fmt.Sprint(what, ", output ", i)))
+			}
+		})
+	}
+}
+
+// earlyFaults: operations that overlap keep their faults apart.
+func (s *suite) earlyFaults(t *testing.T) {
+	for _, mode := range []ops.LaunchMode{ops.LaunchDependent, ops.LaunchInputsReady} {
+		st := s.stream(t)
+		var rigs []*rig
+		for range 6 {
+			r := s.rig(t)
+			defer func() { r.close() }()
+			require.NoError(t, r.plan.Close())
+			var err error
+			r.plan, err = s.dev.PlanResample(r.args, ops.ResampleOptions{Launch: mode})
+			require.NoError(t, err)
+			rigs = append(rigs, r)
+		}
+		rigs[1].change(t, 1, 0, 10, 5, 30, 40)
+		rigs[4].change(t, 1, 0, 10, 20, 30, 1<<62+1)
+		run := func() (err error) {
+			for _, r := range rigs {
+				err = errors.Join(err, r.plan.Run(st))
+			}
+			return err
+		}
+		g, err := st.Capture(run)
+		require.NoError(t, err)
+		for what, launch := range map[string]func() error{"on a stream": run, "as a graph": func() error { return g.Launch(st) }} {
+			for range 3 {
+				require.NoError(t, launch())
+				err := st.Synchronize(background)
+				assert.ErrorIs(t, err, ops.ErrUnsorted, "%v, %s", mode, what)
+				assert.ErrorIs(t, err, ops.ErrTimeRange, "%v, %s", mode, what)
+				wantFault(t, err, ops.ErrUnsorted, 0, 2)
+				assert.NoError(t, st.Synchronize(background))
+			}
+			for _, i := range []int{0, 2, 3, 5} {
+				rigs[i].check(t, fmt.Sprintf("%v, %s, plan %d", mode, what, i))
+			}
+		}
+		require.NoError(t, g.Close())
+	}
+}

@@ -1,0 +1,60 @@
+package opstest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// largeVoxels has clouds and grids of a size at which a backend may go another way, against the CPU. Half of the points are drawn to
+// the middle.
+func (s *suite) largeVoxels(t *testing.T) {
+	if s.isCPU() {
+		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
+	}
+	points := func(n int) *array {
+		r := rng(uint64(n))
+		xyz := make([]uint64, 3*n)
+		for i := range xyz {
+			x := r.Float32()*20 - 10
+			if i/3%2 == 0 {
+				x *= x * x * .001
+			}
+			xyz[i] = uint64(math.Float32bits(x))
+		}
+		return packed(tensor.F32, xyz, n, 3)
+	}
+	features := func(n, f int) *array {
+		r := rng(uint64(f))
+		bits := make([]uint64, n*f)
+		for i := range bits {
+			bits[i] = uint64(math.Float32bits(float32(r.NormFloat64())))
+		}
+		return packed(tensor.F32, bits, n, f)
+	}
+	box := func(x, y, z int) ops.VoxelGrid {
+		return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
+	}
+	for name, c := range map[string]*voxelizing{
+		"counts":                  {Points: points(1<<22 + 7), Box: box(61, 33, 129), Opts: countGrid},
+		"counts of a large grid":  {Points: points(1 << 22), Box: box(256, 300, 128), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
+		"means of a large grid":   {Points: points(3000), Features: features(3000, 8), Box: box(128, 128, 128), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean, Empty: -1}},
+		"maxima of a large grid":  {Points: points(3000), Features: features(3000, 5), Box: box(150, 150, 160), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}},
+		"counts of rows of a few": {Points: points(70_000), Offsets: arr([]int64{0, 60_001, 70_000}, 3), Box: box(40, 30, 20), Opts: countGrid},
+		"cells of a few":          {Points: points(70_000), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
+	} {
+		if c.Points.shape[0] > 1<<20 && name != "counts" && (raced || s.cfg.Slow > 1) { // one is enough to see those kernels
+			continue
+		}
+		want, err := c.call(s.cpu)
+		require.NoError(t, err, name)
+		got, err := c.call(s.dev)
+		require.NoError(t, err, name)
+		assert.Empty(t, got.same(want), name)
+	}
+}

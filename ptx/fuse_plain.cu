@@ -1,0 +1,81 @@
+// fuse_plain.cu puts up to 16 streams on one clock in one launch, side by side in dst: plain ones, see plain.cuh, that have dst's
+// dtype and are not normalised. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
+#include "plain.cuh"
+
+using namespace rc;
+
+namespace {
+
+constexpr u32 max_streams = 16;
+
+// Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
+#if __CUDA_ARCH__ >= 900
+constexpr u32 resident = 9;
+#else
+constexpr u32 resident = 8;
+#endif
+
+// plain_stream is what plain_task has for a stream alone. It is 80 bytes.
+struct plain_stream {
+    const void *src, *times;
+    u64 offset;
+    u32 src_batch, src_step, times_batch, stamps, share, s;
+    u32 column; // bytes from a target's first feature to the stream's
+    u32 first_block;
+    float pace;
+    u32 tile, chunks, chunk_magic, flags, unused;
+};
+static_assert(sizeof(plain_stream) == 80, "ops/cuda/fuse_plain.go packs it");
+
+// plain_params is the kernels' parameter.
+struct plain_params {
+    const void *targets;
+    void *dst;
+    u8 *valid;
+    void *age;
+    u64 *fault;
+    u32 *fault_flag;
+    i64 start;
+    double rate;
+    u32 targets_batch, total, t, t_magic;
+    u32 dst_step, valid_step, age_step, streams;
+    plain_stream stream[max_streams];
+};
+static_assert(sizeof(plain_params) == 96 + 80 * max_streams, "below the 4096 bytes that every driver takes");
+
+template <u32 DT> RC_FN void fuse(const plain_params &p, slot *slots) {
+    u32 m = 0;
+    RC_UNROLL for (u32 i = 1; i < max_streams; i++) m = i < p.streams && block_x() >= p.stream[i].first_block ? i : m;
+    const plain_stream &f = p.stream[m];
+    plain_task j = {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
+                    p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
+                    f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
+                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - f.first_block, m, f.offset};
+    begin(j);
+    const u32 count = survey_plain(j, slots);
+    barrier();
+    if (count > 0) {
+        if (j.unit() == 4)
+            move_each<DT, v16, false>(j, slots, count);
+        else if (j.unit() == 3)
+            move_each<DT, v8, false>(j, slots, count);
+        else
+            move_each<DT, u32, false>(j, slots, count);
+    }
+    end(j);
+}
+
+} // namespace
+
+RC_KERNEL_OCC(128, resident) fuse_plain_f32(const plain_params p) {
+    __shared__ slot slots[most_tile];
+    fuse<dt_f32>(p, slots);
+}
+RC_KERNEL_OCC(128, resident) fuse_plain_f16(const plain_params p) {
+    __shared__ slot slots[most_tile];
+    fuse<dt_f16>(p, slots);
+}
+RC_KERNEL_OCC(128, resident) fuse_plain_bf16(const plain_params p) {
+    __shared__ slot slots[most_tile];
+    fuse<dt_bf16>(p, slots);
+}

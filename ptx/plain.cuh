@@ -1,0 +1,232 @@
+// plain.cuh resamples what most jobs are: rows of one length, ends held, no limits, values of 16 or 32 bits that keep their dtype,
+// rows of whole units of 16, 8 or 4 bytes. resample_plain.cu and fuse_plain.cu give it their parameters.
+//
+// A block takes `tile` targets, whose units its threads share out, at most `Each` a thread. One thread a target finds its place
+// among the row's stamps and leaves in shared memory, in 8 bytes, which unit of the source its row begins with and the weight of
+// the row after it; warps without a target check the block's share of the stamps meanwhile, 16 bytes at a time. After a barrier
+// each thread loads all its units, with the rows after them where they are blended, and then stores what it made of them. A
+// block past the last target only checks.
+//
+// Bytes moved: each source row that a target needs, once from DRAM if targets are in order; the targets' features; stamps,
+// targets, valid and age. Promises equal bits with the CPU.
+#pragma once
+#include "resample.cuh"
+#include "values.cuh"
+
+namespace rc {
+
+constexpr u32 plain_threads = 128;
+constexpr u32 most_each = 4;                        // units a thread
+constexpr u32 most_tile = plain_threads * most_each; // targets a block: one unit each
+
+// plain_task is a job. What resample.cuh asks of a job and a plain one does not have is constant.
+struct plain_task {
+    const void *src;
+    const void *times;   // stamp i of all rows is at times[i]
+    const void *targets; // null for a uniform clock
+    char *dst;           // the first feature of target i is dst_step * i bytes from here
+    u8 *valid;           // that of target i is at valid[i * valid_step]; null if not wanted
+    void *age;           // as valid
+    u64 *fault;
+    u32 *fault_flag;
+    i64 start;
+    double rate;
+    u32 src_batch, src_step;        // units from a row of the batch, and from a sample, to the next
+    u32 times_batch, targets_batch; // elements; 0 where the batch shares them
+    u32 total, stamps, share;       // targets; stamps to check; of those, each block's
+    u32 s, t;                       // samples and targets a row
+    u32 t_magic;                    // divides by t, see row_of
+    float pace;
+    u32 tile, chunks, chunk_magic, flags;
+    u32 dst_step, valid_step, age_step;
+    u32 block, stream;
+    u64 offset; // what a target's time has more than the stream's: a time's bits
+
+    static constexpr u64 max_gap = 0, tolerance = 0;
+    RC_FN_MEMBER u32 edge() const { return edge_clamp; }
+    RC_FN_MEMBER bool has_gap() const { return false; }
+    RC_FN_MEMBER bool has_tolerance() const { return false; }
+    RC_FN_MEMBER bool near_previous() const { return false; }
+    RC_FN_MEMBER bool near_next() const { return false; }
+    RC_FN_MEMBER bool near_nearest() const { return false; }
+    RC_FN_MEMBER bool has_window() const { return false; }
+    RC_FN_MEMBER u64 window() const { return 0; }
+    RC_FN_MEMBER u64 stream_bits() const { return (u64)stream << 58; }
+    RC_FN_MEMBER bool plain() const { return true; }
+    template <class C> RC_FN_MEMBER C on_own_clock(C x) const {
+        C lack;
+        from_bits(offset, lack);
+        return minus(x, lack);
+    }
+
+    // The fields of flags.
+    RC_FN_MEMBER u32 clock() const { return flags & 3; }
+    RC_FN_MEMBER u32 kind() const { return flags >> 2 & 3; }
+    RC_FN_MEMBER u32 each() const { return flags >> 4 & 7; } // units a thread
+    RC_FN_MEMBER bool check() const { return flags >> 7 & 1; }
+    RC_FN_MEMBER bool dense() const { return flags >> 8 & 1; } // the block's share of the stamps begins at 16 bytes
+    RC_FN_MEMBER u32 unit() const { return flags >> 11 & 7; }  // log2 of the bytes moved at once
+    RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
+    RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
+    RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
+    RC_FN_MEMBER u32 store() const { return flags >> 21 & 7; } // log2 of the bytes written at once: not more than unit
+};
+
+// slot is where a target's row begins in the source, and the weight of the row after it. A weight of -1 takes the row as it is;
+// a NaN makes NaN.
+struct alignas(8) slot {
+    u32 chunk;
+    float weight;
+};
+
+// ---- The check ----
+
+template <class C> struct stamps {
+    static constexpr u32 n = 16 / sizeof(C);
+    C v[n];
+};
+
+// tell reports what is wrong with stamp i.
+template <class C> RC_FN void tell(const plain_task &j, u32 i) {
+    const C *t = (const C *)j.times;
+    const C v = ld_time(t + i);
+    u64 reason = bad_time(v);
+    if (reason == 0 && i % j.s != 0) {
+        const C before = ld_time(t + i - 1);
+        if (!(before <= v) && before == before) reason = unsorted;
+    }
+    if (reason != 0) report(j, fault_times, i, reason);
+}
+
+// check_share looks at the block's share of the stamps with the threads from first_thread on.
+template <class C> RC_FN void check_share(const plain_task &j, u32 first_thread) {
+    const C *t = (const C *)j.times;
+    const u32 begin = j.share * j.block;
+    if (begin >= j.stamps) return;
+    const u32 end = j.stamps - begin > j.share ? begin + j.share : j.stamps;
+    constexpr u32 n = stamps<C>::n;
+    u32 i = begin + (thread_x() - first_thread) * n;
+    const u32 step = (threads_x() - first_thread) * n;
+    for (; i < end; i += step) {
+        if (!j.dense() || end - i < n) {
+            for (u32 u = i; u < end && u < i + n; u++) tell<C>(j, u);
+            continue;
+        }
+        const stamps<C> c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
+        C before = i > 0 ? ld_time(t + i - 1) : c.v[0];
+        bool good = true;
+        RC_UNROLL for (u32 u = 0; u < n; u++) {
+            good = good && before <= c.v[u] && bad_time(c.v[u]) == 0;
+            before = c.v[u];
+        }
+        if (good) continue;
+        for (u32 u = i; u < i + n; u++) tell<C>(j, u); // where a row begins, most often
+    }
+}
+
+// ---- The search ----
+
+template <class C> RC_FN slot place_target(const plain_task &j, u32 i) {
+    const u32 row = row_of(j, i), pos = i - row * j.t;
+    const C *t = (const C *)j.times + (u64)row * j.times_batch;
+    const C given = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (u64)row * j.targets_batch + pos);
+    const C x = j.on_own_clock(given);
+    if (j.check() && (beyond_range(given) || beyond_range(x))) report(j, fault_targets, i, time_range);
+    const located<C> at = locate(j, t, j.s, pos, x);
+    if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, at.where == exact || at.where == inside);
+    if (j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, ld_time(t + at.k)));
+    slot out = {0, -1.0f};
+    u32 k = at.k;
+    if (at.where == nowhere) {
+        out.weight = as_f32(0x7fc00000u);
+    } else if (at.where == inside) {
+        if (j.kind() == linear)
+            out.weight = at.template weight<float>();
+        else
+            k += j.kind() == next || (j.kind() == nearest && at.later);
+    }
+    out.chunk = row * j.src_batch + k * j.src_step;
+    return out;
+}
+
+template <class C> RC_FN u32 survey_block(const plain_task &j, slot *slots) {
+    const u32 first = j.block * j.tile;
+    const u32 left = first < j.total ? j.total - first : 0;
+    const u32 count = left < j.tile ? left : j.tile;
+    const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
+    const u32 checkers = busy < threads_x() ? busy : 0;
+    if (j.check() && thread_x() >= checkers) check_share<C>(j, checkers);
+    for (u32 i = thread_x(); i < count; i += threads_x()) slots[i] = place_target<C>(j, first + i);
+    return count;
+}
+
+RC_FN u32 survey_plain(const plain_task &j, slot *slots) {
+    switch (j.clock()) {
+    case clock_i64: return survey_block<i64>(j, slots);
+    case clock_f64: return survey_block<double>(j, slots);
+    default: return survey_block<float>(j, slots);
+    }
+}
+
+// ---- The features ----
+
+RC_FN v16 ld_unit(const v16 *p) { return ld_nc_16(p); }
+RC_FN v8 ld_unit(const v8 *p) { return ld_nc_8(p); }
+RC_FN u32 ld_unit(const u32 *p) { return ld_nc_u32(p); }
+
+RC_FN void st_unit(void *p, v16 v, u32 store) {
+    if (store >= 4) return st_16(p, v);
+    if (store == 3) return st_8(p, {v.x, v.y}), st_8((u32 *)p + 2, {v.z, v.w});
+    st_u32(p, v.x), st_u32((u32 *)p + 1, v.y), st_u32((u32 *)p + 2, v.z), st_u32((u32 *)p + 3, v.w);
+}
+RC_FN void st_unit(void *p, v8 v, u32 store) {
+    if (store >= 3) return st_8(p, v);
+    st_u32(p, v.x), st_u32((u32 *)p + 1, v.y);
+}
+RC_FN void st_unit(void *p, u32 v, u32) { st_u32(p, v); }
+
+template <u32 DT, class V> RC_FN V blend_unit(V lo, V hi, float a) {
+    constexpr u32 n = sizeof(V) / element<DT>::size;
+    const pack<DT, n> v0 = __builtin_bit_cast(pack<DT, n>, lo), v1 = __builtin_bit_cast(pack<DT, n>, hi);
+    float x[n];
+    RC_UNROLL for (u32 i = 0; i < n; i++) x[i] = lerp(get(v0, i), get(v1, i), a);
+    return __builtin_bit_cast(V, round_pack<DT, n>(x));
+}
+
+// Dense: the outputs have no gaps, nor features of others between them.
+template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count) {
+    V lo[Each], hi[Each];
+    float a[Each];
+    u32 to[Each]; // the target, then its unit
+    const V *const src = (const V *)j.src;
+    const u32 all = count * j.chunks;
+    RC_UNROLL for (u32 u = 0; u < Each; u++) {
+        // A unit past the last is the last one once more, and is not stored.
+        const u32 n = thread_x() + u * plain_threads, at = n < all ? n : all - 1;
+        to[u] = (at * j.chunk_magic) >> 20;
+        const slot s = slots[to[u]];
+        const V *p = src + s.chunk + (at - to[u] * j.chunks);
+        a[u] = s.weight;
+        lo[u] = ld_unit(p);
+        hi[u] = ld_unit(s.weight >= 0 ? p + j.src_step : p);
+    }
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    RC_UNROLL for (u32 u = 0; u < Each; u++) {
+        const u32 n = thread_x() + u * plain_threads;
+        V out = lo[u];
+        if (a[u] >= 0) out = blend_unit<DT, V>(lo[u], hi[u], a[u]);
+        if (is_nan(a[u])) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(nan_of<DT>()));
+        const u64 at = Dense ? n * (u32)sizeof(V) : (u64)to[u] * j.dst_step + (n - to[u] * j.chunks) * (u32)sizeof(V);
+        if (n < all) st_unit(dst + at, out, Dense ? 4 : j.store());
+    }
+}
+
+template <u32 DT, class V, bool Dense> RC_FN void move_each(const plain_task &j, const slot *slots, u32 count) {
+    switch (j.each()) {
+    case 1: return move_units<DT, V, 1, Dense>(j, slots, count);
+    case 2: return move_units<DT, V, 2, Dense>(j, slots, count);
+    default: return move_units<DT, V, most_each, Dense>(j, slots, count);
+    }
+}
+
+} // namespace rc
