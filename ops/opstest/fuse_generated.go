@@ -24,6 +24,9 @@ func fuseDraws(cfg Config, f func(number int, c *fusing)) {
 			continue
 		}
 		c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i >= 96 && i/12%2 == 0)
+		if dtype := valueDTypes[i/3%4]; i >= 96 && i%4 == 2 && dtype != tensor.F64 {
+			c = plainFusing(rng(uint64(7000+i)), dtype, clockDTypes[i%3], i/3%4)
+		}
 		if i >= 96 {
 			c.vary(rng(uint64(8000+i)), i)
 		}

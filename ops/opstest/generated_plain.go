@@ -11,10 +11,7 @@ import (
 // plain draws a case as most are: rows of one length and of whole chunks of 16 bytes, ends held, no limits, one of the kinds that
 // take or blend two samples, the dtype kept.
 func plain(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
-	g := &generator{Rand: r, c: &resampling{Opts: ops.ResampleOptions{Kind: ops.Linear}}, clock: clock, batch: true}
-	if r.IntN(3) == 0 {
-		g.c.Opts.Kind = []ops.Kind{ops.Previous, ops.Next, ops.Nearest}[r.IntN(3)]
-	}
+	g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true}
 	whole := 16 / dtype.Size()
 	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths))], lengths[r.IntN(len(lengths))], whole*[]int{1, 2, 3, 4, 5, 8, 11, 16, 32, 64}[r.IntN(10)]
 	for b*(samples+targets)*d > 60_000 { // keep a case to milliseconds
@@ -28,7 +25,18 @@ func plain(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 		}
 	}
 	g.pace(samples)
-	wild := []int{0, 0, 6, 50}[r.IntN(4)]
+	g.plainSource(dtype, whole, b, samples, d)
+	g.targets(b, targets, form%3)
+	g.c.DstLengths = nil
+	return g.c
+}
+
+// plainSource draws such a case's kind, values and stamps; whole is what rows are multiples of.
+func (g *generator) plainSource(dtype tensor.DType, whole, b, samples, d int) {
+	if g.one(3) {
+		g.c.Opts.Kind = []ops.Kind{ops.Previous, ops.Next, ops.Nearest}[g.IntN(3)]
+	}
+	wild := []int{0, 0, 6, 50}[g.IntN(4)]
 	draw := func(n int) []uint64 {
 		out := make([]uint64, n)
 		for i := range out {
@@ -37,20 +45,42 @@ func plain(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 		return out
 	}
 	g.c.Src, g.c.Times = packed(dtype, draw(b*samples*d), b, samples, d), g.times(b, samples)
-	switch r.IntN(6) {
+	switch g.IntN(6) {
 	case 0: // whole chunks apart
-		step := d + whole*r.IntN(3)
-		g.c.Src = g.c.Src.restride([]int{samples*step + whole*r.IntN(3), step, 1}, whole*r.IntN(2), 0, encode(dtype, math.NaN()))
+		step := d + whole*g.IntN(3)
+		g.c.Src = g.c.Src.restride([]int{samples*step + whole*g.IntN(3), step, 1}, whole*g.IntN(2), 0, encode(dtype, math.NaN()))
 	case 1: // a clock that all rows share
 		g.rows = g.rows[:1]
-		g.c.Times = packed(clock, g.c.Times.raw[:samples], samples)
+		g.c.Times = packed(g.clock, g.c.Times.raw[:samples], samples)
 		for len(g.rows) < b {
 			g.rows = append(g.rows, g.rows[0])
 		}
 	}
-	g.targets(b, targets, form%3)
-	g.c.DstLengths = nil
-	return g.c
+}
+
+// plainFusing draws a fusion of such streams, some of odd widths.
+func plainFusing(r *rand.Rand, dtype, clock tensor.DType, form int) *fusing {
+	f := &fusing{Out: dtype}
+	b, targets := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)]
+	unit := 4 / dtype.Size()
+	var first *generator
+	for range 1 + r.IntN(4) {
+		g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true}
+		if first == nil {
+			first = g
+			g.pace(targets)
+		}
+		g.start, g.tick = first.start, first.tick
+		samples, d := lengths[r.IntN(len(lengths)-1)], unit*[]int{1, 2, 3, 4, 5, 8, 11, 16, 32, 64}[r.IntN(10)]
+		for b*(samples+targets)*d > 20_000 && d > unit {
+			d = d / unit / 2 * unit
+		}
+		g.plainSource(dtype, unit, b, samples, d)
+		f.Streams = append(f.Streams, &part{resampling: *g.c})
+	}
+	first.targets(b, targets, form%3)
+	f.Targets, f.Clock = first.c.Targets, first.c.Clock
+	return f
 }
 
 // vary is for a case beyond the usual number. It runs as a plan only, and some are something else, by their number: one whose
