@@ -43,7 +43,7 @@ var rules = map[string][]string{
 	"internal/faultsweep":  {"public", "internal/..."},
 	"internal/flightlog":   {},
 	"internal/gputest":     {"cudadrv", "cudasim", "github.com/stretchr/testify/..."},
-	"internal/mutants":     {"ptx"},
+	"internal/mutants":     {"cudasim", "ptx"},
 	"internal/ptxparse":    {},
 	"internal/cloudtest":   {"tensor", "dataset", "github.com/stretchr/testify/..."},
 }

@@ -4,10 +4,16 @@
 //	go run ./internal/mutants -n 300 -seed 1
 //
 // Only instructions that the suite runs are changed: arithmetic, comparisons, conversions, loads, stores, atomics and branches.
-// What nothing runs is counted and reported, by family. A mutant that survives wants a case that notices it, or an argument that it
-// computes the same: in the search for a target's place, for one, a worse first guess costs time and no bit. It takes a core-hour
-// or so; -only and -n make it shorter. The exit code is 1 if fewer than 95 of 100 mutants were noticed. It needs Go, or, for a
-// machine with many cores and no Go, -trial with what "CGO_ENABLED=0 go test -c ./internal/mutants" made.
+// What nothing runs is counted and reported, by family. First the suite runs on good kernels, with many more generated cases than
+// elsewhere, to learn which lines each of them runs. A mutant's trial is those that run its line, in another order of blocks and
+// warps, and then the named cases, all under the checks for races, reads of what nobody wrote and accesses out of bounds. Last, the
+// kernels must have done the work that good ones do, to the instruction, as the suite of package ops/sim pins it: so shows a
+// defect that costs time and no bit. Such mutants are counted apart.
+//
+// A mutant that survives wants a case that notices it, or an argument that it computes the same. It takes a core-hour or so;
+// -only and -n make it shorter, and -from tries what survived an earlier run. The exit code is 1 if fewer than 95 of 100 mutants
+// were noticed. It needs Go, or, for a machine with many cores and no Go, -trial with what
+// "CGO_ENABLED=0 go test -c ./internal/mutants" made.
 package main
 
 import (
@@ -31,23 +37,12 @@ import (
 
 const wanted = 0.95
 
-// suites says which tests of the suite look at the kernels of a family. Families that no operation launches are not here.
+// suites says which part of the suite looks at the kernels of a family. Families that no operation launches are not here.
 var suites = map[string]string{
-	"resample":          resampleSuite,
-	"resample_channels": resampleSuite,
-	"resample_plain":    resampleSuite,
-	"fuse":              "^TestTrial$/^fuse$",
-	"fuse_plain":        "^TestTrial$/^fuse$",
-	"voxel_bin":         voxelSuite,
-	"voxel_count":       voxelSuite,
-	"voxel_reduce":      voxelSuite,
-	"voxel_sort":        voxelSuite,
+	"resample": "resample", "resample_channels": "resample", "resample_plain": "resample",
+	"fuse": "fuse", "fuse_plain": "fuse",
+	"voxel_bin": "voxel", "voxel_count": "voxel", "voxel_reduce": "voxel", "voxel_sort": "voxel",
 }
-
-const (
-	resampleSuite = "^TestTrial$/^(named|values|golden|properties|generated)$"
-	voxelSuite    = "^TestTrial$/^voxel$/^(named|golden|properties|generated)$"
-)
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -55,7 +50,8 @@ type options struct {
 	n, workers int
 	seed       uint64
 	only, out  string
-	trial      string
+	from       string
+	trial, dir string
 	timeout    time.Duration
 }
 
@@ -67,9 +63,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.Uint64Var(&o.seed, "seed", 1, "of the sample")
 	flags.StringVar(&o.only, "only", "", "families to take mutants of, by commas; all unless given")
 	flags.StringVar(&o.out, "out", "", "write every mutant that was tried and its end to this file, as JSON, as they come")
+	flags.StringVar(&o.from, "from", "", "try again what survived in this file, which -out wrote, in place of a sample")
+	flags.StringVar(&o.dir, "dir", "", "a folder that keeps which lines the suite runs, for the next time")
 	flags.StringVar(&o.trial, "trial", "", "the test binary of this package; built unless given")
 	flags.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many to try at once")
-	flags.DurationVar(&o.timeout, "timeout", 3*time.Minute, "after which a trial counts as noticed: it hangs")
+	flags.DurationVar(&o.timeout, "timeout", 15*time.Minute, "after which a trial counts as noticed: it hangs")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return 2
 	}
@@ -102,6 +100,9 @@ func (o *options) run(stdout, stderr io.Writer) (bool, error) {
 			return false, fmt.Errorf("building the trial: %w", err)
 		}
 	}
+	if o.dir != "" {
+		dir = o.dir
+	}
 	var families []string
 	for _, name := range ptx.Families() {
 		if suites[name] != "" && (o.only == "" || slices.Contains(strings.Split(o.only, ","), name)) {
@@ -111,25 +112,60 @@ func (o *options) run(stdout, stderr io.Writer) (bool, error) {
 	if len(families) == 0 {
 		return false, fmt.Errorf("-only: got %q, want some of %v", o.only, ptx.Families())
 	}
+	fmt.Fprintf(stderr, "finding out which instructions run\n")
+	covered, err := o.coverage(trial, dir, families)
+	if err != nil {
+		return false, err
+	}
+	again, err := o.again()
+	if err != nil {
+		return false, err
+	}
 	var all []*Mutant
 	for i, family := range families {
-		fmt.Fprintf(stderr, "finding out which instructions of %s run\n", family)
-		ran, err := coverage(trial, dir, family)
-		if err != nil {
-			return false, err
+		c := covered[suites[family]]
+		found := candidates(family, imageOf(family), c.Lines[family])
+		sample := found.mutants
+		if o.from != "" {
+			sample = slices.DeleteFunc(slices.Clone(sample), func(m *Mutant) bool { return !again[m.key()] })
+		} else {
+			r := rand.New(rand.NewPCG(o.seed, uint64(i)))
+			r.Shuffle(len(sample), func(a, b int) { sample[a], sample[b] = sample[b], sample[a] })
+			share := (o.n*(i+1))/len(families) - o.n*i/len(families)
+			sample = sample[:min(share, len(sample))]
 		}
-		text := imageOf(family)
-		found := candidates(family, text, ran)
-		r := rand.New(rand.NewPCG(o.seed, uint64(i)))
-		r.Shuffle(len(found.mutants), func(a, b int) { found.mutants[a], found.mutants[b] = found.mutants[b], found.mutants[a] })
-		share := (o.n*(i+1))/len(families) - o.n*i/len(families)
-		all = append(all, found.mutants[:min(share, len(found.mutants))]...)
+		for _, m := range sample {
+			m.task = Task{Suite: suites[family], Family: family, Line: m.Line, New: m.New, Cases: c.casesAt(family, m.Line), Work: c.Work}
+		}
+		all = append(all, sample...)
 		fmt.Fprintf(stdout, "%-18s %6d instructions, %6d of them run by the suite, %6d can be changed\n", family, found.instructions, found.ran, len(found.mutants))
 	}
 	if err := o.tryAll(trial, all, stderr); err != nil {
 		return false, err
 	}
 	return report(stdout, families, all), nil
+}
+
+// again reads what is to be tried again.
+func (o *options) again() (map[string]bool, error) {
+	if o.from == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(o.from)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Mutant
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.from, err)
+	}
+	again := map[string]bool{}
+	for _, m := range all {
+		if m.End == Survived || m.End == Argued {
+			again[m.key()] = true
+		}
+	}
+	return again, nil
 }
 
 // write replaces the file of -out.
@@ -145,38 +181,40 @@ func (o *options) write(all []*Mutant) error {
 	return os.WriteFile(o.out, append(text, '\n'), 0o644)
 }
 
-// imageOf is the PTX that the simulated device loads.
-func imageOf(family string) []byte {
-	for _, im := range ptx.Images(family) {
-		if im.Kind == ptx.PTX && im.SM == 90 {
-			return im.Data()
+// coverage runs the suites of the families on good kernels, in parts beside each other.
+func (o *options) coverage(trial, dir string, families []string) (map[string]*Coverage, error) {
+	parts := map[string]*[shards]Coverage{}
+	var failed error
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	free := make(chan bool, o.workers)
+	for _, family := range families {
+		suite := suites[family]
+		if parts[suite] != nil {
+			continue
+		}
+		parts[suite] = new([shards]Coverage)
+		for i := range parts[suite] {
+			wg.Go(func() {
+				free <- true
+				defer func() { <-free }()
+				if err := parts[suite][i].find(trial, dir, suite, i); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					failed = errors.Join(failed, err)
+				}
+			})
 		}
 	}
-	panic("mutants: no sm_90 PTX of " + family)
-}
-
-// coverage runs the suite once on good kernels and reads which lines ran.
-func coverage(trial, dir, family string) (map[int]bool, error) {
-	file := filepath.Join(dir, family+".lines")
-	task, _ := json.Marshal(Task{Family: family, Lines: file})
-	cmd := exec.Command(trial, "-test.run", suites[family], "-test.timeout", "30m")
-	cmd.Env = append(os.Environ(), TaskEnv+"="+string(task))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("the suite fails on good kernels: %w\n%s", err, out)
+	wg.Wait()
+	all := map[string]*Coverage{}
+	for suite, list := range parts {
+		all[suite] = newCoverage()
+		for i := range list {
+			all[suite].add(&list[i])
+		}
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var lines []int
-	if err := json.Unmarshal(text, &lines); err != nil {
-		return nil, err
-	}
-	ran := map[int]bool{}
-	for _, n := range lines {
-		ran[n] = true
-	}
-	return ran, nil
+	return all, failed
 }
 
 // tryAll runs the suite on each mutant.
@@ -213,17 +251,20 @@ func (o *options) tryAll(trial string, all []*Mutant, stderr io.Writer) error {
 }
 
 func (m *Mutant) try(trial string, timeout time.Duration) {
-	task, _ := json.Marshal(Task{Family: m.Family, Line: m.Line, New: m.New})
-	cmd := exec.Command(trial, "-test.run", suites[m.Family], "-test.failfast", "-test.timeout", timeout.String())
-	cmd.Env = append(os.Environ(), TaskEnv+"="+string(task))
 	began := time.Now()
-	out, err := cmd.CombinedOutput()
+	out, err := m.task.run(trial, timeout)
 	m.Seconds = time.Since(began).Seconds()
 	switch {
 	case err == nil:
 		m.End = Survived
+		if m.Why = argued(strings.Split(string(imageOf(m.Family)), "\n"), m); m.Why != "" {
+			m.End = Argued
+		}
 	default:
 		m.End, m.Why = Noticed, firstFailure(string(out))
+		if strings.HasPrefix(m.Why, "TestTrial/work") {
+			m.End = ByWork
+		}
 	}
 }
 
@@ -251,18 +292,29 @@ func report(w io.Writer, families []string, all []*Mutant) bool {
 		return n
 	}
 	row := func(name, family string) float64 {
-		noticed, left := count(family, Noticed), count(family, Survived)
+		noticed, work, left, argued := count(family, Noticed), count(family, ByWork), count(family, Survived), count(family, Argued)
 		share := 1.0
-		if noticed+left > 0 {
-			share = float64(noticed) / float64(noticed+left)
+		if noticed+work+left > 0 {
+			share = float64(noticed+work) / float64(noticed+work+left)
 		}
-		fmt.Fprintf(w, "%-18s %4d noticed, %3d survived: %.1f %%\n", name, noticed, left, 100*share)
+		fmt.Fprintf(w, "%-18s %4d noticed, %3d of them by nothing but the work done, %3d survived: %.1f %%; %d equivalent, by argument\n", name, noticed+work, work, left, 100*share, argued)
 		return share
 	}
 	for _, f := range families {
 		row(f, f)
 	}
 	share := row("together", "")
+	for _, a := range arguments {
+		n := 0
+		for _, m := range all {
+			if m.End == Argued && m.Why == a.name {
+				n++
+			}
+		}
+		if n > 0 {
+			fmt.Fprintf(w, "\n%d equivalent, %s: %s\n", n, a.name, a.why)
+		}
+	}
 	for _, m := range all {
 		if m.End == Survived {
 			fmt.Fprintf(w, "\n%s, %s, line %d: %s\n  was %s\n  now %s\n", m.Family, m.Kernel, m.Line, m.Rule, strings.TrimSpace(m.Old), strings.TrimSpace(m.New))

@@ -3,19 +3,9 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
-
-// TaskEnv holds a Task for the trial, as JSON.
-const TaskEnv = "ROBOCACHE_MUTANT"
-
-// Task is what a trial does: run the suite with one line of a family's PTX replaced, or write which lines ran.
-type Task struct {
-	Family string
-	Line   int    // 0: nothing is replaced
-	New    string // the line
-	Lines  string // a file for the numbers of the lines that ran
-}
 
 // End is what became of a mutant.
 type End string
@@ -23,6 +13,8 @@ type End string
 // The ends.
 const (
 	Noticed  End = "noticed"
+	ByWork   End = "noticed by the work done" // the results are right
+	Argued   End = "equivalent, by argument"
 	Survived End = "survived"
 )
 
@@ -35,7 +27,12 @@ type Mutant struct {
 	End            End
 	Why            string  // the test that noticed
 	Seconds        float64 // that the trial took
+
+	task Task
 }
+
+// key tells mutants of one text apart.
+func (m *Mutant) key() string { return fmt.Sprint(m.Family, ":", m.Line, ":", m.Rule) }
 
 var instruction = regexp.MustCompile(`^(\s*(?:@!?%p\d+\s+)?)([a-z][a-z0-9_.:]*)(\s+)([^;]*;.*)$`)
 
@@ -57,6 +54,8 @@ var swaps = []struct{ op, from, to string }{
 var rounds = regexp.MustCompile(`\.rn\.(f16|f32|f64|bf16)`)
 
 var offset = regexp.MustCompile(`\[([^\]+]+)(?:\+(-?\d+))?\]`)
+
+const leftOut = "it is left out"
 
 // changes lists the defects that an instruction can be given, as name and new text of opcode and operands.
 func changes(op, operands string) (out [][3]string) {
@@ -101,12 +100,12 @@ func changes(op, operands string) (out [][3]string) {
 			out = append(out, [3]string{"one element further", op, moved})
 		}
 		if name == "st" {
-			out = append(out, [3]string{"it is left out", "", ""})
+			out = append(out, [3]string{leftOut, "", ""})
 		}
 	case "red", "bar", "barrier":
-		out = append(out, [3]string{"it is left out", "", ""})
+		out = append(out, [3]string{leftOut, "", ""})
 	case "bra":
-		out = append(out, [3]string{"it is left out", "", ""})
+		out = append(out, [3]string{leftOut, "", ""})
 	}
 	return out
 }
@@ -139,9 +138,13 @@ type found struct {
 func candidates(family string, text []byte, ran map[int]bool) found {
 	var f found
 	kernel := ""
-	for i, line := range strings.Split(string(text), "\n") {
+	lines := strings.Split(string(text), "\n")
+	from, to := 0, 0 // of the kernel
+	for i, line := range lines {
 		if _, after, ok := strings.Cut(line, ".entry "); ok {
 			kernel, _, _ = strings.Cut(after, "(")
+			for from, to = i, i+1; to < len(lines) && !strings.Contains(lines[to], ".entry "); to++ {
+			}
 		}
 		m := instruction.FindStringSubmatch(line)
 		if m == nil || kernel == "" || strings.HasPrefix(strings.TrimSpace(line), ".") {
@@ -156,14 +159,14 @@ func candidates(family string, text []byte, ran map[int]bool) found {
 		if op == "bra" && !strings.Contains(guard, "@") {
 			continue // without it the text that follows would run, most often to no end
 		}
-		all := changes(op, operands)
+		all := slices.DeleteFunc(changes(op, operands), func(c [3]string) bool { return changesNothing(lines, from, to, i, c[0]) })
 		if len(all) == 0 {
 			continue
 		}
 		c := all[i%len(all)]
 		mutated := guard + c[1] + gap + c[2]
-		if c[1] == "" {
-			mutated = "// " + strings.TrimSpace(line)
+		if c[1] == "" { // what stands there does nothing, and counts as one instruction as well
+			mutated = "{ .reg .b32 nothing; " + strings.TrimSpace(guard) + " mov.b32 nothing, 0; }"
 		}
 		f.mutants = append(f.mutants, &Mutant{Family: family, Kernel: kernel, Line: i + 1, Rule: c[0], Old: line, New: mutated})
 	}

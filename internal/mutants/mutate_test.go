@@ -63,6 +63,30 @@ func TestOnlyWhatRanIsChangedAndOneLineEach(t *testing.T) {
 	}
 }
 
+func TestWhatChangesNothingIsNotDrawn(t *testing.T) {
+	ran := map[int]bool{2: true}
+	for _, c := range []struct {
+		text  string
+		drawn int
+	}{
+		{"setp.lt.s32 	%p1, %r1, %r2;\nselp.b32 	%r3, %r1, %r2, %p1;", 0},
+		{"setp.lt.s32 	%p1, %r1, %r2;\nselp.b32 	%r3, %r2, %r1, %p1;", 0},
+		{"setp.lt.s32 	%p1, %r1, %r2;\nselp.b32 	%r3, %r1, %r4, %p1;", 1},
+		{"setp.lt.s32 	%p1, %r1, %r2;\nselp.b32 	%r3, %r1, %r2, %p1;\n@%p1 bra 	$L;", 1},
+		{"setp.lt.s32 	%p1, %r1, %r2;\nselp.b32 	%r3, %r1, %r2, %p11;", 1},
+		{"setp.gt.f64 	%p1, %fd1, 0d43D0000000000000;\nselp.f64 	%fd2, 0d43D0000000000000, %fd1, %p1;", 0},
+		{"setp.gt.f64 	%p1, %fd1, %fd2;\nselp.f64 	%fd3, %fd2, %fd1, %p1;", 1},
+		{"setp.gt.f64 	%p1, %fd1, 0d0000000000000000;\nselp.f64 	%fd2, 0d0000000000000000, %fd1, %p1;", 1},
+		{"@%p1 bra 	$L1;\n// why\n$L0:\n$L1:\nret;", 0},
+		{"@%p1 bra 	$L1;\nadd.s32 	%r1, %r1, %r1;\n$L1:\nret;", 1},
+		{"@%p1 bra 	$L1;\nbra.uni 	$L1;\nret;", 0},
+		{"@%p1 bra 	$L1;\nbra.uni 	$L2;\nret;", 1},
+	} {
+		found := candidates("resample", []byte(".visible .entry k(\n"+c.text), ran)
+		assert.Len(t, found.mutants, c.drawn, c.text)
+	}
+}
+
 func TestTheInnermostFailureIsNamed(t *testing.T) {
 	out := "--- FAIL: TestTrial (1s)\n    --- FAIL: TestTrial/named (1s)\n        --- FAIL: TestTrial/named/ramp (0s)\nFAIL\n"
 	assert.Equal(t, "TestTrial/named/ramp (0s)", firstFailure(out))

@@ -2,11 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/gob"
 	"encoding/json"
 	"os"
-	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
@@ -16,57 +17,153 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
+// more is how many times the generated cases of a fast device a trial chooses from, by suite.
+var more = map[string]int{"resample": 6, "fuse": 16, "voxel": 8}
+
+// generatedOf and the rest of the groups that look at results, by suite.
+var (
+	generatedOf = map[string]string{"resample": "generated", "fuse": "fuse-generated", "voxel": "voxel-generated"}
+	groupsOf    = map[string][]string{
+		"resample": {"named", "values", "golden", "properties", "generated"},
+		"fuse":     {"fuse"},
+		"voxel":    {"voxel-named", "voxel-golden", "voxel-properties", "voxel-generated"},
+	}
+)
+
+// trial is a task that is being done.
+type trial struct {
+	Task
+	replaced bool
+	good     map[string]cudasim.Tally // by generated case: what good kernels do there
+	found    *Coverage
+	asked    int    // how many generated cases came
+	at       string // the generated case that is running, empty for others
+	did      map[string]cudasim.Tally
+}
+
 // TestTrial does the task in the environment; the command runs it so. Without one there is nothing to do.
 func TestTrial(t *testing.T) {
-	given := os.Getenv(TaskEnv)
-	if given == "" {
+	name := os.Getenv(TaskEnv)
+	if name == "" {
 		return
 	}
-	var task Task
-	require.NoError(t, json.Unmarshal([]byte(given), &task))
-	image := imageOf(task.Family)
-	if task.Line > 0 {
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	r := &trial{did: map[string]cudasim.Tally{}, good: map[string]cudasim.Tally{}}
+	require.NoError(t, json.Unmarshal(text, &r.Task))
+	if r.Coverage != "" {
+		r.found = newCoverage()
+	} else {
 		// A mutant is told by the whole suite or not at all: it is the family's only image.
 		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
+		r.good[""] = r.Work
 	}
-	cfg := cudasim.Config{Lines: task.Lines != "", MaxSteps: 1 << 26}
-	replaced := task.Line == 0
-	cfg.Rewrite = func(text []byte) []byte {
-		if task.Line == 0 || !bytes.Equal(bytes.TrimRight(text, "\x00"), image) {
-			return text
+	for _, c := range r.Cases {
+		r.good[c.Name] = c.Work
+	}
+	if len(r.Cases) > 0 || r.found != nil {
+		// Few multiprocessors: jobs are cut as large ones are elsewhere.
+		for i, few := range []bool{false, true} {
+			asked := 0
+			pick := func(name string) bool {
+				asked++
+				return asked/8%2 == i && r.pick(name)
+			}
+			r.part(t, []string{"drawn", "drawn-few"}[i], 1, few, opstest.Config{More: more[r.Suite], Pick: pick, Only: map[string]bool{generatedOf[r.Suite]: true}})
 		}
-		replaced = true
-		return replaceLine(image, task.Line, task.New)
 	}
-	d := cudasim.New(cfg)
-	ran := map[int]bool{}
-	if task.Lines != "" {
-		d.Observe(func(l *cudasim.Launch) {
-			if family, _, _ := ptx.Lookup(l.Kernel); family == task.Family {
-				for at, n := range l.Counters.Lines {
-					if n > 0 {
-						ran[at] = true
-					}
-				}
+	r.at = ""
+	only := map[string]bool{}
+	for _, group := range groupsOf[r.Suite] {
+		only[group] = true
+	}
+	if r.Shard == 0 {
+		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: only})
+	}
+	if r.found == nil {
+		require.True(t, r.replaced || r.Line == 0, "the suite never loaded the family")
+		t.Run("work", func(t *testing.T) {
+			for name, good := range r.good {
+				require.Equal(t, good, r.did[name], name)
 			}
 		})
-	}
-	b, err := sim.New(d)
-	require.NoError(t, err)
-	dev, err := ops.NewDevice(b)
-	require.NoError(t, err)
-	opstest.Run(t, dev, opstest.Config{Slow: 20})
-	require.True(t, replaced, "the suite never loaded the family")
-	if task.Lines == "" {
 		return
 	}
-	require.NoError(t, dev.Close())
-	lines := []int{}
-	for at := range ran {
-		lines = append(lines, at)
+	for i := range r.found.Cases {
+		r.found.Cases[i].Work = r.did[r.found.Cases[i].Name]
 	}
-	slices.Sort(lines)
-	text, err := json.Marshal(lines)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(task.Lines, text, 0o644))
+	r.found.Work = r.did[""]
+	require.False(t, t.Failed(), "good kernels")
+	var out bytes.Buffer
+	require.NoError(t, gob.NewEncoder(&out).Encode(r.found))
+	require.NoError(t, os.WriteFile(r.Coverage, out.Bytes(), 0o644))
+}
+
+// pick takes the task's generated cases, and all if it is to find out what they run.
+func (r *trial) pick(name string) bool {
+	r.at = name
+	if r.asked++; r.found != nil && r.asked%shards != r.Shard {
+		return false
+	}
+	if r.found != nil {
+		r.found.Cases = append(r.found.Cases, Case{Name: name})
+		return true
+	}
+	_, wanted := r.good[name]
+	return wanted
+}
+
+// part runs some of the suite on a device of its own.
+func (r *trial) part(t *testing.T, name string, seed uint64, few bool, cfg opstest.Config) {
+	t.Run(name, func(t *testing.T) {
+		conf := cudasim.Config{Lines: r.found != nil, MaxSteps: 1 << 26, Seed: seed}
+		if r.Line > 0 {
+			image := imageOf(r.Family)
+			conf.Rewrite = func(text []byte) []byte {
+				if !bytes.Equal(bytes.TrimRight(text, "\x00"), image) {
+					return text
+				}
+				r.replaced = true
+				return replaceLine(image, r.Line, r.New)
+			}
+		}
+		if few {
+			conf.Multiprocessors = 1
+		}
+		d := cudasim.New(conf)
+		d.Observe(r.saw)
+		b, err := sim.New(d)
+		require.NoError(t, err)
+		dev, err := ops.NewDevice(b)
+		require.NoError(t, err)
+		defer func() { assert.NoError(t, dev.Close()) }()
+		opstest.Run(t, dev, cfg)
+	})
+}
+
+// saw notes what a launch did.
+func (r *trial) saw(l *cudasim.Launch) {
+	if r.did[r.at] == nil {
+		r.did[r.at] = cudasim.Tally{}
+	}
+	r.did[r.at].Add(l)
+	family, _, ok := ptx.Lookup(l.Kernel)
+	if r.found == nil || !ok {
+		return
+	}
+	lines, at := r.found.Lines[family], r.found.At[family]
+	if lines == nil {
+		lines, at = map[int]bool{}, map[int][]int32{}
+		r.found.Lines[family], r.found.At[family] = lines, at
+	}
+	number := int32(len(r.found.Cases) - 1)
+	for n, times := range l.Counters.Lines {
+		if times == 0 {
+			continue
+		}
+		lines[n] = true
+		if list := at[n]; r.at != "" && (len(list) == 0 || list[len(list)-1] != number) {
+			at[n] = append(list, number)
+		}
+	}
 }

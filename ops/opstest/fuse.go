@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
@@ -23,6 +24,7 @@ type fusing struct {
 	Packed                 int // targets of all rows, with DstOffsets and a uniform clock
 	Out                    tensor.DType
 	Trust                  bool
+	Planned, Wrong         bool // as in resampling
 }
 
 // part is a stream. Of the resampling in it only the source's side and the options count.
@@ -279,6 +281,14 @@ func (p *part) normal(out tensor.DType, d int, bits uint64) uint64 {
 // fused runs a case in both forms and on the CPU.
 func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 	t.Helper()
+	if f.Wrong {
+		for _, l := range ls {
+			if _, err := f.plan(s.dev, l); !errors.Is(err, ops.ErrOutOfRange) {
+				assert.NoError(t, err, f.describe())
+			}
+		}
+		return
+	}
 	wantErr := f.fault()
 	var want *result
 	var kept []bool
@@ -304,8 +314,10 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 		}
 		return true
 	}
-	got, err := f.call(s.dev)
-	verify("call", got, err)
+	if !f.Planned {
+		got, err := f.call(s.dev)
+		verify("call", got, err)
+	}
 	for _, l := range ls {
 		got, err := f.plan(s.dev, l)
 		if verify("plan, "+l.name, got, err) && s.cpu != nil {

@@ -3,6 +3,7 @@ package opstest
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -13,13 +14,22 @@ import (
 )
 
 // fuseDraws calls f for a seeded sample of fusions: every clock with every form of target clock in turn, the rest drawn.
-func fuseDraws(f func(number int, c *fusing)) {
-	n := 96
+func fuseDraws(cfg Config, f func(number int, c *fusing)) {
+	n := 96 * max(cfg.More, 1)
 	if Long {
-		n = 1200
+		n *= 12
 	}
 	for i := range n {
-		c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4)
+		if !cfg.picks(fmt.Sprint("fuse-", i)) {
+			continue
+		}
+		c := generateFusing(uint64(7000+i), clockDTypes[i%3], valueDTypes[i/3%4], i/3%4, i >= 96 && i/12%2 == 0)
+		if dtype := valueDTypes[i/3%4]; i >= 96 && i%4 == 2 && dtype != tensor.F64 {
+			c = plainFusing(rng(uint64(7000+i)), dtype, clockDTypes[i%3], i/3%4)
+		}
+		if i >= 96 {
+			c.vary(rng(uint64(8000+i)), i)
+		}
 		c.Name = fmt.Sprint("seed ", 7000+i)
 		f(i, c)
 	}
@@ -27,15 +37,16 @@ func fuseDraws(f func(number int, c *fusing)) {
 
 // fuseGenerated runs the sample. It ends at the first failure.
 func (s *suite) fuseGenerated(t *testing.T) {
-	fuseDraws(func(number int, c *fusing) {
+	fuseDraws(s.cfg, func(number int, c *fusing) {
 		if !t.Failed() && !thin(number) {
 			s.fused(t, c, layouts[number%2])
 		}
 	})
 }
 
-// generateFusing draws a fusion. The streams' clocks run beside each other, some at a distance that their offset takes back.
-func generateFusing(seed uint64, clock, out tensor.DType, form int) *fusing {
+// generateFusing draws a fusion. The streams' clocks run beside each other, some at a distance that their offset takes back. Streams
+// are flat as generate's cases.
+func generateFusing(seed uint64, clock, out tensor.DType, form int, flat bool) *fusing {
 	r := rng(seed)
 	f := &fusing{Out: out}
 	b, targets := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)]
@@ -44,7 +55,7 @@ func generateFusing(seed uint64, clock, out tensor.DType, form int) *fusing {
 	first.c = &resampling{}
 	first.pace(targets)
 	for m := range streams {
-		g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true, start: first.start, tick: first.tick * (.3 + 2*r.Float64())}
+		g := &generator{Rand: r, c: &resampling{}, clock: clock, flat: flat, batch: true, start: first.start, tick: first.tick * (.3 + 2*r.Float64())}
 		d, n := []int{1, 2, 3, 4, 6, 7, 8, 16, 32, 48}[r.IntN(10)], lengths[r.IntN(len(lengths)-1)]
 		for b*(n+targets)*d*streams > 60_000 {
 			d, n = max(d/2, 1), max(n/2, 1)
@@ -86,6 +97,20 @@ func generateFusing(seed uint64, clock, out tensor.DType, form int) *fusing {
 		f.Streams = append(f.Streams, p)
 	}
 	return f
+}
+
+// vary is as for a resampling; what is wrong is a stream.
+func (f *fusing) vary(r *rand.Rand, number int) {
+	f.Planned = true
+	p := f.Streams[r.IntN(len(f.Streams))]
+	if p.Src == nil {
+		return
+	}
+	c := p.resampling
+	c.Targets, c.DstLengths, c.DstOffsets = f.Targets, f.DstLengths, f.DstOffsets
+	vary(r, &c, number)
+	f.Wrong = c.Opts.TrustTimes && (c.Wrong || f.fault() != nil)
+	f.Trust = c.Opts.TrustTimes
 }
 
 // unitsOf is a length of time in a clock's unit.
@@ -147,7 +172,7 @@ func FuzzFuse(f *testing.F, devs ...*ops.Device) {
 	}
 	all := suites(devs)
 	f.Fuzz(func(t *testing.T, seed uint64, clock, out, form uint8) {
-		c := generateFusing(seed, clockDTypes[clock%3], valueDTypes[out%4], int(form%4))
+		c := generateFusing(seed, clockDTypes[clock%3], valueDTypes[out%4], int(form%4), form/4%2 == 1)
 		c.Name = "fuzz"
 		for _, s := range all {
 			s.fused(t, c, layouts[seed%2])

@@ -31,13 +31,18 @@ func (s *suite) fuse(t *testing.T) {
 		{"fill", (*suite).fuseFill},
 		{"empty", (*suite).fuseEmpty},
 		{"one stream equals resample", (*suite).fuseOne},
+		{"weights", fusedToo(weights)},
+		{"many-rows", fusedToo(manyRows)},
+		{"rounded-once", fusedToo(roundedOnce)},
 		{"golden", (*suite).fuseGolden},
 		{"generated", (*suite).fuseGenerated},
 		{"misuse", (*suite).fuseMisuse},
 		{"values", (*suite).fuseValues},
 		{"life", (*suite).fuseLife},
 	} {
-		s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
+		if s.cfg.runs("fuse", g.name) {
+			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 	seen := map[string]int{}
 	valid, all, faults := 0, 0, 0
-	fuseDraws(func(_ int, f *fusing) {
+	fuseDraws(Config{}, func(_ int, f *fusing) {
 		note := func(format string, args ...any) { seen[fmt.Sprintf(format, args...)]++ }
 		note("streams %d", len(f.Streams))
 		note("out %v", f.Out)

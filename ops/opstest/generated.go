@@ -21,21 +21,42 @@ var (
 )
 
 // draws calls f for a seeded sample: every pair of dtypes with every clock and form of target clock in turn, the rest drawn.
-func draws(slow int, f func(group string, number int, c *resampling)) {
-	n := 12
-	if Long {
-		n = 240
-	}
-	n = max(n/max(slow, 1), 1)
+func draws(cfg Config, f func(group string, number int, c *resampling)) {
+	n := cfg.sample(12)
 	seed := uint64(100)
 	for _, in := range valueDTypes {
 		for _, out := range valueDTypes {
 			for _, clock := range clockDTypes {
+				group := fmt.Sprintf("%s-%s-%s", in, out, clock)
 				for i := range n {
-					seed++
-					c := generate(rng(seed), in, out, clock, i)
-					c.Name = fmt.Sprint("seed ", seed)
-					f(fmt.Sprintf("%s-%s-%s", in, out, clock), i, c)
+					seed := seed + uint64(i) + 1
+					if i >= 12 {
+						seed += uint64(i) << 32 // with More there are more cases, and the others remain
+					}
+					if cfg.picks(fmt.Sprint(group, "-", i)) {
+						c := generate(rng(seed), in, out, clock, i, i >= 12 && i/4%2 == 0)
+						if i >= 12 {
+							vary(rng(seed+1), c, i)
+						}
+						c.Name = fmt.Sprint("seed ", seed)
+						f(group, i, c)
+					}
+				}
+				seed += 12
+			}
+		}
+	}
+	for i, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
+		for k, clock := range clockDTypes {
+			group := fmt.Sprintf("plain-%s-%s", dtype, clock)
+			for n := range cfg.sample(48) {
+				if cfg.picks(fmt.Sprint(group, "-", n)) {
+					c := plain(rng(uint64(1000*i+100*k+9000)+uint64(n)<<32), dtype, clock, n)
+					if n >= 48 {
+						vary(rng(uint64(n)), c, n)
+					}
+					c.Name = fmt.Sprint(group, "-", n)
+					f(group, n, c)
 				}
 			}
 		}
@@ -46,7 +67,7 @@ func draws(slow int, f func(group string, number int, c *resampling)) {
 func (s *suite) generated(t *testing.T) {
 	failed := map[string]bool{}
 	drawn := 0
-	draws(s.cfg.Slow, func(group string, number int, c *resampling) {
+	draws(s.cfg, func(group string, number int, c *resampling) {
 		if drawn++; !failed[group] && !thin(drawn) {
 			failed[group] = !t.Run(fmt.Sprint(group, "-", number), func(t *testing.T) { s.check(t, c, layouts[number%2]) })
 		}
@@ -54,9 +75,9 @@ func (s *suite) generated(t *testing.T) {
 }
 
 // generate draws a case. The number picks the form of the target clock: a tensor for each row, a shared one, a uniform one,
-// packed targets.
-func generate(r *rand.Rand, in, out, clock tensor.DType, form int) *resampling {
-	g := &generator{Rand: r, c: &resampling{Out: out}, clock: clock}
+// packed targets. A flat one has one kind for all features, which takes or blends two samples: those have kernels of their own.
+func generate(r *rand.Rand, in, out, clock tensor.DType, form int, flat bool) *resampling {
+	g := &generator{Rand: r, c: &resampling{Out: out}, clock: clock, flat: flat}
 	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths))], lengths[r.IntN(len(lengths))], widths[r.IntN(len(widths))]
 	for b*(samples+targets)*d > 60_000 { // keep a case to milliseconds
 		switch {
@@ -82,6 +103,7 @@ type generator struct {
 	rows  [][]float64 // each row's stamps, in the clock's unit
 	start float64     // where the clock begins
 	tick  float64     // the distance that stamps are apart, about
+	flat  bool        // see generate
 	batch bool        // Src has a batch dimension or is packed, always
 }
 
@@ -90,6 +112,9 @@ func (g *generator) one(in int) bool { return g.IntN(in) == 0 }
 func (g *generator) options(d int) {
 	o := &g.c.Opts
 	all := ops.Kinds()
+	if g.flat {
+		all = all[:ops.Nearest+1]
+	}
 	for {
 		if o.Kind = all[g.IntN(len(all))]; d%o.Kind.Width() == 0 {
 			break
@@ -107,7 +132,7 @@ func (g *generator) options(d int) {
 		o.Fill = ops.FillWith([]float64{0, -7.5, math.Inf(1), 1e-42, 70000, math.Copysign(0, -1)}[g.IntN(6)])
 	}
 	o.FillGaps = g.one(2)
-	if d < 4 || !g.one(3) {
+	if g.flat || d < 4 || !g.one(3) {
 		return
 	}
 	// A table: ranges of features with kinds of their own, with holes that the default kind covers.
@@ -144,6 +169,14 @@ func (g *generator) bits(dtype tensor.DType, wild int) uint64 {
 		return encode(dtype, []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-40, 6e-8, -1e-45}[g.IntN(8)])
 	}
 	return encode(dtype, g.NormFloat64())
+}
+
+// nearTie draws a value in the middle of two 16-bit ones, or just beside it: so shows whether a result is rounded once.
+func (g *generator) nearTie(dtype tensor.DType) uint64 {
+	to := []tensor.DType{tensor.F16, tensor.BF16}[g.IntN(2)]
+	low := encode(to, g.NormFloat64())
+	mid := (decode(to, low) + decode(to, low+1)) / 2
+	return encode(dtype, mid*(1+float64(g.IntN(3)-1)*math.Ldexp(1, -25-g.IntN(28))))
 }
 
 // stamps draws n times of the clock, in its unit, with duplicates and long gaps.
@@ -203,10 +236,18 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 		}
 	}
 	wild := []int{0, 6, 50}[g.IntN(3)]
+	steady := g.one(8) // most samples are as the one before
 	draw := func(n int) []uint64 {
 		out := make([]uint64, n)
 		for i := range out {
-			out[i] = g.bits(dtype, wild)
+			switch {
+			case steady && i >= d && !g.one(16):
+				out[i] = out[i-d]
+			case steady:
+				out[i] = g.nearTie(dtype)
+			default:
+				out[i] = g.bits(dtype, wild)
+			}
 		}
 		return out
 	}
@@ -221,6 +262,9 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 	switch form {
 	case 0, 5: // a clock a row
 		c.Src, c.Times = packed(dtype, draw(b*n*d), b, n, d), g.times(b, n)
+		if g.one(4) { // rows apart
+			c.Times = c.Times.restride([]int{n + 1 + g.IntN(3), 1}, g.IntN(3), 0, encode(g.clock, math.NaN()))
+		}
 	case 1: // a shared clock; rows and samples apart
 		c.Src = packed(dtype, draw(b*n*d), b, n, d).restride([]int{n*(d+3) + 5, d + 3, 1}, g.IntN(4), 3, hole)
 		c.Times = g.times(1, n)
@@ -340,6 +384,9 @@ func (g *generator) targets(b, n, form int) {
 			raw = append(raw, draw(i, n)...)
 		}
 		c.Targets = packed(g.clock, raw, b, n)
+		if g.one(4) {
+			c.Targets = c.Targets.restride([]int{n + 1 + g.IntN(3), 1}, g.IntN(3), 0, encode(g.clock, math.NaN()))
+		}
 		lengths()
 	case form == 3 && batched:
 		offsets := []int64{0}

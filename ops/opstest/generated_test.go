@@ -14,7 +14,7 @@ func TestSampleHoldsEveryCombinationOfTwo(t *testing.T) {
 	seen := map[string]int{}
 	note := func(format string, args ...any) { seen[fmt.Sprintf(format, args...)]++ }
 	faults := 0
-	draws(1, func(_ string, _ int, c *resampling) {
+	draws(Config{}, func(_ string, _ int, c *resampling) {
 		b, s, n, d := c.dims()
 		kinds := []ops.Kind{c.Opts.Kind}
 		for _, ch := range c.Opts.Channels {

@@ -114,16 +114,14 @@ func (s *suite) named(t *testing.T) {
 			t.Run(l.name, func(t *testing.T) { s.literal(t, l) })
 		}
 	}
-	for name, f := range map[string]func(*suite, *testing.T){
+	s.each(t, map[string]func(*suite, *testing.T){
 		"exact-hit": (*suite).exactHit, "long-row": (*suite).longRow, "epoch": (*suite).epoch, "nan-row": (*suite).nanRow,
 		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty,
 		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "whole-range": (*suite).wholeRange,
-		"whole-chunks": (*suite).wholeChunks,
-		"window-nan":   (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
+		"whole-chunks": (*suite).wholeChunks, "weights": resampled(weights), "many-rows": resampled(manyRows), "rounded-once": resampled(roundedOnce),
+		"window-nan": (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
 		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
-	} {
-		s.part(t, name, func(t *testing.T) { f(s, t) })
-	}
+	})
 }
 
 // literal runs on every clock that can hold the times, in f32 or the dtype given.

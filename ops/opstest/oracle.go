@@ -18,6 +18,8 @@ type resampling struct {
 	Opts                   ops.ResampleOptions
 	Out                    tensor.DType // Src's if 0
 	Lacking                bool         // rows without samples are filled, as in Fuse
+	Planned                bool         // only as a plan: one more of many cases
+	Wrong                  bool         // trusted though something is wrong: any values will do, but nothing else is read or written
 }
 
 // rule says how a wanted value is compared.
@@ -119,7 +121,7 @@ func (c *resampling) rowsFault() *ops.ValueError {
 		if offsets == nil {
 			return n < 0 || n > all
 		}
-		return start < 0 || n < 0 || start+n > all || b == 0 && start != 0 || b == rows-1 && start+n != all
+		return start < 0 || start+n < start || start+n > all || b == 0 && start != 0 || b == rows-1 && start+n != all
 	}
 	name := func(side string, lengths *array) string {
 		if lengths != nil {

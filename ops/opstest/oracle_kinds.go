@@ -89,6 +89,13 @@ func (t *target[C]) catmullRom(d int) expect {
 		return p(i, i+2, p(i, i+1, t.v(k+i, d), t.v(k+i+1, d)), p(i+1, i+2, t.v(k+i+1, d), t.v(k+i+2, d)))
 	}
 	left, right := before > 0, after > 0
+	// A rounding of the weight moves the target by that part of the bracket, along slopes that a short neighbour makes steep.
+	if left {
+		size = math.Max(size, largest((t.v(k, d)-t.v(k-1, d))/before*h))
+	}
+	if right {
+		size = math.Max(size, largest((t.v(k+2, d)-t.v(k+1, d))/after*h))
+	}
 	var want float64
 	switch u := x / h; {
 	case left && right:

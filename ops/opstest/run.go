@@ -1,8 +1,10 @@
 package opstest
 
 import (
+	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,16 +43,58 @@ type Config struct {
 	// no more behind than a few.
 	MemoryInUse func() int64
 	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "fuse", "voxel".
-	// Voxel has groups of the same names, which are left out with them.
+	// Voxel and fuse have groups of the same names, which are left out with them.
 	Skip map[string]bool
-	// Only, if there is any, leaves out all groups but these.
+	// Only, if there is any, leaves out all groups but these. "voxel" is all of voxel's, "voxel-golden" that one.
 	Only map[string]bool
+	// More multiplies the number of generated cases; 0 and 1 leave it. The first of them are those without it.
+	More int
+	// Pick, if there is one, is asked before each generated case, by name; one that it refuses is left out.
+	Pick func(name string) bool
 	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated; 0 and 1 leave them.
 	Slow int
 }
 
 // scaled is n, or what a slow device does instead.
 func (c Config) scaled(n int) int { return max(n/max(c.Slow, 1), 1) }
+
+// sample is how many generated cases of a kind there are, where a fast device has n.
+func (c Config) sample(n int) int {
+	if Long {
+		n *= 20
+	}
+	return c.scaled(n * max(c.More, 1))
+}
+
+// picks reports whether a generated case is to run.
+func (c Config) picks(name string) bool { return c.Pick == nil || c.Pick(name) }
+
+// runs reports whether a group is to run, or one within a group.
+func (c Config) runs(group, part string) bool {
+	name := group
+	if part != "" {
+		name = group + "-" + part
+	}
+	switch {
+	case c.Skip[group] || c.Skip[part] || c.Skip[name]:
+		return false
+	case len(c.Only) == 0 || c.Only[group] || c.Only[name]:
+		return true
+	}
+	for only := range c.Only {
+		if part == "" && strings.HasPrefix(only, group+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// each runs cases by name, in their names' order: what a slow device leaves out is the same each time.
+func (s *suite) each(t *testing.T, cases map[string]func(*suite, *testing.T)) {
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		s.part(t, name, func(t *testing.T) { cases[name](s, t) })
+	}
+}
 
 // Run tests a device. See the package comment.
 func Run(t *testing.T, dev *ops.Device, config ...Config) {
@@ -85,11 +129,12 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 	}
 	for _, named := range []map[string]bool{s.cfg.Skip, s.cfg.Only} {
 		for name := range named {
-			require.True(t, slices.ContainsFunc(groups, func(g group) bool { return g.name == name }), "there is no group %q", name)
+			whole, _, _ := strings.Cut(name, "-")
+			require.True(t, slices.ContainsFunc(groups, func(g group) bool { return g.name == whole }), "there is no group %q", name)
 		}
 	}
 	for _, g := range groups {
-		if !s.cfg.Skip[g.name] && (len(s.cfg.Only) == 0 || s.cfg.Only[g.name]) {
+		if s.cfg.runs(g.name, "") {
 			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
 		}
 	}

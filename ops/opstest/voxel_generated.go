@@ -108,15 +108,21 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 }
 
 func (s *suite) voxelGenerated(t *testing.T) {
-	n := 150
+	n := 150 * max(s.cfg.More, 1)
 	if Long {
 		n *= 20
 	}
 	for i := range n {
-		if s.spare() {
+		if s.spare() || !s.cfg.picks(fmt.Sprint("voxel-", i)) {
 			continue
 		}
-		s.voxelCheck(t, randomVoxels(rng(uint64(1000+i))))
+		draw := randomVoxels
+		if i%3 == 2 {
+			draw = crowdedVoxels
+		}
+		c := draw(rng(uint64(1000 + i)))
+		c.Number, c.Planned = i, i >= 150
+		s.voxelCheck(t, c)
 		if t.Failed() {
 			t.Fatalf("generated case %d", i)
 		}

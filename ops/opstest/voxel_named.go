@@ -33,15 +33,14 @@ func diagonal(xs ...float64) *array {
 
 // voxelNamed runs the cases that have a name.
 func (s *suite) voxelNamed(t *testing.T) {
-	for name, f := range map[string]func(*suite, *testing.T){
+	s.each(t, map[string]func(*suite, *testing.T){
 		"three-in-one": (*suite).threeInOne, "outside": (*suite).outside, "half-way": (*suite).halfWay, "axes": (*suite).axes,
 		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin,
 		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "bad-grids": (*suite).badGrids,
 		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
 		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "large": (*suite).largeVoxels, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
-	} {
-		t.Run(name, func(t *testing.T) { f(s, t) })
-	}
+		"many-rows": (*suite).manyVoxelRows, "posed-borders": (*suite).posedBorders,
+	})
 }
 
 var countGrid = ops.VoxelizeOptions{Reduce: ops.ReduceCount}
@@ -340,7 +339,7 @@ func (s *suite) voxelBatches(t *testing.T) {
 }
 
 func (s *suite) badOffsets(t *testing.T) {
-	for row, bad := range map[int][][]int64{0: {{1, 5, 10}, {0, -1, 10}, {0, 11, 10}, {0, math.MaxInt64, 10}, {math.MinInt64, 5, 10}}, 1: {{0, 5, 9}, {0, 5, 11}, {0, 5, 4}, {0, 5, math.MinInt64}}} {
+	for row, bad := range [][][]int64{{{1, 5, 10}, {0, -1, 10}, {0, 11, 10}, {0, math.MaxInt64, 10}, {math.MinInt64, 5, 10}}, {{0, 5, 9}, {0, 5, 11}, {0, 5, 4}, {0, 5, math.MinInt64}}} {
 		for _, offsets := range bad {
 			for _, opts := range voxelForms {
 				if s.spare() {

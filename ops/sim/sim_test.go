@@ -3,6 +3,9 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"flag"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,7 +57,18 @@ func TestSim(t *testing.T) {
 	dev, err := ops.Open("sim")
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, dev.Close()) }()
-	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow})
+	d, err := sim.Device()
+	require.NoError(t, err)
+	did := cudasim.Tally{}
+	d.Observe(did.Add)
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true}})
+	d.Observe(nil)
+	some := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
+	if !t.Failed() && !some && os.Getenv(sim.SeedEnv) == "" && !opstest.Long {
+		checkWork(t, did)
+	}
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: map[string]bool{
+		"misuse": true, "life": true, "fuse-misuse": true, "fuse-life": true, "voxel-misuse": true, "voxel-life": true}})
 }
 
 // The older architecture's PTX gives the same bits.

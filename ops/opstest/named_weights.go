@@ -1,0 +1,122 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// visit is given a case in two forms: a resampling, and a fusion with that among its streams.
+type visit func(c *resampling, f *fusing, l layout)
+
+// resampled and fusedToo are the two as tests.
+func resampled(cases func(visit)) func(*suite, *testing.T) {
+	return func(s *suite, t *testing.T) { cases(func(c *resampling, _ *fusing, l layout) { s.check(t, c, l) }) }
+}
+
+func fusedToo(cases func(visit)) func(*suite, *testing.T) {
+	return func(s *suite, t *testing.T) { cases(func(_ *resampling, f *fusing, l layout) { s.fused(t, f, l) }) }
+}
+
+// tied returns stamps and a target in every other bracket, whose weight lies below the middle between two float32 numbers by less
+// than float64 can tell: it is rounded to that middle, then to the even neighbour above. So an error in the last place of
+// the quotient shows in a float32. Brackets h are odd and longer than 2^29; the weight is m/2^25 less 1/(h 2^25).
+func tied(n int) (times, targets []int64) {
+	r := rng(61)
+	at := int64(0)
+	for len(targets) < n {
+		h := 1<<30 + 2*r.Int64N(1<<38) + 1
+		m := int64(1) // the inverse of h, modulo 2^25, by Newton's method
+		for range 5 {
+			m = m * (2 - h*m) & (1<<25 - 1)
+		}
+		if m < 1<<24 || m%4 != 3 {
+			continue
+		}
+		x := h>>25*m + (h&(1<<25-1)*m-1)>>25
+		times = append(times, at, at+h)
+		targets = append(targets, at+x)
+		at += h + 1 + r.Int64N(1<<30)
+	}
+	return times, targets
+}
+
+// weights: the quotient of two lengths of time is rounded to float64 and then to float32, each to nearest.
+func weights(test visit) {
+	const n, d = 40, 8
+	times, targets := tied(n)
+	v := make([]float64, 2*n*d)
+	for i := range v {
+		v[i] = float64(i / d % 2) // from 0 to 1: the result is the weight
+	}
+	table := []ops.Channel{{Lo: 1, Hi: 2, Kind: ops.Previous}, {Lo: 3, Hi: 4, Kind: ops.Angle}}
+	for _, in := range valueDTypes {
+		for _, out := range []tensor.DType{in, tensor.F64} {
+			for i, channels := range [][]ops.Channel{nil, table} {
+				c := &resampling{Name: fmt.Sprint(in, out, i), Src: vals(in, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, n), Out: out, Opts: ops.ResampleOptions{Channels: channels}}
+				second := constant(1, 3, 5)
+				second.Times = arr([]int64{0, 1, 2}, 3)
+				test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}, second}, Targets: c.Targets}, layouts[i])
+				seconds := func(ns []int64) *array {
+					out := make([]float64, len(ns))
+					for i, x := range ns {
+						out[i] = float64(x)
+					}
+					return arr(out, len(out))
+				}
+				c.Times, c.Targets = seconds(times), seconds(targets)
+				test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[i])
+			}
+		}
+	}
+}
+
+// roundedOnce: results computed in float64 are rounded once to 16 bits. Two samples at a time are the same and lie beside the
+// middle of two such numbers, nearer than float32 can tell; between them stands a target.
+func roundedOnce(test visit) {
+	const n, d = 32, 12
+	r := rng(63)
+	times, targets := make([]int64, 2*n), make([]int64, n)
+	for i := range n {
+		times[2*i], times[2*i+1] = int64(i)*100, int64(i)*100+60
+		targets[i] = int64(i)*100 + 20
+	}
+	for _, out := range []tensor.DType{tensor.F16, tensor.BF16} {
+		beside := func() float64 {
+			low := encode(out, .3+.4*r.Float64())
+			mid := (decode(out, low) + decode(out, low+1)) / 2
+			return mid * (1 + float64(r.IntN(3)-1)*0x1p-32)
+		}
+		for _, kind := range ops.Kinds() {
+			v := make([]float64, 2*n*d)
+			for i := range n {
+				row := v[2*i*d:][:d]
+				for k := range row {
+					row[k] = beside()
+				}
+				switch kind {
+				case ops.Slerp, ops.Rot6D: // of length 1
+					for k := 0; k < d; k += kind.Width() {
+						x, y := row[k], row[k+1]
+						if kind == ops.Slerp {
+							row[k+2] = .1
+							row[k+3] = math.Sqrt(1 - x*x - y*y - .01)
+							continue
+						}
+						z := math.Sqrt(1 - x*x - y*y)
+						across := math.Hypot(x, y)
+						copy(row[k+2:], []float64{z, -y / across, x / across, 0})
+					}
+				case ops.Hermite: // at rest
+					clear(row[d/2:])
+				}
+				copy(v[(2*i+1)*d:], row)
+			}
+			c := &resampling{Name: fmt.Sprint(kind, out), Src: vals(tensor.F64, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, n), Out: out, Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(30)}}
+			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[0])
+		}
+	}
+}
