@@ -15,17 +15,16 @@ constexpr u32 resident = 9;
 constexpr u32 resident = 8;
 #endif
 
-// plain_stream is what plain_task has for a stream alone. It is 80 bytes.
+// plain_stream is what plain_task has for a stream alone. It is 72 bytes.
 struct plain_stream {
     const void *src, *times;
     u64 offset;
     u32 src_batch, src_step, times_batch, stamps, share, s;
     u32 column; // bytes from a target's first feature to the stream's
-    u32 first_block;
     float pace;
-    u32 tile, chunks, chunk_magic, flags, unused;
+    u32 tile, chunks, chunk_magic, flags;
 };
-static_assert(sizeof(plain_stream) == 80, "ops/cuda/fuse_plain.go packs it");
+static_assert(sizeof(plain_stream) == 72, "ops/cuda/fuse_plain.go packs it");
 
 // plain_params is the kernels' parameter.
 struct plain_params {
@@ -38,19 +37,20 @@ struct plain_params {
     i64 start;
     double rate;
     u32 targets_batch, total, t, t_magic;
-    u32 dst_step, valid_step, age_step, streams;
+    u32 dst_step, valid_step, age_step, unused;
+    u32 first_block[max_streams]; // of each stream, side by side as every block looks at all; beyond the streams no block
     plain_stream stream[max_streams];
 };
-static_assert(sizeof(plain_params) == 96 + 80 * max_streams, "below the 4096 bytes that every driver takes");
+static_assert(sizeof(plain_params) == 96 + 76 * max_streams, "below the 4096 bytes that every driver takes");
 
 template <u32 DT> RC_FN void fuse(const plain_params &p, slot *slots) {
     u32 m = 0;
-    RC_UNROLL for (u32 i = 1; i < max_streams; i++) m = i < p.streams && block_x() >= p.stream[i].first_block ? i : m;
+    RC_UNROLL for (u32 i = 1; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
     const plain_stream &f = p.stream[m];
     plain_task j = {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
                     p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
                     f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
-                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - f.first_block, m, f.offset};
+                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset};
     begin(j);
     const u32 count = survey_plain(j, slots);
     barrier();

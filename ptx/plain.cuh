@@ -197,15 +197,14 @@ template <u32 DT, class V> RC_FN V blend_unit(V lo, V hi, float a) {
 template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count) {
     V lo[Each], hi[Each];
     float a[Each];
-    u32 to[Each]; // the target, then its unit
     const V *const src = (const V *)j.src;
     const u32 all = count * j.chunks;
     RC_UNROLL for (u32 u = 0; u < Each; u++) {
         // A unit past the last is the last one once more, and is not stored.
         const u32 n = thread_x() + u * plain_threads, at = n < all ? n : all - 1;
-        to[u] = (at * j.chunk_magic) >> 20;
-        const slot s = slots[to[u]];
-        const V *p = src + s.chunk + (at - to[u] * j.chunks);
+        const u32 target = (at * j.chunk_magic) >> 20;
+        const slot s = slots[target];
+        const V *p = src + s.chunk + (at - target * j.chunks);
         a[u] = s.weight;
         lo[u] = ld_unit(p);
         hi[u] = ld_unit(s.weight >= 0 ? p + j.src_step : p);
@@ -216,7 +215,8 @@ template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const pla
         V out = lo[u];
         if (a[u] >= 0) out = blend_unit<DT, V>(lo[u], hi[u], a[u]);
         if (is_nan(a[u])) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(nan_of<DT>()));
-        const u64 at = Dense ? n * (u32)sizeof(V) : (u64)to[u] * j.dst_step + (n - to[u] * j.chunks) * (u32)sizeof(V);
+        const u32 target = (n * j.chunk_magic) >> 20;
+        const u32 at = Dense ? n * (u32)sizeof(V) : target * j.dst_step + (n - target * j.chunks) * (u32)sizeof(V);
         if (n < all) st_unit(dst + at, out, Dense ? 4 : j.store());
     }
 }

@@ -150,6 +150,10 @@ template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s)
                 if (count_bits(match(mine)) > 1 && j.keys < nothing - bin_threads) s.meet = 1;
                 barrier();
                 gather = s.meet;
+                if (gather) {
+                    RC_UNROLL for (u32 k = 0; k < gathered; k += bin_threads) s.cells[k + thread_x()] = nothing, s.words[k + thread_x()] = 0;
+                    barrier();
+                }
             }
             wait_for_previous();
             let_next();
@@ -195,9 +199,6 @@ RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
     for (u32 k = thread_x(); k < buckets; k += bin_threads) s.bins[k] = 0;
     if (thread_x() < 2) s.missed[thread_x()] = 0;
     if (thread_x() == 0) s.meet = 0;
-    if (j.extra <= to_counts) {
-        RC_UNROLL for (u32 k = 0; k < gathered; k += bin_threads) s.cells[k + thread_x()] = nothing, s.words[k + thread_x()] = 0;
-    }
     barrier();
     switch ((u32)j.extra) {
     case to_cells: return bin_any<to_cells>(j, s);

@@ -12,7 +12,7 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 deal_threads = buckets, each = 8, tile = deal_threads * each;
+constexpr u32 deal_threads = 1024, each = 8, tile = deal_threads * each;
 constexpr u32 tally_threads = 1024, in_flight = 4;
 constexpr u32 part = 32768; // cells that a block counts: ops/cuda gives it so many words of shared memory
 constexpr u32 nothing = ~0u;
@@ -27,11 +27,12 @@ RC_KERNEL(deal_threads) voxel_deal(RC_VOXEL_PARAMS) {
     __shared__ u32 keys_of[tile];
     wait_for_previous();
     let_next();
-    const u32 own = thread_x(); // the bucket that the thread keeps the books of
+    const u32 own = thread_x(); // the bucket that the thread keeps the books of, if there is one
     u32 all;
-    u32 next = block_scan(j.table[(u64)buckets * blocks_x() + own], sums, all) + j.table[(u64)own * blocks_x() + block_x()];
+    u32 next = block_scan(own < buckets ? j.table[(u64)buckets * blocks_x() + own] : 0, sums, all);
+    if (own < buckets) next += j.table[(u64)own * blocks_x() + block_x()];
     for (u64 base = j.first(); base < j.last(); base += tile) {
-        bins[own] = 0;
+        if (own < buckets) bins[own] = 0;
         barrier();
         u32 key[each], rank[each];
         RC_UNROLL for (u32 k = 0; k < each; k++) {
@@ -40,10 +41,10 @@ RC_KERNEL(deal_threads) voxel_deal(RC_VOXEL_PARAMS) {
         }
         RC_UNROLL for (u32 k = 0; k < each; k++) rank[k] = key[k] == nothing ? 0 : shared_fetch_add(&bins[bucket_of(key[k])], 1);
         barrier();
-        const u32 mine = bins[own];
+        const u32 mine = own < buckets ? bins[own] : 0;
         u32 here;
         const u32 place = block_scan(mine, sums, here);
-        away[own] = next - place, bins[own] = place;
+        if (own < buckets) away[own] = next - place, bins[own] = place;
         next += mine;
         barrier();
         RC_UNROLL for (u32 k = 0; k < each; k++) {

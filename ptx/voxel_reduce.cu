@@ -241,8 +241,10 @@ struct item {
     u32 voxel, feature;
 };
 
+constexpr u32 at_once = 2; // items a thread takes
+
 struct queue {
-    item waiting[2 * threads];
+    item waiting[(at_once + 1) * threads];
     u32 count;
 };
 
@@ -265,45 +267,55 @@ template <u32 N> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
     const bool of_features = reduce >= sum && reduce <= smallest, extreme = reduce >= greatest;
     const u32 width = of_features ? j.f / N : 1;
     const u64 items = j.state[found] * width, step = blocks_x() * (u64)threads;
-    for (u64 base = block_x() * (u64)threads; base < items; base += step) {
-        const u64 t = base + thread_x();
-        if (t < items) {
-            const u32 voxel = items >> 32 ? (u32)(t / width) : (u32)t / width, feature = (u32)(t - (u64)voxel * width) * N;
-            const u32 begin = j.start[voxel], n = j.start[voxel + 1] - begin;
-            const u64 key = key_at(j, begin);
-            const u32 point = j.from_order[begin];
+    for (u64 base = block_x() * (u64)threads; base < items; base += at_once * step) {
+        // What is read for one item waits for nothing that is read for another.
+        u32 voxel[at_once], feature[at_once], begin[at_once], n[at_once], point[at_once];
+        u64 key[at_once];
+        RC_UNROLL for (u32 u = 0; u < at_once; u++) {
+            const u64 t = base + u * step + thread_x();
+            voxel[u] = 0, feature[u] = 0, begin[u] = 0, n[u] = 0;
+            if (t >= items) continue;
+            voxel[u] = items >> 32 ? (u32)(t / width) : (u32)t / width, feature[u] = (u32)(t - (u64)voxel[u] * width) * N;
+            begin[u] = j.start[voxel[u]], n[u] = j.start[voxel[u] + 1] - begin[u];
+        }
+        RC_UNROLL for (u32 u = 0; u < at_once; u++) key[u] = n[u] ? key_at(j, begin[u]) : 0, point[u] = n[u] ? j.from_order[begin[u]] : 0;
+        float x[at_once][N];
+        RC_UNROLL for (u32 u = 0; u < at_once; u++) {
+            if (n[u] == 1 && of_features) values_at<N>(j, point[u], feature[u], j.b > 1 ? (u32)(key[u] / j.cells) : 0, x[u]);
+        }
+        RC_UNROLL for (u32 u = 0; u < at_once; u++) {
+            if (n[u] == 0) continue;
             u32 row;
-            const i64 place = place_of(j, voxel, key, row);
-            if (place >= 0) {
-                if (feature == 0) {
-                    describe(j, key, place, row, n);
-                    mine += n;
-                }
-                if (!of_features) {
-                    if (reduce == majority)
-                        ((i32 *)j.out)[place] = commonest(j, begin, begin + n);
-                    else if (j.mode() == dense)
-                        ((i32 *)j.out)[place] = (i32)n;
-                } else if (n > few) {
-                    if (feature == 0) leave(j, voxel, n);
-                } else if (n == 1) {
-                    float x[N];
-                    values_at<N>(j, point, feature, row, x);
-                    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = alone(x[i], extreme);
-                    write_out<N>(j, place, feature, x);
-                } else {
-                    q.waiting[shared_fetch_add(&q.count, 1)] = {voxel, feature};
-                }
+            const i64 place = place_of(j, voxel[u], key[u], row);
+            if (place < 0) continue;
+            if (feature[u] == 0) {
+                describe(j, key[u], place, row, n[u]);
+                mine += n[u];
+            }
+            if (!of_features) {
+                if (reduce == majority)
+                    ((i32 *)j.out)[place] = commonest(j, begin[u], begin[u] + n[u]);
+                else if (j.mode() == dense)
+                    ((i32 *)j.out)[place] = (i32)n[u];
+            } else if (n[u] > few) {
+                if (feature[u] == 0) leave(j, voxel[u], n[u]);
+            } else if (n[u] == 1) {
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
+                write_out<N>(j, place, feature[u], x[u]);
+            } else {
+                q.waiting[shared_fetch_add(&q.count, 1)] = {voxel[u], feature[u]};
             }
         }
         if (!of_features) continue;
         barrier();
-        const u32 count = q.count;
+        u32 count = q.count;
         barrier();
-        if (count < threads) continue;
-        reduce_item<N>(j, q.waiting[count - threads + thread_x()]);
-        if (thread_x() == 0) q.count = count - threads;
-        barrier();
+        while (count >= threads) {
+            count -= threads;
+            reduce_item<N>(j, q.waiting[count + thread_x()]);
+            if (thread_x() == 0) q.count = count;
+            barrier();
+        }
     }
     barrier();
     if (thread_x() < q.count) reduce_item<N>(j, q.waiting[thread_x()]);

@@ -4,24 +4,34 @@ package ptx
 
 import "embed"
 
+//go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
+//go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
+//go:embed fuse_plain.sm_90.cubin
 //go:embed fuse_plain.sm_90.ptx.gz
 //go:embed fuse_plain.sm_80.ptx.gz
+//go:embed resample.sm_90.cubin
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
+//go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
+//go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
+//go:embed voxel_bin.sm_90.cubin
 //go:embed voxel_bin.sm_90.ptx.gz
 //go:embed voxel_bin.sm_80.ptx.gz
+//go:embed voxel_count.sm_90.cubin
 //go:embed voxel_count.sm_90.ptx.gz
 //go:embed voxel_count.sm_80.ptx.gz
+//go:embed voxel_reduce.sm_90.cubin
 //go:embed voxel_reduce.sm_90.ptx.gz
 //go:embed voxel_reduce.sm_80.ptx.gz
+//go:embed voxel_sort.sm_90.cubin
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
 var files embed.FS
@@ -37,7 +47,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -64,6 +74,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "bd7d8fb13521f080161c371fb3cdf0c5bc57f107156e9af1ca9464ddbb8d1b70",
+				PTXHash: "82425cd72df577dab06caee6bef4b3e6a03d60b2fb0fb8515195fad4e829b1b8",
+				stored:  "bd7d8fb13521f080161c371fb3cdf0c5bc57f107156e9af1ca9464ddbb8d1b70",
+			},
+			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "82425cd72df577dab06caee6bef4b3e6a03d60b2fb0fb8515195fad4e829b1b8",
 				PTXHash: "82425cd72df577dab06caee6bef4b3e6a03d60b2fb0fb8515195fad4e829b1b8",
@@ -87,7 +103,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -105,6 +121,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "dbfa16cf39c41eeb548a48b7fb6f865e7159d0d816300343741010b3842463fc",
+				PTXHash: "55b689585d1a1489898527f1dc3e1c759160432979a05fa61306d03964547449",
+				stored:  "dbfa16cf39c41eeb548a48b7fb6f865e7159d0d816300343741010b3842463fc",
+			},
+			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "55b689585d1a1489898527f1dc3e1c759160432979a05fa61306d03964547449",
 				PTXHash: "55b689585d1a1489898527f1dc3e1c759160432979a05fa61306d03964547449",
@@ -121,14 +143,14 @@ var manifest = []family{
 	{
 		name: "fuse_plain",
 		sources: []source{
-			{"fuse_plain.cu", "5b03dcedf012c34ecd5f7d13c952cbd43ca2ccec7715d066390a9de1b88a70c3"},
+			{"fuse_plain.cu", "44e19ec465f5d1c5a2a3f3bc41be985b6a3f6226e6bc30d035b16744ea60ee81"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -138,27 +160,33 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
-				{"b8", 1376, 8},
+				{"b8", 1312, 8},
 			}},
 			{Name: "fuse_plain_f16", MaxThreads: 128, Params: []Param{
-				{"b8", 1376, 8},
+				{"b8", 1312, 8},
 			}},
 			{Name: "fuse_plain_bf16", MaxThreads: 128, Params: []Param{
-				{"b8", 1376, 8},
+				{"b8", 1312, 8},
 			}},
 		},
 		images: []Image{
 			{
+				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
+				Hash:    "bfd9344a27eb258dbc8c7ebc8ea237c3aedc55ccdad33bac65415f1f5220092a",
+				PTXHash: "a56ab98a6b9e666fc870326eca6080a115e48343fdb328438ae514c39fc9bccd",
+				stored:  "bfd9344a27eb258dbc8c7ebc8ea237c3aedc55ccdad33bac65415f1f5220092a",
+			},
+			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "dc6d8b79ff31d789cd1d49637b2d18ecbe3482c45300cd23df21904659b40acc",
-				PTXHash: "dc6d8b79ff31d789cd1d49637b2d18ecbe3482c45300cd23df21904659b40acc",
-				stored:  "4c6c19af2d9ddc8d46849ff781a41d940c4c74952e2cfb16bd584355bf7fe22c",
+				Hash:    "a56ab98a6b9e666fc870326eca6080a115e48343fdb328438ae514c39fc9bccd",
+				PTXHash: "a56ab98a6b9e666fc870326eca6080a115e48343fdb328438ae514c39fc9bccd",
+				stored:  "1cd45adaba36974abc6313666e0b6b01b3eb7ced1a1dcebee876703f846fabaa",
 			},
 			{
 				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "d847b24e30eb4b03583e473c98a2cdba7bb80ce30f2f421a9cc0ed114b652ec4",
-				PTXHash: "d847b24e30eb4b03583e473c98a2cdba7bb80ce30f2f421a9cc0ed114b652ec4",
-				stored:  "30a43591b5d091853151d9a462e9331988e77740be2dbeba8ad6c61d5b83c8c6",
+				Hash:    "021578446a7dd31da8f6e2dbd58e7983baae7de0aeafd4b538ed9ef73e25f6e7",
+				PTXHash: "021578446a7dd31da8f6e2dbd58e7983baae7de0aeafd4b538ed9ef73e25f6e7",
+				stored:  "d2f7c33244ec24175ecfa793c4686c90f3bf7a4706d47e48cb01d1b4d039242b",
 			},
 		},
 	},
@@ -172,7 +200,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -336,6 +364,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "a738287314b9779d1446792dc8a5be63f01f5c44152a09ee93f9572f5a4c1ba8",
+				PTXHash: "e208664b589c83057ccf1e85da374836bc2f30a92b02b6b04d91bbd5e02bb002",
+				stored:  "a738287314b9779d1446792dc8a5be63f01f5c44152a09ee93f9572f5a4c1ba8",
+			},
+			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "e208664b589c83057ccf1e85da374836bc2f30a92b02b6b04d91bbd5e02bb002",
 				PTXHash: "e208664b589c83057ccf1e85da374836bc2f30a92b02b6b04d91bbd5e02bb002",
@@ -359,7 +393,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -535,6 +569,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "729bd0179f881c5eb4dd9066031871a3f93f2f6614349bae260b29dcc3ceb2e9",
+				PTXHash: "cd7f267b626db820478091a02991e70184ea79bf318b628f5af489015b6ff483",
+				stored:  "729bd0179f881c5eb4dd9066031871a3f93f2f6614349bae260b29dcc3ceb2e9",
+			},
+			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "cd7f267b626db820478091a02991e70184ea79bf318b628f5af489015b6ff483",
 				PTXHash: "cd7f267b626db820478091a02991e70184ea79bf318b628f5af489015b6ff483",
@@ -558,7 +598,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -651,6 +691,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
+				Hash:    "a8ae0132db4414ea01f9102d1a845496fa24336777a56cd4fb48145f42b39bff",
+				PTXHash: "8302def5830d456304f5d60a00df05a409d518624c3c95da8da6c379fbd27fed",
+				stored:  "a8ae0132db4414ea01f9102d1a845496fa24336777a56cd4fb48145f42b39bff",
+			},
+			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "8302def5830d456304f5d60a00df05a409d518624c3c95da8da6c379fbd27fed",
 				PTXHash: "8302def5830d456304f5d60a00df05a409d518624c3c95da8da6c379fbd27fed",
@@ -667,14 +713,14 @@ var manifest = []family{
 	{
 		name: "voxel_bin",
 		sources: []source{
-			{"voxel_bin.cu", "f0f8ee83f55100429fd57b57a73f6155f310a2cc630454a9eaf7a7de54ac9dfd"},
+			{"voxel_bin.cu", "abf295512f3c90ebcbf2a8e3a12b2e27f5f4a0cdbbd4858ee9a21995c8a60e97"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -792,30 +838,36 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
+				Hash:    "6dd971fb409ea3a9838640cc66b04614037a6485578b6989a32f67b27169548a",
+				PTXHash: "cc2e82d52ff20f730fe8f0bfbc4dcca47c7882df25fe8e164c206ebeec2d25c1",
+				stored:  "6dd971fb409ea3a9838640cc66b04614037a6485578b6989a32f67b27169548a",
+			},
+			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "856294a4f96e42da709d0f71fa9db0a27d554678cd3b35c4a4f44df864757d81",
-				PTXHash: "856294a4f96e42da709d0f71fa9db0a27d554678cd3b35c4a4f44df864757d81",
-				stored:  "8c8f8538c259d92565bf51d6e3510dcb6d50c265a03f161a63503e2d1388ee7e",
+				Hash:    "cc2e82d52ff20f730fe8f0bfbc4dcca47c7882df25fe8e164c206ebeec2d25c1",
+				PTXHash: "cc2e82d52ff20f730fe8f0bfbc4dcca47c7882df25fe8e164c206ebeec2d25c1",
+				stored:  "36b3c84b84ad0f1d4857d2e2036d6f3f1ad18ad8cf58c0fbd96cdfdc9529f5cd",
 			},
 			{
 				File: "voxel_bin.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "45440759388cdfa145536a98e4848cb4e178a6dbc54a4d880a0b58c4254d314d",
-				PTXHash: "45440759388cdfa145536a98e4848cb4e178a6dbc54a4d880a0b58c4254d314d",
-				stored:  "f95dfc82e5997f56c9acf36458aec7fa3d35b3736a1bed4b874f260c5f924db9",
+				Hash:    "b623eda3553bc06932b71a43a56fa411a65c90e78ddf601c356e23dc67c27557",
+				PTXHash: "b623eda3553bc06932b71a43a56fa411a65c90e78ddf601c356e23dc67c27557",
+				stored:  "8cd17e941dbb32abe7b8f5fcc48796d6348e274fc33df8f8ed559d65204bc316",
 			},
 		},
 	},
 	{
 		name: "voxel_count",
 		sources: []source{
-			{"voxel_count.cu", "deb595a84dc2562d54a511a319316e7d10f53806da3370cf985e3775a8222253"},
+			{"voxel_count.cu", "7a0872a347be8235c9765e9eba9a322493608e7d46faa3bd168fc6e4f6ac163e"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -824,7 +876,7 @@ var manifest = []family{
 			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
 		},
 		entries: []Entry{
-			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
+			{Name: "voxel_deal", MaxThreads: 1024, Params: []Param{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
@@ -933,30 +985,36 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
+				Hash:    "b28960a1dbebd481b26b33260d8c554897acfe60397eca60341de5964e5e7450",
+				PTXHash: "3036bb395d25266a6f6f3fbec9b4b95490915c198a02d688e7d6b343d56bfa3f",
+				stored:  "b28960a1dbebd481b26b33260d8c554897acfe60397eca60341de5964e5e7450",
+			},
+			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a6a56b66a5bc1b3370c49bf53e32e0583047112e88e48bd6cb36ec987b749ef2",
-				PTXHash: "a6a56b66a5bc1b3370c49bf53e32e0583047112e88e48bd6cb36ec987b749ef2",
-				stored:  "45be7d386de4008802ceef5897deaa3bf6b637a49edf594e87a11693d995ae82",
+				Hash:    "3036bb395d25266a6f6f3fbec9b4b95490915c198a02d688e7d6b343d56bfa3f",
+				PTXHash: "3036bb395d25266a6f6f3fbec9b4b95490915c198a02d688e7d6b343d56bfa3f",
+				stored:  "265f84ccb890fcbba0b8cce55611de626157b88dc25c0243de5b53a2dc164333",
 			},
 			{
 				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "3ac5df81a99ec8d3a89c4b4b51df76d2072ecb85b4403ad6f4ae0cf39407abfe",
-				PTXHash: "3ac5df81a99ec8d3a89c4b4b51df76d2072ecb85b4403ad6f4ae0cf39407abfe",
-				stored:  "79883534619d364573ca95c74c20d452ba89b25fdd6c15484132724d129681d3",
+				Hash:    "b1d4bed81b79929d96e016509c82d6d5598f1d2382685f0fcb0beb73ace2a802",
+				PTXHash: "b1d4bed81b79929d96e016509c82d6d5598f1d2382685f0fcb0beb73ace2a802",
+				stored:  "72bb727f42f8cb808f3537df7c87b066b1499f07a916a389c54410d05e40fc87",
 			},
 		},
 	},
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "a7b2415a9f7c7c5ddcf2d6a8f33ae46069ee76b208ec1c6346fb8222be1179ba"},
+			{"voxel_reduce.cu", "847f688a4cd691510f71ce5c2cb7d360e58a72a01baca2d85c116bd12989f465"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -1180,16 +1238,22 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
+				Hash:    "358c7cf381e044823cbccf2cccdcf1da378f31856f2a1be48672f8c5c4b7736d",
+				PTXHash: "836e85fae2c79ef282356f7b089b42b5949448fd06ae23fd248453661cdf196d",
+				stored:  "358c7cf381e044823cbccf2cccdcf1da378f31856f2a1be48672f8c5c4b7736d",
+			},
+			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "67cbd4f9016515a5e9ea8e2b059fe57ed079f6fe6223f9c5eb256f6befa5b1ee",
-				PTXHash: "67cbd4f9016515a5e9ea8e2b059fe57ed079f6fe6223f9c5eb256f6befa5b1ee",
-				stored:  "c79395e20eed8c28a6d656476458feec4cb760f2fa9a64166c2fa0caeba61b2d",
+				Hash:    "836e85fae2c79ef282356f7b089b42b5949448fd06ae23fd248453661cdf196d",
+				PTXHash: "836e85fae2c79ef282356f7b089b42b5949448fd06ae23fd248453661cdf196d",
+				stored:  "f618df8784ee5e1b88444e0491801ab31291a88a731e59e7e87cccbfba304a20",
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "cd4a73905abe97d9bab3b17a025e7dc013148c9388686a7c1f62cc461c879dae",
-				PTXHash: "cd4a73905abe97d9bab3b17a025e7dc013148c9388686a7c1f62cc461c879dae",
-				stored:  "5271890213c24a3aa2fb9201772766c17b5c44a1a81eebfdb42606f4cc19ad9e",
+				Hash:    "f700bda4d632b243acc24f6e5f5c0bb57b5e9edbcf8e57911c556afcd62f7ca6",
+				PTXHash: "f700bda4d632b243acc24f6e5f5c0bb57b5e9edbcf8e57911c556afcd62f7ca6",
+				stored:  "a311e7753aaa95f303ce5ca8f5fd8b065424ce890ce02d98c7fc017ec89be207",
 			},
 		},
 	},
@@ -1203,7 +1267,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
 			{"fuse_job.cuh", "1dd452cfe83d3a8f2be58a3017c53f4a8006d13cde37c786dba7112f8a12adc4"},
-			{"plain.cuh", "9e25a76f7f352ca2a6753ef8b5cc25e7ca2d24e805aad885e3a359ad034222e0"},
+			{"plain.cuh", "2bf42c69bfe9730b58f2693077102a8c0942b8319d93987da94700eba83dc393"},
 			{"resample.cuh", "4152fbc9870048b1860a919f724f7f13745150fe1aac5ced25d38d83eea799b0"},
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
@@ -1532,6 +1596,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_sort.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "f030eda72791267881b350b8709d05f2d091b2708c1c70b8e4ee3015437c75ac",
+				PTXHash: "463c0b3365561cb0e72bb917be870a07e01973065fbab34ee775f380fa3ca865",
+				stored:  "f030eda72791267881b350b8709d05f2d091b2708c1c70b8e4ee3015437c75ac",
+			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "463c0b3365561cb0e72bb917be870a07e01973065fbab34ee775f380fa3ca865",

@@ -9,7 +9,7 @@ import (
 )
 
 // plainStreamBytes is the size of fuse_plain.cu's plain_stream.
-const plainStreamBytes = 80
+const plainStreamBytes = 72
 
 // plainPart is how fuse_plain.cu makes a stream.
 type plainPart struct {
@@ -21,13 +21,14 @@ type plainPart struct {
 }
 
 // plainParts cuts a job's streams into blocks for fuse_plain.cu, or reports that it does not take the job: a stream that is not
-// simple or is normalised, a width or a place that is no multiple of 4 bytes, outputs with gaps between the rows of the batch.
+// simple or is normalised, a width or a place that is no multiple of 4 bytes, outputs with gaps between the rows of the batch, or rows of
+// megabytes.
 func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 	first := job.Parts[0]
 	size := job.Dst.DType().Size()
 	dense := func(is bool, batch, step int) bool { return !is || job.B == 1 || batch == job.T*step }
 	if !dense(true, first.DstBatch, first.DstStep) || !dense(job.Valid != nil, first.ValidBatch, first.ValidStep) || !dense(job.Age != nil, first.AgeBatch, first.AgeStep) ||
-		max(first.DstStep*size, first.ValidStep, first.AgeStep) > math.MaxInt32 {
+		max(first.ValidStep, first.AgeStep) > math.MaxInt32 || first.DstStep*size > math.MaxInt32/(mostEach*plainThreads) {
 		return nil, false
 	}
 	parts := make([]plainPart, len(job.Parts))
@@ -95,17 +96,25 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 	words(uint64(pointer(job.Targets.Times)), uint64(pointer(job.Dst)), uint64(pointer(job.Valid)), uint64(pointer(job.Age)),
 		uint64(p.cell.cell), uint64(p.cell.flag), uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate))
 	halves(uint32(first.TargetBatch), uint32(job.Rows()), uint32(job.T), magic,
-		uint32(size*first.DstStep), uint32(first.ValidStep), uint32(first.AgeStep), uint32(len(parts)))
-	column, block := 0, 0
+		uint32(size*first.DstStep), uint32(first.ValidStep), uint32(first.AgeStep), 0)
+	firstBlocks, block := [ops.MaxStreams]uint32{}, 0
+	for i := range firstBlocks {
+		firstBlocks[i] = math.MaxUint32
+		if i < len(parts) {
+			firstBlocks[i] = uint32(block)
+			block += parts[i].cut.blocks
+		}
+	}
+	halves(firstBlocks[:]...)
+	column := 0
 	for i := range parts {
 		s := &parts[i]
 		words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
 		halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
-			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), uint32(block), math.Float32bits(pace(s.ResampleJob)),
+			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), math.Float32bits(pace(s.ResampleJob)),
 			uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
-			plainFlags(s.ResampleJob, s.kind, s.each, shift)|s.unit<<11|s.store<<21, 0)
+			plainFlags(s.ResampleJob, s.kind, s.each, shift)|s.unit<<11|s.store<<21)
 		column += size * s.D
-		block += s.cut.blocks
 	}
 	return append(data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)
 }

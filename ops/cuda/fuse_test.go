@@ -92,10 +92,10 @@ func TestParameterOfPlainFuseFitsTheKernels(t *testing.T) {
 			require.Len(t, entry.Params, 1)
 			assert.Len(t, data, entry.Params[0].Size, name)
 		}
-		// first_block of each stream, which the kernel looks for its own in, follows 3 words and 7 halves.
-		at, blocks := len(data)-plainStreamBytes*ops.MaxStreams, uint32(0)
+		// The first block of each stream, which the kernel looks for its own in, follows 8 words and 8 halves.
+		blocks := uint32(0)
 		for m, p := range made {
-			assert.Equal(t, blocks, binary.LittleEndian.Uint32(data[at+m*plainStreamBytes+3*8+7*4:]), "stream %d", m)
+			assert.Equal(t, blocks, binary.LittleEndian.Uint32(data[8*8+8*4+4*m:]), "stream %d", m)
 			assert.LessOrEqual(t, p.cut.tile*p.cut.chunks, mostEach*plainThreads)
 			blocks += uint32(p.cut.blocks)
 		}

@@ -11,7 +11,7 @@ import (
 
 const (
 	sortTile    = 2048 // points that a sorting block takes at once: chunks are multiples of it
-	dealTile    = 4096 // of one that deals keys out to buckets
+	dealTile    = 8192 // of one that deals keys out to buckets
 	binTile     = 1024 // of one that only bins
 	voxelDigits = 256
 	buckets     = 512   // of counts

@@ -46,7 +46,8 @@ func (p *voxelPlan) bind() error {
 				width /= 4
 			}
 		}
-		c.add("voxel_reduce", walk(voxels*width, 256), 256, 0)
+		// As many blocks as run at once: each goes on with what is left in its queue.
+		c.add("voxel_reduce", min(walk(voxels*width, 2*256), 3*p.b.sms), 256, 0)
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
 			launches := []uint64{0}
@@ -115,7 +116,8 @@ func (c *voxelChain) fill() {
 	if job.Mode == ops.DenseVoxels && sorts(job) && job.N > 0 && bytes >= besideBytes {
 		here = 0
 	}
-	blocks := func(bytes int) int { return min(max(bytes/(256*64), job.B/256, 1)+1, 16*c.p.b.sms) }
+	// Two blocks a multiprocessor leave room for the next kernel's, which begin meanwhile.
+	blocks := func(bytes int) int { return min(max(bytes/(256*64), job.B/256, 1)+1, 2*c.p.b.sms) }
 	c.opens = true
 	c.add("voxel_fill", blocks(here), 256, uint64(here))
 	c.opens = false
@@ -135,7 +137,7 @@ func (c *voxelChain) deal() {
 	c.add("voxel_bin", m.blocks, 256, toBuckets)
 	c.offsets(buckets)
 	c.from, c.to = m.keys[0], m.keys[1]
-	c.add("voxel_deal", m.blocks, buckets, 0)
+	c.add("voxel_deal", m.blocks, 1024, 0)
 	c.from, c.to = m.keys[1], 0
 	// Of so many times 32 neighbouring keys each bucket has 32.
 	cells := (job.Keys() + 32*buckets - 1) / (32 * buckets) * 32

@@ -82,7 +82,7 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 	for _, c := range []struct {
 		file, name string
 		want       int
-	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel_count.cu", "part", tallyPart}, {"voxel.cuh", "buckets", buckets}, {"voxel_count.cu", "tally_threads", 1024},
+	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel_count.cu", "part", tallyPart}, {"voxel.cuh", "buckets", buckets}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_count.cu", "deal_threads", 1024},
 		{"voxel_sort.cu", "digits", voxelDigits}, {"voxel_bin.cu", "digits", voxelDigits},
 		{"voxel_sort.cu", "sort_threads", 256}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}} {
 		text, err := os.ReadFile("../../ptx/" + c.file)
