@@ -87,6 +87,24 @@ func TestWhatChangesNothingIsNotDrawn(t *testing.T) {
 	}
 }
 
+func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
+	for _, c := range []struct{ family, text, rule, want string }{
+		{"resample", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", "a count as a float"},
+		{"voxel_bin", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", ""},
+		{"fuse", "cvt.rn.f16.f32 	%rs1, %f1;", ".rn. becomes .rz.", ""},
+		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000000;", ".rn becomes .rz", "a product by a power of two"},
+		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000001;", ".rn becomes .rz", ""},
+		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000000;", "mul becomes add", ""},
+		{"resample_plain", "sub.s32 	%r3, %r1, %r2;\nsetp.lt.u32 	%p1, %r3, 3;", "sub becomes add", "the first step up"},
+		{"resample_plain", "sub.s32 	%r3, %r1, %r2;\nsetp.lt.u32 	%p1, %r3, 2;", "sub becomes add", ""},
+		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", ".rn becomes .rz", "a term of a sine"},
+		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", "add becomes sub", ""},
+	} {
+		lines := strings.Split(c.text, "\n")
+		assert.Equal(t, c.want, argued(lines, &Mutant{Family: c.family, Line: 1, Old: lines[0], Rule: c.rule}), c.text)
+	}
+}
+
 func TestTheInnermostFailureIsNamed(t *testing.T) {
 	out := "--- FAIL: TestTrial (1s)\n    --- FAIL: TestTrial/named (1s)\n        --- FAIL: TestTrial/named/ramp (0s)\nFAIL\n"
 	assert.Equal(t, "TestTrial/named/ramp (0s)", firstFailure(out))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -64,7 +65,8 @@ func TestSim(t *testing.T) {
 	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true}})
 	d.Observe(nil)
 	some := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
-	if !t.Failed() && !some && os.Getenv(sim.SeedEnv) == "" && !opstest.Long {
+	// Elsewhere Go fuses products and sums, and draws cases that differ in their last bits.
+	if !t.Failed() && !some && os.Getenv(sim.SeedEnv) == "" && !opstest.Long && runtime.GOARCH == "amd64" {
 		checkWork(t, did)
 	}
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: map[string]bool{
