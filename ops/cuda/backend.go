@@ -42,6 +42,7 @@ type backend struct {
 	dev      *cudadrv.Device
 	ctx      *cudadrv.Context
 	sms      int
+	shared   int // bytes of shared memory that a block can have
 	force    string
 	reason   string // why the image of the first family was taken
 	faults   faultPool
@@ -77,6 +78,9 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	}
 	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[string]*family{}}
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
+		return nil, err
+	}
+	if b.shared, err = dev.Attribute(cudadrv.MaxSharedPerBlockOptin); err != nil {
 		return nil, err
 	}
 	if b.ctx, err = dev.Primary(); err != nil {

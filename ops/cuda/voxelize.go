@@ -101,6 +101,7 @@ type voxelMemory struct {
 	start, table, rows, crowded cudadrv.DevicePtr
 	numbers                     cudadrv.DevicePtr
 	chunk, blocks, size         int
+	deals                       bool // counts are made of dealt keys
 }
 
 func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
@@ -109,7 +110,7 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	if p.cell, err = b.faults.get(); err != nil {
 		return nil, err
 	}
-	p.at = layVoxels(job, b.sms)
+	p.at = layVoxels(job, b.sms, b.deals(job))
 	if p.scratch, err = b.ctx.Malloc(int64(p.at.size)); err == nil {
 		p.at.move(p.scratch.Ptr())
 		// Counts may be asked for before the first run.
@@ -134,14 +135,16 @@ func sorts(job *ops.VoxelizeJob) bool {
 }
 
 // deals reports whether counts are made in shared memory, of keys dealt out to buckets: where the grid is large, and so are the
-// points, so that atomics on it would wait for its memory.
-func deals(job *ops.VoxelizeJob) bool {
-	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints && job.Keys() <= dealKeys
+// points, so that atomics on it would wait for its memory, and a block may have as much shared memory as voxel_tally takes.
+func (b *backend) deals(job *ops.VoxelizeJob) bool {
+	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints && job.Keys() <= dealKeys && b.shared >= tallyShared
 }
 
 const (
 	dealPoints = 1 << 22
 	dealKeys   = 1 << 25
+
+	tallyShared = 4*tallyPart + 1024 // bytes, with what the kernel declares itself
 )
 
 // crowdedBytes is the size of voxel_reduce.cu's lists: entries of 16 bytes for the pieces that n points can make, and a slot for each
@@ -151,13 +154,13 @@ func crowdedBytes(n, features int) int {
 }
 
 // layVoxels lays the scratch memory out from address 0.
-func layVoxels(job *ops.VoxelizeJob, sms int) voxelMemory {
-	var m voxelMemory
+func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
+	m := voxelMemory{deals: deals}
 	tile := binTile
 	switch {
 	case sorts(job):
 		tile = sortTile
-	case deals(job):
+	case deals:
 		tile = dealTile
 	}
 	// Eight blocks a multiprocessor keep it busy, and tables of counts small.
@@ -174,7 +177,7 @@ func layVoxels(job *ops.VoxelizeJob, sms int) voxelMemory {
 		m.rows = part(8 * (job.B + 1))
 	}
 	n := job.N
-	if deals(job) {
+	if deals {
 		m.keys = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
 		m.table = part(4 * buckets * (m.blocks + 1))
 	}

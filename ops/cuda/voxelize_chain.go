@@ -18,7 +18,7 @@ func (p *voxelPlan) bind() error {
 	case job.N == 0:
 	case sorts(job):
 		c.sort()
-	case deals(job):
+	case p.at.deals:
 		c.deal()
 	case job.Reduce == ops.ReduceCount:
 		c.add("voxel_bin", p.at.blocks, 256, toCounts)
@@ -108,7 +108,7 @@ func (c *voxelChain) fill() {
 		value = math.Float32bits(float32(job.Empty))
 	}
 	bytes := 0
-	if out != nil && !deals(job) {
+	if out != nil && !c.p.at.deals {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)

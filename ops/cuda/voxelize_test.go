@@ -42,7 +42,7 @@ func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 // Chunks cover the points, are whole tiles, and are not many more than the device has room for.
 func TestChunksCoverThePoints(t *testing.T) {
 	for _, n := range []int{0, 1, 2047, 2048, 2049, 1 << 20, 20_000_000, 1<<31 - 1} {
-		m := layVoxels(voxelJob(n), 132)
+		m := layVoxels(voxelJob(n), 132, false)
 		what := fmt.Sprintf("%d points: %+v", n, m)
 		assert.GreaterOrEqual(t, m.chunk*m.blocks, n, what)
 		assert.Less(t, m.chunk*max(m.blocks-1, 0), max(n, 1), what)
@@ -51,12 +51,31 @@ func TestChunksCoverThePoints(t *testing.T) {
 	}
 }
 
+// Large counts are dealt out, on devices that have the shared memory for it.
+func TestLargeCountsAreDealtOut(t *testing.T) {
+	counts := func(n int) *ops.VoxelizeJob {
+		job := voxelJob(n)
+		job.Mode, job.Cells = ops.DenseVoxels, [3]int{256, 256, 256} // of two rows
+		return job
+	}
+	full, small := &backend{sms: 132, shared: 227 << 10}, &backend{sms: 46, shared: 99 << 10}
+	assert.True(t, full.deals(counts(dealPoints)))
+	assert.False(t, full.deals(counts(dealPoints-1)))
+	assert.False(t, small.deals(counts(dealPoints)))
+	larger := counts(dealPoints)
+	larger.Cells[2]++
+	assert.False(t, full.deals(larger), "%d cells", larger.Keys())
+	m := layVoxels(counts(dealPoints), 132, true)
+	assert.Zero(t, m.chunk%dealTile)
+	assert.Less(t, m.size, 9*dealPoints, "two keys of 4 bytes a point, and tables")
+}
+
 // Parts of the scratch memory are aligned, in it, and apart.
 func TestScratchPartsLieApart(t *testing.T) {
 	for _, n := range []int{1, 64, 65, 1000, 1 << 20} {
 		job := voxelJob(n)
 		job.Labels = tensor.Must(tensor.New(tensor.I32, 1))
-		m := layVoxels(job, 132)
+		m := layVoxels(job, 132, false)
 		voxels := min(n, job.Keys())
 		parts := []struct {
 			at    cudadrv.DevicePtr
