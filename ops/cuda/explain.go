@@ -63,9 +63,4 @@ func (p *plan) launches() []*cudadrv.Launch {
 	return []*cudadrv.Launch{p.kernel}
 }
 
-func (p *voxelPlan) launches() (all []*cudadrv.Launch) {
-	for _, l := range p.chain {
-		all = append(all, l.Launch)
-	}
-	return all
-}
+func (p *voxelPlan) launches() []*cudadrv.Launch { return p.chain }

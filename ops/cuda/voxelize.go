@@ -32,65 +32,12 @@ type voxelPlan struct {
 	b       *backend
 	job     *ops.VoxelizeJob
 	bound   ops.Bound
-	chain   []voxelStep
-	aside   *aside // the stream of the steps beside the others, if there are any
+	chain   []*cudadrv.Launch
 	cell    *faultCell
 	scratch *cudadrv.DeviceMem
 	at      voxelMemory
 	awaited atomic.Pointer[stream]
 	closed  atomic.Bool
-}
-
-// voxelStep is a launch of a plan.
-type voxelStep struct {
-	*cudadrv.Launch
-	beside bool // on a stream of its own, beside what follows
-	joined bool // after the step that is beside
-}
-
-// aside is a stream beside the caller's, and the events that tie it to that.
-type aside struct {
-	stream    *cudadrv.Stream
-	from, end *cudadrv.Event
-}
-
-func newAside(ctx *cudadrv.Context) (*aside, error) {
-	var a aside
-	var errs [3]error
-	a.stream, errs[0] = ctx.NewStream(cudadrv.StreamOptions{})
-	a.from, errs[1] = ctx.NewEvent(cudadrv.EventOptions{})
-	a.end, errs[2] = ctx.NewEvent(cudadrv.EventOptions{})
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	return &a, nil
-}
-
-// run launches l beside what is given to q from now on.
-func (a *aside) run(q *cudadrv.Stream, l *cudadrv.Launch) error {
-	if err := q.Record(a.from); err != nil {
-		return err
-	}
-	if err := a.stream.WaitEvent(a.from); err != nil {
-		return err
-	}
-	if err := l.Run(a.stream); err != nil {
-		return err
-	}
-	return a.stream.Record(a.end)
-}
-
-func (a *aside) Close() error {
-	var err error
-	if a.stream != nil {
-		err = a.stream.Close()
-	}
-	for _, e := range []*cudadrv.Event{a.from, a.end} {
-		if e != nil {
-			err = errors.Join(err, e.Close())
-		}
-	}
-	return err
 }
 
 // voxelMemory is where the parts of a plan's scratch memory begin; 0 is a part that is not needed.
@@ -220,18 +167,7 @@ func (p *voxelPlan) Tensors() *ops.Bound { return &p.bound }
 
 func (p *voxelPlan) launch(q *cudadrv.Stream, _ bool) error {
 	for _, l := range p.chain {
-		var err error
-		switch {
-		case l.beside:
-			err = p.aside.run(q, l.Launch)
-		case l.joined:
-			if err = q.WaitEvent(p.aside.end); err == nil {
-				err = l.Run(q)
-			}
-		default:
-			err = l.Run(q)
-		}
-		if err != nil {
+		if err := l.Run(q); err != nil {
 			return err
 		}
 	}
@@ -263,9 +199,6 @@ func (p *voxelPlan) Close() error {
 		return nil
 	}
 	err := p.b.faults.put(p.cell)
-	if p.aside != nil {
-		err = errors.Join(err, p.aside.Close())
-	}
 	if p.scratch != nil {
 		err = errors.Join(err, p.scratch.Close())
 	}

@@ -76,8 +76,7 @@ type voxelChain struct {
 	voxelAt, marks  cudadrv.DevicePtr
 	side            int // of the pairs of buffers that holds what is sorted so far
 	opens           bool
-	shared          int  // bytes of dynamic shared memory of the next launch
-	beside, joins   bool // the next launch is beside the chain; the one after the sort waits for it
+	shared          int // bytes of dynamic shared memory of the next launch
 	err             error
 }
 
@@ -89,11 +88,8 @@ const (
 	toBuckets
 )
 
-// besideBytes is a fill so large that it is worth a stream of its own, beside the sort.
-const besideBytes = 64 << 20
-
-// fill clears the counters, checks the offsets, and fills the dense grid or each point's voxel: at once, or beside the sort where it
-// is long. A grid of counts that voxel_tally writes is not filled.
+// fill clears the counters, checks the offsets, and fills the dense grid or each point's voxel. A grid of counts that voxel_tally
+// writes is not filled.
 func (c *voxelChain) fill() {
 	job := c.p.job
 	out, value := job.Grid, uint32(0)
@@ -112,21 +108,10 @@ func (c *voxelChain) fill() {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
-	here := bytes
-	if job.Mode == ops.DenseVoxels && sorts(job) && job.N > 0 && bytes >= besideBytes {
-		here = 0
-	}
 	// Two blocks a multiprocessor leave room for the next kernel's, which begin meanwhile.
-	blocks := func(bytes int) int { return min(max(bytes/(256*64), job.B/256, 1)+1, 2*c.p.b.sms) }
 	c.opens = true
-	c.add("voxel_fill", blocks(here), 256, uint64(here))
+	c.add("voxel_fill", min(max(bytes/(256*64), job.B/256, 1)+1, 2*c.p.b.sms), 256, uint64(bytes))
 	c.opens = false
-	if here < bytes && c.err == nil {
-		c.beside = true
-		c.p.aside, c.err = newAside(c.p.b.ctx)
-		c.add("voxel_fill", blocks(bytes), 256, uint64(bytes))
-		c.beside, c.joins = false, true
-	}
 	c.to, c.fromOrder = 0, 0
 }
 
@@ -212,17 +197,16 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 	if err == nil && c.shared > 0 {
 		err = k.SetMaxDynamicShared(c.shared)
 	}
-	joined := c.joins && name == "voxel_reduce"
 	if err == nil {
 		mode := ops.LaunchDependent
-		if c.beside || joined || len(c.p.chain) == 0 || c.p.chain[len(c.p.chain)-1].beside {
+		if len(c.p.chain) == 0 {
 			mode = ops.LaunchPlain
 		}
 		config := c.p.b.config(name, mode, max(blocks, 1), threads)
 		config.Shared = uint32(c.shared)
 		var l *cudadrv.Launch
 		l, err = k.Bind(config, c.args(extra)...)
-		c.p.chain = append(c.p.chain, voxelStep{l, c.beside, joined})
+		c.p.chain = append(c.p.chain, l)
 	}
 	c.err = err
 }

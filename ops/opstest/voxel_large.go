@@ -29,22 +29,13 @@ func (s *suite) largeVoxels(t *testing.T) {
 		}
 		return packed(tensor.F32, xyz, n, 3)
 	}
-	features := func(n, f int) *array {
-		r := rng(uint64(f))
-		bits := make([]uint64, n*f)
-		for i := range bits {
-			bits[i] = uint64(math.Float32bits(float32(r.NormFloat64())))
-		}
-		return packed(tensor.F32, bits, n, f)
-	}
 	box := func(x, y, z int) ops.VoxelGrid {
 		return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
 	}
+	many := points(1<<22 + 7)
 	for name, c := range map[string]*voxelizing{
-		"counts":                  {Points: points(1<<22 + 7), Box: box(61, 33, 129), Opts: countGrid},
-		"counts of a large grid":  {Points: points(1 << 22), Box: box(256, 300, 128), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
-		"means of a large grid":   {Points: points(3000), Features: features(3000, 8), Box: box(128, 128, 128), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean, Empty: -1}},
-		"maxima of a large grid":  {Points: points(3000), Features: features(3000, 5), Box: box(150, 150, 160), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}},
+		"counts":                  {Points: many, Box: box(61, 33, 129), Opts: countGrid},
+		"counts of a large grid":  {Points: many, Box: box(256, 300, 128), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
 		"counts of rows of a few": {Points: points(70_000), Offsets: arr([]int64{0, 60_001, 70_000}, 3), Box: box(40, 30, 20), Opts: countGrid},
 		"cells of a few":          {Points: points(70_000), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
 	} {
