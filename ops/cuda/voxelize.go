@@ -84,11 +84,11 @@ func sorts(job *ops.VoxelizeJob) bool {
 // deals reports whether counts are made in shared memory, of keys dealt out to buckets: where the grid is large, and so are the
 // points, so that atomics on it would wait for its memory, and a block may have as much shared memory as voxel_tally takes.
 func (b *backend) deals(job *ops.VoxelizeJob) bool {
-	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints && job.Keys() <= dealKeys && b.shared >= tallyShared
+	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && b.shared >= tallyShared
 }
 
 const (
-	dealPoints = 1 << 22
+	dealPoints = 1 << 15 // for each multiprocessor
 	dealKeys   = 1 << 25
 
 	tallyShared = 4*tallyPart + 1024 // bytes, with what the kernel declares itself

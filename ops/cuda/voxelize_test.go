@@ -59,15 +59,16 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 		return job
 	}
 	full, small := &backend{sms: 132, shared: 227 << 10}, &backend{sms: 46, shared: 99 << 10}
-	assert.True(t, full.deals(counts(dealPoints)))
-	assert.False(t, full.deals(counts(dealPoints-1)))
-	assert.False(t, small.deals(counts(dealPoints)))
-	larger := counts(dealPoints)
+	const enough = 132 * dealPoints
+	assert.True(t, full.deals(counts(enough)))
+	assert.False(t, full.deals(counts(enough-1)))
+	assert.False(t, small.deals(counts(enough)))
+	larger := counts(enough)
 	larger.Cells[2]++
 	assert.False(t, full.deals(larger), "%d cells", larger.Keys())
-	m := layVoxels(counts(dealPoints), 132, true)
+	m := layVoxels(counts(enough), 132, true)
 	assert.Zero(t, m.chunk%dealTile)
-	assert.Less(t, m.size, 9*dealPoints, "two keys of 4 bytes a point, and tables")
+	assert.Less(t, m.size, 9*enough, "two keys of 4 bytes a point, and tables")
 }
 
 // Parts of the scratch memory are aligned, in it, and apart.

@@ -38,7 +38,7 @@ func (s *suite) voxelNamed(t *testing.T) {
 		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin,
 		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "bad-grids": (*suite).badGrids,
 		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
-		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "large": (*suite).largeVoxels, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
+		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
 		"many-rows": (*suite).manyVoxelRows, "posed-borders": (*suite).posedBorders,
 	})
 }

@@ -92,6 +92,16 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	}
 }
 
+// A device of two multiprocessors takes some ways that are else for large jobs.
+func TestFewMultiprocessors(t *testing.T) {
+	dev, d := device(t, cudasim.Config{Multiprocessors: 2})
+	ran := map[string]bool{}
+	d.Observe(func(l *cudasim.Launch) { ran[l.Kernel] = true })
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"voxel-large": true}})
+	d.Observe(nil)
+	assert.True(t, ran["voxel_deal"] && ran["voxel_tally"], "%v", ran)
+}
+
 func TestInfoSaysThatItIsSimulated(t *testing.T) {
 	dev, err := ops.Open("sim")
 	require.NoError(t, err)
