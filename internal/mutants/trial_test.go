@@ -79,6 +79,9 @@ func TestTrial(t *testing.T) {
 	}
 	if r.Shard == 0 {
 		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: only})
+		if r.Suite == "voxel" { // one multiprocessor makes large clouds of smaller ones
+			r.part(t, "large", 0, true, opstest.Config{Slow: 20, Only: map[string]bool{"voxel-large": true}})
+		}
 	}
 	if r.found == nil {
 		require.True(t, r.replaced || r.Line == 0, "the suite never loaded the family")
