@@ -82,9 +82,10 @@ func sorts(job *ops.VoxelizeJob) bool {
 }
 
 // deals reports whether counts are made in shared memory, of keys dealt out to buckets: where the grid is large, and so are the
-// points, so that atomics on it would wait for its memory, and a block may have as much shared memory as voxel_tally takes.
+// points, so that atomics on it would wait for its memory, the grid begins at 16 bytes, which are written at once, and a block may
+// have as much shared memory as voxel_tally takes.
 func (b *backend) deals(job *ops.VoxelizeJob) bool {
-	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && b.shared >= tallyShared
+	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && addressOf(job.Grid)%16 == 0 && b.shared >= tallyShared
 }
 
 const (
