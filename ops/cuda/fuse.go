@@ -150,20 +150,10 @@ func (p *plan) bindFuse(job *ops.FuseJob) error {
 
 // fuseParams packs the kernels' parameter in the order of fuse_job.cuh.
 func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
-	var data []byte
-	words := func(list ...uint64) {
-		for _, w := range list {
-			data = binary.LittleEndian.AppendUint64(data, w)
-		}
-	}
-	halves := func(list ...uint32) {
-		for _, w := range list {
-			data = binary.LittleEndian.AppendUint32(data, w)
-		}
-	}
+	var out packer
 	first := parts[0]
 	magic, shift := divider(job.T, job.Rows())
-	words(uint64(pointer(job.Targets.Times)), uint64(first.TargetBatch),
+	out.words(uint64(pointer(job.Targets.Times)), uint64(first.TargetBatch),
 		uint64(pointer(job.Dst)), uint64(first.DstBatch), uint64(first.DstStep),
 		uint64(pointer(job.Valid)), uint64(first.ValidBatch), uint64(first.ValidStep),
 		uint64(pointer(job.Age)), uint64(first.AgeBatch), uint64(first.AgeStep),
@@ -171,7 +161,7 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 		uint64(p.cell.cell), uint64(p.cell.flag),
 		uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate),
 		uint64(job.Rows()), uint64(job.T))
-	halves(magic, uint32(job.B), uint32(len(parts)), 0)
+	out.halves(magic, uint32(job.B), uint32(len(parts)), 0)
 	column, block := 0, 0
 	table := func(here bool, offset uint64) uint64 {
 		if !here {
@@ -183,7 +173,7 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 		s := &parts[i]
 		j := s.ResampleJob
 		byItems := s.channels != nil
-		words(uint64(pointer(j.Src)), uint64(j.SrcBatch), uint64(j.SrcStep),
+		out.words(uint64(pointer(j.Src)), uint64(j.SrcBatch), uint64(j.SrcStep),
 			uint64(pointer(j.SrcTimes)), uint64(j.TimesBatch), uint64(rows(j.SrcLengths, j.SrcOffsets)),
 			table(byItems, s.items), table(byItems, s.table), table(s.Shift != nil || s.Scale != nil, s.affine),
 			lengthBits(s.Offset, job.Clock), valueBits(j.Fill, job.Dst.DType()),
@@ -193,13 +183,13 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 		if byItems {
 			more |= 1 << 5
 		}
-		halves(uint32(column), uint32(block), uint32(s.cut.blocks), math.Float32bits(pace(j)),
+		out.halves(uint32(column), uint32(block), uint32(s.cut.blocks), math.Float32bits(pace(j)),
 			uint32(j.D), uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
 			flags(j, job.Clock, s.kind, s.cut)|shift<<24, more)
 		column += j.D
 		block += s.cut.blocks
 	}
-	return append(data, make([]byte, fuseStreamBytes*(ops.MaxStreams-len(parts)))...)
+	return append(out.data, make([]byte, fuseStreamBytes*(ops.MaxStreams-len(parts)))...)
 }
 
 // fuseStreamBytes is the size of fuse_job.cuh's fuse_stream.

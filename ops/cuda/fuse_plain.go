@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 
@@ -80,22 +79,12 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 
 // plainParams packs the kernels' parameter in the order of fuse_plain.cu.
 func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
-	var data []byte
-	words := func(list ...uint64) {
-		for _, w := range list {
-			data = binary.LittleEndian.AppendUint64(data, w)
-		}
-	}
-	halves := func(list ...uint32) {
-		for _, w := range list {
-			data = binary.LittleEndian.AppendUint32(data, w)
-		}
-	}
+	var out packer
 	first, size := parts[0], job.Dst.DType().Size()
 	magic, shift := divider(job.T, job.Rows())
-	words(uint64(pointer(job.Targets.Times)), uint64(pointer(job.Dst)), uint64(pointer(job.Valid)), uint64(pointer(job.Age)),
+	out.words(uint64(pointer(job.Targets.Times)), uint64(pointer(job.Dst)), uint64(pointer(job.Valid)), uint64(pointer(job.Age)),
 		uint64(p.cell.cell), uint64(p.cell.flag), uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate))
-	halves(uint32(first.TargetBatch), uint32(job.Rows()), uint32(job.T), magic,
+	out.halves(uint32(first.TargetBatch), uint32(job.Rows()), uint32(job.T), magic,
 		uint32(size*first.DstStep), uint32(first.ValidStep), uint32(first.AgeStep), 0)
 	firstBlocks, block := [ops.MaxStreams]uint32{}, 0
 	for i := range firstBlocks {
@@ -105,16 +94,16 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 			block += parts[i].cut.blocks
 		}
 	}
-	halves(firstBlocks[:]...)
+	out.halves(firstBlocks[:]...)
 	column := 0
 	for i := range parts {
 		s := &parts[i]
-		words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
-		halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
+		out.words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
+		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
 			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), math.Float32bits(pace(s.ResampleJob)),
 			uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
 			plainFlags(s.ResampleJob, s.kind, s.each, shift)|s.unit<<11|s.store<<21)
 		column += size * s.D
 	}
-	return append(data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)
+	return append(out.data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)
 }
