@@ -43,7 +43,7 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		to := uint64(pointer(job.Dst)) | uint64(size*first.DstStep) | uint64(size*column) | chunk
 		p.unit = uint32(bits.TrailingZeros64(from))
 		p.store = min(p.unit, uint32(bits.TrailingZeros64(to)))
-		if p.store < 2 || size*p.D>>p.unit > mostEach*plainThreads {
+		if p.store < 2 || !unitsFit(p.ResampleJob, 1<<p.unit) || size*p.D>>p.unit > mostEach*plainThreads {
 			return nil, false
 		}
 		all += p.Rows() * (size * p.D >> p.unit)

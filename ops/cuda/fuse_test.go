@@ -108,6 +108,8 @@ func TestPlainStreams(t *testing.T) {
 	scaled := fuseTestPart(tensor.F32, 8)
 	scaled.Scale = make([]float32, 8)
 	missing := ops.FusePart{ResampleJob: &ops.ResampleJob{B: 3, T: 5, D: 4, TimesRows: 1, Channels: []ops.Channel{{Hi: 4}}}}
+	far, farther := fuseTestPart(tensor.F32, 8), fuseTestPart(tensor.F32, 8)
+	far.SrcBatch, farther.SrcBatch = 1<<32, 1<<33 // the third row begins 2^31 and 2^32 units on
 	for name, c := range map[string]struct {
 		out         tensor.DType
 		part        ops.FusePart
@@ -117,6 +119,8 @@ func TestPlainStreams(t *testing.T) {
 		"f32":         {tensor.F32, fuseTestPart(tensor.F32, 8), true, 4, 4},
 		"f32 of 6":    {tensor.F32, fuseTestPart(tensor.F32, 6), true, 3, 3},
 		"f32 of 7":    {tensor.F32, fuseTestPart(tensor.F32, 7), true, 2, 2},
+		"far apart":   {tensor.F32, far, true, 4, 4},
+		"too far":     {tensor.F32, farther, false, 0, 0},
 		"bf16 of 8":   {tensor.BF16, fuseTestPart(tensor.BF16, 8), true, 4, 3},
 		"bf16 of 7":   {tensor.BF16, fuseTestPart(tensor.BF16, 7), false, 0, 0},
 		"f64":         {tensor.F64, fuseTestPart(tensor.F64, 8), false, 0, 0},

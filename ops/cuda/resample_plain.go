@@ -15,7 +15,7 @@ const (
 )
 
 // simple reports what plain.cuh asks of a job and of a stream: rows of one length, ends held, no limits, values of 16 or 32 bits
-// that keep their dtype, stamps without gaps, and numbers that fit 32 bits.
+// that keep their dtype, stamps without gaps, and numbers of targets and stamps that fit 32 bits.
 func simple(job *ops.ResampleJob) bool {
 	if job.Src == nil {
 		return false
@@ -28,9 +28,14 @@ func simple(job *ops.ResampleJob) bool {
 	if !uniform || ragged || gap || tolerance || job.Edge != ops.Clamp || job.Src.DType() != job.Dst.DType() || size > 4 {
 		return false
 	}
-	last := (job.B-1)*job.SrcBatch + (job.S-1)*job.SrcStep + job.D
 	return job.S > 0 && min(job.SrcBatch, job.SrcStep) >= 0 && (job.TimesRows == 1 || job.TimesBatch == job.S) &&
-		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && last <= math.MaxInt32 && job.TargetBatch <= math.MaxUint32
+		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && job.TargetBatch <= math.MaxUint32
+}
+
+// unitsFit reports whether the units of a source, of so many bytes, can be numbered by 32 bits.
+func unitsFit(job *ops.ResampleJob, unit int) bool {
+	last := (job.B-1)*job.SrcBatch + (job.S-1)*job.SrcStep + job.D
+	return last*job.Src.DType().Size()/unit <= math.MaxUint32
 }
 
 // isPlain reports whether resample_plain.cu takes a job: a simple one, of rows of whole chunks, with outputs without gaps.
@@ -52,7 +57,7 @@ func isPlain(job *ops.ResampleJob) bool {
 		return addr%chunk == 0
 	}
 	dense := func(t *tensor.Tensor, batch, row int) bool { return t == nil || batch == row || job.B == 1 }
-	return whole(job.D, job.SrcBatch, job.SrcStep) && aligned(job.Src) && aligned(job.Dst) && job.D*size/chunk <= mostEach*plainThreads &&
+	return unitsFit(job, chunk) && whole(job.D, job.SrcBatch, job.SrcStep) && aligned(job.Src) && aligned(job.Dst) && job.D*size/chunk <= mostEach*plainThreads &&
 		job.DstStep == job.D && dense(job.Dst, job.DstBatch, job.T*job.D) && dense(job.Valid, job.ValidBatch, job.T) && dense(job.Age, job.AgeBatch, job.T)
 }
 
