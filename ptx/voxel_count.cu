@@ -19,6 +19,29 @@ constexpr u32 nothing = ~0u;
 
 } // namespace
 
+// extra: the words of a row of the table, then at bit 32 the number of rows, each of which is a block's. The totals follow the last
+// row, the 256th at least. A table of one row counts voxels, and leaves their number in the state.
+RC_KERNEL(256) voxel_offsets(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
+    __shared__ u32 sums[8];
+    const u32 words = (u32)j.extra, count = (u32)(j.extra >> 32);
+    u32 *const row = j.table + (u64)block_x() * words;
+    u32 before = 0;
+    for (u32 base = 0; base < words; base += threads_x()) {
+        const u32 i = base + thread_x();
+        u32 total;
+        const u32 v = i < words ? row[i] : 0, scanned = block_scan(v, sums, total);
+        if (i < words) row[i] = before + scanned;
+        before += total;
+    }
+    if (thread_x() == 0) {
+        j.table[(u64)(blocks_x() < 256 ? 256 : blocks_x()) * words + block_x()] = before;
+        if (count == 1) j.state[found] = before;
+    }
+}
+
 RC_KERNEL(deal_threads) voxel_deal(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ u32 bins[buckets]; // of the tile's keys; then where they begin in it

@@ -3,6 +3,7 @@ package cuda
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -10,14 +11,19 @@ import (
 )
 
 const (
-	sortTile    = 2048 // points that a sorting block takes at once: chunks are multiples of it
-	dealTile    = 8192 // of one that deals keys out to buckets
-	binTile     = 1024 // of one that only bins
+	dealTile    = 8192 // points that a block takes at once that deals keys out to buckets: chunks are multiples of it
+	binTile     = 1024 // of one that bins
+	sortThreads = 512  // of a block that sorts
+	mostSort    = 8    // points a thread of it takes
+	mostPasses  = 12   // of a sort
+	mostTickets = 16   // launches that take tiles by number: passes, and two that number voxels
 	voxelDigits = 256
-	buckets     = 512   // of counts
-	voxelFew    = 16    // points of a voxel that voxel_reduce takes itself
-	voxelPiece  = 256   // points of a voxel that a warp of voxel_crowded takes
-	tallyPart   = 32768 // cells that a block of voxel_tally counts
+	buckets     = 512     // of counts
+	spanBytes   = 1 << 16 // of a dense grid that a block writes at once, or so
+	mostSpan    = 13      // log2 of the cells of a span
+	voxelFew    = 16      // points of a voxel that voxel_reduce takes itself
+	voxelPiece  = 256     // points of a voxel that a warp of voxel_crowded takes
+	tallyPart   = 32768   // cells that a block of voxel_tally counts
 	stateWords  = 9
 )
 
@@ -48,6 +54,9 @@ type voxelMemory struct {
 	start, table, rows, crowded cudadrv.DevicePtr
 	numbers                     cudadrv.DevicePtr
 	chunk, blocks, size         int
+	each, tiles                 int  // points a thread of the sort takes, and blocks of it
+	cleared                     int  // bytes of the table that are 0 at the beginning
+	spans, spanShift            int  // of a dense grid of sorted points: how many, and log2 of the cells of one
 	deals                       bool // counts are made of dealt keys
 }
 
@@ -105,10 +114,7 @@ func crowdedBytes(n, features int) int {
 func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m := voxelMemory{deals: deals}
 	tile := binTile
-	switch {
-	case sorts(job):
-		tile = sortTile
-	case deals:
+	if deals {
 		tile = dealTile
 	}
 	// Eight blocks a multiprocessor keep it busy, and tables of counts small.
@@ -136,15 +142,26 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m.keys = [2]cudadrv.DevicePtr{part(8 * n), part(8 * n)}
 	m.order = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
 	m.start = part(4 * (voxels + 1))
-	m.table = part(4 * voxelDigits * (m.blocks + 1))
+	// Fewer points a thread where there would be less than two blocks a multiprocessor.
+	m.each = min(max((n+2*sms*sortThreads-1)/(2*sms*sortThreads), 1), mostSort)
+	m.tiles = (n + m.each*sortThreads - 1) / (m.each * sortThreads)
+	looks := 8 * m.tiles * voxelDigits
+	m.cleared = 4*(mostPasses*voxelDigits+mostTickets) + 8*2*m.tiles + looks
+	m.table = part(m.cleared + looks)
 	if job.Reduce.OfFeatures() && job.Mode != ops.HardVoxels {
 		m.crowded = part(crowdedBytes(n, job.F))
 	}
 	if job.Labels != nil {
 		m.cellKeys = part(8 * n)
 	}
-	if job.Mode == ops.HardVoxels {
+	switch job.Mode {
+	case ops.HardVoxels:
 		m.numbers = part(4 * voxels)
+	case ops.DenseVoxels:
+		cell := job.Grid.DType().Size() * max(job.Grid.Len()/job.Keys(), 1)
+		m.spanShift = min(max(bits.Len(uint(spanBytes/cell))-1, 5), mostSpan)
+		m.spans = (job.Keys() + 1<<m.spanShift - 1) >> m.spanShift
+		m.numbers = part(4 * (m.spans + 1))
 	}
 	return m
 }

@@ -28,8 +28,8 @@ func voxelJob(n int) *ops.VoxelizeJob {
 func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 	c := voxelChain{p: &voxelPlan{job: voxelJob(10), cell: &faultCell{}}}
 	args := c.args(0)
-	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_digits", "voxel_offsets", "voxel_scatter", "voxel_heads", "voxel_number", "voxel_rows",
-		"voxel_reduce", "voxel_crowded", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally"} {
+	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_pass", "voxel_number", "voxel_rows",
+		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally"} {
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, args, len(entry.Params), name)
@@ -46,7 +46,9 @@ func TestChunksCoverThePoints(t *testing.T) {
 		what := fmt.Sprintf("%d points: %+v", n, m)
 		assert.GreaterOrEqual(t, m.chunk*m.blocks, n, what)
 		assert.Less(t, m.chunk*max(m.blocks-1, 0), max(n, 1), what)
-		assert.Zero(t, m.chunk%sortTile, what)
+		assert.Zero(t, m.chunk%binTile, what)
+		assert.GreaterOrEqual(t, m.tiles*m.each*sortThreads, n, what)
+		assert.LessOrEqual(t, m.each, mostSort, what)
 		assert.LessOrEqual(t, m.blocks, 8*132, what)
 	}
 }
@@ -103,8 +105,8 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 		file, name string
 		want       int
 	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel_count.cu", "part", tallyPart}, {"voxel.cuh", "buckets", buckets}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_count.cu", "deal_threads", 1024},
-		{"voxel_sort.cu", "digits", voxelDigits}, {"voxel_bin.cu", "digits", voxelDigits},
-		{"voxel_sort.cu", "sort_threads", 256}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}} {
+		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
+		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_reduce.cu", "most_span", 1 << mostSpan}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}} {
 		text, err := os.ReadFile("../../ptx/" + c.file)
 		require.NoError(t, err)
 		found := regexp.MustCompile(`\b` + c.name + ` = (\d+)`).FindSubmatch(text)
