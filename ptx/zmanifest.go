@@ -22,10 +22,8 @@ import "embed"
 //go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
-//go:embed voxel_bin.sm_90.cubin
 //go:embed voxel_bin.sm_90.ptx.gz
 //go:embed voxel_bin.sm_80.ptx.gz
-//go:embed voxel_count.sm_90.cubin
 //go:embed voxel_count.sm_90.ptx.gz
 //go:embed voxel_count.sm_80.ptx.gz
 //go:embed voxel_reduce.sm_90.cubin
@@ -42,7 +40,7 @@ var manifest = []family{
 		sources: []source{
 			{"copy.cu", "23bada7cf8135bb6d5aaa30e7273123b478f7e929eeedd9ead9e88485c29cd90"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -52,8 +50,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -98,7 +96,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse.cu", "92e59f00dba0565b58ca95d44b9300671591d0deeba94e28234e267bdd023d16"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -108,8 +106,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -145,7 +143,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse_plain.cu", "44e19ec465f5d1c5a2a3f3bc41be985b6a3f6226e6bc30d035b16744ea60ee81"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -155,8 +153,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
@@ -195,7 +193,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample.cu", "1fdd2c017780064e02dafd5566afc03b0d20a1273d03577a52aceda7006a9840"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -205,8 +203,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "resample_f32", MaxThreads: 128, Params: []Param{
@@ -388,7 +386,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_channels.cu", "25b8e13582a63edba5b4041921526400ad24f3abb32b75e0d8e787a90a03b10b"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -398,8 +396,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f32", MaxThreads: 128, Params: []Param{
@@ -593,7 +591,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_plain.cu", "1f7bb03763be2d692e4869d7f8ed9c6fcd8bd6fe1d79a34e24d31cd358000891"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -603,8 +601,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
@@ -713,9 +711,9 @@ var manifest = []family{
 	{
 		name: "voxel_bin",
 		sources: []source{
-			{"voxel_bin.cu", "abf295512f3c90ebcbf2a8e3a12b2e27f5f4a0cdbbd4858ee9a21995c8a60e97"},
+			{"voxel_bin.cu", "47308f6e8290a7054d9248bc3ed67c82a156524ac1927c94725d1420c8f82755"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -725,8 +723,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
@@ -838,31 +836,25 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
-				Hash:    "6dd971fb409ea3a9838640cc66b04614037a6485578b6989a32f67b27169548a",
-				PTXHash: "cc2e82d52ff20f730fe8f0bfbc4dcca47c7882df25fe8e164c206ebeec2d25c1",
-				stored:  "6dd971fb409ea3a9838640cc66b04614037a6485578b6989a32f67b27169548a",
-			},
-			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "cc2e82d52ff20f730fe8f0bfbc4dcca47c7882df25fe8e164c206ebeec2d25c1",
-				PTXHash: "cc2e82d52ff20f730fe8f0bfbc4dcca47c7882df25fe8e164c206ebeec2d25c1",
-				stored:  "36b3c84b84ad0f1d4857d2e2036d6f3f1ad18ad8cf58c0fbd96cdfdc9529f5cd",
+				Hash:    "cc009772def3c08552318e6aaa22795644850be948a51b83661f42c4cd33e194",
+				PTXHash: "cc009772def3c08552318e6aaa22795644850be948a51b83661f42c4cd33e194",
+				stored:  "14aafbb83495f7cccc002f2c11c460dde1dc29e1620e92831f775c9cd2b5e3ee",
 			},
 			{
 				File: "voxel_bin.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b623eda3553bc06932b71a43a56fa411a65c90e78ddf601c356e23dc67c27557",
-				PTXHash: "b623eda3553bc06932b71a43a56fa411a65c90e78ddf601c356e23dc67c27557",
-				stored:  "8cd17e941dbb32abe7b8f5fcc48796d6348e274fc33df8f8ed559d65204bc316",
+				Hash:    "c4a8de03d5d47772169e1c4f0517d4ee40edff8646aa4b622f4021a2e8969e66",
+				PTXHash: "c4a8de03d5d47772169e1c4f0517d4ee40edff8646aa4b622f4021a2e8969e66",
+				stored:  "2b59383ea824b219e229e138f0af327745ed0ab9a71cc1f03ccc93e5a275f48b",
 			},
 		},
 	},
 	{
 		name: "voxel_count",
 		sources: []source{
-			{"voxel_count.cu", "7a0872a347be8235c9765e9eba9a322493608e7d46faa3bd168fc6e4f6ac163e"},
+			{"voxel_count.cu", "509ef587dfae36e8367901ecf786dc092c17e9b63d345894e37495e73382993b"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -872,11 +864,11 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
-			{Name: "voxel_deal", MaxThreads: 1024, Params: []Param{
+			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
@@ -985,22 +977,16 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
-				Hash:    "b28960a1dbebd481b26b33260d8c554897acfe60397eca60341de5964e5e7450",
-				PTXHash: "3036bb395d25266a6f6f3fbec9b4b95490915c198a02d688e7d6b343d56bfa3f",
-				stored:  "b28960a1dbebd481b26b33260d8c554897acfe60397eca60341de5964e5e7450",
-			},
-			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3036bb395d25266a6f6f3fbec9b4b95490915c198a02d688e7d6b343d56bfa3f",
-				PTXHash: "3036bb395d25266a6f6f3fbec9b4b95490915c198a02d688e7d6b343d56bfa3f",
-				stored:  "265f84ccb890fcbba0b8cce55611de626157b88dc25c0243de5b53a2dc164333",
+				Hash:    "8914e0259ad39e336caa240108a0350b4bbfbb5d7c6a4ea877307ab937001b3a",
+				PTXHash: "8914e0259ad39e336caa240108a0350b4bbfbb5d7c6a4ea877307ab937001b3a",
+				stored:  "c1645241e23903dc60faa6e79ed32dfa946b61f298fbf8a6e403e81b4ca98bb7",
 			},
 			{
 				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b1d4bed81b79929d96e016509c82d6d5598f1d2382685f0fcb0beb73ace2a802",
-				PTXHash: "b1d4bed81b79929d96e016509c82d6d5598f1d2382685f0fcb0beb73ace2a802",
-				stored:  "72bb727f42f8cb808f3537df7c87b066b1499f07a916a389c54410d05e40fc87",
+				Hash:    "4c7723f86920b7cade6747f6d1033fea9c7dd81e3f455efe435293dae06cb717",
+				PTXHash: "4c7723f86920b7cade6747f6d1033fea9c7dd81e3f455efe435293dae06cb717",
+				stored:  "84a8a8d929ec6248d3f7fd5e59eec991b56680566ca55a8cd362643ee84383a6",
 			},
 		},
 	},
@@ -1009,7 +995,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_reduce.cu", "847f688a4cd691510f71ce5c2cb7d360e58a72a01baca2d85c116bd12989f465"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -1019,8 +1005,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1262,7 +1248,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_sort.cu", "8f72fc6231c14cc8895e2260c1f69ca4822628d30fbe9e5f994780ac4ff787e9"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -1272,8 +1258,8 @@ var manifest = []family{
 			{"resample_job.cuh", "eaf7dfc74011264534b5eb063a32589f22c98f848cf192dbb509c67856e28511"},
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "b9b06f342a8c6ff411e8937b8af182be42c1e95225db69194bb5f3cd1bdca0a0"},
-			{"warp.cuh", "0ab9809851b39b689586dd439062bb473c727ce3771a24cb364ce99c004af1bc"},
+			{"voxel.cuh", "53e15543749f2d65379efb58039f9078c353cfda54f98ab331c5c4be2d70e99b"},
+			{"warp.cuh", "95f2f2d3fad847b4015495e89ada7c0f92f8957b9d10ee4e8de0974aad06e39b"},
 		},
 		entries: []Entry{
 			{Name: "voxel_digits", MaxThreads: 256, Params: []Param{

@@ -11,7 +11,7 @@ import (
 
 const (
 	sortTile    = 2048 // points that a sorting block takes at once: chunks are multiples of it
-	dealTile    = 8192 // of one that deals keys out to buckets
+	dealTile    = 8192 // that a block deals out to buckets
 	binTile     = 1024 // of one that only bins
 	voxelDigits = 256
 	buckets     = 512   // of counts
@@ -48,7 +48,7 @@ type voxelMemory struct {
 	start, table, rows, crowded cudadrv.DevicePtr
 	numbers                     cudadrv.DevicePtr
 	chunk, blocks, size         int
-	deals                       bool // counts are made of dealt keys
+	deals                       bool // counts are made of cells dealt out
 }
 
 func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
@@ -81,18 +81,19 @@ func sorts(job *ops.VoxelizeJob) bool {
 	return job.Reduce == ops.ReduceCount && job.Empty != 0
 }
 
-// deals reports whether counts are made in shared memory, of keys dealt out to buckets: where the grid is large, and so are the
+// deals reports whether counts are made in shared memory, of cells dealt out to buckets: where the grid is large, and so are the
 // points, so that atomics on it would wait for its memory, the grid begins at 16 bytes, which are written at once, and a block may
-// have as much shared memory as voxel_tally takes.
+// have as much shared memory as voxel_tally takes, which is more than voxel_deal does.
 func (b *backend) deals(job *ops.VoxelizeJob) bool {
 	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && addressOf(job.Grid)%16 == 0 && b.shared >= tallyShared
 }
 
 const (
 	dealPoints = 1 << 15 // for each multiprocessor
-	dealKeys   = 1 << 25
+	dealKeys   = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
 
-	tallyShared = 4*tallyPart + 1024 // bytes, with what the kernel declares itself
+	dealShared  = 51408 // bytes, what voxel_deal lays out
+	tallyShared = 4 * (tallyPart + 32)
 )
 
 // crowdedBytes is the size of voxel_reduce.cu's lists: entries of 16 bytes for the pieces that n points can make, and a slot for each
@@ -105,15 +106,15 @@ func crowdedBytes(n, features int) int {
 func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m := voxelMemory{deals: deals}
 	tile := binTile
-	switch {
-	case sorts(job):
+	if sorts(job) {
 		tile = sortTile
-	case deals:
-		tile = dealTile
 	}
 	// Eight blocks a multiprocessor keep it busy, and tables of counts small.
 	m.chunk = max((job.N+8*sms-1)/(8*sms), 1)
 	m.chunk = (m.chunk + tile - 1) / tile * tile
+	if deals {
+		m.chunk = dealTile
+	}
 	m.blocks = (job.N + m.chunk - 1) / m.chunk
 	part := func(bytes int) cudadrv.DevicePtr {
 		at := m.size
@@ -126,8 +127,8 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	}
 	n := job.N
 	if deals {
-		m.keys = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
-		m.table = part(4 * buckets * (m.blocks + 1))
+		m.keys[0] = part(2 * m.chunk * m.blocks)
+		m.table = part(4 * buckets * m.blocks)
 	}
 	if !sorts(job) || n == 0 {
 		return m
