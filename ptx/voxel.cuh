@@ -50,7 +50,7 @@ struct voxel_job {
     u64 *cell_keys; // [n] in the order of the points if labels are sorted first; else the sorted keys
     u32 *start;     // [voxels + 1] where each voxel's points begin in the sorted order
     u32 *voxel_at;  // [n] the voxel of each sorted point
-    u32 *table;     // what is known of digits and tiles, see below; or [512][blocks] counts of buckets, then the rows' totals
+    u32 *table;     // what is known of digits and tiles, see below; or [512][blocks] runs of voxel_count.cu
     u32 *rows;      // [2][b + 1] the first voxel of each row: of those found, of those written
     u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_reduce.cu
     u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
@@ -102,6 +102,25 @@ template <class T> struct position {
 
 RC_FN float ld_element(const float *p) { return ld_nc_f32(p); }
 RC_FN double ld_element(const double *p) { return ld_nc_f64(p); }
+
+// load_group loads n of N points from point i on, four f32 points as three loads of 16 bytes where they can be; the others are 0.
+template <class T, u32 N> RC_FN void load_group(const voxel_job &j, u64 i, u32 n, position<T> (&at)[N]) {
+    if constexpr (sizeof(T) == 4 && N == 4) {
+        if (j.by_four() && n == N) {
+            const v16 *q = (const v16 *)((const float *)j.points + 3 * i);
+            const v16 a = ld_nc_16(q), b = ld_nc_16(q + 1), c = ld_nc_16(q + 2);
+            at[0] = {as_f32(a.x), as_f32(a.y), as_f32(a.z)}, at[1] = {as_f32(a.w), as_f32(b.x), as_f32(b.y)};
+            at[2] = {as_f32(b.z), as_f32(b.w), as_f32(c.x)}, at[3] = {as_f32(c.y), as_f32(c.z), as_f32(c.w)};
+            return;
+        }
+    }
+    RC_UNROLL for (u32 u = 0; u < N; u++) {
+        at[u] = {};
+        if (u >= n) continue;
+        const T *p = (const T *)j.points + (i64)(i + u) * j.point_step;
+        at[u] = {ld_element(p), ld_element(p + 1), ld_element(p + 2)};
+    }
+}
 
 // posed applies a row's pose, each step rounded.
 template <class T> RC_FN position<T> posed(const voxel_job &j, position<T> at, u32 row) {
@@ -178,7 +197,8 @@ RC_FN u64 spans(const voxel_job &j) { return (j.keys + (1ull << j.span_shift()) 
 
 constexpr u32 buckets = 512;
 
-// bucket_of deals out cells, 32 at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way back.
+// bucket_of deals out cells, 32 at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way back. Of
+// 2^25 cells a bucket has 2^16.
 RC_FN u32 bucket_of(u32 key) { return (key >> 5 ^ key >> 14 ^ key >> 23) % buckets; }
 RC_FN u32 cell_in_bucket(u32 key) { return key >> 14 << 5 | key % 32; }
 RC_FN u64 key_in_bucket(u32 bucket, u32 cell) {

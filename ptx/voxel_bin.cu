@@ -5,16 +5,16 @@
 // A thread writes 16 bytes at a time, every (blocks * threads)th piece.
 //
 // voxel_bin gives each point its key. Blocks take chunks, threads four points at a time, which are 48 aligned bytes where they can
-// be. It ends in one of four ways, told by extra: a grid of occupancy or of counts is written at once, the latter by atomics;
-// keys are kept for sorting, and the digits of all passes counted, whose number extra has at bit 8; or 32-bit keys are kept for
-// voxel_count.cu, with how many belong to each of its buckets.
+// be. It ends in one of three ways, told by extra: a grid of occupancy or of counts is written at once, the latter by
+// atomics (voxel_count.cu counts what is large without); or keys are kept for sorting, and the digits of all passes counted, whose
+// number extra has at bit 8.
 //
 // Where many points share a cell their writes would wait for each other: a warp whose lanes' first points meet turns on a
 // table in shared memory, in which the block gathers what it has for a cell, or for eight neighbouring ones of occupancy, as many
 // as find a place.
 //
 // The points of a group are taken one after the other: the code for four at once runs no faster once it has to be fetched.
-// Bytes moved: the points, and 8 or 4 a point for keys, or a sector of the grid for each point.
+// Bytes moved: the points, and 8 a point for keys, or a sector of the grid for each point.
 #include "voxel.cuh"
 
 using namespace rc;
@@ -27,12 +27,12 @@ constexpr u32 nothing = ~0u;
 
 template <class T> constexpr u32 group_of = sizeof(T) == 4 ? 4 : 1; // points a thread takes at once
 
-enum endings : u32 { to_cells, to_counts, to_keys, to_buckets };
+enum endings : u32 { to_cells, to_counts, to_keys };
 
 struct bin_shared {
     u64 words[gathered]; // a byte for each of eight cells, or how many points a cell has
     u32 cells[gathered]; // which; nothing at a place that is free
-    u32 bins[most_passes * digits]; // of digits, or of buckets
+    u32 bins[most_passes * digits];
     u32 missed[2]; // points out of range, points not finite
     u32 meet;      // some points of a warp share a cell
 };
@@ -62,24 +62,6 @@ template <u32 Ending> RC_FN void write(const voxel_job &j, bin_shared &s, u64 ke
         reduce_add((u32 *)j.out + key, 1);
 }
 
-template <class T, u32 N> RC_FN void load_group(const voxel_job &j, u64 i, u32 n, position<T> (&at)[N]) {
-    if constexpr (sizeof(T) == 4) {
-        if (j.by_four() && n == N) {
-            const v16 *q = (const v16 *)((const float *)j.points + 3 * i);
-            const v16 a = ld_nc_16(q), b = ld_nc_16(q + 1), c = ld_nc_16(q + 2);
-            at[0] = {as_f32(a.x), as_f32(a.y), as_f32(a.z)}, at[1] = {as_f32(a.w), as_f32(b.x), as_f32(b.y)};
-            at[2] = {as_f32(b.z), as_f32(b.w), as_f32(c.x)}, at[3] = {as_f32(c.y), as_f32(c.z), as_f32(c.w)};
-            return;
-        }
-    }
-    RC_UNROLL for (u32 u = 0; u < N; u++) {
-        at[u] = {};
-        if (u >= n) continue;
-        const T *p = (const T *)j.points + (i64)(i + u) * j.point_step;
-        at[u] = {ld_element(p), ld_element(p + 1), ld_element(p + 2)};
-    }
-}
-
 // count_digits counts the digits of keys, one a lane, in `passes` rows of bins. Digits above the first are often the same in many lanes,
 // which add them up before they come to the same word.
 RC_FN void count_digits(u32 *bins, u64 key, bool there, u32 passes) {
@@ -106,19 +88,6 @@ template <u32 Ending, u32 N> RC_FN void keep_group(const voxel_job &j, bin_share
     if constexpr (Ending == to_cells || Ending == to_counts) {
         RC_UNROLL for (u32 u = 0; u < N; u++) {
             if (u < n && key[u] < j.keys) write<Ending>(j, s, key[u], gather);
-        }
-    } else if constexpr (Ending == to_buckets) {
-        u32 kept[N];
-        RC_UNROLL for (u32 u = 0; u < N; u++) {
-            kept[u] = key[u] < j.keys ? (u32)key[u] : nothing;
-            if (u < n && kept[u] != nothing) shared_add(&s.bins[bucket_of(kept[u])], 1);
-        }
-        u32 *const to = (u32 *)j.to + i;
-        if constexpr (N == 4) {
-            if (n == N) return st_16(to, {kept[0], kept[1], kept[2], kept[3]});
-        }
-        RC_UNROLL for (u32 u = 0; u < N; u++) {
-            if (u < n) to[u] = kept[u];
         }
     } else {
         if (j.labels) {
@@ -203,8 +172,6 @@ template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s)
             else
                 reduce_add((u32 *)j.out + s.cells[place], (u32)s.words[place]);
         }
-    } else if constexpr (Ending == to_buckets) {
-        for (u32 k = thread_x(); k < buckets; k += bin_threads) j.table[(u64)k * blocks_x() + block_x()] = s.bins[k];
     } else {
         const u32 passes = ((u32)j.extra >> 8) + (j.labels ? label_passes : 0);
         for (u32 k = thread_x(); k < passes * digits; k += bin_threads) {
@@ -232,8 +199,7 @@ RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
     switch ((u32)j.extra % 256) {
     case to_cells: return bin_any<to_cells>(j, s);
     case to_counts: return bin_any<to_counts>(j, s);
-    case to_keys: return bin_any<to_keys>(j, s);
-    default: return bin_any<to_buckets>(j, s);
+    default: return bin_any<to_keys>(j, s);
     }
 }
 

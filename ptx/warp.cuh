@@ -100,13 +100,18 @@ RC_FN u64 ld_relaxed(const u64 *p) {
 }
 RC_FN void st_relaxed(u64 *p, u64 v) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
 
+// warp_scan returns the sum of v over the lanes up to this one, its own with it.
+RC_FN u32 warp_scan(u32 v) {
+    RC_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {
+        const u32 before = shuffle_up(v, d);
+        if (lane() >= d) v += before;
+    }
+    return v;
+}
+
 // block_scan returns the sum of v over the threads before this one, and over all. sums has a word for each warp of the block.
 RC_FN u32 block_scan(u32 v, u32 *sums, u32 &total) {
-    u32 sum = v;
-    RC_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {
-        const u32 before = shuffle_up(sum, d);
-        if (lane() >= d) sum += before;
-    }
+    const u32 sum = warp_scan(v);
     const u32 warp = thread_x() / warp_size, warps = threads_x() / warp_size;
     if (lane() == warp_size - 1) sums[warp] = sum;
     barrier();

@@ -36,7 +36,7 @@ var manifest = []family{
 		sources: []source{
 			{"copy.cu", "23bada7cf8135bb6d5aaa30e7273123b478f7e929eeedd9ead9e88485c29cd90"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -47,8 +47,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -93,7 +93,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse.cu", "92e59f00dba0565b58ca95d44b9300671591d0deeba94e28234e267bdd023d16"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -104,8 +104,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -141,7 +141,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse_plain.cu", "3b7f32a53d4817d7b4f7e3cd5379a50e4e291e1a83a5b79e57e010760f04b2c9"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -152,8 +152,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
@@ -195,7 +195,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample.cu", "1fdd2c017780064e02dafd5566afc03b0d20a1273d03577a52aceda7006a9840"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -206,8 +206,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "resample_f32", MaxThreads: 128, Params: []Param{
@@ -389,7 +389,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_channels.cu", "25b8e13582a63edba5b4041921526400ad24f3abb32b75e0d8e787a90a03b10b"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -400,8 +400,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f32", MaxThreads: 128, Params: []Param{
@@ -595,7 +595,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_plain.cu", "e3275f77cab7ad4694ec4533fb87ae6c48705ae4ffa0e9666bfdb596d1bcaaad"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -606,8 +606,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
@@ -794,9 +794,9 @@ var manifest = []family{
 	{
 		name: "voxel_bin",
 		sources: []source{
-			{"voxel_bin.cu", "e58aa6bdf9eba0b4277ddd5373cac3e60eb0199bdb8a52424d364036b3fb6302"},
+			{"voxel_bin.cu", "5b20047588e41c033f4f30e5b0722547bac8b9c08a66bb077229c257f0ba0ac6"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -807,8 +807,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
@@ -921,24 +921,24 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "8e368807938ff0fa32f68d5a4fbc7cef03d4646544f12048b01964354905d9b1",
-				PTXHash: "8e368807938ff0fa32f68d5a4fbc7cef03d4646544f12048b01964354905d9b1",
-				stored:  "b07bfa93dbcb761c9774ad57795e5cac8210777fea068029eb2417718e220185",
+				Hash:    "c84d03e5e5ddb1aba137d55c1beca169d5377866b8f263e8dd1688ad6285bbc2",
+				PTXHash: "c84d03e5e5ddb1aba137d55c1beca169d5377866b8f263e8dd1688ad6285bbc2",
+				stored:  "52dad6cfccc38c0ae344bd739adaaf29881090b60c715f5b35027bbf52fb443d",
 			},
 			{
 				File: "voxel_bin.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "812ffad3d704651c4cfe5465ea4f47037b75d447b0bbc835cd910cbb612c97ea",
-				PTXHash: "812ffad3d704651c4cfe5465ea4f47037b75d447b0bbc835cd910cbb612c97ea",
-				stored:  "0032c2de01ce00e744fa44cff7155f0fac557ad0d523f519b1f4ecda4616ea2c",
+				Hash:    "3ee4b686908d7b4273ce346d339e6652f45235bd9987681100bad1114947f621",
+				PTXHash: "3ee4b686908d7b4273ce346d339e6652f45235bd9987681100bad1114947f621",
+				stored:  "40382a9f13e1e45c289257c5165065d15caa8a8987d6b156088e4cbc75f38d0c",
 			},
 		},
 	},
 	{
 		name: "voxel_count",
 		sources: []source{
-			{"voxel_count.cu", "5043e268309d50a57e59d29a01efd92aadb2ec2c5892c55d2e14d1efe5488078"},
+			{"voxel_count.cu", "509ef587dfae36e8367901ecf786dc092c17e9b63d345894e37495e73382993b"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -949,64 +949,11 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
-			{Name: "voxel_offsets", MaxThreads: 256, Params: []Param{
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"f64", 8, 8},
-				{"f64", 8, 8},
-				{"f64", 8, 8},
-				{"f64", 8, 8},
-				{"f64", 8, 8},
-				{"f64", 8, 8},
-				{"f32", 4, 4},
-				{"f32", 4, 4},
-				{"f32", 4, 4},
-				{"u32", 4, 4},
-				{"u32", 4, 4},
-				{"u32", 4, 4},
-				{"u32", 4, 4},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u32", 4, 4},
-				{"u32", 4, 4},
-				{"u32", 4, 4},
-				{"u32", 4, 4},
-				{"u32", 4, 4},
-				{"u32", 4, 4},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-				{"u64", 8, 8},
-			}},
-			{Name: "voxel_deal", MaxThreads: 1024, Params: []Param{
+			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
@@ -1116,15 +1063,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "b7011135a30ab962d48129d4f46aff8ca251ee91066572b88d565eb765178e92",
-				PTXHash: "b7011135a30ab962d48129d4f46aff8ca251ee91066572b88d565eb765178e92",
-				stored:  "662bc69d5d42dce76bfa5e8c32d79bdafc485af948c36be3eaeedca91b4a041f",
+				Hash:    "8914e0259ad39e336caa240108a0350b4bbfbb5d7c6a4ea877307ab937001b3a",
+				PTXHash: "8914e0259ad39e336caa240108a0350b4bbfbb5d7c6a4ea877307ab937001b3a",
+				stored:  "c1645241e23903dc60faa6e79ed32dfa946b61f298fbf8a6e403e81b4ca98bb7",
 			},
 			{
 				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "1134ab8c10ff3c50c0f7248a7dbd85f36b0e374ec21de3aedc60af3c4827089a",
-				PTXHash: "1134ab8c10ff3c50c0f7248a7dbd85f36b0e374ec21de3aedc60af3c4827089a",
-				stored:  "8628777781dd1dc532bdcab4ae9466f5486255fab98540150942c759f61b4ddc",
+				Hash:    "4c7723f86920b7cade6747f6d1033fea9c7dd81e3f455efe435293dae06cb717",
+				PTXHash: "4c7723f86920b7cade6747f6d1033fea9c7dd81e3f455efe435293dae06cb717",
+				stored:  "84a8a8d929ec6248d3f7fd5e59eec991b56680566ca55a8cd362643ee84383a6",
 			},
 		},
 	},
@@ -1133,7 +1080,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_reduce.cu", "5874c084a9ea1bf55735ef1f6b8fed03741da5a856ab8fc6b7884417cb164fee"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -1144,8 +1091,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1434,7 +1381,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_sort.cu", "a5e79bede701390dc869999ddcbce1a06a4792a6aee507bf11c755699ae74878"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "4923ec06b74a04c2ace3499e998fb48e84862abf7c840131bad36c636a908914"},
+			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -1445,8 +1392,8 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "7fcdbbef78050d6d79119bed6f7bd8d9ef33e52fae5c01cb8545aa1ae2d3fd8e"},
-			{"warp.cuh", "982add7a8f0121c3f62d257f0b1feaa048242d6e800d72734d6eac5f8c8220e7"},
+			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
 		},
 		entries: []Entry{
 			{Name: "voxel_pass", MaxThreads: 512, Params: []Param{

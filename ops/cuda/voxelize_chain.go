@@ -90,7 +90,6 @@ const (
 	toCells = iota
 	toCounts
 	toKeys
-	toBuckets
 )
 
 // fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. Grids that
@@ -130,18 +129,14 @@ func (c *voxelChain) empty() uint32 {
 	return math.Float32bits(float32(job.Empty))
 }
 
-// deal counts in shared memory.
+// deal counts in shared memory. A block of voxel_deal takes a tile of points, one of voxel_tally part of a bucket's cells.
 func (c *voxelChain) deal() {
 	job, m := c.p.job, &c.p.at
-	c.to = m.keys[0]
-	c.add("voxel_bin", m.blocks, 256, toBuckets)
-	c.add("voxel_offsets", buckets, min((m.blocks+31)/32*32, 256), uint64(m.blocks)|buckets<<32)
-	c.from, c.to = m.keys[0], m.keys[1]
-	c.add("voxel_deal", m.blocks, 1024, 0)
-	c.from, c.to = m.keys[1], 0
+	c.to, c.shared = m.keys[0], dealShared
+	c.add("voxel_deal", m.blocks, buckets, 0)
 	// Of so many times 32 neighbouring keys each bucket has 32.
 	cells := (job.Keys() + 32*buckets - 1) / (32 * buckets) * 32
-	c.shared = 4 * tallyPart
+	c.from, c.to, c.shared = m.keys[0], 0, tallyShared
 	c.add("voxel_tally", buckets*((cells+tallyPart-1)/tallyPart), 1024, uint64(m.blocks))
 	c.shared = 0
 }

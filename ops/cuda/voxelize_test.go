@@ -69,8 +69,12 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 	larger.Cells[2]++
 	assert.False(t, full.deals(larger), "%d cells", larger.Keys())
 	m := layVoxels(counts(enough), 132, true)
-	assert.Zero(t, m.chunk%dealTile)
-	assert.Less(t, m.size, 9*enough, "two keys of 4 bytes a point, and tables")
+	assert.Equal(t, dealTile, m.chunk)
+	assert.Equal(t, enough/dealTile, m.blocks)
+	assert.GreaterOrEqual(t, int(m.table-m.keys[0]), 2*enough)
+	assert.GreaterOrEqual(t, m.size-int(m.table), 4*buckets*m.blocks)
+	assert.Less(t, m.size, 2*enough+4*buckets*m.blocks+1024, "two bytes a point, and a word for each bucket of a tile")
+	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, true).blocks)
 }
 
 // Parts of the scratch memory are aligned, in it, and apart.
@@ -104,7 +108,9 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 	for _, c := range []struct {
 		file, name string
 		want       int
-	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel_count.cu", "part", tallyPart}, {"voxel.cuh", "buckets", buckets}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_count.cu", "deal_threads", 1024},
+	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel.cuh", "buckets", buckets},
+		{"voxel_count.cu", "part", tallyPart}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_count.cu", "deal_threads", buckets}, {"voxel_count.cu", "each", dealTile / buckets},
+		{"voxel_count.cu", "deal_bytes", dealShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
 		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
 		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_reduce.cu", "most_span", 1 << mostSpan}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}} {
 		text, err := os.ReadFile("../../ptx/" + c.file)
