@@ -171,10 +171,10 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
-				Hash:    "bfd9344a27eb258dbc8c7ebc8ea237c3aedc55ccdad33bac65415f1f5220092a",
+				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "077742676567d8c3c3004a2982a990036a12d6891dfca26bc3f39ed825b5126c",
 				PTXHash: "a56ab98a6b9e666fc870326eca6080a115e48343fdb328438ae514c39fc9bccd",
-				stored:  "bfd9344a27eb258dbc8c7ebc8ea237c3aedc55ccdad33bac65415f1f5220092a",
+				stored:  "077742676567d8c3c3004a2982a990036a12d6891dfca26bc3f39ed825b5126c",
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -691,10 +691,10 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
-				Hash:    "a8ae0132db4414ea01f9102d1a845496fa24336777a56cd4fb48145f42b39bff",
+				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "04f5b9e068271400afe263b69d7ba6d4a99fb8b59203271eaee57fb30328745a",
 				PTXHash: "8302def5830d456304f5d60a00df05a409d518624c3c95da8da6c379fbd27fed",
-				stored:  "a8ae0132db4414ea01f9102d1a845496fa24336777a56cd4fb48145f42b39bff",
+				stored:  "04f5b9e068271400afe263b69d7ba6d4a99fb8b59203271eaee57fb30328745a",
 			},
 			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -838,10 +838,10 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
-				Hash:    "6dd971fb409ea3a9838640cc66b04614037a6485578b6989a32f67b27169548a",
+				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "e6849139d0a87109a95b54346a8c7ede4504a4c914f68712c67c44bd8b795f52",
 				PTXHash: "cc2e82d52ff20f730fe8f0bfbc4dcca47c7882df25fe8e164c206ebeec2d25c1",
-				stored:  "6dd971fb409ea3a9838640cc66b04614037a6485578b6989a32f67b27169548a",
+				stored:  "e6849139d0a87109a95b54346a8c7ede4504a4c914f68712c67c44bd8b795f52",
 			},
 			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -985,10 +985,10 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
-				Hash:    "b28960a1dbebd481b26b33260d8c554897acfe60397eca60341de5964e5e7450",
+				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "dceae9e61e9b039724b22c928585fde38852d6d9a91a9ccb7bf8062a90be0eea",
 				PTXHash: "3036bb395d25266a6f6f3fbec9b4b95490915c198a02d688e7d6b343d56bfa3f",
-				stored:  "b28960a1dbebd481b26b33260d8c554897acfe60397eca60341de5964e5e7450",
+				stored:  "dceae9e61e9b039724b22c928585fde38852d6d9a91a9ccb7bf8062a90be0eea",
 			},
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1238,10 +1238,10 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 11080,
-				Hash:    "358c7cf381e044823cbccf2cccdcf1da378f31856f2a1be48672f8c5c4b7736d",
+				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "3284d48d233afbcfbfa800dbf1719860da3d7f42613cba92aa46b6db43163993",
 				PTXHash: "836e85fae2c79ef282356f7b089b42b5949448fd06ae23fd248453661cdf196d",
-				stored:  "358c7cf381e044823cbccf2cccdcf1da378f31856f2a1be48672f8c5c4b7736d",
+				stored:  "3284d48d233afbcfbfa800dbf1719860da3d7f42613cba92aa46b6db43163993",
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
