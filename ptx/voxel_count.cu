@@ -191,7 +191,9 @@ RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
     wait_for_previous();
     let_next();
     u32 next = mine < tiles ? runs[mine] : 0;
-    for (u32 k = 4 * thread_x(); k < part + warp_size; k += 4 * tally_threads) st_shared_16(counted + k, {0, 0, 0, 0});
+    const u32 cells_left = (u32)((j.keys + 32 * buckets - 1) / (32 * buckets)) * 32 - begin, cells_here = cells_left < part ? cells_left : part;
+    for (u32 k = 4 * thread_x(); k < cells_here; k += 4 * tally_threads) st_shared_16(counted + k, {0, 0, 0, 0});
+    if (thread_x() < warp_size) counted[spare] = 0;
     barrier();
     for (u32 first = 0; first < tiles; first += tally_threads) {
         const u32 t = first + mine, run = next, count = run >> 16, pieces = count ? (run % piece + count + piece - 1) / piece : 0;
@@ -227,7 +229,7 @@ RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
         }
     }
     barrier();
-    for (u32 k = 4 * thread_x(); k < part; k += 4 * tally_threads) {
+    for (u32 k = 4 * thread_x(); k < cells_here; k += 4 * tally_threads) {
         const u64 key = key_in_bucket(bucket, begin + k);
         if (key + 4 <= j.keys) {
             st_16((u32 *)j.out + key, {counted[k], counted[k + 1], counted[k + 2], counted[k + 3]});

@@ -852,7 +852,7 @@ var manifest = []family{
 	{
 		name: "voxel_count",
 		sources: []source{
-			{"voxel_count.cu", "509ef587dfae36e8367901ecf786dc092c17e9b63d345894e37495e73382993b"},
+			{"voxel_count.cu", "a92d26f8f6f42f868a83af5aad6d766656f0f33a603429caa5da4c11efce0ef9"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -978,15 +978,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "8914e0259ad39e336caa240108a0350b4bbfbb5d7c6a4ea877307ab937001b3a",
-				PTXHash: "8914e0259ad39e336caa240108a0350b4bbfbb5d7c6a4ea877307ab937001b3a",
-				stored:  "c1645241e23903dc60faa6e79ed32dfa946b61f298fbf8a6e403e81b4ca98bb7",
+				Hash:    "d5bc4c11c877f913f3313aeec8179fe9970804f659976b84a3f421b6cd992dea",
+				PTXHash: "d5bc4c11c877f913f3313aeec8179fe9970804f659976b84a3f421b6cd992dea",
+				stored:  "99d33a67cf27b74a6bd7f3d3c0a3045766182e4cc25281205a234e39d964475e",
 			},
 			{
 				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "4c7723f86920b7cade6747f6d1033fea9c7dd81e3f455efe435293dae06cb717",
-				PTXHash: "4c7723f86920b7cade6747f6d1033fea9c7dd81e3f455efe435293dae06cb717",
-				stored:  "84a8a8d929ec6248d3f7fd5e59eec991b56680566ca55a8cd362643ee84383a6",
+				Hash:    "b59481d3d2450adcd8839932166e5e579cc6ddf38e79dddb41d16a0706594b96",
+				PTXHash: "b59481d3d2450adcd8839932166e5e579cc6ddf38e79dddb41d16a0706594b96",
+				stored:  "cd842583cecb03ffce261972051278bb5b6e084b5844c9b925f3659fab683dc3",
 			},
 		},
 	},
