@@ -41,10 +41,11 @@ RC_FN u32 *bin_of(deal_shared &s, u32 word) { return (u32 *)((u8 *)s.bins + word
 RC_FN bool has_cell(u32 word) { return !(word & 4 * buckets); }
 
 // quick_index finds an index without a division, and says whether it is right where there are n cells: floor((x - lo) / size), the
-// quotient rounded, or n or more where that is no cell. t = (x - lo) * inverse is within 2^-22 of itself of the quotient. So what lies
-// between -1 and n + 1 has one floor, c, if t is farther than 2^-20 (n + 2) from whole numbers; what lies beyond is in no cell either
-// way. Floats from 2^23 to 2^24 are the whole numbers: a sum in there that is rounded down is a floor, and its last bits are an integer.
-RC_FN float near_of(u32 n) { return 0.5f - ((float)n + 2.0f) * 0x1p-20f; } // farther from the middle of a cell is too near; below 0 from 2^19 on
+// quotient rounded, or n or more where that is no cell. t = (x - lo) * inverse is within 3 * 2^-24 of itself of the quotient: inverse, t
+// and the quotient are each rounded once. So what lies between -1 and n + 1 has one floor, c, if t is farther than 2^-22 (n + 2) from
+// whole numbers, which is nearer than near_of(n) to the middle between two; what lies beyond is in no cell either way. Floats from
+// 2^23 to 2^24 are the whole numbers: a sum in there that is rounded down is a floor, and its last bits are an integer.
+RC_FN float near_of(u32 n) { return 0.5f - ((float)n + 2.0f) * 0x1p-22f; }
 RC_FN bool quick_index(float x, float lo, float inverse, float near, u32 &index) {
     constexpr float whole = 0x1.8p23f;
     const float t = (x - lo) * inverse, sum = add_rm(t, whole), c = sum - whole, past = t - c;

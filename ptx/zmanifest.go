@@ -852,7 +852,7 @@ var manifest = []family{
 	{
 		name: "voxel_count",
 		sources: []source{
-			{"voxel_count.cu", "a92d26f8f6f42f868a83af5aad6d766656f0f33a603429caa5da4c11efce0ef9"},
+			{"voxel_count.cu", "0338a6cb9e078433819b1446c84fb37f0dd09d92a0fd5fffd250d2c5c5cea129"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -978,15 +978,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "d5bc4c11c877f913f3313aeec8179fe9970804f659976b84a3f421b6cd992dea",
-				PTXHash: "d5bc4c11c877f913f3313aeec8179fe9970804f659976b84a3f421b6cd992dea",
-				stored:  "99d33a67cf27b74a6bd7f3d3c0a3045766182e4cc25281205a234e39d964475e",
+				Hash:    "d54df33cf1f439899448e837078ffb94153af0706b93ab077f05b365826a4636",
+				PTXHash: "d54df33cf1f439899448e837078ffb94153af0706b93ab077f05b365826a4636",
+				stored:  "b5701355cae0d64acf5671981e6c0442c5f637e74f3158e802e59a5b026abc94",
 			},
 			{
 				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b59481d3d2450adcd8839932166e5e579cc6ddf38e79dddb41d16a0706594b96",
-				PTXHash: "b59481d3d2450adcd8839932166e5e579cc6ddf38e79dddb41d16a0706594b96",
-				stored:  "cd842583cecb03ffce261972051278bb5b6e084b5844c9b925f3659fab683dc3",
+				Hash:    "d71fd1af876685b649b9b90cd6e354d46a92bebc9c0eb5a87ff2c98d2d261cf9",
+				PTXHash: "d71fd1af876685b649b9b90cd6e354d46a92bebc9c0eb5a87ff2c98d2d261cf9",
+				stored:  "1cea40ef7b3e3499345983fa8db5ab02cb550bebaff1379f77f485c1cd9b464f",
 			},
 		},
 	},
