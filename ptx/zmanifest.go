@@ -936,7 +936,7 @@ var manifest = []family{
 	{
 		name: "voxel_count",
 		sources: []source{
-			{"voxel_count.cu", "509ef587dfae36e8367901ecf786dc092c17e9b63d345894e37495e73382993b"},
+			{"voxel_count.cu", "0338a6cb9e078433819b1446c84fb37f0dd09d92a0fd5fffd250d2c5c5cea129"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1063,15 +1063,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "8914e0259ad39e336caa240108a0350b4bbfbb5d7c6a4ea877307ab937001b3a",
-				PTXHash: "8914e0259ad39e336caa240108a0350b4bbfbb5d7c6a4ea877307ab937001b3a",
-				stored:  "c1645241e23903dc60faa6e79ed32dfa946b61f298fbf8a6e403e81b4ca98bb7",
+				Hash:    "d54df33cf1f439899448e837078ffb94153af0706b93ab077f05b365826a4636",
+				PTXHash: "d54df33cf1f439899448e837078ffb94153af0706b93ab077f05b365826a4636",
+				stored:  "b5701355cae0d64acf5671981e6c0442c5f637e74f3158e802e59a5b026abc94",
 			},
 			{
 				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "4c7723f86920b7cade6747f6d1033fea9c7dd81e3f455efe435293dae06cb717",
-				PTXHash: "4c7723f86920b7cade6747f6d1033fea9c7dd81e3f455efe435293dae06cb717",
-				stored:  "84a8a8d929ec6248d3f7fd5e59eec991b56680566ca55a8cd362643ee84383a6",
+				Hash:    "d71fd1af876685b649b9b90cd6e354d46a92bebc9c0eb5a87ff2c98d2d261cf9",
+				PTXHash: "d71fd1af876685b649b9b90cd6e354d46a92bebc9c0eb5a87ff2c98d2d261cf9",
+				stored:  "1cea40ef7b3e3499345983fa8db5ab02cb550bebaff1379f77f485c1cd9b464f",
 			},
 		},
 	},
