@@ -41,7 +41,7 @@ struct plain_task {
     u32 dst_step, valid_step, age_step;
     u32 block, stream;
     u64 offset; // what a target's time has more than the stream's: a time's bits
-    u32 d;      // of odd rows, which see: features
+    u32 d;      // of odd rows, which see: elements
 
     static constexpr u64 max_gap = 0, tolerance = 0;
     RC_FN_MEMBER u32 edge() const { return edge_clamp; }
@@ -231,76 +231,6 @@ template <u32 DT, class V, bool Dense> RC_FN void move_each(const plain_task &j,
     }
 }
 
-// ---- The features of odd rows ----
-//
-// Rows of any width, wherever they begin, in the source and in dst: a slot's chunk is an element there. Wide rows are made 16 bytes
-// at once, narrow ones a word of 4.
-
-// Elements in 16 bytes, and in 4.
-template <u32 DT> constexpr u32 per_window = 16 / element<DT>::size;
-template <u32 DT> constexpr u32 per_word = 4 / element<DT>::size;
-
-// odd_chunks is the most windows, or words, that a row may have. Words of rows without gaps are told apart by features instead.
-template <u32 DT> RC_FN u32 odd_chunks(const plain_task &j) {
-    const u32 n = j.unit() == 4 ? per_window<DT> : per_word<DT>;
-    return (j.d + 2 * n - 2) / n;
-}
-
-// bytes_of returns bytes `sel` of b:a, as prmt.b32.
-RC_FN u32 bytes_of(u32 a, u32 b, u32 sel) {
-    u32 r;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sel));
-    return r;
-}
-
-// ld_window reads 16 bytes that begin at any element, and nothing else: of 2-byte elements the three words inside, and the two
-// elements that are left, the last and, beyond a word's half, the first.
-template <u32 DT> RC_FN v16 ld_window(const char *p) {
-    if constexpr (element<DT>::size == 4) {
-        return {ld_nc_u32(p), ld_nc_u32(p + 4), ld_nc_u32(p + 8), ld_nc_u32(p + 12)};
-    } else {
-        const bool half = (u32)(u64)p & 2;
-        const char *const w = p + (half ? 2 : 0);
-        const u32 a = ld_nc_u32(w), b = ld_nc_u32(w + 4), c = ld_nc_u32(w + 8);
-        const u32 other = (u32)ld_nc_u16(p + (half ? 0 : 12)) << 16, last = ld_nc_u16(p + 14);
-        const u32 sel = half ? 0x5432 : 0x7654;
-        return {bytes_of(other, a, sel), bytes_of(a, b, sel), bytes_of(b, c, sel), bytes_of(half ? c : other, last, 0x5432)};
-    }
-}
-
-// st_head writes the first n elements of v, fewer than all, to p, which lies so many before whole 16 bytes; st_tail the last n, to where
-// v would end at p and whole 16 bytes begin n before it. Both write 2, 4 and 8 bytes at most once each.
-template <u32 DT> RC_FN void st_head(char *p, v16 v, u32 n) {
-    if constexpr (element<DT>::size == 4) {
-        const bool one = n & 1;
-        if (one) st_u32(p, v.x);
-        if (n & 2) st_8(p + (one ? 4 : 0), {one ? v.y : v.x, one ? v.z : v.y});
-    } else {
-        const bool one = n & 1, two = n & 2;
-        const u32 sel = one ? 0x5432 : 0x3210;
-        const u32 a = bytes_of(v.x, v.y, sel), b = bytes_of(v.y, v.z, sel), c = bytes_of(v.z, v.w, sel);
-        if (one) st_u16(p, (u16)v.x);
-        p += one ? 2 : 0;
-        if (two) st_u32(p, a);
-        if (n & 4) st_8(p + (two ? 4 : 0), {two ? b : a, two ? c : b});
-    }
-}
-template <u32 DT> RC_FN void st_tail(char *p, v16 v, u32 n) {
-    if constexpr (element<DT>::size == 4) {
-        const bool one = n & 1;
-        if (one) st_u32(p - 4, v.w);
-        if (n & 2) st_8(p - (one ? 12 : 8), {one ? v.y : v.z, one ? v.z : v.w});
-    } else {
-        const bool one = n & 1, two = n & 2;
-        const u32 sel = one ? 0x5432 : 0x7654;
-        const u32 b = bytes_of(v.x, v.y, sel), c = bytes_of(v.y, v.z, sel), d = bytes_of(v.z, v.w, sel);
-        if (one) st_u16(p - 2, (u16)(v.w >> 16));
-        p -= one ? 2 : 0;
-        if (two) st_u32(p - 4, d);
-        if (n & 4) st_8(p - (two ? 12 : 8), {two ? b : c, two ? c : d});
-    }
-}
-
 // made is what becomes of a unit and that of the row after it.
 template <u32 DT, class V> RC_FN V made(V lo, V hi, float a) {
     V out = lo;
@@ -309,90 +239,176 @@ template <u32 DT, class V> RC_FN V made(V lo, V hi, float a) {
     return out;
 }
 
-// made_half is that of an element of 2 bytes.
-template <u32 DT> RC_FN u32 made_half(u32 lo, u32 hi, float a) {
-    const pack<DT, 1> v0 = {{lo}}, v1 = {{hi}};
-    u32 out = lo;
-    if (a >= 0) out = (u32)rounded<DT>(lerp(get(v0, 0), get(v1, 0), a));
-    return is_nan(a) ? (u32)nan_of<DT>() : out;
-}
-
-// move_windows makes rows of at least two windows. Windows lie at whole 16 bytes of dst; a row's first and last, which it may fill in
-// part, are made further inside the row, where it fills them, and only that part is written. chunks is the most a row may have.
-template <u32 DT> RC_FN void move_windows(const plain_task &j, const slot *slots, u32 count) {
-    constexpr u32 size = element<DT>::size;
+// move_all is move_units for any number of units, some at a time.
+template <u32 DT, class V> RC_FN void move_all(const plain_task &j, const slot *slots, u32 count) {
+    constexpr u32 in_flight = sizeof(V) == 4 ? 4 : 2;
     const u32 all = count * j.chunks;
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
-    for (u32 n = thread_x(); n < all; n += plain_threads) {
-        const u32 target = (n * j.chunk_magic) >> 20;
-        char *const row = dst + (u64)target * j.dst_step;
-        const i32 given = (i32)((n - target * j.chunks) * per_window<DT>) - (i32)(((u32)(u64)row & 15) / size);
-        if (given >= (i32)j.d) continue;
-        const i32 last = (i32)(j.d - per_window<DT>), from = given > 0 ? given : 0, at = from < last ? from : last;
-        const slot s = slots[target];
-        const char *const p = (const char *)j.src + (u64)(s.chunk + (u32)at) * size;
-        const v16 lo = ld_window<DT>(p), hi = ld_window<DT>(s.weight >= 0 ? p + (u64)j.src_step * size : p);
-        const v16 out = made<DT>(lo, hi, s.weight);
-        char *const to = row + (u32)at * size;
-        if (at == given)
-            st_16(to, out);
-        else if (at > given)
-            st_head<DT>(to, out, per_window<DT> + (u32)given);
-        else
-            st_tail<DT>(to + 16, out, (u32)((i32)j.d - given));
+    for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {
+        V lo[in_flight], hi[in_flight];
+        float a[in_flight];
+        u32 to[in_flight];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            const u32 n = first + u * plain_threads, at = n < all ? n : all - 1;
+            const u32 target = (at * j.chunk_magic) >> 20, unit = at - target * j.chunks;
+            const slot s = slots[target];
+            const V *const p = (const V *)j.src + (s.chunk + unit);
+            a[u] = s.weight, to[u] = target * j.dst_step + unit * (u32)sizeof(V);
+            lo[u] = ld_unit(p);
+            hi[u] = ld_unit(s.weight >= 0 ? p + j.src_step : p);
+        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            const V out = made<DT, V>(lo[u], hi[u], a[u]);
+            if (first + u * plain_threads < all) st_unit(dst + to[u], out, 4);
+        }
     }
 }
 
-// move_words makes rows of any width a word at a time. Dense rows follow each other without gaps: words cross from one to the next.
-// In others chunks is the most words a row may have.
-template <u32 DT, bool Dense> RC_FN void move_words(const plain_task &j, const slot *slots, u32 count) {
-    constexpr u32 size = element<DT>::size, n_word = per_word<DT>, in_flight = 4;
-    const u32 elements = Dense ? count * j.d : j.d; // of a run without gaps
+// ---- The features of odd rows ----
+//
+// Rows of 2-byte elements of any number, that begin at any, in the source and in dst: a slot's chunk is an element there. Narrow rows
+// are made a word of dst at a time; of wide ones the whole 16 bytes of dst first, and then the words before and after them.
+
+// bytes_of returns bytes `sel` of b:a, as prmt.b32.
+RC_FN u32 bytes_of(u32 a, u32 b, u32 sel) {
+    u32 r;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sel));
+    return r;
+}
+
+// ld_window reads 8 elements, and nothing else: the three words inside, and the two elements that are left, the last and, where p is
+// half way in a word, the first.
+RC_FN v16 ld_window(const char *p) {
+    const bool half = (u32)(u64)p & 2;
+    const char *const w = p + (half ? 2 : 0);
+    const u32 a = ld_nc_u32(w), b = ld_nc_u32(w + 4), c = ld_nc_u32(w + 8);
+    const u32 other = (u32)ld_nc_u16(p + (half ? 0 : 12)) << 16, last = ld_nc_u16(p + 14);
+    const u32 sel = half ? 0x5432 : 0x7654;
+    return {bytes_of(other, a, sel), bytes_of(a, b, sel), bytes_of(b, c, sel), bytes_of(half ? c : other, last, 0x5432)};
+}
+
+// duo is two elements on their way: those after each other at the place `begin` of a run of them, with their samples' and those of the
+// rows after.
+struct duo {
+    u32 lo[2], hi[2];
+    float a[2];
+};
+
+// ld_duo reads element i of a duo, of a row that s tells.
+RC_FN void ld_duo(const plain_task &j, duo &d, u32 i, slot s, u32 feature) {
+    const u32 at = s.chunk + feature, next = at + (s.weight >= 0 ? j.src_step : 0);
+    d.a[i] = s.weight;
+    d.lo[i] = ld_nc_u16((const u16 *)j.src + at);
+    d.hi[i] = ld_nc_u16((const u16 *)j.src + next);
+}
+
+// st_duo writes what becomes of a duo to p, of the elements begin and begin + 1 those that lie in [0, limit).
+template <u32 DT> RC_FN void st_duo(char *p, const duo &d, i32 begin, i32 limit) {
+    const pack<DT, 2> lo = {{d.lo[0] | d.lo[1] << 16}}, hi = {{d.hi[0] | d.hi[1] << 16}};
+    float x[2];
+    RC_UNROLL for (u32 i = 0; i < 2; i++) x[i] = lerp(get(lo, i), get(hi, i), d.a[i]);
+    const u32 blended = round_pack<DT, 2>(x).w[0];
+    u32 out = bytes_of(d.a[0] >= 0 ? blended : lo.w[0], d.a[1] >= 0 ? blended : lo.w[0], 0x7610);
+    if (is_nan(d.a[0])) out = (out & 0xffff0000u) | (u32)nan_of<DT>();
+    if (is_nan(d.a[1])) out = (out & 0xffffu) | (u32)nan_of<DT>() << 16;
+    const bool first = begin >= 0 && begin < limit, second = begin + 1 < limit;
+    if (first && second)
+        st_u32(p, out);
+    else if (first)
+        st_u16(p, (u16)out);
+    else if (second)
+        st_u16(p + 2, (u16)(out >> 16));
+}
+
+RC_FN u32 within_run(i32 e, i32 limit) { return (u32)(e < 0 ? 0 : e < limit ? e : limit - 1); }
+
+// half_of is 1 where p is half way in a word.
+RC_FN u32 half_of(const char *p) { return (u32)(u64)p >> 1 & 1; }
+
+// move_wide makes rows of at least a window. chunks is the most a row may have.
+template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u32 count) {
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
-    const u32 dense_skew = ((u32)(u64)dst & 3) / size;
-    const u32 all = Dense ? (elements + dense_skew + n_word - 1) / n_word : count * j.chunks;
+    const u32 all = count * j.chunks;
+    for (u32 n = thread_x(); n < all; n += plain_threads) {
+        const u32 target = (n * j.chunk_magic) >> 20;
+        char *const row = dst + target * j.dst_step;
+        const u32 at = (0 - (u32)(u64)row / 2) % 8 + (n - target * j.chunks) * 8;
+        if (at + 8 > j.d) continue;
+        const slot s = slots[target];
+        const u32 from = s.chunk + at;
+        const v16 lo = ld_window((const char *)((const u16 *)j.src + from));
+        const v16 hi = ld_window((const char *)((const u16 *)j.src + (from + (s.weight >= 0 ? j.src_step : 0))));
+        st_16(row + 2 * at, made<DT>(lo, hi, s.weight));
+    }
+    // Four words before and four after, of which some are not there.
+    for (u32 n = thread_x(); n < 8 * count; n += plain_threads) {
+        const u32 target = n / 8, k = n % 4;
+        char *const row = dst + target * j.dst_step;
+        const u32 head = (0 - (u32)(u64)row / 2) % 8, tail = j.d - (j.d - head) % 8;
+        const i32 begin = n & 4 ? (i32)(tail + 2 * k) : (i32)(2 * k) - (i32)half_of(row), limit = (i32)(n & 4 ? j.d : head);
+        if (begin >= limit) continue;
+        const slot s = slots[target];
+        duo d;
+        ld_duo(j, d, 0, s, within_run(begin, limit)), ld_duo(j, d, 1, s, within_run(begin + 1, limit));
+        st_duo<DT>(row + 2 * begin, d, begin, limit);
+    }
+}
+
+// move_narrow makes rows of any width. Where they run on, without gaps, words cross from one to the next, and chunks is the row's
+// elements; elsewhere it is the most words a row may have.
+template <u32 DT, bool RunOn> RC_FN void move_narrow(const plain_task &j, const slot *slots, u32 count) {
+    constexpr u32 in_flight = 4;
+    const i32 limit = (i32)(RunOn ? count * j.d : j.d);
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    const u32 all = RunOn ? ((u32)limit + half_of(dst) + 1) / 2 : count * j.chunks;
     for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {
-        u32 lo[in_flight][n_word], hi[in_flight][n_word];
-        float a[in_flight][n_word];
+        duo d[in_flight];
+        char *to[in_flight];
+        i32 begin[in_flight];
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            // A word past the last is the last once more, and is not stored.
             const u32 given = first + u * plain_threads, n = given < all ? given : all - 1;
-            u32 target = Dense ? 0 : (n * j.chunk_magic) >> 20, skew = dense_skew;
-            if (!Dense) skew = ((u32)(u64)(dst + target * j.dst_step) & 3) / size;
-            const i32 begin = (i32)((n - target * j.chunks * !Dense) * n_word) - (i32)skew;
-            RC_UNROLL for (u32 i = 0; i < n_word; i++) {
-                // An element beside the run is its first or last once more, and is not stored.
-                i32 e = begin + (i32)i;
-                e = e < 0 ? 0 : e < (i32)elements ? e : (i32)elements - 1;
-                u32 feature = (u32)e;
-                if (Dense) target = (feature * j.chunk_magic) >> 20, feature -= target * j.d;
+            if constexpr (RunOn) {
+                begin[u] = (i32)(2 * n) - (i32)half_of(dst);
+                to[u] = dst + 2 * begin[u];
+                RC_UNROLL for (u32 i = 0; i < 2; i++) {
+                    const u32 e = within_run(begin[u] + (i32)i, limit), target = (e * j.chunk_magic) >> 20;
+                    ld_duo(j, d[u], i, slots[target], e - target * j.chunks);
+                }
+            } else {
+                const u32 target = (n * j.chunk_magic) >> 20;
+                char *const row = dst + target * j.dst_step;
+                begin[u] = (i32)(2 * (n - target * j.chunks)) - (i32)half_of(row);
+                to[u] = row + 2 * begin[u];
                 const slot s = slots[target];
-                const char *const p = (const char *)j.src + (u64)(s.chunk + feature) * size, *const q = s.weight >= 0 ? p + (u64)j.src_step * size : p;
-                a[u][i] = s.weight;
-                lo[u][i] = size == 4 ? ld_nc_u32(p) : ld_nc_u16(p);
-                hi[u][i] = size == 4 ? ld_nc_u32(q) : ld_nc_u16(q);
+                RC_UNROLL for (u32 i = 0; i < 2; i++) ld_duo(j, d[u], i, s, within_run(begin[u] + (i32)i, limit));
             }
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            const u32 n = first + u * plain_threads;
-            if (n >= all) return;
-            const u32 target = Dense ? 0 : (n * j.chunk_magic) >> 20;
-            char *const run = dst + target * j.dst_step;
-            const u32 skew = Dense ? dense_skew : ((u32)(u64)run & 3) / size;
-            const i32 begin = (i32)((n - target * j.chunks * !Dense) * n_word) - (i32)skew;
-            char *const at = run + begin * (i32)size;
-            if constexpr (size == 4) {
-                if (begin < (i32)elements) st_u32(at, made<DT>(lo[u][0], hi[u][0], a[u][0]));
-            } else {
-                const u32 first_made = made_half<DT>(lo[u][0], hi[u][0], a[u][0]), second = made_half<DT>(lo[u][1], hi[u][1], a[u][1]);
-                const bool has_first = begin >= 0 && begin < (i32)elements, has_second = begin + 1 < (i32)elements;
-                if (has_first && has_second)
-                    st_u32(at, first_made | second << 16);
-                else if (has_first)
-                    st_u16(at, (u16)first_made);
-                else if (has_second)
-                    st_u16(at + 2, (u16)second);
-            }
+            if (first + u * plain_threads < all) st_duo<DT>(to[u], d[u], begin[u], limit);
         }
+    }
+}
+
+// move_odd takes rows of units of 8 bytes, of 4, and others.
+template <u32 DT, bool RunOn> RC_FN void move_odd(plain_task &j, const slot *slots, u32 count) {
+    j.d = j.chunks;
+    if (j.unit() == 3) {
+        j.chunks /= 8 / element<DT>::size;
+        return move_all<DT, v8>(j, slots, count);
+    }
+    if (j.unit() == 2) {
+        j.chunks /= 4 / element<DT>::size;
+        return move_all<DT, u32>(j, slots, count);
+    }
+    if constexpr (element<DT>::size == 2) {
+        if (j.unit() == 4) {
+            j.chunks /= 8;
+            return move_wide<DT>(j, slots, count);
+        }
+        if (RunOn && j.run_on()) return move_narrow<DT, true>(j, slots, count);
+        j.chunks = j.d / 2 + 1;
+        move_narrow<DT, false>(j, slots, count);
     }
 }
 
