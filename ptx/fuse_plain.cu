@@ -52,7 +52,11 @@ template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) 
                     f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
                     f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset, 0};
     begin(j);
-    const u32 count = survey_plain(j, slots);
+    u32 count;
+    if constexpr (Odd)
+        count = survey_odd<DT>(j, slots);
+    else
+        count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = s; });
     barrier();
     if (count > 0) {
         if (Odd)

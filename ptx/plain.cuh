@@ -68,6 +68,7 @@ struct plain_task {
     RC_FN_MEMBER bool dense() const { return flags >> 8 & 1; } // the block's share of the stamps begins at 16 bytes
     RC_FN_MEMBER u32 unit() const { return flags >> 11 & 7; }  // log2 of the bytes moved at once
     RC_FN_MEMBER bool run_on() const { return flags >> 9 & 1; } // of odd rows: dst has no gaps
+    RC_FN_MEMBER bool own() const { return flags >> 10 & 1; }   // each thread makes its targets' rows, see own_row
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
     RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
@@ -100,8 +101,18 @@ template <class C> RC_FN void tell(const plain_task &j, u32 i) {
     if (reason != 0) report(j, fault_times, i, reason);
 }
 
-// check_share looks at the block's share of the stamps with the threads from first_thread on.
-template <class C> RC_FN void check_share(const plain_task &j, u32 first_thread) {
+// right reports whether stamps are in range and follow the one before.
+template <class C> RC_FN bool right(const stamps<C> &c, C before) {
+    bool good = true;
+    RC_UNROLL for (u32 u = 0; u < stamps<C>::n; u++) {
+        good = good && before <= c.v[u] && bad_time(c.v[u]) == 0;
+        before = c.v[u];
+    }
+    return good;
+}
+
+// check_share looks at the block's share of the stamps with the threads from first_thread on, each at 16 bytes Batch times at once.
+template <class C, u32 Batch> RC_FN void check_share(const plain_task &j, u32 first_thread) {
     const C *t = (const C *)j.times;
     const u32 begin = j.share * j.block;
     if (begin >= j.stamps) return;
@@ -109,19 +120,29 @@ template <class C> RC_FN void check_share(const plain_task &j, u32 first_thread)
     constexpr u32 n = stamps<C>::n;
     u32 i = begin + (thread_x() - first_thread) * n;
     const u32 step = (threads_x() - first_thread) * n;
+    if constexpr (Batch > 1) {
+        for (; j.dense() && i + (Batch - 1) * step + n <= end; i += Batch * step) {
+            stamps<C> c[Batch];
+            C before[Batch];
+            RC_UNROLL for (u32 b = 0; b < Batch; b++) {
+                const C *const at = t + i + b * step;
+                c[b] = __builtin_bit_cast(stamps<C>, ld_nc_16(at));
+                before[b] = ld_time(i + b > 0 ? at - 1 : at);
+            }
+            bool good = true;
+            RC_UNROLL for (u32 b = 0; b < Batch; b++) good = good && right(c[b], before[b]);
+            if (good) continue;
+            for (u32 b = 0; b < Batch; b++)
+                for (u32 u = i + b * step; u < i + b * step + n; u++) tell<C>(j, u);
+        }
+    }
     for (; i < end; i += step) {
         if (!j.dense() || end - i < n) {
             for (u32 u = i; u < end && u < i + n; u++) tell<C>(j, u);
             continue;
         }
         const stamps<C> c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
-        C before = i > 0 ? ld_time(t + i - 1) : c.v[0];
-        bool good = true;
-        RC_UNROLL for (u32 u = 0; u < n; u++) {
-            good = good && before <= c.v[u] && bad_time(c.v[u]) == 0;
-            before = c.v[u];
-        }
-        if (good) continue;
+        if (right(c, i > 0 ? ld_time(t + i - 1) : c.v[0])) continue;
         for (u32 u = i; u < i + n; u++) tell<C>(j, u); // where a row begins, most often
     }
 }
@@ -151,22 +172,24 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i) {
     return out;
 }
 
-template <class C> RC_FN u32 survey_block(const plain_task &j, slot *slots) {
+template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
     const u32 first = j.block * j.tile;
     const u32 left = first < j.total ? j.total - first : 0;
     const u32 count = left < j.tile ? left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
     const u32 checkers = busy < threads_x() ? busy : 0;
-    if (j.check() && thread_x() >= checkers) check_share<C>(j, checkers);
-    for (u32 i = thread_x(); i < count; i += threads_x()) slots[i] = place_target<C>(j, first + i);
+    if (j.check() && thread_x() >= checkers) check_share<C, Batch>(j, checkers);
+    for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i));
     return count;
 }
 
-RC_FN u32 survey_plain(const plain_task &j, slot *slots) {
+// survey_plain gives the slots of the block's targets to keep(index, slot), checks its share of the stamps, and returns the number of
+// the targets.
+template <u32 Batch, class Keep> RC_FN u32 survey_plain(const plain_task &j, Keep keep) {
     switch (j.clock()) {
-    case clock_i64: return survey_block<i64>(j, slots);
-    case clock_f64: return survey_block<double>(j, slots);
-    default: return survey_block<float>(j, slots);
+    case clock_i64: return survey_block<i64, Batch>(j, keep);
+    case clock_f64: return survey_block<double, Batch>(j, keep);
+    default: return survey_block<float, Batch>(j, keep);
     }
 }
 
@@ -302,8 +325,8 @@ RC_FN void ld_duo(const plain_task &j, duo &d, u32 i, slot s, u32 feature) {
     d.hi[i] = ld_nc_u16((const u16 *)j.src + next);
 }
 
-// st_duo writes what becomes of a duo to p, of the elements begin and begin + 1 those that lie in [0, limit).
-template <u32 DT> RC_FN void st_duo(char *p, const duo &d, i32 begin, i32 limit) {
+// made_duo is what becomes of a duo, as a word.
+template <u32 DT> RC_FN u32 made_duo(const duo &d) {
     const pack<DT, 2> lo = {{d.lo[0] | d.lo[1] << 16}}, hi = {{d.hi[0] | d.hi[1] << 16}};
     float x[2];
     RC_UNROLL for (u32 i = 0; i < 2; i++) x[i] = lerp(get(lo, i), get(hi, i), d.a[i]);
@@ -311,6 +334,11 @@ template <u32 DT> RC_FN void st_duo(char *p, const duo &d, i32 begin, i32 limit)
     u32 out = bytes_of(d.a[0] >= 0 ? blended : lo.w[0], d.a[1] >= 0 ? blended : lo.w[0], 0x7610);
     if (is_nan(d.a[0])) out = (out & 0xffff0000u) | (u32)nan_of<DT>();
     if (is_nan(d.a[1])) out = (out & 0xffffu) | (u32)nan_of<DT>() << 16;
+    return out;
+}
+
+// st_halves writes a word to p, of its elements begin and begin + 1 those that lie in [0, limit).
+RC_FN void st_halves(char *p, u32 out, i32 begin, i32 limit) {
     const bool first = begin >= 0 && begin < limit, second = begin + 1 < limit;
     if (first && second)
         st_u32(p, out);
@@ -350,7 +378,7 @@ template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u
         const slot s = slots[target];
         duo d;
         ld_duo(j, d, 0, s, within_run(begin, limit)), ld_duo(j, d, 1, s, within_run(begin + 1, limit));
-        st_duo<DT>(row + 2 * begin, d, begin, limit);
+        st_halves(row + 2 * begin, made_duo<DT>(d), begin, limit);
     }
 }
 
@@ -385,9 +413,59 @@ template <u32 DT, bool RunOn> RC_FN void move_narrow(const plain_task &j, const 
             }
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            if (first + u * plain_threads < all) st_duo<DT>(to[u], d[u], begin[u], limit);
+            if (first + u * plain_threads < all) st_halves(to[u], made_duo<DT>(d[u]), begin[u], limit);
         }
     }
+}
+
+constexpr u32 most_own = 8;                       // elements of a row that a thread makes by itself
+constexpr u32 own_bytes = most_tile * sizeof(slot); // of such rows a block
+
+// own_row makes a short row in shared memory.
+template <u32 DT> RC_FN void own_row(const plain_task &j, slot s, u16 *to) {
+    const u16 *const p = (const u16 *)j.src + s.chunk, *const q = p + (s.weight >= 0 ? j.src_step : 0);
+    duo d[most_own / 2];
+    RC_UNROLL for (u32 i = 0; i < most_own; i++) {
+        duo &e = d[i / 2];
+        e.lo[i % 2] = 0, e.hi[i % 2] = 0, e.a[i % 2] = s.weight;
+        if (i < j.chunks) e.lo[i % 2] = ld_nc_u16(p + i), e.hi[i % 2] = ld_nc_u16(q + i);
+    }
+    RC_UNROLL for (u32 i = 0; i < most_own; i += 2) {
+        const u32 out = made_duo<DT>(d[i / 2]);
+        if (i < j.chunks) to[i] = (u16)out;
+        if (i + 1 < j.chunks) to[i + 1] = (u16)(out >> 16);
+    }
+}
+
+// move_own writes the rows that own_row made: those that run on by 16 bytes where dst has such, others by words.
+template <bool RunOn> RC_FN void move_own(const plain_task &j, const u16 *own, u32 count) {
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    if (RunOn && j.run_on() && ((u32)(u64)dst & 15) == 0) {
+        const u32 all = count * j.d, whole = all / 8;
+        for (u32 n = thread_x(); n < whole; n += plain_threads) st_16(dst + 16 * n, *(const v16 *)(own + 8 * n));
+        const u32 left = 8 * whole + thread_x();
+        if (left < all) st_u16(dst + 2 * left, own[left]);
+        return;
+    }
+    const i32 limit = (i32)j.d;
+    for (u32 n = thread_x(); n < count * j.chunks; n += plain_threads) {
+        const u32 target = (n * j.chunk_magic) >> 20;
+        char *const row = dst + target * j.dst_step;
+        const i32 begin = (i32)(2 * (n - target * j.chunks)) - (i32)half_of(row);
+        const u16 *const from = own + target * j.d;
+        const u32 out = (u32)from[within_run(begin, limit)] | (u32)from[within_run(begin + 1, limit)] << 16;
+        st_halves(row + 2 * begin, out, begin, limit);
+    }
+}
+
+// survey_odd is survey_plain for move_odd. chunks is a row's elements.
+template <u32 DT> RC_FN u32 survey_odd(const plain_task &j, slot *slots) {
+    return survey_plain<4>(j, [&](u32 i, slot s) {
+        if constexpr (element<DT>::size == 2) {
+            if (j.own()) return own_row<DT>(j, s, (u16 *)slots + i * j.chunks);
+        }
+        slots[i] = s;
+    });
 }
 
 // move_odd takes rows of units of 8 bytes, of 4, and others.
@@ -406,8 +484,9 @@ template <u32 DT, bool RunOn> RC_FN void move_odd(plain_task &j, const slot *slo
             j.chunks /= 8;
             return move_wide<DT>(j, slots, count);
         }
-        if (RunOn && j.run_on()) return move_narrow<DT, true>(j, slots, count);
+        if (RunOn && j.run_on() && !j.own()) return move_narrow<DT, true>(j, slots, count);
         j.chunks = j.d / 2 + 1;
+        if (j.own()) return move_own<RunOn>(j, (const u16 *)slots, count);
         move_narrow<DT, false>(j, slots, count);
     }
 }

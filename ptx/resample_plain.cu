@@ -15,7 +15,7 @@ using namespace rc;
                         times_batch, targets_batch, total, stamps, share, s, t, t_magic, pace, tile, chunks, chunk_magic,    \
                         (flags & ~(7u << 11 | 7u << 21)) | 4u << 11 | 4u << 21, chunks * 16, 1, 1, block_x(), 0, 0, 0};      \
         begin(j);                                                                                                            \
-        const u32 count = survey_plain(j, slots);                                                                            \
+        const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = s; });                                          \
         barrier();                                                                                                           \
         if (count > 0) move_each<dtype, v16, true>(j, slots, count);                                                         \
         end(j);                                                                                                              \
@@ -37,7 +37,7 @@ RC_RESAMPLE_PLAIN(resample_plain_bf16, dt_bf16)
                         times_batch, targets_batch, total, stamps, share, s, t, t_magic, pace, tile, chunks, chunk_magic,         \
                         flags, dst_step, 1, 1, block_x(), 0, 0, 0};                                                          \
         begin(j);                                                                                                            \
-        const u32 count = survey_plain(j, slots);                                                                            \
+        const u32 count = survey_odd<dtype>(j, slots);                                                                         \
         barrier();                                                                                                           \
         if (count > 0) move_odd<dtype, true>(j, slots, count);                                                               \
         end(j);                                                                                                              \

@@ -14,7 +14,7 @@ const plainStreamBytes = 72
 type plainPart struct {
 	*ops.FusePart
 	kind        ops.Kind
-	form        plainForm // wholeRows, oddWide or oddNarrow
+	form        plainForm // wholeRows or of odd rows
 	unit, store uint32    // log2 of the bytes moved, and written, at once; of odd rows elements
 	cut         shape
 	each        int
@@ -119,7 +119,7 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 		if s.form == wholeRows {
 			flags |= s.unit<<11 | s.store<<21
 		} else {
-			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, 1)
+			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, 1, false)
 		}
 		out.words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
 		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),

@@ -13,6 +13,7 @@ const (
 	plainThreads = 128 // resample_plain.cu: threads
 	mostEach     = 4   // resample_plain.cu: most_each
 	mostTile     = 512 // resample_plain.cu: most_tile
+	mostOwn      = 8   // plain.cuh: most_own
 	oddEach      = 16  // chunks of an odd row that a thread moves at most
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
@@ -52,6 +53,7 @@ const (
 	oddWide             // resample_odd and fuse_odd: elements of 2 bytes from anywhere to anywhere, whole chunks of dst first
 	oddNarrow           // and a word of dst at a time
 	oddRun              // and words that cross from one row to the next
+	oddOwn              // a row by the thread that finds its place, then written together
 )
 
 // wideOdd is how many elements an odd row has at least that is made by chunks.
@@ -62,6 +64,8 @@ func oddForm(d int, runOn bool) plainForm {
 	switch {
 	case d >= wideOdd:
 		return oddWide
+	case d <= mostOwn:
+		return oddOwn
 	case runOn:
 		return oddRun
 	}
@@ -127,7 +131,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	if form == wholeRows {
 		args = append(args, uint32(cut.chunks), chunkMagic(cut.chunks), flags)
 	} else {
-		args = append(args, uint32(job.D), oddMagic(cut), flags|oddFlags(form, unit), uint32(size*job.DstStep))
+		args = append(args, uint32(job.D), oddMagic(cut), flags|oddFlags(form, unit, job.DstStep == job.D), uint32(size*job.DstStep))
 	}
 	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads), args...)
 	return err
@@ -143,12 +147,15 @@ func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int) shape {
 		s.chunks = size * d >> unit
 	case oddWide:
 		s.chunks = d / 8
-	case oddNarrow:
+	case oddNarrow, oddOwn:
 		s.chunks = d/2 + 1
 	case oddRun:
 		s.chunks = d
 	}
 	s.tile = min(mostTile, max(1, oddEach*plainThreads/s.chunks))
+	if form == oddOwn && d > mostOwn/2 { // what a block keeps of them in shared memory; whole 16 bytes of dst
+		s.tile = mostTile / 2
+	}
 	for s.tile > warp && rows < s.tile*b.sms*4 {
 		s.tile /= 2
 	}
@@ -168,16 +175,20 @@ func oddMagic(cut shape) uint32 {
 }
 
 // oddFlags are the switches of move_odd.
-func oddFlags(form plainForm, unit int) uint32 {
+func oddFlags(form plainForm, unit int, runOn bool) uint32 {
+	flags := uint32(0)
+	if runOn {
+		flags = 1 << 9
+	}
 	switch form {
 	case unitRows:
-		return uint32(unit) << 11
+		flags |= uint32(unit) << 11
 	case oddWide:
-		return 4 << 11
-	case oddRun:
-		return 1 << 9
+		flags |= 4 << 11
+	case oddOwn:
+		flags |= 1 << 10
 	}
-	return 0
+	return flags
 }
 
 // plainShare is how many stamps each of the blocks checks: whole 16 bytes.
