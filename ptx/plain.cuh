@@ -421,19 +421,39 @@ template <u32 DT, bool RunOn> RC_FN void move_narrow(const plain_task &j, const 
 constexpr u32 most_own = 8;                       // elements of a row that a thread makes by itself
 constexpr u32 own_bytes = most_tile * sizeof(slot); // of such rows a block
 
+struct own_elements {
+    u32 w[most_own / 2];
+};
+
+// ld_own reads n elements, and nothing else: as ld_window the words inside, and the one or two elements that are left.
+RC_FN own_elements ld_own(const u16 *p, u32 n) {
+    const u32 words = (n - 1) / 2;
+    const bool half = (u32)(u64)p & 2;
+    const u16 *const w = p + (half ? 1 : 0);
+    u32 x[most_own / 2] = {};
+    RC_UNROLL for (u32 i = 0; i + 1 < most_own / 2; i++) {
+        if (i < words) x[i] = ld_nc_u32(w + 2 * i);
+    }
+    const u32 other = (u32)ld_nc_u16(p + (half ? 0 : 2 * words)) << 16;
+    const u32 last = n % 2 == 0 ? ld_nc_u16(p + n - 1) : 0;
+    own_elements out;
+    RC_UNROLL for (u32 i = 0; i < most_own / 2; i++) {
+        const u32 before = i > 0 ? x[i - 1] : other;
+        out.w[i] = i < words ? bytes_of(before, x[i], half ? 0x5432 : 0x7654) : bytes_of(half ? before : other, last, 0x5432);
+    }
+    return out;
+}
+
 // own_row makes a short row in shared memory.
 template <u32 DT> RC_FN void own_row(const plain_task &j, slot s, u16 *to) {
-    const u16 *const p = (const u16 *)j.src + s.chunk, *const q = p + (s.weight >= 0 ? j.src_step : 0);
-    duo d[most_own / 2];
-    RC_UNROLL for (u32 i = 0; i < most_own; i++) {
-        duo &e = d[i / 2];
-        e.lo[i % 2] = 0, e.hi[i % 2] = 0, e.a[i % 2] = s.weight;
-        if (i < j.chunks) e.lo[i % 2] = ld_nc_u16(p + i), e.hi[i % 2] = ld_nc_u16(q + i);
-    }
+    const u32 n = j.chunks;
+    const u16 *const p = (const u16 *)j.src + s.chunk;
+    const own_elements lo = ld_own(p, n), hi = ld_own(p + (s.weight >= 0 ? j.src_step : 0), n);
     RC_UNROLL for (u32 i = 0; i < most_own; i += 2) {
-        const u32 out = made_duo<DT>(d[i / 2]);
-        if (i < j.chunks) to[i] = (u16)out;
-        if (i + 1 < j.chunks) to[i + 1] = (u16)(out >> 16);
+        if (i >= n) break;
+        const u32 out = made<DT, u32>(lo.w[i / 2], hi.w[i / 2], s.weight);
+        to[i] = (u16)out;
+        if (i + 1 < n) to[i + 1] = (u16)(out >> 16);
     }
 }
 
