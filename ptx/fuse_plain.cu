@@ -1,6 +1,6 @@
 // fuse_plain.cu puts up to 16 streams on one clock in one launch, side by side in dst: plain ones, see plain.cuh, that have dst's
 // dtype and are not normalised. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
-#include "plain.cuh"
+#include "plain_odd.cuh"
 
 using namespace rc;
 

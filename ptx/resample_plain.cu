@@ -1,6 +1,6 @@
 // resample_plain.cu resamples plain jobs, see plain.cuh: resample_plain those of rows of whole 16 bytes, onto outputs without gaps,
 // and resample_odd those of any other width, place and distance between rows. resample.cu takes the rest.
-#include "plain.cuh"
+#include "plain_odd.cuh"
 
 using namespace rc;
 

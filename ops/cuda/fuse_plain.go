@@ -10,10 +10,6 @@ import (
 // plainStreamBytes is the size of fuse_plain.cu's plain_stream.
 const plainStreamBytes = 72
 
-// splitStores: units that are written in 2^splitStores pieces or more are read in such pieces as well. Each piece is a request of its own for
-// sectors that the others ask for, too.
-const splitStores = 2
-
 // plainPart is how fuse_plain.cu makes a stream.
 type plainPart struct {
 	*ops.FusePart
@@ -48,9 +44,6 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		to := uint64(pointer(job.Dst)) | uint64(size*first.DstStep) | uint64(size*column) | chunk
 		p.form, p.unit = wholeRows, uint32(bits.TrailingZeros64(from))
 		p.store = min(p.unit, uint32(bits.TrailingZeros64(to)))
-		if p.unit >= p.store+splitStores && size*p.D>>p.store <= mostEach*plainThreads && unitsFit(p.ResampleJob, 1<<p.store) {
-			p.unit = p.store
-		}
 		whole = whole && p.store >= 2 && unitsFit(p.ResampleJob, 1<<p.unit) && size*p.D>>p.unit <= mostEach*plainThreads
 		odd = odd && size == 2 && oddFits(p.ResampleJob)
 		all += p.Rows() * (size * p.D >> p.unit)

@@ -13,7 +13,7 @@ const (
 	plainThreads = 128 // resample_plain.cu: threads
 	mostEach     = 4   // resample_plain.cu: most_each
 	mostTile     = 512 // resample_plain.cu: most_tile
-	mostOwn      = 8   // plain.cuh: most_own
+	mostOwn      = 8   // plain_odd.cuh: most_own
 	oddEach      = 16  // chunks of an odd row that a thread moves at most
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
@@ -137,7 +137,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	return err
 }
 
-// cutOdd cuts rows of d features that plain.cuh's move_odd makes, of which a launch has `rows` in all: blocks of up to mostTile targets and
+// cutOdd cuts rows of d features that plain_odd.cuh's move_odd makes, of which a launch has `rows` in all: blocks of up to mostTile targets and
 // oddEach chunks a thread, of fewer targets where that would not fill the device four times, but of a warp of them if they are not
 // too wide.
 func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int) shape {
