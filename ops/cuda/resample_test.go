@@ -130,7 +130,7 @@ func TestOddRowsAreCutExactly(t *testing.T) {
 // Which plain jobs go which way. Host tensors count as aligned here.
 func TestPlainForms(t *testing.T) {
 	for _, c := range []struct {
-		dtype         tensor.DType
+		dtype   tensor.DType
 		d, step int // features; elements from a sample to the next
 		form    plainForm
 		unit    int
