@@ -14,7 +14,7 @@ const plainStreamBytes = 72
 type plainPart struct {
 	*ops.FusePart
 	kind        ops.Kind
-	form        plainForm // wholeRows: of units
+	form        plainForm // wholeRows or of odd rows
 	unit, store uint32    // log2 of the bytes moved, and written, at once; of odd rows elements
 	cut         shape
 	each        int
@@ -45,7 +45,7 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		p.form, p.unit = wholeRows, uint32(bits.TrailingZeros64(from))
 		p.store = min(p.unit, uint32(bits.TrailingZeros64(to)))
 		whole = whole && p.store >= 2 && unitsFit(p.ResampleJob, 1<<p.unit) && size*p.D>>p.unit <= mostEach*plainThreads
-		odd = odd && oddFits(p.ResampleJob)
+		odd = odd && size == 2 && oddFits(p.ResampleJob)
 		all += p.Rows() * (size * p.D >> p.unit)
 		column += p.D
 	}
@@ -67,11 +67,10 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 
 // oddParts cuts streams of odd rows into blocks.
 func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
-	size := job.Dst.DType().Size()
 	for m := range parts {
 		p := &parts[m]
-		p.form, p.unit, p.store = oddForm(p.ResampleJob, false), uint32(bits.TrailingZeros(uint(size))), 0
-		p.cut = b.grid(p.ResampleJob, b.cutOdd(p.ResampleJob, p.form, false, p.Rows()*len(parts)))
+		p.form, p.unit, p.store = oddForm(p.D, false), 1, 0
+		p.cut = b.grid(p.ResampleJob, b.cutOdd(p.D, 2, p.form, 1, p.Rows()*len(parts)))
 	}
 	return parts
 }
@@ -120,7 +119,7 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 		if s.form == wholeRows {
 			flags |= s.unit<<11 | s.store<<21
 		} else {
-			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, false)
+			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, 1, false)
 		}
 		out.words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
 		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),

@@ -156,8 +156,8 @@ func uniform(channels []ops.Channel) (ops.Kind, bool) {
 
 // bindResample fills in the launch.
 func (p *plan) bindResample(job *ops.ResampleJob) error {
-	if form := plainFormOf(job); form != notPlain {
-		return p.bindPlain(job, form)
+	if form, unit := plainFormOf(job); form != notPlain {
+		return p.bindPlain(job, form, unit)
 	}
 	kind, plain := uniform(job.Channels)
 	name := "resample_" + job.Src.DType().String()

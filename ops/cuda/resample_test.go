@@ -102,3 +102,51 @@ func TestThreadsFindTheirChunk(t *testing.T) {
 		}
 	}
 }
+
+// Blocks of odd rows: what a block divides it divides exactly, and what its threads keep of their rows fits its shared memory.
+func TestOddRowsAreCutExactly(t *testing.T) {
+	for _, sms := range []int{1, 132} {
+		for d := 1; d < 3000; d++ {
+			for _, form := range []plainForm{unitRows, oddWide, oddNarrow, oddRun, oddOwn} {
+				if form == oddWide != (d >= wideOdd) && form != unitRows || form == oddOwn && d > mostOwn {
+					continue
+				}
+				cut := (&backend{sms: sms}).cutOdd(d, 4, form, 2, 1<<(d%24))
+				what := fmt.Sprintf("%d features, form %d: %+v", d, form, cut)
+				require.True(t, cut.tile >= 1 && cut.tile <= mostTile && cut.chunks >= 1, what)
+				if form == oddOwn {
+					require.LessOrEqual(t, 2*d*cut.tile, 8*mostTile, what)
+				}
+				magic := uint64(oddMagic(cut))
+				for _, n := range []int{0, 1, cut.chunks - 1, cut.tile*cut.chunks - cut.chunks, cut.tile*cut.chunks - 1} {
+					require.Less(t, uint64(n)*magic, uint64(1<<32), what)
+					require.Equal(t, uint64(n/cut.chunks), uint64(n)*magic>>20, what)
+				}
+			}
+		}
+	}
+}
+
+// Which plain jobs go which way. Host tensors count as aligned here.
+func TestPlainForms(t *testing.T) {
+	for _, c := range []struct {
+		dtype   tensor.DType
+		d, step int // features; elements from a sample to the next
+		form    plainForm
+		unit    int
+	}{
+		{tensor.BF16, 8, 8, wholeRows, 4}, {tensor.F32, 4, 4, wholeRows, 4},
+		{tensor.BF16, 44, 44, unitRows, 3}, {tensor.BF16, 26, 26, unitRows, 2}, {tensor.BF16, 14, 16, unitRows, 2}, {tensor.BF16, 16, 20, unitRows, 3},
+		{tensor.F32, 7, 7, unitRows, 2}, {tensor.F32, 4, 5, unitRows, 2}, {tensor.F32, 6, 6, unitRows, 3},
+		{tensor.BF16, 3, 3, oddOwn, 1}, {tensor.BF16, 8, 9, oddOwn, 1}, {tensor.F16, 14, 15, oddRun, 1}, {tensor.BF16, 113, 113, oddWide, 1},
+	} {
+		host := tensor.Must(tensor.New(c.dtype, 4096))
+		job := testJob(c.dtype)
+		job.Channels = []ops.Channel{{Hi: c.d}}
+		job.D, job.SrcStep, job.SrcBatch, job.DstStep, job.DstBatch, job.TimesBatch = c.d, c.step, 3*c.step, c.d, 5*c.d, 3
+		job.Src = tensor.Must(host.AsStrided([]int{2, 3, c.d}, []int{3 * c.step, c.step, 1}, 0))
+		job.Dst = tensor.Must(host.AsStrided([]int{2, 5, c.d}, []int{5 * c.d, c.d, 1}, 0))
+		form, unit := plainFormOf(job)
+		assert.Equal(t, []any{c.form, c.unit}, []any{form, unit}, "%+v", c)
+	}
+}
