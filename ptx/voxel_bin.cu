@@ -62,21 +62,16 @@ template <u32 Ending> RC_FN void write(const voxel_job &j, bin_shared &s, u64 ke
         reduce_add((u32 *)j.out + key, 1);
 }
 
-// count_digits counts the digits of keys, one a lane, in `passes` rows of bins. Digits above the first are often the same in many lanes,
-// which add them up before they come to the same word.
+// count_digits counts the digits of keys, one a lane, in `passes` rows of bins. Digits above the first are often the same in many lanes:
+// those that have the first lane's are added up before they come to the same word.
 RC_FN void count_digits(u32 *bins, u64 key, bool there, u32 passes) {
     if (there) shared_add(&bins[key % digits], 1);
-    const u32 all = votes(there);
     for (u32 pass = 1; pass < passes; pass++) {
         bins += digits, key >>= digit_bits;
-        const u32 digit = (u32)key % digits;
-        u32 left = all;
-        for (u32 turn = 0; turn < 2 && left; turn++) {
-            const u32 leader = lowest_bit(left), first = shuffle_from(digit, leader), same = votes(digit == first) & left;
-            if (lane() == leader) shared_add(&bins[first], count_bits(same));
-            left &= ~same;
-        }
-        if (left >> lane() & 1) shared_add(&bins[digit], 1);
+        const u32 digit = (u32)key % digits, first = shuffle_from(digit, 0), same = votes(there && digit == first);
+        const bool many = count_bits(same) > 4;
+        if (many && lane() == 0) shared_add(&bins[first], count_bits(same));
+        if (there && !(many && digit == first)) shared_add(&bins[digit], 1);
     }
 }
 

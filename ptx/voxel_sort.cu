@@ -18,13 +18,25 @@ using namespace rc;
 namespace {
 
 constexpr u32 sort_threads = 512, warps = sort_threads / warp_size;
-constexpr u32 most = 8; // keys a thread holds
+constexpr u32 most = 16; // keys a thread holds
 constexpr u32 most_tile = sort_threads * most;
+
+// sort_shared is the dynamic shared memory of voxel_pass.
+struct sort_shared {
+    u64 keys[most_tile];        // the tile in order; then its points
+    u16 counts[warps][digits];  // then where in the tile each warp's keys of a digit begin
+    u32 mine[digits];           // how many keys of the tile have each digit
+    u32 away[digits];             // from a place in the tile to that in the output, for each digit
+    u32 sums[warps];
+    u32 taken;
+};
+constexpr u32 sort_bytes = 75848;
+static_assert(sizeof(sort_shared) == sort_bytes, "ops/cuda asks for so much");
 
 // ---- What tiles tell each other ----
 
 // A word is 0 until its tile is counted; then the count, and at the end the sum of all tiles up to this one.
-constexpr u64 counted = 1ull << 62, summed = 1ull << 63;
+constexpr u64 counted = 1ull << 62, summed = 3ull << 62;
 
 // tile_of takes the next tile.
 RC_FN u32 tile_of(const voxel_job &j, u32 launch, u32 *shared) {
@@ -40,9 +52,18 @@ struct seen {
 };
 
 template <u32 N> RC_FN seen look(const u64 *words, u32 step, u32 behind, u32 tile) {
-    u64 w[N];
-    RC_UNROLL for (u32 u = 0; u < N; u++) w[u] = behind + u < tile ? ld_relaxed(words + (u64)(tile - 1 - behind - u) * step) : summed;
-    seen s = {0, 0, false};
+    const u64 *const nearest = words + ((i64)tile - 1 - behind) * step;
+    const u32 there = tile <= behind ? 0 : tile - behind < N ? tile - behind : N;
+    u64 w[N], all = ~0ull, any = 0;
+    if (there == N) {
+        RC_UNROLL for (u32 u = 0; u < N; u++) w[u] = ld_relaxed(nearest - u * step);
+    } else {
+        RC_UNROLL for (u32 u = 0; u < N; u++) w[u] = u < there ? ld_relaxed(nearest - u * step) : summed;
+    }
+    seen s = {0, N, false};
+    RC_UNROLL for (u32 u = 0; u < N; u++) all &= w[u], any |= w[u], s.sum += (u32)w[u];
+    if (all >> 62 & 1 && !(any >> 63)) return s; // all are counted
+    s.sum = 0, s.words = 0;
     bool on = true;
     RC_UNROLL for (u32 u = 0; u < N; u++) {
         on = on && w[u] != 0 && !s.done;
@@ -84,23 +105,19 @@ RC_FN u32 digit_of(u64 key, u32 shift) { return (u32)(key >> shift) % digits; }
 } // namespace
 
 // extra: the shift of the digit; at bit 8 whether keys are read through the order; at 16 the pass; at 24 the keys a thread takes.
-RC_KERNEL_OCC(sort_threads, 2) voxel_pass(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(sort_threads, 1) voxel_pass(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
-    __shared__ u64 keys_of[most_tile];
-    alignas(16) __shared__ u16 counts_of[warps][digits]; // then where in the tile each warp's keys of a digit begin
-    __shared__ u32 mine_of[digits];                      // how many keys of the tile have each digit
-    __shared__ u32 away[digits];                         // from a place in the tile to that in the output, for each digit
-    __shared__ u32 sums[warps];
-    __shared__ u32 taken;
-    u32 *const points_of = (u32 *)keys_of;
-    const u32 shift = (u32)j.extra & 63, pass = (u32)(j.extra >> 16) & 255, each = (u32)(j.extra >> 24) & 15, warp = thread_x() / warp_size;
+    extern __shared__ v16 memory[];
+    sort_shared &s = *(sort_shared *)memory;
+    u32 *const points_of = (u32 *)s.keys;
+    const u32 shift = (u32)j.extra & 63, pass = (u32)(j.extra >> 16) & 255, each = (u32)(j.extra >> 24) & 31, warp = thread_x() / warp_size;
     const bool through = j.extra >> 8 & 1;
     const bool keeps = thread_x() < digits; // the first 256 threads keep the books of a digit each
     const u32 total = keeps ? totals(j, pass)[thread_x()] : 0;
-    for (u32 k = thread_x(); k < warps * digits / 8; k += sort_threads) st_shared_16((v16 *)counts_of + k, {0, 0, 0, 0});
-    const u32 tile = tile_of(j, pass, &taken);
+    for (u32 k = thread_x(); k < warps * digits / 8; k += sort_threads) st_shared_16((v16 *)s.counts + k, {0, 0, 0, 0});
+    const u32 tile = tile_of(j, pass, &s.taken);
     u64 *const words = looks(j, pass % 2), *const own = words + (u64)tile * digits;
     const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
     u64 key[most];
@@ -121,44 +138,47 @@ RC_KERNEL_OCC(sort_threads, 2) voxel_pass(RC_VOXEL_PARAMS) {
             peers &= on ? same : ~same;
         }
         const u32 before = count_bits(peers & below_mask());
-        const u32 earlier = there ? counts_of[warp][digit] : 0;
+        const u32 earlier = there ? s.counts[warp][digit] : 0;
         warp_barrier();
-        if (there && before == 0) counts_of[warp][digit] = (u16)(earlier + count_bits(peers));
+        if (there && before == 0) s.counts[warp][digit] = (u16)(earlier + count_bits(peers));
         warp_barrier();
         at[k] = earlier + before;
     }
     barrier();
     u32 mine = 0;
     if (keeps) {
-        RC_UNROLL for (u32 w = 0; w < warps; w++) mine += counts_of[w][thread_x()];
+        RC_UNROLL for (u32 w = 0; w < warps; w++) mine += s.counts[w][thread_x()];
         st_relaxed(own + thread_x(), (tile == 0 ? summed : counted) | mine);
         looks(j, 1 - pass % 2)[(u64)tile * digits + thread_x()] = 0; // for the pass after this
-        mine_of[thread_x()] = mine;
+        s.mine[thread_x()] = mine;
     }
     u32 here, all;
-    const u32 place = block_scan(mine, sums, here), begins = block_scan(total, sums, all);
+    const u32 place = block_scan(mine, s.sums, here), begins = block_scan(total, s.sums, all);
     if (keeps) {
-        away[thread_x()] = begins - place;
+        s.away[thread_x()] = begins - place;
         u32 next = place;
         RC_UNROLL for (u32 w = 0; w < warps; w++) {
-            const u32 c = counts_of[w][thread_x()];
-            counts_of[w][thread_x()] = (u16)next;
+            const u32 c = s.counts[w][thread_x()];
+            s.counts[w][thread_x()] = (u16)next;
             next += c;
         }
     }
     barrier();
     RC_UNROLL for (u32 k = 0; k < most; k++) {
         if (k >= each || base + k * warp_size >= j.n) continue;
-        at[k] += counts_of[warp][digit_of(key[k], shift)];
-        keys_of[at[k]] = key[k];
+        at[k] += s.counts[warp][digit_of(key[k], shift)];
+        s.keys[at[k]] = key[k];
     }
     u32 point[most]; // asked for before the wait
-    RC_UNROLL for (u32 k = 0; k < most; k++) point[k] = k < each && base + k * warp_size < j.n ? order_at(j, base + k * warp_size) : 0;
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        const u64 i = base + k * warp_size;
+        point[k] = k < each && i < j.n ? order_at(j, i) : 0;
+    }
     const u32 before = before_tile(words, tile);
     if (thread_x() % 2 == 0) {
         const u32 digit = thread_x() / 2;
-        if (tile > 0) st_relaxed(own + digit, summed | (before + mine_of[digit]));
-        away[digit] += before;
+        if (tile > 0) st_relaxed(own + digit, summed | (before + s.mine[digit]));
+        s.away[digit] += before;
     }
     barrier();
     // The tile lies in order now: neighbours go to neighbouring places.
@@ -166,18 +186,20 @@ RC_KERNEL_OCC(sort_threads, 2) voxel_pass(RC_VOXEL_PARAMS) {
     RC_UNROLL for (u32 k = 0; k < most; k++) {
         const u32 i = thread_x() + k * sort_threads;
         if (i >= here) continue;
-        const u64 sorted = keys_of[i];
-        goes[k] = away[digit_of(sorted, shift)] + i;
+        const u64 sorted = s.keys[i];
+        goes[k] = s.away[digit_of(sorted, shift)] + i;
         ((u64 *)j.to)[goes[k]] = sorted;
     }
     barrier();
     RC_UNROLL for (u32 k = 0; k < most; k++) {
-        if (k < each && base + k * warp_size < j.n) points_of[at[k]] = point[k];
+        if (k >= each || base + k * warp_size >= j.n) continue;
+        points_of[at[k]] = point[k];
     }
     barrier();
     RC_UNROLL for (u32 k = 0; k < most; k++) {
         const u32 i = thread_x() + k * sort_threads;
-        if (i < here) j.to_order[goes[k]] = points_of[i];
+        if (i >= here) continue;
+        j.to_order[goes[k]] = points_of[i];
     }
 }
 
@@ -233,20 +255,25 @@ RC_FN void begin_spans(const voxel_job &j, u64 from, u64 to, u32 at) {
 
 // A warp takes neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps, and the tiles before
 // it. Of a dense grid it notes each voxel's key at `to`, and its first point. extra: 1 to number the marks; at bit 16 the number of the launch, at 24 the places a thread takes.
-RC_KERNEL_OCC(sort_threads, 2) voxel_number(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(sort_threads, 1) voxel_number(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
     __shared__ u32 sums[warps];
     __shared__ u32 taken, earlier;
     const bool in_marks = j.extra & 1;
-    const u32 each = (u32)(j.extra >> 24) & 15, warp = thread_x() / warp_size;
+    const u32 each = (u32)(j.extra >> 24) & 31, warp = thread_x() / warp_size;
     const u32 tile = tile_of(j, (u32)(j.extra >> 16) & 255, &taken);
     u64 *const words = heads(j, in_marks);
     const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
     u32 begun[most], mine = 0;
-    RC_UNROLL for (u32 k = 0; k < most; k++) begun[k] = k < each && base + k * warp_size < j.n && begins_at(j, base + k * warp_size, in_marks);
-    RC_UNROLL for (u32 k = 0; k < most; k++) begun[k] = votes(begun[k]), mine += count_bits(begun[k]);
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        const u64 i = base + k * warp_size;
+        begun[k] = k < each && i < j.n && begins_at(j, i, in_marks);
+    }
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        if (k < each) begun[k] = votes(begun[k]), mine += count_bits(begun[k]);
+    }
     if (lane() == 0) sums[warp] = mine;
     barrier();
     u32 rank = 0, here = 0;

@@ -115,14 +115,10 @@ RC_FN u32 block_scan(u32 v, u32 *sums, u32 &total) {
     const u32 warp = thread_x() / warp_size, warps = threads_x() / warp_size;
     if (lane() == warp_size - 1) sums[warp] = sum;
     barrier();
-    u32 before = 0;
-    total = 0;
-    for (u32 w = 0; w < warps; w++) {
-        if (w == warp) before = total;
-        total += sums[w];
-    }
+    const u32 ends = warp_scan(lane() < warps ? sums[lane()] : 0), before = shuffle_from(ends, warp > 0 ? warp - 1 : 0);
+    total = shuffle_from(ends, warps - 1);
     barrier();
-    return before + sum - v;
+    return (warp > 0 ? before : 0) + sum - v;
 }
 
 } // namespace rc

@@ -49,7 +49,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -107,7 +107,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -156,7 +156,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
@@ -208,7 +208,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "resample_f32", MaxThreads: 128, Params: []Param{
@@ -403,7 +403,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f32", MaxThreads: 128, Params: []Param{
@@ -610,7 +610,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
@@ -812,7 +812,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
@@ -955,7 +955,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
@@ -1098,7 +1098,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1438,7 +1438,7 @@ var manifest = []family{
 	{
 		name: "voxel_sort",
 		sources: []source{
-			{"voxel_sort.cu", "cf2569ab144464a6fb88b0307f7faf62bbbab2d80eae5058ce7ce1682daadbd6"},
+			{"voxel_sort.cu", "ef982f88c44b75136c0b25509a3973bada3c18e4bc438839a8139ab859212779"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1453,7 +1453,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
-			{"warp.cuh", "ef231d25c3af933b351baf69b817c7c730570de4e6028f37a732ea6eccf7b0f5"},
+			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
 			{Name: "voxel_pass", MaxThreads: 512, Params: []Param{
@@ -1619,15 +1619,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3eba5d74bb3e012ce3759ff80c6873b2a84e7e29d6a119a1449ec7f579746f46",
-				PTXHash: "3eba5d74bb3e012ce3759ff80c6873b2a84e7e29d6a119a1449ec7f579746f46",
-				stored:  "0125636408a3387f18c0ce98648cc2578dce087c1538b27509c26a00d460c0b6",
+				Hash:    "e85eafe2e71d785a4741472c4a5b209b31cfbbb2308ae389e1f52e78cdeb76f8",
+				PTXHash: "e85eafe2e71d785a4741472c4a5b209b31cfbbb2308ae389e1f52e78cdeb76f8",
+				stored:  "9a28f5f758dd243b0bc41ce755f5c3d1bc054689987fec44f1b63e57e420812e",
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "7233bb909e13e24d2a53263285143f1bfdf2a70c3b2ca3d5d8a4c23e4ba4fec4",
-				PTXHash: "7233bb909e13e24d2a53263285143f1bfdf2a70c3b2ca3d5d8a4c23e4ba4fec4",
-				stored:  "bf1321d9021505521e475e1caaade0749efec2a0f3bbd01ea8bbe2bf8f9ed0c6",
+				Hash:    "ff52d52efcf3f35deea63d728dbffcd94d3f0a96d2d45b9b1362a467dc467c43",
+				PTXHash: "ff52d52efcf3f35deea63d728dbffcd94d3f0a96d2d45b9b1362a467dc467c43",
+				stored:  "1be30398a1ee198029b24df36e2c939e63777562d3d0c911445565e492c06f58",
 			},
 		},
 	},

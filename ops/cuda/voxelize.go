@@ -14,7 +14,7 @@ const (
 	dealTile    = 8192 // points that a block deals out to buckets
 	binTile     = 1024 // that one takes at once that only bins: chunks are multiples of it
 	sortThreads = 512  // of a block that sorts
-	mostSort    = 8    // points a thread of it takes
+	mostSort    = 16   // points a thread of it takes
 	mostPasses  = 12   // of a sort
 	mostTickets = 16   // launches that take tiles by number: passes, and two that number voxels
 	voxelDigits = 256
@@ -102,6 +102,7 @@ const (
 	dealKeys   = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
 
 	dealShared  = 51408 // bytes, what voxel_deal lays out
+	sortShared  = 75848 // and voxel_pass
 	tallyShared = 4 * (tallyPart + 32)
 )
 
@@ -146,8 +147,8 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m.keys = [2]cudadrv.DevicePtr{part(8 * n), part(8 * n)}
 	m.order = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
 	m.start = part(4 * (voxels + 1))
-	// Fewer points a thread where there would be less than two blocks a multiprocessor.
-	m.each = min(max((n+2*sms*sortThreads-1)/(2*sms*sortThreads), 1), mostSort)
+	// Fewer points a thread where there would not be a block for each multiprocessor. Fewer blocks look back at fewer others.
+	m.each = min(max((n+sms*sortThreads-1)/(sms*sortThreads), 1), mostSort)
 	m.tiles = (n + m.each*sortThreads - 1) / (m.each * sortThreads)
 	looks := 8 * m.tiles * voxelDigits
 	m.cleared = 4*(mostPasses*voxelDigits+mostTickets) + 8*2*m.tiles + looks

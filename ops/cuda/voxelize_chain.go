@@ -65,7 +65,7 @@ func (p *voxelPlan) bind() error {
 				}
 			}
 			for _, which := range launches {
-				c.add("voxel_crowded", walk(pieces, 8), 256, which)
+				c.add("voxel_crowded", min(walk(pieces, 8), 4*p.b.sms), 256, which)
 			}
 		}
 	}
@@ -184,7 +184,9 @@ func (c *voxelChain) passes(bits int, through bool) {
 		c.pass++
 		c.side = 1 - c.side
 		c.to, c.toOrder = m.keys[c.side], m.order[c.side]
+		c.shared = sortShared
 		c.add("voxel_pass", m.tiles, sortThreads, extra)
+		c.shared = 0
 		c.fromOrder, c.to, c.toOrder = m.order[c.side], 0, 0
 	}
 }
