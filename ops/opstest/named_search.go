@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// everyWay makes of a case one for each kernel and way through it that searches and checks stamps: dtypes of its values, rows of whole
-// chunks and others, with and without limits, with a table of kinds; and fusions of it with streams that are made alike and otherwise.
+// everyWay makes of a case one for each way of a kernel's that searches and checks stamps: rows of whole chunks and others, with and
+// without limits, with and without a table of kinds.
 func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d int) *array, test visit) {
 	for _, form := range []struct {
 		d    int
@@ -70,26 +70,32 @@ func searches(test visit) {
 // badStamps: a stamp that is not finite, out of range or before the one ahead of it is found by every kernel on every clock, and one
 // that begins a row is before none.
 func badStamps(test visit) {
-	const b, n, d = 3, 5, 2
+	const b, n = 3, 5
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
-			wrong := []float64{3, math.NaN(), math.Inf(1)}
-			if clock == tensor.I64 {
-				wrong = []float64{3, 0x1.8p62, -0x1.8p62}
+			type bad struct {
+				at int
+				x  float64
 			}
-			for i, x := range append(wrong, 9) {
+			wrong := []bad{{1, 3}, {4, 9}, {4, 30}, {7, math.NaN()}, {13, math.Inf(1)}} // 30 is good
+			if clock == tensor.I64 {
+				wrong[3].x, wrong[4].x = 0x1.8p62, -0x1.8p62
+			}
+			for _, w := range wrong {
 				stamps := make([]float64, b*n)
 				for k := range stamps {
 					stamps[k] = float64(k%n*2 + 10 - k/n*3)
 				}
-				stamps[n*(i%b)+1+i] = x // the last is none, but good
-				c := &resampling{Name: fmt.Sprint("bad stamps ", in, clock, x), Times: vals(clock, stamps, b, n), Targets: vals(clock, []float64{4, 11}, 2)}
+				stamps[w.at] = w.x
+				c := &resampling{Name: fmt.Sprint("bad stamps ", in, clock, w), Times: vals(clock, stamps, b, n), Targets: vals(clock, []float64{4, 11}, 2)}
 				r := rng(68)
 				values := func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }
 				everyWay(c, in, values, test)
 				// Rows of lengths, of offsets, and apart.
 				lengths, offsets, apart := *c, *c, *c
 				lengths.SrcLengths = arr([]int64{n, n - 1, n}, b)
+				lengths.Times = vals(clock, append([]float64(nil), stamps...), b, n)
+				lengths.Times.raw[2*n-1] = encode(clock, -9) // padding
 				everyWay(&lengths, in, values, test)
 				offsets.Times, offsets.SrcOffsets = vals(clock, stamps, b*n), arr([]int64{0, n, 2 * n, 3 * n}, b+1)
 				offsets.Targets = vals(clock, []float64{4, 11, 4, 11, 4, 11}, b, 2)
