@@ -1,8 +1,8 @@
 """What the peers share: jobs, inputs, statistics and the report, as robocache bench makes and writes them.
 
 Jobs come from `robocache bench SUITE... --list --json`. Inputs: values uniform in [-1,1); over 5 s, source stamps evenly
-spaced, in resample jobs each but the ends moved by up to a fifth of a step; targets evenly spaced over the same 5 s. Points: uniform
-in the cube from -10 to 10, or like a LiDAR's.
+spaced, in resample and forms jobs each but the ends moved by up to a fifth of a step, or with four gaps; targets evenly spaced over the
+same 5 s, in order or shuffled. Points: uniform in the cube from -10 to 10, or like a LiDAR's.
 """
 import argparse
 import json
@@ -37,13 +37,32 @@ def jobs(args, suites):
     return [j for j in every if j["suite"] in suites]
 
 
-def stamps(rng, b, s, jitter):
-    """[b, s] seconds."""
-    step = SPAN / max(s - 1, 1)
+def stamps(rng, b, s, clock):
+    """[b, s] seconds of a clock: even, jittered, or gapped, which is jittered between four gaps that are a fifth of the span."""
+    gaps = 4 if clock == "gapped" else 0
+    step = (SPAN - gaps * SPAN / 20) / max(s - 1, 1)
     t = np.tile(np.arange(s) * step, (b, 1))
-    if jitter and s > 2:
+    for g in range(gaps):
+        t[:, max(s * (g + 1) // (gaps + 1), 1):] += SPAN / 20
+    if clock != "even" and s > 2:
         t[:, 1:-1] += rng.uniform(-1, 1, (b, s - 2)) * JITTER * step
     return t
+
+
+def clock(j):
+    """The clock of a job's sources."""
+    return j.get("clock", "even" if j["suite"] == "fuse" else "jittered")
+
+
+def targets(rng, j):
+    """[B, T] seconds."""
+    t = stamps(rng, j["B"], j["T"], "even")
+    return rng.permuted(t, axis=1) if j.get("shuffle") else t
+
+
+def lacking(j, *fields):
+    """Whether a job has a kind that is not linear, or one of these fields."""
+    return j.get("kind", "linear") != "linear" or any(j.get(f) for f in ("channels", "max_gap_ms", *fields))
 
 
 def values(rng, *shape):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures numpy, one thread, on the jobs of robocache bench:
 
-    robocache bench resample fuse voxelize --list --json | bench/peers/numpy_peer.py > numpy.json
+    robocache bench resample forms fuse voxelize --list --json | bench/peers/numpy_peer.py > numpy.json
     robocache bench --backend cpu --compare numpy.json
 
-Resample and fuse are numpy.interp, a feature at a time, from float32 values to float32: numpy has no bf16. Voxels are
+Resample, forms and fuse are numpy.interp, a feature at a time, from float32 values to float32, with float64 times: numpy has no bf16. Jobs of
+other kinds, and those with a gap limit, a mask or ages are left out, and said to be. Voxels are
 numpy.bincount for occupancy, counts, sums and means; numpy has no fast maximum by cell, and those jobs are left out.
 Times and points are not checked for order or range.
 """
@@ -28,10 +29,10 @@ def resample_job(j, args):
     width = sum(s["D"] for s in streams)
     each = sum(j["B"] * s["S"] * (4 * s["D"] + 8) for s in streams) + j["B"] * j["T"] * (4 * width + 8)
     sets = common.count_sets(each, args.rotate * 1e6)
-    targets = common.stamps(rng, j["B"], j["T"], False)
+    targets = common.targets(rng, j)
     inputs = []
     for _ in range(sets):
-        inputs.append(([(common.values(rng, j["B"], s["S"], s["D"]), common.stamps(rng, j["B"], s["S"], j["suite"] == "resample")) for s in streams],
+        inputs.append(([(common.values(rng, j["B"], s["S"], s["D"]), common.stamps(rng, j["B"], s["S"], common.clock(j))) for s in streams],
                        np.empty((j["B"], j["T"], width), np.float32)))
 
     def run(i):
@@ -71,8 +72,8 @@ def main():
     args = common.arguments(__doc__.split("\n")[0]).parse_args()
     args.rotate = 64 if args.rotate is None else args.rotate
     rows = []
-    for j in common.jobs(args, ("resample", "fuse", "voxelize")):
-        if j.get("reduce") in ("max", "min", "hard") or j.get("kind", "linear") != "linear":
+    for j in common.jobs(args, ("resample", "forms", "fuse", "voxelize")):
+        if j.get("reduce") in ("max", "min", "hard") or common.lacking(j, "valid", "age"):
             print(f"not measured: {j['suite']} {j['name']}", file=sys.stderr)
             continue
         common.tell(j, "numpy")

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Measures PyTorch on the jobs of robocache bench, on the GPU or with --device cpu:
 
-    robocache bench resample fuse voxelize --list --json | bench/peers/torch_peer.py > torch.json
+    robocache bench resample forms fuse voxelize --list --json | bench/peers/torch_peer.py > torch.json
     robocache bench --backend cuda --compare torch.json
 
 On a GPU each job is measured four ways: eager, wall (as a program calls it, the wait included, by the clock on the wall); eager in a
 CUDA graph; torch.compile, wall; torch.compile in a CUDA graph. In a graph the time is that between two events around a replay, over
 sets of inputs that exceed the L2 together, as in robocache. On the CPU there are eager and, with --compile, torch.compile, by the clock
-on the wall. Nothing is checked: unordered times and non-finite points would give nonsense. Each job's result is compared with
+on the wall. Of forms it does values and times of every dtype, all clocks, shuffled targets, masks and ages, all linear; jobs of other kinds, channel
+tables and gap limits are left out, and said to be. Nothing is checked: unordered times and non-finite points would give nonsense. Each job's result is compared with
 numpy's first.
 """
 import sys
@@ -18,23 +19,31 @@ import torch
 import common
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "f64": torch.float64}
-CLOCKS = {"f32": torch.float32, "f64": torch.float64}
+CLOCKS = {"f32": torch.float32, "f64": torch.float64, "i64": torch.int64}
 
 
-def resample(src, times, targets):
-    """src [B,S,D] at times [B,S], linearly, at targets [B,T]; the ends are held."""
+def resample(src, times, targets, valid=False, age=False):
+    """src [B,S,D] at times [B,S], linearly, at targets [B,T]; the ends are held. Then, if asked for, mask and age [B,T]."""
     d = src.shape[2]
-    hi = torch.searchsorted(times, targets, right=True).clamp(1, times.shape[1] - 1)
+    wide = torch.float64 if src.dtype == torch.float64 else torch.float32
+    hi = torch.searchsorted(times, targets, right=True)
+    out = []
+    if valid:
+        out.append(((targets >= times[:, :1]) & (targets <= times[:, -1:])).to(torch.uint8))
+    if age:
+        out.append(targets - times.gather(1, (hi - 1).clamp(min=0)))
+    hi = hi.clamp(1, times.shape[1] - 1)
     lo = hi - 1
     t0, t1 = times.gather(1, lo), times.gather(1, hi)
-    w = ((targets - t0) / (t1 - t0)).clamp(0, 1).float().unsqueeze(2)
-    v0 = src.gather(1, lo.unsqueeze(2).expand(-1, -1, d)).float()
-    v1 = src.gather(1, hi.unsqueeze(2).expand(-1, -1, d)).float()
-    return (v0 + w * (v1 - v0)).to(src.dtype)
+    w = ((targets - t0) / (t1 - t0)).clamp(0, 1).to(wide).unsqueeze(2)  # of int64 in float32
+    v0 = src.gather(1, lo.unsqueeze(2).expand(-1, -1, d)).to(wide)
+    v1 = src.gather(1, hi.unsqueeze(2).expand(-1, -1, d)).to(wide)
+    return [(v0 + w * (v1 - v0)).to(src.dtype), *out]
 
 
-def fuse(sources, targets):
-    return torch.cat([resample(src, times, targets) for src, times in sources], 2)
+def fuse(sources, targets, valid=False, age=False):
+    parts = zip(*(resample(src, times, targets, valid, age) for src, times in sources))
+    return [torch.cat(list(p), 2) if p[0].dim() == 3 else torch.stack(list(p), 2) for p in parts]
 
 
 def voxels(points, features, n, reduce):
@@ -73,18 +82,21 @@ class Job:
         value, stamp = torch.empty(0, dtype=dtype).element_size(), torch.empty(0, dtype=clock).element_size()
         b, t = j["B"], j["T"]
         each = b * t * stamp + sum(b * s["S"] * (value * s["D"] + stamp) + b * t * value * s["D"] for s in streams)
-        one = [(put(common.values(rng, b, s["S"], s["D"]), dtype), put(common.stamps(rng, b, s["S"], j["suite"] == "resample"), clock)) for s in streams]
-        targets = put(common.stamps(rng, b, t, False), clock)
+        ticks = lambda a: put(np.round(a * 1e9) if clock == torch.int64 else a, clock)
+        one = [(put(common.values(rng, b, s["S"], s["D"]), dtype), ticks(common.stamps(rng, b, s["S"], common.clock(j)))) for s in streams]
+        targets = ticks(common.targets(rng, j))
         self.sets = []
         for _ in range(common.count_sets(each, args.rotate * 1e6)):
             sources = [(src.clone(), times.clone()) for src, times in one]
             self.sets.append((sources, targets.clone()) if j["suite"] == "fuse" else (*sources[0], targets.clone()))
-        self.fn = fuse if j["suite"] == "fuse" else resample
+        fn, masks = fuse if j["suite"] == "fuse" else resample, (j.get("valid", False), j.get("age", False))
+        self.fn = lambda *of: fn(*of, *masks)
 
     def check(self):
         """Compares the first set's result with numpy's."""
         args, j = self.sets[0], self.j
-        got = self.fn(*args).double().cpu().numpy()
+        result = self.fn(*args)
+        got = (result if j["suite"] == "voxelize" else result[0]).double().cpu().numpy()
         if j["suite"] == "voxelize":
             points = args[0].cpu().numpy()
             n = j["cells"]
@@ -97,12 +109,17 @@ class Job:
             assert wrong <= 1e-3 * n**3 + 10, f"{j['name']}: {wrong} cells differ from numpy's"
             return
         sources, targets = args if j["suite"] == "fuse" else ([args[:2]], args[2])
-        at = 0
+        at, seen = 0, []
         for src, times in sources:
             s, c, t = (x.double().cpu().numpy() for x in (src[0], times[0], targets[0]))
             for d in (0, s.shape[1] - 1):
                 off = np.abs(got[0, :, at + d] - np.interp(t, c, s[:, d])).max()
                 assert off < 0.02, f"{j['name']}: off by {off} from numpy"
+            for name, more in zip([m for m in ("valid", "age") if j.get(m)], result[1:]):
+                want = np.ones(len(t)) if name == "valid" else t - c[np.maximum(np.searchsorted(c, t, "right") - 1, 0)]
+                more = (more if j["suite"] != "fuse" else more[:, :, len(seen)])[0].double().cpu().numpy()
+                assert np.allclose(more, want, rtol=1e-6, atol=1e-6), f"{j['name']}: {name} differs from numpy's"
+            seen.append(src)
             at += s.shape[1]
 
 
@@ -148,14 +165,15 @@ def main():
         torch.cuda.set_device(args.device if ":" in args.device else "cuda:0")
     args.rotate = (300 if gpu else 64) if args.rotate is None else args.rotate
     rows = []
-    for j in common.jobs(args, ("resample", "fuse", "voxelize")):
-        if j.get("reduce") == "hard" or j.get("kind", "linear") != "linear" or j.get("times", "f32") not in CLOCKS:
+    for j in common.jobs(args, ("resample", "forms", "fuse", "voxelize")):
+        if j.get("reduce") == "hard" or common.lacking(j):
             print(f"not measured: {j['suite']} {j['name']}", file=sys.stderr)
             continue
         job = Job(j, args)
         job.check()
         forms = [("eager", job.fn)]
         if gpu or args.compile:
+            torch._dynamo.reset()  # it compiles one function for so many shapes, and then no more
             forms.append(("torch.compile", torch.compile(job.fn, dynamic=False)))
         for name, fn in forms:
             common.tell(j, name)

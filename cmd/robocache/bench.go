@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -37,6 +38,7 @@ type benchRequest struct {
 	benchstat, list    bool
 	first, explain     bool
 	options            benchmark.Options
+	limit              time.Duration
 	rotate             float64
 	launch             string
 }
@@ -52,6 +54,9 @@ the CPU by a copy of as many bytes. ratio is our time over the limit's, and 1 ca
 A sample is the mean over a batch of calls. Medians and percentiles are those of the samples,
 after the first ones are thrown away. host ns and allocs are what giving one call to the device
 costs the program.
+
+An interrupt, SIGTERM or --limit cuts a run short: what was measured until then is written. A
+sweep also tells each job on standard error as it comes.
 
 --shapes takes jobs from a file: {"jobs": [{"suite": "resample", "B": 64, "S": 4096, "T": 1024,
 "D": 32}, ...]}; --list --json writes the built-in ones in this form. --compare joins the
@@ -90,6 +95,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.BoolVar(&r.list, "list", false, "list the jobs and measure nothing")
 	f.IntVar(&r.options.Samples, "samples", 31, "the least number of samples, at least 5")
 	f.DurationVar(&r.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
+	f.DurationVar(&r.limit, "limit", 0, "measure for no longer than that, and write what was measured until then")
 	f.DurationVar(&r.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
 	f.Float64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
 	f.StringVar(&r.launch, "launch", "plain", "how resample and fuse jobs follow each other on a GPU: plain, dependent (the next is made ready meanwhile) or ready (they overlap)")
@@ -145,6 +151,8 @@ func (r *benchRequest) check() error {
 		return usagef("--from says which jobs there are: no suites, --shapes or --sweep with it")
 	case (r.list || r.runs != 0 || r.first || r.explain) && (r.plot != "" || len(r.compare) > 0 || r.benchstat):
 		return usagef("%s measures nothing: no --plot, --compare or --benchstat with it", modes[0])
+	case r.limit < 0 || r.limit > 0 && (r.from != "" || len(modes) > 0):
+		return usagef("--limit is how long is measured: above 0, and with no flag under which nothing is")
 	case r.sweep < 0 || r.runs < 0 || !(r.rotate >= 0) || r.worst < 1:
 		return usagef("--sweep, --runs and --rotate are not negative, --worst is at least 1")
 	}
@@ -194,16 +202,34 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	case r.runs > 0:
 		return a.profileRuns(dev, jobs, r.runs)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ended, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ended, stop) // a second signal ends the program at once
+	ctx := ended
+	if r.limit > 0 {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeoutCause(ended, r.limit, fmt.Errorf("--limit %v", r.limit))
+		defer done()
+	}
 	r.options.Progress = a.progress()
+	if r.sweep > 0 {
+		r.options.Measured = a.measured
+	}
 	report, err := benchmark.Run(ctx, dev, jobs, r.options)
 	a.progressDone()
 	if err != nil {
 		return err
 	}
-	report.Program = versionOf().String()
-	return a.showBench(r, report)
+	if report.Program = versionOf().String(); len(report.Rows) == 0 && report.Cut != "" {
+		return fmt.Errorf("nothing was measured: cut short %s", report.Cut)
+	}
+	if err := a.showBench(r, report); err != nil {
+		return err
+	}
+	if ended.Err() != nil && report.Cut != "" {
+		return &cutError{report.Cut}
+	}
+	return nil
 }
 
 // jobs are those asked for.
@@ -435,6 +461,12 @@ func (a *app) progress() func(done, all int, j benchmark.Job) {
 	return func(done, all int, j benchmark.Job) {
 		fmt.Fprintf(a.err, "\r\x1b[K%d of %d: %s %s", done+1, all, j.Suite(), j.Name())
 	}
+}
+
+// measured tells what a job of a sweep took, a line each, so that nothing is lost with what comes after it.
+func (a *app) measured(done, all int, row *benchmark.Row) {
+	a.progressDone()
+	fmt.Fprintf(a.err, "%d of %d: %.3g us, ratio %.2f, %s %s\n", done, all, row.Time.Median, row.Ratio, row.Suite, row.Job)
 }
 
 func (a *app) progressDone() {

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -92,6 +96,51 @@ func TestBenchSweepsRandomShapes(t *testing.T) {
 	assert.LessOrEqual(t, strings.Count(worst, "\n"), 3)
 }
 
+// signalling sends this process a signal when something is first written to it.
+type signalling struct {
+	bytes.Buffer
+	once sync.Once
+}
+
+func (s *signalling) Write(p []byte) (int, error) {
+	s.once.Do(func() {
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil || self.Signal(os.Interrupt) != nil {
+			panic("no signal was sent")
+		}
+	})
+	return s.Buffer.Write(p)
+}
+
+func TestACutBenchWritesWhatItHas(t *testing.T) {
+	args := append([]string{"bench"}, brief...)
+	sweep := append(args, "forms", "--sweep=1000", "--only=x[1-9] ", "--worst=2")
+	list, _ := good(t, "bench", "--list", "forms", "--sweep=1000", "--only=x[1-9] ")
+	require.Greater(t, strings.Count(list, "\n"), 20)
+	out, stderr := good(t, append(sweep, "--limit=300ms")...)
+	assert.Regexp(t, `cut short after \d+ of \d+ jobs: --limit 300ms\n`, out)
+	assert.Contains(t, out, "the worst of ")
+	assert.Regexp(t, `^1 of \d+: [\d.e+]+ us, ratio [\d.]+, forms \d+x`, stderr)
+	code, _, stderr := cli(append(args, "--limit=1ns")...)
+	assert.Equal(t, exitOther, code)
+	assert.Contains(t, stderr, "nothing was measured: cut short after 0 of")
+	if runtime.GOOS == "windows" {
+		return // a program cannot send itself an interrupt there
+	}
+	for _, form := range []string{"", "--json"} {
+		var stdout bytes.Buffer
+		told := &signalling{}
+		code := run(slices.DeleteFunc(append(slices.Clone(sweep), form), func(s string) bool { return s == "" }), strings.NewReader(""), &stdout, told)
+		assert.Equal(t, exitOther, code)
+		assert.Regexp(t, `cut short after \d+ of \d+ jobs: \S`, told.String())
+		if form == "--json" {
+			assert.Regexp(t, `^after \d+ of `, unmarshal(t, stdout.String())["cut"])
+		} else {
+			assert.Contains(t, stdout.String(), "\ncut short after ")
+		}
+	}
+}
+
 func TestBenchRunsForAProfiler(t *testing.T) {
 	out, _ := good(t, "bench", "--backend=cpu", "--runs=3", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}`))
 	assert.Equal(t, "resample 2x9->5x3: 3 runs, 220 bytes read, 60 written, at least, each\n", out)
@@ -130,6 +179,8 @@ func TestBenchRefusesWhatCannotBe(t *testing.T) {
 		{[]string{"--only=nothing at all"}, exitUsage, "no job matches"},
 		{[]string{"--samples=4"}, exitUsage, "samples: got 4, want 5 to"},
 		{[]string{"--rotate=-1"}, exitUsage, "not negative"},
+		{[]string{"--limit=-1s"}, exitUsage, "--limit is how long"},
+		{[]string{"--limit=1s", "--list"}, exitUsage, "--limit is how long"},
 		{[]string{"--launch=early"}, exitUsage, "want plain, dependent or ready"},
 		{[]string{"--launch=ready", "--list"}, exitUsage, "--launch says how"},
 		{[]string{"--list", "--first"}, exitUsage, "--list and --first do not go together"},

@@ -65,6 +65,11 @@ type outputError struct {
 func (e *outputError) Error() string { return "write " + e.Path + ": " + e.Err.Error() }
 func (e *outputError) Unwrap() error { return e.Err }
 
+// cutError is a command that a signal ended, after it wrote the results that it had.
+type cutError struct{ When string }
+
+func (e *cutError) Error() string { return "cut short " + e.When }
+
 // report is an error as --json writes it.
 type report struct {
 	Kind    string `json:"kind"` // "usage", "input", "device" or "other"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -24,7 +25,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	report := describe(err)
 	// The flag may stand behind the one that could not be read, so the arguments are asked and not the parser.
-	if app.json || wantsJSON(args) {
+	var cut *cutError // of which the JSON that was written tells
+	if !errors.As(err, &cut) && (app.json || wantsJSON(args)) {
 		if app.writeJSON(map[string]any{"error": report}) != nil {
 			return exitOther
 		}

@@ -68,32 +68,42 @@ type Report struct {
 	Rows    []Row    `json:"rows"`
 	Skipped []Skip   `json:"skipped,omitempty"`
 	Left    []string `json:"left,omitempty"` // rows of other programs whose jobs are not here
+	Cut     string   `json:"cut,omitempty"`  // why jobs are missing that were asked for, and how many there are
 }
 
-// Run measures jobs on a device, one after the other. Errors end it, and so does the context between two jobs.
+// Run measures jobs on a device, one after the other. Errors end it. So does the context, between two samples: the report then has the
+// jobs measured so far, and Cut says why.
 func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report *Report, err error) {
 	r, err := newRig(dev, opt)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
+	r.ctx = ctx
 	i := dev.Info()
 	report = &Report{Device: Device{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels}, Launch: opt.Launch.String()}
 	if r.queue != nil {
 		s, err := r.empty()
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return nil, err
 		}
 		report.Empty = &s
 	}
 	for k, j := range jobs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		cut := func() (*Report, error) {
+			report.Cut = fmt.Sprintf("after %d of %d jobs: %v", k, len(jobs), context.Cause(ctx))
+			return report, nil
+		}
+		if ctx.Err() != nil {
+			return cut()
 		}
 		if opt.Progress != nil {
 			opt.Progress(k, len(jobs), j)
 		}
 		row, err := r.measure(j)
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return cut()
+		}
 		if why, ok := lacking(err); ok {
 			report.Skipped = append(report.Skipped, Skip{j.Suite(), j.Name(), why})
 			continue
@@ -102,6 +112,9 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 			return nil, fmt.Errorf("%s %s: %w", j.Suite(), j.Name(), err)
 		}
 		report.Rows = append(report.Rows, *row)
+		if opt.Measured != nil {
+			opt.Measured(k+1, len(jobs), row)
+		}
 	}
 	return report, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"regexp"
@@ -23,7 +24,8 @@ var quick = Options{Samples: minSamples, Time: time.Microsecond, Batch: time.Mic
 // small is a job of each suite that the CPU does in no time.
 func small() []Job {
 	return []Job{
-		&ResampleJob{B: 2, S: 9, T: 5, D: 3}, &ResampleJob{B: 1, S: 4, T: 3, D: 2, Values: "f64", Times: "i64", Kind: "previous"},
+		&ResampleJob{B: 2, S: 9, T: 5, D: 3}, &ResampleJob{B: 1, S: 4, T: 3, D: 2, Form: Form{Values: "f64", Times: "i64"}, Kind: "previous"},
+		&ResampleJob{suite: "forms", B: 2, S: 9, T: 5, D: 7, Channels: []ChannelShape{{"linear", 3}, {"slerp", 4}}},
 		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
@@ -56,7 +58,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 	assert.Len(t, r.Rows, len(small()))
 	assert.Empty(t, r.Skipped)
 	assert.Len(t, seen, len(small()))
-	assert.Equal(t, "0/13 resample", seen[0])
+	assert.Equal(t, "0/14 resample", seen[0])
 	for _, row := range r.Rows {
 		name := row.Suite + " " + row.Job
 		assert.GreaterOrEqual(t, row.Time.Samples, minSamples, name)
@@ -86,7 +88,7 @@ func TestTheLeastBytesAreCounted(t *testing.T) {
 	}{
 		{&ResampleJob{B: 8, S: 250, T: 128, D: 128}, 8*250*128*2 + 4*8*(250+128), 8 * 128 * 128 * 2},
 		{&ResampleJob{B: 2, S: 400, T: 10, D: 3}, 2*2*10*3*2 + 4*2*410, 2 * 10 * 3 * 2},
-		{&ResampleJob{B: 2, S: 400, T: 10, D: 3, Values: "f32", Times: "i64"}, 2*2*10*3*4 + 8*2*410, 2 * 10 * 3 * 4},
+		{&ResampleJob{B: 2, S: 400, T: 10, D: 3, Form: Form{Values: "f32", Times: "i64"}}, 2*2*10*3*4 + 8*2*410, 2 * 10 * 3 * 4},
 		{&FuseJob{B: 2, T: 10, Streams: []FuseShape{{400, 3}, {5, 4}}}, (2*2*10*3+2*5*4)*2 + 4*2*(400+5+10), 2 * 10 * 7 * 2},
 		{&VoxelizeJob{Points: 10, Cells: 4, Reduce: "occupancy", Cloud: "uniform"}, 120, 64},
 		{&VoxelizeJob{Points: 10, Cells: 4, Features: 2, Reduce: "max", Cloud: "uniform"}, 10 * 4 * 5, 64 * 2 * 4},
@@ -144,16 +146,24 @@ func TestWhatTheBackendLacksIsListed(t *testing.T) {
 	assert.Contains(t, out.String(), "not measured:\n  copies h2d 10 B: the CPU is its own host\n")
 }
 
-func TestRunEndsBetweenJobs(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
+func TestACutRunHasWhatWasMeasured(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
 	opt := quick
+	var told []string
+	opt.Measured = func(done, all int, row *Row) { told = append(told, fmt.Sprintf("%d/%d %s", done, all, row.Job)) }
 	opt.Progress = func(done, _ int, _ Job) {
-		if done == 1 {
-			cancel()
+		if done == 2 {
+			cancel(errors.New("enough")) // the job that has begun is not measured to its end
 		}
 	}
-	_, err := Run(ctx, cpu(t), small(), opt)
-	assert.ErrorIs(t, err, context.Canceled)
+	r, err := Run(ctx, cpu(t), small(), opt)
+	require.NoError(t, err)
+	assert.Len(t, r.Rows, 2)
+	assert.Equal(t, fmt.Sprintf("after 2 of %d jobs: enough", len(small())), r.Cut)
+	assert.Equal(t, []string{fmt.Sprintf("1/%d %s", len(small()), small()[0].Name()), fmt.Sprintf("2/%d %s", len(small()), small()[1].Name())}, told)
+	var out bytes.Buffer
+	require.NoError(t, r.WriteTable(&out))
+	assert.Contains(t, out.String(), "\ncut short "+r.Cut+"\n")
 }
 
 func TestNamesAreUniqueAndChecked(t *testing.T) {
@@ -173,7 +183,7 @@ func TestNamesAreUniqueAndChecked(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, some, 26)
 	_, err = Jobs("copys")
-	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, fuse, voxelize, copies, launch, pipeline`)
+	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, voxelize, copies, launch, pipeline`)
 }
 
 func TestShapesComeFromAFile(t *testing.T) {

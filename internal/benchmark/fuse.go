@@ -10,12 +10,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// FuseJob is a Fuse of several streams, evenly spaced over the same seconds, onto T targets.
+// FuseJob is a Fuse of several streams over the same seconds onto T targets.
 type FuseJob struct {
 	B, T    int
 	Streams []FuseShape `json:"streams"`
-	Values  string      `json:"values,omitempty"` // of the streams and the result; bf16 unless given
-	Times   string      `json:"times,omitempty"`  // f32 unless given
+	Form
 }
 
 // FuseShape is a stream of S samples of D features.
@@ -34,6 +33,7 @@ var fuseSuite = suite{
 	random: func(rng *rand.Rand) Job {
 		for {
 			j := &FuseJob{B: logUniform(rng, 1, 256), T: logUniform(rng, 1, 4096)}
+			j.Form.random(rng)
 			size := 0
 			for range 1 + rng.IntN(6) {
 				s := FuseShape{S: logUniform(rng, 2, 4096), D: logUniform(rng, 1, 512)}
@@ -51,13 +51,7 @@ func (j *FuseJob) Suite() string { return "fuse" }
 
 // Name is Bx(SxD+SxD)->T, and what is not the default.
 func (j *FuseJob) Name() string {
-	name := fmt.Sprintf("%dx(%s)->%d", j.B, j.list("+"), j.T)
-	for _, s := range []string{j.Values, j.Times} {
-		if s != "" {
-			name += " " + s
-		}
-	}
-	return name
+	return words(fmt.Sprintf("%dx(%s)->%d", j.B, j.list("+"), j.T), j.types(), j.rest())
 }
 
 func (j *FuseJob) list(between string) string {
@@ -69,19 +63,11 @@ func (j *FuseJob) list(between string) string {
 }
 
 func (j *FuseJob) Keys() []Key {
-	keys := keysOf("B", j.B, "T", j.T, "streams", j.list("+"))
-	for _, k := range []Key{{"values", j.Values}, {"times", j.Times}} {
-		if k.Value != "" {
-			keys = append(keys, k)
-		}
-	}
-	return keys
+	return keysWith(keysOf("B", j.B, "T", j.T, "streams", j.list("+")), j.types(), j.rest())
 }
 
 func (j *FuseJob) check() error {
-	_, err1 := valueType(j.Values)
-	_, err2 := timeType(j.Times)
-	err := errors.Join(within("B", j.B, 1, 1<<30), within("T", j.T, 1, 1<<30), within("streams", len(j.Streams), 1, ops.MaxStreams), err1, err2)
+	err := errors.Join(within("B", j.B, 1, 1<<30), within("T", j.T, 1, 1<<30), within("streams", len(j.Streams), 1, ops.MaxStreams), j.Form.check())
 	for i, s := range j.Streams {
 		where := fmt.Sprintf("stream %d, ", i)
 		err = errors.Join(err, within(where+"S", s.S, 2, 1<<30), within(where+"D", s.D, 1, 1<<30), within(where+"B*D*(S+T)", j.B*s.D*(s.S+j.T), 1, 1<<36))
@@ -94,53 +80,48 @@ func (j *FuseJob) prepare(r *rig) (*work, error) {
 		return nil, err
 	}
 	dtype, _ := valueType(j.Values)
-	ticks, _ := timeType(j.Times)
-	value, stamp := int64(dtype.Size()), int64(ticks.Size())
+	value, stamp := j.sizes()
 	b, t, d := int64(j.B), int64(j.T), int64(0)
 	w := &work{limit: true, read: b * t * stamp}
 	each := b * t * stamp
 	for _, s := range j.Streams {
-		rows := b * int64(s.S)
-		w.read += min(rows, 2*b*t)*int64(s.D)*value + rows*stamp
-		each += rows * (int64(s.D)*value + stamp)
+		each += b * int64(s.S) * (int64(s.D)*value + stamp)
 		d += int64(s.D)
 	}
-	w.written = b * t * d * value
+	w.written = b*t*d*value + j.masks(b*t*int64(len(j.Streams)))
 	w.sets = r.sets(each + w.written)
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
 
 	rng := rand.New(rand.NewPCG(seed, 4))
-	put := func(host *tensor.Tensor, err error) (*tensor.Tensor, error) {
-		if err != nil {
-			return nil, err
-		}
-		dev, err := r.alloc(w, host.DType(), append([]int{w.sets}, host.Shape()...)...)
-		if err != nil {
-			return nil, err
-		}
-		return dev, r.fill(dev, host)
+	marks, err := j.targets(rng, j.B, j.T)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := r.put(w, marks, nil)
+	if err != nil {
+		return fail(err)
 	}
 	var src, times []*tensor.Tensor
 	for _, s := range j.Streams {
-		v, err1 := put(values(rng, dtype, j.B, s.S, s.D))
-		c, err2 := put(stamps(nil, ticks, j.B, s.S))
+		host, err1 := values(rng, dtype, j.B, s.S, s.D)
+		v, err1 := r.put(w, host, err1)
+		ticks, err2 := j.stamps(rng, j.B, s.S, "even")
+		c, err2 := r.put(w, ticks, err2)
 		if err := errors.Join(err1, err2); err != nil {
 			return fail(err)
 		}
+		w.read += leastValues(&j.Form, []ops.Channel{{Hi: s.D}}, ticks, marks)*value + b*int64(s.S)*stamp
 		src, times = append(src, v), append(times, c)
 	}
-	targets, err := put(stamps(nil, ticks, j.B, j.T))
-	if err != nil {
-		return fail(err)
-	}
-	dst, err := r.alloc(w, dtype, w.sets, j.B, j.T, int(d))
-	if err != nil {
+	dst, err1 := r.alloc(w, dtype, w.sets, j.B, j.T, int(d))
+	valid, age, err2 := j.outputs(r, w, j.B, j.T, len(j.Streams))
+	if err := errors.Join(err1, err2); err != nil {
 		return fail(err)
 	}
 	err = r.plans(w, func(i int) (ops.Plan, error) {
-		args := ops.FuseArgs{Dst: at(dst, i), Targets: ops.At(at(targets, i))}
+		args := ops.FuseArgs{Dst: at(dst, i), Valid: maybeAt(valid, i), Age: maybeAt(age, i), Targets: ops.At(at(targets, i))}
 		for k := range src {
-			args.Streams = append(args.Streams, ops.FuseStream{Src: at(src[k], i), SrcTimes: at(times[k], i)})
+			args.Streams = append(args.Streams, ops.FuseStream{Src: at(src[k], i), SrcTimes: at(times[k], i), Options: ops.ResampleOptions{MaxGap: limitOfMillis(j.MaxGap)}})
 		}
 		return r.dev.PlanFuse(args, ops.FuseOptions{Launch: r.opt.Launch})
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 // The inputs are those of every published figure: random values; over span seconds, source stamps evenly spaced, each but the
-// first and the last moved by up to a fifth of a step; targets evenly spaced over the same seconds.
+// first and the last moved by up to a fifth of a step; targets evenly spaced over the same seconds. A Form may ask for others.
 const (
 	span   = 5.0
 	jitter = 0.2
@@ -38,25 +38,59 @@ const block = 1 << 22
 
 // values are random numbers in [-1,1).
 func values(rng *rand.Rand, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
+	return valuesBy(func() float64 { return float64(rng.Float32())*2 - 1 }, block, dtype, shape...)
+}
+
+// channelValues are random numbers in [-1,1) of b rows of s samples, and where a channel holds quaternions, of unit length.
+func channelValues(rng *rand.Rand, dtype tensor.DType, channels []ops.Channel, b, s int) (*tensor.Tensor, error) {
+	d := channels[len(channels)-1].Hi
+	var unit []bool // of each feature, whether a quaternion begins there
+	for _, c := range channels {
+		for k := range c.Hi - c.Lo {
+			unit = append(unit, c.Kind == ops.Slerp && k%4 == 0)
+		}
+	}
+	var ahead []float64
+	at := 0
+	return valuesBy(func() (v float64) {
+		if unit[at] {
+			var norm float64
+			for range 4 {
+				x := rng.NormFloat64()
+				ahead, norm = append(ahead, x), norm+x*x
+			}
+			for i := range ahead {
+				ahead[i] /= math.Sqrt(norm)
+			}
+		}
+		if at = (at + 1) % d; len(ahead) > 0 {
+			v, ahead = ahead[0], ahead[1:]
+			return v
+		}
+		return float64(rng.Float32())*2 - 1
+	}, max(block-block%d, d), dtype, b, s, d)
+}
+
+// valuesBy makes values, of which those beyond a block repeat it.
+func valuesBy(next func() float64, block int, dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
 		return nil, err
 	}
-	next := func() float64 { return float64(rng.Float32())*2 - 1 }
 	switch dtype {
 	case tensor.F32:
-		return tensor.Of(repeat(n, func() float32 { return float32(next()) }), shape...)
+		return tensor.Of(repeat(n, block, func() float32 { return float32(next()) }), shape...)
 	case tensor.F64:
-		return tensor.Of(repeat(n, next), shape...)
+		return tensor.Of(repeat(n, block, next), shape...)
 	case tensor.F16:
-		return tensor.Of(repeat(n, func() tensor.Float16 { return tensor.F16FromF64(next()) }), shape...)
+		return tensor.Of(repeat(n, block, func() tensor.Float16 { return tensor.F16FromF64(next()) }), shape...)
 	case tensor.BF16:
-		return tensor.Of(repeat(n, func() tensor.BFloat16 { return tensor.BF16FromF64(next()) }), shape...)
+		return tensor.Of(repeat(n, block, func() tensor.BFloat16 { return tensor.BF16FromF64(next()) }), shape...)
 	}
 	return nil, &InputError{"values", dtype.String(), "f32, f64, f16 or bf16"}
 }
 
-func repeat[T any](n int, next func() T) []T {
+func repeat[T any](n, block int, next func() T) []T {
 	out := make([]T, n)
 	for i := range out {
 		if i < block {
@@ -75,6 +109,26 @@ func stamps(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error
 		k := i % s
 		t := float64(k) * step
 		if rng != nil && k > 0 && k < s-1 {
+			t += (rng.Float64()*2 - 1) * jitter * step
+		}
+		return t
+	})
+}
+
+// gapped are the stamps of b rows with gaps: four in each, evenly among its samples, which together are a fifth of the span. Between
+// them the samples are spaced and moved as those of stamps.
+func gapped(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error) {
+	const gaps, length = 4, span / 20
+	step := (span - gaps*length) / float64(max(s-1, 1))
+	return clock(dtype, []int{b, s}, func(i int) float64 {
+		k := i % s
+		t := float64(k) * step
+		for g := range gaps {
+			if k >= max(s*(g+1)/(gaps+1), 1) {
+				t += length
+			}
+		}
+		if k > 0 && k < s-1 {
 			t += (rng.Float64()*2 - 1) * jitter * step
 		}
 		return t

@@ -30,6 +30,8 @@ type Options struct {
 
 	// Progress is told what is measured next, if it is there.
 	Progress func(done, all int, job Job)
+	// Measured is told what was measured, if it is there.
+	Measured func(done, all int, row *Row)
 }
 
 // The floors of the options, and of what is thrown away.
@@ -126,6 +128,7 @@ func (s *skipped) Error() string { return s.why }
 
 // rig is a device and what measuring on it needs.
 type rig struct {
+	ctx    context.Context // ends the sampling
 	dev    *ops.Device
 	stream ops.Stream
 	queue  *cudadrv.Stream // nil on the CPU
@@ -137,7 +140,7 @@ type rig struct {
 }
 
 func newRig(dev *ops.Device, opt Options) (*rig, error) {
-	r := &rig{dev: dev, stream: dev.Stream()}
+	r := &rig{ctx: context.Background(), dev: dev, stream: dev.Stream()}
 	if dev.Info().Backend != "cpu" {
 		var err error
 		if r.queue, err = cuda.Queue(r.stream); err != nil {
@@ -261,6 +264,9 @@ func (r *rig) sample(take func() (float64, error)) ([]float64, error) {
 	var samples []float64
 	var spent time.Duration
 	for i := 0; len(samples) < r.opt.Samples || spent < r.opt.Time && len(samples) < maxSamples; i++ {
+		if err := r.ctx.Err(); err != nil {
+			return nil, err
+		}
 		began := time.Now()
 		v, err := take()
 		if err != nil {

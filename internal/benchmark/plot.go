@@ -23,7 +23,8 @@ const (
 	peerGap   = 11
 	headRoom  = 44
 	suiteRoom = 24
-	nameRoom  = 170
+	nameRoom  = 170 // at least
+	nameSize  = 9.5
 	noteRoom  = 150
 	roofWidth = 5 * vg.Inch
 	roofRoom  = 4 * vg.Inch
@@ -52,17 +53,19 @@ func lettering(size vg.Length, bold bool) text.Style {
 // picture is a report with limits, ready to be drawn.
 type picture struct {
 	*Report
-	rows []*Row // those with a limit
-	who  []string
+	rows  []*Row // those with a limit
+	who   []string
+	names vg.Length // the room of the jobs' names
 }
 
 // WritePNG draws the rows that have a limit: on the left how near each job and its peers come to it, on the right the rate that
 // each reaches over the bytes that it moves, below the roof that the limits make.
 func (r *Report) WritePNG(out io.Writer) error {
-	p := &picture{Report: r}
+	p := &picture{Report: r, names: nameRoom}
 	for i := range r.Rows {
 		if row := &r.Rows[i]; row.Limit != nil {
 			p.rows = append(p.rows, row)
+			p.names = max(p.names, lettering(nameSize, false).Width(row.Job)+12)
 			for _, peer := range row.Peers {
 				if !slices.Contains(p.who, peer.Who) {
 					p.who = append(p.who, peer.Who)
@@ -73,7 +76,7 @@ func (r *Report) WritePNG(out io.Writer) error {
 	if len(p.rows) == 0 {
 		return &InputError{"the picture", "no job with a limit", "at least one"}
 	}
-	width := 12.5 * vg.Inch
+	width := 12.5*vg.Inch + p.names - nameRoom
 	height := max(p.barsHeight(), roofRoom+headRoom+20)
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(120))
 	page := draw.New(img)
@@ -127,8 +130,8 @@ func (p *picture) barsHeight() vg.Length {
 
 // bars draws the share of the limit's speed that each job reaches: a full bar is the limit.
 func (p *picture) bars(c draw.Canvas) {
-	name, small, bold := lettering(9.5, false), lettering(8.5, false), lettering(10.5, true)
-	from, to := c.Min.X+nameRoom, c.Max.X-noteRoom
+	name, small, bold := lettering(nameSize, false), lettering(8.5, false), lettering(10.5, true)
+	from, to := c.Min.X+p.names, c.Max.X-noteRoom
 	at := func(share float64) vg.Length { return from + (to-from)*vg.Length(min(share, 1.15)) }
 	y := c.Max.Y
 	suite := ""

@@ -103,6 +103,9 @@ func (r *Report) WriteTable(out io.Writer) error {
 		}
 		fmt.Fprintf(out, "  %s %s: %s\n", s.Suite, s.Job, s.Why)
 	}
+	if r.Cut != "" {
+		fmt.Fprintf(out, "\ncut short %s\n", r.Cut)
+	}
 	if len(r.Left) > 0 {
 		fmt.Fprintf(out, "\nof others, without a counterpart here:\n  %s\n", strings.Join(r.Left, "\n  "))
 	}

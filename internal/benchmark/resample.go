@@ -1,9 +1,11 @@
 package benchmark
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -12,9 +14,18 @@ import (
 // ResampleJob is a Resample of B rows of S samples onto T targets of D features.
 type ResampleJob struct {
 	B, S, T, D int
-	Values     string `json:"values,omitempty"` // bf16 unless given
-	Times      string `json:"times,omitempty"`  // f32 unless given
-	Kind       string `json:"kind,omitempty"`   // linear unless given
+	Form
+	Kind     string         `json:"kind,omitempty"`      // of all features; linear unless given
+	Channels []ChannelShape `json:"channels,omitempty"`  // in place of Kind: side by side they are the D features
+	Window   float64        `json:"window_ms,omitempty"` // of the kinds that reduce one
+
+	suite string // resample unless given
+}
+
+// ChannelShape is D features of a kind.
+type ChannelShape struct {
+	Kind string `json:"kind"`
+	D    int
 }
 
 var resampleSuite = suite{
@@ -38,47 +49,82 @@ var resampleSuite = suite{
 	},
 }
 
-func (j *ResampleJob) Suite() string { return "resample" }
+func (j *ResampleJob) Suite() string { return cmp.Or(j.suite, "resample") }
 
 // Name is BxS->TxD, and what is not the default.
 func (j *ResampleJob) Name() string {
-	name := fmt.Sprintf("%dx%d->%dx%d", j.B, j.S, j.T, j.D)
-	for _, s := range []string{j.Values, j.Times, j.Kind} {
-		if s != "" {
-			name += " " + s
-		}
-	}
-	return name
+	return words(fmt.Sprintf("%dx%d->%dx%d", j.B, j.S, j.T, j.D), j.types(), j.kinds(), j.rest())
 }
 
 func (j *ResampleJob) Keys() []Key {
-	keys := keysOf("B", j.B, "S", j.S, "T", j.T, "D", j.D)
-	for _, k := range []Key{{"values", j.Values}, {"times", j.Times}, {"kind", j.Kind}} {
-		if k.Value != "" {
-			keys = append(keys, k)
-		}
+	return keysWith(keysOf("B", j.B, "S", j.S, "T", j.T, "D", j.D), j.types(), j.kinds(), j.rest())
+}
+
+// kinds says how features are made, if that is not linear.
+func (j *ResampleJob) kinds() []tag {
+	var out []tag
+	if j.Kind != "" {
+		out = append(out, tag{Key{"kind", j.Kind}, j.Kind})
 	}
-	return keys
+	var parts []string
+	for _, c := range j.Channels {
+		parts = append(parts, fmt.Sprintf("%s:%d", c.Kind, c.D))
+	}
+	if list := strings.Join(parts, "+"); list != "" {
+		out = append(out, tag{Key{"channels", list}, list})
+	}
+	if j.Window != 0 {
+		ms := fmt.Sprintf("%gms", j.Window)
+		out = append(out, tag{Key{"window", ms}, "window:" + ms})
+	}
+	return out
 }
 
 func (j *ResampleJob) check() error {
-	_, err1 := valueType(j.Values)
-	_, err2 := timeType(j.Times)
-	_, err3 := j.kind()
 	const most = 1 << 30
-	return errors.Join(within("B", j.B, 1, most), within("S", j.S, 2, most), within("T", j.T, 1, most), within("D", j.D, 1, most),
-		within("B*D*(S+T)", j.B*j.D*(j.S+j.T), 1, 1<<36), err1, err2, err3)
+	err := errors.Join(within("B", j.B, 1, most), within("S", j.S, 2, most), within("T", j.T, 1, most), within("D", j.D, 1, most),
+		within("B*D*(S+T)", j.B*j.D*(j.S+j.T), 1, 1<<36), j.Form.check(), millis("window_ms", j.Window))
+	if err == nil {
+		_, err = j.channels()
+	}
+	return err
 }
 
-func (j *ResampleJob) kind() (ops.Kind, error) {
-	if j.Kind == "" {
-		return ops.Linear, nil
+// channels are the job's channels as the operation takes them: one of all features unless several are given.
+func (j *ResampleJob) channels() ([]ops.Channel, error) {
+	list := j.Channels
+	if len(list) == 0 {
+		list = []ChannelShape{{cmp.Or(j.Kind, ops.Linear.String()), j.D}}
+	} else if j.Kind != "" {
+		return nil, &InputError{"kind", fmt.Sprintf("%q beside channels", j.Kind), "one of them"}
 	}
-	k, err := ops.ParseKind(j.Kind)
-	if err != nil {
-		return k, &InputError{"kind", fmt.Sprintf("%q", j.Kind), "a kind of Resample"}
+	var out []ops.Channel
+	at, windowed := 0, false
+	for i, c := range list {
+		where := "kind"
+		if len(j.Channels) > 0 {
+			where = fmt.Sprintf("channel %d", i)
+		}
+		kind, err := ops.ParseKind(c.Kind)
+		switch {
+		case err != nil:
+			return nil, &InputError{where, fmt.Sprintf("%q", c.Kind), "a kind of Resample"}
+		case c.D < 1 || c.D%kind.Width() != 0:
+			return nil, &InputError{where, fmt.Sprintf("%d features of %v", c.D, kind), fmt.Sprintf("a multiple of %d", kind.Width())}
+		case kind.Windowed() && j.Window == 0:
+			return nil, &InputError{"window_ms", "0", fmt.Sprintf("more, for %v", kind)}
+		}
+		windowed = windowed || kind.Windowed()
+		out = append(out, ops.Channel{Lo: at, Hi: at + c.D, Kind: kind, Window: limitOfMillis(j.Window)})
+		at += c.D
 	}
-	return k, nil
+	switch {
+	case at != j.D:
+		return nil, &InputError{"channels", fmt.Sprintf("%d features", at), fmt.Sprintf("D of them, %d", j.D)}
+	case !windowed && j.Window != 0:
+		return nil, &InputError{"window_ms", fmt.Sprint(j.Window), "0, with no kind that reduces a window"}
+	}
+	return out, nil
 }
 
 func (j *ResampleJob) prepare(r *rig) (*work, error) {
@@ -86,40 +132,39 @@ func (j *ResampleJob) prepare(r *rig) (*work, error) {
 		return nil, err
 	}
 	dtype, _ := valueType(j.Values)
-	ticks, _ := timeType(j.Times)
-	kind, _ := j.kind()
-	value, stamp := int64(dtype.Size()), int64(ticks.Size())
+	channels, _ := j.channels()
+	value, stamp := j.sizes()
 	b, s, t, d := int64(j.B), int64(j.S), int64(j.T), int64(j.D)
-	// Two rows a target are enough where there are fewer targets than rows; the stamps are all read, to be checked.
-	w := &work{limit: true, read: min(b*s, 2*b*t)*d*value + b*(s+t)*stamp, written: b * t * d * value}
-	w.sets = r.sets(b*d*(s+t)*value + b*(s+t)*stamp)
+	w := &work{limit: true, written: b*t*d*value + j.masks(b*t)}
+	w.sets = r.sets(b*d*s*value + b*(s+t)*stamp + w.written)
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
 
 	rng := rand.New(rand.NewPCG(seed, 2))
-	var dev [4]*tensor.Tensor // values, stamps, targets, output
-	for i, shape := range [][]int{{j.B, j.S, j.D}, {j.B, j.S}, {j.B, j.T}, {j.B, j.T, j.D}} {
-		t := ticks
-		if len(shape) == 3 {
-			t = dtype
-		}
+	host, err1 := channelValues(rng, dtype, channels, j.B, j.S)
+	times, err2 := j.stamps(rng, j.B, j.S, "jittered")
+	targets, err3 := j.targets(rng, j.B, j.T)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	// The stamps are all read, to be checked.
+	w.read = leastValues(&j.Form, channels, times, targets)*value + b*(s+t)*stamp
+	var dev [3]*tensor.Tensor
+	for i, h := range []*tensor.Tensor{host, times, targets} {
 		var err error
-		if dev[i], err = r.alloc(w, t, append([]int{w.sets}, shape...)...); err != nil {
+		if dev[i], err = r.put(w, h, nil); err != nil {
 			return fail(err)
 		}
 	}
-	src, err1 := values(rng, dtype, j.B, j.S, j.D)
-	times, err2 := stamps(rng, ticks, j.B, j.S)
-	targets, err3 := stamps(nil, ticks, j.B, j.T)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	dst, err1 := r.alloc(w, dtype, w.sets, j.B, j.T, j.D)
+	valid, age, err2 := j.outputs(r, w, j.B, j.T)
+	if err := errors.Join(err1, err2); err != nil {
 		return fail(err)
 	}
-	if err := errors.Join(r.fill(dev[0], src), r.fill(dev[1], times), r.fill(dev[2], targets)); err != nil {
-		return fail(err)
-	}
+	opt := ops.ResampleOptions{Channels: channels, MaxGap: limitOfMillis(j.MaxGap), Launch: r.opt.Launch}
 	err := r.plans(w, func(i int) (ops.Plan, error) {
 		return r.dev.PlanResample(ops.ResampleArgs{
-			Dst: at(dev[3], i), Src: at(dev[0], i), SrcTimes: at(dev[1], i), Targets: ops.At(at(dev[2], i)),
-		}, ops.ResampleOptions{Kind: kind, Launch: r.opt.Launch})
+			Dst: at(dst, i), Valid: maybeAt(valid, i), Age: maybeAt(age, i), Src: at(dev[0], i), SrcTimes: at(dev[1], i), Targets: ops.At(at(dev[2], i)),
+		}, opt)
 	})
 	if err != nil {
 		return fail(err)

@@ -156,8 +156,8 @@ func uniform(channels []ops.Channel) (ops.Kind, bool) {
 
 // bindResample fills in the launch.
 func (p *plan) bindResample(job *ops.ResampleJob) error {
-	if isPlain(job) {
-		return p.bindPlain(job)
+	if form := plainFormOf(job); form != notPlain {
+		return p.bindPlain(job, form)
 	}
 	kind, plain := uniform(job.Channels)
 	name := "resample_" + job.Src.DType().String()
