@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,28 +19,34 @@ var (
 // changesNothing reports whether line i of a kernel, which is lines from..to, means the same after a change: what the text around
 // it shows for sure. Such changes are not drawn.
 //
-// A comparison may treat equal operands either way if all that it does is choose one of the two. A branch to what follows anyway
-// may be left out.
+// A comparison may treat equal operands either way if all that it does is choose one of the two, or if they never are equal. A branch
+// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding.
 func changesNothing(lines []string, from, to, i int, rule string) bool {
+	if m := convert.FindStringSubmatch(lines[i]); m != nil && rule == ".rn. becomes .rz." {
+		return exact.MatchString(m[1]) || onlyNaN(lines[from:to], m[2])
+	}
 	if m := compare.FindStringSubmatch(lines[i]); m != nil && strict.MatchString(rule) {
-		uses := 0
-		var use string
-		for _, line := range lines[from:to] {
+		a, b := strings.TrimSpace(m[3]), strings.TrimSpace(m[4])
+		if apart(lines, from, i, a, b) {
+			return true
+		}
+		uses, at := 0, 0
+		for n, line := range lines[from:to] {
 			if mentions(line, m[2]) {
 				uses++
 				if choose.MatchString(line) {
-					use = line
+					at = from + n
 				}
 			}
 		}
-		c := choose.FindStringSubmatch(use)
+		c := choose.FindStringSubmatch(lines[at])
 		if uses != 2 || c == nil || c[3] != m[2] {
 			return false
 		}
-		a, b := strings.TrimSpace(m[3]), strings.TrimSpace(m[4])
 		// Zeros of either sign are equal and not the same.
 		zeros := strings.HasPrefix(m[1], "f") && !nonZero(a) && !nonZero(b)
-		return !zeros && (c[1] == a && c[2] == b || c[1] == b && c[2] == a)
+		same := func(x, y string) bool { return x == y || lowerHalf(lines, from, i, at, x, y) }
+		return !zeros && (same(c[1], a) && same(c[2], b) || same(c[1], b) && same(c[2], a))
 	}
 	if m := target.FindStringSubmatch(lines[i]); m != nil && rule == leftOut {
 		for _, line := range lines[i+1 : to] {
@@ -55,6 +62,96 @@ func changesNothing(lines []string, from, to, i int, rule string) bool {
 		}
 	}
 	return false
+}
+
+var (
+	convert  = regexp.MustCompile(`^\s*cvt\.rn\.(\w+\.\w+)\s+[^,]+,\s*(%\w+);`)
+	exact    = regexp.MustCompile(`^(f64\.[us](8|16|32)|f32\.[us](8|16))$`)
+	writes   = regexp.MustCompile(`^\s*(?:@!?%p\d+\s+)?[a-z][a-z0-9_.:]*\s+(\{[^}]*\}|[^,;]+)`)
+	nan      = regexp.MustCompile(`^\s*mov\.f(32|64)\s+%\w+,\s*0(f7FC00000|d7FF8000000000000);`)
+	sum      = regexp.MustCompile(`^\s*add\.s(?:32|64)\s+%\w+,\s*(%\w+),\s*(-?\d+);`)
+	half     = regexp.MustCompile(`^\s*cvt\.u(32\.u64|64\.u32)\s+(%\w+),\s*(%\w+);`)
+	newBlock = regexp.MustCompile(`^\$\w+:|\bbra\b`)
+)
+
+// onlyNaN reports whether a register of a kernel is given a NaN and nothing else.
+func onlyNaN(kernel []string, register string) bool {
+	found := false
+	for _, line := range kernel {
+		if writesTo(line, register) {
+			if !nan.MatchString(line) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// writesTo reports whether a line may give a register a value.
+func writesTo(line, register string) bool {
+	if strings.HasPrefix(strings.TrimSpace(line), "{") {
+		return mentions(line, register)
+	}
+	m := writes.FindStringSubmatch(line)
+	return m != nil && mentions(m[1], register)
+}
+
+// written is the line before i, without a branch or a label between, that gives a register its value, as far as it is a simple one;
+// -1 if there is none.
+func written(lines []string, from, i int, register string) int {
+	for i--; i > from && !newBlock.MatchString(lines[i]); i-- {
+		if writesTo(lines[i], register) {
+			return i
+		}
+	}
+	return -1
+}
+
+// apart reports whether two registers are at line i different distances from a third, so that they differ.
+func apart(lines []string, from, i int, a, b string) bool {
+	root := func(x string) (base, distance string, at int) {
+		if at = written(lines, from, i, x); at >= 0 {
+			if m := sum.FindStringSubmatch(lines[at]); m != nil {
+				return m[1], m[2], at
+			}
+		}
+		return x, "0", i
+	}
+	baseA, distanceA, atA := root(a)
+	baseB, distanceB, atB := root(b)
+	if baseA != baseB || distanceA == distanceB || !strings.HasPrefix(baseA, "%") {
+		return false
+	}
+	return !changed(lines[min(atA, atB):i], baseA)
+}
+
+// lowerHalf reports whether at line use one of two registers holds 32 bits of the other, as that was compared at line i: so where two of
+// the wider ones were equal, the two of the others are.
+func lowerHalf(lines []string, from, i, use int, x, y string) bool {
+	for _, p := range [][2]string{{x, y}, {y, x}} {
+		at := written(lines, from, use, p[0])
+		if at < 0 {
+			continue
+		}
+		m := half.FindStringSubmatch(lines[at])
+		if m == nil || m[3] != p[1] {
+			continue
+		}
+		wide, kept := p[1], !changed(lines[min(i, at):max(i, at)], p[1])
+		if m[1] == "64.u32" {
+			wide, kept = p[0], at < i && !changed(lines[at:use], p[1])
+		}
+		if wide == y && kept {
+			return true
+		}
+	}
+	return false
+}
+
+// changed reports whether one of the lines may give a register a value.
+func changed(lines []string, register string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return writesTo(line, register) })
 }
 
 var floatWord = regexp.MustCompile(`^0[df]([0-9A-F]+)$`)
@@ -122,6 +219,12 @@ var arguments = []argument{
 		"in a divisor of the arc cosine's steps, which correct themselves, or so far up the series that the last place is below the sum's"},
 	{"a step of the arc cosine", sampling, rounding, re(`div\.rn\.f64`), series, 24,
 		"a step is below 1e-4 of the angle, so that its last place is below the angle's"},
+	{"a quotient either way", sampling, ".", re(`setp\.\w+\.u64\s.*, 1677721[56];`), anything, 0,
+		"lengths around 2^24 are exact floats, whose quotient is the same bits in float32 and by way of float64 (ratio)"},
+	{"numbers that fit 32 bits", sampling, "or becomes and", re(`or\.b64`), re(`or\.b64[^\n]*\n\s*and\.b64[^\n]*, -4294967296;\n\s*setp\.ne\.s64[^\n]*, 0;`), 2,
+		"the compiler's short way past a division of 64 bits; what is divided numbers stamps and targets, of which no test's device holds 2^32"},
+	{"a quarter turn's third part", sampling, rounding, re(`mul\.rn\.f64\s.*, 0dBBA3198A2E037073;`), anything, 0,
+		"its last place is below that of what it is taken from, but within 2^-49 of a quarter turn after thousands of them"},
 	{"whole periods", sampling, rounding, re(`(div|add|mul)\.rn\.f64`), re(`cvt\.rmi\.f64\.f64`), 5,
 		"wrap_angle takes back a period too many or too few"},
 }

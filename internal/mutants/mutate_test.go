@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ptx"
 )
 
 func TestEachInstructionIsChangedByItsOwnRules(t *testing.T) {
@@ -56,7 +58,8 @@ func TestOnlyWhatRanIsChangedAndOneLineEach(t *testing.T) {
 	for _, m := range all.mutants {
 		assert.Equal(t, lines[m.Line-1], m.Old)
 		assert.NotEqual(t, m.Old, m.New)
-		assert.Contains(t, m.Kernel, "resample_plain_")
+		family, _, ok := ptx.Lookup(m.Kernel)
+		assert.True(t, ok && family == "resample_plain", m.Kernel)
 		changed := strings.Split(string(replaceLine(text, m.Line, m.New)), "\n")
 		require.Len(t, changed, len(lines))
 		assert.Equal(t, m.New, changed[m.Line-1])
@@ -81,9 +84,40 @@ func TestWhatChangesNothingIsNotDrawn(t *testing.T) {
 		{"@%p1 bra 	$L1;\nadd.s32 	%r1, %r1, %r1;\n$L1:\nret;", 1},
 		{"@%p1 bra 	$L1;\nbra.uni 	$L1;\nret;", 0},
 		{"@%p1 bra 	$L1;\nbra.uni 	$L2;\nret;", 1},
+		{"cvt.rn.f64.u32 	%fd1, %r1;", 0},
+		{"cvt.rn.f64.s64 	%fd1, %rd1;", 1},
+		{"cvt.rn.f32.u32 	%f1, %r1;", 1},
+		{"cvt.rn.f16.f32 	%rs1, %f1;\nmov.f32 	%f1, 0f7FC00000;", 0},
+		{"cvt.rn.f16.f32 	%rs1, %f1;\nmov.f32 	%f1, 0f7FC00000;\nmov.f32 	%f1, %f2;", 1},
+		{"cvt.rn.f16.f32 	%rs1, %f1;\nmov.f32 	%f1, 0f3F800001;", 1},
+		{"cvt.rn.f16.f32 	%rs1, %f1;\nmov.f32 	%f11, 0f7FC00000;", 1},
 	} {
 		found := candidates("resample", []byte(".visible .entry k(\n"+c.text), ran)
 		assert.Len(t, found.mutants, c.drawn, c.text)
+	}
+	const less = "setp.lt.u64 	%p1, %rd1, %rd2;"
+	const lessOf32 = "setp.lt.u32 	%p1, %r1, %r2;"
+	for _, c := range []struct {
+		before, at, after string
+		drawn             int
+	}{
+		{"add.s32 	%r1, %r3, 4;\nadd.s32 	%r2, %r3, 1;", lessOf32, "", 0},
+		{"add.s32 	%r1, %r2, 4;", lessOf32, "", 0},
+		{"add.s32 	%r1, %r3, 4;\nadd.s32 	%r2, %r3, 4;", lessOf32, "", 1},
+		{"add.s32 	%r1, %r3, 4;\nadd.s32 	%r2, %r4, 1;", lessOf32, "", 1},
+		{"add.s32 	%r1, %r3, 4;\nmov.u32 	%r3, %r5;\nadd.s32 	%r2, %r3, 1;", lessOf32, "", 1},
+		{"add.s32 	%r1, %r3, 4;\n$L1:\nadd.s32 	%r2, %r3, 1;", lessOf32, "", 1},
+		{"add.s32 	%r1, %r1, 4;", "setp.lt.u32 	%p1, %r1, %r1;", "", 1},
+		{"cvt.u64.u32 	%rd2, %r2;", less, "cvt.u32.u64 	%r1, %rd1;\nselp.b32 	%r3, %r1, %r2, %p1;", 0},
+		{"cvt.u64.u32 	%rd2, %r2;", less, "cvt.u32.u64 	%r1, %rd1;\nselp.b32 	%r3, %r2, %r1, %p1;", 0},
+		{"cvt.u64.u32 	%rd2, %r2;", less, "cvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r3, %r1, %r2, %p1;", 1},
+		{"cvt.u64.u32 	%rd2, %r2;", less, "mov.u64 	%rd1, %rd3;\ncvt.u32.u64 	%r1, %rd1;\nselp.b32 	%r3, %r1, %r2, %p1;", 1},
+		{"cvt.u64.u32 	%rd2, %r2;\nmov.u32 	%r2, 0;", less, "cvt.u32.u64 	%r1, %rd1;\nselp.b32 	%r3, %r1, %r2, %p1;", 1},
+		{"cvt.u64.u32 	%rd2, %r2;\n$L1:", less, "cvt.u32.u64 	%r1, %rd1;\nselp.b32 	%r3, %r1, %r2, %p1;", 1},
+	} {
+		text := ".visible .entry k(\n// begin\n" + c.before + "\n" + c.at + "\n" + c.after
+		found := candidates("resample", []byte(text), map[int]bool{3 + strings.Count(c.before, "\n") + 1: true})
+		assert.Len(t, found.mutants, c.drawn, text)
 	}
 }
 
@@ -99,6 +133,11 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"resample_plain", "sub.s32 	%r3, %r1, %r2;\nsetp.lt.u32 	%p1, %r3, 2;", "sub becomes add", ""},
 		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", ".rn becomes .rz", "a term of a sine"},
 		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", "add becomes sub", ""},
+		{"fuse", "setp.gt.u64 	%p1, %rd1, 16777215;", ".gt becomes .ge", "a quotient either way"},
+		{"fuse", "setp.gt.u64 	%p1, %rd1, 16777217;", ".gt becomes .ge", ""},
+		{"fuse", "or.b64  	%rd1, %rd2, %rd3;\nand.b64  	%rd4, %rd1, -4294967296;\nsetp.ne.s64 	%p1, %rd4, 0;", "or becomes and", "numbers that fit 32 bits"},
+		{"fuse", "or.b64  	%rd1, %rd2, %rd3;\nand.b64  	%rd4, %rd1, -65536;\nsetp.ne.s64 	%p1, %rd4, 0;", "or becomes and", ""},
+		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0dBBA3198A2E037073;", ".rn becomes .rz", "a quarter turn's third part"},
 	} {
 		lines := strings.Split(c.text, "\n")
 		assert.Equal(t, c.want, argued(lines, &Mutant{Family: c.family, Line: 1, Old: lines[0], Rule: c.rule}), c.text)

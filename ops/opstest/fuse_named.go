@@ -34,6 +34,9 @@ func (s *suite) fuse(t *testing.T) {
 		{"weights", fusedToo(weights)},
 		{"many-rows", fusedToo(manyRows)},
 		{"rounded-once", fusedToo(roundedOnce)},
+		{"rounded-each", (*suite).fuseRoundedEach},
+		{"searches", fusedToo(searches)},
+		{"bad-stamps", fusedToo(badStamps)},
 		{"golden", (*suite).fuseGolden},
 		{"generated", (*suite).fuseGenerated},
 		{"misuse", (*suite).fuseMisuse},
@@ -218,7 +221,7 @@ func (s *suite) fuseSimple(t *testing.T) {
 	r := rng(45)
 	for _, clock := range clockDTypes {
 		for i, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
-			for _, widths := range [][]int{{8, 16}, {64, 12, 4}, {14, 32, 6}, {2, 8, 520}, {6, 8, 16}, {1, 8}} {
+			for w, widths := range [][]int{{8, 16}, {64, 12, 4}, {14, 32, 6}, {2, 8, 520}, {6, 8, 16}, {1, 8}} {
 				if s.spare() {
 					continue
 				}
@@ -230,7 +233,7 @@ func (s *suite) fuseSimple(t *testing.T) {
 						stamps[k] = float64(k*(m+2)) + float64(k%3)
 					}
 					f.Streams = append(f.Streams, &part{Offset: time.Duration(m-1) * time.Nanosecond, resampling: resampling{
-						Src: vals(dtype, uniformValues(r, 3*n*d), 3, n, d), Times: vals(clock, stamps, n), Opts: ops.ResampleOptions{Kind: ops.Kind((i + m) % 4)}}})
+						Src: vals(dtype, uniformValues(r, 3*n*d), 3, n, d), Times: vals(clock, stamps, n), Opts: ops.ResampleOptions{Kind: ops.Kind((i + m + w) % 4)}}})
 				}
 				x := make([]float64, 3*70)
 				for k := range x {

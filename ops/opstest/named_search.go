@@ -1,0 +1,108 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// everyWay makes of a case one for each way of a kernel's that searches and checks stamps: rows of whole chunks and others, with and
+// without limits, with and without a table of kinds.
+func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d int) *array, test visit) {
+	for _, form := range []struct {
+		d    int
+		opts ops.ResampleOptions
+	}{{16 / in.Size(), c.Opts}, {1, c.Opts}, {1, limited}, {2, ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: ops.Angle}}}},
+		{2, ops.ResampleOptions{MaxGap: limited.MaxGap, Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: ops.Angle}}}}} {
+		one := *c
+		one.Src, one.Opts, one.Planned = values(in, form.d), form.opts, true
+		one.Opts.Kind = c.Opts.Kind
+		f := &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: one}}, Targets: c.Targets, Planned: true}
+		test(&one, f, layouts[0])
+	}
+}
+
+// searches has rows whose stamps, but the first and the last, stand close together at a place of each row's own. An even spacing makes
+// a search begin there, wherever in the row a target then is: so it goes from every sample to every other. Targets are on stamps,
+// between them nearer to one or the other, and next to the ends of the row.
+func searches(test visit) {
+	const n = 17
+	for i, in := range valueDTypes {
+		for k, clock := range clockDTypes {
+			unit, least := 1.0, 0x1p-40
+			switch clock {
+			case tensor.I64:
+				unit, least = 0x1p30, 0x1p-30
+			case tensor.F32:
+				least = 0x1p-19
+			}
+			var stamps, targets []float64
+			for g := range n - 1 {
+				row := make([]float64, n)
+				for s := range row {
+					row[s] = float64(g) + .5 + float64(s)*0x1p-10
+				}
+				row[0], row[n-1] = 0, n-1
+				x := []float64{row[n-1] - least, row[0] + least}
+				for s := range n - 1 {
+					x = append(x, row[s]+(row[s+1]-row[s])*[]float64{0, .25, .75}[(s+g+i)%3])
+				}
+				for s := range row {
+					stamps = append(stamps, row[s]*unit)
+				}
+				for s := range x { // not in order, so that the search begins elsewhere first
+					targets = append(targets, x[(s+len(x)/2)%len(x)]*unit)
+				}
+			}
+			b := n - 1
+			c := &resampling{Name: fmt.Sprint("searches ", in, clock), Times: vals(clock, stamps, b, n), Targets: vals(clock, targets, b, len(targets)/b)}
+			if (i+k)%2 == 0 {
+				c.Opts.Kind = ops.Nearest
+			}
+			r := rng(67)
+			everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }, test)
+		}
+	}
+}
+
+// badStamps: a stamp that is not finite, out of range or before the one ahead of it is found by every kernel on every clock, and one
+// that begins a row is before none.
+func badStamps(test visit) {
+	const b, n = 3, 5
+	for _, in := range valueDTypes {
+		for _, clock := range clockDTypes {
+			type bad struct {
+				at int
+				x  float64
+			}
+			wrong := []bad{{1, 3}, {4, 9}, {4, 30}, {7, math.NaN()}, {13, math.Inf(1)}} // 30 is good
+			if clock == tensor.I64 {
+				wrong[3].x, wrong[4].x = 0x1.8p62, -0x1.8p62
+			}
+			for _, w := range wrong {
+				stamps := make([]float64, b*n)
+				for k := range stamps {
+					stamps[k] = float64(k%n*2 + 10 - k/n*3)
+				}
+				stamps[w.at] = w.x
+				c := &resampling{Name: fmt.Sprint("bad stamps ", in, clock, w), Times: vals(clock, stamps, b, n), Targets: vals(clock, []float64{4, 11}, 2)}
+				r := rng(68)
+				values := func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }
+				everyWay(c, in, values, test)
+				// Rows of lengths, of offsets, and apart.
+				lengths, offsets, apart := *c, *c, *c
+				lengths.SrcLengths = arr([]int64{n, n - 1, n}, b)
+				lengths.Times = vals(clock, append([]float64(nil), stamps...), b, n)
+				lengths.Times.raw[2*n-1] = encode(clock, -9) // padding
+				everyWay(&lengths, in, values, test)
+				offsets.Times, offsets.SrcOffsets = vals(clock, stamps, b*n), arr([]int64{0, n, 2 * n, 3 * n}, b+1)
+				offsets.Targets = vals(clock, []float64{4, 11, 4, 11, 4, 11}, b, 2)
+				everyWay(&offsets, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b*n, d) }, test)
+				apart.Times = c.Times.restride([]int{n + 2, 1}, 1, 0, encode(clock, -9))
+				everyWay(&apart, in, values, test)
+			}
+		}
+	}
+}
