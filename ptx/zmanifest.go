@@ -797,7 +797,7 @@ var manifest = []family{
 	{
 		name: "voxel_bin",
 		sources: []source{
-			{"voxel_bin.cu", "b636434f2e4ad16bdd209f86e90e2e2a15834c46abedaae30c6127a605baddb9"},
+			{"voxel_bin.cu", "1f687b4781c7836626ecaa4dc5356939b473a09f6c23cb87f880c1f47c00e5b1"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -925,15 +925,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "60efe6018895fdb5b0a70030dd260e56d593d40ff8cc59eac7accfc55124f24e",
-				PTXHash: "60efe6018895fdb5b0a70030dd260e56d593d40ff8cc59eac7accfc55124f24e",
-				stored:  "a1f5bc7482f0e4430210d4548dd91dd1c510f437ecf2eb771808919c6164b0e9",
+				Hash:    "f269103736744baa01aa00cc3547c84bb306c78b246e0be3ac29ce334104a65c",
+				PTXHash: "f269103736744baa01aa00cc3547c84bb306c78b246e0be3ac29ce334104a65c",
+				stored:  "5afb56098c2c9113d0886abbae5050984f011f7c03c2e7d1c6ad9b5c89217fd2",
 			},
 			{
 				File: "voxel_bin.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "097c23e00a8e5371b5d539129e6cb41f632942c5bb9124d4aecfdc43abe01385",
-				PTXHash: "097c23e00a8e5371b5d539129e6cb41f632942c5bb9124d4aecfdc43abe01385",
-				stored:  "04ff92ca8aeaa67dd074b4b48847eae66e75823480e7c823935e6a0e36c2e0f4",
+				Hash:    "a6812d59f4c4121ca487be463d88f5ed803e75a362f42a6afd702c5e8c1116fb",
+				PTXHash: "a6812d59f4c4121ca487be463d88f5ed803e75a362f42a6afd702c5e8c1116fb",
+				stored:  "96ee6a65fa169b150d461f5c16cb10da3b7573c7e2f70ab69e42ea97834f38e9",
 			},
 		},
 	},
@@ -1438,7 +1438,7 @@ var manifest = []family{
 	{
 		name: "voxel_sort",
 		sources: []source{
-			{"voxel_sort.cu", "ef982f88c44b75136c0b25509a3973bada3c18e4bc438839a8139ab859212779"},
+			{"voxel_sort.cu", "49b3081a6c39c791d02ec3b368178e113bc6137993e2d07124bdcddce2d5c559"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1619,15 +1619,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "e85eafe2e71d785a4741472c4a5b209b31cfbbb2308ae389e1f52e78cdeb76f8",
-				PTXHash: "e85eafe2e71d785a4741472c4a5b209b31cfbbb2308ae389e1f52e78cdeb76f8",
-				stored:  "9a28f5f758dd243b0bc41ce755f5c3d1bc054689987fec44f1b63e57e420812e",
+				Hash:    "357482212a4293f3dea1a15c012faaa20cf0fc322a3e947b66f89d1683163076",
+				PTXHash: "357482212a4293f3dea1a15c012faaa20cf0fc322a3e947b66f89d1683163076",
+				stored:  "296c10f85e651ff53f63b912251e82aeab236da74a848eaf17a52bcd3d45453b",
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "ff52d52efcf3f35deea63d728dbffcd94d3f0a96d2d45b9b1362a467dc467c43",
-				PTXHash: "ff52d52efcf3f35deea63d728dbffcd94d3f0a96d2d45b9b1362a467dc467c43",
-				stored:  "1be30398a1ee198029b24df36e2c939e63777562d3d0c911445565e492c06f58",
+				Hash:    "51392297e30f5f4e0d7fdf45e0f1842114e483e83012393affd1002dc7b2862e",
+				PTXHash: "51392297e30f5f4e0d7fdf45e0f1842114e483e83012393affd1002dc7b2862e",
+				stored:  "dd24175513569220ad5db8b82c9167977a619067cc4ff589d4d5069cc981febe",
 			},
 		},
 	},

@@ -80,7 +80,7 @@ func TestTrial(t *testing.T) {
 	if r.Shard == 0 {
 		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: only})
 		if r.Suite == "voxel" { // one multiprocessor makes large clouds of smaller ones
-			r.part(t, "large", 0, true, opstest.Config{Slow: 20, Only: map[string]bool{"voxel-large": true}})
+			r.part(t, "large", 0, true, opstest.Config{Slow: 20, Only: map[string]bool{"voxel-large": true, "voxel-sorted": true}})
 		}
 	}
 	if r.found == nil {

@@ -103,7 +103,7 @@ func TestFewMultiprocessors(t *testing.T) {
 	dev, d := device(t, cudasim.Config{Multiprocessors: 2})
 	ran := map[string]bool{}
 	d.Observe(func(l *cudasim.Launch) { ran[l.Kernel] = true })
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"voxel-large": true}})
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"voxel-large": true, "voxel-sorted": true}})
 	d.Observe(nil)
 	assert.True(t, ran["voxel_deal"] && ran["voxel_tally"], "%v", ran)
 }

@@ -1,0 +1,55 @@
+package opstest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// sortedVoxels has clouds that a backend sorts in many tiles, against the CPU. Neighbouring cells of the grids are full, empty and in
+// between; some are crowded.
+func (s *suite) sortedVoxels(t *testing.T) {
+	if s.isCPU() {
+		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
+	}
+	box := func(x, y, z int) ops.VoxelGrid {
+		return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
+	}
+	n := 300_000
+	if s.cfg.Slow > 1 {
+		n = 20_000
+	}
+	few := packed(tensor.F32, largeCloud(n), n, 3)
+	features := func(width int) *array {
+		r := rng(uint64(width))
+		values := make([]uint64, n*width)
+		for i := range values {
+			values[i] = uint64(math.Float32bits(r.Float32()*2 - 1))
+		}
+		return packed(tensor.F32, values, n, width)
+	}
+	labels := make([]int32, n)
+	for i := range labels {
+		labels[i] = int32(i*i%7 - 3)
+	}
+	rows := arr([]int64{0, int64(n) - 9_999, int64(n)}, 3)
+	for name, c := range map[string]*voxelizing{
+		"means":             {Points: few, Features: features(4), Box: box(100, 90, 80), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"greatest of three": {Points: few, Features: features(3), Box: box(1, 400, 300), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
+		"sums of points":    {Points: few, Offsets: rows, Box: box(60, 50, 40), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.XYZ}},
+		"commonest labels":  {Points: few, Labels: arr(labels, n), Box: box(40, 50, 60), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -7}},
+		"hard":              {Points: few, Box: box(64, 64, 64), Opts: ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 4, MaxVoxels: 5000}},
+		"sparse":            {Points: few, Features: features(4), Box: box(300, 300, 300), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels}},
+	} {
+		want, err := c.call(s.cpu)
+		require.NoError(t, err, name)
+		got, err := c.call(s.dev)
+		require.NoError(t, err, name)
+		assert.Empty(t, got.same(want), name)
+	}
+}
