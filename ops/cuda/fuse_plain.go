@@ -15,14 +15,14 @@ type plainPart struct {
 	*ops.FusePart
 	kind        ops.Kind
 	unit, store uint32 // log2 of the bytes moved, and written, at once
+	chunks      int    // of so many bytes, that a target has
 	cut         shape
-	each        int
 }
 
-// plainParts cuts a job's streams into blocks for fuse_plain.cu, or reports that it does not take the job: a stream that is not
+// plainParts are a job's streams for fuse_plain.cu, or it reports that it does not take the job: a stream that is not
 // simple or is normalised, a width or a place that is no multiple of 4 bytes, outputs with gaps between the rows of the batch, or rows of
 // megabytes.
-func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
+func plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 	first := job.Parts[0]
 	size := job.Dst.DType().Size()
 	dense := func(is bool, batch, step int) bool { return !is || job.B == 1 || batch == job.T*step }
@@ -31,7 +31,7 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		return nil, false
 	}
 	parts := make([]plainPart, len(job.Parts))
-	all, column := 0, 0
+	column := 0
 	for m := range parts {
 		p := &parts[m]
 		p.FusePart = &job.Parts[m]
@@ -46,20 +46,18 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		if p.store < 2 || !unitsFit(p.ResampleJob, 1<<p.unit) || size*p.D>>p.unit > mostEach*plainThreads {
 			return nil, false
 		}
-		all += p.Rows() * (size * p.D >> p.unit)
+		p.chunks = size * p.D >> p.unit
 		column += p.D
 	}
-	for m := range parts {
-		p := &parts[m]
-		p.cut = shape{threads: plainThreads, chunks: size * p.D >> p.unit}
-		p.each = mostEach
-		for p.each > 1 && p.cut.chunks <= p.each/2*plainThreads && all < p.each*plainThreads*b.sms*4 {
-			p.each /= 2
-		}
-		p.cut.tile = p.each * plainThreads / p.cut.chunks
-		p.cut = b.grid(p.ResampleJob, p.cut)
-	}
 	return parts, true
+}
+
+// cutPlainParts cuts each stream into blocks.
+func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
+	for _, p := range parts {
+		list = append(list, b.cutPlain(p.ResampleJob, c, p.chunks))
+	}
+	return list
 }
 
 // bindPlainFuse fills in the launch.
@@ -69,11 +67,15 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 	if err != nil {
 		return err
 	}
-	blocks := 0
+	all := 0
 	for _, part := range parts {
-		blocks += part.cut.blocks
+		all += part.chunks
 	}
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, plainThreads), p.plainParams(job, parts))
+	shapes := p.chooseFuse(name, job, all, all, func(c Choice) []shape { return p.b.cutPlainParts(parts, c) })
+	for m := range parts {
+		parts[m].cut = shapes[m]
+	}
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocksOf(shapes), plainThreads), p.plainParams(job, parts))
 	return err
 }
 
@@ -102,7 +104,7 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
 			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), math.Float32bits(pace(s.ResampleJob)),
 			uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
-			plainFlags(s.ResampleJob, s.kind, s.each, shift)|s.unit<<11|s.store<<21)
+			plainFlags(s.ResampleJob, s.kind, s.cut.each, shift)|s.unit<<11|s.store<<21)
 		column += size * s.D
 	}
 	return append(out.data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)

@@ -71,11 +71,10 @@ func (p *plan) bindPlain(job *ops.ResampleJob) error {
 	}
 	perChunk := chunk / job.Src.DType().Size()
 	chunks := job.D / perChunk
-	each := p.b.plainEach(job.Rows(), chunks)
-	cut := p.b.grid(job, shape{threads: plainThreads, chunks: chunks, tile: each * plainThreads / chunks})
+	cut := p.chooseOne(name, job, chunks, func(c Choice) shape { return p.b.cutPlain(job, c, chunks) })
 	magic, shift := divider(job.T, job.Rows())
 	share := plainShare(job, cut.blocks)
-	flags := plainFlags(job, kind, each, shift)
+	flags := plainFlags(job, kind, cut.each, shift)
 	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads),
 		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
@@ -105,14 +104,14 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uin
 	return flags
 }
 
-// plainEach is how many chunks a thread moves: four, and fewer where the device would otherwise stand partly idle, but as many as
-// it takes for a block to hold a target.
-func (b *backend) plainEach(targets, chunks int) int {
-	each := mostEach
-	for each > 1 && chunks <= each/2*plainThreads && targets*chunks < each*plainThreads*b.sms*4 {
-		each /= 2
+// cutPlain cuts a job for a plain kernel, which a thread moves as many chunks of as it takes for a block to hold a target.
+func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
+	s := shape{threads: plainThreads, chunks: chunks, each: c.Each}
+	for s.each < mostEach && chunks > s.each*plainThreads {
+		s.each *= 2
 	}
-	return each
+	s.tile = s.each * plainThreads / chunks
+	return b.grid(job, c, s)
 }
 
 // pointer is a tensor's address, 0 for one that is not there.
