@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -17,20 +14,6 @@ import (
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/spf13/cobra"
 )
-
-// untilCut is a context that an interrupt, SIGTERM or, if it is not 0, the limit ends; ended reports whether a signal did. A second
-// signal ends the program at once.
-func untilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
-	signals, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(signals, stop)
-	// The context that stop ends tells nothing once it was called.
-	ended = func() bool { return signals.Err() != nil }
-	if limit == 0 {
-		return signals, ended, stop
-	}
-	ctx, done := context.WithTimeoutCause(signals, limit, fmt.Errorf("--limit %v", limit))
-	return ctx, ended, func() { done(); stop() }
-}
 
 // tuneRequest is a tune command as given.
 type tuneRequest struct {

@@ -74,7 +74,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 		require.NoError(t, v.stream.Close())
 		require.NoError(t, dev.Close())
 	}()
-	opstest.Run(t, dev, opstest.Config{Slow: 3 * slow, Only: map[string]bool{"named": true, "values": true, "generated": true, "fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+	opstest.Run(t, dev, opstest.Config{Slow: 6 * slow, Only: map[string]bool{"named": true, "values": true, "generated": true, "fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
 	for _, kernel := range []string{"resample_plain_", "resample_f", "resample_bf16", "resample_channels_", "fuse_plain_", "fuse_chunks", "fuse"} {
 		n := 0
 		for name, plans := range v.others {
