@@ -51,17 +51,23 @@ func log2(n int) int { return bits.Len(uint(n)) - 1 }
 // what they get, and all are bound to 128 threads at most.
 type takes struct{ each, items, threads []int }
 
-func takenBy(kernel string) takes {
-	t := takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
+var (
+	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}}
+	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
+	channelsTake = takes{items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
+	fuseTakes    = takes{each: []int{1, 2, 4, 8}, items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
+)
+
+func takenBy(kernel string) *takes {
 	switch {
 	case strings.HasPrefix(kernel, "resample_plain_"), strings.HasPrefix(kernel, "fuse_plain_"):
-		t = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}}
+		return &plainTakes
 	case strings.HasPrefix(kernel, "resample_channels_"):
-		t.each, t.items = nil, []int{1, 2, 4, 8}
+		return &channelsTake
 	case kernel == "fuse":
-		t.items = []int{1, 2, 4, 8}
+		return &fuseTakes
 	}
-	return t
+	return &chunksTake
 }
 
 var checkShares = []int{checkShare, 256, 4096}
@@ -77,7 +83,7 @@ func (b *backend) model(kernel string, chunks int) Choice {
 }
 
 // of drops the numbers that a kernel does not have.
-func (c Choice) of(t takes) Choice {
+func (c Choice) of(t *takes) Choice {
 	if t.each == nil {
 		c.Each = 0
 	}
@@ -103,7 +109,7 @@ func (c Choice) check(kernel string) error {
 }
 
 // all lists the choices that a kernel takes.
-func (t takes) all() (list []Choice) {
+func (t *takes) all() (list []Choice) {
 	or := func(l []int) []int {
 		if l == nil {
 			return []int{0}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
@@ -156,7 +157,7 @@ func ReadTable(r io.Reader, id Identity) (*Table, error) {
 }
 
 // kernelsHash is that of all images.
-func kernelsHash() string {
+var kernelsHash = sync.OnceValue(func() string {
 	h := sha256.New()
 	for _, name := range ptx.Families() {
 		for _, im := range ptx.Images(name) {
@@ -164,7 +165,7 @@ func kernelsHash() string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
-}
+})
 
 // identity is the device's.
 func (b *backend) identity() Identity {
