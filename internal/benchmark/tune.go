@@ -21,6 +21,7 @@ import (
 const (
 	tuneRounds = 5
 	leastGain  = 0.01
+	pieceBytes = 16 << 20 // of an output, compared at once
 )
 
 // Tuning is what was found for a job.
@@ -141,8 +142,11 @@ func (t *tuner) tune(j Job) (row *Tuning, err error) {
 		return nil, &skipped{"its launch is fixed"}
 	}
 	row = &Tuning{Suite: j.Suite(), Job: j.Name(), Class: class, Candidates: len(list), Model: list[0], Best: list[0], short: map[cuda.Choice]float64{}}
-	want, err := r.written(w)
-	if err != nil {
+	want := make([][]byte, len(w.outputs))
+	if err := r.written(w, func(i int, _ int64, piece []byte) error {
+		want[i] = append(want[i], piece...)
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	short := r.opt
@@ -151,10 +155,13 @@ func (t *tuner) tune(j Job) (row *Tuning, err error) {
 		if err := t.use(w, class, c); err != nil {
 			return nil, err
 		}
-		if got, err := r.written(w); err != nil {
+		if err := r.written(w, func(i int, at int64, piece []byte) error {
+			if !bytes.Equal(piece, want[i][at:at+int64(len(piece))]) {
+				return fmt.Errorf("%v gives other bits than %v, of %v", c, list[0], class)
+			}
+			return nil
+		}); err != nil {
 			return nil, err
-		} else if !slices.EqualFunc(got, want, bytes.Equal) {
-			return nil, fmt.Errorf("%v gives other bits than %v, of %v", c, list[0], class)
 		}
 		s, err := t.time(w, short)
 		if err != nil {
@@ -222,26 +229,32 @@ func (t *tuner) use(w *work, class cuda.Class, c cuda.Choice) error {
 	return errors.Join(cuda.UseTable(t.rig.stream, table), w.again())
 }
 
-// written are the bytes that the first set's plan writes, into memory that held something else.
-func (r *rig) written(w *work) (all [][]byte, err error) {
+// written shows the bytes that the first set's plan writes, into memory that held something else, output by output and piece by piece. A
+// piece is the function's to keep until the next.
+func (r *rig) written(w *work, visit func(output int, at int64, piece []byte) error) error {
 	for _, o := range w.outputs {
 		addr, size := place(at(o, 0))
 		if err := r.queue.Memset8(addr, 0xa5, size); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := errors.Join(w.run(0), r.wait()); err != nil {
-		return nil, err
+		return err
 	}
-	for _, o := range w.outputs {
+	buffer := make([]byte, pieceBytes)
+	for i, o := range w.outputs {
 		addr, size := place(at(o, 0))
-		data := make([]byte, size)
-		if err := r.queue.Context().CopyToHost(data, addr); err != nil {
-			return nil, err
+		for off := int64(0); off < size; off += pieceBytes {
+			piece := buffer[:min(pieceBytes, size-off)]
+			if err := r.queue.Context().CopyToHost(piece, addr+cudadrv.DevicePtr(off)); err != nil {
+				return err
+			}
+			if err := visit(i, off, piece); err != nil {
+				return err
+			}
 		}
-		all = append(all, data)
 	}
-	return all, nil
+	return nil
 }
 
 // keep puts what is better for a job, and worse for none, into the table, and takes what the table had for the other classes out.

@@ -1,4 +1,4 @@
-package sim_test
+package cuda_test
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/gputest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
@@ -63,26 +64,37 @@ func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
 
 // No choice of a launch's shape changes a bit: the conformance suite, each of its plans with another candidate.
 func TestNoChoiceChangesAResult(t *testing.T) {
-	b, err := sim.New(cudasim.New(cudasim.Config{}))
-	require.NoError(t, err)
-	v := &varied{Backend: b, t: t, turn: map[string]int{}, others: map[string]int{}}
-	v.stream, err = b.NewStream()
-	require.NoError(t, err)
-	dev, err := ops.NewDevice(v)
-	require.NoError(t, err)
-	defer func() {
-		require.NoError(t, v.stream.Close())
-		require.NoError(t, dev.Close())
-	}()
-	opstest.Run(t, dev, opstest.Config{Slow: 6 * slow, Only: map[string]bool{"named": true, "values": true, "generated": true, "fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
-	for _, kernel := range []string{"resample_plain_", "resample_f", "resample_bf16", "resample_channels_", "fuse_plain_", "fuse_chunks", "fuse"} {
-		n := 0
-		for name, plans := range v.others {
-			if strings.HasPrefix(name, kernel) && (kernel != "fuse" || name == "fuse") {
-				n += plans
+	for _, x := range []struct {
+		name string
+		slow int // a simulated launch takes milliseconds, and every plan is made twice
+		open func(t *testing.T) (ops.Backend, error)
+	}{
+		{"sim", 120, func(*testing.T) (ops.Backend, error) { return sim.New(cudasim.New(cudasim.Config{})) }},
+		{"cuda", 4, func(t *testing.T) (ops.Backend, error) { return cuda.New(gputest.Require(t), 0) }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			b, err := x.open(t)
+			require.NoError(t, err)
+			v := &varied{Backend: b, t: t, turn: map[string]int{}, others: map[string]int{}}
+			v.stream, err = b.NewStream()
+			require.NoError(t, err)
+			dev, err := ops.NewDevice(v)
+			require.NoError(t, err)
+			defer func() {
+				require.NoError(t, v.stream.Close())
+				require.NoError(t, dev.Close())
+			}()
+			opstest.Run(t, dev, opstest.Config{Slow: x.slow, Only: map[string]bool{"named": true, "values": true, "generated": true, "fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+			for _, kernel := range []string{"resample_plain_", "resample_f", "resample_bf16", "resample_channels_", "fuse_plain_", "fuse_chunks", "fuse"} {
+				n := 0
+				for name, plans := range v.others {
+					if strings.HasPrefix(name, kernel) && (kernel != "fuse" || name == "fuse") {
+						n += plans
+					}
+				}
+				assert.Greater(t, n, 10, kernel)
 			}
-		}
-		assert.Greater(t, n, 10, kernel)
+			t.Logf("plans with a choice that is not the model's: %v", v.others)
+		})
 	}
-	t.Logf("plans with a choice that is not the model's: %v", v.others)
 }
