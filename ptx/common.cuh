@@ -196,6 +196,12 @@ RC_FN float div_fast(float a, float b) {
     asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
+// add_rm is a + b rounded down.
+RC_FN float add_rm(float a, float b) {
+    float r;
+    asm("add.rm.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
 RC_FN u32 mul_hi(u32 a, u32 b) {
     u32 r;
     asm("mul.hi.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));

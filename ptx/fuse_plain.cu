@@ -22,7 +22,7 @@ struct plain_stream {
     u32 src_batch, src_step, times_batch, stamps, share, s;
     u32 column; // bytes from a target's first feature to the stream's
     float pace;
-    u32 tile, chunks, chunk_magic, flags;
+    u32 tile, chunks, chunk_magic, flags; // fuse_odd: chunks is the features
 };
 static_assert(sizeof(plain_stream) == 72, "ops/cuda/fuse_plain.go packs it");
 
@@ -43,19 +43,24 @@ struct plain_params {
 };
 static_assert(sizeof(plain_params) == 96 + 76 * max_streams, "below the 4096 bytes that every driver takes");
 
-template <u32 DT> RC_FN void fuse(const plain_params &p, slot *slots) {
+template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) {
     u32 m = 0;
     RC_UNROLL for (u32 i = 1; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
     const plain_stream &f = p.stream[m];
     plain_task j = {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
                     p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
                     f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
-                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset};
+                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset, f.chunks};
+    if (Odd) j.chunks = odd_chunks<DT>(j);
     begin(j);
     const u32 count = survey_plain(j, slots);
     barrier();
     if (count > 0) {
-        if (j.unit() == 4)
+        if (Odd && j.unit() == 4)
+            move_windows<DT>(j, slots, count);
+        else if (Odd)
+            move_words<DT, false>(j, slots, count);
+        else if (j.unit() == 4)
             move_each<DT, v16, false>(j, slots, count);
         else if (j.unit() == 3)
             move_each<DT, v8, false>(j, slots, count);
@@ -67,15 +72,15 @@ template <u32 DT> RC_FN void fuse(const plain_params &p, slot *slots) {
 
 } // namespace
 
-RC_KERNEL_OCC(128, resident) fuse_plain_f32(const plain_params p) {
-    __shared__ slot slots[most_tile];
-    fuse<dt_f32>(p, slots);
-}
-RC_KERNEL_OCC(128, resident) fuse_plain_f16(const plain_params p) {
-    __shared__ slot slots[most_tile];
-    fuse<dt_f16>(p, slots);
-}
-RC_KERNEL_OCC(128, resident) fuse_plain_bf16(const plain_params p) {
-    __shared__ slot slots[most_tile];
-    fuse<dt_bf16>(p, slots);
-}
+#define RC_FUSE_PLAIN(name, dtype, odd)                           \
+    RC_KERNEL_OCC(128, resident) name(const plain_params p) {     \
+        __shared__ slot slots[most_tile];                         \
+        fuse<dtype, odd>(p, slots);                               \
+    }
+
+RC_FUSE_PLAIN(fuse_plain_f32, dt_f32, false)
+RC_FUSE_PLAIN(fuse_plain_f16, dt_f16, false)
+RC_FUSE_PLAIN(fuse_plain_bf16, dt_bf16, false)
+RC_FUSE_PLAIN(fuse_odd_f32, dt_f32, true)
+RC_FUSE_PLAIN(fuse_odd_f16, dt_f16, true)
+RC_FUSE_PLAIN(fuse_odd_bf16, dt_bf16, true)

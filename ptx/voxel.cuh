@@ -50,11 +50,11 @@ struct voxel_job {
     u64 *cell_keys; // [n] in the order of the points if labels are sorted first; else the sorted keys
     u32 *start;     // [voxels + 1] where each voxel's points begin in the sorted order
     u32 *voxel_at;  // [n] the voxel of each sorted point
-    u32 *table;     // [256][blocks] counts of digits, [512][blocks] of buckets, or [blocks] of flags; then the rows' totals
+    u32 *table;     // what is known of digits and tiles, see below; or [512][blocks] runs of voxel_count.cu
     u32 *rows;      // [2][b + 1] the first voxel of each row: of those found, of those written
     u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_reduce.cu
     u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
-    u32 *numbers;   // [voxels] the place of each hard voxel in the order of the first points
+    u32 *numbers;   // [voxels] the place of each hard voxel in the order of the first points; of a dense grid the first voxel of each span
     double min_x, min_y, min_z, size_x, size_y, size_z;
     float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
     u32 n_x, n_y, n_z, n;
@@ -76,6 +76,7 @@ struct voxel_job {
     RC_FN_MEMBER bool opens() const { return flags >> 11 & 1; }   // the launch clears the counters and checks the offsets
     RC_FN_MEMBER bool fours() const { return flags >> 12 & 1; }   // features are groups of four f32, 16 bytes aligned, and so is `out`
     RC_FN_MEMBER bool from_zero() const { return flags >> 13 & 1; } // empty cells of occupancy are 0, and `out` is 8 bytes aligned
+    RC_FN_MEMBER u32 span_shift() const { return flags >> 16 & 31; } // log2 of the cells of a span
     RC_FN_MEMBER u64 first() const { return block_x() * chunk; }
     RC_FN_MEMBER u64 last() const { return first() + chunk < n ? first() + chunk : n; }
     RC_FN_MEMBER u32 n0() const { return xyz() ? n_x : n_z; }
@@ -101,6 +102,25 @@ template <class T> struct position {
 
 RC_FN float ld_element(const float *p) { return ld_nc_f32(p); }
 RC_FN double ld_element(const double *p) { return ld_nc_f64(p); }
+
+// load_group loads n of N points from point i on, four f32 points as three loads of 16 bytes where they can be; the others are 0.
+template <class T, u32 N> RC_FN void load_group(const voxel_job &j, u64 i, u32 n, position<T> (&at)[N]) {
+    if constexpr (sizeof(T) == 4 && N == 4) {
+        if (j.by_four() && n == N) {
+            const v16 *q = (const v16 *)((const float *)j.points + 3 * i);
+            const v16 a = ld_nc_16(q), b = ld_nc_16(q + 1), c = ld_nc_16(q + 2);
+            at[0] = {as_f32(a.x), as_f32(a.y), as_f32(a.z)}, at[1] = {as_f32(a.w), as_f32(b.x), as_f32(b.y)};
+            at[2] = {as_f32(b.z), as_f32(b.w), as_f32(c.x)}, at[3] = {as_f32(c.y), as_f32(c.z), as_f32(c.w)};
+            return;
+        }
+    }
+    RC_UNROLL for (u32 u = 0; u < N; u++) {
+        at[u] = {};
+        if (u >= n) continue;
+        const T *p = (const T *)j.points + (i64)(i + u) * j.point_step;
+        at[u] = {ld_element(p), ld_element(p + 1), ld_element(p + 2)};
+    }
+}
 
 // posed applies a row's pose, each step rounded.
 template <class T> RC_FN position<T> posed(const voxel_job &j, position<T> at, u32 row) {
@@ -155,11 +175,30 @@ RC_FN i64 place_of(const voxel_job &j, u32 voxel, u64 key, u32 &row) {
 // key_at returns the key of the point that is number i in the sorted order.
 RC_FN u64 key_at(const voxel_job &j, u32 i) { return ((const u64 *)j.from)[i]; }
 
+// ---- What the sort knows of digits and tiles: the table. A launch has as many tiles as blocks ----
+
+constexpr u32 digits = 256, digit_bits = 8;
+constexpr u32 most_passes = 12, most_launches = 16; // ops/cuda lays the table out by them
+constexpr u32 label_passes = 4;                     // those before the keys', if there are labels
+
+// totals has how many keys have each digit in a pass; a ticket is how many tiles of a launch have been taken.
+RC_FN u32 *totals(const voxel_job &j, u32 pass) { return j.table + pass * digits; }
+RC_FN u32 *ticket(const voxel_job &j, u32 launch) { return totals(j, most_passes) + launch; }
+
+// heads has a word for each tile, for voxels and then for marks; looks one for each tile and digit, twice, as a pass clears what the
+// next one needs. voxel_fill clears the rest.
+RC_FN u64 *heads(const voxel_job &j, u32 which) { return (u64 *)ticket(j, most_launches) + (u64)which * blocks_x(); }
+RC_FN u64 *looks(const voxel_job &j, u32 side) { return heads(j, 2) + (u64)side * blocks_x() * digits; }
+
+// A dense grid whose points are sorted is written in spans of neighbouring cells.
+RC_FN u64 spans(const voxel_job &j) { return (j.keys + (1ull << j.span_shift()) - 1) >> j.span_shift(); }
+
 // ---- The buckets of voxel_count.cu ----
 
 constexpr u32 buckets = 512;
 
-// bucket_of deals out cells, 32 at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way back.
+// bucket_of deals out cells, 32 at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way back. Of
+// 2^25 cells a bucket has 2^16.
 RC_FN u32 bucket_of(u32 key) { return (key >> 5 ^ key >> 14 ^ key >> 23) % buckets; }
 RC_FN u32 cell_in_bucket(u32 key) { return key >> 14 << 5 | key % 32; }
 RC_FN u64 key_in_bucket(u32 bucket, u32 cell) {

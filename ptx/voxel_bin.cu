@@ -1,19 +1,20 @@
 // voxel_bin.cu finds the cells of points.
 //
-// voxel_fill writes a value of 1 or 4 bytes over an output; the launch that opens a call clears the counters and checks the offsets.
+// voxel_fill writes a value of 1 or 4 bytes over an output; the launch that opens a call clears the counters and the table of the sort, and
+// checks the offsets.
 // A thread writes 16 bytes at a time, every (blocks * threads)th piece.
 //
 // voxel_bin gives each point its key. Blocks take chunks, threads four points at a time, which are 48 aligned bytes where they can
-// be. It ends in one of four ways, told by extra: a grid of occupancy or of counts is written at once, the latter by atomics;
-// keys are kept for sorting, with how many of the block's keys have each value of the first digit; or 32-bit keys are kept for
-// voxel_count.cu, with how many belong to each of its buckets.
+// be. It ends in one of three ways, told by extra: a grid of occupancy or of counts is written at once, the latter by
+// atomics (voxel_count.cu counts what is large without); or keys are kept for sorting, and the digits of all passes counted, whose
+// number extra has at bit 8.
 //
 // Where many points share a cell their writes would wait for each other: a warp whose lanes' first points meet turns on a
 // table in shared memory, in which the block gathers what it has for a cell, or for eight neighbouring ones of occupancy, as many
 // as find a place.
 //
 // The points of a group are taken one after the other: the code for four at once runs no faster once it has to be fetched.
-// Bytes moved: the points, and 8 or 4 a point for keys, or a sector of the grid for each point.
+// Bytes moved: the points, and 8 a point for keys, or a sector of the grid for each point.
 #include "voxel.cuh"
 
 using namespace rc;
@@ -21,18 +22,17 @@ using namespace rc;
 namespace {
 
 constexpr u32 bin_threads = 256;
-constexpr u32 digits = 256;
 constexpr u32 gathered = 1024; // places of the table
 constexpr u32 nothing = ~0u;
 
 template <class T> constexpr u32 group_of = sizeof(T) == 4 ? 4 : 1; // points a thread takes at once
 
-enum endings : u32 { to_cells, to_counts, to_keys, to_buckets };
+enum endings : u32 { to_cells, to_counts, to_keys };
 
 struct bin_shared {
     u64 words[gathered]; // a byte for each of eight cells, or how many points a cell has
     u32 cells[gathered]; // which; nothing at a place that is free
-    u32 bins[buckets];   // of digits, or of buckets
+    u32 bins[most_passes * digits];
     u32 missed[2]; // points out of range, points not finite
     u32 meet;      // some points of a warp share a cell
 };
@@ -62,23 +62,26 @@ template <u32 Ending> RC_FN void write(const voxel_job &j, bin_shared &s, u64 ke
         reduce_add((u32 *)j.out + key, 1);
 }
 
-template <class T, u32 N> RC_FN void load_group(const voxel_job &j, u64 i, u32 n, position<T> (&at)[N]) {
-    if constexpr (sizeof(T) == 4) {
-        if (j.by_four() && n == N) {
-            const v16 *q = (const v16 *)((const float *)j.points + 3 * i);
-            const v16 a = ld_nc_16(q), b = ld_nc_16(q + 1), c = ld_nc_16(q + 2);
-            at[0] = {as_f32(a.x), as_f32(a.y), as_f32(a.z)}, at[1] = {as_f32(a.w), as_f32(b.x), as_f32(b.y)};
-            at[2] = {as_f32(b.z), as_f32(b.w), as_f32(c.x)}, at[3] = {as_f32(c.y), as_f32(c.z), as_f32(c.w)};
-            return;
+// count_digits counts the digits of keys, one a lane, in `passes` rows of bins. Digits above the first are often the same in many lanes,
+// which add them up before they come to the same word.
+RC_FN void count_digits(u32 *bins, u64 key, bool there, u32 passes) {
+    if (there) shared_add(&bins[key % digits], 1);
+    const u32 all = votes(there);
+    for (u32 pass = 1; pass < passes; pass++) {
+        bins += digits, key >>= digit_bits;
+        const u32 digit = (u32)key % digits;
+        u32 left = all;
+        for (u32 turn = 0; turn < 2 && left; turn++) {
+            const u32 leader = lowest_bit(left), first = shuffle_from(digit, leader), same = votes(digit == first) & left;
+            if (lane() == leader) shared_add(&bins[first], count_bits(same));
+            left &= ~same;
         }
-    }
-    RC_UNROLL for (u32 u = 0; u < N; u++) {
-        at[u] = {};
-        if (u >= n) continue;
-        const T *p = (const T *)j.points + (i64)(i + u) * j.point_step;
-        at[u] = {ld_element(p), ld_element(p + 1), ld_element(p + 2)};
+        if (left >> lane() & 1) shared_add(&bins[digit], 1);
     }
 }
+
+// label_key is a label as the sort compares it.
+RC_FN u32 label_key(const voxel_job &j, u64 i) { return ld_nc_u32(j.labels + i) ^ 0x80000000u; }
 
 // keep_group takes a thread's keys; those of points in no cell are j.keys.
 template <u32 Ending, u32 N> RC_FN void keep_group(const voxel_job &j, bin_shared &s, u64 i, u32 n, u64 (&key)[N], bool gather) {
@@ -86,27 +89,13 @@ template <u32 Ending, u32 N> RC_FN void keep_group(const voxel_job &j, bin_share
         RC_UNROLL for (u32 u = 0; u < N; u++) {
             if (u < n && key[u] < j.keys) write<Ending>(j, s, key[u], gather);
         }
-    } else if constexpr (Ending == to_buckets) {
-        u32 kept[N];
-        RC_UNROLL for (u32 u = 0; u < N; u++) {
-            kept[u] = key[u] < j.keys ? (u32)key[u] : nothing;
-            if (u < n && kept[u] != nothing) shared_add(&s.bins[bucket_of(kept[u])], 1);
-        }
-        u32 *const to = (u32 *)j.to + i;
-        if constexpr (N == 4) {
-            if (n == N) return st_16(to, {kept[0], kept[1], kept[2], kept[3]});
-        }
-        RC_UNROLL for (u32 u = 0; u < N; u++) {
-            if (u < n) to[u] = kept[u];
-        }
     } else {
-        RC_UNROLL for (u32 u = 0; u < N; u++) {
-            if (u >= n) continue;
-            if (j.labels) {
+        if (j.labels) {
+            RC_UNROLL for (u32 u = 0; u < N; u++) {
+                if (u >= n) continue;
                 j.cell_keys[i + u] = key[u];
-                key[u] = ld_nc_u32(j.labels + i + u) ^ 0x80000000u;
+                key[u] = label_key(j, i + u);
             }
-            shared_add(&s.bins[key[u] % digits], 1);
         }
         u64 *const to = (u64 *)j.to + i;
         if constexpr (N == 4) {
@@ -139,6 +128,11 @@ template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s)
             const u32 row = j.b > 1 && u < n ? row_of(j, i + u) : 0;
             u32 kind;
             const u64 k = key_of<T>(j, posed<T>(j, at[0], row), row, kind);
+            if constexpr (Ending == to_keys) {
+                const u32 before = j.labels ? label_passes : 0;
+                if (before) count_digits(s.bins, u < n ? label_key(j, i + u) : 0, u < n, before);
+                count_digits(s.bins + before * digits, k, u < n, (u32)j.extra >> 8);
+            }
             if (u < n) missed[0] += kind == out_of_range, missed[1] += kind == not_finite;
             RC_UNROLL for (u32 v = 0; v + 1 < group; v++) at[v] = at[v + 1], key[v] = key[v + 1]; // the next comes to the front
             key[group - 1] = k;
@@ -179,8 +173,10 @@ template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s)
                 reduce_add((u32 *)j.out + s.cells[place], (u32)s.words[place]);
         }
     } else {
-        constexpr u32 rows = Ending == to_buckets ? buckets : digits;
-        for (u32 k = thread_x(); k < rows; k += bin_threads) j.table[(u64)k * blocks_x() + block_x()] = s.bins[k];
+        const u32 passes = ((u32)j.extra >> 8) + (j.labels ? label_passes : 0);
+        for (u32 k = thread_x(); k < passes * digits; k += bin_threads) {
+            if (s.bins[k]) reduce_add(totals(j, 0) + k, s.bins[k]);
+        }
     }
 }
 
@@ -196,19 +192,18 @@ template <u32 Ending> RC_FN void bin_any(const voxel_job &j, bin_shared &s) {
 RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ bin_shared s;
-    for (u32 k = thread_x(); k < buckets; k += bin_threads) s.bins[k] = 0;
+    for (u32 k = thread_x(); k < most_passes * digits; k += bin_threads) s.bins[k] = 0;
     if (thread_x() < 2) s.missed[thread_x()] = 0;
     if (thread_x() == 0) s.meet = 0;
     barrier();
-    switch ((u32)j.extra) {
+    switch ((u32)j.extra % 256) {
     case to_cells: return bin_any<to_cells>(j, s);
     case to_counts: return bin_any<to_counts>(j, s);
-    case to_keys: return bin_any<to_keys>(j, s);
-    default: return bin_any<to_buckets>(j, s);
+    default: return bin_any<to_keys>(j, s);
     }
 }
 
-// voxel_fill fills extra bytes at `to` with the four bytes in from_order.
+// voxel_fill fills extra bytes at `to` with the four bytes in from_order, and clears the table, which ends at `from`.
 RC_KERNEL(bin_threads) voxel_fill(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
@@ -224,6 +219,7 @@ RC_KERNEL(bin_threads) voxel_fill(RC_VOXEL_PARAMS) {
             *(volatile u32 *)j.fault_flag = 1;
         }
     }
+    for (u64 k = 2 * thread; k < (u64)((u64 *)j.from - (u64 *)j.table) && j.from; k += 2 * threads) st_16((u64 *)j.table + k, {0, 0, 0, 0});
     const u32 value = (u32)(u64)j.from_order;
     u8 *const begin = (u8 *)j.to, *const end = begin + j.extra;
     u8 *const body = begin + ((16 - (u64)begin % 16) % 16 < j.extra ? (16 - (u64)begin % 16) % 16 : j.extra);

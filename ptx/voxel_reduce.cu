@@ -1,15 +1,18 @@
 // voxel_reduce.cu writes what voxels make of their points, which lie together in the sorted order.
 //
-// voxel_reduce: a thread takes one feature of one voxel, or four neighbouring ones where they are 16 aligned bytes; neighbouring
-// threads take neighbouring features. A voxel of one point is done at once; others wait in a queue until the block has a full
-// turn of them, so that no warp does the long work for a lane or two. Voxels of more than `few` points are left to voxel_crowded, in pieces, a warp for each, whose
-// lanes share out the points. Where a voxel has several pieces they meet in a slot of global memory, and a third launch
-// writes the result. Sums are of integers, relative to the greatest exponent of the voxel, which is found first: so they depend
-// on no order.
+// voxel_reduce, for sparse voxels, and voxel_grid, for dense ones: a thread takes one feature of one voxel, or four neighbouring ones
+// where they are 16 aligned bytes; neighbouring threads take neighbouring features. A voxel of one point is done at once; others
+// wait in a queue until the block has a full turn of them, so that no warp does the long work for a lane or two. Voxels of more
+// than `few` points are left to voxel_crowded, in pieces, a warp for each, whose lanes share out the points. Where a voxel has several
+// pieces they meet in a slot of global memory, and a third launch writes the result. Sums are of integers, relative to the
+// greatest exponent of the voxel, which is found first: so they depend on no order.
+//
+// voxel_grid writes empty cells too, span by span: a block notes in shared memory which cells of a span have a voxel,
+// writes the others, which waits for nothing, and then takes the span's voxels.
 //
 // voxel_keep writes hard voxels, a warp for each; voxel_inverse each point's voxel, a thread for each point.
 // Bytes moved: 8 + 4 a point for keys and order, the features, and the outputs.
-#include "voxel.cuh"
+#include "tally.cuh"
 
 using namespace rc;
 
@@ -17,6 +20,7 @@ namespace {
 
 constexpr u32 threads = 256;
 constexpr u32 few = 16, piece = 256; // ops/cuda sizes the lists by them
+constexpr u32 most_span = 8192;      // cells of a span
 
 // coordinate_at returns a coordinate of a point, after the pose.
 RC_FN float coordinate_at(const voxel_job &j, u32 point, u32 axis, u32 row) {
@@ -45,68 +49,6 @@ template <u32 N> RC_FN void values_at(const voxel_job &j, u32 point, u32 feature
         x[0] = j.features ? feature_at(j, point, feature) : coordinate_at(j, point, feature, row);
     }
 }
-
-// ---- What is kept of one feature while its points go by; ops/cpu_voxelize_reduce.go says why ----
-
-constexpr u32 saw_nan = 1, saw_inf = 2, saw_minus_inf = 4;
-constexpr u32 sum_shift = 17;
-
-struct tally {
-    u32 best;    // the greatest biased exponent, at least 1, or the greatest value in order
-    u32 special; // saw_*
-    i64 sum;     // of at most 2^12 points: below 2^53
-};
-
-// order_of maps values to integers in ascending order, or descending.
-RC_FN u32 order_of(float x, bool down) {
-    const u32 b = bits(x), up = b >> 31 ? ~b : b | 0x80000000u;
-    return down ? ~up : up;
-}
-RC_FN float of_order(u32 order, bool down) {
-    const u32 up = down ? ~order : order;
-    return as_f32(up >> 31 ? up & 0x7fffffffu : ~up);
-}
-
-// see looks at a value in the first pass.
-RC_FN void see(tally &t, float x, bool extreme, bool down) {
-    const u32 b = bits(x), e = b >> 23 & 255;
-    u32 now = e > 1 ? e : 1;
-    if (extreme) {
-        now = order_of(x, down);
-        if (is_nan(x)) t.special |= saw_nan;
-    } else if (e == 255) {
-        now = 0;
-        t.special |= b << 9 ? saw_nan : b >> 31 ? saw_minus_inf : saw_inf;
-    }
-    t.best = now > t.best ? now : t.best;
-}
-
-// add adds a value in the second.
-RC_FN void add(tally &t, float x) {
-    const u32 b = bits(x), e = b >> 23 & 255;
-    if (e == 255) return;
-    const u32 down = t.best - (e > 1 ? e : 1);
-    const u64 m = (u64)((b & 0x7fffffu) | (e ? 0x800000u : 0u)) << sum_shift;
-    const i64 cut = down < 64 ? (i64)(m >> down) : 0;
-    t.sum += b >> 31 ? -cut : cut;
-}
-
-// result is what a feature's n points make. A sum is hi * 2^32 + lo.
-RC_FN float result(const voxel_job &j, u32 best, u32 special, i64 hi, i64 lo, u32 n) {
-    const u32 reduce = j.reduce();
-    if (special & saw_nan || (special & (saw_inf | saw_minus_inf)) == (saw_inf | saw_minus_inf)) return as_f32(0x7fc00000u);
-    if (reduce == greatest || reduce == smallest) return of_order(best, reduce == smallest);
-    if (special & saw_inf) return as_f32(0x7f800000u);
-    if (special & saw_minus_inf) return as_f32(0xff800000u);
-    hi += lo >> 32, lo &= 0xffffffff;
-    double s = (double)hi * 4294967296.0 + (double)lo;
-    s = s * as_f64((u64)(best + 1023 - 127 - 40) << 52);
-    return f64_to_f32(reduce == mean ? div_rn(s, (double)n) : s);
-}
-RC_FN float result(const voxel_job &j, const tally &t, u32 n) { return result(j, t.best, t.special, t.sum >> 32, t.sum & 0xffffffff, n); }
-
-// alone is what one point makes: itself, and a sum that is 0 has no sign.
-RC_FN float alone(float x, bool extreme) { return is_nan(x) ? as_f32(0x7fc00000u) : extreme ? x : x + 0.0f; }
 
 // reduce_points takes every step-th point from begin on, of those before end, in_flight at once, and looks at them (pass 0) or adds
 // them.
@@ -177,23 +119,6 @@ RC_FN void leave(const voxel_job &j, u32 voxel, u32 n) {
     for (u32 i = 0; i < pieces; i++) entries(j)[at + i] = {voxel, i, number, 0};
 }
 
-// meet brings what the lanes of a warp have for one feature together, at the lowest: lanes that are `apart` from each other, `count`
-// of them. Every lane comes along.
-template <u32 N> RC_FN void meet(tally (&t)[N], u32 apart, u32 count, u32 rank) {
-    while (count > 1) {
-        const u32 half = (count + 1) / 2;
-        RC_UNROLL for (u32 i = 0; i < N; i++) {
-            const u32 best = shuffle_down(t[i].best, half * apart), special = shuffle_down(t[i].special, half * apart);
-            const u32 low = shuffle_down((u32)t[i].sum, half * apart), high = shuffle_down((u32)(t[i].sum >> 32), half * apart);
-            if (rank + half >= count) continue;
-            t[i].best = best > t[i].best ? best : t[i].best;
-            t[i].special |= special;
-            t[i].sum += (i64)((u64)high << 32 | low);
-        }
-        count = half;
-    }
-}
-
 // commonest returns the label that most of a voxel's points have, the smallest of several. Labels are sorted within the voxel.
 RC_FN i32 commonest(const voxel_job &j, u32 begin, u32 end) {
     i32 best = 0;
@@ -249,10 +174,12 @@ struct queue {
 };
 
 // reduce_item takes a voxel of a few points.
-template <u32 N> RC_FN void reduce_item(const voxel_job &j, item it) {
+template <u32 N, bool Dense> RC_FN void reduce_item(const voxel_job &j, item it) {
     const u32 begin = j.start[it.voxel], n = j.start[it.voxel + 1] - begin;
-    u32 row;
-    const i64 place = place_of(j, it.voxel, key_at(j, begin), row);
+    u32 row = 0;
+    const u64 key = key_at(j, begin);
+    const i64 place = Dense ? (i64)key : place_of(j, it.voxel, key, row);
+    if (Dense && j.b > 1) row = (u32)(key / j.cells);
     tally s[N] = {};
     for (u32 pass = 0; pass < (j.reduce() >= greatest ? 1u : 2u); pass++) reduce_points<N, 2>(j, begin, begin + n, 1, it.feature, row, pass, s);
     float x[N];
@@ -260,22 +187,22 @@ template <u32 N> RC_FN void reduce_item(const voxel_job &j, item it) {
     write_out<N>(j, place, it.feature, x);
 }
 
-// reduce_voxels is voxel_reduce, N features a thread; returns how many points the thread has kept.
-template <u32 N> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
+// reduce_span takes `voxels` neighbouring voxels, of `width` items each; returns how many points the thread has kept. What waits in the
+// queue at the end is not done yet.
+template <u32 N, bool Dense> RC_FN u64 reduce_span(const voxel_job &j, queue &q, u32 width, u32 first, u32 voxels) {
     u64 mine = 0;
+    const u32 items = voxels * width;
     const u32 reduce = j.reduce();
     const bool of_features = reduce >= sum && reduce <= smallest, extreme = reduce >= greatest;
-    const u32 width = of_features ? j.f / N : 1;
-    const u64 items = j.state[found] * width, step = blocks_x() * (u64)threads;
-    for (u64 base = block_x() * (u64)threads; base < items; base += at_once * step) {
+    for (u32 base = 0; base < items; base += at_once * threads) {
         // What is read for one item waits for nothing that is read for another.
         u32 voxel[at_once], feature[at_once], begin[at_once], n[at_once], point[at_once];
         u64 key[at_once];
         RC_UNROLL for (u32 u = 0; u < at_once; u++) {
-            const u64 t = base + u * step + thread_x();
+            const u32 t = base + u * threads + thread_x();
             voxel[u] = 0, feature[u] = 0, begin[u] = 0, n[u] = 0;
             if (t >= items) continue;
-            voxel[u] = items >> 32 ? (u32)(t / width) : (u32)t / width, feature[u] = (u32)(t - (u64)voxel[u] * width) * N;
+            voxel[u] = t / width, feature[u] = (t - voxel[u] * width) * N, voxel[u] += first;
             begin[u] = j.start[voxel[u]], n[u] = j.start[voxel[u] + 1] - begin[u];
         }
         RC_UNROLL for (u32 u = 0; u < at_once; u++) key[u] = n[u] ? key_at(j, begin[u]) : 0, point[u] = n[u] ? j.from_order[begin[u]] : 0;
@@ -286,16 +213,16 @@ template <u32 N> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
         RC_UNROLL for (u32 u = 0; u < at_once; u++) {
             if (n[u] == 0) continue;
             u32 row;
-            const i64 place = place_of(j, voxel[u], key[u], row);
-            if (place < 0) continue;
-            if (feature[u] == 0) {
+            const i64 place = Dense ? (i64)key[u] : place_of(j, voxel[u], key[u], row);
+            if (!Dense && place < 0) continue;
+            if (!Dense && feature[u] == 0) {
                 describe(j, key[u], place, row, n[u]);
                 mine += n[u];
             }
             if (!of_features) {
                 if (reduce == majority)
                     ((i32 *)j.out)[place] = commonest(j, begin[u], begin[u] + n[u]);
-                else if (j.mode() == dense)
+                else if (Dense)
                     ((i32 *)j.out)[place] = (i32)n[u];
             } else if (n[u] > few) {
                 if (feature[u] == 0) leave(j, voxel[u], n[u]);
@@ -312,14 +239,69 @@ template <u32 N> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
         barrier();
         while (count >= threads) {
             count -= threads;
-            reduce_item<N>(j, q.waiting[count + thread_x()]);
+            reduce_item<N, Dense>(j, q.waiting[count + thread_x()]);
             if (thread_x() == 0) q.count = count;
             barrier();
         }
     }
-    barrier();
-    if (thread_x() < q.count) reduce_item<N>(j, q.waiting[thread_x()]);
     return mine;
+}
+
+// fill_span writes the empty cells of a span of a dense grid; its voxels begin with `first`. Groups of N values are written at once.
+template <u32 N> RC_FN void fill_span(const voxel_job &j, u32 (&taken)[most_span / 32], u32 width, u32 span, u32 first, u32 voxels) {
+    const u64 begin = (u64)span << j.span_shift();
+    const u32 cells = (u32)(j.keys - begin < 1ull << j.span_shift() ? j.keys - begin : 1ull << j.span_shift());
+    if (voxels == cells) return;
+    if (voxels > 0) {
+        barrier(); // of the span before this one
+        for (u32 k = thread_x(); k < most_span / 32; k += threads) taken[k] = 0;
+        barrier();
+        for (u32 v = thread_x(); v < voxels; v += threads) {
+            const u32 cell = (u32)(key_at(j, j.start[first + v]) - begin);
+            shared_or(&taken[cell / 32], 1u << cell % 32);
+        }
+        barrier();
+    }
+    const u32 value = (u32)j.extra, over = threads / width, rest = threads % width;
+    u32 *const out = (u32 *)j.out + begin * (width * N);
+    u32 cell = thread_x() / width, column = thread_x() % width;
+    while (cell < cells) {
+        if (voxels == 0 || !(taken[cell / 32] >> cell % 32 & 1)) {
+            u32 *const to = out + (u64)(cell * width + column) * N;
+            if constexpr (N == 4)
+                st_16(to, {value, value, value, value});
+            else
+                *to = value;
+        }
+        cell += over, column += rest;
+        if (column >= width) column -= width, cell++;
+    }
+}
+
+RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.reduce() <= smallest ? j.f / n : 1; }
+
+// reduce_list is voxel_reduce, N features a thread; returns how many points the thread has kept.
+template <u32 N> RC_FN u64 reduce_list(const voxel_job &j, queue &q) {
+    u64 mine = 0;
+    const u32 width = items_of(j, N), each = width < at_once * threads ? at_once * threads / width : 1;
+    const u64 all = j.state[found];
+    for (u64 first = (u64)block_x() * each; first < all; first += (u64)blocks_x() * each)
+        mine += reduce_span<N, false>(j, q, width, (u32)first, all - first < each ? (u32)(all - first) : each);
+    barrier();
+    if (thread_x() < q.count) reduce_item<N, false>(j, q.waiting[thread_x()]);
+    return mine;
+}
+
+// reduce_grid is voxel_grid.
+template <u32 N> RC_FN void reduce_grid(const voxel_job &j, queue &q, u32 (&taken)[most_span / 32]) {
+    const u32 width = items_of(j, N);
+    for (u32 span = block_x(); span < (u32)spans(j); span += blocks_x()) { // of 32 kB and more each
+        const u32 first = j.numbers[span], voxels = j.numbers[span + 1] - first;
+        fill_span<N>(j, taken, width, span, first, voxels);
+        reduce_span<N, true>(j, q, width, first, voxels);
+    }
+    barrier();
+    if (thread_x() < q.count) reduce_item<N, true>(j, q.waiting[thread_x()]);
 }
 
 // reduce_pieces is voxel_crowded's first launch and, with adding, its second.
@@ -376,6 +358,7 @@ template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
 
 } // namespace
 
+// voxel_reduce writes sparse voxels.
 RC_KERNEL_OCC(threads, 3) voxel_reduce(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
@@ -384,7 +367,22 @@ RC_KERNEL_OCC(threads, 3) voxel_reduce(RC_VOXEL_PARAMS) {
     __shared__ queue q;
     if (thread_x() == 0) total = 0, q.count = 0;
     barrier();
-    add_kept(j, &total, j.fours() ? reduce_voxels<4>(j, q) : reduce_voxels<1>(j, q));
+    add_kept(j, &total, j.fours() ? reduce_list<4>(j, q) : reduce_list<1>(j, q));
+}
+
+// voxel_grid writes a dense grid. extra: the bits of what empty cells hold.
+RC_KERNEL_OCC(threads, 3) voxel_grid(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
+    __shared__ queue q;
+    __shared__ u32 taken[most_span / 32];
+    if (thread_x() == 0) q.count = 0;
+    barrier();
+    if (j.fours())
+        reduce_grid<4>(j, q, taken);
+    else
+        reduce_grid<1>(j, q, taken);
 }
 
 // voxel_crowded takes the pieces that voxel_reduce has listed. extra: 0 to look at the values, which is all that voxels of one piece
@@ -423,29 +421,33 @@ RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
     const u32 width = 3 + j.f;
     const u64 items = (u64)j.p * width, warps_all = (u64)blocks_x() * (threads / warp_size);
     const u64 voxels = j.state[found];
-    for (u64 voxel = (u64)block_x() * (threads / warp_size) + thread_x() / warp_size; voxel < voxels; voxel += warps_all) {
-        const u32 begin = j.start[voxel], all = j.start[voxel + 1] - begin, n = all < j.p ? all : j.p;
-        const u64 key = key_at(j, begin);
-        u32 row;
-        const i64 place = place_of(j, (u32)voxel, key, row);
-        if (place < 0) continue;
-        if (lane() == 0) {
-            describe(j, key, place, row, n);
-            mine += n;
-        }
-        float *const out = (float *)j.out + (u64)place * items;
-        for (u64 e = lane(); e < items; e += warp_size) {
-            const u32 k = items >> 32 ? (u32)(e / width) : (u32)e / width, column = (u32)(e - (u64)k * width);
-            float x = 0;
-            if (k < n) {
-                const u32 point = j.from_order[begin + k];
-                if (column >= 3) {
-                    x = feature_at(j, point, column - 3);
-                } else {
-                    x = coordinate_at(j, point, column, row);
-                }
+    for (u64 base = ((u64)block_x() * threads + thread_x()) / warp_size * warp_size; base < voxels; base += warps_all * warp_size) {
+        // A lane finds where a voxel goes; then all lanes write the voxels that stay, one after the other.
+        const u64 voxel = base + lane();
+        u32 begin = 0, n = 0, row = 0;
+        i64 place = -1;
+        if (voxel < voxels) {
+            begin = j.start[voxel], n = j.start[voxel + 1] - begin;
+            n = n < j.p ? n : j.p;
+            const u64 key = key_at(j, begin);
+            place = place_of(j, (u32)voxel, key, row);
+            if (place >= 0) {
+                describe(j, key, place, row, n);
+                mine += n;
             }
-            out[e] = x;
+        }
+        for (u32 left = votes(place >= 0); left; left &= left - 1) {
+            const u32 leader = lowest_bit(left), from = shuffle_from(begin, leader), points = shuffle_from(n, leader), its_row = shuffle_from(row, leader);
+            float *const out = (float *)j.out + shuffle_from((u64)place, leader) * items;
+            for (u64 e = lane(); e < items; e += warp_size) {
+                const u32 k = items >> 32 ? (u32)(e / width) : (u32)e / width, column = (u32)(e - (u64)k * width);
+                float x = 0;
+                if (k < points) {
+                    const u32 point = j.from_order[from + k];
+                    x = column >= 3 ? feature_at(j, point, column - 3) : coordinate_at(j, point, column, its_row);
+                }
+                out[e] = x;
+            }
         }
     }
     add_kept(j, &total, mine);

@@ -1,226 +1,293 @@
 // voxel_sort.cu brings the points of each cell together, in their own order, by a stable radix sort of keys and point numbers, eight
 // bits at a time, and numbers the voxels.
 //
-// A pass is three launches. voxel_digits counts how many keys of each block's chunk have each digit (voxel_bin does that for
-// the first pass). voxel_offsets, a block for each digit, turns the counts into offsets and adds up each digit. voxel_scatter
-// moves: a warp takes 256 neighbouring keys, 32 at a time, lanes with one digit find each other by votes, and counts of earlier
-// ones lie in shared memory, where each tile is put in order before it is written, so that writes are of neighbours. Bytes moved:
-// 8 + 24 a point and pass.
+// voxel_bin has counted the digits of all passes. A pass is one launch, voxel_pass: a block takes the next tile, finds how many of its
+// keys have each digit, and tells the others; how many come before its own in all earlier tiles it learns by looking back, tile by
+// tile, until one knows the sum of all before it. A tile is taken by number in the order in which blocks begin, so that a block
+// waits only for blocks that run. Within a tile a warp takes neighbouring keys, 32 at a time, lanes with one digit find each
+// other by votes, and counts of earlier ones lie in shared memory, where the tile is put in order before it is written, so that writes
+// are of neighbours. Bytes moved: 24 a point and pass.
 //
-// voxel_heads and voxel_number find where voxels begin, in the same way: counts of blocks, offsets, and then the numbers.
-// Hard voxels go through them again, over the marks that their first points left.
+// voxel_number finds where voxels begin, and numbers them, in the same way: a block counts, looks back, and writes. Hard voxels
+// go through it again, over the marks that their first points left. The looking back is that of Merrill and Garland, "Single-pass
+// parallel prefix scan with decoupled look-back" (2016); the sort that of Adinets and Merrill, "Onesweep" (2022).
 #include "voxel.cuh"
 
 using namespace rc;
 
 namespace {
 
-constexpr u32 sort_threads = 256, warps = sort_threads / warp_size;
-constexpr u32 digits = 256, digit_bits = 8;
-constexpr u32 each = 8; // keys a thread holds
-constexpr u32 tile = sort_threads * each;
+constexpr u32 sort_threads = 512, warps = sort_threads / warp_size;
+constexpr u32 most = 8; // keys a thread holds
+constexpr u32 most_tile = sort_threads * most;
+
+// ---- What tiles tell each other ----
+
+// A word is 0 until its tile is counted; then the count, and at the end the sum of all tiles up to this one.
+constexpr u64 counted = 1ull << 62, summed = 1ull << 63;
+
+// tile_of takes the next tile.
+RC_FN u32 tile_of(const voxel_job &j, u32 launch, u32 *shared) {
+    if (thread_x() == 0) *shared = atomic_add(ticket(j, launch), 1);
+    barrier();
+    return *shared;
+}
+
+// seen is what some neighbouring words say: the sum of the first `words` of them; done if the last of those was a sum itself.
+struct seen {
+    u32 sum, words;
+    bool done;
+};
+
+template <u32 N> RC_FN seen look(const u64 *words, u32 step, u32 behind, u32 tile) {
+    u64 w[N];
+    RC_UNROLL for (u32 u = 0; u < N; u++) w[u] = behind + u < tile ? ld_relaxed(words + (u64)(tile - 1 - behind - u) * step) : summed;
+    seen s = {0, 0, false};
+    bool on = true;
+    RC_UNROLL for (u32 u = 0; u < N; u++) {
+        on = on && w[u] != 0 && !s.done;
+        if (on) s.sum += (u32)w[u], s.words++, s.done = w[u] >> 63;
+    }
+    return s;
+}
+
+// before_tile adds up what the tiles before this one have of a digit. Two lanes that are neighbours take a digit, and look at
+// half of the words each. Every thread comes along.
+RC_FN u32 before_tile(const u64 *words, u32 tile) {
+    constexpr u32 half = 16;
+    const u32 digit = thread_x() / 2, second = thread_x() % 2;
+    u32 sum = 0, behind = 0;
+    bool done = tile == 0;
+    while (votes(!done)) {
+        seen s = {0, 0, false};
+        if (!done) s = look<half>(words + digit, digits, behind + second * half, tile);
+        const u32 told = s.words | (u32)s.done << 8, other = shuffle_xor(told, 1), other_sum = shuffle_xor(s.sum, 1);
+        if (done) continue;
+        const u32 near = second ? other : told, far = second ? told : other;
+        const u32 near_sum = second ? other_sum : s.sum, far_sum = second ? s.sum : other_sum;
+        sum += near_sum, behind += near & 255, done = near >> 8;
+        if (near == half) sum += far_sum, behind += far & 255, done = far >> 8;
+    }
+    return sum;
+}
+
+// ---- Keys ----
 
 // order_at returns the point at a place of the order that a pass reads; the first pass reads them in their own.
 RC_FN u32 order_at(const voxel_job &j, u64 i) { return j.from_order ? j.from_order[i] : (u32)i; }
 
 // sort_key reads a key: where labels have been sorted and keys not yet, through the order.
-RC_FN u64 sort_key(const voxel_job &j, u64 i, bool through) {
-    return through ? j.cell_keys[order_at(j, i)] : ((const u64 *)j.from)[i];
-}
+RC_FN u64 sort_key(const voxel_job &j, u64 i, bool through) { return through ? j.cell_keys[order_at(j, i)] : ((const u64 *)j.from)[i]; }
 
 RC_FN u32 digit_of(u64 key, u32 shift) { return (u32)(key >> shift) % digits; }
 
-// flag_at says whether a voxel begins at a place: of the sorted keys, or of the marks.
-RC_FN bool flag_at(const voxel_job &j, u64 i, bool in_marks) {
+} // namespace
+
+// extra: the shift of the digit; at bit 8 whether keys are read through the order; at 16 the pass; at 24 the keys a thread takes.
+RC_KERNEL_OCC(sort_threads, 2) voxel_pass(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
+    __shared__ u64 keys_of[most_tile];
+    alignas(16) __shared__ u16 counts_of[warps][digits]; // then where in the tile each warp's keys of a digit begin
+    __shared__ u32 mine_of[digits];                      // how many keys of the tile have each digit
+    __shared__ u32 away[digits];                         // from a place in the tile to that in the output, for each digit
+    __shared__ u32 sums[warps];
+    __shared__ u32 taken;
+    u32 *const points_of = (u32 *)keys_of;
+    const u32 shift = (u32)j.extra & 63, pass = (u32)(j.extra >> 16) & 255, each = (u32)(j.extra >> 24) & 15, warp = thread_x() / warp_size;
+    const bool through = j.extra >> 8 & 1;
+    const bool keeps = thread_x() < digits; // the first 256 threads keep the books of a digit each
+    const u32 total = keeps ? totals(j, pass)[thread_x()] : 0;
+    for (u32 k = thread_x(); k < warps * digits / 8; k += sort_threads) st_shared_16((v16 *)counts_of + k, {0, 0, 0, 0});
+    const u32 tile = tile_of(j, pass, &taken);
+    u64 *const words = looks(j, pass % 2), *const own = words + (u64)tile * digits;
+    const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
+    u64 key[most];
+    u32 at[most];
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        const u64 i = base + k * warp_size;
+        key[k] = k < each && i < j.n ? sort_key(j, i, through) : 0;
+    }
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        const u64 i = base + k * warp_size;
+        const bool there = i < j.n;
+        if (k >= each || i - lane() >= j.n) continue; // none of the warp's is there
+        const u32 digit = digit_of(key[k], shift);
+        u32 peers = votes(there);
+        RC_UNROLL for (u32 bit = 0; bit < digit_bits; bit++) {
+            const bool on = digit >> bit & 1;
+            const u32 same = votes(on);
+            peers &= on ? same : ~same;
+        }
+        const u32 before = count_bits(peers & below_mask());
+        const u32 earlier = there ? counts_of[warp][digit] : 0;
+        warp_barrier();
+        if (there && before == 0) counts_of[warp][digit] = (u16)(earlier + count_bits(peers));
+        warp_barrier();
+        at[k] = earlier + before;
+    }
+    barrier();
+    u32 mine = 0;
+    if (keeps) {
+        RC_UNROLL for (u32 w = 0; w < warps; w++) mine += counts_of[w][thread_x()];
+        st_relaxed(own + thread_x(), (tile == 0 ? summed : counted) | mine);
+        looks(j, 1 - pass % 2)[(u64)tile * digits + thread_x()] = 0; // for the pass after this
+        mine_of[thread_x()] = mine;
+    }
+    u32 here, all;
+    const u32 place = block_scan(mine, sums, here), begins = block_scan(total, sums, all);
+    if (keeps) {
+        away[thread_x()] = begins - place;
+        u32 next = place;
+        RC_UNROLL for (u32 w = 0; w < warps; w++) {
+            const u32 c = counts_of[w][thread_x()];
+            counts_of[w][thread_x()] = (u16)next;
+            next += c;
+        }
+    }
+    barrier();
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        if (k >= each || base + k * warp_size >= j.n) continue;
+        at[k] += counts_of[warp][digit_of(key[k], shift)];
+        keys_of[at[k]] = key[k];
+    }
+    u32 point[most]; // asked for before the wait
+    RC_UNROLL for (u32 k = 0; k < most; k++) point[k] = k < each && base + k * warp_size < j.n ? order_at(j, base + k * warp_size) : 0;
+    const u32 before = before_tile(words, tile);
+    if (thread_x() % 2 == 0) {
+        const u32 digit = thread_x() / 2;
+        if (tile > 0) st_relaxed(own + digit, summed | (before + mine_of[digit]));
+        away[digit] += before;
+    }
+    barrier();
+    // The tile lies in order now: neighbours go to neighbouring places.
+    u32 goes[most];
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        const u32 i = thread_x() + k * sort_threads;
+        if (i >= here) continue;
+        const u64 sorted = keys_of[i];
+        goes[k] = away[digit_of(sorted, shift)] + i;
+        ((u64 *)j.to)[goes[k]] = sorted;
+    }
+    barrier();
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        if (k < each && base + k * warp_size < j.n) points_of[at[k]] = point[k];
+    }
+    barrier();
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        const u32 i = thread_x() + k * sort_threads;
+        if (i < here) j.to_order[goes[k]] = points_of[i];
+    }
+}
+
+// ---- Voxels ----
+
+namespace {
+
+// before_block adds up what the tiles before this one have counted, by one warp, all of which comes along.
+RC_FN u32 before_block(const u64 *words, u32 tile) {
+    u32 sum = 0, behind = 0;
+    bool done = tile == 0;
+    while (!done) {
+        const u32 at = behind + lane();
+        const u64 w = at < tile ? ld_relaxed(words + (tile - 1 - at)) : summed;
+        const u32 missing = votes(w == 0), last = votes(w >> 63);
+        // Words count up to the first that is missing, or the first that is a sum, which is the last.
+        const u32 known = missing ? lowest_bit(missing) : warp_size;
+        done = last && lowest_bit(last) < known;
+        const u32 words_here = done ? lowest_bit(last) + 1 : known;
+        u32 v = lane() < words_here ? (u32)w : 0;
+        RC_UNROLL for (u32 d = 1; d < warp_size; d *= 2) v += shuffle_xor(v, d);
+        sum += v, behind += words_here;
+    }
+    return sum;
+}
+
+// begins_at says whether a voxel begins at a place: of the sorted keys, or of the marks.
+RC_FN bool begins_at(const voxel_job &j, u64 i, bool in_marks) {
     if (in_marks) return j.marks[i] != 0;
     const u64 key = key_at(j, (u32)i);
     return key < j.keys && (i == 0 || key_at(j, (u32)i - 1) != key);
 }
 
+// span_of is the span of the grid that a key lies in; one beyond all spans for a point in no cell.
+RC_FN u64 span_of(const voxel_job &j, u64 key) { return key < j.keys ? key >> j.span_shift() : spans(j); }
+
+// begin_spans notes for the spans from..to that their first voxel is the one numbered `at`. Where some lane has many, all lanes
+// take part.
+RC_FN void begin_spans(const voxel_job &j, u64 from, u64 to, u32 at) {
+    const bool many = to - from > 3 && to > from;
+    u32 left = votes(many);
+    if (!many) {
+        for (u64 s = from; s < to; s++) j.numbers[s] = at;
+    }
+    for (; left; left &= left - 1) {
+        const u32 leader = lowest_bit(left), first = shuffle_from(at, leader);
+        const u64 lo = shuffle_from(from, leader), hi = shuffle_from(to, leader);
+        for (u64 s = lo + lane(); s < hi; s += warp_size) j.numbers[s] = first;
+    }
+}
+
 } // namespace
 
-// extra: the shift of the digit, and at bit 8 whether keys are read through the order.
-RC_KERNEL(sort_threads) voxel_digits(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
-    wait_for_previous();
-    let_next();
-    __shared__ u32 bins[digits];
-    bins[thread_x()] = 0;
-    barrier();
-    const u32 shift = (u32)j.extra & 63;
-    const bool through = j.extra >> 8 & 1;
-    for (u64 base = j.first() + thread_x(); base < j.last(); base += tile) {
-        u64 key[each];
-        RC_UNROLL for (u32 k = 0; k < each; k++) {
-            const u64 i = base + k * sort_threads;
-            key[k] = i < j.last() ? sort_key(j, i, through) : 0;
-        }
-        RC_UNROLL for (u32 k = 0; k < each; k++) {
-            if (base + k * sort_threads < j.last()) shared_add(&bins[digit_of(key[k], shift)], 1);
-        }
-    }
-    barrier();
-    j.table[(u64)thread_x() * blocks_x() + block_x()] = bins[thread_x()];
-}
-
-// extra: the words of a row of the table, then at bit 32 the number of rows, each of which is a block's. The totals follow the last
-// row, the 256th at least. A table of one row counts voxels, and leaves their number in the state.
-RC_KERNEL(sort_threads) voxel_offsets(RC_VOXEL_PARAMS) {
+// A warp takes neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps, and the tiles before
+// it. extra: 1 to number the marks; at bit 16 the number of the launch, at 24 the places a thread takes.
+RC_KERNEL_OCC(sort_threads, 2) voxel_number(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
     __shared__ u32 sums[warps];
-    const u32 words = (u32)j.extra, count = (u32)(j.extra >> 32);
-    u32 *const row = j.table + (u64)block_x() * words;
-    u32 before = 0;
-    for (u32 base = 0; base < words; base += threads_x()) {
-        const u32 i = base + thread_x();
-        u32 total;
-        const u32 v = i < words ? row[i] : 0, scanned = block_scan(v, sums, total);
-        if (i < words) row[i] = before + scanned;
-        before += total;
-    }
-    if (thread_x() == 0) {
-        j.table[(u64)(blocks_x() < digits ? digits : blocks_x()) * words + block_x()] = before;
-        if (count == 1) j.state[found] = before;
-    }
-}
-
-RC_KERNEL_OCC(sort_threads, 3) voxel_scatter(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
-    wait_for_previous();
-    let_next();
-    __shared__ u32 counts_of[warps][digits]; // then where in the tile each warp's keys of a digit begin
-    __shared__ u32 away[digits];             // from a place in the tile to that in the output, for each digit
-    __shared__ u32 sums[warps];
-    __shared__ u64 keys_of[tile];
-    __shared__ u32 points_of[tile];
-    const u32 shift = (u32)j.extra & 63, warp = thread_x() / warp_size;
-    const bool through = j.extra >> 8 & 1;
-    const u32 *const totals = j.table + (u64)digits * blocks_x();
-    u32 all;
-    u32 next = block_scan(totals[thread_x()], sums, all) + j.table[(u64)thread_x() * blocks_x() + block_x()]; // where this thread's digit goes
-    for (u64 base = j.first(); base < j.last(); base += tile) {
-        RC_UNROLL for (u32 w = 0; w < warps; w++) counts_of[w][thread_x()] = 0;
-        barrier();
-        u64 key[each];
-        u32 point[each], rank[each];
-        RC_UNROLL for (u32 k = 0; k < each; k++) {
-            const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
-            const bool there = i < j.last();
-            key[k] = there ? sort_key(j, i, through) : 0;
-            point[k] = there ? order_at(j, i) : 0;
-        }
-        RC_UNROLL for (u32 k = 0; k < each; k++) {
-            const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
-            const bool there = i < j.last();
-            if (i - lane() >= j.last()) continue; // none of the warp's is there
-            const u32 digit = digit_of(key[k], shift);
-            u32 peers = votes(there);
-            RC_UNROLL for (u32 bit = 0; bit < digit_bits; bit++) {
-                const bool on = digit >> bit & 1;
-                const u32 same = votes(on);
-                peers &= on ? same : ~same;
-            }
-            const u32 before = count_bits(peers & below_mask());
-            const u32 earlier = there ? counts_of[warp][digit] : 0;
-            warp_barrier();
-            if (there && before == 0) counts_of[warp][digit] = earlier + count_bits(peers);
-            warp_barrier();
-            rank[k] = earlier + before;
-        }
-        barrier();
-        u32 mine = 0, here;
-        RC_UNROLL for (u32 w = 0; w < warps; w++) mine += counts_of[w][thread_x()];
-        u32 place = block_scan(mine, sums, here);
-        away[thread_x()] = next - place;
-        next += mine;
-        RC_UNROLL for (u32 w = 0; w < warps; w++) {
-            const u32 c = counts_of[w][thread_x()];
-            counts_of[w][thread_x()] = place;
-            place += c;
-        }
-        barrier();
-        RC_UNROLL for (u32 k = 0; k < each; k++) {
-            const u64 i = base + warp * (warp_size * each) + k * warp_size + lane();
-            if (i >= j.last()) continue;
-            const u32 at = counts_of[warp][digit_of(key[k], shift)] + rank[k];
-            keys_of[at] = key[k];
-            points_of[at] = point[k];
-        }
-        barrier();
-        // The tile lies in order now: neighbours go to neighbouring places.
-        for (u32 at = thread_x(); at < here; at += sort_threads) {
-            const u64 sorted = keys_of[at];
-            const u32 to = away[digit_of(sorted, shift)] + at;
-            ((u64 *)j.to)[to] = sorted;
-            j.to_order[to] = points_of[at];
-        }
-        barrier();
-    }
-}
-
-// extra: 1 to look at the marks.
-RC_KERNEL(sort_threads) voxel_heads(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
-    wait_for_previous();
-    let_next();
-    __shared__ u32 total;
-    if (thread_x() == 0) total = 0;
-    barrier();
-    u32 heads = 0;
-    for (u64 base = j.first() + thread_x(); base < j.last(); base += tile) {
-        bool head[each];
-        RC_UNROLL for (u32 k = 0; k < each; k++) head[k] = base + k * sort_threads < j.last() && flag_at(j, base + k * sort_threads, j.extra & 1);
-        RC_UNROLL for (u32 k = 0; k < each; k++) heads += head[k];
-    }
-    if (heads) shared_add(&total, heads);
-    barrier();
-    if (thread_x() == 0) j.table[block_x()] = total;
-}
-
-// A warp takes 256 neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps. extra: 1 to
-// number the marks.
-RC_KERNEL_OCC(sort_threads, 4) voxel_number(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
-    wait_for_previous();
-    let_next();
-    __shared__ u32 sums[warps];
+    __shared__ u32 taken, earlier;
     const bool in_marks = j.extra & 1;
-    const u32 warp = thread_x() / warp_size;
-    u32 before = j.table[block_x()];
-    for (u64 base = j.first(); base < j.last(); base += tile) {
-        const u64 from = base + warp * (warp_size * each) + lane();
-        u32 heads[each], mine = 0;
-        RC_UNROLL for (u32 k = 0; k < each; k++) {
-            const u64 i = from + k * warp_size;
-            heads[k] = votes(i < j.last() && flag_at(j, i, in_marks));
-            mine += count_bits(heads[k]);
+    const u32 each = (u32)(j.extra >> 24) & 15, warp = thread_x() / warp_size;
+    const u32 tile = tile_of(j, (u32)(j.extra >> 16) & 255, &taken);
+    u64 *const words = heads(j, in_marks);
+    const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
+    u32 begun[most], mine = 0;
+    RC_UNROLL for (u32 k = 0; k < most; k++) begun[k] = k < each && base + k * warp_size < j.n && begins_at(j, base + k * warp_size, in_marks);
+    RC_UNROLL for (u32 k = 0; k < most; k++) begun[k] = votes(begun[k]), mine += count_bits(begun[k]);
+    if (lane() == 0) sums[warp] = mine;
+    barrier();
+    u32 rank = 0, here = 0;
+    RC_UNROLL for (u32 w = 0; w < warps; w++) {
+        if (w == warp) rank = here;
+        here += sums[w];
+    }
+    if (warp == 0) {
+        if (lane() == 0) st_relaxed(words + tile, (tile == 0 ? summed : counted) | here);
+        const u32 before = before_block(words, tile);
+        if (lane() == 0) {
+            if (tile > 0) st_relaxed(words + tile, summed | (before + here));
+            if (tile + 1 == blocks_x() && !in_marks) j.state[found] = before + here;
+            earlier = before;
         }
-        if (lane() == 0) sums[warp] = mine;
-        barrier();
-        u32 rank = before;
-        RC_UNROLL for (u32 w = 0; w < warps; w++) {
-            if (w < warp) rank += sums[w];
-            before += sums[w];
+    }
+    barrier();
+    rank += earlier;
+    RC_UNROLL for (u32 k = 0; k < most; k++) {
+        const u64 i = base + k * warp_size;
+        if (k >= each || i - lane() >= j.n) continue;
+        const bool there = i < j.n;
+        const u32 at = rank + count_bits(begun[k] & below_mask()), head = begun[k] >> lane() & 1;
+        rank += count_bits(begun[k]);
+        if (in_marks) {
+            if (head) j.numbers[j.marks[i] - 1] = at;
+            if (there) j.marks[j.n + i] = at;
+            continue;
         }
-        barrier();
-        RC_UNROLL for (u32 k = 0; k < each; k++) {
-            const u64 i = from + k * warp_size;
-            const u32 at = rank + count_bits(heads[k] & below_mask()), head = heads[k] >> lane() & 1;
-            rank += count_bits(heads[k]);
-            if (i >= j.last()) continue;
-            if (in_marks) {
-                if (head) j.numbers[j.marks[i] - 1] = at;
-                j.marks[j.n + i] = at;
-                continue;
-            }
-            const bool in_cell = key_at(j, (u32)i) < j.keys;
-            if (head) j.start[at] = (u32)i;
-            if (in_cell && (i + 1 == j.n || key_at(j, (u32)i + 1) >= j.keys)) j.start[at + head] = (u32)i + 1;
-            if (j.voxel_at && in_cell) j.voxel_at[i] = at + head - 1;
-            if (j.marks) j.marks[j.from_order[i]] = head ? at + 1 : 0;
+        const u64 key = there ? key_at(j, (u32)i) : 0, previous = there && i > 0 ? key_at(j, (u32)i - 1) : 0;
+        const bool in_cell = key < j.keys;
+        if (j.mode() == dense) {
+            const u64 own = there ? span_of(j, key) + 1 : 0;
+            begin_spans(j, there && i > 0 ? span_of(j, previous) + 1 : 0, own, at);
+            begin_spans(j, own, there && i + 1 == j.n ? spans(j) + 1 : 0, at + head);
         }
+        if (!there) continue;
+        if (head || (!in_cell && (i == 0 || previous < j.keys))) j.start[at] = (u32)i;
+        if (i + 1 == j.n && in_cell) j.start[at + head] = (u32)i + 1;
+        if (j.voxel_at && in_cell) j.voxel_at[i] = at + head - 1;
+        if (j.marks) j.marks[j.from_order[i]] = head ? at + 1 : 0;
     }
 }
 

@@ -12,6 +12,8 @@ RC_FN u32 count_bits(u32 x) {
     asm("popc.b32 %0, %1;" : "=r"(r) : "r"(x));
     return r;
 }
+// lowest_bit is the number of the lowest bit that is set; x is not 0.
+RC_FN u32 lowest_bit(u32 x) { return count_bits((x & (0u - x)) - 1); }
 // votes has a bit for each lane that is on.
 RC_FN u32 votes(bool on) {
     u32 r;
@@ -24,10 +26,16 @@ RC_FN u32 shuffle_up(u32 v, u32 delta) {
     asm volatile("shfl.sync.up.b32 %0, %1, %2, 0, 0xffffffff;" : "=r"(r) : "r"(v), "r"(delta));
     return r;
 }
-// shuffle_down returns v of the lane that is delta above, and the own one where there is none; shuffle_from that of one lane.
+// shuffle_down returns v of the lane that is delta above, and the own one where there is none; shuffle_xor that of the lane whose number
+// differs by the bits of mask; shuffle_from that of one lane.
 RC_FN u32 shuffle_down(u32 v, u32 delta) {
     u32 r;
     asm volatile("shfl.sync.down.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(delta));
+    return r;
+}
+RC_FN u32 shuffle_xor(u32 v, u32 mask) {
+    u32 r;
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(mask));
     return r;
 }
 RC_FN u32 shuffle_from(u32 v, u32 from) {
@@ -35,6 +43,7 @@ RC_FN u32 shuffle_from(u32 v, u32 from) {
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(from));
     return r;
 }
+RC_FN u64 shuffle_from(u64 v, u32 from) { return (u64)shuffle_from((u32)(v >> 32), from) << 32 | shuffle_from((u32)v, from); }
 // match returns the lanes that have the same v.
 RC_FN u32 match(u32 v) {
     u32 r;
@@ -83,13 +92,26 @@ RC_FN u32 atomic_add(u32 *p, u32 v) {
     return old;
 }
 
+// Words that one block writes and others wait for: each is read and written in one piece, in no order with anything else.
+RC_FN u64 ld_relaxed(const u64 *p) {
+    u64 v;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(global(p)) : "memory");
+    return v;
+}
+RC_FN void st_relaxed(u64 *p, u64 v) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
+
+// warp_scan returns the sum of v over the lanes up to this one, its own with it.
+RC_FN u32 warp_scan(u32 v) {
+    RC_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {
+        const u32 before = shuffle_up(v, d);
+        if (lane() >= d) v += before;
+    }
+    return v;
+}
+
 // block_scan returns the sum of v over the threads before this one, and over all. sums has a word for each warp of the block.
 RC_FN u32 block_scan(u32 v, u32 *sums, u32 &total) {
-    u32 sum = v;
-    RC_UNROLL for (u32 d = 1; d < warp_size; d *= 2) {
-        const u32 before = shuffle_up(sum, d);
-        if (lane() >= d) sum += before;
-    }
+    const u32 sum = warp_scan(v);
     const u32 warp = thread_x() / warp_size, warps = threads_x() / warp_size;
     if (lane() == warp_size - 1) sums[warp] = sum;
     barrier();

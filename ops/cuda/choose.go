@@ -12,6 +12,7 @@ import (
 type Choice struct {
 	Each    int `json:"each,omitempty"`  // chunks of features that a thread moves; 0 of a kernel that moves none
 	Items   int `json:"items,omitempty"` // items that a thread makes, where features are made one by one; 0 of a kernel that makes none
+	Tile    int `json:"tile,omitempty"`  // targets that a block takes at most; 0 of a kernel for which it follows from the others
 	Threads int `json:"threads"`         // a block
 	Check   int `json:"check"`           // stamps that a block checks, where there are blocks to spare
 }
@@ -22,7 +23,7 @@ func (c Choice) String() string {
 	for _, n := range []struct {
 		name string
 		n    int
-	}{{"each", c.Each}, {"items", c.Items}, {"threads", c.Threads}, {"check", c.Check}} {
+	}{{"each", c.Each}, {"items", c.Items}, {"tile", c.Tile}, {"threads", c.Threads}, {"check", c.Check}} {
 		if n.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", n.name, n.n))
 		}
@@ -47,12 +48,13 @@ func (c Class) String() string {
 
 func log2(n int) int { return bits.Len(uint(n)) - 1 }
 
-// takes is what the kernels' sources allow: the plain ones are compiled for so many chunks and threads, the others loop over
-// what they get, and all are bound to 128 threads at most.
-type takes struct{ each, items, threads []int }
+// takes is what the kernels' sources allow: the plain ones are compiled for so many chunks and threads, the odd ones for as many
+// threads, the others loop over what they get, and all are bound to 128 threads at most.
+type takes struct{ each, items, tile, threads []int }
 
 var (
 	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}}
+	oddTakes     = takes{each: []int{1, 2, mostEach}, tile: []int{warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	fuseTakes    = takes{each: []int{1, 2, 4, 8}, items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
@@ -62,6 +64,8 @@ func takenBy(kernel string) *takes {
 	switch {
 	case strings.HasPrefix(kernel, "resample_plain_"), strings.HasPrefix(kernel, "fuse_plain_"):
 		return &plainTakes
+	case strings.HasPrefix(kernel, "resample_odd_"), strings.HasPrefix(kernel, "fuse_odd_"):
+		return &oddTakes
 	case strings.HasPrefix(kernel, "resample_channels_"):
 		return &channelsTake
 	case kernel == "fuse":
@@ -72,12 +76,16 @@ func takenBy(kernel string) *takes {
 
 var checkShares = []int{checkShare, 256, 4096}
 
-// model is the choice by the device's size, for a launch of so many chunks: four a thread, and fewer where the device would
-// otherwise stand partly idle: half that, where blocks of four would not fill it four times.
-func (b *backend) model(kernel string, chunks int) Choice {
-	c := Choice{Each: pieces, Items: pieces, Threads: 128, Check: checkShare}
+// model is the choice by the device's size, for a launch of so many targets, those of each stream counted, and chunks: four chunks
+// a thread and mostTile targets a block, and fewer where the device would otherwise stand partly idle: half that, where such blocks would
+// not fill it four times.
+func (b *backend) model(kernel string, targets, chunks int) Choice {
+	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
 		c.Each /= 2
+	}
+	for c.Tile > warp && targets < c.Tile*b.sms*4 {
+		c.Tile /= 2
 	}
 	return c.of(takenBy(kernel))
 }
@@ -90,6 +98,9 @@ func (c Choice) of(t *takes) Choice {
 	if t.items == nil {
 		c.Items = 0
 	}
+	if t.tile == nil {
+		c.Tile = 0
+	}
 	return c
 }
 
@@ -100,7 +111,7 @@ func (c Choice) check(kernel string) error {
 		name string
 		got  int
 		list []int
-	}{{"each", c.Each, t.each}, {"items", c.Items, t.items}, {"threads", c.Threads, t.threads}, {"check", c.Check, checkShares}} {
+	}{{"each", c.Each, t.each}, {"items", c.Items, t.items}, {"tile", c.Tile, t.tile}, {"threads", c.Threads, t.threads}, {"check", c.Check, checkShares}} {
 		if n.list == nil && n.got != 0 || n.list != nil && !slices.Contains(n.list, n.got) {
 			return fmt.Errorf("%s: got %s %d, want one of %v", kernel, n.name, n.got, n.list)
 		}
@@ -119,8 +130,10 @@ func (t *takes) all() (list []Choice) {
 	for _, threads := range t.threads {
 		for _, each := range or(t.each) {
 			for _, items := range or(t.items) {
-				for _, check := range checkShares {
-					list = append(list, Choice{each, items, threads, check})
+				for _, tile := range or(t.tile) {
+					for _, check := range checkShares {
+						list = append(list, Choice{each, items, tile, threads, check})
+					}
 				}
 			}
 		}

@@ -14,24 +14,25 @@ const plainStreamBytes = 72
 type plainPart struct {
 	*ops.FusePart
 	kind        ops.Kind
-	unit, store uint32 // log2 of the bytes moved, and written, at once
-	chunks      int    // of so many bytes, that a target has
+	form        plainForm // wholeRows: of units
+	unit, store uint32    // log2 of the bytes moved, and written, at once; of odd rows elements
+	chunks      int       // units, windows or words that a target has
 	cut         shape
 }
 
-// plainParts are a job's streams for fuse_plain.cu, or it reports that it does not take the job: a stream that is not
-// simple or is normalised, a width or a place that is no multiple of 4 bytes, outputs with gaps between the rows of the batch, or rows of
-// megabytes.
+// plainParts are a job's streams for fuse_plain.cu, or it reports that it does not take the job: a stream that is not simple or is
+// normalised, outputs with gaps between the rows of the batch, or rows of megabytes. Where a width or a place is no multiple of 4 bytes all
+// streams are odd.
 func plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 	first := job.Parts[0]
 	size := job.Dst.DType().Size()
 	dense := func(is bool, batch, step int) bool { return !is || job.B == 1 || batch == job.T*step }
 	if !dense(true, first.DstBatch, first.DstStep) || !dense(job.Valid != nil, first.ValidBatch, first.ValidStep) || !dense(job.Age != nil, first.AgeBatch, first.AgeStep) ||
-		max(first.ValidStep, first.AgeStep) > math.MaxInt32 || first.DstStep*size > math.MaxInt32/(mostEach*plainThreads) {
+		max(first.ValidStep, first.AgeStep) > math.MaxInt32 || first.DstStep*size > math.MaxInt32/mostTile {
 		return nil, false
 	}
 	parts := make([]plainPart, len(job.Parts))
-	column := 0
+	column, whole, odd := 0, true, true
 	for m := range parts {
 		p := &parts[m]
 		p.FusePart = &job.Parts[m]
@@ -41,28 +42,43 @@ func plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		p.kind, _ = uniform(p.Channels)
 		from := uint64(pointer(p.Src)) | uint64(size*p.D) | uint64(size*p.SrcStep) | uint64(size*p.SrcBatch) | chunk
 		to := uint64(pointer(job.Dst)) | uint64(size*first.DstStep) | uint64(size*column) | chunk
-		p.unit = uint32(bits.TrailingZeros64(from))
+		p.form, p.unit = wholeRows, uint32(bits.TrailingZeros64(from))
 		p.store = min(p.unit, uint32(bits.TrailingZeros64(to)))
-		if p.store < 2 || !unitsFit(p.ResampleJob, 1<<p.unit) || size*p.D>>p.unit > mostEach*plainThreads {
-			return nil, false
-		}
 		p.chunks = size * p.D >> p.unit
+		whole = whole && p.store >= 2 && unitsFit(p.ResampleJob, 1<<p.unit) && p.chunks <= mostEach*plainThreads
+		odd = odd && oddFits(p.ResampleJob)
 		column += p.D
 	}
-	return parts, true
+	if whole {
+		return parts, true
+	}
+	for m := range parts {
+		p := &parts[m]
+		p.form, p.unit, p.store = oddForm(p.ResampleJob, false), uint32(bits.TrailingZeros(uint(size))), 0
+		p.chunks = oddChunks(p.ResampleJob, p.form, false)
+	}
+	return parts, odd
 }
 
 // cutPlainParts cuts each stream into blocks.
 func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
 	for _, p := range parts {
-		list = append(list, b.cutPlain(p.ResampleJob, c, p.chunks))
+		if p.form == wholeRows {
+			list = append(list, b.cutPlain(p.ResampleJob, c, p.chunks))
+		} else {
+			list = append(list, b.cutOdd(p.ResampleJob, c, p.form, p.chunks))
+		}
 	}
 	return list
 }
 
 // bindPlainFuse fills in the launch.
 func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
-	name := "fuse_plain_" + job.Dst.DType().String()
+	name := "fuse_plain_"
+	if parts[0].form != wholeRows {
+		name = "fuse_odd_"
+	}
+	name += job.Dst.DType().String()
 	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
@@ -100,11 +116,16 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 	column := 0
 	for i := range parts {
 		s := &parts[i]
+		chunks, divides, flags := s.cut.chunks, chunkMagic(s.cut.chunks), plainFlags(s.ResampleJob, s.kind, s.cut.each, shift)
+		if s.form == wholeRows {
+			flags |= s.unit<<11 | s.store<<21
+		} else {
+			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, false)
+		}
 		out.words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
 		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
 			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), math.Float32bits(pace(s.ResampleJob)),
-			uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
-			plainFlags(s.ResampleJob, s.kind, s.cut.each, shift)|s.unit<<11|s.store<<21)
+			uint32(s.cut.tile), uint32(chunks), divides, flags)
 		column += size * s.D
 	}
 	return append(out.data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)

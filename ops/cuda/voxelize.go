@@ -3,6 +3,7 @@ package cuda
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -10,14 +11,19 @@ import (
 )
 
 const (
-	sortTile    = 2048 // points that a sorting block takes at once: chunks are multiples of it
-	dealTile    = 8192 // of one that deals keys out to buckets
-	binTile     = 1024 // of one that only bins
+	dealTile    = 8192 // points that a block deals out to buckets
+	binTile     = 1024 // that one takes at once that only bins: chunks are multiples of it
+	sortThreads = 512  // of a block that sorts
+	mostSort    = 8    // points a thread of it takes
+	mostPasses  = 12   // of a sort
+	mostTickets = 16   // launches that take tiles by number: passes, and two that number voxels
 	voxelDigits = 256
-	buckets     = 512   // of counts
-	voxelFew    = 16    // points of a voxel that voxel_reduce takes itself
-	voxelPiece  = 256   // points of a voxel that a warp of voxel_crowded takes
-	tallyPart   = 32768 // cells that a block of voxel_tally counts
+	buckets     = 512     // of counts
+	spanBytes   = 1 << 16 // of a dense grid that a block writes at once, or so
+	mostSpan    = 13      // log2 of the cells of a span
+	voxelFew    = 16      // points of a voxel that voxel_reduce takes itself
+	voxelPiece  = 256     // points of a voxel that a warp of voxel_crowded takes
+	tallyPart   = 32768   // cells that a block of voxel_tally counts
 	stateWords  = 9
 )
 
@@ -48,7 +54,10 @@ type voxelMemory struct {
 	start, table, rows, crowded cudadrv.DevicePtr
 	numbers                     cudadrv.DevicePtr
 	chunk, blocks, size         int
-	deals                       bool // counts are made of dealt keys
+	each, tiles                 int  // points a thread of the sort takes, and blocks of it
+	cleared                     int  // bytes of the table that are 0 at the beginning
+	spans, spanShift            int  // of a dense grid of sorted points: how many, and log2 of the cells of one
+	deals                       bool // counts are made of cells dealt out
 }
 
 func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
@@ -81,18 +90,19 @@ func sorts(job *ops.VoxelizeJob) bool {
 	return job.Reduce == ops.ReduceCount && job.Empty != 0
 }
 
-// deals reports whether counts are made in shared memory, of keys dealt out to buckets: where the grid is large, and so are the
+// deals reports whether counts are made in shared memory, of cells dealt out to buckets: where the grid is large, and so are the
 // points, so that atomics on it would wait for its memory, the grid begins at 16 bytes, which are written at once, and a block may
-// have as much shared memory as voxel_tally takes.
+// have as much shared memory as voxel_tally takes, which is more than voxel_deal does.
 func (b *backend) deals(job *ops.VoxelizeJob) bool {
 	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && addressOf(job.Grid)%16 == 0 && b.shared >= tallyShared
 }
 
 const (
 	dealPoints = 1 << 15 // for each multiprocessor
-	dealKeys   = 1 << 25
+	dealKeys   = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
 
-	tallyShared = 4*tallyPart + 1024 // bytes, with what the kernel declares itself
+	dealShared  = 51408 // bytes, what voxel_deal lays out
+	tallyShared = 4 * (tallyPart + 32)
 )
 
 // crowdedBytes is the size of voxel_reduce.cu's lists: entries of 16 bytes for the pieces that n points can make, and a slot for each
@@ -104,16 +114,12 @@ func crowdedBytes(n, features int) int {
 // layVoxels lays the scratch memory out from address 0.
 func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m := voxelMemory{deals: deals}
-	tile := binTile
-	switch {
-	case sorts(job):
-		tile = sortTile
-	case deals:
-		tile = dealTile
-	}
-	// Eight blocks a multiprocessor keep it busy, and tables of counts small.
+	// Eight blocks a multiprocessor keep it busy.
 	m.chunk = max((job.N+8*sms-1)/(8*sms), 1)
-	m.chunk = (m.chunk + tile - 1) / tile * tile
+	m.chunk = (m.chunk + binTile - 1) / binTile * binTile
+	if deals {
+		m.chunk = dealTile
+	}
 	m.blocks = (job.N + m.chunk - 1) / m.chunk
 	part := func(bytes int) cudadrv.DevicePtr {
 		at := m.size
@@ -126,8 +132,8 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	}
 	n := job.N
 	if deals {
-		m.keys = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
-		m.table = part(4 * buckets * (m.blocks + 1))
+		m.keys[0] = part(2 * m.chunk * m.blocks)
+		m.table = part(4 * buckets * m.blocks)
 	}
 	if !sorts(job) || n == 0 {
 		return m
@@ -136,15 +142,26 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m.keys = [2]cudadrv.DevicePtr{part(8 * n), part(8 * n)}
 	m.order = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
 	m.start = part(4 * (voxels + 1))
-	m.table = part(4 * voxelDigits * (m.blocks + 1))
+	// Fewer points a thread where there would be less than two blocks a multiprocessor.
+	m.each = min(max((n+2*sms*sortThreads-1)/(2*sms*sortThreads), 1), mostSort)
+	m.tiles = (n + m.each*sortThreads - 1) / (m.each * sortThreads)
+	looks := 8 * m.tiles * voxelDigits
+	m.cleared = 4*(mostPasses*voxelDigits+mostTickets) + 8*2*m.tiles + looks
+	m.table = part(m.cleared + looks)
 	if job.Reduce.OfFeatures() && job.Mode != ops.HardVoxels {
 		m.crowded = part(crowdedBytes(n, job.F))
 	}
 	if job.Labels != nil {
 		m.cellKeys = part(8 * n)
 	}
-	if job.Mode == ops.HardVoxels {
+	switch job.Mode {
+	case ops.HardVoxels:
 		m.numbers = part(4 * voxels)
+	case ops.DenseVoxels:
+		cell := job.Grid.DType().Size() * max(job.Grid.Len()/job.Keys(), 1)
+		m.spanShift = min(max(bits.Len(uint(spanBytes/cell))-1, 5), mostSpan)
+		m.spans = (job.Keys() + 1<<m.spanShift - 1) >> m.spanShift
+		m.numbers = part(4 * (m.spans + 1))
 	}
 	return m
 }

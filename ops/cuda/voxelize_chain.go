@@ -37,17 +37,21 @@ func (p *voxelPlan) bind() error {
 	}
 	voxels := min(job.N, job.Keys())
 	if job.Mode == ops.HardVoxels {
-		c.add("voxel_keep", walk(voxels, 8), 256, 0)
+		c.add("voxel_keep", walk(voxels, 256), 256, 0)
 	} else {
-		width := 1
-		if job.Reduce.OfFeatures() {
-			width = job.F
-			if c.fours() {
-				width /= 4
-			}
-		}
 		// As many blocks as run at once: each goes on with what is left in its queue.
-		c.add("voxel_reduce", min(walk(voxels*width, 2*256), 3*p.b.sms), 256, 0)
+		if job.Mode == ops.DenseVoxels {
+			c.add("voxel_grid", min(p.at.spans, 3*p.b.sms), 256, uint64(c.empty()))
+		} else {
+			width := 1
+			if job.Reduce.OfFeatures() {
+				width = job.F
+				if c.fours() {
+					width /= 4
+				}
+			}
+			c.add("voxel_reduce", min(walk(voxels*width, 2*256), 3*p.b.sms), 256, 0)
+		}
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
 			launches := []uint64{0}
@@ -75,6 +79,7 @@ type voxelChain struct {
 	to, toOrder     cudadrv.DevicePtr
 	voxelAt, marks  cudadrv.DevicePtr
 	side            int // of the pairs of buffers that holds what is sorted so far
+	pass            int // of the sort
 	opens           bool
 	shared          int // bytes of dynamic shared memory of the next launch
 	err             error
@@ -85,106 +90,97 @@ const (
 	toCells = iota
 	toCounts
 	toKeys
-	toBuckets
 )
 
-// fill clears the counters, checks the offsets, and fills the dense grid or each point's voxel. A grid of counts that voxel_tally
-// writes is not filled.
+// fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. Grids that
+// voxel_grid or voxel_tally write are not filled.
 func (c *voxelChain) fill() {
-	job := c.p.job
-	out, value := job.Grid, uint32(0)
-	switch {
-	case out == nil:
+	job, m := c.p.job, &c.p.at
+	out, value := job.Grid, c.empty()
+	if out == nil {
 		out, value = job.PointVoxel, math.MaxUint32
-	case out.DType() == tensor.U8:
-		value = uint32(uint8(job.Empty)) * 0x01010101
-	case out.DType() == tensor.I32:
-		value = uint32(int32(job.Empty))
-	default:
-		value = math.Float32bits(float32(job.Empty))
 	}
 	bytes := 0
-	if out != nil && !c.p.at.deals {
+	if out != nil && !m.deals && m.spans == 0 {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
+	if m.cleared > 0 {
+		c.from = m.table + cudadrv.DevicePtr(m.cleared)
+	}
 	// Two blocks a multiprocessor leave room for the next kernel's, which begin meanwhile.
 	c.opens = true
-	c.add("voxel_fill", min(max(bytes/(256*64), job.B/256, 1)+1, 2*c.p.b.sms), 256, uint64(bytes))
+	c.add("voxel_fill", min(max((bytes+m.cleared)/(256*64), job.B/256, 1)+1, 2*c.p.b.sms), 256, uint64(bytes))
 	c.opens = false
-	c.to, c.fromOrder = 0, 0
+	c.from, c.to, c.fromOrder = 0, 0, 0
 }
 
-// deal counts in shared memory.
+// empty is four bytes of what an empty cell of the dense grid holds.
+func (c *voxelChain) empty() uint32 {
+	job := c.p.job
+	switch {
+	case job.Grid == nil:
+		return 0
+	case job.Grid.DType() == tensor.U8:
+		return uint32(uint8(job.Empty)) * 0x01010101
+	case job.Grid.DType() == tensor.I32:
+		return uint32(int32(job.Empty))
+	}
+	return math.Float32bits(float32(job.Empty))
+}
+
+// deal counts in shared memory. A block of voxel_deal takes a tile of points, one of voxel_tally part of a bucket's cells.
 func (c *voxelChain) deal() {
 	job, m := c.p.job, &c.p.at
-	c.to = m.keys[0]
-	c.add("voxel_bin", m.blocks, 256, toBuckets)
-	c.offsets(buckets)
-	c.from, c.to = m.keys[0], m.keys[1]
-	c.add("voxel_deal", m.blocks, 1024, 0)
-	c.from, c.to = m.keys[1], 0
+	c.to, c.shared = m.keys[0], dealShared
+	c.add("voxel_deal", m.blocks, buckets, 0)
 	// Of so many times 32 neighbouring keys each bucket has 32.
 	cells := (job.Keys() + 32*buckets - 1) / (32 * buckets) * 32
-	c.shared = 4 * tallyPart
+	c.from, c.to, c.shared = m.keys[0], 0, tallyShared
 	c.add("voxel_tally", buckets*((cells+tallyPart-1)/tallyPart), 1024, uint64(m.blocks))
 	c.shared = 0
 }
 
-// sort gives the points their keys and brings those of each cell together.
+// sort gives the points their keys, brings those of each cell together, and numbers the voxels.
 func (c *voxelChain) sort() {
 	job, m := c.p.job, &c.p.at
+	keyBits := bits.Len64(uint64(job.Keys()))
 	c.to = m.keys[0]
-	c.add("voxel_bin", m.blocks, 256, toKeys)
+	c.add("voxel_bin", m.blocks, 256, toKeys|uint64((keyBits+7)/8)<<8)
 	c.to = 0
-	counted := true // voxel_bin counts the first digits
 	if job.Labels != nil {
-		c.passes(32, counted, false)
-		counted = false
+		c.passes(32, false)
 	}
-	c.passes(bits.Len64(uint64(job.Keys())), counted, job.Labels != nil)
+	c.passes(keyBits, job.Labels != nil)
 	c.from, c.fromOrder = m.keys[c.side], m.order[c.side]
 	if job.PointVoxel != nil {
 		c.voxelAt = m.order[1-c.side]
 	}
+	launches := uint64(1)
 	if job.Mode == ops.HardVoxels {
 		c.marks = m.keys[1-c.side]
+		launches = 2
 	}
-	for again := range uint64(2) {
-		if again == 1 && c.marks == 0 {
-			break
-		}
-		c.add("voxel_heads", m.blocks, 256, again)
-		c.offsets(1)
-		c.add("voxel_number", m.blocks, 256, again)
+	for which := range launches {
+		c.add("voxel_number", m.tiles, sortThreads, which|(mostPasses+which)<<16|uint64(m.each)<<24)
 	}
 }
 
 // passes sorts by the keys' lowest bits. through says that the first pass reads keys by the order so far.
-func (c *voxelChain) passes(bits int, counted, through bool) {
+func (c *voxelChain) passes(bits int, through bool) {
 	m := &c.p.at
 	for shift := 0; shift < bits; shift += 8 {
 		c.from = m.keys[c.side]
-		extra := uint64(shift)
+		extra := uint64(shift) | uint64(c.pass)<<16 | uint64(m.each)<<24
 		if through && shift == 0 {
 			extra |= 1 << 8
 		}
-		if !counted {
-			c.add("voxel_digits", m.blocks, 256, extra)
-		}
-		counted = false
-		c.offsets(voxelDigits)
+		c.pass++
 		c.side = 1 - c.side
 		c.to, c.toOrder = m.keys[c.side], m.order[c.side]
-		c.add("voxel_scatter", m.blocks, 256, extra)
+		c.add("voxel_pass", m.tiles, sortThreads, extra)
 		c.fromOrder, c.to, c.toOrder = m.order[c.side], 0, 0
 	}
-}
-
-// offsets scans the rows of the table, a block for each, no larger than a row needs.
-func (c *voxelChain) offsets(rows int) {
-	words := c.p.at.blocks
-	c.add("voxel_offsets", rows, min((words+31)/32*32, 256), uint64(words)|uint64(rows)<<32)
 }
 
 // add binds one launch. All but the first begin before the one in front has ended, and wait for it where they must: the kernels of
@@ -281,5 +277,5 @@ func (c *voxelChain) flags() uint32 {
 	set(12, c.fours())
 	set(13, uint8(job.Empty) == 0 && addressOf(job.Grid)%8 == 0)
 	set(10, !job.Wide() && job.PointStep == 3 && addressOf(job.Points)%16 == 0)
-	return f
+	return f | uint32(c.p.at.spanShift)<<16
 }

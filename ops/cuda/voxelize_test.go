@@ -28,8 +28,8 @@ func voxelJob(n int) *ops.VoxelizeJob {
 func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 	c := voxelChain{p: &voxelPlan{job: voxelJob(10), cell: &faultCell{}}}
 	args := c.args(0)
-	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_digits", "voxel_offsets", "voxel_scatter", "voxel_heads", "voxel_number", "voxel_rows",
-		"voxel_reduce", "voxel_crowded", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally"} {
+	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_pass", "voxel_number", "voxel_rows",
+		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally"} {
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, args, len(entry.Params), name)
@@ -46,7 +46,9 @@ func TestChunksCoverThePoints(t *testing.T) {
 		what := fmt.Sprintf("%d points: %+v", n, m)
 		assert.GreaterOrEqual(t, m.chunk*m.blocks, n, what)
 		assert.Less(t, m.chunk*max(m.blocks-1, 0), max(n, 1), what)
-		assert.Zero(t, m.chunk%sortTile, what)
+		assert.Zero(t, m.chunk%binTile, what)
+		assert.GreaterOrEqual(t, m.tiles*m.each*sortThreads, n, what)
+		assert.LessOrEqual(t, m.each, mostSort, what)
 		assert.LessOrEqual(t, m.blocks, 8*132, what)
 	}
 }
@@ -67,8 +69,12 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 	larger.Cells[2]++
 	assert.False(t, full.deals(larger), "%d cells", larger.Keys())
 	m := layVoxels(counts(enough), 132, true)
-	assert.Zero(t, m.chunk%dealTile)
-	assert.Less(t, m.size, 9*enough, "two keys of 4 bytes a point, and tables")
+	assert.Equal(t, dealTile, m.chunk)
+	assert.Equal(t, enough/dealTile, m.blocks)
+	assert.GreaterOrEqual(t, int(m.table-m.keys[0]), 2*enough)
+	assert.GreaterOrEqual(t, m.size-int(m.table), 4*buckets*m.blocks)
+	assert.Less(t, m.size, 2*enough+4*buckets*m.blocks+1024, "two bytes a point, and a word for each bucket of a tile")
+	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, true).blocks)
 }
 
 // Parts of the scratch memory are aligned, in it, and apart.
@@ -102,9 +108,11 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 	for _, c := range []struct {
 		file, name string
 		want       int
-	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel_count.cu", "part", tallyPart}, {"voxel.cuh", "buckets", buckets}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_count.cu", "deal_threads", 1024},
-		{"voxel_sort.cu", "digits", voxelDigits}, {"voxel_bin.cu", "digits", voxelDigits},
-		{"voxel_sort.cu", "sort_threads", 256}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}} {
+	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel.cuh", "buckets", buckets},
+		{"voxel_count.cu", "part", tallyPart}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_count.cu", "deal_threads", buckets}, {"voxel_count.cu", "each", dealTile / buckets},
+		{"voxel_count.cu", "deal_bytes", dealShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
+		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
+		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_reduce.cu", "most_span", 1 << mostSpan}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}} {
 		text, err := os.ReadFile("../../ptx/" + c.file)
 		require.NoError(t, err)
 		found := regexp.MustCompile(`\b` + c.name + ` = (\d+)`).FindSubmatch(text)

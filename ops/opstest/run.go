@@ -124,6 +124,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"properties", (*suite).properties},
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
+		{"odd", (*suite).odd},
 		{"fuse", (*suite).fuse},
 		{"voxel", (*suite).voxel},
 	}

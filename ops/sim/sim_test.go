@@ -73,6 +73,12 @@ func TestSim(t *testing.T) {
 		"misuse": true, "life": true, "fuse-misuse": true, "fuse-life": true, "voxel-misuse": true, "voxel-life": true}})
 }
 
+// A job that is large for its device is cut into blocks of many targets.
+func TestLargeJobs(t *testing.T) {
+	dev, _ := device(t, cudasim.Config{Multiprocessors: 1})
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"odd": true}})
+}
+
 // The older architecture's PTX gives the same bits.
 func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")

@@ -1,0 +1,90 @@
+package opstest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// oddLayouts place the outputs of odd rows: from every element of a word on, without gaps, and with some.
+var oddLayouts = []layout{
+	{name: "odd", front: 1, end: 33, sideOffset: 1},
+	{name: "even", front: 8, end: 1, sideOffset: 4},
+	{name: "apart", front: 5, step: 3, row: 0, end: 2, sideOffset: 3},
+}
+
+// odd has rows of every small width, and of some around the places where kernels change, of 32 and of 16 bits, whose sources
+// begin beside a word too: plain jobs with clocks, kinds and forms of target clock in turn.
+func (s *suite) odd(t *testing.T) {
+	widths := []int{63, 64, 65, 113, 349, 641, 1031}
+	for d := 1; d <= 40; d++ {
+		widths = append(widths, d)
+	}
+	number := 0
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
+		t.Run(dtype.String(), func(t *testing.T) {
+			for _, d := range widths {
+				if number++; thin(number) || t.Failed() || (s.cfg.Slow > 1 && dtype == tensor.F16 && d%3 > 0) {
+					continue
+				}
+				r := rng(uint64(40_000 + number))
+				c := oddCase(r, dtype, d, number)
+				c.Name = fmt.Sprint(d, " features")
+				l := oddLayouts[number%len(oddLayouts)]
+				s.check(t, c, l)
+				if f := oddFusing(r, dtype, d, number); !t.Failed() && number%2 == 0 {
+					f.Name = fmt.Sprint("a stream of ", d, " features")
+					s.fused(t, f, l)
+				}
+			}
+		})
+	}
+}
+
+// oddCase draws a resampling of rows of d features.
+func oddCase(r *rand.Rand, dtype tensor.DType, d, number int) *resampling {
+	g := &generator{Rand: r, c: &resampling{Planned: true}, clock: clockDTypes[number%3], batch: true}
+	b, samples, targets := 1+r.IntN(3), lengths[r.IntN(12)], lengths[3+r.IntN(9)]
+	if d <= 3 {
+		targets = 800
+	}
+	if d > 100 {
+		b, samples, targets = 2, 1+r.IntN(9), 1+r.IntN(9)
+	}
+	g.pace(samples)
+	g.oddSource(dtype, b, samples, d)
+	g.c.Opts.Kind = []ops.Kind{ops.Linear, ops.Linear, ops.Previous, ops.Next, ops.Nearest}[number%5]
+	g.targets(b, targets, []int{0, 1, 2}[r.IntN(3)])
+	g.c.DstLengths = nil
+	return g.c
+}
+
+// oddSource draws a source that begins at any element, its samples and rows apart or not.
+func (g *generator) oddSource(dtype tensor.DType, b, samples, d int) {
+	g.plainSource(dtype, 1, b, samples, d)
+	step := d + []int{0, 0, 1, 3}[g.IntN(4)]
+	g.c.Src = g.c.Src.restride([]int{samples*step + g.IntN(3), step, 1}, g.IntN(4), 0, poison(dtype))
+}
+
+// oddFusing draws a fusion of a stream of d features and others.
+func oddFusing(r *rand.Rand, dtype tensor.DType, d, number int) *fusing {
+	f := &fusing{Out: dtype, Planned: true}
+	b, targets := 1+r.IntN(2), lengths[3+r.IntN(6)]
+	var first *generator
+	for _, d := range []int{1 + r.IntN(20), d, 8, 1 + 2*r.IntN(20)}[r.IntN(2):] {
+		g := &generator{Rand: r, c: &resampling{}, clock: clockDTypes[number%3], batch: true}
+		if first == nil {
+			first = g
+			g.pace(targets)
+		}
+		g.start, g.tick = first.start, first.tick
+		g.oddSource(dtype, b, lengths[r.IntN(9)]*8/(8+d)+1, d)
+		f.Streams = append(f.Streams, &part{resampling: *g.c})
+	}
+	first.targets(b, targets, r.IntN(3))
+	f.Targets, f.Clock = first.c.Targets, first.c.Clock
+	return f
+}
