@@ -44,14 +44,16 @@ func tuned() []Job {
 		&ResampleJob{B: 2, S: 64, T: 300, D: 7, Form: Form{Valid: true, Age: true, Clock: "gapped", MaxGap: 100}},
 		&ResampleJob{B: 2, S: 64, T: 100, D: 7, Form: Form{Values: "f32"}, Channels: []ChannelShape{{"linear", 3}, {"slerp", 4}}},
 		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 8}, {40, 4}}},
-		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 3}, {40, 4}}},
+		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 3}, {40, 4}}, Form: Form{MaxGap: 100}},
+		&ResampleJob{B: 2, S: 64, T: 300, D: 7},
+		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 3}, {40, 65}}},
 	}
 }
 
 func TestTuneKeepsWhatIsFaster(t *testing.T) {
 	want := map[string]cuda.Choice{}
 	tn := faked(t, func(c cuda.Choice, _ int) float64 {
-		if c.Each == 2 || c.Items == 2 && c.Threads == 64 {
+		if c.Each == 2 || c.Tile == 64 || c.Items == 2 && c.Threads == 64 {
 			return 8
 		}
 		return 10
@@ -75,7 +77,7 @@ func TestTuneKeepsWhatIsFaster(t *testing.T) {
 		assert.Equal(t, 1.25, row.Gain(), row.Job)
 		want[row.Class.Kernel] = row.Best
 	}
-	assert.NotEmpty(t, want)
+	assert.Len(t, want, len(tuned()), "one of each kernel")
 	got := map[string]cuda.Choice{}
 	for _, e := range table.Entries() {
 		got[e.Class.Kernel] = e.Choice
@@ -193,7 +195,7 @@ func TestTuneIsCutBetweenSamples(t *testing.T) {
 	report, table, err := tn.run(tuned(), func(done, _ int, _ *Tuning) { cancel(errors.New("enough")) })
 	require.NoError(t, err)
 	assert.Len(t, report.Rows, 1)
-	assert.Equal(t, "after 1 of 5 jobs: enough", report.Cut)
+	assert.Equal(t, "after 1 of 7 jobs: enough", report.Cut)
 	assert.Empty(t, table.Entries())
 }
 

@@ -84,7 +84,8 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 				require.NoError(t, v.stream.Close())
 				require.NoError(t, dev.Close())
 			}()
-			opstest.Run(t, dev, opstest.Config{Slow: x.slow, Only: map[string]bool{"named": true, "values": true, "generated": true, "fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+			opstest.Run(t, dev, opstest.Config{Slow: x.slow, Only: map[string]bool{"named": true, "values": true, "generated": true}, Skip: map[string]bool{"fuse": true}})
+			opstest.Run(t, dev, opstest.Config{Slow: x.slow / 2, Only: map[string]bool{"fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
 			for _, kernel := range []string{"resample_plain_", "resample_odd_", "resample_f", "resample_bf16", "resample_channels_", "fuse_plain_", "fuse_odd_", "fuse_chunks", "fuse"} {
 				n := 0
 				for name, plans := range v.others {
@@ -92,7 +93,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 						n += plans
 					}
 				}
-				assert.Greater(t, n, 10, kernel)
+				assert.GreaterOrEqual(t, n, 10, kernel)
 			}
 			t.Logf("plans with a choice that is not the model's: %v", v.others)
 		})
