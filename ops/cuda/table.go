@@ -54,17 +54,8 @@ const (
 	mostTable   = 4 << 20 // bytes of a file
 )
 
-// TableError is a file that is not used as a table, and why.
-type TableError struct {
-	Path string
-	Err  error
-}
-
-func (e *TableError) Error() string { return fmt.Sprintf("cuda: table %s: %v", e.Path, e.Err) }
-func (e *TableError) Unwrap() error { return e.Err }
-
 // ErrStale is of a table for another kind of GPU or other kernels.
-var ErrStale = errors.New("it is for another device or other kernels")
+var ErrStale = errors.New("it is a table for another device or other kernels")
 
 // NewTable returns an empty table.
 func NewTable(id Identity) *Table { return &Table{For: id, entries: map[Class]Entry{}} }
@@ -136,6 +127,9 @@ func ReadTable(r io.Reader, id Identity) (*Table, error) {
 	if err := d.Decode(&f); err != nil {
 		return nil, fmt.Errorf("not a table: %w", err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("not a table: more after the JSON value")
+	}
 	if f.Format != tableFormat {
 		return nil, fmt.Errorf("format: got %d, want %d", f.Format, tableFormat)
 	}
@@ -177,7 +171,7 @@ func (b *backend) identity() Identity {
 	return Identity{name, fmt.Sprintf("%d.%d", major, minor), kernelsHash()}
 }
 
-// path is where a backend's table lies, and "" with the reason if nowhere: the file that ROBOCACHE_TUNED names, or in that folder,
+// tablePath is where a backend's table lies, and "" with the reason if nowhere: the file that ROBOCACHE_TUNED names, or in that folder,
 // or in the user's cache, a file named after the device. Only a real device looks there.
 func (b *backend) tablePath() (path, why string) {
 	id := b.identity()
@@ -232,7 +226,8 @@ func (b *backend) loadTable() {
 	b.shapes = fmt.Sprintf("tuned for %d classes by %s, else the model", len(t.entries), path)
 }
 
-// Tuned returns the table that a stream's backend uses, an empty one if it uses none, and where a table for it belongs, "" if nowhere.
+// Tuned returns the table that a stream's backend uses, an empty one if it uses none, and where a table for it belongs, "" if nowhere. A
+// Clone of it may be changed.
 func Tuned(s ops.Stream) (t *Table, path string, err error) {
 	st, ok := s.(*stream)
 	if !ok {
@@ -253,7 +248,7 @@ func UseTable(s ops.Stream, t *Table) error {
 		return notOurs("UseTable", s)
 	}
 	if t != nil && t.For != st.b.identity() {
-		return &TableError{"given", ErrStale}
+		return fmt.Errorf("cuda: UseTable: %w", ErrStale)
 	}
 	st.b.table.Store(t)
 	return nil
