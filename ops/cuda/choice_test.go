@@ -69,7 +69,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 		slow int // a simulated launch takes milliseconds, and every plan is made twice
 		open func(t *testing.T) (ops.Backend, error)
 	}{
-		{"sim", 120, func(*testing.T) (ops.Backend, error) { return sim.New(cudasim.New(cudasim.Config{})) }},
+		{"sim", 24, func(*testing.T) (ops.Backend, error) { return sim.New(cudasim.New(cudasim.Config{})) }},
 		{"cuda", 4, func(t *testing.T) (ops.Backend, error) { return cuda.New(gputest.Require(t), 0) }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -84,8 +84,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 				require.NoError(t, v.stream.Close())
 				require.NoError(t, dev.Close())
 			}()
-			opstest.Run(t, dev, opstest.Config{Slow: x.slow, Only: map[string]bool{"named": true, "values": true, "generated": true}, Skip: map[string]bool{"fuse": true}})
-			opstest.Run(t, dev, opstest.Config{Slow: x.slow / 2, Only: map[string]bool{"fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+			opstest.Run(t, dev, opstest.Config{Slow: x.slow, More: 2, Only: map[string]bool{"named": true, "values": true, "generated": true, "odd": true, "fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
 			for _, kernel := range []string{"resample_plain_", "resample_odd_", "resample_f", "resample_bf16", "resample_channels_", "fuse_plain_", "fuse_odd_", "fuse_chunks", "fuse"} {
 				n := 0
 				for name, plans := range v.others {
