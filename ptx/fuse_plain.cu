@@ -1,6 +1,6 @@
 // fuse_plain.cu puts up to 16 streams on one clock in one launch, side by side in dst: plain ones, see plain.cuh, that have dst's
 // dtype and are not normalised. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
-#include "plain.cuh"
+#include "plain_odd.cuh"
 
 using namespace rc;
 
@@ -22,7 +22,7 @@ struct plain_stream {
     u32 src_batch, src_step, times_batch, stamps, share, s;
     u32 column; // bytes from a target's first feature to the stream's
     float pace;
-    u32 tile, chunks, chunk_magic, flags; // fuse_odd: chunks is the features
+    u32 tile, chunks, chunk_magic, flags; // fuse_odd: chunks is a row's elements
 };
 static_assert(sizeof(plain_stream) == 72, "ops/cuda/fuse_plain.go packs it");
 
@@ -50,16 +50,17 @@ template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) 
     plain_task j = {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
                     p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
                     f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
-                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset, f.chunks};
-    if (Odd) j.chunks = odd_chunks<DT>(j);
+                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset, 0};
     begin(j);
-    const u32 count = survey_plain(j, slots);
+    u32 count;
+    if constexpr (Odd)
+        count = survey_odd<DT>(j, slots);
+    else
+        count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = s; });
     barrier();
     if (count > 0) {
-        if (Odd && j.unit() == 4)
-            move_windows<DT>(j, slots, count);
-        else if (Odd)
-            move_words<DT, false>(j, slots, count);
+        if (Odd)
+            move_odd<DT, false>(j, slots, count);
         else if (j.unit() == 4)
             move_each<DT, v16, false>(j, slots, count);
         else if (j.unit() == 3)
@@ -72,15 +73,14 @@ template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) 
 
 } // namespace
 
-#define RC_FUSE_PLAIN(name, dtype, odd)                           \
-    RC_KERNEL_OCC(128, resident) name(const plain_params p) {     \
+#define RC_FUSE_PLAIN(name, dtype, odd, blocks)                   \
+    RC_KERNEL_OCC(128, blocks) name(const plain_params p) {       \
         __shared__ slot slots[most_tile];                         \
         fuse<dtype, odd>(p, slots);                               \
     }
 
-RC_FUSE_PLAIN(fuse_plain_f32, dt_f32, false)
-RC_FUSE_PLAIN(fuse_plain_f16, dt_f16, false)
-RC_FUSE_PLAIN(fuse_plain_bf16, dt_bf16, false)
-RC_FUSE_PLAIN(fuse_odd_f32, dt_f32, true)
-RC_FUSE_PLAIN(fuse_odd_f16, dt_f16, true)
-RC_FUSE_PLAIN(fuse_odd_bf16, dt_bf16, true)
+RC_FUSE_PLAIN(fuse_plain_f32, dt_f32, false, resident)
+RC_FUSE_PLAIN(fuse_plain_f16, dt_f16, false, resident)
+RC_FUSE_PLAIN(fuse_plain_bf16, dt_bf16, false, resident)
+RC_FUSE_PLAIN(fuse_odd_f16, dt_f16, true, 8)
+RC_FUSE_PLAIN(fuse_odd_bf16, dt_bf16, true, 8)

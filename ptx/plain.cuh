@@ -1,5 +1,6 @@
-// plain.cuh resamples what most jobs are: rows of one length, ends held, no limits, values of 16 or 32 bits that keep their dtype,
-// rows of whole units of 16, 8 or 4 bytes. resample_plain.cu and fuse_plain.cu give it their parameters.
+// plain.cuh resamples what most jobs are: rows of one length, ends held, no limits, values of 16 or 32 bits that keep their dtype.
+// Rows are of whole units of 16, 8 or 4 bytes, or odd: of elements of 2 bytes. resample_plain.cu and fuse_plain.cu give it their
+// parameters.
 //
 // A block takes `tile` targets, whose units its threads share out, at most `Each` a thread. One thread a target finds its place
 // among the row's stamps and leaves in shared memory, in 8 bytes, which unit of the source its row begins with and the weight of
@@ -41,7 +42,7 @@ struct plain_task {
     u32 dst_step, valid_step, age_step;
     u32 block, stream;
     u64 offset; // what a target's time has more than the stream's: a time's bits
-    u32 d;      // of odd rows, which see: features
+    u32 d;      // of odd rows, which see: elements
 
     static constexpr u64 max_gap = 0, tolerance = 0;
     RC_FN_MEMBER u32 edge() const { return edge_clamp; }
@@ -68,6 +69,7 @@ struct plain_task {
     RC_FN_MEMBER bool dense() const { return flags >> 8 & 1; } // the block's share of the stamps begins at 16 bytes
     RC_FN_MEMBER u32 unit() const { return flags >> 11 & 7; }  // log2 of the bytes moved at once
     RC_FN_MEMBER bool run_on() const { return flags >> 9 & 1; } // of odd rows: dst has no gaps
+    RC_FN_MEMBER bool own() const { return flags >> 10 & 1; }   // each thread makes its targets' rows, see own_row
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
     RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
@@ -100,8 +102,18 @@ template <class C> RC_FN void tell(const plain_task &j, u32 i) {
     if (reason != 0) report(j, fault_times, i, reason);
 }
 
-// check_share looks at the block's share of the stamps with the threads from first_thread on.
-template <class C> RC_FN void check_share(const plain_task &j, u32 first_thread) {
+// right reports whether stamps are in range and follow the one before.
+template <class C> RC_FN bool right(const stamps<C> &c, C before) {
+    bool good = true;
+    RC_UNROLL for (u32 u = 0; u < stamps<C>::n; u++) {
+        good = good && before <= c.v[u] && bad_time(c.v[u]) == 0;
+        before = c.v[u];
+    }
+    return good;
+}
+
+// check_share looks at the block's share of the stamps with the threads from first_thread on, each at 16 bytes Batch times at once.
+template <class C, u32 Batch> RC_FN void check_share(const plain_task &j, u32 first_thread) {
     const C *t = (const C *)j.times;
     const u32 begin = j.share * j.block;
     if (begin >= j.stamps) return;
@@ -109,19 +121,29 @@ template <class C> RC_FN void check_share(const plain_task &j, u32 first_thread)
     constexpr u32 n = stamps<C>::n;
     u32 i = begin + (thread_x() - first_thread) * n;
     const u32 step = (threads_x() - first_thread) * n;
+    if constexpr (Batch > 1) {
+        for (; j.dense() && i + (Batch - 1) * step + n <= end; i += Batch * step) {
+            stamps<C> c[Batch];
+            C before[Batch];
+            RC_UNROLL for (u32 b = 0; b < Batch; b++) {
+                const C *const at = t + i + b * step;
+                c[b] = __builtin_bit_cast(stamps<C>, ld_nc_16(at));
+                before[b] = ld_time(i + b > 0 ? at - 1 : at);
+            }
+            bool good = true;
+            RC_UNROLL for (u32 b = 0; b < Batch; b++) good = good && right(c[b], before[b]);
+            if (good) continue;
+            for (u32 b = 0; b < Batch; b++)
+                for (u32 u = i + b * step; u < i + b * step + n; u++) tell<C>(j, u);
+        }
+    }
     for (; i < end; i += step) {
         if (!j.dense() || end - i < n) {
             for (u32 u = i; u < end && u < i + n; u++) tell<C>(j, u);
             continue;
         }
         const stamps<C> c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
-        C before = i > 0 ? ld_time(t + i - 1) : c.v[0];
-        bool good = true;
-        RC_UNROLL for (u32 u = 0; u < n; u++) {
-            good = good && before <= c.v[u] && bad_time(c.v[u]) == 0;
-            before = c.v[u];
-        }
-        if (good) continue;
+        if (right(c, i > 0 ? ld_time(t + i - 1) : c.v[0])) continue;
         for (u32 u = i; u < i + n; u++) tell<C>(j, u); // where a row begins, most often
     }
 }
@@ -151,22 +173,24 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i) {
     return out;
 }
 
-template <class C> RC_FN u32 survey_block(const plain_task &j, slot *slots) {
+template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
     const u32 first = j.block * j.tile;
     const u32 left = first < j.total ? j.total - first : 0;
     const u32 count = left < j.tile ? left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
     const u32 checkers = busy < threads_x() ? busy : 0;
-    if (j.check() && thread_x() >= checkers) check_share<C>(j, checkers);
-    for (u32 i = thread_x(); i < count; i += threads_x()) slots[i] = place_target<C>(j, first + i);
+    if (j.check() && thread_x() >= checkers) check_share<C, Batch>(j, checkers);
+    for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i));
     return count;
 }
 
-RC_FN u32 survey_plain(const plain_task &j, slot *slots) {
+// survey_plain gives the slots of the block's targets to keep(index, slot), checks its share of the stamps, and returns the number of
+// the targets.
+template <u32 Batch, class Keep> RC_FN u32 survey_plain(const plain_task &j, Keep keep) {
     switch (j.clock()) {
-    case clock_i64: return survey_block<i64>(j, slots);
-    case clock_f64: return survey_block<double>(j, slots);
-    default: return survey_block<float>(j, slots);
+    case clock_i64: return survey_block<i64, Batch>(j, keep);
+    case clock_f64: return survey_block<double, Batch>(j, keep);
+    default: return survey_block<float, Batch>(j, keep);
     }
 }
 
@@ -228,171 +252,6 @@ template <u32 DT, class V, bool Dense> RC_FN void move_each(const plain_task &j,
     case 1: return move_units<DT, V, 1, Dense>(j, slots, count);
     case 2: return move_units<DT, V, 2, Dense>(j, slots, count);
     default: return move_units<DT, V, most_each, Dense>(j, slots, count);
-    }
-}
-
-// ---- The features of odd rows ----
-//
-// Rows of any width, wherever they begin, in the source and in dst: a slot's chunk is an element there. Wide rows are made 16 bytes
-// at once, narrow ones a word of 4.
-
-// Elements in 16 bytes, and in 4.
-template <u32 DT> constexpr u32 per_window = 16 / element<DT>::size;
-template <u32 DT> constexpr u32 per_word = 4 / element<DT>::size;
-
-// odd_chunks is the most windows, or words, that a row may have. Words of rows without gaps are told apart by features instead.
-template <u32 DT> RC_FN u32 odd_chunks(const plain_task &j) {
-    const u32 n = j.unit() == 4 ? per_window<DT> : per_word<DT>;
-    return (j.d + 2 * n - 2) / n;
-}
-
-// bytes_of returns bytes `sel` of b:a, as prmt.b32.
-RC_FN u32 bytes_of(u32 a, u32 b, u32 sel) {
-    u32 r;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sel));
-    return r;
-}
-
-// ld_window reads 16 bytes that begin at any element, and nothing else: of 2-byte elements the three words inside, and the two
-// elements that are left, the last and, beyond a word's half, the first.
-template <u32 DT> RC_FN v16 ld_window(const char *p) {
-    if constexpr (element<DT>::size == 4) {
-        return {ld_nc_u32(p), ld_nc_u32(p + 4), ld_nc_u32(p + 8), ld_nc_u32(p + 12)};
-    } else {
-        const bool half = (u32)(u64)p & 2;
-        const char *const w = p + (half ? 2 : 0);
-        const u32 a = ld_nc_u32(w), b = ld_nc_u32(w + 4), c = ld_nc_u32(w + 8);
-        const u32 other = (u32)ld_nc_u16(p + (half ? 0 : 12)) << 16, last = ld_nc_u16(p + 14);
-        const u32 sel = half ? 0x5432 : 0x7654;
-        return {bytes_of(other, a, sel), bytes_of(a, b, sel), bytes_of(b, c, sel), bytes_of(half ? c : other, last, 0x5432)};
-    }
-}
-
-// st_head writes the first n elements of v, fewer than all, to p, which lies so many before whole 16 bytes; st_tail the last n, to where
-// v would end at p and whole 16 bytes begin n before it. Both write 2, 4 and 8 bytes at most once each.
-template <u32 DT> RC_FN void st_head(char *p, v16 v, u32 n) {
-    if constexpr (element<DT>::size == 4) {
-        const bool one = n & 1;
-        if (one) st_u32(p, v.x);
-        if (n & 2) st_8(p + (one ? 4 : 0), {one ? v.y : v.x, one ? v.z : v.y});
-    } else {
-        const bool one = n & 1, two = n & 2;
-        const u32 sel = one ? 0x5432 : 0x3210;
-        const u32 a = bytes_of(v.x, v.y, sel), b = bytes_of(v.y, v.z, sel), c = bytes_of(v.z, v.w, sel);
-        if (one) st_u16(p, (u16)v.x);
-        p += one ? 2 : 0;
-        if (two) st_u32(p, a);
-        if (n & 4) st_8(p + (two ? 4 : 0), {two ? b : a, two ? c : b});
-    }
-}
-template <u32 DT> RC_FN void st_tail(char *p, v16 v, u32 n) {
-    if constexpr (element<DT>::size == 4) {
-        const bool one = n & 1;
-        if (one) st_u32(p - 4, v.w);
-        if (n & 2) st_8(p - (one ? 12 : 8), {one ? v.y : v.z, one ? v.z : v.w});
-    } else {
-        const bool one = n & 1, two = n & 2;
-        const u32 sel = one ? 0x5432 : 0x7654;
-        const u32 b = bytes_of(v.x, v.y, sel), c = bytes_of(v.y, v.z, sel), d = bytes_of(v.z, v.w, sel);
-        if (one) st_u16(p - 2, (u16)(v.w >> 16));
-        p -= one ? 2 : 0;
-        if (two) st_u32(p - 4, d);
-        if (n & 4) st_8(p - (two ? 12 : 8), {two ? b : c, two ? c : d});
-    }
-}
-
-// made is what becomes of a unit and that of the row after it.
-template <u32 DT, class V> RC_FN V made(V lo, V hi, float a) {
-    V out = lo;
-    if (a >= 0) out = blend_unit<DT, V>(lo, hi, a);
-    if (is_nan(a)) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(nan_of<DT>()));
-    return out;
-}
-
-// made_half is that of an element of 2 bytes.
-template <u32 DT> RC_FN u32 made_half(u32 lo, u32 hi, float a) {
-    const pack<DT, 1> v0 = {{lo}}, v1 = {{hi}};
-    u32 out = lo;
-    if (a >= 0) out = (u32)rounded<DT>(lerp(get(v0, 0), get(v1, 0), a));
-    return is_nan(a) ? (u32)nan_of<DT>() : out;
-}
-
-// move_windows makes rows of at least two windows. Windows lie at whole 16 bytes of dst; a row's first and last, which it may fill in
-// part, are made further inside the row, where it fills them, and only that part is written. chunks is the most a row may have.
-template <u32 DT> RC_FN void move_windows(const plain_task &j, const slot *slots, u32 count) {
-    constexpr u32 size = element<DT>::size;
-    const u32 all = count * j.chunks;
-    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
-    for (u32 n = thread_x(); n < all; n += plain_threads) {
-        const u32 target = (n * j.chunk_magic) >> 20;
-        char *const row = dst + (u64)target * j.dst_step;
-        const i32 given = (i32)((n - target * j.chunks) * per_window<DT>) - (i32)(((u32)(u64)row & 15) / size);
-        if (given >= (i32)j.d) continue;
-        const i32 last = (i32)(j.d - per_window<DT>), from = given > 0 ? given : 0, at = from < last ? from : last;
-        const slot s = slots[target];
-        const char *const p = (const char *)j.src + (u64)(s.chunk + (u32)at) * size;
-        const v16 lo = ld_window<DT>(p), hi = ld_window<DT>(s.weight >= 0 ? p + (u64)j.src_step * size : p);
-        const v16 out = made<DT>(lo, hi, s.weight);
-        char *const to = row + (u32)at * size;
-        if (at == given)
-            st_16(to, out);
-        else if (at > given)
-            st_head<DT>(to, out, per_window<DT> + (u32)given);
-        else
-            st_tail<DT>(to + 16, out, (u32)((i32)j.d - given));
-    }
-}
-
-// move_words makes rows of any width a word at a time. Dense rows follow each other without gaps: words cross from one to the next.
-// In others chunks is the most words a row may have.
-template <u32 DT, bool Dense> RC_FN void move_words(const plain_task &j, const slot *slots, u32 count) {
-    constexpr u32 size = element<DT>::size, n_word = per_word<DT>, in_flight = 4;
-    const u32 elements = Dense ? count * j.d : j.d; // of a run without gaps
-    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
-    const u32 dense_skew = ((u32)(u64)dst & 3) / size;
-    const u32 all = Dense ? (elements + dense_skew + n_word - 1) / n_word : count * j.chunks;
-    for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {
-        u32 lo[in_flight][n_word], hi[in_flight][n_word];
-        float a[in_flight][n_word];
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            const u32 given = first + u * plain_threads, n = given < all ? given : all - 1;
-            u32 target = Dense ? 0 : (n * j.chunk_magic) >> 20, skew = dense_skew;
-            if (!Dense) skew = ((u32)(u64)(dst + target * j.dst_step) & 3) / size;
-            const i32 begin = (i32)((n - target * j.chunks * !Dense) * n_word) - (i32)skew;
-            RC_UNROLL for (u32 i = 0; i < n_word; i++) {
-                // An element beside the run is its first or last once more, and is not stored.
-                i32 e = begin + (i32)i;
-                e = e < 0 ? 0 : e < (i32)elements ? e : (i32)elements - 1;
-                u32 feature = (u32)e;
-                if (Dense) target = (feature * j.chunk_magic) >> 20, feature -= target * j.d;
-                const slot s = slots[target];
-                const char *const p = (const char *)j.src + (u64)(s.chunk + feature) * size, *const q = s.weight >= 0 ? p + (u64)j.src_step * size : p;
-                a[u][i] = s.weight;
-                lo[u][i] = size == 4 ? ld_nc_u32(p) : ld_nc_u16(p);
-                hi[u][i] = size == 4 ? ld_nc_u32(q) : ld_nc_u16(q);
-            }
-        }
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            const u32 n = first + u * plain_threads;
-            if (n >= all) return;
-            const u32 target = Dense ? 0 : (n * j.chunk_magic) >> 20;
-            char *const run = dst + target * j.dst_step;
-            const u32 skew = Dense ? dense_skew : ((u32)(u64)run & 3) / size;
-            const i32 begin = (i32)((n - target * j.chunks * !Dense) * n_word) - (i32)skew;
-            char *const at = run + begin * (i32)size;
-            if constexpr (size == 4) {
-                if (begin < (i32)elements) st_u32(at, made<DT>(lo[u][0], hi[u][0], a[u][0]));
-            } else {
-                const u32 first_made = made_half<DT>(lo[u][0], hi[u][0], a[u][0]), second = made_half<DT>(lo[u][1], hi[u][1], a[u][1]);
-                const bool has_first = begin >= 0 && begin < (i32)elements, has_second = begin + 1 < (i32)elements;
-                if (has_first && has_second)
-                    st_u32(at, first_made | second << 16);
-                else if (has_first)
-                    st_u16(at, (u16)first_made);
-                else if (has_second)
-                    st_u16(at + 2, (u16)second);
-            }
-        }
     }
 }
 

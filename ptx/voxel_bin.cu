@@ -80,6 +80,9 @@ RC_FN void count_digits(u32 *bins, u64 key, bool there, u32 passes) {
     }
 }
 
+// digit_rows is how many passes the sort has.
+RC_FN u32 digit_rows(const voxel_job &j) { return ((u32)j.extra >> 8) + (j.labels && j.extra >> 8 ? label_passes : 0); }
+
 // label_key is a label as the sort compares it.
 RC_FN u32 label_key(const voxel_job &j, u64 i) { return ld_nc_u32(j.labels + i) ^ 0x80000000u; }
 
@@ -129,9 +132,9 @@ template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s)
             u32 kind;
             const u64 k = key_of<T>(j, posed<T>(j, at[0], row), row, kind);
             if constexpr (Ending == to_keys) {
-                const u32 before = j.labels ? label_passes : 0;
+                const u32 passes = (u32)j.extra >> 8, before = digit_rows(j) - passes;
                 if (before) count_digits(s.bins, u < n ? label_key(j, i + u) : 0, u < n, before);
-                count_digits(s.bins + before * digits, k, u < n, (u32)j.extra >> 8);
+                count_digits(s.bins + before * digits, k, u < n, passes);
             }
             if (u < n) missed[0] += kind == out_of_range, missed[1] += kind == not_finite;
             RC_UNROLL for (u32 v = 0; v + 1 < group; v++) at[v] = at[v + 1], key[v] = key[v + 1]; // the next comes to the front
@@ -173,8 +176,7 @@ template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s)
                 reduce_add((u32 *)j.out + s.cells[place], (u32)s.words[place]);
         }
     } else {
-        const u32 passes = ((u32)j.extra >> 8) + (j.labels ? label_passes : 0);
-        for (u32 k = thread_x(); k < passes * digits; k += bin_threads) {
+        for (u32 k = thread_x(); k < digit_rows(j) * digits; k += bin_threads) {
             if (s.bins[k]) reduce_add(totals(j, 0) + k, s.bins[k]);
         }
     }
@@ -192,7 +194,7 @@ template <u32 Ending> RC_FN void bin_any(const voxel_job &j, bin_shared &s) {
 RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ bin_shared s;
-    for (u32 k = thread_x(); k < most_passes * digits; k += bin_threads) s.bins[k] = 0;
+    for (u32 k = thread_x(); k < digit_rows(j) * digits; k += bin_threads) s.bins[k] = 0;
     if (thread_x() < 2) s.missed[thread_x()] = 0;
     if (thread_x() == 0) s.meet = 0;
     barrier();

@@ -41,10 +41,11 @@ RC_FN u32 *bin_of(deal_shared &s, u32 word) { return (u32 *)((u8 *)s.bins + word
 RC_FN bool has_cell(u32 word) { return !(word & 4 * buckets); }
 
 // quick_index finds an index without a division, and says whether it is right where there are n cells: floor((x - lo) / size), the
-// quotient rounded, or n or more where that is no cell. t = (x - lo) * inverse is within 2^-22 of itself of the quotient. So what lies
-// between -1 and n + 1 has one floor, c, if t is farther than 2^-20 (n + 2) from whole numbers; what lies beyond is in no cell either
-// way. Floats from 2^23 to 2^24 are the whole numbers: a sum in there that is rounded down is a floor, and its last bits are an integer.
-RC_FN float near_of(u32 n) { return 0.5f - ((float)n + 2.0f) * 0x1p-20f; } // farther from the middle of a cell is too near; below 0 from 2^19 on
+// quotient rounded, or n or more where that is no cell. t = (x - lo) * inverse is within 3 * 2^-24 of itself of the quotient: inverse, t
+// and the quotient are each rounded once. So what lies between -1 and n + 1 has one floor, c, if t is farther than 2^-22 (n + 2) from
+// whole numbers, which is nearer than near_of(n) to the middle between two; what lies beyond is in no cell either way. Floats from
+// 2^23 to 2^24 are the whole numbers: a sum in there that is rounded down is a floor, and its last bits are an integer.
+RC_FN float near_of(u32 n) { return 0.5f - ((float)n + 2.0f) * 0x1p-22f; }
 RC_FN bool quick_index(float x, float lo, float inverse, float near, u32 &index) {
     constexpr float whole = 0x1.8p23f;
     const float t = (x - lo) * inverse, sum = add_rm(t, whole), c = sum - whole, past = t - c;
@@ -191,7 +192,9 @@ RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
     wait_for_previous();
     let_next();
     u32 next = mine < tiles ? runs[mine] : 0;
-    for (u32 k = 4 * thread_x(); k < part + warp_size; k += 4 * tally_threads) st_shared_16(counted + k, {0, 0, 0, 0});
+    const u32 cells_left = (u32)((j.keys + 32 * buckets - 1) / (32 * buckets)) * 32 - begin, cells_here = cells_left < part ? cells_left : part;
+    for (u32 k = 4 * thread_x(); k < cells_here; k += 4 * tally_threads) st_shared_16(counted + k, {0, 0, 0, 0});
+    if (thread_x() < warp_size) counted[spare] = 0;
     barrier();
     for (u32 first = 0; first < tiles; first += tally_threads) {
         const u32 t = first + mine, run = next, count = run >> 16, pieces = count ? (run % piece + count + piece - 1) / piece : 0;
@@ -227,7 +230,7 @@ RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
         }
     }
     barrier();
-    for (u32 k = 4 * thread_x(); k < part; k += 4 * tally_threads) {
+    for (u32 k = 4 * thread_x(); k < cells_here; k += 4 * tally_threads) {
         const u64 key = key_in_bucket(bucket, begin + k);
         if (key + 4 <= j.keys) {
             st_16((u32 *)j.out + key, {counted[k], counted[k + 1], counted[k + 2], counted[k + 3]});

@@ -2,15 +2,15 @@
 //
 // voxel_reduce, for sparse voxels, and voxel_grid, for dense ones: a thread takes one feature of one voxel, or four neighbouring ones
 // where they are 16 aligned bytes; neighbouring threads take neighbouring features. A voxel of one point is done at once; others
-// wait in a queue until the block has a full turn of them, so that no warp does the long work for a lane or two. Voxels of more
+// wait in a queue until there is one for each lane, so that no warp does the long work for a lane or two. Voxels of more
 // than `few` points are left to voxel_crowded, in pieces, a warp for each, whose lanes share out the points. Where a voxel has several
 // pieces they meet in a slot of global memory, and a third launch writes the result. Sums are of integers, relative to the
 // greatest exponent of the voxel, which is found first: so they depend on no order.
 //
-// voxel_grid writes empty cells too, span by span: a block notes in shared memory which cells of a span have a voxel,
-// writes the others, which waits for nothing, and then takes the span's voxels.
+// voxel_grid writes empty cells too, span by span: a warp notes in shared memory which cells of a span have a voxel, takes the
+// voxels, and writes the other cells.
 //
-// voxel_keep writes hard voxels, a warp for each; voxel_inverse each point's voxel, a thread for each point.
+// voxel_choose and voxel_keep write hard voxels; voxel_inverse each point's voxel, a thread for each point.
 // Bytes moved: 8 + 4 a point for keys and order, the features, and the outputs.
 #include "tally.cuh"
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr u32 threads = 256;
 constexpr u32 few = 16, piece = 256; // ops/cuda sizes the lists by them
-constexpr u32 most_span = 8192;      // cells of a span
+constexpr u32 most_span = 1024;      // cells of a span: a bit each of a word for each lane
 
 // coordinate_at returns a coordinate of a point, after the pose.
 RC_FN float coordinate_at(const voxel_job &j, u32 point, u32 axis, u32 row) {
@@ -166,11 +166,11 @@ struct item {
     u32 voxel, feature;
 };
 
-constexpr u32 at_once = 2; // items a thread takes
+template <bool Dense> constexpr u32 at_once = Dense ? 4 : 3; // items a thread takes
 
+// queue is where a warp's voxels of a few points wait until there is one for each lane.
 struct queue {
-    item waiting[(at_once + 1) * threads];
-    u32 count;
+    item waiting[(at_once<true> + 1) * warp_size];
 };
 
 // reduce_item takes a voxel of a few points.
@@ -187,39 +187,44 @@ template <u32 N, bool Dense> RC_FN void reduce_item(const voxel_job &j, item it)
     write_out<N>(j, place, it.feature, x);
 }
 
-// reduce_span takes `voxels` neighbouring voxels, of `width` items each; returns how many points the thread has kept. What waits in the
-// queue at the end is not done yet.
-template <u32 N, bool Dense> RC_FN u64 reduce_span(const voxel_job &j, queue &q, u32 width, u32 first, u32 voxels) {
+// reduce_span takes `voxels` neighbouring voxels, of `width` items each; returns how many points the thread has kept. `count` items wait
+// in the queue before and after it.
+template <u32 N, bool Dense> RC_FN u64 reduce_span(const voxel_job &j, queue &q, u32 &count, u32 width, u32 first, u32 voxels) {
+    constexpr u32 many = at_once<Dense>; // items a lane takes in a turn
     u64 mine = 0;
-    const u32 items = voxels * width;
-    const u32 reduce = j.reduce();
+    const u32 reduce = j.reduce(), items = voxels * width;
     const bool of_features = reduce >= sum && reduce <= smallest, extreme = reduce >= greatest;
-    for (u32 base = 0; base < items; base += at_once * threads) {
+    for (u32 base = 0; base < items; base += many * warp_size) {
         // What is read for one item waits for nothing that is read for another.
-        u32 voxel[at_once], feature[at_once], begin[at_once], n[at_once], point[at_once];
-        u64 key[at_once];
-        RC_UNROLL for (u32 u = 0; u < at_once; u++) {
-            const u32 t = base + u * threads + thread_x();
-            voxel[u] = 0, feature[u] = 0, begin[u] = 0, n[u] = 0;
+        u32 voxel[many], feature[many], begin[many], n[many], point[many];
+        u64 key[many];
+        RC_UNROLL for (u32 u = 0; u < many; u++) {
+            const u32 t = base + u * warp_size + lane();
+            voxel[u] = 0, feature[u] = 0, begin[u] = 0, n[u] = 0, key[u] = 0, point[u] = 0;
             if (t >= items) continue;
             voxel[u] = t / width, feature[u] = (t - voxel[u] * width) * N, voxel[u] += first;
             begin[u] = j.start[voxel[u]], n[u] = j.start[voxel[u] + 1] - begin[u];
+            if (Dense) key[u] = ((const u64 *)j.to)[voxel[u]], point[u] = j.to_order[voxel[u]];
         }
-        RC_UNROLL for (u32 u = 0; u < at_once; u++) key[u] = n[u] ? key_at(j, begin[u]) : 0, point[u] = n[u] ? j.from_order[begin[u]] : 0;
-        float x[at_once][N];
-        RC_UNROLL for (u32 u = 0; u < at_once; u++) {
+        if (!Dense) {
+            RC_UNROLL for (u32 u = 0; u < many; u++) {
+                if (n[u]) key[u] = key_at(j, begin[u]), point[u] = j.from_order[begin[u]];
+            }
+        }
+        float x[many][N];
+        RC_UNROLL for (u32 u = 0; u < many; u++) {
             if (n[u] == 1 && of_features) values_at<N>(j, point[u], feature[u], j.b > 1 ? (u32)(key[u] / j.cells) : 0, x[u]);
         }
-        RC_UNROLL for (u32 u = 0; u < at_once; u++) {
-            if (n[u] == 0) continue;
-            u32 row;
-            const i64 place = Dense ? (i64)key[u] : place_of(j, voxel[u], key[u], row);
-            if (!Dense && place < 0) continue;
-            if (!Dense && feature[u] == 0) {
+        RC_UNROLL for (u32 u = 0; u < many; u++) {
+            u32 row = 0;
+            const i64 place = n[u] == 0 ? -1 : Dense ? (i64)key[u] : place_of(j, voxel[u], key[u], row);
+            if (!Dense && place >= 0 && feature[u] == 0) {
                 describe(j, key[u], place, row, n[u]);
                 mine += n[u];
             }
-            if (!of_features) {
+            bool waits = false;
+            if (place < 0) {
+            } else if (!of_features) {
                 if (reduce == majority)
                     ((i32 *)j.out)[place] = commonest(j, begin[u], begin[u] + n[u]);
                 else if (Dense)
@@ -230,43 +235,29 @@ template <u32 N, bool Dense> RC_FN u64 reduce_span(const voxel_job &j, queue &q,
                 RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
                 write_out<N>(j, place, feature[u], x[u]);
             } else {
-                q.waiting[shared_fetch_add(&q.count, 1)] = {voxel[u], feature[u]};
+                waits = true;
             }
+            const u32 waiting = votes(waits);
+            if (waits) q.waiting[count + count_bits(waiting & below_mask())] = {voxel[u], feature[u]};
+            count += count_bits(waiting);
         }
-        if (!of_features) continue;
-        barrier();
-        u32 count = q.count;
-        barrier();
-        while (count >= threads) {
-            count -= threads;
-            reduce_item<N, Dense>(j, q.waiting[count + thread_x()]);
-            if (thread_x() == 0) q.count = count;
-            barrier();
+        warp_barrier();
+        while (count >= warp_size) {
+            count -= warp_size;
+            reduce_item<N, Dense>(j, q.waiting[count + lane()]);
         }
+        warp_barrier();
     }
     return mine;
 }
 
-// fill_span writes the empty cells of a span of a dense grid; its voxels begin with `first`. Groups of N values are written at once.
-template <u32 N> RC_FN void fill_span(const voxel_job &j, u32 (&taken)[most_span / 32], u32 width, u32 span, u32 first, u32 voxels) {
-    const u64 begin = (u64)span << j.span_shift();
-    const u32 cells = (u32)(j.keys - begin < 1ull << j.span_shift() ? j.keys - begin : 1ull << j.span_shift());
-    if (voxels == cells) return;
-    if (voxels > 0) {
-        barrier(); // of the span before this one
-        for (u32 k = thread_x(); k < most_span / 32; k += threads) taken[k] = 0;
-        barrier();
-        for (u32 v = thread_x(); v < voxels; v += threads) {
-            const u32 cell = (u32)(key_at(j, j.start[first + v]) - begin);
-            shared_or(&taken[cell / 32], 1u << cell % 32);
-        }
-        barrier();
-    }
-    const u32 value = (u32)j.extra, over = threads / width, rest = threads % width;
+// fill_span writes the empty cells of a span of a dense grid, N values at once. A lane's word of `taken` tells of 32 cells.
+template <u32 N> RC_FN void fill_span(const voxel_job &j, const u32 *taken, u32 width, u64 begin, u32 cells) {
+    const u32 value = (u32)j.extra, over = warp_size / width, rest = warp_size % width;
     u32 *const out = (u32 *)j.out + begin * (width * N);
-    u32 cell = thread_x() / width, column = thread_x() % width;
+    u32 cell = lane() / width, column = lane() % width;
     while (cell < cells) {
-        if (voxels == 0 || !(taken[cell / 32] >> cell % 32 & 1)) {
+        if (!(taken[cell / 32] >> cell % 32 & 1)) {
             u32 *const to = out + (u64)(cell * width + column) * N;
             if constexpr (N == 4)
                 st_16(to, {value, value, value, value});
@@ -279,29 +270,40 @@ template <u32 N> RC_FN void fill_span(const voxel_job &j, u32 (&taken)[most_span
 }
 
 RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.reduce() <= smallest ? j.f / n : 1; }
+RC_FN u32 warp_of_grid() { return (block_x() * threads + thread_x()) / warp_size; }
+RC_FN u32 warps_of_grid() { return blocks_x() * (threads / warp_size); }
 
 // reduce_list is voxel_reduce, N features a thread; returns how many points the thread has kept.
 template <u32 N> RC_FN u64 reduce_list(const voxel_job &j, queue &q) {
     u64 mine = 0;
-    const u32 width = items_of(j, N), each = width < at_once * threads ? at_once * threads / width : 1;
+    u32 count = 0;
+    const u32 width = items_of(j, N), turn = at_once<false> * warp_size, each = width < turn ? turn / width : 1;
     const u64 all = j.state[found];
-    for (u64 first = (u64)block_x() * each; first < all; first += (u64)blocks_x() * each)
-        mine += reduce_span<N, false>(j, q, width, (u32)first, all - first < each ? (u32)(all - first) : each);
-    barrier();
-    if (thread_x() < q.count) reduce_item<N, false>(j, q.waiting[thread_x()]);
+    for (u64 first = (u64)warp_of_grid() * each; first < all; first += (u64)warps_of_grid() * each)
+        mine += reduce_span<N, false>(j, q, count, width, (u32)first, all - first < each ? (u32)(all - first) : each);
+    if (lane() < count) reduce_item<N, false>(j, q.waiting[lane()]);
     return mine;
 }
 
-// reduce_grid is voxel_grid.
-template <u32 N> RC_FN void reduce_grid(const voxel_job &j, queue &q, u32 (&taken)[most_span / 32]) {
-    const u32 width = items_of(j, N);
-    for (u32 span = block_x(); span < (u32)spans(j); span += blocks_x()) { // of 32 kB and more each
+// reduce_grid is voxel_grid. What a warp stores waits for nothing, and goes out while the next span's voxels are asked for.
+template <u32 N> RC_FN void reduce_grid(const voxel_job &j, queue &q, u32 *taken) {
+    u32 count = 0;
+    const u32 width = items_of(j, N), all = (u32)spans(j), size = 1u << j.span_shift(); // a span is 4 kB or more
+    for (u32 span = warp_of_grid(); span < all; span += warps_of_grid()) {
         const u32 first = j.numbers[span], voxels = j.numbers[span + 1] - first;
-        fill_span<N>(j, taken, width, span, first, voxels);
-        reduce_span<N, true>(j, q, width, first, voxels);
+        const u64 begin = (u64)span << j.span_shift();
+        taken[lane()] = 0;
+        warp_barrier();
+        for (u32 v = lane(); v < voxels; v += warp_size) {
+            const u32 cell = (u32)(((const u64 *)j.to)[first + v] - begin);
+            shared_or(&taken[cell / 32], 1u << cell % 32);
+        }
+        warp_barrier();
+        reduce_span<N, true>(j, q, count, width, first, voxels);
+        fill_span<N>(j, taken, width, begin, j.keys - begin < size ? (u32)(j.keys - begin) : size);
+        warp_barrier();
     }
-    barrier();
-    if (thread_x() < q.count) reduce_item<N, true>(j, q.waiting[thread_x()]);
+    if (lane() < count) reduce_item<N, true>(j, q.waiting[lane()]);
 }
 
 // reduce_pieces is voxel_crowded's first launch and, with adding, its second.
@@ -359,30 +361,30 @@ template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
 } // namespace
 
 // voxel_reduce writes sparse voxels.
-RC_KERNEL_OCC(threads, 3) voxel_reduce(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(threads, 2) voxel_reduce(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
     __shared__ u64 total;
-    __shared__ queue q;
-    if (thread_x() == 0) total = 0, q.count = 0;
+    __shared__ queue queues[threads / warp_size];
+    if (thread_x() == 0) total = 0;
     barrier();
+    queue &q = queues[thread_x() / warp_size];
     add_kept(j, &total, j.fours() ? reduce_list<4>(j, q) : reduce_list<1>(j, q));
 }
 
-// voxel_grid writes a dense grid. extra: the bits of what empty cells hold.
-RC_KERNEL_OCC(threads, 3) voxel_grid(RC_VOXEL_PARAMS) {
+// voxel_grid writes a dense grid. extra: the bits of what empty cells hold; `to` has the voxels' keys, to_order their first points.
+RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
-    __shared__ queue q;
-    __shared__ u32 taken[most_span / 32];
-    if (thread_x() == 0) q.count = 0;
-    barrier();
+    __shared__ queue queues[threads / warp_size];
+    __shared__ u32 taken[threads / warp_size][most_span / 32];
+    const u32 warp = thread_x() / warp_size;
     if (j.fours())
-        reduce_grid<4>(j, q, taken);
+        reduce_grid<4>(j, queues[warp], taken[warp]);
     else
-        reduce_grid<1>(j, q, taken);
+        reduce_grid<1>(j, queues[warp], taken[warp]);
 }
 
 // voxel_crowded takes the pieces that voxel_reduce has listed. extra: 0 to look at the values, which is all that voxels of one piece
@@ -410,7 +412,8 @@ RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
     }
 }
 
-RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
+// voxel_choose finds where hard voxels go: to_order has the voxel of each place that is written.
+RC_KERNEL(threads) voxel_choose(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
@@ -418,39 +421,41 @@ RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
     if (thread_x() == 0) total = 0;
     barrier();
     u64 mine = 0;
-    const u32 width = 3 + j.f;
-    const u64 items = (u64)j.p * width, warps_all = (u64)blocks_x() * (threads / warp_size);
     const u64 voxels = j.state[found];
-    for (u64 base = ((u64)block_x() * threads + thread_x()) / warp_size * warp_size; base < voxels; base += warps_all * warp_size) {
-        // A lane finds where a voxel goes; then all lanes write the voxels that stay, one after the other.
-        const u64 voxel = base + lane();
-        u32 begin = 0, n = 0, row = 0;
-        i64 place = -1;
-        if (voxel < voxels) {
-            begin = j.start[voxel], n = j.start[voxel + 1] - begin;
-            n = n < j.p ? n : j.p;
-            const u64 key = key_at(j, begin);
-            place = place_of(j, (u32)voxel, key, row);
-            if (place >= 0) {
-                describe(j, key, place, row, n);
-                mine += n;
-            }
-        }
-        for (u32 left = votes(place >= 0); left; left &= left - 1) {
-            const u32 leader = lowest_bit(left), from = shuffle_from(begin, leader), points = shuffle_from(n, leader), its_row = shuffle_from(row, leader);
-            float *const out = (float *)j.out + shuffle_from((u64)place, leader) * items;
-            for (u64 e = lane(); e < items; e += warp_size) {
-                const u32 k = items >> 32 ? (u32)(e / width) : (u32)e / width, column = (u32)(e - (u64)k * width);
-                float x = 0;
-                if (k < points) {
-                    const u32 point = j.from_order[from + k];
-                    x = column >= 3 ? feature_at(j, point, column - 3) : coordinate_at(j, point, column, its_row);
-                }
-                out[e] = x;
-            }
-        }
+    for (u64 voxel = block_x() * (u64)threads + thread_x(); voxel < voxels; voxel += blocks_x() * (u64)threads) {
+        const u32 begin = j.start[voxel], all = j.start[voxel + 1] - begin, n = all < j.p ? all : j.p;
+        const u64 key = key_at(j, begin);
+        u32 row;
+        const i64 place = place_of(j, (u32)voxel, key, row);
+        if (place < 0) continue;
+        describe(j, key, place, row, n);
+        mine += n;
+        j.to_order[place] = (u32)voxel;
     }
     add_kept(j, &total, mine);
+}
+
+// voxel_keep writes hard voxels, a warp for each: those that voxel_choose left in to_order.
+RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
+    const u32 width = 3 + j.f, places = (u32)j.state[written];
+    const u64 items = (u64)j.p * width;
+    for (u32 place = warp_of_grid(); place < places; place += warps_of_grid()) {
+        const u32 voxel = j.to_order[place], begin = j.start[voxel], all = j.start[voxel + 1] - begin, n = all < j.p ? all : j.p;
+        const u32 row = j.b > 1 ? (u32)(key_at(j, begin) / j.cells) : 0;
+        float *const out = (float *)j.out + place * items;
+        for (u64 e = lane(); e < items; e += warp_size) {
+            const u32 k = items >> 32 ? (u32)(e / width) : (u32)e / width, column = (u32)(e - (u64)k * width);
+            float x = 0;
+            if (k < n) {
+                const u32 point = j.from_order[begin + k];
+                x = column >= 3 ? feature_at(j, point, column - 3) : coordinate_at(j, point, column, row);
+            }
+            out[e] = x;
+        }
+    }
 }
 
 RC_KERNEL(threads) voxel_inverse(RC_VOXEL_PARAMS) {

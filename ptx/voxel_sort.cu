@@ -232,7 +232,7 @@ RC_FN void begin_spans(const voxel_job &j, u64 from, u64 to, u32 at) {
 } // namespace
 
 // A warp takes neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps, and the tiles before
-// it. extra: 1 to number the marks; at bit 16 the number of the launch, at 24 the places a thread takes.
+// it. Of a dense grid it notes each voxel's key at `to`, and its first point. extra: 1 to number the marks; at bit 16 the number of the launch, at 24 the places a thread takes.
 RC_KERNEL_OCC(sort_threads, 2) voxel_number(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
@@ -285,6 +285,7 @@ RC_KERNEL_OCC(sort_threads, 2) voxel_number(RC_VOXEL_PARAMS) {
         }
         if (!there) continue;
         if (head || (!in_cell && (i == 0 || previous < j.keys))) j.start[at] = (u32)i;
+        if (head && j.mode() == dense) ((u64 *)j.to)[at] = key, j.to_order[at] = j.from_order[i];
         if (i + 1 == j.n && in_cell) j.start[at + head] = (u32)i + 1;
         if (j.voxel_at && in_cell) j.voxel_at[i] = at + head - 1;
         if (j.marks) j.marks[j.from_order[i]] = head ? at + 1 : 0;

@@ -54,7 +54,7 @@ type takes struct{ each, items, tile, threads []int }
 
 var (
 	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}}
-	oddTakes     = takes{each: []int{1, 2, mostEach}, tile: []int{warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
+	oddTakes     = takes{tile: []int{warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	fuseTakes    = takes{each: []int{1, 2, 4, 8}, items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
@@ -76,18 +76,20 @@ func takenBy(kernel string) *takes {
 
 var checkShares = []int{checkShare, 256, 4096}
 
-// model is the choice by the device's size, for a launch of so many targets, those of each stream counted, and chunks: four chunks
-// a thread and mostTile targets a block, and fewer where the device would otherwise stand partly idle: half that, where such blocks would
-// not fill it four times.
-func (b *backend) model(kernel string, targets, chunks int) Choice {
+// model is the choice by the device's size, for a launch of so many chunks: four a thread, and fewer where the device would
+// otherwise stand partly idle: half that, where blocks of four would not fill it four times. Tiles are as the cut makes them.
+func (b *backend) model(kernel string, chunks int) Choice {
 	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
 		c.Each /= 2
 	}
-	for c.Tile > warp && targets < c.Tile*b.sms*4 {
-		c.Tile /= 2
-	}
 	return c.of(takenBy(kernel))
+}
+
+// cap is a cut of no more targets a block than the choice's.
+func (c Choice) cap(s shape) shape {
+	s.tile = min(s.tile, c.Tile)
+	return s
 }
 
 // of drops the numbers that a kernel does not have.

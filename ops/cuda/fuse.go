@@ -92,7 +92,7 @@ func (p *plan) chooseFuse(kernel string, job *ops.FuseJob, chunks, all int, cut 
 		}
 	}
 	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(all), log2(job.Rows()), log2(stamps)}
-	return p.choose(class, p.b.model(kernel, job.Rows()*len(job.Parts), job.Rows()*chunks), cut)
+	return p.choose(class, p.b.model(kernel, job.Rows()*chunks), cut)
 }
 
 // chunkOf is the log2 of the most elements, up to 16 bytes of source, that can be read at once. What is written of them at once is
@@ -147,7 +147,7 @@ func tables(job *ops.FuseJob, parts []fusePart) (data []byte) {
 
 // bindFuse fills in the launch.
 func (p *plan) bindFuse(job *ops.FuseJob) error {
-	if parts, ok := plainParts(job); ok {
+	if parts, ok := p.b.plainParts(job); ok {
 		return p.bindPlainFuse(job, parts)
 	}
 	parts, name := fuseParts(job), "fuse_chunks"

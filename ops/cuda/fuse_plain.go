@@ -14,16 +14,16 @@ const plainStreamBytes = 72
 type plainPart struct {
 	*ops.FusePart
 	kind        ops.Kind
-	form        plainForm // wholeRows: of units
+	form        plainForm // wholeRows or of odd rows
 	unit, store uint32    // log2 of the bytes moved, and written, at once; of odd rows elements
-	chunks      int       // units, windows or words that a target has
-	cut         shape
+	chunks      int       // units that a target has; of odd rows pieces
+	odd, cut    shape     // as the model cuts odd rows; as it was chosen
 }
 
-// plainParts are a job's streams for fuse_plain.cu, or it reports that it does not take the job: a stream that is not simple or is
-// normalised, outputs with gaps between the rows of the batch, or rows of megabytes. Where a width or a place is no multiple of 4 bytes all
-// streams are odd.
-func plainParts(job *ops.FuseJob) ([]plainPart, bool) {
+// plainParts are a job's streams for fuse_plain.cu, of odd rows cut by the model, or it reports that it does not take the job: a stream that is not
+// simple or is normalised, outputs with gaps between the rows of the batch, or rows of megabytes. Where a width or a place is no multiple of
+// 4 bytes all streams are odd.
+func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 	first := job.Parts[0]
 	size := job.Dst.DType().Size()
 	dense := func(is bool, batch, step int) bool { return !is || job.B == 1 || batch == job.T*step }
@@ -46,18 +46,24 @@ func plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		p.store = min(p.unit, uint32(bits.TrailingZeros64(to)))
 		p.chunks = size * p.D >> p.unit
 		whole = whole && p.store >= 2 && unitsFit(p.ResampleJob, 1<<p.unit) && p.chunks <= mostEach*plainThreads
-		odd = odd && oddFits(p.ResampleJob)
+		odd = odd && size == 2 && oddFits(p.ResampleJob)
 		column += p.D
 	}
-	if whole {
-		return parts, true
+	if !whole {
+		return b.oddParts(job, parts), odd
 	}
+	return parts, true
+}
+
+// oddParts cuts streams of odd rows into blocks.
+func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 	for m := range parts {
 		p := &parts[m]
-		p.form, p.unit, p.store = oddForm(p.ResampleJob, false), uint32(bits.TrailingZeros(uint(size))), 0
-		p.chunks = oddChunks(p.ResampleJob, p.form, false)
+		p.form, p.unit, p.store = oddForm(p.D, false), 1, 0
+		p.odd = b.cutOdd(p.D, 2, p.form, 1, p.Rows()*len(parts))
+		p.chunks = p.odd.chunks
 	}
-	return parts, odd
+	return parts
 }
 
 // cutPlainParts cuts each stream into blocks.
@@ -66,7 +72,7 @@ func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
 		if p.form == wholeRows {
 			list = append(list, b.cutPlain(p.ResampleJob, c, p.chunks))
 		} else {
-			list = append(list, b.cutOdd(p.ResampleJob, c, p.form, p.chunks))
+			list = append(list, b.grid(p.ResampleJob, c, c.cap(p.odd)))
 		}
 	}
 	return list
@@ -120,7 +126,7 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 		if s.form == wholeRows {
 			flags |= s.unit<<11 | s.store<<21
 		} else {
-			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, false)
+			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, 1, false)
 		}
 		out.words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
 		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),

@@ -57,7 +57,7 @@ func TestParameterOfFuseFitsTheKernels(t *testing.T) {
 		}
 		job := fuseTestJob(tensor.F32, parts...)
 		made := fuseParts(job)
-		for m, cut := range b.cutParts(made, b.model("fuse", 1000, 1000)) {
+		for m, cut := range b.cutParts(made, b.model("fuse", 1000)) {
 			made[m].cut = cut
 		}
 		data := (&plan{cell: &faultCell{}}).fuseParams(job, made)
@@ -86,9 +86,9 @@ func TestParameterOfPlainFuseFitsTheKernels(t *testing.T) {
 	for m := range ops.MaxStreams {
 		parts = append(parts, fuseTestPart(tensor.F32, m+1))
 		job := fuseTestJob(tensor.F32, parts...)
-		made, ok := plainParts(job)
+		made, ok := b.plainParts(job)
 		require.True(t, ok)
-		for m, cut := range b.cutPlainParts(made, b.model("fuse_plain_f32", 1000, 1000)) {
+		for m, cut := range b.cutPlainParts(made, b.model("fuse_plain_f32", 1000)) {
 			made[m].cut = cut
 		}
 		data := (&plan{b: b, cell: &faultCell{}}).plainParams(job, made)
@@ -135,7 +135,7 @@ func TestPlainStreams(t *testing.T) {
 		"normalised":  {tensor.F32, scaled, false, 0, 0},
 		"missing":     {tensor.F32, missing, false, 0, 0},
 	} {
-		parts, ok := plainParts(fuseTestJob(c.out, c.part, fuseTestPart(c.out, 4)))
+		parts, ok := (&backend{sms: 132}).plainParts(fuseTestJob(c.out, c.part, fuseTestPart(c.out, 4)))
 		require.Equal(t, c.takes, ok, name)
 		if ok {
 			assert.Equal(t, [2]uint32{c.unit, c.store}, [2]uint32{parts[0].unit, parts[0].store}, name)
@@ -169,7 +169,7 @@ func TestStreamsAreMadeByChunksWhereTheyCanBe(t *testing.T) {
 		b := &backend{sms: 132}
 		job := fuseTestJob(c.out, c.part, fuseTestPart(tensor.F32, 3))
 		p := fuseParts(job)[0]
-		p.cut = b.cutParts([]fusePart{p}, b.model("fuse", 1000, 1000))[0]
+		p.cut = b.cutParts([]fusePart{p}, b.model("fuse", 1000))[0]
 		assert.Equal(t, c.chunks, p.channels == nil, name)
 		assert.Equal(t, c.vector, p.vector, name)
 		assert.Positive(t, p.cut.blocks, name)

@@ -158,8 +158,8 @@ func uniform(channels []ops.Channel) (ops.Kind, bool) {
 
 // bindResample fills in the launch.
 func (p *plan) bindResample(job *ops.ResampleJob) error {
-	if form := plainFormOf(job); form != notPlain {
-		return p.bindPlain(job, form)
+	if form, unit := plainFormOf(job); form != notPlain {
+		return p.bindPlain(job, form, unit)
 	}
 	kind, plain := uniform(job.Channels)
 	name, vector := "resample_"+job.Src.DType().String(), vectorOf(job)
@@ -194,7 +194,7 @@ func (p *plan) chooseOne(kernel string, job *ops.ResampleJob, number int, cut fu
 	if job.Check {
 		class.Stamps = log2(job.Stamps())
 	}
-	return p.choose(class, p.b.model(kernel, job.Rows(), job.Rows()*number), func(c Choice) []shape { return []shape{cut(c)} })[0]
+	return p.choose(class, p.b.model(kernel, job.Rows()*number), func(c Choice) []shape { return []shape{cut(c)} })[0]
 }
 
 // cutChunks cuts a job whose features are moved by chunks.

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
@@ -12,6 +13,8 @@ const (
 	plainThreads = 128 // resample_plain.cu: threads
 	mostEach     = 4   // resample_plain.cu: most_each
 	mostTile     = 512 // resample_plain.cu: most_tile
+	mostOwn      = 8   // plain_odd.cuh: most_own
+	oddEach      = 16  // chunks of an odd row that a thread moves at most
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
 )
@@ -40,50 +43,54 @@ func unitsFit(job *ops.ResampleJob, unit int) bool {
 	return last*job.Src.DType().Size()/unit <= math.MaxUint32
 }
 
-// plainForm is which kernel of resample_plain.cu takes a job.
+// plainForm is how the rows of a plain job are made.
 type plainForm int
 
 const (
-	notPlain   plainForm = iota
-	wholeRows            // resample_plain: rows of whole chunks, outputs without gaps
-	oddWindows           // resample_odd: other rows, of at least wideOdd bytes
-	oddWords             // resample_odd: narrower ones
+	notPlain  plainForm = iota
+	wholeRows           // resample_plain: rows of whole chunks, outputs without gaps; fuse_plain: units
+	unitRows            // resample_odd: units of 8 or 4 bytes
+	oddWide             // resample_odd and fuse_odd: elements of 2 bytes from anywhere to anywhere, whole chunks of dst first
+	oddNarrow           // and a word of dst at a time
+	oddRun              // and words that cross from one row to the next
+	oddOwn              // a row by the thread that finds its place, then written together
 )
 
-// A row that is made 16 bytes at once, wherever it begins, has so many bytes at least, as some of it is made twice: between other
-// features, and in outputs without gaps, whose words can cross from one row to the next.
-const (
-	wideApart = 32
-	wideDense = 128
-)
+// wideOdd is how many elements an odd row has at least that is made by chunks.
+const wideOdd = 32
 
-// oddForm is how rows that are not of whole chunks are made.
-func oddForm(job *ops.ResampleJob, runOn bool) plainForm {
-	if bytes := job.D * job.Dst.DType().Size(); bytes >= wideDense || bytes >= wideApart && !runOn {
-		return oddWindows
+// oddForm is how a row of elements of 2 bytes is made that is not of units.
+func oddForm(d int, runOn bool) plainForm {
+	switch {
+	case d >= wideOdd:
+		return oddWide
+	case d <= mostOwn:
+		return oddOwn
+	case runOn:
+		return oddRun
 	}
-	return oddWords
+	return oddNarrow
 }
 
-// runsOn reports whether outputs have no gaps.
-func runsOn(job *ops.ResampleJob) bool { return job.DstStep == job.D }
-
-// plainFormOf chooses the kernel of resample_plain.cu for a job: a simple one whose rows of outputs follow each other from one row of
-// the batch to the next.
-func plainFormOf(job *ops.ResampleJob) plainForm {
+// plainFormOf chooses the kernel of resample_plain.cu for a job, and the log2 of its unit: a simple one whose rows of outputs follow
+// each other from one row of the batch to the next.
+func plainFormOf(job *ops.ResampleJob) (form plainForm, unit int) {
 	dense := func(is bool, batch, row int) bool { return !is || batch == row || job.B == 1 }
 	if !simple(job) || !dense(true, job.DstBatch, job.T*job.DstStep) || !dense(job.Valid != nil, job.ValidBatch, job.T) || !dense(job.Age != nil, job.AgeBatch, job.T) {
-		return notPlain
+		return notPlain, 0
 	}
 	size := job.Src.DType().Size()
-	whole := uint64(pointer(job.Src)) | uint64(pointer(job.Dst)) | uint64(size*job.D) | uint64(size*job.SrcBatch) | uint64(size*job.SrcStep)
-	if job.DstStep == job.D && whole%chunk == 0 && job.D*size/chunk <= mostEach*plainThreads && unitsFit(job, chunk) {
-		return wholeRows
+	whole := uint64(pointer(job.Src)) | uint64(pointer(job.Dst)) | uint64(size*job.D) | uint64(size*job.SrcBatch) | uint64(size*job.SrcStep) | uint64(size*job.DstStep)
+	unit = bits.TrailingZeros64(whole | chunk)
+	switch {
+	case unit == 4 && job.DstStep == job.D && job.D*size/chunk <= mostEach*plainThreads && unitsFit(job, chunk):
+		return wholeRows, unit
+	case !oddFits(job):
+		return notPlain, 0
+	case unit >= 2:
+		return unitRows, min(unit, 3)
 	}
-	if !oddFits(job) {
-		return notPlain
-	}
-	return oddForm(job, runsOn(job))
+	return oddForm(job.D, job.DstStep == job.D), unit
 }
 
 // oddFits reports whether a row is short enough, and its elements few enough, for the kernels of odd rows to number them.
@@ -94,66 +101,69 @@ func oddFits(job *ops.ResampleJob) bool {
 }
 
 // bindPlain fills in the launch of a plain job.
-func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm) error {
+func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	kind, _ := uniform(job.Channels)
 	size := job.Src.DType().Size()
-	name, unit := "resample_plain_", chunk/size
+	magic, shift := divider(job.T, job.Rows())
+	name := "resample_plain_"
 	if form != wholeRows {
-		name, unit = "resample_odd_", 1
+		name = "resample_odd_"
 	}
 	name += job.Src.DType().String()
 	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
 	}
-	chunks := job.D / unit
+	chunks := job.D * size / chunk
 	shapes := func(c Choice) shape { return p.b.cutPlain(job, c, chunks) }
 	if form != wholeRows {
-		chunks = oddChunks(job, form, form == oddWords && runsOn(job))
-		shapes = func(c Choice) shape { return p.b.cutOdd(job, c, form, chunks) }
+		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows())
+		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
 	}
 	cut := p.chooseOne(name, job, chunks, shapes)
-	magic, shift := divider(job.T, job.Rows())
-	flags := plainFlags(job, kind, cut.each, shift)
 	args := []any{
 		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
-		uint32(job.SrcBatch / unit), uint32(job.SrcStep / unit), uint32(job.TimesBatch), uint32(job.TargetBatch),
+		uint32(size * job.SrcBatch >> unit), uint32(size * job.SrcStep >> unit), uint32(job.TimesBatch), uint32(job.TargetBatch),
 		uint32(job.Rows()), uint32(job.Stamps()), uint32(plainShare(job, cut.blocks)), uint32(job.S), uint32(job.T), magic, pace(job),
 		uint32(cut.tile),
 	}
+	flags := plainFlags(job, kind, cut.each, shift)
 	if form == wholeRows {
 		args = append(args, uint32(cut.chunks), chunkMagic(cut.chunks), flags)
 	} else {
-		args = append(args, uint32(job.D), oddMagic(cut), flags|oddFlags(form, runsOn(job)), uint32(size*job.DstStep))
+		args = append(args, uint32(job.D), oddMagic(cut), flags|oddFlags(form, unit, job.DstStep == job.D), uint32(size*job.DstStep))
 	}
 	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads), args...)
 	return err
 }
 
-// oddChunks are the windows, or words, that a row may have; narrow rows without gaps are counted by their features.
-func oddChunks(job *ops.ResampleJob, form plainForm, runOn bool) int {
-	if runOn {
-		return job.D
+// cutOdd cuts rows of d features that plain_odd.cuh's move_odd makes, of which a launch has `rows` in all: blocks of up to mostTile targets and
+// oddEach chunks a thread, of fewer targets where that would not fill the device four times, but of a warp of them if they are not
+// too wide.
+func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int) shape {
+	s := shape{threads: plainThreads}
+	switch form {
+	case unitRows:
+		s.chunks = size * d >> unit
+	case oddWide:
+		s.chunks = d / 8
+	case oddNarrow, oddOwn:
+		s.chunks = d/2 + 1
+	case oddRun:
+		s.chunks = d
 	}
-	n := 4 / job.Src.DType().Size()
-	if form == oddWindows {
-		n = chunk / job.Src.DType().Size()
+	s.tile = min(mostTile, max(1, oddEach*plainThreads/s.chunks))
+	if form == oddOwn && d > mostOwn/2 { // what a block keeps of them in shared memory; whole 16 bytes of dst
+		s.tile = mostTile / 2
 	}
-	return (job.D + 2*n - 2) / n
-}
-
-// cutOdd cuts a job of odd rows: into blocks of up to so many targets and, of windows, so many a thread; but of a warp of targets at
-// least where rows are narrow.
-func (b *backend) cutOdd(job *ops.ResampleJob, c Choice, form plainForm, chunks int) shape {
-	s := shape{threads: plainThreads, chunks: chunks, tile: c.Tile}
-	for s.tile > warp && s.tile*s.chunks*s.chunks >= 1<<20 {
+	for s.tile > warp && rows < s.tile*b.sms*4 {
 		s.tile /= 2
 	}
-	if form == oddWindows {
-		s.tile = min(s.tile, max(1, c.Each*plainThreads/s.chunks))
+	for s.tile > 1 && (s.tile*s.chunks > plainThreads && rows < s.tile*b.sms*4 || s.tile*s.chunks*s.chunks >= 1<<20) {
+		s.tile = (s.tile + 1) / 2
 	}
-	return b.grid(job, c, s)
+	return s
 }
 
 // oddMagic is the factor with which a block divides by chunks: 0 where it has one target. It is exact for numbers below 2^20 by
@@ -165,14 +175,19 @@ func oddMagic(cut shape) uint32 {
 	return chunkMagic(cut.chunks)
 }
 
-// oddFlags are the switches of odd rows.
-func oddFlags(form plainForm, runOn bool) (flags uint32) {
-	flags = 2 << 11
-	if form == oddWindows {
-		flags = 4 << 11
-	}
+// oddFlags are the switches of move_odd.
+func oddFlags(form plainForm, unit int, runOn bool) uint32 {
+	flags := uint32(0)
 	if runOn {
-		flags |= 1 << 9
+		flags = 1 << 9
+	}
+	switch form {
+	case unitRows:
+		flags |= uint32(unit) << 11
+	case oddWide:
+		flags |= 4 << 11
+	case oddOwn:
+		flags |= 1 << 10
 	}
 	return flags
 }

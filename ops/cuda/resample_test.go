@@ -41,8 +41,8 @@ func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
 		p, job := &plan{cell: &faultCell{}}, testJob(dtype)
 		b := &backend{sms: 132}
 		for name, args := range map[string][]any{
-			"resample_" + dtype.String():          p.args(job, ops.Linear, b.cutChunks(job, b.model("resample_f32", 1000, 1000), vectorOf(job))),
-			"resample_channels_" + dtype.String(): append(p.args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000, 1000), job.Channels)), uint64(0), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
+			"resample_" + dtype.String():          p.args(job, ops.Linear, b.cutChunks(job, b.model("resample_f32", 1000), vectorOf(job))),
+			"resample_channels_" + dtype.String(): append(p.args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000), job.Channels)), uint64(0), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
 		} {
 			_, entry, ok := ptx.Lookup(name)
 			require.True(t, ok, name)
@@ -62,7 +62,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 			job.B, job.T, job.D = 1, rows, d
 			job.Channels = []ops.Channel{{Lo: 0, Hi: d, Kind: ops.Pchip}}
 			for name, limit := range map[string]int{"resample_bf16": maxTile, "resample_channels_bf16": maxChannelsTile, "resample_plain_bf16": mostEach * plainThreads, "resample_odd_bf16": mostTile} {
-				for _, c := range append(takenBy(name).all(), b.model(name, rows, rows*d)) {
+				for _, c := range append(takenBy(name).all(), b.model(name, rows*d)) {
 					cut := b.cutItems(job, c, job.Channels)
 					switch chunks := d / 8; {
 					case name == "resample_bf16":
@@ -73,9 +73,8 @@ func TestBlocksFitTheKernels(t *testing.T) {
 						cut = b.cutPlain(job, c, chunks)
 						assert.LessOrEqual(t, cut.tile*cut.chunks, cut.each*plainThreads)
 					}
-					if form := oddForm(job, true); name == "resample_odd_bf16" {
-						cut = b.cutOdd(job, c, form, oddChunks(job, form, form == oddWords))
-						assert.True(t, cut.tile == 1 || cut.tile*cut.chunks*cut.chunks < 1<<20, "oddMagic is exact: %+v", cut)
+					if name == "resample_odd_bf16" {
+						cut = b.grid(job, c, c.cap(b.cutOdd(d, 2, oddForm(d, true), 1, rows)))
 					}
 					what := fmt.Sprintf("%s, %d targets of %d features: %v, %+v", name, rows, d, c, cut)
 					assert.NoError(t, c.check(name), what)
@@ -112,5 +111,53 @@ func TestThreadsFindTheirChunk(t *testing.T) {
 				t.Fatalf("thread %d of %d chunks: got %d", thread, chunks, got)
 			}
 		}
+	}
+}
+
+// Blocks of odd rows: what a block divides it divides exactly, and what its threads keep of their rows fits its shared memory.
+func TestOddRowsAreCutExactly(t *testing.T) {
+	for _, sms := range []int{1, 132} {
+		for d := 1; d < 3000; d++ {
+			for _, form := range []plainForm{unitRows, oddWide, oddNarrow, oddRun, oddOwn} {
+				if form == oddWide != (d >= wideOdd) && form != unitRows || form == oddOwn && d > mostOwn {
+					continue
+				}
+				cut := (&backend{sms: sms}).cutOdd(d, 4, form, 2, 1<<(d%24))
+				what := fmt.Sprintf("%d features, form %d: %+v", d, form, cut)
+				require.True(t, cut.tile >= 1 && cut.tile <= mostTile && cut.chunks >= 1, what)
+				if form == oddOwn {
+					require.LessOrEqual(t, 2*d*cut.tile, 8*mostTile, what)
+				}
+				magic := uint64(oddMagic(cut))
+				for _, n := range []int{0, 1, cut.chunks - 1, cut.tile*cut.chunks - cut.chunks, cut.tile*cut.chunks - 1} {
+					require.Less(t, uint64(n)*magic, uint64(1<<32), what)
+					require.Equal(t, uint64(n/cut.chunks), uint64(n)*magic>>20, what)
+				}
+			}
+		}
+	}
+}
+
+// Which plain jobs go which way. Host tensors count as aligned here.
+func TestPlainForms(t *testing.T) {
+	for _, c := range []struct {
+		dtype   tensor.DType
+		d, step int // features; elements from a sample to the next
+		form    plainForm
+		unit    int
+	}{
+		{tensor.BF16, 8, 8, wholeRows, 4}, {tensor.F32, 4, 4, wholeRows, 4},
+		{tensor.BF16, 44, 44, unitRows, 3}, {tensor.BF16, 26, 26, unitRows, 2}, {tensor.BF16, 14, 16, unitRows, 2}, {tensor.BF16, 16, 20, unitRows, 3},
+		{tensor.F32, 7, 7, unitRows, 2}, {tensor.F32, 4, 5, unitRows, 2}, {tensor.F32, 6, 6, unitRows, 3},
+		{tensor.BF16, 3, 3, oddOwn, 1}, {tensor.BF16, 8, 9, oddOwn, 1}, {tensor.F16, 14, 15, oddRun, 1}, {tensor.BF16, 113, 113, oddWide, 1},
+	} {
+		host := tensor.Must(tensor.New(c.dtype, 4096))
+		job := testJob(c.dtype)
+		job.Channels = []ops.Channel{{Hi: c.d}}
+		job.D, job.SrcStep, job.SrcBatch, job.DstStep, job.DstBatch, job.TimesBatch = c.d, c.step, 3*c.step, c.d, 5*c.d, 3
+		job.Src = tensor.Must(host.AsStrided([]int{2, 3, c.d}, []int{3 * c.step, c.step, 1}, 0))
+		job.Dst = tensor.Must(host.AsStrided([]int{2, 5, c.d}, []int{5 * c.d, c.d, 1}, 0))
+		form, unit := plainFormOf(job)
+		assert.Equal(t, []any{c.form, c.unit}, []any{form, unit}, "%+v", c)
 	}
 }

@@ -19,8 +19,8 @@ const (
 	mostTickets = 16   // launches that take tiles by number: passes, and two that number voxels
 	voxelDigits = 256
 	buckets     = 512     // of counts
-	spanBytes   = 1 << 16 // of a dense grid that a block writes at once, or so
-	mostSpan    = 13      // log2 of the cells of a span
+	spanBytes   = 1 << 14 // of a dense grid that a warp writes at once, or so
+	mostSpan    = 10      // log2 of the cells of a span
 	voxelFew    = 16      // points of a voxel that voxel_reduce takes itself
 	voxelPiece  = 256     // points of a voxel that a warp of voxel_crowded takes
 	tallyPart   = 32768   // cells that a block of voxel_tally counts
@@ -114,8 +114,12 @@ func crowdedBytes(n, features int) int {
 // layVoxels lays the scratch memory out from address 0.
 func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m := voxelMemory{deals: deals}
-	// Eight blocks a multiprocessor keep it busy.
-	m.chunk = max((job.N+8*sms-1)/(8*sms), 1)
+	// Eight blocks a multiprocessor keep it busy. Those that count digits are fewer, as each adds its counts to everybody's.
+	blocks := 8 * sms
+	if sorts(job) {
+		blocks = 4 * sms
+	}
+	m.chunk = max((job.N+blocks-1)/blocks, 1)
 	m.chunk = (m.chunk + binTile - 1) / binTile * binTile
 	if deals {
 		m.chunk = dealTile

@@ -37,11 +37,14 @@ func (p *voxelPlan) bind() error {
 	}
 	voxels := min(job.N, job.Keys())
 	if job.Mode == ops.HardVoxels {
-		c.add("voxel_keep", walk(voxels, 256), 256, 0)
+		c.toOrder = c.marks // which are done with: the voxels that are kept
+		c.add("voxel_choose", walk(voxels, 256), 256, 0)
+		c.add("voxel_keep", walk(min(voxels, job.V), 8), 256, 0)
 	} else {
 		// As many blocks as run at once: each goes on with what is left in its queue.
 		if job.Mode == ops.DenseVoxels {
-			c.add("voxel_grid", min(p.at.spans, 3*p.b.sms), 256, uint64(c.empty()))
+			c.add("voxel_grid", min((p.at.spans+7)/8, 2*p.b.sms), 256, uint64(c.empty()))
+			c.to, c.toOrder = 0, 0
 		} else {
 			width := 1
 			if job.Reduce.OfFeatures() {
@@ -50,7 +53,7 @@ func (p *voxelPlan) bind() error {
 					width /= 4
 				}
 			}
-			c.add("voxel_reduce", min(walk(voxels*width, 2*256), 3*p.b.sms), 256, 0)
+			c.add("voxel_reduce", min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
 		}
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
@@ -155,6 +158,9 @@ func (c *voxelChain) sort() {
 	c.from, c.fromOrder = m.keys[c.side], m.order[c.side]
 	if job.PointVoxel != nil {
 		c.voxelAt = m.order[1-c.side]
+	}
+	if job.Mode == ops.DenseVoxels { // the voxels' keys and first points
+		c.to, c.toOrder = m.keys[1-c.side], m.order[1-c.side]
 	}
 	launches := uint64(1)
 	if job.Mode == ops.HardVoxels {

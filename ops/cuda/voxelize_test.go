@@ -29,7 +29,7 @@ func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 	c := voxelChain{p: &voxelPlan{job: voxelJob(10), cell: &faultCell{}}}
 	args := c.args(0)
 	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_pass", "voxel_number", "voxel_rows",
-		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally"} {
+		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_choose", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally"} {
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, args, len(entry.Params), name)

@@ -76,6 +76,13 @@ func (a *array) each(f func(n, at int)) {
 // float returns an element as float64; every dtype of values is exact in it.
 func (a *array) float(at int) float64 { return decode(a.dtype, a.raw[at]) }
 
+// floats returns the elements in row-major order as float64.
+func (a *array) floats() []float64 {
+	out := make([]float64, a.len())
+	a.each(func(n, at int) { out[n] = a.float(at) })
+	return out
+}
+
 // int returns an element of an integer array.
 func (a *array) int(at int) int64 { return int64(a.raw[at]) }
 

@@ -2,6 +2,7 @@ package opstest
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,32 +13,36 @@ import (
 )
 
 // largeVoxels has clouds and grids of a size at which a backend may go another way, against the CPU: a slow device, if it has one or
-// two multiprocessors. Half of the points are drawn to the middle.
+// two multiprocessors.
 func (s *suite) largeVoxels(t *testing.T) {
 	if s.isCPU() {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
 	}
-	points := func(n int) *array {
-		r := rng(uint64(n))
-		xyz := make([]uint64, 3*n)
-		for i := range xyz {
-			x := r.Float32()*20 - 10
-			if i/3%2 == 0 {
-				x *= x * x * .001
-			}
-			xyz[i] = uint64(math.Float32bits(x))
-		}
-		return packed(tensor.F32, xyz, n, 3)
-	}
+	points := func(n int) *array { return packed(tensor.F32, largeCloud(n), n, 3) }
 	box := func(x, y, z int) ops.VoxelGrid {
 		return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
 	}
-	many := points(70_000)
+	n := 70_003
 	if s.cfg.Slow <= 1 {
-		many = points(1<<22 + 1<<18)
+		n = 1<<22 + 1<<18 + 3
+	}
+	many := points(n)
+	poses := vals(tensor.F32, []float64{
+		0, -1, 0, .5, 1, 0, 0, 0, 0, 0, 1, -.25, 0, 0, 0, 1,
+		.6, 0, .8, 0, 0, 1, 0, 1, -.8, 0, .6, 2, 0, 0, 0, 1,
+		1, 0, 0, 1e-3, 0, 1, 0, -1e-3, 0, 0, 1, 0, 0, 0, 0, 1}, 3, 4, 4)
+	rows := arr([]int64{0, 8197, int64(n) - 5, int64(n)}, 4)
+	wide := vals(tensor.F64, many.floats(), n, 3)
+	// compare runs a case's plan, whose grid begins some elements into its memory.
+	compare := func(name string, c *voxelizing, front int) {
+		got, err := c.plan(s.dev, 0, front)
+		require.NoError(t, err, name)
+		want, err := c.plan(s.cpu, 0, front)
+		require.NoError(t, err, name)
+		assert.Empty(t, got.same(want), "%s, %d elements into its memory", name, front)
 	}
 	// Sorted points come in many tiles. Spans of the grid are full, empty, and of a few; some cells are crowded.
-	n := 70_000
+	n = 70_000
 	if s.cfg.Slow > 1 {
 		n = 20_000
 	}
@@ -71,13 +76,75 @@ func (s *suite) largeVoxels(t *testing.T) {
 		got, err := c.call(s.dev)
 		require.NoError(t, err, name)
 		assert.Empty(t, got.same(want), name)
-		// Outputs of the caller's own may begin anywhere.
-		for _, front := range []int{64, 3} {
-			got, err := c.plan(s.dev, 0, front)
-			require.NoError(t, err, name)
-			want, err := c.plan(s.cpu, 0, front)
-			require.NoError(t, err, name)
-			assert.Empty(t, got.same(want), "%s, %d elements into its memory", name, front)
+		compare(name, c, 64)
+		compare(name, c, 3)
+	}
+	counts := map[string]*voxelizing{
+		"odd tiles":       {Points: packed(tensor.F32, oddTiles(many.raw, 47), n, 3), Box: box(47, 47, 47)},
+		"one cell":        {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Box: box(60, 64, 61)},
+		"none":            {Points: many, Box: cube(20, 1, 32)},
+		"a long grid":     {Points: many, Box: box(1<<20, 3, 2)},
+		"f64":             {Points: wide, Box: box(61, 33, 129)},
+		"points apart":    {Points: many.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
+		"beside 16 bytes": {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
+		"rows":            {Points: many, Offsets: rows, Box: box(40, 30, 20)},
+		"posed rows":      {Points: many, Offsets: rows, Poses: poses, Box: box(40, 30, 20)},
+		"posed f64":       {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: box(40, 30, 20)},
+	}
+	if s.cfg.Slow <= 1 { // more tiles than voxel_tally has threads
+		counts["most"] = &voxelizing{Points: points(9_000_001), Box: box(128, 128, 128)}
+	}
+	for name, c := range counts {
+		c.Opts = countGrid
+		compare("counts, "+name, c, 64)
+	}
+}
+
+// largeCloud returns the bits of n points, half of them drawn to the middle.
+func largeCloud(n int) []uint64 {
+	r := rng(uint64(n))
+	xyz := make([]uint64, 3*n)
+	for i := range xyz {
+		x := r.Float32()*20 - 10
+		if i/3%2 == 0 {
+			x *= x * x * .001
+		}
+		xyz[i] = uint64(math.Float32bits(x))
+	}
+	return xyz
+}
+
+// oddTiles returns the points with some tiles of 8192 that are unlike others: in one cell, in no cell, not finite, on the borders of
+// cells and beside them, far away, and some of each. The box has so many cells along an axis: of 47 the rounded 1 / size is
+// so far below the true one that many a product with it falls short of the rounded quotient, into the cell before.
+func oddTiles(xyz []uint64, cells int) []uint64 {
+	xyz = slices.Clone(xyz)
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	strange := []float32{nan, inf, -inf, 1e30, -1e30, math.MaxFloat32, -math.MaxFloat32, 1 << 22, -1 << 22, 3e7, -3e7, 3.7e6, -3.7e6, 9, -9,
+		math.Nextafter32(9, 0), math.Nextafter32(-9, 0), math.Nextafter32(-9, -10), 0, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32}
+	r := rng(61)
+	border := func() float32 {
+		x := float32(-9 + 18*float64(r.IntN(cells+2)-1)/float64(cells))
+		for range r.IntN(4) {
+			x = math.Nextafter32(x, float32(r.IntN(2)*100-50))
+		}
+		return x
+	}
+	kinds := []func() float32{
+		func() float32 { return .01 },
+		func() float32 { return 9.01 },
+		func() float32 { return nan },
+		border,
+		func() float32 { return strange[r.IntN(len(strange))] },
+	}
+	for i := range 6 * 3 * 8192 {
+		draw := i / (3 * 8192)
+		if draw == 5 { // points of each kind, and some that are of the cloud
+			draw = i / 3 * 7 % 11
+		}
+		if draw < len(kinds) {
+			xyz[i] = uint64(math.Float32bits(kinds[draw]()))
 		}
 	}
+	return xyz
 }

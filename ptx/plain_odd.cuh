@@ -1,0 +1,262 @@
+// plain_odd.cuh has what resample_odd and fuse_odd do with plain.cuh's jobs: rows of whole 8 or 4 bytes in any number, and odd ones.
+//
+// Odd rows have any number of elements of 2 bytes, and begin at any, in the source and in dst: a slot's chunk is an element there. Narrow rows
+// are made a word of dst at a time; of wide ones the whole 16 bytes of dst first, and then the words before and after them.
+#pragma once
+#include "plain.cuh"
+
+namespace rc {
+
+// made is what becomes of a unit and that of the row after it.
+template <u32 DT, class V> RC_FN V made(V lo, V hi, float a) {
+    V out = lo;
+    if (a >= 0) out = blend_unit<DT, V>(lo, hi, a);
+    if (is_nan(a)) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(nan_of<DT>()));
+    return out;
+}
+
+// move_all is move_units for any number of units, some at a time.
+template <u32 DT, class V> RC_FN void move_all(const plain_task &j, const slot *slots, u32 count) {
+    constexpr u32 in_flight = sizeof(V) == 4 ? 4 : 2;
+    const u32 all = count * j.chunks;
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {
+        V lo[in_flight], hi[in_flight];
+        float a[in_flight];
+        u32 to[in_flight];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            const u32 n = first + u * plain_threads, at = n < all ? n : all - 1;
+            const u32 target = (at * j.chunk_magic) >> 20, unit = at - target * j.chunks;
+            const slot s = slots[target];
+            const V *const p = (const V *)j.src + (s.chunk + unit);
+            a[u] = s.weight, to[u] = target * j.dst_step + unit * (u32)sizeof(V);
+            lo[u] = ld_unit(p);
+            hi[u] = ld_unit(s.weight >= 0 ? p + j.src_step : p);
+        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            const V out = made<DT, V>(lo[u], hi[u], a[u]);
+            if (first + u * plain_threads < all) st_unit(dst + to[u], out, 4);
+        }
+    }
+}
+
+// bytes_of returns bytes `sel` of b:a, as prmt.b32.
+RC_FN u32 bytes_of(u32 a, u32 b, u32 sel) {
+    u32 r;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sel));
+    return r;
+}
+
+// ld_window reads 8 elements, and nothing else: the three words inside, and the two elements that are left, the last and, where p is
+// half way in a word, the first.
+RC_FN v16 ld_window(const char *p) {
+    const bool half = (u32)(u64)p & 2;
+    const char *const w = p + (half ? 2 : 0);
+    const u32 a = ld_nc_u32(w), b = ld_nc_u32(w + 4), c = ld_nc_u32(w + 8);
+    const u32 other = (u32)ld_nc_u16(p + (half ? 0 : 12)) << 16, last = ld_nc_u16(p + 14);
+    const u32 sel = half ? 0x5432 : 0x7654;
+    return {bytes_of(other, a, sel), bytes_of(a, b, sel), bytes_of(b, c, sel), bytes_of(half ? c : other, last, 0x5432)};
+}
+
+// duo is two elements on their way: those after each other at the place `begin` of a run of them, with their samples' and those of the
+// rows after.
+struct duo {
+    u32 lo[2], hi[2];
+    float a[2];
+};
+
+// ld_duo reads element i of a duo, of a row that s tells.
+RC_FN void ld_duo(const plain_task &j, duo &d, u32 i, slot s, u32 feature) {
+    const u32 at = s.chunk + feature, next = at + (s.weight >= 0 ? j.src_step : 0);
+    d.a[i] = s.weight;
+    d.lo[i] = ld_nc_u16((const u16 *)j.src + at);
+    d.hi[i] = ld_nc_u16((const u16 *)j.src + next);
+}
+
+// made_duo is what becomes of a duo, as a word.
+template <u32 DT> RC_FN u32 made_duo(const duo &d) {
+    const pack<DT, 2> lo = {{d.lo[0] | d.lo[1] << 16}}, hi = {{d.hi[0] | d.hi[1] << 16}};
+    float x[2];
+    RC_UNROLL for (u32 i = 0; i < 2; i++) x[i] = lerp(get(lo, i), get(hi, i), d.a[i]);
+    const u32 blended = round_pack<DT, 2>(x).w[0];
+    u32 out = bytes_of(d.a[0] >= 0 ? blended : lo.w[0], d.a[1] >= 0 ? blended : lo.w[0], 0x7610);
+    if (is_nan(d.a[0])) out = (out & 0xffff0000u) | (u32)nan_of<DT>();
+    if (is_nan(d.a[1])) out = (out & 0xffffu) | (u32)nan_of<DT>() << 16;
+    return out;
+}
+
+// st_halves writes a word to p, of its elements begin and begin + 1 those that lie in [0, limit).
+RC_FN void st_halves(char *p, u32 out, i32 begin, i32 limit) {
+    const bool first = begin >= 0 && begin < limit, second = begin + 1 < limit;
+    if (first && second)
+        st_u32(p, out);
+    else if (first)
+        st_u16(p, (u16)out);
+    else if (second)
+        st_u16(p + 2, (u16)(out >> 16));
+}
+
+RC_FN u32 within_run(i32 e, i32 limit) { return (u32)(e < 0 ? 0 : e < limit ? e : limit - 1); }
+
+// half_of is 1 where p is half way in a word.
+RC_FN u32 half_of(const char *p) { return (u32)(u64)p >> 1 & 1; }
+
+// move_wide makes rows of at least a window. chunks is the most a row may have.
+template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u32 count) {
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    const u32 all = count * j.chunks;
+    for (u32 n = thread_x(); n < all; n += plain_threads) {
+        const u32 target = (n * j.chunk_magic) >> 20;
+        char *const row = dst + target * j.dst_step;
+        const u32 at = (0 - (u32)(u64)row / 2) % 8 + (n - target * j.chunks) * 8;
+        if (at + 8 > j.d) continue;
+        const slot s = slots[target];
+        const u32 from = s.chunk + at;
+        const v16 lo = ld_window((const char *)((const u16 *)j.src + from));
+        const v16 hi = ld_window((const char *)((const u16 *)j.src + (from + (s.weight >= 0 ? j.src_step : 0))));
+        st_16(row + 2 * at, made<DT>(lo, hi, s.weight));
+    }
+    // Four words before and four after, of which some are not there.
+    for (u32 n = thread_x(); n < 8 * count; n += plain_threads) {
+        const u32 target = n / 8, k = n % 4;
+        char *const row = dst + target * j.dst_step;
+        const u32 head = (0 - (u32)(u64)row / 2) % 8, tail = j.d - (j.d - head) % 8;
+        const i32 begin = n & 4 ? (i32)(tail + 2 * k) : (i32)(2 * k) - (i32)half_of(row), limit = (i32)(n & 4 ? j.d : head);
+        if (begin >= limit) continue;
+        const slot s = slots[target];
+        duo d;
+        ld_duo(j, d, 0, s, within_run(begin, limit)), ld_duo(j, d, 1, s, within_run(begin + 1, limit));
+        st_halves(row + 2 * begin, made_duo<DT>(d), begin, limit);
+    }
+}
+
+// move_narrow makes rows of any width. Where they run on, without gaps, words cross from one to the next, and chunks is the row's
+// elements; elsewhere it is the most words a row may have.
+template <u32 DT, bool RunOn> RC_FN void move_narrow(const plain_task &j, const slot *slots, u32 count) {
+    constexpr u32 in_flight = 4;
+    const i32 limit = (i32)(RunOn ? count * j.d : j.d);
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    const u32 all = RunOn ? ((u32)limit + half_of(dst) + 1) / 2 : count * j.chunks;
+    for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {
+        duo d[in_flight];
+        char *to[in_flight];
+        i32 begin[in_flight];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            // A word past the last is the last once more, and is not stored.
+            const u32 given = first + u * plain_threads, n = given < all ? given : all - 1;
+            if constexpr (RunOn) {
+                begin[u] = (i32)(2 * n) - (i32)half_of(dst);
+                to[u] = dst + 2 * begin[u];
+                RC_UNROLL for (u32 i = 0; i < 2; i++) {
+                    const u32 e = within_run(begin[u] + (i32)i, limit), target = (e * j.chunk_magic) >> 20;
+                    ld_duo(j, d[u], i, slots[target], e - target * j.chunks);
+                }
+            } else {
+                const u32 target = (n * j.chunk_magic) >> 20;
+                char *const row = dst + target * j.dst_step;
+                begin[u] = (i32)(2 * (n - target * j.chunks)) - (i32)half_of(row);
+                to[u] = row + 2 * begin[u];
+                const slot s = slots[target];
+                RC_UNROLL for (u32 i = 0; i < 2; i++) ld_duo(j, d[u], i, s, within_run(begin[u] + (i32)i, limit));
+            }
+        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            if (first + u * plain_threads < all) st_halves(to[u], made_duo<DT>(d[u]), begin[u], limit);
+        }
+    }
+}
+
+constexpr u32 most_own = 8;                       // elements of a row that a thread makes by itself
+constexpr u32 own_bytes = most_tile * sizeof(slot); // of such rows a block
+
+struct own_elements {
+    u32 w[most_own / 2];
+};
+
+// ld_own reads n elements, and nothing else: as ld_window the words inside, and the one or two elements that are left.
+RC_FN own_elements ld_own(const u16 *p, u32 n) {
+    const u32 words = (n - 1) / 2;
+    const bool half = (u32)(u64)p & 2;
+    const u16 *const w = p + (half ? 1 : 0);
+    u32 x[most_own / 2] = {};
+    RC_UNROLL for (u32 i = 0; i + 1 < most_own / 2; i++) {
+        if (i < words) x[i] = ld_nc_u32(w + 2 * i);
+    }
+    const u32 other = (u32)ld_nc_u16(p + (half ? 0 : 2 * words)) << 16;
+    const u32 last = n % 2 == 0 ? ld_nc_u16(p + n - 1) : 0;
+    own_elements out;
+    RC_UNROLL for (u32 i = 0; i < most_own / 2; i++) {
+        const u32 before = i > 0 ? x[i - 1] : other;
+        out.w[i] = i < words ? bytes_of(before, x[i], half ? 0x5432 : 0x7654) : bytes_of(half ? before : other, last, 0x5432);
+    }
+    return out;
+}
+
+// own_row makes a short row in shared memory.
+template <u32 DT> RC_FN void own_row(const plain_task &j, slot s, u16 *to) {
+    const u32 n = j.chunks;
+    const u16 *const p = (const u16 *)j.src + s.chunk;
+    const own_elements lo = ld_own(p, n), hi = ld_own(p + (s.weight >= 0 ? j.src_step : 0), n);
+    RC_UNROLL for (u32 i = 0; i < most_own; i += 2) {
+        if (i >= n) break;
+        const u32 out = made<DT, u32>(lo.w[i / 2], hi.w[i / 2], s.weight);
+        to[i] = (u16)out;
+        if (i + 1 < n) to[i + 1] = (u16)(out >> 16);
+    }
+}
+
+// move_own writes the rows that own_row made: those that run on by 16 bytes where dst has such, others by words.
+template <bool RunOn> RC_FN void move_own(const plain_task &j, const u16 *own, u32 count) {
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    if (RunOn && j.run_on() && ((u32)(u64)dst & 15) == 0) {
+        const u32 all = count * j.d, whole = all / 8;
+        for (u32 n = thread_x(); n < whole; n += plain_threads) st_16(dst + 16 * n, *(const v16 *)(own + 8 * n));
+        const u32 left = 8 * whole + thread_x();
+        if (left < all) st_u16(dst + 2 * left, own[left]);
+        return;
+    }
+    const i32 limit = (i32)j.d;
+    for (u32 n = thread_x(); n < count * j.chunks; n += plain_threads) {
+        const u32 target = (n * j.chunk_magic) >> 20;
+        char *const row = dst + target * j.dst_step;
+        const i32 begin = (i32)(2 * (n - target * j.chunks)) - (i32)half_of(row);
+        const u16 *const from = own + target * j.d;
+        const u32 out = (u32)from[within_run(begin, limit)] | (u32)from[within_run(begin + 1, limit)] << 16;
+        st_halves(row + 2 * begin, out, begin, limit);
+    }
+}
+
+// survey_odd is survey_plain for move_odd. chunks is a row's elements.
+template <u32 DT> RC_FN u32 survey_odd(const plain_task &j, slot *slots) {
+    return survey_plain<4>(j, [&](u32 i, slot s) {
+        if constexpr (element<DT>::size == 2) {
+            if (j.own()) return own_row<DT>(j, s, (u16 *)slots + i * j.chunks);
+        }
+        slots[i] = s;
+    });
+}
+
+// move_odd takes rows of units of 8 bytes, of 4, and others.
+template <u32 DT, bool RunOn> RC_FN void move_odd(plain_task &j, const slot *slots, u32 count) {
+    j.d = j.chunks;
+    if (j.unit() == 3) {
+        j.chunks /= 8 / element<DT>::size;
+        return move_all<DT, v8>(j, slots, count);
+    }
+    if (j.unit() == 2) {
+        j.chunks /= 4 / element<DT>::size;
+        return move_all<DT, u32>(j, slots, count);
+    }
+    if constexpr (element<DT>::size == 2) {
+        if (j.unit() == 4) {
+            j.chunks /= 8;
+            return move_wide<DT>(j, slots, count);
+        }
+        if (RunOn && j.run_on() && !j.own()) return move_narrow<DT, true>(j, slots, count);
+        j.chunks = j.d / 2 + 1;
+        if (j.own()) return move_own<RunOn>(j, (const u16 *)slots, count);
+        move_narrow<DT, false>(j, slots, count);
+    }
+}
+
+} // namespace rc
