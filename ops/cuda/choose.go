@@ -54,7 +54,7 @@ type takes struct{ each, items, tile, threads []int }
 
 var (
 	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}}
-	oddTakes     = takes{tile: []int{warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
+	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	fuseTakes    = takes{each: []int{1, 2, 4, 8}, items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
