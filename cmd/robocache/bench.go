@@ -1,25 +1,19 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
 )
@@ -202,15 +196,8 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	case r.runs > 0:
 		return a.profileRuns(dev, jobs, r.runs)
 	}
-	ended, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, ended, stop := untilCut(r.limit)
 	defer stop()
-	context.AfterFunc(ended, stop) // a second signal ends the program at once
-	ctx := ended
-	if r.limit > 0 {
-		var done context.CancelFunc
-		ctx, done = context.WithTimeoutCause(ended, r.limit, fmt.Errorf("--limit %v", r.limit))
-		defer done()
-	}
 	r.options.Progress = a.progress()
 	if r.sweep > 0 {
 		r.options.Measured = a.measured
@@ -226,7 +213,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	if err := a.showBench(r, report); err != nil {
 		return err
 	}
-	if ended.Err() != nil && report.Cut != "" {
+	if ended() && report.Cut != "" {
 		return &cutError{report.Cut}
 	}
 	return nil
@@ -234,11 +221,8 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 
 // jobs are those asked for.
 func (r *benchRequest) jobs() ([]benchmark.Job, error) {
-	match, err := regexp.Compile(r.only)
-	if err != nil {
-		return nil, usagef("--only %q: %v", r.only, err)
-	}
 	var jobs []benchmark.Job
+	var err error
 	switch {
 	case r.shapes != "":
 		f, err := os.Open(r.shapes)
@@ -258,9 +242,18 @@ func (r *benchRequest) jobs() ([]benchmark.Job, error) {
 			return nil, err
 		}
 	}
+	return only(jobs, r.only)
+}
+
+// only are the jobs whose suite and name match a regular expression.
+func only(jobs []benchmark.Job, expr string) ([]benchmark.Job, error) {
+	match, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, usagef("--only %q: %v", expr, err)
+	}
 	jobs = slices.DeleteFunc(jobs, func(j benchmark.Job) bool { return !match.MatchString(j.Suite() + " " + j.Name()) })
 	if len(jobs) == 0 {
-		return nil, usagef("no job matches --only %q: --list lists them", r.only)
+		return nil, usagef("no job matches --only %q: bench --list lists them", expr)
 	}
 	return jobs, nil
 }
@@ -376,50 +369,6 @@ func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
 	for _, p := range list {
 		if _, err := fmt.Fprintf(a.out, "%s %s: %d runs, %d bytes read, %d written, at least, each\n", p.Suite, p.Job, p.Runs, p.Read, p.Written); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// explained is what a job launches.
-type explained struct {
-	Suite    string        `json:"suite"`
-	Job      string        `json:"job"`
-	Why      string        `json:"why,omitempty"` // there are no launches
-	Launches []cuda.Launch `json:"launches"`
-}
-
-func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.LaunchMode) error {
-	list := []explained{}
-	for _, j := range jobs {
-		launches, why, err := benchmark.Explain(dev, j, mode)
-		if err != nil {
-			return err
-		}
-		list = append(list, explained{j.Suite(), j.Name(), why, launches})
-	}
-	if a.json {
-		return a.writeJSON(map[string]any{"kernels": dev.Info().Kernels, "jobs": list})
-	}
-	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "job\tkernel\tblocks\tthreads\tshared\tregisters\tlocal\tblocks an SM\twaves\tlaunch")
-	for _, e := range list {
-		name := e.Suite + " " + e.Job
-		for _, l := range e.Launches {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\n", name, l.Kernel, l.Grid[0]*l.Grid[1]*l.Grid[2], l.Block[0]*l.Block[1]*l.Block[2],
-				l.Shared, l.Registers, l.Local, l.Resident, l.Waves, map[bool]string{false: "plain", true: "early"}[l.Dependent])
-			name = ""
-		}
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if dev.Info().Backend == "sim" {
-		fmt.Fprintln(a.out, "registers, and what follows from them, are guesses of the simulation")
-	}
-	for _, e := range list {
-		if len(e.Launches) == 0 {
-			fmt.Fprintf(a.out, "no launches: %s %s: %s\n", e.Suite, e.Job, cmp.Or(e.Why, "nothing to do"))
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ type deviceInfo struct {
 	Product string `json:"product,omitempty"`
 	Driver  string `json:"driver,omitempty"`
 	Kernels string `json:"kernels,omitempty"`
+	Shapes  string `json:"shapes,omitempty"`
 	Why     string `json:"why,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
@@ -91,7 +92,7 @@ func probe(name string) (deviceInfo, error) {
 	}
 	defer d.Close()
 	i := d.Info()
-	return deviceInfo{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels, Why: i.Why}, nil
+	return deviceInfo{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels, Shapes: i.Shapes, Why: i.Why}, nil
 }
 
 func (a *app) info(r infoResult, asked string) error {
@@ -117,7 +118,7 @@ func (d deviceInfo) write(out io.Writer) error {
 		return t.Flush()
 	}
 	fmt.Fprintf(t, "%s\t%s\n", d.Name, d.Product)
-	for _, line := range [][2]string{{"driver", d.Driver}, {"kernels", d.Kernels}} {
+	for _, line := range [][2]string{{"driver", d.Driver}, {"kernels", d.Kernels}, {"shapes", d.Shapes}} {
 		if line[1] != "" {
 			fmt.Fprintf(t, "  %s\t%s\n", line[0], line[1])
 		}

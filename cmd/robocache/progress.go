@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -45,5 +48,21 @@ func ticking(w io.Writer, what string, every time.Duration) func() {
 	return func() {
 		close(done)
 		<-gone
+	}
+}
+
+// untilCut is a context that an interrupt, SIGTERM or, if it is not 0, the limit ends; ended reports, before stop, whether a signal did.
+// A second signal ends the program at once.
+func untilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
+	signals, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(signals, release)
+	ended = func() bool { return signals.Err() != nil }
+	if limit == 0 {
+		return signals, ended, release
+	}
+	ctx, done := context.WithTimeoutCause(signals, limit, fmt.Errorf("--limit %v", limit))
+	return ctx, ended, func() {
+		done()
+		release()
 	}
 }

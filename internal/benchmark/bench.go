@@ -18,6 +18,12 @@ type Device struct {
 	Product string `json:"product"`
 	Driver  string `json:"driver,omitempty"`
 	Kernels string `json:"kernels,omitempty"`
+	Shapes  string `json:"shapes,omitempty"` // where the shapes of launches come from
+}
+
+func deviceOf(dev *ops.Device) Device {
+	i := dev.Info()
+	return Device{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels, Shapes: i.Shapes}
 }
 
 // Row is one job measured.
@@ -80,8 +86,7 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	r.ctx = ctx
-	i := dev.Info()
-	report = &Report{Device: Device{Backend: i.Backend, Name: i.Name, Product: i.Product, Driver: i.Driver, Kernels: i.Kernels}, Launch: opt.Launch.String()}
+	report = &Report{Device: deviceOf(dev), Launch: opt.Launch.String()}
 	if r.queue != nil {
 		s, err := r.empty()
 		if err != nil && ctx.Err() == nil {

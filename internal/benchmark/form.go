@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,4 +203,9 @@ func maybeAt(t *tensor.Tensor, i int) *tensor.Tensor {
 		return nil
 	}
 	return at(t, i)
+}
+
+// present are those of the tensors that are there.
+func present(list ...*tensor.Tensor) []*tensor.Tensor {
+	return slices.DeleteFunc(list, func(t *tensor.Tensor) bool { return t == nil })
 }

@@ -118,6 +118,7 @@ func (j *FuseJob) prepare(r *rig) (*work, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return fail(err)
 	}
+	w.outputs = present(dst, valid, age)
 	err = r.plans(w, func(i int) (ops.Plan, error) {
 		args := ops.FuseArgs{Dst: at(dst, i), Valid: maybeAt(valid, i), Age: maybeAt(age, i), Targets: ops.At(at(targets, i))}
 		for k := range src {

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -188,16 +189,30 @@ func timeType(name string) (tensor.DType, error) {
 
 // plans runs plan i on set i.
 func (r *rig) plans(w *work, make func(set int) (ops.Plan, error)) error {
-	list := []ops.Plan{}
-	for i := range w.sets {
-		p, err := make(i)
-		if err != nil {
+	var list []ops.Plan
+	shut := func() error {
+		var err error
+		for _, p := range list {
+			err = errors.Join(err, p.Close())
+		}
+		list = nil
+		return err
+	}
+	w.later(shut)
+	w.again = func() error {
+		if err := shut(); err != nil {
 			return err
 		}
-		list = append(list, p)
-		w.later(p.Close)
+		for i := range w.sets {
+			p, err := make(i)
+			if err != nil {
+				return err
+			}
+			list = append(list, p)
+		}
+		w.plan = list[0]
+		return nil
 	}
 	w.run = func(set int) error { return list[set].Run(r.stream) }
-	w.plan = list[0]
-	return nil
+	return w.again()
 }

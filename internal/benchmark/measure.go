@@ -101,12 +101,14 @@ type work struct {
 	// own means that run does the whole call, waits included, and is timed by the clock on the wall; direct that it must not be
 	// captured in a graph, and is timed by events around a batch of calls.
 	own, direct   bool
-	read, written int64    // the least bytes of a call
-	limit         bool     // whether the kernel that moves those bytes is the limit
-	floor         *work    // or this work is
-	per           int      // calls in one run; 0 counts as 1
-	launches      int      // that a call gives to the driver's queue; 0 counts as 1
-	plan          ops.Plan // of the first set, if a call is the run of a plan
+	read, written int64            // the least bytes of a call
+	limit         bool             // whether the kernel that moves those bytes is the limit
+	floor         *work            // or this work is
+	per           int              // calls in one run; 0 counts as 1
+	launches      int              // that a call gives to the driver's queue; 0 counts as 1
+	plan          ops.Plan         // of the first set, if a call is the run of a plan
+	again         func() error     // makes the plans anew
+	outputs       []*tensor.Tensor // that those plans write, of all sets
 	closers       []func() error
 }
 

@@ -78,6 +78,9 @@ func (r *Report) WriteTable(out io.Writer) error {
 		}
 	}
 	fmt.Fprintln(out)
+	if d.Shapes != "" {
+		fmt.Fprintf(out, "launch shapes: %s\n", d.Shapes)
+	}
 	if d.Backend == "sim" {
 		fmt.Fprintln(out, "these are times of a simulation: they say nothing of a GPU")
 	}

@@ -160,6 +160,7 @@ func (j *ResampleJob) prepare(r *rig) (*work, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return fail(err)
 	}
+	w.outputs = present(dst, valid, age)
 	opt := ops.ResampleOptions{Channels: channels, MaxGap: limitOfMillis(j.MaxGap), Launch: r.opt.Launch}
 	err := r.plans(w, func(i int) (ops.Plan, error) {
 		return r.dev.PlanResample(ops.ResampleArgs{

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
@@ -45,6 +46,8 @@ type backend struct {
 	shared   int // bytes of shared memory that a block can have
 	force    string
 	reason   string // why the image of the first family was taken
+	shapes   string // where launch shapes come from
+	table    atomic.Pointer[Table]
 	faults   faultPool
 	lanes    lanes
 	mu       sync.Mutex
@@ -89,6 +92,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if err := b.prepare(); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
+	b.loadTable()
 	return b, nil
 }
 
@@ -180,7 +184,7 @@ func (b *backend) Describe() ops.Info {
 		product = err.Error()
 	}
 	v := b.dev.Driver().Version()
-	return ops.Info{Backend: b.kind, Name: b.name, Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason}
+	return ops.Info{Backend: b.kind, Name: b.name, Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason, Shapes: b.shapes}
 }
 
 // buffer is device memory as a tensor holds it.

@@ -18,12 +18,17 @@ type Launch struct {
 	Resident    int     // blocks that a multiprocessor holds at once; 0 if the driver cannot tell
 	Waves       float64 // how many times the grid fills the device; 0 as Resident
 	Dependent   bool    // it may begin before the work ahead of it has ended: the plan asked for it, and kernel, device and driver can
+
+	Choice Choice // what was chosen freely; zero of a launch whose shape is fixed
+	Class  Class  // by which it is looked up
+	Tuned  bool   // a table had the class; else the model made the choice
 }
 
 // Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
 func Explain(p ops.Plan) ([]Launch, error) {
 	made, ok := p.(interface {
 		launches() []*cudadrv.Launch
+		decided() decision
 		usable(op string) error
 	})
 	if !ok {
@@ -33,9 +38,10 @@ func Explain(p ops.Plan) ([]Launch, error) {
 		return nil, err
 	}
 	var out []Launch
+	d := made.decided()
 	for _, l := range made.launches() {
 		k, cfg := l.Kernel(), l.Config()
-		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent}
+		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent, Choice: d.choice, Class: d.class, Tuned: d.tuned}
 		var err error
 		if e.Registers, err = k.Attribute(cudadrv.FuncRegisters); err != nil {
 			return nil, err
@@ -62,5 +68,14 @@ func (p *plan) launches() []*cudadrv.Launch {
 	}
 	return []*cudadrv.Launch{p.kernel}
 }
+
+func (p *plan) decided() (d decision) {
+	if p.chosen != nil {
+		d = *p.chosen
+	}
+	return d
+}
+
+func (p *voxelPlan) decided() decision { return decision{} }
 
 func (p *voxelPlan) launches() []*cudadrv.Launch { return p.chain }

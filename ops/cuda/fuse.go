@@ -40,10 +40,9 @@ type fusePart struct {
 	affine   uint64 // where its shifts begin there, then its scales
 }
 
-// fuseParts chooses how each stream is made, and cuts it into blocks.
-func (b *backend) fuseParts(job *ops.FuseJob) []fusePart {
+// fuseParts chooses how each stream is made.
+func fuseParts(job *ops.FuseJob) []fusePart {
 	parts := make([]fusePart, len(job.Parts))
-	all := 0
 	for m := range parts {
 		p := &parts[m]
 		p.FusePart, p.dtype = &job.Parts[m], tensor.F32
@@ -55,18 +54,45 @@ func (b *backend) fuseParts(job *ops.FuseJob) []fusePart {
 		}
 		if kind, same := uniform(p.channels); same && p.dtype != tensor.F64 && p.Dst.DType() != tensor.F64 {
 			p.kind, p.channels, p.vector = kind, nil, p.chunkOf()
-			all += p.Rows() * (p.D >> p.vector)
-		}
-	}
-	for m := range parts {
-		p := &parts[m]
-		if p.channels == nil {
-			p.cut = b.cutChunks(p.ResampleJob, p.vector, all)
-		} else {
-			p.cut = b.cutItems(p.ResampleJob, p.channels)
 		}
 	}
 	return parts
+}
+
+// numbers are how many chunks, and how many items, a target has in all streams.
+func numbers(parts []fusePart) (chunks, made int) {
+	for _, p := range parts {
+		if p.channels == nil {
+			chunks += p.D >> p.vector
+		} else {
+			made += items(p.channels)
+		}
+	}
+	return chunks, made
+}
+
+// cutParts cuts each stream into blocks.
+func (b *backend) cutParts(parts []fusePart, c Choice) (list []shape) {
+	for _, p := range parts {
+		if p.channels == nil {
+			list = append(list, b.cutChunks(p.ResampleJob, c, p.vector))
+		} else {
+			list = append(list, b.cutItems(p.ResampleJob, c, p.channels))
+		}
+	}
+	return list
+}
+
+// chooseFuse decides on a job of several streams, of which so many chunks are moved, and so many chunks and items made, a target.
+func (p *plan) chooseFuse(kernel string, job *ops.FuseJob, chunks, all int, cut func(Choice) []shape) []shape {
+	stamps := 0
+	for _, part := range job.Parts {
+		if job.Check && part.SrcTimes != nil {
+			stamps += part.Stamps()
+		}
+	}
+	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(all), log2(job.Rows()), log2(stamps)}
+	return p.choose(class, p.b.model(kernel, job.Rows()*chunks), cut)
 }
 
 // chunkOf is the log2 of the most elements, up to 16 bytes of source, that can be read at once. What is written of them at once is
@@ -124,14 +150,16 @@ func (p *plan) bindFuse(job *ops.FuseJob) error {
 	if parts, ok := p.b.plainParts(job); ok {
 		return p.bindPlainFuse(job, parts)
 	}
-	parts := p.b.fuseParts(job)
-	name, blocks := "fuse_chunks", 0
-	for _, part := range parts {
-		if part.channels != nil {
-			name = "fuse"
-		}
-		blocks += part.cut.blocks
+	parts, name := fuseParts(job), "fuse_chunks"
+	chunks, made := numbers(parts)
+	if made > 0 {
+		name = "fuse"
 	}
+	shapes := p.chooseFuse(name, job, chunks, chunks+made, func(c Choice) []shape { return p.b.cutParts(parts, c) })
+	for m := range parts {
+		parts[m].cut = shapes[m]
+	}
+	blocks := blocksOf(shapes)
 	if blocks > math.MaxInt32 {
 		return &ops.ArgError{Op: "Fuse", Arg: "Dst", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks for %d targets of %d features", blocks, job.Rows(), job.D), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
 	}
@@ -144,7 +172,7 @@ func (p *plan) bindFuse(job *ops.FuseJob) error {
 			return err
 		}
 	}
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, 128), p.fuseParams(job, parts))
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, shapes[0].threads), p.fuseParams(job, parts))
 	return err
 }
 

@@ -16,11 +16,11 @@ type plainPart struct {
 	kind        ops.Kind
 	form        plainForm // wholeRows or of odd rows
 	unit, store uint32    // log2 of the bytes moved, and written, at once; of odd rows elements
-	cut         shape
-	each        int
+	chunks      int       // units that a target has; of odd rows pieces
+	odd, cut    shape     // as the model cuts odd rows; as it was chosen
 }
 
-// plainParts cuts a job's streams into blocks for fuse_plain.cu, or reports that it does not take the job: a stream that is not
+// plainParts are a job's streams for fuse_plain.cu, of odd rows cut by the model, or it reports that it does not take the job: a stream that is not
 // simple or is normalised, outputs with gaps between the rows of the batch, or rows of megabytes. Where a width or a place is no multiple of
 // 4 bytes all streams are odd.
 func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
@@ -32,7 +32,7 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		return nil, false
 	}
 	parts := make([]plainPart, len(job.Parts))
-	all, column, whole, odd := 0, 0, true, true
+	column, whole, odd := 0, true, true
 	for m := range parts {
 		p := &parts[m]
 		p.FusePart = &job.Parts[m]
@@ -44,23 +44,13 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		to := uint64(pointer(job.Dst)) | uint64(size*first.DstStep) | uint64(size*column) | chunk
 		p.form, p.unit = wholeRows, uint32(bits.TrailingZeros64(from))
 		p.store = min(p.unit, uint32(bits.TrailingZeros64(to)))
-		whole = whole && p.store >= 2 && unitsFit(p.ResampleJob, 1<<p.unit) && size*p.D>>p.unit <= mostEach*plainThreads
+		p.chunks = size * p.D >> p.unit
+		whole = whole && p.store >= 2 && unitsFit(p.ResampleJob, 1<<p.unit) && p.chunks <= mostEach*plainThreads
 		odd = odd && size == 2 && oddFits(p.ResampleJob)
-		all += p.Rows() * (size * p.D >> p.unit)
 		column += p.D
 	}
 	if !whole {
 		return b.oddParts(job, parts), odd
-	}
-	for m := range parts {
-		p := &parts[m]
-		p.cut = shape{threads: plainThreads, chunks: size * p.D >> p.unit}
-		p.each = mostEach
-		for p.each > 1 && p.cut.chunks <= p.each/2*plainThreads && all < p.each*plainThreads*b.sms*4 {
-			p.each /= 2
-		}
-		p.cut.tile = p.each * plainThreads / p.cut.chunks
-		p.cut = b.grid(p.ResampleJob, p.cut)
 	}
 	return parts, true
 }
@@ -70,9 +60,22 @@ func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 	for m := range parts {
 		p := &parts[m]
 		p.form, p.unit, p.store = oddForm(p.D, false), 1, 0
-		p.cut = b.grid(p.ResampleJob, b.cutOdd(p.D, 2, p.form, 1, p.Rows()*len(parts)))
+		p.odd = b.cutOdd(p.D, 2, p.form, 1, p.Rows()*len(parts))
+		p.chunks = p.odd.chunks
 	}
 	return parts
+}
+
+// cutPlainParts cuts each stream into blocks.
+func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
+	for _, p := range parts {
+		if p.form == wholeRows {
+			list = append(list, b.cutPlain(p.ResampleJob, c, p.chunks))
+		} else {
+			list = append(list, b.grid(p.ResampleJob, c, c.cap(p.odd)))
+		}
+	}
+	return list
 }
 
 // bindPlainFuse fills in the launch.
@@ -86,11 +89,15 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 	if err != nil {
 		return err
 	}
-	blocks := 0
+	all := 0
 	for _, part := range parts {
-		blocks += part.cut.blocks
+		all += part.chunks
 	}
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocks, plainThreads), p.plainParams(job, parts))
+	shapes := p.chooseFuse(name, job, all, all, func(c Choice) []shape { return p.b.cutPlainParts(parts, c) })
+	for m := range parts {
+		parts[m].cut = shapes[m]
+	}
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocksOf(shapes), plainThreads), p.plainParams(job, parts))
 	return err
 }
 
@@ -115,7 +122,7 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 	column := 0
 	for i := range parts {
 		s := &parts[i]
-		chunks, divides, flags := s.cut.chunks, chunkMagic(s.cut.chunks), plainFlags(s.ResampleJob, s.kind, s.each, shift)
+		chunks, divides, flags := s.cut.chunks, chunkMagic(s.cut.chunks), plainFlags(s.ResampleJob, s.kind, s.cut.each, shift)
 		if s.form == wholeRows {
 			flags |= s.unit<<11 | s.store<<21
 		} else {

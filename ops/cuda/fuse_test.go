@@ -56,7 +56,10 @@ func TestParameterOfFuseFitsTheKernels(t *testing.T) {
 			parts = append(parts, fuseTestPart(tensor.F32, m+1))
 		}
 		job := fuseTestJob(tensor.F32, parts...)
-		made := b.fuseParts(job)
+		made := fuseParts(job)
+		for m, cut := range b.cutParts(made, b.model("fuse", 1000)) {
+			made[m].cut = cut
+		}
 		data := (&plan{cell: &faultCell{}}).fuseParams(job, made)
 		for _, name := range []string{"fuse", "fuse_chunks"} {
 			_, entry, ok := ptx.Lookup(name)
@@ -85,6 +88,9 @@ func TestParameterOfPlainFuseFitsTheKernels(t *testing.T) {
 		job := fuseTestJob(tensor.F32, parts...)
 		made, ok := b.plainParts(job)
 		require.True(t, ok)
+		for m, cut := range b.cutPlainParts(made, b.model("fuse_plain_f32", 1000)) {
+			made[m].cut = cut
+		}
 		data := (&plan{b: b, cell: &faultCell{}}).plainParams(job, made)
 		for _, name := range []string{"fuse_plain_f32", "fuse_plain_f16", "fuse_plain_bf16"} {
 			_, entry, ok := ptx.Lookup(name)
@@ -129,8 +135,7 @@ func TestPlainStreams(t *testing.T) {
 		"normalised":  {tensor.F32, scaled, false, 0, 0},
 		"missing":     {tensor.F32, missing, false, 0, 0},
 	} {
-		b := &backend{sms: 132}
-		parts, ok := b.plainParts(fuseTestJob(c.out, c.part, fuseTestPart(c.out, 4)))
+		parts, ok := (&backend{sms: 132}).plainParts(fuseTestJob(c.out, c.part, fuseTestPart(c.out, 4)))
 		require.Equal(t, c.takes, ok, name)
 		if ok {
 			assert.Equal(t, [2]uint32{c.unit, c.store}, [2]uint32{parts[0].unit, parts[0].store}, name)
@@ -163,7 +168,8 @@ func TestStreamsAreMadeByChunksWhereTheyCanBe(t *testing.T) {
 	} {
 		b := &backend{sms: 132}
 		job := fuseTestJob(c.out, c.part, fuseTestPart(tensor.F32, 3))
-		p := b.fuseParts(job)[0]
+		p := fuseParts(job)[0]
+		p.cut = b.cutParts([]fusePart{p}, b.model("fuse", 1000))[0]
 		assert.Equal(t, c.chunks, p.channels == nil, name)
 		assert.Equal(t, c.vector, p.vector, name)
 		assert.Positive(t, p.cut.blocks, name)
@@ -180,7 +186,7 @@ func TestTablesOfFuseAreAligned(t *testing.T) {
 	one, two := fuseTestPart(tensor.F64, 3), fuseTestPart(tensor.F32, 5)
 	one.Shift, two.Scale = []float32{1, 2, 3}, []float32{4, 5, 6, 7, 8}
 	job := fuseTestJob(tensor.F32, one, two, fuseTestPart(tensor.F64, 1))
-	parts := (&backend{sms: 132}).fuseParts(job)
+	parts := fuseParts(job)
 	data := tables(job, parts)
 	for i, p := range parts {
 		assert.Zero(t, p.table%16, "stream %d: channels", i)
@@ -197,12 +203,12 @@ func TestTablesOfFuseAreAligned(t *testing.T) {
 // A chunk is written in pieces that its place is a multiple of.
 func TestStoresAreAligned(t *testing.T) {
 	job := fuseTestJob(tensor.BF16, fuseTestPart(tensor.BF16, 8), fuseTestPart(tensor.BF16, 4), fuseTestPart(tensor.BF16, 8))
-	parts := (&backend{sms: 132}).fuseParts(job)
+	parts := fuseParts(job)
 	for i, want := range []uint32{3, 3, 3} { // rows of 20 elements are 40 bytes apart
 		assert.Equal(t, want, parts[i].storeOf(), "stream %d", i)
 	}
 	job = fuseTestJob(tensor.F32, fuseTestPart(tensor.F32, 1), fuseTestPart(tensor.F32, 8), fuseTestPart(tensor.F32, 7))
-	parts = (&backend{sms: 132}).fuseParts(job)
+	parts = fuseParts(job)
 	for i, want := range []uint32{4, 2, 2} {
 		assert.Equal(t, want, parts[i].storeOf(), "stream %d", i)
 	}

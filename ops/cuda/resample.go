@@ -22,6 +22,7 @@ type plan struct {
 	cell    *faultCell
 	explain func(ops.Fault) error // what a fault means
 	table   *cudadrv.DeviceMem    // the channels, and what else the kernel reads from device memory
+	chosen  *decision             // on the launch's shape; nil if there is nothing to do
 	awaited atomic.Pointer[stream]
 	closed  atomic.Bool
 }
@@ -134,13 +135,14 @@ type shape struct {
 	threads, tile, blocks int
 	chunks                int // pieces that a target's features are moved in
 	vector                int // log2 of the elements a thread moves at once
+	each                  int // of the plain kernels: chunks that a thread is compiled to move
 }
 
 const (
 	maxTile         = 256  // resample.cu: max_tile
 	maxChannelsTile = 128  // resample_channels.cu: max_tile
-	pieces          = 4    // chunks a thread moves, if there are enough
-	checkShare      = 1024 // stamps a block checks, if there are blocks to spare
+	pieces          = 4    // chunks a thread moves by the model, if there are enough
+	checkShare      = 1024 // stamps a block checks by the model, if there are blocks to spare
 )
 
 // uniform returns the kind that all features have, if the plain kernel knows it.
@@ -160,14 +162,13 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 		return p.bindPlain(job, form, unit)
 	}
 	kind, plain := uniform(job.Channels)
-	name := "resample_" + job.Src.DType().String()
-	var cut shape
-	if plain {
-		cut = p.b.cutPlain(job)
-	} else {
+	name, vector := "resample_"+job.Src.DType().String(), vectorOf(job)
+	number, shapes := job.D>>vector, func(c Choice) shape { return p.b.cutChunks(job, c, vector) }
+	if !plain {
 		name = "resample_channels_" + job.Src.DType().String()
-		cut = p.b.cutItems(job, job.Channels)
+		number, shapes = items(job.Channels), func(c Choice) shape { return p.b.cutItems(job, c, job.Channels) }
 	}
+	cut := p.chooseOne(name, job, number, shapes)
 	if cut.blocks > math.MaxInt32 {
 		return &ops.ArgError{Op: "Resample", Arg: "Dst", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d targets of %d features", job.Rows(), job.D), Want: fmt.Sprintf("at most %d blocks of %d", math.MaxInt32, cut.tile)}
 	}
@@ -187,35 +188,34 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 	return err
 }
 
-// cutPlain shares the chunks of all targets out so that each thread has up to four of them, and fewer where the device
-// would otherwise stand partly idle: half that, where blocks of four would not fill it four times.
-func (b *backend) cutPlain(job *ops.ResampleJob) shape {
-	vector := vectorOf(job)
-	return b.cutChunks(job, vector, job.Rows()*(job.D>>vector))
-}
-
-// cutChunks cuts a job whose launch has `all` chunks.
-func (b *backend) cutChunks(job *ops.ResampleJob, vector, all int) shape {
-	s := shape{threads: 128, vector: vector, chunks: job.D >> vector}
-	each := pieces
-	for each > 1 && all < each*s.threads*b.sms*4 {
-		each /= 2
+// chooseOne decides on a job of one stream, of so many chunks or items a target.
+func (p *plan) chooseOne(kernel string, job *ops.ResampleJob, number int, cut func(Choice) shape) shape {
+	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(number), log2(job.Rows()), -1}
+	if job.Check {
+		class.Stamps = log2(job.Stamps())
 	}
-	s.tile = min(max(each*s.threads/s.chunks, 1), maxTile)
-	return b.grid(job, s)
+	return p.choose(class, p.b.model(kernel, job.Rows()*number), func(c Choice) []shape { return []shape{cut(c)} })[0]
 }
 
-func (b *backend) cutItems(job *ops.ResampleJob, channels []ops.Channel) shape {
-	s := shape{threads: 128, chunks: items(channels)}
-	s.tile = min(max(pieces*s.threads/s.chunks, 1), maxChannelsTile)
-	return b.grid(job, s)
+// cutChunks cuts a job whose features are moved by chunks.
+func (b *backend) cutChunks(job *ops.ResampleJob, c Choice, vector int) shape {
+	s := shape{threads: c.Threads, vector: vector, chunks: job.D >> vector}
+	s.tile = min(max(c.Each*s.threads/s.chunks, 1), maxTile)
+	return b.grid(job, c, s)
+}
+
+// cutItems cuts a job whose features are made item by item.
+func (b *backend) cutItems(job *ops.ResampleJob, c Choice, channels []ops.Channel) shape {
+	s := shape{threads: c.Threads, chunks: items(channels)}
+	s.tile = min(max(c.Items*s.threads/s.chunks, 1), maxChannelsTile)
+	return b.grid(job, c, s)
 }
 
 // grid adds blocks that only check stamps, where the targets are few and the stamps many.
-func (b *backend) grid(job *ops.ResampleJob, s shape) shape {
+func (b *backend) grid(job *ops.ResampleJob, c Choice, s shape) shape {
 	s.blocks = (job.Rows() + s.tile - 1) / s.tile
 	if job.Check {
-		s.blocks = max(s.blocks, min((job.Stamps()+checkShare-1)/checkShare, 8*b.sms))
+		s.blocks = max(s.blocks, min((job.Stamps()+c.Check-1)/c.Check, 8*b.sms))
 	}
 	return s
 }

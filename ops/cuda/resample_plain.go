@@ -105,21 +105,22 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	kind, _ := uniform(job.Channels)
 	size := job.Src.DType().Size()
 	magic, shift := divider(job.T, job.Rows())
-	name, each := "resample_plain_", 0
-	var cut shape
-	if form == wholeRows {
-		cut.chunks = job.D * size / chunk
-		each = p.b.plainEach(job.Rows(), cut.chunks)
-		cut.tile = each * plainThreads / cut.chunks
-	} else {
-		name, cut = "resample_odd_", p.b.cutOdd(job.D, size, form, unit, job.Rows())
+	name := "resample_plain_"
+	if form != wholeRows {
+		name = "resample_odd_"
 	}
 	name += job.Src.DType().String()
 	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
 	}
-	cut = p.b.grid(job, cut)
+	chunks := job.D * size / chunk
+	shapes := func(c Choice) shape { return p.b.cutPlain(job, c, chunks) }
+	if form != wholeRows {
+		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows())
+		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
+	}
+	cut := p.chooseOne(name, job, chunks, shapes)
 	args := []any{
 		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
@@ -127,7 +128,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 		uint32(job.Rows()), uint32(job.Stamps()), uint32(plainShare(job, cut.blocks)), uint32(job.S), uint32(job.T), magic, pace(job),
 		uint32(cut.tile),
 	}
-	flags := plainFlags(job, kind, each, shift)
+	flags := plainFlags(job, kind, cut.each, shift)
 	if form == wholeRows {
 		args = append(args, uint32(cut.chunks), chunkMagic(cut.chunks), flags)
 	} else {
@@ -211,14 +212,14 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uin
 	return flags
 }
 
-// plainEach is how many chunks a thread moves: four, and fewer where the device would otherwise stand partly idle, but as many as
-// it takes for a block to hold a target.
-func (b *backend) plainEach(targets, chunks int) int {
-	each := mostEach
-	for each > 1 && chunks <= each/2*plainThreads && targets*chunks < each*plainThreads*b.sms*4 {
-		each /= 2
+// cutPlain cuts a job for a plain kernel, which a thread moves as many chunks of as it takes for a block to hold a target.
+func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
+	s := shape{threads: plainThreads, chunks: chunks, each: c.Each}
+	for s.each < mostEach && chunks > s.each*plainThreads {
+		s.each *= 2
 	}
-	return each
+	s.tile = s.each * plainThreads / chunks
+	return b.grid(job, c, s)
 }
 
 // pointer is a tensor's address, 0 for one that is not there.

@@ -41,8 +41,8 @@ func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
 		p, job := &plan{cell: &faultCell{}}, testJob(dtype)
 		b := &backend{sms: 132}
 		for name, args := range map[string][]any{
-			"resample_" + dtype.String():          p.args(job, ops.Linear, b.cutPlain(job)),
-			"resample_channels_" + dtype.String(): append(p.args(job, 0, b.cutItems(job, job.Channels)), uint64(0), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
+			"resample_" + dtype.String():          p.args(job, ops.Linear, b.cutChunks(job, b.model("resample_f32", 1000), vectorOf(job))),
+			"resample_channels_" + dtype.String(): append(p.args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000), job.Channels)), uint64(0), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
 		} {
 			_, entry, ok := ptx.Lookup(name)
 			require.True(t, ok, name)
@@ -61,15 +61,26 @@ func TestBlocksFitTheKernels(t *testing.T) {
 			job := testJob(tensor.BF16)
 			job.B, job.T, job.D = 1, rows, d
 			job.Channels = []ops.Channel{{Lo: 0, Hi: d, Kind: ops.Pchip}}
-			for name, cut := range map[string]shape{"plain": b.cutPlain(job), "channels": b.cutItems(job, job.Channels)} {
-				what := fmt.Sprintf("%s, %d targets of %d features: %+v", name, rows, d, cut)
-				limit := maxTile
-				if name == "channels" {
-					limit = maxChannelsTile
+			for name, limit := range map[string]int{"resample_bf16": maxTile, "resample_channels_bf16": maxChannelsTile, "resample_plain_bf16": mostEach * plainThreads, "resample_odd_bf16": mostTile} {
+				for _, c := range append(takenBy(name).all(), b.model(name, rows*d)) {
+					cut := b.cutItems(job, c, job.Channels)
+					switch chunks := d / 8; {
+					case name == "resample_bf16":
+						cut = b.cutChunks(job, c, vectorOf(job))
+					case name == "resample_plain_bf16" && (chunks < 1 || chunks > mostEach*plainThreads):
+						continue // isPlain
+					case name == "resample_plain_bf16":
+						cut = b.cutPlain(job, c, chunks)
+						assert.LessOrEqual(t, cut.tile*cut.chunks, cut.each*plainThreads)
+					}
+					if name == "resample_odd_bf16" {
+						cut = b.grid(job, c, c.cap(b.cutOdd(d, 2, oddForm(d, true), 1, rows)))
+					}
+					what := fmt.Sprintf("%s, %d targets of %d features: %v, %+v", name, rows, d, c, cut)
+					assert.NoError(t, c.check(name), what)
+					assert.True(t, cut.tile >= 1 && cut.tile <= limit, what)
+					assert.GreaterOrEqual(t, cut.tile*cut.blocks, rows, what)
 				}
-				assert.True(t, cut.tile >= 1 && cut.tile <= limit, what)
-				assert.GreaterOrEqual(t, cut.tile*cut.blocks, rows, what)
-				assert.Equal(t, 128, cut.threads, what)
 			}
 		}
 	}

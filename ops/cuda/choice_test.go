@@ -1,0 +1,100 @@
+package cuda_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/cuda"
+	"github.com/robocache/robocache/ops/opstest"
+	"github.com/robocache/robocache/ops/sim"
+)
+
+// varied makes each plan with another of its candidates, in turn.
+type varied struct {
+	ops.Backend
+	t      testing.TB
+	stream ops.Stream
+	mu     sync.Mutex
+	turn   map[string]int // of each kernel
+	others map[string]int // plans of a kernel that were not made by the model
+}
+
+func (v *varied) Resample(job *ops.ResampleJob) (ops.Plan, error) {
+	return v.vary(func() (ops.Plan, error) { return v.Backend.Resample(job) })
+}
+
+func (v *varied) Fuse(job *ops.FuseJob) (ops.Plan, error) {
+	return v.vary(func() (ops.Plan, error) { return v.Backend.Fuse(job) })
+}
+
+func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	require.NoError(v.t, cuda.UseTable(v.stream, nil))
+	p, err := plan()
+	if err != nil {
+		return nil, err
+	}
+	class, list, err := cuda.Candidates(p)
+	require.NoError(v.t, err)
+	if len(list) < 2 {
+		return p, nil
+	}
+	n := v.turn[class.Kernel] % len(list)
+	v.turn[class.Kernel]++
+	if n == 0 {
+		return p, nil
+	}
+	require.NoError(v.t, p.Close())
+	now, _, err := cuda.Tuned(v.stream)
+	require.NoError(v.t, err)
+	table := cuda.NewTable(now.For)
+	require.NoError(v.t, table.Set(cuda.Entry{Class: class, Choice: list[n]}))
+	require.NoError(v.t, cuda.UseTable(v.stream, table))
+	v.others[class.Kernel]++
+	return plan()
+}
+
+// No choice of a launch's shape changes a bit: the conformance suite, each of its plans with another candidate.
+func TestNoChoiceChangesAResult(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		slow int // a simulated launch takes milliseconds, and every plan is made twice
+		open func(t *testing.T) (ops.Backend, error)
+	}{
+		{"sim", 24, func(*testing.T) (ops.Backend, error) { return sim.New(cudasim.New(cudasim.Config{})) }},
+		{"cuda", 4, func(t *testing.T) (ops.Backend, error) { return cuda.New(gputest.Require(t), 0) }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			b, err := x.open(t)
+			require.NoError(t, err)
+			v := &varied{Backend: b, t: t, turn: map[string]int{}, others: map[string]int{}}
+			v.stream, err = b.NewStream()
+			require.NoError(t, err)
+			dev, err := ops.NewDevice(v)
+			require.NoError(t, err)
+			defer func() {
+				require.NoError(t, v.stream.Close())
+				require.NoError(t, dev.Close())
+			}()
+			opstest.Run(t, dev, opstest.Config{Slow: x.slow, More: 2, Only: map[string]bool{"named": true, "values": true, "generated": true, "odd": true, "fuse": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+			for _, kernel := range []string{"resample_plain_", "resample_odd_", "resample_f", "resample_bf16", "resample_channels_", "fuse_plain_", "fuse_odd_", "fuse_chunks", "fuse"} {
+				n := 0
+				for name, plans := range v.others {
+					if strings.HasPrefix(name, kernel) && (kernel != "fuse" || name == "fuse") {
+						n += plans
+					}
+				}
+				assert.GreaterOrEqual(t, n, 10, kernel)
+			}
+			t.Logf("plans with a choice that is not the model's: %v", v.others)
+		})
+	}
+}

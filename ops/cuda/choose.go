@@ -1,0 +1,185 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Choice is the numbers of a launch that no result depends on: what a kernel takes of them, and by which a job is cut into blocks.
+type Choice struct {
+	Each    int `json:"each,omitempty"`  // chunks of features that a thread moves; 0 of a kernel that moves none
+	Items   int `json:"items,omitempty"` // items that a thread makes, where features are made one by one; 0 of a kernel that makes none
+	Tile    int `json:"tile,omitempty"`  // targets that a block takes at most; 0 of a kernel for which it follows from the others
+	Threads int `json:"threads"`         // a block
+	Check   int `json:"check"`           // stamps that a block checks, where there are blocks to spare
+}
+
+// String lists the numbers.
+func (c Choice) String() string {
+	var parts []string
+	for _, n := range []struct {
+		name string
+		n    int
+	}{{"each", c.Each}, {"items", c.Items}, {"tile", c.Tile}, {"threads", c.Threads}, {"check", c.Check}} {
+		if n.n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", n.name, n.n))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Class is what choices are kept by: the jobs of a kernel of which nothing differs by a factor of two. All but the kernel are
+// log2, rounded down, and -1 of 0.
+type Class struct {
+	Kernel  string `json:"kernel"`
+	Bytes   int    `json:"bytes"`   // of a target's features in dst
+	Pieces  int    `json:"pieces"`  // chunks and items of a target
+	Targets int    `json:"targets"` // of all rows
+	Stamps  int    `json:"stamps"`  // that are checked, of all rows and streams
+}
+
+// String is the kernel and the powers of two.
+func (c Class) String() string {
+	return fmt.Sprintf("%s bytes=2^%d pieces=2^%d targets=2^%d stamps=2^%d", c.Kernel, c.Bytes, c.Pieces, c.Targets, c.Stamps)
+}
+
+func log2(n int) int { return bits.Len(uint(n)) - 1 }
+
+// takes is what the kernels' sources allow: the plain ones are compiled for so many chunks and threads, the odd ones for as many
+// threads, the others loop over what they get, and all are bound to 128 threads at most.
+type takes struct{ each, items, tile, threads []int }
+
+var (
+	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}}
+	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
+	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
+	channelsTake = takes{items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
+	fuseTakes    = takes{each: []int{1, 2, 4, 8}, items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
+)
+
+func takenBy(kernel string) *takes {
+	switch {
+	case strings.HasPrefix(kernel, "resample_plain_"), strings.HasPrefix(kernel, "fuse_plain_"):
+		return &plainTakes
+	case strings.HasPrefix(kernel, "resample_odd_"), strings.HasPrefix(kernel, "fuse_odd_"):
+		return &oddTakes
+	case strings.HasPrefix(kernel, "resample_channels_"):
+		return &channelsTake
+	case kernel == "fuse":
+		return &fuseTakes
+	}
+	return &chunksTake
+}
+
+var checkShares = []int{checkShare, 256, 4096}
+
+// model is the choice by the device's size, for a launch of so many chunks: four a thread, and fewer where the device would
+// otherwise stand partly idle: half that, where blocks of four would not fill it four times. Tiles are as the cut makes them.
+func (b *backend) model(kernel string, chunks int) Choice {
+	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
+	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
+		c.Each /= 2
+	}
+	return c.of(takenBy(kernel))
+}
+
+// cap is a cut of no more targets a block than the choice's.
+func (c Choice) cap(s shape) shape {
+	s.tile = min(s.tile, c.Tile)
+	return s
+}
+
+// of drops the numbers that a kernel does not have.
+func (c Choice) of(t *takes) Choice {
+	if t.each == nil {
+		c.Each = 0
+	}
+	if t.items == nil {
+		c.Items = 0
+	}
+	if t.tile == nil {
+		c.Tile = 0
+	}
+	return c
+}
+
+// check says what a kernel does not take of a choice.
+func (c Choice) check(kernel string) error {
+	t := takenBy(kernel)
+	for _, n := range []struct {
+		name string
+		got  int
+		list []int
+	}{{"each", c.Each, t.each}, {"items", c.Items, t.items}, {"tile", c.Tile, t.tile}, {"threads", c.Threads, t.threads}, {"check", c.Check, checkShares}} {
+		if n.list == nil && n.got != 0 || n.list != nil && !slices.Contains(n.list, n.got) {
+			return fmt.Errorf("%s: got %s %d, want one of %v", kernel, n.name, n.got, n.list)
+		}
+	}
+	return nil
+}
+
+// all lists the choices that a kernel takes.
+func (t *takes) all() (list []Choice) {
+	or := func(l []int) []int {
+		if l == nil {
+			return []int{0}
+		}
+		return l
+	}
+	for _, threads := range t.threads {
+		for _, each := range or(t.each) {
+			for _, items := range or(t.items) {
+				for _, tile := range or(t.tile) {
+					for _, check := range checkShares {
+						list = append(list, Choice{each, items, tile, threads, check})
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// decision is how a plan's launch was chosen.
+type decision struct {
+	class         Class
+	choice, model Choice
+	tuned         bool
+	cut           func(Choice) []shape
+}
+
+// choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done.
+func (p *plan) choose(class Class, model Choice, cut func(Choice) []shape) []shape {
+	p.chosen = &decision{class: class, choice: model, model: model, cut: cut}
+	if c, ok := p.b.table.Load().lookup(class); ok {
+		if shapes := cut(c); blocksOf(shapes) <= math.MaxInt32 {
+			p.chosen.choice, p.chosen.tuned = c, true
+			return shapes
+		}
+	}
+	return cut(model)
+}
+
+func blocksOf(shapes []shape) (n int) {
+	for _, s := range shapes {
+		n += s.blocks
+	}
+	return n
+}
+
+// candidates are the model's choice, and then those that give other launches than it and each other.
+func (d *decision) candidates() []Choice {
+	list := []Choice{d.model}
+	seen := []([]shape){d.cut(d.model)}
+	for _, c := range takenBy(d.class.Kernel).all() {
+		shapes := d.cut(c)
+		if blocksOf(shapes) > math.MaxInt32 || slices.ContainsFunc(seen, func(s []shape) bool { return slices.Equal(s, shapes) }) {
+			continue
+		}
+		list, seen = append(list, c), append(seen, shapes)
+	}
+	return list
+}
