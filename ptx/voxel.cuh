@@ -54,7 +54,7 @@ struct voxel_job {
     u32 *rows;      // [2][b + 1] the first voxel of each row: of those found, of those written
     u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_reduce.cu
     u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
-    u32 *numbers;   // [voxels] the place of each hard voxel in the order of the first points; of a dense grid the first voxel of each span
+    u32 *numbers;   // [voxels] the place of each hard voxel in the order of the first points
     double min_x, min_y, min_z, size_x, size_y, size_z;
     float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
     u32 n_x, n_y, n_z, n;
@@ -76,7 +76,6 @@ struct voxel_job {
     RC_FN_MEMBER bool opens() const { return flags >> 11 & 1; }   // the launch clears the counters and checks the offsets
     RC_FN_MEMBER bool fours() const { return flags >> 12 & 1; }   // features are groups of four f32, 16 bytes aligned, and so is `out`
     RC_FN_MEMBER bool from_zero() const { return flags >> 13 & 1; } // empty cells of occupancy are 0, and `out` is 8 bytes aligned
-    RC_FN_MEMBER u32 span_shift() const { return flags >> 16 & 31; } // log2 of the cells of a span
     RC_FN_MEMBER u64 first() const { return block_x() * chunk; }
     RC_FN_MEMBER u64 last() const { return first() + chunk < n ? first() + chunk : n; }
     RC_FN_MEMBER u32 n0() const { return xyz() ? n_x : n_z; }
@@ -185,13 +184,10 @@ constexpr u32 label_passes = 4;                     // those before the keys', i
 RC_FN u32 *totals(const voxel_job &j, u32 pass) { return j.table + pass * digits; }
 RC_FN u32 *ticket(const voxel_job &j, u32 launch) { return totals(j, most_passes) + launch; }
 
-// heads has a word for each tile, for voxels and then for marks; looks one for each tile and digit, twice, as a pass clears what the
-// next one needs. voxel_fill clears the rest.
+// heads has a word for each tile of voxel_number, for voxels and then for marks. looks, where a pass has `marks`, has one for each tile
+// and digit, twice, as a pass clears what the next one needs. voxel_fill clears the rest.
 RC_FN u64 *heads(const voxel_job &j, u32 which) { return (u64 *)ticket(j, most_launches) + (u64)which * blocks_x(); }
-RC_FN u64 *looks(const voxel_job &j, u32 side) { return heads(j, 2) + (u64)side * blocks_x() * digits; }
-
-// A dense grid whose points are sorted is written in spans of neighbouring cells.
-RC_FN u64 spans(const voxel_job &j) { return (j.keys + (1ull << j.span_shift()) - 1) >> j.span_shift(); }
+RC_FN u64 *looks(const voxel_job &j, u32 side) { return (u64 *)j.marks + (u64)side * blocks_x() * digits; }
 
 // ---- The buckets of voxel_count.cu ----
 

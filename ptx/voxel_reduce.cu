@@ -7,9 +7,6 @@
 // pieces they meet in a slot of global memory, and a third launch writes the result. Sums are of integers, relative to the
 // greatest exponent of the voxel, which is found first: so they depend on no order.
 //
-// voxel_grid writes empty cells too, span by span: a warp notes in shared memory which cells of a span have a voxel, takes the
-// voxels, and writes the other cells.
-//
 // voxel_choose and voxel_keep write hard voxels; voxel_inverse each point's voxel, a thread for each point.
 // Bytes moved: 8 + 4 a point for keys and order, the features, and the outputs.
 #include "tally.cuh"
@@ -20,7 +17,6 @@ namespace {
 
 constexpr u32 threads = 256;
 constexpr u32 few = 16, piece = 256; // ops/cuda sizes the lists by them
-constexpr u32 most_span = 1024;      // cells of a span: a bit each of a word for each lane
 
 // coordinate_at returns a coordinate of a point, after the pose.
 RC_FN float coordinate_at(const voxel_job &j, u32 point, u32 axis, u32 row) {
@@ -251,59 +247,20 @@ template <u32 N, bool Dense> RC_FN u64 reduce_span(const voxel_job &j, queue &q,
     return mine;
 }
 
-// fill_span writes the empty cells of a span of a dense grid, N values at once. A lane's word of `taken` tells of 32 cells.
-template <u32 N> RC_FN void fill_span(const voxel_job &j, const u32 *taken, u32 width, u64 begin, u32 cells) {
-    const u32 value = (u32)j.extra, over = warp_size / width, rest = warp_size % width;
-    u32 *const out = (u32 *)j.out + begin * (width * N);
-    u32 cell = lane() / width, column = lane() % width;
-    while (cell < cells) {
-        if (!(taken[cell / 32] >> cell % 32 & 1)) {
-            u32 *const to = out + (u64)(cell * width + column) * N;
-            if constexpr (N == 4)
-                st_16(to, {value, value, value, value});
-            else
-                *to = value;
-        }
-        cell += over, column += rest;
-        if (column >= width) column -= width, cell++;
-    }
-}
-
 RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.reduce() <= smallest ? j.f / n : 1; }
 RC_FN u32 warp_of_grid() { return (block_x() * threads + thread_x()) / warp_size; }
 RC_FN u32 warps_of_grid() { return blocks_x() * (threads / warp_size); }
 
-// reduce_list is voxel_reduce, N features a thread; returns how many points the thread has kept.
-template <u32 N> RC_FN u64 reduce_list(const voxel_job &j, queue &q) {
+// reduce_voxels is voxel_reduce, N features a lane; returns how many points the thread has kept.
+template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
     u64 mine = 0;
     u32 count = 0;
-    const u32 width = items_of(j, N), turn = at_once<false> * warp_size, each = width < turn ? turn / width : 1;
+    const u32 width = items_of(j, N), turn = at_once<Dense> * warp_size, each = width < turn ? turn / width : 1;
     const u64 all = j.state[found];
     for (u64 first = (u64)warp_of_grid() * each; first < all; first += (u64)warps_of_grid() * each)
-        mine += reduce_span<N, false>(j, q, count, width, (u32)first, all - first < each ? (u32)(all - first) : each);
-    if (lane() < count) reduce_item<N, false>(j, q.waiting[lane()]);
+        mine += reduce_span<N, Dense>(j, q, count, width, (u32)first, all - first < each ? (u32)(all - first) : each);
+    if (lane() < count) reduce_item<N, Dense>(j, q.waiting[lane()]);
     return mine;
-}
-
-// reduce_grid is voxel_grid. What a warp stores waits for nothing, and goes out while the next span's voxels are asked for.
-template <u32 N> RC_FN void reduce_grid(const voxel_job &j, queue &q, u32 *taken) {
-    u32 count = 0;
-    const u32 width = items_of(j, N), all = (u32)spans(j), size = 1u << j.span_shift(); // a span is 4 kB or more
-    for (u32 span = warp_of_grid(); span < all; span += warps_of_grid()) {
-        const u32 first = j.numbers[span], voxels = j.numbers[span + 1] - first;
-        const u64 begin = (u64)span << j.span_shift();
-        taken[lane()] = 0;
-        warp_barrier();
-        for (u32 v = lane(); v < voxels; v += warp_size) {
-            const u32 cell = (u32)(((const u64 *)j.to)[first + v] - begin);
-            shared_or(&taken[cell / 32], 1u << cell % 32);
-        }
-        warp_barrier();
-        reduce_span<N, true>(j, q, count, width, first, voxels);
-        fill_span<N>(j, taken, width, begin, j.keys - begin < size ? (u32)(j.keys - begin) : size);
-        warp_barrier();
-    }
-    if (lane() < count) reduce_item<N, true>(j, q.waiting[lane()]);
 }
 
 // reduce_pieces is voxel_crowded's first launch and, with adding, its second.
@@ -370,21 +327,20 @@ RC_KERNEL_OCC(threads, 2) voxel_reduce(RC_VOXEL_PARAMS) {
     if (thread_x() == 0) total = 0;
     barrier();
     queue &q = queues[thread_x() / warp_size];
-    add_kept(j, &total, j.fours() ? reduce_list<4>(j, q) : reduce_list<1>(j, q));
+    add_kept(j, &total, j.fours() ? reduce_voxels<4, false>(j, q) : reduce_voxels<1, false>(j, q));
 }
 
-// voxel_grid writes a dense grid. extra: the bits of what empty cells hold; `to` has the voxels' keys, to_order their first points.
+// voxel_grid writes the voxels of a dense grid. `to` has their keys, to_order their first points.
 RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
     __shared__ queue queues[threads / warp_size];
-    __shared__ u32 taken[threads / warp_size][most_span / 32];
-    const u32 warp = thread_x() / warp_size;
+    queue &q = queues[thread_x() / warp_size];
     if (j.fours())
-        reduce_grid<4>(j, queues[warp], taken[warp]);
+        reduce_voxels<4, true>(j, q);
     else
-        reduce_grid<1>(j, queues[warp], taken[warp]);
+        reduce_voxels<1, true>(j, q);
 }
 
 // voxel_crowded takes the pieces that voxel_reduce has listed. extra: 0 to look at the values, which is all that voxels of one piece

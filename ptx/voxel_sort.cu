@@ -20,6 +20,7 @@ namespace {
 constexpr u32 sort_threads = 512, warps = sort_threads / warp_size;
 constexpr u32 most = 16; // keys a thread holds
 constexpr u32 most_tile = sort_threads * most;
+constexpr u32 most_heads = 8; // places a thread looks at
 
 // sort_shared is the dynamic shared memory of voxel_pass.
 struct sort_shared {
@@ -233,29 +234,11 @@ RC_FN bool begins_at(const voxel_job &j, u64 i, bool in_marks) {
     return key < j.keys && (i == 0 || key_at(j, (u32)i - 1) != key);
 }
 
-// span_of is the span of the grid that a key lies in; one beyond all spans for a point in no cell.
-RC_FN u64 span_of(const voxel_job &j, u64 key) { return key < j.keys ? key >> j.span_shift() : spans(j); }
-
-// begin_spans notes for the spans from..to that their first voxel is the one numbered `at`. Where some lane has many, all lanes
-// take part.
-RC_FN void begin_spans(const voxel_job &j, u64 from, u64 to, u32 at) {
-    const bool many = to - from > 3 && to > from;
-    u32 left = votes(many);
-    if (!many) {
-        for (u64 s = from; s < to; s++) j.numbers[s] = at;
-    }
-    for (; left; left &= left - 1) {
-        const u32 leader = lowest_bit(left), first = shuffle_from(at, leader);
-        const u64 lo = shuffle_from(from, leader), hi = shuffle_from(to, leader);
-        for (u64 s = lo + lane(); s < hi; s += warp_size) j.numbers[s] = first;
-    }
-}
-
 } // namespace
 
 // A warp takes neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps, and the tiles before
 // it. Of a dense grid it notes each voxel's key at `to`, and its first point. extra: 1 to number the marks; at bit 16 the number of the launch, at 24 the places a thread takes.
-RC_KERNEL_OCC(sort_threads, 1) voxel_number(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(sort_threads, 2) voxel_number(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
@@ -266,12 +249,12 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_number(RC_VOXEL_PARAMS) {
     const u32 tile = tile_of(j, (u32)(j.extra >> 16) & 255, &taken);
     u64 *const words = heads(j, in_marks);
     const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
-    u32 begun[most], mine = 0;
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
+    u32 begun[most_heads], mine = 0;
+    RC_UNROLL for (u32 k = 0; k < most_heads; k++) {
         const u64 i = base + k * warp_size;
         begun[k] = k < each && i < j.n && begins_at(j, i, in_marks);
     }
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
+    RC_UNROLL for (u32 k = 0; k < most_heads; k++) {
         if (k < each) begun[k] = votes(begun[k]), mine += count_bits(begun[k]);
     }
     if (lane() == 0) sums[warp] = mine;
@@ -292,7 +275,7 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_number(RC_VOXEL_PARAMS) {
     }
     barrier();
     rank += earlier;
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
+    RC_UNROLL for (u32 k = 0; k < most_heads; k++) {
         const u64 i = base + k * warp_size;
         if (k >= each || i - lane() >= j.n) continue;
         const bool there = i < j.n;
@@ -305,11 +288,6 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_number(RC_VOXEL_PARAMS) {
         }
         const u64 key = there ? key_at(j, (u32)i) : 0, previous = there && i > 0 ? key_at(j, (u32)i - 1) : 0;
         const bool in_cell = key < j.keys;
-        if (j.mode() == dense) {
-            const u64 own = there ? span_of(j, key) + 1 : 0;
-            begin_spans(j, there && i > 0 ? span_of(j, previous) + 1 : 0, own, at);
-            begin_spans(j, own, there && i + 1 == j.n ? spans(j) + 1 : 0, at + head);
-        }
         if (!there) continue;
         if (head || (!in_cell && (i == 0 || previous < j.keys))) j.start[at] = (u32)i;
         if (head && j.mode() == dense) ((u64 *)j.to)[at] = key, j.to_order[at] = j.from_order[i];

@@ -48,7 +48,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -106,7 +106,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -155,7 +155,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -207,7 +207,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -402,7 +402,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -609,7 +609,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -811,7 +811,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -954,7 +954,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -1083,7 +1083,7 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "6b9ed18d6dfe8c2bb5c0c9b725c64c5767e708c57e750a22fa13c79a76244ef4"},
+			{"voxel_reduce.cu", "615bb38f38c4d844d397a022fc65b2302b9382fdd53aa73ef924c8c102c5fb92"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1097,7 +1097,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -1423,22 +1423,22 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "bd641b85fe4b81a7353063562350dfdbc3f9b298c678af0a370717411e547e3e",
-				PTXHash: "bd641b85fe4b81a7353063562350dfdbc3f9b298c678af0a370717411e547e3e",
-				stored:  "bfc2d75646f9fb202ea26ae2ba67687ca551cb57bced66010698caf234fa54e9",
+				Hash:    "78398321f21e7eb0e946bfa498b204523c70388c3605826ece5e6bf3ffc712e1",
+				PTXHash: "78398321f21e7eb0e946bfa498b204523c70388c3605826ece5e6bf3ffc712e1",
+				stored:  "bfc1e1d19a3186367fa0391b640f2710aed22cf94f781ac4a5de63637ff8040c",
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b84d87246f612b42d47996fc9d09f7e76fbdb96f6580213f7cf61230a9eecb13",
-				PTXHash: "b84d87246f612b42d47996fc9d09f7e76fbdb96f6580213f7cf61230a9eecb13",
-				stored:  "5f22ef3aedb60fb0ea111249d1100f6049ade6871907d184060ce182b3fd5300",
+				Hash:    "62218bc713fafdb6be0ffae124c3210c605cdc4af64c6285af778fc5b207e79c",
+				PTXHash: "62218bc713fafdb6be0ffae124c3210c605cdc4af64c6285af778fc5b207e79c",
+				stored:  "830df0974c4220e698bdb1fc0a6f86be3334011acd9d11f43118be548328fe9f",
 			},
 		},
 	},
 	{
 		name: "voxel_sort",
 		sources: []source{
-			{"voxel_sort.cu", "49b3081a6c39c791d02ec3b368178e113bc6137993e2d07124bdcddce2d5c559"},
+			{"voxel_sort.cu", "c5f98ce8e7a3338d145fd3677557f8c5bb0cc28f237418ab7166d07cdc6e629a"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1452,7 +1452,7 @@ var manifest = []family{
 			{"rotations.cuh", "8de8ada9b32cec4a3de24f45471f817d977e58ca3720c01cbad2bf58f341ed9c"},
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
-			{"voxel.cuh", "5e4f6d823e5a7c70359a1cbed885c49da9e20b7bf8ed557a35b9646c14f07ec4"},
+			{"voxel.cuh", "bf2bed015519b7f199a2cbb5cfe38249b137123217838caeb3cad566fb51f0a6"},
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
@@ -1619,15 +1619,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "357482212a4293f3dea1a15c012faaa20cf0fc322a3e947b66f89d1683163076",
-				PTXHash: "357482212a4293f3dea1a15c012faaa20cf0fc322a3e947b66f89d1683163076",
-				stored:  "296c10f85e651ff53f63b912251e82aeab236da74a848eaf17a52bcd3d45453b",
+				Hash:    "af47f0a7909a57479dc36f1d48be28036f2ae1090b013f8496529ef4932aa91f",
+				PTXHash: "af47f0a7909a57479dc36f1d48be28036f2ae1090b013f8496529ef4932aa91f",
+				stored:  "6b6b5915352c93423cf4391da3f0eaa47936a3db58bfc8129d215556af6d8ce7",
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "51392297e30f5f4e0d7fdf45e0f1842114e483e83012393affd1002dc7b2862e",
-				PTXHash: "51392297e30f5f4e0d7fdf45e0f1842114e483e83012393affd1002dc7b2862e",
-				stored:  "dd24175513569220ad5db8b82c9167977a619067cc4ff589d4d5069cc981febe",
+				Hash:    "beca43b227b7616e1e1c334e7928775dd6f16a62c8928e3ddc2a8da4697979da",
+				PTXHash: "beca43b227b7616e1e1c334e7928775dd6f16a62c8928e3ddc2a8da4697979da",
+				stored:  "81737e2ecc0bc4b2cbff332eab19ee0064a7e3ff9be7fac2ebc56af932a25ba9",
 			},
 		},
 	},

@@ -3,7 +3,6 @@ package cuda
 import (
 	"encoding/binary"
 	"errors"
-	"math/bits"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -15,15 +14,14 @@ const (
 	binTile     = 1024 // that one takes at once that only bins: chunks are multiples of it
 	sortThreads = 512  // of a block that sorts
 	mostSort    = 16   // points a thread of it takes
+	mostHeads   = 8    // and one that numbers voxels
 	mostPasses  = 12   // of a sort
 	mostTickets = 16   // launches that take tiles by number: passes, and two that number voxels
 	voxelDigits = 256
-	buckets     = 512     // of counts
-	spanBytes   = 1 << 14 // of a dense grid that a warp writes at once, or so
-	mostSpan    = 10      // log2 of the cells of a span
-	voxelFew    = 16      // points of a voxel that voxel_reduce takes itself
-	voxelPiece  = 256     // points of a voxel that a warp of voxel_crowded takes
-	tallyPart   = 32768   // cells that a block of voxel_tally counts
+	buckets     = 512   // of counts
+	voxelFew    = 16    // points of a voxel that voxel_reduce takes itself
+	voxelPiece  = 256   // points of a voxel that a warp of voxel_crowded takes
+	tallyPart   = 32768 // cells that a block of voxel_tally counts
 	stateWords  = 9
 )
 
@@ -52,11 +50,11 @@ type voxelMemory struct {
 	keys                        [2]cudadrv.DevicePtr // sorted keys are in the first or the second, and other things in the other
 	order                       [2]cudadrv.DevicePtr
 	start, table, rows, crowded cudadrv.DevicePtr
-	numbers                     cudadrv.DevicePtr
+	numbers, looks              cudadrv.DevicePtr
 	chunk, blocks, size         int
 	each, tiles                 int  // points a thread of the sort takes, and blocks of it
 	cleared                     int  // bytes of the table that are 0 at the beginning
-	spans, spanShift            int  // of a dense grid of sorted points: how many, and log2 of the cells of one
+	headEach, headTiles         int  // and the same of numbering
 	deals                       bool // counts are made of cells dealt out
 }
 
@@ -148,32 +146,31 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m.order = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
 	m.start = part(4 * (voxels + 1))
 	// Fewer points a thread where there would not be a block for each multiprocessor. Fewer blocks look back at fewer others.
-	m.each = min(max((n+sms*sortThreads-1)/(sms*sortThreads), 1), mostSort)
-	m.tiles = (n + m.each*sortThreads - 1) / (m.each * sortThreads)
-	looks := 8 * m.tiles * voxelDigits
-	m.cleared = 4*(mostPasses*voxelDigits+mostTickets) + 8*2*m.tiles + looks
-	m.table = part(m.cleared + looks)
+	cut := func(blocks, most int) (each, tiles int) {
+		each = min(max((n+blocks*sortThreads-1)/(blocks*sortThreads), 1), most)
+		return each, (n + each*sortThreads - 1) / (each * sortThreads)
+	}
+	m.each, m.tiles = cut(sms, mostSort)
+	m.headEach, m.headTiles = cut(2*sms, mostHeads)
+	books, looks := 4*(mostPasses*voxelDigits+mostTickets)+8*2*m.headTiles, 8*m.tiles*voxelDigits
+	m.cleared = books + looks // looks has the half that the first pass begins with
+	m.table = part(books + 2*looks)
+	m.looks = m.table + cudadrv.DevicePtr(books)
 	if job.Reduce.OfFeatures() && job.Mode != ops.HardVoxels {
 		m.crowded = part(crowdedBytes(n, job.F))
 	}
 	if job.Labels != nil {
 		m.cellKeys = part(8 * n)
 	}
-	switch job.Mode {
-	case ops.HardVoxels:
+	if job.Mode == ops.HardVoxels {
 		m.numbers = part(4 * voxels)
-	case ops.DenseVoxels:
-		cell := job.Grid.DType().Size() * max(job.Grid.Len()/job.Keys(), 1)
-		m.spanShift = min(max(bits.Len(uint(spanBytes/cell))-1, 5), mostSpan)
-		m.spans = (job.Keys() + 1<<m.spanShift - 1) >> m.spanShift
-		m.numbers = part(4 * (m.spans + 1))
 	}
 	return m
 }
 
 // move puts the layout at an address. Parts that are not needed were not laid, and stay at 0: the state is the first.
 func (m *voxelMemory) move(to cudadrv.DevicePtr) {
-	for _, p := range []*cudadrv.DevicePtr{&m.cellKeys, &m.keys[0], &m.keys[1], &m.order[0], &m.order[1], &m.start, &m.table, &m.rows, &m.crowded, &m.numbers} {
+	for _, p := range []*cudadrv.DevicePtr{&m.cellKeys, &m.keys[0], &m.keys[1], &m.order[0], &m.order[1], &m.start, &m.table, &m.rows, &m.crowded, &m.numbers, &m.looks} {
 		if *p != 0 {
 			*p += to
 		}

@@ -41,19 +41,21 @@ func (p *voxelPlan) bind() error {
 		c.add("voxel_choose", walk(voxels, 256), 256, 0)
 		c.add("voxel_keep", walk(min(voxels, job.V), 8), 256, 0)
 	} else {
-		// As many blocks as run at once: each goes on with what is left in its queue.
-		if job.Mode == ops.DenseVoxels {
-			c.add("voxel_grid", min((p.at.spans+7)/8, 2*p.b.sms), 256, uint64(c.empty()))
-			c.to, c.toOrder = 0, 0
-		} else {
-			width := 1
-			if job.Reduce.OfFeatures() {
-				width = job.F
-				if c.fours() {
-					width /= 4
-				}
+		width := 1
+		if job.Reduce.OfFeatures() {
+			width = job.F
+			if c.fours() {
+				width /= 4
 			}
-			c.add("voxel_reduce", min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
+		}
+		name := "voxel_reduce"
+		if job.Mode == ops.DenseVoxels {
+			name = "voxel_grid"
+		}
+		// As many blocks as run at once: each warp goes on with what is left in its queue.
+		c.add(name, min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
+		if job.Mode == ops.DenseVoxels {
+			c.to, c.toOrder = 0, 0
 		}
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
@@ -95,8 +97,8 @@ const (
 	toKeys
 )
 
-// fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. Grids that
-// voxel_grid or voxel_tally write are not filled.
+// fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. A grid of counts
+// that voxel_tally writes is not filled.
 func (c *voxelChain) fill() {
 	job, m := c.p.job, &c.p.at
 	out, value := job.Grid, c.empty()
@@ -104,7 +106,7 @@ func (c *voxelChain) fill() {
 		out, value = job.PointVoxel, math.MaxUint32
 	}
 	bytes := 0
-	if out != nil && !m.deals && m.spans == 0 {
+	if out != nil && !m.deals {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
@@ -168,7 +170,7 @@ func (c *voxelChain) sort() {
 		launches = 2
 	}
 	for which := range launches {
-		c.add("voxel_number", m.tiles, sortThreads, which|(mostPasses+which)<<16|uint64(m.each)<<24)
+		c.add("voxel_number", m.headTiles, sortThreads, which|(mostPasses+which)<<16|uint64(m.headEach)<<24)
 	}
 }
 
@@ -184,9 +186,9 @@ func (c *voxelChain) passes(bits int, through bool) {
 		c.pass++
 		c.side = 1 - c.side
 		c.to, c.toOrder = m.keys[c.side], m.order[c.side]
-		c.shared = sortShared
+		c.shared, c.marks = sortShared, m.looks
 		c.add("voxel_pass", m.tiles, sortThreads, extra)
-		c.shared = 0
+		c.shared, c.marks = 0, 0
 		c.fromOrder, c.to, c.toOrder = m.order[c.side], 0, 0
 	}
 }
@@ -285,5 +287,5 @@ func (c *voxelChain) flags() uint32 {
 	set(12, c.fours())
 	set(13, uint8(job.Empty) == 0 && addressOf(job.Grid)%8 == 0)
 	set(10, !job.Wide() && job.PointStep == 3 && addressOf(job.Points)%16 == 0)
-	return f | uint32(c.p.at.spanShift)<<16
+	return f
 }
