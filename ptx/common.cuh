@@ -24,6 +24,11 @@
 #define RC_KERNEL_OCC(max_threads, min_blocks) extern "C" __global__ void __launch_bounds__(max_threads, min_blocks)
 
 #define RC_UNROLL _Pragma("unroll")
+#if defined(__clang__)
+#define RC_ROLLED _Pragma("clang loop unroll(disable)")
+#else
+#define RC_ROLLED _Pragma("unroll 1")
+#endif
 
 namespace rc {
 

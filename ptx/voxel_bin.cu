@@ -121,8 +121,7 @@ template <class T, u32 Ending> RC_FN void bin(const voxel_job &j, bin_shared &s)
         load_group<T>(j, i, n, at);
         u64 key[group];
         RC_UNROLL for (u32 u = 0; u < group; u++) key[u] = j.keys;
-#pragma clang loop unroll(disable)
-        for (u32 u = 0; u < group; u++) {
+        RC_ROLLED for (u32 u = 0; u < group; u++) {
             const u32 row = j.b > 1 && u < n ? row_of(j, i + u) : 0;
             u32 kind;
             const u64 k = key_of<T>(j, posed<T>(j, at[0], row), row, kind);

@@ -50,7 +50,7 @@ RC_FN bool quick_index(float x, float lo, float inverse, float near, u32 &index)
     constexpr float whole = 0x1.8p23f;
     const float t = (x - lo) * inverse, sum = add_rm(t, whole), c = sum - whole, past = t - c;
     index = bits(sum) - bits(whole);
-    return __builtin_fabsf(past - 0.5f) < near;
+    return abs_f(past - 0.5f) < near;
 }
 
 // exact_key is key_of, or nothing for a point in no cell; it counts what is not finite.
@@ -78,8 +78,7 @@ RC_FN void deal_quickly(const voxel_job &j, deal_shared &s, u32 &bad) {
     const float min_x = (float)j.min_x, min_y = (float)j.min_y, min_z = (float)j.min_z;
     const float near_x = near_of(j.n_x), near_y = near_of(j.n_y), near_z = near_of(j.n_z);
     const u32 step_x = j.xyz() ? j.n_y * j.n_z : 1, step_y = j.n2(), step_z = j.xyz() ? 1 : j.n_y * j.n_x;
-#pragma clang loop unroll(disable)
-    for (u32 k = 0; k < each / group; k++) {
+    RC_ROLLED for (u32 k = 0; k < each / group; k++) {
         const u32 i = block_x() * tile + (k * deal_threads + thread_x()) * group;
         position<float> at[group];
         load_group<float>(j, i, group, at);
@@ -108,12 +107,10 @@ RC_FN void deal_quickly(const voxel_job &j, deal_shared &s, u32 &bad) {
 
 // deal_slowly takes any tile.
 template <class T> RC_FN void deal_slowly(const voxel_job &j, deal_shared &s, u32 &bad) {
-#pragma clang loop unroll(disable)
-    for (u32 k = 0; k < each / group; k++) {
+    RC_ROLLED for (u32 k = 0; k < each / group; k++) {
         const u32 i = block_x() * tile + (k * deal_threads + thread_x()) * group;
         u32 key[group] = {nothing, nothing, nothing, nothing};
-#pragma clang loop unroll(disable)
-        for (u32 u = 0; u < group && i + u < j.n; u++) {
+        RC_ROLLED for (u32 u = 0; u < group && i + u < j.n; u++) {
             position<T> at[1];
             load_group<T>(j, i + u, 1, at);
             const u32 row = j.b > 1 ? row_of(j, i + u) : 0;

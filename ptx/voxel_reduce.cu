@@ -183,22 +183,28 @@ template <u32 N, bool Dense> RC_FN void reduce_item(const voxel_job &j, item it)
     write_out<N>(j, place, it.feature, x);
 }
 
-// reduce_span takes `voxels` neighbouring voxels, of `width` items each; returns how many points the thread has kept. `count` items wait
-// in the queue before and after it.
-template <u32 N, bool Dense> RC_FN u64 reduce_span(const voxel_job &j, queue &q, u32 &count, u32 width, u32 first, u32 voxels) {
+RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.reduce() <= smallest ? j.f / n : 1; }
+RC_FN u32 warp_of_grid() { return (block_x() * threads + thread_x()) / warp_size; }
+RC_FN u32 warps_of_grid() { return blocks_x() * (threads / warp_size); }
+
+// reduce_voxels is voxel_reduce and voxel_grid, N features a lane; returns how many points the thread has kept. What a warp takes at once
+// lies far apart, so that crowded regions are shared out.
+template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
     constexpr u32 many = at_once<Dense>; // items a lane takes in a turn
     u64 mine = 0;
-    const u32 reduce = j.reduce(), items = voxels * width;
+    const u32 reduce = j.reduce(), width = items_of(j, N);
     const bool of_features = reduce >= sum && reduce <= smallest, extreme = reduce >= greatest;
-    for (u32 base = 0; base < items; base += many * warp_size) {
+    const u64 items = j.state[found] * width, step = warps_of_grid() * (u64)warp_size;
+    u32 count = 0; // that wait in the queue
+    for (u64 base = warp_of_grid() * (u64)warp_size; base < items; base += many * step) {
         // What is read for one item waits for nothing that is read for another.
         u32 voxel[many], feature[many], begin[many], n[many], point[many];
         u64 key[many];
         RC_UNROLL for (u32 u = 0; u < many; u++) {
-            const u32 t = base + u * warp_size + lane();
+            const u64 t = base + u * step + lane();
             voxel[u] = 0, feature[u] = 0, begin[u] = 0, n[u] = 0, key[u] = 0, point[u] = 0;
             if (t >= items) continue;
-            voxel[u] = t / width, feature[u] = (t - voxel[u] * width) * N, voxel[u] += first;
+            voxel[u] = items >> 32 ? (u32)(t / width) : (u32)t / width, feature[u] = (u32)(t - (u64)voxel[u] * width) * N;
             begin[u] = j.start[voxel[u]], n[u] = j.start[voxel[u] + 1] - begin[u];
             if (Dense) key[u] = ((const u64 *)j.to)[voxel[u]], point[u] = j.to_order[voxel[u]];
         }
@@ -244,21 +250,6 @@ template <u32 N, bool Dense> RC_FN u64 reduce_span(const voxel_job &j, queue &q,
         }
         warp_barrier();
     }
-    return mine;
-}
-
-RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.reduce() <= smallest ? j.f / n : 1; }
-RC_FN u32 warp_of_grid() { return (block_x() * threads + thread_x()) / warp_size; }
-RC_FN u32 warps_of_grid() { return blocks_x() * (threads / warp_size); }
-
-// reduce_voxels is voxel_reduce, N features a lane; returns how many points the thread has kept.
-template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
-    u64 mine = 0;
-    u32 count = 0;
-    const u32 width = items_of(j, N), turn = at_once<Dense> * warp_size, each = width < turn ? turn / width : 1;
-    const u64 all = j.state[found];
-    for (u64 first = (u64)warp_of_grid() * each; first < all; first += (u64)warps_of_grid() * each)
-        mine += reduce_span<N, Dense>(j, q, count, width, (u32)first, all - first < each ? (u32)(all - first) : each);
     if (lane() < count) reduce_item<N, Dense>(j, q.waiting[lane()]);
     return mine;
 }

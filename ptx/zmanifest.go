@@ -36,7 +36,7 @@ var manifest = []family{
 		sources: []source{
 			{"copy.cu", "23bada7cf8135bb6d5aaa30e7273123b478f7e929eeedd9ead9e88485c29cd90"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -94,7 +94,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse.cu", "92e59f00dba0565b58ca95d44b9300671591d0deeba94e28234e267bdd023d16"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -143,7 +143,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse_plain.cu", "6da7a7bc2ea66f87109ca4817559282723fa6ca2d34882503fd42e8a007f6d1d"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -195,7 +195,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample.cu", "1fdd2c017780064e02dafd5566afc03b0d20a1273d03577a52aceda7006a9840"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -390,7 +390,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_channels.cu", "25b8e13582a63edba5b4041921526400ad24f3abb32b75e0d8e787a90a03b10b"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -597,7 +597,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_plain.cu", "bc57ebe33dc1258ddbf9b40fa5964a7e814408e6d86d525f13538f41f2fb6f13"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -797,9 +797,9 @@ var manifest = []family{
 	{
 		name: "voxel_bin",
 		sources: []source{
-			{"voxel_bin.cu", "1f687b4781c7836626ecaa4dc5356939b473a09f6c23cb87f880c1f47c00e5b1"},
+			{"voxel_bin.cu", "596929eba9bf16dadd5c16fc2fed429545eb2c818ebcc8d4016eee6bd10518da"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -940,9 +940,9 @@ var manifest = []family{
 	{
 		name: "voxel_count",
 		sources: []source{
-			{"voxel_count.cu", "0338a6cb9e078433819b1446c84fb37f0dd09d92a0fd5fffd250d2c5c5cea129"},
+			{"voxel_count.cu", "dbf8f60e6599c4b16540cccaa30e6f527db68fe1c66dc1657e710cb28f8b90d8"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -1083,9 +1083,9 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "615bb38f38c4d844d397a022fc65b2302b9382fdd53aa73ef924c8c102c5fb92"},
+			{"voxel_reduce.cu", "d3eaa2f3afebb0a7848ff255abe98f48252082ca471ccf79879675da6963ae88"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},
@@ -1423,15 +1423,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "78398321f21e7eb0e946bfa498b204523c70388c3605826ece5e6bf3ffc712e1",
-				PTXHash: "78398321f21e7eb0e946bfa498b204523c70388c3605826ece5e6bf3ffc712e1",
-				stored:  "bfc1e1d19a3186367fa0391b640f2710aed22cf94f781ac4a5de63637ff8040c",
+				Hash:    "9483a5439ec63658998e38c6c282dcb1f529d031cb99aab2b171c4183abc42c2",
+				PTXHash: "9483a5439ec63658998e38c6c282dcb1f529d031cb99aab2b171c4183abc42c2",
+				stored:  "80802d0859b77121b003839ee11a2a8b285ab15ba41820a346b8d6444744f812",
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "62218bc713fafdb6be0ffae124c3210c605cdc4af64c6285af778fc5b207e79c",
-				PTXHash: "62218bc713fafdb6be0ffae124c3210c605cdc4af64c6285af778fc5b207e79c",
-				stored:  "830df0974c4220e698bdb1fc0a6f86be3334011acd9d11f43118be548328fe9f",
+				Hash:    "f9f471b2811acd9701028ae4f03c4888bdbdbdae93b699bd9b228fdc85ffd4b4",
+				PTXHash: "f9f471b2811acd9701028ae4f03c4888bdbdbdae93b699bd9b228fdc85ffd4b4",
+				stored:  "2bd314995b7d7f12367bf3ea31aa2ad6b7ebf70a1d89a645a4963eea00a3e3d1",
 			},
 		},
 	},
@@ -1440,7 +1440,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_sort.cu", "c5f98ce8e7a3338d145fd3677557f8c5bb0cc28f237418ab7166d07cdc6e629a"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
-			{"common.cuh", "6f305d1714d2dbb441d083c53566dc6936e2d906fea4f995efb279c6ca9995ef"},
+			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "973626840a6ac5c19b884eb26fe066b5c398122d8ab633b4912081d0144e22ac"},

@@ -80,6 +80,9 @@ var checkShares = []int{checkShare, 256, 4096}
 // otherwise stand partly idle: half that, where blocks of four would not fill it four times. Tiles are as the cut makes them.
 func (b *backend) model(kernel string, chunks int) Choice {
 	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
+	if strings.HasPrefix(kernel, "fuse_plain_") { // streams with many stamps and narrow rows have few blocks
+		c.Check = checkShare / 4
+	}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
 		c.Each /= 2
 	}

@@ -67,7 +67,7 @@ func (p *voxelPlan) bind() error {
 				}
 			}
 			for _, which := range launches {
-				c.add("voxel_crowded", min(walk(pieces, 8), 4*p.b.sms), 256, which)
+				c.add("voxel_crowded", walk(pieces, 8), 256, which)
 			}
 		}
 	}
