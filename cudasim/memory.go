@@ -109,7 +109,7 @@ func (s *space) free(addr uint64) error {
 	list = slices.Delete(slices.Clone(list), i, i+1)
 	s.list.Store(&list)
 	a.freed.Store(true)
-	a.data, a.init = a.data[:0:0], nil
+	a.data, a.init = []byte{}, nil
 	if !a.host {
 		s.used -= a.size
 	}

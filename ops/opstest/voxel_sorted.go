@@ -22,7 +22,7 @@ func (s *suite) sortedVoxels(t *testing.T) {
 	}
 	n := 300_000
 	if s.cfg.Slow > 1 {
-		n = 20_000
+		n = 17_000
 	}
 	few := packed(tensor.F32, largeCloud(n), n, 3)
 	features := func(width int) *array {
