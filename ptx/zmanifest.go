@@ -10,6 +10,7 @@ import "embed"
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
+//go:embed fuse_plain.sm_90.cubin
 //go:embed fuse_plain.sm_90.ptx.gz
 //go:embed fuse_plain.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin
@@ -18,14 +19,19 @@ import "embed"
 //go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
+//go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
+//go:embed voxel_bin.sm_90.cubin
 //go:embed voxel_bin.sm_90.ptx.gz
 //go:embed voxel_bin.sm_80.ptx.gz
+//go:embed voxel_count.sm_90.cubin
 //go:embed voxel_count.sm_90.ptx.gz
 //go:embed voxel_count.sm_80.ptx.gz
+//go:embed voxel_reduce.sm_90.cubin
 //go:embed voxel_reduce.sm_90.ptx.gz
 //go:embed voxel_reduce.sm_80.ptx.gz
+//go:embed voxel_sort.sm_90.cubin
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
 var files embed.FS
@@ -176,6 +182,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "19a383d961bbe01cc8243bb8088da102178511c2b55a2027e42b6323b46b3f2e",
+				PTXHash: "a8db7e1d596418de3010b5775973f4192bf2d13b804130037d796a8ec7298bfa",
+				stored:  "19a383d961bbe01cc8243bb8088da102178511c2b55a2027e42b6323b46b3f2e",
+			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "a8db7e1d596418de3010b5775973f4192bf2d13b804130037d796a8ec7298bfa",
@@ -781,6 +793,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "2f1a2ecc927c05ce647441850f20fbadada1bc207507aa1e38a4a18ee02e6999",
+				PTXHash: "1ab25c863dc3f1fb6a3f71f4877bd1913dfb933e44f7e42580b1c255deccb371",
+				stored:  "2f1a2ecc927c05ce647441850f20fbadada1bc207507aa1e38a4a18ee02e6999",
+			},
+			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "1ab25c863dc3f1fb6a3f71f4877bd1913dfb933e44f7e42580b1c255deccb371",
 				PTXHash: "1ab25c863dc3f1fb6a3f71f4877bd1913dfb933e44f7e42580b1c255deccb371",
@@ -924,6 +942,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "f332bed6148891b9028f2b418345591c92c5ee27f48ff7e04ec22283264539e3",
+				PTXHash: "f269103736744baa01aa00cc3547c84bb306c78b246e0be3ac29ce334104a65c",
+				stored:  "f332bed6148891b9028f2b418345591c92c5ee27f48ff7e04ec22283264539e3",
+			},
+			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "f269103736744baa01aa00cc3547c84bb306c78b246e0be3ac29ce334104a65c",
 				PTXHash: "f269103736744baa01aa00cc3547c84bb306c78b246e0be3ac29ce334104a65c",
@@ -1066,6 +1090,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "1f139d19c5b72910a4e6a8e283ba8ea70d19db7e2f54257ececf6b89ee7de991",
+				PTXHash: "d54df33cf1f439899448e837078ffb94153af0706b93ab077f05b365826a4636",
+				stored:  "1f139d19c5b72910a4e6a8e283ba8ea70d19db7e2f54257ececf6b89ee7de991",
+			},
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "d54df33cf1f439899448e837078ffb94153af0706b93ab077f05b365826a4636",
@@ -1422,6 +1452,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "7579c9468255ecd6904c6375a3f05d5ac7275f4f669a8f0d5f38f6b26f14e7a9",
+				PTXHash: "9483a5439ec63658998e38c6c282dcb1f529d031cb99aab2b171c4183abc42c2",
+				stored:  "7579c9468255ecd6904c6375a3f05d5ac7275f4f669a8f0d5f38f6b26f14e7a9",
+			},
+			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "9483a5439ec63658998e38c6c282dcb1f529d031cb99aab2b171c4183abc42c2",
 				PTXHash: "9483a5439ec63658998e38c6c282dcb1f529d031cb99aab2b171c4183abc42c2",
@@ -1617,6 +1653,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_sort.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "e27c353abd8a2a03ee2c066bd7c5c4197c7b7d0b8230a6233a3c4f1d2560f430",
+				PTXHash: "af47f0a7909a57479dc36f1d48be28036f2ae1090b013f8496529ef4932aa91f",
+				stored:  "e27c353abd8a2a03ee2c066bd7c5c4197c7b7d0b8230a6233a3c4f1d2560f430",
+			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "af47f0a7909a57479dc36f1d48be28036f2ae1090b013f8496529ef4932aa91f",
