@@ -211,7 +211,7 @@ func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	dev, err := ops.Open("far")
 	backend := lastFar
 	require.NoError(t, err)
-	opstest.Run(t, dev, opstest.Config{MemoryInUse: backend.sum})
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: backend.sum, Skip: map[string]bool{"voxel-large": true, "voxel-sorted": true}})
 	bytes, count := backend.inUse()
 	require.Zero(t, count, "%d bytes of device memory were not closed", bytes)
 	require.NoError(t, dev.Close())
