@@ -20,10 +20,13 @@ var (
 // it shows for sure. Such changes are not drawn.
 //
 // A comparison may treat equal operands either way if all that it does is choose one of the two, or if they never are equal. A branch
-// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding.
+// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding, and neither does a sum with zero.
 func changesNothing(lines []string, from, to, i int, rule string) bool {
 	if m := convert.FindStringSubmatch(lines[i]); m != nil && rule == ".rn. becomes .rz." {
 		return exact.MatchString(m[1]) || onlyNaN(lines[from:to], m[2])
+	}
+	if m := plus.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" && (isZero(m[1]) || isZero(m[2])) {
+		return true
 	}
 	if m := compare.FindStringSubmatch(lines[i]); m != nil && strict.MatchString(rule) {
 		a, b := strings.TrimSpace(m[3]), strings.TrimSpace(m[4])
@@ -67,6 +70,7 @@ func changesNothing(lines []string, from, to, i int, rule string) bool {
 var (
 	convert  = regexp.MustCompile(`^\s*cvt\.rn\.(\w+\.\w+)\s+[^,]+,\s*(%\w+);`)
 	exact    = regexp.MustCompile(`^(f64\.[us](8|16|32)|f32\.[us](8|16))$`)
+	plus     = regexp.MustCompile(`^\s*(?:add|sub)\.rn\.f\d+\s+[^,]+,\s*([^,;]+),\s*([^,;]+);`)
 	writes   = regexp.MustCompile(`^\s*(?:@!?%p\d+\s+)?[a-z][a-z0-9_.:]*\s+(\{[^}]*\}|[^,;]+)`)
 	nan      = regexp.MustCompile(`^\s*mov\.f(32|64)\s+%\w+,\s*0(f7FC00000|d7FF8000000000000);`)
 	sum      = regexp.MustCompile(`^\s*add\.s(?:32|64)\s+%\w+,\s*(%\w+),\s*(-?\d+);`)
@@ -162,6 +166,9 @@ func nonZero(operand string) bool {
 	return m != nil && strings.Trim(m[1], "08") != ""
 }
 
+// isZero reports whether an operand is a constant of floating point that is zero, of either sign.
+func isZero(operand string) bool { return floatWord.MatchString(operand) && !nonZero(operand) }
+
 // mentions reports whether a line names a register.
 func mentions(line, register string) bool {
 	for rest := line; ; {
@@ -191,6 +198,7 @@ type argument struct {
 var (
 	re       = regexp.MustCompile
 	sampling = re(`^(resample|fuse)`)
+	voxels   = re(`^voxel`)
 	rounding = ".rn"
 	anything = re("")
 	// The coefficients of sine and cosine, first to last.
@@ -227,6 +235,12 @@ var arguments = []argument{
 		"its last place is below that of what it is taken from, but within 2^-49 of a quarter turn after thousands of them"},
 	{"whole periods", sampling, rounding, re(`(div|add|mul)\.rn\.f64`), re(`cvt\.rmi\.f64\.f64`), 5,
 		"wrap_angle takes back a period too many or too few"},
+	{"the long way to a quotient", voxels, leftOut, re(`@%p\d+ bra`), re(`@%p\d+ bra[^\n]*\n\s*bra\.uni[^\n]*\n\$\w+:[^\n]*\n(\s*cvt\.u32\.u64[^\n]*\n)+\s*div\.u32`), 5,
+		"the compiler's short way past a division of 64 bits, which gives the same number"},
+	{"a warp past the last key", re(`^voxel_sort$`), ".lt becomes .le", re(`setp\.lt\.u64`), re(`sub\.s64[^\n]*\n\s*setp\.lt\.u64`), 1,
+		"voxel_pass skips what is none of a warp's keys: one that begins where they end counts none of its lanes either way"},
+	{"how sure a cell is", re(`^voxel_count$`), rounding, re(`add\.rn\.f32\s.*, 0fBF000000;`), anything, 0,
+		"quick_index: it moves a distance by less than 2^-25, and near_of leaves more than 2^-23 between what is told to be sure and what is"},
 }
 
 // argued names the argument that holds for a mutant, or "".

@@ -124,6 +124,20 @@ func TestWhatChangesNothingIsNotDrawn(t *testing.T) {
 	}
 }
 
+func TestASumWithZeroNeedsNoRounding(t *testing.T) {
+	for line, want := range map[string]bool{
+		"add.rn.f32 	%f1, %f2, 0f00000000;":           true,
+		"add.rn.f64 	%fd1, 0d8000000000000000, %fd2;": true,
+		"sub.rn.f64 	%fd1, 0d0000000000000000, %fd2;": true,
+		"add.rn.f32 	%f1, %f2, 0f00000001;":           false,
+		"add.rn.f32 	%f1, %f2, %f3;":                  false,
+		"mul.rn.f32 	%f1, %f2, 0f00000000;":           false,
+	} {
+		assert.Equal(t, want, changesNothing([]string{line}, 0, 1, 0, ".rn becomes .rz"), line)
+		assert.False(t, changesNothing([]string{line}, 0, 1, 0, "add becomes sub"), line)
+	}
+}
+
 func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 	for _, c := range []struct{ family, text, rule, want string }{
 		{"resample", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", "a count as a float"},
@@ -141,6 +155,11 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"fuse", "or.b64  	%rd1, %rd2, %rd3;\nand.b64  	%rd4, %rd1, -4294967296;\nsetp.ne.s64 	%p1, %rd4, 0;", "or becomes and", "numbers that fit 32 bits"},
 		{"fuse", "or.b64  	%rd1, %rd2, %rd3;\nand.b64  	%rd4, %rd1, -65536;\nsetp.ne.s64 	%p1, %rd4, 0;", "or becomes and", ""},
 		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0dBBA3198A2E037073;", ".rn becomes .rz", "a quarter turn's third part"},
+		{"voxel_reduce", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\ndiv.u32 	%r3, %r1, %r2;", leftOut, "the long way to a quotient"},
+		{"voxel_reduce", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ndiv.u64 	%rd3, %rd1, %rd2;\ncvt.u32.u64 	%r1, %rd3;", leftOut, ""},
+		{"voxel_count", "add.rn.f32 	%f1, %f2, 0fBF000000;", ".rn becomes .rz", "how sure a cell is"},
+		{"voxel_count", "add.rn.f32 	%f1, %f2, 0fBF000000;", "add becomes sub", ""},
+		{"voxel_bin", "add.rn.f32 	%f1, %f2, 0fBF000000;", ".rn becomes .rz", ""},
 	} {
 		lines := strings.Split(c.text, "\n")
 		assert.Equal(t, c.want, argued(lines, &Mutant{Family: c.family, Line: 1, Old: lines[0], Rule: c.rule}), c.text)

@@ -29,7 +29,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 	many := points(n)
 	poses := vals(tensor.F32, []float64{
 		0, -1, 0, .5, 1, 0, 0, 0, 0, 0, 1, -.25, 0, 0, 0, 1,
-		.6, 0, .8, 0, 0, 1, 0, 1, -.8, 0, .6, 2, 0, 0, 0, 1,
+		.6, 0, .8, -.75, 0, 1, 0, 1, -.8, 0, .6, 2, 0, 0, 0, 1,
 		1, 0, 0, 1e-3, 0, 1, 0, -1e-3, 0, 0, 1, 0, 0, 0, 0, 1}, 3, 4, 4)
 	rows := arr([]int64{0, 8197, int64(n) - 5, int64(n)}, 4)
 	wide := vals(tensor.F64, many.floats(), n, 3)
