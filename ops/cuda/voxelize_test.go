@@ -88,7 +88,7 @@ func TestScratchPartsLieApart(t *testing.T) {
 			at    cudadrv.DevicePtr
 			bytes int
 		}{{m.state, 8 * stateWords}, {m.rows, 8 * (job.B + 1)}, {m.keys[0], 8 * n}, {m.keys[1], 8 * n}, {m.order[0], 4 * n}, {m.order[1], 4 * n},
-			{m.start, 4 * (voxels + 1)}, {m.table, 4 * voxelDigits * (m.blocks + 1)}, {m.cellKeys, 8 * n}, {m.numbers, 4 * voxels}}
+			{m.start, 4 * (voxels + 1)}, {m.table, m.cleared + 8*m.tiles*voxelDigits}, {m.cellKeys, 8 * n}, {m.numbers, 4 * voxels}}
 		for i, p := range parts {
 			assert.Zero(t, p.at%256)
 			assert.LessOrEqual(t, int(p.at)+p.bytes, m.size)
