@@ -122,7 +122,7 @@ func (c *voxelChain) fill() {
 // fillAside has a large grid of a job that sorts filled beside the sort, which leaves most of the memory's speed to it: by few threads,
 // that fit a multiprocessor beside a block of voxel_pass.
 func (c *voxelChain) fillAside(bytes int) error {
-	if bytes < asideBytes || !sorts(c.p.job) {
+	if asideBlocks == 0 || bytes < asideBytes || !sorts(c.p.job) {
 		return nil
 	}
 	a := &asideFill{before: -1}
