@@ -157,13 +157,29 @@ template <class C, u32 Batch> RC_FN void check_share(const plain_task &j, u32 fi
 
 // ---- The search ----
 
-template <class C> RC_FN slot place_target(const plain_task &j, u32 i) {
-    const u32 row = row_of(j, i), pos = i - row * j.t;
-    const C *t = (const C *)j.times + (u64)row * j.times_batch;
-    const C given = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (u64)row * j.targets_batch + pos);
-    const C x = j.on_own_clock(given);
+// asked is a target: its row and its time, and what it will most likely be compared with.
+template <class C> struct asked {
+    u32 row, pos;
+    const C *t;
+    C given;
+    outlook<C> out;
+};
+
+template <class C> RC_FN asked<C> ask(const plain_task &j, u32 i) {
+    asked<C> a;
+    a.row = row_of(j, i), a.pos = i - a.row * j.t;
+    a.t = (const C *)j.times + (u64)a.row * j.times_batch;
+    a.given = j.targets == nullptr ? tick<C>(j, a.pos) : ld_time((const C *)j.targets + (u64)a.row * j.targets_batch + a.pos);
+    a.out = look_out(j, a.t, j.s, a.pos);
+    return a;
+}
+
+template <class C> RC_FN slot place_target(const plain_task &j, u32 i, const asked<C> &a) {
+    const u32 row = a.row;
+    const C *const t = a.t;
+    const C given = a.given, x = j.on_own_clock(given);
     if (j.check() && (beyond_range(given) || beyond_range(x))) report(j, fault_targets, i, time_range);
-    const located<C> at = locate(j, t, j.s, pos, x);
+    const located<C> at = locate(j, t, j.s, a.out, x);
     const bool in = at.where == exact || at.where == inside;
     if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, in && !at.gap);
     if (j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, ld_time(t + at.k)));
@@ -190,7 +206,17 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
     const u32 checkers = busy < threads_x() ? busy : 0;
     if (j.check() && thread_x() >= checkers) check_share<C, Batch>(j, checkers);
-    for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i));
+    if constexpr (Batch > 1 && sizeof(C) == 4) { // of short rows a thread has several
+        for (u32 i = thread_x(); i < count; i += 2 * threads_x()) {
+            // A second target past the last is the first once more, and is not kept.
+            const u32 k = i + threads_x() < count ? i + threads_x() : i;
+            const asked<C> a = ask<C>(j, first + i), b = ask<C>(j, first + k);
+            keep(i, place_target<C>(j, first + i, a));
+            if (k != i) keep(k, place_target<C>(j, first + k, b));
+        }
+        return count;
+    }
+    for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     return count;
 }
 

@@ -258,12 +258,22 @@ template <class C> RC_FN u32 first_at_or_above(const C *t, u32 n, C v) {
     return (u32)hi;
 }
 
-// locate finds target pos, at x, among the n > 0 stamps of a row. What the usual target needs is read at once.
-template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 n, u32 pos, C x) {
-    located<C> p = {nowhere, 0, false, false, false, 0, 0, 0};
+// outlook is what the usual target needs of the n > 0 stamps of its row, read at once.
+template <class C> struct outlook {
+    C first, last;
+    window<C> w;
+};
+
+template <class C, class J> RC_FN outlook<C> look_out(const J &j, const C *t, u32 n, u32 pos) {
     const C first = ld_time(t), last = ld_time(t + n - 1);
-    window<C> w = {0, first, first, first, first};
-    if (n > 1) w = look(t, n, (u32)((float)pos * j.pace));
+    if (n > 1) return {first, last, look(t, n, (u32)((float)pos * j.pace))};
+    return {first, last, {0, first, first, first, first}};
+}
+
+// locate finds a target at x among the stamps of a row.
+template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 n, const outlook<C> &out, C x) {
+    located<C> p = {nowhere, 0, false, false, false, 0, 0, 0};
+    const C first = out.first, last = out.last;
     if (x != x) return p;
     if (x < first) {
         p.where = below;
@@ -291,7 +301,7 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
         return p;
     }
     C at, after;
-    p.k = search(t, n, x, first, last, w, at, after);
+    p.k = search(t, n, x, first, last, out.w, at, after);
     p.where = x == at ? exact : inside;
     if (p.where == exact) return p;
     p.x = span(at, x), p.h = span(at, after);
@@ -358,7 +368,7 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
         const C x = j.on_own_clock(given);
         m.x = x;
         if (j.check() && j.beyond(beyond_range(given), beyond_range(x))) report(j, fault_targets, block_first + index, time_range);
-        m.at = locate(j, m.times, m.n, pos, x);
+        m.at = locate(j, m.times, m.n, look_out(j, m.times, m.n, pos), x);
         const bool outside = m.at.where == below || m.at.where == above;
         if (outside && j.edge() == edge_error) report(j, fault_targets, block_first + index, out_of_range);
         ok = !(m.at.gap || outside || m.at.where == nowhere);

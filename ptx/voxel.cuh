@@ -162,8 +162,8 @@ template <class T> RC_FN u64 key_of(const voxel_job &j, const position<T> &at, u
 
 template <class T> constexpr u32 group_of = sizeof(T) == 4 ? 4 : 1; // points a thread takes at once
 
-// keys_of finds the keys of n of N points from point i on, j.keys for those in no cell and past the last, tells see(which, key) of
-// each, in all threads of a warp, and adds up those out of range, and those not finite. The points are taken one after the other: the code
+// keys_of finds the keys of n of N points from point i on, j.keys for those in no cell and past the last, asks see(which, key) of
+// each, in all threads of the block, what to keep, and adds up those out of range, and those not finite. The points are taken one after the other: the code
 // for four at once runs no faster once it has to be fetched.
 template <class T, u32 N, class See>
 RC_FN void keys_of(const voxel_job &j, u64 i, u32 n, u64 (&key)[N], u32 (&missed)[2], See see) {
@@ -176,7 +176,7 @@ RC_FN void keys_of(const voxel_job &j, u64 i, u32 n, u64 (&key)[N], u32 (&missed
         u64 k = key_of<T>(j, posed<T>(j, at[0], row), row, kind);
         if (u < n) missed[0] += kind == out_of_range, missed[1] += kind == not_finite;
         if (u >= n) k = j.keys;
-        see(u, k);
+        k = see(u, k);
         RC_UNROLL for (u32 v = 0; v + 1 < N; v++) at[v] = at[v + 1], key[v] = key[v + 1]; // the next comes to the front
         key[N - 1] = k;
     }

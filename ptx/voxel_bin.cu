@@ -72,6 +72,7 @@ template <class T> RC_FN void bin(const voxel_job &j, bin_shared &s) {
         keys_of<T>(j, i, n, key, missed, [&](u32 u, u64 k) {
             if (before) count_digits(s.bins, u < n ? label_key(j, i + u) : 0, u < n, before);
             count_digits(s.bins + before * digits, k, u < n, passes);
+            return k;
         });
         if (base == j.first()) {
             wait_for_previous();

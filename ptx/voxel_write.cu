@@ -79,34 +79,35 @@ template <bool Counts> RC_FN void scatter(const voxel_job &j, write_shared &s) {
     }
 }
 
+// gathers decides, by the block's first points, whether it gathers, and then clears the table.
+template <bool Counts> RC_FN bool gathers(const voxel_job &j, write_shared &s, u64 key) {
+    // A thread without a point in a cell has a number that no other has. A place's counts have 16 bits.
+    const u32 mine = key < j.keys ? (u32)(key / cells_of<Counts>) : nothing - thread_x();
+    const u32 together = votes(count_bits(match(mine)) > 1);
+    if (together && lane() == 0) shared_add(&s.meet, count_bits(together));
+    barrier();
+    if (s.meet < crowd || j.keys / cells_of<Counts> >= nothing - write_threads || j.chunk >= 1u << 16 || !(Counts || j.from_zero())) return false;
+    RC_UNROLL for (u32 k = 0; k < places; k += write_threads) {
+        s.sectors[k + thread_x()] = nothing;
+        st_shared_16(&s.words[k + thread_x()], {0, 0, 0, 0});
+    }
+    barrier();
+    return true;
+}
+
 template <class T, bool Counts> RC_FN void write_points(const voxel_job &j, write_shared &s) {
     constexpr u32 group = group_of<T>;
     const u64 end = j.last();
     u32 missed[2] = {0, 0};
-    bool gathers = false;
+    bool table = false;
     for (u64 base = j.first(); base < end; base += write_threads * group) {
         const u64 i = base + thread_x() * group;
         const u32 n = i >= end ? 0 : end - i < group ? (u32)(end - i) : group;
         u64 key[group];
-        keys_of<T>(j, i, n, key, missed, [](u32, u64) {});
-        if (base == j.first()) {
-            // A thread without a point in a cell has a number that no other has. A place's counts have 16 bits.
-            const u32 mine = key[0] < j.keys ? (u32)(key[0] / cells_of<Counts>) : nothing - thread_x();
-            const u32 together = votes(count_bits(match(mine)) > 1);
-            if (together && lane() == 0) shared_add(&s.meet, count_bits(together));
-            barrier();
-            gathers = s.meet >= crowd && j.keys / cells_of<Counts> < nothing - write_threads && j.chunk < 1u << 16 && (Counts || j.from_zero());
-            if (gathers) {
-                RC_UNROLL for (u32 k = 0; k < places; k += write_threads) {
-                    s.sectors[k + thread_x()] = nothing;
-                    st_shared_16(&s.words[k + thread_x()], {0, 0, 0, 0});
-                }
-                barrier();
-            }
-        }
-        RC_UNROLL for (u32 u = 0; u < group; u++) {
-            if (gathers && key[u] < j.keys && (Counts || by_eight(j, key[u])) && gather<Counts>(s, key[u])) key[u] = j.keys;
-        }
+        keys_of<T>(j, i, n, key, missed, [&](u32 u, u64 k) {
+            if (base == j.first() && u == 0) table = gathers<Counts>(j, s, k);
+            return table && k < j.keys && (Counts || by_eight(j, k)) && gather<Counts>(s, k) ? j.keys : k;
+        });
         if (base == j.first()) {
             wait_for_previous();
             let_next();
@@ -117,7 +118,7 @@ template <class T, bool Counts> RC_FN void write_points(const voxel_job &j, writ
     }
     if (j.first() >= end) wait_for_previous();
     add_missed(j, s.missed, missed);
-    if (gathers) scatter<Counts>(j, s);
+    if (table) scatter<Counts>(j, s);
 }
 
 template <bool Counts> RC_FN void write_any(const voxel_job &j, write_shared &s) {

@@ -101,7 +101,7 @@ func (b *backend) deals(job *ops.VoxelizeJob) bool {
 }
 
 // Trial.
-var asideBlocks, asidePriority = trial("BLOCKS", 1), trial("PRIORITY", 0)
+var asideBlocks, asidePriority, asidePart = trial("BLOCKS", 132), trial("PRIORITY", 0), trial("PART", 100)
 
 func trial(name string, or int) int {
 	if v, err := strconv.Atoi(os.Getenv("X_" + name)); err == nil {

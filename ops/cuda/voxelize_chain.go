@@ -106,8 +106,10 @@ func (c *voxelChain) fill() {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
-	if c.err = c.fillAside(bytes); c.p.aside != nil {
-		bytes = 0
+	aside := bytes / 100 * asidePart &^ 127
+	if c.err = c.fillAside(aside); c.p.aside != nil {
+		bytes -= aside
+		c.to += cudadrv.DevicePtr(aside)
 	}
 	if m.cleared > 0 {
 		c.from = m.table + cudadrv.DevicePtr(m.cleared)
@@ -137,7 +139,7 @@ func (c *voxelChain) fillAside(bytes int) error {
 	if a.filled, err = c.p.b.ctx.NewEvent(cudadrv.EventOptions{NoTiming: true}); err != nil {
 		return err
 	}
-	c.add("voxel_fill", asideBlocks*c.p.b.sms, 256, uint64(bytes))
+	c.add("voxel_fill", asideBlocks, 256, uint64(bytes))
 	if c.err == nil {
 		a.fill, c.p.chain = c.p.chain[0], c.p.chain[:0]
 	}
