@@ -1654,7 +1654,7 @@ var manifest = []family{
 	{
 		name: "voxel_write",
 		sources: []source{
-			{"voxel_write.cu", "c473933c09ae2d16a6f9cf0bfdc95bdc85d4ef22a7d10f9245402193af5617be"},
+			{"voxel_write.cu", "8cf687e70a3caec7fda03a1c004ea0eaebed485c454c560c45c2a08200e9a42e"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1672,7 +1672,7 @@ var manifest = []family{
 			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
 		},
 		entries: []Entry{
-			{Name: "voxel_write", MaxThreads: 512, Params: []Param{
+			{Name: "voxel_write", MaxThreads: 256, Params: []Param{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 				{"u64", 8, 8},
@@ -1729,15 +1729,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "e209942fd6be9504916e11e6f26f7e64becab0f93e27dc899c6d0168cb2bb8e7",
-				PTXHash: "e209942fd6be9504916e11e6f26f7e64becab0f93e27dc899c6d0168cb2bb8e7",
-				stored:  "44be7b621e76a5a3b8878972362e2debfdc124b8a4f9567735720d90aad0dfc6",
+				Hash:    "5db2c6c4493c279dbaaf74d73df29b4593d30357bba71daf15685b7a85a1f0fb",
+				PTXHash: "5db2c6c4493c279dbaaf74d73df29b4593d30357bba71daf15685b7a85a1f0fb",
+				stored:  "95a35f97761e426a67228da77dd8029811bb7bde773198924da12e24d17f09a4",
 			},
 			{
 				File: "voxel_write.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "6aa9c6947b2970168ea415e10202e9cebd965e27718042d4ef553be3cab5f758",
-				PTXHash: "6aa9c6947b2970168ea415e10202e9cebd965e27718042d4ef553be3cab5f758",
-				stored:  "ea0fe784a4c5d147c97c79513be43f05f5b231a6c18ac3851e697fbb77c1a88b",
+				Hash:    "d63ded89f79b0005c509d2b985876c2d1b8d73a0f7538388753d6c525ab2b0f4",
+				PTXHash: "d63ded89f79b0005c509d2b985876c2d1b8d73a0f7538388753d6c525ab2b0f4",
+				stored:  "7d17ab5f268500d81730e010304f50250f8bbfc394071e5415de9681e5e4103b",
 			},
 		},
 	},

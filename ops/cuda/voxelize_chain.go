@@ -52,9 +52,6 @@ func (p *voxelPlan) bind() error {
 		if job.Mode == ops.DenseVoxels {
 			name = "voxel_grid"
 		}
-		if p.aside != nil {
-			p.aside.before = len(p.chain)
-		}
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
 		c.add(name, min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
 		if job.Mode == ops.DenseVoxels {
@@ -106,11 +103,6 @@ func (c *voxelChain) fill() {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
-	aside := bytes / 100 * asidePart &^ 127
-	if c.err = c.fillAside(aside); c.p.aside != nil {
-		bytes -= aside
-		c.to += cudadrv.DevicePtr(aside)
-	}
 	if m.cleared > 0 {
 		c.from = m.table + cudadrv.DevicePtr(m.cleared)
 	}
@@ -119,31 +111,6 @@ func (c *voxelChain) fill() {
 	c.add("voxel_fill", min(max((bytes+m.cleared)/(256*64), job.B/256, 1)+1, 2*c.p.b.sms), 256, uint64(bytes))
 	c.opens = false
 	c.from, c.to, c.fromOrder = 0, 0, 0
-}
-
-// fillAside has a large grid of a job that sorts filled beside the sort, which leaves most of the memory's speed to it: by few threads,
-// that fit a multiprocessor beside a block of voxel_pass.
-func (c *voxelChain) fillAside(bytes int) error {
-	if asideBlocks == 0 || bytes < asideBytes || !sorts(c.p.job) {
-		return nil
-	}
-	a := &asideFill{before: -1}
-	c.p.aside = a
-	var err error
-	if a.stream, err = c.p.b.ctx.NewStream(cudadrv.StreamOptions{Priority: asidePriority}); err != nil {
-		return err
-	}
-	if a.begun, err = c.p.b.ctx.NewEvent(cudadrv.EventOptions{NoTiming: true}); err != nil {
-		return err
-	}
-	if a.filled, err = c.p.b.ctx.NewEvent(cudadrv.EventOptions{NoTiming: true}); err != nil {
-		return err
-	}
-	c.add("voxel_fill", asideBlocks, 256, uint64(bytes))
-	if c.err == nil {
-		a.fill, c.p.chain = c.p.chain[0], c.p.chain[:0]
-	}
-	return c.err
 }
 
 // empty is four bytes of what an empty cell of the dense grid holds.
@@ -231,7 +198,7 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 	}
 	if err == nil {
 		mode := ops.LaunchDependent
-		if len(c.p.chain) == 0 || c.p.aside != nil && len(c.p.chain) == c.p.aside.before {
+		if len(c.p.chain) == 0 {
 			mode = ops.LaunchPlain
 		}
 		config := c.p.b.config(name, mode, max(blocks, 1), threads)
