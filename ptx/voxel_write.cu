@@ -1,6 +1,6 @@
 // voxel_write makes a grid of occupancy or of counts point by point (voxel_count.cu counts what is large). extra: 1 for counts.
 //
-// Blocks take chunks, threads twice four points at a time, which are 48 aligned bytes where they can be. While the grid is still being
+// Blocks take chunks, threads four points at a time, which are 48 aligned bytes where they can be. While the grid is still being
 // filled by the launch in front a block finds its points' keys.
 //
 // Where many points lie near each other their atomics would wait for each other. So a block in which some lanes' first points share 32
@@ -14,8 +14,8 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 write_threads = 256, turns = 2; // groups of points that a thread takes before it writes them
-constexpr u32 places = 2048, place_bits = 11, tries = 2;
+constexpr u32 write_threads = 256;
+constexpr u32 places = 1024, place_bits = 10, tries = 2;
 constexpr u32 nothing = ~0u;
 constexpr u32 crowd = 3; // lanes of a block that meet another, for it to gather
 
@@ -100,23 +100,19 @@ template <class T, bool Counts> RC_FN void write_points(const voxel_job &j, writ
     const u64 end = j.last();
     u32 missed[2] = {0, 0};
     bool table = false;
-    for (u64 base = j.first(); base < end; base += turns * write_threads * group) {
-        u64 key[group] = {}, earlier[group] = {};
-        RC_ROLLED for (u32 turn = 0; turn < turns; turn++) {
-            RC_UNROLL for (u32 u = 0; u < group; u++) earlier[u] = key[u];
-            const u64 i = base + (turn * write_threads + thread_x()) * group;
-            const u32 n = i >= end ? 0 : end - i < group ? (u32)(end - i) : group;
-            keys_of<T>(j, i, n, key, missed, [&](u32 u, u64 k) {
-                if (base == j.first() && turn + u == 0) table = gathers<Counts>(j, s, k);
-                return table && k < j.keys && (Counts || by_eight(j, k)) && gather<Counts>(s, k) ? j.keys : k;
-            });
-        }
+    for (u64 base = j.first(); base < end; base += write_threads * group) {
+        const u64 i = base + thread_x() * group;
+        const u32 n = i >= end ? 0 : end - i < group ? (u32)(end - i) : group;
+        u64 key[group];
+        keys_of<T>(j, i, n, key, missed, [&](u32 u, u64 k) {
+            if (base == j.first() && u == 0) table = gathers<Counts>(j, s, k);
+            return table && k < j.keys && (Counts || by_eight(j, k)) && gather<Counts>(s, k) ? j.keys : k;
+        });
         if (base == j.first()) {
             wait_for_previous();
             let_next();
         }
         RC_UNROLL for (u32 u = 0; u < group; u++) {
-            if (earlier[u] < j.keys) write<Counts>(j, earlier[u]);
             if (key[u] < j.keys) write<Counts>(j, key[u]);
         }
     }

@@ -11,8 +11,7 @@ import (
 
 const (
 	dealTile     = 8192 // points that a block deals out to buckets
-	binTile      = 1024 // that one takes at once that bins: chunks are multiples of it
-	writeTile    = 2048 // and one that writes them
+	binTile      = 1024 // that one takes at once that bins or writes: chunks are multiples of it
 	writeThreads = 256
 	sortThreads  = 512 // of a block that sorts
 	mostSort     = 16  // points a thread of it takes
@@ -116,12 +115,9 @@ func crowdedBytes(n, features int) int {
 func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m := voxelMemory{deals: deals}
 	// As many blocks as run at once: each adds what it counted to everybody's.
-	blocks, tile := 4*sms, writeTile
-	if sorts(job) {
-		blocks, tile = 4*sms, binTile
-	}
+	blocks := 4 * sms
 	m.chunk = max((job.N+blocks-1)/blocks, 1)
-	m.chunk = (m.chunk + tile - 1) / tile * tile
+	m.chunk = (m.chunk + binTile - 1) / binTile * binTile
 	if deals {
 		m.chunk = dealTile
 	}
