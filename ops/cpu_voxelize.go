@@ -76,6 +76,9 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 	}
 	var err error
 	p.rows, err = newRows(job.B, job.N, nil, job.Offsets)
+	if job.B == 0 { // its one offset is checked as the length of a row
+		p.rows, err = newRows(1, job.N, job.Offsets, nil)
+	}
 	if err = errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
@@ -139,7 +142,7 @@ func (p *cpuVoxelize) Counts() (VoxelCounts, error) {
 
 func (p *cpuVoxelize) execute() error {
 	p.last = VoxelCounts{}
-	for b := range p.B {
+	for b := range p.rows.n {
 		if !p.rows.fits(b) {
 			return p.OffsetsError(b)
 		}

@@ -47,7 +47,7 @@ func (s *staging) fuse(a FuseArgs, o FuseOptions) (FuseArgs, error) {
 		return a, err
 	}
 	job, err := newFuseJob(c, a, o)
-	if err != nil || job.Empty() {
+	if err != nil || job.Idle() {
 		return a, err
 	}
 	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age); err != nil {

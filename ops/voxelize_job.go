@@ -135,9 +135,7 @@ func (j *VoxelizeJob) checkInputs(c *checker) {
 		}
 		c.lastContiguous("Offsets", j.Offsets)
 		j.B = j.Offsets.Dim(0) - 1
-		if c.err == nil && j.B == 0 && j.N > 0 {
-			c.set("Offsets", ErrShape, fmt.Sprintf("no rows for %d points", j.N), "[B+1], B at least 1")
-		}
+		c.covered("Offsets", j.B, j.N, "points")
 		if c.err == nil && (j.B > maxRow || float64(j.B)*float64(j.CellsARow()) > maxKeys) {
 			c.set("Offsets", ErrTooLarge, fmt.Sprintf("%d rows of %d cells", j.B, j.CellsARow()), "at most 2^31-1 rows, and 2^62 cells in all")
 		}

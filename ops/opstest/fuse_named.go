@@ -41,6 +41,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"generated", (*suite).fuseGenerated},
 		{"misuse", (*suite).fuseMisuse},
 		{"values", (*suite).fuseValues},
+		{"no-rows", (*suite).fuseNoRows},
 		{"life", (*suite).fuseLife},
 	} {
 		if s.cfg.runs("fuse", g.name) {
