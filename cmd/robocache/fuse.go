@@ -124,6 +124,13 @@ func (j *fuseJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 	}
 	res.AllValid = &all
+	again := func(clock ops.Clock) (*tensor.Tensor, error) {
+		a := args
+		a.Targets = clock
+		out, err := device.Fuse(a, ops.FuseOptions{DType: tensor.F64})
+		return out.Dst, err
+	}
+	first := 0
 	for m := range j.picks {
 		p := &j.picks[m]
 		line := streamResult{
@@ -142,6 +149,10 @@ func (j *fuseJob) run(r *request, device *ops.Device) (*result, error) {
 		if err := line.count(p.times, j.targets, mask); err != nil {
 			return nil, err
 		}
+		if err := line.narrow(j.out.Dst, j.targets, first, p.stream.Columns, p.stream.Values.DType(), again); err != nil {
+			return nil, err
+		}
+		first += line.Columns
 		res.Streams = append(res.Streams, line)
 	}
 	return res, nil
