@@ -2,6 +2,7 @@ package ops
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"sort"
 	"sync/atomic"
@@ -82,6 +83,9 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 	if err = errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
+	if err := p.roomForScratch(); err != nil {
+		return nil, err
+	}
 	p.keys = make([]int64, job.N)
 	p.binning = cpuTask{pieces: (job.N + cpuBinTile - 1) / cpuBinTile, do: p.bin}
 	if p.sorts() {
@@ -100,6 +104,21 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 		}
 	}
 	return p, nil
+}
+
+// roomForScratch returns an error if there is not the memory that a plan keeps: points without strides may be many and take little.
+func (p *cpuVoxelize) roomForScratch() error {
+	bytes := 8 * int64(p.N)
+	if p.sorts() {
+		bytes += 5 * 4 * int64(p.N)
+		if p.Reduce == ReduceMajority {
+			bytes += 4 * int64(p.N) * int64(p.backend.workers)
+		}
+	}
+	if bytes < 1<<28 || bytes <= tensor.Available() {
+		return nil
+	}
+	return &MemoryError{Device: "host", What: fmt.Sprintf("a plan's scratch memory for %d points", p.N), Bytes: bytes, Err: tensor.ErrNoMemory}
 }
 
 // sorts reports whether the result needs the points of each cell together.

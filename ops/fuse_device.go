@@ -91,5 +91,5 @@ func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
 	i := slices.IndexFunc(a.Streams, func(f FuseStream) bool { return f.Src != nil })
 	like, shape := a.Streams[i].Src, probe.outShape()
 	sides := append(slices.Clip(shape), len(a.Streams))
-	return errors.Join(s.make(&a.Dst, like, dtype, append(slices.Clip(shape), probe.D)), s.make(&a.Valid, like, tensor.U8, sides), s.make(&a.Age, like, probe.Clock, sides))
+	return s.make(c, like, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, sides}, {"Age", &a.Age, probe.Clock, sides}})
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -173,19 +174,37 @@ func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) erro
 		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
 	}
 	shape := probe.outShape()
-	return errors.Join(s.make(&a.Dst, a.Src, dtype, append(shape, probe.D)), s.make(&a.Valid, a.Src, tensor.U8, shape), s.make(&a.Age, a.Src, probe.ClockType(), shape))
+	return s.make(c, a.Src, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, shape}, {"Age", &a.Age, probe.ClockType(), shape}})
 }
 
-// make allocates a tensor that was not given, where another is.
-func (s *staging) make(t **tensor.Tensor, like *tensor.Tensor, dtype tensor.DType, shape []int) (err error) {
-	switch {
-	case *t != nil:
-	case like.OnHost():
-		*t, err = tensor.New(dtype, shape...)
-	default:
-		*t, err = s.d.Alloc(dtype, shape...)
+// output is an output with what it has to be.
+type output struct {
+	name  string
+	t     **tensor.Tensor
+	dtype tensor.DType
+	shape []int
+}
+
+// make allocates the outputs that were not given, where an input is.
+func (s *staging) make(c *checker, like *tensor.Tensor, outputs []output) error {
+	for _, o := range outputs {
+		if *o.t != nil {
+			continue
+		}
+		if n, err := tensor.NumElements(o.shape...); err != nil || n > tensor.MaxBytes/o.dtype.Size() {
+			return c.fail(o.name, ErrTooLarge, o.dtype.String()+" "+tensor.FormatShape(o.shape), "at most 2^62 bytes")
+		}
+		var err error
+		if like.OnHost() {
+			*o.t, err = newHost(o.dtype, o.shape)
+		} else {
+			*o.t, err = s.d.Alloc(o.dtype, o.shape...)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // wholeOnHost checks that host outputs are contiguous where they are copied back from a device.

@@ -414,7 +414,7 @@ func channelTables(channels []ops.Channel, clock tensor.DType) (table, items []b
 
 // upload makes the plan's table.
 func (p *plan) upload(data []byte) (err error) {
-	if p.table, err = p.b.ctx.Malloc(int64(len(data))); err != nil {
+	if p.table, err = p.b.malloc("a plan's table", int64(len(data))); err != nil {
 		return err
 	}
 	return p.b.ctx.CopyToDevice(p.table.Ptr(), data)
