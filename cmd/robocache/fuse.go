@@ -29,7 +29,8 @@ quaternions go by slerp.
 OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M streams, times [T],
 streams [M], and columns, which are named STREAM.column. What --edge fill and --fill-gaps write
 is 0 unless --fill says otherwise: valid tells it from a recorded 0. A stream without samples is
-filled and not valid.`
+filled and not valid. What --dtype cannot hold is counted for each stream, in what is printed and
+under --json: integers that are rounded, and finite numbers that become infinite.`
 
 const fuseExample = `  robocache fuse flight.ulg -o state.npz --hz 50 --stream sensor_combined --stream vehicle_attitude --stream airspeed::50ms
   robocache fuse episode.npz -o episode50.npz --hz 50 --stream image:previous --stream joints --edge fill --plot episode.png`
