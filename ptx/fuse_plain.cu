@@ -15,7 +15,7 @@ constexpr u32 resident = 9;
 constexpr u32 resident = 8;
 #endif
 
-// plain_stream is what plain_task has for a stream alone. It is 72 bytes.
+// plain_stream is what plain_task has for a stream alone. It is 96 bytes.
 struct plain_stream {
     const void *src, *times;
     u64 offset;
@@ -23,8 +23,10 @@ struct plain_stream {
     u32 column; // bytes from a target's first feature to the stream's
     float pace;
     u32 tile, chunks, chunk_magic, flags; // fuse_odd: chunks is a row's elements
+    u64 max_gap, tolerance;
+    u32 fill, unused;
 };
-static_assert(sizeof(plain_stream) == 72, "ops/cuda/fuse_plain.go packs it");
+static_assert(sizeof(plain_stream) == 96, "ops/cuda/fuse_plain.go packs it");
 
 // plain_params is the kernels' parameter.
 struct plain_params {
@@ -41,7 +43,7 @@ struct plain_params {
     u32 first_block[max_streams]; // of each stream, side by side as every block looks at all; beyond the streams no block
     plain_stream stream[max_streams];
 };
-static_assert(sizeof(plain_params) == 96 + 76 * max_streams, "below the 4096 bytes that every driver takes");
+static_assert(sizeof(plain_params) == 96 + 100 * max_streams, "below the 4096 bytes that every driver takes");
 
 template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) {
     u32 m = 0;
@@ -50,7 +52,8 @@ template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) 
     plain_task j = {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
                     p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
                     f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
-                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset, 0};
+                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset, 0,
+                    f.max_gap, f.tolerance, f.fill};
     begin(j);
     u32 count;
     if constexpr (Odd)

@@ -1,4 +1,4 @@
-// plain.cuh resamples what most jobs are: rows of one length, ends held, no limits, values of 16 or 32 bits that keep their dtype.
+// plain.cuh resamples what most jobs are: rows of one length, ends held or filled, values of 16 or 32 bits that keep their dtype.
 // Rows are of whole units of 16, 8 or 4 bytes, or odd: of elements of 2 bytes. resample_plain.cu and fuse_plain.cu give it their
 // parameters.
 //
@@ -43,14 +43,13 @@ struct plain_task {
     u32 block, stream;
     u64 offset; // what a target's time has more than the stream's: a time's bits
     u32 d;      // of odd rows, which see: elements
+    u64 max_gap, tolerance; // a time's bits
+    u32 fill;               // the bits of an element
 
-    static constexpr u64 max_gap = 0, tolerance = 0;
-    RC_FN_MEMBER u32 edge() const { return edge_clamp; }
-    RC_FN_MEMBER bool has_gap() const { return false; }
-    RC_FN_MEMBER bool has_tolerance() const { return false; }
-    RC_FN_MEMBER bool near_previous() const { return false; }
-    RC_FN_MEMBER bool near_next() const { return false; }
-    RC_FN_MEMBER bool near_nearest() const { return false; }
+    RC_FN_MEMBER u32 edge() const { return edge_clamp; } // for the search, to which filled ends are the same
+    RC_FN_MEMBER bool near_previous() const { return kind() == previous; }
+    RC_FN_MEMBER bool near_next() const { return kind() == next; }
+    RC_FN_MEMBER bool near_nearest() const { return kind() == nearest; }
     RC_FN_MEMBER bool has_window() const { return false; }
     RC_FN_MEMBER u64 window() const { return 0; }
     RC_FN_MEMBER u64 stream_bits() const { return (u64)stream << 58; }
@@ -70,18 +69,26 @@ struct plain_task {
     RC_FN_MEMBER u32 unit() const { return flags >> 11 & 7; }  // log2 of the bytes moved at once
     RC_FN_MEMBER bool run_on() const { return flags >> 9 & 1; } // of odd rows: dst has no gaps
     RC_FN_MEMBER bool own() const { return flags >> 10 & 1; }   // each thread makes its targets' rows, see own_row
+    RC_FN_MEMBER bool has_gap() const { return flags >> 24 & 1; }
+    RC_FN_MEMBER bool has_tolerance() const { return flags >> 25 & 1; }
+    RC_FN_MEMBER bool fill_gaps() const { return flags >> 26 & 1; }
+    RC_FN_MEMBER bool fill_ends() const { return flags >> 27 & 1; }
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
     RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
     RC_FN_MEMBER u32 store() const { return flags >> 21 & 7; } // log2 of the bytes written at once: not more than unit
 };
 
-// slot is where a target's row begins in the source, and the weight of the row after it. A weight of -1 takes the row as it is;
-// a NaN makes NaN.
+// slot is where a target's row begins in the source, and the weight of the row after it, or what else becomes of the target.
 struct alignas(8) slot {
     u32 chunk;
     float weight;
 };
+constexpr float as_it_is = -1, filled = -2; // a NaN makes NaN
+RC_FN bool resamples(float weight) { return weight >= as_it_is; }
+
+// instead returns the bits of an element of a target that takes nothing from the source.
+template <u32 DT> RC_FN u32 instead(const plain_task &j, float weight) { return weight == filled ? j.fill : (u32)nan_of<DT>(); }
 
 // ---- The check ----
 
@@ -157,11 +164,14 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i) {
     const C x = j.on_own_clock(given);
     if (j.check() && (beyond_range(given) || beyond_range(x))) report(j, fault_targets, i, time_range);
     const located<C> at = locate(j, t, j.s, pos, x);
-    if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, at.where == exact || at.where == inside);
+    const bool in = at.where == exact || at.where == inside;
+    if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, in && !at.gap);
     if (j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, ld_time(t + at.k)));
-    slot out = {0, -1.0f};
+    slot out = {0, as_it_is};
     u32 k = at.k;
-    if (at.where == nowhere) {
+    if (in ? at.gap && j.fill_gaps() : j.fill_ends()) {
+        out.weight = filled;
+    } else if (at.where == nowhere) {
         out.weight = as_f32(0x7fc00000u);
     } else if (at.where == inside) {
         if (j.kind() == linear)
@@ -240,7 +250,7 @@ template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const pla
         const u32 n = thread_x() + u * plain_threads;
         V out = lo[u];
         if (a[u] >= 0) out = blend_unit<DT, V>(lo[u], hi[u], a[u]);
-        if (is_nan(a[u])) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(nan_of<DT>()));
+        if (!resamples(a[u])) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(instead<DT>(j, a[u])));
         const u32 target = (n * j.chunk_magic) >> 20;
         const u32 at = Dense ? n * (u32)sizeof(V) : target * j.dst_step + (n - target * j.chunks) * (u32)sizeof(V);
         if (n < all) st_unit(dst + at, out, Dense ? 4 : j.store());

@@ -8,10 +8,10 @@
 namespace rc {
 
 // made is what becomes of a unit and that of the row after it.
-template <u32 DT, class V> RC_FN V made(V lo, V hi, float a) {
+template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a) {
     V out = lo;
     if (a >= 0) out = blend_unit<DT, V>(lo, hi, a);
-    if (is_nan(a)) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(nan_of<DT>()));
+    if (!resamples(a)) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(instead<DT>(j, a)));
     return out;
 }
 
@@ -34,7 +34,7 @@ template <u32 DT, class V> RC_FN void move_all(const plain_task &j, const slot *
             hi[u] = ld_unit(s.weight >= 0 ? p + j.src_step : p);
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            const V out = made<DT, V>(lo[u], hi[u], a[u]);
+            const V out = made<DT, V>(j, lo[u], hi[u], a[u]);
             if (first + u * plain_threads < all) st_unit(dst + to[u], out, 4);
         }
     }
@@ -74,14 +74,14 @@ RC_FN void ld_duo(const plain_task &j, duo &d, u32 i, slot s, u32 feature) {
 }
 
 // made_duo is what becomes of a duo, as a word.
-template <u32 DT> RC_FN u32 made_duo(const duo &d) {
+template <u32 DT> RC_FN u32 made_duo(const plain_task &j, const duo &d) {
     const pack<DT, 2> lo = {{d.lo[0] | d.lo[1] << 16}}, hi = {{d.hi[0] | d.hi[1] << 16}};
     float x[2];
     RC_UNROLL for (u32 i = 0; i < 2; i++) x[i] = lerp(get(lo, i), get(hi, i), d.a[i]);
     const u32 blended = round_pack<DT, 2>(x).w[0];
     u32 out = bytes_of(d.a[0] >= 0 ? blended : lo.w[0], d.a[1] >= 0 ? blended : lo.w[0], 0x7610);
-    if (is_nan(d.a[0])) out = (out & 0xffff0000u) | (u32)nan_of<DT>();
-    if (is_nan(d.a[1])) out = (out & 0xffffu) | (u32)nan_of<DT>() << 16;
+    if (!resamples(d.a[0])) out = (out & 0xffff0000u) | instead<DT>(j, d.a[0]);
+    if (!resamples(d.a[1])) out = (out & 0xffffu) | instead<DT>(j, d.a[1]) << 16;
     return out;
 }
 
@@ -114,7 +114,7 @@ template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u
         const u32 from = s.chunk + at;
         const v16 lo = ld_window((const char *)((const u16 *)j.src + from));
         const v16 hi = ld_window((const char *)((const u16 *)j.src + (from + (s.weight >= 0 ? j.src_step : 0))));
-        st_16(row + 2 * at, made<DT>(lo, hi, s.weight));
+        st_16(row + 2 * at, made<DT>(j, lo, hi, s.weight));
     }
     // Four words before and four after, of which some are not there.
     for (u32 n = thread_x(); n < 8 * count; n += plain_threads) {
@@ -126,7 +126,7 @@ template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u
         const slot s = slots[target];
         duo d;
         ld_duo(j, d, 0, s, within_run(begin, limit)), ld_duo(j, d, 1, s, within_run(begin + 1, limit));
-        st_halves(row + 2 * begin, made_duo<DT>(d), begin, limit);
+        st_halves(row + 2 * begin, made_duo<DT>(j, d), begin, limit);
     }
 }
 
@@ -161,7 +161,7 @@ template <u32 DT, bool RunOn> RC_FN void move_narrow(const plain_task &j, const 
             }
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            if (first + u * plain_threads < all) st_halves(to[u], made_duo<DT>(d[u]), begin[u], limit);
+            if (first + u * plain_threads < all) st_halves(to[u], made_duo<DT>(j, d[u]), begin[u], limit);
         }
     }
 }
@@ -199,7 +199,7 @@ template <u32 DT> RC_FN void own_row(const plain_task &j, slot s, u16 *to) {
     const own_elements lo = ld_own(p, n), hi = ld_own(p + (s.weight >= 0 ? j.src_step : 0), n);
     RC_UNROLL for (u32 i = 0; i < most_own; i += 2) {
         if (i >= n) break;
-        const u32 out = made<DT, u32>(lo.w[i / 2], hi.w[i / 2], s.weight);
+        const u32 out = made<DT, u32>(j, lo.w[i / 2], hi.w[i / 2], s.weight);
         to[i] = (u16)out;
         if (i + 1 < n) to[i + 1] = (u16)(out >> 16);
     }

@@ -186,15 +186,22 @@ template <class C> RC_FN bool hold(const window<C> &w, C x, u32 &k, C &at, C &af
 }
 
 // search finds the greatest k with t[k] <= x, given t[0] <= x < t[n-1], and t[k] and t[k+1]. The first window is around the
-// place that x would have if targets and samples ran from one end to the other in step. If x is not there, the second is
-// around the place that evenly spaced stamps would give it; from there it goes in steps that double, then halves what is left.
-// Whatever the stamps hold, it ends and stays within them.
+// place that x would have if targets and samples ran from one end to the other in step. If x is not there, the next is where the stamps'
+// mean pace leads from there, and two more where the pace between the last two windows does, which is the samples' own if no gap lies
+// between them; from there it goes in steps that double, then halves what is left. Whatever the stamps hold, it ends and stays
+// within them.
 template <class C> RC_FN u32 search(const C *t, u32 n, C x, C first, C last, window<C> w, C &at, C &after) {
     u32 k;
     if (hold(w, x, k, at, after)) return k;
-    const float guess = div_fast((float)span(first, x), (float)span(first, last)) * (float)(n - 1);
-    w = look(t, n, (u32)guess); // 0 for a NaN
-    if (hold(w, x, k, at, after)) return k;
+    float pace = div_fast((float)(n - 1), (float)span(first, last));
+    RC_ROLLED for (u32 turn = 0; turn < 3; turn++) {
+        // 0 for a NaN, and below 0; the last beyond 2^32.
+        const window<C> on = look(t, n, (u32)((float)w.g + (float)minus(x, w.at) * pace));
+        if (hold(on, x, k, at, after)) return k;
+        const float p = div_fast((float)((i32)on.g - (i32)w.g), (float)minus(on.at, w.at));
+        if (p > 0) pace = p;
+        w = on;
+    }
     u32 lo = 0, hi = n - 1;
     if (w.at <= x) {
         lo = w.g;

@@ -9,11 +9,12 @@ using namespace rc;
     name(const void *src, const void *times, const void *targets, void *__restrict__ dst, u8 *__restrict__ valid,            \
          void *__restrict__ age, u64 *__restrict__ fault, u32 *__restrict__ fault_flag, i64 start, double rate, u32 src_batch, \
          u32 src_step, u32 times_batch, u32 targets_batch, u32 total, u32 stamps, u32 share, u32 s, u32 t, u32 t_magic,      \
-         float pace, u32 tile, u32 chunks, u32 chunk_magic, u32 flags) {                                                     \
+         float pace, u32 tile, u32 chunks, u32 chunk_magic, u32 flags, u32 fill, u64 max_gap, u64 tolerance) {               \
         __shared__ slot slots[most_tile];                                                                                    \
         plain_task j = {src, times, targets, (char *)dst, valid, age, fault, fault_flag, start, rate, src_batch, src_step,   \
                         times_batch, targets_batch, total, stamps, share, s, t, t_magic, pace, tile, chunks, chunk_magic,    \
-                        (flags & ~(7u << 11 | 7u << 21)) | 4u << 11 | 4u << 21, chunks * 16, 1, 1, block_x(), 0, 0, 0};      \
+                        (flags & ~(7u << 11 | 7u << 21)) | 4u << 11 | 4u << 21, chunks * 16, 1, 1, block_x(), 0, 0, 0,       \
+                        max_gap, tolerance, fill};                                                                           \
         begin(j);                                                                                                            \
         const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = s; });                                          \
         barrier();                                                                                                           \
@@ -31,11 +32,12 @@ RC_RESAMPLE_PLAIN(resample_plain_bf16, dt_bf16)
     name(const void *src, const void *times, const void *targets, void *__restrict__ dst, u8 *__restrict__ valid,            \
          void *__restrict__ age, u64 *__restrict__ fault, u32 *__restrict__ fault_flag, i64 start, double rate, u32 src_batch, \
          u32 src_step, u32 times_batch, u32 targets_batch, u32 total, u32 stamps, u32 share, u32 s, u32 t, u32 t_magic,      \
-         float pace, u32 tile, u32 chunks, u32 chunk_magic, u32 flags, u32 dst_step) {                                            \
+         float pace, u32 tile, u32 chunks, u32 chunk_magic, u32 flags, u32 dst_step, u32 fill,             \
+         u64 max_gap, u64 tolerance) {                                                                                       \
         __shared__ slot slots[most_tile];                                                                                    \
         plain_task j = {src, times, targets, (char *)dst, valid, age, fault, fault_flag, start, rate, src_batch, src_step,   \
                         times_batch, targets_batch, total, stamps, share, s, t, t_magic, pace, tile, chunks, chunk_magic,         \
-                        flags, dst_step, 1, 1, block_x(), 0, 0, 0};                                                          \
+                        flags, dst_step, 1, 1, block_x(), 0, 0, 0, max_gap, tolerance, fill};                                \
         begin(j);                                                                                                            \
         const u32 count = survey_odd<dtype>(j, slots);                                                                         \
         barrier();                                                                                                           \

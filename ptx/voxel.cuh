@@ -160,6 +160,41 @@ template <class T> RC_FN u64 key_of(const voxel_job &j, const position<T> &at, u
     return j.keys;
 }
 
+template <class T> constexpr u32 group_of = sizeof(T) == 4 ? 4 : 1; // points a thread takes at once
+
+// keys_of finds the keys of n of N points from point i on, j.keys for those in no cell and past the last, tells see(which, key) of
+// each, in all threads of a warp, and adds up those out of range, and those not finite. The points are taken one after the other: the code
+// for four at once runs no faster once it has to be fetched.
+template <class T, u32 N, class See>
+RC_FN void keys_of(const voxel_job &j, u64 i, u32 n, u64 (&key)[N], u32 (&missed)[2], See see) {
+    position<T> at[N];
+    load_group<T>(j, i, n, at);
+    RC_UNROLL for (u32 u = 0; u < N; u++) key[u] = j.keys;
+    RC_ROLLED for (u32 u = 0; u < N; u++) {
+        const u32 row = j.b > 1 && u < n ? row_of(j, i + u) : 0;
+        u32 kind;
+        u64 k = key_of<T>(j, posed<T>(j, at[0], row), row, kind);
+        if (u < n) missed[0] += kind == out_of_range, missed[1] += kind == not_finite;
+        if (u >= n) k = j.keys;
+        see(u, k);
+        RC_UNROLL for (u32 v = 0; v + 1 < N; v++) at[v] = at[v + 1], key[v] = key[v + 1]; // the next comes to the front
+        key[N - 1] = k;
+    }
+}
+
+// add_missed counts the block's points: those of a thread that are out of range, and not finite, and the others. sums are 0.
+RC_FN void add_missed(const voxel_job &j, u32 (&sums)[2], const u32 (&missed)[2]) {
+    RC_UNROLL for (u32 k = 0; k < 2; k++) {
+        if (missed[k]) shared_add(&sums[k], missed[k]);
+    }
+    barrier();
+    if (thread_x() < 3 && j.first() < j.last()) {
+        const u32 out = sums[0], bad = sums[1];
+        const u32 count = thread_x() == in_range ? (u32)(j.last() - j.first()) - out - bad : thread_x() == out_of_range ? out : bad;
+        if (count) reduce_add(j.state + thread_x(), count);
+    }
+}
+
 // place_of returns where a voxel goes: its cell in a dense grid, its number in a list, or -1 if it is dropped.
 RC_FN i64 place_of(const voxel_job &j, u32 voxel, u64 key, u32 &row) {
     row = 0;

@@ -8,7 +8,7 @@ import (
 )
 
 // plainStreamBytes is the size of fuse_plain.cu's plain_stream.
-const plainStreamBytes = 72
+const plainStreamBytes = 96
 
 // plainPart is how fuse_plain.cu makes a stream.
 type plainPart struct {
@@ -132,6 +132,7 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
 			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), math.Float32bits(pace(s.ResampleJob)),
 			uint32(s.cut.tile), uint32(chunks), divides, flags)
+		out.words(limitBits(s.MaxGap, job.Clock), limitBits(s.Tolerance, job.Clock), valueBits(s.Fill, job.Dst.DType())&math.MaxUint32)
 		column += size * s.D
 	}
 	return append(out.data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)

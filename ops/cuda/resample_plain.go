@@ -19,18 +19,16 @@ const (
 	chunk        = 16  // bytes that a thread moves at once
 )
 
-// simple reports what plain.cuh asks of a job and of a stream: rows of one length, ends held, no limits, values of 16 or 32 bits
+// simple reports what plain.cuh asks of a job and of a stream: rows of one length, ends held or filled, values of 16 or 32 bits
 // that keep their dtype, stamps without gaps, and numbers of targets and stamps that fit 32 bits.
 func simple(job *ops.ResampleJob) bool {
 	if job.Src == nil {
 		return false
 	}
 	size := job.Src.DType().Size()
-	_, gap := job.MaxGap.Get()
-	_, tolerance := job.Tolerance.Get()
 	_, uniform := uniform(job.Channels)
 	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
-	if !uniform || ragged || gap || tolerance || job.Edge != ops.Clamp || job.Src.DType() != job.Dst.DType() || size > 4 {
+	if !uniform || ragged || job.Edge > ops.FillEdge || job.Src.DType() != job.Dst.DType() || size > 4 {
 		return false
 	}
 	return job.S > 0 && min(job.SrcBatch, job.SrcStep) >= 0 && (job.TimesRows == 1 || job.TimesBatch == job.S) &&
@@ -134,6 +132,8 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	} else {
 		args = append(args, uint32(job.D), oddMagic(cut), flags|oddFlags(form, unit, job.DstStep == job.D), uint32(size*job.DstStep))
 	}
+	clock := job.ClockType()
+	args = append(args, uint32(valueBits(job.Fill, job.Dst.DType())), limitBits(job.MaxGap, clock), limitBits(job.Tolerance, clock))
 	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads), args...)
 	return err
 }
@@ -200,15 +200,20 @@ func plainShare(job *ops.ResampleJob, blocks int) int {
 // plainFlags packs the switches of a job as plain.cuh reads them.
 func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uint32 {
 	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(each)<<4 | shift<<16
-	if job.Check {
-		flags |= 1 << 7
+	set := func(bit int, on bool) {
+		if on {
+			flags |= 1 << bit
+		}
 	}
-	if pointer(job.SrcTimes)%chunk == 0 {
-		flags |= 1 << 8
-	}
-	if job.Launch == ops.LaunchInputsReady {
-		flags |= 1 << inputsReady
-	}
+	_, gap := job.MaxGap.Get()
+	_, tolerance := job.Tolerance.Get()
+	set(7, job.Check)
+	set(8, pointer(job.SrcTimes)%chunk == 0)
+	set(24, gap)
+	set(25, tolerance)
+	set(26, job.FillGaps)
+	set(27, job.Edge == ops.FillEdge)
+	set(inputsReady, job.Launch == ops.LaunchInputsReady)
 	return flags
 }
 

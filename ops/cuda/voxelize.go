@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -11,19 +13,21 @@ import (
 )
 
 const (
-	dealTile    = 8192 // points that a block deals out to buckets
-	binTile     = 1024 // that one takes at once that only bins: chunks are multiples of it
-	sortThreads = 512  // of a block that sorts
-	mostSort    = 16   // points a thread of it takes
-	mostHeads   = 8    // and one that numbers voxels
-	mostPasses  = 12   // of a sort
-	mostTickets = 16   // launches that take tiles by number: passes, and two that number voxels
-	voxelDigits = 256
-	buckets     = 512   // of counts
-	voxelFew    = 16    // points of a voxel that voxel_reduce takes itself
-	voxelPiece  = 256   // points of a voxel that a warp of voxel_crowded takes
-	tallyPart   = 32768 // cells that a block of voxel_tally counts
-	stateWords  = 9
+	dealTile     = 8192 // points that a block deals out to buckets
+	binTile      = 1024 // that one takes at once that bins: chunks are multiples of it
+	writeTile    = 2048 // and one that writes them
+	writeThreads = 512
+	sortThreads  = 512 // of a block that sorts
+	mostSort     = 16  // points a thread of it takes
+	mostHeads    = 8   // and one that numbers voxels
+	mostPasses   = 12  // of a sort
+	mostTickets  = 16  // launches that take tiles by number: passes, and two that number voxels
+	voxelDigits  = 256
+	buckets      = 512   // of counts
+	voxelFew     = 16    // points of a voxel that voxel_reduce takes itself
+	voxelPiece   = 256   // points of a voxel that a warp of voxel_crowded takes
+	tallyPart    = 32768 // cells that a block of voxel_tally counts
+	stateWords   = 9
 )
 
 // The words of the state, as voxel.cuh numbers them.
@@ -38,6 +42,7 @@ type voxelPlan struct {
 	job     *ops.VoxelizeJob
 	bound   ops.Bound
 	chain   []*cudadrv.Launch
+	aside   *asideFill // nil if the chain fills what is to be filled
 	cell    *faultCell
 	scratch *cudadrv.DeviceMem
 	at      voxelMemory
@@ -96,8 +101,19 @@ func (b *backend) deals(job *ops.VoxelizeJob) bool {
 	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && addressOf(job.Grid)%16 == 0 && b.shared >= tallyShared
 }
 
+// Trial.
+var asideBlocks, asidePriority = trial("BLOCKS", 1), trial("PRIORITY", 0)
+
+func trial(name string, or int) int {
+	if v, err := strconv.Atoi(os.Getenv("X_" + name)); err == nil {
+		return v
+	}
+	return or
+}
+
 const (
 	dealPoints = 1 << 15 // for each multiprocessor
+	asideBytes = 8 << 20 // of a grid that is filled beside the sort
 	dealKeys   = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
 
 	dealShared  = 51408 // bytes, what voxel_deal lays out
@@ -114,13 +130,13 @@ func crowdedBytes(n, features int) int {
 // layVoxels lays the scratch memory out from address 0.
 func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m := voxelMemory{deals: deals}
-	// Eight blocks a multiprocessor keep it busy. Those that count digits are fewer, as each adds its counts to everybody's.
-	blocks := 8 * sms
+	// As many blocks as run at once: each adds what it counted to everybody's.
+	blocks, tile := 2*sms, writeTile
 	if sorts(job) {
-		blocks = 4 * sms
+		blocks, tile = 4*sms, binTile
 	}
 	m.chunk = max((job.N+blocks-1)/blocks, 1)
-	m.chunk = (m.chunk + binTile - 1) / binTile * binTile
+	m.chunk = (m.chunk + tile - 1) / tile * tile
 	if deals {
 		m.chunk = dealTile
 	}
@@ -187,12 +203,59 @@ func (p *voxelPlan) home() *backend { return p.b }
 func (p *voxelPlan) Tensors() *ops.Bound { return &p.bound }
 
 func (p *voxelPlan) launch(q *cudadrv.Stream, _ bool) error {
-	for _, l := range p.chain {
+	a := p.aside
+	if a != nil {
+		if err := a.begin(q); err != nil {
+			return err
+		}
+	}
+	for i, l := range p.chain {
+		if a != nil && i == a.before {
+			if err := q.WaitEvent(a.filled); err != nil {
+				return err
+			}
+		}
 		if err := l.Run(q); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// asideFill is a fill on a stream of its own, which begins with the chain and ends before launch number `before` of it.
+type asideFill struct {
+	stream        *cudadrv.Stream
+	begun, filled *cudadrv.Event
+	fill          *cudadrv.Launch
+	before        int
+}
+
+// begin gives the fill to the driver, behind what q has so far.
+func (a *asideFill) begin(q *cudadrv.Stream) error {
+	if err := q.Record(a.begun); err != nil {
+		return err
+	}
+	if err := a.stream.WaitEvent(a.begun); err != nil {
+		return err
+	}
+	if err := a.fill.Run(a.stream); err != nil {
+		return err
+	}
+	return a.stream.Record(a.filled)
+}
+
+// close closes what there is.
+func (a *asideFill) close() error {
+	var errs []error
+	if a.stream != nil {
+		errs = append(errs, a.stream.Close())
+	}
+	for _, e := range []*cudadrv.Event{a.begun, a.filled} {
+		if e != nil {
+			errs = append(errs, e.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (p *voxelPlan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
@@ -220,6 +283,9 @@ func (p *voxelPlan) Close() error {
 		return nil
 	}
 	err := p.b.faults.put(p.cell)
+	if p.aside != nil {
+		err = errors.Join(err, p.aside.close())
+	}
 	if p.scratch != nil {
 		err = errors.Join(err, p.scratch.Close())
 	}

@@ -24,9 +24,9 @@ func (p *voxelPlan) bind() error {
 	case p.at.deals:
 		c.deal()
 	case job.Reduce == ops.ReduceCount:
-		c.add("voxel_bin", p.at.blocks, 256, toCounts)
+		c.add("voxel_write", p.at.blocks, writeThreads, 1)
 	default:
-		c.add("voxel_bin", p.at.blocks, 256, toCells)
+		c.add("voxel_write", p.at.blocks, writeThreads, 0)
 	}
 	walk := func(n, each int) int { return min((n+each-1)/each, 16*p.b.sms) }
 	switch {
@@ -54,6 +54,9 @@ func (p *voxelPlan) bind() error {
 		name := "voxel_reduce"
 		if job.Mode == ops.DenseVoxels {
 			name = "voxel_grid"
+		}
+		if p.aside != nil {
+			p.aside.before = len(p.chain)
 		}
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
 		c.add(name, min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
@@ -103,13 +106,6 @@ type voxelChain struct {
 	err             error
 }
 
-// The endings of voxel_bin.cu.
-const (
-	toCells = iota
-	toCounts
-	toKeys
-)
-
 // fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. A grid of counts
 // that voxel_tally writes is not filled.
 func (c *voxelChain) fill() {
@@ -123,6 +119,9 @@ func (c *voxelChain) fill() {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
+	if c.err = c.fillAside(bytes); c.p.aside != nil {
+		bytes = 0
+	}
 	if m.cleared > 0 {
 		c.from = m.table + cudadrv.DevicePtr(m.cleared)
 	}
@@ -131,6 +130,31 @@ func (c *voxelChain) fill() {
 	c.add("voxel_fill", min(max((bytes+m.cleared)/(256*64), job.B/256, 1)+1, 2*c.p.b.sms), 256, uint64(bytes))
 	c.opens = false
 	c.from, c.to, c.fromOrder = 0, 0, 0
+}
+
+// fillAside has a large grid of a job that sorts filled beside the sort, which leaves most of the memory's speed to it: by few threads,
+// that fit a multiprocessor beside a block of voxel_pass.
+func (c *voxelChain) fillAside(bytes int) error {
+	if asideBlocks == 0 || bytes < asideBytes || !sorts(c.p.job) {
+		return nil
+	}
+	a := &asideFill{before: -1}
+	c.p.aside = a
+	var err error
+	if a.stream, err = c.p.b.ctx.NewStream(cudadrv.StreamOptions{Priority: asidePriority}); err != nil {
+		return err
+	}
+	if a.begun, err = c.p.b.ctx.NewEvent(cudadrv.EventOptions{NoTiming: true}); err != nil {
+		return err
+	}
+	if a.filled, err = c.p.b.ctx.NewEvent(cudadrv.EventOptions{NoTiming: true}); err != nil {
+		return err
+	}
+	c.add("voxel_fill", asideBlocks*c.p.b.sms, 256, uint64(bytes))
+	if c.err == nil {
+		a.fill, c.p.chain = c.p.chain[0], c.p.chain[:0]
+	}
+	return c.err
 }
 
 // empty is four bytes of what an empty cell of the dense grid holds.
@@ -164,7 +188,7 @@ func (c *voxelChain) sort() {
 	job, m := c.p.job, &c.p.at
 	keyBits := bits.Len64(uint64(job.Keys()))
 	c.to = m.keys[0]
-	c.add("voxel_bin", m.blocks, 256, toKeys|uint64((keyBits+7)/8)<<8)
+	c.add("voxel_bin", m.blocks, 256, uint64((keyBits+7)/8)<<8)
 	c.to = 0
 	if job.Labels != nil {
 		c.passes(32, false)
@@ -218,7 +242,7 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 	}
 	if err == nil {
 		mode := ops.LaunchDependent
-		if len(c.p.chain) == 0 {
+		if len(c.p.chain) == 0 || c.p.aside != nil && len(c.p.chain) == c.p.aside.before {
 			mode = ops.LaunchPlain
 		}
 		config := c.p.b.config(name, mode, max(blocks, 1), threads)

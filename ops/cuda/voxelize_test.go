@@ -112,7 +112,8 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 		{"voxel_count.cu", "part", tallyPart}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_count.cu", "deal_threads", buckets}, {"voxel_count.cu", "each", dealTile / buckets},
 		{"voxel_count.cu", "deal_bytes", dealShared}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
 		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
-		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_sort.cu", "most_heads", mostHeads}, {"voxel_bin.cu", "bin_threads", 256}, {"voxel_reduce.cu", "threads", 256}} {
+		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_sort.cu", "most_heads", mostHeads}, {"voxel_bin.cu", "bin_threads", 256},
+		{"voxel_write.cu", "write_threads", writeThreads}, {"voxel_reduce.cu", "threads", 256}} {
 		text, err := os.ReadFile("../../ptx/" + c.file)
 		require.NoError(t, err)
 		found := regexp.MustCompile(`\b` + c.name + ` = (\d+)`).FindSubmatch(text)
