@@ -29,14 +29,10 @@ func (d *Device) Fuse(args FuseArgs, opts FuseOptions) (FuseArgs, error) {
 	if err := d.open("Fuse"); err != nil {
 		return args, err
 	}
-	given := args
 	s := staging{d: d}
 	out, err := s.fuse(args, opts)
-	if err != nil || s.err != nil {
-		s.discard(given.Dst, out.Dst)
-		s.discard(given.Valid, out.Valid)
-		s.discard(given.Age, out.Age)
-		out = given
+	if s.failed(err, []*tensor.Tensor{args.Dst, args.Valid, args.Age}, []*tensor.Tensor{out.Dst, out.Valid, out.Age}) {
+		out = args
 	}
 	return out, errors.Join(err, s.close())
 }

@@ -28,14 +28,10 @@ func (d *Device) Resample(args ResampleArgs, opts ResampleOptions) (ResampleArgs
 	if err := d.open("Resample"); err != nil {
 		return args, err
 	}
-	given := args
 	s := staging{d: d}
 	out, err := s.resample(args, opts)
-	if err != nil || s.err != nil {
-		s.discard(given.Dst, out.Dst)
-		s.discard(given.Valid, out.Valid)
-		s.discard(given.Age, out.Age)
-		out = given
+	if s.failed(err, []*tensor.Tensor{args.Dst, args.Valid, args.Age}, []*tensor.Tensor{out.Dst, out.Valid, out.Age}) {
+		out = args
 	}
 	return out, errors.Join(err, s.close())
 }
@@ -63,10 +59,17 @@ func (s *staging) close() error {
 	return s.err
 }
 
-func (s *staging) discard(given, got *tensor.Tensor) {
-	if given == nil && got != nil {
-		s.err = errors.Join(s.err, got.Close())
+// failed reports whether the call did. The outputs that it allocated are then closed.
+func (s *staging) failed(err error, given, got []*tensor.Tensor) bool {
+	if err == nil && s.err == nil {
+		return false
 	}
+	for i, t := range got {
+		if given[i] == nil && t != nil {
+			s.err = errors.Join(s.err, t.Close())
+		}
+	}
+	return true
 }
 
 // in returns t, or its copy on the device.

@@ -34,11 +34,12 @@ func (d *Device) Voxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOption
 	}
 	s := voxelStaging{staging{d: d}, grid, opts}
 	err := s.voxelize(&result)
-	if err != nil || s.err != nil {
-		given := voxelOutputs(&args)
-		for i, t := range voxelOutputs(&result.VoxelizeArgs) {
-			s.discard(*given[i], *t)
-		}
+	var given, got []*tensor.Tensor
+	made := voxelOutputs(&result.VoxelizeArgs)
+	for i, t := range voxelOutputs(&args) {
+		given, got = append(given, *t), append(got, *made[i])
+	}
+	if s.failed(err, given, got) {
 		result = VoxelizeResult{VoxelizeArgs: args}
 	}
 	return result, errors.Join(err, s.close())
