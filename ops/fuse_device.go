@@ -74,15 +74,12 @@ func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
 	if c.err != nil {
 		return c.err
 	}
-	if a.Dst == nil && a.DstOffsets != nil && a.Targets.Times == nil {
-		return c.fail("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor [N,sum D]")
-	}
 	dtype := o.DType
 	if dtype == 0 {
 		dtype = tensor.F32
 	}
-	if a.Dst == nil && !dtype.IsFloat() {
-		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
+	if a.Dst == nil && !c.allocatable(a.DstOffsets, a.Targets, dtype, "[N,sum D]") {
+		return c.err
 	}
 	i := slices.IndexFunc(a.Streams, func(f FuseStream) bool { return f.Src != nil })
 	like, shape := a.Streams[i].Src, probe.outShape()

@@ -166,18 +166,26 @@ func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) erro
 	if c.err != nil {
 		return c.err
 	}
-	if a.Dst == nil && a.DstOffsets != nil && a.Targets.Times == nil {
-		return c.fail("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor [N,D]")
-	}
 	dtype := o.DType
 	if dtype == 0 {
 		dtype = a.Src.DType()
 	}
-	if a.Dst == nil && !dtype.IsFloat() {
-		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
+	if a.Dst == nil && !c.allocatable(a.DstOffsets, a.Targets, dtype, "[N,D]") {
+		return c.err
 	}
 	shape := probe.outShape()
 	return s.make(c, a.Src, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, shape}, {"Age", &a.Age, probe.ClockType(), shape}})
+}
+
+// allocatable checks that a Dst which was not given can be made.
+func (c *checker) allocatable(offsets *tensor.Tensor, targets Clock, dtype tensor.DType, shape string) bool {
+	if offsets != nil && targets.Times == nil {
+		c.set("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor "+shape)
+	}
+	if !dtype.IsFloat() {
+		c.set("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
+	}
+	return c.err == nil
 }
 
 // output is an output with what it has to be.
