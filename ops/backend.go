@@ -13,7 +13,7 @@ type Backend interface {
 	Name() string
 	// Describe says what the device is and how it was chosen.
 	Describe() Info
-	// Alloc returns a contiguous tensor whose contents are unspecified.
+	// Alloc returns a contiguous tensor whose contents are unspecified, or a *MemoryError if there is not the memory.
 	Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error)
 	// Copy copies between contiguous tensors of one dtype and shape, each on the host or on this device, and returns
 	// when it is done.

@@ -98,3 +98,10 @@ func (c *checker) limit(arg string, n int) {
 		c.set(arg, ErrTooLarge, fmt.Sprint(n), fmt.Sprintf("at most %d a row", maxRow))
 	}
 }
+
+// covered checks that there are rows to hold what offsets divide.
+func (c *checker) covered(arg string, rows, n int, what string) {
+	if c.err == nil && rows == 0 && n > 0 {
+		c.set(arg, ErrShape, fmt.Sprintf("no rows for %d %s", n, what), "[B+1], B at least 1")
+	}
+}

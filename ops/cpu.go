@@ -89,7 +89,17 @@ func (b *cpuBackend) Describe() Info {
 }
 
 func (b *cpuBackend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
-	return tensor.New(dtype, shape...)
+	return newHost(dtype, shape)
+}
+
+// newHost returns a host tensor; the error says how much there would have to be.
+func newHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	t, err := tensor.New(dtype, shape...)
+	if errors.Is(err, tensor.ErrNoMemory) {
+		n, _ := tensor.NumElements(shape...)
+		err = &MemoryError{Device: "host", What: dtype.String() + " " + tensor.FormatShape(shape), Bytes: int64(n) * int64(dtype.Size()), Err: err}
+	}
+	return t, err
 }
 
 func (b *cpuBackend) Copy(dst, src *tensor.Tensor) error {

@@ -47,9 +47,6 @@ func (b *cpuBackend) Fuse(job *FuseJob) (Plan, error) {
 
 func newCPUFuse[C clockElement](b *cpuBackend, job *FuseJob) (Plan, error) {
 	p := &cpuFuse[C]{cpuBound: cpuBound{bound: job.Bound()}, job: job, backend: b}
-	if job.Empty() {
-		return p, nil
-	}
 	for m := range job.Parts {
 		part := &job.Parts[m]
 		s, err := newCPUResample[C](b, part.ResampleJob)
@@ -104,9 +101,6 @@ func (p *cpuFuse[C]) small() bool {
 
 // by does the work, whose tasks do runs.
 func (p *cpuFuse[C]) by(do func(*cpuTask)) error {
-	if p.job.Empty() {
-		return nil
-	}
 	p.fault.Store(uint64(NoFault))
 	if p.job.Check {
 		do(&p.checks)

@@ -11,7 +11,8 @@ import (
 // cpuResample is a Resample bound to host memory, for one type of clock; a stream of a Fuse too.
 type cpuResample[C clock] struct {
 	cpuBound
-	*ResampleJob
+	*ResampleJob                // as it is checked
+	given          *ResampleJob // as errors name it
 	backend        *cpuBackend
 	limits         limits[C]
 	src, dst       values
@@ -77,7 +78,9 @@ type clockElement interface {
 }
 
 func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResample[C], error) {
-	p := &cpuResample[C]{cpuBound: cpuBound{bound: job.Bound()}, ResampleJob: job, backend: b, limits: newLimits[C](job), fault: new(atomic.Uint64)}
+	p := &cpuResample[C]{cpuBound: cpuBound{bound: job.Bound()}, given: job, backend: b, limits: newLimits[C](job), fault: new(atomic.Uint64)}
+	job = job.Checked()
+	p.ResampleJob = job
 	var errs [7]error
 	if job.Src != nil { // a stream of a Fuse may be missing
 		p.src, errs[0] = newValues(job.Src)
@@ -124,17 +127,17 @@ func (p *cpuResample[C]) small() bool { return max(p.work.pieces, p.checks.piece
 
 // by does the work, whose tasks do runs.
 func (p *cpuResample[C]) by(do func(*cpuTask)) error {
-	if p.Empty() {
+	if p.Idle() {
 		return nil
 	}
 	p.fault.Store(uint64(NoFault))
 	if p.Check {
 		do(&p.checks)
 	}
-	if p.fault.Load() == uint64(NoFault) {
+	if p.fault.Load() == uint64(NoFault) && !p.Empty() {
 		do(&p.work)
 	}
-	return p.FaultError(Fault(p.fault.Load()), p.srcRows.offsets, p.dstRows.offsets)
+	return p.given.FaultError(Fault(p.fault.Load()), p.srcRows.offsets, p.dstRows.offsets)
 }
 
 func (p *cpuResample[C]) report(class Fault, position int, reason Fault) {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"sort"
 	"sync/atomic"
@@ -76,7 +77,13 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 	}
 	var err error
 	p.rows, err = newRows(job.B, job.N, nil, job.Offsets)
+	if job.B == 0 { // its one offset is checked as the length of a row
+		p.rows, err = newRows(1, job.N, job.Offsets, nil)
+	}
 	if err = errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	if err := p.roomForScratch(); err != nil {
 		return nil, err
 	}
 	p.keys = make([]int64, job.N)
@@ -97,6 +104,21 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 		}
 	}
 	return p, nil
+}
+
+// roomForScratch returns an error if there is not the memory that a plan keeps: points without strides may be many and take little.
+func (p *cpuVoxelize) roomForScratch() error {
+	bytes := 8 * int64(p.N)
+	if p.sorts() {
+		bytes += 5 * 4 * int64(p.N)
+		if p.Reduce == ReduceMajority {
+			bytes += 4 * int64(p.N) * int64(p.backend.workers)
+		}
+	}
+	if bytes < 1<<28 || bytes <= tensor.Available() {
+		return nil
+	}
+	return &MemoryError{Device: "host", What: fmt.Sprintf("a plan's scratch memory for %d points", p.N), Bytes: bytes, Err: tensor.ErrNoMemory}
 }
 
 // sorts reports whether the result needs the points of each cell together.
@@ -139,7 +161,7 @@ func (p *cpuVoxelize) Counts() (VoxelCounts, error) {
 
 func (p *cpuVoxelize) execute() error {
 	p.last = VoxelCounts{}
-	for b := range p.B {
+	for b := range p.rows.n {
 		if !p.rows.fits(b) {
 			return p.OffsetsError(b)
 		}

@@ -117,7 +117,8 @@ func (d *Device) Name() string { return d.info.Name }
 // Info describes the device and says why it was taken.
 func (d *Device) Info() Info { return d.info }
 
-// Alloc returns a tensor on the device, contiguous, with unspecified contents. The caller closes it.
+// Alloc returns a tensor on the device, contiguous, with unspecified contents. The caller closes it. A
+// *MemoryError says that there is not the memory for it.
 func (d *Device) Alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error) {
 	if err := d.open("Alloc"); err != nil {
 		return nil, err

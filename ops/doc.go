@@ -22,8 +22,9 @@
 // must not be closed, its inputs must not be written and its outputs must not be touched, except by work given to the
 // same stream later. One plan must not run on two streams at once. Errors in values, such as times that go backwards,
 // are found where the work is done, and returned by the next Synchronize of that stream as a [*ValueError] with row and
-// index; the destination is then unspecified. Errors in shapes, dtypes and options are returned as an [*ArgError]
-// before anything is written.
+// index; the destination is then unspecified. A job that has nothing to write is checked all the same: on a GPU a launch does only
+// that. Errors in shapes, dtypes and options are returned as an [*ArgError] before anything is written, and so is a
+// [*MemoryError] where there is not the memory that was asked for.
 //
 // Arithmetic: each step rounds on its own, without fused multiply-add. f16 and bf16 are computed in float32, f64 in
 // float64, and the result is rounded once to the output's dtype, to nearest even. Resample and Fuse give equal bits on every

@@ -27,6 +27,9 @@ var (
 	ErrRows       = errors.New("row lengths or offsets do not fit the tensor")
 	ErrNoSamples  = errors.New("row has targets but no samples")
 
+	// Kind of *MemoryError.
+	ErrOutOfMemory = errors.New("out of memory")
+
 	// Kinds of *OpenError.
 	ErrUnknownBackend = errors.New("no such backend")
 	ErrNoDevice       = errors.New("no usable device")
@@ -75,6 +78,21 @@ func (e *ValueError) Error() string {
 
 // Unwrap returns the kind, so that errors.Is finds it.
 func (e *ValueError) Unwrap() error { return e.Kind }
+
+// MemoryError says that there is not as much memory as was asked for. Nothing was written.
+type MemoryError struct {
+	Device string // where: "host", "cuda:0"
+	What   string // what for: "f32 [4,2147483647,5]"
+	Bytes  int64
+	Err    error // what the device or the system said
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("ops: %v on %s: asked for %d bytes, %s: %v", ErrOutOfMemory, e.Device, e.Bytes, e.What, e.Err)
+}
+
+// Unwrap returns the kind and the device's own error.
+func (e *MemoryError) Unwrap() []error { return []error{ErrOutOfMemory, e.Err} }
 
 // OpenError says why a backend could not be opened.
 type OpenError struct {

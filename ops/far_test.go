@@ -80,7 +80,7 @@ func (f *far) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 		return nil, err
 	}
 	if n > 1<<28 {
-		return nil, errors.New("out of memory")
+		return nil, &ops.MemoryError{Device: f.Name(), What: tensor.FormatShape(shape), Bytes: int64(n) * int64(dtype.Size()), Err: errors.New("no more")}
 	}
 	host, err := tensor.New(dtype, n)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f *far) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.room == 1 {
-		return nil, errors.New("out of memory")
+		return nil, &ops.MemoryError{Device: f.Name(), What: tensor.FormatShape(shape), Bytes: int64(n) * int64(dtype.Size()), Err: errors.New("no more")}
 	}
 	f.room = max(f.room-1, 0)
 	f.at++

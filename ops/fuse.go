@@ -84,8 +84,27 @@ type FusePart struct {
 // Rows returns the number of targets of all rows together.
 func (j *FuseJob) Rows() int { return j.Parts[0].Rows() }
 
-// Empty reports whether there is nothing to do.
+// Empty reports whether there is nothing to write.
 func (j *FuseJob) Empty() bool { return j.Rows() == 0 }
+
+// Idle reports whether there is nothing to do, not even a check.
+func (j *FuseJob) Idle() bool {
+	return !slices.ContainsFunc(j.Parts, func(p FusePart) bool { return !p.Idle() })
+}
+
+// Checked returns the job whose rows and stamps are to be checked, as ResampleJob.Checked does.
+func (j *FuseJob) Checked() *FuseJob {
+	if j.B > 0 {
+		return j
+	}
+	c := *j
+	c.B, c.T, c.DstLengths, c.DstOffsets = 1, 0, j.DstOffsets, nil
+	c.Parts = slices.Clone(j.Parts)
+	for m := range c.Parts {
+		c.Parts[m].ResampleJob = c.Parts[m].Checked()
+	}
+	return &c
+}
 
 // streamPrefix begins the names of a stream's arguments.
 func streamPrefix(m int) string { return fmt.Sprintf("Streams[%d].", m) }
@@ -243,7 +262,7 @@ func (j *FuseJob) outputs(c *checker) {
 	output("Dst", j.Dst, j.D, []*tensor.Tensor{j.Valid, j.Age}, valueTypes...)
 	output("Valid", j.Valid, len(j.Parts), []*tensor.Tensor{j.Age}, tensor.U8)
 	output("Age", j.Age, len(j.Parts), nil, j.Clock)
-	if c.err != nil || j.Empty() {
+	if c.err != nil {
 		return
 	}
 	lo := 0
@@ -274,6 +293,9 @@ func (j *FuseJob) outputs(c *checker) {
 func (c *checker) view(t *tensor.Tensor, n, at int, shape []int) *tensor.Tensor {
 	if t == nil || c.err != nil {
 		return nil
+	}
+	if t.Len() == 0 {
+		at = 0
 	}
 	v, err := t.AsStrided(shape, t.Strides()[:n], at)
 	if err != nil {

@@ -29,14 +29,10 @@ func (d *Device) Fuse(args FuseArgs, opts FuseOptions) (FuseArgs, error) {
 	if err := d.open("Fuse"); err != nil {
 		return args, err
 	}
-	given := args
 	s := staging{d: d}
 	out, err := s.fuse(args, opts)
-	if err != nil || s.err != nil {
-		s.discard(given.Dst, out.Dst)
-		s.discard(given.Valid, out.Valid)
-		s.discard(given.Age, out.Age)
-		out = given
+	if s.failed(err, []*tensor.Tensor{args.Dst, args.Valid, args.Age}, []*tensor.Tensor{out.Dst, out.Valid, out.Age}) {
+		out = args
 	}
 	return out, errors.Join(err, s.close())
 }
@@ -47,7 +43,7 @@ func (s *staging) fuse(a FuseArgs, o FuseOptions) (FuseArgs, error) {
 		return a, err
 	}
 	job, err := newFuseJob(c, a, o)
-	if err != nil || job.Empty() {
+	if err != nil || job.Idle() {
 		return a, err
 	}
 	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age); err != nil {
@@ -78,18 +74,15 @@ func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
 	if c.err != nil {
 		return c.err
 	}
-	if a.Dst == nil && a.DstOffsets != nil && a.Targets.Times == nil {
-		return c.fail("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor [N,sum D]")
-	}
 	dtype := o.DType
 	if dtype == 0 {
 		dtype = tensor.F32
 	}
-	if a.Dst == nil && !dtype.IsFloat() {
-		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
+	if a.Dst == nil && !c.allocatable(a.DstOffsets, a.Targets, dtype, "[N,sum D]") {
+		return c.err
 	}
 	i := slices.IndexFunc(a.Streams, func(f FuseStream) bool { return f.Src != nil })
 	like, shape := a.Streams[i].Src, probe.outShape()
 	sides := append(slices.Clip(shape), len(a.Streams))
-	return errors.Join(s.make(&a.Dst, like, dtype, append(slices.Clip(shape), probe.D)), s.make(&a.Valid, like, tensor.U8, sides), s.make(&a.Age, like, probe.Clock, sides))
+	return s.make(c, like, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, sides}, {"Age", &a.Age, probe.Clock, sides}})
 }

@@ -16,7 +16,10 @@ import (
 // Ragged batches: SrcLengths [B] says how many samples of each row of a padded Src count. SrcOffsets [B+1] says where each
 // row of a packed Src [N,D] begins; SrcTimes is then [N]. DstLengths and DstOffsets do the same for the targets; with
 // DstOffsets, Dst is [N',D], Valid and Age [N'] and a Targets tensor [N']. All four are i64. Targets beyond DstLengths
-// get the fill value, valid 0 and age 0.
+// get the fill value, valid 0 and age 0. Offsets begin with 0 and end with the length of what is packed, also those of no rows.
+//
+// With B, T or D of 0 nothing is written, Valid and Age neither: there is no value that they could speak of. Rows and source times
+// are checked all the same.
 type ResampleArgs struct {
 	Dst   *tensor.Tensor // [B,T,D]
 	Valid *tensor.Tensor // [B,T] u8, optional: 1 where the target is in range, in no gap, within the tolerance and with no empty window
@@ -106,8 +109,28 @@ func (j *ResampleJob) ShortestWindow() (shortest Limit) {
 	return shortest
 }
 
-// Empty reports whether there is nothing to do.
+// Empty reports whether there is nothing to write.
 func (j *ResampleJob) Empty() bool { return j.Rows() == 0 || j.D == 0 }
+
+// Idle reports whether there is nothing to do, not even a check.
+func (j *ResampleJob) Idle() bool {
+	c := j.Checked()
+	ragged := c.SrcLengths != nil || c.SrcOffsets != nil || c.DstLengths != nil || c.DstOffsets != nil
+	return j.Empty() && !(j.Check && (ragged || c.Stamps() > 0))
+}
+
+// Checked returns the job whose rows and stamps are to be checked: j itself, unless it has no rows. The one offset that these have
+// must be 0, as the length of a row must be that has no samples and no targets: so it is checked as that.
+func (j *ResampleJob) Checked() *ResampleJob {
+	if j.B > 0 {
+		return j
+	}
+	c := *j
+	c.B, c.S, c.T, c.TimesRows = 1, 0, 0, 1
+	c.SrcLengths, c.SrcOffsets = j.SrcOffsets, nil
+	c.DstLengths, c.DstOffsets = j.DstOffsets, nil
+	return &c
+}
 
 var (
 	valueTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
@@ -168,6 +191,7 @@ func (j *ResampleJob) checkSource(c *checker) {
 	j.B, j.TimesRows = 1, 1
 	if j.SrcOffsets != nil {
 		j.B = j.rows(c, "SrcOffsets", j.SrcOffsets) - 1
+		c.covered("SrcOffsets", j.B, j.S, "samples")
 	} else {
 		c.limit("Src", j.S)
 	}
@@ -228,6 +252,7 @@ func (j *ResampleJob) checkTargets(c *checker) {
 		j.T = j.Targets.Count
 		if j.DstOffsets != nil && j.Dst != nil && j.Dst.Rank() > 0 {
 			j.T = j.Dst.Dim(0)
+			c.covered("DstOffsets", j.B, j.T, "targets")
 		}
 		c.limit("Targets.Count", j.Targets.Count)
 		return
@@ -249,6 +274,8 @@ func (j *ResampleJob) checkTargets(c *checker) {
 	}
 	if j.DstOffsets == nil {
 		c.limit("Targets", j.T)
+	} else {
+		c.covered("DstOffsets", j.B, j.T, "targets")
 	}
 }
 

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -27,14 +28,10 @@ func (d *Device) Resample(args ResampleArgs, opts ResampleOptions) (ResampleArgs
 	if err := d.open("Resample"); err != nil {
 		return args, err
 	}
-	given := args
 	s := staging{d: d}
 	out, err := s.resample(args, opts)
-	if err != nil || s.err != nil {
-		s.discard(given.Dst, out.Dst)
-		s.discard(given.Valid, out.Valid)
-		s.discard(given.Age, out.Age)
-		out = given
+	if s.failed(err, []*tensor.Tensor{args.Dst, args.Valid, args.Age}, []*tensor.Tensor{out.Dst, out.Valid, out.Age}) {
+		out = args
 	}
 	return out, errors.Join(err, s.close())
 }
@@ -62,10 +59,17 @@ func (s *staging) close() error {
 	return s.err
 }
 
-func (s *staging) discard(given, got *tensor.Tensor) {
-	if given == nil && got != nil {
-		s.err = errors.Join(s.err, got.Close())
+// failed reports whether the call did. The outputs that it allocated are then closed.
+func (s *staging) failed(err error, given, got []*tensor.Tensor) bool {
+	if err == nil && s.err == nil {
+		return false
 	}
+	for i, t := range got {
+		if given[i] == nil && t != nil {
+			s.err = errors.Join(s.err, t.Close())
+		}
+	}
+	return true
 }
 
 // in returns t, or its copy on the device.
@@ -113,17 +117,21 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	}
 	// Everything is checked once here, with tensors wherever they are, so that nothing is copied for a call that fails.
 	job, err := newResampleJob(c, a, o)
-	if err != nil || job.Empty() {
+	if err != nil || job.Idle() {
 		return a, err
 	}
 	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age); err != nil {
 		return a, err
 	}
+	out := s.out
+	if job.Empty() { // a check, which leaves outputs as they are
+		out = s.in
+	}
 	dev := a
 	dev.Src, dev.SrcTimes, dev.Targets.Times = s.in(a.Src), s.in(a.SrcTimes), s.in(a.Targets.Times)
 	dev.SrcLengths, dev.SrcOffsets = s.in(a.SrcLengths), s.in(a.SrcOffsets)
 	dev.DstLengths, dev.DstOffsets = s.in(a.DstLengths), s.in(a.DstOffsets)
-	dev.Dst, dev.Valid, dev.Age = s.out(a.Dst), s.out(a.Valid), s.out(a.Age)
+	dev.Dst, dev.Valid, dev.Age = out(a.Dst), out(a.Valid), out(a.Age)
 	if s.err != nil {
 		return a, nil // close returns it
 	}
@@ -158,30 +166,56 @@ func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) erro
 	if c.err != nil {
 		return c.err
 	}
-	if a.Dst == nil && a.DstOffsets != nil && a.Targets.Times == nil {
-		return c.fail("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor [N,D]")
-	}
 	dtype := o.DType
 	if dtype == 0 {
 		dtype = a.Src.DType()
 	}
-	if a.Dst == nil && !dtype.IsFloat() {
-		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
+	if a.Dst == nil && !c.allocatable(a.DstOffsets, a.Targets, dtype, "[N,D]") {
+		return c.err
 	}
 	shape := probe.outShape()
-	return errors.Join(s.make(&a.Dst, a.Src, dtype, append(shape, probe.D)), s.make(&a.Valid, a.Src, tensor.U8, shape), s.make(&a.Age, a.Src, probe.ClockType(), shape))
+	return s.make(c, a.Src, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, shape}, {"Age", &a.Age, probe.ClockType(), shape}})
 }
 
-// make allocates a tensor that was not given, where another is.
-func (s *staging) make(t **tensor.Tensor, like *tensor.Tensor, dtype tensor.DType, shape []int) (err error) {
-	switch {
-	case *t != nil:
-	case like.OnHost():
-		*t, err = tensor.New(dtype, shape...)
-	default:
-		*t, err = s.d.Alloc(dtype, shape...)
+// allocatable checks that a Dst which was not given can be made.
+func (c *checker) allocatable(offsets *tensor.Tensor, targets Clock, dtype tensor.DType, shape string) bool {
+	if offsets != nil && targets.Times == nil {
+		c.set("Dst", ErrMissing, "nil, with DstOffsets and a uniform clock", "a tensor "+shape)
 	}
-	return err
+	if !dtype.IsFloat() {
+		c.set("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
+	}
+	return c.err == nil
+}
+
+// output is an output with what it has to be.
+type output struct {
+	name  string
+	t     **tensor.Tensor
+	dtype tensor.DType
+	shape []int
+}
+
+// make allocates the outputs that were not given, where an input is.
+func (s *staging) make(c *checker, like *tensor.Tensor, outputs []output) error {
+	for _, o := range outputs {
+		if *o.t != nil {
+			continue
+		}
+		if n, err := tensor.NumElements(o.shape...); err != nil || n > tensor.MaxBytes/o.dtype.Size() {
+			return c.fail(o.name, ErrTooLarge, o.dtype.String()+" "+tensor.FormatShape(o.shape), "at most 2^62 bytes")
+		}
+		var err error
+		if like.OnHost() {
+			*o.t, err = newHost(o.dtype, o.shape)
+		} else {
+			*o.t, err = s.d.Alloc(o.dtype, o.shape...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wholeOnHost checks that host outputs are contiguous where they are copied back from a device.

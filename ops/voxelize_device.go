@@ -34,11 +34,12 @@ func (d *Device) Voxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOption
 	}
 	s := voxelStaging{staging{d: d}, grid, opts}
 	err := s.voxelize(&result)
-	if err != nil || s.err != nil {
-		given := voxelOutputs(&args)
-		for i, t := range voxelOutputs(&result.VoxelizeArgs) {
-			s.discard(*given[i], *t)
-		}
+	var given, got []*tensor.Tensor
+	made := voxelOutputs(&result.VoxelizeArgs)
+	for i, t := range voxelOutputs(&args) {
+		given, got = append(given, *t), append(got, *made[i])
+	}
+	if s.failed(err, given, got) {
 		result = VoxelizeResult{VoxelizeArgs: args}
 	}
 	return result, errors.Join(err, s.close())
@@ -92,33 +93,28 @@ func (s *voxelStaging) voxelize(r *VoxelizeResult) error {
 	}
 	job := &VoxelizeJob{VoxelizeArgs: r.VoxelizeArgs}
 	*job = *probe
+	var outs []output
 	for _, o := range job.outputs(v) {
-		if *o.t != nil || o.shape == nil {
-			continue
+		if o.shape != nil {
+			outs = append(outs, o.output)
 		}
-		var err error
-		if r.Points.OnHost() {
-			*o.t, err = tensor.New(o.dtype, o.shape...)
-		} else {
-			*o.t, err = s.d.Alloc(o.dtype, o.shape...)
-		}
-		r.VoxelizeArgs = job.VoxelizeArgs // also of a call that fails: what was made is closed
-		if err != nil {
-			return err
-		}
+	}
+	err := s.make(c, r.Points, outs)
+	r.VoxelizeArgs = job.VoxelizeArgs // also of a call that fails: what was made is closed
+	if err != nil {
+		return err
 	}
 	if _, err := newVoxelizeJob(c, r.VoxelizeArgs, s.grid, s.opts); err != nil {
 		return err
 	}
 	s.upload(&dev)
-	outs := voxelOutputs(&dev)
+	copies := voxelOutputs(&dev)
 	for i, t := range voxelOutputs(&r.VoxelizeArgs) {
-		*outs[i] = s.keep(*t)
+		*copies[i] = s.keep(*t)
 	}
 	if s.err != nil {
 		return nil
 	}
-	var err error
 	if r.Found, err = s.run(dev, s.opts); err != nil {
 		return err
 	}

@@ -135,9 +135,7 @@ func (j *VoxelizeJob) checkInputs(c *checker) {
 		}
 		c.lastContiguous("Offsets", j.Offsets)
 		j.B = j.Offsets.Dim(0) - 1
-		if c.err == nil && j.B == 0 && j.N > 0 {
-			c.set("Offsets", ErrShape, fmt.Sprintf("no rows for %d points", j.N), "[B+1], B at least 1")
-		}
+		c.covered("Offsets", j.B, j.N, "points")
 		if c.err == nil && (j.B > maxRow || float64(j.B)*float64(j.CellsARow()) > maxKeys) {
 			c.set("Offsets", ErrTooLarge, fmt.Sprintf("%d rows of %d cells", j.B, j.CellsARow()), "at most 2^31-1 rows, and 2^62 cells in all")
 		}
@@ -194,21 +192,18 @@ func (j *VoxelizeJob) checkLabels(c *checker) {
 	}
 }
 
-// voxelOutput is an output with what it has to be; the shape is nil where it is not taken.
+// voxelOutput is an output; the shape is nil where it is not taken.
 type voxelOutput struct {
-	name     string
-	t        **tensor.Tensor
-	dtype    tensor.DType
-	shape    []int
+	output
 	optional bool
 }
 
 // outputs lists the outputs for V voxels.
 func (j *VoxelizeJob) outputs(v int) []voxelOutput {
 	out := []voxelOutput{
-		{name: "Grid", t: &j.Grid, dtype: j.Reduce.DType()}, {name: "Values", t: &j.Values, dtype: tensor.F32},
-		{name: "Coords", t: &j.Coords, dtype: tensor.I32}, {name: "Counts", t: &j.Counts, dtype: tensor.I32},
-		{name: "RowSplits", t: &j.RowSplits, dtype: tensor.I64, optional: true}, {name: "PointVoxel", t: &j.PointVoxel, dtype: tensor.I32, optional: true},
+		{output: output{name: "Grid", t: &j.Grid, dtype: j.Reduce.DType()}}, {output: output{name: "Values", t: &j.Values, dtype: tensor.F32}},
+		{output: output{name: "Coords", t: &j.Coords, dtype: tensor.I32}}, {output: output{name: "Counts", t: &j.Counts, dtype: tensor.I32}},
+		{output{name: "RowSplits", t: &j.RowSplits, dtype: tensor.I64}, true}, {output{name: "PointVoxel", t: &j.PointVoxel, dtype: tensor.I32}, true},
 	}
 	if j.Mode == DenseVoxels {
 		axes := j.Axes()

@@ -10,6 +10,7 @@ var (
 	ErrStride   = errors.New("wrong strides")
 	ErrDevice   = errors.New("wrong device")
 	ErrClosed   = errors.New("closed tensor")
+	ErrNoMemory = errors.New("out of memory")
 )
 
 // Error says what a function got and what it wanted. Kind is one of this package's Err values.

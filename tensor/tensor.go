@@ -36,9 +36,12 @@ type Tensor struct {
 	owner   bool
 }
 
-// New returns a host tensor of zeros, contiguous.
+// New returns a host tensor of zeros, contiguous. One that is larger than what is Available is an error, ErrNoMemory.
 func New(dtype DType, shape ...int) (*Tensor, error) {
 	n, err := sized("New", dtype, shape)
+	if err == nil {
+		err = roomFor("New", dtype, n, shape)
+	}
 	if err != nil {
 		return nil, err
 	}

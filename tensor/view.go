@@ -104,7 +104,7 @@ func Data[T Element](t *Tensor) ([]T, error) {
 }
 
 // Contiguous returns t itself if it is contiguous, else a contiguous host copy of it. A device tensor that is not
-// contiguous is an error.
+// contiguous is an error, and so is a copy that is larger than what is Available.
 func (t *Tensor) Contiguous() (*Tensor, error) {
 	if t.IsContiguous() {
 		return t, nil
@@ -129,6 +129,9 @@ func (t *Tensor) Contiguous() (*Tensor, error) {
 func gather[T Element](t *Tensor) (*Tensor, error) {
 	src, err := Elements[T](t)
 	if err != nil {
+		return nil, err
+	}
+	if err := roomFor("Contiguous", t.dtype, t.Len(), t.shape); err != nil {
 		return nil, err
 	}
 	out := make([]T, 0, t.Len())

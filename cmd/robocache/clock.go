@@ -15,15 +15,15 @@ const maxTicks = 1 << 30
 // maxOutput is the most bytes that the arrays made for --hz may take: a slip of the finger should not fill the memory.
 const maxOutput = 64 << 30
 
-// checkOutput refuses a rate that makes more than maxOutput of rows*columns elements a target.
+// checkOutput refuses a rate whose arrays would not fit: rows of so many columns together.
 func checkOutput(clock ops.Clock, rows, columns int, r *request) error {
 	size := 8
 	if r.dtype.set {
 		size = r.dtype.value.Size()
 	}
 	// An age of 8 bytes and a flag beside the values.
-	if need := float64(clock.Count) * (float64(columns)*float64(size) + float64(rows)*9); need > maxOutput {
-		return usagef("--hz %g: got %d targets that take %.0f GiB, want at most %d GiB", r.hz.value, clock.Count, need/(1<<30), maxOutput>>30)
+	if need := float64(clock.Count) * (float64(columns)*float64(size) + float64(rows)*9); need > room() {
+		return usagef("--hz %g: got %d targets that take %.1f GiB, want at most %.1f GiB, what there is here", r.hz.value, clock.Count, need/(1<<30), room()/(1<<30))
 	}
 	return nil
 }

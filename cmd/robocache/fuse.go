@@ -29,7 +29,8 @@ quaternions go by slerp.
 OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M streams, times [T],
 streams [M], and columns, which are named STREAM.column. What --edge fill and --fill-gaps write
 is 0 unless --fill says otherwise: valid tells it from a recorded 0. A stream without samples is
-filled and not valid.`
+filled and not valid. What --dtype cannot hold is counted for each stream, in what is printed and
+under --json: integers that are rounded, and finite numbers that become infinite.`
 
 const fuseExample = `  robocache fuse flight.ulg -o state.npz --hz 50 --stream sensor_combined --stream vehicle_attitude --stream airspeed::50ms
   robocache fuse episode.npz -o episode50.npz --hz 50 --stream image:previous --stream joints --edge fill --plot episode.png`
@@ -124,6 +125,13 @@ func (j *fuseJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 	}
 	res.AllValid = &all
+	again := func(clock ops.Clock) (*tensor.Tensor, error) {
+		a := args
+		a.Targets = clock
+		out, err := device.Fuse(a, ops.FuseOptions{DType: tensor.F64})
+		return out.Dst, err
+	}
+	first := 0
 	for m := range j.picks {
 		p := &j.picks[m]
 		line := streamResult{
@@ -142,6 +150,10 @@ func (j *fuseJob) run(r *request, device *ops.Device) (*result, error) {
 		if err := line.count(p.times, j.targets, mask); err != nil {
 			return nil, err
 		}
+		if err := line.narrow(j.out.Dst, j.targets, first, p.stream.Columns, p.stream.Values.DType(), again); err != nil {
+			return nil, err
+		}
+		first += line.Columns
 		res.Streams = append(res.Streams, line)
 	}
 	return res, nil

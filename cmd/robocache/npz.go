@@ -260,6 +260,9 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 		line.clockStats(dataset.StatsOf(ns))
 	}
+	if err := line.narrow(out.Dst, j.targets, 0, make([]dataset.Column, d), j.values.DType(), resampled(device, args, r.options())); err != nil {
+		return nil, err
+	}
 	if j.batch() > 1 {
 		line.Rate, line.Jitter = 0, 0 // of many rows there is no one rate
 	}

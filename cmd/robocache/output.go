@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/tensor"
 )
 
 // checkFiles finds what is wrong with the files that a command line names, and with its backend.
@@ -62,21 +62,8 @@ func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Wri
 	return nil
 }
 
-// room returns the most bytes that an output may take: maxOutput, or the memory that Linux says is available.
-func room() float64 {
-	most := float64(maxOutput)
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return most
-	}
-	for line := range strings.Lines(string(text)) {
-		var kib float64
-		if n, _ := fmt.Sscanf(line, "MemAvailable: %f kB", &kib); n == 1 {
-			return min(most, 1024*kib)
-		}
-	}
-	return most
-}
+// room returns the most bytes that an output may take: maxOutput, or the memory that is available.
+func room() float64 { return float64(min(maxOutput, tensor.Available())) }
 
 // sameFile reports whether two names are one file, through links too.
 func sameFile(a, b string) bool {

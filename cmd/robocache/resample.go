@@ -54,7 +54,10 @@ a target, its own time included, so that none between two targets is lost.
 
 valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap,
 within --tolerance of the sample used, and has no empty window. age is the target's time
-less that of the sample at or before it.`
+less that of the sample at or before it.
+
+What --dtype cannot hold is counted for each stream, in what is printed and under --json: integers
+that are rounded, and finite numbers that become infinite.`
 
 const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 --plot flight.png
   robocache resample flight.ulg -o out.npz --hz 100 --stream vehicle_attitude --stream sensor_combined:pchip --max-gap 50ms

@@ -64,7 +64,8 @@ type streamResult struct {
 	Jitter     float64        `json:"jitter_s,omitempty"`      // 95th percentile of the steps' distance from the median
 	Gaps       int            `json:"gaps"`                    // steps of more than three times the median
 	LongestGap float64        `json:"longest_gap_s,omitempty"` // of those
-	Inexact    int            `json:"inexact_integers"`        // integers that the values' dtype could not hold
+	Inexact    int            `json:"inexact_integers"`        // recorded integers that the dtype of the values read could not hold
+	narrowed
 }
 
 type leftOut struct {
@@ -222,6 +223,11 @@ func (a *app) resampled(r *result) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, s := range r.Streams {
+		if lost := s.lost(); lost != "" {
+			fmt.Fprintf(a.out, "%s, in %s: %s\n", s.Name, s.DType, lost)
+		}
 	}
 	if n := r.AllValid; n != nil {
 		fmt.Fprintf(a.out, "every stream is valid at %d of %d targets\n", *n, r.Clock.Targets)

@@ -202,7 +202,8 @@ func (j *ulogJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 		opts := r.options()
 		opts.Kind, opts.Channels = ops.Linear, channels
-		p.out, err = device.Resample(ops.ResampleArgs{Src: p.stream.Values, SrcTimes: p.times, Targets: j.clock}, opts)
+		args := ops.ResampleArgs{Src: p.stream.Values, SrcTimes: p.times, Targets: j.clock}
+		p.out, err = device.Resample(args, opts)
 		if err != nil {
 			var arg *ops.ArgError
 			var value *ops.ValueError
@@ -217,6 +218,9 @@ func (j *ulogJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 		line.clockStats(p.stream.Stats())
 		if err := line.count(p.times, j.targets, p.out.Valid); err != nil {
+			return nil, err
+		}
+		if err := line.narrow(p.out.Dst, j.targets, 0, p.stream.Columns, args.Src.DType(), resampled(device, args, opts)); err != nil {
 			return nil, err
 		}
 		res.Streams = append(res.Streams, line)

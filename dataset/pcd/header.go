@@ -59,14 +59,14 @@ func readHeader(data []byte) (*header, error) {
 		e.words = words[1:]
 		switch key := words[0]; {
 		case !slices.Contains(keywords, key):
-			return nil, e.fail(dataset.ErrCorrupt, "header", quote(key), "one of "+strings.Join(keywords, ", "))
+			return nil, e.fail(dataset.ErrCorrupt, "header", records.Quote(key), "one of "+strings.Join(keywords, ", "))
 		case end > maxLine:
 			return nil, e.fail(dataset.ErrTooLarge, "header line", fmt.Sprintf("%d bytes", end), fmt.Sprintf("at most %d", maxLine))
 		case key == "COLUMNS":
 			words[0] = "FIELDS"
 		case key == "DATA":
 			if len(e.words) != 1 || !slices.Contains([]string{"ascii", "binary", "binary_compressed"}, e.words[0]) {
-				return nil, e.fail(dataset.ErrUnsupported, "DATA", quote(strings.Join(e.words, " ")), "ascii, binary or binary_compressed")
+				return nil, e.fail(dataset.ErrUnsupported, "DATA", records.Quote(strings.Join(e.words, " ")), "ascii, binary or binary_compressed")
 			}
 			h.encoding = e.words[0]
 		}
@@ -76,7 +76,7 @@ func readHeader(data []byte) (*header, error) {
 		entries[words[0]] = e
 	}
 	if v, ok := entries["VERSION"]; ok && !slices.Contains([]string{".5", ".6", ".7", "0.5", "0.6", "0.7"}, strings.Join(v.words, " ")) {
-		return nil, v.fail(dataset.ErrUnsupported, "VERSION", quote(strings.Join(v.words, " ")), "0.5, 0.6 or 0.7")
+		return nil, v.fail(dataset.ErrUnsupported, "VERSION", records.Quote(strings.Join(v.words, " ")), "0.5, 0.6 or 0.7")
 	}
 	if err := h.layout(entries); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (h *header) layout(entries map[string]entry) error {
 		}
 		scalar := types[letter+size]
 		if scalar == 0 {
-			return at.fail(dataset.ErrUnsupported, "field "+quote(name), "TYPE "+quote(letter)+" of SIZE "+quote(size), "I or U of 1, 2, 4 or 8, or F of 4 or 8")
+			return at.fail(dataset.ErrUnsupported, "field "+records.Quote(name), "TYPE "+records.Quote(letter)+" of SIZE "+records.Quote(size), "I or U of 1, 2, 4 or 8, or F of 4 or 8")
 		}
 		text, at, err := word("COUNT", i, "1")
 		if err != nil {
@@ -134,10 +134,10 @@ func (h *header) layout(entries map[string]entry) error {
 		}
 		count, err := strconv.Atoi(text)
 		if err != nil || count < 1 {
-			return at.fail(dataset.ErrCorrupt, "COUNT of "+quote(name), quote(text), "a whole number above 0")
+			return at.fail(dataset.ErrCorrupt, "COUNT of "+records.Quote(name), records.Quote(text), "a whole number above 0")
 		}
 		if count > records.MaxFields-len(h.fields) {
-			return at.fail(dataset.ErrTooLarge, "COUNT of "+quote(name), text, fmt.Sprintf("at most %d numbers a point", records.MaxFields))
+			return at.fail(dataset.ErrTooLarge, "COUNT of "+records.Quote(name), text, fmt.Sprintf("at most %d numbers a point", records.MaxFields))
 		}
 		f := records.Field{Name: name, Type: letter + size, Scalar: scalar, Skip: name == "_"}
 		if f.Skip {
@@ -170,7 +170,7 @@ func (h *header) shape(entries map[string]entry) error {
 				return n, true, nil
 			}
 		}
-		return 0, false, e.fail(dataset.ErrCorrupt, key, quote(strings.Join(e.words, " ")), "a whole number from 0 to 2^32-1")
+		return 0, false, e.fail(dataset.ErrCorrupt, key, records.Quote(strings.Join(e.words, " ")), "a whole number from 0 to 2^32-1")
 	}
 	width, haveWidth, err := get("WIDTH")
 	if err != nil {
@@ -217,13 +217,10 @@ func (h *header) viewpoint(entries map[string]entry) error {
 	for i, w := range e.words {
 		f, err := strconv.ParseFloat(w, 64)
 		if err != nil {
-			return e.fail(dataset.ErrCorrupt, "VIEWPOINT", quote(w), "a number")
+			return e.fail(dataset.ErrCorrupt, "VIEWPOINT", records.Quote(w), "a number")
 		}
 		v[i] = f
 	}
 	h.view = dataset.Viewpoint{Position: [3]float64(v[:3]), Orientation: [4]float64(v[3:])}
 	return nil
 }
-
-// quote quotes text from a file, and shortens it.
-func quote(s string) string { return strconv.Quote(s[:min(len(s), 60)]) }

@@ -3,10 +3,8 @@ package pcd
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
@@ -14,27 +12,10 @@ import (
 )
 
 // Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string) (*dataset.Cloud, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := Parse(data)
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = path
-	}
-	return c, err
-}
+func Open(path string) (*dataset.Cloud, error) { return records.Open(path, Parse) }
 
 // Read reads all of r.
-func Read(r io.Reader) (*dataset.Cloud, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(data)
-}
+func Read(r io.Reader) (*dataset.Cloud, error) { return records.Read(r, Parse) }
 
 // Parse reads a file's bytes. It keeps no reference to them.
 func Parse(data []byte) (*dataset.Cloud, error) {
@@ -184,7 +165,7 @@ func (p *parser) ascii() error {
 				return err
 			}
 			if err := p.set.Text(row, i, word); err != nil {
-				return words.Fail(dataset.ErrCorrupt, quote(p.fields[i].Name), quote(word), err.Error())
+				return words.Fail(dataset.ErrCorrupt, records.Quote(p.fields[i].Name), records.Quote(word), err.Error())
 			}
 		}
 		if err := words.End(); err != nil {

@@ -89,7 +89,7 @@ func (l *liner) words() ([]string, error) {
 
 func readHeader(data []byte) (*header, error) {
 	if !bytes.HasPrefix(data, []byte("ply\n")) && !bytes.HasPrefix(data, []byte("ply\r\n")) {
-		return nil, &dataset.FormatError{Format: "ply", Kind: dataset.ErrCorrupt, Msg: "file magic", Got: quote(string(data[:min(len(data), 5)])), Want: "a line ply"}
+		return nil, &dataset.FormatError{Format: "ply", Kind: dataset.ErrCorrupt, Msg: "file magic", Got: records.Quote(string(data[:min(len(data), 5)])), Want: "a line ply"}
 	}
 	l := &liner{data: data}
 	h := &header{}
@@ -115,7 +115,7 @@ func readHeader(data []byte) (*header, error) {
 			case "binary_big_endian 1.0":
 				h.order = binary.BigEndian
 			default:
-				return nil, l.fail(dataset.ErrUnsupported, "format", quote(format), "ascii, binary_little_endian or binary_big_endian, version 1.0")
+				return nil, l.fail(dataset.ErrUnsupported, "format", records.Quote(format), "ascii, binary_little_endian or binary_big_endian, version 1.0")
 			}
 		case "element":
 			if err := h.element(l, words[1:]); err != nil {
@@ -132,22 +132,22 @@ func readHeader(data []byte) (*header, error) {
 			h.size, h.line = l.next, l.line+1
 			return h, nil
 		default:
-			return nil, l.fail(dataset.ErrCorrupt, "header", quote(words[0]), "format, comment, obj_info, element, property or end_header")
+			return nil, l.fail(dataset.ErrCorrupt, "header", records.Quote(words[0]), "format, comment, obj_info, element, property or end_header")
 		}
 	}
 }
 
 func (h *header) element(l *liner, words []string) error {
 	if len(words) != 2 {
-		return l.fail(dataset.ErrCorrupt, "element", quote(strings.Join(words, " ")), "a name and a count")
+		return l.fail(dataset.ErrCorrupt, "element", records.Quote(strings.Join(words, " ")), "a name and a count")
 	}
 	n, err := strconv.Atoi(words[1])
 	if err != nil || n < 0 || n > math.MaxInt32 {
-		return l.fail(dataset.ErrCorrupt, "element "+quote(words[0]), quote(words[1]), "a count from 0 to 2^31-1")
+		return l.fail(dataset.ErrCorrupt, "element "+records.Quote(words[0]), records.Quote(words[1]), "a count from 0 to 2^31-1")
 	}
 	for _, e := range h.elements {
 		if e.name == words[0] {
-			return l.fail(dataset.ErrCorrupt, "element", quote(words[0])+" twice", "each once")
+			return l.fail(dataset.ErrCorrupt, "element", records.Quote(words[0])+" twice", "each once")
 		}
 	}
 	h.elements = append(h.elements, element{name: words[0], n: n, offset: int64(l.offset), line: l.line})
@@ -163,7 +163,7 @@ func (h *header) property(l *liner, words []string) error {
 	scalar := func(typ string) (records.Scalar, error) {
 		s := types[typ]
 		if s == 0 {
-			return 0, l.fail(dataset.ErrUnsupported, "property type", quote(typ), typeNames)
+			return 0, l.fail(dataset.ErrUnsupported, "property type", records.Quote(typ), typeNames)
 		}
 		return s, nil
 	}
@@ -174,22 +174,19 @@ func (h *header) property(l *liner, words []string) error {
 			return err
 		}
 		if !p.count.IsInteger() {
-			return l.fail(dataset.ErrCorrupt, "length of list "+quote(words[3]), words[1], "a type of whole numbers")
+			return l.fail(dataset.ErrCorrupt, "length of list "+records.Quote(words[3]), words[1], "a type of whole numbers")
 		}
 		words = words[2:]
 	case len(words) != 2:
-		return l.fail(dataset.ErrCorrupt, "property", quote(strings.Join(words, " ")), "a type and a name, or list, two types and a name")
+		return l.fail(dataset.ErrCorrupt, "property", records.Quote(strings.Join(words, " ")), "a type and a name, or list, two types and a name")
 	}
 	if p.scalar, err = scalar(words[0]); err != nil {
 		return err
 	}
 	p.typ, p.name = words[0], words[1]
 	if len(e.properties) == records.MaxFields {
-		return l.fail(dataset.ErrTooLarge, "properties of element "+quote(e.name), "more", fmt.Sprintf("at most %d", records.MaxFields))
+		return l.fail(dataset.ErrTooLarge, "properties of element "+records.Quote(e.name), "more", fmt.Sprintf("at most %d", records.MaxFields))
 	}
 	e.properties = append(e.properties, p)
 	return nil
 }
-
-// quote quotes text from a file, and shortens it.
-func quote(s string) string { return strconv.Quote(s[:min(len(s), 60)]) }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
@@ -14,27 +13,10 @@ import (
 )
 
 // Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string) (*dataset.Cloud, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := Parse(data)
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = path
-	}
-	return c, err
-}
+func Open(path string) (*dataset.Cloud, error) { return records.Open(path, Parse) }
 
 // Read reads all of r.
-func Read(r io.Reader) (*dataset.Cloud, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(data)
-}
+func Read(r io.Reader) (*dataset.Cloud, error) { return records.Read(r, Parse) }
 
 // Parse reads a file's bytes. It keeps no reference to them.
 func Parse(data []byte) (*dataset.Cloud, error) {
@@ -175,7 +157,7 @@ func (p *parser) binaryRows(e *element, set *records.Set) error {
 }
 
 func (p *parser) badLength(e *element, row int, q property, got string) error {
-	return &dataset.FormatError{Format: "ply", Offset: int64(p.at), Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("%s %d, length of list %s", e.name, row, quote(q.name)), Got: got, Want: "0 or more"}
+	return &dataset.FormatError{Format: "ply", Offset: int64(p.at), Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("%s %d, length of list %s", e.name, row, records.Quote(q.name)), Got: got, Want: "0 or more"}
 }
 
 // textRows does the same for ascii data, where a row is a line.
@@ -196,7 +178,7 @@ func (p *parser) textRows(e *element, set *records.Set) error {
 			if q.count != 0 {
 				n, err := strconv.ParseUint(word, 10, 31)
 				if err != nil {
-					return words.Fail(dataset.ErrCorrupt, "length of list "+quote(q.name), quote(word), "a whole number that is not negative")
+					return words.Fail(dataset.ErrCorrupt, "length of list "+records.Quote(q.name), records.Quote(word), "a whole number that is not negative")
 				}
 				for range n {
 					if _, err := words.Next(); err != nil {
@@ -207,7 +189,7 @@ func (p *parser) textRows(e *element, set *records.Set) error {
 			}
 			if set != nil {
 				if err := set.Text(row, i, word); err != nil {
-					return words.Fail(dataset.ErrCorrupt, quote(q.name), quote(word), err.Error())
+					return words.Fail(dataset.ErrCorrupt, records.Quote(q.name), records.Quote(word), err.Error())
 				}
 			}
 		}

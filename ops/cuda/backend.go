@@ -198,12 +198,21 @@ func (m *buffer) Size() int64    { return m.mem.Size() }
 func (m *buffer) Device() string { return m.device }
 func (m *buffer) Close() error   { return m.mem.Close() }
 
+// malloc allocates device memory; the error says how much there would have to be, and what for.
+func (b *backend) malloc(what string, bytes int64) (*cudadrv.DeviceMem, error) {
+	m, err := b.ctx.Malloc(bytes)
+	if errors.Is(err, cudadrv.ErrOutOfMemory) {
+		err = &ops.MemoryError{Device: b.name, What: what, Bytes: bytes, Err: err}
+	}
+	return m, err
+}
+
 func (b *backend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
 		return nil, err
 	}
-	mem, err := b.ctx.Malloc(int64(n) * int64(dtype.Size()))
+	mem, err := b.malloc(dtype.String()+" "+tensor.FormatShape(shape), int64(n)*int64(dtype.Size()))
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
 	p := &plan{b: b, bound: job.Bound()}
-	if job.Empty() {
+	if job.Idle() {
 		return p, nil
 	}
 	p.explain = func(f ops.Fault) error {
@@ -24,7 +24,28 @@ func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
 		}
 		return job.FaultError(f, srcOffsets, dstOffsets)
 	}
+	if job.Empty() {
+		return p.ready(func() error { return p.checkFuse(job) })
+	}
 	return p.ready(func() error { return p.bindFuse(job) })
+}
+
+// checkFuse binds a launch that only checks the streams' rows and stamps.
+func (p *plan) checkFuse(job *ops.FuseJob) error {
+	job = job.Checked()
+	k, err := p.b.kernel("fuse_chunks")
+	if err != nil {
+		return err
+	}
+	parts, blocks := make([]fusePart, len(job.Parts)), 0
+	for m := range parts {
+		j := job.Parts[m].ResampleJob
+		cut := shape{threads: 128, tile: 1, chunks: 1, blocks: p.b.checkers(j, checkShare)}
+		parts[m] = fusePart{FusePart: &ops.FusePart{ResampleJob: j}, dtype: tensor.F32, cut: cut}
+		blocks += cut.blocks
+	}
+	p.kernel, err = k.Bind(p.b.config("fuse_chunks", job.Launch, blocks, 128), p.fuseParams(job, parts))
+	return err
 }
 
 // fusePart is how the kernel makes a stream.

@@ -29,7 +29,7 @@ type plan struct {
 
 func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
 	p := &plan{b: b, bound: job.Bound()}
-	if job.Empty() {
+	if job.Idle() {
 		return p, nil
 	}
 	p.explain = func(f ops.Fault) error {
@@ -40,7 +40,30 @@ func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
 		}
 		return job.FaultError(f, srcOffsets, dstOffsets)
 	}
+	if job.Empty() {
+		return p.ready(func() (err error) {
+			p.kernel, err = b.check(job, p.cell)
+			return err
+		})
+	}
 	return p.ready(func() error { return p.bindResample(job) })
+}
+
+// check binds a launch that only checks a job's rows and stamps.
+func (b *backend) check(job *ops.ResampleJob, cell *faultCell) (*cudadrv.Launch, error) {
+	job = job.Checked()
+	const name = "resample_f32" // which checks as they all do, whatever the values are
+	k, err := b.kernel(name)
+	if err != nil {
+		return nil, err
+	}
+	cut := shape{threads: 128, tile: 1, chunks: 1, blocks: b.checkers(job, checkShare)}
+	return k.Bind(b.config(name, job.Launch, cut.blocks, cut.threads), args(job, ops.Linear, cut, cell, 0)...)
+}
+
+// checkers is how many blocks check a job's stamps, and its rows, each so many stamps.
+func (b *backend) checkers(job *ops.ResampleJob, share int) int {
+	return max(1, min((job.Stamps()+share-1)/share, 8*b.sms))
 }
 
 // ready gives the plan its fault cell and its launch.
@@ -176,7 +199,7 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 	if err != nil {
 		return err
 	}
-	args := p.args(job, kind, cut)
+	args := args(job, kind, cut, p.cell, job.Rows())
 	if !plain {
 		table, items := channelTables(job.Channels, job.ClockType())
 		if err := p.upload(append(table, items...)); err != nil {
@@ -215,7 +238,7 @@ func (b *backend) cutItems(job *ops.ResampleJob, c Choice, channels []ops.Channe
 func (b *backend) grid(job *ops.ResampleJob, c Choice, s shape) shape {
 	s.blocks = (job.Rows() + s.tile - 1) / s.tile
 	if job.Check {
-		s.blocks = max(s.blocks, min((job.Stamps()+c.Check-1)/c.Check, 8*b.sms))
+		s.blocks = max(s.blocks, b.checkers(job, c.Check))
 	}
 	return s
 }
@@ -240,9 +263,9 @@ func vectorOf(job *ops.ResampleJob) int {
 	return 0
 }
 
-// args lists the parameters of every resampling kernel, in the order of resample_job.cuh.
-func (p *plan) args(job *ops.ResampleJob, kind ops.Kind, cut shape) []any {
-	magic, shift := divider(job.T, job.Rows())
+// args lists the parameters of every resampling kernel, in the order of resample_job.cuh, for so many targets.
+func args(job *ops.ResampleJob, kind ops.Kind, cut shape, cell *faultCell, targets int) []any {
+	magic, shift := divider(job.T, targets)
 	return []any{
 		pointer(job.Src), int64(job.SrcBatch), int64(job.SrcStep),
 		pointer(job.SrcTimes), int64(job.TimesBatch),
@@ -251,10 +274,10 @@ func (p *plan) args(job *ops.ResampleJob, kind ops.Kind, cut shape) []any {
 		pointer(job.Valid), int64(job.ValidBatch),
 		pointer(job.Age), int64(job.AgeBatch),
 		rows(job.SrcLengths, job.SrcOffsets), rows(job.DstLengths, job.DstOffsets),
-		p.cell.cell, p.cell.flag,
+		cell.cell, cell.flag,
 		job.Targets.Start, job.Targets.Rate,
 		valueBits(job.Fill, job.Dst.DType()), limitBits(job.MaxGap, job.ClockType()), limitBits(job.Tolerance, job.ClockType()),
-		uint64(job.Rows()), uint64(job.Stamps()), uint64((job.Stamps() + cut.blocks - 1) / cut.blocks), uint64(job.S), uint64(job.T),
+		uint64(targets), uint64(job.Stamps()), uint64((job.Stamps() + cut.blocks - 1) / cut.blocks), uint64(job.S), uint64(job.T),
 		magic, pace(job), uint32(job.B), uint32(job.D), uint32(cut.tile), uint32(cut.chunks), chunkMagic(cut.chunks),
 		flags(job, job.ClockType(), kind, cut) | shift<<24,
 	}
@@ -271,8 +294,12 @@ func rows(lengths, offsets *tensor.Tensor) cudadrv.DevicePtr {
 // chunkMagic is the factor with which chunk_of of resample.cuh divides.
 func chunkMagic(chunks int) uint32 { return uint32((1<<20 + chunks - 1) / chunks) }
 
-// divider returns the factor and shift with which resample.cuh divides numbers below n by t, 0 where it has to divide.
+// divider returns the factor and shift with which resample.cuh divides numbers below n by t, 0 where it has to divide. Where there are
+// no numbers t may be 0.
 func divider(t, n int) (magic, shift uint32) {
+	if n == 0 {
+		return 1, 0
+	}
 	if t < 2 || n > math.MaxInt32 {
 		return 0, 0
 	}
@@ -387,7 +414,7 @@ func channelTables(channels []ops.Channel, clock tensor.DType) (table, items []b
 
 // upload makes the plan's table.
 func (p *plan) upload(data []byte) (err error) {
-	if p.table, err = p.b.ctx.Malloc(int64(len(data))); err != nil {
+	if p.table, err = p.b.malloc("a plan's table", int64(len(data))); err != nil {
 		return err
 	}
 	return p.b.ctx.CopyToDevice(p.table.Ptr(), data)

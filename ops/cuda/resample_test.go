@@ -38,11 +38,11 @@ func testJob(dtype tensor.DType) *ops.ResampleJob {
 
 func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
-		p, job := &plan{cell: &faultCell{}}, testJob(dtype)
+		job, cell := testJob(dtype), &faultCell{}
 		b := &backend{sms: 132}
 		for name, args := range map[string][]any{
-			"resample_" + dtype.String():          p.args(job, ops.Linear, b.cutChunks(job, b.model("resample_f32", 1000), vectorOf(job))),
-			"resample_channels_" + dtype.String(): append(p.args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000), job.Channels)), uint64(0), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
+			"resample_" + dtype.String():          args(job, ops.Linear, b.cutChunks(job, b.model("resample_f32", 1000), vectorOf(job)), cell, job.Rows()),
+			"resample_channels_" + dtype.String(): append(args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000), job.Channels), cell, job.Rows()), uint64(0), cudadrv.DevicePtr(0), cudadrv.DevicePtr(0)),
 		} {
 			_, entry, ok := ptx.Lookup(name)
 			require.True(t, ok, name)

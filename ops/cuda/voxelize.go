@@ -3,6 +3,12 @@ package cuda
 import (
 	"encoding/binary"
 	"errors"
+<<<<<<< HEAD
+=======
+	"fmt"
+	"os"
+	"strconv"
+>>>>>>> edges
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -66,7 +72,7 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 		return nil, err
 	}
 	p.at = layVoxels(job, b.sms, b.deals(job))
-	if p.scratch, err = b.ctx.Malloc(int64(p.at.size)); err == nil {
+	if p.scratch, err = b.malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(p.at.size)); err == nil {
 		p.at.move(p.scratch.Ptr())
 		// Counts may be asked for before the first run.
 		err = b.ctx.Memset8(p.scratch.Ptr(), 0, 8*stateWords)

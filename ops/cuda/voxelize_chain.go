@@ -14,6 +14,9 @@ func (p *voxelPlan) bind() error {
 	job := p.job
 	c := voxelChain{p: p}
 	c.fill()
+	if job.B == 0 && c.err == nil {
+		c.err = p.checkNoRows()
+	}
 	switch {
 	case job.N == 0:
 	case sorts(job):
@@ -75,6 +78,16 @@ func (p *voxelPlan) bind() error {
 		c.add("voxel_inverse", walk(job.N, 256), 256, 0)
 	}
 	return c.err
+}
+
+// checkNoRows adds a launch that checks the one offset of no rows, which must be 0. voxel_fill looks at two offsets a row; to the
+// check of Resample's rows it is as the length of a row without samples.
+func (p *voxelPlan) checkNoRows() error {
+	none := p.job.Points
+	rows := ops.ResampleArgs{Dst: none, Src: none, SrcTimes: none, SrcOffsets: p.job.Offsets}
+	l, err := p.b.check(&ops.ResampleJob{ResampleArgs: rows, Check: true, Launch: ops.LaunchDependent}, p.cell)
+	p.chain = append(p.chain, l)
+	return err
 }
 
 // voxelChain adds launches to a plan.

@@ -88,6 +88,18 @@ func fuseMisuses() (all []fuseMisuse) {
 		s.Src, s.SrcTimes, s.SrcOffsets = c.new(tensor.F32, 5, 3), c.new(tensor.F64, 5), c.ints(0, 2, 3, 5)
 	})
 	stream("with lengths and offsets", "SrcLengths", ops.ErrOption, func(s *ops.FuseStream, c *fuseCall) { s.SrcLengths, s.SrcOffsets = c.ints(1, 2), c.ints(0, 2, 5) })
+	noRows := func(c *fuseCall) {
+		c.args.DstLengths, c.args.Streams = nil, []ops.FuseStream{{Width: 8}, {Src: c.new(tensor.BF16, 0, 3), SrcTimes: c.new(tensor.F64, 0), SrcOffsets: c.ints(0)}}
+		c.args.Targets.Times, c.args.Dst, c.args.Valid, c.args.Age = c.new(tensor.F64, 0, 4), c.new(tensor.F32, 0, 4, 11), c.new(tensor.U8, 0, 4, 2), c.new(tensor.F64, 0, 4, 2)
+	}
+	add("offsets of no rows for 5 samples", "Streams[1].SrcOffsets", ops.ErrShape, func(c *fuseCall) {
+		noRows(c)
+		c.args.Streams[1].Src, c.args.Streams[1].SrcTimes = c.new(tensor.BF16, 5, 3), c.new(tensor.F64, 5)
+	})
+	add("offsets of no rows for 4 targets", "DstOffsets", ops.ErrShape, func(c *fuseCall) {
+		noRows(c)
+		c.args.DstOffsets, c.args.Targets.Times = c.ints(0), c.new(tensor.F64, 4)
+	})
 	stream("with an offset beyond 2^62", "Offset", ops.ErrTooLarge, func(s *ops.FuseStream, _ *fuseCall) { s.Offset = time.Duration(1<<62 + 1) })
 	stream("with an offset of the least int64", "Offset", ops.ErrTooLarge, func(s *ops.FuseStream, _ *fuseCall) { s.Offset = math.MinInt64 })
 	stream("with a dtype", "Options.DType", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.DType = tensor.F32 })

@@ -26,6 +26,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"sixteen", (*suite).fuseSixteen},
 		{"mixed-dtypes", (*suite).fuseMixed},
 		{"one dtype, no limits", (*suite).fuseSimple},
+		{"equal", (*suite).fuseEqual},
 		{"offsets", (*suite).fuseOffsets},
 		{"affine", (*suite).fuseAffine},
 		{"fill", (*suite).fuseFill},
@@ -41,6 +42,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"generated", (*suite).fuseGenerated},
 		{"misuse", (*suite).fuseMisuse},
 		{"values", (*suite).fuseValues},
+		{"no-rows", (*suite).fuseNoRows},
 		{"life", (*suite).fuseLife},
 	} {
 		if s.cfg.runs("fuse", g.name) {
@@ -340,6 +342,33 @@ func (s *suite) fuseEmpty(t *testing.T) {
 			return &part{resampling: resampling{Src: vals(tensor.F32, make([]float64, b*samples*2), b, samples, 2), Times: arr(make([]int64, b*samples), b, samples)}}
 		}
 		s.fused(t, &fusing{Name: fmt.Sprint(n), Out: tensor.BF16, Streams: []*part{stream(), {Width: 3}, stream()}, Targets: arr(make([]int64, b*targets), b, targets)}, layouts...)
+	}
+}
+
+// fuseEqual: a fusion is its streams' own resamplings, side by side, bit for bit.
+func (s *suite) fuseEqual(t *testing.T) {
+	r := rng(46)
+	f := &fusing{Name: "equal", Out: tensor.F32, Targets: vals(tensor.F64, []float64{-1, 0, .5, 1.25, 3, 7.75, 9, 12}, 8)}
+	var alone []*result
+	for m, kind := range []ops.Kind{ops.Linear, ops.Previous, ops.Nearest, ops.Pchip} {
+		n, width := 10+m, 3+2*m
+		c := resampling{Src: vals(tensor.F32, uniformValues(r, n*width), n, width), Times: vals(tensor.F64, count(0, n-1), n),
+			Targets: f.Targets, Opts: ops.ResampleOptions{Kind: kind}}
+		one, err := c.call(s.dev)
+		require.NoError(t, err)
+		alone = append(alone, one)
+		f.Streams = append(f.Streams, &part{resampling: c})
+	}
+	got, err := f.call(s.dev)
+	require.NoError(t, err)
+	for i := range 8 {
+		var row, valid, age []uint64
+		for m, one := range alone {
+			width := 3 + 2*m
+			row, valid, age = append(row, one.dst[i*width:][:width]...), append(valid, one.valid[i]), append(age, one.age[i])
+		}
+		equalBits(t, tensor.F32, row, got.dst[i*len(row):][:len(row)], fmt.Sprint("target ", i))
+		assert.Equal(t, [2][]uint64{valid, age}, [2][]uint64{got.valid[4*i:][:4], got.age[4*i:][:4]}, "target %d", i)
 	}
 }
 

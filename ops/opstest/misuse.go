@@ -132,6 +132,20 @@ func misuses() []misuse {
 		c.SrcLengths, c.Src, c.SrcTimes, c.SrcOffsets = nil, c.new(tensor.F32, 6, 8), c.new(tensor.F64, 6), c.ints()
 	})
 	add("DstOffsets too short", "DstOffsets", ops.ErrShape, func(c *call) { c.DstLengths, c.DstOffsets = nil, c.ints(0, 8) })
+	add("SrcOffsets of no rows for 6 samples", "SrcOffsets", ops.ErrShape, func(c *call) {
+		c.SrcLengths, c.Src, c.SrcTimes, c.SrcOffsets = nil, c.new(tensor.F32, 6, 8), c.new(tensor.F64, 6), c.ints(0)
+	})
+	noRows := func(c *call) {
+		c.Src, c.SrcTimes, c.SrcLengths, c.DstLengths, c.DstOffsets = c.new(tensor.F32, 0, 3, 8), c.new(tensor.F64, 0, 3), nil, nil, c.ints(0)
+	}
+	add("DstOffsets of no rows for 4 targets", "DstOffsets", ops.ErrShape, func(c *call) {
+		noRows(c)
+		c.Dst, c.Valid, c.Age, c.Targets.Times = c.new(tensor.F32, 4, 8), c.new(tensor.U8, 4), c.new(tensor.F64, 4), c.new(tensor.F64, 4)
+	})
+	add("DstOffsets of no rows and a uniform clock for a Dst of 4", "DstOffsets", ops.ErrShape, func(c *call) {
+		noRows(c)
+		c.Dst, c.Valid, c.Age, c.Targets = c.new(tensor.F32, 4, 8), c.new(tensor.U8, 4), c.new(tensor.F64, 4), ops.Uniform(0, 1, 4)
+	})
 	add("DstOffsets and a uniform clock with a Dst of rank 0", "Dst", ops.ErrShape, func(c *call) {
 		c.DstLengths, c.DstOffsets, c.Targets = nil, c.ints(0, 4, 8), ops.Uniform(0, 1, 4)
 		c.Dst = c.put(packed(tensor.F32, []uint64{0}))
@@ -290,6 +304,7 @@ func (s *suite) badValues(t *testing.T) {
 		c("trusted target beyond 2^62", good, func(c *resampling) { c.Targets = arr([]int64{0, 1, 1<<62 + 1, 0}, 2, 2); c.Opts.TrustTimes = true }),
 	}
 	cases[12].Targets = arr(make([]int64, 6), 3, 2)
+	cases = append(cases, noRows()...)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) { s.check(t, c, layouts...) })
 	}

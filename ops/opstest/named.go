@@ -116,8 +116,8 @@ func (s *suite) named(t *testing.T) {
 	}
 	s.each(t, map[string]func(*suite, *testing.T){
 		"exact-hit": (*suite).exactHit, "long-row": (*suite).longRow, "epoch": (*suite).epoch, "nan-row": (*suite).nanRow,
-		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty,
-		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "whole-range": (*suite).wholeRange,
+		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty, "no-features": (*suite).noFeatures, "memory": (*suite).memory,
+		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "slerp-half-turn": (*suite).slerpHalfTurn, "whole-range": (*suite).wholeRange,
 		"whole-chunks": (*suite).wholeChunks, "weights": resampled(weights), "many-rows": resampled(manyRows), "rounded-once": resampled(roundedOnce), "rounded-each": (*suite).roundedEach,
 		"searches": resampled(searches), "bad-stamps": resampled(badStamps),
 		"window-nan": (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,

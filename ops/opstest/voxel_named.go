@@ -36,10 +36,10 @@ func (s *suite) voxelNamed(t *testing.T) {
 	s.each(t, map[string]func(*suite, *testing.T){
 		"three-in-one": (*suite).threeInOne, "outside": (*suite).outside, "half-way": (*suite).halfWay, "axes": (*suite).axes,
 		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin,
-		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "bad-grids": (*suite).badGrids,
+		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "no-rows": (*suite).voxelNoRows, "bad-grids": (*suite).badGrids,
 		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
 		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
-		"many-rows": (*suite).manyVoxelRows, "posed-borders": (*suite).posedBorders, "posed-places": (*suite).posedPlaces,
+		"many-rows": (*suite).manyVoxelRows, "conservation": (*suite).conservation, "posed-borders": (*suite).posedBorders, "posed-places": (*suite).posedPlaces,
 	})
 }
 

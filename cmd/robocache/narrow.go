@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// narrowed counts what the dtype of the output could not hold.
+type narrowed struct {
+	Rounded    int `json:"rounded_integers"` // elements of integer columns that are not the integer that was recorded
+	Overflowed int `json:"overflowed"`       // elements that are infinite where the number was not
+}
+
+// piece is how many numbers are made once more at a time.
+const piece = 1 << 22
+
+// narrow counts what was lost in the columns from lo on of made, [..,T,D], which the operation wrote for targets. again runs
+// the operation in float64, which holds all that it computes; it is run where an integer may be lost, or something is infinite.
+func (n *narrowed) narrow(made, targets *tensor.Tensor, lo int, cols []dataset.Column, values tensor.DType, again func(ops.Clock) (*tensor.Tensor, error)) error {
+	last := made.Rank() - 1
+	mine, err := made.Slice(last, lo, lo+len(cols))
+	if err != nil {
+		return err
+	}
+	whole := func(c dataset.Column) bool { return c.Integer }
+	dtype := made.DType()
+	if dtype == tensor.F64 || !(dtype != values && slices.ContainsFunc(cols, whole)) {
+		infinite, err := anyInfinite(mine)
+		if err != nil || !infinite {
+			return err
+		}
+	}
+	ticks := made.Dim(last - 1)
+	step := max(1, piece*ticks/max(1, made.Len()))
+	for at := 0; at < ticks; at += step {
+		end := min(at+step, ticks)
+		part, err1 := targets.Slice(targets.Rank()-1, at, end)
+		got, err2 := mine.Slice(last-1, at, end)
+		if err1 != nil || err2 != nil {
+			return fmt.Errorf("targets %d to %d: %w, %w", at, end, err1, err2)
+		}
+		wide, err := again(ops.At(part))
+		if err != nil {
+			return err
+		}
+		if wide, err = wide.Slice(last, lo, lo+len(cols)); err != nil {
+			return err
+		}
+		if err := n.compare(got, wide, cols); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resampled is a Resample once more, in float64.
+func resampled(device *ops.Device, args ops.ResampleArgs, opts ops.ResampleOptions) func(ops.Clock) (*tensor.Tensor, error) {
+	opts.DType = tensor.F64
+	return func(clock ops.Clock) (*tensor.Tensor, error) {
+		a := args
+		a.Targets = clock
+		out, err := device.Resample(a, opts)
+		return out.Dst, err
+	}
+}
+
+// compare counts where got is not what wide is.
+func (n *narrowed) compare(got, wide *tensor.Tensor, cols []dataset.Column) error {
+	a, err := floats(got)
+	if err != nil {
+		return err
+	}
+	b, err := floats(wide)
+	if err != nil {
+		return err
+	}
+	for i, x := range a {
+		switch exact := b[i]; {
+		case math.IsInf(exact, 0) || exact != exact:
+		case math.IsInf(x, 0):
+			n.Overflowed++
+		case x != exact && cols[i%len(cols)].Integer && exact == math.Trunc(exact):
+			n.Rounded++
+		}
+	}
+	return nil
+}
+
+// lost says what was lost, or nothing.
+func (n narrowed) lost() string {
+	switch {
+	case n.Rounded > 0 && n.Overflowed > 0:
+		return fmt.Sprintf("%d integers were rounded, and %d finite numbers became infinite", n.Rounded, n.Overflowed)
+	case n.Rounded > 0:
+		return fmt.Sprintf("%d integers were rounded", n.Rounded)
+	case n.Overflowed > 0:
+		return fmt.Sprintf("%d finite numbers became infinite", n.Overflowed)
+	}
+	return ""
+}
+
+func anyInfinite(t *tensor.Tensor) (bool, error) {
+	list, err := floats(t)
+	return slices.ContainsFunc(list, func(x float64) bool { return math.IsInf(x, 0) }), err
+}
+
+// floats returns a tensor's elements in float64, in order.
+func floats(t *tensor.Tensor) ([]float64, error) {
+	t, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	switch t.DType() {
+	case tensor.F64:
+		return tensor.Data[float64](t)
+	case tensor.F32:
+		return widened(t, func(x float32) float64 { return float64(x) })
+	case tensor.F16:
+		return widened(t, func(x tensor.Float16) float64 { return float64(x.F32()) })
+	}
+	return widened(t, func(x tensor.BFloat16) float64 { return float64(x.F32()) })
+}
+
+func widened[T tensor.Element](t *tensor.Tensor, to func(T) float64) ([]float64, error) {
+	data, err := tensor.Data[T](t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(data))
+	for i, x := range data {
+		out[i] = to(x)
+	}
+	return out, nil
+}

@@ -1,0 +1,39 @@
+package records
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// Parse makes a cloud of a file's bytes.
+type Parse func(data []byte) (*dataset.Cloud, error)
+
+// Open reads a file. A *dataset.FormatError carries its path.
+func Open(path string, parse Parse) (*dataset.Cloud, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parse(data)
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) {
+		bad.Path = path
+	}
+	return c, err
+}
+
+// Read reads all of r.
+func Read(r io.Reader, parse Parse) (*dataset.Cloud, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return parse(data)
+}
+
+// Quote is a text of a file as errors show it: not more than its beginning.
+func Quote(s string) string { return strconv.Quote(s[:min(len(s), 60)]) }

@@ -1,0 +1,30 @@
+package tensor
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestWhatTheSystemSaysIsAvailable(t *testing.T) {
+	assert.EqualValues(t, 3<<20, available("MemTotal: 9999999 kB\nMemFree:   7 kB\nMemAvailable:    2048 kB\nSwapTotal: 5 kB\nSwapFree:    1024 kB\n"))
+	assert.EqualValues(t, 1<<40, available("MemTotal: 16 kB\nSwapFree: 8 kB\n"), "a kernel that does not say")
+	assert.EqualValues(t, 0, available("MemAvailable: 0 kB\n"))
+	assert.Positive(t, Available())
+}
+
+// More than there is would end the program.
+func TestMoreMemoryThanThereIsIsAnError(t *testing.T) {
+	for _, shape := range [][]int{{1 << 46}, {1 << 20, 1 << 31}, {3, 1 << 58}} {
+		_, err := New(U8, shape...)
+		assert.ErrorIs(t, err, ErrNoMemory, "%v", shape)
+		assert.NotErrorIs(t, err, ErrTooLarge, "%v", shape)
+	}
+	_, err := New(F64, 1<<46)
+	assert.ErrorContains(t, err, "f64 [70368744177664], 562949953421312 bytes")
+	// A view with a stride of 0 is small, its copy is not.
+	one := Must(New(F32, 1, 1, 8))
+	wide := Must(one.Expand(1<<22, 1<<22, 8))
+	_, err = wide.Contiguous()
+	assert.ErrorIs(t, err, ErrNoMemory)
+}
