@@ -3,12 +3,7 @@ package cuda
 import (
 	"encoding/binary"
 	"errors"
-<<<<<<< HEAD
-=======
 	"fmt"
-	"os"
-	"strconv"
->>>>>>> edges
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
