@@ -1654,7 +1654,7 @@ var manifest = []family{
 	{
 		name: "voxel_write",
 		sources: []source{
-			{"voxel_write.cu", "8cf687e70a3caec7fda03a1c004ea0eaebed485c454c560c45c2a08200e9a42e"},
+			{"voxel_write.cu", "8b4bf2ef766274dc2da4bf80a10fc4702eb4e72ffedb701e892b03e0eb665f71"},
 			{"channels.cuh", "dda1828eca8ee93f90cf8d5f3180009b30ea972d3e66ee6ab194bc0ce39634bf"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "35c89dcd3526e6c746408cca752938ff587535f0f5544dde5f7b2b2896e8743d"},
@@ -1729,15 +1729,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "5db2c6c4493c279dbaaf74d73df29b4593d30357bba71daf15685b7a85a1f0fb",
-				PTXHash: "5db2c6c4493c279dbaaf74d73df29b4593d30357bba71daf15685b7a85a1f0fb",
-				stored:  "95a35f97761e426a67228da77dd8029811bb7bde773198924da12e24d17f09a4",
+				Hash:    "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
+				PTXHash: "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
+				stored:  "87922e0dcf1dde488f5fa1a4ba1a1d8b3af0f3e496e1a31394df38c8a3f86ca5",
 			},
 			{
 				File: "voxel_write.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "d63ded89f79b0005c509d2b985876c2d1b8d73a0f7538388753d6c525ab2b0f4",
-				PTXHash: "d63ded89f79b0005c509d2b985876c2d1b8d73a0f7538388753d6c525ab2b0f4",
-				stored:  "7d17ab5f268500d81730e010304f50250f8bbfc394071e5415de9681e5e4103b",
+				Hash:    "7a77551951dd96b20dbcf87d7efd3336adc080b671b42f07f15ed7ea8e718201",
+				PTXHash: "7a77551951dd96b20dbcf87d7efd3336adc080b671b42f07f15ed7ea8e718201",
+				stored:  "1d71e5ea310f53af02b9b635375ec442701018c9c144d8852187ef6f2f6ab0ca",
 			},
 		},
 	},
