@@ -188,7 +188,7 @@ func mentions(line, register string) bool {
 type argument struct {
 	name     string
 	families *regexp.Regexp // of a kernel's family and name, with a space between
-	rule     string // of the change, its beginning
+	rule     string         // of the change, its beginning
 	line     *regexp.Regexp
 	around   *regexp.Regexp // in the lines near it, joined
 	reach    int            // how many lines before and after

@@ -106,3 +106,31 @@ func badStamps(test visit) {
 		}
 	}
 }
+
+// lateStamps: a stamp that is wrong is found wherever it stands in rows that threads go over many times, those that look for targets
+// meanwhile and those that do not.
+func lateStamps(test visit) {
+	const b, n = 2, 1100
+	r := rng(69)
+	number := 0
+	for _, in := range valueDTypes {
+		for _, clock := range clockDTypes {
+			for _, targets := range []int{2, 130} {
+				stamps := make([]float64, b*n)
+				for k := range stamps {
+					stamps[k] = float64(k % n)
+				}
+				// One near the end, one that threads meet when they go over the stamps for the second time, and one anywhere.
+				number++
+				at := []int{b*n - 1 - r.IntN(5), 200 + r.IntN(200), 1 + r.IntN(n-1)}[number%3]
+				stamps[at] = stamps[at-1] - 1
+				x := make([]float64, targets)
+				for i := range x {
+					x[i] = float64(i)
+				}
+				c := &resampling{Name: fmt.Sprint("late stamps ", in, clock, at), Times: vals(clock, stamps, b, n), Targets: vals(clock, x, targets)}
+				everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, make([]float64, b*n*d), b, n, d) }, test)
+			}
+		}
+	}
+}
