@@ -112,23 +112,19 @@ func badStamps(test visit) {
 func lateStamps(test visit) {
 	const b, n = 2, 1100
 	r := rng(69)
-	number := 0
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
-			for _, targets := range []int{2, 130} {
+			// Near the end, and where threads go over the stamps for the second time, of which each looks at two or four at once.
+			for i, at := range []int{b*n - 1 - r.IntN(5), 200 + r.IntN(100), 400 + r.IntN(100), 1 + r.IntN(n-1)} {
 				stamps := make([]float64, b*n)
 				for k := range stamps {
 					stamps[k] = float64(k % n)
 				}
-				// One near the end, one that threads meet when they go over the stamps for the second time, and one anywhere.
-				number++
-				at := []int{b*n - 1 - r.IntN(5), 200 + r.IntN(200), 1 + r.IntN(n-1)}[number%3]
 				stamps[at] = stamps[at-1] - 1
-				x := make([]float64, targets)
-				for i := range x {
-					x[i] = float64(i)
+				c := &resampling{Name: fmt.Sprint("late stamps ", in, clock, at), Times: vals(clock, stamps, b, n), Targets: vals(clock, []float64{0, 7}, 2)}
+				if i == 3 {
+					c.Targets = vals(clock, count0(130), 130)
 				}
-				c := &resampling{Name: fmt.Sprint("late stamps ", in, clock, at), Times: vals(clock, stamps, b, n), Targets: vals(clock, x, targets)}
 				everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, make([]float64, b*n*d), b, n, d) }, test)
 			}
 		}

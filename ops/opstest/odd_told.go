@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -23,51 +22,53 @@ func (s *suite) oddTold(t *testing.T) {
 		if dtype == tensor.F32 {
 			widths = widths[:5]
 		}
-		fused := [2]*fusing{{Name: "weights of 0", Out: dtype, Planned: true}, {Name: "ties", Out: dtype, Planned: true}}
-		for _, d := range widths {
-			if number++; thin(number) || t.Failed() {
-				continue
-			}
-			l := oddLayouts[number%len(oddLayouts)]
-			for i, f := range fused {
-				c := toldCase(i == 0, dtype, d, 24+2000/d, number)
-				s.check(t, c, l)
-				p := &part{resampling: *toldCase(i == 0, dtype, d, 100, 41_000)}
-				f.Targets, p.Targets = p.Targets, nil
+		for _, clock := range clockDTypes {
+			f := &fusing{Out: dtype, Planned: true}
+			for _, d := range widths {
+				if number++; thin(number) || t.Failed() {
+					continue
+				}
+				c := toldCase(dtype, clock, d, 24+2000/d, number)
+				s.check(t, c, oddLayouts[number%2], oddLayouts[2])
+				p := &part{resampling: *toldCase(dtype, clock, d, 100, 41_000)}
+				f.Name, f.Targets, p.Targets = p.Name, p.Targets, nil
 				f.Streams = append(f.Streams, p)
 			}
-		}
-		for i, f := range fused {
 			if len(f.Streams) > 0 {
-				s.fused(t, f, oddLayouts[i])
+				s.fused(t, f, oddLayouts[number%3])
 			}
 		}
 	}
 }
 
-// toldCase is one of them, of n targets, which d does not change.
-func toldCase(near bool, dtype tensor.DType, d, n, seed int) *resampling {
+// toldCase is one of them, of n targets, which d does not change. A clock of nanoseconds has no weight of 0: there are ties on it.
+func toldCase(dtype, clock tensor.DType, d, n, seed int) *resampling {
 	r := rng(uint64(seed))
 	c := &resampling{Name: fmt.Sprint("ties, ", d), Planned: true}
-	if !near {
+	if clock == tensor.I64 {
 		list := make([]tie, n)
 		for i := range list {
 			list[i] = ties()[r.IntN(3)]
 		}
-		c.Src, c.Times, c.Targets = tiedSource(r, dtype, dtype, tensor.I64, list, d)
+		c.Src, c.Times, c.Targets = tiedSource(r, dtype, dtype, clock, list, d)
 		return c
 	}
 	c.Name = fmt.Sprint("weights of 0, ", d)
-	c.Opts.Kind = []ops.Kind{ops.Linear, ops.Linear, ops.Linear, ops.Nearest}[d%4]
+	unit, least := 1., math.SmallestNonzeroFloat64
+	if clock == tensor.F32 {
+		unit, least = 0x1p100, math.SmallestNonzeroFloat32
+	}
 	x := make([]float64, n)
 	for i := range x {
-		x[i] = []float64{5e-324, 1e-320, 1e-300, 0, .5, 1, 1.25, 1.75, 2, 3, -1, math.NaN()}[r.IntN(12)]
+		if x[i] = []float64{0, .5, 1, 1.25, 1.75, 2, 3, -1, math.NaN()}[r.IntN(9)] * unit; r.IntN(3) == 0 {
+			x[i] = least * float64(1+r.IntN(9))
+		}
 	}
 	few := []float64{math.Copysign(0, -1), 0, 1, 3, -2, math.Inf(1), math.NaN()}
 	v := make([]float64, 3*d)
 	for i := range v {
 		v[i] = few[r.IntN(len(few))]
 	}
-	c.Src, c.Times, c.Targets = vals(dtype, v, 3, d), arr([]float64{0, 1, 2}, 3), arr(x, n)
+	c.Src, c.Times, c.Targets = vals(dtype, v, 3, d), vals(clock, []float64{0, unit, 2 * unit}, 3), vals(clock, x, n)
 	return c
 }
