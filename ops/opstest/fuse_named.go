@@ -37,7 +37,6 @@ func (s *suite) fuse(t *testing.T) {
 		{"rounded-each", (*suite).fuseRoundedEach},
 		{"searches", fusedToo(searches)},
 		{"bad-stamps", fusedToo(badStamps)},
-		{"late-stamps", fusedToo(lateStamps)},
 		{"golden", (*suite).fuseGolden},
 		{"generated", (*suite).fuseGenerated},
 		{"misuse", (*suite).fuseMisuse},

@@ -110,12 +110,13 @@ func badStamps(test visit) {
 // lateStamps: a stamp that is wrong is found wherever it stands in rows that threads go over many times, those that look for targets
 // meanwhile and those that do not.
 func lateStamps(test visit) {
-	const b, n = 2, 1100
+	const b, n = 2, 2200
 	r := rng(69)
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
-			// Near the end, and where threads go over the stamps for the second time, of which each looks at two or four at once.
-			for i, at := range []int{b*n - 1 - r.IntN(5), 200 + r.IntN(100), 400 + r.IntN(100), 1 + r.IntN(n-1)} {
+			// Near the end, and where threads of the first block go over the stamps for the second time: 96 of them, of which each looks
+			// at two or four at once.
+			for i, at := range []int{b*n - 1 - r.IntN(5), 192 + r.IntN(64), 384 + r.IntN(128), 1 + r.IntN(n-1)} {
 				stamps := make([]float64, b*n)
 				for k := range stamps {
 					stamps[k] = float64(k % n)
