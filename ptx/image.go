@@ -10,7 +10,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"weak"
 )
 
 // Kind says what an image is made of.
@@ -80,10 +79,8 @@ func (im Image) Data() []byte {
 	if err != nil || im.Kind != PTX {
 		return data
 	}
-	if was, ok := texts.Load(im.File); ok {
-		if text := was.(weak.Pointer[[]byte]).Value(); text != nil {
-			return *text
-		}
+	if text, ok := texts.Load(im.File); ok {
+		return text.([]byte)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -97,12 +94,11 @@ func (im Image) Data() []byte {
 	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { // which checks the sum
 		return nil
 	}
-	texts.Store(im.File, weak.Make(&text))
+	texts.Store(im.File, text)
 	return text
 }
 
-// texts are the PTX that was taken out of its file and that the garbage collector has left, as weak pointers by name: a text is asked for
-// by each kernel of a family, and once more by each device that is opened.
+// texts are the PTX that was asked for, by name: about a megabyte each. Each kernel of a family asks for it, and each device that is opened.
 var texts sync.Map
 
 func (im Image) storedName() string {

@@ -53,7 +53,7 @@ func reducedVoxels(r *rand.Rand) *voxelizing {
 	}
 	var of []int
 	for _, v := range r.Perm(voxels) {
-		if len(of) > 2500 || len(of)*f > 12_000 {
+		if len(of) > 1100 || len(of)*f > 7000 {
 			break
 		}
 		for range sizes[r.IntN(len(sizes))] {
