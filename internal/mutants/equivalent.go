@@ -233,7 +233,7 @@ var arguments = []argument{
 		"within_run: where what is compared makes the index 0, it is what is chosen either way, as a run is not empty"},
 	{"elements at once, of f64", re(` resample_f64$`), ".g", re(`setp\.g[te]\.u32\s.*, 2;`), anything, 0,
 		"of values of 8 bytes at most two are moved at once, of which the log2 is 1 (vectorOf): 2 does not come, nor what is after it"},
-	{"rounded to odd on the way to 16 bits", re(` resample_channels_(f32|f16|bf16)$`), "", re(`(selp\.f32|setp\.\w+\.f64|or\.b32\s.*, 1;|cvt\.rz\.f32\.f64)`), re(`cvt\.rz\.f32\.f64(?s:.*)or\.b32[^\n]*, 1;(?s:.*)cvt\.rn\.b?f16\.f32`), 10,
+	{"rounded to odd on the way to 16 bits", re(` resample_channels_(f32|f16|bf16)$`), "", re(`(selp\.f32|setp\.\w+\.f64|cvt\.rz\.f32\.f64)`), re(`cvt\.rz\.f32\.f64(?s:.*)or\.b32[^\n]*, 1;(?s:.*)cvt\.rn\.b?f16\.f32`), 10,
 		"of values that are no f64, what is in float64 is of a kind whose 16-bit results may be a unit in the last place apart, and an error there moves one by no more"},
 	{"a step of the arc cosine", sampling, rounding, re(`div\.rn\.f64`), series, 24,
 		"a step is below 1e-4 of the angle, so that its last place is below the angle's"},
