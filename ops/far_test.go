@@ -211,7 +211,8 @@ func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	dev, err := ops.Open("far")
 	backend := lastFar
 	require.NoError(t, err)
-	opstest.Run(t, dev, opstest.Config{MemoryInUse: backend.sum, Skip: map[string]bool{"voxel-large": true, "voxel-sorted": true}})
+	// The answers are the CPU's, which the whole sample asks: here it is what lies where that counts.
+	opstest.Run(t, dev, opstest.Config{MemoryInUse: backend.sum, Slow: 4, Skip: map[string]bool{"voxel-large": true, "voxel-sorted": true}})
 	bytes, count := backend.inUse()
 	require.Zero(t, count, "%d bytes of device memory were not closed", bytes)
 	require.NoError(t, dev.Close())

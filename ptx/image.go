@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 )
 
 // Kind says what an image is made of.
@@ -70,22 +72,34 @@ type family struct {
 	images  []Image // without Family and Entries, the best first
 }
 
-// Data returns the image's bytes, as the compiler wrote them: PTX has no terminating zero. It returns nil for an Image
-// that did not come from this package.
+// Data returns the image's bytes, as the compiler wrote them: PTX has no terminating zero. They are not to be changed. It returns
+// nil for an Image that did not come from this package.
 func (im Image) Data() []byte {
 	data, err := files.ReadFile(im.storedName())
 	if err != nil || im.Kind != PTX {
 		return data
 	}
+	if text, ok := texts.Load(im.File); ok {
+		return text.([]byte)
+	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil
 	}
-	if data, err = io.ReadAll(z); err != nil {
+	// The last four bytes are the length.
+	text := make([]byte, binary.LittleEndian.Uint32(data[len(data)-4:]))
+	if _, err := io.ReadFull(z, text); err != nil {
 		return nil
 	}
-	return data
+	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { // which checks the sum
+		return nil
+	}
+	texts.Store(im.File, text)
+	return text
 }
+
+// texts are the PTX that was asked for, by name: about a megabyte each. Each kernel of a family asks for it, and each device that is opened.
+var texts sync.Map
 
 func (im Image) storedName() string {
 	if im.Kind == PTX {

@@ -187,8 +187,8 @@ func mentions(line, register string) bool {
 // kernels' source; whoever changes that reads it again.
 type argument struct {
 	name     string
-	families *regexp.Regexp
-	rule     string // of the change, its beginning
+	families *regexp.Regexp // of a kernel's family and name, with a space between
+	rule     string         // of the change, its beginning
 	line     *regexp.Regexp
 	around   *regexp.Regexp // in the lines near it, joined
 	reach    int            // how many lines before and after
@@ -201,9 +201,11 @@ var (
 	voxels   = re(`^voxel`)
 	rounding = ".rn"
 	anything = re("")
-	// The coefficients of sine and cosine, first to last.
+	// The coefficients of sine, cosine and arc tangent, first to last.
 	series = re(`0d(3CE952C77030AD4A|BD6AE7F3E733B81F|3DE6124613A86D09|BE5AE64567F544E4|3EC71DE3A556C734|BF2A01A01A01A01A|3F81111111111111|BFC5555555555555|` +
-		`BCA6827863B97D97|3D2AE7F3E733B81F|BDA93974A8C07C9D|3E21EED8EFF8D898|BE927E4FB7789F5C|3EFA01A01A01A01A|BF56C16C16C16C17|3FA5555555555555|BFE0000000000000)`)
+		`BCA6827863B97D97|3D2AE7F3E733B81F|BDA93974A8C07C9D|3E21EED8EFF8D898|BE927E4FB7789F5C|3EFA01A01A01A01A|BF56C16C16C16C17|3FA5555555555555|BFE0000000000000|` +
+		`BFA642C8590B2164|3FA8618618618618|BFAAF286BCA1AF28|3FAE1E1E1E1E1E1E|BFB1111111111111|3FB3B13B13B13B14|BFB745D1745D1746|3FBC71C71C71C71C|` +
+		`BFC2492492492492|3FC999999999999A|BFD5555555555555)`)
 )
 
 var arguments = []argument{
@@ -219,12 +221,20 @@ var arguments = []argument{
 		"row_extent's length, where place_in asks only whether its search has found the row: of good offsets it always has"},
 	{"a row of 2^31 samples", sampling, ".", re(`setp\.\w+\.[su]64\s.*, 214748364[78];`), anything, 0,
 		"the longest row is 2^31 - 1 samples, and longer ones are refused"},
+	{"the length of such a row", sampling, "sub becomes add", re(`sub\.s64`), re(`sub\.s64[^\n]*\n\s*setp\.lt\.s64[^\n]*, 2147483648;`), 1,
+		"row_fits asks for offsets that are in order and in the tensor besides; the sum of two is as much as 2^31 where there are 2^30 samples"},
 	{"the first step up", sampling, "sub becomes add", re(`sub\.s32`), re(`sub\.s32[^\n]*\n\s*setp\.lt\.u32[^\n]*, 3;`), 1,
 		"a target beyond the window and before the last stamp has three stamps or more to look at, and the bound says no other"},
-	{"the search's end", sampling, ".lt becomes .le", re(`setp\.lt\.u32`), re(`selp\.b32[^\n]*\n\s*mul\.wide\.u32[^\n]*\n\s*add\.s64[^\n]*\n[^\n]*\n\s*ld\.global\.nc`), 6,
+	{"the search's end", sampling, ".lt becomes .le", re(`setp\.lt\.u32`), re(`selp\.b32[^\n]*\n\s*mul\.wide\.u32[^\n]*\n\s*add\.s64[^\n]*\n([^\n]*\n){1,2}\s*ld\.global\.nc`), 6,
 		"halving ends with lo < hi <= n-1, so that the bound lo < n-1 always holds: it stands for stamps that change meanwhile"},
-	{"a term of a sine", sampling, rounding, re(`(add|mul)\.rn\.f64`), series, 1,
+	{"a term of a series", sampling, rounding, re(`(add|mul)\.rn\.f64`), series, 1,
 		"in a divisor of the arc cosine's steps, which correct themselves, or so far up the series that the last place is below the sum's"},
+	{"an index cut at zero", re(`_plain `), ".lt becomes .le", re(`setp\.lt\.s32\s.*, (0|-1);`), re(`selp\.b32[^\n]*\n\s*selp\.b32\s+%r\d+, 0, %r\d+, %p\d+;`), 4,
+		"within_run: where what is compared makes the index 0, it is what is chosen either way, as a run is not empty"},
+	{"elements at once, of f64", re(` resample_f64$`), ".g", re(`setp\.g[te]\.u32\s.*, 2;`), anything, 0,
+		"of values of 8 bytes at most two are moved at once, of which the log2 is 1 (vectorOf): 2 does not come, nor what is after it"},
+	{"rounded to odd on the way to 16 bits", re(` resample_channels_(f32|f16|bf16)$`), "", re(`(selp\.f32|setp\.\w+\.f64|cvt\.rz\.f32\.f64)`), re(`cvt\.rz\.f32\.f64(?s:.*)or\.b32[^\n]*, 1;(?s:.*)cvt\.rn\.b?f16\.f32`), 10,
+		"of values that are no f64, what is in float64 is of a kind whose 16-bit results may be a unit in the last place apart, and an error there moves one by no more"},
 	{"a step of the arc cosine", sampling, rounding, re(`div\.rn\.f64`), series, 24,
 		"a step is below 1e-4 of the angle, so that its last place is below the angle's"},
 	{"a quotient either way", sampling, ".", re(`setp\.\w+\.u64\s.*, 1677721[56];`), anything, 0,
@@ -237,16 +247,28 @@ var arguments = []argument{
 		"wrap_angle takes back a period too many or too few"},
 	{"the long way to a quotient", voxels, leftOut, re(`@%p\d+ bra`), re(`@%p\d+ bra[^\n]*\n\s*bra\.uni[^\n]*\n\$\w+:[^\n]*\n(\s*cvt\.u32\.u64[^\n]*\n)+\s*div\.u32`), 5,
 		"the compiler's short way past a division of 64 bits, which gives the same number"},
-	{"a warp past the last key", re(`^voxel_sort$`), ".lt becomes .le", re(`setp\.lt\.u64`), re(`sub\.s64[^\n]*\n\s*setp\.lt\.u64`), 1,
+	{"a warp past the last key", re(`^voxel_sort `), ".lt becomes .le", re(`setp\.lt\.u64`), re(`sub\.s64[^\n]*\n\s*setp\.lt\.u64`), 1,
 		"voxel_pass skips what is none of a warp's keys: one that begins where they end counts none of its lanes either way"},
-	{"how sure a cell is", re(`^voxel_count$`), rounding, re(`add\.rn\.f32\s.*, 0fBF000000;`), anything, 0,
+	{"a shift by more than there is", voxels, ".lt becomes .le", re(`setp\.lt\.u32\s.*, 64;`), re(`setp\.lt\.u32[^\n]*, 64;\n\s*shr\.u64[^\n]*\n\s*selp\.b64[^\n]*, 0, %p`), 2,
+		"add, of tally.cuh: PTX makes 0 of a number of 64 bits that is shifted by 64, which is what is chosen else"},
+	{"the sign of an infinity", voxels, ".gt becomes .ge", re(`setp\.gt\.s32\s.*, -1;`), re(`setp\.gt\.s32[^\n]*, -1;\n\s*selp\.b32[^\n]*, 2, 4, %p\d+;\n\s*selp\.b32[^\n]*, %r\d+, 1, %p`), 2,
+		"see, of tally.cuh: of what is no infinity it is not asked, and all bits are a NaN's"},
+	{"a place found once more", re(` voxel_(reduce|grid|crowded)$`), ".", re(`setp\.(ge|lt)\.u32`), re(`ld\.(shared|global\.v[24])(?s:.*)mov\.[bu]64\s+%rd\d+, -1;(?s:.*)selp\.b64\s+%rd\d+, %rd\d+, -1, %p`), 40,
+		"place_of, of a voxel that waited or was left: it has been found to be kept"},
+	{"lanes that are left over", re(` voxel_crowded$`), ".lt becomes .le", re(`setp\.lt\.u16`), anything, 0,
+		"reduce_pieces: lanes beyond those that share a group of features evenly would look at points again, and meet takes nothing of them"},
+	{"a mean in float64", re(` voxel_(reduce|grid)$`), rounding, re(`(add|mul|div)\.rn\.f64`), re(`cvt\.rn\.f32\.f64|cvt\.rn\.f64\.[us](32|64)|0d41F0000000000000`), 8,
+		"result, of at most 16 points: their sum has no more bits than a float64, and its quotient by so small a number is the middle of two floats or far from it"},
+	{"a block without points", re(`^voxel_(bin|write) `), ".g", re(`setp\.g[te]\.u64`), re(`setp\.g[te]\.u64[^\n]*\n(\s*bar\.sync[^\n]*\n)?\s*@%p\d+ bra[^\n]*\n([^\n]*\n){1,2}\s*griddepcontrol\.wait`), 5,
+		"there are as many blocks as the points fill, so that each has its first"},
+	{"how sure a cell is", re(`^voxel_count `), rounding, re(`add\.rn\.f32\s.*, 0fBF000000;`), anything, 0,
 		"quick_index: it moves a distance by less than 2^-25, and near_of leaves more than 2^-23 between what is told to be sure and what is"},
 }
 
 // argued names the argument that holds for a mutant, or "".
 func argued(lines []string, m *Mutant) string {
 	for _, a := range arguments {
-		if !a.families.MatchString(m.Family) || !strings.HasPrefix(m.Rule, a.rule) || !a.line.MatchString(m.Old) {
+		if !a.families.MatchString(m.Family+" "+m.Kernel) || !strings.HasPrefix(m.Rule, a.rule) || !a.line.MatchString(m.Old) {
 			continue
 		}
 		from, to := max(m.Line-1-a.reach, 0), min(m.Line+a.reach, len(lines))

@@ -3,7 +3,8 @@
 //
 //	go run ./internal/mutants -n 300 -seed 1
 //
-// Only instructions that the suite runs are changed: arithmetic, comparisons, conversions, loads, stores, atomics and branches.
+// Only instructions that the suite runs are changed: arithmetic, comparisons, conversions, loads, stores, atomics and branches that
+// are taken or not.
 // What nothing runs is counted and reported, by family. First the suite runs on good kernels, with many more generated cases than
 // elsewhere, to learn which lines each of them runs. A mutant's trial is those that run its line, in another order of blocks and
 // warps, and then the named cases, all under the checks for races, reads of what nobody wrote and accesses out of bounds. Last, the

@@ -156,7 +156,7 @@ func candidates(family string, text []byte, ran map[int]bool) found {
 		}
 		f.ran++
 		guard, op, gap, operands := m[1], m[2], m[3], m[4]
-		if op == "bra" && !strings.Contains(guard, "@") {
+		if name, _, _ := strings.Cut(op, "."); name == "bra" && !strings.Contains(guard, "@") {
 			continue // without it the text that follows would run, most often to no end
 		}
 		all := slices.DeleteFunc(changes(op, operands), func(c [3]string) bool { return changesNothing(lines, from, to, i, c[0]) })

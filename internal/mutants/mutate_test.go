@@ -86,6 +86,9 @@ func TestWhatChangesNothingIsNotDrawn(t *testing.T) {
 		{"@%p1 bra 	$L1;\n// why\n$L0:\n$L1:\nret;", 0},
 		{"@%p1 bra 	$L1;\nadd.s32 	%r1, %r1, %r1;\n$L1:\nret;", 1},
 		{"@%p1 bra 	$L1;\nbra.uni 	$L1;\nret;", 0},
+		{"bra.uni 	$L1;\nadd.s32 	%r1, %r1, %r1;\n$L1:\nret;", 0},
+		{"bra 	$L1;\nadd.s32 	%r1, %r1, %r1;\n$L1:\nret;", 0},
+		{"@%p1 bra.uni 	$L1;\nadd.s32 	%r1, %r1, %r1;\n$L1:\nret;", 1},
 		{"@%p1 bra 	$L1;\nbra.uni 	$L2;\nret;", 1},
 		{"cvt.rn.f64.u32 	%fd1, %r1;", 0},
 		{"cvt.rn.f64.s64 	%fd1, %rd1;", 1},
@@ -148,7 +151,7 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000000;", "mul becomes add", ""},
 		{"resample_plain", "sub.s32 	%r3, %r1, %r2;\nsetp.lt.u32 	%p1, %r3, 3;", "sub becomes add", "the first step up"},
 		{"resample_plain", "sub.s32 	%r3, %r1, %r2;\nsetp.lt.u32 	%p1, %r3, 2;", "sub becomes add", ""},
-		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", ".rn becomes .rz", "a term of a sine"},
+		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", ".rn becomes .rz", "a term of a series"},
 		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", "add becomes sub", ""},
 		{"fuse", "setp.gt.u64 	%p1, %rd1, 16777215;", ".gt becomes .ge", "a quotient either way"},
 		{"fuse", "setp.gt.u64 	%p1, %rd1, 16777217;", ".gt becomes .ge", ""},
@@ -160,9 +163,29 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"voxel_count", "add.rn.f32 	%f1, %f2, 0fBF000000;", ".rn becomes .rz", "how sure a cell is"},
 		{"voxel_count", "add.rn.f32 	%f1, %f2, 0fBF000000;", "add becomes sub", ""},
 		{"voxel_bin", "add.rn.f32 	%f1, %f2, 0fBF000000;", ".rn becomes .rz", ""},
+		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3FC999999999999A;", ".rn becomes .rz", "a term of a series"},
+		{"resample_channels", "sub.s64 	%rd1, %rd2, %rd3;\nsetp.lt.s64 	%p1, %rd1, 2147483648;", "sub becomes add", "the length of such a row"},
+		{"resample_channels", "sub.s64 	%rd1, %rd2, %rd3;\nsetp.lt.s64 	%p1, %rd1, 2147483647;", "sub becomes add", ""},
+		{"resample_plain", "setp.lt.u32 	%p1, %r1, %r2;\nselp.b32 	%r3, %r1, %r4, %p1;\nmul.wide.u32 	%rd1, %r3, 8;\nadd.s64 	%rd2, %rd3, %rd1;\ncvta.to.global.u64 	%rd4, %rd2;\n// begin inline asm\nld.global.nc.u64 	%rd5, [%rd4];",
+			".lt becomes .le", "the search's end"},
+		{"fuse_plain", "setp.lt.s32 	%p1, %r1, -1;\nsetp.lt.s32 	%p2, %r2, %r3;\nselp.b32 	%r4, %r2, %r5, %p2;\nselp.b32 	%r6, 0, %r4, %p1;", ".lt becomes .le", "an index cut at zero"},
+		{"fuse_plain", "setp.lt.s32 	%p1, %r1, -1;\nsetp.lt.s32 	%p2, %r2, %r3;\nselp.b32 	%r4, %r2, %r5, %p2;\nselp.b32 	%r6, 1, %r4, %p1;", ".lt becomes .le", ""},
+		{"resample resample_f64", "setp.gt.u32 	%p1, %r1, 2;", ".gt becomes .ge", "elements at once, of f64"},
+		{"resample resample_f32", "setp.gt.u32 	%p1, %r1, 2;", ".gt becomes .ge", ""},
+		{"resample_channels resample_channels_bf16", "selp.f32 	%f3, %f1, %f2, %p1;\n// cvt.rz.f32.f64 or.b32 %r1, %r2, 1; cvt.rn.bf16.f32", "the choice is turned round", "rounded to odd on the way to 16 bits"},
+		{"resample_channels resample_channels_f64", "selp.f32 	%f3, %f1, %f2, %p1;\n// cvt.rz.f32.f64 or.b32 %r1, %r2, 1; cvt.rn.bf16.f32", "the choice is turned round", ""},
+		{"voxel_reduce", "setp.lt.u32 	%p1, %r1, 64;\nshr.u64 	%rd2, %rd1, %r1;\nselp.b64 	%rd3, %rd2, 0, %p1;", ".lt becomes .le", "a shift by more than there is"},
+		{"voxel_reduce", "setp.lt.u32 	%p1, %r1, 63;\nshr.u64 	%rd2, %rd1, %r1;\nselp.b64 	%rd3, %rd2, 0, %p1;", ".lt becomes .le", ""},
+		{"voxel_reduce", "setp.gt.s32 	%p1, %r1, -1;\nselp.b32 	%r2, 2, 4, %p1;\nselp.b32 	%r3, %r2, 1, %p2;", ".gt becomes .ge", "the sign of an infinity"},
+		{"voxel_reduce", "setp.gt.s32 	%p1, %r1, -1;\nselp.b32 	%r2, 2, 3, %p1;\nselp.b32 	%r3, %r2, 1, %p2;", ".gt becomes .ge", ""},
+		{"voxel_reduce voxel_crowded", "setp.lt.u16 	%p1, %rs1, %rs2;", ".lt becomes .le", "lanes that are left over"},
+		{"voxel_reduce voxel_grid", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", "a mean in float64"},
+		{"voxel_reduce voxel_crowded", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", ""},
+		{"voxel_bin voxel_bin", "setp.gt.u64 	%p1, %rd1, %rd2;\nbar.sync 0;\n@%p1 bra 	$L;\n// begin inline asm\ngriddepcontrol.wait;", ".gt becomes .ge", "a block without points"},
 	} {
 		lines := strings.Split(c.text, "\n")
-		assert.Equal(t, c.want, argued(lines, &Mutant{Family: c.family, Line: 1, Old: lines[0], Rule: c.rule}), c.text)
+		family, kernel, _ := strings.Cut(c.family, " ")
+		assert.Equal(t, c.want, argued(lines, &Mutant{Family: family, Kernel: kernel, Line: 1, Old: lines[0], Rule: c.rule}), c.text)
 	}
 }
 

@@ -32,7 +32,8 @@ var (
 	largeOf = map[string][]string{"resample": {"odd"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted"}}
 	// steady are the kernels of Voxelize that do the same in any order of blocks and warps, and wherever memory lies. The others look
 	// back at what neighbours have done, or search a table that has an order by chance.
-	steady = map[string]bool{"voxel_deal": true, "voxel_tally": true, "voxel_fill": true}
+	steady = map[string]bool{"voxel_deal": true, "voxel_tally": true, "voxel_fill": true, "voxel_reduce": true, "voxel_grid": true, "voxel_crowded": true,
+		"voxel_choose": true, "voxel_keep": true, "voxel_inverse": true, "voxel_rows": true}
 )
 
 // trial is a task that is being done.

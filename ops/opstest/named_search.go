@@ -106,3 +106,28 @@ func badStamps(test visit) {
 		}
 	}
 }
+
+// lateStamps: a stamp that is wrong is found wherever it stands in rows that threads go over many times, those that look for targets
+// meanwhile and those that do not.
+func lateStamps(test visit) {
+	const b, n = 2, 2200
+	r := rng(69)
+	for _, in := range valueDTypes {
+		for _, clock := range clockDTypes {
+			// Near the end, and where threads of the first block go over the stamps for the second time: 96 of them, of which each looks
+			// at two or four at once.
+			for i, at := range []int{b*n - 1 - r.IntN(5), 192 + r.IntN(64), 384 + r.IntN(128), 1 + r.IntN(n-1)} {
+				stamps := make([]float64, b*n)
+				for k := range stamps {
+					stamps[k] = float64(k % n)
+				}
+				stamps[at] = stamps[at-1] - 1
+				c := &resampling{Name: fmt.Sprint("late stamps ", in, clock, at), Times: vals(clock, stamps, b, n), Targets: vals(clock, []float64{0, 7}, 2)}
+				if i == 3 {
+					c.Targets = vals(clock, count0(130), 130)
+				}
+				everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, make([]float64, b*n*d), b, n, d) }, test)
+			}
+		}
+	}
+}

@@ -23,6 +23,9 @@ func (s *suite) odd(t *testing.T) {
 	for d := 1; d <= 40; d++ {
 		widths = append(widths, d)
 	}
+	t.Run("told", s.oddTold)
+	t.Run("late stamps", func(t *testing.T) { resampled(lateStamps)(s, t) })
+	t.Run("late stamps in a fusion", func(t *testing.T) { fusedToo(lateStamps)(s, t) })
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
 		t.Run(dtype.String(), func(t *testing.T) {

@@ -35,6 +35,7 @@ type voxelizing struct {
 	Number                                   int  // among the generated ones
 	Planned                                  bool // as in resampling
 	V                                        int  // length of a plan's outputs; 0: three more than there are voxels
+	Once                                     bool // a plan runs once, not twice
 }
 
 // voxels is what a run wrote, by the outputs' names, and its counters.
@@ -162,7 +163,10 @@ func (c *voxelizing) plan(dev *ops.Device, v, front int) (r *voxels, err error) 
 	}
 	defer plan.Close()
 	var first *voxels
-	for range 2 {
+	for run := range 2 {
+		if run == 1 && c.Once {
+			return r, nil
+		}
 		if err := plan.Run(dev.Stream()); err != nil {
 			return nil, fmt.Errorf("Run: %w", err)
 		}

@@ -116,10 +116,7 @@ func (s *suite) voxelGenerated(t *testing.T) {
 		if s.spare() || !s.cfg.picks(fmt.Sprint("voxel-", i)) {
 			continue
 		}
-		draw := randomVoxels
-		if i%3 == 2 {
-			draw = crowdedVoxels
-		}
+		draw := []func(*rand.Rand) *voxelizing{randomVoxels, randomVoxels, crowdedVoxels, randomVoxels, reducedVoxels, crowdedVoxels, reducedVoxels, randomVoxels, reducedVoxels}[i%9]
 		c := draw(rng(uint64(1000 + i)))
 		c.Number, c.Planned = i, i >= 150
 		s.voxelCheck(t, c)

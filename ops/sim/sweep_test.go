@@ -10,6 +10,7 @@ import (
 
 // sweep fails every driver call of a whole run in turn, each on a fresh device.
 func sweep(t *testing.T, code cudadrv.Code, after bool) {
+	t.Parallel()
 	var dev *cudasim.Device
 	s := &faultsweep.Sweep{
 		Table: func() *cudadrv.Table {
