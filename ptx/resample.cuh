@@ -265,39 +265,28 @@ template <class C> struct outlook {
 };
 
 template <class C, class J> RC_FN outlook<C> look_out(const J &j, const C *t, u32 n, u32 pos) {
-    const C first = ld_time(t), last = ld_time(t + n - 1);
-    if (n > 1) return {first, last, look(t, n, (u32)((float)pos * j.pace))};
-    return {first, last, {0, first, first, first, first}};
+    const C first = ld_time(t);
+    outlook<C> out = {first, ld_time(t + n - 1), {0, first, first, first, first}};
+    if (n > 1) out.w = look(t, n, (u32)((float)pos * j.pace));
+    return out;
 }
 
 // locate finds a target at x among the stamps of a row.
 template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 n, const outlook<C> &out, C x) {
     located<C> p = {nowhere, 0, false, false, false, 0, 0, 0};
     const C first = out.first, last = out.last;
-    if (x != x) return p;
-    if (x < first) {
-        p.where = below;
-        if (j.edge() == edge_extrapolate) {
-            const u32 i = first_above(t, n, first);
-            if (i < n) {
-                const C begin = ld_time(t + i - 1);
-                p.line = true, p.base = i - 1;
-                p.x = span(x, begin), p.h = span(begin, ld_time(t + i));
-            }
-        }
-        return p;
-    }
-    if (x >= last || n == 1) {
-        p.k = n - 1;
-        p.where = x == last ? exact : above;
-        if (p.where == above && j.edge() == edge_extrapolate) {
-            const u32 i = first_at_or_above(t, n, last);
-            if (i > 0) {
-                const C begin = ld_time(t + i - 1);
-                p.line = true, p.base = i - 1;
-                p.x = span(begin, x), p.h = span(begin, ld_time(t + i));
-            }
-        }
+    // One condition for the usual target: a branch that asks for less would have the rest loaded behind it.
+    if (!((first <= x) & (x < last))) {
+        if (x != x) return p;
+        const bool left = x < first;
+        p.k = left ? 0 : n - 1;
+        p.where = left ? below : x == last ? exact : above;
+        if (p.where == exact || j.edge() != edge_extrapolate) return p;
+        const u32 i = left ? first_above(t, n, first) : first_at_or_above(t, n, last);
+        if (i == 0 || i >= n) return p;
+        const C begin = ld_time(t + i - 1);
+        p.line = true, p.base = i - 1;
+        p.x = left ? span(x, begin) : span(begin, x), p.h = span(begin, ld_time(t + i));
         return p;
     }
     C at, after;
