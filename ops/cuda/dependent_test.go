@@ -78,7 +78,7 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 					assert.Equal(t, mode != ops.LaunchPlain && can, l.Dependent, "%v, %s", mode, l.Kernel)
 					kernels = append(kernels, l.Kernel)
 				}
-				assert.Equal(t, []string{"resample_plain_f32", "resample_f32", "resample_channels_f32", "fuse_plain_f32", "fuse"}, kernels)
+				assert.Equal(t, []string{"resample_plain_f32", "resample_f32", "resample_curves_f32", "fuse_plain_f32", "fuse"}, kernels)
 			}
 		})
 	}
