@@ -46,9 +46,9 @@ func unit4(q *[4]float64) {
 	for i := range q {
 		norm += float64(q[i] * q[i])
 	}
-	norm = math.Sqrt(norm)
+	norm = 1 / math.Sqrt(norm)
 	for i := range q {
-		q[i] /= norm
+		q[i] = float64(q[i] * norm)
 	}
 }
 

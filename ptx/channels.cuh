@@ -2,40 +2,37 @@
 // the features that only make sense together, such as a quaternion's four.
 //
 // A kernel that uses it lets survey (resample.cuh) find its targets, keeps what does not depend on the feature in shared memory
-// with keep_spot, and after a barrier calls make_item for every item of every target. What is made goes to the kernel's sink:
+// with keep_spot, and after a barrier calls make_items. The items are sorted by how they are made, so that a warp makes those of one
+// sort at a time, and what one warp makes next to another differs. What is made goes to the kernel's sinks, one for each item:
 //
 //     sink.same<In>(i, element)    the item's feature i is this element, bit for bit if the dtype is the same
 //     sink.number(i, x)            it is x, a float or a double, to be rounded once
 //     sink.numbers<N>(x, apart)    its features 0, apart, ... are the N doubles of x
 //     sink.fill(i)                 it is the fill value
+//     sink.moved<In>(act, blended, element, x)   feature 0 is x if blended and else this element, unless act is put_fill or put_nan
 //
 // i counts from the item's first feature.
-// The job of survey is a windows_job where channels may have windows; make_item needs only what any job tells.
+// The job of survey is a windows_job where channels may have windows; make_items needs only what any job tells.
 #pragma once
 #include "resample.cuh"
 #include "rotations.cuh"
 #include "values.cuh"
+#include "warp.cuh"
 
 namespace rc {
 
-// item is a feature, or the first of those that are made together, and its channel.
-struct item {
-    u32 feature, channel;
-};
-struct channel {
-    u64 number; // the bits of an angle's period, or of a window, a time
-    u32 kind;
-    u32 apart; // features from one of an item to the next
+// item is a feature, or the first of those that are made together, and its kind.
+struct alignas(16) item {
+    u64 number; // the bits of an angle's period, or of a window, a time; of a value, features from it to its velocity
+    u32 feature, kind;
 };
 
-RC_FN item ld_item(const item *p) {
-    const u64 v = ld_nc_u64(p);
-    return {(u32)v, (u32)(v >> 32)};
-}
-RC_FN channel ld_channel(const channel *p) {
-    const u64 v = ld_nc_u64(&p->kind);
-    return {ld_nc_u64(&p->number), (u32)v, (u32)(v >> 32)};
-}
+// sorts is how many items of each sort there are, in this order, and what divides by the last three numbers: magic is 0 of 1, and
+// else as t_magic of resample.cuh with 5 bits of shifts.
+struct sorts {
+    u32 slerps, moved, angles, others;
+    u32 moved_magic, angles_magic, others_magic, shifts;
+};
 
 // width_of is how many features an item of a kind has.
 RC_FN u32 width_of(u32 kind) { return kind == slerp ? 4 : kind == hermite ? 2 : kind == rotvec ? 3 : kind == rot6d ? 6 : 1; }
@@ -50,39 +47,49 @@ struct windows_job : resample_job {
 
 enum action : u32 { at_sample, in_bracket, beyond, on_line, put_fill, put_nan };
 
-// spots is what a block keeps of its targets, at most Max.
-template <u32 Max> struct spots {
-    i64 src[Max], dst[Max]; // elements to the row of the sample at or before the target; to the target's first feature
-    i64 base[Max];          // on_line: to the row of the bracket's first sample
-    double a[Max], x[Max], h[Max], before[Max], after[Max];
+// spots is what a block keeps of its targets, at most Max, for any kind or, without Others, for items of the first three sorts.
+template <u32 Max, bool Others> struct spots {
+    i64 src[2][Max]; // elements to the row of the sample at or before the target; on_line: to that of the bracket's first sample
+    i64 dst[Max];    // elements to the target's first feature
+    double a[Max];
+    float weight[Max]; // a, rounded
+    u32 act[Max];
+    u32 rows[Max]; // of the kinds that look at no value, a bit each: which take the row after; 4 bits on, which take both; 8 on, from the second of src
+};
+template <u32 Max> struct spots<Max, true> : spots<Max, false> {
+    double x[Max], h[Max], before[Max], after[Max];
     u64 stamps[Max], target[Max]; // where the row's stamps are; the bits of the target's time
     u32 k[Max];                   // the sample at or before the target
-    u32 act[Max];
-    u32 later[Max];
 };
 
-template <u32 Max, class C> RC_FN void keep_spot(const resample_job &j, spots<Max> &s, u32 i, const aim<C> &m) {
+template <u32 Max, bool Others, class C> RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, u32 i, const aim<C> &m) {
     u32 act = at_sample;
-    double before = 0, after = 0;
-    if (m.filled) {
+    if (m.filled)
         act = put_fill;
-    } else if (m.at.where == nowhere) {
+    else if (m.at.where == nowhere)
         act = put_nan;
-    } else if (m.at.where == inside) {
+    else if (m.at.where == inside)
         act = in_bracket;
-        const u32 k = m.at.k;
-        if (k > 0) before = (double)span(ld_time(m.times + k - 1), ld_time(m.times + k));
-        if (k + 2 < m.n) after = (double)span(ld_time(m.times + k + 1), ld_time(m.times + k + 2));
-    } else if (m.at.where != exact) {
+    else if (m.at.where != exact)
         act = m.at.line ? on_line : beyond;
-    }
-    s.src[i] = m.src + (i64)m.at.k * j.src_step;
-    s.base[i] = m.src + (i64)m.at.base * j.src_step;
+    const double a = m.at.template weight<double>();
+    s.src[0][i] = m.src + (i64)m.at.k * j.src_step;
+    s.src[1][i] = m.src + (i64)m.at.base * j.src_step;
     s.dst[i] = m.dst;
-    s.a[i] = m.at.template weight<double>(), s.x[i] = (double)m.at.x, s.h[i] = (double)m.at.h;
-    s.before[i] = before, s.after[i] = after;
-    s.stamps[i] = (u64)m.times, s.target[i] = time_bits(m.x), s.k[i] = m.at.k;
-    s.act[i] = act, s.later[i] = m.at.later;
+    s.a[i] = a, s.weight[i] = f64_to_f32(a);
+    s.act[i] = act;
+    s.rows[i] = act == in_bracket ? 1u << next | (u32)m.at.later << nearest | 16u << linear : act == on_line ? 272u << linear : 0;
+    if constexpr (Others) {
+        double before = 0, after = 0;
+        if (act == in_bracket) {
+            const u32 k = m.at.k;
+            if (k > 0) before = (double)span(ld_time(m.times + k - 1), ld_time(m.times + k));
+            if (k + 2 < m.n) after = (double)span(ld_time(m.times + k + 1), ld_time(m.times + k + 2));
+        }
+        s.x[i] = (double)m.at.x, s.h[i] = (double)m.at.h;
+        s.before[i] = before, s.after[i] = after;
+        s.stamps[i] = (u64)m.times, s.target[i] = time_bits(m.x), s.k[i] = m.at.k;
+    }
 }
 
 // first_within is the first of stamps 0 to k that is in the window (x - w, x]; k + 1 if none is. It goes back from k in steps that
@@ -101,7 +108,7 @@ template <class C> RC_FN u32 first_within(const C *t, u32 k, C x, C w) {
     }
     return in;
 }
-template <class C, u32 Max> RC_FN u32 first_in(const spots<Max> &s, u32 target, u64 window) {
+template <class C, u32 Max> RC_FN u32 first_in(const spots<Max, true> &s, u32 target, u64 window) {
     C x, w;
     from_bits(s.target[target], x), from_bits(window, w);
     return first_within((const C *)s.stamps[target], s.k[target], x, w);
@@ -112,6 +119,13 @@ template <u32 In> RC_FN pack<In, 1> load(const resample_job &j, i64 at) {
 }
 template <u32 In> RC_FN double wide(const resample_job &j, i64 at) { return (double)get(load<In>(j, at), 0); }
 
+// load_unless reads nothing where a target is filled: its row may be without samples.
+template <u32 In> RC_FN pack<In, 1> load_unless(bool filled, const resample_job &j, i64 at) {
+    pack<In, 1> v = {};
+    if (!filled) v = load<In>(j, at);
+    return v;
+}
+
 // load_all reads the N features of an item.
 template <u32 In, u32 N> RC_FN void load_all(const resample_job &j, i64 at, u32 apart, double (&x)[N]) {
     RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = wide<In>(j, at + i * apart);
@@ -119,9 +133,7 @@ template <u32 In, u32 N> RC_FN void load_all(const resample_job &j, i64 at, u32 
 
 // load_quat reads the rotation at `at`, in the form of its kind.
 template <u32 In> RC_FN void load_quat(const resample_job &j, u32 kind, i64 at, double (&q)[4]) {
-    if (kind == slerp) {
-        load_all<In>(j, at, 1, q);
-    } else if (kind == rotvec) {
+    if (kind == rotvec) {
         double r[3];
         load_all<In>(j, at, 1, r);
         quat_of_vec(q, r);
@@ -166,111 +178,211 @@ template <u32 In, class Sink> RC_FN void reduce(const resample_job &j, u32 kind,
     sink.template same<In>(0, load<In>(j, best));
 }
 
-// make_item makes the item of channel c that begins at feature, of a target that spots s keeps.
-template <u32 In, u32 Max, class Sink>
-RC_FN void make_item(const resample_job &j, const spots<Max> &s, u32 target, const channel &c, u32 feature, const Sink &sink) {
-    using W = typename element<In>::wide;
-    u32 act = s.act[target];
-    const u32 width = width_of(c.kind);
-    if (act == put_fill) {
-        for (u32 i = 0; i < width; i++) sink.fill(i * c.apart);
-        return;
+// ---- Items ----
+
+// hold makes an item for which nothing is worked out, of the sample at `at`.
+template <u32 In, class Sink> RC_FN void hold(const resample_job &j, u32 act, i64 at, u32 width, u32 apart, const Sink &sink) {
+    RC_ROLLED for (u32 n = 0, i = 0; n < width; n++, i += apart) {
+        if (act == put_fill)
+            sink.fill(i);
+        else if (act == put_nan)
+            sink.number(i, as_f32(0x7fc00000u));
+        else
+            sink.template same<In>(i, load<In>(j, at + i));
     }
-    i64 lo = s.src[target] + feature;
-    if (windowed(c.kind) && (act == at_sample || act == in_bracket)) {
-        const u32 first = j.clock() == clock_i64   ? first_in<i64>(s, target, c.number)
-                          : j.clock() == clock_f64 ? first_in<double>(s, target, c.number)
-                                                   : first_in<float>(s, target, c.number);
-        const u32 count = s.k[target] + 1 - first;
-        if (count > 0) return reduce<In>(j, c.kind, lo - (i64)(count - 1) * j.src_step, count, sink);
-        act = put_nan;
-    }
-    if (act == put_nan) {
-        for (u32 i = 0; i < width; i++) sink.number(i * c.apart, as_f32(0x7fc00000u));
-        return;
-    }
-    const double a = s.a[target];
-    if (c.kind == linear && (act == in_bracket || act == on_line)) {
-        if (act == on_line) lo = s.base[target] + feature;
-        return sink.number(0, lerp(get(load<In>(j, lo), 0), get(load<In>(j, lo + j.src_step), 0), (W)a));
-    }
-    const i64 hi = lo + j.src_step;
-    if (act == in_bracket && c.kind > nearest) {
-        double one;
-        switch (c.kind) {
-        case slerp:
-        case rotvec:
-        case rot6d: {
-            double q0[4], q1[4], q[4];
-            load_quat<In>(j, c.kind, lo, q0), load_quat<In>(j, c.kind, hi, q1);
-            slerp4(q, q0, q1, a);
-            if (c.kind == slerp) return sink.numbers(q, 1);
-            unit4(q);
-            if (c.kind == rotvec) {
-                double r[3];
-                vec_of_quat(r, q);
-                return sink.numbers(r, 1);
-            }
-            double m[6];
-            six_of_quat(m, q);
-            return sink.numbers(m, 1);
-        }
-        case hermite: {
-            double p0[2], p1[2], p[2]; // a value and its velocity
-            load_all<In>(j, lo, c.apart, p0), load_all<In>(j, hi, c.apart, p1);
-            const double h = div_rn(s.h[target], j.clock() == clock_i64 ? 1e9 : 1); // in seconds
-            p[0] = hermite_at(p0[0], p1[0], p0[1], p1[1], h, a, p[1]);
-            return sink.numbers(p, c.apart);
-        }
-        case angle: one = angle_between(wide<In>(j, lo), wide<In>(j, hi), a, as_f64(c.number)); break;
-        default: {
-            const double before = s.before[target], after = s.after[target], v1 = wide<In>(j, lo), v2 = wide<In>(j, hi);
-            const double v0 = before > 0 ? wide<In>(j, lo - j.src_step) : 0, v3 = after > 0 ? wide<In>(j, hi + j.src_step) : 0;
-            const double h = s.h[target], x = s.x[target];
-            one = c.kind == pchip ? pchip_at(v0, v1, v2, v3, before, h, after, x) : catmull_rom_at(v0, v1, v2, v3, before, h, after, x);
-        }
-        }
-        return sink.number(0, one);
-    }
-    if (act == in_bracket && (c.kind == next || (c.kind == nearest && s.later[target]))) lo = hi;
-    for (u32 i = 0; i < width; i++) sink.template same<In>(i * c.apart, load<In>(j, lo + i * c.apart));
 }
 
-// dst_sink writes to the job's dst, from element `at` on.
-struct dst_sink {
-    const resample_job &j;
-    i64 at;
+// make_other makes an item of a kind that no other function here makes.
+template <u32 In, u32 Max, class Sink>
+RC_FN void make_other(const resample_job &j, const spots<Max, true> &s, u32 target, const item &it, const Sink &sink) {
+    u32 act = s.act[target];
+    const i64 lo = s.src[0][target] + it.feature, hi = lo + j.src_step;
+    if (windowed(it.kind) && (act == at_sample || act == in_bracket)) {
+        const u32 first = j.clock() == clock_i64   ? first_in<i64>(s, target, it.number)
+                          : j.clock() == clock_f64 ? first_in<double>(s, target, it.number)
+                                                   : first_in<float>(s, target, it.number);
+        const u32 count = s.k[target] + 1 - first;
+        if (count > 0) return reduce<In>(j, it.kind, lo - (i64)(count - 1) * j.src_step, count, sink);
+        act = put_nan;
+    }
+    const u32 apart = it.kind == hermite ? (u32)it.number : 1;
+    if (act != in_bracket) return hold<In>(j, act, lo, width_of(it.kind), apart, sink);
+    const double a = s.a[target], h = s.h[target];
+    switch (it.kind) {
+    case rotvec:
+    case rot6d: {
+        double q0[4], q1[4], q[4];
+        load_quat<In>(j, it.kind, lo, q0), load_quat<In>(j, it.kind, hi, q1);
+        slerp4(q, q0, q1, a);
+        unit4(q);
+        if (it.kind == rotvec) {
+            double r[3];
+            vec_of_quat(r, q);
+            return sink.numbers(r, 1);
+        }
+        double m[6];
+        six_of_quat(m, q);
+        return sink.numbers(m, 1);
+    }
+    case hermite: {
+        double p0[2], p1[2], p[2]; // a value and its velocity
+        load_all<In>(j, lo, apart, p0), load_all<In>(j, hi, apart, p1);
+        p[0] = hermite_at(p0[0], p1[0], p0[1], p1[1], div_rn(h, j.clock() == clock_i64 ? 1e9 : 1), a, p[1]); // in seconds
+        return sink.numbers(p, apart);
+    }
+    default: {
+        const double before = s.before[target], after = s.after[target], x = s.x[target], v1 = wide<In>(j, lo), v2 = wide<In>(j, hi);
+        const double v0 = before > 0 ? wide<In>(j, lo - j.src_step) : 0, v3 = after > 0 ? wide<In>(j, hi + j.src_step) : 0;
+        return sink.number(0, it.kind == pchip ? pchip_at(v0, v1, v2, v3, before, h, after, x) : catmull_rom_at(v0, v1, v2, v3, before, h, after, x));
+    }
+    }
+}
 
-    template <u32 Out> RC_FN_MEMBER void bits(u32 i, u64 b) const {
-        st_pack<Out, 1>((char *)j.dst + (at + i) * (i64)element<Out>::size, repeat<Out, 1>(b));
+// swap gives lanes that differ by d each other's: of those without d b, of those with it a.
+RC_FN void swap(u32 &a, u32 &b, u32 d) {
+    const bool upper = lane() & d;
+    const u32 got = shuffle_xor(upper ? a : b, d);
+    a = upper ? got : a, b = upper ? b : got;
+}
+// swap_fours makes of what four lanes have of four, each its own, what each lane has of all.
+RC_FN void swap_fours(u32 (&v)[4]) {
+    swap(v[0], v[1], 1), swap(v[2], v[3], 1);
+    swap(v[0], v[2], 2), swap(v[1], v[3], 2);
+}
+
+// make_slerps makes a quaternion of each of the targets from `first` on, one a lane; the whole warp comes along. Elements that are words
+// are loaded as they lie, four lanes a quaternion, and then swapped: a row is then in one request, and not in four.
+template <u32 In, u32 Max, class Sinks>
+RC_FN void make_slerps(const resample_job &j, const spots<Max, false> &s, u32 first, u32 count, u32 feature, const Sinks &sinks) {
+    constexpr bool swaps = sizeof(pack<In, 1>) == 4;
+    const u32 quarter = lane() & 3;
+    const u32 target = first + (swaps ? 8 * quarter + lane() / 4 : lane());
+    pack<In, 1> v0[4], v1[4];
+    if constexpr (swaps) {
+        u32 lo[4], hi[4];
+        RC_UNROLL for (u32 i = 0; i < 4; i++) {
+            const u32 given = first + 8 * i + lane() / 4, t = given < count ? given : count - 1;
+            const i64 at = s.src[0][t] + (feature + quarter);
+            const u32 act = s.act[t];
+            lo[i] = load_unless<In>(act == put_fill, j, at).w[0];
+            hi[i] = load_unless<In>(act == put_fill, j, act == in_bracket ? at + j.src_step : at).w[0];
+        }
+        swap_fours(lo), swap_fours(hi);
+        RC_UNROLL for (u32 i = 0; i < 4; i++) v0[i] = {{lo[i]}}, v1[i] = {{hi[i]}};
     }
-    template <u32 Out, u32 N, class W> RC_FN_MEMBER void round_to(const W (&x)[N], u32 apart) const {
-        RC_UNROLL for (u32 i = 0; i < N; i++) bits<Out>(i * apart, rounded<Out>(x[i]));
+    if (target >= count) return;
+    const u32 act = s.act[target];
+    if constexpr (!swaps) {
+        const i64 at = s.src[0][target] + feature;
+        RC_UNROLL for (u32 i = 0; i < 4; i++) v0[i] = load_unless<In>(act == put_fill, j, at + i), v1[i] = load_unless<In>(act == put_fill, j, act == in_bracket ? at + i + j.src_step : at + i);
     }
-    template <u32 N, class W> RC_FN_MEMBER void numbers(const W (&x)[N], u32 apart) const {
-        switch (j.out()) {
-        case dt_f32: return round_to<dt_f32>(x, apart);
-        case dt_f64: return round_to<dt_f64>(x, apart);
-        case dt_f16: return round_to<dt_f16>(x, apart);
-        default: return round_to<dt_bf16>(x, apart);
+    const auto sink = sinks(target, feature);
+    if (act == in_bracket) {
+        double q0[4], q1[4], q[4];
+        RC_UNROLL for (u32 i = 0; i < 4; i++) q0[i] = (double)get(v0[i], 0), q1[i] = (double)get(v1[i], 0);
+        slerp4(q, q0, q1, s.a[target]);
+        return sink.numbers(q, 1);
+    }
+    RC_UNROLL for (u32 i = 0; i < 4; i++) {
+        if (act == put_fill)
+            sink.fill(i);
+        else if (act == put_nan)
+            sink.number(i, as_f32(0x7fc00000u));
+        else
+            sink.template same<In>(i, v0[i]);
+    }
+}
+
+// make_angle makes an angle.
+template <u32 In, u32 Max, class Sink>
+RC_FN void make_angle(const resample_job &j, const spots<Max, false> &s, u32 target, const item &it, const Sink &sink) {
+    const u32 act = s.act[target];
+    const i64 lo = s.src[0][target] + it.feature;
+    if (act != in_bracket) return hold<In>(j, act, lo, 1, 1, sink);
+    sink.number(0, angle_between(wide<In>(j, lo), wide<In>(j, lo + j.src_step), s.a[target], as_f64(it.number)));
+}
+
+// divided is n / by of sorts, for n below 2^31.
+RC_FN u32 divided(u32 n, u32 magic, u32 shift) { return magic ? mul_hi(n, magic) >> shift : n; }
+
+// make_moved makes features of linear, previous, next and nearest. Each lane has an item, of those from `lane` on: where there are fewer
+// items than lanes, of one target in `group`. It makes that of moved_at_once targets, from `first` on and group apart, and loads what it
+// needs of all before it stores the first.
+constexpr u32 moved_at_once = 4;
+template <u32 In, u32 Max, class Sinks>
+RC_FN void make_moved(const resample_job &j, const spots<Max, false> &s, const item &it, u32 first, u32 group, u32 count, const Sinks &sinks) {
+    using W = typename element<In>::wide;
+    pack<In, 1> v0[moved_at_once], v1[moved_at_once];
+    bool two[moved_at_once];
+    RC_UNROLL for (u32 u = 0; u < moved_at_once; u++) {
+        // A target past the last is the last once more, and is not stored.
+        const u32 given = first + u * group, i = given < count ? given : count - 1, rows = s.rows[i] >> it.kind;
+        two[u] = rows >> 4 & 1;
+        const i64 at = s.src[rows >> 8 & 1][i] + it.feature + (rows & 1 ? j.src_step : 0);
+        const bool filled = s.act[i] == put_fill;
+        v0[u] = load_unless<In>(filled, j, at);
+        v1[u] = load_unless<In>(filled, j, two[u] ? at + j.src_step : at);
+    }
+    RC_UNROLL for (u32 u = 0; u < moved_at_once; u++) {
+        const u32 i = first + u * group;
+        if (i >= count) break;
+        W a;
+        if constexpr (sizeof(W) == 8)
+            a = s.a[i];
+        else
+            a = s.weight[i];
+        sinks(i, it.feature).template moved<In>(s.act[i], two[u], v0[u], lerp(get(v0[u], 0), get(v1[u], 0), a));
+    }
+}
+
+// make_items makes the items of the block's targets. Its warps take in turn, sort by sort: those that make_moved makes at once, or 32
+// targets of a quaternion, or 32 items of which neighbouring threads make neighbouring ones. sinks(target, feature) is an item's sink.
+template <u32 In, u32 Max, bool Others, class Sinks>
+RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 count, const item *items, const sorts &g, const Sinks &sinks) {
+    if (count == 0) return;
+    const u32 warps = threads_x() / warp_size;
+    const item *const moved = items + g.slerps, *const angles = moved + g.moved;
+    u32 turn = thread_x() / warp_size; // how many of a sort to leave to other warps
+    const u32 sub = divided(lane(), g.moved_magic, g.shifts & 31), fit = divided(warp_size, g.moved_magic, g.shifts & 31), group = fit > 0 ? fit : 1;
+    RC_ROLLED for (u32 n = lane() - sub * g.moved, begin = 0; begin < g.moved; n += warp_size, begin += warp_size) {
+        const bool given = sub < group && n < g.moved;
+        item it = {};
+        if (given) it = moved[n];
+        RC_ROLLED for (u32 first = 0; first < count; first += group * moved_at_once) {
+            if (turn-- > 0) continue;
+            turn = warps - 1;
+            if (given) make_moved<In>(j, s, it, first + sub, group, count, sinks);
         }
     }
-    template <class W> RC_FN_MEMBER void number(u32 i, W x) const {
-        const W one[1] = {x};
-        dst_sink{j, at + i}.numbers(one, 1);
+
+    const u32 shift = count > 64 ? 2 : count > 32 ? 1 : 0;
+    u32 turns = g.slerps << shift;
+    RC_ROLLED for (; turn < turns; turn += warps) {
+        make_slerps<In>(j, s, (turn & ((1u << shift) - 1)) * warp_size, count, items[turn >> shift].feature, sinks);
     }
-    template <u32 In> RC_FN_MEMBER void same(u32 i, const pack<In, 1> &v) const {
-        if (j.out() != In) return number(i, get(v, 0));
-        st_pack<In, 1>((char *)j.dst + (at + i) * (i64)element<In>::size, v);
+    turn -= turns;
+
+    u32 all = count * g.angles;
+    turns = (all + warp_size - 1) / warp_size;
+    RC_ROLLED for (; turn < turns; turn += warps) {
+        const u32 n = turn * warp_size + lane();
+        if (n >= all) continue;
+        const u32 target = divided(n, g.angles_magic, g.shifts >> 5 & 31);
+        const item it = angles[n - target * g.angles];
+        make_angle<In>(j, s, target, it, sinks(target, it.feature));
     }
-    RC_FN_MEMBER void fill(u32 i) const {
-        switch (j.out()) {
-        case dt_f32: return bits<dt_f32>(i, j.fill);
-        case dt_f64: return bits<dt_f64>(i, j.fill);
-        case dt_f16: return bits<dt_f16>(i, j.fill);
-        default: return bits<dt_bf16>(i, j.fill);
+    if constexpr (Others) {
+        turn -= turns;
+        all = count * g.others;
+        turns = (all + warp_size - 1) / warp_size;
+        RC_ROLLED for (; turn < turns; turn += warps) {
+            const u32 n = turn * warp_size + lane();
+            if (n >= all) continue;
+            const u32 target = divided(n, g.others_magic, g.shifts >> 10 & 31);
+            const item it = angles[g.angles + n - target * g.others];
+            make_other<In>(j, s, target, it, sinks(target, it.feature));
         }
     }
-};
+}
 
 } // namespace rc

@@ -7,8 +7,14 @@ namespace rc {
 
 // wrap_angle is x less the multiple of period that brings it into [-period/2, period/2).
 RC_FN double wrap_angle(double x, double period) {
-    double r = x - period * floor_f(div_rn(x, period) + 0.5);
-    const double half = div_rn(period, 2.0);
+    const double half = period * 0.5;
+    double r = x;
+    if (x >= half)
+        r = x - period;
+    else if (x < -half)
+        r = x + period;
+    if (r >= -half && r < half) return r;
+    r = x - period * floor_f(div_rn(x, period) + 0.5);
     if (r >= half)
         r -= period;
     else if (r < -half)
@@ -21,7 +27,7 @@ RC_FN double angle_between(double v0, double v1, double a, double period) {
     return wrap_angle(v0 + a * d, period);
 }
 
-// ---- Sine and cosine on [0, pi/2], arc cosine on [0, 0.9999] ----
+// ---- Rotations ----
 
 constexpr double half_pi_high = 1.57079632679489655800e+00, half_pi_low = 6.12323399573676603587e-17;
 
@@ -50,29 +56,33 @@ RC_FN double cos_series(double z) {
     return s * z + 1.0;
 }
 
-// sine and cosine take the series that fits the half of the quadrant.
-RC_FN double sine(double x) {
-    if (x > half_pi_high / 2) {
-        const double y = (half_pi_high - x) + half_pi_low;
-        return cos_series(y * y);
+// polynomial takes the terms by fours.
+template <u32 N> RC_FN double polynomial(const double (&c)[N], double x) {
+    static_assert(N % 4 == 0, "terms come by fours");
+    const double x2 = x * x, x4 = x2 * x2;
+    double s = 0;
+    RC_UNROLL for (u32 n = N; n > 0; n -= 4) {
+        const double four = (c[n - 4] + c[n - 3] * x) + (c[n - 2] + c[n - 1] * x) * x2;
+        s = n == N ? four : s * x4 + four;
     }
-    return x * sin_series(x * x);
+    return s;
 }
-RC_FN double cosine(double x) {
-    if (x > half_pi_high / 2) {
-        const double y = (half_pi_high - x) + half_pi_low;
-        return y * sin_series(y * y);
-    }
-    return cos_series(x * x);
+
+// acos_ratio is acos(1-u)/sin(acos(1-u)) in u, for u in [0, 1]; sin_ratio is sin(x)/x in x*x, for x in [0, pi/2].
+RC_FN double acos_ratio(double u) {
+    constexpr double c[] = {
+        0x1.ffffffffffffep-1, 0x1.5555555555f82p-2, 0x1.1111111069e05p-3, 0x1.d41d425c34c22p-5,
+        0x1.a019e463897f8p-6, 0x1.7a4a044adc375p-7, 0x1.5cd7d674c5744p-8, 0x1.4b1a22baae8bbp-9,
+        0x1.eef1a4774b466p-11, 0x1.8d76da62e0babp-10, -0x1.7578e22319dd0p-9, 0x1.01d9928be5728p-7,
+        -0x1.e50b69e52f10ep-7, 0x1.68bbe5d35b43bp-6, -0x1.971add2211940p-6, 0x1.5a18b4edf7f86p-6,
+        -0x1.ac0c637646acep-7, 0x1.6d8b99bf0b4c8p-8, -0x1.82653d340237fp-10, 0x1.82de544e186d3p-13};
+    return polynomial(c, u);
 }
-RC_FN double arc_cosine(double x) {
-    double p = -0.0187293;
-    p = p * x + 0.0742610;
-    p = p * x + -0.2121144;
-    p = p * x + 1.5707288;
-    double theta = sqrt_rn(1.0 - x) * p;
-    RC_UNROLL for (int i = 0; i < 2; i++) theta += div_rn(cosine(theta) - x, sine(theta));
-    return theta;
+RC_FN double sin_ratio(double z) {
+    constexpr double c[] = {
+        0x1.fffffffffffffp-1, -0x1.5555555555459p-3, 0x1.1111111108fcbp-7, -0x1.a01a0199c07f6p-13,
+        0x1.71de37de52af4p-19, -0x1.ae634b1880842p-26, 0x1.60e55581f0209p-33, -0x1.9eee72299b20bp-41};
+    return polynomial(c, z);
 }
 
 // slerp4 is the quaternion at a between q0 and q1 along the shorter arc.
@@ -85,8 +95,8 @@ RC_FN void slerp4(double (&out)[4], const double (&q0)[4], const double (&q1)[4]
     if (normalise) {
         w0 = 1.0 - a, w1 = sign * a;
     } else {
-        const double theta = arc_cosine(dot), s = sine(theta);
-        w0 = div_rn(sine((1.0 - a) * theta), s), w1 = sign * div_rn(sine(a * theta), s);
+        const double u = 1.0 - dot, b = 1.0 - a, ratio = acos_ratio(u), square = ratio * ratio * (u * (1.0 + dot));
+        w0 = b * ratio * sin_ratio(b * b * square), w1 = sign * (a * ratio * sin_ratio(a * a * square));
     }
     double norm = 0;
     RC_UNROLL for (int i = 0; i < 4; i++) {
@@ -94,8 +104,8 @@ RC_FN void slerp4(double (&out)[4], const double (&q0)[4], const double (&q1)[4]
         norm += out[i] * out[i];
     }
     if (normalise) {
-        norm = sqrt_rn(norm);
-        RC_UNROLL for (int i = 0; i < 4; i++) out[i] = div_rn(out[i], norm);
+        norm = div_rn(1.0, sqrt_rn(norm));
+        RC_UNROLL for (int i = 0; i < 4; i++) out[i] *= norm;
     }
 }
 

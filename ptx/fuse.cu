@@ -46,7 +46,7 @@ RC_KERNEL_OCC(128, 8) fuse_chunks(const fuse_params p) {
 RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
     __shared__ union {
         chunk_targets chunks;
-        spots<max_item_tile> items;
+        spots<max_item_tile, true> items;
     } mem;
     const u32 m = stream_of(p);
     plain_of<fuse_job> plain = job_of(p, m);
@@ -62,8 +62,8 @@ RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
     if (!j.by_items())
         move_chunks(j, mem.chunks, count);
     else if (j.in() == dt_f64)
-        make_items<dt_f64>(j, mem.items, count, p.stream[m].items, p.stream[m].channels);
+        make_stream<dt_f64>(j, mem.items, count, p.stream[m].items, p.stream[m].items_of);
     else
-        make_items<dt_narrow>(j, mem.items, count, p.stream[m].items, p.stream[m].channels);
+        make_stream<dt_narrow>(j, mem.items, count, p.stream[m].items, p.stream[m].items_of);
     end(j);
 }

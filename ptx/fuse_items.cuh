@@ -67,18 +67,20 @@ struct fuse_sink {
             store(i, v.w[0]);
     }
     RC_FN_MEMBER void fill(u32 i) const { store(i, j.fill); }
+    template <u32 In, class W> RC_FN_MEMBER void moved(u32 act, bool blended, const pack<In, 1> &v, W x) const {
+        if (act == put_fill)
+            fill(0);
+        else if (act == put_nan)
+            number(0, as_f32(0x7fc00000u));
+        else if (blended)
+            number(0, x);
+        else
+            same(0, v);
+    }
 };
 
-template <u32 In, u32 Max> RC_FN void make_items(const fuse_job &j, const spots<Max> &s, u32 count, const item *items, const channel *channels) {
-    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * j.chunks;
-    u32 target = chunk_of(j, thread_x()), n = thread_x() - target * j.chunks;
-    while (target < count) {
-        const item it = ld_item(items + n);
-        const channel c = ld_channel(channels + it.channel);
-        make_item<In>(j, s, target, c, it.feature, fuse_sink{j, s.dst[target] + it.feature, it.feature});
-        target += skip, n += over;
-        if (n >= j.chunks) n -= j.chunks, target++;
-    }
+template <u32 In, u32 Max> RC_FN void make_stream(const fuse_job &j, const spots<Max, true> &s, u32 count, const item *items, const sorts &g) {
+    make_items<In>(j, s, count, items, g, [&](u32 target, u32 feature) { return fuse_sink{j, s.dst[target] + feature, feature}; });
 }
 
 } // namespace rc

@@ -6,7 +6,7 @@ namespace rc {
 
 constexpr u32 max_streams = 16;
 
-// fuse_stream is a stream of a Fuse: what resample_job has for it alone. It is 176 bytes.
+// fuse_stream is a stream of a Fuse: what resample_job has for it alone. It is 200 bytes.
 struct fuse_stream {
     const void *src;
     i64 src_batch, src_step;
@@ -14,7 +14,6 @@ struct fuse_stream {
     i64 times_batch;
     const i64 *src_rows;
     const item *items; // of a stream that is made item by item
-    const channel *channels;
     const float *affine; // the shifts, then the scales, each beginning 16 bytes aligned; null for none
     u64 offset;          // what a target's time has more than the stream's: a time's bits
     u64 fill, max_gap, tolerance, shortest;
@@ -24,8 +23,9 @@ struct fuse_stream {
     float pace;
     u32 d, tile, chunks, chunk_magic;
     u32 flags, more;
+    sorts items_of;
 };
-static_assert(sizeof(fuse_stream) == 176, "ops/cuda/fuse.go packs it");
+static_assert(sizeof(fuse_stream) == 200, "ops/cuda/fuse.go packs it");
 
 // fuse_params is the kernels' parameter: what the streams share, and the streams.
 struct fuse_params {
@@ -46,7 +46,7 @@ struct fuse_params {
     u32 t_magic, b, streams, unused;
     fuse_stream stream[max_streams];
 };
-static_assert(sizeof(fuse_params) == 160 + 176 * max_streams, "below the 4096 bytes that every driver takes");
+static_assert(sizeof(fuse_params) == 160 + 200 * max_streams, "below the 4096 bytes that every driver takes");
 
 // fuse_job is a stream as a job.
 struct fuse_job : windows_job {

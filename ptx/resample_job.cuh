@@ -53,6 +53,7 @@ struct resample_job {
     RC_FN_MEMBER u32 kind() const { return flags >> 4 & 7; }
     RC_FN_MEMBER u32 edge() const { return flags >> 7 & 3; }
     RC_FN_MEMBER u32 vector() const { return flags >> 9 & 7; } // log2 of the elements a thread moves at once
+    RC_FN_MEMBER bool dense() const { return flags >> 9 & 1; } // of channels: the rows of all targets follow each other in dst
     RC_FN_MEMBER bool src_lengths() const { return flags >> 12 & 1; }
     RC_FN_MEMBER bool src_offsets() const { return flags >> 13 & 1; }
     RC_FN_MEMBER bool dst_lengths() const { return flags >> 14 & 1; }

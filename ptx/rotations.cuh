@@ -36,8 +36,8 @@ RC_FN double dot3(const double *a, const double *b) { return a[0] * b[0] + a[1] 
 RC_FN void unit4(double (&q)[4]) {
     double norm = 0;
     RC_UNROLL for (int i = 0; i < 4; i++) norm += q[i] * q[i];
-    norm = sqrt_rn(norm);
-    RC_UNROLL for (int i = 0; i < 4; i++) q[i] = div_rn(q[i], norm);
+    norm = div_rn(1.0, sqrt_rn(norm));
+    RC_UNROLL for (int i = 0; i < 4; i++) q[i] *= norm;
 }
 
 constexpr u64 nan64 = 0x7ff8000000000000ull;

@@ -43,7 +43,7 @@ func earlyPlans(t *testing.T, dev *ops.Device) map[ops.LaunchMode][]cuda.Launch 
 		}
 		args := ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: targets}
 		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode}))
-		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode, Edge: ops.FillEdge}))
+		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode, Edge: ops.Extrapolate}))
 		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode, Kind: ops.Pchip}))
 		for _, kind := range []ops.Kind{ops.Linear, ops.Pchip} {
 			add(dev.PlanFuse(ops.FuseArgs{Dst: dst, Targets: targets, Streams: []ops.FuseStream{{Src: src, SrcTimes: times, Options: ops.ResampleOptions{Kind: kind}}}},
@@ -78,7 +78,7 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 					assert.Equal(t, mode != ops.LaunchPlain && can, l.Dependent, "%v, %s", mode, l.Kernel)
 					kernels = append(kernels, l.Kernel)
 				}
-				assert.Equal(t, []string{"resample_plain_f32", "resample_f32", "resample_channels_f32", "fuse_plain_f32", "fuse"}, kernels)
+				assert.Equal(t, []string{"resample_plain_f32", "resample_f32", "resample_curves_f32", "fuse_plain_f32", "fuse"}, kernels)
 			}
 		})
 	}

@@ -56,8 +56,8 @@ type fusePart struct {
 	dtype    tensor.DType  // Src's
 	vector   int           // by chunks: log2 of the elements moved at once
 	cut      shape
-	table    uint64 // where its channels begin in the plan's table, then its items
-	items    uint64
+	items    uint64 // where its items begin in the plan's table
+	sorts    itemSorts
 	affine   uint64 // where its shifts begin there, then its scales
 }
 
@@ -86,7 +86,8 @@ func numbers(parts []fusePart) (chunks, made int) {
 		if p.channels == nil {
 			chunks += p.D >> p.vector
 		} else {
-			made += items(p.channels)
+			sorts := countItems(p.channels)
+			made += sorts.items()
 		}
 	}
 	return chunks, made
@@ -98,7 +99,8 @@ func (b *backend) cutParts(parts []fusePart, c Choice) (list []shape) {
 		if p.channels == nil {
 			list = append(list, b.cutChunks(p.ResampleJob, c, p.vector))
 		} else {
-			list = append(list, b.cutItems(p.ResampleJob, c, p.channels))
+			sorts := countItems(p.channels)
+			list = append(list, b.cutItems(p.ResampleJob, c, sorts.items()))
 		}
 	}
 	return list
@@ -135,14 +137,13 @@ func (p *fusePart) storeOf() uint32 {
 	return uint32(bits.TrailingZeros64(together))
 }
 
-// tables are what the kernel reads of all streams from device memory: channels, items, shifts and scales.
+// tables are what the kernel reads of all streams from device memory: items, shifts and scales.
 func tables(job *ops.FuseJob, parts []fusePart) (data []byte) {
 	for m := range parts {
 		p := &parts[m]
 		if p.channels != nil {
-			table, items := channelTables(p.channels, job.Clock)
-			p.table = uint64(len(data))
-			data = append(data, table...)
+			var items []byte
+			items, p.sorts = itemTable(p.channels, job.Clock)
 			p.items = uint64(len(data))
 			data = append(data, items...)
 		}
@@ -224,7 +225,7 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 		byItems := s.channels != nil
 		out.words(uint64(pointer(j.Src)), uint64(j.SrcBatch), uint64(j.SrcStep),
 			uint64(pointer(j.SrcTimes)), uint64(j.TimesBatch), uint64(rows(j.SrcLengths, j.SrcOffsets)),
-			table(byItems, s.items), table(byItems, s.table), table(s.Shift != nil || s.Scale != nil, s.affine),
+			table(byItems, s.items), table(s.Shift != nil || s.Scale != nil, s.affine),
 			lengthBits(s.Offset, job.Clock), valueBits(j.Fill, job.Dst.DType()),
 			limitBits(j.MaxGap, job.Clock), limitBits(j.Tolerance, job.Clock), limitBits(j.ShortestWindow(), job.Clock),
 			uint64(j.Stamps()), uint64((j.Stamps()+s.cut.blocks-1)/s.cut.blocks), uint64(j.S))
@@ -235,6 +236,7 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 		out.halves(uint32(column), uint32(block), uint32(s.cut.blocks), math.Float32bits(pace(j)),
 			uint32(j.D), uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
 			flags(j, job.Clock, s.kind, s.cut)|shift<<24, more)
+		out.halves(s.sorts.halves()...)
 		column += j.D
 		block += s.cut.blocks
 	}
@@ -242,4 +244,4 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 }
 
 // fuseStreamBytes is the size of fuse_job.cuh's fuse_stream.
-const fuseStreamBytes = 176
+const fuseStreamBytes = 200

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -164,6 +163,12 @@ type shape struct {
 const (
 	maxTile         = 256  // resample.cu: max_tile
 	maxChannelsTile = 128  // resample_channels.cu: max_tile
+	maxStaged       = 8192 // resample_channels.cu: max_staged
+	leastStaged     = 8    // targets a block for which rows are made short enough for that
+	mostItems       = 8    // items a thread makes, where features are made one by one
+	mostItemTile    = 64   // targets a block by the model there
+	movedAtOnce     = 4    // channels.cuh: moved_at_once
+	itemBlocks      = 8    // blocks that a multiprocessor holds there
 	pieces          = 4    // chunks a thread moves by the model, if there are enough
 	checkShare      = 1024 // stamps a block checks by the model, if there are blocks to spare
 )
@@ -187,9 +192,12 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 	kind, plain := uniform(job.Channels)
 	name, vector := "resample_"+job.Src.DType().String(), vectorOf(job)
 	number, shapes := job.D>>vector, func(c Choice) shape { return p.b.cutChunks(job, c, vector) }
+	var table []byte
+	var sorts itemSorts
 	if !plain {
-		name = "resample_channels_" + job.Src.DType().String()
-		number, shapes = items(job.Channels), func(c Choice) shape { return p.b.cutItems(job, c, job.Channels) }
+		name = channelsKernel(job)
+		table, sorts = itemTable(job.Channels, job.ClockType())
+		number, shapes = sorts.items(), func(c Choice) shape { return p.b.cutItems(job, c, number) }
 	}
 	cut := p.chooseOne(name, job, number, shapes)
 	if cut.blocks > math.MaxInt32 {
@@ -201,11 +209,13 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 	}
 	args := args(job, kind, cut, p.cell, job.Rows())
 	if !plain {
-		table, items := channelTables(job.Channels, job.ClockType())
-		if err := p.upload(append(table, items...)); err != nil {
+		if err := p.upload(table); err != nil {
 			return err
 		}
-		args = append(args, limitBits(job.ShortestWindow(), job.ClockType()), p.table.Ptr()+cudadrv.DevicePtr(16*len(job.Channels)), p.table.Ptr())
+		args = append(args, limitBits(job.ShortestWindow(), job.ClockType()), p.table.Ptr())
+		for _, n := range sorts.halves() {
+			args = append(args, n)
+		}
 	}
 	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), args...)
 	return err
@@ -227,10 +237,28 @@ func (b *backend) cutChunks(job *ops.ResampleJob, c Choice, vector int) shape {
 	return b.grid(job, c, s)
 }
 
-// cutItems cuts a job whose features are made item by item.
-func (b *backend) cutItems(job *ops.ResampleJob, c Choice, channels []ops.Channel) shape {
-	s := shape{threads: c.Threads, chunks: items(channels)}
-	s.tile = min(max(c.Items*s.threads/s.chunks, 1), maxChannelsTile)
+// cutItems cuts a job whose features are made item by item: tiles are powers of two, by the model the smallest for which the device
+// holds all blocks at once, but no smaller than a warp if each multiprocessor has a block. Where dst's rows follow each other, vector
+// is 1.
+func (b *backend) cutItems(job *ops.ResampleJob, c Choice, items int) shape {
+	s := shape{threads: c.Threads, chunks: items}
+	most := min(c.Items*s.threads/items, maxChannelsTile)
+	if c.Items == 0 {
+		tile := c.Tile
+		if tile == mostTile {
+			for tile = leastStaged; tile < warp && job.Rows() > tile*b.sms || tile >= warp && tile < mostItemTile && job.Rows() > tile*itemBlocks*b.sms; tile *= 2 {
+			}
+		}
+		most = min(tile, max(mostItems*s.threads/items, movedAtOnce))
+		row := job.D * job.Dst.DType().Size()
+		if job.DstStep == job.D && (job.DstOffsets != nil || job.B == 1 || job.DstBatch == job.T*job.D) {
+			s.vector = 1
+		}
+		if most*row > maxStaged && leastStaged*row <= maxStaged {
+			most = maxStaged / row
+		}
+	}
+	s.tile = 1 << log2(max(most, 1))
 	return b.grid(job, c, s)
 }
 
@@ -377,39 +405,6 @@ func lengthBits(d time.Duration, clock tensor.DType) uint64 {
 		return math.Float64bits(seconds)
 	}
 	return uint64(math.Float32bits(float32(seconds)))
-}
-
-// items counts the items of a target.
-func items(channels []ops.Channel) int {
-	n := 0
-	for _, c := range channels {
-		n += (c.Hi - c.Lo) / c.Kind.Width()
-	}
-	return n
-}
-
-// channelTables are the channels and the items, as channels.cuh reads them.
-func channelTables(channels []ops.Channel, clock tensor.DType) (table, items []byte) {
-	for i, c := range channels {
-		number := math.Float64bits(c.Period)
-		if c.Kind.Windowed() {
-			number = limitBits(c.Window, clock)
-		}
-		// An item's features are neighbours, but for a value and its velocity.
-		end, step, apart := c.Hi, c.Kind.Width(), 1
-		if c.Kind == ops.Hermite {
-			apart = (c.Hi - c.Lo) / 2
-			end, step = c.Lo+apart, 1
-		}
-		table = binary.LittleEndian.AppendUint64(table, number)
-		table = binary.LittleEndian.AppendUint32(table, uint32(c.Kind))
-		table = binary.LittleEndian.AppendUint32(table, uint32(apart))
-		for d := c.Lo; d < end; d += step {
-			items = binary.LittleEndian.AppendUint32(items, uint32(d))
-			items = binary.LittleEndian.AppendUint32(items, uint32(i))
-		}
-	}
-	return table, items
 }
 
 // upload makes the plan's table.

@@ -1,0 +1,101 @@
+package cuda
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// The sorts of items, in the order in which a warp takes them.
+const (
+	slerps = iota
+	moved  // linear, previous, next and nearest
+	angles
+	others
+	sortsOfItems
+)
+
+// itemSorts is how many items of each sort a target has.
+type itemSorts [sortsOfItems]int
+
+func sortOf(kind ops.Kind) int {
+	switch {
+	case kind <= ops.Nearest:
+		return moved
+	case kind == ops.Slerp:
+		return slerps
+	case kind == ops.Angle:
+		return angles
+	}
+	return others
+}
+
+// channelsKernel is the kernel of a channel table: resample_curves has what resample_channels has, and the others.
+func channelsKernel(job *ops.ResampleJob) string {
+	if countItems(job.Channels)[others] > 0 {
+		return "resample_curves_" + job.Src.DType().String()
+	}
+	return "resample_channels_" + job.Src.DType().String()
+}
+
+func countItems(channels []ops.Channel) (s itemSorts) {
+	for _, c := range channels {
+		s[sortOf(c.Kind)] += (c.Hi - c.Lo) / c.Kind.Width()
+	}
+	return s
+}
+
+// items is how many a target has.
+func (s *itemSorts) items() (n int) {
+	for _, k := range s {
+		n += k
+	}
+	return n
+}
+
+// halves are the sorts as channels.cuh reads them: the numbers, and what divides by all but the first.
+func (s *itemSorts) halves() []uint32 {
+	var list, magics []uint32
+	shifts := uint32(0)
+	for i, n := range s {
+		list = append(list, uint32(n))
+		if i > 0 {
+			magic, shift := divider(n, math.MaxInt32)
+			if magic == 0 {
+				shift = 0
+			}
+			magics, shifts = append(magics, magic), shifts|shift<<(5*(i-1))
+		}
+	}
+	return append(append(list, magics...), shifts)
+}
+
+// itemTable is the items as channels.cuh reads them, sorted, and how many of each sort there are.
+func itemTable(channels []ops.Channel, clock tensor.DType) (data []byte, s itemSorts) {
+	list := slices.Clone(channels)
+	slices.SortStableFunc(list, func(a, b ops.Channel) int {
+		return cmp.Or(sortOf(a.Kind)-sortOf(b.Kind), int(a.Kind)-int(b.Kind))
+	})
+	for _, c := range list {
+		number := math.Float64bits(c.Period)
+		// An item's features are neighbours, but for a value and its velocity.
+		end, step := c.Hi, c.Kind.Width()
+		switch {
+		case c.Kind.Windowed():
+			number = limitBits(c.Window, clock)
+		case c.Kind == ops.Hermite:
+			end, step = (c.Lo+c.Hi)/2, 1
+			number = uint64(end - c.Lo)
+		}
+		for d := c.Lo; d < end; d += step {
+			data = binary.LittleEndian.AppendUint64(data, number)
+			data = binary.LittleEndian.AppendUint32(data, uint32(d))
+			data = binary.LittleEndian.AppendUint32(data, uint32(c.Kind))
+		}
+	}
+	return data, countItems(channels)
+}
