@@ -11,7 +11,7 @@ import (
 
 // tuneArgs tune two small jobs on the simulated device, briefly.
 func tuneArgs(t *testing.T, more ...string) []string {
-	jobs := shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 64, "T": 300, "D": 8}, {"suite": "fuse", "B": 2, "T": 60, "streams": [{"S": 30, "D": 3}, {"S": 40, "D": 4}], "max_gap_ms": 100}`)
+	jobs := shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 64, "T": 300, "D": 8}, {"suite": "fuse", "B": 2, "T": 60, "streams": [{"S": 30, "D": 3}, {"S": 40, "D": 4}], "values": "f64"}`)
 	return append([]string{"tune", "--backend=sim", "--shapes", jobs, "--only", ` 2x64->| 2x\(30`, "--samples=5", "--time=1us", "--batch=1us", "--rotate=0.001"}, more...)
 }
 
@@ -20,7 +20,7 @@ func TestTuneWritesATableThatIsUsed(t *testing.T) {
 	t.Setenv("ROBOCACHE_TUNED", path)
 	out, stderr := good(t, tuneArgs(t)...)
 	assert.Regexp(t, `(?m)^resample 2x64->300x8 +resample_plain_bf16 +3 +each 1, `, out)
-	assert.Regexp(t, `(?m)^fuse 2x\(30x3\+40x4\)->60 max-gap:100ms +fuse_chunks +\d+ `, out)
+	assert.Regexp(t, `(?m)^fuse 2x\(30x3\+40x4\)->60 f64 +fuse +\d+ `, out)
 	assert.Contains(t, out, "\n"+path+" has ")
 	assert.Contains(t, stderr, "1 of 2: resample 2x64->300x8: ")
 	assert.FileExists(t, path)
