@@ -162,7 +162,7 @@ struct item {
     u32 voxel, feature;
 };
 
-template <bool Dense> constexpr u32 at_once = Dense ? 4 : 3; // items a thread takes
+template <bool Dense> constexpr u32 at_once = 3; // items a thread takes
 
 // queue is where a warp's voxels of a few points wait until there is one for each lane.
 struct queue {
@@ -322,7 +322,7 @@ RC_KERNEL_OCC(threads, 2) voxel_reduce(RC_VOXEL_PARAMS) {
 }
 
 // voxel_grid writes the voxels of a dense grid. `to` has their keys, to_order their first points.
-RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(threads, 3) voxel_grid(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();

@@ -62,10 +62,8 @@ RC_FN u32 shared_at(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
 RC_FN void shared_add(u32 *p, u32 v) { asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
 RC_FN void shared_add(u64 *p, u64 v) { asm volatile("red.shared.add.u64 [%0], %1;" ::"r"(shared_at(p)), "l"(v) : "memory"); }
-RC_FN void shared_max(u32 *p, u32 v) { asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
 RC_FN void shared_or(u32 *p, u32 v) { asm volatile("red.shared.or.b32 [%0], %1;" ::"r"(shared_at(p)), "r"(v) : "memory"); }
 
-RC_FN void shared_or(u64 *p, u64 v) { asm volatile("red.shared.or.b64 [%0], %1;" ::"r"(shared_at(p)), "l"(v) : "memory"); }
 RC_FN u32 shared_fetch_add(u32 *p, u32 v) {
     u32 old;
     asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(shared_at(p)), "r"(v) : "memory");

@@ -22,7 +22,6 @@ import "embed"
 //go:embed voxel_count.sm_90.cubin
 //go:embed voxel_count.sm_90.ptx.gz
 //go:embed voxel_count.sm_80.ptx.gz
-//go:embed voxel_reduce.sm_90.cubin
 //go:embed voxel_reduce.sm_90.ptx.gz
 //go:embed voxel_reduce.sm_80.ptx.gz
 //go:embed voxel_sort.sm_90.cubin
@@ -51,7 +50,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -109,7 +108,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -152,7 +151,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
@@ -204,7 +203,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "resample_f32", MaxThreads: 128, Params: []Param{
@@ -393,7 +392,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f32", MaxThreads: 128, Params: []Param{
@@ -814,7 +813,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
@@ -1034,7 +1033,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
@@ -1177,7 +1176,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
@@ -1311,7 +1310,7 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "d3eaa2f3afebb0a7848ff255abe98f48252082ca471ccf79879675da6963ae88"},
+			{"voxel_reduce.cu", "e5d8006669baf222d90578e3e02d4da4e1ea8f2941ce6383f3ed1cdfa554641e"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
@@ -1326,7 +1325,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1650,22 +1649,16 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "7579c9468255ecd6904c6375a3f05d5ac7275f4f669a8f0d5f38f6b26f14e7a9",
-				PTXHash: "9483a5439ec63658998e38c6c282dcb1f529d031cb99aab2b171c4183abc42c2",
-				stored:  "7579c9468255ecd6904c6375a3f05d5ac7275f4f669a8f0d5f38f6b26f14e7a9",
-			},
-			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "9483a5439ec63658998e38c6c282dcb1f529d031cb99aab2b171c4183abc42c2",
-				PTXHash: "9483a5439ec63658998e38c6c282dcb1f529d031cb99aab2b171c4183abc42c2",
-				stored:  "80802d0859b77121b003839ee11a2a8b285ab15ba41820a346b8d6444744f812",
+				Hash:    "0d99e866ebf143dbd02f642f0e85350908dbc8ba57e3f1eea763f6a60d081fd9",
+				PTXHash: "0d99e866ebf143dbd02f642f0e85350908dbc8ba57e3f1eea763f6a60d081fd9",
+				stored:  "f16a7a573edbd5327f267e9525515b3a21da4e85771b8397951afca448f1624b",
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "f9f471b2811acd9701028ae4f03c4888bdbdbdae93b699bd9b228fdc85ffd4b4",
-				PTXHash: "f9f471b2811acd9701028ae4f03c4888bdbdbdae93b699bd9b228fdc85ffd4b4",
-				stored:  "2bd314995b7d7f12367bf3ea31aa2ad6b7ebf70a1d89a645a4963eea00a3e3d1",
+				Hash:    "549cf5fb8d6965dba5088d1d5f0c875ba9b0355b395a94e1dd800d7ad9166c2e",
+				PTXHash: "549cf5fb8d6965dba5088d1d5f0c875ba9b0355b395a94e1dd800d7ad9166c2e",
+				stored:  "5f4b6aa29c6f673b9da789d3173c6fbe0914e95e57ee1933c3d6532bffb6234a",
 			},
 		},
 	},
@@ -1687,7 +1680,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "voxel_pass", MaxThreads: 512, Params: []Param{
@@ -1889,7 +1882,7 @@ var manifest = []family{
 			{"tally.cuh", "07670270125f46d772085e50022e897f3b9759c4890c32a30f0bbbf789514b61"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
-			{"warp.cuh", "fc1352114b967ed88bd9224dc0cde8999ba20ef289dda629072efd4b87296337"},
+			{"warp.cuh", "a00fef920bb84be99db7f319851acf7043781569eb71acf117657ce6a3d7dfc1"},
 		},
 		entries: []Entry{
 			{Name: "voxel_write", MaxThreads: 256, Params: []Param{

@@ -74,7 +74,7 @@ func takenBy(kernel string) *takes {
 	return &chunksTake
 }
 
-var checkShares = []int{checkShare, 256, 4096}
+var checkShares = []int{checkShare, 256, 512, 4096}
 
 // model is the choice by the device's size, for a launch of so many chunks: four a thread, and fewer where the device would
 // otherwise stand partly idle: half that, where blocks of four would not fill it four times. Tiles are as the cut makes them.

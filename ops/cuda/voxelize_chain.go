@@ -56,7 +56,7 @@ func (p *voxelPlan) bind() error {
 			name = "voxel_grid"
 		}
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
-		c.add(name, min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
+		c.add(name, min(walk(voxels*width, 3*256), 3*p.b.sms), 256, 0)
 		if job.Mode == ops.DenseVoxels {
 			c.to, c.toOrder = 0, 0
 		}
