@@ -214,9 +214,9 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
             keep(i, place_target<C>(j, first + i, a));
             if (k != i) keep(k, place_target<C>(j, first + k, b));
         }
-        return count;
+    } else {
+        for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     }
-    for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     return count;
 }
 

@@ -36,7 +36,7 @@ constexpr u32 any = ~0u;
 
 // sink writes an item of which the first feature goes to `to`, in shared or global memory. Out is dst's dtype, or any.
 template <u32 Out> struct sink {
-    static constexpr u32 dtype = Out;
+    [[maybe_unused]] static constexpr u32 dtype = Out;
     const resample_job &j;
     char *to;
 

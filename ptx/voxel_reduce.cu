@@ -162,7 +162,7 @@ struct item {
     u32 voxel, feature;
 };
 
-template <bool Dense> constexpr u32 at_once = 3; // items a thread takes
+template <bool Dense> constexpr u32 at_once = Dense ? 2 : 3; // items a thread takes
 
 // queue is where a warp's voxels of a few points wait until there is one for each lane.
 struct queue {
@@ -228,7 +228,7 @@ template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &
             if (place < 0) {
             } else if (!of_features) {
                 if (reduce == majority)
-                    ((i32 *)j.out)[place] = commonest(j, begin[u], begin[u] + n[u]);
+                    ((i32 *)j.out)[place] = commonest(j, j.start[voxel[u]], j.start[voxel[u]] + n[u]);
                 else if (Dense)
                     ((i32 *)j.out)[place] = (i32)n[u];
             } else if (n[u] > few) {

@@ -7,26 +7,34 @@ import "embed"
 //go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
+//go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
+//go:embed fuse_plain.sm_90.cubin
 //go:embed fuse_plain.sm_90.ptx.gz
 //go:embed fuse_plain.sm_80.ptx.gz
+//go:embed resample.sm_90.cubin
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
+//go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
+//go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
+//go:embed voxel_bin.sm_90.cubin
 //go:embed voxel_bin.sm_90.ptx.gz
 //go:embed voxel_bin.sm_80.ptx.gz
 //go:embed voxel_count.sm_90.cubin
 //go:embed voxel_count.sm_90.ptx.gz
 //go:embed voxel_count.sm_80.ptx.gz
+//go:embed voxel_reduce.sm_90.cubin
 //go:embed voxel_reduce.sm_90.ptx.gz
 //go:embed voxel_reduce.sm_80.ptx.gz
 //go:embed voxel_sort.sm_90.cubin
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
+//go:embed voxel_write.sm_90.cubin
 //go:embed voxel_write.sm_90.ptx.gz
 //go:embed voxel_write.sm_80.ptx.gz
 var files embed.FS
@@ -42,7 +50,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -100,7 +108,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -119,6 +127,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "690c01bf00771b4f719e09e10387069348e24d521ecd31f85e6acdb022e311ce",
+				PTXHash: "27d0dc37ecaf1012e7ed7528201a6b79175d15d6805b366fbe8efb30bd088f9f",
+				stored:  "690c01bf00771b4f719e09e10387069348e24d521ecd31f85e6acdb022e311ce",
+			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "27d0dc37ecaf1012e7ed7528201a6b79175d15d6805b366fbe8efb30bd088f9f",
@@ -143,7 +157,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -172,6 +186,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "453b589c02d98fba1c8ccdc2eafce7f6d981b3c158e3b268f5e106928dacbb83",
+				PTXHash: "0d452c925d05cb400e3d432e6cf2be03dcaa91e18c91a0d41bd3f0199e5b8037",
+				stored:  "453b589c02d98fba1c8ccdc2eafce7f6d981b3c158e3b268f5e106928dacbb83",
+			},
+			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "0d452c925d05cb400e3d432e6cf2be03dcaa91e18c91a0d41bd3f0199e5b8037",
 				PTXHash: "0d452c925d05cb400e3d432e6cf2be03dcaa91e18c91a0d41bd3f0199e5b8037",
@@ -195,7 +215,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -361,6 +381,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "41c8281500fa596a2a09627a77e53edf7eceaff1e86f3a71b5d20024e14a3571",
+				PTXHash: "9073fcfa07295471943cfcc33709dfe1e464dff0c57cd49e1fdf02a9c7c34edc",
+				stored:  "41c8281500fa596a2a09627a77e53edf7eceaff1e86f3a71b5d20024e14a3571",
+			},
+			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "9073fcfa07295471943cfcc33709dfe1e464dff0c57cd49e1fdf02a9c7c34edc",
 				PTXHash: "9073fcfa07295471943cfcc33709dfe1e464dff0c57cd49e1fdf02a9c7c34edc",
@@ -377,14 +403,14 @@ var manifest = []family{
 	{
 		name: "resample_channels",
 		sources: []source{
-			{"resample_channels.cu", "3e4ee2ae3acfb58c6b493d561ff27879327efec5337b8dc3b6676a00df353ec9"},
+			{"resample_channels.cu", "9b47fb6008a537f3652d70c95c5b2fc457065a4754396d66bfe7c1fe6b3b69c6"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -782,6 +808,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "9dda9aeb1f5fe1094ae456fa31ce2d8d63226b31489e02806cc2e719db294ecf",
+				PTXHash: "995229a92e2580535fef5ccab68108faf478f4768b37cb6408d1a64ee2a4a6a0",
+				stored:  "9dda9aeb1f5fe1094ae456fa31ce2d8d63226b31489e02806cc2e719db294ecf",
+			},
+			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "995229a92e2580535fef5ccab68108faf478f4768b37cb6408d1a64ee2a4a6a0",
 				PTXHash: "995229a92e2580535fef5ccab68108faf478f4768b37cb6408d1a64ee2a4a6a0",
@@ -805,7 +837,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -1002,6 +1034,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "092049cd5090bde4c7ecb32576cfe0660f71bcb65f77bbfe981708cab6a13804",
+				PTXHash: "d092e2e2693be02162a845dfbba6fa233955178701ee3e791d7a4cb578df4e4a",
+				stored:  "092049cd5090bde4c7ecb32576cfe0660f71bcb65f77bbfe981708cab6a13804",
+			},
+			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "d092e2e2693be02162a845dfbba6fa233955178701ee3e791d7a4cb578df4e4a",
 				PTXHash: "d092e2e2693be02162a845dfbba6fa233955178701ee3e791d7a4cb578df4e4a",
@@ -1025,7 +1063,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -1145,6 +1183,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "adcd4b982497d77f49385b5f5a9a8f51153d32b1ddec4030454a6462e643f4be",
+				PTXHash: "6d6c95238588c0f390a16c00efa43bbadfbe4826a10cdadaedf0941ed9352bf5",
+				stored:  "adcd4b982497d77f49385b5f5a9a8f51153d32b1ddec4030454a6462e643f4be",
+			},
+			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "6d6c95238588c0f390a16c00efa43bbadfbe4826a10cdadaedf0941ed9352bf5",
 				PTXHash: "6d6c95238588c0f390a16c00efa43bbadfbe4826a10cdadaedf0941ed9352bf5",
@@ -1168,7 +1212,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -1310,14 +1354,14 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "e5d8006669baf222d90578e3e02d4da4e1ea8f2941ce6383f3ed1cdfa554641e"},
+			{"voxel_reduce.cu", "00af4c260644430c7c14b6f8a81594843429e1b689ca2ae6b62d3cfd4aa3e9a2"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -1649,16 +1693,22 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "fdf07b87bb207255ce7d7e32721f79d31f1793bacf65272c2850460b7bd78587",
+				PTXHash: "892def1e6875426cfe55c438d6aca34b3633931af3585c2b5e7f4c0031367932",
+				stored:  "fdf07b87bb207255ce7d7e32721f79d31f1793bacf65272c2850460b7bd78587",
+			},
+			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "0d99e866ebf143dbd02f642f0e85350908dbc8ba57e3f1eea763f6a60d081fd9",
-				PTXHash: "0d99e866ebf143dbd02f642f0e85350908dbc8ba57e3f1eea763f6a60d081fd9",
-				stored:  "f16a7a573edbd5327f267e9525515b3a21da4e85771b8397951afca448f1624b",
+				Hash:    "892def1e6875426cfe55c438d6aca34b3633931af3585c2b5e7f4c0031367932",
+				PTXHash: "892def1e6875426cfe55c438d6aca34b3633931af3585c2b5e7f4c0031367932",
+				stored:  "93754954f57809240fba549dcd5e7eff1b6c7c64ae47b5c73a6affe66d06f635",
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "549cf5fb8d6965dba5088d1d5f0c875ba9b0355b395a94e1dd800d7ad9166c2e",
-				PTXHash: "549cf5fb8d6965dba5088d1d5f0c875ba9b0355b395a94e1dd800d7ad9166c2e",
-				stored:  "5f4b6aa29c6f673b9da789d3173c6fbe0914e95e57ee1933c3d6532bffb6234a",
+				Hash:    "8b5b1906c1202d41436038d07ec3dd975d511affbc90dba73436665d633cc78e",
+				PTXHash: "8b5b1906c1202d41436038d07ec3dd975d511affbc90dba73436665d633cc78e",
+				stored:  "19c61a1377189b99d1e59b28097d7d45f6aeed0258632322b19385ef18ad4c65",
 			},
 		},
 	},
@@ -1672,7 +1722,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -1874,7 +1924,7 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "73930a8005fd76c9b16c5153ff74676c988527478b32286a0275475880690026"},
+			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
 			{"resample.cuh", "32923466a70e1a39f9e49bc6dd98b4d7213c3276a4a6173a88be8599e767a590"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
@@ -1940,6 +1990,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_write.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "82464d277a44943c96484b2f142b87e47c20c5850ae9ac560d7331fa91519155",
+				PTXHash: "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
+				stored:  "82464d277a44943c96484b2f142b87e47c20c5850ae9ac560d7331fa91519155",
+			},
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
