@@ -36,7 +36,7 @@ constexpr u32 any = ~0u;
 
 // sink writes an item of which the first feature goes to `to`, in shared or global memory. Out is dst's dtype, or any.
 template <u32 Out> struct sink {
-    [[maybe_unused]] static constexpr u32 dtype = Out;
+    static constexpr u32 dtype = Out;
     const resample_job &j;
     char *to;
 
@@ -50,7 +50,7 @@ template <u32 Out> struct sink {
     }
     // as calls f with a sink whose dtype is known.
     template <class F> RC_FN_MEMBER void as(F f) const {
-        if constexpr (Out != any) {
+        if constexpr (dtype != any) {
             f(*this);
         } else {
             switch (j.out()) {

@@ -403,7 +403,7 @@ var manifest = []family{
 	{
 		name: "resample_channels",
 		sources: []source{
-			{"resample_channels.cu", "9b47fb6008a537f3652d70c95c5b2fc457065a4754396d66bfe7c1fe6b3b69c6"},
+			{"resample_channels.cu", "b0ea0432f6863d265e28530a44ecffbcee8930b38ebd797301eaf3fde72d5752"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
