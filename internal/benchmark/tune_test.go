@@ -128,7 +128,7 @@ func TestTuneReplacesTheClassesItMeasured(t *testing.T) {
 	_, left, err := slower.run([]Job{tuned()[0]}, nil)
 	require.NoError(t, err)
 	require.Len(t, left.Entries(), 1)
-	assert.Equal(t, "fuse_chunks", left.Entries()[0].Class.Kernel)
+	assert.Equal(t, "fuse", left.Entries()[0].Class.Kernel)
 }
 
 func TestAClassKeepsWhatSlowsNoneOfItsJobs(t *testing.T) {
