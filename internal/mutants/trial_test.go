@@ -42,7 +42,7 @@ var (
 func partly(l *cudasim.Launch) map[string]uint64 {
 	c := l.Counters
 	does := c.Instructions
-	part := map[string]uint64{"barriers": c.Barriers, "numbers": does["float"] + does["double"] + does["convert"]}
+	part := map[string]uint64{"barriers": c.Barriers, "numbers": does["float"] + does["double"]}
 	switch l.Kernel {
 	case "voxel_write":
 		part["memory"] = does["memory"]
