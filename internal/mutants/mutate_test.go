@@ -182,10 +182,46 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"voxel_reduce voxel_grid", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", "a mean in float64"},
 		{"voxel_reduce voxel_crowded", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", ""},
 		{"voxel_bin voxel_bin", "setp.gt.u64 	%p1, %rd1, %rd2;\nbar.sync 0;\n@%p1 bra 	$L;\n// begin inline asm\ngriddepcontrol.wait;", ".gt becomes .ge", "a block without points"},
+		{"voxel_count voxel_deal", "add.rn.f32 	%f1, %f2, 0fCB400000;", ".rn becomes .rz", "how sure a cell is"},
+		{"voxel_count voxel_deal", "add.rn.f32 	%f1, %f2, 0f4B400000;", ".rn becomes .rz", ""},
+		{"voxel_count voxel_deal", "mul.rn.f32 	%f1, %f2, 0f34800000;", ".rn becomes .rz", "a margin's scale"},
+		{"voxel_count voxel_deal", "mul.rn.f32 	%f1, %f2, 0f34800001;", ".rn becomes .rz", ""},
+		{"voxel_count voxel_deal", "mul.rn.f32 	%f1, %f2, 0f34800000;", "mul becomes add", ""},
+		{"voxel_reduce voxel_keep", "setp.lt.u64 	%p1, %rd1, 4294967296;", ".lt becomes .le", "as many as 32 bits number"},
+		{"voxel_reduce voxel_keep", "setp.lt.u64 	%p1, %rd1, 4294967295;", ".lt becomes .le", ""},
+		{"voxel_write voxel_write", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\nmad.lo.s32 	%r3, %r4, %r2, %r5;\nmad.lo.s32 	%r6, %r3, %r7, %r8;\nmad.lo.s32 	%r9, %r6, %r1, %r10;\ncvt.u64.u32 	%rd3, %r9;",
+			leftOut, "the long way to a key"},
+		{"voxel_write voxel_write", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\nmad.lo.s32 	%r3, %r4, %r2, %r5;\nmad.lo.s32 	%r6, %r3, %r7, %r8;\ncvt.u64.u32 	%rd3, %r6;", leftOut, ""},
 	} {
 		lines := strings.Split(c.text, "\n")
 		family, kernel, _ := strings.Cut(c.family, " ")
 		assert.Equal(t, c.want, argued(lines, &Mutant{Family: family, Kernel: kernel, Line: 1, Old: lines[0], Rule: c.rule}), c.text)
+	}
+}
+
+func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
+	const sure = "add.rn.f32 	%f1, %f2, 0fBF000000;\nabs.f32 	%f3, %f1;\n"
+	const adds = "\n// %bb.1:\nshl.b64 	%rd1, %rd2, 3;\nadd.s64 	%rd3, %rd4, %rd1;\ncvt.u64.u32 	%rd5, %r1;\n// begin inline asm\nred.global.add.u64 [%rd3], %rd5;"
+	const order = "and.b32  	%r1, %r2, 2147483647;\nnot.b32 	%r3, %r2;\n"
+	for _, c := range []struct{ family, before, at, after, rule, want string }{
+		{"voxel_count voxel_deal", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", "a cell that is just sure"},
+		{"voxel_count voxel_deal", "neg.f32 	%f3, %f1;\n", "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
+		{"voxel_bin voxel_bin", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
+		{"voxel_count voxel_deal", "setp.lt.f64 	%p1, %fd1, 0d41E0000000000000;\n", "cvt.rzi.u32.f64 	%r1, %fd1;", "", ".rzi. becomes .rpi.", "a floor as an integer"},
+		{"voxel_count voxel_deal", "setp.lt.f32 	%p1, %f1, 0f4F000000;\n", "cvt.rzi.u32.f32 	%r1, %f1;", "", ".rzi. becomes .rpi.", "a floor as an integer"},
+		{"voxel_count voxel_deal", "setp.lt.f64 	%p1, %fd1, 0d41F0000000000000;\n", "cvt.rzi.u32.f64 	%r1, %fd1;", "", ".rzi. becomes .rpi.", ""},
+		{"voxel_reduce voxel_grid", order, "setp.lt.s32 	%p1, %r2, 0;", "\nselp.b32 	%r4, %r1, %r3, %p1;", ".lt becomes .le", "the bits of no number"},
+		{"voxel_reduce voxel_grid", order, "setp.lt.s32 	%p1, %r2, 1;", "\nselp.b32 	%r4, %r1, %r3, %p1;", ".lt becomes .le", ""},
+		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, "nothing to add"},
+		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 1;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
+		{"voxel_reduce voxel_crowded", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
+		{"voxel_write voxel_write", "setp.lt.u32 	%p1, %r1, 3;\n", "or.pred  	%p2, %p3, %p4;", "", "or becomes and", "a table for any grid"},
+		{"voxel_write voxel_write", "setp.lt.u32 	%p1, %r1, 4;\n", "or.pred  	%p2, %p3, %p4;", "", "or becomes and", ""},
+	} {
+		text := c.before + c.at + c.after
+		family, kernel, _ := strings.Cut(c.family, " ")
+		m := &Mutant{Family: family, Kernel: kernel, Line: strings.Count(c.before, "\n") + 1, Old: c.at, Rule: c.rule}
+		assert.Equal(t, c.want, argued(strings.Split(text, "\n"), m), text)
 	}
 }
 

@@ -31,10 +31,26 @@ var (
 	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
 	largeOf = map[string][]string{"resample": {"odd"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted"}}
 	// steady are the kernels of Voxelize that do the same in any order of blocks and warps, and wherever memory lies. The others look
-	// back at what neighbours have done, or search a table that has an order by chance.
+	// back at what neighbours have done, or search a table that has an order by chance; see partly.
 	steady = map[string]bool{"voxel_deal": true, "voxel_tally": true, "voxel_fill": true, "voxel_reduce": true, "voxel_grid": true, "voxel_crowded": true,
 		"voxel_choose": true, "voxel_keep": true, "voxel_inverse": true, "voxel_rows": true}
 )
+
+// partly is what a kernel that is not steady does in any order all the same, by threads but for its barriers. Points get their cells
+// before an order matters, and which of voxel_write's places are taken does not depend on who came first. What others look back at
+// are words of 8 bytes: of each other read they count the rest.
+func partly(l *cudasim.Launch) map[string]uint64 {
+	c := l.Counters
+	does := c.Instructions
+	part := map[string]uint64{"barriers": c.Barriers, "numbers": does["float"] + does["double"]}
+	switch l.Kernel {
+	case "voxel_write":
+		part["memory"] = does["memory"]
+	case "voxel_pass", "voxel_number":
+		part["memory but what is looked back at"] = 8*does["memory"] - c.GlobalRead.Bytes
+	}
+	return part
+}
 
 // trial is a task that is being done.
 type trial struct {
@@ -160,6 +176,11 @@ func (r *trial) saw(l *cudasim.Launch) {
 	}
 	if r.Suite != "voxel" || steady[l.Kernel] {
 		r.did[r.at].Add(l)
+	} else {
+		for what, n := range partly(l) {
+			w := r.did[r.at][l.Kernel+", "+what]
+			r.did[r.at][l.Kernel+", "+what] = cudasim.Work{Launches: w.Launches + 1, Instructions: w.Instructions + n}
+		}
 	}
 	family, _, ok := ptx.Lookup(l.Kernel)
 	if r.found == nil || !ok {

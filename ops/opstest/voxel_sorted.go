@@ -52,4 +52,28 @@ func (s *suite) sortedVoxels(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Empty(t, got.same(want), name)
 	}
+	// A thread takes most points where there are so many for each multiprocessor, of one or of 132. The last are those of each of its turns
+	// in one case, and so are the last in a cell.
+	base := 15 * 512 * 132
+	if s.cfg.Slow > 1 {
+		base = 15 * 512
+	}
+	for k := range 16 {
+		n := base + 32*k + 5
+		c := &voxelizing{Points: packed(tensor.F32, largeCloud(n), n, 3), Box: box(7, 6, 9), Once: true, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceCount}}
+		in := base - 256 + 32*(k%8) + 7
+		for i, x := range c.Points.raw { // those that are in a cell come last
+			v := math.Float32frombits(uint32(x)) * .8
+			if i < 3*(n-in) && i%3 == 0 {
+				v = 12
+			}
+			c.Points.raw[i] = uint64(math.Float32bits(v))
+		}
+		want, err := c.plan(s.cpu, 400, 3)
+		require.NoError(t, err)
+		got, err := c.plan(s.dev, 400, 3)
+		require.NoError(t, err)
+		assert.EqualValues(t, in, got.found.InRange)
+		assert.Empty(t, got.same(want), "%d points", n)
+	}
 }

@@ -1,0 +1,129 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// writtenVoxels makes a grid of occupancy or of counts whose fastest dimension is long, of points in 32 bytes that are known: by groups
+// of four points, of which a thread may take one group, some share 32 bytes with their neighbours, all or none do, or there are more such
+// 32 bytes than a block could remember. So a backend that gathers what lies together does so, or just not.
+func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.VoxelReduce) *voxelizing {
+	n := []int{255, 1024, 1029, 2048, 2500}[r.IntN(5)]
+	c := &voxelizing{Name: "written", Opts: ops.VoxelizeOptions{Reduce: reduce, Order: ops.AxisOrder(r.IntN(2))}}
+	cells, sectors, group := 32, 1200, 1 // of 32 bytes, as many as there are, points a thread may take
+	if reduce == ops.ReduceCount {
+		cells = 8
+	} else if r.IntN(4) == 0 {
+		c.Opts.Empty = []float64{3, 255}[r.IntN(2)]
+	}
+	if dtype == tensor.F32 {
+		group = 4
+	}
+	long := 2 // the axis that is fastest
+	if c.Opts.Order == ops.ZYX {
+		long = 0
+	}
+	b := []int{1, 1, 4, 7}[r.IntN(4)]
+	for a := range 3 {
+		c.Box.Min[a], c.Box.Max[a], c.Box.Size[a] = -1, 0, 1
+	}
+	c.Box.Max[long] = float64(cells*sectors-r.IntN(cells)) - 1 // the last is not always whole
+	if b == 1 && r.IntN(2) == 0 {
+		c.Box.Max[1] = 1
+	}
+
+	together := []int{0, 1, 2, 3, 4, 5, 32, 64}[r.IntN(8)] // groups of a block's first points in one place
+	apart := r.Perm(sectors)
+	xyz := make([]float64, 3*n)
+	for i := range n {
+		block, thread := i/(256*group), i/group%256
+		sector := apart[i%sectors]
+		switch {
+		case thread < together && i%group == 0:
+			sector = apart[block%sectors]
+		case together == 64: // few places, of many points
+			sector = apart[r.IntN(5)]
+		}
+		p := xyz[3*i:][:3]
+		for a := range p {
+			p[a] = -1 + r.Float64()*(c.Box.Max[a]+1)
+		}
+		p[long] = float64(sector*cells+r.IntN(cells)) - 1 + .25 + r.Float64()/2
+		if thread >= together && r.IntN(12) == 0 {
+			p[r.IntN(3)] = []float64{math.NaN(), math.Inf(1), -3, 1e9}[r.IntN(4)]
+		}
+	}
+	c.Points = vals(dtype, xyz, n, 3)
+	if r.IntN(3) == 0 {
+		c.Points = c.Points.restride([]int{4, 1}, 1, 1, poison(dtype))
+	}
+	if b > 1 {
+		offsets := make([]int64, b+1)
+		for i := range offsets {
+			offsets[i] = int64(n * i / b)
+		}
+		c.Offsets = arr(offsets, b+1)
+	}
+	if r.IntN(3) == 0 {
+		poses := make([]float64, 16*b)
+		for i := range poses {
+			if i%16%5 == 0 {
+				poses[i] = 1
+			}
+			if i%16 == 4*long+3 {
+				poses[i] = float64(r.IntN(3 * cells)) // moved along, each row its own way
+			}
+		}
+		c.Poses = vals(dtype, poses, b, 4, 4)
+	}
+	return c
+}
+
+// written are grids that are written point by point.
+func (s *suite) written(t *testing.T) {
+	for i := range 48 {
+		c := writtenVoxels(rng(uint64(3000+i)), []tensor.DType{tensor.F32, tensor.F64}[i%2], []ops.VoxelReduce{ops.ReduceCount, ops.ReduceOccupancy}[i/2%2])
+		c.Number, c.Planned, c.Name = i/4, i >= 4, fmt.Sprint("written ", i)
+		s.voxelCheck(t, c)
+	}
+}
+
+// writtenBorders has points on the borders of cells and beside them, along each axis, where a product with 1 / size in place of a division
+// shows, or another size's last place.
+func (s *suite) writtenBorders(t *testing.T) {
+	for i, size := range []float64{.02, .05, .1, .7, 18. / 47} {
+		for _, dtype := range []tensor.DType{tensor.F32, tensor.F64} {
+			for axis := range 3 {
+				const cells = 400
+				c := &voxelizing{Name: fmt.Sprint("borders of ", size), Planned: true, Number: i + axis}
+				for a := range 3 {
+					c.Box.Max[a], c.Box.Size[a] = size, size
+				}
+				c.Box.Max[axis] = cells * size
+				var xyz []float64
+				for k := 1; k < cells; k++ {
+					x := decode(dtype, encode(dtype, float64(k)*size))
+					if dtype == tensor.F32 {
+						x = float64(float32(k) * float32(size))
+					}
+					for _, to := range []float64{x, math.Nextafter(x, 0), float64(math.Nextafter32(float32(x), 0))} {
+						p := [3]float64{size / 2, size / 2, size / 2}
+						p[axis] = to
+						xyz = append(xyz, p[:]...)
+					}
+				}
+				c.Points = vals(dtype, xyz, len(xyz)/3, 3)
+				for _, reduce := range []ops.VoxelReduce{ops.ReduceCount, ops.ReduceOccupancy} {
+					c.Opts.Reduce = reduce
+					s.voxelCheck(t, c)
+				}
+			}
+		}
+	}
+}
