@@ -20,12 +20,16 @@ var (
 // it shows for sure. Such changes are not drawn.
 //
 // A comparison may treat equal operands either way if all that it does is choose one of the two, or if they never are equal. A branch
-// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding, and neither does a sum with zero.
+// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding, and neither does a sum with zero
+// or a product by one of either sign.
 func changesNothing(lines []string, from, to, i int, rule string) bool {
 	if m := convert.FindStringSubmatch(lines[i]); m != nil && rule == ".rn. becomes .rz." {
 		return exact.MatchString(m[1]) || onlyNaN(lines[from:to], m[2])
 	}
 	if m := plus.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" && (isZero(m[1]) || isZero(m[2])) {
+		return true
+	}
+	if m := product.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" && (isOne(lines, from, i, m[1]) || isOne(lines, from, i, m[2])) {
 		return true
 	}
 	if m := compare.FindStringSubmatch(lines[i]); m != nil && strict.MatchString(rule) {
@@ -71,6 +75,8 @@ var (
 	convert  = regexp.MustCompile(`^\s*cvt\.rn\.(\w+\.\w+)\s+[^,]+,\s*(%\w+);`)
 	exact    = regexp.MustCompile(`^(f64\.[us](8|16|32)|f32\.[us](8|16))$`)
 	plus     = regexp.MustCompile(`^\s*(?:add|sub)\.rn\.f\d+\s+[^,]+,\s*([^,;]+),\s*([^,;]+);`)
+	product  = regexp.MustCompile(`^\s*mul\.rn\.f64\s+[^,]+,\s*([^,;]+),\s*([^,;]+);`)
+	ones     = regexp.MustCompile(`^\s*selp\.f64\s+[^,]+,\s*0d[3B]FF0{13},\s*0d[3B]FF0{13},`)
 	writes   = regexp.MustCompile(`^\s*(?:@!?%p\d+\s+)?[a-z][a-z0-9_.:]*\s+(\{[^}]*\}|[^,;]+)`)
 	nan      = regexp.MustCompile(`^\s*mov\.f(32|64)\s+%\w+,\s*0(f7FC00000|d7FF8000000000000);`)
 	sum      = regexp.MustCompile(`^\s*add\.s(?:32|64)\s+%\w+,\s*(%\w+),\s*(-?\d+);`)
@@ -110,6 +116,12 @@ func written(lines []string, from, i int, register string) int {
 		}
 	}
 	return -1
+}
+
+// isOne reports whether a register is at line i 1 or -1.
+func isOne(lines []string, from, i int, register string) bool {
+	at := written(lines, from, i, register)
+	return at >= 0 && ones.MatchString(lines[at])
 }
 
 // apart reports whether two registers are at line i different distances from a third, so that they differ.
@@ -206,6 +218,11 @@ var (
 		`BCA6827863B97D97|3D2AE7F3E733B81F|BDA93974A8C07C9D|3E21EED8EFF8D898|BE927E4FB7789F5C|3EFA01A01A01A01A|BF56C16C16C16C17|3FA5555555555555|BFE0000000000000|` +
 		`BFA642C8590B2164|3FA8618618618618|BFAAF286BCA1AF28|3FAE1E1E1E1E1E1E|BFB1111111111111|3FB3B13B13B13B14|BFB745D1745D1746|3FBC71C71C71C71C|` +
 		`BFC2492492492492|3FC999999999999A|BFD5555555555555)`)
+	// Those of acos_ratio and of sin_ratio.
+	ratios = re(`0d(3FEFFFFFFFFFFFFE|3FD5555555555F82|3FC1111111069E05|3FAD41D425C34C22|3F9A019E463897F8|3F87A4A044ADC375|3F75CD7D674C5744|3F64B1A22BAAE8BB|` +
+		`3F4EEF1A4774B466|3F58D76DA62E0BAB|BF67578E22319DD0|3F801D9928BE5728|BF8E50B69E52F10E|3F968BBE5D35B43B|BF9971ADD2211940|3F95A18B4EDF7F86|` +
+		`BF8AC0C637646ACE|3F76D8B99BF0B4C8|BF582653D340237F|3F282DE544E186D3|3FEFFFFFFFFFFFFF|BFC5555555555459|3F81111111108FCB|BF2A01A0199C07F6|` +
+		`3EC71DE37DE52AF4|BE5AE634B1880842|3DE60E55581F0209|BD69EEE72299B20B)`)
 )
 
 var arguments = []argument{
@@ -219,12 +236,26 @@ var arguments = []argument{
 		"row_extent's bounds: what is chosen between is equal where what is compared is, 0 and min(0, n), or 0 and hi - lo"},
 	{"a row found twice", sampling, "sub becomes add", re(`sub\.s64`), re(`min\.s64[^\n]*\n\s*sub\.s64[^\n]*\n\s*min\.s64[^\n]*, 2147483647`), 1,
 		"row_extent's length, where place_in asks only whether its search has found the row: of good offsets it always has"},
+	{"a row's end found twice", sampling, ".lt becomes .le", re(`setp\.lt\.s64`), re(`and\.b64[^\n]*, 4294967295;\n\s*setp\.lt\.s64[^\n]*\n\s*cvt\.u32\.u64[^\n]*\n\s*selp\.b32\s+%r\d+, %r\d+, 0, %p`), 2,
+		"place_in asks whether the row that its search has found holds the index, as of good offsets it does; others are reported, and nothing before them"},
 	{"a row of 2^31 samples", sampling, ".", re(`setp\.\w+\.[su]64\s.*, 214748364[78];`), anything, 0,
 		"the longest row is 2^31 - 1 samples, and longer ones are refused"},
 	{"the length of such a row", sampling, "sub becomes add", re(`sub\.s64`), re(`sub\.s64[^\n]*\n\s*setp\.lt\.s64[^\n]*, 2147483648;`), 1,
 		"row_fits asks for offsets that are in order and in the tensor besides; the sum of two is as much as 2^31 where there are 2^30 samples"},
 	{"the first step up", sampling, "sub becomes add", re(`sub\.s32`), re(`sub\.s32[^\n]*\n\s*setp\.lt\.u32[^\n]*, 3;`), 1,
 		"a target beyond the window and before the last stamp has three stamps or more to look at, and the bound says no other"},
+	{"the first step of two", sampling, ".lt becomes .le", re(`setp\.lt\.u32\s.*, 3;`), re(`setp\.lt\.u32[^\n]*, 3;(\n\s*mov\.[bu]32[^\n]*)*\n\s*@%p\d+ bra[^\n]*(\n//[^\n]*)?(\n\s*mov\.[bu]32[^\n]*)*\n\s*mov\.b32\s+%r\d+, 2;`), 6,
+		"the search's steps that double leave it less to halve, and of three stamps it finds the same without"},
+	{"where a search looks next", sampling, rounding, re(`(mul|add)\.rn\.f32`), re(`mul\.rn\.f32[^\n]*\n(\s*add\.rn\.f32[^\n]*\n)?\s*cvt\.rzi\.u32\.f32`), 2,
+		"a guess, which may be any: what is found is compared with the target"},
+	{"half of a sum", sampling, "add becomes sub", re(`add\.s64`), re(`^\s*shr\.u64[^\n]*, 63;\n\s*add\.s64[^\n]*\n\s*shr\.s64[^\n]*, 1;$`), 1,
+		"the compiler's rounding to zero of what is below it; bounds that are halved are -1 and 1 or more, whose sum has no sign"},
+	{"the end of 32 bits", re(`^(resample|fuse)_plain `), ".gt becomes .ge", re(`setp\.gt\.u32\s.*, -[35];`), anything, 0,
+		"check_share's loop over the stamps of a load would wrap there; a plain job has less than 2^31"},
+	{"the upper half of one element", re(` fuse_chunks$`), "shl becomes shr", re(`shl\.b32\s.*, 16;`), re(`selp\.b64[^\n]*\n\s*cvt\.u32\.u64[^\n]*\n\s*shl\.b32[^\n]*, 16;\n\s*selp\.b32[^\n]*, 0, [^\n]*\n\s*or\.b32(?s:.*)cvt\.u16\.u32[^\n]*\n[^\n]*\n\s*st\.global\.u16`), 18,
+		"a fill is repeated for two elements of 16 bits; where there is one its upper half is not written, and of one of 32 it is not taken"},
+	{"a term of slerp's ratios", sampling, rounding, re(`(add|mul)\.rn\.f64`), ratios, 3,
+		"its last place moves a quaternion by less than 1e-15, of the 1e-14 or the unit of 16 bits that slerp may be off; no equal bits are promised of it"},
 	{"the search's end", sampling, ".lt becomes .le", re(`setp\.lt\.u32`), re(`selp\.b32[^\n]*\n\s*mul\.wide\.u32[^\n]*\n\s*add\.s64[^\n]*\n([^\n]*\n){1,2}\s*ld\.global\.nc`), 6,
 		"halving ends with lo < hi <= n-1, so that the bound lo < n-1 always holds: it stands for stamps that change meanwhile"},
 	{"a term of a series", sampling, rounding, re(`(add|mul)\.rn\.f64`), series, 1,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,7 +142,26 @@ func TestASumWithZeroNeedsNoRounding(t *testing.T) {
 	}
 }
 
+func TestAProductByOneNeedsNoRounding(t *testing.T) {
+	const times = "mul.rn.f64 	%fd1, %fd2, %fd3;"
+	for before, want := range map[string]bool{
+		"selp.f64 	%fd2, 0dBFF0000000000000, 0d3FF0000000000000, %p1;":                                     true,
+		"selp.f64 	%fd3, 0d3FF0000000000000, 0dBFF0000000000000, %p1;\nadd.rn.f64 	%fd4, %fd2, %fd2;":      true,
+		"selp.f64 	%fd2, 0dBFF0000000000000, 0d3FF0000000000001, %p1;":                                     false,
+		"selp.f64 	%fd2, 0dBFF0000000000000, %fd4, %p1;":                                                   false,
+		"selp.f64 	%fd22, 0dBFF0000000000000, 0d3FF0000000000000, %p1;":                                    false,
+		"selp.f64 	%fd2, 0dBFF0000000000000, 0d3FF0000000000000, %p1;\n$L1:":                               false,
+		"selp.f64 	%fd2, 0dBFF0000000000000, 0d3FF0000000000000, %p1;\nadd.rn.f64 	%fd2, %fd2, %fd4;":      false,
+		"selp.f64 	%fd2, 0d4000000000000000, 0d3FF0000000000000, %p1;\n// of two the least number is none": false,
+	} {
+		lines := append([]string{"// begin"}, strings.Split(before+"\n"+times, "\n")...)
+		assert.Equal(t, want, changesNothing(lines, 0, len(lines), len(lines)-1, ".rn becomes .rz"), before)
+		assert.False(t, changesNothing(lines, 0, len(lines), len(lines)-1, "mul becomes add"), before)
+	}
+}
+
 func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
+	const oneElement = "selp.b64 	%rd1, %rd2, %rd3, %p1;\ncvt.u32.u64 	%r1, %rd1;\n>shl.b32 	%r2, %r1, 16;\nselp.b32 	%r2, 0, %r2, %p2;\nor.b32 	%r3, %r2, %r1;\n"
 	for _, c := range []struct{ family, text, rule, want string }{
 		{"resample", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", "a count as a float"},
 		{"voxel_bin", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", ""},
@@ -192,10 +212,32 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"voxel_write voxel_write", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\nmad.lo.s32 	%r3, %r4, %r2, %r5;\nmad.lo.s32 	%r6, %r3, %r7, %r8;\nmad.lo.s32 	%r9, %r6, %r1, %r10;\ncvt.u64.u32 	%rd3, %r9;",
 			leftOut, "the long way to a key"},
 		{"voxel_write voxel_write", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\nmad.lo.s32 	%r3, %r4, %r2, %r5;\nmad.lo.s32 	%r6, %r3, %r7, %r8;\ncvt.u64.u32 	%rd3, %r6;", leftOut, ""},
+		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, 0, %p1;", ".lt becomes .le", "a row's end found twice"},
+		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, %r3, %p1;", ".lt becomes .le", ""},
+		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 3;\nmov.u32 	%r2, %r3;\nmov.u32 	%r4, %r5;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 2;", ".lt becomes .le", "the first step of two"},
+		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 3;\nmov.u32 	%r2, %r3;\nmov.u32 	%r4, %r5;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 4;", ".lt becomes .le", ""},
+		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 2;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 2;", ".lt becomes .le", ""},
+		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", ".rn becomes .rz", "where a search looks next"},
+		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rn.bf16x2.f32 	%r1, %f4, %f1;", ".rn becomes .rz", ""},
+		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", "mul becomes add", ""},
+		{"resample_channels resample_curves_bf16", "shr.u64 	%rd1, %rd2, 63;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", "half of a sum"},
+		{"resample_channels resample_curves_bf16", ">add.s64 	%rd2, %rd5, %rd6;\nshr.u64 	%rd1, %rd2, 63;\nadd.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", ""},
+		{"resample_channels resample_curves_bf16", "shr.u64 	%rd1, %rd2, 62;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 2;", "add becomes sub", ""},
+		{"fuse_plain fuse_odd_bf16", "setp.gt.u32 	%p1, %r1, -5;", ".gt becomes .ge", "the end of 32 bits"},
+		{"fuse fuse", "setp.gt.u32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
+		{"fuse_plain fuse_odd_bf16", "setp.gt.s32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
+		{"fuse fuse_chunks", oneElement + "cvt.u16.u32 	%rs1, %r3;\n// begin inline asm\nst.global.u16 [%rd4], %rs1;", "shl becomes shr", "the upper half of one element"},
+		{"fuse fuse_chunks", oneElement + "// begin inline asm\nst.global.v2.u32 [%rd4], {%r3, %r3};", "shl becomes shr", ""},
+		{"fuse fuse", oneElement + "cvt.u16.u32 	%rs1, %r3;\n// begin inline asm\nst.global.u16 [%rd4], %rs1;", "shl becomes shr", ""},
+		{"resample_channels resample_curves_f16", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", ".rn becomes .rz", "a term of slerp's ratios"},
+		{"resample_channels resample_curves_f16", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", "add becomes sub", ""},
+		{"resample_channels resample_curves_f16", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC376;", ".rn becomes .rz", ""},
 	} {
 		lines := strings.Split(c.text, "\n")
+		at := max(0, slices.IndexFunc(lines, func(line string) bool { return line[0] == '>' })) // the line that is changed, if not the first
+		lines[at] = strings.TrimPrefix(lines[at], ">")
 		family, kernel, _ := strings.Cut(c.family, " ")
-		assert.Equal(t, c.want, argued(lines, &Mutant{Family: family, Kernel: kernel, Line: 1, Old: lines[0], Rule: c.rule}), c.text)
+		assert.Equal(t, c.want, argued(lines, &Mutant{Family: family, Kernel: kernel, Line: at + 1, Old: lines[at], Rule: c.rule}), c.text)
 	}
 }
 

@@ -1,0 +1,80 @@
+package opstest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// The rows are there for what a search does with them: so it is followed, in float64.
+func TestLimitsHaveEveryEndOfASearch(t *testing.T) {
+	ends := map[string]int{}
+	number := 0
+	for i := range 3 {
+		for k, d := range limitWidths {
+			for o := range limitOptions {
+				number++
+				if form := (o/3 + k + i) % 3; form < 2 {
+					c := limitCase(uint64(50_000+number), tensor.F32, tensor.F64, d, o, form)
+					n, x := c.Times.shape[1], c.Targets.floats()
+					m := c.Targets.shape[len(c.Targets.shape)-1]
+					for r, row := range [][]float64{c.Times.floats()[:n], c.Times.floats()[n:]} {
+						for pos := range m {
+							x := x[(r*m+pos)%len(x)]
+							if row[0] <= x && x < row[n-1] {
+								ends[searchEnd(row, x, int(float64(pos)*float64(n-1)/float64(m-1)))]++
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, end := range []string{"at once", "turn 0", "turn 1", "turn 2", "up 3", "up to the end", "up and on", "down 3", "down broken off", "down to the end", "down and on"} {
+		assert.Greater(t, ends[end], 3, "%s: %v", end, ends)
+	}
+}
+
+// searchEnd tells how the kernels' search comes to an end for a target that a row holds, from a first guess: in the first window, at one of
+// its turns, or by steps that double, by what ends those. The window reaches two stamps up, so that the first step up is never too far.
+func searchEnd(row []float64, x float64, guess int) string {
+	n := len(row)
+	at := func(g int) int { return max(0, min(g, n-2)) }
+	holds := func(g int) bool { return row[max(g-1, 0)] <= x && x < row[min(g+2, n-1)] }
+	w := at(guess)
+	if holds(w) {
+		return "at once"
+	}
+	pace := float64(n-1) / (row[n-1] - row[0])
+	for turn := range 3 {
+		on := at(int(float64(w) + (x-row[w])*pace))
+		if holds(on) {
+			return fmt.Sprint("turn ", turn)
+		}
+		if p := float64(on-w) / (row[on] - row[w]); p > 0 {
+			pace = p
+		}
+		w = on
+	}
+	way, left, past := "up", n-1-w, func(step int) bool { return row[w+step] > x }
+	if row[w] > x {
+		way, left, past = "down", w, func(step int) bool { return row[w-step] <= x }
+	}
+	if left == 3 {
+		return way + " 3"
+	}
+	gone := 0
+	for step := 2; step < left-gone; step *= 2 {
+		if past(gone + step) {
+			if gone > 0 {
+				return way + " and on"
+			}
+			return way + " broken off"
+		}
+		gone += step
+	}
+	return way + " to the end"
+}

@@ -1,0 +1,209 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// limitWidths are features of rows for each way that plain rows are made in.
+var limitWidths = []int{1, 2, 3, 5, 7, 8, 14, 33, 64}
+
+// limitOptions are limits and fills in plain rows, whose targets lie a multiple of limitTick from stamps, some just as far as a limit.
+var limitOptions = []ops.ResampleOptions{
+	{MaxGap: ops.Within(time.Second), FillGaps: true, Fill: ops.FillWith(-7.5)},
+	{MaxGap: ops.Within(time.Second), Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)},
+	{Kind: ops.Previous, Tolerance: ops.Within(time.Second / 4), FillGaps: true, Fill: ops.FillWith(3.25)},
+	{Kind: ops.Next, Tolerance: ops.Within(time.Second / 4), FillGaps: true, Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)},
+	{Kind: ops.Nearest, Tolerance: ops.Within(time.Second / 4), Edge: ops.FillEdge, Fill: ops.FillWith(math.Copysign(0, -1))},
+	{Kind: ops.Nearest, MaxGap: ops.Within(time.Second), Tolerance: ops.Within(time.Second), FillGaps: true, Edge: ops.FillEdge, Fill: ops.FillWith(70000)},
+}
+
+const limitTick = 1. / 64 // seconds, exact on every clock
+
+// limits has rows of each way and dtype under each of the options, on every clock, alone and in a fusion with offsets.
+func (s *suite) limits(t *testing.T) {
+	number := 0
+	for i, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
+		for k, d := range limitWidths {
+			for o := range limitOptions {
+				if number++; thin(number) || t.Failed() {
+					continue
+				}
+				clock, form := clockDTypes[(o+k)%3], (o/3+k+i)%3
+				c := limitCase(uint64(50_000+number), dtype, clock, d, o, form)
+				s.check(t, c, oddLayouts[(o/3+k+2*i+o)%3])
+				// The same with a stream of other width and options.
+				if o%2 == 0 {
+					s.fused(t, limitFusion(c, uint64(51_000+number), dtype, clock, limitWidths[(k+o+1)%len(limitWidths)], (o+3)%len(limitOptions), form), oddLayouts[(o+k)%3])
+				}
+			}
+		}
+	}
+}
+
+// limitCase is one of them, of two rows.
+func limitCase(seed uint64, dtype, clock tensor.DType, d, options, form int) *resampling {
+	const b = 2
+	r := rng(seed)
+	n, m := 2+r.IntN(60), 24+r.IntN(24)
+	var stamps, targets []float64
+	for i := range b {
+		row := gapped(r, n, (form+i+int(seed))%4)
+		stamps, targets = append(stamps, row...), append(targets, besideStamps(r, row, m, clock != tensor.I64)...)
+	}
+	c := &resampling{Name: fmt.Sprintf("limits, %d features, options %d", d, options), Opts: limitOptions[options], Planned: true}
+	c.Src, c.Times = vals(dtype, uniformValues(r, b*n*d), b, n, d), onClock(clock, stamps, b, n)
+	if r.IntN(2) == 0 { // from any element on, samples apart or not
+		step := d + r.IntN(3)
+		c.Src = c.Src.restride([]int{n * step, step, 1}, r.IntN(4), 0, poison(dtype))
+	}
+	switch form {
+	case 0:
+		c.Targets = onClock(clock, targets, b, m)
+	case 1:
+		c.Targets = onClock(clock, targets[:m], m)
+	default:
+		last := stamps[n-1]
+		c.Clock = ops.Uniform(int64((stamps[0]-2)*1e9), float64(m)/(last-stamps[0]+4), m)
+	}
+	return c
+}
+
+// limitFusion has the case between another of its kind and one that takes an offset back, whose targets are as near to its stamps.
+func limitFusion(c *resampling, seed uint64, dtype, clock tensor.DType, d, options, form int) *fusing {
+	other := limitCase(seed, dtype, clock, d, options, form)
+	late := *c
+	offset := time.Duration(limitTick * 1e9 * float64(int(seed%5)-7))
+	f := &fusing{Name: c.Name, Out: dtype, Planned: true, Targets: c.Targets, Clock: c.Clock}
+	for _, p := range []*part{{resampling: *other}, {resampling: *c}, {resampling: late, Offset: offset}} {
+		p.Targets, p.Clock = nil, ops.Clock{}
+		f.Streams = append(f.Streams, p)
+	}
+	return f
+}
+
+// gapped has n stamps, in seconds, that a search with a mean pace finds in few steps or in many: even ones with gaps and duplicates,
+// ever longer and ever shorter brackets, and close ones far apart.
+func gapped(r *rand.Rand, n, form int) []float64 {
+	out := make([]float64, n)
+	x, step := float64(r.IntN(64))*limitTick, limitTick
+	if form == 2 {
+		step = 2048
+	}
+	for i := range out {
+		out[i] = x
+		switch form {
+		case 0:
+			switch r.IntN(10) {
+			case 0:
+				x += 1 + float64(r.IntN(40))
+			case 1:
+				x++
+			case 2:
+			default:
+				x += .5
+			}
+		case 1:
+			step = min(step*(1+r.Float64()), 2048)
+			x += math.Ceil(step/limitTick) * limitTick
+		case 2:
+			step = max(step/(1+r.Float64()), limitTick)
+			x += math.Ceil(step/limitTick) * limitTick
+		default:
+			if r.IntN(9) == 0 {
+				x += float64(int(1) << r.IntN(12))
+			} else {
+				x += limitTick * float64(1+r.IntN(2))
+			}
+		}
+	}
+	return out
+}
+
+// besideStamps has m targets in any of a row's brackets, on its stamps and beside them, before them, after them, and none.
+func besideStamps(r *rand.Rand, row []float64, m int, none bool) []float64 {
+	first, last := row[0], row[len(row)-1]
+	out := []float64{first - limitTick, last + limitTick, first - 100, last + 100, first, last}
+	for len(out) < m {
+		k := r.IntN(len(row) - 1)
+		h := row[k+1] - row[k]
+		x := row[k] + []float64{0, limitTick, .25, .25 + limitTick, h / 2, h - .25, h - .25 - limitTick, 1, h - limitTick}[r.IntN(9)]
+		out = append(out, math.Max(first, math.Min(last, math.Floor(x/limitTick)*limitTick)))
+	}
+	if none {
+		out[r.IntN(m)] = math.NaN()
+	}
+	r.Shuffle(m, func(i, k int) { out[i], out[k] = out[k], out[i] })
+	return out
+}
+
+// onClock has times given in seconds.
+func onClock(clock tensor.DType, seconds []float64, shape ...int) *array {
+	if clock == tensor.I64 {
+		return arr(nanos(seconds), shape...)
+	}
+	return vals(clock, seconds, shape...)
+}
+
+// stampsAtOnce: of the stamps that a thread looks at at once each is told where it is wrong, in every bit of it, and of two the first.
+// Checkers of a block are three warps while the first finds targets; where stamps are many enough for the device each takes four loads of 16 bytes.
+func stampsAtOnce(test visit) {
+	number := 0
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
+		for _, clock := range clockDTypes {
+			each := 16 / clock.Size()
+			n := 1024
+			if clock == tensor.F32 {
+				n = 9600
+			}
+			for u := range 4 {
+				for e := range each {
+					for range 2 {
+						number++
+						at := u*96*each + each*(1+number%9) + e
+						wrongStamps(dtype, clock, n, 0, []int{at, min(at+1+number%3*96*each, n-1)}, []int{1, 0}[number%2], test)
+					}
+				}
+			}
+			// Threads that take stamps one by one: the last, which fill no 16 bytes, and those that begin at none.
+			for e := range each {
+				wrongStamps(dtype, clock, 4*each+1+e, 0, []int{4*each + e}, 1+e%2, test)
+				wrongStamps(dtype, clock, 4*each+3, 1, []int{1 + e, 2 + e, 4*each + 1}, 1+e%2, test)
+			}
+		}
+	}
+}
+
+// wrongStamps is a row of n stamps, of which some are wrong, in each way of plain rows: bad is odd where they are before those ahead.
+func wrongStamps(dtype, clock tensor.DType, n, front int, at []int, bad int, test visit) {
+	raw := make([]uint64, n)
+	for k := range raw {
+		raw[k] = encode(clock, float64(k+1))
+		if clock == tensor.I64 {
+			raw[k] = uint64(k)<<33 + 5
+		} else if clock == tensor.F64 {
+			raw[k] = encode(clock, 1e6+float64(k)/3)
+		}
+	}
+	for i, k := range at {
+		switch {
+		case bad%2 == 1:
+			raw[k] = raw[k-1] - 1
+		case clock == tensor.I64:
+			raw[k] = uint64([]int64{1<<62 + 1, -1<<62 - 1}[(bad/2+i)%2])
+		default:
+			raw[k] = encode(clock, []float64{math.Inf(1), math.NaN(), math.Inf(-1)}[(bad/2+i)%3])
+		}
+	}
+	for _, d := range []int{1, 16 / dtype.Size()} {
+		c := &resampling{Name: fmt.Sprint("stamps at once, wrong at ", at), Planned: true, Src: vals(dtype, make([]float64, n*d), 1, n, d), Times: packed(clock, raw, 1, n), Targets: vals(clock, []float64{0, 7}, 2)}
+		c.Times = c.Times.restride([]int{n, 1}, front, 0, encode(clock, 0))
+		test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, oddLayouts[1-d%2])
+	}
+}
