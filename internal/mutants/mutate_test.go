@@ -214,6 +214,8 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"voxel_write voxel_write", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\nmad.lo.s32 	%r3, %r4, %r2, %r5;\nmad.lo.s32 	%r6, %r3, %r7, %r8;\ncvt.u64.u32 	%rd3, %r6;", leftOut, ""},
 		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, 0, %p1;", ".lt becomes .le", "a row's end found twice"},
 		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, %r3, %p1;", ".lt becomes .le", ""},
+		{"resample_plain resample_odd_f16", ">setp.ge.u32 	%p1, %r1, %r2;\n@%p1 bra 	$L1;\n// %bb.1:\nshl.b32 	%r3, %r4, 3;\nmad.lo.s32 	%r5, %r6, %r7, %r3;", ".ge becomes .gt", "a unit past the last"},
+		{"resample_plain resample_plain_f16", ">setp.ge.u32 	%p1, %r1, %r2;\n@%p1 bra 	$L1;\n// %bb.1:\nshl.b32 	%r3, %r4, 3;\nmad.lo.s32 	%r5, %r6, %r7, %r3;", ".ge becomes .gt", ""},
 		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 3;\nmov.u32 	%r2, %r3;\nmov.u32 	%r4, %r5;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 2;", ".lt becomes .le", "the first step of two"},
 		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 3;\nmov.u32 	%r2, %r3;\nmov.u32 	%r4, %r5;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 4;", ".lt becomes .le", ""},
 		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 2;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 2;", ".lt becomes .le", ""},
