@@ -47,9 +47,11 @@ func (s *suite) largeVoxels(t *testing.T) {
 		some = 9_000
 	}
 	few := points(some)
+	odd := packed(tensor.F32, oddTiles(largeCloud(tiles), 47), tiles, 3)
 	for name, c := range map[string]*voxelizing{
 		"counts":                  {Points: many, Box: box(61, 33, 129), Opts: countGrid},
 		"counts of a large grid":  {Points: many, Box: box(256, 300, 128), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
+		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
 		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: box(40, 30, 20), Opts: countGrid},
 		"cells of a few":          {Points: few, Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
 	} {
@@ -63,7 +65,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 		compare(name, c, 3)
 	}
 	counts := map[string]*voxelizing{
-		"odd tiles":       {Points: packed(tensor.F32, oddTiles(largeCloud(tiles), 47), tiles, 3), Box: box(47, 47, 47)},
+		"odd tiles":       {Points: odd, Box: box(47, 47, 47)},
 		"one cell":        {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Box: box(60, 64, 61)},
 		"none":            {Points: many, Box: cube(20, 1, 32)},
 		"a long grid":     {Points: many, Box: box(1<<20, 3, 2)},
