@@ -2,10 +2,8 @@ package kitti
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
@@ -21,27 +19,12 @@ type Options struct {
 }
 
 // Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string, opt Options) (*dataset.Cloud, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := Parse(data, opt)
-	var bad *dataset.FormatError
-	if errors.As(err, &bad) {
-		bad.Path = path
-	}
-	return c, err
-}
+func Open(path string, opt Options) (*dataset.Cloud, error) { return records.Open(path, opt.parse) }
 
 // Read reads all of r.
-func Read(r io.Reader, opt Options) (*dataset.Cloud, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(data, opt)
-}
+func Read(r io.Reader, opt Options) (*dataset.Cloud, error) { return records.Read(r, opt.parse) }
+
+func (o Options) parse(data []byte) (*dataset.Cloud, error) { return Parse(data, o) }
 
 // Parse reads a file's bytes. It keeps no reference to them. A size that is no whole number of points is a
 // *dataset.FormatError that is dataset.ErrTruncated; features that are none a *dataset.CloudError.
