@@ -50,7 +50,7 @@ func firstStamps(panels []Panel) origin {
 			}
 			if ns, err := tensor.Elements[int64](t); err == nil && len(ns) > 0 {
 				o.ns = min(o.ns, slices.Min(ns))
-			} else if sec, err := floats(t); err == nil {
+			} else if sec, err := tensor.Floats(t); err == nil {
 				for _, s := range sec {
 					o.sec = math.Min(o.sec, nanTo(s, math.Inf(1)))
 				}
@@ -83,7 +83,7 @@ func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
 		}
 		return out, nil
 	case tensor.F64, tensor.F32:
-		sec, err := floats(t)
+		sec, err := tensor.Floats(t)
 		for i := range sec {
 			sec[i] -= o.sec
 		}
@@ -92,44 +92,9 @@ func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
 	return nil, fmt.Errorf("times of %v", t.DType())
 }
 
-// floats returns a host tensor's elements as float64, in row-major order.
-func floats(t *tensor.Tensor) ([]float64, error) {
-	c, err := t.Contiguous()
-	if err != nil {
-		return nil, err
-	}
-	switch c.DType() {
-	case tensor.F32:
-		return convert(c, func(v float32) float64 { return float64(v) })
-	case tensor.F64:
-		return convert(c, func(v float64) float64 { return v })
-	case tensor.F16:
-		return convert(c, func(v tensor.Float16) float64 { return float64(v.F32()) })
-	case tensor.BF16:
-		return convert(c, func(v tensor.BFloat16) float64 { return float64(v.F32()) })
-	case tensor.I32:
-		return convert(c, func(v int32) float64 { return float64(v) })
-	case tensor.I64:
-		return convert(c, func(v int64) float64 { return float64(v) })
-	}
-	return convert(c, func(v uint8) float64 { return float64(v) })
-}
-
-func convert[T tensor.Element](t *tensor.Tensor, f func(T) float64) ([]float64, error) {
-	data, err := tensor.Data[T](t)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]float64, len(data))
-	for i, v := range data {
-		out[i] = f(v)
-	}
-	return out, nil
-}
-
 // columns returns the features of values [S,D], one slice each.
 func columns(values *tensor.Tensor) ([][]float64, error) {
-	all, err := floats(values)
+	all, err := tensor.Floats(values)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func newBlocks(v *Voxels) (*blocks, error) {
 		if v.Values.Rank() != 1 || v.Values.Dim(0) != n {
 			return fail("Values", fmt.Sprint(v.Values), fmt.Sprintf("[%d], one a voxel", n))
 		}
-		if values, err = floats(v.Values); err != nil {
+		if values, err = tensor.Floats(v.Values); err != nil {
 			return fail("Values", err.Error(), "a host tensor")
 		}
 	}

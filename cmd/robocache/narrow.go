@@ -71,11 +71,11 @@ func resampled(device *ops.Device, args ops.ResampleArgs, opts ops.ResampleOptio
 
 // compare counts where got is not what wide is.
 func (n *narrowed) compare(got, wide *tensor.Tensor, cols []dataset.Column) error {
-	a, err := floats(got)
+	a, err := tensor.Floats(got)
 	if err != nil {
 		return err
 	}
-	b, err := floats(wide)
+	b, err := tensor.Floats(wide)
 	if err != nil {
 		return err
 	}
@@ -105,35 +105,6 @@ func (n narrowed) lost() string {
 }
 
 func anyInfinite(t *tensor.Tensor) (bool, error) {
-	list, err := floats(t)
+	list, err := tensor.Floats(t)
 	return slices.ContainsFunc(list, func(x float64) bool { return math.IsInf(x, 0) }), err
-}
-
-// floats returns a tensor's elements in float64, in order.
-func floats(t *tensor.Tensor) ([]float64, error) {
-	t, err := t.Contiguous()
-	if err != nil {
-		return nil, err
-	}
-	switch t.DType() {
-	case tensor.F64:
-		return tensor.Data[float64](t)
-	case tensor.F32:
-		return widened(t, func(x float32) float64 { return float64(x) })
-	case tensor.F16:
-		return widened(t, func(x tensor.Float16) float64 { return float64(x.F32()) })
-	}
-	return widened(t, func(x tensor.BFloat16) float64 { return float64(x.F32()) })
-}
-
-func widened[T tensor.Element](t *tensor.Tensor, to func(T) float64) ([]float64, error) {
-	data, err := tensor.Data[T](t)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]float64, len(data))
-	for i, x := range data {
-		out[i] = to(x)
-	}
-	return out, nil
 }

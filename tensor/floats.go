@@ -1,0 +1,37 @@
+package tensor
+
+// Floats returns a copy of a host tensor's elements as float64, in row-major order: exact but for i64 beyond 2^53. A tensor that is not on
+// the host is an error, as of [Data].
+func Floats(t *Tensor) ([]float64, error) {
+	c, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	switch c.DType() {
+	case F32:
+		return floats(c, func(v float32) float64 { return float64(v) })
+	case F64:
+		return floats(c, func(v float64) float64 { return v })
+	case F16:
+		return floats(c, func(v Float16) float64 { return float64(v.F32()) })
+	case BF16:
+		return floats(c, func(v BFloat16) float64 { return float64(v.F32()) })
+	case I32:
+		return floats(c, func(v int32) float64 { return float64(v) })
+	case I64:
+		return floats(c, func(v int64) float64 { return float64(v) })
+	}
+	return floats(c, func(v uint8) float64 { return float64(v) })
+}
+
+func floats[T Element](t *Tensor, f func(T) float64) ([]float64, error) {
+	data, err := Data[T](t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(data))
+	for i, v := range data {
+		out[i] = f(v)
+	}
+	return out, nil
+}
