@@ -34,7 +34,6 @@ import "embed"
 //go:embed voxel_sort.sm_90.cubin
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
-//go:embed voxel_write.sm_90.cubin
 //go:embed voxel_write.sm_90.ptx.gz
 //go:embed voxel_write.sm_80.ptx.gz
 var files embed.FS
@@ -2123,7 +2122,7 @@ var manifest = []family{
 	{
 		name: "voxel_write",
 		sources: []source{
-			{"voxel_write.cu", "8b4bf2ef766274dc2da4bf80a10fc4702eb4e72ffedb701e892b03e0eb665f71"},
+			{"voxel_write.cu", "f84a4d1febc9297774177a357b291beb8c4fbf3a4107fd5166970260dc1aee24"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
@@ -2199,22 +2198,16 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "voxel_write.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "82464d277a44943c96484b2f142b87e47c20c5850ae9ac560d7331fa91519155",
-				PTXHash: "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
-				stored:  "82464d277a44943c96484b2f142b87e47c20c5850ae9ac560d7331fa91519155",
-			},
-			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
-				PTXHash: "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
-				stored:  "87922e0dcf1dde488f5fa1a4ba1a1d8b3af0f3e496e1a31394df38c8a3f86ca5",
+				Hash:    "04d7cf0d35245691a8914df278cc350f640d46bae311ddc5ac8bb77e1a1d75d1",
+				PTXHash: "04d7cf0d35245691a8914df278cc350f640d46bae311ddc5ac8bb77e1a1d75d1",
+				stored:  "184ffc7914364865bf8862a71f9ab6eafb84849db995016aa8b989d91c4c99c6",
 			},
 			{
 				File: "voxel_write.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "7a77551951dd96b20dbcf87d7efd3336adc080b671b42f07f15ed7ea8e718201",
-				PTXHash: "7a77551951dd96b20dbcf87d7efd3336adc080b671b42f07f15ed7ea8e718201",
-				stored:  "1d71e5ea310f53af02b9b635375ec442701018c9c144d8852187ef6f2f6ab0ca",
+				Hash:    "d2a9ad5bbf835dde398e0eb97d71c5c7468b8cedace1e96d53d29a828b7771f3",
+				PTXHash: "d2a9ad5bbf835dde398e0eb97d71c5c7468b8cedace1e96d53d29a828b7771f3",
+				stored:  "d9c514a1f2788f934310fc8a6ee79c2b89016b84ef360b9ee1d2d1838be685c3",
 			},
 		},
 	},
