@@ -84,9 +84,9 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		if s.cfg.Slow > 1 {
 			c.Once = true
 		}
-		want, err := c.plan(s.cpu, 0, 64)
+		want, err := c.plan(s.cpu, 2*pairs, 64)
 		require.NoError(t, err, name)
-		got, err := c.plan(s.dev, 0, 64)
+		got, err := c.plan(s.dev, 2*pairs, 64)
 		require.NoError(t, err, name)
 		assert.Empty(t, got.same(want), name)
 	}
