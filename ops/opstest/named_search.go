@@ -39,8 +39,8 @@ func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d 
 func noLimit(o *ops.ResampleOptions) { o.MaxGap = limited.MaxGap }
 
 // searches has rows whose stamps, but the first and the last, stand close together at a place of each row's own. An even spacing makes
-// a search begin there, wherever in the row a target then is: so it goes from every sample to every other. Targets are on stamps,
-// between them nearer to one or the other, and next to the ends of the row.
+// a search begin there, wherever in the row a target then is: so it goes from every sample above to every other. In other rows stamps are
+// spaced so that it goes down as well. Targets are on stamps, between them nearer to one or the other, and next to the ends of the row.
 func searches(test visit) {
 	const n = 17
 	for i, in := range valueDTypes {
@@ -52,16 +52,21 @@ func searches(test visit) {
 			case tensor.F32:
 				least = 0x1p-19
 			}
+			const b = n - 1 + 16
+			r := rng(67)
 			var stamps, targets []float64
-			for g := range n - 1 {
-				row := make([]float64, n)
+			for g := range b {
+				row, part := make([]float64, n), []float64{0, .25, .75}
 				for s := range row {
 					row[s] = float64(g) + .5 + float64(s)*0x1p-10
 				}
 				row[0], row[n-1] = 0, n-1
+				if g >= n-1 {
+					row, part = gapped(r, n, 1+g%3), []float64{0, 0, .5}
+				}
 				x := []float64{row[n-1] - least, row[0] + least}
 				for s := range n - 1 {
-					x = append(x, row[s]+(row[s+1]-row[s])*[]float64{0, .25, .75}[(s+g+i)%3])
+					x = append(x, row[s]+(row[s+1]-row[s])*part[(s+g+i)%3])
 				}
 				for s := range row {
 					stamps = append(stamps, row[s]*unit)
@@ -70,12 +75,10 @@ func searches(test visit) {
 					targets = append(targets, x[(s+len(x)/2)%len(x)]*unit)
 				}
 			}
-			b := n - 1
 			c := &resampling{Name: fmt.Sprint("searches ", in, clock), Times: vals(clock, stamps, b, n), Targets: vals(clock, targets, b, len(targets)/b)}
 			if (i+k)%2 == 0 {
 				c.Opts.Kind = ops.Nearest
 			}
-			r := rng(67)
 			everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }, test)
 		}
 	}
