@@ -3,6 +3,7 @@ package cudasim
 import (
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -288,6 +289,10 @@ func (b *block) reset(index uint64) {
 		clear(b.local.data)
 	}
 	b.checkBlock.reset(b)
+	if b.seed != 0 { // of the launch that had it before, on this device or another
+		b.seed = 0
+		slices.Sort(b.order)
+	}
 	for i := range b.warps {
 		n := min(32, r.threads-uint32(i)*32)
 		b.warps[i].reset(b, uint32(i), ^uint32(0)>>(32-n))
