@@ -40,6 +40,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"searches", fusedToo(searches)},
 		{"bad-stamps", fusedToo(badStamps)},
 		{"ticks", fusedToo(ticks)},
+		{"turns", fusedToo(turns)},
 		{"golden", (*suite).fuseGolden},
 		{"generated", (*suite).fuseGenerated},
 		{"misuse", (*suite).fuseMisuse},
