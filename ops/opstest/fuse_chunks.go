@@ -16,6 +16,9 @@ var narrowDTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16}
 func (s *suite) fuseCounts(t *testing.T) {
 	for n := range ops.MaxStreams {
 		for form, dtypes := range [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F16, tensor.F16}, {tensor.F32, tensor.BF16}, {tensor.F32, tensor.F16}} {
+			if thin(n + form) {
+				continue
+			}
 			f := &fusing{Name: fmt.Sprint(n+1, " streams, form ", form), Out: dtypes[1], Targets: vals(tensor.F64, []float64{.25, 1.5, 7}, 3), Planned: true}
 			for m := range n + 1 {
 				p := constant(float64(m+1), 3+m%2, 1+m%3)
@@ -45,7 +48,9 @@ func (s *suite) fuseChunks(t *testing.T) {
 				continue
 			}
 			for form := range 4 {
-				number++
+				if number++; thin(number) {
+					continue
+				}
 				clock, r := clockDTypes[number%3], rng(uint64(52_000+number))
 				var stamps, targets []float64
 				for i := range b {
