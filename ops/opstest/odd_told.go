@@ -50,7 +50,7 @@ func (s *suite) oddTold(t *testing.T) {
 func toldTargets(dtype, clock tensor.DType, d int) int {
 	switch {
 	case clock == tensor.F32:
-		return 24 + 500/d
+		return 24 + 1800/d
 	case d*dtype.Size() == 12 || d*dtype.Size() == 24:
 		return 1060 // a power of two of them in a block, each of three units of 4 bytes or of 8
 	}
