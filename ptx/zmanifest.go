@@ -60,7 +60,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -120,7 +120,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -171,7 +171,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
@@ -231,7 +231,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "resample_f32", MaxThreads: 128, Params: []Param{
@@ -428,7 +428,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f32", MaxThreads: 128, Params: []Param{
@@ -857,7 +857,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
@@ -1085,7 +1085,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
@@ -1236,7 +1236,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
@@ -1364,7 +1364,7 @@ var manifest = []family{
 	{
 		name: "voxel_group",
 		sources: []source{
-			{"voxel_group.cu", "092802bc9ddb012dd1e77930be92def46fe097fffd9a866c6867a0b20db985e0"},
+			{"voxel_group.cu", "f1ba9911f74966d3c8fa5734920f92c6aa3dc7d521117d35be313a93c5e9de3c"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
@@ -1381,7 +1381,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal_points", MaxThreads: 512, Params: []Param{
@@ -1600,15 +1600,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7254473b39bb4e653e59fca789bd785c08de97d8cd41e4c0114f301128d66b26",
-				PTXHash: "7254473b39bb4e653e59fca789bd785c08de97d8cd41e4c0114f301128d66b26",
-				stored:  "8c3e5e82311977e4cd9f5273de9c9f733a61b59600c73f899693482c4ea1c854",
+				Hash:    "b78f11f101c610e615bc33fc777fa82e86fbcb08f28715d316ede61af50c62dd",
+				PTXHash: "b78f11f101c610e615bc33fc777fa82e86fbcb08f28715d316ede61af50c62dd",
+				stored:  "2a407cb14d072a4af63d8ae37bf8be3d9c3076c561bbc82bd04d81b8319333c8",
 			},
 			{
 				File: "voxel_group.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "539edb902f7971645eccb99733d0f5635227b563bd7341fe5d37ad17f6d07fa3",
-				PTXHash: "539edb902f7971645eccb99733d0f5635227b563bd7341fe5d37ad17f6d07fa3",
-				stored:  "8566d73ee23fd089ff436376b7a153e4d69082e5392bf98f25a1620bbfc88bff",
+				Hash:    "987877ea0ede4249444b17616027b6a81a8c204b1f8f4c26e9a6badd809905e5",
+				PTXHash: "987877ea0ede4249444b17616027b6a81a8c204b1f8f4c26e9a6badd809905e5",
+				stored:  "90cfb8493e9e602719e3d1297ab5ae45b070c1bbc57904bb259974723ffded1a",
 			},
 		},
 	},
@@ -1632,7 +1632,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1989,7 +1989,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_pass", MaxThreads: 512, Params: []Param{
@@ -2193,7 +2193,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_write", MaxThreads: 256, Params: []Param{

@@ -120,8 +120,8 @@ const (
 	tallyShared = 4 * (tallyPart + 32)
 
 	dealPointsShared = 35024 // of voxel_deal_points
-	groupShared      = 4 * (groupPart + 32)
-	groupStatic      = 4 << 10 // at most, what voxel_group has besides
+	groupShared      = 4 * groupPart
+	groupStatic      = 10 << 10 // at most, what voxel_group has besides
 )
 
 // crowdedBytes is the size of voxel_values.cuh's lists: entries of 32 bytes for the pieces that n points can make, and a slot for each

@@ -166,7 +166,7 @@ func (c *voxelChain) group() {
 	c.add("voxel_deal_points", m.blocks, buckets, 0)
 	cells := cellsOfBucket(job)
 	c.from, c.to, c.toOrder, c.marks = m.keys[0], m.keys[1], m.order[0], m.masks
-	c.shared = 4 * (min(cells, groupPart) + 32)
+	c.shared = 4 * min(cells, groupPart)
 	c.add("voxel_group", buckets*((cells+groupPart-1)/groupPart), 512, uint64(m.blocks))
 	c.shared = 0
 	c.from, c.fromOrder, c.to, c.toOrder = m.keys[1], m.order[0], 0, 0
