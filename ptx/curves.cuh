@@ -27,6 +27,20 @@ RC_FN double angle_between(double v0, double v1, double a, double period) {
     return wrap_angle(v0 + a * d, period);
 }
 
+// angles_between makes N of them, without a branch where none winds.
+template <u32 N> RC_FN void angles_between(double (&x)[N], const double (&v0)[N], const double (&v1)[N], double a, double period) {
+    const double half = period * 0.5;
+    bool near = true;
+    const auto wrap = [&](double y) {
+        const double r = y >= half ? y - period : y < -half ? y + period : y;
+        near = near && r >= -half && r < half;
+        return r;
+    };
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = wrap(v0[i] + a * wrap(v1[i] - v0[i]));
+    if (near) return;
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = angle_between(v0[i], v1[i], a, period);
+}
+
 // ---- Rotations ----
 
 constexpr double half_pi_high = 1.57079632679489655800e+00, half_pi_low = 6.12323399573676603587e-17;

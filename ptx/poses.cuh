@@ -1,0 +1,237 @@
+// poses.cuh resamples rows of poses: short rows without gaps, of runs of features that are moved, of quaternions and of angles, in plain
+// jobs (plain.cuh) whose ends are held.
+//
+// A warp takes 32 targets, one a lane, and waits for no other. While a lane's stamps are on their way, the warp has the rows that even
+// stamps would need copied to shared memory as they lie, 16 bytes at once; if some lane needs others, the rows from the first lane's on
+// are copied instead, and a lane whose rows are not among them reads its own. Then each lane makes its whole row, run by run, in shared memory,
+// and the warp writes its rows to dst by 16 bytes.
+//
+// Bytes moved: as plain.cuh. Promises equal bits with the CPU.
+#pragma once
+#include "curves.cuh"
+#include "plain.cuh"
+#include "warp.cuh"
+
+namespace rc {
+
+constexpr u32 most_runs = 16;
+constexpr u32 most_pose = 64;    // bytes of a row
+constexpr u32 room_bytes = 6144; // of the rows that a warp copies
+constexpr u32 pose_threads = 128;
+
+// run is features of one kind, from lo to hi.
+struct run {
+    u64 period; // of angles: its bits
+    u16 lo, hi;
+    u32 kind;
+};
+
+// poses is the kernel's parameter.
+struct poses {
+    const void *src, *times, *targets; // as plain_task; src begins at 16 bytes
+    char *dst;
+    u8 *valid;
+    void *age;
+    u64 *fault;
+    u32 *fault_flag;
+    i64 start;
+    double rate;
+    u64 bytes; // of src
+    u32 times_batch, targets_batch, total, stamps, share, s, t, t_magic;
+    float pace;
+    u32 flags;          // as plain_task
+    u32 row, room;      // bytes of a row; rows that a warp copies at most
+    u32 samples, runs;  // of all rows of the batch; of a row
+    run run_of[most_runs];
+};
+static_assert(sizeof(poses) == 144 + 16 * most_runs, "ops/cuda/poses.go packs it");
+
+// pose_room is a warp's shared memory: its source rows, from 16 bytes on, and its targets'.
+struct alignas(16) pose_room {
+    char in[room_bytes + 32];
+    char out[warp_size * most_pose];
+};
+
+RC_FN plain_task task_of(const poses &p) {
+    return {p.src, p.times, p.targets, p.dst, p.valid, p.age, p.fault, p.fault_flag, p.start, p.rate, 0, 0, p.times_batch, p.targets_batch,
+            p.total, p.stamps, p.share, p.s, p.t, p.t_magic, p.pace, 0, 0, 0, p.flags & 0x801f0183u, 0, 1, 1, block_x(), 0, 0, 0, 0, 0, 0};
+}
+
+// ---- Source rows ----
+
+// copy_async_16 begins to copy 16 bytes to shared memory; copies_landed waits for this thread's.
+RC_FN void copy_async_16(void *to, const void *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_at(to)), "l"(global(from)) : "memory");
+}
+RC_FN void copies_landed() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+// stretch is source rows that a warp has copied.
+struct stretch {
+    u32 first, count;
+    u32 skip; // bytes of the room before them
+};
+
+RC_FN stretch fetch(const plain_task &j, const poses &p, pose_room &mem, u32 first, u32 end) {
+    end = end < p.samples ? end : p.samples;
+    const u32 count = end - first < p.room ? end - first : p.room;
+    const u64 begin = (u64)first * p.row;
+    const stretch s = {first, count, (u32)begin & 15};
+    const u32 all = s.skip + count * p.row;
+    RC_ROLLED for (u32 at = lane() * 16; at < all; at += warp_size * 16) {
+        const u64 past = begin - s.skip + at;
+        const char *const from = (const char *)j.src + past;
+        if (p.bytes - past >= 16) {
+            copy_async_16(mem.in + at, from);
+            continue;
+        }
+        for (u32 i = 0; i < p.bytes - past; i += 2) *(u16 *)(mem.in + at + i) = ld_nc_u16(from + i); // the end of src
+    }
+    return s;
+}
+
+// ---- Features ----
+
+// pose is a lane's target: its sample's row and the one after it if the target is between them, in any memory.
+struct pose {
+    const char *lo, *hi;
+    bool between, later; // later: hi is nearer
+    double a;
+    char *to;
+};
+
+template <u32 DT> RC_FN pack<DT, 1> feature(const char *row, u32 i) {
+    if constexpr (element<DT>::size == 4) return {{((const u32 *)row)[i]}};
+    return {{((const u16 *)row)[i]}};
+}
+template <u32 DT> RC_FN void put(const pose &m, u32 i, u32 b) {
+    if constexpr (element<DT>::size == 4)
+        ((u32 *)m.to)[i] = b;
+    else
+        ((u16 *)m.to)[i] = (u16)b;
+}
+
+template <u32 DT> RC_FN void move_run(const pose &m, const run &r) {
+    constexpr u32 n = 4;
+    const bool blended = m.between && r.kind == linear;
+    const char *const lo = m.between && (r.kind == next || (r.kind == nearest && m.later)) ? m.hi : m.lo;
+    const float a = f64_to_f32(m.a);
+    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += n) {
+        pack<DT, 1> v0[n], v1[n];
+        RC_UNROLL for (u32 u = 0; u < n; u++) {
+            const u32 at = f + u < r.hi ? f + u : r.hi - 1; // one past the last is the last once more
+            v0[u] = feature<DT>(lo, at), v1[u] = feature<DT>(m.hi, at);
+        }
+        RC_UNROLL for (u32 u = 0; u < n; u++) {
+            const u32 b = blended ? (u32)rounded<DT>(lerp(get(v0[u], 0), get(v1[u], 0), a)) : v0[u].w[0];
+            if (f + u < r.hi) put<DT>(m, f + u, b);
+        }
+    }
+}
+
+template <u32 DT> RC_FN void turn_run(const pose &m, const run &r) {
+    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += 4) {
+        pack<DT, 1> v0[4], v1[4];
+        u32 b[4];
+        RC_UNROLL for (u32 i = 0; i < 4; i++) v0[i] = feature<DT>(m.lo, f + i), v1[i] = feature<DT>(m.hi, f + i), b[i] = v0[i].w[0];
+        if (m.between) {
+            double q0[4], q1[4], q[4];
+            RC_UNROLL for (u32 i = 0; i < 4; i++) q0[i] = (double)get(v0[i], 0), q1[i] = (double)get(v1[i], 0);
+            slerp4(q, q0, q1, m.a);
+            RC_UNROLL for (u32 i = 0; i < 4; i++) b[i] = (u32)rounded<DT>(q[i]);
+        }
+        RC_UNROLL for (u32 i = 0; i < 4; i++) put<DT>(m, f + i, b[i]);
+    }
+}
+
+template <u32 DT> RC_FN void wind_run(const pose &m, const run &r) {
+    constexpr u32 n = 2;
+    const double period = as_f64(r.period);
+    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += n) {
+        pack<DT, 1> v0[n], v1[n];
+        double x0[n], x1[n], x[n];
+        RC_UNROLL for (u32 u = 0; u < n; u++) {
+            const u32 at = f + u < r.hi ? f + u : r.hi - 1;
+            v0[u] = feature<DT>(m.lo, at), v1[u] = feature<DT>(m.hi, at);
+            x0[u] = (double)get(v0[u], 0), x1[u] = (double)get(v1[u], 0);
+        }
+        angles_between(x, x0, x1, m.a, period);
+        RC_UNROLL for (u32 u = 0; u < n; u++) {
+            if (f + u < r.hi) put<DT>(m, f + u, m.between ? (u32)rounded<DT>(x[u]) : v0[u].w[0]);
+        }
+    }
+}
+
+// ---- A warp's targets ----
+
+// put_warp writes `bytes` bytes, an even number, from shared memory, 16 bytes aligned.
+RC_FN void put_warp(char *to, const char *from, u32 bytes) {
+    u32 done = 0;
+    if (((u32)(u64)to & 15) == 0) {
+        done = bytes & ~15u;
+        RC_ROLLED for (u32 at = lane() * 16; at < done; at += warp_size * 16) st_16(to + at, *(const v16 *)(from + at));
+    }
+    RC_ROLLED for (u32 at = done + lane() * 2; at < bytes; at += warp_size * 2) st_u16(to + at, *(const u16 *)(from + at));
+}
+
+template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const poses &p, pose_room &mem) {
+    const u32 first = j.block * threads_x() + (thread_x() & ~(warp_size - 1));
+    const bool idle = first >= j.total;
+    const u32 count = idle ? 0 : j.total - first < warp_size ? j.total - first : warp_size;
+    const u32 i = first + (lane() < count ? lane() : count - 1); // a target past the last is the last once more
+    asked<C> ahead;
+    stretch rows;
+    if (!idle) {
+        ahead = ask<C>(j, i);
+        const u32 guess = ahead.row * j.s + ahead.out.w.g, begin = shuffle_from(guess, 0);
+        rows = fetch(j, p, mem, begin > 0 ? begin - 1 : 0, shuffle_from(guess, warp_size - 1) + 3);
+    }
+    if (j.check()) check_share<C, 1>(j, 0);
+    if (idle) return;
+
+    const C x = j.on_own_clock(ahead.given);
+    if (j.check() && beyond_range(x)) report(j, fault_targets, i, time_range);
+    const located<C> at = locate(j, ahead.t, j.s, ahead.out, x);
+    if (j.valid) st_u8(j.valid + i, at.where == exact || at.where == inside);
+    if (j.age) st_time((C *)j.age + i, minus(x, ld_time(ahead.t + at.k)));
+    pose m;
+    m.between = at.where == inside, m.later = at.later;
+    m.a = m.between ? at.template weight<double>() : 0;
+    m.to = mem.out + lane() * p.row;
+
+    const u32 sample = ahead.row * j.s + at.k;
+    const auto among = [&] { return sample - rows.first < rows.count && sample + m.between - rows.first < rows.count; };
+    copies_landed();
+    warp_barrier();
+    if (votes(!among())) {
+        const u32 begin = shuffle_from(sample, 0), end = shuffle_from(sample, warp_size - 1) + 2;
+        rows = fetch(j, p, mem, begin, end > begin ? end : begin + 2);
+        copies_landed();
+        warp_barrier();
+    }
+    m.lo = among() ? mem.in + rows.skip + (sample - rows.first) * p.row : (const char *)j.src + (u64)sample * p.row;
+    m.hi = m.between ? m.lo + p.row : m.lo;
+    RC_ROLLED for (u32 n = 0; n < p.runs; n++) {
+        const run &r = p.run_of[n];
+        if (r.kind == slerp)
+            turn_run<DT>(m, r);
+        else if (r.kind == angle)
+            wind_run<DT>(m, r);
+        else
+            move_run<DT>(m, r);
+    }
+    if (at.where == nowhere) {
+        for (u32 f = 0; f < p.row / element<DT>::size; f++) put<DT>(m, f, (u32)nan_of<DT>());
+    }
+    warp_barrier();
+    put_warp(j.dst + (u64)first * p.row, mem.out, count * p.row);
+}
+
+template <u32 DT> RC_FN void resample_poses(const plain_task &j, const poses &p, pose_room &mem) {
+    switch (j.clock()) {
+    case clock_i64: return make_poses<DT, i64>(j, p, mem);
+    case clock_f64: return make_poses<DT, double>(j, p, mem);
+    default: return make_poses<DT, float>(j, p, mem);
+    }
+}
+
+} // namespace rc
