@@ -71,21 +71,22 @@ struct stretch {
     u32 skip; // bytes of the room before them
 };
 
+constexpr u32 copies_at_once = 4;
 RC_FN stretch fetch(const plain_task &j, const poses &p, pose_room &mem, u32 first, u32 end) {
     end = end < p.samples ? end : p.samples;
     const u32 count = end - first < p.room ? end - first : p.room;
     const u64 begin = (u64)first * p.row;
     const stretch s = {first, count, (u32)begin & 15};
-    const u32 all = s.skip + count * p.row;
-    RC_ROLLED for (u32 at = lane() * 16; at < all; at += warp_size * 16) {
-        const u64 past = begin - s.skip + at;
-        const char *const from = (const char *)j.src + past;
-        if (p.bytes - past >= 16) {
-            copy_async_16(mem.in + at, from);
-            continue;
+    const char *const from = (const char *)j.src + (begin - s.skip);
+    const u64 left = p.bytes - (begin - s.skip);
+    const u32 all = s.skip + count * p.row, whole = all < left ? all : (u32)left & ~15u;
+    RC_ROLLED for (u32 at = lane() * 16; at < whole; at += copies_at_once * warp_size * 16) {
+        RC_UNROLL for (u32 u = 0; u < copies_at_once; u++) {
+            if (at + u * warp_size * 16 < whole) copy_async_16(mem.in + at + u * warp_size * 16, from + at + u * warp_size * 16);
         }
-        for (u32 i = 0; i < p.bytes - past; i += 2) *(u16 *)(mem.in + at + i) = ld_nc_u16(from + i); // the end of src
     }
+    // The end of src, where that is less than 16 bytes.
+    for (u32 at = whole + lane() * 2; at < all; at += warp_size * 2) *(u16 *)(mem.in + at) = ld_nc_u16(from + at);
     return s;
 }
 
@@ -176,15 +177,11 @@ RC_FN void put_warp(char *to, const char *from, u32 bytes) {
 template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const poses &p, pose_room &mem) {
     const u32 first = j.block * threads_x() + (thread_x() & ~(warp_size - 1));
     const bool idle = first >= j.total;
-    const u32 count = idle ? 0 : j.total - first < warp_size ? j.total - first : warp_size;
-    const u32 i = first + (lane() < count ? lane() : count - 1); // a target past the last is the last once more
-    asked<C> ahead;
-    stretch rows;
-    if (!idle) {
-        ahead = ask<C>(j, i);
-        const u32 guess = ahead.row * j.s + ahead.out.w.g, begin = shuffle_from(guess, 0);
-        rows = fetch(j, p, mem, begin > 0 ? begin - 1 : 0, shuffle_from(guess, warp_size - 1) + 3);
-    }
+    // A target past the last is the last once more. A warp that has none asks all the same: a branch would have the loads wait.
+    const u32 i = first + lane() < j.total ? first + lane() : j.total - 1;
+    const asked<C> ahead = ask<C>(j, i);
+    const u32 guess = ahead.row * j.s + ahead.out.w.g, begin = shuffle_from(guess, 0);
+    stretch rows = fetch(j, p, mem, begin > 0 ? begin - 1 : 0, shuffle_from(guess, warp_size - 1) + 3);
     if (j.check()) check_share<C, 1>(j, 0);
     if (idle) return;
 
@@ -203,8 +200,8 @@ template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const pose
     copies_landed();
     warp_barrier();
     if (votes(!among())) {
-        const u32 begin = shuffle_from(sample, 0), end = shuffle_from(sample, warp_size - 1) + 2;
-        rows = fetch(j, p, mem, begin, end > begin ? end : begin + 2);
+        const u32 from = shuffle_from(sample, 0), end = shuffle_from(sample, warp_size - 1) + 2;
+        rows = fetch(j, p, mem, from, end > from ? end : from + 2);
         copies_landed();
         warp_barrier();
     }
@@ -223,7 +220,8 @@ template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const pose
         for (u32 f = 0; f < p.row / element<DT>::size; f++) put<DT>(m, f, (u32)nan_of<DT>());
     }
     warp_barrier();
-    put_warp(j.dst + (u64)first * p.row, mem.out, count * p.row);
+    const u32 left = j.total - first;
+    put_warp(j.dst + (u64)first * p.row, mem.out, (left < warp_size ? left : warp_size) * p.row);
 }
 
 template <u32 DT> RC_FN void resample_poses(const plain_task &j, const poses &p, pose_room &mem) {
