@@ -1,10 +1,10 @@
 // poses.cuh resamples rows of poses: short rows without gaps, of runs of features that are moved, of quaternions and of angles, in plain
 // jobs (plain.cuh) whose ends are held.
 //
-// A warp takes 32 targets, one a lane, and waits for no other. While a lane's stamps are on their way, the warp has the rows that even
-// stamps would need copied to shared memory as they lie, 16 bytes at once; if some lane needs others, the rows from the first lane's on
-// are copied instead, and a lane whose rows are not among them reads its own. Then each lane makes its whole row, run by run, in shared memory,
-// and the warp writes its rows to dst by 16 bytes.
+// A block takes 32 targets, one a lane. While the stamps are on their way, it has the rows that even stamps would need copied to shared
+// memory as they lie, 16 bytes at once; if some lane needs others, the rows from the first lane's on are copied instead, and a lane whose
+// rows are not among them reads its own. Then a lane makes its row in shared memory, piece by piece, and the rows are written to
+// dst by 16 bytes. If a block has several warps, each finds all targets, and they take the pieces in turn.
 //
 // Bytes moved: as plain.cuh. Promises equal bits with the CPU.
 #pragma once
@@ -16,8 +16,7 @@ namespace rc {
 
 constexpr u32 most_runs = 16;
 constexpr u32 most_pose = 64;    // bytes of a row
-constexpr u32 room_bytes = 6144; // of the rows that a warp copies
-constexpr u32 pose_threads = 128;
+constexpr u32 room_bytes = 6144; // of the rows that a block copies
 
 // run is features of one kind, from lo to hi.
 struct run {
@@ -40,13 +39,13 @@ struct poses {
     u32 times_batch, targets_batch, total, stamps, share, s, t, t_magic;
     float pace;
     u32 flags;          // as plain_task
-    u32 row, room;      // bytes of a row; rows that a warp copies at most
+    u32 row, room;      // bytes of a row; rows that a block copies at most
     u32 samples, runs;  // of all rows of the batch; of a row
     run run_of[most_runs];
 };
 static_assert(sizeof(poses) == 144 + 16 * most_runs, "ops/cuda/poses.go packs it");
 
-// pose_room is a warp's shared memory: its source rows, from 16 bytes on, and its targets'.
+// pose_room is a block's shared memory: its source rows, from 16 bytes on, and its targets'.
 struct alignas(16) pose_room {
     char in[room_bytes + 32];
     char out[warp_size * most_pose];
@@ -65,13 +64,13 @@ RC_FN void copy_async_16(void *to, const void *from) {
 }
 RC_FN void copies_landed() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-// stretch is source rows that a warp has copied.
+// stretch is source rows that the block has copied.
 struct stretch {
     u32 first, count;
     u32 skip; // bytes of the room before them
 };
 
-constexpr u32 copies_at_once = 4;
+constexpr u32 copies_at_once = 2;
 RC_FN stretch fetch(const plain_task &j, const poses &p, pose_room &mem, u32 first, u32 end) {
     end = end < p.samples ? end : p.samples;
     const u32 count = end - first < p.room ? end - first : p.room;
@@ -80,17 +79,28 @@ RC_FN stretch fetch(const plain_task &j, const poses &p, pose_room &mem, u32 fir
     const char *const from = (const char *)j.src + (begin - s.skip);
     const u64 left = p.bytes - (begin - s.skip);
     const u32 all = s.skip + count * p.row, whole = all < left ? all : (u32)left & ~15u;
-    RC_ROLLED for (u32 at = lane() * 16; at < whole; at += copies_at_once * warp_size * 16) {
+    const u32 step = threads_x() * 16;
+    RC_ROLLED for (u32 at = thread_x() * 16; at < whole; at += copies_at_once * step) {
         RC_UNROLL for (u32 u = 0; u < copies_at_once; u++) {
-            if (at + u * warp_size * 16 < whole) copy_async_16(mem.in + at + u * warp_size * 16, from + at + u * warp_size * 16);
+            if (at + u * step < whole) copy_async_16(mem.in + at + u * step, from + at + u * step);
         }
     }
     // The end of src, where that is less than 16 bytes.
-    for (u32 at = whole + lane() * 2; at < all; at += warp_size * 2) *(u16 *)(mem.in + at) = ld_nc_u16(from + at);
+    RC_ROLLED for (u32 at = whole + thread_x() * 2; at < all; at += threads_x() * 2) *(u16 *)(mem.in + at) = ld_nc_u16(from + at);
     return s;
 }
 
 // ---- Features ----
+
+// turns tells which pieces are this warp's.
+struct turns {
+    u32 left, warps; // pieces of others before the next
+    RC_FN_MEMBER bool mine() {
+        const bool is = left == 0;
+        left = is ? warps - 1 : left - 1;
+        return is;
+    }
+};
 
 // pose is a lane's target: its sample's row and the one after it if the target is between them, in any memory.
 struct pose {
@@ -111,12 +121,13 @@ template <u32 DT> RC_FN void put(const pose &m, u32 i, u32 b) {
         ((u16 *)m.to)[i] = (u16)b;
 }
 
-template <u32 DT> RC_FN void move_run(const pose &m, const run &r) {
+template <u32 DT> RC_FN void move_run(const pose &m, const run &r, turns &t) {
     constexpr u32 n = 4;
     const bool blended = m.between && r.kind == linear;
     const char *const lo = m.between && (r.kind == next || (r.kind == nearest && m.later)) ? m.hi : m.lo;
     const float a = f64_to_f32(m.a);
     RC_ROLLED for (u32 f = r.lo; f < r.hi; f += n) {
+        if (!t.mine()) continue;
         pack<DT, 1> v0[n], v1[n];
         RC_UNROLL for (u32 u = 0; u < n; u++) {
             const u32 at = f + u < r.hi ? f + u : r.hi - 1; // one past the last is the last once more
@@ -129,8 +140,9 @@ template <u32 DT> RC_FN void move_run(const pose &m, const run &r) {
     }
 }
 
-template <u32 DT> RC_FN void turn_run(const pose &m, const run &r) {
+template <u32 DT> RC_FN void turn_run(const pose &m, const run &r, turns &t) {
     RC_ROLLED for (u32 f = r.lo; f < r.hi; f += 4) {
+        if (!t.mine()) continue;
         pack<DT, 1> v0[4], v1[4];
         u32 b[4];
         RC_UNROLL for (u32 i = 0; i < 4; i++) v0[i] = feature<DT>(m.lo, f + i), v1[i] = feature<DT>(m.hi, f + i), b[i] = v0[i].w[0];
@@ -144,10 +156,11 @@ template <u32 DT> RC_FN void turn_run(const pose &m, const run &r) {
     }
 }
 
-template <u32 DT> RC_FN void wind_run(const pose &m, const run &r) {
+template <u32 DT> RC_FN void wind_run(const pose &m, const run &r, turns &t) {
     constexpr u32 n = 2;
     const double period = as_f64(r.period);
     RC_ROLLED for (u32 f = r.lo; f < r.hi; f += n) {
+        if (!t.mine()) continue;
         pack<DT, 1> v0[n], v1[n];
         double x0[n], x1[n], x[n];
         RC_UNROLL for (u32 u = 0; u < n; u++) {
@@ -162,34 +175,34 @@ template <u32 DT> RC_FN void wind_run(const pose &m, const run &r) {
     }
 }
 
-// ---- A warp's targets ----
+// ---- A block's targets ----
 
-// put_warp writes `bytes` bytes, an even number, from shared memory, 16 bytes aligned.
-RC_FN void put_warp(char *to, const char *from, u32 bytes) {
+// put_block writes `bytes` bytes, an even number, from shared memory, 16 bytes aligned.
+RC_FN void put_block(char *to, const char *from, u32 bytes) {
     u32 done = 0;
     if (((u32)(u64)to & 15) == 0) {
         done = bytes & ~15u;
-        RC_ROLLED for (u32 at = lane() * 16; at < done; at += warp_size * 16) st_16(to + at, *(const v16 *)(from + at));
+        RC_ROLLED for (u32 at = thread_x() * 16; at < done; at += threads_x() * 16) st_16(to + at, *(const v16 *)(from + at));
     }
-    RC_ROLLED for (u32 at = done + lane() * 2; at < bytes; at += warp_size * 2) st_u16(to + at, *(const u16 *)(from + at));
+    RC_ROLLED for (u32 at = done + thread_x() * 2; at < bytes; at += threads_x() * 2) st_u16(to + at, *(const u16 *)(from + at));
 }
 
 template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const poses &p, pose_room &mem) {
-    const u32 first = j.block * threads_x() + (thread_x() & ~(warp_size - 1));
-    const bool idle = first >= j.total;
-    // A target past the last is the last once more. A warp that has none asks all the same: a branch would have the loads wait.
+    const u32 first = j.block * warp_size;
+    // A target past the last is the last once more. A block that has none asks all the same: a branch would have the loads wait.
     const u32 i = first + lane() < j.total ? first + lane() : j.total - 1;
     const asked<C> ahead = ask<C>(j, i);
     const u32 guess = ahead.row * j.s + ahead.out.w.g, begin = shuffle_from(guess, 0);
     stretch rows = fetch(j, p, mem, begin > 0 ? begin - 1 : 0, shuffle_from(guess, warp_size - 1) + 3);
     if (j.check()) check_share<C, 1>(j, 0);
-    if (idle) return;
+    if (first >= j.total) return;
 
     const C x = j.on_own_clock(ahead.given);
     if (j.check() && beyond_range(x)) report(j, fault_targets, i, time_range);
     const located<C> at = locate(j, ahead.t, j.s, ahead.out, x);
-    if (j.valid) st_u8(j.valid + i, at.where == exact || at.where == inside);
-    if (j.age) st_time((C *)j.age + i, minus(x, ld_time(ahead.t + at.k)));
+    const bool lead = thread_x() < warp_size;
+    if (lead && j.valid) st_u8(j.valid + i, at.where == exact || at.where == inside);
+    if (lead && j.age) st_time((C *)j.age + i, minus(x, ld_time(ahead.t + at.k)));
     pose m;
     m.between = at.where == inside, m.later = at.later;
     m.a = m.between ? at.template weight<double>() : 0;
@@ -198,30 +211,32 @@ template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const pose
     const u32 sample = ahead.row * j.s + at.k;
     const auto among = [&] { return sample - rows.first < rows.count && sample + m.between - rows.first < rows.count; };
     copies_landed();
-    warp_barrier();
+    barrier();
     if (votes(!among())) {
         const u32 from = shuffle_from(sample, 0), end = shuffle_from(sample, warp_size - 1) + 2;
         rows = fetch(j, p, mem, from, end > from ? end : from + 2);
         copies_landed();
-        warp_barrier();
+        barrier();
     }
     m.lo = among() ? mem.in + rows.skip + (sample - rows.first) * p.row : (const char *)j.src + (u64)sample * p.row;
     m.hi = m.between ? m.lo + p.row : m.lo;
+    turns t = {thread_x() / warp_size, threads_x() / warp_size};
     RC_ROLLED for (u32 n = 0; n < p.runs; n++) {
         const run &r = p.run_of[n];
         if (r.kind == slerp)
-            turn_run<DT>(m, r);
+            turn_run<DT>(m, r, t);
         else if (r.kind == angle)
-            wind_run<DT>(m, r);
+            wind_run<DT>(m, r, t);
         else
-            move_run<DT>(m, r);
+            move_run<DT>(m, r, t);
     }
-    if (at.where == nowhere) {
-        for (u32 f = 0; f < p.row / element<DT>::size; f++) put<DT>(m, f, (u32)nan_of<DT>());
+    barrier();
+    if (votes(at.where == nowhere)) {
+        for (u32 f = 0; lead && at.where == nowhere && f < p.row / element<DT>::size; f++) put<DT>(m, f, (u32)nan_of<DT>());
+        barrier();
     }
-    warp_barrier();
     const u32 left = j.total - first;
-    put_warp(j.dst + (u64)first * p.row, mem.out, (left < warp_size ? left : warp_size) * p.row);
+    put_block(j.dst + (u64)first * p.row, mem.out, (left < warp_size ? left : warp_size) * p.row);
 }
 
 template <u32 DT> RC_FN void resample_poses(const plain_task &j, const poses &p, pose_room &mem) {

@@ -5,10 +5,10 @@ using namespace rc;
 
 #define RC_RESAMPLE_POSES(name, dtype)                             \
     RC_KERNEL_OCC(128, 5) resample_poses_##name(const poses p) {   \
-        __shared__ pose_room rooms[pose_threads / warp_size];      \
+        __shared__ pose_room room;                                 \
         plain_task j = task_of(p);                                 \
         begin(j);                                                  \
-        resample_poses<dtype>(j, p, rooms[thread_x() / warp_size]); \
+        resample_poses<dtype>(j, p, room);                      \
         end(j);                                                    \
     }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"os"
 	"slices"
 	"strings"
 )
@@ -86,11 +87,21 @@ func (b *backend) model(kernel string, chunks int) Choice {
 	if strings.HasPrefix(kernel, "fuse_plain_") { // streams with many stamps and narrow rows have few blocks
 		c.Check = checkShare / 4
 	}
+	if strings.HasPrefix(kernel, "resample_poses_") {
+		c.Threads = poseThreads
+	}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
 		c.Each /= 2
 	}
 	return c.of(takenBy(kernel))
 }
+
+var poseThreads = func() int {
+	if os.Getenv("RC_PT") == "64" {
+		return 64
+	}
+	return 32
+}()
 
 // cap is a cut of no more targets a block than the choice's.
 func (c Choice) cap(s shape) shape {

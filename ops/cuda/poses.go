@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -27,11 +28,23 @@ func poseRuns(job *ops.ResampleJob) []ops.Channel {
 		row > mostPose || warp*pace(job)+4 > float32(roomBytes/row) {
 		return nil
 	}
-	list := sortedChannels(job.Channels)
+	list := slices.Clone(job.Channels)
+	slices.SortStableFunc(list, func(a, b ops.Channel) int { return weightOf(b.Kind) - weightOf(a.Kind) })
 	if countItems(list)[others] > 0 || len(list) > mostRuns {
 		return nil
 	}
 	return list
+}
+
+// weightOf orders the kinds of runs by what a piece of them takes.
+func weightOf(kind ops.Kind) int {
+	switch kind {
+	case ops.Slerp:
+		return 2
+	case ops.Angle:
+		return 1
+	}
+	return 0
 }
 
 // dense reports whether the rows of a tensor that is there follow each other from one row of the batch to the next.
@@ -53,9 +66,9 @@ func (p *plan) bindPoses(job *ops.ResampleJob, runs []ops.Channel) error {
 	return err
 }
 
-// cutPoses gives each thread a target.
+// cutPoses gives each block a warp of targets.
 func (b *backend) cutPoses(job *ops.ResampleJob, c Choice) shape {
-	return b.grid(job, c, shape{threads: c.Threads, tile: c.Threads, chunks: 1})
+	return b.grid(job, c, shape{threads: c.Threads, tile: warp, chunks: 1})
 }
 
 // poses packs the kernel's parameter.
