@@ -108,6 +108,12 @@ struct pose {
     bool between, later; // later: hi is nearer
     double a;
     char *to;
+
+    // from is the pose from feature f on.
+    template <u32 DT> RC_FN_MEMBER pose from(u32 f) const {
+        const u32 at = f * element<DT>::size;
+        return {lo + at, hi + at, between, later, a, to + at};
+    }
 };
 
 template <u32 DT> RC_FN pack<DT, 1> feature(const char *row, u32 i) {
@@ -121,21 +127,26 @@ template <u32 DT> RC_FN void put(const pose &m, u32 i, u32 b) {
         ((u16 *)m.to)[i] = (u16)b;
 }
 
-template <u32 DT> RC_FN void move_run(const pose &m, const run &r, turns &t) {
-    constexpr u32 n = 4;
+// move_piece makes N features: those of lo, blended with those of hi.
+template <u32 DT, u32 N> RC_FN void move_piece(const pose &m, bool blended, float a) {
+    pack<DT, 1> v0[N], v1[N];
+    RC_UNROLL for (u32 i = 0; i < N; i++) v0[i] = feature<DT>(m.lo, i), v1[i] = feature<DT>(m.hi, i);
+    RC_UNROLL for (u32 i = 0; i < N; i++)
+        put<DT>(m, i, blended ? (u32)rounded<DT>(lerp(get(v0[i], 0), get(v1[i], 0), a)) : v0[i].w[0]);
+}
+
+template <u32 DT> RC_FN void move_run(pose m, const run &r, turns &t) {
     const bool blended = m.between && r.kind == linear;
-    const char *const lo = m.between && (r.kind == next || (r.kind == nearest && m.later)) ? m.hi : m.lo;
+    if (m.between && (r.kind == next || (r.kind == nearest && m.later))) m.lo = m.hi;
     const float a = f64_to_f32(m.a);
-    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += n) {
+    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += 4) {
         if (!t.mine()) continue;
-        pack<DT, 1> v0[n], v1[n];
-        RC_UNROLL for (u32 u = 0; u < n; u++) {
-            const u32 at = f + u < r.hi ? f + u : r.hi - 1; // one past the last is the last once more
-            v0[u] = feature<DT>(lo, at), v1[u] = feature<DT>(m.hi, at);
-        }
-        RC_UNROLL for (u32 u = 0; u < n; u++) {
-            const u32 b = blended ? (u32)rounded<DT>(lerp(get(v0[u], 0), get(v1[u], 0), a)) : v0[u].w[0];
-            if (f + u < r.hi) put<DT>(m, f + u, b);
+        const pose at = m.template from<DT>(f);
+        switch (r.hi - f) {
+        case 1: move_piece<DT, 1>(at, blended, a); break;
+        case 2: move_piece<DT, 2>(at, blended, a); break;
+        case 3: move_piece<DT, 3>(at, blended, a); break;
+        default: move_piece<DT, 4>(at, blended, a); break;
         }
     }
 }
@@ -143,35 +154,40 @@ template <u32 DT> RC_FN void move_run(const pose &m, const run &r, turns &t) {
 template <u32 DT> RC_FN void turn_run(const pose &m, const run &r, turns &t) {
     RC_ROLLED for (u32 f = r.lo; f < r.hi; f += 4) {
         if (!t.mine()) continue;
+        const pose at = m.template from<DT>(f);
         pack<DT, 1> v0[4], v1[4];
         u32 b[4];
-        RC_UNROLL for (u32 i = 0; i < 4; i++) v0[i] = feature<DT>(m.lo, f + i), v1[i] = feature<DT>(m.hi, f + i), b[i] = v0[i].w[0];
+        RC_UNROLL for (u32 i = 0; i < 4; i++) v0[i] = feature<DT>(at.lo, i), v1[i] = feature<DT>(at.hi, i), b[i] = v0[i].w[0];
         if (m.between) {
             double q0[4], q1[4], q[4];
             RC_UNROLL for (u32 i = 0; i < 4; i++) q0[i] = (double)get(v0[i], 0), q1[i] = (double)get(v1[i], 0);
             slerp4(q, q0, q1, m.a);
             RC_UNROLL for (u32 i = 0; i < 4; i++) b[i] = (u32)rounded<DT>(q[i]);
         }
-        RC_UNROLL for (u32 i = 0; i < 4; i++) put<DT>(m, f + i, b[i]);
+        RC_UNROLL for (u32 i = 0; i < 4; i++) put<DT>(at, i, b[i]);
     }
 }
 
+// wind_piece makes N angles.
+template <u32 DT, u32 N> RC_FN void wind_piece(const pose &m, double period) {
+    pack<DT, 1> v0[N], v1[N];
+    double x0[N], x1[N], x[N];
+    RC_UNROLL for (u32 i = 0; i < N; i++) {
+        v0[i] = feature<DT>(m.lo, i), v1[i] = feature<DT>(m.hi, i);
+        x0[i] = (double)get(v0[i], 0), x1[i] = (double)get(v1[i], 0);
+    }
+    angles_between(x, x0, x1, m.a, period);
+    RC_UNROLL for (u32 i = 0; i < N; i++) put<DT>(m, i, m.between ? (u32)rounded<DT>(x[i]) : v0[i].w[0]);
+}
+
 template <u32 DT> RC_FN void wind_run(const pose &m, const run &r, turns &t) {
-    constexpr u32 n = 2;
     const double period = as_f64(r.period);
-    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += n) {
+    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += 2) {
         if (!t.mine()) continue;
-        pack<DT, 1> v0[n], v1[n];
-        double x0[n], x1[n], x[n];
-        RC_UNROLL for (u32 u = 0; u < n; u++) {
-            const u32 at = f + u < r.hi ? f + u : r.hi - 1;
-            v0[u] = feature<DT>(m.lo, at), v1[u] = feature<DT>(m.hi, at);
-            x0[u] = (double)get(v0[u], 0), x1[u] = (double)get(v1[u], 0);
-        }
-        angles_between(x, x0, x1, m.a, period);
-        RC_UNROLL for (u32 u = 0; u < n; u++) {
-            if (f + u < r.hi) put<DT>(m, f + u, m.between ? (u32)rounded<DT>(x[u]) : v0[u].w[0]);
-        }
+        if (r.hi - f == 1)
+            wind_piece<DT, 1>(m.template from<DT>(f), period);
+        else
+            wind_piece<DT, 2>(m.template from<DT>(f), period);
     }
 }
 
