@@ -150,7 +150,7 @@ template <class C, u32 Batch> RC_FN void check_share(const plain_task &j, u32 fi
             continue;
         }
         const stamps<C> c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
-        if (right(c, ld_time(t + (i > 0 ? i - 1 : 0)))) continue;
+        if (right(c, i > 0 ? ld_time(t + i - 1) : c.v[0])) continue;
         for (u32 u = i; u < i + n; u++) tell<C>(j, u); // where a row begins, most often
     }
 }

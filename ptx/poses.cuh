@@ -56,6 +56,40 @@ RC_FN plain_task task_of(const poses &p) {
             p.total, p.stamps, p.share, p.s, p.t, p.t_magic, p.pace, 0, 0, 0, p.flags & 0x801f0183u, 0, 1, 1, block_x(), 0, 0, 0, 0, 0, 0};
 }
 
+// ---- The check ----
+
+// checks is where a thread's share of the stamps stands: 16 bytes of stamps are on their way, if that many are left from i on.
+template <class C> struct checks {
+    u32 i, end;
+    stamps<C> c;
+    C before;
+
+    RC_FN_MEMBER bool whole(const plain_task &j) const { return i < end && j.dense() && end - i >= stamps<C>::n; }
+    RC_FN_MEMBER void load(const plain_task &j) {
+        if (!whole(j)) return;
+        const C *const t = (const C *)j.times;
+        c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
+        before = ld_time(t + (i > 0 ? i - 1 : 0));
+    }
+};
+
+template <class C> RC_FN checks<C> checks_of(const plain_task &j) {
+    checks<C> w;
+    const u32 begin = j.share * j.block;
+    w.i = begin + thread_x() * stamps<C>::n;
+    w.end = !j.check() || begin >= j.stamps ? 0 : j.stamps - begin > j.share ? begin + j.share : j.stamps;
+    w.load(j);
+    return w;
+}
+
+template <class C> RC_FN void check_all(const plain_task &j, checks<C> &w) {
+    RC_ROLLED for (; w.i < w.end; w.i += threads_x() * stamps<C>::n, w.load(j)) {
+        if (w.whole(j) && right(w.c, w.before)) continue;
+        // Where a row begins, most often.
+        RC_ROLLED for (u32 u = w.i; u < w.end && u < w.i + stamps<C>::n; u++) tell<C>(j, u);
+    }
+}
+
 // ---- Source rows ----
 
 // copy_async_16 begins to copy 16 bytes to shared memory; copies_landed waits for this thread's.
@@ -208,10 +242,10 @@ template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const pose
     // A target past the last is the last once more. A block that has none asks all the same: a branch would have the loads wait.
     const u32 i = first + lane() < j.total ? first + lane() : j.total - 1;
     const asked<C> ahead = ask<C>(j, i);
+    checks<C> left_to_check = checks_of<C>(j);
     const u32 guess = ahead.row * j.s + ahead.out.w.g, begin = shuffle_from(guess, 0);
     stretch rows = fetch(j, p, mem, begin > 0 ? begin - 1 : 0, shuffle_from(guess, warp_size - 1) + 3);
-    if (j.check()) check_share<C, 1>(j, 0);
-    if (first >= j.total) return;
+    if (first >= j.total) return check_all(j, left_to_check);
 
     const C x = j.on_own_clock(ahead.given);
     if (j.check() && beyond_range(x)) report(j, fault_targets, i, time_range);
@@ -226,6 +260,7 @@ template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const pose
 
     const u32 sample = ahead.row * j.s + at.k;
     const auto among = [&] { return sample - rows.first < rows.count && sample + m.between - rows.first < rows.count; };
+    check_all(j, left_to_check);
     copies_landed();
     barrier();
     if (votes(!among())) {

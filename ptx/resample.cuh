@@ -170,12 +170,11 @@ template <class C> struct window {
     C before, at, after, beyond;
 };
 
-// look reads the window at g, for n > 0 stamps. Past an end the end's own stamp stands, which holds nothing. No load waits for another,
-// as one would whose result is a choice between it and another's.
+// look reads the window at g. Past an end the end's own stamp stands, which holds nothing; so it does for a row's only stamp.
 template <class C> RC_FN window<C> look(const C *t, u32 n, u32 g) {
-    const u32 most = n > 1 ? n - 2 : 0, last = n - 1;
+    const u32 next = n > 1 ? 1 : 0, most = n - 1 - next;
     g = g < most ? g : most;
-    return {g, ld_time(t + (g > 0 ? g - 1 : 0)), ld_time(t + g), ld_time(t + (g < last ? g + 1 : last)), ld_time(t + (g + 2 < n ? g + 2 : last))};
+    return {g, ld_time(t + (g > 0 ? g - 1 : 0)), ld_time(t + g), ld_time(t + g + next), ld_time(t + (g + 2 < n ? g + 2 : n - 1))};
 }
 
 // hold reports whether one of the window's brackets holds x, and which.
