@@ -89,3 +89,23 @@ func poses(test visit) {
 		}
 	}
 }
+
+// posed draws a case of short rows without gaps, of several kinds.
+func posed(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
+	g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true}
+	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)], lengths[r.IntN(len(lengths)-1)], 4+r.IntN(13)
+	kinds := []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest, ops.Slerp, ops.Slerp, ops.Angle}
+	for lo := r.IntN(3); lo < d; lo += r.IntN(3) {
+		kind := kinds[r.IntN(len(kinds))]
+		hi := min(lo+kind.Width()*(1+r.IntN(1+6/kind.Width())), lo+(d-lo)/kind.Width()*kind.Width())
+		if hi > lo {
+			g.c.Opts.Channels = append(g.c.Opts.Channels, ops.Channel{Lo: lo, Hi: hi, Kind: kind})
+			lo = hi
+		}
+	}
+	g.pace(samples)
+	g.plainSource(dtype, 1, b, samples, d)
+	g.targets(b, targets, form%3)
+	g.c.DstLengths = nil
+	return g.c
+}
