@@ -45,6 +45,13 @@ struct poses {
 };
 static_assert(sizeof(poses) == 144 + 16 * most_runs, "ops/cuda/poses.go packs it");
 
+// found is a target: its sample in src, and the weight of the one after it if it is between them.
+struct found {
+    double a;
+    u32 sample;
+    bool between, later, nowhere; // later: the sample after is nearer
+};
+
 // pose_room is a block's shared memory: its source rows, from 16 bytes on, and its targets'.
 struct alignas(16) pose_room {
     char in[room_bytes + 32];
@@ -202,26 +209,35 @@ template <u32 DT> RC_FN void turn_run(const pose &m, const run &r, turns &t) {
     }
 }
 
-// wind_piece makes N angles.
+// wind_piece makes N angles at once, or one by one where one winds.
 template <u32 DT, u32 N> RC_FN void wind_piece(const pose &m, double period) {
-    pack<DT, 1> v0[N], v1[N];
+    pack<DT, 1> v0[N];
     double x0[N], x1[N], x[N];
-    RC_UNROLL for (u32 i = 0; i < N; i++) {
-        v0[i] = feature<DT>(m.lo, i), v1[i] = feature<DT>(m.hi, i);
-        x0[i] = (double)get(v0[i], 0), x1[i] = (double)get(v1[i], 0);
-    }
-    angles_between(x, x0, x1, m.a, period);
+    RC_UNROLL for (u32 i = 0; i < N; i++) v0[i] = feature<DT>(m.lo, i), x0[i] = (double)get(v0[i], 0), x1[i] = (double)get(feature<DT>(m.hi, i), 0);
+    const bool near = angles_near(x, x0, x1, m.a, period);
     RC_UNROLL for (u32 i = 0; i < N; i++) put<DT>(m, i, m.between ? (u32)rounded<DT>(x[i]) : v0[i].w[0]);
+    if (near || !m.between) return;
+    RC_ROLLED for (u32 i = 0; i < N; i++) {
+        const double y0 = (double)get(feature<DT>(m.lo, i), 0), y1 = (double)get(feature<DT>(m.hi, i), 0);
+        put<DT>(m, i, (u32)rounded<DT>(angle_between(y0, y1, m.a, period)));
+    }
 }
 
+constexpr u32 angles_at_once = 6;
 template <u32 DT> RC_FN void wind_run(const pose &m, const run &r, turns &t) {
     const double period = as_f64(r.period);
-    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += 2) {
-        if (!t.mine()) continue;
-        if (r.hi - f == 1)
-            wind_piece<DT, 1>(m.template from<DT>(f), period);
-        else
-            wind_piece<DT, 2>(m.template from<DT>(f), period);
+    RC_ROLLED for (u32 f = r.lo; f < r.hi;) {
+        const u32 n = r.hi - f >= angles_at_once ? angles_at_once : r.hi - f >= 2 ? 2 : 1;
+        if (t.mine()) {
+            const pose at = m.template from<DT>(f);
+            if (n == angles_at_once)
+                wind_piece<DT, angles_at_once>(at, period);
+            else if (n == 2)
+                wind_piece<DT, 2>(at, period);
+            else
+                wind_piece<DT, 1>(at, period);
+        }
+        f += n;
     }
 }
 
@@ -237,39 +253,44 @@ RC_FN void put_block(char *to, const char *from, u32 bytes) {
     RC_ROLLED for (u32 at = done + thread_x() * 2; at < bytes; at += threads_x() * 2) st_u16(to + at, *(const u16 *)(from + at));
 }
 
-template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const poses &p, pose_room &mem) {
+// survey_poses has the rows of the block's targets fetched, checks its share of the stamps, and finds this lane's target. Where the block
+// has none it only checks.
+template <class C> RC_FN found survey_poses(const plain_task &j, const poses &p, pose_room &mem, stretch &rows) {
     const u32 first = j.block * warp_size;
     // A target past the last is the last once more. A block that has none asks all the same: a branch would have the loads wait.
     const u32 i = first + lane() < j.total ? first + lane() : j.total - 1;
     const asked<C> ahead = ask<C>(j, i);
-    checks<C> left_to_check = checks_of<C>(j);
+    checks<C> share = checks_of<C>(j);
     const u32 guess = ahead.row * j.s + ahead.out.w.g, begin = shuffle_from(guess, 0);
-    stretch rows = fetch(j, p, mem, begin > 0 ? begin - 1 : 0, shuffle_from(guess, warp_size - 1) + 3);
-    if (first >= j.total) return check_all(j, left_to_check);
-
+    rows = fetch(j, p, mem, begin > 0 ? begin - 1 : 0, shuffle_from(guess, warp_size - 1) + 3);
     const C x = j.on_own_clock(ahead.given);
     if (j.check() && beyond_range(x)) report(j, fault_targets, i, time_range);
     const located<C> at = locate(j, ahead.t, j.s, ahead.out, x);
-    const bool lead = thread_x() < warp_size;
-    if (lead && j.valid) st_u8(j.valid + i, at.where == exact || at.where == inside);
+    check_all(j, share);
+    const bool between = at.where == inside, lead = thread_x() < warp_size && first < j.total;
+    if (lead && j.valid) st_u8(j.valid + i, between || at.where == exact);
     if (lead && j.age) st_time((C *)j.age + i, minus(x, ld_time(ahead.t + at.k)));
-    pose m;
-    m.between = at.where == inside, m.later = at.later;
-    m.a = m.between ? at.template weight<double>() : 0;
-    m.to = mem.out + lane() * p.row;
+    return {between ? at.template weight<double>() : 0, ahead.row * j.s + at.k, between, at.later, at.where == nowhere};
+}
 
-    const u32 sample = ahead.row * j.s + at.k;
-    const auto among = [&] { return sample - rows.first < rows.count && sample + m.between - rows.first < rows.count; };
-    check_all(j, left_to_check);
+template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const poses &p, pose_room &mem) {
+    stretch rows;
+    const found at = survey_poses<C>(j, p, mem, rows);
+    const u32 first = j.block * warp_size;
+    if (first >= j.total) return;
+    const auto among = [&] { return at.sample - rows.first < rows.count && at.sample + at.between - rows.first < rows.count; };
     copies_landed();
     barrier();
     if (votes(!among())) {
-        const u32 from = shuffle_from(sample, 0), end = shuffle_from(sample, warp_size - 1) + 2;
+        const u32 from = shuffle_from(at.sample, 0), end = shuffle_from(at.sample, warp_size - 1) + 2;
         rows = fetch(j, p, mem, from, end > from ? end : from + 2);
         copies_landed();
         barrier();
     }
-    m.lo = among() ? mem.in + rows.skip + (sample - rows.first) * p.row : (const char *)j.src + (u64)sample * p.row;
+    pose m;
+    m.between = at.between, m.later = at.later, m.a = at.a;
+    m.to = mem.out + lane() * p.row;
+    m.lo = among() ? mem.in + rows.skip + (at.sample - rows.first) * p.row : (const char *)j.src + (u64)at.sample * p.row;
     m.hi = m.between ? m.lo + p.row : m.lo;
     turns t = {thread_x() / warp_size, threads_x() / warp_size};
     RC_ROLLED for (u32 n = 0; n < p.runs; n++) {
@@ -282,8 +303,8 @@ template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const pose
             move_run<DT>(m, r, t);
     }
     barrier();
-    if (votes(at.where == nowhere)) {
-        for (u32 f = 0; lead && at.where == nowhere && f < p.row / element<DT>::size; f++) put<DT>(m, f, (u32)nan_of<DT>());
+    if (votes(at.nowhere)) {
+        for (u32 f = 0; thread_x() < warp_size && at.nowhere && f < p.row / element<DT>::size; f++) put<DT>(m, f, (u32)nan_of<DT>());
         barrier();
     }
     const u32 left = j.total - first;

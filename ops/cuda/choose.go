@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"os"
 	"slices"
 	"strings"
 )
@@ -88,20 +87,13 @@ func (b *backend) model(kernel string, chunks int) Choice {
 		c.Check = checkShare / 4
 	}
 	if strings.HasPrefix(kernel, "resample_poses_") {
-		c.Threads = poseThreads
+		c.Threads = warp
 	}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
 		c.Each /= 2
 	}
 	return c.of(takenBy(kernel))
 }
-
-var poseThreads = func() int {
-	if os.Getenv("RC_PT") == "64" {
-		return 64
-	}
-	return 32
-}()
 
 // cap is a cut of no more targets a block than the choice's.
 func (c Choice) cap(s shape) shape {
