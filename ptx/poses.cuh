@@ -67,33 +67,43 @@ RC_FN plain_task task_of(const poses &p) {
 
 // checks is where a thread's share of the stamps stands: 16 bytes of stamps are on their way, if that many are left from i on.
 template <class C> struct checks {
+    static constexpr u32 n = 16 / sizeof(C);
+    struct piece {
+        C v[n];
+    };
     u32 i, end;
-    stamps<C> c;
+    piece now;
     C before;
 
-    RC_FN_MEMBER bool whole(const plain_task &j) const { return i < end && j.dense() && end - i >= stamps<C>::n; }
+    RC_FN_MEMBER bool whole(const plain_task &j) const { return i < end && j.dense() && end - i >= n; }
     RC_FN_MEMBER void load(const plain_task &j) {
         if (!whole(j)) return;
         const C *const t = (const C *)j.times;
-        c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
+        now = __builtin_bit_cast(piece, ld_nc_16(t + i));
         before = ld_time(t + (i > 0 ? i - 1 : 0));
+    }
+    // right reports whether the stamps are in range and follow the one before.
+    RC_FN_MEMBER bool right() const {
+        bool good = before <= now.v[0] && bad_time(now.v[0]) == 0;
+        RC_UNROLL for (u32 u = 1; u < n; u++) good = good && now.v[u - 1] <= now.v[u] && bad_time(now.v[u]) == 0;
+        return good;
     }
 };
 
 template <class C> RC_FN checks<C> checks_of(const plain_task &j) {
     checks<C> w;
     const u32 begin = j.share * j.block;
-    w.i = begin + thread_x() * stamps<C>::n;
+    w.i = begin + thread_x() * checks<C>::n;
     w.end = !j.check() || begin >= j.stamps ? 0 : j.stamps - begin > j.share ? begin + j.share : j.stamps;
     w.load(j);
     return w;
 }
 
 template <class C> RC_FN void check_all(const plain_task &j, checks<C> &w) {
-    RC_ROLLED for (; w.i < w.end; w.i += threads_x() * stamps<C>::n, w.load(j)) {
-        if (w.whole(j) && right(w.c, w.before)) continue;
+    RC_ROLLED for (; w.i < w.end; w.i += threads_x() * checks<C>::n, w.load(j)) {
+        if (w.whole(j) && w.right()) continue;
         // Where a row begins, most often.
-        RC_ROLLED for (u32 u = w.i; u < w.end && u < w.i + stamps<C>::n; u++) tell<C>(j, u);
+        RC_ROLLED for (u32 u = w.i; u < w.end && u < w.i + checks<C>::n; u++) tell<C>(j, u);
     }
 }
 

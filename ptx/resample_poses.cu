@@ -4,7 +4,7 @@
 using namespace rc;
 
 #define RC_RESAMPLE_POSES(name, dtype)                             \
-    RC_KERNEL_OCC(128, 5) resample_poses_##name(const poses p) {   \
+    RC_KERNEL_OCC(128, 4) resample_poses_##name(const poses p) {   \
         __shared__ pose_room room;                                 \
         plain_task j = task_of(p);                                 \
         begin(j);                                                  \

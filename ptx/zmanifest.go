@@ -7,19 +7,14 @@ import "embed"
 //go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
-//go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
-//go:embed fuse_plain.sm_90.cubin
 //go:embed fuse_plain.sm_90.ptx.gz
 //go:embed fuse_plain.sm_80.ptx.gz
-//go:embed resample.sm_90.cubin
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
-//go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
-//go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
 //go:embed resample_poses.sm_90.ptx.gz
@@ -54,7 +49,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -113,7 +108,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -131,12 +126,6 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
-			{
-				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "690c01bf00771b4f719e09e10387069348e24d521ecd31f85e6acdb022e311ce",
-				PTXHash: "27d0dc37ecaf1012e7ed7528201a6b79175d15d6805b366fbe8efb30bd088f9f",
-				stored:  "690c01bf00771b4f719e09e10387069348e24d521ecd31f85e6acdb022e311ce",
-			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "bb8008950bcb800dd79b03071f7e8c987f82c0b87ac9aa1145728e71c860b9ff",
@@ -163,7 +152,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -191,12 +180,6 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "453b589c02d98fba1c8ccdc2eafce7f6d981b3c158e3b268f5e106928dacbb83",
-				PTXHash: "0d452c925d05cb400e3d432e6cf2be03dcaa91e18c91a0d41bd3f0199e5b8037",
-				stored:  "453b589c02d98fba1c8ccdc2eafce7f6d981b3c158e3b268f5e106928dacbb83",
-			},
-			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "72fe00b889a8bcb2cf93a2de15e5504eed898b2bf9cae768ed39318ec47021ad",
 				PTXHash: "72fe00b889a8bcb2cf93a2de15e5504eed898b2bf9cae768ed39318ec47021ad",
@@ -222,7 +205,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -387,12 +370,6 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "41c8281500fa596a2a09627a77e53edf7eceaff1e86f3a71b5d20024e14a3571",
-				PTXHash: "9073fcfa07295471943cfcc33709dfe1e464dff0c57cd49e1fdf02a9c7c34edc",
-				stored:  "41c8281500fa596a2a09627a77e53edf7eceaff1e86f3a71b5d20024e14a3571",
-			},
-			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "d184e1edf1a3b1a5593d0ee975ba5fd366240ab5bc59e2996e55d38738eaaa45",
 				PTXHash: "d184e1edf1a3b1a5593d0ee975ba5fd366240ab5bc59e2996e55d38738eaaa45",
@@ -409,7 +386,7 @@ var manifest = []family{
 	{
 		name: "resample_channels",
 		sources: []source{
-			{"resample_channels.cu", "b0ea0432f6863d265e28530a44ecffbcee8930b38ebd797301eaf3fde72d5752"},
+			{"resample_channels.cu", "046581ba717415bd0c064e3d288512cd0f157f8b808f8d7e5c887e48c0111f18"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
@@ -418,7 +395,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -815,12 +792,6 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "9dda9aeb1f5fe1094ae456fa31ce2d8d63226b31489e02806cc2e719db294ecf",
-				PTXHash: "995229a92e2580535fef5ccab68108faf478f4768b37cb6408d1a64ee2a4a6a0",
-				stored:  "9dda9aeb1f5fe1094ae456fa31ce2d8d63226b31489e02806cc2e719db294ecf",
-			},
-			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "688c63c1fdd48f0b9fcee1206f3e67824eff7f542d2ea827a774850fd94dfad4",
 				PTXHash: "688c63c1fdd48f0b9fcee1206f3e67824eff7f542d2ea827a774850fd94dfad4",
@@ -846,7 +817,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1042,12 +1013,6 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "092049cd5090bde4c7ecb32576cfe0660f71bcb65f77bbfe981708cab6a13804",
-				PTXHash: "d092e2e2693be02162a845dfbba6fa233955178701ee3e791d7a4cb578df4e4a",
-				stored:  "092049cd5090bde4c7ecb32576cfe0660f71bcb65f77bbfe981708cab6a13804",
-			},
-			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "4e34ba4651b8e4b502def4edab71fb369619b291fba3f2f78604e6a74cc06c0e",
 				PTXHash: "4e34ba4651b8e4b502def4edab71fb369619b291fba3f2f78604e6a74cc06c0e",
@@ -1064,7 +1029,7 @@ var manifest = []family{
 	{
 		name: "resample_poses",
 		sources: []source{
-			{"resample_poses.cu", "c2d6e99ac88e2204c7dc9415ffab3ab624ae748e392bb56d904bf309c935995f"},
+			{"resample_poses.cu", "24b9a93096e37f56e328d189f3052f5bf7ca4597f59b4a100f974a20891511d8"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
@@ -1073,7 +1038,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1096,15 +1061,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7a1f2fc6085adbfa8a0bedd65ebc757acacc881220b7c99aa69d9ee5a8333daa",
-				PTXHash: "7a1f2fc6085adbfa8a0bedd65ebc757acacc881220b7c99aa69d9ee5a8333daa",
-				stored:  "d115b73cf0a020f70b904c3d2e217180928875d4f23fa7b9f2cf6ae34d292dbc",
+				Hash:    "d79383bd8b7911c0138bb87d8141453d0c8240a848c48a3c42fd8274a4125c05",
+				PTXHash: "d79383bd8b7911c0138bb87d8141453d0c8240a848c48a3c42fd8274a4125c05",
+				stored:  "1ce515f4f339abc0511e711c2010469384d8990e87582c176964208f305b9a69",
 			},
 			{
 				File: "resample_poses.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "24f91656ed625d90e4471e9258667e5eaee216af8b690653e25ff6015dafaca6",
-				PTXHash: "24f91656ed625d90e4471e9258667e5eaee216af8b690653e25ff6015dafaca6",
-				stored:  "6351ca56dd57db38d5db7afec2ac6a9f282a4c8867d9dbcd3fcc360a2a9bfc3d",
+				Hash:    "1bdcc30eda0bb75904b61681af197e5f3189331df47781e54292fb427d2deb31",
+				PTXHash: "1bdcc30eda0bb75904b61681af197e5f3189331df47781e54292fb427d2deb31",
+				stored:  "4bbf5a28eaffee3455900f5c9720a65aa359f8fd01352fc4624e7a7f1a06b1c6",
 			},
 		},
 	},
@@ -1120,7 +1085,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1270,7 +1235,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1420,7 +1385,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1782,7 +1747,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1985,7 +1950,7 @@ var manifest = []family{
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
 			{"plain.cuh", "0f2b3531a46832cd2ac50313f628c4fffb3a440854d87ccd08e246fb3f1a98f2"},
 			{"plain_odd.cuh", "9169555e066326a80fea58fd6f9dc45c880f44c03189b708087bbb257edf1e88"},
-			{"poses.cuh", "46c25bac7144e6b00d0c5faee588c71c04672dda92c8e2d1926f1e905de938c2"},
+			{"poses.cuh", "53de3002b7b1fff323343e0a2bfff0de0672b1cf8acdebed4144a644bfc77d89"},
 			{"resample.cuh", "9cfe95e009f71b8437625540cbf21b9e2667e3e0a9c409faada9b0f02fa21807"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
