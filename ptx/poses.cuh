@@ -128,15 +128,15 @@ RC_FN stretch fetch(const plain_task &j, const poses &p, pose_room &mem, u32 fir
     const u64 begin = (u64)first * p.row;
     const stretch s = {first, count, (u32)begin & 15};
     const char *const from = (const char *)j.src + (begin - s.skip);
-    const u64 left = p.bytes - (begin - s.skip);
-    const u32 all = s.skip + count * p.row, whole = all < left ? all : (u32)left & ~15u;
+    const u64 there = (p.bytes - (begin - s.skip)) & ~15ull; // whole 16 bytes to the end of src
+    const u32 all = s.skip + count * p.row, whole = all < there ? all : (u32)there;
     const u32 step = threads_x() * 16;
     RC_ROLLED for (u32 at = thread_x() * 16; at < whole; at += copies_at_once * step) {
         RC_UNROLL for (u32 u = 0; u < copies_at_once; u++) {
             if (at + u * step < whole) copy_async_16(mem.in + at + u * step, from + at + u * step);
         }
     }
-    // The end of src, where that is less than 16 bytes.
+    // The end of src, if that is less than 16 bytes.
     RC_ROLLED for (u32 at = whole + thread_x() * 2; at < all; at += threads_x() * 2) *(u16 *)(mem.in + at) = ld_nc_u16(from + at);
     return s;
 }

@@ -30,6 +30,7 @@ func poseValues(r *rand.Rand, n, d int, channels []ops.Channel) []float64 {
 // within a warp's targets, up to the last bytes of the source.
 func poses(test visit) {
 	tables := [][]ops.Channel{
+		{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 3, Kind: ops.Angle}},
 		{{Lo: 0, Hi: 3}, {Lo: 3, Hi: 7, Kind: ops.Slerp}},
 		{{Lo: 0, Hi: 4, Kind: ops.Slerp}, {Lo: 4, Hi: 8, Kind: ops.Slerp}, {Lo: 8, Hi: 9, Kind: ops.Next}},
 		{{Lo: 0, Hi: 5}, {Lo: 5, Hi: 6, Kind: ops.Previous}, {Lo: 6, Hi: 8, Kind: ops.Nearest}, {Lo: 8, Hi: 11, Kind: ops.Angle}, {Lo: 11, Hi: 12}, {Lo: 12, Hi: 14, Kind: ops.Angle, Period: 1}},
@@ -48,6 +49,7 @@ func poses(test visit) {
 				{"paused", 2, 40, 70, func(s int) float64 { return []float64{.125, 64}[s%20/19] }, false},
 				{"shuffled", 2, 90, 37, func(int) float64 { return 1 }, true},
 				{"single", 40, 1, 2, nil, false},
+				{"end", 1, 50, 34, func(int) float64 { return 1 }, false},
 			} {
 				for _, table := range tables {
 					d := table[len(table)-1].Hi
