@@ -86,8 +86,11 @@ func (b *backend) model(kernel string, chunks int) Choice {
 	if strings.HasPrefix(kernel, "fuse_plain_") { // streams with many stamps and narrow rows have few blocks
 		c.Check = checkShare / 4
 	}
-	if strings.HasPrefix(kernel, "resample_poses_") {
+	if strings.HasPrefix(kernel, "resample_poses_") { // a second warp for each block, where the device holds all of them at once
 		c.Threads = warp
+		if chunks <= warp*poseBlocks*b.sms {
+			c.Threads = 2 * warp
+		}
 	}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
 		c.Each /= 2

@@ -13,6 +13,8 @@ const (
 	mostRuns  = 16
 	mostPose  = 64
 	roomBytes = 6144
+
+	poseBlocks = 8 // blocks of two warps that a multiprocessor holds
 )
 
 // poseRuns are the runs of a job's features that poses.cuh makes, those of a kind after each other; nil if it does not take the job: one
@@ -57,7 +59,7 @@ func denseOutputs(job *ops.ResampleJob) bool {
 // bindPoses fills in the launch of a job of runs.
 func (p *plan) bindPoses(job *ops.ResampleJob, runs []ops.Channel) error {
 	name := "resample_poses_" + job.Src.DType().String()
-	cut := p.chooseOne(name, job, job.D, func(c Choice) shape { return p.b.cutPoses(job, c) })
+	cut := p.chooseOne(name, job, 1, func(c Choice) shape { return p.b.cutPoses(job, c) })
 	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
