@@ -27,6 +27,18 @@ RC_FN double angle_between(double v0, double v1, double a, double period) {
     return wrap_angle(v0 + a * d, period);
 }
 
+// angles_near makes N of them without a branch, and reports whether none is far from a turn's range. Else they may be wrong.
+template <u32 N> RC_FN bool angles_near(double (&x)[N], const double (&v0)[N], const double (&v1)[N], double a, double period) {
+    const double half = period * 0.5, far = half + half == period ? period * 1.25 : 0; // half is rounded of the least numbers
+    bool near = true;
+    const auto wrap = [&](double y) {
+        near = near & (abs_f(y) < far);
+        return y - (y >= half ? period : y < -half ? -period : 0);
+    };
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = wrap(v0[i] + a * wrap(v1[i] - v0[i]));
+    return near;
+}
+
 // ---- Rotations ----
 
 constexpr double half_pi_high = 1.57079632679489655800e+00, half_pi_low = 6.12323399573676603587e-17;

@@ -5,7 +5,7 @@
 // without a target check the block's share of the stamps meanwhile. After a barrier the warps share out the targets' items, a warp those
 // of one sort at a time, see channels.cuh. Rows that fit are put together in shared memory, and after another barrier written from
 // there by 16 bytes; wider ones are written item by item. resample_channels makes quaternions, angles and the kinds that look at no
-// value; resample_curves every kind, with more registers.
+// value; resample_curves every kind, with more registers. What most poses are resample_poses.cu makes.
 //
 // Bytes moved: as resample.cu, with a cubic through samples two rows more a target, with a window all its rows. Promises equal bits
 // with the CPU.

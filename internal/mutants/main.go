@@ -40,7 +40,7 @@ const wanted = 0.95
 
 // suites says which part of the suite looks at the kernels of a family. Families that no operation launches are not here.
 var suites = map[string]string{
-	"resample": "resample", "resample_channels": "resample", "resample_plain": "resample",
+	"resample": "resample", "resample_channels": "resample", "resample_plain": "resample", "resample_poses": "resample",
 	"fuse": "fuse", "fuse_plain": "fuse",
 	"voxel_bin": "voxel", "voxel_write": "voxel", "voxel_count": "voxel", "voxel_reduce": "voxel", "voxel_sort": "voxel",
 }

@@ -85,7 +85,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 				require.NoError(t, dev.Close())
 			}()
 			opstest.Run(t, dev, opstest.Config{Slow: x.slow, More: 2, Only: map[string]bool{"named": x.slow < 10, "generated": true, "odd": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
-			for _, kernel := range []string{"resample_plain_", "resample_odd_", "resample_f", "resample_bf16", "resample_channels_", "resample_curves_", "fuse_plain_", "fuse_odd_", "fuse_chunks", "fuse"} {
+			for _, kernel := range []string{"resample_plain_", "resample_odd_", "resample_f", "resample_bf16", "resample_channels_", "resample_curves_", "resample_poses_", "fuse_plain_", "fuse_odd_", "fuse_chunks", "fuse"} {
 				n := 0
 				for name, plans := range v.others {
 					if strings.HasPrefix(name, kernel) && (kernel != "fuse" || name == "fuse") {

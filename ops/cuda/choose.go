@@ -57,6 +57,7 @@ var (
 	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{tile: []int{4, 8, 16, warp, 64, 128, mostTile}, threads: []int{64, 128}}
+	posesTake    = takes{threads: []int{warp, 64, 128}}
 	fuseTakes    = takes{each: []int{1, 2, 4, 8}, items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 )
 
@@ -66,6 +67,8 @@ func takenBy(kernel string) *takes {
 		return &plainTakes
 	case strings.HasPrefix(kernel, "resample_odd_"), strings.HasPrefix(kernel, "fuse_odd_"):
 		return &oddTakes
+	case strings.HasPrefix(kernel, "resample_poses_"):
+		return &posesTake
 	case strings.HasPrefix(kernel, "resample_channels_"), strings.HasPrefix(kernel, "resample_curves_"):
 		return &channelsTake
 	case kernel == "fuse":
@@ -82,6 +85,12 @@ func (b *backend) model(kernel string, chunks int) Choice {
 	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
 	if strings.HasPrefix(kernel, "fuse_plain_") { // streams with many stamps and narrow rows have few blocks
 		c.Check = checkShare / 4
+	}
+	if strings.HasPrefix(kernel, "resample_poses_") { // a second warp for each block, where the device holds all of them at once
+		c.Threads = warp
+		if chunks <= warp*poseBlocks*b.sms {
+			c.Threads = 2 * warp
+		}
 	}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
 		c.Each /= 2

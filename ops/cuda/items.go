@@ -74,13 +74,18 @@ func (s *itemSorts) halves() []uint32 {
 	return append(append(list, magics...), shifts)
 }
 
-// itemTable is the items as channels.cuh reads them, sorted, and how many of each sort there are.
-func itemTable(channels []ops.Channel, clock tensor.DType) (data []byte, s itemSorts) {
+// sortedChannels are the channels in the order of their sorts, and of their kinds.
+func sortedChannels(channels []ops.Channel) []ops.Channel {
 	list := slices.Clone(channels)
 	slices.SortStableFunc(list, func(a, b ops.Channel) int {
 		return cmp.Or(sortOf(a.Kind)-sortOf(b.Kind), int(a.Kind)-int(b.Kind))
 	})
-	for _, c := range list {
+	return list
+}
+
+// itemTable is the items as channels.cuh reads them, sorted, and how many of each sort there are.
+func itemTable(channels []ops.Channel, clock tensor.DType) (data []byte, s itemSorts) {
+	for _, c := range sortedChannels(channels) {
 		number := math.Float64bits(c.Period)
 		// An item's features are neighbours, but for a value and its velocity.
 		end, step := c.Hi, c.Kind.Width()

@@ -189,6 +189,9 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 	if form, unit := plainFormOf(job); form != notPlain {
 		return p.bindPlain(job, form, unit)
 	}
+	if runs := poseRuns(job); runs != nil {
+		return p.bindPoses(job, runs)
+	}
 	kind, plain := uniform(job.Channels)
 	name, vector := "resample_"+job.Src.DType().String(), vectorOf(job)
 	number, shapes := job.D>>vector, func(c Choice) shape { return p.b.cutChunks(job, c, vector) }

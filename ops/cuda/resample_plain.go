@@ -19,16 +19,21 @@ const (
 	chunk        = 16  // bytes that a thread moves at once
 )
 
-// simple reports what plain.cuh asks of a job and of a stream: rows of one length, ends held or filled, values of 16 or 32 bits
-// that keep their dtype, stamps without gaps, and numbers of targets and stamps that fit 32 bits.
+// simple reports what plain.cuh asks of a job and of a stream: a regular one of one kind.
 func simple(job *ops.ResampleJob) bool {
+	_, uniform := uniform(job.Channels)
+	return uniform && regular(job)
+}
+
+// regular reports whether a job has rows of one length, ends held or filled, values of 16 or 32 bits that keep their dtype, stamps without
+// gaps, and numbers of targets and stamps that fit 32 bits.
+func regular(job *ops.ResampleJob) bool {
 	if job.Src == nil {
 		return false
 	}
 	size := job.Src.DType().Size()
-	_, uniform := uniform(job.Channels)
 	ragged := job.SrcLengths != nil || job.SrcOffsets != nil || job.DstLengths != nil || job.DstOffsets != nil
-	if !uniform || ragged || job.Edge > ops.FillEdge || job.Src.DType() != job.Dst.DType() || size > 4 {
+	if ragged || job.Edge > ops.FillEdge || job.Src.DType() != job.Dst.DType() || size > 4 {
 		return false
 	}
 	return job.S > 0 && min(job.SrcBatch, job.SrcStep) >= 0 && (job.TimesRows == 1 || job.TimesBatch == job.S) &&
@@ -73,8 +78,7 @@ func oddForm(d int, runOn bool) plainForm {
 // plainFormOf chooses the kernel of resample_plain.cu for a job, and the log2 of its unit: a simple one whose rows of outputs follow
 // each other from one row of the batch to the next.
 func plainFormOf(job *ops.ResampleJob) (form plainForm, unit int) {
-	dense := func(is bool, batch, row int) bool { return !is || batch == row || job.B == 1 }
-	if !simple(job) || !dense(true, job.DstBatch, job.T*job.DstStep) || !dense(job.Valid != nil, job.ValidBatch, job.T) || !dense(job.Age != nil, job.AgeBatch, job.T) {
+	if !simple(job) || !denseOutputs(job) {
 		return notPlain, 0
 	}
 	size := job.Src.DType().Size()

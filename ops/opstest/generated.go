@@ -59,6 +59,17 @@ func draws(cfg Config, f func(group string, number int, c *resampling)) {
 					f(group, n, c)
 				}
 			}
+			group = fmt.Sprintf("poses-%s-%s", dtype, clock)
+			for n := range cfg.sample(48) {
+				if cfg.picks(fmt.Sprint(group, "-", n)) {
+					c := posed(rng(uint64(1000*i+100*k+19000)+uint64(n)<<32), dtype, clock, n)
+					if n >= 48 {
+						vary(rng(uint64(n)), c, n)
+					}
+					c.Name = fmt.Sprint(group, "-", n)
+					f(group, n, c)
+				}
+			}
 		}
 	}
 }

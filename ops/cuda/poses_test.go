@@ -1,0 +1,77 @@
+package cuda
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// poseJob is a position and a quaternion, 10 samples onto 5 targets, in three rows without gaps.
+func poseJob(dtype tensor.DType) *ops.ResampleJob {
+	return &ops.ResampleJob{
+		ResampleArgs: ops.ResampleArgs{
+			Src: tensor.Must(tensor.New(dtype, 3, 10, 7)), SrcTimes: tensor.Must(tensor.New(tensor.I64, 3, 10)),
+			Dst: tensor.Must(tensor.New(dtype, 3, 5, 7)), Targets: ops.Uniform(0, 1, 5),
+		},
+		B: 3, S: 10, T: 5, D: 7, SrcBatch: 70, SrcStep: 7, DstBatch: 35, DstStep: 7, TimesRows: 3, TimesBatch: 10, Check: true,
+		Channels: []ops.Channel{{Lo: 0, Hi: 3}, {Lo: 3, Hi: 7, Kind: ops.Slerp}},
+	}
+}
+
+func TestParameterOfPosesFitsTheKernels(t *testing.T) {
+	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
+		job := poseJob(dtype)
+		runs := poseRuns(job)
+		require.Len(t, runs, 2)
+		b := &backend{sms: 132}
+		name := "resample_poses_" + dtype.String()
+		data := (&plan{cell: &faultCell{}}).poses(job, runs, b.cutPoses(job, b.model(name, 1)))
+		_, entry, ok := ptx.Lookup(name)
+		require.True(t, ok, name)
+		require.Len(t, entry.Params, 1)
+		require.Len(t, data, entry.Params[0].Size, name)
+		first := data[len(data)-16*mostRuns:]
+		assert.Equal(t, []uint16{3, 7}, []uint16{binary.LittleEndian.Uint16(first[8:]), binary.LittleEndian.Uint16(first[10:])}, "what takes longest comes first")
+		assert.Equal(t, uint32(ops.Slerp), binary.LittleEndian.Uint32(first[12:]))
+	}
+}
+
+// Which jobs are made by runs.
+func TestJobsOfPoses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*ops.ResampleJob)
+		takes  bool
+	}{
+		"position and quaternion": {func(*ops.ResampleJob) {}, true},
+		"angles":                  {func(j *ops.ResampleJob) { j.Channels = []ops.Channel{{Hi: 7, Kind: ops.Angle}} }, true},
+		"one row apart":           {func(j *ops.ResampleJob) { j.B, j.SrcBatch, j.DstBatch = 1, 0, 99 }, true},
+		"cubic":                   {func(j *ops.ResampleJob) { j.Channels[0].Kind = ops.Pchip }, false},
+		"gap limit":               {func(j *ops.ResampleJob) { j.MaxGap = ops.Within(time.Second) }, false},
+		"tolerance":               {func(j *ops.ResampleJob) { j.Tolerance = ops.Within(time.Second) }, false},
+		"filled":                  {func(j *ops.ResampleJob) { j.Edge = ops.FillEdge }, false},
+		"f64": {func(j *ops.ResampleJob) {
+			j.Src, j.Dst = tensor.Must(tensor.New(tensor.F64, 3, 10, 7)), tensor.Must(tensor.New(tensor.F64, 3, 5, 7))
+		}, false},
+		"another dtype":     {func(j *ops.ResampleJob) { j.Dst = tensor.Must(tensor.New(tensor.BF16, 3, 5, 7)) }, false},
+		"lengths":           {func(j *ops.ResampleJob) { j.SrcLengths = tensor.Must(tensor.New(tensor.I64, 3)) }, false},
+		"samples apart":     {func(j *ops.ResampleJob) { j.SrcStep = 8 }, false},
+		"shared samples":    {func(j *ops.ResampleJob) { j.SrcBatch = 0 }, false},
+		"targets apart":     {func(j *ops.ResampleJob) { j.DstStep = 8 }, false},
+		"rows apart":        {func(j *ops.ResampleJob) { j.DstBatch = 36 }, false},
+		"masks apart":       {func(j *ops.ResampleJob) { j.Valid, j.ValidBatch = tensor.Must(tensor.New(tensor.U8, 3, 6)), 6 }, false},
+		"a wide row":        {func(j *ops.ResampleJob) { j.D, j.SrcStep, j.DstStep, j.SrcBatch, j.DstBatch = 17, 17, 17, 170, 85 }, false},
+		"many samples":      {func(j *ops.ResampleJob) { j.S, j.SrcBatch = 100, 700 }, false},
+		"more runs than 16": {func(j *ops.ResampleJob) { j.Channels = make([]ops.Channel, mostRuns+1) }, false},
+	} {
+		job := poseJob(tensor.F32)
+		c.change(job)
+		assert.Equal(t, c.takes, poseRuns(job) != nil, name)
+	}
+}
