@@ -8,13 +8,6 @@ namespace {
 
 constexpr u32 max_streams = 16;
 
-// Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
-#if __CUDA_ARCH__ >= 900
-constexpr u32 resident = 9;
-#else
-constexpr u32 resident = 8;
-#endif
-
 // plain_stream is what plain_task has for a stream alone. It is 96 bytes.
 struct plain_stream {
     const void *src, *times;
@@ -59,7 +52,7 @@ template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) 
     if constexpr (Odd)
         count = survey_odd<DT>(j, slots);
     else
-        count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = s; });
+        count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
     barrier();
     if (count > 0) {
         if (Odd)

@@ -170,10 +170,11 @@ template <class C> struct window {
     C before, at, after, beyond;
 };
 
-// look reads the window at g, for n > 1 stamps. Past an end the end's own stamp stands, which holds nothing.
+// look reads the window at g. Past an end the end's own stamp stands, which holds nothing; so it does for a row's only stamp.
 template <class C> RC_FN window<C> look(const C *t, u32 n, u32 g) {
-    g = g < n - 1 ? g : n - 2;
-    return {g, ld_time(t + (g > 0 ? g - 1 : 0)), ld_time(t + g), ld_time(t + g + 1), ld_time(t + (g + 2 < n ? g + 2 : n - 1))};
+    const u32 next = n > 1 ? 1 : 0, most = n - 1 - next;
+    g = g < most ? g : most;
+    return {g, ld_time(t + (g > 0 ? g - 1 : 0)), ld_time(t + g), ld_time(t + g + next), ld_time(t + (g + 2 < n ? g + 2 : n - 1))};
 }
 
 // hold reports whether one of the window's brackets holds x, and which.
@@ -265,10 +266,7 @@ template <class C> struct outlook {
 };
 
 template <class C, class J> RC_FN outlook<C> look_out(const J &j, const C *t, u32 n, u32 pos) {
-    const C first = ld_time(t);
-    outlook<C> out = {first, ld_time(t + n - 1), {0, first, first, first, first}};
-    if (n > 1) out.w = look(t, n, (u32)((float)pos * j.pace));
-    return out;
+    return {ld_time(t), ld_time(t + n - 1), look(t, n, (u32)((float)pos * j.pace))};
 }
 
 // locate finds a target at x among the stamps of a row.

@@ -17,6 +17,8 @@ const (
 	oddEach      = 16  // chunks of an odd row that a thread moves at most
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
+
+	masked = 1 << 29 // plain.cuh: the flag of a job that gives valid or age
 )
 
 // simple reports what plain.cuh asks of a job and of a stream: rows of one length, ends held or filled, values of 16 or 32 bits
@@ -32,7 +34,7 @@ func simple(job *ops.ResampleJob) bool {
 		return false
 	}
 	return job.S > 0 && min(job.SrcBatch, job.SrcStep) >= 0 && (job.TimesRows == 1 || job.TimesBatch == job.S) &&
-		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && job.TargetBatch <= math.MaxUint32
+		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && (job.B-1)*job.TargetBatch+job.T <= math.MaxUint32
 }
 
 // unitsFit reports whether the units of a source, of so many bytes, can be numbered by 32 bits.
@@ -127,6 +129,9 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 		uint32(cut.tile),
 	}
 	flags := plainFlags(job, kind, cut.each, shift)
+	if job.Valid != nil || job.Age != nil {
+		flags |= masked
+	}
 	if form == wholeRows {
 		args = append(args, uint32(cut.chunks), chunkMagic(cut.chunks), flags)
 	} else {
@@ -213,6 +218,7 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uin
 	set(25, tolerance)
 	set(26, job.FillGaps)
 	set(27, job.Edge == ops.FillEdge)
+	set(28, kind == ops.Linear && !gap && !tolerance)
 	set(inputsReady, job.Launch == ops.LaunchInputsReady)
 	return flags
 }
