@@ -7,19 +7,14 @@ import "embed"
 //go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
-//go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
-//go:embed fuse_plain.sm_90.cubin
 //go:embed fuse_plain.sm_90.ptx.gz
 //go:embed fuse_plain.sm_80.ptx.gz
-//go:embed resample.sm_90.cubin
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
-//go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
-//go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
 //go:embed voxel_bin.sm_90.cubin
@@ -50,8 +45,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -108,8 +103,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -128,12 +123,6 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "690c01bf00771b4f719e09e10387069348e24d521ecd31f85e6acdb022e311ce",
-				PTXHash: "27d0dc37ecaf1012e7ed7528201a6b79175d15d6805b366fbe8efb30bd088f9f",
-				stored:  "690c01bf00771b4f719e09e10387069348e24d521ecd31f85e6acdb022e311ce",
-			},
-			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "779e9283909b670da36f05c5a93c3a02a795eecb5b3f5d61be79870e55e76e35",
 				PTXHash: "779e9283909b670da36f05c5a93c3a02a795eecb5b3f5d61be79870e55e76e35",
@@ -150,15 +139,15 @@ var manifest = []family{
 	{
 		name: "fuse_plain",
 		sources: []source{
-			{"fuse_plain.cu", "3454cc19adfdae17ffd00a1102e0cf4dc1dd97b5f90a09264fa50bd4afd37710"},
+			{"fuse_plain.cu", "4226076457a9c14e4621b463168dcc9571ff0a169634299ba82b1cd68fcc9603"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -186,22 +175,16 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "453b589c02d98fba1c8ccdc2eafce7f6d981b3c158e3b268f5e106928dacbb83",
-				PTXHash: "0d452c925d05cb400e3d432e6cf2be03dcaa91e18c91a0d41bd3f0199e5b8037",
-				stored:  "453b589c02d98fba1c8ccdc2eafce7f6d981b3c158e3b268f5e106928dacbb83",
-			},
-			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7068ec920c6294f6f7d27144119a3d419de4806ba12bab21fd2c20fe188446ec",
-				PTXHash: "7068ec920c6294f6f7d27144119a3d419de4806ba12bab21fd2c20fe188446ec",
-				stored:  "9ab0331644d8a9a43f81f7a57fb8b5eaa9aadae82147148968ff14331404b014",
+				Hash:    "a28374c3176dd70a1be3dcd55b33c2895cf08c16460ba90469aebf18333d406f",
+				PTXHash: "a28374c3176dd70a1be3dcd55b33c2895cf08c16460ba90469aebf18333d406f",
+				stored:  "851d19133d2eb7eb7dec54a41372e3b8c05cdd2a4fbb5e72bc84cf33bc5bbd2e",
 			},
 			{
 				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "f1f236474054cfdf3daf3bfefbc6fa1916382974801f8765f18e4c92eaffc8d7",
-				PTXHash: "f1f236474054cfdf3daf3bfefbc6fa1916382974801f8765f18e4c92eaffc8d7",
-				stored:  "accfa487a3ed849fda339915a96be9f32a19b6eb25e105b41d4bb07a34698f7a",
+				Hash:    "f76cd362712722a73d4dc593df6ff536ca5da70d7c1669e46ad0cd5ab874ef1e",
+				PTXHash: "f76cd362712722a73d4dc593df6ff536ca5da70d7c1669e46ad0cd5ab874ef1e",
+				stored:  "f473baab0fbd3d978c530acb80148e642784af715d0f63f21bfba932f6beea06",
 			},
 		},
 	},
@@ -215,8 +198,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -381,12 +364,6 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "41c8281500fa596a2a09627a77e53edf7eceaff1e86f3a71b5d20024e14a3571",
-				PTXHash: "9073fcfa07295471943cfcc33709dfe1e464dff0c57cd49e1fdf02a9c7c34edc",
-				stored:  "41c8281500fa596a2a09627a77e53edf7eceaff1e86f3a71b5d20024e14a3571",
-			},
-			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "91cf7dbd2006fac3a1f0e8191cc7aab26aaaef4ac1c9246e03a4b5ef20be2da6",
 				PTXHash: "91cf7dbd2006fac3a1f0e8191cc7aab26aaaef4ac1c9246e03a4b5ef20be2da6",
@@ -410,8 +387,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -808,12 +785,6 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "9dda9aeb1f5fe1094ae456fa31ce2d8d63226b31489e02806cc2e719db294ecf",
-				PTXHash: "995229a92e2580535fef5ccab68108faf478f4768b37cb6408d1a64ee2a4a6a0",
-				stored:  "9dda9aeb1f5fe1094ae456fa31ce2d8d63226b31489e02806cc2e719db294ecf",
-			},
-			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "f40cc9620ef2dab9bec22ed55743748b223294813bb137955768e66ba3f8e4e7",
 				PTXHash: "f40cc9620ef2dab9bec22ed55743748b223294813bb137955768e66ba3f8e4e7",
@@ -830,15 +801,15 @@ var manifest = []family{
 	{
 		name: "resample_plain",
 		sources: []source{
-			{"resample_plain.cu", "ef33cf8ddd10f6d2226cdf075bf164dc351203145cc9334316a301a673824c07"},
+			{"resample_plain.cu", "6b0038990075bbd74be49b4b42198f2debc20626f72d8447072749a392b4594b"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1034,22 +1005,16 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
-				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "092049cd5090bde4c7ecb32576cfe0660f71bcb65f77bbfe981708cab6a13804",
-				PTXHash: "d092e2e2693be02162a845dfbba6fa233955178701ee3e791d7a4cb578df4e4a",
-				stored:  "092049cd5090bde4c7ecb32576cfe0660f71bcb65f77bbfe981708cab6a13804",
-			},
-			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "2929ecbd5e18e23974687d6138bf233051b8d82ea561fa15576f6d8ec7620d55",
-				PTXHash: "2929ecbd5e18e23974687d6138bf233051b8d82ea561fa15576f6d8ec7620d55",
-				stored:  "376c69ac6e9ea473ce548cacec460a9711b3d0318b0578d378bc93b208618358",
+				Hash:    "ea592958055855aed5b5ef0b9a81d974f69bb133ba57a2df154d58cb8d77727e",
+				PTXHash: "ea592958055855aed5b5ef0b9a81d974f69bb133ba57a2df154d58cb8d77727e",
+				stored:  "07985905160b94badf12098e770a55f3a9dd80c769205765534caf783b3fc43e",
 			},
 			{
 				File: "resample_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "49c1fe82372651db3818db17a13345e53dd0a02f742c20a9539c7bb86ed69a83",
-				PTXHash: "49c1fe82372651db3818db17a13345e53dd0a02f742c20a9539c7bb86ed69a83",
-				stored:  "da0d4498906810bde6d40783958e2aff3fe1180d9cba2eb59cc77a5c6a6f0777",
+				Hash:    "d76339c55679f81151f9dcfbc6888f750445d20ec2747146a17a4c298077d562",
+				PTXHash: "d76339c55679f81151f9dcfbc6888f750445d20ec2747146a17a4c298077d562",
+				stored:  "88fd0d644b4fe5e566695a13b39d58607b3c59d2b688461f4c7b2b8cd71e3f18",
 			},
 		},
 	},
@@ -1063,8 +1028,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1212,8 +1177,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1361,8 +1326,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1722,8 +1687,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -1924,8 +1889,8 @@ var manifest = []family{
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
 			{"fuse_items.cuh", "0f76e5f241eb4670d0d236cf585cbfcf6cca7968e8fd0596b811ee16c74c8edf"},
 			{"fuse_job.cuh", "ab03550d8b65e8293534d76a689a102fb9dbd5f4a7227bd8e40e69c97bc16fd3"},
-			{"plain.cuh", "c0d97c1277e27d8653e40bb68800f0b6d0b214ac704f34d44674a4a933945ead"},
-			{"plain_odd.cuh", "9219f534508a6f6af2a42caa2b195a600d401586c6edb0cf9d675ae0257878b8"},
+			{"plain.cuh", "0d09c655066aef4f8061ad03ded0afda915013503a0141aabdfca688d801571d"},
+			{"plain_odd.cuh", "75e42ccd26c30657441bc5ae20ea1202b58874d53904b7b0b93fb9f22bb0573e"},
 			{"resample.cuh", "53e35bb37f12125c8f04da15ff7a79b137872434d6f729dc6d606132ccfdcf3e"},
 			{"resample_job.cuh", "71b72824a8fc1b4021f5904875cd408164252e6a26e4fdf0a8a5ea7690e10456"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},

@@ -11,10 +11,11 @@ import (
 
 const (
 	plainThreads = 128 // resample_plain.cu: threads
-	mostEach     = 4   // resample_plain.cu: most_each
-	mostTile     = 512 // resample_plain.cu: most_tile
+	mostEach     = 8   // chunks that a thread moves at most
+	atOnce       = 4   // plain.cuh: at_once
+	mostTile     = 512 // plain.cuh: most_tile
 	mostOwn      = 8   // plain_odd.cuh: most_own
-	oddEach      = 16  // chunks of an odd row that a thread moves at most
+	oddEach      = 4   // chunks of an odd row that a thread moves at most
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
 
@@ -204,7 +205,7 @@ func plainShare(job *ops.ResampleJob, blocks int) int {
 
 // plainFlags packs the switches of a job as plain.cuh reads them.
 func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uint32 {
-	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(each)<<4 | shift<<16
+	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(min(each, atOnce))<<4 | shift<<16
 	set := func(bit int, on bool) {
 		if on {
 			flags |= 1 << bit
@@ -229,7 +230,7 @@ func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
 	for s.each < mostEach && chunks > s.each*plainThreads {
 		s.each *= 2
 	}
-	s.tile = s.each * plainThreads / chunks
+	s.tile = min(mostTile, s.each*plainThreads/chunks)
 	return b.grid(job, c, s)
 }
 
