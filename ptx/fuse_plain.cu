@@ -62,7 +62,7 @@ template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) 
     if constexpr (Odd)
         count = survey_odd<DT>(j, slots);
     else
-        count = survey_plain<1, false>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
+        count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
     barrier();
     if (count > 0) {
         if (Odd)

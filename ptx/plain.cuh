@@ -18,8 +18,8 @@
 namespace rc {
 
 constexpr u32 plain_threads = 128;
-constexpr u32 at_once = 4;    // units of a thread that are on their way together; it may make more
-constexpr u32 most_tile = 512; // targets a block
+constexpr u32 most_each = 4;                        // units a thread
+constexpr u32 most_tile = plain_threads * most_each; // targets a block: one unit each
 
 // Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
 #if __CUDA_ARCH__ >= 900
@@ -71,7 +71,7 @@ struct plain_task {
     // The fields of flags.
     RC_FN_MEMBER u32 clock() const { return flags & 3; }
     RC_FN_MEMBER u32 kind() const { return flags >> 2 & 3; }
-    RC_FN_MEMBER u32 each() const { return flags >> 4 & 7; } // units a thread, at_once for more
+    RC_FN_MEMBER u32 each() const { return flags >> 4 & 7; } // units a thread
     RC_FN_MEMBER bool check() const { return flags >> 7 & 1; }
     RC_FN_MEMBER bool dense() const { return flags >> 8 & 1; } // the block's share of the stamps begins at 16 bytes
     RC_FN_MEMBER u32 unit() const { return flags >> 11 & 7; }  // log2 of the bytes moved at once
@@ -119,28 +119,31 @@ template <class C> RC_FN void tell(const plain_task &j, u32 i) {
     if (reason != 0) report(j, fault_times, i, reason);
 }
 
-// right reports whether stamps are in range and follow the one before.
-template <class C> RC_FN bool right(const stamps<C> &c, C before) {
-    bool good = true;
+// wrong has a bit for each of some stamps that is out of range or does not follow the one before, as where a row begins.
+template <class C> RC_FN u32 wrong(const stamps<C> &c, C before) {
+    u32 out = 0;
     RC_UNROLL for (u32 u = 0; u < stamps<C>::n; u++) {
-        good = good && before <= c.v[u] && bad_time(c.v[u]) == 0;
+        out |= (u32)(!(before <= c.v[u]) || bad_time(c.v[u]) != 0) << u;
         before = c.v[u];
     }
-    return good;
+    return out;
 }
 
-// watch is where a thread's share of the stamps stands: 16 bytes of stamps are on their way, if that many are left from i on.
+// watch is where a thread's share of the stamps stands: those from i on are on their way, as many as 16 bytes are.
 template <class C> struct watch {
     u32 i, end, step;
     stamps<C> c;
     C before;
 
-    RC_FN_MEMBER bool whole(const plain_task &j) const { return i < end && j.dense() && end - i >= stamps<C>::n; }
     RC_FN_MEMBER void load(const plain_task &j) {
-        if (!whole(j)) return;
+        if (i >= end) return;
         const C *const t = (const C *)j.times;
-        c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
         before = ld_time(t + (i > 0 ? i - 1 : 0));
+        if (j.dense() && end - i >= stamps<C>::n) {
+            c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
+        } else {
+            RC_UNROLL for (u32 u = 0; u < stamps<C>::n; u++) c.v[u] = ld_time(t + (i + u < end ? i + u : end - 1));
+        }
     }
 };
 
@@ -164,20 +167,17 @@ template <class C, u32 Batch> RC_FN void check_some(const plain_task &j, watch<C
             c[b] = __builtin_bit_cast(stamps<C>, ld_nc_16(at));
             before[b] = ld_time(w.i + b > 0 ? at - 1 : at);
         }
-        bool good = true;
-        RC_UNROLL for (u32 b = 0; b < Batch; b++) good &= right(c[b], before[b]); // all of them: loads would wait for a condition
-        if (good) continue;
-        for (u32 b = 0; b < Batch; b++)
-            for (u32 u = w.i + b * w.step; u < w.i + b * w.step + n; u++) tell<C>(j, u);
+        u32 bad = 0;
+        RC_UNROLL for (u32 b = 0; b < Batch; b++) bad |= wrong(c[b], before[b]) << b * n;
+        RC_ROLLED for (; bad != 0; bad &= bad - 1) tell<C>(j, w.i + lowest_bit(bad) / n * w.step + lowest_bit(bad) % n);
     }
 }
 
 // check_rest looks at what is left of a share.
 template <class C> RC_FN void check_rest(const plain_task &j, watch<C> &w) {
     RC_ROLLED for (; w.i < w.end; w.i += w.step, w.load(j)) {
-        if (w.whole(j) && right(w.c, w.before)) continue;
-        // Where a row begins, most often.
-        RC_ROLLED for (u32 u = w.i; u < w.end && u < w.i + stamps<C>::n; u++) tell<C>(j, u);
+        u32 bad = wrong(w.c, w.before);
+        RC_ROLLED for (; bad != 0 && w.i + lowest_bit(bad) < w.end; bad &= bad - 1) tell<C>(j, w.i + lowest_bit(bad));
     }
 }
 
@@ -234,7 +234,7 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i, const ask
     return out;
 }
 
-template <class C, u32 Batch, bool Several, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
+template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
     const u32 first = j.block * j.tile;
     const u32 left = first < j.total ? j.total - first : 0;
     const u32 count = left < j.tile ? left : j.tile;
@@ -244,7 +244,7 @@ template <class C, u32 Batch, bool Several, class Keep> RC_FN u32 survey_block(c
     if constexpr (Batch > 1) check_some<C, Batch>(j, w);
     w.load(j);
     warp_barrier(); // a warp that has loaded in a part goes on together
-    if constexpr (Several && sizeof(C) == 4) { // of short rows a thread has several: the next is asked for ahead
+    if constexpr (Batch > 1 && sizeof(C) == 4) { // of short rows a thread has several: the next is asked for ahead
         u32 i = thread_x();
         if (i < count) {
             asked<C> now = ask<C>(j, first + i), then;
@@ -264,11 +264,11 @@ template <class C, u32 Batch, bool Several, class Keep> RC_FN u32 survey_block(c
 
 // survey_plain gives the slots of the block's targets to keep(index, slot), checks its share of the stamps, and returns the number of
 // the targets.
-template <u32 Batch, bool Several, class Keep> RC_FN u32 survey_plain(const plain_task &j, Keep keep) {
+template <u32 Batch, class Keep> RC_FN u32 survey_plain(const plain_task &j, Keep keep) {
     switch (j.clock()) {
-    case clock_i64: return survey_block<i64, Batch, Several>(j, keep);
-    case clock_f64: return survey_block<double, Batch, Several>(j, keep);
-    default: return survey_block<float, Batch, Several>(j, keep);
+    case clock_i64: return survey_block<i64, Batch>(j, keep);
+    case clock_f64: return survey_block<double, Batch>(j, keep);
+    default: return survey_block<float, Batch>(j, keep);
     }
 }
 
@@ -308,16 +308,15 @@ template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a
 // row_slot is a slot for move_units, of the block's target i: its chunk is what a unit's number among the block's has to be added to.
 RC_FN slot row_slot(const plain_task &j, u32 i, slot s) { return {s.chunk - i * j.chunks, s.weight}; }
 
-// move_units makes a unit a thread and turn, Each turns at once: the block's units from number `first` on. Dense: the outputs have no gaps,
-// nor features of others between them.
-template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count, u32 first) {
+// Dense: the outputs have no gaps, nor features of others between them.
+template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count) {
     V lo[Each], hi[Each];
     float a[Each];
     const u32 all = count * j.chunks;
     bool blended = true;
     RC_UNROLL for (u32 u = 0; u < Each; u++) {
         // A unit past the last is the last one once more, and is not stored.
-        const u32 n = first + thread_x() + u * plain_threads, at = n < all ? n : all - 1;
+        const u32 n = thread_x() + u * plain_threads, at = n < all ? n : all - 1;
         const slot s = slots[(at * j.chunk_magic) >> 20];
         const V *p = (const V *)j.src + (s.chunk + at);
         a[u] = s.weight;
@@ -331,11 +330,11 @@ template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const pla
     } else {
         RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = made<DT, V>(j, lo[u], hi[u], a[u]);
     }
-    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step + (first + thread_x()) * (u32)sizeof(V);
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step + thread_x() * (u32)sizeof(V);
     const u32 gap = Dense ? 0 : j.dst_step - j.chunks * (u32)sizeof(V); // from a target's end to where the next begins
     const auto store = [&](u32 pieces) {
         RC_UNROLL for (u32 u = 0; u < Each; u++) {
-            const u32 n = first + thread_x() + u * plain_threads;
+            const u32 n = thread_x() + u * plain_threads;
             char *to = dst + u * (plain_threads * (u32)sizeof(V));
             if (!Dense) to += ((n * j.chunk_magic) >> 20) * gap;
             if (n < all) st_unit(to, lo[u], pieces);
@@ -351,11 +350,9 @@ template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const pla
 
 template <u32 DT, class V, bool Dense> RC_FN void move_each(const plain_task &j, const slot *slots, u32 count) {
     switch (j.each()) {
-    case 1: return move_units<DT, V, 1, Dense>(j, slots, count, 0);
-    case 2: return move_units<DT, V, 2, Dense>(j, slots, count, 0);
-    default:
-        RC_ROLLED for (u32 first = 0; first < count * j.chunks; first += at_once * plain_threads)
-            move_units<DT, V, at_once, Dense>(j, slots, count, first);
+    case 1: return move_units<DT, V, 1, Dense>(j, slots, count);
+    case 2: return move_units<DT, V, 2, Dense>(j, slots, count);
+    default: return move_units<DT, V, most_each, Dense>(j, slots, count);
     }
 }
 

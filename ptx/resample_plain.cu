@@ -16,7 +16,7 @@ using namespace rc;
                         (flags & ~(7u << 11 | 7u << 21)) | 4u << 11 | 4u << 21, chunks * 16, 1, 1, block_x(), 0, 0, 0,       \
                         max_gap, tolerance, fill};                                                                           \
         begin(j);                                                                                                            \
-        const u32 count = survey_plain<1, true>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });                                          \
+        const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });                                          \
         barrier();                                                                                                           \
         if (count > 0) move_each<dtype, v16, true>(j, slots, count);                                                         \
         end(j);                                                                                                              \

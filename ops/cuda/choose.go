@@ -53,7 +53,7 @@ func log2(n int) int { return bits.Len(uint(n)) - 1 }
 type takes struct{ each, items, tile, threads []int }
 
 var (
-	plainTakes   = takes{each: []int{1, 2, atOnce, mostEach}, threads: []int{plainThreads}}
+	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}}
 	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{tile: []int{4, 8, 16, warp, 64, 128, mostTile}, threads: []int{64, 128}}
@@ -82,9 +82,6 @@ func (b *backend) model(kernel string, chunks int) Choice {
 	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
 	if strings.HasPrefix(kernel, "fuse_plain_") { // streams with many stamps and narrow rows have few blocks
 		c.Check = checkShare / 4
-	}
-	if strings.HasPrefix(kernel, "resample_plain_") {
-		c.Each = mostEach
 	}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
 		c.Each /= 2

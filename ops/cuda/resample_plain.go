@@ -11,11 +11,12 @@ import (
 
 const (
 	plainThreads = 128 // resample_plain.cu: threads
-	mostEach     = 8   // chunks that a thread moves at most
-	atOnce       = 4   // plain.cuh: at_once
+	mostEach     = 4   // plain.cuh: most_each
 	mostTile     = 512 // plain.cuh: most_tile
 	mostOwn      = 8   // plain_odd.cuh: most_own
-	oddEach      = 4   // chunks of an odd row that a thread moves at most
+	oddEach      = 16  // chunks of an odd row that a thread moves at most
+	oddTurn      = 4   // units that it moves at once: a block of more makes them in turns
+	oddBlocks    = 24  // blocks a multiprocessor, from which on a block of units makes no more than that
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
 
@@ -160,6 +161,9 @@ func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int) shape {
 		s.chunks = d
 	}
 	s.tile = min(mostTile, max(1, oddEach*plainThreads/s.chunks))
+	if once := oddTurn * plainThreads / s.chunks; form == unitRows && once >= warp && rows >= once*b.sms*oddBlocks {
+		s.tile = min(mostTile, once)
+	}
 	if form == oddOwn && d > mostOwn/2 { // what a block keeps of them in shared memory; whole 16 bytes of dst
 		s.tile = mostTile / 2
 	}
@@ -205,7 +209,7 @@ func plainShare(job *ops.ResampleJob, blocks int) int {
 
 // plainFlags packs the switches of a job as plain.cuh reads them.
 func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uint32 {
-	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(min(each, atOnce))<<4 | shift<<16
+	flags := clockCode[job.ClockType()] | uint32(kind)<<2 | uint32(each)<<4 | shift<<16
 	set := func(bit int, on bool) {
 		if on {
 			flags |= 1 << bit
@@ -230,7 +234,7 @@ func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
 	for s.each < mostEach && chunks > s.each*plainThreads {
 		s.each *= 2
 	}
-	s.tile = min(mostTile, s.each*plainThreads/chunks)
+	s.tile = s.each * plainThreads / chunks
 	return b.grid(job, c, s)
 }
 
