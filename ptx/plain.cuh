@@ -24,8 +24,10 @@ constexpr u32 most_tile = plain_threads * most_each; // targets a block: one uni
 // Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
 #if __CUDA_ARCH__ >= 900
 constexpr u32 resident = 9;
+constexpr bool asks_ahead = true; // of short rows a thread has several: the next is asked for while one is placed
 #else
 constexpr u32 resident = 8;
+constexpr bool asks_ahead = false;
 #endif
 
 // plain_task is a job. What resample.cuh asks of a job and a plain one does not have is constant.
@@ -244,7 +246,7 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
     if constexpr (Batch > 1) check_some<C, Batch>(j, w);
     w.load(j);
     warp_barrier(); // a warp that has loaded in a part goes on together
-    if constexpr (Batch > 1 && sizeof(C) == 4) { // of short rows a thread has several: the next is asked for ahead
+    if constexpr (Batch > 1 && sizeof(C) == 4 && asks_ahead) {
         u32 i = thread_x();
         if (i < count) {
             asked<C> now = ask<C>(j, first + i), then;
