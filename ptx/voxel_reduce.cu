@@ -9,111 +9,13 @@
 //
 // voxel_choose and voxel_keep write hard voxels; voxel_inverse each point's voxel, a thread for each point.
 // Bytes moved: 8 + 4 a point for keys and order, the features, and the outputs.
-#include "tally.cuh"
+#include "voxel_values.cuh"
 
 using namespace rc;
 
 namespace {
 
 constexpr u32 threads = 256;
-constexpr u32 few = 16, piece = 256; // ops/cuda sizes the lists by them
-
-// coordinate_at returns a coordinate of a point, after the pose.
-RC_FN float coordinate_at(const voxel_job &j, u32 point, u32 axis, u32 row) {
-    const float *const at = (const float *)j.points + (i64)point * j.point_step;
-    if (j.poses == nullptr) return ld_nc_f32(at + axis);
-    const float *const m = (const float *)j.poses + row * j.pose_batch + 4 * axis;
-    return ((ld_nc_f32(m) * ld_nc_f32(at) + ld_nc_f32(m + 1) * ld_nc_f32(at + 1)) + ld_nc_f32(m + 2) * ld_nc_f32(at + 2)) + ld_nc_f32(m + 3);
-}
-
-// feature_at returns a feature of a point.
-RC_FN float feature_at(const voxel_job &j, u32 point, u32 feature) {
-    const i64 i = (i64)point * j.feature_step + feature;
-    switch (j.feature_type()) {
-    case dt_f32: return ld_nc_f32((const float *)j.features + i);
-    case dt_f16: return f16_to_f32(ld_nc_u16((const u16 *)j.features + i));
-    default: return as_f32((u32)ld_nc_u16((const u16 *)j.features + i) << 16);
-    }
-}
-
-// values_at reads what is reduced: N neighbouring features, or coordinates where there are no features.
-template <u32 N> RC_FN void values_at(const voxel_job &j, u32 point, u32 feature, u32 row, float (&x)[N]) {
-    if constexpr (N == 4) {
-        const v16 v = ld_nc_16((const float *)j.features + (i64)point * j.feature_step + feature);
-        x[0] = as_f32(v.x), x[1] = as_f32(v.y), x[2] = as_f32(v.z), x[3] = as_f32(v.w);
-    } else {
-        x[0] = j.features ? feature_at(j, point, feature) : coordinate_at(j, point, feature, row);
-    }
-}
-
-// reduce_points takes every step-th point from begin on, of those before end, in_flight at once, and looks at them (pass 0) or adds
-// them.
-template <u32 N, u32 in_flight>
-RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, u32 pass, tally (&t)[N]) {
-    const u32 reduce = j.reduce();
-    const bool extreme = reduce >= greatest, down = reduce == smallest;
-    for (u32 k = begin; k < end; k += in_flight * step) {
-        float x[in_flight][N];
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            const u32 at = u * step < end - k ? k + u * step : k;
-            values_at<N>(j, j.from_order[at], feature, row, x[u]);
-        }
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            if (u * step >= end - k) continue;
-            RC_UNROLL for (u32 i = 0; i < N; i++) {
-                if (pass == 0)
-                    see(t[i], x[u][i], extreme, down);
-                else
-                    add(t[i], x[u][i]);
-            }
-        }
-    }
-}
-
-template <u32 N> RC_FN void write_out(const voxel_job &j, i64 place, u32 feature, const float (&x)[N]) {
-    float *const to = (float *)j.out + place * j.f + feature;
-    if constexpr (N == 4)
-        st_16(to, {bits(x[0]), bits(x[1]), bits(x[2]), bits(x[3])});
-    else
-        *to = x[0];
-}
-
-// ---- The pieces of crowded voxels ----
-
-// entry is a piece: of which voxel, which one, and 1 + the slot in which the pieces meet, or 0 for a voxel of one piece.
-struct alignas(16) entry {
-    u32 voxel, number, slot, unused;
-};
-
-RC_FN entry *entries(const voxel_job &j) { return (entry *)j.crowded; }
-
-// A slot has its voxel, then for each feature the sum and what else a tally has. Slots follow the entries, of which there is room for
-// as many as n points can make.
-struct slot_at {
-    u32 *voxel;
-    u64 *hi, *lo;
-    u32 *best, *special;
-};
-
-RC_FN u64 most_entries(const voxel_job &j) { return j.n / (few + 1) + j.n / piece + 1; }
-RC_FN slot_at slot(const voxel_job &j, u32 i) {
-    u64 *const words = (u64 *)(entries(j) + most_entries(j)) + (u64)i * (1 + 3 * (u64)j.f);
-    u32 *const rest = (u32 *)(words + 1 + 2 * (u64)j.f);
-    return {(u32 *)words, words + 1, words + 1 + j.f, rest, rest + j.f};
-}
-
-// leave puts a voxel of n points on the list. Which place it gets does not show.
-RC_FN void leave(const voxel_job &j, u32 voxel, u32 n) {
-    const u32 pieces = (n + piece - 1) / piece, at = atomic_add((u32 *)(j.state + crowds), pieces);
-    u32 number = 0;
-    if (pieces > 1) {
-        number = atomic_add((u32 *)(j.state + slots), 1);
-        const slot_at s = slot(j, number++);
-        *s.voxel = voxel;
-        for (u32 i = 0; i < j.f; i++) s.hi[i] = 0, s.lo[i] = 0, s.best[i] = 0, s.special[i] = 0;
-    }
-    for (u32 i = 0; i < pieces; i++) entries(j)[at + i] = {voxel, i, number, 0};
-}
 
 // commonest returns the label that most of a voxel's points have, the smallest of several. Labels are sorted within the voxel.
 RC_FN i32 commonest(const voxel_job &j, u32 begin, u32 end) {
@@ -162,11 +64,11 @@ struct item {
     u32 voxel, feature;
 };
 
-template <bool Dense> constexpr u32 at_once = Dense ? 2 : 3; // items a thread takes
+constexpr u32 at_once = 3; // items a thread takes
 
 // queue is where a warp's voxels of a few points wait until there is one for each lane.
 struct queue {
-    item waiting[(at_once<true> + 1) * warp_size];
+    item waiting[(at_once + 1) * warp_size];
 };
 
 // reduce_item takes a voxel of a few points.
@@ -176,21 +78,18 @@ template <u32 N, bool Dense> RC_FN void reduce_item(const voxel_job &j, item it)
     const u64 key = key_at(j, begin);
     const i64 place = Dense ? (i64)key : place_of(j, it.voxel, key, row);
     if (Dense && j.b > 1) row = (u32)(key / j.cells);
-    tally s[N] = {};
-    for (u32 pass = 0; pass < (j.reduce() >= greatest ? 1u : 2u); pass++) reduce_points<N, 2>(j, begin, begin + n, 1, it.feature, row, pass, s);
     float x[N];
-    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n);
+    reduce_few<N>(j, begin, n, it.feature, row, x);
     write_out<N>(j, place, it.feature, x);
 }
 
-RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.reduce() <= smallest ? j.f / n : 1; }
 RC_FN u32 warp_of_grid() { return (block_x() * threads + thread_x()) / warp_size; }
 RC_FN u32 warps_of_grid() { return blocks_x() * (threads / warp_size); }
 
 // reduce_voxels is voxel_reduce and voxel_grid, N features a lane; returns how many points the thread has kept. What a warp takes at once
 // lies far apart, so that crowded regions are shared out.
 template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
-    constexpr u32 many = at_once<Dense>; // items a lane takes in a turn
+    constexpr u32 many = at_once; // items a lane takes in a turn
     u64 mine = 0;
     const u32 reduce = j.reduce(), width = items_of(j, N);
     const bool of_features = reduce >= sum && reduce <= smallest, extreme = reduce >= greatest;
@@ -232,7 +131,7 @@ template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &
                 else if (Dense)
                     ((i32 *)j.out)[place] = (i32)n[u];
             } else if (n[u] > few) {
-                if (feature[u] == 0) leave(j, voxel[u], n[u]);
+                if (feature[u] == 0) leave(j, (u64)place, begin[u], n[u], Dense && j.b > 1 ? (u32)(key[u] / j.cells) : row);
             } else if (n[u] == 1) {
                 RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
                 write_out<N>(j, place, feature[u], x[u]);
@@ -264,10 +163,8 @@ template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
     for (u32 c = block_x() * (threads / warp_size) + thread_x() / warp_size; c < listed; c += all) {
         const entry e = entries(j)[c];
         if (adding && e.slot == 0) continue;
-        const u32 voxel_begin = j.start[e.voxel], voxel_end = j.start[e.voxel + 1];
-        const u32 begin = voxel_begin + e.number * piece, end = voxel_end - begin < piece ? voxel_end : begin + piece;
-        u32 row;
-        const i64 place = place_of(j, e.voxel, key_at(j, voxel_begin), row);
+        const u32 begin = e.begin + e.number * piece_points, left = e.n - e.number * piece_points;
+        const u32 end = begin + (left < piece_points ? left : piece_points);
         const slot_at s = slot(j, e.slot ? e.slot - 1 : 0);
         for (u32 base = 0; base < groups; base += most) {
             const u32 feature = (base + column) * N;
@@ -277,7 +174,7 @@ template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
                 RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = s.best[feature + i];
             }
             for (u32 pass = adding; pass < (e.slot || extreme ? adding + 1u : 2u); pass++) {
-                if (works) reduce_points<N, 4>(j, begin + rank, end, ranks, feature, row, pass, t);
+                if (works) reduce_points<N, 4>(j, begin + rank, end, ranks, feature, e.row, pass, t);
                 meet<N>(t, most, ranks, rank);
                 if (pass == 0 && !extreme && e.slot == 0) {
                     RC_UNROLL for (u32 i = 0; i < N; i++) {
@@ -290,7 +187,7 @@ template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
             if (e.slot == 0) {
                 float x[N];
                 RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, t[i], end - begin);
-                write_out<N>(j, place, feature, x);
+                write_out<N>(j, (i64)e.place, feature, x);
                 continue;
             }
             RC_UNROLL for (u32 i = 0; i < N; i++) {
@@ -322,7 +219,7 @@ RC_KERNEL_OCC(threads, 2) voxel_reduce(RC_VOXEL_PARAMS) {
 }
 
 // voxel_grid writes the voxels of a dense grid. `to` has their keys, to_order their first points.
-RC_KERNEL_OCC(threads, 3) voxel_grid(RC_VOXEL_PARAMS) {
+RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
@@ -351,11 +248,9 @@ RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
     for (u64 t = block_x() * (u64)threads + thread_x(); t < items; t += blocks_x() * (u64)threads) {
         const u32 number = (u32)(t / j.f), feature = (u32)(t - (u64)number * j.f);
         const slot_at s = slot(j, number);
-        const u32 voxel = *s.voxel, begin = j.start[voxel], n = j.start[voxel + 1] - begin;
-        u32 row;
-        const i64 place = place_of(j, voxel, key_at(j, begin), row);
-        const float x[1] = {result(j, s.best[feature], s.special[feature], (i64)s.hi[feature], (i64)s.lo[feature], n)};
-        write_out<1>(j, place, feature, x);
+        const entry e = entries(j)[*s.first];
+        const float x[1] = {result(j, s.best[feature], s.special[feature], (i64)s.hi[feature], (i64)s.lo[feature], e.n)};
+        write_out<1>(j, (i64)e.place, feature, x);
     }
 }
 

@@ -89,6 +89,11 @@ RC_FN u32 atomic_add(u32 *p, u32 v) {
     asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(global(p)), "r"(v) : "memory");
     return old;
 }
+RC_FN u64 atomic_add(u64 *p, u64 v) {
+    u64 old;
+    asm volatile("atom.global.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(global(p)), "l"(v) : "memory");
+    return old;
+}
 
 // Words that one block writes and others wait for: each is read and written in one piece, in no order with anything else.
 RC_FN u64 ld_relaxed(const u64 *p) {

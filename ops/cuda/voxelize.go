@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	dealTile     = 8192 // points that a block deals out to buckets
+	dealTile     = 8192 // points whose cells a block deals out to buckets
+	groupTile    = 4096 // and with their numbers
 	binTile      = 1024 // that one takes at once that bins or writes: chunks are multiples of it
 	writeThreads = 256
 	sortThreads  = 512 // of a block that sorts
@@ -20,10 +21,11 @@ const (
 	mostPasses   = 12  // of a sort
 	mostTickets  = 16  // launches that take tiles by number: passes, and two that number voxels
 	voxelDigits  = 256
-	buckets      = 512   // of counts
+	buckets      = 512   // that cells are dealt out to
 	voxelFew     = 16    // points of a voxel that voxel_reduce takes itself
 	voxelPiece   = 256   // points of a voxel that a warp of voxel_crowded takes
 	tallyPart    = 32768 // cells that a block of voxel_tally counts
+	groupPart    = 16384 // and one of voxel_group takes
 	stateWords   = 9
 )
 
@@ -49,15 +51,16 @@ type voxelPlan struct {
 // voxelMemory is where the parts of a plan's scratch memory begin; 0 is a part that is not needed.
 type voxelMemory struct {
 	state, cellKeys             cudadrv.DevicePtr
-	keys                        [2]cudadrv.DevicePtr // sorted keys are in the first or the second, and other things in the other
+	keys                        [2]cudadrv.DevicePtr // sorted keys are in the first or the second, and other things in the other; or what is dealt out, and voxels
 	order                       [2]cudadrv.DevicePtr
 	start, table, rows, crowded cudadrv.DevicePtr
-	numbers, looks              cudadrv.DevicePtr
+	numbers, looks, masks       cudadrv.DevicePtr
 	chunk, blocks, size         int
 	each, tiles                 int  // points a thread of the sort takes, and blocks of it
 	cleared                     int  // bytes of the table that are 0 at the beginning
 	headEach, headTiles         int  // and the same of numbering
 	deals                       bool // counts are made of cells dealt out
+	groups                      bool // and what needs a cell's points together, of points dealt out
 }
 
 func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
@@ -66,7 +69,7 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	if p.cell, err = b.faults.get(); err != nil {
 		return nil, err
 	}
-	p.at = layVoxels(job, b.sms, b.deals(job))
+	p.at = layVoxels(job, b.sms, b.deals(job), b.groups(job))
 	if p.scratch, err = b.malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(p.at.size)); err == nil {
 		p.at.move(p.scratch.Ptr())
 		// Counts may be asked for before the first run.
@@ -97,30 +100,48 @@ func (b *backend) deals(job *ops.VoxelizeJob) bool {
 	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && addressOf(job.Grid)%16 == 0 && b.shared >= tallyShared
 }
 
+// groups reports whether the points of each cell are brought together by dealing them out to buckets. That leaves them in no order, which
+// majority needs; and of a grid of few cells, where a sort has one or two passes, many points would be left to few blocks.
+func (b *backend) groups(job *ops.VoxelizeJob) bool {
+	if job.Mode != ops.DenseVoxels || !sorts(job) || job.Reduce == ops.ReduceMajority || b.shared < groupShared+groupStatic {
+		return false
+	}
+	return job.N > 0 && job.Keys() <= dealKeys && job.N <= groupPoints && (job.Keys() >= 32*buckets || job.N <= sortPoints)
+}
+
 const (
-	dealPoints = 1 << 15 // for each multiprocessor
-	dealKeys   = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
+	dealPoints  = 1 << 15 // for each multiprocessor
+	groupPoints = 1 << 29 // that voxel_group has numbers for
+	sortPoints  = 1 << 16 // up to which few cells are no matter
+	dealKeys    = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
 
 	dealShared  = 51408 // bytes, what voxel_deal lays out
 	sortShared  = 75848 // and voxel_pass
 	tallyShared = 4 * (tallyPart + 32)
+
+	dealPointsShared = 35024 // of voxel_deal_points
+	groupShared      = 4 * (groupPart + 32)
+	groupStatic      = 4 << 10 // at most, what voxel_group has besides
 )
 
-// crowdedBytes is the size of voxel_reduce.cu's lists: entries of 16 bytes for the pieces that n points can make, and a slot for each
+// crowdedBytes is the size of voxel_values.cuh's lists: entries of 32 bytes for the pieces that n points can make, and a slot for each
 // voxel of more than one piece.
 func crowdedBytes(n, features int) int {
-	return 16*(n/(voxelFew+1)+n/voxelPiece+1) + 8*(1+3*features)*(n/(voxelPiece+1)+1)
+	return 32*(n/(voxelFew+1)+n/voxelPiece+1) + 8*(1+3*features)*(n/(voxelPiece+1)+1)
 }
 
 // layVoxels lays the scratch memory out from address 0.
-func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
-	m := voxelMemory{deals: deals}
+func layVoxels(job *ops.VoxelizeJob, sms int, deals, groups bool) voxelMemory {
+	m := voxelMemory{deals: deals, groups: groups}
 	// As many blocks as run at once: each adds what it counted to everybody's.
 	blocks := 4 * sms
 	m.chunk = max((job.N+blocks-1)/blocks, 1)
 	m.chunk = (m.chunk + binTile - 1) / binTile * binTile
-	if deals {
+	switch {
+	case deals:
 		m.chunk = dealTile
+	case groups:
+		m.chunk = groupTile
 	}
 	m.blocks = (job.N + m.chunk - 1) / m.chunk
 	part := func(bytes int) cudadrv.DevicePtr {
@@ -141,6 +162,16 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 		return m
 	}
 	voxels := min(n, job.Keys())
+	if job.Reduce.OfFeatures() && job.Mode != ops.HardVoxels {
+		m.crowded = part(crowdedBytes(n, job.F))
+	}
+	if groups {
+		m.keys = [2]cudadrv.DevicePtr{part(4 * m.chunk * m.blocks), part(8 * voxels)}
+		m.table = part(4 * buckets * m.blocks)
+		m.order[0] = part(4 * n)
+		m.masks = part(8 * ((job.Keys() + 31) / 32))
+		return m
+	}
 	m.keys = [2]cudadrv.DevicePtr{part(8 * n), part(8 * n)}
 	m.order = [2]cudadrv.DevicePtr{part(4 * n), part(4 * n)}
 	m.start = part(4 * (voxels + 1))
@@ -155,9 +186,6 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 	m.cleared = books + looks // looks has the half that the first pass begins with
 	m.table = part(books + 2*looks)
 	m.looks = m.table + cudadrv.DevicePtr(books)
-	if job.Reduce.OfFeatures() && job.Mode != ops.HardVoxels {
-		m.crowded = part(crowdedBytes(n, job.F))
-	}
 	if job.Labels != nil {
 		m.cellKeys = part(8 * n)
 	}
@@ -169,7 +197,7 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals bool) voxelMemory {
 
 // move puts the layout at an address. Parts that are not needed were not laid, and stay at 0: the state is the first.
 func (m *voxelMemory) move(to cudadrv.DevicePtr) {
-	for _, p := range []*cudadrv.DevicePtr{&m.cellKeys, &m.keys[0], &m.keys[1], &m.order[0], &m.order[1], &m.start, &m.table, &m.rows, &m.crowded, &m.numbers, &m.looks} {
+	for _, p := range []*cudadrv.DevicePtr{&m.cellKeys, &m.keys[0], &m.keys[1], &m.order[0], &m.order[1], &m.start, &m.table, &m.rows, &m.crowded, &m.numbers, &m.looks, &m.masks} {
 		if *p != 0 {
 			*p += to
 		}

@@ -19,6 +19,8 @@ func (p *voxelPlan) bind() error {
 	}
 	switch {
 	case job.N == 0:
+	case p.at.groups:
+		c.group()
 	case sorts(job):
 		c.sort()
 	case p.at.deals:
@@ -51,14 +53,16 @@ func (p *voxelPlan) bind() error {
 				width /= 4
 			}
 		}
-		name := "voxel_reduce"
-		if job.Mode == ops.DenseVoxels {
-			name = "voxel_grid"
-		}
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
-		c.add(name, min(walk(voxels*width, 3*256), 3*p.b.sms), 256, 0)
-		if job.Mode == ops.DenseVoxels {
+		switch {
+		case p.at.groups:
+			c.add("voxel_cells", min(walk(job.Keys()*width, 3*256), 3*p.b.sms), 256, uint64(c.empty()))
+			c.marks = 0
+		case job.Mode == ops.DenseVoxels:
+			c.add("voxel_grid", min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
 			c.to, c.toOrder = 0, 0
+		default:
+			c.add("voxel_reduce", min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
 		}
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
@@ -103,8 +107,8 @@ type voxelChain struct {
 	err             error
 }
 
-// fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. A grid of counts
-// that voxel_tally writes is not filled.
+// fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. A grid that
+// voxel_tally or voxel_cells writes is not filled.
 func (c *voxelChain) fill() {
 	job, m := c.p.job, &c.p.at
 	out, value := job.Grid, c.empty()
@@ -112,7 +116,7 @@ func (c *voxelChain) fill() {
 		out, value = job.PointVoxel, math.MaxUint32
 	}
 	bytes := 0
-	if out != nil && !m.deals {
+	if out != nil && !m.deals && !m.groups {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
@@ -145,12 +149,28 @@ func (c *voxelChain) deal() {
 	job, m := c.p.job, &c.p.at
 	c.to, c.shared = m.keys[0], dealShared
 	c.add("voxel_deal", m.blocks, buckets, 0)
-	// Of so many times 32 neighbouring keys each bucket has 32.
-	cells := (job.Keys() + 32*buckets - 1) / (32 * buckets) * 32
+	cells := cellsOfBucket(job)
 	c.from, c.to, c.shared = m.keys[0], 0, tallyShared
 	c.add("voxel_tally", buckets*((cells+tallyPart-1)/tallyPart), 1024, uint64(m.blocks))
 	c.shared = 0
 }
+
+// group brings the points of each cell together without an order. A block of voxel_deal_points takes a tile of points, one of
+// voxel_group part of a bucket's cells.
+func (c *voxelChain) group() {
+	job, m := c.p.job, &c.p.at
+	c.to, c.shared = m.keys[0], dealPointsShared
+	c.add("voxel_deal_points", m.blocks, buckets, 0)
+	cells := cellsOfBucket(job)
+	c.from, c.to, c.toOrder, c.marks = m.keys[0], m.keys[1], m.order[0], m.masks
+	c.shared = 4 * (min(cells, groupPart) + 32)
+	c.add("voxel_group", buckets*((cells+groupPart-1)/groupPart), 512, uint64(m.blocks))
+	c.shared = 0
+	c.from, c.fromOrder, c.to, c.toOrder = m.keys[1], m.order[0], 0, 0
+}
+
+// cellsOfBucket is how many cells a bucket has: of so many times 32 neighbouring keys each has 32.
+func cellsOfBucket(job *ops.VoxelizeJob) int { return (job.Keys() + 32*buckets - 1) / (32 * buckets) * 32 }
 
 // sort gives the points their keys, brings those of each cell together, and numbers the voxels.
 func (c *voxelChain) sort() {

@@ -42,7 +42,7 @@ func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 // Chunks cover the points, are whole tiles, and are not many more than the device has room for.
 func TestChunksCoverThePoints(t *testing.T) {
 	for _, n := range []int{0, 1, 2047, 2048, 2049, 1 << 20, 20_000_000, 1<<31 - 1} {
-		m := layVoxels(voxelJob(n), 132, false)
+		m := layVoxels(voxelJob(n), 132, false, false)
 		what := fmt.Sprintf("%d points: %+v", n, m)
 		assert.GreaterOrEqual(t, m.chunk*m.blocks, n, what)
 		assert.Less(t, m.chunk*max(m.blocks-1, 0), max(n, 1), what)
@@ -68,13 +68,13 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 	larger := counts(enough)
 	larger.Cells[2]++
 	assert.False(t, full.deals(larger), "%d cells", larger.Keys())
-	m := layVoxels(counts(enough), 132, true)
+	m := layVoxels(counts(enough), 132, true, false)
 	assert.Equal(t, dealTile, m.chunk)
 	assert.Equal(t, enough/dealTile, m.blocks)
 	assert.GreaterOrEqual(t, int(m.table-m.keys[0]), 2*enough)
 	assert.GreaterOrEqual(t, m.size-int(m.table), 4*buckets*m.blocks)
 	assert.Less(t, m.size, 2*enough+4*buckets*m.blocks+1024, "two bytes a point, and a word for each bucket of a tile")
-	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, true).blocks)
+	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, true, false).blocks)
 }
 
 // Parts of the scratch memory are aligned, in it, and apart.
@@ -82,7 +82,7 @@ func TestScratchPartsLieApart(t *testing.T) {
 	for _, n := range []int{1, 64, 65, 1000, 1 << 20} {
 		job := voxelJob(n)
 		job.Labels = tensor.Must(tensor.New(tensor.I32, 1))
-		m := layVoxels(job, 132, false)
+		m := layVoxels(job, 132, false, false)
 		voxels := min(n, job.Keys())
 		parts := []struct {
 			at    cudadrv.DevicePtr

@@ -1,0 +1,223 @@
+// voxel_deal.cuh deals the cells of points out to buckets, and walks over what a bucket was dealt.
+//
+// Cells are dealt out, 32 neighbouring ones at a time, to 512 buckets, by a hash that spreads what lies together in space. A cell's
+// number in its bucket takes 16 bits. Nothing needs an order, but that what belongs to a bucket can be found.
+//
+// A block deals a tile of points, `each` a thread. It writes an entry for each point, those of a bucket together, to the tile's own
+// place, through shared memory, and a table of runs: where in the tile each bucket's begin, and how many they are. A point in no cell
+// leaves nothing. An entry has the cell's number in its bucket; one of 32 bits has the point's number in its tile too.
+//
+// Warps walk over the bucket's row of the table: the runs of 32 tiles are laid end to end, in pieces of 16 bytes, which the lanes take
+// one after the other, so that a run of any length keeps all of them busy.
+#pragma once
+#include "voxel.cuh"
+
+namespace rc {
+
+constexpr u32 deal_threads = 512, deal_group = 4;
+constexpr u32 nothing = ~0u;
+static_assert(deal_threads == buckets, "a thread keeps the books of one bucket");
+
+template <class Entry> constexpr u32 piece_of = 16 / sizeof(Entry); // entries of 16 bytes
+
+template <class Entry, u32 each> struct deal_shared {
+    v16 held[each / deal_group][deal_threads];           // of each point 4 times its bin and, from bit 16 on, its cell
+    v16 entries[each * deal_threads / piece_of<Entry>];  // those of a bucket together
+    u32 bins[buckets + warp_size];                       // how many entries; then in which byte the next one goes. The last are a lane's each, for no cell
+    u32 sums[deal_threads / warp_size];
+    u32 not_finite, unused[3];
+};
+
+// A point in no cell has a bin as well, since an atomic under a condition costs a branch, and the lanes' bins do not meet.
+template <class Shared> RC_FN u32 *bin_of(Shared &s, u32 word) { return (u32 *)((u8 *)s.bins + word % 65536); }
+RC_FN bool has_cell(u32 word) { return !(word & 4 * buckets); }
+
+// quick_index finds an index without a division, and says whether it is right where there are n cells: floor((x - lo) / size), the
+// quotient rounded, or n or more where that is no cell. t = (x - lo) * inverse is within 3 * 2^-24 of itself of the quotient: inverse, t
+// and the quotient are each rounded once. So what lies between -1 and n + 1 has one floor, c, if t is farther than 2^-22 (n + 2) from
+// whole numbers, which is nearer than near_of(n) to the middle between two; what lies beyond is in no cell either way. Floats from
+// 2^23 to 2^24 are the whole numbers: a sum in there that is rounded down is a floor, and its last bits are an integer.
+RC_FN float near_of(u32 n) { return 0.5f - ((float)n + 2.0f) * 0x1p-22f; }
+RC_FN bool quick_index(float x, float lo, float inverse, float near, u32 &index) {
+    constexpr float whole = 0x1.8p23f;
+    const float t = (x - lo) * inverse, sum = add_rm(t, whole), c = sum - whole, past = t - c;
+    index = bits(sum) - bits(whole);
+    return abs_f(past - 0.5f) < near;
+}
+
+// exact_key is key_of, or nothing for a point in no cell; it counts what is not finite.
+template <class T> RC_FN u32 exact_key(const voxel_job &j, const position<T> &at, u32 row, u32 &bad) {
+    u32 kind;
+    const u64 key = key_of<T>(j, at, row, kind);
+    bad += kind == not_finite;
+    return kind == in_range ? (u32)key : nothing;
+}
+
+// take holds the keys of a thread's group k, and counts them.
+template <class Shared> RC_FN void take(Shared &s, u32 k, const u32 (&key)[deal_group]) {
+    u32 word[deal_group];
+    RC_UNROLL for (u32 u = 0; u < deal_group; u++) {
+        word[u] = 4 * bucket_of(key[u]) | cell_in_bucket(key[u]) << 16;
+        if (key[u] == nothing) word[u] = 4 * (buckets + lane());
+        shared_add(bin_of(s, word[u]), 1);
+    }
+    st_shared_16(&s.held[k][thread_x()], {word[0], word[1], word[2], word[3]});
+}
+
+// deal_quickly takes a whole tile of f32 points, four of them 48 aligned bytes, of one row without a pose. Those near a border
+// between cells are looked at again.
+template <u32 each, class Shared> RC_FN void deal_quickly(const voxel_job &j, Shared &s, u32 &bad) {
+    constexpr u32 group = deal_group;
+    const float min_x = (float)j.min_x, min_y = (float)j.min_y, min_z = (float)j.min_z;
+    const float near_x = near_of(j.n_x), near_y = near_of(j.n_y), near_z = near_of(j.n_z);
+    const u32 step_x = j.xyz() ? j.n_y * j.n_z : 1, step_y = j.n2(), step_z = j.xyz() ? 1 : j.n_y * j.n_x;
+    RC_ROLLED for (u32 k = 0; k < each / group; k++) {
+        const u32 i = block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * group;
+        position<float> at[group];
+        load_group<float>(j, i, group, at);
+        u32 key[group], unsure = 0;
+        RC_UNROLL for (u32 u = 0; u < group; u++) {
+            u32 x, y, z;
+            const bool sure_x = quick_index(at[u].x, min_x, j.inverse_x, near_x, x),
+                       sure_y = quick_index(at[u].y, min_y, j.inverse_y, near_y, y),
+                       sure_z = quick_index(at[u].z, min_z, j.inverse_z, near_z, z);
+            if (!(sure_x & sure_y & sure_z)) unsure |= 1u << u;
+            const bool in = (x < j.n_x) & (y < j.n_y) & (z < j.n_z);
+            key[u] = in ? x * step_x + y * step_y + z * step_z : nothing;
+        }
+        while (unsure) {
+            const u32 one = unsure & -unsure;
+            unsure -= one;
+            const float *const p = (const float *)j.points + 3 * (u64)(i + count_bits(one - 1));
+            const u32 exact = exact_key<float>(j, {ld_nc_f32(p), ld_nc_f32(p + 1), ld_nc_f32(p + 2)}, 0, bad);
+            RC_UNROLL for (u32 u = 0; u < group; u++) {
+                if (one == 1u << u) key[u] = exact;
+            }
+        }
+        take(s, k, key);
+    }
+}
+
+// deal_slowly takes any tile.
+template <class T, u32 each, class Shared> RC_FN void deal_slowly(const voxel_job &j, Shared &s, u32 &bad) {
+    constexpr u32 group = deal_group;
+    RC_ROLLED for (u32 k = 0; k < each / group; k++) {
+        const u32 i = block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * group;
+        u32 key[group] = {nothing, nothing, nothing, nothing};
+        RC_ROLLED for (u32 u = 0; u < group && i + u < j.n; u++) {
+            position<T> at[1];
+            load_group<T>(j, i + u, 1, at);
+            const u32 row = j.b > 1 ? row_of(j, i + u) : 0;
+            const u32 exact = exact_key<T>(j, posed<T>(j, at[0], row), row, bad);
+            RC_UNROLL for (u32 v = 0; v < group; v++) {
+                if (v == u) key[v] = exact;
+            }
+        }
+        take(s, k, key);
+    }
+}
+
+// deal is the kernel that deals: block i takes tile i, points i * tile to i * tile + tile - 1.
+template <class Entry, u32 each> RC_FN void deal(const voxel_job &j) {
+    constexpr u32 tile = each * deal_threads, group = deal_group, piece = piece_of<Entry>;
+    extern __shared__ v16 memory[];
+    deal_shared<Entry, each> &s = *(deal_shared<Entry, each> *)memory;
+    const u32 own = thread_x(), warp = own / warp_size;
+    s.bins[own] = 0;
+    if (own < warp_size) s.bins[buckets + own] = 0;
+    if (own == 0) s.not_finite = 0;
+    barrier();
+    const u32 here = j.n - block_x() * tile < tile ? j.n - block_x() * tile : tile;
+    u32 bad = 0;
+    if (here == tile && j.by_four() && !j.poses && j.b == 1)
+        deal_quickly<each>(j, s, bad);
+    else if (j.wide())
+        deal_slowly<double, each>(j, s, bad);
+    else
+        deal_slowly<float, each>(j, s, bad);
+    if (bad) shared_add(&s.not_finite, bad);
+    barrier();
+    const u32 count = s.bins[own], sum = warp_scan(count);
+    if (lane() == warp_size - 1) s.sums[warp] = sum;
+    barrier();
+    const u32 of_warp = lane() < deal_threads / warp_size ? s.sums[lane()] : 0, sums = warp_scan(of_warp);
+    const u32 begin = shuffle_from(sums - of_warp, warp) + sum - count, all = shuffle_from(sums, warp_size - 1);
+    u8 *const dealt = (u8 *)s.entries;
+    s.bins[own] = sizeof(Entry) * begin;
+    if (own < (piece - all % piece) % piece) *(Entry *)(dealt + sizeof(Entry) * (all + own)) = 0; // pieces are written whole
+    barrier();
+    RC_UNROLL for (u32 k = 0; k < each / group; k++) {
+        const v16 held = s.held[k][own];
+        const u32 word[group] = {held.x, held.y, held.z, held.w};
+        u32 at[group];
+        RC_UNROLL for (u32 u = 0; u < group; u++) at[u] = shared_fetch_add(bin_of(s, word[u]), sizeof(Entry));
+        RC_UNROLL for (u32 u = 0; u < group; u++) {
+            const u32 number = sizeof(Entry) == 4 ? ((k * deal_threads + own) * group + u) << 16 : 0;
+            if (has_cell(word[u])) *(Entry *)(dealt + at[u]) = (Entry)(word[u] >> 16 | number);
+        }
+    }
+    barrier();
+    wait_for_previous();
+    let_next();
+    j.table[(u64)own * blocks_x() + block_x()] = begin | count << 16;
+    v16 *const place = (v16 *)j.to + block_x() * (u64)(tile / piece);
+    for (u32 k = own; k < (all + piece - 1) / piece; k += deal_threads) st_16(place + k, s.entries[k]);
+    if (own <= not_finite) {
+        const u32 of_kind = own == in_range ? all : own == not_finite ? s.not_finite : here - all - s.not_finite;
+        if (of_kind) reduce_add(j.state + own, of_kind);
+    }
+}
+
+// A walk's warps take eight tiles in a row, and again, so that what lies together goes to many. tile_of is the tile that a lane takes, of
+// those from `first` on, and first_run the first that it does.
+template <u32 threads> RC_FN u32 tile_of(u32 first, u32 lane) { return first + thread_x() / warp_size * 8 + lane / 8 * (threads / 4) + lane % 8; }
+template <u32 threads> RC_FN u32 first_run(const u32 *runs, u32 tiles) {
+    const u32 mine = tile_of<threads>(0, lane());
+    return mine < tiles ? runs[mine] : 0;
+}
+
+// walk calls see(entry, there, number) of each entry of the bucket's runs, and of some that are not its own, which are not there, in
+// all lanes of a warp at once. number is what a point's number in its tile is added to. next is the first_run.
+template <class Entry, u32 each, u32 threads, u32 in_flight, class See>
+RC_FN void walk(const u32 *runs, u32 tiles, const v16 *dealt, u32 next, See see) {
+    constexpr u32 tile = each * deal_threads, piece = piece_of<Entry>;
+    for (u32 first = 0; first < tiles; first += threads) {
+        const u32 t = tile_of<threads>(first, lane()), run = next, count = run >> 16, pieces = count ? (run % piece + count + piece - 1) / piece : 0;
+        next = t + threads < tiles ? runs[t + threads] : 0;
+        const u32 upto = warp_scan(pieces), all = shuffle_from(upto, warp_size - 1), before = upto - pieces;
+        // Of pieces end to end: number k is dealt[k + shift], its entries are those from piece * k on, and the run's are `count` from
+        // `begins` on.
+        const u32 shift = t * (tile / piece) + run % 65536 / piece - before, begins = before * piece + run % piece;
+        for (u32 base = 0; base < all; base += in_flight * warp_size) {
+            v16 got[in_flight];
+            u32 past[in_flight], counts[in_flight]; // the first entry's place in its run, which may be below 0, and the run's length
+            u32 numbers[in_flight];
+            RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                got[u] = {}, past[u] = 0, counts[u] = 0, numbers[u] = 0;
+                if (base + u * warp_size >= all) continue; // for the whole warp
+                const u32 k = base + u * warp_size + lane();
+                u32 r = 0; // the last run that begins at or before piece k: it is not empty
+                RC_UNROLL for (u32 step = warp_size / 2; step > 0; step /= 2) r += shuffle_from(before, r + step) <= k ? step : 0;
+                const u32 at = k + shuffle_from(shift, r);
+                past[u] = k * piece - shuffle_from(begins, r);
+                counts[u] = shuffle_from(count, r);
+                numbers[u] = tile_of<threads>(first, r) * tile;
+                if (k < all)
+                    got[u] = dealt[at];
+                else
+                    counts[u] = 0;
+            }
+            RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                if (base + u * warp_size >= all) continue;
+                RC_UNROLL for (u32 e = 0; e < piece; e++) {
+                    constexpr u32 of_word = 4 / sizeof(Entry);
+                    const u32 w = e / of_word, word = w == 0 ? got[u].x : w == 1 ? got[u].y : w == 2 ? got[u].z : got[u].w;
+                    const u32 entry = of_word == 1 ? word : e % 2 ? word >> 16 : word & 0xffff;
+                    see(entry, past[u] + e < counts[u], numbers[u]);
+                }
+            }
+        }
+    }
+}
+
+} // namespace rc

@@ -1,0 +1,121 @@
+// voxel_values.cuh reads what voxels are reduced from, and has the list of voxels of many points.
+#pragma once
+#include "tally.cuh"
+
+namespace rc {
+
+constexpr u32 few = 16, piece_points = 256; // ops/cuda sizes the lists by them
+
+// coordinate_at returns a coordinate of a point, after the pose.
+RC_FN float coordinate_at(const voxel_job &j, u32 point, u32 axis, u32 row) {
+    const float *const at = (const float *)j.points + (i64)point * j.point_step;
+    if (j.poses == nullptr) return ld_nc_f32(at + axis);
+    const float *const m = (const float *)j.poses + row * j.pose_batch + 4 * axis;
+    return ((ld_nc_f32(m) * ld_nc_f32(at) + ld_nc_f32(m + 1) * ld_nc_f32(at + 1)) + ld_nc_f32(m + 2) * ld_nc_f32(at + 2)) + ld_nc_f32(m + 3);
+}
+
+// feature_at returns a feature of a point.
+RC_FN float feature_at(const voxel_job &j, u32 point, u32 feature) {
+    const i64 i = (i64)point * j.feature_step + feature;
+    switch (j.feature_type()) {
+    case dt_f32: return ld_nc_f32((const float *)j.features + i);
+    case dt_f16: return f16_to_f32(ld_nc_u16((const u16 *)j.features + i));
+    default: return as_f32((u32)ld_nc_u16((const u16 *)j.features + i) << 16);
+    }
+}
+
+// values_at reads what is reduced: N neighbouring features, or coordinates where there are no features.
+template <u32 N> RC_FN void values_at(const voxel_job &j, u32 point, u32 feature, u32 row, float (&x)[N]) {
+    if constexpr (N == 4) {
+        const v16 v = ld_nc_16((const float *)j.features + (i64)point * j.feature_step + feature);
+        x[0] = as_f32(v.x), x[1] = as_f32(v.y), x[2] = as_f32(v.z), x[3] = as_f32(v.w);
+    } else {
+        x[0] = j.features ? feature_at(j, point, feature) : coordinate_at(j, point, feature, row);
+    }
+}
+
+// reduce_points takes every step-th point from begin on, of those before end, in_flight at once, and looks at them (pass 0) or adds
+// them.
+template <u32 N, u32 in_flight>
+RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, u32 pass, tally (&t)[N]) {
+    const u32 reduce = j.reduce();
+    const bool extreme = reduce >= greatest, down = reduce == smallest;
+    for (u32 k = begin; k < end; k += in_flight * step) {
+        float x[in_flight][N];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            const u32 at = u * step < end - k ? k + u * step : k;
+            values_at<N>(j, j.from_order[at], feature, row, x[u]);
+        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            if (u * step >= end - k) continue;
+            RC_UNROLL for (u32 i = 0; i < N; i++) {
+                if (pass == 0)
+                    see(t[i], x[u][i], extreme, down);
+                else
+                    add(t[i], x[u][i]);
+            }
+        }
+    }
+}
+
+// put writes N neighbouring values, write_out features of a place.
+template <u32 N> RC_FN void put(float *to, const float (&x)[N]) {
+    if constexpr (N == 4)
+        st_16(to, {bits(x[0]), bits(x[1]), bits(x[2]), bits(x[3])});
+    else
+        *to = x[0];
+}
+template <u32 N> RC_FN void write_out(const voxel_job &j, i64 place, u32 feature, const float (&x)[N]) {
+    put<N>((float *)j.out + place * j.f + feature, x);
+}
+
+// reduce_few reduces N features of the n points from begin on in the order, which a lane does by itself.
+template <u32 N> RC_FN void reduce_few(const voxel_job &j, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
+    tally s[N] = {};
+    for (u32 pass = 0; pass < (j.reduce() >= greatest ? 1u : 2u); pass++) reduce_points<N, 2>(j, begin, begin + n, 1, feature, row, pass, s);
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n);
+}
+
+// items_of is how many lanes a voxel takes, n features each.
+RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.reduce() <= smallest ? j.f / n : 1; }
+
+// ---- The pieces of crowded voxels ----
+
+// entry is a piece of a voxel: where its result goes, all its n points from begin on, which piece it is, and 1 + the slot in which the
+// pieces meet, or 0 for a voxel of one piece.
+struct alignas(16) entry {
+    u64 place;
+    u32 begin, n, number, slot, row, unused;
+};
+
+RC_FN entry *entries(const voxel_job &j) { return (entry *)j.crowded; }
+
+// A slot has the number of the voxel's first entry, then for each feature the sum and what else a tally has. Slots follow the entries, of
+// which there is room for as many as n points can make.
+struct slot_at {
+    u32 *first;
+    u64 *hi, *lo;
+    u32 *best, *special;
+};
+
+RC_FN u64 most_entries(const voxel_job &j) { return j.n / (few + 1) + j.n / piece_points + 1; }
+RC_FN slot_at slot(const voxel_job &j, u32 i) {
+    u64 *const words = (u64 *)(entries(j) + most_entries(j)) + (u64)i * (1 + 3 * (u64)j.f);
+    u32 *const rest = (u32 *)(words + 1 + 2 * (u64)j.f);
+    return {(u32 *)words, words + 1, words + 1 + j.f, rest, rest + j.f};
+}
+
+// leave puts a voxel of n points on the list. Which place it gets does not show.
+RC_FN void leave(const voxel_job &j, u64 place, u32 begin, u32 n, u32 row) {
+    const u32 pieces = (n + piece_points - 1) / piece_points, at = atomic_add((u32 *)(j.state + crowds), pieces);
+    u32 number = 0;
+    if (pieces > 1) {
+        number = atomic_add((u32 *)(j.state + slots), 1);
+        const slot_at s = slot(j, number++);
+        *s.first = at;
+        for (u32 i = 0; i < j.f; i++) s.hi[i] = 0, s.lo[i] = 0, s.best[i] = 0, s.special[i] = 0;
+    }
+    for (u32 i = 0; i < pieces; i++) entries(j)[at + i] = {place, begin, n, i, number, row, 0};
+}
+
+} // namespace rc
