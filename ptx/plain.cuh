@@ -209,12 +209,16 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i, const ask
     if (j.check() && (beyond_range(given) || beyond_range(x))) report(j, fault_targets, i, time_range);
     u32 near;
     C begin, end;
-    if (j.usual() && hold(a.out.w, x, near, begin, end) && begin != x) {
+    const bool held = hold(a.out.w, x, near, begin, end), at_end = x == a.out.last;
+    if (j.usual() && (held || at_end)) { // a row's first and last target, too, which are often on samples
+        begin = at_end ? a.out.last : begin;
         if (j.masked()) {
             if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, 1);
             if (j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, begin));
         }
-        return {row * j.src_batch + near * j.src_step, ratio<float>(span(begin, x), span(begin, end))};
+        const bool on = x == begin; // no division by 0, nor one of it, which is slow
+        const float weight = ratio<float>(on ? 1 : span(begin, x), on ? 1 : span(begin, end));
+        return {row * j.src_batch + (at_end ? j.s - 1 : near) * j.src_step, on ? as_it_is : weight};
     }
     const located<C> at = locate(j, t, j.s, a.out, x);
     const bool in = at.where == exact || at.where == inside;
