@@ -3,6 +3,7 @@ package cudasim
 import (
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -16,6 +17,7 @@ const (
 
 	warpTurn        = 8192    // instructions after which another warp of the block runs
 	blockTurn       = 1 << 20 // instructions after which another resident block runs
+	mostTogether    = 48      // blocks that a seed lets begin before one has ended
 	defaultMaxSteps = 1 << 31
 )
 
@@ -41,6 +43,7 @@ type launchRun struct {
 	threads  uint32 // of a block
 	warps    uint32 // of a block
 	blocks   uint64
+	drawn    drawn
 	order    []uint32 // of blocks, nil for first to last
 
 	next  atomic.Uint64 // the next block to start
@@ -84,7 +87,8 @@ func run(sp *space, l *launchSpec) (*Counters, *Fault) {
 		r.total = newCounters(r.cfg.Lines)
 	}
 	if r.cfg.Seed != 0 {
-		r.order = shuffled(r.cfg.Seed, r.blocks)
+		r.drawn = draw(r.cfg.Seed, l.params, r.blocks)
+		r.order = shuffled(r.drawn.seed, r.blocks)
 	}
 	capacity := (r.occupancy()*uint64(r.multiprocessors()) + uint64(workers) - 1) / uint64(workers)
 	if workers == 1 {
@@ -129,8 +133,33 @@ func (r *launchRun) sharedBytes() uint64 {
 	return uint64(r.kernel.shared) + uint64(r.launchSpec.shared)
 }
 
+// drawn is what a seed makes of a launch: a number of its own, not 0, how long the turns of its blocks are, about, and how many
+// begin before one has ended. So blocks of some launches do the same step at about the same time, and others run far ahead.
+type drawn struct {
+	seed     uint64
+	turn     uint64
+	together int
+}
+
+// draw goes by the parameters, so that launches that follow each other differ and a run can be had again.
+func draw(seed uint64, params []byte, blocks uint64) drawn {
+	for _, b := range params {
+		seed = mix(seed ^ uint64(b))
+	}
+	seed = max(mix(seed^blocks), 1)
+	return drawn{seed, 1 << (6 + seed%11), int(min(1<<(seed>>8%7), mostTogether))}
+}
+
+// more says, under a seed, how many blocks begin when so many are resident and all have had a turn: one at times though enough are,
+// as those may wait for it.
+func (d *drawn) more(resident int) int {
+	d.seed = mix(d.seed)
+	return max(d.together-resident, int(d.seed%8/7))
+}
+
 // work runs blocks until none is left. A block keeps the worker until it ends or waits for something outside; then the next
-// one starts, and when as many are resident as fit, they take turns.
+// one starts, and when as many are resident as fit, they take turns. Under a seed turns are short, several blocks begin at once, and the
+// order is another in each round.
 func (r *launchRun) work(capacity uint64) {
 	var resident, spare []*block
 	var counts *Counters
@@ -152,14 +181,24 @@ func (r *launchRun) work(capacity uint64) {
 	for !r.stop.Load() {
 		if turn >= len(resident) {
 			turn = 0
-			if uint64(len(resident)) < capacity {
-				if b := r.start(&spare, counts); b != nil {
-					resident = append(resident, b)
-					turn = len(resident) - 1
+			more := 1
+			if r.drawn.seed != 0 {
+				more = r.drawn.more(len(resident))
+			}
+			for ; more > 0 && uint64(len(resident)) < capacity; more-- {
+				b := r.start(&spare, counts)
+				if b == nil {
+					break
 				}
+				resident = append(resident, b)
+				turn = len(resident) - 1
 			}
 			if len(resident) == 0 {
 				return
+			}
+			if r.drawn.seed != 0 {
+				turn = 0
+				shuffle(r.drawn.seed, resident)
 			}
 		}
 		b := resident[turn]
@@ -250,19 +289,27 @@ func (b *block) reset(index uint64) {
 		clear(b.local.data)
 	}
 	b.checkBlock.reset(b)
+	if b.seed != 0 { // of the launch that had it before, on this device or another
+		b.seed = 0
+		slices.Sort(b.order)
+	}
 	for i := range b.warps {
 		n := min(32, r.threads-uint32(i)*32)
 		b.warps[i].reset(b, uint32(i), ^uint32(0)>>(32-n))
 	}
-	if r.cfg.Seed != 0 {
-		b.seed = mix(r.cfg.Seed ^ index<<20)
+	if r.drawn.seed != 0 {
+		b.seed = mix(r.drawn.seed ^ index<<20)
 	}
 }
 
 // turn runs the block's warps until all have exited, or none can go on without another block.
 func (b *block) turn() status {
-	used := 0
-	for used < blockTurn {
+	used, turn := 0, blockTurn
+	if b.seed != 0 {
+		b.seed = mix(b.seed)
+		turn = 1 + int(b.seed%(2*b.run.drawn.turn))
+	}
+	for used < turn {
 		idle, polled := true, true
 		if b.seed != 0 {
 			b.seed = mix(b.seed)

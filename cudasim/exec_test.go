@@ -3,6 +3,8 @@ package cudasim
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -341,4 +343,30 @@ func TestWhatIsNotKnownIsAnErrorAtLoad(t *testing.T) {
 		assert.Equal(t, 12, e.Line, body)
 		assert.Contains(t, fmt.Sprint(err), reason)
 	}
+}
+
+// What blocks of a launch see of each other without a seed and with one: how many have begun and not ended.
+func TestASeedLetsBlocksRunBesideEachOther(t *testing.T) {
+	tb := newTestbed(t, `
+	setp.ne.u32 %p1, %tid, 0; @%p1 bra END;
+	atom.global.add.u32 %r1, [%a], 1; add.u32 %r1, %r1, 1; red.global.max.u32 [%a+4], %r1;
+	mov.u32 %r2, 0;
+WORK:
+	add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 500; @%p2 bra WORK;
+	red.global.add.u32 [%a], -1;
+END:
+	ret;`)
+	most := func(seed uint64, pass uint64) uint32 {
+		tb.cfg.Seed = seed
+		a := tb.mem(8, true)
+		tb.ok(40, 64, a, pass)
+		return tb.words(a, 2)[1]
+	}
+	seen := map[uint32]bool{}
+	for pass := range uint64(20) {
+		seen[most(1, pass)] = true
+		assert.EqualValues(t, 1, most(0, pass), "blocks that a seed had")
+	}
+	assert.Greater(t, len(seen), 5, "%v", seen) // launches differ: in some few blocks are beside each other, in some many
+	assert.True(t, seen[1] && slices.Max(slices.Collect(maps.Keys(seen))) > 20, "%v", seen)
 }

@@ -3,10 +3,10 @@
 // Blocks take chunks, threads four points at a time, which are 48 aligned bytes where they can be. While the grid is still being
 // filled by the launch in front a block finds its points' keys.
 //
-// Where many points lie near each other their atomics would wait for each other. So a warp in which some lanes' first points share 32
-// bytes of the grid gathers what it has in its block's table in shared memory, a place for each 32 bytes, which is added in the end,
-// neighbouring lanes to neighbouring cells; that too is begun before the grid is filled. What finds no place is written at once, as is
-// everything of other warps.
+// Where many points lie near each other their atomics would wait for each other. So a block in which some lanes' first points share 32
+// bytes of the grid gathers what it has in a table in shared memory, a place for each 32 bytes, and adds that in the end, neighbouring
+// lanes to neighbouring cells; that too is begun before the grid is filled. What finds no place is written at once, as is everything of
+// other blocks.
 // Bytes moved: the points, and 32 of the grid for each of them, or for each place.
 #include "voxel.cuh"
 
@@ -17,14 +17,14 @@ namespace {
 constexpr u32 write_threads = 256;
 constexpr u32 places = 1024, place_bits = 10, tries = 2;
 constexpr u32 nothing = ~0u;
-constexpr u32 crowd = 3; // lanes of a warp that meet another, for it to gather
+constexpr u32 crowd = 3; // lanes of a block that meet another, for it to gather
 
 // Of counts a place has eight cells of 16 bits, of occupancy 32 of one.
 struct write_shared {
     u32 sectors[places]; // which 32 bytes of the grid; nothing at a place that is free
     u32 words[places][4];
     u32 missed[2]; // points out of range, points not finite
-    u32 gathered;  // whether a warp gathers
+    u32 meet;      // lanes that share 32 bytes with another of their warp
 };
 
 template <bool Counts> constexpr u32 cells_of = Counts ? 8 : 32; // in 32 bytes
@@ -79,13 +79,19 @@ template <bool Counts> RC_FN void scatter(const voxel_job &j, write_shared &s) {
     }
 }
 
-// gathers decides, by a warp's first points, whether it gathers.
+// gathers decides, by the block's first points, whether it gathers, and then clears the table.
 template <bool Counts> RC_FN bool gathers(const voxel_job &j, write_shared &s, u64 key) {
-    // A lane without a point in a cell has a number that no other has. A place's counts have 16 bits.
-    const u32 mine = key < j.keys ? (u32)(key / cells_of<Counts>) : nothing - lane();
-    const u32 together = count_bits(votes(count_bits(match(mine)) > 1));
-    if (together < crowd || j.keys / cells_of<Counts> >= nothing - warp_size || j.chunk >= 1u << 16 || !(Counts || j.from_zero())) return false;
-    if (lane() == 0) shared_or(&s.gathered, 1);
+    // A thread without a point in a cell has a number that no other has. A place's counts have 16 bits.
+    const u32 mine = key < j.keys ? (u32)(key / cells_of<Counts>) : nothing - thread_x();
+    const u32 together = votes(count_bits(match(mine)) > 1);
+    if (together && lane() == 0) shared_add(&s.meet, count_bits(together));
+    barrier();
+    if (s.meet < crowd || j.keys / cells_of<Counts> >= nothing - write_threads || j.chunk >= 1u << 16 || !(Counts || j.from_zero())) return false;
+    RC_UNROLL for (u32 k = 0; k < places; k += write_threads) {
+        s.sectors[k + thread_x()] = nothing;
+        st_shared_16(&s.words[k + thread_x()], {0, 0, 0, 0});
+    }
+    barrier();
     return true;
 }
 
@@ -112,7 +118,7 @@ template <class T, bool Counts> RC_FN void write_points(const voxel_job &j, writ
     }
     if (j.first() >= end) wait_for_previous();
     add_missed(j, s.missed, missed);
-    if (s.gathered) scatter<Counts>(j, s);
+    if (table) scatter<Counts>(j, s);
 }
 
 template <bool Counts> RC_FN void write_any(const voxel_job &j, write_shared &s) {
@@ -128,11 +134,7 @@ RC_KERNEL_OCC(write_threads, 4) voxel_write(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ write_shared s;
     if (thread_x() < 2) s.missed[thread_x()] = 0;
-    if (thread_x() == 0) s.gathered = 0;
-    RC_UNROLL for (u32 k = 0; k < places; k += write_threads) {
-        s.sectors[k + thread_x()] = nothing;
-        st_shared_16(&s.words[k + thread_x()], {0, 0, 0, 0});
-    }
+    if (thread_x() == 0) s.meet = 0;
     barrier();
     if (j.extra)
         write_any<true>(j, s);

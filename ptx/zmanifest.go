@@ -29,6 +29,7 @@ import "embed"
 //go:embed voxel_sort.sm_90.cubin
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
+//go:embed voxel_write.sm_90.cubin
 //go:embed voxel_write.sm_90.ptx.gz
 //go:embed voxel_write.sm_80.ptx.gz
 var files embed.FS
@@ -54,7 +55,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -114,7 +115,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -159,7 +160,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
@@ -213,7 +214,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "resample_f32", MaxThreads: 128, Params: []Param{
@@ -404,7 +405,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f32", MaxThreads: 128, Params: []Param{
@@ -827,7 +828,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
@@ -1049,7 +1050,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
@@ -1200,7 +1201,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
@@ -1328,7 +1329,7 @@ var manifest = []family{
 	{
 		name: "voxel_group",
 		sources: []source{
-			{"voxel_group.cu", "084014318821536b0b5347313982721c97d64a1c0d267456b377cad93bd92c30"},
+			{"voxel_group.cu", "f1ba9911f74966d3c8fa5734920f92c6aa3dc7d521117d35be313a93c5e9de3c"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
@@ -1345,7 +1346,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal_points", MaxThreads: 512, Params: []Param{
@@ -1507,19 +1508,72 @@ var manifest = []family{
 				{"u64", 8, 8},
 				{"u64", 8, 8},
 			}},
+			{Name: "voxel_several", MaxThreads: 256, Params: []Param{
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"f64", 8, 8},
+				{"f64", 8, 8},
+				{"f64", 8, 8},
+				{"f64", 8, 8},
+				{"f64", 8, 8},
+				{"f64", 8, 8},
+				{"f32", 4, 4},
+				{"f32", 4, 4},
+				{"f32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u32", 4, 4},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+				{"u64", 8, 8},
+			}},
 		},
 		images: []Image{
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "c96a333075ee35fd8de5b2cb69e5695613b5cbeb37016b0f31daa510373554cc",
-				PTXHash: "c96a333075ee35fd8de5b2cb69e5695613b5cbeb37016b0f31daa510373554cc",
-				stored:  "a09fdba42e79dc747c177f1d7920a836a30761d51dee43e2763404d76848ce9a",
+				Hash:    "b78f11f101c610e615bc33fc777fa82e86fbcb08f28715d316ede61af50c62dd",
+				PTXHash: "b78f11f101c610e615bc33fc777fa82e86fbcb08f28715d316ede61af50c62dd",
+				stored:  "2a407cb14d072a4af63d8ae37bf8be3d9c3076c561bbc82bd04d81b8319333c8",
 			},
 			{
 				File: "voxel_group.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "8c9b7e8aece91cf8e7febe81564c9dc4915ab3543fc3f21bc1646821aad97525",
-				PTXHash: "8c9b7e8aece91cf8e7febe81564c9dc4915ab3543fc3f21bc1646821aad97525",
-				stored:  "92a1943e1acca8b035253aa3d9b6352b21a8bfda181ffd3b659509db7542d98e",
+				Hash:    "987877ea0ede4249444b17616027b6a81a8c204b1f8f4c26e9a6badd809905e5",
+				PTXHash: "987877ea0ede4249444b17616027b6a81a8c204b1f8f4c26e9a6badd809905e5",
+				stored:  "90cfb8493e9e602719e3d1297ab5ae45b070c1bbc57904bb259974723ffded1a",
 			},
 		},
 	},
@@ -1543,7 +1597,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -1900,7 +1954,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_pass", MaxThreads: 512, Params: []Param{
@@ -2087,7 +2141,7 @@ var manifest = []family{
 	{
 		name: "voxel_write",
 		sources: []source{
-			{"voxel_write.cu", "f84a4d1febc9297774177a357b291beb8c4fbf3a4107fd5166970260dc1aee24"},
+			{"voxel_write.cu", "8b4bf2ef766274dc2da4bf80a10fc4702eb4e72ffedb701e892b03e0eb665f71"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "66c5ae211da915943f381200a48d8ed50513457c6bd4679e5243b7cac7a37d47"},
@@ -2104,7 +2158,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
+			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
 		},
 		entries: []Entry{
 			{Name: "voxel_write", MaxThreads: 256, Params: []Param{
@@ -2163,16 +2217,22 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_write.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "82464d277a44943c96484b2f142b87e47c20c5850ae9ac560d7331fa91519155",
+				PTXHash: "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
+				stored:  "82464d277a44943c96484b2f142b87e47c20c5850ae9ac560d7331fa91519155",
+			},
+			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "04d7cf0d35245691a8914df278cc350f640d46bae311ddc5ac8bb77e1a1d75d1",
-				PTXHash: "04d7cf0d35245691a8914df278cc350f640d46bae311ddc5ac8bb77e1a1d75d1",
-				stored:  "184ffc7914364865bf8862a71f9ab6eafb84849db995016aa8b989d91c4c99c6",
+				Hash:    "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
+				PTXHash: "9da62353b36eab0488448865c098b57ecb64e10daf3b07d7c3b77d133a64a67c",
+				stored:  "87922e0dcf1dde488f5fa1a4ba1a1d8b3af0f3e496e1a31394df38c8a3f86ca5",
 			},
 			{
 				File: "voxel_write.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "d2a9ad5bbf835dde398e0eb97d71c5c7468b8cedace1e96d53d29a828b7771f3",
-				PTXHash: "d2a9ad5bbf835dde398e0eb97d71c5c7468b8cedace1e96d53d29a828b7771f3",
-				stored:  "d9c514a1f2788f934310fc8a6ee79c2b89016b84ef360b9ee1d2d1838be685c3",
+				Hash:    "7a77551951dd96b20dbcf87d7efd3336adc080b671b42f07f15ed7ea8e718201",
+				PTXHash: "7a77551951dd96b20dbcf87d7efd3336adc080b671b42f07f15ed7ea8e718201",
+				stored:  "1d71e5ea310f53af02b9b635375ec442701018c9c144d8852187ef6f2f6ab0ca",
 			},
 		},
 	},

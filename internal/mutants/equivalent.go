@@ -256,6 +256,8 @@ var arguments = []argument{
 		"a fill is repeated for two elements of 16 bits; where there is one its upper half is not written, and of one of 32 it is not taken"},
 	{"a term of slerp's ratios", sampling, rounding, re(`(add|mul)\.rn\.f64`), ratios, 3,
 		"its last place moves a quaternion by less than 1e-15, of the 1e-14 or the unit of 16 bits that slerp may be off; no equal bits are promised of it"},
+	{"what slerp blends", sampling, rounding, re(`(add|mul)\.rn\.f64`), re(`neg\.f64[^\n]*\n\s*selp\.f64[^\n]*\n((\s*mul\.rn\.f64[^\n]*\n){2}\s*add\.rn\.f64[^\n]*\n){4}`), 14,
+		"as a term of its ratios: rounded to float32 or less it is another number once in 2^28 times, and a float64 may be off by more"},
 	{"the search's end", sampling, ".lt becomes .le", re(`setp\.lt\.u32`), re(`selp\.b32[^\n]*\n\s*mul\.wide\.u32[^\n]*\n\s*add\.s64[^\n]*\n([^\n]*\n){1,2}\s*ld\.global\.nc`), 6,
 		"halving ends with lo < hi <= n-1, so that the bound lo < n-1 always holds: it stands for stamps that change meanwhile"},
 	{"a term of a series", sampling, rounding, re(`(add|mul)\.rn\.f64`), series, 1,

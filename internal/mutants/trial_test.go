@@ -30,6 +30,8 @@ var (
 	}
 	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
 	largeOf = map[string][]string{"resample": {"odd"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted"}}
+	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
+	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
 	// steady are the kernels of Voxelize that do the same in any order of blocks and warps, and wherever memory lies. The others look
 	// back at what neighbours have done, or search a table that has an order by chance; see partly.
 	steady = map[string]bool{"voxel_deal": true, "voxel_tally": true, "voxel_fill": true, "voxel_reduce": true, "voxel_grid": true, "voxel_crowded": true,
@@ -98,6 +100,9 @@ func TestTrial(t *testing.T) {
 	if r.Shard == 0 {
 		r.part(t, "suite", 0, false, opstest.Config{Slow: 20, Only: set(groupsOf[r.Suite])})
 		r.part(t, "large", 0, true, opstest.Config{Slow: 20, Only: set(largeOf[r.Suite])})
+		if many := manyOf[r.Suite]; many != nil {
+			r.part(t, "many", 1, false, opstest.Config{Slow: 20, Only: set(many)})
+		}
 	}
 	if r.found == nil {
 		require.True(t, r.replaced || r.Line == 0, "the suite never loaded the family")

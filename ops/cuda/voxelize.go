@@ -106,12 +106,12 @@ func (b *backend) groups(job *ops.VoxelizeJob) bool {
 	if job.Mode != ops.DenseVoxels || !sorts(job) || job.Reduce == ops.ReduceMajority || b.shared < groupShared+groupStatic {
 		return false
 	}
-	return job.N > 0 && job.Keys() <= dealKeys && job.N <= groupPoints && (job.Keys() >= 32*buckets || job.N <= sortPoints)
+	return job.N > 0 && job.Keys() <= dealKeys && job.N < groupPoints && (job.Keys() >= 32*buckets || job.N <= sortPoints)
 }
 
 const (
 	dealPoints  = 1 << 15 // for each multiprocessor
-	groupPoints = 1 << 29 // that voxel_group has numbers for
+	groupPoints = 1 << 27 // a point's number goes with five bits of its cell's
 	sortPoints  = 1 << 16 // up to which few cells are no matter
 	dealKeys    = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
 
@@ -120,8 +120,8 @@ const (
 	tallyShared = 4 * (tallyPart + 32)
 
 	dealPointsShared = 35024 // of voxel_deal_points
-	groupShared      = 4 * (groupPart + 32)
-	groupStatic      = 4 << 10 // at most, what voxel_group has besides
+	groupShared      = 4 * groupPart
+	groupStatic      = 10 << 10 // at most, what voxel_group has besides
 )
 
 // crowdedBytes is the size of voxel_values.cuh's lists: entries of 32 bytes for the pieces that n points can make, and a slot for each
@@ -166,10 +166,11 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals, groups bool) voxelMemory {
 		m.crowded = part(crowdedBytes(n, job.F))
 	}
 	if groups {
-		m.keys = [2]cudadrv.DevicePtr{part(4 * m.chunk * m.blocks), part(8 * voxels)}
+		m.keys = [2]cudadrv.DevicePtr{part(4 * m.chunk * m.blocks), part(4 * n)}
 		m.table = part(4 * buckets * m.blocks)
 		m.order[0] = part(4 * n)
-		m.masks = part(8 * ((job.Keys() + 31) / 32))
+		m.masks = part(16 * ((job.Keys() + 31) / 32))
+		m.cellKeys = part(16 * min(n/2+1, job.Keys()))
 		return m
 	}
 	m.keys = [2]cudadrv.DevicePtr{part(8 * n), part(8 * n)}

@@ -25,7 +25,8 @@ func TestLimitsHaveEveryEndOfASearch(t *testing.T) {
 						for pos := range m {
 							x := x[(r*m+pos)%len(x)]
 							if row[0] <= x && x < row[n-1] {
-								ends[searchEnd(row, x, int(float64(pos)*float64(n-1)/float64(m-1)))]++
+								end, _ := searchEnd(row, x, int(float64(pos)*float64(n-1)/float64(m-1)))
+								ends[end]++
 							}
 						}
 					}
@@ -38,43 +39,62 @@ func TestLimitsHaveEveryEndOfASearch(t *testing.T) {
 	}
 }
 
+// A step that comes to just the target is one too many upward, and is not downward.
+func TestSearchesStepToTheTargetItself(t *testing.T) {
+	searches(func(c *resampling, _ *fusing, _ layout) {
+		ways := map[string]int{}
+		n, m := c.Times.shape[1], c.Targets.shape[1]
+		for r := range c.Times.shape[0] {
+			row := c.Times.floats()[r*n:][:n]
+			for pos, x := range c.Targets.floats()[r*m:][:m] {
+				if row[0] <= x && x < row[n-1] {
+					if end, on := searchEnd(row, x, int(float64(pos)*float64(n-1)/float64(m-1))); on {
+						ways[end[:2]]++
+					}
+				}
+			}
+		}
+		assert.True(t, ways["up"] > 0 && ways["do"] > 0, "%s: %v", c.Name, ways)
+	})
+}
+
 // searchEnd tells how the kernels' search comes to an end for a target that a row holds, from a first guess: in the first window, at one of
-// its turns, or by steps that double, by what ends those. The window reaches two stamps up, so that the first step up is never too far.
-func searchEnd(row []float64, x float64, guess int) string {
+// its turns, or by steps that double, by what ends those, and whether a step came to the target's own time. The window reaches two stamps up, so that the first step up is never too far.
+func searchEnd(row []float64, x float64, guess int) (end string, on bool) {
 	n := len(row)
 	at := func(g int) int { return max(0, min(g, n-2)) }
 	holds := func(g int) bool { return row[max(g-1, 0)] <= x && x < row[min(g+2, n-1)] }
 	w := at(guess)
 	if holds(w) {
-		return "at once"
+		return "at once", false
 	}
 	pace := float64(n-1) / (row[n-1] - row[0])
 	for turn := range 3 {
-		on := at(int(float64(w) + (x-row[w])*pace))
-		if holds(on) {
-			return fmt.Sprint("turn ", turn)
+		next := at(int(float64(w) + (x-row[w])*pace))
+		if holds(next) {
+			return fmt.Sprint("turn ", turn), false
 		}
-		if p := float64(on-w) / (row[on] - row[w]); p > 0 {
+		if p := float64(next-w) / (row[next] - row[w]); p > 0 {
 			pace = p
 		}
-		w = on
+		w = next
 	}
-	way, left, past := "up", n-1-w, func(step int) bool { return row[w+step] > x }
+	way, left, past := "up", n-1-w, func(step int) bool { on = on || row[w+step] == x; return row[w+step] > x }
 	if row[w] > x {
-		way, left, past = "down", w, func(step int) bool { return row[w-step] <= x }
+		way, left, past = "down", w, func(step int) bool { on = on || row[w-step] == x; return row[w-step] <= x }
 	}
 	if left == 3 {
-		return way + " 3"
+		return way + " 3", false
 	}
 	gone := 0
 	for step := 2; step < left-gone; step *= 2 {
 		if past(gone + step) {
 			if gone > 0 {
-				return way + " and on"
+				return way + " and on", on
 			}
-			return way + " broken off"
+			return way + " broken off", on
 		}
 		gone += step
 	}
-	return way + " to the end"
+	return way + " to the end", on
 }

@@ -25,7 +25,7 @@ func manyRows(test visit) {
 				targets[x] = float64(x % 6)
 			}
 			v := uniformValues(rng(62), b*n*3)
-			for j, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}}} {
+			for j, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}}, {{Lo: 1, Hi: 2, Kind: ops.Pchip}}} {
 				form := func() *resampling {
 					c := &resampling{Name: fmt.Sprint(in, clock), Targets: vals(clock, targets, len(targets)), DstOffsets: arr(offsets, b+1), Opts: ops.ResampleOptions{Channels: channels}}
 					if (i+k+j)%2 == 0 {
@@ -52,6 +52,12 @@ func manyRows(test visit) {
 						}
 					},
 					func(c *resampling) { c.DstOffsets.raw[200+j] = 1 },
+					func(c *resampling) { c.DstOffsets.raw[0] = 1 },
+					func(c *resampling) {
+						if c.SrcOffsets != nil {
+							c.SrcOffsets.raw[0] = 1
+						}
+					},
 					func(c *resampling) { c.DstOffsets.raw[b]-- },
 					func(c *resampling) {
 						if c.SrcOffsets != nil {
@@ -62,7 +68,7 @@ func manyRows(test visit) {
 					c := form()
 					wrong(c)
 					f := &fusing{Name: c.Name, Out: tensor.F32, Streams: []*part{{resampling: *form()}, {resampling: *c}}, Targets: c.Targets, DstOffsets: c.DstOffsets}
-					test(c, f, layouts[j])
+					test(c, f, layouts[j%2])
 				}
 			}
 		}

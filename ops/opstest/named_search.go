@@ -8,25 +8,39 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// everyWay makes of a case one for each way of a kernel's that searches and checks stamps: rows of whole chunks and others, with and
-// without limits, with and without a table of kinds.
+// everyWay makes of a case one for each way of a kernel's that searches and checks stamps: rows of whole chunks and others, those that
+// keep their dtype and those that change it, a table of kinds with and without curves, each with and without limits.
 func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d int) *array, test visit) {
+	other := tensor.F32
+	if in == tensor.F32 {
+		other = tensor.F16
+	}
+	table := func(kind ops.Kind) ops.ResampleOptions {
+		return ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: kind}}}
+	}
 	for _, form := range []struct {
 		d    int
+		out  tensor.DType
 		opts ops.ResampleOptions
-	}{{16 / in.Size(), c.Opts}, {1, c.Opts}, {1, limited}, {2, ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: ops.Angle}}}},
-		{2, ops.ResampleOptions{MaxGap: limited.MaxGap, Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: ops.Angle}}}}} {
+	}{{16 / in.Size(), in, c.Opts}, {1, in, c.Opts}, {1, in, limited}, {2, other, c.Opts}, {2, other, limited},
+		{2, in, table(ops.Angle)}, {2, in, with(table(ops.Angle), noLimit)}, {2, in, table(ops.Pchip)}, {2, in, with(table(ops.Pchip), noLimit)}} {
+		if in == tensor.F64 && form.out != in {
+			continue // it has one way for all dtypes
+		}
 		one := *c
-		one.Src, one.Opts, one.Planned = values(in, form.d), form.opts, true
+		one.Src, one.Out, one.Opts, one.Planned = values(in, form.d), form.out, form.opts, true
 		one.Opts.Kind = c.Opts.Kind
-		f := &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: one}}, Targets: c.Targets, Planned: true}
+		f := &fusing{Name: c.Name, Out: form.out, Streams: []*part{{resampling: one}}, Targets: c.Targets, Clock: c.Clock, Planned: true}
 		test(&one, f, layouts[0])
 	}
 }
 
+// noLimit asks for a limit that nothing reaches.
+func noLimit(o *ops.ResampleOptions) { o.MaxGap = limited.MaxGap }
+
 // searches has rows whose stamps, but the first and the last, stand close together at a place of each row's own. An even spacing makes
-// a search begin there, wherever in the row a target then is: so it goes from every sample to every other. Targets are on stamps,
-// between them nearer to one or the other, and next to the ends of the row.
+// a search begin there, wherever in the row a target then is: so it goes from every sample above to every other. In other rows stamps are
+// spaced so that it goes down as well. Targets are on stamps, between them nearer to one or the other, and next to the ends of the row.
 func searches(test visit) {
 	const n = 17
 	for i, in := range valueDTypes {
@@ -38,16 +52,21 @@ func searches(test visit) {
 			case tensor.F32:
 				least = 0x1p-19
 			}
+			const b = n - 1 + 16
+			r := rng(67)
 			var stamps, targets []float64
-			for g := range n - 1 {
-				row := make([]float64, n)
+			for g := range b {
+				row, part := make([]float64, n), []float64{0, .25, .75}
 				for s := range row {
 					row[s] = float64(g) + .5 + float64(s)*0x1p-10
 				}
 				row[0], row[n-1] = 0, n-1
+				if g >= n-1 {
+					row, part = gapped(r, n, 1+g%3), []float64{0, 0, .5}
+				}
 				x := []float64{row[n-1] - least, row[0] + least}
 				for s := range n - 1 {
-					x = append(x, row[s]+(row[s+1]-row[s])*[]float64{0, .25, .75}[(s+g+i)%3])
+					x = append(x, row[s]+(row[s+1]-row[s])*part[(s+g+i)%3])
 				}
 				for s := range row {
 					stamps = append(stamps, row[s]*unit)
@@ -56,12 +75,10 @@ func searches(test visit) {
 					targets = append(targets, x[(s+len(x)/2)%len(x)]*unit)
 				}
 			}
-			b := n - 1
 			c := &resampling{Name: fmt.Sprint("searches ", in, clock), Times: vals(clock, stamps, b, n), Targets: vals(clock, targets, b, len(targets)/b)}
 			if (i+k)%2 == 0 {
 				c.Opts.Kind = ops.Nearest
 			}
-			r := rng(67)
 			everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }, test)
 		}
 	}

@@ -74,6 +74,24 @@ func weights(test visit) {
 	}
 }
 
+// ticks: those of a uniform clock are rounded to float64, divided, rounded, and rounded again to float32. They lie beside the middle
+// between two such numbers, 128 s apart: nearer than float64 tells, whose neighbour below is nearer to the one below, or past it by its
+// last place. Stamps are such numbers, so that the sample that is taken tells.
+func ticks(test visit) {
+	const n = 16
+	for _, in := range valueDTypes {
+		for _, from := range []struct{ stamp, beside int64 }{{13_770_001, -1}, {8_400_000, 128}} {
+			stamps := make([]float64, n)
+			for i := range stamps {
+				stamps[i] = float64(from.stamp-2+int64(i)) * 128
+			}
+			c := &resampling{Name: fmt.Sprint("ticks ", in, from.stamp), Times: vals(tensor.F32, stamps, n), Clock: ops.Uniform((from.stamp*128+64)*1e9+from.beside, 1./256, 5)}
+			r := rng(64)
+			everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, n*d), n, d) }, test)
+		}
+	}
+}
+
 // roundedOnce: results computed in float64 are rounded once to 16 bits. Two samples at a time are the same and lie beside the
 // middle of two such numbers, nearer than float32 can tell; between them stands a target.
 func roundedOnce(test visit) {

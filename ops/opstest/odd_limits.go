@@ -152,7 +152,8 @@ func onClock(clock tensor.DType, seconds []float64, shape ...int) *array {
 }
 
 // stampsAtOnce: of the stamps that a thread looks at at once each is told where it is wrong, in every bit of it, and of two the first.
-// Checkers of a block are three warps while the first finds targets; where stamps are many enough for the device each takes four loads of 16 bytes.
+// Checkers of a block are three warps while the first finds targets; where stamps are many enough for the device each takes four loads of 16 bytes,
+// and again.
 func stampsAtOnce(test visit) {
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
@@ -170,6 +171,11 @@ func stampsAtOnce(test visit) {
 						wrongStamps(dtype, clock, n, 0, []int{at, min(at+1+number%3*96*each, n-1)}, []int{1, 0}[number%2], test)
 					}
 				}
+			}
+			// Where blocks are few the threads go round twice.
+			for u := range 2 {
+				at := (4+1+2*u)*96*each + each*(3+u) + (number+u)%each
+				wrongStamps(dtype, clock, 8*9*96*each+5, 0, []int{at}, 1+u, test)
 			}
 			// Threads that take stamps one by one: the last, which fill no 16 bytes, and those that begin at none.
 			for e := range each {

@@ -18,7 +18,7 @@ func (s *suite) voxel(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"named", s.voxelNamed}, {"misuse", s.voxelMisuse}, {"golden", s.voxelGoldens}, {"properties", s.voxelProperties}, {"life", s.voxelLife}, {"generated", s.voxelGenerated}, {"large", s.largeVoxels}, {"sorted", s.sortedVoxels},
+		{"named", s.voxelNamed}, {"misuse", s.voxelMisuse}, {"golden", s.voxelGoldens}, {"properties", s.voxelProperties}, {"life", s.voxelLife}, {"generated", s.voxelGenerated}, {"large", s.largeVoxels}, {"sorted", s.sortedVoxels}, {"grouped", s.groupedVoxels},
 	} {
 		if s.cfg.runs("voxel", g.name) {
 			s.part(t, g.name, g.run)

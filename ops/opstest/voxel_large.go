@@ -64,24 +64,32 @@ func (s *suite) largeVoxels(t *testing.T) {
 		c.Once = s.cfg.Slow > 1
 		compare(name, c, 3)
 	}
+	two := slices.Clone(many.raw) // whole tiles in one cell of the second part
+	copy(two, slices.Repeat([]uint64{0, 0, uint64(math.Float32bits(8.5))}, 2*8192))
 	counts := map[string]*voxelizing{
 		"odd tiles":       {Points: odd, Box: box(47, 47, 47)},
 		"one cell":        {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Box: box(60, 64, 61)},
 		"none":            {Points: many, Box: cube(20, 1, 32)},
 		"a long grid":     {Points: many, Box: box(1<<20, 3, 2)},
-		"two parts":       {Points: many, Box: box(320, 300, 200)}, // of a bucket's cells, a block each
+		"two parts":       {Points: packed(tensor.F32, two, n, 3), Box: box(320, 300, 200)}, // of a bucket's cells, a block each
 		"f64":             {Points: wide, Box: box(61, 33, 129)},
 		"points apart":    {Points: many.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
 		"beside 16 bytes": {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
 		"rows":            {Points: many, Offsets: rows, Box: box(40, 30, 20)},
 		"posed rows":      {Points: many, Offsets: rows, Poses: poses, Box: box(40, 30, 20)},
+		"f64 rows":        {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.XYZ}},
 		"posed f64":       {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: box(40, 30, 20)},
 	}
+	ends := make([]int64, 513) // of as many rows as threads of one multiprocessor look at
+	for i := range ends {
+		ends[i] = int64(i * some / 512)
+	}
+	counts["512 rows"] = &voxelizing{Points: few, Offsets: arr(ends, 513), Box: box(2, 3, 2)}
 	if s.cfg.Slow <= 1 { // more tiles than voxel_tally has threads
 		counts["most"] = &voxelizing{Points: points(9_000_001), Box: box(128, 128, 128)}
 	}
 	for name, c := range counts {
-		c.Opts, c.Once = countGrid, s.cfg.Slow > 1
+		c.Opts.Reduce, c.Once = ops.ReduceCount, s.cfg.Slow > 1
 		compare("counts, "+name, c, 64)
 	}
 }

@@ -63,7 +63,7 @@ func TestSim(t *testing.T) {
 	require.NoError(t, err)
 	did := cudasim.Tally{}
 	d.Observe(did.Add)
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true}})
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
 	d.Observe(nil)
 	some := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
 	// Elsewhere Go fuses products and sums, and draws cases that differ in their last bits.
@@ -95,7 +95,7 @@ func TestOlderImage(t *testing.T) {
 }
 
 // handmade are the groups that a second run of the suite leaves out, those of Voxelize as well.
-var handmade = map[string]bool{"named": true, "misuse": true, "properties": true, "life": true, "voxel-large": true}
+var handmade = map[string]bool{"named": true, "misuse": true, "properties": true, "life": true, "voxel-large": true, "voxel-grouped": true}
 
 // The order in which blocks and warps take their turns changes nothing.
 func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
@@ -112,7 +112,7 @@ func TestFewMultiprocessors(t *testing.T) {
 	dev, d := device(t, cudasim.Config{Multiprocessors: 1})
 	ran := map[string]bool{}
 	d.Observe(func(l *cudasim.Launch) { ran[l.Kernel] = true })
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"voxel-large": true, "voxel-sorted": true}})
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
 	d.Observe(nil)
 	assert.True(t, ran["voxel_deal"] && ran["voxel_tally"], "%v", ran)
 }

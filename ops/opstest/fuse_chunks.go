@@ -1,0 +1,87 @@
+package opstest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+var narrowDTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16}
+
+// fuseCounts: from one stream to as many as there may be, for each kernel that shares out blocks among streams: of those that keep
+// their dtype, whole words or not, of those that change it, and of those with a curve among them.
+func (s *suite) fuseCounts(t *testing.T) {
+	for n := range ops.MaxStreams {
+		for form, dtypes := range [][2]tensor.DType{{tensor.F32, tensor.F32}, {tensor.F16, tensor.F16}, {tensor.F32, tensor.BF16}, {tensor.F32, tensor.F16}} {
+			if thin(n + form) {
+				continue
+			}
+			f := &fusing{Name: fmt.Sprint(n+1, " streams, form ", form), Out: dtypes[1], Targets: vals(tensor.F64, []float64{.25, 1.5, 7}, 3), Planned: true}
+			for m := range n + 1 {
+				p := constant(float64(m+1), 3+m%2, 1+m%3)
+				p.Src.dtype = dtypes[0]
+				for i := range p.Src.raw {
+					p.Src.raw[i] = encode(dtypes[0], float64(m+1)+float64(i)/8)
+				}
+				if form == 3 && m == n {
+					p.Opts.Kind = ops.Pchip
+				}
+				f.Streams = append(f.Streams, p)
+			}
+			s.fused(t, f, layouts[0])
+		}
+	}
+}
+
+// fuseChunks has streams of every dtype that is narrow, some of which keep it and some of which are normalised, of which as many elements
+// as one to eight are read at once, and as many bytes as 16 to an element written; targets are blended, taken, filled and
+// none. So each of a kernel's ways to move a chunk is gone, beside a stream that is made item by item and without.
+func (s *suite) fuseChunks(t *testing.T) {
+	const b, n, m, d = 2, 9, 20, 24
+	number := 0
+	for _, out := range narrowDTypes {
+		for step := range 5 { // elements from one target's features to the next, which place them
+			if step == 3 || step*out.Size() > 8 {
+				continue
+			}
+			for form := range 4 {
+				if number++; thin(number) {
+					continue
+				}
+				clock, r := clockDTypes[number%3], rng(uint64(52_000+number))
+				var stamps, targets []float64
+				for i := range b {
+					row := gapped(r, n, (number+i)%2*3)
+					stamps, targets = append(stamps, row...), append(targets, besideStamps(r, row, m, clock != tensor.I64)...)
+				}
+				f := &fusing{Name: fmt.Sprintf("chunks, %d elements apart, form %d", step, form), Out: out, Targets: onClock(clock, targets, b, m), Planned: true}
+				for _, in := range narrowDTypes {
+					for each := 1; each*in.Size() <= 16; each *= 2 {
+						k := len(f.Streams)
+						p := &part{resampling: resampling{Times: onClock(clock, stamps, b, n), Opts: limitOptions[(k+number)%len(limitOptions)]}}
+						p.Src = vals(in, uniformValues(r, b*n*d), b, n, d)
+						if apart := d + each; each < 8 {
+							p.Src = p.Src.restride([]int{n * apart, apart, 1}, 0, 0, poison(in))
+						}
+						if k%3 == 1 {
+							p.Offset = time.Duration(limitTick * 1e9 * float64(k-5))
+						}
+						if g := (&generator{Rand: r}); form%2 == 1 {
+							p.Shift, p.Scale = numbers(g, d), numbers(g, d)
+						}
+						f.Streams = append(f.Streams, p)
+					}
+				}
+				if form/2 == 1 {
+					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, uniformValues(r, b*n*8), b, n, 8), Times: onClock(clock, stamps, b, n), Opts: ops.ResampleOptions{Kind: ops.Pchip}}})
+				}
+				if s.fused(t, f, layout{name: "chunks", front: 64, step: step, end: 8, sideOffset: 64}); t.Failed() {
+					return
+				}
+			}
+		}
+	}
+}

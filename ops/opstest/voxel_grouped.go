@@ -1,0 +1,100 @@
+package opstest
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// groupedVoxels has sums, means and extremes of clouds of a size at which blocks meet parts of grids, crowded cells and queues that fill
+// up more than once, against the CPU.
+func (s *suite) groupedVoxels(t *testing.T) {
+	if s.isCPU() {
+		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
+	}
+	n, times := 9_001, 1 // three tiles, the last of one row
+	if s.cfg.Slow <= 1 {
+		n, times = 300_001, 30
+	}
+	cloud := packed(tensor.F32, largeCloud(n), n, 3)
+	features := func(n, f int, dtype tensor.DType) *array {
+		r := rand.New(rand.NewPCG(uint64(n), uint64(f)))
+		v := make([]float64, n*f)
+		for i := range v {
+			v[i] = math.Ldexp(r.NormFloat64(), r.IntN(40)-20)
+		}
+		return vals(dtype, v, n, f)
+	}
+	box := func(x, y, z int) ops.VoxelGrid {
+		return ops.VoxelGrid{Min: [3]float64{-9, -9, -9}, Max: [3]float64{9, 9, 9}, Size: [3]float64{18 / float64(x), 18 / float64(y), 18 / float64(z)}}
+	}
+	rows := arr([]int64{0, 0, 4_097, int64(n) - 5, int64(n)}, 5)
+	pose := []float64{.6, 0, .8, -.75, 0, 1, 0, 1, -.8, 0, .6, 2, 0, 0, 0, 1}
+	poses := vals(tensor.F32, append(append(append(append([]float64{}, pose...), pose...), 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1), pose...), 4, 4, 4)
+	// Of pairs, two points lie in each cell of a row, so that all voxels wait, and more than a warp takes at once.
+	pairs := 7_500 * times
+	line := make([]float64, 2*3*pairs)
+	for i := range 2 * pairs {
+		line[3*i] = float64(i*7919%(2*pairs)/2) + .5
+		if i%97 == 0 { // some are alone
+			line[3*i+1] = 1
+		}
+	}
+	two := vals(tensor.F32, line, 2*pairs, 3)
+	row := ops.VoxelGrid{Max: [3]float64{float64(pairs), 2, 1}, Size: [3]float64{1, 1, 1}}
+	// A few cells have nearly everything: of 33 points, of hundreds, of thousands.
+	crowd := largeCloud(n)
+	for i := range crowd {
+		switch p := i / 3; {
+		case p%5 < 2:
+			crowd[i] = uint64(math.Float32bits(.01))
+		case p%5 == 2:
+			crowd[i] = uint64(math.Float32bits(float32(p%9) + .01))
+		case p%5 == 3:
+			crowd[i] = uint64(math.Float32bits(float32(p % 256 * 18 / 256)))
+		}
+	}
+	crowded := packed(tensor.F32, crowd, n, 3)
+	cases := map[string]*voxelizing{
+		"mean of 4":              {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"max of 8, crowded":      {Points: crowded, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
+		"sum of 3, crowded":      {Points: crowded, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.XYZ}},
+		"mean of 1, a few cells": {Points: crowded, Features: features(n, 1, tensor.F32), Box: box(5, 3, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"min of 97, wide":        {Points: cloud, Features: features(n, 97, tensor.BF16), Box: box(9, 7, 11), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}},
+		"mean of 388, wide":      {Points: cloud, Features: features(n, 388, tensor.F32), Box: box(4, 3, 5), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
+		"mean of coordinates":    {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"f64":                    {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
+		"counts beside -1":       {Points: crowded, Offsets: rows, Box: box(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Empty: -1}},
+		"one cell":               {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: box(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"pairs":                  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"sparse pairs":           {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}},
+		"many in few cells":      {Points: packed(tensor.F32, largeCloud(66_000), 66_000, 3), Box: box(16, 15, 14), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
+	}
+	if s.cfg.Slow <= 1 { // more cells than a block takes of a bucket, and more than are dealt out
+		cases["two parts"] = &voxelizing{Points: cloud, Features: features(n, 1, tensor.F32), Box: box(300, 200, 145), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}, Once: true}
+		cases["large"] = &voxelizing{Points: cloud, Features: features(n, 4, tensor.F32), Box: box(330, 330, 330), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true}
+	}
+	for name, c := range cases {
+		if s.cfg.Slow > 1 {
+			c.Once = true
+		}
+		want, err := c.plan(s.cpu, 2*pairs, 64)
+		require.NoError(t, err, name)
+		got, err := c.plan(s.dev, 2*pairs, 64)
+		require.NoError(t, err, name)
+		assert.Empty(t, got.same(want), name)
+	}
+	// A grid that does not begin at 16 bytes.
+	c := cases["mean of 4"]
+	want, err := c.plan(s.cpu, 0, 3)
+	require.NoError(t, err)
+	got, err := c.plan(s.dev, 0, 3)
+	require.NoError(t, err)
+	assert.Empty(t, got.same(want))
+}
