@@ -8,11 +8,11 @@ namespace {
 
 constexpr u32 max_streams = 16;
 
-// Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
+// Most jobs have few streams, of which a block looks at less. Without uniform registers a branch here makes ptxas load all parameters at once.
 #if __CUDA_ARCH__ >= 900
-constexpr u32 resident = 9;
+constexpr u32 few_streams = 4;
 #else
-constexpr u32 resident = 8;
+constexpr u32 few_streams = max_streams;
 #endif
 
 // plain_stream is what plain_task has for a stream alone. It is 96 bytes.
@@ -47,7 +47,10 @@ static_assert(sizeof(plain_params) == 96 + 100 * max_streams, "below the 4096 by
 
 template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) {
     u32 m = 0;
-    RC_UNROLL for (u32 i = 1; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
+    RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
+    if (few_streams < max_streams && block_x() >= p.first_block[few_streams % max_streams]) {
+        RC_UNROLL for (u32 i = few_streams; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
+    }
     const plain_stream &f = p.stream[m];
     plain_task j = {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
                     p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
@@ -59,7 +62,7 @@ template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) 
     if constexpr (Odd)
         count = survey_odd<DT>(j, slots);
     else
-        count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = s; });
+        count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
     barrier();
     if (count > 0) {
         if (Odd)

@@ -13,12 +13,22 @@
 #pragma once
 #include "resample.cuh"
 #include "values.cuh"
+#include "warp.cuh"
 
 namespace rc {
 
 constexpr u32 plain_threads = 128;
 constexpr u32 most_each = 4;                        // units a thread
 constexpr u32 most_tile = plain_threads * most_each; // targets a block: one unit each
+
+// Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
+#if __CUDA_ARCH__ >= 900
+constexpr u32 resident = 9;
+constexpr bool asks_ahead = true; // of short rows a thread has several: the next is asked for while one is placed
+#else
+constexpr u32 resident = 8;
+constexpr bool asks_ahead = false;
+#endif
 
 // plain_task is a job. What resample.cuh asks of a job and a plain one does not have is constant.
 struct plain_task {
@@ -73,6 +83,8 @@ struct plain_task {
     RC_FN_MEMBER bool has_tolerance() const { return flags >> 25 & 1; }
     RC_FN_MEMBER bool fill_gaps() const { return flags >> 26 & 1; }
     RC_FN_MEMBER bool fill_ends() const { return flags >> 27 & 1; }
+    RC_FN_MEMBER bool usual() const { return flags >> 28 & 1; }  // linear, without limits
+    RC_FN_MEMBER bool masked() const { return flags >> 29 & 1; } // valid or age is wanted
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
     RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
@@ -109,49 +121,65 @@ template <class C> RC_FN void tell(const plain_task &j, u32 i) {
     if (reason != 0) report(j, fault_times, i, reason);
 }
 
-// right reports whether stamps are in range and follow the one before.
-template <class C> RC_FN bool right(const stamps<C> &c, C before) {
-    bool good = true;
+// wrong has a bit for each of some stamps that is out of range or does not follow the one before, as where a row begins.
+template <class C> RC_FN u32 wrong(const stamps<C> &c, C before) {
+    u32 out = 0;
     RC_UNROLL for (u32 u = 0; u < stamps<C>::n; u++) {
-        good = good && before <= c.v[u] && bad_time(c.v[u]) == 0;
+        out |= (u32)(!(before <= c.v[u]) || bad_time(c.v[u]) != 0) << u;
         before = c.v[u];
     }
-    return good;
+    return out;
 }
 
-// check_share looks at the block's share of the stamps with the threads from first_thread on, each at 16 bytes Batch times at once.
-template <class C, u32 Batch> RC_FN void check_share(const plain_task &j, u32 first_thread) {
-    const C *t = (const C *)j.times;
-    const u32 begin = j.share * j.block;
-    if (begin >= j.stamps) return;
-    const u32 end = j.stamps - begin > j.share ? begin + j.share : j.stamps;
-    constexpr u32 n = stamps<C>::n;
-    u32 i = begin + (thread_x() - first_thread) * n;
-    const u32 step = (threads_x() - first_thread) * n;
-    if constexpr (Batch > 1) {
-        for (; j.dense() && i + (Batch - 1) * step + n <= end; i += Batch * step) {
-            stamps<C> c[Batch];
-            C before[Batch];
-            RC_UNROLL for (u32 b = 0; b < Batch; b++) {
-                const C *const at = t + i + b * step;
-                c[b] = __builtin_bit_cast(stamps<C>, ld_nc_16(at));
-                before[b] = ld_time(i + b > 0 ? at - 1 : at);
-            }
-            bool good = true;
-            RC_UNROLL for (u32 b = 0; b < Batch; b++) good = good && right(c[b], before[b]);
-            if (good) continue;
-            for (u32 b = 0; b < Batch; b++)
-                for (u32 u = i + b * step; u < i + b * step + n; u++) tell<C>(j, u);
+// watch is where a thread's share of the stamps stands: those from i on are on their way, as many as 16 bytes are.
+template <class C> struct watch {
+    u32 i, end, step;
+    stamps<C> c;
+    C before;
+
+    RC_FN_MEMBER void load(const plain_task &j) {
+        if (i >= end) return;
+        const C *const t = (const C *)j.times;
+        before = ld_time(t + (i > 0 ? i - 1 : 0));
+        if (j.dense() && end - i >= stamps<C>::n) {
+            c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
+        } else {
+            RC_UNROLL for (u32 u = 0; u < stamps<C>::n; u++) c.v[u] = ld_time(t + (i + u < end ? i + u : end - 1));
         }
     }
-    for (; i < end; i += step) {
-        if (!j.dense() || end - i < n) {
-            for (u32 u = i; u < end && u < i + n; u++) tell<C>(j, u);
-            continue;
+};
+
+// share_of is a thread's part of the block's share of the stamps, which the threads from first_thread on look at.
+template <class C> RC_FN watch<C> share_of(const plain_task &j, u32 first_thread) {
+    watch<C> w;
+    const u32 begin = j.share * j.block, last = begin + j.share < j.stamps ? begin + j.share : j.stamps;
+    w.i = begin + (thread_x() - first_thread) * stamps<C>::n, w.step = (threads_x() - first_thread) * stamps<C>::n;
+    w.end = j.check() && thread_x() >= first_thread && begin < j.stamps ? last : 0;
+    return w;
+}
+
+// check_some looks at Batch times 16 bytes at once, as long as that many are left.
+template <class C, u32 Batch> RC_FN void check_some(const plain_task &j, watch<C> &w) {
+    constexpr u32 n = stamps<C>::n;
+    for (; j.dense() && w.i + (Batch - 1) * w.step + n <= w.end; w.i += Batch * w.step) {
+        stamps<C> c[Batch];
+        C before[Batch];
+        RC_UNROLL for (u32 b = 0; b < Batch; b++) {
+            const C *const at = (const C *)j.times + w.i + b * w.step;
+            c[b] = __builtin_bit_cast(stamps<C>, ld_nc_16(at));
+            before[b] = ld_time(w.i + b > 0 ? at - 1 : at);
         }
-        const stamps<C> c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
-        if (right(c, i > 0 ? ld_time(t + i - 1) : c.v[0])) continue;
-        for (u32 u = i; u < i + n; u++) tell<C>(j, u); // where a row begins, most often
+        u32 bad = 0;
+        RC_UNROLL for (u32 b = 0; b < Batch; b++) bad |= wrong(c[b], before[b]) << b * n;
+        RC_ROLLED for (; bad != 0; bad &= bad - 1) tell<C>(j, w.i + lowest_bit(bad) / n * w.step + lowest_bit(bad) % n);
+    }
+}
+
+// check_rest looks at what is left of a share.
+template <class C> RC_FN void check_rest(const plain_task &j, watch<C> &w) {
+    RC_ROLLED for (; w.i < w.end; w.i += w.step, w.load(j)) {
+        u32 bad = wrong(w.c, w.before);
+        RC_ROLLED for (; bad != 0 && w.i + lowest_bit(bad) < w.end; bad &= bad - 1) tell<C>(j, w.i + lowest_bit(bad));
     }
 }
 
@@ -168,8 +196,8 @@ template <class C> struct asked {
 template <class C> RC_FN asked<C> ask(const plain_task &j, u32 i) {
     asked<C> a;
     a.row = row_of(j, i), a.pos = i - a.row * j.t;
-    a.t = (const C *)j.times + (u64)a.row * j.times_batch;
-    a.given = j.targets == nullptr ? tick<C>(j, a.pos) : ld_time((const C *)j.targets + (u64)a.row * j.targets_batch + a.pos);
+    a.t = (const C *)j.times + a.row * j.times_batch;
+    a.given = j.targets == nullptr ? tick<C>(j, a.pos) : ld_time((const C *)j.targets + (a.row * j.targets_batch + a.pos));
     a.out = look_out(j, a.t, j.s, a.pos);
     return a;
 }
@@ -179,6 +207,19 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i, const ask
     const C *const t = a.t;
     const C given = a.given, x = j.on_own_clock(given);
     if (j.check() && (beyond_range(given) || beyond_range(x))) report(j, fault_targets, i, time_range);
+    u32 near;
+    C begin, end;
+    const bool held = hold(a.out.w, x, near, begin, end), at_end = x == a.out.last;
+    if (j.usual() && (held || at_end)) { // a row's first and last target, too, which are often on samples
+        begin = at_end ? a.out.last : begin;
+        if (j.masked()) {
+            if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, 1);
+            if (j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, begin));
+        }
+        const bool on = x == begin; // no division by 0, nor one of it, which is slow
+        const float weight = ratio<float>(on ? 1 : span(begin, x), on ? 1 : span(begin, end));
+        return {row * j.src_batch + (at_end ? j.s - 1 : near) * j.src_step, on ? as_it_is : weight};
+    }
     const located<C> at = locate(j, t, j.s, a.out, x);
     const bool in = at.where == exact || at.where == inside;
     if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, in && !at.gap);
@@ -205,18 +246,25 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
     const u32 count = left < j.tile ? left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
     const u32 checkers = busy < threads_x() ? busy : 0;
-    if (j.check() && thread_x() >= checkers) check_share<C, Batch>(j, checkers);
-    if constexpr (Batch > 1 && sizeof(C) == 4) { // of short rows a thread has several
-        for (u32 i = thread_x(); i < count; i += 2 * threads_x()) {
-            // A second target past the last is the first once more, and is not kept.
-            const u32 k = i + threads_x() < count ? i + threads_x() : i;
-            const asked<C> a = ask<C>(j, first + i), b = ask<C>(j, first + k);
-            keep(i, place_target<C>(j, first + i, a));
-            if (k != i) keep(k, place_target<C>(j, first + k, b));
+    watch<C> w = share_of<C>(j, checkers);
+    if constexpr (Batch > 1) check_some<C, Batch>(j, w);
+    w.load(j);
+    warp_barrier(); // a warp that has loaded in a part goes on together
+    if constexpr (Batch > 1 && sizeof(C) == 4 && asks_ahead) {
+        u32 i = thread_x();
+        if (i < count) {
+            asked<C> now = ask<C>(j, first + i), then;
+            for (u32 next;; now = then, i = next) {
+                next = i + threads_x();
+                if (next < count) then = ask<C>(j, first + next);
+                keep(i, place_target<C>(j, first + i, now));
+                if (next >= count) break;
+            }
         }
     } else {
         for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     }
+    check_rest(j, w);
     return count;
 }
 
@@ -255,32 +303,55 @@ template <u32 DT, class V> RC_FN V blend_unit(V lo, V hi, float a) {
     return __builtin_bit_cast(V, round_pack<DT, n>(x));
 }
 
+// made is what becomes of a unit and that of the row after it.
+template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a) {
+    V out = lo;
+    if (a >= 0) out = blend_unit<DT, V>(lo, hi, a);
+    if (!resamples(a)) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(instead<DT>(j, a)));
+    return out;
+}
+
+// row_slot is a slot for move_units, of the block's target i: its chunk is what a unit's number among the block's has to be added to.
+RC_FN slot row_slot(const plain_task &j, u32 i, slot s) { return {s.chunk - i * j.chunks, s.weight}; }
+
 // Dense: the outputs have no gaps, nor features of others between them.
 template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count) {
     V lo[Each], hi[Each];
     float a[Each];
-    const V *const src = (const V *)j.src;
     const u32 all = count * j.chunks;
+    bool blended = true;
     RC_UNROLL for (u32 u = 0; u < Each; u++) {
         // A unit past the last is the last one once more, and is not stored.
         const u32 n = thread_x() + u * plain_threads, at = n < all ? n : all - 1;
-        const u32 target = (at * j.chunk_magic) >> 20;
-        const slot s = slots[target];
-        const V *p = src + s.chunk + (at - target * j.chunks);
+        const slot s = slots[(at * j.chunk_magic) >> 20];
+        const V *p = (const V *)j.src + (s.chunk + at);
         a[u] = s.weight;
         lo[u] = ld_unit(p);
-        hi[u] = ld_unit(s.weight >= 0 ? p + j.src_step : p);
+        hi[u] = ld_unit(p + (s.weight >= 0 ? j.src_step : 0));
+        blended = blended && s.weight >= 0;
     }
-    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
-    RC_UNROLL for (u32 u = 0; u < Each; u++) {
-        const u32 n = thread_x() + u * plain_threads;
-        V out = lo[u];
-        if (a[u] >= 0) out = blend_unit<DT, V>(lo[u], hi[u], a[u]);
-        if (!resamples(a[u])) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(instead<DT>(j, a[u])));
-        const u32 target = (n * j.chunk_magic) >> 20;
-        const u32 at = Dense ? n * (u32)sizeof(V) : target * j.dst_step + (n - target * j.chunks) * (u32)sizeof(V);
-        if (n < all) st_unit(dst + at, out, Dense ? 4 : j.store());
+    // What most threads have goes without a look at each weight.
+    if (blended) {
+        RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = blend_unit<DT, V>(lo[u], hi[u], a[u]);
+    } else {
+        RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = made<DT, V>(j, lo[u], hi[u], a[u]);
     }
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step + thread_x() * (u32)sizeof(V);
+    const u32 gap = Dense ? 0 : j.dst_step - j.chunks * (u32)sizeof(V); // from a target's end to where the next begins
+    const auto store = [&](u32 pieces) {
+        RC_UNROLL for (u32 u = 0; u < Each; u++) {
+            const u32 n = thread_x() + u * plain_threads;
+            char *to = dst + u * (plain_threads * (u32)sizeof(V));
+            if (!Dense) to += ((n * j.chunk_magic) >> 20) * gap;
+            if (n < all) st_unit(to, lo[u], pieces);
+        }
+    };
+    if (Dense || j.store() == 4)
+        store(4);
+    else if (j.store() == 3)
+        store(3);
+    else
+        store(2);
 }
 
 template <u32 DT, class V, bool Dense> RC_FN void move_each(const plain_task &j, const slot *slots, u32 count) {

@@ -7,17 +7,9 @@
 
 namespace rc {
 
-// made is what becomes of a unit and that of the row after it.
-template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a) {
-    V out = lo;
-    if (a >= 0) out = blend_unit<DT, V>(lo, hi, a);
-    if (!resamples(a)) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(instead<DT>(j, a)));
-    return out;
-}
-
 // move_all is move_units for any number of units, some at a time.
 template <u32 DT, class V> RC_FN void move_all(const plain_task &j, const slot *slots, u32 count) {
-    constexpr u32 in_flight = sizeof(V) == 4 ? 4 : 2;
+    constexpr u32 in_flight = 4;
     const u32 all = count * j.chunks;
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
     for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {

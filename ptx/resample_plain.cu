@@ -5,7 +5,7 @@
 using namespace rc;
 
 #define RC_RESAMPLE_PLAIN(name, dtype)                                                                                      \
-    RC_KERNEL_OCC(128, 8)                                                                                                   \
+    RC_KERNEL_OCC(128, resident)                                                                                            \
     name(const void *src, const void *times, const void *targets, void *__restrict__ dst, u8 *__restrict__ valid,            \
          void *__restrict__ age, u64 *__restrict__ fault, u32 *__restrict__ fault_flag, i64 start, double rate, u32 src_batch, \
          u32 src_step, u32 times_batch, u32 targets_batch, u32 total, u32 stamps, u32 share, u32 s, u32 t, u32 t_magic,      \
@@ -16,7 +16,7 @@ using namespace rc;
                         (flags & ~(7u << 11 | 7u << 21)) | 4u << 11 | 4u << 21, chunks * 16, 1, 1, block_x(), 0, 0, 0,       \
                         max_gap, tolerance, fill};                                                                           \
         begin(j);                                                                                                            \
-        const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = s; });                                          \
+        const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });                                          \
         barrier();                                                                                                           \
         if (count > 0) move_each<dtype, v16, true>(j, slots, count);                                                         \
         end(j);                                                                                                              \

@@ -250,8 +250,6 @@ var arguments = []argument{
 		"a guess, which may be any: what is found is compared with the target"},
 	{"half of a sum", sampling, "add becomes sub", re(`add\.s64`), re(`^\s*shr\.u64[^\n]*, 63;\n\s*add\.s64[^\n]*\n\s*shr\.s64[^\n]*, 1;$`), 1,
 		"the compiler's rounding to zero of what is below it; bounds that are halved are -1 and 1 or more, whose sum has no sign"},
-	{"the end of 32 bits", re(`^(resample|fuse)_plain `), ".gt becomes .ge", re(`setp\.gt\.u32\s.*, -[35];`), anything, 0,
-		"check_share's loop over the stamps of a load would wrap there; a plain job has less than 2^31"},
 	{"a unit past the last", re(` (resample|fuse)_odd_`), ".ge becomes .gt", re(`setp\.ge\.u32`), re(`setp\.ge\.u32[^\n]*\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*shl\.b32[^\n]*, [23];\n\s*mad\.lo\.s32`), 4,
 		"move_all: it is the last one once more, whose place it has, and would be stored there again with the same bits"},
 	{"the upper half of one element", re(` fuse_chunks$`), "shl becomes shr", re(`shl\.b32\s.*, 16;`), re(`selp\.b64[^\n]*\n\s*cvt\.u32\.u64[^\n]*\n\s*shl\.b32[^\n]*, 16;\n\s*selp\.b32[^\n]*, 0, [^\n]*\n\s*or\.b32(?s:.*)cvt\.u16\.u32[^\n]*\n[^\n]*\n\s*st\.global\.u16`), 18,

@@ -229,7 +229,6 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"resample_channels resample_curves_bf16", "shr.u64 	%rd1, %rd2, 63;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", "half of a sum"},
 		{"resample_channels resample_curves_bf16", ">add.s64 	%rd2, %rd5, %rd6;\nshr.u64 	%rd1, %rd2, 63;\nadd.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", ""},
 		{"resample_channels resample_curves_bf16", "shr.u64 	%rd1, %rd2, 62;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 2;", "add becomes sub", ""},
-		{"fuse_plain fuse_odd_bf16", "setp.gt.u32 	%p1, %r1, -5;", ".gt becomes .ge", "the end of 32 bits"},
 		{"fuse fuse", "setp.gt.u32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
 		{"fuse_plain fuse_odd_bf16", "setp.gt.s32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
 		{"fuse fuse_chunks", oneElement + "cvt.u16.u32 	%rs1, %r3;\n// begin inline asm\nst.global.u16 [%rd4], %rs1;", "shl becomes shr", "the upper half of one element"},

@@ -84,7 +84,7 @@ var checkShares = []int{checkShare, 256, 512, 4096}
 func (b *backend) model(kernel string, chunks int) Choice {
 	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
 	if strings.HasPrefix(kernel, "fuse_plain_") { // streams with many stamps and narrow rows have few blocks
-		c.Check = checkShare / 4
+		c.Check = checkShare / 2
 	}
 	if strings.HasPrefix(kernel, "resample_poses_") { // a second warp for each block, where the device holds all of them at once
 		c.Threads = warp

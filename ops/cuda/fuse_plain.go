@@ -123,6 +123,9 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 	for i := range parts {
 		s := &parts[i]
 		chunks, divides, flags := s.cut.chunks, chunkMagic(s.cut.chunks), plainFlags(s.ResampleJob, s.kind, s.cut.each, shift)
+		if job.Valid != nil || job.Age != nil {
+			flags |= masked
+		}
 		if s.form == wholeRows {
 			flags |= s.unit<<11 | s.store<<21
 		} else {

@@ -11,12 +11,16 @@ import (
 
 const (
 	plainThreads = 128 // resample_plain.cu: threads
-	mostEach     = 4   // resample_plain.cu: most_each
-	mostTile     = 512 // resample_plain.cu: most_tile
+	mostEach     = 4   // plain.cuh: most_each
+	mostTile     = 512 // plain.cuh: most_tile
 	mostOwn      = 8   // plain_odd.cuh: most_own
 	oddEach      = 16  // chunks of an odd row that a thread moves at most
+	oddTurn      = 4   // units that it moves at once: a block of more makes them in turns
+	oddBlocks    = 24  // blocks a multiprocessor, from which on a block of units makes no more than that
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
+
+	masked = 1 << 29 // plain.cuh: the flag of a job that gives valid or age
 )
 
 // simple reports what plain.cuh asks of a job and of a stream: a regular one of one kind.
@@ -37,7 +41,7 @@ func regular(job *ops.ResampleJob) bool {
 		return false
 	}
 	return job.S > 0 && min(job.SrcBatch, job.SrcStep) >= 0 && (job.TimesRows == 1 || job.TimesBatch == job.S) &&
-		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && job.TargetBatch <= math.MaxUint32
+		job.Rows() <= math.MaxInt32 && job.Stamps() <= math.MaxInt32 && (job.B-1)*job.TargetBatch+job.T <= math.MaxUint32
 }
 
 // unitsFit reports whether the units of a source, of so many bytes, can be numbered by 32 bits.
@@ -131,6 +135,9 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 		uint32(cut.tile),
 	}
 	flags := plainFlags(job, kind, cut.each, shift)
+	if job.Valid != nil || job.Age != nil {
+		flags |= masked
+	}
 	if form == wholeRows {
 		args = append(args, uint32(cut.chunks), chunkMagic(cut.chunks), flags)
 	} else {
@@ -158,6 +165,9 @@ func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int) shape {
 		s.chunks = d
 	}
 	s.tile = min(mostTile, max(1, oddEach*plainThreads/s.chunks))
+	if once := oddTurn * plainThreads / s.chunks; form == unitRows && once >= warp && rows >= once*b.sms*oddBlocks {
+		s.tile = min(mostTile, once)
+	}
 	if form == oddOwn && d > mostOwn/2 { // what a block keeps of them in shared memory; whole 16 bytes of dst
 		s.tile = mostTile / 2
 	}
@@ -217,6 +227,7 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uin
 	set(25, tolerance)
 	set(26, job.FillGaps)
 	set(27, job.Edge == ops.FillEdge)
+	set(28, kind == ops.Linear && !gap && !tolerance)
 	set(inputsReady, job.Launch == ops.LaunchInputsReady)
 	return flags
 }
