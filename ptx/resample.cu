@@ -121,13 +121,20 @@ template <u32 In> RC_FN void resample(const resample_job &j, shared<typename ele
 
 } // namespace
 
-#define RC_RESAMPLE(name, dtype)                      \
-    RC_KERNEL_OCC(128, 10) name(RC_RESAMPLE_PARAMS) { \
-        __shared__ shared<element<dtype>::wide> mem;  \
-        plain_job j = {RC_RESAMPLE_ARGS};             \
-        begin(j);                                     \
-        resample<dtype>(j, mem);                      \
-        end(j);                                       \
+// Blocks of a multiprocessor: for sm_80 ten would leave too few registers.
+#if __CUDA_ARCH__ >= 900
+#define RC_RESIDENT 10
+#else
+#define RC_RESIDENT 9
+#endif
+
+#define RC_RESAMPLE(name, dtype)                               \
+    RC_KERNEL_OCC(128, RC_RESIDENT) name(RC_RESAMPLE_PARAMS) { \
+        __shared__ shared<element<dtype>::wide> mem;           \
+        plain_job j = {RC_RESAMPLE_ARGS};                      \
+        begin(j);                                              \
+        resample<dtype>(j, mem);                               \
+        end(j);                                                \
     }
 
 RC_RESAMPLE(resample_f32, dt_f32)

@@ -17,7 +17,8 @@ namespace {
 constexpr u32 each = 16;
 constexpr u32 tally_threads = 1024, in_flight = 4;
 constexpr u32 part = 32768; // cells that a block counts: ops/cuda gives it so many words of shared memory, and one for each lane
-static_assert(sizeof(deal_shared<u16, each>) == 51408, "ops/cuda gives a block so much");
+constexpr u32 deal_bytes = 51408;
+static_assert(sizeof(deal_shared<u16, each>) == deal_bytes, "ops/cuda gives a block so much");
 
 } // namespace
 

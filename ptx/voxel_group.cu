@@ -3,16 +3,17 @@
 //
 // voxel_deal_points takes a tile of 4096 points a block, 8 a thread, and leaves their cells and numbers.
 //
-// voxel_group takes part of a bucket's cells a block. It learns which cells have points, and which several, bit by bit in shared memory.
-// Points that are alone in their cell go to a list of their own, with five bits of the cell. Of cells of several the points are
-// counted, and then go to the order, those of a cell one after the other. For each 32 neighbouring cells of the grid there is a mask of
-// those that have points. Blocks ask for room in the lists with an atomic each: which places they get does not show.
+// voxel_group takes part of a bucket's cells a block. It counts the points of each cell in shared memory, and asks for room in the list of
+// voxels, and in the order, with one atomic. A voxel of one point has it in the list itself, the others have where theirs begin in the
+// order; with it go how many they are and which of 32 neighbouring cells it is. Then the points go to the order, one after the other. For
+// each 32 neighbouring cells of the grid there is a mask of those that have points, and the number of the first one's voxel. Which
+// numbers they get does not show.
 //
 // voxel_cells writes the grid, the empty cells too: lanes take neighbouring pieces of it, 16 bytes where they can be. What is done with
 // voxels of several points is told in voxel_reduce.cu.
 //
-// Bytes moved: the points; 4 a point written, and read three times; 4 written and read for each run, which is 1 for 2 points; 4 a point
-// for the lists, 16 for each voxel of several and each 32 cells, written and read; the features, and the grid once.
+// Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run, which is 1 for 2 points; 8 for each voxel
+// and each 32 cells, written and read; the features, and the grid once.
 #include "voxel_deal.cuh"
 #include "voxel_values.cuh"
 
@@ -21,22 +22,23 @@ using namespace rc;
 namespace {
 
 constexpr u32 each = 8, group_threads = 512, group_in_flight = 2;
-constexpr u32 part = 16384; // cells that a block takes: ops/cuda gives it so many words of shared memory, or as many as a bucket has
-constexpr u32 cells_threads = 256, masks_at_once = 8, at_once = 4; // masks that a warp takes, and items that a lane does
-static_assert(sizeof(deal_shared<u32, each>) == 35024, "ops/cuda gives a block so much");
+constexpr u32 part = 16384; // cells that a block takes: ops/cuda gives it so many words of shared memory, and one for each lane
+constexpr u32 cells_threads = 256, masks_at_once = 8, at_once = 4; // of voxel_cells: masks that a warp takes, and items that a lane does
+constexpr u32 deal_bytes = 35024;
+static_assert(sizeof(deal_shared<u32, each>) == deal_bytes, "ops/cuda gives a block so much");
 
+// What a counter turns into: the number of the voxel of a single point, or where the next point goes in the order.
+constexpr u32 single = 1u << 31;
 constexpr u32 crowd = 32; // points of a cell from which on lanes that have it ask once for all of them
 
-// Of each 32 cells: which have points, which several, and the first one's number, of those with one and of those with several.
 struct group_shared {
-    u32 has[part / warp_size], more[part / warp_size], first_alone[part / warp_size], first_more[part / warp_size];
-    u32 sums[group_threads / warp_size];
-    u64 room;    // the block's among the singles, above, and among the several
-    u32 place;   // and in the order
-    u32 entries; // that are in the block's part
-    u32 crowded; // whether a cell is
+    // Of each warp's cells: how many have one point, how many several, and how many points these have.
+    u32 alone[group_threads / warp_size], several[group_threads / warp_size], points[group_threads / warp_size];
+    u32 crowds[part / warp_size]; // for each 32 cells, which are crowded
+    u64 room;                     // of singles, above, and of points in the order
+    u32 rest;                     // of voxels of several
+    u32 crowded;                  // whether any is
 };
-static_assert(part / warp_size == group_threads, "a thread keeps the books of 32 cells");
 
 // A mask tells of 32 neighbouring cells: which have points, which have one, and where theirs begin among the singles.
 struct alignas(16) cell_mask {
@@ -45,7 +47,7 @@ struct alignas(16) cell_mask {
 
 // several is a voxel of more than one point: its cell, and where its points begin in the order.
 struct alignas(16) several {
-    u32 key, unused, begin, n;
+    u32 key, begin, n, unused;
 };
 
 // row_at is the row of a cell, which only coordinates need.
@@ -107,7 +109,7 @@ template <u32 N> RC_FN void write_cells(const voxel_job &j) {
 template <u32 N> RC_FN void write_several(const voxel_job &j) {
     const bool of_features = j.reduce() != count;
     const u32 width = items_of(j, N);
-    const u64 items = (u64) * (const u32 *)(j.state + found) * width;
+    const u64 items = j.state[found] * width;
     for (u64 t = block_x() * (u64)cells_threads + thread_x(); t < items; t += blocks_x() * (u64)cells_threads) {
         const u32 voxel = items >> 32 ? (u32)(t / width) : (u32)t / width, feature = (u32)(t - (u64)voxel * width) * N;
         const several it = ((const several *)j.cell_keys)[voxel];
@@ -130,98 +132,93 @@ RC_KERNEL_OCC(deal_threads, 2) voxel_deal_points(RC_VOXEL_PARAMS) {
     deal<u32, each>(j);
 }
 
-// Block i takes part i / 512 of bucket i % 512. extra: how many tiles there are. `to` gets the singles, cell_keys the several, to_order the
-// order, marks the masks.
+// Block i takes part i / 512 of bucket i % 512. extra: how many tiles there are. `to` gets the voxels, to_order the order, marks the masks.
 RC_KERNEL_OCC(group_threads, 2) voxel_group(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     extern __shared__ v16 memory[];
     __shared__ group_shared s;
-    u32 *const counted = (u32 *)memory; // for each cell of several: how many points, then where the next goes
-    const u32 own = thread_x(), bucket = block_x() % buckets, begin = block_x() / buckets * part, tiles = (u32)j.extra;
+    u32 *const counted = (u32 *)memory;
+    const u32 bucket = block_x() % buckets, begin = block_x() / buckets * part, tiles = (u32)j.extra;
     const u32 *const runs = j.table + (u64)bucket * tiles;
     const v16 *const dealt = (const v16 *)j.from;
-    const u32 all = (u32)((j.keys + 32 * buckets - 1) / (32 * buckets)) * 32, here = all - begin < part ? all - begin : part;
-    s.has[own] = 0, s.more[own] = 0;
-    if (own == 0) s.entries = 0, s.crowded = 0;
+    const u32 warp = thread_x() / warp_size, warps = group_threads / warp_size;
+    const u32 all = (u32)((j.keys + 32 * buckets - 1) / (32 * buckets)) * 32, limit = all < part ? all : part;
+    const u32 here = all - begin < part ? all - begin : part;
+    const u32 spare = limit + lane(); // a word for what is not to be counted
+    for (u32 k = 4 * thread_x(); k < limit; k += 4 * group_threads) st_shared_16(counted + k, {0, 0, 0, 0});
+    if (thread_x() < warp_size) counted[spare] = 0;
+    if (thread_x() == 0) s.crowded = 0;
     wait_for_previous();
     let_next();
     const u32 next = first_run<group_threads>(runs, tiles);
     barrier();
-    // Lanes often have the same cell, as points that lie near each other come one after the other.
-    u32 entries = 0;
     walk<u32, each, group_threads, group_in_flight>(runs, tiles, dealt, next, [&](u32 entry, bool there, u32) {
-        const u32 cell = (entry & 0xffff) - begin, at = there && cell < here ? cell : nothing, bit = 1u << at % warp_size;
-        const u32 same = votes(at == shuffle_from(at, 0) && at != nothing);
-        if (at == nothing) return;
-        entries++;
-        if (count_bits(same) > 1 && same >> lane() & 1) {
-            if (lowest_bit(same) == lane()) shared_or(&s.has[at / warp_size], bit), shared_or(&s.more[at / warp_size], bit);
-        } else if (shared_fetch_or(&s.has[at / warp_size], bit) & bit) {
-            shared_or(&s.more[at / warp_size], bit);
-        }
-    });
-    entries = shuffle_from(warp_scan(entries), warp_size - 1);
-    if (lane() == 0 && entries) shared_add(&s.entries, entries);
-    barrier();
-    const u32 has = s.has[own], more = s.more[own], alone = has & ~more;
-    u32 total;
-    const u32 before = block_scan(count_bits(alone) | count_bits(more) << 16, s.sums, total), several_here = total >> 16;
-    if (own == 0) {
-        s.room = total ? atomic_add(j.state + found, (u64)(total & 0xffff) << 32 | several_here) : 0;
-    } else if (own == warp_size) {
-        s.place = several_here ? atomic_add((u32 *)(j.state + kept), s.entries) : 0;
-    }
-    for (u32 k = own; k < several_here; k += group_threads) counted[k] = 0;
-    barrier();
-    several *const list = (several *)j.cell_keys + (u32)s.room;
-    const u32 first_alone = (u32)(s.room >> 32) + (before & 0xffff), first_more = before >> 16;
-    s.first_alone[own] = first_alone, s.first_more[own] = first_more;
-    const u64 key = key_in_bucket(bucket, begin + own * warp_size);
-    if (own * warp_size < here && key < j.keys) st_16((v16 *)j.marks + key / warp_size, {has, alone, first_alone, 0});
-    for (u32 left = more, k = first_more; left; left &= left - 1, k++) st_u32(&list[k].key, (u32)key + lowest_bit(left));
-    barrier();
-    // number_of is the number of a cell of several.
-    const auto number_of = [&](u32 at) { return s.first_more[at / warp_size] + count_bits(s.more[at / warp_size] & ((1u << at % warp_size) - 1)); };
-    walk<u32, each, group_threads, group_in_flight>(runs, tiles, dealt, first_run<group_threads>(runs, tiles), [&](u32 entry, bool there, u32 number) {
-        const u32 cell = (entry & 0xffff) - begin, at = there && cell < here ? cell : nothing, mask = at / warp_size % (part / warp_size);
-        const bool one = at != nothing && !(s.more[mask] >> at % warp_size & 1);
-        if (one) {
-            const u32 k = s.first_alone[mask] + count_bits(s.has[mask] & ~s.more[mask] & ((1u << at % warp_size) - 1));
-            st_u32((u32 *)j.to + k, (number + (entry >> 16)) * warp_size + at % warp_size);
-        }
-        const u32 to = one || at == nothing ? nothing : number_of(at), same = votes(to == shuffle_from(to, 0) && to != nothing);
-        if (to == nothing) return;
-        if (!(count_bits(same) > 1 && same >> lane() & 1))
-            shared_add(&counted[to], 1);
-        else if (lowest_bit(same) == lane())
-            shared_add(&counted[to], count_bits(same));
+        // Many lanes often have the same cell, as points that lie near each other come one after the other.
+        const u32 cell = (entry & 0xffff) - begin, at = there && cell < limit ? cell : spare, one = shuffle_from(at, 0);
+        const u32 same = votes(at == one);
+        const bool together = count_bits(same) > 4;
+        if (!together || at != one)
+            shared_add(&counted[at], 1);
+        else if (lane() == 0)
+            shared_add(&counted[at], count_bits(same));
     });
     barrier();
-    u32 place = s.place;
-    for (u32 base = 0; base < several_here; base += group_threads) {
-        const u32 k = base + own, n = k < several_here ? counted[k] : 0;
-        const u32 at = place + block_scan(n, s.sums, total);
-        place += total;
-        if (n) counted[k] = at, st_8(&list[k].begin, {at, n});
-        if (n > crowd) shared_or(&s.crowded, 1);
+    u32 ones = 0, others = 0, theirs = 0; // cells of one point, of several, and these points, in the warp's cells
+    for (u32 g = warp; g < here / warp_size; g += warps) {
+        const u32 n = counted[g * warp_size + lane()];
+        ones += count_bits(votes(n == 1)), others += count_bits(votes(n > 1)), theirs += n > 1 ? n : 0;
+    }
+    theirs = shuffle_from(warp_scan(theirs), warp_size - 1);
+    if (lane() == 0) s.alone[warp] = ones, s.several[warp] = others, s.points[warp] = theirs;
+    barrier();
+    if (warp == 0) {
+        const bool one = lane() < warps;
+        const u32 alone_upto = warp_scan(one ? s.alone[lane()] : 0), several_upto = warp_scan(one ? s.several[lane()] : 0),
+                  points_upto = warp_scan(one ? s.points[lane()] : 0);
+        if (one) s.alone[lane()] = alone_upto, s.several[lane()] = several_upto, s.points[lane()] = points_upto;
+        if (lane() == warps - 1) s.room = alone_upto | points_upto ? atomic_add(j.state + kept, (u64)alone_upto << 32 | points_upto) : 0;
+        if (lane() == warps - 1) s.rest = several_upto ? atomic_add((u32 *)(j.state + found), several_upto) : 0;
     }
     barrier();
-    if (several_here == 0) return;
+    u32 next_alone = (u32)(s.room >> 32) + s.alone[warp] - ones, next_place = (u32)s.room + s.points[warp] - theirs;
+    u32 next_several = s.rest + s.several[warp] - others;
+    for (u32 g = warp; g < here / warp_size; g += warps) {
+        const u32 n = counted[g * warp_size + lane()], one = votes(n == 1), more = votes(n > 1);
+        const u64 key = key_in_bucket(bucket, begin + g * warp_size);
+        if (lane() == 0 && key < j.keys) st_16((v16 *)j.marks + key / warp_size, {one | more, one, next_alone, 0});
+        if (n == 1) counted[g * warp_size + lane()] = single | (next_alone + count_bits(one & below_mask()));
+        next_alone += count_bits(one);
+        const u32 crowds = votes(n > crowd);
+        if (lane() == 0) s.crowds[g] = crowds;
+        if (more == 0) continue;
+        if (crowds && lane() == 0) shared_or(&s.crowded, 1);
+        const u32 upto = warp_scan(n > 1 ? n : 0), place = next_place + upto - n;
+        if (n > 1) {
+            st_16((v16 *)j.cell_keys + next_several + count_bits(more & below_mask()), {(u32)key + lane(), place, n, 0});
+            counted[g * warp_size + lane()] = place;
+        }
+        next_several += count_bits(more), next_place += shuffle_from(upto, warp_size - 1);
+    }
+    barrier();
     const bool crowds = s.crowded;
-    walk<u32, each, group_threads, group_in_flight>(runs, tiles, dealt, first_run<group_threads>(runs, tiles), [&](u32 entry, bool there, u32 number) {
-        const u32 cell = (entry & 0xffff) - begin, at = there && cell < here ? cell : nothing;
-        const bool of_several = at != nothing && s.more[at / warp_size % (part / warp_size)] >> at % warp_size & 1;
-        const u32 to = of_several ? number_of(at) : nothing - lane();
-        u32 got;
-        if (crowds) {
-            const u32 same = match(to), leader = lowest_bit(same);
+    const u32 again = first_run<group_threads>(runs, tiles);
+    walk<u32, each, group_threads, group_in_flight>(runs, tiles, dealt, again, [&](u32 entry, bool there, u32 number) {
+        const u32 cell = (entry & 0xffff) - begin, point = number + (entry >> 16), at = there && cell < limit ? cell : spare;
+        u32 got, of_crowd = 0;
+        if (crowds) of_crowd = votes(at < limit && s.crowds[at / warp_size] >> at % warp_size & 1);
+        if (of_crowd) {
+            const u32 same = match(at), leader = lowest_bit(same);
             u32 old = 0;
-            if (leader == lane() && of_several) old = shared_fetch_add(&counted[to], count_bits(same));
+            if (leader == lane()) old = shared_fetch_add(&counted[at], count_bits(same));
             got = shuffle_from(old, leader) + count_bits(same & below_mask());
         } else {
-            got = of_several ? shared_fetch_add(&counted[to], 1) : 0;
+            got = shared_fetch_add(&counted[at], 1);
         }
-        if (of_several) st_u32(j.to_order + got, number + (entry >> 16));
+        if (at >= limit) return;
+        if (got & single)
+            st_u32((u32 *)j.to + (got - single), point * warp_size + at % warp_size);
+        else
+            st_u32(j.to_order + got, point);
     });
 }
 

@@ -69,11 +69,6 @@ RC_FN u32 shared_fetch_add(u32 *p, u32 v) {
     asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(shared_at(p)), "r"(v) : "memory");
     return old;
 }
-RC_FN u32 shared_fetch_or(u32 *p, u32 v) {
-    u32 old;
-    asm volatile("atom.shared.or.b32 %0, [%1], %2;" : "=r"(old) : "r"(shared_at(p)), "r"(v) : "memory");
-    return old;
-}
 RC_FN u32 shared_compare_swap(u32 *p, u32 was, u32 v) {
     u32 old;
     asm volatile("atom.shared.cas.b32 %0, [%1], %2, %3;" : "=r"(old) : "r"(shared_at(p)), "r"(was), "r"(v) : "memory");

@@ -58,7 +58,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -119,7 +119,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
@@ -165,7 +165,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "fuse_plain_f32", MaxThreads: 128, Params: []Param{
@@ -202,7 +202,7 @@ var manifest = []family{
 	{
 		name: "resample",
 		sources: []source{
-			{"resample.cu", "1fdd2c017780064e02dafd5566afc03b0d20a1273d03577a52aceda7006a9840"},
+			{"resample.cu", "58c905b824e46cc405532c5f44b3c502e62746ee58d65f7dcff35bef64c73d9f"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
@@ -220,7 +220,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "resample_f32", MaxThreads: 128, Params: []Param{
@@ -385,9 +385,9 @@ var manifest = []family{
 			},
 			{
 				File: "resample.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "b61944298ae5bc74f00928b37e8533ee6996fe03fbf91a366955e375f58510a3",
-				PTXHash: "b61944298ae5bc74f00928b37e8533ee6996fe03fbf91a366955e375f58510a3",
-				stored:  "2e8eb1708d604cebdb6b60601d6084b35322a522ade55bd77c87c1a84d8756d4",
+				Hash:    "e76862f01a1a99e19a6485e164f141e5c1addfd23b3eac3ec58de8730c6b23eb",
+				PTXHash: "e76862f01a1a99e19a6485e164f141e5c1addfd23b3eac3ec58de8730c6b23eb",
+				stored:  "4bd931f59f198fcb3ebc097e8e31a6c0f7341709f29cbc118191a4b274bbc617",
 			},
 		},
 	},
@@ -412,7 +412,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "resample_channels_f32", MaxThreads: 128, Params: []Param{
@@ -836,7 +836,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "resample_plain_f32", MaxThreads: 128, Params: []Param{
@@ -1059,7 +1059,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "resample_poses_f32", MaxThreads: 128, Params: []Param{
@@ -1108,7 +1108,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
@@ -1242,7 +1242,7 @@ var manifest = []family{
 	{
 		name: "voxel_count",
 		sources: []source{
-			{"voxel_count.cu", "08331c0b6fcd458837ef7277b8cc578775947e1735154edcfda2732b8e52c07e"},
+			{"voxel_count.cu", "ff7ce5ff20ea4c52aaa2e516ec0b115cba8b7512820d814afb15741e44f035f0"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
@@ -1260,7 +1260,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
@@ -1388,7 +1388,7 @@ var manifest = []family{
 	{
 		name: "voxel_group",
 		sources: []source{
-			{"voxel_group.cu", "f1ba9911f74966d3c8fa5734920f92c6aa3dc7d521117d35be313a93c5e9de3c"},
+			{"voxel_group.cu", "85e7db706a27998f0be09ba43ccf8de4a02c494d0749492cb85a79af831cf23c"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
@@ -1406,7 +1406,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal_points", MaxThreads: 512, Params: []Param{
@@ -1625,15 +1625,15 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "b78f11f101c610e615bc33fc777fa82e86fbcb08f28715d316ede61af50c62dd",
-				PTXHash: "b78f11f101c610e615bc33fc777fa82e86fbcb08f28715d316ede61af50c62dd",
-				stored:  "2a407cb14d072a4af63d8ae37bf8be3d9c3076c561bbc82bd04d81b8319333c8",
+				Hash:    "7254473b39bb4e653e59fca789bd785c08de97d8cd41e4c0114f301128d66b26",
+				PTXHash: "7254473b39bb4e653e59fca789bd785c08de97d8cd41e4c0114f301128d66b26",
+				stored:  "8c3e5e82311977e4cd9f5273de9c9f733a61b59600c73f899693482c4ea1c854",
 			},
 			{
 				File: "voxel_group.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "987877ea0ede4249444b17616027b6a81a8c204b1f8f4c26e9a6badd809905e5",
-				PTXHash: "987877ea0ede4249444b17616027b6a81a8c204b1f8f4c26e9a6badd809905e5",
-				stored:  "90cfb8493e9e602719e3d1297ab5ae45b070c1bbc57904bb259974723ffded1a",
+				Hash:    "539edb902f7971645eccb99733d0f5635227b563bd7341fe5d37ad17f6d07fa3",
+				PTXHash: "539edb902f7971645eccb99733d0f5635227b563bd7341fe5d37ad17f6d07fa3",
+				stored:  "8566d73ee23fd089ff436376b7a153e4d69082e5392bf98f25a1620bbfc88bff",
 			},
 		},
 	},
@@ -1658,7 +1658,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
@@ -2016,7 +2016,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "voxel_pass", MaxThreads: 512, Params: []Param{
@@ -2221,7 +2221,7 @@ var manifest = []family{
 			{"voxel.cuh", "a1b184c88f5f74888bfc614094368bcab55565f44d34354135f7312837d5931e"},
 			{"voxel_deal.cuh", "95872697bd1690df01c72d6e4990710ccad7c9843c5832f26a330865fc3ae44c"},
 			{"voxel_values.cuh", "fa86bacf69f0b11bf0464675441365d96b31cfc7a343999311ca4972cc37aea3"},
-			{"warp.cuh", "ac5f357231aac19c2eb0f8b70b9d4470e1754d974a8048b002f7396505627ae6"},
+			{"warp.cuh", "fdb34d0ed89a5b0280f32b08222f21ef4bfd21aea775ff6d837a3f197876a6ed"},
 		},
 		entries: []Entry{
 			{Name: "voxel_write", MaxThreads: 256, Params: []Param{

@@ -26,6 +26,8 @@ const (
 	voxelPiece   = 256   // points of a voxel that a warp of voxel_crowded takes
 	tallyPart    = 32768 // cells that a block of voxel_tally counts
 	groupPart    = 16384 // and one of voxel_group takes
+	groupThreads = 512
+	masksAtOnce  = 8 // of 32 cells each, that a warp of voxel_cells takes
 	stateWords   = 9
 )
 
@@ -120,8 +122,8 @@ const (
 	tallyShared = 4 * (tallyPart + 32)
 
 	dealPointsShared = 35024 // of voxel_deal_points
-	groupShared      = 4 * groupPart
-	groupStatic      = 10 << 10 // at most, what voxel_group has besides
+	groupShared      = 4 * (groupPart + 32)
+	groupStatic      = 4 << 10 // at most, what voxel_group has besides
 )
 
 // crowdedBytes is the size of voxel_values.cuh's lists: entries of 32 bytes for the pieces that n points can make, and a slot for each

@@ -56,7 +56,7 @@ func (p *voxelPlan) bind() error {
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
 		switch {
 		case p.at.groups:
-			c.add("voxel_cells", min((job.Keys()+64*32-1)/(64*32), 4*p.b.sms), 256, uint64(c.empty()))
+			c.add("voxel_cells", min((job.Keys()+8*masksAtOnce*32-1)/(8*masksAtOnce*32), 4*p.b.sms), 256, uint64(c.empty()))
 			c.marks = 0
 			if job.N > 1 {
 				c.add("voxel_several", min(walk(min(job.N/2, job.Keys())*width, 256), 3*p.b.sms), 256, 0)
@@ -166,8 +166,8 @@ func (c *voxelChain) group() {
 	c.add("voxel_deal_points", m.blocks, buckets, 0)
 	cells := cellsOfBucket(job)
 	c.from, c.to, c.toOrder, c.marks = m.keys[0], m.keys[1], m.order[0], m.masks
-	c.shared = 4 * min(cells, groupPart)
-	c.add("voxel_group", buckets*((cells+groupPart-1)/groupPart), 512, uint64(m.blocks))
+	c.shared = 4 * (min(cells, groupPart) + 32)
+	c.add("voxel_group", buckets*((cells+groupPart-1)/groupPart), groupThreads, uint64(m.blocks))
 	c.shared = 0
 	c.from, c.fromOrder, c.to, c.toOrder = m.keys[1], m.order[0], 0, 0
 }

@@ -29,7 +29,8 @@ func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 	c := voxelChain{p: &voxelPlan{job: voxelJob(10), cell: &faultCell{}}}
 	args := c.args(0)
 	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_pass", "voxel_number", "voxel_rows",
-		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_choose", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally"} {
+		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_choose", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally",
+		"voxel_deal_points", "voxel_group", "voxel_cells", "voxel_several"} {
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, args, len(entry.Params), name)
@@ -77,6 +78,30 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, true, false).blocks)
 }
 
+// Sums, means and extremes are made of points dealt out, unless blocks or their memory would not do.
+func TestWhatIsGrouped(t *testing.T) {
+	full, small := &backend{sms: 132, shared: 227 << 10}, &backend{sms: 46, shared: 64 << 10}
+	job := func(n int, cells [3]int, reduce ops.VoxelReduce) *ops.VoxelizeJob {
+		job := voxelJob(n)
+		job.Mode, job.Reduce, job.Cells = ops.DenseVoxels, reduce, cells
+		return job
+	}
+	room := [3]int{128, 128, 128}
+	assert.True(t, full.groups(job(1, room, ops.ReduceMean)))
+	assert.True(t, full.groups(job(groupPoints-1, room, ops.ReduceMax)))
+	assert.False(t, full.groups(job(groupPoints, room, ops.ReduceMax)), "a point's number has 27 bits")
+	assert.False(t, full.groups(job(9, room, ops.ReduceMajority)), "labels are sorted")
+	assert.False(t, full.groups(job(9, room, ops.ReduceCount)), "counts need no points together")
+	assert.False(t, full.groups(job(0, room, ops.ReduceSum)))
+	assert.False(t, small.groups(job(9, room, ops.ReduceSum)))
+	assert.False(t, full.groups(job(9, [3]int{512, 512, 65}, ops.ReduceSum)), "a cell's number in its bucket has 16 bits")
+	assert.False(t, full.groups(job(sortPoints+1, [3]int{16, 16, 16}, ops.ReduceSum)), "many points in few buckets")
+	assert.True(t, full.groups(job(sortPoints, [3]int{16, 16, 16}, ops.ReduceSum)))
+	hard := job(9, room, ops.ReduceMean)
+	hard.Mode = ops.HardVoxels
+	assert.False(t, full.groups(hard))
+}
+
 // Parts of the scratch memory are aligned, in it, and apart.
 func TestScratchPartsLieApart(t *testing.T) {
 	for _, n := range []int{1, 64, 65, 1000, 1 << 20} {
@@ -97,6 +122,19 @@ func TestScratchPartsLieApart(t *testing.T) {
 				assert.True(t, int(p.at) >= int(o.at)+o.bytes || int(o.at) >= int(p.at)+p.bytes, "%d points: parts %d and %d meet", n, i, k)
 			}
 		}
+		grouped := voxelJob(n)
+		grouped.Mode, grouped.Reduce, grouped.F = ops.DenseVoxels, ops.ReduceMean, 3
+		g := layVoxels(grouped, 132, false, true)
+		end := cudadrv.DevicePtr(8 * stateWords)
+		for _, p := range []struct {
+			at    cudadrv.DevicePtr
+			bytes int
+		}{{g.crowded, crowdedBytes(n, 3)}, {g.keys[0], 4 * groupTile * g.blocks}, {g.keys[1], 4 * n}, {g.table, 4 * buckets * g.blocks},
+			{g.order[0], 4 * n}, {g.masks, 16 * ((grouped.Keys() + 31) / 32)}, {g.cellKeys, 16 * min(n/2, grouped.Keys())}} {
+			assert.True(t, p.at >= end && p.at%256 == 0, "%d points: a part at %d, where the one before ends at %d", n, p.at, end)
+			end = p.at + cudadrv.DevicePtr(p.bytes)
+		}
+		assert.LessOrEqual(t, int(end), g.size)
 		m.move(1 << 20)
 		assert.Equal(t, cudadrv.DevicePtr(1<<20), m.state)
 		assert.EqualValues(t, parts[1].at+1<<20, m.rows)
@@ -108,9 +146,11 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 	for _, c := range []struct {
 		file, name string
 		want       int
-	}{{"voxel_reduce.cu", "few", voxelFew}, {"voxel_reduce.cu", "piece", voxelPiece}, {"voxel.cuh", "buckets", buckets},
-		{"voxel_count.cu", "part", tallyPart}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_count.cu", "deal_threads", buckets}, {"voxel_count.cu", "each", dealTile / buckets},
-		{"voxel_count.cu", "deal_bytes", dealShared}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
+	}{{"voxel_values.cuh", "few", voxelFew}, {"voxel_values.cuh", "piece_points", voxelPiece}, {"voxel.cuh", "buckets", buckets},
+		{"voxel_count.cu", "part", tallyPart}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_deal.cuh", "deal_threads", buckets}, {"voxel_count.cu", "each", dealTile / buckets},
+		{"voxel_count.cu", "deal_bytes", dealShared}, {"voxel_group.cu", "each", groupTile / buckets}, {"voxel_group.cu", "part", groupPart},
+		{"voxel_group.cu", "deal_bytes", dealPointsShared}, {"voxel_group.cu", "group_threads", groupThreads}, {"voxel_group.cu", "cells_threads", 256},
+		{"voxel_group.cu", "masks_at_once", masksAtOnce}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
 		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
 		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_sort.cu", "most_heads", mostHeads}, {"voxel_bin.cu", "bin_threads", 256},
 		{"voxel_write.cu", "write_threads", writeThreads}, {"voxel_reduce.cu", "threads", 256}} {
