@@ -7,25 +7,34 @@ import "embed"
 //go:embed copy.sm_90.cubin
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
+//go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
+//go:embed fuse_plain.sm_90.cubin
 //go:embed fuse_plain.sm_90.ptx.gz
 //go:embed fuse_plain.sm_80.ptx.gz
+//go:embed resample.sm_90.cubin
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
+//go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
+//go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
+//go:embed resample_poses.sm_90.cubin
 //go:embed resample_poses.sm_90.ptx.gz
 //go:embed resample_poses.sm_80.ptx.gz
 //go:embed voxel_bin.sm_90.cubin
 //go:embed voxel_bin.sm_90.ptx.gz
 //go:embed voxel_bin.sm_80.ptx.gz
+//go:embed voxel_count.sm_90.cubin
 //go:embed voxel_count.sm_90.ptx.gz
 //go:embed voxel_count.sm_80.ptx.gz
+//go:embed voxel_group.sm_90.cubin
 //go:embed voxel_group.sm_90.ptx.gz
 //go:embed voxel_group.sm_80.ptx.gz
+//go:embed voxel_reduce.sm_90.cubin
 //go:embed voxel_reduce.sm_90.ptx.gz
 //go:embed voxel_reduce.sm_80.ptx.gz
 //go:embed voxel_sort.sm_90.cubin
@@ -131,6 +140,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "94b8627a41f836d25d4eddb4342e72cb592f3785d495404d9f79a70c87a26abd",
+				PTXHash: "bb8008950bcb800dd79b03071f7e8c987f82c0b87ac9aa1145728e71c860b9ff",
+				stored:  "94b8627a41f836d25d4eddb4342e72cb592f3785d495404d9f79a70c87a26abd",
+			},
+			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "bb8008950bcb800dd79b03071f7e8c987f82c0b87ac9aa1145728e71c860b9ff",
 				PTXHash: "bb8008950bcb800dd79b03071f7e8c987f82c0b87ac9aa1145728e71c860b9ff",
@@ -185,6 +200,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "ea475d70467f8cbeb37ea89e8b285f601a841243bb9deec4e9b243000015be6e",
+				PTXHash: "559a8ec49a53cd787704ed52667a8402193fa52af2053e0438394733fe21436e",
+				stored:  "ea475d70467f8cbeb37ea89e8b285f601a841243bb9deec4e9b243000015be6e",
+			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "559a8ec49a53cd787704ed52667a8402193fa52af2053e0438394733fe21436e",
@@ -377,6 +398,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "1550ab1e3464c93601571d92eb9020151e158b833a92289ea65edd9b00f07af9",
+				PTXHash: "d184e1edf1a3b1a5593d0ee975ba5fd366240ab5bc59e2996e55d38738eaaa45",
+				stored:  "1550ab1e3464c93601571d92eb9020151e158b833a92289ea65edd9b00f07af9",
+			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "d184e1edf1a3b1a5593d0ee975ba5fd366240ab5bc59e2996e55d38738eaaa45",
@@ -802,6 +829,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "e98999f3217d6831d54f1531f02fd1c368af0bb05418361150ad397823046e12",
+				PTXHash: "688c63c1fdd48f0b9fcee1206f3e67824eff7f542d2ea827a774850fd94dfad4",
+				stored:  "e98999f3217d6831d54f1531f02fd1c368af0bb05418361150ad397823046e12",
+			},
+			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "688c63c1fdd48f0b9fcee1206f3e67824eff7f542d2ea827a774850fd94dfad4",
 				PTXHash: "688c63c1fdd48f0b9fcee1206f3e67824eff7f542d2ea827a774850fd94dfad4",
@@ -1025,6 +1058,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "06fbe00ecc9e1194614c5674e7be5a87e88b9c1f2c154967ebbb6fc3631f2661",
+				PTXHash: "216c26c0b0facd157fbbc9322cf2804579c7df18d16dfad4a4d8d2dcb6349f97",
+				stored:  "06fbe00ecc9e1194614c5674e7be5a87e88b9c1f2c154967ebbb6fc3631f2661",
+			},
+			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "216c26c0b0facd157fbbc9322cf2804579c7df18d16dfad4a4d8d2dcb6349f97",
 				PTXHash: "216c26c0b0facd157fbbc9322cf2804579c7df18d16dfad4a4d8d2dcb6349f97",
@@ -1073,6 +1112,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "e1320b67466195a178ad98c0de283df9869cf855a8c0c3f4e0c231cb52caa857",
+				PTXHash: "26985fd926fc62688004343a23ef67f16c5bd2f9cfa781b2cb327dc496a7909d",
+				stored:  "e1320b67466195a178ad98c0de283df9869cf855a8c0c3f4e0c231cb52caa857",
+			},
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "26985fd926fc62688004343a23ef67f16c5bd2f9cfa781b2cb327dc496a7909d",
@@ -1372,6 +1417,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "edebca1ad27bce1d382027ae8827888fe3473e3a2c143e81d81dc93cb832c1e0",
+				PTXHash: "fd5e05ffa44cd47f78f8fa61b3ab849d84f830f6faf49358c69ab0c750c15d6b",
+				stored:  "edebca1ad27bce1d382027ae8827888fe3473e3a2c143e81d81dc93cb832c1e0",
+			},
+			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "fd5e05ffa44cd47f78f8fa61b3ab849d84f830f6faf49358c69ab0c750c15d6b",
 				PTXHash: "fd5e05ffa44cd47f78f8fa61b3ab849d84f830f6faf49358c69ab0c750c15d6b",
@@ -1623,6 +1674,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_group.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "6ec309427d69f3d6355d39adcc217755c25dacabc3a609766215c6cd37b1c4e6",
+				PTXHash: "7254473b39bb4e653e59fca789bd785c08de97d8cd41e4c0114f301128d66b26",
+				stored:  "6ec309427d69f3d6355d39adcc217755c25dacabc3a609766215c6cd37b1c4e6",
+			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "7254473b39bb4e653e59fca789bd785c08de97d8cd41e4c0114f301128d66b26",
@@ -1981,6 +2038,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "5c6fedd882f8df1a23335757c8bbeecdfd3bef1357d4dd5ac31f2b2a830d1e83",
+				PTXHash: "a07a173a49e6a5f7d82c46fd41368ec20628e1900baf1e3088969dd529c4e81f",
+				stored:  "5c6fedd882f8df1a23335757c8bbeecdfd3bef1357d4dd5ac31f2b2a830d1e83",
+			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "a07a173a49e6a5f7d82c46fd41368ec20628e1900baf1e3088969dd529c4e81f",
