@@ -20,7 +20,7 @@ func (s *suite) groupedVoxels(t *testing.T) {
 	}
 	n, times := 9_001, 1 // three tiles, the last of one row
 	if s.cfg.Slow <= 1 {
-		n, times = 300_001, 30
+		n, times = 60_001, 30
 	}
 	cloud := packed(tensor.F32, largeCloud(n), n, 3)
 	features := func(n, f int, dtype tensor.DType) *array {
