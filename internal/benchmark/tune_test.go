@@ -196,7 +196,7 @@ func TestTuneIsCutBetweenSamples(t *testing.T) {
 	report, table, err := tn.run(tuned(), func(done, _ int, _ *Tuning) { cancel(errors.New("enough")) })
 	require.NoError(t, err)
 	assert.Len(t, report.Rows, 1)
-	assert.Equal(t, "after 1 of 7 jobs: enough", report.Cut)
+	assert.Equal(t, "after 1 of 8 jobs: enough", report.Cut)
 	assert.Empty(t, table.Entries())
 }
 
