@@ -28,7 +28,8 @@ namespace rc {
 enum modes : u32 { dense, hard, sparse };
 enum reduces : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
-// The words of state: counters, the number of voxels found, and how many pieces and slots voxel_crowded has.
+// The words of state: counters, the number of voxels found, and how many pieces and slots voxel_crowded has. In voxel_group.cu `found` is how
+// many cells of several there are, `kept` how many singles, above, and points in the order.
 enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, slots, state_words };
 
 struct voxel_job {
@@ -47,13 +48,13 @@ struct voxel_job {
     u64 *fault;
     u32 *fault_flag;
     u64 *state;
-    u64 *cell_keys; // [n] in the order of the points if labels are sorted first; else the sorted keys
+    u64 *cell_keys; // [n] in the order of the points if labels are sorted first; or the voxels of several points, see voxel_group.cu
     u32 *start;     // [voxels + 1] where each voxel's points begin in the sorted order
     u32 *voxel_at;  // [n] the voxel of each sorted point
-    u32 *table;     // what is known of digits and tiles, see below; or [512][blocks] runs of voxel_count.cu
+    u32 *table;     // what is known of digits and tiles, see below; or [512][blocks] runs of voxel_deal.cuh
     u32 *rows;      // [2][b + 1] the first voxel of each row: of those found, of those written
-    u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_reduce.cu
-    u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
+    u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_values.cuh
+    u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before; or voxel_group.cu's masks
     u32 *numbers;   // [voxels] the place of each hard voxel in the order of the first points
     double min_x, min_y, min_z, size_x, size_y, size_z;
     float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
@@ -224,7 +225,7 @@ RC_FN u32 *ticket(const voxel_job &j, u32 launch) { return totals(j, most_passes
 RC_FN u64 *heads(const voxel_job &j, u32 which) { return (u64 *)ticket(j, most_launches) + (u64)which * blocks_x(); }
 RC_FN u64 *looks(const voxel_job &j, u32 side) { return (u64 *)j.marks + (u64)side * blocks_x() * digits; }
 
-// ---- The buckets of voxel_count.cu ----
+// ---- The buckets of voxel_deal.cuh ----
 
 constexpr u32 buckets = 512;
 

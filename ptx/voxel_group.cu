@@ -3,17 +3,16 @@
 //
 // voxel_deal_points takes a tile of 4096 points a block, 8 a thread, and leaves their cells and numbers.
 //
-// voxel_group takes part of a bucket's cells a block. It counts the points of each cell in shared memory, and asks for room in the list of
-// voxels, and in the order, with one atomic. A voxel of one point has it in the list itself, the others have where theirs begin in the
-// order; with it go how many they are and which of 32 neighbouring cells it is. Then the points go to the order, one after the other. For
-// each 32 neighbouring cells of the grid there is a mask of those that have points, and the number of the first one's voxel. Which
-// numbers they get does not show.
+// voxel_group takes part of a bucket's cells a block, and counts the points of each in shared memory. A point that is alone in its cell goes to
+// the list of singles, with five bits of the cell; a cell of several goes to a list of those, and its points to the order, one after the
+// other. For each 32 neighbouring cells of the grid there is a mask of those that have points, of those that have one, and the number of
+// the first single. Blocks ask for room in the lists with two atomics: which places they get does not show.
 //
-// voxel_cells writes the grid, the empty cells too: lanes take neighbouring pieces of it, 16 bytes where they can be. What is done with
-// voxels of several points is told in voxel_reduce.cu.
+// voxel_cells writes the empty cells, which wait for nothing but the masks, and then those of one point: lanes take neighbouring pieces of
+// the grid, 16 bytes where they can be. voxel_several does what has a few points, and leaves crowded cells to voxel_crowded.
 //
-// Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run, which is 1 for 2 points; 8 for each voxel
-// and each 32 cells, written and read; the features, and the grid once.
+// Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run, which is 1 for 2 points; 4 for each point in
+// a list, 16 for each cell of several and each 32 cells, written and read; the features, and the grid once.
 #include "voxel_deal.cuh"
 #include "voxel_values.cuh"
 
@@ -27,7 +26,7 @@ constexpr u32 cells_threads = 256, masks_at_once = 8, at_once = 4; // of voxel_c
 constexpr u32 deal_bytes = 35024;
 static_assert(sizeof(deal_shared<u32, each>) == deal_bytes, "ops/cuda gives a block so much");
 
-// What a counter turns into: the number of the voxel of a single point, or where the next point goes in the order.
+// What a counter turns into: the number of a single, or where the next point goes in the order.
 constexpr u32 single = 1u << 31;
 constexpr u32 crowd = 32; // points of a cell from which on lanes that have it ask once for all of them
 

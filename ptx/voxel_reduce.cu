@@ -1,6 +1,6 @@
 // voxel_reduce.cu writes what voxels make of their points, which lie together in the sorted order.
 //
-// voxel_reduce, for sparse voxels, and voxel_grid, for dense ones: a thread takes one feature of one voxel, or four neighbouring ones
+// voxel_reduce, for sparse voxels, and voxel_grid, for dense ones that voxel_group.cu does not make: a thread takes one feature of one voxel, or four neighbouring ones
 // where they are 16 aligned bytes; neighbouring threads take neighbouring features. A voxel of one point is done at once; others
 // wait in a queue until there is one for each lane, so that no warp does the long work for a lane or two. Voxels of more
 // than `few` points are left to voxel_crowded, in pieces, a warp for each, whose lanes share out the points. Where a voxel has several
@@ -231,7 +231,7 @@ RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
         reduce_voxels<1, true>(j, q);
 }
 
-// voxel_crowded takes the pieces that voxel_reduce has listed. extra: 0 to look at the values, which is all that voxels of one piece
+// voxel_crowded takes the pieces that voxel_reduce, voxel_grid or voxel_several has listed. extra: 0 to look at the values, which is all that voxels of one piece
 // and reductions without a sum need; 1 to add those of the others; 2 to write the others' results.
 RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
