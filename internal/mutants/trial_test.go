@@ -29,12 +29,12 @@ var (
 		"voxel":    {"voxel-named", "voxel-golden", "voxel-properties", "voxel-generated"},
 	}
 	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
-	largeOf = map[string][]string{"resample": {"odd"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted"}}
+	largeOf = map[string][]string{"resample": {"odd"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}}
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
 	// steady are the kernels of Voxelize that do the same in any order of blocks and warps, and wherever memory lies. The others look
 	// back at what neighbours have done, or search a table that has an order by chance; see partly.
-	steady = map[string]bool{"voxel_deal": true, "voxel_tally": true, "voxel_fill": true, "voxel_reduce": true, "voxel_grid": true, "voxel_crowded": true,
+	steady = map[string]bool{"voxel_deal": true, "voxel_deal_points": true, "voxel_tally": true, "voxel_fill": true, "voxel_reduce": true, "voxel_grid": true, "voxel_crowded": true,
 		"voxel_choose": true, "voxel_keep": true, "voxel_inverse": true, "voxel_rows": true}
 )
 
