@@ -283,3 +283,10 @@ func TestWrongUsageIsCodeTwo(t *testing.T) {
 		assert.Equal(t, 2, run(args, &strings.Builder{}, &strings.Builder{}), args)
 	}
 }
+
+// A family that is not in suites has no mutants: only one that no operation launches may be left out.
+func TestEveryFamilyThatAnOperationLaunchesHasASuite(t *testing.T) {
+	for _, family := range ptx.Families() {
+		assert.Equal(t, family != "copy", suites[family] != "", family)
+	}
+}
