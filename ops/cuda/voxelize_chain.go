@@ -167,7 +167,8 @@ func (c *voxelChain) group() {
 	cells := cellsOfBucket(job)
 	c.from, c.to, c.toOrder, c.marks = m.keys[0], m.keys[1], m.order[0], m.masks
 	c.shared = 4 * (min(cells, groupPart) + 32)
-	c.add("voxel_group", buckets*((cells+groupPart-1)/groupPart), groupThreads, uint64(m.blocks))
+	// Of a grid with fewer than 32 cells for each bucket the last ones have none.
+	c.add("voxel_group", min(buckets, (job.Keys()+31)/32)*((cells+groupPart-1)/groupPart), groupThreads, uint64(m.blocks))
 	c.shared = 0
 	c.from, c.fromOrder, c.to, c.toOrder = m.keys[1], m.order[0], 0, 0
 }
