@@ -200,6 +200,9 @@ func (s *suite) fuseValues(t *testing.T) {
 			f.Targets = arr([]int64{0, -1, 1, 0}, 2, 2)
 		}
 		s.fused(t, f, layouts...)
+		f.Out = tensor.F16 // other kernels
+		s.fused(t, f, layouts...)
+		f.Out = tensor.F32
 		f.DstLengths = arr([]int64{2, 3}, 2)
 		s.fused(t, f, layouts...)
 	}
