@@ -11,13 +11,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// besideMiddles: what is computed in float64 of values of 16 bits is rounded once. Of each feature targets stand just before and just
-// after the time at which it passes the middle of two such numbers, nearer than float32 can tell.
+// besideMiddles: what is computed in float64 of values of 16 bits is rounded once. For each feature there are rows whose targets stand just
+// before and just after where it passes the middle of two such numbers, nearer than float32 can tell, on every clock.
 func besideMiddles(test visit) {
 	const h, d = int64(1) << 36, 12
 	for _, dtype := range []tensor.DType{tensor.F16, tensor.BF16} {
 		for k, kind := range []ops.Kind{ops.Slerp, ops.Angle, ops.Pchip, ops.CatmullRom, ops.Hermite, ops.RotVec, ops.Rot6D} {
-			c := &resampling{Name: fmt.Sprint("beside ", kind, dtype), Src: vals(dtype, uniformValues(rng(uint64(90+k)), 2*d), 2, d), Times: arr([]int64{0, h}, 2), Opts: ops.ResampleOptions{Kind: kind}, Planned: true}
+			samples := uniformValues(rng(uint64(110+k)), 2*d)
+			if kind == ops.Hermite { // at rest: no length of time matters
+				clear(samples[d/2 : d])
+				clear(samples[d+d/2:])
+			}
+			c := &resampling{Name: fmt.Sprint("beside ", kind, dtype), Src: vals(dtype, samples, 2, d), Times: arr([]int64{0, h}, 2), Opts: ops.ResampleOptions{Kind: kind}, Planned: true}
 			if kind == ops.Angle {
 				c.Opts = ops.ResampleOptions{Channels: []ops.Channel{{Hi: 9, Kind: kind}}}
 			}
@@ -26,7 +31,10 @@ func besideMiddles(test visit) {
 				one.Targets = arr([]int64{x}, 1)
 				return solve(&one).dst[feature].want
 			}
-			var targets []int64
+			var v, times, targets []float64
+			add := func(x, h int64) {
+				v, times, targets = append(v, samples...), append(times, 0, float64(h)), append(targets, float64(x))
+			}
 			for f := range d {
 				to := middle(dtype, at(h/2, f))
 				lo, hi := h/8, h-h/8
@@ -41,14 +49,33 @@ func besideMiddles(test visit) {
 						lo = mid
 					}
 				}
-				targets = append(targets, lo, hi)
+				below, _ := fractions(lo, h)
+				_, beyond := fractions(hi, h)
+				add(below[0], below[1])
+				add(beyond[0], beyond[1])
 			}
-			c.Targets = arr(targets, len(targets))
-			for _, l := range layouts {
-				test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
+			n := len(targets)
+			for _, clock := range clockDTypes {
+				c.Src, c.Times, c.Targets = vals(dtype, v, n, 2, d), vals(clock, times, n, 2), vals(clock, targets, n, 1)
+				for _, l := range layouts {
+					test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
+				}
 			}
 		}
 	}
+}
+
+// fractions returns the nearest fractions of numbers below 2^24 that x/h lies between, or is the first of.
+func fractions(x, h int64) (lo, hi [2]int64) {
+	lo, hi = [2]int64{0, 1}, [2]int64{1, 1}
+	for lo[1]+hi[1] < 1<<24 {
+		if m := [2]int64{lo[0] + hi[0], lo[1] + hi[1]}; m[0]*h <= x*m[1] {
+			lo = m
+		} else {
+			hi = m
+		}
+	}
+	return lo, hi
 }
 
 // halfPeriods: an angle half a period from 0 is the one below, and one half a period from another is reached downwards.
@@ -96,7 +123,7 @@ func (s *suite) askingNothing(t *testing.T) {
 	for _, kind := range []ops.Kind{ops.Linear, ops.Angle, ops.Pchip} {
 		times := arr([]int64{0, 10, 20, 30, 1, 11, 21, 31, 2, 12, 22, 32}, b, n).restride([]int{n + 1, 1}, 0, 0, 0)
 		c := &resampling{Name: fmt.Sprint(kind), Src: vals(tensor.F32, uniformValues(rng(98), b*n*d), b, n, d), Times: times, Targets: arr([]int64{3, 25}, m),
-			Opts: ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: kind}}, TrustTimes: true}, Planned: true}
+			Opts: ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: kind}}, TrustTimes: true, Launch: ops.LaunchDependent}, Planned: true}
 		s.check(t, c, layouts...)
 	}
 }
@@ -110,7 +137,7 @@ func (s *suite) shares(t *testing.T) {
 		for _, form := range []struct {
 			chunks, n int
 			edge      ops.Edge
-		}{{1, 2100, ops.Clamp}, {3, 700, ops.Extrapolate}} {
+		}{{1, 1100, ops.Clamp}, {1, 2100, ops.Clamp}, {3, 700, ops.Extrapolate}} {
 			r := rng(uint64(42_000 + i))
 			d := form.chunks * 16 / dtype.Size()
 			v, x := make([]float64, 2*d), make([]int64, form.n)
