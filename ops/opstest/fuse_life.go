@@ -200,6 +200,12 @@ func (s *suite) fuseValues(t *testing.T) {
 			f.Targets = arr([]int64{0, -1, 1, 0}, 2, 2)
 		}
 		s.fused(t, f, layouts...)
+		f.Out = tensor.F16 // another kernel
+		s.fused(t, f, layouts...)
+		first := f.Streams[0].Opts
+		f.Streams[0].Opts.Kind = ops.Angle // a third, which makes the others' features as the second does
+		s.fused(t, f, layouts...)
+		f.Out, f.Streams[0].Opts = tensor.F32, first
 		f.DstLengths = arr([]int64{2, 3}, 2)
 		s.fused(t, f, layouts...)
 	}

@@ -122,7 +122,8 @@ func (s *suite) named(t *testing.T) {
 		"searches": resampled(searches), "bad-stamps": resampled(badStamps), "ticks": resampled(ticks), "turns": resampled(turns),
 		"window-nan": (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
 		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
-		"poses": resampled(poses),
+		"poses": resampled(poses), "beside-middles": resampled(besideMiddles), "half-periods": (*suite).halfPeriods,
+		"beyond-lines": resampled(beyondLines), "asking-nothing": (*suite).askingNothing,
 	})
 }
 

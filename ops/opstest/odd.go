@@ -29,6 +29,7 @@ func (s *suite) odd(t *testing.T) {
 	t.Run("stamps at once", func(t *testing.T) { resampled(stampsAtOnce)(s, t) })
 	t.Run("stamps at once in a fusion", func(t *testing.T) { fusedToo(stampsAtOnce)(s, t) })
 	t.Run("limits", s.limits)
+	t.Run("shares", s.shares)
 	t.Run("chunks in a fusion", s.fuseChunks)
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {

@@ -27,7 +27,7 @@ func poseValues(r *rand.Rand, n, d int, channels []ops.Channel) []float64 {
 }
 
 // poses: short rows of several kinds, each some features wide, at stamps that are even, far from even and out of order, in rows of the batch that end
-// within a warp's targets, up to the last bytes of the source.
+// within a warp's targets, up to the last bytes of the source. Some write to where 16 bytes do not begin.
 func poses(test visit) {
 	tables := [][]ops.Channel{
 		{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 3, Kind: ops.Angle}},
@@ -36,6 +36,7 @@ func poses(test visit) {
 		{{Lo: 0, Hi: 5}, {Lo: 5, Hi: 6, Kind: ops.Previous}, {Lo: 6, Hi: 8, Kind: ops.Nearest}, {Lo: 8, Hi: 11, Kind: ops.Angle}, {Lo: 11, Hi: 12}, {Lo: 12, Hi: 14, Kind: ops.Angle, Period: 1}},
 	}
 	r := rng(71)
+	number := 0
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
 			for _, form := range []struct {
@@ -85,7 +86,11 @@ func poses(test visit) {
 					}
 					c := &resampling{Name: fmt.Sprint("poses ", in, clock, form.name, d), Src: vals(in, poseValues(r, form.b*form.samples, d, table), form.b, form.samples, d),
 						Times: vals(clock, stamps, form.b, form.samples), Targets: vals(clock, targets, form.b, form.targets), Opts: ops.ResampleOptions{Channels: table}, Planned: true}
-					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[0])
+					l := layouts[0]
+					if number++; number%5 == 0 {
+						l = layout{name: "dst beside", front: 1, end: 33, sideOffset: 1}
+					}
+					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, l)
 				}
 			}
 		}

@@ -1,0 +1,161 @@
+package opstest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// besideMiddles: what is computed in float64 of values of 16 bits is rounded once. For each feature there are rows whose targets stand just
+// before and just after where it passes the middle of two such numbers, nearer than float32 can tell, on every clock.
+func besideMiddles(test visit) {
+	const h, d = int64(1) << 36, 12
+	for _, dtype := range []tensor.DType{tensor.F16, tensor.BF16} {
+		for k, kind := range []ops.Kind{ops.Slerp, ops.Angle, ops.Pchip, ops.CatmullRom, ops.Hermite, ops.RotVec, ops.Rot6D} {
+			samples := uniformValues(rng(uint64(110+k)), 2*d)
+			if kind == ops.Hermite { // at rest: no length of time matters
+				clear(samples[d/2 : d])
+				clear(samples[d+d/2:])
+			}
+			c := &resampling{Name: fmt.Sprint("beside ", kind, dtype), Src: vals(dtype, samples, 2, d), Times: arr([]int64{0, h}, 2), Opts: ops.ResampleOptions{Kind: kind}, Planned: true}
+			if kind == ops.Angle {
+				c.Opts = ops.ResampleOptions{Channels: []ops.Channel{{Hi: 9, Kind: kind}}}
+			}
+			at := func(x int64, feature int) float64 {
+				one := *c
+				one.Targets = arr([]int64{x}, 1)
+				return solve(&one).dst[feature].want
+			}
+			var v, times, targets []float64
+			add := func(x, h int64) {
+				v, times, targets = append(v, samples...), append(times, 0, float64(h)), append(targets, float64(x))
+			}
+			for f := range d {
+				to := middle(dtype, at(h/2, f))
+				lo, hi := h/8, h-h/8
+				above := at(hi, f) > to
+				if (at(lo, f) > to) == above {
+					continue
+				}
+				for hi-lo > 1 {
+					if mid := lo + (hi-lo)/2; (at(mid, f) > to) == above {
+						hi = mid
+					} else {
+						lo = mid
+					}
+				}
+				below, _ := fractions(lo, h)
+				_, beyond := fractions(hi, h)
+				add(below[0], below[1])
+				add(beyond[0], beyond[1])
+			}
+			n := len(targets)
+			for _, clock := range clockDTypes {
+				c.Src, c.Times, c.Targets = vals(dtype, v, n, 2, d), vals(clock, times, n, 2), vals(clock, targets, n, 1)
+				for _, l := range layouts {
+					test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
+				}
+			}
+		}
+	}
+}
+
+// fractions returns the nearest fractions of numbers below 2^24 that x/h lies between, or is the first of.
+func fractions(x, h int64) (lo, hi [2]int64) {
+	lo, hi = [2]int64{0, 1}, [2]int64{1, 1}
+	for lo[1]+hi[1] < 1<<24 {
+		if m := [2]int64{lo[0] + hi[0], lo[1] + hi[1]}; m[0]*h <= x*m[1] {
+			lo = m
+		} else {
+			hi = m
+		}
+	}
+	return lo, hi
+}
+
+// halfPeriods: an angle half a period from 0 is the one below, and one half a period from another is reached downwards.
+func (s *suite) halfPeriods(t *testing.T) {
+	const b, d = 3, 9
+	from, to, want := []float64{170, 0, 90}, []float64{-170, 180, -90}, []float64{-180, -90, 0}
+	for _, dtype := range valueDTypes {
+		var v, w []float64
+		for row := range b {
+			for _, list := range [][]float64{from, to} {
+				for f := range d {
+					v = append(v, list[(f+row)%3])
+				}
+			}
+			for f := range d {
+				w = append(w, want[(f+row)%3])
+			}
+		}
+		c := &resampling{Name: dtype.String(), Src: vals(dtype, v, b, 2, d), Times: arr([]int64{0, 2}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}}
+		s.check(t, c, layouts...)
+		got, err := c.call(s.dev)
+		require.NoError(t, err)
+		assert.Equal(t, vals(dtype, w, b, 1, d).raw, got.dst, dtype)
+	}
+}
+
+// beyondLines: all of many features of a table go on beyond both ends of the stamps, each along the bracket next to it.
+func beyondLines(test visit) {
+	const n, d = 4, 34
+	table := []ops.Channel{{Lo: d - 1, Hi: d, Kind: ops.Angle}}
+	x := []float64{-2, -1, 4, 7, -3, 5, 9, -8, 4, 6, -1}
+	for _, in := range valueDTypes {
+		for _, out := range []tensor.DType{in, tensor.F64} {
+			c := &resampling{Name: fmt.Sprint("beyond ", in, out), Src: vals(in, uniformValues(rng(97), n*d), n, d), Times: vals(tensor.F64, count0(n), n), Targets: vals(tensor.F64, x, len(x)), Out: out,
+				Opts: ops.ResampleOptions{Channels: table, Edge: ops.Extrapolate}, Planned: true}
+			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+		}
+	}
+}
+
+// askingNothing: jobs of float32 on a clock of nanoseconds that ask for nothing beside, not even that stamps are looked at, of two targets
+// a row, whose rows of stamps and of outputs lie apart.
+func (s *suite) askingNothing(t *testing.T) {
+	const b, n, m, d = 3, 4, 2, 7
+	for _, kind := range []ops.Kind{ops.Linear, ops.Angle, ops.Pchip} {
+		times := arr([]int64{0, 10, 20, 30, 1, 11, 21, 31, 2, 12, 22, 32}, b, n).restride([]int{n + 1, 1}, 0, 0, 0)
+		c := &resampling{Name: fmt.Sprint(kind), Src: vals(tensor.F32, uniformValues(rng(98), b*n*d), b, n, d), Times: times, Targets: arr([]int64{3, 25}, m),
+			Opts: ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: kind}}, TrustTimes: true, Launch: ops.LaunchDependent}, Planned: true}
+		s.check(t, c, layouts...)
+	}
+}
+
+// shares has so many rows of whole chunks that on a device of one multiprocessor a thread makes as many as it can, and goes round once
+// more where rows are of three. Weights lie so near below a half that a sum cut off in float32 is rounded to another number of 16 bits; others
+// of a thread's rows are samples.
+func (s *suite) shares(t *testing.T) {
+	const h = 2_000_000
+	for i, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
+		for _, form := range []struct {
+			chunks, n int
+			edge      ops.Edge
+		}{{1, 1100, ops.Clamp}, {1, 2100, ops.Clamp}, {3, 700, ops.Extrapolate}} {
+			r := rng(uint64(42_000 + i))
+			d := form.chunks * 16 / dtype.Size()
+			v, x := make([]float64, 2*d), make([]int64, form.n)
+			one := encode(dtype, 1)
+			for f := range d {
+				scale := float64(int(1)<<r.IntN(4)) * float64(1-2*r.IntN(2))
+				v[f], v[d+f] = decode(dtype, one+1)*scale, decode(dtype, one+2)*scale
+			}
+			for k := range x {
+				if x[k] = h/2 - 1; r.IntN(4) == 0 {
+					x[k] = []int64{0, h}[r.IntN(2)]
+				}
+			}
+			c := &resampling{Name: fmt.Sprint("shares of ", form.chunks), Src: vals(dtype, v, 2, d), Times: arr([]int64{0, h}, 2), Targets: arr(x, form.n), Opts: ops.ResampleOptions{Edge: form.edge}, Planned: true}
+			s.check(t, c, layouts[0])
+			if form.edge == ops.Clamp {
+				s.fused(t, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+			}
+		}
+	}
+}
