@@ -48,21 +48,17 @@ func draws(cfg Config, f func(group string, number int, c *resampling)) {
 	}
 	for i, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 		for k, clock := range clockDTypes {
-			group := fmt.Sprintf("plain-%s-%s", dtype, clock)
-			for n := range cfg.sample(48) {
-				if cfg.picks(fmt.Sprint(group, "-", n)) {
-					c := plain(rng(uint64(1000*i+100*k+9000)+uint64(n)<<32), dtype, clock, n)
-					if n >= 48 {
-						vary(rng(uint64(n)), c, n)
+			for _, g := range []struct {
+				name string
+				seed uint64
+				draw func(*rand.Rand, tensor.DType, tensor.DType, int) *resampling
+			}{{"plain", 9000, plain}, {"poses", 19000, posed}} {
+				group := fmt.Sprintf("%s-%s-%s", g.name, dtype, clock)
+				for n := range cfg.sample(48) {
+					if !cfg.picks(fmt.Sprint(group, "-", n)) {
+						continue
 					}
-					c.Name = fmt.Sprint(group, "-", n)
-					f(group, n, c)
-				}
-			}
-			group = fmt.Sprintf("poses-%s-%s", dtype, clock)
-			for n := range cfg.sample(48) {
-				if cfg.picks(fmt.Sprint(group, "-", n)) {
-					c := posed(rng(uint64(1000*i+100*k+19000)+uint64(n)<<32), dtype, clock, n)
+					c := g.draw(rng(uint64(1000*i+100*k)+g.seed+uint64(n)<<32), dtype, clock, n)
 					if n >= 48 {
 						vary(rng(uint64(n)), c, n)
 					}
