@@ -58,11 +58,10 @@ type voxelMemory struct {
 	start, table, rows, crowded cudadrv.DevicePtr
 	numbers, looks, masks       cudadrv.DevicePtr
 	chunk, blocks, size         int
-	each, tiles                 int  // points a thread of the sort takes, and blocks of it
-	cleared                     int  // bytes of the table that are 0 at the beginning
-	headEach, headTiles         int  // and the same of numbering
-	deals                       bool // counts are made of cells dealt out
-	groups                      bool // and what needs a cell's points together, of points dealt out
+	each, tiles                 int // points a thread of the sort takes, and blocks of it
+	cleared                     int // bytes of the table that are 0 at the beginning
+	headEach, headTiles         int // and the same of numbering
+	way                         voxelWay
 }
 
 func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
@@ -71,7 +70,7 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	if p.cell, err = b.faults.get(); err != nil {
 		return nil, err
 	}
-	p.at = layVoxels(job, b.sms, b.deals(job), b.groups(job))
+	p.at = layVoxels(job, b.sms, b.way(job))
 	if p.scratch, err = b.malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(p.at.size)); err == nil {
 		p.at.move(p.scratch.Ptr())
 		// Counts may be asked for before the first run.
@@ -86,29 +85,38 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	return p, nil
 }
 
-// sorts reports whether a job needs the points of each cell together. Occupancy and counts are written point by point, unless
-// empty cells hold something that counts cannot begin from.
-func sorts(job *ops.VoxelizeJob) bool {
-	if job.Mode != ops.DenseVoxels || job.Reduce.OfFeatures() || job.Reduce == ops.ReduceMajority {
-		return true
-	}
-	return job.Reduce == ops.ReduceCount && job.Empty != 0
-}
+// voxelWay is how cells get what their points make.
+type voxelWay int
 
-// deals reports whether counts are made in shared memory, of cells dealt out to buckets: where the grid is large, and so are the
-// points, so that atomics on it would wait for its memory, the grid begins at 16 bytes, which are written at once, and a block may
-// have as much shared memory as voxel_tally takes, which is more than voxel_deal does.
-func (b *backend) deals(job *ops.VoxelizeJob) bool {
-	return !sorts(job) && job.Reduce == ops.ReduceCount && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && addressOf(job.Grid)%16 == 0 && b.shared >= tallyShared
-}
+const (
+	noPoints  voxelWay = iota
+	byWriting          // occupancy and counts, by an atomic for each point
+	byTally            // large counts, in shared memory, of cells dealt out to buckets
+	byGroup            // dense sums, means, extremes and counts beside an empty value, of points dealt out to buckets
+	bySort             // everything else
+)
 
-// groups reports whether the points of each cell are brought together by dealing them out to buckets. That leaves them in no order, which
-// majority needs; and of a grid of few cells, where a sort has one or two passes, many points would be left to few blocks.
-func (b *backend) groups(job *ops.VoxelizeJob) bool {
-	if job.Mode != ops.DenseVoxels || !sorts(job) || job.Reduce == ops.ReduceMajority || b.shared < groupShared+groupStatic {
-		return false
+func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
+	count := job.Reduce == ops.ReduceCount
+	switch {
+	case job.N == 0:
+		return noPoints
+	case job.Mode != ops.DenseVoxels || job.Reduce == ops.ReduceMajority: // which need an order
+		return bySort
+	case job.Reduce == ops.ReduceOccupancy || count && job.Empty == 0:
+		// Where the grid is large, and so are the points, atomics on it would wait for its memory. voxel_tally writes 16 bytes at once, and takes
+		// more shared memory than voxel_deal does.
+		if count && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && addressOf(job.Grid)%16 == 0 && b.shared >= tallyShared {
+			return byTally
+		}
+		return byWriting
 	}
-	return job.N > 0 && job.Keys() <= dealKeys && job.N < groupPoints && (job.Keys() >= 32*buckets || job.N <= sortPoints)
+	// Of a grid of few cells, where a sort has one or two passes, many points would be left to few blocks.
+	spread := job.Keys() >= 32*buckets || job.N <= sortPoints
+	if spread && job.Keys() <= dealKeys && job.N < groupPoints && b.shared >= groupShared+groupStatic {
+		return byGroup
+	}
+	return bySort
 }
 
 const (
@@ -133,16 +141,16 @@ func crowdedBytes(n, features int) int {
 }
 
 // layVoxels lays the scratch memory out from address 0.
-func layVoxels(job *ops.VoxelizeJob, sms int, deals, groups bool) voxelMemory {
-	m := voxelMemory{deals: deals, groups: groups}
+func layVoxels(job *ops.VoxelizeJob, sms int, way voxelWay) voxelMemory {
+	m := voxelMemory{way: way}
 	// As many blocks as run at once: each adds what it counted to everybody's.
 	blocks := 4 * sms
 	m.chunk = max((job.N+blocks-1)/blocks, 1)
 	m.chunk = (m.chunk + binTile - 1) / binTile * binTile
-	switch {
-	case deals:
+	switch way {
+	case byTally:
 		m.chunk = dealTile
-	case groups:
+	case byGroup:
 		m.chunk = groupTile
 	}
 	m.blocks = (job.N + m.chunk - 1) / m.chunk
@@ -156,18 +164,18 @@ func layVoxels(job *ops.VoxelizeJob, sms int, deals, groups bool) voxelMemory {
 		m.rows = part(8 * (job.B + 1))
 	}
 	n := job.N
-	if deals {
+	if way == byTally {
 		m.keys[0] = part(2 * m.chunk * m.blocks)
 		m.table = part(4 * buckets * m.blocks)
 	}
-	if !sorts(job) || n == 0 {
+	if way != byGroup && way != bySort {
 		return m
 	}
 	voxels := min(n, job.Keys())
 	if job.Reduce.OfFeatures() && job.Mode != ops.HardVoxels {
 		m.crowded = part(crowdedBytes(n, job.F))
 	}
-	if groups {
+	if way == byGroup {
 		m.keys = [2]cudadrv.DevicePtr{part(4 * m.chunk * m.blocks), part(4 * n)}
 		m.table = part(4 * buckets * m.blocks)
 		m.order[0] = part(4 * n)

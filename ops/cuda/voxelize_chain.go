@@ -17,29 +17,27 @@ func (p *voxelPlan) bind() error {
 	if job.B == 0 && c.err == nil {
 		c.err = p.checkNoRows()
 	}
-	switch {
-	case job.N == 0:
-	case p.at.groups:
-		c.group()
-	case sorts(job):
+	switch p.at.way {
+	case bySort:
 		c.sort()
-	case p.at.deals:
+	case byGroup:
+		c.group()
+	case byTally:
 		c.deal()
-	case job.Reduce == ops.ReduceCount:
-		c.add("voxel_write", p.at.blocks, writeThreads, 1)
-	default:
-		c.add("voxel_write", p.at.blocks, writeThreads, 0)
+	case byWriting:
+		counts := uint64(0)
+		if job.Reduce == ops.ReduceCount {
+			counts = 1
+		}
+		c.add("voxel_write", p.at.blocks, writeThreads, counts)
 	}
-	walk := func(n, each int) int { return min((n+each-1)/each, 16*p.b.sms) }
-	switch {
-	case job.Mode == ops.DenseVoxels && (!sorts(job) || job.N == 0):
-		return c.err
-	case job.Mode != ops.DenseVoxels:
+	if job.Mode != ops.DenseVoxels {
 		c.add("voxel_rows", 1, 512, 0)
 	}
-	if job.N == 0 {
+	if p.at.way != bySort && p.at.way != byGroup {
 		return c.err
 	}
+	walk := func(n, each int) int { return min((n+each-1)/each, 16*p.b.sms) }
 	voxels := min(job.N, job.Keys())
 	if job.Mode == ops.HardVoxels {
 		c.toOrder = c.marks // which are done with: the voxels that are kept
@@ -55,7 +53,7 @@ func (p *voxelPlan) bind() error {
 		}
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
 		switch {
-		case p.at.groups:
+		case p.at.way == byGroup:
 			c.add("voxel_cells", min((job.Keys()+8*masksAtOnce*32-1)/(8*masksAtOnce*32), 4*p.b.sms), 256, uint64(c.empty()))
 			c.marks = 0
 			if job.N > 1 {
@@ -119,7 +117,7 @@ func (c *voxelChain) fill() {
 		out, value = job.PointVoxel, math.MaxUint32
 	}
 	bytes := 0
-	if out != nil && !m.deals && !m.groups {
+	if out != nil && m.way != byTally && m.way != byGroup {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)

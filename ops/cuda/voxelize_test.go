@@ -43,7 +43,7 @@ func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 // Chunks cover the points, are whole tiles, and are not many more than the device has room for.
 func TestChunksCoverThePoints(t *testing.T) {
 	for _, n := range []int{0, 1, 2047, 2048, 2049, 1 << 20, 20_000_000, 1<<31 - 1} {
-		m := layVoxels(voxelJob(n), 132, false, false)
+		m := layVoxels(voxelJob(n), 132, bySort)
 		what := fmt.Sprintf("%d points: %+v", n, m)
 		assert.GreaterOrEqual(t, m.chunk*m.blocks, n, what)
 		assert.Less(t, m.chunk*max(m.blocks-1, 0), max(n, 1), what)
@@ -63,19 +63,19 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 	}
 	full, small := &backend{sms: 132, shared: 227 << 10}, &backend{sms: 46, shared: 99 << 10}
 	const enough = 132 * dealPoints
-	assert.True(t, full.deals(counts(enough)))
-	assert.False(t, full.deals(counts(enough-1)))
-	assert.False(t, small.deals(counts(enough)))
+	assert.Equal(t, byTally, full.way(counts(enough)))
+	assert.Equal(t, byWriting, full.way(counts(enough-1)))
+	assert.Equal(t, byWriting, small.way(counts(enough)))
 	larger := counts(enough)
 	larger.Cells[2]++
-	assert.False(t, full.deals(larger), "%d cells", larger.Keys())
-	m := layVoxels(counts(enough), 132, true, false)
+	assert.Equal(t, byWriting, full.way(larger), "%d cells", larger.Keys())
+	m := layVoxels(counts(enough), 132, byTally)
 	assert.Equal(t, dealTile, m.chunk)
 	assert.Equal(t, enough/dealTile, m.blocks)
 	assert.GreaterOrEqual(t, int(m.table-m.keys[0]), 2*enough)
 	assert.GreaterOrEqual(t, m.size-int(m.table), 4*buckets*m.blocks)
 	assert.Less(t, m.size, 2*enough+4*buckets*m.blocks+1024, "two bytes a point, and a word for each bucket of a tile")
-	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, true, false).blocks)
+	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, byTally).blocks)
 }
 
 // Sums, means and extremes are made of points dealt out, unless blocks or their memory would not do.
@@ -87,19 +87,19 @@ func TestWhatIsGrouped(t *testing.T) {
 		return job
 	}
 	room := [3]int{128, 128, 128}
-	assert.True(t, full.groups(job(1, room, ops.ReduceMean)))
-	assert.True(t, full.groups(job(groupPoints-1, room, ops.ReduceMax)))
-	assert.False(t, full.groups(job(groupPoints, room, ops.ReduceMax)), "a point's number has 27 bits")
-	assert.False(t, full.groups(job(9, room, ops.ReduceMajority)), "labels are sorted")
-	assert.False(t, full.groups(job(9, room, ops.ReduceCount)), "counts need no points together")
-	assert.False(t, full.groups(job(0, room, ops.ReduceSum)))
-	assert.False(t, small.groups(job(9, room, ops.ReduceSum)))
-	assert.False(t, full.groups(job(9, [3]int{512, 512, 65}, ops.ReduceSum)), "a cell's number in its bucket has 16 bits")
-	assert.False(t, full.groups(job(sortPoints+1, [3]int{16, 16, 16}, ops.ReduceSum)), "many points in few buckets")
-	assert.True(t, full.groups(job(sortPoints, [3]int{16, 16, 16}, ops.ReduceSum)))
+	assert.Equal(t, byGroup, full.way(job(1, room, ops.ReduceMean)))
+	assert.Equal(t, byGroup, full.way(job(groupPoints-1, room, ops.ReduceMax)))
+	assert.Equal(t, bySort, full.way(job(groupPoints, room, ops.ReduceMax)), "a point's number has 27 bits")
+	assert.Equal(t, bySort, full.way(job(9, room, ops.ReduceMajority)), "labels are sorted")
+	assert.Equal(t, byWriting, full.way(job(9, room, ops.ReduceCount)), "counts need no points together")
+	assert.Equal(t, noPoints, full.way(job(0, room, ops.ReduceSum)))
+	assert.Equal(t, bySort, small.way(job(9, room, ops.ReduceSum)))
+	assert.Equal(t, bySort, full.way(job(9, [3]int{512, 512, 65}, ops.ReduceSum)), "a cell's number in its bucket has 16 bits")
+	assert.Equal(t, bySort, full.way(job(sortPoints+1, [3]int{16, 16, 16}, ops.ReduceSum)), "many points in few buckets")
+	assert.Equal(t, byGroup, full.way(job(sortPoints, [3]int{16, 16, 16}, ops.ReduceSum)))
 	hard := job(9, room, ops.ReduceMean)
 	hard.Mode = ops.HardVoxels
-	assert.False(t, full.groups(hard))
+	assert.Equal(t, bySort, full.way(hard))
 }
 
 // Parts of the scratch memory are aligned, in it, and apart.
@@ -107,7 +107,7 @@ func TestScratchPartsLieApart(t *testing.T) {
 	for _, n := range []int{1, 64, 65, 1000, 1 << 20} {
 		job := voxelJob(n)
 		job.Labels = tensor.Must(tensor.New(tensor.I32, 1))
-		m := layVoxels(job, 132, false, false)
+		m := layVoxels(job, 132, bySort)
 		voxels := min(n, job.Keys())
 		parts := []struct {
 			at    cudadrv.DevicePtr
@@ -124,7 +124,7 @@ func TestScratchPartsLieApart(t *testing.T) {
 		}
 		grouped := voxelJob(n)
 		grouped.Mode, grouped.Reduce, grouped.F = ops.DenseVoxels, ops.ReduceMean, 3
-		g := layVoxels(grouped, 132, false, true)
+		g := layVoxels(grouped, 132, byGroup)
 		end := cudadrv.DevicePtr(8 * stateWords)
 		for _, p := range []struct {
 			at    cudadrv.DevicePtr
