@@ -16,7 +16,7 @@ type narrowed struct {
 	Overflowed int `json:"overflowed"`       // elements that are infinite where the number was not
 }
 
-// piece is how many numbers are made once more at a time.
+// piece is how many numbers are looked at, and made once more, at a time.
 const piece = 1 << 22
 
 // narrow counts what was lost in the columns from lo on of made, [..,T,D], which the operation wrote for targets. again runs
@@ -29,14 +29,14 @@ func (n *narrowed) narrow(made, targets *tensor.Tensor, lo int, cols []dataset.C
 	}
 	whole := func(c dataset.Column) bool { return c.Integer }
 	dtype := made.DType()
+	ticks := made.Dim(last - 1)
+	step := max(1, piece*ticks/max(1, made.Len()))
 	if dtype == tensor.F64 || !(dtype != values && slices.ContainsFunc(cols, whole)) {
-		infinite, err := anyInfinite(mine)
+		infinite, err := anyInfinite(mine, last-1, step)
 		if err != nil || !infinite {
 			return err
 		}
 	}
-	ticks := made.Dim(last - 1)
-	step := max(1, piece*ticks/max(1, made.Len()))
 	for at := 0; at < ticks; at += step {
 		end := min(at+step, ticks)
 		part, err1 := targets.Slice(targets.Rank()-1, at, end)
@@ -104,7 +104,17 @@ func (n narrowed) lost() string {
 	return ""
 }
 
-func anyInfinite(t *tensor.Tensor) (bool, error) {
-	list, err := tensor.Floats(t)
-	return slices.ContainsFunc(list, func(x float64) bool { return math.IsInf(x, 0) }), err
+// anyInfinite looks at the tensor in pieces along an axis, each of so many steps.
+func anyInfinite(t *tensor.Tensor, axis, step int) (bool, error) {
+	for at := 0; at < t.Dim(axis); at += step {
+		part, err := t.Slice(axis, at, min(at+step, t.Dim(axis)))
+		if err != nil {
+			return false, err
+		}
+		list, err := tensor.Floats(part)
+		if err != nil || slices.ContainsFunc(list, func(x float64) bool { return math.IsInf(x, 0) }) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
