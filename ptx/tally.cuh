@@ -64,18 +64,20 @@ RC_FN float result(const voxel_job &j, const tally &t, u32 n) { return result(j,
 // alone is what one point makes: itself, and a sum that is 0 has no sign.
 RC_FN float alone(float x, bool extreme) { return is_nan(x) ? as_f32(0x7fc00000u) : extreme ? x : x + 0.0f; }
 
-// meet brings what the lanes of a warp have for one feature together, at the lowest: lanes that are `apart` from each other, `count`
-// of them. Every lane comes along.
-template <u32 N> RC_FN void meet(tally (&t)[N], u32 apart, u32 count, u32 rank) {
+// meet brings what the lanes of a warp have for one feature together, at the lowest: what a first pass found (pass 0), or sums. Lanes are
+// `apart` from each other, `count` of them. Every lane comes along.
+template <u32 pass, u32 N> RC_FN void meet(tally (&t)[N], u32 apart, u32 count, u32 rank) {
     while (count > 1) {
         const u32 half = (count + 1) / 2;
+        const bool gets = rank + half < count;
         RC_UNROLL for (u32 i = 0; i < N; i++) {
-            const u32 best = shuffle_down(t[i].best, half * apart), special = shuffle_down(t[i].special, half * apart);
-            const u32 low = shuffle_down((u32)t[i].sum, half * apart), high = shuffle_down((u32)(t[i].sum >> 32), half * apart);
-            if (rank + half >= count) continue;
-            t[i].best = best > t[i].best ? best : t[i].best;
-            t[i].special |= special;
-            t[i].sum += (i64)((u64)high << 32 | low);
+            if constexpr (pass == 0) {
+                const u32 best = shuffle_down(t[i].best, half * apart), special = shuffle_down(t[i].special, half * apart);
+                if (gets) t[i].best = best > t[i].best ? best : t[i].best, t[i].special |= special;
+            } else {
+                const u32 low = shuffle_down((u32)t[i].sum, half * apart), high = shuffle_down((u32)(t[i].sum >> 32), half * apart);
+                if (gets) t[i].sum += (i64)((u64)high << 32 | low);
+            }
         }
         count = half;
     }

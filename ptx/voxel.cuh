@@ -29,8 +29,8 @@ enum modes : u32 { dense, hard, sparse };
 enum reduces : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
 // The words of state: counters, the number of voxels found, and how many pieces and slots voxel_crowded has. In voxel_group.cu `found` is how
-// many cells of several there are, `kept` how many singles, above, and points in the order.
-enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, slots, state_words };
+// many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid.
+enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, slots, filled, state_words };
 
 struct voxel_job {
     const void *points;
@@ -54,7 +54,7 @@ struct voxel_job {
     u32 *table;     // what is known of digits and tiles, see below; or [512][blocks] runs of voxel_deal.cuh
     u32 *rows;      // [2][b + 1] the first voxel of each row: of those found, of those written
     u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_values.cuh
-    u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before; or voxel_group.cu's masks
+    u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
     u32 *numbers;   // [voxels] the place of each hard voxel in the order of the first points
     double min_x, min_y, min_z, size_x, size_y, size_z;
     float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
@@ -229,13 +229,16 @@ RC_FN u64 *looks(const voxel_job &j, u32 side) { return (u64 *)j.marks + (u64)si
 
 constexpr u32 buckets = 512;
 
-// bucket_of deals out cells, 32 at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way back. Of
-// 2^25 cells a bucket has 2^16.
-RC_FN u32 bucket_of(u32 key) { return (key >> 5 ^ key >> 14 ^ key >> 23) % buckets; }
-RC_FN u32 cell_in_bucket(u32 key) { return key >> 14 << 5 | key % 32; }
-RC_FN u64 key_in_bucket(u32 bucket, u32 cell) {
-    const u32 high = cell / 32;
-    return (u64)high << 14 | ((bucket ^ high ^ high >> 9) % buckets) << 5 | cell % 32;
+// bucket_of deals out cells, 2^G neighbouring ones at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way
+// back. Of 2^25 cells a bucket has 2^16.
+template <u32 G> RC_FN u32 bucket_of(u32 key) { return (key >> G ^ key >> (G + 9) ^ key >> (G + 18)) % buckets; }
+template <u32 G> RC_FN u32 cell_in_bucket(u32 key) { return key >> (G + 9) << G | key % (1u << G); }
+template <u32 G> RC_FN u64 key_in_bucket(u32 bucket, u32 cell) {
+    const u32 high = cell >> G;
+    return (u64)high << (G + 9) | ((bucket ^ high ^ high >> 9) % buckets) << G | cell % (1u << G);
 }
+
+// cells_of_bucket is how many of all cells a bucket may have.
+template <u32 G> RC_FN u32 cells_of_bucket(u64 keys) { return (u32)((keys + (buckets << G) - 1) >> (G + 9)) << G; }
 
 } // namespace rc

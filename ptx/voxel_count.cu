@@ -14,7 +14,7 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 each = 16;
+constexpr u32 each = 16, dealt_bits = 5; // 32 cells at once, which voxel_tally writes as 128 bytes
 constexpr u32 tally_threads = 1024, in_flight = 4;
 constexpr u32 part = 32768; // cells that a block counts: ops/cuda gives it so many words of shared memory, and one for each lane
 constexpr u32 deal_bytes = 51408;
@@ -24,7 +24,7 @@ static_assert(sizeof(deal_shared<u16, each>) == deal_bytes, "ops/cuda gives a bl
 
 RC_KERNEL_OCC(deal_threads, 3) voxel_deal(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    deal<u16, each>(j);
+    deal<u16, each, dealt_bits>(j);
 }
 
 // Block i takes part i / 512 of bucket i % 512. extra: how many tiles there are, which is the length of a row of the table.
@@ -38,17 +38,19 @@ RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
     wait_for_previous();
     let_next();
     const u32 next = first_run<tally_threads>(runs, tiles);
-    const u32 cells_left = (u32)((j.keys + 32 * buckets - 1) / (32 * buckets)) * 32 - begin, cells_here = cells_left < part ? cells_left : part;
+    const u32 cells_left = cells_of_bucket<dealt_bits>(j.keys) - begin, cells_here = cells_left < part ? cells_left : part;
     for (u32 k = 4 * thread_x(); k < cells_here; k += 4 * tally_threads) st_shared_16(counted + k, {0, 0, 0, 0});
     if (thread_x() < warp_size) counted[spare] = 0;
     barrier();
-    walk<u16, each, tally_threads, in_flight>(runs, tiles, (const v16 *)j.from, next, [&](u32 entry, bool there, u32) {
-        const u32 cell = entry - begin;
-        shared_add(&counted[!there || cell > spare ? spare : cell], 1);
+    walk<u16, each, tally_threads, in_flight>(runs, tiles, (const v16 *)j.from, next, [&](const auto &entry, const auto &there, u32) {
+        RC_UNROLL for (u32 e = 0; e < piece_of<u16>; e++) {
+            const u32 cell = entry[e] - begin;
+            shared_add(&counted[!there[e] || cell > spare ? spare : cell], 1);
+        }
     });
     barrier();
     for (u32 k = 4 * thread_x(); k < cells_here; k += 4 * tally_threads) {
-        const u64 key = key_in_bucket(bucket, begin + k);
+        const u64 key = key_in_bucket<dealt_bits>(bucket, begin + k);
         if (key + 4 <= j.keys) {
             st_16((u32 *)j.out + key, {counted[k], counted[k + 1], counted[k + 2], counted[k + 3]});
             continue;

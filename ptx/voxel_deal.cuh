@@ -1,6 +1,6 @@
 // voxel_deal.cuh deals the cells of points out to buckets, and walks over what a bucket was dealt.
 //
-// Cells are dealt out, 32 neighbouring ones at a time, to 512 buckets, by a hash that spreads what lies together in space. A cell's
+// Cells are dealt out, some neighbouring ones at a time, to 512 buckets, by a hash that spreads what lies together in space. A cell's
 // number in its bucket takes 16 bits. Nothing needs an order, but that what belongs to a bucket can be found.
 //
 // A block deals a tile of points, `each` a thread. It writes an entry for each point, those of a bucket together, to the tile's own
@@ -54,10 +54,10 @@ template <class T> RC_FN u32 exact_key(const voxel_job &j, const position<T> &at
 }
 
 // take holds the keys of a thread's group k, and counts them.
-template <class Shared> RC_FN void take(Shared &s, u32 k, const u32 (&key)[deal_group]) {
+template <u32 G, class Shared> RC_FN void take(Shared &s, u32 k, const u32 (&key)[deal_group]) {
     u32 word[deal_group];
     RC_UNROLL for (u32 u = 0; u < deal_group; u++) {
-        word[u] = 4 * bucket_of(key[u]) | cell_in_bucket(key[u]) << 16;
+        word[u] = 4 * bucket_of<G>(key[u]) | cell_in_bucket<G>(key[u]) << 16;
         if (key[u] == nothing) word[u] = 4 * (buckets + lane());
         shared_add(bin_of(s, word[u]), 1);
     }
@@ -66,7 +66,7 @@ template <class Shared> RC_FN void take(Shared &s, u32 k, const u32 (&key)[deal_
 
 // deal_quickly takes a whole tile of f32 points, four of them 48 aligned bytes, of one row without a pose. Those near a border
 // between cells are looked at again.
-template <u32 each, class Shared> RC_FN void deal_quickly(const voxel_job &j, Shared &s, u32 &bad) {
+template <u32 each, u32 G, class Shared> RC_FN void deal_quickly(const voxel_job &j, Shared &s, u32 &bad) {
     constexpr u32 group = deal_group;
     const float min_x = (float)j.min_x, min_y = (float)j.min_y, min_z = (float)j.min_z;
     const float near_x = near_of(j.n_x), near_y = near_of(j.n_y), near_z = near_of(j.n_z);
@@ -94,12 +94,12 @@ template <u32 each, class Shared> RC_FN void deal_quickly(const voxel_job &j, Sh
                 if (one == 1u << u) key[u] = exact;
             }
         }
-        take(s, k, key);
+        take<G>(s, k, key);
     }
 }
 
 // deal_slowly takes any tile.
-template <class T, u32 each, class Shared> RC_FN void deal_slowly(const voxel_job &j, Shared &s, u32 &bad) {
+template <class T, u32 each, u32 G, class Shared> RC_FN void deal_slowly(const voxel_job &j, Shared &s, u32 &bad) {
     constexpr u32 group = deal_group;
     RC_ROLLED for (u32 k = 0; k < each / group; k++) {
         const u32 i = block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * group;
@@ -113,12 +113,12 @@ template <class T, u32 each, class Shared> RC_FN void deal_slowly(const voxel_jo
                 if (v == u) key[v] = exact;
             }
         }
-        take(s, k, key);
+        take<G>(s, k, key);
     }
 }
 
-// deal is the kernel that deals: block i takes tile i, points i * tile to i * tile + tile - 1.
-template <class Entry, u32 each> RC_FN void deal(const voxel_job &j) {
+// deal is the kernel that deals, 2^G cells at a time: block i takes tile i, points i * tile to i * tile + tile - 1.
+template <class Entry, u32 each, u32 G> RC_FN void deal(const voxel_job &j) {
     constexpr u32 tile = each * deal_threads, group = deal_group, piece = piece_of<Entry>;
     extern __shared__ v16 memory[];
     deal_shared<Entry, each> &s = *(deal_shared<Entry, each> *)memory;
@@ -130,11 +130,11 @@ template <class Entry, u32 each> RC_FN void deal(const voxel_job &j) {
     const u32 here = j.n - block_x() * tile < tile ? j.n - block_x() * tile : tile;
     u32 bad = 0;
     if (here == tile && j.by_four() && !j.poses && j.b == 1)
-        deal_quickly<each>(j, s, bad);
+        deal_quickly<each, G>(j, s, bad);
     else if (j.wide())
-        deal_slowly<double, each>(j, s, bad);
+        deal_slowly<double, each, G>(j, s, bad);
     else
-        deal_slowly<float, each>(j, s, bad);
+        deal_slowly<float, each, G>(j, s, bad);
     if (bad) shared_add(&s.not_finite, bad);
     barrier();
     const u32 count = s.bins[own], sum = warp_scan(count);
@@ -176,8 +176,8 @@ template <u32 threads> RC_FN u32 first_run(const u32 *runs, u32 tiles) {
     return mine < tiles ? runs[mine] : 0;
 }
 
-// walk calls see(entry, there, number) of each entry of the bucket's runs, and of some that are not its own, which are not there, in
-// all lanes of a warp at once. number is what a point's number in its tile is added to. next is the first_run.
+// walk calls see(entries, there, number) of each piece of the bucket's runs, in all lanes of a warp at once; entries that are not the
+// bucket's own are not there. number is what a point's number in its tile is added to. next is the first_run.
 template <class Entry, u32 each, u32 threads, u32 in_flight, class See>
 RC_FN void walk(const u32 *runs, u32 tiles, const v16 *dealt, u32 next, See see) {
     constexpr u32 tile = each * deal_threads, piece = piece_of<Entry>;
@@ -209,12 +209,15 @@ RC_FN void walk(const u32 *runs, u32 tiles, const v16 *dealt, u32 next, See see)
             }
             RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
                 if (base + u * warp_size >= all) continue;
+                u32 entry[piece];
+                bool there[piece];
                 RC_UNROLL for (u32 e = 0; e < piece; e++) {
                     constexpr u32 of_word = 4 / sizeof(Entry);
                     const u32 w = e / of_word, word = w == 0 ? got[u].x : w == 1 ? got[u].y : w == 2 ? got[u].z : got[u].w;
-                    const u32 entry = of_word == 1 ? word : e % 2 ? word >> 16 : word & 0xffff;
-                    see(entry, past[u] + e < counts[u], numbers[u]);
+                    entry[e] = of_word == 1 ? word : e % 2 ? word >> 16 : word & 0xffff;
+                    there[e] = past[u] + e < counts[u];
                 }
+                see(entry, there, numbers[u]);
             }
         }
     }

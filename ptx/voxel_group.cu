@@ -4,15 +4,15 @@
 // voxel_deal_points takes a tile of 4096 points a block, 8 a thread, and leaves their cells and numbers.
 //
 // voxel_group takes part of a bucket's cells a block, and counts the points of each in shared memory. A point that is alone in its cell goes to
-// the list of singles, with five bits of the cell; a cell of several goes to a list of those, and its points to the order, one after the
-// other. For each 32 neighbouring cells of the grid there is a mask of those that have points, of those that have one, and the number of
-// the first single. Blocks ask for room in the lists with two atomics: which places they get does not show.
+// the list of singles; a cell of several goes to a list of those, and its points to the order, one after the other. Blocks ask for room in
+// the lists with two atomics: which places they get does not show. Counting leaves the memory idle, so one warp of each block meanwhile
+// writes the empty value over the grid.
 //
-// voxel_cells writes the empty cells, which wait for nothing but the masks, and then those of one point: lanes take neighbouring pieces of
-// the grid, 16 bytes where they can be. voxel_several does what has a few points, and leaves crowded cells to voxel_crowded.
+// voxel_cells writes the cells that have points: some blocks those of one, others those of several, as there is work. Lanes take
+// neighbouring features, 16 bytes where they can be. Crowded cells are left to voxel_crowded.
 //
-// Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run, which is 1 for 2 points; 4 for each point in
-// a list, 16 for each cell of several and each 32 cells, written and read; the features, and the grid once.
+// Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run, which is 1 for 2 points; 8 for each single,
+// 4 for each other point and 16 for each cell of several, written and read; the features; the grid, and once more each cell with points.
 #include "voxel_deal.cuh"
 #include "voxel_values.cuh"
 
@@ -20,31 +20,30 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 each = 8, group_threads = 512, group_in_flight = 2;
-constexpr u32 part = 16384; // cells that a block takes: ops/cuda gives it so many words of shared memory, and one for each lane
-constexpr u32 cells_threads = 256, masks_at_once = 8, at_once = 4; // of voxel_cells: masks that a warp takes, and items that a lane does
+constexpr u32 each = 8, dealt_bits = 4; // 8 cells at once, so that what lies in few places goes to many buckets
+constexpr u32 group_threads = 512, group_in_flight = 2;
+constexpr u32 count_threads = group_threads - warp_size; // the last warp fills the grid
+constexpr u32 part = 16384;  // cells that a block takes: ops/cuda gives it so many words of shared memory, and one for each lane
+constexpr u32 at_once = 128; // cells that a warp looks at
+constexpr u32 cells_threads = 256, in_flight = 4; // of voxel_cells: items that a lane does at once
 constexpr u32 deal_bytes = 35024;
 static_assert(sizeof(deal_shared<u32, each>) == deal_bytes, "ops/cuda gives a block so much");
 
 // What a counter turns into: the number of a single, or where the next point goes in the order.
 constexpr u32 single = 1u << 31;
-constexpr u32 crowd = 32; // points of a cell from which on lanes that have it ask once for all of them
+constexpr u32 crowd = 4; // lanes that have one cell, for one of them to ask for all
 
 struct group_shared {
     // Of each warp's cells: how many have one point, how many several, and how many points these have.
-    u32 alone[group_threads / warp_size], several[group_threads / warp_size], points[group_threads / warp_size];
-    u32 crowds[part / warp_size]; // for each 32 cells, which are crowded
-    u64 room;                     // of singles, above, and of points in the order
-    u32 rest;                     // of voxels of several
-    u32 crowded;                  // whether any is
+    u32 alone[count_threads / warp_size], several[count_threads / warp_size], points[count_threads / warp_size];
+    u64 room; // of singles, above, and of points in the order
+    u32 rest; // of voxels of several
 };
 
-// A mask tells of 32 neighbouring cells: which have points, which have one, and where theirs begin among the singles.
-struct alignas(16) cell_mask {
-    u32 has, alone, first, unused;
+// lone is a point that has a cell to itself; several is a voxel of more: its cell, and where its points begin in the order.
+struct alignas(8) lone {
+    u32 key, point;
 };
-
-// several is a voxel of more than one point: its cell, and where its points begin in the order.
 struct alignas(16) several {
     u32 key, begin, n, unused;
 };
@@ -52,71 +51,79 @@ struct alignas(16) several {
 // row_at is the row of a cell, which only coordinates need.
 RC_FN u32 row_at(const voxel_job &j, u32 key) { return j.b > 1 ? (u32)(key / j.cells) : 0; }
 
-// over is off / width; magic is 2^32 / width rounded up where that is enough to know it, or 0.
-RC_FN u32 over(u32 off, u32 width, u32 magic) { return width == 1 ? off : magic ? mul_hi(off, magic) : off / width; }
+// counters_meet waits for the warps that count.
+RC_FN void counters_meet() { barrier_of<1>(count_threads); }
 
-// write_cells is voxel_cells, N features a lane: a warp takes some neighbours of 32 cells. First it writes those that are empty, which
-// waits for nothing but the masks; then those of one point.
-template <u32 N> RC_FN void write_cells(const voxel_job &j) {
+// fill_some writes a value over the block's part of the grid, which a warp does by itself. Blocks take what comes next as they go, since
+// memory is written fastest in order; a block has done its part after `turns` of them.
+RC_FN void fill_some(const voxel_job &j, u32 value) {
+    constexpr u32 turn = 2048; // pieces of 16 bytes
+    const u64 words = j.keys * (j.reduce() == count ? 1 : j.f);
+    u32 *const out = (u32 *)j.out;
+    const u32 to_16 = (0 - (u32)(u64)out) % 16 / 4, head = to_16 < words ? to_16 : (u32)words, tail = (u32)(words - head) % 4;
+    const u64 pieces = (words - head) / 4;
+    if (block_x() == 0 && lane() < head) out[lane()] = value;
+    if (block_x() == 0 && lane() < tail) out[words - tail + lane()] = value;
+    const u32 all = (u32)((pieces + turn - 1) / turn), turns = (all + blocks_x() - 1) / blocks_x();
+    u32 next = lane() == 0 && turns ? atomic_add((u32 *)(j.state + filled), 1) : 0;
+    for (u32 n = 1; n <= turns; n++) {
+        const u32 now = shuffle_from(next, 0);
+        if (now >= all) break;
+        if (lane() == 0 && n < turns) next = atomic_add((u32 *)(j.state + filled), 1);
+        const u64 first = (u64)now * turn, end = first + turn < pieces ? first + turn : pieces;
+        for (u64 k = first + lane(); k < end; k += warp_size) st_16(out + head + 4 * k, {value, value, value, value});
+    }
+}
+
+// place_among is the counter of an entry: its cell's among those of the part, or a spare one. common_of is a cell that many lanes may
+// have, as points that lie near each other come one after the other: that of the first piece's last entry, which seldom is not there.
+constexpr u32 of_piece = piece_of<u32>;
+RC_FN u32 place_among(u32 entry, bool there, u32 begin, u32 limit, u32 spare) {
+    const u32 cell = (entry & 0xffff) - begin;
+    return there && cell < limit ? cell : spare;
+}
+RC_FN u32 common_of(const u32 (&at)[of_piece]) { return shuffle_from(at[of_piece - 1], 0); }
+
+// n_of is word u of four counters.
+RC_FN u32 n_of(const v16 &c, u32 u) { return u == 0 ? c.x : u == 1 ? c.y : u == 2 ? c.z : c.w; }
+
+// write_lone writes the cells of one point, N features a lane; write_several those of several, and leaves the crowded ones. Both are
+// block `block` of `blocks`.
+template <u32 N> RC_FN void write_lone(const voxel_job &j, u64 items, u32 width, u32 block, u32 blocks) {
     const bool of_features = j.reduce() != count, extreme = j.reduce() >= greatest;
-    const u32 width = items_of(j, N), keys = (u32)j.keys, value = (u32)j.extra, all_masks = (keys + warp_size - 1) / warp_size;
-    const u32 magic = width > 1 && width < 4096 ? ~0u / width + 1 : 0; // exact below 32 * masks_at_once * width
-    const u32 *const singles = (const u32 *)j.from;
-    const u32 step = blocks_x() * (cells_threads / warp_size) * masks_at_once;
-    float empty[N];
-    RC_UNROLL for (u32 i = 0; i < N; i++) empty[i] = as_f32(value);
-    for (u32 first = (block_x() * (cells_threads / warp_size) + thread_x() / warp_size) * masks_at_once; first < all_masks; first += step) {
-        cell_mask mask = {0, 0, 0, 0};
-        if (lane() < masks_at_once && first + lane() < all_masks) mask = ((const cell_mask *)j.marks)[first + lane()];
-        RC_ROLLED for (u32 g = 0; g < masks_at_once; g++) {
-            const u32 key = (first + g) * warp_size, here = key >= keys ? 0 : keys - key < warp_size ? (1u << (keys - key)) - 1 : ~0u;
-            const u32 empties = here & ~shuffle_from(mask.has, g);
-            float *to = (float *)j.out + (u64)key * (width * N) + lane() * N;
-            for (u32 off = lane(); off < warp_size * width; off += warp_size, to += warp_size * N) {
-                if (empties >> over(off, width, magic) & 1) put<N>(to, empty); // counts are 4 bytes too
-            }
+    const u64 step = blocks * (u64)cells_threads;
+    for (u64 base = block * (u64)cells_threads + thread_x(); base < items; base += in_flight * step) {
+        lone it[in_flight];
+        u32 feature[in_flight];
+        float x[in_flight][N];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            const u64 given = base + u * step, t = given < items ? given : base; // past the last it is the first once more, and not stored
+            const u32 which = items >> 32 ? (u32)(t / width) : (u32)t / width;
+            feature[u] = (u32)(t - (u64)which * width) * N;
+            it[u] = ((const lone *)j.from)[which];
         }
-        const u32 has = count_bits(mask.alone), upto = warp_scan(has), before = upto - has;
-        const u32 items = shuffle_from(upto, warp_size - 1) * width;
-        for (u32 base = 0; base < items; base += at_once * warp_size) {
-            u32 key[at_once], feature[at_once], point[at_once];
-            RC_UNROLL for (u32 u = 0; u < at_once; u++) {
-                const u32 t = base + u * warp_size + lane(), which = over(t, width, magic);
-                u32 r = 0; // the last mask that begins at or before single `which`: it has some
-                RC_UNROLL for (u32 half = masks_at_once / 2; half > 0; half /= 2) r += shuffle_from(before, r + half) <= which ? half : 0;
-                const u32 number = shuffle_from(mask.first, r) + which - shuffle_from(before, r);
-                point[u] = t < items ? singles[number] : 0;
-                feature[u] = (t - which * width) * N, key[u] = (first + r) * warp_size;
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = as_f32(1); // counts are 4 bytes too
+            if (of_features) values_at<N>(j, it[u].point, feature[u], row_at(j, it[u].key), x[u]);
+        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            if (of_features) {
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
             }
-            float x[at_once][N];
-            RC_UNROLL for (u32 u = 0; u < at_once; u++) {
-                key[u] += point[u] % warp_size, point[u] /= warp_size;
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = as_f32(1);
-                if (base + u * warp_size + lane() < items && of_features) values_at<N>(j, point[u], feature[u], row_at(j, key[u]), x[u]);
-            }
-            RC_UNROLL for (u32 u = 0; u < at_once; u++) {
-                if (of_features) {
-                    RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
-                }
-                if (base + u * warp_size + lane() < items) put<N>((float *)j.out + (u64)key[u] * (width * N) + feature[u], x[u]);
-            }
+            if (base + u * step < items) put<N>((float *)j.out + (u64)it[u].key * (width * N) + feature[u], x[u]);
         }
     }
 }
 
-// write_several is voxel_several, N features a lane.
-template <u32 N> RC_FN void write_several(const voxel_job &j) {
-    const bool of_features = j.reduce() != count;
-    const u32 width = items_of(j, N);
-    const u64 items = j.state[found] * width;
-    for (u64 t = block_x() * (u64)cells_threads + thread_x(); t < items; t += blocks_x() * (u64)cells_threads) {
+template <u32 N> RC_FN void write_several(const voxel_job &j, u64 items, u32 width, u32 block, u32 blocks) {
+    for (u64 t = block * (u64)cells_threads + thread_x(); t < items; t += blocks * (u64)cells_threads) {
         const u32 voxel = items >> 32 ? (u32)(t / width) : (u32)t / width, feature = (u32)(t - (u64)voxel * width) * N;
         const several it = ((const several *)j.cell_keys)[voxel];
-        if (!of_features) {
+        if (j.reduce() == count) {
             ((u32 *)j.out)[it.key] = it.n;
         } else if (it.n <= few) {
             float x[N];
-            reduce_few<N>(j, it.begin, it.n, feature, row_at(j, it.key), x);
+            reduce_few<N, 3>(j, it.begin, it.n, feature, row_at(j, it.key), x);
             write_out<N>(j, it.key, feature, x);
         } else if (feature == 0) {
             leave(j, it.key, it.begin, it.n, row_at(j, it.key));
@@ -124,52 +131,85 @@ template <u32 N> RC_FN void write_several(const voxel_job &j) {
     }
 }
 
+// write_cells is voxel_cells, N features a lane. An item of several points is worth some of one: its reads wait for each other.
+template <u32 N> RC_FN void write_cells(const voxel_job &j) {
+    constexpr float worth = 6;
+    const u32 width = items_of(j, N), blocks = blocks_x();
+    const u64 ones = (j.state[kept] >> 32) * width, others = j.state[found] * width;
+    u32 theirs = 0; // of the blocks, those that take cells of several: they are spread among the others
+    if (others > 0) {
+        const float work = worth * (float)others, share = (float)blocks * div_fast(work, work + (float)ones);
+        theirs = (u32)share < 1 ? 1 : (u32)share < blocks ? (u32)share : blocks;
+        if (ones > 0 && theirs == blocks) theirs = blocks - 1;
+    }
+    const u32 before = block_x() * theirs / blocks, after = (block_x() + 1) * theirs / blocks;
+    if (after > before)
+        write_several<N>(j, others, width, before, theirs);
+    else
+        write_lone<N>(j, ones, width, block_x() - before, blocks - theirs);
+}
+
 } // namespace
 
 RC_KERNEL_OCC(deal_threads, 2) voxel_deal_points(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
-    deal<u32, each>(j);
+    deal<u32, each, dealt_bits>(j);
 }
 
-// Block i takes part i / 512 of bucket i % 512. extra: how many tiles there are. `to` gets the voxels, to_order the order, marks the masks.
+// Block i takes part i / 512 of bucket i % 512. extra: how many tiles there are, and above what an empty cell holds. `to` gets the
+// singles, to_order the order, cell_keys the voxels of several.
 RC_KERNEL_OCC(group_threads, 2) voxel_group(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     extern __shared__ v16 memory[];
     __shared__ group_shared s;
+    const u32 warp = thread_x() / warp_size, warps = count_threads / warp_size;
+    if (warp == warps) {
+        // What was launched before voxel_deal_points has ended: that waited for it before it let this begin.
+        fill_some(j, (u32)(j.extra >> 32));
+        return;
+    }
     u32 *const counted = (u32 *)memory;
     const u32 bucket = block_x() % buckets, begin = block_x() / buckets * part, tiles = (u32)j.extra;
     const u32 *const runs = j.table + (u64)bucket * tiles;
     const v16 *const dealt = (const v16 *)j.from;
-    const u32 warp = thread_x() / warp_size, warps = group_threads / warp_size;
-    const u32 all = (u32)((j.keys + 32 * buckets - 1) / (32 * buckets)) * 32, limit = all < part ? all : part;
-    const u32 here = all - begin < part ? all - begin : part;
-    const u32 spare = limit + lane(); // a word for what is not to be counted
-    for (u32 k = 4 * thread_x(); k < limit; k += 4 * group_threads) st_shared_16(counted + k, {0, 0, 0, 0});
+    const u32 all = cells_of_bucket<dealt_bits>(j.keys), limit = all < part ? all : part;
+    const u32 here = all - begin < part ? all - begin : part, most = (limit + at_once - 1) / at_once * at_once;
+    const u32 spare = most + lane(); // a word for what is not to be counted
+    for (u32 k = 4 * thread_x(); k < most; k += 4 * count_threads) st_shared_16(counted + k, {0, 0, 0, 0});
     if (thread_x() < warp_size) counted[spare] = 0;
-    if (thread_x() == 0) s.crowded = 0;
     wait_for_previous();
     let_next();
-    const u32 next = first_run<group_threads>(runs, tiles);
-    barrier();
-    walk<u32, each, group_threads, group_in_flight>(runs, tiles, dealt, next, [&](u32 entry, bool there, u32) {
-        // Many lanes often have the same cell, as points that lie near each other come one after the other.
-        const u32 cell = (entry & 0xffff) - begin, at = there && cell < limit ? cell : spare, one = shuffle_from(at, 0);
-        const u32 same = votes(at == one);
-        const bool together = count_bits(same) > 4;
-        if (!together || at != one)
-            shared_add(&counted[at], 1);
-        else if (lane() == 0)
-            shared_add(&counted[at], count_bits(same));
+    const u32 next = first_run<count_threads>(runs, tiles);
+    counters_meet();
+    walk<u32, each, count_threads, group_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
+        u32 at[of_piece];
+        RC_UNROLL for (u32 e = 0; e < of_piece; e++) at[e] = place_among(entry[e], there[e], begin, limit, spare);
+        const u32 one = common_of(at);
+        if (count_bits(votes(at[of_piece - 1] == one)) <= crowd) {
+            RC_UNROLL for (u32 e = 0; e < of_piece; e++) shared_add(&counted[at[e]], 1);
+            return;
+        }
+        RC_UNROLL for (u32 e = 0; e < of_piece; e++) {
+            const u32 same = votes(at[e] == one);
+            if (at[e] != one)
+                shared_add(&counted[at[e]], 1);
+            else if (lane() == lowest_bit(same))
+                shared_add(&counted[at[e]], count_bits(same));
+        }
     });
-    barrier();
-    u32 ones = 0, others = 0, theirs = 0; // cells of one point, of several, and these points, in the warp's cells
-    for (u32 g = warp; g < here / warp_size; g += warps) {
-        const u32 n = counted[g * warp_size + lane()];
-        ones += count_bits(votes(n == 1)), others += count_bits(votes(n > 1)), theirs += n > 1 ? n : 0;
+    counters_meet();
+    u32 has = 0, theirs = 0; // of the lane's cells: those of one point, above those of several, and the points of these
+    for (u32 g = warp; g * at_once < here; g += warps) {
+        const v16 c = *(const v16 *)(counted + g * at_once + 4 * lane());
+        RC_UNROLL for (u32 u = 0; u < 4; u++) {
+            const u32 n = n_of(c, u);
+            has += n == 1 ? 1u << 16 : n > 1 ? 1 : 0, theirs += n > 1 ? n : 0;
+        }
     }
-    theirs = shuffle_from(warp_scan(theirs), warp_size - 1);
+    has = shuffle_from(warp_scan(has), warp_size - 1), theirs = shuffle_from(warp_scan(theirs), warp_size - 1);
+    const u32 ones = has >> 16, others = has & 0xffff;
     if (lane() == 0) s.alone[warp] = ones, s.several[warp] = others, s.points[warp] = theirs;
-    barrier();
+    counters_meet();
     if (warp == 0) {
         const bool one = lane() < warps;
         const u32 alone_upto = warp_scan(one ? s.alone[lane()] : 0), several_upto = warp_scan(one ? s.several[lane()] : 0),
@@ -178,50 +218,64 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(RC_VOXEL_PARAMS) {
         if (lane() == warps - 1) s.room = alone_upto | points_upto ? atomic_add(j.state + kept, (u64)alone_upto << 32 | points_upto) : 0;
         if (lane() == warps - 1) s.rest = several_upto ? atomic_add((u32 *)(j.state + found), several_upto) : 0;
     }
-    barrier();
+    counters_meet();
     u32 next_alone = (u32)(s.room >> 32) + s.alone[warp] - ones, next_place = (u32)s.room + s.points[warp] - theirs;
     u32 next_several = s.rest + s.several[warp] - others;
-    for (u32 g = warp; g < here / warp_size; g += warps) {
-        const u32 n = counted[g * warp_size + lane()], one = votes(n == 1), more = votes(n > 1);
-        const u64 key = key_in_bucket(bucket, begin + g * warp_size);
-        if (lane() == 0 && key < j.keys) st_16((v16 *)j.marks + key / warp_size, {one | more, one, next_alone, 0});
-        if (n == 1) counted[g * warp_size + lane()] = single | (next_alone + count_bits(one & below_mask()));
-        next_alone += count_bits(one);
-        const u32 crowds = votes(n > crowd);
-        if (lane() == 0) s.crowds[g] = crowds;
-        if (more == 0) continue;
-        if (crowds && lane() == 0) shared_or(&s.crowded, 1);
-        const u32 upto = warp_scan(n > 1 ? n : 0), place = next_place + upto - n;
-        if (n > 1) {
-            st_16((v16 *)j.cell_keys + next_several + count_bits(more & below_mask()), {(u32)key + lane(), place, n, 0});
-            counted[g * warp_size + lane()] = place;
+    for (u32 g = warp; g * at_once < here; g += warps) {
+        u32 *const at = counted + g * at_once + 4 * lane();
+        const v16 c = *(const v16 *)at;
+        u32 n[4] = {c.x, c.y, c.z, c.w}, mine = 0, points = 0;
+        RC_UNROLL for (u32 u = 0; u < 4; u++) mine += n[u] == 1 ? 1u << 16 : n[u] > 1 ? 1 : 0, points += n[u] > 1 ? n[u] : 0;
+        if (votes(mine > 0) == 0) continue;
+        const u32 upto = warp_scan(mine), sum = shuffle_from(upto, warp_size - 1);
+        const u32 before = upto - mine;
+        u32 number = next_alone + (before >> 16), voxel = next_several + (before & 0xffff), place = next_place;
+        next_alone += sum >> 16, next_several += sum & 0xffff;
+        if (sum & 0xffff) {
+            const u32 points_upto = warp_scan(points);
+            place += points_upto - points, next_place += shuffle_from(points_upto, warp_size - 1);
         }
-        next_several += count_bits(more), next_place += shuffle_from(upto, warp_size - 1);
+        const u32 cell = g * at_once + 4 * lane(), key = (u32)key_in_bucket<dealt_bits>(bucket, begin + cell);
+        RC_UNROLL for (u32 u = 0; u < 4; u++) {
+            if (n[u] == 1) {
+                n[u] = single | number++;
+            } else if (n[u] > 1) {
+                st_16((v16 *)j.cell_keys + voxel++, {key + u, place, n[u], 0});
+                const u32 begins = place;
+                place += n[u], n[u] = begins;
+            }
+        }
+        st_shared_16(at, {n[0], n[1], n[2], n[3]});
     }
-    barrier();
-    const bool crowds = s.crowded;
-    const u32 again = first_run<group_threads>(runs, tiles);
-    walk<u32, each, group_threads, group_in_flight>(runs, tiles, dealt, again, [&](u32 entry, bool there, u32 number) {
-        const u32 cell = (entry & 0xffff) - begin, point = number + (entry >> 16), at = there && cell < limit ? cell : spare;
-        u32 got, of_crowd = 0;
-        if (crowds) of_crowd = votes(at < limit && s.crowds[at / warp_size] >> at % warp_size & 1);
-        if (of_crowd) {
-            const u32 same = match(at), leader = lowest_bit(same);
-            u32 old = 0;
-            if (leader == lane()) old = shared_fetch_add(&counted[at], count_bits(same));
-            got = shuffle_from(old, leader) + count_bits(same & below_mask());
+    counters_meet();
+    const u32 again = first_run<count_threads>(runs, tiles);
+    walk<u32, each, count_threads, group_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
+        u32 at[of_piece], got[of_piece];
+        RC_UNROLL for (u32 e = 0; e < of_piece; e++) at[e] = place_among(entry[e], there[e], begin, limit, spare);
+        const u32 one = common_of(at);
+        if (count_bits(votes(at[of_piece - 1] == one)) <= crowd) {
+            RC_UNROLL for (u32 e = 0; e < of_piece; e++) got[e] = shared_fetch_add(&counted[at[e]], 1);
         } else {
-            got = shared_fetch_add(&counted[at], 1);
+            RC_UNROLL for (u32 e = 0; e < of_piece; e++) {
+                const u32 same = votes(at[e] == one), first = same ? lowest_bit(same) : 0;
+                u32 old = 0;
+                if (at[e] != one || lane() == first) old = shared_fetch_add(&counted[at[e]], at[e] == one ? count_bits(same) : 1);
+                const u32 theirs = shuffle_from(old, first) + count_bits(same & below_mask());
+                got[e] = at[e] == one ? theirs : old;
+            }
         }
-        if (at >= limit) return;
-        if (got & single)
-            st_u32((u32 *)j.to + (got - single), point * warp_size + at % warp_size);
-        else
-            st_u32(j.to_order + got, point);
+        RC_UNROLL for (u32 e = 0; e < of_piece; e++) {
+            const u32 point = number + (entry[e] >> 16);
+            if (at[e] >= limit) continue;
+            if (got[e] & single)
+                st_8((lone *)j.to + (got[e] - single), {(u32)key_in_bucket<dealt_bits>(bucket, begin + at[e]), point});
+            else
+                st_u32(j.to_order + got[e], point);
+        }
     });
 }
 
-// voxel_cells writes a grid, but what voxel_several does. `from` has the singles, marks the masks. extra: what an empty cell holds.
+// voxel_cells writes the cells that have points. `from` has the singles, cell_keys the voxels of several.
 RC_KERNEL_OCC(cells_threads, 4) voxel_cells(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
@@ -230,15 +284,4 @@ RC_KERNEL_OCC(cells_threads, 4) voxel_cells(RC_VOXEL_PARAMS) {
         write_cells<4>(j);
     else
         write_cells<1>(j);
-}
-
-// voxel_several writes the voxels of several points, which cell_keys has, and leaves crowded ones to voxel_crowded.
-RC_KERNEL_OCC(cells_threads, 3) voxel_several(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
-    wait_for_previous();
-    let_next();
-    if (j.fours())
-        write_several<4>(j);
-    else
-        write_several<1>(j);
 }

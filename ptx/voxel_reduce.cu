@@ -79,7 +79,7 @@ template <u32 N, bool Dense> RC_FN void reduce_item(const voxel_job &j, item it)
     const i64 place = Dense ? (i64)key : place_of(j, it.voxel, key, row);
     if (Dense && j.b > 1) row = (u32)(key / j.cells);
     float x[N];
-    reduce_few<N>(j, begin, n, it.feature, row, x);
+    reduce_few<N, 2>(j, begin, n, it.feature, row, x);
     write_out<N>(j, place, it.feature, x);
 }
 
@@ -173,15 +173,14 @@ template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
             if (adding && works) {
                 RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = s.best[feature + i];
             }
-            for (u32 pass = adding; pass < (e.slot || extreme ? adding + 1u : 2u); pass++) {
-                if (works) reduce_points<N, 4>(j, begin + rank, end, ranks, feature, e.row, pass, t);
-                meet<N>(t, most, ranks, rank);
-                if (pass == 0 && !extreme && e.slot == 0) {
-                    RC_UNROLL for (u32 i = 0; i < N; i++) {
-                        t[i].best = shuffle_from(t[i].best, column);
-                        t[i].special = rank == 0 ? t[i].special : 0;
-                    }
-                }
+            if (!adding) {
+                if (works) reduce_points<0, N, 3>(j, begin + rank, end, ranks, feature, e.row, t);
+                meet<0>(t, most, ranks, rank);
+                RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = shuffle_from(t[i].best, column);
+            }
+            if (adding || (e.slot == 0 && !extreme)) {
+                if (works) reduce_points<1, N, 3>(j, begin + rank, end, ranks, feature, e.row, t);
+                meet<1>(t, most, ranks, rank);
             }
             if (!works || rank > 0) continue;
             if (e.slot == 0) {

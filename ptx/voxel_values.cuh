@@ -35,21 +35,25 @@ template <u32 N> RC_FN void values_at(const voxel_job &j, u32 point, u32 feature
 }
 
 // reduce_points takes every step-th point from begin on, of those before end, in_flight at once, and looks at them (pass 0) or adds
-// them.
-template <u32 N, u32 in_flight>
-RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, u32 pass, tally (&t)[N]) {
+// them. Which points come next is asked for before what these have is there.
+template <u32 pass, u32 N, u32 in_flight>
+RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, tally (&t)[N]) {
     const u32 reduce = j.reduce();
     const bool extreme = reduce >= greatest, down = reduce == smallest;
+    if (begin >= end) return;
+    u32 point[in_flight];
+    const auto ask = [&](u32 k) { // from k on; past the end it is the first once more
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) point[u] = j.from_order[k < end && u * step < end - k ? k + u * step : begin];
+    };
+    ask(begin);
     for (u32 k = begin; k < end; k += in_flight * step) {
         float x[in_flight][N];
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            const u32 at = u * step < end - k ? k + u * step : k;
-            values_at<N>(j, j.from_order[at], feature, row, x[u]);
-        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) values_at<N>(j, point[u], feature, row, x[u]);
+        if (in_flight * step < end - k) ask(k + in_flight * step);
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             if (u * step >= end - k) continue;
             RC_UNROLL for (u32 i = 0; i < N; i++) {
-                if (pass == 0)
+                if constexpr (pass == 0)
                     see(t[i], x[u][i], extreme, down);
                 else
                     add(t[i], x[u][i]);
@@ -70,9 +74,10 @@ template <u32 N> RC_FN void write_out(const voxel_job &j, i64 place, u32 feature
 }
 
 // reduce_few reduces N features of the n points from begin on in the order, which a lane does by itself.
-template <u32 N> RC_FN void reduce_few(const voxel_job &j, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
+template <u32 N, u32 in_flight> RC_FN void reduce_few(const voxel_job &j, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
     tally s[N] = {};
-    for (u32 pass = 0; pass < (j.reduce() >= greatest ? 1u : 2u); pass++) reduce_points<N, 2>(j, begin, begin + n, 1, feature, row, pass, s);
+    reduce_points<0, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
+    if (j.reduce() < greatest) reduce_points<1, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
     RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n);
 }
 

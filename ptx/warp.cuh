@@ -53,6 +53,10 @@ RC_FN u32 match(u32 v) {
 // warp_barrier orders the shared accesses of a warp.
 RC_FN void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 
+// barrier_of waits for as many of the block's threads, whole warps, that come to barrier Id, and orders their shared accesses. Barrier 0 is
+// the block's.
+template <u32 Id> RC_FN void barrier_of(u32 threads) { asm volatile("bar.sync %0, %1;" ::"n"(Id), "r"(threads) : "memory"); }
+
 // shared_at turns a generic address into one of the shared window.
 #if defined(__clang__)
 RC_FN u32 shared_at(const void *p) { return (u32)(u64)(const __attribute__((address_space(3))) void *)p; }

@@ -27,8 +27,10 @@ const (
 	tallyPart    = 32768 // cells that a block of voxel_tally counts
 	groupPart    = 16384 // and one of voxel_group takes
 	groupThreads = 512
-	masksAtOnce  = 8 // of 32 cells each, that a warp of voxel_cells takes
-	stateWords   = 9
+	groupBits    = 4   // of neighbouring cells that voxel_deal_points deals out at a time
+	tallyBits    = 5   // and voxel_deal
+	groupAtOnce  = 128 // of them, that a warp looks at
+	stateWords   = 10
 )
 
 // The words of the state, as voxel.cuh numbers them.
@@ -56,7 +58,7 @@ type voxelMemory struct {
 	keys                        [2]cudadrv.DevicePtr // sorted keys are in the first or the second, and other things in the other; or what is dealt out, and voxels
 	order                       [2]cudadrv.DevicePtr
 	start, table, rows, crowded cudadrv.DevicePtr
-	numbers, looks, masks       cudadrv.DevicePtr
+	numbers, looks              cudadrv.DevicePtr
 	chunk, blocks, size         int
 	each, tiles                 int // points a thread of the sort takes, and blocks of it
 	cleared                     int // bytes of the table that are 0 at the beginning
@@ -111,19 +113,19 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 		}
 		return byWriting
 	}
-	// Of a grid of few cells, where a sort has one or two passes, many points would be left to few blocks.
-	spread := job.Keys() >= 32*buckets || job.N <= sortPoints
-	if spread && job.Keys() <= dealKeys && job.N < groupPoints && b.shared >= groupShared+groupStatic {
+	// Of a grid of few cells, where a sort has one or two passes, many points may be left to few blocks: if they crowd as a LiDAR's do.
+	spread := job.Keys() >= groupCells || job.N <= sortPoints
+	if spread && job.Keys() <= dealKeys && b.shared >= groupShared+groupStatic {
 		return byGroup
 	}
 	return bySort
 }
 
 const (
-	dealPoints  = 1 << 15 // for each multiprocessor
-	groupPoints = 1 << 27 // a point's number goes with five bits of its cell's
-	sortPoints  = 1 << 16 // up to which few cells are no matter
-	dealKeys    = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
+	dealPoints = 1 << 15 // for each multiprocessor
+	groupCells = 1 << 14
+	sortPoints = 1 << 16 // up to which few cells are no matter
+	dealKeys   = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
 
 	dealShared  = 51408 // bytes, what voxel_deal lays out
 	sortShared  = 75848 // and voxel_pass
@@ -176,10 +178,9 @@ func layVoxels(job *ops.VoxelizeJob, sms int, way voxelWay) voxelMemory {
 		m.crowded = part(crowdedBytes(n, job.F))
 	}
 	if way == byGroup {
-		m.keys = [2]cudadrv.DevicePtr{part(4 * m.chunk * m.blocks), part(4 * n)}
+		m.keys = [2]cudadrv.DevicePtr{part(4 * m.chunk * m.blocks), part(8 * n)}
 		m.table = part(4 * buckets * m.blocks)
 		m.order[0] = part(4 * n)
-		m.masks = part(16 * ((job.Keys() + 31) / 32))
 		m.cellKeys = part(16 * min(n/2+1, job.Keys()))
 		return m
 	}
@@ -208,7 +209,7 @@ func layVoxels(job *ops.VoxelizeJob, sms int, way voxelWay) voxelMemory {
 
 // move puts the layout at an address. Parts that are not needed were not laid, and stay at 0: the state is the first.
 func (m *voxelMemory) move(to cudadrv.DevicePtr) {
-	for _, p := range []*cudadrv.DevicePtr{&m.cellKeys, &m.keys[0], &m.keys[1], &m.order[0], &m.order[1], &m.start, &m.table, &m.rows, &m.crowded, &m.numbers, &m.looks, &m.masks} {
+	for _, p := range []*cudadrv.DevicePtr{&m.cellKeys, &m.keys[0], &m.keys[1], &m.order[0], &m.order[1], &m.start, &m.table, &m.rows, &m.crowded, &m.numbers, &m.looks} {
 		if *p != 0 {
 			*p += to
 		}

@@ -54,11 +54,8 @@ func (p *voxelPlan) bind() error {
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
 		switch {
 		case p.at.way == byGroup:
-			c.add("voxel_cells", min((job.Keys()+8*masksAtOnce*32-1)/(8*masksAtOnce*32), 4*p.b.sms), 256, uint64(c.empty()))
-			c.marks = 0
-			if job.N > 1 {
-				c.add("voxel_several", min(walk(min(job.N/2, job.Keys())*width, 256), 3*p.b.sms), 256, 0)
-			}
+			// At least two, one for each kind of cell.
+			c.add("voxel_cells", min(max((voxels*width+4*256-1)/(4*256), 2), 4*p.b.sms), 256, 0)
 		case job.Mode == ops.DenseVoxels:
 			c.add("voxel_grid", min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
 			c.to, c.toOrder = 0, 0
@@ -109,7 +106,7 @@ type voxelChain struct {
 }
 
 // fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. A grid that
-// voxel_tally or voxel_cells writes is not filled.
+// voxel_tally writes is not filled, and voxel_group fills its own.
 func (c *voxelChain) fill() {
 	job, m := c.p.job, &c.p.at
 	out, value := job.Grid, c.empty()
@@ -150,7 +147,7 @@ func (c *voxelChain) deal() {
 	job, m := c.p.job, &c.p.at
 	c.to, c.shared = m.keys[0], dealShared
 	c.add("voxel_deal", m.blocks, buckets, 0)
-	cells := cellsOfBucket(job)
+	cells := cellsOfBucket(job, tallyBits)
 	c.from, c.to, c.shared = m.keys[0], 0, tallyShared
 	c.add("voxel_tally", buckets*((cells+tallyPart-1)/tallyPart), 1024, uint64(m.blocks))
 	c.shared = 0
@@ -162,18 +159,19 @@ func (c *voxelChain) group() {
 	job, m := c.p.job, &c.p.at
 	c.to, c.shared = m.keys[0], dealPointsShared
 	c.add("voxel_deal_points", m.blocks, buckets, 0)
-	cells := cellsOfBucket(job)
-	c.from, c.to, c.toOrder, c.marks = m.keys[0], m.keys[1], m.order[0], m.masks
-	c.shared = 4 * (min(cells, groupPart) + 32)
-	// Of a grid with fewer than 32 cells for each bucket the last ones have none.
-	c.add("voxel_group", min(buckets, (job.Keys()+31)/32)*((cells+groupPart-1)/groupPart), groupThreads, uint64(m.blocks))
+	cells := cellsOfBucket(job, groupBits)
+	c.from, c.to, c.toOrder = m.keys[0], m.keys[1], m.order[0]
+	c.shared = 4 * ((min(cells, groupPart)+groupAtOnce-1)/groupAtOnce*groupAtOnce + 32)
+	// Of a grid with fewer cells than are dealt out at once for each bucket the last ones have none.
+	c.add("voxel_group", min(buckets, (job.Keys()+1<<groupBits-1)>>groupBits)*((cells+groupPart-1)/groupPart), groupThreads, uint64(m.blocks)|uint64(c.empty())<<32)
 	c.shared = 0
 	c.from, c.fromOrder, c.to, c.toOrder = m.keys[1], m.order[0], 0, 0
 }
 
-// cellsOfBucket is how many cells a bucket has: of so many times 32 neighbouring keys each has 32.
-func cellsOfBucket(job *ops.VoxelizeJob) int {
-	return (job.Keys() + 32*buckets - 1) / (32 * buckets) * 32
+// cellsOfBucket is how many cells a bucket may have, where 2^bits neighbouring ones are dealt out at a time.
+func cellsOfBucket(job *ops.VoxelizeJob, bits int) int {
+	all := buckets << bits
+	return (job.Keys() + all - 1) / all << bits
 }
 
 // sort gives the points their keys, brings those of each cell together, and numbers the voxels.

@@ -30,7 +30,7 @@ func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 	args := c.args(0)
 	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_pass", "voxel_number", "voxel_rows",
 		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_choose", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally",
-		"voxel_deal_points", "voxel_group", "voxel_cells", "voxel_several"} {
+		"voxel_deal_points", "voxel_group", "voxel_cells"} {
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, args, len(entry.Params), name)
@@ -88,8 +88,7 @@ func TestWhatIsGrouped(t *testing.T) {
 	}
 	room := [3]int{128, 128, 128}
 	assert.Equal(t, byGroup, full.way(job(1, room, ops.ReduceMean)))
-	assert.Equal(t, byGroup, full.way(job(groupPoints-1, room, ops.ReduceMax)))
-	assert.Equal(t, bySort, full.way(job(groupPoints, room, ops.ReduceMax)), "a point's number has 27 bits")
+	assert.Equal(t, byGroup, full.way(job(1<<31-1, room, ops.ReduceMax)))
 	assert.Equal(t, bySort, full.way(job(9, room, ops.ReduceMajority)), "labels are sorted")
 	assert.Equal(t, byWriting, full.way(job(9, room, ops.ReduceCount)), "counts need no points together")
 	assert.Equal(t, noPoints, full.way(job(0, room, ops.ReduceSum)))
@@ -129,8 +128,8 @@ func TestScratchPartsLieApart(t *testing.T) {
 		for _, p := range []struct {
 			at    cudadrv.DevicePtr
 			bytes int
-		}{{g.crowded, crowdedBytes(n, 3)}, {g.keys[0], 4 * groupTile * g.blocks}, {g.keys[1], 4 * n}, {g.table, 4 * buckets * g.blocks},
-			{g.order[0], 4 * n}, {g.masks, 16 * ((grouped.Keys() + 31) / 32)}, {g.cellKeys, 16 * min(n/2, grouped.Keys())}} {
+		}{{g.crowded, crowdedBytes(n, 3)}, {g.keys[0], 4 * groupTile * g.blocks}, {g.keys[1], 8 * n}, {g.table, 4 * buckets * g.blocks},
+			{g.order[0], 4 * n}, {g.cellKeys, 16 * min(n/2, grouped.Keys())}} {
 			assert.True(t, p.at >= end && p.at%256 == 0, "%d points: a part at %d, where the one before ends at %d", n, p.at, end)
 			end = p.at + cudadrv.DevicePtr(p.bytes)
 		}
@@ -148,9 +147,9 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 		want       int
 	}{{"voxel_values.cuh", "few", voxelFew}, {"voxel_values.cuh", "piece_points", voxelPiece}, {"voxel.cuh", "buckets", buckets},
 		{"voxel_count.cu", "part", tallyPart}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_deal.cuh", "deal_threads", buckets}, {"voxel_count.cu", "each", dealTile / buckets},
-		{"voxel_count.cu", "deal_bytes", dealShared}, {"voxel_group.cu", "each", groupTile / buckets}, {"voxel_group.cu", "part", groupPart},
+		{"voxel_count.cu", "dealt_bits", tallyBits}, {"voxel_group.cu", "dealt_bits", groupBits}, {"voxel_count.cu", "deal_bytes", dealShared}, {"voxel_group.cu", "each", groupTile / buckets}, {"voxel_group.cu", "part", groupPart},
 		{"voxel_group.cu", "deal_bytes", dealPointsShared}, {"voxel_group.cu", "group_threads", groupThreads}, {"voxel_group.cu", "cells_threads", 256},
-		{"voxel_group.cu", "masks_at_once", masksAtOnce}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
+		{"voxel_group.cu", "at_once", groupAtOnce}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
 		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
 		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_sort.cu", "most_heads", mostHeads}, {"voxel_bin.cu", "bin_threads", 256},
 		{"voxel_write.cu", "write_threads", writeThreads}, {"voxel_reduce.cu", "threads", 256}} {
