@@ -20,8 +20,8 @@ var (
 // it shows for sure. Such changes are not drawn.
 //
 // A comparison may treat equal operands either way if all that it does is choose one of the two, or if they never are equal. A branch
-// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding, and neither does a sum with zero
-// or a product by one of either sign.
+// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding, and neither does a sum with zero,
+// a product by one of either sign, or in float64 one of two float32 numbers.
 func changesNothing(lines []string, from, to, i int, rule string) bool {
 	if m := convert.FindStringSubmatch(lines[i]); m != nil && rule == ".rn. becomes .rz." {
 		return exact.MatchString(m[1]) || onlyNaN(lines[from:to], m[2])
@@ -29,8 +29,14 @@ func changesNothing(lines []string, from, to, i int, rule string) bool {
 	if m := plus.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" && (isZero(m[1]) || isZero(m[2])) {
 		return true
 	}
-	if m := product.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" && (isOne(lines, from, i, m[1]) || isOne(lines, from, i, m[2])) {
-		return true
+	if m := product.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" {
+		is := func(form *regexp.Regexp, x string) bool {
+			at := written(lines, from, i, x)
+			return at >= 0 && form.MatchString(lines[at])
+		}
+		if is(ones, m[1]) || is(ones, m[2]) || is(widened, m[1]) && is(widened, m[2]) {
+			return true
+		}
 	}
 	if m := compare.FindStringSubmatch(lines[i]); m != nil && strict.MatchString(rule) {
 		a, b := strings.TrimSpace(m[3]), strings.TrimSpace(m[4])
@@ -77,6 +83,7 @@ var (
 	plus     = regexp.MustCompile(`^\s*(?:add|sub)\.rn\.f\d+\s+[^,]+,\s*([^,;]+),\s*([^,;]+);`)
 	product  = regexp.MustCompile(`^\s*mul\.rn\.f64\s+[^,]+,\s*([^,;]+),\s*([^,;]+);`)
 	ones     = regexp.MustCompile(`^\s*selp\.f64\s+[^,]+,\s*0d[3B]FF0{13},\s*0d[3B]FF0{13},`)
+	widened  = regexp.MustCompile(`^\s*cvt\.f64\.f32\s`)
 	writes   = regexp.MustCompile(`^\s*(?:@!?%p\d+\s+)?[a-z][a-z0-9_.:]*\s+(\{[^}]*\}|[^,;]+)`)
 	nan      = regexp.MustCompile(`^\s*mov\.f(32|64)\s+%\w+,\s*0(f7FC00000|d7FF8000000000000);`)
 	sum      = regexp.MustCompile(`^\s*add\.s(?:32|64)\s+%\w+,\s*(%\w+),\s*(-?\d+);`)
@@ -116,12 +123,6 @@ func written(lines []string, from, i int, register string) int {
 		}
 	}
 	return -1
-}
-
-// isOne reports whether a register is at line i 1 or -1.
-func isOne(lines []string, from, i int, register string) bool {
-	at := written(lines, from, i, register)
-	return at >= 0 && ones.MatchString(lines[at])
 }
 
 // apart reports whether two registers are at line i different distances from a third, so that they differ.
@@ -324,6 +325,8 @@ var arguments = []argument{
 		"key_of: in 64 bits it is the same number, of a cell below 2^32 too"},
 	{"the bits of no number", re(` voxel_(reduce|grid|crowded|several)$`), ".lt becomes .le", re(`setp\.lt\.s32\s.*, 0;`), re(`and\.b32[^\n]*, 2147483647;\n\s*not\.b32[^\n]*\n\s*setp\.lt\.s32[^\n]*, 0;\n\s*selp\.b32`), 2,
 		"of_order: what comes before all numbers is a NaN of all bits, or that there were none; a voxel has a point, and NaNs are told before"},
+	{"none to count", re(` voxel_number$`), leftOut, re(`@%p\d+ bra`), re(`selp\.u32\s+%r\d+, 1, 0, %p\d+;\n\s*setp\.lt\.u32[^\n]*, [2-8];\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*// begin[^\n]*\n([^\n]*\n){2}[^\n]*\n\s*vote\.sync\.ballot\.b32 %r\d+, p[^\n]*\n([^\n]*\n){3}\s*popc\.b32`), 10,
+		"it goes round the votes on places that a thread does not take, of which none begins a voxel: no lane votes, and nothing is added"},
 	{"nothing to add", re(`^voxel_(bin|count|group|write) `), leftOut, re(`@%p\d+ bra`), re(`setp\.eq\.s32[^\n]*, 0;\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n(\s*(shl\.b64|add\.s(32|64)|cvt\.u(32\.u64|64\.u32)|// begin)[^\n]*\n)+\s*red\.(global\.add\.u64|shared\.add\.u32)`), 6,
 		"it goes round the adding of a count that is 0"},
 	{"a table for any grid", re(` voxel_write$`), "or becomes and", re(`or\.pred`), re(`setp\.lt\.u32[^\n]*, 3;\n\s*or\.pred`), 1,
