@@ -45,7 +45,7 @@ func farAngles(test visit) {
 			for _, clock := range clockDTypes {
 				c := &resampling{Name: fmt.Sprint("far angles ", dtype, clock, job.period), Src: vals(dtype, v, n, 2, d), Times: vals(clock, []float64{0, job.h}, 2), Targets: vals(clock, x, m),
 					Opts: ops.ResampleOptions{Kind: ops.Angle, Period: job.period}, Planned: true}
-				test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+				test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: vals(clock, x[:1], 1), Planned: true}, layouts[0])
 			}
 		}
 	}
