@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// farAngles: differences and results a period and more away from 0, up to where it takes a division to bring them back, just there, and
-// where the rounded quotient leads half a period too far either way. One feature at a time is so, of as many as can be made together; a
+// farAngles: differences and results a period and more away from 0: just where it takes a division to bring them back, beyond that, and
+// where the rounded quotient leads past half a period either way. One feature at a time is so, of as many as can be made together; a
 // warp's targets are all alike.
 func farAngles(test visit) {
 	const d, m = 9, 32
@@ -139,7 +139,7 @@ func lerpTies(dtype tensor.DType) (list []lerpTie) {
 		scale := 1 / math.Sqrt(dot(q0, q0))
 		for i := range q0 {
 			q0[i] *= scale
-			q1[i] = decode(dtype, encode(dtype, q0[i]+.005*r.NormFloat64()))
+			q1[i] = decode(dtype, encode(dtype, q0[i]+float64(.005*r.NormFloat64())))
 			q0[i] = decode(dtype, encode(dtype, q0[i]))
 		}
 		if dot(q0, q1) <= .9999 {

@@ -146,7 +146,8 @@ func roundedOnce(test visit) {
 func longLengths(test visit) {
 	const n, half = 6, int64(1) << 60
 	for _, in := range valueDTypes {
-		// Beside a half of 2^61: a float32 number, and the middle between two of 16 bits, beside an even one below it; then above it.
+		// Above half of 2^61: an even float32 number, or the middle between two numbers of 16 bits, of which the one below is even; then
+		// another, of which the one above is.
 		below, above := half, half+1<<38
 		if in.Size() == 2 {
 			last := half >> map[tensor.DType]int{tensor.F16: 10, tensor.BF16: 7}[in]
