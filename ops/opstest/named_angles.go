@@ -8,9 +8,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// farAngles: differences and results a period and more away from 0: just where it takes a division to bring them back, beyond that, and
-// where the rounded quotient leads past half a period either way. One feature at a time is so, of as many as can be made together; a
-// warp's targets are all alike.
+// farAngles: differences and results half a period away from 0, and a period and more: just where it takes a division to bring them
+// back, beyond that, and where the rounded quotient leads past half a period either way. One feature at a time is so, of as many as can be
+// made together; a warp's targets are all alike.
 func farAngles(test visit) {
 	const d, m = 9, 32
 	type job struct {
@@ -18,7 +18,7 @@ func farAngles(test visit) {
 		pairs        [][2]float64 // of samples
 	}
 	jobs := []job{{period: 4, x: 1, h: 2}}
-	for _, pair := range [][2]float64{{5, 5}, {-2, 3}, {-3, 3}, {6, 6}, {-5, 5}, {8, 8}, {-3.5, 3.5}, {10, 10}} {
+	for _, pair := range [][2]float64{{0, 2}, {2, 2}, {5, 5}, {-2, 3}, {-3, 3}, {6, 6}, {-5, 5}, {8, 8}, {-3.5, 3.5}, {10, 10}} {
 		jobs[0].pairs = append(jobs[0].pairs, pair, [2]float64{-pair[0], -pair[1]})
 	}
 	for _, above := range []bool{false, true} {
