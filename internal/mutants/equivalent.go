@@ -261,6 +261,8 @@ var arguments = []argument{
 		"wrong: of -2^62, the only stamp that is listed besides, tell finds that it is in range"},
 	{"half a period", sampling, ".ge becomes .gt", re(`setp\.ge\.f64`), re(`setp\.ge\.f64[^\n]*\n\s*setp\.lt\.f64[^\n]*\n\s*and\.pred[^\n]*\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*// begin[^\n]*\n\s*div\.rn\.f64[^\n]*\n\s*// end[^\n]*\n\s*add\.rn\.f64[^\n]*, 0d3FE0000000000000;\n(\s*// begin[^\n]*\n)?\s*cvt\.rmi\.f64\.f64`), 10,
 		"wrap_angle: what lies on -period/2 after one period at most was -1/2, 1/2 or -3/2 of one, exactly, and so is its quotient, which leads to the same; but for periods below 2^-1021 half of one is a number"},
+	{"a run without features", re(` resample_poses_`), ".ge becomes .gt", re(`setp\.ge\.u16`), re(`ld\.param\.u32[^\n]*\n\s*mov\.b32\s+\{%rs\d+, %rs\d+\}[^\n]*\n\s*setp\.ge\.u16[^\n]*\n\s*@%p\d+ bra`), 2,
+		"the first step of a loop over a run's features, which goes round it where there is none: a channel has one at least"},
 	{"half of a sum", sampling, "add becomes sub", re(`add\.s64`), re(`^\s*shr\.u64[^\n]*, 63;\n\s*add\.s64[^\n]*\n\s*shr\.s64[^\n]*, 1;$`), 1,
 		"the compiler's rounding to zero of what is below it; bounds that are halved are -1 and 1 or more, whose sum has no sign"},
 	{"a unit past the last", re(` (resample|fuse)_odd_`), ".ge becomes .gt", re(`setp\.ge\.u32`), re(`setp\.ge\.u32[^\n]*\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*shl\.b32[^\n]*, [23];\n\s*mad\.lo\.s32`), 4,

@@ -286,6 +286,8 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, "nothing to add"},
 		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 1;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
 		{"voxel_reduce voxel_crowded", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
+		{"resample_poses resample_poses_f32", "ld.param.u32 	%r1, [%rd1+152];\nmov.b32 	{%rs1, %rs2}, %r1;\n", "setp.ge.u16 	%p1, %rs1, %rs2;", "\n@%p1 bra 	$L1;", ".ge becomes .gt", "a run without features"},
+		{"resample_poses resample_poses_f32", "ld.shared.u32 	%r1, [%rd1+152];\nmov.b32 	{%rs1, %rs2}, %r1;\n", "setp.ge.u16 	%p1, %rs1, %rs2;", "\n@%p1 bra 	$L1;", ".ge becomes .gt", ""},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, "none to count"},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 1;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 0, 1, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
