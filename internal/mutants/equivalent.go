@@ -20,8 +20,8 @@ var (
 // it shows for sure. Such changes are not drawn.
 //
 // A comparison may treat equal operands either way if all that it does is choose one of the two, or if they never are equal. A branch
-// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding, and neither does a sum with zero
-// or a product by one of either sign.
+// to what follows anyway may be left out. A conversion that is exact, or that of a NaN, needs no rounding, and neither does a sum with zero,
+// a product by one of either sign, or in float64 one of two float32 numbers.
 func changesNothing(lines []string, from, to, i int, rule string) bool {
 	if m := convert.FindStringSubmatch(lines[i]); m != nil && rule == ".rn. becomes .rz." {
 		return exact.MatchString(m[1]) || onlyNaN(lines[from:to], m[2])
@@ -29,8 +29,14 @@ func changesNothing(lines []string, from, to, i int, rule string) bool {
 	if m := plus.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" && (isZero(m[1]) || isZero(m[2])) {
 		return true
 	}
-	if m := product.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" && (isOne(lines, from, i, m[1]) || isOne(lines, from, i, m[2])) {
-		return true
+	if m := product.FindStringSubmatch(lines[i]); m != nil && rule == ".rn becomes .rz" {
+		is := func(form *regexp.Regexp, x string) bool {
+			at := written(lines, from, i, x)
+			return at >= 0 && form.MatchString(lines[at])
+		}
+		if is(ones, m[1]) || is(ones, m[2]) || is(widened, m[1]) && is(widened, m[2]) {
+			return true
+		}
 	}
 	if m := compare.FindStringSubmatch(lines[i]); m != nil && strict.MatchString(rule) {
 		a, b := strings.TrimSpace(m[3]), strings.TrimSpace(m[4])
@@ -77,6 +83,7 @@ var (
 	plus     = regexp.MustCompile(`^\s*(?:add|sub)\.rn\.f\d+\s+[^,]+,\s*([^,;]+),\s*([^,;]+);`)
 	product  = regexp.MustCompile(`^\s*mul\.rn\.f64\s+[^,]+,\s*([^,;]+),\s*([^,;]+);`)
 	ones     = regexp.MustCompile(`^\s*selp\.f64\s+[^,]+,\s*0d[3B]FF0{13},\s*0d[3B]FF0{13},`)
+	widened  = regexp.MustCompile(`^\s*cvt\.f64\.f32\s`)
 	writes   = regexp.MustCompile(`^\s*(?:@!?%p\d+\s+)?[a-z][a-z0-9_.:]*\s+(\{[^}]*\}|[^,;]+)`)
 	nan      = regexp.MustCompile(`^\s*mov\.f(32|64)\s+%\w+,\s*0(f7FC00000|d7FF8000000000000);`)
 	sum      = regexp.MustCompile(`^\s*add\.s(?:32|64)\s+%\w+,\s*(%\w+),\s*(-?\d+);`)
@@ -116,12 +123,6 @@ func written(lines []string, from, i int, register string) int {
 		}
 	}
 	return -1
-}
-
-// isOne reports whether a register is at line i 1 or -1.
-func isOne(lines []string, from, i int, register string) bool {
-	at := written(lines, from, i, register)
-	return at >= 0 && ones.MatchString(lines[at])
 }
 
 // apart reports whether two registers are at line i different distances from a third, so that they differ.
@@ -260,6 +261,8 @@ var arguments = []argument{
 		"wrong: of -2^62, the only stamp that is listed besides, tell finds that it is in range"},
 	{"half a period", sampling, ".ge becomes .gt", re(`setp\.ge\.f64`), re(`setp\.ge\.f64[^\n]*\n\s*setp\.lt\.f64[^\n]*\n\s*and\.pred[^\n]*\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*// begin[^\n]*\n\s*div\.rn\.f64[^\n]*\n\s*// end[^\n]*\n\s*add\.rn\.f64[^\n]*, 0d3FE0000000000000;\n(\s*// begin[^\n]*\n)?\s*cvt\.rmi\.f64\.f64`), 10,
 		"wrap_angle: what lies on -period/2 after one period at most was -1/2, 1/2 or -3/2 of one, exactly, and so is its quotient, which leads to the same; but for periods below 2^-1021 half of one is a number"},
+	{"a run without features", re(` resample_poses_`), ".ge becomes .gt", re(`setp\.ge\.u16`), re(`ld\.param\.u32[^\n]*\n\s*mov\.b32\s+\{%rs\d+, %rs\d+\}[^\n]*\n\s*setp\.ge\.u16[^\n]*\n\s*@%p\d+ bra`), 2,
+		"the first step of a loop over a run's features, which goes round it where there is none: a channel has one at least"},
 	{"half of a sum", sampling, "add becomes sub", re(`add\.s64`), re(`^\s*shr\.u64[^\n]*, 63;\n\s*add\.s64[^\n]*\n\s*shr\.s64[^\n]*, 1;$`), 1,
 		"the compiler's rounding to zero of what is below it; bounds that are halved are -1 and 1 or more, whose sum has no sign"},
 	{"a unit past the last", re(` (resample|fuse)_odd_`), ".ge becomes .gt", re(`setp\.ge\.u32`), re(`setp\.ge\.u32[^\n]*\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*shl\.b32[^\n]*, [23];\n\s*mad\.lo\.s32`), 4,
@@ -324,6 +327,8 @@ var arguments = []argument{
 		"key_of: in 64 bits it is the same number, of a cell below 2^32 too"},
 	{"the bits of no number", re(` voxel_(reduce|grid|crowded|several)$`), ".lt becomes .le", re(`setp\.lt\.s32\s.*, 0;`), re(`and\.b32[^\n]*, 2147483647;\n\s*not\.b32[^\n]*\n\s*setp\.lt\.s32[^\n]*, 0;\n\s*selp\.b32`), 2,
 		"of_order: what comes before all numbers is a NaN of all bits, or that there were none; a voxel has a point, and NaNs are told before"},
+	{"none to count", re(` voxel_number$`), leftOut, re(`@%p\d+ bra`), re(`selp\.u32\s+%r\d+, 1, 0, %p\d+;\n\s*setp\.lt\.u32[^\n]*, [2-8];\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*// begin[^\n]*\n([^\n]*\n){2}[^\n]*\n\s*vote\.sync\.ballot\.b32 %r\d+, p[^\n]*\n([^\n]*\n){3}\s*popc\.b32`), 10,
+		"it goes round the votes on places that a thread does not take, of which none begins a voxel: no lane votes, and nothing is added"},
 	{"nothing to add", re(`^voxel_(bin|count|group|write) `), leftOut, re(`@%p\d+ bra`), re(`setp\.eq\.s32[^\n]*, 0;\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n(\s*(shl\.b64|add\.s(32|64)|cvt\.u(32\.u64|64\.u32)|// begin)[^\n]*\n)+\s*red\.(global\.add\.u64|shared\.add\.u32)`), 6,
 		"it goes round the adding of a count that is 0"},
 	{"a table for any grid", re(` voxel_write$`), "or becomes and", re(`or\.pred`), re(`setp\.lt\.u32[^\n]*, 3;\n\s*or\.pred`), 1,

@@ -142,6 +142,28 @@ func TestASumWithZeroNeedsNoRounding(t *testing.T) {
 	}
 }
 
+func TestAProductOfFloatsIsExactInFloat64(t *testing.T) {
+	const times = "mul.rn.f64 	%fd1, %fd2, %fd3;"
+	const one, other = "cvt.f64.f32 	%fd2, %f2;", "cvt.f64.f32 	%fd3, %f3;"
+	for _, c := range []struct {
+		before, at string
+		want       bool
+	}{
+		{one + "\n" + other, times, true},
+		{one + "\ncvt.f64.f32 	%fd4, %f4;", "mul.rn.f64 	%fd1, %fd2, %fd2;", true},
+		{one, times, false},
+		{one + "\nmov.f64 	%fd3, %fd4;", times, false},
+		{one + "\n" + other + "\nadd.rn.f64 	%fd3, %fd3, %fd4;", times, false},
+		{one + "\n" + other + "\n$L1:", times, false},
+		{one + "\n" + other, "add.rn.f64 	%fd1, %fd2, %fd3;", false},
+		{"cvt.rn.f64.s64 	%fd2, %rd2;\n" + other, times, false},
+	} {
+		lines := append([]string{"// begin"}, strings.Split(c.before+"\n"+c.at, "\n")...)
+		assert.Equal(t, c.want, changesNothing(lines, 0, len(lines), len(lines)-1, ".rn becomes .rz"), c)
+		assert.False(t, changesNothing(lines, 0, len(lines), len(lines)-1, "mul becomes add"), c)
+	}
+}
+
 func TestAProductByOneNeedsNoRounding(t *testing.T) {
 	const times = "mul.rn.f64 	%fd1, %fd2, %fd3;"
 	for before, want := range map[string]bool{
@@ -250,6 +272,7 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 	const sure = "add.rn.f32 	%f1, %f2, 0fBF000000;\nabs.f32 	%f3, %f1;\n"
 	const adds = "\n// %bb.1:\nshl.b64 	%rd1, %rd2, 3;\nadd.s64 	%rd3, %rd4, %rd1;\ncvt.u64.u32 	%rd5, %r1;\n// begin inline asm\nred.global.add.u64 [%rd3], %rd5;"
+	const votes = "\n// %bb.58:\n// begin inline asm\n{\n.reg .pred p;\nsetp.ne.u32 p, %r1, 0;\nvote.sync.ballot.b32 %r1, p, 0xffffffff;\n}\n// end inline asm\n// begin inline asm\npopc.b32 %r2, %r1;"
 	const order = "and.b32  	%r1, %r2, 2147483647;\nnot.b32 	%r3, %r2;\n"
 	for _, c := range []struct{ family, before, at, after, rule, want string }{
 		{"voxel_count voxel_deal", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", "a cell that is just sure"},
@@ -263,6 +286,12 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, "nothing to add"},
 		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 1;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
 		{"voxel_reduce voxel_crowded", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
+		{"resample_poses resample_poses_f32", "ld.param.u32 	%r1, [%rd1+152];\nmov.b32 	{%rs1, %rs2}, %r1;\n", "setp.ge.u16 	%p1, %rs1, %rs2;", "\n@%p1 bra 	$L1;", ".ge becomes .gt", "a run without features"},
+		{"resample_poses resample_poses_f32", "ld.shared.u32 	%r1, [%rd1+152];\nmov.b32 	{%rs1, %rs2}, %r1;\n", "setp.ge.u16 	%p1, %rs1, %rs2;", "\n@%p1 bra 	$L1;", ".ge becomes .gt", ""},
+		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, "none to count"},
+		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 1;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
+		{"voxel_sort voxel_number", "selp.u32 	%r1, 0, 1, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
+		{"voxel_sort voxel_pass", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
 		{"voxel_write voxel_write", "setp.lt.u32 	%p1, %r1, 3;\n", "or.pred  	%p2, %p3, %p4;", "", "or becomes and", "a table for any grid"},
 		{"voxel_write voxel_write", "setp.lt.u32 	%p1, %r1, 4;\n", "or.pred  	%p2, %p3, %p4;", "", "or becomes and", ""},
 	} {

@@ -123,6 +123,7 @@ func (s *suite) named(t *testing.T) {
 		"window-nan": (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
 		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
 		"poses": resampled(poses), "beside-middles": resampled(besideMiddles), "half-periods": (*suite).halfPeriods,
+		"far-angles": resampled(farAngles), "near-turns": resampled(nearTurns), "long-lengths": resampled(longLengths), "no-weights": resampled(noWeights), "tolerances": resampled(tolerances),
 		"beyond-lines": resampled(beyondLines), "asking-nothing": (*suite).askingNothing,
 	})
 }

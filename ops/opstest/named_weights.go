@@ -93,14 +93,15 @@ func ticks(test visit) {
 }
 
 // roundedOnce: results computed in float64 are rounded once to 16 bits. Two samples at a time are the same and lie beside the
-// middle of two such numbers, nearer than float32 can tell; between them stands a target.
+// middle of two such numbers, nearer than float32 can tell; between them stands a target, and one on the first of them. Others are beyond
+// the ends.
 func roundedOnce(test visit) {
 	const n, d = 32, 12
 	r := rng(63)
-	times, targets := make([]int64, 2*n), make([]int64, n)
+	times, targets := make([]int64, 2*n), []int64{-1, n * 100}
 	for i := range n {
 		times[2*i], times[2*i+1] = int64(i)*100, int64(i)*100+60
-		targets[i] = int64(i)*100 + 20
+		targets = append(targets, int64(i)*100+20, int64(i)*100)
 	}
 	for _, out := range []tensor.DType{tensor.F16, tensor.BF16} {
 		beside := func() float64 {
@@ -133,8 +134,97 @@ func roundedOnce(test visit) {
 				}
 				copy(v[(2*i+1)*d:], row)
 			}
-			c := &resampling{Name: fmt.Sprint(kind, out), Src: vals(tensor.F64, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, n), Out: out, Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(30)}}
+			c := &resampling{Name: fmt.Sprint(kind, out), Src: vals(tensor.F64, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, len(targets)), Out: out, Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(30)}}
 			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[0])
+		}
+	}
+}
+
+// longLengths are brackets of more nanoseconds than a float64 holds, and targets in them: one of the two lengths is rounded to the next
+// float64 above, whose quotient then lies beyond the middle between two float32 numbers, or short of it, and else in it. One of those
+// numbers is the middle between two of 16 bits. A bracket is its row's first or last.
+func longLengths(test visit) {
+	const n, half = 6, int64(1) << 60
+	for _, in := range valueDTypes {
+		// Above half of 2^61: an even float32 number, or the middle between two numbers of 16 bits, of which the one below is even; then
+		// another, of which the one above is.
+		below, above := half, half+1<<38
+		if in.Size() == 2 {
+			last := half >> map[tensor.DType]int{tensor.F16: 10, tensor.BF16: 7}[in]
+			below, above = half+last/2, half+last+last/2
+		}
+		var times, targets []int64
+		for _, front := range []bool{true, false} {
+			for _, b := range [][2]int64{{2 * half, below + 1<<36 + 192}, {2*half + 384, above - 1<<36}} {
+				for s := range int64(n) {
+					at := s - n + 2
+					if front {
+						at = b[0] + s - 1
+					}
+					times = append(times, at)
+				}
+				if front {
+					times[len(times)-n] = 0
+				} else {
+					times[len(times)-1] = b[0]
+				}
+				targets = append(targets, b[1])
+			}
+		}
+		b := len(targets)
+		c := &resampling{Name: fmt.Sprint("long lengths ", in), Times: arr(times, b, n), Targets: arr(targets, b, 1)}
+		everyWay(c, in, func(dtype tensor.DType, d int) *array {
+			v := make([]float64, b*n*d)
+			for i := range v {
+				v[i] = float64(i / d % 2) // from 0 to 1: the result is the weight
+			}
+			return vals(dtype, v, b, n, d)
+		}, test)
+	}
+}
+
+// noWeights: a weight that is rounded to 0 blends all the same: with what is infinite to NaN, and -0 to 0. So it does in each part of a
+// thread's work.
+func noWeights(test visit) {
+	for _, dtype := range valueDTypes {
+		var widths []int
+		for size := 16; size >= max(dtype.Size(), 4); size /= 2 {
+			for _, chunks := range pieces {
+				widths = append(widths, chunks*size/dtype.Size())
+			}
+		}
+		for i, d := range append(widths, 1, 3, 9, 35, 261) {
+			v := make([]float64, 2*d)
+			for f := range d {
+				v[f], v[d+f] = math.Copysign(0, -1), 1
+				if f%3 == 0 {
+					v[f], v[d+f] = 1, math.Inf(1)
+				}
+			}
+			clock := []tensor.DType{tensor.F64, tensor.F32}[i%2]
+			c := &resampling{Name: fmt.Sprint("no weights ", dtype, d), Src: vals(dtype, v, 2, d), Times: vals(clock, []float64{0, 1e30}, 2), Targets: vals(clock, []float64{1e-30, 1e-25}, 2), Planned: true}
+			test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+		}
+	}
+}
+
+// tolerances: each kind that copies one of two samples asks how far that is, alone and beside others that ask for theirs, on every clock.
+func tolerances(test visit) {
+	const d = 3
+	x := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8}
+	for _, in := range valueDTypes {
+		for _, clock := range clockDTypes {
+			tolerance := ops.Within(2e9)
+			if clock == tensor.I64 {
+				tolerance = ops.Within(2)
+			}
+			for _, kind := range []ops.Kind{ops.Previous, ops.Next, ops.Nearest} {
+				for _, other := range []ops.Kind{kind, ops.Angle, ops.Pchip, ops.Previous, ops.Next, ops.Nearest} {
+					c := &resampling{Name: fmt.Sprint("tolerances ", in, clock, kind, other), Src: vals(in, uniformValues(rng(73), 2*d), 2, d), Times: vals(clock, []float64{0, 8}, 2), Targets: vals(clock, x, len(x)),
+						Opts: ops.ResampleOptions{Kind: kind, Tolerance: tolerance, Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: other}}}, Planned: true}
+					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
+				}
+			}
 		}
 	}
 }

@@ -53,15 +53,18 @@ func (s *suite) sortedVoxels(t *testing.T) {
 		assert.Empty(t, got.same(want), name)
 	}
 	// A thread takes most points where there are so many for each multiprocessor, of one or of 132. The last are those of each of its turns
-	// in one case, and so are the last in a cell.
+	// in one case, and so are the last in a cell, which are the last of all or not.
 	base := 15 * 512 * 132
 	if s.cfg.Slow > 1 {
 		base = 15 * 512
 	}
-	for k := range 16 {
-		n := base + 32*k + 5
+	for k := range 24 {
+		n := base + 32*(k%16) + 5
 		c := &voxelizing{Points: packed(tensor.F32, largeCloud(n), n, 3), Box: box(7, 6, 9), Once: true, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceCount}}
 		in := base - 256 + 32*(k%8) + 7
+		if k >= 16 {
+			in = n
+		}
 		for i, x := range c.Points.raw { // those that are in a cell come last
 			v := math.Float32frombits(uint32(x)) * .8
 			if i < 3*(n-in) && i%3 == 0 {
