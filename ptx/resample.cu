@@ -121,11 +121,11 @@ template <u32 In> RC_FN void resample(const resample_job &j, shared<typename ele
 
 } // namespace
 
-// Blocks of a multiprocessor: for sm_80 ten would leave too few registers.
+// Blocks of a multiprocessor: more would leave too few registers.
 #if __CUDA_ARCH__ >= 900
-#define RC_RESIDENT 10
-#else
 #define RC_RESIDENT 9
+#else
+#define RC_RESIDENT 8
 #endif
 
 #define RC_RESAMPLE(name, dtype)                               \

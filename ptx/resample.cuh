@@ -188,14 +188,19 @@ template <class C> RC_FN bool hold(const window<C> &w, C x, u32 &k, C &at, C &af
 
 // search finds the greatest k with t[k] <= x, given t[0] <= x < t[n-1], and t[k] and t[k+1]. The first window is around the
 // place that x would have if targets and samples ran from one end to the other in step. If x is not there, the next is where the stamps'
-// mean pace leads from there, and two more where the pace between the last two windows does, which is the samples' own if no gap lies
-// between them; from there it goes in steps that double, then halves what is left. Whatever the stamps hold, it ends and stays
-// within them.
+// mean pace leads from there, and one more where the pace between these two does, which is the samples' own if no gap lies between
+// them. What these have left is cut in four until nothing is: a gap that x lies in or behind has no pace. Whatever the stamps hold, it
+// ends and stays within them.
 template <class C> RC_FN u32 search(const C *t, u32 n, C x, C first, C last, window<C> w, C &at, C &after) {
     u32 k;
     if (hold(w, x, k, at, after)) return k;
     float pace = div_fast((float)(n - 1), (float)span(first, last));
-    RC_ROLLED for (u32 turn = 0; turn < 3; turn++) {
+    u32 lo = 0, hi = n - 1;
+    RC_ROLLED for (u32 turn = 0; turn < 2; turn++) {
+        if (w.at <= x)
+            lo = w.g;
+        else
+            hi = w.g;
         // 0 for a NaN, and below 0; the last beyond 2^32.
         const window<C> on = look(t, n, (u32)((float)w.g + (float)minus(x, w.at) * pace));
         if (hold(on, x, k, at, after)) return k;
@@ -203,32 +208,19 @@ template <class C> RC_FN u32 search(const C *t, u32 n, C x, C first, C last, win
         if (p > 0) pace = p;
         w = on;
     }
-    u32 lo = 0, hi = n - 1;
-    if (w.at <= x) {
+    if (w.at <= x)
         lo = w.g;
-        for (u32 step = 2; step < hi - lo; step *= 2) {
-            if (!(ld_time(t + lo + step) <= x)) {
-                hi = lo + step;
-                break;
-            }
-            lo += step;
-        }
-    } else {
+    else
         hi = w.g;
-        for (u32 step = 2; step < hi - lo; step *= 2) {
-            if (ld_time(t + hi - step) <= x) {
-                lo = hi - step;
-                break;
-            }
-            hi -= step;
+    RC_ROLLED while (lo + 1 < hi) {
+        const u32 step = (hi - lo + 3) / 4;
+        u32 past = 0;
+        RC_UNROLL for (u32 i = 1; i < 4; i++) {
+            const u32 here = lo + i * step;
+            past += here < hi && ld_time(t + (here < hi ? here : lo)) <= x;
         }
-    }
-    while (hi - lo > 1) {
-        const u32 mid = lo + (hi - lo) / 2;
-        if (ld_time(t + mid) <= x)
-            lo = mid;
-        else
-            hi = mid;
+        lo += past * step;
+        hi = lo + step < hi ? lo + step : hi;
     }
     lo = lo < n - 1 ? lo : n - 2;
     at = ld_time(t + lo), after = ld_time(t + lo + 1);

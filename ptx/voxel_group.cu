@@ -20,7 +20,7 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 each = 8, dealt_bits = 4; // 8 cells at once, so that what lies in few places goes to many buckets
+constexpr u32 each = 8, dealt_bits = 4; // 16 cells at once, so that what lies in few places goes to many buckets
 constexpr u32 group_threads = 512, group_in_flight = 2;
 constexpr u32 count_threads = group_threads - warp_size; // the last warp fills the grid
 constexpr u32 part = 16384;  // cells that a block takes: ops/cuda gives it so many words of shared memory, and one for each lane

@@ -100,7 +100,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.BoolVar(&r.explain, "explain", false, "measure nothing: say which kernels each job launches, and in which shape")
 	f.BoolVar(&r.first, "first", false, "measure only the time from the start of the program to the first result")
 	complete(cmd, "backend", backendNames)
-	complete(cmd, "launch", func() []string { return []string{"plain", "dependent", "ready"} })
+	complete(cmd, "launch", launchModes)
 	for flag, ext := range map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"} {
 		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
 			panic(err) // a flag that does not exist: a mistake in this package
@@ -152,8 +152,8 @@ func (r *benchRequest) check() error {
 	}
 	r.options.Rotate = int64(r.rotate * 1e6)
 	var err error
-	if r.options.Launch, err = ops.ParseLaunchMode(r.launch); err != nil {
-		return usagef("--launch %q: want plain, dependent or ready", r.launch)
+	if r.options.Launch, err = launchMode(r.launch); err != nil {
+		return err
 	}
 	if r.launch != "plain" && (r.from != "" || r.list || r.runs != 0 || r.first) {
 		return usagef("--launch says how jobs are measured or explained, and here none is")

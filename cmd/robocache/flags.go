@@ -153,3 +153,15 @@ func complete(cmd *cobra.Command, flag string, names func() []string) {
 }
 
 func backendNames() []string { return append([]string{"auto"}, ops.Backends()...) }
+
+// launchModes are the values of --launch.
+func launchModes() []string { return []string{"plain", "dependent", "ready"} }
+
+// launchMode reads one.
+func launchMode(name string) (ops.LaunchMode, error) {
+	mode, err := ops.ParseLaunchMode(name)
+	if err != nil {
+		return mode, usagef("--launch %q: want plain, dependent or ready", name)
+	}
+	return mode, nil
+}

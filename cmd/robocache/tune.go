@@ -17,7 +17,7 @@ import (
 
 // tuneRequest is a tune command as given.
 type tuneRequest struct {
-	backend, only, shapes, out string
+	backend, only, shapes, out, launch string
 
 	dry     bool
 	options benchmark.Options
@@ -32,7 +32,8 @@ checks that each candidate gives the same bits.
 
 The jobs are those of robocache bench resample, forms and fuse, and of --shapes. Of each, every
 candidate is measured briefly, and the fastest at length beside the model's, five times in turn.
-It is kept for the job's class (the kernel, and the powers of two of sizes) if the slowest of its
+It is kept for the job's class (the kernel, the powers of two of sizes, and whether inputs are
+declared ready, as --launch says) if the slowest of its
 five medians is below the fastest of the model's, its median by 1 % at least, and no other
 job of the class became slower.
 
@@ -48,6 +49,7 @@ func (a *app) tuneCommand() *cobra.Command {
 		Long:  tuneHelp,
 		Example: `  robocache tune
   robocache tune --backend cuda:1 --limit 10m
+  robocache tune --launch ready
   robocache tune --shapes mine.json --dry-run --json`,
 		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return a.tune(r) },
@@ -57,6 +59,7 @@ func (a *app) tuneCommand() *cobra.Command {
 	f.StringVar(&r.only, "only", "", "tune only jobs whose suite and name match this regular expression")
 	f.StringVar(&r.shapes, "shapes", "", "tune the jobs of this .json file too, which bench --list --json writes")
 	f.StringVarP(&r.out, "output", "o", "", "write the table to this file, in place of the one that is used")
+	f.StringVar(&r.launch, "launch", "plain", "how the jobs follow each other: plain, dependent or ready, as in bench; what is found with inputs ready is kept for that alone")
 	f.BoolVar(&r.dry, "dry-run", false, "write no table")
 	f.DurationVar(&r.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a choice take together")
 	f.IntVar(&r.options.Samples, "samples", 31, "the least number of samples, at least 5")
@@ -64,6 +67,7 @@ func (a *app) tuneCommand() *cobra.Command {
 	f.Float64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300)")
 	f.DurationVar(&r.limit, "limit", 0, "measure for no longer than that, and keep what was found until then")
 	complete(cmd, "backend", backendNames)
+	complete(cmd, "launch", launchModes)
 	for _, flag := range []string{"shapes", "output"} {
 		if err := cmd.MarkFlagFilename(flag, "json"); err != nil {
 			panic(err) // a flag that does not exist: a mistake in this package
@@ -106,6 +110,10 @@ func (a *app) tune(r *tuneRequest) error {
 		return usagef("--dry-run writes no table: no --output with it")
 	}
 	r.options.Rotate = int64(r.rotate * 1e6)
+	var err error
+	if r.options.Launch, err = launchMode(r.launch); err != nil {
+		return err
+	}
 	jobs, err := r.jobs()
 	if err != nil {
 		return err

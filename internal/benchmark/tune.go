@@ -45,6 +45,7 @@ type Tuning struct {
 type TuneReport struct {
 	Program string   `json:"program"`
 	Device  Device   `json:"device"`
+	Launch  string   `json:"launch"` // as in Report
 	Rows    []Tuning `json:"rows"`
 	Skipped []Skip   `json:"skipped,omitempty"`
 	Cut     string   `json:"cut,omitempty"` // as in Report
@@ -90,7 +91,7 @@ func (t *tuner) run(jobs []Job, told func(done, all int, row *Tuning)) (report *
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, cuda.UseTable(r.stream, before)) }()
-	report = &TuneReport{Device: deviceOf(r.dev), Path: path}
+	report = &TuneReport{Device: deviceOf(r.dev), Launch: r.opt.Launch.String(), Path: path}
 	for k, j := range jobs {
 		if r.opt.Progress != nil {
 			r.opt.Progress(k, len(jobs), j)

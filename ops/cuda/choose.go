@@ -35,15 +35,20 @@ func (c Choice) String() string {
 // log2, rounded down, and -1 of 0.
 type Class struct {
 	Kernel  string `json:"kernel"`
-	Bytes   int    `json:"bytes"`   // of a target's features in dst
-	Pieces  int    `json:"pieces"`  // chunks and items of a target
-	Targets int    `json:"targets"` // of all rows
-	Stamps  int    `json:"stamps"`  // that are checked, of all rows and streams
+	Bytes   int    `json:"bytes"`           // of a target's features in dst
+	Pieces  int    `json:"pieces"`          // chunks and items of a target
+	Targets int    `json:"targets"`         // of all rows
+	Stamps  int    `json:"stamps"`          // that are checked, of all rows and streams
+	Ready   bool   `json:"ready,omitempty"` // inputs are declared ready: launches overlap
 }
 
 // String is the kernel and the powers of two.
 func (c Class) String() string {
-	return fmt.Sprintf("%s bytes=2^%d pieces=2^%d targets=2^%d stamps=2^%d", c.Kernel, c.Bytes, c.Pieces, c.Targets, c.Stamps)
+	s := fmt.Sprintf("%s bytes=2^%d pieces=2^%d targets=2^%d stamps=2^%d", c.Kernel, c.Bytes, c.Pieces, c.Targets, c.Stamps)
+	if c.Ready {
+		s += " ready"
+	}
+	return s
 }
 
 func log2(n int) int { return bits.Len(uint(n)) - 1 }
@@ -79,21 +84,35 @@ func takenBy(kernel string) *takes {
 
 var checkShares = []int{checkShare, 256, 512, 4096}
 
-// model is the choice by the device's size, for a launch of so many chunks: four a thread, and fewer where the device would
-// otherwise stand partly idle: half that, where blocks of four would not fill it four times. Tiles are as the cut makes them.
-func (b *backend) model(kernel string, chunks int) Choice {
-	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
-	if strings.HasPrefix(kernel, "fuse_plain_") { // streams with many stamps and narrow rows have few blocks
-		c.Check = checkShare / 2
+// fills is how often a launch must fill the device for its blocks to stay as large as they can be. A launch by itself ends sooner if its
+// work lies in many small blocks. Those whose inputs are ready overlap, so that what counts is the work in all: less in few large blocks.
+func fills(ready bool) int {
+	if ready {
+		return 1
 	}
+	return 4
+}
+
+// model is the choice by the device's size, for a launch of so many chunks: four a thread, and fewer where the device would
+// otherwise stand partly idle: half that, where blocks of four would not fill it as often as they should. Tiles are as the cut makes them.
+func (b *backend) model(kernel string, chunks int, ready bool) Choice {
+	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
 	if strings.HasPrefix(kernel, "resample_poses_") { // a second warp for each block, where the device holds all of them at once
 		c.Threads = warp
-		if chunks <= warp*poseBlocks*b.sms {
+		if !ready && chunks <= warp*poseBlocks*b.sms {
 			c.Threads = 2 * warp
 		}
 	}
-	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*4 {
+	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*fills(ready) {
 		c.Each /= 2
+	}
+	// Streams with many stamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
+	// are the last to end.
+	if strings.HasPrefix(kernel, "fuse_plain_") {
+		c.Check = checkShare / 2
+		if c.Each < pieces {
+			c.Each, c.Check = 2, checkShare/4
+		}
 	}
 	return c.of(takenBy(kernel))
 }

@@ -114,8 +114,9 @@ func (p *plan) chooseFuse(kernel string, job *ops.FuseJob, chunks, all int, cut 
 			stamps += part.Stamps()
 		}
 	}
-	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(all), log2(job.Rows()), log2(stamps)}
-	return p.choose(class, p.b.model(kernel, job.Rows()*chunks), cut)
+	ready := job.Launch == ops.LaunchInputsReady
+	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(all), log2(job.Rows()), log2(stamps), ready}
+	return p.choose(class, p.b.model(kernel, job.Rows()*chunks, ready), cut)
 }
 
 // chunkOf is the log2 of the most elements, up to 16 bytes of source, that can be read at once. What is written of them at once is

@@ -60,7 +60,7 @@ func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 	for m := range parts {
 		p := &parts[m]
 		p.form, p.unit, p.store = oddForm(p.D, false), 1, 0
-		p.odd = b.cutOdd(p.D, 2, p.form, 1, p.Rows()*len(parts))
+		p.odd = b.cutOdd(p.D, 2, p.form, 1, p.Rows()*len(parts), job.Launch == ops.LaunchInputsReady)
 		p.chunks = p.odd.chunks
 	}
 	return parts

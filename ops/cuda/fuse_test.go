@@ -57,7 +57,7 @@ func TestParameterOfFuseFitsTheKernels(t *testing.T) {
 		}
 		job := fuseTestJob(tensor.F32, parts...)
 		made := fuseParts(job)
-		for m, cut := range b.cutParts(made, b.model("fuse", 1000)) {
+		for m, cut := range b.cutParts(made, b.model("fuse", 1000, false)) {
 			made[m].cut = cut
 		}
 		data := (&plan{cell: &faultCell{}}).fuseParams(job, made)
@@ -88,7 +88,7 @@ func TestParameterOfPlainFuseFitsTheKernels(t *testing.T) {
 		job := fuseTestJob(tensor.F32, parts...)
 		made, ok := b.plainParts(job)
 		require.True(t, ok)
-		for m, cut := range b.cutPlainParts(made, b.model("fuse_plain_f32", 1000)) {
+		for m, cut := range b.cutPlainParts(made, b.model("fuse_plain_f32", 1000, false)) {
 			made[m].cut = cut
 		}
 		data := (&plan{b: b, cell: &faultCell{}}).plainParams(job, made)
@@ -169,7 +169,7 @@ func TestStreamsAreMadeByChunksWhereTheyCanBe(t *testing.T) {
 		b := &backend{sms: 132}
 		job := fuseTestJob(c.out, c.part, fuseTestPart(tensor.F32, 3))
 		p := fuseParts(job)[0]
-		p.cut = b.cutParts([]fusePart{p}, b.model("fuse", 1000))[0]
+		p.cut = b.cutParts([]fusePart{p}, b.model("fuse", 1000, false))[0]
 		assert.Equal(t, c.chunks, p.channels == nil, name)
 		assert.Equal(t, c.vector, p.vector, name)
 		assert.Positive(t, p.cut.blocks, name)

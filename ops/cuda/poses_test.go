@@ -32,7 +32,7 @@ func TestParameterOfPosesFitsTheKernels(t *testing.T) {
 		require.Len(t, runs, 2)
 		b := &backend{sms: 132}
 		name := "resample_poses_" + dtype.String()
-		data := (&plan{cell: &faultCell{}}).poses(job, runs, b.cutPoses(job, b.model(name, 1)))
+		data := (&plan{cell: &faultCell{}}).poses(job, runs, b.cutPoses(job, b.model(name, 1, false)))
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, entry.Params, 1)

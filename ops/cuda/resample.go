@@ -226,11 +226,12 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 
 // chooseOne decides on a job of one stream, of so many chunks or items a target.
 func (p *plan) chooseOne(kernel string, job *ops.ResampleJob, number int, cut func(Choice) shape) shape {
-	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(number), log2(job.Rows()), -1}
+	ready := job.Launch == ops.LaunchInputsReady
+	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(number), log2(job.Rows()), -1, ready}
 	if job.Check {
 		class.Stamps = log2(job.Stamps())
 	}
-	return p.choose(class, p.b.model(kernel, job.Rows()*number), func(c Choice) []shape { return []shape{cut(c)} })[0]
+	return p.choose(class, p.b.model(kernel, job.Rows()*number, ready), func(c Choice) []shape { return []shape{cut(c)} })[0]
 }
 
 // cutChunks cuts a job whose features are moved by chunks.

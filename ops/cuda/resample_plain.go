@@ -123,7 +123,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	chunks := job.D * size / chunk
 	shapes := func(c Choice) shape { return p.b.cutPlain(job, c, chunks) }
 	if form != wholeRows {
-		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows())
+		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows(), job.Launch == ops.LaunchInputsReady)
 		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
 	}
 	cut := p.chooseOne(name, job, chunks, shapes)
@@ -150,9 +150,10 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 }
 
 // cutOdd cuts rows of d features that plain_odd.cuh's move_odd makes, of which a launch has `rows` in all: blocks of up to mostTile targets and
-// oddEach chunks a thread, of fewer targets where that would not fill the device four times, but of a warp of them if they are not
+// oddEach chunks a thread, of fewer targets where that would not fill the device as often as they should, but of a warp of them if they are not
 // too wide.
-func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int) shape {
+func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int, ready bool) shape {
+	full := fills(ready) * b.sms
 	s := shape{threads: plainThreads}
 	switch form {
 	case unitRows:
@@ -171,10 +172,10 @@ func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int) shape {
 	if form == oddOwn && d > mostOwn/2 { // what a block keeps of them in shared memory; whole 16 bytes of dst
 		s.tile = mostTile / 2
 	}
-	for s.tile > warp && rows < s.tile*b.sms*4 {
+	for s.tile > warp && rows < s.tile*full {
 		s.tile /= 2
 	}
-	for s.tile > 1 && (s.tile*s.chunks > plainThreads && rows < s.tile*b.sms*4 || s.tile*s.chunks*s.chunks >= 1<<20) {
+	for s.tile > 1 && (s.tile*s.chunks > plainThreads && rows < s.tile*full || s.tile*s.chunks*s.chunks >= 1<<20) {
 		s.tile = (s.tile + 1) / 2
 	}
 	return s

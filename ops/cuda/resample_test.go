@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/bits"
@@ -45,9 +46,9 @@ func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
 			items = append(items, n)
 		}
 		for name, args := range map[string][]any{
-			"resample_" + dtype.String():          args(job, ops.Linear, b.cutChunks(job, b.model("resample_f32", 1000), vectorOf(job)), cell, job.Rows()),
-			"resample_channels_" + dtype.String(): append(args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000), 1), cell, job.Rows()), items...),
-			"resample_curves_" + dtype.String():   append(args(job, 0, b.cutItems(job, b.model("resample_curves_f32", 1000), 1), cell, job.Rows()), items...),
+			"resample_" + dtype.String():          args(job, ops.Linear, b.cutChunks(job, b.model("resample_f32", 1000, false), vectorOf(job)), cell, job.Rows()),
+			"resample_channels_" + dtype.String(): append(args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000, false), 1), cell, job.Rows()), items...),
+			"resample_curves_" + dtype.String():   append(args(job, 0, b.cutItems(job, b.model("resample_curves_f32", 1000, false), 1), cell, job.Rows()), items...),
 		} {
 			_, entry, ok := ptx.Lookup(name)
 			require.True(t, ok, name)
@@ -67,7 +68,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 			job.B, job.T, job.D = 1, rows, d
 			job.Channels = []ops.Channel{{Lo: 0, Hi: d, Kind: ops.Pchip}}
 			for name, limit := range map[string]int{"resample_bf16": maxTile, "resample_channels_bf16": maxChannelsTile, "resample_plain_bf16": mostEach * plainThreads, "resample_odd_bf16": mostTile} {
-				for _, c := range append(takenBy(name).all(), b.model(name, rows*d)) {
+				for _, c := range append(takenBy(name).all(), b.model(name, rows*d, false)) {
 					cut := b.cutItems(job, c, d)
 					switch chunks := d / 8; {
 					case name == "resample_bf16":
@@ -79,7 +80,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 						assert.LessOrEqual(t, cut.tile*cut.chunks, cut.each*plainThreads)
 					}
 					if name == "resample_odd_bf16" {
-						cut = b.grid(job, c, c.cap(b.cutOdd(d, 2, oddForm(d, true), 1, rows)))
+						cut = b.grid(job, c, c.cap(b.cutOdd(d, 2, oddForm(d, true), 1, rows, false)))
 					}
 					what := fmt.Sprintf("%s, %d targets of %d features: %v, %+v", name, rows, d, c, cut)
 					assert.NoError(t, c.check(name), what)
@@ -127,7 +128,7 @@ func TestOddRowsAreCutExactly(t *testing.T) {
 				if form == oddWide != (d >= wideOdd) && form != unitRows || form == oddOwn && d > mostOwn {
 					continue
 				}
-				cut := (&backend{sms: sms}).cutOdd(d, 4, form, 2, 1<<(d%24))
+				cut := (&backend{sms: sms}).cutOdd(d, 4, form, 2, 1<<(d%24), d%2 == 1)
 				what := fmt.Sprintf("%d features, form %d: %+v", d, form, cut)
 				require.True(t, cut.tile >= 1 && cut.tile <= mostTile && cut.chunks >= 1, what)
 				if form == oddOwn {
@@ -165,4 +166,38 @@ func TestPlainForms(t *testing.T) {
 		form, unit := plainFormOf(job)
 		assert.Equal(t, []any{c.form, c.unit}, []any{form, unit}, "%+v", c)
 	}
+}
+
+// Launches whose inputs are ready overlap, and take few large blocks where others take many small ones.
+func TestInputsReadyTakeLargeBlocks(t *testing.T) {
+	b := &backend{sms: 132}
+	const rows = 64000
+	for _, name := range []string{"resample_plain_bf16", "resample_f32", "fuse"} {
+		assert.Equal(t, 1, b.model(name, rows, false).Each, name)
+		assert.Equal(t, 2, b.model(name, rows, true).Each, name)
+	}
+	assert.Equal(t, 64, b.cutOdd(3, 2, oddOwn, 1, rows, false).tile)
+	assert.Equal(t, 256, b.cutOdd(3, 2, oddOwn, 1, rows, true).tile)
+	assert.Equal(t, 2*warp, b.model("resample_poses_f32", 1000, false).Threads)
+	assert.Equal(t, warp, b.model("resample_poses_f32", 1000, true).Threads)
+	small, large := b.model("fuse_plain_f32", 1000, false), b.model("fuse_plain_f32", 1<<20, false)
+	assert.Equal(t, []int{2, checkShare / 4, pieces, checkShare / 2}, []int{small.Each, small.Check, large.Each, large.Check})
+}
+
+// What was tuned for launches by themselves is not taken for those that overlap.
+func TestClassesTellWhetherInputsAreReady(t *testing.T) {
+	table := NewTable(Identity{})
+	alone := Class{Kernel: "resample_plain_bf16", Bytes: 5, Pieces: 2, Targets: 9, Stamps: 9}
+	ready := alone
+	ready.Ready = true
+	require.NoError(t, table.Set(Entry{Class: alone, Choice: Choice{Each: 2, Threads: 128, Check: 256}}))
+	_, ok := table.lookup(ready)
+	assert.False(t, ok)
+	require.NoError(t, table.Set(Entry{Class: ready, Choice: Choice{Each: 4, Threads: 128, Check: 256}}))
+	var file bytes.Buffer
+	require.NoError(t, table.Write(&file))
+	read, err := ReadTable(&file, table.For)
+	require.NoError(t, err)
+	assert.Equal(t, table.Entries(), read.Entries())
+	assert.Equal(t, alone.String()+" ready", read.Entries()[1].Class.String())
 }

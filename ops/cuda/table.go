@@ -92,7 +92,7 @@ func (t *Table) Entries() []Entry {
 	}
 	slices.SortFunc(list, func(x, y Entry) int {
 		a, b := x.Class, y.Class
-		return cmp.Or(strings.Compare(a.Kernel, b.Kernel), a.Bytes-b.Bytes, a.Pieces-b.Pieces, a.Targets-b.Targets, a.Stamps-b.Stamps)
+		return cmp.Or(strings.Compare(a.Kernel, b.Kernel), a.Bytes-b.Bytes, a.Pieces-b.Pieces, a.Targets-b.Targets, a.Stamps-b.Stamps, strings.Compare(a.String(), b.String()))
 	})
 	return list
 }
