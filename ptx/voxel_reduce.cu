@@ -230,7 +230,7 @@ RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
         reduce_voxels<1, true>(j, q);
 }
 
-// voxel_crowded takes the pieces that voxel_reduce, voxel_grid or voxel_several has listed. extra: 0 to look at the values, which is all that voxels of one piece
+// voxel_crowded takes the pieces that voxel_reduce, voxel_grid or voxel_cells has listed. extra: 0 to look at the values, which is all that voxels of one piece
 // and reductions without a sum need; 1 to add those of the others; 2 to write the others' results.
 RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};

@@ -1644,7 +1644,7 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "2cb90f1e6e014632ee254e177c77a1849bd1543afde716cf9d4aae34499e5ab8"},
+			{"voxel_reduce.cu", "13f09c3a7a916605afdf5587a92fc3b0c873af6d078ee8a9968acc35c5880d76"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "a5a9a9404bb3d39b0a549248e7cbeb5889106924fc39e38d21486ad8c6b9de11"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},

@@ -54,7 +54,7 @@ func tuned() []Job {
 func TestTuneKeepsWhatIsFaster(t *testing.T) {
 	want := map[string]cuda.Choice{}
 	tn := faked(t, func(c cuda.Choice, _ int) float64 {
-		if c.Each == 2 || c.Tile == 8 || c.Items == 2 && c.Threads == 64 || c.Each+c.Tile+c.Items == 0 && c.Threads == 32 {
+		if c.Each == 4 || c.Tile == 8 || c.Items == 2 && c.Threads == 64 || c.Each+c.Tile+c.Items == 0 && c.Threads == 32 {
 			return 8
 		}
 		return 10
