@@ -141,9 +141,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "94b8627a41f836d25d4eddb4342e72cb592f3785d495404d9f79a70c87a26abd",
-				PTXHash: "bb8008950bcb800dd79b03071f7e8c987f82c0b87ac9aa1145728e71c860b9ff",
-				stored:  "94b8627a41f836d25d4eddb4342e72cb592f3785d495404d9f79a70c87a26abd",
+				Hash:    "f0b8d22b41febf8d8f6bd0ee11e1590014144a09e76ead53c68933e36571ca78",
+				PTXHash: "fd893335cbe80574c7cdb202a50b43666fb5560dfa94269d813df271a3df05c7",
+				stored:  "f0b8d22b41febf8d8f6bd0ee11e1590014144a09e76ead53c68933e36571ca78",
 			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -202,9 +202,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "ea475d70467f8cbeb37ea89e8b285f601a841243bb9deec4e9b243000015be6e",
-				PTXHash: "559a8ec49a53cd787704ed52667a8402193fa52af2053e0438394733fe21436e",
-				stored:  "ea475d70467f8cbeb37ea89e8b285f601a841243bb9deec4e9b243000015be6e",
+				Hash:    "629795ed85841be40f9d5a4ee8fd587528b53737966a078e100e5ddebd262ecd",
+				PTXHash: "8d686de3ae1857b422edf93be1309cb10a5a3942ad5492ff85f8935aea2e4ce0",
+				stored:  "629795ed85841be40f9d5a4ee8fd587528b53737966a078e100e5ddebd262ecd",
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -400,9 +400,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "1550ab1e3464c93601571d92eb9020151e158b833a92289ea65edd9b00f07af9",
-				PTXHash: "d184e1edf1a3b1a5593d0ee975ba5fd366240ab5bc59e2996e55d38738eaaa45",
-				stored:  "1550ab1e3464c93601571d92eb9020151e158b833a92289ea65edd9b00f07af9",
+				Hash:    "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa",
+				PTXHash: "b85497f82cd3c9fdee3b146397fed98df0788c152f8f9549ca510eed6b673b79",
+				stored:  "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa",
 			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -830,9 +830,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "e98999f3217d6831d54f1531f02fd1c368af0bb05418361150ad397823046e12",
-				PTXHash: "688c63c1fdd48f0b9fcee1206f3e67824eff7f542d2ea827a774850fd94dfad4",
-				stored:  "e98999f3217d6831d54f1531f02fd1c368af0bb05418361150ad397823046e12",
+				Hash:    "c4d04203dd87a93e49401e93569a5fce98a667d86c587eba937b903de8dc740d",
+				PTXHash: "dffdedc7ff05940538082cddf204a3b3720d22d638bd2de2daffa815955f0811",
+				stored:  "c4d04203dd87a93e49401e93569a5fce98a667d86c587eba937b903de8dc740d",
 			},
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1059,9 +1059,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "06fbe00ecc9e1194614c5674e7be5a87e88b9c1f2c154967ebbb6fc3631f2661",
-				PTXHash: "216c26c0b0facd157fbbc9322cf2804579c7df18d16dfad4a4d8d2dcb6349f97",
-				stored:  "06fbe00ecc9e1194614c5674e7be5a87e88b9c1f2c154967ebbb6fc3631f2661",
+				Hash:    "0c819855bb72b39ee8ba708abeaf637b45637103db9341ad9c285b1058b605f8",
+				PTXHash: "5601a8cc9a15c8b12124a462af4e96b4bedcecba27857a7c7129942bfba7f099",
+				stored:  "0c819855bb72b39ee8ba708abeaf637b45637103db9341ad9c285b1058b605f8",
 			},
 			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1114,9 +1114,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "e1320b67466195a178ad98c0de283df9869cf855a8c0c3f4e0c231cb52caa857",
-				PTXHash: "26985fd926fc62688004343a23ef67f16c5bd2f9cfa781b2cb327dc496a7909d",
-				stored:  "e1320b67466195a178ad98c0de283df9869cf855a8c0c3f4e0c231cb52caa857",
+				Hash:    "6bcc097891421bf19e963e4b9c2b317ee40350295541f8d3a7b47b970f34b63d",
+				PTXHash: "e5a0348933f64f3380fe7e3fec77b2f435ed366db7bf46aa6c978424b583720b",
+				stored:  "6bcc097891421bf19e963e4b9c2b317ee40350295541f8d3a7b47b970f34b63d",
 			},
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1266,9 +1266,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "adcd4b982497d77f49385b5f5a9a8f51153d32b1ddec4030454a6462e643f4be",
-				PTXHash: "6d6c95238588c0f390a16c00efa43bbadfbe4826a10cdadaedf0941ed9352bf5",
-				stored:  "adcd4b982497d77f49385b5f5a9a8f51153d32b1ddec4030454a6462e643f4be",
+				Hash:    "516ef4e86a88c30d919cab62a6c19784f2cbc54e8d92e31786a29f795737c7df",
+				PTXHash: "a148139220bea58fa46fcd090eafc4b146353e77ddfe61433b36fd6ec25fa0d7",
+				stored:  "516ef4e86a88c30d919cab62a6c19784f2cbc54e8d92e31786a29f795737c7df",
 			},
 			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1418,9 +1418,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "edebca1ad27bce1d382027ae8827888fe3473e3a2c143e81d81dc93cb832c1e0",
-				PTXHash: "fd5e05ffa44cd47f78f8fa61b3ab849d84f830f6faf49358c69ab0c750c15d6b",
-				stored:  "edebca1ad27bce1d382027ae8827888fe3473e3a2c143e81d81dc93cb832c1e0",
+				Hash:    "8675b2acac9b2fb7d34d00743ac3e36064af255412946af578cb3f7d188d1fc0",
+				PTXHash: "b66abc76d2cee9ef86082ba5b1b06bb7721ef73112672ff5217ba0745cd9c0fb",
+				stored:  "8675b2acac9b2fb7d34d00743ac3e36064af255412946af578cb3f7d188d1fc0",
 			},
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1623,9 +1623,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_group.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "6ec309427d69f3d6355d39adcc217755c25dacabc3a609766215c6cd37b1c4e6",
-				PTXHash: "7254473b39bb4e653e59fca789bd785c08de97d8cd41e4c0114f301128d66b26",
-				stored:  "6ec309427d69f3d6355d39adcc217755c25dacabc3a609766215c6cd37b1c4e6",
+				Hash:    "738302909b0558db932f04c6c9b1841a1cdc5abb66f0ccabfedc3bd3173a2988",
+				PTXHash: "165e9321421986a697347d11fddaf44d282da9691bb25fffc6b0dc674a218f7f",
+				stored:  "738302909b0558db932f04c6c9b1841a1cdc5abb66f0ccabfedc3bd3173a2988",
 			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1987,9 +1987,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "5c6fedd882f8df1a23335757c8bbeecdfd3bef1357d4dd5ac31f2b2a830d1e83",
-				PTXHash: "a07a173a49e6a5f7d82c46fd41368ec20628e1900baf1e3088969dd529c4e81f",
-				stored:  "5c6fedd882f8df1a23335757c8bbeecdfd3bef1357d4dd5ac31f2b2a830d1e83",
+				Hash:    "c6f7389c5e0892256ba922df2cad5bf12d9aee5cccae8e69688c7876a5a6d59b",
+				PTXHash: "01e459f09d907c58eea4cd7c40830b1929c07c2606915e62cf1baf2d0dcfbc0d",
+				stored:  "c6f7389c5e0892256ba922df2cad5bf12d9aee5cccae8e69688c7876a5a6d59b",
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
