@@ -46,9 +46,16 @@ func TestTuneWritesWhereItIsTold(t *testing.T) {
 	row := v["rows"].([]any)[0].(map[string]any)
 	assert.Equal(t, "resample_plain_bf16", row["class"].(map[string]any)["kernel"])
 	assert.Positive(t, row["model_time"].(map[string]any)["median_us"])
+	assert.NotContains(t, row["class"], "ready")
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, files, 1, "the table, and nothing beside it")
+	text, _ = good(t, tuneArgs(t, "--json", "--launch=ready", "-o", other)...)
+	v = unmarshal(t, text)
+	assert.Equal(t, "ready", v["launch"])
+	for _, row := range v["rows"].([]any) {
+		assert.Equal(t, true, row.(map[string]any)["class"].(map[string]any)["ready"])
+	}
 	out, _ = good(t, tuneArgs(t, "--limit=1ns")...)
 	assert.Contains(t, out, "cut short after 0 of 2 jobs: --limit 1ns")
 	assert.NoFileExists(t, filepath.Join(dir, "env.json"), "nothing was measured")
@@ -75,6 +82,7 @@ func TestTuneRefusesWhatCannotBe(t *testing.T) {
 		{[]string{"tune", "resample"}, exitUsage, ""},
 		{[]string{"tune", "--limit=-1s"}, exitUsage, "not negative"},
 		{[]string{"tune", "--dry-run", "-o", "x.json"}, exitUsage, "--dry-run writes no table"},
+		{[]string{"tune", "--launch=fast"}, exitUsage, `--launch "fast": want plain, dependent or ready`},
 		{[]string{"tune", "--only=nothing"}, exitUsage, "no job matches"},
 		{[]string{"tune", "--shapes=missing.json"}, exitInput, "missing.json"},
 		{[]string{"tune", "--backend=sim", "--samples=4"}, exitUsage, "samples: got 4"},
