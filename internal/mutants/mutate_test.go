@@ -191,8 +191,6 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000000;", ".rn becomes .rz", "a product by a power of two"},
 		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000001;", ".rn becomes .rz", ""},
 		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000000;", "mul becomes add", ""},
-		{"resample_plain", "sub.s32 	%r3, %r1, %r2;\nsetp.lt.u32 	%p1, %r3, 3;", "sub becomes add", "the first step up"},
-		{"resample_plain", "sub.s32 	%r3, %r1, %r2;\nsetp.lt.u32 	%p1, %r3, 2;", "sub becomes add", ""},
 		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", ".rn becomes .rz", "a term of a series"},
 		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3EFA01A01A01A01A;", "add becomes sub", ""},
 		{"fuse", "setp.gt.u64 	%p1, %rd1, 16777215;", ".gt becomes .ge", "a quotient either way"},
@@ -222,7 +220,7 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"voxel_reduce", "setp.gt.s32 	%p1, %r1, -1;\nselp.b32 	%r2, 2, 3, %p1;\nselp.b32 	%r3, %r2, 1, %p2;", ".gt becomes .ge", ""},
 		{"voxel_reduce voxel_crowded", "setp.lt.u16 	%p1, %rs1, %rs2;", ".lt becomes .le", "lanes that are left over"},
 		{"voxel_reduce voxel_grid", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", "a mean in float64"},
-		{"voxel_group voxel_several", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", "a mean in float64"},
+		{"voxel_group voxel_cells", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", "a mean in float64"},
 		{"voxel_reduce voxel_crowded", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", ""},
 		{"voxel_bin voxel_bin", "setp.gt.u64 	%p1, %rd1, %rd2;\nbar.sync 0;\n@%p1 bra 	$L;\n// begin inline asm\ngriddepcontrol.wait;", ".gt becomes .ge", "a block without points"},
 		{"voxel_count voxel_deal", "add.rn.f32 	%f1, %f2, 0fCB400000;", ".rn becomes .rz", "how sure a cell is"},
@@ -243,9 +241,6 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, %r3, %p1;", ".lt becomes .le", ""},
 		{"resample_plain resample_odd_f16", ">setp.ge.u32 	%p1, %r1, %r2;\n@%p1 bra 	$L1;\n// %bb.1:\nshl.b32 	%r3, %r4, 3;\nmad.lo.s32 	%r5, %r6, %r7, %r3;", ".ge becomes .gt", "a unit past the last"},
 		{"resample_plain resample_plain_f16", ">setp.ge.u32 	%p1, %r1, %r2;\n@%p1 bra 	$L1;\n// %bb.1:\nshl.b32 	%r3, %r4, 3;\nmad.lo.s32 	%r5, %r6, %r7, %r3;", ".ge becomes .gt", ""},
-		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 3;\nmov.u32 	%r2, %r3;\nmov.u32 	%r4, %r5;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 2;", ".lt becomes .le", "the first step of two"},
-		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 3;\nmov.u32 	%r2, %r3;\nmov.u32 	%r4, %r5;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 4;", ".lt becomes .le", ""},
-		{"resample resample_f32", "setp.lt.u32 	%p1, %r1, 2;\n@%p1 bra 	$L1;\n// %bb.1:\nmov.b32 	%r6, 2;", ".lt becomes .le", ""},
 		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", ".rn becomes .rz", "where a search looks next"},
 		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rn.bf16x2.f32 	%r1, %f4, %f1;", ".rn becomes .rz", ""},
 		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", "mul becomes add", ""},
@@ -274,6 +269,11 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 	const adds = "\n// %bb.1:\nshl.b64 	%rd1, %rd2, 3;\nadd.s64 	%rd3, %rd4, %rd1;\ncvt.u64.u32 	%rd5, %r1;\n// begin inline asm\nred.global.add.u64 [%rd3], %rd5;"
 	const votes = "\n// %bb.58:\n// begin inline asm\n{\n.reg .pred p;\nsetp.ne.u32 p, %r1, 0;\nvote.sync.ballot.b32 %r1, p, 0xffffffff;\n}\n// end inline asm\n// begin inline asm\npopc.b32 %r2, %r1;"
 	const order = "and.b32  	%r1, %r2, 2147483647;\nnot.b32 	%r3, %r2;\n"
+	const dot = "mul.rn.f64 	%fd1, %fd2, %fd3;\n"
+	const shorter = "\nsetp.lt.f64 	%p1, %fd5, 0d0000000000000000;\nneg.f64 	%fd6, %fd5;\nselp.f64 	%fd7, %fd6, %fd5, %p1;\nsetp.gt.f64 	%p2, %fd7, 0d3FEFFF2E48E8A71E;"
+	const round = "setp.lt.u32 	%p1, %r1, %r2;\n@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:                            // =>This Inner Loop Header: Depth=1\n"
+	const skip = "\ncvt.u64.u32 	%rd1, %r1;\nmov.b32 	%r3, "
+	const warps = "add.s32 	%r2, %r3, -1;\nselp.b32 	%r4, 0, %r2, %p1;\n"
 	for _, c := range []struct{ family, before, at, after, rule, want string }{
 		{"voxel_count voxel_deal", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", "a cell that is just sure"},
 		{"voxel_count voxel_deal", "neg.f32 	%f3, %f1;\n", "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
@@ -292,6 +292,16 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 1;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 0, 1, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
 		{"voxel_sort voxel_pass", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
+		{"resample_poses resample_poses_f16", dot, "add.rn.f64 	%fd5, %fd4, %fd1;", shorter, ".rn becomes .rz", "the dot product's last sum, of f16"},
+		{"resample_poses resample_poses_bf16", dot, "add.rn.f64 	%fd5, %fd4, %fd1;", shorter, ".rn becomes .rz", ""},
+		{"resample_poses resample_poses_f16", dot, "add.rn.f64 	%fd5, %fd4, %fd1;", shorter, "add becomes sub", ""},
+		{"resample_poses resample_poses_f16", dot, "add.rn.f64 	%fd5, %fd4, %fd1;", "\n" + dot + "add.rn.f64 	%fd6, %fd5, %fd1;" + shorter, ".rn becomes .rz", ""},
+		{"resample resample_f32", round, "setp.ge.u32 	%p2, %r1, %r2;", skip + "4;", ".ge becomes .gt", "a turn's first target"},
+		{"resample resample_f32", round, "setp.ge.u32 	%p2, %r1, %r2;", skip + "3;", ".ge becomes .gt", ""},
+		{"resample resample_f32", "add.s32 	%r1, %r1, %r4;\n", "setp.ge.u32 	%p2, %r1, %r2;", skip + "4;", ".ge becomes .gt", ""},
+		{"voxel_sort voxel_rows", warps, "add.s32 	%r5, %r6, -1;", "", "add becomes sub", "all rows' voxels"},
+		{"voxel_sort voxel_rows", "add.s64 	%rd1, %rd2, %rd3;\nsetp.lt.u32 	%p1, %r7, 32;\n", "add.s32 	%r2, %r3, -1;", "\nselp.b32 	%r4, 0, %r2, %p1;\nadd.s32 	%r5, %r6, -1;", "add becomes sub", ""},
+		{"voxel_sort voxel_pass", warps, "add.s32 	%r5, %r6, -1;", "", "add becomes sub", ""},
 		{"voxel_write voxel_write", "setp.lt.u32 	%p1, %r1, 3;\n", "or.pred  	%p2, %p3, %p4;", "", "or becomes and", "a table for any grid"},
 		{"voxel_write voxel_write", "setp.lt.u32 	%p1, %r1, 4;\n", "or.pred  	%p2, %p3, %p4;", "", "or becomes and", ""},
 	} {

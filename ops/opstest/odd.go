@@ -28,6 +28,8 @@ func (s *suite) odd(t *testing.T) {
 	t.Run("late stamps in a fusion", func(t *testing.T) { fusedToo(lateStamps)(s, t) })
 	t.Run("stamps at once", func(t *testing.T) { resampled(stampsAtOnce)(s, t) })
 	t.Run("stamps at once in a fusion", func(t *testing.T) { fusedToo(stampsAtOnce)(s, t) })
+	t.Run("ties among others", func(t *testing.T) { resampled(tiesAmongOthers)(s, t) })
+	t.Run("ties among others in a fusion", func(t *testing.T) { fusedToo(tiesAmongOthers)(s, t) })
 	t.Run("limits", s.limits)
 	t.Run("shares", s.shares)
 	t.Run("chunks in a fusion", s.fuseChunks)

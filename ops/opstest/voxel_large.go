@@ -88,6 +88,10 @@ func (s *suite) largeVoxels(t *testing.T) {
 	if s.cfg.Slow <= 1 { // more tiles than voxel_tally has threads
 		counts["most"] = &voxelizing{Points: points(9_000_001), Box: box(128, 128, 128)}
 	}
+	least := leastPoints(n)
+	counts["least coordinates"] = &voxelizing{Points: least, Box: leastBox(61, 33, 129)}
+	counts["least coordinates, apart"] = &voxelizing{Points: least.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: leastBox(61, 33, 129)}
+	counts["far tiles"] = &voxelizing{Points: farTiles(), Box: box(61, 33, 129)}
 	for name, c := range counts {
 		c.Opts.Reduce, c.Once = ops.ReduceCount, s.cfg.Slow > 1
 		compare("counts, "+name, c, 64)
@@ -141,4 +145,17 @@ func oddTiles(xyz []uint64, cells int) []uint64 {
 		}
 	}
 	return xyz
+}
+
+// farTiles has points in one cell only, in the first tiles of 8192 and in the 257th: the same warp of voxel_tally walks over both, and
+// finds in either more pieces of 16 bytes than it takes at once.
+func farTiles() *array {
+	const tile, tiles = 8192, 257
+	xyz := slices.Repeat([]uint64{uint64(math.Float32bits(100)), 0, 0}, tiles*tile)
+	for _, t := range []int{0, 1, tiles - 1} {
+		for i := range 2000 {
+			xyz[3*(t*tile+i)] = 0
+		}
+	}
+	return packed(tensor.F32, xyz, tiles*tile, 3)
 }

@@ -35,7 +35,7 @@ func diagonal(xs ...float64) *array {
 func (s *suite) voxelNamed(t *testing.T) {
 	s.each(t, map[string]func(*suite, *testing.T){
 		"three-in-one": (*suite).threeInOne, "outside": (*suite).outside, "half-way": (*suite).halfWay, "axes": (*suite).axes,
-		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin,
+		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin, "least": (*suite).leastCoordinates,
 		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "no-rows": (*suite).voxelNoRows, "bad-grids": (*suite).badGrids,
 		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
 		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,

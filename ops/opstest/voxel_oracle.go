@@ -41,6 +41,16 @@ func (c *voxelizing) rounded(x float64) *big.Float {
 	return new(big.Float).SetPrec(c.precision()).SetFloat64(x)
 }
 
+// nearest returns x rounded to the points' type, which may be a number of fewer bits, 0 or infinite.
+func (c *voxelizing) nearest(x *big.Float) float64 {
+	if c.Points.dtype == tensor.F32 {
+		f, _ := x.Float32()
+		return float64(f)
+	}
+	f, _ := x.Float64()
+	return f
+}
+
 func (c *voxelizing) precision() uint {
 	if c.Points.dtype == tensor.F32 {
 		return 24
@@ -97,9 +107,7 @@ func (c *voxelizing) position(i int) (pos [3]*big.Float, ok bool) {
 func (c *voxelizing) cell(pos [3]*big.Float, n [3]int) (cell [3]int, in bool) {
 	for a, x := range pos {
 		d := new(big.Float).SetPrec(c.precision()).Sub(x, c.rounded(c.Box.Min[a]))
-		q := new(big.Float).SetPrec(c.precision()).Quo(d, c.rounded(c.Box.Size[a]))
-		f, _ := q.Float64()
-		f = math.Floor(f)
+		f := math.Floor(c.nearest(new(big.Float).SetPrec(200).Quo(d, c.rounded(c.Box.Size[a]))))
 		if f < 0 || f >= float64(n[a]) {
 			return cell, false
 		}
