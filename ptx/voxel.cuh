@@ -140,7 +140,7 @@ RC_FN u32 index_along(double x, double lo, double size, float) { return index_of
 
 // In float the product with 1 / size tells the floor of the rounded quotient, unless it lies within 2^-20 of itself of a whole
 // number: it is within 2^-21.5 of the true quotient (1 / size is within 2^-22, the product rounds by 2^-24), and the rounded one
-// within 2^-24.
+// within 2^-24. Of numbers too small for that the margin is 0, and 1 - past is no more.
 RC_FN u32 index_along(float x, float lo, float size, float inverse) {
     const float d = x - lo, q = d * inverse, c = floor_f(q), past = q - c, margin = abs_f(q) * 0x1p-20f;
     if (past > margin && 1.0f - past > margin) return index_of(c);
