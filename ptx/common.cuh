@@ -30,6 +30,11 @@
 #define RC_ROLLED _Pragma("unroll 1")
 #endif
 
+// RC_OFTEN and RC_SELDOM say how a condition mostly is: code for what is seldom lies behind the rest, out of the way of the
+// instructions that a small launch has to fetch.
+#define RC_OFTEN(x) __builtin_expect(!!(x), 1)
+#define RC_SELDOM(x) __builtin_expect(!!(x), 0)
+
 namespace rc {
 
 using u8 = unsigned char;

@@ -1,5 +1,6 @@
 // fuse_plain.cu puts up to 16 streams on one clock in one launch, side by side in dst: plain ones, see plain.cuh, that have dst's
 // dtype and are not normalised. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
+#include "direct.cuh"
 #include "plain_odd.cuh"
 
 using namespace rc;
@@ -24,7 +25,8 @@ struct plain_stream {
     float pace;
     u32 tile, chunks, chunk_magic, flags; // fuse_odd: chunks is a row's elements
     u64 max_gap, tolerance;
-    u32 fill, unused;
+    u32 fill;
+    float rows_a_stamp;
 };
 static_assert(sizeof(plain_stream) == 96, "ops/cuda/fuse_plain.go packs it");
 
@@ -45,18 +47,30 @@ struct plain_params {
 };
 static_assert(sizeof(plain_params) == 96 + 100 * max_streams, "below the 4096 bytes that every driver takes");
 
-template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) {
+// this_block is the block's number. It asks for all of the first streams' parameters, which are not in a cache yet, before it is known which of them the
+// block needs: two reads that would follow each other are under way at once. No top bit of these is ever set.
+RC_FN u32 this_block(const plain_params &) {
+    return block_x();
+}
+
+// stream_of is a block's stream, as a job.
+RC_FN plain_task stream_of(const plain_params &p) {
+    const u32 block = this_block(p);
     u32 m = 0;
-    RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
-    if (few_streams < max_streams && block_x() >= p.first_block[few_streams % max_streams]) {
-        RC_UNROLL for (u32 i = few_streams; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
+    RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block >= p.first_block[i] ? i : m;
+    if (RC_SELDOM(few_streams < max_streams && block >= p.first_block[few_streams % max_streams])) {
+        RC_UNROLL for (u32 i = few_streams; i < max_streams; i++) m = block >= p.first_block[i] ? i : m;
     }
     const plain_stream &f = p.stream[m];
-    plain_task j = {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
+    return {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
                     p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
                     f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
-                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block_x() - p.first_block[m], m, f.offset, 0,
-                    f.max_gap, f.tolerance, f.fill};
+                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block - p.first_block[m], m, f.offset, 0,
+                    f.max_gap, f.tolerance, f.fill, f.rows_a_stamp};
+}
+
+template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) {
+    plain_task j = stream_of(p);
     begin(j);
     u32 count;
     if constexpr (Odd)
@@ -77,6 +91,19 @@ template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) 
     end(j);
 }
 
+template <u32 DT> RC_FN void fuse_direct(const plain_params &p, v16 *rows) {
+    plain_task j = stream_of(p);
+    j.as_direct();
+    begin(j);
+    if (j.unit() == 4)
+        direct<DT, v16, false>(j, rows);
+    else if (j.unit() == 3)
+        direct<DT, v8, false>(j, rows);
+    else
+        direct<DT, u32, false>(j, rows);
+    end(j);
+}
+
 } // namespace
 
 #define RC_FUSE_PLAIN(name, dtype, odd, blocks)                   \
@@ -90,3 +117,13 @@ RC_FUSE_PLAIN(fuse_plain_f16, dt_f16, false, resident)
 RC_FUSE_PLAIN(fuse_plain_bf16, dt_bf16, false, resident)
 RC_FUSE_PLAIN(fuse_odd_f16, dt_f16, true, 8)
 RC_FUSE_PLAIN(fuse_odd_bf16, dt_bf16, true, 8)
+
+#define RC_FUSE_DIRECT(name, dtype) \
+    RC_KERNEL_OCC(direct_threads, direct_blocks) name(const plain_params p) { \
+        __shared__ v16 rows[4 * direct_threads];                  \
+        fuse_direct<dtype>(p, rows);                              \
+    }
+
+RC_FUSE_DIRECT(fuse_direct_f32, dt_f32)
+RC_FUSE_DIRECT(fuse_direct_f16, dt_f16)
+RC_FUSE_DIRECT(fuse_direct_bf16, dt_bf16)

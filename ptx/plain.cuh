@@ -55,6 +55,7 @@ struct plain_task {
     u32 d;      // of odd rows, which see: elements
     u64 max_gap, tolerance; // a time's bits
     u32 fill;               // the bits of an element
+    float rows_a_stamp;     // 1 / s
 
     RC_FN_MEMBER u32 edge() const { return edge_clamp; } // for the search, to which filled ends are the same
     RC_FN_MEMBER bool near_previous() const { return kind() == previous; }
@@ -88,6 +89,8 @@ struct plain_task {
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
     RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
+    // as_direct leaves out what direct.cuh is not for. Of linear targets no tolerance is asked.
+    RC_FN_MEMBER void as_direct() { flags = (flags & ~(3u << 2 | 1u << 25 | 1u << 31)) | linear << 2, tolerance = 0; }
     RC_FN_MEMBER u32 store() const { return flags >> 21 & 7; } // log2 of the bytes written at once: not more than unit
 };
 
@@ -121,11 +124,17 @@ template <class C> RC_FN void tell(const plain_task &j, u32 i) {
     if (reason != 0) report(j, fault_times, i, reason);
 }
 
-// wrong has a bit for each of some stamps that is out of range or does not follow the one before, as where a row begins.
-template <class C> RC_FN u32 wrong(const stamps<C> &c, C before) {
+// row_begins is which of the stamps from i on begins a row, counted from i: n or more of none. It is a guess, wrong where rows are short or stamps
+// are more than 2^22.
+template <class C> RC_FN u32 row_begins(const plain_task &j, u32 i) {
+    return (u32)((float)(i + stamps<C>::n) * j.rows_a_stamp) * j.s - i;
+}
+
+// wrong has a bit for each of some stamps that is out of range or does not follow the one before, which stamp `first` need not.
+template <class C> RC_FN u32 wrong(const stamps<C> &c, C before, u32 first = stamps<C>::n) {
     u32 out = 0;
     RC_UNROLL for (u32 u = 0; u < stamps<C>::n; u++) {
-        out |= (u32)(!(before <= c.v[u]) || bad_time(c.v[u]) != 0) << u;
+        out |= (u32)((!(before <= c.v[u]) && u != first) || bad_time(c.v[u]) != 0) << u;
         before = c.v[u];
     }
     return out;
@@ -141,7 +150,7 @@ template <class C> struct watch {
         if (i >= end) return;
         const C *const t = (const C *)j.times;
         before = ld_time(t + (i > 0 ? i - 1 : 0));
-        if (j.dense() && end - i >= stamps<C>::n) {
+        if (RC_OFTEN(j.dense() && end - i >= stamps<C>::n)) {
             c = __builtin_bit_cast(stamps<C>, ld_nc_16(t + i));
         } else {
             RC_UNROLL for (u32 u = 0; u < stamps<C>::n; u++) c.v[u] = ld_time(t + (i + u < end ? i + u : end - 1));
@@ -175,10 +184,12 @@ template <class C, u32 Batch> RC_FN void check_some(const plain_task &j, watch<C
     }
 }
 
-// check_rest looks at what is left of a share.
-template <class C> RC_FN void check_rest(const plain_task &j, watch<C> &w) {
+// check_rest looks at what is left of a share. Guess: where a row begins.
+template <class C, bool Guess> RC_FN void check_rest(const plain_task &j, watch<C> &w) {
     RC_ROLLED for (; w.i < w.end; w.i += w.step, w.load(j)) {
         u32 bad = wrong(w.c, w.before);
+        if (RC_OFTEN(bad == 0)) continue;
+        if (Guess) bad = wrong(w.c, w.before, row_begins<C>(j, w.i));
         RC_ROLLED for (; bad != 0 && w.i + lowest_bit(bad) < w.end; bad &= bad - 1) tell<C>(j, w.i + lowest_bit(bad));
     }
 }
@@ -197,33 +208,22 @@ template <class C> RC_FN asked<C> ask(const plain_task &j, u32 i) {
     asked<C> a;
     a.row = row_of(j, i), a.pos = i - a.row * j.t;
     a.t = (const C *)j.times + a.row * j.times_batch;
-    a.given = j.targets == nullptr ? tick<C>(j, a.pos) : ld_time((const C *)j.targets + (a.row * j.targets_batch + a.pos));
+    if (RC_SELDOM(j.targets == nullptr))
+        a.given = tick<C>(j, a.pos);
+    else
+        a.given = ld_time((const C *)j.targets + (a.row * j.targets_batch + a.pos));
     a.out = look_out(j, a.t, j.s, a.pos);
     return a;
 }
 
-template <class C> RC_FN slot place_target(const plain_task &j, u32 i, const asked<C> &a) {
+// place_anywhere finds a target at x, and writes its valid and age where `tells`.
+template <class C> RC_FN slot place_anywhere(const plain_task &j, u32 i, const asked<C> &a, C x, bool tells) {
     const u32 row = a.row;
     const C *const t = a.t;
-    const C given = a.given, x = j.on_own_clock(given);
-    if (j.check() && (beyond_range(given) || beyond_range(x))) report(j, fault_targets, i, time_range);
-    u32 near;
-    C begin, end;
-    const bool held = hold(a.out.w, x, near, begin, end), at_end = x == a.out.last;
-    if (j.usual() && (held || at_end)) { // a row's first and last target, too, which are often on samples
-        begin = at_end ? a.out.last : begin;
-        if (j.masked()) {
-            if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, 1);
-            if (j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, begin));
-        }
-        const bool on = x == begin; // no division by 0, nor one of it, which is slow
-        const float weight = ratio<float>(on ? 1 : span(begin, x), on ? 1 : span(begin, end));
-        return {row * j.src_batch + (at_end ? j.s - 1 : near) * j.src_step, on ? as_it_is : weight};
-    }
     const located<C> at = locate(j, t, j.s, a.out, x);
     const bool in = at.where == exact || at.where == inside;
-    if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, in && !at.gap);
-    if (j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, ld_time(t + at.k)));
+    if (tells && j.valid) st_u8(j.valid + (u64)i * j.valid_step, in && !at.gap);
+    if (tells && j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, ld_time(t + at.k)));
     slot out = {0, as_it_is};
     u32 k = at.k;
     if (in ? at.gap && j.fill_gaps() : j.fill_ends()) {
@@ -240,12 +240,35 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i, const ask
     return out;
 }
 
+// place_target is place_anywhere, with a short way for what most targets are.
+template <class C> RC_FN slot place_target(const plain_task &j, u32 i, const asked<C> &a) {
+    const u32 row = a.row;
+    const C given = a.given, x = j.on_own_clock(given);
+    if (RC_SELDOM(j.check() && (beyond_range(given) || beyond_range(x)))) report(j, fault_targets, i, time_range);
+    u32 near;
+    C begin, end;
+    const bool held = hold(a.out.w, x, near, begin, end), at_end = x == a.out.last;
+    if (RC_OFTEN(j.usual() && (held || at_end))) { // a row's first and last target, too, which are often on samples
+        begin = at_end ? a.out.last : begin;
+        if (RC_SELDOM(j.masked())) {
+            if (j.valid) st_u8(j.valid + (u64)i * j.valid_step, 1);
+            if (j.age) st_time((C *)j.age + (u64)i * j.age_step, minus(x, begin));
+        }
+        const bool on = x == begin; // no division by 0, nor one of it, which is slow
+        const float weight = ratio<float>(on ? 1 : span(begin, x), on ? 1 : span(begin, end));
+        return {row * j.src_batch + (at_end ? j.s - 1 : near) * j.src_step, on ? as_it_is : weight};
+    }
+    return place_anywhere(j, i, a, x, true);
+}
+
 template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
     const u32 first = j.block * j.tile;
     const u32 left = first < j.total ? j.total - first : 0;
     const u32 count = left < j.tile ? left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
-    const u32 checkers = busy < threads_x() ? busy : 0;
+    // Warps without a target check, if each of their threads has a few 16 bytes at most. If not, all do.
+    const bool few = Batch > 1 || (threads_x() - busy) * stamps<C>::n * 2 >= j.share;
+    const u32 checkers = busy < threads_x() && few ? busy : 0;
     watch<C> w = share_of<C>(j, checkers);
     if constexpr (Batch > 1) check_some<C, Batch>(j, w);
     w.load(j);
@@ -264,7 +287,7 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
     } else {
         for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     }
-    check_rest(j, w);
+    check_rest<C, Batch == 1>(j, w);
     return count;
 }
 
@@ -306,8 +329,8 @@ template <u32 DT, class V> RC_FN V blend_unit(V lo, V hi, float a) {
 // made is what becomes of a unit and that of the row after it.
 template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a) {
     V out = lo;
-    if (a >= 0) out = blend_unit<DT, V>(lo, hi, a);
-    if (!resamples(a)) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(instead<DT>(j, a)));
+    if (RC_OFTEN(a >= 0)) out = blend_unit<DT, V>(lo, hi, a);
+    if (RC_SELDOM(!resamples(a))) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(instead<DT>(j, a)));
     return out;
 }
 

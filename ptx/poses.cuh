@@ -60,7 +60,7 @@ struct alignas(16) pose_room {
 
 RC_FN plain_task task_of(const poses &p) {
     return {p.src, p.times, p.targets, p.dst, p.valid, p.age, p.fault, p.fault_flag, p.start, p.rate, 0, 0, p.times_batch, p.targets_batch,
-            p.total, p.stamps, p.share, p.s, p.t, p.t_magic, p.pace, 0, 0, 0, p.flags & 0x801f0183u, 0, 1, 1, block_x(), 0, 0, 0, 0, 0, 0};
+            p.total, p.stamps, p.share, p.s, p.t, p.t_magic, p.pace, 0, 0, 0, p.flags & 0x801f0183u, 0, 1, 1, block_x(), 0, 0, 0, 0, 0, 0, 0};
 }
 
 // ---- The check ----
@@ -109,12 +109,6 @@ template <class C> RC_FN void check_all(const plain_task &j, checks<C> &w) {
 
 // ---- Source rows ----
 
-// copy_async_16 begins to copy 16 bytes to shared memory; copies_landed waits for this thread's.
-RC_FN void copy_async_16(void *to, const void *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_at(to)), "l"(global(from)) : "memory");
-}
-RC_FN void copies_landed() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
 // stretch is source rows that the block has copied.
 struct stretch {
     u32 first, count;
@@ -133,7 +127,7 @@ RC_FN stretch fetch(const plain_task &j, const poses &p, pose_room &mem, u32 fir
     const u32 step = threads_x() * 16;
     RC_ROLLED for (u32 at = thread_x() * 16; at < whole; at += copies_at_once * step) {
         RC_UNROLL for (u32 u = 0; u < copies_at_once; u++) {
-            if (at + u * step < whole) copy_async_16(mem.in + at + u * step, from + at + u * step);
+            if (at + u * step < whole) copy_async((v16 *)(mem.in + at + u * step), from + at + u * step);
         }
     }
     // The end of src, if that is less than 16 bytes.

@@ -10,11 +10,12 @@ import (
 
 // Choice is the numbers of a launch that no result depends on: what a kernel takes of them, and by which a job is cut into blocks.
 type Choice struct {
-	Each    int `json:"each,omitempty"`  // chunks of features that a thread moves; 0 of a kernel that moves none
-	Items   int `json:"items,omitempty"` // items that a thread makes, where features are made one by one; 0 of a kernel that makes none
-	Tile    int `json:"tile,omitempty"`  // targets that a block takes at most; 0 of a kernel for which it follows from the others
-	Threads int `json:"threads"`         // a block
-	Check   int `json:"check"`           // stamps that a block checks, where there are blocks to spare
+	Each    int  `json:"each,omitempty"`   // chunks of features that a thread moves; 0 of a kernel that moves none
+	Items   int  `json:"items,omitempty"`  // items that a thread makes, where features are made one by one; 0 of a kernel that makes none
+	Tile    int  `json:"tile,omitempty"`   // targets that a block takes at most; 0 of a kernel for which it follows from the others
+	Threads int  `json:"threads"`          // a block
+	Check   int  `json:"check"`            // stamps that a block checks, where there are blocks to spare
+	Direct  bool `json:"direct,omitempty"` // each thread for itself, by ptx/direct.cuh, where that takes the job: then Each does not matter
 }
 
 // String lists the numbers.
@@ -27,6 +28,9 @@ func (c Choice) String() string {
 		if n.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", n.name, n.n))
 		}
+	}
+	if c.Direct {
+		parts = append(parts, "direct")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -55,10 +59,13 @@ func log2(n int) int { return bits.Len(uint(n)) - 1 }
 
 // takes is what the kernels' sources allow: the plain ones are compiled for so many chunks and threads, the odd ones for as many
 // threads, the others loop over what they get, and all are bound to 128 threads at most.
-type takes struct{ each, items, tile, threads []int }
+type takes struct {
+	each, items, tile, threads []int
+	direct                     bool
+}
 
 var (
-	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}}
+	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}, direct: true}
 	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{tile: []int{4, 8, 16, warp, 64, 128, mostTile}, threads: []int{64, 128}}
@@ -106,6 +113,8 @@ func (b *backend) model(kernel string, chunks int, ready bool) Choice {
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*fills(ready) {
 		c.Each /= 2
 	}
+	// Launches by themselves that the device holds at once.
+	c.Direct = !ready && chunks <= directBlocks*plainThreads*b.sms
 	// Streams with many stamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
 	// are the last to end.
 	if strings.HasPrefix(kernel, "fuse_plain_") {
@@ -134,6 +143,7 @@ func (c Choice) of(t *takes) Choice {
 	if t.tile == nil {
 		c.Tile = 0
 	}
+	c.Direct = c.Direct && t.direct
 	return c
 }
 
@@ -148,6 +158,9 @@ func (c Choice) check(kernel string) error {
 		if n.list == nil && n.got != 0 || n.list != nil && !slices.Contains(n.list, n.got) {
 			return fmt.Errorf("%s: got %s %d, want one of %v", kernel, n.name, n.got, n.list)
 		}
+	}
+	if c.Direct && !t.direct {
+		return fmt.Errorf("%s: got direct, which only resample_plain and fuse_plain are", kernel)
 	}
 	return nil
 }
@@ -165,7 +178,10 @@ func (t *takes) all() (list []Choice) {
 			for _, items := range or(t.items) {
 				for _, tile := range or(t.tile) {
 					for _, check := range checkShares {
-						list = append(list, Choice{each, items, tile, threads, check})
+						list = append(list, Choice{each, items, tile, threads, check, false})
+						if t.direct && each == 1 {
+							list = append(list, Choice{each, items, tile, threads, check, true})
+						}
 					}
 				}
 			}
@@ -182,16 +198,23 @@ type decision struct {
 	cut           func(Choice) []shape
 }
 
-// choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done.
+// choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done. A choice says direct
+// only if the cut is.
 func (p *plan) choose(class Class, model Choice, cut func(Choice) []shape) []shape {
+	made := func(c Choice) (Choice, []shape) {
+		shapes := cut(c)
+		c.Direct = shapes[0].direct
+		return c, shapes
+	}
+	model, shapes := made(model)
 	p.chosen = &decision{class: class, choice: model, model: model, cut: cut}
 	if c, ok := p.b.table.Load().lookup(class); ok {
-		if shapes := cut(c); blocksOf(shapes) <= math.MaxInt32 {
+		if c, tuned := made(c); blocksOf(tuned) <= math.MaxInt32 {
 			p.chosen.choice, p.chosen.tuned = c, true
-			return shapes
+			return tuned
 		}
 	}
-	return cut(model)
+	return shapes
 }
 
 func blocksOf(shapes []shape) (n int) {

@@ -66,8 +66,11 @@ func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 	return parts
 }
 
-// cutPlainParts cuts each stream into blocks.
+// cutPlainParts cuts each stream into blocks. They are direct if all can be.
 func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
+	for _, p := range parts {
+		c.Direct = c.Direct && isDirect(p.ResampleJob, p.chunks)
+	}
 	for _, p := range parts {
 		if p.form == wholeRows {
 			list = append(list, b.cutPlain(p.ResampleJob, c, p.chunks))
@@ -85,15 +88,16 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 		name = "fuse_odd_"
 	}
 	name += job.Dst.DType().String()
-	k, err := p.b.kernel(name)
-	if err != nil {
-		return err
-	}
 	all := 0
 	for _, part := range parts {
 		all += part.chunks
 	}
 	shapes := p.chooseFuse(name, job, all, all, func(c Choice) []shape { return p.b.cutPlainParts(parts, c) })
+	name = shapes[0].kernel(name)
+	k, err := p.b.kernel(name)
+	if err != nil {
+		return err
+	}
 	for m := range parts {
 		parts[m].cut = shapes[m]
 	}
@@ -135,7 +139,8 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
 			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), math.Float32bits(pace(s.ResampleJob)),
 			uint32(s.cut.tile), uint32(chunks), divides, flags)
-		out.words(limitBits(s.MaxGap, job.Clock), limitBits(s.Tolerance, job.Clock), valueBits(s.Fill, job.Dst.DType())&math.MaxUint32)
+		out.words(gapBits(s.ResampleJob), limitBits(s.Tolerance, job.Clock))
+		out.halves(uint32(valueBits(s.Fill, job.Dst.DType())), math.Float32bits(rowsAStamp(s.ResampleJob)))
 		column += size * s.D
 	}
 	return append(out.data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)

@@ -155,9 +155,10 @@ var (
 // shape is how a job is cut into blocks.
 type shape struct {
 	threads, tile, blocks int
-	chunks                int // pieces that a target's features are moved in
-	vector                int // log2 of the elements a thread moves at once
-	each                  int // of the plain kernels: chunks that a thread is compiled to move
+	chunks                int  // pieces that a target's features are moved in
+	vector                int  // log2 of the elements a thread moves at once
+	each                  int  // of the plain kernels: chunks that a thread is compiled to move
+	direct                bool // of those: by direct.cuh
 }
 
 const (

@@ -3,6 +3,7 @@ package cuda
 import (
 	"math"
 	"math/bits"
+	"strings"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
@@ -19,6 +20,9 @@ const (
 	oddBlocks    = 24  // blocks a multiprocessor, from which on a block of units makes no more than that
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
+
+	directBlocks = 6 // direct.cuh: blocks that a multiprocessor holds
+	leastDirect  = 4 // samples of a row there
 
 	masked = 1 << 29 // plain.cuh: the flag of a job that gives valid or age
 )
@@ -116,10 +120,6 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 		name = "resample_odd_"
 	}
 	name += job.Src.DType().String()
-	k, err := p.b.kernel(name)
-	if err != nil {
-		return err
-	}
 	chunks := job.D * size / chunk
 	shapes := func(c Choice) shape { return p.b.cutPlain(job, c, chunks) }
 	if form != wholeRows {
@@ -127,6 +127,11 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
 	}
 	cut := p.chooseOne(name, job, chunks, shapes)
+	name = cut.kernel(name)
+	k, err := p.b.kernel(name)
+	if err != nil {
+		return err
+	}
 	args := []any{
 		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
 		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
@@ -143,9 +148,11 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	} else {
 		args = append(args, uint32(job.D), oddMagic(cut), flags|oddFlags(form, unit, job.DstStep == job.D), uint32(size*job.DstStep))
 	}
-	clock := job.ClockType()
-	args = append(args, uint32(valueBits(job.Fill, job.Dst.DType())), limitBits(job.MaxGap, clock), limitBits(job.Tolerance, clock))
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, plainThreads), args...)
+	args = append(args, uint32(valueBits(job.Fill, job.Dst.DType())), gapBits(job), limitBits(job.Tolerance, job.ClockType()))
+	if form == wholeRows {
+		args = append(args, rowsAStamp(job))
+	}
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), args...)
 	return err
 }
 
@@ -209,6 +216,9 @@ func oddFlags(form plainForm, unit int, runOn bool) uint32 {
 
 // plainShare is how many stamps each of the blocks checks: whole 16 bytes.
 func plainShare(job *ops.ResampleJob, blocks int) int {
+	if !job.Check {
+		return 0
+	}
 	return ((job.Stamps()+blocks-1)/blocks + 3) &^ 3
 }
 
@@ -235,6 +245,9 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uin
 
 // cutPlain cuts a job for a plain kernel, which a thread moves as many chunks of as it takes for a block to hold a target.
 func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
+	if c.Direct && isDirect(job, chunks) {
+		return b.cutDirect(job, c, chunks)
+	}
 	s := shape{threads: plainThreads, chunks: chunks, each: c.Each}
 	for s.each < mostEach && chunks > s.each*plainThreads {
 		s.each *= 2
@@ -242,6 +255,48 @@ func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
 	s.tile = s.each * plainThreads / chunks
 	return b.grid(job, c, s)
 }
+
+// isDirect reports whether direct.cuh takes a plain job, of so many units a target: linear, of rows of four samples or more.
+func isDirect(job *ops.ResampleJob, chunks int) bool {
+	kind, _ := uniform(job.Channels)
+	return kind == ops.Linear && job.S >= leastDirect && job.T > 1 && chunks <= plainThreads && pointer(job.SrcTimes)%chunk == 0
+}
+
+// cutDirect cuts a job for direct.cuh: a thread makes a unit, and checks at most 16 bytes of stamps.
+func (b *backend) cutDirect(job *ops.ResampleJob, c Choice, chunks int) shape {
+	s := b.grid(job, c, shape{threads: plainThreads, chunks: chunks, tile: plainThreads / chunks, direct: true})
+	if job.Check {
+		once := plainThreads * chunk / job.ClockType().Size()
+		s.blocks = max(s.blocks, (job.Stamps()+once-1)/once)
+	}
+	return s
+}
+
+// kernel is the name of the kernel for a shape that was cut for a plain one.
+func (s shape) kernel(plain string) string {
+	if s.direct {
+		return strings.Replace(plain, "_plain_", "_direct_", 1)
+	}
+	return plain
+}
+
+// gapBits are the bits of the longest bracket in the clock's own type: of the longest there is where none is set.
+func gapBits(job *ops.ResampleJob) uint64 {
+	clock := job.ClockType()
+	_, set := job.MaxGap.Get()
+	switch {
+	case set:
+		return limitBits(job.MaxGap, clock)
+	case clock == tensor.I64:
+		return math.MaxInt64
+	case clock == tensor.F64:
+		return math.Float64bits(math.Inf(1))
+	}
+	return uint64(math.Float32bits(float32(math.Inf(1))))
+}
+
+// rowsAStamp is by what plain.cuh guesses a stamp's row.
+func rowsAStamp(job *ops.ResampleJob) float32 { return 1 / float32(job.S) }
 
 // pointer is a tensor's address, 0 for one that is not there.
 func pointer(t *tensor.Tensor) cudadrv.DevicePtr {

@@ -168,6 +168,48 @@ func TestPlainForms(t *testing.T) {
 	}
 }
 
+// Which launches are direct: small ones by themselves, of jobs that direct.cuh takes. Others are cut for the plain kernel, and their choice says so.
+func TestWhatIsDirect(t *testing.T) {
+	b := &backend{sms: 132}
+	job := func(change func(*ops.ResampleJob)) *ops.ResampleJob {
+		j := testJob(tensor.F32)
+		j.Channels, j.D, j.S, j.T, j.TimesBatch = []ops.Channel{{Hi: 4}}, 4, 4, 2, 4
+		change(j)
+		return j
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*ops.ResampleJob)
+		chunks int
+		want   bool
+	}{
+		{"the smallest", func(*ops.ResampleJob) {}, 1, true},
+		{"as many units as a block has threads", func(*ops.ResampleJob) {}, plainThreads, true},
+		{"one more", func(*ops.ResampleJob) {}, plainThreads + 1, false},
+		{"rows of three samples", func(j *ops.ResampleJob) { j.S = 3 }, 1, false},
+		{"one target a row", func(j *ops.ResampleJob) { j.T = 1 }, 1, false},
+		{"another kind", func(j *ops.ResampleJob) { j.Channels[0].Kind = ops.Nearest }, 1, false},
+	} {
+		j := job(c.change)
+		s := b.cutPlain(j, Choice{Each: 4, Threads: plainThreads, Check: checkShare, Direct: true}, c.chunks)
+		assert.Equal(t, c.want, s.direct, c.name)
+		assert.Equal(t, map[bool]string{true: "fuse_direct_f32", false: "fuse_plain_f32"}[c.want], s.kernel("fuse_plain_f32"), c.name)
+		assert.False(t, b.cutPlain(j, Choice{Each: 4, Threads: plainThreads, Check: checkShare}, c.chunks).direct, c.name)
+	}
+	const most = directBlocks * plainThreads * 132
+	assert.True(t, b.model("resample_plain_bf16", most, false).Direct)
+	assert.False(t, b.model("resample_plain_bf16", most+1, false).Direct)
+	assert.False(t, b.model("resample_plain_bf16", most, true).Direct)
+	assert.False(t, b.model("resample_odd_bf16", most, false).Direct)
+	assert.Error(t, Choice{Each: 1, Threads: 128, Check: 256, Direct: true}.check("resample_f32"))
+	long := job(func(j *ops.ResampleJob) { j.S, j.TimesBatch, j.Check = 5000, 5000, true })
+	assert.GreaterOrEqual(t, b.cutDirect(long, Choice{Check: 4096}, 1).blocks*plainThreads*4, long.Stamps(), "a thread checks 16 bytes")
+	fused := []plainPart{{FusePart: &ops.FusePart{ResampleJob: long}, form: wholeRows, chunks: 1}, {FusePart: &ops.FusePart{ResampleJob: job(func(j *ops.ResampleJob) { j.S = 3 })}, form: wholeRows, chunks: 1}}
+	for _, s := range b.cutPlainParts(fused, Choice{Each: 4, Threads: plainThreads, Check: 256, Direct: true}) {
+		assert.False(t, s.direct, "all streams or none")
+	}
+}
+
 // Launches whose inputs are ready overlap, and take few large blocks where others take many small ones.
 func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 	b := &backend{sms: 132}

@@ -24,7 +24,8 @@ type fusing struct {
 	Packed                 int // targets of all rows, with DstOffsets and a uniform clock
 	Out                    tensor.DType
 	Trust                  bool
-	Planned, Wrong         bool // as in resampling
+	Launch                 ops.LaunchMode // of its plans
+	Planned, Wrong         bool           // as in resampling
 }
 
 // part is a stream. Of the resampling in it only the source's side and the options count.
@@ -166,7 +167,7 @@ func (f *fusing) plan(dev *ops.Device, l layout) (res *result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := dev.PlanFuse(args, ops.FuseOptions{TrustTimes: f.Trust})
+	plan, err := dev.PlanFuse(args, ops.FuseOptions{TrustTimes: f.Trust, Launch: f.Launch})
 	if err != nil {
 		return nil, err
 	}
@@ -319,15 +320,31 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 		verify("call", got, err)
 	}
 	for _, l := range ls {
-		got, err := f.plan(s.dev, l)
-		if verify("plan, "+l.name, got, err) && s.cpu != nil {
-			ref, err := f.plan(s.cpu, l)
-			require.NoError(t, err, "the CPU device")
-			if msg := f.differ(ref, got, kept); msg != "" {
-				t.Errorf("plan, %s: not the CPU's bits: %s\ncase: %s", l.name, msg, f.describe())
+		for _, f := range f.launches() {
+			form := fmt.Sprintf("plan, %s, launched %v", l.name, f.Launch)
+			got, err := f.plan(s.dev, l)
+			if verify(form, got, err) && s.cpu != nil {
+				ref, err := f.plan(s.cpu, l)
+				require.NoError(t, err, "the CPU device")
+				if msg := f.differ(ref, got, kept); msg != "" {
+					t.Errorf("%s: not the CPU's bits: %s\ncase: %s", form, msg, f.describe())
+				}
 			}
 		}
 	}
+}
+
+// launches is resampling's.
+func (f *fusing) launches() []*fusing {
+	if f.Launch != ops.LaunchPlain {
+		return []*fusing{f}
+	}
+	ready := *f
+	ready.Launch = ops.LaunchInputsReady
+	if f.Planned {
+		return []*fusing{f, &ready}
+	}
+	return []*fusing{&ready}
 }
 
 // differ returns where a run is not what was wanted, or "".

@@ -33,6 +33,8 @@ func (s *suite) fuse(t *testing.T) {
 		{"fill", (*suite).fuseFill},
 		{"empty", (*suite).fuseEmpty},
 		{"one stream equals resample", (*suite).fuseOne},
+		{"direct", fusedToo(directs)},
+		{"direct-ends", fusedToo(directEnds)},
 		{"weights", fusedToo(weights)},
 		{"many-rows", fusedToo(manyRows)},
 		{"rounded-once", fusedToo(roundedOnce)},

@@ -224,16 +224,33 @@ func (s *suite) check(t *testing.T, c *resampling, ls ...layout) {
 		verify("call", got, err)
 	}
 	for _, l := range ls {
-		got, err := c.plan(s.dev, l)
-		verify("plan, "+l.name, got, err)
-		if s.cpu != nil && err == nil {
-			ref, err := c.plan(s.cpu, l)
-			require.NoError(t, err, "the CPU device")
-			if msg := want.same(c, ref, got); msg != "" {
-				t.Errorf("plan, %s: not the CPU's bits: %s\ncase: %s", l.name, msg, c.describe())
+		for _, c := range c.launches() {
+			form := fmt.Sprintf("plan, %s, launched %v", l.name, c.Opts.Launch)
+			got, err := c.plan(s.dev, l)
+			verify(form, got, err)
+			if s.cpu != nil && err == nil {
+				ref, err := c.plan(s.cpu, l)
+				require.NoError(t, err, "the CPU device")
+				if msg := want.same(c, ref, got); msg != "" {
+					t.Errorf("%s: not the CPU's bits: %s\ncase: %s", form, msg, c.describe())
+				}
 			}
 		}
 	}
+}
+
+// launches are the case in the launch modes for its plans, so that each is run plainly, in a call if not as a plan, and with its inputs declared
+// ready: a backend may have kernels for either.
+func (c *resampling) launches() []*resampling {
+	if c.Opts.Launch != ops.LaunchPlain {
+		return []*resampling{c}
+	}
+	ready := *c
+	ready.Opts.Launch = ops.LaunchInputsReady
+	if c.Planned {
+		return []*resampling{c, &ready}
+	}
+	return []*resampling{&ready}
 }
 
 func (c *resampling) describe() string {

@@ -1,0 +1,146 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// row is n stamps, whole ticks, as a recording may have them: even, moved, with a gap, all at one end, several at one time,
+// at the ends too, and all at one time.
+func row(r *rand.Rand, n, pattern int) []float64 {
+	out := make([]float64, n)
+	x := float64(r.IntN(64)) * limitTick
+	for i := range out {
+		out[i] = x
+		step := 8.
+		switch pattern {
+		case 1:
+			step += float64(r.IntN(7) - 3)
+		case 2:
+			if i == n/2 {
+				step = 8 * float64(n)
+			}
+		case 3:
+			if i > 0 {
+				step = 8 * float64(n)
+			}
+		case 5:
+			step = 0
+		case 4:
+			step = float64(r.IntN(3)/2*16) * float64(min(i, n-2-i)&1)
+		}
+		x += step * limitTick
+	}
+	return out
+}
+
+// besideGuesses has two of a row's ends, and then targets in any bracket: on stamps, in the middle, and next to either end of it. Sorted they go from the
+// first sample to the last, as a device may expect them to.
+func besideGuesses(r *rand.Rand, row []float64, m int, sorted bool) []float64 {
+	out := make([]float64, m)
+	last := len(row) - 1
+	for i := range out {
+		k := i * last / (m - 1)
+		if !sorted || i%5 == 4 {
+			k = r.IntN(last + 1)
+		}
+		out[i] = row[k]
+		if k < last {
+			h := row[k+1] - row[k]
+			out[i] += []float64{0, 0, h / 2, limitTick / 4, max(h-limitTick/4, 0)}[r.IntN(5)]
+		}
+		if r.IntN(16) == 0 {
+			out[i] += float64(r.IntN(3)-1) * 1000
+		}
+	}
+	out[0], out[m-1] = row[0], row[last]
+	return out
+}
+
+// directs are small linear jobs, for which a device may guess which samples a target needs: rows of few samples and of some, whose stamps are as the
+// guess has them or are not, ends held or filled, with and without a longest bracket, of whole 16 bytes. In a fusion streams of 8 and of 4 bytes
+// stand beside them, on their own clocks.
+func directs(test visit) {
+	number := 0
+	for _, dtype := range narrowDTypes {
+		for _, clock := range clockDTypes {
+			for pattern := range 6 {
+				for _, n := range []int{4, 5, 7, 24} {
+					if number++; thin(number) {
+						continue
+					}
+					r := rng(uint64(93_000 + number))
+					b, m := 1+number%3, []int{2, 3, 9, 31, 64, 100}[number/2%6]
+					var stamps, targets []float64
+					for range b {
+						now := row(r, n, pattern)
+						stamps, targets = append(stamps, now...), append(targets, besideGuesses(r, now, m, number%4 > 0)...)
+					}
+					c := &resampling{Name: fmt.Sprintf("direct %d, %s %s, stamps %d", number, dtype, clock, pattern), Out: dtype,
+						Times: onClock(clock, stamps, b, n), Targets: onClock(clock, targets, b, m)}
+					source := func(size int) *array {
+						d := size / dtype.Size()
+						return vals(dtype, uniformValues(r, b*n*d), b, n, d)
+					}
+					c.Src = source([]int{16, 48, 112, 512, 2048}[number%5])
+					c.Opts = []ops.ResampleOptions{
+						{}, {Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
+						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.FillEdge},
+						{Tolerance: ops.Within(time.Second / 16)},
+					}[number/3%5]
+					f := &fusing{Name: c.Name, Out: dtype, Targets: c.Targets, Streams: []*part{{resampling: *c}}, Planned: true}
+					for k, size := range []int{8, 4} {
+						p := &part{resampling: resampling{Src: source(size * (1 + number%3)), Opts: c.Opts}}
+						p.Times = onClock(clock, append([]float64(nil), stamps...), b, n)
+						if k == number%2 {
+							p.Offset = time.Duration(limitTick * 1e9 * float64(number%9-4))
+						}
+						f.Streams = append(f.Streams, p)
+					}
+					l := layout{name: "apart", front: 64, step: []int{0, 4 / dtype.Size(), 8 / dtype.Size()}[number%3], end: 8, sideOffset: 64}
+					if number%4 == 0 {
+						f.Targets, f.Clock = nil, ops.Uniform(0, 40, m)
+						u := *c
+						u.Targets, u.Clock = nil, f.Clock
+						c = &u
+					}
+					test(c, f, l)
+				}
+			}
+		}
+	}
+}
+
+// directEnds are the ends of what a device may look at for them: a last stamp that is wrong, where stamps are no whole 16 bytes, and the longest
+// bracket that there is, without a limit.
+func directEnds(test visit) {
+	const end = 1 << 62
+	for _, dtype := range narrowDTypes {
+		d := 16 / dtype.Size()
+		alone := func(name string, times, targets *array) {
+			n := times.shape[0]
+			c := &resampling{Name: fmt.Sprint(name, " ", dtype, " ", n), Out: dtype, Src: vals(dtype, count(1, n*d), n, d), Times: times, Targets: targets}
+			test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: targets, Planned: true}, layouts[0])
+		}
+		for _, n := range []int{2, 5, 6, 7} {
+			for _, clock := range clockDTypes {
+				stamps := count(0, n-1)
+				stamps[n-1] = 0x1.8p62
+				if clock != tensor.I64 {
+					stamps[n-1] = math.NaN()
+				}
+				alone("a bad last stamp, "+clock.String(), vals(clock, stamps, n), vals(clock, []float64{0, 1}, 2))
+			}
+			far := []int64{-end}
+			for len(far) < n {
+				far = append(far, end)
+			}
+			alone("the longest bracket", arr(far, n), arr([]int64{0, end / 2, -end}, 3))
+		}
+	}
+}
