@@ -1,8 +1,8 @@
 // direct.cuh makes small plain jobs, see plain.cuh: linear ones, of rows of at least four samples. A launch of a few blocks a
 // multiprocessor lasts as long as the reads that wait for each other, and the instructions between them. So a thread makes one unit
 // and finds its target's place for itself, without a barrier: it asks for the four stamps around the place that the target's number
-// suggests, for the four samples there, and for its share of the stamps to check, all at once. If the place is another, the thread starts again
-// as a thread of plain.cuh does.
+// suggests, for the four samples there, and for its share of the stamps to check, all at once. If the place is another, it goes on with these
+// stamps as a thread of plain.cuh does.
 //
 // Bytes moved: as plain.cuh, and up to four source rows a target where two are needed.
 #pragma once

@@ -1,5 +1,5 @@
 // fuse_plain.cu puts up to 16 streams on one clock in one launch, side by side in dst: plain ones, see plain.cuh, that have dst's
-// dtype and are not normalised. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
+// dtype and are not normalised: fuse_plain those of whole units, fuse_direct small launches of such, see direct.cuh, and fuse_odd others. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
 #include "direct.cuh"
 #include "plain_odd.cuh"
 
@@ -47,15 +47,9 @@ struct plain_params {
 };
 static_assert(sizeof(plain_params) == 96 + 100 * max_streams, "below the 4096 bytes that every driver takes");
 
-// this_block is the block's number. It asks for all of the first streams' parameters, which are not in a cache yet, before it is known which of them the
-// block needs: two reads that would follow each other are under way at once. No top bit of these is ever set.
-RC_FN u32 this_block(const plain_params &) {
-    return block_x();
-}
-
 // stream_of is a block's stream, as a job.
 RC_FN plain_task stream_of(const plain_params &p) {
-    const u32 block = this_block(p);
+    const u32 block = block_x();
     u32 m = 0;
     RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block >= p.first_block[i] ? i : m;
     if (RC_SELDOM(few_streams < max_streams && block >= p.first_block[few_streams % max_streams])) {
@@ -63,10 +57,10 @@ RC_FN plain_task stream_of(const plain_params &p) {
     }
     const plain_stream &f = p.stream[m];
     return {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
-                    p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
-                    f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
-                    f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block - p.first_block[m], m, f.offset, 0,
-                    f.max_gap, f.tolerance, f.fill, f.rows_a_stamp};
+            p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
+            f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
+            f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block - p.first_block[m], m, f.offset, 0,
+            f.max_gap, f.tolerance, f.fill, f.rows_a_stamp};
 }
 
 template <u32 DT, bool Odd> RC_FN void fuse(const plain_params &p, slot *slots) {
