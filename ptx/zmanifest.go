@@ -865,7 +865,7 @@ var manifest = []family{
 	{
 		name: "resample_plain",
 		sources: []source{
-			{"resample_plain.cu", "c0112bd63044c9ac6f5fecef99abca76400417608112e657350ca1615130e421"},
+			{"resample_plain.cu", "08379a64ce9a5bb105decc87eca8e7c290624ba4a0461426361160ff44dad6c6"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "fb00cc0f9a2ff2c8f368e85e8233a315ad85597e590bceacd17a27bb11af277a"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
