@@ -320,7 +320,7 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 		verify("call", got, err)
 	}
 	for _, l := range ls {
-		for _, f := range f.launches() {
+		for _, f := range s.fuseLaunches(f) {
 			form := fmt.Sprintf("plan, %s, launched %v", l.name, f.Launch)
 			got, err := f.plan(s.dev, l)
 			if verify(form, got, err) && s.cpu != nil {
@@ -334,9 +334,9 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 	}
 }
 
-// launches is resampling's.
-func (f *fusing) launches() []*fusing {
-	if f.Launch != ops.LaunchPlain {
+// fuseLaunches is launches of a fusion.
+func (s *suite) fuseLaunches(f *fusing) []*fusing {
+	if f.Launch != ops.LaunchPlain || s.cpu == nil {
 		return []*fusing{f}
 	}
 	ready := *f
