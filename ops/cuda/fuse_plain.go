@@ -69,12 +69,15 @@ func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 // cutPlainParts cuts each stream into blocks. They are direct if all can be.
 func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
 	for _, p := range parts {
-		c.Direct = c.Direct && isDirect(p.ResampleJob, p.chunks)
+		c.Direct = c.Direct && p.form == wholeRows && isDirect(p.ResampleJob, p.chunks)
 	}
 	for _, p := range parts {
-		if p.form == wholeRows {
+		switch {
+		case c.Direct:
+			list = append(list, b.cutDirect(p.ResampleJob, c, p.chunks))
+		case p.form == wholeRows:
 			list = append(list, b.cutPlain(p.ResampleJob, c, p.chunks))
-		} else {
+		default:
 			list = append(list, b.grid(p.ResampleJob, c, c.cap(p.odd)))
 		}
 	}
