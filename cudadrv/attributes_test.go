@@ -125,6 +125,7 @@ func TestClustersFitTheGrid(t *testing.T) {
 		assert.ErrorAs(t, shape(x[0], x[1]), &e, "%v", x)
 	}
 	require.NoError(t, kern.AllowLargeClusters())
+	require.NoError(t, kern.PreferShared(50))
 }
 
 func TestGraphsKeepLaunchAttributes(t *testing.T) {

@@ -245,6 +245,12 @@ func TestGPUSharedMemoryOptIn(t *testing.T) {
 	require.NoError(t, r.c.CopyToHost(got[:], out.Ptr()))
 	assert.EqualValues(t, 4242, binary.LittleEndian.Uint32(got[:]), "%d bytes", limit)
 	assert.Error(t, k.SetMaxDynamicShared(limit+1))
+	for _, percent := range []int{100, 0, -1} {
+		require.NoError(t, k.PreferShared(percent), "%d %%", percent)
+		require.NoError(t, r.bind("shared", cfg, out.Ptr(), uint32(limit-4)).Run(r.s), "what a launch needs it gets all the same")
+	}
+	require.NoError(t, r.s.Synchronize(context.Background()))
+	assert.ErrorIs(t, k.PreferShared(101), cudadrv.ErrInvalidValue)
 }
 
 func TestGPUBadImages(t *testing.T) {

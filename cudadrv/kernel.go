@@ -33,6 +33,7 @@ const (
 	FuncPTXVersion         FuncAttr = 5
 	FuncBinaryVersion      FuncAttr = 6
 	FuncMaxDynamicShared   FuncAttr = 8
+	FuncSharedCarveout     FuncAttr = 9 // percent of a multiprocessor's on-chip memory, or -1; see [Kernel.PreferShared]
 	FuncLargeClusters      FuncAttr = 14 // 1 if clusters of more than 8 blocks are allowed
 )
 
@@ -137,6 +138,13 @@ func (k *Kernel) attribute(a FuncAttr) (int, error) {
 // must opt in this way.
 func (k *Kernel) SetMaxDynamicShared(bytes int) error {
 	return k.setAttribute("SetMaxDynamicShared", FuncMaxDynamicShared, bytes)
+}
+
+// PreferShared asks for so many percent of a multiprocessor's shared memory, from 0 to 100, to be laid out as such where the kernel runs; the
+// rest is cache. -1, which is how a kernel begins, leaves it to the driver: as much as the launch needs. A multiprocessor lays its memory
+// out anew only when it is idle, so kernels that are to run side by side, or to begin before the one in front has ended, should ask for the same.
+func (k *Kernel) PreferShared(percent int) error {
+	return k.setAttribute("PreferShared", FuncSharedCarveout, percent)
 }
 
 // AllowLargeClusters lets launches ask for clusters of 9 to 16 blocks. Not every device, nor every shape, has room for them.

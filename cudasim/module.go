@@ -26,12 +26,13 @@ type library struct{ module *module }
 
 // function is a kernel of a module.
 type function struct {
-	handle  uintptr // as a CUkernel
-	inner   uintptr // as a CUfunction
-	module  *module
-	kernel  *kernel
-	mu      sync.Mutex
-	dynamic int // bytes of dynamic shared memory that a launch may ask for
+	handle   uintptr // as a CUkernel
+	inner    uintptr // as a CUfunction
+	module   *module
+	kernel   *kernel
+	mu       sync.Mutex
+	dynamic  int // bytes of dynamic shared memory that a launch may ask for
+	carveout int // percent of memory that is to be shared, or -1
 }
 
 // ISAVersion is the newest .version of PTX that the driver takes: 8.7, CUDA 12.8's.
@@ -218,7 +219,7 @@ func (d *Device) function(m *module, name string) (*function, bool) {
 	if !ok {
 		return nil, false
 	}
-	f := &function{module: m, kernel: k, dynamic: max(maxShared-int(k.shared), 0)}
+	f := &function{module: m, kernel: k, dynamic: max(maxShared-int(k.shared), 0), carveout: -1}
 	f.handle = d.add(kindInner, f, 0)
 	f.inner = d.add(kindInner, f, 0)
 	m.entries[name] = f
@@ -320,8 +321,8 @@ func (d *Device) functionAttribute(a []uintptr) code {
 		v = 10*ccMajor + ccMinor
 	case cudadrv.FuncMaxDynamicShared:
 		v = f.dynamic
-	case 9: // the preferred carve-out: none
-		v = -1
+	case cudadrv.FuncSharedCarveout:
+		v = f.carveout
 	default:
 		return cudadrv.ErrInvalidValue
 	}
@@ -350,10 +351,13 @@ func (d *Device) setFunctionAttribute(h, attr, value uintptr) code {
 		f.mu.Lock()
 		f.dynamic = v
 		f.mu.Unlock()
-	case 9:
+	case cudadrv.FuncSharedCarveout:
 		if v < -1 || v > 100 {
 			return cudadrv.ErrInvalidValue
 		}
+		f.mu.Lock()
+		f.carveout = v
+		f.mu.Unlock()
 	default:
 		return cudadrv.ErrInvalidValue
 	}

@@ -67,6 +67,7 @@ template <u32 DT, class V, class C, bool Dense> RC_FN void direct_unit(const pla
         const slot s = place_anywhere<C>(j, i, {row, pos, t, given, {first, last, {g, t0, t1, t2, t3}}}, x, tells);
         const V *const p = src + (s.chunk + unit);
         out = made<DT, V>(j, ld_unit(p), ld_unit(p + (s.weight >= 0 ? j.src_step : 0)), s.weight);
+        copies_landed(); // which nobody needs; a thread waits for what it began
     }
     if (writes) {
         char *const to = j.dst + (u64)i * j.dst_step + unit * (u32)sizeof(V);

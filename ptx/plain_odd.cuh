@@ -184,9 +184,8 @@ RC_FN own_elements ld_own(const u16 *p, u32 n) {
     return out;
 }
 
-// own_row makes a short row in shared memory.
-template <u32 DT> RC_FN void own_row(const plain_task &j, slot s, u16 *to) {
-    const u32 n = j.chunks;
+// own_row_of makes a short row of n elements in shared memory.
+template <u32 DT> RC_FN void own_row_of(const plain_task &j, slot s, u16 *to, u32 n) {
     const u16 *const p = (const u16 *)j.src + s.chunk;
     const own_elements lo = ld_own(p, n), hi = ld_own(p + (s.weight >= 0 ? j.src_step : 0), n);
     RC_UNROLL for (u32 i = 0; i < most_own; i += 2) {
@@ -194,6 +193,15 @@ template <u32 DT> RC_FN void own_row(const plain_task &j, slot s, u16 *to) {
         const u32 out = made<DT, u32>(j, lo.w[i / 2], hi.w[i / 2], s.weight);
         to[i] = (u16)out;
         if (i + 1 < n) to[i + 1] = (u16)(out >> 16);
+    }
+}
+
+// own_row is own_row_of with code of their own for the usual lengths: half of what a short row takes would be asking for its length.
+template <u32 DT> RC_FN void own_row(const plain_task &j, slot s, u16 *to) {
+    switch (j.chunks) {
+    case 3: return own_row_of<DT>(j, s, to, 3);
+    case 7: return own_row_of<DT>(j, s, to, 7);
+    default: return own_row_of<DT>(j, s, to, j.chunks);
     }
 }
 

@@ -1,10 +1,12 @@
 // poses.cuh resamples rows of poses: short rows without gaps, of runs of features that are moved, of quaternions and of angles, in plain
-// jobs (plain.cuh) whose ends are held.
+// jobs (plain.cuh) whose ends are held and whose rows have at least four samples and two targets.
 //
-// A block takes 32 targets, one a lane. While the stamps are on their way, it has the rows that even stamps would need copied to shared
-// memory as they lie, 16 bytes at once; if some lane needs others, the rows from the first lane's on are copied instead, and a lane whose
-// rows are not among them reads its own. Then a lane makes its row in shared memory, piece by piece, and the rows are written to
-// dst by 16 bytes. If a block has several warps, each finds all targets, and they take the pieces in turn.
+// A lane has a target. It asks for the four stamps around the place that the target's number suggests, while its warp has the rows that even
+// stamps would need copied to shared memory as they lie, 16 bytes at once, and a share of the stamps is on its way to be checked. If some
+// lane needs other rows, those from the first lane's on are copied, and if that is not enough, each lane copies its own two. Then a lane makes its row in shared memory, piece by piece, and the rows are
+// written to dst by 16 bytes.
+//
+// Each warp of a block has 32 targets of its own, or all have the same: then each finds them, and they take the pieces in turn.
 //
 // Bytes moved: as plain.cuh. Promises equal bits with the CPU.
 #pragma once
@@ -14,15 +16,13 @@
 
 namespace rc {
 
-constexpr u32 most_runs = 16;
-constexpr u32 most_pose = 64;    // bytes of a row
-constexpr u32 room_bytes = 6144; // of the rows that a block copies
+constexpr u32 most_pieces = 16;
 
-// run is features of one kind, from lo to hi.
-struct run {
+// piece is features of one kind after each other: at most four that are moved, the four of a quaternion, or one, two or six angles.
+struct piece {
     u64 period; // of angles: its bits
-    u16 lo, hi;
-    u32 kind;
+    u32 at;     // bytes from the row's begin
+    u16 kind, n;
 };
 
 // poses is the kernel's parameter.
@@ -35,292 +35,296 @@ struct poses {
     u32 *fault_flag;
     i64 start;
     double rate;
-    u64 bytes; // of src
     u32 times_batch, targets_batch, total, stamps, share, s, t, t_magic;
-    float pace;
+    float pace, rows_a_stamp;
     u32 flags;          // as plain_task
-    u32 row, room;      // bytes of a row; rows that a block copies at most
-    u32 samples, runs;  // of all rows of the batch; of a row
-    run run_of[most_runs];
+    u32 tile;           // targets of a block: 32, or as many as threads
+    u32 row, room;      // bytes of a row; rows that are copied for 32 targets at most
+    u32 room_bytes;     // of a warp's shared memory, or of the block's: the rows that are copied, those of the targets behind them
+    u32 out_at;         // where these begin
+    u32 samples, safe;  // of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
+    u32 pieces, unused;
+    piece piece_of[most_pieces];
 };
-static_assert(sizeof(poses) == 144 + 16 * most_runs, "ops/cuda/poses.go packs it");
+static_assert(sizeof(poses) == 160 + 16 * most_pieces, "ops/cuda/poses.go packs it");
 
-// found is a target: its sample in src, and the weight of the one after it if it is between them.
+constexpr u32 precise_weights = 1u << 30; // of flags: some piece wants its weights in double
+
+// found is a target: its sample in src, and the weights of the one after it if it is between them.
 struct found {
-    double a;
     u32 sample;
     bool between, later, nowhere; // later: the sample after is nearer
-};
-
-// pose_room is a block's shared memory: its source rows, from 16 bytes on, and its targets'.
-struct alignas(16) pose_room {
-    char in[room_bytes + 32];
-    char out[warp_size * most_pose];
+    float weight;
+    double a;
 };
 
 RC_FN plain_task task_of(const poses &p) {
     return {p.src, p.times, p.targets, p.dst, p.valid, p.age, p.fault, p.fault_flag, p.start, p.rate, 0, 0, p.times_batch, p.targets_batch,
-            p.total, p.stamps, p.share, p.s, p.t, p.t_magic, p.pace, 0, 0, 0, p.flags & 0x801f0183u, 0, 1, 1, block_x(), 0, 0, 0, 0, 0, 0, 0};
+            p.total, p.stamps, p.share, p.s, p.t, p.t_magic, p.pace, p.tile, 0, 0, p.flags & 0x801f0183u, 0, 1, 1, block_x(), 0, 0, 0, 0, 0, 0, p.rows_a_stamp};
 }
 
-// ---- The check ----
-
-// checks is where a thread's share of the stamps stands: 16 bytes of stamps are on their way, if that many are left from i on.
-template <class C> struct checks {
-    static constexpr u32 n = 16 / sizeof(C);
-    struct piece {
-        C v[n];
-    };
-    u32 i, end;
-    piece now;
-    C before;
-
-    RC_FN_MEMBER bool whole(const plain_task &j) const { return i < end && j.dense() && end - i >= n; }
-    RC_FN_MEMBER void load(const plain_task &j) {
-        if (!whole(j)) return;
-        const C *const t = (const C *)j.times;
-        now = __builtin_bit_cast(piece, ld_nc_16(t + i));
-        before = ld_time(t + (i > 0 ? i - 1 : 0));
-    }
-    // right reports whether the stamps are in range and follow the one before.
-    RC_FN_MEMBER bool right() const {
-        bool good = before <= now.v[0] && bad_time(now.v[0]) == 0;
-        RC_UNROLL for (u32 u = 1; u < n; u++) good = good && now.v[u - 1] <= now.v[u] && bad_time(now.v[u]) == 0;
-        return good;
+// team is the threads that have the same 32 targets: a warp, or all warps of a block.
+struct team {
+    u32 first; // of the targets
+    u32 thread, threads;
+    char *in, *out; // the rows that it copied, and those that it makes
+    RC_FN_MEMBER bool alone() const { return threads == warp_size; }
+    RC_FN_MEMBER void meet() const {
+        if (alone())
+            warp_barrier();
+        else
+            barrier();
     }
 };
 
-template <class C> RC_FN checks<C> checks_of(const plain_task &j) {
-    checks<C> w;
-    const u32 begin = j.share * j.block;
-    w.i = begin + thread_x() * checks<C>::n;
-    w.end = !j.check() || begin >= j.stamps ? 0 : j.stamps - begin > j.share ? begin + j.share : j.stamps;
-    w.load(j);
-    return w;
-}
-
-template <class C> RC_FN void check_all(const plain_task &j, checks<C> &w) {
-    RC_ROLLED for (; w.i < w.end; w.i += threads_x() * checks<C>::n, w.load(j)) {
-        if (w.whole(j) && w.right()) continue;
-        // Where a row begins, most often.
-        RC_ROLLED for (u32 u = w.i; u < w.end && u < w.i + checks<C>::n; u++) tell<C>(j, u);
-    }
+RC_FN team team_of(const plain_task &j, const poses &p, char *memory) {
+    const bool apart = p.tile > warp_size;
+    const u32 warp = apart ? thread_x() / warp_size : 0;
+    char *const in = memory + warp * p.room_bytes;
+    return {j.block * p.tile + warp * warp_size, apart ? lane() : thread_x(), apart ? warp_size : threads_x(), in, in + p.out_at};
 }
 
 // ---- Source rows ----
 
-// stretch is source rows that the block has copied.
+// stretch is source rows that a team has copied.
 struct stretch {
     u32 first, count;
     u32 skip; // bytes of the room before them
 };
 
-constexpr u32 copies_at_once = 2;
-RC_FN stretch fetch(const plain_task &j, const poses &p, pose_room &mem, u32 first, u32 end) {
+constexpr u32 copies_at_once = 4;
+RC_FN stretch fetch(const plain_task &j, const poses &p, const team &w, u32 first, u32 end) {
     end = end < p.samples ? end : p.samples;
     const u32 count = end - first < p.room ? end - first : p.room;
     const u64 begin = (u64)first * p.row;
     const stretch s = {first, count, (u32)begin & 15};
     const char *const from = (const char *)j.src + (begin - s.skip);
-    const u64 there = (p.bytes - (begin - s.skip)) & ~15ull; // whole 16 bytes to the end of src
-    const u32 all = s.skip + count * p.row, whole = all < there ? all : (u32)there;
-    const u32 step = threads_x() * 16;
-    RC_ROLLED for (u32 at = thread_x() * 16; at < whole; at += copies_at_once * step) {
+    const u32 all = s.skip + count * p.row;
+    // At the end of src there may be less than 16 bytes.
+    const bool ends = first + count > p.safe;
+    const u32 whole = ends ? all & ~15u : all, step = w.threads * 16;
+    RC_ROLLED for (u32 at = w.thread * 16; at < whole; at += copies_at_once * step) {
         RC_UNROLL for (u32 u = 0; u < copies_at_once; u++) {
-            if (at + u * step < whole) copy_async((v16 *)(mem.in + at + u * step), from + at + u * step);
+            if (at + u * step < whole) copy_async((v16 *)(w.in + at + u * step), from + (at + u * step));
         }
     }
-    // The end of src, if that is less than 16 bytes.
-    RC_ROLLED for (u32 at = whole + thread_x() * 2; at < all; at += threads_x() * 2) *(u16 *)(mem.in + at) = ld_nc_u16(from + at);
+    if (RC_SELDOM(ends)) {
+        RC_ROLLED for (u32 at = whole + w.thread * 2; at < all; at += w.threads * 2) *(u16 *)(w.in + at) = ld_nc_u16(from + at);
+    }
     return s;
+}
+
+// fetch_own copies a lane's rows to the room, one after the other: the sample's, and the one after it if the target is between them.
+template <u32 DT> RC_FN void fetch_own(const plain_task &j, const poses &p, const team &w, const found &f) {
+    constexpr u32 size = element<DT>::size, n = 4; // at once
+    const char *const from = (const char *)j.src + (u64)f.sample * p.row;
+    char *const to = w.in + lane() * 2 * p.row;
+    const u32 all = f.between ? 2 * p.row : p.row;
+    RC_ROLLED for (u32 at = w.thread / warp_size * n * size; at < all; at += w.threads / warp_size * n * size) {
+        u32 v[n];
+        RC_UNROLL for (u32 i = 0; i < n; i++) {
+            const u32 b = at + i * size < all ? at + i * size : at;
+            v[i] = size == 4 ? ld_nc_u32(from + b) : ld_nc_u16(from + b);
+        }
+        RC_UNROLL for (u32 i = 0; i < n; i++) {
+            if (at + i * size >= all) break;
+            if constexpr (size == 4)
+                *(u32 *)(to + at + i * size) = v[i];
+            else
+                *(u16 *)(to + at + i * size) = (u16)v[i];
+        }
+    }
 }
 
 // ---- Features ----
 
-// turns tells which pieces are this warp's.
-struct turns {
-    u32 left, warps; // pieces of others before the next
-    RC_FN_MEMBER bool mine() {
-        const bool is = left == 0;
-        left = is ? warps - 1 : left - 1;
-        return is;
-    }
-};
-
-// pose is a lane's target: its sample's row and the one after it if the target is between them, in any memory.
+// pose is a piece of a lane's target: of its sample's row, of that after it if the target is between them, and where it goes.
 struct pose {
     const char *lo, *hi;
-    bool between, later; // later: hi is nearer
-    double a;
     char *to;
-
-    // from is the pose from feature f on.
-    template <u32 DT> RC_FN_MEMBER pose from(u32 f) const {
-        const u32 at = f * element<DT>::size;
-        return {lo + at, hi + at, between, later, a, to + at};
-    }
+    bool between;
 };
 
 template <u32 DT> RC_FN pack<DT, 1> feature(const char *row, u32 i) {
     if constexpr (element<DT>::size == 4) return {{((const u32 *)row)[i]}};
     return {{((const u16 *)row)[i]}};
 }
-template <u32 DT> RC_FN void put(const pose &m, u32 i, u32 b) {
+template <u32 DT> RC_FN void put(char *row, u32 i, u32 b) {
     if constexpr (element<DT>::size == 4)
-        ((u32 *)m.to)[i] = b;
+        ((u32 *)row)[i] = b;
     else
-        ((u16 *)m.to)[i] = (u16)b;
+        ((u16 *)row)[i] = (u16)b;
 }
 
-// move_piece makes N features: those of lo, blended with those of hi.
-template <u32 DT, u32 N> RC_FN void move_piece(const pose &m, bool blended, float a) {
+// move makes N features: those of lo, blended with those of hi.
+template <u32 DT, u32 N> RC_FN void move(const pose &m, bool blended, float a) {
     pack<DT, 1> v0[N], v1[N];
     RC_UNROLL for (u32 i = 0; i < N; i++) v0[i] = feature<DT>(m.lo, i), v1[i] = feature<DT>(m.hi, i);
     RC_UNROLL for (u32 i = 0; i < N; i++)
-        put<DT>(m, i, blended ? (u32)rounded<DT>(lerp(get(v0[i], 0), get(v1[i], 0), a)) : v0[i].w[0]);
+        put<DT>(m.to, i, blended ? (u32)rounded<DT>(lerp(get(v0[i], 0), get(v1[i], 0), a)) : v0[i].w[0]);
 }
 
-template <u32 DT> RC_FN void move_run(pose m, const run &r, turns &t) {
-    const bool blended = m.between && r.kind == linear;
-    if (m.between && (r.kind == next || (r.kind == nearest && m.later))) m.lo = m.hi;
-    const float a = f64_to_f32(m.a);
-    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += 4) {
-        if (!t.mine()) continue;
-        const pose at = m.template from<DT>(f);
-        switch (r.hi - f) {
-        case 1: move_piece<DT, 1>(at, blended, a); break;
-        case 2: move_piece<DT, 2>(at, blended, a); break;
-        case 3: move_piece<DT, 3>(at, blended, a); break;
-        default: move_piece<DT, 4>(at, blended, a); break;
-        }
+template <u32 DT> RC_FN void move_piece(pose m, const piece &q, const found &f) {
+    const bool blended = m.between && q.kind == linear;
+    if (m.between && (q.kind == next || (q.kind == nearest && f.later))) m.lo = m.hi;
+    switch (q.n) {
+    case 1: return move<DT, 1>(m, blended, f.weight);
+    case 2: return move<DT, 2>(m, blended, f.weight);
+    case 3: return move<DT, 3>(m, blended, f.weight);
+    default: return move<DT, 4>(m, blended, f.weight);
     }
 }
 
-template <u32 DT> RC_FN void turn_run(const pose &m, const run &r, turns &t) {
-    RC_ROLLED for (u32 f = r.lo; f < r.hi; f += 4) {
-        if (!t.mine()) continue;
-        const pose at = m.template from<DT>(f);
-        pack<DT, 1> v0[4], v1[4];
-        u32 b[4];
-        RC_UNROLL for (u32 i = 0; i < 4; i++) v0[i] = feature<DT>(at.lo, i), v1[i] = feature<DT>(at.hi, i), b[i] = v0[i].w[0];
-        if (m.between) {
-            double q0[4], q1[4], q[4];
-            RC_UNROLL for (u32 i = 0; i < 4; i++) q0[i] = (double)get(v0[i], 0), q1[i] = (double)get(v1[i], 0);
-            slerp4(q, q0, q1, m.a);
-            RC_UNROLL for (u32 i = 0; i < 4; i++) b[i] = (u32)rounded<DT>(q[i]);
-        }
-        RC_UNROLL for (u32 i = 0; i < 4; i++) put<DT>(at, i, b[i]);
+template <u32 DT> RC_FN void turn_piece(const pose &m, double a) {
+    pack<DT, 1> v0[4], v1[4];
+    u32 b[4];
+    RC_UNROLL for (u32 i = 0; i < 4; i++) v0[i] = feature<DT>(m.lo, i), v1[i] = feature<DT>(m.hi, i), b[i] = v0[i].w[0];
+    if (m.between) {
+        double q0[4], q1[4], q[4];
+        RC_UNROLL for (u32 i = 0; i < 4; i++) q0[i] = (double)get(v0[i], 0), q1[i] = (double)get(v1[i], 0);
+        slerp4(q, q0, q1, a);
+        RC_UNROLL for (u32 i = 0; i < 4; i++) b[i] = (u32)rounded<DT>(q[i]);
     }
+    RC_UNROLL for (u32 i = 0; i < 4; i++) put<DT>(m.to, i, b[i]);
 }
 
-// wind_piece makes N angles at once, or one by one where one winds.
-template <u32 DT, u32 N> RC_FN void wind_piece(const pose &m, double period) {
+// wind makes N angles at once, or one by one where one winds.
+template <u32 DT, u32 N> RC_FN void wind(const pose &m, double a, double period) {
     pack<DT, 1> v0[N];
     double x0[N], x1[N], x[N];
     RC_UNROLL for (u32 i = 0; i < N; i++) v0[i] = feature<DT>(m.lo, i), x0[i] = (double)get(v0[i], 0), x1[i] = (double)get(feature<DT>(m.hi, i), 0);
-    const bool near = angles_near(x, x0, x1, m.a, period);
-    RC_UNROLL for (u32 i = 0; i < N; i++) put<DT>(m, i, m.between ? (u32)rounded<DT>(x[i]) : v0[i].w[0]);
-    if (near || !m.between) return;
+    const bool near = angles_near(x, x0, x1, a, period);
+    RC_UNROLL for (u32 i = 0; i < N; i++) put<DT>(m.to, i, m.between ? (u32)rounded<DT>(x[i]) : v0[i].w[0]);
+    if (RC_OFTEN(near || !m.between)) return;
     RC_ROLLED for (u32 i = 0; i < N; i++) {
         const double y0 = (double)get(feature<DT>(m.lo, i), 0), y1 = (double)get(feature<DT>(m.hi, i), 0);
-        put<DT>(m, i, (u32)rounded<DT>(angle_between(y0, y1, m.a, period)));
+        put<DT>(m.to, i, (u32)rounded<DT>(angle_between(y0, y1, a, period)));
     }
 }
 
 constexpr u32 angles_at_once = 6;
-template <u32 DT> RC_FN void wind_run(const pose &m, const run &r, turns &t) {
-    const double period = as_f64(r.period);
-    RC_ROLLED for (u32 f = r.lo; f < r.hi;) {
-        const u32 n = r.hi - f >= angles_at_once ? angles_at_once : r.hi - f >= 2 ? 2 : 1;
-        if (t.mine()) {
-            const pose at = m.template from<DT>(f);
-            if (n == angles_at_once)
-                wind_piece<DT, angles_at_once>(at, period);
-            else if (n == 2)
-                wind_piece<DT, 2>(at, period);
-            else
-                wind_piece<DT, 1>(at, period);
-        }
-        f += n;
+template <u32 DT> RC_FN void wind_piece(const pose &m, const piece &q, double a) {
+    const double period = as_f64(q.period);
+    switch (q.n) {
+    case 1: return wind<DT, 1>(m, a, period);
+    case 2: return wind<DT, 2>(m, a, period);
+    default: return wind<DT, angles_at_once>(m, a, period);
     }
 }
 
-// ---- A block's targets ----
+// ---- The targets ----
 
-// put_block writes `bytes` bytes, an even number, from shared memory, 16 bytes aligned.
-RC_FN void put_block(char *to, const char *from, u32 bytes) {
+// put_rows writes `bytes` bytes, an even number, from shared memory, 16 bytes aligned.
+RC_FN void put_rows(char *to, const team &w, u32 bytes) {
     u32 done = 0;
-    if (((u32)(u64)to & 15) == 0) {
+    if (RC_OFTEN(((u32)(u64)to & 15) == 0)) {
         done = bytes & ~15u;
-        RC_ROLLED for (u32 at = thread_x() * 16; at < done; at += threads_x() * 16) st_16(to + at, *(const v16 *)(from + at));
+        RC_ROLLED for (u32 at = w.thread * 16; at < done; at += w.threads * 16) st_16(to + at, *(const v16 *)(w.out + at));
+        if (done == bytes) return;
     }
-    RC_ROLLED for (u32 at = done + thread_x() * 2; at < bytes; at += threads_x() * 2) st_u16(to + at, *(const u16 *)(from + at));
+    RC_ROLLED for (u32 at = done + w.thread * 2; at < bytes; at += w.threads * 2) st_u16(to + at, *(const u16 *)(w.out + at));
 }
 
-// survey_poses has the rows of the block's targets fetched, checks its share of the stamps, and finds this lane's target. Where the block
+// survey_poses has the rows of the team's targets fetched, checks the block's share of the stamps, and finds this lane's target. Where the team
 // has none it only checks.
-template <class C> RC_FN found survey_poses(const plain_task &j, const poses &p, pose_room &mem, stretch &rows) {
-    const u32 first = j.block * warp_size;
-    // A target past the last is the last once more. A block that has none asks all the same: a branch would have the loads wait.
-    const u32 i = first + lane() < j.total ? first + lane() : j.total - 1;
-    const asked<C> ahead = ask<C>(j, i);
-    checks<C> share = checks_of<C>(j);
-    const u32 guess = ahead.row * j.s + ahead.out.w.g, begin = shuffle_from(guess, 0);
-    rows = fetch(j, p, mem, begin > 0 ? begin - 1 : 0, shuffle_from(guess, warp_size - 1) + 3);
-    const C x = j.on_own_clock(ahead.given);
-    if (j.check() && beyond_range(x)) report(j, fault_targets, i, time_range);
-    const located<C> at = locate(j, ahead.t, j.s, ahead.out, x);
-    check_all(j, share);
-    const bool between = at.where == inside, lead = thread_x() < warp_size && first < j.total;
-    if (lead && j.valid) st_u8(j.valid + i, between || at.where == exact);
-    if (lead && j.age) st_time((C *)j.age + i, minus(x, ld_time(ahead.t + at.k)));
-    return {between ? at.template weight<double>() : 0, ahead.row * j.s + at.k, between, at.later, at.where == nowhere};
+template <class C> RC_FN found survey_poses(const plain_task &j, const poses &p, const team &w, stretch &rows) {
+    // A target past the last is the last once more. A team that has none asks all the same: a branch would have the loads wait.
+    const u32 own = w.first + lane(), i = own < j.total ? own : j.total - 1;
+    const u32 row = mul_hi(i, j.t_magic) >> j.t_shift(), pos = i - row * j.t;
+    u32 g = (u32)((float)pos * j.pace); // the second of the four
+    g = g > 1 ? g : 1;
+    g = g < j.s - 3 ? g : j.s - 3;
+    const C *const t = (const C *)j.times + row * j.times_batch, *const near = t + (g - 1);
+    const C t0 = ld_time(near), t1 = ld_time(near + 1), t2 = ld_time(near + 2), t3 = ld_time(near + 3);
+    C given = ld_time(j.targets != nullptr ? (const C *)j.targets + (row * j.targets_batch + pos) : near);
+    const C first = ld_time(t), last = ld_time(t + j.s - 1); // for what is seldom
+    watch<C> share = share_of<C>(j, 0);
+    share.load(j);
+    const u32 guess = row * j.s + g;
+    rows = fetch(j, p, w, shuffle_from(guess, 0) - 1, shuffle_from(guess, warp_size - 1) + 3);
+
+    if (RC_SELDOM(j.targets == nullptr)) given = tick<C>(j, pos); // while the memory answers
+    const C x = given;
+    if (RC_SELDOM(j.check() && beyond_range(x))) report(j, fault_targets, i, time_range);
+    const bool left = x < t1, right = t2 <= x, at_end = (g == j.s - 3) & (x == t3);
+    C begin = at_end ? t3 : left ? t0 : right ? t2 : t1;
+    const C end = left ? t1 : right ? t3 : t2;
+    auto h = span(begin, end), along = span(begin, x);
+    u32 k = at_end ? j.s - 1 : left ? g - 1 : right ? g + 1 : g;
+    bool inside_one = x != begin, in = true, later = along > span(x, end), nowhere_at_all = false;
+    if (RC_SELDOM(!(((begin <= x) & (x < end)) | at_end))) {
+        const located<C> at = locate(j, t, j.s, {first, last, {g, t0, t1, t2, t3}}, x);
+        inside_one = at.where == inside, in = inside_one || at.where == exact, nowhere_at_all = at.where == nowhere;
+        k = at.k, h = at.h, along = at.x, later = at.later;
+        if (j.age != nullptr) begin = ld_time(t + k);
+    }
+    if (w.thread < warp_size && own < j.total) {
+        if (RC_SELDOM(j.valid != nullptr)) st_u8(j.valid + i, in);
+        if (RC_SELDOM(j.age != nullptr)) st_time((C *)j.age + i, minus(x, begin));
+    }
+    check_rest<C, true>(j, share);
+    found f = {row * j.s + k, inside_one, later, nowhere_at_all, 0, 0};
+    h = inside_one ? h : 1; // no division by 0, nor one of it, which is slow
+    along = inside_one ? along : 1;
+    if (p.flags & precise_weights) {
+        f.a = ratio<double>(along, h);
+        f.weight = f64_to_f32(f.a);
+    } else {
+        f.weight = ratio<float>(along, h);
+    }
+    return f;
 }
 
-template <u32 DT, class C> RC_FN void make_poses(const plain_task &j, const poses &p, pose_room &mem) {
-    stretch rows;
-    const found at = survey_poses<C>(j, p, mem, rows);
-    const u32 first = j.block * warp_size;
-    if (first >= j.total) return;
-    const auto among = [&] { return at.sample - rows.first < rows.count && at.sample + at.between - rows.first < rows.count; };
-    copies_landed();
-    barrier();
-    if (votes(!among())) {
-        const u32 from = shuffle_from(at.sample, 0), end = shuffle_from(at.sample, warp_size - 1) + 2;
-        rows = fetch(j, p, mem, from, end > from ? end : from + 2);
-        copies_landed();
-        barrier();
-    }
-    pose m;
-    m.between = at.between, m.later = at.later, m.a = at.a;
-    m.to = mem.out + lane() * p.row;
-    m.lo = among() ? mem.in + rows.skip + (at.sample - rows.first) * p.row : (const char *)j.src + (u64)at.sample * p.row;
-    m.hi = m.between ? m.lo + p.row : m.lo;
-    turns t = {thread_x() / warp_size, threads_x() / warp_size};
-    RC_ROLLED for (u32 n = 0; n < p.runs; n++) {
-        const run &r = p.run_of[n];
-        if (r.kind == slerp)
-            turn_run<DT>(m, r, t);
-        else if (r.kind == angle)
-            wind_run<DT>(m, r, t);
-        else
-            move_run<DT>(m, r, t);
-    }
-    barrier();
-    if (votes(at.nowhere)) {
-        for (u32 f = 0; thread_x() < warp_size && at.nowhere && f < p.row / element<DT>::size; f++) put<DT>(m, f, (u32)nan_of<DT>());
-        barrier();
-    }
-    const u32 left = j.total - first;
-    put_block(j.dst + (u64)first * p.row, mem.out, (left < warp_size ? left : warp_size) * p.row);
-}
-
-template <u32 DT> RC_FN void resample_poses(const plain_task &j, const poses &p, pose_room &mem) {
+RC_FN found survey_clock(const plain_task &j, const poses &p, const team &w, stretch &rows) {
     switch (j.clock()) {
-    case clock_i64: return make_poses<DT, i64>(j, p, mem);
-    case clock_f64: return make_poses<DT, double>(j, p, mem);
-    default: return make_poses<DT, float>(j, p, mem);
+    case clock_i64: return survey_poses<i64>(j, p, w, rows);
+    case clock_f64: return survey_poses<double>(j, p, w, rows);
+    default: return survey_poses<float>(j, p, w, rows);
     }
+}
+
+template <u32 DT> RC_FN void resample_poses(const plain_task &j, const poses &p, char *memory) {
+    const team w = team_of(j, p, memory);
+    stretch rows;
+    const found f = survey_clock(j, p, w, rows);
+    copies_landed();
+    if (w.first >= j.total) return;
+    w.meet();
+    const auto elsewhere = [&] { return votes(f.sample - rows.first >= rows.count || f.sample + f.between - rows.first >= rows.count); };
+    bool own = false;
+    if (RC_SELDOM(elsewhere())) {
+        const u32 begin = shuffle_from(f.sample, 0), last = shuffle_from(f.sample, warp_size - 1);
+        if (last - begin < p.room) {
+            rows = fetch(j, p, w, begin, last + 2);
+            copies_landed();
+            w.meet();
+        }
+        own = elsewhere();
+        if (own) {
+            fetch_own<DT>(j, p, w, f);
+            w.meet();
+        }
+    }
+    const u32 at = own ? lane() * 2 * p.row : rows.skip + (f.sample - rows.first) * p.row;
+    const char *const lo = w.in + at, *const hi = f.between ? lo + p.row : lo;
+    char *const to = w.out + lane() * p.row;
+    RC_ROLLED for (u32 n = w.thread / warp_size; n < p.pieces; n += w.threads / warp_size) {
+        const piece &q = p.piece_of[n];
+        const pose m = {lo + q.at, hi + q.at, to + q.at, f.between};
+        if (q.kind == slerp)
+            turn_piece<DT>(m, f.a);
+        else if (q.kind == angle)
+            wind_piece<DT>(m, q, f.a);
+        else
+            move_piece<DT>(m, q, f);
+    }
+    w.meet();
+    if (RC_SELDOM(votes(f.nowhere))) {
+        for (u32 i = 0; w.thread < warp_size && f.nowhere && i < p.row / element<DT>::size; i++) put<DT>(to, i, (u32)nan_of<DT>());
+        w.meet();
+    }
+    const u32 left = j.total - w.first;
+    put_rows(j.dst + (u64)w.first * p.row, w, (left < warp_size ? left : warp_size) * p.row);
 }
 
 } // namespace rc

@@ -3,13 +3,13 @@
 
 using namespace rc;
 
-#define RC_RESAMPLE_POSES(name, dtype)                             \
-    RC_KERNEL_OCC(128, 4) resample_poses_##name(const poses p) {   \
-        __shared__ pose_room room;                                 \
-        plain_task j = task_of(p);                                 \
-        begin(j);                                                  \
-        resample_poses<dtype>(j, p, room);                      \
-        end(j);                                                    \
+#define RC_RESAMPLE_POSES(name, dtype)                           \
+    RC_KERNEL_OCC(128, 4) resample_poses_##name(const poses p) { \
+        extern __shared__ v16 memory[];                          \
+        plain_task j = task_of(p);                               \
+        begin(j);                                                \
+        resample_poses<dtype>(j, p, (char *)memory);             \
+        end(j);                                                  \
     }
 
 RC_RESAMPLE_POSES(f32, dt_f32)

@@ -10,12 +10,11 @@
 // Warps walk over the bucket's row of the table: the runs of 32 tiles are laid end to end, in pieces of 16 bytes, which the lanes take
 // one after the other, so that a run of any length keeps all of them busy.
 #pragma once
-#include "voxel.cuh"
+#include "voxel_keys.cuh"
 
 namespace rc {
 
 constexpr u32 deal_threads = 512, deal_group = 4;
-constexpr u32 nothing = ~0u;
 static_assert(deal_threads == buckets, "a thread keeps the books of one bucket");
 
 template <class Entry> constexpr u32 piece_of = 16 / sizeof(Entry); // entries of 16 bytes
@@ -32,27 +31,6 @@ template <class Entry, u32 each> struct deal_shared {
 template <class Shared> RC_FN u32 *bin_of(Shared &s, u32 word) { return (u32 *)((u8 *)s.bins + word % 65536); }
 RC_FN bool has_cell(u32 word) { return !(word & 4 * buckets); }
 
-// quick_index finds an index without a division, and says whether it is right where there are n cells: floor((x - lo) / size), the
-// quotient rounded, or n or more where that is no cell. t = (x - lo) * inverse is within 3 * 2^-24 of itself of the quotient: inverse, t
-// and the quotient are each rounded once. So what lies between -1 and n + 1 has one floor, c, if t is farther than 2^-22 (n + 2) from
-// whole numbers, which is nearer than near_of(n) to the middle between two; what lies beyond is in no cell either way. Floats from
-// 2^23 to 2^24 are the whole numbers: a sum in there that is rounded down is a floor, and its last bits are an integer.
-RC_FN float near_of(u32 n) { return 0.5f - ((float)n + 2.0f) * 0x1p-22f; }
-RC_FN bool quick_index(float x, float lo, float inverse, float near, u32 &index) {
-    constexpr float whole = 0x1.8p23f;
-    const float t = (x - lo) * inverse, sum = add_rm(t, whole), c = sum - whole, past = t - c;
-    index = bits(sum) - bits(whole);
-    return abs_f(past - 0.5f) < near;
-}
-
-// exact_key is key_of, or nothing for a point in no cell; it counts what is not finite.
-template <class T> RC_FN u32 exact_key(const voxel_job &j, const position<T> &at, u32 row, u32 &bad) {
-    u32 kind;
-    const u64 key = key_of<T>(j, at, row, kind);
-    bad += kind == not_finite;
-    return kind == in_range ? (u32)key : nothing;
-}
-
 // take holds the keys of a thread's group k, and counts them.
 template <u32 G, class Shared> RC_FN void take(Shared &s, u32 k, const u32 (&key)[deal_group]) {
     u32 word[deal_group];
@@ -64,55 +42,18 @@ template <u32 G, class Shared> RC_FN void take(Shared &s, u32 k, const u32 (&key
     st_shared_16(&s.held[k][thread_x()], {word[0], word[1], word[2], word[3]});
 }
 
-// deal_quickly takes a whole tile of f32 points, four of them 48 aligned bytes, of one row without a pose. Those near a border
-// between cells are looked at again.
+// deal_quickly takes a whole tile of which quick_keys can tell the keys, deal_slowly any.
 template <u32 each, u32 G, class Shared> RC_FN void deal_quickly(const voxel_job &j, Shared &s, u32 &bad) {
-    constexpr u32 group = deal_group;
-    const float min_x = (float)j.min_x, min_y = (float)j.min_y, min_z = (float)j.min_z;
-    const float near_x = near_of(j.n_x), near_y = near_of(j.n_y), near_z = near_of(j.n_z);
-    const u32 step_x = j.xyz() ? j.n_y * j.n_z : 1, step_y = j.n2(), step_z = j.xyz() ? 1 : j.n_y * j.n_x;
-    RC_ROLLED for (u32 k = 0; k < each / group; k++) {
-        const u32 i = block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * group;
-        position<float> at[group];
-        load_group<float>(j, i, group, at);
-        u32 key[group], unsure = 0;
-        RC_UNROLL for (u32 u = 0; u < group; u++) {
-            u32 x, y, z;
-            const bool sure_x = quick_index(at[u].x, min_x, j.inverse_x, near_x, x),
-                       sure_y = quick_index(at[u].y, min_y, j.inverse_y, near_y, y),
-                       sure_z = quick_index(at[u].z, min_z, j.inverse_z, near_z, z);
-            if (!(sure_x & sure_y & sure_z)) unsure |= 1u << u;
-            const bool in = (x < j.n_x) & (y < j.n_y) & (z < j.n_z);
-            key[u] = in ? x * step_x + y * step_y + z * step_z : nothing;
-        }
-        while (unsure) {
-            const u32 one = unsure & -unsure;
-            unsure -= one;
-            const float *const p = (const float *)j.points + 3 * (u64)(i + count_bits(one - 1));
-            const u32 exact = exact_key<float>(j, {ld_nc_f32(p), ld_nc_f32(p + 1), ld_nc_f32(p + 2)}, 0, bad);
-            RC_UNROLL for (u32 u = 0; u < group; u++) {
-                if (one == 1u << u) key[u] = exact;
-            }
-        }
+    RC_ROLLED for (u32 k = 0; k < each / deal_group; k++) {
+        u32 key[deal_group];
+        quick_keys(j, block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * deal_group, key, bad);
         take<G>(s, k, key);
     }
 }
-
-// deal_slowly takes any tile.
 template <class T, u32 each, u32 G, class Shared> RC_FN void deal_slowly(const voxel_job &j, Shared &s, u32 &bad) {
-    constexpr u32 group = deal_group;
-    RC_ROLLED for (u32 k = 0; k < each / group; k++) {
-        const u32 i = block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * group;
-        u32 key[group] = {nothing, nothing, nothing, nothing};
-        RC_ROLLED for (u32 u = 0; u < group && i + u < j.n; u++) {
-            position<T> at[1];
-            load_group<T>(j, i + u, 1, at);
-            const u32 row = j.b > 1 ? row_of(j, i + u) : 0;
-            const u32 exact = exact_key<T>(j, posed<T>(j, at[0], row), row, bad);
-            RC_UNROLL for (u32 v = 0; v < group; v++) {
-                if (v == u) key[v] = exact;
-            }
-        }
+    RC_ROLLED for (u32 k = 0; k < each / deal_group; k++) {
+        u32 key[deal_group];
+        any_keys<T>(j, block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * deal_group, j.n, key, bad);
         take<G>(s, k, key);
     }
 }
@@ -129,7 +70,7 @@ template <class Entry, u32 each, u32 G> RC_FN void deal(const voxel_job &j) {
     barrier();
     const u32 here = j.n - block_x() * tile < tile ? j.n - block_x() * tile : tile;
     u32 bad = 0;
-    if (here == tile && j.by_four() && !j.poses && j.b == 1)
+    if (here == tile && quick(j))
         deal_quickly<each, G>(j, s, bad);
     else if (j.wide())
         deal_slowly<double, each, G>(j, s, bad);

@@ -1,30 +1,28 @@
-// voxel_write makes a grid of occupancy or of counts point by point (voxel_count.cu counts what is large). extra: 1 for counts.
+// voxel_write_* makes a grid of occupancy or of counts point by point (voxel_count.cu counts what is large). extra: 1 for counts.
 //
-// Blocks take chunks, threads four points at a time, which are 48 aligned bytes where they can be. While the grid is still being
-// filled by the launch in front a block finds its points' keys.
+// Blocks take chunks, threads four points at a time. While the grid is still being filled by the launch in front a block finds its points'
+// keys.
 //
-// Where many points lie near each other their atomics would wait for each other. So a block in which some lanes' first points share 32
-// bytes of the grid gathers what it has in a table in shared memory, a place for each 32 bytes, and adds that in the end, neighbouring
-// lanes to neighbouring cells; that too is begun before the grid is filled. What finds no place is written at once, as is everything of
-// other blocks.
+// Where many points lie near each other their atomics would wait for each other. So a block in which some of a thread's first points share 32
+// bytes of the grid, or some of its and its neighbour's, gathers what it has in a table in shared memory, a place for each 32 bytes, and adds that in the end, neighbouring
+// lanes to neighbouring cells. Whether it does is decided when the grid is filled: before, a block would wait for its slowest points. What finds no place is written at once, as is everything of
+// other blocks, and of grids whose keys take more than 32 bits.
 // Bytes moved: the points, and 32 of the grid for each of them, or for each place.
-#include "voxel.cuh"
+#include "voxel_keys.cuh"
 
 using namespace rc;
 
 namespace {
 
 constexpr u32 write_threads = 256;
-constexpr u32 places = 1024, place_bits = 10, tries = 2;
-constexpr u32 nothing = ~0u;
-constexpr u32 crowd = 3; // lanes of a block that meet another, for it to gather
+constexpr u32 places = 512, place_bits = 9, tries = 2;
+constexpr u32 crowd = 2; // threads of a block whose points meet, for it to gather
 
 // Of counts a place has eight cells of 16 bits, of occupancy 32 of one.
 struct write_shared {
     u32 sectors[places]; // which 32 bytes of the grid; nothing at a place that is free
     u32 words[places][4];
     u32 missed[2]; // points out of range, points not finite
-    u32 meet;      // lanes that share 32 bytes with another of their warp
 };
 
 template <bool Counts> constexpr u32 cells_of = Counts ? 8 : 32; // in 32 bytes
@@ -79,65 +77,103 @@ template <bool Counts> RC_FN void scatter(const voxel_job &j, write_shared &s) {
     }
 }
 
-// gathers decides, by the block's first points, whether it gathers, and then clears the table.
-template <bool Counts> RC_FN bool gathers(const voxel_job &j, write_shared &s, u64 key) {
-    // A thread without a point in a cell has a number that no other has. A place's counts have 16 bits.
-    const u32 mine = key < j.keys ? (u32)(key / cells_of<Counts>) : nothing - thread_x();
-    const u32 together = votes(count_bits(match(mine)) > 1);
-    if (together && lane() == 0) shared_add(&s.meet, count_bits(together));
-    barrier();
-    if (s.meet < crowd || j.keys / cells_of<Counts> >= nothing - write_threads || j.chunk >= 1u << 16 || !(Counts || j.from_zero())) return false;
-    RC_UNROLL for (u32 k = 0; k < places; k += write_threads) {
-        s.sectors[k + thread_x()] = nothing;
-        st_shared_16(&s.words[k + thread_x()], {0, 0, 0, 0});
+// meets reports whether some of a thread's points share 32 bytes of the grid, or some of its and its neighbour's.
+template <bool Counts> RC_FN bool meets(const u32 (&key)[4]) {
+    bool meet = false;
+    u32 mine[4]; // a point in no cell has a number that no other of those compared has
+    RC_UNROLL for (u32 u = 0; u < 4; u++) {
+        mine[u] = key[u] == nothing ? nothing - 4 * (lane() & 1) - u : key[u] / cells_of<Counts>;
+        RC_UNROLL for (u32 v = 0; v < u; v++) meet |= mine[u] == mine[v];
     }
-    barrier();
-    return true;
+    RC_UNROLL for (u32 u = 0; u < 4; u++) {
+        const u32 beside = shuffle_xor(mine[u], 1);
+        RC_UNROLL for (u32 v = 0; v < 4; v++) meet |= mine[v] == beside;
+    }
+    return meet;
 }
 
-template <class T, bool Counts> RC_FN void write_points(const voxel_job &j, write_shared &s) {
-    constexpr u32 group = group_of<T>;
-    const u64 end = j.last();
+// write_points takes a block's points; Quick: a chunk of whole groups that quick_keys takes.
+template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_job &j, write_shared &s) {
+    const u32 first = (u32)j.first(), end = (u32)j.last();
+    const bool may = j.chunk < 1u << 16 && (Counts || j.from_zero()); // gather: a place's counts have 16 bits
     u32 missed[2] = {0, 0};
     bool table = false;
-    for (u64 base = j.first(); base < end; base += write_threads * group) {
-        const u64 i = base + thread_x() * group;
-        const u32 n = i >= end ? 0 : end - i < group ? (u32)(end - i) : group;
-        u64 key[group];
-        keys_of<T>(j, i, n, key, missed, [&](u32 u, u64 k) {
-            if (base == j.first() && u == 0) table = gathers<Counts>(j, s, k);
-            return table && k < j.keys && (Counts || by_eight(j, k)) && gather<Counts>(s, k) ? j.keys : k;
-        });
-        if (base == j.first()) {
+    for (u32 base = first; base < end; base += write_threads * 4) {
+        const u32 i = base + thread_x() * 4;
+        u32 key[4] = {nothing, nothing, nothing, nothing}, bad = 0;
+        if (!Quick)
+            any_keys<T>(j, i, end, key, bad);
+        else if (i < end)
+            quick_keys(j, i, key, bad);
+        u32 out = 0;
+        RC_UNROLL for (u32 u = 0; u < 4; u++) out += i + u < end && key[u] == nothing;
+        missed[0] += out - bad, missed[1] += bad;
+        if (base == first) {
+            const bool meet = meets<Counts>(key);
             wait_for_previous();
             let_next();
+            table = barrier_count(meet) >= crowd && may;
         }
-        RC_UNROLL for (u32 u = 0; u < group; u++) {
-            if (key[u] < j.keys) write<Counts>(j, key[u]);
+        if (table) {
+            RC_UNROLL for (u32 u = 0; u < 4; u++) {
+                if (key[u] != nothing && (Counts || by_eight(j, key[u])) && gather<Counts>(s, key[u])) key[u] = nothing;
+            }
+        }
+        RC_UNROLL for (u32 u = 0; u < 4; u++) {
+            if (key[u] != nothing) write<Counts>(j, key[u]);
         }
     }
-    if (j.first() >= end) wait_for_previous();
+    if (first >= end) wait_for_previous();
     add_missed(j, s.missed, missed);
     if (table) scatter<Counts>(j, s);
 }
 
-template <bool Counts> RC_FN void write_any(const voxel_job &j, write_shared &s) {
-    if (j.wide())
-        write_points<double, Counts>(j, s);
+// write_far takes grids whose keys take more than 32 bits.
+template <class T, bool Counts> RC_FN void write_far(const voxel_job &j, write_shared &s) {
+    u32 missed[2] = {0, 0};
+    barrier();
+    wait_for_previous();
+    let_next();
+    for (u64 i = j.first() + thread_x(); i < j.last(); i += write_threads) {
+        u64 key[1];
+        keys_of<T>(j, i, 1, key, missed, [](u32, u64 k) { return k; });
+        if (key[0] < j.keys) write<Counts>(j, key[0]);
+    }
+    add_missed(j, s.missed, missed);
+}
+
+template <class T, bool Counts> RC_FN void write_any(const voxel_job &j, write_shared &s) {
+    if (RC_SELDOM(j.keys >= nothing))
+        write_far<T, Counts>(j, s);
+    else if (RC_OFTEN(sizeof(T) == 4 && quick(j) && (u32)(j.last() - j.first()) % 4 == 0))
+        write_points<float, Counts, true>(j, s);
     else
-        write_points<float, Counts>(j, s);
+        write_points<T, Counts, false>(j, s);
+}
+
+template <class T> RC_FN void write_grid(const voxel_job &j, write_shared &s) {
+    if (thread_x() < 2) s.missed[thread_x()] = 0;
+    RC_UNROLL for (u32 k = 0; k < places; k += write_threads) {
+        s.sectors[k + thread_x()] = nothing;
+        st_shared_16(&s.words[k + thread_x()], {0, 0, 0, 0});
+    }
+    if (j.extra)
+        write_any<T, true>(j, s);
+    else
+        write_any<T, false>(j, s);
 }
 
 } // namespace
 
-RC_KERNEL_OCC(write_threads, 4) voxel_write(RC_VOXEL_PARAMS) {
+// Of f32 points as many blocks as there may be run at once beside those of the fill.
+RC_KERNEL_OCC(write_threads, 5) voxel_write_f32(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     __shared__ write_shared s;
-    if (thread_x() < 2) s.missed[thread_x()] = 0;
-    if (thread_x() == 0) s.meet = 0;
-    barrier();
-    if (j.extra)
-        write_any<true>(j, s);
-    else
-        write_any<false>(j, s);
+    write_grid<float>(j, s);
+}
+
+RC_KERNEL_OCC(write_threads, 4) voxel_write_f64(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    __shared__ write_shared s;
+    write_grid<double>(j, s);
 }

@@ -53,6 +53,13 @@ RC_FN u32 match(u32 v) {
 // warp_barrier orders the shared accesses of a warp.
 RC_FN void warp_barrier() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 
+// barrier_count is barrier, and returns how many of the block's threads are on.
+RC_FN u32 barrier_count(bool on) {
+    u32 r;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %1, 0;\n\tbar.red.popc.u32 %0, 0, p;\n\t}" : "=r"(r) : "r"((u32)on) : "memory");
+    return r;
+}
+
 // barrier_of waits for as many of the block's threads, whole warps, that come to barrier Id, and orders their shared accesses. Barrier 0 is
 // the block's.
 template <u32 Id> RC_FN void barrier_of(u32 threads) { asm volatile("bar.sync %0, %1;" ::"n"(Id), "r"(threads) : "memory"); }

@@ -83,8 +83,11 @@ func (r *rig) deviceLimit(w *work, read, written int64) (Stats, string, error) {
 		return Stats{}, "", err
 	}
 	chunks := [2]uint64{uint64(read+15) / 16, uint64(written+15) / 16}
-	// The third source has no chunks, and its share is free to hold the flag of ops.LaunchInputsReady.
-	flags := uint64(0)
+	const most = 1 << 31 // chunks, which the kernel numbers by 32 bits
+	if max(chunks[0], chunks[1]) > most {
+		return Stats{}, "", fmt.Errorf("benchmark: the limit of a call of more than %d bytes read or written is not measured: got %d and %d", most*16, read, written)
+	}
+	flags := uint32(0)
 	if r.opt.Launch == ops.LaunchInputsReady {
 		flags = 1 << 31
 	}
@@ -92,13 +95,12 @@ func (r *rig) deviceLimit(w *work, read, written int64) (Stats, string, error) {
 	launches := func(threads, each int) ([]*cudadrv.Launch, error) {
 		share := uint64(threads * each)
 		blocks := max((max(chunks[1], chunks[0]/4)+share-1)/share, 1)
-		part := func(n uint64) uint64 { return (n + blocks - 1) / blocks }
+		part := func(n uint64) uint32 { return uint32((n + blocks - 1) / blocks) }
 		var out []*cudadrv.Launch
 		for i := range w.sets {
 			l, err := r.bind(name, int(blocks), threads,
-				cudadrv.DevicePtr(src)+cudadrv.DevicePtr(i*round(read)), chunks[0], part(chunks[0]),
-				cudadrv.DevicePtr(0), uint64(0), uint64(0), cudadrv.DevicePtr(0), uint64(0), flags,
-				cudadrv.DevicePtr(dst)+cudadrv.DevicePtr(i*round(written)), chunks[1], part(chunks[1]))
+				cudadrv.DevicePtr(src)+cudadrv.DevicePtr(i*round(read)), uint32(chunks[0]), part(chunks[0]),
+				cudadrv.DevicePtr(dst)+cudadrv.DevicePtr(i*round(written)), uint32(chunks[1]), part(chunks[1]), flags)
 			if err != nil {
 				return nil, err
 			}

@@ -257,8 +257,6 @@ var arguments = []argument{
 		"wrong: of -2^62, the only stamp that is listed besides, tell finds that it is in range"},
 	{"half a period", sampling, ".ge becomes .gt", re(`setp\.ge\.f64`), re(`setp\.ge\.f64[^\n]*\n\s*setp\.lt\.f64[^\n]*\n\s*and\.pred[^\n]*\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*// begin[^\n]*\n\s*div\.rn\.f64[^\n]*\n\s*// end[^\n]*\n\s*add\.rn\.f64[^\n]*, 0d3FE0000000000000;\n(\s*// begin[^\n]*\n)?\s*cvt\.rmi\.f64\.f64`), 10,
 		"wrap_angle: what lies on -period/2 after one period at most was -1/2, 1/2 or -3/2 of one, exactly, and so is its quotient, which leads to the same; but for periods below 2^-1021 half of one is a number"},
-	{"a run without features", re(` resample_poses_`), ".ge becomes .gt", re(`setp\.ge\.u16`), re(`ld\.param\.u32[^\n]*\n\s*mov\.b32\s+\{%rs\d+, %rs\d+\}[^\n]*\n\s*setp\.ge\.u16[^\n]*\n\s*@%p\d+ bra`), 2,
-		"the first step of a loop over a run's features, which goes round it where there is none: a channel has one at least"},
 	{"half of a sum", sampling, "add becomes sub", re(`add\.s64`), re(`^\s*shr\.u64[^\n]*, 63;\n\s*add\.s64[^\n]*\n\s*shr\.s64[^\n]*, 1;$`), 1,
 		"the compiler's rounding to zero of what is below it; bounds that are halved are -1 and 1 or more, whose sum has no sign"},
 	{"a unit past the last", re(` (resample|fuse)_odd_`), ".ge becomes .gt", re(`setp\.ge\.u32`), re(`setp\.ge\.u32[^\n]*\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*shl\.b32[^\n]*, [23];\n\s*mad\.lo\.s32`), 4,
@@ -319,7 +317,7 @@ var arguments = []argument{
 		"index_of is given floors, which are whole numbers"},
 	{"an index beyond any axis", voxels, ".lt becomes .le", re(`setp\.lt\.f(32|64)\s.*, 0(f4F000000|d41E0000000000000);`), anything, 0,
 		"index_of: 2^31 has an index then, which no axis has, as it has fewer cells"},
-	{"a wait once more", re(` voxel_write$`), leftOut, re(`@%p\d+ bra`), re(`@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*// begin[^\n]*\n\s*griddepcontrol\.wait`), 3,
+	{"a wait once more", re(` voxel_write_f(32|64)$`), leftOut, re(`@%p\d+ bra`), re(`@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*// begin[^\n]*\n\s*griddepcontrol\.wait`), 3,
 		"what has been waited for is not waited for again"},
 	{"as many as 32 bits number", voxels, ".lt becomes .le", re(`setp\.lt\.u64\s.*, 4294967296;`), anything, 0,
 		"what is numbered, items or cells of all rows, lies below how many there are, and so fits 32 bits if they are 2^32"},
@@ -333,8 +331,6 @@ var arguments = []argument{
 		"it goes round the adding of a count that is 0"},
 	{"all rows' voxels", re(` voxel_rows$`), "add becomes sub", re(`add\.s32\s.*, -1;`), re(`^\s*add\.s32[^\n]*, -1;\n\s*selp\.b32\s+%r\d+, 0, %r\d+, %p\d+;\n\s*add\.s32[^\n]*, -1;`), 2,
 		"block_scan's total is that of the last of its 16 warps; two lanes on stand for none, and have the same"},
-	{"a table for any grid", re(` voxel_write$`), "or becomes and", re(`or\.pred`), re(`setp\.lt\.u32[^\n]*, 3;\n\s*or\.pred`), 1,
-		"gathers: no test's device holds a grid of 2^32 times 32 bytes, or is given so many points that a block has 2^16: both are false"},
 }
 
 // argued names the argument that holds for a mutant, or "".

@@ -46,7 +46,7 @@ func partly(l *cudasim.Launch) map[string]uint64 {
 	does := c.Instructions
 	part := map[string]uint64{"barriers": c.Barriers, "numbers": does["float"] + does["double"]}
 	switch l.Kernel {
-	case "voxel_write":
+	case "voxel_write_f32", "voxel_write_f64":
 		part["memory"] = does["memory"]
 	case "voxel_pass", "voxel_number":
 		part["memory but what is looked back at"] = 8*does["memory"] - c.GlobalRead.Bytes

@@ -69,7 +69,7 @@ var (
 	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{tile: []int{4, 8, 16, warp, 64, 128, mostTile}, threads: []int{64, 128}}
-	posesTake    = takes{threads: []int{warp, 64, 128}}
+	posesTake    = takes{tile: []int{warp, mostTile}, threads: []int{warp, 64, 128}}
 	fuseTakes    = takes{each: []int{1, 2, 4, 8}, items: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 )
 
@@ -104,12 +104,6 @@ func fills(ready bool) int {
 // otherwise stand partly idle: half that, where blocks of four would not fill it as often as they should. Tiles are as the cut makes them.
 func (b *backend) model(kernel string, chunks int, ready bool) Choice {
 	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
-	if strings.HasPrefix(kernel, "resample_poses_") { // a second warp for each block, where the device holds all of them at once
-		c.Threads = warp
-		if !ready && chunks <= warp*poseBlocks*b.sms {
-			c.Threads = 2 * warp
-		}
-	}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*fills(ready) {
 		c.Each /= 2
 	}

@@ -28,22 +28,22 @@ func poseJob(dtype tensor.DType) *ops.ResampleJob {
 func TestParameterOfPosesFitsTheKernels(t *testing.T) {
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 		job := poseJob(dtype)
-		runs := poseRuns(job)
-		require.Len(t, runs, 2)
+		pieces := posePieces(job)
+		require.Len(t, pieces, 2)
 		b := &backend{sms: 132}
 		name := "resample_poses_" + dtype.String()
-		data := (&plan{cell: &faultCell{}}).poses(job, runs, b.cutPoses(job, b.model(name, 1, false)))
+		data := (&plan{cell: &faultCell{}}).poses(job, pieces, b.cutPoses(job, b.modelPoses(15, pieces, false)))
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, entry.Params, 1)
 		require.Len(t, data, entry.Params[0].Size, name)
-		first := data[len(data)-16*mostRuns:]
-		assert.Equal(t, []uint16{3, 7}, []uint16{binary.LittleEndian.Uint16(first[8:]), binary.LittleEndian.Uint16(first[10:])}, "what takes longest comes first")
-		assert.Equal(t, uint32(ops.Slerp), binary.LittleEndian.Uint32(first[12:]))
+		first := data[len(data)-16*mostPieces:]
+		assert.Equal(t, uint32(3*dtype.Size()), binary.LittleEndian.Uint32(first[8:]), "what takes longest comes first")
+		assert.Equal(t, []uint16{uint16(ops.Slerp), 4}, []uint16{binary.LittleEndian.Uint16(first[12:]), binary.LittleEndian.Uint16(first[14:])})
 	}
 }
 
-// Which jobs are made by runs.
+// Which jobs are made by pieces.
 func TestJobsOfPoses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*ops.ResampleJob)
@@ -59,19 +59,26 @@ func TestJobsOfPoses(t *testing.T) {
 		"f64": {func(j *ops.ResampleJob) {
 			j.Src, j.Dst = tensor.Must(tensor.New(tensor.F64, 3, 10, 7)), tensor.Must(tensor.New(tensor.F64, 3, 5, 7))
 		}, false},
-		"another dtype":     {func(j *ops.ResampleJob) { j.Dst = tensor.Must(tensor.New(tensor.BF16, 3, 5, 7)) }, false},
-		"lengths":           {func(j *ops.ResampleJob) { j.SrcLengths = tensor.Must(tensor.New(tensor.I64, 3)) }, false},
-		"samples apart":     {func(j *ops.ResampleJob) { j.SrcStep = 8 }, false},
-		"shared samples":    {func(j *ops.ResampleJob) { j.SrcBatch = 0 }, false},
-		"targets apart":     {func(j *ops.ResampleJob) { j.DstStep = 8 }, false},
-		"rows apart":        {func(j *ops.ResampleJob) { j.DstBatch = 36 }, false},
-		"masks apart":       {func(j *ops.ResampleJob) { j.Valid, j.ValidBatch = tensor.Must(tensor.New(tensor.U8, 3, 6)), 6 }, false},
-		"a wide row":        {func(j *ops.ResampleJob) { j.D, j.SrcStep, j.DstStep, j.SrcBatch, j.DstBatch = 17, 17, 17, 170, 85 }, false},
-		"many samples":      {func(j *ops.ResampleJob) { j.S, j.SrcBatch = 100, 700 }, false},
-		"more runs than 16": {func(j *ops.ResampleJob) { j.Channels = make([]ops.Channel, mostRuns+1) }, false},
+		"another dtype":  {func(j *ops.ResampleJob) { j.Dst = tensor.Must(tensor.New(tensor.BF16, 3, 5, 7)) }, false},
+		"lengths":        {func(j *ops.ResampleJob) { j.SrcLengths = tensor.Must(tensor.New(tensor.I64, 3)) }, false},
+		"samples apart":  {func(j *ops.ResampleJob) { j.SrcStep = 8 }, false},
+		"shared samples": {func(j *ops.ResampleJob) { j.SrcBatch = 0 }, false},
+		"targets apart":  {func(j *ops.ResampleJob) { j.DstStep = 8 }, false},
+		"rows apart":     {func(j *ops.ResampleJob) { j.DstBatch = 36 }, false},
+		"masks apart":    {func(j *ops.ResampleJob) { j.Valid, j.ValidBatch = tensor.Must(tensor.New(tensor.U8, 3, 6)), 6 }, false},
+		"a wide row":     {func(j *ops.ResampleJob) { j.D, j.SrcStep, j.DstStep, j.SrcBatch, j.DstBatch = 17, 17, 17, 170, 85 }, false},
+		"many samples":   {func(j *ops.ResampleJob) { j.S, j.SrcBatch = 100, 700 }, false},
+		"more pieces than 16": {func(j *ops.ResampleJob) {
+			j.D, j.SrcStep, j.DstStep, j.SrcBatch, j.DstBatch = 34, 34, 34, 340, 170
+			for i := range 17 {
+				j.Channels = append(j.Channels[:i], ops.Channel{Lo: 2 * i, Hi: 2*i + 2, Kind: ops.Kind(i % 2)})
+			}
+		}, false},
+		"three samples": {func(j *ops.ResampleJob) { j.S, j.SrcBatch = 3, 21 }, false},
+		"one target":    {func(j *ops.ResampleJob) { j.T, j.DstBatch = 1, 7 }, false},
 	} {
 		job := poseJob(tensor.F32)
 		c.change(job)
-		assert.Equal(t, c.takes, poseRuns(job) != nil, name)
+		assert.Equal(t, c.takes, posePieces(job) != nil, name)
 	}
 }

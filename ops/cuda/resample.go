@@ -187,11 +187,12 @@ func uniform(channels []ops.Channel) (ops.Kind, bool) {
 
 // bindResample fills in the launch.
 func (p *plan) bindResample(job *ops.ResampleJob) error {
-	if form, unit := plainFormOf(job); form != notPlain {
+	pieces := posePieces(job)
+	if form, unit := plainFormOf(job); form != notPlain && (pieces == nil || !p.b.fewNarrow(job, form)) {
 		return p.bindPlain(job, form, unit)
 	}
-	if runs := poseRuns(job); runs != nil {
-		return p.bindPoses(job, runs)
+	if pieces != nil {
+		return p.bindPoses(job, pieces)
 	}
 	kind, plain := uniform(job.Channels)
 	name, vector := "resample_"+job.Src.DType().String(), vectorOf(job)
@@ -227,12 +228,17 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 
 // chooseOne decides on a job of one stream, of so many chunks or items a target.
 func (p *plan) chooseOne(kernel string, job *ops.ResampleJob, number int, cut func(Choice) shape) shape {
+	return p.chooseFrom(p.b.model(kernel, job.Rows()*number, job.Launch == ops.LaunchInputsReady), kernel, job, number, cut)
+}
+
+// chooseFrom is chooseOne with another model's choice.
+func (p *plan) chooseFrom(model Choice, kernel string, job *ops.ResampleJob, number int, cut func(Choice) shape) shape {
 	ready := job.Launch == ops.LaunchInputsReady
 	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(number), log2(job.Rows()), -1, ready}
 	if job.Check {
 		class.Stamps = log2(job.Stamps())
 	}
-	return p.choose(class, p.b.model(kernel, job.Rows()*number, ready), func(c Choice) []shape { return []shape{cut(c)} })[0]
+	return p.choose(class, model, func(c Choice) []shape { return []shape{cut(c)} })[0]
 }
 
 // cutChunks cuts a job whose features are moved by chunks.

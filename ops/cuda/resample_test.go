@@ -220,8 +220,16 @@ func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 	}
 	assert.Equal(t, 64, b.cutOdd(3, 2, oddOwn, 1, rows, false).tile)
 	assert.Equal(t, 256, b.cutOdd(3, 2, oddOwn, 1, rows, true).tile)
-	assert.Equal(t, 2*warp, b.model("resample_poses_f32", 1000, false).Threads)
-	assert.Equal(t, warp, b.model("resample_poses_f32", 1000, true).Threads)
+	few := []posePiece{{kind: ops.Linear, n: 3}}
+	assert.Equal(t, Choice{Tile: mostTile, Threads: 2 * warp, Check: checkShare}, b.modelPoses(20000, few, false))
+	assert.Equal(t, Choice{Tile: mostTile, Threads: 4 * warp, Check: checkShare}, b.modelPoses(20000, few, true))
+	turned := []posePiece{{kind: ops.Slerp, n: 4}, {kind: ops.Linear, n: 3}}
+	for _, c := range []struct {
+		targets, tile, threads int
+		ready                  bool
+	}{{1000, warp, 2 * warp, false}, {1000, mostTile, warp, true}, {32000, warp, 2 * warp, false}, {rows, mostTile, 4 * warp, false}, {rows, mostTile, 4 * warp, true}} {
+		assert.Equal(t, Choice{Tile: c.tile, Threads: c.threads, Check: checkShare}, b.modelPoses(c.targets, turned, c.ready), "%v", c)
+	}
 	small, large := b.model("fuse_plain_f32", 1000, false), b.model("fuse_plain_f32", 1<<20, false)
 	assert.Equal(t, []int{2, checkShare / 4, pieces, checkShare / 2}, []int{small.Each, small.Check, large.Each, large.Check})
 }

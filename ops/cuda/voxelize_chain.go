@@ -29,7 +29,7 @@ func (p *voxelPlan) bind() error {
 		if job.Reduce == ops.ReduceCount {
 			counts = 1
 		}
-		c.add("voxel_write", p.at.blocks, writeThreads, counts)
+		c.add("voxel_write_"+job.Points.DType().String(), p.at.blocks, writeThreads, counts)
 	}
 	if job.Mode != ops.DenseVoxels {
 		c.add("voxel_rows", 1, 512, 0)
@@ -105,6 +105,8 @@ type voxelChain struct {
 	err             error
 }
 
+const largeFill = 32 << 20 // bytes
+
 // fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. A grid that
 // voxel_tally writes is not filled, and voxel_group fills its own.
 func (c *voxelChain) fill() {
@@ -121,9 +123,13 @@ func (c *voxelChain) fill() {
 	if m.cleared > 0 {
 		c.from = m.table + cudadrv.DevicePtr(m.cleared)
 	}
-	// Two blocks a multiprocessor leave room for the next kernel's, which begin meanwhile.
+	// One block a multiprocessor, or two of large grids, leave room for the next kernel's, which begin meanwhile.
 	c.opens = true
-	c.add("voxel_fill", min(max((bytes+m.cleared)/(256*64), job.B/256, 1)+1, 2*c.p.b.sms), 256, uint64(bytes))
+	most := c.p.b.sms
+	if bytes > largeFill {
+		most *= 2
+	}
+	c.add("voxel_fill", min(max((bytes+m.cleared)/(256*64), job.B/256, 1)+1, most), 256, uint64(bytes))
 	c.opens = false
 	c.from, c.to, c.fromOrder = 0, 0, 0
 }
@@ -230,6 +236,9 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 	k, err := c.p.b.kernel(name)
 	if err == nil && c.shared > 0 {
 		err = k.SetMaxDynamicShared(c.shared)
+	}
+	if err == nil && c.p.at.way == byWriting { // voxel_fill must ask for the same as voxel_write does, which begins beside it
+		err = k.PreferShared(100)
 	}
 	if err == nil {
 		mode := ops.LaunchDependent

@@ -11,19 +11,17 @@ import (
 )
 
 // writtenVoxels makes a grid of occupancy or of counts whose fastest dimension is long, of points in 32 bytes that are known: by groups
-// of four points, of which a thread may take one group, some share 32 bytes with their neighbours, all or none do, or there are more such
-// 32 bytes than a block could remember. So a backend that gathers what lies together does so, or just not.
+// of four points, of which a thread may take one group, some share 32 bytes with their neighbours or within, all or none do, or there are more
+// such 32 bytes than a block could remember. So a backend that gathers what lies together does so, or just not.
 func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.VoxelReduce) *voxelizing {
 	n := []int{255, 1024, 1029, 2048, 2500}[r.IntN(5)]
 	c := &voxelizing{Name: "written", Opts: ops.VoxelizeOptions{Reduce: reduce, Order: ops.AxisOrder(r.IntN(2))}}
-	cells, sectors, group := 32, 1200, 1 // of 32 bytes, as many as there are, points a thread may take
+	const group = 4            // points a thread may take
+	cells, sectors := 32, 1200 // of 32 bytes, and as many as there are
 	if reduce == ops.ReduceCount {
 		cells = 8
 	} else if r.IntN(4) == 0 {
 		c.Opts.Empty = []float64{3, 255}[r.IntN(2)]
-	}
-	if dtype == tensor.F32 {
-		group = 4
 	}
 	long := 2 // the axis that is fastest
 	if c.Opts.Order == ops.ZYX {
@@ -38,14 +36,17 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.VoxelReduce) *vo
 		c.Box.Max[1] = 1
 	}
 
-	together := []int{0, 1, 2, 3, 4, 5, 32, 64}[r.IntN(8)] // groups of a block's first points in one place
+	together := []int{0, 1, 2, 3, 4, 5, 32, 64}[r.IntN(8)] // groups of a block's first points in one place: one point of each
+	within := r.IntN(3) == 0                               // or two of each, in a place of the group's own
 	apart := r.Perm(sectors)
 	xyz := make([]float64, 3*n)
 	for i := range n {
 		block, thread := i/(256*group), i/group%256
 		sector := apart[i%sectors]
 		switch {
-		case thread < together && i%group == 0:
+		case thread < together && within && i%group >= 2:
+			sector = apart[(i-i%group+2)%sectors]
+		case thread < together && !within && i%group == 0:
 			sector = apart[block%sectors]
 		case together == 64: // few places, of many points
 			sector = apart[r.IntN(5)]

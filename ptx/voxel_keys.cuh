@@ -1,0 +1,76 @@
+// voxel_keys.cuh finds the keys of four points at a time, on grids whose keys take 32 bits.
+#pragma once
+#include "voxel.cuh"
+
+namespace rc {
+
+constexpr u32 nothing = ~0u; // the key of a point in no cell
+
+// quick_index finds an index without a division, and says whether it is right where there are n cells: floor((x - lo) / size), the
+// quotient rounded, or n or more where that is no cell. t = (x - lo) * inverse is within 3 * 2^-24 of itself of the quotient: inverse, t
+// and the quotient are each rounded once. So what lies between -1 and n + 1 has one floor, c, if t is farther than 2^-22 (n + 2) from
+// whole numbers, which is nearer than near_of(n) to the middle between two; what lies beyond is in no cell either way. Floats from
+// 2^23 to 2^24 are the whole numbers: a sum in there that is rounded down is a floor, and its last bits are an integer.
+RC_FN float near_of(u32 n) { return 0.5f - ((float)n + 2.0f) * 0x1p-22f; }
+RC_FN bool quick_index(float x, float lo, float inverse, float near, u32 &index) {
+    constexpr float whole = 0x1.8p23f;
+    const float t = (x - lo) * inverse, sum = add_rm(t, whole), c = sum - whole, past = t - c;
+    index = bits(sum) - bits(whole);
+    return abs_f(past - 0.5f) < near;
+}
+
+// exact_key is key_of, or nothing for a point in no cell; it counts what is not finite.
+template <class T> RC_FN u32 exact_key(const voxel_job &j, const position<T> &at, u32 row, u32 &bad) {
+    u32 kind;
+    const u64 key = key_of<T>(j, at, row, kind);
+    bad += kind == not_finite;
+    return kind == in_range ? (u32)key : nothing;
+}
+
+// quick reports whether a job's points, but for the last three, are such as quick_keys takes: four of them are 48 aligned bytes, of f32, of one row
+// without a pose.
+RC_FN bool quick(const voxel_job &j) { return j.by_four() && !j.poses && j.b == 1; }
+
+// quick_keys finds the keys of four points from point i on. Those near a border between cells are looked at again.
+RC_FN void quick_keys(const voxel_job &j, u32 i, u32 (&key)[4], u32 &bad) {
+    const float min_x = (float)j.min_x, min_y = (float)j.min_y, min_z = (float)j.min_z;
+    const float near_x = near_of(j.n_x), near_y = near_of(j.n_y), near_z = near_of(j.n_z);
+    const u32 step_x = j.xyz() ? j.n_y * j.n_z : 1, step_y = j.n2(), step_z = j.xyz() ? 1 : j.n_y * j.n_x;
+    position<float> at[4];
+    load_group<float>(j, i, 4, at);
+    u32 unsure = 0;
+    RC_UNROLL for (u32 u = 0; u < 4; u++) {
+        u32 x, y, z;
+        const bool sure_x = quick_index(at[u].x, min_x, j.inverse_x, near_x, x),
+                   sure_y = quick_index(at[u].y, min_y, j.inverse_y, near_y, y),
+                   sure_z = quick_index(at[u].z, min_z, j.inverse_z, near_z, z);
+        if (!(sure_x & sure_y & sure_z)) unsure |= 1u << u;
+        const bool in = (x < j.n_x) & (y < j.n_y) & (z < j.n_z);
+        key[u] = in ? x * step_x + y * step_y + z * step_z : nothing;
+    }
+    while (unsure) {
+        const u32 one = unsure & -unsure;
+        unsure -= one;
+        const float *const p = (const float *)j.points + 3 * (u64)(i + count_bits(one - 1));
+        const u32 exact = exact_key<float>(j, {ld_nc_f32(p), ld_nc_f32(p + 1), ld_nc_f32(p + 2)}, 0, bad);
+        RC_UNROLL for (u32 u = 0; u < 4; u++) {
+            if (one == 1u << u) key[u] = exact;
+        }
+    }
+}
+
+// any_keys finds the keys of any four points from point i on, of those before `end`.
+template <class T> RC_FN void any_keys(const voxel_job &j, u32 i, u32 end, u32 (&key)[4], u32 &bad) {
+    RC_UNROLL for (u32 u = 0; u < 4; u++) key[u] = nothing;
+    RC_ROLLED for (u32 u = 0; u < 4 && i + u < end; u++) {
+        position<T> at[1];
+        load_group<T>(j, i + u, 1, at);
+        const u32 row = j.b > 1 ? row_of(j, i + u) : 0;
+        const u32 exact = exact_key<T>(j, posed<T>(j, at[0], row), row, bad);
+        RC_UNROLL for (u32 v = 0; v < 4; v++) {
+            if (v == u) key[v] = exact;
+        }
+    }
+}
+
+} // namespace rc
