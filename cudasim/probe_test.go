@@ -217,6 +217,9 @@ func TestLaunchesAreCheckedWhenTheyAreQueued(t *testing.T) {
 		launch(cudadrv.ErrInvalidValue, 1, 32, 48<<10+1)
 		p.is(0, "cuKernelSetAttribute", 12000, 8, 64<<10, k, 0)
 		launch(0, 1, 32, 64<<10)
+		p.is(0, "cuKernelSetAttribute", 12000, 9, 100, k, 0)
+		p.is(cudadrv.ErrInvalidValue, "cuKernelSetAttribute", 12000, 9, 101, k, 0)
+		launch(0, 1, 32, 64<<10)
 		// The same through cuLaunchKernelEx, with the attribute that lets a launch begin early, which says that it does not.
 		config, attr := make([]byte, 56), make([]byte, 72)
 		for i, v := range []uint32{1, 1, 1, 32, 1, 1, 0} {
