@@ -33,7 +33,7 @@ const (
 	FuncPTXVersion         FuncAttr = 5
 	FuncBinaryVersion      FuncAttr = 6
 	FuncMaxDynamicShared   FuncAttr = 8
-	FuncSharedCarveout     FuncAttr = 9 // percent of a multiprocessor's on-chip memory, or -1; see [Kernel.PreferShared]
+	FuncSharedCarveout     FuncAttr = 9  // percent of a multiprocessor's on-chip memory, or -1; see [Kernel.PreferShared]
 	FuncLargeClusters      FuncAttr = 14 // 1 if clusters of more than 8 blocks are allowed
 )
 

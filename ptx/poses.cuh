@@ -108,9 +108,8 @@ RC_FN stretch fetch(const plain_task &j, const poses &p, const team &w, u32 firs
             if (at + u * step < whole) copy_async((v16 *)(w.in + at + u * step), from + (at + u * step));
         }
     }
-    if (RC_SELDOM(ends)) {
-        RC_ROLLED for (u32 at = whole + w.thread * 2; at < all; at += w.threads * 2) *(u16 *)(w.in + at) = ld_nc_u16(from + at);
-    }
+    const u32 at = whole + w.thread * 2;
+    if (RC_SELDOM(ends && at < all)) *(u16 *)(w.in + at) = ld_nc_u16(from + at);
     return s;
 }
 
@@ -127,7 +126,7 @@ template <u32 DT> RC_FN void fetch_own(const plain_task &j, const poses &p, cons
             v[i] = size == 4 ? ld_nc_u32(from + b) : ld_nc_u16(from + b);
         }
         RC_UNROLL for (u32 i = 0; i < n; i++) {
-            if (at + i * size >= all) break;
+            if (i > 0 && at + i * size >= all) break;
             if constexpr (size == 4)
                 *(u32 *)(to + at + i * size) = v[i];
             else

@@ -116,7 +116,7 @@ template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_
         }
         if (table) {
             RC_UNROLL for (u32 u = 0; u < 4; u++) {
-                if (key[u] != nothing && (Counts || by_eight(j, key[u])) && gather<Counts>(s, key[u])) key[u] = nothing;
+                if ((Counts ? key[u] != nothing : by_eight(j, key[u])) && gather<Counts>(s, key[u])) key[u] = nothing;
             }
         }
         RC_UNROLL for (u32 u = 0; u < 4; u++) {

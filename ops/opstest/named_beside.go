@@ -96,6 +96,7 @@ func (s *suite) halfPeriods(t *testing.T) {
 		}
 		c := &resampling{Name: dtype.String(), Src: vals(dtype, v, b, 2, d), Times: arr([]int64{0, 2}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}}
 		s.check(t, c, layouts...)
+		s.check(t, c.lengthened(), layouts...)
 		got, err := c.call(s.dev)
 		require.NoError(t, err)
 		assert.Equal(t, vals(dtype, w, b, 1, d).raw, got.dst, dtype)

@@ -14,7 +14,14 @@ type visit func(c *resampling, f *fusing, l layout)
 
 // resampled and fusedToo are the two as tests.
 func resampled(cases func(visit)) func(*suite, *testing.T) {
-	return func(s *suite, t *testing.T) { cases(func(c *resampling, _ *fusing, l layout) { s.check(t, c, l) }) }
+	return func(s *suite, t *testing.T) {
+		cases(func(c *resampling, _ *fusing, l layout) {
+			s.check(t, c, l)
+			if longer := c.lengthened(); longer != nil {
+				s.check(t, longer, l)
+			}
+		})
+	}
 }
 
 func fusedToo(cases func(visit)) func(*suite, *testing.T) {

@@ -51,6 +51,7 @@ func poses(test visit) {
 				{"shuffled", 2, 90, 37, func(int) float64 { return 1 }, true},
 				{"single", 40, 1, 2, nil, false},
 				{"end", 1, 50, 34, func(int) float64 { return 1 }, false},
+				{"gapped", 3, 120, 64, func(s int) float64 { return []float64{1.5, .25, 1, 2, .75, 40}[max(s*7%5, s%31/30*5)] }, false},
 			} {
 				for _, table := range tables {
 					d := table[len(table)-1].Hi

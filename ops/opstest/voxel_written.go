@@ -31,7 +31,8 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.VoxelReduce) *vo
 	for a := range 3 {
 		c.Box.Min[a], c.Box.Max[a], c.Box.Size[a] = -1, 0, 1
 	}
-	c.Box.Max[long] = float64(cells*sectors-r.IntN(cells)) - 1 // the last is not always whole
+	less := []int{r.IntN(cells), 1}[r.IntN(4)/3]
+	c.Box.Max[long] = float64(cells*sectors-less) - 1 // the last is not always whole, nor the eight that a cell is one of
 	if b == 1 && r.IntN(2) == 0 {
 		c.Box.Max[1] = 1
 	}
@@ -48,6 +49,8 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.VoxelReduce) *vo
 			sector = apart[(i-i%group+2)%sectors]
 		case thread < together && !within && i%group == 0:
 			sector = apart[block%sectors]
+		case r.IntN(16) == 0:
+			sector = sectors - 1
 		case together == 64: // few places, of many points
 			sector = apart[r.IntN(5)]
 		}

@@ -169,7 +169,7 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	require.NotNil(t, fault)
 	assert.Equal(t, cudasim.Uninitialised, fault.Kind)
 	assert.ErrorContains(t, err, fault.Error())
-	assert.ErrorContains(t, err, "resample_odd_f32")
+	assert.ErrorContains(t, err, "resample_poses_f32")
 	_, err = dev.Alloc(tensor.F32, 1)
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	for _, c := range []interface{ Close() error }{plan, src, times, dst} {

@@ -1,0 +1,48 @@
+package opstest
+
+import (
+	"slices"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// lengthened is a case of quaternions or angles in rows of at least four samples and two targets, with the last of each once more as often as that takes, which
+// changes no result: a backend may have a way for short rows of features that it does not take where samples or targets are fewer. It is nil of other cases.
+func (c *resampling) lengthened() *resampling {
+	turns := func(k ops.Channel) bool { return k.Kind == ops.Slerp || k.Kind == ops.Angle }
+	if c.Opts.Kind != ops.Slerp && c.Opts.Kind != ops.Angle && !slices.ContainsFunc(c.Opts.Channels, turns) || c.Targets == nil ||
+		c.SrcLengths != nil || c.SrcOffsets != nil || c.DstLengths != nil || c.DstOffsets != nil {
+		return nil
+	}
+	samples := c.Times.shape[len(c.Times.shape)-1]
+	if samples < 2 || samples >= 4 && c.Targets.shape[len(c.Targets.shape)-1] > 1 {
+		return nil
+	}
+	out := *c
+	out.Name += ", lengthened"
+	out.Src, out.Times, out.Targets = c.Src.lengthened(2, 4), c.Times.lengthened(1, 4), c.Targets.lengthened(1, 2)
+	return &out
+}
+
+// lengthened has at least n along the dimension that is `from` the last, with what is last there once more.
+func (a *array) lengthened(from, n int) *array {
+	if !slices.Equal(a.strides, packed(a.dtype, nil, a.shape...).strides) || a.offset != 0 {
+		panic("opstest: not an array without gaps")
+	}
+	at := len(a.shape) - from
+	inner := 1
+	for _, d := range a.shape[at+1:] {
+		inner *= d
+	}
+	row := a.shape[at] * inner
+	shape := slices.Clone(a.shape)
+	shape[at] = max(shape[at], n)
+	var raw []uint64
+	for first := 0; first < len(a.raw); first += row {
+		raw = append(raw, a.raw[first:first+row]...)
+		for range shape[at] - a.shape[at] {
+			raw = append(raw, a.raw[first+row-inner:first+row]...)
+		}
+	}
+	return packed(a.dtype, raw, shape...)
+}
