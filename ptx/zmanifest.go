@@ -1228,9 +1228,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "2ab483df74c532ee447420894d84c79cb046bf1667bfc3cb5f62b9e1166cadaf",
-				PTXHash: "6872707e5f46fe3bf7495592ce239f564678bcb9f62448b151bf8aa079098783",
-				stored:  "2ab483df74c532ee447420894d84c79cb046bf1667bfc3cb5f62b9e1166cadaf",
+				Hash:    "b527d32679e3b5676a3e583438dafd079a04c37ca794307784647a8cc1deb67b",
+				PTXHash: "84e5e873840cdc62c95a80f8e82a02e296df5eea57ea2b023a8495fa2a0864ed",
+				stored:  "b527d32679e3b5676a3e583438dafd079a04c37ca794307784647a8cc1deb67b",
 			},
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -2470,9 +2470,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_write.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "187de7e77cc96e5607c9b0d88d850fda1cc525a889edd0ec8c6e29a2636b9d1a",
-				PTXHash: "29ee73eefcae826837f85b1e683f94cf587f941c656baaee42a5f50042a9a122",
-				stored:  "187de7e77cc96e5607c9b0d88d850fda1cc525a889edd0ec8c6e29a2636b9d1a",
+				Hash:    "c67a29a52103778ec2a5f02d565d1d1aead566023b372bf8838294f4cd2ed069",
+				PTXHash: "baf5d99690bd218d57d858eb3dfbc21a5fda7c6f087f09ee5236a17d17093d11",
+				stored:  "c67a29a52103778ec2a5f02d565d1d1aead566023b372bf8838294f4cd2ed069",
 			},
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
