@@ -227,8 +227,8 @@ var (
 )
 
 var arguments = []argument{
-	{"a count as a float", sampling, rounding, re(`cvt\.rn\.f32\.u(32|64)\b`), anything, 0,
-		"where it makes a weight it is below 2^24, and exact (ratio asks); elsewhere it guides the search's first guess, which may be any"},
+	{"a count as a float", sampling, rounding, re(`cvt\.rn\.f32\.(u32|u64|s32)\b`), anything, 0,
+		"where it makes a weight it is below 2^24, and exact (ratio asks); elsewhere it guides the search's guesses, which may be any"},
 	{"nanoseconds of a tick", sampling, rounding, re(`mul\.rn\.f64\s.*, 0d41CDCD6500000000;`), anything, 0,
 		"the product of 1e9 and a target's number is exact up to 9 million targets a row"},
 	{"a product by a power of two", sampling, rounding, re(`mul\.rn\.f64\s.*, 0d[34BC][0-9A-F]{2}0{13};`), anything, 0,
@@ -313,6 +313,12 @@ var arguments = []argument{
 		"quick_index: near_of leaves more than 2^-23, and what is not told to be sure is divided, to the same"},
 	{"a cell that is just not sure", re(` voxel_write_f32$`), ".ge becomes .gt", re(`setp\.geu\.f32`), re(`add\.rn\.f32[^\n]*, 0fBF000000;\n\s*abs\.f32[^\n]*\n\s*setp\.geu\.f32`), 2,
 		"quick_index: near_of leaves more than 2^-23, and what is not told to be sure is divided, to the same"},
+	{"a window asked again", re(` resample_poses_`), ".le becomes .lt", re(`setp\.le\.(s64|f64|f32)`), re(`selp\.b32[^\n]*\n\s*setp\.le\.(s64|f64|f32)[^\n]*\n\s*setp\.gt\.(s64|f64|f32)[^\n]*\n\s*and\.pred[^\n]*\n\s*@%p\d+ bra`), 4,
+		"hold: a target on the first of the window's stamps has been found before search is asked"},
+	{"a cut of nothing", sampling, ".ge becomes .gt", re(`setp\.ge\.u32`), re(`selp\.b32[^\n]*\n\s*selp\.b32[^\n]*\n\s*add\.s32[^\n]*, 1;\n\s*setp\.ge\.u32[^\n]*\n\s*@%p\d+ bra`), 4,
+		"search: where one bracket is left a cut in four leaves it"},
+	{"within the row all the same", re(` resample_poses_`), "add becomes sub", re(`add\.s32\s.*, -2;`), re(`setp\.lt\.u32[^\n]*\n\s*add\.s32[^\n]*, -2;\n\s*selp\.b32`), 1,
+		"search: its last bracket begins before the row's last sample but for stamps in disorder, which are refused, or any values will do"},
 	{"a row of one sample", re(` resample_poses_`), ".gt becomes .ge", re(`setp\.gt\.u32\s.*, 1;`), re(`setp\.gt\.u32[^\n]*, 1;\n\s*selp\.s32[^\n]*, -1, 0,`), 1,
 		"look: a row has at least four samples here"},
 	{"a period and a quarter", sampling, ".lt becomes .le", re(`setp\.lt\.f64\s+%p\d+, %fd\d+, %fd\d+;`), re(`(setp\.lt\.f64[^\n]*%fd\d+;\n\s*){2}setp\.lt\.f64[^\n]*%fd\d+;`), 2,
@@ -333,7 +339,7 @@ var arguments = []argument{
 		"of_order: what comes before all numbers is a NaN of all bits, or that there were none; a voxel has a point, and NaNs are told before"},
 	{"none to count", re(` voxel_number$`), leftOut, re(`@%p\d+ bra`), re(`selp\.u32\s+%r\d+, 1, 0, %p\d+;\n\s*setp\.lt\.u32[^\n]*, [2-8];\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n\s*// begin[^\n]*\n([^\n]*\n){2}[^\n]*\n\s*vote\.sync\.ballot\.b32 %r\d+, p[^\n]*\n([^\n]*\n){3}\s*popc\.b32`), 10,
 		"it goes round the votes on places that a thread does not take, of which none begins a voxel: no lane votes, and nothing is added"},
-	{"nothing to add", re(`^voxel_(bin|count|group|write) `), leftOut, re(`@%p\d+ bra`), re(`setp\.eq\.s32[^\n]*, 0;\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n(\s*(shl\.b64|add\.s(32|64)|cvt\.u(32\.u64|64\.u32)|// begin)[^\n]*\n)+\s*red\.(global\.add\.u64|shared\.add\.u32)`), 6,
+	{"nothing to add", re(`^voxel_(bin|count|group|write) `), leftOut, re(`@%p\d+ bra`), re(`setp\.eq\.s32[^\n]*, 0;\n\s*@%p\d+ bra[^\n]*\n// %bb[^\n]*\n(\s*(shl\.b64|add\.s(32|64)|cvt\.u(32\.u64|64\.u32)|// begin)[^\n]*\n)+\s*red\.(global\.add\.u(32|64)|shared\.add\.u32)`), 6,
 		"it goes round the adding of a count that is 0"},
 	{"all rows' voxels", re(` voxel_rows$`), "add becomes sub", re(`add\.s32\s.*, -1;`), re(`^\s*add\.s32[^\n]*, -1;\n\s*selp\.b32\s+%r\d+, 0, %r\d+, %p\d+;\n\s*add\.s32[^\n]*, -1;`), 2,
 		"block_scan's total is that of the last of its 16 warps; two lanes on stand for none, and have the same"},

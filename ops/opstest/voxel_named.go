@@ -40,7 +40,7 @@ func (s *suite) voxelNamed(t *testing.T) {
 		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
 		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
 		"many-rows": (*suite).manyVoxelRows, "conservation": (*suite).conservation, "posed-borders": (*suite).posedBorders, "posed-places": (*suite).posedPlaces,
-		"alone": (*suite).alone, "far": (*suite).farVoxels, "written": (*suite).written, "written-borders": (*suite).writtenBorders,
+		"alone": (*suite).alone, "far": (*suite).farVoxels, "written": (*suite).written, "written-borders": (*suite).writtenBorders, "written-last": (*suite).writtenLast,
 	})
 }
 

@@ -131,3 +131,24 @@ func (s *suite) writtenBorders(t *testing.T) {
 		}
 	}
 }
+
+// writtenLast has points in the last cells of a grid of occupancy that ends within eight bytes, and many in its first, so that a backend gathers them: it
+// writes nothing behind the grid.
+func (s *suite) writtenLast(t *testing.T) {
+	const cells = 8*40 + 7
+	for i, dtype := range []tensor.DType{tensor.F32, tensor.F32, tensor.F64} {
+		var xyz []float64
+		for k := range 700 {
+			x := .5
+			if k%9 == 0 {
+				x = float64(cells-1-k/9%10) + .5
+			}
+			xyz = append(xyz, x, .5, .5)
+		}
+		c := &voxelizing{Name: fmt.Sprint("last ", i), Points: vals(dtype, xyz, 700, 3), Box: ops.VoxelGrid{Max: [3]float64{cells, 1, 1}, Size: [3]float64{1, 1, 1}}}
+		if i == 1 {
+			c.Points = c.Points.restride([]int{4, 1}, 1, 1, poison(dtype))
+		}
+		s.voxelCheck(t, c)
+	}
+}
