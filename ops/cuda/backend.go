@@ -51,8 +51,11 @@ type backend struct {
 	faults   faultPool
 	lanes    lanes
 	mu       sync.Mutex
-	families map[string]*family
+	families map[string]*family // by their names, and the second copies of some, by apart
 }
+
+// apart is what comes behind the name of a family's second copy: its functions have preferences of their own.
+const apart = " apart"
 
 // family is a loaded kernel image.
 type family struct {
@@ -102,18 +105,18 @@ func (b *backend) prepare() error {
 		return err
 	}
 	b.faults.ctx = b.ctx
-	f, err := b.family("resample")
+	f, err := b.family("resample", "")
 	if err == nil {
 		b.reason = f.reason
 	}
 	return err
 }
 
-// family returns a loaded family, loading it first if need be: the best image that the driver takes.
-func (b *backend) family(name string) (*family, error) {
+// family returns a loaded family, or its second copy, loading it first if need be: the best image that the driver takes.
+func (b *backend) family(name, which string) (*family, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if f := b.families[name]; f != nil {
+	if f := b.families[name+which]; f != nil {
 		return f, nil
 	}
 	major, err := b.dev.Attribute(cudadrv.ComputeCapabilityMajor)
@@ -133,7 +136,7 @@ func (b *backend) family(name string) (*family, error) {
 		module, err := b.ctx.LoadModule(c.Image.Data())
 		if err == nil {
 			f := &family{module: module, image: c.Image, reason: c.Reason, waits: map[string]bool{}}
-			b.families[name] = f
+			b.families[name+which] = f
 			return f, nil
 		}
 		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
@@ -156,12 +159,15 @@ func unfit(err error) bool {
 }
 
 // kernel returns an entry, with its parameters declared for drivers that cannot tell them.
-func (b *backend) kernel(name string) (*cudadrv.Kernel, error) {
+func (b *backend) kernel(name string) (*cudadrv.Kernel, error) { return b.kernelOf(name, "") }
+
+// kernelOf is kernel, of the family's first copy or of the one apart.
+func (b *backend) kernelOf(name, which string) (*cudadrv.Kernel, error) {
 	familyName, entry, ok := ptx.Lookup(name)
 	if !ok {
 		panic("cuda: no kernel " + name)
 	}
-	f, err := b.family(familyName)
+	f, err := b.family(familyName, which)
 	if err != nil {
 		return nil, err
 	}

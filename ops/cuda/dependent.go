@@ -26,6 +26,9 @@ func (b *backend) waits(kernel string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.families[name]
+	if f == nil {
+		f = b.families[name+apart]
+	}
 	w, known := f.waits[kernel]
 	if !known {
 		w = f.image.Waits(kernel)

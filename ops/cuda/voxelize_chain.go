@@ -233,11 +233,16 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 	if c.err != nil {
 		return
 	}
-	k, err := c.p.b.kernel(name)
+	which := ""
+	if c.p.at.way == byWriting {
+		which = apart
+	}
+	k, err := c.p.b.kernelOf(name, which)
 	if err == nil && c.shared > 0 {
 		err = k.SetMaxDynamicShared(c.shared)
 	}
-	if err == nil && c.p.at.way == byWriting { // voxel_fill must ask for the same as voxel_write does, which begins beside it
+	if err == nil && which == apart {
+		// voxel_write begins beside voxel_fill, which must ask for the same. Elsewhere voxel_fill must not: what comes behind it would keep little cache.
 		err = k.PreferShared(100)
 	}
 	if err == nil {
