@@ -37,6 +37,9 @@ func (l *launch) set(f *function, grid, block [3]uint32, shared uint32, list uin
 	}
 	k := f.kernel
 	l.kernel, l.grid, l.block, l.shared = k, grid, block, shared
+	f.mu.Lock()
+	l.prefers = f.carveout
+	f.mu.Unlock()
 	if cap(l.params) < int(k.paramBytes) {
 		l.params = make([]byte, k.paramBytes)
 	}

@@ -40,12 +40,13 @@ type task struct {
 
 // launch is a kernel launch with its own copy of the parameters.
 type launch struct {
-	kernel *kernel
-	grid   [3]uint32
-	block  [3]uint32
-	shared uint32
-	params []byte
-	early  bool // it may begin before the end of the kernel ahead of it
+	kernel  *kernel
+	grid    [3]uint32
+	block   [3]uint32
+	shared  uint32
+	params  []byte
+	early   bool // it may begin before the end of the kernel ahead of it
+	prefers int  // percent of shared memory, or -1
 }
 
 // taskPool keeps pieces of work for use again, so that a launch allocates nothing.
@@ -180,7 +181,7 @@ func (d *Device) execute(l *launch) {
 		return
 	}
 	if observe != nil {
-		observe(&Launch{Kernel: l.kernel.name, Grid: l.grid, Block: l.block, Shared: l.shared, Counters: counters, Took: time.Since(began)})
+		observe(&Launch{Kernel: l.kernel.name, Grid: l.grid, Block: l.block, Shared: l.shared, Prefers: l.prefers, Counters: counters, Took: time.Since(began)})
 	}
 }
 
@@ -189,6 +190,7 @@ type Launch struct {
 	Kernel      string
 	Grid, Block [3]uint32
 	Shared      uint32 // bytes of dynamic shared memory
+	Prefers     int    // the percent of shared memory that the kernel asks for, or -1
 	Counters    *Counters
 	Took        time.Duration // of the simulation: it says nothing about a real device
 }

@@ -82,3 +82,26 @@ func TestJobsOfPoses(t *testing.T) {
 		assert.Equal(t, c.takes, posePieces(job) != nil, name)
 	}
 }
+
+// Narrow rows of one kind go to poses.cuh where they are few and a launch is by itself.
+func TestFewNarrowRows(t *testing.T) {
+	b := &backend{sms: 132}
+	for name, c := range map[string]struct {
+		change func(*ops.ResampleJob)
+		form   plainForm
+		want   bool
+	}{
+		"seven features":          {func(*ops.ResampleJob) {}, unitRows, true},
+		"of two bytes":            {func(*ops.ResampleJob) {}, oddOwn, true},
+		"whole chunks":            {func(*ops.ResampleJob) {}, wholeRows, false},
+		"nine":                    {func(j *ops.ResampleJob) { j.D = 9 }, unitRows, false},
+		"inputs ready":            {func(j *ops.ResampleJob) { j.Launch = ops.LaunchInputsReady }, unitRows, false},
+		"dependent":               {func(j *ops.ResampleJob) { j.Launch = ops.LaunchDependent }, unitRows, true},
+		"as many as there may be": {func(j *ops.ResampleJob) { j.B, j.T = 132, mostNarrow }, unitRows, true},
+		"one more":                {func(j *ops.ResampleJob) { j.B, j.T = 1, 132*mostNarrow+1 }, unitRows, false},
+	} {
+		job := poseJob(tensor.F32)
+		c.change(job)
+		assert.Equal(t, c.want, b.fewNarrow(job, c.form), name)
+	}
+}
