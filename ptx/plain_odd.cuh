@@ -159,7 +159,6 @@ template <u32 DT, bool RunOn> RC_FN void move_narrow(const plain_task &j, const 
 }
 
 constexpr u32 most_own = 8;                       // elements of a row that a thread makes by itself
-constexpr u32 own_bytes = most_tile * sizeof(slot); // of such rows a block
 
 struct own_elements {
     u32 w[most_own / 2];

@@ -51,11 +51,14 @@ type backend struct {
 	faults   faultPool
 	lanes    lanes
 	mu       sync.Mutex
-	families map[string]*family // by their names, and the second copies of some, by apart
+	families map[copyOf]*family
 }
 
-// apart is what comes behind the name of a family's second copy: its functions have preferences of their own.
-const apart = " apart"
+// copyOf names a loaded family. That apart is a second copy of it, whose functions have preferences of their own.
+type copyOf struct {
+	family string
+	apart  bool
+}
 
 // family is a loaded kernel image.
 type family struct {
@@ -82,7 +85,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[string]*family{}}
+	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[copyOf]*family{}}
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
@@ -105,18 +108,18 @@ func (b *backend) prepare() error {
 		return err
 	}
 	b.faults.ctx = b.ctx
-	f, err := b.family("resample", "")
+	f, err := b.family(copyOf{family: "resample"})
 	if err == nil {
 		b.reason = f.reason
 	}
 	return err
 }
 
-// family returns a loaded family, or its second copy, loading it first if need be: the best image that the driver takes.
-func (b *backend) family(name, which string) (*family, error) {
+// family returns a loaded family, loading it first if need be: the best image that the driver takes.
+func (b *backend) family(which copyOf) (*family, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if f := b.families[name+which]; f != nil {
+	if f := b.families[which]; f != nil {
 		return f, nil
 	}
 	major, err := b.dev.Attribute(cudadrv.ComputeCapabilityMajor)
@@ -127,7 +130,7 @@ func (b *backend) family(name, which string) (*family, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice, err := ptx.Choose(name, major, minor, b.dev.Driver().Version(), b.force)
+	choice, err := ptx.Choose(which.family, major, minor, b.dev.Driver().Version(), b.force)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func (b *backend) family(name, which string) (*family, error) {
 		module, err := b.ctx.LoadModule(c.Image.Data())
 		if err == nil {
 			f := &family{module: module, image: c.Image, reason: c.Reason, waits: map[string]bool{}}
-			b.families[name+which] = f
+			b.families[which] = f
 			return f, nil
 		}
 		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
@@ -159,15 +162,15 @@ func unfit(err error) bool {
 }
 
 // kernel returns an entry, with its parameters declared for drivers that cannot tell them.
-func (b *backend) kernel(name string) (*cudadrv.Kernel, error) { return b.kernelOf(name, "") }
+func (b *backend) kernel(name string) (*cudadrv.Kernel, error) { return b.kernelOf(name, false) }
 
 // kernelOf is kernel, of the family's first copy or of the one apart.
-func (b *backend) kernelOf(name, which string) (*cudadrv.Kernel, error) {
+func (b *backend) kernelOf(name string, apart bool) (*cudadrv.Kernel, error) {
 	familyName, entry, ok := ptx.Lookup(name)
 	if !ok {
 		panic("cuda: no kernel " + name)
 	}
-	f, err := b.family(familyName, which)
+	f, err := b.family(copyOf{familyName, apart})
 	if err != nil {
 		return nil, err
 	}

@@ -25,9 +25,9 @@ func (b *backend) waits(kernel string) bool {
 	name, _, _ := ptx.Lookup(kernel)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f := b.families[name]
+	f := b.families[copyOf{family: name}]
 	if f == nil {
-		f = b.families[name+apart]
+		f = b.families[copyOf{name, true}]
 	}
 	w, known := f.waits[kernel]
 	if !known {

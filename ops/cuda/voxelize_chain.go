@@ -233,16 +233,13 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 	if c.err != nil {
 		return
 	}
-	which := ""
-	if c.p.at.way == byWriting {
-		which = apart
-	}
-	k, err := c.p.b.kernelOf(name, which)
+	// voxel_write begins beside voxel_fill, and both must ask for the same. Elsewhere voxel_fill must not: what comes behind it would keep little cache.
+	apart := c.p.at.way == byWriting
+	k, err := c.p.b.kernelOf(name, apart)
 	if err == nil && c.shared > 0 {
 		err = k.SetMaxDynamicShared(c.shared)
 	}
-	if err == nil && which == apart {
-		// voxel_write begins beside voxel_fill, which must ask for the same. Elsewhere voxel_fill must not: what comes behind it would keep little cache.
+	if err == nil && apart {
 		err = k.PreferShared(100)
 	}
 	if err == nil {
