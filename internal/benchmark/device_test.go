@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -106,7 +107,7 @@ func TestTheLimitMovesTheLeastBytes(t *testing.T) {
 		var moved [][2]uint64
 		device.Observe(func(l *cudasim.Launch) {
 			t.Logf("%+v", *l.Counters)
-			if l.Kernel == "rc_speed_of_light" {
+			if l.Kernel == speedOfLight {
 				moved = append(moved, [2]uint64{l.Counters.GlobalRead.Bytes, l.Counters.GlobalWrite.Bytes})
 			}
 		})
@@ -118,6 +119,21 @@ func TestTheLimitMovesTheLeastBytes(t *testing.T) {
 			assert.Equal(t, [2]uint64{uint64(n[0]+15) / 16 * 16, uint64(n[1]+15) / 16 * 16}, m, "%v", n)
 		}
 	}
+	// More than a launch can number goes to several.
+	w, launches, moved := &work{sets: 2}, uint64(0), [2]uint64{}
+	device.Observe(func(l *cudasim.Launch) {
+		if l.Kernel == speedOfLight {
+			launches++
+			moved[0] += l.Counters.GlobalRead.Bytes
+			moved[1] += l.Counters.GlobalWrite.Bytes
+		}
+	})
+	_, _, err = r.deviceLimit(w, 16*100, 16*7, 30)
+	device.Observe(nil)
+	require.NoError(t, errors.Join(err, w.close()))
+	require.Positive(t, launches)
+	assert.Zero(t, launches%4)
+	assert.Equal(t, [2]uint64{launches / 4 * 16 * 100, launches / 4 * 16 * 7}, moved)
 }
 
 func TestExplainSaysWhatIsLaunched(t *testing.T) {

@@ -62,12 +62,29 @@ func (r *rig) limitOf(read, written int64, sets int) (Stats, string, error) {
 		return r.hostLimit(read, written, sets)
 	}
 	w := &work{sets: sets}
-	s, how, err := r.deviceLimit(w, read, written)
+	s, how, err := r.deviceLimit(w, read, written, mostChunks)
 	return s, how, errors.Join(err, w.close())
 }
 
-// deviceLimit measures the speed-of-light kernel: the launch shape that is best in a short run, then at length.
-func (r *rig) deviceLimit(w *work, read, written int64) (Stats, string, error) {
+const speedOfLight = "rc_speed_of_light"
+
+// mostChunks is how many chunks of 16 bytes a launch of that kernel reads or writes at most: it numbers them by 32 bits.
+const mostChunks = 1 << 31
+
+// bindLimit binds a launch that reads and writes so many chunks: blocks of so many threads, each of which writes `each`, or reads four times as many.
+func (r *rig) bindLimit(threads, each int, src cudadrv.DevicePtr, in uint64, dst cudadrv.DevicePtr, out uint64) (*cudadrv.Launch, error) {
+	share := uint64(threads * each)
+	blocks := max((max(out, in/4)+share-1)/share, 1)
+	part := func(n uint64) uint32 { return uint32((n + blocks - 1) / blocks) }
+	flags := uint32(0)
+	if r.opt.Launch == ops.LaunchInputsReady {
+		flags = 1 << 31
+	}
+	return r.bind(speedOfLight, int(blocks), threads, src, uint32(in), part(in), dst, uint32(out), part(out), flags)
+}
+
+// deviceLimit measures the speed-of-light kernel, a launch for each `most` chunks: the launch shape that is best in a short run, then at length.
+func (r *rig) deviceLimit(w *work, read, written int64, most uint64) (Stats, string, error) {
 	round := func(n int64) int { return int(max((n+15)/16, 1) * 16) }
 	from, err := r.alloc(w, tensor.U8, w.sets, round(read))
 	if err != nil {
@@ -83,39 +100,38 @@ func (r *rig) deviceLimit(w *work, read, written int64) (Stats, string, error) {
 		return Stats{}, "", err
 	}
 	chunks := [2]uint64{uint64(read+15) / 16, uint64(written+15) / 16}
-	const most = 1 << 31 // chunks, which the kernel numbers by 32 bits
-	if max(chunks[0], chunks[1]) > most {
-		return Stats{}, "", fmt.Errorf("benchmark: the limit of a call of more than %d bytes read or written is not measured: got %d and %d", most*16, read, written)
-	}
-	flags := uint32(0)
-	if r.opt.Launch == ops.LaunchInputsReady {
-		flags = 1 << 31
-	}
-	const name = "rc_speed_of_light"
-	launches := func(threads, each int) ([]*cudadrv.Launch, error) {
-		share := uint64(threads * each)
-		blocks := max((max(chunks[1], chunks[0]/4)+share-1)/share, 1)
-		part := func(n uint64) uint32 { return uint32((n + blocks - 1) / blocks) }
-		var out []*cudadrv.Launch
-		for i := range w.sets {
-			l, err := r.bind(name, int(blocks), threads,
-				cudadrv.DevicePtr(src)+cudadrv.DevicePtr(i*round(read)), uint32(chunks[0]), part(chunks[0]),
-				cudadrv.DevicePtr(dst)+cudadrv.DevicePtr(i*round(written)), uint32(chunks[1]), part(chunks[1]), flags)
-			if err != nil {
-				return nil, err
+	runs := max(1, (max(chunks[0], chunks[1])+most-1)/most)            // launches of a call
+	launches := func(threads, each int) ([][]*cudadrv.Launch, error) { // of each set
+		out := make([][]*cudadrv.Launch, w.sets)
+		for i := range out {
+			from, to := cudadrv.DevicePtr(src)+cudadrv.DevicePtr(i*round(read)), cudadrv.DevicePtr(dst)+cudadrv.DevicePtr(i*round(written))
+			for n := range runs {
+				in, upto := chunks[0]*n/runs, chunks[0]*(n+1)/runs
+				begin, end := chunks[1]*n/runs, chunks[1]*(n+1)/runs
+				l, err := r.bindLimit(threads, each, from+cudadrv.DevicePtr(16*in), upto-in, to+cudadrv.DevicePtr(16*begin), end-begin)
+				if err != nil {
+					return nil, err
+				}
+				out[i] = append(out[i], l)
 			}
-			out = append(out, l)
 		}
 		return out, nil
 	}
-	timed := func(opt Options, bound []*cudadrv.Launch) (Stats, error) {
+	timed := func(opt Options, bound [][]*cudadrv.Launch) (Stats, error) {
 		quick := *r
 		quick.opt = opt
-		return quick.time(&work{sets: w.sets, run: func(i int) error { return bound[i].Run(r.queue) }})
+		return quick.time(&work{sets: w.sets, run: func(i int) error {
+			for _, l := range bound[i] {
+				if err := l.Run(r.queue); err != nil {
+					return err
+				}
+			}
+			return nil
+		}})
 	}
 	short := r.opt
 	short.Samples, short.Time = minSamples, 1
-	var best []*cudadrv.Launch
+	var best [][]*cudadrv.Launch
 	var how string
 	var fastest float64
 	for _, threads := range []int{128, 256, 512} {
@@ -133,7 +149,7 @@ func (r *rig) deviceLimit(w *work, read, written int64) (Stats, string, error) {
 			}
 		}
 	}
-	if r.early(name) {
+	if r.early(speedOfLight) {
 		how += ", launched early"
 	}
 	s, err := timed(r.opt, best)
