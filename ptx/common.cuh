@@ -212,6 +212,17 @@ RC_FN float add_rm(float a, float b) {
     asm("add.rm.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
+// add_rz is a + b rounded toward zero.
+RC_FN double add_rz(double a, double b) {
+    double r;
+    asm("add.rz.f64 %0, %1, %2;" : "=d"(r) : "d"(a), "d"(b));
+    return r;
+}
+RC_FN double fma_rn(double a, double b, double c) {
+    double r;
+    asm("fma.rn.f64 %0, %1, %2, %3;" : "=d"(r) : "d"(a), "d"(b), "d"(c));
+    return r;
+}
 RC_FN u32 mul_hi(u32 a, u32 b) {
     u32 r;
     asm("mul.hi.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));

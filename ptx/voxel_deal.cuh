@@ -7,8 +7,8 @@
 // place, through shared memory, and a table of runs: where in the tile each bucket's begin, and how many they are. A point in no cell
 // leaves nothing. An entry has the cell's number in its bucket; one of 32 bits has the point's number in its tile too.
 //
-// Warps walk over the bucket's row of the table: the runs of 32 tiles are laid end to end, in pieces of 16 bytes, which the lanes take
-// one after the other, so that a run of any length keeps all of them busy.
+// Warps walk over the bucket's row of the table. Of short runs a lane takes one; else the runs of 32 tiles are laid end to end, in pieces
+// of 16 bytes, which the lanes take one after the other, so that a run of any length keeps all of them busy.
 #pragma once
 #include "voxel_keys.cuh"
 
@@ -117,48 +117,65 @@ template <u32 threads> RC_FN u32 first_run(const u32 *runs, u32 tiles) {
     return mine < tiles ? runs[mine] : 0;
 }
 
+// show_piece calls see of a piece.
+template <class Entry, class See> RC_FN void show_piece(const v16 &got, u32 past, u32 count, u32 number, See see) {
+    constexpr u32 piece = piece_of<Entry>, of_word = 4 / sizeof(Entry);
+    u32 entry[piece];
+    bool there[piece];
+    RC_UNROLL for (u32 e = 0; e < piece; e++) {
+        const u32 w = e / of_word, word = w == 0 ? got.x : w == 1 ? got.y : w == 2 ? got.z : got.w;
+        entry[e] = of_word == 1 ? word : e % 2 ? word >> 16 : word & 0xffff;
+        there[e] = past + e < count;
+    }
+    see(entry, there, number);
+}
+
 // walk calls see(entries, there, number) of each piece of the bucket's runs, in all lanes of a warp at once; entries that are not the
 // bucket's own are not there. number is what a point's number in its tile is added to. next is the first_run.
 template <class Entry, u32 each, u32 threads, u32 in_flight, class See>
 RC_FN void walk(const u32 *runs, u32 tiles, const v16 *dealt, u32 next, See see) {
-    constexpr u32 tile = each * deal_threads, piece = piece_of<Entry>;
+    constexpr u32 tile = each * deal_threads, piece = piece_of<Entry>, short_run = sizeof(Entry) == 4 ? 8 : 0;
+    const auto pieces_of = [](u32 run) { return run >> 16 ? (run % piece + (run >> 16) + piece - 1) / piece : 0; };
     for (u32 first = 0; first < tiles; first += threads) {
-        const u32 t = tile_of<threads>(first, lane()), run = next, count = run >> 16, pieces = count ? (run % piece + count + piece - 1) / piece : 0;
+        const u32 t = tile_of<threads>(first, lane()), mine = next;
         next = t + threads < tiles ? runs[t + threads] : 0;
-        const u32 upto = warp_scan(pieces), all = shuffle_from(upto, warp_size - 1), before = upto - pieces;
-        // Of pieces end to end: number k is dealt[k + shift], its entries are those from piece * k on, and the run's are `count` from
+        v16 got[in_flight];
+        u32 past[in_flight], counts[in_flight]; // the first entry's place in its run, which may be below 0, and the run's length
+        if (short_run > 0 && votes(pieces_of(mine) > short_run) == 0) {
+            // Where tiles are few, only the first lanes have one, and the others help them.
+            const u32 ways = tiles - first <= threads / 4 ? 4 : tiles - first <= threads / 2 ? 2 : 1, homes = warp_size / ways, home = lane() % homes;
+            const u32 run = shuffle_from(mine, home), pieces = pieces_of(run), at = tile_of<threads>(first, home);
+            const v16 *const from = dealt + (at * (tile / piece) + run % 65536 / piece);
+            for (u32 k = lane() / homes; votes(k < pieces); k += in_flight * ways) {
+                RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                    const bool has = k + u * ways < pieces;
+                    got[u] = {}, past[u] = (k + u * ways) * piece - run % piece, counts[u] = has ? run >> 16 : 0;
+                    if (has) got[u] = from[k + u * ways];
+                }
+                RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                    if (u == 0 || votes(k + u * ways < pieces)) show_piece<Entry>(got[u], past[u], counts[u], at * tile, see);
+                }
+            }
+            continue;
+        }
+        // Of pieces end to end number k is dealt[k + shift], its entries are those from piece * k on, and the run's are `count` from
         // `begins` on.
-        const u32 shift = t * (tile / piece) + run % 65536 / piece - before, begins = before * piece + run % piece;
+        const u32 count = mine >> 16, pieces = pieces_of(mine), upto = warp_scan(pieces), all = shuffle_from(upto, warp_size - 1), before = upto - pieces;
+        const u32 shift = t * (tile / piece) + mine % 65536 / piece - before, begins = before * piece + mine % piece;
+        u32 numbers[in_flight];
         for (u32 base = 0; base < all; base += in_flight * warp_size) {
-            v16 got[in_flight];
-            u32 past[in_flight], counts[in_flight]; // the first entry's place in its run, which may be below 0, and the run's length
-            u32 numbers[in_flight];
             RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
                 got[u] = {}, past[u] = 0, counts[u] = 0, numbers[u] = 0;
                 if (base + u * warp_size >= all) continue; // for the whole warp
                 const u32 k = base + u * warp_size + lane();
                 u32 r = 0; // the last run that begins at or before piece k: it is not empty
                 RC_UNROLL for (u32 step = warp_size / 2; step > 0; step /= 2) r += shuffle_from(before, r + step) <= k ? step : 0;
-                const u32 at = k + shuffle_from(shift, r);
-                past[u] = k * piece - shuffle_from(begins, r);
-                counts[u] = shuffle_from(count, r);
-                numbers[u] = tile_of<threads>(first, r) * tile;
-                if (k < all)
-                    got[u] = dealt[at];
-                else
-                    counts[u] = 0;
+                const u32 at = k + shuffle_from(shift, r), of_run = shuffle_from(count, r);
+                past[u] = k * piece - shuffle_from(begins, r), numbers[u] = tile_of<threads>(first, r) * tile;
+                if (k < all) got[u] = dealt[at], counts[u] = of_run;
             }
             RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-                if (base + u * warp_size >= all) continue;
-                u32 entry[piece];
-                bool there[piece];
-                RC_UNROLL for (u32 e = 0; e < piece; e++) {
-                    constexpr u32 of_word = 4 / sizeof(Entry);
-                    const u32 w = e / of_word, word = w == 0 ? got[u].x : w == 1 ? got[u].y : w == 2 ? got[u].z : got[u].w;
-                    entry[e] = of_word == 1 ? word : e % 2 ? word >> 16 : word & 0xffff;
-                    there[e] = past[u] + e < counts[u];
-                }
-                see(entry, there, numbers[u]);
+                if (base + u * warp_size < all) show_piece<Entry>(got[u], past[u], counts[u], numbers[u], see);
             }
         }
     }

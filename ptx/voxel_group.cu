@@ -13,14 +13,12 @@
 //
 // Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run, which is 1 for 2 points; 8 for each single,
 // 4 for each other point and 16 for each cell of several, written and read; the features; the grid, and once more each cell with points.
-#include "voxel_deal.cuh"
-#include "voxel_values.cuh"
+#include "voxel_places.cuh"
 
 using namespace rc;
 
 namespace {
 
-constexpr u32 each = 8, dealt_bits = 4; // 16 cells at once, so that what lies in few places goes to many buckets
 constexpr u32 group_threads = 512, group_in_flight = 2;
 constexpr u32 count_threads = group_threads - warp_size; // the last warp fills the grid
 constexpr u32 part = 16384;  // cells that a block takes: ops/cuda gives it so many words of shared memory, and one for each lane
@@ -31,7 +29,6 @@ static_assert(sizeof(deal_shared<u32, each>) == deal_bytes, "ops/cuda gives a bl
 
 // What a counter turns into: the number of a single, or where the next point goes in the order.
 constexpr u32 single = 1u << 31;
-constexpr u32 crowd = 4; // lanes that have one cell, for one of them to ask for all
 
 struct group_shared {
     // Of each warp's cells: how many have one point, how many several, and how many points these have.
@@ -47,9 +44,6 @@ struct alignas(8) lone {
 struct alignas(16) several {
     u32 key, begin, n, unused;
 };
-
-// row_at is the row of a cell, which only coordinates need.
-RC_FN u32 row_at(const voxel_job &j, u32 key) { return j.b > 1 ? (u32)(key / j.cells) : 0; }
 
 // counters_meet waits for the warps that count.
 RC_FN void counters_meet() { barrier_of<1>(count_threads); }
@@ -74,15 +68,6 @@ RC_FN void fill_some(const voxel_job &j, u32 value) {
         for (u64 k = first + lane(); k < end; k += warp_size) st_16(out + head + 4 * k, {value, value, value, value});
     }
 }
-
-// place_among is the counter of an entry: its cell's among those of the part, or a spare one. common_of is a cell that many lanes may
-// have, as points that lie near each other come one after the other: that of the first piece's last entry, which seldom is not there.
-constexpr u32 of_piece = piece_of<u32>;
-RC_FN u32 place_among(u32 entry, bool there, u32 begin, u32 limit, u32 spare) {
-    const u32 cell = (entry & 0xffff) - begin;
-    return there && cell < limit ? cell : spare;
-}
-RC_FN u32 common_of(const u32 (&at)[of_piece]) { return shuffle_from(at[of_piece - 1], 0); }
 
 // n_of is word u of four counters.
 RC_FN u32 n_of(const v16 &c, u32 u) { return u == 0 ? c.x : u == 1 ? c.y : u == 2 ? c.z : c.w; }
@@ -182,20 +167,7 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(RC_VOXEL_PARAMS) {
     const u32 next = first_run<count_threads>(runs, tiles);
     counters_meet();
     walk<u32, each, count_threads, group_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
-        u32 at[of_piece];
-        RC_UNROLL for (u32 e = 0; e < of_piece; e++) at[e] = place_among(entry[e], there[e], begin, limit, spare);
-        const u32 one = common_of(at);
-        if (count_bits(votes(at[of_piece - 1] == one)) <= crowd) {
-            RC_UNROLL for (u32 e = 0; e < of_piece; e++) shared_add(&counted[at[e]], 1);
-            return;
-        }
-        RC_UNROLL for (u32 e = 0; e < of_piece; e++) {
-            const u32 same = votes(at[e] == one);
-            if (at[e] != one)
-                shared_add(&counted[at[e]], 1);
-            else if (lane() == lowest_bit(same))
-                shared_add(&counted[at[e]], count_bits(same));
-        }
+        count_them(counted, {entry, there, begin, limit, spare});
     });
     counters_meet();
     u32 has = 0, theirs = 0; // of the lane's cells: those of one point, above those of several, and the points of these
@@ -250,25 +222,14 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(RC_VOXEL_PARAMS) {
     counters_meet();
     const u32 again = first_run<count_threads>(runs, tiles);
     walk<u32, each, count_threads, group_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
-        u32 at[of_piece], got[of_piece];
-        RC_UNROLL for (u32 e = 0; e < of_piece; e++) at[e] = place_among(entry[e], there[e], begin, limit, spare);
-        const u32 one = common_of(at);
-        if (count_bits(votes(at[of_piece - 1] == one)) <= crowd) {
-            RC_UNROLL for (u32 e = 0; e < of_piece; e++) got[e] = shared_fetch_add(&counted[at[e]], 1);
-        } else {
-            RC_UNROLL for (u32 e = 0; e < of_piece; e++) {
-                const u32 same = votes(at[e] == one), first = same ? lowest_bit(same) : 0;
-                u32 old = 0;
-                if (at[e] != one || lane() == first) old = shared_fetch_add(&counted[at[e]], at[e] == one ? count_bits(same) : 1);
-                const u32 theirs = shuffle_from(old, first) + count_bits(same & below_mask());
-                got[e] = at[e] == one ? theirs : old;
-            }
-        }
+        const places p = {entry, there, begin, limit, spare};
+        u32 got[of_piece];
+        take_places(counted, p, got);
         RC_UNROLL for (u32 e = 0; e < of_piece; e++) {
             const u32 point = number + (entry[e] >> 16);
-            if (at[e] >= limit) continue;
+            if (p.at[e] >= limit) continue;
             if (got[e] & single)
-                st_8((lone *)j.to + (got[e] - single), {(u32)key_in_bucket<dealt_bits>(bucket, begin + at[e]), point});
+                st_8((lone *)j.to + (got[e] - single), {(u32)key_in_bucket<dealt_bits>(bucket, begin + p.at[e]), point});
             else
                 st_u32(j.to_order + got[e], point);
         }

@@ -34,12 +34,10 @@ template <u32 N> RC_FN void values_at(const voxel_job &j, u32 point, u32 feature
     }
 }
 
-// reduce_points takes every step-th point from begin on, of those before end, in_flight at once, and looks at them (pass 0) or adds
-// them. Which points come next is asked for before what these have is there.
-template <u32 pass, u32 N, u32 in_flight>
-RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, tally (&t)[N]) {
-    const u32 reduce = j.reduce();
-    const bool extreme = reduce >= greatest, down = reduce == smallest;
+// each_point takes every step-th point from begin on, of those before end, in_flight at once, and gives use(x) its values. Which points
+// come next is asked for before what these have is there.
+template <u32 N, u32 in_flight, class Use>
+RC_FN void each_point(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, Use use) {
     if (begin >= end) return;
     u32 point[in_flight];
     const auto ask = [&](u32 k) { // from k on; past the end it is the first once more
@@ -51,15 +49,24 @@ RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 f
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) values_at<N>(j, point[u], feature, row, x[u]);
         if (in_flight * step < end - k) ask(k + in_flight * step);
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            if (u * step >= end - k) continue;
-            RC_UNROLL for (u32 i = 0; i < N; i++) {
-                if constexpr (pass == 0)
-                    see(t[i], x[u][i], extreme, down);
-                else
-                    add(t[i], x[u][i]);
-            }
+            if (u * step < end - k) use(x[u]);
         }
     }
+}
+
+// reduce_points looks at such points (pass 0) or adds them.
+template <u32 pass, u32 N, u32 in_flight>
+RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, tally (&t)[N]) {
+    const u32 reduce = j.reduce();
+    const bool extreme = reduce >= greatest, down = reduce == smallest;
+    each_point<N, in_flight>(j, begin, end, step, feature, row, [&](const float (&x)[N]) {
+        RC_UNROLL for (u32 i = 0; i < N; i++) {
+            if constexpr (pass == 0)
+                see(t[i], x[i], extreme, down);
+            else
+                add(t[i], x[i]);
+        }
+    });
 }
 
 // put writes N neighbouring values, write_out features of a place.
@@ -78,7 +85,8 @@ template <u32 N, u32 in_flight> RC_FN void reduce_few(const voxel_job &j, u32 be
     tally s[N] = {};
     reduce_points<0, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
     if (j.reduce() < greatest) reduce_points<1, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
-    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n);
+    const double share = share_of(j, n);
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n, share);
 }
 
 // items_of is how many lanes a voxel takes, n features each.
@@ -95,10 +103,10 @@ struct alignas(16) entry {
 
 RC_FN entry *entries(const voxel_job &j) { return (entry *)j.crowded; }
 
-// A slot has the number of the voxel's first entry, then for each feature the sum and what else a tally has. Slots follow the entries, of
+// A slot has how many of the voxel's pieces are done, then for each feature the sum and what else a tally has. Slots follow the entries, of
 // which there is room for as many as n points can make.
 struct slot_at {
-    u32 *first;
+    u32 *done;
     u64 *hi, *lo;
     u32 *best, *special;
 };
@@ -117,7 +125,7 @@ RC_FN void leave(const voxel_job &j, u64 place, u32 begin, u32 n, u32 row) {
     if (pieces > 1) {
         number = atomic_add((u32 *)(j.state + slots), 1);
         const slot_at s = slot(j, number++);
-        *s.first = at;
+        *s.done = 0;
         for (u32 i = 0; i < j.f; i++) s.hi[i] = 0, s.lo[i] = 0, s.best[i] = 0, s.special[i] = 0;
     }
     for (u32 i = 0; i < pieces; i++) entries(j)[at + i] = {place, begin, n, i, number, row, 0};

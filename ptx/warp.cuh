@@ -124,6 +124,13 @@ RC_FN u64 ld_relaxed(const u64 *p) {
     asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(global(p)) : "memory");
     return v;
 }
+RC_FN u32 ld_relaxed(const u32 *p) {
+    u32 v;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(global(p)) : "memory");
+    return v;
+}
+// fence orders this thread's accesses of global memory, for all threads of the device.
+RC_FN void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 RC_FN void st_relaxed(u64 *p, u64 v) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(p)), "l"(v) : "memory"); }
 
 // warp_scan returns the sum of v over the lanes up to this one, its own with it.

@@ -11,26 +11,28 @@ import (
 )
 
 const (
-	dealTile     = 8192 // points whose cells a block deals out to buckets
-	groupTile    = 4096 // and with their numbers
-	binTile      = 1024 // that one takes at once that bins or writes: chunks are multiples of it
-	writeThreads = 256
-	sortThreads  = 512 // of a block that sorts
-	mostSort     = 16  // points a thread of it takes
-	mostHeads    = 8   // and one that numbers voxels
-	mostPasses   = 12  // of a sort
-	mostTickets  = 16  // launches that take tiles by number: passes, and two that number voxels
-	voxelDigits  = 256
-	buckets      = 512   // that cells are dealt out to
-	voxelFew     = 16    // points of a voxel that voxel_reduce takes itself
-	voxelPiece   = 256   // points of a voxel that a warp of voxel_crowded takes
-	tallyPart    = 32768 // cells that a block of voxel_tally counts
-	groupPart    = 16384 // and one of voxel_group takes
-	groupThreads = 512
-	groupBits    = 4   // of neighbouring cells that voxel_deal_points deals out at a time
-	tallyBits    = 5   // and voxel_deal
-	groupAtOnce  = 128 // of them, that a warp looks at
-	stateWords   = 10
+	dealTile      = 8192 // points whose cells a block deals out to buckets
+	groupTile     = 4096 // and with their numbers
+	binTile       = 1024 // that one takes at once that bins or writes: chunks are multiples of it
+	writeThreads  = 256
+	sortThreads   = 512 // of a block that sorts
+	mostSort      = 16  // points a thread of it takes
+	mostHeads     = 8   // and one that numbers voxels
+	mostPasses    = 12  // of a sort
+	mostTickets   = 16  // launches that take tiles by number: passes, and two that number voxels
+	voxelDigits   = 256
+	buckets       = 512   // that cells are dealt out to
+	voxelFew      = 16    // points of a voxel that voxel_reduce takes itself
+	voxelPiece    = 256   // points of a voxel that a warp of voxel_crowded takes
+	tallyPart     = 32768 // cells that a block of voxel_tally counts
+	groupPart     = 16384 // and one of voxel_group takes
+	groupThreads  = 512
+	bucketThreads = 512
+	bucketHeld    = 4096 // points that a block of voxel_bucket keeps
+	groupBits     = 4    // of neighbouring cells that voxel_deal_points deals out at a time
+	tallyBits     = 5    // and voxel_deal
+	groupAtOnce   = 128  // of them, that a warp looks at
+	stateWords    = 10
 )
 
 // The words of the state, as voxel.cuh numbers them.
@@ -94,7 +96,8 @@ const (
 	noPoints  voxelWay = iota
 	byWriting          // occupancy and counts, by an atomic for each point
 	byTally            // large counts, in shared memory, of cells dealt out to buckets
-	byGroup            // dense sums, means, extremes and counts beside an empty value, of points dealt out to buckets
+	byBucket           // dense sums, means, extremes and counts beside an empty value, of about as many points as cells, dealt out to buckets
+	byGroup            // the same of fewer points, or more
 	bySort             // everything else
 )
 
@@ -115,7 +118,11 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 	}
 	// Of a grid of few cells, where a sort has one or two passes, many points may be left to few blocks: if they crowd as a LiDAR's do.
 	spread := job.Keys() >= groupCells || job.N <= sortPoints
-	if spread && job.Keys() <= dealKeys && b.shared >= groupShared+groupStatic {
+	if spread && job.Keys() <= dealKeys && b.shared >= groupShared+6*bucketHeld+groupStatic {
+		// A block that does all of a bucket reads and writes less, and looks at each cell three times: where few have points that costs more.
+		if job.Keys() <= 4*job.N && job.N <= 4*job.Keys() && job.N <= bucketPoints && job.F <= bucketFeatures {
+			return byBucket
+		}
 		return byGroup
 	}
 	return bySort
@@ -125,15 +132,18 @@ const (
 	dealPoints = 1 << 15 // for each multiprocessor
 	groupCells = 1 << 14
 	sortPoints = 1 << 16 // up to which few cells are no matter
-	dealKeys   = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
+	// As many as voxel_bucket's blocks keep; a grid has at most four times as many cells, 1 << 14 for each.
+	bucketPoints   = buckets * bucketHeld
+	bucketFeatures = 1 << 10 // so that its items can be counted in 32 bits
+	dealKeys       = 1 << 25 // of which each bucket has 1 << 16: a cell's number in its bucket takes two bytes
 
 	dealShared  = 51408 // bytes, what voxel_deal lays out
 	sortShared  = 75848 // and voxel_pass
 	tallyShared = 4 * (tallyPart + 32)
 
-	dealPointsShared = 35024 // of voxel_deal_points
-	groupShared      = 4 * (groupPart + 32)
-	groupStatic      = 4 << 10 // at most, what voxel_group has besides
+	dealPointsShared = 35024                // of voxel_deal_points
+	groupShared      = 4 * (groupPart + 32) // of voxel_group, and of voxel_bucket, which has its points besides
+	groupStatic      = 4 << 10              // at most, what voxel_group has besides
 )
 
 // crowdedBytes is the size of voxel_values.cuh's lists: entries of 32 bytes for the pieces that n points can make, and a slot for each
@@ -152,7 +162,7 @@ func layVoxels(job *ops.VoxelizeJob, sms int, way voxelWay) voxelMemory {
 	switch way {
 	case byTally:
 		m.chunk = dealTile
-	case byGroup:
+	case byGroup, byBucket:
 		m.chunk = groupTile
 	}
 	m.blocks = (job.N + m.chunk - 1) / m.chunk
@@ -170,12 +180,18 @@ func layVoxels(job *ops.VoxelizeJob, sms int, way voxelWay) voxelMemory {
 		m.keys[0] = part(2 * m.chunk * m.blocks)
 		m.table = part(4 * buckets * m.blocks)
 	}
-	if way != byGroup && way != bySort {
+	if way != byGroup && way != byBucket && way != bySort {
 		return m
 	}
 	voxels := min(n, job.Keys())
 	if job.Reduce.OfFeatures() && job.Mode != ops.HardVoxels {
 		m.crowded = part(crowdedBytes(n, job.F))
+	}
+	if way == byBucket {
+		m.keys = [2]cudadrv.DevicePtr{part(4 * m.chunk * m.blocks), part(2 * n)}
+		m.table = part(4 * buckets * m.blocks)
+		m.order[0] = part(4 * n)
+		return m
 	}
 	if way == byGroup {
 		m.keys = [2]cudadrv.DevicePtr{part(4 * m.chunk * m.blocks), part(8 * n)}

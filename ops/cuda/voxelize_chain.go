@@ -22,6 +22,8 @@ func (p *voxelPlan) bind() error {
 		c.sort()
 	case byGroup:
 		c.group()
+	case byBucket:
+		c.bucket()
 	case byTally:
 		c.deal()
 	case byWriting:
@@ -34,7 +36,7 @@ func (p *voxelPlan) bind() error {
 	if job.Mode != ops.DenseVoxels {
 		c.add("voxel_rows", 1, 512, 0)
 	}
-	if p.at.way != bySort && p.at.way != byGroup {
+	if p.at.way != bySort && p.at.way != byGroup && p.at.way != byBucket {
 		return c.err
 	}
 	walk := func(n, each int) int { return min((n+each-1)/each, 16*p.b.sms) }
@@ -53,6 +55,7 @@ func (p *voxelPlan) bind() error {
 		}
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
 		switch {
+		case p.at.way == byBucket: // wrote them
 		case p.at.way == byGroup:
 			// At least two, one for each kind of cell.
 			c.add("voxel_cells", min(max((voxels*width+4*256-1)/(4*256), 2), 4*p.b.sms), 256, 0)
@@ -65,11 +68,8 @@ func (p *voxelPlan) bind() error {
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
 			launches := []uint64{0}
-			if job.N > voxelPiece {
-				launches = []uint64{0, 1, 2}
-				if job.Reduce >= ops.ReduceMax {
-					launches = []uint64{0, 2}
-				}
+			if job.N > voxelPiece && job.Reduce < ops.ReduceMax {
+				launches = []uint64{0, 1}
 			}
 			for _, which := range launches {
 				c.add("voxel_crowded", walk(pieces, 8), 256, which)
@@ -108,7 +108,7 @@ type voxelChain struct {
 const largeFill = 32 << 20 // bytes
 
 // fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. A grid that
-// voxel_tally writes is not filled, and voxel_group fills its own.
+// voxel_tally writes is not filled, and voxel_group and voxel_bucket fill their own.
 func (c *voxelChain) fill() {
 	job, m := c.p.job, &c.p.at
 	out, value := job.Grid, c.empty()
@@ -116,7 +116,7 @@ func (c *voxelChain) fill() {
 		out, value = job.PointVoxel, math.MaxUint32
 	}
 	bytes := 0
-	if out != nil && m.way != byTally && m.way != byGroup {
+	if out != nil && m.way != byTally && m.way != byGroup && m.way != byBucket {
 		bytes = out.Len() * out.DType().Size()
 	}
 	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
@@ -172,6 +172,18 @@ func (c *voxelChain) group() {
 	c.add("voxel_group", min(buckets, (job.Keys()+1<<groupBits-1)>>groupBits)*((cells+groupPart-1)/groupPart), groupThreads, uint64(m.blocks)|uint64(c.empty())<<32)
 	c.shared = 0
 	c.from, c.fromOrder, c.to, c.toOrder = m.keys[1], m.order[0], 0, 0
+}
+
+// bucket does the same with one kernel, of which a block takes a bucket.
+func (c *voxelChain) bucket() {
+	job, m := c.p.job, &c.p.at
+	c.to, c.shared = m.keys[0], dealPointsShared
+	c.add("voxel_deal_points", m.blocks, buckets, 0)
+	c.from, c.fromOrder, c.to, c.toOrder = m.keys[0], cudadrv.DevicePtr(c.empty()), m.keys[1], m.order[0]
+	c.shared = 4*(cellsOfBucket(job, groupBits)+32) + 6*bucketHeld
+	c.add("voxel_bucket", min(buckets, (job.Keys()+1<<groupBits-1)>>groupBits), bucketThreads, uint64(m.blocks))
+	c.shared = 0
+	c.from, c.fromOrder, c.to, c.toOrder = 0, m.order[0], 0, 0
 }
 
 // cellsOfBucket is how many cells a bucket may have, where 2^bits neighbouring ones are dealt out at a time.

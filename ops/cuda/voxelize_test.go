@@ -30,7 +30,7 @@ func TestVoxelArgumentsMatchTheEntrysParameters(t *testing.T) {
 	args := c.args(0)
 	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_pass", "voxel_number", "voxel_rows",
 		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_choose", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally",
-		"voxel_deal_points", "voxel_group", "voxel_cells"} {
+		"voxel_deal_points", "voxel_group", "voxel_cells", "voxel_bucket"} {
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, args, len(entry.Params), name)
@@ -89,6 +89,14 @@ func TestWhatIsGrouped(t *testing.T) {
 	room := [3]int{128, 128, 128}
 	assert.Equal(t, byGroup, full.way(job(1, room, ops.ReduceMean)))
 	assert.Equal(t, byGroup, full.way(job(1<<31-1, room, ops.ReduceMax)))
+	few := 2 * 128 * 128 * 128 / 4 // of two rows
+	assert.Equal(t, byGroup, full.way(job(few-1, room, ops.ReduceMean)), "a cell in four has a point")
+	assert.Equal(t, byBucket, full.way(job(few, room, ops.ReduceMean)))
+	assert.Equal(t, byBucket, full.way(job(bucketPoints, room, ops.ReduceMin)))
+	assert.Equal(t, byGroup, full.way(job(bucketPoints+1, room, ops.ReduceMin)), "more points than blocks keep")
+	assert.Equal(t, byBucket, full.way(job(4*2*32*32*32, [3]int{32, 32, 32}, ops.ReduceSum)))
+	assert.Equal(t, byGroup, full.way(job(4*2*32*32*32+1, [3]int{32, 32, 32}, ops.ReduceSum)), "four points a cell")
+	assert.Equal(t, bySort, small.way(job(few, room, ops.ReduceMean)))
 	assert.Equal(t, bySort, full.way(job(9, room, ops.ReduceMajority)), "labels are sorted")
 	assert.Equal(t, byWriting, full.way(job(9, room, ops.ReduceCount)), "counts need no points together")
 	assert.Equal(t, noPoints, full.way(job(0, room, ops.ReduceSum)))
@@ -96,6 +104,9 @@ func TestWhatIsGrouped(t *testing.T) {
 	assert.Equal(t, bySort, full.way(job(9, [3]int{512, 512, 65}, ops.ReduceSum)), "a cell's number in its bucket has 16 bits")
 	assert.Equal(t, bySort, full.way(job(sortPoints+1, [3]int{16, 16, 16}, ops.ReduceSum)), "many points in few buckets")
 	assert.Equal(t, byGroup, full.way(job(sortPoints, [3]int{16, 16, 16}, ops.ReduceSum)))
+	most := voxelJob(bucketPoints)
+	most.Cells = [3]int{bucketPoints, 2, 1} // of two rows
+	assert.LessOrEqual(t, 4*(cellsOfBucket(most, groupBits)+32)+6*bucketHeld, groupShared+6*bucketHeld)
 	hard := job(9, room, ops.ReduceMean)
 	hard.Mode = ops.HardVoxels
 	assert.Equal(t, bySort, full.way(hard))
@@ -123,17 +134,24 @@ func TestScratchPartsLieApart(t *testing.T) {
 		}
 		grouped := voxelJob(n)
 		grouped.Mode, grouped.Reduce, grouped.F = ops.DenseVoxels, ops.ReduceMean, 3
-		g := layVoxels(grouped, 132, byGroup)
-		end := cudadrv.DevicePtr(8 * stateWords)
-		for _, p := range []struct {
-			at    cudadrv.DevicePtr
-			bytes int
-		}{{g.crowded, crowdedBytes(n, 3)}, {g.keys[0], 4 * groupTile * g.blocks}, {g.keys[1], 8 * n}, {g.table, 4 * buckets * g.blocks},
-			{g.order[0], 4 * n}, {g.cellKeys, 16 * min(n/2, grouped.Keys())}} {
-			assert.True(t, p.at >= end && p.at%256 == 0, "%d points: a part at %d, where the one before ends at %d", n, p.at, end)
-			end = p.at + cudadrv.DevicePtr(p.bytes)
+		for _, way := range []voxelWay{byGroup, byBucket} {
+			g := layVoxels(grouped, 132, way)
+			type part struct {
+				at    cudadrv.DevicePtr
+				bytes int
+			}
+			parts := []part{{g.crowded, crowdedBytes(n, 3)}, {g.keys[0], 4 * groupTile * g.blocks}, {g.keys[1], 8 * n}, {g.table, 4 * buckets * g.blocks},
+				{g.order[0], 4 * n}, {g.cellKeys, 16 * min(n/2, grouped.Keys())}}
+			if way == byBucket {
+				parts[2].bytes, parts = 2*n, parts[:5]
+			}
+			end := cudadrv.DevicePtr(8 * stateWords)
+			for _, p := range parts {
+				assert.True(t, p.at >= end && p.at%256 == 0, "%d points: a part at %d, where the one before ends at %d", n, p.at, end)
+				end = p.at + cudadrv.DevicePtr(p.bytes)
+			}
+			assert.LessOrEqual(t, int(end), g.size)
 		}
-		assert.LessOrEqual(t, int(end), g.size)
 		m.move(1 << 20)
 		assert.Equal(t, cudadrv.DevicePtr(1<<20), m.state)
 		assert.EqualValues(t, parts[1].at+1<<20, m.rows)
@@ -147,8 +165,9 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 		want       int
 	}{{"voxel_values.cuh", "few", voxelFew}, {"voxel_values.cuh", "piece_points", voxelPiece}, {"voxel.cuh", "buckets", buckets},
 		{"voxel_count.cu", "part", tallyPart}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_deal.cuh", "deal_threads", buckets}, {"voxel_count.cu", "each", dealTile / buckets},
-		{"voxel_count.cu", "dealt_bits", tallyBits}, {"voxel_group.cu", "dealt_bits", groupBits}, {"voxel_count.cu", "deal_bytes", dealShared}, {"voxel_group.cu", "each", groupTile / buckets}, {"voxel_group.cu", "part", groupPart},
+		{"voxel_count.cu", "dealt_bits", tallyBits}, {"voxel_places.cuh", "dealt_bits", groupBits}, {"voxel_count.cu", "deal_bytes", dealShared}, {"voxel_places.cuh", "each", groupTile / buckets}, {"voxel_group.cu", "part", groupPart},
 		{"voxel_group.cu", "deal_bytes", dealPointsShared}, {"voxel_group.cu", "group_threads", groupThreads}, {"voxel_group.cu", "cells_threads", 256},
+		{"voxel_bucket.cu", "bucket_threads", bucketThreads}, {"voxel_bucket.cu", "held", bucketHeld},
 		{"voxel_group.cu", "at_once", groupAtOnce}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
 		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
 		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_sort.cu", "most_heads", mostHeads}, {"voxel_bin.cu", "bin_threads", 256},

@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -12,8 +13,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// groupedVoxels has sums, means and extremes of clouds of a size at which blocks meet parts of grids, crowded cells and queues that fill
-// up more than once, against the CPU.
+// groupedVoxels has sums, means and extremes of clouds of a size at which blocks meet parts of grids, crowded cells, queues that fill
+// up more than once and more points than a block keeps, against the CPU: of about as many cells as points, and of many more.
 func (s *suite) groupedVoxels(t *testing.T) {
 	if s.isCPU() {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")
@@ -61,20 +62,45 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		}
 	}
 	crowded := packed(tensor.F32, crowd, n, 3)
+	const near, far = 1.5, 7 // cells a point
+	shaped := map[string]*voxelizing{
+		"mean of 4":           {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"max of 8, crowded":   {Points: crowded, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
+		"sum of 3, crowded":   {Points: crowded, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.XYZ}},
+		"mean of 4, crowded":  {Points: crowded, Features: features(n, 4, tensor.F32), Box: box(31, 33, 35), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"mean of coordinates": {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"f64":                 {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
+		"counts beside -1":    {Points: crowded, Offsets: rows, Box: box(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Empty: -1}},
+		"one cell":            {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: box(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"min of 33, wide":     {Points: cloud, Features: features(n, 33, tensor.BF16), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
+		"mean of 136, wide":   {Points: cloud, Features: features(n, 136, tensor.F32), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
+	}
 	cases := map[string]*voxelizing{
-		"mean of 4":              {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"max of 8, crowded":      {Points: crowded, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
-		"sum of 3, crowded":      {Points: crowded, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.XYZ}},
 		"mean of 1, a few cells": {Points: crowded, Features: features(n, 1, tensor.F32), Box: box(5, 3, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"min of 97, wide":        {Points: cloud, Features: features(n, 97, tensor.BF16), Box: box(9, 7, 11), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}},
 		"mean of 388, wide":      {Points: cloud, Features: features(n, 388, tensor.F32), Box: box(4, 3, 5), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
-		"mean of coordinates":    {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"f64":                    {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
-		"counts beside -1":       {Points: crowded, Offsets: rows, Box: box(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Empty: -1}},
-		"one cell":               {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: box(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"pairs":                  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"pairs in a large grid":  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: ops.VoxelGrid{Max: [3]float64{float64(pairs), 2, 9}, Size: [3]float64{1, 1, 1}}, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"sparse pairs":           {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}},
 		"many in few cells":      {Points: packed(tensor.F32, largeCloud(66_000), 66_000, 3), Box: box(16, 15, 14), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
+	}
+	for name, c := range shaped {
+		have := 1.0
+		for a := range 3 {
+			have *= math.Round((c.Box.Max[a] - c.Box.Min[a]) / c.Box.Size[a])
+		}
+		if c.Offsets != nil {
+			have *= float64(len(c.Offsets.raw) - 1)
+		}
+		for _, want := range []float64{near, far} {
+			by := math.Cbrt(want * float64(n) / have)
+			copied := *c
+			for a := range 3 {
+				cells := math.Round((c.Box.Max[a] - c.Box.Min[a]) / c.Box.Size[a] * by)
+				copied.Box.Size[a] = (c.Box.Max[a] - c.Box.Min[a]) / cells
+			}
+			cases[fmt.Sprintf("%s, %g cells a point", name, want)] = &copied
+		}
 	}
 	if s.cfg.Slow <= 1 { // more cells than a block takes of a bucket, and more than are dealt out
 		cases["two parts"] = &voxelizing{Points: cloud, Features: features(n, 1, tensor.F32), Box: box(300, 200, 145), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}, Once: true}
@@ -91,10 +117,12 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		assert.Empty(t, got.same(want), name)
 	}
 	// A grid that does not begin at 16 bytes.
-	c := cases["mean of 4"]
-	want, err := c.plan(s.cpu, 0, 3)
-	require.NoError(t, err)
-	got, err := c.plan(s.dev, 0, 3)
-	require.NoError(t, err)
-	assert.Empty(t, got.same(want))
+	for _, cells := range []float64{near, far} {
+		name := fmt.Sprintf("mean of 4, %g cells a point", cells)
+		want, err := cases[name].plan(s.cpu, 0, 3)
+		require.NoError(t, err, name)
+		got, err := cases[name].plan(s.dev, 0, 3)
+		require.NoError(t, err, name)
+		assert.Empty(t, got.same(want), name)
+	}
 }

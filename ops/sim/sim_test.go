@@ -114,7 +114,7 @@ func TestFewMultiprocessors(t *testing.T) {
 	d.Observe(func(l *cudasim.Launch) { ran[l.Kernel] = true })
 	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
 	d.Observe(nil)
-	assert.True(t, ran["voxel_deal"] && ran["voxel_tally"], "%v", ran)
+	assert.True(t, ran["voxel_deal"] && ran["voxel_tally"] && ran["voxel_group"] && ran["voxel_bucket"], "%v", ran)
 }
 
 func TestInfoSaysThatItIsSimulated(t *testing.T) {

@@ -1,0 +1,231 @@
+// voxel_bucket.cu makes a dense grid of sums, means and extremes as voxel_group.cu does, where there are about as many points as cells: a block
+// takes a bucket of voxel_deal.cuh, as voxel_deal_points leaves it, and does all there is to do.
+//
+// It fills its cells with the empty value, counts the points of each in shared memory, and turns the counts to places. Then it puts the points'
+// numbers there: into shared memory, too, or, of more points than fit, into global memory, where it asks for room with one atomic. It writes the
+// cells of one point, then those of a few. Lanes take neighbouring features, 16 bytes where they can be. Crowded cells are left to voxel_crowded.
+//
+// Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run; the features; the grid, and once more the cells
+// with points; 4 for each point of a crowded cell, written and read.
+#include "voxel_places.cuh"
+
+using namespace rc;
+
+namespace {
+
+constexpr u32 bucket_threads = 512, bucket_blocks = 2, walks_in_flight = 2;
+constexpr u32 warps = bucket_threads / warp_size;
+constexpr u32 run = 1 << dealt_bits; // cells that lie together in the grid
+constexpr u32 in_flight = 3;         // cells of one point that a lane does at once
+constexpr u32 held = 4096;           // points that a block keeps in shared memory: ops/cuda gives it so much, and a word for each cell and each lane
+
+// counters has a word for each cell: how many points it has, then where the next of them goes, and then where they end.
+RC_FN u32 *counters() {
+    extern __shared__ v16 memory[];
+    return (u32 *)memory;
+}
+
+// contents is what a block has: the points in order, and a list of cells: those of one point, in the order of their points, those of several, in
+// the same, and then which of these are crowded. Points are in shared memory, or in global memory from `room` on.
+struct contents {
+    u32 *order;
+    u16 *list;
+    u32 ones, several, room, fits, crowded;
+
+    RC_FN_MEMBER u32 cell(u32 i) const { return list[ones + i]; } // of several
+    RC_FN_MEMBER u32 first(u32 i) const { return i > 0 ? counters()[cell(i - 1)] : ones; }
+    RC_FN_MEMBER u32 end(u32 i) const { return counters()[cell(i)]; }
+    RC_FN_MEMBER u32 key(u32 cell) const { return (u32)key_in_bucket<dealt_bits>(block_x(), cell); }
+};
+
+// crowd_at is where the points of a crowded cell are, and where they go.
+struct crowd_at {
+    u32 begin, n, to;
+};
+constexpr u32 most_crowds = 64; // at once
+
+struct bucket_shared {
+    u32 points[warps], cells[warps]; // of each warp: points of cells of several; such cells, and above those of one
+    contents own;
+    u32 crowds;
+    crowd_at crowd[most_crowds];
+};
+
+// kind_of is 1 of a cell of several points, 2^16 of one of one; many is the number of several.
+RC_FN u32 kind_of(u32 n) { return n == 1 ? 1u << 16 : n > 1 ? 1 : 0; }
+RC_FN u32 many(u32 n) { return n > 1 ? n : 0; }
+
+// fill_cells writes a value over the block's cells. Of its runs only the last may go past the grid.
+RC_FN void fill_cells(const voxel_job &j, u32 cells, u32 value) {
+    const u32 words = j.reduce() == count ? 1 : j.f, runs = cells / run;
+    const auto key_of_run = [&](u32 r) { return (u32)key_in_bucket<dealt_bits>(block_x(), r * run); };
+    const u32 whole = (u64)j.out % 16 ? 0 : (u64)key_of_run(runs - 1) + run <= j.keys ? runs : runs - 1;
+    const u32 pieces = run / 4 * words, steps = bucket_threads / pieces, rest = bucket_threads - steps * pieces;
+    u32 r = thread_x() / pieces, piece = thread_x() - r * pieces;
+    while (r < whole) {
+        st_16((u8 *)j.out + ((u64)key_of_run(r) * (4 * words) + 16 * piece), {value, value, value, value});
+        r += steps, piece += rest;
+        if (piece >= pieces) piece -= pieces, r++;
+    }
+    for (u32 k = whole * run * words + thread_x(); k < cells * words; k += bucket_threads) {
+        const u32 cell = k / words, key = (u32)key_in_bucket<dealt_bits>(block_x(), cell);
+        if (key < j.keys) st_u32((u32 *)j.out + ((u64)key * words + (k - cell * words)), value);
+    }
+}
+
+// write_ones writes the cells of one point, N features a lane; write_several those of a few, and lists the others.
+template <u32 N> RC_FN void write_ones(const voxel_job &j, const contents &p, u32 width) {
+    const bool of_features = j.reduce() != count, extreme = j.reduce() >= greatest;
+    const u32 items = p.ones * width;
+    for (u32 base = thread_x(); base < items; base += in_flight * bucket_threads) {
+        u32 to[in_flight]; // keys
+        u32 feature[in_flight];
+        float x[in_flight][N];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            const u32 t = base + u * bucket_threads;
+            if (t >= items) continue;
+            const u32 which = width == 1 ? t : t / width;
+            feature[u] = (t - which * width) * N, to[u] = p.key(p.list[which]);
+            RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = as_f32(1); // counts are 4 bytes too
+            if (of_features) values_at<N>(j, j.from_order[which], feature[u], row_at(j, to[u]), x[u]);
+        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            if (base + u * bucket_threads >= items) continue;
+            if (of_features) {
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
+            }
+            put<N>((float *)j.out + (u64)to[u] * (width * N) + feature[u], x[u]);
+        }
+    }
+}
+
+template <u32 N> RC_FN void write_several(const voxel_job &j, const contents &p, bucket_shared &s, u32 width) {
+    // From the other end, as the first threads may have more cells of one point.
+    for (u32 t = bucket_threads - 1 - thread_x(); t < p.several * width; t += bucket_threads) {
+        const u32 which = width == 1 ? t : t / width, feature = (t - which * width) * N, key = p.key(p.cell(which));
+        const u32 begin = p.first(which), n = p.end(which) - begin;
+        if (j.reduce() == count) {
+            ((u32 *)j.out)[key] = n;
+        } else if (n <= few) {
+            float x[N];
+            reduce_few<N, 2>(j, begin, n, feature, row_at(j, key), x);
+            write_out<N>(j, key, feature, x);
+        } else if (feature == 0) {
+            s.own.list[s.own.ones + s.own.several + shared_fetch_add(&s.crowds, 1)] = (u16)which;
+        }
+    }
+}
+
+// leave_crowds leaves the cells of many points to voxel_crowded, and their points in global memory: some cells a turn, a thread for each, and then
+// a warp for each that copies its points.
+RC_FN void leave_crowds(const voxel_job &j, bucket_shared &s) {
+    const contents &p = s.own;
+    for (u32 base = 0; base < s.crowds; base += most_crowds) {
+        const u32 here = s.crowds - base < most_crowds ? s.crowds - base : most_crowds, t = thread_x();
+        if (t < here) {
+            const u32 which = p.list[p.ones + p.several + base + t], key = p.key(p.cell(which)), begin = p.first(which), n = p.end(which) - begin;
+            const u32 at = p.fits ? (u32)atomic_add(j.state + kept, (u64)n) : p.room + begin;
+            leave(j, key, at, n, row_at(j, key));
+            s.crowd[t] = {begin, n, at};
+        }
+        if (!p.fits) continue;
+        barrier();
+        for (u32 c = t / warp_size; c < here; c += warps) {
+            const crowd_at from = s.crowd[c];
+            for (u32 k = lane(); k < from.n; k += warp_size) st_u32(j.to_order + (from.to + k), p.order[from.begin + k]);
+        }
+        barrier();
+    }
+}
+
+template <u32 N> RC_FN void write_cells(const voxel_job &j, const contents &p, bucket_shared &s) {
+    const u32 width = j.reduce() == count ? 1 : j.f / N;
+    write_ones<N>(j, p, width);
+    write_several<N>(j, p, s, width);
+    if (!s.own.crowded) return;
+    barrier();
+    leave_crowds(j, s);
+}
+
+} // namespace
+
+// Block i takes bucket i. extra: how many tiles there are; from_order: what an empty cell holds. to_order gets the points of a block that has more
+// than fit, and those of crowded cells, `to` the lists of its cells.
+RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    __shared__ bucket_shared s;
+    const u32 warp = thread_x() / warp_size, tiles = (u32)j.extra, own_cells = cells_of_bucket<dealt_bits>(j.keys);
+    const u32 *const runs = j.table + (u64)block_x() * tiles;
+    const v16 *const dealt = (const v16 *)j.from;
+    u32 *const upto = counters();
+    const u32 spare = own_cells + lane(); // a word for what is not to be counted
+    for (u32 k = 4 * thread_x(); k < own_cells + warp_size; k += 4 * bucket_threads) st_shared_16(upto + k, {0, 0, 0, 0});
+    if (thread_x() == 0) s.crowds = 0;
+    // What was launched before voxel_deal_points has ended: that waited for it before it let this begin.
+    fill_cells(j, own_cells, (u32)(u64)j.from_order);
+    wait_for_previous();
+    let_next();
+    const u32 next = first_run<bucket_threads>(runs, tiles);
+    barrier();
+    walk<u32, each, bucket_threads, walks_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
+        count_them(upto, {entry, there, 0, own_cells, spare});
+    });
+    barrier();
+    // Counts to places: a thread takes some own_cells that follow each other.
+    const u32 mine = (own_cells + 4 * bucket_threads - 1) / (4 * bucket_threads) * 4;
+    const u32 lo = thread_x() * mine < own_cells ? thread_x() * mine : own_cells, hi = lo + mine < own_cells ? lo + mine : own_cells;
+    u32 of_several = 0, kinds = 0, all = 0; // points of own_cells of several; such own_cells, and above those of one; the bits of all counts
+    for (u32 k = lo; k < hi; k += 4) {
+        const v16 c = *(const v16 *)(upto + k);
+        all |= (c.x | c.y) | (c.z | c.w);
+        of_several += (many(c.x) + many(c.y)) + (many(c.z) + many(c.w)), kinds += (kind_of(c.x) + kind_of(c.y)) + (kind_of(c.z) + kind_of(c.w));
+    }
+    const u32 points_upto = warp_scan(of_several), kinds_upto = warp_scan(kinds);
+    if (lane() == warp_size - 1) s.points[warp] = points_upto, s.cells[warp] = kinds_upto;
+    const bool any_crowd = barrier_count(all > few) > 0; // or the bits of several counts together look so
+    const u32 points_of = lane() < warps ? s.points[lane()] : 0, cells_of = lane() < warps ? s.cells[lane()] : 0;
+    const u32 points_all = warp_scan(points_of), cells_all = warp_scan(cells_of), sum = shuffle_from(cells_all, warp_size - 1);
+    const u32 ones = sum >> 16, before = shuffle_from(cells_all - cells_of, warp) + kinds_upto - kinds;
+    u32 one = before >> 16, several = ones + (before & 0xffff);
+    u32 place = ones + shuffle_from(points_all - points_of, warp) + points_upto - of_several;
+    const u32 total = ones + shuffle_from(points_all, warp_size - 1);
+    if (thread_x() == 0) {
+        const bool fits = total <= held;
+        const u32 room = fits ? 0 : (u32)atomic_add(j.state + kept, (u64)total);
+        u32 *const order = fits ? upto + own_cells + warp_size : j.to_order + room;
+        s.own = {order, fits ? (u16 *)(order + held) : (u16 *)j.to + room, ones, sum & 0xffff, room, fits, any_crowd};
+    }
+    barrier();
+    u16 *const list = s.own.list;
+    for (u32 k = lo; k < hi; k += 4) {
+        const v16 c = *(const v16 *)(upto + k);
+        u32 n[4] = {c.x, c.y, c.z, c.w};
+        RC_UNROLL for (u32 u = 0; u < 4; u++) {
+            const bool alone = n[u] == 1;
+            const u32 here = many(n[u]);
+            if (n[u] > 0) list[alone ? one : several] = (u16)(k + u);
+            n[u] = alone ? one : place;
+            one += alone, several += here > 0, place += here;
+        }
+        st_shared_16(upto + k, {n[0], n[1], n[2], n[3]});
+    }
+    barrier();
+    u32 *const order = s.own.order;
+    const u32 again = first_run<bucket_threads>(runs, tiles);
+    walk<u32, each, bucket_threads, walks_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
+        const places p = {entry, there, 0, own_cells, spare};
+        u32 got[of_piece];
+        take_places(upto, p, got);
+        RC_UNROLL for (u32 e = 0; e < of_piece; e++) {
+            if (p.at[e] < own_cells) order[got[e]] = number + (entry[e] >> 16);
+        }
+    });
+    barrier();
+    const contents own = s.own;
+    voxel_job job = j;
+    job.from_order = own.order;
+    if (j.fours())
+        write_cells<4>(job, own, s);
+    else
+        write_cells<1>(job, own, s);
+}
