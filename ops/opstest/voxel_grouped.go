@@ -62,6 +62,34 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		}
 	}
 	crowded := packed(tensor.F32, crowd, n, 3)
+	// Values that cancel, but for one or two of a cell, of which the sum keeps as much as lies above 2^-40 of the others: of cells of two points
+	// to a thousand, in a row, seven apart.
+	spaced := make([]float64, 3*n)
+	opposed := func(f int) *array {
+		r, v := rand.New(rand.NewPCG(uint64(n), 11)), make([]float64, n*f)
+		sizes, large := []int{2, 3, 5, 9, 16, 17, 40, 300, 1000}, make([]float64, f)
+		for begin, cell := 0, 0; begin < n; cell++ {
+			size := min(sizes[cell%len(sizes)], n-begin)
+			for k := range size {
+				spaced[3*(begin+k)] = float64(7*cell) + .5
+				for i := range f {
+					switch {
+					case k+2-size%2 >= size || size == 2: // what is left
+						v[(begin+k)*f+i] = math.Ldexp(1+r.Float64(), -18) * float64(1-2*r.IntN(2))
+					case k%2 == 0:
+						large[i] = math.Ldexp(1+r.Float64(), 20)
+						v[(begin+k)*f+i] = large[i]
+					default:
+						v[(begin+k)*f+i] = -large[i]
+					}
+				}
+			}
+			begin += size
+		}
+		return vals(tensor.F32, v, n, f)
+	}
+	opposed4, opposed3 := opposed(4), opposed(3)
+	apart := vals(tensor.F32, spaced, n, 3)
 	const near, far = 1.5, 7 // cells a point
 	shaped := map[string]*voxelizing{
 		"mean of 4":           {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
@@ -84,6 +112,13 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		"sparse pairs":           {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}},
 		"many in few cells":      {Points: packed(tensor.F32, largeCloud(66_000), 66_000, 3), Box: box(16, 15, 14), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
 	}
+	for _, y := range []float64{1, 6} {
+		grid := ops.VoxelGrid{Max: [3]float64{float64(n), y, 1}, Size: [3]float64{1, 1, 1}}
+		cases[fmt.Sprintf("sum of 4 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed4, Box: grid, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}}
+		cases[fmt.Sprintf("mean of 3 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed3, Box: grid, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}}
+	}
+	cases["sums that cancel, of sparse voxels"] = &voxelizing{Points: apart, Features: opposed4, Box: ops.VoxelGrid{Max: [3]float64{float64(n), 1, 1}, Size: [3]float64{1, 1, 1}},
+		Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}}
 	for name, c := range shaped {
 		have := 1.0
 		for a := range 3 {
