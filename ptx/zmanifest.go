@@ -1879,7 +1879,7 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "4872cf5e8d13d4dcf78f823622828058bb50fa6986b7dfce6c7b484b8b7a2b90"},
+			{"voxel_reduce.cu", "c4e214c6435da86036cf0f40a3be4981f9f2eb947a8e30862ba81fe05754119e"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
