@@ -212,7 +212,7 @@ RC_FN float add_rm(float a, float b) {
     asm("add.rm.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
     return r;
 }
-// add_rz is a + b rounded toward zero.
+// add_rz is a + b rounded toward zero, fma_rn a * b + c rounded once.
 RC_FN double add_rz(double a, double b) {
     double r;
     asm("add.rz.f64 %0, %1, %2;" : "=d"(r) : "d"(a), "d"(b));

@@ -54,7 +54,7 @@ var manifest = []family{
 		sources: []source{
 			{"copy.cu", "9d1ec123803dfbb5941da518f0afd29718a4362827a58db59a91446eeae26653"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -113,7 +113,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse.cu", "c4d03909a34477d42eac89404f6b35983eebd37b229e2aa49e2bd497ec9f13cb"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -168,7 +168,7 @@ var manifest = []family{
 		sources: []source{
 			{"fuse_plain.cu", "263e2233fdf61dc69e75c3ae526933af117a8f9fcd81436483d2bd7caf0f7250"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -241,7 +241,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample.cu", "3e0025c687ee43263f60ca06388b67fe6582aca5f78494c9d6da5eeb05ea3ba1"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -442,7 +442,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_channels.cu", "046581ba717415bd0c064e3d288512cd0f157f8b808f8d7e5c887e48c0111f18"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -875,7 +875,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_plain.cu", "08379a64ce9a5bb105decc87eca8e7c290624ba4a0461426361160ff44dad6c6"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -1203,7 +1203,7 @@ var manifest = []family{
 		sources: []source{
 			{"resample_poses.cu", "2e20692864c7146c475a342052c9580f312fc64d19a853f211c5abd9a3d399a1"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -1261,7 +1261,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_bin.cu", "cd033180d11446efb10105665a1b70272b48daa444969031efcd4bc7cc2c0aff"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -1416,7 +1416,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_bucket.cu", "4512b036130cae898d8df5ee1fd9de19c10964ac1507a347882abb8d1458bc61"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -1518,7 +1518,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_count.cu", "45af8c98b55dbfaabba935b027fd0962b11242d505aa6eaa27e87c912d266d09"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -1673,7 +1673,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_group.cu", "d98b6a872cfaaba21344f1580a2a42c8803ca26656c742cc856cb9fc17865dbb"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -1881,7 +1881,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_reduce.cu", "c4e214c6435da86036cf0f40a3be4981f9f2eb947a8e30862ba81fe05754119e"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -2248,7 +2248,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_sort.cu", "c5f98ce8e7a3338d145fd3677557f8c5bb0cc28f237418ab7166d07cdc6e629a"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
@@ -2456,7 +2456,7 @@ var manifest = []family{
 		sources: []source{
 			{"voxel_write.cu", "a9c18c1f0070815d11be444b2a68de1ae9b7dc001ff2c7ca4c7e52d08e16356a"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
-			{"common.cuh", "56971d8924276697a970eaf9d84f0c72691ea695418fb5d61ff7968bcb5963ab"},
+			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
 			{"direct.cuh", "037d6104d2317358b33c3cc26d1a47081671099f3698f2b1a7d4eb6b3de6748d"},
 			{"fuse_chunks.cuh", "43695c00550dab62f7f835c8756cb28e74731f4672bcea13cb4ef208a7fe0831"},
