@@ -171,10 +171,10 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(RC_VOXEL_PARAMS) {
         count_them(upto, {entry, there, 0, own_cells, spare});
     });
     barrier();
-    // Counts to places: a thread takes some own_cells that follow each other.
+    // Counts to places: a thread takes some cells that follow each other.
     const u32 mine = (own_cells + 4 * bucket_threads - 1) / (4 * bucket_threads) * 4;
     const u32 lo = thread_x() * mine < own_cells ? thread_x() * mine : own_cells, hi = lo + mine < own_cells ? lo + mine : own_cells;
-    u32 of_several = 0, kinds = 0, all = 0; // points of own_cells of several; such own_cells, and above those of one; the bits of all counts
+    u32 of_several = 0, kinds = 0, all = 0; // points of cells of several; such cells, and above those of one; the bits of all counts
     for (u32 k = lo; k < hi; k += 4) {
         const v16 c = *(const v16 *)(upto + k);
         all |= (c.x | c.y) | (c.z | c.w);

@@ -1414,7 +1414,7 @@ var manifest = []family{
 	{
 		name: "voxel_bucket",
 		sources: []source{
-			{"voxel_bucket.cu", "4512b036130cae898d8df5ee1fd9de19c10964ac1507a347882abb8d1458bc61"},
+			{"voxel_bucket.cu", "1fa136908cabcdf23dcb98a6a0b4dc6c9128870d393b3e9e590ad0fd5d3fddb7"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
