@@ -18,9 +18,6 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
-// fused names the entries that may use fused or approximate instructions. All others promise the bits of the CPU backend.
-var fused = map[string]bool{}
-
 func eachImage(t *testing.T, f func(t *testing.T, im Image)) {
 	require.NotEmpty(t, Families())
 	for _, name := range Families() {
@@ -162,7 +159,7 @@ func TestKernelsThatPromiseEqualBitsRoundEachOperationOnItsOwn(t *testing.T) {
 				if op == "fma.rn.f64" && asked {
 					continue // fma_rn: the sources name it, for what is rounded once
 				}
-				if why := inexact(op); why != "" && !fused[e.Name] {
+				if why := inexact(op); why != "" {
 					t.Errorf("%s: %s %s", e.Name, op, why)
 				}
 			}

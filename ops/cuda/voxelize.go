@@ -57,7 +57,7 @@ type voxelPlan struct {
 // voxelMemory is where the parts of a plan's scratch memory begin; 0 is a part that is not needed.
 type voxelMemory struct {
 	state, cellKeys             cudadrv.DevicePtr
-	keys                        [2]cudadrv.DevicePtr // sorted keys are in the first or the second, and other things in the other; or what is dealt out, and voxels
+	keys                        [2]cudadrv.DevicePtr // sorted keys are in the first or the second, and other things in the other; or what is dealt out, and singles or lists of cells
 	order                       [2]cudadrv.DevicePtr
 	start, table, rows, crowded cudadrv.DevicePtr
 	numbers, looks              cudadrv.DevicePtr
@@ -100,6 +100,9 @@ const (
 	byGroup            // the same of fewer points, or more
 	bySort             // everything else
 )
+
+// gathers reports whether points of a cell are brought together.
+func (w voxelWay) gathers() bool { return w == byBucket || w == byGroup || w == bySort }
 
 func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 	count := job.Reduce == ops.ReduceCount
@@ -180,7 +183,7 @@ func layVoxels(job *ops.VoxelizeJob, sms int, way voxelWay) voxelMemory {
 		m.keys[0] = part(2 * m.chunk * m.blocks)
 		m.table = part(4 * buckets * m.blocks)
 	}
-	if way != byGroup && way != byBucket && way != bySort {
+	if !way.gathers() {
 		return m
 	}
 	voxels := min(n, job.Keys())

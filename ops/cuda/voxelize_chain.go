@@ -36,7 +36,7 @@ func (p *voxelPlan) bind() error {
 	if job.Mode != ops.DenseVoxels {
 		c.add("voxel_rows", 1, 512, 0)
 	}
-	if p.at.way != bySort && p.at.way != byGroup && p.at.way != byBucket {
+	if !p.at.way.gathers() {
 		return c.err
 	}
 	walk := func(n, each int) int { return min((n+each-1)/each, 16*p.b.sms) }

@@ -62,16 +62,15 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		}
 	}
 	crowded := packed(tensor.F32, crowd, n, 3)
-	// Values that cancel, but for one or two of a cell, of which the sum keeps as much as lies above 2^-40 of the others: of cells of two points
-	// to a thousand, in a row, seven apart.
-	spaced := make([]float64, 3*n)
-	opposed := func(f int) *array {
-		r, v := rand.New(rand.NewPCG(uint64(n), 11)), make([]float64, n*f)
-		sizes, large := []int{2, 3, 5, 9, 16, 17, 40, 300, 1000}, make([]float64, f)
+	// Values that cancel, but for one or two of a cell, of which the sum keeps as much as lies above 2^-40 of the others: of cells of so many
+	// points, in a row, apart.
+	opposed := func(f int, sizes ...int) (points, features *array) {
+		r, at, v := rand.New(rand.NewPCG(uint64(n), 11)), make([]float64, 3*n), make([]float64, n*f)
+		large := make([]float64, f)
 		for begin, cell := 0, 0; begin < n; cell++ {
 			size := min(sizes[cell%len(sizes)], n-begin)
 			for k := range size {
-				spaced[3*(begin+k)] = float64(7*cell) + .5
+				at[3*(begin+k)] = float64(2*cell%n) + .5
 				for i := range f {
 					switch {
 					case k+2-size%2 >= size || size == 2: // what is left
@@ -86,10 +85,12 @@ func (s *suite) groupedVoxels(t *testing.T) {
 			}
 			begin += size
 		}
-		return vals(tensor.F32, v, n, f)
+		return vals(tensor.F32, at, n, 3), vals(tensor.F32, v, n, f)
 	}
-	opposed4, opposed3 := opposed(4), opposed(3)
-	apart := vals(tensor.F32, spaced, n, 3)
+	apart, opposed4 := opposed(4, 2, 3, 5, 9, 16, 17, 40, 300, 1000)
+	_, opposed3 := opposed(3, 2, 3, 5, 9, 16, 17, 40, 300, 1000)
+	few, opposedFew4 := opposed(4, 3, 4, 5, 9) // more cells than a warp has lanes
+	_, opposedFew1 := opposed(1, 3, 4, 5, 9)
 	const near, far = 1.5, 7 // cells a point
 	shaped := map[string]*voxelizing{
 		"mean of 4":           {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
@@ -117,8 +118,11 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		cases[fmt.Sprintf("sum of 4 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed4, Box: grid, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}}
 		cases[fmt.Sprintf("mean of 3 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed3, Box: grid, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}}
 	}
-	cases["sums that cancel, of sparse voxels"] = &voxelizing{Points: apart, Features: opposed4, Box: ops.VoxelGrid{Max: [3]float64{float64(n), 1, 1}, Size: [3]float64{1, 1, 1}},
-		Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}}
+	single := ops.VoxelGrid{Max: [3]float64{float64(n), 1, 1}, Size: [3]float64{1, 1, 1}}
+	sparse := ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}
+	cases["sums of 4 that cancel, of sparse voxels"] = &voxelizing{Points: apart, Features: opposed4, Box: single, Opts: sparse}
+	cases["sums of 4 that cancel, of many sparse voxels"] = &voxelizing{Points: few, Features: opposedFew4, Box: single, Opts: sparse}
+	cases["sums that cancel, of many sparse voxels"] = &voxelizing{Points: few, Features: opposedFew1, Box: single, Opts: sparse}
 	for name, c := range shaped {
 		have := 1.0
 		for a := range 3 {
