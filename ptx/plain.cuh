@@ -47,7 +47,7 @@ struct plain_task {
     u32 total, stamps, share;       // targets; stamps to check; of those, each block's
     u32 s, t;                       // samples and targets a row
     u32 t_magic;                    // divides by t, see row_of
-    float pace;
+    float pace;             // of direct jobs the bits of a whole number, of samples / 2^20
     u32 tile, chunks, chunk_magic, flags;
     u32 dst_step, valid_step, age_step;
     u32 block, stream;
@@ -89,8 +89,6 @@ struct plain_task {
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
     RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
-    // as_direct leaves out what direct.cuh is not for. Of linear targets no tolerance is asked.
-    RC_FN_MEMBER void as_direct() { flags = (flags & ~(3u << 2 | 1u << 25 | 1u << 31)) | linear << 2, tolerance = 0; }
     RC_FN_MEMBER u32 store() const { return flags >> 21 & 7; } // log2 of the bytes written at once: not more than unit
 };
 
@@ -158,11 +156,11 @@ template <class C> struct watch {
     }
 };
 
-// share_of is a thread's part of the block's share of the stamps, which the threads from first_thread on look at.
-template <class C> RC_FN watch<C> share_of(const plain_task &j, u32 first_thread) {
+// share_of is a thread's part of the block's share of the stamps, which those of so many threads from first_thread on look at.
+template <class C> RC_FN watch<C> share_of(const plain_task &j, u32 threads, u32 first_thread) {
     watch<C> w;
     const u32 begin = j.share * j.block, last = begin + j.share < j.stamps ? begin + j.share : j.stamps;
-    w.i = begin + (thread_x() - first_thread) * stamps<C>::n, w.step = (threads_x() - first_thread) * stamps<C>::n;
+    w.i = begin + (thread_x() - first_thread) * stamps<C>::n, w.step = (threads - first_thread) * stamps<C>::n;
     w.end = j.check() && thread_x() >= first_thread && begin < j.stamps ? last : 0;
     return w;
 }
@@ -267,9 +265,9 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
     const u32 count = left < j.tile ? left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
     // Warps without a target check, if each of their threads has a few 16 bytes at most. If not, all do.
-    const bool few = Batch > 1 || (threads_x() - busy) * stamps<C>::n * 2 >= j.share;
-    const u32 checkers = busy < threads_x() && few ? busy : 0;
-    watch<C> w = share_of<C>(j, checkers);
+    const bool few = Batch > 1 || (plain_threads - busy) * stamps<C>::n * 2 >= j.share;
+    const u32 checkers = busy < plain_threads && few ? busy : 0;
+    watch<C> w = share_of<C>(j, plain_threads, checkers);
     if constexpr (Batch > 1) check_some<C, Batch>(j, w);
     w.load(j);
     warp_barrier(); // a warp that has loaded in a part goes on together
@@ -278,14 +276,14 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
         if (i < count) {
             asked<C> now = ask<C>(j, first + i), then;
             for (u32 next;; now = then, i = next) {
-                next = i + threads_x();
+                next = i + plain_threads;
                 if (next < count) then = ask<C>(j, first + next);
                 keep(i, place_target<C>(j, first + i, now));
                 if (next >= count) break;
             }
         }
     } else {
-        for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
+        for (u32 i = thread_x(); i < count; i += plain_threads) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     }
     check_rest<C, Batch == 1>(j, w);
     return count;
@@ -294,10 +292,17 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
 // survey_plain gives the slots of the block's targets to keep(index, slot), checks its share of the stamps, and returns the number of
 // the targets.
 template <u32 Batch, class Keep> RC_FN u32 survey_plain(const plain_task &j, Keep keep) {
-    switch (j.clock()) {
-    case clock_i64: return survey_block<i64, Batch>(j, keep);
-    case clock_f64: return survey_block<double, Batch>(j, keep);
-    default: return survey_block<float, Batch>(j, keep);
+    // What stands first lies first, and a launch waits for code that lies elsewhere; the kernels of odd rows would spill.
+    if constexpr (Batch == 1) {
+        if (RC_OFTEN(j.clock() == clock_f32)) return survey_block<float, Batch>(j, keep);
+        if (j.clock() == clock_f64) return survey_block<double, Batch>(j, keep);
+        return survey_block<i64, Batch>(j, keep);
+    } else {
+        switch (j.clock()) {
+        case clock_i64: return survey_block<i64, Batch>(j, keep);
+        case clock_f64: return survey_block<double, Batch>(j, keep);
+        default: return survey_block<float, Batch>(j, keep);
+        }
     }
 }
 
@@ -308,7 +313,7 @@ RC_FN v8 ld_unit(const v8 *p) { return ld_nc_8(p); }
 RC_FN u32 ld_unit(const u32 *p) { return ld_nc_u32(p); }
 
 RC_FN void st_unit(void *p, v16 v, u32 store) {
-    if (store >= 4) return st_16(p, v);
+    if (store >= 4 || (store == 3 && ((u32)(u64)p & 15) == 0)) return st_16(p, v); // every other row of such
     if (store == 3) return st_8(p, {v.x, v.y}), st_8((u32 *)p + 2, {v.z, v.w});
     st_u32(p, v.x), st_u32((u32 *)p + 1, v.y), st_u32((u32 *)p + 2, v.z), st_u32((u32 *)p + 3, v.w);
 }

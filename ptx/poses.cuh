@@ -237,7 +237,7 @@ template <class C> RC_FN found survey_poses(const plain_task &j, const poses &p,
     const C t0 = ld_time(near), t1 = ld_time(near + 1), t2 = ld_time(near + 2), t3 = ld_time(near + 3);
     C given = ld_time(j.targets != nullptr ? (const C *)j.targets + (row * j.targets_batch + pos) : near);
     const C first = ld_time(t), last = ld_time(t + j.s - 1); // for what is seldom
-    watch<C> share = share_of<C>(j, 0);
+    watch<C> share = share_of<C>(j, threads_x(), 0);
     share.load(j);
     const u32 guess = row * j.s + g;
     rows = fetch(j, p, w, shuffle_from(guess, 0) - 1, shuffle_from(guess, warp_size - 1) + 3);

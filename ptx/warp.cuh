@@ -71,15 +71,9 @@ RC_FN u32 shared_at(const void *p) { return (u32)(u64)(const __attribute__((addr
 RC_FN u32 shared_at(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 #endif
 
-// copy_async begins to copy 16, 8 or 4 bytes from global to shared memory; copies_landed waits for this thread's.
+// copy_async begins to copy 16 bytes from global to shared memory; copies_landed waits for this thread's.
 RC_FN void copy_async(v16 *to, const void *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_at(to)), "l"(global(from)) : "memory");
-}
-RC_FN void copy_async(v8 *to, const void *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared_at(to)), "l"(global(from)) : "memory");
-}
-RC_FN void copy_async(u32 *to, const void *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_at(to)), "l"(global(from)) : "memory");
 }
 RC_FN void copies_landed() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 

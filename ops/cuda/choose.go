@@ -108,7 +108,11 @@ func (b *backend) model(kernel string, chunks int, ready bool) Choice {
 		c.Each /= 2
 	}
 	// Launches by themselves that the device holds at once.
-	c.Direct = !ready && chunks <= directBlocks*plainThreads*b.sms
+	held := directBlocks
+	if strings.HasPrefix(kernel, "fuse_") {
+		held = directFuseBlocks
+	}
+	c.Direct = !ready && chunks <= held*plainThreads*b.sms
 	// Streams with many stamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
 	// are the last to end.
 	if strings.HasPrefix(kernel, "fuse_plain_") {

@@ -7,8 +7,10 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// plainStreamBytes is the size of fuse_plain.cu's plain_stream.
-const plainStreamBytes = 96
+const (
+	plainStreamBytes = 96 // the size of fuse_plain.cu's plain_stream
+	fewStreams       = 4  // for which its kernels have a parameter of their own
+)
 
 // plainPart is how fuse_plain.cu makes a stream.
 type plainPart struct {
@@ -96,7 +98,9 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 		all += part.chunks
 	}
 	shapes := p.chooseFuse(name, job, all, all, func(c Choice) []shape { return p.b.cutPlainParts(parts, c) })
-	name = shapes[0].kernel(name)
+	if name = shapes[0].kernel(name); len(parts) > fewStreams {
+		name += "_many"
+	}
 	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
@@ -104,7 +108,7 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 	for m := range parts {
 		parts[m].cut = shapes[m]
 	}
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocksOf(shapes), plainThreads), p.plainParams(job, parts))
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocksOf(shapes), shapes[0].threads), p.plainParams(job, parts))
 	return err
 }
 
@@ -113,11 +117,13 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 	var out packer
 	first, size := parts[0], job.Dst.DType().Size()
 	magic, shift := divider(job.T, job.Rows())
-	out.words(uint64(pointer(job.Targets.Times)), uint64(pointer(job.Dst)), uint64(pointer(job.Valid)), uint64(pointer(job.Age)),
-		uint64(p.cell.cell), uint64(p.cell.flag), uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate))
-	out.halves(uint32(first.TargetBatch), uint32(job.Rows()), uint32(job.T), magic,
-		uint32(size*first.DstStep), uint32(first.ValidStep), uint32(first.AgeStep), 0)
-	firstBlocks, block := [ops.MaxStreams]uint32{}, 0
+	out.words(uint64(pointer(job.Targets.Times)), uint64(pointer(job.Dst)))
+	out.halves(uint32(job.Rows()), uint32(job.T), magic, uint32(first.TargetBatch))
+	most := fewStreams
+	if len(parts) > fewStreams {
+		most = ops.MaxStreams
+	}
+	firstBlocks, block := make([]uint32, most), 0
 	for i := range firstBlocks {
 		firstBlocks[i] = math.MaxUint32
 		if i < len(parts) {
@@ -125,7 +131,10 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 			block += parts[i].cut.blocks
 		}
 	}
-	out.halves(firstBlocks[:]...)
+	out.halves(firstBlocks...)
+	out.words(uint64(pointer(job.Valid)), uint64(pointer(job.Age)), uint64(p.cell.cell), uint64(p.cell.flag))
+	out.halves(uint32(size*first.DstStep), uint32(first.ValidStep), uint32(first.AgeStep), 0)
+	out.words(uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate))
 	column := 0
 	for i := range parts {
 		s := &parts[i]
@@ -139,12 +148,11 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, 1, false)
 		}
 		out.words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
-		out.halves(uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(s.TimesBatch), uint32(s.Stamps()),
-			uint32(plainShare(s.ResampleJob, s.cut.blocks)), uint32(s.S), uint32(column), math.Float32bits(pace(s.ResampleJob)),
-			uint32(s.cut.tile), uint32(chunks), divides, flags)
+		out.halves(flags, uint32(s.cut.tile), uint32(chunks), divides, s.cut.pace(s.ResampleJob), uint32(s.S), uint32(s.TimesBatch),
+			uint32(size*s.SrcBatch>>s.unit), uint32(size*s.SrcStep>>s.unit), uint32(plainShare(s.ResampleJob, s.cut.blocks)),
+			uint32(s.Stamps()), uint32(column), math.Float32bits(rowsAStamp(s.ResampleJob)), uint32(valueBits(s.Fill, job.Dst.DType())))
 		out.words(gapBits(s.ResampleJob), limitBits(s.Tolerance, job.Clock))
-		out.halves(uint32(valueBits(s.Fill, job.Dst.DType())), math.Float32bits(rowsAStamp(s.ResampleJob)))
 		column += size * s.D
 	}
-	return append(out.data, make([]byte, plainStreamBytes*(ops.MaxStreams-len(parts)))...)
+	return append(out.data, make([]byte, plainStreamBytes*(most-len(parts)))...)
 }

@@ -21,8 +21,10 @@ const (
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
 
-	directBlocks = 6 // direct.cuh: blocks that a multiprocessor holds
-	leastDirect  = 4 // samples of a row there
+	directThreads    = plainThreads + warp // direct.cuh: threads, of which the last warp checks
+	directBlocks     = 6                   // blocks that a multiprocessor holds
+	directFuseBlocks = 4                   // and of a fusion
+	leastDirect      = 4                   // samples of a row there
 
 	masked = 1 << 29 // plain.cuh: the flag of a job that gives valid or age
 )
@@ -132,27 +134,24 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	if err != nil {
 		return err
 	}
-	args := []any{
-		pointer(job.Src), pointer(job.SrcTimes), pointer(job.Targets.Times), pointer(job.Dst), pointer(job.Valid), pointer(job.Age),
-		p.cell.cell, p.cell.flag, job.Targets.Start, job.Targets.Rate,
-		uint32(size * job.SrcBatch >> unit), uint32(size * job.SrcStep >> unit), uint32(job.TimesBatch), uint32(job.TargetBatch),
-		uint32(job.Rows()), uint32(job.Stamps()), uint32(plainShare(job, cut.blocks)), uint32(job.S), uint32(job.T), magic, pace(job),
-		uint32(cut.tile),
-	}
 	flags := plainFlags(job, kind, cut.each, shift)
 	if job.Valid != nil || job.Age != nil {
 		flags |= masked
 	}
-	if form == wholeRows {
-		args = append(args, uint32(cut.chunks), chunkMagic(cut.chunks), flags)
-	} else {
-		args = append(args, uint32(job.D), oddMagic(cut), flags|oddFlags(form, unit, job.DstStep == job.D), uint32(size*job.DstStep))
+	divides := chunkMagic(cut.chunks)
+	if chunks = cut.chunks; form != wholeRows {
+		chunks, divides, flags = job.D, oddMagic(cut), flags|oddFlags(form, unit, job.DstStep == job.D)
 	}
-	args = append(args, uint32(valueBits(job.Fill, job.Dst.DType())), gapBits(job), limitBits(job.Tolerance, job.ClockType()))
-	if form == wholeRows {
-		args = append(args, rowsAStamp(job))
-	}
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), args...)
+	var params packer // in the order of resample_plain.cu
+	params.words(uint64(pointer(job.Src)), uint64(pointer(job.SrcTimes)), uint64(pointer(job.Targets.Times)))
+	params.halves(flags, uint32(cut.tile), uint32(chunks), divides, uint32(job.Rows()), magic, uint32(job.T), cut.pace(job), uint32(job.S),
+		uint32(job.TimesBatch), uint32(job.TargetBatch), uint32(size*job.SrcBatch>>unit), uint32(size*job.SrcStep>>unit),
+		uint32(plainShare(job, cut.blocks)), uint32(job.Stamps()), uint32(size*job.DstStep))
+	params.words(uint64(pointer(job.Dst)), gapBits(job))
+	params.halves(math.Float32bits(rowsAStamp(job)), uint32(valueBits(job.Fill, job.Dst.DType())))
+	params.words(uint64(pointer(job.Valid)), uint64(pointer(job.Age)), uint64(p.cell.cell), uint64(p.cell.flag),
+		uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate), limitBits(job.Tolerance, job.ClockType()))
+	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), params.data)
 	return err
 }
 
@@ -262,14 +261,22 @@ func isDirect(job *ops.ResampleJob, chunks int) bool {
 	return kind == ops.Linear && job.S >= leastDirect && job.T > 1 && chunks <= plainThreads && pointer(job.SrcTimes)%chunk == 0
 }
 
-// cutDirect cuts a job for direct.cuh: a thread makes a unit, and checks at most 16 bytes of stamps.
+// cutDirect cuts a job for direct.cuh: a thread makes a unit, or checks at most 16 bytes of stamps.
 func (b *backend) cutDirect(job *ops.ResampleJob, c Choice, chunks int) shape {
-	s := b.grid(job, c, shape{threads: plainThreads, chunks: chunks, tile: plainThreads / chunks, direct: true})
+	s := b.grid(job, c, shape{threads: directThreads, chunks: chunks, tile: plainThreads / chunks, direct: true})
 	if job.Check {
-		once := plainThreads * chunk / job.ClockType().Size()
+		once := warp * chunk / job.ClockType().Size()
 		s.blocks = max(s.blocks, (job.Stamps()+once-1)/once)
 	}
 	return s
+}
+
+// pace is what a kernel guesses by how many samples a target moves on: a float's bits, of a direct one samples / 2^20.
+func (s shape) pace(job *ops.ResampleJob) uint32 {
+	if s.direct {
+		return uint32(min(float64(pace(job))*(1<<20)+.5, math.MaxUint32))
+	}
+	return math.Float32bits(pace(job))
 }
 
 // kernel is the name of the kernel for a shape that was cut for a plain one.
