@@ -34,6 +34,21 @@ func (s *suite) fuseCounts(t *testing.T) {
 			s.fused(t, f, layouts[0])
 		}
 	}
+	// Rows of whole words and enough samples that a device may guess which of them a target needs.
+	for number, dtype := range narrowDTypes {
+		for _, n := range []int{4, 5, 16} {
+			f := &fusing{Name: fmt.Sprint(n, " streams of ", dtype, ", direct"), Out: dtype, Targets: vals(tensor.F64, []float64{.25, 1.5, 2.75, 9}, 4), Planned: true}
+			for m := range n {
+				p := constant(0, 4+(m+number)%3, 2+2*(m%5))
+				p.Src.dtype = dtype
+				for i := range p.Src.raw {
+					p.Src.raw[i] = encode(dtype, float64(m+1)+float64(i)/8)
+				}
+				f.Streams = append(f.Streams, p)
+			}
+			s.fused(t, f, layouts[0])
+		}
+	}
 }
 
 // fuseChunks has streams of every dtype that is narrow, some of which keep it and some of which are normalised, of which as many elements
