@@ -16,7 +16,7 @@ namespace rc {
 constexpr u32 direct_makers = 128, direct_threads = direct_makers + warp_size; // a block: those that make units come first
 constexpr u32 direct_blocks = 6, direct_fuse_blocks = 4;                       // a multiprocessor
 
-// direct_task is a plain job without what direct.cuh is not for. Of linear targets no tolerance is asked.
+// direct_task is a plain job that says nothing of what direct.cuh is not for. Of linear targets no tolerance is asked.
 RC_FN plain_task direct_task(plain_task j) {
     j.flags = (j.flags & ~(3u << 2 | 1u << 25 | 1u << 31)) | linear << 2, j.tolerance = 0;
     return j;
@@ -60,7 +60,7 @@ template <u32 DT, class V, class C, bool Dense> RC_FN void direct_unit(const pla
     const bool left = x < t1, right = t2 <= x, at_end = (g == j.s - 3) & (x == t3);
     const C begin = left ? t0 : right ? t2 : t1, end = left ? t1 : right ? t3 : t2;
     const bool on = x == begin, whole = on | at_end, tells = writes && unit == 0;
-    // Made before it is known whether it will do: what were asked for only where it is needed would be asked for then.
+    // Made before it is known whether it will do: ptxas puts off loads that only one way needs until it is known which is taken.
     const float weight = ratio<float>(whole ? 1 : span(begin, x), whole ? 1 : span(begin, end));
     const V lo = left ? r0 : right ? r2 : r1, hi = left ? r1 : right ? r3 : r2;
     V out = blend_unit<DT, V>(lo, hi, weight);
