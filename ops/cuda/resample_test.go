@@ -199,6 +199,9 @@ func TestWhatIsDirect(t *testing.T) {
 	const most = directBlocks * plainThreads * 132
 	assert.True(t, b.model("resample_plain_bf16", most, false).Direct)
 	assert.False(t, b.model("resample_plain_bf16", most+1, false).Direct)
+	const mostOfFuse = directFuseBlocks * plainThreads * 132
+	assert.True(t, b.model("fuse_plain_bf16", mostOfFuse, false).Direct)
+	assert.False(t, b.model("fuse_plain_bf16", mostOfFuse+1, false).Direct)
 	assert.False(t, b.model("resample_plain_bf16", most, true).Direct)
 	assert.False(t, b.model("resample_odd_bf16", most, false).Direct)
 	assert.Error(t, Choice{Each: 1, Threads: 128, Check: 256, Direct: true}.check("resample_f32"))
