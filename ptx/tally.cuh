@@ -4,15 +4,13 @@
 
 namespace rc {
 
-constexpr u32 saw_nan = 1, saw_inf = 2, saw_minus_inf = 4;
 constexpr u32 infinite = 0x7f800000u;
 constexpr i32 cut_bits = 40; // below the power of two that the greatest value has
 
-// tally is what a lane knows of a feature. Of a sum best is the greatest value's bits without the sign, of an extreme the greatest in order.
-// The sum is exact, of at most 2^12 points: their terms have 41 bits.
+// tally is what a lane knows of a feature. Of a sum best is the greatest value's bits without the sign, and least 2^32 less those of the
+// smallest that is not 0; of an extreme best is the greatest in order, and least 1 where there was a NaN. So greater is what both keep.
 struct tally {
-    u32 best;
-    u32 special; // saw_*
+    u32 best, least;
     double sum;
 };
 
@@ -26,32 +24,44 @@ RC_FN float of_order(u32 order, bool down) {
     return as_f32(up >> 31 ? up & 0x7fffffffu : ~up);
 }
 
-// see looks at a value in the first pass.
-RC_FN void see(tally &t, float x, bool extreme, bool down) {
-    const u32 b = bits(x), size = b & 0x7fffffffu;
-    u32 now = size;
-    if (extreme) {
-        now = order_of(x, down);
-        if (size > infinite) t.special |= saw_nan;
-    } else if (RC_SELDOM(size >= infinite)) {
-        t.special |= size > infinite ? saw_nan : b >> 31 ? saw_minus_inf : saw_inf;
-    }
-    t.best = now > t.best ? now : t.best;
-}
-
 // exponent_of is the biased exponent of the unit that values are cut to, more cut_bits; of what is not finite it is no matter.
 RC_FN u32 exponent_of(u32 best) { return best >> 24 ? best >> 23 : 1; }
 
-// add adds a value in the second: without what lies below the unit. It is added to a number whose last place is that, rounded toward zero,
-// which is taken away again.
-RC_FN void add(tally &t, float x) {
+// What a walk over the points does: it finds extremes; it adds values as they are, and looks how large they are; or it adds them again, cut.
+enum passes : u32 { extremes, sums, cut_sums };
+
+RC_FN u32 larger(u32 a, u32 b) { return a > b ? a : b; }
+
+// see_extreme and see_sum look at a value.
+RC_FN void see_extreme(tally &t, float x, bool down) {
+    t.best = larger(t.best, order_of(x, down));
+    if (is_nan(x)) t.least = 1;
+}
+RC_FN void see_sum(tally &t, float x) {
+    const u32 size = bits(x) & 0x7fffffffu;
+    t.best = larger(t.best, size), t.least = larger(t.least, 0u - size);
+    t.sum += (double)x;
+}
+
+// settled reports whether a sum of values as they are is that of the cut ones: where none has bits to cut, and the sum of at most 2^12 is exact, as
+// their last places lie 40 bits at most below the power of two of the greatest; or where some value is not finite, which then is all that counts.
+RC_FN bool settled(u32 best, u32 least) { return best >= infinite || exponent_of(best) - exponent_of(0u - least) <= cut_bits - 23; }
+template <u32 N> RC_FN bool settled(const tally (&t)[N]) {
+    bool all = true;
+    RC_UNROLL for (u32 i = 0; i < N; i++) all &= settled(t[i].best, t[i].least);
+    return all;
+}
+
+// see_cut adds a value without what lies below the unit. It is added to a number whose last place is that, rounded toward zero, which is taken away
+// again. The sum of at most 2^12 is exact: they have 41 bits.
+RC_FN void see_cut(tally &t, float x) {
     const u64 size = (u64)(exponent_of(t.best) + 1023 - 127 + 52 - cut_bits) << 52;
     const double large = as_f64(size | (u64)(bits(x) & 0x80000000u) << 32);
     t.sum += add_rz((double)x, large) - large;
 }
 
 // units is a sum as a number of units.
-RC_FN i64 units(const tally &t) { return (i64)(t.sum * as_f64((u64)(1023 + 127 + cut_bits - exponent_of(t.best)) << 52)); }
+RC_FN i64 units(double sum, u32 best) { return (i64)(sum * as_f64((u64)(1023 + 127 + cut_bits - exponent_of(best)) << 52)); }
 
 // quotient is a / b rounded, of numbers far from the range's ends; y is 1 / b rounded. (P. Markstein, "Computation of elementary functions on
 // the IBM RISC System/6000 processor", 1990: a quotient within a unit of its last place, corrected once, is right.)
@@ -63,10 +73,9 @@ RC_FN double quotient(double a, double b, double y) {
 // result is what a feature's n points make; share is 1 / n.
 RC_FN float result(const voxel_job &j, const tally &t, u32 n, double share) {
     const u32 reduce = j.reduce();
-    if (reduce < greatest && t.special == 0) return f64_to_f32(reduce == mean ? quotient(t.sum, (double)n, share) : t.sum);
-    if (t.special & saw_nan || (t.special & (saw_inf | saw_minus_inf)) == (saw_inf | saw_minus_inf)) return as_f32(0x7fc00000u);
-    if (reduce == greatest || reduce == smallest) return of_order(t.best, reduce == smallest);
-    return as_f32(t.special & saw_inf ? 0x7f800000u : 0xff800000u);
+    if (reduce >= greatest) return t.least ? as_f32(0x7fc00000u) : of_order(t.best, reduce == smallest);
+    if (t.best < infinite) return f64_to_f32(reduce == mean ? quotient(t.sum, (double)n, share) : t.sum);
+    return as_f32(t.sum != t.sum ? 0x7fc00000u : t.sum > 0 ? 0x7f800000u : 0xff800000u);
 }
 RC_FN double share_of(const voxel_job &j, u32 n) { return j.reduce() == mean ? div_rn(1.0, (double)n) : 1; }
 
@@ -79,20 +88,20 @@ RC_FN double all_units(i64 hi, i64 lo, u32 best) {
 // alone is what one point makes: itself, and a sum that is 0 has no sign.
 RC_FN float alone(float x, bool extreme) { return is_nan(x) ? as_f32(0x7fc00000u) : extreme ? x : x + 0.0f; }
 
-// meet brings what the lanes of a warp have for one feature together, at the lowest: what a first pass found (pass 0), or sums. Lanes are
-// `apart` from each other, `count` of them. Every lane comes along.
+// meet brings what the lanes of a warp have for one feature together, at the lowest. Lanes are `apart` from each other, `count` of them. Every
+// lane comes along.
 template <u32 pass, u32 N> RC_FN void meet(tally (&t)[N], u32 apart, u32 count, u32 rank) {
     while (count > 1) {
         const u32 half = (count + 1) / 2;
         const bool gets = rank + half < count;
         RC_UNROLL for (u32 i = 0; i < N; i++) {
-            if constexpr (pass == 0) {
-                const u32 best = shuffle_down(t[i].best, half * apart), special = shuffle_down(t[i].special, half * apart);
-                if (gets) t[i].best = best > t[i].best ? best : t[i].best, t[i].special |= special;
-            } else {
-                const u64 sum = bits(t[i].sum);
-                const u32 low = shuffle_down((u32)sum, half * apart), high = shuffle_down((u32)(sum >> 32), half * apart);
-                if (gets) t[i].sum += as_f64((u64)high << 32 | low);
+            if constexpr (pass != cut_sums) {
+                const u32 best = shuffle_down(t[i].best, half * apart), least = shuffle_down(t[i].least, half * apart);
+                if (gets) t[i].best = larger(t[i].best, best), t[i].least = larger(t[i].least, least);
+            }
+            if constexpr (pass != extremes) {
+                const double sum = as_f64(shuffle_down(bits(t[i].sum), half * apart));
+                if (gets) t[i].sum += sum;
             }
         }
         count = half;

@@ -28,10 +28,10 @@ namespace rc {
 enum modes : u32 { dense, hard, sparse };
 enum reduces : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
-// The words of state: counters, the number of voxels found, and how many pieces and slots voxel_crowded has. In voxel_group.cu `found` is how
+// The words of state: counters, the number of voxels found, how many pieces and slots voxel_crowded has, and whether voxel_cut has something to do. In voxel_group.cu `found` is how
 // many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu
 // `kept` is how many points are in the order.
-enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, slots, filled, state_words };
+enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, slots, filled, to_cut, state_words };
 
 struct voxel_job {
     const void *points;

@@ -9,7 +9,7 @@
 //
 // voxel_choose and voxel_keep write hard voxels; voxel_inverse each point's voxel, a thread for each point.
 // Bytes moved: 8 + 4 a point for keys and order, the features, and the outputs.
-#include "voxel_values.cuh"
+#include "voxel_crowded.cuh"
 
 using namespace rc;
 
@@ -83,9 +83,6 @@ template <u32 N, bool Dense> RC_FN void reduce_item(const voxel_job &j, item it)
     write_out<N>(j, place, it.feature, x);
 }
 
-RC_FN u32 warp_of_grid() { return (block_x() * threads + thread_x()) / warp_size; }
-RC_FN u32 warps_of_grid() { return blocks_x() * (threads / warp_size); }
-
 // reduce_voxels is voxel_reduce and voxel_grid, N features a lane; returns how many points the thread has kept. What a warp takes at once
 // lies far apart, so that crowded regions are shared out.
 template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &q) {
@@ -153,71 +150,6 @@ template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &
     return mine;
 }
 
-// reduce_pieces is voxel_crowded: with adding its second launch. Of a voxel of several pieces who comes last
-// writes the result.
-template <u32 N> RC_FN void reduce_pieces(const voxel_job &j, bool adding) {
-    const bool extreme = j.reduce() >= greatest, writes = adding || extreme;
-    const u32 listed = *(const u32 *)(j.state + crowds);
-    const u32 groups = j.f / N, most = groups < warp_size ? groups : warp_size; // groups of N features, and those at once
-    const u32 ranks = warp_size / most, rank = lane() / most, column = lane() - rank * most;
-    for (u32 c = warp_of_grid(); c < listed; c += warps_of_grid()) {
-        const entry &e = entries(j)[c]; // what is needed late is read late
-        const bool pieces = e.slot > 0;
-        if (adding && !pieces) continue;
-        const u32 begin = e.begin + e.number * piece_points, left = e.n - e.number * piece_points, row = e.row;
-        const u32 end = begin + (left < piece_points ? left : piece_points);
-        for (u32 g = 0; g < groups; g += most) {
-            const u32 feature = (g + column) * N;
-            const bool works = rank < ranks && feature < j.f;
-            tally t[N] = {};
-            if (!adding) {
-                if (works) reduce_points<0, N, 3>(j, begin + rank, end, ranks, feature, row, t);
-                meet<0>(t, most, ranks, rank);
-                RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = shuffle_from(t[i].best, column);
-            } else if (works) {
-                RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = slot(j, e.slot - 1).best[feature + i];
-            }
-            if (!extreme && (adding || !pieces)) {
-                if (works) reduce_points<1, N, 3>(j, begin + rank, end, ranks, feature, row, t);
-                meet<1>(t, most, ranks, rank);
-            }
-            if (!works || rank > 0) continue;
-            if (!pieces) {
-                float x[N];
-                const double share = share_of(j, end - begin);
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, t[i], end - begin, share);
-                write_out<N>(j, (i64)e.place, feature, x);
-                continue;
-            }
-            const slot_at s = slot(j, e.slot - 1);
-            RC_UNROLL for (u32 i = 0; i < N; i++) {
-                if (adding) {
-                    const i64 sum = units(t[i]);
-                    reduce_add(s.hi + feature + i, (u64)(sum >> 32));
-                    reduce_add(s.lo + feature + i, (u64)(sum & 0xffffffff));
-                } else {
-                    reduce_max(s.best + feature + i, t[i].best);
-                    if (t[i].special) reduce_or(s.special + feature + i, t[i].special);
-                }
-            }
-        }
-        if (!writes || !pieces) continue;
-        fence();
-        warp_barrier();
-        u32 before = 0;
-        if (lane() == 0) before = atomic_add(slot(j, e.slot - 1).done, 1);
-        if (shuffle_from(before, 0) + 1 < (e.n + piece_points - 1) / piece_points) continue;
-        fence();
-        const slot_at s = slot(j, e.slot - 1);
-        for (u32 f = lane(); f < j.f; f += warp_size) {
-            tally t = {ld_relaxed(s.best + f), ld_relaxed(s.special + f), 0};
-            if (adding) t.sum = all_units((i64)ld_relaxed(s.hi + f), (i64)ld_relaxed(s.lo + f), t.best);
-            const float x[1] = {result(j, t, e.n, share_of(j, e.n))};
-            write_out<1>(j, (i64)e.place, f, x);
-        }
-    }
-}
-
 } // namespace
 
 // voxel_reduce writes sparse voxels.
@@ -246,16 +178,23 @@ RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
         reduce_voxels<1, true>(j, q);
 }
 
-// voxel_crowded takes the pieces that voxel_reduce, voxel_grid, voxel_bucket or voxel_cells has listed. extra: 0 to look at the values, which is
-// all that voxels of one piece and reductions without a sum need; 1 to add those of the others.
+// voxel_crowded takes the pieces that voxel_reduce, voxel_grid, voxel_bucket or voxel_cells has listed, voxel_cut those of them that it leaves.
 RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
     const voxel_job j = {RC_VOXEL_ARGS};
     wait_for_previous();
     let_next();
-    if (j.fours())
-        reduce_pieces<4>(j, j.extra);
+    if (j.reduce() >= greatest)
+        j.fours() ? reduce_pieces<extremes, 4>(j) : reduce_pieces<extremes, 1>(j);
     else
-        reduce_pieces<1>(j, j.extra);
+        j.fours() ? reduce_pieces<sums, 4>(j) : reduce_pieces<sums, 1>(j);
+}
+
+RC_KERNEL_OCC(threads, 3) voxel_cut(RC_VOXEL_PARAMS) {
+    const voxel_job j = {RC_VOXEL_ARGS};
+    wait_for_previous();
+    let_next();
+    if (*(const u32 *)(j.state + to_cut) == 0) return;
+    j.fours() ? reduce_pieces<cut_sums, 4>(j) : reduce_pieces<cut_sums, 1>(j);
 }
 
 // voxel_choose finds where hard voxels go: to_order has the voxel of each place that is written.

@@ -54,17 +54,18 @@ RC_FN void each_point(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feat
     }
 }
 
-// reduce_points looks at such points (pass 0) or adds them.
+// reduce_points walks over such points.
 template <u32 pass, u32 N, u32 in_flight>
 RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, tally (&t)[N]) {
-    const u32 reduce = j.reduce();
-    const bool extreme = reduce >= greatest, down = reduce == smallest;
+    const bool down = j.reduce() == smallest;
     each_point<N, in_flight>(j, begin, end, step, feature, row, [&](const float (&x)[N]) {
         RC_UNROLL for (u32 i = 0; i < N; i++) {
-            if constexpr (pass == 0)
-                see(t[i], x[i], extreme, down);
+            if constexpr (pass == extremes)
+                see_extreme(t[i], x[i], down);
+            else if constexpr (pass == sums)
+                see_sum(t[i], x[i]);
             else
-                add(t[i], x[i]);
+                see_cut(t[i], x[i]);
         }
     });
 }
@@ -83,8 +84,15 @@ template <u32 N> RC_FN void write_out(const voxel_job &j, i64 place, u32 feature
 // reduce_few reduces N features of the n points from begin on in the order, which a lane does by itself.
 template <u32 N, u32 in_flight> RC_FN void reduce_few(const voxel_job &j, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
     tally s[N] = {};
-    reduce_points<0, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
-    if (j.reduce() < greatest) reduce_points<1, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
+    if (j.reduce() >= greatest) {
+        reduce_points<extremes, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
+    } else {
+        reduce_points<sums, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
+        if (RC_SELDOM(!settled(s))) {
+            RC_UNROLL for (u32 i = 0; i < N; i++) s[i].sum = 0;
+            reduce_points<cut_sums, N, 1>(j, begin, begin + n, 1, feature, row, s);
+        }
+    }
     const double share = share_of(j, n);
     RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n, share);
 }
@@ -94,8 +102,8 @@ RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.re
 
 // ---- The pieces of crowded voxels ----
 
-// entry is a piece of a voxel: where its result goes, all its n points from begin on, which piece it is, and 1 + the slot in which the
-// pieces meet, or 0 for a voxel of one piece.
+// entry is a piece of a voxel: where its result goes, all its n points from begin on, which piece it is, and 1 + the slot of the voxel's
+// first piece, or 0 for a voxel of one piece.
 struct alignas(16) entry {
     u64 place;
     u32 begin, n, number, slot, row, unused;
@@ -103,12 +111,13 @@ struct alignas(16) entry {
 
 RC_FN entry *entries(const voxel_job &j) { return (entry *)j.crowded; }
 
-// A slot has how many of the voxel's pieces are done, then for each feature the sum and what else a tally has. Slots follow the entries, of
-// which there is room for as many as n points can make.
+// Each piece of a voxel of several has a slot, one after the other, with its sum of each feature. In the first one the pieces meet: it has how many
+// of them are done, and of each feature what a tally has; then, of a feature that is added again, the sum. Slots follow the entries, of which
+// there is room for as many as n points can make.
 struct slot_at {
     u32 *done;
-    u64 *hi, *lo;
-    u32 *best, *special;
+    u64 *hi, *lo; // hi: the piece's sum, a double's bits, first
+    u32 *best, *least;
 };
 
 RC_FN u64 most_entries(const voxel_job &j) { return j.n / (few + 1) + j.n / piece_points + 1; }
@@ -117,16 +126,17 @@ RC_FN slot_at slot(const voxel_job &j, u32 i) {
     u32 *const rest = (u32 *)(words + 1 + 2 * (u64)j.f);
     return {(u32 *)words, words + 1, words + 1 + j.f, rest, rest + j.f};
 }
+RC_FN u32 pieces_of(u32 n) { return (n + piece_points - 1) / piece_points; }
 
 // leave puts a voxel of n points on the list. Which place it gets does not show.
 RC_FN void leave(const voxel_job &j, u64 place, u32 begin, u32 n, u32 row) {
-    const u32 pieces = (n + piece_points - 1) / piece_points, at = atomic_add((u32 *)(j.state + crowds), pieces);
+    const u32 pieces = pieces_of(n), at = atomic_add((u32 *)(j.state + crowds), pieces);
     u32 number = 0;
     if (pieces > 1) {
-        number = atomic_add((u32 *)(j.state + slots), 1);
+        number = atomic_add((u32 *)(j.state + slots), pieces);
         const slot_at s = slot(j, number++);
         *s.done = 0;
-        for (u32 i = 0; i < j.f; i++) s.hi[i] = 0, s.lo[i] = 0, s.best[i] = 0, s.special[i] = 0;
+        for (u32 i = 0; i < j.f; i++) s.best[i] = 0, s.least[i] = 0;
     }
     for (u32 i = 0; i < pieces; i++) entries(j)[at + i] = {place, begin, n, i, number, row, 0};
 }

@@ -43,6 +43,7 @@ RC_FN u32 shuffle_from(u32 v, u32 from) {
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(from));
     return r;
 }
+RC_FN u64 shuffle_down(u64 v, u32 delta) { return (u64)shuffle_down((u32)(v >> 32), delta) << 32 | shuffle_down((u32)v, delta); }
 RC_FN u64 shuffle_from(u64 v, u32 from) { return (u64)shuffle_from((u32)(v >> 32), from) << 32 | shuffle_from((u32)v, from); }
 // match returns the lanes that have the same v.
 RC_FN u32 match(u32 v) {

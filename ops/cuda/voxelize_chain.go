@@ -67,12 +67,9 @@ func (p *voxelPlan) bind() error {
 		}
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
-			launches := []uint64{0}
+			c.add("voxel_crowded", walk(pieces, 8), 256, 0)
 			if job.N > voxelPiece && job.Reduce < ops.ReduceMax {
-				launches = []uint64{0, 1}
-			}
-			for _, which := range launches {
-				c.add("voxel_crowded", walk(pieces, 8), 256, which)
+				c.add("voxel_cut", walk(pieces, 8), 256, 0)
 			}
 		}
 	}
