@@ -8,23 +8,6 @@
 
 namespace rc {
 
-// The parameters of every voxel kernel, in order. Steps count elements; a pointer that is not used is null. What the last four mean
-// differs from launch to launch. What one kernel of a chain writes and the next reads is not restrict: a kernel may begin before the
-// one in front of it has ended, and such memory is not constant while it runs.
-#define RC_VOXEL_PARAMS                                                                                                               \
-    const void *__restrict__ points, i64 point_step, const void *__restrict__ features, i64 feature_step, const i32 *__restrict__ labels, \
-        const i64 *__restrict__ offsets, const void *__restrict__ poses, u64 pose_batch, void *out, i32 *coords, i32 *counts,         \
-        i64 *splits, i32 *inverse, u64 *fault, u32 *fault_flag, u64 *state, u64 *cell_keys, u32 *start, u32 *voxel_at, u32 *table,    \
-        u32 *rows, u32 *crowded, u32 *marks, u32 *numbers, double min_x, double min_y, double min_z, double size_x, double size_y,    \
-        double size_z, float inverse_x, float inverse_y, float inverse_z, u32 n_x, u32 n_y, u32 n_z, u32 n, u64 chunk, u64 cells,     \
-        u64 keys, u32 b, u32 f, u32 p, u32 v, u32 row_voxels, u32 flags, const void *from, const u32 *from_order, void *to,           \
-        u32 *to_order, u64 extra
-#define RC_VOXEL_ARGS                                                                                                                 \
-    points, point_step, features, feature_step, labels, offsets, poses, pose_batch, out, coords, counts, splits, inverse, fault,      \
-        fault_flag, state, cell_keys, start, voxel_at, table, rows, crowded, marks, numbers, min_x, min_y, min_z, size_x, size_y,     \
-        size_z, inverse_x, inverse_y, inverse_z, n_x, n_y, n_z, n, chunk, cells, keys, b, f, p, v, row_voxels, flags, from,           \
-        from_order, to, to_order, extra
-
 enum modes : u32 { dense, hard, sparse };
 enum reduces : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
@@ -33,40 +16,50 @@ enum reduces : u32 { by_default, occupancy, count, sum, mean, greatest, smallest
 // `kept` is how many points are in the order.
 enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, slots, filled, to_cut, state_words };
 
+// voxel_job is the parameter of every voxel kernel. Steps count elements; a pointer that is not used is null. What one kernel of a chain writes
+// and the next reads is not constant while that runs, as a kernel may begin before the one in front of it has ended. A launch finds no parameter in
+// the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it: what is needed first lies first.
 struct voxel_job {
+    // What the first four mean differs from launch to launch.
+    void *to;
+    u64 extra;
+    const void *from;
+    const u32 *from_order;
+    u64 *state;
+    u32 flags, b;
+
     const void *points;
-    i64 point_step;
-    const void *features;
-    i64 feature_step;
-    const i32 *labels;
-    const i64 *offsets;
-    const void *poses;
-    u64 pose_batch;
     void *out;
+    u64 keys; // the key of a point in no cell, beyond all others
+    const void *poses;
+    u32 n, chunk, n_x, n_y, n_z;
+    float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
+
+    double min_x, min_y, min_z, size_x, size_y, size_z;
+    u32 *table; // what is known of digits and tiles, see below; or [512][blocks] runs of voxel_deal.cuh
+    const i64 *offsets;
+
+    const void *features;
+    i64 feature_step, point_step;
+    u32 *to_order;
+    u32 *crowded; // pieces of voxels with many points, and the slots of those of voxels of several, see voxel_values.cuh
+    u64 cells;
+    u32 f, p, v, row_voxels;
+
+    const i32 *labels;
+    u64 pose_batch;
     i32 *coords, *counts;
     i64 *splits;
     i32 *inverse;
     u64 *fault;
     u32 *fault_flag;
-    u64 *state;
+
     u64 *cell_keys; // [n] in the order of the points if labels are sorted first; or the voxels of several points, see voxel_group.cu
     u32 *start;     // [voxels + 1] where each voxel's points begin in the sorted order
     u32 *voxel_at;  // [n] the voxel of each sorted point
-    u32 *table;     // what is known of digits and tiles, see below; or [512][blocks] runs of voxel_deal.cuh
     u32 *rows;      // [2][b + 1] the first voxel of each row: of those found, of those written
-    u32 *crowded;   // pieces of voxels with many points, and the slots of those of more than one, see voxel_values.cuh
     u32 *marks;     // [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
     u32 *numbers;   // [voxels] the place of each hard voxel in the order of the first points
-    double min_x, min_y, min_z, size_x, size_y, size_z;
-    float inverse_x, inverse_y, inverse_z; // 1 / size, or NaN where that is no use
-    u32 n_x, n_y, n_z, n;
-    u64 chunk, cells, keys; // keys is the key of a point in no cell, beyond all others
-    u32 b, f, p, v, row_voxels, flags;
-    const void *from;
-    const u32 *from_order;
-    void *to;
-    u32 *to_order;
-    u64 extra;
 
     RC_FN_MEMBER u32 mode() const { return flags & 3; }
     RC_FN_MEMBER u32 reduce() const { return flags >> 2 & 7; }
@@ -75,14 +68,16 @@ struct voxel_job {
     RC_FN_MEMBER bool batched() const { return flags >> 8 & 1; }  // coordinates have a row
     RC_FN_MEMBER bool xyz() const { return flags >> 9 & 1; }      // z is the fastest dimension
     RC_FN_MEMBER bool by_four() const { return flags >> 10 & 1; } // four points are three aligned loads of 16 bytes
-    RC_FN_MEMBER bool opens() const { return flags >> 11 & 1; }   // the launch clears the counters and checks the offsets
+    RC_FN_MEMBER bool ragged() const { return flags >> 11 & 1; }  // there are offsets
     RC_FN_MEMBER bool fours() const { return flags >> 12 & 1; }   // features are groups of four f32, 16 bytes aligned, and so is `out`
     RC_FN_MEMBER bool from_zero() const { return flags >> 13 & 1; } // empty cells of occupancy are 0, and `out` is 8 bytes aligned
-    RC_FN_MEMBER u64 first() const { return block_x() * chunk; }
+    RC_FN_MEMBER u64 first() const { return (u64)block_x() * chunk; }
     RC_FN_MEMBER u64 last() const { return first() + chunk < n ? first() + chunk : n; }
     RC_FN_MEMBER u32 n0() const { return xyz() ? n_x : n_z; }
     RC_FN_MEMBER u32 n2() const { return xyz() ? n_z : n_x; }
 };
+
+static_assert(sizeof(voxel_job) == 352, "ops/cuda/voxelize_chain.go packs it");
 
 // row_of returns the row of a point: the last that begins at or before it.
 RC_FN u32 row_of(const voxel_job &j, u64 i) {

@@ -1,7 +1,6 @@
 // voxel_bin.cu finds the cells of points.
 //
-// voxel_fill writes a value of 1 or 4 bytes over an output; the launch that opens a call clears the counters and the table of the sort, and
-// checks the offsets.
+// voxel_fill opens a call: it clears the counters and the table of the sort, checks the offsets, and writes a value of 1 or 4 bytes over an output.
 // A thread writes 16 bytes at a time, every (blocks * threads)th piece.
 //
 // voxel_bin gives each point its key, and counts the digits of all passes of the sort, whose number extra has at bit 8. Blocks take
@@ -89,8 +88,7 @@ template <class T> RC_FN void bin(const voxel_job &j, bin_shared &s) {
 
 } // namespace
 
-RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(bin_threads, 4) voxel_bin(const voxel_job j) {
     __shared__ bin_shared s;
     for (u32 k = thread_x(); k < digit_rows(j) * digits; k += bin_threads) s.bins[k] = 0;
     if (thread_x() < 2) s.missed[thread_x()] = 0;
@@ -102,20 +100,17 @@ RC_KERNEL_OCC(bin_threads, 4) voxel_bin(RC_VOXEL_PARAMS) {
 }
 
 // voxel_fill fills extra bytes at `to` with the four bytes in from_order, and clears the table, which ends at `from`.
-RC_KERNEL(bin_threads) voxel_fill(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL(bin_threads) voxel_fill(const voxel_job j) {
     wait_for_previous();
     let_next();
     const u64 thread = block_x() * (u64)bin_threads + thread_x(), threads = blocks_x() * (u64)bin_threads;
-    if (j.opens()) {
-        if (thread < state_words) j.state[thread] = 0;
-        for (u64 row = thread; j.offsets && row < j.b; row += threads) {
-            const i64 lo = (i64)ld_nc_u64(j.offsets + row), hi = (i64)ld_nc_u64(j.offsets + row + 1);
-            const bool fits = lo >= 0 && hi >= lo && hi <= (i64)j.n && (row > 0 || lo == 0) && (row + 1 < j.b || hi == (i64)j.n);
-            if (fits) continue;
-            atomic_min_u64(j.fault, row << 4); // ops.FaultRows, ops.FaultSrcRows
-            *(volatile u32 *)j.fault_flag = 1;
-        }
+    if (thread < state_words) j.state[thread] = 0;
+    for (u64 row = thread; j.ragged() && row < j.b; row += threads) {
+        const i64 lo = (i64)ld_nc_u64(j.offsets + row), hi = (i64)ld_nc_u64(j.offsets + row + 1);
+        const bool fits = lo >= 0 && hi >= lo && hi <= (i64)j.n && (row > 0 || lo == 0) && (row + 1 < j.b || hi == (i64)j.n);
+        if (fits) continue;
+        atomic_min_u64(j.fault, row << 4); // ops.FaultRows, ops.FaultSrcRows
+        *(volatile u32 *)j.fault_flag = 1;
     }
     for (u64 k = 2 * thread; k < (u64)((u64 *)j.from - (u64 *)j.table) && j.from; k += 2 * threads) st_16((u64 *)j.table + k, {0, 0, 0, 0});
     const u32 value = (u32)(u64)j.from_order;

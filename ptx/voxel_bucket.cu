@@ -151,8 +151,7 @@ template <u32 N> RC_FN void write_cells(const voxel_job &j, const contents &p, b
 
 // Block i takes bucket i. extra: how many tiles there are; from_order: what an empty cell holds. to_order gets the points of a block that has more
 // than fit, and those of crowded cells, `to` the lists of its cells.
-RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_job j) {
     __shared__ bucket_shared s;
     const u32 warp = thread_x() / warp_size, tiles = (u32)j.extra, own_cells = cells_of_bucket<dealt_bits>(j.keys);
     const u32 *const runs = j.table + (u64)block_x() * tiles;

@@ -22,14 +22,12 @@ static_assert(sizeof(deal_shared<u16, each>) == deal_bytes, "ops/cuda gives a bl
 
 } // namespace
 
-RC_KERNEL_OCC(deal_threads, 3) voxel_deal(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(deal_threads, 3) voxel_deal(const voxel_job j) {
     deal<u16, each, dealt_bits>(j);
 }
 
 // Block i takes part i / 512 of bucket i % 512. extra: how many tiles there are, which is the length of a row of the table.
-RC_KERNEL(tally_threads) voxel_tally(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL(tally_threads) voxel_tally(const voxel_job j) {
     extern __shared__ v16 memory[];
     u32 *const counted = (u32 *)memory;
     const u32 bucket = block_x() % buckets, begin = block_x() / buckets * part, tiles = (u32)j.extra;

@@ -136,15 +136,13 @@ template <u32 N> RC_FN void write_cells(const voxel_job &j) {
 
 } // namespace
 
-RC_KERNEL_OCC(deal_threads, 2) voxel_deal_points(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(deal_threads, 2) voxel_deal_points(const voxel_job j) {
     deal<u32, each, dealt_bits>(j);
 }
 
 // Block i takes part i / 512 of bucket i % 512. extra: how many tiles there are, and above what an empty cell holds. `to` gets the
 // singles, to_order the order, cell_keys the voxels of several.
-RC_KERNEL_OCC(group_threads, 2) voxel_group(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_job j) {
     extern __shared__ v16 memory[];
     __shared__ group_shared s;
     const u32 warp = thread_x() / warp_size, warps = count_threads / warp_size;
@@ -237,8 +235,7 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(RC_VOXEL_PARAMS) {
 }
 
 // voxel_cells writes the cells that have points. `from` has the singles, cell_keys the voxels of several.
-RC_KERNEL_OCC(cells_threads, 4) voxel_cells(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(cells_threads, 4) voxel_cells(const voxel_job j) {
     wait_for_previous();
     let_next();
     if (j.fours())

@@ -153,8 +153,7 @@ template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &
 } // namespace
 
 // voxel_reduce writes sparse voxels.
-RC_KERNEL_OCC(threads, 2) voxel_reduce(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(threads, 2) voxel_reduce(const voxel_job j) {
     wait_for_previous();
     let_next();
     __shared__ u64 total;
@@ -166,8 +165,7 @@ RC_KERNEL_OCC(threads, 2) voxel_reduce(RC_VOXEL_PARAMS) {
 }
 
 // voxel_grid writes the voxels of a dense grid. `to` has their keys, to_order their first points.
-RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(threads, 2) voxel_grid(const voxel_job j) {
     wait_for_previous();
     let_next();
     __shared__ queue queues[threads / warp_size];
@@ -179,8 +177,7 @@ RC_KERNEL_OCC(threads, 2) voxel_grid(RC_VOXEL_PARAMS) {
 }
 
 // voxel_crowded takes the pieces that voxel_reduce, voxel_grid, voxel_bucket or voxel_cells has listed, voxel_cut those of them that it leaves.
-RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(threads, 3) voxel_crowded(const voxel_job j) {
     wait_for_previous();
     let_next();
     if (j.reduce() >= greatest)
@@ -189,8 +186,7 @@ RC_KERNEL_OCC(threads, 3) voxel_crowded(RC_VOXEL_PARAMS) {
         j.fours() ? reduce_pieces<sums, 4>(j) : reduce_pieces<sums, 1>(j);
 }
 
-RC_KERNEL_OCC(threads, 3) voxel_cut(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(threads, 3) voxel_cut(const voxel_job j) {
     wait_for_previous();
     let_next();
     if (*(const u32 *)(j.state + to_cut) == 0) return;
@@ -198,8 +194,7 @@ RC_KERNEL_OCC(threads, 3) voxel_cut(RC_VOXEL_PARAMS) {
 }
 
 // voxel_choose finds where hard voxels go: to_order has the voxel of each place that is written.
-RC_KERNEL(threads) voxel_choose(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL(threads) voxel_choose(const voxel_job j) {
     wait_for_previous();
     let_next();
     __shared__ u64 total;
@@ -221,8 +216,7 @@ RC_KERNEL(threads) voxel_choose(RC_VOXEL_PARAMS) {
 }
 
 // voxel_keep writes hard voxels, a warp for each: those that voxel_choose left in to_order.
-RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(threads, 4) voxel_keep(const voxel_job j) {
     wait_for_previous();
     let_next();
     const u32 width = 3 + j.f, places = (u32)j.state[written];
@@ -243,8 +237,7 @@ RC_KERNEL_OCC(threads, 4) voxel_keep(RC_VOXEL_PARAMS) {
     }
 }
 
-RC_KERNEL(threads) voxel_inverse(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL(threads) voxel_inverse(const voxel_job j) {
     wait_for_previous();
     let_next();
     const u64 points_in = j.state[in_range];

@@ -106,8 +106,7 @@ RC_FN u32 digit_of(u64 key, u32 shift) { return (u32)(key >> shift) % digits; }
 } // namespace
 
 // extra: the shift of the digit; at bit 8 whether keys are read through the order; at 16 the pass; at 24 the keys a thread takes.
-RC_KERNEL_OCC(sort_threads, 1) voxel_pass(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_job j) {
     wait_for_previous();
     let_next();
     extern __shared__ v16 memory[];
@@ -238,8 +237,7 @@ RC_FN bool begins_at(const voxel_job &j, u64 i, bool in_marks) {
 
 // A warp takes neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps, and the tiles before
 // it. Of a dense grid it notes each voxel's key at `to`, and its first point. extra: 1 to number the marks; at bit 16 the number of the launch, at 24 the places a thread takes.
-RC_KERNEL_OCC(sort_threads, 2) voxel_number(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(sort_threads, 2) voxel_number(const voxel_job j) {
     wait_for_previous();
     let_next();
     __shared__ u32 sums[warps];
@@ -298,8 +296,7 @@ RC_KERNEL_OCC(sort_threads, 2) voxel_number(RC_VOXEL_PARAMS) {
 }
 
 // voxel_rows says where each row's voxels begin, among those found and among those that the caps leave. One block.
-RC_KERNEL(512) voxel_rows(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL(512) voxel_rows(const voxel_job j) {
     wait_for_previous();
     let_next();
     __shared__ u32 sums[warp_size];

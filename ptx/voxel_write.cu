@@ -166,14 +166,12 @@ template <class T> RC_FN void write_grid(const voxel_job &j, write_shared &s) {
 } // namespace
 
 // Of f32 points as many blocks as there may be run at once beside those of the fill.
-RC_KERNEL_OCC(write_threads, 5) voxel_write_f32(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(write_threads, 5) voxel_write_f32(const voxel_job j) {
     __shared__ write_shared s;
     write_grid<float>(j, s);
 }
 
-RC_KERNEL_OCC(write_threads, 4) voxel_write_f64(RC_VOXEL_PARAMS) {
-    const voxel_job j = {RC_VOXEL_ARGS};
+RC_KERNEL_OCC(write_threads, 4) voxel_write_f64(const voxel_job j) {
     __shared__ write_shared s;
     write_grid<double>(j, s);
 }

@@ -114,7 +114,7 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 	case job.Reduce == ops.ReduceOccupancy || count && job.Empty == 0:
 		// Where the grid is large, and so are the points, atomics on it would wait for its memory. voxel_tally writes 16 bytes at once, and takes
 		// more shared memory than voxel_deal does.
-		if count && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && addressOf(job.Grid)%16 == 0 && b.shared >= tallyShared {
+		if count && job.N >= dealPoints*b.sms && job.Keys() <= dealKeys && pointer(job.Grid)%16 == 0 && b.shared >= tallyShared {
 			return byTally
 		}
 		return byWriting

@@ -97,7 +97,6 @@ type voxelChain struct {
 	voxelAt, marks  cudadrv.DevicePtr
 	side            int // of the pairs of buffers that holds what is sorted so far
 	pass            int // of the sort
-	opens           bool
 	shared          int // bytes of dynamic shared memory of the next launch
 	err             error
 }
@@ -116,18 +115,16 @@ func (c *voxelChain) fill() {
 	if out != nil && m.way != byTally && m.way != byGroup && m.way != byBucket {
 		bytes = out.Len() * out.DType().Size()
 	}
-	c.to, c.fromOrder = addressOf(out), cudadrv.DevicePtr(value)
+	c.to, c.fromOrder = pointer(out), cudadrv.DevicePtr(value)
 	if m.cleared > 0 {
 		c.from = m.table + cudadrv.DevicePtr(m.cleared)
 	}
 	// One block a multiprocessor, or two of large grids, leave room for the next kernel's, which begin meanwhile.
-	c.opens = true
 	most := c.p.b.sms
 	if bytes > largeFill {
 		most *= 2
 	}
 	c.add("voxel_fill", min(max((bytes+m.cleared)/(256*64), job.B/256, 1)+1, most), 256, uint64(bytes))
-	c.opens = false
 	c.from, c.to, c.fromOrder = 0, 0, 0
 }
 
@@ -259,39 +256,37 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 		config := c.p.b.config(name, mode, max(blocks, 1), threads)
 		config.Shared = uint32(c.shared)
 		var l *cudadrv.Launch
-		l, err = k.Bind(config, c.args(extra)...)
+		l, err = k.Bind(config, c.params(extra))
 		c.p.chain = append(c.p.chain, l)
 	}
 	c.err = err
 }
 
-func addressOf(t *tensor.Tensor) cudadrv.DevicePtr {
-	if t == nil {
-		return 0
-	}
-	addr, _ := t.Addr()
-	return cudadrv.DevicePtr(addr)
-}
-
-// args lists the parameters of every voxel kernel, in the order of voxel.cuh.
-func (c *voxelChain) args(extra uint64) []any {
+// params packs the parameter of every voxel kernel as voxel.cuh lays it out.
+func (c *voxelChain) params(extra uint64) []byte {
 	job, m := c.p.job, &c.p.at
-	out := job.Grid
-	if out == nil {
-		out = job.Values
+	grid := job.Grid
+	if grid == nil {
+		grid = job.Values
 	}
-	lo, size := job.Box.Min, job.Box.Size
-	return []any{
-		addressOf(job.Points), int64(job.PointStep), addressOf(job.Features), int64(job.FeatureStep), addressOf(job.Labels),
-		addressOf(job.Offsets), addressOf(job.Poses), uint64(job.PoseBatch), addressOf(out), addressOf(job.Coords),
-		addressOf(job.Counts), addressOf(job.RowSplits), addressOf(job.PointVoxel), c.p.cell.cell, c.p.cell.flag,
-		m.state, m.cellKeys, m.start, c.voxelAt,
-		m.table, m.rows, m.crowded, c.marks, m.numbers,
-		lo[0], lo[1], lo[2], size[0], size[1], size[2], inverse(size[0]), inverse(size[1]), inverse(size[2]), uint32(job.Cells[0]), uint32(job.Cells[1]), uint32(job.Cells[2]), uint32(job.N),
-		uint64(m.chunk), uint64(job.CellsARow()), uint64(job.Keys()), uint32(job.B), uint32(job.F), uint32(job.P), uint32(job.V),
-		uint32(job.RowVoxels), c.flags(), c.from,
-		c.fromOrder, c.to, c.toOrder, extra,
+	var out packer
+	out.words(uint64(c.to), extra, uint64(c.from), uint64(c.fromOrder), uint64(m.state))
+	out.halves(c.flags(), uint32(job.B))
+	out.words(uint64(pointer(job.Points)), uint64(pointer(grid)), uint64(job.Keys()), uint64(pointer(job.Poses)))
+	out.halves(uint32(job.N), uint32(m.chunk), uint32(job.Cells[0]), uint32(job.Cells[1]), uint32(job.Cells[2]))
+	for _, size := range job.Box.Size {
+		out.halves(math.Float32bits(inverse(size)))
 	}
+	for _, x := range append(job.Box.Min[:], job.Box.Size[:]...) {
+		out.words(math.Float64bits(x))
+	}
+	out.words(uint64(m.table), uint64(pointer(job.Offsets)))
+	out.words(uint64(pointer(job.Features)), uint64(job.FeatureStep), uint64(job.PointStep), uint64(c.toOrder), uint64(m.crowded), uint64(job.CellsARow()))
+	out.halves(uint32(job.F), uint32(job.P), uint32(job.V), uint32(job.RowVoxels))
+	out.words(uint64(pointer(job.Labels)), uint64(job.PoseBatch), uint64(pointer(job.Coords)), uint64(pointer(job.Counts)), uint64(pointer(job.RowSplits)), uint64(pointer(job.PointVoxel)),
+		uint64(c.p.cell.cell), uint64(c.p.cell.flag))
+	out.words(uint64(m.cellKeys), uint64(m.start), uint64(c.voxelAt), uint64(m.rows), uint64(c.marks), uint64(m.numbers))
+	return out.data
 }
 
 // inverse is 1 / size, or NaN where a product with it would not be near the quotient.
@@ -313,7 +308,7 @@ func (c *voxelChain) fours() bool {
 	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.HardVoxels {
 		return false
 	}
-	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (addressOf(job.Features)|addressOf(out))%16 == 0
+	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (pointer(job.Features)|pointer(out))%16 == 0
 }
 
 // flags packs the switches of a job as voxel.cuh reads them.
@@ -331,9 +326,9 @@ func (c *voxelChain) flags() uint32 {
 	set(7, job.Wide())
 	set(8, job.Batched)
 	set(9, job.Order == ops.XYZ)
-	set(11, c.opens)
+	set(11, job.Offsets != nil)
 	set(12, c.fours())
-	set(13, uint8(job.Empty) == 0 && addressOf(job.Grid)%8 == 0)
-	set(10, !job.Wide() && job.PointStep == 3 && addressOf(job.Points)%16 == 0)
+	set(13, uint8(job.Empty) == 0 && pointer(job.Grid)%8 == 0)
+	set(10, !job.Wide() && job.PointStep == 3 && pointer(job.Points)%16 == 0)
 	return f
 }
