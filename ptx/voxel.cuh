@@ -11,10 +11,10 @@ namespace rc {
 enum modes : u32 { dense, hard, sparse };
 enum reduces : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
-// The words of state: counters, the number of voxels found, how many pieces and slots voxel_crowded has, and whether voxel_cut has something to do. In voxel_group.cu `found` is how
+// The words of state: counters, the number of voxels found, how many pieces voxel_crowded has, and, above, slots, and whether voxel_cut has something to do. In voxel_group.cu `found` is how
 // many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu
 // `kept` is how many points are in the order.
-enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, slots, filled, to_cut, state_words };
+enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, filled, to_cut, state_words };
 
 // voxel_job is the parameter of every voxel kernel. Steps count elements; a pointer that is not used is null. What one kernel of a chain writes
 // and the next reads is not constant while that runs, as a kernel may begin before the one in front of it has ended. A launch finds no parameter in

@@ -38,17 +38,17 @@ struct contents {
     RC_FN_MEMBER u32 key(u32 cell) const { return (u32)key_in_bucket<dealt_bits>(block_x(), cell); }
 };
 
-// crowd_at is where the points of a crowded cell are, and where they go.
+// crowd_at is a crowded cell: where its points are, where they go, and where its pieces do.
 struct crowd_at {
-    u32 begin, n, to;
+    u32 key, begin, n, to;
+    room at;
 };
-constexpr u32 most_crowds = 64; // at once
 
 struct bucket_shared {
     u32 points[warps], cells[warps]; // of each warp: points of cells of several; such cells, and above those of one
     contents own;
     u32 crowds;
-    crowd_at crowd[most_crowds];
+    crowd_at crowd[warp_size];
 };
 
 // kind_of is 1 of a cell of several points, 2^16 of one of one; many is the number of several.
@@ -116,23 +116,36 @@ template <u32 N> RC_FN void write_several(const voxel_job &j, const contents &p,
     }
 }
 
-// leave_crowds leaves the cells of many points to voxel_crowded, and their points in global memory: some cells a turn, a thread for each, and then
-// a warp for each that copies its points.
+// leave_crowds leaves the cells of many points to voxel_crowded, and their points in global memory. Of some cells a turn the first warp finds room
+// for all; then a warp for each lists its pieces and copies its points.
 RC_FN void leave_crowds(const voxel_job &j, bucket_shared &s) {
     const contents &p = s.own;
-    for (u32 base = 0; base < s.crowds; base += most_crowds) {
-        const u32 here = s.crowds - base < most_crowds ? s.crowds - base : most_crowds, t = thread_x();
-        if (t < here) {
-            const u32 which = p.list[p.ones + p.several + base + t], key = p.key(p.cell(which)), begin = p.first(which), n = p.end(which) - begin;
-            const u32 at = p.fits ? (u32)atomic_add(j.state + kept, (u64)n) : p.room + begin;
-            leave(j, key, at, n, row_at(j, key));
-            s.crowd[t] = {begin, n, at};
+    const u32 warp = thread_x() / warp_size;
+    for (u32 base = 0; base < s.crowds; base += warp_size) {
+        const u32 here = s.crowds - base < warp_size ? s.crowds - base : warp_size;
+        if (warp == 0) {
+            const bool one = lane() < here;
+            const u32 which = one ? p.list[p.ones + p.several + base + lane()] : 0, begin = one ? p.first(which) : 0, n = one ? p.end(which) - begin : 0;
+            // Pieces, and slots above: of so few cells either are fewer than 2^16.
+            const u32 pieces = pieces_of(n), both = pieces | slots_of(pieces) << 16, both_upto = warp_scan(both), points_upto = warp_scan(n);
+            const u32 all = shuffle_from(both_upto, warp_size - 1), before = both_upto - both;
+            room at = {};
+            u32 to = 0;
+            if (lane() == 0) {
+                at = take_room(j, all & 0xffff, all >> 16);
+            } else if (lane() == warp_size - 1 && p.fits) {
+                to = (u32)atomic_add(j.state + kept, (u64)points_upto);
+            }
+            at = {shuffle_from(at.entry, 0) + (before & 0xffff), shuffle_from(at.slot, 0) + (before >> 16)};
+            to = p.fits ? shuffle_from(to, warp_size - 1) + points_upto - n : p.room + begin;
+            if (one) s.crowd[lane()] = {p.key(p.cell(which)), begin, n, to, at};
         }
-        if (!p.fits) continue;
         barrier();
-        for (u32 c = t / warp_size; c < here; c += warps) {
-            const crowd_at from = s.crowd[c];
-            for (u32 k = lane(); k < from.n; k += warp_size) st_u32(j.to_order + (from.to + k), p.order[from.begin + k]);
+        for (u32 c = warp; c < here; c += warps) {
+            const crowd_at crowd = s.crowd[c];
+            list_pieces(j, crowd.at, crowd.key, crowd.to, crowd.n, row_at(j, crowd.key), lane(), warp_size);
+            if (!p.fits) continue;
+            for (u32 k = lane(); k < crowd.n; k += warp_size) st_u32(j.to_order + (crowd.to + k), p.order[crowd.begin + k]);
         }
         barrier();
     }

@@ -111,34 +111,55 @@ struct alignas(16) entry {
 
 RC_FN entry *entries(const voxel_job &j) { return (entry *)j.crowded; }
 
-// Each piece of a voxel of several has a slot, one after the other, with its sum of each feature. In the first one the pieces meet: it has how many
-// of them are done, and of each feature what a tally has; then, of a feature that is added again, the sum. Slots follow the entries, of which
-// there is room for as many as n points can make.
-struct slot_at {
-    u32 *done;
-    u64 *hi, *lo; // hi: the piece's sum, a double's bits, first
-    u32 *best, *least;
+// finding is what a piece knows of a feature, known what is known of it for the whole voxel: the best, and of an extreme whether there was a NaN, of a
+// sum whether it is left to voxel_cut.
+struct alignas(16) finding {
+    u64 sum; // a double's bits
+    u32 best, least;
+};
+struct alignas(8) known {
+    u32 best, flag;
 };
 
+// Each piece of a voxel of several has a slot, one after the other. In the first they meet: it has how many of them are done, and what is known of
+// the voxel. Slots follow the entries, of which there is room for as many as n points can make.
+struct slot_at {
+    u32 *done;
+    finding *parts;
+    known *all;
+};
 RC_FN u64 most_entries(const voxel_job &j) { return j.n / (few + 1) + j.n / piece_points + 1; }
+RC_FN u64 slot_size(const voxel_job &j) { return 1 + j.f + (j.f + 1) / 2; } // the size of a slot, in findings
 RC_FN slot_at slot(const voxel_job &j, u32 i) {
-    u64 *const words = (u64 *)(entries(j) + most_entries(j)) + (u64)i * (1 + 3 * (u64)j.f);
-    u32 *const rest = (u32 *)(words + 1 + 2 * (u64)j.f);
-    return {(u32 *)words, words + 1, words + 1 + j.f, rest, rest + j.f};
+    finding *const p = (finding *)(entries(j) + most_entries(j)) + i * slot_size(j);
+    return {(u32 *)p, p + 1, (known *)(p + 1 + j.f)};
 }
 RC_FN u32 pieces_of(u32 n) { return (n + piece_points - 1) / piece_points; }
 
+// room is where a voxel's pieces go: its first entry, and its first slot. The counter has entries, and slots above.
+struct room {
+    u32 entry, slot;
+};
+RC_FN u32 slots_of(u32 pieces) { return pieces > 1 ? pieces : 0; }
+RC_FN room take_room(const voxel_job &j, u32 pieces, u32 slots) {
+    const u64 at = atomic_add(j.state + crowds, (u64)slots << 32 | pieces);
+    return {(u32)at, (u32)(at >> 32)};
+}
+
+// list_pieces puts every step-th piece of a voxel from `from` on into its room, and clears as much of what is known of it.
+RC_FN void list_pieces(const voxel_job &j, room at, u64 place, u32 begin, u32 n, u32 row, u32 from, u32 step) {
+    const u32 pieces = pieces_of(n);
+    for (u32 i = from; i < pieces; i += step) entries(j)[at.entry + i] = {place, begin, n, i, pieces > 1 ? at.slot + 1 : 0, row, 0};
+    if (pieces == 1) return;
+    const slot_at s = slot(j, at.slot);
+    if (from == 0) *s.done = 0;
+    for (u32 f = from; f < j.f; f += step) s.all[f] = {0, 0};
+}
+
 // leave puts a voxel of n points on the list. Which place it gets does not show.
 RC_FN void leave(const voxel_job &j, u64 place, u32 begin, u32 n, u32 row) {
-    const u32 pieces = pieces_of(n), at = atomic_add((u32 *)(j.state + crowds), pieces);
-    u32 number = 0;
-    if (pieces > 1) {
-        number = atomic_add((u32 *)(j.state + slots), pieces);
-        const slot_at s = slot(j, number++);
-        *s.done = 0;
-        for (u32 i = 0; i < j.f; i++) s.best[i] = 0, s.least[i] = 0;
-    }
-    for (u32 i = 0; i < pieces; i++) entries(j)[at + i] = {place, begin, n, i, number, row, 0};
+    const u32 pieces = pieces_of(n);
+    list_pieces(j, take_room(j, pieces, slots_of(pieces)), place, begin, n, row, 0, 1);
 }
 
 } // namespace rc

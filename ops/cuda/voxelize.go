@@ -32,7 +32,7 @@ const (
 	groupBits     = 4    // of neighbouring cells that voxel_deal_points deals out at a time
 	tallyBits     = 5    // and voxel_deal
 	groupAtOnce   = 128  // of them, that a warp looks at
-	stateWords    = 11
+	stateWords    = 10
 )
 
 // The words of the state, as voxel.cuh numbers them.
@@ -152,7 +152,7 @@ const (
 // crowdedBytes is the size of voxel_values.cuh's lists: entries of 32 bytes for the pieces that n points can make, and a slot for each
 // piece of voxels of more than one.
 func crowdedBytes(n, features int) int {
-	return 32*(n/(voxelFew+1)+n/voxelPiece+1) + 8*(1+3*features)*(n/voxelPiece+n/(voxelPiece+1)+1)
+	return 32*(n/(voxelFew+1)+n/voxelPiece+1) + 16*(1+features+(features+1)/2)*(n/voxelPiece+n/(voxelPiece+1)+1)
 }
 
 // layVoxels lays the scratch memory out from address 0.

@@ -69,7 +69,7 @@ func (p *voxelPlan) bind() error {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
 			c.add("voxel_crowded", walk(pieces, 8), 256, 0)
 			if job.N > voxelPiece && job.Reduce < ops.ReduceMax {
-				c.add("voxel_cut", walk(pieces, 8), 256, 0)
+				c.add("voxel_cut", min(walk(pieces, 8), 3*p.b.sms), 256, 0) // which seldom has anything to do
 			}
 		}
 	}
