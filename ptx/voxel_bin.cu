@@ -121,9 +121,5 @@ RC_KERNEL(bin_threads) voxel_fill(const voxel_job j) {
     // Values of 4 bytes are aligned to 4, so a byte's place in them is its address modulo 4.
     if (thread < head) st_u8(begin + thread, (u8)(value >> 8 * ((u64)(begin + thread) % 4)));
     if (thread < tail) st_u8(end - tail + thread, (u8)(value >> 8 * ((u64)(end - tail + thread) % 4)));
-    u64 k = thread;
-    for (; k + 3 * threads < pieces; k += 4 * threads) {
-        RC_UNROLL for (u32 u = 0; u < 4; u++) st_16(body + 16 * (k + u * threads), {value, value, value, value});
-    }
-    for (; k < pieces; k += threads) st_16(body + 16 * k, {value, value, value, value});
+    for (u64 k = thread; k < pieces; k += threads) st_16(body + 16 * k, {value, value, value, value});
 }

@@ -17,6 +17,7 @@ constexpr u32 bucket_threads = 512, bucket_blocks = 2, walks_in_flight = 2;
 constexpr u32 warps = bucket_threads / warp_size;
 constexpr u32 run = 1 << dealt_bits; // cells that lie together in the grid
 constexpr u32 in_flight = 3;         // cells of one point that a lane does at once
+constexpr u32 most_ways = 4;         // lanes that share a cell of a few
 constexpr u32 held = 4096;           // points that a block keeps in shared memory: ops/cuda gives it so much, and a word for each cell and each lane
 
 // counters has a word for each cell: how many points it has, then where the next of them goes, and then where they end.
@@ -99,16 +100,30 @@ template <u32 N> RC_FN void write_ones(const voxel_job &j, const contents &p, u3
     }
 }
 
+// A block of few such cells gives each some lanes, since the one that has most points would be the last to end.
 template <u32 N> RC_FN void write_several(const voxel_job &j, const contents &p, bucket_shared &s, u32 width) {
+    const u32 items = p.several * width;
+    u32 ways = most_ways;
+    while (ways > 1 && items * ways > bucket_threads) ways /= 2;
+    const u32 rank = thread_x() % ways;
     // From the other end, as the first threads may have more cells of one point.
-    for (u32 t = bucket_threads - 1 - thread_x(); t < p.several * width; t += bucket_threads) {
-        const u32 which = width == 1 ? t : t / width, feature = (t - which * width) * N, key = p.key(p.cell(which));
-        const u32 begin = p.first(which), n = p.end(which) - begin;
+    const u32 own = (bucket_threads - 1 - thread_x()) / ways;
+    for (u32 base = 0; base < items; base += bucket_threads / ways) {
+        const u32 t = base + own, which = t >= items ? 0 : width == 1 ? t : t / width, feature = (t - which * width) * N, key = p.key(p.cell(which));
+        const u32 begin = p.first(which), n = t < items ? p.end(which) - begin : 0;
+        const bool works = n > 0 && n <= few && j.reduce() != count;
+        tally found[N] = {};
+        if (j.reduce() >= greatest)
+            reduce_together<extremes, N, 2>(j, begin, begin + n, 1, ways, rank, works, feature, row_at(j, key), found);
+        else
+            reduce_together<sums, N, 2>(j, begin, begin + n, 1, ways, rank, works, feature, row_at(j, key), found);
+        if (rank > 0 || n == 0) continue;
         if (j.reduce() == count) {
             ((u32 *)j.out)[key] = n;
-        } else if (n <= few) {
+        } else if (works) {
             float x[N];
-            reduce_few<N, 2>(j, begin, n, feature, row_at(j, key), x);
+            const double share = share_of(j, n);
+            RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, found[i], n, share);
             write_out<N>(j, key, feature, x);
         } else if (feature == 0) {
             s.own.list[s.own.ones + s.own.several + shared_fetch_add(&s.crowds, 1)] = (u16)which;

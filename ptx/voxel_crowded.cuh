@@ -10,7 +10,7 @@
 namespace rc {
 
 constexpr u32 crowded_threads = 256;
-template <u32 pass> constexpr u32 in_flight_of = 3;
+template <u32 pass> constexpr u32 in_flight_of = pass == sums ? 4 : 3;
 
 RC_FN u32 warp_of_grid() { return (block_x() * crowded_threads + thread_x()) / warp_size; }
 RC_FN u32 warps_of_grid() { return blocks_x() * (crowded_threads / warp_size); }
@@ -110,15 +110,8 @@ template <u32 pass, u32 N> RC_FN void reduce_pieces(const voxel_job &j) {
                 }
                 if (votes(flags) == 0) continue;
             }
-            if (works) reduce_points<pass, N, in_flight_of<pass>>(j, begin + by.rank, end, by.ranks, feature, row, t);
-            meet<pass>(t, by.most, by.ranks, by.rank);
-            const bool has = works && by.rank == 0;
-            if (pass == sums && RC_SELDOM(votes(has && !settled(t)) != 0)) {
-                RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = shuffle_from(t[i].best, by.column), t[i].sum = 0;
-                if (works) reduce_points<cut_sums, N, 1>(j, begin + by.rank, end, by.ranks, feature, row, t);
-                meet<cut_sums>(t, by.most, by.ranks, by.rank);
-            }
-            if (!has) continue;
+            reduce_together<pass, N, in_flight_of<pass>>(j, begin, end, by.most, by.ranks, by.rank, works, feature, row, t);
+            if (!works || by.rank > 0) continue;
             if (!several) {
                 float x[N];
                 const double share = share_of(j, e.n);

@@ -81,6 +81,19 @@ template <u32 N> RC_FN void write_out(const voxel_job &j, i64 place, u32 feature
     put<N>((float *)j.out + place * j.f + feature, x);
 }
 
+// reduce_together is what lanes of a warp find of the points from begin on: those with one column share them out, `ranks` of them, `apart` from each
+// other. The first has the result. Every lane comes along; those of some columns may have no work. Where a sum has something to cut, the points
+// are walked over again.
+template <u32 pass, u32 N, u32 in_flight>
+RC_FN void reduce_together(const voxel_job &j, u32 begin, u32 end, u32 apart, u32 ranks, u32 rank, bool works, u32 feature, u32 row, tally (&t)[N]) {
+    if (works) reduce_points<pass, N, in_flight>(j, begin + rank, end, ranks, feature, row, t);
+    meet<pass>(t, apart, ranks, rank);
+    if (pass != sums || RC_OFTEN(votes(works && rank == 0 && !settled(t)) == 0)) return;
+    RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = shuffle_from(t[i].best, lane() - rank * apart), t[i].sum = 0;
+    if (works) reduce_points<cut_sums, N, 1>(j, begin + rank, end, ranks, feature, row, t);
+    meet<cut_sums>(t, apart, ranks, rank);
+}
+
 // reduce_few reduces N features of the n points from begin on in the order, which a lane does by itself.
 template <u32 N, u32 in_flight> RC_FN void reduce_few(const voxel_job &j, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
     tally s[N] = {};

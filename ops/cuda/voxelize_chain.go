@@ -67,7 +67,8 @@ func (p *voxelPlan) bind() error {
 		}
 		if job.Reduce.OfFeatures() && job.N > voxelFew {
 			pieces := job.N/(voxelFew+1) + job.N/voxelPiece + 1
-			c.add("voxel_crowded", walk(pieces, 8), 256, 0)
+			// Twice what runs at once: a warp takes one piece after the other, which take different times.
+			c.add("voxel_crowded", min(walk(pieces, 8), 6*p.b.sms), 256, 0)
 			if job.N > voxelPiece && job.Reduce < ops.ReduceMax {
 				c.add("voxel_cut", min(walk(pieces, 8), 3*p.b.sms), 256, 0) // which seldom has anything to do
 			}
