@@ -3,6 +3,7 @@ package opstest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/robocache/robocache/ops"
@@ -25,7 +26,28 @@ func resampled(cases func(visit)) func(*suite, *testing.T) {
 }
 
 func fusedToo(cases func(visit)) func(*suite, *testing.T) {
-	return func(s *suite, t *testing.T) { cases(func(_ *resampling, f *fusing, l layout) { s.fused(t, f, l) }) }
+	return func(s *suite, t *testing.T) {
+		number := 0
+		cases(func(_ *resampling, f *fusing, l layout) {
+			s.fused(t, f, l)
+			if number++; number%3 == 0 && !f.Wrong {
+				s.fused(t, f.repeated(fewStreams+1), l)
+			}
+		})
+	}
+}
+
+// fewStreams is how many streams a device may have kernels for that are not those of any number.
+const fewStreams = 4
+
+// repeated is the fusion with its streams one after the other, again and again, until there are n or more.
+func (f *fusing) repeated(n int) *fusing {
+	g := *f
+	g.Name, g.Streams = f.Name+", repeated", slices.Clone(f.Streams)
+	for len(g.Streams) < n {
+		g.Streams = append(g.Streams, f.Streams...)
+	}
+	return &g
 }
 
 // tied returns stamps and a target in every other bracket, whose weight lies below the middle between two float32 numbers by less
