@@ -3,7 +3,7 @@
 //
 // It fills its cells with the empty value, counts the points of each in shared memory, and turns the counts to places. Then it puts the points'
 // numbers there: into shared memory, too, or, of more points than fit, into global memory, where it asks for room with one atomic. It writes the
-// cells of one point, then those of a few. Lanes take neighbouring features, 16 bytes where they can be. Crowded cells are left to voxel_crowded.
+// cells of one point, then those of a few, each of which several lanes share where there are few. Lanes take neighbouring features, 16 bytes where they can be. Crowded cells are left to voxel_crowded.
 //
 // Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run; the features; the grid, and once more the cells
 // with points; 4 for each point of a crowded cell, written and read.

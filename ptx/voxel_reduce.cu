@@ -3,9 +3,7 @@
 // voxel_reduce, for sparse voxels, and voxel_grid, for dense ones that voxel_group.cu and voxel_bucket.cu do not make: a thread takes one feature of one voxel, or four neighbouring ones
 // where they are 16 aligned bytes; neighbouring threads take neighbouring features. A voxel of one point is done at once; others
 // wait in a queue until there is one for each lane, so that no warp does the long work for a lane or two. Voxels of more
-// than `few` points are left to voxel_crowded, in pieces, a warp for each, whose lanes share out the points. Where a voxel has several
-// pieces they meet in a slot of global memory, and who comes last writes the result. Sums are of multiples of a unit, relative to the
-// greatest value of the voxel, which is found first: so they depend on no order.
+// than `few` points are left to voxel_crowded and voxel_cut, see voxel_crowded.cuh, which tells, too, why sums depend on no order.
 //
 // voxel_choose and voxel_keep write hard voxels; voxel_inverse each point's voxel, a thread for each point.
 // Bytes moved: 8 + 4 a point for keys and order, the features, and the outputs.

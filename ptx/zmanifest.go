@@ -1094,7 +1094,7 @@ var manifest = []family{
 	{
 		name: "voxel_bucket",
 		sources: []source{
-			{"voxel_bucket.cu", "9e5c88eb0cdd58d31d9791cd4e31a1dbbf9a2aac188ee799bea43da14e04417a"},
+			{"voxel_bucket.cu", "6b20ab240bfaefc1a5118696bfe424006f72a4ce95463de5f7f9615f17204084"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
@@ -1262,7 +1262,7 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "475da306f1f75a6e6bcd084592eca4dab66b3261d9f6c2b994dd272416aa6d11"},
+			{"voxel_reduce.cu", "7c27a9a734cb260d4a8395f8b3a5630612a5b95fd308e2cfc0e690f63eb7d973"},
 			{"channels.cuh", "37a9b2c5d18fcc606453dd243d60944b6d86924e07c056db29979ac847df5301"},
 			{"common.cuh", "fb43cad56006bc0acad1c90e8691234b87620cdf6ede22aa9990898a79959b4e"},
 			{"curves.cuh", "0c751e4e5def7417c7a15252d5e68217eeeda25f6d6036aea1e380daa0e2496d"},
