@@ -39,7 +39,7 @@ func (s *suite) voxelNamed(t *testing.T) {
 		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "no-rows": (*suite).voxelNoRows, "bad-grids": (*suite).badGrids,
 		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
 		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
-		"many-rows": (*suite).manyVoxelRows, "cut-sums": (*suite).cutSums, "conservation": (*suite).conservation, "posed-borders": (*suite).posedBorders, "posed-places": (*suite).posedPlaces,
+		"many-rows": (*suite).manyVoxelRows, "cut-sums": (*suite).cutSums, "conservation": (*suite).conservation, "posed-borders": (*suite).posedBorders, "posed-places": (*suite).posedPlaces, "first-cells": (*suite).firstCells,
 		"alone": (*suite).alone, "far": (*suite).farVoxels, "written": (*suite).written, "written-borders": (*suite).writtenBorders, "written-last": (*suite).writtenLast,
 	})
 }

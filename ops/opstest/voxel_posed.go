@@ -47,3 +47,38 @@ func (s *suite) posedPlaces(t *testing.T) {
 		}
 	}
 }
+
+// firstCells: the first cell of each row is that row's, and takes its pose: of one point, of a few, of many, and of several pieces.
+func (s *suite) firstCells(t *testing.T) {
+	const rows, cells = 3, 4
+	for _, each := range []int{1, 3, 20, 300} { // points of the first cell; the last has one
+		var xyz []float64
+		for range rows {
+			for i := range each + 1 {
+				x := .25 + .5*float64(i)/float64(each+1)
+				if i == each {
+					x += cells - 1
+				}
+				xyz = append(xyz, x, .5, .5)
+			}
+		}
+		poses := make([]float64, 16*rows)
+		for b := range rows { // each a little further
+			for k := range 4 {
+				poses[16*b+5*k] = 1
+			}
+			poses[16*b+3] = .0625 * float64(b)
+		}
+		c := &voxelizing{Name: fmt.Sprint(each, " points"), Points: vals(tensor.F32, xyz, rows*(each+1), 3), Poses: vals(tensor.F32, poses, rows, 4, 4),
+			Offsets: arr([]int64{0, int64(each + 1), int64(2 * (each + 1)), int64(3 * (each + 1))}, rows+1)}
+		for _, wide := range []float64{1, 200} { // fewer cells than points, or as many, and more
+			c.Box = ops.VoxelGrid{Max: [3]float64{cells, wide, 1}, Size: [3]float64{1, 1, 1}}
+			for _, reduce := range []ops.VoxelReduce{ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin} {
+				c.Opts = ops.VoxelizeOptions{Reduce: reduce}
+				s.voxelCheck(t, c)
+				c.Opts.Mode = ops.SparseVoxels
+				s.voxelCheck(t, c)
+			}
+		}
+	}
+}
