@@ -9,11 +9,11 @@
 
 namespace rc {
 
-constexpr u32 crowded_threads = 256;
+constexpr u32 reduce_threads = 256;
 template <u32 pass> constexpr u32 in_flight_of = pass == sums ? 4 : 3;
 
-RC_FN u32 warp_of_grid() { return (block_x() * crowded_threads + thread_x()) / warp_size; }
-RC_FN u32 warps_of_grid() { return blocks_x() * (crowded_threads / warp_size); }
+RC_FN u32 warp_of_grid() { return (block_x() * reduce_threads + thread_x()) / warp_size; }
+RC_FN u32 warps_of_grid() { return blocks_x() * (reduce_threads / warp_size); }
 
 // shares is how a warp's lanes share out so many columns of work: as many columns at once as there are lanes, and of each some ranks.
 struct shares {

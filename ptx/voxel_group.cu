@@ -108,7 +108,7 @@ template <u32 N> RC_FN void write_several(const voxel_job &j, u64 items, u32 wid
             ((u32 *)j.out)[it.key] = it.n;
         } else if (it.n <= few) {
             float x[N];
-            reduce_few<N, 2>(j, it.begin, it.n, feature, row_at(j, it.key), x);
+            reduce_few<N>(j, it.begin, it.n, feature, row_at(j, it.key), x);
             write_out<N>(j, it.key, feature, x);
         } else if (feature == 0) {
             leave(j, it.key, it.begin, it.n, row_at(j, it.key));

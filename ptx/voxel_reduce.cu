@@ -13,8 +13,6 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 threads = 256;
-
 // commonest returns the label that most of a voxel's points have, the smallest of several. Labels are sorted within the voxel.
 RC_FN i32 commonest(const voxel_job &j, u32 begin, u32 end) {
     i32 best = 0;
@@ -77,7 +75,7 @@ template <u32 N, bool Dense> RC_FN void reduce_item(const voxel_job &j, item it)
     const i64 place = Dense ? (i64)key : place_of(j, it.voxel, key, row);
     if (Dense && j.b > 1) row = (u32)(key / j.cells);
     float x[N];
-    reduce_few<N, 2>(j, begin, n, it.feature, row, x);
+    reduce_few<N>(j, begin, n, it.feature, row, x);
     write_out<N>(j, place, it.feature, x);
 }
 
@@ -151,11 +149,11 @@ template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &
 } // namespace
 
 // voxel_reduce writes sparse voxels.
-RC_KERNEL_OCC(threads, 2) voxel_reduce(const voxel_job j) {
+RC_KERNEL_OCC(reduce_threads, 2) voxel_reduce(const voxel_job j) {
     wait_for_previous();
     let_next();
     __shared__ u64 total;
-    __shared__ queue queues[threads / warp_size];
+    __shared__ queue queues[reduce_threads / warp_size];
     if (thread_x() == 0) total = 0;
     barrier();
     queue &q = queues[thread_x() / warp_size];
@@ -163,10 +161,10 @@ RC_KERNEL_OCC(threads, 2) voxel_reduce(const voxel_job j) {
 }
 
 // voxel_grid writes the voxels of a dense grid. `to` has their keys, to_order their first points.
-RC_KERNEL_OCC(threads, 2) voxel_grid(const voxel_job j) {
+RC_KERNEL_OCC(reduce_threads, 2) voxel_grid(const voxel_job j) {
     wait_for_previous();
     let_next();
-    __shared__ queue queues[threads / warp_size];
+    __shared__ queue queues[reduce_threads / warp_size];
     queue &q = queues[thread_x() / warp_size];
     if (j.fours())
         reduce_voxels<4, true>(j, q);
@@ -175,7 +173,7 @@ RC_KERNEL_OCC(threads, 2) voxel_grid(const voxel_job j) {
 }
 
 // voxel_crowded takes the pieces that voxel_reduce, voxel_grid, voxel_bucket or voxel_cells has listed, voxel_cut those of them that it leaves.
-RC_KERNEL_OCC(threads, 3) voxel_crowded(const voxel_job j) {
+RC_KERNEL_OCC(reduce_threads, 3) voxel_crowded(const voxel_job j) {
     wait_for_previous();
     let_next();
     if (j.reduce() >= greatest)
@@ -184,7 +182,7 @@ RC_KERNEL_OCC(threads, 3) voxel_crowded(const voxel_job j) {
         j.fours() ? reduce_pieces<sums, 4>(j) : reduce_pieces<sums, 1>(j);
 }
 
-RC_KERNEL_OCC(threads, 3) voxel_cut(const voxel_job j) {
+RC_KERNEL_OCC(reduce_threads, 3) voxel_cut(const voxel_job j) {
     wait_for_previous();
     let_next();
     if (*(const u32 *)(j.state + to_cut) == 0) return;
@@ -192,7 +190,7 @@ RC_KERNEL_OCC(threads, 3) voxel_cut(const voxel_job j) {
 }
 
 // voxel_choose finds where hard voxels go: to_order has the voxel of each place that is written.
-RC_KERNEL(threads) voxel_choose(const voxel_job j) {
+RC_KERNEL(reduce_threads) voxel_choose(const voxel_job j) {
     wait_for_previous();
     let_next();
     __shared__ u64 total;
@@ -200,7 +198,7 @@ RC_KERNEL(threads) voxel_choose(const voxel_job j) {
     barrier();
     u64 mine = 0;
     const u64 voxels = j.state[found];
-    for (u64 voxel = block_x() * (u64)threads + thread_x(); voxel < voxels; voxel += blocks_x() * (u64)threads) {
+    for (u64 voxel = block_x() * (u64)reduce_threads + thread_x(); voxel < voxels; voxel += blocks_x() * (u64)reduce_threads) {
         const u32 begin = j.start[voxel], all = j.start[voxel + 1] - begin, n = all < j.p ? all : j.p;
         const u64 key = key_at(j, begin);
         u32 row;
@@ -214,7 +212,7 @@ RC_KERNEL(threads) voxel_choose(const voxel_job j) {
 }
 
 // voxel_keep writes hard voxels, a warp for each: those that voxel_choose left in to_order.
-RC_KERNEL_OCC(threads, 4) voxel_keep(const voxel_job j) {
+RC_KERNEL_OCC(reduce_threads, 4) voxel_keep(const voxel_job j) {
     wait_for_previous();
     let_next();
     const u32 width = 3 + j.f, places = (u32)j.state[written];
@@ -235,11 +233,11 @@ RC_KERNEL_OCC(threads, 4) voxel_keep(const voxel_job j) {
     }
 }
 
-RC_KERNEL(threads) voxel_inverse(const voxel_job j) {
+RC_KERNEL(reduce_threads) voxel_inverse(const voxel_job j) {
     wait_for_previous();
     let_next();
     const u64 points_in = j.state[in_range];
-    for (u64 i = block_x() * (u64)threads + thread_x(); i < points_in; i += blocks_x() * (u64)threads) {
+    for (u64 i = block_x() * (u64)reduce_threads + thread_x(); i < points_in; i += blocks_x() * (u64)reduce_threads) {
         const u32 voxel = j.voxel_at[i];
         u32 row;
         const i64 place = place_of(j, voxel, key_at(j, (u32)i), row);

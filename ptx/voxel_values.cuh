@@ -95,12 +95,12 @@ RC_FN void reduce_together(const voxel_job &j, u32 begin, u32 end, u32 apart, u3
 }
 
 // reduce_few reduces N features of the n points from begin on in the order, which a lane does by itself.
-template <u32 N, u32 in_flight> RC_FN void reduce_few(const voxel_job &j, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
+template <u32 N> RC_FN void reduce_few(const voxel_job &j, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
     tally s[N] = {};
     if (j.reduce() >= greatest) {
-        reduce_points<extremes, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
+        reduce_points<extremes, N, 2>(j, begin, begin + n, 1, feature, row, s);
     } else {
-        reduce_points<sums, N, in_flight>(j, begin, begin + n, 1, feature, row, s);
+        reduce_points<sums, N, 2>(j, begin, begin + n, 1, feature, row, s);
         if (RC_SELDOM(!settled(s))) {
             RC_UNROLL for (u32 i = 0; i < N; i++) s[i].sum = 0;
             reduce_points<cut_sums, N, 1>(j, begin, begin + n, 1, feature, row, s);

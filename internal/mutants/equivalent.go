@@ -295,8 +295,6 @@ var arguments = []argument{
 		"the compiler's short way past a division of 64 bits, which gives the same number"},
 	{"a warp past the last key", re(`^voxel_sort `), ".lt becomes .le", re(`setp\.lt\.u64`), re(`sub\.s64[^\n]*\n\s*setp\.lt\.u64`), 1,
 		"voxel_pass skips what is none of a warp's keys: one that begins where they end counts none of its lanes either way"},
-	{"the sign of an infinity", voxels, ".gt becomes .ge", re(`setp\.gt\.s32\s.*, -1;`), re(`setp\.gt\.s32[^\n]*, -1;\n\s*selp\.b32[^\n]*, 2, 4, %p\d+;\n\s*selp\.b32[^\n]*, %r\d+, 1, %p`), 2,
-		"see, of tally.cuh: of what is no infinity it is not asked, and all bits are a NaN's"},
 	{"a place found once more", re(` voxel_(reduce|grid)$`), ".", re(`setp\.(ge|lt)\.u32`), re(`ld\.(shared|global\.v[24])(?s:.*)mov\.[bu]64\s+%rd\d+, -1;(?s:.*)selp\.b64\s+%rd\d+, %rd\d+, -1, %p`), 40,
 		"place_of, of a voxel that waited: it has been found to be kept"},
 	{"lanes that are left over", re(` voxel_crowded$`), ".lt becomes .le", re(`setp\.lt\.u16`), anything, 0,

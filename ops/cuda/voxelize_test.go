@@ -168,7 +168,7 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 		{"voxel_group.cu", "at_once", groupAtOnce}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
 		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
 		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_sort.cu", "most_heads", mostHeads}, {"voxel_bin.cu", "bin_threads", 256},
-		{"voxel_write.cu", "write_threads", writeThreads}, {"voxel_reduce.cu", "threads", 256}, {"voxel_crowded.cuh", "crowded_threads", 256}} {
+		{"voxel_write.cu", "write_threads", writeThreads}, {"voxel_crowded.cuh", "reduce_threads", 256}} {
 		text, err := os.ReadFile("../../ptx/" + c.file)
 		require.NoError(t, err)
 		found := regexp.MustCompile(`\b` + c.name + ` = (\d+)`).FindSubmatch(text)
