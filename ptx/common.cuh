@@ -99,6 +99,12 @@ RC_FN v16 ld_nc_16(const void *p) {
     asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)));
     return v;
 }
+// ld_now_16 is ld_nc_16 that stays where it stands, however late its value is needed.
+RC_FN v16 ld_now_16(const void *p) {
+    v16 v;
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)));
+    return v;
+}
 RC_FN v8 ld_nc_8(const void *p) {
     v8 v;
     asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(global(p)));

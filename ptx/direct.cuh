@@ -16,12 +16,6 @@ namespace rc {
 constexpr u32 direct_makers = 128, direct_threads = direct_makers + warp_size; // a block: those that make units come first
 constexpr u32 direct_blocks = 6, direct_fuse_blocks = 4;                       // a multiprocessor
 
-// direct_task is a plain job that says nothing of what direct.cuh is not for. Of linear targets no tolerance is asked.
-RC_FN plain_task direct_task(plain_task j) {
-    j.flags = (j.flags & ~(3u << 2 | 1u << 25 | 1u << 31)) | linear << 2, j.tolerance = 0;
-    return j;
-}
-
 template <class V, bool Dense> RC_FN void st_direct(const plain_task &j, u32 i, u32 unit, V out) {
     char *const to = j.dst + (u64)i * j.dst_step + unit * (u32)sizeof(V);
     if (Dense || j.store() == 4)

@@ -104,7 +104,7 @@ template <u32 DT> RC_FN void fuse_direct(plain_task j) {
         fuse<dtype, odd>(stream_of(p), slots);                                       \
     }
 #define RC_FUSE_DIRECT(name, most, dtype)                                            \
-    RC_KERNEL_OCC(direct_threads, direct_fuse_blocks) name(const plain_params<most> p) { fuse_direct<dtype>(direct_task(stream_of(p))); }
+    RC_KERNEL_OCC(direct_threads, direct_fuse_blocks) name(const plain_params<most> p) { fuse_direct<dtype>(linear_task(stream_of(p))); }
 #define RC_FUSE_EACH(kernel, name, ...)                                              \
     kernel(name, few_streams, __VA_ARGS__)                                           \
     kernel(name##_many, max_streams, __VA_ARGS__)

@@ -92,6 +92,12 @@ struct plain_task {
     RC_FN_MEMBER u32 store() const { return flags >> 21 & 7; } // log2 of the bytes written at once: not more than unit
 };
 
+// linear_task is a linear job that says nothing else, and whose inputs are not declared ready. Of linear targets no tolerance is asked.
+RC_FN plain_task linear_task(plain_task j) {
+    j.flags = (j.flags & ~(3u << 2 | 1u << 25 | 1u << 31)) | linear << 2, j.tolerance = 0;
+    return j;
+}
+
 // slot is where a target's row begins in the source, and the weight of the row after it, or what else becomes of the target.
 struct alignas(8) slot {
     u32 chunk;
@@ -259,15 +265,23 @@ template <class C> RC_FN slot place_target(const plain_task &j, u32 i, const ask
     return place_anywhere(j, i, a, x, true);
 }
 
-template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
-    const u32 first = j.block * j.tile;
-    const u32 left = first < j.total ? j.total - first : 0;
-    const u32 count = left < j.tile ? left : j.tile;
+// targets_of is how many targets the block has.
+RC_FN u32 targets_of(const plain_task &j) {
+    const u32 first = j.block * j.tile, left = first < j.total ? j.total - first : 0;
+    return left < j.tile ? left : j.tile;
+}
+
+// share_beside is a thread's part of the share of a block of so many targets. Warps without a target check, if each of their threads has a few 16
+// bytes at most. If not, all do.
+template <class C, u32 Batch> RC_FN watch<C> share_beside(const plain_task &j, u32 count) {
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
-    // Warps without a target check, if each of their threads has a few 16 bytes at most. If not, all do.
     const bool few = Batch > 1 || (plain_threads - busy) * stamps<C>::n * 2 >= j.share;
-    const u32 checkers = busy < plain_threads && few ? busy : 0;
-    watch<C> w = share_of<C>(j, plain_threads, checkers);
+    return share_of<C>(j, plain_threads, busy < plain_threads && few ? busy : 0);
+}
+
+template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
+    const u32 first = j.block * j.tile, count = targets_of(j);
+    watch<C> w = share_beside<C, Batch>(j, count);
     if constexpr (Batch > 1) check_some<C, Batch>(j, w);
     w.load(j);
     warp_barrier(); // a warp that has loaded in a part goes on together
@@ -342,7 +356,26 @@ template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a
 // row_slot is a slot for move_units, of the block's target i: its chunk is what a unit's number among the block's has to be added to.
 RC_FN slot row_slot(const plain_task &j, u32 i, slot s) { return {s.chunk - i * j.chunks, s.weight}; }
 
-// Dense: the outputs have no gaps, nor features of others between them.
+// store_units stores a thread's units of the block's `all`. Dense: the outputs have no gaps, nor features of others between them.
+template <class V, u32 Each, bool Dense> RC_FN void store_units(const plain_task &j, const V *units, u32 all) {
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step + thread_x() * (u32)sizeof(V);
+    const u32 gap = Dense ? 0 : j.dst_step - j.chunks * (u32)sizeof(V); // from a target's end to where the next begins
+    const auto store = [&](u32 pieces) {
+        RC_UNROLL for (u32 u = 0; u < Each; u++) {
+            const u32 n = thread_x() + u * plain_threads;
+            char *to = dst + u * (plain_threads * (u32)sizeof(V));
+            if (!Dense) to += ((n * j.chunk_magic) >> 20) * gap;
+            if (n < all) st_unit(to, units[u], pieces);
+        }
+    };
+    if (Dense || j.store() == 4)
+        store(4);
+    else if (j.store() == 3)
+        store(3);
+    else
+        store(2);
+}
+
 template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count) {
     V lo[Each], hi[Each];
     float a[Each];
@@ -364,22 +397,7 @@ template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const pla
     } else {
         RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = made<DT, V>(j, lo[u], hi[u], a[u]);
     }
-    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step + thread_x() * (u32)sizeof(V);
-    const u32 gap = Dense ? 0 : j.dst_step - j.chunks * (u32)sizeof(V); // from a target's end to where the next begins
-    const auto store = [&](u32 pieces) {
-        RC_UNROLL for (u32 u = 0; u < Each; u++) {
-            const u32 n = thread_x() + u * plain_threads;
-            char *to = dst + u * (plain_threads * (u32)sizeof(V));
-            if (!Dense) to += ((n * j.chunk_magic) >> 20) * gap;
-            if (n < all) st_unit(to, lo[u], pieces);
-        }
-    };
-    if (Dense || j.store() == 4)
-        store(4);
-    else if (j.store() == 3)
-        store(3);
-    else
-        store(2);
+    store_units<V, Each, Dense>(j, lo, all);
 }
 
 template <u32 DT, class V, bool Dense> RC_FN void move_each(const plain_task &j, const slot *slots, u32 count) {

@@ -1,5 +1,6 @@
 // resample_plain.cu resamples plain jobs, see plain.cuh: resample_plain those of rows of whole 16 bytes, onto outputs without gaps,
-// resample_direct small launches of such, see direct.cuh, and resample_odd those of any other width, place and distance between rows. resample.cu takes the rest.
+// resample_direct small launches of such, see direct.cuh, resample_ahead those that take every other sample, see ahead.cuh, and resample_odd those of any other width, place and distance between rows. resample.cu takes the rest.
+#include "ahead.cuh"
 #include "direct.cuh"
 #include "plain_odd.cuh"
 
@@ -60,7 +61,7 @@ RC_RESAMPLE_PLAIN(resample_plain_bf16, dt_bf16)
 
 #define RC_RESAMPLE_DIRECT(name, dtype)                                  \
     RC_KERNEL_OCC(direct_threads, direct_blocks) name(const plain_params p) { \
-        plain_task j = direct_task(whole_task(p));                       \
+        plain_task j = linear_task(whole_task(p));                       \
         begin(j);                                                        \
         direct<dtype, v16, true>(j);                                     \
         end(j);                                                          \
@@ -69,6 +70,19 @@ RC_RESAMPLE_PLAIN(resample_plain_bf16, dt_bf16)
 RC_RESAMPLE_DIRECT(resample_direct_f32, dt_f32)
 RC_RESAMPLE_DIRECT(resample_direct_f16, dt_f16)
 RC_RESAMPLE_DIRECT(resample_direct_bf16, dt_bf16)
+
+#define RC_RESAMPLE_AHEAD(name, dtype)                                   \
+    RC_KERNEL_OCC(plain_threads, ahead_blocks) name(const plain_params p) { \
+        __shared__ slot slots[plain_threads];                            \
+        plain_task j = linear_task(whole_task(p));                       \
+        begin(j);                                                        \
+        ahead<dtype>(j, slots);                                          \
+        end(j);                                                          \
+    }
+
+RC_RESAMPLE_AHEAD(resample_ahead_f32, dt_f32)
+RC_RESAMPLE_AHEAD(resample_ahead_f16, dt_f16)
+RC_RESAMPLE_AHEAD(resample_ahead_bf16, dt_bf16)
 
 #define RC_RESAMPLE_ODD(name, dtype)                                     \
     RC_KERNEL_OCC(plain_threads, 8) name(const plain_params p) {         \

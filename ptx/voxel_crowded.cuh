@@ -66,7 +66,7 @@ RC_FN void add_parts(const voxel_job &j, const entry &e) {
                 RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
                     const i64 n = units(as_f64(at[u].sum), best);
                     hi += (u64)(n >> 32), lo += (u64)(n & 0xffffffff), sum += as_f64(at[u].sum);
-                    if (!settled(best, at[u].least) && exponent_of(at[u].best) != exponent_of(best)) unlike = 1;
+                    if (at[u].best > 0 && !settled(best, at[u].least) && exponent_of(at[u].best) != exponent_of(best)) unlike = 1;
                 }
             }
         }

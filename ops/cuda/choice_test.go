@@ -1,6 +1,7 @@
 package cuda_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,9 +17,10 @@ import (
 	"github.com/robocache/robocache/ops/sim"
 )
 
-// varied makes each plan with another of its candidates, in turn.
+// varied makes each plan with another of its candidates, in turn, or with the first of those that are wanted.
 type varied struct {
 	ops.Backend
+	wanted func(cuda.Choice) bool
 	t      testing.TB
 	stream ops.Stream
 	mu     sync.Mutex
@@ -49,6 +51,9 @@ func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
 	}
 	n := v.turn[class.Kernel] % len(list)
 	v.turn[class.Kernel]++
+	if v.wanted != nil {
+		n = max(0, slices.IndexFunc(list, v.wanted))
+	}
 	if n == 0 {
 		return p, nil
 	}
@@ -62,39 +67,53 @@ func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
 	return plan()
 }
 
+// eachDevice runs a test on a simulated device, where a launch takes milliseconds and every plan is made twice, and on a GPU.
+func eachDevice(t *testing.T, run func(t *testing.T, b ops.Backend, simulated bool)) {
+	t.Run("sim", func(t *testing.T) {
+		b, err := sim.New(cudasim.New(cudasim.Config{}))
+		require.NoError(t, err)
+		run(t, b, true)
+	})
+	t.Run("cuda", func(t *testing.T) {
+		b, err := cuda.New(gputest.Require(t), 0)
+		require.NoError(t, err)
+		run(t, b, false)
+	})
+}
+
+// vary opens a device whose plans are not the model's.
+func vary(t *testing.T, b ops.Backend, wanted func(cuda.Choice) bool) (*varied, *ops.Device) {
+	v := &varied{Backend: b, wanted: wanted, t: t, turn: map[string]int{}, others: map[string]int{}}
+	var err error
+	v.stream, err = b.NewStream()
+	require.NoError(t, err)
+	dev, err := ops.NewDevice(v)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, v.stream.Close())
+		assert.NoError(t, dev.Close())
+	})
+	return v, dev
+}
+
 // No choice of a launch's shape changes a bit: the conformance suite, each of its plans with another candidate.
 func TestNoChoiceChangesAResult(t *testing.T) {
-	for _, x := range []struct {
-		name string
-		slow int // a simulated launch takes milliseconds, and every plan is made twice
-		open func(t *testing.T) (ops.Backend, error)
-	}{
-		{"sim", 24, func(*testing.T) (ops.Backend, error) { return sim.New(cudasim.New(cudasim.Config{})) }},
-		{"cuda", 4, func(t *testing.T) (ops.Backend, error) { return cuda.New(gputest.Require(t), 0) }},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			b, err := x.open(t)
-			require.NoError(t, err)
-			v := &varied{Backend: b, t: t, turn: map[string]int{}, others: map[string]int{}}
-			v.stream, err = b.NewStream()
-			require.NoError(t, err)
-			dev, err := ops.NewDevice(v)
-			require.NoError(t, err)
-			defer func() {
-				require.NoError(t, v.stream.Close())
-				require.NoError(t, dev.Close())
-			}()
-			opstest.Run(t, dev, opstest.Config{Slow: x.slow, More: 2, Only: map[string]bool{"named": x.slow < 10, "generated": true, "odd": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
-			for _, kernel := range []string{"resample_plain_", "resample_odd_", "resample_f", "resample_bf16", "resample_channels_", "resample_curves_", "resample_poses_", "fuse_plain_", "fuse_odd_", "fuse_chunks", "fuse"} {
-				n := 0
-				for name, plans := range v.others {
-					if strings.HasPrefix(name, kernel) && (kernel != "fuse" || name == "fuse") {
-						n += plans
-					}
+	eachDevice(t, func(t *testing.T, b ops.Backend, simulated bool) {
+		v, dev := vary(t, b, nil)
+		slow := 4
+		if simulated {
+			slow = 24
+		}
+		opstest.Run(t, dev, opstest.Config{Slow: slow, More: 2, Only: map[string]bool{"named": !simulated, "generated": true, "odd": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+		for _, kernel := range []string{"resample_plain_", "resample_odd_", "resample_f", "resample_bf16", "resample_channels_", "resample_curves_", "resample_poses_", "fuse_plain_", "fuse_odd_", "fuse_chunks", "fuse"} {
+			n := 0
+			for name, plans := range v.others {
+				if strings.HasPrefix(name, kernel) && (kernel != "fuse" || name == "fuse") {
+					n += plans
 				}
-				assert.GreaterOrEqual(t, n, 10, kernel)
 			}
-			t.Logf("plans with a choice that is not the model's: %v", v.others)
-		})
-	}
+			assert.GreaterOrEqual(t, n, 10, kernel)
+		}
+		t.Logf("plans with a choice that is not the model's: %v", v.others)
+	})
 }

@@ -16,6 +16,7 @@ type Choice struct {
 	Threads int  `json:"threads"`          // a block
 	Check   int  `json:"check"`            // stamps that a block checks, where there are blocks to spare
 	Direct  bool `json:"direct,omitempty"` // each thread for itself, by ptx/direct.cuh, where that takes the job: then Each does not matter
+	Ahead   bool `json:"ahead,omitempty"`  // samples are asked for before the stamps are known, by ptx/ahead.cuh, where that takes the job: the same
 }
 
 // String lists the numbers.
@@ -31,6 +32,9 @@ func (c Choice) String() string {
 	}
 	if c.Direct {
 		parts = append(parts, "direct")
+	}
+	if c.Ahead {
+		parts = append(parts, "ahead")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -61,11 +65,12 @@ func log2(n int) int { return bits.Len(uint(n)) - 1 }
 // threads, the others loop over what they get, and all are bound to 128 threads at most.
 type takes struct {
 	each, items, tile, threads []int
-	direct                     bool
+	direct, ahead              bool
 }
 
 var (
 	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}, direct: true}
+	wholeTakes   = takes{each: plainTakes.each, threads: plainTakes.threads, direct: true, ahead: true}
 	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{tile: []int{4, 8, 16, warp, 64, 128, mostTile}, threads: []int{64, 128}}
@@ -75,7 +80,9 @@ var (
 
 func takenBy(kernel string) *takes {
 	switch {
-	case strings.HasPrefix(kernel, "resample_plain_"), strings.HasPrefix(kernel, "fuse_plain_"):
+	case strings.HasPrefix(kernel, "resample_plain_"):
+		return &wholeTakes
+	case strings.HasPrefix(kernel, "fuse_plain_"):
 		return &plainTakes
 	case strings.HasPrefix(kernel, "resample_odd_"), strings.HasPrefix(kernel, "fuse_odd_"):
 		return &oddTakes
@@ -113,6 +120,7 @@ func (b *backend) model(kernel string, chunks int, ready bool) Choice {
 		held = directFuseBlocks
 	}
 	c.Direct = !ready && chunks <= held*plainThreads*b.sms
+	c.Ahead = !ready && !c.Direct && chunks <= mostAhead
 	// Streams with many stamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
 	// are the last to end.
 	if strings.HasPrefix(kernel, "fuse_plain_") {
@@ -141,7 +149,7 @@ func (c Choice) of(t *takes) Choice {
 	if t.tile == nil {
 		c.Tile = 0
 	}
-	c.Direct = c.Direct && t.direct
+	c.Direct, c.Ahead = c.Direct && t.direct, c.Ahead && t.ahead
 	return c
 }
 
@@ -160,6 +168,12 @@ func (c Choice) check(kernel string) error {
 	if c.Direct && !t.direct {
 		return fmt.Errorf("%s: got direct, which only resample_plain and fuse_plain are", kernel)
 	}
+	if c.Ahead && !t.ahead {
+		return fmt.Errorf("%s: got ahead, which only resample_plain is", kernel)
+	}
+	if c.Direct && c.Ahead {
+		return fmt.Errorf("%s: got direct and ahead, want one of them at most", kernel)
+	}
 	return nil
 }
 
@@ -176,9 +190,13 @@ func (t *takes) all() (list []Choice) {
 			for _, items := range or(t.items) {
 				for _, tile := range or(t.tile) {
 					for _, check := range checkShares {
-						list = append(list, Choice{each, items, tile, threads, check, false})
-						if t.direct && each == 1 {
-							list = append(list, Choice{each, items, tile, threads, check, true})
+						c := Choice{Each: each, Items: items, Tile: tile, Threads: threads, Check: check}
+						list = append(list, c)
+						if c.Direct = true; t.direct && each == 1 {
+							list = append(list, c)
+						}
+						if c.Direct, c.Ahead = false, true; t.ahead && each == 1 {
+							list = append(list, c)
 						}
 					}
 				}
@@ -196,12 +214,19 @@ type decision struct {
 	cut           func(Choice) []shape
 }
 
-// choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done. A choice says direct
-// only if the cut is.
+// careful is the choice of a launch that guesses nothing, in place of one that is made ahead.
+func (d *decision) careful() Choice {
+	c := d.model
+	c.Ahead = false
+	return c
+}
+
+// choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done. A choice says direct,
+// or ahead, only if the cut is.
 func (p *plan) choose(class Class, model Choice, cut func(Choice) []shape) []shape {
 	made := func(c Choice) (Choice, []shape) {
 		shapes := cut(c)
-		c.Direct = shapes[0].direct
+		c.Direct, c.Ahead = shapes[0].direct, shapes[0].ahead
 		return c, shapes
 	}
 	model, shapes := made(model)

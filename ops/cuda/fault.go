@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
@@ -13,7 +15,7 @@ import (
 const faultCells = 256
 
 // faultPool hands out fault cells: for each plan 8 bytes on the device, where its kernel keeps the smallest fault that it
-// met, and 4 bytes of host memory, where it says that there is one.
+// met, and 8 bytes of host memory: 4 where it says that there is one, and 4 where it says that its guesses of where targets lie went astray.
 type faultPool struct {
 	ctx   *cudadrv.Context
 	mu    sync.Mutex
@@ -27,12 +29,21 @@ type faultSlab struct {
 	flags *cudadrv.HostMem
 }
 
+// flagBytes is a plan's share of the host memory.
+const flagBytes = 8
+
 // faultCell is one plan's.
 type faultCell struct {
 	ctx  *cudadrv.Context
 	cell cudadrv.DevicePtr
 	flag cudadrv.DevicePtr
-	host []byte // the flag's memory
+	host []byte // the flags' memory
+}
+
+// astray reports whether a kernel has said so. Kernels may be running.
+func (c *faultCell) astray() bool {
+	// SAFETY: host is 8 bytes of pinned memory from an address that 8 divides, and the pool keeps them; only the kernel writes them while a plan has them.
+	return atomic.LoadUint32((*uint32)(unsafe.Pointer(unsafe.SliceData(c.host[4:])))) != 0
 }
 
 func (p *faultPool) get() (*faultCell, error) {
@@ -53,7 +64,7 @@ func (p *faultPool) grow() error {
 	if err != nil {
 		return err
 	}
-	flags, err := p.ctx.MallocHost(4 * faultCells)
+	flags, err := p.ctx.MallocHost(flagBytes * faultCells)
 	if err == nil {
 		err = p.ctx.Memset8(cells.Ptr(), 0xff, 8*faultCells) // ops.NoFault
 	}
@@ -66,7 +77,7 @@ func (p *faultPool) grow() error {
 	clear(flags.Bytes())
 	p.slabs = append(p.slabs, &faultSlab{cells, flags})
 	for i := range faultCells {
-		p.free = append(p.free, &faultCell{p.ctx, cells.Ptr() + cudadrv.DevicePtr(8*i), flags.DevicePtr() + cudadrv.DevicePtr(4*i), flags.Bytes()[4*i : 4*i+4]})
+		p.free = append(p.free, &faultCell{p.ctx, cells.Ptr() + cudadrv.DevicePtr(8*i), flags.DevicePtr() + cudadrv.DevicePtr(flagBytes*i), flags.Bytes()[flagBytes*i:][:flagBytes:flagBytes]})
 	}
 	return nil
 }
@@ -81,6 +92,7 @@ func (p *faultPool) put(c *faultCell) error {
 	}
 	_, err := c.take()
 	if err == nil {
+		clear(c.host)
 		p.free = append(p.free, c)
 	}
 	return err

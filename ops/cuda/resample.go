@@ -18,6 +18,7 @@ type plan struct {
 	b       *backend
 	bound   ops.Bound
 	kernel  *cudadrv.Launch // nil if there is nothing to do
+	careful *cudadrv.Launch // of a kernel that guesses: what is launched instead once its guesses have gone astray
 	cell    *faultCell
 	explain func(ops.Fault) error // what a fault means
 	table   *cudadrv.DeviceMem    // the channels, and what else the kernel reads from device memory
@@ -77,7 +78,15 @@ func (p *plan) ready(bind func() error) (ops.Plan, error) {
 	return p, nil
 }
 
-func (p *plan) launch(q *cudadrv.Stream, _ bool) error { return p.kernel.Run(q) }
+func (p *plan) launch(q *cudadrv.Stream, _ bool) error { return p.next().Run(q) }
+
+// next is what the next run launches.
+func (p *plan) next() *cudadrv.Launch {
+	if p.careful != nil && p.cell.astray() {
+		return p.careful
+	}
+	return p.kernel
+}
 
 func (p *plan) idle() bool { return p.kernel == nil }
 
@@ -158,7 +167,7 @@ type shape struct {
 	chunks                int  // pieces that a target's features are moved in
 	vector                int  // log2 of the elements a thread moves at once
 	each                  int  // of the plain kernels: chunks that a thread is compiled to move
-	direct                bool // of those: by direct.cuh
+	direct, ahead         bool // of those: by direct.cuh, by ahead.cuh
 }
 
 const (

@@ -21,6 +21,11 @@ const (
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
 
+	aheadEach  = 2       // ahead.cuh: ahead_each, units a thread
+	leastAhead = 1.5     // samples that a target moves on there: with fewer, what is guessed is few rows that others need as well
+	mostPace   = 2.5     // and with more, rows that a guess was off by are nobody else's
+	mostAhead  = 8 << 20 // units of a launch
+
 	directThreads    = plainThreads + warp // direct.cuh: threads, of which the last warp checks
 	directBlocks     = 6                   // blocks that a multiprocessor holds
 	directFuseBlocks = 4                   // and of a fusion
@@ -114,9 +119,7 @@ func oddFits(job *ops.ResampleJob) bool {
 
 // bindPlain fills in the launch of a plain job.
 func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
-	kind, _ := uniform(job.Channels)
 	size := job.Src.DType().Size()
-	magic, shift := divider(job.T, job.Rows())
 	name := "resample_plain_"
 	if form != wholeRows {
 		name = "resample_odd_"
@@ -129,17 +132,31 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
 	}
 	cut := p.chooseOne(name, job, chunks, shapes)
-	name = cut.kernel(name)
+	made := func(cut shape) (*cudadrv.Launch, error) {
+		return p.plainLaunch(job, form, unit, cut.kernel(name), cut)
+	}
+	var err error
+	if p.kernel, err = made(cut); err == nil && cut.ahead {
+		p.careful, err = made(shapes(p.chosen.careful()))
+	}
+	return err
+}
+
+// plainLaunch binds the launch of a plain job as it was cut.
+func (p *plan) plainLaunch(job *ops.ResampleJob, form plainForm, unit int, name string, cut shape) (*cudadrv.Launch, error) {
 	k, err := p.b.kernel(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	kind, _ := uniform(job.Channels)
+	size := job.Src.DType().Size()
+	magic, shift := divider(job.T, job.Rows())
 	flags := plainFlags(job, kind, cut.each, shift)
 	if job.Valid != nil || job.Age != nil {
 		flags |= masked
 	}
-	divides := chunkMagic(cut.chunks)
-	if chunks = cut.chunks; form != wholeRows {
+	chunks, divides := cut.chunks, chunkMagic(cut.chunks)
+	if form != wholeRows {
 		chunks, divides, flags = job.D, oddMagic(cut), flags|oddFlags(form, unit, job.DstStep == job.D)
 	}
 	var params packer // in the order of resample_plain.cu
@@ -151,8 +168,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	params.halves(math.Float32bits(rowsAStamp(job)), uint32(valueBits(job.Fill, job.Dst.DType())))
 	params.words(uint64(pointer(job.Valid)), uint64(pointer(job.Age)), uint64(p.cell.cell), uint64(p.cell.flag),
 		uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate), limitBits(job.Tolerance, job.ClockType()))
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), params.data)
-	return err
+	return k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), params.data)
 }
 
 // cutOdd cuts rows of d features that plain_odd.cuh's move_odd makes, of which a launch has `rows` in all: blocks of up to mostTile targets and
@@ -247,6 +263,9 @@ func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
 	if c.Direct && isDirect(job, chunks) {
 		return b.cutDirect(job, c, chunks)
 	}
+	if c.Ahead && isAhead(job, chunks) {
+		return b.grid(job, c, shape{threads: plainThreads, chunks: chunks, each: aheadEach, tile: aheadEach * plainThreads / chunks, ahead: true})
+	}
 	s := shape{threads: plainThreads, chunks: chunks, each: c.Each}
 	for s.each < mostEach && chunks > s.each*plainThreads {
 		s.each *= 2
@@ -259,6 +278,13 @@ func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
 func isDirect(job *ops.ResampleJob, chunks int) bool {
 	kind, _ := uniform(job.Channels)
 	return kind == ops.Linear && job.S >= leastDirect && job.T > 1 && chunks <= plainThreads && pointer(job.SrcTimes)%chunk == 0
+}
+
+// isAhead reports whether ahead.cuh takes a plain job, of so many units a target: linear, of about every other sample.
+func isAhead(job *ops.ResampleJob, chunks int) bool {
+	kind, _ := uniform(job.Channels)
+	pace := pace(job)
+	return kind == ops.Linear && job.S >= 2 && pace >= leastAhead && pace <= mostPace && chunks >= aheadEach && chunks <= aheadEach*plainThreads && job.Launch != ops.LaunchInputsReady
 }
 
 // cutDirect cuts a job for direct.cuh: a thread makes a unit, or checks at most 16 bytes of stamps.
@@ -281,8 +307,11 @@ func (s shape) pace(job *ops.ResampleJob) uint32 {
 
 // kernel is the name of the kernel for a shape that was cut for a plain one.
 func (s shape) kernel(plain string) string {
-	if s.direct {
+	switch {
+	case s.direct:
 		return strings.Replace(plain, "_plain_", "_direct_", 1)
+	case s.ahead:
+		return strings.Replace(plain, "_plain_", "_ahead_", 1)
 	}
 	return plain
 }

@@ -213,6 +213,55 @@ func TestWhatIsDirect(t *testing.T) {
 	}
 }
 
+// Which launches are made ahead: those by themselves, not the smallest nor the largest, of linear jobs that take about every other sample. A plan has a
+// second launch for when the guesses go astray.
+func TestWhatIsAhead(t *testing.T) {
+	b := &backend{sms: 132}
+	ahead := Choice{Each: 4, Threads: plainThreads, Check: checkShare, Ahead: true}
+	for _, c := range []struct {
+		name   string
+		change func(*ops.ResampleJob)
+		chunks int
+		want   bool
+	}{
+		{"every other sample", func(*ops.ResampleJob) {}, 4, true},
+		{"three of two", func(j *ops.ResampleJob) { j.T = 667 }, 4, true},
+		{"and more", func(j *ops.ResampleJob) { j.T = 668 }, 4, false},
+		{"five of two", func(j *ops.ResampleJob) { j.T = 401 }, 4, true},
+		{"and fewer", func(j *ops.ResampleJob) { j.T = 400 }, 4, false},
+		{"one unit a target", func(*ops.ResampleJob) {}, 1, false},
+		{"two", func(*ops.ResampleJob) {}, 2, true},
+		{"as many units as a block makes", func(*ops.ResampleJob) {}, 256, true},
+		{"one more", func(*ops.ResampleJob) {}, 257, false},
+		{"one target a row", func(j *ops.ResampleJob) { j.T = 1 }, 4, false},
+		{"another kind", func(j *ops.ResampleJob) { j.Channels[0].Kind = ops.Nearest }, 4, false},
+		{"inputs ready", func(j *ops.ResampleJob) { j.Launch = ops.LaunchInputsReady }, 4, false},
+	} {
+		j := testJob(tensor.F32)
+		j.Channels, j.S, j.T, j.TimesBatch, j.Launch = []ops.Channel{{Hi: 4}}, 1001, 501, 1001, ops.LaunchPlain
+		c.change(j)
+		s := b.cutPlain(j, ahead, c.chunks)
+		assert.Equal(t, c.want, s.ahead, c.name)
+		if c.want {
+			assert.LessOrEqual(t, s.tile, plainThreads, c.name)
+			assert.Equal(t, "resample_ahead_f32", s.kernel("resample_plain_f32"), c.name)
+		}
+	}
+	const direct = directBlocks * plainThreads * 132
+	for chunks, want := range map[int]bool{direct: false, direct + 1: true, mostAhead: true, mostAhead + 1: false} {
+		assert.Equal(t, want, b.model("resample_plain_bf16", chunks, false).Ahead, chunks)
+		assert.False(t, b.model("resample_plain_bf16", chunks, true).Ahead, chunks)
+		assert.False(t, b.model("fuse_plain_bf16", chunks, false).Ahead, chunks)
+		assert.False(t, b.model("resample_odd_bf16", chunks, false).Ahead, chunks)
+	}
+	assert.NoError(t, ahead.check("resample_plain_bf16"))
+	assert.Error(t, ahead.check("fuse_plain_bf16"))
+	ahead.Direct = true
+	assert.Error(t, ahead.check("resample_plain_bf16"))
+	d := decision{model: Choice{Each: 2, Threads: plainThreads, Check: checkShare, Ahead: true}}
+	assert.Equal(t, Choice{Each: 2, Threads: plainThreads, Check: checkShare}, d.careful())
+}
+
 // Launches whose inputs are ready overlap, and take few large blocks where others take many small ones.
 func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 	b := &backend{sms: 132}

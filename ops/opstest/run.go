@@ -42,7 +42,7 @@ type Config struct {
 	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
 	// no more behind than a few.
 	MemoryInUse func() int64
-	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "fuse", "voxel".
+	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "odd", "halved", "fuse", "voxel".
 	// Voxel and fuse have groups of the same names, which are left out with them.
 	Skip map[string]bool
 	// Only, if there is any, leaves out all groups but these. "voxel" is all of voxel's, "voxel-golden" that one.
@@ -125,6 +125,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
 		{"odd", (*suite).odd},
+		{"halved", (*suite).halved},
 		{"fuse", (*suite).fuse},
 		{"voxel", (*suite).voxel},
 	}

@@ -1,0 +1,61 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// halved has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the stamps:
+// stamps that are as even ones would be, or not, targets in order and in none, ends held or filled, with and without a longest bracket,
+// and stamps that are wrong. Rows are short and long, narrow and as wide as a block takes.
+func (s *suite) halved(t *testing.T) { resampled(halves)(s, t) }
+
+func halves(test visit) {
+	number := 0
+	for _, dtype := range narrowDTypes {
+		for _, clock := range clockDTypes {
+			for pattern := range same + 1 {
+				for k, n := range []int{3, 6, 10, 65, 402} {
+					if number++; thin(number) {
+						continue
+					}
+					r := rng(uint64(131_000 + number))
+					b, m := 1+number%3, []int{2, 3, 7, 33, 201}[k]
+					d := []int{2, 3, 4, 32, 256}[(number+pattern)%5] * 16 / dtype.Size()
+					if n > 100 {
+						b, d = 1, min(d, 512/dtype.Size())
+					}
+					var stamps, targets []float64
+					for range b {
+						now := row(r, n, pattern)
+						stamps, targets = append(stamps, now...), append(targets, besideGuesses(r, now, m, number%4 > 0)...)
+					}
+					c := &resampling{Name: fmt.Sprintf("halved %d, %s %s, stamps %d", number, dtype, clock, pattern), Out: dtype,
+						Src: vals(dtype, uniformValues(r, b*n*d), b, n, d), Targets: onClock(clock, targets, b, m)}
+					switch bad := r.IntN(len(stamps)); {
+					case number%8 > 0 || clock == tensor.I64:
+					case pattern%2 == 0:
+						stamps[bad] = math.NaN()
+					default:
+						stamps[bad] -= 1e9
+					}
+					c.Times = onClock(clock, stamps, b, n)
+					c.Opts = []ops.ResampleOptions{
+						{}, {Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
+						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.FillEdge},
+						{Tolerance: ops.Within(time.Second / 16)},
+					}[number/2%5]
+					if number%7 == 0 && pattern != same {
+						c.Targets, c.Clock = nil, ops.Uniform(0, 20, m)
+					}
+					test(c, nil, layouts[0])
+				}
+			}
+		}
+	}
+}
