@@ -29,7 +29,7 @@ var (
 		"voxel":    {"voxel-named", "voxel-golden", "voxel-properties", "voxel-generated"},
 	}
 	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
-	largeOf = map[string][]string{"resample": {"odd"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}}
+	largeOf = map[string][]string{"resample": {"odd", "halved"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}}
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
 	// steady are the kernels of Voxelize that do the same in any order of blocks and warps, and wherever memory lies. The others look

@@ -65,6 +65,14 @@ func TestSim(t *testing.T) {
 	d.Observe(did.Add)
 	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
 	d.Observe(nil)
+	// What is large for its device is asked for ahead.
+	small, d := device(t, cudasim.Config{Multiprocessors: 1})
+	d.Observe(did.Add)
+	opstest.Run(t, small, opstest.Config{Slow: slow, Only: map[string]bool{"halved": true}})
+	d.Observe(nil)
+	for _, dtype := range []string{"f32", "f16", "bf16"} {
+		assert.GreaterOrEqual(t, did["resample_ahead_"+dtype].Launches, uint64(10), dtype)
+	}
 	some := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
 	// Elsewhere Go fuses products and sums, and draws cases that differ in their last bits.
 	if !t.Failed() && !some && os.Getenv(sim.SeedEnv) == "" && !opstest.Long && runtime.GOARCH == "amd64" {
