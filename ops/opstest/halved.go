@@ -12,7 +12,7 @@ import (
 
 // halved has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the stamps:
 // stamps that are as even ones would be, or not, targets in order and in none, ends held or filled, with and without a longest bracket,
-// and stamps that are wrong. Rows are short and long, narrow and as wide as a block takes.
+// and stamps that are wrong. Rows are short and long, narrow and as wide as a block takes, and such that a block has threads with nothing to make, or to store.
 func (s *suite) halved(t *testing.T) { resampled(halves)(s, t) }
 
 func halves(test visit) {
@@ -20,15 +20,15 @@ func halves(test visit) {
 	for _, dtype := range narrowDTypes {
 		for _, clock := range clockDTypes {
 			for pattern := range same + 1 {
-				for k, n := range []int{3, 6, 10, 65, 402} {
+				for k, n := range []int{3, 6, 10, 65, 802} {
 					if number++; thin(number) {
 						continue
 					}
 					r := rng(uint64(131_000 + number))
-					b, m := 1+number%3, []int{2, 3, 7, 33, 201}[k]
-					d := []int{2, 3, 4, 32, 256}[(number+pattern)%5] * 16 / dtype.Size()
+					b, m := 1+number%3, []int{2, 3, 7, 33, 401}[k]
+					d := []int{2, 3, 4, 5, 32, 100, 256}[(number+pattern)%7] * 16 / dtype.Size()
 					if n > 100 {
-						b, d = 1, min(d, 512/dtype.Size())
+						b, d = 1, min(d, 256/dtype.Size())
 					}
 					var stamps, targets []float64
 					for range b {
