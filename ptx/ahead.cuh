@@ -14,7 +14,6 @@ namespace rc {
 
 constexpr u32 ahead_each = 2;                    // units a thread; a target has at least as many
 constexpr u32 ahead_blocks = 8;                  // a multiprocessor
-constexpr u32 told_every = 61, told_first = 30;  // the blocks that tell of their guesses
 
 template <u32 DT, class C> RC_FN void ahead_on(const plain_task &j, slot *slots) {
     const u32 first = j.block * j.tile, count = targets_of(j), all = count * j.chunks, mine = thread_x();
@@ -29,8 +28,7 @@ template <u32 DT, class C> RC_FN void ahead_on(const plain_task &j, slot *slots)
         RC_UNROLL for (u32 u = 0; u < ahead_each; u++) {
             // A unit past the last is the last one once more, and is not stored.
             const u32 n = mine + u * plain_threads, at = n < all ? n : all - 1, target = (at * j.chunk_magic) >> 20;
-            const u32 i = first + target, row = row_of(j, i), even = (u32)((float)(i - row * j.t) * j.pace), most = j.s - 2;
-            guess[u] = row * j.src_batch + (even < most ? even : most) * j.src_step + (at - target * j.chunks);
+            guess[u] = guessed(j, first + target) + (at - target * j.chunks);
             const v16 *p = (const v16 *)j.src + guess[u];
             lo[u] = ld_now_16(p), hi[u] = ld_now_16(p + j.src_step);
         }
@@ -53,7 +51,7 @@ template <u32 DT, class C> RC_FN void ahead_on(const plain_task &j, slot *slots)
     }
     store_units<v16, ahead_each, true>(j, lo, all);
     if (RC_SELDOM(j.block % told_every == told_first)) {
-        if (count_bits(votes(astray)) > warp_size / 2 && lane() == 0) *(volatile u32 *)(j.fault_flag + 1) = 1;
+        if (count_bits(votes(astray)) > warp_size / 2 && lane() == 0) went_astray(j);
     }
 }
 

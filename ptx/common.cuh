@@ -105,6 +105,7 @@ RC_FN v16 ld_now_16(const void *p) {
     asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)));
     return v;
 }
+RC_FN void prefetch(const void *p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(global(p))); }
 RC_FN v8 ld_nc_8(const void *p) {
     v8 v;
     asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(global(p)));

@@ -86,6 +86,7 @@ struct plain_task {
     RC_FN_MEMBER bool fill_ends() const { return flags >> 27 & 1; }
     RC_FN_MEMBER bool usual() const { return flags >> 28 & 1; }  // linear, without limits
     RC_FN_MEMBER bool masked() const { return flags >> 29 & 1; } // valid or age is wanted
+    RC_FN_MEMBER bool prefetches() const { return flags >> 30 & 1; } // see prefetch_rows
     RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
     RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
@@ -279,14 +280,41 @@ template <class C, u32 Batch> RC_FN watch<C> share_beside(const plain_task &j, u
     return share_of<C>(j, plain_threads, busy < plain_threads && few ? busy : 0);
 }
 
+// ---- The guess ----
+
+constexpr u32 told_every = 61, told_first = 30; // the blocks that tell of their guesses
+
+// guessed is where in the source the row of target i begins if stamps are evenly spaced, and is not the last one.
+RC_FN u32 guessed(const plain_task &j, u32 i) {
+    const u32 row = row_of(j, i), even = (u32)((float)(i - row * j.t) * j.pace), most = j.s - 2;
+    return row * j.src_batch + (even < most ? even : most) * j.src_step;
+}
+
+// went_astray tells the host that guesses are no good here, see ops/cuda/fault.go.
+RC_FN void went_astray(const plain_task &j) { *(volatile u32 *)(j.fault_flag + 1) = 1; }
+
+// prefetch_rows has the rows that the block's targets are guessed to need brought to the L2 cache, where those lie side by side: lines of 128 bytes, shared
+// out over the threads.
+RC_FN void prefetch_rows(const plain_task &j, u32 first, u32 count) {
+    if (count == 0) return;
+    const u64 from = (u64)guessed(j, first) << j.unit(), to = (u64)(guessed(j, first + count - 1) + 2 * j.src_step) << j.unit();
+    RC_ROLLED for (u64 at = from + thread_x() * 128; at < to + 127; at += plain_threads * 128) prefetch((const char *)j.src + (at < to ? at : to - 1));
+}
+
+// tell_guess tells the host where the block's first target lies further from its guess than the rows of many others.
+RC_FN void tell_guess(const plain_task &j, u32 first, slot s) {
+    const u32 guess = guessed(j, first), off = s.chunk > guess ? s.chunk - guess : guess - s.chunk;
+    if (off > (j.s / 8 + 1) * j.src_step) went_astray(j);
+}
+
 template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
     const u32 first = j.block * j.tile, count = targets_of(j);
     watch<C> w = share_beside<C, Batch>(j, count);
     if constexpr (Batch > 1) check_some<C, Batch>(j, w);
     w.load(j);
     warp_barrier(); // a warp that has loaded in a part goes on together
+    u32 i = thread_x();
     if constexpr (Batch > 1 && sizeof(C) == 4 && asks_ahead) {
-        u32 i = thread_x();
         if (i < count) {
             asked<C> now = ask<C>(j, first + i), then;
             for (u32 next;; now = then, i = next) {
@@ -296,8 +324,18 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
                 if (next >= count) break;
             }
         }
+    } else if constexpr (Batch > 1) {
+        for (; i < count; i += plain_threads) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     } else {
-        for (u32 i = thread_x(); i < count; i += plain_threads) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
+        asked<C> a;
+        if (i < count) a = ask<C>(j, first + i);
+        if (j.prefetches()) prefetch_rows(j, first, count); // behind what tells of the targets: before it, it would delay that
+        if (i < count) {
+            const slot s = place_target<C>(j, first + i, a);
+            if (RC_SELDOM(j.prefetches() && i == 0 && j.block % told_every == told_first)) tell_guess(j, first, s);
+            keep(i, s);
+        }
+        RC_ROLLED while ((i += plain_threads) < count) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     }
     check_rest<C, Batch == 1>(j, w);
     return count;

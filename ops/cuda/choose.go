@@ -17,6 +17,8 @@ type Choice struct {
 	Check   int  `json:"check"`            // stamps that a block checks, where there are blocks to spare
 	Direct  bool `json:"direct,omitempty"` // each thread for itself, by ptx/direct.cuh, where that takes the job: then Each does not matter
 	Ahead   bool `json:"ahead,omitempty"`  // samples are asked for before the stamps are known, by ptx/ahead.cuh, where that takes the job: the same
+
+	Prefetch bool `json:"prefetch,omitempty"` // rows are brought to the L2 cache before the stamps are known, see ptx/plain.cuh, where neither takes it and most rows are needed
 }
 
 // String lists the numbers.
@@ -35,6 +37,9 @@ func (c Choice) String() string {
 	}
 	if c.Ahead {
 		parts = append(parts, "ahead")
+	}
+	if c.Prefetch {
+		parts = append(parts, "prefetch")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -65,12 +70,12 @@ func log2(n int) int { return bits.Len(uint(n)) - 1 }
 // threads, the others loop over what they get, and all are bound to 128 threads at most.
 type takes struct {
 	each, items, tile, threads []int
-	direct, ahead              bool
+	direct, ahead, prefetch    bool
 }
 
 var (
-	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}, direct: true}
-	wholeTakes   = takes{each: plainTakes.each, threads: plainTakes.threads, direct: true, ahead: true}
+	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}, direct: true, prefetch: true}
+	wholeTakes   = takes{each: plainTakes.each, threads: plainTakes.threads, direct: true, ahead: true, prefetch: true}
 	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{tile: []int{4, 8, 16, warp, 64, 128, mostTile}, threads: []int{64, 128}}
@@ -121,6 +126,7 @@ func (b *backend) model(kernel string, chunks int, ready bool) Choice {
 	}
 	c.Direct = !ready && chunks <= held*plainThreads*b.sms
 	c.Ahead = !ready && !c.Direct && chunks <= mostAhead
+	c.Prefetch = true
 	// Streams with many stamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
 	// are the last to end.
 	if strings.HasPrefix(kernel, "fuse_plain_") {
@@ -149,7 +155,7 @@ func (c Choice) of(t *takes) Choice {
 	if t.tile == nil {
 		c.Tile = 0
 	}
-	c.Direct, c.Ahead = c.Direct && t.direct, c.Ahead && t.ahead
+	c.Direct, c.Ahead, c.Prefetch = c.Direct && t.direct, c.Ahead && t.ahead, c.Prefetch && t.prefetch
 	return c
 }
 
@@ -170,6 +176,9 @@ func (c Choice) check(kernel string) error {
 	}
 	if c.Ahead && !t.ahead {
 		return fmt.Errorf("%s: got ahead, which only resample_plain is", kernel)
+	}
+	if c.Prefetch && !t.prefetch {
+		return fmt.Errorf("%s: got prefetch, which only resample_plain and fuse_plain do", kernel)
 	}
 	if c.Direct && c.Ahead {
 		return fmt.Errorf("%s: got direct and ahead, want one of them at most", kernel)
@@ -192,7 +201,10 @@ func (t *takes) all() (list []Choice) {
 					for _, check := range checkShares {
 						c := Choice{Each: each, Items: items, Tile: tile, Threads: threads, Check: check}
 						list = append(list, c)
-						if c.Direct = true; t.direct && each == 1 {
+						if c.Prefetch = true; t.prefetch {
+							list = append(list, c)
+						}
+						if c.Prefetch, c.Direct = false, true; t.direct && each == 1 {
 							list = append(list, c)
 						}
 						if c.Direct, c.Ahead = false, true; t.ahead && each == 1 {
@@ -214,19 +226,19 @@ type decision struct {
 	cut           func(Choice) []shape
 }
 
-// careful is the choice of a launch that guesses nothing, in place of one that is made ahead.
+// careful is the choice of a launch that guesses nothing, in place of one that is made ahead or prefetches.
 func (d *decision) careful() Choice {
 	c := d.model
-	c.Ahead = false
+	c.Ahead, c.Prefetch = false, false
 	return c
 }
 
 // choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done. A choice says direct,
-// or ahead, only if the cut is.
+// ahead or prefetch only if the cut is.
 func (p *plan) choose(class Class, model Choice, cut func(Choice) []shape) []shape {
 	made := func(c Choice) (Choice, []shape) {
 		shapes := cut(c)
-		c.Direct, c.Ahead = shapes[0].direct, shapes[0].ahead
+		c.Direct, c.Ahead, c.Prefetch = shapes[0].direct, shapes[0].ahead, slices.ContainsFunc(shapes, guesses) && !shapes[0].ahead
 		return c, shapes
 	}
 	model, shapes := made(model)

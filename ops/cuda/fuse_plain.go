@@ -3,13 +3,16 @@ package cuda
 import (
 	"math"
 	"math/bits"
+	"slices"
 
+	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
 )
 
 const (
 	plainStreamBytes = 96 // the size of fuse_plain.cu's plain_stream
 	fewStreams       = 4  // for which its kernels have a parameter of their own
+	sector           = 32 // bytes that are fetched at once: where targets skip fewer, a stream's rows are all fetched, and may be so before the stamps are known
 )
 
 // plainPart is how fuse_plain.cu makes a stream.
@@ -78,7 +81,9 @@ func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
 		case c.Direct:
 			list = append(list, b.cutDirect(p.ResampleJob, c, p.chunks))
 		case p.form == wholeRows:
-			list = append(list, b.cutPlain(p.ResampleJob, c, p.chunks))
+			cut := c
+			cut.Prefetch = c.Prefetch && (pace(p.ResampleJob)-2)*float32(p.D*p.Src.DType().Size()) < sector
+			list = append(list, b.cutPlain(p.ResampleJob, cut, p.chunks))
 		default:
 			list = append(list, b.grid(p.ResampleJob, c, c.cap(p.odd)))
 		}
@@ -97,19 +102,28 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 	for _, part := range parts {
 		all += part.chunks
 	}
-	shapes := p.chooseFuse(name, job, all, all, func(c Choice) []shape { return p.b.cutPlainParts(parts, c) })
+	cut := func(c Choice) []shape { return p.b.cutPlainParts(parts, c) }
+	shapes := p.chooseFuse(name, job, all, all, cut)
+	var err error
+	if p.kernel, err = p.fuseLaunch(job, parts, name, shapes); err == nil && slices.ContainsFunc(shapes, guesses) {
+		p.careful, err = p.fuseLaunch(job, parts, name, cut(p.chosen.careful()))
+	}
+	return err
+}
+
+// fuseLaunch binds the launch of streams as they were cut.
+func (p *plan) fuseLaunch(job *ops.FuseJob, parts []plainPart, name string, shapes []shape) (*cudadrv.Launch, error) {
 	if name = shapes[0].kernel(name); len(parts) > fewStreams {
 		name += "_many"
 	}
 	k, err := p.b.kernel(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for m := range parts {
 		parts[m].cut = shapes[m]
 	}
-	p.kernel, err = k.Bind(p.b.config(name, job.Launch, blocksOf(shapes), shapes[0].threads), p.plainParams(job, parts))
-	return err
+	return k.Bind(p.b.config(name, job.Launch, blocksOf(shapes), shapes[0].threads), p.plainParams(job, parts))
 }
 
 // plainParams packs the kernels' parameter in the order of fuse_plain.cu.
@@ -141,6 +155,9 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 		chunks, divides, flags := s.cut.chunks, chunkMagic(s.cut.chunks), plainFlags(s.ResampleJob, s.kind, s.cut.each, shift)
 		if job.Valid != nil || job.Age != nil {
 			flags |= masked
+		}
+		if s.cut.prefetch {
+			flags |= prefetched
 		}
 		if s.form == wholeRows {
 			flags |= s.unit<<11 | s.store<<21

@@ -168,7 +168,11 @@ type shape struct {
 	vector                int  // log2 of the elements a thread moves at once
 	each                  int  // of the plain kernels: chunks that a thread is compiled to move
 	direct, ahead         bool // of those: by direct.cuh, by ahead.cuh
+	prefetch              bool // of those: see plain.cuh, prefetch_rows
 }
+
+// guesses reports whether a launch reads before it knows what it needs.
+func guesses(s shape) bool { return s.ahead || s.prefetch }
 
 const (
 	maxTile         = 256  // resample.cu: max_tile

@@ -26,12 +26,16 @@ const (
 	mostPace   = 2.5     // and with more, rows that a guess was off by are nobody else's
 	mostAhead  = 8 << 20 // units of a launch
 
+	mostShared    = 1.4 // samples that a target moves on where rows are prefetched: with more it lost, though all were needed
+	leastPrefetch = 4   // targets a block there: blocks of fewer ask for each other's rows again
+
 	directThreads    = plainThreads + warp // direct.cuh: threads, of which the last warp checks
 	directBlocks     = 6                   // blocks that a multiprocessor holds
 	directFuseBlocks = 4                   // and of a fusion
 	leastDirect      = 4                   // samples of a row there
 
-	masked = 1 << 29 // plain.cuh: the flag of a job that gives valid or age
+	masked     = 1 << 29 // plain.cuh: the flag of a job that gives valid or age
+	prefetched = 1 << 30 // and of one that prefetches
 )
 
 // simple reports what plain.cuh asks of a job and of a stream: a regular one of one kind.
@@ -126,7 +130,10 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	}
 	name += job.Src.DType().String()
 	chunks := job.D * size / chunk
-	shapes := func(c Choice) shape { return p.b.cutPlain(job, c, chunks) }
+	shapes := func(c Choice) shape {
+		c.Prefetch = c.Prefetch && pace(job) <= mostShared
+		return p.b.cutPlain(job, c, chunks)
+	}
 	if form != wholeRows {
 		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows(), job.Launch == ops.LaunchInputsReady)
 		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
@@ -136,7 +143,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 		return p.plainLaunch(job, form, unit, cut.kernel(name), cut)
 	}
 	var err error
-	if p.kernel, err = made(cut); err == nil && cut.ahead {
+	if p.kernel, err = made(cut); err == nil && guesses(cut) {
 		p.careful, err = made(shapes(p.chosen.careful()))
 	}
 	return err
@@ -154,6 +161,9 @@ func (p *plan) plainLaunch(job *ops.ResampleJob, form plainForm, unit int, name 
 	flags := plainFlags(job, kind, cut.each, shift)
 	if job.Valid != nil || job.Age != nil {
 		flags |= masked
+	}
+	if cut.prefetch {
+		flags |= prefetched
 	}
 	chunks, divides := cut.chunks, chunkMagic(cut.chunks)
 	if form != wholeRows {
@@ -271,7 +281,13 @@ func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
 		s.each *= 2
 	}
 	s.tile = s.each * plainThreads / chunks
+	s.prefetch = c.Prefetch && s.tile >= leastPrefetch && sideBySide(job)
 	return b.grid(job, c, s)
+}
+
+// sideBySide reports whether a job's source has no gaps, and rows of samples enough to guess among.
+func sideBySide(job *ops.ResampleJob) bool {
+	return job.S > 1 && job.T > 1 && job.D == job.SrcStep && (job.B == 1 || job.SrcBatch == job.S*job.SrcStep)
 }
 
 // isDirect reports whether direct.cuh takes a plain job, of so many units a target: linear, of rows of four samples or more.
