@@ -26,6 +26,7 @@ var faults = []planted{
 	{name: "past the end", body: "\nst.global.u32 [%at+200], %tid; // FAULT", kind: OutOfBounds, threads: 32, thread: 14, space: "global", address: 256, near: "0 bytes after the end of the 256 bytes of test memory"},
 	{name: "over the end", body: "setp.ne.u32 %p1, %tid, 5; @%p1 ret;\nst.global.u32 [%a+256], %tid; // FAULT", kind: OutOfBounds, threads: 32, thread: 5, space: "global", address: 256,
 		near: "after the end"},
+	{name: "prefetch past the end", body: "\nprefetch.global.L2 [%at+200]; // FAULT", kind: OutOfBounds, threads: 32, thread: 14, space: "global", address: 256, near: "0 bytes after the end of the 256 bytes of test memory"},
 	{name: "before the start", body: "\nld.global.u32 %r1, [%at+-8]; // FAULT", kind: OutOfBounds, threads: 32, space: "global", address: ^uint64(7), near: "8 bytes before the 256 bytes"},
 	{name: "vector over the end", body: "add.u64 %at, %at, %at; sub.u64 %at, %at, %a;\nst.global.v4.u32 [%a+240], {%r1, %r1, %r1, %r1};\nst.global.v2.u32 [%at+8], {%r1, %r1}; // FAULT", kind: OutOfBounds,
 		threads: 32, thread: 31, space: "global", address: 256, near: "after the end"},

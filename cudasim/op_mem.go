@@ -14,16 +14,7 @@ func addMemory() {
 	handlers["ld"] = compileLoad
 	handlers["ldu"] = compileLoad
 	handlers["st"] = compileStore
-	prefetch := func(c *compiler) {
-		c.q.space()
-		c.q.one("L1", "L2", "L2::evict_last", "L2::evict_normal", "uniform")
-		c.q.has("tensormap")
-		c.args(1)
-		in := none(kindFn, classMemory)
-		in.fn = func(*warp, *inst, uint32) status { return statusNext }
-		c.emit(in)
-	}
-	handlers["prefetch"], handlers["prefetchu"] = prefetch, prefetch
+	handlers["prefetch"], handlers["prefetchu"] = compilePrefetch, compilePrefetch
 	handlers["applypriority"], handlers["discard"] = hint, hint
 	handlers["createpolicy"] = func(c *compiler) {
 		for c.q.one("fractional", "range", "cvt", "global", "L2", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged", "L2::cache_hint") != "" {
@@ -34,6 +25,31 @@ func addMemory() {
 	for _, name := range []string{"membar", "fence"} {
 		handlers[name] = compileFence
 	}
+}
+
+// compilePrefetch is for an instruction that changes nothing: there are no caches. A device ignores a prefetch of memory that is not there, but
+// no kernel means one, and here it is a fault as a load would be.
+func compilePrefetch(c *compiler) {
+	space := c.q.space()
+	c.q.one("L1", "L2", "L2::evict_last", "L2::evict_normal", "uniform")
+	descriptor := c.q.has("tensormap")
+	in := none(kindFn, classMemory)
+	in.fn = func(*warp, *inst, uint32) status { return statusNext }
+	if args := c.args(1); !descriptor {
+		in.x = &extra{space: spaceByName[space], n: 1, size: 1}
+		c.setAddress(&in, args[0])
+		in.fn = func(w *warp, in *inst, exec uint32) status {
+			for exec != 0 {
+				_, _, rest, _, st := w.access(in, exec, 1)
+				if st != statusNext {
+					return st
+				}
+				exec = rest
+			}
+			return statusNext
+		}
+	}
+	c.emit(in)
 }
 
 func hint(c *compiler) {

@@ -2,12 +2,14 @@ package cuda_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/gputest"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
@@ -31,11 +33,39 @@ func TestAheadChangesNoResult(t *testing.T) {
 	})
 }
 
+func prefetches(c cuda.Choice) bool { return c.Prefetch }
+
+// What is prefetched, wherever it can be, and what never is, has the same bits. A simulated device has no cache.
+func TestPrefetchChangesNoResult(t *testing.T) {
+	for name, wanted := range map[string]func(cuda.Choice) bool{
+		"prefetched": prefetches,
+		"not":        func(c cuda.Choice) bool { return !c.Prefetch && !c.Direct && !c.Ahead },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := cuda.New(gputest.Require(t), 0)
+			require.NoError(t, err)
+			v, dev := vary(t, b, wanted)
+			opstest.Run(t, dev, opstest.Config{Slow: 2, Only: map[string]bool{"odd": true, "generated": true, "fuse-generated": true, "fuse-named": true}})
+			assert.NotEmpty(t, v.others)
+			t.Logf("plans: %v", v.others)
+		})
+	}
+}
+
 // A plan whose guesses go astray is launched without them from then on, and says so; one whose guesses are near goes on guessing.
 func TestGuessesThatGoAstray(t *testing.T) {
-	const s, n, d = 402, 201, 1024
+	t.Run("ahead", func(t *testing.T) { testAstray(t, isAhead, "resample_ahead_f32", "resample_plain_f32", 201, 1024, 0) })
+	t.Run("prefetched", func(t *testing.T) {
+		testAstray(t, prefetches, "resample_plain_f32", "resample_direct_f32", 804, 256, 0)
+	})
+	t.Run("a fusion", func(t *testing.T) { testAstray(t, prefetches, "fuse_plain_f32", "fuse_plain_f32", 804, 256, 2) })
+}
+
+// testAstray resamples onto n targets, or fuses that often, rows of d features by choices that are wanted.
+func testAstray(t *testing.T, wanted func(cuda.Choice) bool, kernel, careful string, n, d, streams int) {
+	const s = 402
 	eachDevice(t, func(t *testing.T, b ops.Backend, _ bool) {
-		_, dev := vary(t, b, isAhead)
+		_, dev := vary(t, b, wanted)
 		cpu, err := ops.Open("cpu")
 		require.NoError(t, err)
 		defer cpu.Close()
@@ -52,6 +82,7 @@ func TestGuessesThatGoAstray(t *testing.T) {
 			"off by a row":   {func(i int) float32 { return float32(i) + []float32{0, .9}[min(i, 1)] }, false},
 			"a gap":          {func(i int) float32 { return float32(i) + []float32{0, s}[i/(s/2)] }, true},
 			"all in a burst": {func(i int) float32 { return float32(i) / []float32{s, 1}[i/(s-1)] }, true},
+			"all at the end": {func(i int) float32 { return s - float32(s-1-i)/[]float32{s, 1}[(s-1-i)/(s-1)] }, true},
 		} {
 			times := make([]float32, s)
 			for i := range times {
@@ -59,24 +90,35 @@ func TestGuessesThatGoAstray(t *testing.T) {
 			}
 			targets := make([]float32, n)
 			for i := range targets {
-				targets[i] = times[s-1] * float32(i) / (n - 1)
+				targets[i] = times[s-1] * float32(i) / float32(n-1)
 			}
-			args := func(dev *ops.Device) ops.ResampleArgs {
+			// plan is the operation's on a device, and what it writes to.
+			plan := func(dev *ops.Device) (ops.Plan, *tensor.Tensor) {
 				up := func(x *tensor.Tensor) *tensor.Tensor {
+					if dev == cpu {
+						return x
+					}
 					out, err := dev.Upload(x)
 					require.NoError(t, err)
 					t.Cleanup(func() { assert.NoError(t, out.Close()) })
 					return out
 				}
-				return ops.ResampleArgs{Dst: up(tensor.Must(tensor.New(tensor.F32, n, d))), Src: up(src), SrcTimes: up(tensor.Must(tensor.Of(times, s))),
-					Targets: ops.At(up(tensor.Must(tensor.Of(targets, n))))}
+				dst := up(tensor.Must(tensor.New(tensor.F32, n, d*max(1, streams))))
+				from, at, clock := up(src), up(tensor.Must(tensor.Of(times, s))), ops.At(up(tensor.Must(tensor.Of(targets, n))))
+				var p ops.Plan
+				if streams == 0 {
+					p, err = dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: from, SrcTimes: at, Targets: clock}, ops.ResampleOptions{})
+				} else {
+					p, err = dev.PlanFuse(ops.FuseArgs{Dst: dst, Streams: slices.Repeat([]ops.FuseStream{{Src: from, SrcTimes: at}}, streams), Targets: clock}, ops.FuseOptions{})
+				}
+				require.NoError(t, err)
+				return p, dst
 			}
-			want := args(cpu)
-			want, err = cpu.Resample(want, ops.ResampleOptions{})
-			require.NoError(t, err)
-			x := args(dev)
-			p, err := dev.PlanResample(x, ops.ResampleOptions{})
-			require.NoError(t, err)
+			reference, want := plan(cpu)
+			require.NoError(t, reference.Run(cpu.Stream()))
+			require.NoError(t, cpu.Synchronize(context.Background()))
+			require.NoError(t, reference.Close())
+			p, dst := plan(dev)
 			launched := func() cuda.Launch {
 				list, err := cuda.Explain(p)
 				require.NoError(t, err)
@@ -84,18 +126,18 @@ func TestGuessesThatGoAstray(t *testing.T) {
 				return list[0]
 			}
 			first := launched()
-			assert.Equal(t, "resample_ahead_f32", first.Kernel, name)
-			assert.True(t, first.Choice.Ahead, name)
+			assert.Equal(t, kernel, first.Kernel, name)
+			assert.True(t, wanted(first.Choice), name)
 			for range 3 {
-				zero := tensor.Must(tensor.New(tensor.F32, n, d))
-				require.NoError(t, dev.Copy(x.Dst, zero))
+				out := tensor.Must(tensor.New(tensor.F32, n, d*max(1, streams)))
+				require.NoError(t, dev.Copy(dst, out))
 				require.NoError(t, p.Run(dev.Stream()))
 				require.NoError(t, dev.Synchronize(context.Background()))
-				require.NoError(t, dev.Copy(zero, x.Dst))
-				assert.Equal(t, floats(t, want.Dst), floats(t, zero), name)
+				require.NoError(t, dev.Copy(out, dst))
+				assert.Equal(t, floats(t, want), floats(t, out), name)
 				then := launched()
-				assert.Equal(t, c.astray, then.Kernel == "resample_plain_f32", name)
-				assert.Equal(t, c.astray, !then.Choice.Ahead, name)
+				assert.Equal(t, c.astray, !wanted(then.Choice), name)
+				assert.Equal(t, map[bool]string{false: kernel, true: careful}[c.astray], then.Kernel, name)
 			}
 			require.NoError(t, p.Close())
 		}
