@@ -130,10 +130,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	}
 	name += job.Src.DType().String()
 	chunks := job.D * size / chunk
-	shapes := func(c Choice) shape {
-		c.Prefetch = c.Prefetch && pace(job) <= mostShared
-		return p.b.cutPlain(job, c, chunks)
-	}
+	shapes := func(c Choice) shape { return p.b.cutWhole(job, c, chunks) }
 	if form != wholeRows {
 		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows(), job.Launch == ops.LaunchInputsReady)
 		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
@@ -266,6 +263,12 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uin
 	set(28, kind == ops.Linear && !gap && !tolerance)
 	set(inputsReady, job.Launch == ops.LaunchInputsReady)
 	return flags
+}
+
+// cutWhole cuts a job of whole rows for resample_plain.cu.
+func (b *backend) cutWhole(job *ops.ResampleJob, c Choice, chunks int) shape {
+	c.Prefetch = c.Prefetch && pace(job) <= mostShared
+	return b.cutPlain(job, c, chunks)
 }
 
 // cutPlain cuts a job for a plain kernel, which a thread moves as many chunks of as it takes for a block to hold a target.

@@ -262,6 +262,49 @@ func TestWhatIsAhead(t *testing.T) {
 	assert.Equal(t, Choice{Each: 2, Threads: plainThreads, Check: checkShare}, d.careful())
 }
 
+// Which launches prefetch: of blocks with some targets, of sources without gaps, most of whose rows are needed. In a fusion each stream does or does
+// not.
+func TestWhatIsPrefetched(t *testing.T) {
+	b := &backend{sms: 132}
+	all := Choice{Each: 4, Threads: plainThreads, Check: checkShare, Prefetch: true}
+	for _, c := range []struct {
+		name        string
+		change      func(*ops.ResampleJob)
+		chunks      int
+		want, fused bool
+	}{
+		{"more targets than samples", func(*ops.ResampleJob) {}, 4, true, true},
+		{"one sample", func(j *ops.ResampleJob) { j.S, j.SrcBatch = 1, 4 }, 4, false, false},
+		{"one target", func(j *ops.ResampleJob) { j.T = 1 }, 4, false, false},
+		{"gaps between samples", func(j *ops.ResampleJob) { j.SrcStep = 5 }, 4, false, false},
+		{"gaps between rows", func(j *ops.ResampleJob) { j.SrcBatch++ }, 4, false, false},
+		{"of which there is one", func(j *ops.ResampleJob) { j.SrcBatch++; j.B = 1 }, 4, true, true},
+		{"another kind", func(j *ops.ResampleJob) { j.Channels[0].Kind = ops.Nearest }, 4, true, true},
+		{"inputs ready", func(j *ops.ResampleJob) { j.Launch = ops.LaunchInputsReady }, 4, true, true},
+		{"four targets a block", func(*ops.ResampleJob) {}, 128, true, true},
+		{"three", func(*ops.ResampleJob) {}, 129, false, false},
+		{"seven of five", func(j *ops.ResampleJob) { j.T = 716 }, 4, true, true},
+		{"and fewer", func(j *ops.ResampleJob) { j.T = 714 }, 4, false, true},
+		{"every fourth, 16 bytes each", func(j *ops.ResampleJob) { j.T = 252 }, 4, false, true},
+		{"and fewer, which skips a sector", func(j *ops.ResampleJob) { j.T = 250 }, 4, false, false},
+	} {
+		j := testJob(tensor.F32)
+		j.Channels, j.B, j.D, j.S, j.T, j.TimesBatch, j.SrcStep, j.SrcBatch, j.Launch = []ops.Channel{{Hi: 4}}, 2, 4, 1001, 2000, 1001, 4, 4004, ops.LaunchPlain
+		c.change(j)
+		assert.Equal(t, c.want, b.cutWhole(j, all, c.chunks).prefetch, c.name)
+		parts := []plainPart{{FusePart: &ops.FusePart{ResampleJob: j}, form: wholeRows, chunks: c.chunks}}
+		assert.Equal(t, c.fused, b.cutPlainParts(parts, all)[0].prefetch, c.name)
+		all.Prefetch = false
+		assert.False(t, b.cutWhole(j, all, c.chunks).prefetch, c.name)
+		all.Prefetch = true
+	}
+	assert.NoError(t, all.check("fuse_plain_bf16"))
+	assert.Error(t, all.check("resample_odd_bf16"))
+	assert.True(t, b.model("fuse_plain_bf16", 1, true).Prefetch)
+	assert.False(t, b.model("resample_odd_bf16", 1, true).Prefetch)
+	assert.Equal(t, Choice{Each: 4, Threads: plainThreads, Check: checkShare}, (&decision{model: all}).careful())
+}
+
 // Launches whose inputs are ready overlap, and take few large blocks where others take many small ones.
 func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 	b := &backend{sms: 132}
