@@ -19,7 +19,7 @@ func TestTuneWritesATableThatIsUsed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache", "tuned.json")
 	t.Setenv("ROBOCACHE_TUNED", path)
 	out, stderr := good(t, tuneArgs(t)...)
-	assert.Regexp(t, `(?m)^resample 2x64->300x8 +resample_plain_bf16 +4 +each 1, .*direct `, out)
+	assert.Regexp(t, `(?m)^resample 2x64->300x8 +resample_plain_bf16 +7 +each 1, .*direct `, out)
 	assert.Regexp(t, `(?m)^fuse 2x\(30x3\+40x4\)->60 f64 +fuse +\d+ `, out)
 	assert.Contains(t, out, "\n"+path+" has ")
 	assert.Contains(t, stderr, "1 of 2: resample 2x64->300x8: ")
