@@ -11,6 +11,7 @@ type Counters struct {
 	Instructions      map[string]uint64 // of threads, by class: int, float, double, half, convert, move, predicate, branch, memory, atomic, sync, other
 	GlobalRead        Traffic
 	GlobalWrite       Traffic
+	Prefetched        uint64   // lines of 128 bytes of global memory that were asked for ahead, each counted once
 	BankConflicts     uint64   // extra passes over shared memory that its accesses took
 	Atomics           uint64   // of threads, on global and shared memory
 	AtomicsOnOne      uint64   // the most on one address of global memory
@@ -23,6 +24,7 @@ type Counters struct {
 	byLine  bool
 	classes [classes]uint64
 	atomics map[uint64]uint64 // by address
+	ahead   map[uint64]bool   // the lines that were prefetched
 }
 
 // Traffic is what the requests of warps to global memory moved.
@@ -33,7 +35,7 @@ type Traffic struct {
 }
 
 func newCounters(byLine bool) *Counters {
-	return &Counters{Instructions: map[string]uint64{}, atomics: map[uint64]uint64{}, byLine: byLine}
+	return &Counters{Instructions: map[string]uint64{}, atomics: map[uint64]uint64{}, ahead: map[uint64]bool{}, byLine: byLine}
 }
 
 func (c *Counters) line(at int, n uint64) {
@@ -81,6 +83,15 @@ func (c *Counters) access(w *warp, m *allocation, sp spaceKind, here uint32, n u
 	}
 	if kind != accessRead {
 		c.GlobalWrite.add(t)
+	}
+}
+
+const lineBytes = 128
+
+// prefetch counts the lines that lanes ask for, at w.ofs.
+func (c *Counters) prefetch(w *warp, m *allocation, here uint32) {
+	for ; here != 0; here &= here - 1 {
+		c.ahead[(m.addr+w.ofs[bits.TrailingZeros32(here)&31])/lineBytes] = true
 	}
 }
 
@@ -160,6 +171,10 @@ func (c *Counters) add(o *Counters) {
 			c.AtomicsOnOne, c.AtomicAddress = sum, addr
 		}
 	}
+	for line := range o.ahead {
+		c.ahead[line] = true
+	}
+	c.Prefetched = uint64(len(c.ahead))
 	c.Barriers += o.Barriers
 	c.Branches += o.Branches
 	c.DivergentBranches += o.DivergentBranches

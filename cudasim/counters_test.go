@@ -24,6 +24,11 @@ func TestCountersSayWhatALaunchDid(t *testing.T) {
 	assert.Equal(t, uint64(5), count("ld.global.u32 %r1, [%at+16];", 32).GlobalRead.Sectors)
 	assert.Equal(t, uint64(1), count("ld.global.u32 %r1, [%a];", 32).GlobalRead.Sectors)
 
+	// A line that several lanes, or several warps, ask for counts once, and moves nothing.
+	c = count("mul.wide.u32 %rd1, %tid, 64; add.u64 %rd1, %rd1, %a; prefetch.global.L2 [%rd1]; prefetch.global.L2 [%a+64];", 64)
+	assert.Equal(t, uint64(32), c.Prefetched)
+	assert.Zero(t, c.GlobalRead.Requests)
+
 	// Words a stride apart in shared memory: a pass for each that shares a bank.
 	for stride, extra := range map[string]uint64{"4": 0, "8": 1, "16": 3, "128": 31, "0": 0, "132": 0} {
 		tb := newTestbed(t, "mul.lo.u32 %r1, %tid, "+stride+"; .shared .align 4 .b8 big[4352]; mov.u32 %r2, big; add.u32 %r1, %r1, %r2; mov.u32 %r4, 0; st.shared.u32 [%r1], %r4; ret;")

@@ -40,9 +40,12 @@ func compilePrefetch(c *compiler) {
 		c.setAddress(&in, args[0])
 		in.fn = func(w *warp, in *inst, exec uint32) status {
 			for exec != 0 {
-				_, _, rest, _, st := w.access(in, exec, 1)
+				m, here, rest, sp, st := w.access(in, exec, 1)
 				if st != statusNext {
 					return st
+				}
+				if w.b.counts != nil && sp == spaceGlobal {
+					w.b.counts.prefetch(w, m, here)
 				}
 				exec = rest
 			}

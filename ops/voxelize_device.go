@@ -12,6 +12,9 @@ import (
 // the values in them: offsets that do not fit are found when it runs. Outputs must be given, but for those that are optional.
 // The length of Coords is V: voxels beyond it are dropped, and counted. What is beyond the voxels found is not written. The
 // plan refers to the tensors: they stay open as long as it is run.
+//
+// On a GPU a plan has memory of its own until it is closed, in the measure of the points; for dense sums, means and extremes of small clouds
+// in that of the grid too, 12 bytes a feature of each cell and 4 to 16 more, at most 128 MB.
 func (d *Device) PlanVoxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOptions) (VoxelizePlan, error) {
 	if err := d.open("PlanVoxelize"); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
 // fuse_plain.cu puts up to 16 streams on one clock in one launch, side by side in dst: plain ones, see plain.cuh, that have dst's
-// dtype and are not normalised: fuse_plain those of whole units, fuse_direct small launches of such, see direct.cuh, and fuse_odd others. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
+// dtype and are not normalised: fuse_plain those of whole units, fuse_direct small launches of such, see direct.cuh, and fuse_odd others, and those with many units a target. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
 #include "direct.cuh"
 #include "plain_odd.cuh"
 
@@ -67,7 +67,7 @@ template <u32 DT, bool Odd> RC_FN void fuse(plain_task j, slot *slots) {
     begin(j);
     u32 count;
     if constexpr (Odd)
-        count = survey_odd<DT>(j, slots);
+        count = survey_odd<DT, element<DT>::size == 2 ? 4 : 1>(j, slots); // of f32 more would spill
     else
         count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
     barrier();
@@ -112,6 +112,7 @@ template <u32 DT> RC_FN void fuse_direct(plain_task j) {
 RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_plain_f32, dt_f32, false, resident)
 RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_plain_f16, dt_f16, false, resident)
 RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_plain_bf16, dt_bf16, false, resident)
+RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_odd_f32, dt_f32, true, 8)
 RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_odd_f16, dt_f16, true, 8)
 RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_odd_bf16, dt_bf16, true, 8)
 RC_FUSE_EACH(RC_FUSE_DIRECT, fuse_direct_f32, dt_f32)

@@ -67,6 +67,15 @@ func TestManifestTellsTheTruthAboutEveryImage(t *testing.T) {
 	})
 }
 
+// A value that is picked from an array by an index lies in memory of the thread's own, and costs more than all else that a kernel does with it.
+func TestNoKernelUsesLocalMemory(t *testing.T) {
+	eachImage(t, func(t *testing.T, im Image) {
+		if im.Kind == PTX {
+			assert.NotContains(t, string(im.Data()), ".local")
+		}
+	})
+}
+
 func TestManifestTellsTheTruthAboutEverySource(t *testing.T) {
 	sources := map[string]bool{}
 	for _, f := range manifest {

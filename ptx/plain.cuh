@@ -4,7 +4,8 @@
 //
 // A block takes `tile` targets, whose units its threads share out, at most `Each` a thread. One thread a target finds its place
 // among the row's stamps and leaves in shared memory, in 8 bytes, which unit of the source its row begins with and the weight of
-// the row after it; warps without a target check the block's share of the stamps meanwhile, 16 bytes at a time. After a barrier
+// the row after it; warps without a target check the block's share of the stamps meanwhile, 16 bytes at a time. Behind the reads of stamps and targets
+// the L2 cache is asked for the rows that even stamps would lead to, where ops/cuda says so. After a barrier
 // each thread loads all its units, with the rows after them where they are blended, and then stores what it made of them. A
 // block past the last target only checks.
 //

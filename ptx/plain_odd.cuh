@@ -226,8 +226,8 @@ template <bool RunOn> RC_FN void move_own(const plain_task &j, const u16 *own, u
 }
 
 // survey_odd is survey_plain for move_odd. chunks is a row's elements.
-template <u32 DT> RC_FN u32 survey_odd(const plain_task &j, slot *slots) {
-    return survey_plain<4>(j, [&](u32 i, slot s) {
+template <u32 DT, u32 Batch> RC_FN u32 survey_odd(const plain_task &j, slot *slots) {
+    return survey_plain<Batch>(j, [&](u32 i, slot s) {
         if constexpr (element<DT>::size == 2) {
             if (j.own()) return own_row<DT>(j, s, (u16 *)slots + i * j.chunks);
         }

@@ -89,7 +89,7 @@ RC_RESAMPLE_AHEAD(resample_ahead_bf16, dt_bf16)
         __shared__ slot slots[most_tile];                                \
         plain_task j = task_of(p, p.flags, p.dst_step);                  \
         begin(j);                                                        \
-        const u32 count = survey_odd<dtype>(j, slots);                   \
+        const u32 count = survey_odd<dtype, 4>(j, slots);                   \
         barrier();                                                       \
         if (count > 0) move_odd<dtype, true>(j, slots, count);           \
         end(j);                                                          \

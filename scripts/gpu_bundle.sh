@@ -12,6 +12,7 @@ given), which must be empty, missing or an older bundle:
   DIR/robocache       the command line; robocache bench measures
   DIR/peers           what it is compared with, in Python
   DIR/profile.sh      runs the profiler over the jobs of robocache bench
+  DIR/figures.sh      measures all that bench/README.md has of a GPU, in one run
   DIR/run.sh          runs the tests: copy DIR to the GPU node and start it there; --help tells the rest
   DIR/tests           the repository's files, with a test binary in each package's folder
 
@@ -87,6 +88,7 @@ go build "${flags[@]}" -o "$out/robocache" ./cmd/robocache
 mkdir "$out/peers"
 cp bench/peers/*.py "$out/peers/"
 cp scripts/profile.sh "$out/profile.sh"
+cp scripts/figures.sh "$out/figures.sh"
 count=0
 left=()
 while read -r dir kind; do

@@ -30,6 +30,7 @@ type benchRequest struct {
 	sweep, runs, worst int
 	seed               uint64
 	benchstat, list    bool
+	markdown           bool
 	first, explain     bool
 	options            benchmark.Options
 	limit              time.Duration
@@ -86,6 +87,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.StringArrayVar(&r.compare, "compare", nil, "a .json file with the figures of another program; repeatable")
 	f.StringVar(&r.plot, "plot", "", "also draw bars against the limit and a roofline to this .png file")
 	f.BoolVar(&r.benchstat, "benchstat", false, "write benchmark lines for benchstat instead of a table")
+	f.BoolVar(&r.markdown, "markdown", false, "write tables in Markdown instead")
 	f.BoolVar(&r.list, "list", false, "list the jobs and measure nothing")
 	f.IntVar(&r.options.Samples, "samples", 31, "the least number of samples, at least 5")
 	f.DurationVar(&r.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
@@ -143,8 +145,10 @@ func (r *benchRequest) check() error {
 		return usagef("--shapes says which jobs there are: no suites and no --sweep with it")
 	case r.from != "" && (r.shapes != "" || r.sweep != 0 || len(r.suites) > 0):
 		return usagef("--from says which jobs there are: no suites, --shapes or --sweep with it")
-	case (r.list || r.runs != 0 || r.first || r.explain) && (r.plot != "" || len(r.compare) > 0 || r.benchstat):
-		return usagef("%s measures nothing: no --plot, --compare or --benchstat with it", modes[0])
+	case (r.list || r.runs != 0 || r.first || r.explain) && (r.plot != "" || len(r.compare) > 0 || r.benchstat || r.markdown):
+		return usagef("%s measures nothing: no --plot, --compare, --benchstat or --markdown with it", modes[0])
+	case r.benchstat && r.markdown:
+		return usagef("--benchstat and --markdown do not go together")
 	case r.limit < 0 || r.limit > 0 && (r.from != "" || len(modes) > 0):
 		return usagef("--limit is how long is measured: above 0, and with no flag under which nothing is")
 	case r.sweep < 0 || r.runs < 0 || !(r.rotate >= 0) || r.worst < 1:
@@ -277,6 +281,8 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 		return a.writeJSON(report)
 	case r.benchstat:
 		return report.WriteBenchstat(a.out)
+	case r.markdown:
+		return report.WriteMarkdown(a.out)
 	}
 	if err := report.WriteTable(a.out); err != nil {
 		return err

@@ -44,6 +44,7 @@ type launchResult struct {
 	Instructions      map[string]uint64 `json:"thread_instructions"`
 	Read              trafficResult     `json:"global_read"`
 	Write             trafficResult     `json:"global_write"`
+	Prefetched        uint64            `json:"prefetched_lines"` // of 128 bytes, each counted once
 	BankConflicts     uint64            `json:"bank_conflicts"`
 	Atomics           uint64            `json:"atomics"`
 	AtomicsOnOne      uint64            `json:"atomics_on_one_address"`
@@ -73,7 +74,7 @@ func launchOf(l *cudasim.Launch) launchResult {
 	return launchResult{
 		Kernel: l.Kernel, Grid: l.Grid, Block: l.Block, Shared: l.Shared,
 		Warps: c.Warps, Instructions: c.Instructions, Read: trafficOf(c.GlobalRead), Write: trafficOf(c.GlobalWrite),
-		BankConflicts: c.BankConflicts, Atomics: c.Atomics, AtomicsOnOne: c.AtomicsOnOne,
+		Prefetched: c.Prefetched, BankConflicts: c.BankConflicts, Atomics: c.Atomics, AtomicsOnOne: c.AtomicsOnOne,
 		Barriers: c.Barriers, Branches: c.Branches, DivergentBranches: c.DivergentBranches,
 	}
 }

@@ -30,7 +30,7 @@ func TestTuneWritesATableThatIsUsed(t *testing.T) {
 	assert.Contains(t, text, `"shapes": "tuned for `)
 	explained, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 8}`))
 	assert.Contains(t, explained, "launch shapes: tuned for ")
-	assert.Regexp(t, `each 1, threads 128, check 1024, direct +model +plain`, explained)
+	assert.Regexp(t, `each 1, threads 128, check 512, direct +model +plain`, explained)
 }
 
 func TestTuneWritesWhereItIsTold(t *testing.T) {

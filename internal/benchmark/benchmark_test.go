@@ -310,6 +310,33 @@ func TestBenchstatReadsTheLines(t *testing.T) {
 	assert.Regexp(t, regexp.MustCompile(`(?m)^BenchmarkLaunch/backend=cpu/form=plan \d+ [\d.]+ ns/op$`), out.String())
 }
 
+func TestMarkdownHasATableForEachSuite(t *testing.T) {
+	r := &Report{Program: "robocache 1", Device: Device{Product: "H200", Driver: "580"}, Launch: "ready", Skipped: []Skip{{"fuse", "4x(1x1)->1", "no"}}, Cut: "after 3 of 4 jobs: time", Rows: []Row{
+		{Suite: "resample", Job: "a", Time: Stats{Median: 5, P10: 4, P90: 6}, Limit: &Stats{Median: 4}, Ratio: 1.25, Peers: []Peer{{"torch", Stats{Median: 10}}}},
+		{Suite: "resample", Job: "b|c", Time: Stats{Median: 200, P10: 199, P90: 201}},
+		{Suite: "launch", Job: "empty", Time: Stats{Median: 0.5, P10: 0.5, P90: 0.5}},
+	}}
+	var out bytes.Buffer
+	require.NoError(t, r.WriteMarkdown(&out))
+	assert.Equal(t, `robocache 1; H200; 580; launch mode ready. Microseconds a call.
+
+| resample | ours | p10..p90 | limit | ratio | torch | that / ours |
+|---|---|---|---|---|---|---|
+| a | 5.00 | 4.00..6.00 | 4.00 | 1.25 | 10.00 | 2.00 |
+| b\|c | 200.0 | 199.0..201.0 |  |  |  |  |
+
+| launch | ours | p10..p90 |
+|---|---|---|
+| empty | 0.50 | 0.50..0.50 |
+
+Not measured:
+
+- fuse 4x(1x1)->1: no
+
+Cut short after 3 of 4 jobs: time.
+`, out.String())
+}
+
 func TestPicturesShowWhatHasALimit(t *testing.T) {
 	r := measured(t, cpu(t), quick, small()...)
 	r.Rows[0].Peers = []Peer{{"PyTorch eager", Stats{Median: 500}}, {"PyTorch compiled", Stats{Median: 1}}}

@@ -37,6 +37,7 @@ var voxelizeSuite = suite{
 			{Points: 500_000, Cells: 128, Reduce: "occupancy"}, {Points: 500_000, Cells: 128, Reduce: "count"},
 			{Points: 20_000_000, Cells: 256, Reduce: "count"}, {Points: 1_000_000, Cells: 200, Features: 16, Reduce: "mean"},
 			{Points: 1_000_000, Cells: 200, Features: 16, Reduce: "max"}, {Points: 1_000_000, Cells: 128, Features: 4, Reduce: "mean"},
+			{Points: 30_000, Cells: 64, Features: 3, Reduce: "mean"}, {Points: 50_000, Cells: 100, Features: 1, Reduce: "max"},
 			{Points: 250_000, Cells: 256, Features: 1, Reduce: hard},
 		} {
 			for _, cloud := range clouds {

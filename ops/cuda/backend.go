@@ -44,6 +44,7 @@ type backend struct {
 	ctx      *cudadrv.Context
 	sms      int
 	shared   int // bytes of shared memory that a block can have
+	adds     int // points and features of them up to which Voxelize adds by atomics
 	force    string
 	reason   string // why the image of the first family was taken
 	shapes   string // where launch shapes come from
@@ -89,6 +90,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
+	b.adds = addValues * b.sms
 	if b.shared, err = dev.Attribute(cudadrv.MaxSharedPerBlockOptin); err != nil {
 		return nil, err
 	}

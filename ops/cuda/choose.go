@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/robocache/robocache/tensor"
 )
 
 // Choice is the numbers of a launch that no result depends on: what a kernel takes of them, and by which a job is cut into blocks.
@@ -18,7 +20,7 @@ type Choice struct {
 	Direct  bool `json:"direct,omitempty"` // each thread for itself, by ptx/direct.cuh, where that takes the job: then Each does not matter
 	Ahead   bool `json:"ahead,omitempty"`  // samples are asked for before the stamps are known, by ptx/ahead.cuh, where that takes the job: the same
 
-	Prefetch bool `json:"prefetch,omitempty"` // rows are brought to the L2 cache before the stamps are known, see ptx/plain.cuh, where neither takes it and most rows are needed
+	Prefetch bool `json:"prefetch,omitempty"` // rows are brought to the L2 cache before the stamps are known, by ptx/plain.cuh: of a job that is neither direct nor ahead, and needs most of its rows
 }
 
 // String lists the numbers.
@@ -102,6 +104,15 @@ func takenBy(kernel string) *takes {
 }
 
 var checkShares = []int{checkShare, 256, 512, 4096}
+
+// oneTurn is the least of the shares for which each thread of a block has 16 bytes of stamps to check: blocks to spare are better than threads that
+// wait for one read after the other.
+func oneTurn(threads int, clock tensor.DType) int {
+	if threads*chunk/clock.Size() <= 256 {
+		return 256
+	}
+	return 512
+}
 
 // fills is how often a launch must fill the device for its blocks to stay as large as they can be. A launch by itself ends sooner if its
 // work lies in many small blocks. Those whose inputs are ready overlap, so that what counts is the work in all: less in few large blocks.
@@ -238,7 +249,7 @@ func (d *decision) careful() Choice {
 func (p *plan) choose(class Class, model Choice, cut func(Choice) []shape) []shape {
 	made := func(c Choice) (Choice, []shape) {
 		shapes := cut(c)
-		c.Direct, c.Ahead, c.Prefetch = shapes[0].direct, shapes[0].ahead, slices.ContainsFunc(shapes, guesses) && !shapes[0].ahead
+		c.Direct, c.Ahead, c.Prefetch = shapes[0].direct, shapes[0].ahead, slices.ContainsFunc(shapes, func(s shape) bool { return s.prefetch })
 		return c, shapes
 	}
 	model, shapes := made(model)

@@ -12,6 +12,7 @@ import (
 const (
 	plainStreamBytes = 96 // the size of fuse_plain.cu's plain_stream
 	fewStreams       = 4  // for which its kernels have a parameter of their own
+	mostUnits        = 32 // units of less than 16 bytes that a target of fuse_plain's has: of more its blocks have too few targets
 	sector           = 32 // bytes that are fetched at once: where targets skip fewer, a stream's rows are all fetched, and may be so before the stamps are known
 )
 
@@ -27,7 +28,7 @@ type plainPart struct {
 
 // plainParts are a job's streams for fuse_plain.cu, of odd rows cut by the model, or it reports that it does not take the job: a stream that is not
 // simple or is normalised, outputs with gaps between the rows of the batch, or rows of megabytes. Where a width or a place is no multiple of
-// 4 bytes all streams are odd.
+// 4 bytes, or a target of many units, fuse_odd makes all streams.
 func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 	first := job.Parts[0]
 	size := job.Dst.DType().Size()
@@ -37,7 +38,7 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		return nil, false
 	}
 	parts := make([]plainPart, len(job.Parts))
-	column, whole, odd := 0, true, true
+	column, whole, odd, slow := 0, true, true, false
 	for m := range parts {
 		p := &parts[m]
 		p.FusePart = &job.Parts[m]
@@ -51,10 +52,11 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 		p.store = min(p.unit, uint32(bits.TrailingZeros64(to)))
 		p.chunks = size * p.D >> p.unit
 		whole = whole && p.store >= 2 && unitsFit(p.ResampleJob, 1<<p.unit) && p.chunks <= mostEach*plainThreads
-		odd = odd && size == 2 && oddFits(p.ResampleJob)
+		odd = odd && oddFits(p.ResampleJob)
+		slow = slow || p.unit < 4 && p.chunks > mostUnits
 		column += p.D
 	}
-	if !whole {
+	if !whole || slow && odd {
 		return b.oddParts(job, parts), odd
 	}
 	return parts, true
@@ -64,8 +66,13 @@ func (b *backend) plainParts(job *ops.FuseJob) ([]plainPart, bool) {
 func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 	for m := range parts {
 		p := &parts[m]
-		p.form, p.unit, p.store = oddForm(p.D, false), 1, 0
-		p.odd = b.cutOdd(p.D, 2, p.form, 1, p.Rows()*len(parts), job.Launch == ops.LaunchInputsReady)
+		size := job.Dst.DType().Size()
+		p.unit, p.store = min(p.unit, p.store, 3), 0
+		p.form = unitRows
+		if p.unit < 2 {
+			p.form, p.unit = oddForm(p.D, false), 1
+		}
+		p.odd = b.cutOdd(p.D, size, p.form, int(p.unit), p.Rows()*len(parts), pace(p.ResampleJob), job.Launch == ops.LaunchInputsReady)
 		p.chunks = p.odd.chunks
 	}
 	return parts
@@ -73,8 +80,11 @@ func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 
 // cutPlainParts cuts each stream into blocks. They are direct if all can be.
 func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
+	checks, widest := 0, 0
 	for _, p := range parts {
-		c.Direct = c.Direct && p.form == wholeRows && isDirect(p.ResampleJob, p.chunks)
+		widest = max(widest, p.chunks)
+		checks += directChecks(p.ResampleJob)
+		c.Direct = c.Direct && p.form == wholeRows && isDirect(p.ResampleJob, p.chunks) && checks <= directFuseBlocks*b.sms
 	}
 	for _, p := range parts {
 		switch {
@@ -82,6 +92,9 @@ func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
 			list = append(list, b.cutDirect(p.ResampleJob, c, p.chunks))
 		case p.form == wholeRows:
 			cut := c
+			for p.chunks < widest && cut.Each > 1 && 2*p.Rows()*p.chunks < cut.Each*plainThreads*b.sms { // a narrow one would have few blocks
+				cut.Each /= 2
+			}
 			cut.Prefetch = c.Prefetch && (pace(p.ResampleJob)-2)*float32(p.D*p.Src.DType().Size()) < sector
 			list = append(list, b.cutPlain(p.ResampleJob, cut, p.chunks))
 		default:
@@ -162,7 +175,7 @@ func (p *plan) plainParams(job *ops.FuseJob, parts []plainPart) []byte {
 		if s.form == wholeRows {
 			flags |= s.unit<<11 | s.store<<21
 		} else {
-			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, 1, false)
+			chunks, divides, flags = s.D, oddMagic(s.cut), flags|oddFlags(s.form, int(s.unit), false)
 		}
 		out.words(uint64(pointer(s.Src)), uint64(pointer(s.SrcTimes)), lengthBits(s.Offset, job.Clock))
 		out.halves(flags, uint32(s.cut.tile), uint32(chunks), divides, s.cut.pace(s.ResampleJob), uint32(s.S), uint32(s.TimesBatch),

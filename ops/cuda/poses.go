@@ -16,6 +16,7 @@ const (
 
 	poseBlocks = 8            // blocks of two warps that a multiprocessor holds
 	mostNarrow = 5 * 4 * warp // targets: blocks of four warps
+	mostCopied = 4            // samples that such a target moves on: all are copied to shared memory
 
 	preciseWeights = 1 << 30 // poses.cuh: precise_weights
 )
@@ -91,9 +92,9 @@ func denseOutputs(job *ops.ResampleJob) bool {
 }
 
 // fewNarrow reports whether a plain job's rows are made faster by poses.cuh, if it takes them: narrow ones of which the device holds all at once, in a
-// launch by itself.
+// launch by itself, and most of whose rows are needed.
 func (b *backend) fewNarrow(job *ops.ResampleJob, form plainForm) bool {
-	return form != wholeRows && job.D <= mostOwn && job.Launch != ops.LaunchInputsReady && job.Rows() <= b.sms*mostNarrow
+	return form != wholeRows && job.D <= mostOwn && job.Launch != ops.LaunchInputsReady && job.Rows() <= b.sms*mostNarrow && pace(job) <= mostCopied
 }
 
 // bindPoses fills in the launch of a job of pieces.

@@ -98,6 +98,8 @@ func TestFewNarrowRows(t *testing.T) {
 		"inputs ready":            {func(j *ops.ResampleJob) { j.Launch = ops.LaunchInputsReady }, unitRows, false},
 		"dependent":               {func(j *ops.ResampleJob) { j.Launch = ops.LaunchDependent }, unitRows, true},
 		"as many as there may be": {func(j *ops.ResampleJob) { j.B, j.T = 132, mostNarrow }, unitRows, true},
+		"four samples a target":   {func(j *ops.ResampleJob) { j.S = 4*(j.T-1) + 1 }, unitRows, true},
+		"more":                    {func(j *ops.ResampleJob) { j.S = 4*(j.T-1) + 2 }, unitRows, false},
 		"one more":                {func(j *ops.ResampleJob) { j.B, j.T = 1, 132*mostNarrow+1 }, unitRows, false},
 	} {
 		job := poseJob(tensor.F32)

@@ -184,7 +184,7 @@ const (
 	movedAtOnce     = 4    // channels.cuh: moved_at_once
 	itemBlocks      = 8    // blocks that a multiprocessor holds there
 	pieces          = 4    // chunks a thread moves by the model, if there are enough
-	checkShare      = 1024 // stamps a block checks by the model, if there are blocks to spare
+	checkShare      = 1024 // stamps a block checks, if there are blocks to spare; by the model see oneTurn
 )
 
 // uniform returns the kind that all features have, if the plain kernel knows it.
@@ -247,6 +247,7 @@ func (p *plan) chooseOne(kernel string, job *ops.ResampleJob, number int, cut fu
 // chooseFrom is chooseOne with another model's choice.
 func (p *plan) chooseFrom(model Choice, kernel string, job *ops.ResampleJob, number int, cut func(Choice) shape) shape {
 	ready := job.Launch == ops.LaunchInputsReady
+	model.Check = oneTurn(model.Threads, job.ClockType())
 	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(number), log2(job.Rows()), -1, ready}
 	if job.Check {
 		class.Stamps = log2(job.Stamps())

@@ -17,7 +17,8 @@ const (
 	mostOwn      = 8   // plain_odd.cuh: most_own
 	oddEach      = 16  // chunks of an odd row that a thread moves at most
 	oddTurn      = 4   // units that it moves at once: a block of more makes them in turns
-	oddBlocks    = 24  // blocks a multiprocessor, from which on a block of units makes no more than that
+	oddBlocks    = 24  // blocks a multiprocessor, from which on a block makes no more than that of units of rows that are far apart
+	oddApart     = 3   // samples that a target moves on there
 	warp         = 32  // threads that go together
 	chunk        = 16  // bytes that a thread moves at once
 
@@ -71,8 +72,8 @@ type plainForm int
 const (
 	notPlain  plainForm = iota
 	wholeRows           // resample_plain: rows of whole chunks, outputs without gaps; fuse_plain: units
-	unitRows            // resample_odd: units of 8 or 4 bytes
-	oddWide             // resample_odd and fuse_odd: elements of 2 bytes from anywhere to anywhere, whole chunks of dst first
+	unitRows            // resample_odd and fuse_odd: units of 8 or 4 bytes
+	oddWide             // elements of 2 bytes from anywhere to anywhere, whole chunks of dst first
 	oddNarrow           // and a word of dst at a time
 	oddRun              // and words that cross from one row to the next
 	oddOwn              // a row by the thread that finds its place, then written together
@@ -132,7 +133,7 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	chunks := job.D * size / chunk
 	shapes := func(c Choice) shape { return p.b.cutWhole(job, c, chunks) }
 	if form != wholeRows {
-		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows(), job.Launch == ops.LaunchInputsReady)
+		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows(), pace(job), job.Launch == ops.LaunchInputsReady)
 		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
 	}
 	cut := p.chooseOne(name, job, chunks, shapes)
@@ -178,10 +179,10 @@ func (p *plan) plainLaunch(job *ops.ResampleJob, form plainForm, unit int, name 
 	return k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), params.data)
 }
 
-// cutOdd cuts rows of d features that plain_odd.cuh's move_odd makes, of which a launch has `rows` in all: blocks of up to mostTile targets and
+// cutOdd cuts rows of d features that plain_odd.cuh's move_odd makes, of which a launch has `rows` in all, each `pace` samples on: blocks of up to mostTile targets and
 // oddEach chunks a thread, of fewer targets where that would not fill the device as often as they should, but of a warp of them if they are not
 // too wide.
-func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int, ready bool) shape {
+func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int, pace float32, ready bool) shape {
 	full := fills(ready) * b.sms
 	s := shape{threads: plainThreads}
 	switch form {
@@ -195,7 +196,7 @@ func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int, ready bool
 		s.chunks = d
 	}
 	s.tile = min(mostTile, max(1, oddEach*plainThreads/s.chunks))
-	if once := oddTurn * plainThreads / s.chunks; form == unitRows && once >= warp && rows >= once*b.sms*oddBlocks {
+	if once := oddTurn * plainThreads / s.chunks; form == unitRows && pace >= oddApart && once >= warp && rows >= once*b.sms*oddBlocks {
 		s.tile = min(mostTile, once)
 	}
 	if form == oddOwn && d > mostOwn/2 { // what a block keeps of them in shared memory; whole 16 bytes of dst
@@ -273,7 +274,7 @@ func (b *backend) cutWhole(job *ops.ResampleJob, c Choice, chunks int) shape {
 
 // cutPlain cuts a job for a plain kernel, which a thread moves as many chunks of as it takes for a block to hold a target.
 func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
-	if c.Direct && isDirect(job, chunks) {
+	if c.Direct && isDirect(job, chunks) && directChecks(job) <= directBlocks*b.sms {
 		return b.cutDirect(job, c, chunks)
 	}
 	if c.Ahead && isAhead(job, chunks) {
@@ -309,11 +310,17 @@ func isAhead(job *ops.ResampleJob, chunks int) bool {
 // cutDirect cuts a job for direct.cuh: a thread makes a unit, or checks at most 16 bytes of stamps.
 func (b *backend) cutDirect(job *ops.ResampleJob, c Choice, chunks int) shape {
 	s := b.grid(job, c, shape{threads: directThreads, chunks: chunks, tile: plainThreads / chunks, direct: true})
-	if job.Check {
-		once := warp * chunk / job.ClockType().Size()
-		s.blocks = max(s.blocks, (job.Stamps()+once-1)/once)
-	}
+	s.blocks = max(s.blocks, directChecks(job))
 	return s
+}
+
+// directChecks is how many blocks of a direct launch it takes to check a job's stamps: more than the device holds at once are slower than the others' few.
+func directChecks(job *ops.ResampleJob) int {
+	if !job.Check {
+		return 0
+	}
+	once := warp * chunk / job.ClockType().Size()
+	return (job.Stamps() + once - 1) / once
 }
 
 // pace is what a kernel guesses by how many samples a target moves on: a float's bits, of a direct one samples / 2^20.

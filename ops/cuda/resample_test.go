@@ -80,7 +80,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 						assert.LessOrEqual(t, cut.tile*cut.chunks, cut.each*plainThreads)
 					}
 					if name == "resample_odd_bf16" {
-						cut = b.grid(job, c, c.cap(b.cutOdd(d, 2, oddForm(d, true), 1, rows, false)))
+						cut = b.grid(job, c, c.cap(b.cutOdd(d, 2, oddForm(d, true), 1, rows, 1, false)))
 					}
 					what := fmt.Sprintf("%s, %d targets of %d features: %v, %+v", name, rows, d, c, cut)
 					assert.NoError(t, c.check(name), what)
@@ -128,7 +128,7 @@ func TestOddRowsAreCutExactly(t *testing.T) {
 				if form == oddWide != (d >= wideOdd) && form != unitRows || form == oddOwn && d > mostOwn {
 					continue
 				}
-				cut := (&backend{sms: sms}).cutOdd(d, 4, form, 2, 1<<(d%24), d%2 == 1)
+				cut := (&backend{sms: sms}).cutOdd(d, 4, form, 2, 1<<(d%24), float32(d%5), d%2 == 1)
 				what := fmt.Sprintf("%d features, form %d: %+v", d, form, cut)
 				require.True(t, cut.tile >= 1 && cut.tile <= mostTile && cut.chunks >= 1, what)
 				if form == oddOwn {
@@ -207,6 +207,14 @@ func TestWhatIsDirect(t *testing.T) {
 	assert.Error(t, Choice{Each: 1, Threads: 128, Check: 256, Direct: true}.check("resample_f32"))
 	long := job(func(j *ops.ResampleJob) { j.S, j.TimesBatch, j.Check = 5000, 5000, true })
 	assert.GreaterOrEqual(t, b.cutDirect(long, Choice{Check: 4096}, 1).blocks*plainThreads*4, long.Stamps(), "a thread checks 16 bytes")
+	held := directBlocks * 132 * warp * chunk / long.ClockType().Size()
+	for stamps, want := range map[int]bool{held: true, held + 1: false} {
+		j := job(func(j *ops.ResampleJob) { j.B, j.S, j.TimesBatch, j.TimesRows, j.Check = 1, stamps, stamps, 1, true })
+		choice := Choice{Each: 1, Threads: plainThreads, Check: 512, Direct: true}
+		assert.Equal(t, want, b.cutPlain(j, choice, 1).direct, "more blocks that check than the device holds at once")
+		j.Check = false
+		assert.True(t, b.cutPlain(j, choice, 1).direct)
+	}
 	fused := []plainPart{{FusePart: &ops.FusePart{ResampleJob: long}, form: wholeRows, chunks: 1}, {FusePart: &ops.FusePart{ResampleJob: job(func(j *ops.ResampleJob) { j.S = 3 })}, form: wholeRows, chunks: 1}}
 	for _, s := range b.cutPlainParts(fused, Choice{Each: 4, Threads: plainThreads, Check: 256, Direct: true}) {
 		assert.False(t, s.direct, "all streams or none")
@@ -294,15 +302,24 @@ func TestWhatIsPrefetched(t *testing.T) {
 		assert.Equal(t, c.want, b.cutWhole(j, all, c.chunks).prefetch, c.name)
 		parts := []plainPart{{FusePart: &ops.FusePart{ResampleJob: j}, form: wholeRows, chunks: c.chunks}}
 		assert.Equal(t, c.fused, b.cutPlainParts(parts, all)[0].prefetch, c.name)
-		all.Prefetch = false
-		assert.False(t, b.cutWhole(j, all, c.chunks).prefetch, c.name)
-		all.Prefetch = true
+		none := all
+		none.Prefetch = false
+		assert.False(t, b.cutWhole(j, none, c.chunks).prefetch, c.name)
 	}
 	assert.NoError(t, all.check("fuse_plain_bf16"))
 	assert.Error(t, all.check("resample_odd_bf16"))
 	assert.True(t, b.model("fuse_plain_bf16", 1, true).Prefetch)
 	assert.False(t, b.model("resample_odd_bf16", 1, true).Prefetch)
 	assert.Equal(t, Choice{Each: 4, Threads: plainThreads, Check: checkShare}, (&decision{model: all}).careful())
+}
+
+// A block checks by the model what its threads read at once, if there are blocks to spare.
+func TestBlocksCheckInOneTurn(t *testing.T) {
+	for clock, want := range map[tensor.DType]int{tensor.F32: 512, tensor.F64: 256, tensor.I64: 256} {
+		assert.Equal(t, want, oneTurn(plainThreads, clock), clock)
+		assert.Equal(t, 256, oneTurn(warp, clock), clock)
+		assert.Contains(t, checkShares, oneTurn(plainThreads, clock))
+	}
 }
 
 // Launches whose inputs are ready overlap, and take few large blocks where others take many small ones.
@@ -313,8 +330,11 @@ func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 		assert.Equal(t, 1, b.model(name, rows, false).Each, name)
 		assert.Equal(t, 2, b.model(name, rows, true).Each, name)
 	}
-	assert.Equal(t, 64, b.cutOdd(3, 2, oddOwn, 1, rows, false).tile)
-	assert.Equal(t, 256, b.cutOdd(3, 2, oddOwn, 1, rows, true).tile)
+	assert.Equal(t, 64, b.cutOdd(3, 2, oddOwn, 1, rows, 1, false).tile)
+	assert.Equal(t, 256, b.cutOdd(3, 2, oddOwn, 1, rows, 1, true).tile)
+	// Units of rows that are far apart are made in one turn, where there are blocks enough; others in as many as fit.
+	assert.Equal(t, []int{157, 39, 39, 157}, []int{b.cutOdd(26, 2, unitRows, 2, 1<<20, 1, false).tile, b.cutOdd(26, 2, unitRows, 2, 1<<20, oddApart, false).tile,
+		b.cutOdd(26, 2, unitRows, 2, 39*132*oddBlocks, oddApart, false).tile, b.cutOdd(26, 2, unitRows, 2, 39*132*oddBlocks-1, 1, false).tile})
 	few := []posePiece{{kind: ops.Linear, n: 3}}
 	assert.Equal(t, Choice{Tile: mostTile, Threads: 2 * warp, Check: checkShare}, b.modelPoses(20000, few, false))
 	assert.Equal(t, Choice{Tile: mostTile, Threads: 4 * warp, Check: checkShare}, b.modelPoses(20000, few, true))

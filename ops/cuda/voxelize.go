@@ -15,6 +15,7 @@ const (
 	groupTile     = 4096 // and with their numbers
 	binTile       = 1024 // that one takes at once that bins or writes: chunks are multiples of it
 	writeThreads  = 256
+	addThreads    = 256 // of a block of voxel_best and voxel_add, and points that it takes
 	sortThreads   = 512 // of a block that sorts
 	mostSort      = 16  // points a thread of it takes
 	mostHeads     = 8   // and one that numbers voxels
@@ -51,6 +52,7 @@ type voxelPlan struct {
 	scratch *cudadrv.DeviceMem
 	at      voxelMemory
 	awaited atomic.Pointer[stream]
+	broken  atomic.Bool // a run was not launched whole, and may have left something in the table
 	closed  atomic.Bool
 }
 
@@ -63,7 +65,8 @@ type voxelMemory struct {
 	numbers, looks              cudadrv.DevicePtr
 	chunk, blocks, size         int
 	each, tiles                 int // points a thread of the sort takes, and blocks of it
-	cleared                     int // bytes of the table that are 0 at the beginning
+	zeroed                      int // bytes that are 0 when the plan is made
+	cleared                     int // bytes of the table that are 0 at the beginning of a run
 	headEach, headTiles         int // and the same of numbering
 	way                         voxelWay
 }
@@ -77,8 +80,8 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	p.at = layVoxels(job, b.sms, b.way(job))
 	if p.scratch, err = b.malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(p.at.size)); err == nil {
 		p.at.move(p.scratch.Ptr())
-		// Counts may be asked for before the first run.
-		err = b.ctx.Memset8(p.scratch.Ptr(), 0, 8*stateWords)
+		// Counts may be asked for before the first run, and the table of byAdding is 0 between runs.
+		err = b.ctx.Memset8(p.scratch.Ptr(), 0, int64(p.at.zeroed))
 	}
 	if err == nil {
 		err = p.bind()
@@ -96,10 +99,28 @@ const (
 	noPoints  voxelWay = iota
 	byWriting          // occupancy and counts, by an atomic for each point
 	byTally            // large counts, in shared memory, of cells dealt out to buckets
-	byBucket           // dense sums, means, extremes and counts beside an empty value, of about as many points as cells, dealt out to buckets
-	byGroup            // the same of fewer points, or more
+	byAdding           // dense sums, means, extremes and counts beside an empty value, of few points, by atomics on a table as large as the grid
+	byBucket           // the same of about as many points as cells, dealt out to buckets
+	byGroup            // and of fewer points, or more
 	bySort             // everything else
 )
+
+// adds reports whether values are added up.
+func adds(job *ops.VoxelizeJob) bool {
+	return job.Reduce == ops.ReduceSum || job.Reduce == ops.ReduceMean
+}
+
+// recordWords is how many words voxel_add.cu's table has for a cell.
+func recordWords(job *ops.VoxelizeJob) int {
+	even := (job.F + 2) &^ 1
+	switch {
+	case !job.Reduce.OfFeatures():
+		return 1
+	case adds(job):
+		return (even + 2*job.F + 3) &^ 3
+	}
+	return even
+}
 
 // gathers reports whether points of a cell are brought together.
 func (w voxelWay) gathers() bool { return w == byBucket || w == byGroup || w == bySort }
@@ -119,6 +140,9 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 		}
 		return byWriting
 	}
+	if job.N*(1+job.F) <= b.adds && job.Keys()*recordWords(job) <= addTable {
+		return byAdding
+	}
 	// Of a grid of few cells, where a sort has one or two passes, many points may be left to few blocks: if they crowd as a LiDAR's do.
 	spread := job.Keys() >= groupCells || job.N <= sortPoints
 	if spread && job.Keys() <= dealKeys && b.shared >= groupShared+6*bucketHeld+groupStatic {
@@ -132,6 +156,9 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 }
 
 const (
+	addValues = 3 << 10 // points and features of them for each multiprocessor, for which atomics take less than bringing points together
+	addTable  = 1 << 25 // words of the table
+
 	dealPoints = 1 << 15 // for each multiprocessor
 	groupCells = 1 << 14
 	sortPoints = 1 << 16 // up to which few cells are no matter
@@ -167,6 +194,8 @@ func layVoxels(job *ops.VoxelizeJob, sms int, way voxelWay) voxelMemory {
 		m.chunk = dealTile
 	case byGroup, byBucket:
 		m.chunk = groupTile
+	case byAdding:
+		m.chunk = addThreads
 	}
 	m.blocks = (job.N + m.chunk - 1) / m.chunk
 	part := func(bytes int) cudadrv.DevicePtr {
@@ -179,6 +208,13 @@ func layVoxels(job *ops.VoxelizeJob, sms int, way voxelWay) voxelMemory {
 		m.rows = part(8 * (job.B + 1))
 	}
 	n := job.N
+	m.zeroed = m.size
+	if way == byAdding {
+		m.table = part(4 * job.Keys() * recordWords(job))
+		m.zeroed = m.size
+		m.keys[0], m.numbers = part(4*n), part(4*min(n, job.Keys()))
+		return m
+	}
 	if way == byTally {
 		m.keys[0] = part(2 * m.chunk * m.blocks)
 		m.table = part(4 * buckets * m.blocks)
@@ -244,8 +280,15 @@ func (p *voxelPlan) home() *backend { return p.b }
 func (p *voxelPlan) Tensors() *ops.Bound { return &p.bound }
 
 func (p *voxelPlan) launch(q *cudadrv.Stream, _ bool) error {
+	if p.broken.Load() {
+		if err := q.Memset8(p.at.state, 0, int64(p.at.zeroed)); err != nil {
+			return err
+		}
+		p.broken.Store(false)
+	}
 	for _, l := range p.chain {
 		if err := l.Run(q); err != nil {
+			p.broken.Store(true)
 			return err
 		}
 	}

@@ -26,6 +26,8 @@ func (p *voxelPlan) bind() error {
 		c.bucket()
 	case byTally:
 		c.deal()
+	case byAdding:
+		c.adding()
 	case byWriting:
 		counts := uint64(0)
 		if job.Reduce == ops.ReduceCount {
@@ -141,6 +143,22 @@ func (c *voxelChain) empty() uint32 {
 		return uint32(int32(job.Empty))
 	}
 	return math.Float32bits(float32(job.Empty))
+}
+
+// adding adds by atomics. A block takes 256 points; of voxel_finish one takes what 256 threads have, a feature each.
+func (c *voxelChain) adding() {
+	job, m := c.p.job, &c.p.at
+	c.voxelAt = m.keys[0]
+	c.add("voxel_best", m.blocks, addThreads, 0)
+	if adds(job) {
+		c.add("voxel_add", m.blocks, addThreads, 0)
+	}
+	width := 1
+	if job.Reduce.OfFeatures() {
+		width = job.F
+	}
+	each := max(addThreads/width, 1)
+	c.add("voxel_finish", min((min(job.N, job.Keys())+each-1)/each, 16*c.p.b.sms), addThreads, 0)
 }
 
 // deal counts in shared memory. A block of voxel_deal takes a tile of points, one of voxel_tally part of a bucket's cells.

@@ -29,7 +29,7 @@ func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
 	c := voxelChain{p: &voxelPlan{job: voxelJob(10), cell: &faultCell{}}}
 	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_pass", "voxel_number", "voxel_rows",
 		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_cut", "voxel_choose", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally",
-		"voxel_deal_points", "voxel_group", "voxel_cells", "voxel_bucket", "voxel_write_f32", "voxel_write_f64"} {
+		"voxel_deal_points", "voxel_group", "voxel_cells", "voxel_bucket", "voxel_write_f32", "voxel_write_f64", "voxel_best", "voxel_add", "voxel_finish"} {
 		_, entry, ok := ptx.Lookup(name)
 		require.True(t, ok, name)
 		require.Len(t, entry.Params, 1, name)
@@ -73,6 +73,29 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 	assert.GreaterOrEqual(t, m.size-int(m.table), 4*buckets*m.blocks)
 	assert.Less(t, m.size, 2*enough+4*buckets*m.blocks+1024, "two bytes a point, and a word for each bucket of a tile")
 	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, byTally).blocks)
+}
+
+// Few points and features are added by atomics, on a table that is not too large.
+func TestWhatIsAdded(t *testing.T) {
+	b := &backend{sms: 132, shared: 227 << 10, adds: 132 * addValues}
+	job := func(n, f, cells int, reduce ops.VoxelReduce) *ops.VoxelizeJob {
+		job := voxelJob(n)
+		job.Mode, job.Reduce, job.B, job.F, job.Cells = ops.DenseVoxels, reduce, 1, f, [3]int{cells, 1, 1}
+		return job
+	}
+	const most = 132 * addValues
+	assert.Equal(t, byAdding, b.way(job(most/4, 3, 100, ops.ReduceMean)))
+	assert.NotEqual(t, byAdding, b.way(job(most/4+1, 3, 100, ops.ReduceMean)))
+	for reduce, words := range map[ops.VoxelReduce]int{ops.ReduceMean: 12, ops.ReduceSum: 12, ops.ReduceMax: 4, ops.ReduceMin: 4} {
+		assert.Equal(t, words, recordWords(job(1, 3, 1, reduce)), reduce)
+		assert.Equal(t, byAdding, b.way(job(100, 3, addTable/words, reduce)), reduce)
+		assert.NotEqual(t, byAdding, b.way(job(100, 3, addTable/words+1, reduce)), reduce)
+	}
+	beside := job(1, 0, 100, ops.ReduceCount)
+	assert.Equal(t, byWriting, b.way(beside))
+	beside.Empty = -1
+	assert.Equal(t, byAdding, b.way(beside), "counts beside an empty value")
+	assert.Equal(t, bySort, b.way(job(9, 3, 100, ops.ReduceMajority)))
 }
 
 // Sums, means and extremes are made of points dealt out, unless blocks or their memory would not do.
@@ -168,7 +191,7 @@ func TestVoxelConstantsAreTheKernels(t *testing.T) {
 		{"voxel_group.cu", "at_once", groupAtOnce}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
 		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
 		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_sort.cu", "most_heads", mostHeads}, {"voxel_bin.cu", "bin_threads", 256},
-		{"voxel_write.cu", "write_threads", writeThreads}, {"voxel_crowded.cuh", "reduce_threads", 256}} {
+		{"voxel_write.cu", "write_threads", writeThreads}, {"voxel_add.cu", "add_threads", addThreads}, {"voxel_crowded.cuh", "reduce_threads", 256}} {
 		text, err := os.ReadFile("../../ptx/" + c.file)
 		require.NoError(t, err)
 		found := regexp.MustCompile(`\b` + c.name + ` = (\d+)`).FindSubmatch(text)

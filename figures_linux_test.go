@@ -1,0 +1,60 @@
+package robocache_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// figures runs figures.sh with scripts in place of robocache and python, into a folder.
+func figures(t *testing.T, robocache, python, to string, args ...string) (string, int) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "robocache"), []byte("#!/bin/sh\n"+robocache), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "python"), []byte("#!/bin/sh\n"+python), 0o755))
+	cmd := exec.Command("bash", append([]string{"scripts/figures.sh", "--robocache", filepath.Join(dir, "robocache"), "--python", filepath.Join(dir, "python"), to}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if _, failed := err.(*exec.ExitError); !failed {
+		require.NoError(t, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// What it measures is the command that it is given; of a file it says which, and what beside it.
+const told = `case " $* " in
+*" --from "*) shift 2; echo "table of $(basename "$1") $(basename "$3")" ;;
+*" --launch ready "*) echo "no such mode" >&2; exit 3 ;;
+*) echo "$*" ;;
+esac
+`
+
+func TestFiguresAreMeasuredInOneRun(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "figures")
+	out, code := figures(t, told, `[ "$1" = -c ] || cat`, to, "--sweep", "7", "--quick")
+	assert.Equal(t, 1, code, "a step failed: %s", out)
+	assert.Contains(t, out, "figures: ready failed: no such mode")
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(to, name))
+		require.NoError(t, err)
+		return string(text)
+	}
+	assert.Equal(t, "bench --backend cuda resample forms fuse voxelize --time 20ms --batch 3ms --samples 9 --json\n", read("ours.json"))
+	assert.Equal(t, "bench --backend cuda resample fuse voxelize --list --json\n", read("torch.json"), "handed to PyTorch's side")
+	assert.Equal(t, "bench --backend cuda --sweep 7 --seed 11 --time 10ms --batch 2ms --samples 5 --json\n", read("sweep.json"))
+	assert.NoFileExists(t, filepath.Join(to, "ready.json"))
+	assert.Equal(t, "## ours\n\ntable of ours.json torch.json\n\n## dependent\n\ntable of dependent.json \n\n## launch\n\ntable of launch.json \n\n## sweep\n\ntable of sweep.json \n\n", read("figures.md"))
+	_, code = figures(t, told, "exit 1", to)
+	assert.Equal(t, 2, code, "the folder is not empty")
+}
+
+func TestFiguresWithoutPyTorch(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "figures")
+	out, code := figures(t, `[ "$2" != --from ] || exec echo; echo "$*"`, "exit 1", to, "--sweep", "0", "--backend", "cpu")
+	assert.Equal(t, 0, code, out)
+	assert.Contains(t, out, "PyTorch is left out")
+	assert.NoFileExists(t, filepath.Join(to, "torch.json"))
+	assert.NoFileExists(t, filepath.Join(to, "sweep.json"))
+}

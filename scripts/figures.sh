@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# figures.sh measures everything that bench/README.md has of a GPU, in one run. See usage below.
+set -euo pipefail
+
+usage() {
+	cat <<'USAGE'
+usage: figures.sh [--robocache PROGRAM] [--backend NAME] [--python PROGRAM] [--no-peers] [--sweep N] [--quick] DIR
+
+Measure one after the other, and write to DIR, which must be missing or empty:
+
+  ours.json        robocache bench resample forms fuse voxelize
+  torch.json       the jobs of resample, fuse and voxelize in PyTorch, if PYTHON has it; --no-peers leaves it out
+  dependent.json   resample, forms and fuse, launched dependent
+  ready.json       and with inputs declared ready
+  launch.json      robocache bench launch
+  first.json       from the start of the program to the first result
+  sweep.json       N random shapes of all suites (default 300)
+  figures.md       all of them as tables, ours and PyTorch's side by side
+
+  --robocache PROGRAM  default: robocache beside this script, else in PATH
+  --backend NAME       default: cuda
+  --python PROGRAM     default: python3
+  --quick              fewer and shorter samples: some four minutes, most of them PyTorch's
+
+What was measured stays if a later step fails, which is told, and makes the exit code 1. Nothing else should run meanwhile.
+USAGE
+}
+
+die() {
+	echo "figures: $*" >&2
+	exit 2
+}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+robocache=$here/robocache
+[ -x "$robocache" ] || robocache=robocache
+python=python3 backend=cuda peers=yes sweep=300 dir=
+full=() small=(--time 10ms --batch 2ms --samples 5)
+while [ $# -gt 0 ]; do
+	case $1 in
+	--robocache | --backend | --python | --sweep)
+		[ $# -gt 1 ] || die "$1 needs a value"
+		declare "${1#--}=$2"
+		shift
+		;;
+	--no-peers) peers=no ;;
+	--quick) full=(--time 20ms --batch 3ms --samples 9) ;;
+	-h | --help)
+		usage
+		exit
+		;;
+	-*) die "no such option: $1" ;;
+	*)
+		[ -z "$dir" ] || die "one folder, not $dir and $1"
+		dir=$1
+		;;
+	esac
+	shift
+done
+[ -n "$dir" ] || die "which folder? figures.sh --help tells more"
+[[ $sweep =~ ^[0-9]+$ ]] || die "--sweep is $sweep, and must be a number"
+command -v "$robocache" >/dev/null || die "no $robocache here: --robocache says where it is"
+mkdir -p "$dir"
+[ -z "$(ls -A "$dir")" ] || die "$dir is not empty"
+torch=$here/peers/torch_peer.py
+[ -e "$torch" ] || torch=$here/../bench/peers/torch_peer.py
+
+failed=0
+# step NAME COMMAND: the command's output becomes NAME.json, nothing if it fails.
+step() {
+	local name=$1 began=$SECONDS
+	shift
+	if "$@" >"$dir/$name.part" 2>"$dir/$name.log"; then
+		mv "$dir/$name.part" "$dir/$name.json"
+		[ -s "$dir/$name.log" ] || rm "$dir/$name.log"
+		echo "figures: $name.json, $((SECONDS - began)) s" >&2
+	else
+		echo "figures: $name failed: $(tail -n 1 "$dir/$name.log")" >&2
+		rm -f "$dir/$name.part"
+		failed=1
+	fi
+}
+
+bench() { "$robocache" bench --backend "$backend" "$@" --json; }
+in_torch() { bench resample fuse voxelize --list | "$python" "$torch"; }
+
+step ours bench resample forms fuse voxelize "${full[@]}"
+if [ $peers = yes ]; then
+	if "$python" -c 'import torch' 2>/dev/null; then
+		step torch in_torch
+	else
+		echo "figures: $python has no torch: PyTorch is left out" >&2
+	fi
+fi
+for mode in dependent ready; do
+	step $mode bench resample forms fuse --launch $mode "${small[@]}"
+done
+step launch bench launch "${full[@]}"
+step first bench --first
+[ "$sweep" = 0 ] || step sweep bench --sweep "$sweep" --seed 11 "${small[@]}"
+
+for name in ours dependent ready launch sweep; do
+	[ -e "$dir/$name.json" ] || continue
+	compare=()
+	if [ $name = ours ] && [ -e "$dir/torch.json" ]; then compare=(--compare "$dir/torch.json"); fi
+	printf '## %s\n\n' $name
+	"$robocache" bench --from "$dir/$name.json" "${compare[@]}" --markdown
+	echo
+done >"$dir/figures.md" || failed=1
+echo "figures: $dir/figures.md" >&2
+exit $failed
