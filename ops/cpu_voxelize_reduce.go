@@ -5,35 +5,79 @@ import (
 	"slices"
 )
 
-// voxelScratch is a worker's memory.
-type voxelScratch struct{ labels []int32 }
+// together is how many features of a cell are made at once.
+const together = 64
 
-// reduce writes what a piece of the cells makes.
-func (p *cpuVoxelize) reduce(piece, worker int) {
+// voxelScratch is a worker's memory.
+type voxelScratch struct {
+	labels  []int32
+	row     [together]float32
+	top     [together]uint32  // the greatest magnitudes, or values, as ordered integers
+	scale   [together]float64 // what makes a value a number of units
+	sum     [together]int64
+	hi, low [together]int64 // of the sums, hi * 2^32 + low
+}
+
+// reduceRuns makes the cells of a dense grid of which the first point is in a piece of the sorted ones.
+func (p *cpuVoxelize) reduceRuns(piece, worker int) {
+	lo, hi := piece*cpuRunTile, min((piece+1)*cpuRunTile, len(p.order))
+	for lo > 0 && lo < hi && p.sort.key(p.order[lo]) == p.sort.key(p.order[lo-1]) {
+		lo++
+	}
+	for lo < hi {
+		n := p.sort.sameKey(p.order[lo:])
+		key := p.sort.key(p.order[lo])
+		p.make(p.order[lo:lo+n], key, int(key), &p.scratch[worker])
+		lo += n
+	}
+}
+
+// reduceCells writes the voxels that a piece of the cells makes.
+func (p *cpuVoxelize) reduceCells(piece, worker int) {
 	for c := piece * cpuCellTile; c < min((piece+1)*cpuCellTile, p.cells); c++ {
-		key := p.key(c)
-		at := key
-		points := p.order[p.starts[c]:p.starts[c+1]]
-		if p.Mode != DenseVoxels {
-			at = int64(p.number[c])
-			if at < 0 {
-				continue
-			}
-			p.describe(c, key, int(at))
+		at := int(p.number[c])
+		if at < 0 {
+			continue
 		}
-		switch {
-		case p.Mode == HardVoxels:
-			p.keep(points[:p.kept(c)], int(at), int(key/int64(p.CellsARow())))
-		case p.Reduce == ReduceMajority:
-			p.grid32[at] = p.majority(points, &p.scratch[worker])
-		case p.Reduce.OfFeatures():
-			out := p.grid.data.([]float32)[int(at)*p.F:][:p.F]
-			row := int(key / int64(p.CellsARow()))
-			for f := range out {
-				out[f] = p.feature(points, f, row)
+		key := p.key(c)
+		p.describe(c, key, at)
+		points := p.order[p.starts[c]:p.starts[c+1]]
+		if p.Mode == HardVoxels {
+			p.keep(points[:p.kept(c)], at, p.rowOf(key))
+		} else {
+			p.make(points, key, at, &p.scratch[worker])
+		}
+	}
+}
+
+// make reduces what a cell's points have to the output at `at`.
+func (p *cpuVoxelize) make(points []uint64, key int64, at int, s *voxelScratch) {
+	switch {
+	case p.Reduce == ReduceMajority:
+		p.grid32[at] = p.majority(points, s)
+	case p.Reduce.OfFeatures():
+		out := p.grid.data.([]float32)[at*p.F:][:p.F]
+		row := p.rowOf(key)
+		for f := 0; f < p.F; f += together {
+			some := out[f:min(f+together, p.F)]
+			switch {
+			case len(points) == 1:
+				p.single(points[0], f, row, some, s)
+			case p.Reduce == ReduceMax || p.Reduce == ReduceMin:
+				p.extreme(points, f, row, some, s)
+			default:
+				p.add(points, f, row, some, s)
 			}
 		}
 	}
+}
+
+// rowOf is the row of a cell.
+func (p *cpuVoxelize) rowOf(key int64) int {
+	if p.B == 1 {
+		return 0
+	}
+	return int(key / int64(p.CellsARow()))
 }
 
 // describe writes a voxel's coordinates and count, and its number at its points.
@@ -54,44 +98,41 @@ func (p *cpuVoxelize) describe(c int, key int64, voxel int) {
 	}
 	p.counts[voxel] = int32(p.kept(c))
 	if p.inverse != nil {
-		for _, i := range p.order[p.starts[c]:][:p.kept(c)] {
-			p.inverse[i] = int32(voxel)
+		for _, e := range p.order[p.starts[c]:][:p.kept(c)] {
+			p.inverse[pointOf(e)] = int32(voxel)
 		}
 	}
 }
 
 // keep writes the points of a hard voxel.
-func (p *cpuVoxelize) keep(points []int32, voxel, row int) {
+func (p *cpuVoxelize) keep(points []uint64, voxel, row int) {
 	width := 3 + p.F
 	out := p.grid.data.([]float32)[voxel*p.P*width:][:p.P*width]
-	clear(out)
-	for k, i := range points {
+	clear(out[len(points)*width:])
+	for k, e := range points {
 		to := out[k*width:][:width]
-		pos := position[float32](p, int(i), row)
+		pos := position(p, pointOf(e), row)
 		copy(to, pos[:])
-		for f := range p.F {
-			to[3+f] = float32(p.features.float(int(i)*p.step + f))
+		if p.F > 0 {
+			copy(to[3:], p.features.narrow(to[3:], pointOf(e)*p.step, p.F))
 		}
 	}
 }
 
-// value returns a feature of a point, or a coordinate where there are no features.
-func (p *cpuVoxelize) value(i, f, row int) float32 {
-	switch d := p.features.data.(type) {
-	case nil:
-		pos := position[float32](p, i, row)
-		return pos[f]
-	case []float32:
-		return d[i*p.step+f]
+// some returns n features of a point from f on, or coordinates where there are no features.
+func (p *cpuVoxelize) some(e uint64, f, n, row int, s *voxelScratch) []float32 {
+	if p.features.data == nil {
+		pos := position(p, pointOf(e), row)
+		return s.row[:copy(s.row[:], pos[f:f+n])]
 	}
-	return float32(p.features.float(i*p.step + f))
+	return p.features.narrow(s.row[:], pointOf(e)*p.step+f, n)
 }
 
 // majority returns the commonest label, the smallest of several.
-func (p *cpuVoxelize) majority(points []int32, s *voxelScratch) int32 {
+func (p *cpuVoxelize) majority(points []uint64, s *voxelScratch) int32 {
 	labels := s.labels[:len(points)]
-	for k, i := range points {
-		labels[k] = p.labels[i]
+	for k, e := range points {
+		labels[k] = p.labels[pointOf(e)]
 	}
 	slices.Sort(labels)
 	best, most := int32(0), 0
@@ -108,95 +149,113 @@ func (p *cpuVoxelize) majority(points []int32, s *voxelScratch) int32 {
 	return best
 }
 
+var nan32 = float32(math.NaN())
+
+// single makes features of a cell of one point.
+func (p *cpuVoxelize) single(point uint64, f, row int, out []float32, s *voxelScratch) {
+	adds := p.Reduce == ReduceSum || p.Reduce == ReduceMean
+	for k, x := range p.some(point, f, len(out), row, s) {
+		switch {
+		case x != x:
+			x = nan32
+		case adds:
+			x += 0 // -0 becomes 0
+		}
+		out[k] = x
+	}
+}
+
+// extreme makes the greatest or smallest features of a cell.
+func (p *cpuVoxelize) extreme(points []uint64, f, row int, out []float32, s *voxelScratch) {
+	down := p.Reduce == ReduceMin
+	best := s.top[:len(out)]
+	clear(best)
+	for _, e := range points {
+		for k, x := range p.some(e, f, len(best), row, s) {
+			order := orderOf(x, down)
+			if x != x {
+				order = noNumber
+			}
+			best[k] = max(best[k], order)
+		}
+	}
+	for k, order := range best {
+		if out[k] = nan32; order != noNumber {
+			out[k] = valueOf(order, down)
+		}
+	}
+}
+
+// noNumber is beyond the order of all numbers.
+const noNumber = math.MaxUint32
+
 // Sums are made of integers: a value x is cut to a multiple of 2^(e-40), toward zero, where 2^e is the power of two at or
 // below the greatest finite |x| of the cell and not below 2^-126. What is cut off is below 2^-40 of that value. The integers are
-// below 2^41 and are added in 128 bits, as two sums of their halves.
-const sumShift = 17 // 40 bits less the 23 of a significand
+// below 2^41: 2^21 of them are added in 64 bits, and what that makes in 128, as two sums of its halves.
+const (
+	sumBits  = 40
+	sumLot   = 1 << 21
+	infinite = 0x7f800000 // the bits of +Inf
+)
 
-// fixedSum is a cell's sum of one feature.
-type fixedSum struct {
-	exponent      uint32 // the greatest, biased, at least 1
-	hi, lo        int64  // the sum is hi * 2^32 + lo
-	nan, inf, neg bool   // there is a NaN, +Inf, -Inf
-}
-
-// see looks at a value before the exponent is known.
-func (s *fixedSum) see(x float32) {
-	b := math.Float32bits(x)
-	e := b >> 23 & 0xff
-	switch {
-	case e < 255:
-		s.exponent = max(s.exponent, e, 1)
-	case b<<9 != 0:
-		s.nan = true
-	case b>>31 == 0:
-		s.inf = true
-	default:
-		s.neg = true
-	}
-}
-
-// add adds a value.
-func (s *fixedSum) add(x float32) {
-	b := math.Float32bits(x)
-	e := b >> 23 & 0xff
-	if e == 255 {
-		return
-	}
-	m := uint64(b & 0x7fffff)
-	if e > 0 {
-		m |= 0x800000
-	}
-	n := int64(m << sumShift >> (s.exponent - max(e, 1))) // a shift of 64 or more gives 0
-	if b>>31 != 0 {
-		n = -n
-	}
-	s.hi += n >> 32
-	s.lo += n & 0xffffffff
-}
-
-// value returns the sum divided by n, rounded.
-func (s *fixedSum) value(n int) float32 {
-	switch {
-	case s.nan || s.inf && s.neg:
-		return float32(math.NaN())
-	case s.inf:
-		return float32(math.Inf(1))
-	case s.neg:
-		return float32(math.Inf(-1))
-	}
-	hi, lo := s.hi+s.lo>>32, s.lo&0xffffffff
-	sum := float64(float64(hi)*0x1p32) + float64(lo)
-	sum *= math.Float64frombits(uint64(int(s.exponent)-127-40+1023) << 52)
-	return float32(sum / float64(n))
-}
-
-// feature reduces one feature of a cell.
-func (p *cpuVoxelize) feature(points []int32, f, row int) float32 {
-	if p.Reduce == ReduceMax || p.Reduce == ReduceMin {
-		best, nan := uint32(0), false
-		for _, i := range points {
-			x := p.value(int(i), f, row)
-			nan = nan || x != x
-			best = max(best, orderOf(x, p.Reduce == ReduceMin))
+// add makes the sums or means of features of a cell.
+func (p *cpuVoxelize) add(points []uint64, f, row int, out []float32, s *voxelScratch) {
+	top, scale, sum, hi, low := s.top[:len(out)], s.scale[:len(out)], s.sum[:len(out)], s.hi[:len(out)], s.low[:len(out)]
+	clear(top)
+	for _, e := range points {
+		for k, x := range p.some(e, f, len(top), row, s) {
+			top[k] = max(top[k], math.Float32bits(x)&^(1<<31))
 		}
-		if nan {
-			return float32(math.NaN())
+	}
+	for k, t := range top {
+		hi[k], low[k] = 0, 0
+		if scale[k] = 0; t < infinite {
+			scale[k] = powerOf2(sumBits - exponentOf(t))
 		}
-		return valueOf(best, p.Reduce == ReduceMin)
 	}
-	var s fixedSum
-	for _, i := range points {
-		s.see(p.value(int(i), f, row))
+	for lo := 0; lo < len(points); lo += sumLot {
+		clear(sum)
+		for _, e := range points[lo:min(lo+sumLot, len(points))] {
+			for k, x := range p.some(e, f, len(sum), row, s) {
+				sum[k] += int64(float64(x) * scale[k])
+			}
+		}
+		for k, n := range sum {
+			hi[k] += n >> 32
+			low[k] += n & 0xffffffff
+		}
 	}
-	for _, i := range points {
-		s.add(p.value(int(i), f, row))
-	}
-	n := 1
+	n := 1.0
 	if p.Reduce == ReduceMean {
-		n = len(points)
+		n = float64(len(points))
 	}
-	return s.value(n)
+	for k, t := range top {
+		if t >= infinite {
+			out[k] = p.beyond(points, f+k, row, s)
+			continue
+		}
+		all := float64(float64(hi[k]+low[k]>>32)*0x1p32) + float64(low[k]&0xffffffff)
+		out[k] = float32(all * powerOf2(exponentOf(t)-sumBits) / n)
+	}
+}
+
+// exponentOf is that of the power of two at or below a finite magnitude, of which these are the bits, and at least -126.
+func exponentOf(magnitude uint32) int { return int(max(magnitude>>23, 1)) - 127 }
+
+func powerOf2(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
+
+// beyond is the sum of a feature of a cell of which not all values are finite.
+func (p *cpuVoxelize) beyond(points []uint64, f, row int, s *voxelScratch) float32 {
+	total := float32(0)
+	for _, e := range points {
+		if x := p.some(e, f, 1, row, s)[0]; x-x != 0 {
+			total += x
+		}
+	}
+	if total != total {
+		total = nan32
+	}
+	return total
 }
 
 // orderOf maps values to integers in ascending order, -0 below +0, or in descending order.
