@@ -34,7 +34,7 @@ type cpuVoxelize struct {
 	cells    int      // that hold points, if not dense
 	starts   []int32  // of each cell's points in order, and the end of the last
 	firsts   []int32  // hard voxels: the cell of which each point is the first, or -1
-	number   []int32  // each cell's voxel, or -1
+	ranked   []int32  // each voxel's cell
 	strides  [3]int64 // of a key, by x, y and z
 	binning  cpuTask
 	filling  cpuTask
@@ -47,7 +47,7 @@ type cpuVoxelize struct {
 const (
 	keyOutOfRange = -1
 	keyNotFinite  = -2
-	cpuCellTile   = 64      // cells a piece of work
+	cpuVoxelTile  = 256     // voxels a piece of work
 	cpuRunTile    = 2048    // points a piece of work, of which the cells are made that begin among them
 	cpuFillTile   = 1 << 17 // elements of a grid a piece of work
 )
@@ -108,11 +108,11 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 		p.filling = cpuTask{pieces: (elements + cpuFillTile - 1) / cpuFillTile, do: p.fillEmpty}
 		p.reducing.do = p.reduceRuns
 	default:
-		p.starts, p.number = make([]int32, job.N+1), make([]int32, job.N)
+		p.starts, p.ranked = make([]int32, job.N+1), make([]int32, min(job.N, job.V))
 		if job.Mode == HardVoxels {
 			p.firsts = make([]int32, job.N)
 		}
-		p.reducing.do = p.reduceCells
+		p.reducing.do = p.reduceVoxels
 	}
 	p.scratch = make([]voxelScratch, b.workers)
 	if job.Reduce == ReduceMajority {
@@ -205,15 +205,13 @@ func (p *cpuVoxelize) execute() error {
 	default:
 		p.findCells()
 		p.enumerate()
-		p.reducing.pieces = (p.cells + cpuCellTile - 1) / cpuCellTile
+		p.reducing.pieces = (int(p.last.Voxels) + cpuVoxelTile - 1) / cpuVoxelTile
 	}
 	p.backend.parallel(&p.reducing)
 	if p.Mode != DenseVoxels {
 		p.last.DroppedPoints = p.last.InRange
-		for c := range p.cells {
-			if p.number[c] >= 0 {
-				p.last.DroppedPoints -= int64(p.kept(c))
-			}
+		for _, c := range p.ranked[:p.last.Voxels] {
+			p.last.DroppedPoints -= int64(p.kept(int(c)))
 		}
 	}
 	return nil
@@ -245,9 +243,8 @@ func (p *cpuVoxelize) enumerate() {
 			row, inRow = int(key/rowCells), 0
 			rowBegin = int64(row) * rowCells
 		}
-		p.number[c] = -1
 		if inRow < p.RowVoxels && voxel < p.V {
-			p.number[c] = int32(voxel)
+			p.ranked[voxel] = int32(c)
 			voxel++
 			if p.splits != nil {
 				p.splits[row+1]++

@@ -5,84 +5,103 @@ import (
 	"slices"
 )
 
-// together is how many features of a cell are made at once.
-const together = 64
+const (
+	together  = 64   // features of a cell that are made at once
+	lotValues = 8192 // features of points next to each other that are brought together, so that most of the waiting for memory is done at once
+)
 
 // voxelScratch is a worker's memory.
 type voxelScratch struct {
-	labels  []int32
-	row     [together]float32
-	top     [together]uint32  // the greatest magnitudes, or values, as ordered integers
-	scale   [together]float64 // what makes a value a number of units
-	sum     [together]int64
-	hi, low [together]int64 // of the sums, hi * 2^32 + low
+	labels     []int32
+	begin, end int // of the sorted points whose features are in lot
+	lot        [lotValues]float32
+	top        [together]uint32  // the greatest magnitudes, or values, as ordered integers
+	scale      [together]float64 // what makes a value a number of units
+	sum        [together]int64
+	hi, low    [together]int64 // of the sums, hi * 2^32 + low
+}
+
+// cellRun is sorted points lo to hi, which are those of a cell, and where their features from f on go. Of points up to `limit` the features
+// are wanted soon.
+type cellRun struct {
+	lo, hi, limit int
+	f             int
+	out           []float32
 }
 
 // reduceRuns makes the cells of a dense grid of which the first point is in a piece of the sorted ones.
 func (p *cpuVoxelize) reduceRuns(piece, worker int) {
-	lo, hi := piece*cpuRunTile, min((piece+1)*cpuRunTile, len(p.order))
-	for lo > 0 && lo < hi && p.sort.key(p.order[lo]) == p.sort.key(p.order[lo-1]) {
-		lo++
+	begin, end := piece*cpuRunTile, min((piece+1)*cpuRunTile, len(p.order))
+	for begin > 0 && begin < end && p.sort.key(p.order[begin]) == p.sort.key(p.order[begin-1]) {
+		begin++
 	}
-	for lo < hi {
-		n := p.sort.sameKey(p.order[lo:])
-		key := p.sort.key(p.order[lo])
-		p.make(p.order[lo:lo+n], key, int(key), &p.scratch[worker])
-		lo += n
+	s := &p.scratch[worker]
+	p.eachFeatures(s, func(f, n int) {
+		for lo := begin; lo < end; {
+			hi := lo + p.sort.sameKey(p.order[lo:])
+			p.reduce(lo, hi, end, f, n, int(p.sort.key(p.order[lo])), s)
+			lo = hi
+		}
+	})
+}
+
+// reduceVoxels writes a piece of the voxels.
+func (p *cpuVoxelize) reduceVoxels(piece, worker int) {
+	begin, end := piece*cpuVoxelTile, min((piece+1)*cpuVoxelTile, int(p.last.Voxels))
+	for v := begin; v < end; v++ {
+		p.describe(int(p.ranked[v]), v)
+	}
+	if p.Mode == HardVoxels {
+		return
+	}
+	s := &p.scratch[worker]
+	p.eachFeatures(s, func(f, n int) {
+		limit := int(p.starts[p.ranked[end-1]+1])
+		for v := begin; v < end; v++ {
+			c := p.ranked[v]
+			p.reduce(int(p.starts[c]), int(p.starts[c+1]), limit, f, n, v, s)
+		}
+	})
+}
+
+// eachFeatures gives do the features, some at once.
+func (p *cpuVoxelize) eachFeatures(s *voxelScratch, do func(f, n int)) {
+	features := p.F
+	if p.Reduce == ReduceMajority {
+		features = 1
+	} else if !p.Reduce.OfFeatures() {
+		return
+	}
+	for f := 0; f < features; f += together {
+		s.begin, s.end = 0, 0
+		do(f, min(together, features-f))
 	}
 }
 
-// reduceCells writes the voxels that a piece of the cells makes.
-func (p *cpuVoxelize) reduceCells(piece, worker int) {
-	for c := piece * cpuCellTile; c < min((piece+1)*cpuCellTile, p.cells); c++ {
-		at := int(p.number[c])
-		if at < 0 {
-			continue
-		}
-		key := p.key(c)
-		p.describe(c, key, at)
-		points := p.order[p.starts[c]:p.starts[c+1]]
-		if p.Mode == HardVoxels {
-			p.keep(points[:p.kept(c)], at, p.rowOf(key))
-		} else {
-			p.make(points, key, at, &p.scratch[worker])
-		}
+// reduce makes features f to f+n of a cell, of sorted points lo to hi. It goes to cell or voxel number `at`. Features of points up to limit are
+// wanted soon.
+func (p *cpuVoxelize) reduce(lo, hi, limit, f, n, at int, s *voxelScratch) {
+	if p.Reduce == ReduceMajority {
+		p.grid32[at] = p.majority(p.order[lo:hi], s)
+		return
 	}
-}
-
-// make reduces what a cell's points have to the output at `at`.
-func (p *cpuVoxelize) make(points []uint64, key int64, at int, s *voxelScratch) {
+	r := cellRun{lo, hi, limit, f, p.grid.data.([]float32)[at*p.F+f:][:n]}
 	switch {
-	case p.Reduce == ReduceMajority:
-		p.grid32[at] = p.majority(points, s)
-	case p.Reduce.OfFeatures():
-		out := p.grid.data.([]float32)[at*p.F:][:p.F]
-		row := p.rowOf(key)
-		for f := 0; f < p.F; f += together {
-			some := out[f:min(f+together, p.F)]
-			switch {
-			case len(points) == 1:
-				p.single(points[0], f, row, some, s)
-			case p.Reduce == ReduceMax || p.Reduce == ReduceMin:
-				p.extreme(points, f, row, some, s)
-			default:
-				p.add(points, f, row, some, s)
-			}
-		}
+	case hi-lo == 1:
+		p.single(&r, s)
+	case p.Reduce == ReduceMax || p.Reduce == ReduceMin:
+		p.extreme(&r, s)
+	default:
+		p.add(&r, s)
 	}
 }
 
-// rowOf is the row of a cell.
-func (p *cpuVoxelize) rowOf(key int64) int {
-	if p.B == 1 {
-		return 0
+// describe writes a voxel's coordinates and count, its number at its points, and the points of a hard one.
+func (p *cpuVoxelize) describe(c, voxel int) {
+	axes, key := p.Axes(), p.key(c)
+	if p.Mode == HardVoxels {
+		p.keep(p.order[p.starts[c]:][:p.kept(c)], voxel, p.rowOf(key))
 	}
-	return int(key / int64(p.CellsARow()))
-}
-
-// describe writes a voxel's coordinates and count, and its number at its points.
-func (p *cpuVoxelize) describe(c int, key int64, voxel int) {
-	axes := p.Axes()
 	columns := 3
 	if p.Batched {
 		columns = 4
@@ -119,13 +138,53 @@ func (p *cpuVoxelize) keep(points []uint64, voxel, row int) {
 	}
 }
 
-// some returns n features of a point from f on, or coordinates where there are no features.
-func (p *cpuVoxelize) some(e uint64, f, n, row int, s *voxelScratch) []float32 {
-	if p.features.data == nil {
-		pos := position(p, pointOf(e), row)
-		return s.row[:copy(s.row[:], pos[f:f+n])]
+// rowOf is the row of a cell.
+func (p *cpuVoxelize) rowOf(key int64) int {
+	if p.B == 1 {
+		return 0
 	}
-	return p.features.narrow(s.row[:], pointOf(e)*p.step+f, n)
+	return int(key / int64(p.CellsARow()))
+}
+
+// each gives do the run's features, as many points at once as a lot has, one after the other.
+func (p *cpuVoxelize) each(r *cellRun, s *voxelScratch, do func(rows []float32)) {
+	n := len(r.out)
+	most := lotValues / n
+	for lo := r.lo; lo < r.hi; lo += most {
+		hi := min(lo+most, r.hi)
+		if lo < s.begin || hi > s.end {
+			p.gather(r, lo, max(hi, min(lo+most, r.limit)), s)
+		}
+		do(s.lot[(lo-s.begin)*n : (hi-s.begin)*n])
+	}
+}
+
+// gather brings the features of sorted points lo to hi together, or their coordinates where there are no features.
+func (p *cpuVoxelize) gather(r *cellRun, lo, hi int, s *voxelScratch) {
+	n := len(r.out)
+	s.begin, s.end = lo, hi
+	lot, points := s.lot[:(hi-lo)*n], p.order[lo:hi]
+	switch d := p.features.data.(type) {
+	case nil:
+		for i, e := range points {
+			pos := position(p, pointOf(e), p.rowOf(p.sort.key(e)))
+			copy(lot[i*n:][:n], pos[r.f:])
+		}
+	case []float32:
+		if n == 1 {
+			for i, e := range points {
+				lot[i] = d[pointOf(e)*p.step+r.f]
+			}
+			return
+		}
+		for i, e := range points {
+			copy(lot[i*n:][:n], d[pointOf(e)*p.step+r.f:])
+		}
+	default:
+		for i, e := range points {
+			p.features.narrow(lot[i*n:], pointOf(e)*p.step+r.f, n)
+		}
+	}
 }
 
 // majority returns the commonest label, the smallest of several.
@@ -152,36 +211,41 @@ func (p *cpuVoxelize) majority(points []uint64, s *voxelScratch) int32 {
 var nan32 = float32(math.NaN())
 
 // single makes features of a cell of one point.
-func (p *cpuVoxelize) single(point uint64, f, row int, out []float32, s *voxelScratch) {
+func (p *cpuVoxelize) single(r *cellRun, s *voxelScratch) {
 	adds := p.Reduce == ReduceSum || p.Reduce == ReduceMean
-	for k, x := range p.some(point, f, len(out), row, s) {
-		switch {
-		case x != x:
-			x = nan32
-		case adds:
-			x += 0 // -0 becomes 0
+	p.each(r, s, func(row []float32) {
+		out := r.out[:len(row)]
+		for k, x := range row {
+			switch {
+			case x != x:
+				x = nan32
+			case adds:
+				x += 0 // -0 becomes 0
+			}
+			out[k] = x
 		}
-		out[k] = x
-	}
+	})
 }
 
 // extreme makes the greatest or smallest features of a cell.
-func (p *cpuVoxelize) extreme(points []uint64, f, row int, out []float32, s *voxelScratch) {
+func (p *cpuVoxelize) extreme(r *cellRun, s *voxelScratch) {
 	down := p.Reduce == ReduceMin
-	best := s.top[:len(out)]
+	best := s.top[:len(r.out)]
 	clear(best)
-	for _, e := range points {
-		for k, x := range p.some(e, f, len(best), row, s) {
-			order := orderOf(x, down)
-			if x != x {
-				order = noNumber
+	p.each(r, s, func(rows []float32) {
+		for ; len(rows) >= len(best); rows = rows[len(best):] {
+			for k, x := range rows[:len(best)] {
+				order := orderOf(x, down)
+				if x != x {
+					order = noNumber
+				}
+				best[k] = max(best[k], order)
 			}
-			best[k] = max(best[k], order)
 		}
-	}
+	})
 	for k, order := range best {
-		if out[k] = nan32; order != noNumber {
-			out[k] = valueOf(order, down)
+		if r.out[k] = nan32; order != noNumber {
+			r.out[k] = valueOf(order, down)
 		}
 	}
 }
@@ -191,32 +255,35 @@ const noNumber = math.MaxUint32
 
 // Sums are made of integers: a value x is cut to a multiple of 2^(e-40), toward zero, where 2^e is the power of two at or
 // below the greatest finite |x| of the cell and not below 2^-126. What is cut off is below 2^-40 of that value. The integers are
-// below 2^41: 2^21 of them are added in 64 bits, and what that makes in 128, as two sums of its halves.
+// below 2^41: those of a lot are added in 64 bits, and what lots make in 128, as two sums of its halves.
 const (
 	sumBits  = 40
-	sumLot   = 1 << 21
 	infinite = 0x7f800000 // the bits of +Inf
 )
 
 // add makes the sums or means of features of a cell.
-func (p *cpuVoxelize) add(points []uint64, f, row int, out []float32, s *voxelScratch) {
-	top, scale, sum, hi, low := s.top[:len(out)], s.scale[:len(out)], s.sum[:len(out)], s.hi[:len(out)], s.low[:len(out)]
+func (p *cpuVoxelize) add(r *cellRun, s *voxelScratch) {
+	w := len(r.out)
+	top, scale, sum, hi, low := s.top[:w], s.scale[:w], s.sum[:w], s.hi[:w], s.low[:w]
 	clear(top)
-	for _, e := range points {
-		for k, x := range p.some(e, f, len(top), row, s) {
-			top[k] = max(top[k], math.Float32bits(x)&^(1<<31))
+	p.each(r, s, func(rows []float32) {
+		for ; len(rows) >= w; rows = rows[w:] {
+			for k, x := range rows[:len(top)] {
+				top[k] = max(top[k], math.Float32bits(x)&^(1<<31))
+			}
 		}
-	}
+	})
 	for k, t := range top {
-		hi[k], low[k] = 0, 0
-		if scale[k] = 0; t < infinite {
+		hi[k], low[k], scale[k] = 0, 0, 0
+		if t < infinite {
 			scale[k] = powerOf2(sumBits - exponentOf(t))
 		}
 	}
-	for lo := 0; lo < len(points); lo += sumLot {
+	p.each(r, s, func(rows []float32) {
 		clear(sum)
-		for _, e := range points[lo:min(lo+sumLot, len(points))] {
-			for k, x := range p.some(e, f, len(sum), row, s) {
+		for ; len(rows) >= w; rows = rows[w:] {
+			scale, sum := scale[:len(top)], sum[:len(top)]
+			for k, x := range rows[:len(top)] {
 				sum[k] += int64(float64(x) * scale[k])
 			}
 		}
@@ -224,18 +291,18 @@ func (p *cpuVoxelize) add(points []uint64, f, row int, out []float32, s *voxelSc
 			hi[k] += n >> 32
 			low[k] += n & 0xffffffff
 		}
-	}
+	})
 	n := 1.0
 	if p.Reduce == ReduceMean {
-		n = float64(len(points))
+		n = float64(r.hi - r.lo)
 	}
 	for k, t := range top {
 		if t >= infinite {
-			out[k] = p.beyond(points, f+k, row, s)
+			r.out[k] = p.beyond(r, k, s)
 			continue
 		}
 		all := float64(float64(hi[k]+low[k]>>32)*0x1p32) + float64(low[k]&0xffffffff)
-		out[k] = float32(all * powerOf2(exponentOf(t)-sumBits) / n)
+		r.out[k] = float32(all * powerOf2(exponentOf(t)-sumBits) / n)
 	}
 }
 
@@ -245,13 +312,15 @@ func exponentOf(magnitude uint32) int { return int(max(magnitude>>23, 1)) - 127 
 func powerOf2(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
 // beyond is the sum of a feature of a cell of which not all values are finite.
-func (p *cpuVoxelize) beyond(points []uint64, f, row int, s *voxelScratch) float32 {
+func (p *cpuVoxelize) beyond(r *cellRun, k int, s *voxelScratch) float32 {
 	total := float32(0)
-	for _, e := range points {
-		if x := p.some(e, f, 1, row, s)[0]; x-x != 0 {
-			total += x
+	p.each(r, s, func(rows []float32) {
+		for ; k < len(rows); rows = rows[len(r.out):] {
+			if x := rows[k]; x-x != 0 {
+				total += x
+			}
 		}
-	}
+	})
 	if total != total {
 		total = nan32
 	}
