@@ -34,7 +34,12 @@ func openCPU(arg string) (Backend, error) {
 	if arg != "" {
 		return nil, fmt.Errorf("the CPU backend takes no device number, got %q", arg)
 	}
-	b := &cpuBackend{workers: runtime.GOMAXPROCS(0)}
+	return newCPU(runtime.GOMAXPROCS(0)), nil
+}
+
+// newCPU returns a backend that works on as many goroutines, the calling one among them.
+func newCPU(workers int) *cpuBackend {
+	b := &cpuBackend{workers: workers}
 	b.work = make(chan *cpuTask, b.workers-1)
 	b.shared = b.parallel
 	for range b.workers - 1 {
@@ -45,7 +50,7 @@ func openCPU(arg string) (Backend, error) {
 			}
 		}()
 	}
-	return b, nil
+	return b
 }
 
 func (t *cpuTask) take() {

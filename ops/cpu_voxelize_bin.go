@@ -1,6 +1,9 @@
 package ops
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // bin finds the keys of a piece of the points, and counts their digits for the first pass of the sort.
 func (p *cpuVoxelize) bin(piece, _ int) {
@@ -98,7 +101,7 @@ func (p *cpuVoxelize) fillCounts(bucket, _ int) {
 	}
 	if p.Reduce == ReduceOccupancy {
 		grid := p.grid8[lo:hi]
-		fill(grid, uint8(p.Empty))
+		empty(p, grid)
 		for _, e := range points {
 			grid[uint32(e>>32)-uint32(lo)] = 1
 		}
@@ -109,10 +112,10 @@ func (p *cpuVoxelize) fillCounts(bucket, _ int) {
 	for _, e := range points {
 		grid[uint32(e>>32)-uint32(lo)]++
 	}
-	if empty := int32(p.Empty); empty != 0 {
+	if p.Empty != 0 {
 		for i, n := range grid {
 			if n == 0 {
-				grid[i] = empty
+				grid[i] = int32(p.Empty)
 			}
 		}
 	}
@@ -121,10 +124,18 @@ func (p *cpuVoxelize) fillCounts(bucket, _ int) {
 // fillEmpty gives a piece of a dense grid the value of empty cells.
 func (p *cpuVoxelize) fillEmpty(piece, _ int) {
 	if p.grid32 != nil {
-		fill(pieceOf(p.grid32, piece), int32(p.Empty))
+		empty(p, pieceOf(p.grid32, piece))
 		return
 	}
-	fill(pieceOf(p.grid.data.([]float32), piece), float32(p.Empty))
+	empty(p, pieceOf(p.grid.data.([]float32), piece))
+}
+
+func empty[T uint8 | int32 | float32](p *cpuVoxelize, cells []T) {
+	if math.Float64bits(p.Empty) == 0 { // and not -0
+		clear(cells)
+		return
+	}
+	fill(cells, T(p.Empty))
 }
 
 func pieceOf[T any](s []T, piece int) []T {
@@ -132,7 +143,7 @@ func pieceOf[T any](s []T, piece int) []T {
 	return s[lo:min(lo+cpuFillTile, len(s))]
 }
 
-// fill copies some of the first over the rest, which is as fast as clear.
+// fill copies some of the first over the rest, which is faster than one by one.
 func fill[T any](s []T, x T) {
 	first := s[:min(len(s), 1024)]
 	for i := range first {
