@@ -148,15 +148,19 @@ func (p *cpuVoxelize) rowOf(key int64) int {
 
 // each gives do the run's features, as many points at once as a lot has, one after the other.
 func (p *cpuVoxelize) each(r *cellRun, s *voxelScratch, do func(rows []float32)) {
-	n := len(r.out)
-	most := lotValues / n
+	most := lotValues / len(r.out)
 	for lo := r.lo; lo < r.hi; lo += most {
-		hi := min(lo+most, r.hi)
-		if lo < s.begin || hi > s.end {
-			p.gather(r, lo, max(hi, min(lo+most, r.limit)), s)
-		}
-		do(s.lot[(lo-s.begin)*n : (hi-s.begin)*n])
+		do(p.lot(r, lo, min(lo+most, r.hi), s))
 	}
+}
+
+// lot returns the features of sorted points lo to hi of the run.
+func (p *cpuVoxelize) lot(r *cellRun, lo, hi int, s *voxelScratch) []float32 {
+	n := len(r.out)
+	if lo < s.begin || hi > s.end {
+		p.gather(r, lo, max(hi, min(lo+lotValues/n, r.limit)), s)
+	}
+	return s.lot[(lo-s.begin)*n : (hi-s.begin)*n]
 }
 
 // gather brings the features of sorted points lo to hi together, or their coordinates where there are no features.
@@ -212,19 +216,23 @@ var nan32 = float32(math.NaN())
 
 // single makes features of a cell of one point.
 func (p *cpuVoxelize) single(r *cellRun, s *voxelScratch) {
-	adds := p.Reduce == ReduceSum || p.Reduce == ReduceMean
-	p.each(r, s, func(row []float32) {
-		out := r.out[:len(row)]
+	row := p.lot(r, r.lo, r.hi, s)
+	out := r.out[:len(row)]
+	if p.Reduce == ReduceMax || p.Reduce == ReduceMin {
 		for k, x := range row {
-			switch {
-			case x != x:
+			if x != x {
 				x = nan32
-			case adds:
-				x += 0 // -0 becomes 0
 			}
 			out[k] = x
 		}
-	})
+		return
+	}
+	for k, x := range row {
+		if x += 0; x != x { // -0 becomes 0
+			x = nan32
+		}
+		out[k] = x
+	}
 }
 
 // extreme makes the greatest or smallest features of a cell.

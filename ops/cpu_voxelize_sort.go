@@ -26,7 +26,7 @@ type pointSort struct {
 type sortPass struct{ shift, width, base int }
 
 const (
-	sortPiece = 1 << 14 // points: fewer are not worth a piece
+	sortPiece = 1 << 13 // points: fewer are not worth a piece
 	sortBits  = 12      // of a digit, at most
 	countLot  = 1 << 18 // bytes of a grid of counts that a thread fills at once
 )
