@@ -95,7 +95,7 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 	}
 	p.keys = make([]int64, job.N)
 	if p.sorts() {
-		p.sort.init(b, p.keys, sortPasses(job.Keys(), job.N))
+		p.sort.init(b, p.keys, sortPasses(job.Keys(), pointsAPiece(job.N, b.workers)))
 	} else {
 		p.sort.init(b, p.keys, []sortPass{countPass(job.Keys(), job.Reduce.DType().Size(), b.workers)})
 	}

@@ -17,6 +17,7 @@ type pointSort struct {
 	pass     sortPass
 	from, to []uint64
 	counts   []uint32 // by piece and digit: how many points, then where the next goes
+	begins   []uint32 // where a digit's points of the piece in question go; after the last piece, where they end
 	first    cpuTask  // moves points to entries
 	counting cpuTask
 	moving   cpuTask
@@ -31,9 +32,15 @@ const (
 	countLot  = 1 << 18 // bytes of a grid of counts that a thread fills at once
 )
 
-// sortPasses sorts n points with keys below the given.
-func sortPasses(keys, n int) (passes []sortPass) {
-	most := min(max(bits.Len(uint(n))-3, 6), sortBits)
+// pointsAPiece is how many of n points make a piece.
+func pointsAPiece(n, workers int) int {
+	pieces := max(min(n/sortPiece, 4*workers), 1)
+	return max((n+pieces-1)/pieces, 1)
+}
+
+// sortPasses sorts points with keys below the given. A piece has more points than there are digits, whose places are not shared out.
+func sortPasses(keys, piece int) (passes []sortPass) {
+	most := min(max(bits.Len(uint(piece))-3, 6), sortBits)
 	all := bits.Len64(uint64(max(keys-1, 0)))
 	for base := 0; base < max(all, 1); base += 32 {
 		here := min(all-base, 32)
@@ -55,13 +62,13 @@ func countPass(keys, size, workers int) sortPass {
 
 func (s *pointSort) init(b *cpuBackend, keys []int64, passes []sortPass) {
 	s.backend, s.keys, s.passes = b, keys, passes
-	pieces := max(min(len(keys)/sortPiece, 4*b.workers), 1)
-	s.size = (len(keys) + pieces - 1) / pieces
+	s.size = pointsAPiece(len(keys), b.workers)
 	width := 0
 	for _, p := range passes {
 		width = max(width, p.width)
 	}
 	s.counts = make([]uint32, max(s.pieces(len(keys)), 1)<<width)
+	s.begins = make([]uint32, 1<<width)
 	s.from = make([]uint64, len(keys))
 	if len(passes) > 1 {
 		s.to = make([]uint64, len(keys))
@@ -70,7 +77,7 @@ func (s *pointSort) init(b *cpuBackend, keys []int64, passes []sortPass) {
 }
 
 // pieces is how many pieces n points make.
-func (s *pointSort) pieces(n int) int { return (n + s.size - 1) / max(s.size, 1) }
+func (s *pointSort) pieces(n int) int { return (n + s.size - 1) / s.size }
 
 // piece is where one of n points begins and ends.
 func (s *pointSort) piece(i, n int) (lo, hi int) { return i * s.size, min((i+1)*s.size, n) }
@@ -92,10 +99,23 @@ func (s *pointSort) counted(piece int) []uint32 {
 
 // places makes the counts of pieces the places where their points go.
 func (s *pointSort) places(pieces int) {
+	begins := s.begins[:1<<s.pass.width]
+	clear(begins)
+	for k := range pieces {
+		for d, n := range s.counted(k) {
+			begins[d] += n
+		}
+	}
 	at := uint32(0)
-	for d := range 1 << s.pass.width {
-		for k := d; k < pieces<<s.pass.width; k += 1 << s.pass.width {
-			at, s.counts[k] = at+s.counts[k], at
+	for d, n := range begins {
+		begins[d] = at
+		at += n
+	}
+	for k := range pieces {
+		counts := s.counted(k)
+		for d, n := range counts {
+			counts[d] = begins[d]
+			begins[d] += n
 		}
 	}
 }
@@ -174,12 +194,11 @@ func (s *pointSort) key(e uint64) int64 {
 // bucket returns range number i of the cells, lo to hi, and the entries of its points, after the only pass of a countPass. Entries have
 // the lower bits of the keys.
 func (s *pointSort) bucket(i, keys int) (lo, hi int, points []uint64) {
-	ends := s.counts[len(s.counts)-1<<s.pass.width:] // of the last piece: where each digit's points end
 	begin := uint32(0)
 	if i > 0 {
-		begin = ends[i-1]
+		begin = s.begins[i-1]
 	}
-	return min(i<<s.pass.shift, keys), min((i+1)<<s.pass.shift, keys), s.from[begin:ends[i]]
+	return min(i<<s.pass.shift, keys), min((i+1)<<s.pass.shift, keys), s.from[begin:s.begins[i]]
 }
 
 // sameKey returns how many of the first entries have the key of the first.

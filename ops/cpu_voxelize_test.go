@@ -48,7 +48,7 @@ func TestPointsAreSortedByTheirKeys(t *testing.T) {
 	for _, below := range []int{1, 2, 300, 1 << 21, 1<<21 + 1, 1 << 32, 1<<32 + 1, 1 << 40, 1 << 62} {
 		for _, n := range []int{0, 1, 40, 5000, 40_001} {
 			for _, workers := range []int{1, 5} {
-				keys, s, entries := sorted(t, workers, n, below, sortPasses(below, n))
+				keys, s, entries := sorted(t, workers, n, below, sortPasses(below, pointsAPiece(n, workers)))
 				var want []int
 				for i, k := range keys {
 					if k >= 0 {
