@@ -16,7 +16,8 @@ import (
 type cpuBackend struct {
 	workers int
 	work    chan *cpuTask
-	shared  func(*cpuTask) // parallel
+	shared  func(*cpuTask)        // parallel
+	voxels  func() []voxelScratch // one for each worker, made when they are first needed
 	run     sync.Mutex
 	close   sync.Once
 }
@@ -42,6 +43,7 @@ func newCPU(workers int) *cpuBackend {
 	b := &cpuBackend{workers: workers}
 	b.work = make(chan *cpuTask, b.workers-1)
 	b.shared = b.parallel
+	b.voxels = sync.OnceValue(func() []voxelScratch { return make([]voxelScratch, workers) })
 	for range b.workers - 1 {
 		go func() {
 			for t := range b.work {

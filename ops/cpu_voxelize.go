@@ -39,7 +39,8 @@ type cpuVoxelize struct {
 	binning  cpuTask
 	filling  cpuTask
 	reducing cpuTask
-	scratch  []voxelScratch
+	scratch  []voxelScratch  // of the backend, of which one task runs at a time
+	majority [][]int32       // each worker's labels
 	counters [3]atomic.Int64 // in range, out of range, not finite
 	last     VoxelCounts
 }
@@ -114,11 +115,13 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 		}
 		p.reducing.do = p.reduceVoxels
 	}
-	p.scratch = make([]voxelScratch, b.workers)
-	if job.Reduce == ReduceMajority {
-		for i := range p.scratch {
-			p.scratch[i].labels = make([]int32, job.N)
+	switch {
+	case job.Reduce == ReduceMajority:
+		for range b.workers {
+			p.majority = append(p.majority, make([]int32, job.N))
 		}
+	case job.Reduce.OfFeatures():
+		p.scratch = b.voxels()
 	}
 	return p, nil
 }

@@ -12,7 +12,6 @@ const (
 
 // voxelScratch is a worker's memory.
 type voxelScratch struct {
-	labels     []int32
 	begin, end int // of the sorted points whose features are in lot
 	lot        [lotValues]float32
 	top        [together]uint32  // the greatest magnitudes, or values, as ordered integers
@@ -35,11 +34,10 @@ func (p *cpuVoxelize) reduceRuns(piece, worker int) {
 	for begin > 0 && begin < end && p.sort.key(p.order[begin]) == p.sort.key(p.order[begin-1]) {
 		begin++
 	}
-	s := &p.scratch[worker]
-	p.eachFeatures(s, func(f, n int) {
+	p.eachFeatures(worker, func(f, n int) {
 		for lo := begin; lo < end; {
 			hi := lo + p.sort.sameKey(p.order[lo:])
-			p.reduce(lo, hi, end, f, n, int(p.sort.key(p.order[lo])), s)
+			p.reduce(lo, hi, end, f, n, int(p.sort.key(p.order[lo])), worker)
 			lo = hi
 		}
 	})
@@ -51,41 +49,37 @@ func (p *cpuVoxelize) reduceVoxels(piece, worker int) {
 	for v := begin; v < end; v++ {
 		p.describe(int(p.ranked[v]), v)
 	}
-	if p.Mode == HardVoxels {
-		return
-	}
-	s := &p.scratch[worker]
-	p.eachFeatures(s, func(f, n int) {
+	p.eachFeatures(worker, func(f, n int) {
 		limit := int(p.starts[p.ranked[end-1]+1])
 		for v := begin; v < end; v++ {
 			c := p.ranked[v]
-			p.reduce(int(p.starts[c]), int(p.starts[c+1]), limit, f, n, v, s)
+			p.reduce(int(p.starts[c]), int(p.starts[c+1]), limit, f, n, v, worker)
 		}
 	})
 }
 
-// eachFeatures gives do the features, some at once.
-func (p *cpuVoxelize) eachFeatures(s *voxelScratch, do func(f, n int)) {
-	features := p.F
-	if p.Reduce == ReduceMajority {
-		features = 1
-	} else if !p.Reduce.OfFeatures() {
-		return
-	}
-	for f := 0; f < features; f += together {
-		s.begin, s.end = 0, 0
-		do(f, min(together, features-f))
+// eachFeatures gives do the features that are reduced, some at once; those of a majority are its labels.
+func (p *cpuVoxelize) eachFeatures(worker int, do func(f, n int)) {
+	switch {
+	case p.Reduce == ReduceMajority:
+		do(0, 1)
+	case p.Reduce.OfFeatures():
+		for f := 0; f < p.F; f += together {
+			s := &p.scratch[worker]
+			s.begin, s.end = 0, 0
+			do(f, min(together, p.F-f))
+		}
 	}
 }
 
-// reduce makes features f to f+n of a cell, of sorted points lo to hi. It goes to cell or voxel number `at`. Features of points up to limit are
+// reduce makes features f to f+n of a cell, of sorted points lo to hi. They go to cell or voxel number `at`. Features of points up to limit are
 // wanted soon.
-func (p *cpuVoxelize) reduce(lo, hi, limit, f, n, at int, s *voxelScratch) {
+func (p *cpuVoxelize) reduce(lo, hi, limit, f, n, at, worker int) {
 	if p.Reduce == ReduceMajority {
-		p.grid32[at] = p.majority(p.order[lo:hi], s)
+		p.grid32[at] = p.commonest(p.order[lo:hi], p.majority[worker])
 		return
 	}
-	r := cellRun{lo, hi, limit, f, p.grid.data.([]float32)[at*p.F+f:][:n]}
+	r, s := cellRun{lo, hi, limit, f, p.grid.data.([]float32)[at*p.F+f:][:n]}, &p.scratch[worker]
 	switch {
 	case hi-lo == 1:
 		p.single(&r, s)
@@ -191,9 +185,9 @@ func (p *cpuVoxelize) gather(r *cellRun, lo, hi int, s *voxelScratch) {
 	}
 }
 
-// majority returns the commonest label, the smallest of several.
-func (p *cpuVoxelize) majority(points []uint64, s *voxelScratch) int32 {
-	labels := s.labels[:len(points)]
+// commonest returns the commonest label of points, the smallest of several. It uses memory for as many labels.
+func (p *cpuVoxelize) commonest(points []uint64, labels []int32) int32 {
+	labels = labels[:len(points)]
 	for k, e := range points {
 		labels[k] = p.labels[pointOf(e)]
 	}
