@@ -122,6 +122,15 @@ func recordWords(job *ops.VoxelizeJob) int {
 	return even
 }
 
+// addTurns is how often a block goes over its points, four features at a time: once for the best of each cell, and once more for sums.
+func addTurns(job *ops.VoxelizeJob) int {
+	turns := (job.F + 3) / 4
+	if adds(job) {
+		return 2 * turns
+	}
+	return turns
+}
+
 // gathers reports whether points of a cell are brought together.
 func (w voxelWay) gathers() bool { return w == byBucket || w == byGroup || w == bySort }
 
@@ -140,7 +149,7 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 		}
 		return byWriting
 	}
-	if job.N*(1+job.F) <= b.adds && job.Keys()*recordWords(job) <= addTable {
+	if job.N*(1+job.F) <= b.adds && addTurns(job) <= mostTurns && job.Keys()*recordWords(job) <= addTable {
 		return byAdding
 	}
 	// Of a grid of few cells, where a sort has one or two passes, many points may be left to few blocks: if they crowd as a LiDAR's do.
@@ -158,6 +167,7 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 const (
 	addValues = 3 << 10 // points and features of them for each multiprocessor, for which atomics take less than bringing points together
 	addTable  = 1 << 25 // words of the table
+	mostTurns = 6       // of a block: of more, bringing points together takes less if they do not crowd
 
 	dealPoints = 1 << 15 // for each multiprocessor
 	groupCells = 1 << 14

@@ -91,6 +91,10 @@ func TestWhatIsAdded(t *testing.T) {
 		assert.Equal(t, byAdding, b.way(job(100, 3, addTable/words, reduce)), reduce)
 		assert.NotEqual(t, byAdding, b.way(job(100, 3, addTable/words+1, reduce)), reduce)
 	}
+	assert.Equal(t, byAdding, b.way(job(100, 12, 100, ops.ReduceSum)))
+	assert.NotEqual(t, byAdding, b.way(job(100, 13, 100, ops.ReduceSum)))
+	assert.Equal(t, byAdding, b.way(job(100, 24, 100, ops.ReduceMax)))
+	assert.NotEqual(t, byAdding, b.way(job(100, 25, 100, ops.ReduceMax)))
 	beside := job(1, 0, 100, ops.ReduceCount)
 	assert.Equal(t, byWriting, b.way(beside))
 	beside.Empty = -1
