@@ -41,7 +41,7 @@ type cpuVoxelize struct {
 	reducing cpuTask
 	scratch  []voxelScratch  // of the backend, of which one task runs at a time
 	majority [][]int32       // each worker's labels
-	counters [3]atomic.Int64 // in range, out of range, not finite
+	counters [4]atomic.Int64 // in range, out of range, not finite, kept by voxels
 	last     VoxelCounts
 }
 
@@ -212,10 +212,7 @@ func (p *cpuVoxelize) execute() error {
 	}
 	p.backend.parallel(&p.reducing)
 	if p.Mode != DenseVoxels {
-		p.last.DroppedPoints = p.last.InRange
-		for _, c := range p.ranked[:p.last.Voxels] {
-			p.last.DroppedPoints -= int64(p.kept(int(c)))
-		}
+		p.last.DroppedPoints = p.last.InRange - p.counters[3].Load()
 	}
 	return nil
 }
@@ -242,9 +239,11 @@ func (p *cpuVoxelize) enumerate() {
 		clear(p.splits)
 	}
 	give := func(c int) {
-		if key := p.key(c); key-rowBegin >= rowCells {
-			row, inRow = int(key/rowCells), 0
-			rowBegin = int64(row) * rowCells
+		if p.B > 1 {
+			if key := p.sort.key(p.order[p.starts[c]]); key-rowBegin >= rowCells {
+				row, inRow = int(key/rowCells), 0
+				rowBegin = int64(row) * rowCells
+			}
 		}
 		if inRow < p.RowVoxels && voxel < p.V {
 			p.ranked[voxel] = int32(c)
@@ -281,16 +280,4 @@ func (p *cpuVoxelize) enumerate() {
 	if p.inverse != nil {
 		fill(p.inverse, -1)
 	}
-}
-
-// key returns a cell's key.
-func (p *cpuVoxelize) key(cell int) int64 { return p.sort.key(p.order[p.starts[cell]]) }
-
-// kept returns how many points a cell's voxel keeps, if it is written.
-func (p *cpuVoxelize) kept(cell int) int {
-	n := int(p.starts[cell+1] - p.starts[cell])
-	if p.Mode == HardVoxels {
-		n = min(n, p.P)
-	}
-	return n
 }

@@ -46,9 +46,11 @@ func (p *cpuVoxelize) reduceRuns(piece, worker int) {
 // reduceVoxels writes a piece of the voxels.
 func (p *cpuVoxelize) reduceVoxels(piece, worker int) {
 	begin, end := piece*cpuVoxelTile, min((piece+1)*cpuVoxelTile, int(p.last.Voxels))
+	kept := 0
 	for v := begin; v < end; v++ {
-		p.describe(int(p.ranked[v]), v)
+		kept += p.describe(int(p.ranked[v]), v)
 	}
+	p.counters[3].Add(int64(kept))
 	p.eachFeatures(worker, func(f, n int) {
 		limit := int(p.starts[p.ranked[end-1]+1])
 		for v := begin; v < end; v++ {
@@ -90,11 +92,13 @@ func (p *cpuVoxelize) reduce(lo, hi, limit, f, n, at, worker int) {
 	}
 }
 
-// describe writes a voxel's coordinates and count, its number at its points, and the points of a hard one.
-func (p *cpuVoxelize) describe(c, voxel int) {
-	axes, key := p.Axes(), p.key(c)
+// describe writes a voxel's coordinates and count, its number at its points, and the points of a hard one. It returns how many points it keeps.
+func (p *cpuVoxelize) describe(c, voxel int) int {
+	points := p.order[p.starts[c]:p.starts[c+1]]
+	axes, key := p.Axes(), p.sort.key(points[0])
 	if p.Mode == HardVoxels {
-		p.keep(p.order[p.starts[c]:][:p.kept(c)], voxel, p.rowOf(key))
+		points = points[:min(len(points), p.P)]
+		p.keep(points, voxel, p.rowOf(key))
 	}
 	columns := 3
 	if p.Batched {
@@ -109,12 +113,13 @@ func (p *cpuVoxelize) describe(c, voxel int) {
 	if p.Batched {
 		out[0] = int32(key)
 	}
-	p.counts[voxel] = int32(p.kept(c))
+	p.counts[voxel] = int32(len(points))
 	if p.inverse != nil {
-		for _, e := range p.order[p.starts[c]:][:p.kept(c)] {
+		for _, e := range points {
 			p.inverse[pointOf(e)] = int32(voxel)
 		}
 	}
+	return len(points)
 }
 
 // keep writes the points of a hard voxel.
