@@ -223,13 +223,3 @@ func TestThreadsOfVoxelizeChangeNoResult(t *testing.T) {
 		})
 	}
 }
-
-func TestEmptyCellsKeepTheSignOfZero(t *testing.T) {
-	dev, err := Open("cpu")
-	require.NoError(t, err)
-	points := tensor.Must(tensor.Of([]float32{1.5, 0, 0}, 1, 3))
-	r, err := dev.Voxelize(VoxelizeArgs{Points: points, Features: tensor.Must(tensor.Of([]float32{4}, 1, 1))},
-		VoxelGrid{Max: [3]float64{3, 1, 1}, Size: [3]float64{1, 1, 1}}, VoxelizeOptions{Reduce: ReduceMean, Empty: math.Copysign(0, -1)})
-	require.NoError(t, err)
-	assert.Equal(t, []uint64{1 << 31, uint64(math.Float32bits(4)), 1 << 31}, bitsOf(t, r.Grid))
-}

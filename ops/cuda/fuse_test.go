@@ -128,6 +128,12 @@ func TestPlainStreams(t *testing.T) {
 		"f32":         {tensor.F32, fuseTestPart(tensor.F32, 8), true, 4, 4},
 		"f32 of 6":    {tensor.F32, fuseTestPart(tensor.F32, 6), true, 3, 3},
 		"f32 of 7":    {tensor.F32, fuseTestPart(tensor.F32, 7), true, 2, 2},
+		"f32 of 31":   {tensor.F32, fuseTestPart(tensor.F32, 31), true, 2, 2},
+		"f32 of 33":   {tensor.F32, fuseTestPart(tensor.F32, 33), true, 2, 0}, // as odd rows: more than mostUnits
+		"f32 of 62":   {tensor.F32, fuseTestPart(tensor.F32, 62), true, 3, 3},
+		"f32 of 66":   {tensor.F32, fuseTestPart(tensor.F32, 66), true, 3, 0},
+		"f32 of 132":  {tensor.F32, fuseTestPart(tensor.F32, 132), true, 4, 4}, // whole chunks are never too many
+		"bf16 of 66":  {tensor.BF16, fuseTestPart(tensor.BF16, 66), true, 2, 0},
 		"far apart":   {tensor.F32, far, true, 4, 4},
 		"too far":     {tensor.F32, farther, false, 0, 0},
 		"bf16 of 8":   {tensor.BF16, fuseTestPart(tensor.BF16, 8), true, 4, 3},
@@ -143,6 +149,23 @@ func TestPlainStreams(t *testing.T) {
 		if ok {
 			assert.Equal(t, [2]uint32{c.unit, c.store}, [2]uint32{parts[0].unit, parts[0].store}, name)
 		}
+	}
+}
+
+// A stream beside a wider one has smaller blocks if it would have few of them.
+func TestNarrowStreamsHaveEnoughBlocks(t *testing.T) {
+	b := &backend{sms: 132}
+	choice := Choice{Each: 4, Threads: plainThreads, Check: 512}
+	for rows, want := range map[int]int{132 * 8: 4, 132*16 - 1: 4, 132 * 16: 2, 132*32 - 1: 2, 132 * 32: 1, 1 << 20: 1} { // times which its blocks are smaller
+		part := func(chunks int) plainPart {
+			p := fuseTestPart(tensor.F32, 4*chunks)
+			p.B, p.T = 1, rows
+			return plainPart{FusePart: &p, form: wholeRows, unit: 4, store: 4, chunks: chunks}
+		}
+		alone := b.cutPlainParts([]plainPart{part(8)}, choice)[0]
+		beside := b.cutPlainParts([]plainPart{part(8), part(64)}, choice)
+		assert.Equal(t, alone.tile, want*beside[0].tile, "%d rows", rows)
+		assert.Equal(t, b.cutPlainParts([]plainPart{part(64)}, choice)[0].tile, beside[1].tile, "the widest, %d rows", rows)
 	}
 }
 

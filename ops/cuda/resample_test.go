@@ -215,6 +215,12 @@ func TestWhatIsDirect(t *testing.T) {
 		j.Check = false
 		assert.True(t, b.cutPlain(j, choice, 1).direct)
 	}
+	for stamps, want := range map[int]bool{directFuseBlocks * 132 * warp * chunk / 2 / long.ClockType().Size(): true, directFuseBlocks*132*warp*chunk/2/long.ClockType().Size() + 1: false} {
+		part := plainPart{FusePart: &ops.FusePart{ResampleJob: job(func(j *ops.ResampleJob) { j.B, j.S, j.TimesBatch, j.TimesRows, j.Check = 1, stamps, stamps, 1, true })}, form: wholeRows, chunks: 1}
+		for _, s := range b.cutPlainParts([]plainPart{part, part}, Choice{Each: 4, Threads: plainThreads, Check: 256, Direct: true}) {
+			assert.Equal(t, want, s.direct, "two streams of %d stamps", stamps)
+		}
+	}
 	fused := []plainPart{{FusePart: &ops.FusePart{ResampleJob: long}, form: wholeRows, chunks: 1}, {FusePart: &ops.FusePart{ResampleJob: job(func(j *ops.ResampleJob) { j.S = 3 })}, form: wholeRows, chunks: 1}}
 	for _, s := range b.cutPlainParts(fused, Choice{Each: 4, Threads: plainThreads, Check: 256, Direct: true}) {
 		assert.False(t, s.direct, "all streams or none")

@@ -157,7 +157,7 @@ func (c *voxelChain) adding() {
 	if job.Reduce.OfFeatures() {
 		width = job.F
 	}
-	each := max(addThreads/width, 1)
+	each := addThreads / width
 	c.add("voxel_finish", min((min(job.N, job.Keys())+each-1)/each, 16*c.p.b.sms), addThreads, 0)
 }
 
