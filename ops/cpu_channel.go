@@ -80,8 +80,10 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 		}
 		half := n / 2
 		for i := range half {
-			v, to := from+half+i, to+i
-			s.wide[i], s.wide[half+i] = hermite(p.src.float(from+i), p.src.float(to), p.src.float(v), p.src.float(to+half), h, l.a)
+			v1, v2 := p.src.float(from+i), p.src.float(to+i)
+			d1, d2 := p.src.float(from+half+i), p.src.float(to+half+i)
+			s.wide[i] = hermite(v1, v2-v1, d1, d2, h, l.a)
+			s.wide[half+i] = hermiteSlope(v2-v1, d1, d2, h, l.a)
 		}
 	case Pchip, CatmullRom:
 		p.spline(c.Kind, l, times, from, n, s)
@@ -92,29 +94,42 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 // spline makes the n features from those of sample k, at from, and of its neighbours, with the curve cut where two samples have
 // one stamp.
 func (p *cpuResample[C]) spline(kind Kind, l *located, times []C, from, n int, s *scratch) {
-	b := &s.bracket // which a call through a variable would move to the heap
-	*b = bracket{h: l.h, x: l.x}
+	c := &s.cubic
+	var before, after beside
 	if l.k > 0 {
-		b.before = distance(times[l.k-1], times[l.k])
+		before = besideOf(l.h, distance(times[l.k-1], times[l.k]))
 	}
 	if l.k+2 < len(times) {
-		b.after = distance(times[l.k+1], times[l.k+2])
+		after = besideOf(l.h, distance(times[l.k+1], times[l.k+2]))
 	}
-	curve := pchip
-	if kind == CatmullRom {
-		curve = catmullRom
+	// Rows that share their samples may have brackets of their own.
+	if c.from == from && c.kind == kind && c.before == before && c.after == after {
+		c.at(s.wide[:n], l.a)
+		return
 	}
-	for i := range n {
-		var v0, v3 float64
-		at := from + i
-		if b.before > 0 {
-			v0 = p.src.float(at - p.SrcStep)
+	c.from, c.kind, c.before, c.after = from, kind, before, after
+	v1, v2 := c.v1[:n], c.rise[:n]
+	p.src.floats(v1, from)
+	p.src.floats(v2, from+p.SrcStep)
+	if before.ratio > 0 {
+		v0 := c.outer[0][:n]
+		p.src.floats(v0, from-p.SrcStep)
+		for i, v := range v1 {
+			v0[i] = float64((v - v0[i]) * before.ratio)
 		}
-		if b.after > 0 {
-			v3 = p.src.float(at + 2*p.SrcStep)
-		}
-		s.wide[i] = curve(v0, p.src.float(at), p.src.float(at+p.SrcStep), v3, b)
 	}
+	if after.ratio > 0 {
+		v3 := c.outer[1][:n]
+		p.src.floats(v3, from+2*p.SrcStep)
+		for i, v := range v2 {
+			v3[i] = float64((v3[i] - v) * after.ratio)
+		}
+	}
+	for i, v := range v1 {
+		v2[i] -= v
+	}
+	c.bend(n)
+	c.at(s.wide[:n], l.a)
 }
 
 // window reduces n features of count samples, the first of which is at from.

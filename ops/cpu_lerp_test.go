@@ -102,7 +102,7 @@ func TestLerpRowsFollowsTheDefinitionForEveryLength(t *testing.T) {
 							a := []float64{rng.Float64(), 0x1p-30, 1 - 0x1p-53, 0.5}[rng.IntN(4)]
 							items = append(items, lerpItem{shift + rng.IntN(src.len()-n-gap-shift+1), shift + i*(n+3), a})
 						}
-						dst.lerpRows(src, items, gap, n, newScratch(n))
+						dst.lerpRows(src, items, gap, n, newScratch(n, nil))
 						at := 0
 						for _, it := range items {
 							for ; at < it.to; at++ {
@@ -133,10 +133,10 @@ func TestLerpRowsPanicsBeforeItLeavesTheMemory(t *testing.T) {
 		item lerpItem
 		gap  int
 	}{{lerpItem{from: 5}, 8}, {lerpItem{from: -1}, 8}, {lerpItem{to: 3}, 8}, {lerpItem{to: -1}, 8}, {lerpItem{from: 7}, -8}, {lerpItem{}, 13}} {
-		assert.Panics(t, func() { dst.lerpRows(src, []lerpItem{{}, c.item}, c.gap, 8, newScratch(8)) }, "%+v", c)
+		assert.Panics(t, func() { dst.lerpRows(src, []lerpItem{{}, c.item}, c.gap, 8, newScratch(8, nil)) }, "%+v", c)
 	}
-	assert.NotPanics(t, func() { dst.lerpRows(src, []lerpItem{{4, 2, .5}}, 8, 8, newScratch(8)) })
-	assert.NotPanics(t, func() { dst.lerpRows(src, []lerpItem{{12, 2, .5}}, -8, 8, newScratch(8)) })
+	assert.NotPanics(t, func() { dst.lerpRows(src, []lerpItem{{4, 2, .5}}, 8, 8, newScratch(8, nil)) })
+	assert.NotPanics(t, func() { dst.lerpRows(src, []lerpItem{{12, 2, .5}}, -8, 8, newScratch(8, nil)) })
 }
 
 func TestEveryHalfWidensInRowsAsAlone(t *testing.T) {
@@ -230,7 +230,7 @@ func BenchmarkLerpRows(b *testing.B) {
 				for i := range batchMost {
 					items = append(items, lerpItem{d * rng.IntN(16), d * i, rng.Float64()})
 				}
-				s := newScratch(d)
+				s := newScratch(d, nil)
 				b.Run(fmt.Sprintf("dtype=%v/D=%d/vector=%v", dtype, d, vector), func(b *testing.B) {
 					b.SetBytes(int64(3 * batchMost * d * dtype.Size()))
 					for range b.N {

@@ -103,7 +103,7 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 		return nil, err
 	}
 	for range b.workers {
-		p.scratch = append(p.scratch, newScratch(job.D))
+		p.scratch = append(p.scratch, newScratch(job.D, job.Channels))
 	}
 	p.each = targetsAPiece(job.Channels, job.D)
 	p.work = cpuTask{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}

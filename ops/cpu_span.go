@@ -74,6 +74,7 @@ func (p *cpuResample[C]) tile(piece, worker int) {
 		p.span(i, end, s)
 		return
 	}
+	s.cubic.from = -1 // another run's values may have been there
 	for ; i < end; i++ {
 		guess = p.target(i, guess, s)
 	}

@@ -76,8 +76,21 @@ func (v values) float(at int) float64 {
 
 // floats reads values as float64.
 func (v values) floats(out []float64, at int) {
-	for i := range out {
-		out[i] = v.float(at + i)
+	switch d := v.data.(type) {
+	case []float32:
+		for i, x := range d[at : at+len(out)] {
+			out[i] = float64(x)
+		}
+	case []float64:
+		copy(out, d[at:])
+	case []tensor.Float16:
+		for i, x := range d[at : at+len(out)] {
+			out[i] = float64(x.F32())
+		}
+	case []tensor.BFloat16:
+		for i, x := range d[at : at+len(out)] {
+			out[i] = float64(x.F32())
+		}
 	}
 }
 
@@ -198,10 +211,10 @@ type scratch struct {
 	wide      []float64
 	items     []lerpItem
 	row       values // of f32
-	bracket   bracket
+	cubic     cubic
 }
 
-func newScratch(n int) *scratch {
+func newScratch(n int, channels []Channel) *scratch {
 	return &scratch{a: make([]float32, n), b: make([]float32, n), out: make([]float32, n), wide: make([]float64, n), items: make([]lerpItem, 0, batchMost),
-		row: values{data: make([]float32, n)}}
+		row: values{data: make([]float32, n)}, cubic: newCubic(channels)}
 }

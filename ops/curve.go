@@ -125,110 +125,146 @@ func polynomial(c []float64, x float64) (s float64) {
 	return s
 }
 
-// parabola is the slope at a sample of the parabola through it and its neighbours, h0 before with slope m0 and h1 after with m1.
-func parabola(h0, h1, m0, m1 float64) float64 {
-	return (float64(m0*h1) + float64(m1*h0)) / (h0 + h1)
+// beside is a bracket next to the target's: the target's length over its own, and over both; 0 where there is none, and the curve ends.
+type beside struct {
+	ratio, share float64
 }
 
-// parabolaEnd is that at the parabola's end: of the bracket h0 with slope m0, beyond which is h1 with m1.
-func parabolaEnd(h0, h1, m0, m1 float64) float64 {
-	return (float64((float64(2*h0)+h1)*m0) - float64(h0*m1)) / (h0 + h1)
+func besideOf(h, length float64) beside {
+	if length == 0 {
+		return beside{}
+	}
+	r := min(max(h/length, 0x1p-1022), 0x1p1023)
+	return beside{r, r / (1 + r)}
 }
 
-// catmullRom is the value at b.x of the cubic through v1 and v2 with the parabolas' slopes.
-func catmullRom(v0, v1, v2, v3 float64, b *bracket) float64 {
-	m1 := (v2 - v1) / b.h
-	d1, d2 := m1, m1
-	var m0, m2 float64
-	if b.before > 0 {
-		m0 = (v1 - v0) / b.before
-	}
-	if b.after > 0 {
-		m2 = (v3 - v2) / b.after
-	}
-	switch {
-	case b.before > 0:
-		d1 = parabola(b.before, b.h, m0, m1)
-	case b.after > 0:
-		d1 = parabolaEnd(b.h, b.after, m1, m2)
-	}
-	switch {
-	case b.after > 0:
-		d2 = parabola(b.h, b.after, m1, m2)
-	case b.before > 0:
-		d2 = parabolaEnd(b.h, b.before, m1, m0)
-	}
-	v, _ := hermite(v1, v2, d1, d2, b.h, b.x/b.h)
-	return v
+// cubic is what features of a target in [v1, v2] are made of: the samples' values, and the slopes at the target's ends. A slope is a
+// rise: how far a line of that slope would rise over the target's bracket, whose own line's is rise. outer is that of the line over a
+// bracket beside it. Targets in one bracket have them in common.
+type cubic struct {
+	before, after beside
+	kind          Kind
+	from          int // where v1 is in src; -1 while nothing is known
+	v1, rise      []float64
+	outer         [2][]float64 // before and after, while there are such brackets
+	slopes        [2][]float64
 }
 
-// hermite is the cubic from v1 with slope d1 to v2 with slope d2, h further: its value and slope at u of the way. Slopes may be
-// steep, so each has a factor that is 0 at the other end.
-func hermite(v1, v2, d1, d2, h, u float64) (value, slope float64) {
-	r, rise := 1-u, v2-v1
+// newCubic makes room for the widest of the channels of such kinds.
+func newCubic(channels []Channel) cubic {
+	n := 0
+	for _, c := range channels {
+		if c.Kind == Pchip || c.Kind == CatmullRom {
+			n = max(n, c.Hi-c.Lo)
+		}
+	}
+	all := make([]float64, 6*n)
+	row := func(i int) []float64 { return all[i*n : (i+1)*n] }
+	return cubic{v1: row(0), rise: row(1), outer: [2][]float64{row(2), row(3)}, slopes: [2][]float64{row(4), row(5)}}
+}
+
+// bend makes the slopes of n features.
+func (c *cubic) bend(n int) {
+	rise := c.rise[:n]
+	for end, d := range c.slopes {
+		d = d[:n]
+		near, far := c.before, c.after
+		if end == 1 {
+			near, far = far, near
+		}
+		switch inner, outer := c.outer[end][:n], c.outer[1-end][:n]; {
+		case near.ratio > 0 && c.kind == Pchip:
+			for i, m := range rise {
+				d[i] = pchipSlope(m, inner[i], near.share)
+			}
+		case near.ratio > 0:
+			for i, m := range rise {
+				d[i] = parabola(m, inner[i], near.share)
+			}
+		case far.ratio > 0 && c.kind == Pchip:
+			for i, m := range rise {
+				d[i] = pchipEnd(m, outer[i], far.share)
+			}
+		case far.ratio > 0:
+			for i, m := range rise {
+				d[i] = parabolaEnd(m, outer[i], far.share)
+			}
+		default:
+			copy(d, rise)
+		}
+	}
+}
+
+// at writes the features of a target at u of the way.
+func (c *cubic) at(out []float64, u float64) {
+	v1, rise, d1, d2 := c.v1[:len(out)], c.rise[:len(out)], c.slopes[0][:len(out)], c.slopes[1][:len(out)]
+	for i := range out {
+		out[i] = hermite(v1[i], rise[i], d1[i], d2[i], 1, u)
+	}
+}
+
+// parabola is the slope at a sample of the parabola through it and its neighbours.
+func parabola(rise, outer, share float64) float64 {
+	return float64(share*outer) + float64((1-share)*rise)
+}
+
+// parabolaEnd is that at the parabola's end, of the target's bracket.
+func parabolaEnd(rise, outer, share float64) float64 {
+	return float64((1+share)*rise) - float64(share*outer)
+}
+
+// hermite is the cubic from v1 with slope d1 to rise above it with slope d2, h further, at u of the way. Slopes may be steep, so each has a
+// factor that is 0 at the other end.
+func hermite(v1, rise, d1, d2, h, u float64) float64 {
+	r := 1 - u
 	both := float64(u * r)
 	bend := float64(float64(h*both) * (float64(r*d1) - float64(u*d2)))
-	value = v1 + float64(float64(float64(u*u)*(3-float64(2*u)))*rise) + bend
-	slope = float64(float64(6*both)*(rise/h)) + float64(float64(r*(1-float64(3*u)))*d1) - float64(float64(u*(2-float64(3*u)))*d2)
-	return value, slope
+	return v1 + float64(float64(float64(u*u)*(3-float64(2*u)))*rise) + bend
 }
 
-// bracket is what the cubics need of the stamps around a target in [t1, t2]: the lengths of the brackets, 0 where the curve
-// ends at t1 or t2.
-type bracket struct {
-	before, h, after float64
-	x                float64 // the target less t1
+// hermiteSlope is its slope.
+func hermiteSlope(rise, d1, d2, h, u float64) float64 {
+	r := 1 - u
+	return float64(float64(6*float64(u*r))*(rise/h)) + float64(float64(r*(1-float64(3*u)))*d1) - float64(float64(u*(2-float64(3*u)))*d2)
 }
 
-// pchip is the value at b.x of the cubic through v1 and v2 with scipy's PchipInterpolator's slopes.
-func pchip(v0, v1, v2, v3 float64, b *bracket) float64 {
-	m1 := (v2 - v1) / b.h
-	d1, d2 := m1, m1
-	var m0, m2 float64
-	if b.before > 0 {
-		m0 = (v1 - v0) / b.before
+// pchipSlope is the slope at a sample between two brackets, as scipy's PchipInterpolator has it: the weighted harmonic mean of Fritsch and
+// Butland (A method for constructing local monotone piecewise cubic interpolants, 1984), 0 where the data turns. The weight of outer is (2h + l) / (3 (h + l)), l being its
+// bracket's length, and that of rise what is left of 1.
+func pchipSlope(rise, outer, share float64) float64 {
+	const least, most, sign = (1023 - 960) << 52, (1023 + 1000) << 52, 1 << 63
+	both := float64(rise * outer)
+	bits := math.Float64bits(both)
+	if bits&^sign-least > most-least {
+		return pchipSteep(rise, outer, share)
 	}
-	if b.after > 0 {
-		m2 = (v3 - v2) / b.after
-	}
-	switch {
-	case b.before > 0:
-		d1 = pchipSlope(b.before, b.h, m0, m1)
-	case b.after > 0:
-		d1 = pchipEnd(b.h, b.after, m1, m2)
-	}
-	switch {
-	case b.after > 0:
-		d2 = pchipSlope(b.h, b.after, m1, m2)
-	case b.before > 0:
-		d2 = pchipEnd(b.h, b.before, m1, m0)
-	}
-	t := (d1 + d2 - float64(2*m1)) / b.h
-	c := (m1-d1)/b.h - t
-	s := float64(t/b.h*b.x) + c
-	s = float64(s*b.x) + d1
-	return float64(s*b.x) + v1
+	// Whether data turns can hardly be foreseen, so there is no branch: below 0, what was divided is left out.
+	w := float64((1 + share) * (1.0 / 3))
+	d := both / (float64(w*rise) + float64((1-w)*outer))
+	return math.Float64frombits(math.Float64bits(d) &^ uint64(int64(bits)>>63))
 }
 
-// pchipSlope is the slope at a sample between two brackets: the weighted harmonic mean of Fritsch and Butland, 0 where the
-// data turns.
-func pchipSlope(h0, h1, m0, m1 float64) float64 {
-	if !(m0 > 0 && m1 > 0 || m0 < 0 && m1 < 0) {
+// pchipSteep is pchipSlope where the product is too small, too great or no number.
+func pchipSteep(rise, outer, share float64) float64 {
+	if !(rise > 0 && outer > 0 || rise < 0 && outer < 0) {
 		return 0
 	}
-	w0, w1 := float64(2*h1)+h0, h1+float64(2*h0)
-	return 1 / ((w0/m0 + w1/m1) / (w0 + w1))
+	w := float64((1 + share) * (1.0 / 3))
+	if math.Abs(outer) > math.Abs(rise) {
+		return rise / (float64(w*(rise/outer)) + (1 - w))
+	}
+	return outer / (w + float64((1-w)*(outer/rise)))
 }
 
 // pchipEnd is the slope at the end of a curve: the one-sided three-point formula, kept in the data's direction (Moler,
 // Numerical Computing with MATLAB, 2004, section 3.6).
-func pchipEnd(h0, h1, m0, m1 float64) float64 {
-	d := parabolaEnd(h0, h1, m0, m1)
+func pchipEnd(rise, outer, share float64) float64 {
+	d := parabolaEnd(rise, outer, share)
 	switch {
-	case sign(d) != sign(m0):
+	case sign(d) != sign(rise):
 		return 0
-	case sign(m0) != sign(m1) && math.Abs(d) > float64(3*math.Abs(m0)):
-		return float64(3 * m0)
+	case sign(rise) != sign(outer) && math.Abs(d) > float64(3*math.Abs(rise)):
+		return float64(3 * rise)
 	}
 	return d
 }

@@ -27,11 +27,14 @@ struct alignas(16) item {
     u32 feature, kind;
 };
 
-// sorts is how many items of each sort there are, in this order, and what divides by the last three numbers: magic is 0 of 1, and
-// else as t_magic of resample.cuh with 5 bits of shifts.
+// sorts is how many items of each sort there are, in this order, and what divides by all numbers but the first: magic is 0 of 1, and
+// else as t_magic of resample.cuh with 5 bits of shifts. After those, shifts has how many targets of a cubic a thread makes in a row,
+// and in its highest bit whether some cubic looks at the brackets beside the target's.
 struct sorts {
-    u32 slerps, moved, angles, others;
-    u32 moved_magic, angles_magic, others_magic, shifts;
+    u32 slerps, moved, angles, cubics, others;
+    u32 moved_magic, angles_magic, cubics_magic, others_magic, shifts;
+    RC_FN_MEMBER u32 run() const { return shifts >> 20 & 31; }
+    RC_FN_MEMBER bool beside() const { return shifts >> 31; }
 };
 
 // width_of is how many features an item of a kind has.
@@ -45,6 +48,8 @@ struct windows_job : resample_job {
     RC_FN_MEMBER u64 window() const { return shortest; }
 };
 
+constexpr u32 has_before = 1 << 16, has_after = 1 << 17; // of rows: there are brackets beside the target's
+
 enum action : u32 { at_sample, in_bracket, beyond, on_line, put_fill, put_nan };
 
 // spots is what a block keeps of its targets, at most Max, for any kind or, without Others, for items of the first three sorts.
@@ -54,15 +59,17 @@ template <u32 Max, bool Others> struct spots {
     double a[Max];
     float weight[Max]; // a, rounded
     u32 act[Max];
-    u32 rows[Max]; // of the kinds that look at no value, a bit each: which take the row after; 4 bits on, which take both; 8 on, from the second of src
+    u32 rows[Max]; // of the kinds that look at no value, a bit each: which take the row after; 4 bits on, which take both; 8 on, from the second of src; then has_before and has_after
 };
 template <u32 Max> struct spots<Max, true> : spots<Max, false> {
-    double x[Max], h[Max], before[Max], after[Max];
+    double h[Max]; // the bracket's length, in seconds if the stamps are in nanoseconds
+    beside before[Max], after[Max];
     u64 stamps[Max], target[Max]; // where the row's stamps are; the bits of the target's time
     u32 k[Max];                   // the sample at or before the target
 };
 
-template <u32 Max, bool Others, class C> RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, u32 i, const aim<C> &m) {
+template <u32 Max, bool Others, class C>
+RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, const sorts &g, u32 i, const aim<C> &m) {
     u32 act = at_sample;
     if (m.filled)
         act = put_fill;
@@ -80,14 +87,16 @@ template <u32 Max, bool Others, class C> RC_FN void keep_spot(const resample_job
     s.act[i] = act;
     s.rows[i] = act == in_bracket ? 1u << next | (u32)m.at.later << nearest | 16u << linear : act == on_line ? 272u << linear : 0;
     if constexpr (Others) {
-        double before = 0, after = 0;
-        if (act == in_bracket) {
+        const double h = (double)m.at.h;
+        s.h[i] = j.clock() == clock_i64 ? div_rn(h, 1e9) : h;
+        if (g.beside()) {
+            double before = 0, after = 0;
             const u32 k = m.at.k;
-            if (k > 0) before = (double)span(ld_time(m.times + k - 1), ld_time(m.times + k));
-            if (k + 2 < m.n) after = (double)span(ld_time(m.times + k + 1), ld_time(m.times + k + 2));
+            if (act == in_bracket && k > 0) before = (double)span(ld_time(m.times + k - 1), ld_time(m.times + k));
+            if (act == in_bracket && k + 2 < m.n) after = (double)span(ld_time(m.times + k + 1), ld_time(m.times + k + 2));
+            s.before[i] = beside_of(h, before), s.after[i] = beside_of(h, after);
+            s.rows[i] |= (before > 0 ? has_before : 0) | (after > 0 ? has_after : 0);
         }
-        s.x[i] = (double)m.at.x, s.h[i] = (double)m.at.h;
-        s.before[i] = before, s.after[i] = after;
         s.stamps[i] = (u64)m.times, s.target[i] = time_bits(m.x), s.k[i] = m.at.k;
     }
 }
@@ -205,36 +214,65 @@ RC_FN void make_other(const resample_job &j, const spots<Max, true> &s, u32 targ
         if (count > 0) return reduce<In>(j, it.kind, lo - (i64)(count - 1) * j.src_step, count, sink);
         act = put_nan;
     }
-    const u32 apart = it.kind == hermite ? (u32)it.number : 1;
-    if (act != in_bracket) return hold<In>(j, act, lo, width_of(it.kind), apart, sink);
-    const double a = s.a[target], h = s.h[target];
-    switch (it.kind) {
-    case rotvec:
-    case rot6d: {
-        double q0[4], q1[4], q[4];
-        load_quat<In>(j, it.kind, lo, q0), load_quat<In>(j, it.kind, hi, q1);
-        slerp4(q, q0, q1, a);
-        unit4(q);
-        if (it.kind == rotvec) {
-            double r[3];
-            vec_of_quat(r, q);
-            return sink.numbers(r, 1);
+    if (act != in_bracket) return hold<In>(j, act, lo, width_of(it.kind), 1, sink);
+    double q0[4], q1[4], q[4];
+    load_quat<In>(j, it.kind, lo, q0), load_quat<In>(j, it.kind, hi, q1);
+    slerp4(q, q0, q1, s.a[target]);
+    unit4(q);
+    if (it.kind == rotvec) {
+        double r[3];
+        vec_of_quat(r, q);
+        return sink.numbers(r, 1);
+    }
+    double m[6];
+    six_of_quat(m, q);
+    sink.numbers(m, 1);
+}
+
+// make_cubics makes a cubic of the targets from `first` to `end`. What a bracket's samples tell is worked out once for all of them that
+// follow each other in it, and the samples of the next target's are loaded while this one's is made.
+template <u32 In, u32 Max, class Sinks>
+RC_FN void make_cubics(const resample_job &j, const spots<Max, true> &s, const item &it, u32 first, u32 end, const Sinks &sinks) {
+    const bool moving = it.kind == hermite;
+    const u32 apart = moving ? (u32)it.number : 0; // from a value to its velocity
+    i64 from = 0;
+    u64 whose = 0; // the bracket of the target before: where its samples and stamps are, or 0
+    bool inside = false;
+    pack<In, 1> ahead[4] = {};
+    const auto fetch = [&](u32 i) {
+        const u32 rows = s.rows[i];
+        const i64 at = s.src[0][i], lo = at + it.feature, hi = lo + j.src_step;
+        inside = rows >> next & 1;
+        const u64 stamps = inside ? s.stamps[i] : 0;
+        const bool known = at == from && stamps == whose;
+        from = at, whose = stamps;
+        if (!inside || known) return false;
+        ahead[1] = load<In>(j, lo), ahead[2] = load<In>(j, hi);
+        if (moving || rows & has_before) ahead[0] = load<In>(j, moving ? lo + apart : lo - j.src_step);
+        if (moving || rows & has_after) ahead[3] = load<In>(j, moving ? hi + apart : hi + j.src_step);
+        return true;
+    };
+    cubic c = {};
+    bool fresh = fetch(first);
+    RC_ROLLED for (u32 i = first; i < end; i++) {
+        const bool anew = fresh, in = inside;
+        pack<In, 1> v[4];
+        RC_UNROLL for (u32 n = 0; n < 4; n++) v[n] = ahead[n];
+        fresh = i + 1 < end && fetch(i + 1);
+        if (anew) {
+            const double v0 = (double)get(v[0], 0), v1 = (double)get(v[1], 0), v2 = (double)get(v[2], 0), v3 = (double)get(v[3], 0);
+            c = moving ? cubic{v1, v2 - v1, v0, v3} : cubic_of(it.kind == pchip, v0, v1, v2, v3, s.before[i], s.after[i]);
         }
-        double m[6];
-        six_of_quat(m, q);
-        return sink.numbers(m, 1);
-    }
-    case hermite: {
-        double p0[2], p1[2], p[2]; // a value and its velocity
-        load_all<In>(j, lo, apart, p0), load_all<In>(j, hi, apart, p1);
-        p[0] = hermite_at(p0[0], p1[0], p0[1], p1[1], div_rn(h, j.clock() == clock_i64 ? 1e9 : 1), a, p[1]); // in seconds
-        return sink.numbers(p, apart);
-    }
-    default: {
-        const double before = s.before[target], after = s.after[target], x = s.x[target], v1 = wide<In>(j, lo), v2 = wide<In>(j, hi);
-        const double v0 = before > 0 ? wide<In>(j, lo - j.src_step) : 0, v3 = after > 0 ? wide<In>(j, hi + j.src_step) : 0;
-        return sink.number(0, it.kind == pchip ? pchip_at(v0, v1, v2, v3, before, h, after, x) : catmull_rom_at(v0, v1, v2, v3, before, h, after, x));
-    }
+        const auto sink = sinks(i, it.feature);
+        const double a = s.a[i];
+        if (!in) {
+            hold<In>(j, s.act[i], s.src[0][i] + it.feature, moving ? 2 : 1, apart, sink);
+        } else if (moving) {
+            const double h = s.h[i], p[2] = {hermite_at(c, h, a), hermite_slope(c, h, a)};
+            sink.numbers(p, apart);
+        } else {
+            sink.number(0, hermite_at(c, 1, a));
+        }
     }
 }
 
@@ -373,13 +411,25 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
     }
     if constexpr (Others) {
         turn -= turns;
+        const item *const cubics = angles + g.angles;
+        const u32 run = g.run();
+        all = g.cubics ? (count + run - 1) / run * g.cubics : 0;
+        turns = (all + warp_size - 1) / warp_size;
+        RC_ROLLED for (; turn < turns; turn += warps) {
+            const u32 n = turn * warp_size + lane();
+            if (n >= all) continue;
+            const u32 piece = divided(n, g.cubics_magic, g.shifts >> 10 & 31), first = piece * run;
+            make_cubics<In>(j, s, cubics[n - piece * g.cubics], first, first + run < count ? first + run : count, sinks);
+        }
+
+        turn -= turns;
         all = count * g.others;
         turns = (all + warp_size - 1) / warp_size;
         RC_ROLLED for (; turn < turns; turn += warps) {
             const u32 n = turn * warp_size + lane();
             if (n >= all) continue;
-            const u32 target = divided(n, g.others_magic, g.shifts >> 10 & 31);
-            const item it = angles[g.angles + n - target * g.others];
+            const u32 target = divided(n, g.others_magic, g.shifts >> 15 & 31);
+            const item it = cubics[g.cubics + n - target * g.others];
             make_other<In>(j, s, target, it, sinks(target, it.feature));
         }
     }

@@ -123,73 +123,79 @@ RC_FN void slerp4(double (&out)[4], const double (&q0)[4], const double (&q1)[4]
 
 // ---- Cubics ----
 
-// hermite_at is the cubic from v1 with slope d1 to v2 with slope d2, h further: its value and slope at u of the way.
-RC_FN double hermite_at(double v1, double v2, double d1, double d2, double h, double u, double &slope) {
-    const double r = 1 - u, rise = v2 - v1, both = u * r;
-    slope = 6 * both * div_rn(rise, h) + r * (1 - 3 * u) * d1 - u * (2 - 3 * u) * d2;
-    return v1 + u * u * (3 - 2 * u) * rise + h * both * (r * d1 - u * d2);
+// cubic is the one from v1 with slope d1 to rise above it with slope d2.
+struct cubic {
+    double v1, rise, d1, d2;
+};
+
+// hermite_at is its value at u of the way, which is h long, hermite_slope its slope there.
+RC_FN double hermite_at(const cubic &c, double h, double u) {
+    const double r = 1 - u, both = u * r;
+    return c.v1 + u * u * (3 - 2 * u) * c.rise + h * both * (r * c.d1 - u * c.d2);
+}
+RC_FN double hermite_slope(const cubic &c, double h, double u) {
+    const double r = 1 - u;
+    return 6 * (u * r) * div_rn(c.rise, h) + r * (1 - 3 * u) * c.d1 - u * (2 - 3 * u) * c.d2;
 }
 
-// parabola_end is the slope at the end of the parabola over the bracket h0 with slope m0 and, beyond it, h1 with m1.
-RC_FN double parabola_end(double h0, double h1, double m0, double m1) {
-    return div_rn((2 * h0 + h1) * m0 - h0 * m1, h0 + h1);
+// beside is a bracket next to the target's: the target's length over its own, and over both; 0 where there is none.
+struct alignas(16) beside {
+    double ratio, share;
+};
+RC_FN beside beside_of(double h, double length) {
+    if (length == 0) return {0, 0};
+    double r = div_rn(h, length);
+    r = r > 0x1p-1022 ? r : 0x1p-1022;
+    r = r < 0x1p1023 ? r : 0x1p1023;
+    return {r, div_rn(r, 1 + r)};
 }
+
+// Slopes are rises over the target's bracket, whose own line's is rise; outer is that of the line over the bracket beside it.
+RC_FN double parabola(double rise, double outer, double share) { return share * outer + (1 - share) * rise; }
+RC_FN double parabola_end(double rise, double outer, double share) { return (1 + share) * rise - share * outer; }
 
 // ---- Pchip ----
 
 // sign_of is 1, 0 or -1, and 2 for a NaN.
 RC_FN int sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : 2; }
 
-RC_FN double pchip_slope(double h0, double h1, double m0, double m1) {
-    if (!((m0 > 0 && m1 > 0) || (m0 < 0 && m1 < 0))) return 0;
-    const double w0 = 2 * h1 + h0, w1 = h1 + 2 * h0;
-    return div_rn(1.0, div_rn(div_rn(w0, m0) + div_rn(w1, m1), w0 + w1));
+// pchip_slope takes one path for the lanes of a warp, whether their values turn there or not, unless some product is too small or too
+// great; pchip_steep is for those.
+RC_FN double pchip_steep(double rise, double outer, double w) {
+    if (abs_f(outer) > abs_f(rise)) return div_rn(rise, w * div_rn(rise, outer) + (1 - w));
+    return div_rn(outer, w + (1 - w) * div_rn(outer, rise));
+}
+RC_FN double pchip_slope(double rise, double outer, double share) {
+    const double w = (1 + share) * (1.0 / 3), both = rise * outer;
+    const bool usual = both >= 0x1p-960 && both <= 0x1p1000, turns = !((rise > 0 && outer > 0) || (rise < 0 && outer < 0));
+    const double d = div_rn(usual ? both : 1, usual ? w * rise + (1 - w) * outer : 1);
+    if (!usual && !turns) return pchip_steep(rise, outer, w);
+    return usual ? d : 0;
 }
 
-RC_FN double pchip_end(double h0, double h1, double m0, double m1) {
-    const double d = parabola_end(h0, h1, m0, m1);
-    if (sign_of(d) != sign_of(m0)) return 0;
-    if (sign_of(m0) != sign_of(m1) && abs_f(d) > 3 * abs_f(m0)) return 3 * m0;
+RC_FN double pchip_end(double rise, double outer, double share) {
+    const double d = parabola_end(rise, outer, share);
+    if (sign_of(d) != sign_of(rise)) return 0;
+    if (sign_of(rise) != sign_of(outer) && abs_f(d) > 3 * abs_f(rise)) return 3 * rise;
     return d;
 }
 
-// pchip_at is the value x after v1's stamp. before, h and after are the lengths of the brackets around it, 0 for one that is not
-// there.
-RC_FN double pchip_at(double v0, double v1, double v2, double v3, double before, double h, double after, double x) {
-    const double m1 = div_rn(v2 - v1, h);
-    const double m0 = before > 0 ? div_rn(v1 - v0, before) : 0, m2 = after > 0 ? div_rn(v3 - v2, after) : 0;
-    double d1 = m1, d2 = m1;
-    if (before > 0)
-        d1 = pchip_slope(before, h, m0, m1);
-    else if (after > 0)
-        d1 = pchip_end(h, after, m1, m2);
-    if (after > 0)
-        d2 = pchip_slope(h, after, m1, m2);
-    else if (before > 0)
-        d2 = pchip_end(h, before, m1, m0);
-    const double t = div_rn(d1 + d2 - 2 * m1, h);
-    const double c = div_rn(m1 - d1, h) - t;
-    double s = div_rn(t, h) * x + c;
-    s = s * x + d1;
-    return s * x + v1;
-}
-
-// ---- Catmull-Rom ----
-
-RC_FN double catmull_rom_at(double v0, double v1, double v2, double v3, double before, double h, double after, double x) {
-    const double m1 = div_rn(v2 - v1, h);
-    const double m0 = before > 0 ? div_rn(v1 - v0, before) : 0, m2 = after > 0 ? div_rn(v3 - v2, after) : 0;
-    double d1 = m1, d2 = m1;
-    if (before > 0)
-        d1 = div_rn(m0 * h + m1 * before, before + h);
-    else if (after > 0)
-        d1 = parabola_end(h, after, m1, m2);
-    if (after > 0)
-        d2 = div_rn(m1 * after + m2 * h, h + after);
-    else if (before > 0)
-        d2 = parabola_end(h, before, m1, m0);
-    double slope;
-    return hermite_at(v1, v2, d1, d2, h, div_rn(x, h), slope);
+// cubic_of is the cubic of a kind between v1 and v2, over a way of 1: pchip's, or Catmull and Rom's.
+RC_FN cubic cubic_of(bool is_pchip, double v0, double v1, double v2, double v3, const beside &before, const beside &after) {
+    const double rise = v2 - v1;
+    const double left = before.ratio > 0 ? (v1 - v0) * before.ratio : 0, right = after.ratio > 0 ? (v3 - v2) * after.ratio : 0;
+    const auto inner = [&](double outer, double share) { return is_pchip ? pchip_slope(rise, outer, share) : parabola(rise, outer, share); };
+    const auto end = [&](double outer, double share) { return is_pchip ? pchip_end(rise, outer, share) : parabola_end(rise, outer, share); };
+    double d1 = rise, d2 = rise;
+    if (before.ratio > 0)
+        d1 = inner(left, before.share);
+    else if (after.ratio > 0)
+        d1 = end(right, after.share);
+    if (after.ratio > 0)
+        d2 = inner(right, after.share);
+    else if (before.ratio > 0)
+        d2 = end(left, before.share);
+    return {v1, rise, d1, d2};
 }
 
 } // namespace rc

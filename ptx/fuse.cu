@@ -54,7 +54,7 @@ RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
     const fuse_job &j = plain;
     const u32 count = survey_stream(plain, [&](u32 i, const auto &at) {
         if (j.by_items())
-            keep_spot(j, mem.items, i, at);
+            keep_spot(j, mem.items, p.stream[m].items_of, i, at);
         else
             keep_chunk(j, mem.chunks, i, at);
     });

@@ -6,7 +6,7 @@ namespace rc {
 
 constexpr u32 max_streams = 16;
 
-// fuse_stream is a stream of a Fuse: what resample_job has for it alone. It is 200 bytes.
+// fuse_stream is a stream of a Fuse: what resample_job has for it alone. It is 208 bytes.
 struct fuse_stream {
     const void *src;
     i64 src_batch, src_step;
@@ -25,7 +25,7 @@ struct fuse_stream {
     u32 flags, more;
     sorts items_of;
 };
-static_assert(sizeof(fuse_stream) == 200, "ops/cuda/fuse.go packs it");
+static_assert(sizeof(fuse_stream) == 208, "ops/cuda/fuse.go packs it");
 
 // fuse_params is the kernels' parameter: what the streams share, and the streams.
 struct fuse_params {
@@ -46,7 +46,7 @@ struct fuse_params {
     u32 t_magic, b, streams, unused;
     fuse_stream stream[max_streams];
 };
-static_assert(sizeof(fuse_params) == 160 + 200 * max_streams, "below the 4096 bytes that every driver takes");
+static_assert(sizeof(fuse_params) == 160 + 208 * max_streams, "below the 4096 bytes that every driver takes");
 
 // fuse_job is a stream as a job.
 struct fuse_job : windows_job {

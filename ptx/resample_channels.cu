@@ -114,7 +114,7 @@ RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, con
     const bool near = j.chunks <= max_near && j.chunks <= threads_x();
     v16 ahead = {};
     if (near && thread_x() < j.chunks) ahead = ld_nc_16(items + thread_x());
-    const auto keep = [&](u32 i, const auto &m) { keep_spot(j, mem.s, i, m); };
+    const auto keep = [&](u32 i, const auto &m) { keep_spot(j, mem.s, g, i, m); };
     const u32 count = j.plain() ? survey_clock(plain, keep) : survey_clock(j, keep);
     if (near && thread_x() < j.chunks) *(v16 *)(mem.items + thread_x()) = ahead;
     barrier();
@@ -137,8 +137,8 @@ RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, con
 
 } // namespace
 
-#define RC_SORTS_PARAMS u32 slerps, u32 moved, u32 angles, u32 others, u32 moved_magic, u32 angles_magic, u32 others_magic, u32 shifts
-#define RC_SORTS_ARGS {slerps, moved, angles, others, moved_magic, angles_magic, others_magic, shifts}
+#define RC_SORTS_PARAMS u32 slerps, u32 moved, u32 angles, u32 cubics, u32 others, u32 moved_magic, u32 angles_magic, u32 cubics_magic, u32 others_magic, u32 shifts
+#define RC_SORTS_ARGS {slerps, moved, angles, cubics, others, moved_magic, angles_magic, cubics_magic, others_magic, shifts}
 
 #define RC_RESAMPLE_CHANNELS(name, dtype, blocks)                                                                    \
     RC_KERNEL_OCC(128, blocks) resample_channels_##name(RC_RESAMPLE_PARAMS, u64, const item *items, RC_SORTS_PARAMS) { \

@@ -237,7 +237,7 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 		out.halves(uint32(column), uint32(block), uint32(s.cut.blocks), math.Float32bits(pace(j)),
 			uint32(j.D), uint32(s.cut.tile), uint32(s.cut.chunks), chunkMagic(s.cut.chunks),
 			flags(j, job.Clock, s.kind, s.cut)|shift<<24, more)
-		out.halves(s.sorts.halves()...)
+		out.halves(s.sorts.halves(s.sorts.run(s.cut.threads, s.cut.tile, float64(pace(j))))...)
 		column += j.D
 		block += s.cut.blocks
 	}
@@ -245,4 +245,4 @@ func (p *plan) fuseParams(job *ops.FuseJob, parts []fusePart) []byte {
 }
 
 // fuseStreamBytes is the size of fuse_job.cuh's fuse_stream.
-const fuseStreamBytes = 200
+const fuseStreamBytes = 208

@@ -15,12 +15,16 @@ const (
 	slerps = iota
 	moved  // linear, previous, next and nearest
 	angles
+	cubics // pchip, Catmull-Rom and Hermite
 	others
 	sortsOfItems
 )
 
 // itemSorts is how many items of each sort a target has.
-type itemSorts [sortsOfItems]int
+type itemSorts struct {
+	of     [sortsOfItems]int
+	beside bool // whether an item looks at the brackets beside a target's
+}
 
 func sortOf(kind ops.Kind) int {
 	switch {
@@ -30,13 +34,15 @@ func sortOf(kind ops.Kind) int {
 		return slerps
 	case kind == ops.Angle:
 		return angles
+	case kind == ops.Pchip || kind == ops.CatmullRom || kind == ops.Hermite:
+		return cubics
 	}
 	return others
 }
 
 // channelsKernel is the kernel of a channel table: resample_curves has what resample_channels has, and the others.
 func channelsKernel(job *ops.ResampleJob) string {
-	if countItems(job.Channels)[others] > 0 {
+	if s := countItems(job.Channels); s.of[cubics]+s.of[others] > 0 {
 		return "resample_curves_" + job.Src.DType().String()
 	}
 	return "resample_channels_" + job.Src.DType().String()
@@ -44,24 +50,25 @@ func channelsKernel(job *ops.ResampleJob) string {
 
 func countItems(channels []ops.Channel) (s itemSorts) {
 	for _, c := range channels {
-		s[sortOf(c.Kind)] += (c.Hi - c.Lo) / c.Kind.Width()
+		s.of[sortOf(c.Kind)] += (c.Hi - c.Lo) / c.Kind.Width()
+		s.beside = s.beside || c.Kind == ops.Pchip || c.Kind == ops.CatmullRom
 	}
 	return s
 }
 
 // items is how many a target has.
 func (s *itemSorts) items() (n int) {
-	for _, k := range s {
+	for _, k := range s.of {
 		n += k
 	}
 	return n
 }
 
-// halves are the sorts as channels.cuh reads them: the numbers, and what divides by all but the first.
-func (s *itemSorts) halves() []uint32 {
+// halves are the sorts as channels.cuh reads them: the numbers, what divides by all but the first, and the shifts with the rest.
+func (s *itemSorts) halves(run int) []uint32 {
 	var list, magics []uint32
-	shifts := uint32(0)
-	for i, n := range s {
+	shifts := uint32(run) << 20
+	for i, n := range s.of {
 		list = append(list, uint32(n))
 		if i > 0 {
 			magic, shift := divider(n, math.MaxInt32)
@@ -71,7 +78,36 @@ func (s *itemSorts) halves() []uint32 {
 			magics, shifts = append(magics, magic), shifts|shift<<(5*(i-1))
 		}
 	}
+	if s.beside {
+		shifts |= 1 << 31
+	}
 	return append(append(list, magics...), shifts)
+}
+
+// What a thread takes to make cubics, in what it takes to find one's value between samples that it has worked on: to begin a run of
+// targets, and to load a bracket's samples and work out the slopes there.
+const (
+	runCost     = 0.5
+	bracketCost = 4
+	mostRun     = 16
+)
+
+// run is how many targets of a cubic a thread of a block of so many targets makes in a row, where each is so many samples on: more have
+// a bracket's slopes in common, fewer keep all threads busy.
+func (s *itemSorts) run(threads, tile int, pace float64) int {
+	best, least := 1, math.Inf(1)
+	for n := 1; n <= min(tile, mostRun); n++ {
+		pieces := (tile + n - 1) / n * s.of[cubics]
+		brackets := 1 + float64(n-1)*min(1, pace)
+		if pace == 0 {
+			brackets = float64(n)
+		}
+		cost := float64((pieces+threads-1)/threads) * (runCost + float64(n) + brackets*bracketCost)
+		if cost < least {
+			best, least = n, cost
+		}
+	}
+	return best
 }
 
 // sortedChannels are the channels in the order of their sorts, and of their kinds.

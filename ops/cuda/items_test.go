@@ -31,23 +31,25 @@ func TestItemsAreSorted(t *testing.T) {
 		{0, 4, kind(ops.Slerp)}, {0, 8, kind(ops.Slerp)},
 		{0, 13, kind(ops.Linear)}, {0, 2, kind(ops.Next)}, {0, 3, kind(ops.Next)},
 		{math.Float64bits(360), 12, kind(ops.Angle)},
-		{0, 0, kind(ops.Pchip)}, {0, 1, kind(ops.Pchip)}, {1e9, 18, kind(ops.WindowMax)}, {2, 14, kind(ops.Hermite)}, {2, 15, kind(ops.Hermite)},
+		{0, 0, kind(ops.Pchip)}, {0, 1, kind(ops.Pchip)}, {2, 14, kind(ops.Hermite)}, {2, 15, kind(ops.Hermite)}, {1e9, 18, kind(ops.WindowMax)},
 	}, got)
-	assert.Equal(t, itemSorts{slerps: 2, moved: 3, angles: 1, others: 5}, s)
+	assert.Equal(t, itemSorts{of: [...]int{slerps: 2, moved: 3, angles: 1, cubics: 4, others: 1}, beside: true}, s)
 	assert.Equal(t, 11, s.items())
 }
 
 // The kernel divides by what halves tells: by 1 not at all.
 func TestItemsAreDividedExactly(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 6, 7, 31, 32, 33, 1000, 100000} {
-		s := itemSorts{moved: n, angles: n + 1, others: 2*n - 1}
-		h := s.halves()
-		for i, by := range []uint32{h[1], h[2], h[3]} {
+		s := itemSorts{of: [...]int{moved: n, angles: n + 1, cubics: n + 2, others: 2*n - 1}, beside: n > 7}
+		h := s.halves(13)
+		assert.Equal(t, []uint32{13, 0}, []uint32{h[9] >> 20 & 31, h[9] >> 25 & 63})
+		assert.Equal(t, n > 7, h[9]>>31 == 1)
+		for i, by := range h[1:5] {
 			for _, x := range []uint32{0, 1, by - 1, by, by + 1, 127 * by, 128*by - 1} {
 				got := x
-				if h[4+i] != 0 {
-					hi, _ := bits.Mul32(x, h[4+i])
-					got = hi >> (h[7] >> (5 * i) & 31)
+				if h[5+i] != 0 {
+					hi, _ := bits.Mul32(x, h[5+i])
+					got = hi >> (h[9] >> (5 * i) & 31)
 				}
 				assert.Equal(t, x/by, got, "%d / %d", x, by)
 			}

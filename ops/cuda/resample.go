@@ -231,7 +231,7 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 			return err
 		}
 		args = append(args, limitBits(job.ShortestWindow(), job.ClockType()), p.table.Ptr())
-		for _, n := range sorts.halves() {
+		for _, n := range sorts.halves(sorts.run(cut.threads, cut.tile, float64(pace(job)))) {
 			args = append(args, n)
 		}
 	}

@@ -42,7 +42,7 @@ func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
 		job, cell := testJob(dtype), &faultCell{}
 		b := &backend{sms: 132}
 		items := []any{uint64(0), cudadrv.DevicePtr(0)}
-		for _, n := range new(itemSorts).halves() {
+		for _, n := range new(itemSorts).halves(1) {
 			items = append(items, n)
 		}
 		for name, args := range map[string][]any{
