@@ -89,16 +89,21 @@ RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, const sorts &
     if constexpr (Others) {
         const double h = (double)m.at.h;
         s.h[i] = j.clock() == clock_i64 ? div_rn(h, 1e9) : h;
-        if (g.beside()) {
-            double before = 0, after = 0;
-            const u32 k = m.at.k;
-            if (act == in_bracket && k > 0) before = (double)span(ld_time(m.times + k - 1), ld_time(m.times + k));
-            if (act == in_bracket && k + 2 < m.n) after = (double)span(ld_time(m.times + k + 1), ld_time(m.times + k + 2));
+        if (g.beside() && act == in_bracket) {
+            const C *const t = m.times + m.at.k;
+            const double before = m.at.k > 0 ? (double)span(ld_time(t - 1), ld_time(t)) : 0;
+            const double after = m.at.k + 2 < m.n ? (double)span(ld_time(t + 1), ld_time(t + 2)) : 0;
             s.before[i] = beside_of(h, before), s.after[i] = beside_of(h, after);
             s.rows[i] |= (before > 0 ? has_before : 0) | (after > 0 ? has_after : 0);
         }
         s.stamps[i] = (u64)m.times, s.target[i] = time_bits(m.x), s.k[i] = m.at.k;
     }
+}
+
+// anew is x, of which the compiler works out nothing ahead of a loop: that would take registers all through it.
+template <class T> RC_FN T anew(T x) {
+    asm volatile("" : "+l"(x));
+    return x;
 }
 
 // first_within is the first of stamps 0 to k that is in the window (x - w, x]; k + 1 if none is. It goes back from k in steps that
@@ -158,12 +163,13 @@ template <class W> RC_FN bool lesser(W x, W y) { return x < y || (x == y && nega
 
 // each_of gives f the feature at `at` of count samples, in order, with its place. Four loads are under way at once.
 template <u32 In, class F> RC_FN void each_of(const resample_job &j, i64 at, u32 count, F f) {
+    const i64 step = anew(j.src_step);
     for (; count >= 4; count -= 4) {
         pack<In, 1> v[4];
-        RC_UNROLL for (u32 u = 0; u < 4; u++) v[u] = load<In>(j, at + u * j.src_step);
-        RC_UNROLL for (u32 u = 0; u < 4; u++, at += j.src_step) f(get(v[u], 0), at);
+        RC_UNROLL for (u32 u = 0; u < 4; u++) v[u] = load<In>(j, at + u * step);
+        RC_UNROLL for (u32 u = 0; u < 4; u++, at += step) f(get(v[u], 0), at);
     }
-    for (; count > 0; count--, at += j.src_step) f(get(load<In>(j, at), 0), at);
+    for (; count > 0; count--, at += step) f(get(load<In>(j, at), 0), at);
 }
 
 // reduce makes one feature of a window of count samples, the first of which is at lo.
@@ -176,7 +182,7 @@ template <u32 In, class Sink> RC_FN void reduce(const resample_job &j, u32 kind,
     }
     i64 best = lo;
     if (kind == window_last) {
-        best += (count - 1) * j.src_step;
+        best += (count - 1) * anew(j.src_step);
     } else {
         const bool least = kind == window_min;
         W v = least ? as_f32(0x7f800000u) : as_f32(0xff800000u);
@@ -205,13 +211,13 @@ template <u32 In, class Sink> RC_FN void hold(const resample_job &j, u32 act, i6
 template <u32 In, u32 Max, class Sink>
 RC_FN void make_other(const resample_job &j, const spots<Max, true> &s, u32 target, const item &it, const Sink &sink) {
     u32 act = s.act[target];
-    const i64 lo = s.src[0][target] + it.feature, hi = lo + j.src_step;
+    const i64 lo = s.src[0][target] + it.feature, hi = lo + anew(j.src_step);
     if (windowed(it.kind) && (act == at_sample || act == in_bracket)) {
         const u32 first = j.clock() == clock_i64   ? first_in<i64>(s, target, it.number)
                           : j.clock() == clock_f64 ? first_in<double>(s, target, it.number)
                                                    : first_in<float>(s, target, it.number);
         const u32 count = s.k[target] + 1 - first;
-        if (count > 0) return reduce<In>(j, it.kind, lo - (i64)(count - 1) * j.src_step, count, sink);
+        if (count > 0) return reduce<In>(j, it.kind, lo - (i64)(count - 1) * anew(j.src_step), count, sink);
         act = put_nan;
     }
     if (act != in_bracket) return hold<In>(j, act, lo, width_of(it.kind), 1, sink);
@@ -230,49 +236,38 @@ RC_FN void make_other(const resample_job &j, const spots<Max, true> &s, u32 targ
 }
 
 // make_cubics makes a cubic of the targets from `first` to `end`. What a bracket's samples tell is worked out once for all of them that
-// follow each other in it, and the samples of the next target's are loaded while this one's is made.
+// follow each other in it.
 template <u32 In, u32 Max, class Sinks>
-RC_FN void make_cubics(const resample_job &j, const spots<Max, true> &s, const item &it, u32 first, u32 end, const Sinks &sinks) {
+RC_FN void make_cubics(const resample_job &j, const spots<Max, true> &s, item it, u32 first, u32 end, const Sinks &sinks) {
     const bool moving = it.kind == hermite;
     const u32 apart = moving ? (u32)it.number : 0; // from a value to its velocity
-    i64 from = 0;
-    u64 whose = 0; // the bracket of the target before: where its samples and stamps are, or 0
-    bool inside = false;
-    pack<In, 1> ahead[4] = {};
-    const auto fetch = [&](u32 i) {
-        const u32 rows = s.rows[i];
-        const i64 at = s.src[0][i], lo = at + it.feature, hi = lo + j.src_step;
-        inside = rows >> next & 1;
-        const u64 stamps = inside ? s.stamps[i] : 0;
-        const bool known = at == from && stamps == whose;
-        from = at, whose = stamps;
-        if (!inside || known) return false;
-        ahead[1] = load<In>(j, lo), ahead[2] = load<In>(j, hi);
-        if (moving || rows & has_before) ahead[0] = load<In>(j, moving ? lo + apart : lo - j.src_step);
-        if (moving || rows & has_after) ahead[3] = load<In>(j, moving ? hi + apart : hi + j.src_step);
-        return true;
-    };
+    u32 known = end;                               // a target of the bracket that c is of, if there is one
     cubic c = {};
-    bool fresh = fetch(first);
     RC_ROLLED for (u32 i = first; i < end; i++) {
-        const bool anew = fresh, in = inside;
-        pack<In, 1> v[4];
-        RC_UNROLL for (u32 n = 0; n < 4; n++) v[n] = ahead[n];
-        fresh = i + 1 < end && fetch(i + 1);
-        if (anew) {
-            const double v0 = (double)get(v[0], 0), v1 = (double)get(v[1], 0), v2 = (double)get(v[2], 0), v3 = (double)get(v[3], 0);
-            c = moving ? cubic{v1, v2 - v1, v0, v3} : cubic_of(it.kind == pchip, v0, v1, v2, v3, s.before[i], s.after[i]);
+        const u32 rows = s.rows[i];
+        const i64 lo = s.src[0][i] + it.feature;
+        if (!(rows >> next & 1)) {
+            hold<In>(j, s.act[i], lo, moving ? 2 : 1, apart, sinks(i, it.feature));
+            continue;
         }
+        if (known == end || s.src[0][known] != s.src[0][i] || s.stamps[known] != s.stamps[i]) {
+            known = i;
+            const i64 step = anew(j.src_step), hi = lo + step;
+            const pack<In, 1> p1 = load<In>(j, lo), p2 = load<In>(j, hi);
+            pack<In, 1> p0 = {}, p3 = {};
+            const bool before = rows & has_before, after = rows & has_after;
+            if (moving || before) p0 = load<In>(j, moving ? lo + apart : lo - step);
+            if (moving || after) p3 = load<In>(j, moving ? hi + apart : hi + step);
+            const double v0 = (double)get(p0, 0), v1 = (double)get(p1, 0), v2 = (double)get(p2, 0), v3 = (double)get(p3, 0);
+            if (moving)
+                c = {v1, v2 - v1, v0, v3};
+            else
+                c = cubic_of(it.kind == pchip, v0, v1, v2, v3, before, after, s.before[i], s.after[i]);
+        }
+        const double a = s.a[i], h = moving ? s.h[i] : 1;
         const auto sink = sinks(i, it.feature);
-        const double a = s.a[i];
-        if (!in) {
-            hold<In>(j, s.act[i], s.src[0][i] + it.feature, moving ? 2 : 1, apart, sink);
-        } else if (moving) {
-            const double h = s.h[i], p[2] = {hermite_at(c, h, a), hermite_slope(c, h, a)};
-            sink.numbers(p, apart);
-        } else {
-            sink.number(0, hermite_at(c, 1, a));
-        }
+        sink.number(0, hermite_at(c, h, a));
+        if (moving) sink.number(apart, hermite_slope(c, h, a));
     }
 }
 
@@ -411,7 +406,6 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
     }
     if constexpr (Others) {
         turn -= turns;
-        const item *const cubics = angles + g.angles;
         const u32 run = g.run();
         all = g.cubics ? (count + run - 1) / run * g.cubics : 0;
         turns = (all + warp_size - 1) / warp_size;
@@ -419,7 +413,7 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
             const u32 n = turn * warp_size + lane();
             if (n >= all) continue;
             const u32 piece = divided(n, g.cubics_magic, g.shifts >> 10 & 31), first = piece * run;
-            make_cubics<In>(j, s, cubics[n - piece * g.cubics], first, first + run < count ? first + run : count, sinks);
+            make_cubics<In>(j, s, anew(items)[g.slerps + g.moved + g.angles + n - piece * g.cubics], first, first + run < count ? first + run : count, sinks);
         }
 
         turn -= turns;
@@ -429,7 +423,7 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
             const u32 n = turn * warp_size + lane();
             if (n >= all) continue;
             const u32 target = divided(n, g.others_magic, g.shifts >> 15 & 31);
-            const item it = cubics[g.cubics + n - target * g.others];
+            const item it = anew(items)[j.chunks + n - (target + 1) * g.others]; // they are the last
             make_other<In>(j, s, target, it, sinks(target, it.feature));
         }
     }

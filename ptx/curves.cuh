@@ -159,18 +159,20 @@ RC_FN double parabola_end(double rise, double outer, double share) { return (1 +
 // sign_of is 1, 0 or -1, and 2 for a NaN.
 RC_FN int sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : 2; }
 
-// pchip_slope takes one path for the lanes of a warp, whether their values turn there or not, unless some product is too small or too
-// great; pchip_steep is for those.
+// pchip_steep is pchip_slope where the product is too small or too great, or no number.
 RC_FN double pchip_steep(double rise, double outer, double w) {
+    if (!((rise > 0 && outer > 0) || (rise < 0 && outer < 0))) return 0;
     if (abs_f(outer) > abs_f(rise)) return div_rn(rise, w * div_rn(rise, outer) + (1 - w));
     return div_rn(outer, w + (1 - w) * div_rn(outer, rise));
 }
 RC_FN double pchip_slope(double rise, double outer, double share) {
     const double w = (1 + share) * (1.0 / 3), both = rise * outer;
-    const bool usual = both >= 0x1p-960 && both <= 0x1p1000, turns = !((rise > 0 && outer > 0) || (rise < 0 && outer < 0));
-    const double d = div_rn(usual ? both : 1, usual ? w * rise + (1 - w) * outer : 1);
-    if (!usual && !turns) return pchip_steep(rise, outer, w);
-    return usual ? d : 0;
+    double d = 0;
+    if (both >= 0x1p-960 && both <= 0x1p1000)
+        d = div_rn(both, w * rise + (1 - w) * outer);
+    else if (!(both < 0))
+        d = pchip_steep(rise, outer, w);
+    return d;
 }
 
 RC_FN double pchip_end(double rise, double outer, double share) {
@@ -180,21 +182,23 @@ RC_FN double pchip_end(double rise, double outer, double share) {
     return d;
 }
 
-// cubic_of is the cubic of a kind between v1 and v2, over a way of 1: pchip's, or Catmull and Rom's.
-RC_FN cubic cubic_of(bool is_pchip, double v0, double v1, double v2, double v3, const beside &before, const beside &after) {
+// cubic_of is the cubic of a kind between v1 and v2, over a way of 1: pchip's, or Catmull and Rom's. There is a v0 if there is a
+// bracket before, and a v3 if there is one after.
+RC_FN cubic cubic_of(bool is_pchip, double v0, double v1, double v2, double v3, bool has_before, bool has_after, const beside &before, const beside &after) {
     const double rise = v2 - v1;
-    const double left = before.ratio > 0 ? (v1 - v0) * before.ratio : 0, right = after.ratio > 0 ? (v3 - v2) * after.ratio : 0;
-    const auto inner = [&](double outer, double share) { return is_pchip ? pchip_slope(rise, outer, share) : parabola(rise, outer, share); };
-    const auto end = [&](double outer, double share) { return is_pchip ? pchip_end(rise, outer, share) : parabola_end(rise, outer, share); };
+    const double left = (v1 - v0) * before.ratio, right = (v3 - v2) * after.ratio;
     double d1 = rise, d2 = rise;
-    if (before.ratio > 0)
-        d1 = inner(left, before.share);
-    else if (after.ratio > 0)
-        d1 = end(right, after.share);
-    if (after.ratio > 0)
-        d2 = inner(right, after.share);
-    else if (before.ratio > 0)
-        d2 = end(left, before.share);
+    if (has_before && has_after) {
+        if (is_pchip)
+            d1 = pchip_slope(rise, left, before.share), d2 = pchip_slope(rise, right, after.share);
+        else
+            d1 = parabola(rise, left, before.share), d2 = parabola(rise, right, after.share);
+    } else if (has_before || has_after) {
+        const double outer = has_before ? left : right, share = has_before ? before.share : after.share;
+        const double inner = is_pchip ? pchip_slope(rise, outer, share) : parabola(rise, outer, share);
+        const double end = is_pchip ? pchip_end(rise, outer, share) : parabola_end(rise, outer, share);
+        d1 = has_before ? inner : end, d2 = has_before ? end : inner;
+    }
     return {v1, rise, d1, d2};
 }
 

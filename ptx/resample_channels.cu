@@ -112,11 +112,10 @@ RC_FN void put_run(char *to, const char *from, u32 bytes, u32 n, u32 step) {
 template <u32 In, class J, bool Others>
 RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, const item *items, const sorts &g) {
     const bool near = j.chunks <= max_near && j.chunks <= threads_x();
-    v16 ahead = {};
-    if (near && thread_x() < j.chunks) ahead = ld_nc_16(items + thread_x());
+    if (near && thread_x() < j.chunks) copy_async((v16 *)(mem.items + thread_x()), items + thread_x());
     const auto keep = [&](u32 i, const auto &m) { keep_spot(j, mem.s, g, i, m); };
     const u32 count = j.plain() ? survey_clock(plain, keep) : survey_clock(j, keep);
-    if (near && thread_x() < j.chunks) *(v16 *)(mem.items + thread_x()) = ahead;
+    copies_landed();
     barrier();
     const u32 size = size_of_out(j), row = j.d * size;
     const bool staged = (u64)j.tile * j.d * size <= max_staged;
@@ -148,7 +147,7 @@ RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, con
         resample<dtype>(static_cast<const resample_job &>(j), j, mem, items, RC_SORTS_ARGS);                         \
         end(j);                                                                                                      \
     }                                                                                                                \
-    RC_KERNEL_OCC(128, 5)                                                                                            \
+    RC_KERNEL_OCC(128, 8)                                                                                            \
     resample_curves_##name(RC_RESAMPLE_PARAMS, u64 shortest, const item *items, RC_SORTS_PARAMS) {                   \
         __shared__ memory<true> mem;                                                                                 \
         plain_job plain = {RC_RESAMPLE_ARGS};                                                                        \

@@ -212,14 +212,13 @@ RC_KERNEL_OCC(add_threads, 4) voxel_add(const voxel_job j) {
     }
 }
 
-// A block takes as many cells of the list at once as it has threads for their features, or features of one. A record is cleared by 16 bytes where it
-// can be.
+// A block takes as many cells of the list at once as it has threads for their features, of which there are fewer than threads. A record is cleared
+// by 16 bytes where it can be.
 RC_KERNEL_OCC(add_threads, 8) voxel_finish(const voxel_job j) {
     wait_for_previous();
     let_next();
     const u32 reduce = j.reduce(), width = reduce == count ? 1 : j.f, cells = (u32)j.state[found], words = words_of(j);
-    const u32 share = width < add_threads ? add_threads / width : 1, lanes = width < add_threads ? width : add_threads;
-    const u32 mine = thread_x() / lanes, first = thread_x() - mine * lanes;
+    const u32 share = add_threads / width, mine = thread_x() / width, f = thread_x() - mine * width;
     for (u32 base = block_x() * share; base < cells; base += blocks_x() * share) {
         const bool works = mine < share && base + mine < cells;
         const u32 cell = works ? j.numbers[base + mine] : 0;
@@ -229,20 +228,18 @@ RC_KERNEL_OCC(add_threads, 8) voxel_finish(const voxel_job j) {
             if (works) ((u32 *)j.out)[cell] = n;
         } else if (works) {
             const double each = share_of(j, n);
-            for (u32 f = first; f < width; f += lanes) {
-                tally t = {best_of(j, cell)[f], 0, 0};
-                t.least = t.best == no_number;
-                if (reduce < greatest) t.sum = sum_from((i64)sum_of(j, cell)[f], t.best);
-                const float x[1] = {result(j, t, n, each)};
-                write_out<1>(j, cell, f, x);
-            }
+            tally t = {best_of(j, cell)[f], 0, 0};
+            t.least = t.best == no_number;
+            if (reduce < greatest) t.sum = sum_from((i64)sum_of(j, cell)[f], t.best);
+            const float x[1] = {result(j, t, n, each)};
+            write_out<1>(j, cell, f, x);
         }
         barrier(); // all have read the block's records
         if (!works) continue;
         if (words % 4 == 0) {
-            for (u32 k = 4 * first; k < words; k += 4 * lanes) st_16(record + k, {0, 0, 0, 0});
+            for (u32 k = 4 * f; k < words; k += 4 * width) st_16(record + k, {0, 0, 0, 0});
         } else {
-            for (u32 k = first; k < words; k += lanes) record[k] = 0;
+            for (u32 k = f; k < words; k += width) record[k] = 0;
         }
     }
 }

@@ -99,8 +99,7 @@ func (b *backend) cutParts(parts []fusePart, c Choice) (list []shape) {
 		if p.channels == nil {
 			list = append(list, b.cutChunks(p.ResampleJob, c, p.vector))
 		} else {
-			sorts := countItems(p.channels)
-			list = append(list, b.cutItems(p.ResampleJob, c, sorts.items()))
+			list = append(list, b.cutItems(p.ResampleJob, c, countItems(p.channels)))
 		}
 	}
 	return list

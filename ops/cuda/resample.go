@@ -180,6 +180,7 @@ const (
 	maxStaged       = 8192 // resample_channels.cu: max_staged
 	leastStaged     = 8    // targets a block for which rows are made short enough for that
 	mostItems       = 8    // items a thread makes, where features are made one by one
+	mostCubics      = 64   // where some are cubics
 	mostItemTile    = 64   // targets a block by the model there
 	movedAtOnce     = 4    // channels.cuh: moved_at_once
 	itemBlocks      = 8    // blocks that a multiprocessor holds there
@@ -215,7 +216,7 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 	if !plain {
 		name = channelsKernel(job)
 		table, sorts = itemTable(job.Channels, job.ClockType())
-		number, shapes = sorts.items(), func(c Choice) shape { return p.b.cutItems(job, c, number) }
+		number, shapes = sorts.items(), func(c Choice) shape { return p.b.cutItems(job, c, sorts) }
 	}
 	cut := p.chooseOne(name, job, number, shapes)
 	if cut.blocks > math.MaxInt32 {
@@ -262,19 +263,21 @@ func (b *backend) cutChunks(job *ops.ResampleJob, c Choice, vector int) shape {
 	return b.grid(job, c, s)
 }
 
-// cutItems cuts a job whose features are made item by item: tiles are powers of two, by the model the smallest for which the device
-// holds all blocks at once, but no smaller than a warp if each multiprocessor has a block. Where dst's rows follow each other, vector
-// is 1.
-func (b *backend) cutItems(job *ops.ResampleJob, c Choice, items int) shape {
+// cutItems cuts a job whose features are made item by item: tiles are powers of two. Where dst's rows follow each other, vector is 1.
+func (b *backend) cutItems(job *ops.ResampleJob, c Choice, sorts itemSorts) shape {
+	items := sorts.items()
 	s := shape{threads: c.Threads, chunks: items}
 	most := min(c.Items*s.threads/items, maxChannelsTile)
 	if c.Items == 0 {
-		tile := c.Tile
-		if tile == mostTile {
-			for tile = leastStaged; tile < warp && job.Rows() > tile*b.sms || tile >= warp && tile < mostItemTile && job.Rows() > tile*itemBlocks*b.sms; tile *= 2 {
-			}
+		most = c.Tile
+		if most == mostTile {
+			most = b.itemTile(job.Rows(), s.threads, sorts)
 		}
-		most = min(tile, max(mostItems*s.threads/items, movedAtOnce))
+		each := mostItems
+		if sorts.of[cubics] > 0 {
+			each = mostCubics
+		}
+		most = min(most, max(each*s.threads/items, movedAtOnce))
 		row := job.D * job.Dst.DType().Size()
 		if job.DstStep == job.D && (job.DstOffsets != nil || job.B == 1 || job.DstBatch == job.T*job.D) {
 			s.vector = 1
@@ -285,6 +288,25 @@ func (b *backend) cutItems(job *ops.ResampleJob, c Choice, items int) shape {
 	}
 	s.tile = 1 << log2(max(most, 1))
 	return b.grid(job, c, s)
+}
+
+// itemTile is how many targets a block has by the model: the fewest for which the device holds all blocks at once. Where all is moved
+// or turned, which takes each target by itself, they are no fewer than a warp if each multiprocessor has a block.
+func (b *backend) itemTile(rows, threads int, sorts itemSorts) int {
+	tile, most := leastStaged, mostItemTile
+	if sorts.of[cubics] > 0 {
+		most = maxChannelsTile // they have a bracket's slopes in common
+		if sorts.items()*tile/2 >= threads {
+			tile /= 2
+		}
+	}
+	if sorts.of[cubics]+sorts.of[others] == 0 {
+		for ; tile < warp && rows > tile*b.sms; tile *= 2 {
+		}
+	}
+	for ; tile < most && rows > tile*itemBlocks*b.sms; tile *= 2 {
+	}
+	return tile
 }
 
 // grid adds blocks that only check stamps, where the targets are few and the stamps many.

@@ -42,13 +42,14 @@ func TestArgumentsMatchTheEntrysParameters(t *testing.T) {
 		job, cell := testJob(dtype), &faultCell{}
 		b := &backend{sms: 132}
 		items := []any{uint64(0), cudadrv.DevicePtr(0)}
+		one := countItems([]ops.Channel{{Hi: 1}})
 		for _, n := range new(itemSorts).halves(1) {
 			items = append(items, n)
 		}
 		for name, args := range map[string][]any{
 			"resample_" + dtype.String():          args(job, ops.Linear, b.cutChunks(job, b.model("resample_f32", 1000, false), vectorOf(job)), cell, job.Rows()),
-			"resample_channels_" + dtype.String(): append(args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000, false), 1), cell, job.Rows()), items...),
-			"resample_curves_" + dtype.String():   append(args(job, 0, b.cutItems(job, b.model("resample_curves_f32", 1000, false), 1), cell, job.Rows()), items...),
+			"resample_channels_" + dtype.String(): append(args(job, 0, b.cutItems(job, b.model("resample_channels_f32", 1000, false), one), cell, job.Rows()), items...),
+			"resample_curves_" + dtype.String():   append(args(job, 0, b.cutItems(job, b.model("resample_curves_f32", 1000, false), one), cell, job.Rows()), items...),
 		} {
 			_, entry, ok := ptx.Lookup(name)
 			require.True(t, ok, name)
@@ -69,7 +70,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 			job.Channels = []ops.Channel{{Lo: 0, Hi: d, Kind: ops.Pchip}}
 			for name, limit := range map[string]int{"resample_bf16": maxTile, "resample_channels_bf16": maxChannelsTile, "resample_plain_bf16": mostEach * plainThreads, "resample_odd_bf16": mostTile} {
 				for _, c := range append(takenBy(name).all(), b.model(name, rows*d, false)) {
-					cut := b.cutItems(job, c, d)
+					cut := b.cutItems(job, c, countItems(job.Channels))
 					switch chunks := d / 8; {
 					case name == "resample_bf16":
 						cut = b.cutChunks(job, c, vectorOf(job))
