@@ -26,6 +26,10 @@ struct alignas(16) item {
     u64 number; // the bits of an angle's period, or of a window, a time; of a value, features from it to its velocity
     u32 feature, kind;
 };
+RC_FN item ld_item(const item *p) {
+    const v16 v = ld_nc_16(p);
+    return {(u64)v.y << 32 | v.x, v.z, v.w};
+}
 
 // sorts is how many items of each sort there are, in this order, and what divides by all numbers but the first: magic is 0 of 1, and
 // else as t_magic of resample.cuh with 5 bits of shifts. After those, shifts has how many targets of a cubic a thread makes in a row,
@@ -101,9 +105,16 @@ RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, const sorts &
 }
 
 // anew is x, of which the compiler works out nothing ahead of a loop: that would take registers all through it.
-template <class T> RC_FN T anew(T x) {
+RC_FN i64 anew(i64 x) {
     asm volatile("" : "+l"(x));
     return x;
+}
+
+// block_warps is how many warps the block has, read where it is asked for.
+RC_FN u32 block_warps() {
+    u32 threads;
+    asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(threads));
+    return threads / warp_size;
 }
 
 // first_within is the first of stamps 0 to k that is in the window (x - w, x]; k + 1 if none is. It goes back from k in steps that
@@ -369,39 +380,38 @@ RC_FN void make_moved(const resample_job &j, const spots<Max, false> &s, const i
 }
 
 // make_items makes the items of the block's targets. Its warps take in turn, sort by sort: those that make_moved makes at once, or 32
-// targets of a quaternion, or 32 items of which neighbouring threads make neighbouring ones. sinks(target, feature) is an item's sink.
-template <u32 In, u32 Max, bool Others, class Sinks>
-RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 count, const item *items, const sorts &g, const Sinks &sinks) {
+// targets of a quaternion, or 32 items of which neighbouring threads make neighbouring ones. items(n) is item number n, sinks(target,
+// feature) an item's sink.
+template <u32 In, u32 Max, bool Others, class Items, class Sinks>
+RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 count, const sorts &g, const Items &items, const Sinks &sinks) {
     if (count == 0) return;
-    const u32 warps = threads_x() / warp_size;
-    const item *const moved = items + g.slerps, *const angles = moved + g.moved;
     u32 turn = thread_x() / warp_size; // how many of a sort to leave to other warps
     const u32 sub = divided(lane(), g.moved_magic, g.shifts & 31), fit = divided(warp_size, g.moved_magic, g.shifts & 31), group = fit > 0 ? fit : 1;
     RC_ROLLED for (u32 n = lane() - sub * g.moved, begin = 0; begin < g.moved; n += warp_size, begin += warp_size) {
         const bool given = sub < group && n < g.moved;
         item it = {};
-        if (given) it = moved[n];
+        if (given) it = items(g.slerps + n);
         RC_ROLLED for (u32 first = 0; first < count; first += group * moved_at_once) {
             if (turn-- > 0) continue;
-            turn = warps - 1;
+            turn = block_warps() - 1;
             if (given) make_moved<In>(j, s, it, first + sub, group, count, sinks);
         }
     }
 
     const u32 shift = count > 64 ? 2 : count > 32 ? 1 : 0;
     u32 turns = g.slerps << shift;
-    RC_ROLLED for (; turn < turns; turn += warps) {
-        make_slerps<In>(j, s, (turn & ((1u << shift) - 1)) * warp_size, count, items[turn >> shift].feature, sinks);
+    RC_ROLLED for (; turn < turns; turn += block_warps()) {
+        make_slerps<In>(j, s, (turn & ((1u << shift) - 1)) * warp_size, count, items(turn >> shift).feature, sinks);
     }
     turn -= turns;
 
     u32 all = count * g.angles;
     turns = (all + warp_size - 1) / warp_size;
-    RC_ROLLED for (; turn < turns; turn += warps) {
+    RC_ROLLED for (; turn < turns; turn += block_warps()) {
         const u32 n = turn * warp_size + lane();
         if (n >= all) continue;
         const u32 target = divided(n, g.angles_magic, g.shifts >> 5 & 31);
-        const item it = angles[n - target * g.angles];
+        const item it = items(g.slerps + g.moved + n - target * g.angles);
         make_angle<In>(j, s, target, it, sinks(target, it.feature));
     }
     if constexpr (Others) {
@@ -409,21 +419,22 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
         const u32 run = g.run();
         all = g.cubics ? (count + run - 1) / run * g.cubics : 0;
         turns = (all + warp_size - 1) / warp_size;
-        RC_ROLLED for (; turn < turns; turn += warps) {
+        RC_ROLLED for (; turn < turns; turn += block_warps()) {
             const u32 n = turn * warp_size + lane();
             if (n >= all) continue;
             const u32 piece = divided(n, g.cubics_magic, g.shifts >> 10 & 31), first = piece * run;
-            make_cubics<In>(j, s, anew(items)[g.slerps + g.moved + g.angles + n - piece * g.cubics], first, first + run < count ? first + run : count, sinks);
+            const item it = items(j.chunks - g.others + n - (piece + 1) * g.cubics);
+            make_cubics<In>(j, s, it, first, first + run < count ? first + run : count, sinks);
         }
 
         turn -= turns;
         all = count * g.others;
         turns = (all + warp_size - 1) / warp_size;
-        RC_ROLLED for (; turn < turns; turn += warps) {
+        RC_ROLLED for (; turn < turns; turn += block_warps()) {
             const u32 n = turn * warp_size + lane();
             if (n >= all) continue;
             const u32 target = divided(n, g.others_magic, g.shifts >> 15 & 31);
-            const item it = anew(items)[j.chunks + n - (target + 1) * g.others]; // they are the last
+            const item it = items(j.chunks + n - (target + 1) * g.others);
             make_other<In>(j, s, target, it, sinks(target, it.feature));
         }
     }

@@ -80,7 +80,8 @@ struct fuse_sink {
 };
 
 template <u32 In, u32 Max> RC_FN void make_stream(const fuse_job &j, const spots<Max, true> &s, u32 count, const item *items, const sorts &g) {
-    make_items<In>(j, s, count, items, g, [&](u32 target, u32 feature) { return fuse_sink{j, s.dst[target] + feature, feature}; });
+    const auto item_of = [&](u32 n) { return ld_item(items + n); };
+    make_items<In>(j, s, count, g, item_of, [&](u32 target, u32 feature) { return fuse_sink{j, s.dst[target] + feature, feature}; });
 }
 
 } // namespace rc

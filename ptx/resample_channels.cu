@@ -119,14 +119,14 @@ RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, con
     barrier();
     const u32 size = size_of_out(j), row = j.d * size;
     const bool staged = (u64)j.tile * j.d * size <= max_staged;
-    const item *const from = near ? mem.items : items;
+    const auto item_of = [&](u32 n) { return near ? mem.items[n] : ld_item(items + n); };
     const auto place = [&](u32 target, u32 feature) {
         return (staged ? mem.rows + target * row : (char *)j.dst + mem.s.dst[target] * size) + (u64)feature * size;
     };
     if (!Others && j.out() == In)
-        make_items<In>(j, mem.s, count, from, g, [&](u32 target, u32 feature) { return sink<In>{j, place(target, feature)}; });
+        make_items<In>(j, mem.s, count, g, item_of, [&](u32 target, u32 feature) { return sink<In>{j, place(target, feature)}; });
     else
-        make_items<In>(j, mem.s, count, from, g, [&](u32 target, u32 feature) { return sink<any>{j, place(target, feature)}; });
+        make_items<In>(j, mem.s, count, g, item_of, [&](u32 target, u32 feature) { return sink<any>{j, place(target, feature)}; });
     if (!staged) return;
     barrier();
     if (j.dense()) return put_run((char *)j.dst + (u64)j.block() * j.tile * row, mem.rows, count * row, thread_x(), threads_x());

@@ -149,7 +149,11 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 		}
 		return byWriting
 	}
-	if job.N*(1+job.F) <= b.adds && addTurns(job) <= mostTurns && job.Keys()*recordWords(job) <= addTable {
+	added := b.adds
+	if job.Reduce == ops.ReduceMin || job.Reduce == ops.ReduceMax {
+		added = b.adds / addValues * addExtremes
+	}
+	if job.N*(1+job.F) <= added && addTurns(job) <= mostTurns && job.Keys()*recordWords(job) <= addTable {
 		return byAdding
 	}
 	// Of a grid of few cells, where a sort has one or two passes, many points may be left to few blocks: if they crowd as a LiDAR's do.
@@ -165,9 +169,10 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 }
 
 const (
-	addValues = 3 << 10 // points and features of them for each multiprocessor, for which atomics take less than bringing points together
-	addTable  = 1 << 25 // words of the table
-	mostTurns = 6       // of a block: of more, bringing points together takes less if they do not crowd
+	addValues   = 3 << 10 // points and features of them for each multiprocessor, for which atomics take less than bringing points together
+	addExtremes = 4 << 10 // for the least and the greatest, of which a point has one word each
+	addTable    = 1 << 25 // words of the table
+	mostTurns   = 6       // of a block: of more, bringing points together takes less if they do not crowd
 
 	dealPoints = 1 << 15 // for each multiprocessor
 	groupCells = 1 << 14

@@ -86,6 +86,8 @@ func TestWhatIsAdded(t *testing.T) {
 	const most = 132 * addValues
 	assert.Equal(t, byAdding, b.way(job(most/4, 3, 100, ops.ReduceMean)))
 	assert.NotEqual(t, byAdding, b.way(job(most/4+1, 3, 100, ops.ReduceMean)))
+	assert.Equal(t, byAdding, b.way(job(most/3, 3, 100, ops.ReduceMax)))
+	assert.NotEqual(t, byAdding, b.way(job(most/3+1, 3, 100, ops.ReduceMin)))
 	for reduce, words := range map[ops.VoxelReduce]int{ops.ReduceMean: 12, ops.ReduceSum: 12, ops.ReduceMax: 4, ops.ReduceMin: 4} {
 		assert.Equal(t, words, recordWords(job(1, 3, 1, reduce)), reduce)
 		assert.Equal(t, byAdding, b.way(job(100, 3, addTable/words, reduce)), reduce)
