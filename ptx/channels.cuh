@@ -45,9 +45,18 @@ struct sorts {
 RC_FN u32 width_of(u32 kind) { return kind == slerp ? 4 : kind == hermite ? 2 : kind == rotvec ? 3 : kind == rot6d ? 6 : 1; }
 RC_FN bool windowed(u32 kind) { return kind >= window_mean && kind <= window_last; }
 
+// threads_anew is threads_x, read where it is asked for and not kept in a register.
+RC_FN u32 threads_anew() {
+    u32 threads;
+    asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(threads));
+    return threads;
+}
+RC_FN u32 block_warps() { return threads_anew() / warp_size; }
+
 // windows_job is a job whose shortest window decides on valid too.
 struct windows_job : resample_job {
     u64 shortest; // a time's bits
+    RC_FN_MEMBER u32 threads() const { return threads_anew(); }
     RC_FN_MEMBER bool has_window() const { return flags >> 30 & 1; }
     RC_FN_MEMBER u64 window() const { return shortest; }
 };
@@ -91,6 +100,7 @@ RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, const sorts &
     s.act[i] = act;
     s.rows[i] = act == in_bracket ? 1u << next | (u32)m.at.later << nearest | 16u << linear : act == on_line ? 272u << linear : 0;
     if constexpr (Others) {
+        s.stamps[i] = (u64)m.times, s.target[i] = time_bits(m.x), s.k[i] = m.at.k;
         const double h = (double)m.at.h;
         s.h[i] = j.clock() == clock_i64 ? div_rn(h, 1e9) : h;
         if (g.beside() && act == in_bracket) {
@@ -100,7 +110,6 @@ RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, const sorts &
             s.before[i] = beside_of(h, before), s.after[i] = beside_of(h, after);
             s.rows[i] |= (before > 0 ? has_before : 0) | (after > 0 ? has_after : 0);
         }
-        s.stamps[i] = (u64)m.times, s.target[i] = time_bits(m.x), s.k[i] = m.at.k;
     }
 }
 
@@ -108,13 +117,6 @@ RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, const sorts &
 RC_FN i64 anew(i64 x) {
     asm volatile("" : "+l"(x));
     return x;
-}
-
-// block_warps is how many warps the block has, read where it is asked for.
-RC_FN u32 block_warps() {
-    u32 threads;
-    asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(threads));
-    return threads / warp_size;
 }
 
 // first_within is the first of stamps 0 to k that is in the window (x - w, x]; k + 1 if none is. It goes back from k in steps that
@@ -433,7 +435,7 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
         RC_ROLLED for (; turn < turns; turn += block_warps()) {
             const u32 n = turn * warp_size + lane();
             if (n >= all) continue;
-            const u32 target = divided(n, g.others_magic, g.shifts >> 15 & 31);
+            const u32 target = divided(n, g.others_magic, (u32)anew(g.shifts) >> 15 & 31);
             const item it = items(j.chunks + n - (target + 1) * g.others);
             make_other<In>(j, s, target, it, sinks(target, it.feature));
         }

@@ -370,7 +370,7 @@ template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread
     const u64 begin = j.share * j.block();
     u64 end = begin + j.share;
     end = end < j.stamps ? end : j.stamps;
-    const u32 step = threads_x() - first_thread;
+    const u32 step = j.threads() - first_thread;
     for (u64 i = begin + (thread_x() - first_thread); i < end; i += step) {
         u64 at = i;
         bool begins = i == 0;
@@ -399,8 +399,8 @@ template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread
 // check_rows looks at the lengths and offsets of all rows, each thread of the grid at its share.
 template <class J> RC_FN void check_rows(const J &j) {
     if (j.src_extents() == nullptr && j.dst_extents() == nullptr) return;
-    const u64 step = (u64)j.blocks() * threads_x();
-    for (u64 b = (u64)j.block() * threads_x() + thread_x(); b < j.b; b += step) {
+    const u64 step = (u64)j.blocks() * j.threads();
+    for (u64 b = (u64)j.block() * j.threads() + thread_x(); b < j.b; b += step) {
         const u32 row = (u32)b;
         if (!row_fits(j.src_extents(), j.src_offsets(), j.s, row, j.b))
             report(j, fault_rows, b, src_rows_bad);
@@ -429,7 +429,7 @@ template <class C, class J, class Keep> RC_FN u32 survey(const J &j, Keep keep) 
     const u64 left = block_first < j.total ? j.total - block_first : 0;
     const u32 count = left < j.tile ? (u32)left : j.tile;
     const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
-    const u32 checkers = busy < threads_x() ? busy : 0;
+    const u32 checkers = busy < j.threads() ? busy : 0;
     if (j.check() && thread_x() >= checkers) check_stamps<C>(j, checkers);
     if (j.check()) check_rows(j);
     u32 row0 = 0, first = 0;
@@ -437,7 +437,7 @@ template <class C, class J, class Keep> RC_FN u32 survey(const J &j, Keep keep) 
         row0 = row_of(j, block_first);
         first = (u32)(block_first - row0 * j.t);
     }
-    for (u32 i = thread_x(); i < count; i += threads_x()) keep(i, aim_at<C>(j, block_first, row0, first, i));
+    for (u32 i = thread_x(); i < count; i += j.threads()) keep(i, aim_at<C>(j, block_first, row0, first, i));
     return count;
 }
 

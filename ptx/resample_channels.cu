@@ -110,8 +110,9 @@ RC_FN void put_run(char *to, const char *from, u32 bytes, u32 n, u32 step) {
 }
 
 template <u32 In, class J, bool Others>
-RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, const item *items, const sorts &g) {
-    const bool near = j.chunks <= max_near && j.chunks <= threads_x();
+RC_FN void resample(const plain_of<J> &plain, memory<Others> &mem, const item *items, const sorts &g) {
+    const J &j = plain;
+    const bool near = j.chunks <= max_near && j.chunks <= j.threads();
     if (near && thread_x() < j.chunks) copy_async((v16 *)(mem.items + thread_x()), items + thread_x());
     const auto keep = [&](u32 i, const auto &m) { keep_spot(j, mem.s, g, i, m); };
     const u32 count = j.plain() ? survey_clock(plain, keep) : survey_clock(j, keep);
@@ -121,7 +122,7 @@ RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, con
     const bool staged = (u64)j.tile * j.d * size <= max_staged;
     const auto item_of = [&](u32 n) { return near ? mem.items[n] : ld_item(items + n); };
     const auto place = [&](u32 target, u32 feature) {
-        return (staged ? mem.rows + target * row : (char *)j.dst + mem.s.dst[target] * size) + (u64)feature * size;
+        return staged ? mem.rows + (target * j.d + feature) * size : (char *)j.dst + (u64)(mem.s.dst[target] + feature) * size;
     };
     if (!Others && j.out() == In)
         make_items<In>(j, mem.s, count, g, item_of, [&](u32 target, u32 feature) { return sink<In>{j, place(target, feature)}; });
@@ -129,8 +130,8 @@ RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, con
         make_items<In>(j, mem.s, count, g, item_of, [&](u32 target, u32 feature) { return sink<any>{j, place(target, feature)}; });
     if (!staged) return;
     barrier();
-    if (j.dense()) return put_run((char *)j.dst + (u64)j.block() * j.tile * row, mem.rows, count * row, thread_x(), threads_x());
-    for (u32 i = thread_x() / warp_size; i < count; i += threads_x() / warp_size)
+    if (j.dense()) return put_run((char *)j.dst + (u64)j.block() * j.tile * row, mem.rows, count * row, thread_x(), j.threads());
+    for (u32 i = thread_x() / warp_size; i < count; i += j.threads() / warp_size)
         put_run((char *)j.dst + mem.s.dst[i] * size, mem.rows + i * row, row, thread_x() % warp_size, warp_size);
 }
 
@@ -144,16 +145,15 @@ RC_FN void resample(const J &j, const plain_job &plain, memory<Others> &mem, con
         __shared__ memory<false> mem;                                                                                \
         plain_job j = {RC_RESAMPLE_ARGS};                                                                            \
         begin(j);                                                                                                    \
-        resample<dtype>(static_cast<const resample_job &>(j), j, mem, items, RC_SORTS_ARGS);                         \
+        resample<dtype>(j, mem, items, RC_SORTS_ARGS);                                                               \
         end(j);                                                                                                      \
     }                                                                                                                \
     RC_KERNEL_OCC(128, 8)                                                                                            \
     resample_curves_##name(RC_RESAMPLE_PARAMS, u64 shortest, const item *items, RC_SORTS_PARAMS) {                   \
         __shared__ memory<true> mem;                                                                                 \
-        plain_job plain = {RC_RESAMPLE_ARGS};                                                                        \
-        begin(plain);                                                                                                \
-        const windows_job j = {plain, shortest};                                                                     \
-        resample<dtype>(j, plain, mem, items, RC_SORTS_ARGS);                                                        \
+        plain_of<windows_job> j = {{RC_RESAMPLE_ARGS, shortest}};                                                    \
+        begin(j);                                                                                                    \
+        resample<dtype>(j, mem, items, RC_SORTS_ARGS);                                                               \
         end(j);                                                                                                      \
     }
 

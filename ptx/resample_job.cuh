@@ -78,6 +78,7 @@ struct resample_job {
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets), after_wait(src_rows), after_wait(dst_rows); }
 
     // What a job that is a stream of a Fuse has otherwise.
+    RC_FN_MEMBER u32 threads() const { return threads_x(); }
     RC_FN_MEMBER u32 block() const { return block_x(); } // this block among the job's, and their number
     RC_FN_MEMBER u32 blocks() const { return blocks_x(); }
     RC_FN_MEMBER i64 valid_step() const { return 1; } // elements from one target to the next
