@@ -33,7 +33,7 @@ esac
 
 func TestFiguresAreMeasuredInOneRun(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "figures")
-	out, code := figures(t, told, `[ "$1" = -c ] || cat`, to, "--sweep", "7", "--quick")
+	out, code := figures(t, told, `[ "$1" = -c ] || { shift; echo "$*"; cat; }`, to, "--sweep", "7", "--limit", "90s", "--quick")
 	assert.Equal(t, 1, code, "a step failed: %s", out)
 	assert.Contains(t, out, "figures: ready failed: no such mode")
 	read := func(name string) string {
@@ -42,8 +42,8 @@ func TestFiguresAreMeasuredInOneRun(t *testing.T) {
 		return string(text)
 	}
 	assert.Equal(t, "bench --backend cuda resample forms fuse voxelize --time 20ms --batch 3ms --samples 9 --json\n", read("ours.json"))
-	assert.Equal(t, "bench --backend cuda resample fuse voxelize --list --json\n", read("torch.json"), "handed to PyTorch's side")
-	assert.Equal(t, "bench --backend cuda --sweep 7 --seed 11 --time 10ms --batch 2ms --samples 5 --json\n", read("sweep.json"))
+	assert.Equal(t, "--batch 0.003 --samples 9\nbench --backend cuda resample fuse voxelize --list --json\n", read("torch.json"), "handed to PyTorch's side")
+	assert.Equal(t, "bench --backend cuda --sweep 7 --seed 11 --limit 90s --time 10ms --batch 2ms --samples 5 --json\n", read("sweep.json"))
 	assert.NoFileExists(t, filepath.Join(to, "ready.json"))
 	assert.Equal(t, "## ours\n\ntable of ours.json torch.json\n\n## dependent\n\ntable of dependent.json \n\n## launch\n\ntable of launch.json \n\n## sweep\n\ntable of sweep.json \n\n", read("figures.md"))
 	_, code = figures(t, told, "exit 1", to)

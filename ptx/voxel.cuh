@@ -13,7 +13,7 @@ enum reduces : u32 { by_default, occupancy, count, sum, mean, greatest, smallest
 
 // The words of state: counters, the number of voxels found, how many pieces voxel_crowded has, and, above, slots, and whether voxel_cut has something to do. In voxel_group.cu `found` is how
 // many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu
-// `kept` is how many points are in the order.
+// `kept` is how many points are in the order, and `found` how many cells have any.
 enum words : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, filled, to_cut, state_words };
 
 // voxel_job is the parameter of every voxel kernel. Steps count elements; a pointer that is not used is null. What one kernel of a chain writes

@@ -1,5 +1,5 @@
-// voxel_add.cu makes a dense grid of sums, means, extremes, or counts beside an empty value, of few points, by atomics on a table as large as the
-// grid. Those on whole numbers depend on no order: a count, the greatest, and sums in units that the greatest of a cell tells, see tally.cuh.
+// voxel_add.cu makes a dense grid of sums, means, extremes, or counts beside an empty value, of few points, or of more that crowd, by atomics on a
+// table as large as the grid. Those on whole numbers depend on no order: a count, the greatest, and sums in units that the greatest of a cell tells, see tally.cuh.
 //
 // voxel_best counts each cell's points, finds the best of each feature, and lists the cells that have points; voxel_add adds the values up, for
 // sums and means; voxel_finish writes the cells of the list, over the empty values that voxel_fill wrote, and leaves the table as it was: 0.

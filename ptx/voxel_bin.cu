@@ -99,11 +99,24 @@ RC_KERNEL_OCC(bin_threads, 4) voxel_bin(const voxel_job j) {
         bin<float>(j, s);
 }
 
-// voxel_fill fills extra bytes at `to` with the four bytes in from_order, and clears the table, which ends at `from`.
+// tell_crowd tells the host whether points crowd, by what the run before has left in the state: then it launches voxel_add.cu's kernels, and else those
+// that bring points together, see ops/cuda/voxelize.go. points is how many each cell that has any must have, or must no longer have if they are added.
+RC_FN void tell_crowd(const voxel_job &j, u64 points, bool added) {
+    const u64 in = j.state[in_range], cells = j.state[found] + (j.state[kept] >> 32); // voxel_group.cu counts singles by themselves
+    if (cells > 0 && (in >= cells * points) != added) *(volatile u32 *)(j.fault_flag + 1) = !added;
+}
+
+// voxel_fill fills `bytes` bytes at `to` with the four bytes in from_order, and clears the table, which ends at `from`. extra: bytes; at bit 48 the
+// points of tell_crowd, if that matters; at 63 whether they are added.
 RC_KERNEL(bin_threads) voxel_fill(const voxel_job j) {
     wait_for_previous();
     let_next();
     const u64 thread = block_x() * (u64)bin_threads + thread_x(), threads = blocks_x() * (u64)bin_threads;
+    const u64 bytes = j.extra & ((1ull << 48) - 1), crowd = j.extra >> 48 & 0x7fff;
+    if (crowd > 0 && thread < warp_size) {
+        if (thread == 0) tell_crowd(j, crowd, j.extra >> 63);
+        warp_barrier(); // the state has been read
+    }
     if (thread < state_words) j.state[thread] = 0;
     for (u64 row = thread; j.ragged() && row < j.b; row += threads) {
         const i64 lo = (i64)ld_nc_u64(j.offsets + row), hi = (i64)ld_nc_u64(j.offsets + row + 1);
@@ -114,8 +127,8 @@ RC_KERNEL(bin_threads) voxel_fill(const voxel_job j) {
     }
     for (u64 k = 2 * thread; k < (u64)((u64 *)j.from - (u64 *)j.table) && j.from; k += 2 * threads) st_16((u64 *)j.table + k, {0, 0, 0, 0});
     const u32 value = (u32)(u64)j.from_order;
-    u8 *const begin = (u8 *)j.to, *const end = begin + j.extra;
-    u8 *const body = begin + ((16 - (u64)begin % 16) % 16 < j.extra ? (16 - (u64)begin % 16) % 16 : j.extra);
+    u8 *const begin = (u8 *)j.to, *const end = begin + bytes;
+    u8 *const body = begin + ((16 - (u64)begin % 16) % 16 < bytes ? (16 - (u64)begin % 16) % 16 : bytes);
     const u64 pieces = (u64)(end - body) / 16;
     const u32 head = (u32)(body - begin), tail = (u32)((u64)(end - body) % 16);
     // Values of 4 bytes are aligned to 4, so a byte's place in them is its address modulo 4.

@@ -213,13 +213,14 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_job j) {
     const u32 points_of = lane() < warps ? s.points[lane()] : 0, cells_of = lane() < warps ? s.cells[lane()] : 0;
     const u32 points_all = warp_scan(points_of), cells_all = warp_scan(cells_of), sum = shuffle_from(cells_all, warp_size - 1);
     const u32 ones = sum >> 16, before = shuffle_from(cells_all - cells_of, warp) + kinds_upto - kinds;
-    u32 one = before >> 16, several = ones + (before & 0xffff);
+    u32 alone_at = before >> 16, several = ones + (before & 0xffff);
     u32 place = ones + shuffle_from(points_all - points_of, warp) + points_upto - of_several;
     const u32 total = ones + shuffle_from(points_all, warp_size - 1);
     if (thread_x() == 0) {
         const bool fits = total <= held;
         const u32 room = fits ? 0 : (u32)atomic_add(j.state + kept, (u64)total);
         u32 *const order = fits ? upto + own_cells + warp_size : j.to_order + room;
+        if (j.reduce() != count) reduce_add(j.state + found, (u64)(ones + (sum & 0xffff)));
         s.own = {order, fits ? (u16 *)(order + held) : (u16 *)j.to + room, ones, sum & 0xffff, room, fits, any_crowd};
     }
     barrier();
@@ -230,9 +231,9 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_job j) {
         RC_UNROLL for (u32 u = 0; u < 4; u++) {
             const bool alone = n[u] == 1;
             const u32 here = many(n[u]);
-            if (n[u] > 0) list[alone ? one : several] = (u16)(k + u);
-            n[u] = alone ? one : place;
-            one += alone, several += here > 0, place += here;
+            if (n[u] > 0) list[alone ? alone_at : several] = (u16)(k + u);
+            n[u] = alone ? alone_at : place;
+            alone_at += alone, several += here > 0, place += here;
         }
         st_shared_16(upto + k, {n[0], n[1], n[2], n[3]});
     }

@@ -7,8 +7,8 @@
 // place, through shared memory, and a table of runs: where in the tile each bucket's begin, and how many they are. A point in no cell
 // leaves nothing. An entry has the cell's number in its bucket; one of 32 bits has the point's number in its tile too.
 //
-// Warps walk over the bucket's row of the table. Of short runs a lane takes one; else the runs of 32 tiles are laid end to end, in pieces
-// of 16 bytes, which the lanes take one after the other, so that a run of any length keeps all of them busy.
+// Warps walk over the bucket's row of the table. Of short runs a lane takes one; of long ones the lanes take all pieces of 16 bytes, one run after the
+// other. Else the runs of 32 tiles are laid end to end, and the lanes take what pieces that makes, so that a run of any length keeps all of them busy.
 #pragma once
 #include "voxel_keys.cuh"
 
@@ -162,6 +162,24 @@ RC_FN void walk(const u32 *runs, u32 tiles, const v16 *dealt, u32 next, See see)
         // `begins` on.
         const u32 count = mine >> 16, pieces = pieces_of(mine), upto = warp_scan(pieces), all = shuffle_from(upto, warp_size - 1), before = upto - pieces;
         const u32 shift = t * (tile / piece) + mine % 65536 / piece - before, begins = before * piece + mine % piece;
+        const u32 some = votes(pieces > 0);
+        if (all >= count_bits(some) * warp_size) {
+            for (u32 rest = some; rest != 0; rest &= rest - 1) {
+                const u32 r = lowest_bit(rest), run = shuffle_from(mine, r), ends = pieces_of(run), at = tile_of<threads>(first, r);
+                const v16 *const from = dealt + (at * (tile / piece) + run % 65536 / piece);
+                for (u32 base = 0; base < ends; base += in_flight * warp_size) {
+                    RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                        const u32 k = base + u * warp_size + lane();
+                        got[u] = {}, past[u] = k * piece - run % piece, counts[u] = k < ends ? run >> 16 : 0;
+                        if (k < ends) got[u] = from[k];
+                    }
+                    RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                        if (base + u * warp_size < ends) show_piece<Entry>(got[u], past[u], counts[u], at * tile, see);
+                    }
+                }
+            }
+            continue;
+        }
         u32 numbers[in_flight];
         for (u32 base = 0; base < all; base += in_flight * warp_size) {
             RC_UNROLL for (u32 u = 0; u < in_flight; u++) {

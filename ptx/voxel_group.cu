@@ -110,9 +110,14 @@ template <u32 N> RC_FN void write_several(const voxel_job &j, u64 items, u32 wid
             float x[N];
             reduce_few<N>(j, it.begin, it.n, feature, row_at(j, it.key), x);
             write_out<N>(j, it.key, feature, x);
-        } else if (feature == 0) {
-            leave(j, it.key, it.begin, it.n, row_at(j, it.key));
         }
+    }
+    if (j.reduce() == count) return;
+    const u32 cells = (u32)(items / width);
+    for (u32 base = block * cells_threads + thread_x() - lane(); base < cells; base += blocks * cells_threads) {
+        several it = {};
+        if (base + lane() < cells) it = ((const several *)j.cell_keys)[base + lane()];
+        leave(j, it.n > few, it.key, it.begin, it.n, row_at(j, it.key));
     }
 }
 
@@ -235,7 +240,7 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_job j) {
 }
 
 // voxel_cells writes the cells that have points. `from` has the singles, cell_keys the voxels of several.
-RC_KERNEL_OCC(cells_threads, 4) voxel_cells(const voxel_job j) {
+RC_KERNEL_OCC(cells_threads, 3) voxel_cells(const voxel_job j) {
     wait_for_previous();
     let_next();
     if (j.fours())

@@ -116,7 +116,7 @@ template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &
                 describe(j, key[u], place, row, n[u]);
                 mine += n[u];
             }
-            bool waits = false;
+            bool waits = false, leaves = false;
             if (place < 0) {
             } else if (!of_features) {
                 if (reduce == majority)
@@ -124,13 +124,14 @@ template <u32 N, bool Dense> RC_FN u64 reduce_voxels(const voxel_job &j, queue &
                 else if (Dense)
                     ((i32 *)j.out)[place] = (i32)n[u];
             } else if (n[u] > few) {
-                if (feature[u] == 0) leave(j, (u64)place, begin[u], n[u], Dense && j.b > 1 ? (u32)(key[u] / j.cells) : row);
+                leaves = feature[u] == 0;
             } else if (n[u] == 1) {
                 RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
                 write_out<N>(j, place, feature[u], x[u]);
             } else {
                 waits = true;
             }
+            leave(j, leaves, (u64)place, begin[u], n[u], Dense && j.b > 1 ? (u32)(key[u] / j.cells) : row);
             const u32 waiting = votes(waits);
             if (waits) q.waiting[count + count_bits(waiting & below_mask())] = {voxel[u], feature[u]};
             count += count_bits(waiting);

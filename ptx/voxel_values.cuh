@@ -169,10 +169,21 @@ RC_FN void list_pieces(const voxel_job &j, room at, u64 place, u32 begin, u32 n,
     for (u32 f = from; f < j.f; f += step) s.all[f] = {0, 0};
 }
 
-// leave puts a voxel of n points on the list. Which place it gets does not show.
-RC_FN void leave(const voxel_job &j, u64 place, u32 begin, u32 n, u32 row) {
-    const u32 pieces = pieces_of(n);
-    list_pieces(j, take_room(j, pieces, slots_of(pieces)), place, begin, n, row, 0, 1);
+// leave puts the voxels that lanes of a warp have, of n points each, on the list: those of the lanes that leave theirs. Which place each gets does not
+// show. The lanes ask for room together, and list together the pieces of each that has many.
+RC_FN void leave(const voxel_job &j, bool leaves, u64 place, u32 begin, u32 n, u32 row) {
+    if (votes(leaves) == 0) return;
+    const u32 pieces = leaves ? pieces_of(n) : 0, slots = slots_of(pieces), pieces_upto = warp_scan(pieces), slots_upto = warp_scan(slots);
+    room all = {};
+    if (lane() == warp_size - 1) all = take_room(j, pieces_upto, slots_upto);
+    const room at = {shuffle_from(all.entry, warp_size - 1) + pieces_upto - pieces, shuffle_from(all.slot, warp_size - 1) + slots_upto - slots};
+    constexpr u32 own = 8; // pieces that a lane lists by itself
+    if (leaves && pieces <= own) list_pieces(j, at, place, begin, n, row, 0, 1);
+    for (u32 rest = votes(pieces > own); rest != 0; rest &= rest - 1) {
+        const u32 from = lowest_bit(rest);
+        const room there = {shuffle_from(at.entry, from), shuffle_from(at.slot, from)};
+        list_pieces(j, there, shuffle_from(place, from), shuffle_from(begin, from), shuffle_from(n, from), shuffle_from(row, from), lane(), warp_size);
+    }
 }
 
 } // namespace rc

@@ -4,7 +4,8 @@ set -euo pipefail
 
 usage() {
 	cat <<'USAGE'
-usage: figures.sh [--robocache PROGRAM] [--backend NAME] [--python PROGRAM] [--no-peers] [--sweep N] [--quick] DIR
+usage: figures.sh [--robocache PROGRAM] [--backend NAME] [--python PROGRAM] [--no-peers] [--sweep N] [--limit DURATION]
+                  [--quick] DIR
 
 Measure one after the other, and write to DIR, which must be missing or empty:
 
@@ -20,7 +21,8 @@ Measure one after the other, and write to DIR, which must be missing or empty:
   --robocache PROGRAM  default: robocache beside this script, else in PATH
   --backend NAME       default: cuda
   --python PROGRAM     default: python3
-  --quick              fewer and shorter samples: some four minutes, most of them PyTorch's
+  --limit DURATION     the sweep ends after that long, with what it measured: 90s, for example
+  --quick              fewer and shorter samples, of PyTorch too: some three minutes, half of them the sweep's
 
 What was measured stays if a later step fails, which is told, and makes the exit code 1. Nothing else should run meanwhile.
 USAGE
@@ -35,7 +37,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 robocache=$here/robocache
 [ -x "$robocache" ] || robocache=robocache
 python=python3 backend=cuda peers=yes sweep=300 dir=
-full=() small=(--time 10ms --batch 2ms --samples 5)
+limit=() torch_samples=() full=() small=(--time 10ms --batch 2ms --samples 5)
 while [ $# -gt 0 ]; do
 	case $1 in
 	--robocache | --backend | --python | --sweep)
@@ -44,7 +46,12 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	--no-peers) peers=no ;;
-	--quick) full=(--time 20ms --batch 3ms --samples 9) ;;
+	--limit)
+		[ $# -gt 1 ] || die "--limit needs a duration, such as 90s"
+		limit=(--limit "$2")
+		shift
+		;;
+	--quick) full=(--time 20ms --batch 3ms --samples 9) torch_samples=(--batch 0.003 --samples 9) ;;
 	-h | --help)
 		usage
 		exit
@@ -82,7 +89,7 @@ step() {
 }
 
 bench() { "$robocache" bench --backend "$backend" "$@" --json; }
-in_torch() { bench resample fuse voxelize --list | "$python" "$torch"; }
+in_torch() { bench resample fuse voxelize --list | "$python" "$torch" ${torch_samples[@]+"${torch_samples[@]}"}; }
 
 step ours bench resample forms fuse voxelize "${full[@]}"
 if [ $peers = yes ]; then
@@ -97,7 +104,7 @@ for mode in dependent ready; do
 done
 step launch bench launch "${full[@]}"
 step first bench --first
-[ "$sweep" = 0 ] || step sweep bench --sweep "$sweep" --seed 11 "${small[@]}"
+[ "$sweep" = 0 ] || step sweep bench --sweep "$sweep" --seed 11 ${limit[@]+"${limit[@]}"} "${small[@]}"
 
 for name in ours dependent ready launch sweep; do
 	[ -e "$dir/$name.json" ] || continue

@@ -4,10 +4,10 @@ set -euo pipefail
 
 usage() {
 	cat <<'USAGE'
-usage: scripts/profile.sh [--robocache PATH] [--runs N] [--backend NAME] [REGEXP]
+usage: scripts/profile.sh [--robocache PATH] [--runs N] [--backend NAME] [--shapes FILE] [REGEXP]
 
-Run each job of robocache bench that matches REGEXP (suite and name; the resample suite's unless given) under ncu, and print,
-for each kernel that it launches, the hardware's counters beside the least bytes that robocache counts for a call:
+Run each job of robocache bench that matches REGEXP (suite and name; the resample suite's unless given, or all of FILE's) under ncu,
+and print, for each kernel that it launches, the hardware's counters beside the least bytes that robocache counts for a call:
 
   us          time of the kernel, with the clocks as they are and the caches flushed before it
   read/least  bytes read from DRAM, and the least that the job must read
@@ -20,6 +20,7 @@ for each kernel that it launches, the hardware's counters beside the least bytes
   --robocache PATH  the program (default: robocache beside this script, in the folder above it, or in PATH)
   --runs N          runs of each job that are measured; medians are printed (default 3)
   --backend NAME    the device, as robocache takes it (default cuda)
+  --shapes FILE     the jobs are those of this file, as robocache bench takes it
 
 It needs ncu, from the CUDA toolkit or on its own, and leave to read the counters.
 USAGE
@@ -30,14 +31,15 @@ die() {
 	exit 2
 }
 
-program='' runs=3 backend=cuda pattern='^resample '
+program='' runs=3 backend=cuda pattern='' shapes=()
 while [ $# -gt 0 ]; do
 	case $1 in
-	--robocache | --runs | --backend)
+	--robocache | --runs | --backend | --shapes)
 		[ $# -gt 1 ] || die "$1 needs a value"
 		case $1 in
 		--robocache) program=$2 ;;
 		--runs) runs=$2 ;;
+		--shapes) shapes=(--shapes "$2") ;;
 		--backend) backend=$2 ;;
 		esac
 		shift
@@ -114,13 +116,14 @@ counters() {
 	}' "$1"
 }
 
-"$program" bench --list --only "$pattern" >"$work/jobs"
+if [ -z "$pattern" ] && [ ${#shapes[@]} = 0 ]; then pattern='^resample '; fi
+"$program" bench ${shapes[@]+"${shapes[@]}"} --list --only "$pattern" >"$work/jobs"
 printf '%-36s %9s %22s %25s %7s %7s %5s %8s\n' kernel us 'read/least' 'wrote/least' dram% warps% regs 'L1 sect'
 while read -r suite name; do
 	echo "$suite $name"
 	exact=$(printf '%s %s' "$suite" "$name" | sed 's/[][().*+?^$|\\{}]/\\&/g')
 	if ! "$ncu" --csv --page raw --print-units base --clock-control none --metrics "$metrics" --log-file "$work/csv" \
-		"$program" bench --backend "$backend" --runs "$runs" --only "^$exact\$" >"$work/out" 2>"$work/err"; then
+		"$program" bench ${shapes[@]+"${shapes[@]}"} --backend "$backend" --runs "$runs" --only "^$exact\$" >"$work/out" 2>"$work/err"; then
 		cat "$work/err" "$work/out" >&2
 		grep -a '^==ERROR==' "$work/csv" >&2 || true
 		exit 1

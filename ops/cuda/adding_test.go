@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,10 +18,15 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Few points are brought together as many are, and nothing changes.
+// Few points are brought together as many are, and added as many that crowd are, and nothing changes.
 func TestGatheringChangesNoResult(t *testing.T) {
+	t.Run("gathered", func(t *testing.T) { testVoxelsBy(t, 0) })
+	t.Run("added", func(t *testing.T) { testVoxelsBy(t, -1) })
+}
+
+func testVoxelsBy(t *testing.T, crowd int) {
 	eachDevice(t, func(t *testing.T, b ops.Backend, simulated bool) {
-		cuda.GatherAll(b)
+		cuda.Gather(b, crowd)
 		dev, err := ops.NewDevice(b)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, dev.Close()) })
@@ -29,6 +35,85 @@ func TestGatheringChangesNoResult(t *testing.T) {
 			config = opstest.Config{Slow: 4, Only: map[string]bool{"voxel": true}, Skip: map[string]bool{"voxel-misuse": true, "voxel-life": true, "voxel-sorted": true}}
 		}
 		opstest.Run(t, dev, config)
+	})
+}
+
+// A run tells whether the points of the one before crowd, and the next ones are launched accordingly, with the same bits.
+func TestCrowdsAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		n, side int
+		reduce  ops.VoxelReduce
+	}{
+		"a bucket a block": {20_000, 28, ops.ReduceMean}, "in groups": {3000, 40, ops.ReduceMax}, "sorted": {70_000, 20, ops.ReduceSum},
+	} {
+		t.Run(name, func(t *testing.T) { testCrowds(t, c.n, c.side, c.reduce) })
+	}
+}
+
+func testCrowds(t *testing.T, n, side int, reduce ops.VoxelReduce) {
+	const f, crowd = 5, 24
+	cpu, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer cpu.Close()
+	// cloud is n points in so many cells, those of each with others between them, and their features.
+	cloud := func(cells int) (points, features *tensor.Tensor) {
+		var at, values []float32
+		for i := range n {
+			cell := i * 7919 % cells
+			at = append(at, float32(cell%side)+.5, float32(cell/side%side)+.5, float32(cell/side/side)+.5)
+			for k := range f {
+				values = append(values, float32((i*31+k*1009)%4099-2048)/float32(int(1)<<(cell%9)))
+			}
+		}
+		return tensor.Must(tensor.Of(at, n, 3)), tensor.Must(tensor.Of(values, n, f))
+	}
+	box := ops.VoxelGrid{Max: [3]float64{float64(side), float64(side), float64(side)}, Size: [3]float64{1, 1, 1}}
+	empty := func() *tensor.Tensor { return tensor.Must(tensor.New(tensor.F32, side, side, side, f)) }
+	eachDevice(t, func(t *testing.T, b ops.Backend, _ bool) {
+		cuda.Gather(b, crowd)
+		dev, err := ops.NewDevice(b)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, dev.Close()) })
+		up := func(x *tensor.Tensor) *tensor.Tensor {
+			out, err := dev.Upload(x)
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, out.Close()) })
+			return out
+		}
+		few, fewFeatures := cloud(n / crowd)
+		points, features, grid := up(few), up(fewFeatures), up(empty())
+		options := ops.VoxelizeOptions{Reduce: reduce, Empty: -7}
+		p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Features: features, Grid: grid}, box, options)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, p.Close()) })
+		adds := func() bool {
+			list, err := cuda.Explain(p)
+			require.NoError(t, err)
+			return slices.ContainsFunc(list, func(l cuda.Launch) bool { return l.Kernel == "voxel_best" })
+		}
+		for run, c := range []struct {
+			cells        int
+			before, then bool // whether it adds, and the next one does
+		}{{n / crowd, false, true}, {n / crowd, true, true}, {n / 13, true, true}, {n / 11, true, false}, {n / 2, false, false}, {n / (crowd - 1), false, false}, {1, false, true}, {1, true, true}} {
+			points2, features2 := cloud(c.cells)
+			require.NoError(t, dev.Copy(points, points2))
+			require.NoError(t, dev.Copy(features, features2))
+			want := empty()
+			wanted, err := cpu.Voxelize(ops.VoxelizeArgs{Points: points2, Features: features2, Grid: want}, box, options)
+			require.NoError(t, err)
+			for again := range 2 {
+				assert.Equal(t, c.before, adds(), "cloud %d", run)
+				require.NoError(t, p.Run(dev.Stream()))
+				require.NoError(t, dev.Synchronize(context.Background()))
+				got := empty()
+				require.NoError(t, dev.Copy(got, grid))
+				assert.Equal(t, floats(t, want), floats(t, got), "cloud %d, run %d", run, again)
+				counts, err := p.Counts()
+				require.NoError(t, err)
+				assert.Equal(t, wanted.Found, counts, "cloud %d, run %d", run, again)
+			}
+			assert.Equal(t, c.then, adds(), "after cloud %d", run)
+		}
 	})
 }
 

@@ -43,8 +43,9 @@ type backend struct {
 	dev      *cudadrv.Device
 	ctx      *cudadrv.Context
 	sms      int
-	shared   int // bytes of shared memory that a block can have
-	adds     int // points and features of them up to which Voxelize adds by atomics
+	shared   int  // bytes of shared memory that a block can have
+	gather   bool // for tests: Voxelize brings points together even where they are few, and adds them by atomics, if they crowd, even where they are many
+	crowd    int  // points that a cell with points has from which on more of them are added by atomics; 0 is never, -1 always
 	force    string
 	reason   string // why the image of the first family was taken
 	shapes   string // where launch shapes come from
@@ -90,7 +91,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
-	b.adds = addValues * b.sms
+	b.crowd = crowdPoints
 	if b.shared, err = dev.Attribute(cudadrv.MaxSharedPerBlockOptin); err != nil {
 		return nil, err
 	}

@@ -10,13 +10,18 @@ import (
 
 // The most that poses.cuh takes of a row, and has a warp copy.
 const (
-	mostPieces = 16 // poses.cuh: most_pieces
-	mostPose   = 64
-	roomBytes  = 6144
+	mostPieces = 16       // poses.cuh: most_pieces
+	mostPose   = 124      // bytes: a multiple of 128 would have all lanes in one bank of shared memory
+	roomBytes  = 6144     // for 32 targets of up to roomyPose bytes
+	roomyPose  = 64       // and twice as many for wider ones
+	mostRoom   = 48 << 10 // of a block
 
 	poseBlocks = 8            // blocks of two warps that a multiprocessor holds
 	mostNarrow = 5 * 4 * warp // targets: blocks of four warps
 	mostCopied = 4            // samples that such a target moves on: all are copied to shared memory
+	mostOdd    = 47           // elements of 2 bytes, of rows that are no units
+	sharedOdd  = 2.1          // and how many samples a target moves on there
+	mostWords  = 24           // elements of 4 bytes that are no larger units, where no sample is left out
 
 	preciseWeights = 1 << 30 // poses.cuh: precise_weights
 )
@@ -38,7 +43,7 @@ func posePieces(job *ops.ResampleJob) []posePiece {
 	}
 	row := job.D * job.Src.DType().Size()
 	if job.SrcStep != job.D || job.DstStep != job.D || !dense(job.Src, job.SrcBatch, job.S*job.D, job.B) || !denseOutputs(job) ||
-		row > mostPose || poseRoom(job)*row > roomBytes {
+		row > mostPose || row <= roomyPose && poseRoom(job)*row > roomBytes || poseRoom(job)*row > 2*roomBytes {
 		return nil
 	}
 	var list []posePiece
@@ -91,10 +96,18 @@ func denseOutputs(job *ops.ResampleJob) bool {
 	return dense(job.Dst, job.DstBatch, job.T*job.DstStep, job.B) && dense(job.Valid, job.ValidBatch, job.T, job.B) && dense(job.Age, job.AgeBatch, job.T, job.B)
 }
 
-// fewNarrow reports whether a plain job's rows are made faster by poses.cuh, if it takes them: narrow ones of which the device holds all at once, in a
-// launch by itself, and most of whose rows are needed.
-func (b *backend) fewNarrow(job *ops.ResampleJob, form plainForm) bool {
-	return form != wholeRows && job.D <= mostOwn && job.Launch != ops.LaunchInputsReady && job.Rows() <= b.sms*mostNarrow && pace(job) <= mostCopied
+// asPoses reports whether a plain job's rows, of units of 1 << unit bytes, are made faster by poses.cuh, if it takes them: narrow ones of which the device
+// holds all at once, in a launch by itself, and most of whose rows are needed; and wider ones that are made element by element, if targets share samples.
+func (b *backend) asPoses(job *ops.ResampleJob, form plainForm, unit int) bool {
+	switch {
+	case form == wholeRows:
+		return false
+	case job.D <= mostOwn:
+		return job.Launch != ops.LaunchInputsReady && job.Rows() <= b.sms*mostNarrow && pace(job) <= mostCopied
+	case form == unitRows:
+		return job.Src.DType().Size() == 4 && unit == 2 && job.D <= mostWords && pace(job) <= 1
+	}
+	return pace(job) <= sharedOdd && (job.D <= mostOdd || job.Launch == ops.LaunchInputsReady)
 }
 
 // bindPoses fills in the launch of a job of pieces.
@@ -132,8 +145,11 @@ func precise(pieces []posePiece) bool { return weightOf(pieces[0].kind) > 0 }
 // cutPoses gives each warp 32 targets of its own, or all warps of a block the same.
 func (b *backend) cutPoses(job *ops.ResampleJob, c Choice) shape {
 	s := shape{threads: c.Threads, tile: warp, chunks: 1}
+	for c.Tile > warp && s.threads > warp && s.threads/warp*roomOf(job).bytes > mostRoom {
+		s.threads /= 2
+	}
 	if c.Tile > warp {
-		s.tile = c.Threads
+		s.tile = s.threads
 	}
 	return b.grid(job, c, s)
 }

@@ -66,7 +66,8 @@ func TestJobsOfPoses(t *testing.T) {
 		"targets apart":  {func(j *ops.ResampleJob) { j.DstStep = 8 }, false},
 		"rows apart":     {func(j *ops.ResampleJob) { j.DstBatch = 36 }, false},
 		"masks apart":    {func(j *ops.ResampleJob) { j.Valid, j.ValidBatch = tensor.Must(tensor.New(tensor.U8, 3, 6)), 6 }, false},
-		"a wide row":     {func(j *ops.ResampleJob) { j.D, j.SrcStep, j.DstStep, j.SrcBatch, j.DstBatch = 17, 17, 17, 170, 85 }, false},
+		"a row of 96":    {func(j *ops.ResampleJob) { j.D, j.SrcStep, j.DstStep, j.SrcBatch, j.DstBatch = 24, 24, 24, 240, 120 }, true},
+		"a wide row":     {func(j *ops.ResampleJob) { j.D, j.SrcStep, j.DstStep, j.SrcBatch, j.DstBatch = 32, 32, 32, 320, 160 }, false},
 		"many samples":   {func(j *ops.ResampleJob) { j.S, j.SrcBatch = 100, 700 }, false},
 		"more pieces than 16": {func(j *ops.ResampleJob) {
 			j.D, j.SrcStep, j.DstStep, j.SrcBatch, j.DstBatch = 34, 34, 34, 340, 170
@@ -83,27 +84,67 @@ func TestJobsOfPoses(t *testing.T) {
 	}
 }
 
-// Narrow rows of one kind go to poses.cuh where they are few and a launch is by itself.
-func TestFewNarrowRows(t *testing.T) {
+// Rows of one kind go to poses.cuh where they are narrow and few, in a launch by themselves, or are made by small pieces of samples that targets share.
+func TestPlainRowsAsPoses(t *testing.T) {
 	b := &backend{sms: 132}
+	wide := func(d, targets int) func(*ops.ResampleJob) {
+		return func(j *ops.ResampleJob) { j.D, j.T = d, targets }
+	}
+	halves := func(d, s, targets int) func(*ops.ResampleJob) {
+		return func(j *ops.ResampleJob) {
+			j.D, j.S, j.T, j.Src = d, s, targets, tensor.Must(tensor.New(tensor.BF16, 1))
+		}
+	}
 	for name, c := range map[string]struct {
 		change func(*ops.ResampleJob)
 		form   plainForm
+		unit   int
 		want   bool
 	}{
-		"seven features":          {func(*ops.ResampleJob) {}, unitRows, true},
-		"of two bytes":            {func(*ops.ResampleJob) {}, oddOwn, true},
-		"whole chunks":            {func(*ops.ResampleJob) {}, wholeRows, false},
-		"nine":                    {func(j *ops.ResampleJob) { j.D = 9 }, unitRows, false},
-		"inputs ready":            {func(j *ops.ResampleJob) { j.Launch = ops.LaunchInputsReady }, unitRows, false},
-		"dependent":               {func(j *ops.ResampleJob) { j.Launch = ops.LaunchDependent }, unitRows, true},
-		"as many as there may be": {func(j *ops.ResampleJob) { j.B, j.T = 132, mostNarrow }, unitRows, true},
-		"four samples a target":   {func(j *ops.ResampleJob) { j.S = 4*(j.T-1) + 1 }, unitRows, true},
-		"more":                    {func(j *ops.ResampleJob) { j.S = 4*(j.T-1) + 2 }, unitRows, false},
-		"one more":                {func(j *ops.ResampleJob) { j.B, j.T = 1, 132*mostNarrow+1 }, unitRows, false},
+		"seven features":          {func(*ops.ResampleJob) {}, unitRows, 2, true},
+		"of two bytes":            {func(*ops.ResampleJob) {}, oddOwn, 1, true},
+		"whole chunks":            {func(*ops.ResampleJob) {}, wholeRows, 4, false},
+		"nine":                    {func(j *ops.ResampleJob) { j.D = 9 }, unitRows, 2, false},
+		"inputs ready":            {func(j *ops.ResampleJob) { j.Launch = ops.LaunchInputsReady }, unitRows, 2, false},
+		"dependent":               {func(j *ops.ResampleJob) { j.Launch = ops.LaunchDependent }, unitRows, 2, true},
+		"as many as there may be": {func(j *ops.ResampleJob) { j.B, j.T = 132, mostNarrow }, unitRows, 2, true},
+		"four samples a target":   {func(j *ops.ResampleJob) { j.S = 4*(j.T-1) + 1 }, unitRows, 2, true},
+		"more":                    {func(j *ops.ResampleJob) { j.S = 4*(j.T-1) + 2 }, unitRows, 2, false},
+		"one more":                {func(j *ops.ResampleJob) { j.B, j.T = 1, 132*mostNarrow+1 }, unitRows, 2, false},
+		"shared samples":          {wide(mostWords-1, 10), unitRows, 2, true},
+		"few targets":             {wide(mostWords-1, 9), unitRows, 2, false},
+		"wider":                   {wide(mostWords+1, 10), unitRows, 2, false},
+		"larger units":            {wide(14, 10), unitRows, 3, false},
+		"odd":                     {halves(31, 20, 10), oddRun, 1, false},
+		"odd, most samples":       {halves(31, 20, 11), oddRun, 1, true},
+		"wide and odd":            {halves(mostOdd, 9, 10), oddWide, 1, true},
+		"wider and odd":           {halves(mostOdd+2, 9, 10), oddWide, 1, false},
+		"and ready": {func(j *ops.ResampleJob) {
+			halves(mostOdd+2, 9, 10)(j)
+			j.Launch = ops.LaunchInputsReady
+		}, oddWide, 1, true},
+		"units of two": {halves(26, 9, 10), unitRows, 2, false},
 	} {
 		job := poseJob(tensor.F32)
 		c.change(job)
-		assert.Equal(t, c.want, b.fewNarrow(job, c.form), name)
+		assert.Equal(t, c.want, b.asPoses(job, c.form, c.unit), name)
+	}
+}
+
+// A block's rows fit its shared memory, however wide they are and however many a warp copies.
+func TestRoomOfPosesFitsABlock(t *testing.T) {
+	b := &backend{sms: 132}
+	for d := 3; d <= mostPose/4; d++ {
+		for _, s := range []int{4, 100, 200, 300, 400, 1000} {
+			job := poseJob(tensor.F32)
+			job.B, job.S, job.T, job.D, job.SrcStep, job.DstStep = 1000, s, 100, d, d, d
+			job.SrcBatch, job.DstBatch, job.TimesRows, job.TimesBatch = s*d, 100*d, 1, s
+			job.Channels = []ops.Channel{{Lo: 0, Hi: d}}
+			if pieces := posePieces(job); pieces != nil {
+				cut := b.cutPoses(job, b.modelPoses(job.Rows(), pieces, true))
+				assert.LessOrEqual(t, cut.tile/warp*roomOf(job).bytes, mostRoom, "%d features of %d samples", d, s)
+				assert.Equal(t, cut.threads, cut.tile)
+			}
+		}
 	}
 }

@@ -202,7 +202,7 @@ func uniform(channels []ops.Channel) (ops.Kind, bool) {
 // bindResample fills in the launch.
 func (p *plan) bindResample(job *ops.ResampleJob) error {
 	pieces := posePieces(job)
-	if form, unit := plainFormOf(job); form != notPlain && (pieces == nil || !p.b.fewNarrow(job, form)) {
+	if form, unit := plainFormOf(job); form != notPlain && (pieces == nil || !p.b.asPoses(job, form, unit)) {
 		return p.bindPlain(job, form, unit)
 	}
 	if pieces != nil {

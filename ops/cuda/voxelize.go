@@ -42,12 +42,15 @@ const (
 	stateWritten, stateDropped, stateKept         = 4, 5, 6
 )
 
-// voxelPlan is a Voxelize bound to device memory: a chain of launches.
+// voxelPlan is a Voxelize bound to device memory: a chain of launches. One that brings points of a cell together may have another, which takes less
+// time where points crowd: a run tells, by the points of the one before, which the next is to take, see tell_crowd in ptx/voxel_bin.cu. Both write
+// the same bits.
 type voxelPlan struct {
 	b       *backend
 	job     *ops.VoxelizeJob
 	bound   ops.Bound
 	chain   []*cudadrv.Launch
+	crowded []*cudadrv.Launch // nil if there is no other
 	cell    *faultCell
 	scratch *cudadrv.DeviceMem
 	at      voxelMemory
@@ -77,14 +80,24 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	if p.cell, err = b.faults.get(); err != nil {
 		return nil, err
 	}
-	p.at = layVoxels(job, b.sms, b.way(job))
+	way := b.way(job)
+	p.at = layVoxels(job, b.sms, way)
+	var other voxelMemory
+	if b.mayCrowd(job, way) {
+		other = layVoxels(job, b.sms, byAdding)
+		p.at.behind(&other)
+	}
 	if p.scratch, err = b.malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(p.at.size)); err == nil {
 		p.at.move(p.scratch.Ptr())
 		// Counts may be asked for before the first run, and the table of byAdding is 0 between runs.
 		err = b.ctx.Memset8(p.scratch.Ptr(), 0, int64(p.at.zeroed))
 	}
+	if err == nil && other.size > 0 {
+		other.move(p.scratch.Ptr())
+		p.crowded, err = p.bind(&other)
+	}
 	if err == nil {
-		err = p.bind()
+		p.chain, err = p.bind(&p.at)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -131,6 +144,15 @@ func addTurns(job *ops.VoxelizeJob) int {
 	return turns
 }
 
+// values is how many points there are, and features of them. For the least and the greatest a point has one word each, and three are worth four.
+func values(job *ops.VoxelizeJob) int {
+	n := job.N * (1 + job.F)
+	if job.Reduce == ops.ReduceMin || job.Reduce == ops.ReduceMax {
+		return (3*n + 3) / 4
+	}
+	return n
+}
+
 // gathers reports whether points of a cell are brought together.
 func (w voxelWay) gathers() bool { return w == byBucket || w == byGroup || w == bySort }
 
@@ -149,11 +171,7 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 		}
 		return byWriting
 	}
-	added := b.adds
-	if job.Reduce == ops.ReduceMin || job.Reduce == ops.ReduceMax {
-		added = b.adds / addValues * addExtremes
-	}
-	if job.N*(1+job.F) <= added && addTurns(job) <= mostTurns && job.Keys()*recordWords(job) <= addTable {
+	if !b.gather && values(job) <= b.sms*addValues && addTurns(job) <= mostTurns && job.Keys()*recordWords(job) <= addTable {
 		return byAdding
 	}
 	// Of a grid of few cells, where a sort has one or two passes, many points may be left to few blocks: if they crowd as a LiDAR's do.
@@ -168,14 +186,22 @@ func (b *backend) way(job *ops.VoxelizeJob) voxelWay {
 	return bySort
 }
 
+// mayCrowd reports whether a plan has another chain for points that crowd.
+func (b *backend) mayCrowd(job *ops.VoxelizeJob, way voxelWay) bool {
+	return b.crowd != 0 && way.gathers() && job.Mode == ops.DenseVoxels && job.Reduce.OfFeatures() &&
+		(b.gather || values(job) <= b.sms*crowdValues) && addTurns(job) <= mostTurns && job.Keys()*recordWords(job) <= crowdTable
+}
+
 const (
 	addValues   = 3 << 10 // points and features of them for each multiprocessor, for which atomics take less than bringing points together
-	addExtremes = 4 << 10 // for the least and the greatest, of which a point has one word each
+	crowdValues = 8 << 10 // and where points crowd
+	crowdPoints = 8       // points of a cell that has any, on average: so many are a crowd
+	crowdTable  = 1 << 24 // words of the table of a plan's other chain
 	addTable    = 1 << 25 // words of the table
 	mostTurns   = 6       // of a block: of more, bringing points together takes less if they do not crowd
 
 	dealPoints = 1 << 15 // for each multiprocessor
-	groupCells = 1 << 14
+	groupCells = 1 << 13
 	sortPoints = 1 << 16 // up to which few cells are no matter
 	// As many as voxel_bucket's blocks keep; a grid has at most four times as many cells, 1 << 14 for each.
 	bucketPoints   = buckets * bucketHeld
@@ -287,6 +313,12 @@ func (m *voxelMemory) move(to cudadrv.DevicePtr) {
 	m.state += to
 }
 
+// behind puts the layout of a dense grid behind another, but for the state, which they share.
+func (m *voxelMemory) behind(other *voxelMemory) {
+	m.move(cudadrv.DevicePtr(other.size))
+	m.state, m.size, m.zeroed = 0, m.size+other.size, other.zeroed
+}
+
 func (p *voxelPlan) idle() bool { return len(p.chain) == 0 }
 
 func (p *voxelPlan) home() *backend { return p.b }
@@ -301,13 +333,21 @@ func (p *voxelPlan) launch(q *cudadrv.Stream, _ bool) error {
 		}
 		p.broken.Store(false)
 	}
-	for _, l := range p.chain {
+	for _, l := range p.next() {
 		if err := l.Run(q); err != nil {
 			p.broken.Store(true)
 			return err
 		}
 	}
 	return nil
+}
+
+// next is the chain that the next run launches.
+func (p *voxelPlan) next() []*cudadrv.Launch {
+	if p.crowded != nil && (p.b.crowd < 0 || p.cell.astray()) {
+		return p.crowded
+	}
+	return p.chain
 }
 
 func (p *voxelPlan) awaiting() *atomic.Pointer[stream] { return &p.awaited }

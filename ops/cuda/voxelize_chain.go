@@ -9,15 +9,20 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// bind makes the chain of launches.
-func (p *voxelPlan) bind() error {
-	job := p.job
-	c := voxelChain{p: p}
+// bind makes the chain of launches on scratch memory that is laid out.
+func (p *voxelPlan) bind(at *voxelMemory) ([]*cudadrv.Launch, error) {
+	c := voxelChain{p: p, at: at}
+	c.make()
+	return c.made, c.err
+}
+
+func (c *voxelChain) make() {
+	p, job := c.p, c.p.job
 	c.fill()
 	if job.B == 0 && c.err == nil {
-		c.err = p.checkNoRows()
+		c.checkNoRows()
 	}
-	switch p.at.way {
+	switch c.at.way {
 	case bySort:
 		c.sort()
 	case byGroup:
@@ -38,8 +43,8 @@ func (p *voxelPlan) bind() error {
 	if job.Mode != ops.DenseVoxels {
 		c.add("voxel_rows", 1, 512, 0)
 	}
-	if !p.at.way.gathers() {
-		return c.err
+	if !c.at.way.gathers() {
+		return
 	}
 	walk := func(n, each int) int { return min((n+each-1)/each, 16*p.b.sms) }
 	voxels := min(job.N, job.Keys())
@@ -57,10 +62,10 @@ func (p *voxelPlan) bind() error {
 		}
 		// As many blocks as run at once: each warp goes on with what is left in its queue.
 		switch {
-		case p.at.way == byBucket: // wrote them
-		case p.at.way == byGroup:
+		case c.at.way == byBucket: // wrote them
+		case c.at.way == byGroup:
 			// At least two, one for each kind of cell.
-			c.add("voxel_cells", min(max((voxels*width+4*256-1)/(4*256), 2), 4*p.b.sms), 256, 0)
+			c.add("voxel_cells", min(max((voxels*width+255)/256, 2), 3*p.b.sms), 256, 0)
 		case job.Mode == ops.DenseVoxels:
 			c.add("voxel_grid", min(walk(voxels*width, 3*256), 2*p.b.sms), 256, 0)
 			c.to, c.toOrder = 0, 0
@@ -79,22 +84,23 @@ func (p *voxelPlan) bind() error {
 	if job.PointVoxel != nil {
 		c.add("voxel_inverse", walk(job.N, 256), 256, 0)
 	}
-	return c.err
 }
 
 // checkNoRows adds a launch that checks the one offset of no rows, which must be 0. voxel_fill looks at two offsets a row; to the
 // check of Resample's rows it is as the length of a row without samples.
-func (p *voxelPlan) checkNoRows() error {
-	none := p.job.Points
-	rows := ops.ResampleArgs{Dst: none, Src: none, SrcTimes: none, SrcOffsets: p.job.Offsets}
-	l, err := p.b.check(&ops.ResampleJob{ResampleArgs: rows, Check: true, Launch: ops.LaunchDependent}, p.cell)
-	p.chain = append(p.chain, l)
-	return err
+func (c *voxelChain) checkNoRows() {
+	none := c.p.job.Points
+	rows := ops.ResampleArgs{Dst: none, Src: none, SrcTimes: none, SrcOffsets: c.p.job.Offsets}
+	var l *cudadrv.Launch
+	l, c.err = c.p.b.check(&ops.ResampleJob{ResampleArgs: rows, Check: true, Launch: ops.LaunchDependent}, c.p.cell)
+	c.made = append(c.made, l)
 }
 
-// voxelChain adds launches to a plan.
+// voxelChain makes launches of a plan.
 type voxelChain struct {
 	p               *voxelPlan
+	at              *voxelMemory
+	made            []*cudadrv.Launch
 	from, fromOrder cudadrv.DevicePtr
 	to, toOrder     cudadrv.DevicePtr
 	voxelAt, marks  cudadrv.DevicePtr
@@ -109,7 +115,7 @@ const largeFill = 32 << 20 // bytes
 // fill clears the counters and the sort's table, checks the offsets, and fills the dense grid or each point's voxel. A grid that
 // voxel_tally writes is not filled, and voxel_group and voxel_bucket fill their own.
 func (c *voxelChain) fill() {
-	job, m := c.p.job, &c.p.at
+	job, m := c.p.job, c.at
 	out, value := job.Grid, c.empty()
 	if out == nil {
 		out, value = job.PointVoxel, math.MaxUint32
@@ -127,8 +133,20 @@ func (c *voxelChain) fill() {
 	if bytes > largeFill {
 		most *= 2
 	}
-	c.add("voxel_fill", min(max((bytes+m.cleared)/(256*64), job.B/256, 1)+1, most), 256, uint64(bytes))
+	c.add("voxel_fill", min(max((bytes+m.cleared)/(256*64), job.B/256, 1)+1, most), 256, uint64(bytes)|c.tells())
 	c.from, c.to, c.fromOrder = 0, 0, 0
+}
+
+// tells is what voxel_fill needs to tell whether points crowd: how many a cell has, and whether the chain is the one for them, which ends with half as
+// many, so that both seldom take turns. 0 if there is no other chain.
+func (c *voxelChain) tells() uint64 {
+	switch {
+	case c.at != &c.p.at:
+		return 1<<63 | uint64(max(c.p.b.crowd+1, 0)/2)<<48
+	case c.p.crowded != nil:
+		return uint64(max(c.p.b.crowd, 0)) << 48
+	}
+	return 0
 }
 
 // empty is four bytes of what an empty cell of the dense grid holds.
@@ -147,7 +165,7 @@ func (c *voxelChain) empty() uint32 {
 
 // adding adds by atomics. A block takes 256 points; of voxel_finish one takes what 256 threads have, a feature each.
 func (c *voxelChain) adding() {
-	job, m := c.p.job, &c.p.at
+	job, m := c.p.job, c.at
 	c.voxelAt = m.keys[0]
 	c.add("voxel_best", m.blocks, addThreads, 0)
 	if adds(job) {
@@ -163,7 +181,7 @@ func (c *voxelChain) adding() {
 
 // deal counts in shared memory. A block of voxel_deal takes a tile of points, one of voxel_tally part of a bucket's cells.
 func (c *voxelChain) deal() {
-	job, m := c.p.job, &c.p.at
+	job, m := c.p.job, c.at
 	c.to, c.shared = m.keys[0], dealShared
 	c.add("voxel_deal", m.blocks, buckets, 0)
 	cells := cellsOfBucket(job, tallyBits)
@@ -175,7 +193,7 @@ func (c *voxelChain) deal() {
 // group brings the points of each cell together without an order. A block of voxel_deal_points takes a tile of points, one of
 // voxel_group part of a bucket's cells.
 func (c *voxelChain) group() {
-	job, m := c.p.job, &c.p.at
+	job, m := c.p.job, c.at
 	c.to, c.shared = m.keys[0], dealPointsShared
 	c.add("voxel_deal_points", m.blocks, buckets, 0)
 	cells := cellsOfBucket(job, groupBits)
@@ -189,7 +207,7 @@ func (c *voxelChain) group() {
 
 // bucket does the same with one kernel, of which a block takes a bucket.
 func (c *voxelChain) bucket() {
-	job, m := c.p.job, &c.p.at
+	job, m := c.p.job, c.at
 	c.to, c.shared = m.keys[0], dealPointsShared
 	c.add("voxel_deal_points", m.blocks, buckets, 0)
 	c.from, c.fromOrder, c.to, c.toOrder = m.keys[0], cudadrv.DevicePtr(c.empty()), m.keys[1], m.order[0]
@@ -207,7 +225,7 @@ func cellsOfBucket(job *ops.VoxelizeJob, bits int) int {
 
 // sort gives the points their keys, brings those of each cell together, and numbers the voxels.
 func (c *voxelChain) sort() {
-	job, m := c.p.job, &c.p.at
+	job, m := c.p.job, c.at
 	keyBits := bits.Len64(uint64(job.Keys()))
 	c.to = m.keys[0]
 	c.add("voxel_bin", m.blocks, 256, uint64((keyBits+7)/8)<<8)
@@ -235,7 +253,7 @@ func (c *voxelChain) sort() {
 
 // passes sorts by the keys' lowest bits. through says that the first pass reads keys by the order so far.
 func (c *voxelChain) passes(bits int, through bool) {
-	m := &c.p.at
+	m := c.at
 	for shift := 0; shift < bits; shift += 8 {
 		c.from = m.keys[c.side]
 		extra := uint64(shift) | uint64(c.pass)<<16 | uint64(m.each)<<24
@@ -259,7 +277,7 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 		return
 	}
 	// voxel_write begins beside voxel_fill, and both must ask for the same. Elsewhere voxel_fill must not: what comes behind it would keep little cache.
-	apart := c.p.at.way == byWriting
+	apart := c.at.way == byWriting
 	k, err := c.p.b.kernelOf(name, apart)
 	if err == nil && c.shared > 0 {
 		err = k.SetMaxDynamicShared(c.shared)
@@ -269,21 +287,21 @@ func (c *voxelChain) add(name string, blocks, threads int, extra uint64) {
 	}
 	if err == nil {
 		mode := ops.LaunchDependent
-		if len(c.p.chain) == 0 {
+		if len(c.made) == 0 {
 			mode = ops.LaunchPlain
 		}
 		config := c.p.b.config(name, mode, max(blocks, 1), threads)
 		config.Shared = uint32(c.shared)
 		var l *cudadrv.Launch
 		l, err = k.Bind(config, c.params(extra))
-		c.p.chain = append(c.p.chain, l)
+		c.made = append(c.made, l)
 	}
 	c.err = err
 }
 
 // params packs the parameter of every voxel kernel as voxel.cuh lays it out.
 func (c *voxelChain) params(extra uint64) []byte {
-	job, m := c.p.job, &c.p.at
+	job, m := c.p.job, c.at
 	grid := job.Grid
 	if grid == nil {
 		grid = job.Values

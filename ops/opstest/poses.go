@@ -34,6 +34,8 @@ func poses(test visit) {
 		{{Lo: 0, Hi: 3}, {Lo: 3, Hi: 7, Kind: ops.Slerp}},
 		{{Lo: 0, Hi: 4, Kind: ops.Slerp}, {Lo: 4, Hi: 8, Kind: ops.Slerp}, {Lo: 8, Hi: 9, Kind: ops.Next}},
 		{{Lo: 0, Hi: 5}, {Lo: 5, Hi: 6, Kind: ops.Previous}, {Lo: 6, Hi: 8, Kind: ops.Nearest}, {Lo: 8, Hi: 11, Kind: ops.Angle}, {Lo: 11, Hi: 12}, {Lo: 12, Hi: 14, Kind: ops.Angle, Period: 1}},
+		{{Lo: 0, Hi: 14}, {Lo: 14, Hi: 18, Kind: ops.Slerp}, {Lo: 18, Hi: 25, Kind: ops.Previous}, {Lo: 25, Hi: 31, Kind: ops.Angle}},
+		{{Lo: 0, Hi: 40}, {Lo: 40, Hi: 44, Kind: ops.Slerp}, {Lo: 44, Hi: 54, Kind: ops.Nearest}, {Lo: 54, Hi: 61, Kind: ops.Angle}},
 	}
 	r := rng(71)
 	number := 0
@@ -101,7 +103,7 @@ func poses(test visit) {
 // posed draws a case of short rows without gaps, of several kinds.
 func posed(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 	g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true}
-	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)], lengths[r.IntN(len(lengths)-1)], 4+r.IntN(13)
+	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)], lengths[r.IntN(len(lengths)-1)], 4+r.IntN(28)
 	kinds := []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest, ops.Slerp, ops.Slerp, ops.Angle}
 	for lo := r.IntN(3); lo < d; lo += r.IntN(3) {
 		kind := kinds[r.IntN(len(kinds))]
