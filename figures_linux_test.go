@@ -50,6 +50,36 @@ func TestFiguresAreMeasuredInOneRun(t *testing.T) {
 	assert.Equal(t, 2, code, "the folder is not empty")
 }
 
+// A signal, a batch system's for example, ends it early: what was measured is there, as a table too.
+func TestFiguresThatAreCutShort(t *testing.T) {
+	for name, c := range map[string]struct {
+		slow string // what the third step does when it is told to end
+		cut  bool   // and whether it leaves figures
+	}{"with figures": {`echo cut; exit 1`, true}, "without": {`exit 1`, false}} {
+		t.Run(name, func(t *testing.T) {
+			to := filepath.Join(t.TempDir(), "figures")
+			stub := `case " $* " in
+*" --from "*) [ -s "$3" ] && echo "table of $(basename "$3")" ;;
+*" --launch dependent "*) trap '` + c.slow + `' TERM; kill -TERM $(ps -o ppid= -p $PPID); for i in $(seq 100); do sleep .1; done ;;
+*) echo "$*" ;;
+esac
+`
+			out, code := figures(t, stub, "exit 1", to)
+			assert.Equal(t, 1, code, out)
+			assert.FileExists(t, filepath.Join(to, "ours.json"))
+			assert.NoFileExists(t, filepath.Join(to, "ready.json"))
+			assert.NoFileExists(t, filepath.Join(to, "sweep.json"))
+			text, err := os.ReadFile(filepath.Join(to, "figures.md"))
+			require.NoError(t, err)
+			want := "## ours\n\ntable of ours.json\n\n"
+			if c.cut {
+				want += "## dependent\n\ntable of dependent.json\n\n"
+			}
+			assert.Equal(t, want, string(text))
+		})
+	}
+}
+
 func TestFiguresWithoutPyTorch(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "figures")
 	out, code := figures(t, `[ "$2" != --from ] || exec echo; echo "$*"`, "exit 1", to, "--sweep", "0", "--backend", "cpu")

@@ -24,7 +24,8 @@ Measure one after the other, and write to DIR, which must be missing or empty:
   --limit DURATION     the sweep ends after that long, with what it measured: 90s, for example
   --quick              fewer and shorter samples, of PyTorch too: some three minutes, half of them the sweep's
 
-What was measured stays if a later step fails, which is told, and makes the exit code 1. Nothing else should run meanwhile.
+What was measured stays if a later step fails, which is told, and makes the exit code 1. So it does after an interrupt or SIGTERM, which end the
+step at hand, leave out the others, and still write figures.md. Nothing else should run meanwhile.
 USAGE
 }
 
@@ -72,12 +73,28 @@ mkdir -p "$dir"
 torch=$here/peers/torch_peer.py
 [ -e "$torch" ] || torch=$here/../bench/peers/torch_peer.py
 
-failed=0
-# step NAME COMMAND: the command's output becomes NAME.json, nothing if it fails.
+failed=0 stopped=no pid=
+# stop ends the step at hand: robocache then writes what it has measured.
+stop() {
+	stopped=yes failed=1
+	[ -z "$pid" ] || pkill -TERM -P "$pid" || kill -TERM "$pid" 2>/dev/null || true
+}
+trap stop INT TERM
+
+# step NAME COMMAND: the command's output becomes NAME.json, nothing if it fails and leaves no figures.
 step() {
-	local name=$1 began=$SECONDS
+	local name=$1 began=$SECONDS code=0
 	shift
-	if "$@" >"$dir/$name.part" 2>"$dir/$name.log"; then
+	[ $stopped = no ] || return 0
+	"$@" >"$dir/$name.part" 2>"$dir/$name.log" &
+	pid=$!
+	wait $pid || code=$?
+	while kill -0 $pid 2>/dev/null; do # a signal ends the wait, not the step
+		code=0
+		wait $pid || code=$?
+	done
+	pid=
+	if [ $code = 0 ] || { [ $stopped = yes ] && "$robocache" bench --from "$dir/$name.part" --markdown >/dev/null 2>&1; }; then
 		mv "$dir/$name.part" "$dir/$name.json"
 		[ -s "$dir/$name.log" ] || rm "$dir/$name.log"
 		echo "figures: $name.json, $((SECONDS - began)) s" >&2
