@@ -38,6 +38,16 @@ func testVoxelsBy(t *testing.T, crowd int) {
 	})
 }
 
+// uploads returns a function that copies tensors to a device, for the time of the test.
+func uploads(t *testing.T, dev *ops.Device) func(*tensor.Tensor) *tensor.Tensor {
+	return func(x *tensor.Tensor) *tensor.Tensor {
+		out, err := dev.Upload(x)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, out.Close()) })
+		return out
+	}
+}
+
 // A run tells whether the points of the one before crowd, and the next ones are launched accordingly, with the same bits.
 func TestCrowdsAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -74,12 +84,7 @@ func testCrowds(t *testing.T, n, side int, reduce ops.VoxelReduce) {
 		dev, err := ops.NewDevice(b)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-		up := func(x *tensor.Tensor) *tensor.Tensor {
-			out, err := dev.Upload(x)
-			require.NoError(t, err)
-			t.Cleanup(func() { assert.NoError(t, out.Close()) })
-			return out
-		}
+		up := uploads(t, dev)
 		few, fewFeatures := cloud(n / crowd)
 		points, features, grid := up(few), up(fewFeatures), up(empty())
 		options := ops.VoxelizeOptions{Reduce: reduce, Empty: -7}
@@ -140,12 +145,7 @@ func testBroken(t *testing.T, table *cudadrv.Table) {
 		dev, err := ops.NewDevice(b)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-		up := func(x *tensor.Tensor) *tensor.Tensor {
-			out, err := dev.Upload(x)
-			require.NoError(t, err)
-			t.Cleanup(func() { assert.NoError(t, out.Close()) })
-			return out
-		}
+		up := uploads(t, dev)
 		points := up(tensor.Must(tensor.Of([]float32{.5, .5, .5, .5, .5, .5, 1.5, .5, .5}, 3, 3)))
 		features := up(tensor.Must(tensor.Of([]float32{1, 5, 7}, 3, 1)))
 		grid := up(tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1)))
