@@ -25,6 +25,7 @@ var formsSuite = suite{
 		pose := []ChannelShape{{"linear", 3}, {"slerp", 4}}
 		add(ResampleJob{B: 256, S: 500, T: 250, D: 7, Channels: pose, Form: Form{Values: "f32", Times: "i64"}})
 		add(ResampleJob{B: 64, S: 1000, T: 500, D: 14, Channels: append(pose, ChannelShape{"previous", 1}, ChannelShape{"angle", 6}), Form: Form{Values: "f32", Times: "i64"}})
+		add(ResampleJob{B: 256, S: 500, T: 250, D: 22, Channels: append(pose, ChannelShape{"linear", 14}, ChannelShape{"previous", 1}), Form: Form{Values: "f32", Times: "i64"}})
 		masked := ResampleJob{B: 64, S: 4096, T: 1024, D: 32, Form: Form{Valid: true}}
 		add(masked)
 		masked.Age = true
