@@ -45,7 +45,7 @@ func tuned() []Job {
 		&ResampleJob{B: 2, S: 64, T: 100, D: 7, Form: Form{Values: "f32"}, Channels: []ChannelShape{{"linear", 3}, {"slerp", 4}}},
 		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 8}, {40, 4}}},
 		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 4}, {40, 4}}, Form: Form{Values: "f64"}},
-		&ResampleJob{B: 2, S: 64, T: 300, D: 9},
+		&ResampleJob{B: 2, S: 64, T: 300, D: 9, Form: Form{MaxGap: 100}},
 		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 3}, {40, 65}}},
 		&ResampleJob{B: 2, S: 64, T: 100, D: 7, Form: Form{Values: "f32", Clock: "gapped", MaxGap: 100}, Channels: []ChannelShape{{"linear", 3}, {"slerp", 4}}},
 	}

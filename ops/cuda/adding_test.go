@@ -51,17 +51,17 @@ func uploads(t *testing.T, dev *ops.Device) func(*tensor.Tensor) *tensor.Tensor 
 // A run tells whether the points of the one before crowd, and the next ones are launched accordingly, with the same bits.
 func TestCrowdsAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
-		n, side int
-		reduce  ops.VoxelReduce
+		n, side, f int
+		reduce     ops.VoxelReduce
 	}{
-		"a bucket a block": {20_000, 28, ops.ReduceMean}, "in groups": {3000, 40, ops.ReduceMax}, "sorted": {70_000, 20, ops.ReduceSum},
+		"a bucket a block": {20_000, 28, 5, ops.ReduceMean}, "in groups": {3000, 40, 8, ops.ReduceMin}, "sorted": {70_000, 20, 4, ops.ReduceSum},
 	} {
-		t.Run(name, func(t *testing.T) { testCrowds(t, c.n, c.side, c.reduce) })
+		t.Run(name, func(t *testing.T) { testCrowds(t, c.n, c.side, c.f, c.reduce) })
 	}
 }
 
-func testCrowds(t *testing.T, n, side int, reduce ops.VoxelReduce) {
-	const f, crowd = 5, 24
+func testCrowds(t *testing.T, n, side, f int, reduce ops.VoxelReduce) {
+	const crowd = 24
 	cpu, err := ops.Open("cpu")
 	require.NoError(t, err)
 	defer cpu.Close()
