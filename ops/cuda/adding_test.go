@@ -134,33 +134,73 @@ func TestABrokenRunLeavesNothing(t *testing.T) {
 }
 
 func testBroken(t *testing.T, table *cudadrv.Table) {
-	for n := 1; n <= 4; n++ { // the launches of a mean
-		broken, in := cudasim.Inject(table, cudasim.Failure{
-			Match: func(call string) bool { return strings.HasPrefix(call, "cuLaunchKernel") }, N: n, Code: cudadrv.ErrOutOfMemory,
+	for name, c := range map[string]struct{ crowds, dirty bool }{
+		"few": {false, false}, "few, and not cleared": {false, true}, "crowds": {true, false}, "crowds, and not cleared": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; n <= 4; n++ { // the launches of a mean
+				testBrokenLaunch(t, table, n, c.crowds, c.dirty)
+			}
 		})
-		drv, err := cudadrv.NewDriver(broken)
-		require.NoError(t, err)
-		b, err := cuda.New(drv, 0)
-		require.NoError(t, err)
-		dev, err := ops.NewDevice(b)
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-		up := uploads(t, dev)
-		points := up(tensor.Must(tensor.Of([]float32{.5, .5, .5, .5, .5, .5, 1.5, .5, .5}, 3, 3)))
-		features := up(tensor.Must(tensor.Of([]float32{1, 5, 7}, 3, 1)))
-		grid := up(tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1)))
-		box := ops.VoxelGrid{Max: [3]float64{3, 1, 1}, Size: [3]float64{1, 1, 1}}
-		p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Features: features, Grid: grid}, box, ops.VoxelizeOptions{Reduce: ops.ReduceMean})
-		require.NoError(t, err)
-		require.ErrorIs(t, p.Run(dev.Stream()), cudadrv.ErrOutOfMemory)
-		require.Len(t, in.Hits(), 1)
-		for range 2 {
-			require.NoError(t, p.Run(dev.Stream()))
-			require.NoError(t, dev.Synchronize(context.Background()))
-			got := tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))
-			require.NoError(t, dev.Copy(got, grid))
-			assert.Equal(t, []float32{3, 7, 0}, floats(t, got), "launch %d failed", n)
-		}
-		require.NoError(t, p.Close())
 	}
+}
+
+// testBrokenLaunch fails launch n of a run, between others and replays of graphs that were recorded before and after it. dirty: so does clearing the table.
+func testBrokenLaunch(t *testing.T, table *cudadrv.Table, n int, crowds, dirty bool) {
+	armed := false
+	fails := func(prefix string, n int) cudasim.Failure {
+		return cudasim.Failure{Match: func(call string) bool { return armed && strings.HasPrefix(call, prefix) }, N: n, Code: cudadrv.ErrOutOfMemory}
+	}
+	failures := []cudasim.Failure{fails("cuLaunchKernel", n)}
+	if dirty {
+		failures = append(failures, fails("cuMemsetD8", 1))
+	}
+	broken, in := cudasim.Inject(table, failures...)
+	drv, err := cudadrv.NewDriver(broken)
+	require.NoError(t, err)
+	b, err := cuda.New(drv, 0)
+	require.NoError(t, err)
+	if crowds {
+		cuda.Gather(b, -1)
+	}
+	dev, err := ops.NewDevice(b)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, dev.Close()) })
+	up := uploads(t, dev)
+	points := up(tensor.Must(tensor.Of([]float32{.5, .5, .5, .5, .5, .5, 1.5, .5, .5}, 3, 3)))
+	features := up(tensor.Must(tensor.Of([]float32{1, 5, 7}, 3, 1)))
+	grid := up(tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1)))
+	box := ops.VoxelGrid{Max: [3]float64{3, 1, 1}, Size: [3]float64{1, 1, 1}}
+	p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Features: features, Grid: grid}, box, ops.VoxelizeOptions{Reduce: ops.ReduceMean})
+	require.NoError(t, err)
+	st := dev.Stream()
+	run := func() error { return p.Run(st) }
+	is := func(what string, run func() error) {
+		require.NoError(t, dev.Copy(grid, tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))))
+		require.NoError(t, run(), what)
+		require.NoError(t, dev.Synchronize(context.Background()))
+		got := tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))
+		require.NoError(t, dev.Copy(got, grid))
+		assert.Equal(t, []float32{3, 7, 0}, floats(t, got), "launch %d failed: %s", n, what)
+	}
+	is("before it", run)
+	record := func() ops.Graph {
+		g, err := st.Capture(run)
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, g.Close()) })
+		return g
+	}
+	earlier := record()
+	armed = true
+	require.ErrorIs(t, run(), cudadrv.ErrOutOfMemory)
+	armed = false
+	require.Len(t, in.Hits(), len(failures))
+	later := record()
+	if !dirty {
+		is("a graph from before", func() error { return earlier.Launch(st) })
+	}
+	is("the next", run)
+	is("a graph from after", func() error { return later.Launch(st) })
+	is("the last", run)
+	require.NoError(t, p.Close())
 }

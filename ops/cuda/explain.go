@@ -81,4 +81,7 @@ func (p *plan) decided() (d decision) {
 
 func (p *voxelPlan) decided() decision { return decision{} }
 
-func (p *voxelPlan) launches() []*cudadrv.Launch { return p.next() }
+func (p *voxelPlan) launches() []*cudadrv.Launch {
+	chain, _ := p.next(false)
+	return chain
+}

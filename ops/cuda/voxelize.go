@@ -55,7 +55,7 @@ type voxelPlan struct {
 	scratch *cudadrv.DeviceMem
 	at      voxelMemory
 	awaited atomic.Pointer[stream]
-	broken  atomic.Bool // a run was not launched whole, and may have left something in the table
+	dirty   atomic.Bool // the table that points are added in may not be 0: no run has used it yet, or one was not launched whole
 	closed  atomic.Bool
 }
 
@@ -82,15 +82,17 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	}
 	way := b.way(job)
 	p.at = layVoxels(job, b.sms, way)
+	zeroed := p.at.zeroed
 	var other voxelMemory
 	if b.mayCrowd(job, way) {
 		other = layVoxels(job, b.sms, byAdding)
 		p.at.behind(&other)
+		p.dirty.Store(true) // a plan that runs once never uses its table
 	}
 	if p.scratch, err = b.malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(p.at.size)); err == nil {
 		p.at.move(p.scratch.Ptr())
 		// Counts may be asked for before the first run, and the table of byAdding is 0 between runs.
-		err = b.ctx.Memset8(p.scratch.Ptr(), 0, int64(p.at.zeroed))
+		err = b.ctx.Memset8(p.scratch.Ptr(), 0, int64(zeroed))
 	}
 	if err == nil && other.size > 0 {
 		other.move(p.scratch.Ptr())
@@ -326,28 +328,33 @@ func (p *voxelPlan) home() *backend { return p.b }
 // Tensors are those of the plan.
 func (p *voxelPlan) Tensors() *ops.Bound { return &p.bound }
 
-func (p *voxelPlan) launch(q *cudadrv.Stream, _ bool) error {
-	if p.broken.Load() {
+// launch clears a dirty table before it is used. What is recorded does so in each replay, but not now: the table is as dirty as it was.
+func (p *voxelPlan) launch(q *cudadrv.Stream, recording bool) error {
+	chain, adds := p.next(recording)
+	if adds && p.dirty.Load() {
 		if err := q.Memset8(p.at.state, 0, int64(p.at.zeroed)); err != nil {
 			return err
 		}
-		p.broken.Store(false)
+		p.dirty.Store(recording)
 	}
-	for _, l := range p.next() {
+	for _, l := range chain {
 		if err := l.Run(q); err != nil {
-			p.broken.Store(true)
+			if adds && !recording { // a graph that was recorded before may come next
+				p.dirty.Store(q.Memset8(p.at.state, 0, int64(p.at.zeroed)) != nil)
+			}
 			return err
 		}
 	}
 	return nil
 }
 
-// next is the chain that the next run launches.
-func (p *voxelPlan) next() []*cudadrv.Launch {
-	if p.crowded != nil && (p.b.crowd < 0 || p.cell.astray()) {
-		return p.crowded
+// next is the chain that the next run launches, and whether it adds in the table. A recording does not begin with a table that would have to be cleared in
+// each replay if there is another chain.
+func (p *voxelPlan) next(recording bool) (chain []*cudadrv.Launch, adds bool) {
+	if p.crowded != nil && (p.b.crowd < 0 || p.cell.astray()) && !(recording && p.dirty.Load()) {
+		return p.crowded, true
 	}
-	return p.chain
+	return p.chain, p.at.way == byAdding
 }
 
 func (p *voxelPlan) awaiting() *atomic.Pointer[stream] { return &p.awaited }
