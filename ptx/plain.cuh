@@ -365,6 +365,13 @@ RC_FN v16 ld_unit(const v16 *p) { return ld_nc_16(p); }
 RC_FN v8 ld_unit(const v8 *p) { return ld_nc_8(p); }
 RC_FN u32 ld_unit(const u32 *p) { return ld_nc_u32(p); }
 
+// bytes_of returns bytes `sel` of b:a, as prmt.b32.
+RC_FN u32 bytes_of(u32 a, u32 b, u32 sel) {
+    u32 r;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sel));
+    return r;
+}
+
 RC_FN void st_unit(void *p, v16 v, u32 store) {
     if (store >= 4 || (store == 3 && ((u32)(u64)p & 15) == 0)) return st_16(p, v); // every other row of such
     if (store == 3) return st_8(p, {v.x, v.y}), st_8((u32 *)p + 2, {v.z, v.w});

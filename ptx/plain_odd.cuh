@@ -32,13 +32,6 @@ template <u32 DT, class V> RC_FN void move_all(const plain_task &j, const slot *
     }
 }
 
-// bytes_of returns bytes `sel` of b:a, as prmt.b32.
-RC_FN u32 bytes_of(u32 a, u32 b, u32 sel) {
-    u32 r;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(sel));
-    return r;
-}
-
 // ld_window reads 8 elements, and nothing else: the three words inside, and the two elements that are left, the last and, where p is
 // half way in a word, the first.
 RC_FN v16 ld_window(const char *p) {
@@ -122,13 +115,12 @@ template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u
     }
 }
 
-// move_narrow makes rows of any width. Where they run on, without gaps, words cross from one to the next, and chunks is the row's
-// elements; elsewhere it is the most words a row may have.
-template <u32 DT, bool RunOn> RC_FN void move_narrow(const plain_task &j, const slot *slots, u32 count) {
+// move_narrow makes rows of any width. chunks is the most words a row may have.
+template <u32 DT> RC_FN void move_narrow(const plain_task &j, const slot *slots, u32 count) {
     constexpr u32 in_flight = 4;
-    const i32 limit = (i32)(RunOn ? count * j.d : j.d);
+    const i32 limit = (i32)j.d;
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
-    const u32 all = RunOn ? ((u32)limit + half_of(dst) + 1) / 2 : count * j.chunks;
+    const u32 all = count * j.chunks;
     for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {
         duo d[in_flight];
         char *to[in_flight];
@@ -136,21 +128,12 @@ template <u32 DT, bool RunOn> RC_FN void move_narrow(const plain_task &j, const 
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             // A word past the last is the last once more, and is not stored.
             const u32 given = first + u * plain_threads, n = given < all ? given : all - 1;
-            if constexpr (RunOn) {
-                begin[u] = (i32)(2 * n) - (i32)half_of(dst);
-                to[u] = dst + 2 * begin[u];
-                RC_UNROLL for (u32 i = 0; i < 2; i++) {
-                    const u32 e = within_run(begin[u] + (i32)i, limit), target = (e * j.chunk_magic) >> 20;
-                    ld_duo(j, d[u], i, slots[target], e - target * j.chunks);
-                }
-            } else {
-                const u32 target = (n * j.chunk_magic) >> 20;
-                char *const row = dst + target * j.dst_step;
-                begin[u] = (i32)(2 * (n - target * j.chunks)) - (i32)half_of(row);
-                to[u] = row + 2 * begin[u];
-                const slot s = slots[target];
-                RC_UNROLL for (u32 i = 0; i < 2; i++) ld_duo(j, d[u], i, s, within_run(begin[u] + (i32)i, limit));
-            }
+            const u32 target = (n * j.chunk_magic) >> 20;
+            char *const row = dst + target * j.dst_step;
+            begin[u] = (i32)(2 * (n - target * j.chunks)) - (i32)half_of(row);
+            to[u] = row + 2 * begin[u];
+            const slot s = slots[target];
+            RC_UNROLL for (u32 i = 0; i < 2; i++) ld_duo(j, d[u], i, s, within_run(begin[u] + (i32)i, limit));
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             if (first + u * plain_threads < all) st_halves(to[u], made_duo<DT>(j, d[u]), begin[u], limit);
@@ -251,10 +234,9 @@ template <u32 DT, bool RunOn> RC_FN void move_odd(plain_task &j, const slot *slo
             j.chunks /= 8;
             return move_wide<DT>(j, slots, count);
         }
-        if (RunOn && j.run_on() && !j.own()) return move_narrow<DT, true>(j, slots, count);
         j.chunks = j.d / 2 + 1;
         if (j.own()) return move_own<RunOn>(j, (const u16 *)slots, count);
-        move_narrow<DT, false>(j, slots, count);
+        move_narrow<DT>(j, slots, count);
     }
 }
 

@@ -3,7 +3,8 @@
 //
 // A lane has a target. It asks for the four stamps around the place that the target's number suggests, while its warp has the rows that even
 // stamps would need copied to shared memory as they lie, 16 bytes at once, and a share of the stamps is on its way to be checked. If some
-// lane needs other rows, those from the first lane's on are copied, and if that is not enough, each lane copies its own two. Then a lane makes its row in shared memory, piece by piece, and the rows are
+// lane needs other rows, those from the first lane's on are copied, and if that is not enough, each lane copies its own two, of
+// which some warps tell the host (plain.cuh, The guess). Then a lane makes its row in shared memory, piece by piece, and the rows are
 // written to dst by 16 bytes.
 //
 // Each warp of a block has 32 targets of its own, or all have the same: then each finds them, and they take the pieces in turn.
@@ -300,6 +301,7 @@ template <u32 DT> RC_FN void resample_poses(const plain_task &j, const poses &p,
         }
         own = elsewhere();
         if (own) {
+            if (w.thread == 0 && w.first / warp_size % told_every == told_first) went_astray(j);
             fetch_own<DT>(j, p, w, f);
             w.meet();
         }

@@ -3,6 +3,7 @@
 #include "ahead.cuh"
 #include "direct.cuh"
 #include "plain_odd.cuh"
+#include "plain_run.cuh"
 
 using namespace rc;
 
@@ -98,3 +99,18 @@ RC_RESAMPLE_AHEAD(resample_ahead_bf16, dt_bf16)
 RC_RESAMPLE_ODD(resample_odd_f32, dt_f32)
 RC_RESAMPLE_ODD(resample_odd_f16, dt_f16)
 RC_RESAMPLE_ODD(resample_odd_bf16, dt_bf16)
+
+#define RC_RESAMPLE_RUN(name, dtype)                                     \
+    RC_KERNEL_OCC(plain_threads, resident) name(const plain_params p) {  \
+        __shared__ slot slots[most_tile];                                \
+        plain_task j = task_of(p, p.flags, p.dst_step);                  \
+        j.d = p.chunks;                                                  \
+        begin(j);                                                        \
+        const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = s; }); \
+        barrier();                                                       \
+        if (count > 0) move_run<dtype>(j, slots, count, p.chunk_magic);  \
+        end(j);                                                          \
+    }
+
+RC_RESAMPLE_RUN(resample_run_f16, dt_f16)
+RC_RESAMPLE_RUN(resample_run_bf16, dt_bf16)

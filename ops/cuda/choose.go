@@ -79,6 +79,7 @@ var (
 	plainTakes   = takes{each: []int{1, 2, mostEach}, threads: []int{plainThreads}, direct: true, prefetch: true}
 	wholeTakes   = takes{each: plainTakes.each, threads: plainTakes.threads, direct: true, ahead: true, prefetch: true}
 	oddTakes     = takes{tile: []int{8, 16, warp, 64, 128, 256, mostTile}, threads: []int{plainThreads}}
+	runTakes     = takes{tile: oddTakes.tile, threads: oddTakes.threads, prefetch: true}
 	chunksTake   = takes{each: []int{1, 2, 4, 8}, threads: []int{64, 128}}
 	channelsTake = takes{tile: []int{4, 8, 16, warp, 64, 128, mostTile}, threads: []int{64, 128}}
 	posesTake    = takes{tile: []int{warp, mostTile}, threads: []int{warp, 64, 128}}
@@ -91,6 +92,8 @@ func takenBy(kernel string) *takes {
 		return &wholeTakes
 	case strings.HasPrefix(kernel, "fuse_plain_"):
 		return &plainTakes
+	case strings.HasPrefix(kernel, "resample_run_"):
+		return &runTakes
 	case strings.HasPrefix(kernel, "resample_odd_"), strings.HasPrefix(kernel, "fuse_odd_"):
 		return &oddTakes
 	case strings.HasPrefix(kernel, "resample_poses_"):
@@ -237,11 +240,12 @@ type decision struct {
 	cut           func(Choice) []shape
 }
 
-// careful is the choice of a launch that guesses nothing, in place of one that is made ahead or prefetches.
-func (d *decision) careful() Choice {
-	c := d.model
-	c.Ahead, c.Prefetch = false, false
-	return c
+// careful is the decision on a launch that guesses nothing, in place of one that is made ahead or prefetches.
+func (d *decision) careful() *decision {
+	c := *d
+	c.choice, c.tuned = d.model, false
+	c.choice.Ahead, c.choice.Prefetch = false, false
+	return &c
 }
 
 // choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done. A choice says direct,

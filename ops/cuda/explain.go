@@ -74,7 +74,7 @@ func (p *plan) decided() (d decision) {
 		d = *p.chosen
 	}
 	if p.kernel != nil && p.next() == p.careful {
-		d.choice = d.careful()
+		d = *p.instead
 	}
 	return d
 }

@@ -70,7 +70,7 @@ func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 		p.unit, p.store = min(p.unit, p.store, 3), 0
 		p.form = unitRows
 		if p.unit < 2 {
-			p.form, p.unit = oddForm(p.D, false), 1
+			p.form, p.unit = oddForm(p.D), 1
 		}
 		p.odd = b.cutOdd(p.D, size, p.form, int(p.unit), p.Rows()*len(parts), pace(p.ResampleJob), job.Launch == ops.LaunchInputsReady)
 		p.chunks = p.odd.chunks
@@ -119,7 +119,8 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 	shapes := p.chooseFuse(name, job, all, all, cut)
 	var err error
 	if p.kernel, err = p.fuseLaunch(job, parts, name, shapes); err == nil && slices.ContainsFunc(shapes, guesses) {
-		p.careful, err = p.fuseLaunch(job, parts, name, cut(p.chosen.careful()))
+		p.instead = p.chosen.careful()
+		p.careful, err = p.fuseLaunch(job, parts, name, cut(p.instead.choice))
 	}
 	return err
 }

@@ -19,8 +19,9 @@ const (
 	poseBlocks = 8            // blocks of two warps that a multiprocessor holds
 	mostNarrow = 5 * 4 * warp // targets: blocks of four warps
 	mostCopied = 4            // samples that such a target moves on: all are copied to shared memory
-	mostOdd    = 47           // elements of 2 bytes, of rows that are no units
+	mostOdd    = 25           // elements of 2 bytes, of rows that are no units
 	sharedOdd  = 2.1          // and how many samples a target moves on there
+	copiedOdd  = 4.1          // and of rows that are too short for a run
 	mostWords  = 24           // elements of 4 bytes that are no larger units, where no sample is left out
 
 	preciseWeights = 1 << 30 // poses.cuh: precise_weights
@@ -107,7 +108,10 @@ func (b *backend) asPoses(job *ops.ResampleJob, form plainForm, unit int) bool {
 	case form == unitRows:
 		return job.Src.DType().Size() == 4 && unit == 2 && job.D <= mostWords && pace(job) <= 1
 	}
-	return pace(job) <= sharedOdd && (job.D <= mostOdd || job.Launch == ops.LaunchInputsReady)
+	if job.Launch == ops.LaunchInputsReady {
+		return pace(job) <= sharedOdd
+	}
+	return job.D <= mostOdd && pace(job) <= sharedOdd || job.D < leastRun && pace(job) <= copiedOdd
 }
 
 // bindPoses fills in the launch of a job of pieces.

@@ -115,14 +115,14 @@ func TestPlainRowsAsPoses(t *testing.T) {
 		"few targets":             {wide(mostWords-1, 9), unitRows, 2, false},
 		"wider":                   {wide(mostWords+1, 10), unitRows, 2, false},
 		"larger units":            {wide(14, 10), unitRows, 3, false},
-		"odd":                     {halves(31, 20, 10), oddRun, 1, false},
-		"odd, most samples":       {halves(31, 20, 11), oddRun, 1, true},
-		"wide and odd":            {halves(mostOdd, 9, 10), oddWide, 1, true},
-		"wider and odd":           {halves(mostOdd+2, 9, 10), oddWide, 1, false},
+		"odd":                     {halves(25, 20, 10), runRows, 1, false},
+		"odd, most samples":       {halves(25, 20, 11), runRows, 1, true},
+		"wide and odd":            {halves(mostOdd, 9, 10), runRows, 1, true},
+		"wider and odd":           {halves(mostOdd+2, 9, 10), runRows, 1, false},
 		"and ready": {func(j *ops.ResampleJob) {
 			halves(mostOdd+2, 9, 10)(j)
 			j.Launch = ops.LaunchInputsReady
-		}, oddWide, 1, true},
+		}, runRows, 1, true},
 		"units of two": {halves(26, 9, 10), unitRows, 2, false},
 	} {
 		job := poseJob(tensor.F32)

@@ -19,6 +19,7 @@ type plan struct {
 	bound   ops.Bound
 	kernel  *cudadrv.Launch // nil if there is nothing to do
 	careful *cudadrv.Launch // of a kernel that guesses: what is launched instead once its guesses have gone astray
+	instead *decision       // on that launch's shape
 	cell    *faultCell
 	explain func(ops.Fault) error // what a fault means
 	table   *cudadrv.DeviceMem    // the channels, and what else the kernel reads from device memory
@@ -202,11 +203,22 @@ func uniform(channels []ops.Channel) (ops.Kind, bool) {
 // bindResample fills in the launch.
 func (p *plan) bindResample(job *ops.ResampleJob) error {
 	pieces := posePieces(job)
-	if form, unit := plainFormOf(job); form != notPlain && (pieces == nil || !p.b.asPoses(job, form, unit)) {
+	form, unit := plainFormOf(job)
+	if form != notPlain && (pieces == nil || !p.b.asPoses(job, form, unit)) {
 		return p.bindPlain(job, form, unit)
 	}
 	if pieces != nil {
-		return p.bindPoses(job, pieces)
+		if err := p.bindPoses(job, pieces); err != nil || form == notPlain {
+			return err
+		}
+		other := &plan{b: p.b, cell: p.cell}
+		if err := other.bindPlain(job, form, unit); err != nil {
+			return err
+		}
+		if p.careful, p.instead = other.careful, other.instead; p.careful == nil {
+			p.careful, p.instead = other.kernel, other.chosen
+		}
+		return nil
 	}
 	kind, plain := uniform(job.Channels)
 	name, vector := "resample_"+job.Src.DType().String(), vectorOf(job)

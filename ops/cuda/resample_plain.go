@@ -11,16 +11,22 @@ import (
 )
 
 const (
-	plainThreads = 128 // resample_plain.cu: threads
-	mostEach     = 4   // plain.cuh: most_each
-	mostTile     = 512 // plain.cuh: most_tile
-	mostOwn      = 8   // plain_odd.cuh: most_own
-	oddEach      = 16  // chunks of an odd row that a thread moves at most
-	oddTurn      = 4   // units that it moves at once: a block of more makes them in turns
-	oddBlocks    = 24  // blocks a multiprocessor, from which on a block makes no more than that of units of rows that are far apart
-	oddApart     = 3   // samples that a target moves on there
-	warp         = 32  // threads that go together
-	chunk        = 16  // bytes that a thread moves at once
+	plainThreads = 128     // resample_plain.cu: threads
+	mostEach     = 4       // plain.cuh: most_each
+	mostTile     = 512     // plain.cuh: most_tile
+	mostOwn      = 8       // plain_odd.cuh: most_own
+	runEach      = 4       // chunks of a run of rows that a thread moves, or twice as many at most
+	even         = 8       // targets of a block there, or a multiple
+	leastRun     = 17      // elements of such a row: of shorter ones most chunks would cross
+	widestRun    = 1 << 14 // elements of such a row: a block divides by them exactly
+	runBlocks    = 9       // plain.cuh: resident
+	busyBlocks   = 8       // of those, as many as keep a multiprocessor busy
+	oddEach      = 16      // chunks of an odd row that a thread moves at most
+	oddTurn      = 4       // units that it moves at once: a block of more makes them in turns
+	oddBlocks    = 24      // blocks a multiprocessor, from which on a block makes no more than that of units of rows that are far apart
+	oddApart     = 3       // samples that a target moves on there
+	warp         = 32      // threads that go together
+	chunk        = 16      // bytes that a thread moves at once
 
 	aheadEach  = 2       // ahead.cuh: ahead_each, units a thread
 	leastAhead = 1.5     // samples that a target moves on there: with fewer, what is guessed is few rows that others need as well
@@ -75,7 +81,7 @@ const (
 	unitRows            // resample_odd and fuse_odd: units of 8 or 4 bytes
 	oddWide             // elements of 2 bytes from anywhere to anywhere, whole chunks of dst first
 	oddNarrow           // and a word of dst at a time
-	oddRun              // and words that cross from one row to the next
+	runRows             // resample_run: elements of 2 bytes from anywhere, outputs without gaps, by chunks of which some cross from one row to the next
 	oddOwn              // a row by the thread that finds its place, then written together
 )
 
@@ -83,14 +89,12 @@ const (
 const wideOdd = 32
 
 // oddForm is how a row of elements of 2 bytes is made that is not of units.
-func oddForm(d int, runOn bool) plainForm {
+func oddForm(d int) plainForm {
 	switch {
 	case d >= wideOdd:
 		return oddWide
 	case d <= mostOwn:
 		return oddOwn
-	case runOn:
-		return oddRun
 	}
 	return oddNarrow
 }
@@ -111,8 +115,10 @@ func plainFormOf(job *ops.ResampleJob) (form plainForm, unit int) {
 		return notPlain, 0
 	case unit >= 2:
 		return unitRows, min(unit, 3)
+	case job.DstStep == job.D && job.D >= leastRun && job.D <= widestRun:
+		return runRows, unit
 	}
-	return oddForm(job.D, job.DstStep == job.D), unit
+	return oddForm(job.D), unit
 }
 
 // oddFits reports whether a row is short enough, and its elements few enough, for the kernels of odd rows to number them.
@@ -125,14 +131,18 @@ func oddFits(job *ops.ResampleJob) bool {
 // bindPlain fills in the launch of a plain job.
 func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	size := job.Src.DType().Size()
-	name := "resample_plain_"
-	if form != wholeRows {
+	name := map[plainForm]string{wholeRows: "resample_plain_", runRows: "resample_run_"}[form]
+	if name == "" {
 		name = "resample_odd_"
 	}
 	name += job.Src.DType().String()
 	chunks := job.D * size / chunk
 	shapes := func(c Choice) shape { return p.b.cutWhole(job, c, chunks) }
-	if form != wholeRows {
+	switch form {
+	case wholeRows:
+	case runRows:
+		chunks, shapes = runChunks(job.D), func(c Choice) shape { return p.b.cutRun(job, c) }
+	default:
 		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows(), pace(job), job.Launch == ops.LaunchInputsReady)
 		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
 	}
@@ -142,7 +152,8 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	}
 	var err error
 	if p.kernel, err = made(cut); err == nil && guesses(cut) {
-		p.careful, err = made(shapes(p.chosen.careful()))
+		p.instead = p.chosen.careful()
+		p.careful, err = made(shapes(p.instead.choice))
 	}
 	return err
 }
@@ -164,7 +175,11 @@ func (p *plan) plainLaunch(job *ops.ResampleJob, form plainForm, unit int, name 
 		flags |= prefetched
 	}
 	chunks, divides := cut.chunks, chunkMagic(cut.chunks)
-	if form != wholeRows {
+	switch form {
+	case wholeRows:
+	case runRows:
+		chunks, divides, flags = job.D, runMagic(job.D), flags|uint32(unit)<<11
+	default:
 		chunks, divides, flags = job.D, oddMagic(cut), flags|oddFlags(form, unit, job.DstStep == job.D)
 	}
 	var params packer // in the order of resample_plain.cu
@@ -177,6 +192,42 @@ func (p *plan) plainLaunch(job *ops.ResampleJob, form plainForm, unit int, name 
 	params.words(uint64(pointer(job.Valid)), uint64(pointer(job.Age)), uint64(p.cell.cell), uint64(p.cell.flag),
 		uint64(job.Targets.Start), math.Float64bits(job.Targets.Rate), limitBits(job.Tolerance, job.ClockType()))
 	return k.Bind(p.b.config(name, job.Launch, cut.blocks, cut.threads), params.data)
+}
+
+// runChunks is how many chunks of dst hold a row's elements of 2 bytes.
+func runChunks(d int) int { return (2*d + chunk - 1) / chunk }
+
+// cutRun cuts rows for plain_run.cuh: of blocks of eights of targets, which begin at whole chunks if dst does, those for which the multiprocessor that has
+// most of them is done first. A thread finds the place of one target, and moves runEach chunks, or twice as many at most.
+func (b *backend) cutRun(job *ops.ResampleJob, c Choice) shape {
+	s := shape{threads: plainThreads, chunks: runChunks(job.D)}
+	least := math.MaxInt
+	for tile := min(even, max(1, runEach*plainThreads/s.chunks)); tile <= min(plainThreads, max(even, 2*runEach*plainThreads/s.chunks)); {
+		if time := b.runTime(job, tile); time < least {
+			s.tile, least = tile, time
+		}
+		if tile += even; tile < 2*even {
+			tile -= tile % even
+		}
+	}
+	s = c.cap(s)
+	s.prefetch = c.Prefetch && s.tile >= leastPrefetch && pace(job) <= mostShared && sideBySide(job)
+	return b.grid(job, c, s)
+}
+
+// runTime is about how long blocks of so many targets take, in instructions of a multiprocessor's warps. A few blocks take as long as busyBlocks, since a warp waits for
+// its own instructions. In launches by themselves memory is waited for each time that the device is full of blocks.
+func (b *backend) runTime(job *ops.ResampleJob, tile int) int {
+	times := func(n, of int) int { return (n + of - 1) / of }
+	warps := func(n int) int { return times(n, warp) }
+	chunks := times(2*tile*job.D, chunk)
+	block := 480 + 160*warps(tile) + 110*warps(chunks) + 260*warps(tile+1)
+	blocks := times(job.Rows(), tile)
+	time := max(busyBlocks, times(blocks, b.sms)) * block
+	if job.Launch == ops.LaunchInputsReady {
+		return time
+	}
+	return time + times(blocks, b.sms*runBlocks)*(4000+1500*times(chunks, 2*plainThreads))
 }
 
 // cutOdd cuts rows of d features that plain_odd.cuh's move_odd makes, of which a launch has `rows` in all, each `pace` samples on: blocks of up to mostTile targets and
@@ -192,8 +243,6 @@ func (b *backend) cutOdd(d, size int, form plainForm, unit, rows int, pace float
 		s.chunks = d / 8
 	case oddNarrow, oddOwn:
 		s.chunks = d/2 + 1
-	case oddRun:
-		s.chunks = d
 	}
 	s.tile = min(mostTile, max(1, oddEach*plainThreads/s.chunks))
 	if once := oddTurn * plainThreads / s.chunks; form == unitRows && pace >= oddApart && once >= warp && rows >= once*b.sms*oddBlocks {
@@ -219,6 +268,9 @@ func oddMagic(cut shape) uint32 {
 	}
 	return chunkMagic(cut.chunks)
 }
+
+// runMagic is the factor with which a block of a run divides by d, more than 1: the high half of the product is exact for numbers below 2^32 / d.
+func runMagic(d int) uint32 { return uint32((1<<32 + d - 1) / d) }
 
 // oddFlags are the switches of move_odd.
 func oddFlags(form plainForm, unit int, runOn bool) uint32 {

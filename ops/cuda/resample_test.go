@@ -81,7 +81,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 						assert.LessOrEqual(t, cut.tile*cut.chunks, cut.each*plainThreads)
 					}
 					if name == "resample_odd_bf16" {
-						cut = b.grid(job, c, c.cap(b.cutOdd(d, 2, oddForm(d, true), 1, rows, 1, false)))
+						cut = b.grid(job, c, c.cap(b.cutOdd(d, 2, oddForm(d), 1, rows, 1, false)))
 					}
 					what := fmt.Sprintf("%s, %d targets of %d features: %v, %+v", name, rows, d, c, cut)
 					assert.NoError(t, c.check(name), what)
@@ -125,7 +125,7 @@ func TestThreadsFindTheirChunk(t *testing.T) {
 func TestOddRowsAreCutExactly(t *testing.T) {
 	for _, sms := range []int{1, 132} {
 		for d := 1; d < 3000; d++ {
-			for _, form := range []plainForm{unitRows, oddWide, oddNarrow, oddRun, oddOwn} {
+			for _, form := range []plainForm{unitRows, oddWide, oddNarrow, oddOwn} {
 				if form == oddWide != (d >= wideOdd) && form != unitRows || form == oddOwn && d > mostOwn {
 					continue
 				}
@@ -145,6 +145,28 @@ func TestOddRowsAreCutExactly(t *testing.T) {
 	}
 }
 
+// Blocks of runs divide their elements' numbers exactly by those of a row.
+func TestRunsAreCutExactly(t *testing.T) {
+	for _, sms := range []int{1, 132} {
+		b := &backend{sms: sms}
+		for d := leastRun; d <= widestRun; d += 1 + d/64 {
+			for _, rows := range []int{1, 7, 800, 64_000, 128_000, 1 << 21} {
+				for _, launch := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchInputsReady} {
+					job := testJob(tensor.BF16)
+					job.B, job.T, job.D, job.Launch = 1, rows, d, launch
+					cut := b.cutRun(job, Choice{Tile: mostTile, Threads: plainThreads, Check: checkShare})
+					what := fmt.Sprintf("%d rows of %d: %+v", rows, d, cut)
+					require.True(t, cut.tile >= 1 && cut.tile <= mostTile && cut.blocks*cut.tile >= rows, what)
+					most := uint64(cut.tile * d)
+					for _, n := range []uint64{0, 1, uint64(d - 1), uint64(d), most - uint64(d), most - 1} {
+						require.Equal(t, n/uint64(d), n*uint64(runMagic(d))>>32, what)
+					}
+				}
+			}
+		}
+	}
+}
+
 // Which plain jobs go which way. Host tensors count as aligned here.
 func TestPlainForms(t *testing.T) {
 	for _, c := range []struct {
@@ -156,7 +178,7 @@ func TestPlainForms(t *testing.T) {
 		{tensor.BF16, 8, 8, wholeRows, 4}, {tensor.F32, 4, 4, wholeRows, 4},
 		{tensor.BF16, 44, 44, unitRows, 3}, {tensor.BF16, 26, 26, unitRows, 2}, {tensor.BF16, 14, 16, unitRows, 2}, {tensor.BF16, 16, 20, unitRows, 3},
 		{tensor.F32, 7, 7, unitRows, 2}, {tensor.F32, 4, 5, unitRows, 2}, {tensor.F32, 6, 6, unitRows, 3},
-		{tensor.BF16, 3, 3, oddOwn, 1}, {tensor.BF16, 8, 9, oddOwn, 1}, {tensor.F16, 14, 15, oddRun, 1}, {tensor.BF16, 113, 113, oddWide, 1},
+		{tensor.BF16, 3, 3, oddOwn, 1}, {tensor.BF16, 8, 9, oddOwn, 1}, {tensor.F16, 14, 15, oddNarrow, 1}, {tensor.F16, 17, 17, runRows, 1}, {tensor.F16, 18, 19, runRows, 1}, {tensor.BF16, 113, 113, runRows, 1},
 	} {
 		host := tensor.Must(tensor.New(c.dtype, 4096))
 		job := testJob(c.dtype)
@@ -274,7 +296,7 @@ func TestWhatIsAhead(t *testing.T) {
 	ahead.Direct = true
 	assert.Error(t, ahead.check("resample_plain_bf16"))
 	d := decision{model: Choice{Each: 2, Threads: plainThreads, Check: checkShare, Ahead: true}}
-	assert.Equal(t, Choice{Each: 2, Threads: plainThreads, Check: checkShare}, d.careful())
+	assert.Equal(t, Choice{Each: 2, Threads: plainThreads, Check: checkShare}, d.careful().choice)
 }
 
 // Which launches prefetch: of blocks with some targets, of sources without gaps, most of whose rows are needed. In a fusion each stream does or does
@@ -317,7 +339,7 @@ func TestWhatIsPrefetched(t *testing.T) {
 	assert.Error(t, all.check("resample_odd_bf16"))
 	assert.True(t, b.model("fuse_plain_bf16", 1, true).Prefetch)
 	assert.False(t, b.model("resample_odd_bf16", 1, true).Prefetch)
-	assert.Equal(t, Choice{Each: 4, Threads: plainThreads, Check: checkShare}, (&decision{model: all}).careful())
+	assert.Equal(t, Choice{Each: 4, Threads: plainThreads, Check: checkShare}, (&decision{model: all}).careful().choice)
 }
 
 // A block checks by the model what its threads read at once, if there are blocks to spare.
