@@ -17,7 +17,7 @@ var formsSuite = suite{
 				add(s)
 			}
 		}
-		for _, d := range []int{3, 7, 14, 26, 44} {
+		for _, d := range []int{3, 7, 14, 26, 44, 75} {
 			add(ResampleJob{B: 256, S: 500, T: 250, D: d})
 		}
 		add(ResampleJob{B: 64, S: 500, T: 4096, D: 32})
