@@ -45,7 +45,7 @@ func TestFiguresAreMeasuredInOneRun(t *testing.T) {
 	assert.Equal(t, "--batch 0.003 --samples 9\nbench --backend cuda resample fuse voxelize --list --json\n", read("torch.json"), "handed to PyTorch's side")
 	assert.Equal(t, "bench --backend cuda --sweep 7 --seed 11 --limit 90s --time 10ms --batch 2ms --samples 5 --json\n", read("sweep.json"))
 	assert.NoFileExists(t, filepath.Join(to, "ready.json"))
-	assert.Equal(t, "## ours\n\ntable of ours.json torch.json\n\n## dependent\n\ntable of dependent.json \n\n## launch\n\ntable of launch.json \n\n## sweep\n\ntable of sweep.json \n\n", read("figures.md"))
+	assert.Equal(t, "## ours\n\ntable of ours.json torch.json\n\n## dependent\n\ntable of dependent.json \n\n## launch\n\ntable of launch.json \n\n## sweep\n\ntable of sweep.json 20\n\n", read("figures.md"))
 	_, code = figures(t, told, "exit 1", to)
 	assert.Equal(t, 2, code, "the folder is not empty")
 }

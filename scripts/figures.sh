@@ -16,7 +16,7 @@ Measure one after the other, and write to DIR, which must be missing or empty:
   launch.json      robocache bench launch
   first.json       from the start of the program to the first result
   sweep.json       N random shapes of all suites (default 300)
-  figures.md       all of them as tables, ours and PyTorch's side by side
+  figures.md       all of them as tables, ours and PyTorch's side by side, and the worst ratios of the sweep
 
   --robocache PROGRAM  default: robocache beside this script, else in PATH
   --backend NAME       default: cuda
@@ -125,10 +125,11 @@ step first bench --first
 
 for name in ours dependent ready launch sweep; do
 	[ -e "$dir/$name.json" ] || continue
-	compare=()
-	if [ $name = ours ] && [ -e "$dir/torch.json" ]; then compare=(--compare "$dir/torch.json"); fi
+	more=()
+	if [ $name = ours ] && [ -e "$dir/torch.json" ]; then more=(--compare "$dir/torch.json"); fi
+	if [ $name = sweep ]; then more=(--worst 20); fi
 	printf '## %s\n\n' $name
-	"$robocache" bench --from "$dir/$name.json" "${compare[@]}" --markdown
+	"$robocache" bench --from "$dir/$name.json" "${more[@]}" --markdown
 	echo
 done >"$dir/figures.md" || failed=1
 echo "figures: $dir/figures.md" >&2

@@ -31,6 +31,7 @@ type benchRequest struct {
 	seed               uint64
 	benchstat, list    bool
 	markdown           bool
+	worstToo           bool // --worst was given, which --from lists too
 	first, explain     bool
 	options            benchmark.Options
 	limit              time.Duration
@@ -71,8 +72,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Long:    benchHelp + "\n\nSuites:\n" + suiteList(),
 		Example: benchExample,
 		Args:    cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			r.suites = args
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.suites, r.worstToo = args, cmd.Flags().Changed("worst")
 			return a.bench(r)
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -97,7 +98,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.StringVar(&r.launch, "launch", "plain", "how resample and fuse jobs follow each other on a GPU: plain, dependent (the next is made ready meanwhile) or ready (they overlap)")
 	f.IntVar(&r.sweep, "sweep", 0, "measure that many random jobs, and list those with the worst ratios")
 	f.Uint64Var(&r.seed, "seed", 1, "the seed of --sweep")
-	f.IntVar(&r.worst, "worst", 10, "how many jobs --sweep lists")
+	f.IntVar(&r.worst, "worst", 10, "how many jobs --sweep lists; --from lists them if it is given")
 	f.IntVar(&r.runs, "runs", 0, "measure nothing: run each job that often, for a profiler, and print the least bytes of a call")
 	f.BoolVar(&r.explain, "explain", false, "measure nothing: say which kernels each job launches, and in which shape")
 	f.BoolVar(&r.first, "first", false, "measure only the time from the start of the program to the first result")
@@ -281,35 +282,21 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 		return a.writeJSON(report)
 	case r.benchstat:
 		return report.WriteBenchstat(a.out)
-	case r.markdown:
-		return report.WriteMarkdown(a.out)
 	}
-	if err := report.WriteTable(a.out); err != nil {
+	write, title := report.WriteTable, ""
+	if r.markdown {
+		write = report.WriteMarkdown
+	}
+	if err := write(a.out); err != nil {
 		return err
 	}
-	if r.sweep > 0 {
-		return a.worst(r, report)
+	switch {
+	case r.sweep > 0:
+		title = fmt.Sprintf(", seed %d", r.seed)
+	case !r.worstToo:
+		return nil
 	}
-	return nil
-}
-
-// worst lists the jobs that are furthest from the limit.
-func (a *app) worst(r *benchRequest, report *benchmark.Report) error {
-	rows := slices.Clone(report.Rows)
-	slices.SortStableFunc(rows, func(x, y benchmark.Row) int {
-		if x.Ratio > y.Ratio {
-			return -1
-		}
-		return 1
-	})
-	rows = rows[:min(len(rows), r.worst)]
-	fmt.Fprintf(a.out, "\nthe worst of %d, seed %d:\n", len(report.Rows), r.seed)
-	for _, row := range rows {
-		if _, err := fmt.Fprintf(a.out, "  %.2f  %s %s\n", row.Ratio, row.Suite, row.Job); err != nil {
-			return err
-		}
-	}
-	return nil
+	return report.WriteWorst(a.out, r.worst, title)
 }
 
 func readReport(path string) (*benchmark.Report, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image/png"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -335,6 +336,35 @@ Not measured:
 
 Cut short after 3 of 4 jobs: time.
 `, out.String())
+}
+
+// The suites of a sweep come in turn: each has one table all the same, and its median is told before the worst of all.
+func TestSuitesInTurnHaveOneTableEach(t *testing.T) {
+	row := func(suite, job string, us float64) Row {
+		return Row{Suite: suite, Job: job, Time: Stats{Median: us}, Limit: &Stats{Median: 1}, Ratio: us}
+	}
+	r := &Report{Rows: []Row{row("resample", "a", 2), row("fuse", "b", 7), row("resample", "c", 3), row("fuse", "d", 5), row("resample", "e", 4), {Suite: "launch", Job: "empty"}}}
+	var out bytes.Buffer
+	for _, write := range []func(io.Writer) error{r.WriteMarkdown, r.WriteTable} {
+		out.Reset()
+		require.NoError(t, write(&out))
+		for _, job := range []string{"a", "b", "c", "d", "e"} {
+			assert.Len(t, regexp.MustCompile(`(?m)^[| ]*`+job+` `).FindAllString(out.String(), -1), 1, job)
+		}
+	}
+	out.Reset()
+	require.NoError(t, r.WriteWorst(&out, 3, ", seed 1"))
+	assert.Equal(t, `
+median ratio 4.00: resample 3.00, fuse 5.00
+the worst of 5, seed 1:
+
+    7.00  7.00 us  fuse b
+    5.00  5.00 us  fuse d
+    4.00  4.00 us  resample e
+`, out.String())
+	out.Reset()
+	require.NoError(t, (&Report{Rows: r.Rows[5:]}).WriteWorst(&out, 3, ""))
+	assert.Equal(t, "\nno job has a limit\n", out.String())
 }
 
 func TestPicturesShowWhatHasALimit(t *testing.T) {

@@ -1,8 +1,10 @@
 package benchmark
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -61,11 +63,34 @@ func (r *Report) Compare(other *Report) {
 func (r *Report) suites() []string {
 	var out []string
 	for _, row := range r.Rows {
-		if len(out) == 0 || out[len(out)-1] != row.Suite {
+		if !slices.Contains(out, row.Suite) {
 			out = append(out, row.Suite)
 		}
 	}
 	return out
+}
+
+// WriteWorst writes the median of the ratios to the limit, of all rows and of each suite, and the n rows that are furthest from it.
+func (r *Report) WriteWorst(out io.Writer, n int, title string) error {
+	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Limit == nil })
+	slices.SortStableFunc(rows, func(x, y Row) int { return cmp.Compare(y.Ratio, x.Ratio) })
+	median := func(rows []Row) float64 { return rows[len(rows)/2].Ratio }
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(out, "\nno job has a limit")
+		return err
+	}
+	var each []string
+	for _, suite := range r.suites() {
+		if of := slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return row.Suite != suite }); len(of) > 0 {
+			each = append(each, fmt.Sprintf("%s %.2f", suite, median(of)))
+		}
+	}
+	text := fmt.Sprintf("\nmedian ratio %.2f: %s\nthe worst of %d%s:\n\n", median(rows), strings.Join(each, ", "), len(rows), title)
+	for _, row := range rows[:min(len(rows), n)] {
+		text += fmt.Sprintf("    %.2f  %s us  %s %s\n", row.Ratio, us(row.Time.Median), row.Suite, row.Job)
+	}
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 // WriteTable writes a table a suite, and below it how each job compares with peers.
