@@ -15,7 +15,9 @@ const (
 	mostEach     = 4       // plain.cuh: most_each
 	mostTile     = 512     // plain.cuh: most_tile
 	mostOwn      = 8       // plain_odd.cuh: most_own
-	runEach      = 4       // chunks of a run of rows that a thread moves, or twice as many at most
+	runEach      = 8       // chunks of a run of rows that a thread moves at most
+	runApart     = 5       // and in a launch by itself where no targets share samples: smaller blocks wait for memory at different times
+	sharesNone   = 0.9     // samples that a target moves on there
 	even         = 8       // targets of a block there, or a multiple
 	leastRun     = 17      // elements of such a row: of shorter ones most chunks would cross
 	widestRun    = 1 << 14 // elements of such a row: a block divides by them exactly
@@ -198,11 +200,16 @@ func (p *plan) plainLaunch(job *ops.ResampleJob, form plainForm, unit int, name 
 func runChunks(d int) int { return (2*d + chunk - 1) / chunk }
 
 // cutRun cuts rows for plain_run.cuh: of blocks of eights of targets, which begin at whole chunks if dst does, those for which the multiprocessor that has
-// most of them is done first. A thread finds the place of one target, and moves runEach chunks, or twice as many at most.
+// most of them is done first. A thread finds the place of one target, and moves runEach chunks at most, or runApart.
 func (b *backend) cutRun(job *ops.ResampleJob, c Choice) shape {
 	s := shape{threads: plainThreads, chunks: runChunks(job.D)}
+	each := runEach
+	if pace(job) >= sharesNone && job.Launch != ops.LaunchInputsReady {
+		each = runApart
+	}
+	most := each * plainThreads * chunk / (2 * job.D)
 	least := math.MaxInt
-	for tile := min(even, max(1, runEach*plainThreads/s.chunks)); tile <= min(plainThreads, max(even, 2*runEach*plainThreads/s.chunks)); {
+	for tile := min(even, max(1, most/2)); tile <= min(plainThreads, max(even, most)); {
 		if time := b.runTime(job, tile); time < least {
 			s.tile, least = tile, time
 		}
