@@ -7,7 +7,7 @@ namespace rc {
 
 constexpr u32 eight = 8; // elements of 16 bytes
 
-// eight_of is 8 elements from anywhere on their way: the 32 bytes around them, from whole 16 on.
+// around is 8 elements from anywhere on their way: the 32 bytes around them, from whole 16 on.
 struct around {
     v16 a, b;
     u32 skip; // bytes before the first

@@ -1,5 +1,6 @@
 // resample_plain.cu resamples plain jobs, see plain.cuh: resample_plain those of rows of whole 16 bytes, onto outputs without gaps,
-// resample_direct small launches of such, see direct.cuh, resample_ahead those that take every other sample, see ahead.cuh, and resample_odd those of any other width, place and distance between rows. resample.cu takes the rest.
+// resample_direct small launches of such, see direct.cuh, resample_ahead those that take every other sample, see ahead.cuh, resample_run odd ones onto
+// such outputs, see plain_run.cuh, and resample_odd those of any other width, place and distance between rows. resample.cu takes the rest.
 #include "ahead.cuh"
 #include "direct.cuh"
 #include "plain_odd.cuh"
@@ -17,7 +18,7 @@ struct plain_params {
     u32 t;
     float pace;
     u32 s, times_batch, targets_batch, src_batch, src_step, share, stamps;
-    u32 dst_step; // of odd rows, of which chunks is a row's elements, and src_batch and src_step are in units
+    u32 dst_step; // of odd rows and runs, of which chunks is a row's elements, and src_batch and src_step are in units; chunk_magic of a run divides by d
     void *dst;
     u64 max_gap;
     float rows_a_stamp;
