@@ -192,7 +192,7 @@ func (c Choice) check(kernel string) error {
 		return fmt.Errorf("%s: got ahead, which only resample_plain is", kernel)
 	}
 	if c.Prefetch && !t.prefetch {
-		return fmt.Errorf("%s: got prefetch, which only resample_plain and fuse_plain do", kernel)
+		return fmt.Errorf("%s: got prefetch, which only resample_plain, resample_run and fuse_plain do", kernel)
 	}
 	if c.Direct && c.Ahead {
 		return fmt.Errorf("%s: got direct and ahead, want one of them at most", kernel)
