@@ -317,7 +317,7 @@ var arguments = []argument{
 		"hold: a target on the first of the window's stamps has been found before search is asked"},
 	{"a cut of nothing", sampling, ".ge becomes .gt", re(`setp\.ge\.u32`), re(`selp\.b32[^\n]*\n\s*selp\.b32[^\n]*\n\s*add\.s32[^\n]*, 1;\n\s*setp\.ge\.u32[^\n]*\n\s*@%p\d+ bra`), 4,
 		"search: where one bracket is left a cut in four leaves it"},
-	{"within the row all the same", re(` resample_poses_`), "add becomes sub", re(`add\.s32\s.*, -2;`), re(`setp\.lt\.u32[^\n]*\n\s*add\.s32[^\n]*, -2;\n\s*selp\.b32`), 1,
+	{"within the row all the same", re(` resample_(poses|run)_`), "add becomes sub", re(`add\.s32\s.*, -2;`), re(`setp\.lt\.u32[^\n]*\n\s*add\.s32[^\n]*, -2;\n\s*selp\.b32`), 1,
 		"search: its last bracket begins before the row's last sample but for stamps in disorder, which are refused, or any values will do"},
 	{"a row of one sample", re(` resample_poses_`), ".gt becomes .ge", re(`setp\.gt\.u32\s.*, 1;`), re(`setp\.gt\.u32[^\n]*, 1;\n\s*selp\.s32[^\n]*, -1, 0,`), 1,
 		"look: a row has at least four samples here"},

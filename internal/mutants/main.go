@@ -12,7 +12,7 @@
 // defect that costs time and no bit. Such mutants are counted apart.
 //
 // A mutant that survives wants a case that notices it, or an argument that it computes the same. It takes a core-hour or so;
-// -only and -n make it shorter, and -from tries what survived an earlier run. The exit code is 1 if fewer than 95 of 100 mutants
+// -only, -kernels and -n make it shorter, and -from tries what survived an earlier run. The exit code is 1 if fewer than 95 of 100 mutants
 // were noticed. It needs Go, or, for a machine with many cores and no Go, -trial with what
 // "CGO_ENABLED=0 go test -c ./internal/mutants" made.
 package main
@@ -27,6 +27,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -51,6 +52,7 @@ type options struct {
 	n, workers int
 	seed       uint64
 	only, out  string
+	kernels    string
 	from       string
 	trial, dir string
 	timeout    time.Duration
@@ -63,6 +65,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.n, "n", 300, "how many mutants, shared out evenly among the families")
 	flags.Uint64Var(&o.seed, "seed", 1, "of the sample")
 	flags.StringVar(&o.only, "only", "", "families to take mutants of, by commas; all unless given")
+	flags.StringVar(&o.kernels, "kernels", "", "take mutants only of kernels whose names match this regular expression")
 	flags.StringVar(&o.out, "out", "", "write every mutant that was tried and its end to this file, as JSON, as they come")
 	flags.StringVar(&o.from, "from", "", "try again what survived in this file, which -out wrote, in place of a sample")
 	flags.StringVar(&o.dir, "dir", "", "a folder that keeps which lines the suite runs, for the next time")
@@ -113,6 +116,10 @@ func (o *options) run(stdout, stderr io.Writer) (bool, error) {
 	if len(families) == 0 {
 		return false, fmt.Errorf("-only: got %q, want some of %v", o.only, ptx.Families())
 	}
+	kernels, err := regexp.Compile(o.kernels)
+	if err != nil {
+		return false, fmt.Errorf("-kernels: %w", err)
+	}
 	fmt.Fprintf(stderr, "finding out which instructions run\n")
 	covered, err := o.coverage(trial, dir, families)
 	if err != nil {
@@ -126,9 +133,9 @@ func (o *options) run(stdout, stderr io.Writer) (bool, error) {
 	for i, family := range families {
 		c := covered[suites[family]]
 		found := candidates(family, imageOf(family), c.Lines[family])
-		sample := found.mutants
+		sample := slices.DeleteFunc(slices.Clone(found.mutants), func(m *Mutant) bool { return !kernels.MatchString(m.Kernel) })
 		if o.from != "" {
-			sample = slices.DeleteFunc(slices.Clone(sample), func(m *Mutant) bool { return !again[m.key()] })
+			sample = slices.DeleteFunc(sample, func(m *Mutant) bool { return !again[m.key()] })
 		} else {
 			r := rand.New(rand.NewPCG(o.seed, uint64(i)))
 			r.Shuffle(len(sample), func(a, b int) { sample[a], sample[b] = sample[b], sample[a] })

@@ -10,7 +10,7 @@ import (
 )
 
 // toldWidths are features of rows for each way that plain rows are made in: by whole chunks, by 8 and by 4 bytes, by the thread that finds
-// their place, by words that cross from a row to the next, by chunks of the output from anywhere.
+// their place, by words, by chunks of the output from anywhere, of one row or of two.
 var toldWidths = []int{1, 2, 3, 4, 6, 7, 8, 9, 12, 15, 31, 33, 47}
 
 // oddTold has rows of each way whose values tell what becomes of each element: whether it is blended where a target is so near after a
