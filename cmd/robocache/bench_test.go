@@ -62,6 +62,11 @@ func TestBenchWritesAndReadsItsFigures(t *testing.T) {
 	text, _ = good(t, "bench", "--from", ours, "--compare", peers, "--json")
 	assert.Contains(t, text, `"who": "numpy 2"`)
 	assert.Contains(t, text, `"resample other by numpy 2"`)
+	assert.NotContains(t, text+out, "the worst of")
+	for _, form := range []string{"--markdown=false", "--markdown"} {
+		out, _ = good(t, "bench", "--from", ours, "--worst=1", form)
+		assert.Regexp(t, `median ratio [\d.]+: resample [\d.]+\nthe worst of 1:\n\n    [\d.]+  [\d.]+ us  resample 2x9->5x3\n$`, out)
+	}
 	out, _ = good(t, "bench", "--from", ours, "--benchstat")
 	assert.Regexp(t, `(?m)^BenchmarkResample/backend=cpu/B=2/S=9/T=5/D=3 \d+ [\d.]+ ns/op `, out)
 }

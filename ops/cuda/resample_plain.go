@@ -87,6 +87,17 @@ const (
 	oddOwn              // a row by the thread that finds its place, then written together
 )
 
+// kernel is what the names of the kernels of resample_plain.cu begin with that make a form.
+func (f plainForm) kernel() string {
+	switch f {
+	case wholeRows:
+		return "resample_plain_"
+	case runRows:
+		return "resample_run_"
+	}
+	return "resample_odd_"
+}
+
 // wideOdd is how many elements an odd row has at least that is made by chunks.
 const wideOdd = 32
 
@@ -133,11 +144,7 @@ func oddFits(job *ops.ResampleJob) bool {
 // bindPlain fills in the launch of a plain job.
 func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	size := job.Src.DType().Size()
-	name := map[plainForm]string{wholeRows: "resample_plain_", runRows: "resample_run_"}[form]
-	if name == "" {
-		name = "resample_odd_"
-	}
-	name += job.Src.DType().String()
+	name := form.kernel() + job.Src.DType().String()
 	chunks := job.D * size / chunk
 	shapes := func(c Choice) shape { return p.b.cutWhole(job, c, chunks) }
 	switch form {
@@ -209,12 +216,9 @@ func (b *backend) cutRun(job *ops.ResampleJob, c Choice) shape {
 	}
 	most := each * plainThreads * chunk / (2 * job.D)
 	least := math.MaxInt
-	for tile := min(even, max(1, most/2)); tile <= min(plainThreads, max(even, most)); {
+	for tile := min(even, max(1, most/2)); tile <= min(plainThreads, max(even, most)); tile = (tile/even + 1) * even {
 		if time := b.runTime(job, tile); time < least {
 			s.tile, least = tile, time
-		}
-		if tile += even; tile < 2*even {
-			tile -= tile % even
 		}
 	}
 	s = c.cap(s)
