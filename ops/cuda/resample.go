@@ -211,6 +211,7 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 		if err := p.bindPoses(job, pieces); err != nil || form == notPlain {
 			return err
 		}
+		// For when its rows lie elsewhere than even stamps say; the cell is what tells.
 		other := &plan{b: p.b, cell: p.cell}
 		if err := other.bindPlain(job, form, unit); err != nil {
 			return err
