@@ -94,34 +94,43 @@ func Run(ctx context.Context, dev *ops.Device, jobs []Job, opt Options) (report 
 		}
 		report.Empty = &s
 	}
-	for k, j := range jobs {
-		cut := func() (*Report, error) {
-			report.Cut = fmt.Sprintf("after %d of %d jobs: %v", k, len(jobs), context.Cause(ctx))
-			return report, nil
-		}
-		if ctx.Err() != nil {
-			return cut()
-		}
-		if opt.Progress != nil {
-			opt.Progress(k, len(jobs), j)
-		}
+	report.Skipped, report.Cut, err = r.inTurn(jobs, func(k int, j Job) error {
 		row, err := r.measure(j)
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return cut()
-		}
-		if why, ok := lacking(err); ok {
-			report.Skipped = append(report.Skipped, Skip{j.Suite(), j.Name(), why})
-			continue
-		}
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", j.Suite(), j.Name(), err)
+			return err
 		}
 		report.Rows = append(report.Rows, *row)
 		if opt.Measured != nil {
 			opt.Measured(k+1, len(jobs), row)
 		}
+		return nil
+	})
+	return report, err
+}
+
+// inTurn does something with each job, until the context ends. It returns the jobs that the backend cannot do, and why the others are
+// missing if they are.
+func (r *rig) inTurn(jobs []Job, do func(k int, j Job) error) (skips []Skip, cut string, err error) {
+	for k, j := range jobs {
+		err := r.ctx.Err()
+		if err == nil {
+			if r.opt.Progress != nil {
+				r.opt.Progress(k, len(jobs), j)
+			}
+			err = do(k, j)
+		}
+		why, lacks := lacking(err)
+		switch {
+		case err == nil:
+		case r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()):
+			return skips, fmt.Sprintf("after %d of %d jobs: %v", k, len(jobs), context.Cause(r.ctx)), nil
+		case lacks:
+			skips = append(skips, Skip{j.Suite(), j.Name(), why})
+		default:
+			return nil, "", fmt.Errorf("%s %s: %w", j.Suite(), j.Name(), err)
+		}
 	}
-	return report, nil
+	return skips, "", nil
 }
 
 // lacking says what the backend lacks for a job, if it is that.

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/tensor"
 )
 
-func isAhead(c cuda.Choice) bool { return c.Ahead }
+func isAhead(c tuned.Choice) bool { return strings.Contains(c.Variant, "_ahead_") }
 
 // What is made ahead, wherever it can be, has the same bits.
 func TestAheadChangesNoResult(t *testing.T) {
@@ -33,13 +34,15 @@ func TestAheadChangesNoResult(t *testing.T) {
 	})
 }
 
-func prefetches(c cuda.Choice) bool { return c.Prefetch }
+func prefetches(c tuned.Choice) bool { return c.Prefetch }
 
 // What is prefetched, wherever it can be, and what never is, has the same bits. A simulated device has no cache.
 func TestPrefetchChangesNoResult(t *testing.T) {
-	for name, wanted := range map[string]func(cuda.Choice) bool{
+	for name, wanted := range map[string]func(tuned.Choice) bool{
 		"prefetched": prefetches,
-		"not":        func(c cuda.Choice) bool { return !c.Prefetch && !c.Direct && !c.Ahead },
+		"not": func(c tuned.Choice) bool {
+			return !c.Prefetch && !isAhead(c) && !strings.Contains(c.Variant, "_direct_")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := cuda.New(gputest.Require(t), 0)
@@ -63,12 +66,17 @@ func TestGuessesThatGoAstray(t *testing.T) {
 	})
 	t.Run("a fusion", func(t *testing.T) { testAstray(t, prefetches, far, "fuse_plain_f32", "fuse_plain_f32", 804, 256, 2) })
 	t.Run("poses", func(t *testing.T) { // with a gap samples lie closer than a warp has room for
-		testAstray(t, func(cuda.Choice) bool { return true }, []string{"a gap", "out of order"}, "resample_poses_f32", "resample_odd_f32", 1005, 7, 0)
+		testAstray(t, func(tuned.Choice) bool { return true }, []string{"a gap", "out of order"}, "resample_poses_f32", "resample_odd_f32", 1005, 7, 0)
 	})
 }
 
+// chosen is what can be told of a launch's choice.
+func chosen(l cuda.Launch) tuned.Choice {
+	return tuned.Choice{Variant: l.Kernel, Prefetch: strings.Contains(l.Shape, "prefetch")}
+}
+
 // testAstray resamples onto n targets, or fuses that often, rows of d features by choices that are wanted. The clocks that are named lead guesses astray.
-func testAstray(t *testing.T, wanted func(cuda.Choice) bool, far []string, kernel, careful string, n, d, streams int) {
+func testAstray(t *testing.T, wanted func(tuned.Choice) bool, far []string, kernel, careful string, n, d, streams int) {
 	const s = 402
 	eachDevice(t, func(t *testing.T, b ops.Backend, _ bool) {
 		_, dev := vary(t, b, wanted)
@@ -137,7 +145,7 @@ func testAstray(t *testing.T, wanted func(cuda.Choice) bool, far []string, kerne
 			}
 			first := launched()
 			assert.Equal(t, kernel, first.Kernel, name)
-			assert.True(t, wanted(first.Choice), name)
+			assert.True(t, wanted(chosen(first)), name)
 			for range 3 {
 				out := tensor.Must(tensor.New(tensor.F32, n, d*max(1, streams)))
 				require.NoError(t, dev.Copy(dst, out))
@@ -146,7 +154,7 @@ func testAstray(t *testing.T, wanted func(cuda.Choice) bool, far []string, kerne
 				require.NoError(t, dev.Copy(out, dst))
 				assert.Equal(t, floats(t, want), floats(t, out), name)
 				then := launched()
-				assert.Equal(t, astray, !wanted(then.Choice) || then.Kernel != kernel, name)
+				assert.Equal(t, astray, !wanted(chosen(then)) || then.Kernel != kernel, name)
 				assert.Equal(t, map[bool]string{false: kernel, true: careful}[astray], then.Kernel, name)
 			}
 			require.NoError(t, p.Close())

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
@@ -49,7 +50,7 @@ type backend struct {
 	force    string
 	reason   string // why the image of the first family was taken
 	shapes   string // where launch shapes come from
-	table    atomic.Pointer[Table]
+	table    atomic.Pointer[tuned.Table]
 	faults   faultPool
 	lanes    lanes
 	mu       sync.Mutex

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
@@ -20,7 +21,7 @@ import (
 // varied makes each plan with another of its candidates, in turn, or with the first of those that are wanted.
 type varied struct {
 	ops.Backend
-	wanted func(cuda.Choice) bool
+	wanted func(tuned.Choice) bool
 	t      testing.TB
 	stream ops.Stream
 	mu     sync.Mutex
@@ -39,18 +40,18 @@ func (v *varied) Fuse(job *ops.FuseJob) (ops.Plan, error) {
 func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	require.NoError(v.t, cuda.UseTable(v.stream, nil))
+	require.NoError(v.t, v.stream.(tuned.Device).Tune(nil))
 	p, err := plan()
 	if err != nil {
 		return nil, err
 	}
-	class, list, err := cuda.Candidates(p)
+	class, list, err := p.(tuned.Plan).Candidates()
 	require.NoError(v.t, err)
 	if len(list) < 2 {
 		return p, nil
 	}
-	n := v.turn[class.Kernel] % len(list)
-	v.turn[class.Kernel]++
+	n := v.turn[class.Variant] % len(list)
+	v.turn[class.Variant]++
 	if v.wanted != nil {
 		n = max(0, slices.IndexFunc(list, v.wanted))
 	}
@@ -58,13 +59,18 @@ func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
 		return p, nil
 	}
 	require.NoError(v.t, p.Close())
-	now, _, err := cuda.Tuned(v.stream)
-	require.NoError(v.t, err)
-	table := cuda.NewTable(now.For)
-	require.NoError(v.t, table.Set(cuda.Entry{Class: class, Choice: list[n]}))
-	require.NoError(v.t, cuda.UseTable(v.stream, table))
-	v.others[class.Kernel]++
+	require.NoError(v.t, tuneTo(v.stream, class, list[n]))
+	v.others[class.Variant]++
 	return plan()
+}
+
+// tuneTo makes a device launch a class by a choice, and all others by the model.
+func tuneTo(s ops.Stream, class tuned.Class, c tuned.Choice) error {
+	d := s.(tuned.Device)
+	now, _ := d.Tuned()
+	table := tuned.New(now.For)
+	table.Set(tuned.Entry{Class: class, Choice: c})
+	return d.Tune(table)
 }
 
 // eachDevice runs a test on a simulated device, where a launch takes milliseconds and every plan is made twice, and on a GPU.
@@ -82,7 +88,7 @@ func eachDevice(t *testing.T, run func(t *testing.T, b ops.Backend, simulated bo
 }
 
 // vary opens a device whose plans are not the model's.
-func vary(t *testing.T, b ops.Backend, wanted func(cuda.Choice) bool) (*varied, *ops.Device) {
+func vary(t *testing.T, b ops.Backend, wanted func(tuned.Choice) bool) (*varied, *ops.Device) {
 	v := &varied{Backend: b, wanted: wanted, t: t, turn: map[string]int{}, others: map[string]int{}}
 	var err error
 	v.stream, err = b.NewStream()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -23,47 +24,21 @@ type Choice struct {
 	Prefetch bool `json:"prefetch,omitempty"` // rows are brought to the L2 cache before the stamps are known, by ptx/plain.cuh: of a job that is neither direct nor ahead, and needs most of its rows
 }
 
-// String lists the numbers.
-func (c Choice) String() string {
-	var parts []string
-	for _, n := range []struct {
-		name string
-		n    int
-	}{{"each", c.Each}, {"items", c.Items}, {"tile", c.Tile}, {"threads", c.Threads}, {"check", c.Check}} {
-		if n.n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", n.name, n.n))
-		}
-	}
-	if c.Direct {
-		parts = append(parts, "direct")
-	}
-	if c.Ahead {
-		parts = append(parts, "ahead")
-	}
-	if c.Prefetch {
-		parts = append(parts, "prefetch")
-	}
-	return strings.Join(parts, ", ")
+// as is a kernel's choice as tables have it. Its threads are always the model's, and its items as many as Each, but in the model's own choice.
+func (c Choice) as(kernel string) tuned.Choice {
+	return tuned.Choice{Variant: shape{direct: c.Direct, ahead: c.Ahead}.kernel(kernel), Each: c.Each, Tile: c.Tile, Check: c.Check, Prefetch: c.Prefetch}
 }
 
-// Class is what choices are kept by: the jobs of a kernel of which nothing differs by a factor of two. All but the kernel are
-// log2, rounded down, and -1 of 0.
-type Class struct {
-	Kernel  string `json:"kernel"`
-	Bytes   int    `json:"bytes"`           // of a target's features in dst
-	Pieces  int    `json:"pieces"`          // chunks and items of a target
-	Targets int    `json:"targets"`         // of all rows
-	Stamps  int    `json:"stamps"`          // that are checked, of all rows and streams
-	Ready   bool   `json:"ready,omitempty"` // inputs are declared ready: launches overlap
-}
-
-// String is the kernel and the powers of two.
-func (c Class) String() string {
-	s := fmt.Sprintf("%s bytes=2^%d pieces=2^%d targets=2^%d stamps=2^%d", c.Kernel, c.Bytes, c.Pieces, c.Targets, c.Stamps)
-	if c.Ready {
-		s += " ready"
+// with is the model's choice with what a table says in its place, if the kernel takes that.
+func (c Choice) with(kernel string, t tuned.Choice) (Choice, bool) {
+	if t == c.as(kernel) {
+		return c, true
 	}
-	return s
+	if c.Each, c.Tile, c.Check, c.Prefetch = t.Each, t.Tile, t.Check, t.Prefetch; c.Items > 0 {
+		c.Items = c.Each
+	}
+	c.Direct, c.Ahead = strings.Contains(t.Variant, "_direct_"), strings.Contains(t.Variant, "_ahead_")
+	return c, c.as(kernel) == t && c.check(kernel) == nil
 }
 
 func log2(n int) int { return bits.Len(uint(n)) - 1 }
@@ -234,7 +209,7 @@ func (t *takes) all() (list []Choice) {
 
 // decision is how a plan's launch was chosen.
 type decision struct {
-	class         Class
+	class         tuned.Class
 	choice, model Choice
 	tuned         bool
 	cut           func(Choice) []shape
@@ -250,7 +225,7 @@ func (d *decision) careful() *decision {
 
 // choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done. A choice says direct,
 // ahead or prefetch only if the cut is.
-func (p *plan) choose(class Class, model Choice, cut func(Choice) []shape) []shape {
+func (p *plan) choose(class tuned.Class, model Choice, cut func(Choice) []shape) []shape {
 	made := func(c Choice) (Choice, []shape) {
 		shapes := cut(c)
 		c.Direct, c.Ahead, c.Prefetch = shapes[0].direct, shapes[0].ahead, slices.ContainsFunc(shapes, func(s shape) bool { return s.prefetch })
@@ -258,10 +233,12 @@ func (p *plan) choose(class Class, model Choice, cut func(Choice) []shape) []sha
 	}
 	model, shapes := made(model)
 	p.chosen = &decision{class: class, choice: model, model: model, cut: cut}
-	if c, ok := p.b.table.Load().lookup(class); ok {
-		if c, tuned := made(c); blocksOf(tuned) <= math.MaxInt32 {
-			p.chosen.choice, p.chosen.tuned = c, true
-			return tuned
+	if t, ok := p.b.table.Load().Lookup(class); ok {
+		if c, takes := model.with(class.Variant, t); takes {
+			if c, cut := made(c); blocksOf(cut) <= math.MaxInt32 {
+				p.chosen.choice, p.chosen.tuned = c, true
+				return cut
+			}
 		}
 	}
 	return shapes
@@ -275,15 +252,18 @@ func blocksOf(shapes []shape) (n int) {
 }
 
 // candidates are the model's choice, and then those that give other launches than it and each other.
-func (d *decision) candidates() []Choice {
-	list := []Choice{d.model}
+func (d *decision) candidates() []tuned.Choice {
+	list := []tuned.Choice{d.model.as(d.class.Variant)}
 	seen := []([]shape){d.cut(d.model)}
-	for _, c := range takenBy(d.class.Kernel).all() {
+	for _, c := range takenBy(d.class.Variant).all() {
+		if c.Threads != d.model.Threads || c.Items > 0 && c.Items != c.Each || c.as(d.class.Variant) == list[0] {
+			continue
+		}
 		shapes := d.cut(c)
 		if blocksOf(shapes) > math.MaxInt32 || slices.ContainsFunc(seen, func(s []shape) bool { return slices.Equal(s, shapes) }) {
 			continue
 		}
-		list, seen = append(list, c), append(seen, shapes)
+		list, seen = append(list, c.as(d.class.Variant)), append(seen, shapes)
 	}
 	return list
 }

@@ -19,9 +19,9 @@ type Launch struct {
 	Waves       float64 // how many times the grid fills the device; 0 as Resident
 	Dependent   bool    // it may begin before the work ahead of it has ended: the plan asked for it, and kernel, device and driver can
 
-	Choice Choice // what was chosen freely; zero of a launch whose shape is fixed
-	Class  Class  // by which it is looked up
-	Tuned  bool   // a table had the class; else the model made the choice
+	Shape string // the numbers that were chosen freely, as text; empty of a launch whose shape is fixed
+	Class string // by which they are looked up in a table; empty as Shape
+	Tuned bool   // a table had the class; else the model chose
 }
 
 // Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
@@ -41,7 +41,10 @@ func Explain(p ops.Plan) ([]Launch, error) {
 	d := made.decided()
 	for _, l := range made.launches() {
 		k, cfg := l.Kernel(), l.Config()
-		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent, Choice: d.choice, Class: d.class, Tuned: d.tuned}
+		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent, Tuned: d.tuned}
+		if d.cut != nil {
+			e.Shape, e.Class = d.choice.as(d.class.Variant).Numbers(), d.class.String()
+		}
 		var err error
 		if e.Registers, err = k.Attribute(cudadrv.FuncRegisters); err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -114,7 +115,7 @@ func (p *plan) chooseFuse(kernel string, job *ops.FuseJob, chunks, all int, cut 
 		}
 	}
 	ready := job.Launch == ops.LaunchInputsReady
-	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(all), log2(job.Rows()), log2(stamps), ready}
+	class := tuned.Class{Variant: kernel, Bytes: log2(job.D * job.Dst.DType().Size()), Pieces: log2(all), Targets: log2(job.Rows()), Stamps: log2(stamps), Ready: ready}
 	return p.choose(class, p.b.model(kernel, job.Rows()*chunks, ready), cut)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -262,7 +263,7 @@ func (p *plan) chooseOne(kernel string, job *ops.ResampleJob, number int, cut fu
 func (p *plan) chooseFrom(model Choice, kernel string, job *ops.ResampleJob, number int, cut func(Choice) shape) shape {
 	ready := job.Launch == ops.LaunchInputsReady
 	model.Check = oneTurn(model.Threads, job.ClockType())
-	class := Class{kernel, log2(job.D * job.Dst.DType().Size()), log2(number), log2(job.Rows()), -1, ready}
+	class := tuned.Class{Variant: kernel, Bytes: log2(job.D * job.Dst.DType().Size()), Pieces: log2(number), Targets: log2(job.Rows()), Stamps: -1, Ready: ready}
 	if job.Check {
 		class.Stamps = log2(job.Stamps())
 	}

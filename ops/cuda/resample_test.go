@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/bits"
@@ -376,22 +375,4 @@ func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 	}
 	small, large := b.model("fuse_plain_f32", 1000, false), b.model("fuse_plain_f32", 1<<20, false)
 	assert.Equal(t, []int{2, checkShare / 4, pieces, checkShare / 2}, []int{small.Each, small.Check, large.Each, large.Check})
-}
-
-// What was tuned for launches by themselves is not taken for those that overlap.
-func TestClassesTellWhetherInputsAreReady(t *testing.T) {
-	table := NewTable(Identity{})
-	alone := Class{Kernel: "resample_plain_bf16", Bytes: 5, Pieces: 2, Targets: 9, Stamps: 9}
-	ready := alone
-	ready.Ready = true
-	require.NoError(t, table.Set(Entry{Class: alone, Choice: Choice{Each: 2, Threads: 128, Check: 256}}))
-	_, ok := table.lookup(ready)
-	assert.False(t, ok)
-	require.NoError(t, table.Set(Entry{Class: ready, Choice: Choice{Each: 4, Threads: 128, Check: 256}}))
-	var file bytes.Buffer
-	require.NoError(t, table.Write(&file))
-	read, err := ReadTable(&file, table.For)
-	require.NoError(t, err)
-	assert.Equal(t, table.Entries(), read.Entries())
-	assert.Equal(t, alone.String()+" ready", read.Entries()[1].Class.String())
 }

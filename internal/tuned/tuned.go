@@ -1,0 +1,171 @@
+// Package tuned keeps launch shapes that were measured on a kind of GPU: a choice for a class of jobs. It knows the form of a table; what a
+// kernel takes of a choice the CUDA backend knows, which decides when it makes a plan.
+package tuned
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Choice is one way to launch a job: a variant, by its kernel's name, and the numbers that it leaves free. No result depends on it.
+type Choice struct {
+	Variant  string `json:"variant"`            // "resample_direct_bf16"
+	Each     int    `json:"each,omitempty"`     // pieces that a thread makes
+	Tile     int    `json:"tile,omitempty"`     // targets of a block at most
+	Check    int    `json:"check,omitempty"`    // stamps that a block checks
+	Prefetch bool   `json:"prefetch,omitempty"` // rows are asked for early
+}
+
+// Numbers are the choice as text, without the variant.
+func (c Choice) Numbers() string {
+	var parts []string
+	for i, n := range []int{c.Each, c.Tile, c.Check} {
+		if n != 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", []string{"each", "tile", "check"}[i], n))
+		}
+	}
+	if c.Prefetch {
+		parts = append(parts, "prefetch")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// String is the variant and the numbers.
+func (c Choice) String() string { return strings.TrimSpace(c.Variant + " " + c.Numbers()) }
+
+// Class is what choices are kept by: jobs that the model gives to one variant and of which nothing differs by a factor of two. All numbers
+// are log2, rounded down, and -1 of 0.
+type Class struct {
+	Variant string `json:"variant"`
+	Bytes   int    `json:"bytes"`           // of a target's features in dst
+	Pieces  int    `json:"pieces"`          // of a target
+	Targets int    `json:"targets"`         // of all rows
+	Stamps  int    `json:"stamps"`          // that are checked, of all rows and streams
+	Ready   bool   `json:"ready,omitempty"` // inputs are declared ready: launches overlap
+}
+
+// String is the variant and the powers of two.
+func (c Class) String() string {
+	s := fmt.Sprintf("%s bytes=2^%d pieces=2^%d targets=2^%d stamps=2^%d", c.Variant, c.Bytes, c.Pieces, c.Targets, c.Stamps)
+	if c.Ready {
+		s += " ready"
+	}
+	return s
+}
+
+// Entry is a class for which a choice was found better than the model's.
+type Entry struct {
+	Class  Class   `json:"class"`
+	Choice Choice  `json:"choice"`
+	Job    string  `json:"job"`      // that it was found with
+	Model  float64 `json:"model_us"` // what the model's choice took there
+	Tuned  float64 `json:"tuned_us"` // and this one
+}
+
+// Identity is what a table is for: a kind of GPU, and the kernels.
+type Identity struct {
+	Device     string `json:"device"`     // "NVIDIA H200"
+	Capability string `json:"capability"` // "9.0"
+	Kernels    string `json:"kernels"`    // a hash of all kernel images
+}
+
+// Table holds the entries for one identity. It is not changed while a backend uses it.
+type Table struct {
+	For     Identity
+	entries map[Class]Entry
+}
+
+// file is a table as it is stored.
+type file struct {
+	Format int `json:"format"`
+	Identity
+	Entries []Entry `json:"entries"`
+}
+
+const format = 2
+
+// ErrStale is of a table for another kind of GPU or other kernels.
+var ErrStale = errors.New("it is a table for another device or other kernels")
+
+// New returns an empty table.
+func New(id Identity) *Table { return &Table{For: id, entries: map[Class]Entry{}} }
+
+// Set takes an entry, in place of the class's old one.
+func (t *Table) Set(e Entry) { t.entries[e.Class] = e }
+
+// Drop leaves a class to the model.
+func (t *Table) Drop(c Class) { delete(t.entries, c) }
+
+// Clone returns a table that may be changed.
+func (t *Table) Clone() *Table { return &Table{t.For, maps.Clone(t.entries)} }
+
+// Entries lists the entries in the order of their classes.
+func (t *Table) Entries() []Entry {
+	return slices.SortedFunc(maps.Values(t.entries), func(x, y Entry) int {
+		a, b := x.Class, y.Class
+		return cmp.Or(strings.Compare(a.Variant, b.Variant), a.Bytes-b.Bytes, a.Pieces-b.Pieces, a.Targets-b.Targets, a.Stamps-b.Stamps, strings.Compare(a.String(), b.String()))
+	})
+}
+
+// Lookup returns the choice for a class, if the table has one. A table that is nil has none.
+func (t *Table) Lookup(c Class) (Choice, bool) {
+	if t == nil {
+		return Choice{}, false
+	}
+	e, ok := t.entries[c]
+	return e.Choice, ok
+}
+
+// Write stores the table.
+func (t *Table) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(file{format, t.For, t.Entries()})
+}
+
+// Read reads a table that must be for that device and those kernels; else the error is ErrStale.
+func Read(r io.Reader, id Identity) (*Table, error) {
+	data, err := io.ReadAll(io.LimitReader(r, 4<<20))
+	if err != nil {
+		return nil, err
+	}
+	var f file
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("not a table: %w", err)
+	}
+	if f.Format != format {
+		return nil, fmt.Errorf("format: got %d, want %d", f.Format, format)
+	}
+	if f.Identity != id {
+		return nil, fmt.Errorf("%w: got %+v, want %+v", ErrStale, f.Identity, id)
+	}
+	t := New(id)
+	for i, e := range f.Entries {
+		if _, twice := t.entries[e.Class]; twice || e.Class.Variant == "" || e.Choice.Variant == "" || min(e.Choice.Each, e.Choice.Tile, e.Choice.Check) < 0 {
+			return nil, fmt.Errorf("entry %d: got %v for %v, want a variant, no number below 0, and each class once", i, e.Choice, e.Class)
+		}
+		t.Set(e)
+	}
+	return t, nil
+}
+
+// Device is what a stream of the CUDA backend can do for tuning.
+type Device interface {
+	// Tuned returns the table in use, an empty one if there is none, and where one belongs, "" if nowhere. A Clone of it may be changed.
+	Tuned() (t *Table, path string)
+	// Tune has plans that are made from now on take their choices from a table, or with nil from the model. Plans that exist keep theirs.
+	Tune(t *Table) error
+}
+
+// Plan is what plans of the CUDA backend can do for it.
+type Plan interface {
+	// Candidates are the plan's class and the choices that it can be made with, each another launch: the model's first. A plan whose
+	// launch is fixed has none.
+	Candidates() (Class, []Choice, error)
+}

@@ -1,0 +1,75 @@
+package tuned
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var gpu = Identity{"NVIDIA H200", "9.0", "0123"}
+
+// some is a table of a class with and without inputs ready, and of a larger one.
+func some() (*Table, []Entry) {
+	alone := Class{Variant: "resample_plain_bf16", Bytes: 5, Pieces: 2, Targets: 9, Stamps: -1}
+	ready, large := alone, alone
+	ready.Ready, large.Targets = true, 10
+	list := []Entry{
+		{alone, Choice{Variant: "resample_direct_bf16", Check: 512}, "resample 2x64->300x8", 2, 1.5},
+		{ready, Choice{Variant: "resample_plain_bf16", Each: 4, Check: 256, Prefetch: true}, "", 3, 2},
+		{large, Choice{Variant: "resample_plain_bf16", Each: 2, Tile: 8}, "", 4, 3},
+	}
+	t := New(gpu)
+	for _, i := range []int{2, 0, 1} {
+		t.Set(list[i])
+	}
+	return t, list
+}
+
+func written(t *testing.T, table *Table) string {
+	var b bytes.Buffer
+	require.NoError(t, table.Write(&b))
+	return b.String()
+}
+
+func TestTablesAreReadAsTheyWereWritten(t *testing.T) {
+	table, list := some()
+	assert.Equal(t, list, table.Entries())
+	again, err := Read(strings.NewReader(written(t, table)), gpu)
+	require.NoError(t, err)
+	assert.Equal(t, table, again)
+	c, ok := again.Lookup(list[1].Class)
+	assert.True(t, ok)
+	assert.Equal(t, "resample_plain_bf16 each 4, check 256, prefetch", c.String())
+	clone := again.Clone()
+	clone.Drop(list[1].Class)
+	_, ok = clone.Lookup(list[1].Class)
+	assert.False(t, ok)
+	assert.Equal(t, list, again.Entries())
+	_, ok = (*Table)(nil).Lookup(list[1].Class)
+	assert.False(t, ok)
+}
+
+func TestTablesThatDoNotFitAreRefused(t *testing.T) {
+	table, _ := some()
+	good := written(t, table)
+	_, err := Read(strings.NewReader(good), Identity{"NVIDIA H200", "9.0", "4567"})
+	assert.ErrorIs(t, err, ErrStale)
+	assert.ErrorContains(t, err, "Kernels:4567")
+	for what, c := range map[string]struct{ text, want string }{
+		"another format": {strings.Replace(good, `"format": 2`, `"format": 1`, 1), "format: got 1, want 2"},
+		"something else": {`{"jobs": []}`, "format: got 0"},
+		"cut off":        {good[:len(good)/2], "not a table"},
+		"nothing":        {"", "not a table"},
+		"more behind it": {good + "{}", "not a table"},
+		"a class twice":  {strings.Replace(good, `"targets": 10`, `"targets": 9`, 1), "each class once"},
+		"no variant":     {strings.Replace(good, "resample_direct_bf16", "", 1), "entry 0: got check 512 for"},
+		"a number below": {strings.Replace(good, `"tile": 8`, `"tile": -8`, 1), "entry 2: "},
+	} {
+		_, err := Read(strings.NewReader(c.text), gpu)
+		assert.ErrorContains(t, err, c.want, what)
+		assert.NotErrorIs(t, err, ErrStale, what)
+	}
+}

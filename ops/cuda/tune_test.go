@@ -1,0 +1,136 @@
+package cuda_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/internal/tuned"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/cuda"
+)
+
+// simulated opens the simulated device with ROBOCACHE_TUNED set.
+func simulated(t *testing.T, path string) *ops.Device {
+	t.Helper()
+	t.Setenv("ROBOCACHE_TUNED", path)
+	dev, err := ops.Open("sim")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, dev.Close()) })
+	return dev
+}
+
+// candidates are those of resamplePlan's job of 3 rows onto 1000 targets.
+func candidates(t *testing.T, dev *ops.Device) (tuned.Class, []tuned.Choice) {
+	t.Helper()
+	p := resamplePlan(t, dev, 3, 1000)
+	defer p.Close()
+	class, list, err := p.(tuned.Plan).Candidates()
+	require.NoError(t, err)
+	require.Greater(t, len(list), 1)
+	return class, list
+}
+
+// launchOf is that job's.
+func launchOf(t *testing.T, dev *ops.Device) cuda.Launch {
+	t.Helper()
+	p := resamplePlan(t, dev, 3, 1000)
+	defer p.Close()
+	list, err := cuda.Explain(p)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	return list[0]
+}
+
+func TestPlansTakeTheirShapeFromTheTable(t *testing.T) {
+	plain := simulated(t, "")
+	assert.Equal(t, "the model: a simulated device takes no table but that of ROBOCACHE_TUNED", plain.Info().Shapes)
+	model := launchOf(t, plain)
+	assert.False(t, model.Tuned)
+	class, list := candidates(t, plain)
+	require.NoError(t, tuneTo(plain.Stream(), class, list[len(list)-1]))
+	table, _ := plain.Stream().(tuned.Device).Tuned()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "some.json")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, table.Write(f))
+	require.NoError(t, f.Close())
+
+	dev := simulated(t, path)
+	assert.Equal(t, "tuned for 1 classes by "+path+", else the model", dev.Info().Shapes)
+	l := launchOf(t, dev)
+	assert.True(t, l.Tuned)
+	assert.Equal(t, class.String(), l.Class)
+	assert.NotEqual(t, [2][3]uint32{model.Grid, model.Block}, [2][3]uint32{l.Grid, l.Block})
+
+	// A folder holds one file a kind of GPU.
+	inside := simulated(t, dir)
+	_, at := inside.Stream().(tuned.Device).Tuned()
+	assert.Equal(t, filepath.Join(dir, "tuned-simulated-gpu-sm-9-0.json"), at)
+	assert.Equal(t, "the model: there is no "+at, inside.Info().Shapes)
+	require.NoError(t, os.Rename(path, at))
+	assert.True(t, launchOf(t, simulated(t, dir)).Tuned)
+	off := simulated(t, "off")
+	assert.Equal(t, "the model: ROBOCACHE_TUNED is off", off.Info().Shapes)
+	assert.Equal(t, model, launchOf(t, off))
+}
+
+// What cannot be used is no error, and the model decides.
+func TestChoicesThatDoNotFitAreNotUsed(t *testing.T) {
+	dev := simulated(t, "")
+	model := launchOf(t, dev)
+	class, list := candidates(t, dev)
+	good := list[len(list)-1]
+	for what, change := range map[string]func(c *tuned.Choice){
+		"no such variant":       func(c *tuned.Choice) { c.Variant = "resample_i4" },
+		"another job's variant": func(c *tuned.Choice) { c.Variant = "fuse_plain_f32" },
+		"a number too large":    func(c *tuned.Choice) { c.Each = 1024 },
+		"a number too many":     func(c *tuned.Choice) { c.Tile = 8 },
+		"none":                  func(c *tuned.Choice) { *c = tuned.Choice{} },
+	} {
+		c := good
+		change(&c)
+		require.NoError(t, tuneTo(dev.Stream(), class, c))
+		assert.Equal(t, model, launchOf(t, dev), what)
+	}
+	assert.ErrorIs(t, dev.Stream().(tuned.Device).Tune(tuned.New(tuned.Identity{Device: "NVIDIA H200"})), tuned.ErrStale)
+
+	path := filepath.Join(t.TempDir(), "tuned.json")
+	require.NoError(t, os.WriteFile(path, []byte(`{"format": 2, "device": "NVIDIA H200"}`), 0o644))
+	other := simulated(t, path)
+	assert.Contains(t, other.Info().Shapes, "the model: "+path+" is not used: "+tuned.ErrStale.Error())
+	assert.Equal(t, model, launchOf(t, other))
+}
+
+// The candidates of a plan are launched as they say and differ, the model's first, and a job twice as large is of another class.
+func TestCandidatesDiffer(t *testing.T) {
+	dev := simulated(t, "")
+	model := launchOf(t, dev)
+	class, list := candidates(t, dev)
+	seen := map[tuned.Choice]bool{}
+	for i, c := range list {
+		assert.False(t, seen[c], c)
+		seen[c] = true
+		require.NoError(t, tuneTo(dev.Stream(), class, c))
+		l := launchOf(t, dev)
+		assert.Equal(t, c.String(), l.Kernel+" "+l.Shape)
+		assert.True(t, l.Tuned)
+		assert.Equal(t, i == 0, l.Kernel == model.Kernel && l.Shape == model.Shape)
+	}
+	twice := resamplePlan(t, dev, 6, 1000)
+	other, _, err := twice.(tuned.Plan).Candidates()
+	require.NoError(t, err)
+	assert.NotEqual(t, class, other)
+	require.NoError(t, twice.Close())
+	_, _, err = twice.(tuned.Plan).Candidates()
+	assert.ErrorIs(t, err, ops.ErrClosed)
+	empty := resamplePlan(t, dev, 3, 0)
+	defer empty.Close()
+	_, list, err = empty.(tuned.Plan).Candidates()
+	require.NoError(t, err)
+	assert.Empty(t, list)
+}
