@@ -33,10 +33,7 @@ type benchRequest struct {
 	markdown           bool
 	worstToo           bool // --worst was given, which --from lists too
 	first, explain     bool
-	options            benchmark.Options
-	limit              time.Duration
-	rotate             float64
-	launch             string
+	measuring
 }
 
 const benchHelp = `Bench measures the operations beside the least that they could take.
@@ -90,12 +87,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.BoolVar(&r.benchstat, "benchstat", false, "write benchmark lines for benchstat instead of a table")
 	f.BoolVar(&r.markdown, "markdown", false, "write tables in Markdown instead")
 	f.BoolVar(&r.list, "list", false, "list the jobs and measure nothing")
-	f.IntVar(&r.options.Samples, "samples", 31, "the least number of samples, at least 5")
-	f.DurationVar(&r.options.Time, "time", 200*time.Millisecond, "the least time that the samples of a job take together")
-	f.DurationVar(&r.limit, "limit", 0, "measure for no longer than that, and write what was measured until then")
-	f.DurationVar(&r.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
-	f.Float64Var(&r.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
-	f.StringVar(&r.launch, "launch", "plain", "how resample and fuse jobs follow each other on a GPU: plain, dependent (the next is made ready meanwhile) or ready (they overlap)")
+	r.flags(cmd)
 	f.IntVar(&r.sweep, "sweep", 0, "measure that many random jobs, and list those with the worst ratios")
 	f.Uint64Var(&r.seed, "seed", 1, "the seed of --sweep")
 	f.IntVar(&r.worst, "worst", 10, "how many jobs --sweep lists; --from lists them if it is given")
@@ -103,12 +95,7 @@ func (a *app) benchCommand() *cobra.Command {
 	f.BoolVar(&r.explain, "explain", false, "measure nothing: say which kernels each job launches, and in which shape")
 	f.BoolVar(&r.first, "first", false, "measure only the time from the start of the program to the first result")
 	complete(cmd, "backend", backendNames)
-	complete(cmd, "launch", launchModes)
-	for flag, ext := range map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"} {
-		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
-			panic(err) // a flag that does not exist: a mistake in this package
-		}
-	}
+	files(cmd, map[string]string{"shapes": "json", "from": "json", "compare": "json", "plot": "png"})
 	return cmd
 }
 
@@ -150,14 +137,12 @@ func (r *benchRequest) check() error {
 		return usagef("%s measures nothing: no --plot, --compare, --benchstat or --markdown with it", modes[0])
 	case r.benchstat && r.markdown:
 		return usagef("--benchstat and --markdown do not go together")
-	case r.limit < 0 || r.limit > 0 && (r.from != "" || len(modes) > 0):
-		return usagef("--limit is how long is measured: above 0, and with no flag under which nothing is")
-	case r.sweep < 0 || r.runs < 0 || !(r.rotate >= 0) || r.worst < 1:
-		return usagef("--sweep, --runs and --rotate are not negative, --worst is at least 1")
+	case r.limit > 0 && (r.from != "" || len(modes) > 0):
+		return usagef("--limit is how long is measured: not with a flag under which nothing is")
+	case r.sweep < 0 || r.runs < 0 || r.worst < 1:
+		return usagef("--sweep and --runs are not negative, --worst is at least 1")
 	}
-	r.options.Rotate = int64(r.rotate * 1e6)
-	var err error
-	if r.options.Launch, err = launchMode(r.launch); err != nil {
+	if err := r.measuring.check(); err != nil {
 		return err
 	}
 	if r.launch != "plain" && (r.from != "" || r.list || r.runs != 0 || r.first) {
@@ -225,29 +210,32 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 }
 
 // jobs are those asked for.
-func (r *benchRequest) jobs() ([]benchmark.Job, error) {
-	var jobs []benchmark.Job
-	var err error
+func (r *benchRequest) jobs() (jobs []benchmark.Job, err error) {
 	switch {
 	case r.shapes != "":
-		f, err := os.Open(r.shapes)
-		if err != nil {
-			return nil, &inputError{Path: r.shapes, Err: err}
-		}
-		defer f.Close()
-		if jobs, err = benchmark.ReadShapes(f); err != nil {
-			return nil, &inputError{Path: r.shapes, Err: err}
-		}
+		jobs, err = readShapes(r.shapes)
 	case r.sweep > 0:
-		if jobs, err = benchmark.Sweep(r.sweep, r.seed, r.suites...); err != nil {
-			return nil, err
-		}
+		jobs, err = benchmark.Sweep(r.sweep, r.seed, r.suites...)
 	default:
-		if jobs, err = benchmark.Jobs(r.suites...); err != nil {
-			return nil, err
-		}
+		jobs, err = benchmark.Jobs(r.suites...)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return only(jobs, r.only)
+}
+
+// readShapes takes jobs from a file.
+func readShapes(path string) (jobs []benchmark.Job, err error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		jobs, err = benchmark.ReadShapes(f)
+	}
+	if err != nil {
+		return nil, &inputError{Path: path, Err: err}
+	}
+	return jobs, nil
 }
 
 // only are the jobs whose suite and name match a regular expression.

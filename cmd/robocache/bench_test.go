@@ -184,7 +184,7 @@ func TestBenchRefusesWhatCannotBe(t *testing.T) {
 		{[]string{"--only=nothing at all"}, exitUsage, "no job matches"},
 		{[]string{"--samples=4"}, exitUsage, "samples: got 4, want 5 to"},
 		{[]string{"--rotate=-1"}, exitUsage, "not negative"},
-		{[]string{"--limit=-1s"}, exitUsage, "--limit is how long"},
+		{[]string{"--limit=-1s"}, exitUsage, "not negative"},
 		{[]string{"--limit=1s", "--list"}, exitUsage, "--limit is how long"},
 		{[]string{"--launch=early"}, exitUsage, "want plain, dependent or ready"},
 		{[]string{"--launch=ready", "--list"}, exitUsage, "--launch says how"},

@@ -17,16 +17,21 @@ func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "dtype", r.dtype.names)
 	complete(cmd, "in-dtype", r.from.names)
 	complete(cmd, "backend", backendNames)
-	for flag, ext := range map[string]string{"output": "npz", "plot": "png"} {
-		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
-			panic(err) // a flag that does not exist: a mistake in this package
-		}
-	}
+	files(cmd, map[string]string{"output": "npz", "plot": "png"})
 	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		panic(err) // as above
+		panic(err) // as below
+	}
+}
+
+// files says which flags of a command name files, and of which kind.
+func files(cmd *cobra.Command, kinds map[string]string) {
+	for flag, ext := range kinds {
+		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
+			panic(err) // a flag that does not exist: a mistake in this package
+		}
 	}
 }
 

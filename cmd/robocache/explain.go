@@ -36,7 +36,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 		name := e.Suite + " " + e.Job
 		for _, l := range e.Launches {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\t%s\t%s\n", name, l.Kernel, l.Grid[0]*l.Grid[1]*l.Grid[2], l.Block[0]*l.Block[1]*l.Block[2],
-				l.Shared, l.Registers, l.Local, l.Resident, l.Waves, cmp.Or(l.Choice.String(), "-"), chosenBy(l), map[bool]string{false: "plain", true: "early"}[l.Dependent])
+				l.Shared, l.Registers, l.Local, l.Resident, l.Waves, cmp.Or(l.Shape, "-"), chosenBy(l), map[bool]string{false: "plain", true: "early"}[l.Dependent])
 			name = ""
 		}
 	}
@@ -60,7 +60,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 // chosenBy says what chose a launch's shape.
 func chosenBy(l cuda.Launch) string {
 	switch {
-	case l.Choice == cuda.Choice{}:
+	case l.Class == "":
 		return "the kernel"
 	case l.Tuned:
 		return "table"
