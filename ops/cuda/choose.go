@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Choice is the numbers of a launch that no result depends on: what a kernel takes of them, and by which a job is cut into blocks.
-type Choice struct {
+// choice is the numbers of a launch that no result depends on: what a kernel takes of them, and by which a job is cut into blocks.
+type choice struct {
 	Each    int  `json:"each,omitempty"`   // chunks of features that a thread moves; 0 of a kernel that moves none
 	Items   int  `json:"items,omitempty"`  // items that a thread makes, where features are made one by one; 0 of a kernel that makes none
 	Tile    int  `json:"tile,omitempty"`   // targets that a block takes at most; 0 of a kernel for which it follows from the others
@@ -25,12 +25,12 @@ type Choice struct {
 }
 
 // as is a kernel's choice as tables have it. Its threads are always the model's, and its items as many as Each, but in the model's own choice.
-func (c Choice) as(kernel string) tuned.Choice {
+func (c choice) as(kernel string) tuned.Choice {
 	return tuned.Choice{Variant: shape{direct: c.Direct, ahead: c.Ahead}.kernel(kernel), Each: c.Each, Tile: c.Tile, Check: c.Check, Prefetch: c.Prefetch}
 }
 
 // with is the model's choice with what a table says in its place, if the kernel takes that.
-func (c Choice) with(kernel string, t tuned.Choice) (Choice, bool) {
+func (c choice) with(kernel string, t tuned.Choice) (choice, bool) {
 	if t == c.as(kernel) {
 		return c, true
 	}
@@ -103,8 +103,8 @@ func fills(ready bool) int {
 
 // model is the choice by the device's size, for a launch of so many chunks: four a thread, and fewer where the device would
 // otherwise stand partly idle: half that, where blocks of four would not fill it as often as they should. Tiles are as the cut makes them.
-func (b *backend) model(kernel string, chunks int, ready bool) Choice {
-	c := Choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
+func (b *backend) model(kernel string, chunks int, ready bool) choice {
+	c := choice{Each: pieces, Items: pieces, Tile: mostTile, Threads: 128, Check: checkShare}
 	for c.Each > 1 && chunks < c.Each*c.Threads*b.sms*fills(ready) {
 		c.Each /= 2
 	}
@@ -128,13 +128,13 @@ func (b *backend) model(kernel string, chunks int, ready bool) Choice {
 }
 
 // cap is a cut of no more targets a block than the choice's.
-func (c Choice) cap(s shape) shape {
+func (c choice) cap(s shape) shape {
 	s.tile = min(s.tile, c.Tile)
 	return s
 }
 
 // of drops the numbers that a kernel does not have.
-func (c Choice) of(t *takes) Choice {
+func (c choice) of(t *takes) choice {
 	if t.each == nil {
 		c.Each = 0
 	}
@@ -149,7 +149,7 @@ func (c Choice) of(t *takes) Choice {
 }
 
 // check says what a kernel does not take of a choice.
-func (c Choice) check(kernel string) error {
+func (c choice) check(kernel string) error {
 	t := takenBy(kernel)
 	for _, n := range []struct {
 		name string
@@ -176,7 +176,7 @@ func (c Choice) check(kernel string) error {
 }
 
 // all lists the choices that a kernel takes.
-func (t *takes) all() (list []Choice) {
+func (t *takes) all() (list []choice) {
 	or := func(l []int) []int {
 		if l == nil {
 			return []int{0}
@@ -188,7 +188,7 @@ func (t *takes) all() (list []Choice) {
 			for _, items := range or(t.items) {
 				for _, tile := range or(t.tile) {
 					for _, check := range checkShares {
-						c := Choice{Each: each, Items: items, Tile: tile, Threads: threads, Check: check}
+						c := choice{Each: each, Items: items, Tile: tile, Threads: threads, Check: check}
 						list = append(list, c)
 						if c.Prefetch = true; t.prefetch {
 							list = append(list, c)
@@ -210,9 +210,9 @@ func (t *takes) all() (list []Choice) {
 // decision is how a plan's launch was chosen.
 type decision struct {
 	class         tuned.Class
-	choice, model Choice
+	choice, model choice
 	tuned         bool
-	cut           func(Choice) []shape
+	cut           func(choice) []shape
 }
 
 // careful is the decision on a launch that guesses nothing, in place of one that is made ahead or prefetches.
@@ -225,8 +225,8 @@ func (d *decision) careful() *decision {
 
 // choose decides on a job: by the tuned table if it has the class, else by the model. It is the one place where that is done. A choice says direct,
 // ahead or prefetch only if the cut is.
-func (p *plan) choose(class tuned.Class, model Choice, cut func(Choice) []shape) []shape {
-	made := func(c Choice) (Choice, []shape) {
+func (p *plan) choose(class tuned.Class, model choice, cut func(choice) []shape) []shape {
+	made := func(c choice) (choice, []shape) {
 		shapes := cut(c)
 		c.Direct, c.Ahead, c.Prefetch = shapes[0].direct, shapes[0].ahead, slices.ContainsFunc(shapes, func(s shape) bool { return s.prefetch })
 		return c, shapes

@@ -95,7 +95,7 @@ func numbers(parts []fusePart) (chunks, made int) {
 }
 
 // cutParts cuts each stream into blocks.
-func (b *backend) cutParts(parts []fusePart, c Choice) (list []shape) {
+func (b *backend) cutParts(parts []fusePart, c choice) (list []shape) {
 	for _, p := range parts {
 		if p.channels == nil {
 			list = append(list, b.cutChunks(p.ResampleJob, c, p.vector))
@@ -107,7 +107,7 @@ func (b *backend) cutParts(parts []fusePart, c Choice) (list []shape) {
 }
 
 // chooseFuse decides on a job of several streams, of which so many chunks are moved, and so many chunks and items made, a target.
-func (p *plan) chooseFuse(kernel string, job *ops.FuseJob, chunks, all int, cut func(Choice) []shape) []shape {
+func (p *plan) chooseFuse(kernel string, job *ops.FuseJob, chunks, all int, cut func(choice) []shape) []shape {
 	stamps := 0
 	for _, part := range job.Parts {
 		if job.Check && part.SrcTimes != nil {
@@ -178,7 +178,7 @@ func (p *plan) bindFuse(job *ops.FuseJob) error {
 	if made > 0 {
 		name = "fuse"
 	}
-	shapes := p.chooseFuse(name, job, chunks, chunks+made, func(c Choice) []shape { return p.b.cutParts(parts, c) })
+	shapes := p.chooseFuse(name, job, chunks, chunks+made, func(c choice) []shape { return p.b.cutParts(parts, c) })
 	for m := range parts {
 		parts[m].cut = shapes[m]
 	}

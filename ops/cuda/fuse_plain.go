@@ -79,7 +79,7 @@ func (b *backend) oddParts(job *ops.FuseJob, parts []plainPart) []plainPart {
 }
 
 // cutPlainParts cuts each stream into blocks. They are direct if all can be.
-func (b *backend) cutPlainParts(parts []plainPart, c Choice) (list []shape) {
+func (b *backend) cutPlainParts(parts []plainPart, c choice) (list []shape) {
 	checks, widest := 0, 0
 	for _, p := range parts {
 		widest = max(widest, p.chunks)
@@ -115,7 +115,7 @@ func (p *plan) bindPlainFuse(job *ops.FuseJob, parts []plainPart) error {
 	for _, part := range parts {
 		all += part.chunks
 	}
-	cut := func(c Choice) []shape { return p.b.cutPlainParts(parts, c) }
+	cut := func(c choice) []shape { return p.b.cutPlainParts(parts, c) }
 	shapes := p.chooseFuse(name, job, all, all, cut)
 	var err error
 	if p.kernel, err = p.fuseLaunch(job, parts, name, shapes); err == nil && slices.ContainsFunc(shapes, guesses) {

@@ -155,7 +155,7 @@ func TestPlainStreams(t *testing.T) {
 // A stream beside a wider one has smaller blocks if it would have few of them.
 func TestNarrowStreamsHaveEnoughBlocks(t *testing.T) {
 	b := &backend{sms: 132}
-	choice := Choice{Each: 4, Threads: plainThreads, Check: 512}
+	choice := choice{Each: 4, Threads: plainThreads, Check: 512}
 	for rows, want := range map[int]int{132 * 8: 4, 132*16 - 1: 4, 132 * 16: 2, 132*32 - 1: 2, 132 * 32: 1, 1 << 20: 1} { // times which its blocks are smaller
 		part := func(chunks int) plainPart {
 			p := fuseTestPart(tensor.F32, 4*chunks)

@@ -118,7 +118,7 @@ func (b *backend) asPoses(job *ops.ResampleJob, form plainForm, unit int) bool {
 func (p *plan) bindPoses(job *ops.ResampleJob, pieces []posePiece) error {
 	name := "resample_poses_" + job.Src.DType().String()
 	model := p.b.modelPoses(job.Rows(), pieces, job.Launch == ops.LaunchInputsReady)
-	cut := p.chooseFrom(model, name, job, len(pieces), func(c Choice) shape { return p.b.cutPoses(job, c) })
+	cut := p.chooseFrom(model, name, job, len(pieces), func(c choice) shape { return p.b.cutPoses(job, c) })
 	k, err := p.b.kernel(name)
 	if err != nil {
 		return err
@@ -132,8 +132,8 @@ func (p *plan) bindPoses(job *ops.ResampleJob, pieces []posePiece) error {
 // modelPoses is the choice by the device's size, of so many targets: a second warp for each 32 of them where some piece takes long and the device holds
 // all such blocks at once; else each warp has its own, four a block, and fewer where blocks would be fewer
 // than two for each multiprocessor, or than one where inputs are ready.
-func (b *backend) modelPoses(targets int, pieces []posePiece, ready bool) Choice {
-	c := Choice{Tile: mostTile, Threads: 4 * warp, Check: checkShare}
+func (b *backend) modelPoses(targets int, pieces []posePiece, ready bool) choice {
+	c := choice{Tile: mostTile, Threads: 4 * warp, Check: checkShare}
 	if !ready && len(pieces) > 1 && precise(pieces) && targets <= warp*poseBlocks*b.sms {
 		c.Tile, c.Threads = warp, 2*warp
 	}
@@ -147,7 +147,7 @@ func (b *backend) modelPoses(targets int, pieces []posePiece, ready bool) Choice
 func precise(pieces []posePiece) bool { return weightOf(pieces[0].kind) > 0 }
 
 // cutPoses gives each warp 32 targets of its own, or all warps of a block the same.
-func (b *backend) cutPoses(job *ops.ResampleJob, c Choice) shape {
+func (b *backend) cutPoses(job *ops.ResampleJob, c choice) shape {
 	s := shape{threads: c.Threads, tile: warp, chunks: 1}
 	for c.Tile > warp && s.threads > warp && s.threads/warp*roomOf(job).bytes > mostRoom {
 		s.threads /= 2

@@ -224,13 +224,13 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 	}
 	kind, plain := uniform(job.Channels)
 	name, vector := "resample_"+job.Src.DType().String(), vectorOf(job)
-	number, shapes := job.D>>vector, func(c Choice) shape { return p.b.cutChunks(job, c, vector) }
+	number, shapes := job.D>>vector, func(c choice) shape { return p.b.cutChunks(job, c, vector) }
 	var table []byte
 	var sorts itemSorts
 	if !plain {
 		name = channelsKernel(job)
 		table, sorts = itemTable(job.Channels, job.ClockType())
-		number, shapes = sorts.items(), func(c Choice) shape { return p.b.cutItems(job, c, sorts) }
+		number, shapes = sorts.items(), func(c choice) shape { return p.b.cutItems(job, c, sorts) }
 	}
 	cut := p.chooseOne(name, job, number, shapes)
 	if cut.blocks > math.MaxInt32 {
@@ -255,30 +255,30 @@ func (p *plan) bindResample(job *ops.ResampleJob) error {
 }
 
 // chooseOne decides on a job of one stream, of so many chunks or items a target.
-func (p *plan) chooseOne(kernel string, job *ops.ResampleJob, number int, cut func(Choice) shape) shape {
+func (p *plan) chooseOne(kernel string, job *ops.ResampleJob, number int, cut func(choice) shape) shape {
 	return p.chooseFrom(p.b.model(kernel, job.Rows()*number, job.Launch == ops.LaunchInputsReady), kernel, job, number, cut)
 }
 
 // chooseFrom is chooseOne with another model's choice.
-func (p *plan) chooseFrom(model Choice, kernel string, job *ops.ResampleJob, number int, cut func(Choice) shape) shape {
+func (p *plan) chooseFrom(model choice, kernel string, job *ops.ResampleJob, number int, cut func(choice) shape) shape {
 	ready := job.Launch == ops.LaunchInputsReady
 	model.Check = oneTurn(model.Threads, job.ClockType())
 	class := tuned.Class{Variant: kernel, Bytes: log2(job.D * job.Dst.DType().Size()), Pieces: log2(number), Targets: log2(job.Rows()), Stamps: -1, Ready: ready}
 	if job.Check {
 		class.Stamps = log2(job.Stamps())
 	}
-	return p.choose(class, model, func(c Choice) []shape { return []shape{cut(c)} })[0]
+	return p.choose(class, model, func(c choice) []shape { return []shape{cut(c)} })[0]
 }
 
 // cutChunks cuts a job whose features are moved by chunks.
-func (b *backend) cutChunks(job *ops.ResampleJob, c Choice, vector int) shape {
+func (b *backend) cutChunks(job *ops.ResampleJob, c choice, vector int) shape {
 	s := shape{threads: c.Threads, vector: vector, chunks: job.D >> vector}
 	s.tile = min(max(c.Each*s.threads/s.chunks, 1), maxTile)
 	return b.grid(job, c, s)
 }
 
 // cutItems cuts a job whose features are made item by item: tiles are powers of two. Where dst's rows follow each other, vector is 1.
-func (b *backend) cutItems(job *ops.ResampleJob, c Choice, sorts itemSorts) shape {
+func (b *backend) cutItems(job *ops.ResampleJob, c choice, sorts itemSorts) shape {
 	items := sorts.items()
 	s := shape{threads: c.Threads, chunks: items}
 	most := min(c.Items*s.threads/items, maxChannelsTile)
@@ -324,7 +324,7 @@ func (b *backend) itemTile(rows, threads int, sorts itemSorts) int {
 }
 
 // grid adds blocks that only check stamps, where the targets are few and the stamps many.
-func (b *backend) grid(job *ops.ResampleJob, c Choice, s shape) shape {
+func (b *backend) grid(job *ops.ResampleJob, c choice, s shape) shape {
 	s.blocks = (job.Rows() + s.tile - 1) / s.tile
 	if job.Check {
 		s.blocks = max(s.blocks, b.checkers(job, c.Check))

@@ -146,14 +146,14 @@ func (p *plan) bindPlain(job *ops.ResampleJob, form plainForm, unit int) error {
 	size := job.Src.DType().Size()
 	name := form.kernel() + job.Src.DType().String()
 	chunks := job.D * size / chunk
-	shapes := func(c Choice) shape { return p.b.cutWhole(job, c, chunks) }
+	shapes := func(c choice) shape { return p.b.cutWhole(job, c, chunks) }
 	switch form {
 	case wholeRows:
 	case runRows:
-		chunks, shapes = runChunks(job.D), func(c Choice) shape { return p.b.cutRun(job, c) }
+		chunks, shapes = runChunks(job.D), func(c choice) shape { return p.b.cutRun(job, c) }
 	default:
 		odd := p.b.cutOdd(job.D, size, form, unit, job.Rows(), pace(job), job.Launch == ops.LaunchInputsReady)
-		chunks, shapes = odd.chunks, func(c Choice) shape { return p.b.grid(job, c, c.cap(odd)) }
+		chunks, shapes = odd.chunks, func(c choice) shape { return p.b.grid(job, c, c.cap(odd)) }
 	}
 	cut := p.chooseOne(name, job, chunks, shapes)
 	made := func(cut shape) (*cudadrv.Launch, error) {
@@ -208,7 +208,7 @@ func runChunks(d int) int { return (2*d + chunk - 1) / chunk }
 
 // cutRun cuts rows for plain_run.cuh: of blocks of eights of targets, which begin at whole chunks if dst does, those for which the multiprocessor that has
 // most of them is done first. A thread finds the place of one target, and moves runEach chunks at most, or runApart.
-func (b *backend) cutRun(job *ops.ResampleJob, c Choice) shape {
+func (b *backend) cutRun(job *ops.ResampleJob, c choice) shape {
 	s := shape{threads: plainThreads, chunks: runChunks(job.D)}
 	each := runEach
 	if pace(job) >= sharesNone && job.Launch != ops.LaunchInputsReady {
@@ -330,13 +330,13 @@ func plainFlags(job *ops.ResampleJob, kind ops.Kind, each int, shift uint32) uin
 }
 
 // cutWhole cuts a job of whole rows for resample_plain.cu.
-func (b *backend) cutWhole(job *ops.ResampleJob, c Choice, chunks int) shape {
+func (b *backend) cutWhole(job *ops.ResampleJob, c choice, chunks int) shape {
 	c.Prefetch = c.Prefetch && pace(job) <= mostShared
 	return b.cutPlain(job, c, chunks)
 }
 
 // cutPlain cuts a job for a plain kernel, which a thread moves as many chunks of as it takes for a block to hold a target.
-func (b *backend) cutPlain(job *ops.ResampleJob, c Choice, chunks int) shape {
+func (b *backend) cutPlain(job *ops.ResampleJob, c choice, chunks int) shape {
 	if c.Direct && isDirect(job, chunks) && directChecks(job) <= directBlocks*b.sms {
 		return b.cutDirect(job, c, chunks)
 	}
@@ -371,7 +371,7 @@ func isAhead(job *ops.ResampleJob, chunks int) bool {
 }
 
 // cutDirect cuts a job for direct.cuh: a thread makes a unit, or checks at most 16 bytes of stamps.
-func (b *backend) cutDirect(job *ops.ResampleJob, c Choice, chunks int) shape {
+func (b *backend) cutDirect(job *ops.ResampleJob, c choice, chunks int) shape {
 	s := b.grid(job, c, shape{threads: directThreads, chunks: chunks, tile: plainThreads / chunks, direct: true})
 	s.blocks = max(s.blocks, directChecks(job))
 	return s

@@ -153,7 +153,7 @@ func TestRunsAreCutExactly(t *testing.T) {
 				for _, launch := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchInputsReady} {
 					job := testJob(tensor.BF16)
 					job.B, job.T, job.D, job.Launch = 1, rows, d, launch
-					cut := b.cutRun(job, Choice{Tile: mostTile, Threads: plainThreads, Check: checkShare})
+					cut := b.cutRun(job, choice{Tile: mostTile, Threads: plainThreads, Check: checkShare})
 					what := fmt.Sprintf("%d rows of %d: %+v", rows, d, cut)
 					require.True(t, cut.tile >= 1 && cut.tile <= mostTile && cut.blocks*cut.tile >= rows, what)
 					most := uint64(cut.tile * d)
@@ -213,10 +213,10 @@ func TestWhatIsDirect(t *testing.T) {
 		{"another kind", func(j *ops.ResampleJob) { j.Channels[0].Kind = ops.Nearest }, 1, false},
 	} {
 		j := job(c.change)
-		s := b.cutPlain(j, Choice{Each: 4, Threads: plainThreads, Check: checkShare, Direct: true}, c.chunks)
+		s := b.cutPlain(j, choice{Each: 4, Threads: plainThreads, Check: checkShare, Direct: true}, c.chunks)
 		assert.Equal(t, c.want, s.direct, c.name)
 		assert.Equal(t, map[bool]string{true: "fuse_direct_f32", false: "fuse_plain_f32"}[c.want], s.kernel("fuse_plain_f32"), c.name)
-		assert.False(t, b.cutPlain(j, Choice{Each: 4, Threads: plainThreads, Check: checkShare}, c.chunks).direct, c.name)
+		assert.False(t, b.cutPlain(j, choice{Each: 4, Threads: plainThreads, Check: checkShare}, c.chunks).direct, c.name)
 	}
 	const most = directBlocks * plainThreads * 132
 	assert.True(t, b.model("resample_plain_bf16", most, false).Direct)
@@ -226,25 +226,25 @@ func TestWhatIsDirect(t *testing.T) {
 	assert.False(t, b.model("fuse_plain_bf16", mostOfFuse+1, false).Direct)
 	assert.False(t, b.model("resample_plain_bf16", most, true).Direct)
 	assert.False(t, b.model("resample_odd_bf16", most, false).Direct)
-	assert.Error(t, Choice{Each: 1, Threads: 128, Check: 256, Direct: true}.check("resample_f32"))
+	assert.Error(t, choice{Each: 1, Threads: 128, Check: 256, Direct: true}.check("resample_f32"))
 	long := job(func(j *ops.ResampleJob) { j.S, j.TimesBatch, j.Check = 5000, 5000, true })
-	assert.GreaterOrEqual(t, b.cutDirect(long, Choice{Check: 4096}, 1).blocks*plainThreads*4, long.Stamps(), "a thread checks 16 bytes")
+	assert.GreaterOrEqual(t, b.cutDirect(long, choice{Check: 4096}, 1).blocks*plainThreads*4, long.Stamps(), "a thread checks 16 bytes")
 	held := directBlocks * 132 * warp * chunk / long.ClockType().Size()
 	for stamps, want := range map[int]bool{held: true, held + 1: false} {
 		j := job(func(j *ops.ResampleJob) { j.B, j.S, j.TimesBatch, j.TimesRows, j.Check = 1, stamps, stamps, 1, true })
-		choice := Choice{Each: 1, Threads: plainThreads, Check: 512, Direct: true}
+		choice := choice{Each: 1, Threads: plainThreads, Check: 512, Direct: true}
 		assert.Equal(t, want, b.cutPlain(j, choice, 1).direct, "more blocks that check than the device holds at once")
 		j.Check = false
 		assert.True(t, b.cutPlain(j, choice, 1).direct)
 	}
 	for stamps, want := range map[int]bool{directFuseBlocks * 132 * warp * chunk / 2 / long.ClockType().Size(): true, directFuseBlocks*132*warp*chunk/2/long.ClockType().Size() + 1: false} {
 		part := plainPart{FusePart: &ops.FusePart{ResampleJob: job(func(j *ops.ResampleJob) { j.B, j.S, j.TimesBatch, j.TimesRows, j.Check = 1, stamps, stamps, 1, true })}, form: wholeRows, chunks: 1}
-		for _, s := range b.cutPlainParts([]plainPart{part, part}, Choice{Each: 4, Threads: plainThreads, Check: 256, Direct: true}) {
+		for _, s := range b.cutPlainParts([]plainPart{part, part}, choice{Each: 4, Threads: plainThreads, Check: 256, Direct: true}) {
 			assert.Equal(t, want, s.direct, "two streams of %d stamps", stamps)
 		}
 	}
 	fused := []plainPart{{FusePart: &ops.FusePart{ResampleJob: long}, form: wholeRows, chunks: 1}, {FusePart: &ops.FusePart{ResampleJob: job(func(j *ops.ResampleJob) { j.S = 3 })}, form: wholeRows, chunks: 1}}
-	for _, s := range b.cutPlainParts(fused, Choice{Each: 4, Threads: plainThreads, Check: 256, Direct: true}) {
+	for _, s := range b.cutPlainParts(fused, choice{Each: 4, Threads: plainThreads, Check: 256, Direct: true}) {
 		assert.False(t, s.direct, "all streams or none")
 	}
 }
@@ -253,7 +253,7 @@ func TestWhatIsDirect(t *testing.T) {
 // second launch for when the guesses go astray.
 func TestWhatIsAhead(t *testing.T) {
 	b := &backend{sms: 132}
-	ahead := Choice{Each: 4, Threads: plainThreads, Check: checkShare, Ahead: true}
+	ahead := choice{Each: 4, Threads: plainThreads, Check: checkShare, Ahead: true}
 	for _, c := range []struct {
 		name   string
 		change func(*ops.ResampleJob)
@@ -294,15 +294,15 @@ func TestWhatIsAhead(t *testing.T) {
 	assert.Error(t, ahead.check("fuse_plain_bf16"))
 	ahead.Direct = true
 	assert.Error(t, ahead.check("resample_plain_bf16"))
-	d := decision{model: Choice{Each: 2, Threads: plainThreads, Check: checkShare, Ahead: true}}
-	assert.Equal(t, Choice{Each: 2, Threads: plainThreads, Check: checkShare}, d.careful().choice)
+	d := decision{model: choice{Each: 2, Threads: plainThreads, Check: checkShare, Ahead: true}}
+	assert.Equal(t, choice{Each: 2, Threads: plainThreads, Check: checkShare}, d.careful().choice)
 }
 
 // Which launches prefetch: of blocks with some targets, of sources without gaps, most of whose rows are needed. In a fusion each stream does or does
 // not.
 func TestWhatIsPrefetched(t *testing.T) {
 	b := &backend{sms: 132}
-	all := Choice{Each: 4, Threads: plainThreads, Check: checkShare, Prefetch: true}
+	all := choice{Each: 4, Threads: plainThreads, Check: checkShare, Prefetch: true}
 	for _, c := range []struct {
 		name        string
 		change      func(*ops.ResampleJob)
@@ -338,7 +338,7 @@ func TestWhatIsPrefetched(t *testing.T) {
 	assert.Error(t, all.check("resample_odd_bf16"))
 	assert.True(t, b.model("fuse_plain_bf16", 1, true).Prefetch)
 	assert.False(t, b.model("resample_odd_bf16", 1, true).Prefetch)
-	assert.Equal(t, Choice{Each: 4, Threads: plainThreads, Check: checkShare}, (&decision{model: all}).careful().choice)
+	assert.Equal(t, choice{Each: 4, Threads: plainThreads, Check: checkShare}, (&decision{model: all}).careful().choice)
 }
 
 // A block checks by the model what its threads read at once, if there are blocks to spare.
@@ -364,14 +364,14 @@ func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 	assert.Equal(t, []int{157, 39, 39, 157}, []int{b.cutOdd(26, 2, unitRows, 2, 1<<20, 1, false).tile, b.cutOdd(26, 2, unitRows, 2, 1<<20, oddApart, false).tile,
 		b.cutOdd(26, 2, unitRows, 2, 39*132*oddBlocks, oddApart, false).tile, b.cutOdd(26, 2, unitRows, 2, 39*132*oddBlocks-1, 1, false).tile})
 	few := []posePiece{{kind: ops.Linear, n: 3}}
-	assert.Equal(t, Choice{Tile: mostTile, Threads: 2 * warp, Check: checkShare}, b.modelPoses(20000, few, false))
-	assert.Equal(t, Choice{Tile: mostTile, Threads: 4 * warp, Check: checkShare}, b.modelPoses(20000, few, true))
+	assert.Equal(t, choice{Tile: mostTile, Threads: 2 * warp, Check: checkShare}, b.modelPoses(20000, few, false))
+	assert.Equal(t, choice{Tile: mostTile, Threads: 4 * warp, Check: checkShare}, b.modelPoses(20000, few, true))
 	turned := []posePiece{{kind: ops.Slerp, n: 4}, {kind: ops.Linear, n: 3}}
 	for _, c := range []struct {
 		targets, tile, threads int
 		ready                  bool
 	}{{1000, warp, 2 * warp, false}, {1000, mostTile, warp, true}, {32000, warp, 2 * warp, false}, {rows, mostTile, 4 * warp, false}, {rows, mostTile, 4 * warp, true}} {
-		assert.Equal(t, Choice{Tile: c.tile, Threads: c.threads, Check: checkShare}, b.modelPoses(c.targets, turned, c.ready), "%v", c)
+		assert.Equal(t, choice{Tile: c.tile, Threads: c.threads, Check: checkShare}, b.modelPoses(c.targets, turned, c.ready), "%v", c)
 	}
 	small, large := b.model("fuse_plain_f32", 1000, false), b.model("fuse_plain_f32", 1<<20, false)
 	assert.Equal(t, []int{2, checkShare / 4, pieces, checkShare / 2}, []int{small.Each, small.Check, large.Each, large.Check})
