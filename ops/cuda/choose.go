@@ -13,15 +13,15 @@ import (
 
 // choice is the numbers of a launch that no result depends on: what a kernel takes of them, and by which a job is cut into blocks.
 type choice struct {
-	Each    int  `json:"each,omitempty"`   // chunks of features that a thread moves; 0 of a kernel that moves none
-	Items   int  `json:"items,omitempty"`  // items that a thread makes, where features are made one by one; 0 of a kernel that makes none
-	Tile    int  `json:"tile,omitempty"`   // targets that a block takes at most; 0 of a kernel for which it follows from the others
-	Threads int  `json:"threads"`          // a block
-	Check   int  `json:"check"`            // stamps that a block checks, where there are blocks to spare
-	Direct  bool `json:"direct,omitempty"` // each thread for itself, by ptx/direct.cuh, where that takes the job: then Each does not matter
-	Ahead   bool `json:"ahead,omitempty"`  // samples are asked for before the stamps are known, by ptx/ahead.cuh, where that takes the job: the same
+	Each    int  // chunks of features that a thread moves; 0 of a kernel that moves none
+	Items   int  // items that a thread makes, where features are made one by one; 0 of a kernel that makes none
+	Tile    int  // targets that a block takes at most; 0 of a kernel for which it follows from the others
+	Threads int  // a block
+	Check   int  // stamps that a block checks, where there are blocks to spare
+	Direct  bool // each thread for itself, by ptx/direct.cuh, where that takes the job: then Each does not matter
+	Ahead   bool // samples are asked for before the stamps are known, by ptx/ahead.cuh, where that takes the job: the same
 
-	Prefetch bool `json:"prefetch,omitempty"` // rows are brought to the L2 cache before the stamps are known, by ptx/plain.cuh: of a job that is neither direct nor ahead, and needs most of its rows
+	Prefetch bool // rows are brought to the L2 cache before the stamps are known, by ptx/plain.cuh: of a job that is neither direct nor ahead, and needs most of its rows
 }
 
 // as is a kernel's choice as tables have it. Its threads are always the model's, and its items as many as Each, but in the model's own choice.
