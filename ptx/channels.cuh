@@ -22,7 +22,7 @@
 namespace rc {
 
 // item is a feature, or the first of those that are made together, and its kind.
-struct alignas(16) item {
+RC_HOST struct item {
     u64 number; // the bits of an angle's period, or of a window, a time; of a value, features from it to its velocity
     u32 feature, kind;
 };
@@ -34,16 +34,20 @@ RC_FN item ld_item(const item *p) {
 // sorts is how many items of each sort there are, in this order, and what divides by all numbers but the first: magic is 0 of 1, and
 // else as t_magic of resample.cuh with 5 bits of shifts. After those, shifts has how many targets of a cubic a thread makes in a row,
 // and in its highest bit whether some cubic looks at the brackets beside the target's.
-struct sorts {
+RC_HOST struct sorts {
     u32 slerps, moved, angles, cubics, others;
     u32 moved_magic, angles_magic, cubics_magic, others_magic, shifts;
-    RC_FN_MEMBER u32 run() const { return shifts >> 20 & 31; }
-    RC_FN_MEMBER bool beside() const { return shifts >> 31; }
+    RC_FLAG(shifts, u32, moved_shift, 0, 5)
+    RC_FLAG(shifts, u32, angles_shift, 5, 5)
+    RC_FLAG(shifts, u32, cubics_shift, 10, 5)
+    RC_FLAG(shifts, u32, others_shift, 15, 5)
+    RC_FLAG(shifts, u32, run, 20, 5)
+    RC_FLAG(shifts, bool, beside, 31, 1)
 };
 
 // width_of is how many features an item of a kind has.
 RC_FN u32 width_of(u32 kind) { return kind == slerp ? 4 : kind == hermite ? 2 : kind == rotvec ? 3 : kind == rot6d ? 6 : 1; }
-RC_FN bool windowed(u32 kind) { return kind >= window_mean && kind <= window_last; }
+RC_FN bool windowed_kind(u32 kind) { return kind >= window_mean && kind <= window_last; }
 
 // threads_anew is threads_x, read where it is asked for and not kept in a register.
 RC_FN u32 threads_anew() {
@@ -57,7 +61,7 @@ RC_FN u32 block_warps() { return threads_anew() / warp_size; }
 struct windows_job : resample_job {
     u64 shortest; // a time's bits
     RC_FN_MEMBER u32 threads() const { return threads_anew(); }
-    RC_FN_MEMBER bool has_window() const { return flags >> 30 & 1; }
+    RC_FN_MEMBER bool has_window() const { return windowed(); }
     RC_FN_MEMBER u64 window() const { return shortest; }
 };
 
@@ -225,7 +229,7 @@ template <u32 In, u32 Max, class Sink>
 RC_FN void make_other(const resample_job &j, const spots<Max, true> &s, u32 target, const item &it, const Sink &sink) {
     u32 act = s.act[target];
     const i64 lo = s.src[0][target] + it.feature, hi = lo + anew(j.src_step);
-    if (windowed(it.kind) && (act == at_sample || act == in_bracket)) {
+    if (windowed_kind(it.kind) && (act == at_sample || act == in_bracket)) {
         const u32 first = j.clock() == clock_i64   ? first_in<i64>(s, target, it.number)
                           : j.clock() == clock_f64 ? first_in<double>(s, target, it.number)
                                                    : first_in<float>(s, target, it.number);
@@ -388,7 +392,7 @@ template <u32 In, u32 Max, bool Others, class Items, class Sinks>
 RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 count, const sorts &g, const Items &items, const Sinks &sinks) {
     if (count == 0) return;
     u32 turn = thread_x() / warp_size; // how many of a sort to leave to other warps
-    const u32 sub = divided(lane(), g.moved_magic, g.shifts & 31), fit = divided(warp_size, g.moved_magic, g.shifts & 31), group = fit > 0 ? fit : 1;
+    const u32 sub = divided(lane(), g.moved_magic, g.moved_shift()), fit = divided(warp_size, g.moved_magic, g.moved_shift()), group = fit > 0 ? fit : 1;
     RC_ROLLED for (u32 n = lane() - sub * g.moved, begin = 0; begin < g.moved; n += warp_size, begin += warp_size) {
         const bool given = sub < group && n < g.moved;
         item it = {};
@@ -412,7 +416,7 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
     RC_ROLLED for (; turn < turns; turn += block_warps()) {
         const u32 n = turn * warp_size + lane();
         if (n >= all) continue;
-        const u32 target = divided(n, g.angles_magic, g.shifts >> 5 & 31);
+        const u32 target = divided(n, g.angles_magic, g.angles_shift());
         const item it = items(g.slerps + g.moved + n - target * g.angles);
         make_angle<In>(j, s, target, it, sinks(target, it.feature));
     }
@@ -424,7 +428,7 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
         RC_ROLLED for (; turn < turns; turn += block_warps()) {
             const u32 n = turn * warp_size + lane();
             if (n >= all) continue;
-            const u32 piece = divided(n, g.cubics_magic, g.shifts >> 10 & 31), first = piece * run;
+            const u32 piece = divided(n, g.cubics_magic, g.cubics_shift()), first = piece * run;
             const item it = items(j.chunks - g.others + n - (piece + 1) * g.cubics);
             make_cubics<In>(j, s, it, first, first + run < count ? first + run : count, sinks);
         }

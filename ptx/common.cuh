@@ -23,12 +23,20 @@
 #define RC_KERNEL(max_threads) extern "C" __global__ void __launch_bounds__(max_threads)
 #define RC_KERNEL_OCC(max_threads, min_blocks) extern "C" __global__ void __launch_bounds__(max_threads, min_blocks)
 
+// RC_HOST marks what the host shares: package ptx gets it in Go, in zinterface.go, from here. RC_FLAG is a field of a word of switches.
+#define RC_HOST
+#define RC_FLAG(word, type, name, shift, width) \
+    RC_FN_MEMBER type name() const { return (type)((word) >> (shift) & ((1u << (width)) - 1)); }
+
 #define RC_UNROLL _Pragma("unroll")
 #if defined(__clang__)
 #define RC_ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define RC_ROLLED _Pragma("unroll 1")
 #endif
+
+// RC_INLINED stands behind a lambda's parameters that must not become a function of its own, however often it is called.
+#define RC_INLINED __attribute__((always_inline))
 
 // RC_OFTEN and RC_SELDOM say how a condition mostly is: code for what is seldom lies behind the rest, out of the way of the
 // instructions that a small launch has to fetch.

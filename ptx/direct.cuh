@@ -13,7 +13,7 @@
 
 namespace rc {
 
-constexpr u32 direct_makers = 128, direct_threads = direct_makers + warp_size; // a block: those that make units come first
+RC_HOST constexpr u32 direct_makers = 128, direct_threads = direct_makers + warp_size; // a block: those that make units come first
 constexpr u32 direct_blocks = 6, direct_fuse_blocks = 4;                       // a multiprocessor
 
 template <class V, bool Dense> RC_FN void st_direct(const plain_task &j, u32 i, u32 unit, V out) {
@@ -31,12 +31,12 @@ template <class C> RC_FN void check_target(const plain_task &j, u32 i, C given, 
 }
 
 // direct_unit makes this thread's unit. Dense: as move_units.
-template <u32 DT, class V, class C, bool Dense> RC_FN void direct_unit(const plain_task &j) {
+template <class V, class C, bool Dense> RC_FN void direct_unit(const plain_task &j) {
     // A thread without a target does the work of one of the last's, and writes nothing.
     const u32 mine = (thread_x() * j.chunk_magic) >> 20, own = j.block * j.tile + mine, unit = thread_x() - mine * j.chunks;
     const bool writes = mine < j.tile && own < j.total;
     const u32 i = writes ? own : j.total - 1, row = mul_hi(i, j.t_magic) >> j.t_shift(), pos = i - row * j.t;
-    u32 g = (u32)(((u64)pos * bits(j.pace)) >> 20); // the second of the four
+    u32 g = (u32)((float)pos * j.pace); // the second of the four
     g = g > 1 ? g : 1;
     g = g < j.s - 3 ? g : j.s - 3;
     const C *const t = (const C *)j.times + row * j.times_batch;
@@ -57,7 +57,8 @@ template <u32 DT, class V, class C, bool Dense> RC_FN void direct_unit(const pla
     // Made before it is known whether it will do: ptxas puts off loads that only one way needs until it is known which is taken.
     const float weight = ratio<float>(whole ? 1 : span(begin, x), whole ? 1 : span(begin, end));
     const V lo = left ? r0 : right ? r2 : r1, hi = left ? r1 : right ? r3 : r2;
-    V out = blend_unit<DT, V>(lo, hi, weight);
+    V out;
+    tell_dtype(j.dtype(), [&](auto known) RC_INLINED { out = blend_unit<decltype(known)::dtype, V>(lo, hi, weight); });
     if (whole) out = at_end ? hi : lo; // at the end t2 <= x, too
     if (RC_OFTEN(((begin <= x) & (x < end) & (on | !longer(begin, end, limit))) | at_end)) {
         if (RC_SELDOM(j.masked() && tells)) {
@@ -69,7 +70,7 @@ template <u32 DT, class V, class C, bool Dense> RC_FN void direct_unit(const pla
     } else {
         const slot s = place_anywhere<C>(j, i, {row, pos, t, given, {ld_time(t), ld_time(t + j.s - 1), {g, t0, t1, t2, t3}}}, x, tells);
         const V *const p = src + (s.chunk + unit);
-        out = made<DT, V>(j, ld_unit(p), ld_unit(p + (s.weight >= 0 ? j.src_step : 0)), s.weight);
+        out = made(j, ld_unit(p), ld_unit(p + (s.weight >= 0 ? j.src_step : 0)), s.weight);
         if (writes) st_direct<V, Dense>(j, i, unit, out);
         check_target(j, i, given, x);
     }
@@ -92,20 +93,20 @@ template <class C> RC_FN void direct_check(const plain_task &j, u32 checker) {
     RC_ROLLED for (; RC_SELDOM(bad != 0) && from + lowest_bit(bad) < j.stamps; bad &= bad - 1) tell<C>(j, from + lowest_bit(bad));
 }
 
-template <u32 DT, class V, class C, bool Dense> RC_FN void direct_on(const plain_task &j) {
+template <class V, class C, bool Dense> RC_FN void direct_on(const plain_task &j) {
     if (RC_OFTEN(thread_x() < direct_makers))
-        direct_unit<DT, V, C, Dense>(j);
+        direct_unit<V, C, Dense>(j);
     else
         direct_check<C>(j, thread_x() - direct_makers);
 }
 
-template <u32 DT, class V, bool Dense> RC_FN void direct(const plain_task &j) {
+template <class V, bool Dense> RC_FN void direct(const plain_task &j) {
     if (RC_OFTEN(j.clock() == clock_f32))
-        direct_on<DT, V, float, Dense>(j);
+        direct_on<V, float, Dense>(j);
     else if (j.clock() == clock_f64)
-        direct_on<DT, V, double, Dense>(j);
+        direct_on<V, double, Dense>(j);
     else
-        direct_on<DT, V, i64, Dense>(j);
+        direct_on<V, i64, Dense>(j);
 }
 
 } // namespace rc

@@ -21,23 +21,11 @@
 
 using namespace rc;
 
-namespace {
-
-// survey_stream is survey for a stream's job.
-template <class Keep> RC_FN u32 survey_stream(const plain_of<fuse_job> &plain, Keep keep) {
-    const fuse_job &j = plain;
-    if (j.plain()) return survey_clock(plain, keep);
-    return survey_clock(j, keep);
-}
-
-} // namespace
-
 RC_KERNEL_OCC(128, 8) fuse_chunks(const fuse_params p) {
     __shared__ chunk_targets mem;
-    plain_of<fuse_job> plain = job_of(p, stream_of(p));
-    begin(plain);
-    const fuse_job &j = plain;
-    const u32 count = survey_stream(plain, [&](u32 i, const auto &m) { keep_chunk(j, mem, i, m); });
+    fuse_job j = job_of(p, stream_of(p));
+    begin(j);
+    const u32 count = survey_clock(j, [&](u32 i, const auto &m) { keep_chunk(j, mem, i, m); });
     barrier();
     move_chunks(j, mem, count);
     end(j);
@@ -49,10 +37,9 @@ RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
         spots<max_item_tile, true> items;
     } mem;
     const u32 m = stream_of(p);
-    plain_of<fuse_job> plain = job_of(p, m);
-    begin(plain);
-    const fuse_job &j = plain;
-    const u32 count = survey_stream(plain, [&](u32 i, const auto &at) {
+    fuse_job j = job_of(p, m);
+    begin(j);
+    const u32 count = survey_clock(j, [&](u32 i, const auto &at) {
         if (j.by_items())
             keep_spot(j, mem.items, p.stream[m].items_of, i, at);
         else

@@ -1,13 +1,12 @@
 // fuse_job.cuh has the parameter of the fusing kernels, and makes of a stream in it the job that resample.cuh works on.
 #pragma once
 #include "channels.cuh"
+#include "streams.cuh"
 
 namespace rc {
 
-constexpr u32 max_streams = 16;
-
-// fuse_stream is a stream of a Fuse: what resample_job has for it alone. It is 208 bytes.
-struct fuse_stream {
+// fuse_stream is a stream of a Fuse: what resample_job has for it alone.
+RC_HOST struct fuse_stream {
     const void *src;
     i64 src_batch, src_step;
     const void *times;
@@ -25,10 +24,9 @@ struct fuse_stream {
     u32 flags, more;
     sorts items_of;
 };
-static_assert(sizeof(fuse_stream) == 208, "ops/cuda/fuse.go packs it");
 
 // fuse_params is the kernels' parameter: what the streams share, and the streams.
-struct fuse_params {
+RC_HOST struct fuse_params {
     const void *targets;
     i64 targets_batch;
     void *dst;
@@ -46,14 +44,14 @@ struct fuse_params {
     u32 t_magic, b, streams, unused;
     fuse_stream stream[max_streams];
 };
-static_assert(sizeof(fuse_params) == 160 + 208 * max_streams, "below the 4096 bytes that every driver takes");
+static_assert(sizeof(fuse_params) < 4096, "every driver takes 4096 bytes");
 
 // fuse_job is a stream as a job.
 struct fuse_job : windows_job {
     u64 offset;
     i64 valid_apart, age_apart;
     const float *affine;
-    u32 stream, first_block, block_count, more;
+    u32 stream, first_block, block_count;
 
     RC_FN_MEMBER u32 block() const { return block_x() - first_block; }
     RC_FN_MEMBER u32 blocks() const { return block_count; }
@@ -67,10 +65,6 @@ struct fuse_job : windows_job {
         return minus(x, lack);
     }
     RC_FN_MEMBER bool beyond(bool given, bool own) const { return given || own; }
-
-    RC_FN_MEMBER u32 in() const { return more & 3; }
-    RC_FN_MEMBER u32 store() const { return more >> 2 & 7; } // log2 of the bytes that can be written at once
-    RC_FN_MEMBER bool by_items() const { return more >> 5 & 1; }
 };
 
 // stream_of returns the stream that this block works for.
@@ -83,17 +77,17 @@ RC_FN u32 stream_of(const fuse_params &p) {
 RC_FN u32 size_of(u32 dtype) { return dtype == dt_f32 ? 4 : dtype == dt_f64 ? 8 : 2; }
 
 // job_of makes stream m's job. Its dst begins at the stream's column, valid and age at its element.
-RC_FN plain_of<fuse_job> job_of(const fuse_params &p, u32 m) {
+RC_FN fuse_job job_of(const fuse_params &p, u32 m) {
     const fuse_stream &f = p.stream[m];
-    const u32 clock = f.flags & 3, out = f.flags >> 2 & 3;
+    const u32 clock = f.flags & 3, out = f.flags >> 2 & 3; // as resample_job
     char *const dst = (char *)p.dst + (u64)f.column * size_of(out);
     u8 *const valid = p.valid ? p.valid + m : nullptr;
     void *const age = p.age ? (char *)p.age + m * (clock == clock_f32 ? 4 : 8) : nullptr;
-    return {{{{f.src, f.src_batch, f.src_step, f.times, f.times_batch, p.targets, p.targets_batch, dst, p.dst_batch, p.dst_step,
+    return {{{f.src, f.src_batch, f.src_step, f.times, f.times_batch, p.targets, p.targets_batch, dst, p.dst_batch, p.dst_step,
                valid, p.valid_batch, age, p.age_batch, f.src_rows, p.dst_rows, p.fault, p.fault_flag, p.start, p.rate,
-               f.fill, f.max_gap, f.tolerance, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags},
-              f.shortest},
-             f.offset, p.valid_step, p.age_step, f.affine, m, f.first_block, f.blocks, f.more}};
+               f.fill, f.max_gap, f.tolerance, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags, f.more},
+             f.shortest},
+            f.offset, p.valid_step, p.age_step, f.affine, m, f.first_block, f.blocks};
 }
 
 } // namespace rc

@@ -2,21 +2,17 @@
 // dtype and are not normalised: fuse_plain those of whole units, fuse_direct small launches of such, see direct.cuh, and fuse_odd others, and those with many units a target. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
 #include "direct.cuh"
 #include "plain_odd.cuh"
+#include "streams.cuh"
 
 using namespace rc;
 
 namespace {
 
-constexpr u32 max_streams = 16;
-
-// Most jobs have few streams, of which a block looks at less.
-constexpr u32 few_streams = 4;
-
 // plain_stream is what plain_task has for a stream alone, what every block needs first in front. It is 96 bytes.
-struct plain_stream {
+RC_HOST struct plain_stream {
     const void *src, *times;
     u64 offset;
-    u32 flags, tile, chunks, chunk_magic; // fuse_odd: chunks is a row's elements
+    u32 flags, tile, chunks, chunk_magic;
     float pace;
     u32 s, times_batch, src_batch, src_step, share;
 
@@ -25,16 +21,16 @@ struct plain_stream {
     float rows_a_stamp;
     u32 fill;
     u64 max_gap, tolerance;
+    u32 d, form; // of fuse_odd: a row's elements, and how they are made
 };
-static_assert(sizeof(plain_stream) == 96, "ops/cuda/fuse_plain.go packs it");
 
 // plain_params is the kernels' parameter. A launch finds none of it in the cache, and waits for each line of 64 bytes when it comes to it, the
-// first of which holds 48. A larger parameter takes longer to launch, so the kernels of up to few_streams streams have one of their own.
-template <u32 Most> struct plain_params {
+// first of which holds 48.
+RC_HOST struct plain_streams {
     const void *targets;
     void *dst;
     u32 total, t, t_magic, targets_batch;
-    u32 first_block[Most]; // of each stream, side by side as every block looks at all; beyond the streams no block
+    u32 first_block[max_streams]; // of each stream, side by side as every block looks at all; beyond the streams no block
     u8 *valid;
     void *age;
     u64 *fault;
@@ -42,79 +38,65 @@ template <u32 Most> struct plain_params {
     u32 dst_step, valid_step, age_step, unused;
     i64 start;
     double rate;
-    plain_stream stream[Most];
+    plain_stream stream[max_streams];
 };
-static_assert(sizeof(plain_params<few_streams>) == 96 + 100 * few_streams && sizeof(plain_params<max_streams>) == 96 + 100 * max_streams,
-              "below the 4096 bytes that every driver takes");
+static_assert(sizeof(plain_streams) < 4096, "every driver takes 4096 bytes");
 
 // stream_of is a block's stream, as a job. Without uniform registers a branch here makes ptxas load all parameters at once.
-template <u32 Most> RC_FN plain_task stream_of(const plain_params<Most> &p) {
+constexpr u32 few_streams = 4; // most jobs have no more: a block looks at the others where it must
+
+RC_FN plain_task stream_of(const plain_streams &p) {
     const u32 block = block_x();
     u32 m = 0;
     RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block >= p.first_block[i] ? i : m;
-    if (Most > few_streams && (__CUDA_ARCH__ < 900 || RC_SELDOM(block >= p.first_block[few_streams % Most]))) {
-        RC_UNROLL for (u32 i = few_streams; i < Most; i++) m = block >= p.first_block[i] ? i : m;
+    if (__CUDA_ARCH__ < 900 || RC_SELDOM(block >= p.first_block[few_streams])) {
+        RC_UNROLL for (u32 i = few_streams; i < max_streams; i++) m = block >= p.first_block[i] ? i : m;
     }
     const plain_stream &f = p.stream[m];
     return {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
             p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
             f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
-            f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block - p.first_block[m], m, f.offset, 0,
+            f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block - p.first_block[m], m, f.offset, f.d, f.form,
             f.max_gap, f.tolerance, f.fill, f.rows_a_stamp};
-}
-
-template <u32 DT, bool Odd> RC_FN void fuse(plain_task j, slot *slots) {
-    begin(j);
-    u32 count;
-    if constexpr (Odd)
-        count = survey_odd<DT, element<DT>::size == 2 ? 4 : 1>(j, slots); // of f32 more would spill
-    else
-        count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
-    barrier();
-    if (count > 0) {
-        if (Odd)
-            move_odd<DT, false>(j, slots, count);
-        else if (j.unit() == 4)
-            move_each<DT, v16, false>(j, slots, count);
-        else if (j.unit() == 3)
-            move_each<DT, v8, false>(j, slots, count);
-        else
-            move_each<DT, u32, false>(j, slots, count);
-    }
-    end(j);
-}
-
-template <u32 DT> RC_FN void fuse_direct(plain_task j) {
-    begin(j);
-    if (j.unit() == 4)
-        direct<DT, v16, false>(j);
-    else if (j.unit() == 3)
-        direct<DT, v8, false>(j);
-    else
-        direct<DT, u32, false>(j);
-    end(j);
 }
 
 } // namespace
 
-// Each kernel is there for up to few_streams streams, and for more.
-#define RC_FUSE_PLAIN(name, most, dtype, odd, blocks)                                \
-    RC_KERNEL_OCC(plain_threads, blocks) name(const plain_params<most> p) {          \
-        __shared__ slot slots[most_tile];                                            \
-        fuse<dtype, odd>(stream_of(p), slots);                                       \
+RC_KERNEL_OCC(plain_threads, resident) fuse_plain(const plain_streams p) {
+    __shared__ slot slots[most_tile];
+    plain_task j = stream_of(p);
+    begin(j);
+    const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
+    barrier();
+    if (count > 0) {
+        if (j.unit() == 4)
+            move_each<v16, false>(j, slots, count);
+        else if (j.unit() == 3)
+            move_each<v8, false>(j, slots, count);
+        else
+            move_each<u32, false>(j, slots, count);
     }
-#define RC_FUSE_DIRECT(name, most, dtype)                                            \
-    RC_KERNEL_OCC(direct_threads, direct_fuse_blocks) name(const plain_params<most> p) { fuse_direct<dtype>(linear_task(stream_of(p))); }
-#define RC_FUSE_EACH(kernel, name, ...)                                              \
-    kernel(name, few_streams, __VA_ARGS__)                                           \
-    kernel(name##_many, max_streams, __VA_ARGS__)
+    end(j);
+}
 
-RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_plain_f32, dt_f32, false, resident)
-RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_plain_f16, dt_f16, false, resident)
-RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_plain_bf16, dt_bf16, false, resident)
-RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_odd_f32, dt_f32, true, 8)
-RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_odd_f16, dt_f16, true, 8)
-RC_FUSE_EACH(RC_FUSE_PLAIN, fuse_odd_bf16, dt_bf16, true, 8)
-RC_FUSE_EACH(RC_FUSE_DIRECT, fuse_direct_f32, dt_f32)
-RC_FUSE_EACH(RC_FUSE_DIRECT, fuse_direct_f16, dt_f16)
-RC_FUSE_EACH(RC_FUSE_DIRECT, fuse_direct_bf16, dt_bf16)
+RC_KERNEL_OCC(plain_threads, 8) fuse_odd(const plain_streams p) {
+    __shared__ slot slots[most_tile];
+    plain_task j = stream_of(p);
+    begin(j);
+    const u32 count = survey_odd<4>(j, slots);
+    barrier();
+    if (count > 0) move_odd(j, slots, count);
+    end(j);
+}
+
+RC_KERNEL_OCC(direct_threads, direct_fuse_blocks) fuse_direct(const plain_streams p) {
+    plain_task j = linear_task(stream_of(p));
+    begin(j);
+    if (j.unit() == 4)
+        direct<v16, false>(j);
+    else if (j.unit() == 3)
+        direct<v8, false>(j);
+    else
+        direct<u32, false>(j);
+    end(j);
+}

@@ -18,9 +18,9 @@
 
 namespace rc {
 
-constexpr u32 plain_threads = 128;
-constexpr u32 most_each = 4;                        // units a thread
-constexpr u32 most_tile = plain_threads * most_each; // targets a block: one unit each
+RC_HOST constexpr u32 plain_threads = 128;
+RC_HOST constexpr u32 most_each = 4;                        // units a thread
+RC_HOST constexpr u32 most_tile = plain_threads * most_each; // targets a block: one unit each
 
 // Blocks a multiprocessor: nine hold a job that has a little more than eight for each at once.
 #if __CUDA_ARCH__ >= 900
@@ -48,14 +48,14 @@ struct plain_task {
     u32 total, stamps, share;       // targets; stamps to check; of those, each block's
     u32 s, t;                       // samples and targets a row
     u32 t_magic;                    // divides by t, see row_of
-    float pace;             // of direct jobs the bits of a whole number, of samples / 2^20
+    float pace;                     // samples a target, if both run from one end to the other in step
     u32 tile, chunks, chunk_magic, flags;
     u32 dst_step, valid_step, age_step;
     u32 block, stream;
     u64 offset; // what a target's time has more than the stream's: a time's bits
-    u32 d;      // of odd rows, which see: elements
+    u32 d, form; // of odd rows, which see: elements, and how they are made
     u64 max_gap, tolerance; // a time's bits
-    u32 fill;               // the bits of an element
+    u32 fill;               // the bits of an element, in both halves if it has two bytes
     float rows_a_stamp;     // 1 / s
 
     RC_FN_MEMBER u32 edge() const { return edge_clamp; } // for the search, to which filled ends are the same
@@ -65,33 +65,31 @@ struct plain_task {
     RC_FN_MEMBER bool has_window() const { return false; }
     RC_FN_MEMBER u64 window() const { return 0; }
     RC_FN_MEMBER u64 stream_bits() const { return (u64)stream << 58; }
-    RC_FN_MEMBER bool plain() const { return true; }
     template <class C> RC_FN_MEMBER C on_own_clock(C x) const {
         C lack;
         from_bits(offset, lack);
         return minus(x, lack);
     }
 
-    // The fields of flags.
-    RC_FN_MEMBER u32 clock() const { return flags & 3; }
-    RC_FN_MEMBER u32 kind() const { return flags >> 2 & 3; }
-    RC_FN_MEMBER u32 each() const { return flags >> 4 & 7; } // units a thread
-    RC_FN_MEMBER bool check() const { return flags >> 7 & 1; }
-    RC_FN_MEMBER bool dense() const { return flags >> 8 & 1; } // the block's share of the stamps begins at 16 bytes
-    RC_FN_MEMBER u32 unit() const { return flags >> 11 & 7; }  // log2 of the bytes moved at once
-    RC_FN_MEMBER bool run_on() const { return flags >> 9 & 1; } // of odd rows: dst has no gaps
-    RC_FN_MEMBER bool own() const { return flags >> 10 & 1; }   // each thread makes its targets' rows, see own_row
-    RC_FN_MEMBER bool has_gap() const { return flags >> 24 & 1; }
-    RC_FN_MEMBER bool has_tolerance() const { return flags >> 25 & 1; }
-    RC_FN_MEMBER bool fill_gaps() const { return flags >> 26 & 1; }
-    RC_FN_MEMBER bool fill_ends() const { return flags >> 27 & 1; }
-    RC_FN_MEMBER bool usual() const { return flags >> 28 & 1; }  // linear, without limits
-    RC_FN_MEMBER bool masked() const { return flags >> 29 & 1; } // valid or age is wanted
-    RC_FN_MEMBER bool prefetches() const { return flags >> 30 & 1; } // see prefetch_rows
-    RC_FN_MEMBER u32 t_shift() const { return flags >> 16 & 31; }
-    RC_FN_MEMBER bool ready() const { return flags >> 31; } // see begin
+    RC_FLAG(flags, u32, clock, 0, 2)
+    RC_FLAG(flags, u32, kind, 2, 2)
+    RC_FLAG(flags, u32, each, 4, 3) // units a thread
+    RC_FLAG(flags, bool, check, 7, 1)
+    RC_FLAG(flags, bool, dense, 8, 1) // the block's share of the stamps begins at 16 bytes
+    RC_FLAG(flags, u32, dtype, 14, 2)
+    RC_FLAG(flags, u32, unit, 11, 3)  // log2 of the bytes moved at once
+    RC_FLAG(flags, bool, run_on, 9, 1) // of odd rows: dst has no gaps
+    RC_FLAG(flags, bool, has_gap, 24, 1)
+    RC_FLAG(flags, bool, has_tolerance, 25, 1)
+    RC_FLAG(flags, bool, fill_gaps, 26, 1)
+    RC_FLAG(flags, bool, fill_ends, 27, 1)
+    RC_FLAG(flags, bool, usual, 28, 1)  // linear, without limits
+    RC_FLAG(flags, bool, masked, 29, 1) // valid or age is wanted
+    RC_FLAG(flags, bool, prefetches, 30, 1) // see prefetch_rows
+    RC_FLAG(flags, u32, t_shift, 16, 5)
+    RC_FLAG(flags, bool, ready, 31, 1) // see begin
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
-    RC_FN_MEMBER u32 store() const { return flags >> 21 & 7; } // log2 of the bytes written at once: not more than unit
+    RC_FLAG(flags, u32, store, 21, 3) // log2 of the bytes written at once: not more than unit
 };
 
 // linear_task is a linear job that says nothing else, and whose inputs are not declared ready. Of linear targets no tolerance is asked.
@@ -99,6 +97,9 @@ RC_FN plain_task linear_task(plain_task j) {
     j.flags = (j.flags & ~(3u << 2 | 1u << 25 | 1u << 31)) | linear << 2, j.tolerance = 0;
     return j;
 }
+
+// row_of is target i's row.
+RC_FN u32 row_of(const plain_task &j, u32 i) { return j.t == 1 ? i : mul_hi(i, j.t_magic) >> j.t_shift(); }
 
 // slot is where a target's row begins in the source, and the weight of the row after it, or what else becomes of the target.
 struct alignas(8) slot {
@@ -108,8 +109,10 @@ struct alignas(8) slot {
 constexpr float as_it_is = -1, filled = -2; // a NaN makes NaN
 RC_FN bool resamples(float weight) { return weight >= as_it_is; }
 
-// instead returns the bits of an element of a target that takes nothing from the source.
-template <u32 DT> RC_FN u32 instead(const plain_task &j, float weight) { return weight == filled ? j.fill : (u32)nan_of<DT>(); }
+// instead returns what a word of a target holds that takes nothing from the source.
+RC_FN u32 instead(const plain_task &j, float weight) {
+    return weight == filled ? j.fill : j.dtype() == dt_f32 ? 0x7fc00000u : j.dtype() == dt_f16 ? 0x7e007e00u : 0x7fc07fc0u;
+}
 
 // ---- The check ----
 
@@ -283,16 +286,11 @@ template <class C, u32 Batch> RC_FN watch<C> share_beside(const plain_task &j, u
 
 // ---- The guess ----
 
-constexpr u32 told_every = 61, told_first = 30; // the blocks that tell of their guesses
-
 // guessed is where in the source the row of target i begins if stamps are evenly spaced, and is not the last one.
 RC_FN u32 guessed(const plain_task &j, u32 i) {
     const u32 row = row_of(j, i), even = (u32)((float)(i - row * j.t) * j.pace), most = j.s - 2;
     return row * j.src_batch + (even < most ? even : most) * j.src_step;
 }
-
-// went_astray tells the host that guesses are no good here, see ops/cuda/fault.go.
-RC_FN void went_astray(const plain_task &j) { *(volatile u32 *)(j.fault_flag + 1) = 1; }
 
 // prefetch_rows has the rows that the block's targets are guessed to need brought to the L2 cache, where those lie side by side: lines of 128 bytes, shared
 // out over the threads.
@@ -300,12 +298,6 @@ RC_FN void prefetch_rows(const plain_task &j, u32 first, u32 count) {
     if (count == 0) return;
     const u64 from = (u64)guessed(j, first) << j.unit(), to = (u64)(guessed(j, first + count - 1) + 2 * j.src_step) << j.unit();
     RC_ROLLED for (u64 at = from + thread_x() * 128; at < to + 127; at += plain_threads * 128) prefetch((const char *)j.src + (at < to ? at : to - 1));
-}
-
-// tell_guess tells the host where the block's first target lies further from its guess than the rows of many others.
-RC_FN void tell_guess(const plain_task &j, u32 first, slot s) {
-    const u32 guess = guessed(j, first), off = s.chunk > guess ? s.chunk - guess : guess - s.chunk;
-    if (off > (j.s / 8 + 1) * j.src_step) went_astray(j);
 }
 
 template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_task &j, Keep keep) {
@@ -331,11 +323,7 @@ template <class C, u32 Batch, class Keep> RC_FN u32 survey_block(const plain_tas
         asked<C> a;
         if (i < count) a = ask<C>(j, first + i);
         if (j.prefetches()) prefetch_rows(j, first, count); // behind what tells of the targets: before it, it would delay that
-        if (i < count) {
-            const slot s = place_target<C>(j, first + i, a);
-            if (RC_SELDOM(j.prefetches() && i == 0 && j.block % told_every == told_first)) tell_guess(j, first, s);
-            keep(i, s);
-        }
+        if (i < count) keep(i, place_target<C>(j, first + i, a));
         RC_ROLLED while ((i += plain_threads) < count) keep(i, place_target<C>(j, first + i, ask<C>(j, first + i)));
     }
     check_rest<C, Batch == 1>(j, w);
@@ -391,11 +379,22 @@ template <u32 DT, class V> RC_FN V blend_unit(V lo, V hi, float a) {
     return __builtin_bit_cast(V, round_pack<DT, n>(x));
 }
 
+// all_words is a word, over and over.
+template <class V> RC_FN V all_words(u32 w);
+template <> RC_FN_MEMBER v16 all_words<v16>(u32 w) { return {w, w, w, w}; }
+template <> RC_FN_MEMBER v8 all_words<v8>(u32 w) { return {w, w}; }
+template <> RC_FN_MEMBER u32 all_words<u32>(u32 w) { return w; }
+
 // made is what becomes of a unit and that of the row after it.
 template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a) {
     V out = lo;
     if (RC_OFTEN(a >= 0)) out = blend_unit<DT, V>(lo, hi, a);
-    if (RC_SELDOM(!resamples(a))) out = __builtin_bit_cast(V, repeat<DT, sizeof(V) / element<DT>::size>(instead<DT>(j, a)));
+    if (RC_SELDOM(!resamples(a))) out = all_words<V>(instead(j, a));
+    return out;
+}
+template <class V> RC_FN V made(const plain_task &j, V lo, V hi, float a) {
+    V out;
+    tell_dtype(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype, V>(j, lo, hi, a); });
     return out;
 }
 
@@ -422,7 +421,7 @@ template <class V, u32 Each, bool Dense> RC_FN void store_units(const plain_task
         store(2);
 }
 
-template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count) {
+template <class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count) {
     V lo[Each], hi[Each];
     float a[Each];
     const u32 all = count * j.chunks;
@@ -437,20 +436,23 @@ template <u32 DT, class V, u32 Each, bool Dense> RC_FN void move_units(const pla
         hi[u] = ld_unit(p + (s.weight >= 0 ? j.src_step : 0));
         blended = blended && s.weight >= 0;
     }
-    // What most threads have goes without a look at each weight.
-    if (blended) {
-        RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = blend_unit<DT, V>(lo[u], hi[u], a[u]);
-    } else {
-        RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = made<DT, V>(j, lo[u], hi[u], a[u]);
-    }
+    tell_dtype(j.dtype(), [&](auto known) RC_INLINED {
+        constexpr u32 DT = decltype(known)::dtype;
+        // What most threads have goes without a look at each weight.
+        if (blended) {
+            RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = blend_unit<DT, V>(lo[u], hi[u], a[u]);
+        } else {
+            RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = made<DT, V>(j, lo[u], hi[u], a[u]);
+        }
+    });
     store_units<V, Each, Dense>(j, lo, all);
 }
 
-template <u32 DT, class V, bool Dense> RC_FN void move_each(const plain_task &j, const slot *slots, u32 count) {
+template <class V, bool Dense> RC_FN void move_each(const plain_task &j, const slot *slots, u32 count) {
     switch (j.each()) {
-    case 1: return move_units<DT, V, 1, Dense>(j, slots, count);
-    case 2: return move_units<DT, V, 2, Dense>(j, slots, count);
-    default: return move_units<DT, V, most_each, Dense>(j, slots, count);
+    case 1: return move_units<V, 1, Dense>(j, slots, count);
+    case 2: return move_units<V, 2, Dense>(j, slots, count);
+    default: return move_units<V, most_each, Dense>(j, slots, count);
     }
 }
 

@@ -1,4 +1,4 @@
-// plain_odd.cuh has what resample_odd and fuse_odd do with plain.cuh's jobs: rows of whole 8 or 4 bytes in any number, and odd ones.
+// plain_odd.cuh has what fuse_odd does with plain.cuh's jobs: rows of whole 8 or 4 bytes in any number, and odd ones.
 //
 // Odd rows have any number of elements of 2 bytes, and begin at any, in the source and in dst: a slot's chunk is an element there. Narrow rows
 // are made a word of dst at a time; of wide ones the whole 16 bytes of dst first, and then the words before and after them.
@@ -7,8 +7,11 @@
 
 namespace rc {
 
+// odd_form is how odd rows are made: by units, by words of dst, by 16 bytes of it first, or by the threads that find their places, see own_row.
+RC_HOST enum odd : u32 { odd_units, odd_narrow, odd_wide, odd_own };
+
 // move_all is move_units for any number of units, some at a time.
-template <u32 DT, class V> RC_FN void move_all(const plain_task &j, const slot *slots, u32 count) {
+template <class V> RC_FN void move_all(const plain_task &j, const slot *slots, u32 count) {
     constexpr u32 in_flight = 4;
     const u32 all = count * j.chunks;
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
@@ -25,10 +28,12 @@ template <u32 DT, class V> RC_FN void move_all(const plain_task &j, const slot *
             lo[u] = ld_unit(p);
             hi[u] = ld_unit(s.weight >= 0 ? p + j.src_step : p);
         }
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            const V out = made<DT, V>(j, lo[u], hi[u], a[u]);
-            if (first + u * plain_threads < all) st_unit(dst + to[u], out, 4);
-        }
+        tell_dtype(j.dtype(), [&](auto known) RC_INLINED {
+            RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                const V out = made<decltype(known)::dtype, V>(j, lo[u], hi[u], a[u]);
+                if (first + u * plain_threads < all) st_unit(dst + to[u], out, 4);
+            }
+        });
     }
 }
 
@@ -65,8 +70,14 @@ template <u32 DT> RC_FN u32 made_duo(const plain_task &j, const duo &d) {
     RC_UNROLL for (u32 i = 0; i < 2; i++) x[i] = lerp(get(lo, i), get(hi, i), d.a[i]);
     const u32 blended = round_pack<DT, 2>(x).w[0];
     u32 out = bytes_of(d.a[0] >= 0 ? blended : lo.w[0], d.a[1] >= 0 ? blended : lo.w[0], 0x7610);
-    if (!resamples(d.a[0])) out = (out & 0xffff0000u) | instead<DT>(j, d.a[0]);
-    if (!resamples(d.a[1])) out = (out & 0xffffu) | instead<DT>(j, d.a[1]) << 16;
+    if (!resamples(d.a[0])) out = bytes_of(instead(j, d.a[0]), out, 0x7610);
+    if (!resamples(d.a[1])) out = bytes_of(out, instead(j, d.a[1]), 0x7610);
+    return out;
+}
+
+RC_FN u32 made_duo(const plain_task &j, const duo &d) {
+    u32 out;
+    tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made_duo<decltype(known)::dtype>(j, d); });
     return out;
 }
 
@@ -87,7 +98,7 @@ RC_FN u32 within_run(i32 e, i32 limit) { return (u32)(e < 0 ? 0 : e < limit ? e 
 RC_FN u32 half_of(const char *p) { return (u32)(u64)p >> 1 & 1; }
 
 // move_wide makes rows of at least a window. chunks is the most a row may have.
-template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u32 count) {
+RC_FN void move_wide(const plain_task &j, const slot *slots, u32 count) {
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
     const u32 all = count * j.chunks;
     for (u32 n = thread_x(); n < all; n += plain_threads) {
@@ -99,7 +110,9 @@ template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u
         const u32 from = s.chunk + at;
         const v16 lo = ld_window((const char *)((const u16 *)j.src + from));
         const v16 hi = ld_window((const char *)((const u16 *)j.src + (from + (s.weight >= 0 ? j.src_step : 0))));
-        st_16(row + 2 * at, made<DT>(j, lo, hi, s.weight));
+        v16 out;
+        tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype>(j, lo, hi, s.weight); });
+        st_16(row + 2 * at, out);
     }
     // Four words before and four after, of which some are not there.
     for (u32 n = thread_x(); n < 8 * count; n += plain_threads) {
@@ -111,12 +124,12 @@ template <u32 DT> RC_FN void move_wide(const plain_task &j, const slot *slots, u
         const slot s = slots[target];
         duo d;
         ld_duo(j, d, 0, s, within_run(begin, limit)), ld_duo(j, d, 1, s, within_run(begin + 1, limit));
-        st_halves(row + 2 * begin, made_duo<DT>(j, d), begin, limit);
+        st_halves(row + 2 * begin, made_duo(j, d), begin, limit);
     }
 }
 
 // move_narrow makes rows of any width. chunks is the most words a row may have.
-template <u32 DT> RC_FN void move_narrow(const plain_task &j, const slot *slots, u32 count) {
+RC_FN void move_narrow(const plain_task &j, const slot *slots, u32 count) {
     constexpr u32 in_flight = 4;
     const i32 limit = (i32)j.d;
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
@@ -136,12 +149,12 @@ template <u32 DT> RC_FN void move_narrow(const plain_task &j, const slot *slots,
             RC_UNROLL for (u32 i = 0; i < 2; i++) ld_duo(j, d[u], i, s, within_run(begin[u] + (i32)i, limit));
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            if (first + u * plain_threads < all) st_halves(to[u], made_duo<DT>(j, d[u]), begin[u], limit);
+            if (first + u * plain_threads < all) st_halves(to[u], made_duo(j, d[u]), begin[u], limit);
         }
     }
 }
 
-constexpr u32 most_own = 8;                       // elements of a row that a thread makes by itself
+RC_HOST constexpr u32 most_own = 8;                     // elements of a row that a thread makes by itself
 
 struct own_elements {
     u32 w[most_own / 2];
@@ -180,17 +193,17 @@ template <u32 DT> RC_FN void own_row_of(const plain_task &j, slot s, u16 *to, u3
 
 // own_row is own_row_of with code of their own for the usual lengths: half of what a short row takes would be asking for its length.
 template <u32 DT> RC_FN void own_row(const plain_task &j, slot s, u16 *to) {
-    switch (j.chunks) {
+    switch (j.d) {
     case 3: return own_row_of<DT>(j, s, to, 3);
     case 7: return own_row_of<DT>(j, s, to, 7);
-    default: return own_row_of<DT>(j, s, to, j.chunks);
+    default: return own_row_of<DT>(j, s, to, j.d);
     }
 }
 
 // move_own writes the rows that own_row made: those that run on by 16 bytes where dst has such, others by words.
-template <bool RunOn> RC_FN void move_own(const plain_task &j, const u16 *own, u32 count) {
+RC_FN void move_own(const plain_task &j, const u16 *own, u32 count) {
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
-    if (RunOn && j.run_on() && ((u32)(u64)dst & 15) == 0) {
+    if (j.run_on() && ((u32)(u64)dst & 15) == 0) {
         const u32 all = count * j.d, whole = all / 8;
         for (u32 n = thread_x(); n < whole; n += plain_threads) st_16(dst + 16 * n, *(const v16 *)(own + 8 * n));
         const u32 left = 8 * whole + thread_x();
@@ -208,35 +221,23 @@ template <bool RunOn> RC_FN void move_own(const plain_task &j, const u16 *own, u
     }
 }
 
-// survey_odd is survey_plain for move_odd. chunks is a row's elements.
-template <u32 DT, u32 Batch> RC_FN u32 survey_odd(const plain_task &j, slot *slots) {
-    return survey_plain<Batch>(j, [&](u32 i, slot s) {
-        if constexpr (element<DT>::size == 2) {
-            if (j.own()) return own_row<DT>(j, s, (u16 *)slots + i * j.chunks);
-        }
-        slots[i] = s;
+// survey_odd is survey_plain for move_odd.
+template <u32 Batch> RC_FN u32 survey_odd(const plain_task &j, slot *slots) {
+    return survey_plain<Batch>(j, [&](u32 i, slot s) RC_INLINED {
+        if (j.form == odd_own)
+            tell_half(j.dtype(), [&](auto known) RC_INLINED { own_row<decltype(known)::dtype>(j, s, (u16 *)slots + i * j.d); });
+        else
+            slots[i] = s;
     });
 }
 
-// move_odd takes rows of units of 8 bytes, of 4, and others.
-template <u32 DT, bool RunOn> RC_FN void move_odd(plain_task &j, const slot *slots, u32 count) {
-    j.d = j.chunks;
-    if (j.unit() == 3) {
-        j.chunks /= 8 / element<DT>::size;
-        return move_all<DT, v8>(j, slots, count);
-    }
-    if (j.unit() == 2) {
-        j.chunks /= 4 / element<DT>::size;
-        return move_all<DT, u32>(j, slots, count);
-    }
-    if constexpr (element<DT>::size == 2) {
-        if (j.unit() == 4) {
-            j.chunks /= 8;
-            return move_wide<DT>(j, slots, count);
-        }
-        j.chunks = j.d / 2 + 1;
-        if (j.own()) return move_own<RunOn>(j, (const u16 *)slots, count);
-        move_narrow<DT>(j, slots, count);
+// move_odd makes the block's rows, in their form.
+RC_FN void move_odd(const plain_task &j, const slot *slots, u32 count) {
+    switch (j.form) {
+    case odd_units: return j.unit() == 3 ? move_all<v8>(j, slots, count) : move_all<u32>(j, slots, count);
+    case odd_wide: return move_wide(j, slots, count);
+    case odd_own: return move_own(j, (const u16 *)slots, count);
+    default: move_narrow(j, slots, count);
     }
 }
 

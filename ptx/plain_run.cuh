@@ -43,7 +43,12 @@ struct strand {
     float weight;
 };
 
-template <u32 DT> RC_FN v16 made_strand(const plain_task &j, const strand &s) { return made<DT>(j, arrived(s.lo), arrived(s.hi), s.weight); }
+RC_FN v16 made_strand(const plain_task &j, const strand &s) {
+    const v16 lo = arrived(s.lo), hi = arrived(s.hi);
+    v16 out;
+    tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype>(j, lo, hi, s.weight); });
+    return out;
+}
 
 // source is how many elements there are, up to the end of the last sample's row, and of how many of them, from the eighth on, 32 bytes around may be read.
 struct source {
@@ -80,7 +85,7 @@ RC_FN v16 joined(v16 a, v16 b, u32 m) {
 constexpr u32 strands_at_once = 2;
 
 // move_within makes the 16 bytes of dst that are of one row, the block's `all` elements being d a row, and lead more before them. magic is ceil(2^32 / d).
-template <u32 DT> RC_FN void move_within(const plain_task &j, const slot *slots, source src, char *dst, u32 all, u32 lead, u32 magic) {
+RC_FN void move_within(const plain_task &j, const slot *slots, source src, char *dst, u32 all, u32 lead, u32 magic) {
     const u32 d = j.d;
     bool left = src.room == 0; // some lie where 32 bytes around may not be read
     RC_ROLLED for (u32 first = thread_x() * eight; first < all + lead && src.room > 0; first += strands_at_once * plain_threads * eight) {
@@ -100,7 +105,7 @@ template <u32 DT> RC_FN void move_within(const plain_task &j, const slot *slots,
         RC_UNROLL for (u32 u = 0; u < strands_at_once; u++) {
             if (u == more) break;
             s[u].hi.skip = s[u].lo.skip + 2 * j.src_step; // not kept meanwhile
-            const v16 v = made_strand<DT>(j, s[u]);
+            const v16 v = made_strand(j, s[u]);
             if (made_here[u]) st_16(to + u * plain_threads * 16, v);
         }
     }
@@ -110,12 +115,12 @@ template <u32 DT> RC_FN void move_within(const plain_task &j, const slot *slots,
         if (e >= all) continue;
         const u32 target = mul_hi(e, magic), feature = e - target * d;
         const spot t = spot_of(j, slots[target], feature);
-        if (feature + eight <= d && !src.roomy(t)) st_16(dst + (u64)e * 2, made_strand<DT>(j, ld_strand_single(j, t, src)));
+        if (feature + eight <= d && !src.roomy(t)) st_16(dst + (u64)e * 2, made_strand(j, ld_strand_single(j, t, src)));
     }
 }
 
 // move_across makes those in which one row ends and the next begins, and those that the block has with its neighbours.
-template <u32 DT> RC_FN void move_across(const plain_task &j, const slot *slots, source src, char *dst, u32 count, u32 lead) {
+RC_FN void move_across(const plain_task &j, const slot *slots, source src, char *dst, u32 count, u32 lead) {
     RC_ROLLED for (u32 i = plain_threads - 1 - thread_x(); i <= count; i += plain_threads) { // of few targets by warps that have made nothing yet
         const u32 m = (i * j.d + lead) % eight; // elements of the row before
         if (m == 0) continue;
@@ -124,9 +129,9 @@ template <u32 DT> RC_FN void move_across(const plain_task &j, const slot *slots,
         v16 v;
         if (RC_OFTEN(src.roomy(a) & src.roomy(b))) {
             const strand first = ld_strand(j, a), second = ld_strand(j, b);
-            v = joined(made_strand<DT>(j, first), made_strand<DT>(j, second), m);
+            v = joined(made_strand(j, first), made_strand(j, second), m);
         } else {
-            v = joined(made_strand<DT>(j, ld_strand_single(j, a, src)), made_strand<DT>(j, ld_strand_single(j, b, src)), m);
+            v = joined(made_strand(j, ld_strand_single(j, a, src)), made_strand(j, ld_strand_single(j, b, src)), m);
         }
         char *const to = dst + (u64)(i * j.d) * 2 - m * 2;
         if (before && after) {
@@ -141,12 +146,12 @@ template <u32 DT> RC_FN void move_across(const plain_task &j, const slot *slots,
 }
 
 // move_run makes the block's rows.
-template <u32 DT> RC_FN void move_run(const plain_task &j, const slot *slots, u32 count, u32 magic) {
+RC_FN void move_run(const plain_task &j, const slot *slots, u32 count, u32 magic) {
     const source src = source_of(j);
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
     const u32 lead = ((u32)(u64)dst & 15) / 2; // elements of dst's first 16 bytes that are of the block before
-    move_within<DT>(j, slots, src, dst, count * j.d, lead, magic);
-    move_across<DT>(j, slots, src, dst, count, lead);
+    move_within(j, slots, src, dst, count * j.d, lead, magic);
+    move_across(j, slots, src, dst, count, lead);
 }
 
 } // namespace rc

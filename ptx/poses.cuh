@@ -3,8 +3,7 @@
 //
 // A lane has a target. It asks for the four stamps around the place that the target's number suggests, while its warp has the rows that even
 // stamps would need copied to shared memory as they lie, 16 bytes at once, and a share of the stamps is on its way to be checked. If some
-// lane needs other rows, those from the first lane's on are copied, and if that is not enough, each lane copies its own two, of
-// which some warps tell the host (plain.cuh, The guess). Then a lane makes its row in shared memory, piece by piece, and the rows are
+// lane needs other rows, those from the first lane's on are copied, and if that is not enough, each lane copies its own two. Then a lane makes its row in shared memory, piece by piece, and the rows are
 // written to dst by 16 bytes.
 //
 // Each warp of a block has 32 targets of its own, or all have the same: then each finds them, and they take the pieces in turn.
@@ -17,17 +16,17 @@
 
 namespace rc {
 
-constexpr u32 most_pieces = 16;
+RC_HOST constexpr u32 most_pieces = 16;
 
 // piece is features of one kind after each other: at most four that are moved, the four of a quaternion, or one, two or six angles.
-struct piece {
+RC_HOST struct piece {
     u64 period; // of angles: its bits
     u32 at;     // bytes from the row's begin
     u16 kind, n;
 };
 
 // poses is the kernel's parameter.
-struct poses {
+RC_HOST struct poses {
     const void *src, *times, *targets; // as plain_task; src begins at 16 bytes
     char *dst;
     u8 *valid;
@@ -36,9 +35,9 @@ struct poses {
     u32 *fault_flag;
     i64 start;
     double rate;
-    u32 times_batch, targets_batch, total, stamps, share, s, t, t_magic;
+    u32 times_batch, target_batch, total, stamps, share, s, t, t_magic;
     float pace, rows_a_stamp;
-    u32 flags;          // as plain_task
+    u32 flags;          // as plain_task, but for these
     u32 tile;           // targets of a block: 32, or as many as threads
     u32 row, room;      // bytes of a row; rows that are copied for 32 targets at most
     u32 room_bytes;     // of a warp's shared memory, or of the block's: the rows that are copied, those of the targets behind them
@@ -46,10 +45,9 @@ struct poses {
     u32 samples, safe;  // of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
     u32 pieces, unused;
     piece piece_of[most_pieces];
-};
-static_assert(sizeof(poses) == 160 + 16 * most_pieces, "ops/cuda/poses.go packs it");
 
-constexpr u32 precise_weights = 1u << 30; // of flags: some piece wants its weights in double
+    RC_FLAG(flags, bool, precise, 30, 1) // some piece wants its weights in double
+};
 
 // found is a target: its sample in src, and the weights of the one after it if it is between them.
 struct found {
@@ -60,8 +58,8 @@ struct found {
 };
 
 RC_FN plain_task task_of(const poses &p) {
-    return {p.src, p.times, p.targets, p.dst, p.valid, p.age, p.fault, p.fault_flag, p.start, p.rate, 0, 0, p.times_batch, p.targets_batch,
-            p.total, p.stamps, p.share, p.s, p.t, p.t_magic, p.pace, p.tile, 0, 0, p.flags & 0x801f0183u, 0, 1, 1, block_x(), 0, 0, 0, 0, 0, 0, p.rows_a_stamp};
+    return {p.src, p.times, p.targets, p.dst, p.valid, p.age, p.fault, p.fault_flag, p.start, p.rate, 0, 0, p.times_batch, p.target_batch,
+            p.total, p.stamps, p.share, p.s, p.t, p.t_magic, p.pace, p.tile, 0, 0, p.flags & ~(1u << 30), 0, 1, 1, block_x(), 0, 0, 0, 0, 0, 0, 0, p.rows_a_stamp};
 }
 
 // team is the threads that have the same 32 targets: a warp, or all warps of a block.
@@ -115,8 +113,9 @@ RC_FN stretch fetch(const plain_task &j, const poses &p, const team &w, u32 firs
 }
 
 // fetch_own copies a lane's rows to the room, one after the other: the sample's, and the one after it if the target is between them.
-template <u32 DT> RC_FN void fetch_own(const plain_task &j, const poses &p, const team &w, const found &f) {
-    constexpr u32 size = element<DT>::size, n = 4; // at once
+RC_FN void fetch_own(const plain_task &j, const poses &p, const team &w, const found &f) {
+    constexpr u32 n = 4; // at once
+    const u32 size = j.dtype() == dt_f32 ? 4 : 2;
     const char *const from = (const char *)j.src + (u64)f.sample * p.row;
     char *const to = w.in + lane() * 2 * p.row;
     const u32 all = f.between ? 2 * p.row : p.row;
@@ -128,7 +127,7 @@ template <u32 DT> RC_FN void fetch_own(const plain_task &j, const poses &p, cons
         }
         RC_UNROLL for (u32 i = 0; i < n; i++) {
             if (i > 0 && at + i * size >= all) break;
-            if constexpr (size == 4)
+            if (size == 4)
                 *(u32 *)(to + at + i * size) = v[i];
             else
                 *(u16 *)(to + at + i * size) = (u16)v[i];
@@ -266,7 +265,7 @@ template <class C> RC_FN found survey_poses(const plain_task &j, const poses &p,
     found f = {row * j.s + k, inside_one, later, nowhere_at_all, 0, 0};
     h = inside_one ? h : 1; // no division by 0, nor one of it, which is slow
     along = inside_one ? along : 1;
-    if (p.flags & precise_weights) {
+    if (p.precise()) {
         f.a = ratio<double>(along, h);
         f.weight = f64_to_f32(f.a);
     } else {
@@ -283,7 +282,7 @@ RC_FN found survey_clock(const plain_task &j, const poses &p, const team &w, str
     }
 }
 
-template <u32 DT> RC_FN void resample_poses(const plain_task &j, const poses &p, char *memory) {
+RC_FN void resample_poses(const plain_task &j, const poses &p, char *memory) {
     const team w = team_of(j, p, memory);
     stretch rows;
     const found f = survey_clock(j, p, w, rows);
@@ -301,27 +300,29 @@ template <u32 DT> RC_FN void resample_poses(const plain_task &j, const poses &p,
         }
         own = elsewhere();
         if (own) {
-            if (w.thread == 0 && w.first / warp_size % told_every == told_first) went_astray(j);
-            fetch_own<DT>(j, p, w, f);
+            fetch_own(j, p, w, f);
             w.meet();
         }
     }
     const u32 at = own ? lane() * 2 * p.row : rows.skip + (f.sample - rows.first) * p.row;
     const char *const lo = w.in + at, *const hi = f.between ? lo + p.row : lo;
     char *const to = w.out + lane() * p.row;
-    RC_ROLLED for (u32 n = w.thread / warp_size; n < p.pieces; n += w.threads / warp_size) {
-        const piece &q = p.piece_of[n];
-        const pose m = {lo + q.at, hi + q.at, to + q.at, f.between};
-        if (q.kind == slerp)
-            turn_piece<DT>(m, f.a);
-        else if (q.kind == angle)
-            wind_piece<DT>(m, q, f.a);
-        else
-            move_piece<DT>(m, q, f);
-    }
+    tell_dtype(j.dtype(), [&](auto known) RC_INLINED {
+        constexpr u32 DT = decltype(known)::dtype;
+        RC_ROLLED for (u32 n = w.thread / warp_size; n < p.pieces; n += w.threads / warp_size) {
+            const piece &q = p.piece_of[n];
+            const pose m = {lo + q.at, hi + q.at, to + q.at, f.between};
+            if (q.kind == slerp)
+                turn_piece<DT>(m, f.a);
+            else if (q.kind == angle)
+                wind_piece<DT>(m, q, f.a);
+            else
+                move_piece<DT>(m, q, f);
+        }
+    });
     w.meet();
     if (RC_SELDOM(votes(f.nowhere))) {
-        for (u32 i = 0; w.thread < warp_size && f.nowhere && i < p.row / element<DT>::size; i++) put<DT>(to, i, (u32)nan_of<DT>());
+        for (u32 i = 0; w.thread < warp_size && f.nowhere && i < p.row / 2; i++) ((u16 *)to)[i] = (u16)(instead(j, 0) >> i % 2 * 16);
         w.meet();
     }
     const u32 left = j.total - w.first;

@@ -108,15 +108,20 @@ template <u32 In, u32 Out> RC_FN void move_as(const resample_job &j, const share
     }
 }
 
-template <u32 In> RC_FN void resample(const resample_job &j, shared<typename element<In>::wide> &s) {
-    const u32 count = survey_any(j, [&](u32 i, const auto &m) { keep_target(j, s, i, m); });
-    barrier();
+template <u32 In> RC_FN void move_from(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
     switch (j.out()) {
     case dt_f32: return move_as<In, dt_f32>(j, s, count);
     case dt_f64: return move_as<In, dt_f64>(j, s, count);
     case dt_f16: return move_as<In, dt_f16>(j, s, count);
     default: return move_as<In, dt_bf16>(j, s, count);
     }
+}
+
+// find leaves the block's targets in shared memory, and returns how many there are.
+template <class W> RC_FN u32 find(const resample_job &j, shared<W> &s) {
+    const u32 count = survey_clock(j, [&](u32 i, const auto &m) { keep_target(j, s, i, m); });
+    barrier();
+    return count;
 }
 
 } // namespace
@@ -128,16 +133,21 @@ template <u32 In> RC_FN void resample(const resample_job &j, shared<typename ele
 #define RC_RESIDENT 8
 #endif
 
-#define RC_RESAMPLE(name, dtype)                               \
-    RC_KERNEL_OCC(128, RC_RESIDENT) name(RC_RESAMPLE_PARAMS) { \
-        __shared__ shared<element<dtype>::wide> mem;           \
-        plain_job j = {RC_RESAMPLE_ARGS};                      \
-        begin(j);                                              \
-        resample<dtype>(j, mem);                               \
-        end(j);                                                \
-    }
+// resample takes values of 16 and 32 bits, resample_f64 those of 64.
+RC_KERNEL_OCC(128, RC_RESIDENT) resample(const resample_job p) {
+    __shared__ shared<float> mem;
+    resample_job j = p;
+    begin(j);
+    const u32 count = find(j, mem);
+    tell_dtype(j.in(), [&](auto known) RC_INLINED { move_from<decltype(known)::dtype>(j, mem, count); });
+    end(j);
+}
 
-RC_RESAMPLE(resample_f32, dt_f32)
-RC_RESAMPLE(resample_f64, dt_f64)
-RC_RESAMPLE(resample_f16, dt_f16)
-RC_RESAMPLE(resample_bf16, dt_bf16)
+RC_KERNEL_OCC(128, RC_RESIDENT) resample_f64(const resample_job p) {
+    __shared__ shared<double> mem;
+    resample_job j = p;
+    begin(j);
+    const u32 count = find(j, mem);
+    move_from<dt_f64>(j, mem, count);
+    end(j);
+}

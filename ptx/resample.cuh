@@ -415,7 +415,7 @@ template <class J> RC_FN void check_rows(const J &j) {
 // t_shift l - 1 (Granlund and Montgomery, Division by invariant integers using multiplication, 1994).
 template <class J> RC_FN u32 row_of(const J &j, u64 i) {
     if (j.t == 1) return (u32)i;
-    if (j.plain() || j.t_magic != 0) return mul_hi((u32)i, j.t_magic) >> j.t_shift();
+    if (j.t_magic != 0) return mul_hi((u32)i, j.t_magic) >> j.t_shift();
     return (u32)(i / j.t);
 }
 
@@ -441,17 +441,13 @@ template <class C, class J, class Keep> RC_FN u32 survey(const J &j, Keep keep) 
     return count;
 }
 
-// survey_any is survey, compiled for plain jobs and others, for the job's clock; keep is given aims of each type of clock.
+// survey_clock is survey for the job's clock; keep is given aims of each type of clock.
 template <class J, class Keep> RC_FN u32 survey_clock(const J &j, Keep keep) {
     switch (j.clock()) {
     case clock_i64: return survey<i64>(j, keep);
     case clock_f64: return survey<double>(j, keep);
     default: return survey<float>(j, keep);
     }
-}
-template <class Keep> RC_FN u32 survey_any(const resample_job &j, Keep keep) {
-    if (j.plain()) return survey_clock(static_cast<const plain_job &>(j), keep);
-    return survey_clock(j, keep);
 }
 
 } // namespace rc

@@ -95,6 +95,15 @@ template <u32 Out> struct sink {
     }
 };
 
+// job_of is a job whose windows decide on valid, or one that has none.
+template <bool Others> struct job_of;
+template <> struct job_of<true> : windows_job {};
+template <> struct job_of<false> : windows_job {
+    RC_FN_MEMBER u32 threads() const { return threads_x(); }
+    RC_FN_MEMBER bool has_window() const { return false; }
+    RC_FN_MEMBER u64 window() const { return 0; }
+};
+
 // put_run writes an even number of bytes with `step` threads, of which this is number n.
 RC_FN void put_run(char *to, const char *from, u32 bytes, u32 n, u32 step) {
     const u32 together = (u32)(u64)to | (u32)(u64)from;
@@ -109,15 +118,17 @@ RC_FN void put_run(char *to, const char *from, u32 bytes, u32 n, u32 step) {
     for (u32 i = done + n * 2; i < bytes; i += step * 2) st_u16(to + i, *(const u16 *)(from + i));
 }
 
-template <u32 In, class J, bool Others>
-RC_FN void resample(const plain_of<J> &plain, memory<Others> &mem, const item *items, const sorts &g) {
-    const J &j = plain;
-    const bool near = j.chunks <= max_near && j.chunks <= j.threads();
-    if (near && thread_x() < j.chunks) copy_async((v16 *)(mem.items + thread_x()), items + thread_x());
-    const auto keep = [&](u32 i, const auto &m) { keep_spot(j, mem.s, g, i, m); };
-    const u32 count = j.plain() ? survey_clock(plain, keep) : survey_clock(j, keep);
-    copies_landed();
-    barrier();
+// channels_job is the kernels' parameter.
+RC_HOST struct channels_job {
+    resample_job job;
+    u64 shortest; // the bits of the shortest window, a time; of curves
+    const item *items;
+    sorts items_of;
+};
+
+// make makes the rows of the block's targets.
+template <u32 In, bool Others>
+RC_FN void make(const resample_job &j, memory<Others> &mem, const item *items, const sorts &g, u32 count, bool near) {
     const u32 size = size_of_out(j), row = j.d * size;
     const bool staged = (u64)j.tile * j.d * size <= max_staged;
     const auto item_of = [&](u32 n) { return near ? mem.items[n] : ld_item(items + n); };
@@ -135,29 +146,31 @@ RC_FN void resample(const plain_of<J> &plain, memory<Others> &mem, const item *i
         put_run((char *)j.dst + mem.s.dst[i] * size, mem.rows + i * row, row, thread_x() % warp_size, warp_size);
 }
 
+// resample finds the block's targets, brings the items near, and makes the rows.
+template <bool Wide, class J, bool Others> RC_FN void resample(const J &j, memory<Others> &mem, const item *items, const sorts &g) {
+    const bool near = j.chunks <= max_near && j.chunks <= j.threads();
+    if (near && thread_x() < j.chunks) copy_async((v16 *)(mem.items + thread_x()), items + thread_x());
+    const u32 count = survey_clock(j, [&](u32 i, const auto &m) { keep_spot(j, mem.s, g, i, m); });
+    copies_landed();
+    barrier();
+    if constexpr (Wide)
+        make<dt_f64>(j, mem, items, g, count, near);
+    else
+        tell_dtype(j.in(), [&](auto known) RC_INLINED { make<decltype(known)::dtype>(j, mem, items, g, count, near); });
+}
+
 } // namespace
 
-#define RC_SORTS_PARAMS u32 slerps, u32 moved, u32 angles, u32 cubics, u32 others, u32 moved_magic, u32 angles_magic, u32 cubics_magic, u32 others_magic, u32 shifts
-#define RC_SORTS_ARGS {slerps, moved, angles, cubics, others, moved_magic, angles_magic, cubics_magic, others_magic, shifts}
-
-#define RC_RESAMPLE_CHANNELS(name, dtype, blocks)                                                                    \
-    RC_KERNEL_OCC(128, blocks) resample_channels_##name(RC_RESAMPLE_PARAMS, u64, const item *items, RC_SORTS_PARAMS) { \
-        __shared__ memory<false> mem;                                                                                \
-        plain_job j = {RC_RESAMPLE_ARGS};                                                                            \
-        begin(j);                                                                                                    \
-        resample<dtype>(j, mem, items, RC_SORTS_ARGS);                                                               \
-        end(j);                                                                                                      \
-    }                                                                                                                \
-    RC_KERNEL_OCC(128, 8)                                                                                            \
-    resample_curves_##name(RC_RESAMPLE_PARAMS, u64 shortest, const item *items, RC_SORTS_PARAMS) {                   \
-        __shared__ memory<true> mem;                                                                                 \
-        plain_of<windows_job> j = {{RC_RESAMPLE_ARGS, shortest}};                                                    \
-        begin(j);                                                                                                    \
-        resample<dtype>(j, mem, items, RC_SORTS_ARGS);                                                               \
-        end(j);                                                                                                      \
+#define RC_CHANNELS(name, others, wide, blocks)                 \
+    RC_KERNEL_OCC(128, blocks) name(const channels_job p) {     \
+        __shared__ memory<others> mem;                          \
+        job_of<others> j = {p.job, p.shortest};                 \
+        begin(j);                                               \
+        resample<wide>(j, mem, p.items, p.items_of);            \
+        end(j);                                                 \
     }
 
-RC_RESAMPLE_CHANNELS(f32, dt_f32, 8)
-RC_RESAMPLE_CHANNELS(f64, dt_f64, 6)
-RC_RESAMPLE_CHANNELS(f16, dt_f16, 8)
-RC_RESAMPLE_CHANNELS(bf16, dt_bf16, 8)
+RC_CHANNELS(resample_channels, false, false, 8)
+RC_CHANNELS(resample_channels_f64, false, true, 6)
+RC_CHANNELS(resample_curves, true, false, 8)
+RC_CHANNELS(resample_curves_f64, true, true, 8)

@@ -4,20 +4,8 @@
 
 namespace rc {
 
-// The parameters of every resampling kernel, in order. Strides count elements. src_rows and dst_rows are lengths [B] or
-// offsets [B+1], or null; fill holds the bits of a dst element, max_gap and tolerance those of a time.
-#define RC_RESAMPLE_PARAMS                                                                                                \
-    const void *src, i64 src_batch, i64 src_step, const void *times, i64 times_batch,           \
-        const void *targets, i64 targets_batch, void *__restrict__ dst, i64 dst_batch, i64 dst_step,         \
-        u8 *__restrict__ valid, i64 valid_batch, void *__restrict__ age, i64 age_batch, const i64 *src_rows, \
-        const i64 *dst_rows, u64 *__restrict__ fault, u32 *__restrict__ fault_flag, i64 start, double rate,  \
-        u64 fill, u64 max_gap, u64 tolerance, u64 total, u64 stamps, u64 share, u64 s, u64 t, u32 t_magic, float pace, u32 b,    \
-        u32 d, u32 tile, u32 chunks, u32 chunk_magic, u32 flags
-#define RC_RESAMPLE_ARGS                                                                                                  \
-    {src, src_batch, src_step, times, times_batch, targets, targets_batch, dst, dst_batch, dst_step, valid, valid_batch, \
-     age, age_batch, src_rows, dst_rows, fault, fault_flag, start, rate, fill, max_gap, tolerance, total, stamps, share, s, t, t_magic, pace, b, d, tile, chunks, chunk_magic, flags}
-
-struct resample_job {
+// resample_job is the parameter of the kernels of resample.cu, and what a stream of fuse.cu is made into. Strides count elements.
+RC_HOST struct resample_job {
     const void *src;
     i64 src_batch, src_step;
     const void *times;
@@ -30,12 +18,13 @@ struct resample_job {
     i64 valid_batch;
     void *age; // null if not wanted
     i64 age_batch;
-    const i64 *src_rows, *dst_rows;
+    const i64 *src_rows, *dst_rows; // lengths [B] or offsets [B+1]; null if rows are of one length
     u64 *fault;      // the smallest fault found, in device memory
     u32 *fault_flag; // set if there is one, in host memory
     i64 start;
     double rate;
-    u64 fill, max_gap, tolerance;
+    u64 fill;               // the bits of a dst element
+    u64 max_gap, tolerance; // the bits of a time
     u64 total;  // targets of all rows
     u64 stamps; // source stamps to check
     u64 share;  // of those, each block's
@@ -45,30 +34,32 @@ struct resample_job {
     u32 b, d;
     u32 tile;                // targets a block
     u32 chunks, chunk_magic; // pieces that a target's features are moved in; divides a thread's number by that
-    u32 flags;
+    u32 flags, more;
 
-    // The fields of flags.
-    RC_FN_MEMBER u32 clock() const { return flags & 3; }
-    RC_FN_MEMBER u32 out() const { return flags >> 2 & 3; }
-    RC_FN_MEMBER u32 kind() const { return flags >> 4 & 7; }
-    RC_FN_MEMBER u32 edge() const { return flags >> 7 & 3; }
-    RC_FN_MEMBER u32 vector() const { return flags >> 9 & 7; } // log2 of the elements a thread moves at once
-    RC_FN_MEMBER bool dense() const { return flags >> 9 & 1; } // of channels: the rows of all targets follow each other in dst
-    RC_FN_MEMBER bool src_lengths() const { return flags >> 12 & 1; }
-    RC_FN_MEMBER bool src_offsets() const { return flags >> 13 & 1; }
-    RC_FN_MEMBER bool dst_lengths() const { return flags >> 14 & 1; }
-    RC_FN_MEMBER bool dst_offsets() const { return flags >> 15 & 1; }
-    RC_FN_MEMBER bool has_gap() const { return flags >> 16 & 1; }
-    RC_FN_MEMBER bool has_tolerance() const { return flags >> 17 & 1; }
-    RC_FN_MEMBER bool fill_gaps() const { return flags >> 18 & 1; }
-    RC_FN_MEMBER bool check() const { return flags >> 19 & 1; }
-    RC_FN_MEMBER bool near_previous() const { return flags >> 20 & 1; } // tolerance applies to the sample before
-    RC_FN_MEMBER bool near_next() const { return flags >> 21 & 1; }
-    RC_FN_MEMBER bool near_nearest() const { return flags >> 22 & 1; }
-    RC_FN_MEMBER bool times_flat() const { return flags >> 23 & 1; } // stamp i is at times[i], whatever its row
-    RC_FN_MEMBER u32 t_shift() const { return flags >> 24 & 31; }
-    RC_FN_MEMBER bool plain() const { return flags >> 29 & 1; } // plain_job tells it all
-    RC_FN_MEMBER bool ready() const { return flags >> 31; }     // see begin
+    RC_FLAG(flags, u32, clock, 0, 2)
+    RC_FLAG(flags, u32, out, 2, 2)
+    RC_FLAG(flags, u32, kind, 4, 3)
+    RC_FLAG(flags, u32, edge, 7, 2)
+    RC_FLAG(flags, u32, vector, 9, 3) // log2 of the elements a thread moves at once
+    RC_FLAG(flags, bool, src_lengths, 12, 1)
+    RC_FLAG(flags, bool, src_offsets, 13, 1)
+    RC_FLAG(flags, bool, dst_lengths, 14, 1)
+    RC_FLAG(flags, bool, dst_offsets, 15, 1)
+    RC_FLAG(flags, bool, has_gap, 16, 1)
+    RC_FLAG(flags, bool, has_tolerance, 17, 1)
+    RC_FLAG(flags, bool, fill_gaps, 18, 1)
+    RC_FLAG(flags, bool, check, 19, 1)
+    RC_FLAG(flags, bool, near_previous, 20, 1) // tolerance applies to the sample before
+    RC_FLAG(flags, bool, near_next, 21, 1)
+    RC_FLAG(flags, bool, near_nearest, 22, 1)
+    RC_FLAG(flags, bool, times_flat, 23, 1) // stamp i is at times[i], whatever its row
+    RC_FLAG(flags, u32, t_shift, 24, 5)
+    RC_FLAG(flags, bool, dense, 29, 1)      // of channels: the rows of all targets follow each other in dst
+    RC_FLAG(flags, bool, windowed, 30, 1)   // of curves: some kind has a window
+    RC_FLAG(flags, bool, ready, 31, 1)      // see begin
+    RC_FLAG(more, u32, in, 0, 2)            // src's dtype
+    RC_FLAG(more, u32, store, 2, 3)         // of a stream of a Fuse: log2 of the bytes that can be written at once
+    RC_FLAG(more, bool, by_items, 5, 1)     // of one: it is made item by item
     RC_FN_MEMBER bool has_window() const { return false; }
     RC_FN_MEMBER u64 window() const { return 0; } // the bits of the shortest window, a time
     RC_FN_MEMBER const i64 *src_extents() const { return src_rows; }
@@ -89,27 +80,9 @@ struct resample_job {
     RC_FN_MEMBER bool beyond(bool given, bool own) const { return given && own; } // a target's range, as given and on that clock
 };
 
-// plain_of is a job without what most jobs do without: rows of one length, fewer than 2^31 targets, ends held, no limits. The
-// code for such a job is a good part of a small launch, so it is compiled by itself.
-template <class J> struct plain_of : J {
-    RC_FN_MEMBER u32 edge() const { return 0; }
-    RC_FN_MEMBER bool src_lengths() const { return false; }
-    RC_FN_MEMBER bool src_offsets() const { return false; }
-    RC_FN_MEMBER bool dst_lengths() const { return false; }
-    RC_FN_MEMBER bool dst_offsets() const { return false; }
-    RC_FN_MEMBER bool has_gap() const { return false; }
-    RC_FN_MEMBER bool has_tolerance() const { return false; }
-    RC_FN_MEMBER bool fill_gaps() const { return false; }
-    RC_FN_MEMBER bool plain() const { return true; }
-    RC_FN_MEMBER bool times_flat() const { return true; }
-    RC_FN_MEMBER const i64 *src_extents() const { return nullptr; }
-    RC_FN_MEMBER const i64 *dst_extents() const { return nullptr; }
-};
-using plain_job = plain_of<resample_job>;
-
-enum clocks : u32 { clock_i64, clock_f64, clock_f32 };
-enum kinds : u32 { linear, previous, next, nearest, slerp, angle, pchip, window_mean, window_min, window_max, window_last, catmull_rom, hermite, rotvec, rot6d };
-enum edges : u32 { edge_clamp, edge_fill, edge_extrapolate, edge_error };
+RC_HOST enum clock : u32 { clock_i64, clock_f64, clock_f32 };
+RC_HOST enum kind : u32 { linear, previous, next, nearest, slerp, angle, pchip, window_mean, window_min, window_max, window_last, catmull_rom, hermite, rotvec, rot6d };
+RC_HOST enum edge : u32 { edge_clamp, edge_fill, edge_extrapolate, edge_error };
 
 constexpr u32 max_row = 0x7fffffff;
 constexpr i64 max_time = (i64)1 << 62;

@@ -5,7 +5,7 @@
 
 namespace rc {
 
-enum dtypes : u32 { dt_f32, dt_f64, dt_f16, dt_bf16 };
+RC_HOST enum dt : u32 { dt_f32, dt_f64, dt_f16, dt_bf16 };
 
 template <u32 DT> struct element;
 template <> struct element<dt_f32> {
@@ -24,6 +24,24 @@ template <> struct element<dt_bf16> {
     static constexpr u32 size = 2;
     using wide = float;
 };
+
+// told is a dtype that is known when the kernel is compiled. tell_dtype calls f with that of a job whose values are computed in float, and
+// tell_half with one of two bytes: all threads of a block take the same way.
+template <u32 DT> struct told {
+    static constexpr u32 dtype = DT;
+};
+template <class F> RC_FN void tell_half(u32 dtype, F f) {
+    if (RC_OFTEN(dtype == dt_bf16))
+        f(told<dt_bf16>());
+    else
+        f(told<dt_f16>());
+}
+template <class F> RC_FN void tell_dtype(u32 dtype, F f) {
+    if (RC_SELDOM(dtype == dt_f32))
+        f(told<dt_f32>());
+    else
+        tell_half(dtype, f);
+}
 
 // pack is N elements of a dtype, as 32-bit words; two bytes alone lie in the low half of one.
 template <u32 DT, u32 N> struct pack {

@@ -92,7 +92,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
-	b.crowd = crowdPoints
+	b.crowd = 0
 	if b.shared, err = dev.Attribute(cudadrv.MaxSharedPerBlockOptin); err != nil {
 		return nil, err
 	}

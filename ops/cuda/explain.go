@@ -22,13 +22,22 @@ type Launch struct {
 	Shape string // the numbers that were chosen freely, as text; empty of a launch whose shape is fixed
 	Class string // by which they are looked up in a table; empty as Shape
 	Tuned bool   // a table had the class; else the model chose
+
+	Considered []Considered // the operation's variants, in the order in which they are asked
+}
+
+// Considered is a variant that was asked whether it takes a job: Why says why it was not launched by the model; "" of the first that
+// was, and of others that would have been without it.
+type Considered struct {
+	Variant string
+	Why     string `json:",omitempty"`
 }
 
 // Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
 func Explain(p ops.Plan) ([]Launch, error) {
 	made, ok := p.(interface {
 		launches() []*cudadrv.Launch
-		decided() decision
+		decided() (d *decision, others []Considered)
 		usable(op string) error
 	})
 	if !ok {
@@ -38,12 +47,12 @@ func Explain(p ops.Plan) ([]Launch, error) {
 		return nil, err
 	}
 	var out []Launch
-	d := made.decided()
+	d, others := made.decided()
 	for _, l := range made.launches() {
 		k, cfg := l.Kernel(), l.Config()
-		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent, Tuned: d.tuned}
-		if d.cut != nil {
-			e.Shape, e.Class = d.choice.as(d.class.Variant).Numbers(), d.class.String()
+		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent, Considered: others}
+		if d != nil {
+			e.Shape, e.Class, e.Tuned = d.choice.Numbers(), d.class.String(), d.tuned
 		}
 		var err error
 		if e.Registers, err = k.Attribute(cudadrv.FuncRegisters); err != nil {
@@ -69,20 +78,21 @@ func (p *plan) launches() []*cudadrv.Launch {
 	if p.kernel == nil {
 		return nil
 	}
-	return []*cudadrv.Launch{p.next()}
+	return []*cudadrv.Launch{p.kernel}
 }
 
-func (p *plan) decided() (d decision) {
-	if p.chosen != nil {
-		d = *p.chosen
+func (p *plan) decided() (*decision, []Considered) {
+	if p.chosen == nil {
+		return nil, nil
 	}
-	if p.kernel != nil && p.next() == p.careful {
-		d = *p.instead
+	var list []Considered
+	for _, v := range p.chosen.list {
+		list = append(list, Considered{v.name, v.whyNot(p.b, p.chosen.job)})
 	}
-	return d
+	return p.chosen, list
 }
 
-func (p *voxelPlan) decided() decision { return decision{} }
+func (p *voxelPlan) decided() (*decision, []Considered) { return nil, nil }
 
 func (p *voxelPlan) launches() []*cudadrv.Launch {
 	chain, _ := p.next(false)

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
-	"sync/atomic"
-	"unsafe"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
@@ -15,7 +13,7 @@ import (
 const faultCells = 256
 
 // faultPool hands out fault cells: for each plan 8 bytes on the device, where its kernel keeps the smallest fault that it
-// met, and 8 bytes of host memory: 4 where it says that there is one, and 4 where it says that its guesses of where targets lie went astray.
+// met, and 4 bytes of host memory, where it says that there is one.
 type faultPool struct {
 	ctx   *cudadrv.Context
 	mu    sync.Mutex
@@ -30,20 +28,14 @@ type faultSlab struct {
 }
 
 // flagBytes is a plan's share of the host memory.
-const flagBytes = 8
+const flagBytes = 4
 
 // faultCell is one plan's.
 type faultCell struct {
 	ctx  *cudadrv.Context
 	cell cudadrv.DevicePtr
 	flag cudadrv.DevicePtr
-	host []byte // the flags' memory
-}
-
-// astray reports whether a kernel has said so. Kernels may be running.
-func (c *faultCell) astray() bool {
-	// SAFETY: host is 8 bytes of pinned memory from an address that 8 divides, and the pool keeps them; only the kernel writes them while a plan has them.
-	return atomic.LoadUint32((*uint32)(unsafe.Pointer(unsafe.SliceData(c.host[4:])))) != 0
+	host []byte // the flag's memory
 }
 
 func (p *faultPool) get() (*faultCell, error) {

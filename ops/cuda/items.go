@@ -1,12 +1,14 @@
 package cuda
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -40,14 +42,6 @@ func sortOf(kind ops.Kind) int {
 	return others
 }
 
-// channelsKernel is the kernel of a channel table: resample_curves has what resample_channels has, and the others.
-func channelsKernel(job *ops.ResampleJob) string {
-	if s := countItems(job.Channels); s.of[cubics]+s.of[others] > 0 {
-		return "resample_curves_" + job.Src.DType().String()
-	}
-	return "resample_channels_" + job.Src.DType().String()
-}
-
 func countItems(channels []ops.Channel) (s itemSorts) {
 	for _, c := range channels {
 		s.of[sortOf(c.Kind)] += (c.Hi - c.Lo) / c.Kind.Width()
@@ -64,39 +58,38 @@ func (s *itemSorts) items() (n int) {
 	return n
 }
 
-// halves are the sorts as channels.cuh reads them: the numbers, what divides by all but the first, and the shifts with the rest.
-func (s *itemSorts) halves(run int) []uint32 {
-	var list, magics []uint32
-	shifts := uint32(run) << 20
-	for i, n := range s.of {
-		list = append(list, uint32(n))
-		if i > 0 {
-			magic, shift := divider(n, math.MaxInt32)
-			if magic == 0 {
-				shift = 0
-			}
-			magics, shifts = append(magics, magic), shifts|shift<<(5*(i-1))
+// sorts are the numbers as channels.cuh reads them, with what divides by them; run is how many targets of a cubic a thread makes in a row.
+func (s *itemSorts) sorts(run int) ptx.Sorts {
+	magic := func(n int) (uint32, uint32) {
+		magic, shift := divider(n, math.MaxInt32)
+		if magic == 0 {
+			shift = 0
 		}
+		return magic, shift
 	}
-	if s.beside {
-		shifts |= 1 << 31
-	}
-	return append(append(list, magics...), shifts)
+	out := ptx.Sorts{Slerps: uint32(s.of[slerps]), Moved: uint32(s.of[moved]), Angles: uint32(s.of[angles]), Cubics: uint32(s.of[cubics]), Others: uint32(s.of[others])}
+	f := ptx.SortsShifts{Run: uint32(run), Beside: s.beside}
+	out.MovedMagic, f.MovedShift = magic(s.of[moved])
+	out.AnglesMagic, f.AnglesShift = magic(s.of[angles])
+	out.CubicsMagic, f.CubicsShift = magic(s.of[cubics])
+	out.OthersMagic, f.OthersShift = magic(s.of[others])
+	out.Shifts = f.Word()
+	return out
 }
 
 // What a thread takes to make cubics, in what it takes to find one's value between samples that it has worked on: to begin a run of
 // targets, and to load a bracket's samples and work out the slopes there.
 const (
-	runCost     = 0.5
-	bracketCost = 4
-	mostRun     = 16
+	runCost      = 0.5
+	bracketCost  = 4
+	mostCubicRun = 16
 )
 
 // run is how many targets of a cubic a thread of a block of so many targets makes in a row, where each is so many samples on: more have
 // a bracket's slopes in common, fewer keep all threads busy.
 func (s *itemSorts) run(threads, tile int, pace float64) int {
 	best, least := 1, math.Inf(1)
-	for n := 1; n <= min(tile, mostRun); n++ {
+	for n := 1; n <= min(tile, mostCubicRun); n++ {
 		pieces := (tile + n - 1) / n * s.of[cubics]
 		brackets := 1 + float64(n-1)*min(1, pace)
 		if pace == 0 {
@@ -119,8 +112,9 @@ func sortedChannels(channels []ops.Channel) []ops.Channel {
 	return list
 }
 
-// itemTable is the items as channels.cuh reads them, sorted, and how many of each sort there are.
-func itemTable(channels []ops.Channel, clock tensor.DType) (data []byte, s itemSorts) {
+// itemTable is the items as channels.cuh reads them, sorted.
+func itemTable(channels []ops.Channel, clock tensor.DType) []byte {
+	var list []ptx.Item
 	for _, c := range sortedChannels(channels) {
 		number := math.Float64bits(c.Period)
 		// An item's features are neighbours, but for a value and its velocity.
@@ -133,10 +127,66 @@ func itemTable(channels []ops.Channel, clock tensor.DType) (data []byte, s itemS
 			number = uint64(end - c.Lo)
 		}
 		for d := c.Lo; d < end; d += step {
-			data = binary.LittleEndian.AppendUint64(data, number)
-			data = binary.LittleEndian.AppendUint32(data, uint32(d))
-			data = binary.LittleEndian.AppendUint32(data, uint32(c.Kind))
+			list = append(list, ptx.Item{Number: number, Feature: uint32(d), Kind: uint32(c.Kind)})
 		}
 	}
-	return data, countItems(channels)
+	var out bytes.Buffer
+	binary.Write(&out, binary.LittleEndian, list) // which fails for no such list
+	return out.Bytes()
+}
+
+const (
+	maxChannelsTile = 128  // targets of a block: resample_channels.cu, max_tile
+	maxStaged       = 8192 // bytes of its rows that are put together in shared memory: resample_channels.cu, max_staged
+	leastStaged     = 8    // targets of a block for which rows are made short enough for that
+	mostItems       = 8    // items that a thread makes
+	mostCubics      = 64   // where some are cubics
+	mostItemTile    = 64   // targets of a block by the model there
+	movedAtOnce     = 4    // channels.cuh: moved_at_once
+	itemBlocks      = 8    // blocks that a multiprocessor holds
+	fuseItems       = 4    // items that a thread of fuse makes, whose rows are not put together
+)
+
+// cutItems cuts a stream whose features are made item by item: blocks of a power of two of targets, no more than `most`.
+func (b *backend) cutItems(j *ops.ResampleJob, channels []ops.Channel, share, most int, fused bool) shape {
+	sorts := countItems(channels)
+	s := shape{threads: threads, chunks: sorts.items()}
+	if fused {
+		most = min(fuseItems*threads/s.chunks, maxChannelsTile)
+	} else {
+		each := mostItems
+		if sorts.of[cubics] > 0 {
+			each = mostCubics
+		}
+		if most > maxChannelsTile {
+			most = b.itemTile(j.Rows(), s.threads, sorts)
+		}
+		most = min(most, max(each*s.threads/s.chunks, movedAtOnce))
+		row := j.D * j.Dst.DType().Size()
+		s.dense = j.DstStep == j.D && (j.DstOffsets != nil || j.B == 1 || j.DstBatch == j.T*j.D)
+		if most*row > maxStaged && leastStaged*row <= maxStaged {
+			most = maxStaged / row
+		}
+	}
+	s.tile = 1 << log2(max(most, 1))
+	return b.grid(j, share, s)
+}
+
+// itemTile is how many targets a block has by the model: the fewest for which the device holds all blocks at once. Where all is moved
+// or turned, which takes each target by itself, they are no fewer than a warp if each multiprocessor has a block.
+func (b *backend) itemTile(rows, threads int, sorts itemSorts) int {
+	tile, most := leastStaged, mostItemTile
+	if sorts.of[cubics] > 0 {
+		most = maxChannelsTile // they have a bracket's slopes in common
+		if sorts.items()*tile/2 >= threads {
+			tile /= 2
+		}
+	}
+	if sorts.of[cubics]+sorts.of[others] == 0 {
+		for ; tile < warp && rows > tile*b.sms; tile *= 2 {
+		}
+	}
+	for ; tile < most && rows > tile*itemBlocks*b.sms; tile *= 2 {
+	}
+	return tile
 }

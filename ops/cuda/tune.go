@@ -111,10 +111,3 @@ func (st *stream) Tune(t *tuned.Table) error {
 	st.b.table.Store(t)
 	return nil
 }
-
-func (p *plan) Candidates() (tuned.Class, []tuned.Choice, error) {
-	if err := p.usable("Candidates"); err != nil || p.chosen == nil {
-		return tuned.Class{}, nil, err
-	}
-	return p.chosen.class, p.chosen.candidates(), nil
-}

@@ -351,7 +351,7 @@ func (p *voxelPlan) launch(q *cudadrv.Stream, recording bool) error {
 // next is the chain that the next run launches, and whether it adds in the table. A recording does not begin with a table that would have to be cleared in
 // each replay if there is another chain.
 func (p *voxelPlan) next(recording bool) (chain []*cudadrv.Launch, adds bool) {
-	if p.crowded != nil && (p.b.crowd < 0 || p.cell.astray()) && !(recording && p.dirty.Load()) {
+	if p.crowded != nil && (p.b.crowd < 0) && !(recording && p.dirty.Load()) {
 		return p.crowded, true
 	}
 	return p.chain, p.at.way == byAdding

@@ -92,7 +92,7 @@ func (c *voxelChain) checkNoRows() {
 	none := c.p.job.Points
 	rows := ops.ResampleArgs{Dst: none, Src: none, SrcTimes: none, SrcOffsets: c.p.job.Offsets}
 	var l *cudadrv.Launch
-	l, c.err = c.p.b.check(&ops.ResampleJob{ResampleArgs: rows, Check: true, Launch: ops.LaunchDependent}, c.p.cell)
+	l, c.err = (&planBase{b: c.p.b, cell: c.p.cell}).bindCheck(&ops.ResampleJob{ResampleArgs: rows, Check: true, Launch: ops.LaunchDependent})
 	c.made = append(c.made, l)
 }
 

@@ -1,0 +1,85 @@
+package cuda
+
+import (
+	"github.com/robocache/robocache/internal/tuned"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+)
+
+// A direct launch is a small one of rows of whole units, in which each thread makes one unit and finds its target for itself (direct.cuh). A
+// launch that the device does not hold at once loses where the guess is wrong, and so does one whose inputs are ready, where the work in all
+// counts: 4 x 100 onto 50 x 32 took 2.83 us, and 1.80 direct; 128 x 250 onto 128 x 128 4.93, and 5.28 direct (RATIONALE).
+const (
+	directBlocks     = 6 // that a multiprocessor holds: direct.cuh, direct_blocks
+	directFuseBlocks = 4 // and of a fusion
+	leastDirect      = 4 // samples of a row
+)
+
+var resampleDirect = &variant{
+	name:    "resample_direct",
+	takes:   func(b *backend, j *ops.FuseJob) string { return notDirect(b, j, true) },
+	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, directBlocks) },
+	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+		return tuned.Choice{Check: oneTurn(threads, j.Clock)}
+	},
+	cut: cutDirect,
+	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+		params := p.plainParams(j, s[0], layoutsOf(j)[0].unit, s[0].chunks, chunkMagic(s[0].chunks))
+		return &params, nil
+	},
+}
+
+var fuseDirect = &variant{
+	name:    "fuse_direct",
+	takes:   func(b *backend, j *ops.FuseJob) string { return notDirect(b, j, false) },
+	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, directFuseBlocks) },
+	model:   func(*backend, *ops.FuseJob) tuned.Choice { return tuned.Choice{Check: checkShare / 4} },
+	cut:     cutDirect,
+	params:  fusePlain.params,
+}
+
+func notDirect(b *backend, j *ops.FuseJob, alone bool) string {
+	if why := notWhole(b, j, alone); why != "" {
+		return why
+	}
+	for m, l := range layoutsOf(j) {
+		r := j.Parts[m].ResampleJob
+		if kind, _ := uniform(r.Channels); kind != ops.Linear || r.S < leastDirect || r.T < 2 || l.units > ptx.DirectMakers || pointer(r.SrcTimes)%chunk != 0 {
+			return "a kind that is not linear, few samples, rows of many units, or stamps that begin anywhere"
+		}
+	}
+	return ""
+}
+
+func notSmall(b *backend, j *ops.FuseJob, blocks int) string {
+	checks := 0
+	for _, p := range j.Parts {
+		checks += directChecks(p.ResampleJob)
+	}
+	switch {
+	case ready(j):
+		return "inputs that are ready"
+	case j.Rows()*unitsOf(j) > blocks*ptx.DirectMakers*b.sms || checks > blocks*b.sms:
+		return "more blocks than the device holds at once"
+	}
+	return ""
+}
+
+func cutDirect(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
+	for m, l := range layoutsOf(j) {
+		r := j.Parts[m].ResampleJob
+		s := b.grid(r, c.Check, shape{threads: ptx.DirectThreads, chunks: l.units, tile: ptx.DirectMakers / l.units})
+		s.blocks = max(s.blocks, directChecks(r))
+		list = append(list, s)
+	}
+	return list
+}
+
+// directChecks is how many blocks of a direct launch it takes to check a stream's stamps, 16 bytes for each thread of one warp.
+func directChecks(j *ops.ResampleJob) int {
+	if !j.Check {
+		return 0
+	}
+	once := warp * chunk / j.ClockType().Size()
+	return (j.Stamps() + once - 1) / once
+}

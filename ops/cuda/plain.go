@@ -1,0 +1,300 @@
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/robocache/robocache/internal/tuned"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// irregular says why plain.cuh does not take a stream, whatever its kinds: it takes rows of one length, ends held or filled, values of 16 or
+// 32 bits that keep their dtype, stamps without gaps between the rows, and numbers of targets and stamps that fit 32 bits.
+func irregular(j *ops.ResampleJob) string {
+	switch {
+	case j.Src == nil || j.S == 0:
+		return "a stream without samples"
+	case j.SrcLengths != nil || j.SrcOffsets != nil || j.DstLengths != nil || j.DstOffsets != nil:
+		return "rows of lengths of their own"
+	case j.Edge > ops.FillEdge:
+		return "ends that are neither held nor filled"
+	case j.Src.DType() != j.Dst.DType():
+		return "a conversion"
+	case j.Src.DType().Size() > 4:
+		return "values of 64 bits"
+	case min(j.SrcBatch, j.SrcStep) < 0 || j.TimesRows != 1 && j.TimesBatch != j.S:
+		return "rows in another order, or stamps with gaps between them"
+	case j.Rows() > math.MaxInt32 || j.Stamps() > math.MaxInt32 || (j.B-1)*j.TargetBatch+j.T > math.MaxUint32:
+		return "more targets or stamps than 32 bits can number"
+	}
+	return ""
+}
+
+// notPlain says why plain.cuh does not take a job: its streams are regular, of one kind that looks at no value, and not normalised, and outputs
+// have no gaps between the rows of the batch.
+func notPlain(_ *backend, j *ops.FuseJob) string {
+	for _, p := range j.Parts {
+		if why := irregular(p.ResampleJob); why != "" {
+			return why
+		}
+		if _, one := uniform(p.Channels); !one {
+			return "kinds that look at values, or several"
+		}
+		if p.Shift != nil || p.Scale != nil {
+			return "normalised features"
+		}
+	}
+	const far = math.MaxInt32 / ptx.MostTile
+	if r := first(j); !denseOutputs(r) || max(r.ValidStep, r.AgeStep) > math.MaxInt32 || r.DstStep < 0 || r.DstStep*r.Dst.DType().Size() > far {
+		return "outputs with gaps between the rows of the batch, or far apart"
+	}
+	return ""
+}
+
+// layout is how a plain stream's rows lie in the source and in dst.
+type layout struct {
+	unit, store int // log2 of the bytes, up to 16, of which every place in the source is a multiple, and of those in dst
+	units       int // of the former, that a target has
+	column      int // bytes of a row of dst before the stream's
+	fits        bool
+}
+
+func layoutsOf(j *ops.FuseJob) (list []layout) {
+	column := 0
+	for _, p := range j.Parts {
+		size := p.Src.DType().Size()
+		from := address(p.Src) | uint64(size*p.D) | uint64(size*p.SrcStep) | uint64(size*p.SrcBatch) | chunk
+		to := address(j.Dst) | uint64(size*p.DstStep) | uint64(size*p.DstBatch) | uint64(column) | chunk
+		l := layout{unit: bits.TrailingZeros64(from), column: column}
+		l.store = min(l.unit, bits.TrailingZeros64(to))
+		l.units = size * p.D >> l.unit
+		l.fits = unitsFit(p.ResampleJob, 1<<l.unit)
+		list = append(list, l)
+		column += size * p.D
+	}
+	return list
+}
+
+// unitsFit reports whether the units of a source, of so many bytes, can be numbered by 32 bits.
+func unitsFit(j *ops.ResampleJob, unit int) bool {
+	last := (j.B-1)*j.SrcBatch + (j.S-1)*j.SrcStep + j.D
+	return last*j.Src.DType().Size()/unit <= math.MaxUint32
+}
+
+// notWhole says why rows are not made of whole units, at most mostEach a thread: of 16 bytes onto an output without gaps for a Resample, of
+// at least 4 for a Fuse.
+func notWhole(b *backend, j *ops.FuseJob, alone bool) string {
+	if why := notPlain(b, j); why != "" {
+		return why
+	}
+	for _, l := range layoutsOf(j) {
+		switch {
+		case alone && (l.store < 4 || first(j).DstStep != j.D):
+			return "rows that are no multiples of 16 bytes, or apart from each other"
+		case l.store < 2:
+			return "widths or places that are no multiples of 4 bytes"
+		case l.units > ptx.MostEach*threads || !l.fits:
+			return fmt.Sprintf("rows of more than %d units", ptx.MostEach*threads)
+		}
+	}
+	return ""
+}
+
+const (
+	// A row of fewer targets a block is asked for again by the next block.
+	leastPrefetch = 4
+	// Samples that a target moves on where rows are prefetched: with more it lost, though all were needed (bench/README, Rows brought in early).
+	mostShared = 1.4
+	// Bytes that are fetched at once: where targets skip fewer, a fused stream's rows are all fetched all the same.
+	sector = 32
+)
+
+var plainFree = freedom{each: []int{1, 2, ptx.MostEach}, prefetch: true}
+
+// resamplePlain makes rows of whole 16 bytes onto an output without gaps (resample_plain).
+var resamplePlain = &variant{
+	name:  "resample_plain",
+	takes: func(b *backend, j *ops.FuseJob) string { return notWhole(b, j, true) },
+	free:  plainFree,
+	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+		return tuned.Choice{Each: b.eachOf(j.Rows()*layoutsOf(j)[0].units, ready(j)), Check: oneTurn(threads, j.Clock), Prefetch: true}
+	},
+	cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape {
+		r := first(j)
+		return []shape{b.cutWhole(r, c, layoutsOf(j)[0].units, pace(r) <= mostShared)}
+	},
+	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+		params := p.plainParams(j, s[0], layoutsOf(j)[0].unit, s[0].chunks, chunkMagic(s[0].chunks))
+		return &params, nil
+	},
+}
+
+// fusePlain makes streams of whole units of 16, 8 or 4 bytes (fuse_plain).
+var fusePlain = &variant{
+	name:  "fuse_plain",
+	takes: func(b *backend, j *ops.FuseJob) string { return notWhole(b, j, false) },
+	// A thread has mostEach units at most, so a block of many small ones has few targets, of which each costs a search: three streams of 317, 1
+	// and 201 features of f32 took 32.1 us, and 16.8 by fuse_odd (RATIONALE).
+	prefers: func(b *backend, j *ops.FuseJob) string {
+		for _, l := range layoutsOf(j) {
+			if l.unit < 4 && l.units > mostUnits {
+				return fmt.Sprintf("more than %d units of less than 16 bytes a target", mostUnits)
+			}
+		}
+		return ""
+	},
+	free: plainFree,
+	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+		// Streams with many stamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
+		// are the last to end (RATIONALE, Why do more blocks check stamps in Fuse?).
+		c := tuned.Choice{Each: b.eachOf(j.Rows()*unitsOf(j), ready(j)), Check: checkShare / 2, Prefetch: true}
+		if c.Each < pieces {
+			c.Each, c.Check = 2, checkShare/4
+		}
+		return c
+	},
+	cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
+		layouts, widest := layoutsOf(j), 0
+		for _, l := range layouts {
+			widest = max(widest, l.units)
+		}
+		for m, p := range j.Parts {
+			cut, units := c, layouts[m].units
+			for units < widest && cut.Each > 1 && 2*p.Rows()*units < cut.Each*threads*b.sms { // a narrow one would have few blocks
+				cut.Each /= 2
+			}
+			list = append(list, b.cutWhole(p.ResampleJob, cut, units, (pace(p.ResampleJob)-2)*float32(p.D*p.Src.DType().Size()) < sector))
+		}
+		return list
+	},
+	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+		return p.plainStreams(j, s, func(m int, l layout, f *ptx.PlainTaskFlags, out *ptx.PlainStream) {
+			f.Unit, f.Store = uint32(l.unit), uint32(l.store)
+		}), nil
+	},
+}
+
+// mostUnits is of less than 16 bytes, of a target of fuse_plain.
+const mostUnits = 32
+
+// unitsOf is how many units a target has in all streams.
+func unitsOf(j *ops.FuseJob) (n int) {
+	for _, l := range layoutsOf(j) {
+		n += l.units
+	}
+	return n
+}
+
+// cutWhole cuts a stream of whole units: a thread moves more of them than the choice says where a block would not hold a target.
+func (b *backend) cutWhole(j *ops.ResampleJob, c tuned.Choice, units int, near bool) shape {
+	s := shape{threads: threads, chunks: units, each: c.Each}
+	for s.each < ptx.MostEach && units > s.each*threads {
+		s.each *= 2
+	}
+	s.tile = s.each * threads / units
+	s.prefetch = c.Prefetch && near && s.tile >= leastPrefetch && sideBySide(j)
+	return b.grid(j, c.Check, s)
+}
+
+// sideBySide reports whether a stream's source has no gaps, and rows of samples enough to guess among.
+func sideBySide(j *ops.ResampleJob) bool {
+	return j.S > 1 && j.T > 1 && j.D == j.SrcStep && (j.B == 1 || j.SrcBatch == j.S*j.SrcStep)
+}
+
+// plainFlags are the switches of a plain stream, as plain.cuh reads them.
+func plainFlags(j *ops.ResampleJob, s shape) ptx.PlainTaskFlags {
+	kind, _ := uniform(j.Channels)
+	_, gap := j.MaxGap.Get()
+	_, tolerance := j.Tolerance.Get()
+	_, shift := divider(j.T, j.Rows())
+	return ptx.PlainTaskFlags{
+		Clock: clockCode[j.ClockType()], Kind: uint32(kind), Each: uint32(s.each), Check: j.Check, Dense: pointer(j.SrcTimes)%chunk == 0,
+		Dtype: dtypeCode[j.Src.DType()], TShift: shift, HasGap: gap, HasTolerance: tolerance, FillGaps: j.FillGaps, FillEnds: j.Edge == ops.FillEdge,
+		Usual: kind == ops.Linear && !gap && !tolerance, Masked: j.Valid != nil || j.Age != nil, Prefetches: s.prefetch, Ready: j.Launch == ops.LaunchInputsReady,
+	}
+}
+
+// plainParams fills in the parameter of the kernels of resample_plain.cu, for source places that are counted by units of 1 << unit bytes.
+func (p *plan) plainParams(j *ops.FuseJob, s shape, unit, chunks int, chunkMagic uint32) ptx.PlainParams {
+	r := first(j)
+	size := r.Src.DType().Size()
+	magic, _ := divider(r.T, r.Rows())
+	f := plainFlags(r, s)
+	f.Unit = uint32(unit)
+	return ptx.PlainParams{
+		Src: address(r.Src), Times: address(r.SrcTimes), Targets: address(j.Targets.Times), Dst: address(j.Dst), Valid: address(j.Valid), Age: address(j.Age),
+		Fault: uint64(p.cell.cell), FaultFlag: uint64(p.cell.flag), Flags: f.Word(),
+		Tile: uint32(s.tile), Chunks: uint32(chunks), ChunkMagic: chunkMagic, Total: uint32(r.Rows()), TMagic: magic, T: uint32(r.T), S: uint32(r.S), Pace: pace(r),
+		TimesBatch: uint32(r.TimesBatch), TargetsBatch: uint32(r.TargetBatch), SrcBatch: uint32(size * r.SrcBatch >> unit), SrcStep: uint32(size * r.SrcStep >> unit),
+		DstStep: uint32(size * r.DstStep), Share: plainShare(r, s.blocks), Stamps: uint32(r.Stamps()), RowsAStamp: 1 / float32(r.S),
+		MaxGap: gapBits(r), Tolerance: limitBits(r.Tolerance, j.Clock), Fill: fillWord(r), Start: j.Targets.Start, Rate: j.Targets.Rate,
+	}
+}
+
+// plainStreams fills in the parameter of the kernels of fuse_plain.cu. more fills in what is a kernel's own.
+func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, more func(m int, l layout, f *ptx.PlainTaskFlags, out *ptx.PlainStream)) *ptx.PlainStreams {
+	r := first(j)
+	size := j.Dst.DType().Size()
+	magic, _ := divider(j.T, j.Rows())
+	out := &ptx.PlainStreams{
+		Targets: address(j.Targets.Times), Dst: address(j.Dst), Valid: address(j.Valid), Age: address(j.Age), Fault: uint64(p.cell.cell), FaultFlag: uint64(p.cell.flag),
+		Total: uint32(j.Rows()), T: uint32(j.T), TMagic: magic, TargetsBatch: uint32(r.TargetBatch), Start: j.Targets.Start, Rate: j.Targets.Rate,
+		DstStep: uint32(size * r.DstStep), ValidStep: uint32(r.ValidStep), AgeStep: uint32(r.AgeStep),
+	}
+	layouts, block := layoutsOf(j), 0
+	for m := range out.FirstBlock {
+		if m >= len(j.Parts) {
+			out.FirstBlock[m] = math.MaxUint32
+			continue
+		}
+		part, s, l := &j.Parts[m], shapes[m], layouts[m]
+		f := plainFlags(part.ResampleJob, s)
+		stream := ptx.PlainStream{
+			Src: address(part.Src), Times: address(part.SrcTimes), Offset: lengthBits(part.Offset, j.Clock),
+			Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Pace: pace(part.ResampleJob), S: uint32(part.S),
+			TimesBatch: uint32(part.TimesBatch), Share: plainShare(part.ResampleJob, s.blocks), Stamps: uint32(part.Stamps()), Column: uint32(l.column),
+			RowsAStamp: 1 / float32(part.S), Fill: fillWord(part.ResampleJob), MaxGap: gapBits(part.ResampleJob), Tolerance: limitBits(part.Tolerance, j.Clock),
+		}
+		more(m, l, &f, &stream)
+		stream.SrcBatch, stream.SrcStep = uint32(size*part.SrcBatch>>f.Unit), uint32(size*part.SrcStep>>f.Unit)
+		stream.Flags = f.Word()
+		out.Stream[m], out.FirstBlock[m] = stream, uint32(block)
+		block += s.blocks
+	}
+	return out
+}
+
+// plainShare is how many stamps each of the blocks checks: whole 16 bytes.
+func plainShare(j *ops.ResampleJob, blocks int) uint32 {
+	if !j.Check {
+		return 0
+	}
+	return uint32((j.Stamps()+blocks-1)/blocks+3) &^ 3
+}
+
+// gapBits are the bits of the longest bracket in the clock's own type: of the longest there is where none is set.
+func gapBits(j *ops.ResampleJob) uint64 {
+	clock := j.ClockType()
+	_, set := j.MaxGap.Get()
+	switch {
+	case set:
+		return limitBits(j.MaxGap, clock)
+	case clock == tensor.I64:
+		return math.MaxInt64
+	case clock == tensor.F64:
+		return math.Float64bits(math.Inf(1))
+	}
+	return uint64(math.Float32bits(float32(math.Inf(1))))
+}
+
+// fillWord is a word of the fill value.
+func fillWord(j *ops.ResampleJob) uint32 {
+	word := uint32(valueBits(j.Fill, j.Dst.DType()))
+	if j.Dst.DType().Size() == 2 {
+		word |= word << 16
+	}
+	return word
+}

@@ -1,0 +1,237 @@
+package cuda
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/robocache/robocache/internal/tuned"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// variant is one way to launch a Resample or a Fuse: a kernel, the jobs that it takes, and how a job becomes a launch of it. An operation
+// has a list of them, and the first that takes a job and is preferred for it is launched. A Resample is the Fuse of one stream here.
+type variant struct {
+	name    string                                           // of the kernel
+	takes   func(b *backend, j *ops.FuseJob) (whyNot string) // what the kernel cannot do; "" where it is right to launch it
+	prefers func(b *backend, j *ops.FuseJob) (whyNot string) // where one further down the list is faster; nil is nowhere
+	free    freedom
+	model   func(b *backend, j *ops.FuseJob) tuned.Choice                // by the device's size
+	cut     func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape     // each stream into blocks
+	params  func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) // and what the kernel is told
+}
+
+// parameters is a kernel's parameter, as package ptx generates it.
+type parameters interface{ Bytes() []byte }
+
+// freedom is the numbers that a choice may have; nil is a number that the variant does not have.
+type freedom struct {
+	each, tile []int
+	prefetch   bool
+}
+
+// shape is how a stream is cut into blocks.
+type shape struct {
+	threads, tile, blocks int
+	chunks                int  // pieces that a target's features are made in
+	each                  int  // of fuse_plain and resample_plain: chunks that a thread is compiled to move
+	vector                int  // of general kernels: log2 of the elements a thread moves at once
+	shared                int  // bytes of dynamic shared memory
+	prefetch              bool // rows are brought to the L2 cache before the stamps are known: see plain.cuh
+	dense                 bool // of channels: the rows of all targets follow each other in dst
+}
+
+const (
+	threads = 128 // of a block
+	warp    = 32  // threads that go together
+	chunk   = 16  // bytes that a thread moves at once
+	pieces  = 4   // chunks that a thread moves, if there are enough
+	// Stamps that a block checks, where there are blocks to spare: robocache tune found less for streams of many stamps and narrow rows.
+	checkShare = 1024
+)
+
+var checkShares = []int{checkShare, 256, 512, 4096}
+
+// alone is a Resample as the Fuse of one stream.
+func alone(j *ops.ResampleJob) *ops.FuseJob {
+	r := *j
+	r.ValidStep, r.AgeStep = 1, 1
+	f := &ops.FuseJob{B: j.B, D: j.D, T: j.T, Clock: j.ClockType(), Check: j.Check, Launch: j.Launch, Parts: []ops.FusePart{{ResampleJob: &r}}}
+	f.Dst, f.Valid, f.Age, f.Targets, f.DstLengths, f.DstOffsets = j.Dst, j.Valid, j.Age, j.Targets, j.DstLengths, j.DstOffsets
+	return f
+}
+
+// first is the job's first stream, the only one of a Resample.
+func first(j *ops.FuseJob) *ops.ResampleJob { return j.Parts[0].ResampleJob }
+
+// perStream makes a test of a stream one of a job.
+func perStream(why func(j *ops.ResampleJob) string) func(*backend, *ops.FuseJob) string {
+	return func(_ *backend, j *ops.FuseJob) string {
+		for _, p := range j.Parts {
+			if not := why(p.ResampleJob); not != "" {
+				return not
+			}
+		}
+		return ""
+	}
+}
+
+// decision is how a plan's launch was chosen.
+type decision struct {
+	list          []*variant
+	job           *ops.FuseJob
+	class         tuned.Class
+	choice, model tuned.Choice
+	tuned         bool
+}
+
+// whyNot says why a variant is not launched by the model for a job; "" if it can be.
+func (v *variant) whyNot(b *backend, j *ops.FuseJob) string {
+	why := v.takes(b, j)
+	if why == "" && v.prefers != nil {
+		why = v.prefers(b, j)
+	}
+	return why
+}
+
+// choose decides on a job: by the tuned table if it has the class, else by the list. It is the one place where that is done.
+func (p *plan) choose(list []*variant, j *ops.FuseJob) (*variant, []shape) {
+	v := list[slices.IndexFunc(list, func(v *variant) bool { return v.whyNot(p.b, j) == "" })]
+	d := &decision{list: list, job: j, model: v.model(p.b, j)}
+	d.model.Variant = v.name
+	shapes := v.cut(p.b, j, d.model)
+	d.model.Prefetch = prefetches(shapes)
+	d.class, d.choice = classOf(j, v.name, shapes), d.model
+	p.chosen = d
+	if c, ok := p.b.table.Load().Lookup(d.class); ok {
+		if other, cut := d.made(p.b, c); other != nil {
+			d.choice, d.tuned = c, true
+			return other, cut
+		}
+	}
+	return v, shapes
+}
+
+// made is a choice's variant and what it makes of the job; nil if it cannot be.
+func (d *decision) made(b *backend, c tuned.Choice) (*variant, []shape) {
+	i := slices.IndexFunc(d.list, func(v *variant) bool { return v.name == c.Variant })
+	if i < 0 || d.list[i].takes(b, d.job) != "" || c != d.model && !d.list[i].free.allows(c) {
+		return nil, nil
+	}
+	shapes := d.list[i].cut(b, d.job, c)
+	if blocksOf(shapes) > math.MaxInt32 {
+		return nil, nil
+	}
+	return d.list[i], shapes
+}
+
+func (f *freedom) allows(c tuned.Choice) bool {
+	has := func(list []int, n int) bool { return list == nil && n == 0 || slices.Contains(list, n) }
+	return has(f.each, c.Each) && has(f.tile, c.Tile) && has(checkShares, c.Check) && (f.prefetch || !c.Prefetch)
+}
+
+// all lists a variant's choices.
+func (v *variant) all() (list []tuned.Choice) {
+	or := func(l []int) []int {
+		if l == nil {
+			return []int{0}
+		}
+		return l
+	}
+	for _, each := range or(v.free.each) {
+		for _, tile := range or(v.free.tile) {
+			for _, check := range checkShares {
+				c := tuned.Choice{Variant: v.name, Each: each, Tile: tile, Check: check}
+				list = append(list, c)
+				if c.Prefetch = true; v.free.prefetch {
+					list = append(list, c)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// candidates are the model's choice, and then those that give other launches than it and each other.
+func (d *decision) candidates(b *backend) []tuned.Choice {
+	_, shapes := d.made(b, d.model)
+	list, seen := []tuned.Choice{d.model}, map[string][][]shape{d.model.Variant: {shapes}}
+	for _, v := range d.list {
+		for _, c := range v.all() {
+			made, shapes := d.made(b, c)
+			if made == nil || slices.ContainsFunc(seen[v.name], func(s []shape) bool { return slices.Equal(s, shapes) }) {
+				continue
+			}
+			list, seen[v.name] = append(list, c), append(seen[v.name], shapes)
+		}
+	}
+	return list
+}
+
+func classOf(j *ops.FuseJob, name string, shapes []shape) tuned.Class {
+	pieces, stamps := 0, 0
+	for i, part := range j.Parts {
+		pieces += shapes[i].chunks
+		if j.Check && part.SrcTimes != nil {
+			stamps += part.Stamps()
+		}
+	}
+	return tuned.Class{Variant: name, Bytes: log2(j.D * j.Dst.DType().Size()), Pieces: log2(pieces), Targets: log2(j.Rows()), Stamps: log2(stamps), Ready: ready(j)}
+}
+
+func log2(n int) int { return bits.Len(uint(n)) - 1 }
+
+func ready(j *ops.FuseJob) bool { return j.Launch == ops.LaunchInputsReady }
+
+// fills is how often a launch must fill the device for its blocks to stay as large as they can be. A launch by itself ends sooner if its
+// work lies in many small blocks. Those whose inputs are ready overlap, so that what counts is the work in all: less in few large blocks.
+func fills(ready bool) int {
+	if ready {
+		return 1
+	}
+	return 4
+}
+
+// eachOf is how many of so many chunks a thread moves: four, and fewer where the device would otherwise stand partly idle.
+func (b *backend) eachOf(chunks int, ready bool) int {
+	each := pieces
+	for each > 1 && chunks < each*threads*b.sms*fills(ready) {
+		each /= 2
+	}
+	return each
+}
+
+// oneTurn is the least of the shares for which each thread of a block has 16 bytes of stamps to check: blocks to spare are better than threads that
+// wait for one read after the other.
+func oneTurn(threads int, clock tensor.DType) int {
+	if threads*chunk/clock.Size() <= 256 {
+		return 256
+	}
+	return 512
+}
+
+func blocksOf(shapes []shape) (n int) {
+	for _, s := range shapes {
+		n += s.blocks
+	}
+	return n
+}
+
+func prefetches(shapes []shape) bool {
+	return slices.ContainsFunc(shapes, func(s shape) bool { return s.prefetch })
+}
+
+// grid gives a stream's shape its blocks, and more that only check stamps where the targets are few and the stamps many.
+func (b *backend) grid(j *ops.ResampleJob, share int, s shape) shape {
+	s.blocks = (j.Rows() + s.tile - 1) / s.tile
+	if j.Check {
+		s.blocks = max(s.blocks, b.checkers(j, share))
+	}
+	return s
+}
+
+// checkers is how many blocks check a job's stamps, and its rows, each so many stamps.
+func (b *backend) checkers(j *ops.ResampleJob, share int) int {
+	return max(1, min((j.Stamps()+share-1)/share, 8*b.sms))
+}
