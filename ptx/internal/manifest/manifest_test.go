@@ -93,6 +93,31 @@ func TestCubinCarriesTheHashOfItsPTXAndTheReleaseOfItsTool(t *testing.T) {
 	assert.Equal(t, hash(ptx), images[1].hash)
 }
 
+func TestReleaseNeedsTheCubinOfEveryFamily(t *testing.T) {
+	ptx := text("sm_90", "7.8", ".param .u64 a")
+	cubin := func(of string) func(map[string]string) {
+		return func(f map[string]string) {
+			f["k.sm_90.cubin"] = "\x7fELF"
+			f["k.sm_90.cubin.sha256"] = hash(of) + "  k.sm_90.ptx\n# ptxas 12.8\n"
+		}
+	}
+	for _, c := range []struct {
+		change func(map[string]string)
+		says   string
+	}{
+		{cubin(ptx), ""},
+		{cubin("other"), "k.sm_90.cubin is stale: it was not made from k.sm_90.ptx"},
+		{func(map[string]string) {}, "k has no cubin"},
+	} {
+		var stderr strings.Builder
+		dir := makeFolder(t, c.change)
+		require.Equal(t, 0, run([]string{"-dir", dir}, &stderr), stderr.String()) // which minds neither
+		code := run([]string{"-dir", dir, "-release"}, &stderr)
+		assert.Equal(t, c.says != "", code == 1)
+		assert.Contains(t, stderr.String(), c.says)
+	}
+}
+
 func TestFolderWhoseFilesDoNotBelongTogetherIsRefused(t *testing.T) {
 	cubin := func(side string) func(map[string]string) {
 		return func(f map[string]string) {
