@@ -358,7 +358,7 @@ RC_FN u32 divided(u32 n, u32 magic, u32 shift) { return magic ? mul_hi(n, magic)
 // make_moved makes features of linear, previous, next and nearest. Each lane has an item, of those from `lane` on: where there are fewer
 // items than lanes, of one target in `group`. It makes that of moved_at_once targets, from `first` on and group apart, and loads what it
 // needs of all before it stores the first.
-constexpr u32 moved_at_once = 4;
+RC_HOST constexpr u32 moved_at_once = 4;
 template <u32 In, u32 Max, class Sinks>
 RC_FN void make_moved(const resample_job &j, const spots<Max, false> &s, const item &it, u32 first, u32 group, u32 count, const Sinks &sinks) {
     using W = typename element<In>::wide;

@@ -14,7 +14,7 @@
 namespace rc {
 
 RC_HOST constexpr u32 direct_makers = 128, direct_threads = direct_makers + warp_size; // a block: those that make units come first
-constexpr u32 direct_blocks = 6, direct_fuse_blocks = 4;                       // a multiprocessor
+RC_HOST constexpr u32 direct_blocks = 6, direct_fuse_blocks = 4;                      // a multiprocessor
 
 template <class V, bool Dense> RC_FN void st_direct(const plain_task &j, u32 i, u32 unit, V out) {
     char *const to = j.dst + (u64)i * j.dst_step + unit * (u32)sizeof(V);

@@ -34,7 +34,7 @@ RC_KERNEL_OCC(128, 8) fuse_chunks(const fuse_params p) {
 RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
     __shared__ union {
         chunk_targets chunks;
-        spots<max_item_tile, true> items;
+        spots<fuse_item_tile, true> items;
     } mem;
     const u32 m = stream_of(p);
     fuse_job j = job_of(p, m);

@@ -5,16 +5,16 @@
 
 namespace rc {
 
-constexpr u32 max_chunk_tile = 256; // targets a block
+RC_HOST constexpr u32 fuse_chunk_tile = 256; // targets a block
 constexpr u32 in_flight = 2;        // chunks a thread loads before it stores the first
 
 enum step : u32 { take, blend, write_fill, write_nan, skip_it };
 
 // chunk_targets is what the search leaves of a block's targets.
 struct chunk_targets {
-    i64 src[max_chunk_tile], dst[max_chunk_tile]; // elements to the row to read; to the target's first feature
-    float weight[max_chunk_tile];                 // of the row after it
-    u32 act[max_chunk_tile];
+    i64 src[fuse_chunk_tile], dst[fuse_chunk_tile]; // elements to the row to read; to the target's first feature
+    float weight[fuse_chunk_tile];                 // of the row after it
+    u32 act[fuse_chunk_tile];
 };
 
 template <class C> RC_FN void keep_chunk(const fuse_job &j, chunk_targets &s, u32 i, const aim<C> &m) {

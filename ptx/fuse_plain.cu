@@ -8,7 +8,7 @@ using namespace rc;
 
 namespace {
 
-// plain_stream is what plain_task has for a stream alone, what every block needs first in front. It is 96 bytes.
+// plain_stream is what plain_task has for a stream alone, what every block needs first in front.
 RC_HOST struct plain_stream {
     const void *src, *times;
     u64 offset;
@@ -24,7 +24,10 @@ RC_HOST struct plain_stream {
     u32 d, form; // of fuse_odd: a row's elements, and how they are made
 };
 
-// plain_params is the kernels' parameter. A launch finds none of it in the cache, and waits for each line of 64 bytes when it comes to it, the
+// few_streams ride in the parameter: most jobs have no more, and a larger parameter takes longer to launch.
+RC_HOST constexpr u32 few_streams = 4;
+
+// plain_streams is the kernels' parameter. A launch finds none of it in the cache, and waits for each line of 64 bytes when it comes to it, the
 // first of which holds 48.
 RC_HOST struct plain_streams {
     const void *targets;
@@ -35,24 +38,33 @@ RC_HOST struct plain_streams {
     void *age;
     u64 *fault;
     u32 *fault_flag;
-    u32 dst_step, valid_step, age_step, unused;
+    u32 dst_step, valid_step, age_step;
     i64 start;
     double rate;
-    plain_stream stream[max_streams];
+    plain_stream stream[few_streams];
+    const plain_stream *more; // the streams after those, in the plan's table
 };
-static_assert(sizeof(plain_streams) < 4096, "every driver takes 4096 bytes");
 
-// stream_of is a block's stream, as a job. Without uniform registers a branch here makes ptxas load all parameters at once.
-constexpr u32 few_streams = 4; // most jobs have no more: a block looks at the others where it must
+// stream_at is stream m.
+RC_FN plain_stream stream_at(const plain_streams &p, u32 m) {
+    if (RC_OFTEN(m < few_streams)) return p.stream[m];
+    struct words {
+        u64 w[sizeof(plain_stream) / 8];
+    } far;
+    const u64 *const from = (const u64 *)(p.more + (m - few_streams));
+    RC_UNROLL for (u32 i = 0; i < sizeof(plain_stream) / 8; i++) far.w[i] = ld_nc_u64(from + i);
+    return __builtin_bit_cast(plain_stream, far);
+}
 
+// stream_of is a block's stream, as a job.
 RC_FN plain_task stream_of(const plain_streams &p) {
     const u32 block = block_x();
     u32 m = 0;
     RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block >= p.first_block[i] ? i : m;
-    if (__CUDA_ARCH__ < 900 || RC_SELDOM(block >= p.first_block[few_streams])) {
+    if (RC_SELDOM(block >= p.first_block[few_streams])) {
         RC_UNROLL for (u32 i = few_streams; i < max_streams; i++) m = block >= p.first_block[i] ? i : m;
     }
-    const plain_stream &f = p.stream[m];
+    const plain_stream f = stream_at(p, m);
     return {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
             p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
             f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,

@@ -14,16 +14,16 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 max_tile = 256; // targets a block
+RC_HOST constexpr u32 chunk_tile = 256; // targets a block
 constexpr u32 in_flight = 2;  // chunks a thread loads before it stores the first
 
 enum action : u32 { take, blend, put_fill, put_nan, skip_it };
 
 // shared is what the first half of the kernel leaves for the second.
 template <class W> struct shared {
-    i64 src[max_tile], dst[max_tile];
-    W weight[max_tile];
-    u32 act[max_tile];
+    i64 src[chunk_tile], dst[chunk_tile];
+    W weight[chunk_tile];
+    u32 act[chunk_tile];
 };
 
 template <class W, class C> RC_FN void keep_target(const resample_job &j, shared<W> &s, u32 i, const aim<C> &m) {

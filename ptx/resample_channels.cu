@@ -15,12 +15,12 @@ using namespace rc;
 
 namespace {
 
-constexpr u32 max_tile = 128;    // targets a block
-constexpr u32 max_staged = 8192; // bytes of the block's rows that are put together in shared memory
+RC_HOST constexpr u32 item_tile = 128;    // targets a block
+RC_HOST constexpr u32 max_staged = 8192; // bytes of the block's rows that are put together in shared memory
 constexpr u32 max_near = 64;     // items that are kept there
 
 template <bool Others> struct memory {
-    spots<max_tile, Others> s;
+    spots<item_tile, Others> s;
     alignas(16) item items[max_near];
     alignas(16) char rows[max_staged];
 };

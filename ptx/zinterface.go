@@ -3,637 +3,874 @@
 package ptx
 
 import "encoding/binary"
+import "fmt"
+import "math"
 
-const OddUnits = 0
-const OddNarrow = 1
-const OddWide = 2
-const OddOwn = 3
-const ClockI64 = 0
-const ClockF64 = 1
-const ClockF32 = 2
-const KindLinear = 0
-const KindPrevious = 1
-const KindNext = 2
-const KindNearest = 3
-const KindSlerp = 4
-const KindAngle = 5
-const KindPchip = 6
-const KindWindowMean = 7
-const KindWindowMin = 8
-const KindWindowMax = 9
-const KindWindowLast = 10
-const KindCatmullRom = 11
-const KindHermite = 12
-const KindRotvec = 13
-const KindRot6d = 14
-const EdgeClamp = 0
-const EdgeFill = 1
-const EdgeExtrapolate = 2
-const EdgeError = 3
-const DtF32 = 0
-const DtF64 = 1
-const DtF16 = 2
-const DtBf16 = 3
-const DirectMakers = 128
-const DirectThreads = 160
-const PlainThreads = 128
-const MostEach = 4
-const MostTile = 512
-const MostOwn = 8
-const MostPieces = 16
-const MaxStreams = 16
-
+// Item is item of channels.cuh: 16 bytes.
+//
+// item is a feature, or the first of those that are made together, and its kind.
 type Item struct {
-	Number  uint64
-	Feature uint32
-	Kind    uint32
+	Number  uint64 // offset 0: the bits of an angle's period, or of a window, a time; of a value, features from it to its velocity
+	Feature uint32 // offset 8
+	Kind    uint32 // offset 12
 }
 
-func (p *Item) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 16), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *Item) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
+
+func (p *Item) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Number)
+	b = binary.LittleEndian.AppendUint32(b, p.Feature)
+	b = binary.LittleEndian.AppendUint32(b, p.Kind)
 	return b
 }
 
+// Sorts is sorts of channels.cuh: 40 bytes.
+//
+// sorts is how many items of each sort there are, in this order, and what divides by all numbers but the first: magic is 0 of 1, and else as t_magic of resample.cuh with 5 bits of shifts. After those, shifts has how many targets of a cubic a thread makes in a row, and in its highest bit whether some cubic looks at the brackets beside the target's.
 type Sorts struct {
-	Slerps      uint32
-	Moved       uint32
-	Angles      uint32
-	Cubics      uint32
-	Others      uint32
-	MovedMagic  uint32
-	AnglesMagic uint32
-	CubicsMagic uint32
-	OthersMagic uint32
-	Shifts      uint32
+	Slerps      uint32 // offset 0
+	Moved       uint32 // offset 4
+	Angles      uint32 // offset 8
+	Cubics      uint32 // offset 12
+	Others      uint32 // offset 16
+	MovedMagic  uint32 // offset 20
+	AnglesMagic uint32 // offset 24
+	CubicsMagic uint32 // offset 28
+	OthersMagic uint32 // offset 32
+	Shifts      uint32 // offset 36
 }
 
-func (p *Sorts) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 40), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *Sorts) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
+
+func (p *Sorts) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, p.Slerps)
+	b = binary.LittleEndian.AppendUint32(b, p.Moved)
+	b = binary.LittleEndian.AppendUint32(b, p.Angles)
+	b = binary.LittleEndian.AppendUint32(b, p.Cubics)
+	b = binary.LittleEndian.AppendUint32(b, p.Others)
+	b = binary.LittleEndian.AppendUint32(b, p.MovedMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.AnglesMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.CubicsMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.OthersMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.Shifts)
 	return b
 }
 
+// SortsShifts are the fields of shifts in sorts of channels.cuh.
+type SortsShifts struct {
+	MovedShift  uint32 // bits 0 to 4
+	AnglesShift uint32 // bits 5 to 9
+	CubicsShift uint32 // bits 10 to 14
+	OthersShift uint32 // bits 15 to 19
+	Run         uint32 // bits 20 to 24
+	Beside      bool   // bit 31
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f SortsShifts) Word() uint32 {
+	return numberOf("SortsShifts.MovedShift", f.MovedShift, 0, 5) |
+		numberOf("SortsShifts.AnglesShift", f.AnglesShift, 5, 5) |
+		numberOf("SortsShifts.CubicsShift", f.CubicsShift, 10, 5) |
+		numberOf("SortsShifts.OthersShift", f.OthersShift, 15, 5) |
+		numberOf("SortsShifts.Run", f.Run, 20, 5) |
+		flagOf(f.Beside, 31)
+}
+
+const MovedAtOnce = 4 // moved_at_once of channels.cuh: make_moved makes features of linear, previous, next and nearest. Each lane has an item, of those from `lane` on: where there are fewer items than lanes, of one target in `group`. It makes that of moved_at_once targets, from `first` on and group apart, and loads what it needs of all before it stores the first.
+
+const WarpSize = 32 // warp_size of common.cuh: threads that go together
+
+// CopyParams is copy_params of copy.cu: 40 bytes.
+//
+// copy_params is the parameter of rc_speed_of_light. Numbers are chunks.
+type CopyParams struct {
+	Src      uint64 // offset 0
+	Dst      uint64 // offset 8
+	In       uint32 // offset 16: to read, and of those each block's
+	InShare  uint32 // offset 20: to read, and of those each block's
+	Out      uint32 // offset 24: to write
+	OutShare uint32 // offset 28: to write
+	Flags    uint32 // offset 32
+	_        [4]byte
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *CopyParams) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
+
+func (p *CopyParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint32(b, p.In)
+	b = binary.LittleEndian.AppendUint32(b, p.InShare)
+	b = binary.LittleEndian.AppendUint32(b, p.Out)
+	b = binary.LittleEndian.AppendUint32(b, p.OutShare)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+// CopyParamsFlags are the fields of flags in copy_params of copy.cu.
+type CopyParamsFlags struct {
+	Ready bool // bit 31: the inputs are ready, as of the kernels that are measured: it waits at its end
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f CopyParamsFlags) Word() uint32 {
+	return flagOf(f.Ready, 31)
+}
+
+const DirectMakers = 128 // direct_makers of direct.cuh: a block: those that make units come first
+
+const DirectThreads = 160 // direct_threads of direct.cuh: a block: those that make units come first
+
+const DirectBlocks = 6 // direct_blocks of direct.cuh: a multiprocessor
+
+const DirectFuseBlocks = 4 // direct_fuse_blocks of direct.cuh: a multiprocessor
+
+const FuseChunkTile = 256 // fuse_chunk_tile of fuse_chunks.cuh: targets a block
+
+const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block
+
+// FuseStream is fuse_stream of fuse_job.cuh: 208 bytes.
+//
+// fuse_stream is a stream of a Fuse: what resample_job has for it alone.
 type FuseStream struct {
-	Src        uint64
-	SrcBatch   int64
-	SrcStep    int64
-	Times      uint64
-	TimesBatch int64
-	SrcRows    uint64
-	Items      uint64
-	Affine     uint64
-	Offset     uint64
-	Fill       uint64
-	MaxGap     uint64
-	Tolerance  uint64
-	Shortest   uint64
-	Stamps     uint64
-	Share      uint64
-	S          uint64
-	Column     uint32
-	FirstBlock uint32
-	Blocks     uint32
-	Pace       float32
-	D          uint32
-	Tile       uint32
-	Chunks     uint32
-	ChunkMagic uint32
-	Flags      uint32
-	More       uint32
-	ItemsOf    Sorts
+	Src        uint64  // offset 0
+	SrcBatch   int64   // offset 8
+	SrcStep    int64   // offset 16
+	Times      uint64  // offset 24
+	TimesBatch int64   // offset 32
+	SrcRows    uint64  // offset 40
+	Items      uint64  // offset 48: of a stream that is made item by item
+	Affine     uint64  // offset 56: the shifts, then the scales, each beginning 16 bytes aligned; null for none
+	Offset     uint64  // offset 64: what a target's time has more than the stream's: a time's bits
+	Fill       uint64  // offset 72
+	MaxGap     uint64  // offset 80
+	Tolerance  uint64  // offset 88
+	Shortest   uint64  // offset 96
+	Stamps     uint64  // offset 104
+	Share      uint64  // offset 112
+	S          uint64  // offset 120
+	Column     uint32  // offset 128: its first feature in dst
+	FirstBlock uint32  // offset 132: its blocks of the grid
+	Blocks     uint32  // offset 136: its blocks of the grid
+	Pace       float32 // offset 140
+	D          uint32  // offset 144
+	Tile       uint32  // offset 148
+	Chunks     uint32  // offset 152
+	ChunkMagic uint32  // offset 156
+	Flags      uint32  // offset 160
+	More       uint32  // offset 164
+	ItemsOf    Sorts   // offset 168
 }
 
-func (p *FuseStream) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 208), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FuseStream) Bytes() []byte { return p.append(make([]byte, 0, 208)) }
+
+func (p *FuseStream) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.SrcBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.SrcStep))
+	b = binary.LittleEndian.AppendUint64(b, p.Times)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.TimesBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.SrcRows)
+	b = binary.LittleEndian.AppendUint64(b, p.Items)
+	b = binary.LittleEndian.AppendUint64(b, p.Affine)
+	b = binary.LittleEndian.AppendUint64(b, p.Offset)
+	b = binary.LittleEndian.AppendUint64(b, p.Fill)
+	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
+	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	b = binary.LittleEndian.AppendUint64(b, p.Shortest)
+	b = binary.LittleEndian.AppendUint64(b, p.Stamps)
+	b = binary.LittleEndian.AppendUint64(b, p.Share)
+	b = binary.LittleEndian.AppendUint64(b, p.S)
+	b = binary.LittleEndian.AppendUint32(b, p.Column)
+	b = binary.LittleEndian.AppendUint32(b, p.FirstBlock)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, p.D)
+	b = binary.LittleEndian.AppendUint32(b, p.Tile)
+	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
+	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.More)
+	b = p.ItemsOf.append(b)
 	return b
 }
 
+// FuseParams is fuse_params of fuse_job.cuh: 3488 bytes.
+//
+// fuse_params is the kernels' parameter: what the streams share, and the streams.
 type FuseParams struct {
-	Targets      uint64
-	TargetsBatch int64
-	Dst          uint64
-	DstBatch     int64
-	DstStep      int64
-	Valid        uint64
-	ValidBatch   int64
-	ValidStep    int64
-	Age          uint64
-	AgeBatch     int64
-	AgeStep      int64
-	DstRows      uint64
-	Fault        uint64
-	FaultFlag    uint64
-	Start        int64
-	Rate         float64
-	Total        uint64
-	T            uint64
-	TMagic       uint32
-	B            uint32
-	Streams      uint32
-	Unused       uint32
-	Stream       [16]FuseStream
+	Targets      uint64         // offset 0
+	TargetsBatch int64          // offset 8
+	Dst          uint64         // offset 16
+	DstBatch     int64          // offset 24
+	DstStep      int64          // offset 32
+	Valid        uint64         // offset 40
+	ValidBatch   int64          // offset 48
+	ValidStep    int64          // offset 56
+	Age          uint64         // offset 64
+	AgeBatch     int64          // offset 72
+	AgeStep      int64          // offset 80
+	DstRows      uint64         // offset 88
+	Fault        uint64         // offset 96
+	FaultFlag    uint64         // offset 104
+	Start        int64          // offset 112
+	Rate         float64        // offset 120
+	Total        uint64         // offset 128
+	T            uint64         // offset 136
+	TMagic       uint32         // offset 144
+	B            uint32         // offset 148
+	Streams      uint32         // offset 152
+	Unused       uint32         // offset 156
+	Stream       [16]FuseStream // offset 160
 }
 
-func (p *FuseParams) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 3488), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FuseParams) Bytes() []byte { return p.append(make([]byte, 0, 3488)) }
+
+func (p *FuseParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.TargetsBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.DstBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.DstStep))
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.ValidBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.ValidStep))
+	b = binary.LittleEndian.AppendUint64(b, p.Age)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.AgeBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.AgeStep))
+	b = binary.LittleEndian.AppendUint64(b, p.DstRows)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	b = binary.LittleEndian.AppendUint64(b, p.Total)
+	b = binary.LittleEndian.AppendUint64(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.Streams)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	for i := range p.Stream {
+		b = p.Stream[i].append(b)
 	}
 	return b
 }
 
+// PlainStream is plain_stream of fuse_plain.cu: 104 bytes.
+//
+// plain_stream is what plain_task has for a stream alone, what every block needs first in front.
+type PlainStream struct {
+	Src        uint64  // offset 0
+	Times      uint64  // offset 8
+	Offset     uint64  // offset 16
+	Flags      uint32  // offset 24
+	Tile       uint32  // offset 28
+	Chunks     uint32  // offset 32
+	ChunkMagic uint32  // offset 36
+	Pace       float32 // offset 40
+	S          uint32  // offset 44
+	TimesBatch uint32  // offset 48
+	SrcBatch   uint32  // offset 52
+	SrcStep    uint32  // offset 56
+	Share      uint32  // offset 60
+	Stamps     uint32  // offset 64
+	Column     uint32  // offset 68: bytes from a target's first feature to the stream's
+	RowsAStamp float32 // offset 72
+	Fill       uint32  // offset 76
+	MaxGap     uint64  // offset 80
+	Tolerance  uint64  // offset 88
+	D          uint32  // offset 96: of fuse_odd: a row's elements, and how they are made
+	Form       uint32  // offset 100: of fuse_odd: a row's elements, and how they are made
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *PlainStream) Bytes() []byte { return p.append(make([]byte, 0, 104)) }
+
+func (p *PlainStream) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, p.Times)
+	b = binary.LittleEndian.AppendUint64(b, p.Offset)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.Tile)
+	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
+	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, p.S)
+	b = binary.LittleEndian.AppendUint32(b, p.TimesBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.SrcBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.SrcStep)
+	b = binary.LittleEndian.AppendUint32(b, p.Share)
+	b = binary.LittleEndian.AppendUint32(b, p.Stamps)
+	b = binary.LittleEndian.AppendUint32(b, p.Column)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsAStamp))
+	b = binary.LittleEndian.AppendUint32(b, p.Fill)
+	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
+	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	b = binary.LittleEndian.AppendUint32(b, p.D)
+	b = binary.LittleEndian.AppendUint32(b, p.Form)
+	return b
+}
+
+const FewStreams = 4 // few_streams of fuse_plain.cu: few_streams ride in the parameter: most jobs have no more, and a larger parameter takes longer to launch.
+
+// PlainStreams is plain_streams of fuse_plain.cu: 584 bytes.
+//
+// plain_streams is the kernels' parameter. A launch finds none of it in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
+type PlainStreams struct {
+	Targets      uint64     // offset 0
+	Dst          uint64     // offset 8
+	Total        uint32     // offset 16
+	T            uint32     // offset 20
+	TMagic       uint32     // offset 24
+	TargetsBatch uint32     // offset 28
+	FirstBlock   [16]uint32 // offset 32: of each stream, side by side as every block looks at all; beyond the streams no block
+	Valid        uint64     // offset 96
+	Age          uint64     // offset 104
+	Fault        uint64     // offset 112
+	FaultFlag    uint64     // offset 120
+	DstStep      uint32     // offset 128
+	ValidStep    uint32     // offset 132
+	AgeStep      uint32     // offset 136
+	_            [4]byte
+	Start        int64          // offset 144
+	Rate         float64        // offset 152
+	Stream       [4]PlainStream // offset 160
+	More         uint64         // offset 576: the streams after those, in the plan's table
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *PlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 584)) }
+
+func (p *PlainStreams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint32(b, p.Total)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.TargetsBatch)
+	for i := range p.FirstBlock {
+		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
+	}
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, p.Age)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint32(b, p.DstStep)
+	b = binary.LittleEndian.AppendUint32(b, p.ValidStep)
+	b = binary.LittleEndian.AppendUint32(b, p.AgeStep)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	for i := range p.Stream {
+		b = p.Stream[i].append(b)
+	}
+	b = binary.LittleEndian.AppendUint64(b, p.More)
+	return b
+}
+
+const PlainThreads = 128 // plain_threads of plain.cuh
+
+const MostEach = 4 // most_each of plain.cuh: units a thread
+
+const MostTile = 512 // most_tile of plain.cuh: targets a block: one unit each
+
+// PlainTaskFlags are the fields of flags in plain_task of plain.cuh.
+type PlainTaskFlags struct {
+	Clock        uint32 // bits 0 to 1
+	Kind         uint32 // bits 2 to 3
+	Each         uint32 // bits 4 to 6: units a thread
+	Check        bool   // bit 7
+	Dense        bool   // bit 8: the block's share of the stamps begins at 16 bytes
+	Dtype        uint32 // bits 14 to 15
+	Unit         uint32 // bits 11 to 13: log2 of the bytes moved at once
+	RunOn        bool   // bit 9: of odd rows: dst has no gaps
+	HasGap       bool   // bit 24
+	HasTolerance bool   // bit 25
+	FillGaps     bool   // bit 26
+	FillEnds     bool   // bit 27
+	Usual        bool   // bit 28: linear, without limits
+	Masked       bool   // bit 29: valid or age is wanted
+	Prefetches   bool   // bit 30: see prefetch_rows
+	TShift       uint32 // bits 16 to 20
+	Ready        bool   // bit 31: see begin
+	Store        uint32 // bits 21 to 23: log2 of the bytes written at once: not more than unit
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f PlainTaskFlags) Word() uint32 {
+	return numberOf("PlainTaskFlags.Clock", f.Clock, 0, 2) |
+		numberOf("PlainTaskFlags.Kind", f.Kind, 2, 2) |
+		numberOf("PlainTaskFlags.Each", f.Each, 4, 3) |
+		flagOf(f.Check, 7) |
+		flagOf(f.Dense, 8) |
+		numberOf("PlainTaskFlags.Dtype", f.Dtype, 14, 2) |
+		numberOf("PlainTaskFlags.Unit", f.Unit, 11, 3) |
+		flagOf(f.RunOn, 9) |
+		flagOf(f.HasGap, 24) |
+		flagOf(f.HasTolerance, 25) |
+		flagOf(f.FillGaps, 26) |
+		flagOf(f.FillEnds, 27) |
+		flagOf(f.Usual, 28) |
+		flagOf(f.Masked, 29) |
+		flagOf(f.Prefetches, 30) |
+		numberOf("PlainTaskFlags.TShift", f.TShift, 16, 5) |
+		flagOf(f.Ready, 31) |
+		numberOf("PlainTaskFlags.Store", f.Store, 21, 3)
+}
+
+// The enumerators of odd, of plain_odd.cuh: odd_form is how odd rows are made: by units, by words of dst, by 16 bytes of it first, or by the threads that find their places, see own_row.
+const (
+	OddUnits  = 0
+	OddNarrow = 1
+	OddWide   = 2
+	OddOwn    = 3
+)
+
+const MostOwn = 8 // most_own of plain_odd.cuh: elements of a row that a thread makes by itself
+
+const MostPieces = 16 // most_pieces of poses.cuh
+
+// Piece is piece of poses.cuh: 16 bytes.
+//
+// piece is features of one kind after each other: at most four that are moved, the four of a quaternion, or one, two or six angles.
 type Piece struct {
-	Period uint64
-	At     uint32
-	Kind   uint16
-	N      uint16
+	Period uint64 // offset 0: of angles: its bits
+	At     uint32 // offset 8: bytes from the row's begin
+	Kind   uint16 // offset 12
+	N      uint16 // offset 14
 }
 
-func (p *Piece) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 16), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *Piece) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
+
+func (p *Piece) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Period)
+	b = binary.LittleEndian.AppendUint32(b, p.At)
+	b = binary.LittleEndian.AppendUint16(b, p.Kind)
+	b = binary.LittleEndian.AppendUint16(b, p.N)
 	return b
 }
 
+// Poses is poses of poses.cuh: 416 bytes.
+//
+// poses is the kernel's parameter.
 type Poses struct {
-	Src         uint64
-	Times       uint64
-	Targets     uint64
-	Dst         uint64
-	Valid       uint64
-	Age         uint64
-	Fault       uint64
-	FaultFlag   uint64
-	Start       int64
-	Rate        float64
-	TimesBatch  uint32
-	TargetBatch uint32
-	Total       uint32
-	Stamps      uint32
-	Share       uint32
-	S           uint32
-	T           uint32
-	TMagic      uint32
-	Pace        float32
-	RowsAStamp  float32
-	Flags       uint32
-	Tile        uint32
-	Row         uint32
-	Room        uint32
-	RoomBytes   uint32
-	OutAt       uint32
-	Samples     uint32
-	Safe        uint32
-	Pieces      uint32
-	Unused      uint32
-	PieceOf     [16]Piece
+	Src         uint64    // offset 0: as plain_task; src begins at 16 bytes
+	Times       uint64    // offset 8: as plain_task; src begins at 16 bytes
+	Targets     uint64    // offset 16: as plain_task; src begins at 16 bytes
+	Dst         uint64    // offset 24
+	Valid       uint64    // offset 32
+	Age         uint64    // offset 40
+	Fault       uint64    // offset 48
+	FaultFlag   uint64    // offset 56
+	Start       int64     // offset 64
+	Rate        float64   // offset 72
+	TimesBatch  uint32    // offset 80
+	TargetBatch uint32    // offset 84
+	Total       uint32    // offset 88
+	Stamps      uint32    // offset 92
+	Share       uint32    // offset 96
+	S           uint32    // offset 100
+	T           uint32    // offset 104
+	TMagic      uint32    // offset 108
+	Pace        float32   // offset 112
+	RowsAStamp  float32   // offset 116
+	Flags       uint32    // offset 120: as plain_task, but for these
+	Tile        uint32    // offset 124: targets of a block: 32, or as many as threads
+	Row         uint32    // offset 128: bytes of a row; rows that are copied for 32 targets at most
+	Room        uint32    // offset 132: bytes of a row; rows that are copied for 32 targets at most
+	RoomBytes   uint32    // offset 136: of a warp's shared memory, or of the block's: the rows that are copied, those of the targets behind them
+	OutAt       uint32    // offset 140: where these begin
+	Samples     uint32    // offset 144: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
+	Safe        uint32    // offset 148: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
+	Pieces      uint32    // offset 152
+	Unused      uint32    // offset 156
+	PieceOf     [16]Piece // offset 160
 }
 
-func (p *Poses) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 416), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *Poses) Bytes() []byte { return p.append(make([]byte, 0, 416)) }
+
+func (p *Poses) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, p.Times)
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, p.Age)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	b = binary.LittleEndian.AppendUint32(b, p.TimesBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.TargetBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.Total)
+	b = binary.LittleEndian.AppendUint32(b, p.Stamps)
+	b = binary.LittleEndian.AppendUint32(b, p.Share)
+	b = binary.LittleEndian.AppendUint32(b, p.S)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsAStamp))
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.Tile)
+	b = binary.LittleEndian.AppendUint32(b, p.Row)
+	b = binary.LittleEndian.AppendUint32(b, p.Room)
+	b = binary.LittleEndian.AppendUint32(b, p.RoomBytes)
+	b = binary.LittleEndian.AppendUint32(b, p.OutAt)
+	b = binary.LittleEndian.AppendUint32(b, p.Samples)
+	b = binary.LittleEndian.AppendUint32(b, p.Safe)
+	b = binary.LittleEndian.AppendUint32(b, p.Pieces)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	for i := range p.PieceOf {
+		b = p.PieceOf[i].append(b)
 	}
 	return b
 }
 
+// PosesFlags are the fields of flags in poses of poses.cuh.
+type PosesFlags struct {
+	Precise bool // bit 30: some piece wants its weights in double
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f PosesFlags) Word() uint32 {
+	return flagOf(f.Precise, 30)
+}
+
+const ChunkTile = 256 // chunk_tile of resample.cu: targets a block
+
+const ItemTile = 128 // item_tile of resample_channels.cu: targets a block
+
+const MaxStaged = 8192 // max_staged of resample_channels.cu: bytes of the block's rows that are put together in shared memory
+
+// ChannelsJob is channels_job of resample_channels.cu: 320 bytes.
+//
+// channels_job is the kernels' parameter.
+type ChannelsJob struct {
+	Job      ResampleJob // offset 0
+	Shortest uint64      // offset 264: the bits of the shortest window, a time; of curves
+	Items    uint64      // offset 272
+	ItemsOf  Sorts       // offset 280
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *ChannelsJob) Bytes() []byte { return p.append(make([]byte, 0, 320)) }
+
+func (p *ChannelsJob) append(b []byte) []byte {
+	b = p.Job.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Shortest)
+	b = binary.LittleEndian.AppendUint64(b, p.Items)
+	b = p.ItemsOf.append(b)
+	return b
+}
+
+// ResampleJob is resample_job of resample_job.cuh: 264 bytes.
+//
+// resample_job is the parameter of the kernels of resample.cu, and what a stream of fuse.cu is made into. Strides count elements.
 type ResampleJob struct {
-	Src          uint64
-	SrcBatch     int64
-	SrcStep      int64
-	Times        uint64
-	TimesBatch   int64
-	Targets      uint64
-	TargetsBatch int64
-	Dst          uint64
-	DstBatch     int64
-	DstStep      int64
-	Valid        uint64
-	ValidBatch   int64
-	Age          uint64
-	AgeBatch     int64
-	SrcRows      uint64
-	DstRows      uint64
-	Fault        uint64
-	FaultFlag    uint64
-	Start        int64
-	Rate         float64
-	Fill         uint64
-	MaxGap       uint64
-	Tolerance    uint64
-	Total        uint64
-	Stamps       uint64
-	Share        uint64
-	S            uint64
-	T            uint64
-	TMagic       uint32
-	Pace         float32
-	B            uint32
-	D            uint32
-	Tile         uint32
-	Chunks       uint32
-	ChunkMagic   uint32
-	Flags        uint32
-	More         uint32
+	Src          uint64  // offset 0
+	SrcBatch     int64   // offset 8
+	SrcStep      int64   // offset 16
+	Times        uint64  // offset 24
+	TimesBatch   int64   // offset 32
+	Targets      uint64  // offset 40: null for a uniform clock
+	TargetsBatch int64   // offset 48
+	Dst          uint64  // offset 56
+	DstBatch     int64   // offset 64
+	DstStep      int64   // offset 72
+	Valid        uint64  // offset 80: null if not wanted
+	ValidBatch   int64   // offset 88
+	Age          uint64  // offset 96: null if not wanted
+	AgeBatch     int64   // offset 104
+	SrcRows      uint64  // offset 112: lengths [B] or offsets [B+1]; null if rows are of one length
+	DstRows      uint64  // offset 120: lengths [B] or offsets [B+1]; null if rows are of one length
+	Fault        uint64  // offset 128: the smallest fault found, in device memory
+	FaultFlag    uint64  // offset 136: set if there is one, in host memory
+	Start        int64   // offset 144
+	Rate         float64 // offset 152
+	Fill         uint64  // offset 160: the bits of a dst element
+	MaxGap       uint64  // offset 168: the bits of a time
+	Tolerance    uint64  // offset 176: the bits of a time
+	Total        uint64  // offset 184: targets of all rows
+	Stamps       uint64  // offset 192: source stamps to check
+	Share        uint64  // offset 200: of those, each block's
+	S            uint64  // offset 208: samples and targets a row, or of all rows if packed
+	T            uint64  // offset 216: samples and targets a row, or of all rows if packed
+	TMagic       uint32  // offset 224: divides by t, see row_of; 0 if total is too large for that
+	Pace         float32 // offset 228: samples a target, if both run from one end to the other in step
+	B            uint32  // offset 232
+	D            uint32  // offset 236
+	Tile         uint32  // offset 240: targets a block
+	Chunks       uint32  // offset 244: pieces that a target's features are moved in; divides a thread's number by that
+	ChunkMagic   uint32  // offset 248: pieces that a target's features are moved in; divides a thread's number by that
+	Flags        uint32  // offset 252
+	More         uint32  // offset 256
 	_            [4]byte
 }
 
-func (p *ResampleJob) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 264), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *ResampleJob) Bytes() []byte { return p.append(make([]byte, 0, 264)) }
+
+func (p *ResampleJob) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.SrcBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.SrcStep))
+	b = binary.LittleEndian.AppendUint64(b, p.Times)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.TimesBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.TargetsBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.DstBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.DstStep))
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.ValidBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.Age)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.AgeBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.SrcRows)
+	b = binary.LittleEndian.AppendUint64(b, p.DstRows)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	b = binary.LittleEndian.AppendUint64(b, p.Fill)
+	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
+	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	b = binary.LittleEndian.AppendUint64(b, p.Total)
+	b = binary.LittleEndian.AppendUint64(b, p.Stamps)
+	b = binary.LittleEndian.AppendUint64(b, p.Share)
+	b = binary.LittleEndian.AppendUint64(b, p.S)
+	b = binary.LittleEndian.AppendUint64(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.D)
+	b = binary.LittleEndian.AppendUint32(b, p.Tile)
+	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
+	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.More)
+	b = append(b, 0, 0, 0, 0)
 	return b
 }
 
-type PlainStream struct {
-	Src        uint64
-	Times      uint64
-	Offset     uint64
-	Flags      uint32
-	Tile       uint32
-	Chunks     uint32
-	ChunkMagic uint32
-	Pace       float32
-	S          uint32
-	TimesBatch uint32
-	SrcBatch   uint32
-	SrcStep    uint32
-	Share      uint32
-	Stamps     uint32
-	Column     uint32
-	RowsAStamp float32
-	Fill       uint32
-	MaxGap     uint64
-	Tolerance  uint64
-	D          uint32
-	Form       uint32
-}
-
-func (p *PlainStream) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 104), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-type PlainStreams struct {
-	Targets      uint64
-	Dst          uint64
-	Total        uint32
-	T            uint32
-	TMagic       uint32
-	TargetsBatch uint32
-	FirstBlock   [16]uint32
-	Valid        uint64
-	Age          uint64
-	Fault        uint64
-	FaultFlag    uint64
-	DstStep      uint32
-	ValidStep    uint32
-	AgeStep      uint32
-	Unused       uint32
-	Start        int64
-	Rate         float64
-	Stream       [16]PlainStream
-}
-
-func (p *PlainStreams) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 1824), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-type ChannelsJob struct {
-	Job      ResampleJob
-	Shortest uint64
-	Items    uint64
-	ItemsOf  Sorts
-}
-
-func (p *ChannelsJob) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 320), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-type PlainParams struct {
-	Src          uint64
-	Times        uint64
-	Targets      uint64
-	Flags        uint32
-	Tile         uint32
-	Chunks       uint32
-	ChunkMagic   uint32
-	Total        uint32
-	TMagic       uint32
-	T            uint32
-	Pace         float32
-	S            uint32
-	TimesBatch   uint32
-	TargetsBatch uint32
-	SrcBatch     uint32
-	SrcStep      uint32
-	Share        uint32
-	Stamps       uint32
-	DstStep      uint32
-	Dst          uint64
-	MaxGap       uint64
-	RowsAStamp   float32
-	Fill         uint32
-	Valid        uint64
-	Age          uint64
-	Fault        uint64
-	FaultFlag    uint64
-	Start        int64
-	Rate         float64
-	Tolerance    uint64
-}
-
-func (p *PlainParams) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 168), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-type RunParams struct {
-	Job    PlainParams
-	D      uint32
-	DMagic uint32
-}
-
-func (p *RunParams) Bytes() []byte {
-	b, err := binary.Append(make([]byte, 0, 176), binary.LittleEndian, p)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-type SortsShifts struct {
-	MovedShift  uint32
-	AnglesShift uint32
-	CubicsShift uint32
-	OthersShift uint32
-	Run         uint32
-	Beside      bool
-}
-
-func (f SortsShifts) Word() (w uint32) {
-	if f.MovedShift >= 1<<5 {
-		panic("ptx: MovedShift")
-	}
-	w |= f.MovedShift << 0
-	if f.AnglesShift >= 1<<5 {
-		panic("ptx: AnglesShift")
-	}
-	w |= f.AnglesShift << 5
-	if f.CubicsShift >= 1<<5 {
-		panic("ptx: CubicsShift")
-	}
-	w |= f.CubicsShift << 10
-	if f.OthersShift >= 1<<5 {
-		panic("ptx: OthersShift")
-	}
-	w |= f.OthersShift << 15
-	if f.Run >= 1<<5 {
-		panic("ptx: Run")
-	}
-	w |= f.Run << 20
-	if f.Beside {
-		w |= 1 << 31
-	}
-	return w
-}
-
-type PlainTaskFlags struct {
-	Clock        uint32
-	Kind         uint32
-	Each         uint32
-	Check        bool
-	Dense        bool
-	Dtype        uint32
-	Unit         uint32
-	RunOn        bool
-	HasGap       bool
-	HasTolerance bool
-	FillGaps     bool
-	FillEnds     bool
-	Usual        bool
-	Masked       bool
-	Prefetches   bool
-	TShift       uint32
-	Ready        bool
-	Store        uint32
-}
-
-func (f PlainTaskFlags) Word() (w uint32) {
-	if f.Clock >= 1<<2 {
-		panic("ptx: Clock")
-	}
-	w |= f.Clock << 0
-	if f.Kind >= 1<<2 {
-		panic("ptx: Kind")
-	}
-	w |= f.Kind << 2
-	if f.Each >= 1<<3 {
-		panic("ptx: Each")
-	}
-	w |= f.Each << 4
-	if f.Check {
-		w |= 1 << 7
-	}
-	if f.Dense {
-		w |= 1 << 8
-	}
-	if f.Dtype >= 1<<2 {
-		panic("ptx: Dtype")
-	}
-	w |= f.Dtype << 14
-	if f.Unit >= 1<<3 {
-		panic("ptx: Unit")
-	}
-	w |= f.Unit << 11
-	if f.RunOn {
-		w |= 1 << 9
-	}
-	if f.HasGap {
-		w |= 1 << 24
-	}
-	if f.HasTolerance {
-		w |= 1 << 25
-	}
-	if f.FillGaps {
-		w |= 1 << 26
-	}
-	if f.FillEnds {
-		w |= 1 << 27
-	}
-	if f.Usual {
-		w |= 1 << 28
-	}
-	if f.Masked {
-		w |= 1 << 29
-	}
-	if f.Prefetches {
-		w |= 1 << 30
-	}
-	if f.TShift >= 1<<5 {
-		panic("ptx: TShift")
-	}
-	w |= f.TShift << 16
-	if f.Ready {
-		w |= 1 << 31
-	}
-	if f.Store >= 1<<3 {
-		panic("ptx: Store")
-	}
-	w |= f.Store << 21
-	return w
-}
-
-type PosesFlags struct {
-	Precise bool
-}
-
-func (f PosesFlags) Word() (w uint32) {
-	if f.Precise {
-		w |= 1 << 30
-	}
-	return w
-}
-
+// ResampleJobFlags are the fields of flags in resample_job of resample_job.cuh.
 type ResampleJobFlags struct {
-	Clock        uint32
-	Out          uint32
-	Kind         uint32
-	Edge         uint32
-	Vector       uint32
-	SrcLengths   bool
-	SrcOffsets   bool
-	DstLengths   bool
-	DstOffsets   bool
-	HasGap       bool
-	HasTolerance bool
-	FillGaps     bool
-	Check        bool
-	NearPrevious bool
-	NearNext     bool
-	NearNearest  bool
-	TimesFlat    bool
-	TShift       uint32
-	Dense        bool
-	Windowed     bool
-	Ready        bool
+	Clock        uint32 // bits 0 to 1
+	Out          uint32 // bits 2 to 3
+	Kind         uint32 // bits 4 to 6
+	Edge         uint32 // bits 7 to 8
+	Vector       uint32 // bits 9 to 11: log2 of the elements a thread moves at once
+	SrcLengths   bool   // bit 12
+	SrcOffsets   bool   // bit 13
+	DstLengths   bool   // bit 14
+	DstOffsets   bool   // bit 15
+	HasGap       bool   // bit 16
+	HasTolerance bool   // bit 17
+	FillGaps     bool   // bit 18
+	Check        bool   // bit 19
+	NearPrevious bool   // bit 20: tolerance applies to the sample before
+	NearNext     bool   // bit 21
+	NearNearest  bool   // bit 22
+	TimesFlat    bool   // bit 23: stamp i is at times[i], whatever its row
+	TShift       uint32 // bits 24 to 28
+	Dense        bool   // bit 29: of channels: the rows of all targets follow each other in dst
+	Windowed     bool   // bit 30: of curves: some kind has a window
+	Ready        bool   // bit 31: see begin
 }
 
-func (f ResampleJobFlags) Word() (w uint32) {
-	if f.Clock >= 1<<2 {
-		panic("ptx: Clock")
-	}
-	w |= f.Clock << 0
-	if f.Out >= 1<<2 {
-		panic("ptx: Out")
-	}
-	w |= f.Out << 2
-	if f.Kind >= 1<<3 {
-		panic("ptx: Kind")
-	}
-	w |= f.Kind << 4
-	if f.Edge >= 1<<2 {
-		panic("ptx: Edge")
-	}
-	w |= f.Edge << 7
-	if f.Vector >= 1<<3 {
-		panic("ptx: Vector")
-	}
-	w |= f.Vector << 9
-	if f.SrcLengths {
-		w |= 1 << 12
-	}
-	if f.SrcOffsets {
-		w |= 1 << 13
-	}
-	if f.DstLengths {
-		w |= 1 << 14
-	}
-	if f.DstOffsets {
-		w |= 1 << 15
-	}
-	if f.HasGap {
-		w |= 1 << 16
-	}
-	if f.HasTolerance {
-		w |= 1 << 17
-	}
-	if f.FillGaps {
-		w |= 1 << 18
-	}
-	if f.Check {
-		w |= 1 << 19
-	}
-	if f.NearPrevious {
-		w |= 1 << 20
-	}
-	if f.NearNext {
-		w |= 1 << 21
-	}
-	if f.NearNearest {
-		w |= 1 << 22
-	}
-	if f.TimesFlat {
-		w |= 1 << 23
-	}
-	if f.TShift >= 1<<5 {
-		panic("ptx: TShift")
-	}
-	w |= f.TShift << 24
-	if f.Dense {
-		w |= 1 << 29
-	}
-	if f.Windowed {
-		w |= 1 << 30
-	}
-	if f.Ready {
-		w |= 1 << 31
-	}
-	return w
+// Word returns the fields in their places. It panics if one does not fit.
+func (f ResampleJobFlags) Word() uint32 {
+	return numberOf("ResampleJobFlags.Clock", f.Clock, 0, 2) |
+		numberOf("ResampleJobFlags.Out", f.Out, 2, 2) |
+		numberOf("ResampleJobFlags.Kind", f.Kind, 4, 3) |
+		numberOf("ResampleJobFlags.Edge", f.Edge, 7, 2) |
+		numberOf("ResampleJobFlags.Vector", f.Vector, 9, 3) |
+		flagOf(f.SrcLengths, 12) |
+		flagOf(f.SrcOffsets, 13) |
+		flagOf(f.DstLengths, 14) |
+		flagOf(f.DstOffsets, 15) |
+		flagOf(f.HasGap, 16) |
+		flagOf(f.HasTolerance, 17) |
+		flagOf(f.FillGaps, 18) |
+		flagOf(f.Check, 19) |
+		flagOf(f.NearPrevious, 20) |
+		flagOf(f.NearNext, 21) |
+		flagOf(f.NearNearest, 22) |
+		flagOf(f.TimesFlat, 23) |
+		numberOf("ResampleJobFlags.TShift", f.TShift, 24, 5) |
+		flagOf(f.Dense, 29) |
+		flagOf(f.Windowed, 30) |
+		flagOf(f.Ready, 31)
 }
 
+// ResampleJobMore are the fields of more in resample_job of resample_job.cuh.
 type ResampleJobMore struct {
-	In      uint32
-	Store   uint32
-	ByItems bool
+	In      uint32 // bits 0 to 1: src's dtype
+	Store   uint32 // bits 2 to 4: of a stream of a Fuse: log2 of the bytes that can be written at once
+	ByItems bool   // bit 5: of one: it is made item by item
 }
 
-func (f ResampleJobMore) Word() (w uint32) {
-	if f.In >= 1<<2 {
-		panic("ptx: In")
+// Word returns the fields in their places. It panics if one does not fit.
+func (f ResampleJobMore) Word() uint32 {
+	return numberOf("ResampleJobMore.In", f.In, 0, 2) |
+		numberOf("ResampleJobMore.Store", f.Store, 2, 3) |
+		flagOf(f.ByItems, 5)
+}
+
+// The enumerators of clock, of resample_job.cuh
+const (
+	ClockI64 = 0
+	ClockF64 = 1
+	ClockF32 = 2
+)
+
+// The enumerators of kind, of resample_job.cuh
+const (
+	KindLinear     = 0
+	KindPrevious   = 1
+	KindNext       = 2
+	KindNearest    = 3
+	KindSlerp      = 4
+	KindAngle      = 5
+	KindPchip      = 6
+	KindWindowMean = 7
+	KindWindowMin  = 8
+	KindWindowMax  = 9
+	KindWindowLast = 10
+	KindCatmullRom = 11
+	KindHermite    = 12
+	KindRotvec     = 13
+	KindRot6d      = 14
+)
+
+// The enumerators of edge, of resample_job.cuh
+const (
+	EdgeClamp       = 0
+	EdgeFill        = 1
+	EdgeExtrapolate = 2
+	EdgeError       = 3
+)
+
+// PlainParams is plain_params of resample_plain.cu: 168 bytes.
+//
+// plain_params is the kernels' parameter. What every block needs before its first read lies in the first 112 bytes: a launch finds no parameter in the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it.
+type PlainParams struct {
+	Src          uint64  // offset 0
+	Times        uint64  // offset 8
+	Targets      uint64  // offset 16
+	Flags        uint32  // offset 24
+	Tile         uint32  // offset 28
+	Chunks       uint32  // offset 32
+	ChunkMagic   uint32  // offset 36
+	Total        uint32  // offset 40
+	TMagic       uint32  // offset 44
+	T            uint32  // offset 48
+	Pace         float32 // offset 52
+	S            uint32  // offset 56
+	TimesBatch   uint32  // offset 60
+	TargetsBatch uint32  // offset 64
+	SrcBatch     uint32  // offset 68
+	SrcStep      uint32  // offset 72
+	Share        uint32  // offset 76
+	Stamps       uint32  // offset 80
+	DstStep      uint32  // offset 84: bytes
+	Dst          uint64  // offset 88
+	MaxGap       uint64  // offset 96
+	RowsAStamp   float32 // offset 104
+	Fill         uint32  // offset 108
+	Valid        uint64  // offset 112
+	Age          uint64  // offset 120
+	Fault        uint64  // offset 128
+	FaultFlag    uint64  // offset 136
+	Start        int64   // offset 144
+	Rate         float64 // offset 152
+	Tolerance    uint64  // offset 160
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *PlainParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
+
+func (p *PlainParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, p.Times)
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.Tile)
+	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
+	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.Total)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, p.S)
+	b = binary.LittleEndian.AppendUint32(b, p.TimesBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.TargetsBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.SrcBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.SrcStep)
+	b = binary.LittleEndian.AppendUint32(b, p.Share)
+	b = binary.LittleEndian.AppendUint32(b, p.Stamps)
+	b = binary.LittleEndian.AppendUint32(b, p.DstStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsAStamp))
+	b = binary.LittleEndian.AppendUint32(b, p.Fill)
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, p.Age)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	return b
+}
+
+// RunParams is run_params of resample_plain.cu: 176 bytes.
+//
+// run_params is resample_run's, where src_batch and src_step count elements.
+type RunParams struct {
+	Job    PlainParams // offset 0
+	D      uint32      // offset 168: a row's elements; divides by them, see move_within
+	DMagic uint32      // offset 172: a row's elements; divides by them, see move_within
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *RunParams) Bytes() []byte { return p.append(make([]byte, 0, 176)) }
+
+func (p *RunParams) append(b []byte) []byte {
+	b = p.Job.append(b)
+	b = binary.LittleEndian.AppendUint32(b, p.D)
+	b = binary.LittleEndian.AppendUint32(b, p.DMagic)
+	return b
+}
+
+const MaxStreams = 16 // max_streams of streams.cuh
+
+// The enumerators of dt, of values.cuh
+const (
+	DtF32  = 0
+	DtF64  = 1
+	DtF16  = 2
+	DtBf16 = 3
+)
+
+// numberOf puts a field of a word where it belongs.
+func numberOf(name string, n uint32, shift, width int) uint32 {
+	if n>>width != 0 {
+		panic(fmt.Sprintf("ptx: %s is %d, which does not fit %d bits", name, n, width))
 	}
-	w |= f.In << 0
-	if f.Store >= 1<<3 {
-		panic("ptx: Store")
+	return n << shift
+}
+
+// flagOf puts a switch of a word where it belongs.
+func flagOf(on bool, shift int) uint32 {
+	if on {
+		return 1 << shift
 	}
-	w |= f.Store << 2
-	if f.ByItems {
-		w |= 1 << 5
-	}
-	return w
+	return 0
 }

@@ -156,7 +156,7 @@ warn_stale() {
 	for side in "$src"/*.cubin.sha256; do
 		[ -e "$side" ] || continue
 		(cd "$texts" && sha256sum --status -c "$side" 2>/dev/null) ||
-			echo "build_ptx: $(basename "$side" .sha256) is stale: its PTX has changed. Make it anew with --cubin and --adopt, or delete it with its .sha256" >&2
+			echo "build_ptx: $(basename "$side" .sha256) is stale: its PTX has changed, and it is not loaded. scripts/release_check.sh fails until it is made anew with --cubin and --adopt" >&2
 	done
 }
 

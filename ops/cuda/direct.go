@@ -9,16 +9,12 @@ import (
 // A direct launch is a small one of rows of whole units, in which each thread makes one unit and finds its target for itself (direct.cuh). A
 // launch that the device does not hold at once loses where the guess is wrong, and so does one whose inputs are ready, where the work in all
 // counts: 4 x 100 onto 50 x 32 took 2.83 us, and 1.80 direct; 128 x 250 onto 128 x 128 4.93, and 5.28 direct (RATIONALE).
-const (
-	directBlocks     = 6 // that a multiprocessor holds: direct.cuh, direct_blocks
-	directFuseBlocks = 4 // and of a fusion
-	leastDirect      = 4 // samples of a row
-)
+const leastDirect = 4 // samples of a row
 
 var resampleDirect = &variant{
 	name:    "resample_direct",
 	takes:   func(b *backend, j *ops.FuseJob) string { return notDirect(b, j, true) },
-	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, directBlocks) },
+	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, ptx.DirectBlocks) },
 	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
 		return tuned.Choice{Check: oneTurn(threads, j.Clock)}
 	},
@@ -32,7 +28,7 @@ var resampleDirect = &variant{
 var fuseDirect = &variant{
 	name:    "fuse_direct",
 	takes:   func(b *backend, j *ops.FuseJob) string { return notDirect(b, j, false) },
-	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, directFuseBlocks) },
+	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, ptx.DirectFuseBlocks) },
 	model:   func(*backend, *ops.FuseJob) tuned.Choice { return tuned.Choice{Check: checkShare / 4} },
 	cut:     cutDirect,
 	params:  fusePlain.params,

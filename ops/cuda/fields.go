@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"encoding/binary"
 	"math"
 	"math/bits"
 	"time"
@@ -108,4 +109,13 @@ func dense(x *tensor.Tensor, batch, row, b int) bool { return x == nil || batch 
 
 func denseOutputs(j *ops.ResampleJob) bool {
 	return dense(j.Dst, j.DstBatch, j.T*j.DstStep, j.B) && dense(j.Valid, j.ValidBatch, j.T*j.ValidStep, j.B) && dense(j.Age, j.AgeBatch, j.T*j.AgeStep, j.B)
+}
+
+// packed is a list of structs, as kernels read it from device memory.
+func packed(list any) []byte {
+	out, err := binary.Append(nil, binary.LittleEndian, list)
+	if err != nil {
+		panic(err) // a type without a size: a mistake in this package
+	}
+	return out
 }

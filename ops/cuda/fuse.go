@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"math/bits"
 
@@ -165,7 +164,7 @@ func tables(j *ops.FuseJob, parts []made) []byte {
 		m.affine = data.Len()
 		shift, scale := part.Affine()
 		for _, list := range [][]float32{shift, scale} {
-			binary.Write(&data, binary.LittleEndian, list) // which fails for no such list
+			data.Write(packed(list))
 			pad()
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-const maxTile = 256 // targets of a block: resample.cu and fuse_chunks.cuh
-
 // resampleGeneral and resampleF64 make rows of one kind that looks at no value, with all that a job may have: other dtypes than the source's, rows of
 // lengths of their own, any strides, edges and limits (resample.cu).
 var (
@@ -50,7 +48,7 @@ func generalVariant(name string, wide bool) *variant {
 // cutChunks cuts a stream whose features are moved by chunks of 1 << vector elements.
 func (b *backend) cutChunks(j *ops.ResampleJob, c tuned.Choice, vector int) shape {
 	s := shape{threads: threads, vector: vector, chunks: j.D >> vector}
-	s.tile = min(max(c.Each*s.threads/s.chunks, 1), maxTile)
+	s.tile = min(max(c.Each*s.threads/s.chunks, 1), ptx.ChunkTile, ptx.FuseChunkTile)
 	return b.grid(j, c.Check, s)
 }
 

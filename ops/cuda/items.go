@@ -1,9 +1,7 @@
 package cuda
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -130,21 +128,16 @@ func itemTable(channels []ops.Channel, clock tensor.DType) []byte {
 			list = append(list, ptx.Item{Number: number, Feature: uint32(d), Kind: uint32(c.Kind)})
 		}
 	}
-	var out bytes.Buffer
-	binary.Write(&out, binary.LittleEndian, list) // which fails for no such list
-	return out.Bytes()
+	return packed(list)
 }
 
 const (
-	maxChannelsTile = 128  // targets of a block: resample_channels.cu, max_tile
-	maxStaged       = 8192 // bytes of its rows that are put together in shared memory: resample_channels.cu, max_staged
-	leastStaged     = 8    // targets of a block for which rows are made short enough for that
-	mostItems       = 8    // items that a thread makes
-	mostCubics      = 64   // where some are cubics
-	mostItemTile    = 64   // targets of a block by the model there
-	movedAtOnce     = 4    // channels.cuh: moved_at_once
-	itemBlocks      = 8    // blocks that a multiprocessor holds
-	fuseItems       = 4    // items that a thread of fuse makes, whose rows are not put together
+	leastStaged  = 8  // targets of a block for which rows are made short enough to be put together in shared memory
+	mostItems    = 8  // items that a thread makes
+	mostCubics   = 64 // where some are cubics
+	mostItemTile = 64 // targets of a block by the model there
+	itemBlocks   = 8  // blocks that a multiprocessor holds
+	fuseItems    = 4  // items that a thread of fuse makes, whose rows are not put together
 )
 
 // cutItems cuts a stream whose features are made item by item: blocks of a power of two of targets, no more than `most`.
@@ -152,20 +145,20 @@ func (b *backend) cutItems(j *ops.ResampleJob, channels []ops.Channel, share, mo
 	sorts := countItems(channels)
 	s := shape{threads: threads, chunks: sorts.items()}
 	if fused {
-		most = min(fuseItems*threads/s.chunks, maxChannelsTile)
+		most = min(fuseItems*threads/s.chunks, ptx.FuseItemTile)
 	} else {
 		each := mostItems
 		if sorts.of[cubics] > 0 {
 			each = mostCubics
 		}
-		if most > maxChannelsTile {
+		if most > ptx.ItemTile {
 			most = b.itemTile(j.Rows(), s.threads, sorts)
 		}
-		most = min(most, max(each*s.threads/s.chunks, movedAtOnce))
+		most = min(most, max(each*s.threads/s.chunks, ptx.MovedAtOnce))
 		row := j.D * j.Dst.DType().Size()
 		s.dense = j.DstStep == j.D && (j.DstOffsets != nil || j.B == 1 || j.DstBatch == j.T*j.D)
-		if most*row > maxStaged && leastStaged*row <= maxStaged {
-			most = maxStaged / row
+		if most*row > ptx.MaxStaged && leastStaged*row <= ptx.MaxStaged {
+			most = ptx.MaxStaged / row
 		}
 	}
 	s.tile = 1 << log2(max(most, 1))
@@ -177,7 +170,7 @@ func (b *backend) cutItems(j *ops.ResampleJob, channels []ops.Channel, share, mo
 func (b *backend) itemTile(rows, threads int, sorts itemSorts) int {
 	tile, most := leastStaged, mostItemTile
 	if sorts.of[cubics] > 0 {
-		most = maxChannelsTile // they have a bracket's slopes in common
+		most = ptx.ItemTile // they have a bracket's slopes in common
 		if sorts.items()*tile/2 >= threads {
 			tile /= 2
 		}

@@ -173,7 +173,7 @@ var fusePlain = &variant{
 	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
 		return p.plainStreams(j, s, func(m int, l layout, f *ptx.PlainTaskFlags, out *ptx.PlainStream) {
 			f.Unit, f.Store = uint32(l.unit), uint32(l.store)
-		}), nil
+		})
 	},
 }
 
@@ -234,8 +234,9 @@ func (p *plan) plainParams(j *ops.FuseJob, s shape, unit, chunks int, chunkMagic
 	}
 }
 
-// plainStreams fills in the parameter of the kernels of fuse_plain.cu. more fills in what is a kernel's own.
-func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, more func(m int, l layout, f *ptx.PlainTaskFlags, out *ptx.PlainStream)) *ptx.PlainStreams {
+// plainStreams fills in the parameter of the kernels of fuse_plain.cu, and uploads the streams that do not ride in it. own fills in what is a
+// kernel's own.
+func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, own func(m int, l layout, f *ptx.PlainTaskFlags, out *ptx.PlainStream)) (*ptx.PlainStreams, error) {
 	r := first(j)
 	size := j.Dst.DType().Size()
 	magic, _ := divider(j.T, j.Rows())
@@ -244,6 +245,7 @@ func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, more func(m int, l l
 		Total: uint32(j.Rows()), T: uint32(j.T), TMagic: magic, TargetsBatch: uint32(r.TargetBatch), Start: j.Targets.Start, Rate: j.Targets.Rate,
 		DstStep: uint32(size * r.DstStep), ValidStep: uint32(r.ValidStep), AgeStep: uint32(r.AgeStep),
 	}
+	var more []ptx.PlainStream
 	layouts, block := layoutsOf(j), 0
 	for m := range out.FirstBlock {
 		if m >= len(j.Parts) {
@@ -258,13 +260,25 @@ func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, more func(m int, l l
 			TimesBatch: uint32(part.TimesBatch), Share: plainShare(part.ResampleJob, s.blocks), Stamps: uint32(part.Stamps()), Column: uint32(l.column),
 			RowsAStamp: 1 / float32(part.S), Fill: fillWord(part.ResampleJob), MaxGap: gapBits(part.ResampleJob), Tolerance: limitBits(part.Tolerance, j.Clock),
 		}
-		more(m, l, &f, &stream)
+		own(m, l, &f, &stream)
 		stream.SrcBatch, stream.SrcStep = uint32(size*part.SrcBatch>>f.Unit), uint32(size*part.SrcStep>>f.Unit)
 		stream.Flags = f.Word()
-		out.Stream[m], out.FirstBlock[m] = stream, uint32(block)
+		out.FirstBlock[m] = uint32(block)
+		if m < len(out.Stream) {
+			out.Stream[m] = stream
+		} else {
+			more = append(more, stream)
+		}
 		block += s.blocks
 	}
-	return out
+	if more == nil {
+		return out, nil
+	}
+	if err := p.upload(packed(more)); err != nil {
+		return nil, err
+	}
+	out.More = uint64(p.table.Ptr())
+	return out, nil
 }
 
 // plainShare is how many stamps each of the blocks checks: whole 16 bytes.

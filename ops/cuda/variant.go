@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -43,10 +44,10 @@ type shape struct {
 }
 
 const (
-	threads = 128 // of a block
-	warp    = 32  // threads that go together
-	chunk   = 16  // bytes that a thread moves at once
-	pieces  = 4   // chunks that a thread moves, if there are enough
+	threads = ptx.PlainThreads // of a block
+	warp    = ptx.WarpSize
+	chunk   = 16 // bytes that a thread moves at once
+	pieces  = 4  // chunks that a thread moves, if there are enough
 	// Stamps that a block checks, where there are blocks to spare: robocache tune found less for streams of many stamps and narrow rows.
 	checkShare = 1024
 )

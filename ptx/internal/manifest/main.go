@@ -2,14 +2,20 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
-const outFile = "zmanifest.go"
+// The files that are written.
+const (
+	outFile       = "zmanifest.go"
+	interfaceFile = "zinterface.go"
+)
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
@@ -18,11 +24,16 @@ func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("manifest", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	dir := flags.String("dir", "ptx", "the folder with the kernels")
-	check := flags.Bool("check", false, "compare with the manifest that is there, write nothing")
+	check := flags.Bool("check", false, "compare with the files that are there, write nothing")
+	release := flags.Bool("release", false, "only say which cubins are missing or stale: it fails if any is")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return 2
 	}
-	if err := write(*dir, *check); err != nil {
+	work := func() error { return write(*dir, *check) }
+	if *release {
+		work = func() error { return checkRelease(*dir) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(stderr, "manifest:", err)
 		return 1
 	}
@@ -30,23 +41,55 @@ func run(args []string, stderr io.Writer) int {
 }
 
 func write(dir string, check bool) error {
-	families, err := readFolder(dir)
+	all, err := readFolder(dir)
 	if err != nil {
 		return err
 	}
-	want, err := render(families)
+	manifest, err := render(all.families)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, outFile)
-	if !check {
-		return os.WriteFile(path, want, 0o644)
-	}
-	got, err := os.ReadFile(path)
+	host, err := renderInterface(all.surface)
 	if err != nil {
 		return err
 	}
-	return compare(path, got, want)
+	for _, f := range []struct {
+		name string
+		want []byte
+	}{{outFile, manifest}, {interfaceFile, host}} {
+		path := filepath.Join(dir, f.name)
+		if !check {
+			err = os.WriteFile(path, f.want, 0o644)
+		} else if got, e := os.ReadFile(path); e != nil {
+			err = e
+		} else {
+			err = compare(path, got, f.want)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRelease refuses a folder in which a family has no cubin, or one of other PTX than is there.
+func checkRelease(dir string) error {
+	all, err := readFolder(dir)
+	if err != nil {
+		return err
+	}
+	var bad []error
+	for _, f := range all.families {
+		cubin := f.images[0] // the best comes first
+		text := slices.IndexFunc(f.images, func(im image) bool { return im.kind == "PTX" && im.sm == cubin.sm })
+		switch {
+		case cubin.kind != "Cubin":
+			bad = append(bad, fmt.Errorf("%s has no cubin", f.name))
+		case cubin.ptxHash != f.images[text].hash:
+			bad = append(bad, fmt.Errorf("%s is stale: it was not made from %s", cubin.name, f.images[text].name))
+		}
+	}
+	return errors.Join(bad...)
 }
 
 // compare names the first line in which a manifest is not what it should be.
