@@ -39,7 +39,7 @@ func makeFolder(t *testing.T, change func(files map[string]string)) string {
 	change(files)
 	dir := t.TempDir()
 	for name, data := range files {
-		if strings.HasSuffix(name, ".ptx") {
+		if strings.HasSuffix(name, ".ptx") || strings.HasSuffix(name, ".cubin") && len(data) <= mostPacked {
 			name, data = name+".gz", packed(data)
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644))
@@ -86,11 +86,34 @@ func TestCubinCarriesTheHashOfItsPTXAndTheReleaseOfItsTool(t *testing.T) {
 	require.Len(t, all.families, 1)
 	images := all.families[0].images
 	require.Len(t, images, 3)
-	cubin := file{"k.sm_90.cubin", hash("\x7fELF")}
-	assert.Equal(t, image{cubin, cubin, "Cubin", 90, 78, hash(ptx), 12080}, images[0])
+	cubin, stored := file{"k.sm_90.cubin", hash("\x7fELF")}, file{"k.sm_90.cubin.gz", hash(packed("\x7fELF"))}
+	assert.Equal(t, image{cubin, stored, "Cubin", 90, 78, hash(ptx), 12080}, images[0])
 	assert.Equal(t, []string{"k.sm_90.ptx", "k.sm_80.ptx"}, []string{images[1].name, images[2].name})
 	assert.Equal(t, file{"k.sm_90.ptx.gz", hash(packed(ptx))}, images[1].stored)
 	assert.Equal(t, hash(ptx), images[1].hash)
+}
+
+func TestLargeCubinLiesAsItIs(t *testing.T) {
+	large := strings.Repeat("x", mostPacked+1)
+	dir := makeFolder(t, func(f map[string]string) {
+		f["k.sm_90.cubin"] = large
+		f["k.sm_90.cubin.sha256"] = hash("") + "  k.sm_90.ptx\n# ptxas 12.8\n"
+	})
+	all, err := readFolder(dir)
+	require.NoError(t, err)
+	cubin := file{"k.sm_90.cubin", hash(large)}
+	assert.Equal(t, image{cubin, cubin, "Cubin", 90, 78, hash(""), 12080}, all.families[0].images[0])
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.sm_90.cubin.gz"), []byte(packed(large)), 0o644))
+	_, err = readFolder(dir)
+	assert.ErrorContains(t, err, "k.sm_90.cubin is there compressed too")
+	require.NoError(t, os.Remove(filepath.Join(dir, "k.sm_90.cubin")))
+	_, err = readFolder(dir)
+	assert.ErrorContains(t, err, "k.sm_90.cubin.gz has 204801 bytes")
+	require.NoError(t, os.Remove(filepath.Join(dir, "k.sm_90.cubin.gz")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.sm_90.cubin"), []byte("small"), 0o644))
+	_, err = readFolder(dir)
+	assert.ErrorContains(t, err, "k.sm_90.cubin has 5 bytes")
 }
 
 func TestReleaseNeedsTheCubinOfEveryFamily(t *testing.T) {
