@@ -39,7 +39,7 @@ func copyTree(t *testing.T) string {
 		t.Skip("no go here to describe images of clang with: ", err)
 	}
 	root := t.TempDir()
-	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "common.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
+	for _, pattern := range []string{"../go.mod", "../go.sum", "../CONTRIBUTING.md", script, "copy.cu", "common.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
@@ -53,10 +53,12 @@ func copyTree(t *testing.T) string {
 			require.NoError(t, os.WriteFile(to, data, 0o755))
 		}
 	}
-	manifest := exec.Command("go", "run", "./ptx/internal/manifest", "-dir", "ptx")
-	manifest.Dir = root
-	out, err := manifest.CombinedOutput()
-	require.NoError(t, err, string(out))
+	for _, args := range [][]string{{}, {"-sizes", "CONTRIBUTING.md"}} {
+		manifest := exec.Command("go", append([]string{"run", "./ptx/internal/manifest", "-dir", "ptx"}, args...)...)
+		manifest.Dir = root
+		out, err := manifest.CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
 	return root
 }
 

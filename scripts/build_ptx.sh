@@ -10,7 +10,8 @@ usage: scripts/build_ptx.sh [--check]
        scripts/build_ptx.sh --nvcc
 
 With no option, compile every ptx/NAME.cu to NAME.sm_90.ptx.gz and NAME.sm_80.ptx.gz (PTX, compressed by gzip), assemble
-both with ptxas and make NAME.sm_90.cubin where there is a ptxas, and write ptx/zmanifest.go and ptx/zinterface.go.
+both with ptxas and make NAME.sm_90.cubin where there is a ptxas, and write ptx/zmanifest.go,
+ptx/zinterface.go, and the table of sizes in CONTRIBUTING.md if it is far off.
 
   --check      build into a temporary folder and compare with what is checked in, the text of the PTX byte for byte, then the
                manifest.
@@ -189,9 +190,10 @@ warn_stale() {
 	done
 }
 
+# manifest [-check] writes what is made of the kernels for the host, or compares it.
 manifest() {
 	command -v go >/dev/null || die "the manifest is written by a Go program, and there is no go here"
-	(cd "$root" && go run ./ptx/internal/manifest "$@")
+	(cd "$root" && go run ./ptx/internal/manifest -dir ptx "$@" && go run ./ptx/internal/manifest -dir ptx -sizes CONTRIBUTING.md "$@")
 }
 
 # build replaces nothing before everything has compiled.
@@ -211,7 +213,7 @@ build() {
 		echo "build_ptx: no ptxas here: nothing was assembled"
 	fi
 	warn_stale
-	manifest -dir ptx
+	manifest
 }
 
 check() {
@@ -236,7 +238,7 @@ check() {
 			bad=1
 		fi
 	done
-	manifest -dir ptx -check || bad=1
+	manifest -check || bad=1
 	[ $bad = 0 ] || exit 1
 	if [ -n "$ptxas" ]; then
 		mkdir "$tmp/cubin"
@@ -260,7 +262,7 @@ adopt() {
 		found=$((found + 1))
 	done
 	store_cubins "$dir"
-	manifest -dir ptx
+	manifest
 	echo "build_ptx: took $found cubins from $dir"
 }
 

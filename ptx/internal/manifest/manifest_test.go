@@ -57,6 +57,42 @@ func TestCheckedInManifestIsWhatTheFilesSay(t *testing.T) {
 	assert.Equal(t, 0, run([]string{"-dir", kernels, "-check"}, &stderr), stderr.String())
 }
 
+func TestTableOfSizesIsTrue(t *testing.T) {
+	var stderr bytes.Buffer
+	assert.Equal(t, 0, run([]string{"-dir", kernels, "-sizes", "../../../CONTRIBUTING.md", "-check"}, &stderr), stderr.String())
+}
+
+func TestTableOfSizesIsWrittenWhereItIsFarOff(t *testing.T) {
+	cubin := strings.Repeat("x", mostPacked+1)
+	dir := makeFolder(t, func(f map[string]string) {
+		f["k.sm_90.cubin"] = cubin
+		f["k.sm_90.cubin.sha256"] = hash("") + "  k.sm_90.ptx\n# ptxas 12.8\n"
+	})
+	file := filepath.Join(dir, "page.md")
+	const head = "above\n" + sizesBegin + "| family | kernels | cubin | PTX for sm_90 | PTX for sm_80 | together |\n|---|---:|---:|---:|---:|---:|\n"
+	page := func(row string) string {
+		return head + "| k |" + row + "\n| together |" + row + "\n" + sizesEnd + "below\n"
+	}
+	right := page(" 1 | 205 | 0 | 0 | 205 |")
+	for _, c := range []struct{ was, is string }{
+		{page(" 1 | 222 | 2 | 0 | 189 |"), page(" 1 | 222 | 2 | 0 | 189 |")},
+		{page(" 1 | 240 | 0 | 0 | 205 |"), right},
+		{page(" 1 | 205 | 3 | 0 | 205 |"), right},
+		{page(" 2 | 205 | 0 | 0 | 205 |"), right},
+		{page(" 1 | 205 | 0 | 0 |"), right},
+		{"above\n" + sizesBegin + sizesEnd + "below\n", right},
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(c.was), 0o644))
+		assert.Equal(t, c.was == c.is, updateSizes(dir, file, true) == nil, c.was)
+		require.NoError(t, updateSizes(dir, file, false))
+		got, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Equal(t, c.is, string(got))
+	}
+	require.NoError(t, os.WriteFile(file, []byte("no table\n"), 0o644))
+	assert.ErrorContains(t, updateSizes(dir, file, false), "page.md has no lines")
+}
+
 func TestCheckNamesTheLineThatIsOutOfDateAndWritesNothing(t *testing.T) {
 	dir := makeFolder(t, func(map[string]string) {})
 	var stderr bytes.Buffer
