@@ -4,7 +4,7 @@ package ptx
 
 import "embed"
 
-//go:embed copy.sm_90.cubin
+//go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
@@ -22,31 +22,31 @@ import "embed"
 //go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
-//go:embed resample_poses.sm_90.cubin
+//go:embed resample_poses.sm_90.cubin.gz
 //go:embed resample_poses.sm_90.ptx.gz
 //go:embed resample_poses.sm_80.ptx.gz
-//go:embed voxel_add.sm_90.cubin
+//go:embed voxel_add.sm_90.cubin.gz
 //go:embed voxel_add.sm_90.ptx.gz
 //go:embed voxel_add.sm_80.ptx.gz
-//go:embed voxel_bin.sm_90.cubin
+//go:embed voxel_bin.sm_90.cubin.gz
 //go:embed voxel_bin.sm_90.ptx.gz
 //go:embed voxel_bin.sm_80.ptx.gz
-//go:embed voxel_bucket.sm_90.cubin
+//go:embed voxel_bucket.sm_90.cubin.gz
 //go:embed voxel_bucket.sm_90.ptx.gz
 //go:embed voxel_bucket.sm_80.ptx.gz
-//go:embed voxel_count.sm_90.cubin
+//go:embed voxel_count.sm_90.cubin.gz
 //go:embed voxel_count.sm_90.ptx.gz
 //go:embed voxel_count.sm_80.ptx.gz
-//go:embed voxel_group.sm_90.cubin
+//go:embed voxel_group.sm_90.cubin.gz
 //go:embed voxel_group.sm_90.ptx.gz
 //go:embed voxel_group.sm_80.ptx.gz
 //go:embed voxel_reduce.sm_90.cubin
 //go:embed voxel_reduce.sm_90.ptx.gz
 //go:embed voxel_reduce.sm_80.ptx.gz
-//go:embed voxel_sort.sm_90.cubin
+//go:embed voxel_sort.sm_90.cubin.gz
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
-//go:embed voxel_write.sm_90.cubin
+//go:embed voxel_write.sm_90.cubin.gz
 //go:embed voxel_write.sm_90.ptx.gz
 //go:embed voxel_write.sm_80.ptx.gz
 var files embed.FS
@@ -69,19 +69,19 @@ var manifest = []family{
 				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "e4fab866554a9440b9a6ee826cd8910a3341a7b81b6c198f47da2c5d03da9983",
 				PTXHash: "acaba3378d4c99ee8e7196faf0f9e61dcc1f10cf297511a9ac2e5cec8691098e",
-				stored:  "e4fab866554a9440b9a6ee826cd8910a3341a7b81b6c198f47da2c5d03da9983",
+				stored:  source{"copy.sm_90.cubin.gz", "744c076b1737193801ea4141e6763471986f33400241664bc1b75c65de464d19"},
 			},
 			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "b979297fbad76064a7f0cb943e3deabca8318512db457dab36c6d88e1dbf28ba",
 				PTXHash: "b979297fbad76064a7f0cb943e3deabca8318512db457dab36c6d88e1dbf28ba",
-				stored:  "075a039ce1030081a0126bec5eef7ab7dafbca53f5ec4f3dd2aa851273b7806a",
+				stored:  source{"copy.sm_90.ptx.gz", "075a039ce1030081a0126bec5eef7ab7dafbca53f5ec4f3dd2aa851273b7806a"},
 			},
 			{
 				File: "copy.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "272a6fed83c238c3b91ced007168606bc3ec6a349d38fee204e613c63cbbafba",
 				PTXHash: "272a6fed83c238c3b91ced007168606bc3ec6a349d38fee204e613c63cbbafba",
-				stored:  "213d82bd1d4c944ee399739913768caa5405a00d88f1ebd64f41e4bc24221959",
+				stored:  source{"copy.sm_80.ptx.gz", "213d82bd1d4c944ee399739913768caa5405a00d88f1ebd64f41e4bc24221959"},
 			},
 		},
 	},
@@ -115,19 +115,19 @@ var manifest = []family{
 				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "0ad76a5731b94982126bd598818b540328a6f2b60bffbd74a3f78112cee4c4f1",
 				PTXHash: "0ccafce3274ab6bea083d2c690edfd7aa4425413b888269a5e04da04eae9a59e",
-				stored:  "0ad76a5731b94982126bd598818b540328a6f2b60bffbd74a3f78112cee4c4f1",
+				stored:  source{"fuse.sm_90.cubin", "0ad76a5731b94982126bd598818b540328a6f2b60bffbd74a3f78112cee4c4f1"},
 			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "e07876a91db3a00247be709d8bb0ea973eb8f5a5553b4cf62d4f23dbab3fc3fb",
 				PTXHash: "e07876a91db3a00247be709d8bb0ea973eb8f5a5553b4cf62d4f23dbab3fc3fb",
-				stored:  "33b6db00302c0fb561970563c3bbc2ff8679999abefb26a184e680a8b7ae7fb0",
+				stored:  source{"fuse.sm_90.ptx.gz", "33b6db00302c0fb561970563c3bbc2ff8679999abefb26a184e680a8b7ae7fb0"},
 			},
 			{
 				File: "fuse.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "9dc3c9b5d4911577134be3bb8bfcd7d8746449e04a22d682442db7197bf6e15a",
 				PTXHash: "9dc3c9b5d4911577134be3bb8bfcd7d8746449e04a22d682442db7197bf6e15a",
-				stored:  "311bc02c811095d58f663e33f5c6758c9929e34c43c68d703b792910573e1230",
+				stored:  source{"fuse.sm_80.ptx.gz", "311bc02c811095d58f663e33f5c6758c9929e34c43c68d703b792910573e1230"},
 			},
 		},
 	},
@@ -161,19 +161,19 @@ var manifest = []family{
 				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "a8066639ecc49b2d16c2d8090adb29369b3ae0d64f320395934c38612ad19fe6",
 				PTXHash: "4b5315dd0913aacf5aa7843462326c75849467fa4e66b6cdc518cdb6dc9a501a",
-				stored:  "a8066639ecc49b2d16c2d8090adb29369b3ae0d64f320395934c38612ad19fe6",
+				stored:  source{"fuse_plain.sm_90.cubin", "a8066639ecc49b2d16c2d8090adb29369b3ae0d64f320395934c38612ad19fe6"},
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "a4f74af5ffb9048e9d1a929a5e792a6d1bd86088e90a99e26e42c57435993c39",
 				PTXHash: "a4f74af5ffb9048e9d1a929a5e792a6d1bd86088e90a99e26e42c57435993c39",
-				stored:  "bf9a237c2d849986aa839310721505dd36a246ea6a0f5add01ef9249407a806f",
+				stored:  source{"fuse_plain.sm_90.ptx.gz", "bf9a237c2d849986aa839310721505dd36a246ea6a0f5add01ef9249407a806f"},
 			},
 			{
 				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "59537198690988c01ea359ad8de42da273f54d5c10226d229991ad24d2d44845",
 				PTXHash: "59537198690988c01ea359ad8de42da273f54d5c10226d229991ad24d2d44845",
-				stored:  "d3e65b265131e280ef8c4e92ddef37ffca5a1aeb593f91335af67995b37c8c6b",
+				stored:  source{"fuse_plain.sm_80.ptx.gz", "d3e65b265131e280ef8c4e92ddef37ffca5a1aeb593f91335af67995b37c8c6b"},
 			},
 		},
 	},
@@ -199,19 +199,19 @@ var manifest = []family{
 				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa",
 				PTXHash: "b85497f82cd3c9fdee3b146397fed98df0788c152f8f9549ca510eed6b673b79",
-				stored:  "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa",
+				stored:  source{"resample.sm_90.cubin", "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa"},
 			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "7e199abe31520887a2561cdd8b970b014669cf83f3e88d8b73d07bed6c850786",
 				PTXHash: "7e199abe31520887a2561cdd8b970b014669cf83f3e88d8b73d07bed6c850786",
-				stored:  "c604717cc1ba8d6d3bd6cb26d716fdb8fb7f12b6d7e0e0887eb5c0afc20387f3",
+				stored:  source{"resample.sm_90.ptx.gz", "c604717cc1ba8d6d3bd6cb26d716fdb8fb7f12b6d7e0e0887eb5c0afc20387f3"},
 			},
 			{
 				File: "resample.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "34b08513fd53e9abb334f291813c94794e52b1320f0aa9337952c40c437a8854",
 				PTXHash: "34b08513fd53e9abb334f291813c94794e52b1320f0aa9337952c40c437a8854",
-				stored:  "5e0bd69a3618adeba1cb80e0c0518f0ce2d04f3378f521e475648a622a4de677",
+				stored:  source{"resample.sm_80.ptx.gz", "5e0bd69a3618adeba1cb80e0c0518f0ce2d04f3378f521e475648a622a4de677"},
 			},
 		},
 	},
@@ -247,19 +247,19 @@ var manifest = []family{
 				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "fac0db3ba97af126bcb5e41b565fc6320611799a5042ed2ac5732d529676319b",
 				PTXHash: "e16318fe16a3c39e3c7c9628fb09c1416c18f3cc17745679779bee4d7805b8bc",
-				stored:  "fac0db3ba97af126bcb5e41b565fc6320611799a5042ed2ac5732d529676319b",
+				stored:  source{"resample_channels.sm_90.cubin", "fac0db3ba97af126bcb5e41b565fc6320611799a5042ed2ac5732d529676319b"},
 			},
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "d18e144104f482377220b3e13b46e042e205f8f85b1f2f5e6198bc04a24e150f",
 				PTXHash: "d18e144104f482377220b3e13b46e042e205f8f85b1f2f5e6198bc04a24e150f",
-				stored:  "2251244234b9db3e72cae0cf29c0d17621321c9f91cf83b6117a96d71bd6ba60",
+				stored:  source{"resample_channels.sm_90.ptx.gz", "2251244234b9db3e72cae0cf29c0d17621321c9f91cf83b6117a96d71bd6ba60"},
 			},
 			{
 				File: "resample_channels.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "76600e72a6001ddd049095fdd7d16cc94718dddc1cf9ed6b88a87e7236e402b5",
 				PTXHash: "76600e72a6001ddd049095fdd7d16cc94718dddc1cf9ed6b88a87e7236e402b5",
-				stored:  "1a68275c5c4e9b99ecbf13a2e8fa898a63c24eb29b8b32468730932964b79b65",
+				stored:  source{"resample_channels.sm_80.ptx.gz", "1a68275c5c4e9b99ecbf13a2e8fa898a63c24eb29b8b32468730932964b79b65"},
 			},
 		},
 	},
@@ -292,19 +292,19 @@ var manifest = []family{
 				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "1cecb922a0a873c0a993f6209102696c5ce10592931d96d1a79bd38e0f99018f",
 				PTXHash: "f1dcaf9c694a1cb25a7de821422469b93f1fb69f4aaab9e251fa03f47a352944",
-				stored:  "1cecb922a0a873c0a993f6209102696c5ce10592931d96d1a79bd38e0f99018f",
+				stored:  source{"resample_plain.sm_90.cubin", "1cecb922a0a873c0a993f6209102696c5ce10592931d96d1a79bd38e0f99018f"},
 			},
 			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "8b9fb6c077d3a93bc54bf8653aa88aafbad217bc07cc4718b698514286bbcecf",
 				PTXHash: "8b9fb6c077d3a93bc54bf8653aa88aafbad217bc07cc4718b698514286bbcecf",
-				stored:  "6093a354f49eccd14b26a7965dd27d58e07ea3c9337845eb42315ba05168870c",
+				stored:  source{"resample_plain.sm_90.ptx.gz", "6093a354f49eccd14b26a7965dd27d58e07ea3c9337845eb42315ba05168870c"},
 			},
 			{
 				File: "resample_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "a76b4ebb0571018d50ae0380745f235e4075273f2da3c0e6615fa5cf306f6e1d",
 				PTXHash: "a76b4ebb0571018d50ae0380745f235e4075273f2da3c0e6615fa5cf306f6e1d",
-				stored:  "4d47bf814b6533825725c78c4f799bbeb41469b3a74599770fba32a7a79fdf99",
+				stored:  source{"resample_plain.sm_80.ptx.gz", "4d47bf814b6533825725c78c4f799bbeb41469b3a74599770fba32a7a79fdf99"},
 			},
 		},
 	},
@@ -331,19 +331,19 @@ var manifest = []family{
 				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "08f831ae0fa6d9adf5dee68acc53cc0e21db61ab03a082bd67b8cf28137bc9ea",
 				PTXHash: "535b4ca681cbf7d5a639ea73a01ef661479f7bb5becd30838f2f05c90273a937",
-				stored:  "08f831ae0fa6d9adf5dee68acc53cc0e21db61ab03a082bd67b8cf28137bc9ea",
+				stored:  source{"resample_poses.sm_90.cubin.gz", "9be861ffdfaad062b8c554777e91fd35fa43ea71ddd13a784a15af1b3ee06862"},
 			},
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "23353f9464cf50b8bccda64304c920a779f471b1d764d36c5ca0aef6d49a802e",
 				PTXHash: "23353f9464cf50b8bccda64304c920a779f471b1d764d36c5ca0aef6d49a802e",
-				stored:  "0fdc8f157572109c4b2985f3adc1d78ab719d914df7f66a8602b09c658d24eef",
+				stored:  source{"resample_poses.sm_90.ptx.gz", "0fdc8f157572109c4b2985f3adc1d78ab719d914df7f66a8602b09c658d24eef"},
 			},
 			{
 				File: "resample_poses.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "69b90511826f388313d7bc32dcecd2841e43b3827a2a08372046375fe1d7136f",
 				PTXHash: "69b90511826f388313d7bc32dcecd2841e43b3827a2a08372046375fe1d7136f",
-				stored:  "363f3d388d131d7971fea443d517819b66388bc4450ae8da618b900098a110ff",
+				stored:  source{"resample_poses.sm_80.ptx.gz", "363f3d388d131d7971fea443d517819b66388bc4450ae8da618b900098a110ff"},
 			},
 		},
 	},
@@ -375,19 +375,19 @@ var manifest = []family{
 				File: "voxel_add.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "58a0e73af4aa859842a79090c8561e2549630fee1ba45a7876b8487986a9aa74",
 				PTXHash: "db870e3716e950aced6bbb75e0e518aedc17e2cb9bdd0b007735a5e7b00a725b",
-				stored:  "58a0e73af4aa859842a79090c8561e2549630fee1ba45a7876b8487986a9aa74",
+				stored:  source{"voxel_add.sm_90.cubin.gz", "24df88e0fad4e646d4efcd7ff40aa15900017683a8517d1ca5cf192ed41517d9"},
 			},
 			{
 				File: "voxel_add.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "db870e3716e950aced6bbb75e0e518aedc17e2cb9bdd0b007735a5e7b00a725b",
 				PTXHash: "db870e3716e950aced6bbb75e0e518aedc17e2cb9bdd0b007735a5e7b00a725b",
-				stored:  "91babd2473e604db7c4f75253d3c1e22911c769f9acb0c0fe512046428f7c8a5",
+				stored:  source{"voxel_add.sm_90.ptx.gz", "91babd2473e604db7c4f75253d3c1e22911c769f9acb0c0fe512046428f7c8a5"},
 			},
 			{
 				File: "voxel_add.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "d062d9f7572c1940ee0593c86ac5b2a3195accbe10923827bee6520d697c1764",
 				PTXHash: "d062d9f7572c1940ee0593c86ac5b2a3195accbe10923827bee6520d697c1764",
-				stored:  "6208653729cb3ddab68f853e9553b685e156fe9d6ff51c7d845494252932b549",
+				stored:  source{"voxel_add.sm_80.ptx.gz", "6208653729cb3ddab68f853e9553b685e156fe9d6ff51c7d845494252932b549"},
 			},
 		},
 	},
@@ -413,19 +413,19 @@ var manifest = []family{
 				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "784f3e8a8da73bce07428916970cee7b9e217ebbd78efd5544c4f9382c9fc312",
 				PTXHash: "a3f70291927ca41fffddb70b39e327befccf5f01de594ba16724275660cdc98d",
-				stored:  "784f3e8a8da73bce07428916970cee7b9e217ebbd78efd5544c4f9382c9fc312",
+				stored:  source{"voxel_bin.sm_90.cubin.gz", "0fbab29a66ee85cde2aad6f8955d4af1c4d49756928ceb41ec8eda8c78e5eb35"},
 			},
 			{
 				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "a3f70291927ca41fffddb70b39e327befccf5f01de594ba16724275660cdc98d",
 				PTXHash: "a3f70291927ca41fffddb70b39e327befccf5f01de594ba16724275660cdc98d",
-				stored:  "ecf53b948fc40101af750d27ecb5c5527233aee4acb7b86ac7e2f46b25e386a8",
+				stored:  source{"voxel_bin.sm_90.ptx.gz", "ecf53b948fc40101af750d27ecb5c5527233aee4acb7b86ac7e2f46b25e386a8"},
 			},
 			{
 				File: "voxel_bin.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "345ddb327c942a3fa2dd81da5616578eec3aa73b0bb5cde6f95a47ea21b96bc8",
 				PTXHash: "345ddb327c942a3fa2dd81da5616578eec3aa73b0bb5cde6f95a47ea21b96bc8",
-				stored:  "ec762bfccb2782c0650e6141c306e2c55a2d4b5e286d9aa569dda76e7515890c",
+				stored:  source{"voxel_bin.sm_80.ptx.gz", "ec762bfccb2782c0650e6141c306e2c55a2d4b5e286d9aa569dda76e7515890c"},
 			},
 		},
 	},
@@ -453,19 +453,19 @@ var manifest = []family{
 				File: "voxel_bucket.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "98fb1883173784d40f71dd533072df8cb52ab3d6879592e7f1f4c68abc224cdd",
 				PTXHash: "4247a73c2ff0276806f29850c3fa1c63622212c4601bb9b7f36afb36222fa851",
-				stored:  "98fb1883173784d40f71dd533072df8cb52ab3d6879592e7f1f4c68abc224cdd",
+				stored:  source{"voxel_bucket.sm_90.cubin.gz", "3be3440cc0634a5d37f9f3fae4e260da5895fa88553a362df0b1f3756ff6a6df"},
 			},
 			{
 				File: "voxel_bucket.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "4247a73c2ff0276806f29850c3fa1c63622212c4601bb9b7f36afb36222fa851",
 				PTXHash: "4247a73c2ff0276806f29850c3fa1c63622212c4601bb9b7f36afb36222fa851",
-				stored:  "f6baf9d63573b3d4bb4041c395b58e9ba39279628e11351972c9a35070b21f69",
+				stored:  source{"voxel_bucket.sm_90.ptx.gz", "f6baf9d63573b3d4bb4041c395b58e9ba39279628e11351972c9a35070b21f69"},
 			},
 			{
 				File: "voxel_bucket.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "acf9ba2437b41f712196ce68b49fb9e58421db6c39f4c04939aea9854b3c401a",
 				PTXHash: "acf9ba2437b41f712196ce68b49fb9e58421db6c39f4c04939aea9854b3c401a",
-				stored:  "a0c3074ecf1827bb5082b39b5dae12706ffb54732ed91c72147aeaa0d4b16ba0",
+				stored:  source{"voxel_bucket.sm_80.ptx.gz", "a0c3074ecf1827bb5082b39b5dae12706ffb54732ed91c72147aeaa0d4b16ba0"},
 			},
 		},
 	},
@@ -493,19 +493,19 @@ var manifest = []family{
 				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "ccefb3c0354e80730b91a9a766a1aece7ac98068cee6122b495804e432625b4a",
 				PTXHash: "467c91821b5999c670928b2fb08b9e8a3b827ee5c14ca0be10303ea9546f441e",
-				stored:  "ccefb3c0354e80730b91a9a766a1aece7ac98068cee6122b495804e432625b4a",
+				stored:  source{"voxel_count.sm_90.cubin.gz", "b46388244de241918d6f8979fc5d3a85290236ed2839160028b790266f456b4a"},
 			},
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "467c91821b5999c670928b2fb08b9e8a3b827ee5c14ca0be10303ea9546f441e",
 				PTXHash: "467c91821b5999c670928b2fb08b9e8a3b827ee5c14ca0be10303ea9546f441e",
-				stored:  "237d1cc62b3d947af8908a63da8f95e4bece6ed8e30a11d6dd44ae0d24db06b0",
+				stored:  source{"voxel_count.sm_90.ptx.gz", "237d1cc62b3d947af8908a63da8f95e4bece6ed8e30a11d6dd44ae0d24db06b0"},
 			},
 			{
 				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "26ece84b50f9fb682a391db485d0e157c0ba4619150980bb1a7abb0deee7bae8",
 				PTXHash: "26ece84b50f9fb682a391db485d0e157c0ba4619150980bb1a7abb0deee7bae8",
-				stored:  "a8fd628ec4ea0a904ba9599395cadb82d90b9e750d232a393a97a9695991a07d",
+				stored:  source{"voxel_count.sm_80.ptx.gz", "a8fd628ec4ea0a904ba9599395cadb82d90b9e750d232a393a97a9695991a07d"},
 			},
 		},
 	},
@@ -539,19 +539,19 @@ var manifest = []family{
 				File: "voxel_group.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "ff270b64b4b5ecde932aedbbdf034e389a78d381b2db8bbaf52329442530a11d",
 				PTXHash: "72ff1b72025950d25e4c09b773eb5ee88d6bcc14dc6f9e7c8ba32a9363aa5adb",
-				stored:  "ff270b64b4b5ecde932aedbbdf034e389a78d381b2db8bbaf52329442530a11d",
+				stored:  source{"voxel_group.sm_90.cubin.gz", "afa0f6c03c394018ab6ef5ea188bd4f17cfcf64f549f941e8953eab1e1ca3208"},
 			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "72ff1b72025950d25e4c09b773eb5ee88d6bcc14dc6f9e7c8ba32a9363aa5adb",
 				PTXHash: "72ff1b72025950d25e4c09b773eb5ee88d6bcc14dc6f9e7c8ba32a9363aa5adb",
-				stored:  "ab25b1b5af2548be14adf22dd96e7cbaed11aa68b120737701a54cfd17e48fad",
+				stored:  source{"voxel_group.sm_90.ptx.gz", "ab25b1b5af2548be14adf22dd96e7cbaed11aa68b120737701a54cfd17e48fad"},
 			},
 			{
 				File: "voxel_group.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "71ffb53888bd6e58f926d586819230b88f84e34bc8cc9fb901632be0975bee41",
 				PTXHash: "71ffb53888bd6e58f926d586819230b88f84e34bc8cc9fb901632be0975bee41",
-				stored:  "0bd9db8be0152f58bdcab43e8476e77a740d326bf56ceac862dd8cb9898ac57b",
+				stored:  source{"voxel_group.sm_80.ptx.gz", "0bd9db8be0152f58bdcab43e8476e77a740d326bf56ceac862dd8cb9898ac57b"},
 			},
 		},
 	},
@@ -595,19 +595,19 @@ var manifest = []family{
 				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "0be4418861e64d4f3746c7b17d26fbda49865d3030e54de84871e48e858b6733",
 				PTXHash: "07a0620a9f3739f98f13edb6eb5197b9e8c95c94abade5f3db6cb16544565ee0",
-				stored:  "0be4418861e64d4f3746c7b17d26fbda49865d3030e54de84871e48e858b6733",
+				stored:  source{"voxel_reduce.sm_90.cubin", "0be4418861e64d4f3746c7b17d26fbda49865d3030e54de84871e48e858b6733"},
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "07a0620a9f3739f98f13edb6eb5197b9e8c95c94abade5f3db6cb16544565ee0",
 				PTXHash: "07a0620a9f3739f98f13edb6eb5197b9e8c95c94abade5f3db6cb16544565ee0",
-				stored:  "96429b1fb2dae88775f9d0627b11e663d56bc9c8c97d60c7f56bd2e1d7f52a20",
+				stored:  source{"voxel_reduce.sm_90.ptx.gz", "96429b1fb2dae88775f9d0627b11e663d56bc9c8c97d60c7f56bd2e1d7f52a20"},
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "2fdd57a93530dbee3560fc52b65807d168294b80ffc6f867ede75c5d95fd69d9",
 				PTXHash: "2fdd57a93530dbee3560fc52b65807d168294b80ffc6f867ede75c5d95fd69d9",
-				stored:  "21f3727a56fc2948d5925a5a5ac9e1e6d9a3fcce3a242189ee5ffe62891869cf",
+				stored:  source{"voxel_reduce.sm_80.ptx.gz", "21f3727a56fc2948d5925a5a5ac9e1e6d9a3fcce3a242189ee5ffe62891869cf"},
 			},
 		},
 	},
@@ -636,19 +636,19 @@ var manifest = []family{
 				File: "voxel_sort.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "daf98dc0da99c78e5e7aa27c8684663490067f958f39b1791d14527cf4aa1a9e",
 				PTXHash: "f36fc5e805cb29afa374a963a38de69f510f5938b00da3b81fbd233ea50a16d9",
-				stored:  "daf98dc0da99c78e5e7aa27c8684663490067f958f39b1791d14527cf4aa1a9e",
+				stored:  source{"voxel_sort.sm_90.cubin.gz", "88036a0bf9cf30908acb36845d5500747ecc00e8c4e6e70fddc9dd0813632437"},
 			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "f36fc5e805cb29afa374a963a38de69f510f5938b00da3b81fbd233ea50a16d9",
 				PTXHash: "f36fc5e805cb29afa374a963a38de69f510f5938b00da3b81fbd233ea50a16d9",
-				stored:  "7a134f8b3eb921e7f5698cc5e0e80b373b07154dfcd5b337885adae3793a684b",
+				stored:  source{"voxel_sort.sm_90.ptx.gz", "7a134f8b3eb921e7f5698cc5e0e80b373b07154dfcd5b337885adae3793a684b"},
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "1da78c957f10d579d1b19442c4580b566dab262eb19f41a807040a8232068dbe",
 				PTXHash: "1da78c957f10d579d1b19442c4580b566dab262eb19f41a807040a8232068dbe",
-				stored:  "3ba360e341c9e2489f6cfdbab4e209dbe06b54331d511553388cb12bf0dba974",
+				stored:  source{"voxel_sort.sm_80.ptx.gz", "3ba360e341c9e2489f6cfdbab4e209dbe06b54331d511553388cb12bf0dba974"},
 			},
 		},
 	},
@@ -675,19 +675,19 @@ var manifest = []family{
 				File: "voxel_write.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "ce5c48d182f3636f8ebcbda3ece1c6c0f0b70c380015f914c2f047cc2b90fc65",
 				PTXHash: "c73dd7e797f78d609f0e6f250426434644a3c0775b80983ee47945a2864f084a",
-				stored:  "ce5c48d182f3636f8ebcbda3ece1c6c0f0b70c380015f914c2f047cc2b90fc65",
+				stored:  source{"voxel_write.sm_90.cubin.gz", "5704a2c67b225387ccce58d2d9450210bbfd409e62f420c44fdafeae399ad3ef"},
 			},
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "c73dd7e797f78d609f0e6f250426434644a3c0775b80983ee47945a2864f084a",
 				PTXHash: "c73dd7e797f78d609f0e6f250426434644a3c0775b80983ee47945a2864f084a",
-				stored:  "4a7ce4dd62380ea83dadd953df4bf234451b7e6b25a9e1b2efbd79432a516b55",
+				stored:  source{"voxel_write.sm_90.ptx.gz", "4a7ce4dd62380ea83dadd953df4bf234451b7e6b25a9e1b2efbd79432a516b55"},
 			},
 			{
 				File: "voxel_write.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "899582c7ac16435746fa47eb5706f7065ef2909dedd2d485297450da5cb1e1ba",
 				PTXHash: "899582c7ac16435746fa47eb5706f7065ef2909dedd2d485297450da5cb1e1ba",
-				stored:  "d79c595ba0788ccbebe635f5184f7c9ecaa6f2639ec07f42691a50c5fdb40898",
+				stored:  source{"voxel_write.sm_80.ptx.gz", "d79c595ba0788ccbebe635f5184f7c9ecaa6f2639ec07f42691a50c5fdb40898"},
 			},
 		},
 	},

@@ -26,12 +26,16 @@ func run(args []string, stderr io.Writer) int {
 	dir := flags.String("dir", "ptx", "the folder with the kernels")
 	check := flags.Bool("check", false, "compare with the files that are there, write nothing")
 	release := flags.Bool("release", false, "only say which cubins are missing or stale: it fails if any is")
+	sizes := flags.String("sizes", "", "only keep the table of what families cost in this `file`; with -check compare it")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return 2
 	}
 	work := func() error { return write(*dir, *check) }
-	if *release {
+	switch {
+	case *release:
 		work = func() error { return checkRelease(*dir) }
+	case *sizes != "":
+		work = func() error { return updateSizes(*dir, *sizes, *check) }
 	}
 	if err := work(); err != nil {
 		fmt.Fprintln(stderr, "manifest:", err)
