@@ -81,7 +81,4 @@ func (p *plan) decided() (d decision) {
 
 func (p *voxelPlan) decided() decision { return decision{} }
 
-func (p *voxelPlan) launches() []*cudadrv.Launch {
-	chain, _ := p.next(false)
-	return chain
-}
+func (p *voxelPlan) launches() []*cudadrv.Launch { return p.chain }
