@@ -39,7 +39,7 @@ func copyTree(t *testing.T) string {
 		t.Skip("no go here to describe images of clang with: ", err)
 	}
 	root := t.TempDir()
-	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "*.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
+	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "common.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {

@@ -23,6 +23,20 @@
 #define RC_KERNEL(max_threads) extern "C" __global__ void __launch_bounds__(max_threads)
 #define RC_KERNEL_OCC(max_threads, min_blocks) extern "C" __global__ void __launch_bounds__(max_threads, min_blocks)
 
+// RC_HOST marks a constant, an enum or a struct that the host shares: scripts/build_ptx.sh writes it in Go to zinterface.go, under
+// the name that Go gives it (src_batch is SrcBatch), with its comment. Constants are integers, and enums say their type:
+//
+//     RC_HOST constexpr u32 most_tile = plain_threads * most_each; // MostTile
+//     RC_HOST enum kind : u32 { linear, previous };                // KindLinear, KindPrevious
+//     RC_HOST struct plain_params { const void *src; u32 flags; }; // type PlainParams, whose Bytes a launch takes
+//
+// RC_FLAG(word, type, name, shift, width) in a struct is a field of a word of switches: a member function here, and in Go a field of
+// the type that is named for the struct and the word (PlainParamsFlags), whose Word puts them together. A name that is marked twice
+// is an error, as is all that the host could not know: what lies inside #if, a type that is not marked.
+#define RC_HOST
+#define RC_FLAG(word, type, name, shift, width) \
+    RC_FN_MEMBER type name() const { return (type)((word) >> (shift) & ((1u << (width)) - 1)); }
+
 #define RC_UNROLL _Pragma("unroll")
 #if defined(__clang__)
 #define RC_ROLLED _Pragma("clang loop unroll(disable)")
@@ -45,7 +59,7 @@ using i64 = long long;
 using u64 = unsigned long long;
 static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "64-bit device expected");
 
-constexpr u32 warp_size = 32;
+RC_HOST constexpr u32 warp_size = 32;
 
 // ---- Where this thread is ----
 

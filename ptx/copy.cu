@@ -5,7 +5,7 @@
 // to four chunks before it waits for any of them, so a small launch waits for memory once. The shares come from the host, and numbers have
 // 32 bits, so that nothing is computed that the operation need not compute.
 // Bytes moved: 16 in read, 16 out written, each once. Buffers are 16-byte aligned and do not overlap. What dst holds afterwards is the
-// exclusive-or of what each thread read: it says nothing, but keeps every load alive. flags: as those of the kernels that are measured.
+// exclusive-or of what each thread read: it says nothing, but keeps every load alive.
 //
 // rc_null does nothing: its time is the time of a launch.
 #include "common.cuh"
@@ -15,6 +15,17 @@ using namespace rc;
 namespace {
 
 constexpr u32 at_once = 4;
+
+// copy_params is the parameter of rc_speed_of_light. Numbers are chunks.
+RC_HOST struct copy_params {
+    const v16 *src;
+    v16 *dst;
+    u32 in, in_share;   // to read, and of those each block's
+    u32 out, out_share; // to write
+    u32 flags;
+
+    RC_FLAG(flags, bool, ready, 31, 1) // the inputs are ready, as of the kernels that are measured: it waits at its end
+};
 
 RC_FN v16 fold(v16 a, v16 b) { return {a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w}; }
 
@@ -30,25 +41,23 @@ RC_FN v16 read(const v16 *src, u32 i, u32 end) {
 
 } // namespace
 
-RC_KERNEL(512)
-rc_speed_of_light(const v16 *__restrict__ src, u32 in, u32 in_share, v16 *__restrict__ dst, u32 out, u32 out_share, u32 flags) {
-    const bool ready = flags >> 31;
-    if (!ready) wait_for_previous();
+RC_KERNEL(512) rc_speed_of_light(const copy_params p) {
+    if (!p.ready()) wait_for_previous();
     let_next();
-    const u32 begin = block_x() * in_share, end = in - begin < in_share ? in : begin + in_share;
+    const u32 begin = block_x() * p.in_share, end = p.in - begin < p.in_share ? p.in : begin + p.in_share;
     u32 i = begin + thread_x();
     v16 acc = {0, 0, 0, 0};
-    if (begin < in) {
-        acc = read(src, i, end);
-        for (i += at_once * threads_x(); i < end; i += at_once * threads_x()) acc = fold(acc, read(src, i, end));
+    if (begin < p.in) {
+        acc = read(p.src, i, end);
+        for (i += at_once * threads_x(); i < end; i += at_once * threads_x()) acc = fold(acc, read(p.src, i, end));
     }
-    const u32 first = block_x() * out_share, last = out - first < out_share ? out : first + out_share;
+    const u32 first = block_x() * p.out_share, last = p.out - first < p.out_share ? p.out : first + p.out_share;
     u32 o = first + thread_x();
-    const bool writes = first < out && o < last;
+    const bool writes = first < p.out && o < last;
     // A thread with nothing to write would make its loads dead. This store keeps them, and all but never happens.
-    if (!writes && out > 0 && (acc.x & acc.y & acc.z & acc.w) == 0xffffffffu) st_16(dst, acc);
-    for (; writes && o < last; o += threads_x()) st_16(dst + o, acc);
-    if (ready && block_x() == 0 && thread_x() == 0) wait_for_previous();
+    if (!writes && p.out > 0 && (acc.x & acc.y & acc.z & acc.w) == 0xffffffffu) st_16(p.dst, acc);
+    for (; writes && o < last; o += threads_x()) st_16(p.dst + o, acc);
+    if (p.ready() && block_x() == 0 && thread_x() == 0) wait_for_previous();
 }
 
 RC_KERNEL(1024) rc_null() {}

@@ -3,6 +3,7 @@ package ptx
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"os"
 	"os/user"
@@ -227,11 +228,14 @@ func TestLookupFindsEveryEntry(t *testing.T) {
 	assert.False(t, ok)
 }
 
-func TestSpeedOfLightTakesTwoBuffersWithTheirShares(t *testing.T) {
+func TestSpeedOfLightTakesItsStruct(t *testing.T) {
 	_, e, ok := Lookup("rc_speed_of_light")
 	require.True(t, ok)
-	buffer := []Param{{"u64", 8, 8}, {"u32", 4, 4}, {"u32", 4, 4}}
-	assert.Equal(t, slices.Concat(buffer, buffer, []Param{{"u32", 4, 4}}), e.Params)
+	p := CopyParams{Src: 1, Dst: 2, In: 3, InShare: 4, Out: 5, OutShare: 6, Flags: CopyParamsFlags{Ready: true}.Word()}
+	assert.Equal(t, []Param{{"b8", len(p.Bytes()), 8}}, e.Params)
+	want, err := binary.Append(nil, binary.LittleEndian, &p)
+	require.NoError(t, err)
+	assert.Equal(t, want, p.Bytes())
 	_, e, ok = Lookup("rc_null")
 	require.True(t, ok)
 	assert.Empty(t, e.Params)
@@ -243,10 +247,9 @@ func TestCallersCannotChangeTheManifest(t *testing.T) {
 	images[0].Hash = "x"
 	images[0].Data()[0] = 'x'
 	_, e, _ := Lookup("rc_speed_of_light")
-	e.Params[1].Size = 1
+	e.Params[0].Align = 1
 	again := Images("copy")
-	assert.Equal(t, 8, again[0].Entries[0].Params[0].Size)
-	assert.Equal(t, 4, again[0].Entries[0].Params[1].Size)
+	assert.Equal(t, Param{"b8", 40, 8}, again[0].Entries[0].Params[0])
 	assert.Equal(t, again[0].Hash, sha(again[0].Data()))
 	assert.Nil(t, Images("nothing"))
 	assert.Nil(t, Image{File: "nothing"}.Data())

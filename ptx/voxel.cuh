@@ -10,7 +10,6 @@
 
 namespace rc {
 
-RC_HOST enum voxel_mode : u32 { dense, hard, sparse };
 RC_HOST enum voxel_reduction : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
 // The words of state: counters, the number of voxels found, how many pieces voxel_crowded has, and, above, slots, and whether voxel_cut has something to do. In voxel_group.cu `found` is how

@@ -76,11 +76,9 @@ func (r *rig) bindLimit(threads, each int, src cudadrv.DevicePtr, in uint64, dst
 	share := uint64(threads * each)
 	blocks := max((max(out, in/4)+share-1)/share, 1)
 	part := func(n uint64) uint32 { return uint32((n + blocks - 1) / blocks) }
-	flags := uint32(0)
-	if r.opt.Launch == ops.LaunchInputsReady {
-		flags = 1 << 31
-	}
-	return r.bind(speedOfLight, int(blocks), threads, src, uint32(in), part(in), dst, uint32(out), part(out), flags)
+	flags := ptx.CopyParamsFlags{Ready: r.opt.Launch == ops.LaunchInputsReady}
+	params := ptx.CopyParams{Src: uint64(src), Dst: uint64(dst), In: uint32(in), InShare: part(in), Out: uint32(out), OutShare: part(out), Flags: flags.Word()}
+	return r.bind(speedOfLight, int(blocks), threads, params.Bytes())
 }
 
 // deviceLimit measures the speed-of-light kernel, a launch for each `most` chunks: the launch shape that is best in a short run, then at length.

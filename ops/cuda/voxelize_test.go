@@ -73,13 +73,8 @@ func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
 	}
 }
 
-// The numbers of package ops are the kernels'.
-func TestVoxelNumbersAreTheKernels(t *testing.T) {
-	for got, want := range map[int]int{
-		int(ops.DenseVoxels): ptx.VoxelModeDense, int(ops.HardVoxels): ptx.VoxelModeHard, int(ops.SparseVoxels): ptx.VoxelModeSparse,
-	} {
-		assert.Equal(t, want, got)
-	}
+// The reductions of package ops have the kernels' numbers.
+func TestVoxelReductionsHaveTheKernelsNumbers(t *testing.T) {
 	for got, want := range map[ops.VoxelReduce]int{
 		ops.ReduceOccupancy: ptx.VoxelReductionOccupancy, ops.ReduceCount: ptx.VoxelReductionCount, ops.ReduceSum: ptx.VoxelReductionSum, ops.ReduceMean: ptx.VoxelReductionMean,
 		ops.ReduceMax: ptx.VoxelReductionGreatest, ops.ReduceMin: ptx.VoxelReductionSmallest, ops.ReduceMajority: ptx.VoxelReductionMajority,

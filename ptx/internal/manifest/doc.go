@@ -1,4 +1,5 @@
 // Command manifest writes zmanifest.go of package ptx: what every kernel image is, what it was made from, and the
-// parameters of every entry. It reads the images and sources in a folder, and refuses a folder whose files do not
-// belong together. scripts/build_ptx.sh runs it.
+// parameters of every entry; and zinterface.go: what the sources declare for the host by RC_HOST and RC_FLAG, see common.cuh.
+// It reads the images and sources in a folder, and refuses a folder whose files do not belong together.
+// scripts/build_ptx.sh runs it.
 package main

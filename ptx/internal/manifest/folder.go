@@ -18,6 +18,13 @@ import (
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
+// folder is what a folder of kernels holds.
+type folder struct {
+	families []family
+	units    map[string]*unit // the sources, by name
+	surface  *surface
+}
+
 // family is a kernel source with everything made from it.
 type family struct {
 	name    string
@@ -74,22 +81,18 @@ func readPTX(dir, name string) (plain, stored file, text []byte, err error) {
 }
 
 // readFolder describes every family of a folder, sorted by name. It refuses a family without its PTX, images
-// without a source, images of one family whose entries differ, and entry names used twice.
-func readFolder(dir string) ([]family, error) {
+// without a source, images of one family whose entries differ, entry names used twice, a header that nothing includes, and kernels
+// whose parameter is not what the sources declare for the host.
+func readFolder(dir string) (*folder, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	var headers []file
-	var names []string
+	var headers, names []string
 	for _, e := range list {
 		switch ext := filepath.Ext(e.Name()); ext {
 		case ".cuh":
-			f, _, err := read(dir, e.Name())
-			if err != nil {
-				return nil, err
-			}
-			headers = append(headers, f)
+			headers = append(headers, e.Name())
 		case ".cu":
 			name := strings.TrimSuffix(e.Name(), ext)
 			if !familyName.MatchString(name) {
@@ -115,10 +118,24 @@ func readFolder(dir string) ([]family, error) {
 			}
 		}
 	}
-	var families []family
-	owner := map[string]string{}
+	all := &folder{}
+	files := slices.Clone(headers)
 	for _, name := range names {
-		f, err := readFamily(dir, name, headers)
+		files = append(files, name+".cu")
+	}
+	if all.units, err = readUnits(dir, files); err != nil {
+		return nil, err
+	}
+	owner, included := map[string]string{}, map[string]bool{}
+	for _, name := range names {
+		sources, err := sourcesOf(all.units, name+".cu")
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range sources {
+			included[s] = true
+		}
+		f, err := readFamily(dir, name, sources)
 		if err != nil {
 			return nil, err
 		}
@@ -128,18 +145,32 @@ func readFolder(dir string) ([]family, error) {
 			}
 			owner[e.Name] = name
 		}
-		families = append(families, f)
+		all.families = append(all.families, f)
 	}
-	return families, nil
+	for _, h := range headers {
+		if !included[h] {
+			return nil, fmt.Errorf("%s is included by no family", h)
+		}
+	}
+	taken, err := goNames(dir)
+	if err != nil {
+		return nil, err
+	}
+	if all.surface, err = survey(all.units, taken); err != nil {
+		return nil, err
+	}
+	return all, checkKernels(all.families, all.units, all.surface)
 }
 
-func readFamily(dir, name string, headers []file) (family, error) {
+func readFamily(dir, name string, sources []string) (family, error) {
 	f := family{name: name}
-	src, _, err := read(dir, name+".cu")
-	if err != nil {
-		return f, err
+	for _, s := range sources {
+		src, _, err := read(dir, s)
+		if err != nil {
+			return f, err
+		}
+		f.sources = append(f.sources, src)
 	}
-	f.sources = append([]file{src}, headers...)
 	for _, want := range shipped {
 		ptxFile, stored, text, err := readPTX(dir, fmt.Sprintf("%s.sm_%d.ptx", name, want.sm))
 		if err != nil {

@@ -9,7 +9,11 @@ import (
 	"path/filepath"
 )
 
-const outFile = "zmanifest.go"
+// The files that are written.
+const (
+	outFile       = "zmanifest.go"
+	interfaceFile = "zinterface.go"
+)
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
@@ -18,7 +22,7 @@ func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("manifest", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	dir := flags.String("dir", "ptx", "the folder with the kernels")
-	check := flags.Bool("check", false, "compare with the manifest that is there, write nothing")
+	check := flags.Bool("check", false, "compare with the files that are there, write nothing")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return 2
 	}
@@ -30,23 +34,35 @@ func run(args []string, stderr io.Writer) int {
 }
 
 func write(dir string, check bool) error {
-	families, err := readFolder(dir)
+	all, err := readFolder(dir)
 	if err != nil {
 		return err
 	}
-	want, err := render(families)
+	manifest, err := render(all.families)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, outFile)
-	if !check {
-		return os.WriteFile(path, want, 0o644)
-	}
-	got, err := os.ReadFile(path)
+	host, err := renderInterface(all.surface)
 	if err != nil {
 		return err
 	}
-	return compare(path, got, want)
+	for _, f := range []struct {
+		name string
+		want []byte
+	}{{outFile, manifest}, {interfaceFile, host}} {
+		path := filepath.Join(dir, f.name)
+		if !check {
+			err = os.WriteFile(path, f.want, 0o644)
+		} else if got, e := os.ReadFile(path); e != nil {
+			err = e
+		} else {
+			err = compare(path, got, f.want)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compare names the first line in which a manifest is not what it should be.

@@ -28,11 +28,11 @@ func packed(text string) string {
 	return b.String()
 }
 
-// folder makes a small good folder, with a change.
-func folder(t *testing.T, change func(files map[string]string)) string {
+// makeFolder makes a small good folder, with a change.
+func makeFolder(t *testing.T, change func(files map[string]string)) string {
 	files := map[string]string{
 		"common.cuh":  "// nothing\n",
-		"k.cu":        "// a kernel\n",
+		"k.cu":        "// a kernel\n#include \"common.cuh\"\n",
 		"k.sm_90.ptx": text("sm_90", "7.8", ".param .u64 a"),
 		"k.sm_80.ptx": text("sm_80", "7.4", ".param .u64 a"),
 	}
@@ -58,17 +58,18 @@ func TestCheckedInManifestIsWhatTheFilesSay(t *testing.T) {
 }
 
 func TestCheckNamesTheLineThatIsOutOfDateAndWritesNothing(t *testing.T) {
-	dir := folder(t, func(map[string]string) {})
+	dir := makeFolder(t, func(map[string]string) {})
 	var stderr bytes.Buffer
 	require.Equal(t, 0, run([]string{"-dir", dir}, &stderr), stderr.String())
 	require.Equal(t, 0, run([]string{"-dir", dir, "-check"}, &stderr), stderr.String())
 	before, err := os.ReadFile(filepath.Join(dir, outFile))
 	require.NoError(t, err)
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.cu"), []byte("// another\n"), 0o644))
+	const another = "#include \"common.cuh\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.cu"), []byte(another), 0o644))
 	assert.Equal(t, 1, run([]string{"-dir", dir, "-check"}, &stderr))
 	assert.Contains(t, stderr.String(), outFile+":")
-	assert.Contains(t, stderr.String(), hash("// another\n"))
+	assert.Contains(t, stderr.String(), hash(another))
 	after, err := os.ReadFile(filepath.Join(dir, outFile))
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
@@ -76,14 +77,14 @@ func TestCheckNamesTheLineThatIsOutOfDateAndWritesNothing(t *testing.T) {
 
 func TestCubinCarriesTheHashOfItsPTXAndTheReleaseOfItsTool(t *testing.T) {
 	ptx := text("sm_90", "7.8", ".param .u64 a")
-	dir := folder(t, func(f map[string]string) {
+	dir := makeFolder(t, func(f map[string]string) {
 		f["k.sm_90.cubin"] = "\x7fELF"
 		f["k.sm_90.cubin.sha256"] = hash(ptx) + "  k.sm_90.ptx\n# ptxas 12.8\n"
 	})
-	families, err := readFolder(dir)
+	all, err := readFolder(dir)
 	require.NoError(t, err)
-	require.Len(t, families, 1)
-	images := families[0].images
+	require.Len(t, all.families, 1)
+	images := all.families[0].images
 	require.Len(t, images, 3)
 	cubin := file{"k.sm_90.cubin", hash("\x7fELF")}
 	assert.Equal(t, image{cubin, cubin, "Cubin", 90, 78, hash(ptx), 12080}, images[0])
@@ -128,13 +129,16 @@ func TestFolderWhoseFilesDoNotBelongTogetherIsRefused(t *testing.T) {
 		{"origin without release", cubin(hash("") + "  k.sm_90.ptx\n"), "# ptxas 13.0"},
 		{"origin of another file", cubin(hash("") + "  j.sm_90.ptx\n# ptxas 13.0\n"), "unexpected line"},
 		{"odd release", cubin(hash("") + "  k.sm_90.ptx\n# ptxas new\n"), "a release such as 13.0 wanted"},
+		{"header that nothing includes", set("alone.cuh", ""), "alone.cuh is included by no family"},
+		{"header that is not there", set("k.cu", "#include \"other.cuh\"\n"), `k.cu includes "other.cuh"`},
+		{"header of elsewhere", set("k.cu", "#include <math.h>\n"), "k.cu:1: a header of this folder"},
 		{"entry in two families", func(f map[string]string) {
 			f["j.cu"], f["j.sm_90.ptx"], f["j.sm_80.ptx"] = "", f["k.sm_90.ptx"], f["k.sm_80.ptx"]
 		}, "entry k is in j and in k"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := readFolder(folder(t, c.change))
+			_, err := readFolder(makeFolder(t, c.change))
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
