@@ -238,8 +238,8 @@ RC_KERNEL_OCC(reduce_threads, 3) voxel_cut(const voxel_crowded_params p) {
     p.values.fours() ? reduce_pieces<cut_sums, 4>(p) : reduce_pieces<cut_sums, 1>(p);
 }
 
-// A warp of voxel_keep finds the places of some voxels that lie far apart, a lane for each, as many as are its share. Then it writes those that are
-// kept, one after the other.
+// A warp of voxel_keep finds the places of some neighbouring voxels, a lane for each, as many as are its share. Then it writes those that are kept, one
+// after the other.
 RC_KERNEL_OCC(reduce_threads, 4) voxel_keep(const voxel_list p) {
     wait_for_previous();
     let_next();
@@ -248,8 +248,8 @@ RC_KERNEL_OCC(reduce_threads, 4) voxel_keep(const voxel_list p) {
     barrier();
     const u32 voxels = (u32)p.state[found], warps = warps_of_grid(), all = (voxels + warps - 1) / warps, share = all < warp_size ? all : warp_size;
     u64 mine = 0;
-    for (u64 base = warp_of_grid(); base < voxels; base += (u64)share * warps) {
-        const u64 voxel = base + (u64)lane() * warps;
+    for (u64 base = warp_of_grid() * (u64)share; base < voxels; base += (u64)share * warps) {
+        const u64 voxel = base + lane();
         u32 begin = 0, n = 0, row = 0;
         i64 place = -1;
         if (lane() < share && voxel < voxels) {

@@ -1126,7 +1126,7 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "ab76ca7db0a5cb52527dd88b0fd414e3e135d5282fbea8c315dcd6e331bb2ab9"},
+			{"voxel_reduce.cu", "8637afc9965c9aa3b2c151de42302f4e0c80b8eb63ddf4ca62c714e55e314501"},
 			{"common.cuh", "75b0ee89e9387f940c5ec63f03253dcb2f48574e7a96d9d372762d228b3f1b78"},
 			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
 			{"values.cuh", "73594d1d7001dba9e8e2af15fc7677a4bda69ebfb5c7f10ee8aa4b62a3869317"},
@@ -1158,15 +1158,15 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "c1e584e7bf7e54d2fcfc6d93408f35a57f5ebe5179328d504b0f770025fc920f",
-				PTXHash: "c1e584e7bf7e54d2fcfc6d93408f35a57f5ebe5179328d504b0f770025fc920f",
-				stored:  "3c18f3740ca155ee387a624b9854d90dad8b46f0353c556660784b0515c138e6",
+				Hash:    "f5518546403c3d801eb90ae1e77049c16ab3e294c4b957288dce7dbdf4a99a45",
+				PTXHash: "f5518546403c3d801eb90ae1e77049c16ab3e294c4b957288dce7dbdf4a99a45",
+				stored:  "f327aec8d80b61866380c6ae8f8bf792e9755881838e785aad15e397c7ff5919",
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "ef47565d66613243bcea9769bdfbecbc5678644595e18b51b9c6348b73a47129",
-				PTXHash: "ef47565d66613243bcea9769bdfbecbc5678644595e18b51b9c6348b73a47129",
-				stored:  "fcaa16ea4376738f87eb39075d9dae6a42055e522d46f1032a01761f38e560ff",
+				Hash:    "18521e7c97cbed0aa44902fdb2cad6ba78634f20bf56998bd40e06fd67466baa",
+				PTXHash: "18521e7c97cbed0aa44902fdb2cad6ba78634f20bf56998bd40e06fd67466baa",
+				stored:  "9264f706056e70b41bb9a84c9df1016febcec421b775693c26caa2f995bc12f6",
 			},
 		},
 	},

@@ -168,7 +168,7 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
 	const warps = ptx.ReduceThreads / ptx.WarpSize
 	if s.job.Mode == ops.HardVoxels {
-		s.add("voxel_keep", s.walk(voxels, warps), ptx.ReduceThreads, &list)
+		s.add("voxel_keep", s.walk(min(voxels, s.job.V), warps), ptx.ReduceThreads, &list) // a warp for each that may be kept
 		return
 	}
 	crowds := s.crowds()
