@@ -71,13 +71,12 @@ RC_FN double quotient(double a, double b, double y) {
 }
 
 // result is what a feature's n points make; share is 1 / n.
-RC_FN float result(const voxel_job &j, const tally &t, u32 n, double share) {
-    const u32 reduce = j.reduce();
+RC_FN float result(u32 reduce, const tally &t, u32 n, double share) {
     if (reduce >= greatest) return t.least ? as_f32(0x7fc00000u) : of_order(t.best, reduce == smallest);
     if (t.best < infinite) return f64_to_f32(reduce == mean ? quotient(t.sum, (double)n, share) : t.sum);
     return as_f32(t.sum != t.sum ? 0x7fc00000u : t.sum > 0 ? 0x7f800000u : 0xff800000u);
 }
-RC_FN double share_of(const voxel_job &j, u32 n) { return j.reduce() == mean ? div_rn(1.0, (double)n) : 1; }
+RC_FN double share_of(u32 reduce, u32 n) { return reduce == mean ? div_rn(1.0, (double)n) : 1; }
 
 // all_units is a sum of hi * 2^32 + lo units.
 RC_FN double all_units(i64 hi, i64 lo, u32 best) {

@@ -14,21 +14,40 @@
 
 using namespace rc;
 
+RC_HOST constexpr u32 add_threads = 256; // a block, and the points that it takes
+
+// voxel_add_table is what the kernels share. The table has a record for each cell: how many points it has, the best of each feature, and for sums and
+// means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
+RC_HOST struct voxel_add_table {
+    u32 *records;   // [keys][record_words]
+    u32 *points_in; // [n] the cell of each point, or `nothing`
+    u32 *cells;     // the cells that have points, of which state counts how many
+    u64 *state;
+    u32 record_words;
+    u32 first_sum; // the word of a record at which sums begin
+};
+
+RC_HOST struct voxel_best_params {
+    voxel_values values;
+    voxel_grid grid;
+    voxel_add_table table;
+};
+
+// voxel_sums_params is what voxel_add and voxel_finish take.
+RC_HOST struct voxel_sums_params {
+    voxel_values values;
+    voxel_add_table table;
+};
+
 namespace {
 
-constexpr u32 add_threads = 256; // a block, and the points that it takes
 constexpr u32 places = 2 * add_threads, place_bits = 9;
 constexpr u32 at_once = 4;   // features
 constexpr u32 low_bits = 21; // of a value in units, which has 41: those of 256 values are added in 32 bits, as are the others
 
-// The table has a record for each cell: how many points it has, the best of each feature, and for sums and means, from an even word on, their sums.
-// What is in 32 bytes together is fetched together: cells lie anywhere. ops/cuda makes room for as many words.
-RC_FN bool adds(const voxel_job &j) { return j.reduce() == sum || j.reduce() == mean; }
-RC_FN u32 first_sum(const voxel_job &j) { return (j.f + 2) & ~1u; }
-RC_FN u32 words_of(const voxel_job &j) { return j.reduce() == count ? 1 : adds(j) ? (first_sum(j) + 2 * j.f + 3) & ~3u : first_sum(j); }
-RC_FN u32 *record_of(const voxel_job &j, u32 cell) { return j.table + (u64)cell * words_of(j); }
-RC_FN u32 *best_of(const voxel_job &j, u32 cell) { return record_of(j, cell) + 1; }
-RC_FN u64 *sum_of(const voxel_job &j, u32 cell) { return (u64 *)(record_of(j, cell) + first_sum(j)); }
+RC_FN u32 *record_of(const voxel_add_table &t, u32 cell) { return t.records + (u64)cell * t.record_words; }
+RC_FN u32 *best_of(const voxel_add_table &t, u32 cell) { return record_of(t, cell) + 1; }
+RC_FN u64 *sum_of(const voxel_add_table &t, u32 cell) { return (u64 *)(record_of(t, cell) + t.first_sum); }
 
 // A NaN is beyond all that order_of makes.
 constexpr u32 no_number = ~0u;
@@ -70,86 +89,87 @@ template <u32 N> RC_FN void clear(u32 (&words)[N][at_once]) {
 }
 
 // some_values reads at_once features of a point of a cell, as many as there are from `feature` on.
-RC_FN void some_values(const voxel_job &j, u32 point, u32 cell, u32 feature, float (&x)[at_once]) {
-    if (j.fours()) return values_at<at_once>(j, point, feature, 0, x);
-    const u32 row = j.b > 1 ? (u32)(cell / j.cells) : 0;
+RC_FN void some_values(const voxel_values &v, u32 point, u32 cell, u32 feature, float (&x)[at_once]) {
+    if (v.fours()) return values_at<at_once>(v, point, feature, 0, x);
+    const u32 row = row_in(v, cell);
     RC_UNROLL for (u32 i = 0; i < at_once; i++) {
         float one[1] = {0};
-        if (feature + i < j.f) values_at<1>(j, point, feature + i, row, one);
+        if (feature + i < v.f) values_at<1>(v, point, feature + i, row, one);
         x[i] = one[0];
     }
 }
 
 // each_found gives use(cell, feature, which place, which word of it) the places of cells that the block has points of.
-template <class Use> RC_FN void each_found(const voxel_job &j, const cells_shared &s, u32 feature, Use use) {
+template <class Use> RC_FN void each_found(const cells_shared &s, u32 features, u32 feature, Use use) {
     for (u32 k = thread_x(); k < places * at_once; k += add_threads) {
         const u32 cell = s.cell[k / at_once], f = feature + k % at_once;
-        if (cell != nothing && f < j.f) use(cell, f, k / at_once, k % at_once);
+        if (cell != nothing && f < features) use(cell, f, k / at_once, k % at_once);
     }
 }
 
 // count_points adds what the block has of each cell to the grid's, and lists the cells that had no points before.
-RC_FN void count_points(const voxel_job &j, cells_shared &s) {
+RC_FN void count_points(const voxel_add_table &t, cells_shared &s) {
     constexpr u32 each = places / add_threads;
     u32 cell[each], before[each], firsts[each], mine = 0;
     RC_UNROLL for (u32 u = 0; u < each; u++) {
         const u32 k = thread_x() + u * add_threads;
         cell[u] = s.cell[k], before[u] = 1;
-        if (cell[u] != nothing) before[u] = atomic_add(record_of(j, cell[u]), s.count[k]);
+        if (cell[u] != nothing) before[u] = atomic_add(record_of(t, cell[u]), s.count[k]);
     }
     RC_UNROLL for (u32 u = 0; u < each; u++) firsts[u] = votes(before[u] == 0), mine += count_bits(firsts[u]);
     if (lane() == 0) s.firsts[thread_x() / warp_size] = mine;
     barrier();
     const u32 upto = warp_scan(lane() < add_threads / warp_size ? s.firsts[lane()] : 0), all = shuffle_from(upto, warp_size - 1);
-    if (thread_x() == 0) s.begin = all ? (u32)atomic_add(j.state + found, (u64)all) : 0;
+    if (thread_x() == 0) s.begin = all ? (u32)atomic_add(t.state + found, (u64)all) : 0;
     barrier();
     u32 at = s.begin + shuffle_from(upto, thread_x() / warp_size) - mine;
     RC_UNROLL for (u32 u = 0; u < each; u++) {
-        if (before[u] == 0) j.numbers[at + count_bits(firsts[u] & below_mask())] = cell[u];
+        if (before[u] == 0) t.cells[at + count_bits(firsts[u] & below_mask())] = cell[u];
         at += count_bits(firsts[u]);
     }
 }
 
 // key_of_point finds the cell of point i, or nothing, and counts what is in no cell.
-template <class T> RC_FN u32 key_of_point(const voxel_job &j, u64 i, u32 (&missed)[2]) {
-    if (i >= j.last()) return nothing;
+template <class T> RC_FN u32 key_of_point(const voxel_cloud &c, const voxel_grid &g, u64 i, u32 (&missed)[2]) {
+    if (i >= c.last()) return nothing;
     position<T> at[1];
-    load_group<T>(j, i, 1, at);
-    const u32 row = j.b > 1 ? row_of(j, i) : 0;
+    load_group<T>(c, i, 1, at);
+    const u32 row = c.b > 1 ? row_of(c, i) : 0;
     u32 bad = 0;
-    const u32 key = exact_key<T>(j, posed<T>(j, at[0], row), row, bad);
+    const u32 key = exact_key<T>(g, posed<T>(c, at[0], row), row, bad);
     missed[0] = key == nothing && !bad, missed[1] = bad;
     return key;
 }
 
-template <class T> RC_FN void find_best(const voxel_job &j, best_shared &s) {
-    const u32 point = (u32)j.first() + thread_x(), reduce = j.reduce();
+template <class T> RC_FN void find_best(const voxel_best_params &p, best_shared &s) {
+    const voxel_values &v = p.values;
+    const u32 point = (u32)v.cloud.first() + thread_x(), reduce = v.reduce();
     u32 missed[2] = {0, 0}, place = 0;
     no_cells(s.of);
     if (thread_x() < 2) s.missed[thread_x()] = 0;
     barrier();
-    const u32 key = key_of_point<T>(j, point, missed);
+    const u32 key = key_of_point<T>(v.cloud, p.grid, point, missed);
     if (key != nothing) place = place_for(s.of, key), shared_add(&s.of.count[place], 1);
     wait_for_previous();
     let_next();
-    if (point < j.n) j.voxel_at[point] = key;
-    add_missed(j, s.missed, missed); // after which all have found their places
-    count_points(j, s.of);
+    if (point < v.cloud.n) p.table.points_in[point] = key;
+    add_missed(v.cloud, p.table.state, s.missed, missed); // after which all have found their places
+    count_points(p.table, s.of);
     if (reduce == count) return;
-    for (u32 feature = 0; feature < j.f; feature += at_once) {
+    for (u32 feature = 0; feature < v.f; feature += at_once) {
         clear(s.best);
         barrier();
         if (key != nothing) {
             float x[at_once];
-            some_values(j, point, key, feature, x);
+            some_values(v, point, key, feature, x);
             RC_UNROLL for (u32 i = 0; i < at_once; i++) {
                 const u32 size = bits(x[i]) & 0x7fffffffu;
                 shared_max(&s.best[place][i], reduce < greatest ? size : size > infinite ? no_number : order_of(x[i], reduce == smallest));
             }
         }
         barrier();
-        each_found(j, s.of, feature, [&](u32 cell, u32 f, u32 at, u32 i) {
-            if (s.best[at][i]) reduce_max(best_of(j, cell) + f, s.best[at][i]);
+        each_found(s.of, v.f, feature, [&](u32 cell, u32 f, u32 at, u32 i) {
+            if (s.best[at][i]) reduce_max(best_of(p.table, cell) + f, s.best[at][i]);
         });
         barrier();
     }
@@ -172,30 +192,31 @@ RC_FN double sum_from(i64 n, u32 best) {
 } // namespace
 
 // Block i takes points 256 i to 256 i + 255.
-RC_KERNEL_OCC(add_threads, 4) voxel_best(const voxel_job j) {
+RC_KERNEL_OCC(add_threads, 4) voxel_best(const voxel_best_params p) {
     __shared__ best_shared s;
-    if (j.wide())
-        find_best<double>(j, s);
+    if (p.values.cloud.wide())
+        find_best<double>(p, s);
     else
-        find_best<float>(j, s);
+        find_best<float>(p, s);
 }
 
-RC_KERNEL_OCC(add_threads, 4) voxel_add(const voxel_job j) {
+RC_KERNEL_OCC(add_threads, 4) voxel_add(const voxel_sums_params p) {
+    const voxel_values &v = p.values;
     __shared__ sums_shared s;
-    const u32 point = (u32)j.first() + thread_x();
+    const u32 point = (u32)v.cloud.first() + thread_x();
     no_cells(s.of);
     barrier();
     wait_for_previous();
     let_next();
-    const u32 key = point < j.n ? j.voxel_at[point] : nothing, place = key != nothing ? place_for(s.of, key) : 0;
-    for (u32 feature = 0; feature < j.f; feature += at_once) {
+    const u32 key = point < v.cloud.n ? p.table.points_in[point] : nothing, place = key != nothing ? place_for(s.of, key) : 0;
+    for (u32 feature = 0; feature < v.f; feature += at_once) {
         clear(s.low), clear(s.high);
         barrier();
         if (key != nothing) {
             float x[at_once];
             u32 best[at_once];
-            some_values(j, point, key, feature, x);
-            RC_UNROLL for (u32 i = 0; i < at_once; i++) best[i] = best_of(j, key)[feature + i < j.f ? feature + i : feature];
+            some_values(v, point, key, feature, x);
+            RC_UNROLL for (u32 i = 0; i < at_once; i++) best[i] = best_of(p.table, key)[feature + i < v.f ? feature + i : feature];
             RC_UNROLL for (u32 i = 0; i < at_once; i++) {
                 const i64 n = units_of(x[i], best[i]); // 0 of a feature that is not there
                 if (n == 0) continue;
@@ -204,9 +225,9 @@ RC_KERNEL_OCC(add_threads, 4) voxel_add(const voxel_job j) {
             }
         }
         barrier();
-        each_found(j, s.of, feature, [&](u32 cell, u32 f, u32 at, u32 i) {
+        each_found(s.of, v.f, feature, [&](u32 cell, u32 f, u32 at, u32 i) {
             const i64 n = (i64)(i32)s.high[at][i] * (1 << low_bits) + s.low[at][i];
-            if (n != 0) reduce_add(sum_of(j, cell) + f, (u64)n);
+            if (n != 0) reduce_add(sum_of(p.table, cell) + f, (u64)n);
         });
         barrier();
     }
@@ -214,25 +235,26 @@ RC_KERNEL_OCC(add_threads, 4) voxel_add(const voxel_job j) {
 
 // A block takes as many cells of the list at once as it has threads for their features, of which there are fewer than threads. A record is cleared
 // by 16 bytes where it can be.
-RC_KERNEL_OCC(add_threads, 8) voxel_finish(const voxel_job j) {
+RC_KERNEL_OCC(add_threads, 8) voxel_finish(const voxel_sums_params p) {
+    const voxel_values &v = p.values;
     wait_for_previous();
     let_next();
-    const u32 reduce = j.reduce(), width = reduce == count ? 1 : j.f, cells = (u32)j.state[found], words = words_of(j);
+    const u32 reduce = v.reduce(), width = reduce == count ? 1 : v.f, cells = (u32)p.table.state[found], words = p.table.record_words;
     const u32 share = add_threads / width, mine = thread_x() / width, f = thread_x() - mine * width;
     for (u32 base = block_x() * share; base < cells; base += blocks_x() * share) {
         const bool works = mine < share && base + mine < cells;
-        const u32 cell = works ? j.numbers[base + mine] : 0;
-        u32 *const record = record_of(j, cell);
+        const u32 cell = works ? p.table.cells[base + mine] : 0;
+        u32 *const record = record_of(p.table, cell);
         const u32 n = works ? *record : 0;
         if (reduce == count) {
-            if (works) ((u32 *)j.out)[cell] = n;
+            if (works) ((u32 *)v.out)[cell] = n;
         } else if (works) {
-            const double each = share_of(j, n);
-            tally t = {best_of(j, cell)[f], 0, 0};
+            const double each = share_of(reduce, n);
+            tally t = {best_of(p.table, cell)[f], 0, 0};
             t.least = t.best == no_number;
-            if (reduce < greatest) t.sum = sum_from((i64)sum_of(j, cell)[f], t.best);
-            const float x[1] = {result(j, t, n, each)};
-            write_out<1>(j, cell, f, x);
+            if (reduce < greatest) t.sum = sum_from((i64)sum_of(p.table, cell)[f], t.best);
+            const float x[1] = {result(reduce, t, n, each)};
+            write_out<1>(v, cell, f, x);
         }
         barrier(); // all have read the block's records
         if (!works) continue;

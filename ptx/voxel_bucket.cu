@@ -11,14 +11,27 @@
 
 using namespace rc;
 
+RC_HOST constexpr u32 bucket_threads = 512;
+RC_HOST constexpr u32 bucket_held = 4096; // points that a block keeps in shared memory, six bytes each, behind a word for each cell and each lane
+
+RC_HOST struct voxel_bucket_params {
+    const u32 *runs; // what voxel_deal_points has left
+    const void *dealt;
+    u64 keys;
+    u32 tiles, empty; // empty: four bytes of what an empty cell holds
+    voxel_values values;
+    u32 *order; // [n] the points of a block that has more than fit, and those of crowded cells
+    u16 *list;  // [n] the cells of such a block
+    voxel_crowds crowds;
+};
+
 namespace {
 
-constexpr u32 bucket_threads = 512, bucket_blocks = 2, walks_in_flight = 2;
+constexpr u32 bucket_blocks = 2, walks_in_flight = 2;
 constexpr u32 warps = bucket_threads / warp_size;
-constexpr u32 run = 1 << dealt_bits; // cells that lie together in the grid
+constexpr u32 run = 1 << group_bits; // cells that lie together in the grid
 constexpr u32 in_flight = 3;         // cells of one point that a lane does at once
 constexpr u32 most_ways = 4;         // lanes that share a cell of a few
-constexpr u32 held = 4096;           // points that a block keeps in shared memory: ops/cuda gives it so much, and a word for each cell and each lane
 
 // counters has a word for each cell: how many points it has, then where the next of them goes, and then where they end.
 RC_FN u32 *counters() {
@@ -36,7 +49,7 @@ struct contents {
     RC_FN_MEMBER u32 cell(u32 i) const { return list[ones + i]; } // of several
     RC_FN_MEMBER u32 first(u32 i) const { return i > 0 ? counters()[cell(i - 1)] : ones; }
     RC_FN_MEMBER u32 end(u32 i) const { return counters()[cell(i)]; }
-    RC_FN_MEMBER u32 key(u32 cell) const { return (u32)key_in_bucket<dealt_bits>(block_x(), cell); }
+    RC_FN_MEMBER u32 key(u32 cell) const { return (u32)key_in_bucket<group_bits>(block_x(), cell); }
 };
 
 // crowd_at is a crowded cell: where its points are, where they go, and where its pieces do.
@@ -57,26 +70,26 @@ RC_FN u32 kind_of(u32 n) { return n == 1 ? 1u << 16 : n > 1 ? 1 : 0; }
 RC_FN u32 many(u32 n) { return n > 1 ? n : 0; }
 
 // fill_cells writes a value over the block's cells. Of its runs only the last may go past the grid.
-RC_FN void fill_cells(const voxel_job &j, u32 cells, u32 value) {
-    const u32 words = j.reduce() == count ? 1 : j.f, runs = cells / run;
-    const auto key_of_run = [&](u32 r) { return (u32)key_in_bucket<dealt_bits>(block_x(), r * run); };
-    const u32 whole = (u64)j.out % 16 ? 0 : (u64)key_of_run(runs - 1) + run <= j.keys ? runs : runs - 1;
+RC_FN void fill_cells(const voxel_bucket_params &b, u32 cells) {
+    const u32 words = b.values.reduce() == count ? 1 : b.values.f, runs = cells / run;
+    const auto key_of_run = [&](u32 r) { return (u32)key_in_bucket<group_bits>(block_x(), r * run); };
+    const u32 whole = (u64)b.values.out % 16 ? 0 : (u64)key_of_run(runs - 1) + run <= b.keys ? runs : runs - 1;
     const u32 pieces = run / 4 * words, steps = bucket_threads / pieces, rest = bucket_threads - steps * pieces;
     u32 r = thread_x() / pieces, piece = thread_x() - r * pieces;
     while (r < whole) {
-        st_16((u8 *)j.out + ((u64)key_of_run(r) * (4 * words) + 16 * piece), {value, value, value, value});
+        st_16((u8 *)b.values.out + ((u64)key_of_run(r) * (4 * words) + 16 * piece), {b.empty, b.empty, b.empty, b.empty});
         r += steps, piece += rest;
         if (piece >= pieces) piece -= pieces, r++;
     }
     for (u32 k = whole * run * words + thread_x(); k < cells * words; k += bucket_threads) {
-        const u32 cell = k / words, key = (u32)key_in_bucket<dealt_bits>(block_x(), cell);
-        if (key < j.keys) st_u32((u32 *)j.out + ((u64)key * words + (k - cell * words)), value);
+        const u32 cell = k / words, key = (u32)key_in_bucket<group_bits>(block_x(), cell);
+        if (key < b.keys) st_u32((u32 *)b.values.out + ((u64)key * words + (k - cell * words)), b.empty);
     }
 }
 
 // write_ones writes the cells of one point, N features a lane; write_several those of a few, and lists the others.
-template <u32 N> RC_FN void write_ones(const voxel_job &j, const contents &p, u32 width) {
-    const bool of_features = j.reduce() != count, extreme = j.reduce() >= greatest;
+template <u32 N> RC_FN void write_ones(const voxel_bucket_params &b, const contents &p, u32 width) {
+    const bool of_features = b.values.reduce() != count, extreme = b.values.reduce() >= greatest;
     const u32 items = p.ones * width;
     for (u32 base = thread_x(); base < items; base += in_flight * bucket_threads) {
         u32 to[in_flight]; // keys
@@ -88,20 +101,20 @@ template <u32 N> RC_FN void write_ones(const voxel_job &j, const contents &p, u3
             const u32 which = width == 1 ? t : t / width;
             feature[u] = (t - which * width) * N, to[u] = p.key(p.list[which]);
             RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = as_f32(1); // counts are 4 bytes too
-            if (of_features) values_at<N>(j, j.from_order[which], feature[u], row_at(j, to[u]), x[u]);
+            if (of_features) values_at<N>(b.values, p.order[which], feature[u], row_in(b.values, to[u]), x[u]);
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             if (base + u * bucket_threads >= items) continue;
             if (of_features) {
                 RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
             }
-            put<N>((float *)j.out + (u64)to[u] * (width * N) + feature[u], x[u]);
+            put<N>((float *)b.values.out + (u64)to[u] * (width * N) + feature[u], x[u]);
         }
     }
 }
 
 // A block of few such cells gives each some lanes, since the one that has most points would be the last to end.
-template <u32 N> RC_FN void write_several(const voxel_job &j, const contents &p, bucket_shared &s, u32 width) {
+template <u32 N> RC_FN void write_several(const voxel_bucket_params &b, const contents &p, bucket_shared &s, u32 width) {
     const u32 items = p.several * width;
     u32 ways = most_ways;
     while (ways > 1 && items * ways > bucket_threads) ways /= 2;
@@ -111,20 +124,20 @@ template <u32 N> RC_FN void write_several(const voxel_job &j, const contents &p,
     for (u32 base = 0; base < items; base += bucket_threads / ways) {
         const u32 t = base + own, which = t >= items ? 0 : width == 1 ? t : t / width, feature = (t - which * width) * N, key = p.key(p.cell(which));
         const u32 begin = p.first(which), n = t < items ? p.end(which) - begin : 0;
-        const bool works = n > 0 && n <= few && j.reduce() != count;
+        const bool works = n > 0 && n <= few_points && b.values.reduce() != count;
         tally found[N] = {};
-        if (j.reduce() >= greatest)
-            reduce_together<extremes, N, 2>(j, begin, begin + n, 1, ways, rank, works, feature, row_at(j, key), found);
+        if (b.values.reduce() >= greatest)
+            reduce_together<extremes, N, 2>(b.values, p.order, begin, begin + n, 1, ways, rank, works, feature, row_in(b.values, key), found);
         else
-            reduce_together<sums, N, 2>(j, begin, begin + n, 1, ways, rank, works, feature, row_at(j, key), found);
+            reduce_together<sums, N, 2>(b.values, p.order, begin, begin + n, 1, ways, rank, works, feature, row_in(b.values, key), found);
         if (rank > 0 || n == 0) continue;
-        if (j.reduce() == count) {
-            ((u32 *)j.out)[key] = n;
+        if (b.values.reduce() == count) {
+            ((u32 *)b.values.out)[key] = n;
         } else if (works) {
             float x[N];
-            const double share = share_of(j, n);
-            RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, found[i], n, share);
-            write_out<N>(j, key, feature, x);
+            const double share = share_of(b.values.reduce(), n);
+            RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(b.values.reduce(), found[i], n, share);
+            write_out<N>(b.values, key, feature, x);
         } else if (feature == 0) {
             s.own.list[s.own.ones + s.own.several + shared_fetch_add(&s.crowds, 1)] = (u16)which;
         }
@@ -133,7 +146,7 @@ template <u32 N> RC_FN void write_several(const voxel_job &j, const contents &p,
 
 // leave_crowds leaves the cells of many points to voxel_crowded, and their points in global memory. Of some cells a turn the first warp finds room
 // for all; then a warp for each lists its pieces and copies its points.
-RC_FN void leave_crowds(const voxel_job &j, bucket_shared &s) {
+RC_FN void leave_crowds(const voxel_bucket_params &b, bucket_shared &s) {
     const contents &p = s.own;
     const u32 warp = thread_x() / warp_size;
     for (u32 base = 0; base < s.crowds; base += warp_size) {
@@ -147,9 +160,9 @@ RC_FN void leave_crowds(const voxel_job &j, bucket_shared &s) {
             room at = {};
             u32 to = 0;
             if (lane() == 0) {
-                at = take_room(j, all & 0xffff, all >> 16);
+                at = take_room(b.crowds, all & 0xffff, all >> 16);
             } else if (lane() == warp_size - 1 && p.fits) {
-                to = (u32)atomic_add(j.state + kept, (u64)points_upto);
+                to = (u32)atomic_add(b.crowds.state + kept, (u64)points_upto);
             }
             at = {shuffle_from(at.entry, 0) + (before & 0xffff), shuffle_from(at.slot, 0) + (before >> 16)};
             to = p.fits ? shuffle_from(to, warp_size - 1) + points_upto - n : p.room + begin;
@@ -158,43 +171,42 @@ RC_FN void leave_crowds(const voxel_job &j, bucket_shared &s) {
         barrier();
         for (u32 c = warp; c < here; c += warps) {
             const crowd_at crowd = s.crowd[c];
-            list_pieces(j, crowd.at, crowd.key, crowd.to, crowd.n, row_at(j, crowd.key), lane(), warp_size);
+            list_pieces(b.values, b.crowds, crowd.at, crowd.key, crowd.to, crowd.n, row_in(b.values, crowd.key), lane(), warp_size);
             if (!p.fits) continue;
-            for (u32 k = lane(); k < crowd.n; k += warp_size) st_u32(j.to_order + (crowd.to + k), p.order[crowd.begin + k]);
+            for (u32 k = lane(); k < crowd.n; k += warp_size) st_u32(b.order + (crowd.to + k), p.order[crowd.begin + k]);
         }
         barrier();
     }
 }
 
-template <u32 N> RC_FN void write_cells(const voxel_job &j, const contents &p, bucket_shared &s) {
-    const u32 width = j.reduce() == count ? 1 : j.f / N;
-    write_ones<N>(j, p, width);
-    write_several<N>(j, p, s, width);
+template <u32 N> RC_FN void write_cells(const voxel_bucket_params &b, const contents &p, bucket_shared &s) {
+    const u32 width = b.values.reduce() == count ? 1 : b.values.f / N;
+    write_ones<N>(b, p, width);
+    write_several<N>(b, p, s, width);
     if (!s.own.crowded) return;
     barrier();
-    leave_crowds(j, s);
+    leave_crowds(b, s);
 }
 
 } // namespace
 
-// Block i takes bucket i. extra: how many tiles there are; from_order: what an empty cell holds. to_order gets the points of a block that has more
-// than fit, and those of crowded cells, `to` the lists of its cells.
-RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_job j) {
+// Block i takes bucket i.
+RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_bucket_params b) {
     __shared__ bucket_shared s;
-    const u32 warp = thread_x() / warp_size, tiles = (u32)j.extra, own_cells = cells_of_bucket<dealt_bits>(j.keys);
-    const u32 *const runs = j.table + (u64)block_x() * tiles;
-    const v16 *const dealt = (const v16 *)j.from;
+    const u32 warp = thread_x() / warp_size, tiles = b.tiles, own_cells = cells_of_bucket<group_bits>(b.keys);
+    const u32 *const runs = b.runs + (u64)block_x() * tiles;
+    const v16 *const dealt = (const v16 *)b.dealt;
     u32 *const upto = counters();
     const u32 spare = own_cells + lane(); // a word for what is not to be counted
     for (u32 k = 4 * thread_x(); k < own_cells + warp_size; k += 4 * bucket_threads) st_shared_16(upto + k, {0, 0, 0, 0});
     if (thread_x() == 0) s.crowds = 0;
     // What was launched before voxel_deal_points has ended: that waited for it before it let this begin.
-    fill_cells(j, own_cells, (u32)(u64)j.from_order);
+    fill_cells(b, own_cells);
     wait_for_previous();
     let_next();
     const u32 next = first_run<bucket_threads>(runs, tiles);
     barrier();
-    walk<u32, each, bucket_threads, walks_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
+    walk<u32, group_each, bucket_threads, walks_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
         count_them(upto, {entry, there, 0, own_cells, spare});
     });
     barrier();
@@ -209,7 +221,7 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_job j) {
     }
     const u32 points_upto = warp_scan(of_several), kinds_upto = warp_scan(kinds);
     if (lane() == warp_size - 1) s.points[warp] = points_upto, s.cells[warp] = kinds_upto;
-    const bool any_crowd = barrier_count(all > few) > 0; // or the bits of several counts together look so
+    const bool any_crowd = barrier_count(all > few_points) > 0; // or the bits of several counts together look so
     const u32 points_of = lane() < warps ? s.points[lane()] : 0, cells_of = lane() < warps ? s.cells[lane()] : 0;
     const u32 points_all = warp_scan(points_of), cells_all = warp_scan(cells_of), sum = shuffle_from(cells_all, warp_size - 1);
     const u32 ones = sum >> 16, before = shuffle_from(cells_all - cells_of, warp) + kinds_upto - kinds;
@@ -217,11 +229,10 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_job j) {
     u32 place = ones + shuffle_from(points_all - points_of, warp) + points_upto - of_several;
     const u32 total = ones + shuffle_from(points_all, warp_size - 1);
     if (thread_x() == 0) {
-        const bool fits = total <= held;
-        const u32 room = fits ? 0 : (u32)atomic_add(j.state + kept, (u64)total);
-        u32 *const order = fits ? upto + own_cells + warp_size : j.to_order + room;
-        if (j.reduce() != count) reduce_add(j.state + found, (u64)(ones + (sum & 0xffff)));
-        s.own = {order, fits ? (u16 *)(order + held) : (u16 *)j.to + room, ones, sum & 0xffff, room, fits, any_crowd};
+        const bool fits = total <= bucket_held;
+        const u32 room = fits ? 0 : (u32)atomic_add(b.crowds.state + kept, (u64)total);
+        u32 *const order = fits ? upto + own_cells + warp_size : b.order + room;
+        s.own = {order, fits ? (u16 *)(order + bucket_held) : b.list + room, ones, sum & 0xffff, room, fits, any_crowd};
     }
     barrier();
     u16 *const list = s.own.list;
@@ -240,7 +251,7 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_job j) {
     barrier();
     u32 *const order = s.own.order;
     const u32 again = first_run<bucket_threads>(runs, tiles);
-    walk<u32, each, bucket_threads, walks_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
+    walk<u32, group_each, bucket_threads, walks_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
         const places p = {entry, there, 0, own_cells, spare};
         u32 got[of_piece];
         take_places(upto, p, got);
@@ -250,10 +261,8 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_job j) {
     });
     barrier();
     const contents own = s.own;
-    voxel_job job = j;
-    job.from_order = own.order;
-    if (j.fours())
-        write_cells<4>(job, own, s);
+    if (b.values.fours())
+        write_cells<4>(b, own, s);
     else
-        write_cells<1>(job, own, s);
+        write_cells<1>(b, own, s);
 }

@@ -9,7 +9,14 @@
 
 namespace rc {
 
-constexpr u32 reduce_threads = 256;
+RC_HOST constexpr u32 reduce_threads = 256;
+
+RC_HOST struct voxel_crowded_params {
+    voxel_values values;
+    const u32 *order; // the points, those of a voxel together
+    voxel_crowds crowds;
+};
+
 template <u32 pass> constexpr u32 in_flight_of = pass == sums ? 4 : 3;
 
 RC_FN u32 warp_of_grid() { return (block_x() * reduce_threads + thread_x()) / warp_size; }
@@ -26,42 +33,42 @@ struct shares {
 };
 
 // last_of reports whether this is the last of a voxel's pieces, after which what the others wrote can be read.
-template <u32 pass> RC_FN bool last_of(const voxel_job &j, const entry &e) {
+template <u32 pass> RC_FN bool last_of(const voxel_crowded_params &p, const entry &e) {
     fence();
     warp_barrier();
     u32 before = 0;
-    if (lane() == 0) before = atomic_add(slot(j, e.slot - 1).done, 1);
+    if (lane() == 0) before = atomic_add(slot(p.values, p.crowds, e.slot - 1).done, 1);
     if (shuffle_from(before, 0) + 1 < pieces_of(e.n) * (pass == cut_sums ? 2 : 1)) return false;
     fence();
     return true;
 }
 
-RC_FN void write_result(const voxel_job &j, const entry &e, u32 feature, const tally &t) {
-    const float x[1] = {result(j, t, e.n, share_of(j, e.n))};
-    write_out<1>(j, (i64)e.place, feature, x);
+RC_FN void write_result(const voxel_crowded_params &p, const entry &e, u32 feature, const tally &t) {
+    const float x[1] = {result(p.values.reduce(), t, e.n, share_of(p.values.reduce(), e.n))};
+    write_out<1>(p.values, (i64)e.place, feature, x);
 }
 
 // add_parts makes a voxel of its pieces' sums.
-RC_FN void add_parts(const voxel_job &j, const entry &e) {
+RC_FN void add_parts(const voxel_crowded_params &p, const entry &e) {
     constexpr u32 in_flight = 4;
     const u32 pieces = pieces_of(e.n);
-    const slot_at s = slot(j, e.slot - 1);
-    const shares by(j.f);
+    const slot_at s = slot(p.values, p.crowds, e.slot - 1);
+    const shares by(p.values.f);
     bool left = false;
-    for (u32 f = 0; f < j.f; f += by.most) {
+    for (u32 f = 0; f < p.values.f; f += by.most) {
         const u32 feature = f + by.column;
-        const bool works = by.rank < by.ranks && feature < j.f;
+        const bool works = by.rank < by.ranks && feature < p.values.f;
         u32 best = 0, unlike = 0;
         u64 hi = 0, lo = 0;
         double sum = 0; // tells what is not finite
         if (works) {
             best = ld_relaxed(&s.all[feature].best);
-            for (u32 p = by.rank; p < pieces; p += in_flight * by.ranks) {
+            for (u32 first = by.rank; first < pieces; first += in_flight * by.ranks) {
                 finding at[in_flight];
                 RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-                    const u32 piece = p + u * by.ranks;
+                    const u32 piece = first + u * by.ranks;
                     at[u] = {0, best, 0};
-                    if (piece < pieces) at[u] = s.parts[feature + piece * slot_size(j)];
+                    if (piece < pieces) at[u] = s.parts[feature + piece * slot_size(p.values)];
                 }
                 RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
                     const i64 n = units(as_f64(at[u].sum), best);
@@ -80,71 +87,71 @@ RC_FN void add_parts(const voxel_job &j, const entry &e) {
         }
         if (!works || by.rank > 0) continue;
         if (!unlike) {
-            write_result(j, e, feature, {best, 0, best < infinite ? all_units((i64)hi, (i64)lo, best) : sum});
+            write_result(p, e, feature, {best, 0, best < infinite ? all_units((i64)hi, (i64)lo, best) : sum});
         } else {
-            s.all[feature].flag = 1, s.parts[feature].sum = 0, s.parts[feature + slot_size(j)].sum = 0, left = true;
+            s.all[feature].flag = 1, s.parts[feature].sum = 0, s.parts[feature + slot_size(p.values)].sum = 0, left = true;
         }
     }
-    if (left) reduce_add((u32 *)(j.state + to_cut), 1);
+    if (left) reduce_add((u32 *)(p.crowds.state + to_cut), 1);
 }
 
 // reduce_pieces is voxel_crowded, and voxel_cut with cut_sums, which adds up in the sums of the first two parts. N: features a lane.
-template <u32 pass, u32 N> RC_FN void reduce_pieces(const voxel_job &j) {
-    const u32 listed = *(const u32 *)(j.state + crowds), groups = j.f / N;
+template <u32 pass, u32 N> RC_FN void reduce_pieces(const voxel_crowded_params &p) {
+    const u32 listed = *(const u32 *)(p.crowds.state + crowds), groups = p.values.f / N;
     const shares by(groups);
     for (u32 c = warp_of_grid(); c < listed; c += warps_of_grid()) {
-        const entry &e = entries(j)[c]; // what is needed late is read late
+        const entry &e = entries(p.crowds)[c]; // what is needed late is read late
         const bool several = e.slot > 0;
         if (pass == cut_sums && !several) continue;
         const u32 begin = e.begin + e.number * piece_points, left = e.n - e.number * piece_points, row = e.row;
         const u32 end = begin + (left < piece_points ? left : piece_points);
         for (u32 g = 0; g < groups; g += by.most) {
             const u32 feature = (g + by.column) * N;
-            const bool works = by.rank < by.ranks && feature < j.f;
+            const bool works = by.rank < by.ranks && feature < p.values.f;
             tally t[N] = {};
             if constexpr (pass == cut_sums) {
-                const slot_at s = slot(j, e.slot - 1);
+                const slot_at s = slot(p.values, p.crowds, e.slot - 1);
                 u32 flags = 0;
                 RC_UNROLL for (u32 i = 0; i < N; i++) {
                     if (works) t[i].best = s.all[feature + i].best, flags |= s.all[feature + i].flag;
                 }
                 if (votes(flags) == 0) continue;
             }
-            reduce_together<pass, N, in_flight_of<pass>>(j, begin, end, by.most, by.ranks, by.rank, works, feature, row, t);
+            reduce_together<pass, N, in_flight_of<pass>>(p.values, p.order, begin, end, by.most, by.ranks, by.rank, works, feature, row, t);
             if (!works || by.rank > 0) continue;
             if (!several) {
                 float x[N];
-                const double share = share_of(j, e.n);
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, t[i], e.n, share);
-                write_out<N>(j, (i64)e.place, feature, x);
+                const double share = share_of(p.values.reduce(), e.n);
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(p.values.reduce(), t[i], e.n, share);
+                write_out<N>(p.values, (i64)e.place, feature, x);
                 continue;
             }
-            const slot_at s = slot(j, e.slot - 1);
+            const slot_at s = slot(p.values, p.crowds, e.slot - 1);
             RC_UNROLL for (u32 i = 0; i < N; i++) {
                 if constexpr (pass == cut_sums) {
                     const i64 n = units(t[i].sum, t[i].best);
                     reduce_add(&s.parts[feature + i].sum, (u64)(n >> 32));
-                    reduce_add(&s.parts[feature + i + slot_size(j)].sum, (u64)(n & 0xffffffff));
+                    reduce_add(&s.parts[feature + i + slot_size(p.values)].sum, (u64)(n & 0xffffffff));
                 } else {
                     reduce_max(&s.all[feature + i].best, t[i].best);
                     if (pass == extremes && t[i].least) reduce_max(&s.all[feature + i].flag, t[i].least);
-                    if (pass == sums) s.parts[feature + i + e.number * slot_size(j)] = {bits(t[i].sum), t[i].best, t[i].least};
+                    if (pass == sums) s.parts[feature + i + e.number * slot_size(p.values)] = {bits(t[i].sum), t[i].best, t[i].least};
                 }
             }
         }
-        if (!several || !last_of<pass>(j, e)) continue;
+        if (!several || !last_of<pass>(p, e)) continue;
         if constexpr (pass == sums) {
-            add_parts(j, e);
+            add_parts(p, e);
             continue;
         }
-        const slot_at s = slot(j, e.slot - 1);
-        for (u32 f = lane(); f < j.f; f += warp_size) {
+        const slot_at s = slot(p.values, p.crowds, e.slot - 1);
+        for (u32 f = lane(); f < p.values.f; f += warp_size) {
             tally t = {ld_relaxed(&s.all[f].best), ld_relaxed(&s.all[f].flag), 0};
             if constexpr (pass == cut_sums) {
                 if (!t.least) continue;
-                t.sum = all_units((i64)ld_relaxed(&s.parts[f].sum), (i64)ld_relaxed(&s.parts[f + slot_size(j)].sum), t.best);
+                t.sum = all_units((i64)ld_relaxed(&s.parts[f].sum), (i64)ld_relaxed(&s.parts[f + slot_size(p.values)].sum), t.best);
             }
-            write_result(j, e, f, t);
+            write_result(p, e, f, t);
         }
     }
 }

@@ -14,8 +14,17 @@
 
 namespace rc {
 
-constexpr u32 deal_threads = 512, deal_group = 4;
-static_assert(deal_threads == buckets, "a thread keeps the books of one bucket");
+RC_HOST constexpr u32 deal_threads = buckets; // a thread keeps the books of one bucket
+constexpr u32 deal_group = 4;
+
+// voxel_deal_params is what voxel_deal and voxel_deal_points take. Of `runs` a row has a word for each tile.
+RC_HOST struct voxel_deal_params {
+    voxel_cloud cloud;
+    voxel_grid grid;
+    u32 *runs;   // [buckets][tiles] where in the tile each begins, and how long it is
+    void *dealt; // the tiles' entries
+    u64 *state;
+};
 
 template <class Entry> constexpr u32 piece_of = 16 / sizeof(Entry); // entries of 16 bytes
 
@@ -43,23 +52,23 @@ template <u32 G, class Shared> RC_FN void take(Shared &s, u32 k, const u32 (&key
 }
 
 // deal_quickly takes a whole tile of which quick_keys can tell the keys, deal_slowly any.
-template <u32 each, u32 G, class Shared> RC_FN void deal_quickly(const voxel_job &j, Shared &s, u32 &bad) {
+template <u32 each, u32 G, class Shared> RC_FN void deal_quickly(const voxel_deal_params &p, Shared &s, u32 &bad) {
     RC_ROLLED for (u32 k = 0; k < each / deal_group; k++) {
         u32 key[deal_group];
-        quick_keys(j, block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * deal_group, key, bad);
+        quick_keys(p.cloud, p.grid, block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * deal_group, key, bad);
         take<G>(s, k, key);
     }
 }
-template <class T, u32 each, u32 G, class Shared> RC_FN void deal_slowly(const voxel_job &j, Shared &s, u32 &bad) {
+template <class T, u32 each, u32 G, class Shared> RC_FN void deal_slowly(const voxel_deal_params &p, Shared &s, u32 &bad) {
     RC_ROLLED for (u32 k = 0; k < each / deal_group; k++) {
         u32 key[deal_group];
-        any_keys<T>(j, block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * deal_group, j.n, key, bad);
+        any_keys<T>(p.cloud, p.grid, block_x() * (each * deal_threads) + (k * deal_threads + thread_x()) * deal_group, p.cloud.n, key, bad);
         take<G>(s, k, key);
     }
 }
 
 // deal is the kernel that deals, 2^G cells at a time: block i takes tile i, points i * tile to i * tile + tile - 1.
-template <class Entry, u32 each, u32 G> RC_FN void deal(const voxel_job &j) {
+template <class Entry, u32 each, u32 G> RC_FN void deal(const voxel_deal_params &p) {
     constexpr u32 tile = each * deal_threads, group = deal_group, piece = piece_of<Entry>;
     extern __shared__ v16 memory[];
     deal_shared<Entry, each> &s = *(deal_shared<Entry, each> *)memory;
@@ -68,14 +77,14 @@ template <class Entry, u32 each, u32 G> RC_FN void deal(const voxel_job &j) {
     if (own < warp_size) s.bins[buckets + own] = 0;
     if (own == 0) s.not_finite = 0;
     barrier();
-    const u32 here = j.n - block_x() * tile < tile ? j.n - block_x() * tile : tile;
+    const u32 here = p.cloud.n - block_x() * tile < tile ? p.cloud.n - block_x() * tile : tile;
     u32 bad = 0;
-    if (here == tile && quick(j))
-        deal_quickly<each, G>(j, s, bad);
-    else if (j.wide())
-        deal_slowly<double, each, G>(j, s, bad);
+    if (here == tile && quick(p.cloud))
+        deal_quickly<each, G>(p, s, bad);
+    else if (p.cloud.wide())
+        deal_slowly<double, each, G>(p, s, bad);
     else
-        deal_slowly<float, each, G>(j, s, bad);
+        deal_slowly<float, each, G>(p, s, bad);
     if (bad) shared_add(&s.not_finite, bad);
     barrier();
     const u32 count = s.bins[own], sum = warp_scan(count);
@@ -100,12 +109,12 @@ template <class Entry, u32 each, u32 G> RC_FN void deal(const voxel_job &j) {
     barrier();
     wait_for_previous();
     let_next();
-    j.table[(u64)own * blocks_x() + block_x()] = begin | count << 16;
-    v16 *const place = (v16 *)j.to + block_x() * (u64)(tile / piece);
+    p.runs[(u64)own * blocks_x() + block_x()] = begin | count << 16;
+    v16 *const place = (v16 *)p.dealt + block_x() * (u64)(tile / piece);
     for (u32 k = own; k < (all + piece - 1) / piece; k += deal_threads) st_16(place + k, s.entries[k]);
     if (own <= not_finite) {
         const u32 of_kind = own == in_range ? all : own == not_finite ? s.not_finite : here - all - s.not_finite;
-        if (of_kind) reduce_add(j.state + own, of_kind);
+        if (of_kind) reduce_add(p.state + own, of_kind);
     }
 }
 

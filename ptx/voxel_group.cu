@@ -17,15 +17,48 @@
 
 using namespace rc;
 
+RC_HOST constexpr u32 group_threads = 512;
+RC_HOST constexpr u32 group_part = 16384;  // cells that a block takes: a word of shared memory each, in whole groups of group_look, and one for each lane
+RC_HOST constexpr u32 group_look = 128;    // cells that a warp looks at
+RC_HOST constexpr u32 cells_threads = 256; // of voxel_cells
+
+// lone is a point that has a cell to itself; several is a voxel of more: its cell, and where its points begin in the order.
+struct alignas(8) voxel_lone {
+    u32 key, point;
+};
+struct alignas(16) voxel_several {
+    u32 key, begin, n, unused;
+};
+
+// voxel_group_lists is what voxel_group leaves to voxel_cells.
+RC_HOST struct voxel_group_lists {
+    voxel_lone *singles;
+    u32 *order; // the points of voxels of several
+    voxel_several *voxels;
+    u64 *state; // how many of each
+};
+
+RC_HOST struct voxel_group_params {
+    const u32 *runs; // what voxel_deal_points has left
+    const void *dealt;
+    u64 keys;
+    void *out;
+    u64 words;        // of 4 bytes, of the grid
+    u32 tiles, empty; // empty: what they hold
+    voxel_group_lists lists;
+};
+
+RC_HOST struct voxel_cells_params {
+    voxel_group_lists lists;
+    voxel_values values;
+    voxel_crowds crowds;
+};
+
 namespace {
 
-constexpr u32 group_threads = 512, group_in_flight = 2;
+constexpr u32 group_in_flight = 2;
 constexpr u32 count_threads = group_threads - warp_size; // the last warp fills the grid
-constexpr u32 part = 16384;  // cells that a block takes: ops/cuda gives it so many words of shared memory, and one for each lane
-constexpr u32 at_once = 128; // cells that a warp looks at
-constexpr u32 cells_threads = 256, in_flight = 4; // of voxel_cells: items that a lane does at once
-constexpr u32 deal_bytes = 35024;
-static_assert(sizeof(deal_shared<u32, each>) == deal_bytes, "ops/cuda gives a block so much");
+constexpr u32 in_flight = 4; // items that a lane of voxel_cells does at once
 
 // What a counter turns into: the number of a single, or where the next point goes in the order.
 constexpr u32 single = 1u << 31;
@@ -37,33 +70,26 @@ struct group_shared {
     u32 rest; // of voxels of several
 };
 
-// lone is a point that has a cell to itself; several is a voxel of more: its cell, and where its points begin in the order.
-struct alignas(8) lone {
-    u32 key, point;
-};
-struct alignas(16) several {
-    u32 key, begin, n, unused;
-};
-
 // counters_meet waits for the warps that count.
 RC_FN void counters_meet() { barrier_of<1>(count_threads); }
 
 // fill_some writes a value over the block's part of the grid, which a warp does by itself. Blocks take what comes next as they go, since
 // memory is written fastest in order; a block has done its part after `turns` of them.
-RC_FN void fill_some(const voxel_job &j, u32 value) {
+RC_FN void fill_some(const voxel_group_params &g) {
     constexpr u32 turn = 2048; // pieces of 16 bytes
-    const u64 words = j.keys * (j.reduce() == count ? 1 : j.f);
-    u32 *const out = (u32 *)j.out;
+    const u64 words = g.words;
+    const u32 value = g.empty;
+    u32 *const out = (u32 *)g.out;
     const u32 to_16 = (0 - (u32)(u64)out) % 16 / 4, head = to_16 < words ? to_16 : (u32)words, tail = (u32)(words - head) % 4;
     const u64 pieces = (words - head) / 4;
     if (block_x() == 0 && lane() < head) out[lane()] = value;
     if (block_x() == 0 && lane() < tail) out[words - tail + lane()] = value;
     const u32 all = (u32)((pieces + turn - 1) / turn), turns = (all + blocks_x() - 1) / blocks_x();
-    u32 next = lane() == 0 && turns ? atomic_add((u32 *)(j.state + filled), 1) : 0;
+    u32 next = lane() == 0 && turns ? atomic_add((u32 *)(g.lists.state + filled), 1) : 0;
     for (u32 n = 1; n <= turns; n++) {
         const u32 now = shuffle_from(next, 0);
         if (now >= all) break;
-        if (lane() == 0 && n < turns) next = atomic_add((u32 *)(j.state + filled), 1);
+        if (lane() == 0 && n < turns) next = atomic_add((u32 *)(g.lists.state + filled), 1);
         const u64 first = (u64)now * turn, end = first + turn < pieces ? first + turn : pieces;
         for (u64 k = first + lane(); k < end; k += warp_size) st_16(out + head + 4 * k, {value, value, value, value});
     }
@@ -74,58 +100,58 @@ RC_FN u32 n_of(const v16 &c, u32 u) { return u == 0 ? c.x : u == 1 ? c.y : u == 
 
 // write_lone writes the cells of one point, N features a lane; write_several those of several, and leaves the crowded ones. Both are
 // block `block` of `blocks`.
-template <u32 N> RC_FN void write_lone(const voxel_job &j, u64 items, u32 width, u32 block, u32 blocks) {
-    const bool of_features = j.reduce() != count, extreme = j.reduce() >= greatest;
+template <u32 N> RC_FN void write_lone(const voxel_cells_params &c, u64 items, u32 width, u32 block, u32 blocks) {
+    const bool of_features = c.values.reduce() != count, extreme = c.values.reduce() >= greatest;
     const u64 step = blocks * (u64)cells_threads;
     for (u64 base = block * (u64)cells_threads + thread_x(); base < items; base += in_flight * step) {
-        lone it[in_flight];
+        voxel_lone it[in_flight];
         u32 feature[in_flight];
         float x[in_flight][N];
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             const u64 given = base + u * step, t = given < items ? given : base; // past the last it is the first once more, and not stored
             const u32 which = items >> 32 ? (u32)(t / width) : (u32)t / width;
             feature[u] = (u32)(t - (u64)which * width) * N;
-            it[u] = ((const lone *)j.from)[which];
+            it[u] = c.lists.singles[which];
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = as_f32(1); // counts are 4 bytes too
-            if (of_features) values_at<N>(j, it[u].point, feature[u], row_at(j, it[u].key), x[u]);
+            if (of_features) values_at<N>(c.values, it[u].point, feature[u], row_in(c.values, it[u].key), x[u]);
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             if (of_features) {
                 RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
             }
-            if (base + u * step < items) put<N>((float *)j.out + (u64)it[u].key * (width * N) + feature[u], x[u]);
+            if (base + u * step < items) put<N>((float *)c.values.out + (u64)it[u].key * (width * N) + feature[u], x[u]);
         }
     }
 }
 
-template <u32 N> RC_FN void write_several(const voxel_job &j, u64 items, u32 width, u32 block, u32 blocks) {
+template <u32 N> RC_FN void write_several(const voxel_cells_params &c, u64 items, u32 width, u32 block, u32 blocks) {
     for (u64 t = block * (u64)cells_threads + thread_x(); t < items; t += blocks * (u64)cells_threads) {
         const u32 voxel = items >> 32 ? (u32)(t / width) : (u32)t / width, feature = (u32)(t - (u64)voxel * width) * N;
-        const several it = ((const several *)j.cell_keys)[voxel];
-        if (j.reduce() == count) {
-            ((u32 *)j.out)[it.key] = it.n;
-        } else if (it.n <= few) {
+        const voxel_several it = c.lists.voxels[voxel];
+        if (c.values.reduce() == count) {
+            ((u32 *)c.values.out)[it.key] = it.n;
+        } else if (it.n <= few_points) {
             float x[N];
-            reduce_few<N>(j, it.begin, it.n, feature, row_at(j, it.key), x);
-            write_out<N>(j, it.key, feature, x);
+            reduce_few<N>(c.values, c.lists.order, it.begin, it.n, feature, row_in(c.values, it.key), x);
+            write_out<N>(c.values, it.key, feature, x);
         }
     }
-    if (j.reduce() == count) return;
+    if (c.values.reduce() == count) return;
     const u32 cells = (u32)(items / width);
     for (u32 base = block * cells_threads + thread_x() - lane(); base < cells; base += blocks * cells_threads) {
-        several it = {};
-        if (base + lane() < cells) it = ((const several *)j.cell_keys)[base + lane()];
-        leave(j, it.n > few, it.key, it.begin, it.n, row_at(j, it.key));
+        voxel_several it = {};
+        if (base + lane() < cells) it = c.lists.voxels[base + lane()];
+        leave(c.values, c.crowds, it.n > few_points, it.key, it.begin, it.n, row_in(c.values, it.key));
     }
 }
 
 // write_cells is voxel_cells, N features a lane. An item of several points is worth some of one: its reads wait for each other.
-template <u32 N> RC_FN void write_cells(const voxel_job &j) {
+template <u32 N> RC_FN void write_cells(const voxel_cells_params &c) {
     constexpr float worth = 6;
-    const u32 width = items_of(j, N), blocks = blocks_x();
-    const u64 ones = (j.state[kept] >> 32) * width, others = j.state[found] * width;
+    const u32 width = items_of(c.values, N), blocks = blocks_x();
+    const u64 ones = (c.lists.state[kept] >> 32) * width, others = c.lists.state[found] * width;
     u32 theirs = 0; // of the blocks, those that take cells of several: they are spread among the others
     if (others > 0) {
         const float work = worth * (float)others, share = (float)blocks * div_fast(work, work + (float)ones);
@@ -134,34 +160,33 @@ template <u32 N> RC_FN void write_cells(const voxel_job &j) {
     }
     const u32 before = block_x() * theirs / blocks, after = (block_x() + 1) * theirs / blocks;
     if (after > before)
-        write_several<N>(j, others, width, before, theirs);
+        write_several<N>(c, others, width, before, theirs);
     else
-        write_lone<N>(j, ones, width, block_x() - before, blocks - theirs);
+        write_lone<N>(c, ones, width, block_x() - before, blocks - theirs);
 }
 
 } // namespace
 
-RC_KERNEL_OCC(deal_threads, 2) voxel_deal_points(const voxel_job j) {
-    deal<u32, each, dealt_bits>(j);
+RC_KERNEL_OCC(deal_threads, 2) voxel_deal_points(const voxel_deal_params p) {
+    deal<u32, group_each, group_bits>(p);
 }
 
-// Block i takes part i / 512 of bucket i % 512. extra: how many tiles there are, and above what an empty cell holds. `to` gets the
-// singles, to_order the order, cell_keys the voxels of several.
-RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_job j) {
+// Block i takes part i / 512 of bucket i % 512.
+RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_group_params g) {
     extern __shared__ v16 memory[];
     __shared__ group_shared s;
     const u32 warp = thread_x() / warp_size, warps = count_threads / warp_size;
     if (warp == warps) {
         // What was launched before voxel_deal_points has ended: that waited for it before it let this begin.
-        fill_some(j, (u32)(j.extra >> 32));
+        fill_some(g);
         return;
     }
     u32 *const counted = (u32 *)memory;
-    const u32 bucket = block_x() % buckets, begin = block_x() / buckets * part, tiles = (u32)j.extra;
-    const u32 *const runs = j.table + (u64)bucket * tiles;
-    const v16 *const dealt = (const v16 *)j.from;
-    const u32 all = cells_of_bucket<dealt_bits>(j.keys), limit = all < part ? all : part;
-    const u32 here = all - begin < part ? all - begin : part, most = (limit + at_once - 1) / at_once * at_once;
+    const u32 bucket = block_x() % buckets, begin = block_x() / buckets * group_part, tiles = g.tiles;
+    const u32 *const runs = g.runs + (u64)bucket * tiles;
+    const v16 *const dealt = (const v16 *)g.dealt;
+    const u32 all = cells_of_bucket<group_bits>(g.keys), limit = all < group_part ? all : group_part;
+    const u32 here = all - begin < group_part ? all - begin : group_part, most = (limit + group_look - 1) / group_look * group_look;
     const u32 spare = most + lane(); // a word for what is not to be counted
     for (u32 k = 4 * thread_x(); k < most; k += 4 * count_threads) st_shared_16(counted + k, {0, 0, 0, 0});
     if (thread_x() < warp_size) counted[spare] = 0;
@@ -169,13 +194,13 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_job j) {
     let_next();
     const u32 next = first_run<count_threads>(runs, tiles);
     counters_meet();
-    walk<u32, each, count_threads, group_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
+    walk<u32, group_each, count_threads, group_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
         count_them(counted, {entry, there, begin, limit, spare});
     });
     counters_meet();
     u32 has = 0, theirs = 0; // of the lane's cells: those of one point, above those of several, and the points of these
-    for (u32 g = warp; g * at_once < here; g += warps) {
-        const v16 c = *(const v16 *)(counted + g * at_once + 4 * lane());
+    for (u32 look = warp; look * group_look < here; look += warps) {
+        const v16 c = *(const v16 *)(counted + look * group_look + 4 * lane());
         RC_UNROLL for (u32 u = 0; u < 4; u++) {
             const u32 n = n_of(c, u);
             has += n == 1 ? 1u << 16 : n > 1 ? 1 : 0, theirs += n > 1 ? n : 0;
@@ -190,14 +215,14 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_job j) {
         const u32 alone_upto = warp_scan(one ? s.alone[lane()] : 0), several_upto = warp_scan(one ? s.several[lane()] : 0),
                   points_upto = warp_scan(one ? s.points[lane()] : 0);
         if (one) s.alone[lane()] = alone_upto, s.several[lane()] = several_upto, s.points[lane()] = points_upto;
-        if (lane() == warps - 1) s.room = alone_upto | points_upto ? atomic_add(j.state + kept, (u64)alone_upto << 32 | points_upto) : 0;
-        if (lane() == warps - 1) s.rest = several_upto ? atomic_add((u32 *)(j.state + found), several_upto) : 0;
+        if (lane() == warps - 1) s.room = alone_upto | points_upto ? atomic_add(g.lists.state + kept, (u64)alone_upto << 32 | points_upto) : 0;
+        if (lane() == warps - 1) s.rest = several_upto ? atomic_add((u32 *)(g.lists.state + found), several_upto) : 0;
     }
     counters_meet();
     u32 next_alone = (u32)(s.room >> 32) + s.alone[warp] - ones, next_place = (u32)s.room + s.points[warp] - theirs;
     u32 next_several = s.rest + s.several[warp] - others;
-    for (u32 g = warp; g * at_once < here; g += warps) {
-        u32 *const at = counted + g * at_once + 4 * lane();
+    for (u32 look = warp; look * group_look < here; look += warps) {
+        u32 *const at = counted + look * group_look + 4 * lane();
         const v16 c = *(const v16 *)at;
         u32 n[4] = {c.x, c.y, c.z, c.w}, mine = 0, points = 0;
         RC_UNROLL for (u32 u = 0; u < 4; u++) mine += n[u] == 1 ? 1u << 16 : n[u] > 1 ? 1 : 0, points += n[u] > 1 ? n[u] : 0;
@@ -210,12 +235,12 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_job j) {
             const u32 points_upto = warp_scan(points);
             place += points_upto - points, next_place += shuffle_from(points_upto, warp_size - 1);
         }
-        const u32 cell = g * at_once + 4 * lane(), key = (u32)key_in_bucket<dealt_bits>(bucket, begin + cell);
+        const u32 cell = look * group_look + 4 * lane(), key = (u32)key_in_bucket<group_bits>(bucket, begin + cell);
         RC_UNROLL for (u32 u = 0; u < 4; u++) {
             if (n[u] == 1) {
                 n[u] = single | number++;
             } else if (n[u] > 1) {
-                st_16((v16 *)j.cell_keys + voxel++, {key + u, place, n[u], 0});
+                st_16((v16 *)g.lists.voxels + voxel++, {key + u, place, n[u], 0});
                 const u32 begins = place;
                 place += n[u], n[u] = begins;
             }
@@ -224,7 +249,7 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_job j) {
     }
     counters_meet();
     const u32 again = first_run<count_threads>(runs, tiles);
-    walk<u32, each, count_threads, group_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
+    walk<u32, group_each, count_threads, group_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
         const places p = {entry, there, begin, limit, spare};
         u32 got[of_piece];
         take_places(counted, p, got);
@@ -232,19 +257,19 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_job j) {
             const u32 point = number + (entry[e] >> 16);
             if (p.at[e] >= limit) continue;
             if (got[e] & single)
-                st_8((lone *)j.to + (got[e] - single), {(u32)key_in_bucket<dealt_bits>(bucket, begin + p.at[e]), point});
+                st_8(g.lists.singles + (got[e] - single), {(u32)key_in_bucket<group_bits>(bucket, begin + p.at[e]), point});
             else
-                st_u32(j.to_order + got[e], point);
+                st_u32(g.lists.order + got[e], point);
         }
     });
 }
 
-// voxel_cells writes the cells that have points. `from` has the singles, cell_keys the voxels of several.
-RC_KERNEL_OCC(cells_threads, 3) voxel_cells(const voxel_job j) {
+// voxel_cells writes the cells that have points.
+RC_KERNEL_OCC(cells_threads, 3) voxel_cells(const voxel_cells_params c) {
     wait_for_previous();
     let_next();
-    if (j.fours())
-        write_cells<4>(j);
+    if (c.values.fours())
+        write_cells<4>(c);
     else
-        write_cells<1>(j);
+        write_cells<1>(c);
 }

@@ -20,39 +20,39 @@ RC_FN bool quick_index(float x, float lo, float inverse, float near, u32 &index)
 }
 
 // exact_key is key_of, or nothing for a point in no cell; it counts what is not finite.
-template <class T> RC_FN u32 exact_key(const voxel_job &j, const position<T> &at, u32 row, u32 &bad) {
+template <class T> RC_FN u32 exact_key(const voxel_grid &g, const position<T> &at, u32 row, u32 &bad) {
     u32 kind;
-    const u64 key = key_of<T>(j, at, row, kind);
+    const u64 key = key_of<T>(g, at, row, kind);
     bad += kind == not_finite;
     return kind == in_range ? (u32)key : nothing;
 }
 
 // quick reports whether a job's points, but for the last three, are such as quick_keys takes: four of them are 48 aligned bytes, of f32, of one row
 // without a pose.
-RC_FN bool quick(const voxel_job &j) { return j.by_four() && !j.poses && j.b == 1; }
+RC_FN bool quick(const voxel_cloud &c) { return c.by_four() && !c.poses && c.b == 1; }
 
 // quick_keys finds the keys of four points from point i on. Those near a border between cells are looked at again.
-RC_FN void quick_keys(const voxel_job &j, u32 i, u32 (&key)[4], u32 &bad) {
-    const float min_x = (float)j.min_x, min_y = (float)j.min_y, min_z = (float)j.min_z;
-    const float near_x = near_of(j.n_x), near_y = near_of(j.n_y), near_z = near_of(j.n_z);
-    const u32 step_x = j.xyz() ? j.n_y * j.n_z : 1, step_y = j.n2(), step_z = j.xyz() ? 1 : j.n_y * j.n_x;
+RC_FN void quick_keys(const voxel_cloud &c, const voxel_grid &g, u32 i, u32 (&key)[4], u32 &bad) {
+    const float min_x = (float)g.min_x, min_y = (float)g.min_y, min_z = (float)g.min_z;
+    const float near_x = near_of(g.n_x), near_y = near_of(g.n_y), near_z = near_of(g.n_z);
+    const u32 step_x = g.xyz ? g.n_y * g.n_z : 1, step_y = g.n2(), step_z = g.xyz ? 1 : g.n_y * g.n_x;
     position<float> at[4];
-    load_group<float>(j, i, 4, at);
+    load_group<float>(c, i, 4, at);
     u32 unsure = 0;
     RC_UNROLL for (u32 u = 0; u < 4; u++) {
         u32 x, y, z;
-        const bool sure_x = quick_index(at[u].x, min_x, j.inverse_x, near_x, x),
-                   sure_y = quick_index(at[u].y, min_y, j.inverse_y, near_y, y),
-                   sure_z = quick_index(at[u].z, min_z, j.inverse_z, near_z, z);
+        const bool sure_x = quick_index(at[u].x, min_x, g.inverse_x, near_x, x),
+                   sure_y = quick_index(at[u].y, min_y, g.inverse_y, near_y, y),
+                   sure_z = quick_index(at[u].z, min_z, g.inverse_z, near_z, z);
         if (!(sure_x & sure_y & sure_z)) unsure |= 1u << u;
-        const bool in = (x < j.n_x) & (y < j.n_y) & (z < j.n_z);
+        const bool in = (x < g.n_x) & (y < g.n_y) & (z < g.n_z);
         key[u] = in ? x * step_x + y * step_y + z * step_z : nothing;
     }
     while (unsure) {
         const u32 one = unsure & -unsure;
         unsure -= one;
-        const float *const p = (const float *)j.points + 3 * (u64)(i + count_bits(one - 1));
-        const u32 exact = exact_key<float>(j, {ld_nc_f32(p), ld_nc_f32(p + 1), ld_nc_f32(p + 2)}, 0, bad);
+        const float *const p = (const float *)c.points + 3 * (u64)(i + count_bits(one - 1));
+        const u32 exact = exact_key<float>(g, {ld_nc_f32(p), ld_nc_f32(p + 1), ld_nc_f32(p + 2)}, 0, bad);
         RC_UNROLL for (u32 u = 0; u < 4; u++) {
             if (one == 1u << u) key[u] = exact;
         }
@@ -60,13 +60,13 @@ RC_FN void quick_keys(const voxel_job &j, u32 i, u32 (&key)[4], u32 &bad) {
 }
 
 // any_keys finds the keys of any four points from point i on, of those before `end`.
-template <class T> RC_FN void any_keys(const voxel_job &j, u32 i, u32 end, u32 (&key)[4], u32 &bad) {
+template <class T> RC_FN void any_keys(const voxel_cloud &c, const voxel_grid &g, u32 i, u32 end, u32 (&key)[4], u32 &bad) {
     RC_UNROLL for (u32 u = 0; u < 4; u++) key[u] = nothing;
     RC_ROLLED for (u32 u = 0; u < 4 && i + u < end; u++) {
         position<T> at[1];
-        load_group<T>(j, i + u, 1, at);
-        const u32 row = j.b > 1 ? row_of(j, i + u) : 0;
-        const u32 exact = exact_key<T>(j, posed<T>(j, at[0], row), row, bad);
+        load_group<T>(c, i + u, 1, at);
+        const u32 row = c.b > 1 ? row_of(c, i + u) : 0;
+        const u32 exact = exact_key<T>(g, posed<T>(c, at[0], row), row, bad);
         RC_UNROLL for (u32 v = 0; v < 4; v++) {
             if (v == u) key[v] = exact;
         }

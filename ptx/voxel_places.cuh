@@ -5,10 +5,9 @@
 
 namespace rc {
 
-constexpr u32 each = 8, dealt_bits = 4; // points a thread deals, 16 cells at once, so that what lies in few places goes to many buckets
-
-// row_at is the row of a cell, which only coordinates need.
-RC_FN u32 row_at(const voxel_job &j, u32 key) { return j.b > 1 ? (u32)(key / j.cells) : 0; }
+RC_HOST constexpr u32 group_each = 8, group_bits = 4; // points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
+RC_HOST constexpr u32 group_deal_shared = 35024;      // bytes that a block of voxel_deal_points has
+static_assert(sizeof(deal_shared<u32, group_each>) == group_deal_shared, "the host gives a block so much");
 
 // places has for each entry of a piece its cell's counter among those from `begin` on, or a spare one that nothing is kept of.
 constexpr u32 of_piece = piece_of<u32>;

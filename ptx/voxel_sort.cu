@@ -1,7 +1,10 @@
 // voxel_sort.cu brings the points of each cell together, in their own order, by a stable radix sort of keys and point numbers, eight
 // bits at a time, and numbers the voxels.
 //
-// voxel_bin has counted the digits of all passes. A pass is one launch, voxel_pass: a block takes the next tile, finds how many of its
+// voxel_bin gives each point its key, and counts the digits of all passes. Blocks take chunks, threads four points at a time, which are 48 aligned bytes
+// where they can be. Bytes moved: the points, and 8 a point for keys.
+//
+// A pass is one launch, voxel_pass: a block takes the next tile, finds how many of its
 // keys have each digit, and tells the others; how many come before its own in all earlier tiles it learns by looking back, tile by
 // tile, until one knows the sum of all before it. A tile is taken by number in the order in which blocks begin, so that a block
 // waits only for blocks that run. Within a tile a warp takes neighbouring keys, 32 at a time, lanes with one digit find each
@@ -9,18 +12,148 @@
 // are of neighbours. Bytes moved: 24 a point and pass.
 //
 // voxel_number finds where voxels begin, and numbers them, in the same way: a block counts, looks back, and writes. Hard voxels
-// go through it again, over the marks that their first points left. The looking back is that of Merrill and Garland, "Single-pass
+// go through it again, over the marks that their first points left. Of sparse and hard voxels the block that is the last to end then says where each row's begin, among those found and among those that the caps leave. The looking back is that of Merrill and Garland, "Single-pass
 // parallel prefix scan with decoupled look-back" (2016); the sort that of Adinets and Merrill, "Onesweep" (2022).
 #include "voxel.cuh"
 
 using namespace rc;
 
+RC_HOST constexpr u32 bin_threads = 256;
+RC_HOST constexpr u32 sort_threads = 512;
+RC_HOST constexpr u32 most_pass_keys = 16; // that a thread of voxel_pass holds
+RC_HOST constexpr u32 most_number_places = 8; // places that one of voxel_number looks at
+RC_HOST constexpr u32 sort_digits = 256, digit_bits = 8;
+RC_HOST constexpr u32 most_passes = 12;
+RC_HOST constexpr u32 label_passes = 4; // those before the keys', if there are labels
+RC_HOST constexpr u32 sort_shared_bytes = 75848; // that a block of voxel_pass has
+
+RC_HOST struct voxel_bin_params {
+    voxel_cloud cloud;
+    voxel_grid grid;
+    u64 *keys;         // [n] what the first pass sorts by: cells, or labels
+    u64 *cell_keys;    // [n] if there are labels
+    const i32 *labels; // [n] or null
+    u32 *totals;       // [passes][digits] how many keys have each digit, those of labels first
+    u64 *state;
+    u32 passes; // of cells
+};
+
+// voxel_pass_params is a pass by one digit. Words of tiles are 0 when it begins; it clears those of the next.
+RC_HOST struct voxel_pass_params {
+    const u64 *keys;
+    const u32 *order;      // the points that they are of; null in the first pass, where they lie in their own order
+    const u64 *cell_keys;  // if not null keys are these, by the order
+    const u32 *totals;     // [digits]
+    u32 *ticket;           // how many tiles have been taken
+    u64 *looks, *next_looks; // [tiles][digits]
+    u64 *sorted_keys;
+    u32 *sorted_order;
+    u32 n, each, shift; // each: keys that a thread takes; shift: of the digit
+};
+
+// voxel_rows is where rows begin.
+RC_HOST struct voxel_rows {
+    u32 *rows;          // [2][b + 1], see voxel_list
+    i64 *splits;        // [b + 1] or null
+    const i64 *offsets; // [b + 1]
+    u64 cells;          // of a row
+    u32 *done;          // how many blocks are done; null if there is nothing to say
+    u32 b, v, row_voxels;
+};
+
+RC_HOST struct voxel_number_params {
+    const u64 *keys;  // [n] sorted
+    const u32 *order; // [n]
+    u64 all_keys;     // cells of all rows: keys of points in one are below
+    u64 *heads;       // [tiles]
+    u32 *ticket;
+    u32 n, each;   // each: places that a thread looks at
+    u32 *start;    // [voxels + 1]
+    u32 *voxel_at; // [n] or null
+    u32 *marks;    // of hard voxels: [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
+    u32 *numbers;  // [voxels] the place of each hard voxel in the order of the first points
+    u64 *state;
+    u32 again; // 1 to number the marks
+    voxel_rows rows;
+};
+
 namespace {
 
-constexpr u32 sort_threads = 512, warps = sort_threads / warp_size;
-constexpr u32 most = 16; // keys a thread holds
-constexpr u32 most_tile = sort_threads * most;
-constexpr u32 most_heads = 8; // places a thread looks at
+constexpr u32 warps = sort_threads / warp_size;
+constexpr u32 digits = sort_digits;
+constexpr u32 most_tile = sort_threads * most_pass_keys;
+
+struct bin_shared {
+    u32 bins[most_passes * digits];
+    u32 missed[2]; // points out of range, points not finite
+};
+
+// count_digits counts the digits of keys, one a lane, in `passes` rows of bins. Digits above the first are often the same in many lanes:
+// those that have the first lane's are added up before they come to the same word.
+RC_FN void count_digits(u32 *bins, u64 key, bool there, u32 passes) {
+    if (there) shared_add(&bins[key % digits], 1);
+    for (u32 pass = 1; pass < passes; pass++) {
+        bins += digits, key >>= digit_bits;
+        const u32 digit = (u32)key % digits, first = shuffle_from(digit, 0), same = votes(there && digit == first);
+        const bool many = count_bits(same) > 4;
+        if (many && lane() == 0) shared_add(&bins[first], count_bits(same));
+        if (there && !(many && digit == first)) shared_add(&bins[digit], 1);
+    }
+}
+
+// digit_rows is how many passes the sort has.
+RC_FN u32 digit_rows(const voxel_bin_params &p) { return p.passes + (p.labels ? label_passes : 0); }
+
+// label_key is a label as the sort compares it.
+RC_FN u32 label_key(const voxel_bin_params &p, u64 i) { return ld_nc_u32(p.labels + i) ^ 0x80000000u; }
+
+// keep_group writes a thread's keys.
+template <u32 N> RC_FN void keep_group(const voxel_bin_params &p, u64 i, u32 n, u64 (&key)[N]) {
+    if (p.labels) {
+        RC_UNROLL for (u32 u = 0; u < N; u++) {
+            if (u >= n) continue;
+            p.cell_keys[i + u] = key[u];
+            key[u] = label_key(p, i + u);
+        }
+    }
+    u64 *const to = p.keys + i;
+    if constexpr (N == 4) {
+        if (n == N) {
+            st_16(to, {(u32)key[0], (u32)(key[0] >> 32), (u32)key[1], (u32)(key[1] >> 32)});
+            return st_16(to + 2, {(u32)key[2], (u32)(key[2] >> 32), (u32)key[3], (u32)(key[3] >> 32)});
+        }
+    }
+    RC_UNROLL for (u32 u = 0; u < N; u++) {
+        if (u < n) to[u] = key[u];
+    }
+}
+
+template <class T> RC_FN void bin(const voxel_bin_params &p, bin_shared &s) {
+    constexpr u32 group = group_of<T>;
+    const u64 end = p.cloud.last();
+    const u32 passes = p.passes, before = digit_rows(p) - passes;
+    u32 missed[2] = {0, 0};
+    for (u64 base = p.cloud.first(); base < end; base += bin_threads * group) {
+        const u64 i = base + thread_x() * group;
+        const u32 n = i >= end ? 0 : end - i < group ? (u32)(end - i) : group;
+        u64 key[group];
+        keys_of<T>(p.cloud, p.grid, i, n, key, missed, [&](u32 u, u64 k) {
+            if (before) count_digits(s.bins, u < n ? label_key(p, i + u) : 0, u < n, before);
+            count_digits(s.bins + before * digits, k, u < n, passes);
+            return k;
+        });
+        if (base == p.cloud.first()) {
+            wait_for_previous();
+            let_next();
+        }
+        keep_group(p, i, n, key);
+    }
+    if (p.cloud.first() >= end) wait_for_previous();
+    add_missed(p.cloud, p.state, s.missed, missed);
+    for (u32 k = thread_x(); k < digit_rows(p) * digits; k += bin_threads) {
+        if (s.bins[k]) reduce_add(p.totals + k, s.bins[k]);
+    }
+}
 
 // sort_shared is the dynamic shared memory of voxel_pass.
 struct sort_shared {
@@ -31,8 +164,7 @@ struct sort_shared {
     u32 sums[warps];
     u32 taken;
 };
-constexpr u32 sort_bytes = 75848;
-static_assert(sizeof(sort_shared) == sort_bytes, "ops/cuda asks for so much");
+static_assert(sizeof(sort_shared) == sort_shared_bytes, "the host gives a block so much");
 
 // ---- What tiles tell each other ----
 
@@ -40,8 +172,8 @@ static_assert(sizeof(sort_shared) == sort_bytes, "ops/cuda asks for so much");
 constexpr u64 counted = 1ull << 62, summed = 3ull << 62;
 
 // tile_of takes the next tile.
-RC_FN u32 tile_of(const voxel_job &j, u32 launch, u32 *shared) {
-    if (thread_x() == 0) *shared = atomic_add(ticket(j, launch), 1);
+RC_FN u32 tile_of(u32 *ticket, u32 *shared) {
+    if (thread_x() == 0) *shared = atomic_add(ticket, 1);
     barrier();
     return *shared;
 }
@@ -96,40 +228,48 @@ RC_FN u32 before_tile(const u64 *words, u32 tile) {
 // ---- Keys ----
 
 // order_at returns the point at a place of the order that a pass reads; the first pass reads them in their own.
-RC_FN u32 order_at(const voxel_job &j, u64 i) { return j.from_order ? j.from_order[i] : (u32)i; }
+RC_FN u32 order_at(const voxel_pass_params &p, u64 i) { return p.order ? p.order[i] : (u32)i; }
 
-// sort_key reads a key: where labels have been sorted and keys not yet, through the order.
-RC_FN u64 sort_key(const voxel_job &j, u64 i, bool through) { return through ? j.cell_keys[order_at(j, i)] : ((const u64 *)j.from)[i]; }
+RC_FN u64 sort_key(const voxel_pass_params &p, u64 i) { return p.cell_keys ? p.cell_keys[order_at(p, i)] : p.keys[i]; }
 
 RC_FN u32 digit_of(u64 key, u32 shift) { return (u32)(key >> shift) % digits; }
 
 } // namespace
 
-// extra: the shift of the digit; at bit 8 whether keys are read through the order; at 16 the pass; at 24 the keys a thread takes.
-RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_job j) {
+RC_KERNEL_OCC(bin_threads, 4) voxel_bin(const voxel_bin_params p) {
+    __shared__ bin_shared s;
+    for (u32 k = thread_x(); k < digit_rows(p) * digits; k += bin_threads) s.bins[k] = 0;
+    if (thread_x() < 2) s.missed[thread_x()] = 0;
+    barrier();
+    if (p.cloud.wide())
+        bin<double>(p, s);
+    else
+        bin<float>(p, s);
+}
+
+RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_pass_params p) {
     wait_for_previous();
     let_next();
     extern __shared__ v16 memory[];
     sort_shared &s = *(sort_shared *)memory;
     u32 *const points_of = (u32 *)s.keys;
-    const u32 shift = (u32)j.extra & 63, pass = (u32)(j.extra >> 16) & 255, each = (u32)(j.extra >> 24) & 31, warp = thread_x() / warp_size;
-    const bool through = j.extra >> 8 & 1;
+    const u32 shift = p.shift, each = p.each, warp = thread_x() / warp_size;
     const bool keeps = thread_x() < digits; // the first 256 threads keep the books of a digit each
-    const u32 total = keeps ? totals(j, pass)[thread_x()] : 0;
+    const u32 total = keeps ? p.totals[thread_x()] : 0;
     for (u32 k = thread_x(); k < warps * digits / 8; k += sort_threads) st_shared_16((v16 *)s.counts + k, {0, 0, 0, 0});
-    const u32 tile = tile_of(j, pass, &s.taken);
-    u64 *const words = looks(j, pass % 2), *const own = words + (u64)tile * digits;
+    const u32 tile = tile_of(p.ticket, &s.taken);
+    u64 *const words = p.looks, *const own = words + (u64)tile * digits;
     const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
-    u64 key[most];
-    u32 at[most];
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
+    u64 key[most_pass_keys];
+    u32 at[most_pass_keys];
+    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
         const u64 i = base + k * warp_size;
-        key[k] = k < each && i < j.n ? sort_key(j, i, through) : 0;
+        key[k] = k < each && i < p.n ? sort_key(p, i) : 0;
     }
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
+    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
         const u64 i = base + k * warp_size;
-        const bool there = i < j.n;
-        if (k >= each || i - lane() >= j.n) continue; // none of the warp's is there
+        const bool there = i < p.n;
+        if (k >= each || i - lane() >= p.n) continue; // none of the warp's is there
         const u32 digit = digit_of(key[k], shift);
         u32 peers = votes(there);
         RC_UNROLL for (u32 bit = 0; bit < digit_bits; bit++) {
@@ -149,7 +289,7 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_job j) {
     if (keeps) {
         RC_UNROLL for (u32 w = 0; w < warps; w++) mine += s.counts[w][thread_x()];
         st_relaxed(own + thread_x(), (tile == 0 ? summed : counted) | mine);
-        looks(j, 1 - pass % 2)[(u64)tile * digits + thread_x()] = 0; // for the pass after this
+        p.next_looks[(u64)tile * digits + thread_x()] = 0; // for the pass after this
         s.mine[thread_x()] = mine;
     }
     u32 here, all;
@@ -164,15 +304,15 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_job j) {
         }
     }
     barrier();
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
-        if (k >= each || base + k * warp_size >= j.n) continue;
+    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
+        if (k >= each || base + k * warp_size >= p.n) continue;
         at[k] += s.counts[warp][digit_of(key[k], shift)];
         s.keys[at[k]] = key[k];
     }
-    u32 point[most]; // asked for before the wait
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
+    u32 point[most_pass_keys]; // asked for before the wait
+    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
         const u64 i = base + k * warp_size;
-        point[k] = k < each && i < j.n ? order_at(j, i) : 0;
+        point[k] = k < each && i < p.n ? order_at(p, i) : 0;
     }
     const u32 before = before_tile(words, tile);
     if (thread_x() % 2 == 0) {
@@ -182,24 +322,24 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_job j) {
     }
     barrier();
     // The tile lies in order now: neighbours go to neighbouring places.
-    u32 goes[most];
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
+    u32 goes[most_pass_keys];
+    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
         const u32 i = thread_x() + k * sort_threads;
         if (i >= here) continue;
         const u64 sorted = s.keys[i];
         goes[k] = s.away[digit_of(sorted, shift)] + i;
-        ((u64 *)j.to)[goes[k]] = sorted;
+        p.sorted_keys[goes[k]] = sorted;
     }
     barrier();
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
-        if (k >= each || base + k * warp_size >= j.n) continue;
+    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
+        if (k >= each || base + k * warp_size >= p.n) continue;
         points_of[at[k]] = point[k];
     }
     barrier();
-    RC_UNROLL for (u32 k = 0; k < most; k++) {
+    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
         const u32 i = thread_x() + k * sort_threads;
         if (i >= here) continue;
-        j.to_order[goes[k]] = points_of[i];
+        p.sorted_order[goes[k]] = points_of[i];
     }
 }
 
@@ -227,32 +367,73 @@ RC_FN u32 before_block(const u64 *words, u32 tile) {
 }
 
 // begins_at says whether a voxel begins at a place: of the sorted keys, or of the marks.
-RC_FN bool begins_at(const voxel_job &j, u64 i, bool in_marks) {
-    if (in_marks) return j.marks[i] != 0;
-    const u64 key = key_at(j, (u32)i);
-    return key < j.keys && (i == 0 || key_at(j, (u32)i - 1) != key);
+RC_FN bool begins_at(const voxel_number_params &p, u64 i) {
+    if (p.again) return p.marks[i] != 0;
+    const u64 key = p.keys[i];
+    return key < p.all_keys && (i == 0 || p.keys[i - 1] != key);
+}
+
+// say_rows says where each row's voxels begin, among those found and among those that the caps leave. One block does.
+RC_FN void say_rows(const voxel_number_params &p, u32 *sums) {
+    const voxel_rows &r = p.rows;
+    const u32 voxels = (u32)p.state[found];
+    u32 *const first = r.rows, *const place = r.rows + r.b + 1;
+    for (u32 row = thread_x(); row <= r.b; row += sort_threads) {
+        u32 at = row == 0 ? 0 : voxels;
+        if (row > 0 && row < r.b) {
+            if (p.again) {
+                const i64 begins = (i64)ld_nc_u64(r.offsets + row);
+                if (begins >= 0 && begins < (i64)p.n) at = p.marks[p.n + begins];
+            } else {
+                u32 lo = 0; // voxels before lo are of earlier rows, those from `at` on are not
+                while (lo < at) {
+                    const u32 mid = lo + (at - lo) / 2;
+                    if (p.keys[p.start[mid]] < row * r.cells)
+                        lo = mid + 1;
+                    else
+                        at = mid;
+                }
+            }
+        }
+        first[row] = at;
+    }
+    barrier();
+    u32 before = 0;
+    for (u32 base = 0; base <= r.b; base += sort_threads) {
+        const u32 row = base + thread_x();
+        u32 all = row < r.b ? first[row + 1] - first[row] : 0, total;
+        if (all > r.row_voxels) all = r.row_voxels;
+        const u32 at = before + block_scan(all, sums, total);
+        before += total;
+        if (row > r.b) continue;
+        place[row] = at;
+        if (r.splits) r.splits[row] = at < r.v ? at : r.v;
+    }
+    if (thread_x() == 0) {
+        p.state[written] = before < r.v ? before : r.v;
+        p.state[dropped] = voxels - p.state[written];
+    }
 }
 
 } // namespace
 
 // A warp takes neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps, and the tiles before
-// it. Of a dense grid it notes each voxel's key at `to`, and its first point. extra: 1 to number the marks; at bit 16 the number of the launch, at 24 the places a thread takes.
-RC_KERNEL_OCC(sort_threads, 2) voxel_number(const voxel_job j) {
+// it.
+RC_KERNEL_OCC(sort_threads, 2) voxel_number(const voxel_number_params p) {
     wait_for_previous();
     let_next();
     __shared__ u32 sums[warps];
     __shared__ u32 taken, earlier;
-    const bool in_marks = j.extra & 1;
-    const u32 each = (u32)(j.extra >> 24) & 31, warp = thread_x() / warp_size;
-    const u32 tile = tile_of(j, (u32)(j.extra >> 16) & 255, &taken);
-    u64 *const words = heads(j, in_marks);
+    const u32 each = p.each, warp = thread_x() / warp_size;
+    const u32 tile = tile_of(p.ticket, &taken);
+    u64 *const words = p.heads;
     const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
-    u32 begun[most_heads], mine = 0;
-    RC_UNROLL for (u32 k = 0; k < most_heads; k++) {
+    u32 begun[most_number_places], mine = 0;
+    RC_UNROLL for (u32 k = 0; k < most_number_places; k++) {
         const u64 i = base + k * warp_size;
-        begun[k] = k < each && i < j.n && begins_at(j, i, in_marks);
+        begun[k] = k < each && i < p.n && begins_at(p, i);
     }
-    RC_UNROLL for (u32 k = 0; k < most_heads; k++) {
+    RC_UNROLL for (u32 k = 0; k < most_number_places; k++) {
         if (k < each) begun[k] = votes(begun[k]), mine += count_bits(begun[k]);
     }
     if (lane() == 0) sums[warp] = mine;
@@ -267,74 +448,38 @@ RC_KERNEL_OCC(sort_threads, 2) voxel_number(const voxel_job j) {
         const u32 before = before_block(words, tile);
         if (lane() == 0) {
             if (tile > 0) st_relaxed(words + tile, summed | (before + here));
-            if (tile + 1 == blocks_x() && !in_marks) j.state[found] = before + here;
+            if (tile + 1 == blocks_x() && !p.again) p.state[found] = before + here;
             earlier = before;
         }
     }
     barrier();
     rank += earlier;
-    RC_UNROLL for (u32 k = 0; k < most_heads; k++) {
+    RC_UNROLL for (u32 k = 0; k < most_number_places; k++) {
         const u64 i = base + k * warp_size;
-        if (k >= each || i - lane() >= j.n) continue;
-        const bool there = i < j.n;
+        if (k >= each || i - lane() >= p.n) continue;
+        const bool there = i < p.n;
         const u32 at = rank + count_bits(begun[k] & below_mask()), head = begun[k] >> lane() & 1;
         rank += count_bits(begun[k]);
-        if (in_marks) {
-            if (head) j.numbers[j.marks[i] - 1] = at;
-            if (there) j.marks[j.n + i] = at;
+        if (p.again) {
+            if (head) p.numbers[p.marks[i] - 1] = at;
+            if (there) p.marks[p.n + i] = at;
             continue;
         }
-        const u64 key = there ? key_at(j, (u32)i) : 0, previous = there && i > 0 ? key_at(j, (u32)i - 1) : 0;
-        const bool in_cell = key < j.keys;
+        const u64 key = there ? p.keys[i] : 0, previous = there && i > 0 ? p.keys[i - 1] : 0;
+        const bool in_cell = key < p.all_keys;
         if (!there) continue;
-        if (head || (!in_cell && (i == 0 || previous < j.keys))) j.start[at] = (u32)i;
-        if (head && j.mode() == dense) ((u64 *)j.to)[at] = key, j.to_order[at] = j.from_order[i];
-        if (i + 1 == j.n && in_cell) j.start[at + head] = (u32)i + 1;
-        if (j.voxel_at && in_cell) j.voxel_at[i] = at + head - 1;
-        if (j.marks) j.marks[j.from_order[i]] = head ? at + 1 : 0;
+        if (head || (!in_cell && (i == 0 || previous < p.all_keys))) p.start[at] = (u32)i;
+        if (i + 1 == p.n && in_cell) p.start[at + head] = (u32)i + 1;
+        if (p.voxel_at && in_cell) p.voxel_at[i] = at + head - 1;
+        if (p.marks) p.marks[p.order[i]] = head ? at + 1 : 0;
     }
-}
-
-// voxel_rows says where each row's voxels begin, among those found and among those that the caps leave. One block.
-RC_KERNEL(512) voxel_rows(const voxel_job j) {
-    wait_for_previous();
-    let_next();
-    __shared__ u32 sums[warp_size];
-    const u32 voxels = (u32)j.state[found];
-    u32 *const first = j.rows, *const place = j.rows + j.b + 1;
-    for (u32 row = thread_x(); row <= j.b; row += threads_x()) {
-        u32 at = row == 0 ? 0 : voxels;
-        if (row > 0 && row < j.b) {
-            if (j.mode() == hard) {
-                const i64 begins = (i64)ld_nc_u64(j.offsets + row);
-                if (begins >= 0 && begins < (i64)j.n) at = j.marks[j.n + begins];
-            } else {
-                u32 lo = 0; // voxels before lo are of earlier rows, those from `at` on are not
-                while (lo < at) {
-                    const u32 mid = lo + (at - lo) / 2;
-                    if (key_at(j, j.start[mid]) < row * j.cells)
-                        lo = mid + 1;
-                    else
-                        at = mid;
-                }
-            }
-        }
-        first[row] = at;
+    if (p.rows.done == nullptr) return;
+    barrier(); // the block's writes are ordered before what its first thread does
+    if (thread_x() == 0) {
+        fence();
+        taken = atomic_add(p.rows.done, 1);
+        fence();
     }
     barrier();
-    u32 before = 0;
-    for (u32 base = 0; base <= j.b; base += threads_x()) {
-        const u32 row = base + thread_x();
-        u32 all = row < j.b ? first[row + 1] - first[row] : 0, total;
-        if (all > j.row_voxels) all = j.row_voxels;
-        const u32 at = before + block_scan(all, sums, total);
-        before += total;
-        if (row > j.b) continue;
-        place[row] = at;
-        if (j.splits) j.splits[row] = at < j.v ? at : j.v;
-    }
-    if (thread_x() == 0) {
-        j.state[written] = before < j.v ? before : j.v;
-        j.state[dropped] = voxels - j.state[written];
-    }
+    if (taken + 1 == blocks_x()) say_rows(p, sums);
 }

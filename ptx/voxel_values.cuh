@@ -4,49 +4,74 @@
 
 namespace rc {
 
-constexpr u32 few = 16, piece_points = 256; // ops/cuda sizes the lists by them
+RC_HOST constexpr u32 few_points = 16;           // points of a voxel that a lane or two take
+RC_HOST constexpr u32 piece_points = 256; // and a warp of voxel_crowded
+
+// voxel_values is what voxels are made from, and where it goes: features, or coordinates where there are none.
+RC_HOST struct voxel_values {
+    u32 flags, f;         // features
+    const void *features; // [n, f], or null
+    i64 feature_step;
+    void *out;            // f32, f for each place; i32 for counts and majorities
+    u64 cells;            // of a row
+    voxel_cloud cloud;
+
+    RC_FLAG(flags, u32, reduce, 0, 3)
+    RC_FLAG(flags, u32, feature_type, 3, 2)
+    RC_FLAG(flags, bool, fours, 5, 1) // features are groups of four f32, 16 bytes aligned, and so is `out`
+};
+
+// voxel_crowds is where the list of crowded voxels goes.
+RC_HOST struct voxel_crowds {
+    void *pieces; // entries and slots, see below
+    u64 *state;
+};
+
+// row_in is the row of a voxel by its key, which only coordinates need.
+RC_FN u32 row_in(const voxel_values &v, u32 key) { return v.cloud.b > 1 ? (u32)(key / v.cells) : 0; }
+RC_FN u32 row_in(const voxel_values &v, u64 key) { return v.cloud.b > 1 ? (u32)(key / v.cells) : 0; }
 
 // coordinate_at returns a coordinate of a point, after the pose.
-RC_FN float coordinate_at(const voxel_job &j, u32 point, u32 axis, u32 row) {
-    const float *const at = (const float *)j.points + (i64)point * j.point_step;
-    if (j.poses == nullptr) return ld_nc_f32(at + axis);
-    const float *const m = (const float *)j.poses + row * j.pose_batch + 4 * axis;
+RC_FN float coordinate_at(const voxel_cloud &c, u32 point, u32 axis, u32 row) {
+    const float *const at = (const float *)c.points + (i64)point * c.point_step;
+    if (c.poses == nullptr) return ld_nc_f32(at + axis);
+    const float *const m = (const float *)c.poses + row * c.pose_batch + 4 * axis;
     return ((ld_nc_f32(m) * ld_nc_f32(at) + ld_nc_f32(m + 1) * ld_nc_f32(at + 1)) + ld_nc_f32(m + 2) * ld_nc_f32(at + 2)) + ld_nc_f32(m + 3);
 }
 
 // feature_at returns a feature of a point.
-RC_FN float feature_at(const voxel_job &j, u32 point, u32 feature) {
-    const i64 i = (i64)point * j.feature_step + feature;
-    switch (j.feature_type()) {
-    case dt_f32: return ld_nc_f32((const float *)j.features + i);
-    case dt_f16: return f16_to_f32(ld_nc_u16((const u16 *)j.features + i));
-    default: return as_f32((u32)ld_nc_u16((const u16 *)j.features + i) << 16);
+RC_FN float feature_at(const voxel_values &v, u32 point, u32 feature) {
+    const i64 i = (i64)point * v.feature_step + feature;
+    switch (v.feature_type()) {
+    case dt_f32: return ld_nc_f32((const float *)v.features + i);
+    case dt_f16: return f16_to_f32(ld_nc_u16((const u16 *)v.features + i));
+    default: return as_f32((u32)ld_nc_u16((const u16 *)v.features + i) << 16);
     }
 }
 
 // values_at reads what is reduced: N neighbouring features, or coordinates where there are no features.
-template <u32 N> RC_FN void values_at(const voxel_job &j, u32 point, u32 feature, u32 row, float (&x)[N]) {
+template <u32 N> RC_FN void values_at(const voxel_values &v, u32 point, u32 feature, u32 row, float (&x)[N]) {
     if constexpr (N == 4) {
-        const v16 v = ld_nc_16((const float *)j.features + (i64)point * j.feature_step + feature);
-        x[0] = as_f32(v.x), x[1] = as_f32(v.y), x[2] = as_f32(v.z), x[3] = as_f32(v.w);
+        const v16 q = ld_nc_16((const float *)v.features + (i64)point * v.feature_step + feature);
+        x[0] = as_f32(q.x), x[1] = as_f32(q.y), x[2] = as_f32(q.z), x[3] = as_f32(q.w);
     } else {
-        x[0] = j.features ? feature_at(j, point, feature) : coordinate_at(j, point, feature, row);
+        x[0] = v.features ? feature_at(v, point, feature) : coordinate_at(v.cloud, point, feature, row);
     }
 }
 
 // each_point takes every step-th point from begin on, of those before end, in_flight at once, and gives use(x) its values. Which points
 // come next is asked for before what these have is there.
 template <u32 N, u32 in_flight, class Use>
-RC_FN void each_point(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, Use use) {
+RC_FN void each_point(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 step, u32 feature, u32 row, Use use) {
     if (begin >= end) return;
     u32 point[in_flight];
     const auto ask = [&](u32 k) { // from k on; past the end it is the first once more
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) point[u] = j.from_order[k < end && u * step < end - k ? k + u * step : begin];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) point[u] = order[k < end && u * step < end - k ? k + u * step : begin];
     };
     ask(begin);
     for (u32 k = begin; k < end; k += in_flight * step) {
         float x[in_flight][N];
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) values_at<N>(j, point[u], feature, row, x[u]);
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) values_at<N>(v, point[u], feature, row, x[u]);
         if (in_flight * step < end - k) ask(k + in_flight * step);
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             if (u * step < end - k) use(x[u]);
@@ -56,9 +81,9 @@ RC_FN void each_point(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feat
 
 // reduce_points walks over such points.
 template <u32 pass, u32 N, u32 in_flight>
-RC_FN void reduce_points(const voxel_job &j, u32 begin, u32 end, u32 step, u32 feature, u32 row, tally (&t)[N]) {
-    const bool down = j.reduce() == smallest;
-    each_point<N, in_flight>(j, begin, end, step, feature, row, [&](const float (&x)[N]) {
+RC_FN void reduce_points(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 step, u32 feature, u32 row, tally (&t)[N]) {
+    const bool down = v.reduce() == smallest;
+    each_point<N, in_flight>(v, order, begin, end, step, feature, row, [&](const float (&x)[N]) {
         RC_UNROLL for (u32 i = 0; i < N; i++) {
             if constexpr (pass == extremes)
                 see_extreme(t[i], x[i], down);
@@ -77,41 +102,41 @@ template <u32 N> RC_FN void put(float *to, const float (&x)[N]) {
     else
         *to = x[0];
 }
-template <u32 N> RC_FN void write_out(const voxel_job &j, i64 place, u32 feature, const float (&x)[N]) {
-    put<N>((float *)j.out + place * j.f + feature, x);
+template <u32 N> RC_FN void write_out(const voxel_values &v, i64 place, u32 feature, const float (&x)[N]) {
+    put<N>((float *)v.out + place * v.f + feature, x);
 }
 
 // reduce_together is what lanes of a warp find of the points from begin on: those with one column share them out, `ranks` of them, `apart` from each
 // other. The first has the result. Every lane comes along; those of some columns may have no work. Where a sum has something to cut, the points
 // are walked over again.
 template <u32 pass, u32 N, u32 in_flight>
-RC_FN void reduce_together(const voxel_job &j, u32 begin, u32 end, u32 apart, u32 ranks, u32 rank, bool works, u32 feature, u32 row, tally (&t)[N]) {
-    if (works) reduce_points<pass, N, in_flight>(j, begin + rank, end, ranks, feature, row, t);
+RC_FN void reduce_together(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 apart, u32 ranks, u32 rank, bool works, u32 feature, u32 row, tally (&t)[N]) {
+    if (works) reduce_points<pass, N, in_flight>(v, order, begin + rank, end, ranks, feature, row, t);
     meet<pass>(t, apart, ranks, rank);
     if (pass != sums || RC_OFTEN(votes(works && rank == 0 && !settled(t)) == 0)) return;
     RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = shuffle_from(t[i].best, lane() - rank * apart), t[i].sum = 0;
-    if (works) reduce_points<cut_sums, N, 1>(j, begin + rank, end, ranks, feature, row, t);
+    if (works) reduce_points<cut_sums, N, 1>(v, order, begin + rank, end, ranks, feature, row, t);
     meet<cut_sums>(t, apart, ranks, rank);
 }
 
 // reduce_few reduces N features of the n points from begin on in the order, which a lane does by itself.
-template <u32 N> RC_FN void reduce_few(const voxel_job &j, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
+template <u32 N> RC_FN void reduce_few(const voxel_values &v, const u32 *order, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
     tally s[N] = {};
-    if (j.reduce() >= greatest) {
-        reduce_points<extremes, N, 2>(j, begin, begin + n, 1, feature, row, s);
+    if (v.reduce() >= greatest) {
+        reduce_points<extremes, N, 2>(v, order, begin, begin + n, 1, feature, row, s);
     } else {
-        reduce_points<sums, N, 2>(j, begin, begin + n, 1, feature, row, s);
+        reduce_points<sums, N, 2>(v, order, begin, begin + n, 1, feature, row, s);
         if (RC_SELDOM(!settled(s))) {
             RC_UNROLL for (u32 i = 0; i < N; i++) s[i].sum = 0;
-            reduce_points<cut_sums, N, 1>(j, begin, begin + n, 1, feature, row, s);
+            reduce_points<cut_sums, N, 1>(v, order, begin, begin + n, 1, feature, row, s);
         }
     }
-    const double share = share_of(j, n);
-    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(j, s[i], n, share);
+    const double share = share_of(v.reduce(), n);
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(v.reduce(), s[i], n, share);
 }
 
 // items_of is how many lanes a voxel takes, n features each.
-RC_FN u32 items_of(const voxel_job &j, u32 n) { return j.reduce() >= sum && j.reduce() <= smallest ? j.f / n : 1; }
+RC_FN u32 items_of(const voxel_values &v, u32 n) { return v.reduce() >= sum && v.reduce() <= smallest ? v.f / n : 1; }
 
 // ---- The pieces of crowded voxels ----
 
@@ -122,7 +147,7 @@ struct alignas(16) entry {
     u32 begin, n, number, slot, row, unused;
 };
 
-RC_FN entry *entries(const voxel_job &j) { return (entry *)j.crowded; }
+RC_FN entry *entries(const voxel_crowds &c) { return (entry *)c.pieces; }
 
 // finding is what a piece knows of a feature, known what is known of it for the whole voxel: the best, and of an extreme whether there was a NaN, of a
 // sum whether it is left to voxel_cut.
@@ -141,11 +166,11 @@ struct slot_at {
     finding *parts;
     known *all;
 };
-RC_FN u64 most_entries(const voxel_job &j) { return j.n / (few + 1) + j.n / piece_points + 1; }
-RC_FN u64 slot_size(const voxel_job &j) { return 1 + j.f + (j.f + 1) / 2; } // the size of a slot, in findings
-RC_FN slot_at slot(const voxel_job &j, u32 i) {
-    finding *const p = (finding *)(entries(j) + most_entries(j)) + i * slot_size(j);
-    return {(u32 *)p, p + 1, (known *)(p + 1 + j.f)};
+RC_FN u64 most_entries(const voxel_values &v) { return v.cloud.n / (few_points + 1) + v.cloud.n / piece_points + 1; }
+RC_FN u64 slot_size(const voxel_values &v) { return 1 + v.f + (v.f + 1) / 2; } // the size of a slot, in findings
+RC_FN slot_at slot(const voxel_values &v, const voxel_crowds &c, u32 i) {
+    finding *const p = (finding *)(entries(c) + most_entries(v)) + i * slot_size(v);
+    return {(u32 *)p, p + 1, (known *)(p + 1 + v.f)};
 }
 RC_FN u32 pieces_of(u32 n) { return (n + piece_points - 1) / piece_points; }
 
@@ -154,35 +179,35 @@ struct room {
     u32 entry, slot;
 };
 RC_FN u32 slots_of(u32 pieces) { return pieces > 1 ? pieces : 0; }
-RC_FN room take_room(const voxel_job &j, u32 pieces, u32 slots) {
-    const u64 at = atomic_add(j.state + crowds, (u64)slots << 32 | pieces);
+RC_FN room take_room(const voxel_crowds &c, u32 pieces, u32 slots) {
+    const u64 at = atomic_add(c.state + crowds, (u64)slots << 32 | pieces);
     return {(u32)at, (u32)(at >> 32)};
 }
 
 // list_pieces puts every step-th piece of a voxel from `from` on into its room, and clears as much of what is known of it.
-RC_FN void list_pieces(const voxel_job &j, room at, u64 place, u32 begin, u32 n, u32 row, u32 from, u32 step) {
+RC_FN void list_pieces(const voxel_values &v, const voxel_crowds &c, room at, u64 place, u32 begin, u32 n, u32 row, u32 from, u32 step) {
     const u32 pieces = pieces_of(n);
-    for (u32 i = from; i < pieces; i += step) entries(j)[at.entry + i] = {place, begin, n, i, pieces > 1 ? at.slot + 1 : 0, row, 0};
+    for (u32 i = from; i < pieces; i += step) entries(c)[at.entry + i] = {place, begin, n, i, pieces > 1 ? at.slot + 1 : 0, row, 0};
     if (pieces == 1) return;
-    const slot_at s = slot(j, at.slot);
+    const slot_at s = slot(v, c, at.slot);
     if (from == 0) *s.done = 0;
-    for (u32 f = from; f < j.f; f += step) s.all[f] = {0, 0};
+    for (u32 f = from; f < v.f; f += step) s.all[f] = {0, 0};
 }
 
 // leave puts the voxels that lanes of a warp have, of n points each, on the list: those of the lanes that leave theirs. Which place each gets does not
 // show. The lanes ask for room together, and list together the pieces of each that has many.
-RC_FN void leave(const voxel_job &j, bool leaves, u64 place, u32 begin, u32 n, u32 row) {
+RC_FN void leave(const voxel_values &v, const voxel_crowds &c, bool leaves, u64 place, u32 begin, u32 n, u32 row) {
     if (votes(leaves) == 0) return;
     const u32 pieces = leaves ? pieces_of(n) : 0, slots = slots_of(pieces), pieces_upto = warp_scan(pieces), slots_upto = warp_scan(slots);
     room all = {};
-    if (lane() == warp_size - 1) all = take_room(j, pieces_upto, slots_upto);
+    if (lane() == warp_size - 1) all = take_room(c, pieces_upto, slots_upto);
     const room at = {shuffle_from(all.entry, warp_size - 1) + pieces_upto - pieces, shuffle_from(all.slot, warp_size - 1) + slots_upto - slots};
     constexpr u32 own = 8; // pieces that a lane lists by itself
-    if (leaves && pieces <= own) list_pieces(j, at, place, begin, n, row, 0, 1);
+    if (leaves && pieces <= own) list_pieces(v, c, at, place, begin, n, row, 0, 1);
     for (u32 rest = votes(pieces > own); rest != 0; rest &= rest - 1) {
         const u32 from = lowest_bit(rest);
         const room there = {shuffle_from(at.entry, from), shuffle_from(at.slot, from)};
-        list_pieces(j, there, shuffle_from(place, from), shuffle_from(begin, from), shuffle_from(n, from), shuffle_from(row, from), lane(), warp_size);
+        list_pieces(v, c, there, shuffle_from(place, from), shuffle_from(begin, from), shuffle_from(n, from), shuffle_from(row, from), lane(), warp_size);
     }
 }
 

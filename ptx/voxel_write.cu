@@ -1,6 +1,8 @@
-// voxel_write_* makes a grid of occupancy or of counts point by point (voxel_count.cu counts what is large). extra: 1 for counts.
+// voxel_write.cu makes a grid of occupancy or of counts point by point (voxel_tally.cu counts what is large).
 //
-// Blocks take chunks, threads four points at a time. While the grid is still being filled by the launch in front a block finds its points'
+// voxel_write_fill is voxel_fill, by itself: the two that are to run side by side prefer shared memory, see RATIONALE.
+//
+// Blocks of voxel_write take chunks, threads four points at a time. While the grid is still being filled by the launch in front a block finds its points'
 // keys.
 //
 // Where many points lie near each other their atomics would wait for each other. So a block in which some of a thread's first points share 32
@@ -8,13 +10,26 @@
 // lanes to neighbouring cells. Whether it does is decided when the grid is filled: before, a block would wait for its slowest points. What finds no place is written at once, as is everything of
 // other blocks, and of grids whose keys take more than 32 bits.
 // Bytes moved: the points, and 32 of the grid for each of them, or for each place.
+#include "voxel_fill.cuh"
 #include "voxel_keys.cuh"
 
 using namespace rc;
 
+RC_HOST constexpr u32 write_threads = 256;
+
+RC_HOST struct voxel_write_params {
+    voxel_cloud cloud;
+    voxel_grid grid;
+    void *out; // u8 of occupancy, i32 of counts
+    u64 *state;
+    u32 flags;
+
+    RC_FLAG(flags, bool, counts, 0, 1)
+    RC_FLAG(flags, bool, from_zero, 1, 1) // empty cells of occupancy are 0, and `out` is 8 bytes aligned
+};
+
 namespace {
 
-constexpr u32 write_threads = 256;
 constexpr u32 places = 512, place_bits = 9, tries = 2;
 constexpr u32 crowd = 2; // threads of a block whose points meet, for it to gather
 
@@ -28,16 +43,16 @@ struct write_shared {
 template <bool Counts> constexpr u32 cells_of = Counts ? 8 : 32; // in 32 bytes
 
 // A byte of occupancy is set by an atomic on the eight that it is one of, if they are all the grid's own and empty ones are 0.
-RC_FN bool by_eight(const voxel_job &j, u64 key) { return (key | 7) < j.keys && j.from_zero(); }
+RC_FN bool by_eight(const voxel_write_params &p, u64 key) { return (key | 7) < p.grid.keys && p.from_zero(); }
 
 // write takes a point in a cell to the grid.
-template <bool Counts> RC_FN void write(const voxel_job &j, u64 key) {
+template <bool Counts> RC_FN void write(const voxel_write_params &p, u64 key) {
     if constexpr (Counts)
-        reduce_add((u32 *)j.out + key, 1);
-    else if (by_eight(j, key))
-        reduce_or((u64 *)j.out + key / 8, 1ull << 8 * (key % 8));
+        reduce_add((u32 *)p.out + key, 1);
+    else if (by_eight(p, key))
+        reduce_or((u64 *)p.out + key / 8, 1ull << 8 * (key % 8));
     else
-        st_u8((u8 *)j.out + key, 1);
+        st_u8((u8 *)p.out + key, 1);
 }
 
 // gather takes a point to the table, if it finds a place.
@@ -62,17 +77,17 @@ template <bool Counts> RC_FN bool gather(write_shared &s, u64 key) {
 RC_FN u64 spread(u32 eight) { return ((eight & 0x7fu) * 0x0002040810204081ull & 0x0101010101010101ull) | (u64)(eight >> 7) << 56; }
 
 // scatter adds the table to the grid.
-template <bool Counts> RC_FN void scatter(const voxel_job &j, write_shared &s) {
+template <bool Counts> RC_FN void scatter(const voxel_write_params &p, write_shared &s) {
     constexpr u32 lanes = Counts ? 8 : 4;
     for (u32 k = thread_x(); k < places * lanes; k += write_threads) {
         const u32 place = k / lanes, part = k % lanes, what = s.sectors[place];
         if (what == nothing) continue;
         if constexpr (Counts) {
             const u32 n = s.words[place][part / 2] >> 16 * (part % 2) & 0xffff;
-            if (n) reduce_add((u32 *)j.out + (u64)what * 8 + part, n);
+            if (n) reduce_add((u32 *)p.out + (u64)what * 8 + part, n);
         } else {
             const u32 eight = s.words[place][0] >> 8 * part & 0xff;
-            if (eight) reduce_or((u64 *)j.out + (u64)what * 4 + part, spread(eight));
+            if (eight) reduce_or((u64 *)p.out + (u64)what * 4 + part, spread(eight));
         }
     }
 }
@@ -93,18 +108,18 @@ template <bool Counts> RC_FN bool meets(const u32 (&key)[4]) {
 }
 
 // write_points takes a block's points; Quick: a chunk of whole groups that quick_keys takes.
-template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_job &j, write_shared &s) {
-    const u32 first = (u32)j.first(), end = (u32)j.last();
-    const bool may = j.chunk < 1u << 16 && (Counts || j.from_zero()); // gather: a place's counts have 16 bits
+template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_write_params &p, write_shared &s) {
+    const u32 first = (u32)p.cloud.first(), end = (u32)p.cloud.last();
+    const bool may = p.cloud.chunk < 1u << 16 && (Counts || p.from_zero()); // gather: a place's counts have 16 bits
     u32 missed[2] = {0, 0};
     bool table = false;
-    for (u32 base = first; base < end; base += write_threads * 4) {
-        const u32 i = base + thread_x() * 4;
+    for (u32 base = first; base < end; base += write_threads * point_group) {
+        const u32 i = base + thread_x() * point_group;
         u32 key[4] = {nothing, nothing, nothing, nothing}, bad = 0;
         if (!Quick)
-            any_keys<T>(j, i, end, key, bad);
+            any_keys<T>(p.cloud, p.grid, i, end, key, bad);
         else if (i < end)
-            quick_keys(j, i, key, bad);
+            quick_keys(p.cloud, p.grid, i, key, bad);
         u32 out = 0;
         RC_UNROLL for (u32 u = 0; u < 4; u++) out += i + u < end && key[u] == nothing;
         missed[0] += out - bad, missed[1] += bad;
@@ -116,62 +131,62 @@ template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_
         }
         if (table) {
             RC_UNROLL for (u32 u = 0; u < 4; u++) {
-                if ((Counts ? key[u] != nothing : by_eight(j, key[u])) && gather<Counts>(s, key[u])) key[u] = nothing;
+                if ((Counts ? key[u] != nothing : by_eight(p, key[u])) && gather<Counts>(s, key[u])) key[u] = nothing;
             }
         }
         RC_UNROLL for (u32 u = 0; u < 4; u++) {
-            if (key[u] != nothing) write<Counts>(j, key[u]);
+            if (key[u] != nothing) write<Counts>(p, key[u]);
         }
     }
     if (first >= end) wait_for_previous();
-    add_missed(j, s.missed, missed);
-    if (table) scatter<Counts>(j, s);
+    add_missed(p.cloud, p.state, s.missed, missed);
+    if (table) scatter<Counts>(p, s);
 }
 
 // write_far takes grids whose keys take more than 32 bits.
-template <class T, bool Counts> RC_FN void write_far(const voxel_job &j, write_shared &s) {
+template <class T, bool Counts> RC_FN void write_far(const voxel_write_params &p, write_shared &s) {
     u32 missed[2] = {0, 0};
     barrier();
     wait_for_previous();
     let_next();
-    for (u64 i = j.first() + thread_x(); i < j.last(); i += write_threads) {
+    for (u64 i = p.cloud.first() + thread_x(); i < p.cloud.last(); i += write_threads) {
         u64 key[1];
-        keys_of<T>(j, i, 1, key, missed, [](u32, u64 k) { return k; });
-        if (key[0] < j.keys) write<Counts>(j, key[0]);
+        keys_of<T>(p.cloud, p.grid, i, 1, key, missed, [](u32, u64 k) { return k; });
+        if (key[0] < p.grid.keys) write<Counts>(p, key[0]);
     }
-    add_missed(j, s.missed, missed);
+    add_missed(p.cloud, p.state, s.missed, missed);
 }
 
-template <class T, bool Counts> RC_FN void write_any(const voxel_job &j, write_shared &s) {
-    if (RC_SELDOM(j.keys >= nothing))
-        write_far<T, Counts>(j, s);
-    else if (RC_OFTEN(sizeof(T) == 4 && quick(j) && (u32)(j.last() - j.first()) % 4 == 0))
-        write_points<float, Counts, true>(j, s);
+template <class T, bool Counts> RC_FN void write_any(const voxel_write_params &p, write_shared &s) {
+    if (RC_SELDOM(p.grid.keys >= nothing))
+        write_far<T, Counts>(p, s);
+    else if (RC_OFTEN(sizeof(T) == 4 && quick(p.cloud) && (u32)(p.cloud.last() - p.cloud.first()) % 4 == 0))
+        write_points<float, Counts, true>(p, s);
     else
-        write_points<T, Counts, false>(j, s);
+        write_points<T, Counts, false>(p, s);
 }
 
-template <class T> RC_FN void write_grid(const voxel_job &j, write_shared &s) {
+template <class T> RC_FN void write_grid(const voxel_write_params &p, write_shared &s) {
     if (thread_x() < 2) s.missed[thread_x()] = 0;
     RC_UNROLL for (u32 k = 0; k < places; k += write_threads) {
         s.sectors[k + thread_x()] = nothing;
         st_shared_16(&s.words[k + thread_x()], {0, 0, 0, 0});
     }
-    if (j.extra)
-        write_any<T, true>(j, s);
+    if (p.counts())
+        write_any<T, true>(p, s);
     else
-        write_any<T, false>(j, s);
+        write_any<T, false>(p, s);
 }
 
 } // namespace
 
-// Of f32 points as many blocks as there may be run at once beside those of the fill.
-RC_KERNEL_OCC(write_threads, 5) voxel_write_f32(const voxel_job j) {
-    __shared__ write_shared s;
-    write_grid<float>(j, s);
-}
+RC_KERNEL(fill_threads) voxel_write_fill(const voxel_fill_params p) { fill(p); }
 
-RC_KERNEL_OCC(write_threads, 4) voxel_write_f64(const voxel_job j) {
+// As many blocks as there may be run at once beside those of the fill.
+RC_KERNEL_OCC(write_threads, 5) voxel_write(const voxel_write_params p) {
     __shared__ write_shared s;
-    write_grid<double>(j, s);
+    if (p.cloud.wide())
+        write_grid<double>(p, s);
+    else
+        write_grid<float>(p, s);
 }

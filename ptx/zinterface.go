@@ -859,6 +859,733 @@ const (
 	DtBf16 = 3
 )
 
+// The enumerators of voxel_reduction, of voxel.cuh
+const (
+	VoxelReductionByDefault = 0
+	VoxelReductionOccupancy = 1
+	VoxelReductionCount     = 2
+	VoxelReductionSum       = 3
+	VoxelReductionMean      = 4
+	VoxelReductionGreatest  = 5
+	VoxelReductionSmallest  = 6
+	VoxelReductionMajority  = 7
+)
+
+// The enumerators of voxel_state, of voxel.cuh: The words of state: counters, the number of voxels found, how many pieces voxel_crowded has, and, above, slots, and whether voxel_cut has something to do. In voxel_group.cu `found` is how many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu `kept` is how many points are in the order.
+const (
+	VoxelStateInRange    = 0
+	VoxelStateOutOfRange = 1
+	VoxelStateNotFinite  = 2
+	VoxelStateFound      = 3
+	VoxelStateWritten    = 4
+	VoxelStateDropped    = 5
+	VoxelStateKept       = 6
+	VoxelStateCrowds     = 7
+	VoxelStateFilled     = 8
+	VoxelStateToCut      = 9
+	VoxelStateStateWords = 10
+)
+
+// VoxelCloud is voxel_cloud of voxel.cuh: 56 bytes.
+//
+// voxel_cloud is where the points lie, and which of them a block takes.
+type VoxelCloud struct {
+	Points    uint64 // offset 0: [n,3] f32 or f64
+	Poses     uint64 // offset 8: [4,4], one or for each row
+	Offsets   uint64 // offset 16: [b + 1] where each row's points begin; not read of one row
+	N         uint32 // offset 24: points, rows
+	B         uint32 // offset 28: points, rows
+	Chunk     uint32 // offset 32: block i takes points i * chunk to i * chunk + chunk - 1, where it takes a chunk
+	Flags     uint32 // offset 36
+	PointStep int64  // offset 40
+	PoseBatch uint64 // offset 48: 0 for one pose
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelCloud) Bytes() []byte { return p.append(make([]byte, 0, 56)) }
+
+func (p *VoxelCloud) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Points)
+	b = binary.LittleEndian.AppendUint64(b, p.Poses)
+	b = binary.LittleEndian.AppendUint64(b, p.Offsets)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.Chunk)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.PointStep))
+	b = binary.LittleEndian.AppendUint64(b, p.PoseBatch)
+	return b
+}
+
+// VoxelCloudFlags are the fields of flags in voxel_cloud of voxel.cuh.
+type VoxelCloudFlags struct {
+	Wide   bool // bit 0: points are f64
+	ByFour bool // bit 1: four points are three aligned loads of 16 bytes
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f VoxelCloudFlags) Word() uint32 {
+	return flagOf(f.Wide, 0) |
+		flagOf(f.ByFour, 1)
+}
+
+// VoxelGrid is voxel_grid of voxel.cuh: 88 bytes.
+//
+// voxel_grid is the cells.
+type VoxelGrid struct {
+	Keys     uint64  // offset 0: how many cells all rows have: the key of a point in no cell, beyond all others
+	NX       uint32  // offset 8
+	NY       uint32  // offset 12
+	NZ       uint32  // offset 16
+	InverseX float32 // offset 20: 1 / size, or NaN where that is no use
+	InverseY float32 // offset 24: 1 / size, or NaN where that is no use
+	InverseZ float32 // offset 28: 1 / size, or NaN where that is no use
+	MinX     float64 // offset 32
+	MinY     float64 // offset 40
+	MinZ     float64 // offset 48
+	SizeX    float64 // offset 56
+	SizeY    float64 // offset 64
+	SizeZ    float64 // offset 72
+	Xyz      uint32  // offset 80: 1 where z is the fastest dimension, 0 where x is
+	_        [4]byte
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelGrid) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
+
+func (p *VoxelGrid) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint32(b, p.NX)
+	b = binary.LittleEndian.AppendUint32(b, p.NY)
+	b = binary.LittleEndian.AppendUint32(b, p.NZ)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.InverseX))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.InverseY))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.InverseZ))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.MinX))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.MinY))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.MinZ))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.SizeX))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.SizeY))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.SizeZ))
+	b = binary.LittleEndian.AppendUint32(b, p.Xyz)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+const PointGroup = 4 // point_group of voxel.cuh: points whose cells a thread finds at once
+
+const Buckets = 512 // buckets of voxel.cuh: that cells are dealt out to
+
+const AddThreads = 256 // add_threads of voxel_add.cu: a block, and the points that it takes
+
+// VoxelAddTable is voxel_add_table of voxel_add.cu: 40 bytes.
+//
+// voxel_add_table is what the kernels share. The table has a record for each cell: how many points it has, the best of each feature, and for sums and means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
+type VoxelAddTable struct {
+	Records     uint64 // offset 0: [keys][record_words]
+	PointsIn    uint64 // offset 8: [n] the cell of each point, or `nothing`
+	Cells       uint64 // offset 16: the cells that have points, of which state counts how many
+	State       uint64 // offset 24
+	RecordWords uint32 // offset 32
+	FirstSum    uint32 // offset 36: the word of a record at which sums begin
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelAddTable) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
+
+func (p *VoxelAddTable) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Records)
+	b = binary.LittleEndian.AppendUint64(b, p.PointsIn)
+	b = binary.LittleEndian.AppendUint64(b, p.Cells)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint32(b, p.RecordWords)
+	b = binary.LittleEndian.AppendUint32(b, p.FirstSum)
+	return b
+}
+
+// VoxelBestParams is voxel_best_params of voxel_add.cu: 224 bytes.
+type VoxelBestParams struct {
+	Values VoxelValues   // offset 0
+	Grid   VoxelGrid     // offset 96
+	Table  VoxelAddTable // offset 184
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelBestParams) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
+
+func (p *VoxelBestParams) append(b []byte) []byte {
+	b = p.Values.append(b)
+	b = p.Grid.append(b)
+	b = p.Table.append(b)
+	return b
+}
+
+// VoxelSumsParams is voxel_sums_params of voxel_add.cu: 136 bytes.
+//
+// voxel_sums_params is what voxel_add and voxel_finish take.
+type VoxelSumsParams struct {
+	Values VoxelValues   // offset 0
+	Table  VoxelAddTable // offset 96
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelSumsParams) Bytes() []byte { return p.append(make([]byte, 0, 136)) }
+
+func (p *VoxelSumsParams) append(b []byte) []byte {
+	b = p.Values.append(b)
+	b = p.Table.append(b)
+	return b
+}
+
+const BucketThreads = 512 // bucket_threads of voxel_bucket.cu
+
+const BucketHeld = 4096 // bucket_held of voxel_bucket.cu: points that a block keeps in shared memory, six bytes each, behind a word for each cell and each lane
+
+// VoxelBucketParams is voxel_bucket_params of voxel_bucket.cu: 160 bytes.
+type VoxelBucketParams struct {
+	Runs   uint64      // offset 0: what voxel_deal_points has left
+	Dealt  uint64      // offset 8
+	Keys   uint64      // offset 16
+	Tiles  uint32      // offset 24: empty: four bytes of what an empty cell holds
+	Empty  uint32      // offset 28: empty: four bytes of what an empty cell holds
+	Values VoxelValues // offset 32
+	Order  uint64      // offset 128: [n] the points of a block that has more than fit, and those of crowded cells
+	List   uint64      // offset 136: [n] the cells of such a block
+	Crowds VoxelCrowds // offset 144
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelBucketParams) Bytes() []byte { return p.append(make([]byte, 0, 160)) }
+
+func (p *VoxelBucketParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Runs)
+	b = binary.LittleEndian.AppendUint64(b, p.Dealt)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint32(b, p.Tiles)
+	b = binary.LittleEndian.AppendUint32(b, p.Empty)
+	b = p.Values.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Order)
+	b = binary.LittleEndian.AppendUint64(b, p.List)
+	b = p.Crowds.append(b)
+	return b
+}
+
+const ReduceThreads = 256 // reduce_threads of voxel_crowded.cuh
+
+// VoxelCrowdedParams is voxel_crowded_params of voxel_crowded.cuh: 120 bytes.
+type VoxelCrowdedParams struct {
+	Values VoxelValues // offset 0
+	Order  uint64      // offset 96: the points, those of a voxel together
+	Crowds VoxelCrowds // offset 104
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelCrowdedParams) Bytes() []byte { return p.append(make([]byte, 0, 120)) }
+
+func (p *VoxelCrowdedParams) append(b []byte) []byte {
+	b = p.Values.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Order)
+	b = p.Crowds.append(b)
+	return b
+}
+
+const DealThreads = 512 // deal_threads of voxel_deal.cuh: a thread keeps the books of one bucket
+
+// VoxelDealParams is voxel_deal_params of voxel_deal.cuh: 168 bytes.
+//
+// voxel_deal_params is what voxel_deal and voxel_deal_points take. Of `runs` a row has a word for each tile.
+type VoxelDealParams struct {
+	Cloud VoxelCloud // offset 0
+	Grid  VoxelGrid  // offset 56
+	Runs  uint64     // offset 144: [buckets][tiles] where in the tile each begins, and how long it is
+	Dealt uint64     // offset 152: the tiles' entries
+	State uint64     // offset 160
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelDealParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
+
+func (p *VoxelDealParams) append(b []byte) []byte {
+	b = p.Cloud.append(b)
+	b = p.Grid.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Runs)
+	b = binary.LittleEndian.AppendUint64(b, p.Dealt)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	return b
+}
+
+const FillThreads = 256 // fill_threads of voxel_fill.cuh
+
+// VoxelFillParams is voxel_fill_params of voxel_fill.cuh: 80 bytes.
+type VoxelFillParams struct {
+	State      uint64 // offset 0
+	Out        uint64 // offset 8: bytes to fill; null where there is nothing
+	OutBytes   uint64 // offset 16
+	Table      uint64 // offset 24: bytes to clear, a multiple of 16; null where there is nothing
+	TableBytes uint64 // offset 32
+	Value      uint32 // offset 40: four bytes of what is written
+	N          uint32 // offset 44: points and rows
+	B          uint32 // offset 48: points and rows
+	_          [4]byte
+	Offsets    uint64 // offset 56: [b + 1], or null
+	Fault      uint64 // offset 64
+	FaultFlag  uint64 // offset 72
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelFillParams) Bytes() []byte { return p.append(make([]byte, 0, 80)) }
+
+func (p *VoxelFillParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.OutBytes)
+	b = binary.LittleEndian.AppendUint64(b, p.Table)
+	b = binary.LittleEndian.AppendUint64(b, p.TableBytes)
+	b = binary.LittleEndian.AppendUint32(b, p.Value)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, p.Offsets)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	return b
+}
+
+const GroupThreads = 512 // group_threads of voxel_group.cu
+
+const GroupPart = 16384 // group_part of voxel_group.cu: cells that a block takes: a word of shared memory each, in whole groups of group_look, and one for each lane
+
+const GroupLook = 128 // group_look of voxel_group.cu: cells that a warp looks at
+
+const CellsThreads = 256 // cells_threads of voxel_group.cu: of voxel_cells
+
+// VoxelGroupLists is voxel_group_lists of voxel_group.cu: 32 bytes.
+//
+// voxel_group_lists is what voxel_group leaves to voxel_cells.
+type VoxelGroupLists struct {
+	Singles uint64 // offset 0
+	Order   uint64 // offset 8: the points of voxels of several
+	Voxels  uint64 // offset 16
+	State   uint64 // offset 24: how many of each
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelGroupLists) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+
+func (p *VoxelGroupLists) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Singles)
+	b = binary.LittleEndian.AppendUint64(b, p.Order)
+	b = binary.LittleEndian.AppendUint64(b, p.Voxels)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	return b
+}
+
+// VoxelGroupParams is voxel_group_params of voxel_group.cu: 80 bytes.
+type VoxelGroupParams struct {
+	Runs  uint64          // offset 0: what voxel_deal_points has left
+	Dealt uint64          // offset 8
+	Keys  uint64          // offset 16
+	Out   uint64          // offset 24
+	Words uint64          // offset 32: of 4 bytes, of the grid
+	Tiles uint32          // offset 40: empty: what they hold
+	Empty uint32          // offset 44: empty: what they hold
+	Lists VoxelGroupLists // offset 48
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelGroupParams) Bytes() []byte { return p.append(make([]byte, 0, 80)) }
+
+func (p *VoxelGroupParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Runs)
+	b = binary.LittleEndian.AppendUint64(b, p.Dealt)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.Words)
+	b = binary.LittleEndian.AppendUint32(b, p.Tiles)
+	b = binary.LittleEndian.AppendUint32(b, p.Empty)
+	b = p.Lists.append(b)
+	return b
+}
+
+// VoxelCellsParams is voxel_cells_params of voxel_group.cu: 144 bytes.
+type VoxelCellsParams struct {
+	Lists  VoxelGroupLists // offset 0
+	Values VoxelValues     // offset 32
+	Crowds VoxelCrowds     // offset 128
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelCellsParams) Bytes() []byte { return p.append(make([]byte, 0, 144)) }
+
+func (p *VoxelCellsParams) append(b []byte) []byte {
+	b = p.Lists.append(b)
+	b = p.Values.append(b)
+	b = p.Crowds.append(b)
+	return b
+}
+
+const GroupEach = 8 // group_each of voxel_places.cuh: points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
+
+const GroupBits = 4 // group_bits of voxel_places.cuh: points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
+
+const GroupDealShared = 35024 // group_deal_shared of voxel_places.cuh: bytes that a block of voxel_deal_points has
+
+// VoxelList is voxel_list of voxel_reduce.cu: 200 bytes.
+//
+// voxel_list is the voxels in the order of their keys, and where they go.
+type VoxelList struct {
+	Values    VoxelValues // offset 0
+	Keys      uint64      // offset 96: [n] of the sorted points
+	Order     uint64      // offset 104: [n] the sorted points
+	Start     uint64      // offset 112: [voxels + 1] where each voxel's points begin in the order
+	VoxelAt   uint64      // offset 120: [n] the voxel of each sorted point; null without `inverse`
+	Numbers   uint64      // offset 128: [voxels] the place of each hard voxel in the order of the first points; null of others
+	Rows      uint64      // offset 136: [2][b + 1] the first voxel of each row: of those found, of those written; null of a dense grid
+	State     uint64      // offset 144
+	Coords    uint64      // offset 152: null of a dense grid
+	Counts    uint64      // offset 160: null of a dense grid
+	Inverse   uint64      // offset 168: [n] each point's voxel, -1 now; or null
+	RowVoxels uint32      // offset 176: the caps: voxels of a row, voxels, points of a hard voxel
+	V         uint32      // offset 180: the caps: voxels of a row, voxels, points of a hard voxel
+	P         uint32      // offset 184: the caps: voxels of a row, voxels, points of a hard voxel
+	N1        uint32      // offset 188: cells along the last two dimensions
+	N2        uint32      // offset 192: cells along the last two dimensions
+	Batched   uint32      // offset 196: 1 where coordinates have a row
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelList) Bytes() []byte { return p.append(make([]byte, 0, 200)) }
+
+func (p *VoxelList) append(b []byte) []byte {
+	b = p.Values.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint64(b, p.Order)
+	b = binary.LittleEndian.AppendUint64(b, p.Start)
+	b = binary.LittleEndian.AppendUint64(b, p.VoxelAt)
+	b = binary.LittleEndian.AppendUint64(b, p.Numbers)
+	b = binary.LittleEndian.AppendUint64(b, p.Rows)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Coords)
+	b = binary.LittleEndian.AppendUint64(b, p.Counts)
+	b = binary.LittleEndian.AppendUint64(b, p.Inverse)
+	b = binary.LittleEndian.AppendUint32(b, p.RowVoxels)
+	b = binary.LittleEndian.AppendUint32(b, p.V)
+	b = binary.LittleEndian.AppendUint32(b, p.P)
+	b = binary.LittleEndian.AppendUint32(b, p.N1)
+	b = binary.LittleEndian.AppendUint32(b, p.N2)
+	b = binary.LittleEndian.AppendUint32(b, p.Batched)
+	return b
+}
+
+// VoxelReduceParams is voxel_reduce_params of voxel_reduce.cu: 224 bytes.
+type VoxelReduceParams struct {
+	List   VoxelList   // offset 0
+	Crowds VoxelCrowds // offset 200
+	Labels uint64      // offset 216
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelReduceParams) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
+
+func (p *VoxelReduceParams) append(b []byte) []byte {
+	b = p.List.append(b)
+	b = p.Crowds.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Labels)
+	return b
+}
+
+const BinThreads = 256 // bin_threads of voxel_sort.cu
+
+const SortThreads = 512 // sort_threads of voxel_sort.cu
+
+const MostPassKeys = 16 // most_pass_keys of voxel_sort.cu: that a thread of voxel_pass holds
+
+const MostNumberPlaces = 8 // most_number_places of voxel_sort.cu: places that one of voxel_number looks at
+
+const SortDigits = 256 // sort_digits of voxel_sort.cu
+
+const DigitBits = 8 // digit_bits of voxel_sort.cu
+
+const MostPasses = 12 // most_passes of voxel_sort.cu
+
+const LabelPasses = 4 // label_passes of voxel_sort.cu: those before the keys', if there are labels
+
+const SortSharedBytes = 75848 // sort_shared_bytes of voxel_sort.cu: that a block of voxel_pass has
+
+// VoxelBinParams is voxel_bin_params of voxel_sort.cu: 192 bytes.
+type VoxelBinParams struct {
+	Cloud    VoxelCloud // offset 0
+	Grid     VoxelGrid  // offset 56
+	Keys     uint64     // offset 144: [n] what the first pass sorts by: cells, or labels
+	CellKeys uint64     // offset 152: [n] if there are labels
+	Labels   uint64     // offset 160: [n] or null
+	Totals   uint64     // offset 168: [passes][digits] how many keys have each digit, those of labels first
+	State    uint64     // offset 176
+	Passes   uint32     // offset 184: of cells
+	_        [4]byte
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelBinParams) Bytes() []byte { return p.append(make([]byte, 0, 192)) }
+
+func (p *VoxelBinParams) append(b []byte) []byte {
+	b = p.Cloud.append(b)
+	b = p.Grid.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint64(b, p.CellKeys)
+	b = binary.LittleEndian.AppendUint64(b, p.Labels)
+	b = binary.LittleEndian.AppendUint64(b, p.Totals)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint32(b, p.Passes)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+// VoxelPassParams is voxel_pass_params of voxel_sort.cu: 88 bytes.
+//
+// voxel_pass_params is a pass by one digit. Words of tiles are 0 when it begins; it clears those of the next.
+type VoxelPassParams struct {
+	Keys        uint64 // offset 0
+	Order       uint64 // offset 8: the points that they are of; null in the first pass, where they lie in their own order
+	CellKeys    uint64 // offset 16: if not null keys are these, by the order
+	Totals      uint64 // offset 24: [digits]
+	Ticket      uint64 // offset 32: how many tiles have been taken
+	Looks       uint64 // offset 40: [tiles][digits]
+	NextLooks   uint64 // offset 48: [tiles][digits]
+	SortedKeys  uint64 // offset 56
+	SortedOrder uint64 // offset 64
+	N           uint32 // offset 72: each: keys that a thread takes; shift: of the digit
+	Each        uint32 // offset 76: each: keys that a thread takes; shift: of the digit
+	Shift       uint32 // offset 80: each: keys that a thread takes; shift: of the digit
+	_           [4]byte
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelPassParams) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
+
+func (p *VoxelPassParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint64(b, p.Order)
+	b = binary.LittleEndian.AppendUint64(b, p.CellKeys)
+	b = binary.LittleEndian.AppendUint64(b, p.Totals)
+	b = binary.LittleEndian.AppendUint64(b, p.Ticket)
+	b = binary.LittleEndian.AppendUint64(b, p.Looks)
+	b = binary.LittleEndian.AppendUint64(b, p.NextLooks)
+	b = binary.LittleEndian.AppendUint64(b, p.SortedKeys)
+	b = binary.LittleEndian.AppendUint64(b, p.SortedOrder)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.Each)
+	b = binary.LittleEndian.AppendUint32(b, p.Shift)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+// VoxelRows is voxel_rows of voxel_sort.cu: 56 bytes.
+//
+// voxel_rows is where rows begin.
+type VoxelRows struct {
+	Rows      uint64 // offset 0: [2][b + 1], see voxel_list
+	Splits    uint64 // offset 8: [b + 1] or null
+	Offsets   uint64 // offset 16: [b + 1]
+	Cells     uint64 // offset 24: of a row
+	Done      uint64 // offset 32: how many blocks are done; null if there is nothing to say
+	B         uint32 // offset 40
+	V         uint32 // offset 44
+	RowVoxels uint32 // offset 48
+	_         [4]byte
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelRows) Bytes() []byte { return p.append(make([]byte, 0, 56)) }
+
+func (p *VoxelRows) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Rows)
+	b = binary.LittleEndian.AppendUint64(b, p.Splits)
+	b = binary.LittleEndian.AppendUint64(b, p.Offsets)
+	b = binary.LittleEndian.AppendUint64(b, p.Cells)
+	b = binary.LittleEndian.AppendUint64(b, p.Done)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.V)
+	b = binary.LittleEndian.AppendUint32(b, p.RowVoxels)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+// VoxelNumberParams is voxel_number_params of voxel_sort.cu: 152 bytes.
+type VoxelNumberParams struct {
+	Keys    uint64 // offset 0: [n] sorted
+	Order   uint64 // offset 8: [n]
+	AllKeys uint64 // offset 16: cells of all rows: keys of points in one are below
+	Heads   uint64 // offset 24: [tiles]
+	Ticket  uint64 // offset 32
+	N       uint32 // offset 40: each: places that a thread looks at
+	Each    uint32 // offset 44: each: places that a thread looks at
+	Start   uint64 // offset 48: [voxels + 1]
+	VoxelAt uint64 // offset 56: [n] or null
+	Marks   uint64 // offset 64: of hard voxels: [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
+	Numbers uint64 // offset 72: [voxels] the place of each hard voxel in the order of the first points
+	State   uint64 // offset 80
+	Again   uint32 // offset 88: 1 to number the marks
+	_       [4]byte
+	Rows    VoxelRows // offset 96
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelNumberParams) Bytes() []byte { return p.append(make([]byte, 0, 152)) }
+
+func (p *VoxelNumberParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint64(b, p.Order)
+	b = binary.LittleEndian.AppendUint64(b, p.AllKeys)
+	b = binary.LittleEndian.AppendUint64(b, p.Heads)
+	b = binary.LittleEndian.AppendUint64(b, p.Ticket)
+	b = binary.LittleEndian.AppendUint32(b, p.N)
+	b = binary.LittleEndian.AppendUint32(b, p.Each)
+	b = binary.LittleEndian.AppendUint64(b, p.Start)
+	b = binary.LittleEndian.AppendUint64(b, p.VoxelAt)
+	b = binary.LittleEndian.AppendUint64(b, p.Marks)
+	b = binary.LittleEndian.AppendUint64(b, p.Numbers)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint32(b, p.Again)
+	b = append(b, 0, 0, 0, 0)
+	b = p.Rows.append(b)
+	return b
+}
+
+// VoxelTallyParams is voxel_tally_params of voxel_tally.cu: 40 bytes.
+//
+// voxel_tally_params: what voxel_deal has left, and the grid.
+type VoxelTallyParams struct {
+	Runs  uint64 // offset 0
+	Dealt uint64 // offset 8
+	Out   uint64 // offset 16
+	Keys  uint64 // offset 24
+	Tiles uint32 // offset 32
+	_     [4]byte
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelTallyParams) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
+
+func (p *VoxelTallyParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Runs)
+	b = binary.LittleEndian.AppendUint64(b, p.Dealt)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint32(b, p.Tiles)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+const TallyEach = 16 // tally_each of voxel_tally.cu: points a thread deals, 2^5 cells at once, which voxel_tally writes as 128 bytes
+
+const TallyBits = 5 // tally_bits of voxel_tally.cu: points a thread deals, 2^5 cells at once, which voxel_tally writes as 128 bytes
+
+const TallyThreads = 1024 // tally_threads of voxel_tally.cu
+
+const TallyPart = 32768 // tally_part of voxel_tally.cu: cells that a block counts: a word of shared memory each, and one for each lane
+
+const TallyDealShared = 51408 // tally_deal_shared of voxel_tally.cu: bytes that a block of voxel_deal has
+
+const FewPoints = 16 // few_points of voxel_values.cuh: points of a voxel that a lane or two take
+
+const PiecePoints = 256 // piece_points of voxel_values.cuh: and a warp of voxel_crowded
+
+// VoxelValues is voxel_values of voxel_values.cuh: 96 bytes.
+//
+// voxel_values is what voxels are made from, and where it goes: features, or coordinates where there are none.
+type VoxelValues struct {
+	Flags       uint32     // offset 0: features
+	F           uint32     // offset 4: features
+	Features    uint64     // offset 8: [n, f], or null
+	FeatureStep int64      // offset 16
+	Out         uint64     // offset 24: f32, f for each place; i32 for counts and majorities
+	Cells       uint64     // offset 32: of a row
+	Cloud       VoxelCloud // offset 40
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelValues) Bytes() []byte { return p.append(make([]byte, 0, 96)) }
+
+func (p *VoxelValues) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.F)
+	b = binary.LittleEndian.AppendUint64(b, p.Features)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.FeatureStep))
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.Cells)
+	b = p.Cloud.append(b)
+	return b
+}
+
+// VoxelValuesFlags are the fields of flags in voxel_values of voxel_values.cuh.
+type VoxelValuesFlags struct {
+	Reduce      uint32 // bits 0 to 2
+	FeatureType uint32 // bits 3 to 4
+	Fours       bool   // bit 5: features are groups of four f32, 16 bytes aligned, and so is `out`
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f VoxelValuesFlags) Word() uint32 {
+	return numberOf("VoxelValuesFlags.Reduce", f.Reduce, 0, 3) |
+		numberOf("VoxelValuesFlags.FeatureType", f.FeatureType, 3, 2) |
+		flagOf(f.Fours, 5)
+}
+
+// VoxelCrowds is voxel_crowds of voxel_values.cuh: 16 bytes.
+//
+// voxel_crowds is where the list of crowded voxels goes.
+type VoxelCrowds struct {
+	Pieces uint64 // offset 0: entries and slots, see below
+	State  uint64 // offset 8
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelCrowds) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
+
+func (p *VoxelCrowds) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Pieces)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	return b
+}
+
+const WriteThreads = 256 // write_threads of voxel_write.cu
+
+// VoxelWriteParams is voxel_write_params of voxel_write.cu: 168 bytes.
+type VoxelWriteParams struct {
+	Cloud VoxelCloud // offset 0
+	Grid  VoxelGrid  // offset 56
+	Out   uint64     // offset 144: u8 of occupancy, i32 of counts
+	State uint64     // offset 152
+	Flags uint32     // offset 160
+	_     [4]byte
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelWriteParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
+
+func (p *VoxelWriteParams) append(b []byte) []byte {
+	b = p.Cloud.append(b)
+	b = p.Grid.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = append(b, 0, 0, 0, 0)
+	return b
+}
+
+// VoxelWriteParamsFlags are the fields of flags in voxel_write_params of voxel_write.cu.
+type VoxelWriteParamsFlags struct {
+	Counts   bool // bit 0
+	FromZero bool // bit 1: empty cells of occupancy are 0, and `out` is 8 bytes aligned
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f VoxelWriteParamsFlags) Word() uint32 {
+	return flagOf(f.Counts, 0) |
+		flagOf(f.FromZero, 1)
+}
+
 // numberOf puts a field of a word where it belongs.
 func numberOf(name string, n uint32, shift, width int) uint32 {
 	if n>>width != 0 {

@@ -28,15 +28,11 @@ import "embed"
 //go:embed voxel_add.sm_90.cubin.gz
 //go:embed voxel_add.sm_90.ptx.gz
 //go:embed voxel_add.sm_80.ptx.gz
-//go:embed voxel_bin.sm_90.cubin.gz
-//go:embed voxel_bin.sm_90.ptx.gz
-//go:embed voxel_bin.sm_80.ptx.gz
 //go:embed voxel_bucket.sm_90.cubin.gz
 //go:embed voxel_bucket.sm_90.ptx.gz
 //go:embed voxel_bucket.sm_80.ptx.gz
-//go:embed voxel_count.sm_90.cubin.gz
-//go:embed voxel_count.sm_90.ptx.gz
-//go:embed voxel_count.sm_80.ptx.gz
+//go:embed voxel_fill.sm_90.ptx.gz
+//go:embed voxel_fill.sm_80.ptx.gz
 //go:embed voxel_group.sm_90.cubin.gz
 //go:embed voxel_group.sm_90.ptx.gz
 //go:embed voxel_group.sm_80.ptx.gz
@@ -46,6 +42,8 @@ import "embed"
 //go:embed voxel_sort.sm_90.cubin.gz
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
+//go:embed voxel_tally.sm_90.ptx.gz
+//go:embed voxel_tally.sm_80.ptx.gz
 //go:embed voxel_write.sm_90.cubin.gz
 //go:embed voxel_write.sm_90.ptx.gz
 //go:embed voxel_write.sm_80.ptx.gz
@@ -350,24 +348,24 @@ var manifest = []family{
 	{
 		name: "voxel_add",
 		sources: []source{
-			{"voxel_add.cu", "8c31e21a9a9e7f6d137f1e3cf4976464f4647d931558ea9fc88b83e03f298f0d"},
+			{"voxel_add.cu", "523c6f491c1d1172b75b3b85f4484b36e0f660ec30f5a685983152de93794a91"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
-			{"tally.cuh", "59cd82f96e505d8669c60e83cbfc5ca10649b45e585afea75b9b6a979eba2f29"},
+			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
-			{"voxel.cuh", "72ffb62bf17b2c40915f360049128756637f630777f5cfdb50b3c4894c8f5a70"},
-			{"voxel_keys.cuh", "1477d52348db5433e1253745ff2462d4a6143ea2d02665796b3dc0be8c84206c"},
-			{"voxel_values.cuh", "45de258aea17c83b32ebaa76f2070437a33024878510dc5efba53ee9325765b4"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
+			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "voxel_best", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 224, 8},
 			}},
 			{Name: "voxel_add", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 136, 8},
 			}},
 			{Name: "voxel_finish", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 136, 8},
 			}},
 		},
 		images: []Image{
@@ -379,73 +377,35 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_add.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "db870e3716e950aced6bbb75e0e518aedc17e2cb9bdd0b007735a5e7b00a725b",
-				PTXHash: "db870e3716e950aced6bbb75e0e518aedc17e2cb9bdd0b007735a5e7b00a725b",
-				stored:  source{"voxel_add.sm_90.ptx.gz", "91babd2473e604db7c4f75253d3c1e22911c769f9acb0c0fe512046428f7c8a5"},
+				Hash:    "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
+				PTXHash: "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
+				stored:  source{"voxel_add.sm_90.ptx.gz", "ce3e98b0b516dbb05e9ad2dd4605933e927e52f2c4c85c44c44e03a4b3fb9034"},
 			},
 			{
 				File: "voxel_add.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "d062d9f7572c1940ee0593c86ac5b2a3195accbe10923827bee6520d697c1764",
-				PTXHash: "d062d9f7572c1940ee0593c86ac5b2a3195accbe10923827bee6520d697c1764",
-				stored:  source{"voxel_add.sm_80.ptx.gz", "6208653729cb3ddab68f853e9553b685e156fe9d6ff51c7d845494252932b549"},
-			},
-		},
-	},
-	{
-		name: "voxel_bin",
-		sources: []source{
-			{"voxel_bin.cu", "766cf7f389747433da0520024bdadda5a813e9b10871dfda1264b17ade9de7df"},
-			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
-			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
-			{"voxel.cuh", "72ffb62bf17b2c40915f360049128756637f630777f5cfdb50b3c4894c8f5a70"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
-		},
-		entries: []Entry{
-			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
-			}},
-			{Name: "voxel_fill", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
-			}},
-		},
-		images: []Image{
-			{
-				File: "voxel_bin.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "784f3e8a8da73bce07428916970cee7b9e217ebbd78efd5544c4f9382c9fc312",
-				PTXHash: "a3f70291927ca41fffddb70b39e327befccf5f01de594ba16724275660cdc98d",
-				stored:  source{"voxel_bin.sm_90.cubin.gz", "0fbab29a66ee85cde2aad6f8955d4af1c4d49756928ceb41ec8eda8c78e5eb35"},
-			},
-			{
-				File: "voxel_bin.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a3f70291927ca41fffddb70b39e327befccf5f01de594ba16724275660cdc98d",
-				PTXHash: "a3f70291927ca41fffddb70b39e327befccf5f01de594ba16724275660cdc98d",
-				stored:  source{"voxel_bin.sm_90.ptx.gz", "ecf53b948fc40101af750d27ecb5c5527233aee4acb7b86ac7e2f46b25e386a8"},
-			},
-			{
-				File: "voxel_bin.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "345ddb327c942a3fa2dd81da5616578eec3aa73b0bb5cde6f95a47ea21b96bc8",
-				PTXHash: "345ddb327c942a3fa2dd81da5616578eec3aa73b0bb5cde6f95a47ea21b96bc8",
-				stored:  source{"voxel_bin.sm_80.ptx.gz", "ec762bfccb2782c0650e6141c306e2c55a2d4b5e286d9aa569dda76e7515890c"},
+				Hash:    "554cf71ca9b537ca52bdd160af73b0b925e2faf5f9308bfc7bca4a5ebfb39efe",
+				PTXHash: "554cf71ca9b537ca52bdd160af73b0b925e2faf5f9308bfc7bca4a5ebfb39efe",
+				stored:  source{"voxel_add.sm_80.ptx.gz", "d8d0899ff91c228a3a1b21ea9310d3e046c6bde1ad8b0d149d1992ae51bbd550"},
 			},
 		},
 	},
 	{
 		name: "voxel_bucket",
 		sources: []source{
-			{"voxel_bucket.cu", "4015bbf793e765d9f6105c84f36c4f71347c5e161f3dbf44daadf04c5ddd0740"},
+			{"voxel_bucket.cu", "5e9007210c6bd7d70d0185c31525acb044c1a97800340472329e00c172a4ceee"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
-			{"tally.cuh", "59cd82f96e505d8669c60e83cbfc5ca10649b45e585afea75b9b6a979eba2f29"},
+			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
-			{"voxel.cuh", "72ffb62bf17b2c40915f360049128756637f630777f5cfdb50b3c4894c8f5a70"},
-			{"voxel_deal.cuh", "cec3c696dc0d69d552787ce161e92f9ce95d50bc548261acb4edf0369cb0fce1"},
-			{"voxel_keys.cuh", "1477d52348db5433e1253745ff2462d4a6143ea2d02665796b3dc0be8c84206c"},
-			{"voxel_places.cuh", "922e6f66da62f0e5e808b8ca37fdd1a852701a655ac6b08861b99d27cb963ce5"},
-			{"voxel_values.cuh", "45de258aea17c83b32ebaa76f2070437a33024878510dc5efba53ee9325765b4"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_deal.cuh", "c142dfd4f4872552d0467f1e1bf65a5f70206e383ce8bfc32fe6d916b5462b36"},
+			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
+			{"voxel_places.cuh", "d532ff2760e764f90b7abcf2e3d38f817b084aa20802d677ba90bfedf21e9735"},
+			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "voxel_bucket", MaxThreads: 512, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 160, 8},
 			}},
 		},
 		images: []Image{
@@ -457,81 +417,71 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_bucket.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "4247a73c2ff0276806f29850c3fa1c63622212c4601bb9b7f36afb36222fa851",
-				PTXHash: "4247a73c2ff0276806f29850c3fa1c63622212c4601bb9b7f36afb36222fa851",
-				stored:  source{"voxel_bucket.sm_90.ptx.gz", "f6baf9d63573b3d4bb4041c395b58e9ba39279628e11351972c9a35070b21f69"},
+				Hash:    "f4107a3fd8de3feba883748b36773f4c79efc7a572b706432f525b4e85deb852",
+				PTXHash: "f4107a3fd8de3feba883748b36773f4c79efc7a572b706432f525b4e85deb852",
+				stored:  source{"voxel_bucket.sm_90.ptx.gz", "452e4f61ec19415ccd3111c577635889bb86b0420bf3addf88b8e0c5f687f2c9"},
 			},
 			{
 				File: "voxel_bucket.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "acf9ba2437b41f712196ce68b49fb9e58421db6c39f4c04939aea9854b3c401a",
-				PTXHash: "acf9ba2437b41f712196ce68b49fb9e58421db6c39f4c04939aea9854b3c401a",
-				stored:  source{"voxel_bucket.sm_80.ptx.gz", "a0c3074ecf1827bb5082b39b5dae12706ffb54732ed91c72147aeaa0d4b16ba0"},
+				Hash:    "1fece27143ce5a5bf8162d9f3f629530ee9c8b5833bba74f9ff5e457c04f74c8",
+				PTXHash: "1fece27143ce5a5bf8162d9f3f629530ee9c8b5833bba74f9ff5e457c04f74c8",
+				stored:  source{"voxel_bucket.sm_80.ptx.gz", "e2e513a4565bab231544baa7441ad29d40289f2c63c1b91f3098f59b9f5aa810"},
 			},
 		},
 	},
 	{
-		name: "voxel_count",
+		name: "voxel_fill",
 		sources: []source{
-			{"voxel_count.cu", "c86b6a57860e82d05ba0fdb7a14c988a5a985fed9647afd3dff4106896926119"},
+			{"voxel_fill.cu", "bfed0e3bc545292f9a988b24376387349675d750b8bbcd04b2dbfef6058977c6"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
-			{"voxel.cuh", "72ffb62bf17b2c40915f360049128756637f630777f5cfdb50b3c4894c8f5a70"},
-			{"voxel_deal.cuh", "cec3c696dc0d69d552787ce161e92f9ce95d50bc548261acb4edf0369cb0fce1"},
-			{"voxel_keys.cuh", "1477d52348db5433e1253745ff2462d4a6143ea2d02665796b3dc0be8c84206c"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_fill.cuh", "e9dff8f4e62f319ef0590237d2cf186db284471a84ceef312a11fce141735c8f"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
-				{"b8", 352, 8},
-			}},
-			{Name: "voxel_tally", MaxThreads: 1024, Params: []Param{
-				{"b8", 352, 8},
+			{Name: "voxel_fill", MaxThreads: 256, Params: []Param{
+				{"b8", 80, 8},
 			}},
 		},
 		images: []Image{
 			{
-				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "ccefb3c0354e80730b91a9a766a1aece7ac98068cee6122b495804e432625b4a",
-				PTXHash: "467c91821b5999c670928b2fb08b9e8a3b827ee5c14ca0be10303ea9546f441e",
-				stored:  source{"voxel_count.sm_90.cubin.gz", "b46388244de241918d6f8979fc5d3a85290236ed2839160028b790266f456b4a"},
+				File: "voxel_fill.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "175eefcbd55b3850c4efca4e721dbf302314e0f7208a029717938eff8bb5308c",
+				PTXHash: "175eefcbd55b3850c4efca4e721dbf302314e0f7208a029717938eff8bb5308c",
+				stored:  source{"voxel_fill.sm_90.ptx.gz", "d8af25c43511670aab81d5346f72318102c39c378e3ae849038d9e76159d4946"},
 			},
 			{
-				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "467c91821b5999c670928b2fb08b9e8a3b827ee5c14ca0be10303ea9546f441e",
-				PTXHash: "467c91821b5999c670928b2fb08b9e8a3b827ee5c14ca0be10303ea9546f441e",
-				stored:  source{"voxel_count.sm_90.ptx.gz", "237d1cc62b3d947af8908a63da8f95e4bece6ed8e30a11d6dd44ae0d24db06b0"},
-			},
-			{
-				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "26ece84b50f9fb682a391db485d0e157c0ba4619150980bb1a7abb0deee7bae8",
-				PTXHash: "26ece84b50f9fb682a391db485d0e157c0ba4619150980bb1a7abb0deee7bae8",
-				stored:  source{"voxel_count.sm_80.ptx.gz", "a8fd628ec4ea0a904ba9599395cadb82d90b9e750d232a393a97a9695991a07d"},
+				File: "voxel_fill.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "995770388266376d7bbb8ef4da4abe5911233e8badf6ef4b6cddbdd64ea1a4bd",
+				PTXHash: "995770388266376d7bbb8ef4da4abe5911233e8badf6ef4b6cddbdd64ea1a4bd",
+				stored:  source{"voxel_fill.sm_80.ptx.gz", "4c2404a354dd95e920b39a389ed13ea7b7fd85fa85e8e50e0321df8936ceb0f7"},
 			},
 		},
 	},
 	{
 		name: "voxel_group",
 		sources: []source{
-			{"voxel_group.cu", "e07621ecde15237c9d904386987af23ed8cd829eda84b7bc36cddb62bc5ef937"},
+			{"voxel_group.cu", "af3a9fddca4fe6d0c03ce18ba6dca2f94bdc72194a80ebb2e3ae3c68c2f2e93f"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
-			{"tally.cuh", "59cd82f96e505d8669c60e83cbfc5ca10649b45e585afea75b9b6a979eba2f29"},
+			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
-			{"voxel.cuh", "72ffb62bf17b2c40915f360049128756637f630777f5cfdb50b3c4894c8f5a70"},
-			{"voxel_deal.cuh", "cec3c696dc0d69d552787ce161e92f9ce95d50bc548261acb4edf0369cb0fce1"},
-			{"voxel_keys.cuh", "1477d52348db5433e1253745ff2462d4a6143ea2d02665796b3dc0be8c84206c"},
-			{"voxel_places.cuh", "922e6f66da62f0e5e808b8ca37fdd1a852701a655ac6b08861b99d27cb963ce5"},
-			{"voxel_values.cuh", "45de258aea17c83b32ebaa76f2070437a33024878510dc5efba53ee9325765b4"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_deal.cuh", "c142dfd4f4872552d0467f1e1bf65a5f70206e383ce8bfc32fe6d916b5462b36"},
+			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
+			{"voxel_places.cuh", "d532ff2760e764f90b7abcf2e3d38f817b084aa20802d677ba90bfedf21e9735"},
+			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "voxel_deal_points", MaxThreads: 512, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 168, 8},
 			}},
 			{Name: "voxel_group", MaxThreads: 512, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 80, 8},
 			}},
 			{Name: "voxel_cells", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 144, 8},
 			}},
 		},
 		images: []Image{
@@ -543,51 +493,42 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "72ff1b72025950d25e4c09b773eb5ee88d6bcc14dc6f9e7c8ba32a9363aa5adb",
-				PTXHash: "72ff1b72025950d25e4c09b773eb5ee88d6bcc14dc6f9e7c8ba32a9363aa5adb",
-				stored:  source{"voxel_group.sm_90.ptx.gz", "ab25b1b5af2548be14adf22dd96e7cbaed11aa68b120737701a54cfd17e48fad"},
+				Hash:    "5d2a2c15c64fbd68429a4541bf511f96909663c8accb796bd2d4c1c188c07c2d",
+				PTXHash: "5d2a2c15c64fbd68429a4541bf511f96909663c8accb796bd2d4c1c188c07c2d",
+				stored:  source{"voxel_group.sm_90.ptx.gz", "22dade57daab87717d854704e0ae5eb2eac6c7193bbe24e0c906b1b371fe0522"},
 			},
 			{
 				File: "voxel_group.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "71ffb53888bd6e58f926d586819230b88f84e34bc8cc9fb901632be0975bee41",
-				PTXHash: "71ffb53888bd6e58f926d586819230b88f84e34bc8cc9fb901632be0975bee41",
-				stored:  source{"voxel_group.sm_80.ptx.gz", "0bd9db8be0152f58bdcab43e8476e77a740d326bf56ceac862dd8cb9898ac57b"},
+				Hash:    "353e5ea00546e469824c67bc1d0a9334c22645cad7e3a896b2f9f1c86177b120",
+				PTXHash: "353e5ea00546e469824c67bc1d0a9334c22645cad7e3a896b2f9f1c86177b120",
+				stored:  source{"voxel_group.sm_80.ptx.gz", "b09733e69836df0633310b0a15a347e09120829a4f5c4d9fbdde5612c93a8410"},
 			},
 		},
 	},
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "5f013e5b0d5ae614c59eac0214269cf028c8c3b3d78e7b56233a3bd805804c9c"},
+			{"voxel_reduce.cu", "8637afc9965c9aa3b2c151de42302f4e0c80b8eb63ddf4ca62c714e55e314501"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
-			{"tally.cuh", "59cd82f96e505d8669c60e83cbfc5ca10649b45e585afea75b9b6a979eba2f29"},
+			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
-			{"voxel.cuh", "72ffb62bf17b2c40915f360049128756637f630777f5cfdb50b3c4894c8f5a70"},
-			{"voxel_crowded.cuh", "b7f7e31b6c1734586e3753b885642758f058b0bd7a3191f616b0dd8088cccf2b"},
-			{"voxel_values.cuh", "45de258aea17c83b32ebaa76f2070437a33024878510dc5efba53ee9325765b4"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_crowded.cuh", "b1b93a67c1b94f22caba1747498914af4c38719a4eb0d0193a5f905546f06f8c"},
+			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
-			}},
-			{Name: "voxel_grid", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 224, 8},
 			}},
 			{Name: "voxel_crowded", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 120, 8},
 			}},
 			{Name: "voxel_cut", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
-			}},
-			{Name: "voxel_choose", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 120, 8},
 			}},
 			{Name: "voxel_keep", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
-			}},
-			{Name: "voxel_inverse", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 200, 8},
 			}},
 		},
 		images: []Image{
@@ -599,36 +540,36 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "07a0620a9f3739f98f13edb6eb5197b9e8c95c94abade5f3db6cb16544565ee0",
-				PTXHash: "07a0620a9f3739f98f13edb6eb5197b9e8c95c94abade5f3db6cb16544565ee0",
-				stored:  source{"voxel_reduce.sm_90.ptx.gz", "96429b1fb2dae88775f9d0627b11e663d56bc9c8c97d60c7f56bd2e1d7f52a20"},
+				Hash:    "f5518546403c3d801eb90ae1e77049c16ab3e294c4b957288dce7dbdf4a99a45",
+				PTXHash: "f5518546403c3d801eb90ae1e77049c16ab3e294c4b957288dce7dbdf4a99a45",
+				stored:  source{"voxel_reduce.sm_90.ptx.gz", "f327aec8d80b61866380c6ae8f8bf792e9755881838e785aad15e397c7ff5919"},
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "2fdd57a93530dbee3560fc52b65807d168294b80ffc6f867ede75c5d95fd69d9",
-				PTXHash: "2fdd57a93530dbee3560fc52b65807d168294b80ffc6f867ede75c5d95fd69d9",
-				stored:  source{"voxel_reduce.sm_80.ptx.gz", "21f3727a56fc2948d5925a5a5ac9e1e6d9a3fcce3a242189ee5ffe62891869cf"},
+				Hash:    "18521e7c97cbed0aa44902fdb2cad6ba78634f20bf56998bd40e06fd67466baa",
+				PTXHash: "18521e7c97cbed0aa44902fdb2cad6ba78634f20bf56998bd40e06fd67466baa",
+				stored:  source{"voxel_reduce.sm_80.ptx.gz", "9264f706056e70b41bb9a84c9df1016febcec421b775693c26caa2f995bc12f6"},
 			},
 		},
 	},
 	{
 		name: "voxel_sort",
 		sources: []source{
-			{"voxel_sort.cu", "3293436f7be8b2f0640f39ee6a38d10bf932fd472402b78ed16a0c023c726251"},
+			{"voxel_sort.cu", "d49df459326ba6a3d8216367a188e60276307e8fe0d66e1fe327ed871854811d"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
-			{"voxel.cuh", "72ffb62bf17b2c40915f360049128756637f630777f5cfdb50b3c4894c8f5a70"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
+			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
+				{"b8", 192, 8},
+			}},
 			{Name: "voxel_pass", MaxThreads: 512, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 88, 8},
 			}},
 			{Name: "voxel_number", MaxThreads: 512, Params: []Param{
-				{"b8", 352, 8},
-			}},
-			{Name: "voxel_rows", MaxThreads: 512, Params: []Param{
-				{"b8", 352, 8},
+				{"b8", 152, 8},
 			}},
 		},
 		images: []Image{
@@ -640,34 +581,69 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f36fc5e805cb29afa374a963a38de69f510f5938b00da3b81fbd233ea50a16d9",
-				PTXHash: "f36fc5e805cb29afa374a963a38de69f510f5938b00da3b81fbd233ea50a16d9",
-				stored:  source{"voxel_sort.sm_90.ptx.gz", "7a134f8b3eb921e7f5698cc5e0e80b373b07154dfcd5b337885adae3793a684b"},
+				Hash:    "fa7fe7fed81bcef0fd9c265a70aa5fd48f9c578bf5cb91d9d7b2d41801c1b20f",
+				PTXHash: "fa7fe7fed81bcef0fd9c265a70aa5fd48f9c578bf5cb91d9d7b2d41801c1b20f",
+				stored:  source{"voxel_sort.sm_90.ptx.gz", "a3afc79869a8e36140b8d626a354c0a8b9590d3e3387bfdee70bbd65dc100bf6"},
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "1da78c957f10d579d1b19442c4580b566dab262eb19f41a807040a8232068dbe",
-				PTXHash: "1da78c957f10d579d1b19442c4580b566dab262eb19f41a807040a8232068dbe",
-				stored:  source{"voxel_sort.sm_80.ptx.gz", "3ba360e341c9e2489f6cfdbab4e209dbe06b54331d511553388cb12bf0dba974"},
+				Hash:    "42362ba9d878a9df244a0c40636975bc65b1d61cab4809375c785e21e761e3ac",
+				PTXHash: "42362ba9d878a9df244a0c40636975bc65b1d61cab4809375c785e21e761e3ac",
+				stored:  source{"voxel_sort.sm_80.ptx.gz", "433909a3aac3b01c41287cfd4176a96fe036fbfbf7983c9a287e170701c34f3e"},
+			},
+		},
+	},
+	{
+		name: "voxel_tally",
+		sources: []source{
+			{"voxel_tally.cu", "b643f5dadf7c4125b526630ab8acb6e3be878c91bc6efcc46974d39c228537fa"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_deal.cuh", "c142dfd4f4872552d0467f1e1bf65a5f70206e383ce8bfc32fe6d916b5462b36"},
+			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
+				{"b8", 168, 8},
+			}},
+			{Name: "voxel_tally", MaxThreads: 1024, Params: []Param{
+				{"b8", 40, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "voxel_tally.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
+				PTXHash: "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
+				stored:  source{"voxel_tally.sm_90.ptx.gz", "9a7c360713ee68109d2de209536f58159e57d7e7544cc0a161281bd28e814773"},
+			},
+			{
+				File: "voxel_tally.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "a1f9fb0261e6b321304b3c039d58f261cf093922de0f6ed4d17649c3f1b7efe9",
+				PTXHash: "a1f9fb0261e6b321304b3c039d58f261cf093922de0f6ed4d17649c3f1b7efe9",
+				stored:  source{"voxel_tally.sm_80.ptx.gz", "3abd07443d314ed4fada50178f400374067b094f9379c6cdac90efc2028f69a5"},
 			},
 		},
 	},
 	{
 		name: "voxel_write",
 		sources: []source{
-			{"voxel_write.cu", "1761bfbec0c81e8c0cb17643a49fefc1d7a36ea3136ad9bd01f9b7d76d36dc28"},
+			{"voxel_write.cu", "8f261c7c892aa54045117f5735f11b1047716d2ab1a2cc40b5b1f5204479b5bc"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
-			{"voxel.cuh", "72ffb62bf17b2c40915f360049128756637f630777f5cfdb50b3c4894c8f5a70"},
-			{"voxel_keys.cuh", "1477d52348db5433e1253745ff2462d4a6143ea2d02665796b3dc0be8c84206c"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_fill.cuh", "e9dff8f4e62f319ef0590237d2cf186db284471a84ceef312a11fce141735c8f"},
+			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "voxel_write_f32", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+			{Name: "voxel_write_fill", MaxThreads: 256, Params: []Param{
+				{"b8", 80, 8},
 			}},
-			{Name: "voxel_write_f64", MaxThreads: 256, Params: []Param{
-				{"b8", 352, 8},
+			{Name: "voxel_write", MaxThreads: 256, Params: []Param{
+				{"b8", 168, 8},
 			}},
 		},
 		images: []Image{
@@ -679,15 +655,15 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "c73dd7e797f78d609f0e6f250426434644a3c0775b80983ee47945a2864f084a",
-				PTXHash: "c73dd7e797f78d609f0e6f250426434644a3c0775b80983ee47945a2864f084a",
-				stored:  source{"voxel_write.sm_90.ptx.gz", "4a7ce4dd62380ea83dadd953df4bf234451b7e6b25a9e1b2efbd79432a516b55"},
+				Hash:    "b6e89ba708cf0be210e7858b8087438d9a066107e10a78bc9528756515c69e55",
+				PTXHash: "b6e89ba708cf0be210e7858b8087438d9a066107e10a78bc9528756515c69e55",
+				stored:  source{"voxel_write.sm_90.ptx.gz", "1eaeebc791ad0573a85beafeebad014bd3d16073b875004ce4dd202829c6e5cc"},
 			},
 			{
 				File: "voxel_write.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "899582c7ac16435746fa47eb5706f7065ef2909dedd2d485297450da5cb1e1ba",
-				PTXHash: "899582c7ac16435746fa47eb5706f7065ef2909dedd2d485297450da5cb1e1ba",
-				stored:  source{"voxel_write.sm_80.ptx.gz", "d79c595ba0788ccbebe635f5184f7c9ecaa6f2639ec07f42691a50c5fdb40898"},
+				Hash:    "199d0550cc24b0aa4576faa59c0ae033830e945f72b2ed6656e39bd95138b93d",
+				PTXHash: "199d0550cc24b0aa4576faa59c0ae033830e945f72b2ed6656e39bd95138b93d",
+				stored:  source{"voxel_write.sm_80.ptx.gz", "1b3624cd3aeb71156b586f4cc4c9509abd86b520ae2075fc67bafafdfb057166"},
 			},
 		},
 	},

@@ -43,7 +43,7 @@ const wanted = 0.95
 var suites = map[string]string{
 	"resample": "resample", "resample_channels": "resample", "resample_plain": "resample", "resample_poses": "resample",
 	"fuse": "fuse", "fuse_plain": "fuse",
-	"voxel_bin": "voxel", "voxel_write": "voxel", "voxel_add": "voxel", "voxel_count": "voxel", "voxel_group": "voxel", "voxel_bucket": "voxel", "voxel_reduce": "voxel", "voxel_sort": "voxel",
+	"voxel_fill": "voxel", "voxel_write": "voxel", "voxel_tally": "voxel", "voxel_add": "voxel", "voxel_bucket": "voxel", "voxel_group": "voxel", "voxel_sort": "voxel", "voxel_reduce": "voxel",
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

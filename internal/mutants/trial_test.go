@@ -34,8 +34,8 @@ var (
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
 	// steady are the kernels of Voxelize that do the same in any order of blocks and warps, and wherever memory lies. The others look
 	// back at what neighbours have done, or search a table that has an order by chance; see partly.
-	steady = map[string]bool{"voxel_deal": true, "voxel_deal_points": true, "voxel_tally": true, "voxel_fill": true, "voxel_reduce": true, "voxel_grid": true, "voxel_crowded": true,
-		"voxel_choose": true, "voxel_keep": true, "voxel_inverse": true, "voxel_rows": true}
+	steady = map[string]bool{"voxel_deal": true, "voxel_deal_points": true, "voxel_tally": true, "voxel_fill": true, "voxel_write_fill": true, "voxel_reduce": true,
+		"voxel_crowded": true, "voxel_keep": true}
 )
 
 // partly is what a kernel that is not steady does in any order all the same, by threads but for its barriers. Points get their cells
@@ -46,7 +46,7 @@ func partly(l *cudasim.Launch) map[string]uint64 {
 	does := c.Instructions
 	part := map[string]uint64{"barriers": c.Barriers, "numbers": does["float"] + does["double"]}
 	switch l.Kernel {
-	case "voxel_write_f32", "voxel_write_f64":
+	case "voxel_write":
 		part["memory"] = does["memory"]
 	case "voxel_pass", "voxel_number":
 		part["memory but what is looked back at"] = 8*does["memory"] - c.GlobalRead.Bytes

@@ -44,9 +44,8 @@ type backend struct {
 	dev      *cudadrv.Device
 	ctx      *cudadrv.Context
 	sms      int
-	shared   int  // bytes of shared memory that a block can have
-	gather   bool // for tests: Voxelize brings points together even where they are few, and adds them by atomics, if they crowd, even where they are many
-	crowd    int  // points that a cell with points has from which on more of them are added by atomics; 0 is never, -1 always
+	shared   int    // bytes of shared memory that a block can have
+	voxelWay string // for tests: the way of Voxelize that takes all jobs that it can, whether it pays or not
 	force    string
 	reason   string // why the image of the first family was taken
 	shapes   string // where launch shapes come from
@@ -54,13 +53,7 @@ type backend struct {
 	faults   faultPool
 	lanes    lanes
 	mu       sync.Mutex
-	families map[copyOf]*family
-}
-
-// copyOf names a loaded family. That apart is a second copy of it, whose functions have preferences of their own.
-type copyOf struct {
-	family string
-	apart  bool
+	families map[string]*family
 }
 
 // family is a loaded kernel image.
@@ -88,11 +81,10 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[copyOf]*family{}}
+	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[string]*family{}}
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
-	b.crowd = 0
 	if b.shared, err = dev.Attribute(cudadrv.MaxSharedPerBlockOptin); err != nil {
 		return nil, err
 	}
@@ -112,7 +104,7 @@ func (b *backend) prepare() error {
 		return err
 	}
 	b.faults.ctx = b.ctx
-	f, err := b.family(copyOf{family: "resample"})
+	f, err := b.family("resample")
 	if err == nil {
 		b.reason = f.reason
 	}
@@ -120,10 +112,10 @@ func (b *backend) prepare() error {
 }
 
 // family returns a loaded family, loading it first if need be: the best image that the driver takes.
-func (b *backend) family(which copyOf) (*family, error) {
+func (b *backend) family(name string) (*family, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if f := b.families[which]; f != nil {
+	if f := b.families[name]; f != nil {
 		return f, nil
 	}
 	major, err := b.dev.Attribute(cudadrv.ComputeCapabilityMajor)
@@ -134,7 +126,7 @@ func (b *backend) family(which copyOf) (*family, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice, err := ptx.Choose(which.family, major, minor, b.dev.Driver().Version(), b.force)
+	choice, err := ptx.Choose(name, major, minor, b.dev.Driver().Version(), b.force)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +135,7 @@ func (b *backend) family(which copyOf) (*family, error) {
 		module, err := b.ctx.LoadModule(c.Image.Data())
 		if err == nil {
 			f := &family{module: module, image: c.Image, reason: c.Reason, waits: map[string]bool{}}
-			b.families[which] = f
+			b.families[name] = f
 			return f, nil
 		}
 		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
@@ -166,15 +158,12 @@ func unfit(err error) bool {
 }
 
 // kernel returns an entry, with its parameters declared for drivers that cannot tell them.
-func (b *backend) kernel(name string) (*cudadrv.Kernel, error) { return b.kernelOf(name, false) }
-
-// kernelOf is kernel, of the family's first copy or of the one apart.
-func (b *backend) kernelOf(name string, apart bool) (*cudadrv.Kernel, error) {
+func (b *backend) kernel(name string) (*cudadrv.Kernel, error) {
 	familyName, entry, ok := ptx.Lookup(name)
 	if !ok {
 		panic("cuda: no kernel " + name)
 	}
-	f, err := b.family(copyOf{familyName, apart})
+	f, err := b.family(familyName)
 	if err != nil {
 		return nil, err
 	}

@@ -25,10 +25,7 @@ func (b *backend) waits(kernel string) bool {
 	name, _, _ := ptx.Lookup(kernel)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	f := b.families[copyOf{family: name}]
-	if f == nil {
-		f = b.families[copyOf{name, true}]
-	}
+	f := b.families[name]
 	w, known := f.waits[kernel]
 	if !known {
 		w = f.image.Waits(kernel)

@@ -94,7 +94,4 @@ func (p *plan) decided() (*decision, []Considered) {
 
 func (p *voxelPlan) decided() (*decision, []Considered) { return nil, nil }
 
-func (p *voxelPlan) launches() []*cudadrv.Launch {
-	chain, _ := p.next(false)
-	return chain
-}
+func (p *voxelPlan) launches() []*cudadrv.Launch { return p.chain }

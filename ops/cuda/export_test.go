@@ -2,6 +2,30 @@ package cuda
 
 import "github.com/robocache/robocache/ops"
 
-// Gather has a backend bring the points of each cell together even where they are few, and add by atomics where a cell with points has `crowd` or more;
-// never if it is 0, always if it is -1.
-func Gather(b ops.Backend, crowd int) { b.(*backend).gather, b.(*backend).crowd = true, crowd }
+// VoxelsBy has a backend make voxels by one way where that can, whether it pays or not.
+func VoxelsBy(b ops.Backend, way string) ops.Backend {
+	b.(*backend).voxelWay = way
+	return b
+}
+
+// VoxelsInTurn has each plan made by the next of the ways.
+func VoxelsInTurn(b ops.Backend) ops.Backend { return &inTurn{backend: b.(*backend)} }
+
+type inTurn struct {
+	*backend
+	plans int
+}
+
+func (t *inTurn) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
+	t.voxelWay = voxelVariants[t.plans%len(voxelVariants)].name
+	t.plans++
+	return t.backend.Voxelize(job)
+}
+
+// VoxelWays are the names of the ways.
+func VoxelWays() (names []string) {
+	for _, v := range voxelVariants {
+		names = append(names, v.name)
+	}
+	return names
+}

@@ -1,10 +1,10 @@
 package cuda
 
 import (
+	"cmp"
 	"fmt"
-	"os"
-	"regexp"
-	"strconv"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,185 +25,244 @@ func voxelJob(n int) *ops.VoxelizeJob {
 	}
 }
 
+// denseJob is of a grid of the reduction's dtype, which is not as large as it says.
+func denseJob(n, f, b int, cells [3]int, reduce ops.VoxelReduce) *ops.VoxelizeJob {
+	job := voxelJob(n)
+	job.Mode, job.Reduce, job.F, job.B, job.Cells, job.Coords = ops.DenseVoxels, reduce, f, b, cells, nil
+	job.Grid = tensor.Must(tensor.New(reduce.DType(), 1))
+	return job
+}
+
+func wayOf(b *backend, job *ops.VoxelizeJob) string {
+	v, _ := b.chooseVoxels(job)
+	return v.name
+}
+
+func variantOf(t *testing.T, name string) *voxelVariant {
+	i := slices.IndexFunc(voxelVariants, func(v voxelVariant) bool { return v.name == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return &voxelVariants[i]
+}
+
+// Each kernel is launched by some way, with a parameter of its entry's size.
 func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
-	c := voxelChain{at: &voxelMemory{}, p: &voxelPlan{job: voxelJob(10), cell: &faultCell{}}}
-	for _, name := range []string{"voxel_fill", "voxel_bin", "voxel_pass", "voxel_number", "voxel_rows",
-		"voxel_reduce", "voxel_grid", "voxel_crowded", "voxel_cut", "voxel_choose", "voxel_keep", "voxel_inverse", "voxel_deal", "voxel_tally",
-		"voxel_deal_points", "voxel_group", "voxel_cells", "voxel_bucket", "voxel_write_f32", "voxel_write_f64", "voxel_best", "voxel_add", "voxel_finish"} {
-		_, entry, ok := ptx.Lookup(name)
-		require.True(t, ok, name)
-		require.Len(t, entry.Params, 1, name)
-		assert.Equal(t, entry.Params[0].Size, len(c.params(0)), name)
+	hard, sparse, labels := voxelJob(1000), voxelJob(1000), denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceMajority)
+	sparse.Mode, sparse.Reduce, sparse.F = ops.SparseVoxels, ops.ReduceMean, 3
+	labels.Labels = tensor.Must(tensor.New(tensor.I32, 1))
+	count, mean := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount), denseJob(1000, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)
+	seen := map[string]bool{}
+	for _, x := range []struct {
+		way string
+		job *ops.VoxelizeJob
+	}{{"fill", denseJob(0, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)}, {"write", count}, {"tally", count}, {"add", mean}, {"bucket", mean}, {"group", mean}, {"sort", mean}, {"sort", labels}, {"sort", hard}, {"sort", sparse}} {
+		for _, l := range layVoxels(x.job, 132, variantOf(t, x.way), &faultCell{}, 0).launches {
+			_, entry, ok := ptx.Lookup(l.kernel)
+			require.True(t, ok, l.kernel)
+			require.Len(t, entry.Params, 1, l.kernel)
+			assert.Equal(t, entry.Params[0].Size, len(l.params.Bytes()), l.kernel)
+			seen[l.kernel] = true
+		}
+	}
+	for _, family := range ptx.Families() {
+		if !strings.HasPrefix(family, "voxel_") {
+			continue
+		}
+		for _, e := range ptx.Images(family)[0].Entries {
+			assert.True(t, seen[e.Name], "%s is launched", e.Name)
+		}
+	}
+}
+
+// The reductions of package ops have the kernels' numbers.
+func TestVoxelReductionsHaveTheKernelsNumbers(t *testing.T) {
+	for got, want := range map[ops.VoxelReduce]int{
+		ops.ReduceOccupancy: ptx.VoxelReductionOccupancy, ops.ReduceCount: ptx.VoxelReductionCount, ops.ReduceSum: ptx.VoxelReductionSum, ops.ReduceMean: ptx.VoxelReductionMean,
+		ops.ReduceMax: ptx.VoxelReductionGreatest, ops.ReduceMin: ptx.VoxelReductionSmallest, ops.ReduceMajority: ptx.VoxelReductionMajority,
+	} {
+		assert.Equal(t, want, int(got), got)
 	}
 }
 
 // Chunks cover the points, are whole tiles, and are not many more than the device has room for.
 func TestChunksCoverThePoints(t *testing.T) {
 	for _, n := range []int{0, 1, 2047, 2048, 2049, 1 << 20, 20_000_000, 1<<31 - 1} {
-		m := layVoxels(voxelJob(n), 132, bySort)
-		what := fmt.Sprintf("%d points: %+v", n, m)
-		assert.GreaterOrEqual(t, m.chunk*m.blocks, n, what)
-		assert.Less(t, m.chunk*max(m.blocks-1, 0), max(n, 1), what)
-		assert.Zero(t, m.chunk%binTile, what)
-		assert.GreaterOrEqual(t, m.tiles*m.each*sortThreads, n, what)
-		assert.LessOrEqual(t, m.each, mostSort, what)
-		assert.LessOrEqual(t, m.blocks, 8*132, what)
+		c := voxelSorting{voxelChain: &voxelChain{job: voxelJob(n), sms: 132}}
+		c.layTable()
+		chunk := c.chunk()
+		blocks := (n + chunk - 1) / chunk
+		what := fmt.Sprintf("%d points: chunks of %d, %d tiles of %d a thread", n, chunk, c.tiles, c.each)
+		assert.Zero(t, chunk%(ptx.WriteThreads*ptx.PointGroup), what)
+		assert.LessOrEqual(t, blocks, 8*132, what)
+		assert.GreaterOrEqual(t, c.tiles*c.each*ptx.SortThreads, n, what)
+		assert.LessOrEqual(t, c.each, ptx.MostPassKeys, what)
+		assert.GreaterOrEqual(t, c.placesTiles*c.placesEach*ptx.SortThreads, n, what)
+		assert.LessOrEqual(t, c.placesEach, ptx.MostNumberPlaces, what)
 	}
 }
 
 // Large counts are dealt out, on devices that have the shared memory for it.
 func TestLargeCountsAreDealtOut(t *testing.T) {
-	counts := func(n int) *ops.VoxelizeJob {
-		job := voxelJob(n)
-		job.Mode, job.Cells = ops.DenseVoxels, [3]int{256, 256, 256} // of two rows
-		return job
-	}
+	counts := func(n int) *ops.VoxelizeJob { return denseJob(n, 0, 2, [3]int{256, 256, 256}, ops.ReduceCount) }
 	full, small := &backend{sms: 132, shared: 227 << 10}, &backend{sms: 46, shared: 99 << 10}
-	const enough = 132 * dealPoints
-	assert.Equal(t, byTally, full.way(counts(enough)))
-	assert.Equal(t, byWriting, full.way(counts(enough-1)))
-	assert.Equal(t, byWriting, small.way(counts(enough)))
+	const enough = 132 * tallyPoints
+	assert.Equal(t, "tally", wayOf(full, counts(enough)))
+	assert.Equal(t, "write", wayOf(full, counts(enough-1)))
+	assert.Equal(t, "write", wayOf(small, counts(enough)))
+	assert.Equal(t, []considered{{"fill", "there are points"}, {"tally", "too little shared memory"}, {"write", ""}}, whyVoxels(small, counts(enough)))
 	larger := counts(enough)
 	larger.Cells[2]++
-	assert.Equal(t, byWriting, full.way(larger), "%d cells", larger.Keys())
-	m := layVoxels(counts(enough), 132, byTally)
-	assert.Equal(t, dealTile, m.chunk)
-	assert.Equal(t, enough/dealTile, m.blocks)
-	assert.GreaterOrEqual(t, int(m.table-m.keys[0]), 2*enough)
-	assert.GreaterOrEqual(t, m.size-int(m.table), 4*buckets*m.blocks)
-	assert.Less(t, m.size, 2*enough+4*buckets*m.blocks+1024, "two bytes a point, and a word for each bucket of a tile")
-	assert.Equal(t, m.blocks+1, layVoxels(counts(enough+1), 132, byTally).blocks)
+	assert.Equal(t, "write", wayOf(full, larger), "%d cells", larger.Keys())
+	c := layVoxels(counts(enough), 132, &voxelTally, &faultCell{}, 0)
+	assert.Less(t, c.size, 2*enough+4*ptx.Buckets*(enough/tallyTile)+1024, "two bytes a point, and a word for each bucket of a tile")
 }
 
 // Few points and features are added by atomics, on a table that is not too large.
 func TestWhatIsAdded(t *testing.T) {
 	b := &backend{sms: 132, shared: 227 << 10}
-	job := func(n, f, cells int, reduce ops.VoxelReduce) *ops.VoxelizeJob {
-		job := voxelJob(n)
-		job.Mode, job.Reduce, job.B, job.F, job.Cells = ops.DenseVoxels, reduce, 1, f, [3]int{cells, 1, 1}
-		return job
+	way := func(n, f, cells int, reduce ops.VoxelReduce) string {
+		return wayOf(b, denseJob(n, f, 1, [3]int{cells, 1, 1}, reduce))
 	}
 	const most = 132 * addValues
-	assert.Equal(t, byAdding, b.way(job(most/4, 3, 100, ops.ReduceMean)))
-	assert.NotEqual(t, byAdding, b.way(job(most/4+1, 3, 100, ops.ReduceMean)))
-	assert.Equal(t, byAdding, b.way(job(most/3, 3, 100, ops.ReduceMax)))
-	assert.NotEqual(t, byAdding, b.way(job(most/3+1, 3, 100, ops.ReduceMin)))
+	assert.Equal(t, "add", way(most/4, 3, 100, ops.ReduceMean))
+	assert.NotEqual(t, "add", way(most/4+1, 3, 100, ops.ReduceMean))
+	assert.Equal(t, "add", way(most/3, 3, 100, ops.ReduceMax))
+	assert.NotEqual(t, "add", way(most/3+1, 3, 100, ops.ReduceMin))
 	for reduce, words := range map[ops.VoxelReduce]int{ops.ReduceMean: 12, ops.ReduceSum: 12, ops.ReduceMax: 4, ops.ReduceMin: 4} {
-		assert.Equal(t, words, recordWords(job(1, 3, 1, reduce)), reduce)
-		assert.Equal(t, byAdding, b.way(job(100, 3, addTable/words, reduce)), reduce)
-		assert.NotEqual(t, byAdding, b.way(job(100, 3, addTable/words+1, reduce)), reduce)
+		assert.Equal(t, words, recordWords(denseJob(1, 3, 1, [3]int{1, 1, 1}, reduce)), reduce)
+		assert.Equal(t, "add", way(100, 3, addTable/words, reduce), reduce)
+		assert.NotEqual(t, "add", way(100, 3, addTable/words+1, reduce), reduce)
 	}
-	assert.Equal(t, byAdding, b.way(job(100, 12, 100, ops.ReduceSum)))
-	assert.NotEqual(t, byAdding, b.way(job(100, 13, 100, ops.ReduceSum)))
-	assert.Equal(t, byAdding, b.way(job(100, 24, 100, ops.ReduceMax)))
-	assert.NotEqual(t, byAdding, b.way(job(100, 25, 100, ops.ReduceMax)))
-	beside := job(1, 0, 100, ops.ReduceCount)
-	assert.Equal(t, byWriting, b.way(beside))
+	assert.Equal(t, "add", way(100, 12, 100, ops.ReduceSum))
+	assert.NotEqual(t, "add", way(100, 13, 100, ops.ReduceSum))
+	assert.Equal(t, "add", way(100, 24, 100, ops.ReduceMax))
+	assert.NotEqual(t, "add", way(100, 25, 100, ops.ReduceMax))
+	beside := denseJob(1, 0, 1, [3]int{100, 1, 1}, ops.ReduceCount)
+	assert.Equal(t, "write", wayOf(b, beside))
 	beside.Empty = -1
-	assert.Equal(t, byAdding, b.way(beside), "counts beside an empty value")
-	assert.Equal(t, bySort, b.way(job(9, 3, 100, ops.ReduceMajority)))
+	assert.Equal(t, "add", wayOf(b, beside), "counts beside an empty value")
+	assert.Equal(t, "sort", way(9, 3, 100, ops.ReduceMajority))
 }
 
 // Sums, means and extremes are made of points dealt out, unless blocks or their memory would not do.
 func TestWhatIsGrouped(t *testing.T) {
-	full, small := &backend{sms: 132, shared: 227 << 10, gather: true}, &backend{sms: 46, shared: 64 << 10, gather: true}
+	full, small := &backend{sms: 132, shared: 227 << 10}, &backend{sms: 46, shared: 48 << 10}
 	job := func(n int, cells [3]int, reduce ops.VoxelReduce) *ops.VoxelizeJob {
-		job := voxelJob(n)
-		job.Mode, job.Reduce, job.Cells = ops.DenseVoxels, reduce, cells
-		return job
+		return denseJob(n, 4*addTurns+1, 2, cells, reduce) // so many features that nothing is added
 	}
 	room := [3]int{128, 128, 128}
-	assert.Equal(t, byGroup, full.way(job(1, room, ops.ReduceMean)))
-	assert.Equal(t, byGroup, full.way(job(1<<31-1, room, ops.ReduceMax)))
+	assert.Equal(t, "group", wayOf(full, job(1, room, ops.ReduceMean)))
+	assert.Equal(t, "group", wayOf(full, job(1<<31-1, room, ops.ReduceMax)))
 	few := 2 * 128 * 128 * 128 / 4 // of two rows
-	assert.Equal(t, byGroup, full.way(job(few-1, room, ops.ReduceMean)), "a cell in four has a point")
-	assert.Equal(t, byBucket, full.way(job(few, room, ops.ReduceMean)))
-	assert.Equal(t, byBucket, full.way(job(bucketPoints, room, ops.ReduceMin)))
-	assert.Equal(t, byGroup, full.way(job(bucketPoints+1, room, ops.ReduceMin)), "more points than blocks keep")
-	assert.Equal(t, byBucket, full.way(job(4*2*32*32*32, [3]int{32, 32, 32}, ops.ReduceSum)))
-	assert.Equal(t, byGroup, full.way(job(4*2*32*32*32+1, [3]int{32, 32, 32}, ops.ReduceSum)), "four points a cell")
-	assert.Equal(t, bySort, small.way(job(few, room, ops.ReduceMean)))
-	assert.Equal(t, bySort, full.way(job(9, room, ops.ReduceMajority)), "labels are sorted")
-	assert.Equal(t, byWriting, full.way(job(9, room, ops.ReduceCount)), "counts need no points together")
-	assert.Equal(t, noPoints, full.way(job(0, room, ops.ReduceSum)))
-	assert.Equal(t, bySort, small.way(job(9, room, ops.ReduceSum)))
-	assert.Equal(t, bySort, full.way(job(9, [3]int{512, 512, 65}, ops.ReduceSum)), "a cell's number in its bucket has 16 bits")
-	assert.Equal(t, bySort, full.way(job(sortPoints+1, [3]int{16, 16, 15}, ops.ReduceSum)), "many points in few buckets")
-	assert.Equal(t, byGroup, full.way(job(sortPoints, [3]int{16, 16, 16}, ops.ReduceSum)))
-	most := voxelJob(bucketPoints)
-	most.Cells = [3]int{bucketPoints, 2, 1} // of two rows
-	assert.LessOrEqual(t, 4*(cellsOfBucket(most, groupBits)+32)+6*bucketHeld, groupShared+6*bucketHeld)
+	assert.Equal(t, "group", wayOf(full, job(few-1, room, ops.ReduceMean)), "a cell in four has a point")
+	assert.Equal(t, "bucket", wayOf(full, job(few, room, ops.ReduceMean)))
+	assert.Equal(t, "bucket", wayOf(full, job(bucketPoints, room, ops.ReduceMin)))
+	assert.Equal(t, "group", wayOf(full, job(bucketPoints+1, room, ops.ReduceMin)), "more points than blocks keep")
+	assert.Equal(t, "bucket", wayOf(full, job(4*2*32*32*32, [3]int{32, 32, 32}, ops.ReduceSum)))
+	assert.Equal(t, "group", wayOf(full, job(4*2*32*32*32+1, [3]int{32, 32, 32}, ops.ReduceSum)), "four points a cell")
+	assert.Equal(t, "sort", wayOf(small, job(few, room, ops.ReduceMean)))
+	assert.Equal(t, "sort", wayOf(full, job(9, room, ops.ReduceMajority)), "labels are sorted")
+	assert.Equal(t, "write", wayOf(full, job(9, room, ops.ReduceCount)), "counts need no points together")
+	assert.Equal(t, "fill", wayOf(full, job(0, room, ops.ReduceSum)))
+	assert.Equal(t, "sort", wayOf(small, job(9, room, ops.ReduceSum)))
+	assert.Equal(t, "sort", wayOf(full, job(9, [3]int{512, 512, 65}, ops.ReduceSum)), "a cell's number in its bucket has 16 bits")
+	assert.Equal(t, "sort", wayOf(full, job(groupPoints+1, [3]int{16, 16, 15}, ops.ReduceSum)), "many points in few buckets")
+	assert.Equal(t, "group", wayOf(full, job(groupPoints, [3]int{16, 16, 16}, ops.ReduceSum)))
+	most := job(bucketPoints, [3]int{bucketPoints, 2, 1}, ops.ReduceSum) // of two rows
+	assert.LessOrEqual(t, bucketShared(most), groupShared+6*ptx.BucketHeld)
 	hard := job(9, room, ops.ReduceMean)
 	hard.Mode = ops.HardVoxels
-	assert.Equal(t, bySort, full.way(hard))
+	assert.Equal(t, "sort", wayOf(full, hard))
+	empty := voxelJob(0)
+	assert.Equal(t, "sort", wayOf(full, empty), "rows of no points")
 }
 
-// Parts of the scratch memory are aligned, in it, and apart.
+// A way that is asked for takes what it can, and nothing else.
+func TestAWayCanBeAskedFor(t *testing.T) {
+	b := &backend{sms: 132, shared: 227 << 10}
+	mean, count := denseJob(9, 3, 1, [3]int{8, 8, 8}, ops.ReduceMean), denseJob(9, 0, 1, [3]int{8, 8, 8}, ops.ReduceCount)
+	for _, b.voxelWay = range []string{"add", "bucket", "group", "sort"} {
+		assert.Equal(t, b.voxelWay, wayOf(b, mean))
+		assert.Equal(t, b.voxelWay, wayOf(b, count))
+		assert.Equal(t, "sort", wayOf(b, voxelJob(9)))
+	}
+	b.voxelWay = "tally"
+	assert.Equal(t, "add", wayOf(b, mean))
+	assert.Equal(t, "tally", wayOf(b, count))
+}
+
+// Parts of the scratch memory are aligned, in it, and apart; and what is laid depends on nothing but the job, the device's size and the address.
 func TestScratchPartsLieApart(t *testing.T) {
+	type part struct {
+		name  string
+		at    uint64
+		bytes int
+	}
+	const base = 1 << 20
+	check := func(way string, job *ops.VoxelizeJob, parts func(launches map[string]voxelLaunch) []part) {
+		c := layVoxels(job, 132, variantOf(t, way), &faultCell{}, base)
+		again := layVoxels(job, 132, variantOf(t, way), &faultCell{}, base)
+		require.Len(t, again.launches, len(c.launches))
+		for i, l := range c.launches {
+			assert.Equal(t, l.params.Bytes(), again.launches[i].params.Bytes(), l.kernel)
+		}
+		assert.Equal(t, c.size, layVoxels(job, 132, variantOf(t, way), &faultCell{}, 0).size)
+		launches := map[string]voxelLaunch{}
+		for _, l := range c.launches {
+			launches[l.kernel] = l // the last of each
+		}
+		list := append(parts(launches), part{"state", c.state, stateBytes})
+		slices.SortFunc(list, func(a, b part) int { return cmp.Compare(a.at, b.at) })
+		end := uint64(base)
+		for _, p := range list {
+			assert.True(t, p.at >= end && p.at%64 == 0, "%s, %d points: %s at %d, where the one before ends at %d", way, job.N, p.name, p.at, end)
+			end = p.at + uint64(p.bytes)
+		}
+		assert.LessOrEqual(t, end, base+uint64(c.size), "%s, %d points", way, job.N)
+	}
 	for _, n := range []int{1, 64, 65, 1000, 1 << 20} {
-		job := voxelJob(n)
-		job.Labels = tensor.Must(tensor.New(tensor.I32, 1))
-		m := layVoxels(job, 132, bySort)
-		voxels := min(n, job.Keys())
-		parts := []struct {
-			at    cudadrv.DevicePtr
-			bytes int
-		}{{m.state, 8 * stateWords}, {m.rows, 8 * (job.B + 1)}, {m.keys[0], 8 * n}, {m.keys[1], 8 * n}, {m.order[0], 4 * n}, {m.order[1], 4 * n},
-			{m.start, 4 * (voxels + 1)}, {m.table, m.cleared + 8*m.tiles*voxelDigits}, {m.cellKeys, 8 * n}, {m.numbers, 4 * voxels}}
-		for i, p := range parts {
-			assert.Zero(t, p.at%256)
-			assert.LessOrEqual(t, int(p.at)+p.bytes, m.size)
-			assert.True(t, i == 0 || p.at != 0, "part %d is not laid", i)
-			for k, o := range parts[:i] {
-				assert.True(t, int(p.at) >= int(o.at)+o.bytes || int(o.at) >= int(p.at)+p.bytes, "%d points: parts %d and %d meet", n, i, k)
-			}
+		mean := denseJob(n, 3, 2, [3]int{8, 4, 2}, ops.ReduceMean)
+		cells := mean.Keys()
+		check("add", mean, func(l map[string]voxelLaunch) []part {
+			p := l["voxel_finish"].params.(*ptx.VoxelSumsParams).Table
+			return []part{{"records", p.Records, 4 * cells * 12}, {"points in", p.PointsIn, 4 * n}, {"cells", p.Cells, 4 * min(n, cells)}}
+		})
+		tiles := (n + groupTile - 1) / groupTile
+		dealt := func(l map[string]voxelLaunch) []part {
+			p := l["voxel_deal_points"].params.(*ptx.VoxelDealParams)
+			return []part{{"dealt", p.Dealt, 4 * groupTile * tiles}, {"runs", p.Runs, 4 * ptx.Buckets * tiles}}
 		}
-		grouped := voxelJob(n)
-		grouped.Mode, grouped.Reduce, grouped.F = ops.DenseVoxels, ops.ReduceMean, 3
-		for _, way := range []voxelWay{byGroup, byBucket} {
-			g := layVoxels(grouped, 132, way)
-			type part struct {
-				at    cudadrv.DevicePtr
-				bytes int
-			}
-			parts := []part{{g.crowded, crowdedBytes(n, 3)}, {g.keys[0], 4 * groupTile * g.blocks}, {g.keys[1], 8 * n}, {g.table, 4 * buckets * g.blocks},
-				{g.order[0], 4 * n}, {g.cellKeys, 16 * min(n/2, grouped.Keys())}}
-			if way == byBucket {
-				parts[2].bytes, parts = 2*n, parts[:5]
-			}
-			end := cudadrv.DevicePtr(8 * stateWords)
-			for _, p := range parts {
-				assert.True(t, p.at >= end && p.at%256 == 0, "%d points: a part at %d, where the one before ends at %d", n, p.at, end)
-				end = p.at + cudadrv.DevicePtr(p.bytes)
-			}
-			assert.LessOrEqual(t, int(end), g.size)
+		check("bucket", mean, func(l map[string]voxelLaunch) []part {
+			p := l["voxel_bucket"].params.(*ptx.VoxelBucketParams)
+			return append(dealt(l), part{"order", p.Order, 4 * n}, part{"list", p.List, 2 * n}, part{"pieces", p.Crowds.Pieces, crowdedBytes(n, 3)})
+		})
+		check("group", mean, func(l map[string]voxelLaunch) []part {
+			p := l["voxel_cells"].params.(*ptx.VoxelCellsParams)
+			return append(dealt(l), part{"singles", p.Lists.Singles, 8 * n}, part{"order", p.Lists.Order, 4 * n}, part{"voxels", p.Lists.Voxels, 16 * min(n/2, cells)},
+				part{"pieces", p.Crowds.Pieces, crowdedBytes(n, 3)})
+		})
+		check("tally", denseJob(n, 0, 2, [3]int{8, 4, 2}, ops.ReduceCount), func(l map[string]voxelLaunch) []part {
+			p, tiles := l["voxel_tally"].params.(*ptx.VoxelTallyParams), (n+tallyTile-1)/tallyTile
+			return []part{{"dealt", p.Dealt, 2 * tallyTile * tiles}, {"runs", p.Runs, 4 * ptx.Buckets * tiles}}
+		})
+		hard := voxelJob(n)
+		hard.PointVoxel = hard.Coords
+		majority := denseJob(n, 0, 2, [3]int{8, 4, 2}, ops.ReduceMajority)
+		majority.Labels = hard.Coords
+		for _, job := range []*ops.VoxelizeJob{hard, majority} {
+			check("sort", job, func(l map[string]voxelLaunch) []part {
+				p, q := l["voxel_pass"].params.(*ptx.VoxelPassParams), l["voxel_number"].params.(*ptx.VoxelNumberParams)
+				fill, bin := l["voxel_fill"].params.(*ptx.VoxelFillParams), l["voxel_bin"].params.(*ptx.VoxelBinParams)
+				looks := 8 * int(l["voxel_pass"].blocks) * ptx.SortDigits
+				list := []part{{"keys", p.Keys, 8 * n}, {"sorted keys", p.SortedKeys, 8 * n}, {"sorted order", p.SortedOrder, 4 * n}, {"start", q.Start, 4 * (min(n, cells) + 1)},
+					{"table", fill.Table, int(fill.TableBytes) + looks}}
+				assert.Equal(t, max(p.Looks, p.NextLooks), fill.Table+fill.TableBytes, "the second half of looks is cleared by the first pass")
+				if job == majority {
+					return append(list, part{"cell keys", bin.CellKeys, 8 * n}, part{"order", p.Order, 4 * n})
+				}
+				return append(list, part{"numbers", q.Numbers, 4 * min(n, cells)}, part{"rows", q.Rows.Rows, 8 * (job.B + 1)}, part{"voxels of points", q.VoxelAt, 4 * n})
+			})
 		}
-		m.move(1 << 20)
-		assert.Equal(t, cudadrv.DevicePtr(1<<20), m.state)
-		assert.EqualValues(t, parts[1].at+1<<20, m.rows)
 	}
-}
-
-// What the kernels and the plans both count by is one number.
-func TestVoxelConstantsAreTheKernels(t *testing.T) {
-	for _, c := range []struct {
-		file, name string
-		want       int
-	}{{"voxel_values.cuh", "few", voxelFew}, {"voxel_values.cuh", "piece_points", voxelPiece}, {"voxel.cuh", "buckets", buckets},
-		{"voxel_count.cu", "part", tallyPart}, {"voxel_count.cu", "tally_threads", 1024}, {"voxel_deal.cuh", "deal_threads", buckets}, {"voxel_count.cu", "each", dealTile / buckets},
-		{"voxel_count.cu", "dealt_bits", tallyBits}, {"voxel_places.cuh", "dealt_bits", groupBits}, {"voxel_count.cu", "deal_bytes", dealShared}, {"voxel_places.cuh", "each", groupTile / buckets}, {"voxel_group.cu", "part", groupPart},
-		{"voxel_group.cu", "deal_bytes", dealPointsShared}, {"voxel_group.cu", "group_threads", groupThreads}, {"voxel_group.cu", "cells_threads", 256},
-		{"voxel_bucket.cu", "bucket_threads", bucketThreads}, {"voxel_bucket.cu", "held", bucketHeld},
-		{"voxel_group.cu", "at_once", groupAtOnce}, {"voxel_sort.cu", "sort_bytes", sortShared}, {"common.cuh", "warp_size", (tallyShared - 4*tallyPart) / 4},
-		{"voxel.cuh", "digits", voxelDigits}, {"voxel.cuh", "most_passes", mostPasses}, {"voxel.cuh", "most_launches", mostTickets},
-		{"voxel_sort.cu", "sort_threads", sortThreads}, {"voxel_sort.cu", "most", mostSort}, {"voxel_sort.cu", "most_heads", mostHeads}, {"voxel_bin.cu", "bin_threads", 256},
-		{"voxel_write.cu", "write_threads", writeThreads}, {"voxel_add.cu", "add_threads", addThreads}, {"voxel_crowded.cuh", "reduce_threads", 256}} {
-		text, err := os.ReadFile("../../ptx/" + c.file)
-		require.NoError(t, err)
-		found := regexp.MustCompile(`\b` + c.name + ` = (\d+)`).FindSubmatch(text)
-		require.NotNil(t, found, "%s in %s", c.name, c.file)
-		got, err := strconv.Atoi(string(found[1]))
-		require.NoError(t, err)
-		assert.Equal(t, c.want, got, "%s in %s", c.name, c.file)
-	}
+	c := voxelChain{base: cudadrv.DevicePtr(base)}
+	assert.Equal(t, []uint64{base, base + 256, base + 256, base + 768}, []uint64{c.part(1), c.part(0), c.part(257), c.part(1)})
 }

@@ -1,0 +1,236 @@
+package cuda
+
+import (
+	"math"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// stateBytes is the first part of every chain's scratch memory: counters.
+const stateBytes = 8 * ptx.VoxelStateStateWords
+
+// voxelChain is a plan's scratch memory and launches. It is laid twice: from address 0, to see how large the memory is, and where that then lies. The
+// job, the number of multiprocessors and addresses decide all of it.
+type voxelChain struct {
+	job      *ops.VoxelizeJob
+	sms      int
+	base     cudadrv.DevicePtr
+	size     int // bytes
+	zeroed   int // of them, from the beginning, that are 0 before the first run
+	cell     *faultCell
+	state    uint64
+	launches []voxelLaunch
+}
+
+// voxelLaunch is one launch. Its parameter is a struct of package ptx.
+type voxelLaunch struct {
+	kernel                  string
+	blocks, threads, shared int // shared: bytes of dynamic shared memory
+	prefersShared           bool
+	params                  interface{ Bytes() []byte }
+}
+
+func layVoxels(job *ops.VoxelizeJob, sms int, v *voxelVariant, cell *faultCell, base cudadrv.DevicePtr) *voxelChain {
+	c := &voxelChain{job: job, sms: sms, base: base, cell: cell}
+	c.state = c.part(stateBytes)
+	c.zeroed = c.size
+	v.lay(c)
+	return c
+}
+
+// part lays out so many bytes and returns where they are.
+func (c *voxelChain) part(bytes int) uint64 {
+	at := uint64(c.base) + uint64(c.size)
+	c.size += (bytes + 255) &^ 255
+	return at
+}
+
+func (c *voxelChain) add(kernel string, blocks, threads int, params interface{ Bytes() []byte }) *voxelLaunch {
+	c.launches = append(c.launches, voxelLaunch{kernel: kernel, blocks: blocks, threads: threads, params: params})
+	return &c.launches[len(c.launches)-1]
+}
+
+// walk is how many blocks take n things, `each` of them at a time, and no more than some that run at once.
+func (c *voxelChain) walk(n, each int) int { return min((n+each-1)/each, 16*c.sms) }
+
+// voxelFilling is what a chain begins with: an output to fill with four bytes, and a table to clear; either may be nothing.
+type voxelFilling struct {
+	out        *tensor.Tensor
+	value      uint32
+	table      uint64
+	tableBytes int
+}
+
+const largeFill = 32 << 20 // bytes
+
+// fill opens a chain: it clears the counters and checks the offsets, and fills.
+func (c *voxelChain) fill(kernel string, f voxelFilling) *voxelLaunch {
+	bytes := 0
+	if f.out != nil {
+		bytes = f.out.Len() * f.out.DType().Size()
+	}
+	// One block a multiprocessor, or two of large grids, leave room for the next kernel's, which begin meanwhile.
+	most := c.sms
+	if bytes > largeFill {
+		most *= 2
+	}
+	const each = 64 * ptx.FillThreads // bytes, four times 16 a thread
+	return c.add(kernel, min(max((bytes+f.tableBytes)/each, c.job.B/ptx.FillThreads, 1)+1, most), ptx.FillThreads, &ptx.VoxelFillParams{
+		State: c.state, Out: uint64(pointer(f.out)), OutBytes: uint64(bytes), Table: f.table, TableBytes: uint64(f.tableBytes), Value: f.value,
+		N: uint32(c.job.N), B: uint32(c.job.B), Offsets: uint64(pointer(c.job.Offsets)), Fault: uint64(c.cell.cell), FaultFlag: uint64(c.cell.flag),
+	})
+}
+
+// chunk is how many points a block takes where as many run at once as there are: each adds what it counted to everybody's.
+func (c *voxelChain) chunk() int {
+	const tile = ptx.WriteThreads * ptx.PointGroup
+	each := (c.job.N + 4*c.sms - 1) / (4 * c.sms)
+	return max((each+tile-1)/tile, 1) * tile
+}
+
+// cloud is the points, of which a block takes a chunk.
+func (c *voxelChain) cloud(chunk int) ptx.VoxelCloud {
+	job := c.job
+	return ptx.VoxelCloud{
+		Points: uint64(pointer(job.Points)), Poses: uint64(pointer(job.Poses)), Offsets: uint64(pointer(job.Offsets)),
+		N: uint32(job.N), B: uint32(job.B), Chunk: uint32(chunk), PointStep: int64(job.PointStep), PoseBatch: uint64(job.PoseBatch),
+		Flags: ptx.VoxelCloudFlags{Wide: job.Wide(), ByFour: !job.Wide() && job.PointStep == 3 && pointer(job.Points)%16 == 0}.Word(),
+	}
+}
+
+func (c *voxelChain) grid() ptx.VoxelGrid {
+	job, box := c.job, &c.job.Box
+	g := ptx.VoxelGrid{
+		Keys: uint64(job.Keys()), NX: uint32(job.Cells[0]), NY: uint32(job.Cells[1]), NZ: uint32(job.Cells[2]),
+		InverseX: inverse(box.Size[0]), InverseY: inverse(box.Size[1]), InverseZ: inverse(box.Size[2]),
+		MinX: box.Min[0], MinY: box.Min[1], MinZ: box.Min[2], SizeX: box.Size[0], SizeY: box.Size[1], SizeZ: box.Size[2],
+	}
+	if job.Order == ops.XYZ {
+		g.Xyz = 1
+	}
+	return g
+}
+
+// inverse is 1 / size, or NaN where a product with it would not be near the quotient.
+func inverse(size float64) float32 {
+	x := float32(size)
+	if !(x > 0x1p-100 && x < 0x1p100) {
+		return float32(math.NaN())
+	}
+	return 1 / x
+}
+
+// values is what voxels are made from, and the output of it.
+func (c *voxelChain) values(chunk int) ptx.VoxelValues {
+	job := c.job
+	flags := ptx.VoxelValuesFlags{Reduce: uint32(job.Reduce), Fours: fours(job)}
+	if job.Features != nil {
+		flags.FeatureType = dtypeCode[job.Features.DType()]
+	}
+	return ptx.VoxelValues{
+		Flags: flags.Word(), F: uint32(job.F), Features: uint64(pointer(job.Features)), FeatureStep: int64(job.FeatureStep),
+		Out: uint64(pointer(voxelOut(job))), Cells: uint64(job.CellsARow()), Cloud: c.cloud(chunk),
+	}
+}
+
+func voxelOut(job *ops.VoxelizeJob) *tensor.Tensor {
+	if job.Grid != nil {
+		return job.Grid
+	}
+	return job.Values
+}
+
+// fours reports whether features can be taken four at a time.
+func fours(job *ops.VoxelizeJob) bool {
+	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.HardVoxels {
+		return false
+	}
+	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (pointer(job.Features)|pointer(voxelOut(job)))%16 == 0
+}
+
+// lanesOf is how many lanes take a voxel, a feature or four each.
+func lanesOf(job *ops.VoxelizeJob) int {
+	switch {
+	case !job.Reduce.OfFeatures():
+		return 1
+	case fours(job):
+		return job.F / 4
+	}
+	return job.F
+}
+
+// emptyWord is four bytes of what an empty cell of the dense grid holds.
+func emptyWord(job *ops.VoxelizeJob) uint32 {
+	switch job.Grid.DType() {
+	case tensor.U8:
+		return uint32(uint8(job.Empty)) * 0x01010101
+	case tensor.I32:
+		return uint32(int32(job.Empty))
+	}
+	return math.Float32bits(float32(job.Empty))
+}
+
+// gridWords is how many words of 4 bytes a cell has.
+func gridWords(job *ops.VoxelizeJob) int {
+	if job.Reduce.OfFeatures() {
+		return job.F
+	}
+	return 1
+}
+
+// notDense says that a job is not for the ways of dense grids, which take points.
+func notDense(job *ops.VoxelizeJob) string {
+	if job.Mode != ops.DenseVoxels {
+		return "not a dense grid"
+	}
+	return ""
+}
+
+// notReduced says that a job is not a dense grid of sums, means, extremes or counts of points.
+func notReduced(job *ops.VoxelizeJob) string {
+	switch {
+	case job.N == 0:
+		return "no points"
+	case job.Mode != ops.DenseVoxels:
+		return "not a dense grid"
+	case !job.Reduce.OfFeatures() && job.Reduce != ops.ReduceCount:
+		return "neither counts nor features are reduced"
+	}
+	return ""
+}
+
+// crowds lays out the list of crowded voxels: entries of 32 bytes for the pieces that the points can make, and a slot for each piece of voxels of more
+// than one.
+func (c *voxelChain) crowds() ptx.VoxelCrowds {
+	if !c.job.Reduce.OfFeatures() {
+		return ptx.VoxelCrowds{State: c.state}
+	}
+	return ptx.VoxelCrowds{Pieces: c.part(crowdedBytes(c.job.N, c.job.F)), State: c.state}
+}
+
+func crowdedBytes(n, features int) int {
+	const piece = ptx.PiecePoints
+	return 32*crowdedPieces(n) + 16*(1+features+(features+1)/2)*(n/piece+n/(piece+1)+1)
+}
+
+// crowdedPieces is the most pieces of crowded voxels that n points can make.
+func crowdedPieces(n int) int { return n/(ptx.FewPoints+1) + n/ptx.PiecePoints + 1 }
+
+// crowded reduces the voxels that are listed.
+func (c *voxelChain) crowded(values ptx.VoxelValues, order uint64, crowds ptx.VoxelCrowds) {
+	job := c.job
+	if !job.Reduce.OfFeatures() || job.N <= ptx.FewPoints {
+		return
+	}
+	const warps = ptx.ReduceThreads / ptx.WarpSize
+	params := &ptx.VoxelCrowdedParams{Values: values, Order: order, Crowds: crowds}
+	pieces := crowdedPieces(job.N)
+	// Twice what runs at once: a warp takes one piece after the other, which take different times.
+	c.add("voxel_crowded", min(c.walk(pieces, warps), 6*c.sms), ptx.ReduceThreads, params)
+	if job.N > ptx.PiecePoints && job.Reduce < ops.ReduceMax {
+		c.add("voxel_cut", min(c.walk(pieces, warps), 3*c.sms), ptx.ReduceThreads, params) // which seldom has anything to do
+	}
+}

@@ -1,0 +1,180 @@
+package cuda
+
+import (
+	"math/bits"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+)
+
+// voxelSort makes all that needs an order, hard and sparse voxels and majorities, and dense grids that no other way takes.
+var voxelSort = voxelVariant{name: "sort", pays: always,
+	can: func(_ *backend, job *ops.VoxelizeJob) string {
+		if job.Mode == ops.DenseVoxels && job.Reduce == ops.ReduceOccupancy {
+			return "occupancy needs no order"
+		}
+		return ""
+	},
+	lay: func(c *voxelChain) { (&voxelSorting{voxelChain: c}).lay() },
+}
+
+// voxelSorting is the chain, and where the points are in it.
+type voxelSorting struct {
+	*voxelChain
+	keys, order [2]uint64 // of the points, before a pass and after it
+	cellKeys    uint64
+	side        int // which of them have what is sorted so far
+	passes      int // so far
+
+	table, heads, looks     uint64 // see layTable
+	tableBytes              int
+	each, tiles             int // points a thread of voxel_pass takes, and blocks
+	placesEach, placesTiles int // and of voxel_number
+}
+
+// The table has, in this order: how many keys have each digit, pass by pass; how many tiles of each launch have been taken, those of passes, those of both
+// numberings and the blocks that are done; a word for each tile of each numbering; and for each tile and digit of a pass, twice, since a pass
+// clears what the next one needs.
+const (
+	numberTickets = ptx.MostPasses
+	doneTicket    = numberTickets + 2
+	tickets       = (doneTicket + 4) &^ 3
+)
+
+func (s *voxelSorting) layTable() {
+	// Fewer points a thread where there would not be a block for each multiprocessor. Fewer blocks look back at fewer others.
+	cut := func(blocks, most int) (each, tiles int) {
+		n := s.job.N
+		each = min(max((n+blocks*ptx.SortThreads-1)/(blocks*ptx.SortThreads), 1), most)
+		return each, max((n+each*ptx.SortThreads-1)/(each*ptx.SortThreads), 1)
+	}
+	s.each, s.tiles = cut(s.sms, ptx.MostPassKeys)
+	s.placesEach, s.placesTiles = cut(2*s.sms, ptx.MostNumberPlaces)
+	books, side := 4*(ptx.MostPasses*ptx.SortDigits+tickets), 8*s.tiles*ptx.SortDigits
+	s.tableBytes = books + 2*8*s.placesTiles + side // the other half the first pass clears
+	s.table = s.part(s.tableBytes + side)
+	s.heads = s.table + uint64(books)
+	s.looks = s.heads + uint64(2*8*s.placesTiles)
+}
+
+func (s *voxelSorting) totals(pass int) uint64 { return s.table + uint64(4*pass*ptx.SortDigits) }
+
+func (s *voxelSorting) ticket(i int) uint64 { return s.totals(ptx.MostPasses) + uint64(4*i) }
+
+func (s *voxelSorting) lay() {
+	job, n := s.job, s.job.N
+	voxels := min(n, job.Keys())
+	s.keys = [2]uint64{s.part(8 * n), s.part(8 * n)}
+	s.order = [2]uint64{s.part(4 * n), s.part(4 * n)}
+	s.layTable()
+	if job.Labels != nil {
+		s.cellKeys = s.part(8 * n)
+	}
+	opens := voxelFilling{out: job.Grid, table: s.table, tableBytes: s.tableBytes}
+	if job.Mode == ops.DenseVoxels {
+		opens.value = emptyWord(job)
+	} else {
+		opens.out, opens.value = job.PointVoxel, 1<<32-1
+	}
+	s.fill("voxel_fill", opens)
+	s.sort()
+	list := s.number(voxels)
+	if n > 0 {
+		s.write(list, voxels)
+	}
+}
+
+// sort gives the points their keys, and brings those of each cell together.
+func (s *voxelSorting) sort() {
+	job, chunk := s.job, s.chunk()
+	if job.N == 0 {
+		return
+	}
+	keyBits := bits.Len64(uint64(job.Keys()))
+	s.add("voxel_bin", (job.N+chunk-1)/chunk, ptx.BinThreads, &ptx.VoxelBinParams{
+		Cloud: s.cloud(chunk), Grid: s.grid(), Keys: s.keys[0], CellKeys: s.cellKeys, Labels: uint64(pointer(job.Labels)), Totals: s.table, State: s.state,
+		Passes: uint32((keyBits + 7) / 8),
+	})
+	if job.Labels != nil {
+		s.pass(32, 0)
+	}
+	s.pass(keyBits, s.cellKeys)
+}
+
+// pass sorts by the keys' lowest bits. Its first pass reads cellKeys, unless they are 0, by the order so far.
+func (s *voxelSorting) pass(bits int, cellKeys uint64) {
+	for shift := 0; shift < bits; shift += 8 {
+		half := uint64(8 * s.tiles * ptx.SortDigits)
+		p := &ptx.VoxelPassParams{
+			Keys: s.keys[s.side], CellKeys: cellKeys, SortedKeys: s.keys[1-s.side], SortedOrder: s.order[1-s.side],
+			Totals: s.totals(s.passes), Ticket: s.ticket(s.passes),
+			Looks: s.looks + uint64(s.passes%2)*half, NextLooks: s.looks + uint64(1-s.passes%2)*half,
+			N: uint32(s.job.N), Each: uint32(s.each), Shift: uint32(shift),
+		}
+		if s.passes > 0 {
+			p.Order = s.order[s.side]
+		}
+		s.add("voxel_pass", s.tiles, ptx.SortThreads, p).shared = ptx.SortSharedBytes
+		s.side, s.passes, cellKeys = 1-s.side, s.passes+1, 0
+	}
+}
+
+// number numbers the voxels, says where rows begin, and returns the list of voxels.
+func (s *voxelSorting) number(voxels int) ptx.VoxelList {
+	job, axes := s.job, s.job.Axes()
+	list := ptx.VoxelList{
+		Values: s.values(0), Keys: s.keys[s.side], Order: s.order[s.side], Start: s.part(4 * (voxels + 1)), State: s.state,
+		Coords: uint64(pointer(job.Coords)), Counts: uint64(pointer(job.Counts)), Inverse: uint64(pointer(job.PointVoxel)),
+		RowVoxels: uint32(job.RowVoxels), V: uint32(job.V), P: uint32(job.P), N1: uint32(job.Cells[axes[1]]), N2: uint32(job.Cells[axes[2]]),
+	}
+	if job.Batched {
+		list.Batched = 1
+	}
+	if job.PointVoxel != nil {
+		list.VoxelAt = s.order[1-s.side] // which the sort is done with
+	}
+	p := ptx.VoxelNumberParams{
+		Keys: list.Keys, Order: list.Order, AllKeys: uint64(job.Keys()), State: s.state, N: uint32(job.N), Each: uint32(s.placesEach),
+		Start: list.Start, VoxelAt: list.VoxelAt,
+	}
+	if job.Mode == ops.HardVoxels {
+		list.Numbers = s.part(4 * voxels)
+		p.Marks, p.Numbers = s.keys[1-s.side], list.Numbers
+	}
+	launch := func(which int) {
+		q := p
+		q.Again, q.Heads, q.Ticket = uint32(which), s.heads+uint64(which*8*s.placesTiles), s.ticket(numberTickets+which)
+		s.add("voxel_number", s.placesTiles, ptx.SortThreads, &q)
+	}
+	if job.Mode == ops.HardVoxels && job.N > 0 {
+		launch(0)
+	}
+	if job.Mode != ops.DenseVoxels {
+		list.Rows = s.part(8 * (job.B + 1))
+		p.Rows = ptx.VoxelRows{
+			Rows: list.Rows, Splits: uint64(pointer(job.RowSplits)), Offsets: uint64(pointer(job.Offsets)), Cells: uint64(job.CellsARow()), Done: s.ticket(doneTicket),
+			B: uint32(job.B), V: uint32(job.V), RowVoxels: uint32(job.RowVoxels),
+		}
+	}
+	if job.Mode == ops.HardVoxels {
+		launch(1)
+	} else {
+		launch(0)
+	}
+	return list
+}
+
+// write writes what voxels are made of.
+func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
+	const warps = ptx.ReduceThreads / ptx.WarpSize
+	if s.job.Mode == ops.HardVoxels {
+		s.add("voxel_keep", s.walk(min(voxels, s.job.V), warps), ptx.ReduceThreads, &list) // a warp for each that may be kept
+		return
+	}
+	crowds := s.crowds()
+	// As many blocks as run at once: each warp goes on with what is left in its queue.
+	s.add("voxel_reduce", min(s.walk(voxels*lanesOf(s.job), 3*ptx.ReduceThreads), 2*s.sms), ptx.ReduceThreads, &ptx.VoxelReduceParams{
+		List: list, Crowds: crowds, Labels: uint64(pointer(s.job.Labels)),
+	})
+	s.crowded(list.Values, list.Order, crowds)
+}

@@ -1,0 +1,37 @@
+package cuda
+
+import (
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+)
+
+// voxelWrite makes occupancy and counts, by an atomic for each point.
+var voxelWrite = voxelVariant{name: "write", pays: always,
+	can: func(_ *backend, job *ops.VoxelizeJob) string { return notCounted(job) },
+	lay: func(c *voxelChain) {
+		// voxel_write begins beside the fill, and both must prefer the same. Behind voxel_fill, which others begin with, other kernels come, which
+		// would keep little cache: so the fill is a kernel of its own. RATIONALE has what that gains.
+		c.fill("voxel_write_fill", voxelFilling{out: c.job.Grid, value: emptyWord(c.job)}).prefersShared = true
+		chunk := c.chunk()
+		counts := c.job.Reduce == ops.ReduceCount
+		c.add("voxel_write", (c.job.N+chunk-1)/chunk, ptx.WriteThreads, &ptx.VoxelWriteParams{
+			Cloud: c.cloud(chunk), Grid: c.grid(), Out: uint64(pointer(c.job.Grid)), State: c.state,
+			Flags: ptx.VoxelWriteParamsFlags{Counts: counts, FromZero: uint8(c.job.Empty) == 0 && pointer(c.job.Grid)%8 == 0}.Word(),
+		}).prefersShared = true
+	},
+}
+
+// notCounted says that a job is not a dense grid of occupancy or of counts from 0.
+func notCounted(job *ops.VoxelizeJob) string {
+	switch {
+	case job.N == 0:
+		return "no points"
+	case job.Mode != ops.DenseVoxels:
+		return "not a dense grid"
+	case job.Reduce == ops.ReduceCount && job.Empty != 0:
+		return "counts beside an empty value"
+	case job.Reduce != ops.ReduceCount && job.Reduce != ops.ReduceOccupancy:
+		return "neither occupancy nor counts"
+	}
+	return ""
+}
