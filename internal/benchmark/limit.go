@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -15,45 +14,18 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// loadCopy loads the kernels that others are measured against.
-func loadCopy(ctx *cudadrv.Context) (*cudadrv.Module, ptx.Image, error) {
-	major, minor := ctx.Device().ComputeCapability()
-	choice, err := ptx.Choose("copy", major, minor, ctx.Device().Driver().Version(), os.Getenv("ROBOCACHE_KERNELS"))
-	if err != nil {
-		return nil, ptx.Image{}, err
-	}
-	var refused []error
-	for _, c := range choice.Candidates {
-		m, err := ctx.LoadModule(c.Image.Data())
-		if err == nil {
-			return m, c.Image, nil
-		}
-		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
-	}
-	return nil, ptx.Image{}, errors.Join(refused...)
-}
-
-// early reports whether a kernel of those is launched as plans are that may begin before the work ahead of them has ended.
-func (r *rig) early(name string) bool {
-	return r.opt.Launch != ops.LaunchPlain && r.queue.Context().Device().DependentLaunch() && r.image.Waits(name)
-}
-
-// bind binds an entry of those kernels, with its parameters declared for drivers that cannot tell them.
+// bind binds one of the kernels that others are measured against.
 func (r *rig) bind(name string, blocks, threads int, args ...any) (*cudadrv.Launch, error) {
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.early(name)}
-	kernel, err := r.module.Kernel(name)
+	kernel, err := r.kernels.Kernel(name)
 	if err != nil {
 		return nil, err
 	}
-	_, entry, _ := ptx.Lookup(name)
-	sizes := make([]int, len(entry.Params))
-	for i, p := range entry.Params {
-		sizes[i] = p.Size
-	}
-	if err := kernel.Declare(sizes); err != nil {
-		return nil, err
-	}
-	return kernel.Bind(config, args...)
+	return kernel.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.early(name)}, args...)
+}
+
+// early reports whether one is launched as plans are that may begin before the work ahead of them has ended.
+func (r *rig) early(name string) bool {
+	return r.opt.Launch != ops.LaunchPlain && r.kernels.Early(name)
 }
 
 // limitOf measures what moving the bytes of a call takes, and says how.

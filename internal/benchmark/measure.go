@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/kernels"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/cuda"
-	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -132,15 +132,14 @@ func (s *skipped) Error() string { return s.why }
 
 // rig is a device and what measuring on it needs.
 type rig struct {
-	ctx    context.Context // ends the sampling
-	dev    *ops.Device
-	stream ops.Stream
-	queue  *cudadrv.Stream // nil on the CPU
-	module *cudadrv.Module // the kernels of ptx/copy.cu; nil on the CPU
-	image  ptx.Image       // that they came from
-	events [2]*cudadrv.Event
-	opt    Options
-	most   int // sets; 0 is maxSets
+	ctx     context.Context // ends the sampling
+	dev     *ops.Device
+	stream  ops.Stream
+	queue   *cudadrv.Stream // nil on the CPU
+	kernels *kernels.Set    // those that others are measured against; nil on the CPU
+	events  [2]*cudadrv.Event
+	opt     Options
+	most    int // sets; 0 is maxSets
 }
 
 func newRig(dev *ops.Device, opt Options) (*rig, error) {
@@ -155,7 +154,8 @@ func newRig(dev *ops.Device, opt Options) (*rig, error) {
 	if r.opt, err = opt.withDefaults(r.queue != nil); err != nil || r.queue == nil {
 		return r, err
 	}
-	if r.module, r.image, err = loadCopy(r.queue.Context()); err != nil {
+	r.kernels = kernels.New(r.queue.Context())
+	if _, err := r.kernels.Load("copy"); err != nil {
 		return nil, err
 	}
 	for i := range r.events {
@@ -176,7 +176,7 @@ func (r *rig) close() error {
 			err = errors.Join(err, e.Close())
 		}
 	}
-	return errors.Join(err, r.module.Close())
+	return errors.Join(err, r.kernels.Close())
 }
 
 // sets is how many sets of that many bytes the rotation takes.

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -151,6 +154,54 @@ func Read(r io.Reader, id Identity) (*Table, error) {
 		t.Set(e)
 	}
 	return t, nil
+}
+
+// Path is where a device's table lies, and "" with the reason if nowhere: the file that ROBOCACHE_TUNED names, or in that folder,
+// or in the user's cache if it is asked for, a file named after the device.
+func Path(id Identity, cache bool) (path, why string) {
+	clean := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(id.Device+" sm "+id.Capability))
+	name := "tuned-" + clean + ".json"
+	given := os.Getenv("ROBOCACHE_TUNED")
+	switch st, err := os.Stat(given); {
+	case given == "off":
+		return "", "ROBOCACHE_TUNED is off"
+	case given != "" && err == nil && st.IsDir():
+		return filepath.Join(given, name), ""
+	case given != "":
+		return given, ""
+	case !cache:
+		return "", "a simulated device takes no table but that of ROBOCACHE_TUNED"
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err.Error()
+	}
+	return filepath.Join(dir, "robocache", name), ""
+}
+
+// Find reads a device's table, nil if there is none, and says what chooses then. What is wrong with a file is no error: the model does.
+func Find(id Identity, cache bool) (t *Table, how string) {
+	path, why := Path(id, cache)
+	if path == "" {
+		return nil, "the model: " + why
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "the model: there is no " + path
+	}
+	if err == nil {
+		t, err = Read(f, id)
+		f.Close()
+	}
+	if err != nil {
+		return nil, fmt.Sprintf("the model: %s is not used: %v", path, err)
+	}
+	return t, fmt.Sprintf("tuned for %d classes by %s, else the model", len(t.entries), path)
 }
 
 // Device is what a stream of the CUDA backend can do for tuning.

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/kernels"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -46,22 +44,12 @@ type backend struct {
 	sms      int
 	shared   int    // bytes of shared memory that a block can have
 	voxelWay string // for tests: the way of Voxelize that takes all jobs that it can, whether it pays or not
-	force    string
+	kernels  *kernels.Set
 	reason   string // why the image of the first family was taken
 	shapes   string // where launch shapes come from
 	table    atomic.Pointer[tuned.Table]
 	faults   faultPool
 	lanes    lanes
-	mu       sync.Mutex
-	families map[string]*family
-}
-
-// family is a loaded kernel image.
-type family struct {
-	module *cudadrv.Module
-	image  ptx.Image
-	reason string
-	waits  map[string]bool // the entries that were looked up, and whether they wait
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
@@ -81,7 +69,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev, force: os.Getenv("ROBOCACHE_KERNELS"), families: map[string]*family{}}
+	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev}
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
@@ -91,6 +79,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if b.ctx, err = dev.Primary(); err != nil {
 		return nil, err
 	}
+	b.kernels = kernels.New(b.ctx)
 	if err := b.prepare(); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
@@ -104,78 +93,15 @@ func (b *backend) prepare() error {
 		return err
 	}
 	b.faults.ctx = b.ctx
-	f, err := b.family("resample")
-	if err == nil {
-		b.reason = f.reason
-	}
+	var err error
+	b.reason, err = b.kernels.Load("resample")
 	return err
 }
 
-// family returns a loaded family, loading it first if need be: the best image that the driver takes.
-func (b *backend) family(name string) (*family, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if f := b.families[name]; f != nil {
-		return f, nil
-	}
-	major, err := b.dev.Attribute(cudadrv.ComputeCapabilityMajor)
-	if err != nil {
-		return nil, err
-	}
-	minor, err := b.dev.Attribute(cudadrv.ComputeCapabilityMinor)
-	if err != nil {
-		return nil, err
-	}
-	choice, err := ptx.Choose(name, major, minor, b.dev.Driver().Version(), b.force)
-	if err != nil {
-		return nil, err
-	}
-	var refused []error
-	for _, c := range choice.Candidates {
-		module, err := b.ctx.LoadModule(c.Image.Data())
-		if err == nil {
-			f := &family{module: module, image: c.Image, reason: c.Reason, waits: map[string]bool{}}
-			b.families[name] = f
-			return f, nil
-		}
-		refused = append(refused, fmt.Errorf("%s: %w", c.Image.File, err))
-		if !unfit(err) {
-			break
-		}
-	}
-	return nil, errors.Join(refused...)
-}
-
-// unfit reports whether an image was refused for what it is, so that the next may do: no code for this device, a format or
-// an ISA version that the driver does not know, no compiler.
-func unfit(err error) bool {
-	for _, c := range []cudadrv.Code{cudadrv.ErrInvalidImage, cudadrv.ErrNoBinaryForGPU, cudadrv.ErrInvalidPTX, cudadrv.ErrJITCompilerNotFound, cudadrv.ErrUnsupportedPTXVersion} {
-		if errors.Is(err, c) {
-			return true
-		}
-	}
-	return false
-}
-
-// kernel returns an entry, with its parameters declared for drivers that cannot tell them.
-func (b *backend) kernel(name string) (*cudadrv.Kernel, error) {
-	familyName, entry, ok := ptx.Lookup(name)
-	if !ok {
-		panic("cuda: no kernel " + name)
-	}
-	f, err := b.family(familyName)
-	if err != nil {
-		return nil, err
-	}
-	k, err := f.module.Kernel(name)
-	if err != nil {
-		return nil, err
-	}
-	sizes := make([]int, len(entry.Params))
-	for i, p := range entry.Params {
-		sizes[i] = p.Size
-	}
-	return k, k.Declare(sizes)
+// config is the shape of a plan's launch. It begins early where the plan wants it so and kernel, device and driver can; elsewhere the
+// kernels' wait does nothing.
+func (b *backend) config(kernel string, mode ops.LaunchMode, blocks, threads int) cudadrv.LaunchConfig {
+	return cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: mode != ops.LaunchPlain && b.kernels.Early(kernel)}
 }
 
 func (b *backend) Name() string { return b.name }
@@ -258,12 +184,5 @@ func (b *backend) Copy(dst, src *tensor.Tensor) error {
 }
 
 func (b *backend) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	err := errors.Join(b.faults.close(), b.lanes.close())
-	for name, f := range b.families {
-		err = errors.Join(err, f.module.Close())
-		delete(b.families, name)
-	}
-	return errors.Join(err, b.ctx.Close())
+	return errors.Join(b.faults.close(), b.lanes.close(), b.kernels.Close(), b.ctx.Close())
 }

@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"unsafe"
 
 	"github.com/robocache/robocache/tensor"
@@ -33,19 +32,4 @@ func bytesOf[T tensor.Element](t *tensor.Tensor) ([]byte, error) {
 	}
 	// SAFETY: the bytes are data's own memory, which holds no pointers; the slice keeps it alive.
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*t.DType().Size()), nil
-}
-
-// packer packs a kernel's parameter, as the struct of its source lies in memory.
-type packer struct{ data []byte }
-
-func (p *packer) words(list ...uint64) {
-	for _, w := range list {
-		p.data = binary.LittleEndian.AppendUint64(p.data, w)
-	}
-}
-
-func (p *packer) halves(list ...uint32) {
-	for _, w := range list {
-		p.data = binary.LittleEndian.AppendUint32(p.data, w)
-	}
 }

@@ -37,7 +37,7 @@ func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
 
 // bindFuseCheck makes a launch that only checks the streams' rows and stamps.
 func (p *plan) bindFuseCheck(j *ops.FuseJob) error {
-	k, err := p.b.kernel(fuseChunks.name)
+	k, err := p.b.kernels.Kernel(fuseChunks.name)
 	if err != nil {
 		return err
 	}

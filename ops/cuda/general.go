@@ -114,7 +114,7 @@ const checkKernel = "resample"
 // bindCheck makes a launch that only checks a job's rows and stamps.
 func (p *planBase) bindCheck(j *ops.ResampleJob) (*cudadrv.Launch, error) {
 	j = j.Checked()
-	k, err := p.b.kernel(checkKernel)
+	k, err := p.b.kernels.Kernel(checkKernel)
 	if err != nil {
 		return nil, err
 	}

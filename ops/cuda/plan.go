@@ -113,7 +113,7 @@ func (p *plan) bind(op string, list []*variant, j *ops.FuseJob) error {
 	if blocks > math.MaxInt32 {
 		return &ops.ArgError{Op: op, Arg: "Dst", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks for %d targets of %d features", blocks, j.Rows(), j.D), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
 	}
-	k, err := p.b.kernel(v.name)
+	k, err := p.b.kernels.Kernel(v.name)
 	if err != nil {
 		return err
 	}

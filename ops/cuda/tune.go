@@ -3,12 +3,7 @@ package cuda
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/robocache/robocache/internal/tuned"
@@ -41,63 +36,15 @@ func (b *backend) identity() tuned.Identity {
 	return tuned.Identity{Device: name, Capability: fmt.Sprintf("%d.%d", major, minor), Kernels: kernelsHash()}
 }
 
-// tablePath is where a backend's table lies, and "" with the reason if nowhere: the file that ROBOCACHE_TUNED names, or in that folder,
-// or in the user's cache, a file named after the device. Only a real device looks there.
-func (b *backend) tablePath() (path, why string) {
-	id := b.identity()
-	clean := strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(id.Device+" sm "+id.Capability))
-	file := "tuned-" + clean + ".json"
-	given := os.Getenv("ROBOCACHE_TUNED")
-	switch st, err := os.Stat(given); {
-	case given == "off":
-		return "", "ROBOCACHE_TUNED is off"
-	case given != "" && err == nil && st.IsDir():
-		return filepath.Join(given, file), ""
-	case given != "":
-		return given, ""
-	case b.kind != "cuda":
-		return "", "a simulated device takes no table but that of ROBOCACHE_TUNED"
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", err.Error()
-	}
-	return filepath.Join(dir, "robocache", file), ""
-}
-
-// loadTable reads the table, if there is one for this device and these kernels, and says which launch shapes are used. What is
-// wrong with a file is no error: the model does.
+// loadTable reads the table, if there is one for this device and these kernels. Only a real device looks in the user's cache.
 func (b *backend) loadTable() {
-	path, why := b.tablePath()
-	b.shapes = "the model: " + why
-	if path == "" {
-		return
-	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		b.shapes = "the model: there is no " + path
-		return
-	}
-	var t *tuned.Table
-	if err == nil {
-		t, err = tuned.Read(f, b.identity())
-		f.Close()
-	}
-	if err != nil {
-		b.shapes = fmt.Sprintf("the model: %s is not used: %v", path, err)
-		return
-	}
-	b.table.Store(t)
-	b.shapes = fmt.Sprintf("tuned for %d classes by %s, else the model", len(t.Entries()), path)
+	table, how := tuned.Find(b.identity(), b.kind == "cuda")
+	b.table.Store(table)
+	b.shapes = how
 }
 
 func (st *stream) Tuned() (t *tuned.Table, path string) {
-	path, _ = st.b.tablePath()
+	path, _ = tuned.Path(st.b.identity(), st.b.kind == "cuda")
 	if t = st.b.table.Load(); t == nil {
 		t = tuned.New(st.b.identity())
 	}

@@ -97,7 +97,7 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 func (b *backend) bindVoxels(c *voxelChain) ([]*cudadrv.Launch, error) {
 	var list []*cudadrv.Launch
 	for i, l := range c.launches {
-		k, err := b.kernel(l.kernel)
+		k, err := b.kernels.Kernel(l.kernel)
 		if err == nil && l.shared > 0 {
 			err = k.SetMaxDynamicShared(l.shared)
 		}
