@@ -36,7 +36,20 @@ func TestExplainTellsTheLaunchesOfAPlan(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	l := list[0]
-	assert.Contains(t, l.Kernel, "resample")
+	assert.Equal(t, "resample_direct", l.Kernel)
+	// All variants of the operation, in order: the first without a reason is the one that is launched.
+	names := map[string]bool{}
+	for i, c := range l.Considered {
+		names[c.Variant] = true
+		assert.Equal(t, i == 0, c.Variant == l.Kernel)
+	}
+	assert.Empty(t, l.Considered[0].Why)
+	assert.True(t, names["resample_plain"] && names["resample_run"] && names["resample_f64"])
+	for _, c := range l.Considered {
+		if c.Variant == "resample_run" || c.Variant == "resample_f64" {
+			assert.NotEmpty(t, c.Why, c.Variant)
+		}
+	}
 	assert.Positive(t, l.Grid[0])
 	assert.Positive(t, l.Block[0])
 	assert.Positive(t, l.Resident)
@@ -49,7 +62,8 @@ func TestExplainTellsTheLaunchesOfAPlan(t *testing.T) {
 	list, err = cuda.Explain(empty)
 	require.NoError(t, err)
 	require.Len(t, list, 1, "the stamps are checked")
-	assert.Equal(t, "resample_f32", list[0].Kernel)
+	assert.Equal(t, "resample", list[0].Kernel)
+	assert.Empty(t, list[0].Considered, "one kernel checks")
 	assert.Equal(t, uint32(1), list[0].Grid[0])
 	require.NoError(t, empty.Close())
 
