@@ -55,7 +55,6 @@ var unsafeFiles = map[string]string{
 	"cudadrv/mem.go":            "memory shared with the driver",
 	"cudadrv/gpu_linux_test.go": "signal handlers are asked of the system by address",
 	"ops/cuda/bytes.go":         "a tensor's elements as the bytes to copy",
-	"ops/cuda/fault.go":         "a word of host memory that kernels write while it is read",
 	"cudasim/memory_word.go":    "words of simulated memory that threads of a kernel use atomically",
 }
 
