@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
@@ -13,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Blocks of odd rows and of runs, of all widths: what a block divides it divides exactly, and what its threads keep of their rows fits its shared memory.
+// As TestBlocksFitTheKernels, for odd rows and runs of all widths.
 func TestOddRowsAreCutExactly(t *testing.T) {
 	for _, sms := range []int{1, 132} {
 		b := &backend{sms: sms}
@@ -24,20 +23,14 @@ func TestOddRowsAreCutExactly(t *testing.T) {
 					if v.takes(b, j) != "" {
 						continue
 					}
-					s := v.cut(b, j, v.model(b, j))[0]
-					what := fmt.Sprintf("%s, %d features of %v: %+v", v.name, d, dtype, s)
-					fits(t, v, s, d, what)
-					if form, _ := oddForm(d, layoutsOf(j)[0]); v == fuseOdd && form == ptx.OddOwn {
-						require.LessOrEqual(t, 2*d*s.tile, 8*ptx.MostTile, what)
-					}
+					fits(t, b, v, j, v.model(b, j), fmt.Sprintf("%s, %d features of %v", v.name, d, dtype))
 				}
 			}
 		}
 	}
-	// The widest runs.
 	for d := narrowRun; d <= widestRun; d += 1 + d/64 {
 		j := resample(tensor.F16, 1, 10, 64_000, d, ops.ResampleOptions{})
-		fits(t, resampleRun, resampleRun.cut(h100(), j, resampleRun.model(h100(), j))[0], d, fmt.Sprint(d))
+		fits(t, h100(), resampleRun, j, resampleRun.model(h100(), j), fmt.Sprint(d))
 	}
 	assert.Empty(t, resampleRun.takes(h100(), resample(tensor.F16, 1, 10, 5, widestRun, ops.ResampleOptions{})))
 	assert.NotEmpty(t, resampleRun.takes(h100(), resample(tensor.F16, 1, 10, 5, widestRun+1, ops.ResampleOptions{})))

@@ -197,17 +197,9 @@ func TestBlocksFitTheKernels(t *testing.T) {
 				if v.takes(b, c.job) != "" {
 					continue
 				}
-				_, entry, ok := ptx.Lookup(v.name)
-				require.True(t, ok, v.name)
 				for _, choice := range append(v.all(), v.model(b, c.job)) {
 					tried[v.name]++
-					for m, s := range v.cut(b, c.job, choice) {
-						what := fmt.Sprintf("%s: %v, %+v", c.what, choice, s)
-						require.True(t, s.tile >= 1 && s.tile <= mostTargets[v.name], what)
-						require.GreaterOrEqual(t, s.tile*s.blocks, c.job.Rows(), what)
-						require.LessOrEqual(t, s.threads, entry.MaxThreads, what)
-						fits(t, v, s, c.job.Parts[m].D, what)
-					}
+					fits(t, b, v, c.job, choice, c.what)
 				}
 			}
 		}
@@ -217,37 +209,54 @@ func TestBlocksFitTheKernels(t *testing.T) {
 	}
 }
 
-// fits checks what a kernel asks of its blocks besides.
-func fits(t *testing.T, v *variant, s shape, d int, what string) {
-	last, by := s.tile*s.chunks-1, s.chunks // of the numbers that are divided
-	switch v {
-	case resamplePlain, fusePlain:
-		require.LessOrEqual(t, s.tile*s.chunks, s.each*threads, what)
-		require.LessOrEqual(t, s.each, ptx.MostEach, what)
-	case resampleDirect, fuseDirect:
-		require.LessOrEqual(t, s.tile*s.chunks, ptx.DirectMakers, what)
-	case resamplePoses:
-		require.LessOrEqual(t, s.shared, mostRoom, what)
-		require.Zero(t, s.tile%warp, what)
-		require.True(t, s.threads == s.tile || s.threads == 2*warp && s.tile == warp, what)
-		return
-	case resampleRun:
-		magic := uint64((1<<32 + d - 1) / d) // as its params
-		for _, n := range []uint64{0, uint64(d) - 1, uint64(d), uint64((s.tile - 1) * d), uint64(s.tile*d) - 1} {
-			require.Equal(t, n/uint64(d), n*magic>>32, what)
-		}
-		return
-	case fuseOdd:
-		if s.tile == 1 {
-			return // a block of one target divides by none
-		}
-	default:
-		last = s.threads // what they move in turns is beyond, but divided by their own steps
+// fits checks what a kernel asks of the blocks that a choice makes.
+func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, job string) {
+	_, entry, ok := ptx.Lookup(v.name)
+	require.True(t, ok, v.name)
+	shapes := v.cut(b, j, c)
+	var told parameters
+	if v == resampleRun || v == fuseOdd || v == resamplePlain || v == fusePlain {
+		var err error
+		told, err = v.params(&plan{planBase: planBase{b: b, cell: &faultCell{}}}, j, shapes)
+		require.NoError(t, err)
 	}
-	for _, n := range []int{0, by - 1, by, last - last%by, last} {
-		if n <= last {
-			require.Less(t, uint64(n)*uint64(chunkMagic(by)), uint64(1<<32), what)
-			require.Equal(t, uint64(n/by), uint64(n)*uint64(chunkMagic(by))>>20, "%s: %d", what, n)
+	for m, s := range shapes {
+		what := fmt.Sprintf("%s: %v, %+v", job, c, s)
+		require.True(t, s.tile >= 1 && s.tile <= mostTargets[v.name], what)
+		require.GreaterOrEqual(t, s.tile*s.blocks, j.Rows(), what)
+		require.LessOrEqual(t, s.threads, entry.MaxThreads, what)
+		last, by, magic, shift := s.tile*s.chunks-1, s.chunks, chunkMagic(s.chunks), 20 // numbers up to the last are divided
+		switch x := told.(type) {
+		case *ptx.PlainParams:
+			magic = x.ChunkMagic
+		case *ptx.PlainStreams:
+			magic = x.Stream[m].ChunkMagic
+		case *ptx.RunParams:
+			last, by, magic, shift = s.tile*int(x.D)-1, int(x.D), x.DMagic, 32
+		}
+		switch v {
+		case resamplePlain, fusePlain:
+			require.True(t, s.each <= ptx.MostEach && s.tile*s.chunks <= s.each*threads, what)
+		case resamplePoses:
+			require.LessOrEqual(t, s.shared, mostRoom, what)
+			require.True(t, s.tile%warp == 0 && (s.threads == s.tile || s.threads == 2*warp && s.tile == warp), what)
+			continue
+		case fuseOdd:
+			if form, _ := oddForm(j.Parts[m].D, layoutsOf(j)[m]); form == ptx.OddOwn {
+				require.LessOrEqual(t, 2*j.Parts[m].D*s.tile, 8*ptx.MostTile, "what is kept of rows in shared memory: %s", what)
+			}
+			if s.tile == 1 {
+				continue // a block of one target divides by none
+			}
+		case resampleDirect, fuseDirect, resampleRun:
+		default:
+			last = s.threads
+		}
+		for _, n := range []int{0, by - 1, by, last - last%by, last} {
+			if product := uint64(n) * uint64(magic); n <= last {
+				require.True(t, shift == 32 || product < 1<<32, what)
+				require.Equal(t, uint64(n/by), product>>shift, "%s: %d", what, n)
+			}
 		}
 	}
 }
