@@ -14,7 +14,7 @@ func TestWaitsIsOfTheEntryAlone(t *testing.T) {
 	for entry, want := range map[string]bool{"first": false, "second": true, "second_more": false, "seco": false, "cond": false, "third": false} {
 		assert.Equal(t, want, waits(text, entry), entry)
 	}
-	assert.False(t, Image{Family: "resample", Kind: Cubin, PTXHash: "of other PTX"}.Waits("resample_f32"))
+	assert.False(t, Image{Family: "resample", Kind: Cubin, PTXHash: "of other PTX"}.Waits("resample"))
 }
 
 // Dependent launch came with sm_90: an older image that held the instruction would not load. Machine code is as its PTX.

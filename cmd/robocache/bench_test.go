@@ -160,6 +160,20 @@ func TestBenchExplainsItsLaunches(t *testing.T) {
 	assert.Regexp(t, `(?m) plain$`, out)
 	early, _ := good(t, "bench", "--backend=sim", "--explain", "--launch=ready", "--shapes", jobs)
 	assert.Regexp(t, `(?m)^resample 2x9->5x3 .* (plain|early)$`, early)
+	// Behind the table stands what each job's kernel was preferred to, and why: none where it is the first.
+	assert.Contains(t, early, `
+resample 2x9->5x3
+  not resample_direct: rows that are no multiples of 16 bytes, or apart from each other
+  not resample_plain: rows that are no multiples of 16 bytes, or apart from each other
+  not resample_poses: one kind, and rows that are wide, many, or far apart
+`)
+	assert.NotContains(t, early, "not fuse_odd")
+	first, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 8}`))
+	assert.NotContains(t, first, "  not ")
+	text, _ := good(t, "bench", "--backend=sim", "--explain", "--json", "--launch=ready", "--shapes", jobs)
+	considered := unmarshal(t, text)["jobs"].([]any)[0].(map[string]any)["launches"].([]any)[0].(map[string]any)["Considered"].([]any)
+	assert.Equal(t, "resample_direct", considered[0].(map[string]any)["Variant"])
+	assert.NotEmpty(t, considered[0].(map[string]any)["Why"])
 	out, _ = good(t, "bench", "--backend=cpu", "--explain", "--shapes", jobs)
 	assert.Contains(t, out, "no launches: resample 2x9->5x3: the CPU launches no kernels\n")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/robocache/robocache/internal/benchmark"
@@ -43,6 +44,9 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for _, e := range list {
+		writePassedOver(a.out, e)
+	}
 	if shapes := dev.Info().Shapes; shapes != "" {
 		fmt.Fprintf(a.out, "launch shapes: %s\n", shapes)
 	}
@@ -55,6 +59,21 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 		}
 	}
 	return nil
+}
+
+// writePassedOver says which variants were asked before the one that the model takes, and why each was not taken.
+func writePassedOver(w io.Writer, e explained) {
+	for _, l := range e.Launches {
+		for i, c := range l.Considered {
+			if c.Why == "" {
+				break
+			}
+			if i == 0 {
+				fmt.Fprintf(w, "%s %s\n", e.Suite, e.Job)
+			}
+			fmt.Fprintf(w, "  not %s: %s\n", c.Variant, c.Why)
+		}
+	}
 }
 
 // chosenBy says what chose a launch's shape.

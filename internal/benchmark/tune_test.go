@@ -56,7 +56,7 @@ func tunedJobs() []Job {
 		&ResampleJob{B: 2, S: 64, T: 300, D: 7, Form: Form{Values: "f64", Valid: true, Age: true, Clock: "gapped", MaxGap: 100}},
 		&ResampleJob{B: 2, S: 64, T: 100, D: 7, Form: Form{Values: "f32"}, Channels: []ChannelShape{{"linear", 3}, {"slerp", 4}}},
 		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 8}, {40, 4}}},
-		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 4}, {40, 4}}, Form: Form{Values: "f64"}},
+		&FuseJob{B: 2, T: 60, Streams: []FuseShape{{30, 7}, {40, 5}}},
 	}
 }
 
@@ -83,7 +83,7 @@ func TestTuneKeepsWhatIsFaster(t *testing.T) {
 	assert.Empty(t, now.Entries(), "what the device used before it uses after")
 	var out bytes.Buffer
 	require.NoError(t, report.WriteTable(&out))
-	assert.Regexp(t, `(?m)^resample 2x64->300x8 +\d+ +resample_\w+_bf16 each \d.* 10.00 +resample_\w+_bf16 each \d.* 8.01 +1.248 +yes$`, out.String())
+	assert.Regexp(t, `(?m)^resample 2x64->300x8 +\d+ +resample_direct check \d+ +10.00 +resample_plain each \d.* 8.01 +1.248 +yes$`, out.String())
 	assert.Contains(t, out.String(), "not measured:\n  copies d2d")
 }
 

@@ -8,8 +8,8 @@
 // What nothing runs is counted and reported, by family. First the suite runs on good kernels, with many more generated cases than
 // elsewhere, to learn which lines each of them runs. A mutant's trial is those that run its line, in another order of blocks and
 // warps, and then the named cases, all under the checks for races, reads of what nobody wrote and accesses out of bounds. Last, the
-// kernels must have done the work that good ones do, to the instruction, as the suite of package ops/sim pins it: so shows a
-// defect that costs time and no bit. Such mutants are counted apart.
+// kernels must do the work that good ones do in the main shapes of their operation, to the instruction and the sector, as package
+// ops/sim pins it: so shows a defect that costs time and no bit. Such mutants are counted apart.
 //
 // A mutant that survives wants a case that notices it, or an argument that it computes the same. It takes a core-hour or so;
 // -only, -kernels and -n make it shorter, and -from tries what survived an earlier run. The exit code is 1 if fewer than 95 of 100 mutants

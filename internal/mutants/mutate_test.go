@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/robocache/robocache/internal/pins"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -211,8 +213,8 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"fuse_plain", "setp.lt.s32 	%p1, %r1, -1;\nsetp.lt.s32 	%p2, %r2, %r3;\nselp.b32 	%r4, %r2, %r5, %p2;\nselp.b32 	%r6, 0, %r4, %p1;", ".lt becomes .le", "an index cut at zero"},
 		{"fuse_plain", "setp.lt.s32 	%p1, %r1, -1;\nsetp.lt.s32 	%p2, %r2, %r3;\nselp.b32 	%r4, %r2, %r5, %p2;\nselp.b32 	%r6, 1, %r4, %p1;", ".lt becomes .le", ""},
 		{"resample resample_f64", "setp.gt.u32 	%p1, %r1, 2;", ".gt becomes .ge", "elements at once, of f64"},
-		{"resample resample_f32", "setp.gt.u32 	%p1, %r1, 2;", ".gt becomes .ge", ""},
-		{"resample_channels resample_channels_bf16", "selp.f32 	%f3, %f1, %f2, %p1;\n// cvt.rz.f32.f64 or.b32 %r1, %r2, 1; cvt.rn.bf16.f32", "the choice is turned round", "rounded to odd on the way to 16 bits"},
+		{"resample resample", "setp.gt.u32 	%p1, %r1, 2;", ".gt becomes .ge", ""},
+		{"resample_channels resample_channels", "selp.f32 	%f3, %f1, %f2, %p1;\n// cvt.rz.f32.f64 or.b32 %r1, %r2, 1; cvt.rn.bf16.f32", "the choice is turned round", "rounded to odd on the way to 16 bits"},
 		{"resample_channels resample_channels_f64", "selp.f32 	%f3, %f1, %f2, %p1;\n// cvt.rz.f32.f64 or.b32 %r1, %r2, 1; cvt.rn.bf16.f32", "the choice is turned round", ""},
 		{"voxel_reduce", "setp.gt.s32 	%p1, %r1, -1;\nselp.b32 	%r2, 2, 3, %p1;\nselp.b32 	%r3, %r2, 1, %p2;", ".gt becomes .ge", ""},
 		{"voxel_reduce voxel_crowded", "setp.lt.u16 	%p1, %rs1, %rs2;", ".lt becomes .le", "lanes that are left over"},
@@ -240,22 +242,20 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"voxel_write voxel_write", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\nmad.lo.s32 	%r3, %r4, %r2, %r5;\nmad.lo.s32 	%r6, %r3, %r7, %r8;\ncvt.u64.u32 	%rd3, %r6;", leftOut, ""},
 		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, 0, %p1;", ".lt becomes .le", "a row's end found twice"},
 		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, %r3, %p1;", ".lt becomes .le", ""},
-		{"resample_plain resample_odd_f16", ">setp.ge.u32 	%p1, %r1, %r2;\n@%p1 bra 	$L1;\n// %bb.1:\nshl.b32 	%r3, %r4, 3;\nmad.lo.s32 	%r5, %r6, %r7, %r3;", ".ge becomes .gt", "a unit past the last"},
-		{"resample_plain resample_plain_f16", ">setp.ge.u32 	%p1, %r1, %r2;\n@%p1 bra 	$L1;\n// %bb.1:\nshl.b32 	%r3, %r4, 3;\nmad.lo.s32 	%r5, %r6, %r7, %r3;", ".ge becomes .gt", ""},
-		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", ".rn becomes .rz", "where a search looks next"},
-		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rn.bf16x2.f32 	%r1, %f4, %f1;", ".rn becomes .rz", ""},
-		{"fuse_plain fuse_odd_bf16", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", "mul becomes add", ""},
-		{"resample_channels resample_curves_bf16", "shr.u64 	%rd1, %rd2, 63;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", "half of a sum"},
-		{"resample_channels resample_curves_bf16", ">add.s64 	%rd2, %rd5, %rd6;\nshr.u64 	%rd1, %rd2, 63;\nadd.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", ""},
-		{"resample_channels resample_curves_bf16", "shr.u64 	%rd1, %rd2, 62;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 2;", "add becomes sub", ""},
+		{"fuse_plain fuse_odd", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", ".rn becomes .rz", "where a search looks next"},
+		{"fuse_plain fuse_odd", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rn.bf16x2.f32 	%r1, %f4, %f1;", ".rn becomes .rz", ""},
+		{"fuse_plain fuse_odd", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", "mul becomes add", ""},
+		{"resample_channels resample_curves", "shr.u64 	%rd1, %rd2, 63;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", "half of a sum"},
+		{"resample_channels resample_curves", ">add.s64 	%rd2, %rd5, %rd6;\nshr.u64 	%rd1, %rd2, 63;\nadd.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", ""},
+		{"resample_channels resample_curves", "shr.u64 	%rd1, %rd2, 62;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 2;", "add becomes sub", ""},
 		{"fuse fuse", "setp.gt.u32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
-		{"fuse_plain fuse_odd_bf16", "setp.gt.s32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
+		{"fuse_plain fuse_odd", "setp.gt.s32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
 		{"fuse fuse_chunks", oneElement + "cvt.u16.u32 	%rs1, %r3;\n// begin inline asm\nst.global.u16 [%rd4], %rs1;", "shl becomes shr", "the upper half of one element"},
 		{"fuse fuse_chunks", oneElement + "// begin inline asm\nst.global.v2.u32 [%rd4], {%r3, %r3};", "shl becomes shr", ""},
 		{"fuse fuse", oneElement + "cvt.u16.u32 	%rs1, %r3;\n// begin inline asm\nst.global.u16 [%rd4], %rs1;", "shl becomes shr", ""},
-		{"resample_channels resample_curves_f16", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", ".rn becomes .rz", "a term of slerp's ratios"},
-		{"resample_channels resample_curves_f16", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", "add becomes sub", ""},
-		{"resample_channels resample_curves_f16", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC376;", ".rn becomes .rz", ""},
+		{"resample_channels resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", ".rn becomes .rz", "a term of slerp's ratios"},
+		{"resample_channels resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", "add becomes sub", ""},
+		{"resample_channels resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC376;", ".rn becomes .rz", ""},
 	} {
 		lines := strings.Split(c.text, "\n")
 		at := max(0, slices.IndexFunc(lines, func(line string) bool { return line[0] == '>' })) // the line that is changed, if not the first
@@ -270,8 +270,6 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 	const adds = "\n// %bb.1:\nshl.b64 	%rd1, %rd2, 3;\nadd.s64 	%rd3, %rd4, %rd1;\ncvt.u64.u32 	%rd5, %r1;\n// begin inline asm\nred.global.add.u64 [%rd3], %rd5;"
 	const votes = "\n// %bb.58:\n// begin inline asm\n{\n.reg .pred p;\nsetp.ne.u32 p, %r1, 0;\nvote.sync.ballot.b32 %r1, p, 0xffffffff;\n}\n// end inline asm\n// begin inline asm\npopc.b32 %r2, %r1;"
 	const order = "and.b32  	%r1, %r2, 2147483647;\nnot.b32 	%r3, %r2;\n"
-	const dot = "mul.rn.f64 	%fd1, %fd2, %fd3;\n"
-	const shorter = "\nsetp.lt.f64 	%p1, %fd5, 0d0000000000000000;\nneg.f64 	%fd6, %fd5;\nselp.f64 	%fd7, %fd6, %fd5, %p1;\nsetp.gt.f64 	%p2, %fd7, 0d3FEFFF2E48E8A71E;"
 	const round = "setp.lt.u32 	%p1, %r1, %r2;\n@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:                            // =>This Inner Loop Header: Depth=1\n"
 	const skip = "\ncvt.u64.u32 	%rd1, %r1;\nmov.b32 	%r3, "
 	const warps = "add.s32 	%r2, %r3, -1;\nselp.b32 	%r4, 0, %r2, %p1;\n"
@@ -279,17 +277,7 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 		{"voxel_tally voxel_deal", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", "a cell that is just sure"},
 		{"voxel_tally voxel_deal", "neg.f32 	%f3, %f1;\n", "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
 		{"voxel_sort voxel_bin", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
-		{"resample_poses resample_poses_f16", "selp.b32 	%r1, %r2, %r3, %p1;\n", "setp.le.f64 	%p2, %fd1, %fd2;", "\nsetp.gt.f64 	%p3, %fd3, %fd2;\nand.pred 	%p4, %p2, %p3;\n@%p4 bra 	$L1;", ".le becomes .lt", "a window asked again"},
-		{"resample_plain resample_plain_f16", "selp.b32 	%r1, %r2, %r3, %p1;\n", "setp.le.f64 	%p2, %fd1, %fd2;", "\nsetp.gt.f64 	%p3, %fd3, %fd2;\nand.pred 	%p4, %p2, %p3;\n@%p4 bra 	$L1;", ".le becomes .lt", ""},
-		{"resample_poses resample_poses_f16", "selp.b32 	%r1, %r2, %r3, %p1;\nselp.b32 	%r4, %r5, %r6, %p1;\nadd.s32 	%r7, %r1, 1;\n", "setp.ge.u32 	%p2, %r7, %r4;", "\n@%p2 bra 	$L1;", ".ge becomes .gt", "a cut of nothing"},
-		{"resample_poses resample_poses_f16", "selp.b32 	%r1, %r2, %r3, %p1;\nselp.b32 	%r4, %r5, %r6, %p1;\nadd.s32 	%r7, %r1, 2;\n", "setp.ge.u32 	%p2, %r7, %r4;", "\n@%p2 bra 	$L1;", ".ge becomes .gt", ""},
-		{"resample_poses resample_poses_f16", "setp.lt.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", "within the row all the same"},
-		{"resample_poses resample_poses_f16", "setp.le.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", ""},
 		{"voxel_write voxel_write", sure, "setp.geu.f32 	%p1, %f3, %f4;", "", ".ge becomes .gt", "a cell that is just not sure"},
-		{"resample_poses resample_poses_f16", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", "a row of one sample"},
-		{"resample_plain resample_plain_f16", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", ""},
-		{"resample_poses resample_poses_f16", "setp.lt.f64 	%p1, %fd1, %fd9;\nsetp.lt.f64 	%p2, %fd2, %fd9;\n", "setp.lt.f64 	%p3, %fd3, %fd9;", "\nmov.f64 	%fd1, %fd2;", ".lt becomes .le", "a period and a quarter"},
-		{"resample_poses resample_poses_f16", "setp.lt.f64 	%p2, %fd2, %fd9;\n", "setp.lt.f64 	%p3, %fd3, %fd9;", "\nmov.f64 	%fd1, %fd2;", ".lt becomes .le", ""},
 		{"voxel_tally voxel_deal", "setp.lt.f64 	%p1, %fd1, 0d41E0000000000000;\n", "cvt.rzi.u32.f64 	%r1, %fd1;", "", ".rzi. becomes .rpi.", "a floor as an integer"},
 		{"voxel_tally voxel_deal", "setp.lt.f32 	%p1, %f1, 0f4F000000;\n", "cvt.rzi.u32.f32 	%r1, %f1;", "", ".rzi. becomes .rpi.", "a floor as an integer"},
 		{"voxel_tally voxel_deal", "setp.lt.f64 	%p1, %fd1, 0d41F0000000000000;\n", "cvt.rzi.u32.f64 	%r1, %fd1;", "", ".rzi. becomes .rpi.", ""},
@@ -297,20 +285,26 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 		{"voxel_reduce voxel_reduce", order, "setp.lt.s32 	%p1, %r2, 1;", "\nselp.b32 	%r4, %r1, %r3, %p1;", ".lt becomes .le", ""},
 		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, "nothing to add"},
 		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 1;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
+		{"resample_poses resample_poses", "selp.b32 	%r1, %r2, %r3, %p1;\n", "setp.le.f64 	%p2, %fd1, %fd2;", "\nsetp.gt.f64 	%p3, %fd3, %fd2;\nand.pred 	%p4, %p2, %p3;\n@%p4 bra 	$L1;", ".le becomes .lt", "a window asked again"},
+		{"resample_plain resample_plain", "selp.b32 	%r1, %r2, %r3, %p1;\n", "setp.le.f64 	%p2, %fd1, %fd2;", "\nsetp.gt.f64 	%p3, %fd3, %fd2;\nand.pred 	%p4, %p2, %p3;\n@%p4 bra 	$L1;", ".le becomes .lt", ""},
+		{"resample_poses resample_poses", "selp.b32 	%r1, %r2, %r3, %p1;\nselp.b32 	%r4, %r5, %r6, %p1;\nadd.s32 	%r7, %r1, 1;\n", "setp.ge.u32 	%p2, %r7, %r4;", "\n@%p2 bra 	$L1;", ".ge becomes .gt", "a cut of nothing"},
+		{"resample_poses resample_poses", "selp.b32 	%r1, %r2, %r3, %p1;\nselp.b32 	%r4, %r5, %r6, %p1;\nadd.s32 	%r7, %r1, 2;\n", "setp.ge.u32 	%p2, %r7, %r4;", "\n@%p2 bra 	$L1;", ".ge becomes .gt", ""},
+		{"resample_poses resample_poses", "setp.lt.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", "within the row all the same"},
+		{"resample_poses resample_poses", "setp.le.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", ""},
+		{"resample_poses resample_poses", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", "a row of one sample"},
+		{"resample_plain resample_plain", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", ""},
+		{"resample_poses resample_poses", "setp.lt.f64 	%p1, %fd1, %fd9;\nsetp.lt.f64 	%p2, %fd2, %fd9;\n", "setp.lt.f64 	%p3, %fd3, %fd9;", "\nmov.f64 	%fd1, %fd2;", ".lt becomes .le", "a period and a quarter"},
+		{"resample_poses resample_poses", "setp.lt.f64 	%p2, %fd2, %fd9;\n", "setp.lt.f64 	%p3, %fd3, %fd9;", "\nmov.f64 	%fd1, %fd2;", ".lt becomes .le", ""},
 		{"voxel_reduce voxel_crowded", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, "none to count"},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 1;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 0, 1, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
 		{"voxel_sort voxel_pass", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
-		{"resample_poses resample_poses_f16", dot, "add.rn.f64 	%fd5, %fd4, %fd1;", shorter, ".rn becomes .rz", "the dot product's last sum, of f16"},
-		{"resample_poses resample_poses_bf16", dot, "add.rn.f64 	%fd5, %fd4, %fd1;", shorter, ".rn becomes .rz", ""},
-		{"resample_poses resample_poses_f16", dot, "add.rn.f64 	%fd5, %fd4, %fd1;", shorter, "add becomes sub", ""},
-		{"resample_poses resample_poses_f16", dot, "add.rn.f64 	%fd5, %fd4, %fd1;", "\n" + dot + "add.rn.f64 	%fd6, %fd5, %fd1;" + shorter, ".rn becomes .rz", ""},
-		{"resample resample_f32", round, "setp.ge.u32 	%p2, %r1, %r2;", skip + "4;", ".ge becomes .gt", "a turn's first target"},
-		{"resample resample_f32", round, "setp.ge.u32 	%p2, %r1, %r2;", skip + "3;", ".ge becomes .gt", ""},
-		{"resample resample_f32", "add.s32 	%r1, %r1, %r4;\n", "setp.ge.u32 	%p2, %r1, %r2;", skip + "4;", ".ge becomes .gt", ""},
 		{"voxel_sort voxel_number", warps, "add.s32 	%r5, %r6, -1;", "", "add becomes sub", "all rows' voxels"},
 		{"voxel_sort voxel_number", "add.s64 	%rd1, %rd2, %rd3;\nsetp.lt.u32 	%p1, %r7, 32;\n", "add.s32 	%r2, %r3, -1;", "\nselp.b32 	%r4, 0, %r2, %p1;\nadd.s32 	%r5, %r6, -1;", "add becomes sub", ""},
+		{"resample resample", round, "setp.ge.u32 	%p2, %r1, %r2;", skip + "4;", ".ge becomes .gt", "a turn's first target"},
+		{"resample resample", round, "setp.ge.u32 	%p2, %r1, %r2;", skip + "3;", ".ge becomes .gt", ""},
+		{"resample resample", "add.s32 	%r1, %r1, %r4;\n", "setp.ge.u32 	%p2, %r1, %r2;", skip + "4;", ".ge becomes .gt", ""},
 		{"voxel_sort voxel_pass", warps, "add.s32 	%r5, %r6, -1;", "", "add becomes sub", ""},
 	} {
 		text := c.before + c.at + c.after
@@ -333,8 +327,36 @@ func TestWrongUsageIsCodeTwo(t *testing.T) {
 }
 
 // A family that is not in suites has no mutants: only one that no operation launches may be left out.
-func TestEveryFamilyThatAnOperationLaunchesHasASuite(t *testing.T) {
-	for _, family := range ptx.Families() {
-		assert.Equal(t, family != "copy", suites[family] != "", family)
+func TestSuitesAreOfTheFamilies(t *testing.T) {
+	families := slices.DeleteFunc(ptx.Families(), func(name string) bool { return name == "copy" })
+	assert.ElementsMatch(t, families, slices.Collect(maps.Keys(suites)))
+	for family, suite := range suites {
+		assert.Contains(t, pins.Operations(), suite, family)
+		assert.NotEmpty(t, generatedOf[suite], family)
 	}
+}
+
+// An argument is about lines of the kernels as they are shipped: one that fits none is stale.
+func TestEveryArgumentIsAboutSomeLine(t *testing.T) {
+	var missing []string
+	for _, a := range arguments {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(suites)), a.fits) {
+			missing = append(missing, a.name)
+		}
+	}
+	assert.Empty(t, missing)
+}
+
+// fits reports whether an argument is about a line of a family.
+func (a *argument) fits(family string) bool {
+	lines, name := strings.Split(string(imageOf(family)), "\n"), ""
+	for i, line := range lines {
+		if _, after, ok := strings.Cut(line, ".entry "); ok {
+			name, _, _ = strings.Cut(after, "(")
+		}
+		if a.families.MatchString(family+" "+name) && a.line.MatchString(line) && a.around.MatchString(strings.Join(lines[max(i-a.reach, 0):min(i+1+a.reach, len(lines))], "\n")) {
+			return true
+		}
+	}
+	return false
 }

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/pins"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -27,23 +27,17 @@ type Task struct {
 	Shard    int    // of the generated cases, which of shards parts; the first comes with the other cases
 	Family   string
 	Line     int
-	New      string        // the line
-	Cases    []Case        // generated ones that run it
-	Work     cudasim.Tally // what good kernels do in the suite
-}
-
-// Case is a generated case, and what good kernels do in it.
-type Case struct {
-	Name string
-	Work cudasim.Tally
+	New      string                   // the line
+	Cases    []string                 // generated ones that run it
+	Work     map[string][]pins.Launch // what good kernels do in the operation's pinned shapes
 }
 
 // Coverage is what the suite runs on good kernels.
 type Coverage struct {
 	Lines map[string]map[int]bool    // by family
 	At    map[string]map[int][]int32 // by family and line: which generated cases run it
-	Cases []Case
-	Work  cudasim.Tally
+	Cases []string
+	Work  map[string][]pins.Launch // as Task's
 }
 
 func newCoverage() *Coverage {
@@ -54,10 +48,10 @@ func newCoverage() *Coverage {
 var mostCases = map[string]int{"resample": 600, "fuse": 300, "voxel": 200}
 
 // casesAt lists the generated cases that run a line, evenly picked if they are more than a trial runs.
-func (c *Coverage) casesAt(family string, line int) []Case {
+func (c *Coverage) casesAt(family string, line int) []string {
 	all := c.At[family][line]
 	n := min(len(all), mostCases[suites[family]])
-	cases := make([]Case, n)
+	cases := make([]string, n)
 	for i := range cases {
 		cases[i] = c.Cases[all[i*len(all)/n]]
 	}

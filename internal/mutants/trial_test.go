@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/pins"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/sim"
@@ -32,37 +33,16 @@ var (
 	largeOf = map[string][]string{"resample": {"odd", "halved"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}}
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
-	// steady are the kernels of Voxelize that do the same in any order of blocks and warps, and wherever memory lies. The others look
-	// back at what neighbours have done, or search a table that has an order by chance; see partly.
-	steady = map[string]bool{"voxel_deal": true, "voxel_deal_points": true, "voxel_tally": true, "voxel_fill": true, "voxel_write_fill": true, "voxel_reduce": true,
-		"voxel_crowded": true, "voxel_keep": true}
 )
-
-// partly is what a kernel that is not steady does in any order all the same, by threads but for its barriers. Points get their cells
-// before an order matters, and which of voxel_write's places are taken does not depend on who came first. What others look back at
-// are words of 8 bytes: of each other read they count the rest.
-func partly(l *cudasim.Launch) map[string]uint64 {
-	c := l.Counters
-	does := c.Instructions
-	part := map[string]uint64{"barriers": c.Barriers, "numbers": does["float"] + does["double"]}
-	switch l.Kernel {
-	case "voxel_write":
-		part["memory"] = does["memory"]
-	case "voxel_pass", "voxel_number":
-		part["memory but what is looked back at"] = 8*does["memory"] - c.GlobalRead.Bytes
-	}
-	return part
-}
 
 // trial is a task that is being done.
 type trial struct {
 	Task
 	replaced bool
-	good     map[string]cudasim.Tally // by generated case: what good kernels do there
+	wanted   map[string]bool // the task's generated cases
 	found    *Coverage
 	asked    int    // how many generated cases came
 	at       string // the generated case that is running, empty for others
-	did      map[string]cudasim.Tally
 }
 
 // TestTrial does the task in the environment; the command runs it so. Without one there is nothing to do.
@@ -73,18 +53,15 @@ func TestTrial(t *testing.T) {
 	}
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
-	r := &trial{did: map[string]cudasim.Tally{}, good: map[string]cudasim.Tally{}}
+	r := &trial{}
 	require.NoError(t, json.Unmarshal(text, &r.Task))
 	if r.Coverage != "" {
 		r.found = newCoverage()
 	} else {
 		// A mutant is told by the whole suite or not at all: it is the family's only image.
 		t.Setenv("ROBOCACHE_KERNELS", "sm_90.ptx")
-		r.good[""] = r.Work
 	}
-	for _, c := range r.Cases {
-		r.good[c.Name] = c.Work
-	}
+	r.wanted = set(r.Cases)
 	if len(r.Cases) > 0 || r.found != nil {
 		// Few multiprocessors: jobs are cut as large ones are elsewhere.
 		for i, few := range []bool{false, true} {
@@ -107,16 +84,16 @@ func TestTrial(t *testing.T) {
 	if r.found == nil {
 		require.True(t, r.replaced || r.Line == 0, "the suite never loaded the family")
 		t.Run("work", func(t *testing.T) {
-			for name, good := range r.good {
-				require.Equal(t, good, r.did[name], name)
-			}
+			did, err := pins.Count(r.Suite, r.config())
+			require.NoError(t, err)
+			require.Equal(t, r.Work, did)
 		})
 		return
 	}
-	for i := range r.found.Cases {
-		r.found.Cases[i].Work = r.did[r.found.Cases[i].Name]
+	if r.Shard == 0 {
+		r.found.Work, err = pins.Count(r.Suite, cudasim.Config{})
+		require.NoError(t, err)
 	}
-	r.found.Work = r.did[""]
 	require.False(t, t.Failed(), "good kernels")
 	var out bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&out).Encode(r.found))
@@ -130,27 +107,33 @@ func (r *trial) pick(name string) bool {
 		return false
 	}
 	if r.found != nil {
-		r.found.Cases = append(r.found.Cases, Case{Name: name})
+		r.found.Cases = append(r.found.Cases, name)
 		return true
 	}
-	_, wanted := r.good[name]
-	return wanted
+	return r.wanted[name]
+}
+
+// config is of a device that has the defect, if there is one.
+func (r *trial) config() cudasim.Config {
+	conf := cudasim.Config{Lines: r.found != nil, MaxSteps: 1 << 26}
+	if r.Line > 0 {
+		image := imageOf(r.Family)
+		conf.Rewrite = func(text []byte) []byte {
+			if !bytes.Equal(bytes.TrimRight(text, "\x00"), image) {
+				return text
+			}
+			r.replaced = true
+			return replaceLine(image, r.Line, r.New)
+		}
+	}
+	return conf
 }
 
 // part runs some of the suite on a device of its own.
 func (r *trial) part(t *testing.T, name string, seed uint64, few bool, cfg opstest.Config) {
 	t.Run(name, func(t *testing.T) {
-		conf := cudasim.Config{Lines: r.found != nil, MaxSteps: 1 << 26, Seed: seed}
-		if r.Line > 0 {
-			image := imageOf(r.Family)
-			conf.Rewrite = func(text []byte) []byte {
-				if !bytes.Equal(bytes.TrimRight(text, "\x00"), image) {
-					return text
-				}
-				r.replaced = true
-				return replaceLine(image, r.Line, r.New)
-			}
-		}
+		conf := r.config()
+		conf.Seed = seed
 		if few {
 			conf.Multiprocessors = 1
 		}
@@ -174,19 +157,8 @@ func set(names []string) map[string]bool {
 	return all
 }
 
-// saw notes what a launch did.
+// saw notes which lines a launch ran.
 func (r *trial) saw(l *cudasim.Launch) {
-	if r.did[r.at] == nil {
-		r.did[r.at] = cudasim.Tally{}
-	}
-	if r.Suite != "voxel" || steady[l.Kernel] {
-		r.did[r.at].Add(l)
-	} else {
-		for what, n := range partly(l) {
-			w := r.did[r.at][l.Kernel+", "+what]
-			r.did[r.at][l.Kernel+", "+what] = cudasim.Work{Launches: w.Launches + 1, Instructions: w.Instructions + n}
-		}
-	}
 	family, _, ok := ptx.Lookup(l.Kernel)
 	if r.found == nil || !ok {
 		return

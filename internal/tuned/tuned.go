@@ -16,7 +16,7 @@ import (
 
 // Choice is one way to launch a job: a variant, by its kernel's name, and the numbers that it leaves free. No result depends on it.
 type Choice struct {
-	Variant  string `json:"variant"`            // "resample_direct_bf16"
+	Variant  string `json:"variant"`            // "resample_direct"
 	Each     int    `json:"each,omitempty"`     // pieces that a thread makes
 	Tile     int    `json:"tile,omitempty"`     // targets of a block at most
 	Check    int    `json:"check,omitempty"`    // stamps that a block checks

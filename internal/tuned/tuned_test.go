@@ -13,13 +13,13 @@ var gpu = Identity{"NVIDIA H200", "9.0", "0123"}
 
 // some is a table of a class with and without inputs ready, and of a larger one.
 func some() (*Table, []Entry) {
-	alone := Class{Variant: "resample_plain_bf16", Bytes: 5, Pieces: 2, Targets: 9, Stamps: -1}
+	alone := Class{Variant: "resample_plain", Bytes: 5, Pieces: 2, Targets: 9, Stamps: -1}
 	ready, large := alone, alone
 	ready.Ready, large.Targets = true, 10
 	list := []Entry{
-		{alone, Choice{Variant: "resample_direct_bf16", Check: 512}, "resample 2x64->300x8", 2, 1.5},
-		{ready, Choice{Variant: "resample_plain_bf16", Each: 4, Check: 256, Prefetch: true}, "", 3, 2},
-		{large, Choice{Variant: "resample_plain_bf16", Each: 2, Tile: 8}, "", 4, 3},
+		{alone, Choice{Variant: "resample_direct", Check: 512}, "resample 2x64->300x8", 2, 1.5},
+		{ready, Choice{Variant: "resample_plain", Each: 4, Check: 256, Prefetch: true}, "", 3, 2},
+		{large, Choice{Variant: "resample_plain", Each: 2, Tile: 8}, "", 4, 3},
 	}
 	t := New(gpu)
 	for _, i := range []int{2, 0, 1} {
@@ -42,7 +42,7 @@ func TestTablesAreReadAsTheyWereWritten(t *testing.T) {
 	assert.Equal(t, table, again)
 	c, ok := again.Lookup(list[1].Class)
 	assert.True(t, ok)
-	assert.Equal(t, "resample_plain_bf16 each 4, check 256, prefetch", c.String())
+	assert.Equal(t, "resample_plain each 4, check 256, prefetch", c.String())
 	clone := again.Clone()
 	clone.Drop(list[1].Class)
 	_, ok = clone.Lookup(list[1].Class)
@@ -65,7 +65,7 @@ func TestTablesThatDoNotFitAreRefused(t *testing.T) {
 		"nothing":        {"", "not a table"},
 		"more behind it": {good + "{}", "not a table"},
 		"a class twice":  {strings.Replace(good, `"targets": 10`, `"targets": 9`, 1), "each class once"},
-		"no variant":     {strings.Replace(good, "resample_direct_bf16", "", 1), "entry 0: got check 512 for"},
+		"no variant":     {strings.Replace(good, "resample_direct", "", 1), "entry 0: got check 512 for"},
 		"a number below": {strings.Replace(good, `"tile": 8`, `"tile": -8`, 1), "entry 2: "},
 	} {
 		_, err := Read(strings.NewReader(c.text), gpu)

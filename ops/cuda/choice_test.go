@@ -1,8 +1,6 @@
 package cuda_test
 
 import (
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -16,17 +14,17 @@ import (
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/tensor"
 )
 
-// varied makes each plan with another of its candidates, in turn, or with the first of those that are wanted.
+// varied makes each plan with another of its candidates, in turn: one of each variant, then others of theirs.
 type varied struct {
 	ops.Backend
-	wanted func(tuned.Choice) bool
 	t      testing.TB
 	stream ops.Stream
 	mu     sync.Mutex
-	turn   map[string]int // of each kernel
-	others map[string]int // plans of a kernel that were not made by the model
+	turn   map[string]int // of the model's variant
+	others map[string]int // plans that were not made by the model, by their variant
 }
 
 func (v *varied) Resample(job *ops.ResampleJob) (ops.Plan, error) {
@@ -50,18 +48,26 @@ func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
 	if len(list) < 2 {
 		return p, nil
 	}
-	n := v.turn[class.Variant] % len(list)
+	by, names := map[string][]tuned.Choice{}, []string{}
+	for _, c := range list[1:] {
+		if by[c.Variant] == nil {
+			names = append(names, c.Variant)
+		}
+		by[c.Variant] = append(by[c.Variant], c)
+	}
+	n := v.turn[class.Variant]
 	v.turn[class.Variant]++
-	if v.wanted != nil {
-		n = max(0, slices.IndexFunc(list, v.wanted))
-	}
-	if n == 0 {
-		return p, nil
-	}
+	some := by[names[n%len(names)]]
+	c := some[n/len(names)*7%len(some)]
 	require.NoError(v.t, p.Close())
-	require.NoError(v.t, tuneTo(v.stream, class, list[n]))
-	v.others[class.Variant]++
-	return plan()
+	require.NoError(v.t, tuneTo(v.stream, class, c))
+	if p, err = plan(); err == nil {
+		made, err := cuda.Explain(p)
+		require.NoError(v.t, err)
+		require.Equal(v.t, c.Variant, made[0].Kernel)
+		v.others[c.Variant]++
+	}
+	return p, err
 }
 
 // tuneTo makes a device launch a class by a choice, and all others by the model.
@@ -87,39 +93,35 @@ func eachDevice(t *testing.T, run func(t *testing.T, b ops.Backend, simulated bo
 	})
 }
 
-// vary opens a device whose plans are not the model's.
-func vary(t *testing.T, b ops.Backend, wanted func(tuned.Choice) bool) (*varied, *ops.Device) {
-	v := &varied{Backend: b, wanted: wanted, t: t, turn: map[string]int{}, others: map[string]int{}}
-	var err error
-	v.stream, err = b.NewStream()
-	require.NoError(t, err)
-	dev, err := ops.NewDevice(v)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		assert.NoError(t, v.stream.Close())
-		assert.NoError(t, dev.Close())
-	})
-	return v, dev
-}
-
-// No choice of a launch's shape changes a bit: the conformance suite, each of its plans with another candidate.
+// No choice of a variant and of its numbers changes a bit: the conformance suite, each of its plans with another candidate.
 func TestNoChoiceChangesAResult(t *testing.T) {
 	eachDevice(t, func(t *testing.T, b ops.Backend, simulated bool) {
-		v, dev := vary(t, b, nil)
+		v := &varied{Backend: b, t: t, turn: map[string]int{}, others: map[string]int{}}
+		var err error
+		v.stream, err = b.NewStream()
+		require.NoError(t, err)
+		dev, err := ops.NewDevice(v)
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			assert.NoError(t, v.stream.Close())
+			assert.NoError(t, dev.Close())
+		})
 		slow := 4
 		if simulated {
 			slow = 24
 		}
 		opstest.Run(t, dev, opstest.Config{Slow: slow, More: 2, Only: map[string]bool{"named": !simulated, "generated": true, "odd": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
-		for _, kernel := range []string{"resample_plain_", "resample_odd_", "resample_f", "resample_bf16", "resample_channels_", "resample_curves_", "resample_poses_", "fuse_plain_", "fuse_odd_", "fuse_chunks", "fuse"} {
-			n := 0
-			for name, plans := range v.others {
-				if strings.HasPrefix(name, kernel) && (kernel != "fuse" || name == "fuse") {
-					n += plans
-				}
-			}
-			assert.GreaterOrEqual(t, n, 10, kernel)
+		for _, kernel := range []string{"resample", "resample_f64", "resample_channels", "resample_channels_f64", "resample_curves", "resample_curves_f64", "resample_plain", "resample_direct",
+			"resample_run", "resample_poses", "fuse", "fuse_chunks", "fuse_plain", "fuse_odd", "fuse_direct"} {
+			assert.GreaterOrEqual(t, v.others[kernel], 10, kernel)
 		}
 		t.Logf("plans with a choice that is not the model's: %v", v.others)
 	})
+}
+
+func floats(t *testing.T, x *tensor.Tensor) []float32 {
+	t.Helper()
+	v, err := tensor.Data[float32](x)
+	require.NoError(t, err)
+	return v
 }

@@ -78,9 +78,9 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 					assert.Equal(t, mode != ops.LaunchPlain && can, l.Dependent, "%v, %s", mode, l.Kernel)
 					kernels = append(kernels, l.Kernel)
 				}
-				want := []string{"resample_direct_f32", "resample_f32", "resample_curves_f32", "fuse_direct_f32", "fuse"}
+				want := []string{"resample_direct", "resample", "resample_curves", "fuse_direct", "fuse"}
 				if mode == ops.LaunchInputsReady { // where it is the work in all that counts
-					want[0], want[3] = "resample_plain_f32", "fuse_plain_f32"
+					want[0], want[3] = "resample_plain", "fuse_plain"
 				}
 				assert.Equal(t, want, kernels)
 			}

@@ -36,7 +36,16 @@ func TestExplainTellsTheLaunchesOfAPlan(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	l := list[0]
-	assert.Contains(t, l.Kernel, "resample")
+	assert.Equal(t, "resample_direct", l.Kernel)
+	// All variants of the operation, in the order in which they are asked; those that cannot make the job say why.
+	considered := map[string]string{}
+	for _, c := range l.Considered {
+		considered[c.Variant] = c.Why
+	}
+	assert.Equal(t, cuda.Considered{Variant: "resample_direct"}, l.Considered[0])
+	assert.Len(t, considered, 11)
+	assert.Empty(t, considered["resample_plain"])
+	assert.NotEmpty(t, considered["resample_f64"])
 	assert.Positive(t, l.Grid[0])
 	assert.Positive(t, l.Block[0])
 	assert.Positive(t, l.Resident)
@@ -49,7 +58,8 @@ func TestExplainTellsTheLaunchesOfAPlan(t *testing.T) {
 	list, err = cuda.Explain(empty)
 	require.NoError(t, err)
 	require.Len(t, list, 1, "the stamps are checked")
-	assert.Equal(t, "resample_f32", list[0].Kernel)
+	assert.Equal(t, "resample", list[0].Kernel)
+	assert.Empty(t, list[0].Considered, "one kernel checks")
 	assert.Equal(t, uint32(1), list[0].Grid[0])
 	require.NoError(t, empty.Close())
 

@@ -87,7 +87,7 @@ func TestChoicesThatDoNotFitAreNotUsed(t *testing.T) {
 	good := list[len(list)-1]
 	for what, change := range map[string]func(c *tuned.Choice){
 		"no such variant":       func(c *tuned.Choice) { c.Variant = "resample_i4" },
-		"another job's variant": func(c *tuned.Choice) { c.Variant = "fuse_plain_f32" },
+		"another job's variant": func(c *tuned.Choice) { c.Variant = "fuse_plain" },
 		"a number too large":    func(c *tuned.Choice) { c.Each = 1024 },
 		"a number too many":     func(c *tuned.Choice) { c.Tile = 8 },
 		"none":                  func(c *tuned.Choice) { *c = tuned.Choice{} },

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"os"
-	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,6 +17,7 @@ import (
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -54,29 +54,46 @@ func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
 // fewer generated cases, and nothing else is left out.
 const slow = 20
 
+// The conformance suite, on a device as large as a GPU and on one of a single multiprocessor, which takes some ways that are else for large jobs. Together they
+// launch every kernel.
 func TestSim(t *testing.T) {
 	t.Parallel()
-	dev, err := ops.Open("sim")
-	require.NoError(t, err)
-	defer func() { assert.NoError(t, dev.Close()) }()
-	d, err := sim.Device()
-	require.NoError(t, err)
-	did := cudasim.Tally{}
-	d.Observe(did.Add)
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
-	d.Observe(nil)
-	// What is large for its device is asked for ahead.
-	small, d := device(t, cudasim.Config{Multiprocessors: 1})
-	d.Observe(did.Add)
-	opstest.Run(t, small, opstest.Config{Slow: slow, Only: map[string]bool{"halved": true}})
-	d.Observe(nil)
-	for _, dtype := range []string{"f32", "f16", "bf16"} {
-		assert.GreaterOrEqual(t, did["resample_ahead_"+dtype].Launches, uint64(10), dtype)
+	var mu sync.Mutex
+	launches := map[string]int{}
+	saw := func(l *cudasim.Launch) {
+		mu.Lock()
+		defer mu.Unlock()
+		launches[l.Kernel]++
 	}
-	some := strings.Contains(flag.Lookup("test.run").Value.String(), "/")
-	// Elsewhere Go fuses products and sums, and draws cases that differ in their last bits.
-	if !t.Failed() && !some && os.Getenv(sim.SeedEnv) == "" && !opstest.Long && runtime.GOARCH == "amd64" {
-		checkWork(t, did)
+	large := map[string]bool{"halved": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}
+	t.Run("devices", func(t *testing.T) {
+		t.Run("many", func(t *testing.T) {
+			t.Parallel()
+			dev, err := ops.Open("sim")
+			require.NoError(t, err)
+			defer func() { assert.NoError(t, dev.Close()) }()
+			d, err := sim.Device()
+			require.NoError(t, err)
+			d.Observe(saw)
+			defer d.Observe(nil)
+			opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
+		})
+		t.Run("one", func(t *testing.T) {
+			t.Parallel()
+			dev, d := device(t, cudasim.Config{Multiprocessors: 1})
+			d.Observe(saw)
+			opstest.Run(t, dev, opstest.Config{Slow: slow, Only: large})
+		})
+	})
+	if t.Failed() || strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+		return
+	}
+	for _, family := range ptx.Families() {
+		for _, entry := range ptx.Images(family)[0].Entries {
+			if family != "copy" { // which no operation launches
+				assert.GreaterOrEqual(t, launches[entry.Name], 10, entry.Name)
+			}
+		}
 	}
 }
 
@@ -112,17 +129,6 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
 		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"golden": true, "generated": true, "voxel": true}})
 	}
-}
-
-// A device of one multiprocessor takes some ways that are else for large jobs.
-func TestFewMultiprocessors(t *testing.T) {
-	t.Parallel()
-	dev, d := device(t, cudasim.Config{Multiprocessors: 1})
-	ran := map[string]bool{}
-	d.Observe(func(l *cudasim.Launch) { ran[l.Kernel] = true })
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
-	d.Observe(nil)
-	assert.True(t, ran["voxel_deal"] && ran["voxel_tally"] && ran["voxel_group"] && ran["voxel_bucket"], "%v", ran)
 }
 
 func TestInfoSaysThatItIsSimulated(t *testing.T) {
@@ -177,7 +183,7 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	require.NotNil(t, fault)
 	assert.Equal(t, cudasim.Uninitialised, fault.Kind)
 	assert.ErrorContains(t, err, fault.Error())
-	assert.ErrorContains(t, err, "resample_poses_f32")
+	assert.ErrorContains(t, err, "resample_poses")
 	_, err = dev.Alloc(tensor.F32, 1)
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	for _, c := range []interface{ Close() error }{plan, src, times, dst} {

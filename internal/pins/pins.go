@@ -1,0 +1,88 @@
+package pins
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/ptx"
+)
+
+// Launch is what a launch did.
+type Launch struct {
+	Kernel       string
+	Instructions uint64 // of warps
+	Read         uint64 // sectors of global memory, each counted once a request
+	Written      uint64
+	Prefetched   uint64 // lines of 128 bytes that were asked for ahead
+}
+
+// multiprocessors of the device: a job of 1/33 of the rows fills it as the whole job fills an H100, and so has the same kernels and blocks.
+const multiprocessors = 4
+
+// shapes are five of each operation, from bench/README's tables, with fewer rows or points.
+var shapes = map[string]string{
+	"resample": `
+		{"suite": "resample", "B": 2, "S": 4096, "T": 1024, "D": 32},
+		{"suite": "resample", "B": 1, "S": 100, "T": 50, "D": 32},
+		{"suite": "forms", "B": 8, "S": 500, "T": 250, "D": 75},
+		{"suite": "forms", "B": 1, "S": 30000, "T": 7500, "D": 14, "values": "f32", "times": "i64"},
+		{"suite": "forms", "B": 8, "S": 500, "T": 250, "D": 22, "values": "f32", "times": "i64", "channels": [{"kind": "linear", "D": 3}, {"kind": "slerp", "D": 4}, {"kind": "linear", "D": 14}, {"kind": "previous", "D": 1}]}`,
+	"fuse": `
+		{"suite": "fuse", "B": 8, "T": 128, "streams": [{"S": 100, "D": 512}, {"S": 200, "D": 128}, {"S": 300, "D": 64}]},
+		{"suite": "fuse", "B": 1, "T": 250, "streams": [{"S": 150, "D": 512}, {"S": 500, "D": 14}, {"S": 1000, "D": 6}]},
+		{"suite": "fuse", "B": 1, "T": 20, "streams": [{"S": 30, "D": 128}, {"S": 100, "D": 64}, {"S": 200, "D": 12}]},
+		{"suite": "fuse", "B": 8, "T": 50, "streams": [{"S": 30, "D": 64}, {"S": 100, "D": 7}]},
+		{"suite": "fuse", "B": 8, "T": 50, "streams": [{"S": 30, "D": 64}, {"S": 100, "D": 7}], "values": "f64", "max_gap_ms": 500, "valid": true, "age": true}`,
+	"voxel": `
+		{"suite": "voxelize", "points": 15000, "cells": 40, "reduce": "occupancy", "cloud": "lidar"},
+		{"suite": "voxelize", "points": 60000, "cells": 80, "reduce": "count", "cloud": "uniform"},
+		{"suite": "voxelize", "points": 30000, "cells": 60, "features": 16, "reduce": "mean", "cloud": "lidar"},
+		{"suite": "voxelize", "points": 1500, "cells": 30, "features": 1, "reduce": "max", "cloud": "uniform"},
+		{"suite": "voxelize", "points": 7500, "cells": 80, "features": 1, "reduce": "hard", "cloud": "uniform"}`,
+}
+
+// Operations are those that have shapes: what Count takes.
+func Operations() []string { return []string{"resample", "fuse", "voxel"} }
+
+// Count runs an operation's shapes, each once on a device of its own, and returns their launches by name, in order. cfg's multiprocessors are set here.
+func Count(operation string, cfg cudasim.Config) (map[string][]Launch, error) {
+	jobs, err := benchmark.ReadShapes(strings.NewReader(`{"jobs": [` + shapes[operation] + `]}`))
+	if err != nil {
+		return nil, err
+	}
+	cfg.Multiprocessors = multiprocessors
+	all := map[string][]Launch{}
+	for _, j := range jobs {
+		name := j.Suite() + " " + j.Name()
+		if all[name], err = count(j, cfg); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return all, nil
+}
+
+func count(j benchmark.Job, cfg cudasim.Config) (list []Launch, err error) {
+	d := cudasim.New(cfg)
+	b, err := sim.New(d)
+	if err != nil {
+		return nil, err
+	}
+	dev, err := ops.NewDevice(b)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dev.Close()) }()
+	d.Observe(func(l *cudasim.Launch) {
+		if _, _, ok := ptx.Lookup(l.Kernel); ok {
+			c := l.Counters
+			list = append(list, Launch{l.Kernel, c.Warps, c.GlobalRead.Sectors, c.GlobalWrite.Sectors, c.Prefetched})
+		}
+	})
+	_, _, err = benchmark.Runs(dev, j, 1)
+	return list, err
+}
