@@ -39,7 +39,7 @@ func copyTree(t *testing.T) string {
 		t.Skip("no go here to describe images of clang with: ", err)
 	}
 	root := t.TempDir()
-	for _, pattern := range []string{"../go.mod", "../go.sum", script, "copy.cu", "common.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
+	for _, pattern := range []string{"../go.mod", "../go.sum", "../CONTRIBUTING.md", script, "copy.cu", "common.cuh", "copy.*.ptx.gz", "internal/*/*.go", "../internal/ptxparse/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
@@ -53,10 +53,12 @@ func copyTree(t *testing.T) string {
 			require.NoError(t, os.WriteFile(to, data, 0o755))
 		}
 	}
-	manifest := exec.Command("go", "run", "./ptx/internal/manifest", "-dir", "ptx")
-	manifest.Dir = root
-	out, err := manifest.CombinedOutput()
-	require.NoError(t, err, string(out))
+	for _, args := range [][]string{{}, {"-sizes", "CONTRIBUTING.md"}} {
+		manifest := exec.Command("go", append([]string{"run", "./ptx/internal/manifest", "-dir", "ptx"}, args...)...)
+		manifest.Dir = root
+		out, err := manifest.CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
 	return root
 }
 
@@ -154,13 +156,37 @@ func TestCubinsAreTakenOnlyWithThePTXTheyCameFrom(t *testing.T) {
 	require.NoError(t, err, out)
 	text, err := os.ReadFile(filepath.Join(root, "ptx", "zmanifest.go"))
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "//go:embed copy.sm_90.cubin\n")
+	assert.Contains(t, string(text), "//go:embed copy.sm_90.cubin.gz\n")
 	assert.Contains(t, string(text), `File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,`)
 
 	touch(t, filepath.Join(root, "ptx", "copy.sm_90.ptx.gz"))
 	out, err = runScript(root, nil, "--adopt", dir)
 	require.Error(t, err)
 	assert.Contains(t, out, "copy.sm_90.cubin was made from other PTX")
+}
+
+func TestAdoptedCubinsLieCompressedUnlessTheyAreLarge(t *testing.T) {
+	root, dir := copyTree(t), t.TempDir()
+	out, err := runScript(root, []string{"PTXAS=" + fakeTool(t, "Cuda compilation tools, release 13.0, V13.0.88")}, "--cubin", dir)
+	require.NoError(t, err, out)
+	made, cubin := filepath.Join(dir, "copy.sm_90.cubin"), filepath.Join(root, "ptx", "copy.sm_90.cubin")
+	packed := cubin + ".gz"
+	for _, c := range []struct {
+		size          int
+		there, absent string
+	}{{204800, packed, cubin}, {204801, cubin, packed}, {100, packed, cubin}} {
+		require.NoError(t, os.WriteFile(made, []byte("\x7fELF"+strings.Repeat("x", c.size-4)), 0o644))
+		out, err = runScript(root, nil, "--adopt", dir)
+		require.NoError(t, err, out)
+		assert.FileExists(t, c.there)
+		assert.NoFileExists(t, c.absent)
+		require.NoError(t, os.Chtimes(c.there, time.Time{}, time.Unix(1e9, 0)))
+		out, err = runScript(root, nil, "--adopt", dir)
+		require.NoError(t, err, out)
+		info, err := os.Stat(c.there)
+		require.NoError(t, err)
+		assert.Equal(t, int64(1e9), info.ModTime().Unix(), "what has not changed is not written")
+	}
 }
 
 func TestSpillsAreRefused(t *testing.T) {

@@ -84,7 +84,8 @@ func Forces() []string { return []string{"cubin", "sm_90.ptx", "sm_80.ptx"} }
 // Choose picks the best image of a family for a device of compute capability ccMajor.ccMinor under a driver of
 // driverVersion, as cuDriverGetVersion states it (12040 for 12.4). A cubin suits exactly its own architecture and a driver
 // no older in its major release than the ptxas that made it; PTX suits its architecture and newer ones, with a driver that
-// knows its ISA version. A cubin that was not made from the PTX beside it is never chosen.
+// knows its ISA version. A cubin that was not made from the PTX beside it is stale and never chosen; the Reason of what is taken
+// instead says so.
 //
 // force, if not empty, is one of Forces and leaves only that image. The errors are *UnknownFamilyError, *ForceError, and
 // *NoImageError when nothing fits.
@@ -102,8 +103,14 @@ func Choose(family string, ccMajor, ccMinor, driverVersion int, force string) (C
 // choose is Choose over given images of one family, the best first; intact tells those whose file is what the manifest says.
 func choose(images []Image, intact func(Image) bool, ccMajor, ccMinor, driver int, force string) (Choice, error) {
 	var c Choice
+	var outdated string // what would have been better, had it been made anew
 	for _, im := range images {
-		if why := refuse(im, images, intact, ccMajor, ccMinor, driver, force); why != "" {
+		why := refuse(im, ccMajor, ccMinor, driver, force)
+		if why == "" && im.Kind == Cubin && stale(im, images, intact) {
+			why = "is stale: it was not made from the PTX that is shipped with it"
+			outdated += "; " + im.File + " " + why
+		}
+		if why != "" {
 			c.Rejected = append(c.Rejected, im.File+" "+why)
 			continue
 		}
@@ -114,7 +121,7 @@ func choose(images []Image, intact func(Image) bool, ccMajor, ccMinor, driver in
 		if force != "" {
 			reason += ", forced"
 		}
-		c.Candidates = append(c.Candidates, Candidate{im, reason})
+		c.Candidates = append(c.Candidates, Candidate{im, reason + outdated})
 	}
 	if len(c.Candidates) == 0 {
 		e := &NoImageError{CCMajor: ccMajor, CCMinor: ccMinor, Driver: driver, Force: force, Rejected: c.Rejected}
@@ -127,16 +134,14 @@ func choose(images []Image, intact func(Image) bool, ccMajor, ccMinor, driver in
 	return c, nil
 }
 
-// refuse says why an image cannot be used, or "".
-func refuse(im Image, images []Image, intact func(Image) bool, ccMajor, ccMinor, driver int, force string) string {
+// refuse says why an image does not suit a device, its driver or what is forced, or "".
+func refuse(im Image, ccMajor, ccMinor, driver int, force string) string {
 	sm := 10*ccMajor + ccMinor
 	if force != "" && force != forceName(im) {
 		return "is not the image that was forced"
 	}
 	if im.Kind == Cubin {
 		switch need := im.Toolkit / 1000 * 1000; {
-		case stale(im, images, intact):
-			return "is stale: it was not made from the PTX that is shipped with it"
 		case sm != im.SM:
 			return fmt.Sprintf("needs compute capability %d.%d exactly, the device has %d.%d", im.SM/10, im.SM%10, ccMajor, ccMinor)
 		case driver < need:

@@ -85,6 +85,14 @@ func TestStaleCubinIsNeverChosen(t *testing.T) {
 	assert.Equal(t, "sm_90.ptx sm_80.ptx", filesOf(c))
 	require.Len(t, c.Rejected, 1)
 	assert.Contains(t, c.Rejected[0], "k.sm_90.cubin is stale")
+	assert.Contains(t, c.Reason, "k.sm_90.ptx: PTX for compute capability 9.0")
+	assert.Contains(t, c.Reason, "; k.sm_90.cubin is stale: it was not made from the PTX")
+
+	// Where it would not have been taken in any case, that is what is said.
+	c, err = choose(images, intact, 8, 0, 13000, "")
+	require.NoError(t, err)
+	assert.NotContains(t, c.Reason+c.Rejected[0], "stale")
+	assert.Contains(t, c.Rejected[0], "k.sm_90.cubin needs compute capability 9.0 exactly")
 
 	_, err = choose(images, intact, 9, 0, 13000, "cubin")
 	require.ErrorIs(t, err, ErrNoImage)
@@ -100,6 +108,16 @@ func TestStaleCubinIsNeverChosen(t *testing.T) {
 	c, err = choose([]Image{images[0], images[2]}, intact, 9, 0, 13000, "")
 	require.NoError(t, err)
 	assert.Equal(t, "sm_80.ptx", filesOf(c))
+}
+
+func TestFamilyWithoutCubinGivesItsPTX(t *testing.T) {
+	images, intact := made()
+	c, err := choose(images[1:], intact, 9, 0, 13000, "")
+	require.NoError(t, err)
+	assert.Equal(t, "sm_90.ptx sm_80.ptx", filesOf(c))
+	assert.Empty(t, c.Rejected)
+	_, err = choose(images[1:], intact, 9, 0, 13000, "cubin")
+	require.ErrorIs(t, err, ErrNoImage)
 }
 
 func TestPTXOfUnknownVersionIsRejected(t *testing.T) {

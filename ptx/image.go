@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -34,7 +35,7 @@ func (k Kind) String() string {
 // Image is one compiled form of a kernel family.
 type Image struct {
 	Family  string
-	File    string // its name; PTX lies in this package's folder compressed, under this name and .gz
+	File    string // its name; PTX and small cubins lie in this package's folder compressed, under this name and .gz
 	Kind    Kind
 	SM      int     // the architecture it is made for, 90 for sm_90
 	ISA     int     // .version of the PTX, 78 for 7.8; for a cubin that of the PTX it came from
@@ -43,7 +44,7 @@ type Image struct {
 	Toolkit int     // the CUDA release whose ptxas made a cubin, as drivers state it (13000); 0 for PTX
 	Entries []Entry // in the order of the text
 
-	stored string // SHA-256 of the file as it is embedded
+	stored source // the file that is embedded
 }
 
 // Entry is one kernel of a family.
@@ -59,7 +60,7 @@ type Param struct {
 	Size, Align int
 }
 
-// source is a file that a family was compiled from.
+// source is a file with its SHA-256: one that a family was compiled from, or an image as it is embedded.
 type source struct {
 	file, hash string
 }
@@ -75,12 +76,12 @@ type family struct {
 // Data returns the image's bytes, as the compiler wrote them: PTX has no terminating zero. They are not to be changed. It returns
 // nil for an Image that did not come from this package.
 func (im Image) Data() []byte {
-	data, err := files.ReadFile(im.storedName())
-	if err != nil || im.Kind != PTX {
-		return data
+	if data, ok := unpacked.Load(im.stored.file); ok {
+		return data.([]byte)
 	}
-	if text, ok := texts.Load(im.File); ok {
-		return text.([]byte)
+	data, err := files.ReadFile(im.stored.file)
+	if err != nil || !strings.HasSuffix(im.stored.file, ".gz") {
+		return data
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -94,19 +95,13 @@ func (im Image) Data() []byte {
 	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { // which checks the sum
 		return nil
 	}
-	texts.Store(im.File, text)
+	unpacked.Store(im.stored.file, text)
 	return text
 }
 
-// texts are the PTX that was asked for, by name: about a megabyte each. Each kernel of a family asks for it, and each device that is opened.
-var texts sync.Map
-
-func (im Image) storedName() string {
-	if im.Kind == PTX {
-		return im.File + ".gz"
-	}
-	return im.File
-}
+// unpacked are the images that were asked for and lie compressed, by their files: about a megabyte each of PTX. Each kernel of a family
+// asks for it, and each device that is opened.
+var unpacked sync.Map
 
 // Families returns the names of all kernel families, sorted.
 func Families() []string {
@@ -156,10 +151,10 @@ func cloneEntries(entries []Entry) []Entry {
 
 // intact reports whether the embedded file is the one that the manifest describes.
 func intact(im Image) bool {
-	data, err := files.ReadFile(im.storedName())
+	data, err := files.ReadFile(im.stored.file)
 	if err != nil {
 		return false
 	}
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]) == im.stored
+	return hex.EncodeToString(sum[:]) == im.stored.hash
 }

@@ -4,7 +4,7 @@ package ptx
 
 import "embed"
 
-//go:embed copy.sm_90.cubin
+//go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
@@ -22,29 +22,29 @@ import "embed"
 //go:embed resample_plain.sm_90.cubin
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
-//go:embed resample_poses.sm_90.cubin
+//go:embed resample_poses.sm_90.cubin.gz
 //go:embed resample_poses.sm_90.ptx.gz
 //go:embed resample_poses.sm_80.ptx.gz
-//go:embed voxel_add.sm_90.cubin
+//go:embed voxel_add.sm_90.cubin.gz
 //go:embed voxel_add.sm_90.ptx.gz
 //go:embed voxel_add.sm_80.ptx.gz
-//go:embed voxel_bucket.sm_90.cubin
+//go:embed voxel_bucket.sm_90.cubin.gz
 //go:embed voxel_bucket.sm_90.ptx.gz
 //go:embed voxel_bucket.sm_80.ptx.gz
 //go:embed voxel_fill.sm_90.ptx.gz
 //go:embed voxel_fill.sm_80.ptx.gz
-//go:embed voxel_group.sm_90.cubin
+//go:embed voxel_group.sm_90.cubin.gz
 //go:embed voxel_group.sm_90.ptx.gz
 //go:embed voxel_group.sm_80.ptx.gz
 //go:embed voxel_reduce.sm_90.cubin
 //go:embed voxel_reduce.sm_90.ptx.gz
 //go:embed voxel_reduce.sm_80.ptx.gz
-//go:embed voxel_sort.sm_90.cubin
+//go:embed voxel_sort.sm_90.cubin.gz
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
 //go:embed voxel_tally.sm_90.ptx.gz
 //go:embed voxel_tally.sm_80.ptx.gz
-//go:embed voxel_write.sm_90.cubin
+//go:embed voxel_write.sm_90.cubin.gz
 //go:embed voxel_write.sm_90.ptx.gz
 //go:embed voxel_write.sm_80.ptx.gz
 var files embed.FS
@@ -67,19 +67,19 @@ var manifest = []family{
 				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "e4fab866554a9440b9a6ee826cd8910a3341a7b81b6c198f47da2c5d03da9983",
 				PTXHash: "acaba3378d4c99ee8e7196faf0f9e61dcc1f10cf297511a9ac2e5cec8691098e",
-				stored:  "e4fab866554a9440b9a6ee826cd8910a3341a7b81b6c198f47da2c5d03da9983",
+				stored:  source{"copy.sm_90.cubin.gz", "744c076b1737193801ea4141e6763471986f33400241664bc1b75c65de464d19"},
 			},
 			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "b979297fbad76064a7f0cb943e3deabca8318512db457dab36c6d88e1dbf28ba",
 				PTXHash: "b979297fbad76064a7f0cb943e3deabca8318512db457dab36c6d88e1dbf28ba",
-				stored:  "075a039ce1030081a0126bec5eef7ab7dafbca53f5ec4f3dd2aa851273b7806a",
+				stored:  source{"copy.sm_90.ptx.gz", "075a039ce1030081a0126bec5eef7ab7dafbca53f5ec4f3dd2aa851273b7806a"},
 			},
 			{
 				File: "copy.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "272a6fed83c238c3b91ced007168606bc3ec6a349d38fee204e613c63cbbafba",
 				PTXHash: "272a6fed83c238c3b91ced007168606bc3ec6a349d38fee204e613c63cbbafba",
-				stored:  "213d82bd1d4c944ee399739913768caa5405a00d88f1ebd64f41e4bc24221959",
+				stored:  source{"copy.sm_80.ptx.gz", "213d82bd1d4c944ee399739913768caa5405a00d88f1ebd64f41e4bc24221959"},
 			},
 		},
 	},
@@ -112,19 +112,19 @@ var manifest = []family{
 				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "0ad76a5731b94982126bd598818b540328a6f2b60bffbd74a3f78112cee4c4f1",
 				PTXHash: "0ccafce3274ab6bea083d2c690edfd7aa4425413b888269a5e04da04eae9a59e",
-				stored:  "0ad76a5731b94982126bd598818b540328a6f2b60bffbd74a3f78112cee4c4f1",
+				stored:  source{"fuse.sm_90.cubin", "0ad76a5731b94982126bd598818b540328a6f2b60bffbd74a3f78112cee4c4f1"},
 			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "0ccafce3274ab6bea083d2c690edfd7aa4425413b888269a5e04da04eae9a59e",
 				PTXHash: "0ccafce3274ab6bea083d2c690edfd7aa4425413b888269a5e04da04eae9a59e",
-				stored:  "a638e49403ef3ef7ea8f3fc5fee9fdfed24e25103740dcdda6d9d577be599f70",
+				stored:  source{"fuse.sm_90.ptx.gz", "a638e49403ef3ef7ea8f3fc5fee9fdfed24e25103740dcdda6d9d577be599f70"},
 			},
 			{
 				File: "fuse.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "06ba317dc0899b10d3a76b3c2732770a66e17b67f1f85be7a96ffd5179f325ed",
 				PTXHash: "06ba317dc0899b10d3a76b3c2732770a66e17b67f1f85be7a96ffd5179f325ed",
-				stored:  "6b35ed56c4e3ab2ad65560bfcde3304a3c32c556f708ccff1deb41aef7954e02",
+				stored:  source{"fuse.sm_80.ptx.gz", "6b35ed56c4e3ab2ad65560bfcde3304a3c32c556f708ccff1deb41aef7954e02"},
 			},
 		},
 	},
@@ -202,19 +202,19 @@ var manifest = []family{
 				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "a8066639ecc49b2d16c2d8090adb29369b3ae0d64f320395934c38612ad19fe6",
 				PTXHash: "4b5315dd0913aacf5aa7843462326c75849467fa4e66b6cdc518cdb6dc9a501a",
-				stored:  "a8066639ecc49b2d16c2d8090adb29369b3ae0d64f320395934c38612ad19fe6",
+				stored:  source{"fuse_plain.sm_90.cubin", "a8066639ecc49b2d16c2d8090adb29369b3ae0d64f320395934c38612ad19fe6"},
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "4b5315dd0913aacf5aa7843462326c75849467fa4e66b6cdc518cdb6dc9a501a",
 				PTXHash: "4b5315dd0913aacf5aa7843462326c75849467fa4e66b6cdc518cdb6dc9a501a",
-				stored:  "9cc5ef29b9315ec02db5747393a5ba4b2ad5d195e556c1012513ccb51955c2ac",
+				stored:  source{"fuse_plain.sm_90.ptx.gz", "9cc5ef29b9315ec02db5747393a5ba4b2ad5d195e556c1012513ccb51955c2ac"},
 			},
 			{
 				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "a22eefe178b79a860233d1eadaee735e52485b4712465a354d1d84ca3b3fbfdf",
 				PTXHash: "a22eefe178b79a860233d1eadaee735e52485b4712465a354d1d84ca3b3fbfdf",
-				stored:  "ae2e9550fb2452b9929c33f6a81b10b1a9d830c766f131f69e513345ff7aa880",
+				stored:  source{"fuse_plain.sm_80.ptx.gz", "ae2e9550fb2452b9929c33f6a81b10b1a9d830c766f131f69e513345ff7aa880"},
 			},
 		},
 	},
@@ -386,19 +386,19 @@ var manifest = []family{
 				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa",
 				PTXHash: "b85497f82cd3c9fdee3b146397fed98df0788c152f8f9549ca510eed6b673b79",
-				stored:  "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa",
+				stored:  source{"resample.sm_90.cubin", "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa"},
 			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "b85497f82cd3c9fdee3b146397fed98df0788c152f8f9549ca510eed6b673b79",
 				PTXHash: "b85497f82cd3c9fdee3b146397fed98df0788c152f8f9549ca510eed6b673b79",
-				stored:  "d9e896b598ec11013accf0e58367d745a5ccc8a44354e4b1d9bd8ccd0463042d",
+				stored:  source{"resample.sm_90.ptx.gz", "d9e896b598ec11013accf0e58367d745a5ccc8a44354e4b1d9bd8ccd0463042d"},
 			},
 			{
 				File: "resample.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "61e6e1b0afef05ae9a92bb29091689a1be2ef0b087065c773dfb8b806b3c4934",
 				PTXHash: "61e6e1b0afef05ae9a92bb29091689a1be2ef0b087065c773dfb8b806b3c4934",
-				stored:  "a6488ba5a472ebb9ff74ffff2e1bc67feeea11613cd10bb9303a0c3af56719a5",
+				stored:  source{"resample.sm_80.ptx.gz", "a6488ba5a472ebb9ff74ffff2e1bc67feeea11613cd10bb9303a0c3af56719a5"},
 			},
 		},
 	},
@@ -822,19 +822,19 @@ var manifest = []family{
 				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "fac0db3ba97af126bcb5e41b565fc6320611799a5042ed2ac5732d529676319b",
 				PTXHash: "e16318fe16a3c39e3c7c9628fb09c1416c18f3cc17745679779bee4d7805b8bc",
-				stored:  "fac0db3ba97af126bcb5e41b565fc6320611799a5042ed2ac5732d529676319b",
+				stored:  source{"resample_channels.sm_90.cubin", "fac0db3ba97af126bcb5e41b565fc6320611799a5042ed2ac5732d529676319b"},
 			},
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "e16318fe16a3c39e3c7c9628fb09c1416c18f3cc17745679779bee4d7805b8bc",
 				PTXHash: "e16318fe16a3c39e3c7c9628fb09c1416c18f3cc17745679779bee4d7805b8bc",
-				stored:  "caeb638b180bd1992ba5929c161c68af543c9762b876fa4273a785ba4a4827a3",
+				stored:  source{"resample_channels.sm_90.ptx.gz", "caeb638b180bd1992ba5929c161c68af543c9762b876fa4273a785ba4a4827a3"},
 			},
 			{
 				File: "resample_channels.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "f70f74e50c21bcf108993855e10c143abd9f41c6c8ef86a487e9f574495e8343",
 				PTXHash: "f70f74e50c21bcf108993855e10c143abd9f41c6c8ef86a487e9f574495e8343",
-				stored:  "59aa8ae161361867809e9dfa5d4849e9e8afdfd28e7e895d2e728251bfa35ba4",
+				stored:  source{"resample_channels.sm_80.ptx.gz", "59aa8ae161361867809e9dfa5d4849e9e8afdfd28e7e895d2e728251bfa35ba4"},
 			},
 		},
 	},
@@ -902,19 +902,19 @@ var manifest = []family{
 				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "1cecb922a0a873c0a993f6209102696c5ce10592931d96d1a79bd38e0f99018f",
 				PTXHash: "f1dcaf9c694a1cb25a7de821422469b93f1fb69f4aaab9e251fa03f47a352944",
-				stored:  "1cecb922a0a873c0a993f6209102696c5ce10592931d96d1a79bd38e0f99018f",
+				stored:  source{"resample_plain.sm_90.cubin", "1cecb922a0a873c0a993f6209102696c5ce10592931d96d1a79bd38e0f99018f"},
 			},
 			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "f1dcaf9c694a1cb25a7de821422469b93f1fb69f4aaab9e251fa03f47a352944",
 				PTXHash: "f1dcaf9c694a1cb25a7de821422469b93f1fb69f4aaab9e251fa03f47a352944",
-				stored:  "889ad9cd33feb09c58b7077ad33eec234ca42087ac494d32082c2b5992ae747c",
+				stored:  source{"resample_plain.sm_90.ptx.gz", "889ad9cd33feb09c58b7077ad33eec234ca42087ac494d32082c2b5992ae747c"},
 			},
 			{
 				File: "resample_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "5c9268a48d83f7ffa59d0ab98cd0d1495701e88a531f732601c04e9d14168d54",
 				PTXHash: "5c9268a48d83f7ffa59d0ab98cd0d1495701e88a531f732601c04e9d14168d54",
-				stored:  "aef3ea705c1ab478dc059587048f2ff1e3fc3f30b34631416fc86f45eccdb318",
+				stored:  source{"resample_plain.sm_80.ptx.gz", "aef3ea705c1ab478dc059587048f2ff1e3fc3f30b34631416fc86f45eccdb318"},
 			},
 		},
 	},
@@ -947,19 +947,19 @@ var manifest = []family{
 				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "08f831ae0fa6d9adf5dee68acc53cc0e21db61ab03a082bd67b8cf28137bc9ea",
 				PTXHash: "535b4ca681cbf7d5a639ea73a01ef661479f7bb5becd30838f2f05c90273a937",
-				stored:  "08f831ae0fa6d9adf5dee68acc53cc0e21db61ab03a082bd67b8cf28137bc9ea",
+				stored:  source{"resample_poses.sm_90.cubin.gz", "9be861ffdfaad062b8c554777e91fd35fa43ea71ddd13a784a15af1b3ee06862"},
 			},
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "535b4ca681cbf7d5a639ea73a01ef661479f7bb5becd30838f2f05c90273a937",
 				PTXHash: "535b4ca681cbf7d5a639ea73a01ef661479f7bb5becd30838f2f05c90273a937",
-				stored:  "9fda8a0b1a63d359f16521312f69ce19c8214224a019da2618e19b3f175aad80",
+				stored:  source{"resample_poses.sm_90.ptx.gz", "9fda8a0b1a63d359f16521312f69ce19c8214224a019da2618e19b3f175aad80"},
 			},
 			{
 				File: "resample_poses.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "85ea59edecfa967f79350856c78d7948b8fc58955712d3c105137bcdb9f1b3bf",
 				PTXHash: "85ea59edecfa967f79350856c78d7948b8fc58955712d3c105137bcdb9f1b3bf",
-				stored:  "af9c988a405383d42b573a8e6ed73fcd55bf3fecf7488a66ff52c0b10417e0ff",
+				stored:  source{"resample_poses.sm_80.ptx.gz", "af9c988a405383d42b573a8e6ed73fcd55bf3fecf7488a66ff52c0b10417e0ff"},
 			},
 		},
 	},
@@ -991,19 +991,19 @@ var manifest = []family{
 				File: "voxel_add.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "58a0e73af4aa859842a79090c8561e2549630fee1ba45a7876b8487986a9aa74",
 				PTXHash: "db870e3716e950aced6bbb75e0e518aedc17e2cb9bdd0b007735a5e7b00a725b",
-				stored:  "58a0e73af4aa859842a79090c8561e2549630fee1ba45a7876b8487986a9aa74",
+				stored:  source{"voxel_add.sm_90.cubin.gz", "24df88e0fad4e646d4efcd7ff40aa15900017683a8517d1ca5cf192ed41517d9"},
 			},
 			{
 				File: "voxel_add.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
 				PTXHash: "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
-				stored:  "ce3e98b0b516dbb05e9ad2dd4605933e927e52f2c4c85c44c44e03a4b3fb9034",
+				stored:  source{"voxel_add.sm_90.ptx.gz", "ce3e98b0b516dbb05e9ad2dd4605933e927e52f2c4c85c44c44e03a4b3fb9034"},
 			},
 			{
 				File: "voxel_add.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "554cf71ca9b537ca52bdd160af73b0b925e2faf5f9308bfc7bca4a5ebfb39efe",
 				PTXHash: "554cf71ca9b537ca52bdd160af73b0b925e2faf5f9308bfc7bca4a5ebfb39efe",
-				stored:  "d8d0899ff91c228a3a1b21ea9310d3e046c6bde1ad8b0d149d1992ae51bbd550",
+				stored:  source{"voxel_add.sm_80.ptx.gz", "d8d0899ff91c228a3a1b21ea9310d3e046c6bde1ad8b0d149d1992ae51bbd550"},
 			},
 		},
 	},
@@ -1031,19 +1031,19 @@ var manifest = []family{
 				File: "voxel_bucket.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "98fb1883173784d40f71dd533072df8cb52ab3d6879592e7f1f4c68abc224cdd",
 				PTXHash: "4247a73c2ff0276806f29850c3fa1c63622212c4601bb9b7f36afb36222fa851",
-				stored:  "98fb1883173784d40f71dd533072df8cb52ab3d6879592e7f1f4c68abc224cdd",
+				stored:  source{"voxel_bucket.sm_90.cubin.gz", "3be3440cc0634a5d37f9f3fae4e260da5895fa88553a362df0b1f3756ff6a6df"},
 			},
 			{
 				File: "voxel_bucket.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "f4107a3fd8de3feba883748b36773f4c79efc7a572b706432f525b4e85deb852",
 				PTXHash: "f4107a3fd8de3feba883748b36773f4c79efc7a572b706432f525b4e85deb852",
-				stored:  "452e4f61ec19415ccd3111c577635889bb86b0420bf3addf88b8e0c5f687f2c9",
+				stored:  source{"voxel_bucket.sm_90.ptx.gz", "452e4f61ec19415ccd3111c577635889bb86b0420bf3addf88b8e0c5f687f2c9"},
 			},
 			{
 				File: "voxel_bucket.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "1fece27143ce5a5bf8162d9f3f629530ee9c8b5833bba74f9ff5e457c04f74c8",
 				PTXHash: "1fece27143ce5a5bf8162d9f3f629530ee9c8b5833bba74f9ff5e457c04f74c8",
-				stored:  "e2e513a4565bab231544baa7441ad29d40289f2c63c1b91f3098f59b9f5aa810",
+				stored:  source{"voxel_bucket.sm_80.ptx.gz", "e2e513a4565bab231544baa7441ad29d40289f2c63c1b91f3098f59b9f5aa810"},
 			},
 		},
 	},
@@ -1067,13 +1067,13 @@ var manifest = []family{
 				File: "voxel_fill.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "175eefcbd55b3850c4efca4e721dbf302314e0f7208a029717938eff8bb5308c",
 				PTXHash: "175eefcbd55b3850c4efca4e721dbf302314e0f7208a029717938eff8bb5308c",
-				stored:  "d8af25c43511670aab81d5346f72318102c39c378e3ae849038d9e76159d4946",
+				stored:  source{"voxel_fill.sm_90.ptx.gz", "d8af25c43511670aab81d5346f72318102c39c378e3ae849038d9e76159d4946"},
 			},
 			{
 				File: "voxel_fill.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "995770388266376d7bbb8ef4da4abe5911233e8badf6ef4b6cddbdd64ea1a4bd",
 				PTXHash: "995770388266376d7bbb8ef4da4abe5911233e8badf6ef4b6cddbdd64ea1a4bd",
-				stored:  "4c2404a354dd95e920b39a389ed13ea7b7fd85fa85e8e50e0321df8936ceb0f7",
+				stored:  source{"voxel_fill.sm_80.ptx.gz", "4c2404a354dd95e920b39a389ed13ea7b7fd85fa85e8e50e0321df8936ceb0f7"},
 			},
 		},
 	},
@@ -1107,19 +1107,19 @@ var manifest = []family{
 				File: "voxel_group.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "ff270b64b4b5ecde932aedbbdf034e389a78d381b2db8bbaf52329442530a11d",
 				PTXHash: "72ff1b72025950d25e4c09b773eb5ee88d6bcc14dc6f9e7c8ba32a9363aa5adb",
-				stored:  "ff270b64b4b5ecde932aedbbdf034e389a78d381b2db8bbaf52329442530a11d",
+				stored:  source{"voxel_group.sm_90.cubin.gz", "afa0f6c03c394018ab6ef5ea188bd4f17cfcf64f549f941e8953eab1e1ca3208"},
 			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "5d2a2c15c64fbd68429a4541bf511f96909663c8accb796bd2d4c1c188c07c2d",
 				PTXHash: "5d2a2c15c64fbd68429a4541bf511f96909663c8accb796bd2d4c1c188c07c2d",
-				stored:  "22dade57daab87717d854704e0ae5eb2eac6c7193bbe24e0c906b1b371fe0522",
+				stored:  source{"voxel_group.sm_90.ptx.gz", "22dade57daab87717d854704e0ae5eb2eac6c7193bbe24e0c906b1b371fe0522"},
 			},
 			{
 				File: "voxel_group.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "353e5ea00546e469824c67bc1d0a9334c22645cad7e3a896b2f9f1c86177b120",
 				PTXHash: "353e5ea00546e469824c67bc1d0a9334c22645cad7e3a896b2f9f1c86177b120",
-				stored:  "b09733e69836df0633310b0a15a347e09120829a4f5c4d9fbdde5612c93a8410",
+				stored:  source{"voxel_group.sm_80.ptx.gz", "b09733e69836df0633310b0a15a347e09120829a4f5c4d9fbdde5612c93a8410"},
 			},
 		},
 	},
@@ -1154,19 +1154,19 @@ var manifest = []family{
 				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "0be4418861e64d4f3746c7b17d26fbda49865d3030e54de84871e48e858b6733",
 				PTXHash: "07a0620a9f3739f98f13edb6eb5197b9e8c95c94abade5f3db6cb16544565ee0",
-				stored:  "0be4418861e64d4f3746c7b17d26fbda49865d3030e54de84871e48e858b6733",
+				stored:  source{"voxel_reduce.sm_90.cubin", "0be4418861e64d4f3746c7b17d26fbda49865d3030e54de84871e48e858b6733"},
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "f5518546403c3d801eb90ae1e77049c16ab3e294c4b957288dce7dbdf4a99a45",
 				PTXHash: "f5518546403c3d801eb90ae1e77049c16ab3e294c4b957288dce7dbdf4a99a45",
-				stored:  "f327aec8d80b61866380c6ae8f8bf792e9755881838e785aad15e397c7ff5919",
+				stored:  source{"voxel_reduce.sm_90.ptx.gz", "f327aec8d80b61866380c6ae8f8bf792e9755881838e785aad15e397c7ff5919"},
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "18521e7c97cbed0aa44902fdb2cad6ba78634f20bf56998bd40e06fd67466baa",
 				PTXHash: "18521e7c97cbed0aa44902fdb2cad6ba78634f20bf56998bd40e06fd67466baa",
-				stored:  "9264f706056e70b41bb9a84c9df1016febcec421b775693c26caa2f995bc12f6",
+				stored:  source{"voxel_reduce.sm_80.ptx.gz", "9264f706056e70b41bb9a84c9df1016febcec421b775693c26caa2f995bc12f6"},
 			},
 		},
 	},
@@ -1195,19 +1195,19 @@ var manifest = []family{
 				File: "voxel_sort.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "daf98dc0da99c78e5e7aa27c8684663490067f958f39b1791d14527cf4aa1a9e",
 				PTXHash: "f36fc5e805cb29afa374a963a38de69f510f5938b00da3b81fbd233ea50a16d9",
-				stored:  "daf98dc0da99c78e5e7aa27c8684663490067f958f39b1791d14527cf4aa1a9e",
+				stored:  source{"voxel_sort.sm_90.cubin.gz", "88036a0bf9cf30908acb36845d5500747ecc00e8c4e6e70fddc9dd0813632437"},
 			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "fa7fe7fed81bcef0fd9c265a70aa5fd48f9c578bf5cb91d9d7b2d41801c1b20f",
 				PTXHash: "fa7fe7fed81bcef0fd9c265a70aa5fd48f9c578bf5cb91d9d7b2d41801c1b20f",
-				stored:  "a3afc79869a8e36140b8d626a354c0a8b9590d3e3387bfdee70bbd65dc100bf6",
+				stored:  source{"voxel_sort.sm_90.ptx.gz", "a3afc79869a8e36140b8d626a354c0a8b9590d3e3387bfdee70bbd65dc100bf6"},
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "42362ba9d878a9df244a0c40636975bc65b1d61cab4809375c785e21e761e3ac",
 				PTXHash: "42362ba9d878a9df244a0c40636975bc65b1d61cab4809375c785e21e761e3ac",
-				stored:  "433909a3aac3b01c41287cfd4176a96fe036fbfbf7983c9a287e170701c34f3e",
+				stored:  source{"voxel_sort.sm_80.ptx.gz", "433909a3aac3b01c41287cfd4176a96fe036fbfbf7983c9a287e170701c34f3e"},
 			},
 		},
 	},
@@ -1235,13 +1235,13 @@ var manifest = []family{
 				File: "voxel_tally.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
 				PTXHash: "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
-				stored:  "9a7c360713ee68109d2de209536f58159e57d7e7544cc0a161281bd28e814773",
+				stored:  source{"voxel_tally.sm_90.ptx.gz", "9a7c360713ee68109d2de209536f58159e57d7e7544cc0a161281bd28e814773"},
 			},
 			{
 				File: "voxel_tally.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "a1f9fb0261e6b321304b3c039d58f261cf093922de0f6ed4d17649c3f1b7efe9",
 				PTXHash: "a1f9fb0261e6b321304b3c039d58f261cf093922de0f6ed4d17649c3f1b7efe9",
-				stored:  "3abd07443d314ed4fada50178f400374067b094f9379c6cdac90efc2028f69a5",
+				stored:  source{"voxel_tally.sm_80.ptx.gz", "3abd07443d314ed4fada50178f400374067b094f9379c6cdac90efc2028f69a5"},
 			},
 		},
 	},
@@ -1269,19 +1269,19 @@ var manifest = []family{
 				File: "voxel_write.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "ce5c48d182f3636f8ebcbda3ece1c6c0f0b70c380015f914c2f047cc2b90fc65",
 				PTXHash: "c73dd7e797f78d609f0e6f250426434644a3c0775b80983ee47945a2864f084a",
-				stored:  "ce5c48d182f3636f8ebcbda3ece1c6c0f0b70c380015f914c2f047cc2b90fc65",
+				stored:  source{"voxel_write.sm_90.cubin.gz", "5704a2c67b225387ccce58d2d9450210bbfd409e62f420c44fdafeae399ad3ef"},
 			},
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "b6e89ba708cf0be210e7858b8087438d9a066107e10a78bc9528756515c69e55",
 				PTXHash: "b6e89ba708cf0be210e7858b8087438d9a066107e10a78bc9528756515c69e55",
-				stored:  "1eaeebc791ad0573a85beafeebad014bd3d16073b875004ce4dd202829c6e5cc",
+				stored:  source{"voxel_write.sm_90.ptx.gz", "1eaeebc791ad0573a85beafeebad014bd3d16073b875004ce4dd202829c6e5cc"},
 			},
 			{
 				File: "voxel_write.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
 				Hash:    "199d0550cc24b0aa4576faa59c0ae033830e945f72b2ed6656e39bd95138b93d",
 				PTXHash: "199d0550cc24b0aa4576faa59c0ae033830e945f72b2ed6656e39bd95138b93d",
-				stored:  "1b3624cd3aeb71156b586f4cc4c9509abd86b520ae2075fc67bafafdfb057166",
+				stored:  source{"voxel_write.sm_80.ptx.gz", "1b3624cd3aeb71156b586f4cc4c9509abd86b520ae2075fc67bafafdfb057166"},
 			},
 		},
 	},

@@ -10,14 +10,16 @@ usage: scripts/build_ptx.sh [--check]
        scripts/build_ptx.sh --nvcc
 
 With no option, compile every ptx/NAME.cu to NAME.sm_90.ptx.gz and NAME.sm_80.ptx.gz (PTX, compressed by gzip), assemble
-both with ptxas and make NAME.sm_90.cubin where there is a ptxas, and write ptx/zmanifest.go.
+both with ptxas and make NAME.sm_90.cubin where there is a ptxas, and write ptx/zmanifest.go,
+ptx/zinterface.go, and the table of sizes in CONTRIBUTING.md if it is far off.
 
   --check      build into a temporary folder and compare with what is checked in, the text of the PTX byte for byte, then the
                manifest.
                Changes nothing; fails naming each file that differs.
   --cubin DIR  assemble the PTX that is checked in, warnings and spills being errors, and write NAME.sm_90.cubin and
                NAME.sm_90.cubin.sha256 into DIR. Needs ptxas, neither clang nor Go.
-  --adopt DIR  take such cubins into ptx/, refusing one that was made from other PTX, and write the manifest.
+  --adopt DIR  take such cubins into ptx/, the smaller ones compressed as NAME.sm_90.cubin.gz, refusing one that was made from other
+               PTX, and write the manifest.
   --nvcc       compile every source with nvcc as well, for sm_80 and sm_90, and throw the result away.
 
 A NAME.sm_90.cubin.sha256 says which PTX the cubin was made from, in the form that sha256sum -c reads, and by which
@@ -69,16 +71,44 @@ unpack_all() {
 	done
 }
 
-# store_all DIR compresses the PTX texts of DIR into ptx/. One whose text is there already is left as it is: how gzip packs it
-# may differ from one release of gzip to the next, and does not count.
-store_all() {
-	local f packed
-	for f in "$1"/*.ptx; do
-		packed=$src/$(basename "$f").gz
-		if ! { [ -e "$packed" ] && gzip -dc "$packed" 2>/dev/null | cmp -s - "$f"; }; then
-			gzip -9n <"$f" >"$scratch/packed"
-			install -m 644 "$scratch/packed" "$packed"
+# store FILE NAME WHAT puts a file into ptx/ as NAME, or, if WHAT is packed, compressed as NAME.gz. One whose data is there already is
+# left as it is: how gzip packs it may differ from one release of gzip to the next, and does not count.
+store() {
+	local to=$src/$2
+	if [ "$3" = packed ]; then
+		to=$to.gz
+		if ! { [ -e "$to" ] && gzip -dc "$to" 2>/dev/null | cmp -s - "$1"; }; then
+			gzip -9n <"$1" >"$scratch/packed"
+			install -m 644 "$scratch/packed" "$to"
 		fi
+	elif ! cmp -s "$1" "$to"; then
+		install -m 644 "$1" "$to"
+	fi
+}
+
+# store_ptx DIR puts the PTX texts of DIR into ptx/.
+store_ptx() {
+	local f
+	for f in "$1"/*.ptx; do
+		store "$f" "$(basename "$f")" packed
+	done
+}
+
+# store_cubins DIR puts the cubins of DIR with their sidecars into ptx/, each in the form for its size.
+store_cubins() {
+	local f name most
+	most=$(sed -n 's/^const mostPacked = \([0-9]*\)$/\1/p' "$src/internal/manifest/folder.go")
+	[ -n "$most" ] || die "internal/manifest says no more which cubins lie compressed"
+	for f in "$1"/*.sm_90.cubin; do
+		name=$(basename "$f")
+		if [ "$(wc -c <"$f")" -le "$most" ]; then
+			store "$f" "$name" packed
+			rm -f "$src/$name"
+		else
+			store "$f" "$name" plain
+			rm -f "$src/$name.gz"
+		fi
+		store "$f.sha256" "$name.sha256" plain
 	done
 }
 
@@ -156,13 +186,14 @@ warn_stale() {
 	for side in "$src"/*.cubin.sha256; do
 		[ -e "$side" ] || continue
 		(cd "$texts" && sha256sum --status -c "$side" 2>/dev/null) ||
-			echo "build_ptx: $(basename "$side" .sha256) is stale: its PTX has changed. Make it anew with --cubin and --adopt, or delete it with its .sha256" >&2
+			echo "build_ptx: $(basename "$side" .sha256) is stale: its PTX has changed, and it is not loaded. scripts/release_check.sh fails until it is made anew with --cubin and --adopt" >&2
 	done
 }
 
+# manifest [-check] writes what is made of the kernels for the host, or compares it.
 manifest() {
 	command -v go >/dev/null || die "the manifest is written by a Go program, and there is no go here"
-	(cd "$root" && go run ./ptx/internal/manifest "$@")
+	(cd "$root" && go run ./ptx/internal/manifest -dir ptx "$@" && go run ./ptx/internal/manifest -dir ptx -sizes CONTRIBUTING.md "$@")
 }
 
 # build replaces nothing before everything has compiled.
@@ -173,14 +204,16 @@ build() {
 	for name in $(families); do
 		compile "$name" "$tmp"
 	done
-	store_all "$tmp"
+	store_ptx "$tmp"
 	if [ -n "$ptxas" ]; then
-		assemble_all "$tmp" "$src"
+		mkdir "$tmp/cubin"
+		assemble_all "$tmp" "$tmp/cubin"
+		store_cubins "$tmp/cubin"
 	else
 		echo "build_ptx: no ptxas here: nothing was assembled"
 	fi
 	warn_stale
-	manifest -dir ptx
+	manifest
 }
 
 check() {
@@ -205,7 +238,7 @@ check() {
 			bad=1
 		fi
 	done
-	manifest -dir ptx -check || bad=1
+	manifest -check || bad=1
 	[ $bad = 0 ] || exit 1
 	if [ -n "$ptxas" ]; then
 		mkdir "$tmp/cubin"
@@ -226,12 +259,10 @@ adopt() {
 		[ -e "$cubin.sha256" ] || die "$name has no $name.sha256"
 		(cd "$texts" && sha256sum --status -c "$cubin.sha256") ||
 			die "$name was made from other PTX than ptx/${name%.cubin}.ptx"
-	done
-	for cubin in "$dir"/*.sm_90.cubin; do
-		install -m 644 "$cubin" "$cubin.sha256" "$src/"
 		found=$((found + 1))
 	done
-	manifest -dir ptx
+	store_cubins "$dir"
+	manifest
 	echo "build_ptx: took $found cubins from $dir"
 }
 

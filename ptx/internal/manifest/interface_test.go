@@ -289,6 +289,9 @@ func TestKernelIsComparedWithItsParameterInThePTX(t *testing.T) {
 		{"k_f32", eight, strings.Replace(macro, "const x", "const y", 1), "k.cu:2: k_##name takes y of 12 bytes, and no entry of k does in the PTX"},
 		{"k", eight, "RC_KERNEL(32) k(const other p) {}\n", ""},
 		{"k", ".param .u64 a", "RC_KERNEL(32) k(const u64 p) {}\n", ""},
+		{"k", ".param .b8 a[99]", "RC_KERNEL(32) k(const some<8> p) {}\n", ""},
+		{"k", ".param .b8 a[99]){ ret; }\n.visible .entry j(" + eight, "RC_KERNEL(32) j(const x p) {}\nRC_KERNEL(32) k(const some<8> p) {}\n", ""},
+		{"k", ".param .b8 a[99]){ ret; }\n.visible .entry j(" + eight, "RC_KERNEL(32) j(const x p) {}\n", "k: entry k takes 99 bytes, as no RC_HOST struct of its kernels has"},
 	} {
 		_, err := readFolder(makeFolder(t, struct8(c.name, c.param, c.body)))
 		if c.says == "" {

@@ -90,14 +90,14 @@ func goNames(dir string) (map[string]string, error) {
 	return names, nil
 }
 
-// kernelDecl is one whose only parameter is a struct. In a macro its name may be one of the macro's.
+// kernelDecl is a kernel with parameters. In a macro its name may be one of the macro's.
 type kernelDecl struct {
-	name, param string
+	name, param string // the type of its only parameter, or ""
 	line        int
 	u           *unit
 }
 
-// kernelsOf returns the kernels of that form in a source, in macros too.
+// kernelsOf returns the kernels with parameters in a source, in macros too.
 func kernelsOf(u *unit) ([]kernelDecl, error) {
 	var list []kernelDecl
 	words := []token{}
@@ -136,10 +136,12 @@ func kernelsOf(u *unit) ([]kernelDecl, error) {
 			k.name += n.text
 			at.at++
 		}
-		if !at.accept("(") || !at.accept("const") || at.peek(0).kind != ident || at.peek(1).kind != ident || at.peek(2).text != ")" {
+		if !at.accept("(") || at.accept(")") {
 			continue
 		}
-		k.param = at.peek(0).text
+		if at.accept("const") && at.peek(0).kind == ident && at.peek(1).kind == ident && at.peek(2).text == ")" {
+			k.param = at.peek(0).text
+		}
 		list = append(list, k)
 	}
 	return list, nil

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // The files that are written.
@@ -23,10 +25,19 @@ func run(args []string, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	dir := flags.String("dir", "ptx", "the folder with the kernels")
 	check := flags.Bool("check", false, "compare with the files that are there, write nothing")
+	release := flags.Bool("release", false, "only say which cubins are missing or stale: it fails if any is")
+	sizes := flags.String("sizes", "", "only keep the table of what families cost in this `file`; with -check compare it")
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return 2
 	}
-	if err := write(*dir, *check); err != nil {
+	work := func() error { return write(*dir, *check) }
+	switch {
+	case *release:
+		work = func() error { return checkRelease(*dir) }
+	case *sizes != "":
+		work = func() error { return updateSizes(*dir, *sizes, *check) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(stderr, "manifest:", err)
 		return 1
 	}
@@ -63,6 +74,26 @@ func write(dir string, check bool) error {
 		}
 	}
 	return nil
+}
+
+// checkRelease refuses a folder in which a family has no cubin, or one of other PTX than is there.
+func checkRelease(dir string) error {
+	all, err := readFolder(dir)
+	if err != nil {
+		return err
+	}
+	var bad []error
+	for _, f := range all.families {
+		cubin := f.images[0] // the best comes first
+		text := slices.IndexFunc(f.images, func(im image) bool { return im.kind == "PTX" && im.sm == cubin.sm })
+		switch {
+		case cubin.kind != "Cubin":
+			bad = append(bad, fmt.Errorf("%s has no cubin", f.name))
+		case cubin.ptxHash != f.images[text].hash:
+			bad = append(bad, fmt.Errorf("%s is stale: it was not made from %s", cubin.name, f.images[text].name))
+		}
+	}
+	return errors.Join(bad...)
 }
 
 // compare names the first line in which a manifest is not what it should be.

@@ -39,7 +39,7 @@ func makeFolder(t *testing.T, change func(files map[string]string)) string {
 	change(files)
 	dir := t.TempDir()
 	for name, data := range files {
-		if strings.HasSuffix(name, ".ptx") {
+		if strings.HasSuffix(name, ".ptx") || strings.HasSuffix(name, ".cubin") && len(data) <= mostPacked {
 			name, data = name+".gz", packed(data)
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644))
@@ -55,6 +55,42 @@ func hash(s string) string {
 func TestCheckedInManifestIsWhatTheFilesSay(t *testing.T) {
 	var stderr bytes.Buffer
 	assert.Equal(t, 0, run([]string{"-dir", kernels, "-check"}, &stderr), stderr.String())
+}
+
+func TestTableOfSizesIsTrue(t *testing.T) {
+	var stderr bytes.Buffer
+	assert.Equal(t, 0, run([]string{"-dir", kernels, "-sizes", "../../../CONTRIBUTING.md", "-check"}, &stderr), stderr.String())
+}
+
+func TestTableOfSizesIsWrittenWhereItIsFarOff(t *testing.T) {
+	cubin := strings.Repeat("x", mostPacked+1)
+	dir := makeFolder(t, func(f map[string]string) {
+		f["k.sm_90.cubin"] = cubin
+		f["k.sm_90.cubin.sha256"] = hash("") + "  k.sm_90.ptx\n# ptxas 12.8\n"
+	})
+	file := filepath.Join(dir, "page.md")
+	const head = "above\n" + sizesBegin + "| family | kernels | cubin | PTX for sm_90 | PTX for sm_80 | together |\n|---|---:|---:|---:|---:|---:|\n"
+	page := func(row string) string {
+		return head + "| k |" + row + "\n| together |" + row + "\n" + sizesEnd + "below\n"
+	}
+	right := page(" 1 | 205 | 0 | 0 | 205 |")
+	for _, c := range []struct{ was, is string }{
+		{page(" 1 | 222 | 2 | 0 | 189 |"), page(" 1 | 222 | 2 | 0 | 189 |")},
+		{page(" 1 | 240 | 0 | 0 | 205 |"), right},
+		{page(" 1 | 205 | 3 | 0 | 205 |"), right},
+		{page(" 2 | 205 | 0 | 0 | 205 |"), right},
+		{page(" 1 | 205 | 0 | 0 |"), right},
+		{"above\n" + sizesBegin + sizesEnd + "below\n", right},
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(c.was), 0o644))
+		assert.Equal(t, c.was == c.is, updateSizes(dir, file, true) == nil, c.was)
+		require.NoError(t, updateSizes(dir, file, false))
+		got, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Equal(t, c.is, string(got))
+	}
+	require.NoError(t, os.WriteFile(file, []byte("no table\n"), 0o644))
+	assert.ErrorContains(t, updateSizes(dir, file, false), "page.md has no lines")
 }
 
 func TestCheckNamesTheLineThatIsOutOfDateAndWritesNothing(t *testing.T) {
@@ -86,11 +122,59 @@ func TestCubinCarriesTheHashOfItsPTXAndTheReleaseOfItsTool(t *testing.T) {
 	require.Len(t, all.families, 1)
 	images := all.families[0].images
 	require.Len(t, images, 3)
-	cubin := file{"k.sm_90.cubin", hash("\x7fELF")}
-	assert.Equal(t, image{cubin, cubin, "Cubin", 90, 78, hash(ptx), 12080}, images[0])
+	cubin, stored := file{"k.sm_90.cubin", hash("\x7fELF")}, file{"k.sm_90.cubin.gz", hash(packed("\x7fELF"))}
+	assert.Equal(t, image{cubin, stored, "Cubin", 90, 78, hash(ptx), 12080}, images[0])
 	assert.Equal(t, []string{"k.sm_90.ptx", "k.sm_80.ptx"}, []string{images[1].name, images[2].name})
 	assert.Equal(t, file{"k.sm_90.ptx.gz", hash(packed(ptx))}, images[1].stored)
 	assert.Equal(t, hash(ptx), images[1].hash)
+}
+
+func TestLargeCubinLiesAsItIs(t *testing.T) {
+	large := strings.Repeat("x", mostPacked+1)
+	dir := makeFolder(t, func(f map[string]string) {
+		f["k.sm_90.cubin"] = large
+		f["k.sm_90.cubin.sha256"] = hash("") + "  k.sm_90.ptx\n# ptxas 12.8\n"
+	})
+	all, err := readFolder(dir)
+	require.NoError(t, err)
+	cubin := file{"k.sm_90.cubin", hash(large)}
+	assert.Equal(t, image{cubin, cubin, "Cubin", 90, 78, hash(""), 12080}, all.families[0].images[0])
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.sm_90.cubin.gz"), []byte(packed(large)), 0o644))
+	_, err = readFolder(dir)
+	assert.ErrorContains(t, err, "k.sm_90.cubin is there compressed too")
+	require.NoError(t, os.Remove(filepath.Join(dir, "k.sm_90.cubin")))
+	_, err = readFolder(dir)
+	assert.ErrorContains(t, err, "k.sm_90.cubin.gz has 204801 bytes")
+	require.NoError(t, os.Remove(filepath.Join(dir, "k.sm_90.cubin.gz")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "k.sm_90.cubin"), []byte("small"), 0o644))
+	_, err = readFolder(dir)
+	assert.ErrorContains(t, err, "k.sm_90.cubin has 5 bytes")
+}
+
+func TestReleaseNeedsTheCubinOfEveryFamily(t *testing.T) {
+	ptx := text("sm_90", "7.8", ".param .u64 a")
+	cubin := func(of string) func(map[string]string) {
+		return func(f map[string]string) {
+			f["k.sm_90.cubin"] = "\x7fELF"
+			f["k.sm_90.cubin.sha256"] = hash(of) + "  k.sm_90.ptx\n# ptxas 12.8\n"
+		}
+	}
+	for _, c := range []struct {
+		change func(map[string]string)
+		says   string
+	}{
+		{cubin(ptx), ""},
+		{cubin("other"), "k.sm_90.cubin is stale: it was not made from k.sm_90.ptx"},
+		{func(map[string]string) {}, "k has no cubin"},
+	} {
+		var stderr strings.Builder
+		dir := makeFolder(t, c.change)
+		require.Equal(t, 0, run([]string{"-dir", dir}, &stderr), stderr.String()) // which minds neither
+		code := run([]string{"-dir", dir, "-release"}, &stderr)
+		assert.Equal(t, c.says != "", code == 1)
+		assert.Contains(t, stderr.String(), c.says)
+	}
 }
 
 func TestFolderWhoseFilesDoNotBelongTogetherIsRefused(t *testing.T) {

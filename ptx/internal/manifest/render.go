@@ -43,7 +43,7 @@ func render(families []family) ([]byte, error) {
 			p("File: %q, Kind: %s, SM: %d, ISA: %d, Toolkit: %d,", im.name, im.kind, im.sm, im.isa, im.toolkit)
 			p("Hash: %q,", im.hash)
 			p("PTXHash: %q,", im.ptxHash)
-			p("stored: %q,", im.stored.hash)
+			p("stored: source{%q, %q},", im.stored.name, im.stored.hash)
 			p("},")
 		}
 		p("},")
