@@ -30,10 +30,13 @@ func always(*backend, *ops.VoxelizeJob) string { return "" }
 // voxelNothing is a dense grid of no points.
 var voxelNothing = voxelVariant{name: "fill", pays: always,
 	can: func(_ *backend, job *ops.VoxelizeJob) string {
-		if job.N > 0 {
+		switch {
+		case job.N > 0:
 			return "there are points"
+		case job.Mode != ops.DenseVoxels:
+			return "not a dense grid"
 		}
-		return notDense(job)
+		return ""
 	},
 	lay: func(c *voxelChain) { c.fill("voxel_fill", voxelFilling{out: c.job.Grid, value: emptyWord(c.job)}) },
 }
