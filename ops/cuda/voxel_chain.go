@@ -35,8 +35,7 @@ type voxelLaunch struct {
 
 func layVoxels(job *ops.VoxelizeJob, sms int, v *voxelVariant, cell *faultCell, base cudadrv.DevicePtr) *voxelChain {
 	c := &voxelChain{job: job, sms: sms, base: base, cell: cell}
-	c.state = c.part(stateBytes)
-	c.zeroed = c.size
+	c.state, c.zeroed = c.part(stateBytes), stateBytes
 	v.lay(c)
 	return c
 }
@@ -179,14 +178,6 @@ func gridWords(job *ops.VoxelizeJob) int {
 		return job.F
 	}
 	return 1
-}
-
-// notDense says that a job is not for the ways of dense grids, which take points.
-func notDense(job *ops.VoxelizeJob) string {
-	if job.Mode != ops.DenseVoxels {
-		return "not a dense grid"
-	}
-	return ""
 }
 
 // notReduced says that a job is not a dense grid of sums, means, extremes or counts of points.

@@ -168,7 +168,9 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
 	const warps = ptx.ReduceThreads / ptx.WarpSize
 	if s.job.Mode == ops.HardVoxels {
-		s.add("voxel_keep", s.walk(min(voxels, s.job.V), warps), ptx.ReduceThreads, &list) // a warp for each that may be kept
+		// A warp for each voxel that may be kept, and for each 32 that must be looked at.
+		each := max(min(voxels, s.job.V), (voxels+ptx.WarpSize-1)/ptx.WarpSize)
+		s.add("voxel_keep", s.walk(each, warps), ptx.ReduceThreads, &list)
 		return
 	}
 	crowds := s.crowds()

@@ -21,7 +21,15 @@ type voxelVariant struct {
 	lay func(c *voxelChain)
 }
 
-// voxelVariants are tried in this order.
+// voxelVariants are tried in this order. Their kernels, which are all called voxel_, are those of ptx/voxel_*.cu, in this order:
+//
+//	fill    fill
+//	tally   fill, deal, tally
+//	write   write_fill, write
+//	add     fill, best, add (of sums and means), finish
+//	bucket  fill, deal_points, bucket, crowded, cut
+//	group   fill, deal_points, group, cells, crowded, cut
+//	sort    fill, bin, a pass for each 8 bits, number; then keep of hard voxels, and of others reduce, crowded, cut
 var voxelVariants = []voxelVariant{voxelNothing, voxelTally, voxelWrite, voxelAdd, voxelBucket, voxelGroup, voxelSort}
 
 // always is for variants that pay wherever they can.
@@ -30,10 +38,13 @@ func always(*backend, *ops.VoxelizeJob) string { return "" }
 // voxelNothing is a dense grid of no points.
 var voxelNothing = voxelVariant{name: "fill", pays: always,
 	can: func(_ *backend, job *ops.VoxelizeJob) string {
-		if job.N > 0 {
+		switch {
+		case job.N > 0:
 			return "there are points"
+		case job.Mode != ops.DenseVoxels:
+			return "not a dense grid"
 		}
-		return notDense(job)
+		return ""
 	},
 	lay: func(c *voxelChain) { c.fill("voxel_fill", voxelFilling{out: c.job.Grid, value: emptyWord(c.job)}) },
 }
