@@ -299,8 +299,6 @@ var arguments = []argument{
 		"result, of at most 16 points: their sum has no more bits than a float64, and its quotient by so small a number is the middle of two floats or far from it"},
 	{"what a quotient begins with", re(` voxel_(reduce|cells|bucket|crowded)$`), rounding, re(`mul\.rn\.f64`), re(`mul\.rn\.f64[^\n]*\n\s*// begin[^\n]*\n\s*fma\.rn\.f64`), 2,
 		"quotient: it is corrected twice, and once is enough for what is within a unit of its last place"},
-	{"lanes that ask for themselves", re(` voxel_(group|bucket)$`), leftOut, re(`@%p\d+ bra`), re(`@%p\d+ bra[^\n]*\n\s*bra\.uni[^\n]*\n\$\w+:[^\n]*\n\s*add\.s32[^\n]*, -1;\n\s*not\.b32[^\n]*\n\s*and\.b32`), 5,
-		"count_them: a cell that many lanes have gets as many from each by itself as from one for all"},
 	{"a block without points", re(`^voxel_(sort voxel_bin|write voxel_write)$`), ".g", re(`setp\.g[te]\.u64`), re(`setp\.g[te]\.u64[^\n]*\n(\s*bar\.sync[^\n]*\n)?\s*@%p\d+ bra[^\n]*\n([^\n]*\n){1,2}\s*griddepcontrol\.wait`), 5,
 		"there are as many blocks as the points fill, so that each has its first"},
 	{"how sure a cell is", re(` voxel_(deal(_points)?|write)$`), rounding, re(`add\.rn\.f32\s.*, 0f(BF000000|CB400000|40000000);`), anything, 0,

@@ -223,8 +223,6 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"voxel_reduce voxel_crowded", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", ""},
 		{"voxel_reduce voxel_crowded", "mul.rn.f64 	%fd1, %fd2, %fd3;\n// begin inline asm\nfma.rn.f64 %fd4, %fd5, %fd1, %fd6;", ".rn becomes .rz", "what a quotient begins with"},
 		{"voxel_reduce voxel_crowded", "mul.rn.f64 	%fd1, %fd2, %fd3;\n// begin inline asm\nadd.rn.f64 %fd4, %fd5, %fd1;", ".rn becomes .rz", ""},
-		{"voxel_bucket voxel_bucket", "@%p1 bra 	$L2;\nbra.uni 	$L1;\n$L2:\nadd.s32 	%r1, %r2, -1;\nnot.b32 	%r3, %r2;\nand.b32 	%r4, %r1, %r3;", leftOut, "lanes that ask for themselves"},
-		{"voxel_bucket voxel_bucket", "@%p1 bra 	$L2;\nbra.uni 	$L1;\n$L2:\nadd.s32 	%r1, %r2, 1;\nnot.b32 	%r3, %r2;\nand.b32 	%r4, %r1, %r3;", leftOut, ""},
 		{"voxel_sort voxel_bin", "setp.gt.u64 	%p1, %rd1, %rd2;\nbar.sync 0;\n@%p1 bra 	$L;\n// begin inline asm\ngriddepcontrol.wait;", ".gt becomes .ge", "a block without points"},
 		{"voxel_tally voxel_deal", "add.rn.f32 	%f1, %f2, 0fCB400000;", ".rn becomes .rz", "how sure a cell is"},
 		{"voxel_tally voxel_deal", "add.rn.f32 	%f1, %f2, 0f4B400000;", ".rn becomes .rz", ""},
