@@ -24,12 +24,9 @@ RC_HOST struct plain_stream {
     u32 d, form; // of fuse_odd: a row's elements, and how they are made
 };
 
-// few_streams ride in the parameter: most jobs have no more, and a larger parameter takes longer to launch.
-RC_HOST constexpr u32 few_streams = 4;
-
-// plain_streams is the kernels' parameter. A launch finds none of it in the cache, and waits for each line of 64 bytes when it comes to it, the
-// first of which holds 48.
-RC_HOST struct plain_streams {
+// plain_head is what the streams share. A launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes
+// to it, the first of which holds 48.
+RC_HOST struct plain_head {
     const void *targets;
     void *dst;
     u32 total, t, t_magic, targets_batch;
@@ -41,30 +38,30 @@ RC_HOST struct plain_streams {
     u32 dst_step, valid_step, age_step;
     i64 start;
     double rate;
-    plain_stream stream[few_streams];
-    const plain_stream *more; // the streams after those, in the plan's table
 };
 
-// stream_at is stream m.
-RC_FN plain_stream stream_at(const plain_streams &p, u32 m) {
-    if (RC_OFTEN(m < few_streams)) return p.stream[m];
-    struct words {
-        u64 w[sizeof(plain_stream) / 8];
-    } far;
-    const u64 *const from = (const u64 *)(p.more + (m - few_streams));
-    RC_UNROLL for (u32 i = 0; i < sizeof(plain_stream) / 8; i++) far.w[i] = ld_nc_u64(from + i);
-    return __builtin_bit_cast(plain_stream, far);
-}
+// plain_streams is the kernels' parameter. A larger one takes longer to launch, so fuse_plain_few has one of its own, for as many streams as
+// most jobs have.
+RC_HOST constexpr u32 few_streams = 4;
+RC_HOST struct plain_streams {
+    plain_head head;
+    plain_stream stream[max_streams];
+};
+RC_HOST struct few_plain_streams {
+    plain_head head;
+    plain_stream stream[few_streams];
+};
+static_assert(sizeof(plain_streams) < 4096, "every driver takes 4096 bytes");
 
-// stream_of is a block's stream, as a job.
-RC_FN plain_task stream_of(const plain_streams &p) {
+// stream_of is a block's stream, as a job. Without uniform registers a branch here makes ptxas load all parameters at once.
+template <u32 Most> RC_FN plain_task stream_of(const plain_head &p, const plain_stream (&streams)[Most]) {
     const u32 block = block_x();
     u32 m = 0;
     RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block >= p.first_block[i] ? i : m;
-    if (RC_SELDOM(block >= p.first_block[few_streams])) {
-        RC_UNROLL for (u32 i = few_streams; i < max_streams; i++) m = block >= p.first_block[i] ? i : m;
+    if (Most > few_streams && (__CUDA_ARCH__ < 900 || RC_SELDOM(block >= p.first_block[few_streams]))) {
+        RC_UNROLL for (u32 i = few_streams; i < Most; i++) m = block >= p.first_block[i] ? i : m;
     }
-    const plain_stream f = stream_at(p, m);
+    const plain_stream &f = streams[m];
     return {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
             p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
             f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
@@ -72,11 +69,7 @@ RC_FN plain_task stream_of(const plain_streams &p) {
             f.max_gap, f.tolerance, f.fill, f.rows_a_stamp};
 }
 
-} // namespace
-
-RC_KERNEL_OCC(plain_threads, resident) fuse_plain(const plain_streams p) {
-    __shared__ slot slots[most_tile];
-    plain_task j = stream_of(p);
+RC_FN void fuse_whole(plain_task j, slot *slots) {
     begin(j);
     const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
     barrier();
@@ -91,9 +84,21 @@ RC_KERNEL_OCC(plain_threads, resident) fuse_plain(const plain_streams p) {
     end(j);
 }
 
+} // namespace
+
+RC_KERNEL_OCC(plain_threads, resident) fuse_plain(const plain_streams p) {
+    __shared__ slot slots[most_tile];
+    fuse_whole(stream_of(p.head, p.stream), slots);
+}
+
+RC_KERNEL_OCC(plain_threads, resident) fuse_plain_few(const few_plain_streams p) {
+    __shared__ slot slots[most_tile];
+    fuse_whole(stream_of(p.head, p.stream), slots);
+}
+
 RC_KERNEL_OCC(plain_threads, 8) fuse_odd(const plain_streams p) {
     __shared__ slot slots[most_tile];
-    plain_task j = stream_of(p);
+    plain_task j = stream_of(p.head, p.stream);
     begin(j);
     const u32 count = survey_odd<4>(j, slots);
     barrier();
@@ -102,7 +107,7 @@ RC_KERNEL_OCC(plain_threads, 8) fuse_odd(const plain_streams p) {
 }
 
 RC_KERNEL_OCC(direct_threads, direct_fuse_blocks) fuse_direct(const plain_streams p) {
-    plain_task j = linear_task(stream_of(p));
+    plain_task j = linear_task(stream_of(p.head, p.stream));
     begin(j);
     if (j.unit() == 4)
         direct<v16, false>(j);

@@ -316,12 +316,10 @@ func (p *PlainStream) append(b []byte) []byte {
 	return b
 }
 
-const FewStreams = 4 // few_streams of fuse_plain.cu: few_streams ride in the parameter: most jobs have no more, and a larger parameter takes longer to launch.
-
-// PlainStreams is plain_streams of fuse_plain.cu: 584 bytes.
+// PlainHead is plain_head of fuse_plain.cu: 160 bytes.
 //
-// plain_streams is the kernels' parameter. A launch finds none of it in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
-type PlainStreams struct {
+// plain_head is what the streams share. A launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
+type PlainHead struct {
 	Targets      uint64     // offset 0
 	Dst          uint64     // offset 8
 	Total        uint32     // offset 16
@@ -337,16 +335,14 @@ type PlainStreams struct {
 	ValidStep    uint32     // offset 132
 	AgeStep      uint32     // offset 136
 	_            [4]byte
-	Start        int64          // offset 144
-	Rate         float64        // offset 152
-	Stream       [4]PlainStream // offset 160
-	More         uint64         // offset 576: the streams after those, in the plan's table
+	Start        int64   // offset 144
+	Rate         float64 // offset 152
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 584)) }
+func (p *PlainHead) Bytes() []byte { return p.append(make([]byte, 0, 160)) }
 
-func (p *PlainStreams) append(b []byte) []byte {
+func (p *PlainHead) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Targets)
 	b = binary.LittleEndian.AppendUint64(b, p.Dst)
 	b = binary.LittleEndian.AppendUint32(b, p.Total)
@@ -366,10 +362,42 @@ func (p *PlainStreams) append(b []byte) []byte {
 	b = append(b, 0, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	return b
+}
+
+const FewStreams = 4 // few_streams of fuse_plain.cu: plain_streams is the kernels' parameter. A larger one takes longer to launch, so fuse_plain_few has one of its own, for as many streams as most jobs have.
+
+// PlainStreams is plain_streams of fuse_plain.cu: 1824 bytes.
+type PlainStreams struct {
+	Head   PlainHead       // offset 0
+	Stream [16]PlainStream // offset 160
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *PlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 1824)) }
+
+func (p *PlainStreams) append(b []byte) []byte {
+	b = p.Head.append(b)
 	for i := range p.Stream {
 		b = p.Stream[i].append(b)
 	}
-	b = binary.LittleEndian.AppendUint64(b, p.More)
+	return b
+}
+
+// FewPlainStreams is few_plain_streams of fuse_plain.cu: 576 bytes.
+type FewPlainStreams struct {
+	Head   PlainHead      // offset 0
+	Stream [4]PlainStream // offset 160
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FewPlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 576)) }
+
+func (p *FewPlainStreams) append(b []byte) []byte {
+	b = p.Head.append(b)
+	for i := range p.Stream {
+		b = p.Stream[i].append(b)
+	}
 	return b
 }
 

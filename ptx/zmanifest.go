@@ -132,7 +132,7 @@ var manifest = []family{
 	{
 		name: "fuse_plain",
 		sources: []source{
-			{"fuse_plain.cu", "35c67ac697b1678d8def093822fc4abf45c7fbe550b7453011fa71000a8fbdb0"},
+			{"fuse_plain.cu", "328cb828bd3c291609fb6455d974c3b230500cf08230f64b61021ef568f6489b"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"direct.cuh", "bc9a3c93b6cc39ad4ceb1f36d117529ae625ab5d9d076d2fa914e2df6c8d209a"},
 			{"plain.cuh", "0ee83c0441c43ce65bd0b7d63010c2787e1301679c949064ff8b5b73480602b0"},
@@ -145,13 +145,16 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "fuse_plain", MaxThreads: 128, Params: []Param{
-				{"b8", 584, 8},
+				{"b8", 1824, 8},
+			}},
+			{Name: "fuse_plain_few", MaxThreads: 128, Params: []Param{
+				{"b8", 576, 8},
 			}},
 			{Name: "fuse_odd", MaxThreads: 128, Params: []Param{
-				{"b8", 584, 8},
+				{"b8", 1824, 8},
 			}},
 			{Name: "fuse_direct", MaxThreads: 160, Params: []Param{
-				{"b8", 584, 8},
+				{"b8", 1824, 8},
 			}},
 		},
 		images: []Image{
@@ -163,15 +166,15 @@ var manifest = []family{
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a4f74af5ffb9048e9d1a929a5e792a6d1bd86088e90a99e26e42c57435993c39",
-				PTXHash: "a4f74af5ffb9048e9d1a929a5e792a6d1bd86088e90a99e26e42c57435993c39",
-				stored:  source{"fuse_plain.sm_90.ptx.gz", "bf9a237c2d849986aa839310721505dd36a246ea6a0f5add01ef9249407a806f"},
+				Hash:    "7603651804e1a89780cfcb9ea5da5c9f12a3d835b4337e3ca3dc5c3972981b11",
+				PTXHash: "7603651804e1a89780cfcb9ea5da5c9f12a3d835b4337e3ca3dc5c3972981b11",
+				stored:  source{"fuse_plain.sm_90.ptx.gz", "36bacafc081578156c495db8661e165ee9434a173e6d07631628627f1d5b643e"},
 			},
 			{
 				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "59537198690988c01ea359ad8de42da273f54d5c10226d229991ad24d2d44845",
-				PTXHash: "59537198690988c01ea359ad8de42da273f54d5c10226d229991ad24d2d44845",
-				stored:  source{"fuse_plain.sm_80.ptx.gz", "d3e65b265131e280ef8c4e92ddef37ffca5a1aeb593f91335af67995b37c8c6b"},
+				Hash:    "ce89ccab1a8b9a49a38518e09465d6e33813f3f9e73908b3ad85df2673020afc",
+				PTXHash: "ce89ccab1a8b9a49a38518e09465d6e33813f3f9e73908b3ad85df2673020afc",
+				stored:  source{"fuse_plain.sm_80.ptx.gz", "41d80ef037a84ffc6465a93ec230098a6614a880bd878246b991cdc1f78d70ac"},
 			},
 		},
 	},
@@ -513,7 +516,7 @@ var manifest = []family{
 			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
 			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_crowded.cuh", "b1b93a67c1b94f22caba1747498914af4c38719a4eb0d0193a5f905546f06f8c"},
+			{"voxel_crowded.cuh", "def042ad2243298888e913a767bf0c81373b87c706b1fe9b5c9944421df4cf05"},
 			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -540,15 +543,15 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f5518546403c3d801eb90ae1e77049c16ab3e294c4b957288dce7dbdf4a99a45",
-				PTXHash: "f5518546403c3d801eb90ae1e77049c16ab3e294c4b957288dce7dbdf4a99a45",
-				stored:  source{"voxel_reduce.sm_90.ptx.gz", "f327aec8d80b61866380c6ae8f8bf792e9755881838e785aad15e397c7ff5919"},
+				Hash:    "c8ea53f88345a6e426faa4ffecc3251eeb10bf1b5c60d98db1c5a86bd1e1d2d2",
+				PTXHash: "c8ea53f88345a6e426faa4ffecc3251eeb10bf1b5c60d98db1c5a86bd1e1d2d2",
+				stored:  source{"voxel_reduce.sm_90.ptx.gz", "643051175c445bf4dbd945d1c533d3757a836207177613ad3f94553b66d5dc43"},
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "18521e7c97cbed0aa44902fdb2cad6ba78634f20bf56998bd40e06fd67466baa",
-				PTXHash: "18521e7c97cbed0aa44902fdb2cad6ba78634f20bf56998bd40e06fd67466baa",
-				stored:  source{"voxel_reduce.sm_80.ptx.gz", "9264f706056e70b41bb9a84c9df1016febcec421b775693c26caa2f995bc12f6"},
+				Hash:    "c7870ae759a4b871cd3405cc3a3805ca38faf1d3694bb65214e5078a8aacaf05",
+				PTXHash: "c7870ae759a4b871cd3405cc3a3805ca38faf1d3694bb65214e5078a8aacaf05",
+				stored:  source{"voxel_reduce.sm_80.ptx.gz", "7792dfa1a87aa7d525773887dbd366a7089d4012604c920548e136a63d7348f6"},
 			},
 		},
 	},

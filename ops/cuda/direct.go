@@ -31,7 +31,7 @@ var fuseDirect = &variant{
 	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, ptx.DirectFuseBlocks) },
 	model:   func(*backend, *ops.FuseJob) tuned.Choice { return tuned.Choice{Check: checkShare / 4} },
 	cut:     cutDirect,
-	params:  fusePlain.params,
+	params:  func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) { return wholeStreams(p, j, s), nil },
 }
 
 func notDirect(b *backend, j *ops.FuseJob, alone bool) string {

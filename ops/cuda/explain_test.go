@@ -43,7 +43,7 @@ func TestExplainTellsTheLaunchesOfAPlan(t *testing.T) {
 		considered[c.Variant] = c.Why
 	}
 	assert.Equal(t, cuda.Considered{Variant: "resample_direct"}, l.Considered[0])
-	assert.Len(t, considered, 11)
+	assert.Len(t, considered, 13)
 	assert.Empty(t, considered["resample_plain"])
 	assert.NotEmpty(t, considered["resample_f64"])
 	assert.Positive(t, l.Grid[0])

@@ -46,7 +46,7 @@ var fuseOdd = &variant{
 			if s[m].tile == 1 {
 				out.ChunkMagic = 0 // a block of one target divides by none
 			}
-		})
+		}), nil
 	},
 }
 

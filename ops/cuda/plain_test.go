@@ -102,7 +102,7 @@ func TestWhatIsPrefetched(t *testing.T) {
 			changes = append(changes, c.source)
 		}
 		j := resample(tensor.F32, c.b, c.s, c.n, c.d, c.opts, changes...)
-		for v, want := range map[*variant]bool{resamplePlain: c.want, fusePlain: c.fused} {
+		for v, want := range map[*variant]bool{resamplePlain: c.want, fusePlain: c.fused, fusePlainFew: c.fused} {
 			choice := tuned.Choice{Each: pieces, Check: checkShare, Prefetch: true}
 			assert.Equal(t, want, prefetches(v.cut(b, j, choice)), "%s: %s", v.name, c.what)
 			choice.Prefetch = false
@@ -110,7 +110,7 @@ func TestWhatIsPrefetched(t *testing.T) {
 		}
 	}
 	for _, v := range append(resampleVariants, fuseVariants...) {
-		wants := v == resamplePlain || v == fusePlain || v == resampleRun
+		wants := v == resamplePlain || v == fusePlain || v == fusePlainFew || v == resampleRun
 		assert.Equal(t, wants, v.free.prefetch, v.name)
 		assert.Equal(t, wants, v.model(b, resample(tensor.BF16, 2, 100, 50, 16, ops.ResampleOptions{})).Prefetch, v.name)
 	}

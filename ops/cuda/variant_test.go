@@ -110,11 +110,14 @@ func jobs() []chosen {
 	r("another kind", "resample_plain", resample(tensor.F16, 4, 100, 50, 32, nearest))
 	r("a pose", "resample_poses", resample(tensor.F32, 256, 500, 250, 7, pose))
 	r("a few narrow rows", "resample_poses", resample(tensor.F32, 256, 500, 250, 3, ops.ResampleOptions{}))
-	r("and ready", "fuse_odd", resample(tensor.F32, 256, 500, 250, 3, early))
+	r("and ready", "fuse_plain_few", resample(tensor.F32, 256, 500, 250, 3, early))
+	r("and of halves", "fuse_odd", resample(tensor.BF16, 256, 500, 250, 3, early))
 	r("an odd number of halves", "resample_run", resample(tensor.BF16, 256, 500, 250, 75, ops.ResampleOptions{}))
-	r("halves in words", "fuse_odd", resample(tensor.BF16, 256, 500, 250, 26, ops.ResampleOptions{}))
-	r("an odd number of floats", "fuse_odd", resample(tensor.F32, 256, 500, 250, 9, ops.ResampleOptions{}))
-	r("rows apart", "fuse_odd", resample(tensor.F32, 2, 10, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) {
+	r("halves in words", "fuse_plain_few", resample(tensor.BF16, 256, 500, 250, 26, ops.ResampleOptions{}))
+	r("few of them", "fuse_direct", resample(tensor.BF16, 4, 100, 50, 26, ops.ResampleOptions{}))
+	r("many of them", "fuse_odd", resample(tensor.BF16, 256, 500, 250, 66, ops.ResampleOptions{}))
+	r("an odd number of floats", "fuse_plain_few", resample(tensor.F32, 256, 500, 250, 9, ops.ResampleOptions{}))
+	r("rows apart", "fuse_direct", resample(tensor.F32, 2, 10, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) {
 		a.Dst = tensor.Must(place(tensor.F32, 2, 50, 12).Slice(2, 0, 8))
 	}))
 	r("a pose with a limit", "resample_channels", resample(tensor.F32, 4, 100, 50, 7, ops.ResampleOptions{Channels: pose.Channels, MaxGap: ops.Within(time.Second)}))
@@ -126,8 +129,8 @@ func jobs() []chosen {
 	r("rows of lengths", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) { a.SrcLengths = place(tensor.I64, 4) }))
 	r("f64", "resample_f64", resample(tensor.F64, 4, 100, 50, 8, ops.ResampleOptions{}))
 	f("whole chunks", "fuse_direct", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 7, ops.ResampleOptions{})))
-	f("inputs ready", "fuse_plain", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 31, ops.ResampleOptions{})))
-	f("another kind", "fuse_plain", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, nearest)))
+	f("inputs ready", "fuse_plain_few", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 31, ops.ResampleOptions{})))
+	f("another kind", "fuse_plain_few", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, nearest)))
 	f("many small units", "fuse_odd", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 33, nearest), rowsOf(tensor.F32, 4, ops.ResampleOptions{})))
 	f("halves", "fuse_odd", fuse(tensor.BF16, 5, ops.FuseOptions{}, rowsOf(tensor.BF16, 7, ops.ResampleOptions{}), rowsOf(tensor.BF16, 40, ops.ResampleOptions{})))
 	f("dtypes of their own", "fuse_chunks", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F16, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 8, ops.ResampleOptions{})))
@@ -142,6 +145,7 @@ func jobs() []chosen {
 		most[i] = rowsOf(tensor.F32, i+1, ops.ResampleOptions{})
 	}
 	f("as many as there may be", "fuse_direct", fuse(tensor.F32, 5, ops.FuseOptions{}, most...))
+	f("and ready", "fuse_plain", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, most...))
 	return out
 }
 
@@ -172,7 +176,7 @@ func TestJobsGetTheirVariant(t *testing.T) {
 // mostTargets is how many a block of each kernel may have.
 var mostTargets = map[string]int{"resample": ptx.ChunkTile, "resample_f64": ptx.ChunkTile, "fuse_chunks": ptx.ChunkTile, "fuse": ptx.ChunkTile,
 	"resample_channels": ptx.ItemTile, "resample_channels_f64": ptx.ItemTile, "resample_curves": ptx.ItemTile, "resample_curves_f64": ptx.ItemTile,
-	"resample_plain": ptx.MostEach * threads, "fuse_plain": ptx.MostEach * threads, "resample_direct": ptx.DirectMakers, "fuse_direct": ptx.DirectMakers,
+	"resample_plain": ptx.MostEach * threads, "fuse_plain": ptx.MostEach * threads, "fuse_plain_few": ptx.MostEach * threads, "resample_direct": ptx.DirectMakers, "fuse_direct": ptx.DirectMakers,
 	"resample_run": ptx.MostTile, "fuse_odd": ptx.MostTile, "resample_poses": 4 * warp}
 
 // Whatever choice a variant has, its blocks cover all targets and have no more of them, nor units, than the kernel takes; what blocks and threads divide,
@@ -236,7 +240,7 @@ func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, 
 			last, by, magic, shift = s.tile*int(x.D)-1, int(x.D), x.DMagic, 32
 		}
 		switch v {
-		case resamplePlain, fusePlain:
+		case resamplePlain, fusePlain, fusePlainFew:
 			require.True(t, s.each <= ptx.MostEach && s.tile*s.chunks <= s.each*threads, what)
 		case resamplePoses:
 			require.LessOrEqual(t, s.shared, mostRoom, what)
@@ -290,7 +294,9 @@ func TestParametersFitTheKernels(t *testing.T) {
 				case *ptx.FuseParams:
 					assert.Equal(t, []uint32{block, uint32(s.blocks)}, []uint32{x.Stream[m].FirstBlock, x.Stream[m].Blocks}, c.what)
 				case *ptx.PlainStreams:
-					assert.Equal(t, block, x.FirstBlock[m], c.what)
+					assert.Equal(t, block, x.Head.FirstBlock[m], c.what)
+				case *ptx.FewPlainStreams:
+					assert.Equal(t, block, x.Head.FirstBlock[m], c.what)
 				}
 				block += uint32(s.blocks)
 			}
