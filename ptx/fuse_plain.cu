@@ -21,16 +21,16 @@ RC_HOST struct plain_stream {
     float rows_a_stamp;
     u32 fill;
     u64 max_gap, tolerance;
-    u32 d, form; // of fuse_odd: a row's elements, and how they are made
 };
 
-// plain_head is what the streams share. A launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes
-// to it, the first of which holds 48.
+// plain_head and plain_rest are what the streams share, what every block needs first in front: a launch finds none of its parameter in the cache,
+// and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
 RC_HOST struct plain_head {
     const void *targets;
     void *dst;
     u32 total, t, t_magic, targets_batch;
-    u32 first_block[max_streams]; // of each stream, side by side as every block looks at all; beyond the streams no block
+};
+RC_HOST struct plain_rest {
     u8 *valid;
     void *age;
     u64 *fault;
@@ -40,32 +40,42 @@ RC_HOST struct plain_head {
     double rate;
 };
 
-// plain_streams is the kernels' parameter. A larger one takes longer to launch, so fuse_plain_few has one of its own, for as many streams as
-// most jobs have.
-RC_HOST constexpr u32 few_streams = 4;
+// The kernels' parameters: plain_streams, and few_plain_streams of fuse_plain_few, as a larger parameter takes longer to launch. first_block is that of
+// each stream, side by side as every block looks at all; beyond the streams there is no block.
+RC_HOST constexpr u32 few_streams = 4; // most jobs have no more
 RC_HOST struct plain_streams {
     plain_head head;
+    u32 first_block[max_streams];
+    plain_rest rest;
     plain_stream stream[max_streams];
 };
 RC_HOST struct few_plain_streams {
     plain_head head;
+    u32 first_block[few_streams];
+    plain_rest rest;
     plain_stream stream[few_streams];
 };
-static_assert(sizeof(plain_streams) < 4096, "every driver takes 4096 bytes");
+RC_HOST struct odd_streams {
+    plain_streams plain;
+    u32 d[max_streams], form[max_streams]; // a row's elements, and how they are made
+};
+static_assert(sizeof(odd_streams) < 4096, "every driver takes 4096 bytes");
 
 // stream_of is a block's stream, as a job. Without uniform registers a branch here makes ptxas load all parameters at once.
-template <u32 Most> RC_FN plain_task stream_of(const plain_head &p, const plain_stream (&streams)[Most]) {
+template <u32 Most, class P> RC_FN plain_task stream_of(const P &p) {
     const u32 block = block_x();
     u32 m = 0;
     RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block >= p.first_block[i] ? i : m;
-    if (Most > few_streams && (__CUDA_ARCH__ < 900 || RC_SELDOM(block >= p.first_block[few_streams]))) {
+    if (Most > few_streams && (__CUDA_ARCH__ < 900 || RC_SELDOM(block >= p.first_block[few_streams % Most]))) {
         RC_UNROLL for (u32 i = few_streams; i < Most; i++) m = block >= p.first_block[i] ? i : m;
     }
-    const plain_stream &f = streams[m];
-    return {f.src, f.times, p.targets, (char *)p.dst + f.column, p.valid ? p.valid + m : nullptr,
-            p.age ? (char *)p.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, p.fault, p.fault_flag, p.start, p.rate,
-            f.src_batch, f.src_step, f.times_batch, p.targets_batch, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace,
-            f.tile, f.chunks, f.chunk_magic, f.flags, p.dst_step, p.valid_step, p.age_step, block - p.first_block[m], m, f.offset, f.d, f.form,
+    const plain_stream &f = p.stream[m];
+    const plain_head &h = p.head;
+    const plain_rest &r = p.rest;
+    return {f.src, f.times, h.targets, (char *)h.dst + f.column, r.valid ? r.valid + m : nullptr,
+            r.age ? (char *)r.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, r.fault, r.fault_flag, r.start, r.rate,
+            f.src_batch, f.src_step, f.times_batch, h.targets_batch, h.total, f.stamps, f.share, f.s, h.t, h.t_magic, f.pace,
+            f.tile, f.chunks, f.chunk_magic, f.flags, r.dst_step, r.valid_step, r.age_step, block - p.first_block[m], m, f.offset, 0, 0,
             f.max_gap, f.tolerance, f.fill, f.rows_a_stamp};
 }
 
@@ -88,17 +98,18 @@ RC_FN void fuse_whole(plain_task j, slot *slots) {
 
 RC_KERNEL_OCC(plain_threads, resident) fuse_plain(const plain_streams p) {
     __shared__ slot slots[most_tile];
-    fuse_whole(stream_of(p.head, p.stream), slots);
+    fuse_whole(stream_of<max_streams>(p), slots);
 }
 
 RC_KERNEL_OCC(plain_threads, resident) fuse_plain_few(const few_plain_streams p) {
     __shared__ slot slots[most_tile];
-    fuse_whole(stream_of(p.head, p.stream), slots);
+    fuse_whole(stream_of<few_streams>(p), slots);
 }
 
-RC_KERNEL_OCC(plain_threads, 8) fuse_odd(const plain_streams p) {
+RC_KERNEL_OCC(plain_threads, 8) fuse_odd(const odd_streams p) {
     __shared__ slot slots[most_tile];
-    plain_task j = stream_of(p.head, p.stream);
+    plain_task j = stream_of<max_streams>(p.plain);
+    j.d = p.d[j.stream], j.form = p.form[j.stream];
     begin(j);
     const u32 count = survey_odd<4>(j, slots);
     barrier();
@@ -107,7 +118,7 @@ RC_KERNEL_OCC(plain_threads, 8) fuse_odd(const plain_streams p) {
 }
 
 RC_KERNEL_OCC(direct_threads, direct_fuse_blocks) fuse_direct(const plain_streams p) {
-    plain_task j = linear_task(stream_of(p.head, p.stream));
+    plain_task j = linear_task(stream_of<max_streams>(p));
     begin(j);
     if (j.unit() == 4)
         direct<v16, false>(j);

@@ -17,7 +17,7 @@ RC_HOST struct voxel_crowded_params {
     voxel_crowds crowds;
 };
 
-template <u32 pass> constexpr u32 in_flight_of = pass == sums ? 4 : 3;
+template <u32 pass, u32 N> constexpr u32 in_flight_of = pass == sums && N == 1 ? 4 : 3; // points at once: with more, registers would be spilled
 
 RC_FN u32 warp_of_grid() { return (block_x() * reduce_threads + thread_x()) / warp_size; }
 RC_FN u32 warps_of_grid() { return blocks_x() * (reduce_threads / warp_size); }
@@ -97,16 +97,16 @@ RC_FN void add_parts(const voxel_crowded_params &p, const entry &e) {
 
 // reduce_pieces is voxel_crowded, and voxel_cut with cut_sums, which adds up in the sums of the first two parts. N: features a lane.
 template <u32 pass, u32 N> RC_FN void reduce_pieces(const voxel_crowded_params &p) {
-    const u32 listed = *(const u32 *)(p.crowds.state + crowds);
-    const shares by(p.values.f / N);
+    const u32 listed = *(const u32 *)(p.crowds.state + crowds), groups = p.values.f / N;
+    const shares by(groups);
     for (u32 c = warp_of_grid(); c < listed; c += warps_of_grid()) {
         const entry &e = entries(p.crowds)[c]; // what is needed late is read late
         const bool several = e.slot > 0;
         if (pass == cut_sums && !several) continue;
-        const u32 begin = e.begin + e.number * piece_points, left = e.n - e.number * piece_points;
+        const u32 begin = e.begin + e.number * piece_points, left = e.n - e.number * piece_points, row = e.row;
         const u32 end = begin + (left < piece_points ? left : piece_points);
-        for (u32 g = 0; g < p.values.f; g += by.most * N) {
-            const u32 feature = g + by.column * N;
+        for (u32 g = 0; g < groups; g += by.most) {
+            const u32 feature = (g + by.column) * N;
             const bool works = by.rank < by.ranks && feature < p.values.f;
             tally t[N] = {};
             if constexpr (pass == cut_sums) {
@@ -117,7 +117,7 @@ template <u32 pass, u32 N> RC_FN void reduce_pieces(const voxel_crowded_params &
                 }
                 if (votes(flags) == 0) continue;
             }
-            reduce_together<pass, N, in_flight_of<pass>>(p.values, p.order, begin, end, by.most, by.ranks, by.rank, works, feature, e.row, t);
+            reduce_together<pass, N, in_flight_of<pass, N>>(p.values, p.order, begin, end, by.most, by.ranks, by.rank, works, feature, row, t);
             if (!works || by.rank > 0) continue;
             if (!several) {
                 float x[N];

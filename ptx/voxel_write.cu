@@ -182,11 +182,13 @@ template <class T> RC_FN void write_grid(const voxel_write_params &p, write_shar
 
 RC_KERNEL(fill_threads) voxel_write_fill(const voxel_fill_params p) { fill(p); }
 
-// As many blocks as there may be run at once beside those of the fill.
+// As many blocks as there may be run at once beside those of the fill. Points of f64 need more registers.
 RC_KERNEL_OCC(write_threads, 5) voxel_write(const voxel_write_params p) {
     __shared__ write_shared s;
-    if (p.cloud.wide())
-        write_grid<double>(p, s);
-    else
-        write_grid<float>(p, s);
+    write_grid<float>(p, s);
+}
+
+RC_KERNEL_OCC(write_threads, 4) voxel_write_f64(const voxel_write_params p) {
+    __shared__ write_shared s;
+    write_grid<double>(p, s);
 }

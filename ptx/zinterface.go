@@ -261,7 +261,7 @@ func (p *FuseParams) append(b []byte) []byte {
 	return b
 }
 
-// PlainStream is plain_stream of fuse_plain.cu: 104 bytes.
+// PlainStream is plain_stream of fuse_plain.cu: 96 bytes.
 //
 // plain_stream is what plain_task has for a stream alone, what every block needs first in front.
 type PlainStream struct {
@@ -284,12 +284,10 @@ type PlainStream struct {
 	Fill       uint32  // offset 76
 	MaxGap     uint64  // offset 80
 	Tolerance  uint64  // offset 88
-	D          uint32  // offset 96: of fuse_odd: a row's elements, and how they are made
-	Form       uint32  // offset 100: of fuse_odd: a row's elements, and how they are made
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainStream) Bytes() []byte { return p.append(make([]byte, 0, 104)) }
+func (p *PlainStream) Bytes() []byte { return p.append(make([]byte, 0, 96)) }
 
 func (p *PlainStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Src)
@@ -311,36 +309,23 @@ func (p *PlainStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.Fill)
 	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
 	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
-	b = binary.LittleEndian.AppendUint32(b, p.D)
-	b = binary.LittleEndian.AppendUint32(b, p.Form)
 	return b
 }
 
-// PlainHead is plain_head of fuse_plain.cu: 160 bytes.
+// PlainHead is plain_head of fuse_plain.cu: 32 bytes.
 //
-// plain_head is what the streams share. A launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
+// plain_head and plain_rest are what the streams share, what every block needs first in front: a launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
 type PlainHead struct {
-	Targets      uint64     // offset 0
-	Dst          uint64     // offset 8
-	Total        uint32     // offset 16
-	T            uint32     // offset 20
-	TMagic       uint32     // offset 24
-	TargetsBatch uint32     // offset 28
-	FirstBlock   [16]uint32 // offset 32: of each stream, side by side as every block looks at all; beyond the streams no block
-	Valid        uint64     // offset 96
-	Age          uint64     // offset 104
-	Fault        uint64     // offset 112
-	FaultFlag    uint64     // offset 120
-	DstStep      uint32     // offset 128
-	ValidStep    uint32     // offset 132
-	AgeStep      uint32     // offset 136
-	_            [4]byte
-	Start        int64   // offset 144
-	Rate         float64 // offset 152
+	Targets      uint64 // offset 0
+	Dst          uint64 // offset 8
+	Total        uint32 // offset 16
+	T            uint32 // offset 20
+	TMagic       uint32 // offset 24
+	TargetsBatch uint32 // offset 28
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainHead) Bytes() []byte { return p.append(make([]byte, 0, 160)) }
+func (p *PlainHead) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
 
 func (p *PlainHead) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Targets)
@@ -349,9 +334,27 @@ func (p *PlainHead) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.T)
 	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
 	b = binary.LittleEndian.AppendUint32(b, p.TargetsBatch)
-	for i := range p.FirstBlock {
-		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
-	}
+	return b
+}
+
+// PlainRest is plain_rest of fuse_plain.cu: 64 bytes.
+type PlainRest struct {
+	Valid     uint64 // offset 0
+	Age       uint64 // offset 8
+	Fault     uint64 // offset 16
+	FaultFlag uint64 // offset 24
+	DstStep   uint32 // offset 32
+	ValidStep uint32 // offset 36
+	AgeStep   uint32 // offset 40
+	_         [4]byte
+	Start     int64   // offset 48
+	Rate      float64 // offset 56
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *PlainRest) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
+
+func (p *PlainRest) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Valid)
 	b = binary.LittleEndian.AppendUint64(b, p.Age)
 	b = binary.LittleEndian.AppendUint64(b, p.Fault)
@@ -365,38 +368,71 @@ func (p *PlainHead) append(b []byte) []byte {
 	return b
 }
 
-const FewStreams = 4 // few_streams of fuse_plain.cu: plain_streams is the kernels' parameter. A larger one takes longer to launch, so fuse_plain_few has one of its own, for as many streams as most jobs have.
+const FewStreams = 4 // few_streams of fuse_plain.cu: The kernels' parameters: plain_streams, and few_plain_streams of fuse_plain_few, as a larger parameter takes longer to launch. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. most jobs have no more
 
-// PlainStreams is plain_streams of fuse_plain.cu: 1824 bytes.
+// PlainStreams is plain_streams of fuse_plain.cu: 1696 bytes.
 type PlainStreams struct {
-	Head   PlainHead       // offset 0
-	Stream [16]PlainStream // offset 160
+	Head       PlainHead       // offset 0
+	FirstBlock [16]uint32      // offset 32
+	Rest       PlainRest       // offset 96
+	Stream     [16]PlainStream // offset 160
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 1824)) }
+func (p *PlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 1696)) }
 
 func (p *PlainStreams) append(b []byte) []byte {
 	b = p.Head.append(b)
+	for i := range p.FirstBlock {
+		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
+	}
+	b = p.Rest.append(b)
 	for i := range p.Stream {
 		b = p.Stream[i].append(b)
 	}
 	return b
 }
 
-// FewPlainStreams is few_plain_streams of fuse_plain.cu: 576 bytes.
+// FewPlainStreams is few_plain_streams of fuse_plain.cu: 496 bytes.
 type FewPlainStreams struct {
-	Head   PlainHead      // offset 0
-	Stream [4]PlainStream // offset 160
+	Head       PlainHead      // offset 0
+	FirstBlock [4]uint32      // offset 32
+	Rest       PlainRest      // offset 48
+	Stream     [4]PlainStream // offset 112
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *FewPlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 576)) }
+func (p *FewPlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 496)) }
 
 func (p *FewPlainStreams) append(b []byte) []byte {
 	b = p.Head.append(b)
+	for i := range p.FirstBlock {
+		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
+	}
+	b = p.Rest.append(b)
 	for i := range p.Stream {
 		b = p.Stream[i].append(b)
+	}
+	return b
+}
+
+// OddStreams is odd_streams of fuse_plain.cu: 1824 bytes.
+type OddStreams struct {
+	Plain PlainStreams // offset 0
+	D     [16]uint32   // offset 1696: a row's elements, and how they are made
+	Form  [16]uint32   // offset 1760: a row's elements, and how they are made
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *OddStreams) Bytes() []byte { return p.append(make([]byte, 0, 1824)) }
+
+func (p *OddStreams) append(b []byte) []byte {
+	b = p.Plain.append(b)
+	for i := range p.D {
+		b = binary.LittleEndian.AppendUint32(b, p.D[i])
+	}
+	for i := range p.Form {
+		b = binary.LittleEndian.AppendUint32(b, p.Form[i])
 	}
 	return b
 }

@@ -132,7 +132,7 @@ var manifest = []family{
 	{
 		name: "fuse_plain",
 		sources: []source{
-			{"fuse_plain.cu", "328cb828bd3c291609fb6455d974c3b230500cf08230f64b61021ef568f6489b"},
+			{"fuse_plain.cu", "446bab68500eb58dfbadaa9930fcedbd13ecb09d2fd672dd5d8ad443fc1d2c82"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"direct.cuh", "bc9a3c93b6cc39ad4ceb1f36d117529ae625ab5d9d076d2fa914e2df6c8d209a"},
 			{"plain.cuh", "0ee83c0441c43ce65bd0b7d63010c2787e1301679c949064ff8b5b73480602b0"},
@@ -145,16 +145,16 @@ var manifest = []family{
 		},
 		entries: []Entry{
 			{Name: "fuse_plain", MaxThreads: 128, Params: []Param{
-				{"b8", 1824, 8},
+				{"b8", 1696, 8},
 			}},
 			{Name: "fuse_plain_few", MaxThreads: 128, Params: []Param{
-				{"b8", 576, 8},
+				{"b8", 496, 8},
 			}},
 			{Name: "fuse_odd", MaxThreads: 128, Params: []Param{
 				{"b8", 1824, 8},
 			}},
 			{Name: "fuse_direct", MaxThreads: 160, Params: []Param{
-				{"b8", 1824, 8},
+				{"b8", 1696, 8},
 			}},
 		},
 		images: []Image{
@@ -166,15 +166,15 @@ var manifest = []family{
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7603651804e1a89780cfcb9ea5da5c9f12a3d835b4337e3ca3dc5c3972981b11",
-				PTXHash: "7603651804e1a89780cfcb9ea5da5c9f12a3d835b4337e3ca3dc5c3972981b11",
-				stored:  source{"fuse_plain.sm_90.ptx.gz", "36bacafc081578156c495db8661e165ee9434a173e6d07631628627f1d5b643e"},
+				Hash:    "b01ab30fad36884cdd73898b29e9143e3d4efa4c69acad1b5fd504e468a6da37",
+				PTXHash: "b01ab30fad36884cdd73898b29e9143e3d4efa4c69acad1b5fd504e468a6da37",
+				stored:  source{"fuse_plain.sm_90.ptx.gz", "ee484cdaddccf6c71aac07ba54d4862bcd1cce6718dc0ab9da6eab3181c67327"},
 			},
 			{
 				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "ce89ccab1a8b9a49a38518e09465d6e33813f3f9e73908b3ad85df2673020afc",
-				PTXHash: "ce89ccab1a8b9a49a38518e09465d6e33813f3f9e73908b3ad85df2673020afc",
-				stored:  source{"fuse_plain.sm_80.ptx.gz", "41d80ef037a84ffc6465a93ec230098a6614a880bd878246b991cdc1f78d70ac"},
+				Hash:    "a2e55cae4601ca2735772a9ec7f9f8264a60bac989b8db173f0a2e38135c39f5",
+				PTXHash: "a2e55cae4601ca2735772a9ec7f9f8264a60bac989b8db173f0a2e38135c39f5",
+				stored:  source{"fuse_plain.sm_80.ptx.gz", "024530afa84aef4d03bf39e897df810940739e8fe5052b9cb450e2d9c1312397"},
 			},
 		},
 	},
@@ -516,7 +516,7 @@ var manifest = []family{
 			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
 			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_crowded.cuh", "def042ad2243298888e913a767bf0c81373b87c706b1fe9b5c9944421df4cf05"},
+			{"voxel_crowded.cuh", "e55661cf9d3c7fca3b7135e08a3d1d85bb67319ba3893d764470f00fdcd9d572"},
 			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
@@ -543,15 +543,15 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "c8ea53f88345a6e426faa4ffecc3251eeb10bf1b5c60d98db1c5a86bd1e1d2d2",
-				PTXHash: "c8ea53f88345a6e426faa4ffecc3251eeb10bf1b5c60d98db1c5a86bd1e1d2d2",
-				stored:  source{"voxel_reduce.sm_90.ptx.gz", "643051175c445bf4dbd945d1c533d3757a836207177613ad3f94553b66d5dc43"},
+				Hash:    "2dbd2c08154041ff8524a12910755ee9661bdb3aea7d920c47e7f3c365cce8c5",
+				PTXHash: "2dbd2c08154041ff8524a12910755ee9661bdb3aea7d920c47e7f3c365cce8c5",
+				stored:  source{"voxel_reduce.sm_90.ptx.gz", "9ed8fbd5232c205c95199a36b30bfe11d05e9825c0bd67854dcd3991a0b99d49"},
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "c7870ae759a4b871cd3405cc3a3805ca38faf1d3694bb65214e5078a8aacaf05",
-				PTXHash: "c7870ae759a4b871cd3405cc3a3805ca38faf1d3694bb65214e5078a8aacaf05",
-				stored:  source{"voxel_reduce.sm_80.ptx.gz", "7792dfa1a87aa7d525773887dbd366a7089d4012604c920548e136a63d7348f6"},
+				Hash:    "8b401de70f5bcafb7cb8a693d59e9524261376f649e98074ff89f5e3e7f64975",
+				PTXHash: "8b401de70f5bcafb7cb8a693d59e9524261376f649e98074ff89f5e3e7f64975",
+				stored:  source{"voxel_reduce.sm_80.ptx.gz", "a4b8a62cf3a8a7ffc9ea7166c35b7f4691fdd7d9b59a274e6a074da57ae1c67c"},
 			},
 		},
 	},
@@ -633,7 +633,7 @@ var manifest = []family{
 	{
 		name: "voxel_write",
 		sources: []source{
-			{"voxel_write.cu", "8f261c7c892aa54045117f5735f11b1047716d2ab1a2cc40b5b1f5204479b5bc"},
+			{"voxel_write.cu", "4919dbc34cba18ce7004214679d6015f97de7d0739006c700ed6cba264bad28a"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
 			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
@@ -648,6 +648,9 @@ var manifest = []family{
 			{Name: "voxel_write", MaxThreads: 256, Params: []Param{
 				{"b8", 168, 8},
 			}},
+			{Name: "voxel_write_f64", MaxThreads: 256, Params: []Param{
+				{"b8", 168, 8},
+			}},
 		},
 		images: []Image{
 			{
@@ -658,15 +661,15 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "b6e89ba708cf0be210e7858b8087438d9a066107e10a78bc9528756515c69e55",
-				PTXHash: "b6e89ba708cf0be210e7858b8087438d9a066107e10a78bc9528756515c69e55",
-				stored:  source{"voxel_write.sm_90.ptx.gz", "1eaeebc791ad0573a85beafeebad014bd3d16073b875004ce4dd202829c6e5cc"},
+				Hash:    "b3731b4bb0ddff93bc3e5fed21a9cbd96137c029d6577695962929eb7986b06c",
+				PTXHash: "b3731b4bb0ddff93bc3e5fed21a9cbd96137c029d6577695962929eb7986b06c",
+				stored:  source{"voxel_write.sm_90.ptx.gz", "3cbfdecdf4107257b171956155946aa2d5d812cf79142041978833bf0d05a87c"},
 			},
 			{
 				File: "voxel_write.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "199d0550cc24b0aa4576faa59c0ae033830e945f72b2ed6656e39bd95138b93d",
-				PTXHash: "199d0550cc24b0aa4576faa59c0ae033830e945f72b2ed6656e39bd95138b93d",
-				stored:  source{"voxel_write.sm_80.ptx.gz", "1b3624cd3aeb71156b586f4cc4c9509abd86b520ae2075fc67bafafdfb057166"},
+				Hash:    "c96cfe799d8ab70bbee339f3354294b20379b52ed8bd9dc5a0fb10cfe4dc213e",
+				PTXHash: "c96cfe799d8ab70bbee339f3354294b20379b52ed8bd9dc5a0fb10cfe4dc213e",
+				stored:  source{"voxel_write.sm_80.ptx.gz", "89a536453dafc6f10036d2879dac072adfd6573fc0b6b9b3bb2fb35d052cdd4e"},
 			},
 		},
 	},

@@ -39,14 +39,16 @@ var fuseOdd = &variant{
 		return list
 	},
 	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
-		return p.plainStreams(j, s, func(m int, l layout, f *ptx.PlainTaskFlags, out *ptx.PlainStream) {
+		out := &ptx.OddStreams{}
+		out.Plain = *p.plainStreams(j, s, func(m int, l layout, f *ptx.PlainTaskFlags, stream *ptx.PlainStream) {
 			form, unit := oddForm(j.Parts[m].D, l)
 			f.Unit, f.RunOn = uint32(unit), len(j.Parts) == 1 && first(j).DstStep == j.D
-			out.D, out.Form = uint32(j.Parts[m].D), form
+			out.D[m], out.Form[m] = uint32(j.Parts[m].D), form
 			if s[m].tile == 1 {
-				out.ChunkMagic = 0 // a block of one target divides by none
+				stream.ChunkMagic = 0 // a block of one target divides by none
 			}
-		}), nil
+		})
+		return out, nil
 	},
 }
 

@@ -110,8 +110,7 @@ func jobs() []chosen {
 	r("another kind", "resample_plain", resample(tensor.F16, 4, 100, 50, 32, nearest))
 	r("a pose", "resample_poses", resample(tensor.F32, 256, 500, 250, 7, pose))
 	r("a few narrow rows", "resample_poses", resample(tensor.F32, 256, 500, 250, 3, ops.ResampleOptions{}))
-	r("and ready", "fuse_plain_few", resample(tensor.F32, 256, 500, 250, 3, early))
-	r("and of halves", "fuse_odd", resample(tensor.BF16, 256, 500, 250, 3, early))
+	r("and ready", "fuse_odd", resample(tensor.F32, 256, 500, 250, 3, early))
 	r("an odd number of halves", "resample_run", resample(tensor.BF16, 256, 500, 250, 75, ops.ResampleOptions{}))
 	r("halves in words", "fuse_plain_few", resample(tensor.BF16, 256, 500, 250, 26, ops.ResampleOptions{}))
 	r("few of them", "fuse_direct", resample(tensor.BF16, 4, 100, 50, 26, ops.ResampleOptions{}))
@@ -236,6 +235,8 @@ func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, 
 			magic = x.ChunkMagic
 		case *ptx.PlainStreams:
 			magic = x.Stream[m].ChunkMagic
+		case *ptx.OddStreams:
+			magic = x.Plain.Stream[m].ChunkMagic
 		case *ptx.RunParams:
 			last, by, magic, shift = s.tile*int(x.D)-1, int(x.D), x.DMagic, 32
 		}
@@ -294,9 +295,11 @@ func TestParametersFitTheKernels(t *testing.T) {
 				case *ptx.FuseParams:
 					assert.Equal(t, []uint32{block, uint32(s.blocks)}, []uint32{x.Stream[m].FirstBlock, x.Stream[m].Blocks}, c.what)
 				case *ptx.PlainStreams:
-					assert.Equal(t, block, x.Head.FirstBlock[m], c.what)
+					assert.Equal(t, block, x.FirstBlock[m], c.what)
 				case *ptx.FewPlainStreams:
-					assert.Equal(t, block, x.Head.FirstBlock[m], c.what)
+					assert.Equal(t, block, x.FirstBlock[m], c.what)
+				case *ptx.OddStreams:
+					assert.Equal(t, block, x.Plain.FirstBlock[m], c.what)
 				}
 				block += uint32(s.blocks)
 			}

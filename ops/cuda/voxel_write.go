@@ -14,7 +14,11 @@ var voxelWrite = voxelVariant{name: "write", pays: always,
 		c.fill("voxel_write_fill", voxelFilling{out: c.job.Grid, value: emptyWord(c.job)}).prefersShared = true
 		chunk := c.chunk()
 		counts := c.job.Reduce == ops.ReduceCount
-		c.add("voxel_write", (c.job.N+chunk-1)/chunk, ptx.WriteThreads, &ptx.VoxelWriteParams{
+		kernel := "voxel_write"
+		if c.job.Wide() {
+			kernel = "voxel_write_f64"
+		}
+		c.add(kernel, (c.job.N+chunk-1)/chunk, ptx.WriteThreads, &ptx.VoxelWriteParams{
 			Cloud: c.cloud(chunk), Grid: c.grid(), Out: uint64(pointer(c.job.Grid)), State: c.state,
 			Flags: ptx.VoxelWriteParamsFlags{Counts: counts, FromZero: uint8(c.job.Empty) == 0 && pointer(c.job.Grid)%8 == 0}.Word(),
 		}).prefersShared = true

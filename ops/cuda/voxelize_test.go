@@ -50,11 +50,13 @@ func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
 	sparse.Mode, sparse.Reduce, sparse.F = ops.SparseVoxels, ops.ReduceMean, 3
 	labels.Labels = tensor.Must(tensor.New(tensor.I32, 1))
 	count, mean := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount), denseJob(1000, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)
+	wide := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount)
+	wide.Points = tensor.Must(tensor.New(tensor.F64, 1000, 3))
 	seen := map[string]bool{}
 	for _, x := range []struct {
 		way string
 		job *ops.VoxelizeJob
-	}{{"fill", denseJob(0, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)}, {"write", count}, {"tally", count}, {"add", mean}, {"bucket", mean}, {"group", mean}, {"sort", mean}, {"sort", labels}, {"sort", hard}, {"sort", sparse}} {
+	}{{"fill", denseJob(0, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)}, {"write", count}, {"write", wide}, {"tally", count}, {"add", mean}, {"bucket", mean}, {"group", mean}, {"sort", mean}, {"sort", labels}, {"sort", hard}, {"sort", sparse}} {
 		for _, l := range layVoxels(x.job, 132, variantOf(t, x.way), &faultCell{}, 0).launches {
 			_, entry, ok := ptx.Lookup(l.kernel)
 			require.True(t, ok, l.kernel)
