@@ -40,8 +40,8 @@ RC_HOST struct plain_rest {
     double rate;
 };
 
-// The kernels' parameters: plain_streams, and few_plain_streams of fuse_plain_few, as a larger parameter takes longer to launch. first_block is that of
-// each stream, side by side as every block looks at all; beyond the streams there is no block.
+// The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream,
+// side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made.
 RC_HOST constexpr u32 few_streams = 4; // most jobs have no more
 RC_HOST struct plain_streams {
     plain_head head;
@@ -57,7 +57,11 @@ RC_HOST struct few_plain_streams {
 };
 RC_HOST struct odd_streams {
     plain_streams plain;
-    u32 d[max_streams], form[max_streams]; // a row's elements, and how they are made
+    u32 d[max_streams], form[max_streams];
+};
+RC_HOST struct few_odd_streams {
+    few_plain_streams plain;
+    u32 d[few_streams], form[few_streams];
 };
 static_assert(sizeof(odd_streams) < 4096, "every driver takes 4096 bytes");
 
@@ -94,6 +98,16 @@ RC_FN void fuse_whole(plain_task j, slot *slots) {
     end(j);
 }
 
+template <u32 Most, class P> RC_FN void fuse_rows(const P &p, slot *slots) {
+    plain_task j = stream_of<Most>(p.plain);
+    j.d = p.d[j.stream], j.form = p.form[j.stream];
+    begin(j);
+    const u32 count = survey_odd<4>(j, slots);
+    barrier();
+    if (count > 0) move_odd(j, slots, count);
+    end(j);
+}
+
 } // namespace
 
 RC_KERNEL_OCC(plain_threads, resident) fuse_plain(const plain_streams p) {
@@ -108,13 +122,12 @@ RC_KERNEL_OCC(plain_threads, resident) fuse_plain_few(const few_plain_streams p)
 
 RC_KERNEL_OCC(plain_threads, 8) fuse_odd(const odd_streams p) {
     __shared__ slot slots[most_tile];
-    plain_task j = stream_of<max_streams>(p.plain);
-    j.d = p.d[j.stream], j.form = p.form[j.stream];
-    begin(j);
-    const u32 count = survey_odd<4>(j, slots);
-    barrier();
-    if (count > 0) move_odd(j, slots, count);
-    end(j);
+    fuse_rows<max_streams>(p, slots);
+}
+
+RC_KERNEL_OCC(plain_threads, 8) fuse_odd_few(const few_odd_streams p) {
+    __shared__ slot slots[most_tile];
+    fuse_rows<few_streams>(p, slots);
 }
 
 RC_KERNEL_OCC(direct_threads, direct_fuse_blocks) fuse_direct(const plain_streams p) {

@@ -368,7 +368,7 @@ func (p *PlainRest) append(b []byte) []byte {
 	return b
 }
 
-const FewStreams = 4 // few_streams of fuse_plain.cu: The kernels' parameters: plain_streams, and few_plain_streams of fuse_plain_few, as a larger parameter takes longer to launch. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. most jobs have no more
+const FewStreams = 4 // few_streams of fuse_plain.cu: The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made. most jobs have no more
 
 // PlainStreams is plain_streams of fuse_plain.cu: 1696 bytes.
 type PlainStreams struct {
@@ -419,14 +419,35 @@ func (p *FewPlainStreams) append(b []byte) []byte {
 // OddStreams is odd_streams of fuse_plain.cu: 1824 bytes.
 type OddStreams struct {
 	Plain PlainStreams // offset 0
-	D     [16]uint32   // offset 1696: a row's elements, and how they are made
-	Form  [16]uint32   // offset 1760: a row's elements, and how they are made
+	D     [16]uint32   // offset 1696
+	Form  [16]uint32   // offset 1760
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
 func (p *OddStreams) Bytes() []byte { return p.append(make([]byte, 0, 1824)) }
 
 func (p *OddStreams) append(b []byte) []byte {
+	b = p.Plain.append(b)
+	for i := range p.D {
+		b = binary.LittleEndian.AppendUint32(b, p.D[i])
+	}
+	for i := range p.Form {
+		b = binary.LittleEndian.AppendUint32(b, p.Form[i])
+	}
+	return b
+}
+
+// FewOddStreams is few_odd_streams of fuse_plain.cu: 528 bytes.
+type FewOddStreams struct {
+	Plain FewPlainStreams // offset 0
+	D     [4]uint32       // offset 496
+	Form  [4]uint32       // offset 512
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FewOddStreams) Bytes() []byte { return p.append(make([]byte, 0, 528)) }
+
+func (p *FewOddStreams) append(b []byte) []byte {
 	b = p.Plain.append(b)
 	for i := range p.D {
 		b = binary.LittleEndian.AppendUint32(b, p.D[i])

@@ -19,7 +19,7 @@ import "embed"
 //go:embed resample_channels.sm_90.cubin
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
-//go:embed resample_plain.sm_90.cubin
+//go:embed resample_plain.sm_90.cubin.gz
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
 //go:embed resample_poses.sm_90.cubin.gz
@@ -31,17 +31,19 @@ import "embed"
 //go:embed voxel_bucket.sm_90.cubin.gz
 //go:embed voxel_bucket.sm_90.ptx.gz
 //go:embed voxel_bucket.sm_80.ptx.gz
+//go:embed voxel_fill.sm_90.cubin.gz
 //go:embed voxel_fill.sm_90.ptx.gz
 //go:embed voxel_fill.sm_80.ptx.gz
 //go:embed voxel_group.sm_90.cubin.gz
 //go:embed voxel_group.sm_90.ptx.gz
 //go:embed voxel_group.sm_80.ptx.gz
-//go:embed voxel_reduce.sm_90.cubin
+//go:embed voxel_reduce.sm_90.cubin.gz
 //go:embed voxel_reduce.sm_90.ptx.gz
 //go:embed voxel_reduce.sm_80.ptx.gz
 //go:embed voxel_sort.sm_90.cubin.gz
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
+//go:embed voxel_tally.sm_90.cubin.gz
 //go:embed voxel_tally.sm_90.ptx.gz
 //go:embed voxel_tally.sm_80.ptx.gz
 //go:embed voxel_write.sm_90.cubin.gz
@@ -65,9 +67,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "copy.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "e4fab866554a9440b9a6ee826cd8910a3341a7b81b6c198f47da2c5d03da9983",
-				PTXHash: "acaba3378d4c99ee8e7196faf0f9e61dcc1f10cf297511a9ac2e5cec8691098e",
-				stored:  source{"copy.sm_90.cubin.gz", "744c076b1737193801ea4141e6763471986f33400241664bc1b75c65de464d19"},
+				Hash:    "64fd1dfb2bffc8b2249a70b88ada9bc236c7c35c889dc27711444988ac0b725c",
+				PTXHash: "b979297fbad76064a7f0cb943e3deabca8318512db457dab36c6d88e1dbf28ba",
+				stored:  source{"copy.sm_90.cubin.gz", "8431a3746dd998bcec312ebb9d4866c2b549a00b803b42a8dd6eb80d95a1a3c1"},
 			},
 			{
 				File: "copy.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -111,9 +113,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "0ad76a5731b94982126bd598818b540328a6f2b60bffbd74a3f78112cee4c4f1",
-				PTXHash: "0ccafce3274ab6bea083d2c690edfd7aa4425413b888269a5e04da04eae9a59e",
-				stored:  source{"fuse.sm_90.cubin", "0ad76a5731b94982126bd598818b540328a6f2b60bffbd74a3f78112cee4c4f1"},
+				Hash:    "34b281d70fb02e3c86c9bf508847100349b81e427cd4e39a854fbd7efbe0208b",
+				PTXHash: "e07876a91db3a00247be709d8bb0ea973eb8f5a5553b4cf62d4f23dbab3fc3fb",
+				stored:  source{"fuse.sm_90.cubin", "34b281d70fb02e3c86c9bf508847100349b81e427cd4e39a854fbd7efbe0208b"},
 			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -132,7 +134,7 @@ var manifest = []family{
 	{
 		name: "fuse_plain",
 		sources: []source{
-			{"fuse_plain.cu", "446bab68500eb58dfbadaa9930fcedbd13ecb09d2fd672dd5d8ad443fc1d2c82"},
+			{"fuse_plain.cu", "d5970724601ac63df52a406c8b78954bb23caee80b63ecbaacd40c75ab563862"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"direct.cuh", "bc9a3c93b6cc39ad4ceb1f36d117529ae625ab5d9d076d2fa914e2df6c8d209a"},
 			{"plain.cuh", "0ee83c0441c43ce65bd0b7d63010c2787e1301679c949064ff8b5b73480602b0"},
@@ -153,6 +155,9 @@ var manifest = []family{
 			{Name: "fuse_odd", MaxThreads: 128, Params: []Param{
 				{"b8", 1824, 8},
 			}},
+			{Name: "fuse_odd_few", MaxThreads: 128, Params: []Param{
+				{"b8", 528, 8},
+			}},
 			{Name: "fuse_direct", MaxThreads: 160, Params: []Param{
 				{"b8", 1696, 8},
 			}},
@@ -160,21 +165,21 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "a8066639ecc49b2d16c2d8090adb29369b3ae0d64f320395934c38612ad19fe6",
-				PTXHash: "4b5315dd0913aacf5aa7843462326c75849467fa4e66b6cdc518cdb6dc9a501a",
-				stored:  source{"fuse_plain.sm_90.cubin", "a8066639ecc49b2d16c2d8090adb29369b3ae0d64f320395934c38612ad19fe6"},
+				Hash:    "75ed4cde1587d30db1d106042184764a678a6bbe66af7121d846bbc6d26c4b21",
+				PTXHash: "b01ab30fad36884cdd73898b29e9143e3d4efa4c69acad1b5fd504e468a6da37",
+				stored:  source{"fuse_plain.sm_90.cubin", "75ed4cde1587d30db1d106042184764a678a6bbe66af7121d846bbc6d26c4b21"},
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "b01ab30fad36884cdd73898b29e9143e3d4efa4c69acad1b5fd504e468a6da37",
-				PTXHash: "b01ab30fad36884cdd73898b29e9143e3d4efa4c69acad1b5fd504e468a6da37",
-				stored:  source{"fuse_plain.sm_90.ptx.gz", "ee484cdaddccf6c71aac07ba54d4862bcd1cce6718dc0ab9da6eab3181c67327"},
+				Hash:    "000f339c2b6614fc9f2dba51e485df5bbbc245bcefebe4be7026d29ce7b47204",
+				PTXHash: "000f339c2b6614fc9f2dba51e485df5bbbc245bcefebe4be7026d29ce7b47204",
+				stored:  source{"fuse_plain.sm_90.ptx.gz", "7f02c0bcebefa51bfe6f794efb551ba54bb1e460f526e4efa05637eab3ad8b80"},
 			},
 			{
 				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "a2e55cae4601ca2735772a9ec7f9f8264a60bac989b8db173f0a2e38135c39f5",
-				PTXHash: "a2e55cae4601ca2735772a9ec7f9f8264a60bac989b8db173f0a2e38135c39f5",
-				stored:  source{"fuse_plain.sm_80.ptx.gz", "024530afa84aef4d03bf39e897df810940739e8fe5052b9cb450e2d9c1312397"},
+				Hash:    "303d0c52d4d7374b108dd89cd7cb82f8489de54ccf7ef70c2bbdbb932bc23591",
+				PTXHash: "303d0c52d4d7374b108dd89cd7cb82f8489de54ccf7ef70c2bbdbb932bc23591",
+				stored:  source{"fuse_plain.sm_80.ptx.gz", "a6b328e38b9c431b14ccb4a083dfd67f0c7c5679f0b929758b89879cb07d7eec"},
 			},
 		},
 	},
@@ -198,9 +203,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa",
-				PTXHash: "b85497f82cd3c9fdee3b146397fed98df0788c152f8f9549ca510eed6b673b79",
-				stored:  source{"resample.sm_90.cubin", "e5dd904fccb1e540e54a25a6406f36528faa60130a7c5c51f0669b4f0d7a6baa"},
+				Hash:    "491099685112fe69e0f34a22b95a67ce5b087c7f4eaf15ba7c6accda16d9d6df",
+				PTXHash: "7e199abe31520887a2561cdd8b970b014669cf83f3e88d8b73d07bed6c850786",
+				stored:  source{"resample.sm_90.cubin", "491099685112fe69e0f34a22b95a67ce5b087c7f4eaf15ba7c6accda16d9d6df"},
 			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -246,9 +251,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "fac0db3ba97af126bcb5e41b565fc6320611799a5042ed2ac5732d529676319b",
-				PTXHash: "e16318fe16a3c39e3c7c9628fb09c1416c18f3cc17745679779bee4d7805b8bc",
-				stored:  source{"resample_channels.sm_90.cubin", "fac0db3ba97af126bcb5e41b565fc6320611799a5042ed2ac5732d529676319b"},
+				Hash:    "0a4e61d840db899d86409da33b84d35e34f9014139be9235cfd396098c6664f3",
+				PTXHash: "d18e144104f482377220b3e13b46e042e205f8f85b1f2f5e6198bc04a24e150f",
+				stored:  source{"resample_channels.sm_90.cubin", "0a4e61d840db899d86409da33b84d35e34f9014139be9235cfd396098c6664f3"},
 			},
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -291,9 +296,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "1cecb922a0a873c0a993f6209102696c5ce10592931d96d1a79bd38e0f99018f",
-				PTXHash: "f1dcaf9c694a1cb25a7de821422469b93f1fb69f4aaab9e251fa03f47a352944",
-				stored:  source{"resample_plain.sm_90.cubin", "1cecb922a0a873c0a993f6209102696c5ce10592931d96d1a79bd38e0f99018f"},
+				Hash:    "6d93fd30d5e1caee9f18347eb830ccfaff25140111db898a90321b391a9fd7f4",
+				PTXHash: "8b9fb6c077d3a93bc54bf8653aa88aafbad217bc07cc4718b698514286bbcecf",
+				stored:  source{"resample_plain.sm_90.cubin.gz", "c45d297e16e0ef0833195866f8d7d1a18ee9c8f71045aa2520e9a55c5cfac64f"},
 			},
 			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -330,9 +335,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "08f831ae0fa6d9adf5dee68acc53cc0e21db61ab03a082bd67b8cf28137bc9ea",
-				PTXHash: "535b4ca681cbf7d5a639ea73a01ef661479f7bb5becd30838f2f05c90273a937",
-				stored:  source{"resample_poses.sm_90.cubin.gz", "9be861ffdfaad062b8c554777e91fd35fa43ea71ddd13a784a15af1b3ee06862"},
+				Hash:    "978a3e581da9f49ec69567859c0301a6bfe78888736d6933b04f92ff8f6cd739",
+				PTXHash: "23353f9464cf50b8bccda64304c920a779f471b1d764d36c5ca0aef6d49a802e",
+				stored:  source{"resample_poses.sm_90.cubin.gz", "f1e0865954171aad8a57038633c955bdc357eff338233564d3d85c165aebba92"},
 			},
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -374,9 +379,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_add.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "58a0e73af4aa859842a79090c8561e2549630fee1ba45a7876b8487986a9aa74",
-				PTXHash: "db870e3716e950aced6bbb75e0e518aedc17e2cb9bdd0b007735a5e7b00a725b",
-				stored:  source{"voxel_add.sm_90.cubin.gz", "24df88e0fad4e646d4efcd7ff40aa15900017683a8517d1ca5cf192ed41517d9"},
+				Hash:    "d0c80e65ce1200548e241a1062f0d9413ce5a2d2f99d28803e7d1c60bb91f4ce",
+				PTXHash: "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
+				stored:  source{"voxel_add.sm_90.cubin.gz", "2b62a454d192a0be698558c3b069b91531be8756bc30a3051e58082e5f70536e"},
 			},
 			{
 				File: "voxel_add.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -414,9 +419,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_bucket.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "98fb1883173784d40f71dd533072df8cb52ab3d6879592e7f1f4c68abc224cdd",
-				PTXHash: "4247a73c2ff0276806f29850c3fa1c63622212c4601bb9b7f36afb36222fa851",
-				stored:  source{"voxel_bucket.sm_90.cubin.gz", "3be3440cc0634a5d37f9f3fae4e260da5895fa88553a362df0b1f3756ff6a6df"},
+				Hash:    "2871394d2e8f343cfa6f68964516b1ea18a135575ff5107fe44d93fd054979cc",
+				PTXHash: "f4107a3fd8de3feba883748b36773f4c79efc7a572b706432f525b4e85deb852",
+				stored:  source{"voxel_bucket.sm_90.cubin.gz", "f4c6dc2b441c159297e384328870bd7096b5b84c18c560b38096080936540497"},
 			},
 			{
 				File: "voxel_bucket.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -448,6 +453,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_fill.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "c3cee3cb1e457184cedb931844878996826929bebbfedf4ba4ac19c2cb3e006c",
+				PTXHash: "175eefcbd55b3850c4efca4e721dbf302314e0f7208a029717938eff8bb5308c",
+				stored:  source{"voxel_fill.sm_90.cubin.gz", "7020a0a1a33971a7e848d28cab2daf14e0b2bdbf6fc68642cba61f6c9673e391"},
+			},
 			{
 				File: "voxel_fill.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "175eefcbd55b3850c4efca4e721dbf302314e0f7208a029717938eff8bb5308c",
@@ -490,9 +501,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_group.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "ff270b64b4b5ecde932aedbbdf034e389a78d381b2db8bbaf52329442530a11d",
-				PTXHash: "72ff1b72025950d25e4c09b773eb5ee88d6bcc14dc6f9e7c8ba32a9363aa5adb",
-				stored:  source{"voxel_group.sm_90.cubin.gz", "afa0f6c03c394018ab6ef5ea188bd4f17cfcf64f549f941e8953eab1e1ca3208"},
+				Hash:    "f96810e1d591e673ff7e21f6735b825c0d650a2dbffff816dbd1c7dffedfb6a8",
+				PTXHash: "5d2a2c15c64fbd68429a4541bf511f96909663c8accb796bd2d4c1c188c07c2d",
+				stored:  source{"voxel_group.sm_90.cubin.gz", "bcdbc854c3f98d92baa098db4ff801c7f497c7aca1fe9a168c5cb391235ca39a"},
 			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -537,9 +548,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "0be4418861e64d4f3746c7b17d26fbda49865d3030e54de84871e48e858b6733",
-				PTXHash: "07a0620a9f3739f98f13edb6eb5197b9e8c95c94abade5f3db6cb16544565ee0",
-				stored:  source{"voxel_reduce.sm_90.cubin", "0be4418861e64d4f3746c7b17d26fbda49865d3030e54de84871e48e858b6733"},
+				Hash:    "98e89ff87e9433c5fb26e9570ca5a29f2a79e550176c20428ca32443095e66be",
+				PTXHash: "2dbd2c08154041ff8524a12910755ee9661bdb3aea7d920c47e7f3c365cce8c5",
+				stored:  source{"voxel_reduce.sm_90.cubin.gz", "f4fdd415a3ee5409761c4487926e1ccd03d7ddf5a62fbff396b1bfa26e416897"},
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -578,9 +589,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_sort.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "daf98dc0da99c78e5e7aa27c8684663490067f958f39b1791d14527cf4aa1a9e",
-				PTXHash: "f36fc5e805cb29afa374a963a38de69f510f5938b00da3b81fbd233ea50a16d9",
-				stored:  source{"voxel_sort.sm_90.cubin.gz", "88036a0bf9cf30908acb36845d5500747ecc00e8c4e6e70fddc9dd0813632437"},
+				Hash:    "35d659bc6a5b80f9faccd37c36d62e1d3b8950a118f82bf70d14d64320480c3d",
+				PTXHash: "fa7fe7fed81bcef0fd9c265a70aa5fd48f9c578bf5cb91d9d7b2d41801c1b20f",
+				stored:  source{"voxel_sort.sm_90.cubin.gz", "94760e55556681834c5526cd668766452f820cc584308376f607702f558bfc08"},
 			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -616,6 +627,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_tally.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "86b08830957ada82f355bb0e220a43ff9bc33d080b3345c4cf100f0db6a525c1",
+				PTXHash: "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
+				stored:  source{"voxel_tally.sm_90.cubin.gz", "ff10489f9629b032e026bf1e221637b37e1e411086d03497bdf0d4b66fc1be90"},
+			},
 			{
 				File: "voxel_tally.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
@@ -655,9 +672,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_write.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "ce5c48d182f3636f8ebcbda3ece1c6c0f0b70c380015f914c2f047cc2b90fc65",
-				PTXHash: "c73dd7e797f78d609f0e6f250426434644a3c0775b80983ee47945a2864f084a",
-				stored:  source{"voxel_write.sm_90.cubin.gz", "5704a2c67b225387ccce58d2d9450210bbfd409e62f420c44fdafeae399ad3ef"},
+				Hash:    "3e3e5f913a9250974a42b5b5656b03fa864d5466f92c1136cc21c8a5c1da0a33",
+				PTXHash: "b3731b4bb0ddff93bc3e5fed21a9cbd96137c029d6577695962929eb7986b06c",
+				stored:  source{"voxel_write.sm_90.cubin.gz", "842a1fe650e411c3c68631f8a3221f73443e01826cb7dd553e0f6aee45e6a89a"},
 			},
 			{
 				File: "voxel_write.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,

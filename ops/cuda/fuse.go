@@ -12,7 +12,7 @@ import (
 )
 
 // fuseVariants are the ways to launch a Fuse, as resampleVariants.
-var fuseVariants = []*variant{fuseDirect, fusePlainFew, fusePlain, fuseOdd, fuseChunks, fuseAny}
+var fuseVariants = []*variant{fuseDirect, fusePlainFew, fusePlain, fuseOddFew, fuseOdd, fuseChunks, fuseAny}
 
 func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
 	p := &plan{planBase: planBase{b: b, bound: job.Bound()}}

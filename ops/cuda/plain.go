@@ -190,12 +190,17 @@ func fusePlainVariant(name string, most int) *variant {
 			if most > ptx.FewStreams {
 				return all, nil
 			}
-			few := &ptx.FewPlainStreams{Head: all.Head, Rest: all.Rest}
-			copy(few.FirstBlock[:], all.FirstBlock[:])
-			copy(few.Stream[:], all.Stream[:])
-			return few, nil
+			return fewOf(all), nil
 		},
 	}
+}
+
+// fewOf is the smaller parameter, of up to four streams.
+func fewOf(all *ptx.PlainStreams) *ptx.FewPlainStreams {
+	few := &ptx.FewPlainStreams{Head: all.Head, Rest: all.Rest}
+	copy(few.FirstBlock[:], all.FirstBlock[:])
+	copy(few.Stream[:], all.Stream[:])
+	return few
 }
 
 func wholeStreams(p *plan, j *ops.FuseJob, s []shape) *ptx.PlainStreams {

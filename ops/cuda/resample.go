@@ -9,7 +9,7 @@ import (
 // resampleVariants are the ways to launch a Resample: the first that takes a job and is preferred for it is launched. A newcomer's way in: bench --explain
 // says of each why it was not taken.
 var resampleVariants = []*variant{
-	resampleDirect, resamplePlain, resamplePoses, resampleRun, fuseDirect, fusePlainFew, fuseOdd, // plain jobs
+	resampleDirect, resamplePlain, resamplePoses, resampleRun, fuseDirect, fusePlainFew, fuseOddFew, // plain jobs
 	resampleChannels, resampleChannelsF64, resampleCurves, resampleCurvesF64, // rows of several kinds
 	resampleGeneral, resampleF64, // all others
 }

@@ -110,11 +110,11 @@ func jobs() []chosen {
 	r("another kind", "resample_plain", resample(tensor.F16, 4, 100, 50, 32, nearest))
 	r("a pose", "resample_poses", resample(tensor.F32, 256, 500, 250, 7, pose))
 	r("a few narrow rows", "resample_poses", resample(tensor.F32, 256, 500, 250, 3, ops.ResampleOptions{}))
-	r("and ready", "fuse_odd", resample(tensor.F32, 256, 500, 250, 3, early))
+	r("and ready", "fuse_odd_few", resample(tensor.F32, 256, 500, 250, 3, early))
 	r("an odd number of halves", "resample_run", resample(tensor.BF16, 256, 500, 250, 75, ops.ResampleOptions{}))
 	r("halves in words", "fuse_plain_few", resample(tensor.BF16, 256, 500, 250, 26, ops.ResampleOptions{}))
 	r("few of them", "fuse_direct", resample(tensor.BF16, 4, 100, 50, 26, ops.ResampleOptions{}))
-	r("many of them", "fuse_odd", resample(tensor.BF16, 256, 500, 250, 66, ops.ResampleOptions{}))
+	r("many of them", "fuse_odd_few", resample(tensor.BF16, 256, 500, 250, 66, ops.ResampleOptions{}))
 	r("an odd number of floats", "fuse_plain_few", resample(tensor.F32, 256, 500, 250, 9, ops.ResampleOptions{}))
 	r("rows apart", "fuse_direct", resample(tensor.F32, 2, 10, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) {
 		a.Dst = tensor.Must(place(tensor.F32, 2, 50, 12).Slice(2, 0, 8))
@@ -130,8 +130,8 @@ func jobs() []chosen {
 	f("whole chunks", "fuse_direct", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 7, ops.ResampleOptions{})))
 	f("inputs ready", "fuse_plain_few", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 31, ops.ResampleOptions{})))
 	f("another kind", "fuse_plain_few", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, nearest)))
-	f("many small units", "fuse_odd", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 33, nearest), rowsOf(tensor.F32, 4, ops.ResampleOptions{})))
-	f("halves", "fuse_odd", fuse(tensor.BF16, 5, ops.FuseOptions{}, rowsOf(tensor.BF16, 7, ops.ResampleOptions{}), rowsOf(tensor.BF16, 40, ops.ResampleOptions{})))
+	f("many small units", "fuse_odd_few", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 33, nearest), rowsOf(tensor.F32, 4, ops.ResampleOptions{})))
+	f("halves", "fuse_odd_few", fuse(tensor.BF16, 5, ops.FuseOptions{}, rowsOf(tensor.BF16, 7, ops.ResampleOptions{}), rowsOf(tensor.BF16, 40, ops.ResampleOptions{})))
 	f("dtypes of their own", "fuse_chunks", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F16, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 8, ops.ResampleOptions{})))
 	scaled := rowsOf(tensor.F32, 8, ops.ResampleOptions{})
 	scaled.Scale = make([]float32, 8)
@@ -139,11 +139,12 @@ func jobs() []chosen {
 	f("a missing one", "fuse_chunks", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), ops.FuseStream{Width: 4}))
 	f("values of 64 bits", "fuse", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F64, 8, ops.ResampleOptions{})))
 	f("a pose", "fuse", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 7, pose)))
-	most := make([]ops.FuseStream, ops.MaxStreams)
+	most, halves := make([]ops.FuseStream, ops.MaxStreams), make([]ops.FuseStream, ops.MaxStreams)
 	for i := range most {
-		most[i] = rowsOf(tensor.F32, i+1, ops.ResampleOptions{})
+		most[i], halves[i] = rowsOf(tensor.F32, i+1, ops.ResampleOptions{}), rowsOf(tensor.BF16, i+1, ops.ResampleOptions{})
 	}
 	f("as many as there may be", "fuse_direct", fuse(tensor.F32, 5, ops.FuseOptions{}, most...))
+	f("and in halves", "fuse_odd", fuse(tensor.BF16, 5, ops.FuseOptions{}, halves...))
 	f("and ready", "fuse_plain", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, most...))
 	return out
 }
@@ -176,7 +177,7 @@ func TestJobsGetTheirVariant(t *testing.T) {
 var mostTargets = map[string]int{"resample": ptx.ChunkTile, "resample_f64": ptx.ChunkTile, "fuse_chunks": ptx.ChunkTile, "fuse": ptx.ChunkTile,
 	"resample_channels": ptx.ItemTile, "resample_channels_f64": ptx.ItemTile, "resample_curves": ptx.ItemTile, "resample_curves_f64": ptx.ItemTile,
 	"resample_plain": ptx.MostEach * threads, "fuse_plain": ptx.MostEach * threads, "fuse_plain_few": ptx.MostEach * threads, "resample_direct": ptx.DirectMakers, "fuse_direct": ptx.DirectMakers,
-	"resample_run": ptx.MostTile, "fuse_odd": ptx.MostTile, "resample_poses": 4 * warp}
+	"resample_run": ptx.MostTile, "fuse_odd_few": ptx.MostTile, "fuse_odd": ptx.MostTile, "resample_poses": 4 * warp}
 
 // Whatever choice a variant has, its blocks cover all targets and have no more of them, nor units, than the kernel takes; what blocks and threads divide,
 // they divide exactly.
@@ -218,7 +219,7 @@ func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, 
 	require.True(t, ok, v.name)
 	shapes := v.cut(b, j, c)
 	var told parameters
-	plain := v == resampleRun || v == fuseOdd || v == resamplePlain || v == fusePlain
+	plain := v == resampleRun || v == fuseOdd || v == fuseOddFew || v == resamplePlain || v == fusePlain
 	if plain && len(shapes) <= len(ptx.PlainStreams{}.Stream) { // others need a device for their table
 		var err error
 		told, err = v.params(&plan{planBase: planBase{b: b, cell: &faultCell{}}}, j, shapes)
@@ -237,6 +238,8 @@ func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, 
 			magic = x.Stream[m].ChunkMagic
 		case *ptx.OddStreams:
 			magic = x.Plain.Stream[m].ChunkMagic
+		case *ptx.FewOddStreams:
+			magic = x.Plain.Stream[m].ChunkMagic
 		case *ptx.RunParams:
 			last, by, magic, shift = s.tile*int(x.D)-1, int(x.D), x.DMagic, 32
 		}
@@ -247,7 +250,7 @@ func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, 
 			require.LessOrEqual(t, s.shared, mostRoom, what)
 			require.True(t, s.tile%warp == 0 && (s.threads == s.tile || s.threads == 2*warp && s.tile == warp), what)
 			continue
-		case fuseOdd:
+		case fuseOdd, fuseOddFew:
 			if form, _ := oddForm(j.Parts[m].D, layoutsOf(j)[m]); form == ptx.OddOwn {
 				require.LessOrEqual(t, 2*j.Parts[m].D*s.tile, 8*ptx.MostTile, "what is kept of rows in shared memory: %s", what)
 			}
@@ -299,6 +302,8 @@ func TestParametersFitTheKernels(t *testing.T) {
 				case *ptx.FewPlainStreams:
 					assert.Equal(t, block, x.FirstBlock[m], c.what)
 				case *ptx.OddStreams:
+					assert.Equal(t, block, x.Plain.FirstBlock[m], c.what)
+				case *ptx.FewOddStreams:
 					assert.Equal(t, block, x.Plain.FirstBlock[m], c.what)
 				}
 				block += uint32(s.blocks)
