@@ -174,7 +174,7 @@ func TestAdoptedCubinsLieCompressedUnlessTheyAreLarge(t *testing.T) {
 	for _, c := range []struct {
 		size          int
 		there, absent string
-	}{{262144, packed, cubin}, {262145, cubin, packed}, {100, packed, cubin}} {
+	}{{278528, packed, cubin}, {278529, cubin, packed}, {100, packed, cubin}} {
 		require.NoError(t, os.WriteFile(made, []byte("\x7fELF"+strings.Repeat("x", c.size-4)), 0o644))
 		out, err = runScript(root, nil, "--adopt", dir)
 		require.NoError(t, err, out)

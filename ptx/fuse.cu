@@ -10,7 +10,7 @@
 //
 // By items, as resample_channels.cu, for the others.
 //
-// fuse_chunks has only the first way, with fewer registers; fuse has both.
+// fuse_chunks.cu has only the first way, with fewer registers; this kernel has both.
 //
 // What is made is normalised, if the stream asks for it, and rounded to dst's dtype: (x - shift) * scale in float.
 //
@@ -20,16 +20,6 @@
 #include "fuse_items.cuh"
 
 using namespace rc;
-
-RC_KERNEL_OCC(128, 8) fuse_chunks(const fuse_params p) {
-    __shared__ chunk_targets mem;
-    fuse_job j = job_of(p, stream_of(p));
-    begin(j);
-    const u32 count = survey_clock(j, [&](u32 i, const auto &m) { keep_chunk(j, mem, i, m); });
-    barrier();
-    move_chunks(j, mem, count);
-    end(j);
-}
 
 RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
     __shared__ union {

@@ -1,87 +1,10 @@
-// fuse_plain.cu puts up to 16 streams on one clock in one launch, side by side in dst: plain ones, see plain.cuh, that have dst's
-// dtype and are not normalised: fuse_plain those of whole units, fuse_direct small launches of such, see direct.cuh, and fuse_odd others, and those with many units a target. fuse.cu takes the rest. The streams' blocks follow each other in the grid.
-#include "direct.cuh"
-#include "plain_odd.cuh"
-#include "streams.cuh"
+// fuse_plain.cu puts plain streams of whole units of 16, 8 or 4 bytes on one clock, see fuse_plain.cuh and plain.cuh: fuse_plain_few up to four of them.
+// fuse_direct.cu makes small launches of such, fuse_odd.cu streams of other widths, and of many units a target; fuse.cu takes the rest.
+#include "fuse_plain.cuh"
 
 using namespace rc;
 
 namespace {
-
-// plain_stream is what plain_task has for a stream alone, what every block needs first in front.
-RC_HOST struct plain_stream {
-    const void *src, *times;
-    u64 offset;
-    u32 flags, tile, chunks, chunk_magic;
-    float pace;
-    u32 s, times_batch, src_batch, src_step, share;
-
-    u32 stamps;
-    u32 column; // bytes from a target's first feature to the stream's
-    float rows_a_stamp;
-    u32 fill;
-    u64 max_gap, tolerance;
-};
-
-// plain_head and plain_rest are what the streams share, what every block needs first in front: a launch finds none of its parameter in the cache,
-// and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
-RC_HOST struct plain_head {
-    const void *targets;
-    void *dst;
-    u32 total, t, t_magic, targets_batch;
-};
-RC_HOST struct plain_rest {
-    u8 *valid;
-    void *age;
-    u64 *fault;
-    u32 *fault_flag;
-    u32 dst_step, valid_step, age_step;
-    i64 start;
-    double rate;
-};
-
-// The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream,
-// side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made.
-RC_HOST constexpr u32 few_streams = 4; // most jobs have no more
-RC_HOST struct plain_streams {
-    plain_head head;
-    u32 first_block[max_streams];
-    plain_rest rest;
-    plain_stream stream[max_streams];
-};
-RC_HOST struct few_plain_streams {
-    plain_head head;
-    u32 first_block[few_streams];
-    plain_rest rest;
-    plain_stream stream[few_streams];
-};
-RC_HOST struct odd_streams {
-    plain_streams plain;
-    u32 d[max_streams], form[max_streams];
-};
-RC_HOST struct few_odd_streams {
-    few_plain_streams plain;
-    u32 d[few_streams], form[few_streams];
-};
-static_assert(sizeof(odd_streams) < 4096, "every driver takes 4096 bytes");
-
-// stream_of is a block's stream, as a job. Without uniform registers a branch here makes ptxas load all parameters at once.
-template <u32 Most, class P> RC_FN plain_task stream_of(const P &p) {
-    const u32 block = block_x();
-    u32 m = 0;
-    RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block >= p.first_block[i] ? i : m;
-    if (Most > few_streams && (__CUDA_ARCH__ < 900 || RC_SELDOM(block >= p.first_block[few_streams % Most]))) {
-        RC_UNROLL for (u32 i = few_streams; i < Most; i++) m = block >= p.first_block[i] ? i : m;
-    }
-    const plain_stream &f = p.stream[m];
-    const plain_head &h = p.head;
-    const plain_rest &r = p.rest;
-    return {f.src, f.times, h.targets, (char *)h.dst + f.column, r.valid ? r.valid + m : nullptr,
-            r.age ? (char *)r.age + m * ((f.flags & 3) == clock_f32 ? 4 : 8) : nullptr, r.fault, r.fault_flag, r.start, r.rate,
-            f.src_batch, f.src_step, f.times_batch, h.targets_batch, h.total, f.stamps, f.share, f.s, h.t, h.t_magic, f.pace,
-            f.tile, f.chunks, f.chunk_magic, f.flags, r.dst_step, r.valid_step, r.age_step, block - p.first_block[m], m, f.offset, 0, 0,
-            f.max_gap, f.tolerance, f.fill, f.rows_a_stamp};
-}
 
 RC_FN void fuse_whole(plain_task j, slot *slots) {
     begin(j);
@@ -98,16 +21,6 @@ RC_FN void fuse_whole(plain_task j, slot *slots) {
     end(j);
 }
 
-template <u32 Most, class P> RC_FN void fuse_rows(const P &p, slot *slots) {
-    plain_task j = stream_of<Most>(p.plain);
-    j.d = p.d[j.stream], j.form = p.form[j.stream];
-    begin(j);
-    const u32 count = survey_odd<4>(j, slots);
-    barrier();
-    if (count > 0) move_odd(j, slots, count);
-    end(j);
-}
-
 } // namespace
 
 RC_KERNEL_OCC(plain_threads, resident) fuse_plain(const plain_streams p) {
@@ -118,26 +31,4 @@ RC_KERNEL_OCC(plain_threads, resident) fuse_plain(const plain_streams p) {
 RC_KERNEL_OCC(plain_threads, resident) fuse_plain_few(const few_plain_streams p) {
     __shared__ slot slots[most_tile];
     fuse_whole(stream_of<few_streams>(p), slots);
-}
-
-RC_KERNEL_OCC(plain_threads, 8) fuse_odd(const odd_streams p) {
-    __shared__ slot slots[most_tile];
-    fuse_rows<max_streams>(p, slots);
-}
-
-RC_KERNEL_OCC(plain_threads, 8) fuse_odd_few(const few_odd_streams p) {
-    __shared__ slot slots[most_tile];
-    fuse_rows<few_streams>(p, slots);
-}
-
-RC_KERNEL_OCC(direct_threads, direct_fuse_blocks) fuse_direct(const plain_streams p) {
-    plain_task j = linear_task(stream_of<max_streams>(p));
-    begin(j);
-    if (j.unit() == 4)
-        direct<v16, false>(j);
-    else if (j.unit() == 3)
-        direct<v8, false>(j);
-    else
-        direct<u32, false>(j);
-    end(j);
 }

@@ -6,6 +6,31 @@ import "encoding/binary"
 import "fmt"
 import "math"
 
+const ItemTile = 128 // item_tile of channel_rows.cuh: targets a block
+
+const MaxStaged = 8192 // max_staged of channel_rows.cuh: bytes of the block's rows that are put together in shared memory
+
+// ChannelsJob is channels_job of channel_rows.cuh: 320 bytes.
+//
+// channels_job is the kernels' parameter.
+type ChannelsJob struct {
+	Job      ResampleJob // offset 0
+	Shortest uint64      // offset 264: the bits of the shortest window, a time; of curves
+	Items    uint64      // offset 272
+	ItemsOf  Sorts       // offset 280
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *ChannelsJob) Bytes() []byte { return p.append(make([]byte, 0, 320)) }
+
+func (p *ChannelsJob) append(b []byte) []byte {
+	b = p.Job.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Shortest)
+	b = binary.LittleEndian.AppendUint64(b, p.Items)
+	b = p.ItemsOf.append(b)
+	return b
+}
+
 // Item is item of channels.cuh: 16 bytes.
 //
 // item is a feature, or the first of those that are made together, and its kind.
@@ -261,7 +286,7 @@ func (p *FuseParams) append(b []byte) []byte {
 	return b
 }
 
-// PlainStream is plain_stream of fuse_plain.cu: 96 bytes.
+// PlainStream is plain_stream of fuse_plain.cuh: 96 bytes.
 //
 // plain_stream is what plain_task has for a stream alone, what every block needs first in front.
 type PlainStream struct {
@@ -312,7 +337,7 @@ func (p *PlainStream) append(b []byte) []byte {
 	return b
 }
 
-// PlainHead is plain_head of fuse_plain.cu: 32 bytes.
+// PlainHead is plain_head of fuse_plain.cuh: 32 bytes.
 //
 // plain_head and plain_rest are what the streams share, what every block needs first in front: a launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
 type PlainHead struct {
@@ -337,7 +362,7 @@ func (p *PlainHead) append(b []byte) []byte {
 	return b
 }
 
-// PlainRest is plain_rest of fuse_plain.cu: 64 bytes.
+// PlainRest is plain_rest of fuse_plain.cuh: 64 bytes.
 type PlainRest struct {
 	Valid     uint64 // offset 0
 	Age       uint64 // offset 8
@@ -368,9 +393,9 @@ func (p *PlainRest) append(b []byte) []byte {
 	return b
 }
 
-const FewStreams = 4 // few_streams of fuse_plain.cu: The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made. most jobs have no more
+const FewStreams = 4 // few_streams of fuse_plain.cuh: The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made. most jobs have no more
 
-// PlainStreams is plain_streams of fuse_plain.cu: 1696 bytes.
+// PlainStreams is plain_streams of fuse_plain.cuh: 1696 bytes.
 type PlainStreams struct {
 	Head       PlainHead       // offset 0
 	FirstBlock [16]uint32      // offset 32
@@ -393,7 +418,7 @@ func (p *PlainStreams) append(b []byte) []byte {
 	return b
 }
 
-// FewPlainStreams is few_plain_streams of fuse_plain.cu: 496 bytes.
+// FewPlainStreams is few_plain_streams of fuse_plain.cuh: 496 bytes.
 type FewPlainStreams struct {
 	Head       PlainHead      // offset 0
 	FirstBlock [4]uint32      // offset 32
@@ -416,7 +441,7 @@ func (p *FewPlainStreams) append(b []byte) []byte {
 	return b
 }
 
-// OddStreams is odd_streams of fuse_plain.cu: 1824 bytes.
+// OddStreams is odd_streams of fuse_plain.cuh: 1824 bytes.
 type OddStreams struct {
 	Plain PlainStreams // offset 0
 	D     [16]uint32   // offset 1696
@@ -437,7 +462,7 @@ func (p *OddStreams) append(b []byte) []byte {
 	return b
 }
 
-// FewOddStreams is few_odd_streams of fuse_plain.cu: 528 bytes.
+// FewOddStreams is few_odd_streams of fuse_plain.cuh: 528 bytes.
 type FewOddStreams struct {
 	Plain FewPlainStreams // offset 0
 	D     [4]uint32       // offset 496
@@ -626,33 +651,6 @@ type PosesFlags struct {
 // Word returns the fields in their places. It panics if one does not fit.
 func (f PosesFlags) Word() uint32 {
 	return flagOf(f.Precise, 30)
-}
-
-const ChunkTile = 256 // chunk_tile of resample.cu: targets a block
-
-const ItemTile = 128 // item_tile of resample_channels.cu: targets a block
-
-const MaxStaged = 8192 // max_staged of resample_channels.cu: bytes of the block's rows that are put together in shared memory
-
-// ChannelsJob is channels_job of resample_channels.cu: 320 bytes.
-//
-// channels_job is the kernels' parameter.
-type ChannelsJob struct {
-	Job      ResampleJob // offset 0
-	Shortest uint64      // offset 264: the bits of the shortest window, a time; of curves
-	Items    uint64      // offset 272
-	ItemsOf  Sorts       // offset 280
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *ChannelsJob) Bytes() []byte { return p.append(make([]byte, 0, 320)) }
-
-func (p *ChannelsJob) append(b []byte) []byte {
-	b = p.Job.append(b)
-	b = binary.LittleEndian.AppendUint64(b, p.Shortest)
-	b = binary.LittleEndian.AppendUint64(b, p.Items)
-	b = p.ItemsOf.append(b)
-	return b
 }
 
 // ResampleJob is resample_job of resample_job.cuh: 264 bytes.
@@ -933,6 +931,8 @@ func (p *RunParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.DMagic)
 	return b
 }
+
+const ChunkTile = 256 // chunk_tile of resample_rows.cuh: targets a block
 
 const MaxStreams = 16 // max_streams of streams.cuh
 

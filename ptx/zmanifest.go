@@ -10,15 +10,36 @@ import "embed"
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
-//go:embed fuse_plain.sm_90.cubin
+//go:embed fuse_chunks.sm_90.cubin.gz
+//go:embed fuse_chunks.sm_90.ptx.gz
+//go:embed fuse_chunks.sm_80.ptx.gz
+//go:embed fuse_direct.sm_90.cubin.gz
+//go:embed fuse_direct.sm_90.ptx.gz
+//go:embed fuse_direct.sm_80.ptx.gz
+//go:embed fuse_odd.sm_90.cubin.gz
+//go:embed fuse_odd.sm_90.ptx.gz
+//go:embed fuse_odd.sm_80.ptx.gz
+//go:embed fuse_plain.sm_90.cubin.gz
 //go:embed fuse_plain.sm_90.ptx.gz
 //go:embed fuse_plain.sm_80.ptx.gz
-//go:embed resample.sm_90.cubin
+//go:embed resample.sm_90.cubin.gz
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
-//go:embed resample_channels.sm_90.cubin
+//go:embed resample_channels.sm_90.cubin.gz
 //go:embed resample_channels.sm_90.ptx.gz
 //go:embed resample_channels.sm_80.ptx.gz
+//go:embed resample_channels_f64.sm_90.cubin.gz
+//go:embed resample_channels_f64.sm_90.ptx.gz
+//go:embed resample_channels_f64.sm_80.ptx.gz
+//go:embed resample_curves.sm_90.cubin
+//go:embed resample_curves.sm_90.ptx.gz
+//go:embed resample_curves.sm_80.ptx.gz
+//go:embed resample_curves_f64.sm_90.cubin.gz
+//go:embed resample_curves_f64.sm_90.ptx.gz
+//go:embed resample_curves_f64.sm_80.ptx.gz
+//go:embed resample_f64.sm_90.cubin.gz
+//go:embed resample_f64.sm_90.ptx.gz
+//go:embed resample_f64.sm_80.ptx.gz
 //go:embed resample_plain.sm_90.cubin.gz
 //go:embed resample_plain.sm_90.ptx.gz
 //go:embed resample_plain.sm_80.ptx.gz
@@ -88,7 +109,7 @@ var manifest = []family{
 	{
 		name: "fuse",
 		sources: []source{
-			{"fuse.cu", "3d0d7389deacd3a7c6a27f24a7f4e12c1058dc022f7b2f60063ddce1ec7cc3b4"},
+			{"fuse.cu", "aa733a7d33c5a3ec8676842b0879b6ef2170eb09fa797e2824f2174c3cf8d38d"},
 			{"channels.cuh", "037dbb319e53e438a6de22068fd0ae89e5930d482e5d807a356551d7b96e921b"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
@@ -103,9 +124,6 @@ var manifest = []family{
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
-				{"b8", 3488, 8},
-			}},
 			{Name: "fuse", MaxThreads: 128, Params: []Param{
 				{"b8", 3488, 8},
 			}},
@@ -113,32 +131,156 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "34b281d70fb02e3c86c9bf508847100349b81e427cd4e39a854fbd7efbe0208b",
-				PTXHash: "e07876a91db3a00247be709d8bb0ea973eb8f5a5553b4cf62d4f23dbab3fc3fb",
-				stored:  source{"fuse.sm_90.cubin", "34b281d70fb02e3c86c9bf508847100349b81e427cd4e39a854fbd7efbe0208b"},
+				Hash:    "0bf3962b1233a11c2cf6803846ee7d7a740b4f4a275fa42cd285c6d6ff7ae6d8",
+				PTXHash: "5704ade3afca95c13647bb15d36238a34a2119d8da509ee1e7c40d5ddaccd165",
+				stored:  source{"fuse.sm_90.cubin", "0bf3962b1233a11c2cf6803846ee7d7a740b4f4a275fa42cd285c6d6ff7ae6d8"},
 			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "e07876a91db3a00247be709d8bb0ea973eb8f5a5553b4cf62d4f23dbab3fc3fb",
-				PTXHash: "e07876a91db3a00247be709d8bb0ea973eb8f5a5553b4cf62d4f23dbab3fc3fb",
-				stored:  source{"fuse.sm_90.ptx.gz", "33b6db00302c0fb561970563c3bbc2ff8679999abefb26a184e680a8b7ae7fb0"},
+				Hash:    "5704ade3afca95c13647bb15d36238a34a2119d8da509ee1e7c40d5ddaccd165",
+				PTXHash: "5704ade3afca95c13647bb15d36238a34a2119d8da509ee1e7c40d5ddaccd165",
+				stored:  source{"fuse.sm_90.ptx.gz", "243f34812ffb440fb361859302248a0517524835068c22312b8fe4179be266c8"},
 			},
 			{
 				File: "fuse.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "9dc3c9b5d4911577134be3bb8bfcd7d8746449e04a22d682442db7197bf6e15a",
-				PTXHash: "9dc3c9b5d4911577134be3bb8bfcd7d8746449e04a22d682442db7197bf6e15a",
-				stored:  source{"fuse.sm_80.ptx.gz", "311bc02c811095d58f663e33f5c6758c9929e34c43c68d703b792910573e1230"},
+				Hash:    "31607c35cc5f28ba5374329ee7cf16d3ee396f9b28d93b4fdcb82ad8554a8e0e",
+				PTXHash: "31607c35cc5f28ba5374329ee7cf16d3ee396f9b28d93b4fdcb82ad8554a8e0e",
+				stored:  source{"fuse.sm_80.ptx.gz", "a85046561546ee3a75cd8d8a62c1cd90b8b26b7c2e2d03aebf1f6174bcd0d555"},
+			},
+		},
+	},
+	{
+		name: "fuse_chunks",
+		sources: []source{
+			{"fuse_chunks.cu", "d48abf369097ed12828d4b7300a2c9e23c81baf0e84d71fca574650a6bd4639c"},
+			{"channels.cuh", "037dbb319e53e438a6de22068fd0ae89e5930d482e5d807a356551d7b96e921b"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
+			{"fuse_chunks.cuh", "919eb395950c6e390a4a110fd0acf902130ee49ba01880f544c8b453f734d39b"},
+			{"fuse_job.cuh", "6b85f87205a5893f9766675a31adcbbffb3a0eeb2c78d630ecda12b435c2696a"},
+			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
+			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
+			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_chunks", MaxThreads: 128, Params: []Param{
+				{"b8", 3488, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_chunks.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "5bca9fccd1e04e18834caf0996a94615a8a73ccf46a16318abf1865305a6d045",
+				PTXHash: "f7fc5171a521217de78ab2c75c095690f1aa5de8fd581883e7abfeda52662485",
+				stored:  source{"fuse_chunks.sm_90.cubin.gz", "e5ee7b1950a7625205d096dc72be8ae4a0e22b8d24a0289e7fbeec9e66e2cf52"},
+			},
+			{
+				File: "fuse_chunks.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "f7fc5171a521217de78ab2c75c095690f1aa5de8fd581883e7abfeda52662485",
+				PTXHash: "f7fc5171a521217de78ab2c75c095690f1aa5de8fd581883e7abfeda52662485",
+				stored:  source{"fuse_chunks.sm_90.ptx.gz", "032aaa0a4ce7a8b60aadad8f2659a7ad0cdf1049eefded51b008f3bc1c21a218"},
+			},
+			{
+				File: "fuse_chunks.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "a95ae38d02ea9b59ccf52d9c23bf2c131b9845c1a0c30740fc420ee64023eb3c",
+				PTXHash: "a95ae38d02ea9b59ccf52d9c23bf2c131b9845c1a0c30740fc420ee64023eb3c",
+				stored:  source{"fuse_chunks.sm_80.ptx.gz", "b6416fc0c847ffaa982fde4e97c9ae2d4ec748c8217cf836f1d420193550942d"},
+			},
+		},
+	},
+	{
+		name: "fuse_direct",
+		sources: []source{
+			{"fuse_direct.cu", "a1bae2ef2ef1e882f6314376296b11601b5cb7522dd2176482ca5e7a2f523464"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"direct.cuh", "bc9a3c93b6cc39ad4ceb1f36d117529ae625ab5d9d076d2fa914e2df6c8d209a"},
+			{"fuse_plain.cuh", "40a4e4ad22ed0babdd42e70fd65f63acd744ed6b958c2eb0bfd5b56f3b6a1ab8"},
+			{"plain.cuh", "0ee83c0441c43ce65bd0b7d63010c2787e1301679c949064ff8b5b73480602b0"},
+			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
+			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_direct", MaxThreads: 160, Params: []Param{
+				{"b8", 1696, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_direct.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "29383a99b71167f484e815b6f1f42216c1159b178c4644a3f46f688a15fa1865",
+				PTXHash: "dc63cbea295511cbd9d3bfd6e03a65ef7d18cfb2dc6094ab8549de1d3a561a08",
+				stored:  source{"fuse_direct.sm_90.cubin.gz", "4a5033c95ee65ded6cb70ce642414bcc2aa1e8aaa3faa95e28437a19773cbe17"},
+			},
+			{
+				File: "fuse_direct.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "dc63cbea295511cbd9d3bfd6e03a65ef7d18cfb2dc6094ab8549de1d3a561a08",
+				PTXHash: "dc63cbea295511cbd9d3bfd6e03a65ef7d18cfb2dc6094ab8549de1d3a561a08",
+				stored:  source{"fuse_direct.sm_90.ptx.gz", "c17719fc93ac565ff8f2f8e3cb81731110f0896ad80500b6ac80eb9873223b33"},
+			},
+			{
+				File: "fuse_direct.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "19481e45f1282f81fb424957270ab15b95ca65092e7a9e4eaf36bcd2ada3e29b",
+				PTXHash: "19481e45f1282f81fb424957270ab15b95ca65092e7a9e4eaf36bcd2ada3e29b",
+				stored:  source{"fuse_direct.sm_80.ptx.gz", "01b6aa3af0e97036c41595dd9a4d4ef98b0c1a3f2ae187940308b8b04bb52787"},
+			},
+		},
+	},
+	{
+		name: "fuse_odd",
+		sources: []source{
+			{"fuse_odd.cu", "d790601387699662661a23582f80abb982c53c41e41c7ef4e2ef24a03b33216d"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"fuse_plain.cuh", "40a4e4ad22ed0babdd42e70fd65f63acd744ed6b958c2eb0bfd5b56f3b6a1ab8"},
+			{"plain.cuh", "0ee83c0441c43ce65bd0b7d63010c2787e1301679c949064ff8b5b73480602b0"},
+			{"plain_odd.cuh", "9d6c5f409c440a67a43a2e478c1403b78965080f1b9666aea38e3b1dac5e1591"},
+			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
+			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_odd", MaxThreads: 128, Params: []Param{
+				{"b8", 1824, 8},
+			}},
+			{Name: "fuse_odd_few", MaxThreads: 128, Params: []Param{
+				{"b8", 528, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_odd.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "472500865f0cb2739942dcaa86748f333c09155dcd59eef201024466bc8bc83f",
+				PTXHash: "68ce85e1ef628b348013c2d072b8006a934a542bfa3314f7ca61cf28b9483a44",
+				stored:  source{"fuse_odd.sm_90.cubin.gz", "3b69506d4c44b126ce9a8a56efc0464540e56a2c98823ef697c4fac350f1f30f"},
+			},
+			{
+				File: "fuse_odd.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "68ce85e1ef628b348013c2d072b8006a934a542bfa3314f7ca61cf28b9483a44",
+				PTXHash: "68ce85e1ef628b348013c2d072b8006a934a542bfa3314f7ca61cf28b9483a44",
+				stored:  source{"fuse_odd.sm_90.ptx.gz", "77343a36b0c8bec6394bd0606a79202de09996f1c01feda0fc276a878f192090"},
+			},
+			{
+				File: "fuse_odd.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "8d91fd474715e04a3e18e928cb9989a251287ab46824a56669d3ef66e79e0036",
+				PTXHash: "8d91fd474715e04a3e18e928cb9989a251287ab46824a56669d3ef66e79e0036",
+				stored:  source{"fuse_odd.sm_80.ptx.gz", "ba27236ae1997cbaa011614bbbfa6670ad176c7eaccd711e39613feaac429461"},
 			},
 		},
 	},
 	{
 		name: "fuse_plain",
 		sources: []source{
-			{"fuse_plain.cu", "d5970724601ac63df52a406c8b78954bb23caee80b63ecbaacd40c75ab563862"},
+			{"fuse_plain.cu", "a6d05fd3d5f77cbdfee12db8df8f25fcf5b6090075cef6b51724f0c884fd6fb0"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
-			{"direct.cuh", "bc9a3c93b6cc39ad4ceb1f36d117529ae625ab5d9d076d2fa914e2df6c8d209a"},
+			{"fuse_plain.cuh", "40a4e4ad22ed0babdd42e70fd65f63acd744ed6b958c2eb0bfd5b56f3b6a1ab8"},
 			{"plain.cuh", "0ee83c0441c43ce65bd0b7d63010c2787e1301679c949064ff8b5b73480602b0"},
-			{"plain_odd.cuh", "9d6c5f409c440a67a43a2e478c1403b78965080f1b9666aea38e3b1dac5e1591"},
 			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
 			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
 			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
@@ -152,79 +294,69 @@ var manifest = []family{
 			{Name: "fuse_plain_few", MaxThreads: 128, Params: []Param{
 				{"b8", 496, 8},
 			}},
-			{Name: "fuse_odd", MaxThreads: 128, Params: []Param{
-				{"b8", 1824, 8},
-			}},
-			{Name: "fuse_odd_few", MaxThreads: 128, Params: []Param{
-				{"b8", 528, 8},
-			}},
-			{Name: "fuse_direct", MaxThreads: 160, Params: []Param{
-				{"b8", 1696, 8},
-			}},
 		},
 		images: []Image{
 			{
 				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "75ed4cde1587d30db1d106042184764a678a6bbe66af7121d846bbc6d26c4b21",
-				PTXHash: "b01ab30fad36884cdd73898b29e9143e3d4efa4c69acad1b5fd504e468a6da37",
-				stored:  source{"fuse_plain.sm_90.cubin", "75ed4cde1587d30db1d106042184764a678a6bbe66af7121d846bbc6d26c4b21"},
+				Hash:    "695b5d9bb3984e6e8e39bb83cbb22475eeaacbd8288c3410fbe3fc90de203d16",
+				PTXHash: "c6144d2e5d92314405002d778ccb9ac6718fe56ba517ca7f029a0c68eaa77545",
+				stored:  source{"fuse_plain.sm_90.cubin.gz", "e8b050a94fd00d1ee1061e89d3b6d730d2aed6bc9e49f1a9c5622449abd29a4d"},
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "000f339c2b6614fc9f2dba51e485df5bbbc245bcefebe4be7026d29ce7b47204",
-				PTXHash: "000f339c2b6614fc9f2dba51e485df5bbbc245bcefebe4be7026d29ce7b47204",
-				stored:  source{"fuse_plain.sm_90.ptx.gz", "7f02c0bcebefa51bfe6f794efb551ba54bb1e460f526e4efa05637eab3ad8b80"},
+				Hash:    "c6144d2e5d92314405002d778ccb9ac6718fe56ba517ca7f029a0c68eaa77545",
+				PTXHash: "c6144d2e5d92314405002d778ccb9ac6718fe56ba517ca7f029a0c68eaa77545",
+				stored:  source{"fuse_plain.sm_90.ptx.gz", "90da07a928e50d5ceb9080ba1753c1a5c41d4e97422c519cda1b39687b49f57f"},
 			},
 			{
 				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "303d0c52d4d7374b108dd89cd7cb82f8489de54ccf7ef70c2bbdbb932bc23591",
-				PTXHash: "303d0c52d4d7374b108dd89cd7cb82f8489de54ccf7ef70c2bbdbb932bc23591",
-				stored:  source{"fuse_plain.sm_80.ptx.gz", "a6b328e38b9c431b14ccb4a083dfd67f0c7c5679f0b929758b89879cb07d7eec"},
+				Hash:    "6c88c8c8cef9cce38ad6f3ae8db0501ae06f9686a84cd1093ee7e5abd11a7708",
+				PTXHash: "6c88c8c8cef9cce38ad6f3ae8db0501ae06f9686a84cd1093ee7e5abd11a7708",
+				stored:  source{"fuse_plain.sm_80.ptx.gz", "f35ed2dee9d491ef2ad24b1cf923c8f60514c386351256f8bba58d82fdb6681e"},
 			},
 		},
 	},
 	{
 		name: "resample",
 		sources: []source{
-			{"resample.cu", "4db7a04bdd67cbba138d6e6099098bb578513fe7f230de965eecb7664bf55486"},
+			{"resample.cu", "972d967a986e39a1435b4e8e9963f2d1db55bf88a66dc2995b05c83f7574940e"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
 			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
+			{"resample_rows.cuh", "e7fe33540bb57e556244510458a2a48c66ee141c5909b3d1f08c1716021bf3a8"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
 		},
 		entries: []Entry{
 			{Name: "resample", MaxThreads: 128, Params: []Param{
 				{"b8", 264, 8},
 			}},
-			{Name: "resample_f64", MaxThreads: 128, Params: []Param{
-				{"b8", 264, 8},
-			}},
 		},
 		images: []Image{
 			{
 				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "491099685112fe69e0f34a22b95a67ce5b087c7f4eaf15ba7c6accda16d9d6df",
-				PTXHash: "7e199abe31520887a2561cdd8b970b014669cf83f3e88d8b73d07bed6c850786",
-				stored:  source{"resample.sm_90.cubin", "491099685112fe69e0f34a22b95a67ce5b087c7f4eaf15ba7c6accda16d9d6df"},
+				Hash:    "97f353ffc02a273313d8f1651f1311962a46e46a9a710f0634ce62297168d452",
+				PTXHash: "229b6c81b42184d24aff23d73d2d80e1ca6c90c2215016102a6b00cf9a390d5b",
+				stored:  source{"resample.sm_90.cubin.gz", "5c35f4a30ba1f9e52041cd2f76f643dc4314284aa777072d7ecd941025457d57"},
 			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "7e199abe31520887a2561cdd8b970b014669cf83f3e88d8b73d07bed6c850786",
-				PTXHash: "7e199abe31520887a2561cdd8b970b014669cf83f3e88d8b73d07bed6c850786",
-				stored:  source{"resample.sm_90.ptx.gz", "c604717cc1ba8d6d3bd6cb26d716fdb8fb7f12b6d7e0e0887eb5c0afc20387f3"},
+				Hash:    "229b6c81b42184d24aff23d73d2d80e1ca6c90c2215016102a6b00cf9a390d5b",
+				PTXHash: "229b6c81b42184d24aff23d73d2d80e1ca6c90c2215016102a6b00cf9a390d5b",
+				stored:  source{"resample.sm_90.ptx.gz", "2f0d4190b40397e7ea798d520f16190ee130cc66b2178ed0955a4e08f241464f"},
 			},
 			{
 				File: "resample.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "34b08513fd53e9abb334f291813c94794e52b1320f0aa9337952c40c437a8854",
-				PTXHash: "34b08513fd53e9abb334f291813c94794e52b1320f0aa9337952c40c437a8854",
-				stored:  source{"resample.sm_80.ptx.gz", "5e0bd69a3618adeba1cb80e0c0518f0ce2d04f3378f521e475648a622a4de677"},
+				Hash:    "c7fe052a218990d44f604bafc90e7ce295270d31c27941eb3ddfc2f94d2200ab",
+				PTXHash: "c7fe052a218990d44f604bafc90e7ce295270d31c27941eb3ddfc2f94d2200ab",
+				stored:  source{"resample.sm_80.ptx.gz", "ee17778398d447ef6fc4904beff2a34a95cdb4330c5c407a56049f7fc08908fc"},
 			},
 		},
 	},
 	{
 		name: "resample_channels",
 		sources: []source{
-			{"resample_channels.cu", "5d92c4d26921c837355385df81ecbd30771e352f6f0d1faa1853cf2091781f57"},
+			{"resample_channels.cu", "0604b0a0256cc893127e4dc0fa9f2adf2abbe571fc3019929f95972a6a0ed9fa"},
+			{"channel_rows.cuh", "9e316e00671f143ccd753950d96576469a560e115ffde00ced63efbf2da61bb0"},
 			{"channels.cuh", "037dbb319e53e438a6de22068fd0ae89e5930d482e5d807a356551d7b96e921b"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
@@ -238,34 +370,181 @@ var manifest = []family{
 			{Name: "resample_channels", MaxThreads: 128, Params: []Param{
 				{"b8", 320, 8},
 			}},
+		},
+		images: []Image{
+			{
+				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "7d6c7ecac98e6d35068ba7b9f6ef7747081f9d8c5a86fd8efe691c09a4b057da",
+				PTXHash: "30fada0bf864a5d26d378797484ab8cb5c04a048861f57c4d76884b7337b7792",
+				stored:  source{"resample_channels.sm_90.cubin.gz", "d212fc9d41ad60e09551f9efe644d9eb43ed71c98a40af482eb1c7a9d58351ae"},
+			},
+			{
+				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "30fada0bf864a5d26d378797484ab8cb5c04a048861f57c4d76884b7337b7792",
+				PTXHash: "30fada0bf864a5d26d378797484ab8cb5c04a048861f57c4d76884b7337b7792",
+				stored:  source{"resample_channels.sm_90.ptx.gz", "94d5d2ed6f1502ed7f583633a50e7e7cf5a4fbabf5dfa683a65e76ce0d167c44"},
+			},
+			{
+				File: "resample_channels.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "f6b538357cb4a5c230f7689721d4e1e184515f398c5a8ae3c24f46e53feaca6d",
+				PTXHash: "f6b538357cb4a5c230f7689721d4e1e184515f398c5a8ae3c24f46e53feaca6d",
+				stored:  source{"resample_channels.sm_80.ptx.gz", "aa800fe24951ea3e0568ed5d5b9ec1bd7d3b9986a43303607dd801e7f2b81765"},
+			},
+		},
+	},
+	{
+		name: "resample_channels_f64",
+		sources: []source{
+			{"resample_channels_f64.cu", "1508784ffb7b389af9663271a00321f4055f0f382df41537855d5bbd9fa8f22c"},
+			{"channel_rows.cuh", "9e316e00671f143ccd753950d96576469a560e115ffde00ced63efbf2da61bb0"},
+			{"channels.cuh", "037dbb319e53e438a6de22068fd0ae89e5930d482e5d807a356551d7b96e921b"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
+			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
+			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
+			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
 			{Name: "resample_channels_f64", MaxThreads: 128, Params: []Param{
 				{"b8", 320, 8},
 			}},
+		},
+		images: []Image{
+			{
+				File: "resample_channels_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "67dc3a02180150cc68b8aab06578c4939d2adfbace41595a8e656020e2fef2f1",
+				PTXHash: "8a71a5d53723afb4504d27be39d8a72ff5dbdbd399ca26523e3083f61969829a",
+				stored:  source{"resample_channels_f64.sm_90.cubin.gz", "1266551310f972b9b672642319d23ba905a116a0e98d2eaeaa8e2edaa2027f6f"},
+			},
+			{
+				File: "resample_channels_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "8a71a5d53723afb4504d27be39d8a72ff5dbdbd399ca26523e3083f61969829a",
+				PTXHash: "8a71a5d53723afb4504d27be39d8a72ff5dbdbd399ca26523e3083f61969829a",
+				stored:  source{"resample_channels_f64.sm_90.ptx.gz", "9d1bccae469086fd03143d8386586250566204af729e198c72e27e4115ee700e"},
+			},
+			{
+				File: "resample_channels_f64.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "07b499af305843f9456a359b7c83f9630b5ca5b25b26b17b577919d112ce96b7",
+				PTXHash: "07b499af305843f9456a359b7c83f9630b5ca5b25b26b17b577919d112ce96b7",
+				stored:  source{"resample_channels_f64.sm_80.ptx.gz", "cfc338e65b7956ead4c13d66009f893f8f40061c024a9ef67272a49dcfbf839f"},
+			},
+		},
+	},
+	{
+		name: "resample_curves",
+		sources: []source{
+			{"resample_curves.cu", "c6a52eacdca295b4350f36b2f9f95cc9cfa512d8274c8d7cf8f551899ecc5cf2"},
+			{"channel_rows.cuh", "9e316e00671f143ccd753950d96576469a560e115ffde00ced63efbf2da61bb0"},
+			{"channels.cuh", "037dbb319e53e438a6de22068fd0ae89e5930d482e5d807a356551d7b96e921b"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
+			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
+			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
+			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
 			{Name: "resample_curves", MaxThreads: 128, Params: []Param{
 				{"b8", 320, 8},
 			}},
+		},
+		images: []Image{
+			{
+				File: "resample_curves.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "41a9e614e4d602bd0c64351c37ce6999130e422feb171822775e27e00e33e24c",
+				PTXHash: "481e65a78d0b076f439a6ca8f1d1b401e11cca80c2fc19bdc258387059433554",
+				stored:  source{"resample_curves.sm_90.cubin", "41a9e614e4d602bd0c64351c37ce6999130e422feb171822775e27e00e33e24c"},
+			},
+			{
+				File: "resample_curves.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "481e65a78d0b076f439a6ca8f1d1b401e11cca80c2fc19bdc258387059433554",
+				PTXHash: "481e65a78d0b076f439a6ca8f1d1b401e11cca80c2fc19bdc258387059433554",
+				stored:  source{"resample_curves.sm_90.ptx.gz", "54bf82753861f1a564b00884fbc176b086895df399adc40d7ca2466db1ae9c40"},
+			},
+			{
+				File: "resample_curves.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "c870e0fa24717d898c5814bb1161350b6953af2664d647dcfbd935ec1f255e6c",
+				PTXHash: "c870e0fa24717d898c5814bb1161350b6953af2664d647dcfbd935ec1f255e6c",
+				stored:  source{"resample_curves.sm_80.ptx.gz", "924f92b66de7952faa3e43e3dda5356a1bb4dc2e702273c3d66c078dcd6751dc"},
+			},
+		},
+	},
+	{
+		name: "resample_curves_f64",
+		sources: []source{
+			{"resample_curves_f64.cu", "4bbf75e1c4f8d4e7b46f3e85ba527b2935ed84993796e16577ba3785927f5cd7"},
+			{"channel_rows.cuh", "9e316e00671f143ccd753950d96576469a560e115ffde00ced63efbf2da61bb0"},
+			{"channels.cuh", "037dbb319e53e438a6de22068fd0ae89e5930d482e5d807a356551d7b96e921b"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
+			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
+			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
+			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
 			{Name: "resample_curves_f64", MaxThreads: 128, Params: []Param{
 				{"b8", 320, 8},
 			}},
 		},
 		images: []Image{
 			{
-				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "0a4e61d840db899d86409da33b84d35e34f9014139be9235cfd396098c6664f3",
-				PTXHash: "d18e144104f482377220b3e13b46e042e205f8f85b1f2f5e6198bc04a24e150f",
-				stored:  source{"resample_channels.sm_90.cubin", "0a4e61d840db899d86409da33b84d35e34f9014139be9235cfd396098c6664f3"},
+				File: "resample_curves_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "d4221fbc6ed79d79adb22d60fb4f2d2e925c1345acb0d6f95edd8538c5560fcf",
+				PTXHash: "6a4da4dbae0236a3280e3a7c9d3aae503e8fa283b52cd7ffea69035ea99e4300",
+				stored:  source{"resample_curves_f64.sm_90.cubin.gz", "075db1d8d38d3dbef8bf62fcee8cf4118c096c4d1c3e8f836cf2fce384ff7656"},
 			},
 			{
-				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "d18e144104f482377220b3e13b46e042e205f8f85b1f2f5e6198bc04a24e150f",
-				PTXHash: "d18e144104f482377220b3e13b46e042e205f8f85b1f2f5e6198bc04a24e150f",
-				stored:  source{"resample_channels.sm_90.ptx.gz", "2251244234b9db3e72cae0cf29c0d17621321c9f91cf83b6117a96d71bd6ba60"},
+				File: "resample_curves_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "6a4da4dbae0236a3280e3a7c9d3aae503e8fa283b52cd7ffea69035ea99e4300",
+				PTXHash: "6a4da4dbae0236a3280e3a7c9d3aae503e8fa283b52cd7ffea69035ea99e4300",
+				stored:  source{"resample_curves_f64.sm_90.ptx.gz", "0c84c995d7272ed557bf27fa3721e7b9440f300033babfffb8ccd1fdf581ba58"},
 			},
 			{
-				File: "resample_channels.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "76600e72a6001ddd049095fdd7d16cc94718dddc1cf9ed6b88a87e7236e402b5",
-				PTXHash: "76600e72a6001ddd049095fdd7d16cc94718dddc1cf9ed6b88a87e7236e402b5",
-				stored:  source{"resample_channels.sm_80.ptx.gz", "1a68275c5c4e9b99ecbf13a2e8fa898a63c24eb29b8b32468730932964b79b65"},
+				File: "resample_curves_f64.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "37548d244d1fdbf78fd5ecda7f7604a5452744cf92155c7a7d6bad872e83c08e",
+				PTXHash: "37548d244d1fdbf78fd5ecda7f7604a5452744cf92155c7a7d6bad872e83c08e",
+				stored:  source{"resample_curves_f64.sm_80.ptx.gz", "d856e9e5ffeffddd2025e7033aa1e6eafa02f3542807fbc3d0edd69a9590cf10"},
+			},
+		},
+	},
+	{
+		name: "resample_f64",
+		sources: []source{
+			{"resample_f64.cu", "b41fa815db011f0faf5d6ff59d0e5f620de14343f21167f47306e76293eabee9"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
+			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
+			{"resample_rows.cuh", "e7fe33540bb57e556244510458a2a48c66ee141c5909b3d1f08c1716021bf3a8"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+		},
+		entries: []Entry{
+			{Name: "resample_f64", MaxThreads: 128, Params: []Param{
+				{"b8", 264, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "resample_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "fe18c17001b1dd9d73681c718c5d426d072fe791c80f860ebcb60e010b77bee1",
+				PTXHash: "8a7b0fc8395d1676abbfe44aec0396b6131b7d64d2dcc28aff783d3140611a12",
+				stored:  source{"resample_f64.sm_90.cubin.gz", "aafeef70e54e52822b765380d67cdb48f737947e227e3bd0e26e153a42e30984"},
+			},
+			{
+				File: "resample_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "8a7b0fc8395d1676abbfe44aec0396b6131b7d64d2dcc28aff783d3140611a12",
+				PTXHash: "8a7b0fc8395d1676abbfe44aec0396b6131b7d64d2dcc28aff783d3140611a12",
+				stored:  source{"resample_f64.sm_90.ptx.gz", "ccaa04143cc0ff4e5302796ec3e98e46db12e18f3292414d1600389a1700195e"},
+			},
+			{
+				File: "resample_f64.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "8efe43941f26ff6f8e1125ee44114562984550985f1bae0d4bac26c4995e411e",
+				PTXHash: "8efe43941f26ff6f8e1125ee44114562984550985f1bae0d4bac26c4995e411e",
+				stored:  source{"resample_f64.sm_80.ptx.gz", "7fa66b278cd3b33569902c158a82cfb5ffb1faebb968e2d61451f001410459ff"},
 			},
 		},
 	},

@@ -271,7 +271,7 @@ var arguments = []argument{
 		"halving ends with lo < hi <= n-1, so that the bound lo < n-1 always holds: it stands for stamps that change meanwhile"},
 	{"a term of a series", sampling, rounding, re(`(add|mul)\.rn\.f64`), series, 1,
 		"in a divisor of the arc cosine's steps, which correct themselves, or so far up the series that the last place is below the sum's"},
-	{"an index cut at zero", re(`_plain `), ".lt becomes .le", re(`setp\.lt\.s32\s.*, (0|-1);`), re(`selp\.b32[^\n]*\n\s*selp\.b32\s+%r\d+, 0, %r\d+, %p\d+;`), 4,
+	{"an index cut at zero", re(`^fuse_odd `), ".lt becomes .le", re(`setp\.lt\.s32\s.*, (0|-1);`), re(`selp\.b32[^\n]*\n\s*selp\.b32\s+%r\d+, 0, %r\d+, %p\d+;`), 4,
 		"within_run: where what is compared makes the index 0, it is what is chosen either way, as a run is not empty"},
 	{"elements at once, of f64", re(` resample_f64$`), ".g", re(`setp\.g[te]\.u32\s.*, 2;`), anything, 0,
 		"of values of 8 bytes at most two are moved at once, of which the log2 is 1 (vectorOf): 2 does not come, nor what is after it"},

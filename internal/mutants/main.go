@@ -41,8 +41,9 @@ const wanted = 0.95
 
 // suites says which part of the suite looks at the kernels of a family. Families that no operation launches are not here.
 var suites = map[string]string{
-	"resample": "resample", "resample_channels": "resample", "resample_plain": "resample", "resample_poses": "resample",
-	"fuse": "fuse", "fuse_plain": "fuse",
+	"resample": "resample", "resample_f64": "resample", "resample_channels": "resample", "resample_channels_f64": "resample", "resample_curves": "resample",
+	"resample_curves_f64": "resample", "resample_plain": "resample", "resample_poses": "resample",
+	"fuse": "fuse", "fuse_chunks": "fuse", "fuse_plain": "fuse", "fuse_odd": "fuse", "fuse_direct": "fuse",
 	"voxel_fill": "voxel", "voxel_write": "voxel", "voxel_tally": "voxel", "voxel_add": "voxel", "voxel_bucket": "voxel", "voxel_group": "voxel", "voxel_sort": "voxel", "voxel_reduce": "voxel",
 }
 

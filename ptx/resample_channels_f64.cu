@@ -1,0 +1,6 @@
+// resample_channels_f64.cu resamples rows whose ranges of features have kinds of their own: quaternions, angles and the kinds that look at no value, of 64 bits. See channel_rows.cuh.
+#include "channel_rows.cuh"
+
+using namespace rc;
+
+RC_CHANNELS(resample_channels_f64, false, true, 6)

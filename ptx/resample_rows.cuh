@@ -1,0 +1,133 @@
+// resample_rows.cuh has what resample.cu and resample_f64.cu do: they resample rows of features whose kind looks at no value: linear, previous, next and nearest.
+//
+// A block takes `tile` targets. One thread a target finds its place among the row's stamps and keeps in shared memory which
+// source row to read, the weight of the row after it, and where to write; warps without a target check the block's share of
+// the stamps meanwhile. After a barrier the block's threads move the features, 2^vector elements at once, two such chunks in
+// flight each, with neighbouring threads on neighbouring chunks. A block past the last target only checks.
+//
+// Bytes moved: each source row that a target needs, once from DRAM if targets are in order; the targets' features; stamps,
+// targets, valid and age. Promises equal bits with the CPU.
+#pragma once
+#include "resample.cuh"
+#include "values.cuh"
+
+namespace rc {
+
+RC_HOST constexpr u32 chunk_tile = 256; // targets a block
+constexpr u32 in_flight = 2;  // chunks a thread loads before it stores the first
+
+enum action : u32 { take, blend, put_fill, put_nan, skip_it };
+
+// shared is what the first half of the kernel leaves for the second.
+template <class W> struct shared {
+    i64 src[chunk_tile], dst[chunk_tile];
+    W weight[chunk_tile];
+    u32 act[chunk_tile];
+};
+
+template <class W, class C> RC_FN void keep_target(const resample_job &j, shared<W> &s, u32 i, const aim<C> &m) {
+    u32 act = take, k = m.at.k;
+    W weight = 0;
+    if (m.filled) {
+        act = put_fill, k = 0;
+    } else if (m.at.where == nowhere) {
+        act = put_nan;
+    } else if (m.at.where == inside) {
+        if (j.kind() == linear)
+            act = blend, weight = m.at.template weight<W>();
+        else
+            k += j.kind() == next || (j.kind() == nearest && m.at.later);
+    } else if (m.at.line && j.kind() == linear) {
+        act = blend, weight = m.at.template weight<W>(), k = m.at.base;
+    }
+    s.src[i] = m.src + (i64)k * j.src_step;
+    s.dst[i] = m.dst;
+    s.weight[i] = weight;
+    s.act[i] = act;
+}
+
+// same is a pack of the dtype it has already.
+template <u32 Out, u32 In, u32 N> RC_FN pack<Out, N> same(const pack<In, N> &v) {
+    if constexpr (In == Out)
+        return v;
+    else
+        return {};
+}
+
+// move makes the features of the block's targets, N at once.
+template <u32 In, u32 Out, u32 N> RC_FN void move(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
+    using W = typename element<In>::wide;
+    const u32 chunks = j.chunks;
+    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
+    u32 target = chunk_of(j, thread_x()), chunk = thread_x() - target * chunks;
+    const i64 next_row = j.src_step * (i64)element<In>::size;
+    const char *src = (const char *)j.src;
+    char *dst = (char *)j.dst;
+    while (target < count) {
+        i64 to[in_flight];
+        u32 act[in_flight];
+        W a[in_flight];
+        pack<In, N> v0[in_flight], v1[in_flight];
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            // A chunk past the last is the last target's once more, and is not stored.
+            const u32 it = target < count ? target : count - 1;
+            act[u] = target < count ? s.act[it] : skip_it;
+            a[u] = s.weight[it];
+            to[u] = s.dst[it] + chunk * N;
+            const char *p = src + (s.src[it] + chunk * N) * (i64)element<In>::size;
+            v0[u] = ld_pack<In, N>(p);
+            v1[u] = ld_pack<In, N>(act[u] == blend ? p + next_row : p);
+            target += skip, chunk += over;
+            if (chunk >= chunks) chunk -= chunks, target++;
+        }
+        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+            pack<Out, N> out;
+            if (In != Out || act[u] == blend) {
+                W x[N];
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? lerp(get(v0[u], i), get(v1[u], i), a[u]) : get(v0[u], i);
+                out = round_pack<Out, N>(x);
+            } else {
+                out = same<Out>(v0[u]);
+            }
+            if (act[u] == put_fill) out = repeat<Out, N>(j.fill);
+            if (act[u] == put_nan) out = repeat<Out, N>(nan_of<Out>());
+            if (act[u] != skip_it) st_pack<Out, N>(dst + to[u] * (i64)element<Out>::size, out);
+        }
+    }
+}
+
+template <u32 In, u32 Out> RC_FN void move_as(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
+    switch (j.vector()) {
+    case 3:
+        if constexpr (element<In>::size == 2) return move<In, Out, 8>(j, s, count);
+    case 2:
+        if constexpr (element<In>::size <= 4) return move<In, Out, 4>(j, s, count);
+    case 1: return move<In, Out, 2>(j, s, count);
+    default: return move<In, Out, 1>(j, s, count);
+    }
+}
+
+template <u32 In> RC_FN void move_from(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
+    switch (j.out()) {
+    case dt_f32: return move_as<In, dt_f32>(j, s, count);
+    case dt_f64: return move_as<In, dt_f64>(j, s, count);
+    case dt_f16: return move_as<In, dt_f16>(j, s, count);
+    default: return move_as<In, dt_bf16>(j, s, count);
+    }
+}
+
+// find leaves the block's targets in shared memory, and returns how many there are.
+template <class W> RC_FN u32 find(const resample_job &j, shared<W> &s) {
+    const u32 count = survey_clock(j, [&](u32 i, const auto &m) { keep_target(j, s, i, m); });
+    barrier();
+    return count;
+}
+
+// Blocks of a multiprocessor: more would leave too few registers.
+#if __CUDA_ARCH__ >= 900
+#define RC_RESIDENT 9
+#else
+#define RC_RESIDENT 8
+#endif
+
+} // namespace rc
