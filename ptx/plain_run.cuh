@@ -74,11 +74,14 @@ RC_FN spot spot_of(const plain_task &j, slot s, u32 feature) {
 RC_FN strand ld_strand(const plain_task &j, spot s) { return {ld_around((const u16 *)j.src + s.lo), ld_around((const u16 *)j.src + s.hi), s.weight}; }
 RC_FN strand ld_strand_single(const plain_task &j, spot s, source all) { return {ld_single(j, s.lo, all.last), ld_single(j, s.hi, all.last), s.weight}; }
 
-// joined is the first m elements of a, and those of b behind them.
+// What bytes_of makes of a word of a and one of b: a's, b's, or the first element of a and the second of b.
+constexpr u32 all_of_a = 0x3210, all_of_b = 0x7654, half_of_each = 0x7610;
+
+// joined is the first m elements of a, and those of b behind them. Word i has elements 2 i and 2 i + 1.
 RC_FN v16 joined(v16 a, v16 b, u32 m) {
     const u32 x[4] = {a.x, a.y, a.z, a.w}, y[4] = {b.x, b.y, b.z, b.w};
     u32 w[4];
-    RC_UNROLL for (u32 i = 0; i < 4; i++) w[i] = bytes_of(x[i], y[i], m >= 2 * i + 2 ? 0x3210 : m <= 2 * i ? 0x7654 : 0x7610);
+    RC_UNROLL for (u32 i = 0; i < 4; i++) w[i] = bytes_of(x[i], y[i], m >= 2 * i + 2 ? all_of_a : m <= 2 * i ? all_of_b : half_of_each);
     return {w[0], w[1], w[2], w[3]};
 }
 

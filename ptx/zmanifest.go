@@ -555,7 +555,7 @@ var manifest = []family{
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"direct.cuh", "bc9a3c93b6cc39ad4ceb1f36d117529ae625ab5d9d076d2fa914e2df6c8d209a"},
 			{"plain.cuh", "0ee83c0441c43ce65bd0b7d63010c2787e1301679c949064ff8b5b73480602b0"},
-			{"plain_run.cuh", "1462a9183816df207d1eeaeb360f2abb4c02c9246a99542cd42cf8e22318a663"},
+			{"plain_run.cuh", "7077624b6f496bcf02f66d5da6b58639dcb45ecc2cf03076fd77d90eee539adc"},
 			{"resample.cuh", "a0032ac5b074a54e64b88eb2ca60c3efe1ed35d5a395814b7001ff289f1c5ea9"},
 			{"resample_job.cuh", "64dede9d37d7b4e16d1c57a000fc59783772484116229e4ce61f7d481dea8b52"},
 			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},

@@ -95,3 +95,15 @@ func (p *plan) decided() (*decision, []Considered) {
 func (p *voxelPlan) decided() (*decision, []Considered) { return nil, nil }
 
 func (p *voxelPlan) launches() []*cudadrv.Launch { return p.chain }
+
+// Kernels are the names of the kernels that a plan launches, in order.
+func (p *plan) Kernels() []string { return namesOf(p.launches()) }
+
+func (p *voxelPlan) Kernels() []string { return namesOf(p.launches()) }
+
+func namesOf(list []*cudadrv.Launch) (names []string) {
+	for _, l := range list {
+		names = append(names, l.Kernel().Name())
+	}
+	return names
+}

@@ -31,8 +31,12 @@ var resamplePoses = &variant{
 		switch _, one := uniform(first(j).Channels); {
 		case !one:
 			return ""
-		case j.D > ptx.MostOwn || ready(j) || j.Rows() > b.sms*mostNarrow || pace(first(j)) > mostCopied:
-			return "one kind, and rows that are wide, many, or far apart"
+		case j.D > ptx.MostOwn:
+			return fmt.Sprintf("one kind, and rows of more than %d features", ptx.MostOwn)
+		case ready(j):
+			return "one kind, and inputs that are ready"
+		case j.Rows() > b.sms*mostNarrow || pace(first(j)) > mostCopied:
+			return "one kind, and many rows, or samples far apart"
 		}
 		return ""
 	},
@@ -82,8 +86,10 @@ func notPoses(j *ops.ResampleJob) string {
 	}
 	row, room := j.D*j.Src.DType().Size(), poseRoom(j)
 	switch {
-	case gap || tolerance || j.Edge != ops.Clamp:
-		return "limits, or ends that are not held"
+	case gap || tolerance:
+		return "a limit on gaps, or a tolerance"
+	case j.Edge != ops.Clamp:
+		return "ends that are not held"
 	case j.S < leastDirect || j.T < 2 || j.B*j.S > math.MaxInt32 || pointer(j.Src)%chunk != 0:
 		return "few samples or targets, or a source that begins anywhere"
 	case j.SrcStep != j.D || j.DstStep != j.D || !dense(j.Src, j.SrcBatch, j.S*j.D, j.B) || !denseOutputs(j) || j.ValidStep != 1 || j.AgeStep != 1:

@@ -176,7 +176,7 @@ func (f *fusing) plan(dev *ops.Device, l layout) (res *result, err error) {
 		return nil, fmt.Errorf("Run: %w", err)
 	}
 	first := dev.Synchronize(context.Background())
-	res = &result{}
+	res = &result{kernels: kernelsOf(plan)}
 	for i, to := range []*[]uint64{&res.dst, &res.valid, &res.age} {
 		if *to, err = guards[i].read(dev); err != nil {
 			return nil, err
@@ -195,7 +195,7 @@ func (f *fusing) call(dev *ops.Device) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &result{bitsOf(got.Dst), bitsOf(got.Valid), bitsOf(got.Age)}, nil
+	return &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}, nil
 }
 
 // fault is the error that the case must give: of the streams' own the first class, and in it the first stream.
@@ -232,7 +232,7 @@ func (f *fusing) wanted(t *testing.T, dev *ops.Device) (want *result, kept []boo
 	for _, d := range f.alone(0).outShape() {
 		n *= d
 	}
-	want = &result{make([]uint64, n*width), make([]uint64, n*m), make([]uint64, n*m)}
+	want = &result{dst: make([]uint64, n*width), valid: make([]uint64, n*m), age: make([]uint64, n*m)}
 	kept = make([]bool, n*width)
 	lo := 0
 	for i, p := range f.Streams {
@@ -310,8 +310,8 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 			return false
 		}
 		if msg := f.differ(want, got, kept); msg != "" {
-			t.Errorf("%s: %s\ncase: %s", form, msg, f.describe())
-			return false
+			t.Errorf("%s: not what this device's own Resample of the streams gives (want; which of the two is wrong, a comparison with the CPU tells): %s\ncase: %s%s",
+				form, msg, f.describe(), got.by())
 		}
 		return true
 	}
@@ -327,7 +327,7 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 				ref, err := f.plan(s.cpu, l)
 				require.NoError(t, err, "the CPU device")
 				if msg := f.differ(ref, got, kept); msg != "" {
-					t.Errorf("%s: not the CPU's bits: %s\ncase: %s", form, msg, f.describe())
+					t.Errorf("%s: not the CPU's bits: %s\ncase: %s%s", form, msg, f.describe(), got.by())
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,7 +35,26 @@ func (s *suite) home() string {
 }
 
 // result is what a run wrote, densely, as bits.
-type result struct{ dst, valid, age []uint64 }
+type result struct {
+	dst, valid, age []uint64
+	kernels         []string // that a plan of the CUDA backend launched
+}
+
+// by says which kernels made a result, for those who look for the fault of one.
+func (r *result) by() string {
+	if r == nil || len(r.kernels) == 0 {
+		return ""
+	}
+	return "\nlaunched: " + strings.Join(r.kernels, ", ")
+}
+
+// kernelsOf are the kernels that a plan launches, if its backend tells.
+func kernelsOf(p ops.Plan) []string {
+	if k, ok := p.(interface{ Kernels() []string }); ok {
+		return k.Kernels()
+	}
+	return nil
+}
 
 // guarded is an output: a view inside a buffer of poison.
 type guarded struct {
@@ -175,7 +195,7 @@ func (c *resampling) plan(dev *ops.Device, l layout) (res *result, err error) {
 	if again := dev.Synchronize(context.Background()); again != nil {
 		return nil, fmt.Errorf("a second Synchronize returned %w; the first %v", again, first)
 	}
-	res = &result{}
+	res = &result{kernels: kernelsOf(plan)}
 	for _, o := range []struct {
 		g  *guarded
 		to *[]uint64
@@ -199,7 +219,7 @@ func (c *resampling) call(dev *ops.Device) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &result{bitsOf(got.Dst), bitsOf(got.Valid), bitsOf(got.Age)}, nil
+	return &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}, nil
 }
 
 // check runs the case in both forms.
@@ -216,7 +236,7 @@ func (s *suite) check(t *testing.T, c *resampling, ls ...layout) {
 	want := solve(c)
 	verify := func(form string, got *result, err error) {
 		if msg := want.compare(c, got, err); msg != "" {
-			t.Errorf("%s: %s\ncase: %s", form, msg, c.describe())
+			t.Errorf("%s: %s\ncase: %s%s", form, msg, c.describe(), got.by())
 		}
 	}
 	if !c.Planned {
@@ -232,7 +252,7 @@ func (s *suite) check(t *testing.T, c *resampling, ls ...layout) {
 				ref, err := c.plan(s.cpu, l)
 				require.NoError(t, err, "the CPU device")
 				if msg := want.same(c, ref, got); msg != "" {
-					t.Errorf("%s: not the CPU's bits: %s\ncase: %s", form, msg, c.describe())
+					t.Errorf("%s: not the CPU's bits: %s\ncase: %s%s", form, msg, c.describe(), got.by())
 				}
 			}
 		}
