@@ -9,6 +9,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
+// Measured for RATIONALE, "How are rows made that are no whole multiple of 16 bytes?" and "Why do some large jobs of units have small blocks?".
 const (
 	wideOdd   = 32 // elements of a row from which on it is made by 16 bytes of dst
 	oddEach   = 16 // chunks of an odd row that a thread moves at most

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// The most that poses.cuh takes of a row, and has a warp copy.
+// The most that poses.cuh takes of a row, and has a warp copy; measured for RATIONALE, "Why have short rows of poses a kernel of their own?".
 const (
 	mostPose  = 124      // bytes: a multiple of 128 would have all lanes in one bank of shared memory
 	roomBytes = 6144     // for 32 targets of up to roomyPose bytes

@@ -6,8 +6,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// resampleVariants are the ways to launch a Resample: the first that takes a job and is preferred for it is launched. A newcomer's way in: bench --explain
-// says of each why it was not taken.
+// resampleVariants are the ways to launch a Resample: the first that takes a job and is preferred for it is launched. Explain, and robocache bench
+// --explain, say of each why it was not.
 var resampleVariants = []*variant{
 	resampleDirect, resamplePlain, resamplePoses, resampleRun, fuseDirect, fusePlainFew, fuseOddFew, // plain jobs
 	resampleChannels, resampleChannelsF64, resampleCurves, resampleCurvesF64, // rows of several kinds
