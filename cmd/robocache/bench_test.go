@@ -165,9 +165,9 @@ func TestBenchExplainsItsLaunches(t *testing.T) {
 resample 2x9->5x3
   not resample_direct: rows that are no multiples of 16 bytes, or apart from each other
   not resample_plain: rows that are no multiples of 16 bytes, or apart from each other
-  not resample_poses: one kind, and rows that are wide, many, or far apart
+  not resample_poses: one kind, and inputs that are ready
 `)
-	assert.NotContains(t, early, "not fuse_odd")
+	assert.Contains(t, early, "  not fuse_plain_few: widths or places that are no multiples of 4 bytes\nlaunch shapes")
 	first, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 8}`))
 	assert.NotContains(t, first, "  not ")
 	text, _ := good(t, "bench", "--backend=sim", "--explain", "--json", "--launch=ready", "--shapes", jobs)
