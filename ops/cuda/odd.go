@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/robocache/robocache/internal/tuned"
@@ -27,14 +26,9 @@ var (
 
 func fuseOddVariant(name string, most int) *variant {
 	return &variant{
-		name: name,
-		takes: func(b *backend, j *ops.FuseJob) string {
-			if len(j.Parts) > most {
-				return fmt.Sprintf("more than %d streams", most)
-			}
-			return notOdd(b, j)
-		},
-		free: freedom{tile: tiles},
+		name:  name,
+		takes: upTo(most, notOdd),
+		free:  freedom{tile: tiles},
 		model: func(b *backend, j *ops.FuseJob) tuned.Choice {
 			c := tuned.Choice{Tile: ptx.MostTile, Check: checkShare}
 			if len(j.Parts) == 1 {

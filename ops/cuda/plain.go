@@ -141,13 +141,8 @@ var (
 
 func fusePlainVariant(name string, most int) *variant {
 	return &variant{
-		name: name,
-		takes: func(b *backend, j *ops.FuseJob) string {
-			if len(j.Parts) > most {
-				return fmt.Sprintf("more than %d streams", most)
-			}
-			return notWhole(b, j, false)
-		},
+		name:  name,
+		takes: upTo(most, func(b *backend, j *ops.FuseJob) string { return notWhole(b, j, false) }),
 		// A thread has mostEach units at most, so a block of many small ones has few targets, of which each costs a search: three streams of 317, 1
 		// and 201 features of f32 took 32.1 us, and 16.8 by fuse_odd (RATIONALE).
 		prefers: func(b *backend, j *ops.FuseJob) string {

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -75,6 +76,16 @@ func perStream(why func(j *ops.ResampleJob) string) func(*backend, *ops.FuseJob)
 			}
 		}
 		return ""
+	}
+}
+
+// upTo adds to what a variant takes that there are no more than so many streams.
+func upTo(most int, takes func(*backend, *ops.FuseJob) string) func(*backend, *ops.FuseJob) string {
+	return func(b *backend, j *ops.FuseJob) string {
+		if len(j.Parts) > most {
+			return fmt.Sprintf("more than %d streams", most)
+		}
+		return takes(b, j)
 	}
 }
 

@@ -27,10 +27,13 @@ func resampled(cases func(visit)) func(*suite, *testing.T) {
 
 func fusedToo(cases func(visit)) func(*suite, *testing.T) {
 	return func(s *suite, t *testing.T) {
-		number := 0
+		number, every := 0, 3
+		if s.cfg.Slow > 1 {
+			every = 10
+		}
 		cases(func(_ *resampling, f *fusing, l layout) {
 			s.fused(t, f, l)
-			if number++; number%3 == 0 && !f.Wrong {
+			if number++; number%every == 0 && !f.Wrong {
 				s.fused(t, f.repeated(fewStreams+1), l)
 			}
 		})

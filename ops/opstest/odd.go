@@ -23,18 +23,30 @@ func (s *suite) odd(t *testing.T) {
 	for d := 1; d <= 40; d++ {
 		widths = append(widths, d)
 	}
-	t.Run("told", s.oddTold)
-	t.Run("late stamps", func(t *testing.T) { resampled(lateStamps)(s, t) })
-	t.Run("late stamps in a fusion", func(t *testing.T) { fusedToo(lateStamps)(s, t) })
-	t.Run("stamps at once", func(t *testing.T) { resampled(stampsAtOnce)(s, t) })
-	t.Run("stamps at once in a fusion", func(t *testing.T) { fusedToo(stampsAtOnce)(s, t) })
-	t.Run("ties among others", func(t *testing.T) { resampled(tiesAmongOthers)(s, t) })
-	t.Run("ties among others in a fusion", func(t *testing.T) { fusedToo(tiesAmongOthers)(s, t) })
-	t.Run("limits", s.limits)
-	t.Run("shares", s.shares)
-	t.Run("chunks in a fusion", s.fuseChunks)
+	for _, g := range []struct {
+		name string
+		run  func(*suite, *testing.T)
+	}{
+		{"told", (*suite).oddTold},
+		{"late stamps", resampled(lateStamps)},
+		{"late stamps in a fusion", fusedToo(lateStamps)},
+		{"stamps at once", resampled(stampsAtOnce)},
+		{"stamps at once in a fusion", fusedToo(stampsAtOnce)},
+		{"ties among others", resampled(tiesAmongOthers)},
+		{"ties among others in a fusion", fusedToo(tiesAmongOthers)},
+		{"limits", (*suite).limits},
+		{"shares", (*suite).shares},
+		{"chunks in a fusion", (*suite).fuseChunks},
+	} {
+		if s.cfg.runs("odd", g.name) {
+			t.Run(g.name, func(t *testing.T) { g.run(s, t) })
+		}
+	}
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
+		if !s.cfg.runs("odd", dtype.String()) {
+			continue
+		}
 		t.Run(dtype.String(), func(t *testing.T) {
 			for _, d := range widths {
 				if number++; thin(number) || t.Failed() || (s.cfg.Slow > 1 && dtype == tensor.F16 && d%3 > 0) {

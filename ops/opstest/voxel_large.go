@@ -42,15 +42,15 @@ func (s *suite) largeVoxels(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Empty(t, got.same(want), "%s, %d elements into its memory", name, front)
 	}
-	some := 20_000
+	some, great := 20_000, box(256, 300, 128)
 	if s.cfg.Slow > 1 {
-		some = 9_000
+		some, great = 9_000, box(128, 150, 128)
 	}
 	few := points(some)
 	odd := packed(tensor.F32, oddTiles(largeCloud(tiles), 47), tiles, 3)
 	for name, c := range map[string]*voxelizing{
 		"counts":                  {Points: many, Box: box(61, 33, 129), Opts: countGrid},
-		"counts of a large grid":  {Points: many, Box: box(256, 300, 128), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
+		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
 		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
 		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: box(40, 30, 20), Opts: countGrid},
 		"cells of a few":          {Points: few, Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
