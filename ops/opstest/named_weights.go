@@ -246,14 +246,14 @@ func tolerances(test visit) {
 	x := []float64{0, 1, 2, 3, 4, 5, 6, 7, 8}
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
-			tolerance := ops.Within(2e9)
+			tolerance, gap := ops.Within(2e9), ops.Within(8e9) // the bracket's own length is no gap
 			if clock == tensor.I64 {
-				tolerance = ops.Within(2)
+				tolerance, gap = ops.Within(2), ops.Within(8)
 			}
 			for _, kind := range []ops.Kind{ops.Previous, ops.Next, ops.Nearest} {
 				for _, other := range []ops.Kind{kind, ops.Angle, ops.Pchip, ops.Previous, ops.Next, ops.Nearest} {
 					c := &resampling{Name: fmt.Sprint("tolerances ", in, clock, kind, other), Src: vals(in, uniformValues(rng(73), 2*d), 2, d), Times: vals(clock, []float64{0, 8}, 2), Targets: vals(clock, x, len(x)),
-						Opts: ops.ResampleOptions{Kind: kind, Tolerance: tolerance, Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: other}}}, Planned: true}
+						Opts: ops.ResampleOptions{Kind: kind, MaxGap: gap, Tolerance: tolerance, Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: other}}}, Planned: true}
 					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
 				}
 			}

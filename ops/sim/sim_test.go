@@ -67,7 +67,7 @@ func TestSim(t *testing.T) {
 	}
 	large := map[string]bool{"halved": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}
 	t.Run("devices", func(t *testing.T) {
-		t.Run("many", func(t *testing.T) {
+		t.Run("resample", func(t *testing.T) {
 			t.Parallel()
 			dev, err := ops.Open("sim")
 			require.NoError(t, err)
@@ -76,7 +76,14 @@ func TestSim(t *testing.T) {
 			require.NoError(t, err)
 			d.Observe(saw)
 			defer d.Observe(nil)
-			opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
+			opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "fuse": true, "voxel": true}})
+		})
+		t.Run("others", func(t *testing.T) {
+			t.Parallel()
+			dev, d := device(t, cudasim.Config{})
+			d.Observe(saw)
+			opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"fuse": true, "voxel": true},
+				Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
 		})
 		t.Run("one", func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,91 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// goodStamps: stamps that are right though each is the one before it once more, or begins a row before the end of the one ahead, at every place among
+// those that a thread looks at at once; and int64 times at the ends of what they can be, and one beyond.
+func goodStamps(test visit) {
+	number := 0
+	for _, in := range valueDTypes {
+		for _, clock := range clockDTypes {
+			for _, n := range []int{4, 5, 7} {
+				const b = 42
+				stamps := make([]float64, b*n)
+				for i := range stamps {
+					row, k := i/n, i%n
+					stamps[i] = float64(b - row + (k+row)/2*2) // equal ones at even places of some rows, at odd ones of others
+				}
+				number++
+				alike(fmt.Sprint("good stamps ", in, clock, n), in, vals(clock, stamps, b, n), vals(clock, []float64{3, b}, 2), number, test)
+			}
+			if clock != tensor.I64 {
+				continue
+			}
+			const end = 1 << 62
+			for _, last := range []int64{end, end + 1} {
+				for _, row := range [][]int64{{-end, -5, 0, 9, last}, {-last, -5, 0, 9, end}} {
+					number++
+					alike(fmt.Sprint("last stamps ", in, row), in, arr(row, 1, len(row)), arr([]int64{-end, end - 1}, 2), number, test)
+				}
+			}
+		}
+	}
+}
+
+// alike has rows of stamps [B,S] in every way, with values that are all different.
+func alike(name string, in tensor.DType, times, targets *array, number int, test visit) {
+	b, n := times.shape[0], times.shape[1]
+	c := &resampling{Name: name, Times: times, Targets: targets}
+	everyWay(c, in, func(dtype tensor.DType, d int) *array {
+		return vals(dtype, uniformValues(rng(uint64(number)), b*n*d), b, n, d)
+	}, test)
+}
+
+// noTargets: a target that is no number, and those that are filled, in conversions of every dtype to every other of rows of several kinds.
+func noTargets(test visit) {
+	number := 0
+	for _, in := range valueDTypes {
+		for _, out := range valueDTypes {
+			for _, clock := range []tensor.DType{tensor.F64, tensor.F32} {
+				for _, kind := range []ops.Kind{ops.Angle, ops.Slerp, ops.Pchip, ops.Hermite} {
+					number++
+					channels := []ops.Channel{{Hi: 1, Kind: ops.Previous}, {Lo: 2, Hi: 6, Kind: kind}, {Lo: 6, Hi: 7, Kind: ops.Next}}
+					c := &resampling{Name: fmt.Sprint("no targets ", in, out, clock, kind), Out: out, Planned: true, Src: vals(in, poseValues(rng(uint64(number)), 5, 7, channels), 5, 7), Times: vals(clock, []float64{0, 1, 2, 8, 9}, 5),
+						Targets: vals(clock, []float64{math.NaN(), -1, 0, .5, 5, math.NaN(), 9, 10}, 8), Opts: ops.ResampleOptions{Channels: channels, MaxGap: ops.Within(3e9), FillGaps: number%2 == 0, Fill: ops.FillWith(7)}}
+					c.Opts.Edge = []ops.Edge{ops.Clamp, ops.FillEdge}[number/2%2]
+					test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[number%2])
+				}
+			}
+		}
+	}
+}
+
+// manySingles has rows of one sample each, so many that every thread looks at the offsets of several, right ones and one that is wrong.
+func manySingles(test visit) {
+	const b = 1000
+	number := 0
+	for _, in := range valueDTypes {
+		for _, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}}, {{Lo: 1, Hi: 2, Kind: ops.Pchip}}} {
+			for _, at := range []int{-1, 777} {
+				clock := clockDTypes[number%3]
+				number++
+				sources, targets := make([]int64, b+1), make([]int64, b+1)
+				for row := range b {
+					sources[row+1], targets[row+1] = int64(row+1), int64(row/(b-1))
+				}
+				if at >= 0 {
+					sources[at]++
+				}
+				c := &resampling{Name: fmt.Sprint("many rows of one sample ", in, clock, at), Planned: true, Src: vals(in, uniformValues(rng(uint64(number)), b*2), b, 2), Times: vals(clock, make([]float64, b), b),
+					SrcOffsets: arr(sources, b+1), Targets: vals(clock, []float64{3}, 1), DstOffsets: arr(targets, b+1), Opts: ops.ResampleOptions{Channels: channels}}
+				test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, DstOffsets: c.DstOffsets, Planned: true}, layouts[0])
+			}
+		}
+	}
+}
