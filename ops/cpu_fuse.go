@@ -108,10 +108,5 @@ func (p *cpuFuse[C]) by(do func(*cpuTask)) error {
 	if p.fault.Load() == uint64(NoFault) {
 		do(&p.work)
 	}
-	f := Fault(p.fault.Load())
-	if f == NoFault {
-		return nil
-	}
-	s := p.streams[f.Stream()]
-	return p.job.FaultError(f, s.srcRows.offsets, s.dstRows.offsets)
+	return p.job.FaultError(Fault(p.fault.Load()), tensor.Elements[int64])
 }

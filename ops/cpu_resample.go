@@ -137,7 +137,7 @@ func (p *cpuResample[C]) by(do func(*cpuTask)) error {
 	if p.fault.Load() == uint64(NoFault) && !p.Empty() {
 		do(&p.work)
 	}
-	return p.given.FaultError(Fault(p.fault.Load()), p.srcRows.offsets, p.dstRows.offsets)
+	return p.given.FaultError(Fault(p.fault.Load()), tensor.Elements[int64])
 }
 
 func (p *cpuResample[C]) report(class Fault, position int, reason Fault) {

@@ -43,23 +43,30 @@ func (f Fault) InStream(m int) Fault { return f | Fault(m)<<58 }
 // Stream returns the stream of a fault of a Fuse.
 func (f Fault) Stream() int { return int(f << 2 >> 60) }
 
-// FaultError unpacks a fault of the job. For packed tensors it needs the offsets on the host.
-func (j *ResampleJob) FaultError(f Fault, srcOffsets, dstOffsets []int64) error {
+// FaultError unpacks a fault of the job. For packed tensors it reads the offsets; read is given those on the device.
+func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
 	if f == NoFault {
 		return nil
 	}
-	return j.fault(f, srcOffsets, dstOffsets)
+	e, err := j.fault(f, j.DstOffsets, read)
+	if err != nil {
+		return err
+	}
+	return e
 }
 
-func (j *ResampleJob) fault(f Fault, srcOffsets, dstOffsets []int64) *ValueError {
+func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tensor.Tensor) ([]int64, error)) (e *ValueError, err error) {
 	position := int(f << 6 >> 10)
-	e := &ValueError{Op: "Resample", Row: position}
-	split := func(n int, offsets []int64) {
-		if offsets != nil {
+	e = &ValueError{Op: "Resample", Row: position}
+	split := func(n int, packed *tensor.Tensor) {
+		if packed == nil {
+			e.Row, e.Index = position/n, position%n
+			return
+		}
+		var offsets []int64
+		if offsets, err = read(packed); err == nil {
 			e.Row = max(sort.Search(len(offsets), func(i int) bool { return offsets[i] > int64(position) })-1, 0)
 			e.Index = position - int(offsets[e.Row])
-		} else {
-			e.Row, e.Index = position/n, position%n
 		}
 	}
 	rowsArg := func(side string, lengths *tensor.Tensor) string {
@@ -73,7 +80,7 @@ func (j *ResampleJob) fault(f Fault, srcOffsets, dstOffsets []int64) *ValueError
 		e.Arg = rowsArg("Src", j.SrcLengths)
 	case FaultTimes:
 		e.Arg = "SrcTimes"
-		split(j.S, srcOffsets)
+		split(j.S, j.SrcOffsets)
 	default:
 		e.Arg = "Targets"
 		split(j.T, dstOffsets)
@@ -94,7 +101,7 @@ func (j *ResampleJob) fault(f Fault, srcOffsets, dstOffsets []int64) *ValueError
 	case FaultOutOfRange:
 		e.Kind = ErrOutOfRange
 	}
-	return e
+	return e, err
 }
 
 // Bound lists the tensors of a plan, to be checked before each run.

@@ -23,11 +23,12 @@ func TestFaultsOrderByClassThenPlaceThenReason(t *testing.T) {
 func TestFaultsUnpackToRowAndIndex(t *testing.T) {
 	lengths := tensor.Must(tensor.New(tensor.I64, 3))
 	j := &ResampleJob{S: 10, T: 4}
-	packed := []int64{0, 2, 2, 7}
+	packed := tensor.Must(tensor.Of([]int64{0, 2, 2, 7}, 4))
+	read := tensor.Elements[int64]
 	for _, c := range []struct {
 		class, reason Fault
 		at            int
-		src, dst      []int64
+		src, dst      *tensor.Tensor
 		arg           string
 		row, index    int
 		kind          error
@@ -43,14 +44,15 @@ func TestFaultsUnpackToRowAndIndex(t *testing.T) {
 		{FaultTargets, FaultTimeRange, 1, nil, packed, "Targets", 0, 1, ErrTimeRange},
 		{FaultTargets, FaultOutOfRange, 1<<33 + 3, nil, nil, "Targets", 1 << 31, 3, ErrOutOfRange},
 	} {
-		err := j.FaultError(MakeFault(c.class, c.at, c.reason), c.src, c.dst)
+		j.SrcOffsets, j.DstOffsets = c.src, c.dst
+		err := j.FaultError(MakeFault(c.class, c.at, c.reason), read)
 		var e *ValueError
 		require.True(t, errors.As(err, &e))
 		assert.Equal(t, ValueError{"Resample", c.arg, c.row, c.index, c.kind}, *e)
 		assert.ErrorIs(t, err, c.kind)
 	}
-	assert.NoError(t, j.FaultError(NoFault, nil, nil))
+	assert.NoError(t, j.FaultError(NoFault, read))
 	j.SrcLengths, j.DstLengths = lengths, lengths
-	assert.ErrorContains(t, j.FaultError(MakeFault(FaultRows, 1, FaultSrcRows), nil, nil), "SrcLengths")
-	assert.ErrorContains(t, j.FaultError(MakeFault(FaultRows, 1, FaultDstRows), nil, nil), "DstLengths")
+	assert.ErrorContains(t, j.FaultError(MakeFault(FaultRows, 1, FaultSrcRows), read), "SrcLengths")
+	assert.ErrorContains(t, j.FaultError(MakeFault(FaultRows, 1, FaultDstRows), read), "DstLengths")
 }

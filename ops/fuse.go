@@ -304,13 +304,15 @@ func (c *checker) view(t *tensor.Tensor, n, at int, shape []int) *tensor.Tensor 
 	return v
 }
 
-// FaultError unpacks a fault of the job. For packed tensors it needs the offsets on the host: those of the fault's stream, and of
-// the targets.
-func (j *FuseJob) FaultError(f Fault, srcOffsets, dstOffsets []int64) error {
+// FaultError unpacks a fault of the job, as [ResampleJob.FaultError].
+func (j *FuseJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
 	if f == NoFault {
 		return nil
 	}
-	e := j.Parts[f.Stream()].fault(f, srcOffsets, dstOffsets)
+	e, err := j.Parts[f.Stream()].fault(f, j.DstOffsets, read)
+	if err != nil {
+		return err
+	}
 	e.Op = "Fuse"
 	if e.Arg != "DstLengths" && e.Arg != "DstOffsets" {
 		e.Arg = streamPrefix(f.Stream()) + e.Arg

@@ -174,6 +174,8 @@ resample 2x9->5x3
 	considered := unmarshal(t, text)["jobs"].([]any)[0].(map[string]any)["launches"].([]any)[0].(map[string]any)["Considered"].([]any)
 	assert.Equal(t, "resample_direct", considered[0].(map[string]any)["Variant"])
 	assert.NotEmpty(t, considered[0].(map[string]any)["Why"])
+	clouds, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "voxelize", "points": 1000, "cells": 9, "cloud": "uniform", "reduce": "count"}`))
+	assert.Regexp(t, `(?m)^voxelize .*\n  not fill: there are points\n  not tally: .*\n(launch|registers)`, clouds)
 	out, _ = good(t, "bench", "--backend=cpu", "--explain", "--shapes", jobs)
 	assert.Contains(t, out, "no launches: resample 2x9->5x3: the CPU launches no kernels\n")
 }

@@ -16,11 +16,7 @@ import (
 
 // bind binds one of the kernels that others are measured against.
 func (r *rig) bind(name string, blocks, threads int, args ...any) (*cudadrv.Launch, error) {
-	kernel, err := r.kernels.Kernel(name)
-	if err != nil {
-		return nil, err
-	}
-	return kernel.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.early(name)}, args...)
+	return r.kernels.Bind(name, cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.opt.Launch != ops.LaunchPlain}, args...)
 }
 
 // early reports whether one is launched as plans are that may begin before the work ahead of them has ended.

@@ -1,6 +1,8 @@
 package kernels
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +11,17 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ptx"
 )
+
+// Hash is one of all images.
+var Hash = sync.OnceValue(func() string {
+	h := sha256.New()
+	for _, name := range ptx.Families() {
+		for _, im := range ptx.Images(name) {
+			fmt.Fprintln(h, im.File, im.Hash)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+})
 
 // Set is the kernels of a device. Its methods may be called from any goroutine.
 type Set struct {
@@ -24,6 +37,7 @@ type family struct {
 	image  ptx.Image
 	reason string
 	waits  map[string]bool // the kernels that were looked up, and whether they wait
+	shared map[string]int  // and the most bytes of dynamic shared memory that a launch of them asks for
 }
 
 // New returns a set of which nothing is loaded.
@@ -64,7 +78,7 @@ func (s *Set) family(name string) (*family, error) {
 	for _, c := range choice.Candidates {
 		module, err := s.ctx.LoadModule(c.Image.Data())
 		if err == nil {
-			f := &family{module, c.Image, c.Reason, map[string]bool{}}
+			f := &family{module, c.Image, c.Reason, map[string]bool{}, map[string]int{}}
 			s.families[name] = f
 			return f, nil
 		}
@@ -110,13 +124,40 @@ func (s *Set) Kernel(name string) (*cudadrv.Kernel, error) {
 	return k, k.Declare(sizes)
 }
 
-// Early reports whether a kernel, which was asked for, may be launched before the work ahead of it has ended: it waits by itself, and device and
-// driver can.
+// Bind makes a launch of a kernel. It may ask for as much dynamic shared memory as the device has, and is dependent only if the kernel waits by itself for
+// the work ahead of it and device and driver can: elsewhere its wait does nothing.
+func (s *Set) Bind(name string, config cudadrv.LaunchConfig, args ...any) (*cudadrv.Launch, error) {
+	k, err := s.Kernel(name)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.familyOf(name)
+	config.Dependent = config.Dependent && s.early(f, name)
+	if most := int(config.Shared); most > f.shared[name] { // less would refuse the launches that there are
+		if err := k.SetMaxDynamicShared(most); err != nil {
+			return nil, err
+		}
+		f.shared[name] = most
+	}
+	return k.Bind(config, args...)
+}
+
+// Early reports whether a launch of a kernel, which was bound, can be dependent.
 func (s *Set) Early(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.early(s.familyOf(name), name)
+}
+
+// familyOf is the loaded family that has a kernel.
+func (s *Set) familyOf(name string) *family {
 	of, _, _ := ptx.Lookup(name)
-	f := s.families[of]
+	return s.families[of]
+}
+
+func (s *Set) early(f *family, name string) bool {
 	w, known := f.waits[name]
 	if !known {
 		w = f.image.Waits(name)

@@ -40,6 +40,42 @@ func (c Choice) Numbers() string {
 // String is the variant and the numbers.
 func (c Choice) String() string { return strings.TrimSpace(c.Variant + " " + c.Numbers()) }
 
+// Freedom is the numbers that a variant's choices may have; nil is one that it does not have.
+type Freedom struct {
+	Each, Tile []int
+	Prefetch   bool
+}
+
+var checks = []int{1024, 256, 512, 4096}
+
+// Allows reports whether a choice is one of the variant's.
+func (f *Freedom) Allows(c Choice) bool {
+	has := func(list []int, n int) bool { return list == nil && n == 0 || slices.Contains(list, n) }
+	return has(f.Each, c.Each) && has(f.Tile, c.Tile) && has(checks, c.Check) && (f.Prefetch || !c.Prefetch)
+}
+
+// All lists the choices of a variant.
+func (f *Freedom) All(variant string) (list []Choice) {
+	or := func(l []int) []int {
+		if l == nil {
+			return []int{0}
+		}
+		return l
+	}
+	for _, each := range or(f.Each) {
+		for _, tile := range or(f.Tile) {
+			for _, check := range checks {
+				c := Choice{Variant: variant, Each: each, Tile: tile, Check: check}
+				list = append(list, c)
+				if c.Prefetch = true; f.Prefetch {
+					list = append(list, c)
+				}
+			}
+		}
+	}
+	return list
+}
+
 // Class is what choices are kept by: jobs that the model gives to one variant and of which nothing differs by a factor of two. All numbers
 // are log2, rounded down, and -1 of 0.
 type Class struct {

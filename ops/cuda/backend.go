@@ -1,17 +1,16 @@
 package cuda
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/internal/kernels"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
 
 // poolKeep is how much freed memory the device's pool holds on to.
@@ -37,10 +36,9 @@ func init() {
 
 // backend is one device. Its kernels are loaded family by family, when the first plan needs them.
 type backend struct {
+	*device.Device
 	kind     string // "cuda", or what stands in for it
-	name     string
 	dev      *cudadrv.Device
-	ctx      *cudadrv.Context
 	sms      int
 	shared   int    // bytes of shared memory that a block can have
 	voxelWay string // for tests: the way of Voxelize that takes all jobs that it can, whether it pays or not
@@ -48,8 +46,6 @@ type backend struct {
 	reason   string // why the image of the first family was taken
 	shapes   string // where launch shapes come from
 	table    atomic.Pointer[tuned.Table]
-	faults   faultPool
-	lanes    lanes
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
@@ -69,17 +65,18 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{kind: kind, name: fmt.Sprintf("%s:%d", kind, ordinal), dev: dev}
+	b := &backend{kind: kind, dev: dev}
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
 	if b.shared, err = dev.Attribute(cudadrv.MaxSharedPerBlockOptin); err != nil {
 		return nil, err
 	}
-	if b.ctx, err = dev.Primary(); err != nil {
+	ctx, err := dev.Primary()
+	if err != nil {
 		return nil, err
 	}
-	b.kernels = kernels.New(b.ctx)
+	b.Device, b.kernels = device.New(ctx, fmt.Sprintf("%s:%d", kind, ordinal)), kernels.New(ctx)
 	if err := b.prepare(); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
@@ -89,22 +86,19 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 
 // prepare loads the kernels that most programs need, so that a device on which they do not load is refused at once.
 func (b *backend) prepare() error {
-	if err := b.ctx.SetPoolThreshold(poolKeep); err != nil && !errors.Is(err, cudadrv.ErrNotSupported) {
+	if err := b.Ctx.SetPoolThreshold(poolKeep); err != nil && !errors.Is(err, cudadrv.ErrNotSupported) {
 		return err
 	}
-	b.faults.ctx = b.ctx
 	var err error
 	b.reason, err = b.kernels.Load("resample")
 	return err
 }
 
-// config is the shape of a plan's launch. It begins early where the plan wants it so and kernel, device and driver can; elsewhere the
-// kernels' wait does nothing.
-func (b *backend) config(kernel string, mode ops.LaunchMode, blocks, threads int) cudadrv.LaunchConfig {
-	return cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: mode != ops.LaunchPlain && b.kernels.Early(kernel)}
+// bind makes a launch of so many blocks, with so many bytes of dynamic shared memory.
+func (b *backend) bind(kernel string, mode ops.LaunchMode, blocks, threads, shared int, params parameters) (*cudadrv.Launch, error) {
+	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared), Dependent: mode != ops.LaunchPlain}
+	return b.kernels.Bind(kernel, config, params.Bytes())
 }
-
-func (b *backend) Name() string { return b.name }
 
 func (b *backend) Describe() ops.Info {
 	product, err := b.dev.Name()
@@ -112,77 +106,33 @@ func (b *backend) Describe() ops.Info {
 		product = err.Error()
 	}
 	v := b.dev.Driver().Version()
-	return ops.Info{Backend: b.kind, Name: b.name, Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason, Shapes: b.shapes}
+	return ops.Info{Backend: b.kind, Name: b.Name(), Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason, Shapes: b.shapes}
 }
 
-// buffer is device memory as a tensor holds it.
-type buffer struct {
-	mem    *cudadrv.DeviceMem
-	device string
+// stream is a queue whose device can be tuned.
+type stream struct {
+	*device.Stream
+	b *backend
 }
 
-func (m *buffer) Addr() uint64   { return uint64(m.mem.Ptr()) }
-func (m *buffer) Size() int64    { return m.mem.Size() }
-func (m *buffer) Device() string { return m.device }
-func (m *buffer) Close() error   { return m.mem.Close() }
-
-// malloc allocates device memory; the error says how much there would have to be, and what for.
-func (b *backend) malloc(what string, bytes int64) (*cudadrv.DeviceMem, error) {
-	m, err := b.ctx.Malloc(bytes)
-	if errors.Is(err, cudadrv.ErrOutOfMemory) {
-		err = &ops.MemoryError{Device: b.name, What: what, Bytes: bytes, Err: err}
-	}
-	return m, err
-}
-
-func (b *backend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
-	n, err := tensor.NumElements(shape...)
+func (b *backend) NewStream() (ops.Stream, error) {
+	s, err := b.Device.NewStream()
 	if err != nil {
 		return nil, err
 	}
-	mem, err := b.malloc(dtype.String()+" "+tensor.FormatShape(shape), int64(n)*int64(dtype.Size()))
-	if err != nil {
-		return nil, err
-	}
-	t, err := tensor.OnDevice(&buffer{mem, b.name}, dtype, shape...)
-	if err != nil {
-		return nil, errors.Join(err, mem.Close())
-	}
-	return t, nil
+	return &stream{s, b}, nil
 }
 
-func (b *backend) Copy(dst, src *tensor.Tensor) error {
-	n := int64(dst.Len()) * int64(dst.DType().Size())
-	if n == 0 {
-		return nil
+// Queue returns the driver's stream behind a stream of this backend, for programs that give it work of their own: kernels
+// and copies through cudadrv, in order with the operations. It is the stream's as long as that is open; do not close it.
+func Queue(s ops.Stream) (*cudadrv.Stream, error) {
+	st, ok := s.(*stream)
+	if !ok {
+		return nil, &ops.ArgError{Op: "Queue", Arg: "stream", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of the CUDA backend"}
 	}
-	to, toDevice := dst.Addr()
-	from, fromDevice := src.Addr()
-	switch {
-	case toDevice && fromDevice:
-		if err := b.ctx.CopyDevice(cudadrv.DevicePtr(to), cudadrv.DevicePtr(from), n); err != nil {
-			return err
-		}
-		return b.ctx.Synchronize(context.Background()) // a copy within the device returns early
-	case toDevice:
-		data, err := hostBytes(src)
-		if err != nil {
-			return err
-		}
-		return b.ctx.CopyToDevice(cudadrv.DevicePtr(to), data)
-	case fromDevice:
-		data, err := hostBytes(dst)
-		if err != nil {
-			return err
-		}
-		return b.ctx.CopyToHost(data, cudadrv.DevicePtr(from))
-	}
-	to8, err1 := hostBytes(dst)
-	from8, err2 := hostBytes(src)
-	copy(to8, from8)
-	return errors.Join(err1, err2)
+	return st.Stream.Queue(), nil
 }
 
 func (b *backend) Close() error {
-	return errors.Join(b.faults.close(), b.lanes.close(), b.kernels.Close(), b.ctx.Close())
+	return errors.Join(b.Device.Close(), b.kernels.Close(), b.Ctx.Close())
 }

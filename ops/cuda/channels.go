@@ -33,7 +33,7 @@ func channelsVariant(name string, curves, wide bool) *variant {
 			}
 			return ""
 		}),
-		free: freedom{tile: []int{4, 8, 16, warp, 64, ptx.ItemTile, ptx.MostTile}},
+		free: tuned.Freedom{Tile: []int{4, 8, 16, warp, 64, ptx.ItemTile, ptx.MostTile}},
 		model: func(b *backend, j *ops.FuseJob) tuned.Choice {
 			return tuned.Choice{Tile: ptx.MostTile, Check: oneTurn(threads, j.Clock)}
 		},

@@ -18,11 +18,8 @@ var resampleDirect = &variant{
 	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
 		return tuned.Choice{Check: oneTurn(threads, j.Clock)}
 	},
-	cut: cutDirect,
-	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
-		params := p.plainParams(j, s[0], layoutsOf(j)[0].unit, s[0].chunks, chunkMagic(s[0].chunks))
-		return &params, nil
-	},
+	cut:    cutDirect,
+	params: wholeParams,
 }
 
 var fuseDirect = &variant{

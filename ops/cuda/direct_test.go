@@ -56,7 +56,7 @@ func TestWhatIsDirect(t *testing.T) {
 	}
 	// A thread of one warp checks 16 bytes, whatever share is chosen.
 	long := resample(tensor.F32, 2, 5000, 5, 4, ops.ResampleOptions{})
-	for _, choice := range resampleDirect.all() {
+	for _, choice := range resampleDirect.free.All("") {
 		assert.GreaterOrEqual(t, resampleDirect.cut(b, long, choice)[0].blocks*once, 10_000, choice)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -23,7 +24,7 @@ type Launch struct {
 	Class string // by which they are looked up in a table; empty as Shape
 	Tuned bool   // a table had the class; else the model chose
 
-	Considered []Considered // the operation's variants, in the order in which they are asked
+	Considered []Considered // of the first launch: the operation's variants, in the order in which they are asked
 }
 
 // Considered is a variant that was asked whether it takes a job: Why says why it was not launched by the model; "" of the first that
@@ -35,22 +36,28 @@ type Considered struct {
 
 // Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
 func Explain(p ops.Plan) ([]Launch, error) {
-	made, ok := p.(interface {
-		launches() []*cudadrv.Launch
-		decided() (d *decision, others []Considered)
-		usable(op string) error
-	})
-	if !ok {
+	var base *device.Base
+	var d *decision
+	var others []Considered
+	switch p := p.(type) {
+	case *plan:
+		base, d = &p.Base, p.chosen
+		others = d.considered(p.b)
+	case *voxelPlan:
+		base, others = &p.Base, p.asked
+	default:
 		return nil, &ops.ArgError{Op: "Explain", Arg: "plan", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", p), Want: "a plan of the CUDA backend"}
 	}
-	if err := made.usable("Explain"); err != nil {
+	if err := base.Usable("Explain"); err != nil {
 		return nil, err
 	}
 	var out []Launch
-	d, others := made.decided()
-	for _, l := range made.launches() {
+	for i, l := range base.Launches {
 		k, cfg := l.Kernel(), l.Config()
-		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent, Considered: others}
+		e := Launch{Kernel: k.Name(), Grid: cfg.Grid, Block: cfg.Block, Shared: int(cfg.Shared), Dependent: cfg.Dependent}
+		if i == 0 {
+			e.Considered = others
+		}
 		if d != nil {
 			e.Shape, e.Class, e.Tuned = d.choice.Numbers(), d.class.String(), d.tuned
 		}
@@ -74,36 +81,13 @@ func Explain(p ops.Plan) ([]Launch, error) {
 	return out, nil
 }
 
-func (p *plan) launches() []*cudadrv.Launch {
-	if p.kernel == nil {
+// considered says of each variant why it was not launched by the model.
+func (d *decision) considered(b *backend) (list []Considered) {
+	if d == nil {
 		return nil
 	}
-	return []*cudadrv.Launch{p.kernel}
-}
-
-func (p *plan) decided() (*decision, []Considered) {
-	if p.chosen == nil {
-		return nil, nil
+	for _, v := range d.list {
+		list = append(list, Considered{v.name, v.whyNot(b, d.job)})
 	}
-	var list []Considered
-	for _, v := range p.chosen.list {
-		list = append(list, Considered{v.name, v.whyNot(p.b, p.chosen.job)})
-	}
-	return p.chosen, list
-}
-
-func (p *voxelPlan) decided() (*decision, []Considered) { return nil, nil }
-
-func (p *voxelPlan) launches() []*cudadrv.Launch { return p.chain }
-
-// Kernels are the names of the kernels that a plan launches, in order.
-func (p *plan) Kernels() []string { return namesOf(p.launches()) }
-
-func (p *voxelPlan) Kernels() []string { return namesOf(p.launches()) }
-
-func namesOf(list []*cudadrv.Launch) (names []string) {
-	for _, l := range list {
-		names = append(names, l.Kernel().Name())
-	}
-	return names
+	return list
 }

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"bytes"
-	"errors"
 	"math/bits"
 
 	"github.com/robocache/robocache/internal/tuned"
@@ -15,18 +14,11 @@ import (
 var fuseVariants = []*variant{fuseDirect, fusePlainFew, fusePlain, fuseOddFew, fuseOdd, fuseChunks, fuseAny}
 
 func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
-	p := &plan{planBase: planBase{b: b, bound: job.Bound()}}
+	p := &plan{Base: b.Base(job.Bound()), b: b}
 	if job.Idle() {
 		return p, nil
 	}
-	p.explain = func(f ops.Fault) error {
-		srcOffsets, err1 := b.offsets(job.Parts[f.Stream()].SrcOffsets)
-		dstOffsets, err2 := b.offsets(job.DstOffsets)
-		if err := errors.Join(err1, err2); err != nil {
-			return err
-		}
-		return job.FaultError(f, srcOffsets, dstOffsets)
-	}
+	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
 	return p.ready(func() error {
 		if job.Empty() {
 			return p.bindFuseCheck(job.Checked())
@@ -37,20 +29,12 @@ func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
 
 // bindFuseCheck makes a launch that only checks the streams' rows and stamps.
 func (p *plan) bindFuseCheck(j *ops.FuseJob) error {
-	k, err := p.b.kernels.Kernel(fuseChunks.name)
-	if err != nil {
-		return err
-	}
-	shapes := make([]shape, len(j.Parts))
+	shapes, parts := make([]shape, len(j.Parts)), make([]made, len(j.Parts))
 	for m, part := range j.Parts {
 		shapes[m] = shape{threads: threads, tile: 1, chunks: 1, blocks: p.b.checkers(part.ResampleJob, checkShare)}
-	}
-	parts := make([]made, len(j.Parts))
-	for m := range parts {
 		parts[m].dtype = tensor.F32
 	}
-	p.kernel, err = k.Bind(p.b.config(fuseChunks.name, j.Launch, blocksOf(shapes), threads), p.fuseParams(j, parts, shapes).Bytes())
-	return err
+	return p.Add(p.b.bind(fuseChunks.name, j.Launch, blocksOf(shapes), threads, 0, p.fuseParams(j, parts, shapes)))
 }
 
 // fuseChunks makes any streams of one kind that looks at no value, of 16 or 32 bits on both sides (fuse_chunks); fuseAny every stream (fuse), with more registers:
@@ -66,12 +50,12 @@ var (
 			}
 			return ""
 		},
-		free: freedom{each: []int{1, 2, 4, 8}}, model: modelAny, cut: cutAny, params: paramsAny,
+		free: tuned.Freedom{Each: []int{1, 2, 4, 8}}, model: modelAny, cut: cutAny, params: paramsAny,
 	}
 	fuseAny = &variant{
 		name:  "fuse",
 		takes: func(*backend, *ops.FuseJob) string { return "" },
-		free:  freedom{each: []int{1, 2, 4, 8}}, model: modelAny, cut: cutAny, params: paramsAny,
+		free:  tuned.Freedom{Each: []int{1, 2, 4, 8}}, model: modelAny, cut: cutAny, params: paramsAny,
 	}
 )
 
@@ -96,21 +80,10 @@ func madeOf(j *ops.FuseJob) []made {
 			m.channels = []ops.Channel{{Hi: p.D}} // it is filled, whatever its kinds are
 		}
 		if kind, one := uniform(m.channels); one && m.dtype != tensor.F64 && p.Dst.DType() != tensor.F64 {
-			m.kind, m.channels, m.vector = kind, nil, chunkOf(p.ResampleJob, m.dtype.Size())
+			m.kind, m.channels, m.vector = kind, nil, vectorOf(p.ResampleJob, side{p.Src, m.dtype, p.SrcBatch, p.SrcStep})
 		}
 	}
 	return list
-}
-
-// chunkOf is the log2 of the most elements, up to 16 bytes of source, that can be read at once. What is written of them at once is
-// storeOf's.
-func chunkOf(j *ops.ResampleJob, size int) int {
-	for v := 3; v > 0; v-- {
-		if n := 1 << v; n*size <= 16 && j.D%n == 0 && address(j.Src)%uint64(n*size) == 0 && j.SrcBatch%n == 0 && j.SrcStep%n == 0 {
-			return v
-		}
-	}
-	return 0
 }
 
 // storeOf is the log2 of the bytes, up to 16, of which the stream's place in every row of dst is a multiple.
@@ -178,7 +151,7 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 	out := &ptx.FuseParams{
 		Targets: address(j.Targets.Times), TargetsBatch: int64(r.TargetBatch), Dst: address(j.Dst), DstBatch: int64(r.DstBatch), DstStep: int64(r.DstStep),
 		Valid: address(j.Valid), ValidBatch: int64(r.ValidBatch), ValidStep: int64(r.ValidStep), Age: address(j.Age), AgeBatch: int64(r.AgeBatch), AgeStep: int64(r.AgeStep),
-		DstRows: rows(j.DstLengths, j.DstOffsets), Fault: uint64(p.cell.cell), FaultFlag: uint64(p.cell.flag), Start: j.Targets.Start, Rate: j.Targets.Rate,
+		DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: j.Targets.Start, Rate: j.Targets.Rate,
 		Total: uint64(j.Rows()), T: uint64(j.T), TMagic: magic, B: uint32(j.B), Streams: uint32(len(parts)),
 	}
 	column, block := 0, 0

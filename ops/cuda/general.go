@@ -3,7 +3,6 @@ package cuda
 import (
 	"math"
 
-	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
@@ -30,12 +29,12 @@ func generalVariant(name string, wide bool) *variant {
 			}
 			return ""
 		}),
-		free: freedom{each: []int{1, 2, 4, 8}},
+		free: tuned.Freedom{Each: []int{1, 2, 4, 8}},
 		model: func(b *backend, j *ops.FuseJob) tuned.Choice {
-			return tuned.Choice{Each: b.eachOf(j.Rows()*(j.D>>vectorOf(first(j))), ready(j)), Check: oneTurn(threads, j.Clock)}
+			return tuned.Choice{Each: b.eachOf(j.Rows()*(j.D>>bothWays(first(j))), ready(j)), Check: oneTurn(threads, j.Clock)}
 		},
 		cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape {
-			return []shape{b.cutChunks(first(j), c, vectorOf(first(j)))}
+			return []shape{b.cutChunks(first(j), c, bothWays(first(j)))}
 		},
 		params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
 			kind, _ := uniform(first(j).Channels)
@@ -52,27 +51,36 @@ func (b *backend) cutChunks(j *ops.ResampleJob, c tuned.Choice, vector int) shap
 	return b.grid(j, c.Check, s)
 }
 
-// vectorOf is the log2 of the most elements, up to 16 bytes of source, that can be moved at once: features, strides and
-// addresses are multiples of them on both sides.
-func vectorOf(j *ops.ResampleJob) int {
-	fits := func(t *tensor.Tensor, n, widest int, strides ...int) bool {
-		ok := address(t)%uint64(min(n*t.DType().Size(), widest)) == 0
-		for _, s := range strides {
-			ok = ok && s%n == 0
-		}
-		return ok
-	}
+// side is a tensor that features are read from or written to, and its strides.
+type side struct {
+	at          *tensor.Tensor
+	dtype       tensor.DType
+	batch, step int
+}
+
+// vectorOf is the log2 of the most elements, up to 16 bytes of the first side, the source, that can be moved at once: features, strides and addresses are
+// multiples of them on all sides.
+func vectorOf(j *ops.ResampleJob, sides ...side) int {
 	for v := 3; v > 0; v-- {
 		n := 1 << v
-		if n*j.Src.DType().Size() <= 16 && j.D%n == 0 && fits(j.Src, n, 16, j.SrcBatch, j.SrcStep) && fits(j.Dst, n, 16, j.DstBatch, j.DstStep) {
+		fits := j.D%n == 0 && n*sides[0].dtype.Size() <= chunk
+		for _, s := range sides {
+			fits = fits && s.batch%n == 0 && s.step%n == 0 && address(s.at)%uint64(min(n*s.dtype.Size(), chunk)) == 0
+		}
+		if fits {
 			return v
 		}
 	}
 	return 0
 }
 
+// bothWays is vectorOf from the source to the output.
+func bothWays(j *ops.ResampleJob) int {
+	return vectorOf(j, side{j.Src, j.Src.DType(), j.SrcBatch, j.SrcStep}, side{j.Dst, j.Dst.DType(), j.DstBatch, j.DstStep})
+}
+
 // resampleJob fills in the parameter of the kernels of resample.cu, for so many targets.
-func (p *planBase) resampleJob(j *ops.ResampleJob, kind ops.Kind, s shape, targets int) ptx.ResampleJob {
+func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Kind, s shape, targets int) ptx.ResampleJob {
 	magic, shift := divider(j.T, targets)
 	clock := j.ClockType()
 	f := jobFlags(j, clock, kind, s)
@@ -81,7 +89,7 @@ func (p *planBase) resampleJob(j *ops.ResampleJob, kind ops.Kind, s shape, targe
 		Src: address(j.Src), SrcBatch: int64(j.SrcBatch), SrcStep: int64(j.SrcStep), Times: address(j.SrcTimes), TimesBatch: int64(j.TimesBatch),
 		Targets: address(j.Targets.Times), TargetsBatch: int64(j.TargetBatch), Dst: address(j.Dst), DstBatch: int64(j.DstBatch), DstStep: int64(j.DstStep),
 		Valid: address(j.Valid), ValidBatch: int64(j.ValidBatch), Age: address(j.Age), AgeBatch: int64(j.AgeBatch),
-		SrcRows: rows(j.SrcLengths, j.SrcOffsets), DstRows: rows(j.DstLengths, j.DstOffsets), Fault: uint64(p.cell.cell), FaultFlag: uint64(p.cell.flag),
+		SrcRows: rows(j.SrcLengths, j.SrcOffsets), DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
 		Start: j.Targets.Start, Rate: j.Targets.Rate, Fill: valueBits(j.Fill, j.Dst.DType()), MaxGap: limitBits(j.MaxGap, clock), Tolerance: limitBits(j.Tolerance, clock),
 		Total: uint64(targets), Stamps: uint64(j.Stamps()), Share: uint64((j.Stamps() + s.blocks - 1) / s.blocks), S: uint64(j.S), T: uint64(j.T), TMagic: magic, Pace: pace(j),
 		B: uint32(j.B), D: uint32(j.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: f.Word(),
@@ -112,13 +120,9 @@ func jobFlags(j *ops.ResampleJob, clock tensor.DType, kind ops.Kind, s shape) pt
 const checkKernel = "resample"
 
 // bindCheck makes a launch that only checks a job's rows and stamps.
-func (p *planBase) bindCheck(j *ops.ResampleJob) (*cudadrv.Launch, error) {
+func (p *plan) bindCheck(j *ops.ResampleJob) error {
 	j = j.Checked()
-	k, err := p.b.kernels.Kernel(checkKernel)
-	if err != nil {
-		return nil, err
-	}
 	s := shape{threads: threads, tile: 1, chunks: 1, blocks: min(p.b.checkers(j, checkShare), math.MaxInt32)}
 	params := p.resampleJob(j, ops.Linear, s, 0)
-	return k.Bind(p.b.config(checkKernel, j.Launch, s.blocks, s.threads), params.Bytes())
+	return p.Add(p.b.bind(checkKernel, j.Launch, s.blocks, s.threads, 0, &params))
 }

@@ -28,7 +28,7 @@ func fuseOddVariant(name string, most int) *variant {
 	return &variant{
 		name:  name,
 		takes: upTo(most, notOdd),
-		free:  freedom{tile: tiles},
+		free:  tuned.Freedom{Tile: tiles},
 		model: func(b *backend, j *ops.FuseJob) tuned.Choice {
 			c := tuned.Choice{Tile: ptx.MostTile, Check: checkShare}
 			if len(j.Parts) == 1 {

@@ -112,7 +112,7 @@ const (
 	sector = 32
 )
 
-var plainFree = freedom{each: []int{1, 2, ptx.MostEach}, prefetch: true}
+var plainFree = tuned.Freedom{Each: []int{1, 2, ptx.MostEach}, Prefetch: true}
 
 // resamplePlain makes rows of whole 16 bytes onto an output without gaps (resample_plain).
 var resamplePlain = &variant{
@@ -126,10 +126,12 @@ var resamplePlain = &variant{
 		r := first(j)
 		return []shape{b.cutWhole(r, c, layoutsOf(j)[0].units, pace(r) <= mostShared)}
 	},
-	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
-		params := p.plainParams(j, s[0], layoutsOf(j)[0].unit, s[0].chunks, chunkMagic(s[0].chunks))
-		return &params, nil
-	},
+	params: wholeParams,
+}
+
+func wholeParams(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+	params := p.plainParams(j, s[0], layoutsOf(j)[0].unit, s[0].chunks, chunkMagic(s[0].chunks))
+	return &params, nil
 }
 
 // fusePlain makes streams of whole units of 16, 8 or 4 bytes (fuse_plain), and fusePlainFew up to four of them with a smaller parameter: launches whose
@@ -253,7 +255,7 @@ func (p *plan) plainParams(j *ops.FuseJob, s shape, unit, chunks int, chunkMagic
 	f.Unit = uint32(unit)
 	return ptx.PlainParams{
 		Src: address(r.Src), Times: address(r.SrcTimes), Targets: address(j.Targets.Times), Dst: address(j.Dst), Valid: address(j.Valid), Age: address(j.Age),
-		Fault: uint64(p.cell.cell), FaultFlag: uint64(p.cell.flag), Flags: f.Word(),
+		Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Flags: f.Word(),
 		Tile: uint32(s.tile), Chunks: uint32(chunks), ChunkMagic: chunkMagic, Total: uint32(r.Rows()), TMagic: magic, T: uint32(r.T), S: uint32(r.S), Pace: pace(r),
 		TimesBatch: uint32(r.TimesBatch), TargetsBatch: uint32(r.TargetBatch), SrcBatch: uint32(size * r.SrcBatch >> unit), SrcStep: uint32(size * r.SrcStep >> unit),
 		DstStep: uint32(size * r.DstStep), Share: plainShare(r, s.blocks), Stamps: uint32(r.Stamps()), RowsAStamp: 1 / float32(r.S),
@@ -268,7 +270,7 @@ func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, own func(m int, l la
 	magic, _ := divider(j.T, j.Rows())
 	out := &ptx.PlainStreams{
 		Head: ptx.PlainHead{Targets: address(j.Targets.Times), Dst: address(j.Dst), Total: uint32(j.Rows()), T: uint32(j.T), TMagic: magic, TargetsBatch: uint32(r.TargetBatch)},
-		Rest: ptx.PlainRest{Valid: address(j.Valid), Age: address(j.Age), Fault: uint64(p.cell.cell), FaultFlag: uint64(p.cell.flag), Start: j.Targets.Start, Rate: j.Targets.Rate,
+		Rest: ptx.PlainRest{Valid: address(j.Valid), Age: address(j.Age), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: j.Targets.Start, Rate: j.Targets.Rate,
 			DstStep: uint32(size * r.DstStep), ValidStep: uint32(r.ValidStep), AgeStep: uint32(r.AgeStep)},
 	}
 	layouts, block := layoutsOf(j), 0

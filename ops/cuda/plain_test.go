@@ -111,7 +111,7 @@ func TestWhatIsPrefetched(t *testing.T) {
 	}
 	for _, v := range append(resampleVariants, fuseVariants...) {
 		wants := v == resamplePlain || v == fusePlain || v == fusePlainFew || v == resampleRun
-		assert.Equal(t, wants, v.free.prefetch, v.name)
+		assert.Equal(t, wants, v.free.Prefetch, v.name)
 		assert.Equal(t, wants, v.model(b, resample(tensor.BF16, 2, 100, 50, 16, ops.ResampleOptions{})).Prefetch, v.name)
 	}
 }

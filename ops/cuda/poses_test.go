@@ -87,7 +87,7 @@ func TestRoomOfPosesFitsABlock(t *testing.T) {
 		for _, s := range []int{4, 100, 200, 300, 400, 1000} {
 			if j := resample(tensor.F32, 1000, s, 100, d, early); resamplePoses.takes(b, j) == "" {
 				taken++
-				for _, c := range append(resamplePoses.all(), resamplePoses.model(b, j)) {
+				for _, c := range append(resamplePoses.free.All(""), resamplePoses.model(b, j)) {
 					cut := resamplePoses.cut(b, j, c)[0]
 					assert.LessOrEqual(t, cut.tile/warp*roomOf(first(j)).bytes, mostRoom, "%d features of %d samples", d, s)
 				}

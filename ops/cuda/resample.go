@@ -1,10 +1,6 @@
 package cuda
 
-import (
-	"errors"
-
-	"github.com/robocache/robocache/ops"
-)
+import "github.com/robocache/robocache/ops"
 
 // resampleVariants are the ways to launch a Resample: the first that takes a job and is preferred for it is launched. Explain, and robocache bench
 // --explain, say of each why it was not.
@@ -15,22 +11,14 @@ var resampleVariants = []*variant{
 }
 
 func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
-	p := &plan{planBase: planBase{b: b, bound: job.Bound()}}
+	p := &plan{Base: b.Base(job.Bound()), b: b}
 	if job.Idle() {
 		return p, nil
 	}
-	p.explain = func(f ops.Fault) error {
-		srcOffsets, err1 := b.offsets(job.SrcOffsets)
-		dstOffsets, err2 := b.offsets(job.DstOffsets)
-		if err := errors.Join(err1, err2); err != nil {
-			return err
-		}
-		return job.FaultError(f, srcOffsets, dstOffsets)
-	}
-	return p.ready(func() (err error) {
+	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
+	return p.ready(func() error {
 		if job.Empty() {
-			p.kernel, err = p.bindCheck(job)
-			return err
+			return p.bindCheck(job)
 		}
 		return p.bind("Resample", resampleVariants, alone(job))
 	})

@@ -42,7 +42,7 @@ var resampleRun = &variant{
 		}
 		return ""
 	},
-	free: freedom{tile: tiles, prefetch: true},
+	free: tuned.Freedom{Tile: tiles, Prefetch: true},
 	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
 		return tuned.Choice{Tile: ptx.MostTile, Check: oneTurn(threads, j.Clock), Prefetch: true}
 	},

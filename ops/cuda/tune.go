@@ -1,30 +1,16 @@
 package cuda
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"sync"
 
+	"github.com/robocache/robocache/internal/kernels"
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ptx"
 )
 
 var (
 	_ tuned.Device = (*stream)(nil)
 	_ tuned.Plan   = (*plan)(nil)
 )
-
-// kernelsHash is that of all images.
-var kernelsHash = sync.OnceValue(func() string {
-	h := sha256.New()
-	for _, name := range ptx.Families() {
-		for _, im := range ptx.Images(name) {
-			fmt.Fprintln(h, im.File, im.Hash)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16]
-})
 
 // identity is the device's.
 func (b *backend) identity() tuned.Identity {
@@ -33,7 +19,7 @@ func (b *backend) identity() tuned.Identity {
 		name = err.Error()
 	}
 	major, minor := b.dev.ComputeCapability()
-	return tuned.Identity{Device: name, Capability: fmt.Sprintf("%d.%d", major, minor), Kernels: kernelsHash()}
+	return tuned.Identity{Device: name, Capability: fmt.Sprintf("%d.%d", major, minor), Kernels: kernels.Hash()}
 }
 
 // loadTable reads the table, if there is one for this device and these kernels. Only a real device looks in the user's cache.

@@ -18,7 +18,7 @@ type variant struct {
 	name    string                                           // of the kernel
 	takes   func(b *backend, j *ops.FuseJob) (whyNot string) // what the kernel cannot do; "" where it is right to launch it
 	prefers func(b *backend, j *ops.FuseJob) (whyNot string) // where one further down the list is faster; nil is nowhere
-	free    freedom
+	free    tuned.Freedom
 	model   func(b *backend, j *ops.FuseJob) tuned.Choice                // by the device's size
 	cut     func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape     // each stream into blocks
 	params  func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) // and what the kernel is told
@@ -26,12 +26,6 @@ type variant struct {
 
 // parameters is a kernel's parameter, as package ptx generates it.
 type parameters interface{ Bytes() []byte }
-
-// freedom is the numbers that a choice may have; nil is a number that the variant does not have.
-type freedom struct {
-	each, tile []int
-	prefetch   bool
-}
 
 // shape is how a stream is cut into blocks.
 type shape struct {
@@ -52,8 +46,6 @@ const (
 	// Stamps that a block checks, where there are blocks to spare: robocache tune found less for streams of many stamps and narrow rows.
 	checkShare = 1024
 )
-
-var checkShares = []int{checkShare, 256, 512, 4096}
 
 // alone is a Resample as the Fuse of one stream.
 func alone(j *ops.ResampleJob) *ops.FuseJob {
@@ -128,7 +120,7 @@ func (p *plan) choose(list []*variant, j *ops.FuseJob) (*variant, []shape) {
 // made is a choice's variant and what it makes of the job; nil if it cannot be.
 func (d *decision) made(b *backend, c tuned.Choice) (*variant, []shape) {
 	i := slices.IndexFunc(d.list, func(v *variant) bool { return v.name == c.Variant })
-	if i < 0 || d.list[i].takes(b, d.job) != "" || c != d.model && !d.list[i].free.allows(c) {
+	if i < 0 || d.list[i].takes(b, d.job) != "" || c != d.model && !d.list[i].free.Allows(c) {
 		return nil, nil
 	}
 	shapes := d.list[i].cut(b, d.job, c)
@@ -138,39 +130,12 @@ func (d *decision) made(b *backend, c tuned.Choice) (*variant, []shape) {
 	return d.list[i], shapes
 }
 
-func (f *freedom) allows(c tuned.Choice) bool {
-	has := func(list []int, n int) bool { return list == nil && n == 0 || slices.Contains(list, n) }
-	return has(f.each, c.Each) && has(f.tile, c.Tile) && has(checkShares, c.Check) && (f.prefetch || !c.Prefetch)
-}
-
-// all lists a variant's choices.
-func (v *variant) all() (list []tuned.Choice) {
-	or := func(l []int) []int {
-		if l == nil {
-			return []int{0}
-		}
-		return l
-	}
-	for _, each := range or(v.free.each) {
-		for _, tile := range or(v.free.tile) {
-			for _, check := range checkShares {
-				c := tuned.Choice{Variant: v.name, Each: each, Tile: tile, Check: check}
-				list = append(list, c)
-				if c.Prefetch = true; v.free.prefetch {
-					list = append(list, c)
-				}
-			}
-		}
-	}
-	return list
-}
-
 // candidates are the model's choice, and then those that give other launches than it and each other.
 func (d *decision) candidates(b *backend) []tuned.Choice {
 	_, shapes := d.made(b, d.model)
 	list, seen := []tuned.Choice{d.model}, map[string][][]shape{d.model.Variant: {shapes}}
 	for _, v := range d.list {
-		for _, c := range v.all() {
+		for _, c := range v.free.All(v.name) {
 			made, shapes := d.made(b, c)
 			if made == nil || slices.ContainsFunc(seen[v.name], func(s []shape) bool { return slices.Equal(s, shapes) }) {
 				continue

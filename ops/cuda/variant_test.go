@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
@@ -153,7 +154,7 @@ func jobs() []chosen {
 func TestJobsGetTheirVariant(t *testing.T) {
 	b, seen := h100(), map[string]bool{}
 	for _, c := range jobs() {
-		p := &plan{planBase: planBase{b: b}}
+		p := &plan{b: b}
 		v, shapes := p.choose(c.list, c.job)
 		seen[v.name] = true
 		require.Equal(t, c.variant, v.name, c.what)
@@ -201,7 +202,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 				if v.takes(b, c.job) != "" {
 					continue
 				}
-				for _, choice := range append(v.all(), v.model(b, c.job)) {
+				for _, choice := range append(v.free.All(v.name), v.model(b, c.job)) {
 					tried[v.name]++
 					fits(t, b, v, c.job, choice, c.what)
 				}
@@ -222,7 +223,7 @@ func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, 
 	plain := v == resampleRun || v == fuseOdd || v == fuseOddFew || v == resamplePlain || v == fusePlain
 	if plain && len(shapes) <= len(ptx.PlainStreams{}.Stream) { // others need a device for their table
 		var err error
-		told, err = v.params(&plan{planBase: planBase{b: b, cell: &faultCell{}}}, j, shapes)
+		told, err = v.params(&plan{b: b, Base: device.Base{Cell: &device.Cell{}}}, j, shapes)
 		require.NoError(t, err)
 	}
 	for m, s := range shapes {
@@ -283,7 +284,7 @@ func TestParametersFitTheKernels(t *testing.T) {
 			if v.takes(b, c.job) != "" {
 				continue
 			}
-			p := &plan{planBase: planBase{b: b, cell: &faultCell{}}}
+			p := &plan{b: b, Base: device.Base{Cell: &device.Cell{}}}
 			shapes := v.cut(b, c.job, v.model(b, c.job))
 			params, err := v.params(p, c.job, shapes)
 			require.NoError(t, err)
@@ -340,6 +341,6 @@ func TestBlocksCheckInOneTurn(t *testing.T) {
 	for clock, want := range map[tensor.DType]int{tensor.F32: 512, tensor.F64: 256, tensor.I64: 256} {
 		assert.Equal(t, want, oneTurn(threads, clock), clock)
 		assert.Equal(t, 256, oneTurn(warp, clock), clock)
-		assert.Contains(t, checkShares, oneTurn(threads, clock))
+		assert.True(t, (&tuned.Freedom{}).Allows(tuned.Choice{Check: oneTurn(threads, clock)}))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
@@ -20,7 +21,7 @@ type voxelChain struct {
 	base     cudadrv.DevicePtr
 	size     int // bytes
 	zeroed   int // of them, from the beginning, that are 0 before the first run
-	cell     *faultCell
+	cell     *device.Cell
 	state    uint64
 	launches []voxelLaunch
 }
@@ -30,10 +31,10 @@ type voxelLaunch struct {
 	kernel                  string
 	blocks, threads, shared int // shared: bytes of dynamic shared memory
 	prefersShared           bool
-	params                  interface{ Bytes() []byte }
+	params                  parameters
 }
 
-func layVoxels(job *ops.VoxelizeJob, sms int, v *voxelVariant, cell *faultCell, base cudadrv.DevicePtr) *voxelChain {
+func layVoxels(job *ops.VoxelizeJob, sms int, v *voxelVariant, cell *device.Cell, base cudadrv.DevicePtr) *voxelChain {
 	c := &voxelChain{job: job, sms: sms, base: base, cell: cell}
 	c.state, c.zeroed = c.part(stateBytes), stateBytes
 	v.lay(c)
@@ -47,7 +48,7 @@ func (c *voxelChain) part(bytes int) uint64 {
 	return at
 }
 
-func (c *voxelChain) add(kernel string, blocks, threads int, params interface{ Bytes() []byte }) *voxelLaunch {
+func (c *voxelChain) add(kernel string, blocks, threads int, params parameters) *voxelLaunch {
 	c.launches = append(c.launches, voxelLaunch{kernel: kernel, blocks: blocks, threads: threads, params: params})
 	return &c.launches[len(c.launches)-1]
 }
@@ -79,7 +80,7 @@ func (c *voxelChain) fill(kernel string, f voxelFilling) *voxelLaunch {
 	const each = 64 * ptx.FillThreads // bytes, four times 16 a thread
 	return c.add(kernel, min(max((bytes+f.tableBytes)/each, c.job.B/ptx.FillThreads, 1)+1, most), ptx.FillThreads, &ptx.VoxelFillParams{
 		State: c.state, Out: uint64(pointer(f.out)), OutBytes: uint64(bytes), Table: f.table, TableBytes: uint64(f.tableBytes), Value: f.value,
-		N: uint32(c.job.N), B: uint32(c.job.B), Offsets: uint64(pointer(c.job.Offsets)), Fault: uint64(c.cell.cell), FaultFlag: uint64(c.cell.flag),
+		N: uint32(c.job.N), B: uint32(c.job.B), Offsets: uint64(pointer(c.job.Offsets)), Fault: c.cell.At, FaultFlag: c.cell.Flag,
 	})
 }
 

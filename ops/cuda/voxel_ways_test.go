@@ -2,6 +2,7 @@ package cuda_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,35 @@ func testVoxelsBy(t *testing.T, name string, by func(ops.Backend) ops.Backend, s
 			}
 			opstest.Run(t, dev, config)
 		})
+	})
+}
+
+// A plan runs as it was made, though others of its kernels were made since that take less of a block's shared memory.
+func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
+	eachDevice(t, func(t *testing.T, b ops.Backend, _ bool) {
+		dev, err := ops.NewDevice(cuda.VoxelsBy(b, "bucket"))
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, dev.Close()) })
+		up := uploads(t, dev)
+		var shared []int
+		var plans []ops.Plan
+		for _, cells := range []int{80, 20} { // an axis
+			points, grid := up(tensor.Must(tensor.New(tensor.F32, 100, 3))), up(tensor.Must(tensor.New(tensor.F32, cells, cells, cells, 3)))
+			most := float64(cells)
+			p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Grid: grid}, ops.VoxelGrid{Max: [3]float64{most, most, most}, Size: [3]float64{1, 1, 1}}, ops.VoxelizeOptions{Reduce: ops.ReduceMean})
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, p.Close()) })
+			launches, err := cuda.Explain(p)
+			require.NoError(t, err)
+			i := slices.IndexFunc(launches, func(l cuda.Launch) bool { return l.Kernel == "voxel_bucket" })
+			require.GreaterOrEqual(t, i, 0)
+			plans, shared = append(plans, p), append(shared, launches[i].Shared)
+		}
+		require.Greater(t, shared[0], shared[1])
+		for _, p := range plans {
+			require.NoError(t, p.Run(dev.Stream()))
+			require.NoError(t, dev.Synchronize(context.Background()))
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
 )
@@ -72,30 +73,32 @@ func (b *backend) chooseVoxels(job *ops.VoxelizeJob) (*voxelVariant, []Considere
 
 // voxelPlan is a Voxelize bound to device memory.
 type voxelPlan struct {
-	planBase
+	device.Base
+	b       *backend
 	job     *ops.VoxelizeJob
-	chain   []*cudadrv.Launch
 	scratch *cudadrv.DeviceMem
+	asked   []Considered
 	zeroed  int64                 // bytes of scratch memory, from its beginning, that are 0 before the first run
 	adds    bool                  // and of which those behind the state are 0 before each
 	spoilt  atomic.Pointer[error] // why they may not be: the plan cannot run any more
 }
 
 func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
-	p := &voxelPlan{planBase: planBase{b: b, bound: job.Bound()}, job: job}
-	var err error
-	if p.cell, err = b.faults.get(); err != nil {
+	p := &voxelPlan{Base: b.Base(job.Bound()), b: b, job: job}
+	err := p.TakeCell()
+	if err != nil {
 		return nil, err
 	}
-	variant, _ := b.chooseVoxels(job)
-	c := layVoxels(job, b.sms, variant, p.cell, 0)
+	var variant *voxelVariant
+	variant, p.asked = b.chooseVoxels(job)
+	c := layVoxels(job, b.sms, variant, p.Cell, 0)
 	p.zeroed, p.adds = int64(c.zeroed), c.zeroed > stateBytes
-	if p.scratch, err = b.malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(c.size)); err == nil {
+	if p.scratch, err = b.Malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(c.size)); err == nil {
 		// Counts may be asked for before the first run.
-		err = b.ctx.Memset8(p.scratch.Ptr(), 0, p.zeroed)
+		err = b.Ctx.Memset8(p.scratch.Ptr(), 0, p.zeroed)
 	}
 	if err == nil {
-		p.chain, err = b.bindVoxels(layVoxels(job, b.sms, variant, p.cell, p.scratch.Ptr()))
+		err = p.bind(layVoxels(job, b.sms, variant, p.Cell, p.scratch.Ptr()))
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -103,66 +106,49 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	return p, nil
 }
 
-// bindVoxels makes the launches of a chain. All but the first begin before the one in front has ended, and wait for it where they must: the
+// bind makes the launches of a chain. All but the first begin before the one in front has ended, and wait for it where they must: the
 // kernels of images for sm_90 do.
-func (b *backend) bindVoxels(c *voxelChain) ([]*cudadrv.Launch, error) {
-	var list []*cudadrv.Launch
+func (p *voxelPlan) bind(c *voxelChain) error {
 	for i, l := range c.launches {
-		k, err := b.kernels.Kernel(l.kernel)
-		if err == nil && l.shared > 0 {
-			err = k.SetMaxDynamicShared(l.shared)
-		}
-		if err == nil && l.prefersShared {
-			err = k.PreferShared(100)
-		}
-		if err != nil {
-			return nil, err
-		}
 		mode := ops.LaunchDependent
 		if i == 0 {
 			mode = ops.LaunchPlain
 		}
-		config := b.config(l.kernel, mode, max(l.blocks, 1), l.threads)
-		config.Shared = uint32(l.shared)
-		bound, err := k.Bind(config, l.params.Bytes())
-		if err != nil {
-			return nil, err
+		bound, err := p.b.bind(l.kernel, mode, max(l.blocks, 1), l.threads, l.shared, l.params)
+		if err == nil && l.prefersShared {
+			err = bound.Kernel().PreferShared(100)
 		}
-		list = append(list, bound)
-	}
-	return list, nil
-}
-
-func (p *voxelPlan) idle() bool { return len(p.chain) == 0 }
-
-// launch clears the table of voxelAdd at once if a run was not launched whole, which else leaves it as it was. What is recorded does not run.
-func (p *voxelPlan) launch(q *cudadrv.Stream, recording bool) error {
-	for _, l := range p.chain {
-		if err := l.Run(q); err != nil {
-			if p.adds && !recording {
-				if left := q.Memset8(p.scratch.Ptr(), 0, p.zeroed); left != nil {
-					p.spoilt.Store(&left)
-				}
-			}
+		if err := p.Add(bound, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *voxelPlan) usable(op string) error {
+// Launch clears the table of voxelAdd at once if a run was not launched whole, which else leaves it as it was. What is recorded does not run.
+func (p *voxelPlan) Launch(q *cudadrv.Stream, recording bool) error {
+	err := p.Base.Launch(q, recording)
+	if err != nil && p.adds && !recording {
+		if left := q.Memset8(p.scratch.Ptr(), 0, p.zeroed); left != nil {
+			p.spoilt.Store(&left)
+		}
+	}
+	return err
+}
+
+func (p *voxelPlan) Usable(op string) error {
 	if err := p.spoilt.Load(); err != nil {
 		return fmt.Errorf("%s: the plan cannot be used any more: a run of it failed half way, and clearing its memory then: %w", op, *err)
 	}
-	return p.planBase.usable(op)
+	return p.Base.Usable(op)
 }
 
-func (p *voxelPlan) Run(s ops.Stream) error { return run(p, s) }
+func (p *voxelPlan) Run(s ops.Stream) error { return device.Run(p, s) }
 
-func (p *voxelPlan) Close() error { return p.release(p.scratch) }
+func (p *voxelPlan) Close() error { return p.Release(p.scratch) }
 
-func (p *voxelPlan) fault() error {
-	f, err := p.take()
+func (p *voxelPlan) Fault() error {
+	f, err := p.Take()
 	if err != nil || f == ops.NoFault {
 		return err
 	}
@@ -170,11 +156,11 @@ func (p *voxelPlan) fault() error {
 }
 
 func (p *voxelPlan) Counts() (c ops.VoxelCounts, err error) {
-	if p.closed.Load() {
-		return c, closedError("Counts", "plan")
+	if err := p.Open("Counts"); err != nil {
+		return c, err
 	}
 	var state [stateBytes]byte
-	if err := p.b.ctx.CopyToHost(state[:], p.scratch.Ptr()); err != nil {
+	if err := p.b.Ctx.CopyToHost(state[:], p.scratch.Ptr()); err != nil {
 		return c, err
 	}
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(state[8*i:])) }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
@@ -57,7 +58,7 @@ func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
 		way string
 		job *ops.VoxelizeJob
 	}{{"fill", denseJob(0, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)}, {"write", count}, {"write", wide}, {"tally", count}, {"add", mean}, {"bucket", mean}, {"group", mean}, {"sort", mean}, {"sort", labels}, {"sort", hard}, {"sort", sparse}} {
-		for _, l := range layVoxels(x.job, 132, variantOf(t, x.way), &faultCell{}, 0).launches {
+		for _, l := range layVoxels(x.job, 132, variantOf(t, x.way), &device.Cell{}, 0).launches {
 			_, entry, ok := ptx.Lookup(l.kernel)
 			require.True(t, ok, l.kernel)
 			require.Len(t, entry.Params, 1, l.kernel)
@@ -115,7 +116,7 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 	larger := counts(enough)
 	larger.Cells[2]++
 	assert.Equal(t, "write", wayOf(full, larger), "%d cells", larger.Keys())
-	c := layVoxels(counts(enough), 132, &voxelTally, &faultCell{}, 0)
+	c := layVoxels(counts(enough), 132, &voxelTally, &device.Cell{}, 0)
 	assert.Less(t, c.size, 2*enough+4*ptx.Buckets*(enough/tallyTile)+1024, "two bytes a point, and a word for each bucket of a tile")
 }
 
@@ -202,13 +203,13 @@ func TestScratchPartsLieApart(t *testing.T) {
 	}
 	const base = 1 << 20
 	check := func(way string, job *ops.VoxelizeJob, parts func(launches map[string]voxelLaunch) []part) {
-		c := layVoxels(job, 132, variantOf(t, way), &faultCell{}, base)
-		again := layVoxels(job, 132, variantOf(t, way), &faultCell{}, base)
+		c := layVoxels(job, 132, variantOf(t, way), &device.Cell{}, base)
+		again := layVoxels(job, 132, variantOf(t, way), &device.Cell{}, base)
 		require.Len(t, again.launches, len(c.launches))
 		for i, l := range c.launches {
 			assert.Equal(t, l.params.Bytes(), again.launches[i].params.Bytes(), l.kernel)
 		}
-		assert.Equal(t, c.size, layVoxels(job, 132, variantOf(t, way), &faultCell{}, 0).size)
+		assert.Equal(t, c.size, layVoxels(job, 132, variantOf(t, way), &device.Cell{}, 0).size)
 		launches := map[string]voxelLaunch{}
 		for _, l := range c.launches {
 			launches[l.kernel] = l // the last of each

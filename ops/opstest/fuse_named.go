@@ -43,7 +43,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"bad-stamps", fusedToo(badStamps)},
 		{"good-stamps", fusedToo(goodStamps)},
 		{"no-targets", fusedToo(noTargets)},
-		{"many-singles", fusedToo(manySingles)},
+		{"many-empty", fusedToo(manyEmpty)},
 		{"ticks", fusedToo(ticks)},
 		{"turns", fusedToo(turns)},
 		{"far-angles", fusedToo(farAngles)},

@@ -80,6 +80,14 @@ func searches(test visit) {
 				c.Opts.Kind = ops.Nearest
 			}
 			everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }, test)
+			for _, bytes := range []int{4, 8, 16} { // rows of one unit, linear ones
+				if in.Size() <= bytes && in != tensor.F64 {
+					one := *c
+					d := bytes / in.Size()
+					one.Src, one.Planned, one.Opts.Kind = vals(in, uniformValues(r, b*n*d), b, n, d), true, ops.Linear
+					test(&one, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: one}}, Targets: c.Targets, Planned: true}, layouts[0])
+				}
+			}
 		}
 	}
 }

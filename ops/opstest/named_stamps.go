@@ -66,9 +66,10 @@ func noTargets(test visit) {
 	}
 }
 
-// manySingles has rows of one sample each, so many that every thread looks at the offsets of several, right ones and one that is wrong.
-func manySingles(test visit) {
-	const b = 1000
+// manyEmpty has so many rows for its few samples that every thread looks at the offsets of several, right ones and one that is wrong. Only the last row
+// has targets.
+func manyEmpty(test visit) {
+	const b, n = 1000, 4
 	number := 0
 	for _, in := range valueDTypes {
 		for _, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}}, {{Lo: 1, Hi: 2, Kind: ops.Pchip}}} {
@@ -77,12 +78,12 @@ func manySingles(test visit) {
 				number++
 				sources, targets := make([]int64, b+1), make([]int64, b+1)
 				for row := range b {
-					sources[row+1], targets[row+1] = int64(row+1), int64(row/(b-1))
+					sources[row+1], targets[row+1] = int64((row+1)*n/b), int64(row/(b-1))
 				}
 				if at >= 0 {
-					sources[at]++
+					sources[at] = n + 1
 				}
-				c := &resampling{Name: fmt.Sprint("many rows of one sample ", in, clock, at), Planned: true, Src: vals(in, uniformValues(rng(uint64(number)), b*2), b, 2), Times: vals(clock, make([]float64, b), b),
+				c := &resampling{Name: fmt.Sprint("many empty rows ", in, clock, at), Planned: true, Src: vals(in, uniformValues(rng(uint64(number)), n*2), n, 2), Times: vals(clock, make([]float64, n), n),
 					SrcOffsets: arr(sources, b+1), Targets: vals(clock, []float64{3}, 1), DstOffsets: arr(targets, b+1), Opts: ops.ResampleOptions{Channels: channels}}
 				test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, DstOffsets: c.DstOffsets, Planned: true}, layouts[0])
 			}

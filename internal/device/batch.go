@@ -1,4 +1,4 @@
-package cuda
+package device
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 
 // batch is many plans as one graph. Their launches stand side by side in it, on so many lanes.
 type batch struct {
-	b       *backend
-	plans   []work
+	d       *Device
+	plans   []Work
 	exec    *cudadrv.GraphExec // nil if there is nothing to do
-	awaited atomic.Pointer[stream]
+	awaited atomic.Pointer[Stream]
 	closed  atomic.Bool
 }
 
@@ -53,19 +53,20 @@ func (l *lanes) close() error {
 	return err
 }
 
-func (b *backend) Batch(plans []ops.Plan, opts ops.BatchOptions) (ops.Plan, error) {
-	m := &batch{b: b}
-	var busy []work
+// Batch is ops.Backend's.
+func (d *Device) Batch(plans []ops.Plan, opts ops.BatchOptions) (ops.Plan, error) {
+	m := &batch{d: d}
+	var busy []Work
 	for i, p := range plans {
-		w, ok := p.(work)
-		if !ok || w.home() != b {
-			return nil, &ops.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T of another device", p), Want: "a plan of the same open " + b.name}
+		w, ok := p.(Work)
+		if !ok || w.home() != d {
+			return nil, &ops.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T of another device", p), Want: "a plan of the same open " + d.name}
 		}
-		if err := w.usable("PlanBatch"); err != nil {
+		if err := w.Usable("PlanBatch"); err != nil {
 			return nil, &ops.BatchError{Index: i, Err: err}
 		}
 		m.plans = append(m.plans, w)
-		if !w.idle() {
+		if !w.Idle() {
 			busy = append(busy, w)
 		}
 	}
@@ -73,14 +74,14 @@ func (b *backend) Batch(plans []ops.Plan, opts ops.BatchOptions) (ops.Plan, erro
 		return m, nil
 	}
 	var err error
-	if m.exec, err = b.lanes.capture(b.ctx, busy, min(opts.AtOnce, len(busy))); err != nil {
+	if m.exec, err = d.lanes.capture(d.Ctx, busy, min(opts.AtOnce, len(busy))); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // capture makes a graph of plans, the lanes taking them in turn. The first lane is where the others begin and end.
-func (l *lanes) capture(c *cudadrv.Context, plans []work, n int) (*cudadrv.GraphExec, error) {
+func (l *lanes) capture(c *cudadrv.Context, plans []Work, n int) (*cudadrv.GraphExec, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.take(c, n); err != nil {
@@ -97,7 +98,7 @@ func (l *lanes) capture(c *cudadrv.Context, plans []work, n int) (*cudadrv.Graph
 			}
 		}
 		for i, p := range plans {
-			if err := p.launch(l.streams[i%n], true); err != nil {
+			if err := p.Launch(l.streams[i%n], true); err != nil {
 				return err
 			}
 		}
@@ -119,33 +120,33 @@ func (l *lanes) capture(c *cudadrv.Context, plans []work, n int) (*cudadrv.Graph
 }
 
 // launch launches the graph. What is being captured takes the plans themselves, one after the other.
-func (m *batch) launch(q *cudadrv.Stream, recording bool) error {
+func (m *batch) Launch(q *cudadrv.Stream, recording bool) error {
 	if !recording {
 		return m.exec.Launch(q)
 	}
 	for i, p := range m.plans {
-		if p.idle() {
+		if p.Idle() {
 			continue
 		}
-		if err := p.launch(q, true); err != nil {
+		if err := p.Launch(q, true); err != nil {
 			return &ops.BatchError{Index: i, Err: err}
 		}
 	}
 	return nil
 }
 
-func (m *batch) idle() bool { return m.exec == nil }
+func (m *batch) Idle() bool { return m.exec == nil }
 
-func (m *batch) home() *backend { return m.b }
+func (m *batch) home() *Device { return m.d }
 
-func (m *batch) awaiting() *atomic.Pointer[stream] { return &m.awaited }
+func (m *batch) awaiting() *atomic.Pointer[Stream] { return &m.awaited }
 
-func (m *batch) usable(op string) error {
+func (m *batch) Usable(op string) error {
 	if m.closed.Load() {
-		return closedError(op, "plan")
+		return ClosedError(op, "plan")
 	}
 	for i, p := range m.plans {
-		if err := p.usable(op); err != nil {
+		if err := p.Usable(op); err != nil {
 			return &ops.BatchError{Index: i, Err: err}
 		}
 	}
@@ -153,13 +154,13 @@ func (m *batch) usable(op string) error {
 }
 
 // fault reads what the plans' kernels found.
-func (m *batch) fault() error {
+func (m *batch) Fault() error {
 	var all []error
 	for i, p := range m.plans {
-		if p.idle() {
+		if p.Idle() {
 			continue
 		}
-		if err := p.fault(); err != nil {
+		if err := p.Fault(); err != nil {
 			all = append(all, &ops.BatchError{Index: i, Err: err})
 		}
 	}
@@ -170,11 +171,11 @@ func (m *batch) fault() error {
 }
 
 func (m *batch) Run(s ops.Stream) error {
-	st, err := m.b.of(s)
+	st, err := m.d.of(s)
 	if err != nil {
 		return err
 	}
-	if err := m.usable("Run"); err != nil || m.idle() {
+	if err := m.Usable("Run"); err != nil || m.Idle() {
 		return err
 	}
 	return st.give(m)

@@ -1,4 +1,4 @@
-package cuda
+package device
 
 import (
 	"encoding/binary"
@@ -9,20 +9,19 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// faultCells is how many plans share a slab.
-const faultCells = 256
+// slabCells is how many plans share a slab.
+const slabCells = 256
 
-// faultPool hands out fault cells: for each plan 8 bytes on the device, where its kernel keeps the smallest fault that it
-// met, and 4 bytes of host memory, where it says that there is one.
-type faultPool struct {
+// cells hands out cells, and takes them back.
+type cells struct {
 	ctx   *cudadrv.Context
 	mu    sync.Mutex
-	slabs []*faultSlab
-	free  []*faultCell
+	slabs []*slab
+	free  []*Cell
 	shut  bool
 }
 
-type faultSlab struct {
+type slab struct {
 	cells *cudadrv.DeviceMem
 	flags *cudadrv.HostMem
 }
@@ -30,15 +29,15 @@ type faultSlab struct {
 // flagBytes is a plan's share of the host memory.
 const flagBytes = 4
 
-// faultCell is one plan's.
-type faultCell struct {
-	ctx  *cudadrv.Context
-	cell cudadrv.DevicePtr
-	flag cudadrv.DevicePtr
-	host []byte // the flag's memory
+// Cell is where a plan's kernels say that a value is wrong: At is the address of 8 bytes on the device, which hold the smallest fault that they met, and Flag
+// that of 4 bytes of host memory, which say that there is one.
+type Cell struct {
+	At, Flag uint64
+	ctx      *cudadrv.Context
+	host     []byte // the flag's memory
 }
 
-func (p *faultPool) get() (*faultCell, error) {
+func (p *cells) get() (*Cell, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.free) == 0 {
@@ -51,14 +50,14 @@ func (p *faultPool) get() (*faultCell, error) {
 	return c, nil
 }
 
-func (p *faultPool) grow() error {
-	cells, err := p.ctx.Malloc(8 * faultCells)
+func (p *cells) grow() error {
+	cells, err := p.ctx.Malloc(8 * slabCells)
 	if err != nil {
 		return err
 	}
-	flags, err := p.ctx.MallocHost(flagBytes * faultCells)
+	flags, err := p.ctx.MallocHost(flagBytes * slabCells)
 	if err == nil {
-		err = p.ctx.Memset8(cells.Ptr(), 0xff, 8*faultCells) // ops.NoFault
+		err = p.ctx.Memset8(cells.Ptr(), 0xff, 8*slabCells) // ops.NoFault
 	}
 	if err != nil {
 		if flags != nil {
@@ -67,16 +66,16 @@ func (p *faultPool) grow() error {
 		return errors.Join(err, cells.Close())
 	}
 	clear(flags.Bytes())
-	p.slabs = append(p.slabs, &faultSlab{cells, flags})
-	for i := range faultCells {
-		p.free = append(p.free, &faultCell{p.ctx, cells.Ptr() + cudadrv.DevicePtr(8*i), flags.DevicePtr() + cudadrv.DevicePtr(flagBytes*i), flags.Bytes()[flagBytes*i:][:flagBytes:flagBytes]})
+	p.slabs = append(p.slabs, &slab{cells, flags})
+	for i := range slabCells {
+		p.free = append(p.free, &Cell{uint64(cells.Ptr()) + uint64(8*i), uint64(flags.DevicePtr()) + uint64(flagBytes*i), p.ctx, flags.Bytes()[flagBytes*i:][:flagBytes:flagBytes]})
 	}
 	return nil
 }
 
 // put takes a cell back, without the fault that it may hold: the next plan must not get it. The memory of a closed pool is
 // gone, and its cells with it.
-func (p *faultPool) put(c *faultCell) error {
+func (p *cells) put(c *Cell) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shut {
@@ -90,7 +89,7 @@ func (p *faultPool) put(c *faultCell) error {
 	return err
 }
 
-func (p *faultPool) close() error {
+func (p *cells) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var err error
@@ -102,16 +101,16 @@ func (p *faultPool) close() error {
 }
 
 // take returns the fault found since the last take and clears the cell. The kernels that write the cell must have ended.
-func (c *faultCell) take() (ops.Fault, error) {
+func (c *Cell) take() (ops.Fault, error) {
 	if binary.LittleEndian.Uint32(c.host) == 0 {
 		return ops.NoFault, nil
 	}
 	var word [8]byte
-	if err := c.ctx.CopyToHost(word[:], c.cell); err != nil {
+	if err := c.ctx.CopyToHost(word[:], cudadrv.DevicePtr(c.At)); err != nil {
 		return ops.NoFault, err
 	}
 	f := ops.Fault(binary.LittleEndian.Uint64(word[:]))
 	binary.LittleEndian.PutUint64(word[:], uint64(ops.NoFault))
 	binary.LittleEndian.PutUint32(c.host, 0)
-	return f, c.ctx.CopyToDevice(c.cell, word[:])
+	return f, c.ctx.CopyToDevice(cudadrv.DevicePtr(c.At), word[:])
 }

@@ -1,4 +1,4 @@
-package cuda
+package device
 
 import (
 	"context"
@@ -11,64 +11,51 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// work is a plan of any operation, or a batch of them.
-type work interface {
-	// launch gives the kernels to the driver; recording says that the stream is being captured.
-	launch(q *cudadrv.Stream, recording bool) error
-	// idle reports whether there is nothing to launch.
-	idle() bool
-	// home is the device that the plan is of.
-	home() *backend
-	// usable says why the plan cannot run, if it cannot.
-	usable(op string) error
-	// fault reads what the kernels found. The stream has been synchronised.
-	fault() error
-	// awaiting is the stream that will read the faults.
-	awaiting() *atomic.Pointer[stream]
-}
-
-// stream is a queue of work and the plans whose faults its next synchronisation reads.
-type stream struct {
-	b       *backend
+// Stream is a queue of work and the plans whose faults its next synchronisation reads.
+type Stream struct {
+	d       *Device
 	queue   *cudadrv.Stream
 	mu      sync.Mutex
-	pending []work
+	pending []Work
 	capture *graph // where work is recorded, while it is
 	closed  bool
 }
 
-func (b *backend) NewStream() (ops.Stream, error) {
-	q, err := b.ctx.NewStream(cudadrv.StreamOptions{})
+// NewStream makes a queue.
+func (d *Device) NewStream() (*Stream, error) {
+	q, err := d.Ctx.NewStream(cudadrv.StreamOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return &stream{b: b, queue: q}, nil
+	return &Stream{d: d, queue: q}, nil
 }
 
-func closedError(op, arg string) error {
+// ClosedError says that a plan, a stream or a graph was used after it was closed.
+func ClosedError(op, arg string) error {
 	return &ops.ArgError{Op: op, Arg: arg, Kind: ops.ErrClosed}
 }
 
 // of returns the stream as one of this device.
-func (b *backend) of(s ops.Stream) (*stream, error) {
-	st, ok := s.(*stream)
-	switch {
-	case !ok:
-		return nil, &ops.ArgError{Op: "Run", Arg: "stream", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of " + b.name}
-	case st.b != b:
-		return nil, &ops.ArgError{Op: "Run", Arg: "stream", Kind: ops.ErrWrongDevice, Got: "a stream of " + st.b.name, Want: "one of the same open " + b.name}
+func (d *Device) of(s ops.Stream) (*Stream, error) {
+	q, ok := s.(interface{ base() *Stream })
+	if !ok {
+		return nil, &ops.ArgError{Op: "Run", Arg: "stream", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of " + d.name}
+	}
+	st := q.base()
+	if st.d != d {
+		return nil, &ops.ArgError{Op: "Run", Arg: "stream", Kind: ops.ErrWrongDevice, Got: "a stream of " + st.d.name, Want: "one of the same open " + d.name}
 	}
 	return st, nil
 }
 
 // give runs a plan on the stream, or records it.
-func (s *stream) give(p work) error {
+func (s *Stream) give(p Work) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return closedError("Run", "stream")
+		return ClosedError("Run", "stream")
 	}
-	err := p.launch(s.queue, s.capture != nil)
+	err := p.Launch(s.queue, s.capture != nil)
 	switch {
 	case s.capture == nil:
 		s.await(p) // after an error too: the first of several kernels may be running
@@ -79,17 +66,18 @@ func (s *stream) give(p work) error {
 }
 
 // await notes that the plan's faults are to be read.
-func (s *stream) await(p work) {
+func (s *Stream) await(p Work) {
 	if at := p.awaiting(); at.Load() != s && at.Swap(s) != s {
 		s.pending = append(s.pending, p)
 	}
 }
 
-func (s *stream) Synchronize(ctx context.Context) error {
+// Synchronize is ops.Stream's.
+func (s *Stream) Synchronize(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return closedError("Synchronize", "stream")
+		return ClosedError("Synchronize", "stream")
 	}
 	if s.capture != nil {
 		return &ops.ArgError{Op: "Synchronize", Arg: "stream", Kind: ops.ErrOption, Got: "a stream that is being captured", Want: "Synchronize after Capture"}
@@ -101,12 +89,12 @@ func (s *stream) Synchronize(ctx context.Context) error {
 }
 
 // collect reads the faults of the plans that have run.
-func (s *stream) collect() error {
+func (s *Stream) collect() error {
 	var first error
 	var all []error
 	for _, p := range s.pending {
 		p.awaiting().CompareAndSwap(s, nil)
-		if err := p.fault(); err != nil {
+		if err := p.Fault(); err != nil {
 			if first == nil {
 				first = err
 			}
@@ -121,13 +109,14 @@ func (s *stream) collect() error {
 	return first
 }
 
-func (s *stream) Capture(fn func() error) (ops.Graph, error) {
+// Capture is ops.Stream's.
+func (s *Stream) Capture(fn func() error) (ops.Graph, error) {
 	s.mu.Lock()
 	if s.closed || s.capture != nil {
 		s.mu.Unlock()
 		return nil, &ops.ArgError{Op: "Capture", Arg: "stream", Kind: ops.ErrOption, Got: "a stream that is closed or being captured", Want: "an open stream"}
 	}
-	g := &graph{b: s.b}
+	g := &graph{d: s.d}
 	s.capture = g
 	s.mu.Unlock()
 	recorded, err := s.queue.Capture(func(*cudadrv.Stream) error { return fn() })
@@ -144,7 +133,8 @@ func (s *stream) Capture(fn func() error) (ops.Graph, error) {
 	return g, nil
 }
 
-func (s *stream) Close() error {
+// Close is ops.Stream's.
+func (s *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -160,29 +150,29 @@ func (s *stream) Close() error {
 
 // graph is captured work.
 type graph struct {
-	b      *backend
+	d      *Device
 	exec   *cudadrv.GraphExec
-	plans  []work
+	plans  []Work
 	closed atomic.Bool
 }
 
 func (g *graph) Launch(s ops.Stream) error {
-	st, err := g.b.of(s)
+	st, err := g.d.of(s)
 	if err != nil {
 		return err
 	}
 	if g.closed.Load() {
-		return closedError("Launch", "graph")
+		return ClosedError("Launch", "graph")
 	}
 	for _, p := range g.plans {
-		if err := p.usable("Launch"); err != nil {
+		if err := p.Usable("Launch"); err != nil {
 			return err
 		}
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.closed {
-		return closedError("Launch", "stream")
+		return ClosedError("Launch", "stream")
 	}
 	if err := g.exec.Launch(st.queue); err != nil {
 		return err
@@ -200,12 +190,8 @@ func (g *graph) Close() error {
 	return g.exec.Close()
 }
 
-// Queue returns the driver's stream behind a stream of this backend, for programs that give it work of their own: kernels
-// and copies through cudadrv, in order with the operations. It is the stream's as long as that is open; do not close it.
-func Queue(s ops.Stream) (*cudadrv.Stream, error) {
-	st, ok := s.(*stream)
-	if !ok {
-		return nil, &ops.ArgError{Op: "Queue", Arg: "stream", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of the CUDA backend"}
-	}
-	return st.queue, nil
-}
+// base is the stream itself, of what embeds it too.
+func (s *Stream) base() *Stream { return s }
+
+// Queue is the driver's stream behind it.
+func (s *Stream) Queue() *cudadrv.Stream { return s.queue }

@@ -1,0 +1,113 @@
+// Package device runs plans on a GPU, whatever their operations are: it has the device's memory and copies, its streams, graphs and batches, and the cells
+// in which kernels say that a value is wrong. What an operation launches is decided in package ops/cuda.
+package device
+
+import (
+	"context"
+	"errors"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Device is a GPU's context, and what is shared by the plans on it.
+type Device struct {
+	Ctx   *cudadrv.Context
+	name  string
+	cells cells
+	lanes lanes
+}
+
+// New is the device of a context, which Close leaves open. Tensors on it report the name.
+func New(ctx *cudadrv.Context, name string) *Device {
+	return &Device{Ctx: ctx, name: name, cells: cells{ctx: ctx}}
+}
+
+// Name is ops.Backend's.
+func (d *Device) Name() string { return d.name }
+
+// Close releases what plans share. Streams and plans have been closed.
+func (d *Device) Close() error { return errors.Join(d.cells.close(), d.lanes.close()) }
+
+// buffer is device memory as a tensor holds it.
+type buffer struct {
+	mem    *cudadrv.DeviceMem
+	device string
+}
+
+func (m *buffer) Addr() uint64   { return uint64(m.mem.Ptr()) }
+func (m *buffer) Size() int64    { return m.mem.Size() }
+func (m *buffer) Device() string { return m.device }
+func (m *buffer) Close() error   { return m.mem.Close() }
+
+// Malloc allocates device memory; the error, an *ops.MemoryError, says how much there would have to be, and what for.
+func (d *Device) Malloc(what string, bytes int64) (*cudadrv.DeviceMem, error) {
+	m, err := d.Ctx.Malloc(bytes)
+	if errors.Is(err, cudadrv.ErrOutOfMemory) {
+		err = &ops.MemoryError{Device: d.name, What: what, Bytes: bytes, Err: err}
+	}
+	return m, err
+}
+
+// Alloc is ops.Backend's.
+func (d *Device) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	n, err := tensor.NumElements(shape...)
+	if err != nil {
+		return nil, err
+	}
+	mem, err := d.Malloc(dtype.String()+" "+tensor.FormatShape(shape), int64(n)*int64(dtype.Size()))
+	if err != nil {
+		return nil, err
+	}
+	t, err := tensor.OnDevice(&buffer{mem, d.name}, dtype, shape...)
+	if err != nil {
+		return nil, errors.Join(err, mem.Close())
+	}
+	return t, nil
+}
+
+// Copy is ops.Backend's.
+func (d *Device) Copy(dst, src *tensor.Tensor) error {
+	n := int64(dst.Len()) * int64(dst.DType().Size())
+	if n == 0 {
+		return nil
+	}
+	to, toDevice := dst.Addr()
+	from, fromDevice := src.Addr()
+	switch {
+	case toDevice && fromDevice:
+		if err := d.Ctx.CopyDevice(cudadrv.DevicePtr(to), cudadrv.DevicePtr(from), n); err != nil {
+			return err
+		}
+		return d.Ctx.Synchronize(context.Background()) // a copy within the device returns early
+	case toDevice:
+		data, err := hostBytes(src)
+		if err != nil {
+			return err
+		}
+		return d.Ctx.CopyToDevice(cudadrv.DevicePtr(to), data)
+	case fromDevice:
+		data, err := hostBytes(dst)
+		if err != nil {
+			return err
+		}
+		return d.Ctx.CopyToHost(data, cudadrv.DevicePtr(from))
+	}
+	to8, err1 := hostBytes(dst)
+	from8, err2 := hostBytes(src)
+	copy(to8, from8)
+	return errors.Join(err1, err2)
+}
+
+// Offsets reads a tensor of offsets, by which a fault is explained.
+func (d *Device) Offsets(t *tensor.Tensor) ([]int64, error) {
+	host, err := tensor.New(t.DType(), t.Shape()...)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Copy(host, t); err != nil {
+		return nil, err
+	}
+	return tensor.Data[int64](host)
+}
