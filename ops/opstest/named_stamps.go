@@ -73,8 +73,8 @@ func manyEmpty(test visit) {
 	number := 0
 	for _, in := range valueDTypes {
 		for _, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}}, {{Lo: 1, Hi: 2, Kind: ops.Pchip}}} {
-			for _, at := range []int{-1, 777} {
-				clock := clockDTypes[number%3]
+			for i := range 2 * len(clockDTypes) {
+				clock, at := clockDTypes[i/2], []int{-1, 777}[i%2]
 				number++
 				sources, targets := make([]int64, b+1), make([]int64, b+1)
 				for row := range b {
