@@ -26,7 +26,7 @@ var rules = map[string][]string{
 	"tensor":               {},
 	"ops":                  {"tensor"},
 	"ops/opstest":          {"tensor", "ops", "github.com/stretchr/testify/..."},
-	"ops/cuda":             {"cudadrv", "ptx", "ops", "tensor", "internal/kernels", "internal/tuned"},
+	"ops/cuda":             {"cudadrv", "ptx", "ops", "tensor", "internal/device", "internal/kernels", "internal/tuned"},
 	"ops/sim":              {"cudadrv", "cudasim", "ops", "ops/cuda"},
 	"cudadrv":              {purego + "/..."},
 	"cudasim":              {"cudadrv", "internal/ptxparse"},
@@ -38,6 +38,7 @@ var rules = map[string][]string{
 	"examples":             {"public", "internal/..."},
 	"bench":                {"public", "internal/..."},
 	"internal/atomicfile":  {},
+	"internal/device":      {"cudadrv", "ops", "tensor"},
 	"internal/benchmark":   {"cudadrv", "internal/kernels", "internal/tuned", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/exampletest": {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
 	"internal/faultsweep":  {"public", "internal/..."},
@@ -55,7 +56,7 @@ var rules = map[string][]string{
 var unsafeFiles = map[string]string{
 	"cudadrv/mem.go":            "memory shared with the driver",
 	"cudadrv/gpu_linux_test.go": "signal handlers are asked of the system by address",
-	"ops/cuda/bytes.go":         "a tensor's elements as the bytes to copy",
+	"internal/device/bytes.go":  "a tensor's elements as the bytes to copy",
 	"cudasim/memory_word.go":    "words of simulated memory that threads of a kernel use atomically",
 }
 

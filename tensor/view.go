@@ -34,7 +34,7 @@ func (t *Tensor) Slice(dim, lo, hi int) (*Tensor, error) {
 	}
 	shape, offset := t.Shape(), 0
 	shape[dim] = hi - lo
-	if hi > lo {
+	if !slices.Contains(shape, 0) { // nothing is nowhere
 		offset = lo * t.strides[dim]
 	}
 	return t.AsStrided(shape, t.strides, offset)

@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -219,6 +220,25 @@ func FuzzViews(f *testing.F) {
 			x, model, first = y, want, int(want[0])
 		}
 	})
+}
+
+// A part of nothing is nothing, wherever it would begin.
+func TestPartsOfAnEmptyTensorAreEmpty(t *testing.T) {
+	for _, shape := range [][]int{{0, 4}, {4, 0}, {3, 0, 5}, {0}} {
+		x := tensor.Must(tensor.New(tensor.F32, shape...))
+		for dim, n := range shape {
+			for lo := range n + 1 {
+				part, err := x.Slice(dim, lo, n)
+				require.NoError(t, err, "%v, dimension %d from %d", shape, dim, lo)
+				want := slices.Clone(shape)
+				want[dim] = n - lo
+				assert.Equal(t, want, part.Shape())
+				data, err := tensor.Elements[float32](part)
+				require.NoError(t, err)
+				assert.Empty(t, data)
+			}
+		}
+	}
 }
 
 // strided lists the indices that a view shows.

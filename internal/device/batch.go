@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
@@ -12,11 +11,9 @@ import (
 
 // batch is many plans as one graph. Their launches stand side by side in it, on so many lanes.
 type batch struct {
-	d       *Device
-	plans   []Work
-	exec    *cudadrv.GraphExec // nil if there is nothing to do
-	awaited atomic.Pointer[Stream]
-	closed  atomic.Bool
+	member
+	plans []Work
+	exec  *cudadrv.GraphExec // nil if there is nothing to do
 }
 
 // lanes are streams that captures of batches fork to, made when they are first needed.
@@ -55,7 +52,7 @@ func (l *lanes) close() error {
 
 // Batch is ops.Backend's.
 func (d *Device) Batch(plans []ops.Plan, opts ops.BatchOptions) (ops.Plan, error) {
-	m := &batch{d: d}
+	m := &batch{member: member{dev: d}}
 	var busy []Work
 	for i, p := range plans {
 		w, ok := p.(Work)
@@ -137,10 +134,6 @@ func (m *batch) Launch(q *cudadrv.Stream, recording bool) error {
 
 func (m *batch) Idle() bool { return m.exec == nil }
 
-func (m *batch) home() *Device { return m.d }
-
-func (m *batch) awaiting() *atomic.Pointer[Stream] { return &m.awaited }
-
 func (m *batch) Usable(op string) error {
 	if m.closed.Load() {
 		return ClosedError(op, "plan")
@@ -170,16 +163,7 @@ func (m *batch) Fault() error {
 	return errors.Join(all...)
 }
 
-func (m *batch) Run(s ops.Stream) error {
-	st, err := m.d.of(s)
-	if err != nil {
-		return err
-	}
-	if err := m.Usable("Run"); err != nil || m.Idle() {
-		return err
-	}
-	return st.give(m)
-}
+func (m *batch) Run(s ops.Stream) error { return Run(m, s) }
 
 func (m *batch) Close() error {
 	if m.closed.Swap(true) || m.exec == nil {

@@ -40,14 +40,23 @@ func Run(w Work, s ops.Stream) error {
 type Base struct {
 	Cell     *Cell             // nil of a plan that has no kernels to launch
 	Launches []*cudadrv.Launch // in order
-	dev      *Device
 	bound    ops.Bound
-	awaited  atomic.Pointer[Stream]
-	closed   atomic.Bool
+	member
 }
 
+// member is what every Work has.
+type member struct {
+	dev     *Device
+	awaited atomic.Pointer[Stream]
+	closed  atomic.Bool
+}
+
+func (m *member) home() *Device { return m.dev }
+
+func (m *member) awaiting() *atomic.Pointer[Stream] { return &m.awaited }
+
 // Base begins a plan that is bound to tensors.
-func (d *Device) Base(bound ops.Bound) Base { return Base{dev: d, bound: bound} }
+func (d *Device) Base(bound ops.Bound) Base { return Base{bound: bound, member: member{dev: d}} }
 
 // TakeCell gives the plan a cell, which Release takes back.
 func (p *Base) TakeCell() (err error) {
@@ -84,12 +93,8 @@ func (p *Base) Kernels() (names []string) {
 	return names
 }
 
-func (p *Base) home() *Device { return p.dev }
-
 // Tensors are those of the plan.
 func (p *Base) Tensors() *ops.Bound { return &p.bound }
-
-func (p *Base) awaiting() *atomic.Pointer[Stream] { return &p.awaited }
 
 // Usable says that the plan or one of its tensors is closed.
 func (p *Base) Usable(op string) error {
