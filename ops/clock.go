@@ -68,6 +68,14 @@ func Within(d time.Duration) Limit { return Limit{d, true} }
 // Get returns the limit and whether there is one.
 func (l Limit) Get() (time.Duration, bool) { return l.d, l.set }
 
+// plus is the limit with more added to it, if there is one; the longest that there is where that would be longer.
+func (l Limit) plus(more Limit) Limit {
+	if l.set {
+		l.d += min(more.d, math.MaxInt64-l.d)
+	}
+	return l
+}
+
 func (l Limit) check(ck *checker, arg string) {
 	if l.set && l.d < 0 {
 		ck.set(arg, ErrOption, l.d.String(), "0 or more")

@@ -10,9 +10,8 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 	to := from + p.SrcStep
 	out += c.Lo
 	if c.Kind.Windowed() && (l.place == inside || l.place == exact) {
-		w, _ := inClock[C](c.Window)
-		first := firstInWindow(times[:l.k+1], x, w)
-		p.window(dst, c.Kind, row+first*p.SrcStep+c.Lo, l.k+1-first, n, out, s)
+		first := firstInWindow(times[:l.end+1], x, lengthIn[C](p.WindowFrom(c.Window)))
+		p.window(dst, c.Kind, row+first*p.SrcStep+c.Lo, l.end+1-first, n, out, s)
 		return
 	}
 	if l.place != inside {

@@ -23,6 +23,7 @@ const (
 type located struct {
 	place place
 	k     int     // the last sample at or before the target; 0 if below
+	end   int     // the last sample of windows, if the target is exact or inside
 	later bool    // inside: sample k+1 is nearer than k
 	x     float64 // inside: the target less t[k]
 	h     float64 // inside: t[k+1] less t[k]
@@ -47,18 +48,30 @@ func longer[C clock](x, y, limit C) bool {
 	return d > limit || d < 0 // below 0: int64, of 2^63
 }
 
-// firstInWindow returns the smallest i whose stamp is in (x-w, x], given that the last one's is at or before x; len(t) if the
-// window is empty.
-func firstInWindow[C clock](t []C, x, w C) int {
-	lo, hi := -1, len(t) // t[lo] is before the window, t[hi] in it
+// firstInWindow returns the smallest i whose stamp is in a window that begins `from` before x; len(t) if none is.
+func firstInWindow[C clock](t []C, x, from C) int {
+	return firstWhere(len(t), func(i int) bool { return begun(t[i], x, from) })
+}
+
+// firstWhere returns the smallest i below n for which is holds, n if there is none; it holds for all that follow.
+func firstWhere(n int, is func(i int) bool) int {
+	lo, hi := -1, n
 	for hi-lo > 1 {
-		if mid := int(uint(lo+hi) / 2); within(t[mid], x, w) {
+		if mid := int(uint(lo+hi) / 2); is(mid) {
 			hi = mid
 		} else {
 			lo = mid
 		}
 	}
 	return hi
+}
+
+// begun reports whether t is after x less from, which may be negative.
+func begun[C clock](t, x, from C) bool {
+	if t <= x {
+		return from > 0 && within(t, x, from)
+	}
+	return from > 0 || longer(x, t, -from)
 }
 
 // within reports whether y less x, for y >= x, is below w.
@@ -117,11 +130,12 @@ func firstAtOrAfter[C clock](t []C, x C) int {
 	return hi
 }
 
-// limits are MaxGap, Tolerance and the shortest window in the clock's own type, and what Tolerance applies to.
+// limits are Snap, MaxGap, Tolerance and where the shortest window begins, in the clock's own type, and what Tolerance applies to.
 type limits[C clock] struct {
-	gap, tolerance, window          C
-	hasGap, hasTolerance, hasWindow bool
-	previous, next, nearby          bool // the row has such channels
+	snap, gap, tolerance, window             C
+	hasSnap, hasGap, hasTolerance, hasWindow bool
+	previous, next, nearby                   bool // the row has such channels
+	hold                                     bool // targets after the last sample are on it
 }
 
 // lengthIn returns a length of time in the clock's own type.
@@ -138,9 +152,12 @@ func inClock[C clock](l Limit) (C, bool) { return lengthIn[C](l.d), l.set }
 
 func newLimits[C clock](j *ResampleJob) limits[C] {
 	var l limits[C]
-	l.gap, l.hasGap = inClock[C](j.MaxGap)
-	l.tolerance, l.hasTolerance = inClock[C](j.Tolerance)
-	l.window, l.hasWindow = inClock[C](j.ShortestWindow())
+	l.gap, l.hasGap = inClock[C](j.Slack(j.MaxGap))
+	l.tolerance, l.hasTolerance = inClock[C](j.Slack(j.Tolerance))
+	l.snap, l.hasSnap = inClock[C](j.Snap)
+	shortest := j.ShortestWindow()
+	l.window, l.hasWindow = lengthIn[C](j.WindowFrom(shortest)), shortest.set
+	l.hold = j.Edge == HoldEdge
 	for _, c := range j.Channels {
 		l.previous = l.previous || c.Kind == Previous
 		l.next = l.next || c.Kind == Next
@@ -156,8 +173,12 @@ func locate[C clock](t []C, x C, guess int, l *limits[C]) located {
 	case x != x:
 		return located{place: nowhere}
 	case x < t[0]:
+		b := lastAtOrBefore(t, t[0], 0)
+		if l.hasSnap && !longer(x, t[0], l.snap) {
+			return l.hit(t, x, b)
+		}
 		p := located{place: below}
-		if b := lastAtOrBefore(t, t[0], 0); b+1 < n {
+		if b+1 < n {
 			p.base, p.line = b, true
 			p.a = -distance(x, t[b]) / distance(t[b], t[b+1])
 		}
@@ -165,23 +186,44 @@ func locate[C clock](t []C, x C, guess int, l *limits[C]) located {
 	}
 	k := lastAtOrBefore(t, x, guess)
 	if x == t[k] {
-		return located{place: exact, k: k}
+		return l.hit(t, x, k)
 	}
 	if k == n-1 {
-		p := located{place: above, k: k}
+		if l.hasSnap && !longer(t[k], x, l.snap) {
+			return l.hit(t, x, k)
+		}
+		p := located{place: above, k: k, end: k, gap: l.hold && l.hasTolerance && (l.previous || l.next || l.nearby) && longer(t[k], x, l.tolerance)}
 		if b := firstAtOrAfter(t, t[k]) - 1; b >= 0 {
 			p.base, p.line = b, true
 			p.a = distance(t[b], x) / distance(t[b], t[b+1])
 		}
 		return p
 	}
-	p := located{place: inside, k: k, later: longer(t[k], x, t[k+1]-x)}
+	p := located{place: inside, k: k, end: k, later: longer(t[k], x, t[k+1]-x)}
+	if l.hasSnap {
+		switch {
+		case p.later && !longer(x, t[k+1], l.snap):
+			return l.hit(t, x, lastAtOrBefore(t, t[k+1], k+1))
+		case !p.later && !longer(t[k], x, l.snap):
+			return l.hit(t, x, k)
+		}
+	}
 	p.x, p.h = distance(t[k], x), distance(t[k], t[k+1])
 	p.a = p.x / p.h
-	p.gap = l.hasGap && longer(t[k], t[k+1], l.gap) || l.hasWindow && !within(t[k], x, l.window)
+	p.gap = l.hasGap && longer(t[k], t[k+1], l.gap) || l.hasWindow && !begun(t[k], x, l.window)
 	if l.hasTolerance {
 		before, after := longer(t[k], x, l.tolerance), longer(x, t[k+1], l.tolerance)
 		p.gap = p.gap || l.previous && before || l.next && after || l.nearby && (p.later && after || !p.later && before)
+	}
+	return p
+}
+
+// hit is a target that counts as on sample k. With Snap its windows may end after that, and hold nothing.
+func (l *limits[C]) hit(t []C, x C, k int) located {
+	p := located{place: exact, k: k, end: k}
+	if l.hasSnap && l.hasWindow {
+		p.end = firstWhere(len(t), func(i int) bool { return t[i] > x && longer(x, t[i], l.snap) }) - 1
+		p.gap = !begun(t[p.end], x, l.window)
 	}
 	return p
 }

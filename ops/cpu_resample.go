@@ -301,7 +301,8 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	}
 	x -= p.fused.offset
 	l := locate(times, x, guess, &p.limits)
-	outside := l.place == below || l.place == above
+	outside := l.place == below || l.place == above && p.Edge != HoldEdge
+	fills := p.Edge == FillEdge || p.Edge == HoldEdge && l.place == below
 	ok := uint8(1)
 	if l.gap || outside || l.place == nowhere {
 		ok = 0
@@ -312,7 +313,7 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	case outside && p.Edge == ErrorEdge:
 		p.report(FaultTargets, i, FaultOutOfRange)
 		return l.k
-	case outside && p.Edge == FillEdge, l.gap && p.FillGaps, l.place == nowhere && p.Edge == FillEdge:
+	case outside && fills, l.gap && p.FillGaps, l.place == nowhere && fills:
 		p.dst.fill(out, p.D, p.Fill, s)
 		return l.k
 	}

@@ -155,7 +155,8 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 		}
 		step, k = guess-k, guess
 		dx, h := x-times[k], times[k+1]-times[k]
-		if h < dx || p.limits.hasGap && h > p.limits.gap { // h < dx: int64, of 2^63
+		near := p.limits.hasSnap && dx != 0 && min(dx, times[k+1]-x) <= p.limits.snap
+		if h < dx || near || p.limits.hasGap && h > p.limits.gap { // h < dx: int64, of 2^63
 			p.target(i+j, k, s)
 			continue
 		}

@@ -68,7 +68,7 @@ func TestNamesOfOptionsAreRead(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, k, got)
 	}
-	for e := ops.Clamp; e <= ops.ErrorEdge; e++ {
+	for e := ops.Clamp; e <= ops.HoldEdge; e++ {
 		got, err := ops.ParseEdge(e.String())
 		require.NoError(t, err)
 		assert.Equal(t, e, got)

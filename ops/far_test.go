@@ -166,7 +166,7 @@ func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
 	for _, t := range []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Src, &a.SrcTimes, &a.Targets.Times, &a.SrcLengths, &a.SrcOffsets, &a.DstLengths, &a.DstOffsets} {
 		*t = f.near(*t)
 	}
-	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), MaxGap: j.MaxGap,
+	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), Snap: j.Snap, MaxGap: j.MaxGap,
 		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check, Launch: j.Launch})
 	return &farPlan{p, j.Bound()}, err
 }

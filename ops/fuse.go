@@ -131,7 +131,7 @@ func (j *FuseJob) sources(c *checker) {
 		s, p := &j.Streams[m], &j.Parts[m]
 		c.prefix = streamPrefix(m)
 		o := &s.Options
-		p.ResampleJob = &ResampleJob{Edge: o.Edge, MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: j.Check, Launch: j.Launch}
+		p.ResampleJob = jobUnder(o, j.Check, j.Launch)
 		p.Fill, p.Offset, p.Shift, p.Scale = 0, s.Offset, slices.Clone(s.Shift), slices.Clone(s.Scale)
 		if o.Fill.set {
 			p.Fill = o.Fill.v

@@ -111,10 +111,13 @@ const (
 	Extrapolate
 	// ErrorEdge makes such a target a *ValueError that is ErrOutOfRange.
 	ErrorEdge
+	// HoldEdge keeps the last sample after it, valid as long as Tolerance allows, with an age that grows: the rule of topics that speak only when something
+	// changes. Before the first sample it is as FillEdge.
+	HoldEdge
 	edges
 )
 
-var edgeNames = [edges]string{"clamp", "fill", "extrapolate", "error"}
+var edgeNames = [edges]string{"clamp", "fill", "extrapolate", "error", "hold"}
 
 // String returns the edge's name in lower case.
 func (e Edge) String() string {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -44,6 +45,10 @@ type ResampleOptions struct {
 	Edge Edge
 	Fill Fill // written under FillEdge, FillGaps and beyond DstLengths; NaN unless given
 
+	// Snap makes a target count as on the nearer of the samples beside it, if that lies within Snap: its bits, in range and valid, and Age is what the target
+	// has more than it, which may be negative. A tie takes the earlier, equal times the later. MaxGap and Tolerance are longer by Snap, and a window is
+	// (x-w+Snap, x+Snap]. So frames at times that were rounded to microseconds are the rows of a uniform clock.
+	Snap Limit
 	// MaxGap makes targets inside a longer bracket invalid, unless they are exactly on a sample.
 	MaxGap Limit
 	// Tolerance makes targets invalid whose Previous, Next or Nearest sample is further away, as merge_asof's.
@@ -79,7 +84,8 @@ type ResampleJob struct {
 	Channels             []Channel
 	Edge                 Edge
 	Fill                 float64
-	MaxGap, Tolerance    Limit
+	Snap                 Limit
+	MaxGap, Tolerance    Limit // as given: see Slack
 	FillGaps             bool
 	Check                bool
 	Launch               LaunchMode
@@ -108,6 +114,13 @@ func (j *ResampleJob) ShortestWindow() (shortest Limit) {
 	}
 	return shortest
 }
+
+// Slack is MaxGap or Tolerance as it counts: longer by Snap.
+func (j *ResampleJob) Slack(limit Limit) Limit { return limit.plus(j.Snap) }
+
+// WindowFrom is how far before a target a window of the given length begins, after which its samples are: the length less Snap. It ends Snap behind the
+// target.
+func (j *ResampleJob) WindowFrom(length Limit) time.Duration { return length.d - j.Snap.d }
 
 // Empty reports whether there is nothing to write.
 func (j *ResampleJob) Empty() bool { return j.Rows() == 0 || j.D == 0 }
@@ -139,7 +152,8 @@ var (
 
 // newResampleJob validates the arguments against tensors on the given device.
 func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob, error) {
-	j := &ResampleJob{ResampleArgs: a, Edge: o.Edge, Fill: o.Fill.Get(), MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: !o.TrustTimes, Launch: o.Launch}
+	j := jobUnder(&o, !o.TrustTimes, o.Launch)
+	j.ResampleArgs, j.Fill = a, o.Fill.Get()
 	j.checkSource(c)
 	j.checkTargets(c)
 	j.checkOutputs(c)
@@ -154,11 +168,17 @@ func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob
 	return j, c.err
 }
 
+// jobUnder returns a job under the rules of the options, of no tensors so far.
+func jobUnder(o *ResampleOptions, check bool, launch LaunchMode) *ResampleJob {
+	return &ResampleJob{Edge: o.Edge, Snap: o.Snap, MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: check, Launch: launch}
+}
+
 // checkRules checks the rules for targets outside the times and in gaps.
 func checkRules(c *checker, o *ResampleOptions) {
 	if o.Edge >= edges {
 		c.set("Options.Edge", ErrOption, o.Edge.String(), fmt.Sprintf("one of %v", edgeNames))
 	}
+	o.Snap.check(c, "Options.Snap")
 	o.MaxGap.check(c, "Options.MaxGap")
 	o.Tolerance.check(c, "Options.Tolerance")
 }

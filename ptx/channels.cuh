@@ -23,7 +23,7 @@ namespace rc {
 
 // item is a feature, or the first of those that are made together, and its kind.
 RC_HOST struct item {
-    u64 number; // the bits of an angle's period, or of a window, a time; of a value, features from it to its velocity
+    u64 number; // the bits of an angle's period, or of how far before a target a window begins, a time; of a value, features from it to its velocity
     u32 feature, kind;
 };
 RC_FN item ld_item(const item *p) {
@@ -59,7 +59,7 @@ RC_FN u32 block_warps() { return threads_anew() / warp_size; }
 
 // windows_job is a job whose shortest window decides on valid too.
 struct windows_job : resample_job {
-    u64 shortest; // a time's bits
+    u64 shortest; // where it begins before a target: a time's bits
     RC_FN_MEMBER u32 threads() const { return threads_anew(); }
     RC_FN_MEMBER bool has_window() const { return windowed(); }
     RC_FN_MEMBER u64 window() const { return shortest; }
@@ -82,7 +82,8 @@ template <u32 Max> struct spots<Max, true> : spots<Max, false> {
     double h[Max]; // the bracket's length, in seconds if the stamps are in nanoseconds
     beside before[Max], after[Max];
     u64 stamps[Max], target[Max]; // where the row's stamps are; the bits of the target's time
-    u32 k[Max];                   // the sample at or before the target
+    u32 k[Max];                   // the last sample of windows
+    u32 ahead[Max];               // how many it is ahead of that at or before the target; of stamps out of order it may be behind
 };
 
 template <u32 Max, bool Others, class C>
@@ -104,7 +105,7 @@ RC_FN void keep_spot(const resample_job &j, spots<Max, Others> &s, const sorts &
     s.act[i] = act;
     s.rows[i] = act == in_bracket ? 1u << next | (u32)m.at.later << nearest | 16u << linear : act == on_line ? 272u << linear : 0;
     if constexpr (Others) {
-        s.stamps[i] = (u64)m.times, s.target[i] = time_bits(m.x), s.k[i] = m.at.k;
+        s.stamps[i] = (u64)m.times, s.target[i] = time_bits(m.x), s.k[i] = m.end, s.ahead[i] = m.end - m.at.k;
         const double h = (double)m.at.h;
         s.h[i] = j.clock() == clock_i64 ? div_rn(h, 1e9) : h;
         if (g.beside() && act == in_bracket) {
@@ -123,16 +124,16 @@ RC_FN i64 anew(i64 x) {
     return x;
 }
 
-// first_within is the first of stamps 0 to k that is in the window (x - w, x]; k + 1 if none is. It goes back from k in steps that
-// double, then halves what is left.
-template <class C> RC_FN u32 first_within(const C *t, u32 k, C x, C w) {
-    if (!within(ld_time(t + k), x, w)) return k + 1;
+// first_within is the first of stamps 0 to k that is in a window, which begins `from` before x; k + 1 if none is. It goes back from k in steps
+// that double, then halves what is left.
+template <class C> RC_FN u32 first_within(const C *t, u32 k, C x, C from) {
+    if (!begun(ld_time(t + k), x, from)) return k + 1;
     u32 in = k, step = 1;
-    while (step <= in && within(ld_time(t + in - step), x, w)) in -= step, step *= 2;
+    while (step <= in && begun(ld_time(t + in - step), x, from)) in -= step, step *= 2;
     i64 out = step <= in ? (i64)(in - step) : -1;
     while (in - out > 1) {
         const u32 mid = (u32)((in + out) / 2);
-        if (within(ld_time(t + mid), x, w))
+        if (begun(ld_time(t + mid), x, from))
             in = mid;
         else
             out = mid;
@@ -234,7 +235,7 @@ RC_FN void make_other(const resample_job &j, const spots<Max, true> &s, u32 targ
                           : j.clock() == clock_f64 ? first_in<double>(s, target, it.number)
                                                    : first_in<float>(s, target, it.number);
         const u32 count = s.k[target] + 1 - first;
-        if (count > 0) return reduce<In>(j, it.kind, lo - (i64)(count - 1) * anew(j.src_step), count, sink);
+        if (count > 0) return reduce<In>(j, it.kind, lo + ((i64)(i32)s.ahead[target] - (i64)(count - 1)) * anew(j.src_step), count, sink);
         act = put_nan;
     }
     if (act != in_bracket) return hold<In>(j, act, lo, width_of(it.kind), 1, sink);

@@ -15,7 +15,7 @@ RC_HOST struct fuse_stream {
     const item *items; // of a stream that is made item by item
     const float *affine; // the shifts, then the scales, each beginning 16 bytes aligned; null for none
     u64 offset;          // what a target's time has more than the stream's: a time's bits
-    u64 fill, max_gap, tolerance, shortest;
+    u64 fill, max_gap, tolerance, snap, shortest;
     u64 stamps, share, s;
     u32 column;              // its first feature in dst
     u32 first_block, blocks; // its blocks of the grid
@@ -85,7 +85,7 @@ RC_FN fuse_job job_of(const fuse_params &p, u32 m) {
     void *const age = p.age ? (char *)p.age + m * (clock == clock_f32 ? 4 : 8) : nullptr;
     return {{{f.src, f.src_batch, f.src_step, f.times, f.times_batch, p.targets, p.targets_batch, dst, p.dst_batch, p.dst_step,
                valid, p.valid_batch, age, p.age_batch, f.src_rows, p.dst_rows, p.fault, p.fault_flag, p.start, p.rate,
-               f.fill, f.max_gap, f.tolerance, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags, f.more},
+               f.fill, f.max_gap, f.tolerance, f.snap, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags, f.more},
              f.shortest},
             f.offset, p.valid_step, p.age_step, f.affine, m, f.first_block, f.blocks};
 }

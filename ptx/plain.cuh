@@ -91,6 +91,7 @@ struct plain_task {
     RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
     RC_FLAG(flags, u32, store, 21, 3) // log2 of the bytes written at once: not more than unit
 };
+template <> constexpr bool general<plain_task>() { return false; }
 
 // linear_task is a linear job that says nothing else, and whose inputs are not declared ready. Of linear targets no tolerance is asked.
 RC_FN plain_task linear_task(plain_task j) {

@@ -57,6 +57,9 @@ RC_FN bool within(i64 x, i64 y, i64 limit) { return span(x, y) < (u64)limit; }
 RC_FN bool within(double x, double y, double limit) { return span(x, y) < limit; }
 RC_FN bool within(float x, float y, float limit) { return span(x, y) < limit; }
 
+// begun reports whether t is after x - from; from may be negative.
+template <class C> RC_FN bool begun(C t, C x, C from) { return t <= x ? from > 0 && within(t, x, from) : from > 0 || longer(x, t, minus(C(0), from)); }
+
 // ratio is the quotient of two spans as float64 gives it, then rounded to W. For W = float one float division gives the same bits
 // where both spans are floats: a quotient of 24-bit numbers is never near enough to a tie for two roundings to differ from one
 // (Figueroa, When is double rounding innocuous?, 1995).
@@ -251,6 +254,20 @@ template <class C> RC_FN u32 first_at_or_above(const C *t, u32 n, C v) {
     return (u32)hi;
 }
 
+// last_within is the last stamp at x or before it, or after it by no more than snap; there is one.
+template <class C> RC_FN u32 last_within(const C *t, u32 n, C x, C snap) {
+    u32 lo = 0, hi = n;
+    while (hi - lo > 1) {
+        const u32 mid = lo + (hi - lo) / 2;
+        const C v = ld_time(t + mid);
+        if (v <= x || !longer(x, v, snap))
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 // outlook is what the usual target needs of the n > 0 stamps of its row, read at once.
 template <class C> struct outlook {
     C first, last;
@@ -260,6 +277,9 @@ template <class C> struct outlook {
 template <class C, class J> RC_FN outlook<C> look_out(const J &j, const C *t, u32 n, u32 pos) {
     return {ld_time(t), ld_time(t + n - 1), look(t, n, (u32)((float)pos * j.pace))};
 }
+
+// general says of a type of jobs whether targets may snap, and ends be held.
+template <class J> constexpr bool general() { return true; }
 
 // locate finds a target at x among the stamps of a row.
 template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 n, const outlook<C> &out, C x) {
@@ -271,6 +291,16 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
         const bool left = x < first;
         p.k = left ? 0 : n - 1;
         p.where = left ? below : x == last ? exact : above;
+        if constexpr (general<J>()) {
+            C limit;
+            from_bits(j.snap, limit);
+            if (j.has_snap() && !(left ? longer(x, first, limit) : longer(last, x, limit))) {
+                p.where = exact, p.k = left ? first_above(t, n, first) - 1 : n - 1;
+                return p;
+            }
+            from_bits(j.tolerance, limit);
+            p.gap = j.edge() == edge_hold && p.where == above && j.has_tolerance() && (j.near_previous() || j.near_next() || j.near_nearest()) && longer(last, x, limit);
+        }
         if (p.where == exact || j.edge() != edge_extrapolate) return p;
         const u32 i = left ? first_above(t, n, first) : first_at_or_above(t, n, last);
         if (i == 0 || i >= n) return p;
@@ -285,6 +315,14 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
     if (p.where == exact) return p;
     p.x = span(at, x), p.h = span(at, after);
     p.later = p.x > span(x, after);
+    if constexpr (general<J>()) {
+        C snap;
+        from_bits(j.snap, snap);
+        if (j.has_snap() && !(p.later ? longer(x, after, snap) : longer(at, x, snap))) {
+            p.where = exact, p.k = p.later ? first_above(t, n, after) - 1 : p.k;
+            return p;
+        }
+    }
     if (j.has_gap()) {
         C limit;
         from_bits(j.max_gap, limit);
@@ -299,7 +337,7 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
     if (j.has_window()) {
         C limit;
         from_bits(j.window(), limit);
-        p.gap = p.gap || !within(at, x, limit);
+        p.gap = p.gap || !begun(at, x, limit);
     }
     return p;
 }
@@ -312,6 +350,7 @@ template <class C> struct aim {
     C x;            // its time
     const C *times; // the row's stamps
     u32 n;          // how many
+    u32 end;        // the last sample of its windows
     i64 src, dst;   // elements to the row's first sample and to the target's first feature
     bool filled;    // there is nothing to resample: fill
 };
@@ -348,14 +387,21 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
         m.x = x;
         if (j.check() && j.beyond(beyond_range(given), beyond_range(x))) report(j, fault_targets, block_first + index, time_range);
         m.at = locate(j, m.times, m.n, look_out(j, m.times, m.n, pos), x);
-        const bool outside = m.at.where == below || m.at.where == above;
+        m.end = m.at.k;
+        if (j.has_snap() && j.has_window() && m.at.where == exact) { // its windows may end after that sample, and hold nothing
+            C snap, from;
+            from_bits(j.snap, snap), from_bits(j.window(), from);
+            m.end = last_within(m.times, m.n, x, snap);
+            m.at.gap = !begun(ld_time(m.times + m.end), x, from);
+        }
+        const bool outside = m.at.where == below || (m.at.where == above && j.edge() != edge_hold);
         if (outside && j.edge() == edge_error) report(j, fault_targets, block_first + index, out_of_range);
         ok = !(m.at.gap || outside || m.at.where == nowhere);
         if (j.age) age = minus(x, ld_time(m.times + m.at.k));
-        m.filled = (j.edge() == edge_fill && (outside || m.at.where == nowhere)) || (m.at.gap && j.fill_gaps());
+        m.filled = (j.edge() == edge_fill && (outside || m.at.where == nowhere)) || (j.edge() == edge_hold && outside) || (m.at.gap && j.fill_gaps());
     } else {
         m.at = {exact, 0, false, false, false, 0, 0, 0};
-        m.src = 0, m.x = 0;
+        m.src = 0, m.x = 0, m.end = 0;
     }
     if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos * j.valid_step(), (u8)ok);
     if (j.age) st_time((C *)j.age + (i64)out_row * j.age_batch + out_pos * j.age_step(), age);

@@ -24,7 +24,7 @@ RC_HOST struct resample_job {
     i64 start;
     double rate;
     u64 fill;               // the bits of a dst element
-    u64 max_gap, tolerance; // the bits of a time
+    u64 max_gap, tolerance, snap; // the bits of a time
     u64 total;  // targets of all rows
     u64 stamps; // source stamps to check
     u64 share;  // of those, each block's
@@ -39,7 +39,6 @@ RC_HOST struct resample_job {
     RC_FLAG(flags, u32, clock, 0, 2)
     RC_FLAG(flags, u32, out, 2, 2)
     RC_FLAG(flags, u32, kind, 4, 3)
-    RC_FLAG(flags, u32, edge, 7, 2)
     RC_FLAG(flags, u32, vector, 9, 3) // log2 of the elements a thread moves at once
     RC_FLAG(flags, bool, src_lengths, 12, 1)
     RC_FLAG(flags, bool, src_offsets, 13, 1)
@@ -60,8 +59,10 @@ RC_HOST struct resample_job {
     RC_FLAG(more, u32, in, 0, 2)            // src's dtype
     RC_FLAG(more, u32, store, 2, 3)         // of a stream of a Fuse: log2 of the bytes that can be written at once
     RC_FLAG(more, bool, by_items, 5, 1)     // of one: it is made item by item
+    RC_FLAG(more, bool, has_snap, 6, 1)
+    RC_FLAG(more, u32, edge, 7, 3)
     RC_FN_MEMBER bool has_window() const { return false; }
-    RC_FN_MEMBER u64 window() const { return 0; } // the bits of the shortest window, a time
+    RC_FN_MEMBER u64 window() const { return 0; } // how far before a target the shortest window begins: a time's bits
     RC_FN_MEMBER const i64 *src_extents() const { return src_rows; }
     RC_FN_MEMBER const i64 *dst_extents() const { return dst_rows; }
 
@@ -82,7 +83,7 @@ RC_HOST struct resample_job {
 
 RC_HOST enum clock : u32 { clock_i64, clock_f64, clock_f32 };
 RC_HOST enum kind : u32 { linear, previous, next, nearest, slerp, angle, pchip, window_mean, window_min, window_max, window_last, catmull_rom, hermite, rotvec, rot6d };
-RC_HOST enum edge : u32 { edge_clamp, edge_fill, edge_extrapolate, edge_error };
+RC_HOST enum edge : u32 { edge_clamp, edge_fill, edge_extrapolate, edge_error, edge_hold };
 
 constexpr u32 max_row = 0x7fffffff;
 constexpr i64 max_time = (i64)1 << 62;

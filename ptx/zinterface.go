@@ -10,18 +10,18 @@ const ItemTile = 128 // item_tile of channel_rows.cuh: targets a block
 
 const MaxStaged = 8192 // max_staged of channel_rows.cuh: bytes of the block's rows that are put together in shared memory
 
-// ChannelsJob is channels_job of channel_rows.cuh: 320 bytes.
+// ChannelsJob is channels_job of channel_rows.cuh: 328 bytes.
 //
 // channels_job is the kernels' parameter.
 type ChannelsJob struct {
 	Job      ResampleJob // offset 0
-	Shortest uint64      // offset 264: the bits of the shortest window, a time; of curves
-	Items    uint64      // offset 272
-	ItemsOf  Sorts       // offset 280
+	Shortest uint64      // offset 272: the bits of the shortest window, a time; of curves
+	Items    uint64      // offset 280
+	ItemsOf  Sorts       // offset 288
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *ChannelsJob) Bytes() []byte { return p.append(make([]byte, 0, 320)) }
+func (p *ChannelsJob) Bytes() []byte { return p.append(make([]byte, 0, 328)) }
 
 func (p *ChannelsJob) append(b []byte) []byte {
 	b = p.Job.append(b)
@@ -35,7 +35,7 @@ func (p *ChannelsJob) append(b []byte) []byte {
 //
 // item is a feature, or the first of those that are made together, and its kind.
 type Item struct {
-	Number  uint64 // offset 0: the bits of an angle's period, or of a window, a time; of a value, features from it to its velocity
+	Number  uint64 // offset 0: the bits of an angle's period, or of how far before a target a window begins, a time; of a value, features from it to its velocity
 	Feature uint32 // offset 8
 	Kind    uint32 // offset 12
 }
@@ -158,7 +158,7 @@ const FuseChunkTile = 256 // fuse_chunk_tile of fuse_chunks.cuh: targets a block
 
 const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block
 
-// FuseStream is fuse_stream of fuse_job.cuh: 208 bytes.
+// FuseStream is fuse_stream of fuse_job.cuh: 216 bytes.
 //
 // fuse_stream is a stream of a Fuse: what resample_job has for it alone.
 type FuseStream struct {
@@ -174,25 +174,26 @@ type FuseStream struct {
 	Fill       uint64  // offset 72
 	MaxGap     uint64  // offset 80
 	Tolerance  uint64  // offset 88
-	Shortest   uint64  // offset 96
-	Stamps     uint64  // offset 104
-	Share      uint64  // offset 112
-	S          uint64  // offset 120
-	Column     uint32  // offset 128: its first feature in dst
-	FirstBlock uint32  // offset 132: its blocks of the grid
-	Blocks     uint32  // offset 136: its blocks of the grid
-	Pace       float32 // offset 140
-	D          uint32  // offset 144
-	Tile       uint32  // offset 148
-	Chunks     uint32  // offset 152
-	ChunkMagic uint32  // offset 156
-	Flags      uint32  // offset 160
-	More       uint32  // offset 164
-	ItemsOf    Sorts   // offset 168
+	Snap       uint64  // offset 96
+	Shortest   uint64  // offset 104
+	Stamps     uint64  // offset 112
+	Share      uint64  // offset 120
+	S          uint64  // offset 128
+	Column     uint32  // offset 136: its first feature in dst
+	FirstBlock uint32  // offset 140: its blocks of the grid
+	Blocks     uint32  // offset 144: its blocks of the grid
+	Pace       float32 // offset 148
+	D          uint32  // offset 152
+	Tile       uint32  // offset 156
+	Chunks     uint32  // offset 160
+	ChunkMagic uint32  // offset 164
+	Flags      uint32  // offset 168
+	More       uint32  // offset 172
+	ItemsOf    Sorts   // offset 176
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *FuseStream) Bytes() []byte { return p.append(make([]byte, 0, 208)) }
+func (p *FuseStream) Bytes() []byte { return p.append(make([]byte, 0, 216)) }
 
 func (p *FuseStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Src)
@@ -207,6 +208,7 @@ func (p *FuseStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Fill)
 	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
 	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	b = binary.LittleEndian.AppendUint64(b, p.Snap)
 	b = binary.LittleEndian.AppendUint64(b, p.Shortest)
 	b = binary.LittleEndian.AppendUint64(b, p.Stamps)
 	b = binary.LittleEndian.AppendUint64(b, p.Share)
@@ -225,7 +227,7 @@ func (p *FuseStream) append(b []byte) []byte {
 	return b
 }
 
-// FuseParams is fuse_params of fuse_job.cuh: 3488 bytes.
+// FuseParams is fuse_params of fuse_job.cuh: 3616 bytes.
 //
 // fuse_params is the kernels' parameter: what the streams share, and the streams.
 type FuseParams struct {
@@ -255,7 +257,7 @@ type FuseParams struct {
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *FuseParams) Bytes() []byte { return p.append(make([]byte, 0, 3488)) }
+func (p *FuseParams) Bytes() []byte { return p.append(make([]byte, 0, 3616)) }
 
 func (p *FuseParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Targets)
@@ -653,7 +655,7 @@ func (f PosesFlags) Word() uint32 {
 	return flagOf(f.Precise, 30)
 }
 
-// ResampleJob is resample_job of resample_job.cuh: 264 bytes.
+// ResampleJob is resample_job of resample_job.cuh: 272 bytes.
 //
 // resample_job is the parameter of the kernels of resample.cu, and what a stream of fuse.cu is made into. Strides count elements.
 type ResampleJob struct {
@@ -680,25 +682,26 @@ type ResampleJob struct {
 	Fill         uint64  // offset 160: the bits of a dst element
 	MaxGap       uint64  // offset 168: the bits of a time
 	Tolerance    uint64  // offset 176: the bits of a time
-	Total        uint64  // offset 184: targets of all rows
-	Stamps       uint64  // offset 192: source stamps to check
-	Share        uint64  // offset 200: of those, each block's
-	S            uint64  // offset 208: samples and targets a row, or of all rows if packed
-	T            uint64  // offset 216: samples and targets a row, or of all rows if packed
-	TMagic       uint32  // offset 224: divides by t, see row_of; 0 if total is too large for that
-	Pace         float32 // offset 228: samples a target, if both run from one end to the other in step
-	B            uint32  // offset 232
-	D            uint32  // offset 236
-	Tile         uint32  // offset 240: targets a block
-	Chunks       uint32  // offset 244: pieces that a target's features are moved in; divides a thread's number by that
-	ChunkMagic   uint32  // offset 248: pieces that a target's features are moved in; divides a thread's number by that
-	Flags        uint32  // offset 252
-	More         uint32  // offset 256
+	Snap         uint64  // offset 184: the bits of a time
+	Total        uint64  // offset 192: targets of all rows
+	Stamps       uint64  // offset 200: source stamps to check
+	Share        uint64  // offset 208: of those, each block's
+	S            uint64  // offset 216: samples and targets a row, or of all rows if packed
+	T            uint64  // offset 224: samples and targets a row, or of all rows if packed
+	TMagic       uint32  // offset 232: divides by t, see row_of; 0 if total is too large for that
+	Pace         float32 // offset 236: samples a target, if both run from one end to the other in step
+	B            uint32  // offset 240
+	D            uint32  // offset 244
+	Tile         uint32  // offset 248: targets a block
+	Chunks       uint32  // offset 252: pieces that a target's features are moved in; divides a thread's number by that
+	ChunkMagic   uint32  // offset 256: pieces that a target's features are moved in; divides a thread's number by that
+	Flags        uint32  // offset 260
+	More         uint32  // offset 264
 	_            [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *ResampleJob) Bytes() []byte { return p.append(make([]byte, 0, 264)) }
+func (p *ResampleJob) Bytes() []byte { return p.append(make([]byte, 0, 272)) }
 
 func (p *ResampleJob) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Src)
@@ -724,6 +727,7 @@ func (p *ResampleJob) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Fill)
 	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
 	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	b = binary.LittleEndian.AppendUint64(b, p.Snap)
 	b = binary.LittleEndian.AppendUint64(b, p.Total)
 	b = binary.LittleEndian.AppendUint64(b, p.Stamps)
 	b = binary.LittleEndian.AppendUint64(b, p.Share)
@@ -747,7 +751,6 @@ type ResampleJobFlags struct {
 	Clock        uint32 // bits 0 to 1
 	Out          uint32 // bits 2 to 3
 	Kind         uint32 // bits 4 to 6
-	Edge         uint32 // bits 7 to 8
 	Vector       uint32 // bits 9 to 11: log2 of the elements a thread moves at once
 	SrcLengths   bool   // bit 12
 	SrcOffsets   bool   // bit 13
@@ -772,7 +775,6 @@ func (f ResampleJobFlags) Word() uint32 {
 	return numberOf("ResampleJobFlags.Clock", f.Clock, 0, 2) |
 		numberOf("ResampleJobFlags.Out", f.Out, 2, 2) |
 		numberOf("ResampleJobFlags.Kind", f.Kind, 4, 3) |
-		numberOf("ResampleJobFlags.Edge", f.Edge, 7, 2) |
 		numberOf("ResampleJobFlags.Vector", f.Vector, 9, 3) |
 		flagOf(f.SrcLengths, 12) |
 		flagOf(f.SrcOffsets, 13) |
@@ -797,13 +799,17 @@ type ResampleJobMore struct {
 	In      uint32 // bits 0 to 1: src's dtype
 	Store   uint32 // bits 2 to 4: of a stream of a Fuse: log2 of the bytes that can be written at once
 	ByItems bool   // bit 5: of one: it is made item by item
+	HasSnap bool   // bit 6
+	Edge    uint32 // bits 7 to 9
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
 func (f ResampleJobMore) Word() uint32 {
 	return numberOf("ResampleJobMore.In", f.In, 0, 2) |
 		numberOf("ResampleJobMore.Store", f.Store, 2, 3) |
-		flagOf(f.ByItems, 5)
+		flagOf(f.ByItems, 5) |
+		flagOf(f.HasSnap, 6) |
+		numberOf("ResampleJobMore.Edge", f.Edge, 7, 3)
 }
 
 // The enumerators of clock, of resample_job.cuh
@@ -838,6 +844,7 @@ const (
 	EdgeFill        = 1
 	EdgeExtrapolate = 2
 	EdgeError       = 3
+	EdgeHold        = 4
 )
 
 // PlainParams is plain_params of resample_plain.cu: 168 bytes.

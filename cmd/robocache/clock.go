@@ -124,7 +124,7 @@ type bounds struct {
 }
 
 // clockOver makes the clock of --hz over the time that the ranges share, or with --range union that any covers: from its first
-// nanosecond in steps of 1/hz, ending at or before its last.
+// nanosecond in steps of 1/hz, ending at or before its last, or no more than --snap after it.
 func clockOver(ranges []extent, r *request) (ops.Clock, bounds, error) {
 	if len(ranges) == 0 {
 		return ops.Clock{}, bounds{}, &rangeError{}
@@ -144,6 +144,8 @@ func clockOver(ranges []extent, r *request) (ops.Clock, bounds, error) {
 		return ops.Clock{}, b, &rangeError{ranges}
 	}
 	hz := r.hz.value
+	snap, _ := r.snapping().Get()
+	last += min(int64(snap), math.MaxInt64-max(last, 0))
 	length := (float64(last) - float64(first)) / 1e9 // of integers it could overflow
 	want := length*hz + 1
 	if want > maxTicks {

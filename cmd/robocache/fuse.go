@@ -44,7 +44,7 @@ func (a *app) fuseCommand() *cobra.Command {
 		Example: fuseExample,
 	}
 	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, "NAME, NAME:kind or NAME:kind:max-gap of a stream to take; repeatable, in the order of the columns")
-	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps, and for a stream without samples (default 0)")
+	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, --fill-gaps, and for a stream without samples (default 0)")
 	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32 (default), f64, f16 or bf16 (bf16 is stored as uint16)")
 	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadFuseNPZ, "ulg": loadFuseULog}) })
 	return cmd
@@ -106,9 +106,9 @@ func (j *fuseJob) run(r *request, device *ops.Device) (*result, error) {
 		args.Streams = append(args.Streams, ops.FuseStream{Src: p.stream.Values, SrcTimes: p.times, Options: o})
 		empty = empty || p.times.Len() == 0
 	}
-	j.blank = r.edge.value == ops.FillEdge || r.fillGaps
+	j.blank = r.fills()
 	if r.fill.set && !j.blank && !empty {
-		res.Remarks = append(res.Remarks, "--fill has no effect without --edge fill or --fill-gaps")
+		res.Remarks = append(res.Remarks, fillUnused)
 	}
 	var err error
 	if j.out, err = device.Fuse(args, ops.FuseOptions{DType: r.dtype.value}); err != nil {

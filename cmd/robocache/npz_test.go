@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -70,6 +72,40 @@ func TestKindsBetweenSamples(t *testing.T) {
 	assert.InDelta(t, 1, array[float32](t, f, "values")[0], 1e-6)
 }
 
+// hz30-previous-repeats-frames: frame i of a camera, at i/rate in float64, is row i of a clock of its rate, though the ticks are whole nanoseconds.
+func TestFramesAreTheRowsOfTheirClock(t *testing.T) {
+	const n = 60
+	for _, rate := range []float64{3, 7, 15, 24, 29.97, 30, 60, 90, 120} {
+		times, want := make([]float64, n), make([]float32, n)
+		for i := range n {
+			times[i], want[i] = float64(i)/rate, float32(i)
+		}
+		in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of(want, n, 1)), "times": vec(times...)})
+		for _, kind := range []string{"previous", "next", "linear"} {
+			f := resampleTo(t, in, "--hz", fmt.Sprint(rate), "--kind", kind)
+			assert.Equal(t, want, array[float32](t, f, "values"), "%g Hz, %s", rate, kind)
+			assert.Equal(t, bytes.Repeat([]byte{1}, n), array[uint8](t, f, "valid"), "%g Hz, %s", rate, kind)
+		}
+	}
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of([]float32{0, 1, 2}, 3, 1)), "times": vec(0., 1./30, 2./30)})
+	f := resampleTo(t, in, "--hz=30", "--kind=previous", "--snap=0")
+	assert.Equal(t, []float32{0, 0}, array[float32](t, f, "values"), "nothing snaps: the second tick is a third of a nanosecond before its frame, the third after the range")
+}
+
+// A topic that speaks when something changes is valid after its last sample.
+func TestEdgeHoldKeepsTheLastSample(t *testing.T) {
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of([]float32{1, 2}, 2, 1)), "times": vec[int64](2e9, 5e9), "targets": vec[int64](1e9, 4e9, 7e9)})
+	out := filepath.Join(t.TempDir(), "o.npz")
+	stdout, _ := good(t, "resample", in, "-o", out, "--backend=cpu", "--json", "--kind=previous", "--edge=hold", "--fill=-1")
+	f := open(t, out)
+	assert.Equal(t, []float32{-1, 1, 2}, array[float32](t, f, "values"))
+	assert.Equal(t, []uint8{0, 1, 1}, array[uint8](t, f, "valid"))
+	assert.Equal(t, []int64{-1e9, 2e9, 2e9}, array[int64](t, f, "age"))
+	stream := unmarshal(t, stdout)["streams"].([]any)[0].(map[string]any)
+	assert.Equal(t, 1., stream["out_of_range"], "the one before the first sample")
+	assert.Equal(t, 2., stream["valid"])
+}
+
 // Two unit quaternions, a quarter turn apart about z; half way is an eighth.
 func TestSlerpReadsTheOrderAsked(t *testing.T) {
 	h := float32(math.Sqrt2 / 2)
@@ -84,7 +120,7 @@ func TestSlerpReadsTheOrderAsked(t *testing.T) {
 		{[]string{"--quat", "wxyz"}, []float32{1, 0, 0, 0, h, 0, 0, h}, []float32{c, 0, 0, s}},
 	} {
 		in := writeNPZ(t, map[string]*tensor.Tensor{
-			"values": tensor.Must(tensor.Of(o.data, 2, 4)), "times": vec[int64](0, 2), "targets": vec[int64](1),
+			"values": tensor.Must(tensor.Of(o.data, 2, 4)), "times": vec[int64](0, 2e9), "targets": vec[int64](1e9),
 		})
 		f := resampleTo(t, in, append(o.args, "--kind", "slerp")...)
 		assert.InDeltaSlice(t, o.want, array[float32](t, f, "values"), 1e-6)

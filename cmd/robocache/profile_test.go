@@ -16,7 +16,7 @@ func TestProfileCountsWhatALaunchDid(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
 	require.Len(t, r.Launches, 1)
 	l := r.Launches[0]
-	assert.Equal(t, "fuse_plain_few", l.Kernel, "rows of an odd width")
+	assert.Equal(t, "resample", l.Kernel, "targets snap")
 	assert.Equal(t, "sim:0", r.Device.Name)
 	var threads uint64
 	for class, n := range l.Instructions {

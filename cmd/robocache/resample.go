@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
@@ -28,6 +29,7 @@ type request struct {
 	span          choice[span]
 	hz, period    positiveFlag
 	fill          fillFlag
+	snap          limitFlag
 	gap, near     limitFlag
 	window        limitFlag
 }
@@ -52,9 +54,13 @@ rows share, and lengths [B] if there are any. OUT.npz holds values, valid, age a
 The kinds window-mean, -min, -max and -last reduce the samples of the last --window before
 a target, its own time included, so that none between two targets is lost.
 
+A target within --snap of a sample, a microsecond unless given, counts as on it: so recorded
+times that were rounded are still those of a clock of their rate, and frame i of a camera is
+row i. The clock of --hz ends with the last tick that is no more than that after the range.
+
 valid is 1 where a target lies in the recorded range, in no gap longer than --max-gap,
-within --tolerance of the sample used, and has no empty window. age is the target's time
-less that of the sample at or before it.
+within --tolerance of the sample used, and has no empty window; with --edge hold after the
+range, too. age is the target's time less that of the sample at or before it, or that it is on.
 
 What --dtype cannot hold is counted for each stream, in what is printed and under --json: integers
 that are rounded, and finite numbers that become infinite.`
@@ -71,13 +77,14 @@ func newRequest(op string) *request {
 		op:     op,
 		kind:   choice[ops.Kind]{list: kinds(), kind: "KIND"},
 		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.XYZW, ops.WXYZ}, kind: "ORDER"},
-		edge:   choice[ops.Edge]{list: []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.ErrorEdge}, kind: "RULE"},
+		edge:   choice[ops.Edge]{list: []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.ErrorEdge, ops.HoldEdge}, kind: "RULE"},
 		dtype:  choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
 		from:   choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
 		span:   choice[span]{list: []span{intersection, union}, kind: "RANGE", value: intersection},
 		hz:     positiveFlag{max: 1e9, unit: "HZ"},
 		period: positiveFlag{unit: "PERIOD"},
 		window: limitFlag{above: true},
+		snap:   limitFlag{limit: ops.Within(time.Microsecond)},
 	}
 }
 
@@ -90,7 +97,7 @@ func (a *app) resampleCommand() *cobra.Command {
 		Example: resampleExample,
 	}
 	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
-	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill and --fill-gaps (default nan)")
+	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, and --fill-gaps (default nan)")
 	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
 	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadNPZ, "ulg": loadULog}) })
 	return cmd
@@ -121,7 +128,8 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.quat, "quat", "order of quaternions: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
 	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
 	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
-	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate or error")
+	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
+	f.Var(&r.snap, "snap", "a target this near to a sample counts as on it; 0: none does")
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
@@ -134,10 +142,25 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 func (r *request) options() ops.ResampleOptions {
 	return ops.ResampleOptions{
 		Kind: r.kind.value, Quat: r.quat.value, Period: r.period.value, Window: r.window.limit,
-		Edge: r.edge.value, Fill: r.fill.fill,
+		Edge: r.edge.value, Fill: r.fill.fill, Snap: r.snapping(),
 		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps,
 		DType: r.dtype.value,
 	}
+}
+
+// fills reports whether the fill value may be written.
+func (r *request) fills() bool {
+	return r.edge.value == ops.FillEdge || r.edge.value == ops.HoldEdge || r.fillGaps
+}
+
+const fillUnused = "--fill has no effect without --edge fill or hold, or --fill-gaps"
+
+// snapping is --snap, no limit for 0.
+func (r *request) snapping() ops.Limit {
+	if d, _ := r.snap.limit.Get(); d == 0 {
+		return ops.Limit{}
+	}
+	return r.snap.limit
 }
 
 // loader reads a recording.
@@ -148,8 +171,8 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if r.op == "Resample" && r.fill.set && r.edge.value != ops.FillEdge && !r.fillGaps {
-		a.remark("--fill has no effect without --edge fill or --fill-gaps")
+	if r.op == "Resample" && r.fill.set && !r.fills() {
+		a.remark(fillUnused)
 	}
 	if _, given := r.window.limit.Get(); given && r.windowed() == "" {
 		a.remark("--window has no effect without a window kind, such as --kind window-mean")

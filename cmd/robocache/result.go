@@ -132,11 +132,11 @@ func (s *streamResult) count(stamps, targets, valid *tensor.Tensor) error {
 	var outside, nan int
 	switch stamps.DType() {
 	case tensor.I64:
-		outside, nan, err = countTargets[int64](stamps, targets)
+		outside, nan, err = countTargets[int64](stamps, targets, flags)
 	case tensor.F64:
-		outside, nan, err = countTargets[float64](stamps, targets)
+		outside, nan, err = countTargets[float64](stamps, targets, flags)
 	default:
-		outside, nan, err = countTargets[float32](stamps, targets)
+		outside, nan, err = countTargets[float32](stamps, targets, flags)
 	}
 	if err != nil {
 		return err
@@ -154,8 +154,8 @@ func (s *streamResult) count(stamps, targets, valid *tensor.Tensor) error {
 	return nil
 }
 
-// countTargets counts the targets outside sorted stamps, all where there are none, and those that are NaN.
-func countTargets[T int64 | float64 | float32](stamps, targets *tensor.Tensor) (outside, nan int, err error) {
+// countTargets counts the targets that are not valid since they lie outside sorted stamps, all where there are none, and those that are NaN.
+func countTargets[T int64 | float64 | float32](stamps, targets *tensor.Tensor, valid []uint8) (outside, nan int, err error) {
 	src, err := tensor.Data[T](stamps)
 	if err != nil {
 		return 0, 0, err
@@ -164,10 +164,11 @@ func countTargets[T int64 | float64 | float32](stamps, targets *tensor.Tensor) (
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, x := range dst {
+	for i, x := range dst {
 		switch {
 		case x != x:
 			nan++
+		case valid[i] == 1:
 		case len(src) == 0 || x < src[0] || x > src[len(src)-1]:
 			outside++
 		}

@@ -57,7 +57,7 @@ func TestExitCodes(t *testing.T) {
 		{to(ramp, "--plot", "p.jpg"), exitUsage, []string{"p.jpg", ".png"}},
 		{to(ramp, "--kind", "cubic"), exitUsage, []string{"cubic", "linear, previous"}},
 		{to(ramp, "--quat", "wxy"), exitUsage, []string{"wxy", "xyzw, wxyz"}},
-		{to(ramp, "--edge", "hold"), exitUsage, []string{"hold", "clamp, fill"}},
+		{to(ramp, "--edge", "wrap"), exitUsage, []string{"wrap", "clamp, fill"}},
 		{to(ramp, "--dtype", "i32"), exitUsage, []string{"i32", "f32, f64"}},
 		{to(ramp, "--in-dtype", "f32"), exitUsage, []string{"f32", "bf16"}},
 		{to(ramp, "--fill", "seven"), exitUsage, []string{"seven", "number"}},

@@ -42,10 +42,10 @@ func channelsVariant(name string, curves, wide bool) *variant {
 		},
 		params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
 			r, sorts := first(j), countItems(first(j).Channels)
-			if err := p.upload(itemTable(r.Channels, j.Clock)); err != nil {
+			if err := p.upload(itemTable(r, r.Channels, j.Clock)); err != nil {
 				return nil, err
 			}
-			return &ptx.ChannelsJob{Job: p.resampleJob(r, 0, s[0], r.Rows()), Shortest: limitBits(r.ShortestWindow(), j.Clock), Items: uint64(p.table.Ptr()),
+			return &ptx.ChannelsJob{Job: p.resampleJob(r, 0, s[0], r.Rows()), Shortest: lengthBits(r.WindowFrom(r.ShortestWindow()), j.Clock), Items: uint64(p.table.Ptr()),
 				ItemsOf: sorts.sorts(sorts.run(s[0].threads, s[0].tile, float64(pace(r))))}, nil
 		},
 	}

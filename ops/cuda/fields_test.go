@@ -26,7 +26,7 @@ func TestNumbersAreTheKernels(t *testing.T) {
 		}
 		return all
 	}())
-	for edge, n := range map[ops.Edge]int{ops.Clamp: ptx.EdgeClamp, ops.FillEdge: ptx.EdgeFill, ops.Extrapolate: ptx.EdgeExtrapolate, ops.ErrorEdge: ptx.EdgeError} {
+	for edge, n := range map[ops.Edge]int{ops.Clamp: ptx.EdgeClamp, ops.FillEdge: ptx.EdgeFill, ops.Extrapolate: ptx.EdgeExtrapolate, ops.ErrorEdge: ptx.EdgeError, ops.HoldEdge: ptx.EdgeHold} {
 		assert.EqualValues(t, n, edge)
 	}
 	assert.Equal(t, map[tensor.DType]uint32{tensor.I64: ptx.ClockI64, tensor.F64: ptx.ClockF64, tensor.F32: ptx.ClockF32}, clockCode)

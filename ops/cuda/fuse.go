@@ -129,7 +129,7 @@ func tables(j *ops.FuseJob, parts []made) []byte {
 		m, part := &parts[i], &j.Parts[i]
 		if m.channels != nil {
 			m.items = data.Len()
-			data.Write(itemTable(m.channels, j.Clock))
+			data.Write(itemTable(part.ResampleJob, m.channels, j.Clock))
 		}
 		if part.Shift == nil && part.Scale == nil {
 			continue
@@ -163,11 +163,14 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 		stream := ptx.FuseStream{
 			Src: address(src.Src), SrcBatch: int64(src.SrcBatch), SrcStep: int64(src.SrcStep), Times: address(src.SrcTimes), TimesBatch: int64(src.TimesBatch),
 			SrcRows: rows(src.SrcLengths, src.SrcOffsets), Offset: lengthBits(part.Offset, j.Clock), Fill: valueBits(src.Fill, j.Dst.DType()),
-			MaxGap: limitBits(src.MaxGap, j.Clock), Tolerance: limitBits(src.Tolerance, j.Clock), Shortest: limitBits(src.ShortestWindow(), j.Clock),
+			MaxGap: limitBits(src.Slack(src.MaxGap), j.Clock), Tolerance: limitBits(src.Slack(src.Tolerance), j.Clock), Snap: limitBits(src.Snap, j.Clock), Shortest: lengthBits(src.WindowFrom(src.ShortestWindow()), j.Clock),
 			Stamps: uint64(src.Stamps()), Share: uint64((src.Stamps() + s.blocks - 1) / s.blocks), S: uint64(src.S), Column: uint32(column), FirstBlock: uint32(block),
 			Blocks: uint32(s.blocks), Pace: pace(src), D: uint32(src.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks),
-			Flags: f.Word(), More: ptx.ResampleJobMore{In: dtypeCode[m.dtype], Store: storeOf(src), ByItems: m.channels != nil}.Word(),
+			Flags: f.Word(),
 		}
+		more := jobMore(src, m.dtype)
+		more.Store, more.ByItems = storeOf(src), m.channels != nil
+		stream.More = more.Word()
 		if m.channels != nil {
 			sorts := countItems(m.channels)
 			stream.Items, stream.ItemsOf = uint64(p.table.Ptr())+uint64(m.items), sorts.sorts(sorts.run(s.threads, s.tile, float64(pace(src))))

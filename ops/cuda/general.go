@@ -90,11 +90,17 @@ func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Kind, s shape, targets i
 		Targets: address(j.Targets.Times), TargetsBatch: int64(j.TargetBatch), Dst: address(j.Dst), DstBatch: int64(j.DstBatch), DstStep: int64(j.DstStep),
 		Valid: address(j.Valid), ValidBatch: int64(j.ValidBatch), Age: address(j.Age), AgeBatch: int64(j.AgeBatch),
 		SrcRows: rows(j.SrcLengths, j.SrcOffsets), DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
-		Start: j.Targets.Start, Rate: j.Targets.Rate, Fill: valueBits(j.Fill, j.Dst.DType()), MaxGap: limitBits(j.MaxGap, clock), Tolerance: limitBits(j.Tolerance, clock),
+		Start: j.Targets.Start, Rate: j.Targets.Rate, Fill: valueBits(j.Fill, j.Dst.DType()), MaxGap: limitBits(j.Slack(j.MaxGap), clock), Tolerance: limitBits(j.Slack(j.Tolerance), clock), Snap: limitBits(j.Snap, clock),
 		Total: uint64(targets), Stamps: uint64(j.Stamps()), Share: uint64((j.Stamps() + s.blocks - 1) / s.blocks), S: uint64(j.S), T: uint64(j.T), TMagic: magic, Pace: pace(j),
 		B: uint32(j.B), D: uint32(j.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: f.Word(),
-		More: ptx.ResampleJobMore{In: dtypeCode[j.Src.DType()]}.Word(),
+		More: jobMore(j, j.Src.DType()).Word(),
 	}
+}
+
+// jobMore is the rest of the switches, for values of a dtype.
+func jobMore(j *ops.ResampleJob, in tensor.DType) ptx.ResampleJobMore {
+	_, snap := j.Snap.Get()
+	return ptx.ResampleJobMore{In: dtypeCode[in], Edge: uint32(j.Edge), HasSnap: snap}
 }
 
 // jobFlags are the switches of a stream, as resample_job.cuh reads them.
@@ -103,7 +109,7 @@ func jobFlags(j *ops.ResampleJob, clock tensor.DType, kind ops.Kind, s shape) pt
 	_, tolerance := j.Tolerance.Get()
 	_, window := j.ShortestWindow().Get()
 	f := ptx.ResampleJobFlags{
-		Clock: clockCode[clock], Out: dtypeCode[j.Dst.DType()], Kind: uint32(kind), Edge: uint32(j.Edge), Vector: uint32(s.vector), Dense: s.dense,
+		Clock: clockCode[clock], Out: dtypeCode[j.Dst.DType()], Kind: uint32(kind), Vector: uint32(s.vector), Dense: s.dense,
 		SrcLengths: j.SrcLengths != nil, SrcOffsets: j.SrcOffsets != nil, DstLengths: j.DstLengths != nil, DstOffsets: j.DstOffsets != nil,
 		HasGap: gap, HasTolerance: tolerance, FillGaps: j.FillGaps, Check: j.Check, TimesFlat: j.TimesRows == 1 || j.TimesBatch == j.S,
 		Windowed: window, Ready: j.Launch == ops.LaunchInputsReady,

@@ -110,8 +110,8 @@ func sortedChannels(channels []ops.Channel) []ops.Channel {
 	return list
 }
 
-// itemTable is the items as channels.cuh reads them, sorted.
-func itemTable(channels []ops.Channel, clock tensor.DType) []byte {
+// itemTable is the items of a job's channels as channels.cuh reads them, sorted.
+func itemTable(j *ops.ResampleJob, channels []ops.Channel, clock tensor.DType) []byte {
 	var list []ptx.Item
 	for _, c := range sortedChannels(channels) {
 		number := math.Float64bits(c.Period)
@@ -119,7 +119,7 @@ func itemTable(channels []ops.Channel, clock tensor.DType) []byte {
 		end, step := c.Hi, c.Kind.Width()
 		switch {
 		case c.Kind.Windowed():
-			number = limitBits(c.Window, clock)
+			number = lengthBits(j.WindowFrom(c.Window), clock)
 		case c.Kind == ops.Hermite:
 			end, step = (c.Lo+c.Hi)/2, 1
 			number = uint64(end - c.Lo)

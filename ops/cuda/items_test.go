@@ -20,7 +20,7 @@ func TestItemsAreSorted(t *testing.T) {
 		{Lo: 13, Hi: 14}, {Lo: 14, Hi: 18, Kind: ops.Hermite}, {Lo: 18, Hi: 19, Kind: ops.WindowMax, Window: ops.Within(time.Second)},
 	}
 	var got []ptx.Item
-	for data := itemTable(channels, tensor.I64); len(data) > 0; data = data[16:] {
+	for data := itemTable(&ops.ResampleJob{}, channels, tensor.I64); len(data) > 0; data = data[16:] {
 		got = append(got, ptx.Item{Number: binary.LittleEndian.Uint64(data), Feature: binary.LittleEndian.Uint32(data[8:]), Kind: binary.LittleEndian.Uint32(data[12:])})
 	}
 	assert.Equal(t, []ptx.Item{

@@ -11,16 +11,19 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// irregular says why plain.cuh does not take a stream, whatever its kinds: it takes rows of one length, ends held or filled, values of 16 or
+// irregular says why plain.cuh does not take a stream, whatever its kinds: it takes targets that count where they are, rows of one length, ends clamped or filled, values of 16 or
 // 32 bits that keep their dtype, stamps without gaps between the rows, and numbers of targets and stamps that fit 32 bits.
 func irregular(j *ops.ResampleJob) string {
+	_, snap := j.Snap.Get()
 	switch {
+	case snap:
+		return "targets that snap"
 	case j.Src == nil || j.S == 0:
 		return "a stream without samples"
 	case j.SrcLengths != nil || j.SrcOffsets != nil || j.DstLengths != nil || j.DstOffsets != nil:
 		return "rows of lengths of their own"
 	case j.Edge > ops.FillEdge:
-		return "ends that are neither held nor filled"
+		return "ends that are neither clamped nor filled"
 	case j.Src.DType() != j.Dst.DType():
 		return "a conversion"
 	case j.Src.DType().Size() > 4:

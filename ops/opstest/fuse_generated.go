@@ -40,6 +40,9 @@ func (s *suite) fuseGenerated(t *testing.T) {
 	fuseDraws(s.cfg, func(number int, c *fusing) {
 		if !t.Failed() && !thin(number) {
 			s.fused(t, c, layouts[number%2])
+			if number%3 == 1 {
+				s.fused(t, c.snapping(uint64(number)), layouts[number%2])
+			}
 		}
 	})
 }
@@ -178,4 +181,19 @@ func FuzzFuse(f *testing.F, devs ...*ops.Device) {
 			s.fused(t, c, layouts[seed%2])
 		}
 	})
+}
+
+// snapping has streams whose targets snap.
+func (f *fusing) snapping(seed uint64) *fusing {
+	out := *f
+	out.Name += ", snapping"
+	out.Streams = nil
+	for m, p := range f.Streams {
+		q := *p
+		if p.Src != nil {
+			q.resampling = *p.resampling.snapping(seed + uint64(m)<<32)
+		}
+		out.Streams = append(out.Streams, &q)
+	}
+	return &out
 }

@@ -41,6 +41,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"rounded-each", (*suite).fuseRoundedEach},
 		{"searches", fusedToo(searches)},
 		{"bad-stamps", fusedToo(badStamps)},
+		{"snaps", fusedToo(snaps)},
 		{"good-stamps", fusedToo(goodStamps)},
 		{"no-targets", fusedToo(noTargets)},
 		{"many-empty", fusedToo(manyEmpty)},

@@ -76,7 +76,12 @@ func (s *suite) generated(t *testing.T) {
 	drawn := 0
 	draws(s.cfg, func(group string, number int, c *resampling) {
 		if drawn++; !failed[group] && !thin(drawn) {
-			failed[group] = !t.Run(fmt.Sprint(group, "-", number), func(t *testing.T) { s.check(t, c, layouts[number%2]) })
+			failed[group] = !t.Run(fmt.Sprint(group, "-", number), func(t *testing.T) {
+				s.check(t, c, layouts[number%2])
+				if number%3 == 0 {
+					s.check(t, c.snapping(uint64(drawn)), layouts[number%2])
+				}
+			})
 		}
 	})
 }

@@ -276,8 +276,8 @@ func (s *suite) launches(c *resampling) []*resampling {
 func (c *resampling) describe() string {
 	b, s, t, d := c.dims()
 	o := c.Opts
-	return fmt.Sprintf("%s: B=%d S=%d T=%d D=%d %s->%s clock %s, kind %v channels %v, edge %v gap %v tolerance %v fillgaps %v; src strides %v, targets %v",
-		c.Name, b, s, t, d, c.Src.dtype, c.out(), c.Times.dtype, o.Kind, o.Channels, o.Edge, o.MaxGap, o.Tolerance, o.FillGaps, c.Src.strides, c.Targets != nil)
+	return fmt.Sprintf("%s: B=%d S=%d T=%d D=%d %s->%s clock %s, kind %v channels %v, edge %v snap %v gap %v tolerance %v fillgaps %v; src strides %v, targets %v",
+		c.Name, b, s, t, d, c.Src.dtype, c.out(), c.Times.dtype, o.Kind, o.Channels, o.Edge, o.Snap, o.MaxGap, o.Tolerance, o.FillGaps, c.Src.strides, c.Targets != nil)
 }
 
 // compare returns what is wrong with a run, or "".

@@ -162,6 +162,7 @@ func misuses() []misuse {
 	add("count", "Targets.Count", ops.ErrShape, func(c *call) { c.Targets = ops.Uniform(0, 1, -1) })
 	add("clock beyond 2^62 ns", "Targets", ops.ErrTooLarge, func(c *call) { c.Targets = ops.Uniform(1<<62, 1, 4) })
 	add("more targets than a row can have", "Targets.Count", ops.ErrTooLarge, func(c *call) { c.Targets = ops.Uniform(0, 1e3, 1<<31) })
+	add("Snap", "Options.Snap", ops.ErrOption, func(c *call) { c.opts.Snap = ops.Within(-1) })
 	add("MaxGap", "Options.MaxGap", ops.ErrOption, func(c *call) { c.opts.MaxGap = ops.Within(-1) })
 	add("Tolerance", "Options.Tolerance", ops.ErrOption, func(c *call) { c.opts.Tolerance = ops.Within(-1) })
 	channel := func(what, arg string, kind error, list ...ops.Channel) {

@@ -126,7 +126,7 @@ func (s *suite) named(t *testing.T) {
 		"far-angles": resampled(farAngles), "near-turns": resampled(nearTurns), "long-lengths": resampled(longLengths), "no-weights": resampled(noWeights), "tolerances": resampled(tolerances),
 		"held-parts": resampled(heldParts), "empty-rows": resampled(emptyRows), "many-items": resampled(manyItems), "ready": resampled(readyWays), "direct": resampled(directs), "direct-ends": resampled(directEnds),
 		"beyond-lines": resampled(beyondLines), "cubics": resampled(cubics), "steep-cubics": resampled(steepCubics), "asking-nothing": (*suite).askingNothing,
-		"good-stamps": resampled(goodStamps), "no-targets": resampled(noTargets), "many-empty": resampled(manyEmpty),
+		"frames": (*suite).frames, "snaps": resampled(snaps), "held": (*suite).held, "good-stamps": resampled(goodStamps), "no-targets": resampled(noTargets), "many-empty": resampled(manyEmpty),
 	})
 }
 

@@ -8,16 +8,23 @@ import (
 
 // window returns the samples in (x-w, x], in order.
 func (t *target[C]) window(w ops.Limit) (in []int) {
-	limit, _ := w.Get()
+	length, _ := w.Get()
+	snap, _ := t.c.Opts.Snap.Get()
+	from, to := int64(length-snap), int64(snap) // before the target and after it
 	for i, s := range t.times {
-		if !(s <= t.x) {
-			continue
-		}
-		inside := t.x-s < inClock[C](int64(limit))
+		begun, ended := false, false
 		if ns, ok := any(s).(int64); ok {
-			inside = uint64(any(t.x).(int64))-uint64(ns) < uint64(limit)
+			x := any(t.x).(int64)
+			if ns <= x {
+				begun = from > 0 && uint64(x)-uint64(ns) < uint64(from)
+			} else {
+				late := uint64(ns) - uint64(x)
+				begun, ended = from > 0 || late > uint64(-from), late > uint64(to)
+			}
+		} else {
+			begun, ended = t.x-s < inClock[C](from), s > t.x && s-t.x > inClock[C](to)
 		}
-		if inside {
+		if begun && !ended {
 			in = append(in, i)
 		}
 	}

@@ -40,6 +40,61 @@ func exceeds[C clockType](x, y C, limit ops.Limit) bool {
 	return y-x > inClock[C](int64(d))
 }
 
+// slack is a limit that the case's Snap makes longer.
+func (t *target[C]) slack(limit ops.Limit) ops.Limit {
+	d, on := limit.Get()
+	if more, _ := t.c.Opts.Snap.Get(); on {
+		return ops.Within(d + min(more, math.MaxInt64-d))
+	}
+	return limit
+}
+
+// snap looks for the sample that x counts as on: the nearer of those before it and after it, of one time the last.
+func (t *target[C]) snap() (k int, on bool) {
+	limit, given := t.c.Opts.Snap.Get()
+	before, after := -1, -1
+	for i, s := range t.times {
+		switch {
+		case s <= t.x:
+			before = i
+		case after < 0 || s == t.times[after]:
+			after = i
+		}
+	}
+	near := func(i int) bool { // within the limit
+		return i >= 0 && given && !exceeds(min(t.x, t.times[i]), max(t.x, t.times[i]), ops.Within(limit))
+	}
+	if before >= 0 && after >= 0 && near(before) && near(after) {
+		if t.nearer(t.times[before], t.times[after]) {
+			return after, true
+		}
+		return before, true
+	}
+	if near(before) {
+		return before, true
+	}
+	return after, near(after)
+}
+
+// nearer reports whether x is nearer to the time after it than to that before it.
+func (t *target[C]) nearer(before, after C) bool {
+	if _, ok := any(t.x).(int64); ok {
+		return uint64(any(t.x).(int64))-uint64(any(before).(int64)) > uint64(any(after).(int64))-uint64(any(t.x).(int64))
+	}
+	return t.x-before > after-t.x
+}
+
+// empty reports whether some feature's window holds nothing.
+func (t *target[C]) empty() bool {
+	_, _, _, features := t.c.dims()
+	for d := range features {
+		if ch := t.channelAt(d); ch.Kind.Windowed() && len(t.window(ch.Window)) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // channelAt returns the channel that holds feature d, with all that the options leave open.
 func (t *target[C]) channelAt(d int) ops.Channel {
 	o := &t.c.Opts
@@ -70,6 +125,10 @@ func (t *target[C]) find() {
 		t.nan = true
 		return
 	}
+	if k, on := t.snap(); on {
+		t.k, t.exact, t.gap = k, true, t.empty()
+		return
+	}
 	t.k = -1
 	for i, s := range t.times {
 		if s <= t.x {
@@ -86,23 +145,21 @@ func (t *target[C]) find() {
 		return
 	case t.k == last:
 		t.above = true
+		_, _, _, features := t.c.dims()
+		for d := range features {
+			kind := t.channelAt(d).Kind
+			one := kind == ops.Previous || kind == ops.Next || kind == ops.Nearest
+			t.gap = t.gap || t.c.Opts.Edge == ops.HoldEdge && one && exceeds(t.times[last], t.x, t.slack(t.c.Opts.Tolerance))
+		}
 		return
 	}
 	before, after := t.times[t.k], t.times[t.k+1]
-	if _, ok := any(t.x).(int64); ok {
-		t.laterIsNearer = uint64(any(t.x).(int64))-uint64(any(before).(int64)) > uint64(any(after).(int64))-uint64(any(t.x).(int64))
-	} else {
-		t.laterIsNearer = t.x-before > after-t.x
-	}
-	t.gap = exceeds(before, after, t.c.Opts.MaxGap)
+	t.laterIsNearer = t.nearer(before, after)
+	t.gap = exceeds(before, after, t.slack(t.c.Opts.MaxGap)) || t.empty()
 	_, _, _, features := t.c.dims()
 	for d := range features {
-		ch := t.channelAt(d)
-		kind := ch.Kind
-		if kind.Windowed() && len(t.window(ch.Window)) == 0 {
-			t.gap = true
-		}
-		prev, next := exceeds(before, t.x, t.c.Opts.Tolerance), exceeds(t.x, after, t.c.Opts.Tolerance)
+		kind, tolerance := t.channelAt(d).Kind, t.slack(t.c.Opts.Tolerance)
+		prev, next := exceeds(before, t.x, tolerance), exceeds(t.x, after, tolerance)
 		t.gap = t.gap || kind == ops.Previous && prev || kind == ops.Next && next ||
 			kind == ops.Nearest && (t.laterIsNearer && next || !t.laterIsNearer && prev)
 	}
@@ -145,7 +202,7 @@ func (t *target[C]) features(out []expect, fill expect) {
 	edge := t.c.Opts.Edge
 	for d := range out {
 		switch {
-		case t.nan && edge == ops.FillEdge, (t.below || t.above) && edge == ops.FillEdge, t.gap && t.c.Opts.FillGaps:
+		case t.nan && edge == ops.FillEdge, (t.below || t.above) && edge == ops.FillEdge, t.below && edge == ops.HoldEdge, t.gap && t.c.Opts.FillGaps:
 			out[d] = fill
 		case t.nan:
 			out[d] = expect{rule: rounded, bits: encode(t.c.out(), math.NaN())}

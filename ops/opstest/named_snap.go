@@ -1,0 +1,133 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// frames: frames of a camera, at times that were rounded to float64 or to microseconds, are the rows of a clock of their rate, whatever the kind.
+func (s *suite) frames(t *testing.T) {
+	const n = 60
+	for _, rate := range []float64{3, 7, 15, 24, 29.97, 30, 50, 60, 90, 120} {
+		for _, clock := range []tensor.DType{tensor.F64, tensor.I64} {
+			seconds, v := make([]float64, n), make([]float64, n)
+			for i := range n {
+				seconds[i], v[i] = float64(i)/rate, float64(i)
+			}
+			times := vals(clock, seconds, n)
+			if clock == tensor.I64 {
+				for i, x := range seconds {
+					times.raw[i] = uint64(int64(math.Floor(x*1e6)) * 1000)
+				}
+			}
+			for _, kind := range []ops.Kind{ops.Previous, ops.Next, ops.Nearest, ops.Linear, ops.WindowLast, ops.WindowMean} {
+				c := &resampling{Name: fmt.Sprint("frames ", rate, clock, kind), Src: vals(tensor.F32, v, n, 1), Times: times, Clock: ops.Uniform(0, rate, n),
+					Opts: ops.ResampleOptions{Kind: kind, Snap: ops.Within(time.Microsecond), Window: ops.Within(time.Duration(1e9 / rate))}}
+				s.check(t, c, layouts[0])
+				got, err := c.call(s.dev)
+				require.NoError(t, err)
+				for i := range n {
+					assert.Equal(t, float64(i), decode(tensor.F32, got.dst[i]), "%s, row %d", c.Name, i)
+					assert.Equal(t, uint64(1), got.valid[i], "%s, row %d", c.Name, i)
+				}
+			}
+		}
+	}
+}
+
+// snaps: targets as far from a sample as Snap, and a little more, on both sides, in the middle between two, before the first and after the last, among
+// samples of one time; with limits and windows that are shorter than Snap, as long, and longer, and every edge.
+func snaps(test visit) {
+	stamps := []float64{0, 1, 1, 2, 2.5, 6, 6, 6, 9, 9}
+	const n, d = 10, 7
+	tables := [][]ops.Channel{
+		nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}, {Lo: 3, Hi: 4, Kind: ops.Previous}}, {{Hi: 3, Kind: ops.Pchip}}, {{Lo: 3, Hi: 7, Kind: ops.Slerp}, {Lo: 0, Hi: 1, Kind: ops.Next}},
+		{{Hi: 1, Kind: ops.WindowMean}, {Lo: 1, Hi: 2, Kind: ops.WindowLast, Window: ops.Within(1e9 / 8)}, {Lo: 2, Hi: 3, Kind: ops.WindowMin, Window: ops.Within(3e9)}},
+	}
+	tables[3][0], tables[3][1] = tables[3][1], tables[3][0]
+	number := 0
+	for _, in := range valueDTypes {
+		for _, clock := range clockDTypes {
+			for _, table := range tables {
+				for _, snap := range []float64{0, .125, .5, 3} { // seconds
+					number++
+					limit := func(seconds float64) ops.Limit { return ops.Within(time.Duration(seconds * 1e9)) }
+					x := []float64{4.25, 1.75, 7.5}
+					for _, at := range stamps {
+						for _, by := range []float64{0, snap, snap + limitTick, snap - limitTick} {
+							x = append(x, at-by, at+by)
+						}
+					}
+					c := &resampling{Name: fmt.Sprint("snap ", snap, in, clock, len(table)), Src: vals(in, poseValues(rng(uint64(number)), n, d, table), n, d), Times: onClock(clock, stamps, n), Targets: onClock(clock, x, len(x)),
+						Opts: ops.ResampleOptions{Kind: []ops.Kind{ops.Linear, ops.Nearest, ops.Next, ops.Previous}[number%4], Channels: table, Snap: limit(snap), Window: limit([]float64{.5, .125, 2, 5}[number/4%4])}, Planned: true}
+					c.Opts.Edge = []ops.Edge{ops.Clamp, ops.HoldEdge, ops.FillEdge, ops.Extrapolate, ops.HoldEdge}[number%5]
+					if number%2 == 0 {
+						c.Opts.MaxGap, c.Opts.Tolerance = limit(3), limit(.25)
+					}
+					c.Opts.FillGaps, c.Opts.Fill = number%3 == 0, ops.FillWith(-7.5)
+					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[number%2])
+					// Of stamps out of order that nobody checks no access is out of bounds.
+					wrong, mixed := *c, slices.Clone(stamps)
+					rng(uint64(number)).Shuffle(n-2, func(i, k int) { mixed[1+i], mixed[1+k] = mixed[1+k], mixed[1+i] })
+					wrong.Name, wrong.Wrong, wrong.Times = c.Name+", out of order", true, onClock(clock, mixed, n)
+					f := &fusing{Name: wrong.Name, Out: in, Streams: []*part{{resampling: wrong}}, Targets: c.Targets, Planned: true, Wrong: true, Trust: true}
+					wrong.Opts.TrustTimes = true
+					test(&wrong, f, layouts[0])
+				}
+			}
+		}
+	}
+}
+
+// held: a topic that speaks when something changes is valid after its last sample, as long as its tolerance allows, and filled before its first.
+func (s *suite) held(t *testing.T) {
+	times, x := []float64{2, 5}, []float64{1, 2, 4, 5, 7, 100}
+	c := &resampling{Name: "held", Src: vals(tensor.F32, []float64{1, 2}, 2, 1), Times: vals(tensor.F64, times, 2), Targets: vals(tensor.F64, x, len(x)),
+		Opts: ops.ResampleOptions{Kind: ops.Previous, Edge: ops.HoldEdge, Fill: ops.FillWith(-1)}}
+	for _, tolerance := range []ops.Limit{{}, ops.Within(10 * time.Second)} {
+		c.Opts.Tolerance = tolerance
+		s.check(t, c, layouts...)
+		got, err := c.call(s.dev)
+		require.NoError(t, err)
+		_, limited := tolerance.Get()
+		last := map[bool]uint64{false: 1, true: 0}[limited]
+		assert.Equal(t, []uint64{0, 1, 1, 1, 1, last}, got.valid)
+		for i, want := range []float64{-1, 1, 1, 2, 2, 2} {
+			assert.Equal(t, want, decode(tensor.F32, got.dst[i]), "target %v", x[i])
+		}
+		for i, want := range []float64{-1, 0, 2, 0, 2, 95} {
+			assert.Equal(t, want, decode(tensor.F64, got.age[i]), "target %v", x[i])
+		}
+	}
+}
+
+// snapping is a drawn case in which targets snap, by a part of what its samples are apart or by more, and ends may be held.
+func (c *resampling) snapping(seed uint64) *resampling {
+	r, out := rng(seed), *c
+	apart := 1e6
+	if n := len(c.Times.raw); n > 1 {
+		unit := 1e9
+		if c.Times.dtype == tensor.I64 {
+			unit = 1
+		}
+		first, last := c.Times.float(0), c.Times.float(n-1)
+		if span := math.Abs(last-first) * unit; span < 1<<62 { // no padding
+			apart = span / float64(n)
+		}
+	}
+	out.Opts.Snap = ops.Within(time.Duration(min(apart*[]float64{0, .1, .3, 1, 5}[r.IntN(5)], 1<<60)))
+	if r.IntN(2) == 0 {
+		out.Opts.Edge = ops.HoldEdge
+	}
+	out.Name += ", snapping"
+	return &out
+}
