@@ -23,8 +23,8 @@ import (
 // are checked all the same.
 type ResampleArgs struct {
 	Dst   *tensor.Tensor // [B,T,D]
-	Valid *tensor.Tensor // [B,T] u8, optional: 1 where the target is in range, in no gap, within the tolerance and with no empty window
-	Age   *tensor.Tensor // [B,T] of the times' dtype, optional: the target's time less that of the sample at or before it
+	Valid *tensor.Tensor // [B,T] u8, optional: 1 where the target is in range or held, in no gap, within the tolerance and with no empty window
+	Age   *tensor.Tensor // [B,T] of the times' dtype, optional: the target's time less that of the sample at or before it, or that it snaps to
 
 	Src      *tensor.Tensor // [B,S,D]
 	SrcTimes *tensor.Tensor // [B,S], or [S] shared by the batch; non-decreasing, finite, within 2^62 ns of 0

@@ -48,7 +48,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"ticks", fusedToo(ticks)},
 		{"turns", fusedToo(turns)},
 		{"far-angles", fusedToo(farAngles)},
-		{"cubics", fusedToo(cubics)},
+		{"cubics", fusedToo(some(3, cubics))},
 		{"near-turns", fusedToo(nearTurns)},
 		{"long-lengths", fusedToo(longLengths)},
 		{"no-weights", fusedToo(noWeights)},

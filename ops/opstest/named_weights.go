@@ -40,6 +40,19 @@ func fusedToo(cases func(visit)) func(*suite, *testing.T) {
 	}
 }
 
+// some are one of every so many of the cases, for those that are much work and are made whole elsewhere. The number should share no factor with those of
+// the cases' loops.
+func some(of int, cases func(visit)) func(visit) {
+	return func(test visit) {
+		number := 0
+		cases(func(c *resampling, f *fusing, l layout) {
+			if number++; number%of == 0 {
+				test(c, f, l)
+			}
+		})
+	}
+}
+
 // fewStreams is how many streams a device may have kernels for that are not those of any number.
 const fewStreams = 4
 
