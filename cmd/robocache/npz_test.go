@@ -87,7 +87,10 @@ func TestFramesAreTheRowsOfTheirClock(t *testing.T) {
 			assert.Equal(t, bytes.Repeat([]byte{1}, n), array[uint8](t, f, "valid"), "%g Hz, %s", rate, kind)
 		}
 	}
-	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of([]float32{0, 1, 2}, 3, 1)), "times": vec(0., 1./30, 2./30)})
+	frames, times := tensor.Must(tensor.Of([]float32{0, 1, 2}, 3, 1)), vec(0., 1./30, 2./30)
+	both := fuseTo(t, writeNPZ(t, map[string]*tensor.Tensor{"camera.values": frames, "camera.times": times}), "--hz=30", "--kind=previous")
+	assert.Equal(t, []float32{0, 1, 2}, array[float32](t, both, "values"), "fused")
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": frames, "times": times})
 	f := resampleTo(t, in, "--hz=30", "--kind=previous", "--snap=0")
 	assert.Equal(t, []float32{0, 0}, array[float32](t, f, "values"), "nothing snaps: the second tick is a third of a nanosecond before its frame, the third after the range")
 }

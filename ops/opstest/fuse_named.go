@@ -15,10 +15,7 @@ import (
 
 // fuse runs what is about Fuse.
 func (s *suite) fuse(t *testing.T) {
-	for _, g := range []struct {
-		name string
-		run  func(*suite, *testing.T)
-	}{
+	s.parts(t, "fuse", []group{
 		{"order", (*suite).fuseOrder},
 		{"three-clocks", (*suite).fuseThreeClocks},
 		{"one-sample", (*suite).fuseOneSample},
@@ -62,11 +59,7 @@ func (s *suite) fuse(t *testing.T) {
 		{"values", (*suite).fuseValues},
 		{"no-rows", (*suite).fuseNoRows},
 		{"life", (*suite).fuseLife},
-	} {
-		if s.cfg.runs("fuse", g.name) {
-			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
-		}
-	}
+	})
 }
 
 // ones is a stream of n samples of one value, a second apart.

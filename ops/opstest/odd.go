@@ -23,10 +23,7 @@ func (s *suite) odd(t *testing.T) {
 	for d := 1; d <= 40; d++ {
 		widths = append(widths, d)
 	}
-	for _, g := range []struct {
-		name string
-		run  func(*suite, *testing.T)
-	}{
+	s.parts(t, "odd", []group{
 		{"told", (*suite).oddTold},
 		{"late stamps", resampled(lateStamps)},
 		{"late stamps in a fusion", fusedToo(lateStamps)},
@@ -37,11 +34,7 @@ func (s *suite) odd(t *testing.T) {
 		{"limits", (*suite).limits},
 		{"shares", (*suite).shares},
 		{"chunks in a fusion", (*suite).fuseChunks},
-	} {
-		if s.cfg.runs("odd", g.name) {
-			t.Run(g.name, func(t *testing.T) { g.run(s, t) })
-		}
-	}
+	})
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
 		if !s.cfg.runs("odd", dtype.String()) {

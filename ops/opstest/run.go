@@ -112,10 +112,6 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		defer cpu.Close()
 		s.cpu = cpu
 	}
-	type group struct {
-		name string
-		run  func(*suite, *testing.T)
-	}
 	groups := []group{
 		{"named", (*suite).named},
 		{"misuse", (*suite).misuse},
@@ -137,6 +133,21 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 	}
 	for _, g := range groups {
 		if s.cfg.runs(g.name, "") {
+			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
+		}
+	}
+}
+
+// group is a group of cases, or a part of one.
+type group struct {
+	name string
+	run  func(*suite, *testing.T)
+}
+
+// parts runs the parts of a group that are asked for.
+func (s *suite) parts(t *testing.T, of string, list []group) {
+	for _, g := range list {
+		if s.cfg.runs(of, g.name) {
 			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
 		}
 	}

@@ -14,16 +14,9 @@ import (
 
 // voxel runs all that is about Voxelize.
 func (s *suite) voxel(t *testing.T) {
-	for _, g := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
-		{"named", s.voxelNamed}, {"misuse", s.voxelMisuse}, {"golden", s.voxelGoldens}, {"properties", s.voxelProperties}, {"life", s.voxelLife}, {"generated", s.voxelGenerated}, {"large", s.largeVoxels}, {"sorted", s.sortedVoxels}, {"grouped", s.groupedVoxels},
-	} {
-		if s.cfg.runs("voxel", g.name) {
-			s.part(t, g.name, g.run)
-		}
-	}
+	s.parts(t, "voxel", []group{
+		{"named", (*suite).voxelNamed}, {"misuse", (*suite).voxelMisuse}, {"golden", (*suite).voxelGoldens}, {"properties", (*suite).voxelProperties}, {"life", (*suite).voxelLife}, {"generated", (*suite).voxelGenerated}, {"large", (*suite).largeVoxels}, {"sorted", (*suite).sortedVoxels}, {"grouped", (*suite).groupedVoxels},
+	})
 }
 
 // voxelizing is a Voxelize.
