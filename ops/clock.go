@@ -17,8 +17,8 @@ type Clock struct {
 	// come in any order.
 	Times *tensor.Tensor
 	// Start, Rate and Count describe a uniform clock where Times is nil: target i is at
-	// Start + floor(i*1e9/Rate + 0.5) nanoseconds, computed in float64. For source times in seconds it is that number
-	// divided by 1e9 in float64, then rounded to the times' dtype.
+	// Start + floor(i*1e9/Rate + 0.5) nanoseconds, computed in float64. For source times in seconds it is at
+	// Start/1e9 + i/Rate, each step in float64, then rounded to the times' dtype.
 	Start int64
 	Rate  float64
 	Count int
@@ -35,8 +35,11 @@ func Uniform(start int64, rate float64, count int) Clock {
 // Tick returns the time of tick i of a uniform clock in nanoseconds.
 func (c Clock) Tick(i int) int64 { return tick[int64](&c, i) }
 
-// tickSeconds is a tick on a clock of seconds.
-func tickSeconds(ns int64) float64 { return float64(ns) / 1e9 }
+// Second returns the time of tick i of a uniform clock in seconds, as source times in seconds have it.
+func (c Clock) Second(i int) float64 { return seconds(c.Start) + float64(i)/c.Rate }
+
+// seconds is a time or a length of time on a clock of seconds.
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func (c Clock) check(ck *checker) {
 	if c.Times != nil {

@@ -9,8 +9,8 @@ type lerpItem struct {
 	a        float64
 }
 
-// lerpRows writes v[k] + a*(v[k+1]-v[k]) for n features of each item; the second sample begins gap elements after the first.
-// Each step rounds on its own: the conversions keep the compiler from fusing the product into the sum.
+// lerpRows writes v[k] + a*(v[k+1]-v[k]) for n features of each item, mended where that is not finite; the second sample begins gap
+// elements after the first. Each step rounds on its own: the conversions keep the compiler from fusing the product into the sum.
 func (v values) lerpRows(src values, items []lerpItem, gap, n int, s *scratch) {
 	if n == 0 || len(items) == 0 {
 		return
@@ -23,7 +23,7 @@ func (v values) lerpRows(src values, items []lerpItem, gap, n int, s *scratch) {
 			panic("ops: an item outside its tensor")
 		}
 	}
-	if lerpVector(v.data, src.data, items, gap, n) {
+	if done, finite := lerpVector(v.data, src.data, items, gap, n); done && finite {
 		return
 	}
 	for _, it := range items {
@@ -61,24 +61,51 @@ func (v values) lerpRow(src values, it lerpItem, gap, n int, s *scratch) {
 	v.put32(it.to, out)
 }
 
+func lerp[W float32 | float64](v0, v1, a W) W {
+	r := v0 + W(a*(v1-v0))
+	if r-r != 0 {
+		return mended(v0, v1, a, r)
+	}
+	return r
+}
+
+// mended is the result of lerp where v0 + a*(v1-v0), r, is not finite: equal samples give their value, an infinite one gives its own, two of
+// opposite signs NaN, and a difference that overflows is left out.
+func mended[W float32 | float64](v0, v1, a, r W) W {
+	switch d := v1 - v0; {
+	case v0 != v0 || v1 != v1:
+		return v0 + v1
+	case v0 == v1:
+		return v0
+	case v0-v0 != 0 && v1-v1 != 0:
+		return d - d
+	case v0-v0 != 0:
+		return v0
+	case v1-v1 != 0:
+		return v1
+	case d-d != 0:
+		return W(W(1-a)*v0) + W(a*v1)
+	}
+	return r
+}
+
 func lerpF32(out, v0, v1 []float32, a float32) {
 	v0, v1 = v0[:len(out)], v1[:len(out)]
 	for i := range out {
-		out[i] = v0[i] + float32(a*(v1[i]-v0[i]))
+		out[i] = lerp(v0[i], v1[i], a)
 	}
 }
 
 func lerpF64(out, v0, v1 []float64, a float64) {
 	v0, v1 = v0[:len(out)], v1[:len(out)]
 	for i := range out {
-		out[i] = v0[i] + float64(a*(v1[i]-v0[i]))
+		out[i] = lerp(v0[i], v1[i], a)
 	}
 }
 
 func lerpBF16(out, v0, v1 []tensor.BFloat16, a float32) {
 	v0, v1 = v0[:len(out)], v1[:len(out)]
 	for i := range out {
-		x := v0[i].F32()
-		out[i] = tensor.BF16FromF32(x + float32(a*(v1[i].F32()-x)))
+		out[i] = tensor.BF16FromF32(lerp(v0[i].F32(), v1[i].F32(), a))
 	}
 }

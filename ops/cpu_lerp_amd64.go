@@ -17,34 +17,34 @@ func hasVector() bool {
 	return c&f16c != 0 && c&avx != 0 && c&osxsave != 0 && b&avx2 != 0 && xgetbv()&ymm == ymm
 }
 
-// The lerps make count items, n features each, as values.lerpRows says. No count is 0, nor n.
+// The lerps make count items, n features each, of v[k] + a*(v[k+1]-v[k]), and report whether all results are finite. No count is 0, nor n.
 
 //go:noescape
-func lerpF32F32(dst, src *float32, items *lerpItem, count, n, gap int)
+func lerpF32F32(dst, src *float32, items *lerpItem, count, n, gap int) bool
 
 //go:noescape
-func lerpF32F16(dst *tensor.Float16, src *float32, items *lerpItem, count, n, gap int)
+func lerpF32F16(dst *tensor.Float16, src *float32, items *lerpItem, count, n, gap int) bool
 
 //go:noescape
-func lerpF32BF16(dst *tensor.BFloat16, src *float32, items *lerpItem, count, n, gap int)
+func lerpF32BF16(dst *tensor.BFloat16, src *float32, items *lerpItem, count, n, gap int) bool
 
 //go:noescape
-func lerpF16F32(dst *float32, src *tensor.Float16, items *lerpItem, count, n, gap int)
+func lerpF16F32(dst *float32, src *tensor.Float16, items *lerpItem, count, n, gap int) bool
 
 //go:noescape
-func lerpF16F16(dst, src *tensor.Float16, items *lerpItem, count, n, gap int)
+func lerpF16F16(dst, src *tensor.Float16, items *lerpItem, count, n, gap int) bool
 
 //go:noescape
-func lerpF16BF16(dst *tensor.BFloat16, src *tensor.Float16, items *lerpItem, count, n, gap int)
+func lerpF16BF16(dst *tensor.BFloat16, src *tensor.Float16, items *lerpItem, count, n, gap int) bool
 
 //go:noescape
-func lerpBF16F32(dst *float32, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
+func lerpBF16F32(dst *float32, src *tensor.BFloat16, items *lerpItem, count, n, gap int) bool
 
 //go:noescape
-func lerpBF16F16(dst *tensor.Float16, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
+func lerpBF16F16(dst *tensor.Float16, src *tensor.BFloat16, items *lerpItem, count, n, gap int) bool
 
 //go:noescape
-func lerpBF16BF16(dst, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
+func lerpBF16BF16(dst, src *tensor.BFloat16, items *lerpItem, count, n, gap int) bool
 
 // The conversions make n numbers, at least 1, with the rounding of package tensor.
 
@@ -64,51 +64,43 @@ func cpuid(leaf uint32) (eax, ebx, ecx, edx uint32)
 
 func xgetbv() uint32
 
-// lerpVector makes the items if there is a vector function for the two types. The items lie within both.
-func lerpVector(dst, src any, items []lerpItem, gap, n int) bool {
+// lerpVector makes the items if there is a vector function for the two types, and reports whether all results are finite: others are still
+// to be mended. The items lie within both.
+func lerpVector(dst, src any, items []lerpItem, gap, n int) (done, finite bool) {
 	if !vector {
-		return false
+		return false, false
 	}
 	item, count := &items[0], len(items)
 	switch d := dst.(type) {
 	case []float32:
 		switch s := src.(type) {
 		case []float32:
-			lerpF32F32(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpF32F32(&d[0], &s[0], item, count, n, gap)
 		case []tensor.Float16:
-			lerpF16F32(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpF16F32(&d[0], &s[0], item, count, n, gap)
 		case []tensor.BFloat16:
-			lerpBF16F32(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpBF16F32(&d[0], &s[0], item, count, n, gap)
 		}
 	case []tensor.Float16:
 		switch s := src.(type) {
 		case []float32:
-			lerpF32F16(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpF32F16(&d[0], &s[0], item, count, n, gap)
 		case []tensor.Float16:
-			lerpF16F16(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpF16F16(&d[0], &s[0], item, count, n, gap)
 		case []tensor.BFloat16:
-			lerpBF16F16(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpBF16F16(&d[0], &s[0], item, count, n, gap)
 		}
 	case []tensor.BFloat16:
 		switch s := src.(type) {
 		case []float32:
-			lerpF32BF16(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpF32BF16(&d[0], &s[0], item, count, n, gap)
 		case []tensor.Float16:
-			lerpF16BF16(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpF16BF16(&d[0], &s[0], item, count, n, gap)
 		case []tensor.BFloat16:
-			lerpBF16BF16(&d[0], &s[0], item, count, n, gap)
-			return true
+			return true, lerpBF16BF16(&d[0], &s[0], item, count, n, gap)
 		}
 	}
-	return false
+	return false, false
 }
 
 // The functions below do nothing and return false where there are no vector functions.

@@ -5,7 +5,7 @@
 
 // Registers: DI dst, SI src, BX the item, CX items left, DX features, R9 from the first sample to the second in bytes;
 // R8 the target's features, R10 and R11 the two samples', R12 the feature at hand, R13 the last at which a whole vector begins.
-// Y15 the weight, Y14 0x7fff, Y13 1, Y12 0x40 and Y11 0xffff0000, the same in all lanes.
+// Y15 the weight, Y10 what LERP has found, Y14 0x7fff, Y13 1, Y12 0x40 and Y11 0xffff0000, the same in all lanes.
 
 // A load widens 8 numbers to Y registers, or 4 to X registers; LOAD1 one. A store rounds 8, 4 or 1 of Y0 or X0.
 #define LOAD_F32(p, y) VMOVUPS (p)(R12*4), y
@@ -71,12 +71,13 @@
 
 #define FETCH(srcSize) PREFETCHT0 (R14)(R12*srcSize); PREFETCHT0 (AX)(R12*srcSize)
 
-// LERP leaves v0 + a*(v1-v0) in v0.
-#define LERP(v0, v1, a) VSUBPS v0, v1, v1; VMULPS a, v1, v1; VADDPS v1, v0, v0
+// LERP leaves v0 + a*(v1-v0) in v0, and bits in odd where that less itself is not 0: where it is not finite.
+#define LERP(v0, v1, a, odd) VSUBPS v0, v1, v1; VMULPS a, v1, v1; VADDPS v1, v0, v0; VSUBPS v0, v0, v1; VPOR v1, odd, odd
 
 // ROWS makes all items: vectors of 8 features, of 4 below 8, one by one below 4. The last vector may overlap the one before.
 #define ROWS(srcSize, dstSize, LOAD, LOAD1, STORE8, STORE4, STORE1) \
 	ARGS;                     \
+	VPXOR Y10, Y10, Y10;      \
 item:                         \
 	ITEM(srcSize, dstSize);   \
 	LEAQ -8(DX), R13;         \
@@ -86,7 +87,7 @@ eight:                        \
 	FETCH(srcSize);           \
 	LOAD(R10, Y0);            \
 	LOAD(R11, Y1);            \
-	LERP(Y0, Y1, Y15);        \
+	LERP(Y0, Y1, Y15, Y10);   \
 	STORE8;                   \
 	ADDQ $8, R12;             \
 	CMPQ R12, R13;            \
@@ -102,7 +103,7 @@ narrow:                       \
 four:                         \
 	LOAD(R10, X0);            \
 	LOAD(R11, X1);            \
-	LERP(X0, X1, X15);        \
+	LERP(X0, X1, X15, X10);   \
 	STORE4;                   \
 	ADDQ $4, R12;             \
 	CMPQ R12, DX;             \
@@ -112,7 +113,7 @@ four:                         \
 one:                          \
 	LOAD1(R10, X0);           \
 	LOAD1(R11, X1);           \
-	LERP(X0, X1, X15);        \
+	LERP(X0, X1, X15, X10);   \
 	STORE1;                   \
 	INCQ R12;                 \
 	CMPQ R12, DX;             \
@@ -120,6 +121,8 @@ one:                          \
 next:                         \
 	DECQ CX;                  \
 	JNZ  item;                \
+	VPTEST Y10, Y10;          \
+	SETEQ ret+48(FP);         \
 	VZEROUPPER;               \
 	RET
 
@@ -164,48 +167,48 @@ done:                    \
 	VZEROUPPER;          \
 	RET
 
-// func lerpF32F32(dst, src *float32, items *lerpItem, count, n, gap int)
-TEXT ·lerpF32F32(SB), NOSPLIT, $0-48
+// func lerpF32F32(dst, src *float32, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpF32F32(SB), NOSPLIT, $0-49
 	ROWS(4, 4, LOAD_F32, LOAD1_F32, STORE8_F32, STORE4_F32, STORE1_F32)
 
-// func lerpF32F16(dst *tensor.Float16, src *float32, items *lerpItem, count, n, gap int)
-TEXT ·lerpF32F16(SB), NOSPLIT, $0-48
+// func lerpF32F16(dst *tensor.Float16, src *float32, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpF32F16(SB), NOSPLIT, $0-49
 	ROWS(4, 2, LOAD_F32, LOAD1_F32, STORE8_F16, STORE4_F16, STORE1_F16)
 
-// func lerpF32BF16(dst *tensor.BFloat16, src *float32, items *lerpItem, count, n, gap int)
-TEXT ·lerpF32BF16(SB), NOSPLIT, $0-48
+// func lerpF32BF16(dst *tensor.BFloat16, src *float32, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpF32BF16(SB), NOSPLIT, $0-49
 	ROWS(4, 2, LOAD_F32, LOAD1_F32, STORE8_BF16, STORE4_BF16, STORE1_BF16)
 
-// func lerpF16F32(dst *float32, src *tensor.Float16, items *lerpItem, count, n, gap int)
-TEXT ·lerpF16F32(SB), NOSPLIT, $0-48
+// func lerpF16F32(dst *float32, src *tensor.Float16, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpF16F32(SB), NOSPLIT, $0-49
 	ROWS(2, 4, LOAD_F16, LOAD1_F16, STORE8_F32, STORE4_F32, STORE1_F32)
 
-// func lerpF16F16(dst, src *tensor.Float16, items *lerpItem, count, n, gap int)
-TEXT ·lerpF16F16(SB), NOSPLIT, $0-48
+// func lerpF16F16(dst, src *tensor.Float16, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpF16F16(SB), NOSPLIT, $0-49
 	ROWS(2, 2, LOAD_F16, LOAD1_F16, STORE8_F16, STORE4_F16, STORE1_F16)
 
-// func lerpF16BF16(dst *tensor.BFloat16, src *tensor.Float16, items *lerpItem, count, n, gap int)
-TEXT ·lerpF16BF16(SB), NOSPLIT, $0-48
+// func lerpF16BF16(dst *tensor.BFloat16, src *tensor.Float16, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpF16BF16(SB), NOSPLIT, $0-49
 	ROWS(2, 2, LOAD_F16, LOAD1_F16, STORE8_BF16, STORE4_BF16, STORE1_BF16)
 
-// func lerpBF16F32(dst *float32, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
-TEXT ·lerpBF16F32(SB), NOSPLIT, $0-48
+// func lerpBF16F32(dst *float32, src *tensor.BFloat16, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpBF16F32(SB), NOSPLIT, $0-49
 	ROWS(2, 4, LOAD_BF16, LOAD1_BF16, STORE8_F32, STORE4_F32, STORE1_F32)
 
-// func lerpBF16F16(dst *tensor.Float16, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
-TEXT ·lerpBF16F16(SB), NOSPLIT, $0-48
+// func lerpBF16F16(dst *tensor.Float16, src *tensor.BFloat16, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpBF16F16(SB), NOSPLIT, $0-49
 	ROWS(2, 2, LOAD_BF16, LOAD1_BF16, STORE8_F16, STORE4_F16, STORE1_F16)
 
 // PAIRS makes the numbers of two vectors of bfloat16, v and w, in place, without widening them in order: those in the upper
 // halves of the lanes and those in the lower are made apart. A NaN needs no care here: its lower 16 bits are 0, as those of the
 // samples are, and arithmetic has made it quiet.
-#define PAIRS(v, w, vl, wl, t, a, bias, one, upper) \
+#define PAIRS(v, w, vl, wl, t, a, bias, one, upper, odd) \
 	VPSLLD   $16, v, vl;         \
 	VPSLLD   $16, w, wl;         \
 	VPAND    upper, v, v;        \
 	VPAND    upper, w, w;        \
-	LERP(vl, wl, a);             \
-	LERP(v, w, a);               \
+	LERP(vl, wl, a, odd);        \
+	LERP(v, w, a, odd);          \
 	VPSRLD   $16, vl, t;         \
 	VPAND    one, t, t;          \
 	VPADDD   bias, t, t;         \
@@ -217,12 +220,13 @@ TEXT ·lerpBF16F16(SB), NOSPLIT, $0-48
 	VPADDD   t, v, v;            \
 	VPBLENDW $0xaa, v, vl, v
 
-#define PAIRS8 PAIRS(X0, X1, X2, X3, X4, X15, X14, X13, X11)
+#define PAIRS8 PAIRS(X0, X1, X2, X3, X4, X15, X14, X13, X11, X10)
 
-// func lerpBF16BF16(dst, src *tensor.BFloat16, items *lerpItem, count, n, gap int)
-TEXT ·lerpBF16BF16(SB), NOSPLIT, $0-48
+// func lerpBF16BF16(dst, src *tensor.BFloat16, items *lerpItem, count, n, gap int) bool
+TEXT ·lerpBF16BF16(SB), NOSPLIT, $0-49
 	ARGS
 	BROADCAST(0xffff0000, X11, Y11)
+	VPXOR Y10, Y10, Y10
 item:
 	ITEM(2, 2)
 	LEAQ    -16(DX), R13
@@ -232,7 +236,7 @@ sixteen:
 	FETCH(2)
 	VMOVDQU (R10)(R12*2), Y0
 	VMOVDQU (R11)(R12*2), Y1
-	PAIRS(Y0, Y1, Y2, Y3, Y4, Y15, Y14, Y13, Y11)
+	PAIRS(Y0, Y1, Y2, Y3, Y4, Y15, Y14, Y13, Y11, Y10)
 	VMOVDQU Y0, (R8)(R12*2)
 	ADDQ    $16, R12
 	CMPQ    R12, R13
@@ -281,6 +285,8 @@ one:
 next:
 	DECQ    CX
 	JNZ     item
+	VPTEST  Y10, Y10
+	SETEQ   ret+48(FP)
 	VZEROUPPER
 	RET
 

@@ -58,6 +58,9 @@ func oneLerp(src values, from, to int, a float64, dtype tensor.DType) float64 {
 	if src.wide {
 		v0, v1 := src.float(from), src.float(to)
 		r := v0 + float64(a*(v1-v0))
+		if r-r != 0 {
+			r = mended(v0, v1, a, r)
+		}
 		switch dtype {
 		case tensor.F32:
 			return float64(float32(r))
@@ -70,6 +73,9 @@ func oneLerp(src values, from, to int, a float64, dtype tensor.DType) float64 {
 	}
 	v0, v1 := float32(src.float(from)), float32(src.float(to))
 	r := v0 + float32(float32(a)*(v1-v0))
+	if r-r != 0 {
+		r = mended(v0, v1, float32(a), r)
+	}
 	switch dtype {
 	case tensor.F16:
 		return float64(tensor.F16FromF32(r).F32())

@@ -144,7 +144,7 @@ func lengthIn[C clock](d time.Duration) C {
 	if _, ok := any(z).(int64); ok {
 		return C(d)
 	}
-	return C(tickSeconds(int64(d)))
+	return C(seconds(int64(d)))
 }
 
 // inClock returns a limit in the clock's own type, and whether there is one.
@@ -230,11 +230,10 @@ func (l *limits[C]) hit(t []C, x C, k int) located {
 
 // tick returns the time of tick i of a uniform clock in the clock's own type.
 func tick[C clock](c *Clock, i int) C {
-	offset := min(math.Floor(float64(i)*1e9/c.Rate+0.5), maxTime)
-	ns := c.Start + int64(offset)
 	var z C
-	if _, ok := any(z).(int64); ok {
-		return C(ns)
+	if _, ok := any(z).(int64); !ok {
+		return C(c.Second(i))
 	}
-	return C(tickSeconds(ns))
+	offset := min(math.Floor(float64(i)*1e9/c.Rate+0.5), maxTime)
+	return C(c.Start + int64(offset))
 }

@@ -29,10 +29,39 @@ func wrapAngle(x, period float64) float64 {
 	return r
 }
 
-// angle goes from v0 towards v1 along the shorter arc.
+// unwrapAngle returns x less the multiple of period that brings it into [0, period).
+func unwrapAngle(x, period float64) float64 {
+	r := x
+	switch {
+	case x >= period:
+		r = x - period
+	case x < 0:
+		r = x + period
+	}
+	if r >= 0 && r < period {
+		return r
+	}
+	if r = wrapAngle(x, period); r < 0 {
+		r += period
+	}
+	if r == period { // rounded up from just below
+		return 0
+	}
+	return r
+}
+
+// angle goes from v0 towards v1: plainly where they differ by half a period or less, and else along the shorter arc, which stays in
+// [0, period) if the samples tell that this is their range, or comes into [-period/2, period/2).
 func angle(v0, v1, a, period float64) float64 {
-	d := wrapAngle(v1-v0, period)
-	return wrapAngle(v0+float64(a*d), period)
+	half, d := float64(period*0.5), v1-v0
+	if math.Abs(d) <= half {
+		return v0 + float64(a*d)
+	}
+	r := v0 + float64(a*wrapAngle(d, period))
+	if v0 >= 0 && v1 >= 0 && (v0 >= half || v1 >= half) {
+		return unwrapAngle(r, period)
+	}
+	return wrapAngle(r, period)
 }
 
 // slerpWeights returns the factors of q0 and q1, and whether the sum has to be normalised: the normalised lerp that takes

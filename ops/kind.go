@@ -20,7 +20,9 @@ const (
 	Nearest
 	// Slerp interpolates unit quaternions, four features each, along the shorter arc (Shoemake, 1985).
 	Slerp
-	// Angle interpolates along the shorter arc of a period and wraps into [-period/2, period/2).
+	// Angle interpolates linearly where samples differ by half a period or less, and goes along the shorter arc where they differ by more. What
+	// it makes there keeps the recording's range: [0, period) if one of the samples is at period/2 or above and none below 0, else
+	// [-period/2, period/2).
 	Angle
 	// Pchip is the monotone cubic of Fritsch and Butland (1984), as scipy's PchipInterpolator. Two samples with one stamp
 	// end one curve and begin another.

@@ -22,20 +22,37 @@ RC_FN double wrap_angle(double x, double period) {
     return r;
 }
 
+// unwrap_angle is x less the multiple of period that brings it into [0, period).
+RC_FN double unwrap_angle(double x, double period) {
+    double r = x >= period ? x - period : x < 0 ? x + period : x;
+    if (r >= 0 && r < period) return r;
+    r = wrap_angle(x, period);
+    if (r < 0) r += period;
+    return r == period ? 0 : r;
+}
+
+// tells_turn reports whether two samples that are more than half a period apart tell that their range is [0, period).
+RC_FN bool tells_turn(double v0, double v1, double half) { return v0 >= 0 && v1 >= 0 && (v0 >= half || v1 >= half); }
+
 RC_FN double angle_between(double v0, double v1, double a, double period) {
-    const double d = wrap_angle(v1 - v0, period);
-    return wrap_angle(v0 + a * d, period);
+    const double half = period * 0.5, d = v1 - v0;
+    if (abs_f(d) <= half) return v0 + a * d;
+    const double r = v0 + a * wrap_angle(d, period);
+    return tells_turn(v0, v1, half) ? unwrap_angle(r, period) : wrap_angle(r, period);
 }
 
 // angles_near makes N of them without a branch, and reports whether none is far from a turn's range. Else they may be wrong.
 template <u32 N> RC_FN bool angles_near(double (&x)[N], const double (&v0)[N], const double (&v1)[N], double a, double period) {
     const double half = period * 0.5, far = half + half == period ? period * 1.25 : 0; // half is rounded of the least numbers
     bool near = true;
-    const auto wrap = [&](double y) {
-        near = near & (abs_f(y) < far);
-        return y - (y >= half ? period : y < -half ? -period : 0);
-    };
-    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = wrap(v0[i] + a * wrap(v1[i] - v0[i]));
+    RC_UNROLL for (u32 i = 0; i < N; i++) {
+        const double d = v1[i] - v0[i];
+        const bool plain = abs_f(d) <= half;
+        const double r = v0[i] + a * (d - (plain ? 0 : d < 0 ? -period : period));
+        const double lo = tells_turn(v0[i], v1[i], half) ? 0 : -half, hi = lo + period;
+        x[i] = plain ? r : r - (r >= hi ? period : r < lo ? -period : 0);
+        near = near & (abs_f(d) < far) & (plain | ((x[i] >= lo) & (x[i] < hi)));
+    }
     return near;
 }
 

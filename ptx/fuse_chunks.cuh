@@ -153,7 +153,9 @@ template <u32 N, u32 DT = told_later> RC_FN void move(const fuse_job &j, const c
             if (!keeps || act[u] == blend) {
                 float x[N], y[N];
                 to_floats(x, v0[u], in), to_floats(y, v1[u], in);
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? lerp(x[i], y[i], a[u]) : x[i];
+                float z[N];
+                lerps(z, [&](u32 i) { return x[i]; }, [&](u32 i) { return y[i]; }, [&](u32) { return a[u]; });
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? z[i] : x[i];
                 if (affine) {
                     const pack<dt_f32, N> shift = ld_pack<dt_f32, N>(shifts + at[u]), scale = ld_pack<dt_f32, N>(scales + at[u]);
                     RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = (x[i] - get(shift, i)) * get(scale, i);

@@ -376,7 +376,7 @@ template <u32 DT, class V> RC_FN V blend_unit(V lo, V hi, float a) {
     constexpr u32 n = sizeof(V) / element<DT>::size;
     const pack<DT, n> v0 = __builtin_bit_cast(pack<DT, n>, lo), v1 = __builtin_bit_cast(pack<DT, n>, hi);
     float x[n];
-    RC_UNROLL for (u32 i = 0; i < n; i++) x[i] = lerp(get(v0, i), get(v1, i), a);
+    lerps(x, [&](u32 i) { return get(v0, i); }, [&](u32 i) { return get(v1, i); }, [&](u32) { return a; });
     return __builtin_bit_cast(V, round_pack<DT, n>(x));
 }
 

@@ -67,7 +67,7 @@ RC_FN void ld_duo(const plain_task &j, duo &d, u32 i, slot s, u32 feature) {
 template <u32 DT> RC_FN u32 made_duo(const plain_task &j, const duo &d) {
     const pack<DT, 2> lo = {{d.lo[0] | d.lo[1] << 16}}, hi = {{d.hi[0] | d.hi[1] << 16}};
     float x[2];
-    RC_UNROLL for (u32 i = 0; i < 2; i++) x[i] = lerp(get(lo, i), get(hi, i), d.a[i]);
+    lerps(x, [&](u32 i) { return get(lo, i); }, [&](u32 i) { return get(hi, i); }, [&](u32 i) { return d.a[i]; });
     const u32 blended = round_pack<DT, 2>(x).w[0];
     u32 out = bytes_of(d.a[0] >= 0 ? blended : lo.w[0], d.a[1] >= 0 ? blended : lo.w[0], 0x7610);
     if (!resamples(d.a[0])) out = bytes_of(instead(j, d.a[0]), out, 0x7610);

@@ -91,13 +91,14 @@ RC_FN bool beyond_range(i64 t) { return bad_time(t); }
 RC_FN bool beyond_range(double) { return false; }
 RC_FN bool beyond_range(float) { return false; }
 
-// tick is target i of a uniform clock.
+// tick is target i of a uniform clock, which on a clock of seconds begins at the double whose bits start has.
 template <class C, class J> RC_FN C tick(const J &j, u32 i) {
-    double offset = floor_f(div_rn((double)i * 1e9, j.rate) + 0.5);
-    offset = offset > (double)max_time ? (double)max_time : offset;
-    C x;
-    from_ns(j.start + (i64)offset, x);
-    return x;
+    if constexpr (C(0.5) == C(0)) {
+        const double offset = floor_f(div_rn((double)i * 1e9, j.rate) + 0.5);
+        return j.start + (i64)(offset > (double)max_time ? (double)max_time : offset);
+    } else {
+        return (C)(as_f64((u64)j.start) + div_rn((double)i, j.rate));
+    }
 }
 
 // ---- Rows ----

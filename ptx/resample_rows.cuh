@@ -84,7 +84,8 @@ template <u32 In, u32 Out, u32 N> RC_FN void move(const resample_job &j, const s
             pack<Out, N> out;
             if (In != Out || act[u] == blend) {
                 W x[N];
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? lerp(get(v0[u], i), get(v1[u], i), a[u]) : get(v0[u], i);
+                lerps(x, [&](u32 i) { return get(v0[u], i); }, [&](u32 i) { return get(v1[u], i); }, [&](u32) { return a[u]; });
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? x[i] : get(v0[u], i);
                 out = round_pack<Out, N>(x);
             } else {
                 out = same<Out>(v0[u]);

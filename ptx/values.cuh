@@ -155,8 +155,29 @@ template <u32 DT> RC_FN u64 nan_of() {
     return 0x7fc0u;
 }
 
-// lerp is v0 + a*(v1 - v0), each step rounded.
-RC_FN float lerp(float v0, float v1, float a) { return v0 + a * (v1 - v0); }
-RC_FN double lerp(double v0, double v1, double a) { return v0 + a * (v1 - v0); }
+// mended is what stands for v0 + a*(v1 - v0), r, where that is not finite: see mended of package ops.
+template <class W> RC_FN W mended(W v0, W v1, W a, W r) {
+    const W d = v1 - v0;
+    const bool endless0 = !is_finite(v0), endless1 = !is_finite(v1);
+    if (is_nan(v0) || is_nan(v1)) return v0 + v1;
+    if (v0 == v1) return v0;
+    if (endless0 || endless1) return endless0 && endless1 ? d - d : endless0 ? v0 : v1;
+    return is_finite(d) ? r : (1 - a) * v0 + a * v1;
+}
+
+// lerps puts v0 + a*(v1 - v0) of N pairs into x, each step rounded, mended where that is not finite. get0(i) and get1(i) are a pair, a_of(i) its weight.
+template <u32 N, class W, class F, class G, class A> RC_FN void lerps(W (&x)[N], F get0, G get1, A a_of) {
+    RC_UNROLL for (u32 i = 0; i < N; i++) {
+        const W v0 = get0(i);
+        x[i] = v0 + a_of(i) * (get1(i) - v0);
+    }
+    decltype(bits(x[0])) left = 0;
+    RC_UNROLL for (u32 i = 0; i < N; i++) left |= bits(x[i] - x[i]);
+    if (RC_SELDOM(left != 0)) {
+        RC_UNROLL for (u32 i = 0; i < N; i++) {
+            if (!is_finite(x[i])) x[i] = mended(get0(i), get1(i), a_of(i), x[i]);
+        }
+    }
+}
 
 } // namespace rc

@@ -162,17 +162,17 @@ func clockOver(ranges []extent, r *request) (ops.Clock, bounds, error) {
 func writeOut(clock ops.Clock, dtype tensor.DType) (*tensor.Tensor, error) {
 	switch dtype {
 	case tensor.I64:
-		return ticksOf(clock, func(ns int64) int64 { return ns })
+		return ticksOf(clock, clock.Tick)
 	case tensor.F64:
-		return ticksOf(clock, func(ns int64) float64 { return float64(ns) / 1e9 })
+		return ticksOf(clock, clock.Second)
 	}
-	return ticksOf(clock, func(ns int64) float32 { return float32(float64(ns) / 1e9) })
+	return ticksOf(clock, func(i int) float32 { return float32(clock.Second(i)) })
 }
 
-func ticksOf[T int64 | float64 | float32](clock ops.Clock, of func(ns int64) T) (*tensor.Tensor, error) {
+func ticksOf[T int64 | float64 | float32](clock ops.Clock, of func(i int) T) (*tensor.Tensor, error) {
 	out := make([]T, clock.Count)
 	for i := range out {
-		out[i] = of(clock.Tick(i))
+		out[i] = of(i)
 	}
 	return tensor.Of(out, len(out))
 }

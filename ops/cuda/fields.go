@@ -93,6 +93,14 @@ func lengthBits(d time.Duration, clock tensor.DType) uint64 {
 	return uint64(math.Float32bits(float32(seconds)))
 }
 
+// startBits is where a uniform clock begins, as tick of resample.cuh takes it: nanoseconds, or the bits of seconds.
+func startBits(c ops.Clock, clock tensor.DType) int64 {
+	if clock == tensor.I64 {
+		return c.Start
+	}
+	return int64(lengthBits(time.Duration(c.Start), tensor.F64))
+}
+
 // uniform returns the kind that all features have, if it is one that looks at no value.
 func uniform(channels []ops.Channel) (ops.Kind, bool) {
 	kind := channels[0].Kind

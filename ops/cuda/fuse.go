@@ -151,7 +151,7 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 	out := &ptx.FuseParams{
 		Targets: address(j.Targets.Times), TargetsBatch: int64(r.TargetBatch), Dst: address(j.Dst), DstBatch: int64(r.DstBatch), DstStep: int64(r.DstStep),
 		Valid: address(j.Valid), ValidBatch: int64(r.ValidBatch), ValidStep: int64(r.ValidStep), Age: address(j.Age), AgeBatch: int64(r.AgeBatch), AgeStep: int64(r.AgeStep),
-		DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: j.Targets.Start, Rate: j.Targets.Rate,
+		DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate,
 		Total: uint64(j.Rows()), T: uint64(j.T), TMagic: magic, B: uint32(j.B), Streams: uint32(len(parts)),
 	}
 	column, block := 0, 0

@@ -90,7 +90,7 @@ func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Kind, s shape, targets i
 		Targets: address(j.Targets.Times), TargetsBatch: int64(j.TargetBatch), Dst: address(j.Dst), DstBatch: int64(j.DstBatch), DstStep: int64(j.DstStep),
 		Valid: address(j.Valid), ValidBatch: int64(j.ValidBatch), Age: address(j.Age), AgeBatch: int64(j.AgeBatch),
 		SrcRows: rows(j.SrcLengths, j.SrcOffsets), DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
-		Start: j.Targets.Start, Rate: j.Targets.Rate, Fill: valueBits(j.Fill, j.Dst.DType()), MaxGap: limitBits(j.Slack(j.MaxGap), clock), Tolerance: limitBits(j.Slack(j.Tolerance), clock), Snap: limitBits(j.Snap, clock),
+		Start: startBits(j.Targets, clock), Rate: j.Targets.Rate, Fill: valueBits(j.Fill, j.Dst.DType()), MaxGap: limitBits(j.Slack(j.MaxGap), clock), Tolerance: limitBits(j.Slack(j.Tolerance), clock), Snap: limitBits(j.Snap, clock),
 		Total: uint64(targets), Stamps: uint64(j.Stamps()), Share: uint64((j.Stamps() + s.blocks - 1) / s.blocks), S: uint64(j.S), T: uint64(j.T), TMagic: magic, Pace: pace(j),
 		B: uint32(j.B), D: uint32(j.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: f.Word(),
 		More: jobMore(j, j.Src.DType()).Word(),

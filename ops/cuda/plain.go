@@ -262,7 +262,7 @@ func (p *plan) plainParams(j *ops.FuseJob, s shape, unit, chunks int, chunkMagic
 		Tile: uint32(s.tile), Chunks: uint32(chunks), ChunkMagic: chunkMagic, Total: uint32(r.Rows()), TMagic: magic, T: uint32(r.T), S: uint32(r.S), Pace: pace(r),
 		TimesBatch: uint32(r.TimesBatch), TargetsBatch: uint32(r.TargetBatch), SrcBatch: uint32(size * r.SrcBatch >> unit), SrcStep: uint32(size * r.SrcStep >> unit),
 		DstStep: uint32(size * r.DstStep), Share: plainShare(r, s.blocks), Stamps: uint32(r.Stamps()), RowsAStamp: 1 / float32(r.S),
-		MaxGap: gapBits(r), Tolerance: limitBits(r.Tolerance, j.Clock), Fill: fillWord(r), Start: j.Targets.Start, Rate: j.Targets.Rate,
+		MaxGap: gapBits(r), Tolerance: limitBits(r.Tolerance, j.Clock), Fill: fillWord(r), Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate,
 	}
 }
 
@@ -273,7 +273,7 @@ func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, own func(m int, l la
 	magic, _ := divider(j.T, j.Rows())
 	out := &ptx.PlainStreams{
 		Head: ptx.PlainHead{Targets: address(j.Targets.Times), Dst: address(j.Dst), Total: uint32(j.Rows()), T: uint32(j.T), TMagic: magic, TargetsBatch: uint32(r.TargetBatch)},
-		Rest: ptx.PlainRest{Valid: address(j.Valid), Age: address(j.Age), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: j.Targets.Start, Rate: j.Targets.Rate,
+		Rest: ptx.PlainRest{Valid: address(j.Valid), Age: address(j.Age), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate,
 			DstStep: uint32(size * r.DstStep), ValidStep: uint32(r.ValidStep), AgeStep: uint32(r.AgeStep)},
 	}
 	layouts, block := layoutsOf(j), 0

@@ -173,7 +173,7 @@ func (p *plan) poses(j *ops.FuseJob, s shape) *ptx.Poses {
 	f.Kind, f.Masked = 0, false
 	out := &ptx.Poses{
 		Src: address(r.Src), Times: address(r.SrcTimes), Targets: address(j.Targets.Times), Dst: address(j.Dst), Valid: address(j.Valid), Age: address(j.Age),
-		Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: j.Targets.Start, Rate: j.Targets.Rate, TimesBatch: uint32(r.TimesBatch),
+		Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate, TimesBatch: uint32(r.TimesBatch),
 		TargetBatch: uint32(r.TargetBatch), Total: uint32(r.Rows()), Stamps: uint32(r.Stamps()), Share: plainShare(r, s.blocks), S: uint32(r.S), T: uint32(r.T),
 		TMagic: magic, Pace: pace(r), RowsAStamp: 1 / float32(r.S), Flags: f.Word() | ptx.PosesFlags{Precise: precise(list)}.Word(), Tile: uint32(s.tile),
 		Row: uint32(row), Room: uint32(space.rows), RoomBytes: uint32(space.bytes), OutAt: uint32(space.out), Samples: uint32(samples),

@@ -105,11 +105,10 @@ func (f *fusing) shift(c *resampling, offset time.Duration) {
 		raw, shape = c.Targets.dense(), c.Targets.shape
 	} else {
 		for i := range c.Clock.Count {
-			ns := c.Clock.Tick(i)
 			if clock == tensor.I64 {
-				raw = append(raw, uint64(ns))
+				raw = append(raw, uint64(c.Clock.Tick(i)))
 			} else {
-				raw = append(raw, encode(clock, float64(ns)/1e9))
+				raw = append(raw, encode(clock, c.Clock.Second(i)))
 			}
 		}
 	}

@@ -364,6 +364,9 @@ func (e *expect) ok(dtype tensor.DType, bits uint64) bool {
 	}
 	wants := []float64{e.want}
 	if e.period != 0 {
+		if !(got >= decode(dtype, encode(dtype, e.low)) && got <= decode(dtype, encode(dtype, e.low+e.period))) {
+			return false
+		}
 		wants = append(wants, e.want-e.period, e.want+e.period)
 	}
 	for _, w := range wants {

@@ -40,6 +40,13 @@ var literals = []literal{
 	{name: "next", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.25, 1, 1.25}, want: []float64{2, 2, 4}, opts: ops.ResampleOptions{Kind: ops.Next}},
 	{name: "nearest-tie-is-earlier", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.5, .75, 1.25, 1.5}, want: []float64{1, 2, 2, 2}, opts: ops.ResampleOptions{Kind: ops.Nearest}},
 	{name: "angle-shorter-arc", v: []float64{170, -170}, t: []float64{0, 1}, x: []float64{.25, .5, .75}, want: []float64{175, -180, -175}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
+	{name: "angle-stays-where-it-is", v: []float64{350, 350, 351}, t: []float64{0, 1, 2}, x: []float64{0, .5, 1, 1.5}, want: []float64{350, 350, 350, 350.5}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
+	{name: "angle-over-the-turn-of-its-range", v: []float64{350, 10, 330}, t: []float64{0, 1, 2}, x: []float64{.25, .5, .75, 1.125, 1.5}, want: []float64{355, 0, 5, 5, 350}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
+	{name: "angle-below-zero-tells-the-range", v: []float64{-10, 350, 190, -20}, t: []float64{0, 1, 2, 3}, x: []float64{.5, 1.5, 2.5}, want: []float64{-10, 270, -95}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
+	{name: "angle-unwrapped-goes-on", v: []float64{900, 1080, 1100}, t: []float64{0, 1, 2}, x: []float64{.5, 1.5}, want: []float64{990, 1090}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
+	{name: "infinite-samples", v: []float64{inf, inf, 1, inf, -inf, -inf, 2, -inf}, t: count(0, 7), x: []float64{.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5}, want: []float64{inf, inf, inf, math.NaN(), -inf, -inf, -inf}},
+	{name: "overflowing-difference", v: []float64{3e38, -3e38, 3e38}, t: count(0, 2), x: []float64{.25, .5, 1.5}, want: []float64{1.5e38, 0, 0}},
+	{name: "overflowing-difference-f64", dtype: tensor.F64, v: []float64{1.5e308, -1.5e308}, t: count(0, 1), x: []float64{.25, .5}, want: []float64{.75e308, 0}},
 	{name: "extrapolate-both-ends", v: []float64{1, 1, 2, 4, 4}, t: []float64{0, 0, 1, 2, 2}, x: []float64{-1, 3}, want: []float64{0, 6}, valid: []uint64{0, 0}, opts: ops.ResampleOptions{Edge: ops.Extrapolate}},
 	{name: "fill", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{-1, .5, 2}, want: []float64{-7.5, 1.5, -7.5}, valid: []uint64{0, 1, 0}, opts: ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}},
 	{name: "fill-is-nan", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{-1, 2}, want: []float64{math.NaN(), math.NaN()}, opts: ops.ResampleOptions{Edge: ops.FillEdge}},
@@ -68,6 +75,8 @@ var literals = []literal{
 	{name: "catmull-rom-one-stamp-twice-ends-a-curve", v: []float64{0, 1, 5, 6}, t: []float64{0, 1, 1, 2}, x: []float64{.5, 1, 1.5}, want: []float64{.5, 5, 5.5}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
 	{name: "pchip-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Kind: ops.Pchip}},
 }
+
+var inf = math.Inf(1)
 
 // window returns options with a window of some seconds.
 func window(kind ops.Kind, seconds float64) ops.ResampleOptions {
@@ -119,7 +128,7 @@ func (s *suite) named(t *testing.T) {
 		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty, "no-features": (*suite).noFeatures, "memory": (*suite).memory,
 		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "slerp-half-turn": (*suite).slerpHalfTurn, "whole-range": (*suite).wholeRange,
 		"whole-chunks": (*suite).wholeChunks, "weights": resampled(weights), "many-rows": resampled(manyRows), "rounded-once": resampled(roundedOnce), "rounded-each": (*suite).roundedEach,
-		"searches": resampled(searches), "bad-stamps": resampled(badStamps), "ticks": resampled(ticks), "turns": resampled(turns),
+		"searches": resampled(searches), "infinite-lines": resampled(infiniteLines), "bad-stamps": resampled(badStamps), "ticks": resampled(ticks), "turns": resampled(turns),
 		"window-nan": (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
 		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
 		"poses": resampled(poses), "beside-middles": resampled(besideMiddles), "half-periods": (*suite).halfPeriods,
@@ -152,7 +161,9 @@ func (s *suite) literal(t *testing.T, l literal) {
 		for i, w := range l.want {
 			// A float32 clock moves a target by 2^-24 of its time, and the weight with it.
 			tol := 1e-6 * math.Max(1, math.Abs(w))
-			if g := decode(dtype, got.dst[i]); math.IsNaN(w) {
+			if g := decode(dtype, got.dst[i]); math.IsInf(w, 0) {
+				assert.Equal(t, w, g, "%s, target %d", c.Name, i)
+			} else if math.IsNaN(w) {
 				assert.True(t, math.IsNaN(g), "%s, target %d: got %v, want NaN", c.Name, i, g)
 			} else {
 				assert.InDelta(t, w, g, tol, "%s, target %d", c.Name, i)

@@ -78,10 +78,10 @@ func fractions(x, h int64) (lo, hi [2]int64) {
 	return lo, hi
 }
 
-// halfPeriods: an angle half a period from 0 is the one below, and one half a period from another is reached downwards.
+// halfPeriods: an angle half a period from 0 that a crossing meets is the one below, and one half a period from another is reached plainly.
 func (s *suite) halfPeriods(t *testing.T) {
 	const b, d = 3, 9
-	from, to, want := []float64{170, 0, 90}, []float64{-170, 180, -90}, []float64{-180, -90, 0}
+	from, to, want := []float64{170, 0, 90}, []float64{-170, 180, -90}, []float64{-180, 90, 0}
 	for _, dtype := range valueDTypes {
 		var v, w []float64
 		for row := range b {

@@ -38,6 +38,7 @@ type expect struct {
 	want   float64
 	size   float64 // near: the greatest magnitude that the tolerance scales with
 	period float64 // near: compare modulo this, unless 0
+	low    float64 // with a period: the value lies from here to a period above
 	fill   bool    // the fill value
 }
 
@@ -199,9 +200,10 @@ func timesFault[C clockType](row int, times []C) *ops.ValueError {
 // targetOf returns the time of target i of row b, counted in the whole where packed.
 func targetOf[C clockType](c *resampling, b, i, whole int, from func(uint64) C) C {
 	switch {
+	case c.Targets == nil && c.Times.dtype == tensor.I64:
+		return C(c.Clock.Start + int64(math.Floor(float64(i)*1e9/c.Clock.Rate+0.5)))
 	case c.Targets == nil:
-		ns := c.Clock.Start + int64(math.Floor(float64(i)*1e9/c.Clock.Rate+0.5))
-		return inClock[C](ns)
+		return C(float64(c.Clock.Start)/1e9 + float64(i)/c.Clock.Rate)
 	case len(c.Targets.shape) == 2:
 		return from(c.Targets.raw[c.Targets.at(b, i)])
 	}

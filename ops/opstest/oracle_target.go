@@ -190,12 +190,29 @@ func (t *target[C]) take(k, d int) expect {
 func (t *target[C]) line(k, d int, a float64) expect {
 	v0, v1 := t.v(k, d), t.v(k+1, d)
 	if t.c.Src.dtype == tensor.F64 {
-		p := a * (v1 - v0)
-		return expect{rule: rounded, bits: encode(t.c.out(), v0+float64(p))}
+		return expect{rule: rounded, bits: encode(t.c.out(), straight(v0, v1, a))}
 	}
-	step := float32(v1) - float32(v0)
-	p := float32(float32(a) * step)
-	return expect{rule: rounded, bits: encode(t.c.out(), float64(float32(v0)+p))}
+	return expect{rule: rounded, bits: encode(t.c.out(), float64(straight(float32(v0), float32(v1), float32(a))))}
+}
+
+// straight is v0 + a*(v1-v0), and what stands for it where numbers make none.
+func straight[W float32 | float64](v0, v1, a W) W {
+	infinite := func(v W) bool { return math.IsInf(float64(v), 0) }
+	step := v1 - v0
+	r := v0 + W(a*step)
+	switch {
+	case !infinite(r) && r == r, v0 != v0, v1 != v1:
+		return r
+	case v0 == v1 || infinite(v0) && !infinite(v1):
+		return v0
+	case infinite(v1) && !infinite(v0):
+		return v1
+	case infinite(v0):
+		return W(math.NaN())
+	case infinite(step):
+		return W((1-a)*v0) + W(a*v1)
+	}
+	return r
 }
 
 func (t *target[C]) features(out []expect, fill expect) {
@@ -264,7 +281,14 @@ func (t *target[C]) inside(d int) expect {
 		return expect{rule: near, want: slerpAt(p, q, a)[i], size: size}
 	case ops.Angle:
 		v0, v1 := t.v(k, d), t.v(k+1, d)
-		return expect{rule: near, want: wrap(v0+a*wrap(v1-v0, period), period), size: largest(size, period), period: period}
+		e := expect{rule: near, want: v0 + a*(v1-v0), size: largest(size, period)}
+		if !(math.Abs(v1-v0) <= period/2) { // a crossing
+			e.want, e.period, e.low = wrap(v0+a*wrap(v1-v0, period), period), period, -period/2
+			if min(v0, v1) >= 0 && max(v0, v1) >= period/2 {
+				e.low = 0
+			}
+		}
+		return e
 	case ops.Pchip:
 		want, far := t.pchip(d)
 		return expect{rule: near, want: want, size: largest(size, far)}

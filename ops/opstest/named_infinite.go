@@ -1,0 +1,44 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// infiniteLines: lines between samples of which many are infinite, no numbers, or so far apart that their difference overflows, in rows of all
+// widths that kernels tell apart. Every feature has every pair.
+func infiniteLines(test visit) {
+	const n = 150
+	for k, in := range valueDTypes {
+		most := map[tensor.DType]float64{tensor.F32: math.MaxFloat32, tensor.F64: math.MaxFloat64, tensor.F16: 65504, tensor.BF16: 0x1.fep127}[in]
+		list := []float64{inf, -inf, math.NaN(), most, -most, .75 * most, -.75 * most, 1, 0, math.Copysign(0, -1)}
+		for i, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
+			r := rng(uint64(150 + i))
+			targets := uniformValues(r, 2*n)
+			for i := range targets {
+				targets[i] = (targets[i] + 1) / 2 * n // of -1 to 1
+			}
+			c := &resampling{Name: fmt.Sprint("infinite lines ", in, edge), Times: vals(clockDTypes[1+(i+k)%2], count0(n), n), Opts: ops.ResampleOptions{Edge: edge}}
+			c.Targets = vals(c.Times.dtype, append(targets, -1, -.5, n+1), 2*n+3)
+			values := func(dtype tensor.DType, d int) *array {
+				v := make([]float64, n*d)
+				for i := range v {
+					v[i] = list[r.IntN(len(list))]
+					if d == 2 && i%2 == 1 && math.Abs(v[i]) > most/2 {
+						v[i] = 1 // it may be of a kind whose formula overflows elsewhere
+					}
+				}
+				return vals(dtype, v, n, d)
+			}
+			everyWay(c, in, values, test)
+			for _, d := range []int{3, 7, 9, 17, 32, 75} {
+				one := *c
+				one.Src, one.Planned = values(in, d), true
+				test(&one, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: one}, {resampling: one}}, Targets: c.Targets, Planned: true}, layouts[d%2])
+			}
+		}
+	}
+}
