@@ -11,7 +11,7 @@ import (
 // maxTime bounds int64 times on both sides, so that a difference of two never overflows.
 const maxTime = 1 << 62
 
-// Clock gives the times of the targets: a tensor, or a uniform clock that is never written out.
+// Clock gives the times of the targets: a tensor, or a uniform or an anchored clock, which are never written out.
 type Clock struct {
 	// Times is [B,T], or [T] shared by the batch, or [sum T] for packed targets. Its dtype is the source times'. Targets may
 	// come in any order.
@@ -22,6 +22,9 @@ type Clock struct {
 	Start int64
 	Rate  float64
 	Count int
+	// Anchors [B] and Deltas [T], both i64 nanoseconds, are an anchored clock: target t of row b is at Anchors[b] + Deltas[t]. For source times in
+	// seconds it is that number divided by 1e9 in float64, then rounded to the times' dtype. It takes no DstOffsets.
+	Anchors, Deltas *tensor.Tensor
 }
 
 // At returns the clock that a tensor of times gives.
@@ -31,6 +34,11 @@ func At(times *tensor.Tensor) Clock { return Clock{Times: times} }
 func Uniform(start int64, rate float64, count int) Clock {
 	return Clock{Start: start, Rate: rate, Count: count}
 }
+
+// Anchored returns the clock of windows: the same deltas [T] from an anchor a row [B], both i64 nanoseconds.
+func Anchored(anchors, deltas *tensor.Tensor) Clock { return Clock{Anchors: anchors, Deltas: deltas} }
+
+func (c *Clock) anchored() bool { return c.Anchors != nil || c.Deltas != nil }
 
 // Tick returns the time of tick i of a uniform clock in nanoseconds.
 func (c Clock) Tick(i int) int64 { return tick[int64](&c, i) }
@@ -42,7 +50,15 @@ func (c Clock) Second(i int) float64 { return seconds(c.Start) + float64(i)/c.Ra
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func (c Clock) check(ck *checker) {
-	if c.Times != nil {
+	switch {
+	case c.anchored() && c.Times != nil:
+		ck.set("Targets.Times", ErrOption, "Times and Anchors", "one of them")
+	case c.anchored() && c.Anchors == nil:
+		ck.set("Targets.Anchors", ErrMissing, "nil, with Deltas", "a tensor [B]")
+	case c.anchored() && c.Deltas == nil:
+		ck.set("Targets.Deltas", ErrMissing, "nil, with Anchors", "a tensor [T]")
+	}
+	if c.Times != nil || c.anchored() {
 		return
 	}
 	if !(c.Rate > 0) || math.IsInf(c.Rate, 1) {

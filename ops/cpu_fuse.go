@@ -13,6 +13,7 @@ type fused[C clock] struct {
 	stream       int
 	offset       C
 	shift, scale []float32 // nil, or both D long
+	least, most  []float32 // as these
 }
 
 func (f *fused[C]) affine() bool { return f.shift != nil }
@@ -20,7 +21,14 @@ func (f *fused[C]) affine() bool { return f.shift != nil }
 // apply normalises a row of features. Each step rounds on its own.
 func (f *fused[C]) apply(row []float32) []float32 {
 	for d := range row {
-		row[d] = float32(row[d]-f.shift[d]) * f.scale[d]
+		x := float32(row[d]-f.shift[d]) * f.scale[d]
+		switch {
+		case x < f.least[d]:
+			x = f.least[d]
+		case x > f.most[d]:
+			x = f.most[d]
+		}
+		row[d] = x
 	}
 	return row
 }
@@ -55,8 +63,8 @@ func newCPUFuse[C clockElement](b *cpuBackend, job *FuseJob) (Plan, error) {
 		}
 		s.fault = &p.fault
 		s.fused = fused[C]{on: true, stream: m, offset: lengthIn[C](part.Offset)}
-		if part.Shift != nil || part.Scale != nil {
-			s.fused.shift, s.fused.scale = part.Affine()
+		if part.Normalised() {
+			s.fused.shift, s.fused.scale, s.fused.least, s.fused.most = part.Affine()
 		}
 		p.streams = append(p.streams, s)
 		p.checks.pieces += s.checks.pieces

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -17,7 +18,9 @@ type cpuResample[C clock] struct {
 	limits         limits[C]
 	src, dst       values
 	times, targets []C
-	valid          []uint8
+	anchors        []int64 // of an anchored clock
+	deltas         []int64
+	valid, pad     []uint8
 	age            []C
 	srcRows        rows
 	dstRows        rows
@@ -25,6 +28,7 @@ type cpuResample[C clock] struct {
 	fault          *atomic.Uint64
 	checks, work   cpuTask
 	each           int // targets a piece of work
+	rowsEach       int // rows a piece of checking
 	scratch        []*scratch
 }
 
@@ -59,7 +63,10 @@ func (p *cpuBound) Close() error {
 	return nil
 }
 
-const cpuCheck = 1 << 15 // stamps a piece of checking
+const (
+	cpuCheck      = 1 << 15 // stamps, or rows, a piece of checking
+	selectedCheck = 64      // rows of a selection, whose stamps are checked with them
+)
 
 func (b *cpuBackend) Resample(job *ResampleJob) (Plan, error) {
 	switch job.ClockType() {
@@ -81,7 +88,7 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 	p := &cpuResample[C]{cpuBound: cpuBound{bound: job.Bound()}, given: job, backend: b, limits: newLimits[C](job), fault: new(atomic.Uint64)}
 	job = job.Checked()
 	p.ResampleJob = job
-	var errs [7]error
+	var errs [11]error
 	if job.Src != nil { // a stream of a Fuse may be missing
 		p.src, errs[0] = newValues(job.Src)
 		p.times, errs[2] = tensor.Elements[C](job.SrcTimes)
@@ -90,6 +97,13 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 	if job.Targets.Times != nil {
 		p.targets, errs[3] = tensor.Elements[C](job.Targets.Times)
 	}
+	if job.Targets.anchored() {
+		p.anchors, errs[7] = tensor.Elements[int64](job.Targets.Anchors)
+		p.deltas, errs[8] = tensor.Elements[int64](job.Targets.Deltas)
+	}
+	if job.Pad != nil {
+		p.pad, errs[9] = tensor.Elements[uint8](job.Pad)
+	}
 	if job.Valid != nil {
 		p.valid, errs[4] = tensor.Elements[uint8](job.Valid)
 	}
@@ -97,6 +111,9 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 		p.age, errs[5] = tensor.Elements[C](job.Age)
 	}
 	p.srcRows, errs[6] = newRows(job.B, job.S, job.SrcLengths, job.SrcOffsets)
+	if job.SrcStarts != nil {
+		p.srcRows.starts, errs[10] = tensor.Elements[int64](job.SrcStarts)
+	}
 	var err error
 	p.dstRows, err = newRows(job.B, job.T, job.DstLengths, job.DstOffsets)
 	if err = errors.Join(append(errs[:], err)...); err != nil {
@@ -107,7 +124,12 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 	}
 	p.each = targetsAPiece(job.Channels, job.D)
 	p.work = cpuTask{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}
-	p.checks = cpuTask{pieces: (max(job.Stamps(), job.B) + cpuCheck - 1) / cpuCheck, do: p.check}
+	p.rowsEach = cpuCheck
+	stamps := job.Stamps()
+	if job.SrcStarts != nil {
+		p.rowsEach, stamps = selectedCheck, 0
+	}
+	p.checks = cpuTask{pieces: max((stamps+cpuCheck-1)/cpuCheck, (job.B+p.rowsEach-1)/p.rowsEach), do: p.check}
 	return p, nil
 }
 
@@ -155,6 +177,7 @@ type rows struct {
 	n, all  int // rows; the padded length, or of all packed rows together
 	lengths []int64
 	offsets []int64
+	starts  []int64 // with lengths, of a selection from a packed tensor
 }
 
 func newRows(b, n int, lengths, offsets *tensor.Tensor) (rows, error) {
@@ -176,6 +199,9 @@ func (r *rows) row(b int) (start, n int) {
 		lo := min(max(r.offsets[b], 0), int64(r.all))
 		hi := min(max(r.offsets[b+1], lo), int64(r.all), lo+maxRow)
 		return int(lo), int(hi - lo)
+	case r.starts != nil:
+		lo := min(max(r.starts[b], 0), int64(r.all))
+		return int(lo), int(min(max(r.lengths[b], 0), int64(r.all)-lo, maxRow))
 	case r.lengths != nil:
 		return 0, int(min(max(r.lengths[b], 0), int64(r.all)))
 	}
@@ -188,6 +214,9 @@ func (r *rows) fits(b int) bool {
 	case r.offsets != nil:
 		lo, hi := r.offsets[b], r.offsets[b+1]
 		return lo >= 0 && hi >= lo && hi <= int64(r.all) && hi-lo <= maxRow && (b > 0 || lo == 0) && (b < r.n-1 || hi == int64(r.all))
+	case r.starts != nil:
+		lo, n := r.starts[b], r.lengths[b]
+		return lo >= 0 && lo <= int64(r.all) && n >= 0 && n <= int64(r.all)-lo && n <= maxRow
 	case r.lengths != nil:
 		return r.lengths[b] >= 0 && r.lengths[b] <= int64(r.all)
 	}
@@ -219,8 +248,8 @@ func (r *rows) find(i int) (b, index int) {
 
 // check looks at one piece of the rows' lengths and of the source stamps.
 func (p *cpuResample[C]) check(piece, _ int) {
-	lo := piece * cpuCheck
-	for b := lo; b < min(lo+cpuCheck, p.B); b++ {
+	first := piece * p.rowsEach
+	for b := first; b < min(first+p.rowsEach, p.B); b++ {
 		_, samples := p.srcRows.row(b)
 		_, targets := p.dstRows.row(b)
 		switch {
@@ -232,17 +261,23 @@ func (p *cpuResample[C]) check(piece, _ int) {
 			p.report(FaultRows, b, FaultNoSamples)
 		}
 	}
-	p.checkStamps(lo, min(lo+cpuCheck, p.Stamps()))
+	if p.SrcStarts != nil {
+		for b := first; b < min(first+p.rowsEach, p.B); b++ {
+			start, n := p.srcRows.row(b)
+			p.checkRuns(start, start, p.times[start:][:n], true)
+		}
+		return
+	}
+	p.checkStamps(piece*cpuCheck, min((piece+1)*cpuCheck, p.Stamps()))
 }
 
-// checkStamp looks at stamp i, which is stamp k of row b, and at the one before it.
-func (p *cpuResample[C]) checkStamp(i, b, k int) {
-	at := b*p.TimesBatch + k
+// checkStamp looks at stamp i, which lies at `at`, and at the one before it, unless it is its row's first.
+func (p *cpuResample[C]) checkStamp(i, at int, first bool) {
 	t := p.times[at]
 	switch reason := badTime(t); {
 	case reason != 0:
 		p.report(FaultTimes, i, reason)
-	case k > 0 && !(p.times[at-1] <= t) && p.times[at-1] == p.times[at-1] && !p.rowStart(i):
+	case !first && !(p.times[at-1] <= t) && p.times[at-1] == p.times[at-1] && !p.rowStart(i):
 		p.report(FaultTimes, i, FaultUnsorted)
 	}
 }
@@ -285,29 +320,27 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 		_, targets = p.dstRows.row(b)
 	}
 	if n == 0 || t >= targets {
-		p.mark(outRow, outIndex, 0, 0)
+		p.mark(outRow, outIndex, 0, 0, 1)
 		p.dst.fill(out, p.D, p.Fill, s)
 		return 0
 	}
 	times := p.times[b*p.TimesBatch+start:][:n]
-	var x C
-	if p.targets == nil {
-		x = tick[C](&p.Targets, t)
-	} else {
-		x = p.targets[outRow*p.TargetBatch+outIndex]
-	}
-	if _, ok := any(x).(int64); ok && p.Check && (badTime(x) != 0 || badTime(x-p.fused.offset) != 0) {
+	x, far := p.timeOf(t, outRow, outIndex)
+	if _, ok := any(x).(int64); p.Check && (far || ok && (badTime(x) != 0 || badTime(x-p.fused.offset) != 0)) {
 		p.report(FaultTargets, i, FaultTimeRange)
 	}
 	x -= p.fused.offset
 	l := locate(times, x, guess, &p.limits)
 	outside := l.place == below || l.place == above && p.Edge != HoldEdge
 	fills := p.Edge == FillEdge || p.Edge == HoldEdge && l.place == below
-	ok := uint8(1)
+	ok, past := uint8(1), uint8(0)
 	if l.gap || outside || l.place == nowhere {
 		ok = 0
 	}
-	p.mark(outRow, outIndex, ok, x-times[l.k])
+	if l.place == below || l.place == above {
+		past = 1
+	}
+	p.mark(outRow, outIndex, ok, x-times[l.k], past)
 	from := b*p.SrcBatch + (start+l.k)*p.SrcStep
 	switch {
 	case outside && p.Edge == ErrorEdge:
@@ -338,8 +371,24 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	return l.k
 }
 
+// timeOf returns the time of target t of its row, which a tensor has at index of row outRow, and whether what it is made of is out of range.
+func (p *cpuResample[C]) timeOf(t, outRow, index int) (x C, far bool) {
+	switch {
+	case p.targets != nil:
+		return p.targets[outRow*p.TargetBatch+index], false
+	case p.anchors != nil:
+		anchor, delta := p.anchors[outRow], p.deltas[t]
+		sum := anchor + delta
+		return lengthIn[C](time.Duration(sum)), badTime(anchor) != 0 || badTime(delta) != 0 || badTime(sum) != 0
+	}
+	return tick[C](&p.Targets, t), false
+}
+
 // mark writes what is known of a target without looking at its features.
-func (p *cpuResample[C]) mark(row, index int, ok uint8, age C) {
+func (p *cpuResample[C]) mark(row, index int, ok uint8, age C, past uint8) {
+	if p.pad != nil {
+		p.pad[row*p.PadBatch+index*p.PadStep] = past
+	}
 	if p.valid != nil {
 		p.valid[row*p.ValidBatch+index*p.ValidStep] = ok
 	}

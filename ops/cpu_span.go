@@ -30,27 +30,23 @@ func (p *cpuResample[C]) checkStamps(lo, hi int) {
 		if p.SrcLengths != nil {
 			n = int(min(max(p.srcRows.lengths[b]-int64(k), 0), int64(n)))
 		}
-		t := p.times[b*p.TimesBatch+k:][:n]
-		for i := 0; i < n; {
-			// A stamp after a run that ascends, and both ends of the run: what is between them is as good as they are.
-			end := i + ascending(t[i:])
-			p.checkStamp(lo+i, b, k+i)
-			if end-1 > i {
-				p.checkRun(lo+i, b, k+i, t[i:end])
-			}
-			i = end
-		}
+		p.checkRuns(lo, b*p.TimesBatch+k, p.times[b*p.TimesBatch+k:][:n], k == 0)
 		lo += part
 	}
 }
 
-// checkRun looks at a run that ascends, and begins with stamp i, which is stamp k of row b.
-func (p *cpuResample[C]) checkRun(i, b, k int, run []C) {
-	if badTime(run[0]) == 0 && badTime(run[len(run)-1]) == 0 {
-		return
-	}
-	for j := range run {
-		p.checkStamp(i+j, b, k+j)
+// checkRuns looks at stamps t, of which the first is stamp i, lies at `at`, and is its row's first or not.
+func (p *cpuResample[C]) checkRuns(i, at int, t []C, first bool) {
+	for k := 0; k < len(t); {
+		// A stamp after a run that ascends, and both ends of the run: what is between them is as good as they are.
+		end := k + ascending(t[k:])
+		p.checkStamp(i+k, at+k, first && k == 0)
+		if end-1 > k && (badTime(t[k]) != 0 || badTime(t[end-1]) != 0) {
+			for n := k; n < end; n++ {
+				p.checkStamp(i+n, at+n, first && n == 0)
+			}
+		}
+		k = end
 	}
 }
 
@@ -121,24 +117,15 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	}
 	times := p.times[b*p.TimesBatch+start:][:n]
 	first, last := times[0], times[n-1]
-	var targets []C
-	if p.targets != nil {
-		targets = p.targets[outRow*p.TargetBatch+outIndex:][:count]
-	}
 	row := b*p.SrcBatch + start*p.SrcStep
 	out := outRow*p.DstBatch + outIndex*p.DstStep
-	kind, marked := p.Channels[0].Kind, p.valid != nil || p.age != nil
+	kind, marked := p.Channels[0].Kind, p.valid != nil || p.age != nil || p.pad != nil
 	offset := p.fused.offset
-	var x C
 	k, step := 0, 0 // the sample that was found last, and how far from the one before
 	for j := range count {
-		if targets != nil {
-			x = targets[j]
-		} else {
-			x = tick[C](&p.Targets, t+j)
-		}
-		if offset != 0 {
-			if badTime(x) != 0 {
+		x, far := p.timeOf(t+j, outRow, outIndex+j)
+		if offset != 0 || far {
+			if far || badTime(x) != 0 {
 				p.target(i+j, k, s)
 				continue
 			}
@@ -161,7 +148,7 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 			continue
 		}
 		if marked {
-			p.mark(outRow, outIndex+j, 1, dx)
+			p.mark(outRow, outIndex+j, 1, dx, 0)
 		}
 		from, to := row+k*p.SrcStep, out+j*p.DstStep
 		switch {

@@ -243,7 +243,7 @@ func checksAgree[C testClock](t *testing.T) {
 				b, k = i/p.S, i%p.S
 			}
 			if p.SrcLengths == nil || int64(k) < p.srcRows.lengths[b] {
-				p.checkStamp(i, b, k)
+				p.checkStamp(i, b*p.TimesBatch+k, k == 0)
 			}
 		}
 		want := p.fault.Load()

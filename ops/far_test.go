@@ -163,7 +163,8 @@ func (f *far) Batch(plans []ops.Plan, o ops.BatchOptions) (ops.Plan, error) {
 
 func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
 	a := j.ResampleArgs
-	for _, t := range []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Src, &a.SrcTimes, &a.Targets.Times, &a.SrcLengths, &a.SrcOffsets, &a.DstLengths, &a.DstOffsets} {
+	for _, t := range []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Pad, &a.Src, &a.SrcTimes, &a.Targets.Times, &a.Targets.Anchors, &a.Targets.Deltas,
+		&a.SrcLengths, &a.SrcOffsets, &a.SrcStarts, &a.DstLengths, &a.DstOffsets} {
 		*t = f.near(*t)
 	}
 	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), Snap: j.Snap, MaxGap: j.MaxGap,
@@ -173,11 +174,11 @@ func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
 
 func (f *far) Fuse(j *ops.FuseJob) (ops.Plan, error) {
 	a := j.FuseArgs
-	all := []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Targets.Times, &a.DstLengths, &a.DstOffsets}
+	all := []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Pad, &a.Targets.Times, &a.Targets.Anchors, &a.Targets.Deltas, &a.DstLengths, &a.DstOffsets}
 	a.Streams = slices.Clone(a.Streams)
 	for m := range a.Streams {
 		s := &a.Streams[m]
-		all = append(all, &s.Src, &s.SrcTimes, &s.SrcLengths, &s.SrcOffsets)
+		all = append(all, &s.Src, &s.SrcTimes, &s.SrcLengths, &s.SrcOffsets, &s.SrcStarts)
 	}
 	for _, t := range all {
 		*t = f.near(*t)

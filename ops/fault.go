@@ -43,7 +43,7 @@ func (f Fault) InStream(m int) Fault { return f | Fault(m)<<58 }
 // Stream returns the stream of a fault of a Fuse.
 func (f Fault) Stream() int { return int(f << 2 >> 60) }
 
-// FaultError unpacks a fault of the job. For packed tensors it reads the offsets; read is given those on the device.
+// FaultError unpacks a fault of the job. For packed tensors it reads the offsets, or starts and lengths; read is given those on the device.
 func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
 	if f == NoFault {
 		return nil
@@ -58,6 +58,19 @@ func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, er
 func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tensor.Tensor) ([]int64, error)) (e *ValueError, err error) {
 	position := int(f << 6 >> 10)
 	e = &ValueError{Op: "Resample", Row: position}
+	chosen := func() { // the first row that has the stamp, of two out of order both
+		var starts, lengths []int64
+		if starts, err = read(j.SrcStarts); err == nil {
+			lengths, err = read(j.SrcLengths)
+		}
+		for b := range lengths {
+			k := int64(position) - starts[b]
+			if k >= 0 && k < lengths[b] && (k > 0 || f&15 != FaultUnsorted) {
+				e.Row, e.Index = b, int(k)
+				break
+			}
+		}
+	}
 	split := func(n int, packed *tensor.Tensor) {
 		if packed == nil {
 			e.Row, e.Index = position/n, position%n
@@ -80,7 +93,11 @@ func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tenso
 		e.Arg = rowsArg("Src", j.SrcLengths)
 	case FaultTimes:
 		e.Arg = "SrcTimes"
-		split(j.S, j.SrcOffsets)
+		if j.SrcStarts != nil {
+			chosen()
+		} else {
+			split(j.S, j.SrcOffsets)
+		}
 	default:
 		e.Arg = "Targets"
 		split(j.T, dstOffsets)
@@ -88,6 +105,9 @@ func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tenso
 	switch f & 15 {
 	case FaultSrcRows:
 		e.Kind = ErrRows
+		if j.SrcStarts != nil {
+			e.Arg = "SrcStarts"
+		}
 	case FaultDstRows:
 		e.Arg, e.Kind = rowsArg("Dst", j.DstLengths), ErrRows
 	case FaultNoSamples:
@@ -119,6 +139,12 @@ func (b *Bound) add(name string, t *tensor.Tensor) {
 	}
 }
 
+func (b *Bound) addClock(c Clock) {
+	b.add("Targets", c.Times)
+	b.add("Targets.Anchors", c.Anchors)
+	b.add("Targets.Deltas", c.Deltas)
+}
+
 // outputs says that what was added so far is written.
 func (b *Bound) outputs() { b.written = len(b.ts) }
 
@@ -128,12 +154,14 @@ func (j *ResampleJob) Bound() Bound {
 	b.add("Dst", j.Dst)
 	b.add("Valid", j.Valid)
 	b.add("Age", j.Age)
+	b.add("Pad", j.Pad)
 	b.outputs()
 	b.add("Src", j.Src)
 	b.add("SrcTimes", j.SrcTimes)
-	b.add("Targets", j.Targets.Times)
+	b.addClock(j.Targets)
 	b.add("SrcLengths", j.SrcLengths)
 	b.add("SrcOffsets", j.SrcOffsets)
+	b.add("SrcStarts", j.SrcStarts)
 	b.add("DstLengths", j.DstLengths)
 	b.add("DstOffsets", j.DstOffsets)
 	return b

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type FuseArgs struct {
 	Dst   *tensor.Tensor // [B,T,sum D]: the streams' features side by side, in the order of Streams
 	Valid *tensor.Tensor // [B,T,M] u8, optional: for each stream what Resample's Valid is
 	Age   *tensor.Tensor // [B,T,M] of the times' dtype, optional: for each stream what Resample's Age is
+	Pad   *tensor.Tensor // [B,T,M] u8, optional: for each stream what Resample's Pad is; 1 where it has no samples
 
 	Streams []FuseStream
 	Targets Clock // on the common clock
@@ -36,7 +38,7 @@ type FuseStream struct {
 	Src      *tensor.Tensor // [B,S,D], of any value dtype; nil if the stream is missing
 	SrcTimes *tensor.Tensor // [B,S] or [S], on the stream's own clock
 
-	SrcLengths, SrcOffsets *tensor.Tensor // as in ResampleArgs
+	SrcLengths, SrcOffsets, SrcStarts *tensor.Tensor // as in ResampleArgs
 
 	// Width is D, 1 or more. It may be left 0 unless the stream is missing.
 	Width int
@@ -49,6 +51,9 @@ type FuseStream struct {
 	// Shift and Scale [D] normalise the features on the way out, if given: Resample's result in f32 less Shift[d], then times
 	// Scale[d], each step rounded to f32, then to Dst's dtype. They are copied when the plan is made.
 	Shift, Scale []float32
+	// ClipMin and ClipMax [D], if given, bound the features after Shift and Scale, in f32; a NaN stays one, and fill values are as given. No ClipMin is
+	// above its ClipMax.
+	ClipMin, ClipMax []float32
 }
 
 // FuseOptions are what all streams share.
@@ -77,8 +82,9 @@ type FuseJob struct {
 // elements of the Fuse's. Of a missing stream Src and SrcTimes are nil and S is 0.
 type FusePart struct {
 	*ResampleJob
-	Offset       time.Duration
-	Shift, Scale []float32 // nil, or D long
+	Offset           time.Duration
+	Shift, Scale     []float32 // nil, or D long
+	ClipMin, ClipMax []float32 // nil, or D long
 }
 
 // Rows returns the number of targets of all rows together.
@@ -133,10 +139,11 @@ func (j *FuseJob) sources(c *checker) {
 		o := &s.Options
 		p.ResampleJob = jobUnder(o, j.Check, j.Launch)
 		p.Fill, p.Offset, p.Shift, p.Scale = 0, s.Offset, slices.Clone(s.Shift), slices.Clone(s.Scale)
+		p.ClipMin, p.ClipMax = slices.Clone(s.ClipMin), slices.Clone(s.ClipMax)
 		if o.Fill.set {
 			p.Fill = o.Fill.v
 		}
-		p.Src, p.SrcTimes, p.SrcLengths, p.SrcOffsets = s.Src, s.SrcTimes, s.SrcLengths, s.SrcOffsets
+		p.Src, p.SrcTimes, p.SrcLengths, p.SrcOffsets, p.SrcStarts = s.Src, s.SrcTimes, s.SrcLengths, s.SrcOffsets, s.SrcStarts
 		p.Targets, p.DstLengths, p.DstOffsets = j.Targets, j.DstLengths, j.DstOffsets
 		if s.Src == nil {
 			p.D = s.Width
@@ -174,7 +181,7 @@ func (j *FuseJob) missing(c *checker, s *FuseStream) {
 	for _, t := range []struct {
 		arg string
 		t   *tensor.Tensor
-	}{{"SrcTimes", s.SrcTimes}, {"SrcLengths", s.SrcLengths}, {"SrcOffsets", s.SrcOffsets}} {
+	}{{"SrcTimes", s.SrcTimes}, {"SrcLengths", s.SrcLengths}, {"SrcOffsets", s.SrcOffsets}, {"SrcStarts", s.SrcStarts}} {
 		if t.t != nil {
 			c.set(t.arg, ErrOption, "a tensor without Src", "nil, or Src too")
 		}
@@ -222,9 +229,18 @@ func (j *FuseJob) features(c *checker, m int) {
 	for _, v := range []struct {
 		arg string
 		v   []float32
-	}{{"Shift", s.Shift}, {"Scale", s.Scale}} {
+	}{{"Shift", s.Shift}, {"Scale", s.Scale}, {"ClipMin", s.ClipMin}, {"ClipMax", s.ClipMax}} {
 		if v.v != nil && len(v.v) != p.D {
 			c.set(v.arg, ErrShape, fmt.Sprintf("%d numbers", len(v.v)), fmt.Sprintf("%d, one a feature, or nil", p.D))
+		}
+	}
+	if c.err != nil || !p.Clips() {
+		return
+	}
+	_, _, least, most := p.Affine()
+	for d := range p.D {
+		if !(least[d] <= most[d]) {
+			c.set("ClipMin", ErrOption, fmt.Sprintf("%g of feature %d, with a ClipMax of %g", least[d], d, most[d]), "a number that is no more than ClipMax")
 		}
 	}
 }
@@ -246,9 +262,9 @@ func (j *FuseJob) outputs(c *checker) {
 	}
 	shape := j.outShape()
 	rank := len(shape) + 1
-	inputs := []*tensor.Tensor{j.Targets.Times, j.DstLengths, j.DstOffsets}
-	for _, s := range j.Streams {
-		inputs = append(inputs, s.Src, s.SrcTimes, s.SrcLengths, s.SrcOffsets)
+	var inputs []*tensor.Tensor
+	for _, p := range j.Parts {
+		inputs = append(inputs, p.inputs()...)
 	}
 	output := func(arg string, t *tensor.Tensor, last int, others []*tensor.Tensor, dtypes ...tensor.DType) {
 		if t == nil || !c.tensor(arg, t) {
@@ -259,9 +275,10 @@ func (j *FuseJob) outputs(c *checker) {
 		c.lastContiguous(arg, t)
 		c.output(arg, t, append(inputs, others...)...)
 	}
-	output("Dst", j.Dst, j.D, []*tensor.Tensor{j.Valid, j.Age}, valueTypes...)
-	output("Valid", j.Valid, len(j.Parts), []*tensor.Tensor{j.Age}, tensor.U8)
-	output("Age", j.Age, len(j.Parts), nil, j.Clock)
+	output("Dst", j.Dst, j.D, []*tensor.Tensor{j.Valid, j.Age, j.Pad}, valueTypes...)
+	output("Valid", j.Valid, len(j.Parts), []*tensor.Tensor{j.Age, j.Pad}, tensor.U8)
+	output("Age", j.Age, len(j.Parts), []*tensor.Tensor{j.Pad}, j.Clock)
+	output("Pad", j.Pad, len(j.Parts), nil, tensor.U8)
 	if c.err != nil {
 		return
 	}
@@ -270,6 +287,7 @@ func (j *FuseJob) outputs(c *checker) {
 		p.Dst = c.view(j.Dst, rank, lo, append(shape[:rank-1:rank-1], p.D))
 		p.Valid = c.view(j.Valid, rank-1, m, shape)
 		p.Age = c.view(j.Age, rank-1, m, shape)
+		p.Pad = c.view(j.Pad, rank-1, m, shape)
 		lo += p.D
 		p.DstStep = j.Dst.Stride(rank - 2)
 		batch := func(t *tensor.Tensor) int {
@@ -278,14 +296,14 @@ func (j *FuseJob) outputs(c *checker) {
 			}
 			return t.Stride(0)
 		}
-		p.DstBatch, p.ValidBatch, p.AgeBatch = batch(j.Dst), batch(j.Valid), batch(j.Age)
+		p.DstBatch, p.ValidBatch, p.AgeBatch, p.PadBatch = batch(j.Dst), batch(j.Valid), batch(j.Age), batch(j.Pad)
 		step := func(t *tensor.Tensor) int {
 			if t == nil {
 				return 0
 			}
 			return t.Stride(rank - 2)
 		}
-		p.ValidStep, p.AgeStep = step(j.Valid), step(j.Age)
+		p.ValidStep, p.AgeStep, p.PadStep = step(j.Valid), step(j.Age), step(j.Pad)
 	}
 }
 
@@ -326,8 +344,9 @@ func (j *FuseJob) Bound() Bound {
 	b.add("Dst", j.Dst)
 	b.add("Valid", j.Valid)
 	b.add("Age", j.Age)
+	b.add("Pad", j.Pad)
 	b.outputs()
-	b.add("Targets", j.Targets.Times)
+	b.addClock(j.Targets)
 	b.add("DstLengths", j.DstLengths)
 	b.add("DstOffsets", j.DstOffsets)
 	for m, s := range j.Streams {
@@ -335,17 +354,24 @@ func (j *FuseJob) Bound() Bound {
 		b.add(streamPrefix(m)+"SrcTimes", s.SrcTimes)
 		b.add(streamPrefix(m)+"SrcLengths", s.SrcLengths)
 		b.add(streamPrefix(m)+"SrcOffsets", s.SrcOffsets)
+		b.add(streamPrefix(m)+"SrcStarts", s.SrcStarts)
 	}
 	return b
 }
 
-// Affine returns Shift and Scale in full: 0 and 1 for one that was not given.
-func (p *FusePart) Affine() (shift, scale []float32) {
-	shift, scale = make([]float32, p.D), make([]float32, p.D)
-	copy(shift, p.Shift)
-	for d := range scale {
-		scale[d] = 1
+// Normalised reports whether features are changed on their way out.
+func (p *FusePart) Normalised() bool { return p.Shift != nil || p.Scale != nil || p.Clips() }
+
+// Clips reports whether features are bounded.
+func (p *FusePart) Clips() bool { return p.ClipMin != nil || p.ClipMax != nil }
+
+// Affine returns Shift and Scale in full, and the bounds after them: 0, 1 and the infinities for those that were not given.
+func (p *FusePart) Affine() (shift, scale, least, most []float32) {
+	full := func(list []float32, x float64) []float32 {
+		if list != nil {
+			return list
+		}
+		return slices.Repeat([]float32{float32(x)}, p.D)
 	}
-	copy(scale, p.Scale)
-	return shift, scale
+	return full(p.Shift, 0), full(p.Scale, 1), full(p.ClipMin, math.Inf(-1)), full(p.ClipMax, math.Inf(1))
 }

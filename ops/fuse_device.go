@@ -23,8 +23,8 @@ func (d *Device) PlanFuse(args FuseArgs, opts FuseOptions) (Plan, error) {
 
 // Fuse puts 1 to MaxStreams streams, each with its own rate, dtype, width and kind, on one clock, side by side in Dst, and returns
 // when it is done. Tensors may be on the host or on the device; those on the host are copied to the device and back where that
-// is not the host. A Dst, Valid or Age that is not given is allocated where the first stream's Src is. It returns the outputs;
-// the caller closes those that were allocated.
+// is not the host. A Dst, Valid or Age that is not given is allocated where the first stream's Src is; Pad is written only if it is given. It
+// returns the outputs; the caller closes those that were allocated.
 func (d *Device) Fuse(args FuseArgs, opts FuseOptions) (FuseArgs, error) {
 	if err := d.open("Fuse"); err != nil {
 		return args, err
@@ -46,17 +46,18 @@ func (s *staging) fuse(a FuseArgs, o FuseOptions) (FuseArgs, error) {
 	if err != nil || job.Idle() {
 		return a, err
 	}
-	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age); err != nil {
+	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age, a.Pad); err != nil {
 		return a, err
 	}
 	dev := a
 	dev.Streams = slices.Clone(a.Streams)
 	for m := range dev.Streams {
 		f := &dev.Streams[m]
-		f.Src, f.SrcTimes, f.SrcLengths, f.SrcOffsets = s.in(f.Src), s.in(f.SrcTimes), s.in(f.SrcLengths), s.in(f.SrcOffsets)
+		f.Src, f.SrcTimes = s.in(f.Src), s.in(f.SrcTimes)
+		f.SrcLengths, f.SrcOffsets, f.SrcStarts = s.in(f.SrcLengths), s.in(f.SrcOffsets), s.in(f.SrcStarts)
 	}
-	dev.Targets.Times, dev.DstLengths, dev.DstOffsets = s.in(a.Targets.Times), s.in(a.DstLengths), s.in(a.DstOffsets)
-	dev.Dst, dev.Valid, dev.Age = s.out(a.Dst), s.out(a.Valid), s.out(a.Age)
+	dev.Targets, dev.DstLengths, dev.DstOffsets = s.clock(a.Targets), s.in(a.DstLengths), s.in(a.DstOffsets)
+	dev.Dst, dev.Valid, dev.Age, dev.Pad = s.out(a.Dst), s.out(a.Valid), s.out(a.Age), s.out(a.Pad)
 	if s.err != nil {
 		return a, nil // close returns it
 	}

@@ -19,19 +19,29 @@ import (
 // DstOffsets, Dst is [N',D], Valid and Age [N'] and a Targets tensor [N']. All four are i64. Targets beyond DstLengths
 // get the fill value, valid 0 and age 0. Offsets begin with 0 and end with the length of what is packed, also those of no rows.
 //
+// A selection of rows: with SrcStarts [B], row b is the SrcLengths[b] samples of a packed Src [N,D] from SrcStarts[b] on, in any order, overlapping or
+// repeated. Only their stamps are checked. An anchored clock gives each row its own targets: windows from a store of episodes.
+//
 // With B, T or D of 0 nothing is written, Valid and Age neither: there is no value that they could speak of. Rows and source times
 // are checked all the same.
 type ResampleArgs struct {
 	Dst   *tensor.Tensor // [B,T,D]
 	Valid *tensor.Tensor // [B,T] u8, optional: 1 where the target is in range or held, in no gap, within the tolerance and with no empty window
 	Age   *tensor.Tensor // [B,T] of the times' dtype, optional: the target's time less that of the sample at or before it, or that it snaps to
+	Pad   *tensor.Tensor // [B,T] u8, optional: 1 where the target is before the row's samples, after them or beyond DstLengths; the edge says what it gets
 
 	Src      *tensor.Tensor // [B,S,D]
 	SrcTimes *tensor.Tensor // [B,S], or [S] shared by the batch; non-decreasing, finite, within 2^62 ns of 0
 	Targets  Clock
 
 	SrcLengths, SrcOffsets *tensor.Tensor
+	SrcStarts              *tensor.Tensor
 	DstLengths, DstOffsets *tensor.Tensor
+}
+
+// inputs are the tensors that are read, of which those that are not there are nil.
+func (a *ResampleArgs) inputs() []*tensor.Tensor {
+	return []*tensor.Tensor{a.Src, a.SrcTimes, a.Targets.Times, a.Targets.Anchors, a.Targets.Deltas, a.SrcLengths, a.SrcOffsets, a.SrcStarts, a.DstLengths, a.DstOffsets}
 }
 
 // ResampleOptions says how targets are made. The zero value is linear interpolation that holds the end samples.
@@ -79,6 +89,7 @@ type ResampleJob struct {
 	DstBatch, DstStep    int
 	ValidBatch, AgeBatch int
 	ValidStep, AgeStep   int
+	PadBatch, PadStep    int
 	TargetBatch          int
 	TimesRows            int // rows of SrcTimes that differ: B, or 1 if shared or packed
 	Channels             []Channel
@@ -102,7 +113,7 @@ func (j *ResampleJob) Rows() int {
 	return j.B * j.T
 }
 
-// Stamps returns the number of source stamps that a check reads.
+// Stamps returns the number of source stamps that a check reads; of a selection of rows, that there are.
 func (j *ResampleJob) Stamps() int { return j.TimesRows * j.S }
 
 // ShortestWindow returns the shortest window of the channels that have one.
@@ -140,7 +151,7 @@ func (j *ResampleJob) Checked() *ResampleJob {
 	}
 	c := *j
 	c.B, c.S, c.T, c.TimesRows = 1, 0, 0, 1
-	c.SrcLengths, c.SrcOffsets = j.SrcOffsets, nil
+	c.SrcLengths, c.SrcOffsets, c.SrcStarts = j.SrcOffsets, nil, nil
 	c.DstLengths, c.DstOffsets = j.DstOffsets, nil
 	return &c
 }
@@ -199,8 +210,11 @@ func (j *ResampleJob) checkSource(c *checker) {
 	case j.SrcLengths != nil && j.SrcOffsets != nil:
 		c.set("SrcLengths", ErrOption, "SrcLengths and SrcOffsets", "one of them")
 		return
-	case j.SrcOffsets != nil && rank != 2:
-		c.set("Src", ErrShape, tensor.FormatShape(j.Src.Shape()), "[N,D], packed, with SrcOffsets")
+	case j.SrcStarts != nil && j.SrcLengths == nil:
+		c.set("SrcLengths", ErrMissing, "nil, with SrcStarts", "a tensor [B]")
+		return
+	case j.packed() && rank != 2:
+		c.set("Src", ErrShape, tensor.FormatShape(j.Src.Shape()), "[N,D], packed, with SrcOffsets or SrcStarts")
 		return
 	case rank != 2 && rank != 3:
 		c.set("Src", ErrShape, tensor.FormatShape(j.Src.Shape()), "[B,S,D] or [S,D]")
@@ -209,10 +223,13 @@ func (j *ResampleJob) checkSource(c *checker) {
 	j.S, j.D = j.Src.Dim(rank-2), j.Src.Dim(rank-1)
 	j.SrcStep = j.Src.Stride(rank - 2)
 	j.B, j.TimesRows = 1, 1
-	if j.SrcOffsets != nil {
+	switch {
+	case j.SrcOffsets != nil:
 		j.B = j.rows(c, "SrcOffsets", j.SrcOffsets) - 1
 		c.covered("SrcOffsets", j.B, j.S, "samples")
-	} else {
+	case j.SrcStarts != nil:
+		j.B = j.rows(c, "SrcStarts", j.SrcStarts)
+	default:
 		c.limit("Src", j.S)
 	}
 	if rank == 3 {
@@ -232,10 +249,13 @@ func (j *ResampleJob) checkSource(c *checker) {
 		c.shape("SrcTimes", j.SrcTimes, j.S)
 	}
 	// A shared clock cut by lengths is checked as far as the longest row.
-	if j.SrcLengths != nil {
+	if j.SrcLengths != nil && j.SrcStarts == nil {
 		j.TimesRows = j.B
 	}
 }
+
+// packed reports whether the rows of the source follow each other, or are anywhere, in one list of samples.
+func (j *ResampleJob) packed() bool { return j.SrcOffsets != nil || j.SrcStarts != nil }
 
 // rows checks a tensor of lengths or offsets and returns its length.
 func (j *ResampleJob) rows(c *checker, arg string, t *tensor.Tensor) int {
@@ -266,6 +286,10 @@ func (j *ResampleJob) checkTargets(c *checker) {
 	}
 	if j.DstOffsets != nil && j.rows(c, "DstOffsets", j.DstOffsets) != j.B+1 {
 		c.shape("DstOffsets", j.DstOffsets, j.B+1)
+	}
+	if j.Targets.anchored() {
+		j.checkAnchored(c)
+		return
 	}
 	t := j.Targets.Times
 	if t == nil {
@@ -299,8 +323,30 @@ func (j *ResampleJob) checkTargets(c *checker) {
 	}
 }
 
+// checkAnchored is checkTargets for an anchored clock.
+func (j *ResampleJob) checkAnchored(c *checker) {
+	anchors, deltas := j.Targets.Anchors, j.Targets.Deltas
+	if j.DstOffsets != nil {
+		c.set("DstOffsets", ErrOption, "DstOffsets and an anchored clock", "DstLengths, or a tensor of times")
+	}
+	if !c.tensor("Targets.Anchors", anchors) || !c.tensor("Targets.Deltas", deltas) {
+		return
+	}
+	c.dtype("Targets.Anchors", anchors, tensor.I64)
+	c.dtype("Targets.Deltas", deltas, tensor.I64)
+	c.shape("Targets.Anchors", anchors, j.B)
+	if deltas.Rank() != 1 {
+		c.set("Targets.Deltas", ErrShape, tensor.FormatShape(deltas.Shape()), "[T]")
+		return
+	}
+	c.lastContiguous("Targets.Anchors", anchors)
+	c.lastContiguous("Targets.Deltas", deltas)
+	j.T = deltas.Dim(0)
+	c.limit("Targets.Deltas", j.T)
+}
+
 // batched reports whether outputs that are not packed have a batch dimension.
-func (j *ResampleJob) batched() bool { return j.Src.Rank() == 3 || j.SrcOffsets != nil }
+func (j *ResampleJob) batched() bool { return j.Src.Rank() == 3 || j.packed() }
 
 // outShape is the shape of Valid and Age, and without its last dimension that of Dst.
 func (j *ResampleJob) outShape() []int {
@@ -325,9 +371,9 @@ func (j *ResampleJob) checkOutputs(c *checker) {
 	}
 	c.dtype("Dst", j.Dst, valueTypes...)
 	c.lastContiguous("Dst", j.Dst)
-	inputs := []*tensor.Tensor{j.Src, j.SrcTimes, j.Targets.Times, j.SrcLengths, j.SrcOffsets, j.DstLengths, j.DstOffsets}
-	c.output("Dst", j.Dst, append(inputs, j.Valid, j.Age)...)
-	j.ValidStep, j.AgeStep = 1, 1
+	inputs := j.inputs()
+	c.output("Dst", j.Dst, append(inputs, j.Valid, j.Age, j.Pad)...)
+	j.ValidStep, j.AgeStep, j.PadStep = 1, 1, 1
 	side := func(arg string, t *tensor.Tensor, dtype tensor.DType, batch *int, others ...*tensor.Tensor) {
 		if t == nil || !c.tensor(arg, t) {
 			return
@@ -340,6 +386,7 @@ func (j *ResampleJob) checkOutputs(c *checker) {
 			*batch = t.Stride(0)
 		}
 	}
-	side("Valid", j.Valid, tensor.U8, &j.ValidBatch, j.Age)
-	side("Age", j.Age, j.ClockType(), &j.AgeBatch)
+	side("Valid", j.Valid, tensor.U8, &j.ValidBatch, j.Age, j.Pad)
+	side("Age", j.Age, j.ClockType(), &j.AgeBatch, j.Pad)
+	side("Pad", j.Pad, tensor.U8, &j.PadBatch)
 }

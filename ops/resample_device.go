@@ -23,7 +23,7 @@ func (d *Device) PlanResample(args ResampleArgs, opts ResampleOptions) (Plan, er
 
 // Resample writes Src, sampled at Targets, to Dst, and returns when it is done. Tensors may be on the host or on the device;
 // those on the host are copied to the device and back where that is not the host. A Dst, Valid or Age that is not given
-// is allocated where Src is. It returns the outputs; the caller closes those that were allocated.
+// is allocated where Src is; Pad is written only if it is given. It returns the outputs; the caller closes those that were allocated.
 func (d *Device) Resample(args ResampleArgs, opts ResampleOptions) (ResampleArgs, error) {
 	if err := d.open("Resample"); err != nil {
 		return args, err
@@ -86,6 +86,12 @@ func (s *staging) in(t *tensor.Tensor) *tensor.Tensor {
 	return c
 }
 
+// clock returns the clock with its tensors on the device.
+func (s *staging) clock(c Clock) Clock {
+	c.Times, c.Anchors, c.Deltas = s.in(c.Times), s.in(c.Anchors), s.in(c.Deltas)
+	return c
+}
+
 // out returns t, or a device tensor whose contents finish copies to t.
 func (s *staging) out(t *tensor.Tensor) *tensor.Tensor {
 	if t == nil || s.err != nil || !t.OnHost() || s.d.home() == "host" {
@@ -120,7 +126,7 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 	if err != nil || job.Idle() {
 		return a, err
 	}
-	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age); err != nil {
+	if err := s.wholeOnHost(c, a.Dst, a.Valid, a.Age, a.Pad); err != nil {
 		return a, err
 	}
 	out := s.out
@@ -128,10 +134,10 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 		out = s.in
 	}
 	dev := a
-	dev.Src, dev.SrcTimes, dev.Targets.Times = s.in(a.Src), s.in(a.SrcTimes), s.in(a.Targets.Times)
-	dev.SrcLengths, dev.SrcOffsets = s.in(a.SrcLengths), s.in(a.SrcOffsets)
+	dev.Src, dev.SrcTimes, dev.Targets = s.in(a.Src), s.in(a.SrcTimes), s.clock(a.Targets)
+	dev.SrcLengths, dev.SrcOffsets, dev.SrcStarts = s.in(a.SrcLengths), s.in(a.SrcOffsets), s.in(a.SrcStarts)
 	dev.DstLengths, dev.DstOffsets = s.in(a.DstLengths), s.in(a.DstOffsets)
-	dev.Dst, dev.Valid, dev.Age = out(a.Dst), out(a.Valid), out(a.Age)
+	dev.Dst, dev.Valid, dev.Age, dev.Pad = out(a.Dst), out(a.Valid), out(a.Age), out(a.Pad)
 	if s.err != nil {
 		return a, nil // close returns it
 	}
@@ -221,8 +227,8 @@ func (s *staging) make(c *checker, like *tensor.Tensor, outputs []output) error 
 // wholeOnHost checks that host outputs are contiguous where they are copied back from a device.
 func (s *staging) wholeOnHost(c *checker, outputs ...*tensor.Tensor) error {
 	for i, t := range outputs {
-		if t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
-			return c.fail([]string{"Dst", "Valid", "Age"}[i], ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
+		if t != nil && t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
+			return c.fail([]string{"Dst", "Valid", "Age", "Pad"}[i], ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
 		}
 	}
 	return nil

@@ -382,9 +382,7 @@ RC_FN void make_moved(const resample_job &j, const spots<Max, false> &s, const i
             a = s.a[i];
         else
             a = s.weight[i];
-        W x[1];
-        lerps(x, [&](u32) { return get(v0[u], 0); }, [&](u32) { return get(v1[u], 0); }, [&](u32) { return a; });
-        sinks(i, it.feature).template moved<In>(s.act[i], two[u], v0[u], x[0]);
+        sinks(i, it.feature).template moved<In>(s.act[i], two[u], v0[u], lerp(get(v0[u], 0), get(v1[u], 0), a));
     }
 }
 

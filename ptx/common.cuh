@@ -295,6 +295,11 @@ RC_FN void wait_for_previous() {
 // after_wait keeps loads through p behind a wait: those of the read-only path are not ordered otherwise.
 template <class T> RC_FN void after_wait(const T *&p) { asm volatile("" : "+l"(p)::"memory"); }
 
+template <class T> RC_FN const T *waited(const T *p) {
+    after_wait(p);
+    return p;
+}
+
 // ---- Atomics ----
 
 // The atomic is relaxed, on global memory, and returns what was there before.

@@ -30,8 +30,15 @@ template <class C> RC_FN void check_target(const plain_task &j, u32 i, C given, 
     if (RC_SELDOM(j.check() && (beyond_range(given) || beyond_range(x)))) report(j, fault_targets, i, time_range);
 }
 
+// unit_made is which unit of the source this thread's was made of, if all of it is finite, and the weight of that of the row after.
+struct unit_made {
+    u32 from;
+    float weight;
+    bool finite;
+};
+
 // direct_unit makes this thread's unit. Dense: as move_units.
-template <class V, class C, bool Dense> RC_FN void direct_unit(const plain_task &j) {
+template <class V, class C, bool Dense> RC_FN unit_made direct_unit(const plain_task &j) {
     // A thread without a target does the work of one of the last's, and writes nothing.
     const u32 mine = (thread_x() * j.chunk_magic) >> 20, own = j.block * j.tile + mine, unit = thread_x() - mine * j.chunks;
     const bool writes = mine < j.tile && own < j.total;
@@ -58,7 +65,8 @@ template <class V, class C, bool Dense> RC_FN void direct_unit(const plain_task 
     const float weight = ratio<float>(whole ? 1 : span(begin, x), whole ? 1 : span(begin, end));
     const V lo = left ? r0 : right ? r2 : r1, hi = left ? r1 : right ? r3 : r2;
     V out;
-    tell_dtype(j.dtype(), [&](auto known) RC_INLINED { out = blend_unit<decltype(known)::dtype, V>(lo, hi, weight); });
+    bool finite = true;
+    tell_dtype(j.dtype(), [&](auto known) RC_INLINED { out = blend_unit<decltype(known)::dtype, V>(lo, hi, weight, finite); });
     if (whole) out = at_end ? hi : lo; // at the end t2 <= x, too
     if (RC_OFTEN(((begin <= x) & (x < end) & (on | !longer(begin, end, limit))) | at_end)) {
         if (RC_SELDOM(j.masked() && tells)) {
@@ -67,13 +75,24 @@ template <class V, class C, bool Dense> RC_FN void direct_unit(const plain_task 
         }
         if (writes) st_direct<V, Dense>(j, i, unit, out);
         check_target(j, i, given, x);
+        return {u0 + (left ? 0 : right ? 2 : 1) * j.src_step, weight, finite || whole || !writes};
     } else {
         const slot s = place_anywhere<C>(j, i, {row, pos, t, given, {ld_time(t), ld_time(t + j.s - 1), {g, t0, t1, t2, t3}}}, x, tells);
         const V *const p = src + (s.chunk + unit);
-        out = made(j, ld_unit(p), ld_unit(p + (s.weight >= 0 ? j.src_step : 0)), s.weight);
+        finite = true;
+        out = made(j, ld_unit(p), ld_unit(p + (s.weight >= 0 ? j.src_step : 0)), s.weight, finite);
         if (writes) st_direct<V, Dense>(j, i, unit, out);
         check_target(j, i, given, x);
+        return {s.chunk + unit, s.weight, finite || !writes};
     }
+}
+
+// mend_direct makes this thread's unit anew.
+RC_FN void mend_direct(const plain_task &j, unit_made u) {
+    const u32 mine = (thread_x() * j.chunk_magic) >> 20, bytes = 1u << j.unit();
+    const char *const lo = (const char *)j.src + (u64)u.from * bytes;
+    mend(j.dtype(), lo, lo + (u64)j.src_step * bytes, u.weight, j.dst + (u64)(j.block * j.tile + mine) * j.dst_step + (thread_x() - mine * j.chunks) * bytes,
+         bytes / (j.dtype() == dt_f32 ? 4 : 2));
 }
 
 // direct_check looks at the stamps that fall to thread `checker` of a block's last warp. Shares are whole 16 bytes, and 0 of a job without a check.
@@ -93,20 +112,16 @@ template <class C> RC_FN void direct_check(const plain_task &j, u32 checker) {
     RC_ROLLED for (; RC_SELDOM(bad != 0) && from + lowest_bit(bad) < j.stamps; bad &= bad - 1) tell<C>(j, from + lowest_bit(bad));
 }
 
-template <class V, class C, bool Dense> RC_FN void direct_on(const plain_task &j) {
-    if (RC_OFTEN(thread_x() < direct_makers))
-        direct_unit<V, C, Dense>(j);
-    else
-        direct_check<C>(j, thread_x() - direct_makers);
+template <class V, class C, bool Dense> RC_FN unit_made direct_on(const plain_task &j) {
+    if (RC_OFTEN(thread_x() < direct_makers)) return direct_unit<V, C, Dense>(j);
+    direct_check<C>(j, thread_x() - direct_makers);
+    return {0, 0, true};
 }
 
-template <class V, bool Dense> RC_FN void direct(const plain_task &j) {
-    if (RC_OFTEN(j.clock() == clock_f32))
-        direct_on<V, float, Dense>(j);
-    else if (j.clock() == clock_f64)
-        direct_on<V, double, Dense>(j);
-    else
-        direct_on<V, i64, Dense>(j);
+template <class V, bool Dense> RC_FN unit_made direct(const plain_task &j) {
+    if (RC_OFTEN(j.clock() == clock_f32)) return direct_on<V, float, Dense>(j);
+    if (j.clock() == clock_f64) return direct_on<V, double, Dense>(j);
+    return direct_on<V, i64, Dense>(j);
 }
 
 } // namespace rc

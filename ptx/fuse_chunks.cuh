@@ -115,9 +115,9 @@ RC_FN u64 nan_bits(u32 dtype) { return dtype == dt_f32 ? nan_of<dt_f32>() : dtyp
 
 constexpr u32 told_later = ~0u;
 
-// move makes the features of the block's targets, N at once. DT is the dtype on both sides of a stream that is not normalised, so
+// move makes the features of the block's targets, N at once, and reports whether all are finite that it has blended. DT is the dtype on both sides of a stream that is not normalised, so
 // that the most frequent jobs are told at compile time, or told_later.
-template <u32 N, u32 DT = told_later> RC_FN void move(const fuse_job &j, const chunk_targets &s, u32 count) {
+template <u32 N, u32 DT = told_later> RC_FN bool move(const fuse_job &j, const chunk_targets &s, u32 count) {
     constexpr bool told = DT != told_later;
     const u32 in = told ? DT : j.in(), out = told ? DT : j.out(), chunks = j.chunks;
     const bool four = in == dt_f32, out_four = out == dt_f32, affine = !told && j.affine != nullptr, keeps = in == out && !affine;
@@ -127,7 +127,7 @@ template <u32 N, u32 DT = told_later> RC_FN void move(const fuse_job &j, const c
     const i64 next_row = j.src_step * in_size;
     const char *src = (const char *)j.src;
     char *dst = (char *)j.dst;
-    const float *shifts = j.affine, *scales = j.affine + ((j.d + 3) & ~3u);
+    bool finite = true;
     while (target < count) {
         i64 to[in_flight];
         u32 act[in_flight], at[in_flight];
@@ -153,22 +153,41 @@ template <u32 N, u32 DT = told_later> RC_FN void move(const fuse_job &j, const c
             if (!keeps || act[u] == blend) {
                 float x[N], y[N];
                 to_floats(x, v0[u], in), to_floats(y, v1[u], in);
-                float z[N];
-                lerps(z, [&](u32 i) { return x[i]; }, [&](u32 i) { return y[i]; }, [&](u32) { return a[u]; });
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? z[i] : x[i];
-                if (affine) {
-                    const pack<dt_f32, N> shift = ld_pack<dt_f32, N>(shifts + at[u]), scale = ld_pack<dt_f32, N>(scales + at[u]);
-                    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = (x[i] - get(shift, i)) * get(scale, i);
+                u32 odd = 0;
+                RC_UNROLL for (u32 i = 0; i < N; i++) {
+                    const float z = x[i] + a[u] * (y[i] - x[i]);
+                    odd |= bits(z - z);
+                    x[i] = act[u] == blend ? z : x[i];
                 }
+                finite &= odd == 0 || act[u] != blend;
+                if (affine) normalise(j, at[u], x);
                 r = from_floats(x, out);
             }
             if (act[u] == write_fill || act[u] == write_nan) r = all_of<N>(act[u] == write_fill ? j.fill : nan_bits(out), out_four);
             if (act[u] != skip_it) st_raw(dst + to[u] * out_size, r, out_four, j.store());
         }
     }
+    return finite;
 }
 
-RC_FN void move_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
+// mend_chunks makes what this thread has blended anew, each element by itself.
+RC_FN void mend_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
+    const u32 chunks = j.chunks, n = 1u << j.vector();
+    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
+    u32 target = chunk_of(j, thread_x()), chunk = thread_x() - target * chunks;
+    RC_ROLLED while (target < count) {
+        RC_ROLLED for (u32 i = 0; i < n && s.act[target] == blend; i++) {
+            const i64 from = s.src[target] + chunk * n + i;
+            float x[1] = {lerp(ld_narrow(j, from), ld_narrow(j, from + j.src_step), s.weight[target])};
+            if (j.affine) normalise(j, chunk * n + i, x);
+            st_number(j.out(), j.dst, s.dst[target] + chunk * n + i, x[0]);
+        }
+        target += skip, chunk += over;
+        if (chunk >= chunks) chunk -= chunks, target++;
+    }
+}
+
+RC_FN bool move_by_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
     const bool told = j.in() == j.out() && j.affine == nullptr;
     switch (j.vector()) {
     case 3:
@@ -181,6 +200,10 @@ RC_FN void move_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
     case 1: return move<2>(j, s, count);
     default: return move<1>(j, s, count);
     }
+}
+
+RC_FN void move_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
+    if (RC_SELDOM(!move_by_chunks(j, s, count))) mend_chunks(j, s, count);
 }
 
 } // namespace rc

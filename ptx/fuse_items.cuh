@@ -18,13 +18,7 @@ template <> struct pack<dt_narrow, 1> {
     float x;
 };
 template <> RC_FN_MEMBER pack<dt_narrow, 1> load<dt_narrow>(const resample_job &job, i64 at) {
-    const fuse_job &j = static_cast<const fuse_job &>(job);
-    if (j.in() == dt_f32) {
-        const u32 b = ld_nc_u32((const u32 *)j.src + at);
-        return {{b}, as_f32(b)};
-    }
-    const u32 b = ld_nc_u16((const u16 *)j.src + at);
-    return {{b}, j.in() == dt_f16 ? f16_to_f32((u16)b) : bf16_lo(b)};
+    return {{ld_narrow_bits(job, at)}, ld_narrow(job, at)};
 }
 RC_FN float get(const pack<dt_narrow, 1> &v, u32) { return v.x; }
 
@@ -42,20 +36,15 @@ struct fuse_sink {
         else
             st_u16((u16 *)j.dst + at + i, (u16)b);
     }
-    template <class W> RC_FN_MEMBER u64 to_out(W x) const {
-        switch (j.out()) {
-        case dt_f32: return rounded<dt_f32>(x);
-        case dt_f64: return rounded<dt_f64>(x);
-        case dt_f16: return rounded<dt_f16>(x);
-        default: return rounded<dt_bf16>(x);
-        }
+    RC_FN_MEMBER void number(u32 i, float x) const {
+        float y[1] = {x};
+        if (j.affine) normalise(j, feature + i, y);
+        st_number(j.out(), j.dst, at + i, y[0]);
     }
-    RC_FN_MEMBER float normal(u32 i, float x) const {
-        const float *const shift = j.affine + feature + i;
-        return (x - ld_nc_f32(shift)) * ld_nc_f32(shift + ((j.d + 3) & ~3u));
+    RC_FN_MEMBER void number(u32 i, double x) const {
+        if (j.affine) return number(i, f64_to_f32(x));
+        st_number(j.out(), j.dst, at + i, x);
     }
-    RC_FN_MEMBER void number(u32 i, float x) const { store(i, to_out(j.affine ? normal(i, x) : x)); }
-    RC_FN_MEMBER void number(u32 i, double x) const { store(i, j.affine ? to_out(normal(i, f64_to_f32(x))) : to_out(x)); }
     template <u32 N> RC_FN_MEMBER void numbers(const double (&x)[N], u32 apart) const {
         RC_UNROLL for (u32 i = 0; i < N; i++) number(i * apart, x[i]);
     }

@@ -13,7 +13,8 @@ RC_HOST struct fuse_stream {
     i64 times_batch;
     const i64 *src_rows;
     const item *items; // of a stream that is made item by item
-    const float *affine; // the shifts, then the scales, each beginning 16 bytes aligned; null for none
+    const i64 *src_starts;
+    const float *affine; // the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
     u64 offset;          // what a target's time has more than the stream's: a time's bits
     u64 fill, max_gap, tolerance, snap, shortest;
     u64 stamps, share, s;
@@ -35,7 +36,9 @@ RC_HOST struct fuse_params {
     i64 valid_batch, valid_step;
     void *age;
     i64 age_batch, age_step;
-    const i64 *dst_rows;
+    u8 *pad;
+    i64 pad_batch, pad_step;
+    const i64 *dst_rows, *anchors;
     u64 *fault;
     u32 *fault_flag;
     i64 start;
@@ -49,7 +52,7 @@ static_assert(sizeof(fuse_params) < 4096, "every driver takes 4096 bytes");
 // fuse_job is a stream as a job.
 struct fuse_job : windows_job {
     u64 offset;
-    i64 valid_apart, age_apart;
+    i64 valid_apart, age_apart, pad_apart;
     const float *affine;
     u32 stream, first_block, block_count;
 
@@ -57,6 +60,7 @@ struct fuse_job : windows_job {
     RC_FN_MEMBER u32 blocks() const { return block_count; }
     RC_FN_MEMBER i64 valid_step() const { return valid_apart; }
     RC_FN_MEMBER i64 age_step() const { return age_apart; }
+    RC_FN_MEMBER i64 pad_step() const { return pad_apart; }
     RC_FN_MEMBER u64 stream_bits() const { return (u64)stream << 58; }
     RC_FN_MEMBER bool lacking() const { return true; }
     template <class C> RC_FN_MEMBER C on_own_clock(C x) const {
@@ -83,11 +87,30 @@ RC_FN fuse_job job_of(const fuse_params &p, u32 m) {
     char *const dst = (char *)p.dst + (u64)f.column * size_of(out);
     u8 *const valid = p.valid ? p.valid + m : nullptr;
     void *const age = p.age ? (char *)p.age + m * (clock == clock_f32 ? 4 : 8) : nullptr;
+    u8 *const pad = p.pad ? p.pad + m : nullptr;
     return {{{f.src, f.src_batch, f.src_step, f.times, f.times_batch, p.targets, p.targets_batch, dst, p.dst_batch, p.dst_step,
-               valid, p.valid_batch, age, p.age_batch, f.src_rows, p.dst_rows, p.fault, p.fault_flag, p.start, p.rate,
+               valid, p.valid_batch, age, p.age_batch, pad, p.pad_batch, f.src_rows, p.dst_rows, f.src_starts, p.anchors, p.fault, p.fault_flag, p.start, p.rate,
                f.fill, f.max_gap, f.tolerance, f.snap, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags, f.more},
              f.shortest},
-            f.offset, p.valid_step, p.age_step, f.affine, m, f.first_block, f.blocks};
+            f.offset, p.valid_step, p.age_step, p.pad_step, f.affine, m, f.first_block, f.blocks};
+}
+
+// normalise takes N features, from number `at` on, to what they are on the way out: (x - shift) * scale, clipped if the stream asks for it.
+template <u32 N> RC_FN void normalise(const fuse_job &j, u32 at, float (&x)[N]) {
+    const u32 row = (j.d + 3) & ~3u;
+    const float *const shifts = j.affine + at;
+    const pack<dt_f32, N> shift = ld_pack<dt_f32, N>(shifts), scale = ld_pack<dt_f32, N>(shifts + row);
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = (x[i] - get(shift, i)) * get(scale, i);
+    if (!j.clips()) return;
+    const pack<dt_f32, N> least = ld_pack<dt_f32, N>(shifts + 2 * row), most = ld_pack<dt_f32, N>(shifts + 3 * row);
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = x[i] < get(least, i) ? get(least, i) : x[i] > get(most, i) ? get(most, i) : x[i];
+}
+
+// ld_narrow is element `at` of a stream of at most 4 bytes, and ld_narrow_bits its bits.
+RC_FN u32 ld_narrow_bits(const resample_job &j, i64 at) { return j.in() == dt_f32 ? ld_nc_u32((const u32 *)j.src + at) : ld_nc_u16((const u16 *)j.src + at); }
+RC_FN float ld_narrow(const resample_job &j, i64 at) {
+    const u32 b = ld_narrow_bits(j, at);
+    return j.in() == dt_f32 ? as_f32(b) : j.in() == dt_f16 ? f16_to_f32((u16)b) : bf16_lo(b);
 }
 
 } // namespace rc

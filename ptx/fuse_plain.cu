@@ -11,12 +11,10 @@ RC_FN void fuse_whole(plain_task j, slot *slots) {
     const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
     barrier();
     if (count > 0) {
-        if (j.unit() == 4)
-            move_each<v16, false>(j, slots, count);
-        else if (j.unit() == 3)
-            move_each<v8, false>(j, slots, count);
-        else
-            move_each<u32, false>(j, slots, count);
+        const bool finite = j.unit() == 4   ? move_each<v16, false>(j, slots, count)
+                            : j.unit() == 3 ? move_each<v8, false>(j, slots, count)
+                                            : move_each<u32, false>(j, slots, count);
+        if (RC_SELDOM(!finite)) mend_units(j, slots, count, false);
     }
     end(j);
 }

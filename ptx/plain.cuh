@@ -372,11 +372,12 @@ RC_FN void st_unit(void *p, v8 v, u32 store) {
 }
 RC_FN void st_unit(void *p, u32 v, u32) { st_u32(p, v); }
 
-template <u32 DT, class V> RC_FN V blend_unit(V lo, V hi, float a) {
+// blend_unit clears `finite` where a result is not: see lerps.
+template <u32 DT, class V> RC_FN V blend_unit(V lo, V hi, float a, bool &finite) {
     constexpr u32 n = sizeof(V) / element<DT>::size;
     const pack<DT, n> v0 = __builtin_bit_cast(pack<DT, n>, lo), v1 = __builtin_bit_cast(pack<DT, n>, hi);
     float x[n];
-    lerps(x, [&](u32 i) { return get(v0, i); }, [&](u32 i) { return get(v1, i); }, [&](u32) { return a; });
+    finite &= lerps(x, v0, v1, a);
     return __builtin_bit_cast(V, round_pack<DT, n>(x));
 }
 
@@ -387,16 +388,42 @@ template <> RC_FN_MEMBER v8 all_words<v8>(u32 w) { return {w, w}; }
 template <> RC_FN_MEMBER u32 all_words<u32>(u32 w) { return w; }
 
 // made is what becomes of a unit and that of the row after it.
-template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a) {
+template <u32 DT, class V> RC_FN V made(const plain_task &j, V lo, V hi, float a, bool &finite) {
     V out = lo;
-    if (RC_OFTEN(a >= 0)) out = blend_unit<DT, V>(lo, hi, a);
+    if (RC_OFTEN(a >= 0)) out = blend_unit<DT, V>(lo, hi, a, finite);
     if (RC_SELDOM(!resamples(a))) out = all_words<V>(instead(j, a));
     return out;
 }
-template <class V> RC_FN V made(const plain_task &j, V lo, V hi, float a) {
+template <class V> RC_FN V made(const plain_task &j, V lo, V hi, float a, bool &finite) {
     V out;
-    tell_dtype(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype, V>(j, lo, hi, a); });
+    tell_dtype(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype, V>(j, lo, hi, a, finite); });
     return out;
+}
+
+// mend makes some elements of a target anew, each by itself: from `lo` and, of the row after, `hi` on.
+RC_FN void mend(u32 dtype, const char *lo, const char *hi, float a, char *to, u32 count) {
+    RC_ROLLED for (u32 i = 0; i < count; i++) {
+        if (dtype == dt_f32) {
+            st_f32((float *)to + i, lerp(ld_nc_f32((const float *)lo + i), ld_nc_f32((const float *)hi + i), a));
+        } else {
+            const u16 v0 = ld_nc_u16((const u16 *)lo + i), v1 = ld_nc_u16((const u16 *)hi + i);
+            const bool half = dtype == dt_f16;
+            const float x = lerp(half ? f16_to_f32(v0) : bf16_lo(v0), half ? f16_to_f32(v1) : bf16_lo(v1), a);
+            st_u16((u16 *)to + i, half ? f32_to_f16(x) : f32_to_bf16(x));
+        }
+    }
+}
+
+// mend_units makes this thread's units anew. By rows: slots are not row_slots.
+RC_FN void mend_units(const plain_task &j, const slot *slots, u32 count, bool by_rows) {
+    char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    const u32 elements = (1u << j.unit()) / (j.dtype() == dt_f32 ? 4 : 2);
+    RC_ROLLED for (u32 n = thread_x(); n < count * j.chunks; n += plain_threads) {
+        const u32 target = (n * j.chunk_magic) >> 20, unit = n - target * j.chunks;
+        const slot s = slots[target];
+        const char *const lo = (const char *)j.src + ((u64)(s.chunk + (by_rows ? unit : n)) << j.unit());
+        if (s.weight >= 0) mend(j.dtype(), lo, lo + ((u64)j.src_step << j.unit()), s.weight, dst + target * j.dst_step + (unit << j.unit()), elements);
+    }
 }
 
 // row_slot is a slot for move_units, of the block's target i: its chunk is what a unit's number among the block's has to be added to.
@@ -422,11 +449,12 @@ template <class V, u32 Each, bool Dense> RC_FN void store_units(const plain_task
         store(2);
 }
 
-template <class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task &j, const slot *slots, u32 count) {
+// move_units reports whether all that it has made is finite.
+template <class V, u32 Each, bool Dense> RC_FN bool move_units(const plain_task &j, const slot *slots, u32 count) {
     V lo[Each], hi[Each];
     float a[Each];
     const u32 all = count * j.chunks;
-    bool blended = true;
+    bool blended = true, finite = true;
     RC_UNROLL for (u32 u = 0; u < Each; u++) {
         // A unit past the last is the last one once more, and is not stored.
         const u32 n = thread_x() + u * plain_threads, at = n < all ? n : all - 1;
@@ -441,15 +469,16 @@ template <class V, u32 Each, bool Dense> RC_FN void move_units(const plain_task 
         constexpr u32 DT = decltype(known)::dtype;
         // What most threads have goes without a look at each weight.
         if (blended) {
-            RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = blend_unit<DT, V>(lo[u], hi[u], a[u]);
+            RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = blend_unit<DT, V>(lo[u], hi[u], a[u], finite);
         } else {
-            RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = made<DT, V>(j, lo[u], hi[u], a[u]);
+            RC_UNROLL for (u32 u = 0; u < Each; u++) lo[u] = made<DT, V>(j, lo[u], hi[u], a[u], finite);
         }
     });
     store_units<V, Each, Dense>(j, lo, all);
+    return finite;
 }
 
-template <class V, bool Dense> RC_FN void move_each(const plain_task &j, const slot *slots, u32 count) {
+template <class V, bool Dense> RC_FN bool move_each(const plain_task &j, const slot *slots, u32 count) {
     switch (j.each()) {
     case 1: return move_units<V, 1, Dense>(j, slots, count);
     case 2: return move_units<V, 2, Dense>(j, slots, count);

@@ -11,10 +11,11 @@ namespace rc {
 RC_HOST enum odd : u32 { odd_units, odd_narrow, odd_wide, odd_own };
 
 // move_all is move_units for any number of units, some at a time.
-template <class V> RC_FN void move_all(const plain_task &j, const slot *slots, u32 count) {
+template <class V> RC_FN bool move_all(const plain_task &j, const slot *slots, u32 count) {
     constexpr u32 in_flight = 4;
     const u32 all = count * j.chunks;
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
+    bool finite = true;
     for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {
         V lo[in_flight], hi[in_flight];
         float a[in_flight];
@@ -30,11 +31,12 @@ template <class V> RC_FN void move_all(const plain_task &j, const slot *slots, u
         }
         tell_dtype(j.dtype(), [&](auto known) RC_INLINED {
             RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-                const V out = made<decltype(known)::dtype, V>(j, lo[u], hi[u], a[u]);
+                const V out = made<decltype(known)::dtype, V>(j, lo[u], hi[u], a[u], finite);
                 if (first + u * plain_threads < all) st_unit(dst + to[u], out, 4);
             }
         });
     }
+    return finite;
 }
 
 // ld_window reads 8 elements, and nothing else: the three words inside, and the two elements that are left, the last and, where p is
@@ -64,10 +66,11 @@ RC_FN void ld_duo(const plain_task &j, duo &d, u32 i, slot s, u32 feature) {
 }
 
 // made_duo is what becomes of a duo, as a word.
-template <u32 DT> RC_FN u32 made_duo(const plain_task &j, const duo &d) {
+template <u32 DT> RC_FN u32 made_duo(const plain_task &j, const duo &d, bool &finite) {
     const pack<DT, 2> lo = {{d.lo[0] | d.lo[1] << 16}}, hi = {{d.hi[0] | d.hi[1] << 16}};
     float x[2];
-    lerps(x, [&](u32 i) { return get(lo, i); }, [&](u32 i) { return get(hi, i); }, [&](u32 i) { return d.a[i]; });
+    RC_UNROLL for (u32 i = 0; i < 2; i++) x[i] = get(lo, i) + d.a[i] * (get(hi, i) - get(lo, i));
+    finite &= (bits(x[0] - x[0]) | bits(x[1] - x[1])) == 0;
     const u32 blended = round_pack<DT, 2>(x).w[0];
     u32 out = bytes_of(d.a[0] >= 0 ? blended : lo.w[0], d.a[1] >= 0 ? blended : lo.w[0], 0x7610);
     if (!resamples(d.a[0])) out = bytes_of(instead(j, d.a[0]), out, 0x7610);
@@ -75,9 +78,9 @@ template <u32 DT> RC_FN u32 made_duo(const plain_task &j, const duo &d) {
     return out;
 }
 
-RC_FN u32 made_duo(const plain_task &j, const duo &d) {
+RC_FN u32 made_duo(const plain_task &j, const duo &d, bool &finite) {
     u32 out;
-    tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made_duo<decltype(known)::dtype>(j, d); });
+    tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made_duo<decltype(known)::dtype>(j, d, finite); });
     return out;
 }
 
@@ -97,34 +100,63 @@ RC_FN u32 within_run(i32 e, i32 limit) { return (u32)(e < 0 ? 0 : e < limit ? e 
 // half_of is 1 where p is half way in a word.
 RC_FN u32 half_of(const char *p) { return (u32)(u64)p >> 1 & 1; }
 
+// mend_run makes the elements [begin, end) of a row of dst anew that lie in [0, limit).
+RC_FN void mend_run(const plain_task &j, slot s, char *row, i32 begin, i32 end, i32 limit) {
+    begin = begin < 0 ? 0 : begin, end = end < limit ? end : limit;
+    const char *const lo = (const char *)j.src + 2 * (u64)(s.chunk + (u32)begin);
+    if (s.weight >= 0 && begin < end) mend(j.dtype(), lo, lo + 2 * (u64)j.src_step, s.weight, row + 2 * begin, (u32)(end - begin));
+}
+
+// window_at is element n of a wide row at which a whole 16 bytes of dst begins, and end_at where one of the four words before the first or behind the last does,
+// and how far that run goes.
+RC_FN u32 window_at(const char *row, u32 n) { return (0 - (u32)(u64)row / 2) % 8 + n * 8; }
+RC_FN i32 end_at(const plain_task &j, const char *row, u32 n, i32 &limit) {
+    const u32 k = n % 4, head = (0 - (u32)(u64)row / 2) % 8, tail = j.d - (j.d - head) % 8;
+    limit = (i32)(n & 4 ? j.d : head);
+    return n & 4 ? (i32)(tail + 2 * k) : (i32)(2 * k) - (i32)half_of(row);
+}
+
 // move_wide makes rows of at least a window. chunks is the most a row may have.
 RC_FN void move_wide(const plain_task &j, const slot *slots, u32 count) {
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
     const u32 all = count * j.chunks;
+    bool finite = true;
     for (u32 n = thread_x(); n < all; n += plain_threads) {
         const u32 target = (n * j.chunk_magic) >> 20;
         char *const row = dst + target * j.dst_step;
-        const u32 at = (0 - (u32)(u64)row / 2) % 8 + (n - target * j.chunks) * 8;
+        const u32 at = window_at(row, n - target * j.chunks);
         if (at + 8 > j.d) continue;
         const slot s = slots[target];
         const u32 from = s.chunk + at;
         const v16 lo = ld_window((const char *)((const u16 *)j.src + from));
         const v16 hi = ld_window((const char *)((const u16 *)j.src + (from + (s.weight >= 0 ? j.src_step : 0))));
         v16 out;
-        tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype>(j, lo, hi, s.weight); });
+        tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype>(j, lo, hi, s.weight, finite); });
         st_16(row + 2 * at, out);
     }
     // Four words before and four after, of which some are not there.
     for (u32 n = thread_x(); n < 8 * count; n += plain_threads) {
-        const u32 target = n / 8, k = n % 4;
-        char *const row = dst + target * j.dst_step;
-        const u32 head = (0 - (u32)(u64)row / 2) % 8, tail = j.d - (j.d - head) % 8;
-        const i32 begin = n & 4 ? (i32)(tail + 2 * k) : (i32)(2 * k) - (i32)half_of(row), limit = (i32)(n & 4 ? j.d : head);
+        char *const row = dst + n / 8 * j.dst_step;
+        i32 limit;
+        const i32 begin = end_at(j, row, n, limit);
         if (begin >= limit) continue;
-        const slot s = slots[target];
+        const slot s = slots[n / 8];
         duo d;
         ld_duo(j, d, 0, s, within_run(begin, limit)), ld_duo(j, d, 1, s, within_run(begin + 1, limit));
-        st_halves(row + 2 * begin, made_duo(j, d), begin, limit);
+        st_halves(row + 2 * begin, made_duo(j, d, finite), begin, limit);
+    }
+    if (RC_OFTEN(finite)) return;
+    RC_ROLLED for (u32 n = thread_x(); n < all; n += plain_threads) {
+        const u32 target = (n * j.chunk_magic) >> 20;
+        char *const row = dst + target * j.dst_step;
+        const u32 at = window_at(row, n - target * j.chunks);
+        if (at + 8 <= j.d) mend_run(j, slots[target], row, (i32)at, (i32)at + 8, (i32)j.d);
+    }
+    RC_ROLLED for (u32 n = thread_x(); n < 8 * count; n += plain_threads) {
+        char *const row = dst + n / 8 * j.dst_step;
+        i32 limit;
+        const i32 begin = end_at(j, row, n, limit);
+        mend_run(j, slots[n / 8], row, begin, begin + 2, limit);
     }
 }
 
@@ -134,6 +166,7 @@ RC_FN void move_narrow(const plain_task &j, const slot *slots, u32 count) {
     const i32 limit = (i32)j.d;
     char *const dst = j.dst + (u64)j.block * j.tile * j.dst_step;
     const u32 all = count * j.chunks;
+    bool finite = true;
     for (u32 first = thread_x(); first < all; first += in_flight * plain_threads) {
         duo d[in_flight];
         char *to[in_flight];
@@ -149,8 +182,16 @@ RC_FN void move_narrow(const plain_task &j, const slot *slots, u32 count) {
             RC_UNROLL for (u32 i = 0; i < 2; i++) ld_duo(j, d[u], i, s, within_run(begin[u] + (i32)i, limit));
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            if (first + u * plain_threads < all) st_halves(to[u], made_duo(j, d[u]), begin[u], limit);
+            const u32 out = made_duo(j, d[u], finite);
+            if (first + u * plain_threads < all) st_halves(to[u], out, begin[u], limit);
         }
+    }
+    if (RC_OFTEN(finite)) return;
+    RC_ROLLED for (u32 n = thread_x(); n < all; n += plain_threads) {
+        const u32 target = (n * j.chunk_magic) >> 20;
+        char *const row = dst + target * j.dst_step;
+        const i32 begin = (i32)(2 * (n - target * j.chunks)) - (i32)half_of(row);
+        mend_run(j, slots[target], row, begin, begin + 2, limit);
     }
 }
 
@@ -183,11 +224,17 @@ RC_FN own_elements ld_own(const u16 *p, u32 n) {
 template <u32 DT> RC_FN void own_row_of(const plain_task &j, slot s, u16 *to, u32 n) {
     const u16 *const p = (const u16 *)j.src + s.chunk;
     const own_elements lo = ld_own(p, n), hi = ld_own(p + (s.weight >= 0 ? j.src_step : 0), n);
+    bool finite = true;
     RC_UNROLL for (u32 i = 0; i < most_own; i += 2) {
         if (i >= n) break;
-        const u32 out = made<DT, u32>(j, lo.w[i / 2], hi.w[i / 2], s.weight);
+        const u32 out = made<DT, u32>(j, lo.w[i / 2], hi.w[i / 2], s.weight, finite);
         to[i] = (u16)out;
         if (i + 1 < n) to[i + 1] = (u16)(out >> 16);
+    }
+    if (RC_OFTEN(finite)) return;
+    RC_ROLLED for (u32 i = 0; i < n; i++) {
+        const pack<DT, 1> v0 = ld_pack<DT, 1>(p + i), v1 = ld_pack<DT, 1>(p + j.src_step + i);
+        to[i] = (u16)rounded<DT>(lerp(get(v0, 0), get(v1, 0), s.weight));
     }
 }
 
@@ -234,7 +281,9 @@ template <u32 Batch> RC_FN u32 survey_odd(const plain_task &j, slot *slots) {
 // move_odd makes the block's rows, in their form.
 RC_FN void move_odd(const plain_task &j, const slot *slots, u32 count) {
     switch (j.form) {
-    case odd_units: return j.unit() == 3 ? move_all<v8>(j, slots, count) : move_all<u32>(j, slots, count);
+    case odd_units:
+        if (RC_SELDOM(!(j.unit() == 3 ? move_all<v8>(j, slots, count) : move_all<u32>(j, slots, count)))) mend_units(j, slots, count, true);
+        return;
     case odd_wide: return move_wide(j, slots, count);
     case odd_own: return move_own(j, (const u16 *)slots, count);
     default: move_narrow(j, slots, count);

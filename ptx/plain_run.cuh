@@ -43,10 +43,10 @@ struct strand {
     float weight;
 };
 
-RC_FN v16 made_strand(const plain_task &j, const strand &s) {
+RC_FN v16 made_strand(const plain_task &j, const strand &s, bool &finite) {
     const v16 lo = arrived(s.lo), hi = arrived(s.hi);
     v16 out;
-    tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype>(j, lo, hi, s.weight); });
+    tell_half(j.dtype(), [&](auto known) RC_INLINED { out = made<decltype(known)::dtype>(j, lo, hi, s.weight, finite); });
     return out;
 }
 
@@ -71,6 +71,11 @@ RC_FN spot spot_of(const plain_task &j, slot s, u32 feature) {
     return {lo, lo + (s.weight >= 0 ? j.src_step : 0), s.weight};
 }
 
+// mend_strand makes n elements anew that begin at a spot, where they are blended.
+RC_FN void mend_strand(const plain_task &j, spot s, u32 n, char *to) {
+    if (s.weight >= 0) mend(j.dtype(), (const char *)((const u16 *)j.src + s.lo), (const char *)((const u16 *)j.src + s.hi), s.weight, to, n);
+}
+
 RC_FN strand ld_strand(const plain_task &j, spot s) { return {ld_around((const u16 *)j.src + s.lo), ld_around((const u16 *)j.src + s.hi), s.weight}; }
 RC_FN strand ld_strand_single(const plain_task &j, spot s, source all) { return {ld_single(j, s.lo, all.last), ld_single(j, s.hi, all.last), s.weight}; }
 
@@ -90,7 +95,7 @@ constexpr u32 strands_at_once = 2;
 // move_within makes the 16 bytes of dst that are of one row, the block's `all` elements being d a row, and lead more before them. magic is ceil(2^32 / d).
 RC_FN void move_within(const plain_task &j, const slot *slots, source src, char *dst, u32 all, u32 lead, u32 magic) {
     const u32 d = j.d;
-    bool left = src.room == 0; // some lie where 32 bytes around may not be read
+    bool left = src.room == 0, finite = true; // left: some lie where 32 bytes around may not be read
     RC_ROLLED for (u32 first = thread_x() * eight; first < all + lead && src.room > 0; first += strands_at_once * plain_threads * eight) {
         strand s[strands_at_once];
         bool made_here[strands_at_once];
@@ -108,17 +113,19 @@ RC_FN void move_within(const plain_task &j, const slot *slots, source src, char 
         RC_UNROLL for (u32 u = 0; u < strands_at_once; u++) {
             if (u == more) break;
             s[u].hi.skip = s[u].lo.skip + 2 * j.src_step; // not kept meanwhile
-            const v16 v = made_strand(j, s[u]);
+            const v16 v = made_strand(j, s[u], finite);
             if (made_here[u]) st_16(to + u * plain_threads * 16, v);
         }
     }
-    if (RC_OFTEN(!left)) return;
+    if (RC_OFTEN(!left & finite)) return;
     RC_ROLLED for (u32 first = thread_x() * eight; first < all + lead; first += plain_threads * eight) {
         const u32 e = first - lead;
         if (e >= all) continue;
         const u32 target = mul_hi(e, magic), feature = e - target * d;
+        if (feature + eight > d) continue;
         const spot t = spot_of(j, slots[target], feature);
-        if (feature + eight <= d && !src.roomy(t)) st_16(dst + (u64)e * 2, made_strand(j, ld_strand_single(j, t, src)));
+        if (!src.roomy(t)) st_16(dst + (u64)e * 2, made_strand(j, ld_strand_single(j, t, src), finite));
+        if (!finite) mend_strand(j, t, eight, dst + (u64)e * 2);
     }
 }
 
@@ -130,21 +137,25 @@ RC_FN void move_across(const plain_task &j, const slot *slots, source src, char 
         const bool before = i > 0, after = i < count;
         const spot a = spot_of(j, slots[before ? i - 1 : i], j.d - m), b = spot_of(j, slots[after ? i : i - 1], 0 - m); // b begins in the row before
         v16 v;
+        bool finite = true; // what the two have that is not of their row may be anything
         if (RC_OFTEN(src.roomy(a) & src.roomy(b))) {
             const strand first = ld_strand(j, a), second = ld_strand(j, b);
-            v = joined(made_strand(j, first), made_strand(j, second), m);
+            v = joined(made_strand(j, first, finite), made_strand(j, second, finite), m);
         } else {
-            v = joined(made_strand(j, ld_strand_single(j, a, src)), made_strand(j, ld_strand_single(j, b, src)), m);
+            v = joined(made_strand(j, ld_strand_single(j, a, src), finite), made_strand(j, ld_strand_single(j, b, src), finite), m);
         }
         char *const to = dst + (u64)(i * j.d) * 2 - m * 2;
         if (before && after) {
             st_16(to, v);
-            continue;
+        } else {
+            const u32 w[4] = {v.x, v.y, v.z, v.w};
+            RC_UNROLL for (u32 k = 0; k < eight; k++) {
+                if (k < m ? before : after) st_u16(to + 2 * k, (u16)(w[k / 2] >> k % 2 * 16));
+            }
         }
-        const u32 w[4] = {v.x, v.y, v.z, v.w};
-        RC_UNROLL for (u32 k = 0; k < eight; k++) {
-            if (k < m ? before : after) st_u16(to + 2 * k, (u16)(w[k / 2] >> k % 2 * 16));
-        }
+        if (RC_OFTEN(finite)) continue;
+        if (before) mend_strand(j, a, m, to);
+        if (after) mend_strand(j, spot_of(j, slots[i], 0), eight - m, to + 2 * m);
     }
 }
 

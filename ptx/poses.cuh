@@ -159,9 +159,14 @@ template <u32 DT> RC_FN void put(char *row, u32 i, u32 b) {
 template <u32 DT, u32 N> RC_FN void move(const pose &m, bool blended, float a) {
     pack<DT, 1> v0[N], v1[N];
     RC_UNROLL for (u32 i = 0; i < N; i++) v0[i] = feature<DT>(m.lo, i), v1[i] = feature<DT>(m.hi, i);
-    float x[N];
-    lerps(x, [&](u32 i) { return get(v0[i], 0); }, [&](u32 i) { return get(v1[i], 0); }, [&](u32) { return a; });
-    RC_UNROLL for (u32 i = 0; i < N; i++) put<DT>(m.to, i, blended ? (u32)rounded<DT>(x[i]) : v0[i].w[0]);
+    bool finite = true;
+    RC_UNROLL for (u32 i = 0; i < N; i++) {
+        float x[1];
+        finite &= lerps(x, v0[i], v1[i], a);
+        put<DT>(m.to, i, blended ? (u32)rounded<DT>(x[0]) : v0[i].w[0]);
+    }
+    if (RC_OFTEN(finite | !blended)) return;
+    RC_ROLLED for (u32 i = 0; i < N; i++) put<DT>(m.to, i, (u32)rounded<DT>(lerp(get(feature<DT>(m.lo, i), 0), get(feature<DT>(m.hi, i), 0), a)));
 }
 
 template <u32 DT> RC_FN void move_piece(pose m, const piece &q, const found &f) {

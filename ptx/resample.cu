@@ -8,6 +8,8 @@ RC_KERNEL_OCC(128, RC_RESIDENT) resample(const resample_job p) {
     resample_job j = p;
     begin(j);
     const u32 count = find(j, mem);
-    tell_dtype(j.in(), [&](auto known) RC_INLINED { move_from<decltype(known)::dtype>(j, mem, count); });
+    tell_dtype(j.in(), [&](auto known) RC_INLINED { 
+        if (RC_SELDOM(!move_from<decltype(known)::dtype>(j, mem, count))) mend_rows<decltype(known)::dtype>(j, mem, count);
+    });
     end(j);
 }

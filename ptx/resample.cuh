@@ -1,14 +1,13 @@
 // resample.cuh is what the resampling kernels share: the rows of ragged batches, the search for a target's place among a row's
 // stamps, and the check of the stamps. The formulas are those of the Go package ops, step by step.
 #pragma once
-#include "resample_job.cuh"
+#include "times.cuh"
 
 namespace rc {
 
 // ---- Faults: the smallest one wins, so every run reports the same ----
 
 constexpr u64 fault_rows = 0, fault_times = 1ull << 62, fault_targets = 2ull << 62;
-enum fault_reason : u64 { src_rows_bad, dst_rows_bad, no_samples, unsorted, not_finite, time_range, out_of_range };
 
 template <class J> RC_FN void report(const J &j, u64 kind, u64 position, u64 reason) {
     atomic_min_u64(j.fault, kind | j.stream_bits() | position << 4 | reason);
@@ -28,79 +27,6 @@ template <class J> RC_FN void end(const J &j) {
     if (j.ready() && block_x() == 0 && thread_x() == 0) wait_for_previous();
 }
 
-// ---- Times ----
-
-RC_FN i64 ld_time(const i64 *p) { return (i64)ld_nc_u64(p); }
-RC_FN double ld_time(const double *p) { return ld_nc_f64(p); }
-RC_FN float ld_time(const float *p) { return ld_nc_f32(p); }
-RC_FN void st_time(i64 *p, i64 v) { st_u64(p, (u64)v); }
-RC_FN void st_time(double *p, double v) { st_f64(p, v); }
-RC_FN void st_time(float *p, float v) { st_f32(p, v); }
-
-// time_bits and from_bits keep a time in a word.
-RC_FN u64 time_bits(i64 v) { return (u64)v; }
-RC_FN u64 time_bits(double v) { return bits(v); }
-RC_FN u64 time_bits(float v) { return bits(v); }
-
-RC_FN i64 minus(i64 y, i64 x) { return (i64)((u64)y - (u64)x); }
-RC_FN double minus(double y, double x) { return y - x; }
-RC_FN float minus(float y, float x) { return y - x; }
-
-// span is y - x for y >= x, taken in the clock's own type. Nanoseconds reach 2^63, so theirs has no sign.
-RC_FN u64 span(i64 x, i64 y) { return (u64)y - (u64)x; }
-RC_FN double span(double x, double y) { return y - x; }
-RC_FN float span(float x, float y) { return y - x; }
-RC_FN bool longer(i64 x, i64 y, i64 limit) { return span(x, y) > (u64)limit; }
-RC_FN bool longer(double x, double y, double limit) { return span(x, y) > limit; }
-RC_FN bool longer(float x, float y, float limit) { return span(x, y) > limit; }
-RC_FN bool within(i64 x, i64 y, i64 limit) { return span(x, y) < (u64)limit; }
-RC_FN bool within(double x, double y, double limit) { return span(x, y) < limit; }
-RC_FN bool within(float x, float y, float limit) { return span(x, y) < limit; }
-
-// begun reports whether t is after x - from; from may be negative.
-template <class C> RC_FN bool begun(C t, C x, C from) { return t <= x ? from > 0 && within(t, x, from) : from > 0 || longer(x, t, minus(C(0), from)); }
-
-// ratio is the quotient of two spans as float64 gives it, then rounded to W. For W = float one float division gives the same bits
-// where both spans are floats: a quotient of 24-bit numbers is never near enough to a tie for two roundings to differ from one
-// (Figueroa, When is double rounding innocuous?, 1995).
-template <class W, class S> RC_FN W ratio(S x, S h) {
-    if constexpr (sizeof(W) == 4) {
-        if constexpr (sizeof(S) == 4) return div_rn((float)x, (float)h);
-        if constexpr (S(0.5) == S(0)) {
-            if (h < (1u << 24) && x < (1u << 24)) return div_rn((float)x, (float)h);
-        }
-        return f64_to_f32(div_rn((double)x, (double)h));
-    } else {
-        return div_rn((double)x, (double)h);
-    }
-}
-
-RC_FN void from_bits(u64 b, i64 &v) { v = (i64)b; }
-RC_FN void from_bits(u64 b, double &v) { v = as_f64(b); }
-RC_FN void from_bits(u64 b, float &v) { v = as_f32((u32)b); }
-
-RC_FN void from_ns(i64 ns, i64 &v) { v = ns; }
-RC_FN void from_ns(i64 ns, double &v) { v = div_rn((double)ns, 1e9); }
-RC_FN void from_ns(i64 ns, float &v) { v = f64_to_f32(div_rn((double)ns, 1e9)); }
-
-// bad_time returns why t cannot be a time, or 0.
-RC_FN u64 bad_time(i64 t) { return t > max_time || t < -max_time ? (u64)time_range : 0; }
-RC_FN u64 bad_time(double t) { return is_finite(t) ? 0 : (u64)not_finite; }
-RC_FN u64 bad_time(float t) { return is_finite(t) ? 0 : (u64)not_finite; }
-RC_FN bool beyond_range(i64 t) { return bad_time(t); }
-RC_FN bool beyond_range(double) { return false; }
-RC_FN bool beyond_range(float) { return false; }
-
-// tick is target i of a uniform clock, which on a clock of seconds begins at the double whose bits start has.
-template <class C, class J> RC_FN C tick(const J &j, u32 i) {
-    if constexpr (C(0.5) == C(0)) {
-        const double offset = floor_f(div_rn((double)i * 1e9, j.rate) + 0.5);
-        return j.start + (i64)(offset > (double)max_time ? (double)max_time : offset);
-    } else {
-        return (C)(as_f64((u64)j.start) + div_rn((double)i, j.rate));
-    }
-}
-
 // ---- Rows ----
 
 // extent is where a row begins in a packed tensor (0 in a padded one), and its length. Values that do not fit the tensor are
@@ -110,23 +36,38 @@ struct extent {
     u32 n;
 };
 
-RC_FN extent row_extent(const i64 *rows, bool offsets, u64 all, u32 b) {
+RC_FN extent row_extent(const i64 *rows, const i64 *starts, bool offsets, u64 all, u32 b) {
     if (rows == nullptr) return {0, (u32)all};
     i64 lo = (i64)ld_nc_u64(rows + b), end = (i64)all;
-    lo = lo < 0 ? 0 : lo > end ? end : lo;
-    if (!offsets) return {0, (u32)lo};
-    i64 hi = (i64)ld_nc_u64(rows + b + 1);
-    hi = hi < lo ? lo : hi > end ? end : hi;
-    return {lo, (u32)(hi - lo > (i64)max_row ? (i64)max_row : hi - lo)};
+    if (starts != nullptr) {
+        const i64 n = lo < 0 ? 0 : lo;
+        lo = (i64)ld_nc_u64(starts + b);
+        lo = lo < 0 ? 0 : lo > end ? end : lo;
+        end = n < end - lo ? lo + n : end;
+    } else {
+        lo = lo < 0 ? 0 : lo > end ? end : lo;
+        if (!offsets) return {0, (u32)lo};
+        const i64 hi = (i64)ld_nc_u64(rows + b + 1);
+        end = hi < lo ? lo : hi > end ? end : hi;
+    }
+    return {lo, (u32)(end - lo > (i64)max_row ? (i64)max_row : end - lo)};
 }
 
-RC_FN bool row_fits(const i64 *rows, bool offsets, u64 all, u32 b, u32 count) {
+RC_FN bool row_fits(const i64 *rows, const i64 *starts, bool offsets, u64 all, u32 b, u32 count) {
     if (rows == nullptr) return true;
     i64 lo = (i64)ld_nc_u64(rows + b), end = (i64)all;
+    if (starts != nullptr) {
+        const i64 first = (i64)ld_nc_u64(starts + b);
+        return first >= 0 && first <= end && lo >= 0 && lo <= end - first && lo <= (i64)max_row;
+    }
     if (!offsets) return lo >= 0 && lo <= end;
     i64 hi = (i64)ld_nc_u64(rows + b + 1);
     return lo >= 0 && hi >= lo && hi <= end && hi - lo <= (i64)max_row && (b > 0 || lo == 0) && (b + 1 < count || hi == end);
 }
+
+// src_row and dst_row are a job's rows.
+template <class J> RC_FN extent src_row(const J &j, u32 b) { return row_extent(j.src_extents(), j.src_begins(), j.src_offsets(), j.s, b); }
+template <class J> RC_FN extent dst_row(const J &j, u32 b) { return row_extent(j.dst_extents(), nullptr, j.dst_offsets(), j.t, b); }
 
 // place_in finds the row of a packed index and the index there; false if no row holds it.
 RC_FN bool place_in(const i64 *offsets, u64 all, u32 count, u64 i, u32 &row, u32 &index) {
@@ -140,7 +81,7 @@ RC_FN bool place_in(const i64 *offsets, u64 all, u32 count, u64 i, u32 &row, u32
     }
     row = 0, index = 0;
     if (lo < 0) return false;
-    extent e = row_extent(offsets, true, all, (u32)lo);
+    extent e = row_extent(offsets, nullptr, true, all, (u32)lo);
     if ((i64)i < e.first || (i64)i - e.first >= (i64)e.n) return false;
     row = (u32)lo, index = (u32)((i64)i - e.first);
     return true;
@@ -356,7 +297,20 @@ template <class C> struct aim {
     bool filled;    // there is nothing to resample: fill
 };
 
-// aim_at finds target number index of the block, whose first is target `first` of row `row0`, and writes its valid and age.
+// target_of is the time of a target as it is given: number pos of its row, and where a tensor has it. far: what it is made of is out of range.
+template <class C, class J> RC_FN C target_of(const J &j, u32 pos, u32 out_row, i64 out_pos, bool &far) {
+    far = false;
+    if (j.targets == nullptr) return tick<C>(j, pos);
+    const i64 *const anchors = j.anchors_of();
+    if (anchors == nullptr) return ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
+    const i64 anchor = ld_time(anchors + out_row), delta = ld_time((const i64 *)j.targets + pos), sum = (i64)((u64)anchor + (u64)delta);
+    far = beyond_range(anchor) || beyond_range(delta) || beyond_range(sum);
+    C x;
+    from_ns(sum, x);
+    return x;
+}
+
+// aim_at finds target number index of the block, whose first is target `first` of row `row0`, and writes its valid, age and pad.
 template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32 row0, u32 first, u32 index) {
     aim<C> m;
     u32 row = row0, pos = 0, out_row = 0;
@@ -375,18 +329,19 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
     }
     m.dst = (i64)out_row * j.dst_batch + out_pos * j.dst_step;
     extent e = {0, 0};
-    if (held) e = row_extent(j.src_extents(), j.src_offsets(), j.s, row);
+    if (held) e = src_row(j, row);
     m.n = e.n;
     m.src = (i64)row * j.src_batch + e.first * j.src_step;
     m.times = (const C *)j.times + (i64)row * j.times_batch + e.first;
-    m.filled = m.n == 0 || (j.dst_lengths() && pos >= row_extent(j.dst_extents(), false, j.t, row).n);
+    m.filled = m.n == 0 || (j.dst_lengths() && pos >= dst_row(j, row).n);
     C age = 0;
-    u32 ok = 0;
+    u32 ok = 0, past = 1; // past: it lies before the row's samples or after them, or there are none
     if (!m.filled) {
-        const C given = j.targets == nullptr ? tick<C>(j, pos) : ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
+        bool far;
+        const C given = target_of<C>(j, pos, out_row, out_pos, far);
         const C x = j.on_own_clock(given);
         m.x = x;
-        if (j.check() && j.beyond(beyond_range(given), beyond_range(x))) report(j, fault_targets, block_first + index, time_range);
+        if (j.check() && (far || j.beyond(beyond_range(given), beyond_range(x)))) report(j, fault_targets, block_first + index, time_range);
         m.at = locate(j, m.times, m.n, look_out(j, m.times, m.n, pos), x);
         m.end = m.at.k;
         if (j.has_snap() && j.has_window() && m.at.where == exact) { // its windows may end after that sample, and hold nothing
@@ -395,6 +350,7 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
             m.end = last_within(m.times, m.n, x, snap);
             m.at.gap = !begun(ld_time(m.times + m.end), x, from);
         }
+        past = m.at.where == below || m.at.where == above;
         const bool outside = m.at.where == below || (m.at.where == above && j.edge() != edge_hold);
         if (outside && j.edge() == edge_error) report(j, fault_targets, block_first + index, out_of_range);
         ok = !(m.at.gap || outside || m.at.where == nowhere);
@@ -406,13 +362,29 @@ template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32
     }
     if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos * j.valid_step(), (u8)ok);
     if (j.age) st_time((C *)j.age + (i64)out_row * j.age_batch + out_pos * j.age_step(), age);
+    if (j.pad) st_u8(j.pad + (i64)out_row * j.pad_batch + out_pos * j.pad_step(), (u8)past);
     return m;
 }
 
 // ---- The check ----
 
+// check_selection looks at the stamps of this block's share of rows that are a selection, with the threads from `first_thread` on.
+template <class C, class J> RC_FN void check_selection(const J &j, u32 first_thread) {
+    RC_ROLLED for (u32 row = j.block(); row < j.b; row += j.blocks()) {
+        const extent e = src_row(j, row);
+        const C *const t = (const C *)j.times + e.first;
+        RC_ROLLED for (u32 k = thread_x() - first_thread; k < e.n; k += j.threads() - first_thread) {
+            const C v = ld_time(t + k), before = ld_time(t + (k > 0 ? k - 1 : 0));
+            u64 reason = bad_time(v);
+            if (reason == 0 && !(before <= v) && before == before) reason = unsorted;
+            if (reason != 0) report(j, fault_times, (u64)e.first + k, reason);
+        }
+    }
+}
+
 // check_stamps looks at this block's share of the source stamps with the threads from `first_thread` on.
 template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread) {
+    if (j.src_begins() != nullptr) return check_selection<C>(j, first_thread);
     const C *t = (const C *)j.times;
     const u64 begin = j.share * j.block();
     u64 end = begin + j.share;
@@ -436,7 +408,7 @@ template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread
             place_in(j.src_extents(), j.s, j.b, i, row, k);
         } else {
             row = (u32)(i / j.s), k = (u32)(i % j.s);
-            if (j.src_lengths() && k >= row_extent(j.src_extents(), false, j.s, row).n) continue;
+            if (j.src_lengths() && k >= src_row(j, row).n) continue;
         }
         if (reason == unsorted && k == 0) continue;
         report(j, fault_times, i, reason);
@@ -449,11 +421,11 @@ template <class J> RC_FN void check_rows(const J &j) {
     const u64 step = (u64)j.blocks() * j.threads();
     for (u64 b = (u64)j.block() * j.threads() + thread_x(); b < j.b; b += step) {
         const u32 row = (u32)b;
-        if (!row_fits(j.src_extents(), j.src_offsets(), j.s, row, j.b))
+        if (!row_fits(j.src_extents(), j.src_begins(), j.src_offsets(), j.s, row, j.b))
             report(j, fault_rows, b, src_rows_bad);
-        else if (!row_fits(j.dst_extents(), j.dst_offsets(), j.t, row, j.b))
+        else if (!row_fits(j.dst_extents(), nullptr, j.dst_offsets(), j.t, row, j.b))
             report(j, fault_rows, b, dst_rows_bad);
-        else if (!j.lacking() && row_extent(j.src_extents(), j.src_offsets(), j.s, row).n == 0 && row_extent(j.dst_extents(), j.dst_offsets(), j.t, row).n > 0)
+        else if (!j.lacking() && src_row(j, row).n == 0 && dst_row(j, row).n > 0)
             report(j, fault_rows, b, no_samples);
     }
 }

@@ -8,6 +8,6 @@ RC_KERNEL_OCC(128, RC_RESIDENT) resample_f64(const resample_job p) {
     resample_job j = p;
     begin(j);
     const u32 count = find(j, mem);
-    move_from<dt_f64>(j, mem, count);
+    if (RC_SELDOM(!move_from<dt_f64>(j, mem, count))) mend_rows<dt_f64>(j, mem, count);
     end(j);
 }

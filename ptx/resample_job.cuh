@@ -18,7 +18,11 @@ RC_HOST struct resample_job {
     i64 valid_batch;
     void *age; // null if not wanted
     i64 age_batch;
+    u8 *pad; // null if not wanted
+    i64 pad_batch;
     const i64 *src_rows, *dst_rows; // lengths [B] or offsets [B+1]; null if rows are of one length
+    const i64 *src_starts;          // where rows of those lengths begin in a packed src; null if that is not told
+    const i64 *anchors;             // what the targets, nanoseconds then, are counted from, a row each; null if from 0
     u64 *fault;      // the smallest fault found, in device memory
     u32 *fault_flag; // set if there is one, in host memory
     i64 start;
@@ -61,13 +65,16 @@ RC_HOST struct resample_job {
     RC_FLAG(more, bool, by_items, 5, 1)     // of one: it is made item by item
     RC_FLAG(more, bool, has_snap, 6, 1)
     RC_FLAG(more, u32, edge, 7, 3)
+    RC_FLAG(more, bool, clips, 10, 1)       // of a stream of a Fuse: what is normalised is kept within limits
     RC_FN_MEMBER bool has_window() const { return false; }
     RC_FN_MEMBER u64 window() const { return 0; } // how far before a target the shortest window begins: a time's bits
-    RC_FN_MEMBER const i64 *src_extents() const { return src_rows; }
-    RC_FN_MEMBER const i64 *dst_extents() const { return dst_rows; }
-
-    // settle keeps the loads of what may be written ahead of the kernel behind its wait.
-    RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets), after_wait(src_rows), after_wait(dst_rows); }
+    // What may be written ahead of the kernel is loaded behind its wait: what each target needs by settle, what is seldom there where it is asked for, so that
+    // it takes no register.
+    RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
+    RC_FN_MEMBER const i64 *src_extents() const { return waited(src_rows); }
+    RC_FN_MEMBER const i64 *dst_extents() const { return waited(dst_rows); }
+    RC_FN_MEMBER const i64 *src_begins() const { return waited(src_starts); }
+    RC_FN_MEMBER const i64 *anchors_of() const { return waited(anchors); }
 
     // What a job that is a stream of a Fuse has otherwise.
     RC_FN_MEMBER u32 threads() const { return threads_x(); }
@@ -75,6 +82,7 @@ RC_HOST struct resample_job {
     RC_FN_MEMBER u32 blocks() const { return blocks_x(); }
     RC_FN_MEMBER i64 valid_step() const { return 1; } // elements from one target to the next
     RC_FN_MEMBER i64 age_step() const { return 1; }
+    RC_FN_MEMBER i64 pad_step() const { return 1; }
     RC_FN_MEMBER u64 stream_bits() const { return 0; } // in a fault's position
     RC_FN_MEMBER bool lacking() const { return false; } // rows may be without samples
     template <class C> RC_FN_MEMBER C on_own_clock(C x) const { return x; }
@@ -84,6 +92,8 @@ RC_HOST struct resample_job {
 RC_HOST enum clock : u32 { clock_i64, clock_f64, clock_f32 };
 RC_HOST enum kind : u32 { linear, previous, next, nearest, slerp, angle, pchip, window_mean, window_min, window_max, window_last, catmull_rom, hermite, rotvec, rot6d };
 RC_HOST enum edge : u32 { edge_clamp, edge_fill, edge_extrapolate, edge_error, edge_hold };
+
+enum fault_reason : u64 { src_rows_bad, dst_rows_bad, no_samples, unsorted, not_finite, time_range, out_of_range };
 
 constexpr u32 max_row = 0x7fffffff;
 constexpr i64 max_time = (i64)1 << 62;

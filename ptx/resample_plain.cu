@@ -55,14 +55,16 @@ RC_KERNEL_OCC(plain_threads, resident) resample_plain(const plain_params p) {
     begin(j);
     const u32 count = survey_plain<1>(j, [&](u32 i, slot s) { slots[i] = row_slot(j, i, s); });
     barrier();
-    if (count > 0) move_each<v16, true>(j, slots, count);
+    const bool finite = count == 0 || move_each<v16, true>(j, slots, count);
+    if (RC_SELDOM(!finite)) mend_units(j, slots, count, false);
     end(j);
 }
 
 RC_KERNEL_OCC(direct_threads, direct_blocks) resample_direct(const plain_params p) {
     plain_task j = linear_task(whole_task(p));
     begin(j);
-    direct<v16, true>(j);
+    const unit_made u = direct<v16, true>(j);
+    if (RC_SELDOM(!u.finite)) mend_direct(j, u);
     end(j);
 }
 

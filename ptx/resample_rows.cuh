@@ -54,8 +54,8 @@ template <u32 Out, u32 In, u32 N> RC_FN pack<Out, N> same(const pack<In, N> &v) 
         return {};
 }
 
-// move makes the features of the block's targets, N at once.
-template <u32 In, u32 Out, u32 N> RC_FN void move(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
+// move makes the features of the block's targets, N at once, and reports whether all are finite that it has blended.
+template <u32 In, u32 Out, u32 N> RC_FN bool move(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
     using W = typename element<In>::wide;
     const u32 chunks = j.chunks;
     const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
@@ -63,6 +63,7 @@ template <u32 In, u32 Out, u32 N> RC_FN void move(const resample_job &j, const s
     const i64 next_row = j.src_step * (i64)element<In>::size;
     const char *src = (const char *)j.src;
     char *dst = (char *)j.dst;
+    bool finite = true;
     while (target < count) {
         i64 to[in_flight];
         u32 act[in_flight];
@@ -84,7 +85,7 @@ template <u32 In, u32 Out, u32 N> RC_FN void move(const resample_job &j, const s
             pack<Out, N> out;
             if (In != Out || act[u] == blend) {
                 W x[N];
-                lerps(x, [&](u32 i) { return get(v0[u], i); }, [&](u32 i) { return get(v1[u], i); }, [&](u32) { return a[u]; });
+                finite &= lerps(x, v0[u], v1[u], a[u]) | (act[u] != blend);
                 RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = act[u] == blend ? x[i] : get(v0[u], i);
                 out = round_pack<Out, N>(x);
             } else {
@@ -95,9 +96,26 @@ template <u32 In, u32 Out, u32 N> RC_FN void move(const resample_job &j, const s
             if (act[u] != skip_it) st_pack<Out, N>(dst + to[u] * (i64)element<Out>::size, out);
         }
     }
+    return finite;
 }
 
-template <u32 In, u32 Out> RC_FN void move_as(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
+// mend_rows makes what this thread has blended anew, each element by itself.
+template <u32 In> RC_FN void mend_rows(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
+    const u32 chunks = j.chunks, n = 1u << j.vector();
+    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
+    u32 target = chunk_of(j, thread_x()), chunk = thread_x() - target * chunks;
+    RC_ROLLED while (target < count) {
+        RC_ROLLED for (u32 i = 0; i < n && s.act[target] == blend; i++) {
+            const char *const p = (const char *)j.src + (s.src[target] + chunk * n + i) * (i64)element<In>::size;
+            const auto x = lerp(get(ld_pack<In, 1>(p), 0), get(ld_pack<In, 1>(p + j.src_step * (i64)element<In>::size), 0), s.weight[target]);
+            st_number(j.out(), j.dst, s.dst[target] + chunk * n + i, x);
+        }
+        target += skip, chunk += over;
+        if (chunk >= chunks) chunk -= chunks, target++;
+    }
+}
+
+template <u32 In, u32 Out> RC_FN bool move_as(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
     switch (j.vector()) {
     case 3:
         if constexpr (element<In>::size == 2) return move<In, Out, 8>(j, s, count);
@@ -108,7 +126,7 @@ template <u32 In, u32 Out> RC_FN void move_as(const resample_job &j, const share
     }
 }
 
-template <u32 In> RC_FN void move_from(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
+template <u32 In> RC_FN bool move_from(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
     switch (j.out()) {
     case dt_f32: return move_as<In, dt_f32>(j, s, count);
     case dt_f64: return move_as<In, dt_f64>(j, s, count);

@@ -107,6 +107,16 @@ template <u32 DT> RC_FN u64 rounded(double x) {
     return f64_to_bf16(x);
 }
 
+// st_number writes x, rounded, as element `at` of a tensor of a dtype.
+template <class W> RC_FN void st_number(u32 dtype, void *p, i64 at, W x) {
+    switch (dtype) {
+    case dt_f32: return st_u32((u32 *)p + at, (u32)rounded<dt_f32>(x));
+    case dt_f64: return st_u64((u64 *)p + at, rounded<dt_f64>(x));
+    case dt_f16: return st_u16((u16 *)p + at, (u16)rounded<dt_f16>(x));
+    default: return st_u16((u16 *)p + at, (u16)rounded<dt_bf16>(x));
+    }
+}
+
 // round_pack rounds N values to a dtype.
 template <u32 DT, u32 N, class W> RC_FN pack<DT, N> round_pack(const W (&x)[N]) {
     pack<DT, N> r;
@@ -155,29 +165,24 @@ template <u32 DT> RC_FN u64 nan_of() {
     return 0x7fc0u;
 }
 
-// mended is what stands for v0 + a*(v1 - v0), r, where that is not finite: see mended of package ops.
-template <class W> RC_FN W mended(W v0, W v1, W a, W r) {
-    const W d = v1 - v0;
-    const bool endless0 = !is_finite(v0), endless1 = !is_finite(v1);
-    if (is_nan(v0) || is_nan(v1)) return v0 + v1;
-    if (v0 == v1) return v0;
-    if (endless0 || endless1) return endless0 && endless1 ? d - d : endless0 ? v0 : v1;
-    return is_finite(d) ? r : (1 - a) * v0 + a * v1;
+// lerp is v0 + a*(v1 - v0), each step rounded, and where that is not finite what stands for it: see mended of package ops. The sum of two
+// samples is what they give if one of them is not finite: their value if they are equal, that of the infinite one, NaN if their signs differ.
+template <class W> RC_FN W lerp(W v0, W v1, W a) {
+    const W d = v1 - v0, r = v0 + a * d;
+    if (RC_OFTEN(is_finite(r))) return r;
+    if (!is_finite(v0) || !is_finite(v1)) return v0 + v1;
+    return !is_finite(d) ? (1 - a) * v0 + a * v1 : d == 0 ? v0 : r;
 }
 
-// lerps puts v0 + a*(v1 - v0) of N pairs into x, each step rounded, mended where that is not finite. get0(i) and get1(i) are a pair, a_of(i) its weight.
-template <u32 N, class W, class F, class G, class A> RC_FN void lerps(W (&x)[N], F get0, G get1, A a_of) {
+// lerps puts v0 + a*(v1 - v0) of the elements of two packs into x, and reports whether all are finite. Kernels make the others once more by themselves,
+// with lerp, in a loop at their end: beside each of these its code would take the room of what most jobs need.
+template <u32 DT, u32 N> RC_FN bool lerps(typename element<DT>::wide (&x)[N], const pack<DT, N> &v0, const pack<DT, N> &v1, typename element<DT>::wide a) {
+    decltype(bits(a)) odd = 0;
     RC_UNROLL for (u32 i = 0; i < N; i++) {
-        const W v0 = get0(i);
-        x[i] = v0 + a_of(i) * (get1(i) - v0);
+        x[i] = get(v0, i) + a * (get(v1, i) - get(v0, i));
+        odd |= bits(x[i] - x[i]);
     }
-    decltype(bits(x[0])) left = 0;
-    RC_UNROLL for (u32 i = 0; i < N; i++) left |= bits(x[i] - x[i]);
-    if (RC_SELDOM(left != 0)) {
-        RC_UNROLL for (u32 i = 0; i < N; i++) {
-            if (!is_finite(x[i])) x[i] = mended(get0(i), get1(i), a_of(i), x[i]);
-        }
-    }
+    return odd == 0;
 }
 
 } // namespace rc

@@ -10,18 +10,18 @@ const ItemTile = 128 // item_tile of channel_rows.cuh: targets a block
 
 const MaxStaged = 8192 // max_staged of channel_rows.cuh: bytes of the block's rows that are put together in shared memory
 
-// ChannelsJob is channels_job of channel_rows.cuh: 328 bytes.
+// ChannelsJob is channels_job of channel_rows.cuh: 360 bytes.
 //
 // channels_job is the kernels' parameter.
 type ChannelsJob struct {
 	Job      ResampleJob // offset 0
-	Shortest uint64      // offset 272: the bits of the shortest window, a time; of curves
-	Items    uint64      // offset 280
-	ItemsOf  Sorts       // offset 288
+	Shortest uint64      // offset 304: the bits of the shortest window, a time; of curves
+	Items    uint64      // offset 312
+	ItemsOf  Sorts       // offset 320
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *ChannelsJob) Bytes() []byte { return p.append(make([]byte, 0, 328)) }
+func (p *ChannelsJob) Bytes() []byte { return p.append(make([]byte, 0, 360)) }
 
 func (p *ChannelsJob) append(b []byte) []byte {
 	b = p.Job.append(b)
@@ -158,7 +158,7 @@ const FuseChunkTile = 256 // fuse_chunk_tile of fuse_chunks.cuh: targets a block
 
 const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block
 
-// FuseStream is fuse_stream of fuse_job.cuh: 216 bytes.
+// FuseStream is fuse_stream of fuse_job.cuh: 224 bytes.
 //
 // fuse_stream is a stream of a Fuse: what resample_job has for it alone.
 type FuseStream struct {
@@ -169,31 +169,32 @@ type FuseStream struct {
 	TimesBatch int64   // offset 32
 	SrcRows    uint64  // offset 40
 	Items      uint64  // offset 48: of a stream that is made item by item
-	Affine     uint64  // offset 56: the shifts, then the scales, each beginning 16 bytes aligned; null for none
-	Offset     uint64  // offset 64: what a target's time has more than the stream's: a time's bits
-	Fill       uint64  // offset 72
-	MaxGap     uint64  // offset 80
-	Tolerance  uint64  // offset 88
-	Snap       uint64  // offset 96
-	Shortest   uint64  // offset 104
-	Stamps     uint64  // offset 112
-	Share      uint64  // offset 120
-	S          uint64  // offset 128
-	Column     uint32  // offset 136: its first feature in dst
-	FirstBlock uint32  // offset 140: its blocks of the grid
-	Blocks     uint32  // offset 144: its blocks of the grid
-	Pace       float32 // offset 148
-	D          uint32  // offset 152
-	Tile       uint32  // offset 156
-	Chunks     uint32  // offset 160
-	ChunkMagic uint32  // offset 164
-	Flags      uint32  // offset 168
-	More       uint32  // offset 172
-	ItemsOf    Sorts   // offset 176
+	SrcStarts  uint64  // offset 56
+	Affine     uint64  // offset 64: the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
+	Offset     uint64  // offset 72: what a target's time has more than the stream's: a time's bits
+	Fill       uint64  // offset 80
+	MaxGap     uint64  // offset 88
+	Tolerance  uint64  // offset 96
+	Snap       uint64  // offset 104
+	Shortest   uint64  // offset 112
+	Stamps     uint64  // offset 120
+	Share      uint64  // offset 128
+	S          uint64  // offset 136
+	Column     uint32  // offset 144: its first feature in dst
+	FirstBlock uint32  // offset 148: its blocks of the grid
+	Blocks     uint32  // offset 152: its blocks of the grid
+	Pace       float32 // offset 156
+	D          uint32  // offset 160
+	Tile       uint32  // offset 164
+	Chunks     uint32  // offset 168
+	ChunkMagic uint32  // offset 172
+	Flags      uint32  // offset 176
+	More       uint32  // offset 180
+	ItemsOf    Sorts   // offset 184
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *FuseStream) Bytes() []byte { return p.append(make([]byte, 0, 216)) }
+func (p *FuseStream) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
 
 func (p *FuseStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Src)
@@ -203,6 +204,7 @@ func (p *FuseStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.TimesBatch))
 	b = binary.LittleEndian.AppendUint64(b, p.SrcRows)
 	b = binary.LittleEndian.AppendUint64(b, p.Items)
+	b = binary.LittleEndian.AppendUint64(b, p.SrcStarts)
 	b = binary.LittleEndian.AppendUint64(b, p.Affine)
 	b = binary.LittleEndian.AppendUint64(b, p.Offset)
 	b = binary.LittleEndian.AppendUint64(b, p.Fill)
@@ -227,7 +229,7 @@ func (p *FuseStream) append(b []byte) []byte {
 	return b
 }
 
-// FuseParams is fuse_params of fuse_job.cuh: 3616 bytes.
+// FuseParams is fuse_params of fuse_job.cuh: 3776 bytes.
 //
 // fuse_params is the kernels' parameter: what the streams share, and the streams.
 type FuseParams struct {
@@ -242,22 +244,26 @@ type FuseParams struct {
 	Age          uint64         // offset 64
 	AgeBatch     int64          // offset 72
 	AgeStep      int64          // offset 80
-	DstRows      uint64         // offset 88
-	Fault        uint64         // offset 96
-	FaultFlag    uint64         // offset 104
-	Start        int64          // offset 112
-	Rate         float64        // offset 120
-	Total        uint64         // offset 128
-	T            uint64         // offset 136
-	TMagic       uint32         // offset 144
-	B            uint32         // offset 148
-	Streams      uint32         // offset 152
-	Unused       uint32         // offset 156
-	Stream       [16]FuseStream // offset 160
+	Pad          uint64         // offset 88
+	PadBatch     int64          // offset 96
+	PadStep      int64          // offset 104
+	DstRows      uint64         // offset 112
+	Anchors      uint64         // offset 120
+	Fault        uint64         // offset 128
+	FaultFlag    uint64         // offset 136
+	Start        int64          // offset 144
+	Rate         float64        // offset 152
+	Total        uint64         // offset 160
+	T            uint64         // offset 168
+	TMagic       uint32         // offset 176
+	B            uint32         // offset 180
+	Streams      uint32         // offset 184
+	Unused       uint32         // offset 188
+	Stream       [16]FuseStream // offset 192
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *FuseParams) Bytes() []byte { return p.append(make([]byte, 0, 3616)) }
+func (p *FuseParams) Bytes() []byte { return p.append(make([]byte, 0, 3776)) }
 
 func (p *FuseParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Targets)
@@ -271,7 +277,11 @@ func (p *FuseParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Age)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.AgeBatch))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.AgeStep))
+	b = binary.LittleEndian.AppendUint64(b, p.Pad)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.PadBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.PadStep))
 	b = binary.LittleEndian.AppendUint64(b, p.DstRows)
+	b = binary.LittleEndian.AppendUint64(b, p.Anchors)
 	b = binary.LittleEndian.AppendUint64(b, p.Fault)
 	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
@@ -655,7 +665,7 @@ func (f PosesFlags) Word() uint32 {
 	return flagOf(f.Precise, 30)
 }
 
-// ResampleJob is resample_job of resample_job.cuh: 272 bytes.
+// ResampleJob is resample_job of resample_job.cuh: 304 bytes.
 //
 // resample_job is the parameter of the kernels of resample.cu, and what a stream of fuse.cu is made into. Strides count elements.
 type ResampleJob struct {
@@ -673,35 +683,39 @@ type ResampleJob struct {
 	ValidBatch   int64   // offset 88
 	Age          uint64  // offset 96: null if not wanted
 	AgeBatch     int64   // offset 104
-	SrcRows      uint64  // offset 112: lengths [B] or offsets [B+1]; null if rows are of one length
-	DstRows      uint64  // offset 120: lengths [B] or offsets [B+1]; null if rows are of one length
-	Fault        uint64  // offset 128: the smallest fault found, in device memory
-	FaultFlag    uint64  // offset 136: set if there is one, in host memory
-	Start        int64   // offset 144
-	Rate         float64 // offset 152
-	Fill         uint64  // offset 160: the bits of a dst element
-	MaxGap       uint64  // offset 168: the bits of a time
-	Tolerance    uint64  // offset 176: the bits of a time
-	Snap         uint64  // offset 184: the bits of a time
-	Total        uint64  // offset 192: targets of all rows
-	Stamps       uint64  // offset 200: source stamps to check
-	Share        uint64  // offset 208: of those, each block's
-	S            uint64  // offset 216: samples and targets a row, or of all rows if packed
-	T            uint64  // offset 224: samples and targets a row, or of all rows if packed
-	TMagic       uint32  // offset 232: divides by t, see row_of; 0 if total is too large for that
-	Pace         float32 // offset 236: samples a target, if both run from one end to the other in step
-	B            uint32  // offset 240
-	D            uint32  // offset 244
-	Tile         uint32  // offset 248: targets a block
-	Chunks       uint32  // offset 252: pieces that a target's features are moved in; divides a thread's number by that
-	ChunkMagic   uint32  // offset 256: pieces that a target's features are moved in; divides a thread's number by that
-	Flags        uint32  // offset 260
-	More         uint32  // offset 264
+	Pad          uint64  // offset 112: null if not wanted
+	PadBatch     int64   // offset 120
+	SrcRows      uint64  // offset 128: lengths [B] or offsets [B+1]; null if rows are of one length
+	DstRows      uint64  // offset 136: lengths [B] or offsets [B+1]; null if rows are of one length
+	SrcStarts    uint64  // offset 144: where rows of those lengths begin in a packed src; null if that is not told
+	Anchors      uint64  // offset 152: what the targets, nanoseconds then, are counted from, a row each; null if from 0
+	Fault        uint64  // offset 160: the smallest fault found, in device memory
+	FaultFlag    uint64  // offset 168: set if there is one, in host memory
+	Start        int64   // offset 176
+	Rate         float64 // offset 184
+	Fill         uint64  // offset 192: the bits of a dst element
+	MaxGap       uint64  // offset 200: the bits of a time
+	Tolerance    uint64  // offset 208: the bits of a time
+	Snap         uint64  // offset 216: the bits of a time
+	Total        uint64  // offset 224: targets of all rows
+	Stamps       uint64  // offset 232: source stamps to check
+	Share        uint64  // offset 240: of those, each block's
+	S            uint64  // offset 248: samples and targets a row, or of all rows if packed
+	T            uint64  // offset 256: samples and targets a row, or of all rows if packed
+	TMagic       uint32  // offset 264: divides by t, see row_of; 0 if total is too large for that
+	Pace         float32 // offset 268: samples a target, if both run from one end to the other in step
+	B            uint32  // offset 272
+	D            uint32  // offset 276
+	Tile         uint32  // offset 280: targets a block
+	Chunks       uint32  // offset 284: pieces that a target's features are moved in; divides a thread's number by that
+	ChunkMagic   uint32  // offset 288: pieces that a target's features are moved in; divides a thread's number by that
+	Flags        uint32  // offset 292
+	More         uint32  // offset 296
 	_            [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *ResampleJob) Bytes() []byte { return p.append(make([]byte, 0, 272)) }
+func (p *ResampleJob) Bytes() []byte { return p.append(make([]byte, 0, 304)) }
 
 func (p *ResampleJob) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Src)
@@ -718,8 +732,12 @@ func (p *ResampleJob) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.ValidBatch))
 	b = binary.LittleEndian.AppendUint64(b, p.Age)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.AgeBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.Pad)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.PadBatch))
 	b = binary.LittleEndian.AppendUint64(b, p.SrcRows)
 	b = binary.LittleEndian.AppendUint64(b, p.DstRows)
+	b = binary.LittleEndian.AppendUint64(b, p.SrcStarts)
+	b = binary.LittleEndian.AppendUint64(b, p.Anchors)
 	b = binary.LittleEndian.AppendUint64(b, p.Fault)
 	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
@@ -801,6 +819,7 @@ type ResampleJobMore struct {
 	ByItems bool   // bit 5: of one: it is made item by item
 	HasSnap bool   // bit 6
 	Edge    uint32 // bits 7 to 9
+	Clips   bool   // bit 10: of a stream of a Fuse: what is normalised is kept within limits
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
@@ -809,7 +828,8 @@ func (f ResampleJobMore) Word() uint32 {
 		numberOf("ResampleJobMore.Store", f.Store, 2, 3) |
 		flagOf(f.ByItems, 5) |
 		flagOf(f.HasSnap, 6) |
-		numberOf("ResampleJobMore.Edge", f.Edge, 7, 3)
+		numberOf("ResampleJobMore.Edge", f.Edge, 7, 3) |
+		flagOf(f.Clips, 10)
 }
 
 // The enumerators of clock, of resample_job.cuh

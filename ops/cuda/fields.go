@@ -38,6 +38,14 @@ func rows(lengths, offsets *tensor.Tensor) uint64 {
 	return address(offsets)
 }
 
+// targetsOf is the address of the targets' times, or of an anchored clock's deltas; 0 for a uniform one.
+func targetsOf(c ops.Clock) uint64 {
+	if c.Deltas != nil {
+		return address(c.Deltas)
+	}
+	return address(c.Times)
+}
+
 // chunkMagic is the factor with which chunk_of of resample.cuh divides.
 func chunkMagic(chunks int) uint32 { return uint32((1<<20 + chunks - 1) / chunks) }
 
@@ -56,7 +64,7 @@ func divider(t, n int) (magic, shift uint32) {
 
 // pace is how many samples a target moves on, if targets and samples run from one end of a row to the other in step.
 func pace(j *ops.ResampleJob) float32 {
-	if j.SrcOffsets != nil || j.DstOffsets != nil || j.T < 2 || j.S == 0 {
+	if j.SrcOffsets != nil || j.SrcStarts != nil || j.DstOffsets != nil || j.T < 2 || j.S == 0 {
 		return 0
 	}
 	return float32(j.S-1) / float32(j.T-1)

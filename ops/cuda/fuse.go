@@ -121,7 +121,7 @@ func paramsAny(p *plan, j *ops.FuseJob, shapes []shape) (parameters, error) {
 	return p.fuseParams(j, parts, shapes), nil
 }
 
-// tables are what the kernel reads of all streams from device memory: items, shifts and scales.
+// tables are what the kernel reads of all streams from device memory: items, shifts, scales and bounds.
 func tables(j *ops.FuseJob, parts []made) []byte {
 	var data bytes.Buffer
 	pad := func() { data.Write(make([]byte, -data.Len()&15)) }
@@ -131,12 +131,12 @@ func tables(j *ops.FuseJob, parts []made) []byte {
 			m.items = data.Len()
 			data.Write(itemTable(part.ResampleJob, m.channels, j.Clock))
 		}
-		if part.Shift == nil && part.Scale == nil {
+		if !part.Normalised() {
 			continue
 		}
 		m.affine = data.Len()
-		shift, scale := part.Affine()
-		for _, list := range [][]float32{shift, scale} {
+		shift, scale, least, most := part.Affine()
+		for _, list := range [][]float32{shift, scale, least, most} {
 			data.Write(packed(list))
 			pad()
 		}
@@ -149,8 +149,9 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 	r := first(j)
 	magic, shift := divider(j.T, j.Rows())
 	out := &ptx.FuseParams{
-		Targets: address(j.Targets.Times), TargetsBatch: int64(r.TargetBatch), Dst: address(j.Dst), DstBatch: int64(r.DstBatch), DstStep: int64(r.DstStep),
+		Targets: targetsOf(j.Targets), TargetsBatch: int64(r.TargetBatch), Anchors: address(j.Targets.Anchors), Dst: address(j.Dst), DstBatch: int64(r.DstBatch), DstStep: int64(r.DstStep),
 		Valid: address(j.Valid), ValidBatch: int64(r.ValidBatch), ValidStep: int64(r.ValidStep), Age: address(j.Age), AgeBatch: int64(r.AgeBatch), AgeStep: int64(r.AgeStep),
+		Pad: address(j.Pad), PadBatch: int64(r.PadBatch), PadStep: int64(r.PadStep),
 		DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate,
 		Total: uint64(j.Rows()), T: uint64(j.T), TMagic: magic, B: uint32(j.B), Streams: uint32(len(parts)),
 	}
@@ -162,20 +163,20 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 		f.TShift = shift
 		stream := ptx.FuseStream{
 			Src: address(src.Src), SrcBatch: int64(src.SrcBatch), SrcStep: int64(src.SrcStep), Times: address(src.SrcTimes), TimesBatch: int64(src.TimesBatch),
-			SrcRows: rows(src.SrcLengths, src.SrcOffsets), Offset: lengthBits(part.Offset, j.Clock), Fill: valueBits(src.Fill, j.Dst.DType()),
+			SrcRows: rows(src.SrcLengths, src.SrcOffsets), SrcStarts: address(src.SrcStarts), Offset: lengthBits(part.Offset, j.Clock), Fill: valueBits(src.Fill, j.Dst.DType()),
 			MaxGap: limitBits(src.Slack(src.MaxGap), j.Clock), Tolerance: limitBits(src.Slack(src.Tolerance), j.Clock), Snap: limitBits(src.Snap, j.Clock), Shortest: lengthBits(src.WindowFrom(src.ShortestWindow()), j.Clock),
 			Stamps: uint64(src.Stamps()), Share: uint64((src.Stamps() + s.blocks - 1) / s.blocks), S: uint64(src.S), Column: uint32(column), FirstBlock: uint32(block),
 			Blocks: uint32(s.blocks), Pace: pace(src), D: uint32(src.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks),
 			Flags: f.Word(),
 		}
 		more := jobMore(src, m.dtype)
-		more.Store, more.ByItems = storeOf(src), m.channels != nil
+		more.Store, more.ByItems, more.Clips = storeOf(src), m.channels != nil, part.Clips()
 		stream.More = more.Word()
 		if m.channels != nil {
 			sorts := countItems(m.channels)
 			stream.Items, stream.ItemsOf = uint64(p.table.Ptr())+uint64(m.items), sorts.sorts(sorts.run(s.threads, s.tile, float64(pace(src))))
 		}
-		if p.table != nil && (part.Shift != nil || part.Scale != nil) {
+		if p.table != nil && part.Normalised() {
 			stream.Affine = uint64(p.table.Ptr()) + uint64(m.affine)
 		}
 		out.Stream[i] = stream

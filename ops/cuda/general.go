@@ -87,9 +87,9 @@ func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Kind, s shape, targets i
 	f.TShift = shift
 	return ptx.ResampleJob{
 		Src: address(j.Src), SrcBatch: int64(j.SrcBatch), SrcStep: int64(j.SrcStep), Times: address(j.SrcTimes), TimesBatch: int64(j.TimesBatch),
-		Targets: address(j.Targets.Times), TargetsBatch: int64(j.TargetBatch), Dst: address(j.Dst), DstBatch: int64(j.DstBatch), DstStep: int64(j.DstStep),
-		Valid: address(j.Valid), ValidBatch: int64(j.ValidBatch), Age: address(j.Age), AgeBatch: int64(j.AgeBatch),
-		SrcRows: rows(j.SrcLengths, j.SrcOffsets), DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
+		Targets: targetsOf(j.Targets), TargetsBatch: int64(j.TargetBatch), Anchors: address(j.Targets.Anchors), Dst: address(j.Dst), DstBatch: int64(j.DstBatch), DstStep: int64(j.DstStep),
+		Valid: address(j.Valid), ValidBatch: int64(j.ValidBatch), Age: address(j.Age), AgeBatch: int64(j.AgeBatch), Pad: address(j.Pad), PadBatch: int64(j.PadBatch),
+		SrcRows: rows(j.SrcLengths, j.SrcOffsets), SrcStarts: address(j.SrcStarts), DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
 		Start: startBits(j.Targets, clock), Rate: j.Targets.Rate, Fill: valueBits(j.Fill, j.Dst.DType()), MaxGap: limitBits(j.Slack(j.MaxGap), clock), Tolerance: limitBits(j.Slack(j.Tolerance), clock), Snap: limitBits(j.Snap, clock),
 		Total: uint64(targets), Stamps: uint64(j.Stamps()), Share: uint64((j.Stamps() + s.blocks - 1) / s.blocks), S: uint64(j.S), T: uint64(j.T), TMagic: magic, Pace: pace(j),
 		B: uint32(j.B), D: uint32(j.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: f.Word(),

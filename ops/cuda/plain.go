@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// irregular says why plain.cuh does not take a stream, whatever its kinds: it takes targets that count where they are, rows of one length, ends clamped or filled, values of 16 or
+// irregular says why plain.cuh does not take a stream, whatever its kinds: it takes targets that count where they are, on no anchored clock and without a mask of padding, rows of one length, ends clamped or filled, values of 16 or
 // 32 bits that keep their dtype, stamps without gaps between the rows, and numbers of targets and stamps that fit 32 bits.
 func irregular(j *ops.ResampleJob) string {
 	_, snap := j.Snap.Get()
@@ -20,6 +20,12 @@ func irregular(j *ops.ResampleJob) string {
 		return "targets that snap"
 	case j.Src == nil || j.S == 0:
 		return "a stream without samples"
+	case j.SrcStarts != nil:
+		return "a selection of rows"
+	case j.Targets.Anchors != nil:
+		return "an anchored clock"
+	case j.Pad != nil:
+		return "a mask of padding"
 	case j.SrcLengths != nil || j.SrcOffsets != nil || j.DstLengths != nil || j.DstOffsets != nil:
 		return "rows of lengths of their own"
 	case j.Edge > ops.FillEdge:
@@ -46,7 +52,7 @@ func notPlain(_ *backend, j *ops.FuseJob) string {
 		if _, one := uniform(p.Channels); !one {
 			return "kinds that look at values, or several"
 		}
-		if p.Shift != nil || p.Scale != nil {
+		if p.Normalised() {
 			return "normalised features"
 		}
 	}

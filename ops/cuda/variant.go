@@ -50,9 +50,9 @@ const (
 // alone is a Resample as the Fuse of one stream.
 func alone(j *ops.ResampleJob) *ops.FuseJob {
 	r := *j
-	r.ValidStep, r.AgeStep = 1, 1
+	r.ValidStep, r.AgeStep, r.PadStep = 1, 1, 1
 	f := &ops.FuseJob{B: j.B, D: j.D, T: j.T, Clock: j.ClockType(), Check: j.Check, Launch: j.Launch, Parts: []ops.FusePart{{ResampleJob: &r}}}
-	f.Dst, f.Valid, f.Age, f.Targets, f.DstLengths, f.DstOffsets = j.Dst, j.Valid, j.Age, j.Targets, j.DstLengths, j.DstOffsets
+	f.Dst, f.Valid, f.Age, f.Pad, f.Targets, f.DstLengths, f.DstOffsets = j.Dst, j.Valid, j.Age, j.Pad, j.Targets, j.DstLengths, j.DstOffsets
 	return f
 }
 
@@ -210,5 +210,9 @@ func (b *backend) grid(j *ops.ResampleJob, share int, s shape) shape {
 
 // checkers is how many blocks check a job's stamps, and its rows, each so many stamps.
 func (b *backend) checkers(j *ops.ResampleJob, share int) int {
-	return max(1, min((j.Stamps()+share-1)/share, 8*b.sms))
+	work := (j.Stamps() + share - 1) / share
+	if j.SrcStarts != nil {
+		work = j.B // a selection's rows, and their stamps, are shared out by the row
+	}
+	return max(1, min(work, 8*b.sms))
 }

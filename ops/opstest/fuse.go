@@ -21,6 +21,8 @@ type fusing struct {
 	Targets                *array
 	Clock                  ops.Clock // where Targets is nil
 	DstLengths, DstOffsets *array
+	Anchors, Deltas        *array
+	Pad                    bool
 	Packed                 int // targets of all rows, with DstOffsets and a uniform clock
 	Out                    tensor.DType
 	Trust                  bool
@@ -34,6 +36,7 @@ type part struct {
 	Width        int // of a stream whose Src is nil
 	Offset       time.Duration
 	Shift, Scale []float32
+	Least, Most  []float32 // ClipMin and ClipMax
 }
 
 func (p *part) width() int {
@@ -43,7 +46,9 @@ func (p *part) width() int {
 	return p.Src.shape[len(p.Src.shape)-1]
 }
 
-func (p *part) affine() bool { return p.Shift != nil || p.Scale != nil }
+func (p *part) affine() bool {
+	return p.Shift != nil || p.Scale != nil || p.Least != nil || p.Most != nil
+}
 
 // lead is the first stream that is not missing.
 func (f *fusing) lead() *part {
@@ -63,6 +68,7 @@ func (f *fusing) alone(m int) *resampling {
 	c := p.resampling
 	c.Name = fmt.Sprint(f.Name, ", stream ", m)
 	c.Targets, c.Clock, c.Packed, c.DstLengths, c.DstOffsets = f.Targets, f.Clock, f.Packed, f.DstLengths, f.DstOffsets
+	c.Anchors, c.Deltas, c.Pad = f.Anchors, f.Deltas, f.Pad
 	c.Lacking, c.Opts.TrustTimes, c.Out = true, f.Trust, f.Out
 	if p.affine() {
 		c.Out = tensor.F32
@@ -73,7 +79,7 @@ func (f *fusing) alone(m int) *resampling {
 	if c.Src == nil {
 		b, _, _, _ := lead.dims()
 		shape := []int{b, 0, p.Width}
-		if len(lead.Src.shape) == 2 && lead.SrcOffsets == nil {
+		if !lead.batched() {
 			shape = shape[1:]
 		}
 		c.Src, c.Times = packed(tensor.F32, nil, shape...), packed(f.clock(), nil, shape[:len(shape)-1]...)
@@ -101,9 +107,22 @@ func (f *fusing) shift(c *resampling, offset time.Duration) {
 	}
 	var raw []uint64
 	shape := []int{c.Clock.Count}
-	if c.Targets != nil {
+	switch {
+	case c.Anchors != nil:
+		shape = []int{c.Anchors.shape[0], c.Deltas.shape[0]}
+		for b := range shape[0] {
+			for i := range shape[1] {
+				if x := c.anchored(b, i); clock == tensor.I64 {
+					raw = append(raw, uint64(x))
+				} else {
+					raw = append(raw, encode(clock, float64(x)/1e9))
+				}
+			}
+		}
+		c.Anchors, c.Deltas = nil, nil
+	case c.Targets != nil:
 		raw, shape = c.Targets.dense(), c.Targets.shape
-	} else {
+	default:
 		for i := range c.Clock.Count {
 			if clock == tensor.I64 {
 				raw = append(raw, uint64(c.Clock.Tick(i)))
@@ -127,12 +146,15 @@ func (f *fusing) width() (n int) {
 
 func (f *fusing) args(put func(*array) *tensor.Tensor) ops.FuseArgs {
 	a := ops.FuseArgs{Targets: f.Clock, DstLengths: put(f.DstLengths), DstOffsets: put(f.DstOffsets)}
-	if f.Targets != nil {
+	switch {
+	case f.Anchors != nil:
+		a.Targets = ops.Anchored(put(f.Anchors), put(f.Deltas))
+	case f.Targets != nil:
 		a.Targets = ops.At(put(f.Targets))
 	}
 	for _, p := range f.Streams {
-		a.Streams = append(a.Streams, ops.FuseStream{Src: put(p.Src), SrcTimes: put(p.Times), SrcLengths: put(p.SrcLengths), SrcOffsets: put(p.SrcOffsets),
-			Width: p.Width, Offset: p.Offset, Options: p.Opts, Shift: p.Shift, Scale: p.Scale})
+		a.Streams = append(a.Streams, ops.FuseStream{Src: put(p.Src), SrcTimes: put(p.Times), SrcLengths: put(p.SrcLengths), SrcOffsets: put(p.SrcOffsets), SrcStarts: put(p.SrcStarts),
+			Width: p.Width, Offset: p.Offset, Options: p.Opts, Shift: p.Shift, Scale: p.Scale, ClipMin: p.Least, ClipMax: p.Most})
 	}
 	return a
 }
@@ -163,6 +185,9 @@ func (f *fusing) plan(dev *ops.Device, l layout) (res *result, err error) {
 	args.Dst = output(f.Out, f.width(), l.step, l.row, l.front)
 	args.Valid = output(tensor.U8, len(f.Streams), l.sideRow, l.sideRow, l.sideOffset)
 	args.Age = output(f.clock(), len(f.Streams), l.sideRow, l.sideRow, l.sideOffset)
+	if f.Pad {
+		args.Pad = output(tensor.U8, len(f.Streams), l.sideRow, l.sideRow, l.sideOffset)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +201,9 @@ func (f *fusing) plan(dev *ops.Device, l layout) (res *result, err error) {
 	}
 	first := dev.Synchronize(context.Background())
 	res = &result{kernels: kernelsOf(plan)}
-	for i, to := range []*[]uint64{&res.dst, &res.valid, &res.age} {
-		if *to, err = guards[i].read(dev); err != nil {
+	for i, g := range guards {
+		to := []*[]uint64{&res.dst, &res.valid, &res.age, &res.pad}[i]
+		if *to, err = g.read(dev); err != nil {
 			return nil, err
 		}
 	}
@@ -190,11 +216,18 @@ func (f *fusing) call(dev *ops.Device) (*result, error) {
 	if f.DstOffsets != nil && f.Targets == nil {
 		args.Dst = tensor.Must(tensor.New(f.Out, f.Packed, f.width()))
 	}
+	if f.Pad {
+		args.Pad = tensor.Must(tensor.New(tensor.U8, append(f.alone(0).outShape(), len(f.Streams))...))
+	}
 	got, err := dev.Fuse(args, ops.FuseOptions{DType: f.Out, TrustTimes: f.Trust})
 	if err != nil {
 		return nil, err
 	}
-	return &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}, nil
+	res := &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
+	if f.Pad {
+		res.pad = bitsOf(got.Pad)
+	}
+	return res, nil
 }
 
 // fault is the error that the case must give: of the streams' own the first class, and in it the first stream.
@@ -232,12 +265,15 @@ func (f *fusing) wanted(t *testing.T, dev *ops.Device) (want *result, kept []boo
 		n *= d
 	}
 	want = &result{dst: make([]uint64, n*width), valid: make([]uint64, n*m), age: make([]uint64, n*m)}
+	if f.Pad {
+		want.pad = make([]uint64, n*m)
+	}
 	kept = make([]bool, n*width)
 	lo := 0
 	for i, p := range f.Streams {
 		c := f.alone(i)
 		a := solve(c)
-		got := &result{valid: a.valid, age: a.age}
+		got := &result{valid: a.valid, age: a.age, pad: a.pad}
 		if _, s, _, _ := c.dims(); s > 0 {
 			c.Opts.TrustTimes = true // rows may be without samples
 			var err error
@@ -246,6 +282,9 @@ func (f *fusing) wanted(t *testing.T, dev *ops.Device) (want *result, kept []boo
 		}
 		for k := range n {
 			want.valid[k*m+i], want.age[k*m+i] = got.valid[k], got.age[k]
+			if f.Pad {
+				want.pad[k*m+i] = got.pad[k]
+			}
 			for d := range p.width() {
 				e, to := a.dst[k*p.width()+d], k*width+lo+d
 				kept[to] = e.rule == copied && !p.affine()
@@ -275,7 +314,14 @@ func (p *part) normal(out tensor.DType, d int, bits uint64) uint64 {
 	if p.Scale != nil {
 		x *= float64(p.Scale[d])
 	}
-	return encode(out, float64(float32(x)))
+	x = float64(float32(x))
+	if p.Least != nil && x < float64(p.Least[d]) {
+		x = float64(p.Least[d])
+	}
+	if p.Most != nil && x > float64(p.Most[d]) {
+		x = float64(p.Most[d])
+	}
+	return encode(out, x)
 }
 
 // fused runs a case in both forms and on the CPU.
@@ -352,6 +398,11 @@ func (f *fusing) differ(want, got *result, kept []bool) string {
 	for i, w := range want.dst {
 		if got.dst[i] != w && (kept[i] || !bothNaN(f.Out, got.dst[i], w)) {
 			return fmt.Sprintf("Dst, target %d, column %d: got %s, want %s", i/width, i%width, show(f.Out, got.dst[i]), show(f.Out, w))
+		}
+	}
+	for i := range want.pad {
+		if got.pad[i] != want.pad[i] {
+			return fmt.Sprintf("Pad, target %d, stream %d: got %d, want %d", i/m, i%m, got.pad[i], want.pad[i])
 		}
 	}
 	for i := range want.valid {

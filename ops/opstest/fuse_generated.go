@@ -43,6 +43,9 @@ func (s *suite) fuseGenerated(t *testing.T) {
 			if number%3 == 1 && raceSlow == 1 {
 				s.fused(t, c.snapping(uint64(number)), layouts[number%2])
 			}
+			if number%3 == 2 && raceSlow == 1 {
+				s.fused(t, c.selecting(uint64(number)), layouts[number%2])
+			}
 		}
 	})
 }

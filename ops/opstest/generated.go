@@ -81,6 +81,9 @@ func (s *suite) generated(t *testing.T) {
 				if number%3 == 0 && raceSlow == 1 {
 					s.check(t, c.snapping(uint64(drawn)), layouts[number%2])
 				}
+				if number%3 == 1 && raceSlow == 1 {
+					s.check(t, c.selecting(uint64(drawn)), layouts[number%2])
+				}
 			})
 		}
 	})

@@ -37,6 +37,7 @@ func (s *suite) home() string {
 // result is what a run wrote, densely, as bits.
 type result struct {
 	dst, valid, age []uint64
+	pad             []uint64 // where it is wanted
 	kernels         []string // that a plan of the CUDA backend launched
 }
 
@@ -146,11 +147,20 @@ func (p *placed) close() error {
 
 func (c *resampling) args(put func(*array) *tensor.Tensor) ops.ResampleArgs {
 	a := ops.ResampleArgs{Src: put(c.Src), SrcTimes: put(c.Times), Targets: c.Clock,
-		SrcLengths: put(c.SrcLengths), SrcOffsets: put(c.SrcOffsets), DstLengths: put(c.DstLengths), DstOffsets: put(c.DstOffsets)}
-	if c.Targets != nil {
+		SrcLengths: put(c.SrcLengths), SrcOffsets: put(c.SrcOffsets), SrcStarts: put(c.SrcStarts), DstLengths: put(c.DstLengths), DstOffsets: put(c.DstOffsets)}
+	switch {
+	case c.Anchors != nil:
+		a.Targets = ops.Anchored(put(c.Anchors), put(c.Deltas))
+	case c.Targets != nil:
 		a.Targets = ops.At(put(c.Targets))
 	}
 	return a
+}
+
+// output is a guarded output, and where a result has it.
+type output struct {
+	*guarded
+	of func(*result) *[]uint64
 }
 
 // plan runs the case as a plan on device tensors, twice on the same plan, with guards around the outputs.
@@ -183,6 +193,15 @@ func (c *resampling) plan(dev *ops.Device, l layout) (res *result, err error) {
 	}
 	defer age.base.Close()
 	args.Dst, args.Valid, args.Age = dst.view, valid.view, age.view
+	outputs := []output{{dst, func(r *result) *[]uint64 { return &r.dst }}, {valid, func(r *result) *[]uint64 { return &r.valid }}, {age, func(r *result) *[]uint64 { return &r.age }}}
+	if c.Pad {
+		pad, err := guard(dev, tensor.U8, shape, side, l.sideOffset, l.end)
+		if err != nil {
+			return nil, err
+		}
+		defer pad.base.Close()
+		args.Pad, outputs = pad.view, append(outputs, output{pad, func(r *result) *[]uint64 { return &r.pad }})
+	}
 	plan, err := dev.PlanResample(args, c.Opts)
 	if err != nil {
 		return nil, err
@@ -196,11 +215,8 @@ func (c *resampling) plan(dev *ops.Device, l layout) (res *result, err error) {
 		return nil, fmt.Errorf("a second Synchronize returned %w; the first %v", again, first)
 	}
 	res = &result{kernels: kernelsOf(plan)}
-	for _, o := range []struct {
-		g  *guarded
-		to *[]uint64
-	}{{dst, &res.dst}, {valid, &res.valid}, {age, &res.age}} {
-		if *o.to, err = o.g.read(dev); err != nil {
+	for _, o := range outputs {
+		if *o.of(res), err = o.guarded.read(dev); err != nil {
 			return nil, err
 		}
 	}
@@ -215,11 +231,18 @@ func (c *resampling) call(dev *ops.Device) (*result, error) {
 	if c.DstOffsets != nil && c.Targets == nil {
 		args.Dst = tensor.Must(tensor.New(c.out(), c.Packed, c.Src.shape[len(c.Src.shape)-1]))
 	}
+	if c.Pad {
+		args.Pad = tensor.Must(tensor.New(tensor.U8, c.outShape()...))
+	}
 	got, err := dev.Resample(args, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}, nil
+	res := &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
+	if c.Pad {
+		res.pad = bitsOf(got.Pad)
+	}
+	return res, nil
 }
 
 // check runs the case in both forms.
@@ -303,6 +326,11 @@ func (a *answer) compare(c *resampling, got *result, err error) string {
 	}
 	if len(a.dst) == 0 && d == 0 {
 		return "" // a no-op leaves Valid and Age alone
+	}
+	for i := range got.pad {
+		if got.pad[i] != a.pad[i] {
+			return fmt.Sprintf("Pad, target %d: got %d, want %d", i, got.pad[i], a.pad[i])
+		}
 	}
 	for i := range a.valid {
 		if got.valid[i] != a.valid[i] {

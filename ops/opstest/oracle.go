@@ -13,8 +13,11 @@ type resampling struct {
 	Src, Times, Targets    *array
 	Clock                  ops.Clock // where Targets is nil
 	SrcLengths, SrcOffsets *array
+	SrcStarts              *array // with SrcLengths: a selection of rows
 	DstLengths, DstOffsets *array
-	Packed                 int // targets of all rows, with DstOffsets and a uniform clock
+	Anchors, Deltas        *array // an anchored clock, where Targets is nil
+	Pad                    bool   // is wanted
+	Packed                 int    // targets of all rows, with DstOffsets and a uniform clock
 	Opts                   ops.ResampleOptions
 	Out                    tensor.DType // Src's if 0
 	Lacking                bool         // rows without samples are filled, as in Fuse
@@ -49,6 +52,7 @@ type answer struct {
 	dst   []expect
 	valid []uint64
 	age   []uint64
+	pad   []uint64
 }
 
 func (c *resampling) out() tensor.DType {
@@ -68,7 +72,12 @@ func (c *resampling) dims() (b, s, t, d int) {
 	if c.SrcOffsets != nil {
 		b = c.SrcOffsets.shape[0] - 1
 	}
+	if c.SrcStarts != nil {
+		b = c.SrcStarts.shape[0]
+	}
 	switch {
+	case c.Anchors != nil:
+		t = c.Deltas.shape[0]
 	case c.Targets != nil:
 		t = c.Targets.shape[len(c.Targets.shape)-1]
 	case c.DstOffsets != nil:
@@ -82,10 +91,23 @@ func (c *resampling) dims() (b, s, t, d int) {
 // outShape is the shape of Valid and Age.
 func (c *resampling) outShape() []int {
 	b, _, t, _ := c.dims()
-	if c.DstOffsets != nil || len(c.Src.shape) == 2 && c.SrcOffsets == nil {
+	if c.DstOffsets != nil || !c.batched() {
 		return []int{t}
 	}
 	return []int{b, t}
+}
+
+func (c *resampling) batched() bool {
+	return len(c.Src.shape) == 3 || c.SrcOffsets != nil || c.SrcStarts != nil
+}
+
+// srcSpan is where row b of the source begins in a packed one, and how long it is.
+func (c *resampling) srcSpan(b int) (start, n int) {
+	if c.SrcStarts != nil {
+		return int(c.SrcStarts.int(c.SrcStarts.at(b))), int(c.SrcLengths.int(c.SrcLengths.at(b)))
+	}
+	_, s, _, _ := c.dims()
+	return span(b, s, c.SrcLengths, c.SrcOffsets)
 }
 
 type clockType interface{ int64 | float64 | float32 }
@@ -144,11 +166,13 @@ func (c *resampling) rowsFault() *ops.ValueError {
 		return nil // without samples it is an error in shapes
 	}
 	for b := range rows {
-		_, samples := span(b, s, c.SrcLengths, c.SrcOffsets)
+		start, samples := c.srcSpan(b)
 		_, targets := span(b, t, c.DstLengths, c.DstOffsets)
 		e := &ops.ValueError{Op: "Resample", Row: b}
 		switch {
-		case bad(b, s, c.SrcLengths, c.SrcOffsets):
+		case c.SrcStarts != nil && (start < 0 || samples < 0 || start > s || samples > s-start):
+			e.Arg, e.Kind = "SrcStarts", ops.ErrRows
+		case c.SrcStarts == nil && bad(b, s, c.SrcLengths, c.SrcOffsets):
 			e.Arg, e.Kind = name("Src", c.SrcLengths), ops.ErrRows
 		case bad(b, t, c.DstLengths, c.DstOffsets):
 			e.Arg, e.Kind = name("Dst", c.DstLengths), ops.ErrRows
@@ -164,8 +188,7 @@ func (c *resampling) rowsFault() *ops.ValueError {
 
 // timesIn returns row b's stamps.
 func timesIn[C clockType](c *resampling, b int, from func(uint64) C) []C {
-	_, s, _, _ := c.dims()
-	start, n := span(b, s, c.SrcLengths, c.SrcOffsets)
+	start, n := c.srcSpan(b)
 	out := make([]C, 0, max(n, 0))
 	for k := range n {
 		if len(c.Times.shape) == 2 {
@@ -200,6 +223,8 @@ func timesFault[C clockType](row int, times []C) *ops.ValueError {
 // targetOf returns the time of target i of row b, counted in the whole where packed.
 func targetOf[C clockType](c *resampling, b, i, whole int, from func(uint64) C) C {
 	switch {
+	case c.Anchors != nil:
+		return inClock[C](c.anchored(b, i))
 	case c.Targets == nil && c.Times.dtype == tensor.I64:
 		return C(c.Clock.Start + int64(math.Floor(float64(i)*1e9/c.Clock.Rate+0.5)))
 	case c.Targets == nil:
@@ -208,6 +233,20 @@ func targetOf[C clockType](c *resampling, b, i, whole int, from func(uint64) C) 
 		return from(c.Targets.raw[c.Targets.at(b, i)])
 	}
 	return from(c.Targets.raw[c.Targets.at(whole)])
+}
+
+// anchored is target i of row b of an anchored clock, in nanoseconds.
+func (c *resampling) anchored(b, i int) int64 {
+	return c.Anchors.int(c.Anchors.at(b)) + c.Deltas.int(c.Deltas.at(i))
+}
+
+// farAnchor reports whether what target i of row b is made of is out of range.
+func (c *resampling) farAnchor(b, i int) bool {
+	if c.Anchors == nil {
+		return false
+	}
+	far := func(ns int64) bool { return ns > 1<<62 || ns < -1<<62 }
+	return far(c.Anchors.int(c.Anchors.at(b))) || far(c.Deltas.int(c.Deltas.at(i))) || far(c.anchored(b, i))
 }
 
 // inClock returns nanoseconds as they are, or as seconds.
@@ -227,7 +266,10 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 		n *= x
 	}
 	fill := expect{rule: rounded, bits: encode(c.out(), c.Opts.Fill.Get()), fill: true}
-	a.dst, a.valid, a.age = make([]expect, n*d), make([]uint64, n), make([]uint64, n)
+	a.dst, a.valid, a.age, a.pad = make([]expect, n*d), make([]uint64, n), make([]uint64, n), make([]uint64, n)
+	for i := range a.pad {
+		a.pad[i] = 1
+	}
 	for i := range a.dst {
 		a.dst[i] = fill
 	}
@@ -235,10 +277,20 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 		if a.err = c.rowsFault(); a.err != nil {
 			return a
 		}
+		place := math.MaxInt
 		for b := range rows {
-			if a.err = timesFault(b, timesIn(c, b, from)); a.err != nil {
+			e := timesFault(b, timesIn(c, b, from))
+			if e != nil && c.SrcStarts == nil {
+				a.err = e
 				return a
 			}
+			// Of a selection the first in the packed source counts, and of rows that share it the first.
+			if start, _ := c.srcSpan(b); e != nil && start+e.Index < place {
+				a.err, place = e, start+e.Index
+			}
+		}
+		if a.err != nil {
+			return a
 		}
 	}
 	if n*d == 0 {
@@ -258,7 +310,7 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 			x := targetOf(c, b, i, first+i, from)
 			one := target[C]{c: c, row: b, times: times, x: x}
 			one.find()
-			if ns, ok := any(x).(int64); ok && !c.Opts.TrustTimes && (ns > 1<<62 || ns < -1<<62) {
+			if ns, ok := any(x).(int64); !c.Opts.TrustTimes && (c.farAnchor(b, i) || ok && (ns > 1<<62 || ns < -1<<62)) {
 				a.err = &ops.ValueError{Op: "Resample", Arg: "Targets", Row: b, Index: i, Kind: ops.ErrTimeRange}
 				return a
 			}
@@ -268,6 +320,9 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 			}
 			if held := one.above && c.Opts.Edge == ops.HoldEdge; !one.below && (!one.above || held) && !one.nan && !one.gap {
 				a.valid[at] = 1
+			}
+			if !one.below && !one.above {
+				a.pad[at] = 0
 			}
 			a.age[at] = to(x - times[one.k])
 			one.features(a.dst[at*d:][:d], fill)

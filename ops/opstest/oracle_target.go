@@ -170,8 +170,10 @@ func (t *target[C]) at(k, d int) int {
 	if len(t.c.Src.shape) == 3 {
 		return t.c.Src.at(t.row, k, d)
 	}
-	_, s, _, _ := t.c.dims()
-	start, _ := span(t.row, s, nil, t.c.SrcOffsets)
+	if t.c.SrcOffsets == nil && t.c.SrcStarts == nil {
+		return t.c.Src.at(k, d)
+	}
+	start, _ := t.c.srcSpan(t.row)
 	return t.c.Src.at(start+k, d)
 }
 

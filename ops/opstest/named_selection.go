@@ -1,0 +1,241 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// episodes is a store of two episodes, 10 ns apart from 0 and from 1000 on, whose values are their places. The last sample of the first and the first of
+// the second have stamps in no order, as those of no row do.
+func episodes(in, clock tensor.DType, d int) *resampling {
+	stamps := []int64{0, 10, 20, 30, -1000, -990, -980}
+	v := make([]float64, len(stamps)*d)
+	for i := range v {
+		v[i] = float64(i / d)
+	}
+	times := arr(stamps, len(stamps))
+	if clock != tensor.I64 {
+		sec := make([]float64, len(stamps))
+		for i, ns := range stamps {
+			sec[i] = float64(ns) / 1e9
+		}
+		times = vals(clock, sec, len(sec))
+	}
+	return &resampling{Name: fmt.Sprint("episodes ", in, clock, d), Src: vals(in, v, len(stamps), d), Times: times, Pad: true}
+}
+
+// rows: windows of two episodes in any order, one twice, some of which reach past their episode's ends, on an anchored clock.
+func (s *suite) rows(t *testing.T) {
+	for _, in := range valueDTypes {
+		for i, clock := range clockDTypes {
+			for _, d := range []int{1, 3, 8} {
+				c := episodes(in, clock, d)
+				c.SrcStarts, c.SrcLengths = arr([]int64{4, 0, 1, 0}, 4), arr([]int64{3, 4, 2, 4}, 4)
+				c.Anchors, c.Deltas = arr([]int64{-990, 30, 20, 0}, 4), arr([]int64{-10, 0, 5, 10}, 4)
+				s.check(t, c, layouts[i%2])
+				got, err := c.call(s.dev)
+				require.NoError(t, err)
+				for k, want := range []float64{4, 5, 5.5, 6, 2, 3, 3, 3, 1, 2, 2, 2, 0, 0, .5, 1} {
+					if clock == tensor.I64 {
+						assert.Equal(t, encode(in, want), got.dst[k*d+d-1], "%s, target %d", c.Name, k)
+					}
+				}
+				if clock == tensor.I64 {
+					assert.Equal(t, []uint64{0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0}, got.pad, c.Name)
+					assert.Equal(t, []uint64{1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1}, got.valid, c.Name)
+				}
+				for _, edge := range []ops.Edge{ops.FillEdge, ops.Extrapolate, ops.HoldEdge} {
+					one := *c
+					one.Opts = ops.ResampleOptions{Edge: edge, Snap: ops.Within(2), Kind: ops.Linear}
+					s.check(t, &one, layouts[0])
+					lengths := one
+					lengths.DstLengths = arr([]int64{4, 0, 2, 3}, 4)
+					f := &fusing{Name: c.Name, Out: in, Anchors: c.Anchors, Deltas: c.Deltas, Pad: true, DstLengths: lengths.DstLengths,
+						Streams: []*part{{resampling: one}, {Width: 2}, {resampling: one, Offset: 3, Shift: make([]float32, d), Least: fill32(d, 1.5), Most: fill32(d, 4)}}}
+					s.check(t, &lengths, layouts[1])
+					s.fused(t, f, layouts[i%2])
+				}
+			}
+		}
+	}
+}
+
+func fill32(n int, x float32) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = x
+	}
+	return out
+}
+
+// wrongRows: starts and lengths that do not fit, rows without samples, stamps out of order in one row and not in another, wrong stamps in no row, anchors
+// out of range.
+func (s *suite) wrongRows(t *testing.T) {
+	for i, clock := range clockDTypes {
+		base := func() *resampling {
+			c := episodes(tensor.F32, clock, 2)
+			c.SrcStarts, c.SrcLengths = arr([]int64{0, 4, 1}, 3), arr([]int64{4, 3, 2}, 3)
+			c.Anchors, c.Deltas = arr([]int64{0, 0, 0}, 3), arr([]int64{0, 5}, 2)
+			return c
+		}
+		for n, change := range []func(c *resampling){
+			func(c *resampling) { c.SrcStarts.raw[1] = uint64(math.MaxUint64) },
+			func(c *resampling) { c.SrcStarts.raw[2] = 8 },
+			func(c *resampling) { c.SrcLengths.raw[1] = 4 },
+			func(c *resampling) { c.SrcLengths.raw[2] = uint64(math.MaxUint64) },
+			func(c *resampling) { c.SrcLengths.raw[2] = math.MaxInt64 },
+			func(c *resampling) { c.SrcLengths.raw[2] = 0 },
+			func(c *resampling) { c.SrcStarts.raw[2], c.SrcLengths.raw[2] = 7, 0 },
+			func(c *resampling) { c.SrcStarts.raw[2], c.SrcLengths.raw[2] = 3, 2 }, // over the episode's end
+			func(c *resampling) { c.SrcStarts.raw[0], c.SrcLengths.raw[0] = 2, 4 },
+			func(c *resampling) { c.Times.raw[2] = c.Times.raw[0] }, // in two rows, which begin before it
+			func(c *resampling) { c.SrcStarts.raw[0], c.Times.raw[1] = 1, c.Times.raw[3]; c.SrcLengths.raw[0] = 2 },
+			func(c *resampling) { c.SrcLengths.raw[1] = 2; c.Times.raw[6] = c.Times.raw[0] }, // in no row
+			func(c *resampling) { c.Anchors.raw[1] = 1<<62 + 1 },
+			func(c *resampling) { c.Deltas.raw[1] = 1<<62 + 1; c.Anchors.raw[2] = 1 << 62 },
+			func(c *resampling) { c.Deltas.raw[1], c.Anchors.raw[2] = 1<<62, 1<<62 },
+			func(c *resampling) { c.Deltas.raw[0], c.Anchors.raw[2] = 5, 1<<62-4 },
+		} {
+			c := base()
+			c.Name = fmt.Sprint("wrong ", n, " ", clock)
+			change(c)
+			s.check(t, c, layouts[i%2])
+			s.fused(t, &fusing{Name: c.Name, Out: tensor.F32, Anchors: c.Anchors, Deltas: c.Deltas, Streams: []*part{{resampling: *base()}, {resampling: *c}}}, layouts[n%2])
+			trusting := *c
+			trusting.Opts.TrustTimes, trusting.Wrong = true, true
+			s.check(t, &trusting, layouts[0])
+		}
+	}
+}
+
+// clips: bounds of which some are equal, infinite or given alone, with and without what stands before them, in rows that are moved in every way.
+func (s *suite) clips(t *testing.T) {
+	for i, in := range valueDTypes {
+		for _, out := range []tensor.DType{in, tensor.F32, tensor.BF16} {
+			for _, d := range []int{1, 2, 3, 8, 12} {
+				r := rng(uint64(i*100 + d))
+				v := append(uniformValues(r, 20*d-4), inf, -inf, math.NaN(), math.Copysign(0, -1))
+				f := &fusing{Name: fmt.Sprint("clips ", in, out, d), Out: out, Targets: vals(tensor.F64, append(count0(20), 3.5, 4.25, -1, 30), 24)}
+				for n, table := range [][]ops.Channel{nil, {{Lo: 0, Hi: 1, Kind: ops.Pchip}}, nil, nil} {
+					p := &part{resampling: resampling{Src: vals(in, v, 20, d), Times: vals(tensor.F64, count0(20), 20), Opts: ops.ResampleOptions{Channels: table, Edge: ops.FillEdge, Fill: ops.FillWith(-99)}}}
+					p.Least, p.Most = fill32(d, -3), fill32(d, 4)
+					p.Least[0], p.Most[d-1] = float32(math.Inf(-1)), -3
+					switch n {
+					case 2:
+						p.Least, p.Shift = nil, fill32(d, .5)
+					case 3:
+						p.Most, p.Scale = nil, fill32(d, -2)
+					}
+					f.Streams = append(f.Streams, p)
+				}
+				s.fused(t, f, layouts[d%2])
+			}
+		}
+	}
+}
+
+// selecting is a drawn case whose rows are a selection from those it has, packed: parts of them in any order, some more than once. The clock may become
+// an anchored one, and padding is asked for.
+func (c *resampling) selecting(seed uint64) *resampling {
+	r, out := rng(seed), *c
+	out.Name, out.Pad = c.Name+", selecting", true
+	b, _, _, _ := c.dims()
+	n := b
+	if c.DstLengths == nil && c.DstOffsets == nil && (c.Targets == nil || len(c.Targets.shape) == 1) {
+		n = r.IntN(b + 3)
+	}
+	out.choose(r, n)
+	if c.DstOffsets == nil && r.IntN(2) == 0 {
+		_, _, targets, _ := c.dims()
+		out.Anchors, out.Deltas = out.drawAnchors(r, targets)
+		out.Targets, out.Clock = nil, ops.Clock{}
+	}
+	return &out
+}
+
+// choose makes the case's rows a selection of n.
+func (c *resampling) choose(r *rand.Rand, n int) {
+	b, _, _, d := c.dims()
+	var values, stamps []uint64
+	var from, lengths []int
+	for row := range b {
+		start, samples := c.srcSpan(row)
+		from, lengths = append(from, len(stamps)), append(lengths, samples)
+		for k := range samples {
+			at := func(a *array, inner int, more ...int) uint64 { // of a padded row, of one that is shared, or of a packed one
+				if len(a.shape) == inner+1 {
+					return a.raw[a.at(append([]int{row, k}, more...)...)]
+				}
+				return a.raw[a.at(append([]int{start + k}, more...)...)]
+			}
+			stamps = append(stamps, at(c.Times, 1))
+			for f := range d {
+				values = append(values, at(c.Src, 2, f))
+			}
+		}
+	}
+	starts, chosen := make([]int64, n), make([]int64, n)
+	for i := range n {
+		row := r.IntN(b)
+		if lengths[row] > 0 {
+			lo := r.IntN(lengths[row])
+			starts[i], chosen[i] = int64(from[row]+lo), int64(1+r.IntN(lengths[row]-lo))
+		}
+	}
+	c.Src, c.Times = packed(c.Src.dtype, values, len(stamps), d), packed(c.Times.dtype, stamps, len(stamps))
+	c.SrcOffsets, c.SrcStarts, c.SrcLengths = nil, arr(starts, n), arr(chosen, n)
+}
+
+// drawAnchors draws an anchored clock about the stamps of each row.
+func (c *resampling) drawAnchors(r *rand.Rand, targets int) (anchors, deltas *array) {
+	unit, length := 1.0, 1.0
+	if c.Times.dtype != tensor.I64 {
+		unit = 1e9
+	}
+	b, _, _, _ := c.dims()
+	list := make([]int64, b)
+	for i := range list {
+		if start, n := c.srcSpan(i); n > 0 {
+			list[i] = int64(max(-0x1p61, min(c.Times.float(start+r.IntN(n))*unit, 0x1p61)))
+			length = max(length, min((c.Times.float(start+n-1)-c.Times.float(start))*unit, 0x1p58))
+		}
+	}
+	steps := make([]int64, targets)
+	for i := range steps {
+		if r.IntN(8) > 0 {
+			steps[i] = int64((r.Float64()*3 - 1.5) * length)
+		}
+	}
+	return arr(list, b), arr(steps, targets)
+}
+
+// selecting has streams whose rows are a selection, and that are clipped.
+func (f *fusing) selecting(seed uint64) *fusing {
+	r, out := rng(seed), *f
+	out.Name, out.Pad, out.Streams = f.Name+", selecting", true, nil
+	b, _, _, _ := f.lead().dims()
+	for _, p := range f.Streams {
+		q := *p
+		if p.Src != nil {
+			q.choose(r, b)
+			if r.IntN(2) == 0 {
+				q.Least, q.Most = fill32(q.width(), -1), fill32(q.width(), 1.25)
+			}
+		}
+		out.Streams = append(out.Streams, &q)
+	}
+	if f.DstOffsets == nil && r.IntN(2) == 0 {
+		_, _, targets, _ := f.alone(0).dims()
+		out.Anchors, out.Deltas = out.lead().drawAnchors(r, targets)
+		out.Targets, out.Clock = nil, ops.Clock{}
+	}
+	return &out
+}
