@@ -62,7 +62,7 @@ func TestEdgesOfEnds(t *testing.T) {
 
 func TestKindsBetweenSamples(t *testing.T) {
 	for kind, want := range map[string][]float32{
-		"linear": {3, 4.111111}, "previous": {1, 5}, "next": {5, 3}, "nearest": {1, 5}, "angle": {3 - math.Pi, float32(4.111111 - 2*math.Pi)},
+		"linear": {3, 4.111111}, "previous": {1, 5}, "next": {5, 3}, "nearest": {1, 5}, "angle": {3 + math.Pi, 4.111111},
 	} {
 		f := resampleTo(t, "testdata/uneven.npz", "--kind", kind)
 		assert.InDeltaSlice(t, want, array[float32](t, f, "values"), 1e-6, kind)
@@ -90,9 +90,31 @@ func TestFramesAreTheRowsOfTheirClock(t *testing.T) {
 	frames, times := tensor.Must(tensor.Of([]float32{0, 1, 2}, 3, 1)), vec(0., 1./30, 2./30)
 	both := fuseTo(t, writeNPZ(t, map[string]*tensor.Tensor{"camera.values": frames, "camera.times": times}), "--hz=30", "--kind=previous")
 	assert.Equal(t, []float32{0, 1, 2}, array[float32](t, both, "values"), "fused")
-	in := writeNPZ(t, map[string]*tensor.Tensor{"values": frames, "times": times})
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": frames, "times": vec[int64](0, 33_333_334, 66_666_668)})
 	f := resampleTo(t, in, "--hz=30", "--kind=previous", "--snap=0")
-	assert.Equal(t, []float32{0, 0}, array[float32](t, f, "values"), "nothing snaps: the second tick is a third of a nanosecond before its frame, the third after the range")
+	assert.Equal(t, []float32{0, 0, 1}, array[float32](t, f, "values"), "nothing snaps: ticks are a nanosecond or so before their frames")
+}
+
+// angle-mixes-two-ranges: a heading that stays is one number, in the range that it was recorded in, on samples and between them.
+func TestAnglesKeepTheirRange(t *testing.T) {
+	for _, c := range []struct{ in, want []float32 }{
+		{[]float32{350, 350, 350, 350}, []float32{350, 350, 350, 350, 350, 350, 350}},
+		{[]float32{350, 0, 10, 355}, []float32{350, 355, 0, 5, 10, 2.5, 355}},
+		{[]float32{-170, 170, 180, -180}, []float32{-170, -180, 170, 175, 180, -180, -180}},
+		{[]float32{720, 730, 720, 900}, []float32{720, 725, 730, 725, 720, 810, 900}},
+	} {
+		in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of(c.in, 4, 1)), "times": vec(0., 1, 2, 3)})
+		f := resampleTo(t, in, "--hz=2", "--kind=angle", "--period=360")
+		assert.Equal(t, c.want, array[float32](t, f, "values"), "%v", c.in)
+	}
+}
+
+// linear-constant-infinity: a column that has no limit has none between its samples.
+func TestInfiniteSamplesStayInfinite(t *testing.T) {
+	inf := float32(math.Inf(1))
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.Of([]float32{inf, -inf, inf, inf, -inf, 1, inf, -inf, 2}, 3, 3)), "times": vec(0., .1, .2), "targets": vec(.05, .1, .15)})
+	f := resampleTo(t, in)
+	assert.Equal(t, []float32{inf, -inf, inf, inf, -inf, 1, inf, -inf, 1.5}, array[float32](t, f, "values"))
 }
 
 // A topic that speaks when something changes is valid after its last sample.
@@ -157,12 +179,12 @@ func TestHzCoversWhatRowsShare(t *testing.T) {
 	assert.Equal(t, []int{2, 5, 2}, shape(t, f, "values"))
 	f = resampleTo(t, "testdata/padded.npz", "--hz", "100", "--range", "union")
 	assert.Equal(t, []uint8{1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 0, 0}, array[uint8](t, f, "valid"))
-	// 30 Hz does not divide a second into whole nanoseconds: floor(i*1e9/30 + 0.5).
+	// 30 Hz does not divide a second into whole nanoseconds; on a clock of seconds ticks are i/30.
 	f = resampleTo(t, "testdata/ramp.npz", "--hz", "30")
 	times := array[float64](t, f, "times")
 	require.Len(t, times, 31)
-	assert.Equal(t, .033333333, times[1])
-	assert.Equal(t, .066666667, times[2])
+	assert.Equal(t, 1./30, times[1])
+	assert.Equal(t, 2./30, times[2])
 	assert.Equal(t, 1.0, times[30])
 	f = resampleTo(t, "testdata/one_sample.npz", "--hz", "30")
 	assert.Equal(t, []float64{3}, array[float64](t, f, "times"), "a row of one sample has one target")
