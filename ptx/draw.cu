@@ -1,0 +1,222 @@
+// draw.cu draws a batch of windows: positions of an epoch become windows by a permutation, and windows the episodes that have them. The
+// cursor lies on the device and is moved on by each launch, so that a captured graph goes on by itself.
+//
+// A warp draws a window. All its lanes permute the position; then they search its episode together, 64 places at a time, of which the
+// first do not depend on the window and are asked for before the cursor is known: episodes of up to 4096 take two steps, of up to
+// 262144 three. Two lanes a stream look up where the episode's samples lie. A block tells that it has read the cursor, and the last
+// to do so moves it on. Blocks behind those check the tables, an episode a thread at a time.
+//
+// Bytes moved: 8 * (3 + 2 * streams) written a window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
+// checked.
+#include "resample.cuh"
+#include "streams.cuh"
+#include "warp.cuh"
+
+using namespace rc;
+
+namespace {
+
+RC_HOST constexpr u32 draw_threads = 128;
+RC_HOST constexpr u32 draw_rows = draw_threads / warp_size; // windows of a block
+
+// draw_stream is where the samples of a stream lie.
+RC_HOST struct draw_stream {
+    const i64 *offsets;    // [e + 1]
+    i64 *starts, *lengths; // [b]
+};
+
+RC_HOST struct draw_params {
+    u64 *cursor; // epoch, positions taken
+    u32 *ticket; // blocks that have read the cursor; 0 between launches
+    i64 *episodes, *ticks; // [b], or null
+    i64 *anchors;          // [b]
+    const i64 *windows;    // [e + 1]
+    const i64 *begins;     // [e]
+    u64 *fault;
+    u32 *fault_flag;
+    double rate;
+    u64 count; // windows of all episodes
+    u64 step;  // positions that a batch of all ranks takes
+    u32 rank, ranks;
+    u32 b, e;
+    u32 blocks;      // that draw; those behind them check
+    u32 streams;
+    u32 key[4];      // of the permutation's rounds: what all epochs have
+    u32 flags, unused;
+    draw_stream stream[max_streams];
+
+    RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation
+    RC_FLAG(flags, bool, wide, 5, 1)     // it has four rounds, not eight
+    RC_FLAG(flags, bool, shuffle, 6, 1)
+    RC_FLAG(flags, bool, short_last, 7, 1) // an epoch ends with its last window, not with its last whole batch
+    RC_FLAG(flags, bool, ready, 31, 1)   // see begin
+    RC_FN_MEMBER u64 stream_bits() const { return 0; }
+};
+static_assert(sizeof(draw_params) < 4096, "every driver takes 4096 bytes");
+
+// The classes of faults, as package ops has them.
+constexpr u64 fault_cursor = 0, fault_windows = 1ull << 62, fault_begins = 2ull << 62, fault_offsets = 3ull << 62;
+
+constexpr u32 places = 2 * warp_size; // that a step of a search looks at
+constexpr u32 key_step = 0x9e3779b9;
+
+// tables are what a kernel of before may have written.
+struct tables {
+    const i64 *windows, *begins;
+    bool early;
+
+    RC_FN_MEMBER bool ready() const { return early; }
+    RC_FN_MEMBER void settle() { after_wait(windows), after_wait(begins); }
+};
+
+// place is a cursor: an epoch, and how many of its positions have been taken.
+struct place {
+    u64 epoch;
+    i64 taken;
+};
+
+// read_cursor is where the batch begins: in the next epoch, if this one has no more. One thread of the grid checks it.
+RC_FN place read_cursor(const draw_params &p) {
+    place c = {ld_relaxed(p.cursor), (i64)ld_relaxed(p.cursor + 1)};
+    if (RC_SELDOM(((i64)c.epoch | c.taken) < 0) && blocks_x() > p.blocks && block_x() == 0 && thread_x() == 0)
+        report(p, fault_cursor, (i64)c.epoch < 0 ? 0 : 1, 0);
+    if (c.taken >= (i64)p.count || (!p.short_last() && c.taken > (i64)(p.count - p.step))) c = {c.epoch + 1, 0};
+    return c;
+}
+
+// move_cursor writes where the next batch begins.
+RC_FN void move_cursor(const draw_params &p, const place &c) {
+    const u64 left = p.count - (u64)c.taken;
+    st_relaxed(p.cursor, c.epoch);
+    st_relaxed(p.cursor + 1, (u64)c.taken + (left < p.step ? left : p.step));
+}
+
+RC_FN u32 mix(u32 x) {
+    x ^= x >> 16;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    x *= 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
+// permuted is the window at a position of an epoch: DrawOptions.Window of package ops has the rule.
+RC_FN u64 permuted(const draw_params &p, u64 epoch, u64 x) {
+    u32 key[4];
+    RC_UNROLL for (u32 i = 0; i < 4; i++) key[i] = mix(mix(p.key[i] ^ (u32)epoch) ^ (u32)(epoch >> 32));
+    const u32 half = p.half(), mask = (1u << half) - 1;
+    do {
+        u32 l = (u32)(x >> half), r = (u32)x & mask, more = 0;
+        for (;;) {
+            RC_UNROLL for (u32 i = 0; i < 4; i++) {
+                const u32 next = l ^ (mix(r ^ (key[i] + more)) & mask);
+                l = r, r = next;
+            }
+            if (p.wide() || more != 0) break;
+            more = key_step;
+        }
+        x = (u64)l << half | r;
+    } while (x >= p.count);
+    return x;
+}
+
+// search is a step of looking for the last episode from lo to hi - 1 that begins at or before a window; that at lo does. A lane has two
+// of the places, apart by so many episodes.
+struct search {
+    u32 lo, hi, apart;
+    i64 low, high;
+};
+
+RC_FN void ask(const tables &t, search &s) {
+    s.apart = (s.hi - s.lo + places - 1) / places;
+    const u64 at = s.lo + (u64)lane() * s.apart, above = at + (u64)warp_size * s.apart;
+    s.low = s.high = 0x7fffffffffffffff;
+    if (at < s.hi) s.low = (i64)ld_nc_u64(t.windows + at);
+    if (above < s.hi) s.high = (i64)ld_nc_u64(t.windows + above);
+    if (lane() == 0) s.low = 0;
+}
+
+// episode_of ends a search whose first step has been asked for.
+RC_FN u32 episode_of(const tables &t, search &s, i64 window) {
+    for (;;) {
+        s.lo += (count_bits(votes(s.low <= window)) + count_bits(votes(s.high <= window)) - 1) * s.apart;
+        if (s.apart == 1) return s.lo;
+        if (s.hi - s.lo > s.apart) s.hi = s.lo + s.apart;
+        ask(t, s);
+    }
+}
+
+// ticked is an episode's clock.
+struct ticked {
+    double rate;
+    i64 start;
+};
+
+// draw_row draws row b, in a warp.
+RC_FN void draw_row(const draw_params &p, const tables &t, search &s, const place &c, u32 b) {
+    const u64 position = (u64)c.taken + p.rank + (u64)p.ranks * b;
+    i64 episode = -1, tick_number = -1, anchor = 0, mine = 0;
+    if (position < p.count) {
+        const i64 window = (i64)(p.shuffle() ? permuted(p, c.epoch, position) : position);
+        const u32 e = episode_of(t, s, window);
+        // Of an episode's two offsets the even lane has the first.
+        if (lane() / 2 < p.streams) mine = (i64)ld_nc_u64(p.stream[lane() / 2].offsets + e + lane() % 2);
+        const i64 first = (i64)ld_nc_u64(t.windows + e);
+        const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
+        episode = e, tick_number = window - first, anchor = tick<i64>(clock, (u32)tick_number);
+        const i64 start = (i64)shuffle_from((u64)mine, lane() & ~1u);
+        if (lane() % 2) mine -= start;
+    }
+    if (lane() == 0) st_u64(p.anchors + b, (u64)anchor);
+    if (lane() == 1 && p.episodes != nullptr) st_u64(p.episodes + b, (u64)episode);
+    if (lane() == 2 && p.ticks != nullptr) st_u64(p.ticks + b, (u64)tick_number);
+    if (lane() / 2 < p.streams) st_u64((lane() % 2 ? p.stream[lane() / 2].lengths : p.stream[lane() / 2].starts) + b, (u64)mine);
+}
+
+// check_tables looks at every episode's entries, each thread of the blocks that check at its share.
+RC_FN void check_tables(const draw_params &p, const tables &t) {
+    const u32 first = (block_x() - p.blocks) * draw_threads + thread_x(), all = (blocks_x() - p.blocks) * draw_threads;
+    for (u64 e = first; e < p.e; e += all) {
+        const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
+        const u64 n = ld_nc_u64(p.windows + e + 1) - ld_nc_u64(t.windows + e);
+        if (!row_fits(t.windows, true, p.count, (u32)e, p.e))
+            report(p, fault_windows, e, 0);
+        else if (bad_time(clock.start) || (n > 0 && bad_time(tick<i64>(clock, (u32)(n - 1)))))
+            report(p, fault_begins, e, 0);
+        for (u32 m = 0; m < p.streams; m++) {
+            const i64 *offsets = p.stream[m].offsets;
+            after_wait(offsets);
+            if (!row_fits(offsets, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)m << 58, e, 0);
+        }
+    }
+}
+
+} // namespace
+
+RC_KERNEL(draw_threads) draw(const draw_params p) {
+    tables t = {p.windows, p.begins, p.ready()};
+    begin(t);
+    if (block_x() >= p.blocks) {
+        check_tables(p, t);
+        end(t);
+        return;
+    }
+    search s = {0, p.e, 0, 0, 0};
+    ask(t, s);
+    const place c = read_cursor(p);
+    barrier();
+    bool last = p.blocks == 1;
+    if (thread_x() == 0 && !last) {
+        fence(); // behind all loads of the cursor by the block
+        last = atomic_add(p.ticket, 1) == p.blocks - 1;
+    }
+    const u32 b = block_x() * draw_rows + thread_x() / warp_size;
+    if (b < p.b) draw_row(p, t, s, c, b);
+    if (thread_x() == 0 && last) {
+        if (p.blocks > 1) {
+            reduce_add(p.ticket, 0u - p.blocks);
+            fence();
+        }
+        move_cursor(p, c);
+    }
+    end(t);
+}
