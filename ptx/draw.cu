@@ -3,7 +3,7 @@
 //
 // A warp draws a window. All its lanes permute the position; then they search its episode together, 64 places at a time, of which the
 // first do not depend on the window and are asked for before the cursor is known: episodes of up to 4096 take two steps, of up to
-// 262144 three. Two lanes a stream look up where the episode's samples lie. A block tells that it has read the cursor, and the last
+// 262144 three. Two lanes a stream look up where the episode's samples begin and end. A block tells that it has read the cursor, and the last
 // to do so moves it on. Blocks behind those check the tables, an episode a thread at a time.
 //
 // Bytes moved: 8 * (3 + 2 * streams) written a window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
@@ -19,10 +19,11 @@ namespace {
 RC_HOST constexpr u32 draw_threads = 128;
 RC_HOST constexpr u32 draw_rows = draw_threads / warp_size; // windows of a block
 
-// draw_stream is where the samples of a stream lie.
-RC_HOST struct draw_stream {
-    const i64 *offsets;    // [e + 1]
-    i64 *starts, *lengths; // [b]
+// draw_side is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many
+// there are.
+RC_HOST struct draw_side {
+    const i64 *from; // [e]: where they begin, and where they end
+    i64 *to;         // [b]
 };
 
 RC_HOST struct draw_params {
@@ -43,7 +44,7 @@ RC_HOST struct draw_params {
     u32 streams;
     u32 key[4];      // of the permutation's rounds: what all epochs have
     u32 flags, unused;
-    draw_stream stream[max_streams];
+    const draw_side *sides; // two a stream
 
     RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation
     RC_FLAG(flags, bool, wide, 5, 1)     // it has four rounds, not eight
@@ -52,7 +53,7 @@ RC_HOST struct draw_params {
     RC_FLAG(flags, bool, ready, 31, 1)   // see begin
     RC_FN_MEMBER u64 stream_bits() const { return 0; }
 };
-static_assert(sizeof(draw_params) < 4096, "every driver takes 4096 bytes");
+static_assert(2 * max_streams <= warp_size, "a lane for each side of a stream");
 
 // The classes of faults, as package ops has them.
 constexpr u64 fault_cursor = 0, fault_windows = 1ull << 62, fault_begins = 2ull << 62, fault_offsets = 3ull << 62;
@@ -69,15 +70,15 @@ struct tables {
     RC_FN_MEMBER void settle() { after_wait(windows), after_wait(begins); }
 };
 
-// place is a cursor: an epoch, and how many of its positions have been taken.
-struct place {
+// cursor is a place in the order of draws: an epoch, and how many of its positions have been taken.
+struct cursor {
     u64 epoch;
     i64 taken;
 };
 
 // read_cursor is where the batch begins: in the next epoch, if this one has no more. One thread of the grid checks it.
-RC_FN place read_cursor(const draw_params &p) {
-    place c = {ld_relaxed(p.cursor), (i64)ld_relaxed(p.cursor + 1)};
+RC_FN cursor read_cursor(const draw_params &p) {
+    cursor c = {ld_relaxed(p.cursor), (i64)ld_relaxed(p.cursor + 1)};
     if (RC_SELDOM(((i64)c.epoch | c.taken) < 0) && blocks_x() > p.blocks && block_x() == 0 && thread_x() == 0)
         report(p, fault_cursor, (i64)c.epoch < 0 ? 0 : 1, 0);
     if (c.taken >= (i64)p.count || (!p.short_last() && c.taken > (i64)(p.count - p.step))) c = {c.epoch + 1, 0};
@@ -85,7 +86,7 @@ RC_FN place read_cursor(const draw_params &p) {
 }
 
 // move_cursor writes where the next batch begins.
-RC_FN void move_cursor(const draw_params &p, const place &c) {
+RC_FN void move_cursor(const draw_params &p, const cursor &c) {
     const u64 left = p.count - (u64)c.taken;
     st_relaxed(p.cursor, c.epoch);
     st_relaxed(p.cursor + 1, (u64)c.taken + (left < p.step ? left : p.step));
@@ -121,12 +122,12 @@ RC_FN u64 permuted(const draw_params &p, u64 epoch, u64 x) {
 
 // search is a step of looking for the last episode from lo to hi - 1 that begins at or before a window; that at lo does. A lane has two
 // of the places, apart by so many episodes.
-struct search {
+struct seek {
     u32 lo, hi, apart;
     i64 low, high;
 };
 
-RC_FN void ask(const tables &t, search &s) {
+RC_FN void ask(const tables &t, seek &s) {
     s.apart = (s.hi - s.lo + places - 1) / places;
     const u64 at = s.lo + (u64)lane() * s.apart, above = at + (u64)warp_size * s.apart;
     s.low = s.high = 0x7fffffffffffffff;
@@ -136,7 +137,7 @@ RC_FN void ask(const tables &t, search &s) {
 }
 
 // episode_of ends a search whose first step has been asked for.
-RC_FN u32 episode_of(const tables &t, search &s, i64 window) {
+RC_FN u32 episode_of(const tables &t, seek &s, i64 window) {
     for (;;) {
         s.lo += (count_bits(votes(s.low <= window)) + count_bits(votes(s.high <= window)) - 1) * s.apart;
         if (s.apart == 1) return s.lo;
@@ -152,14 +153,13 @@ struct ticked {
 };
 
 // draw_row draws row b, in a warp.
-RC_FN void draw_row(const draw_params &p, const tables &t, search &s, const place &c, u32 b) {
+RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_side &side, const cursor &c, u32 b) {
     const u64 position = (u64)c.taken + p.rank + (u64)p.ranks * b;
     i64 episode = -1, tick_number = -1, anchor = 0, mine = 0;
     if (position < p.count) {
         const i64 window = (i64)(p.shuffle() ? permuted(p, c.epoch, position) : position);
         const u32 e = episode_of(t, s, window);
-        // Of an episode's two offsets the even lane has the first.
-        if (lane() / 2 < p.streams) mine = (i64)ld_nc_u64(p.stream[lane() / 2].offsets + e + lane() % 2);
+        if (lane() < 2 * p.streams) mine = (i64)ld_nc_u64(side.from + e);
         const i64 first = (i64)ld_nc_u64(t.windows + e);
         const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
         episode = e, tick_number = window - first, anchor = tick<i64>(clock, (u32)tick_number);
@@ -169,7 +169,7 @@ RC_FN void draw_row(const draw_params &p, const tables &t, search &s, const plac
     if (lane() == 0) st_u64(p.anchors + b, (u64)anchor);
     if (lane() == 1 && p.episodes != nullptr) st_u64(p.episodes + b, (u64)episode);
     if (lane() == 2 && p.ticks != nullptr) st_u64(p.ticks + b, (u64)tick_number);
-    if (lane() / 2 < p.streams) st_u64((lane() % 2 ? p.stream[lane() / 2].lengths : p.stream[lane() / 2].starts) + b, (u64)mine);
+    if (lane() < 2 * p.streams) st_u64(side.to + b, (u64)mine);
 }
 
 // check_tables looks at every episode's entries, each thread of the blocks that check at its share.
@@ -183,7 +183,7 @@ RC_FN void check_tables(const draw_params &p, const tables &t) {
         else if (bad_time(clock.start) || (n > 0 && bad_time(tick<i64>(clock, (u32)(n - 1)))))
             report(p, fault_begins, e, 0);
         for (u32 m = 0; m < p.streams; m++) {
-            const i64 *offsets = p.stream[m].offsets;
+            const i64 *offsets = p.sides[2 * m].from;
             after_wait(offsets);
             if (!row_fits(offsets, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)m << 58, e, 0);
         }
@@ -200,9 +200,11 @@ RC_KERNEL(draw_threads) draw(const draw_params p) {
         end(t);
         return;
     }
-    search s = {0, p.e, 0, 0, 0};
+    seek s = {0, p.e, 0, 0, 0};
     ask(t, s);
-    const place c = read_cursor(p);
+    draw_side side = {};
+    if (lane() < 2 * p.streams) side = p.sides[lane()];
+    const cursor c = read_cursor(p);
     barrier();
     bool last = p.blocks == 1;
     if (thread_x() == 0 && !last) {
@@ -210,7 +212,7 @@ RC_KERNEL(draw_threads) draw(const draw_params p) {
         last = atomic_add(p.ticket, 1) == p.blocks - 1;
     }
     const u32 b = block_x() * draw_rows + thread_x() / warp_size;
-    if (b < p.b) draw_row(p, t, s, c, b);
+    if (b < p.b) draw_row(p, t, s, side, c, b);
     if (thread_x() == 0 && last) {
         if (p.blocks > 1) {
             reduce_add(p.ticket, 0u - p.blocks);

@@ -7,6 +7,8 @@ import "embed"
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
+//go:embed draw.sm_90.ptx.gz
+//go:embed draw.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
@@ -103,6 +105,36 @@ var manifest = []family{
 				Hash:    "272a6fed83c238c3b91ced007168606bc3ec6a349d38fee204e613c63cbbafba",
 				PTXHash: "272a6fed83c238c3b91ced007168606bc3ec6a349d38fee204e613c63cbbafba",
 				stored:  source{"copy.sm_80.ptx.gz", "213d82bd1d4c944ee399739913768caa5405a00d88f1ebd64f41e4bc24221959"},
+			},
+		},
+	},
+	{
+		name: "draw",
+		sources: []source{
+			{"draw.cu", "a7b55dd6a1ef14d9f850f8500fbba48c36e28482ed7f44470ff25035bc56dd73"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
+			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "draw", MaxThreads: 128, Params: []Param{
+				{"b8", 152, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "3b8643cb6b3be37a3500f892b1bccaa2877b2d9a10de6fae323c3dd1597c0a30",
+				PTXHash: "3b8643cb6b3be37a3500f892b1bccaa2877b2d9a10de6fae323c3dd1597c0a30",
+				stored:  source{"draw.sm_90.ptx.gz", "45140d9fd9ea13fdd744c27da582ae7dfc3d71f8c565bae5bb47e0e1d511db0e"},
+			},
+			{
+				File: "draw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "5407adae210cbf81e0ae13df2759c0600617bcc47673c05db1dac85dc8559c10",
+				PTXHash: "5407adae210cbf81e0ae13df2759c0600617bcc47673c05db1dac85dc8559c10",
+				stored:  source{"draw.sm_80.ptx.gz", "8c1dd334a3d9d31151167c82f5a0693c61051f20fed331147426c60163d0ccbf"},
 			},
 		},
 	},
