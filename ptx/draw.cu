@@ -3,8 +3,9 @@
 //
 // A warp draws a window. All its lanes permute the position; then they search its episode together, 64 places at a time, of which the
 // first do not depend on the window and are asked for before the cursor is known: episodes of up to 4096 take two steps, of up to
-// 262144 three. Two lanes a stream look up where the episode's samples begin and end. A block tells that it has read the cursor, and the last
-// to do so moves it on. Blocks behind those check the tables, an episode a thread at a time.
+// 262144 three. Two lanes a stream look up where the episode's samples begin and end. Meanwhile a further warp tells that the block has
+// read the cursor, and that of the last block moves it on. Blocks behind those check the tables, each one of them, an episode a thread
+// at a time.
 //
 // Bytes moved: 8 * (3 + 2 * streams) written a window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
 // checked.
@@ -16,8 +17,8 @@ using namespace rc;
 
 namespace {
 
-RC_HOST constexpr u32 draw_threads = 128;
-RC_HOST constexpr u32 draw_rows = draw_threads / warp_size; // windows of a block
+RC_HOST constexpr u32 draw_rows = 4; // windows of a block, a warp each
+RC_HOST constexpr u32 draw_threads = (draw_rows + 1) * warp_size;
 
 // draw_side is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many
 // there are.
@@ -172,22 +173,35 @@ RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_s
     if (lane() < 2 * p.streams) st_u64(side.to + b, (u64)mine);
 }
 
-// check_tables looks at every episode's entries, each thread of the blocks that check at its share.
+// check_tables looks at a table, each of its blocks at a share of the episodes.
 RC_FN void check_tables(const draw_params &p, const tables &t) {
-    const u32 first = (block_x() - p.blocks) * draw_threads + thread_x(), all = (blocks_x() - p.blocks) * draw_threads;
+    const u32 kinds = p.streams + 1, block = block_x() - p.blocks, kind = block % kinds;
+    const u32 first = block / kinds * draw_threads + thread_x(), all = (blocks_x() - p.blocks) / kinds * draw_threads;
+    const i64 *offsets = kind > 0 ? p.sides[2 * (kind - 1)].from : nullptr;
+    after_wait(offsets);
     for (u64 e = first; e < p.e; e += all) {
+        if (kind > 0) {
+            if (!row_fits(offsets, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)(kind - 1) << 58, e, 0);
+            continue;
+        }
         const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
-        const u64 n = ld_nc_u64(p.windows + e + 1) - ld_nc_u64(t.windows + e);
+        const u64 n = ld_nc_u64(t.windows + e + 1) - ld_nc_u64(t.windows + e);
         if (!row_fits(t.windows, true, p.count, (u32)e, p.e))
             report(p, fault_windows, e, 0);
         else if (bad_time(clock.start) || (n > 0 && bad_time(tick<i64>(clock, (u32)(n - 1)))))
             report(p, fault_begins, e, 0);
-        for (u32 m = 0; m < p.streams; m++) {
-            const i64 *offsets = p.sides[2 * m].from;
-            after_wait(offsets);
-            if (!row_fits(offsets, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)m << 58, e, 0);
-        }
     }
+}
+
+// pass is the further warp's first thread: it moves the cursor on once every block has read it.
+RC_FN void pass(const draw_params &p, const cursor &c) {
+    if (p.blocks > 1) {
+        fence(); // behind all loads of the cursor by the block
+        if (atomic_add(p.ticket, 1) != p.blocks - 1) return;
+        reduce_add(p.ticket, 0u - p.blocks);
+        fence();
+    }
+    move_cursor(p, c);
 }
 
 } // namespace
@@ -206,19 +220,11 @@ RC_KERNEL(draw_threads) draw(const draw_params p) {
     if (lane() < 2 * p.streams) side = p.sides[lane()];
     const cursor c = read_cursor(p);
     barrier();
-    bool last = p.blocks == 1;
-    if (thread_x() == 0 && !last) {
-        fence(); // behind all loads of the cursor by the block
-        last = atomic_add(p.ticket, 1) == p.blocks - 1;
-    }
-    const u32 b = block_x() * draw_rows + thread_x() / warp_size;
-    if (b < p.b) draw_row(p, t, s, side, c, b);
-    if (thread_x() == 0 && last) {
-        if (p.blocks > 1) {
-            reduce_add(p.ticket, 0u - p.blocks);
-            fence();
-        }
-        move_cursor(p, c);
+    const u32 warp = thread_x() / warp_size, b = block_x() * draw_rows + warp;
+    if (warp < draw_rows) {
+        if (b < p.b) draw_row(p, t, s, side, c, b);
+    } else if (lane() == 0) {
+        pass(p, c);
     }
     end(t);
 }

@@ -154,9 +154,9 @@ const DirectBlocks = 6 // direct_blocks of direct.cuh: a multiprocessor
 
 const DirectFuseBlocks = 4 // direct_fuse_blocks of direct.cuh: a multiprocessor
 
-const DrawThreads = 128 // draw_threads of draw.cu
+const DrawRows = 4 // draw_rows of draw.cu: windows of a block, a warp each
 
-const DrawRows = 4 // draw_rows of draw.cu: windows of a block
+const DrawThreads = 160 // draw_threads of draw.cu
 
 // DrawSide is draw_side of draw.cu: 16 bytes.
 //

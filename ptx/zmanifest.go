@@ -111,7 +111,7 @@ var manifest = []family{
 	{
 		name: "draw",
 		sources: []source{
-			{"draw.cu", "a7b55dd6a1ef14d9f850f8500fbba48c36e28482ed7f44470ff25035bc56dd73"},
+			{"draw.cu", "7eb999b590a269426cfe89be33820d7206d3c7d311d409e7bcd4f8781d970875"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
 			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},
@@ -119,22 +119,22 @@ var manifest = []family{
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "draw", MaxThreads: 128, Params: []Param{
+			{Name: "draw", MaxThreads: 160, Params: []Param{
 				{"b8", 152, 8},
 			}},
 		},
 		images: []Image{
 			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "3b8643cb6b3be37a3500f892b1bccaa2877b2d9a10de6fae323c3dd1597c0a30",
-				PTXHash: "3b8643cb6b3be37a3500f892b1bccaa2877b2d9a10de6fae323c3dd1597c0a30",
-				stored:  source{"draw.sm_90.ptx.gz", "45140d9fd9ea13fdd744c27da582ae7dfc3d71f8c565bae5bb47e0e1d511db0e"},
+				Hash:    "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
+				PTXHash: "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
+				stored:  source{"draw.sm_90.ptx.gz", "b873dfe07799596052831322bd28392a71e47d60d7ccf45de153cef2b69832f4"},
 			},
 			{
 				File: "draw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "5407adae210cbf81e0ae13df2759c0600617bcc47673c05db1dac85dc8559c10",
-				PTXHash: "5407adae210cbf81e0ae13df2759c0600617bcc47673c05db1dac85dc8559c10",
-				stored:  source{"draw.sm_80.ptx.gz", "8c1dd334a3d9d31151167c82f5a0693c61051f20fed331147426c60163d0ccbf"},
+				Hash:    "b107bbeb678c3b304d8731ed8bc151cab566604e7a4f9ed48c7fa5896ff1aba8",
+				PTXHash: "b107bbeb678c3b304d8731ed8bc151cab566604e7a4f9ed48c7fa5896ff1aba8",
+				stored:  source{"draw.sm_80.ptx.gz", "c2e372f5f1ea874a82d1d66800acdd4919c4f6c47ae569393f4a917040bde8fe"},
 			},
 		},
 	},

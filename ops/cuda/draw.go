@@ -5,16 +5,16 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// drawChecks is how many episodes a thread of the blocks that check looks at, unless the device is full of them.
-const drawChecks = 4
+// drawChecks is how many blocks of a multiprocessor check tables at most: an episode of a table a thread until the device is full of them.
+const drawChecks = 8
 
 func (b *backend) Draw(job *ops.DrawJob) (ops.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b, explain: job.FaultError}
 	return p.ready(func() error {
 		blocks, checks := (job.Batch+ptx.DrawRows-1)/ptx.DrawRows, 0
 		if !job.TrustTables {
-			const each = drawChecks * ptx.DrawThreads
-			checks = min((job.E+each-1)/each, 4*b.sms)
+			tables := 1 + len(job.Streams)
+			checks = tables * min((job.E+ptx.DrawThreads-1)/ptx.DrawThreads, max(drawChecks*b.sms/tables, 1))
 		}
 		if err := p.upload(append(make([]byte, drawTicket), packed(drawSides(job))...)); err != nil {
 			return err
