@@ -121,7 +121,7 @@ RC_FN u64 permuted(const draw_params &p, u64 epoch, u64 x) {
     return x;
 }
 
-// search is a step of looking for the last episode from lo to hi - 1 that begins at or before a window; that at lo does. A lane has two
+// seek is a step of looking for the last episode from lo to hi - 1 that begins at or before a window; that at lo does. A lane has two
 // of the places, apart by so many episodes.
 struct seek {
     u32 lo, hi, apart;

@@ -111,7 +111,7 @@ var manifest = []family{
 	{
 		name: "draw",
 		sources: []source{
-			{"draw.cu", "7eb999b590a269426cfe89be33820d7206d3c7d311d409e7bcd4f8781d970875"},
+			{"draw.cu", "386b5b07484b677bd8c7394a04da280b46c0bfac2c4939cf271c589bb9960c22"},
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
 			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},

@@ -57,3 +57,20 @@ func generateDrawing(name string, seed uint64) *drawing {
 	}
 	return c
 }
+
+// FuzzDraw draws from stores and cursors of any seed on the devices.
+func FuzzDraw(f *testing.F, devs ...*ops.Device) {
+	for i := range uint64(20) {
+		f.Add(i, int64(i), int64(3*i))
+	}
+	all := suites(devs)
+	f.Fuzz(func(t *testing.T, seed uint64, epoch, taken int64) {
+		c := generateDrawing("fuzz", seed)
+		if c.From = (ops.Cursor{Epoch: epoch, Taken: taken}); c.Opts.TrustTables && (epoch < 0 || taken < 0) {
+			c.Opts.TrustTables = false // what a wrong cursor draws is unspecified
+		}
+		for _, s := range all {
+			s.drawn(t, c)
+		}
+	})
+}

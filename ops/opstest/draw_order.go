@@ -126,8 +126,14 @@ func (s *suite) drawOrder(t *testing.T) {
 	})
 	t.Run("epochs and seeds differ", func(t *testing.T) {
 		assert.NotEqual(t, want(0), want(1))
-		other := store.Opts
-		other.Seed++
-		assert.NotEqual(t, store.Opts.Window(0, 0)<<32|store.Opts.Window(0, 1)<<16|store.Opts.Window(0, 2), other.Window(0, 0)<<32|other.Window(0, 1)<<16|other.Window(0, 2))
+		seed := store.Opts.Seed
+		one := want(0)
+		store.Opts.Seed++
+		assert.NotEqual(t, one, want(0))
+		store.Opts.Seed = seed + 1<<32
+		assert.NotEqual(t, one, want(0))
+		store.Opts.Seed = seed
+		assert.NotEqual(t, one, want(1<<32))
+		assert.Equal(t, one, want(0))
 	})
 }
