@@ -49,7 +49,7 @@ var shapes = map[string]string{
 		{"suite": "draw", "windows": 32, "episodes": 1000, "streams": 2, "trusted": true},
 		{"suite": "draw", "windows": 32, "episodes": 100000, "streams": 2, "trusted": true},
 		{"suite": "draw", "windows": 124, "episodes": 3000, "streams": 2},
-		{"suite": "draw", "windows": 5, "episodes": 100, "streams": 16}`,
+		{"suite": "draw", "windows": 4, "episodes": 100, "streams": 16}`,
 }
 
 // Operations are those that have shapes: what Count takes.
