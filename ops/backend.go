@@ -26,6 +26,8 @@ type Backend interface {
 	Fuse(job *FuseJob) (Plan, error)
 	// Voxelize prepares a validated job.
 	Voxelize(job *VoxelizeJob) (VoxelizePlan, error)
+	// Draw prepares a validated job.
+	Draw(job *DrawJob) (Plan, error)
 	// Batch makes one plan of plans of this backend that were checked not to depend on each other. It refuses those of another.
 	Batch(plans []Plan, opts BatchOptions) (Plan, error)
 	// Close releases the device. Streams and plans must have been closed.

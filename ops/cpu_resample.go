@@ -163,13 +163,7 @@ func (p *cpuResample[C]) by(do func(*cpuTask)) error {
 }
 
 func (p *cpuResample[C]) report(class Fault, position int, reason Fault) {
-	f := uint64(MakeFault(class, position, reason).InStream(p.fused.stream))
-	for {
-		old := p.fault.Load()
-		if f >= old || p.fault.CompareAndSwap(old, f) {
-			return
-		}
-	}
+	lower(p.fault, MakeFault(class, position, reason).InStream(p.fused.stream))
 }
 
 // rows says where each row of a padded or packed tensor begins and how long it is.

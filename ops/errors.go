@@ -26,6 +26,7 @@ var (
 	ErrOutOfRange = errors.New("target is outside the source times")
 	ErrRows       = errors.New("row lengths or offsets do not fit the tensor")
 	ErrNoSamples  = errors.New("row has targets but no samples")
+	ErrCursor     = errors.New("cursor is below 0")
 
 	// Kind of *MemoryError.
 	ErrOutOfMemory = errors.New("out of memory")
@@ -63,7 +64,7 @@ func (e *ArgError) Unwrap() error { return e.Kind }
 // destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
 // backend: row lengths and offsets before source times before targets, then in Fuse the first stream, then the smallest row and
 // index. Of a Fuse the argument names the stream: "Streams[2].SrcTimes"; "Streams[2].Targets" are the targets as that stream has
-// them, on its own clock.
+// them, on its own clock. Of a Draw the row is the episode, and the cursor comes before Windows, Begins and the streams' Offsets.
 type ValueError struct {
 	Op    string // the operation: "Resample"
 	Arg   string // the argument's name: "SrcTimes"

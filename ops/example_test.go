@@ -201,3 +201,36 @@ func ExampleDevice_Voxelize() {
 	// [0 0 0 0 0 2] [0.125 0.125 0.125 1.1 0 0]
 	// 3 in range, 1 out of range
 }
+
+// Batches of two windows from a store of two episodes, of three and two windows, in an order of their own each epoch. The cursor is what has
+// to be kept to go on from there.
+func ExampleDevice_Draw() {
+	dev, err := ops.Open("cpu")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	table := func(x ...int64) *tensor.Tensor { return tensor.Must(tensor.Of(x, len(x))) }
+	cursor := table(0, 0)
+	args := ops.DrawArgs{Cursor: cursor, Windows: table(0, 3, 5), Begins: table(0, 9e9), Streams: []ops.DrawStream{{Offsets: table(0, 40, 70)}}}
+	opts := ops.DrawOptions{Rate: 50, Count: 5, Batch: 2, Shuffle: true, Seed: 42}
+	for range 3 {
+		out, err := dev.Draw(args, opts)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		episodes, _ := tensor.Data[int64](out.Episodes)
+		ticks, _ := tensor.Data[int64](out.Ticks)
+		starts, _ := tensor.Data[int64](out.Streams[0].Starts)
+		at, _ := tensor.Data[int64](cursor)
+		fmt.Println(episodes, ticks, starts, at)
+	}
+	fmt.Println(opts.Batches(), "batches an epoch,", opts.Dropped(), "window dropped")
+	// Output:
+	// [1 0] [1 2] [40 0] [0 2]
+	// [1 0] [0 0] [40 0] [0 4]
+	// [0 0] [1 2] [0 0] [1 2]
+	// 2 batches an epoch, 1 window dropped
+}

@@ -208,6 +208,20 @@ func (f *far) Voxelize(j *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 	return &farVoxels{farPlan{p, j.Bound()}, p}, err
 }
 
+func (f *far) Draw(j *ops.DrawJob) (ops.Plan, error) {
+	a := j.DrawArgs
+	a.Streams = slices.Clone(a.Streams)
+	near := []**tensor.Tensor{&a.Episodes, &a.Ticks, &a.Anchors, &a.Cursor, &a.Windows, &a.Begins}
+	for m := range a.Streams {
+		near = append(near, &a.Streams[m].Starts, &a.Streams[m].Lengths, &a.Streams[m].Offsets)
+	}
+	for _, t := range near {
+		*t = f.near(*t)
+	}
+	p, err := f.cpu.PlanDraw(a, j.DrawOptions)
+	return &farPlan{p, j.Bound()}, err
+}
+
 func TestDeviceWithMemoryOfItsOwn(t *testing.T) {
 	dev, err := ops.Open("far")
 	backend := lastFar
@@ -243,6 +257,11 @@ func TestCallsThatRunOutOfMemoryKeepNone(t *testing.T) {
 			grid := ops.VoxelGrid{Max: [3]float64{2, 2, 2}, Size: [3]float64{1, 1, 1}}
 			out, err := dev.Voxelize(ops.VoxelizeArgs{Points: there, Features: near(tensor.F32, 4, 2)}, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels})
 			return []*tensor.Tensor{out.Values, out.Coords, out.Counts, out.RowSplits, out.PointVoxel}, err
+		},
+		"Draw": func() ([]*tensor.Tensor, error) {
+			table := func(x ...int64) *tensor.Tensor { return tensor.Must(tensor.Of(x, len(x))) }
+			out, err := dev.Draw(ops.DrawArgs{Cursor: table(0, 0), Windows: table(0, 2), Begins: table(0), Streams: []ops.DrawStream{{Offsets: table(0, 5)}}}, ops.DrawOptions{Rate: 1, Count: 2, Batch: 2})
+			return []*tensor.Tensor{out.Episodes, out.Ticks, out.Anchors, out.Streams[0].Starts, out.Streams[0].Lengths}, err
 		},
 	}
 	for name, call := range calls {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"sort"
+	"sync/atomic"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -42,6 +43,16 @@ func (f Fault) InStream(m int) Fault { return f | Fault(m)<<58 }
 
 // Stream returns the stream of a fault of a Fuse.
 func (f Fault) Stream() int { return int(f << 2 >> 60) }
+
+// lower notes a fault where a greater one is, or none.
+func lower(cell *atomic.Uint64, f Fault) {
+	for {
+		old := cell.Load()
+		if uint64(f) >= old || cell.CompareAndSwap(old, uint64(f)) {
+			return
+		}
+	}
+}
 
 // FaultError unpacks a fault of the job. For packed tensors it reads the offsets, or starts and lengths; read is given those on the device.
 func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {

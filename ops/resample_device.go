@@ -107,6 +107,15 @@ func (s *staging) out(t *tensor.Tensor) *tensor.Tensor {
 	return c
 }
 
+// keep returns t, or a copy on the device that finish copies back: what is not written stays as it was.
+func (s *staging) keep(t *tensor.Tensor) *tensor.Tensor {
+	c := s.in(t)
+	if c != t {
+		s.results = append(s.results, [2]*tensor.Tensor{t, c})
+	}
+	return c
+}
+
 func (s *staging) finish() error {
 	for _, r := range s.results {
 		if err := s.d.Copy(r[0], r[1]); err != nil {

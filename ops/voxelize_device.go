@@ -141,15 +141,6 @@ func (s *voxelStaging) upload(a *VoxelizeArgs) {
 	}
 }
 
-// keep returns t, or a copy on the device that finish copies back: what is not written stays as it was.
-func (s *voxelStaging) keep(t *tensor.Tensor) *tensor.Tensor {
-	c := s.in(t)
-	if c != t {
-		s.results = append(s.results, [2]*tensor.Tensor{t, c})
-	}
-	return c
-}
-
 // found returns how many voxels there are, by a first run that keeps only their coordinates and counts.
 func (s *voxelStaging) found(dev VoxelizeArgs, job *VoxelizeJob) (v int, err error) {
 	most := min(job.N, job.Keys())

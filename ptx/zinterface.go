@@ -154,6 +154,102 @@ const DirectBlocks = 6 // direct_blocks of direct.cuh: a multiprocessor
 
 const DirectFuseBlocks = 4 // direct_fuse_blocks of direct.cuh: a multiprocessor
 
+const DrawRows = 4 // draw_rows of draw.cu: windows of a block, a warp each
+
+const DrawThreads = 160 // draw_threads of draw.cu
+
+// DrawSide is draw_side of draw.cu: 16 bytes.
+//
+// draw_side is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many there are.
+type DrawSide struct {
+	From uint64 // offset 0: [e]: where they begin, and where they end
+	To   uint64 // offset 8: [b]
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *DrawSide) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
+
+func (p *DrawSide) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.From)
+	b = binary.LittleEndian.AppendUint64(b, p.To)
+	return b
+}
+
+// DrawParams is draw_params of draw.cu: 152 bytes.
+type DrawParams struct {
+	Cursor    uint64    // offset 0: epoch, positions taken
+	Ticket    uint64    // offset 8: blocks that have read the cursor; 0 between launches
+	Episodes  uint64    // offset 16: [b], or null
+	Ticks     uint64    // offset 24: [b], or null
+	Anchors   uint64    // offset 32: [b]
+	Windows   uint64    // offset 40: [e + 1]
+	Begins    uint64    // offset 48: [e]
+	Fault     uint64    // offset 56
+	FaultFlag uint64    // offset 64
+	Rate      float64   // offset 72
+	Count     uint64    // offset 80: windows of all episodes
+	Step      uint64    // offset 88: positions that a batch of all ranks takes
+	Rank      uint32    // offset 96
+	Ranks     uint32    // offset 100
+	B         uint32    // offset 104
+	E         uint32    // offset 108
+	Blocks    uint32    // offset 112: that draw; those behind them check
+	Streams   uint32    // offset 116
+	Key       [4]uint32 // offset 120: of the permutation's rounds: what all epochs have
+	Flags     uint32    // offset 136
+	Unused    uint32    // offset 140
+	Sides     uint64    // offset 144: two a stream
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *DrawParams) Bytes() []byte { return p.append(make([]byte, 0, 152)) }
+
+func (p *DrawParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Cursor)
+	b = binary.LittleEndian.AppendUint64(b, p.Ticket)
+	b = binary.LittleEndian.AppendUint64(b, p.Episodes)
+	b = binary.LittleEndian.AppendUint64(b, p.Ticks)
+	b = binary.LittleEndian.AppendUint64(b, p.Anchors)
+	b = binary.LittleEndian.AppendUint64(b, p.Windows)
+	b = binary.LittleEndian.AppendUint64(b, p.Begins)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	b = binary.LittleEndian.AppendUint64(b, p.Count)
+	b = binary.LittleEndian.AppendUint64(b, p.Step)
+	b = binary.LittleEndian.AppendUint32(b, p.Rank)
+	b = binary.LittleEndian.AppendUint32(b, p.Ranks)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.E)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint32(b, p.Streams)
+	for i := range p.Key {
+		b = binary.LittleEndian.AppendUint32(b, p.Key[i])
+	}
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	b = binary.LittleEndian.AppendUint64(b, p.Sides)
+	return b
+}
+
+// DrawParamsFlags are the fields of flags in draw_params of draw.cu.
+type DrawParamsFlags struct {
+	Half      uint32 // bits 0 to 4: bits of half a number in the permutation
+	Wide      bool   // bit 5: it has four rounds, not eight
+	Shuffle   bool   // bit 6
+	ShortLast bool   // bit 7: an epoch ends with its last window, not with its last whole batch
+	Ready     bool   // bit 31: see begin
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f DrawParamsFlags) Word() uint32 {
+	return numberOf("DrawParamsFlags.Half", f.Half, 0, 5) |
+		flagOf(f.Wide, 5) |
+		flagOf(f.Shuffle, 6) |
+		flagOf(f.ShortLast, 7) |
+		flagOf(f.Ready, 31)
+}
+
 const FuseChunkTile = 256 // fuse_chunk_tile of fuse_chunks.cuh: targets a block
 
 const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block

@@ -7,6 +7,8 @@ import "embed"
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
+//go:embed draw.sm_90.ptx.gz
+//go:embed draw.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
@@ -103,6 +105,36 @@ var manifest = []family{
 				Hash:    "272a6fed83c238c3b91ced007168606bc3ec6a349d38fee204e613c63cbbafba",
 				PTXHash: "272a6fed83c238c3b91ced007168606bc3ec6a349d38fee204e613c63cbbafba",
 				stored:  source{"copy.sm_80.ptx.gz", "213d82bd1d4c944ee399739913768caa5405a00d88f1ebd64f41e4bc24221959"},
+			},
+		},
+	},
+	{
+		name: "draw",
+		sources: []source{
+			{"draw.cu", "386b5b07484b677bd8c7394a04da280b46c0bfac2c4939cf271c589bb9960c22"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
+			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "draw", MaxThreads: 160, Params: []Param{
+				{"b8", 152, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
+				PTXHash: "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
+				stored:  source{"draw.sm_90.ptx.gz", "b873dfe07799596052831322bd28392a71e47d60d7ccf45de153cef2b69832f4"},
+			},
+			{
+				File: "draw.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "b107bbeb678c3b304d8731ed8bc151cab566604e7a4f9ed48c7fa5896ff1aba8",
+				PTXHash: "b107bbeb678c3b304d8731ed8bc151cab566604e7a4f9ed48c7fa5896ff1aba8",
+				stored:  source{"draw.sm_80.ptx.gz", "c2e372f5f1ea874a82d1d66800acdd4919c4f6c47ae569393f4a917040bde8fe"},
 			},
 		},
 	},

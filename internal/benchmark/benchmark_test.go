@@ -30,6 +30,7 @@ func small() []Job {
 		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
+		&DrawJob{Windows: 5, Episodes: 10, Streams: 2},
 		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "shared", Goroutines: 64},
 		&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5}, &LaunchJob{Form: "chain", Plans: 4}, &LaunchJob{Form: "replay", Plans: 4},
 	}
@@ -59,7 +60,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 	assert.Len(t, r.Rows, len(small()))
 	assert.Empty(t, r.Skipped)
 	assert.Len(t, seen, len(small()))
-	assert.Equal(t, "0/14 resample", seen[0])
+	assert.Equal(t, "0/15 resample", seen[0])
 	for _, row := range r.Rows {
 		name := row.Suite + " " + row.Job
 		assert.GreaterOrEqual(t, row.Time.Samples, minSamples, name)
@@ -93,6 +94,8 @@ func TestTheLeastBytesAreCounted(t *testing.T) {
 		{&FuseJob{B: 2, T: 10, Streams: []FuseShape{{400, 3}, {5, 4}}}, (2*2*10*3+2*5*4)*2 + 4*2*(400+5+10), 2 * 10 * 7 * 2},
 		{&VoxelizeJob{Points: 10, Cells: 4, Reduce: "occupancy", Cloud: "uniform"}, 120, 64},
 		{&VoxelizeJob{Points: 10, Cells: 4, Features: 2, Reduce: "max", Cloud: "uniform"}, 10 * 4 * 5, 64 * 2 * 4},
+		{&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, 16 + 8*(11+10+2*11), 16 + 5*8*7},
+		{&DrawJob{Windows: 5, Episodes: 10, Streams: 2, Trusted: true}, 16 + 5*8*7, 16 + 5*8*7},
 		{&CopyJob{"d2d", 77}, 77, 77},
 		{&PipelineJob{1, 4, 3, 2, 2}, 4*2*2 + 4*4 + 4*3, 3 * 2 * 2},
 	} {
@@ -132,7 +135,7 @@ func TestPlannedCallsAllocateNothing(t *testing.T) {
 	opt.Batch = time.Millisecond
 	for _, row := range measured(t, cpu(t), opt, &ResampleJob{B: 2, S: 9, T: 5, D: 3}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "batch", Plans: 9}, &LaunchJob{Form: "replay", Plans: 9},
 		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}}},
-		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"}).Rows {
+		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"}, &DrawJob{Windows: 5, Episodes: 10, Streams: 2}).Rows {
 		assert.Zero(t, row.HostAllocs, "%s %s", row.Suite, row.Job)
 	}
 }
@@ -184,7 +187,7 @@ func TestNamesAreUniqueAndChecked(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, some, 26)
 	_, err = Jobs("copys")
-	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, voxelize, copies, launch, pipeline`)
+	assert.EqualError(t, err, `benchmark: suite: got "copys", want resample, forms, fuse, voxelize, draw, copies, launch, pipeline`)
 }
 
 func TestShapesComeFromAFile(t *testing.T) {
@@ -206,6 +209,7 @@ func TestShapesComeFromAFile(t *testing.T) {
 		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "values": "i32"}]}`:             `values: got "i32"`,
 		`{"jobs": [{"suite": "resample", "B": 1, "S": 2, "T": 3, "D": 4, "kind": "cubic"}]}`:             `kind: got "cubic"`,
 		`{"jobs": [{"suite": "voxelize", "points": 7, "cells": 8, "reduce": "mean", "cloud": "lidar"}]}`: "features: got 0",
+		`{"jobs": [{"suite": "draw", "windows": 7, "episodes": 1, "streams": 17}]}`:                      "streams: got 17, want 0 to 16",
 		`{"jobs": [{"suite": "copies", "direction": "up", "bytes": 1}]}`:                                 `direction: got "up"`,
 		`{"jobs": [{"suite": "launch", "form": "shared"}]}`:                                              "goroutines: got 0, want 1 to",
 		`{"jobs": [{"suite": "launch", "form": "plan", "goroutines": 2}]}`:                               "goroutines, but of shared: got 2",

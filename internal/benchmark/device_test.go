@@ -37,7 +37,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 		opt.Rotate = 3000
 		r := measured(t, dev, opt, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, &FuseJob{B: 1, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
 			&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "lidar"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "plan"}, &LaunchJob{Form: "empty"},
-			&LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{Form: "shared", Goroutines: 2},
+			&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, &LaunchJob{Form: "direct"}, &LaunchJob{Form: "graph"}, &LaunchJob{Form: "shared", Goroutines: 2},
 			&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5, AtOnce: 2}, &LaunchJob{Form: "chain", Plans: 3}, &LaunchJob{Form: "replay", Plans: 3}, &CopyJob{"d2d", 1024}, &CopyJob{"h2d", 1024}, &CopyJob{"h2d-registered", 1024}, &CopyJob{"d2h", 1024})
 		require.NotNil(t, r.Empty)
 		assert.Positive(t, r.Empty.Median)
@@ -50,7 +50,7 @@ func TestDevicesAreMeasuredByEvents(t *testing.T) {
 				limit = true
 				assert.Equal(t, 4, row.Sets, "3000 bytes of 960 each, and more")
 				assert.Regexp(t, `^(128|256|512) threads, [1248] chunks each$`, row.How)
-			case "fuse 1x(5x2+7x3)->4", "voxelize count 100->4^3 lidar":
+			case "fuse 1x(5x2+7x3)->4", "voxelize count 100->4^3 lidar", "draw 5 of 10 episodes, 2 streams":
 				limit = true
 			case "pipeline 1x4->3x2 by 2":
 				limit, clock = true, "wall"

@@ -24,7 +24,8 @@ type Options struct {
 	Rotate  int64         // bytes that a job's sets exceed together; 300 MB on a GPU, 64 MB on the CPU unless given
 	Batch   time.Duration // about how long a sample takes; 10 ms unless given
 
-	// Launch is the mode of the plans of resample and fuse jobs, and of the kernels that they are measured against. Under
+	// Launch is the mode of the plans of resample and fuse jobs, up to LaunchDependent of draw jobs, and of the kernels that they are
+	// measured against. Under
 	// LaunchInputsReady calls that take one set again write over each other, always the same bits.
 	Launch ops.LaunchMode
 

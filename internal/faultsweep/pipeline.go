@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Pipeline opens a device, uploads a recording, resamples it by a plan and by a graph of it, checks what comes back, and
-// closes everything, whatever fails in between.
+// Pipeline opens a device, uploads a recording, resamples it by a plan and by a graph of it, fuses streams, draws windows, checks what
+// comes back, and closes everything, whatever fails in between.
 func Pipeline(drv *cudadrv.Driver) (err error) {
 	b, err := cuda.New(drv, 0)
 	if err != nil {
@@ -26,7 +26,10 @@ func Pipeline(drv *cudadrv.Driver) (err error) {
 	if err := resample(dev); err != nil {
 		return err
 	}
-	return fuse(dev)
+	if err := fuse(dev); err != nil {
+		return err
+	}
+	return draw(dev)
 }
 
 // closer closes what was opened, the last first.

@@ -22,7 +22,7 @@ const TaskEnv = "ROBOCACHE_MUTANT"
 
 // Task is what a trial does: run a part of the suite with one line of a family's PTX replaced, or find out what it runs.
 type Task struct {
-	Suite    string // resample, fuse or voxel
+	Suite    string // resample, fuse, voxel or draw
 	Coverage string // a file for what was found out; then nothing is replaced
 	Shard    int    // of the generated cases, which of shards parts; the first comes with the other cases
 	Family   string
@@ -45,7 +45,7 @@ func newCoverage() *Coverage {
 }
 
 // mostCases is how many generated cases a trial runs at most, by suite: half a minute's.
-var mostCases = map[string]int{"resample": 600, "fuse": 300, "voxel": 200}
+var mostCases = map[string]int{"resample": 600, "fuse": 300, "voxel": 200, "draw": 300}
 
 // casesAt lists the generated cases that run a line, evenly picked if they are more than a trial runs.
 func (c *Coverage) casesAt(family string, line int) []string {

@@ -44,10 +44,16 @@ var shapes = map[string]string{
 		{"suite": "voxelize", "points": 30000, "cells": 60, "features": 16, "reduce": "mean", "cloud": "lidar"},
 		{"suite": "voxelize", "points": 1500, "cells": 30, "features": 1, "reduce": "max", "cloud": "uniform"},
 		{"suite": "voxelize", "points": 7500, "cells": 80, "features": 1, "reduce": "hard", "cloud": "uniform"}`,
+	"draw": `
+		{"suite": "draw", "windows": 32, "episodes": 1000, "streams": 2},
+		{"suite": "draw", "windows": 32, "episodes": 1000, "streams": 2, "trusted": true},
+		{"suite": "draw", "windows": 32, "episodes": 100000, "streams": 2, "trusted": true},
+		{"suite": "draw", "windows": 124, "episodes": 3000, "streams": 2},
+		{"suite": "draw", "windows": 4, "episodes": 100, "streams": 16}`,
 }
 
 // Operations are those that have shapes: what Count takes.
-func Operations() []string { return []string{"resample", "fuse", "voxel"} }
+func Operations() []string { return []string{"resample", "fuse", "voxel", "draw"} }
 
 // Count runs an operation's shapes, each once on a device of its own, and returns their launches by name, in order. cfg's multiprocessors are set here.
 func Count(operation string, cfg cudasim.Config) (map[string][]Launch, error) {

@@ -65,7 +65,7 @@ func TestSim(t *testing.T) {
 		defer mu.Unlock()
 		launches[l.Kernel]++
 	}
-	large := map[string]bool{"halved": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}
+	large := map[string]bool{"halved": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true, "draw-values": true}
 	t.Run("devices", func(t *testing.T) {
 		t.Run("resample", func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestSim(t *testing.T) {
 func TestSimLife(t *testing.T) {
 	dev, _ := device(t, cudasim.Config{})
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: map[string]bool{
-		"misuse": true, "life": true, "fuse-misuse": true, "fuse-life": true, "voxel-misuse": true, "voxel-life": true}})
+		"misuse": true, "life": true, "fuse-misuse": true, "fuse-life": true, "voxel-misuse": true, "voxel-life": true, "draw-misuse": true, "draw-life": true}})
 }
 
 // A job that is large for its device is cut into blocks of many targets.
@@ -123,7 +123,7 @@ func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "voxel-golden": true, "voxel-generated": true}})
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "voxel-golden": true, "voxel-generated": true, "draw-golden": true, "draw-generated": true}})
 }
 
 // handmade are the groups that a second run of the suite leaves out, those of Voxelize as well.
@@ -134,7 +134,7 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1) {
 		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
-		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"golden": true, "generated": true, "voxel": true}})
+		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"golden": true, "generated": true, "voxel": true, "draw": true}})
 	}
 }
 

@@ -1,0 +1,134 @@
+package opstest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/robocache/robocache/ops"
+)
+
+// evenly are n windows of each of e episodes.
+func evenly(e int, n int64) []int64 {
+	out := make([]int64, e)
+	for i := range out {
+		out[i] = n
+	}
+	return out
+}
+
+// drawNamed runs the small inputs whose answers can be worked out by hand, and those at the ends of what the kernel goes by: a step of
+// its search looks at 64 places, a block draws 4 windows.
+func (s *suite) drawNamed(t *testing.T) {
+	cases := []*drawing{
+		{Name: "three-episodes", Counts: []int64{2, 0, 3}, Begins: []int64{1000, 2000, -3000}, Samples: [][]int64{{5, 1, 7}, {0, 9, 2}}, Opts: ops.DrawOptions{Batch: 2}, Batches: 5},
+		{Name: "three-episodes, short", Counts: []int64{2, 0, 3}, Samples: [][]int64{{5, 1, 7}}, Opts: ops.DrawOptions{Batch: 2, Last: ops.ShortLast}, Batches: 7},
+		{Name: "shuffled", Counts: []int64{2, 0, 3}, Samples: [][]int64{{5, 1, 7}}, Opts: ops.DrawOptions{Batch: 2, Shuffle: true, Seed: 1}, Batches: 5},
+		{Name: "shuffled, short", Counts: []int64{20, 0, 31}, Samples: [][]int64{{5, 1, 7}}, Opts: ops.DrawOptions{Batch: 16, Shuffle: true, Seed: 1 << 63, Last: ops.ShortLast}, Batches: 9},
+		{Name: "one-window", Counts: []int64{1}, Samples: [][]int64{{4}}, Opts: ops.DrawOptions{Batch: 1, Shuffle: true, Seed: 7}, Batches: 3},
+		{Name: "more rows than windows", Counts: []int64{1, 1}, Samples: [][]int64{{4, 0}}, Opts: ops.DrawOptions{Batch: 9, Shuffle: true, Last: ops.ShortLast}, Batches: 3},
+		{Name: "empty-episodes", Counts: append(append(evenly(70, 0), 3, 0, 0, 1), evenly(200, 0)...), Samples: [][]int64{evenly(274, 2)}, Opts: ops.DrawOptions{Batch: 4}},
+		{Name: "empty-episodes between", Counts: []int64{0, 0, 1, 0, 2, 0, 0, 0, 1, 1, 0, 5, 0}, Samples: [][]int64{evenly(13, 3)}, Opts: ops.DrawOptions{Batch: 10}},
+		{Name: "no streams", Counts: []int64{4, 4}, Opts: ops.DrawOptions{Batch: 3, Shuffle: true}, Batches: 3},
+		{Name: "bare", Counts: []int64{4, 4}, Samples: [][]int64{{1, 2}}, Bare: true, Opts: ops.DrawOptions{Batch: 3, Shuffle: true}, Batches: 3},
+		{Name: "episodes without samples", Counts: []int64{4, 4}, Samples: [][]int64{{0, 0}, {0, 1}}, Opts: ops.DrawOptions{Batch: 8}},
+		{Name: "far epoch", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 1<<40 + 3, Taken: 30}, Opts: ops.DrawOptions{Batch: 7, Shuffle: true, Seed: math.MaxUint64}, Batches: 4},
+		{Name: "a cursor behind the end", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 2, Taken: 45}, Opts: ops.DrawOptions{Batch: 7, Last: ops.ShortLast}, Batches: 2},
+		{Name: "a cursor at the end", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 2, Taken: 44}, Opts: ops.DrawOptions{Batch: 44}, Batches: 2},
+		{Name: "a cursor one before the last batch's end", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 2, Taken: 38}, Opts: ops.DrawOptions{Batch: 7}, Batches: 2},
+		{Name: "a whole last batch", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Taken: 22}, Opts: ops.DrawOptions{Batch: 11, Ranks: 2, Rank: 1, Last: ops.ShortLast}, Batches: 2},
+		{Name: "long episodes", Counts: evenly(500, math.MaxInt32), Samples: [][]int64{evenly(500, math.MaxInt32)}, Opts: ops.DrawOptions{Batch: 33, Shuffle: true, Rate: 1000}, Batches: 2},
+		{Name: "slow ticks", Counts: []int64{3, 3}, Begins: []int64{-1 << 62, 1<<62 - 2_000_000_000_000}, Opts: ops.DrawOptions{Batch: 6, Rate: 1e-3}},
+		{Name: "ticks of the latest time", Counts: []int64{2}, Begins: []int64{1<<62 - 1<<30}, Opts: ops.DrawOptions{Batch: 2, Rate: 1e9 / float64(1<<30)}},
+		{Name: "ticks that stop at 2^62", Counts: []int64{3}, Begins: []int64{0}, Opts: ops.DrawOptions{Batch: 3, Rate: 1e-300}},
+		{Name: "unequal ticks", Counts: []int64{100, 100}, Begins: []int64{1_762_550_000e9, 5}, Opts: ops.DrawOptions{Batch: 200, Rate: 29.97}},
+	}
+	all := &drawing{Name: "sixteen-streams", Counts: []int64{3, 4, 5}, Opts: ops.DrawOptions{Batch: 6, Shuffle: true}, Batches: 2}
+	for m := range int64(ops.MaxStreams) {
+		all.Samples = append(all.Samples, []int64{m, 2 * m, 100 - m})
+	}
+	cases = append(cases, all)
+	for _, e := range []int{1, 2, 31, 32, 33, 63, 64, 65, 66, 127, 128, 129, 1000, 4095, 4096, 4097, 8192, 64*64*64 + 1} {
+		// Of many episodes the first, the last and some between.
+		ranks := max(e/40, 1)
+		c := &drawing{Name: fmt.Sprint("episodes ", e), Counts: evenly(e, 1), Samples: [][]int64{evenly(e, 3)}}
+		c.Opts = ops.DrawOptions{Batch: (e + ranks - 1) / ranks, Ranks: ranks, Rank: (e - 1) % ranks, Last: ops.ShortLast, TrustTables: e > 5000 && s.cfg.Slow > 1}
+		cases = append(cases, c)
+	}
+	for _, b := range []int{1, 2, 3, 4, 5, 8, 31, 32, 33, 127, 128, 129, 1000} {
+		c := &drawing{Name: fmt.Sprint("rows ", b), Counts: []int64{int64(b), 700, int64(b)}, Samples: [][]int64{{3, 1, 2}}, Opts: ops.DrawOptions{Batch: b, Shuffle: true, Seed: uint64(b)}, Batches: 3}
+		cases = append(cases, c)
+	}
+	// The permutation's numbers have two bits more from one to the next, and fewer rounds beyond 4096.
+	for _, n := range []int64{2, 3, 4, 5, 15, 16, 17, 64, 65, 1024, 1025, 4095, 4096, 4097, 1<<31 - 1, 1 << 31} {
+		c := &drawing{Name: fmt.Sprint("windows ", n), Counts: []int64{n / 2, n - n/2}, Opts: ops.DrawOptions{Batch: int(min(n, 12)), Shuffle: true, Seed: 3}, Batches: 2}
+		cases = append(cases, c)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) { s.drawn(t, c) })
+	}
+}
+
+// drawValues: wrong values in the tables are found where the work is done. Of several the first by class, stream and episode is reported.
+func (s *suite) drawValues(t *testing.T) {
+	far := int64(1<<62 + 1<<20)
+	c := func(name string, edit func(*drawing)) *drawing {
+		c := &drawing{Name: name, Counts: []int64{2, 0, 3}, Samples: [][]int64{{5, 1, 7}, {0, 9, 2}}, Opts: ops.DrawOptions{Batch: 2}}
+		c.ready()
+		edit(c)
+		return c
+	}
+	windows := func(x ...int64) func(*drawing) { return func(c *drawing) { c.Windows = arr(x, len(x)) } }
+	begins := func(x ...int64) func(*drawing) { return func(c *drawing) { c.Begins = x } }
+	offsets := func(m int, x ...int64) func(*drawing) { return func(c *drawing) { c.Offsets[m] = arr(x, len(x)) } }
+	from := func(epoch, taken int64) func(*drawing) {
+		return func(c *drawing) { c.From = ops.Cursor{Epoch: epoch, Taken: taken} }
+	}
+	and := func(edits ...func(*drawing)) func(*drawing) {
+		return func(c *drawing) {
+			for _, e := range edits {
+				e(c)
+			}
+		}
+	}
+	cases := []*drawing{
+		c("an epoch below 0", from(-1, 0)), c("positions below 0", from(0, -1)), c("both below 0", from(math.MinInt64, math.MinInt64)),
+		c("windows that begin late", windows(1, 2, 2, 5)), c("windows that begin early", windows(-1, 2, 2, 5)), c("windows that end early", windows(0, 2, 2, 4)),
+		c("windows that end late", windows(0, 2, 2, 6)), c("windows that go back", windows(0, 3, 2, 5)), c("windows far outside", windows(0, math.MaxInt64, 2, 5)),
+		c("windows far below", windows(0, math.MinInt64, 2, 5)),
+		c("another count", func(c *drawing) { c.Opts.Count = 6 }),
+		c("too many windows in an episode", func(c *drawing) {
+			c.Windows, c.Opts.Count = arr([]int64{0, 2, 1<<31 + 2, 1<<31 + 3}, 4), 1<<31+3
+		}),
+		c("a beginning too late", begins(0, far, 0)), c("a beginning too early", begins(0, 0, -far)), c("a beginning at 2^62 without windows", begins(0, 1<<62, 0)),
+		c("a beginning just beyond 2^62 without windows", begins(0, 1<<62+1, 0)),
+		c("a last tick too late", begins(0, 0, 1<<62-30_000_000)), c("a last tick in time", begins(0, 0, 1<<62-40_000_000)),
+		c("a last tick beyond 2^63", and(begins(1<<62, 0, 0), func(c *drawing) { c.Opts.Rate = 1e-300 })),
+		c("offsets that begin late", offsets(1, 1, 1, 9, 11)), c("offsets that go back", offsets(0, 0, 6, 5, 13)), c("offsets below 0", offsets(0, 0, -6, 5, 13)),
+		c("offsets that all are below 0", offsets(0, -4, -3, -2, -1)), c("an episode of too many samples", offsets(0, 0, 1<<31, 1<<31, 1<<31)),
+		c("an end below 0", offsets(1, 0, 0, 9, -1)),
+		c("offsets of both streams", and(offsets(1, 1, 1, 9, 11), offsets(0, 0, 5, 13, 6))),
+		c("a beginning and offsets", and(begins(0, 0, far), offsets(0, 0, 6, 5, 13))),
+		c("windows and beginnings", and(windows(0, 2, 6, 5), begins(far, 0, 0))),
+		c("all of them", and(from(3, -7), windows(0, 2, 6, 5), begins(far, 0, 0), offsets(0, 0, 6, 5, 13))),
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) { s.drawn(t, c) })
+	}
+	t.Run("trusted wrong tables write nothing else", func(t *testing.T) {
+		for _, c := range cases {
+			c.Opts.TrustTables, c.Opts.Shuffle = true, true
+			if _, _, err := c.plan(s.dev); err != nil {
+				t.Errorf("%s: %v", c.Name, err)
+			}
+		}
+	})
+	t.Run("a fault far behind the first block's episodes", func(t *testing.T) {
+		for _, at := range []int{511, 512, 5000, 8998} {
+			c := &drawing{Name: fmt.Sprint("episode ", at), Counts: evenly(9000, 1), Samples: [][]int64{evenly(9000, 1)}, Opts: ops.DrawOptions{Batch: 2}}
+			c.ready()
+			c.Offsets[0].raw[at+1] = 0
+			s.drawn(t, c)
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package opstest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+)
+
+func TestDrawingsComparisonCatchesAWrongElement(t *testing.T) {
+	c := (&drawing{Counts: []int64{3, 4}, Samples: [][]int64{{1, 2}, {5, 6}}, Opts: ops.DrawOptions{Batch: 3, Shuffle: true}, Batches: 2}).ready()
+	want, wrong := solveDrawing(c)
+	require.Nil(t, wrong)
+	for _, spoil := range []func(b *batch) []int64{
+		func(b *batch) []int64 { return b.Cursor[:] }, func(b *batch) []int64 { return b.Anchors }, func(b *batch) []int64 { return b.Episodes }, func(b *batch) []int64 { return b.Ticks },
+		func(b *batch) []int64 { return b.Starts[1] }, func(b *batch) []int64 { return b.Lengths[0] },
+	} {
+		got, _ := solveDrawing(c)
+		assert.Empty(t, differBatches(want, nil, got, nil))
+		list := spoil(got[1])
+		list[len(list)-1]++
+		assert.NotEmpty(t, differBatches(want, nil, got, nil))
+	}
+	assert.NotEmpty(t, differBatches(nil, &ops.ValueError{Op: "Draw"}, want, nil), "no error where one is due")
+	assert.NotEmpty(t, differBatches(want, nil, nil, ops.ErrCursor))
+}
+
+// The generated cases have what can go together: short and whole batches, several ranks, the next epoch, large and small stores.
+func TestDrawingsHoldWhatTheyAreThereFor(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range uint64(400) {
+		c := generateDrawing("", i).ready()
+		want, wrong := solveDrawing(c)
+		require.Nil(t, wrong)
+		last := want[len(want)-1]
+		seen["another epoch"] = seen["another epoch"] || last.Cursor[0] > c.From.Epoch
+		seen["rows without a window"] = seen["rows without a window"] || slices.Contains(last.Anchors, 0)
+		seen["ranks"] = seen["ranks"] || c.Opts.Rank > 0
+		seen["three steps of the search"] = seen["three steps of the search"] || len(c.Counts) > 4096
+		seen["four rounds"] = seen["four rounds"] || c.Opts.Count > 4096 && c.Opts.Shuffle
+		seen["eight rounds"] = seen["eight rounds"] || c.Opts.Count <= 4096 && c.Opts.Shuffle
+		seen["one block"] = seen["one block"] || c.Opts.Batch <= 4
+		seen["no streams"] = seen["no streams"] || len(c.Offsets) == 0
+	}
+	for what, is := range seen {
+		assert.True(t, is, what)
+	}
+	assert.Len(t, seen, 8)
+}

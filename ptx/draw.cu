@@ -1,0 +1,230 @@
+// draw.cu draws a batch of windows: positions of an epoch become windows by a permutation, and windows the episodes that have them. The
+// cursor lies on the device and is moved on by each launch, so that a captured graph goes on by itself.
+//
+// A warp draws a window. All its lanes permute the position; then they search its episode together, 64 places at a time, of which the
+// first do not depend on the window and are asked for before the cursor is known: episodes of up to 4096 take two steps, of up to
+// 262144 three. Two lanes a stream look up where the episode's samples begin and end. Meanwhile a further warp tells that the block has
+// read the cursor, and that of the last block moves it on. Blocks behind those check the tables, each one of them, an episode a thread
+// at a time.
+//
+// Bytes moved: 8 * (3 + 2 * streams) written a window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
+// checked.
+#include "resample.cuh"
+#include "streams.cuh"
+#include "warp.cuh"
+
+using namespace rc;
+
+namespace {
+
+RC_HOST constexpr u32 draw_rows = 4; // windows of a block, a warp each
+RC_HOST constexpr u32 draw_threads = (draw_rows + 1) * warp_size;
+
+// draw_side is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many
+// there are.
+RC_HOST struct draw_side {
+    const i64 *from; // [e]: where they begin, and where they end
+    i64 *to;         // [b]
+};
+
+RC_HOST struct draw_params {
+    u64 *cursor; // epoch, positions taken
+    u32 *ticket; // blocks that have read the cursor; 0 between launches
+    i64 *episodes, *ticks; // [b], or null
+    i64 *anchors;          // [b]
+    const i64 *windows;    // [e + 1]
+    const i64 *begins;     // [e]
+    u64 *fault;
+    u32 *fault_flag;
+    double rate;
+    u64 count; // windows of all episodes
+    u64 step;  // positions that a batch of all ranks takes
+    u32 rank, ranks;
+    u32 b, e;
+    u32 blocks;      // that draw; those behind them check
+    u32 streams;
+    u32 key[4];      // of the permutation's rounds: what all epochs have
+    u32 flags, unused;
+    const draw_side *sides; // two a stream
+
+    RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation
+    RC_FLAG(flags, bool, wide, 5, 1)     // it has four rounds, not eight
+    RC_FLAG(flags, bool, shuffle, 6, 1)
+    RC_FLAG(flags, bool, short_last, 7, 1) // an epoch ends with its last window, not with its last whole batch
+    RC_FLAG(flags, bool, ready, 31, 1)   // see begin
+    RC_FN_MEMBER u64 stream_bits() const { return 0; }
+};
+static_assert(2 * max_streams <= warp_size, "a lane for each side of a stream");
+
+// The classes of faults, as package ops has them.
+constexpr u64 fault_cursor = 0, fault_windows = 1ull << 62, fault_begins = 2ull << 62, fault_offsets = 3ull << 62;
+
+constexpr u32 places = 2 * warp_size; // that a step of a search looks at
+constexpr u32 key_step = 0x9e3779b9;
+
+// tables are what a kernel of before may have written.
+struct tables {
+    const i64 *windows, *begins;
+    bool early;
+
+    RC_FN_MEMBER bool ready() const { return early; }
+    RC_FN_MEMBER void settle() { after_wait(windows), after_wait(begins); }
+};
+
+// cursor is a place in the order of draws: an epoch, and how many of its positions have been taken.
+struct cursor {
+    u64 epoch;
+    i64 taken;
+};
+
+// read_cursor is where the batch begins: in the next epoch, if this one has no more. One thread of the grid checks it.
+RC_FN cursor read_cursor(const draw_params &p) {
+    cursor c = {ld_relaxed(p.cursor), (i64)ld_relaxed(p.cursor + 1)};
+    if (RC_SELDOM(((i64)c.epoch | c.taken) < 0) && blocks_x() > p.blocks && block_x() == 0 && thread_x() == 0)
+        report(p, fault_cursor, (i64)c.epoch < 0 ? 0 : 1, 0);
+    if (c.taken >= (i64)p.count || (!p.short_last() && c.taken > (i64)(p.count - p.step))) c = {c.epoch + 1, 0};
+    return c;
+}
+
+// move_cursor writes where the next batch begins.
+RC_FN void move_cursor(const draw_params &p, const cursor &c) {
+    const u64 left = p.count - (u64)c.taken;
+    st_relaxed(p.cursor, c.epoch);
+    st_relaxed(p.cursor + 1, (u64)c.taken + (left < p.step ? left : p.step));
+}
+
+RC_FN u32 mix(u32 x) {
+    x ^= x >> 16;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    x *= 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
+// permuted is the window at a position of an epoch: DrawOptions.Window of package ops has the rule.
+RC_FN u64 permuted(const draw_params &p, u64 epoch, u64 x) {
+    u32 key[4];
+    RC_UNROLL for (u32 i = 0; i < 4; i++) key[i] = mix(mix(p.key[i] ^ (u32)epoch) ^ (u32)(epoch >> 32));
+    const u32 half = p.half(), mask = (1u << half) - 1;
+    do {
+        u32 l = (u32)(x >> half), r = (u32)x & mask, more = 0;
+        for (;;) {
+            RC_UNROLL for (u32 i = 0; i < 4; i++) {
+                const u32 next = l ^ (mix(r ^ (key[i] + more)) & mask);
+                l = r, r = next;
+            }
+            if (p.wide() || more != 0) break;
+            more = key_step;
+        }
+        x = (u64)l << half | r;
+    } while (x >= p.count);
+    return x;
+}
+
+// seek is a step of looking for the last episode from lo to hi - 1 that begins at or before a window; that at lo does. A lane has two
+// of the places, apart by so many episodes.
+struct seek {
+    u32 lo, hi, apart;
+    i64 low, high;
+};
+
+RC_FN void ask(const tables &t, seek &s) {
+    s.apart = (s.hi - s.lo + places - 1) / places;
+    const u64 at = s.lo + (u64)lane() * s.apart, above = at + (u64)warp_size * s.apart;
+    s.low = s.high = 0x7fffffffffffffff;
+    if (at < s.hi) s.low = (i64)ld_nc_u64(t.windows + at);
+    if (above < s.hi) s.high = (i64)ld_nc_u64(t.windows + above);
+    if (lane() == 0) s.low = 0;
+}
+
+// episode_of ends a search whose first step has been asked for.
+RC_FN u32 episode_of(const tables &t, seek &s, i64 window) {
+    for (;;) {
+        s.lo += (count_bits(votes(s.low <= window)) + count_bits(votes(s.high <= window)) - 1) * s.apart;
+        if (s.apart == 1) return s.lo;
+        if (s.hi - s.lo > s.apart) s.hi = s.lo + s.apart;
+        ask(t, s);
+    }
+}
+
+// ticked is an episode's clock.
+struct ticked {
+    double rate;
+    i64 start;
+};
+
+// draw_row draws row b, in a warp.
+RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_side &side, const cursor &c, u32 b) {
+    const u64 position = (u64)c.taken + p.rank + (u64)p.ranks * b;
+    i64 episode = -1, tick_number = -1, anchor = 0, mine = 0;
+    if (position < p.count) {
+        const i64 window = (i64)(p.shuffle() ? permuted(p, c.epoch, position) : position);
+        const u32 e = episode_of(t, s, window);
+        if (lane() < 2 * p.streams) mine = (i64)ld_nc_u64(side.from + e);
+        const i64 first = (i64)ld_nc_u64(t.windows + e);
+        const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
+        episode = e, tick_number = window - first, anchor = tick<i64>(clock, (u32)tick_number);
+        const i64 start = (i64)shuffle_from((u64)mine, lane() & ~1u);
+        if (lane() % 2) mine -= start;
+    }
+    if (lane() == 0) st_u64(p.anchors + b, (u64)anchor);
+    if (lane() == 1 && p.episodes != nullptr) st_u64(p.episodes + b, (u64)episode);
+    if (lane() == 2 && p.ticks != nullptr) st_u64(p.ticks + b, (u64)tick_number);
+    if (lane() < 2 * p.streams) st_u64(side.to + b, (u64)mine);
+}
+
+// check_tables looks at a table, each of its blocks at a share of the episodes.
+RC_FN void check_tables(const draw_params &p, const tables &t) {
+    const u32 kinds = p.streams + 1, block = block_x() - p.blocks, kind = block % kinds;
+    const u32 first = block / kinds * draw_threads + thread_x(), all = (blocks_x() - p.blocks) / kinds * draw_threads;
+    const i64 *offsets = kind > 0 ? p.sides[2 * (kind - 1)].from : nullptr;
+    after_wait(offsets);
+    for (u64 e = first; e < p.e; e += all) {
+        if (kind > 0) {
+            if (!row_fits(offsets, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)(kind - 1) << 58, e, 0);
+            continue;
+        }
+        const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
+        const u64 n = ld_nc_u64(t.windows + e + 1) - ld_nc_u64(t.windows + e);
+        if (!row_fits(t.windows, true, p.count, (u32)e, p.e))
+            report(p, fault_windows, e, 0);
+        else if (bad_time(clock.start) || (n > 0 && bad_time(tick<i64>(clock, (u32)(n - 1)))))
+            report(p, fault_begins, e, 0);
+    }
+}
+
+// pass is the further warp's first thread: it moves the cursor on once every block has read it.
+RC_FN void pass(const draw_params &p, const cursor &c) {
+    if (p.blocks > 1) {
+        fence(); // behind all loads of the cursor by the block
+        if (atomic_add(p.ticket, 1) != p.blocks - 1) return;
+        reduce_add(p.ticket, 0u - p.blocks);
+        fence();
+    }
+    move_cursor(p, c);
+}
+
+} // namespace
+
+RC_KERNEL(draw_threads) draw(const draw_params p) {
+    tables t = {p.windows, p.begins, p.ready()};
+    begin(t);
+    if (block_x() >= p.blocks) {
+        check_tables(p, t);
+        end(t);
+        return;
+    }
+    seek s = {0, p.e, 0, 0, 0};
+    ask(t, s);
+    draw_side side = {};
+    if (lane() < 2 * p.streams) side = p.sides[lane()];
+    const cursor c = read_cursor(p);
+    barrier();
+    const u32 warp = thread_x() / warp_size, b = block_x() * draw_rows + warp;
+    if (warp < draw_rows) {
+        if (b < p.b) draw_row(p, t, s, side, c, b);
+    } else if (lane() == 0) {
+        pass(p, c);
+    }
+    end(t);
+}

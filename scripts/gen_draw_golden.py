@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Writes ops/opstest/testdata/draw_golden.json, windows at positions of an epoch.
+
+    python3 scripts/gen_draw_golden.py
+
+The permutation is written here once more, from the documentation of DrawOptions.Window in package ops: another program that
+draws the same windows can be tested against the same file. A case has the windows at the positions first, first + step and so on.
+"""
+import json
+import os
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+WORD = 2**32
+
+
+def mix(x):
+    x ^= x >> 16
+    x = x * 0x85EBCA6B % WORD
+    x ^= x >> 13
+    x = x * 0xC2B2AE35 % WORD
+    return x ^ x >> 16
+
+
+def window(seed, epoch, n, x):
+    h = max(((n - 1).bit_length() + 1) // 2, 1)
+    keys = []
+    for i in range(8 if n <= 4096 else 4):
+        k = mix((seed + (i % 4 + 1) * 0x9E3779B9) % WORD)
+        k = mix(k ^ seed >> 32)
+        k = mix(k ^ epoch % WORD)
+        k = mix(k ^ epoch >> 32)
+        keys.append((k + i // 4 * 0x9E3779B9) % WORD)
+    while True:
+        left, right = x >> h, x % 2**h
+        for k in keys:
+            left, right = right, left ^ mix(right ^ k) % 2**h
+        x = left << h | right
+        if x < n:
+            return x
+
+
+def main():
+    cases = []
+    for seed, epoch in [(0, 0), (1, 0), (0, 1), (2**64 - 1, 12), (0x0123456789ABCDEF, 2**32 + 5)]:
+        for n in [1, 2, 5, 16, 17, 1000, 4096, 4097, 10**6, 2**31 - 1, 10**12 + 1, 2**62]:
+            count = min(n, 16)
+            step = max(n // (count + 1), 1)
+            first = min(epoch % 7, n - 1 - (count - 1) * step)
+            at = range(first, first + count * step, step)
+            cases.append({"seed": seed, "epoch": epoch, "count": n, "first": first, "step": step, "windows": [window(seed, epoch, n, x) for x in at]})
+    whole = [window(42, 3, 100, x) for x in range(100)]
+    assert sorted(whole) == list(range(100))
+    cases.append({"seed": 42, "epoch": 3, "count": 100, "first": 0, "step": 1, "windows": whole})
+    lines = ",\n".join(json.dumps(c) for c in cases)
+    with open(os.path.join(ROOT, "ops", "opstest", "testdata", "draw_golden.json"), "w") as f:
+        f.write('{"cases": [\n' + lines + "\n]}\n")
+
+
+main()
