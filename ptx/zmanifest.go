@@ -10,6 +10,10 @@ import "embed"
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
+//go:embed fuse_backward.sm_90.ptx.gz
+//go:embed fuse_backward.sm_80.ptx.gz
+//go:embed fuse_backward_f64.sm_90.ptx.gz
+//go:embed fuse_backward_f64.sm_80.ptx.gz
 //go:embed fuse_chunks.sm_90.cubin.gz
 //go:embed fuse_chunks.sm_90.ptx.gz
 //go:embed fuse_chunks.sm_80.ptx.gz
@@ -115,7 +119,7 @@ var manifest = []family{
 			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
 			{"fuse_chunks.cuh", "919eb395950c6e390a4a110fd0acf902130ee49ba01880f544c8b453f734d39b"},
 			{"fuse_items.cuh", "c11bfb52967ae82501c972dab84b79238c64448dc8ae4422e38bdd2f65f1d47a"},
-			{"fuse_job.cuh", "13dd490232699c72a406b8e0fba50aa2c628d7340eb18789adeea2de8a4641df"},
+			{"fuse_job.cuh", "75f3cdcb833ef7681ff23fd778cce2df65493d4dd52ca0c78096e5fd9238fbf6"},
 			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
 			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -150,6 +154,78 @@ var manifest = []family{
 		},
 	},
 	{
+		name: "fuse_backward",
+		sources: []source{
+			{"fuse_backward.cu", "8e0d52df6411ab86c71edbee966443dbffb89e6d7eada68785fdec5768196b4e"},
+			{"channels.cuh", "86d05684ab70b3d4c6da5f5799291d73a4518032e42bd2c0be9993edd5f0a544"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
+			{"fuse_backward.cuh", "7e175de644cbb9a27038d45ecd3d1e31b0c0d280cf4946469403fdb8c8067f14"},
+			{"fuse_job.cuh", "75f3cdcb833ef7681ff23fd778cce2df65493d4dd52ca0c78096e5fd9238fbf6"},
+			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
+			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},
+			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_backward", MaxThreads: 128, Params: []Param{
+				{"b8", 3056, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "eaf8e09bffc33270e5c52ce2c1f1f89bedf0cba4607a0ae7537b38e4fe111801",
+				PTXHash: "eaf8e09bffc33270e5c52ce2c1f1f89bedf0cba4607a0ae7537b38e4fe111801",
+				stored:  source{"fuse_backward.sm_90.ptx.gz", "fa5e76f22b7c5fcf092fc6e5b0be00ea8fe9d5361354aeaeb0168a8d4ecf369a"},
+			},
+			{
+				File: "fuse_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "bbe3c40334121c3f9325fbd6df0ecf5d30051bacc7e749abcfc587f1dffdcfed",
+				PTXHash: "bbe3c40334121c3f9325fbd6df0ecf5d30051bacc7e749abcfc587f1dffdcfed",
+				stored:  source{"fuse_backward.sm_80.ptx.gz", "0625eb5bd12ac7139c78a4fbb3f454687433dcad8f5e932b99c786384681aa43"},
+			},
+		},
+	},
+	{
+		name: "fuse_backward_f64",
+		sources: []source{
+			{"fuse_backward_f64.cu", "3c641244dc97bf0aa4eb7d1d0fa222a7d35d0d7e351c796b033047afbbad156b"},
+			{"channels.cuh", "86d05684ab70b3d4c6da5f5799291d73a4518032e42bd2c0be9993edd5f0a544"},
+			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
+			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
+			{"fuse_backward.cuh", "7e175de644cbb9a27038d45ecd3d1e31b0c0d280cf4946469403fdb8c8067f14"},
+			{"fuse_job.cuh", "75f3cdcb833ef7681ff23fd778cce2df65493d4dd52ca0c78096e5fd9238fbf6"},
+			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
+			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},
+			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"values.cuh", "82daa2bdf36336c7d66eeaa79c535090e212e85f008cdeb661cca818a5c4c603"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_backward_f64", MaxThreads: 128, Params: []Param{
+				{"b8", 3056, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_backward_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "5c121269700373a0887723a5a1de4472e468a76379e48144d876313a361aaf75",
+				PTXHash: "5c121269700373a0887723a5a1de4472e468a76379e48144d876313a361aaf75",
+				stored:  source{"fuse_backward_f64.sm_90.ptx.gz", "68a3f4624483cf4201399adc63fe963afad98c8fe980623f623ceed809d1fb1f"},
+			},
+			{
+				File: "fuse_backward_f64.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "cd8222a83267066111de4bbc29de3bf515e8de9b349e8eab1bca39374dade550",
+				PTXHash: "cd8222a83267066111de4bbc29de3bf515e8de9b349e8eab1bca39374dade550",
+				stored:  source{"fuse_backward_f64.sm_80.ptx.gz", "d90b373ef748d04b3c34a620b84b5dfeac0ea60aaf4c2800d0b261a898a66e27"},
+			},
+		},
+	},
+	{
 		name: "fuse_chunks",
 		sources: []source{
 			{"fuse_chunks.cu", "d48abf369097ed12828d4b7300a2c9e23c81baf0e84d71fca574650a6bd4639c"},
@@ -157,7 +233,7 @@ var manifest = []family{
 			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
 			{"curves.cuh", "bbb8487f90d60ef8cb9b8e9b6ac22f274b5fbcf1413901539b29fc6f417cd7e4"},
 			{"fuse_chunks.cuh", "919eb395950c6e390a4a110fd0acf902130ee49ba01880f544c8b453f734d39b"},
-			{"fuse_job.cuh", "13dd490232699c72a406b8e0fba50aa2c628d7340eb18789adeea2de8a4641df"},
+			{"fuse_job.cuh", "75f3cdcb833ef7681ff23fd778cce2df65493d4dd52ca0c78096e5fd9238fbf6"},
 			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
 			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
