@@ -14,7 +14,7 @@ import (
 const (
 	runSamples = 16
 	runTargets = 32
-	shareTurn   = 256 // stamps or targets that a block checks, if there are blocks to spare
+	shareTurn  = 256 // stamps or targets that a block checks, if there are blocks to spare
 )
 
 func (b *backend) Backward(job *ops.BackwardJob) (ops.Plan, error) {
