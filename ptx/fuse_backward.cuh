@@ -211,7 +211,7 @@ template <class C, class W> RC_FN void keep_mark(const backward_job &j, const st
     s.k[slot] = off ? r.n - 1 : m.k;
     s.base[slot] = m.line ? m.base : m.k;
     s.a[slot] = two ? m.template weight<W>() : W(0);
-    s.act[slot] = (filled ? 0 : (u32)gives) | (two ? (u32)pair : 0) | (m.where == inside ? (u32)between : 0) | (m.later ? (u32)is_later : 0);
+    s.act[slot] = (filled ? 0 : (u32)gives) | (two ? (u32)pair : 0) | (m.where != inside ? 0 : m.later ? (u32)(between | is_later) : (u32)between);
 }
 
 // ---- The check ----

@@ -108,7 +108,7 @@ func TestSim(t *testing.T) {
 func TestSimLife(t *testing.T) {
 	dev, _ := device(t, cudasim.Config{})
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: map[string]bool{
-		"misuse": true, "life": true, "fuse-misuse": true, "fuse-life": true, "voxel-misuse": true, "voxel-life": true}})
+		"misuse": true, "life": true, "fuse-misuse": true, "fuse-life": true, "backward-misuse": true, "backward-life": true, "voxel-misuse": true, "voxel-life": true}})
 }
 
 // A job that is large for its device is cut into blocks of many targets.
