@@ -287,14 +287,7 @@ func (s *suite) gradientLife(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, graph.Launch(st))
 	look(2)
-	if !watched && raceSlow == 1 {
-		assert.Zero(t, testing.AllocsPerRun(20, func() {
-			if err := plan.Run(st); err != nil {
-				t.Error(err)
-			}
-		}), "Run allocates")
-		require.NoError(t, st.Synchronize(background))
-	}
+	assert.Zero(t, fewestAllocations(t, st, func() error { return plan.Run(st) }), "Run allocates")
 	other, err := s.dev.PlanResampleBackward(args, ops.ResampleOptions{})
 	require.NoError(t, err)
 	_, err = s.dev.PlanBatch([]ops.Plan{plan, other}, ops.BatchOptions{})
