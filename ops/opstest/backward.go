@@ -222,6 +222,7 @@ func (s *suite) gradientGroup(t *testing.T) {
 	s.parts(t, "backward", []group{
 		{"literal", (*suite).gradientLiterals},
 		{"edges", (*suite).gradientEdges},
+		{"tiles", (*suite).gradientTiles},
 		{"named", (*suite).gradientNamed},
 		{"tables", (*suite).gradientTables},
 		{"dtypes", (*suite).gradientDTypes},

@@ -47,6 +47,13 @@ func (s *suite) gradientValues(t *testing.T) {
 		r.Opts.TrustTimes, r.Wrong = true, true
 		s.gradients(t, single(r, grad), layouts...)
 	}
+	for _, offset := range []time.Duration{1 << 62, -1 << 62, 1} { // a stream's own clock may be out of range where the targets are not
+		p := func(offset time.Duration) *part {
+			return &part{Offset: offset, resampling: resampling{Src: src(), Times: arr(good, 2, 3)}}
+		}
+		f := &fusing{Name: "offset", Out: tensor.F32, Streams: []*part{p(0), p(offset)}, Targets: arr([]int64{-1, 0, 1, 2, 0, 0, 1, 3}, 2, 4)}
+		s.gradients(t, gradient(6, f, false, 0), layouts...)
+	}
 	nan := math.NaN()
 	for _, x := range [][]float64{{0, nan, 1, 2}, {nan, 0, 1, 2}, {0, 1, 1, nan}} {
 		r := &resampling{Name: "NaN", Src: vals(tensor.F32, make([]float64, 6), 3, 2), Times: vals(tensor.F64, count0(3), 3), Targets: vals(tensor.F64, x, 4)}

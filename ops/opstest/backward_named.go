@@ -106,6 +106,29 @@ func (s *suite) gradientEdges(t *testing.T) {
 	}
 }
 
+// gradientTiles: wherever a block's samples, or a thread's, begin and end, among samples of one time too, at both ends and between.
+func (s *suite) gradientTiles(t *testing.T) {
+	d := 40
+	if s.isCPU() {
+		d = 5500 // of which it makes two samples at a time
+	}
+	stamps, x := []float64{0, 0, 3, 6, 6, 6, 9, 12, 12, 15, 18, 18}, []float64(nil)
+	for i := range 30 {
+		x = append(x, float64(i)*.75-2)
+	}
+	g := vals(tensor.F32, uniformValues(rng(95), len(x)*d), len(x), d)
+	for skip := range 3 { // samples of one time at an end, and not
+		for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
+			for _, snap := range []ops.Limit{{}, ops.Within(time.Second)} {
+				n := len(stamps) - skip
+				c := &resampling{Name: fmt.Sprint("tiles ", skip), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, stamps[skip/2:][:n], n), Targets: vals(tensor.F64, x, len(x)),
+					Opts: ops.ResampleOptions{Edge: edge, Snap: snap}, Planned: true}
+				s.gradients(t, single(c, g), layouts[skip%2])
+			}
+		}
+	}
+}
+
 // gradientNamed are the cases that others have for the places of targets, as gradients.
 func (s *suite) gradientNamed(t *testing.T) {
 	number := 0
