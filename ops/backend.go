@@ -24,6 +24,8 @@ type Backend interface {
 	Resample(job *ResampleJob) (Plan, error)
 	// Fuse prepares a validated job.
 	Fuse(job *FuseJob) (Plan, error)
+	// Backward prepares a validated job.
+	Backward(job *BackwardJob) (Plan, error)
 	// Voxelize prepares a validated job.
 	Voxelize(job *VoxelizeJob) (VoxelizePlan, error)
 	// Draw prepares a validated job.

@@ -15,9 +15,10 @@ const maxRow = math.MaxInt32
 // checker validates arguments and keeps the first error. Its methods do nothing once there is one.
 type checker struct {
 	op     string
-	device string // where tensors must be
-	mixed  bool   // host tensors are taken too
-	prefix string // stands before the argument's name: "Streams[2]."
+	device string            // where tensors must be
+	mixed  bool              // host tensors are taken too
+	prefix string            // stands before the argument's name: "Streams[2]."
+	names  map[string]string // what arguments are called that have another name here
 	err    error
 }
 
@@ -28,8 +29,16 @@ func (c *checker) fail(arg string, kind error, got, want string) error {
 
 func (c *checker) set(arg string, kind error, got, want string) {
 	if c.err == nil {
-		c.err = &ArgError{Op: c.op, Arg: c.prefix + arg, Kind: kind, Got: got, Want: want}
+		c.err = &ArgError{Op: c.op, Arg: c.prefix + c.name(arg), Kind: kind, Got: got, Want: want}
 	}
+}
+
+// name is what an argument is called.
+func (c *checker) name(arg string) string {
+	if name, ok := c.names[arg]; ok {
+		return name
+	}
+	return arg
 }
 
 // tensor checks that t is there, open and on the right device.

@@ -187,6 +187,27 @@ func (f *far) Fuse(j *ops.FuseJob) (ops.Plan, error) {
 	return &farPlan{p, j.Bound()}, err
 }
 
+func (f *far) Backward(j *ops.BackwardJob) (ops.Plan, error) {
+	a := j.Forward.FuseArgs
+	g := ops.FuseBackwardArgs{DstGrad: f.near(a.Dst), Targets: a.Targets, DstLengths: f.near(a.DstLengths), DstOffsets: f.near(a.DstOffsets)}
+	g.Targets.Times = f.near(g.Targets.Times)
+	for _, s := range a.Streams {
+		g.Streams = append(g.Streams, ops.FuseBackwardStream{SrcGrad: f.near(s.Src), SrcTimes: f.near(s.SrcTimes), SrcLengths: f.near(s.SrcLengths),
+			SrcOffsets: f.near(s.SrcOffsets), Width: s.Width, Offset: s.Offset, Options: s.Options, Scale: s.Scale})
+	}
+	var p ops.Plan
+	var err error
+	if r := j.Forward.Parts[0]; j.Alone {
+		s := g.Streams[0]
+		p, err = f.cpu.PlanResampleBackward(ops.ResampleBackwardArgs{SrcGrad: s.SrcGrad, DstGrad: g.DstGrad, SrcTimes: s.SrcTimes, Targets: g.Targets, SrcLengths: s.SrcLengths,
+			SrcOffsets: s.SrcOffsets, DstLengths: g.DstLengths, DstOffsets: g.DstOffsets}, ops.ResampleOptions{Channels: r.Channels, Edge: r.Edge, Snap: r.Snap, MaxGap: r.MaxGap,
+			Tolerance: r.Tolerance, FillGaps: r.FillGaps, TrustTimes: !r.Check, Launch: r.Launch})
+	} else {
+		p, err = f.cpu.PlanFuseBackward(g, ops.FuseOptions{TrustTimes: !j.Forward.Check, Launch: j.Forward.Launch})
+	}
+	return &farPlan{p, j.Bound()}, err
+}
+
 // farVoxels is a farPlan with counters.
 type farVoxels struct {
 	farPlan
@@ -252,6 +273,10 @@ func TestCallsThatRunOutOfMemoryKeepNone(t *testing.T) {
 		"Fuse": func() ([]*tensor.Tensor, error) {
 			out, err := dev.Fuse(ops.FuseArgs{Streams: []ops.FuseStream{{Src: there, SrcTimes: times}}, Targets: ops.Uniform(0, 1, 2)}, ops.FuseOptions{})
 			return []*tensor.Tensor{out.Dst, out.Valid, out.Age}, err
+		},
+		"ResampleBackward": func() ([]*tensor.Tensor, error) {
+			out, err := dev.ResampleBackward(ops.ResampleBackwardArgs{DstGrad: there, SrcTimes: times, Targets: ops.At(near(tensor.F64, 4)), DstLengths: near(tensor.I64, 1)}, ops.ResampleOptions{})
+			return []*tensor.Tensor{out.SrcGrad}, err
 		},
 		"Voxelize": func() ([]*tensor.Tensor, error) {
 			grid := ops.VoxelGrid{Max: [3]float64{2, 2, 2}, Size: [3]float64{1, 1, 1}}

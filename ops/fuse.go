@@ -198,7 +198,7 @@ func (j *FuseJob) agree(c *checker, first, m int) {
 		return "no batch dimension"
 	}
 	if p.batched() != lead.batched() || p.B != lead.B {
-		c.set("Src", ErrShape, shape(p), fmt.Sprintf("%s, as Streams[%d].Src", shape(lead), first))
+		c.set("Src", ErrShape, shape(p), fmt.Sprintf("%s, as Streams[%d].%s", shape(lead), first, c.name("Src")))
 	}
 	c.dtype("SrcTimes", p.SrcTimes, j.Clock)
 }

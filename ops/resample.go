@@ -137,10 +137,13 @@ func (j *ResampleJob) WindowFrom(length Limit) time.Duration { return length.d -
 func (j *ResampleJob) Empty() bool { return j.Rows() == 0 || j.D == 0 }
 
 // Idle reports whether there is nothing to do, not even a check.
-func (j *ResampleJob) Idle() bool {
+func (j *ResampleJob) Idle() bool { return j.Empty() && !j.checks() }
+
+// checks reports whether there are rows or stamps to check.
+func (j *ResampleJob) checks() bool {
 	c := j.Checked()
 	ragged := c.SrcLengths != nil || c.SrcOffsets != nil || c.DstLengths != nil || c.DstOffsets != nil
-	return j.Empty() && !(j.Check && (ragged || c.Stamps() > 0))
+	return j.Check && (ragged || c.Stamps() > 0)
 }
 
 // Checked returns the job whose rows and stamps are to be checked: j itself, unless it has no rows. The one offset that these have

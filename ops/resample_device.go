@@ -236,9 +236,17 @@ func (s *staging) make(c *checker, like *tensor.Tensor, outputs []output) error 
 // wholeOnHost checks that host outputs are contiguous where they are copied back from a device.
 func (s *staging) wholeOnHost(c *checker, outputs ...*tensor.Tensor) error {
 	for i, t := range outputs {
-		if t != nil && t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
-			return c.fail([]string{"Dst", "Valid", "Age", "Pad"}[i], ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
+		if err := s.whole(c, []string{"Dst", "Valid", "Age", "Pad"}[i], t); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// whole checks one of them.
+func (s *staging) whole(c *checker, arg string, t *tensor.Tensor) error {
+	if t != nil && t.OnHost() && s.d.home() != "host" && !t.IsContiguous() {
+		return c.fail(arg, ErrStride, tensor.FormatShape(t.Strides()), "a contiguous host tensor, or a device tensor")
 	}
 	return nil
 }

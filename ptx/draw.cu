@@ -181,12 +181,12 @@ RC_FN void check_tables(const draw_params &p, const tables &t) {
     after_wait(offsets);
     for (u64 e = first; e < p.e; e += all) {
         if (kind > 0) {
-            if (!row_fits(offsets, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)(kind - 1) << 58, e, 0);
+            if (!row_fits(offsets, nullptr, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)(kind - 1) << 58, e, 0);
             continue;
         }
         const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
         const u64 n = ld_nc_u64(t.windows + e + 1) - ld_nc_u64(t.windows + e);
-        if (!row_fits(t.windows, true, p.count, (u32)e, p.e))
+        if (!row_fits(t.windows, nullptr, true, p.count, (u32)e, p.e))
             report(p, fault_windows, e, 0);
         else if (bad_time(clock.start) || (n > 0 && bad_time(tick<i64>(clock, (u32)(n - 1)))))
             report(p, fault_begins, e, 0);

@@ -72,7 +72,7 @@ struct fuse_job : windows_job {
 };
 
 // stream_of returns the stream that this block works for.
-RC_FN u32 stream_of(const fuse_params &p) {
+template <class P> RC_FN u32 stream_of(const P &p) {
     u32 m = 0;
     RC_UNROLL for (u32 i = 1; i < max_streams; i++) m = i < p.streams && block_x() >= p.stream[i].first_block ? i : m;
     return m;

@@ -250,6 +250,130 @@ func (f DrawParamsFlags) Word() uint32 {
 		flagOf(f.Ready, 31)
 }
 
+const BackwardThreads = 128 // backward_threads of fuse_backward.cuh: of a block, and the targets that it keeps at a time
+
+// BackwardStream is backward_stream of fuse_backward.cuh: 184 bytes.
+//
+// backward_stream is a stream of a backward_params.
+type BackwardStream struct {
+	Src         uint64  // offset 0: the gradient to write
+	SrcBatch    int64   // offset 8
+	SrcStep     int64   // offset 16
+	Times       uint64  // offset 24
+	TimesBatch  int64   // offset 32
+	SrcRows     uint64  // offset 40
+	Kinds       uint64  // offset 48: of each chunk of features; null if all have the kind of flags
+	Scale       uint64  // offset 56: null for none
+	Offset      uint64  // offset 64: as fuse_stream
+	MaxGap      uint64  // offset 72: as fuse_stream
+	Tolerance   uint64  // offset 80: as fuse_stream
+	Snap        uint64  // offset 88: as fuse_stream
+	Stamps      uint64  // offset 96
+	Share       uint64  // offset 104
+	S           uint64  // offset 112
+	TargetShare uint64  // offset 120: targets that a block checks
+	Pace        float32 // offset 128
+	Column      uint32  // offset 132: its first feature in dst
+	FirstBlock  uint32  // offset 136: its blocks of the grid
+	Blocks      uint32  // offset 140: its blocks of the grid
+	D           uint32  // offset 144
+	Number      uint32  // offset 148: of the stream, in faults
+	Tile        uint32  // offset 152: samples a block
+	Tiles       uint32  // offset 156: of a padded row, or of all samples of a packed stream
+	Parts       uint32  // offset 160: blocks that share a tile's features
+	Groups      uint32  // offset 164: threads of a block that have the same features, and each a part of the samples
+	Chunks      uint32  // offset 168: as resample_job
+	ChunkMagic  uint32  // offset 172: as resample_job
+	Flags       uint32  // offset 176: as resample_job: src is in, dst is out
+	More        uint32  // offset 180: as resample_job: src is in, dst is out
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *BackwardStream) Bytes() []byte { return p.append(make([]byte, 0, 184)) }
+
+func (p *BackwardStream) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.SrcBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.SrcStep))
+	b = binary.LittleEndian.AppendUint64(b, p.Times)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.TimesBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.SrcRows)
+	b = binary.LittleEndian.AppendUint64(b, p.Kinds)
+	b = binary.LittleEndian.AppendUint64(b, p.Scale)
+	b = binary.LittleEndian.AppendUint64(b, p.Offset)
+	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
+	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	b = binary.LittleEndian.AppendUint64(b, p.Snap)
+	b = binary.LittleEndian.AppendUint64(b, p.Stamps)
+	b = binary.LittleEndian.AppendUint64(b, p.Share)
+	b = binary.LittleEndian.AppendUint64(b, p.S)
+	b = binary.LittleEndian.AppendUint64(b, p.TargetShare)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, p.Column)
+	b = binary.LittleEndian.AppendUint32(b, p.FirstBlock)
+	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
+	b = binary.LittleEndian.AppendUint32(b, p.D)
+	b = binary.LittleEndian.AppendUint32(b, p.Number)
+	b = binary.LittleEndian.AppendUint32(b, p.Tile)
+	b = binary.LittleEndian.AppendUint32(b, p.Tiles)
+	b = binary.LittleEndian.AppendUint32(b, p.Parts)
+	b = binary.LittleEndian.AppendUint32(b, p.Groups)
+	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
+	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.More)
+	return b
+}
+
+// BackwardParams is backward_params of fuse_backward.cuh: 3056 bytes.
+//
+// backward_params is the kernels' parameter.
+type BackwardParams struct {
+	Targets      uint64             // offset 0
+	TargetsBatch int64              // offset 8
+	Dst          uint64             // offset 16: the gradient to read
+	DstBatch     int64              // offset 24
+	DstStep      int64              // offset 32
+	DstRows      uint64             // offset 40
+	Fault        uint64             // offset 48
+	FaultFlag    uint64             // offset 56
+	Start        int64              // offset 64
+	Rate         float64            // offset 72
+	Total        uint64             // offset 80
+	T            uint64             // offset 88
+	TMagic       uint32             // offset 96
+	B            uint32             // offset 100
+	Streams      uint32             // offset 104
+	Alone        uint32             // offset 108: a Resample's: rows with targets need samples
+	Stream       [16]BackwardStream // offset 112
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *BackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 3056)) }
+
+func (p *BackwardParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.TargetsBatch))
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.DstBatch))
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.DstStep))
+	b = binary.LittleEndian.AppendUint64(b, p.DstRows)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	b = binary.LittleEndian.AppendUint64(b, p.Total)
+	b = binary.LittleEndian.AppendUint64(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.B)
+	b = binary.LittleEndian.AppendUint32(b, p.Streams)
+	b = binary.LittleEndian.AppendUint32(b, p.Alone)
+	for i := range p.Stream {
+		b = p.Stream[i].append(b)
+	}
+	return b
+}
+
 const FuseChunkTile = 256 // fuse_chunk_tile of fuse_chunks.cuh: targets a block
 
 const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block

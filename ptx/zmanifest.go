@@ -12,6 +12,10 @@ import "embed"
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
+//go:embed fuse_backward.sm_90.ptx.gz
+//go:embed fuse_backward.sm_80.ptx.gz
+//go:embed fuse_backward_f64.sm_90.ptx.gz
+//go:embed fuse_backward_f64.sm_80.ptx.gz
 //go:embed fuse_chunks.sm_90.cubin.gz
 //go:embed fuse_chunks.sm_90.ptx.gz
 //go:embed fuse_chunks.sm_80.ptx.gz
@@ -111,11 +115,12 @@ var manifest = []family{
 	{
 		name: "draw",
 		sources: []source{
-			{"draw.cu", "386b5b07484b677bd8c7394a04da280b46c0bfac2c4939cf271c589bb9960c22"},
-			{"common.cuh", "a08be59979c415a03f9f37d8d514c213728ab18e3c742937c047d79a69051fe1"},
-			{"resample.cuh", "6dba733656feff964d2a986c70a69f15188882ac786508d2773d667616770fe2"},
-			{"resample_job.cuh", "45508bd8f7dc526706dad4e410b1e5dcad1dd4f76bdbb8768902ed4128c27e43"},
+			{"draw.cu", "fc2e7abe86f2b2555776a74ec0d66443757561fc09bcf97e58396cd1e23f239c"},
+			{"common.cuh", "8fc1713dd0ae80968b902d03a407802d75277d6c1cc12700b1d4dbb6267c402d"},
+			{"resample.cuh", "a7ccbfd326bf5ce321a88256c0bcd5b2359711221a3c8faa832e612b24e4f994"},
+			{"resample_job.cuh", "c302039fb2b347849aa0f772a68ed0c592fbd8fdf3f36a95f544beab0218353a"},
 			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -147,7 +152,7 @@ var manifest = []family{
 			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
 			{"fuse_chunks.cuh", "a54375d80d4c8a4c412c890599bd03c36cabe42fe19dc141ef920fd733df3387"},
 			{"fuse_items.cuh", "6d314a4321b16d813d50e97f1c150b30a52fbe38e3ee0704b7c69df1a831f20f"},
-			{"fuse_job.cuh", "48f4a76c856b5d6fcd977b97f8cb0c538c19b2767d0991d85b262597236d4710"},
+			{"fuse_job.cuh", "ad4f8a8e4823a28b35d74e2c9cccd74aa8999d765368e77fef75e6e4bd60638e"},
 			{"resample.cuh", "a7ccbfd326bf5ce321a88256c0bcd5b2359711221a3c8faa832e612b24e4f994"},
 			{"resample_job.cuh", "c302039fb2b347849aa0f772a68ed0c592fbd8fdf3f36a95f544beab0218353a"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
@@ -183,6 +188,80 @@ var manifest = []family{
 		},
 	},
 	{
+		name: "fuse_backward",
+		sources: []source{
+			{"fuse_backward.cu", "8e0d52df6411ab86c71edbee966443dbffb89e6d7eada68785fdec5768196b4e"},
+			{"channels.cuh", "86d05684ab70b3d4c6da5f5799291d73a4518032e42bd2c0be9993edd5f0a544"},
+			{"common.cuh", "8fc1713dd0ae80968b902d03a407802d75277d6c1cc12700b1d4dbb6267c402d"},
+			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
+			{"fuse_backward.cuh", "e1b97c3cc95d2ce63ae1852d6e5474e2529f072278b9d0ec4e78a6fe6ad703bd"},
+			{"fuse_job.cuh", "ad4f8a8e4823a28b35d74e2c9cccd74aa8999d765368e77fef75e6e4bd60638e"},
+			{"resample.cuh", "a7ccbfd326bf5ce321a88256c0bcd5b2359711221a3c8faa832e612b24e4f994"},
+			{"resample_job.cuh", "c302039fb2b347849aa0f772a68ed0c592fbd8fdf3f36a95f544beab0218353a"},
+			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
+			{"values.cuh", "4685bbf7b624cdb1a4a9254df0e18465931869fb69b54b13dc8e4438f20ed992"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_backward", MaxThreads: 128, Params: []Param{
+				{"b8", 3056, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "853faf28bd9e36f4b2541630a777fc915a27b45354ea6fd829a6da03a995c2a7",
+				PTXHash: "853faf28bd9e36f4b2541630a777fc915a27b45354ea6fd829a6da03a995c2a7",
+				stored:  source{"fuse_backward.sm_90.ptx.gz", "b5c9750e2100c5af8f06e820e2dde9a24e3c63e8c4876d4d488a58f6611e7193"},
+			},
+			{
+				File: "fuse_backward.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "13bfe8a1eae8754a6d5a5d2da966b6e7e9937a828c5fb4e405f2624274261f4f",
+				PTXHash: "13bfe8a1eae8754a6d5a5d2da966b6e7e9937a828c5fb4e405f2624274261f4f",
+				stored:  source{"fuse_backward.sm_80.ptx.gz", "be400a03a20d4d01ae0990a8a2eacbe6f8776d50669a2e747eca2f9e8809862b"},
+			},
+		},
+	},
+	{
+		name: "fuse_backward_f64",
+		sources: []source{
+			{"fuse_backward_f64.cu", "3c641244dc97bf0aa4eb7d1d0fa222a7d35d0d7e351c796b033047afbbad156b"},
+			{"channels.cuh", "86d05684ab70b3d4c6da5f5799291d73a4518032e42bd2c0be9993edd5f0a544"},
+			{"common.cuh", "8fc1713dd0ae80968b902d03a407802d75277d6c1cc12700b1d4dbb6267c402d"},
+			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
+			{"fuse_backward.cuh", "e1b97c3cc95d2ce63ae1852d6e5474e2529f072278b9d0ec4e78a6fe6ad703bd"},
+			{"fuse_job.cuh", "ad4f8a8e4823a28b35d74e2c9cccd74aa8999d765368e77fef75e6e4bd60638e"},
+			{"resample.cuh", "a7ccbfd326bf5ce321a88256c0bcd5b2359711221a3c8faa832e612b24e4f994"},
+			{"resample_job.cuh", "c302039fb2b347849aa0f772a68ed0c592fbd8fdf3f36a95f544beab0218353a"},
+			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"streams.cuh", "448f75b2c733f068b21d5db909dcf946ad5f94c877c6897fe4ae04f5973e9502"},
+			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
+			{"values.cuh", "4685bbf7b624cdb1a4a9254df0e18465931869fb69b54b13dc8e4438f20ed992"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_backward_f64", MaxThreads: 128, Params: []Param{
+				{"b8", 3056, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_backward_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "abd726255f938e98f243c31e18aef0cd7035bb78c254b2ab0893354a2fe6b91f",
+				PTXHash: "abd726255f938e98f243c31e18aef0cd7035bb78c254b2ab0893354a2fe6b91f",
+				stored:  source{"fuse_backward_f64.sm_90.ptx.gz", "38666b442eae97535f32e4e7be9ee6cbd2853fa112af3b12a1dc71d0ced13951"},
+			},
+			{
+				File: "fuse_backward_f64.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "2e83a27152530c3ac09a0e3967e359179c32c9e50abdcac9d39248a558539fb8",
+				PTXHash: "2e83a27152530c3ac09a0e3967e359179c32c9e50abdcac9d39248a558539fb8",
+				stored:  source{"fuse_backward_f64.sm_80.ptx.gz", "20371130f22036d016896491bdab0426bd9a1f6d1e1101f5848f610f80b13a9e"},
+			},
+		},
+	},
+	{
 		name: "fuse_chunks",
 		sources: []source{
 			{"fuse_chunks.cu", "d48abf369097ed12828d4b7300a2c9e23c81baf0e84d71fca574650a6bd4639c"},
@@ -190,7 +269,7 @@ var manifest = []family{
 			{"common.cuh", "8fc1713dd0ae80968b902d03a407802d75277d6c1cc12700b1d4dbb6267c402d"},
 			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
 			{"fuse_chunks.cuh", "a54375d80d4c8a4c412c890599bd03c36cabe42fe19dc141ef920fd733df3387"},
-			{"fuse_job.cuh", "48f4a76c856b5d6fcd977b97f8cb0c538c19b2767d0991d85b262597236d4710"},
+			{"fuse_job.cuh", "ad4f8a8e4823a28b35d74e2c9cccd74aa8999d765368e77fef75e6e4bd60638e"},
 			{"resample.cuh", "a7ccbfd326bf5ce321a88256c0bcd5b2359711221a3c8faa832e612b24e4f994"},
 			{"resample_job.cuh", "c302039fb2b347849aa0f772a68ed0c592fbd8fdf3f36a95f544beab0218353a"},
 			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},

@@ -42,8 +42,8 @@ type Config struct {
 	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
 	// no more behind than a few.
 	MemoryInUse func() int64
-	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "odd", "halved", "fuse", "voxel", "draw".
-	// Voxel, fuse and draw have groups of the same names, which are left out with them.
+	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "odd", "halved", "fuse", "backward",
+	// "voxel", "draw". Fuse, backward, voxel and draw have groups of the same names, which are left out with them.
 	Skip map[string]bool
 	// Only, if there is any, leaves out all groups but these. "voxel" is all of voxel's, "voxel-golden" that one.
 	Only map[string]bool
@@ -123,6 +123,7 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"odd", (*suite).odd},
 		{"halved", (*suite).halved},
 		{"fuse", (*suite).fuse},
+		{"backward", (*suite).gradientGroup},
 		{"voxel", (*suite).voxel},
 		{"draw", (*suite).draw},
 	}

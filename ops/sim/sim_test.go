@@ -65,7 +65,8 @@ func TestSim(t *testing.T) {
 		defer mu.Unlock()
 		launches[l.Kernel]++
 	}
-	large := map[string]bool{"halved": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true, "draw-values": true}
+	large := map[string]bool{"halved": true, "backward-edges": true, "backward-shapes": true, "backward-generated": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true,
+		"draw-values": true}
 	t.Run("devices", func(t *testing.T) {
 		t.Run("resample", func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +109,8 @@ func TestSim(t *testing.T) {
 func TestSimLife(t *testing.T) {
 	dev, _ := device(t, cudasim.Config{})
 	opstest.Run(t, dev, opstest.Config{MemoryInUse: memoryInUse(t, dev), Slow: slow, Only: map[string]bool{
-		"misuse": true, "life": true, "fuse-misuse": true, "fuse-life": true, "voxel-misuse": true, "voxel-life": true, "draw-misuse": true, "draw-life": true}})
+		"misuse": true, "life": true, "fuse-misuse": true, "fuse-life": true, "backward-misuse": true, "backward-life": true, "voxel-misuse": true, "voxel-life": true,
+		"draw-misuse": true, "draw-life": true}})
 }
 
 // A job that is large for its device is cut into blocks of many targets.

@@ -1,0 +1,206 @@
+package cuda
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ptx"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Gradients are made by the samples (fuse_backward.cuh): a thread adds up for a run of them, of as many as runSamples, and that take about runTargets at most.
+const (
+	runSamples = 16
+	runTargets = 32
+	shareTurn  = 256 // stamps or targets that a block checks, if there are blocks to spare
+)
+
+func (b *backend) Backward(job *ops.BackwardJob) (ops.Plan, error) {
+	p := &plan{Base: b.Base(job.Bound()), b: b}
+	if job.Idle() {
+		return p, nil
+	}
+	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
+	return p.ready(func() error {
+		switch f := job.Forward; {
+		case job.Empty() && job.Alone:
+			return p.bindCheck(f.Parts[0].ResampleJob)
+		case job.Empty():
+			return p.bindFuseCheck(f.Checked())
+		}
+		return p.bindBackward(job)
+	})
+}
+
+// slope is how a stream's gradient is made.
+type slope struct {
+	number         int // of the stream
+	vector, chunks int
+	groups, parts  int // runs of samples of a block, and blocks that have the same samples
+	tile, tiles    int // samples of a block, and blocks of a padded row or of a packed stream
+	blocks         int
+	kinds, scale   int // where they begin in the plan's table
+}
+
+// bindBackward makes a launch of fuse_backward for the streams whose gradients are summed in float32, and one of fuse_backward_f64 for the others.
+// Streams that are missing are in the first of them: their rows are checked.
+func (p *plan) bindBackward(job *ops.BackwardJob) error {
+	var lists [2][]slope
+	var missing []slope
+	for m, part := range job.Forward.Parts {
+		switch s := p.b.slopeOf(job, m); {
+		case part.Src == nil:
+			missing = append(missing, s)
+		case part.Src.DType() == tensor.F64:
+			lists[1] = append(lists[1], s)
+		default:
+			lists[0] = append(lists[0], s)
+		}
+	}
+	if len(lists[0]) > 0 {
+		lists[0] = append(lists[0], missing...)
+	} else {
+		lists[1] = append(lists[1], missing...)
+	}
+	if err := p.upload(backwardTable(job, lists[0], lists[1])); err != nil {
+		return err
+	}
+	for i, list := range lists {
+		blocks := 0
+		for _, s := range list {
+			blocks += s.blocks
+		}
+		if blocks > math.MaxInt32 {
+			return &ops.ArgError{Op: job.Op(), Arg: "SrcGrad", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks", blocks), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
+		}
+		if blocks == 0 {
+			continue
+		}
+		kernel := []string{"fuse_backward", "fuse_backward_f64"}[i]
+		if err := p.Add(p.b.bind(kernel, job.Forward.Launch, blocks, ptx.BackwardThreads, 0, p.backwardParams(job, list))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slopeOf cuts stream m's samples into blocks, and adds blocks that only check where samples are few and stamps or targets many.
+func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
+	j := job.Forward.Parts[m].ResampleJob
+	s := slope{number: m, chunks: 1, groups: ptx.BackwardThreads, parts: 1, tile: 1, tiles: 1}
+	if j.Src != nil && j.Src.Len() > 0 {
+		s.vector = backwardVector(j)
+		s.chunks = j.D >> s.vector
+		s.groups = max(ptx.BackwardThreads/s.chunks, 1)
+		s.parts = (s.chunks + ptx.BackwardThreads - 1) / ptx.BackwardThreads
+		rows := j.B
+		if j.SrcOffsets != nil {
+			rows = 1
+		}
+		each := runSamples
+		for each > 1 && (each*j.Rows() > runTargets*rows*j.S || rows*j.S*s.chunks < each*ptx.BackwardThreads*b.sms*fills(ready(job.Forward))) {
+			each /= 2
+		}
+		s.tile = min(each*s.groups, j.S)
+		s.tiles = (j.S + s.tile - 1) / s.tile
+		s.blocks = rows * s.tiles * s.parts
+	}
+	if j.Check || j.Edge == ops.ErrorEdge {
+		s.blocks = max(s.blocks, 1, min((max(j.Stamps(), j.Rows())+shareTurn-1)/shareTurn, 8*b.sms))
+	}
+	return s
+}
+
+// backwardVector is the log2 of the features that a thread takes at once, which have one kind.
+func backwardVector(j *ops.ResampleJob) int {
+	v := vectorOf(j, side{j.Dst, j.Dst.DType(), j.DstBatch, j.DstStep}, side{j.Src, j.Src.DType(), j.SrcBatch, j.SrcStep})
+	if j.Src.DType() == tensor.F64 {
+		v = min(v, 1)
+	}
+	if _, one := uniform(j.Channels); one {
+		return v
+	}
+	for _, c := range j.Channels {
+		for c.Lo%(1<<v) != 0 {
+			v--
+		}
+	}
+	return v
+}
+
+// backwardTable is what the kernels read of all streams from device memory: the kind of each chunk, where there are several, and the scales.
+func backwardTable(job *ops.BackwardJob, lists ...[]slope) []byte {
+	var data bytes.Buffer
+	for _, list := range lists {
+		for i := range list {
+			s, part := &list[i], &job.Forward.Parts[list[i].number]
+			if _, one := uniform(part.Channels); !one {
+				var kinds []uint32
+				for _, c := range part.Channels {
+					for range (c.Hi - c.Lo) >> s.vector {
+						kinds = append(kinds, uint32(c.Kind))
+					}
+				}
+				s.kinds = data.Len()
+				data.Write(packed(kinds))
+			}
+			s.scale = data.Len()
+			data.Write(packed(part.Scale))
+		}
+	}
+	return data.Bytes()
+}
+
+// backwardParams fills in the parameter of fuse_backward.cuh for some of the streams.
+func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardParams {
+	f := job.Forward
+	lead := first(f)
+	magic, shift := divider(f.T, f.Rows())
+	out := &ptx.BackwardParams{
+		Targets: address(f.Targets.Times), TargetsBatch: int64(lead.TargetBatch), Dst: address(f.Dst), DstBatch: int64(lead.DstBatch), DstStep: int64(lead.DstStep),
+		DstRows: rows(f.DstLengths, f.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: f.Targets.Start, Rate: f.Targets.Rate,
+		Total: uint64(f.Rows()), T: uint64(f.T), TMagic: magic, B: uint32(f.B), Streams: uint32(len(list)),
+	}
+	if job.Alone {
+		out.Alone = 1
+	}
+	block := 0
+	for i, s := range list {
+		part := &f.Parts[s.number]
+		j := part.ResampleJob
+		kind, one := uniform(j.Channels)
+		flags := jobFlags(j, f.Clock, kind, shape{vector: s.vector})
+		flags.TShift = shift
+		share := func(n int) uint64 { return uint64((n + s.blocks - 1) / max(s.blocks, 1)) }
+		in := tensor.F32
+		if j.Src != nil {
+			in = j.Src.DType()
+		}
+		stream := ptx.BackwardStream{
+			Src: address(j.Src), SrcBatch: int64(j.SrcBatch), SrcStep: int64(j.SrcStep), Times: address(j.SrcTimes), TimesBatch: int64(j.TimesBatch), SrcRows: rows(j.SrcLengths, j.SrcOffsets),
+			Offset: lengthBits(part.Offset, f.Clock), MaxGap: limitBits(j.Slack(j.MaxGap), f.Clock), Tolerance: limitBits(j.Slack(j.Tolerance), f.Clock), Snap: limitBits(j.Snap, f.Clock),
+			Stamps: uint64(j.Stamps()), Share: share(j.Stamps()), S: uint64(j.S), TargetShare: share(j.Rows()), Pace: pace(j), Column: uint32(columnOf(f, s.number)),
+			FirstBlock: uint32(block), Blocks: uint32(s.blocks), D: uint32(j.D), Number: uint32(s.number), Tile: uint32(s.tile), Tiles: uint32(s.tiles), Parts: uint32(s.parts),
+			Groups: uint32(s.groups), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: flags.Word(), More: jobMore(j, in).Word(),
+		}
+		if !one {
+			stream.Kinds = uint64(p.table.Ptr()) + uint64(s.kinds)
+		}
+		if part.Scale != nil {
+			stream.Scale = uint64(p.table.Ptr()) + uint64(s.scale)
+		}
+		out.Stream[i] = stream
+		block += s.blocks
+	}
+	return out
+}
+
+// columnOf is where a stream's features begin in dst.
+func columnOf(f *ops.FuseJob, number int) (column int) {
+	for _, part := range f.Parts[:number] {
+		column += part.D
+	}
+	return column
+}

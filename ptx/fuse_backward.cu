@@ -1,0 +1,10 @@
+// fuse_backward.cu makes the gradients of a Fuse with respect to values of f32, f16 and bf16 (fuse_backward.cuh). They are summed in float.
+#include "fuse_backward.cuh"
+
+using namespace rc;
+
+RC_KERNEL_OCC(backward_threads, 5) fuse_backward(const backward_params p) {
+    __shared__ marks<float> m;
+    backward_job j = job_of(p, stream_of(p));
+    make_gradients(j, m);
+}

@@ -1,0 +1,448 @@
+// fuse_backward.cuh has what fuse_backward.cu and fuse_backward_f64.cu do: they make the gradients of a Fuse, or of a Resample, with respect to values.
+//
+// A block takes `tile` samples of one stream, or of a packed one those of as many rows as they belong to, and a part of their features. It finds the row's targets
+// that give to these samples: targets are in ascending order, so these follow each other. For 128 of them at a time a thread finds the sample and the weight of one and
+// keeps them in shared memory; warps without a target check the block's share of stamps and targets meanwhile. After a barrier each thread takes 2^vector features of
+// a run of samples, goes through the targets that give to them, two rows of gradients asked for ahead, and adds up for two samples at once: a target gives to two neighbours at
+// most. When targets come to the next sample, the first of the two is written. So no sum depends on another thread, and each is in the targets' order.
+//
+// Bytes moved: the targets' gradients, once but for a row that two blocks have in common; the samples' gradients; stamps and targets. Promises equal bits with the CPU.
+#pragma once
+#include "fuse_job.cuh"
+
+namespace rc {
+
+RC_HOST constexpr u32 backward_threads = 128; // of a block, and the targets that it keeps at a time
+
+// backward_stream is a stream of a backward_params.
+RC_HOST struct backward_stream {
+    void *src; // the gradient to write
+    i64 src_batch, src_step;
+    const void *times;
+    i64 times_batch;
+    const i64 *src_rows;
+    const u32 *kinds;   // of each chunk of features; null if all have the kind of flags
+    const float *scale; // null for none
+    u64 offset, max_gap, tolerance, snap; // as fuse_stream
+    u64 stamps, share, s;
+    u64 target_share; // targets that a block checks
+    float pace;
+    u32 column;              // its first feature in dst
+    u32 first_block, blocks; // its blocks of the grid
+    u32 d;
+    u32 number; // of the stream, in faults
+    u32 tile;   // samples a block
+    u32 tiles;  // of a padded row, or of all samples of a packed stream
+    u32 parts;  // blocks that share a tile's features
+    u32 groups; // threads of a block that have the same features, and each a part of the samples
+    u32 chunks, chunk_magic; // as resample_job
+    u32 flags, more; // as resample_job: src is in, dst is out
+};
+
+// backward_params is the kernels' parameter.
+RC_HOST struct backward_params {
+    const void *targets;
+    i64 targets_batch;
+    const void *dst; // the gradient to read
+    i64 dst_batch, dst_step;
+    const i64 *dst_rows;
+    u64 *fault;
+    u32 *fault_flag;
+    i64 start;
+    double rate;
+    u64 total, t;
+    u32 t_magic, b, streams;
+    u32 alone; // a Resample's: rows with targets need samples
+    backward_stream stream[max_streams];
+};
+static_assert(sizeof(backward_params) < 4096, "every driver takes 4096 bytes");
+
+// backward_job is a stream as a job. Its src and dst are not those of resample_job, but out and grad.
+struct backward_job : fuse_job {
+    const char *grad;
+    char *out_at;
+    const u32 *kinds;
+    const float *scale;
+    u64 target_share;
+    u32 tiles, parts, groups;
+    bool whole; // see backward_params.alone
+
+    RC_FN_MEMBER bool lacking() const { return !whole; }
+    RC_FN_MEMBER bool lines() const { return edge() == edge_extrapolate; }
+    RC_FN_MEMBER void settle() {
+        fuse_job::settle();
+        after_wait(grad);
+    }
+};
+
+RC_FN backward_job job_of(const backward_params &p, u32 m) {
+    const backward_stream &f = p.stream[m];
+    backward_job j = {};
+    j.src_batch = f.src_batch, j.src_step = f.src_step, j.times = f.times, j.times_batch = f.times_batch, j.src_rows = f.src_rows;
+    j.targets = p.targets, j.targets_batch = p.targets_batch, j.dst_batch = p.dst_batch, j.dst_step = p.dst_step, j.dst_rows = p.dst_rows;
+    j.fault = p.fault, j.fault_flag = p.fault_flag, j.start = p.start, j.rate = p.rate, j.max_gap = f.max_gap, j.tolerance = f.tolerance, j.snap = f.snap;
+    j.total = p.total, j.stamps = f.stamps, j.share = f.share, j.s = f.s, j.t = p.t, j.t_magic = p.t_magic, j.pace = f.pace, j.b = p.b, j.d = f.d;
+    j.tile = f.tile, j.chunks = f.chunks, j.chunk_magic = f.chunk_magic, j.flags = f.flags, j.more = f.more;
+    j.offset = f.offset, j.stream = f.number, j.first_block = f.first_block, j.block_count = f.blocks;
+    j.grad = (const char *)p.dst + (u64)f.column * size_of(j.out()), j.out_at = (char *)f.src;
+    j.kinds = f.kinds, j.scale = f.scale, j.target_share = f.target_share, j.tiles = f.tiles, j.parts = f.parts, j.groups = f.groups, j.whole = p.alone;
+    return j;
+}
+
+// tell_clock calls f with a time of the job's clock.
+template <class F> RC_FN void tell_clock(u32 clock, F f) {
+    switch (clock) {
+    case clock_i64: return f(i64(0));
+    case clock_f64: return f(double(0));
+    default: return f(float(0));
+    }
+}
+
+// ---- Rows ----
+
+// strip is neighbouring samples of a row, and the row's targets.
+struct strip {
+    u32 row, lo, hi;     // the samples: some may lie beyond the row's length
+    u32 n, count;        // samples and targets of the row
+    i64 stamps, targets; // elements to those of the row
+    i64 grad, out;       // elements to the gradients of the row's first target and sample
+};
+
+RC_FN strip strip_of(const backward_job &j, u32 row, u32 lo, u32 hi) {
+    const extent e = src_row(j, row), f = dst_row(j, row);
+    const i64 packed = j.dst_offsets() ? f.first : 0, r = j.dst_offsets() ? 0 : (i64)row;
+    return {row, lo, hi, e.n, e.n > 0 ? f.n : 0, (i64)row * j.times_batch + e.first, r * j.targets_batch + packed,
+            r * j.dst_batch + packed * j.dst_step, (i64)row * j.src_batch + e.first * j.src_step};
+}
+
+// strip_at is the samples from number `at` of a packed stream on, up to the end of their row. One that is in no row has no targets.
+RC_FN strip strip_at(const backward_job &j, u64 at, u64 end) {
+    u32 row, k;
+    if (!place_in(j.src_extents(), j.s, j.b, at, row, k)) return {0, 0, 1, 0, 0, 0, 0, 0, (i64)at * j.src_step};
+    const u32 n = src_row(j, row).n;
+    return strip_of(j, row, k, n - k < end - at ? n : k + (u32)(end - at));
+}
+
+// given is target i of a strip's row, on the common clock.
+template <class C> RC_FN C given(const backward_job &j, const strip &r, u32 i) {
+    return j.targets == nullptr ? tick<C>(j, i) : ld_time((const C *)j.targets + r.targets + i);
+}
+
+// ---- The targets of a strip ----
+
+// rank is how many of the row's targets are at x or before it, if they are in order. It looks at four around the guess, then at four further away on the side where it lies until
+// it is passed, and then cuts in five. Whatever the targets are, it ends and stays within them. A NaN counts as after x.
+template <class C> RC_FN u32 rank(const backward_job &j, const strip &r, C x, u32 guess) {
+    u32 lo = 0, hi = r.count, step = 1, from = guess > 1 ? guess - 2 : 0;
+    bool passed[2] = {};
+    RC_ROLLED while (lo < hi) {
+        u32 at[4];
+        C v[4];
+        RC_UNROLL for (u32 i = 0; i < 4; i++) {
+            at[i] = from + i * step;
+            at[i] = at[i] < lo ? lo : at[i] < hi ? at[i] : hi - 1;
+            v[i] = j.on_own_clock(given<C>(j, r, at[i]));
+        }
+        bool before = true;
+        RC_UNROLL for (u32 i = 0; i < 4; i++) {
+            if (before && v[i] <= x)
+                lo = at[i] + 1, passed[0] = true;
+            else if (before)
+                hi = at[i], before = false, passed[1] = true;
+        }
+        const u32 fifth = (hi - lo) / 5 + 1;
+        step = passed[0] && passed[1] ? fifth : 8 * step < fifth ? 8 * step : fifth;
+        from = passed[0] || hi - lo <= 4 * step ? lo + step - 1 : hi - 4 * step;
+    }
+    return lo;
+}
+
+struct range {
+    u32 from, to;
+};
+
+// touching is targets among which are all that give to a strip's samples: those from the bracket that ends at the first to the one that begins at the last. Lines
+// beyond the ends give to the two samples of the first bracket and the last. Even lanes look for where it begins, odd ones for where it ends.
+template <class C> RC_FN range touching(const backward_job &j, const strip &r) {
+    if (r.lo >= r.n || r.count == 0) return {0, 0};
+    const C *const t = (const C *)j.times + r.stamps;
+    const u32 hi = r.hi < r.n ? r.hi : r.n;
+    const C first = ld_time(t), last = ld_time(t + r.n - 1), begin = ld_time(t + r.lo), end = ld_time(t + (hi < r.n ? hi : r.n - 1));
+    C before = ld_time(t + (r.lo > 0 ? r.lo - 1 : 0));
+    bool from_start = r.lo == 0;
+    if (RC_SELDOM(!from_start && !(before < begin))) {
+        const u32 k = first_at_or_above(t, r.n, begin);
+        from_start = k == 0;
+        before = ld_time(t + (k > 0 ? k - 1 : 0));
+    }
+    from_start = from_start || (j.lines() && before == first);
+    const bool to_end = hi == r.n || (j.lines() && end == last), right = lane() & 1;
+    u32 found = right ? r.count : 0;
+    if (!(right ? to_end : from_start)) found = rank<C>(j, r, right ? end : before, (u32)((float)(right ? hi : r.lo - 1) * div_fast((float)r.count, (float)r.n)));
+    return {shuffle_from(found, 0), shuffle_from(found, 1)};
+}
+
+// tangled says that a row's targets beyond an end give to samples that others come between: there are lines, and samples of one time at an end.
+template <class C> RC_FN bool tangled(const backward_job &j, const strip &r) {
+    if (!j.lines() || r.n < 2) return false;
+    const C *const t = (const C *)j.times + r.stamps;
+    return ld_time(t + 1) == ld_time(t) || ld_time(t + r.n - 2) == ld_time(t + r.n - 1);
+}
+
+enum mark : u32 { gives = 1, pair = 2, between = 4, is_later = 8 };
+
+// marks is what a block keeps of targets.
+template <class W> struct marks {
+    W a[backward_threads];      // of a pair: the second sample's weight
+    u32 k[backward_threads];    // the last sample at or before the target, 0 if there is none: it never falls, if targets are in order
+    u32 base[backward_threads]; // of a pair: the first sample
+    u32 act[backward_threads];
+};
+
+// keep_mark finds target i of the row, one of `all`.
+template <class C, class W> RC_FN void keep_mark(const backward_job &j, const strip &r, const range &all, u32 i, marks<W> &s, u32 slot) {
+    const C *const t = (const C *)j.times + r.stamps;
+    const C x = j.on_own_clock(given<C>(j, r, i));
+    const u32 guess = r.lo + (u32)((float)(i - all.from) * div_fast((float)(r.hi - r.lo), (float)(all.to - all.from)));
+    const located<C> m = locate(j, t, r.n, {ld_time(t), ld_time(t + r.n - 1), look(t, r.n, guess)}, x);
+    const bool outside = m.where == below || (m.where == above && j.edge() != edge_hold), off = m.where == nowhere;
+    const bool filled = off || (outside && (j.edge() == edge_fill || j.edge() == edge_hold)) || (m.gap && j.fill_gaps());
+    const bool two = m.where == inside || m.line;
+    s.k[slot] = off ? r.n - 1 : m.k;
+    s.base[slot] = m.line ? m.base : m.k;
+    s.a[slot] = two ? m.template weight<W>() : W(0);
+    s.act[slot] = (filled ? 0 : (u32)gives) | (two ? (u32)pair : 0) | (m.where != inside ? 0 : m.later ? (u32)(between | is_later) : (u32)between);
+}
+
+// ---- The check ----
+
+// check_targets looks at this block's share of the targets of rows that have samples, with the threads from `first_thread` on. Those of a uniform clock are in order.
+template <class C> RC_FN void check_targets(const backward_job &j, u32 first_thread) {
+    const u64 begin = j.target_share * j.block();
+    u64 end = begin + j.target_share;
+    end = end < j.total ? end : j.total;
+    RC_ROLLED for (u64 i = begin + (thread_x() - first_thread); i < end; i += j.threads() - first_thread) {
+        u32 row, pos;
+        if (j.dst_offsets()) {
+            if (!place_in(j.dst_extents(), j.t, j.b, i, row, pos)) continue;
+        } else {
+            row = row_of(j, i), pos = (u32)(i - row * j.t);
+        }
+        const strip r = strip_of(j, row, 0, 0);
+        if (pos >= r.count) continue;
+        const C x = given<C>(j, r, pos), before = given<C>(j, r, pos > 0 ? pos - 1 : 0), own = j.on_own_clock(x);
+        if (j.check() && x == x && !(before <= x)) report(j, fault_targets, i, unsorted);
+        if (j.check() && j.beyond(beyond_range(x), beyond_range(own))) report(j, fault_targets, i, time_range);
+        if (j.edge() != edge_error) continue;
+        const C *const t = (const C *)j.times + r.stamps;
+        const C first = ld_time(t), last = ld_time(t + r.n - 1);
+        C snap;
+        from_bits(j.snap, snap);
+        const bool left = own < first;
+        if ((left || last < own) && !(j.has_snap() && !(left ? longer(own, first, snap) : longer(last, own, snap)))) report(j, fault_targets, i, out_of_range);
+    }
+}
+
+RC_FN void check_all(const backward_job &j, u32 first_thread) {
+    if (j.check()) check_rows(j);
+    if (thread_x() < first_thread) return;
+    tell_clock(j.clock(), [&](auto time) RC_INLINED {
+        using C = decltype(time);
+        if (j.check()) check_stamps<C>(j, first_thread);
+        if (j.check() || j.edge() == edge_error) check_targets<C>(j, first_thread);
+    });
+}
+
+// ---- The sums ----
+
+template <class W> constexpr u32 most_features = sizeof(W) == 4 ? 8 : 2; // that a thread takes at once
+
+// sums is a thread's: of sample `at` and the one after it.
+template <class W> struct sums {
+    W x[2][most_features<W>];
+    u32 at;
+};
+
+// run is a thread's samples and features.
+struct run {
+    u32 lo, hi;        // samples
+    u32 chunk, kind;   // of the features
+    bool on;           // there are such
+    bool all;          // every target of the block is to be looked at
+};
+
+template <u32 N, class W> RC_FN void clear(W (&x)[most_features<W>]) {
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = 0;
+}
+
+// put_first writes the first of the two sums, and goes on to the next sample.
+template <u32 N, class W> RC_FN void put_first(const backward_job &j, const strip &r, const run &w, sums<W> &s) {
+    char *const to = j.out_at + (r.out + (i64)s.at * j.src_step + w.chunk * N) * (i64)(sizeof(W) == 4 ? size_of(j.in()) : 8);
+    W x[N];
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = s.x[0][i];
+    if constexpr (sizeof(W) == 8)
+        st_pack(to, round_pack<dt_f64, N>(x));
+    else
+        tell_dtype(j.in(), [&](auto known) RC_INLINED { st_pack(to, round_pack<decltype(known)::dtype, N>(x)); });
+    RC_UNROLL for (u32 i = 0; i < N; i++) s.x[0][i] = s.x[1][i];
+    clear<N>(s.x[1]);
+    s.at++;
+}
+
+// number is a gradient as it is summed: scaled in float, if at all.
+template <class W, class V> RC_FN W number(V v, const float *scale) {
+    if (scale != nullptr) {
+        float x;
+        if constexpr (sizeof(V) == 8)
+            x = f64_to_f32(v);
+        else
+            x = v;
+        return (W)(x * ld_nc_f32(scale));
+    }
+    if constexpr (sizeof(V) == 8 && sizeof(W) == 4)
+        return f64_to_f32(v);
+    else
+        return (W)v;
+}
+
+// slot_where is the first of count slots whose k is `least` or more.
+template <class W> RC_FN u32 slot_where(const marks<W> &s, u32 count, u32 least) {
+    u32 lo = 0, hi = count;
+    RC_ROLLED while (lo < hi) {
+        const u32 mid = (lo + hi) / 2;
+        if (s.k[mid] < least)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+// walk adds what the block's targets, the first of which is number `first` of the row, give to the thread's samples.
+template <u32 DT, u32 N, class W> RC_FN void walk(const backward_job &j, const marks<W> &m, const strip &r, const run &w, u32 first, u32 count, sums<W> &s) {
+    u32 i = 0, end = count;
+    if (!w.all) {
+        i = slot_where(m, count, w.lo > 0 ? w.lo - 1 : 0);
+        if (!(j.lines() && w.hi + 1 >= r.n)) end = slot_where(m, count, w.hi);
+    }
+    if (i >= end) return;
+    const i64 step = j.dst_step * (i64)element<DT>::size;
+    const char *from = j.grad + (r.grad + (i64)(first + i) * j.dst_step + w.chunk * N) * (i64)element<DT>::size;
+    const char *const last = from + (i64)(end - 1 - i) * step;
+    const auto next = [&] {
+        const pack<DT, N> v = ld_pack<DT, N>(from);
+        from = from == last ? last : from + step;
+        return v;
+    };
+    pack<DT, N> v0 = next(), v1 = next();
+    const float *const scale = j.scale != nullptr ? j.scale + w.chunk * N : nullptr;
+    RC_ROLLED for (; i < end; i++) {
+        const pack<DT, N> v2 = next();
+        const u32 act = m.act[i];
+        const bool two = (act & pair) && w.kind == linear;
+        u32 u = m.base[i];
+        if (!two) u = m.k[i] + (((act & between) && w.kind == rc::next) || ((act & is_later) && w.kind == nearest));
+        if ((act & gives) && u < w.hi && u + two >= w.lo) {
+            const u32 reach = u + (two && u + 1 < w.hi);
+            RC_ROLLED while (s.at + 1 < reach) put_first<N>(j, r, w, s);
+            const W a = m.a[i], first_weight = two ? 1 - a : 1;
+            const bool on0 = u == s.at || (two && u + 1 == s.at), on1 = u == s.at + 1 || (two && u == s.at);
+            const W a0 = u == s.at ? first_weight : a, a1 = u == s.at + 1 ? first_weight : a;
+            RC_UNROLL for (u32 k = 0; k < N; k++) {
+                const W x = number<W>(get(v0, k), scale != nullptr ? scale + k : nullptr);
+                if (on0) s.x[0][k] = s.x[0][k] + a0 * x;
+                if (on1) s.x[1][k] = s.x[1][k] + a1 * x;
+            }
+        }
+        v0 = v1, v1 = v2;
+    }
+}
+
+// tell_vector calls f with a number of elements that is known when the kernel is compiled: 2^vector, at most Most.
+template <u32 N> struct number_of {
+    static constexpr u32 value = N;
+};
+template <u32 Most, class F> RC_FN void tell_vector(u32 vector, F f) {
+    switch (vector) {
+    case 3:
+        if constexpr (Most >= 8) return f(number_of<8>());
+    case 2:
+        if constexpr (Most >= 4) return f(number_of<4>());
+    case 1:
+        if constexpr (Most >= 2) return f(number_of<2>());
+    default: return f(number_of<1>());
+    }
+}
+
+template <u32 DT, class W> RC_FN void walk_from(const backward_job &j, const marks<W> &m, const strip &r, const run &w, u32 first, u32 count, sums<W> &s) {
+    constexpr u32 most = 16 / element<DT>::size < most_features<W> ? 16 / element<DT>::size : most_features<W>;
+    tell_vector<most>(j.vector(), [&](auto n) RC_INLINED { walk<DT, decltype(n)::value>(j, m, r, w, first, count, s); });
+}
+
+// run_of gives this thread its samples of the strip, and its features.
+RC_FN run run_of(const backward_job &j, const strip &r, u32 part, bool all) {
+    const bool wide = j.groups == 1;
+    const u32 group = wide ? 0 : chunk_of(j, thread_x()), chunk = wide ? part * j.threads() + thread_x() : thread_x() - group * j.chunks;
+    const u32 each = (r.hi - r.lo + j.groups - 1) / j.groups, lo = r.lo + group * each, hi = r.hi - lo < each ? r.hi : lo + each;
+    const bool on = chunk < j.chunks && group < j.groups && lo < r.hi;
+    return {lo, hi, chunk, on && j.kinds != nullptr ? ld_nc_u32(j.kinds + chunk) : j.kind(), on, wide || all};
+}
+
+// make_strip makes the gradients of a strip's samples.
+template <class W> RC_FN void make_strip(const backward_job &j, marks<W> &m, const strip &r, u32 part, bool all, bool &checked) {
+    range near = {0, 0};
+    tell_clock(j.clock(), [&](auto time) RC_INLINED { near = touching<decltype(time)>(j, r); });
+    const run w = run_of(j, r, part, all);
+    sums<W> s;
+    clear<most_features<W>>(s.x[0]), clear<most_features<W>>(s.x[1]);
+    s.at = w.lo;
+    RC_ROLLED for (u32 first = near.from; first < near.to; first += backward_threads) {
+        const u32 left = near.to - first, count = left < backward_threads ? left : backward_threads;
+        barrier(); // the marks before have been read
+        tell_clock(j.clock(), [&](auto time) RC_INLINED {
+            if (thread_x() < count) keep_mark<decltype(time)>(j, r, near, first + thread_x(), m, thread_x());
+        });
+        const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
+        if (!checked) check_all(j, busy < j.threads() ? busy : 0);
+        checked = true;
+        barrier();
+        if (!w.on) continue;
+        switch (j.out()) {
+        case dt_f32: walk_from<dt_f32>(j, m, r, w, first, count, s); break;
+        case dt_f64: walk_from<dt_f64>(j, m, r, w, first, count, s); break;
+        case dt_f16: walk_from<dt_f16>(j, m, r, w, first, count, s); break;
+        default: walk_from<dt_bf16>(j, m, r, w, first, count, s); break;
+        }
+    }
+    if (!w.on) return;
+    tell_vector<most_features<W>>(j.vector(), [&](auto n) RC_INLINED {
+        RC_ROLLED while (s.at < w.hi) put_first<decltype(n)::value>(j, r, w, s);
+    });
+}
+
+template <class W> RC_FN void make_gradients(backward_job &j, marks<W> &m) {
+    begin(j);
+    bool checked = !j.check() && j.edge() != edge_error;
+    const u32 number = j.block() / j.parts, part = j.block() - number * j.parts, row = number / j.tiles;
+    u64 at = (u64)(number - row * j.tiles) * j.tile;
+    const u64 end = at + j.tile < j.s ? at + j.tile : j.s;
+    const bool packed = j.src_offsets();
+    RC_ROLLED while (at < end && row < (packed ? 1 : j.b)) { // beyond it the block only checks
+        const strip r = packed ? strip_at(j, at, end) : strip_of(j, row, (u32)at, (u32)end);
+        bool apart = false;
+        tell_clock(j.clock(), [&](auto time) RC_INLINED { apart = tangled<decltype(time)>(j, r); });
+        // Where the order of targets is not that of samples, a sample is made by itself.
+        RC_ROLLED for (u32 lo = r.lo; lo < r.hi;) {
+            strip one = r;
+            one.lo = lo;
+            if (RC_SELDOM(apart)) one.hi = lo + 1;
+            make_strip(j, m, one, part, apart, checked);
+            lo = one.hi;
+        }
+        at += r.hi - r.lo;
+    }
+    if (!checked) check_all(j, 0);
+    rc::end(j);
+}
+
+} // namespace rc

@@ -1,0 +1,10 @@
+// fuse_backward_f64.cu makes the gradients of a Fuse with respect to values of f64 (fuse_backward.cuh). They are summed in double.
+#include "fuse_backward.cuh"
+
+using namespace rc;
+
+RC_KERNEL_OCC(backward_threads, 5) fuse_backward_f64(const backward_params p) {
+    __shared__ marks<double> m;
+    backward_job j = job_of(p, stream_of(p));
+    make_gradients(j, m);
+}
