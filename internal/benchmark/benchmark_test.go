@@ -28,6 +28,7 @@ func small() []Job {
 		&ResampleJob{B: 2, S: 9, T: 5, D: 3}, &ResampleJob{B: 1, S: 4, T: 3, D: 2, Form: Form{Values: "f64", Times: "i64"}, Kind: "previous"},
 		&ResampleJob{suite: "forms", B: 2, S: 9, T: 5, D: 7, Channels: []ChannelShape{{"linear", 3}, {"slerp", 4}}},
 		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
+		&BackwardJob{B: 2, S: 9, T: 5, D: 3, Times: "i64"},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
 		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "shared", Goroutines: 64},
@@ -59,7 +60,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 	assert.Len(t, r.Rows, len(small()))
 	assert.Empty(t, r.Skipped)
 	assert.Len(t, seen, len(small()))
-	assert.Equal(t, "0/14 resample", seen[0])
+	assert.Equal(t, "0/15 resample", seen[0])
 	for _, row := range r.Rows {
 		name := row.Suite + " " + row.Job
 		assert.GreaterOrEqual(t, row.Time.Samples, minSamples, name)
