@@ -31,3 +31,5 @@ func FuzzShapes(f *testing.F)  { opstest.FuzzShapes(f, devices(f)...) }
 func FuzzOptions(f *testing.F) { opstest.FuzzOptions(f, devices(f)...) }
 func FuzzVoxels(f *testing.F)  { opstest.FuzzVoxels(f, devices(f)...) }
 func FuzzFuse(f *testing.F)    { opstest.FuzzFuse(f, devices(f)...) }
+
+func FuzzGradients(f *testing.F) { opstest.FuzzGradients(f, devices(f)...) }
