@@ -11,8 +11,8 @@
 // int64 nanoseconds, float64 seconds or float32 seconds; float32 holds epoch seconds only to the minute, so use it
 // for times that begin near zero.
 //
-// [Device.Resample] puts one stream on a clock, [Device.Fuse] several, side by side. [Device.Draw] draws windows from the episodes of a
-// store, in an order of its own each epoch.
+// [Device.Resample] puts one stream on a clock, [Device.Fuse] several, side by side; [Device.ResampleBackward] and [Device.FuseBackward]
+// give their gradients with respect to values. [Device.Draw] draws windows from the episodes of a store, in an order of its own each epoch.
 //
 // Every operation has two forms. The convenient one (Device.Resample) takes tensors on the host or on the device,
 // allocates what is not given and returns when the result is there. The other is a plan (Device.PlanResample): arguments
@@ -28,6 +28,6 @@
 // [*MemoryError] where there is not the memory that was asked for.
 //
 // Arithmetic: each step rounds on its own, without fused multiply-add. f16 and bf16 are computed in float32, f64 in
-// float64, and the result is rounded once to the output's dtype, to nearest even. Resample, Fuse and Draw give equal bits on every
+// float64, and the result is rounded once to the output's dtype, to nearest even. Resample, Fuse, their gradients and Draw give equal bits on every
 // backend, except that a NaN made by arithmetic equals any NaN.
 package ops

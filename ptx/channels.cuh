@@ -124,6 +124,11 @@ RC_FN i64 anew(i64 x) {
     return x;
 }
 
+RC_FN u32 anew(u32 x) {
+    asm volatile("" : "+r"(x));
+    return x;
+}
+
 // first_within is the first of stamps 0 to k that is in a window, which begins `from` before x; k + 1 if none is. It goes back from k in steps
 // that double, then halves what is left.
 template <class C> RC_FN u32 first_within(const C *t, u32 k, C x, C from) {
@@ -440,7 +445,7 @@ RC_FN void make_items(const resample_job &j, const spots<Max, Others> &s, u32 co
         RC_ROLLED for (; turn < turns; turn += block_warps()) {
             const u32 n = turn * warp_size + lane();
             if (n >= all) continue;
-            const u32 target = divided(n, g.others_magic, (u32)anew(g.shifts) >> 15 & 31);
+            const u32 target = divided(n, g.others_magic, anew(g.shifts) >> 15 & 31);
             const item it = items(j.chunks + n - (target + 1) * g.others);
             make_other<In>(j, s, target, it, sinks(target, it.feature));
         }

@@ -69,10 +69,7 @@ struct backward_job : fuse_job {
 
     RC_FN_MEMBER bool lacking() const { return !whole; }
     RC_FN_MEMBER bool lines() const { return edge() == edge_extrapolate; }
-    RC_FN_MEMBER void settle() {
-        fuse_job::settle();
-        after_wait(grad);
-    }
+    RC_FN_MEMBER void settle() const {} // it lies in shared memory, and is read behind the wait
 };
 
 RC_FN backward_job job_of(const backward_params &p, u32 m) {
@@ -87,6 +84,12 @@ RC_FN backward_job job_of(const backward_params &p, u32 m) {
     j.grad = (const char *)p.dst + (u64)f.column * size_of(j.out()), j.out_at = (char *)f.src;
     j.kinds = f.kinds, j.scale = f.scale, j.target_share = f.target_share, j.tiles = f.tiles, j.parts = f.parts, j.groups = f.groups, j.whole = p.alone;
     return j;
+}
+
+// share_job keeps the block's job in shared memory: the registers would not hold it beside the sums.
+RC_FN void share_job(backward_job &j, const backward_params &p) {
+    if (thread_x() == 0) j = job_of(p, stream_of(p));
+    barrier();
 }
 
 // tell_clock calls f with a time of the job's clock.
@@ -257,10 +260,11 @@ RC_FN void check_all(const backward_job &j, u32 first_thread) {
 
 template <class W> constexpr u32 most_features = sizeof(W) == 4 ? 8 : 2; // that a thread takes at once
 
-// sums is a thread's: of sample `at` and the one after it.
+// sums is a thread's: of sample `at`, whose gradient goes to `to`, and of the one after it.
 template <class W> struct sums {
     W x[2][most_features<W>];
     u32 at;
+    char *to;
 };
 
 // run is a thread's samples and features.
@@ -276,33 +280,40 @@ template <u32 N, class W> RC_FN void clear(W (&x)[most_features<W>]) {
 }
 
 // put_first writes the first of the two sums, and goes on to the next sample.
-template <u32 N, class W> RC_FN void put_first(const backward_job &j, const strip &r, const run &w, sums<W> &s) {
-    char *const to = j.out_at + (r.out + (i64)s.at * j.src_step + w.chunk * N) * (i64)(sizeof(W) == 4 ? size_of(j.in()) : 8);
+template <u32 N, class W> RC_FN void put_first(const backward_job &j, sums<W> &s) {
     W x[N];
     RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = s.x[0][i];
     if constexpr (sizeof(W) == 8)
-        st_pack(to, round_pack<dt_f64, N>(x));
+        st_pack(s.to, round_pack<dt_f64, N>(x));
     else
-        tell_dtype(j.in(), [&](auto known) RC_INLINED { st_pack(to, round_pack<decltype(known)::dtype, N>(x)); });
+        tell_dtype(j.in(), [&](auto known) RC_INLINED { st_pack(s.to, round_pack<decltype(known)::dtype, N>(x)); });
     RC_UNROLL for (u32 i = 0; i < N; i++) s.x[0][i] = s.x[1][i];
     clear<N>(s.x[1]);
-    s.at++;
+    s.at++, s.to += j.src_step * (i64)size_of(j.in());
 }
 
-// number is a gradient as it is summed: scaled in float, if at all.
-template <class W, class V> RC_FN W number(V v, const float *scale) {
-    if (scale != nullptr) {
-        float x;
-        if constexpr (sizeof(V) == 8)
-            x = f64_to_f32(v);
+// numbers are a target's gradients as they are summed: scaled in float, if at all.
+template <u32 DT, u32 N, class W> RC_FN void numbers(W (&x)[N], const pack<DT, N> &v, const float *scale) {
+    const auto narrow = [&](u32 i) {
+        if constexpr (DT == dt_f64)
+            return f64_to_f32(get(v, i));
         else
-            x = v;
-        return (W)(x * ld_nc_f32(scale));
+            return get(v, i);
+    };
+    if (RC_SELDOM(scale != nullptr)) {
+        RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = (W)(narrow(i) * ld_nc_f32(scale + i));
+        return;
     }
-    if constexpr (sizeof(V) == 8 && sizeof(W) == 4)
-        return f64_to_f32(v);
-    else
-        return (W)v;
+    RC_UNROLL for (u32 i = 0; i < N; i++) {
+        if constexpr (sizeof(W) == 8)
+            x[i] = (W)get(v, i);
+        else
+            x[i] = narrow(i);
+    }
+}
+
+template <u32 N, class W> RC_FN void add(W (&sum)[most_features<W>], W a, const W (&x)[N]) {
+    RC_UNROLL for (u32 i = 0; i < N; i++) sum[i] = sum[i] + a * x[i];
 }
 
 // slot_where is the first of count slots whose k is `least` or more.
@@ -344,14 +355,18 @@ template <u32 DT, u32 N, class W> RC_FN void walk(const backward_job &j, const m
         if (!two) u = m.k[i] + (((act & between) && w.kind == rc::next) || ((act & is_later) && w.kind == nearest));
         if ((act & gives) && u < w.hi && u + two >= w.lo) {
             const u32 reach = u + (two && u + 1 < w.hi);
-            RC_ROLLED while (s.at + 1 < reach) put_first<N>(j, r, w, s);
+            RC_ROLLED while (s.at + 1 < reach) put_first<N>(j, s);
             const W a = m.a[i], first_weight = two ? 1 - a : 1;
             const bool on0 = u == s.at || (two && u + 1 == s.at), on1 = u == s.at + 1 || (two && u == s.at);
             const W a0 = u == s.at ? first_weight : a, a1 = u == s.at + 1 ? first_weight : a;
-            RC_UNROLL for (u32 k = 0; k < N; k++) {
-                const W x = number<W>(get(v0, k), scale != nullptr ? scale + k : nullptr);
-                if (on0) s.x[0][k] = s.x[0][k] + a0 * x;
-                if (on1) s.x[1][k] = s.x[1][k] + a1 * x;
+            W x[N];
+            numbers(x, v0, scale);
+            if (RC_OFTEN(on0 && on1)) {
+                add(s.x[0], a0, x), add(s.x[1], a1, x);
+            } else if (on0) {
+                add(s.x[0], a0, x);
+            } else if (on1) {
+                add(s.x[1], a1, x);
             }
         }
         v0 = v1, v1 = v2;
@@ -396,6 +411,7 @@ template <class W> RC_FN void make_strip(const backward_job &j, marks<W> &m, con
     sums<W> s;
     clear<most_features<W>>(s.x[0]), clear<most_features<W>>(s.x[1]);
     s.at = w.lo;
+    s.to = j.out_at + (r.out + (i64)w.lo * j.src_step + (i64)(w.chunk << j.vector())) * (i64)size_of(j.in());
     RC_ROLLED for (u32 first = near.from; first < near.to; first += backward_threads) {
         const u32 left = near.to - first, count = left < backward_threads ? left : backward_threads;
         barrier(); // the marks before have been read
@@ -416,7 +432,7 @@ template <class W> RC_FN void make_strip(const backward_job &j, marks<W> &m, con
     }
     if (!w.on) return;
     tell_vector<most_features<W>>(j.vector(), [&](auto n) RC_INLINED {
-        RC_ROLLED while (s.at < w.hi) put_first<decltype(n)::value>(j, r, w, s);
+        RC_ROLLED while (s.at < w.hi) put_first<decltype(n)::value>(j, s);
     });
 }
 

@@ -5,6 +5,7 @@ using namespace rc;
 
 RC_KERNEL_OCC(backward_threads, 5) fuse_backward_f64(const backward_params p) {
     __shared__ marks<double> m;
-    backward_job j = job_of(p, stream_of(p));
+    __shared__ backward_job j;
+    share_job(j, p);
     make_gradients(j, m);
 }

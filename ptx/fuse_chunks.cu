@@ -3,12 +3,17 @@
 
 using namespace rc;
 
-RC_KERNEL_OCC(128, 8) fuse_chunks(const fuse_params p) {
+RC_KERNEL_OCC(128, 5) fuse_chunks(const fuse_params p) {
     __shared__ chunk_targets mem;
-    fuse_job j = job_of(p, stream_of(p));
+    u32 m = stream_of(p);
+    fuse_job j = job_of(p, m);
     begin(j);
-    const u32 count = survey_clock(j, [&](u32 i, const auto &m) { keep_chunk(j, mem, i, m); });
+    const u32 count = survey_clock(j, [&](u32 i, const auto &at) { keep_chunk(j, mem, i, at); });
     barrier();
+    // The job is read once more: what the first half alone needs keeps no register, nor what the second does until here.
+    m = anew(m);
+    j = job_of(p, m);
+    j.settle();
     move_chunks(j, mem, count);
     end(j);
 }

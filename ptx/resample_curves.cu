@@ -3,4 +3,4 @@
 
 using namespace rc;
 
-RC_CHANNELS(resample_curves, true, false, 8)
+RC_CHANNELS(resample_curves, true, false, 7)

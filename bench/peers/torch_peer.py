@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Measures PyTorch on the jobs of robocache bench, on the GPU or with --device cpu:
 
-    robocache bench resample forms fuse voxelize --list --json | bench/peers/torch_peer.py > torch.json
+    robocache bench resample forms fuse backward voxelize --list --json | bench/peers/torch_peer.py > torch.json
     robocache bench --backend cuda --compare torch.json
 
 On a GPU each job is measured four ways: eager, wall (as a program calls it, the wait included, by the clock on the wall); eager in a
 CUDA graph; torch.compile, wall; torch.compile in a CUDA graph. In a graph the time is that between two events around a replay, over
 sets of inputs that exceed the L2 together, as in robocache. On the CPU there are eager and, with --compile, torch.compile, by the clock
 on the wall. Of forms it does values and times of every dtype, all clocks, shuffled targets, masks and ages, all linear; jobs of other kinds, channel
-tables and gap limits are left out, and said to be. Nothing is checked: unordered times and non-finite points would give nonsense. Each job's result is compared with
+tables and gap limits are left out, and said to be. Gradients are autograd's of the same resampling, which it makes first, eager only. Nothing is checked: unordered times and non-finite points would give nonsense. Each job's result is compared with
 numpy's first.
 """
 import sys
@@ -44,6 +44,11 @@ def resample(src, times, targets, valid=False, age=False):
 def fuse(sources, targets, valid=False, age=False):
     parts = zip(*(resample(src, times, targets, valid, age) for src, times in sources))
     return [torch.cat(list(p), 2) if p[0].dim() == 3 else torch.stack(list(p), 2) for p in parts]
+
+
+def backward(src, times, targets, grad):
+    """The gradient of resample with respect to src, from that with respect to what it gives."""
+    return torch.autograd.grad(resample(src, times, targets)[0], src, grad)
 
 
 def voxels(points, features, n, reduce):
@@ -85,6 +90,11 @@ class Job:
         ticks = lambda a: put(np.round(a * 1e9) if clock == torch.int64 else a, clock)
         one = [(put(common.values(rng, b, s["S"], s["D"]), dtype), ticks(common.stamps(rng, b, s["S"], common.clock(j)))) for s in streams]
         targets = ticks(common.targets(rng, j))
+        if j["suite"] == "backward":
+            grad = put(common.values(rng, b, t, j["D"]), dtype)
+            new = lambda: (one[0][0].clone().requires_grad_(), one[0][1].clone(), targets.clone(), grad.clone())
+            self.fn, self.sets = backward, [new() for _ in range(common.count_sets(each, args.rotate * 1e6))]
+            return
         self.sets = []
         for _ in range(common.count_sets(each, args.rotate * 1e6)):
             sources = [(src.clone(), times.clone()) for src, times in one]
@@ -96,7 +106,13 @@ class Job:
         """Compares the first set's result with numpy's."""
         args, j = self.sets[0], self.j
         result = self.fn(*args)
-        got = (result if j["suite"] == "voxelize" else result[0]).double().cpu().numpy()
+        got = (result if j["suite"] == "voxelize" else result[0]).detach().double().cpu().numpy()
+        if j["suite"] == "backward":
+            c, t, g = (x[0].double().cpu().numpy() for x in args[1:])
+            weights = np.stack([np.interp(t, c, one) for one in np.eye(len(c))], 1)
+            off = np.abs(got[0] - weights.T @ g).max()
+            assert off < 0.02 * max(1, np.abs(got[0]).max()), f"{j['name']}: off by {off} from numpy"
+            return
         if j["suite"] == "voxelize":
             points = args[0].cpu().numpy()
             n = j["cells"]
@@ -165,14 +181,14 @@ def main():
         torch.cuda.set_device(args.device if ":" in args.device else "cuda:0")
     args.rotate = (300 if gpu else 64) if args.rotate is None else args.rotate
     rows = []
-    for j in common.jobs(args, ("resample", "forms", "fuse", "voxelize")):
+    for j in common.jobs(args, ("resample", "forms", "fuse", "backward", "voxelize")):
         if j.get("reduce") == "hard" or common.lacking(j):
             print(f"not measured: {j['suite']} {j['name']}", file=sys.stderr)
             continue
         job = Job(j, args)
         job.check()
         forms = [("eager", job.fn)]
-        if gpu or args.compile:
+        if (gpu or args.compile) and j["suite"] != "backward":
             torch._dynamo.reset()  # it compiles one function for so many shapes, and then no more
             forms.append(("torch.compile", torch.compile(job.fn, dynamic=False)))
         for name, fn in forms:

@@ -28,6 +28,7 @@ func small() []Job {
 		&ResampleJob{B: 2, S: 9, T: 5, D: 3}, &ResampleJob{B: 1, S: 4, T: 3, D: 2, Form: Form{Values: "f64", Times: "i64"}, Kind: "previous"},
 		&ResampleJob{suite: "forms", B: 2, S: 9, T: 5, D: 7, Channels: []ChannelShape{{"linear", 3}, {"slerp", 4}}},
 		&FuseJob{B: 2, T: 4, Streams: []FuseShape{{5, 2}, {7, 3}}},
+		&BackwardJob{B: 2, S: 9, T: 5, D: 3, Times: "i64"},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
 		&DrawJob{Windows: 5, Episodes: 10, Streams: 2},
