@@ -45,7 +45,7 @@ func newCoverage() *Coverage {
 }
 
 // mostCases is how many generated cases a trial runs at most, by suite: half a minute's.
-var mostCases = map[string]int{"resample": 600, "fuse": 300, "voxel": 200, "draw": 300}
+var mostCases = map[string]int{"resample": 600, "fuse": 300, "backward": 300, "voxel": 200, "draw": 300}
 
 // casesAt lists the generated cases that run a line, evenly picked if they are more than a trial runs.
 func (c *Coverage) casesAt(family string, line int) []string {

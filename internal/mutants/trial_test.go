@@ -19,19 +19,21 @@ import (
 )
 
 // more is how many times the generated cases of a fast device a trial chooses from, by suite.
-var more = map[string]int{"resample": 6, "fuse": 16, "voxel": 8, "draw": 4}
+var more = map[string]int{"resample": 6, "fuse": 16, "backward": 16, "voxel": 8, "draw": 4}
 
 // generatedOf and the rest of the groups that look at results, by suite.
 var (
-	generatedOf = map[string]string{"resample": "generated", "fuse": "fuse-generated", "voxel": "voxel-generated", "draw": "draw-generated"}
+	generatedOf = map[string]string{"resample": "generated", "fuse": "fuse-generated", "backward": "backward-generated", "voxel": "voxel-generated", "draw": "draw-generated"}
 	groupsOf    = map[string][]string{
 		"resample": {"named", "values", "golden", "properties", "generated", "odd"},
 		"fuse":     {"fuse", "odd"},
+		"backward": {"backward"},
 		"voxel":    {"voxel-named", "voxel-golden", "voxel-properties", "voxel-generated"},
 		"draw":     {"draw-named", "draw-values", "draw-golden", "draw-order", "draw-generated"},
 	}
 	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
-	largeOf = map[string][]string{"resample": {"odd", "halved"}, "fuse": {"odd"}, "voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}}
+	largeOf = map[string][]string{"resample": {"odd", "halved"}, "fuse": {"odd"}, "backward": {"backward-edges", "backward-shapes", "backward-tiles"},
+		"voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}}
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}
 )

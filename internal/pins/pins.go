@@ -38,6 +38,12 @@ var shapes = map[string]string{
 		{"suite": "fuse", "B": 1, "T": 20, "streams": [{"S": 30, "D": 128}, {"S": 100, "D": 64}, {"S": 200, "D": 12}]},
 		{"suite": "fuse", "B": 8, "T": 50, "streams": [{"S": 30, "D": 64}, {"S": 100, "D": 7}]},
 		{"suite": "fuse", "B": 8, "T": 50, "streams": [{"S": 30, "D": 64}, {"S": 100, "D": 7}], "values": "f64", "max_gap_ms": 500, "valid": true, "age": true}`,
+	"backward": `
+		{"suite": "backward", "B": 2, "S": 1000, "T": 500, "D": 512, "times": "i64"},
+		{"suite": "backward", "B": 8, "S": 500, "T": 250, "D": 32, "times": "i64"},
+		{"suite": "backward", "B": 8, "S": 500, "T": 250, "D": 14, "values": "f32", "times": "i64"},
+		{"suite": "backward", "B": 2, "S": 500, "T": 2000, "D": 64, "times": "i64"},
+		{"suite": "backward", "B": 2, "S": 500, "T": 250, "D": 33, "values": "f64", "times": "f64"}`,
 	"voxel": `
 		{"suite": "voxelize", "points": 15000, "cells": 40, "reduce": "occupancy", "cloud": "lidar"},
 		{"suite": "voxelize", "points": 60000, "cells": 80, "reduce": "count", "cloud": "uniform"},
@@ -53,7 +59,7 @@ var shapes = map[string]string{
 }
 
 // Operations are those that have shapes: what Count takes.
-func Operations() []string { return []string{"resample", "fuse", "voxel", "draw"} }
+func Operations() []string { return []string{"resample", "fuse", "backward", "voxel", "draw"} }
 
 // Count runs an operation's shapes, each once on a device of its own, and returns their launches by name, in order. cfg's multiprocessors are set here.
 func Count(operation string, cfg cudasim.Config) (map[string][]Launch, error) {

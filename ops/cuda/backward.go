@@ -160,7 +160,7 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 	magic, shift := divider(f.T, f.Rows())
 	out := &ptx.BackwardParams{
 		Targets: address(f.Targets.Times), TargetsBatch: int64(lead.TargetBatch), Dst: address(f.Dst), DstBatch: int64(lead.DstBatch), DstStep: int64(lead.DstStep),
-		DstRows: rows(f.DstLengths, f.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: f.Targets.Start, Rate: f.Targets.Rate,
+		DstRows: rows(f.DstLengths, f.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(f.Targets, f.Clock), Rate: f.Targets.Rate,
 		Total: uint64(f.Rows()), T: uint64(f.T), TMagic: magic, B: uint32(f.B), Streams: uint32(len(list)),
 	}
 	if job.Alone {

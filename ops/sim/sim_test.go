@@ -125,7 +125,8 @@ func TestOlderImage(t *testing.T) {
 	t.Setenv("ROBOCACHE_KERNELS", "sm_80.ptx")
 	dev, _ := device(t, cudasim.Config{})
 	assert.Contains(t, dev.Info().Kernels, "sm_80.ptx")
-	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "voxel-golden": true, "voxel-generated": true, "draw-golden": true, "draw-generated": true}})
+	opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"values": true, "golden": true, "generated": true, "backward-generated": true, "voxel-golden": true,
+		"voxel-generated": true, "draw-golden": true, "draw-generated": true}})
 }
 
 // handmade are the groups that a second run of the suite leaves out, those of Voxelize as well.
@@ -136,7 +137,7 @@ func TestAnyOrderOfBlocksAndWarpsGivesTheSameBits(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1) {
 		dev, _ := device(t, cudasim.Config{Seed: seed + 1})
-		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"golden": true, "generated": true, "voxel": true, "draw": true}})
+		opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: handmade, Only: map[string]bool{"golden": true, "generated": true, "backward-generated": true, "voxel": true, "draw": true}})
 	}
 }
 
