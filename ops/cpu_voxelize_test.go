@@ -252,7 +252,7 @@ func TestWideSumsAreRoundedOnce(t *testing.T) {
 	}
 	const n = 1<<30 + 1
 	for _, low := range []uint64{0, 1, 2, 1 << 20} { // n times a tie, and a little more
-		hi, lo := bits.Mul64(1<<53+1, n<<7)
+		hi, lo := bits.Mul64((1<<53+1)<<10, n<<27)
 		check(wideSum{hi, lo + low}, n, 1000)
 	}
 }
