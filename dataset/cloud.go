@@ -8,14 +8,14 @@ import (
 
 // Cloud is a set of N points, with what was measured at each.
 type Cloud struct {
-	Points   *tensor.Tensor // [N,3] f32: x, y, z in the file's unit, as a rule metres
-	Features *tensor.Tensor // [N,F] f32, also where F is 0
+	Points   *tensor.Tensor // [N,3] f32, or f64 where the file has one of x, y and z as doubles; in its unit, as a rule metres
+	Features *tensor.Tensor // [N,F] f32, or f64 where the file has one of them as doubles; also where F is 0
 	Columns  []Column       // [F]
 	// An organised cloud has Height rows of Width points, as a depth camera's image has; any other has one row.
 	Width, Height int
 	Viewpoint     Viewpoint // as recorded; no point is moved by it
 	NotFinite     int       // points with a coordinate that is NaN or infinite; they are kept
-	Inexact       int       // values of the file that f32 could not hold: rounded to nearest even
+	Inexact       int       // values of the file that the dtype of their tensor could not hold: rounded to nearest even
 	LeftOut       []LeftOut // what the file holds that a cloud has no place for
 	Trailing      int64     // bytes after the last point that the format does not explain, white space apart
 }
@@ -55,20 +55,29 @@ func NewCloud(points, features []float32, columns []Column) (*Cloud, error) {
 	if len(features) != n*f {
 		return nil, &CloudError{"Features", fmt.Sprintf("%d numbers", len(features)), fmt.Sprintf("%d, for %d points of %d columns", n*f, n, f)}
 	}
-	c := &Cloud{Columns: columns, Width: n, Height: 1, Viewpoint: Identity}
-	var err error
-	if c.Points, err = tensor.Of(points, n, 3); err != nil {
+	p, err := tensor.Of(points, n, 3)
+	if err != nil {
 		return nil, err
 	}
-	if c.Features, err = tensor.Of(features, n, f); err != nil {
+	q, err := tensor.Of(features, n, f)
+	if err != nil {
 		return nil, err
 	}
-	for i := range n {
-		if !finite(points[3*i : 3*i+3]) {
-			c.NotFinite++
-		}
+	return CloudOf(p, q, columns)
+}
+
+// CloudOf returns a cloud in one row of points [N,3] and features [N,F] on the host, each f32 or f64, which it keeps. What does not go together
+// is a *CloudError.
+func CloudOf(points, features *tensor.Tensor, columns []Column) (*Cloud, error) {
+	c := &Cloud{Points: points, Features: features, Columns: columns, Height: 1, Viewpoint: Identity}
+	if points != nil && points.Rank() == 2 {
+		c.Width = points.Dim(0)
 	}
-	return c, nil
+	if err := c.tensors(); err != nil {
+		return nil, err
+	}
+	_, err := c.finite(func([3]float64) {})
+	return c, err
 }
 
 // Len returns the number of points.
@@ -93,24 +102,13 @@ func (c *Cloud) Names() []string {
 	return names
 }
 
-// Check returns a *CloudError unless the fields go together, as a writer needs them: Points [N,3] and Features [N,F] of f32
+// Check returns a *CloudError unless the fields go together, as a writer needs them: Points [N,3] and Features [N,F], each f32 or f64,
 // on the host, F columns of different names, and Width*Height = N.
 func (c *Cloud) Check() error {
-	for _, a := range []struct {
-		name string
-		t    *tensor.Tensor
-	}{{"Points", c.Points}, {"Features", c.Features}} {
-		if a.t == nil || a.t.DType() != tensor.F32 || a.t.Rank() != 2 || !a.t.OnHost() {
-			return &CloudError{a.name, fmt.Sprint(a.t), "f32 of rank 2 on the host"}
-		}
+	if err := c.tensors(); err != nil {
+		return err
 	}
-	n := c.Points.Dim(0)
-	switch {
-	case c.Points.Dim(1) != 3:
-		return &CloudError{"Points", fmt.Sprint(c.Points), "[N,3]"}
-	case c.Features.Dim(0) != n || c.Features.Dim(1) != len(c.Columns):
-		return &CloudError{"Features", fmt.Sprint(c.Features), fmt.Sprintf("[%d,%d], a row a point and a number a column", n, len(c.Columns))}
-	case c.Width < 0 || c.Height < 0 || c.Width > 0 && (n%c.Width != 0 || n/c.Width != c.Height) || c.Width == 0 && n > 0:
+	if n := c.Points.Dim(0); c.Width < 0 || c.Height < 0 || c.Width > 0 && (n%c.Width != 0 || n/c.Width != c.Height) || c.Width == 0 && n > 0 {
 		return &CloudError{"Width, Height", fmt.Sprintf("%d x %d", c.Width, c.Height), fmt.Sprintf("%d points in all", n)}
 	}
 	seen := map[string]bool{"x": true, "y": true, "z": true}
@@ -123,36 +121,62 @@ func (c *Cloud) Check() error {
 	return nil
 }
 
-// Bounds returns the least and greatest coordinates of the points that are finite, and false if there are none.
-func (c *Cloud) Bounds() (lo, hi [3]float32, ok bool) {
-	t, err := c.Points.Contiguous()
-	if err != nil {
-		return lo, hi, false
-	}
-	p, err := tensor.Data[float32](t)
-	if err != nil {
-		return lo, hi, false
-	}
-	for i := 0; i+3 <= len(p); i += 3 {
-		q := p[i : i+3]
-		if !finite(q) {
-			continue
-		}
-		if !ok {
-			lo, hi, ok = [3]float32(q), [3]float32(q), true
-		}
-		for k, v := range q {
-			lo[k], hi[k] = min(lo[k], v), max(hi[k], v)
+// tensors checks Points and Features, and that there is a column for each of these.
+func (c *Cloud) tensors() error {
+	for _, a := range []struct {
+		name string
+		t    *tensor.Tensor
+	}{{"Points", c.Points}, {"Features", c.Features}} {
+		if a.t == nil || a.t.DType() != tensor.F32 && a.t.DType() != tensor.F64 || a.t.Rank() != 2 || !a.t.OnHost() {
+			return &CloudError{a.name, fmt.Sprint(a.t), "f32 or f64 of rank 2 on the host"}
 		}
 	}
-	return lo, hi, ok
+	n := c.Points.Dim(0)
+	switch {
+	case c.Points.Dim(1) != 3:
+		return &CloudError{"Points", fmt.Sprint(c.Points), "[N,3]"}
+	case c.Features.Dim(0) != n || c.Features.Dim(1) != len(c.Columns):
+		return &CloudError{"Features", fmt.Sprint(c.Features), fmt.Sprintf("[%d,%d], a row a point and a number a column", n, len(c.Columns))}
+	}
+	return nil
 }
 
-func finite(p []float32) bool {
-	for _, v := range p {
-		if v-v != 0 { // NaN and infinities
-			return false
+// Bounds returns the least and greatest coordinates of the points that are finite, and false if there are none.
+func (c *Cloud) Bounds() (lo, hi [3]float64, ok bool) {
+	n, err := c.finite(func(p [3]float64) {
+		if !ok {
+			lo, hi, ok = p, p, true
+		}
+		for k, v := range p {
+			lo[k], hi[k] = min(lo[k], v), max(hi[k], v)
+		}
+	})
+	return lo, hi, n > 0 && err == nil
+}
+
+// finite gives use the points that are finite, counts the others in NotFinite, and returns how many it gave.
+func (c *Cloud) finite(use func(p [3]float64)) (n int, err error) {
+	if c.Points.DType() == tensor.F64 {
+		n, err = finite[float64](c.Points, use)
+	} else {
+		n, err = finite[float32](c.Points, use)
+	}
+	c.NotFinite = c.Len() - n
+	return n, err
+}
+
+func finite[T float32 | float64](points *tensor.Tensor, use func(p [3]float64)) (n int, err error) {
+	data, err := tensor.Elements[T](points)
+	if err != nil {
+		return 0, err
+	}
+	for i := range points.Dim(0) {
+		at := i * points.Stride(0)
+		p := [3]float64{float64(data[at]), float64(data[at+points.Stride(1)]), float64(data[at+2*points.Stride(1)])}
+		if p[0]-p[0] == 0 && p[1]-p[1] == 0 && p[2]-p[2] == 0 { // neither NaN nor infinite
+			n++
+			use(p)
 		}
 	}
-	return true
+	return n, nil
 }

@@ -20,8 +20,8 @@ func TestCloudCountsWhatIsNotFinite(t *testing.T) {
 	assert.Equal(t, 2, c.NotFinite, "a feature may be NaN")
 	lo, hi, ok := c.Bounds()
 	assert.True(t, ok)
-	assert.Equal(t, [3]float32{-4, 2, 1}, lo)
-	assert.Equal(t, [3]float32{1, 9, 3}, hi)
+	assert.Equal(t, [3]float64{-4, 2, 1}, lo)
+	assert.Equal(t, [3]float64{1, 9, 3}, hi)
 	assert.Equal(t, 0, c.Column("i"))
 	assert.Equal(t, -1, c.Column("x"))
 	assert.Equal(t, dataset.Identity, c.Viewpoint)
@@ -61,8 +61,30 @@ func TestCloudsThatAreNone(t *testing.T) {
 	c.Width, c.Height = 1, 2
 	assert.NoError(t, c.Check())
 	c.Points = tensor.Must(tensor.New(tensor.F64, 2, 3))
+	assert.NoError(t, c.Check())
+	c.Points = tensor.Must(tensor.New(tensor.F16, 2, 3))
 	assert.ErrorAs(t, c.Check(), &bad)
 	assert.Equal(t, "Points", bad.Arg)
+}
+
+// Points and features of doubles are kept, each by themselves.
+func TestCloudsOfDoubles(t *testing.T) {
+	points := tensor.Must(tensor.Of([]float64{5648321.001, 2, 3, 1, 2, math.NaN(), 1e300, 0, 0}, 3, 3))
+	c, err := dataset.CloudOf(points, tensor.Must(tensor.Of([]float32{1, 2, 3}, 3, 1)), []dataset.Column{{Name: "i"}})
+	require.NoError(t, err)
+	require.NoError(t, c.Check())
+	assert.Equal(t, 1, c.NotFinite, "1e300 is finite")
+	lo, hi, ok := c.Bounds()
+	assert.True(t, ok)
+	assert.Equal(t, [3]float64{5648321.001, 0, 0}, lo)
+	assert.Equal(t, [3]float64{1e300, 2, 3}, hi)
+	var bad *dataset.CloudError
+	_, err = dataset.CloudOf(nil, points, nil)
+	assert.ErrorAs(t, err, &bad)
+	_, err = dataset.CloudOf(points, tensor.Must(tensor.New(tensor.F64, 2, 1)), []dataset.Column{{Name: "i"}})
+	assert.ErrorAs(t, err, &bad)
+	_, err = dataset.CloudOf(points, tensor.Must(tensor.New(tensor.I32, 3, 1)), []dataset.Column{{Name: "i"}})
+	assert.ErrorAs(t, err, &bad)
 }
 
 func TestFormatErrorNamesTheLineOfText(t *testing.T) {

@@ -15,13 +15,15 @@ type cpuVoxelize struct {
 	*VoxelizeJob
 	backend  *cpuBackend
 	points   values
-	poses    values
+	poses    values // of the points' type
+	narrow   values // poses of f32, if they are to be widened
 	features values
-	step     int // of features
+	step     int  // of features
+	double   bool // as job.Double
 	labels   []int32
 	rows     rows
 
-	grid     values // f32 outputs
+	grid     values // outputs of features
 	grid8    []uint8
 	grid32   []int32
 	coords   []int32
@@ -54,23 +56,22 @@ const (
 )
 
 func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
-	p := &cpuVoxelize{cpuBound: cpuBound{bound: job.Bound()}, VoxelizeJob: job, backend: b, step: job.FeatureStep}
+	p := &cpuVoxelize{cpuBound: cpuBound{bound: job.Bound()}, VoxelizeJob: job, backend: b, step: job.FeatureStep, double: job.Double()}
 	var errs []error
 	p.points = valuesOf(job.Points, &errs)
 	p.poses = valuesOf(job.Poses, &errs)
+	if job.WidePoses() {
+		p.narrow, p.poses = p.poses, values{data: make([]float64, job.Poses.Len()), wide: true}
+	}
 	p.features = valuesOf(job.Features, &errs)
 	p.labels = elementsOf[int32](job.Labels, &errs)
 	p.coords = elementsOf[int32](job.Coords, &errs)
 	p.counts = elementsOf[int32](job.Counts, &errs)
 	p.splits = elementsOf[int64](job.RowSplits, &errs)
 	p.inverse = elementsOf[int32](job.PointVoxel, &errs)
-	out := job.Grid
-	if out == nil {
-		out = job.Values
-	}
-	switch {
+	switch out := job.Out(); {
 	case out == nil:
-	case out.DType() == tensor.F32:
+	case out.DType().IsFloat():
 		p.grid = valuesOf(out, &errs)
 	case out.DType() == tensor.U8:
 		p.grid8 = elementsOf[uint8](out, &errs)
@@ -195,6 +196,9 @@ func (p *cpuVoxelize) execute() error {
 	}
 	for i := range p.counters {
 		p.counters[i].Store(0)
+	}
+	if p.WidePoses() {
+		p.narrow.floats(p.poses.data.([]float64), 0)
 	}
 	p.sort.begin()
 	p.backend.parallel(&p.binning)

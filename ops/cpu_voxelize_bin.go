@@ -84,10 +84,10 @@ func posed[T float32 | float64](m *[16]T, p [3]T) (pos [3]T) {
 	return pos
 }
 
-// position returns a point after its row's pose.
-func position(p *cpuVoxelize, i, row int) [3]float32 {
-	pos := [3]float32(p.points.data.([]float32)[i*p.PointStep:])
-	if m := poseOf[float32](p, row); m != nil {
+// position returns a point of type T after its row's pose.
+func position[T float32 | float64](p *cpuVoxelize, i, row int) [3]T {
+	pos := [3]T(p.points.data.([]T)[i*p.PointStep:])
+	if m := poseOf[T](p, row); m != nil {
 		pos = posed(m, pos)
 	}
 	return pos
@@ -123,14 +123,17 @@ func (p *cpuVoxelize) fillCounts(bucket, _ int) {
 
 // fillEmpty gives a piece of a dense grid the value of empty cells.
 func (p *cpuVoxelize) fillEmpty(piece, _ int) {
-	if p.grid32 != nil {
+	switch d := p.grid.data.(type) {
+	case nil:
 		empty(p, pieceOf(p.grid32, piece))
-		return
+	case []float32:
+		empty(p, pieceOf(d, piece))
+	case []float64:
+		empty(p, pieceOf(d, piece))
 	}
-	empty(p, pieceOf(p.grid.data.([]float32), piece))
 }
 
-func empty[T uint8 | int32 | float32](p *cpuVoxelize, cells []T) {
+func empty[T uint8 | int32 | float32 | float64](p *cpuVoxelize, cells []T) {
 	if math.Float64bits(p.Empty) == 0 { // and not -0
 		clear(cells)
 		return

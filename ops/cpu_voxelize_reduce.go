@@ -12,20 +12,31 @@ const (
 
 // voxelScratch is a worker's memory.
 type voxelScratch struct {
-	begin, end int // of the sorted points whose features are in lot
-	lot        [lotValues]float32
-	top        [together]uint32  // the greatest magnitudes, or values, as ordered integers
-	scale      [together]float64 // what makes a value a number of units
-	sum        [together]int64
-	hi, low    [together]int64 // of the sums, hi * 2^32 + low
+	narrow  lots[float32]
+	wide    lots[float64]
+	made    [together]float64 // what wide features of a cell make, to be rounded
+	top     [together]uint32  // the greatest magnitudes
+	scale   [together]float64 // what makes a value a number of units
+	sum     [together]int64
+	hi, low [together]int64 // of the sums, hi * 2^32 + low
+	tops    [together]uint64
+	sums    [together]wideSum
+}
+
+// lots are features of the sorted points from begin to end, brought together.
+type lots[T float32 | float64] struct {
+	begin, end int
+	lot        [lotValues]T
 }
 
 // cellRun is sorted points lo to hi, which are those of a cell, and where their features from f on go. Of points up to `limit` the features
 // are wanted soon.
-type cellRun struct {
+type cellRun[T float32 | float64] struct {
+	p             *cpuVoxelize
+	lots          *lots[T]
 	lo, hi, limit int
 	f             int
-	out           []float32
+	out           []T
 }
 
 // reduceRuns makes the cells of a dense grid of which the first point is in a piece of the sorted ones.
@@ -68,7 +79,7 @@ func (p *cpuVoxelize) eachFeatures(worker int, do func(f, n int)) {
 	case p.Reduce.OfFeatures():
 		for f := 0; f < p.F; f += together {
 			s := &p.scratch[worker]
-			s.begin, s.end = 0, 0
+			s.narrow.end, s.wide.end = 0, 0
 			do(f, min(together, p.F-f))
 		}
 	}
@@ -81,15 +92,32 @@ func (p *cpuVoxelize) reduce(lo, hi, limit, f, n, at, worker int) {
 		p.grid32[at] = p.commonest(p.order[lo:hi], p.majority[worker])
 		return
 	}
-	r, s := cellRun{lo, hi, limit, f, p.grid.data.([]float32)[at*p.F+f:][:n]}, &p.scratch[worker]
-	switch {
-	case hi-lo == 1:
-		p.single(&r, s)
-	case p.Reduce == ReduceMax || p.Reduce == ReduceMin:
-		p.extreme(&r, s)
-	default:
-		p.add(&r, s)
+	s := &p.scratch[worker]
+	if p.double {
+		r := cellRun[float64]{p, &s.wide, lo, hi, limit, f, s.made[:n]}
+		if !r.simple() {
+			addWide(&r, s)
+		}
+		p.grid.put64(at*p.F+f, r.out)
+		return
 	}
+	r := cellRun[float32]{p, &s.narrow, lo, hi, limit, f, p.grid.data.([]float32)[at*p.F+f:][:n]}
+	if !r.simple() {
+		add(&r, s)
+	}
+}
+
+// simple makes what needs no sum, and reports whether it did.
+func (r *cellRun[T]) simple() bool {
+	switch {
+	case r.hi-r.lo == 1:
+		r.single()
+	case r.p.Reduce == ReduceMax || r.p.Reduce == ReduceMin:
+		r.extreme()
+	default:
+		return false
+	}
+	return true
 }
 
 // describe writes a voxel's coordinates and count, its number at its points, and the points of a hard one. It returns how many points it keeps.
@@ -125,15 +153,47 @@ func (p *cpuVoxelize) describe(c, voxel int) int {
 // keep writes the points of a hard voxel.
 func (p *cpuVoxelize) keep(points []uint64, voxel, row int) {
 	width := 3 + p.F
-	out := p.grid.data.([]float32)[voxel*p.P*width:][:p.P*width]
-	clear(out[len(points)*width:])
+	from, to := voxel*p.P*width, (voxel+1)*p.P*width
+	switch out := p.grid.data.(type) {
+	case []float32:
+		clear(out[from+len(points)*width : to])
+	case []float64:
+		clear(out[from+len(points)*width : to])
+	}
+	var some [together]float64
 	for k, e := range points {
-		to := out[k*width:][:width]
-		pos := position(p, pointOf(e), row)
-		copy(to, pos[:])
-		if p.F > 0 {
-			copy(to[3:], p.features.narrow(to[3:], pointOf(e)*p.step, p.F))
+		i, at := pointOf(e), from+k*width
+		if !p.double {
+			out := p.grid.data.([]float32)[at:][:width]
+			pos := position[float32](p, i, row)
+			copy(out, pos[:])
+			if p.F > 0 {
+				copy(out[3:], p.features.narrow(out[3:], i*p.step, p.F))
+			}
+			continue
 		}
+		coordinates(p, some[:3], i, row, 0)
+		p.grid.put64(at, some[:3])
+		for f := 0; f < p.F; f += together {
+			n := min(together, p.F-f)
+			p.features.floats(some[:n], i*p.step+f)
+			p.grid.put64(at+3+f, some[:n])
+		}
+	}
+}
+
+// coordinates are those of a point from one on, after its row's pose.
+func coordinates[T float32 | float64](p *cpuVoxelize, out []T, i, row, from int) {
+	if p.Wide() {
+		pos := position[float64](p, i, row)
+		for k := range out {
+			out[k] = T(pos[from+k])
+		}
+		return
+	}
+	pos := position[float32](p, i, row)
+	for k := range out {
+		out[k] = T(pos[from+k])
 	}
 }
 
@@ -146,34 +206,34 @@ func (p *cpuVoxelize) rowOf(key int64) int {
 }
 
 // each gives do the run's features, as many points at once as a lot has, one after the other.
-func (p *cpuVoxelize) each(r *cellRun, s *voxelScratch, do func(rows []float32)) {
+func (r *cellRun[T]) each(do func(rows []T)) {
 	most := lotValues / len(r.out)
 	for lo := r.lo; lo < r.hi; lo += most {
-		do(p.lot(r, lo, min(lo+most, r.hi), s))
+		do(r.lot(lo, min(lo+most, r.hi)))
 	}
 }
 
 // lot returns the features of sorted points lo to hi of the run.
-func (p *cpuVoxelize) lot(r *cellRun, lo, hi int, s *voxelScratch) []float32 {
-	n := len(r.out)
+func (r *cellRun[T]) lot(lo, hi int) []T {
+	n, s := len(r.out), r.lots
 	if lo < s.begin || hi > s.end {
-		p.gather(r, lo, max(hi, min(lo+lotValues/n, r.limit)), s)
+		r.gather(lo, max(hi, min(lo+lotValues/n, r.limit)))
 	}
 	return s.lot[(lo-s.begin)*n : (hi-s.begin)*n]
 }
 
 // gather brings the features of sorted points lo to hi together, or their coordinates where there are no features.
-func (p *cpuVoxelize) gather(r *cellRun, lo, hi int, s *voxelScratch) {
-	n := len(r.out)
+func (r *cellRun[T]) gather(lo, hi int) {
+	p, s, n := r.p, r.lots, len(r.out)
 	s.begin, s.end = lo, hi
 	lot, points := s.lot[:(hi-lo)*n], p.order[lo:hi]
-	switch d := p.features.data.(type) {
-	case nil:
+	if p.features.data == nil {
 		for i, e := range points {
-			pos := position(p, pointOf(e), p.rowOf(p.sort.key(e)))
-			copy(lot[i*n:][:n], pos[r.f:])
+			coordinates(p, lot[i*n:][:n], pointOf(e), p.rowOf(p.sort.key(e)), r.f)
 		}
-	case []float32:
+		return
+	}
+	if d, ok := p.features.data.([]T); ok {
 		if n == 1 {
 			for i, e := range points {
 				lot[i] = d[pointOf(e)*p.step+r.f]
@@ -183,9 +243,16 @@ func (p *cpuVoxelize) gather(r *cellRun, lo, hi int, s *voxelScratch) {
 		for i, e := range points {
 			copy(lot[i*n:][:n], d[pointOf(e)*p.step+r.f:])
 		}
-	default:
+		return
+	}
+	switch lot := any(lot).(type) {
+	case []float32:
 		for i, e := range points {
 			p.features.narrow(lot[i*n:], pointOf(e)*p.step+r.f, n)
+		}
+	case []float64:
+		for i, e := range points {
+			p.features.floats(lot[i*n:][:n], pointOf(e)*p.step+r.f)
 		}
 	}
 }
@@ -211,16 +278,14 @@ func (p *cpuVoxelize) commonest(points []uint64, labels []int32) int32 {
 	return best
 }
 
-var nan32 = float32(math.NaN())
-
 // single makes features of a cell of one point.
-func (p *cpuVoxelize) single(r *cellRun, s *voxelScratch) {
-	row := p.lot(r, r.lo, r.hi, s)
+func (r *cellRun[T]) single() {
+	row := r.lot(r.lo, r.hi)
 	out := r.out[:len(row)]
-	if p.Reduce == ReduceMax || p.Reduce == ReduceMin {
+	if r.p.Reduce == ReduceMax || r.p.Reduce == ReduceMin {
 		for k, x := range row {
 			if x != x {
-				x = nan32
+				x = T(math.NaN())
 			}
 			out[k] = x
 		}
@@ -228,37 +293,36 @@ func (p *cpuVoxelize) single(r *cellRun, s *voxelScratch) {
 	}
 	for k, x := range row {
 		if x += 0; x != x { // -0 becomes 0
-			x = nan32
+			x = T(math.NaN())
 		}
 		out[k] = x
 	}
 }
 
 // extreme makes the greatest or smallest features of a cell.
-func (p *cpuVoxelize) extreme(r *cellRun, s *voxelScratch) {
-	down := p.Reduce == ReduceMin
-	best := s.top[:len(r.out)]
-	clear(best)
-	p.each(r, s, func(rows []float32) {
+func (r *cellRun[T]) extreme() {
+	best, down := r.out, r.p.Reduce == ReduceMin
+	copy(best, r.lot(r.lo, r.lo+1))
+	r.each(func(rows []T) {
 		for ; len(rows) >= len(best); rows = rows[len(best):] {
-			for k, x := range rows[:len(best)] {
-				order := orderOf(x, down)
-				if x != x {
-					order = noNumber
+			row := rows[:len(best)]
+			if down {
+				for k, x := range row {
+					best[k] = min(best[k], x) // which know of NaN and -0
 				}
-				best[k] = max(best[k], order)
+				continue
+			}
+			for k, x := range row {
+				best[k] = max(best[k], x)
 			}
 		}
 	})
-	for k, order := range best {
-		if r.out[k] = nan32; order != noNumber {
-			r.out[k] = valueOf(order, down)
+	for k, x := range best {
+		if x != x {
+			best[k] = T(math.NaN())
 		}
 	}
 }
-
-// noNumber is beyond the order of all numbers.
-const noNumber = math.MaxUint32
 
 // Sums are made of integers: a value x is cut to a multiple of 2^(e-40), toward zero, where 2^e is the power of two at or
 // below the greatest finite |x| of the cell and not below 2^-126. What is cut off is below 2^-40 of that value. The integers are
@@ -269,11 +333,11 @@ const (
 )
 
 // add makes the sums or means of features of a cell.
-func (p *cpuVoxelize) add(r *cellRun, s *voxelScratch) {
+func add(r *cellRun[float32], s *voxelScratch) {
 	w := len(r.out)
 	top, scale, sum, hi, low := s.top[:w], s.scale[:w], s.sum[:w], s.hi[:w], s.low[:w]
 	clear(top)
-	p.each(r, s, func(rows []float32) {
+	r.each(func(rows []float32) {
 		for ; len(rows) >= w; rows = rows[w:] {
 			for k, x := range rows[:len(top)] {
 				top[k] = max(top[k], math.Float32bits(x)&^(1<<31))
@@ -286,7 +350,7 @@ func (p *cpuVoxelize) add(r *cellRun, s *voxelScratch) {
 			scale[k] = powerOf2(sumBits - exponentOf(t))
 		}
 	}
-	p.each(r, s, func(rows []float32) {
+	r.each(func(rows []float32) {
 		clear(sum)
 		for ; len(rows) >= w; rows = rows[w:] {
 			scale, sum := scale[:len(top)], sum[:len(top)]
@@ -300,12 +364,12 @@ func (p *cpuVoxelize) add(r *cellRun, s *voxelScratch) {
 		}
 	})
 	n := 1.0
-	if p.Reduce == ReduceMean {
+	if r.p.Reduce == ReduceMean {
 		n = float64(r.hi - r.lo)
 	}
 	for k, t := range top {
 		if t >= infinite {
-			r.out[k] = p.beyond(r, k, s)
+			r.out[k] = r.beyond(k)
 			continue
 		}
 		all := float64(float64(hi[k]+low[k]>>32)*0x1p32) + float64(low[k]&0xffffffff)
@@ -319,9 +383,9 @@ func exponentOf(magnitude uint32) int { return int(max(magnitude>>23, 1)) - 127 
 func powerOf2(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
 // beyond is the sum of a feature of a cell of which not all values are finite.
-func (p *cpuVoxelize) beyond(r *cellRun, k int, s *voxelScratch) float32 {
-	total := float32(0)
-	p.each(r, s, func(rows []float32) {
+func (r *cellRun[T]) beyond(k int) T {
+	total := T(0)
+	r.each(func(rows []T) {
 		for ; k < len(rows); rows = rows[len(r.out):] {
 			if x := rows[k]; x-x != 0 {
 				total += x
@@ -329,31 +393,7 @@ func (p *cpuVoxelize) beyond(r *cellRun, k int, s *voxelScratch) float32 {
 		}
 	})
 	if total != total {
-		total = nan32
+		total = T(math.NaN())
 	}
 	return total
-}
-
-// orderOf maps values to integers in ascending order, -0 below +0, or in descending order.
-func orderOf(x float32, down bool) uint32 {
-	b := math.Float32bits(x)
-	if b>>31 != 0 {
-		b = ^b
-	} else {
-		b |= 1 << 31
-	}
-	if down {
-		b = ^b
-	}
-	return b
-}
-
-func valueOf(order uint32, down bool) float32 {
-	if down {
-		order = ^order
-	}
-	if order>>31 != 0 {
-		return math.Float32frombits(order &^ (1 << 31))
-	}
-	return math.Float32frombits(^order)
 }

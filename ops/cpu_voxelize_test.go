@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/big"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -221,5 +223,36 @@ func TestThreadsOfVoxelizeChangeNoResult(t *testing.T) {
 				same(want, got, "in another order")
 			}
 		})
+	}
+}
+
+// A sum is divided and rounded once, whatever its size: also where nothing but the rest of the division tells on which side of a tie it lies.
+func TestWideSumsAreRoundedOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	check := func(s wideSum, n uint64, top int) {
+		t.Helper()
+		whole := new(big.Int).Lsh(new(big.Int).SetInt64(int64(s.hi)), 64)
+		whole.Add(whole, new(big.Int).SetUint64(s.lo))
+		exact := new(big.Rat).SetFrac(whole, new(big.Int).SetUint64(n))
+		scale := top - 1023 - wideBits
+		if power := new(big.Int).Lsh(big.NewInt(1), uint(max(scale, -scale))); scale < 0 {
+			exact.Quo(exact, new(big.Rat).SetInt(power))
+		} else {
+			exact.Mul(exact, new(big.Rat).SetInt(power))
+		}
+		want, _ := exact.Float64() // to nearest even
+		require.Equal(t, want, s.over(n, top), "%+v over %d, top %d", s, n, top)
+	}
+	for range 20_000 {
+		s := wideSum{r.Uint64() >> (5 + r.IntN(58)), r.Uint64() << r.IntN(64)}
+		if r.IntN(2) == 0 {
+			s.hi = ^s.hi
+		}
+		check(s, 1+r.Uint64N(1<<r.IntN(32)), []int{1, 2, 30, 1023, 2000, 2046, 1 + r.IntN(2046)}[r.IntN(7)])
+	}
+	const n = 1<<30 + 1
+	for _, low := range []uint64{0, 1, 2, 1 << 20} { // n times a tie, and a little more
+		hi, lo := bits.Mul64((1<<53+1)<<10, n<<27)
+		check(wideSum{hi, lo + low}, n, 1000)
 	}
 }

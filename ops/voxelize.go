@@ -83,14 +83,17 @@ type VoxelReduce uint8
 // The reductions. In sums and means, a cell's n values x give s within ulp32(s) + n * 2^-40 * max|x|, the same bits in any
 // order of the points: they are added as integers, relative to the greatest exponent in the cell. A NaN makes its
 // cell's result NaN; infinities add as in IEEE; a sum of exactly zero is +0. For the greatest and the smallest -0 is less than +0.
+//
+// All of that is computed in float64 where what is reduced, or the output, is f64: s then lies within ulp64(s) + n * 2^-90 * max|x|, no
+// sum overflows on the way to one that does not, and an f32 output gets that result, rounded once.
 const (
 	ReduceDefault   VoxelReduce = iota // occupancy in a dense grid, the mean in sparse voxels
 	ReduceOccupancy                    // u8: 1 where there is a point
 	ReduceCount                        // i32: the number of points
-	ReduceSum                          // f32, each feature
-	ReduceMean                         // f32, each feature
-	ReduceMax                          // f32, each feature
-	ReduceMin                          // f32, each feature
+	ReduceSum                          // f32 or f64, each feature
+	ReduceMean                         // f32 or f64, each feature
+	ReduceMax                          // f32 or f64, each feature
+	ReduceMin                          // f32 or f64, each feature
 	ReduceMajority                     // i32: the commonest of Labels; a tie takes the smallest
 	voxelReduces
 )
@@ -108,7 +111,7 @@ func ParseVoxelReduce(name string) (VoxelReduce, error) {
 // OfFeatures reports whether the reduction is made of each feature: sum, mean, max and min.
 func (r VoxelReduce) OfFeatures() bool { return r >= ReduceSum && r <= ReduceMin }
 
-// DType returns the dtype of the reduction's values.
+// DType returns the dtype of the reduction's values: f32 of features, though what is f64 gives f64 unless it is asked for otherwise.
 func (r VoxelReduce) DType() tensor.DType {
 	switch {
 	case r.OfFeatures():
@@ -155,10 +158,13 @@ func nameOf(names []string, i int, what string) string {
 //
 // Inputs may be strided in every dimension but the last, so that Points and Features can be columns of one tensor [N,3+F], and
 // may overlap each other: give the whole of it as Features to reduce the coordinates too. Outputs are contiguous.
+//
+// Where Grid or Values may be f32 or f64, the tensor that is given decides. One that is allocated is f64 if what goes into it is: what is
+// reduced, or the points or features of hard voxels.
 type VoxelizeArgs struct {
-	Grid *tensor.Tensor // dense: [Z,Y,X] of the reduction's dtype, with a last dimension F where it is of features
+	Grid *tensor.Tensor // dense: [Z,Y,X] of the reduction's dtype, or [Z,Y,X,F] f32 or f64 where it is of features
 
-	Values *tensor.Tensor // hard: [V,P,3+F] f32, x, y, z, then the features; sparse: [V,F] f32, or [V] i32 for a majority
+	Values *tensor.Tensor // hard: [V,P,3+F] f32 or f64, x, y, z, then the features; sparse: [V,F] f32 or f64, or [V] i32 for a majority
 	Coords *tensor.Tensor // hard, sparse: [V,3] i32, in the order of the grid's dimensions, or [V,4] with the row in front
 	Counts *tensor.Tensor // hard, sparse: [V] i32, the points in each voxel; hard: at most P
 
@@ -166,10 +172,12 @@ type VoxelizeArgs struct {
 	PointVoxel *tensor.Tensor // hard, sparse: [N] i32, optional: each point's voxel, -1 if none kept it
 
 	Points   *tensor.Tensor // [N,3] f32, or f64, which is binned in float64
-	Features *tensor.Tensor // [N,F] f32, f16 or bf16; where a reduction has none, the points themselves, which then are f32
+	Features *tensor.Tensor // [N,F] f32, f64, f16 or bf16; where a reduction has none, the points themselves
 	Labels   *tensor.Tensor // [N] i32, for the majority
 	Offsets  *tensor.Tensor // [B+1] i64
-	Poses    *tensor.Tensor // [4,4], or [B,4,4], of the points' dtype: p' = ((m0*x + m1*y) + m2*z) + m3, for binning and for values
+	// Poses is [4,4], or [B,4,4], of the points' dtype; f64 points take f32 too, widened. p' = ((m0*x + m1*y) + m2*z) + m3, each step in the
+	// points' type, is what is binned, and what values are made of.
+	Poses *tensor.Tensor
 }
 
 // VoxelizeOptions says what voxels are made. The zero value is a dense grid of occupancy.
@@ -191,7 +199,8 @@ type VoxelizeOptions struct {
 // change. Its batches are one call a sample, so a row here is a sample there.
 //
 // "open3d" is Open3D's PointCloud.voxel_down_sample: the mean of each voxel, on the grid that [Open3DGrid] lays. Open3D
-// computes in float64, so its cells need f64 points; its order of voxels is unspecified, here it is that of the cells.
+// computes in float64, so its cells and means need f64 points, and f64 features; its order of voxels is unspecified, here it is that of
+// the cells.
 func VoxelPreset(name string) (VoxelizeOptions, error) {
 	switch name {
 	case "mmcv":

@@ -77,8 +77,7 @@ func (s *voxelStaging) voxelize(r *VoxelizeResult) error {
 		sized.Values, sized.Coords, sized.Counts = nil, nil, nil
 		for _, o := range sized.outputs(0)[4:] {
 			if t := *o.t; t != nil && c.tensor(o.name, t) {
-				c.dtype(o.name, t, o.dtype)
-				c.shape(o.name, t, o.shape...)
+				o.check(c)
 			}
 		}
 		if c.err != nil {

@@ -32,7 +32,7 @@ type VoxelizeJob struct {
 	Batched                bool
 }
 
-var featureTypes = []tensor.DType{tensor.F32, tensor.F16, tensor.BF16}
+var featureTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
 
 // CellsARow returns the number of cells of one row.
 func (j *VoxelizeJob) CellsARow() int { return j.Cells[0] * j.Cells[1] * j.Cells[2] }
@@ -50,6 +50,35 @@ func (j *VoxelizeJob) Axes() [3]int {
 
 // Wide reports whether points are binned in float64.
 func (j *VoxelizeJob) Wide() bool { return j.Points.DType() == tensor.F64 }
+
+// WidePoses reports whether poses are of float32, and points not.
+func (j *VoxelizeJob) WidePoses() bool {
+	return j.Wide() && j.Poses != nil && j.Poses.DType() == tensor.F32
+}
+
+// Double reports whether what goes into Grid or Values is float64, or what comes out of them: then all of it is made in float64.
+func (j *VoxelizeJob) Double() bool {
+	return (j.Reduce.OfFeatures() || j.Mode == HardVoxels) && (j.valueType(nil) == tensor.F64 || j.valueType(j.Out()) == tensor.F64)
+}
+
+// Out returns the tensor that reductions or hard voxels go to: Grid or Values, or nil.
+func (j *VoxelizeJob) Out() *tensor.Tensor {
+	if j.Grid != nil {
+		return j.Grid
+	}
+	return j.Values
+}
+
+// valueType is the dtype of an output of features: as given, or else that of what goes into it.
+func (j *VoxelizeJob) valueType(given *tensor.Tensor) tensor.DType {
+	is := func(t *tensor.Tensor, d tensor.DType) bool { return t != nil && t.DType() == d }
+	switch {
+	case is(given, tensor.F32):
+	case is(given, tensor.F64), is(j.Features, tensor.F64), (j.Features == nil || j.Mode == HardVoxels) && j.Wide():
+		return tensor.F64
+	}
+	return tensor.F32
+}
 
 // newVoxelizeJob validates the arguments against tensors on the given device.
 func newVoxelizeJob(c *checker, a VoxelizeArgs, g VoxelGrid, o VoxelizeOptions) (*VoxelizeJob, error) {
@@ -110,9 +139,6 @@ func (j *VoxelizeJob) checkInputs(c *checker) {
 		return
 	}
 	c.dtype("Points", j.Points, tensor.F32, tensor.F64)
-	if j.Mode == HardVoxels {
-		c.dtype("Points", j.Points, tensor.F32) // Values holds them
-	}
 	if c.err == nil && (j.Points.Rank() != 2 || j.Points.Dim(1) != 3) {
 		c.set("Points", ErrShape, tensor.FormatShape(j.Points.Shape()), "[N,3]")
 	}
@@ -141,7 +167,7 @@ func (j *VoxelizeJob) checkInputs(c *checker) {
 		}
 	}
 	if j.Poses != nil && c.tensor("Poses", j.Poses) {
-		c.dtype("Poses", j.Poses, j.Points.DType())
+		c.dtype("Poses", j.Poses, tensor.F32, j.Points.DType())
 		if j.Poses.Rank() == 3 {
 			c.shape("Poses", j.Poses, j.B, 4, 4)
 			j.PoseBatch = 16
@@ -160,9 +186,6 @@ func (j *VoxelizeJob) checkFeatures(c *checker) {
 	case c.err != nil:
 	case j.Features == nil && j.Reduce.OfFeatures():
 		j.F = 3
-		if j.Wide() {
-			c.set("Features", ErrMissing, "nil, with f64 points", "Features [N,F] to reduce, of f32, f16 or bf16")
-		}
 	case j.Features != nil && !used:
 		c.set("Features", ErrOption, "features with "+j.Reduce.String(), "nil")
 	case j.Features != nil && c.tensor("Features", j.Features):
@@ -196,14 +219,26 @@ func (j *VoxelizeJob) checkLabels(c *checker) {
 type voxelOutput struct {
 	output
 	optional bool
+	either   bool // f32 or f64, of which output has one
+}
+
+// check checks the dtype and the shape of what was given.
+func (o *voxelOutput) check(c *checker) {
+	types := []tensor.DType{o.dtype}
+	if o.either {
+		types = []tensor.DType{tensor.F32, tensor.F64}
+	}
+	c.dtype(o.name, *o.t, types...)
+	c.shape(o.name, *o.t, o.shape...)
 }
 
 // outputs lists the outputs for V voxels.
 func (j *VoxelizeJob) outputs(v int) []voxelOutput {
 	out := []voxelOutput{
-		{output: output{name: "Grid", t: &j.Grid, dtype: j.Reduce.DType()}}, {output: output{name: "Values", t: &j.Values, dtype: tensor.F32}},
+		{output: output{name: "Grid", t: &j.Grid, dtype: j.Reduce.DType()}}, {output: output{name: "Values", t: &j.Values, dtype: j.valueType(j.Values)}, either: true},
 		{output: output{name: "Coords", t: &j.Coords, dtype: tensor.I32}}, {output: output{name: "Counts", t: &j.Counts, dtype: tensor.I32}},
-		{output{name: "RowSplits", t: &j.RowSplits, dtype: tensor.I64}, true}, {output{name: "PointVoxel", t: &j.PointVoxel, dtype: tensor.I32}, true},
+		{output: output{name: "RowSplits", t: &j.RowSplits, dtype: tensor.I64}, optional: true},
+		{output: output{name: "PointVoxel", t: &j.PointVoxel, dtype: tensor.I32}, optional: true},
 	}
 	if j.Mode == DenseVoxels {
 		axes := j.Axes()
@@ -213,6 +248,7 @@ func (j *VoxelizeJob) outputs(v int) []voxelOutput {
 		}
 		if j.Reduce.OfFeatures() {
 			shape = append(shape, j.F)
+			out[0].dtype, out[0].either = j.valueType(j.Grid), true
 		}
 		out[0].shape = shape
 		return out
@@ -223,7 +259,7 @@ func (j *VoxelizeJob) outputs(v int) []voxelOutput {
 	case j.Reduce.OfFeatures():
 		out[1].shape = []int{v, j.F}
 	case j.Reduce == ReduceMajority:
-		out[1].dtype, out[1].shape = tensor.I32, []int{v}
+		out[1].dtype, out[1].either, out[1].shape = tensor.I32, false, []int{v}
 	}
 	columns := 3
 	if j.Batched {
@@ -253,8 +289,7 @@ func (j *VoxelizeJob) checkOutputs(c *checker) {
 			c.set(o.name, ErrOption, "a tensor", fmt.Sprintf("nil for %s voxels, %s", j.Mode, j.Reduce))
 		case o.shape == nil || t == nil && o.optional:
 		case c.tensor(o.name, t):
-			c.dtype(o.name, t, o.dtype)
-			c.shape(o.name, t, o.shape...)
+			o.check(c)
 			if c.err == nil && !t.IsContiguous() {
 				c.set(o.name, ErrStride, tensor.FormatShape(t.Strides()), "a contiguous tensor")
 			}

@@ -18,6 +18,7 @@ RC_HOST struct voxel_values {
 
     RC_FLAG(flags, u32, reduce, 0, 3)
     RC_FLAG(flags, u32, feature_type, 3, 2)
+    RC_FLAG(flags, bool, double_out, 6, 1) // `out` is f64, see voxel_f64.cu
     RC_FLAG(flags, bool, fours, 5, 1) // features are groups of four f32, 16 bytes aligned, and so is `out`
 };
 
@@ -31,12 +32,12 @@ RC_HOST struct voxel_crowds {
 RC_FN u32 row_in(const voxel_values &v, u32 key) { return v.cloud.b > 1 ? (u32)(key / v.cells) : 0; }
 RC_FN u32 row_in(const voxel_values &v, u64 key) { return v.cloud.b > 1 ? (u32)(key / v.cells) : 0; }
 
-// coordinate_at returns a coordinate of a point, after the pose.
-RC_FN float coordinate_at(const voxel_cloud &c, u32 point, u32 axis, u32 row) {
-    const float *const at = (const float *)c.points + (i64)point * c.point_step;
-    if (c.poses == nullptr) return ld_nc_f32(at + axis);
-    const float *const m = (const float *)c.poses + row * c.pose_batch + 4 * axis;
-    return ((ld_nc_f32(m) * ld_nc_f32(at) + ld_nc_f32(m + 1) * ld_nc_f32(at + 1)) + ld_nc_f32(m + 2) * ld_nc_f32(at + 2)) + ld_nc_f32(m + 3);
+// coordinate_at returns a coordinate of a point of Ts, after the pose.
+template <class T> RC_FN T coordinate_at(const voxel_cloud &c, u32 point, u32 axis, u32 row) {
+    const T *const at = (const T *)c.points + (i64)point * c.point_step;
+    if (c.poses == nullptr) return ld_element(at + axis);
+    const T *const m = (const T *)c.poses + row * c.pose_batch + 4 * axis;
+    return ((ld_element(m) * ld_element(at) + ld_element(m + 1) * ld_element(at + 1)) + ld_element(m + 2) * ld_element(at + 2)) + ld_element(m + 3);
 }
 
 // feature_at returns a feature of a point.
@@ -55,7 +56,7 @@ template <u32 N> RC_FN void values_at(const voxel_values &v, u32 point, u32 feat
         const v16 q = ld_nc_16((const float *)v.features + (i64)point * v.feature_step + feature);
         x[0] = as_f32(q.x), x[1] = as_f32(q.y), x[2] = as_f32(q.z), x[3] = as_f32(q.w);
     } else {
-        x[0] = v.features ? feature_at(v, point, feature) : coordinate_at(v.cloud, point, feature, row);
+        x[0] = v.features ? feature_at(v, point, feature) : coordinate_at<float>(v.cloud, point, feature, row);
     }
 }
 

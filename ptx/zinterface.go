@@ -1446,6 +1446,31 @@ func (p *VoxelDealParams) append(b []byte) []byte {
 	return b
 }
 
+const OpenThreads = 256 // open_threads of voxel_f64.cu
+
+// VoxelOpenParams is voxel_open_params of voxel_f64.cu: 48 bytes.
+type VoxelOpenParams struct {
+	Out     uint64 // offset 0: doubles to fill; null where there is nothing
+	Count   uint64 // offset 8: how many
+	Value   uint64 // offset 16: the bits of each
+	Narrow  uint64 // offset 24: poses of f32, which go to `poses` as f64; null where there is nothing
+	Poses   uint64 // offset 32
+	Numbers uint64 // offset 40: of all poses
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelOpenParams) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
+
+func (p *VoxelOpenParams) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.Count)
+	b = binary.LittleEndian.AppendUint64(b, p.Value)
+	b = binary.LittleEndian.AppendUint64(b, p.Narrow)
+	b = binary.LittleEndian.AppendUint64(b, p.Poses)
+	b = binary.LittleEndian.AppendUint64(b, p.Numbers)
+	return b
+}
+
 const FillThreads = 256 // fill_threads of voxel_fill.cuh
 
 // VoxelFillParams is voxel_fill_params of voxel_fill.cuh: 80 bytes.
@@ -1556,13 +1581,7 @@ func (p *VoxelCellsParams) append(b []byte) []byte {
 	return b
 }
 
-const GroupEach = 8 // group_each of voxel_places.cuh: points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
-
-const GroupBits = 4 // group_bits of voxel_places.cuh: points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
-
-const GroupDealShared = 35024 // group_deal_shared of voxel_places.cuh: bytes that a block of voxel_deal_points has
-
-// VoxelList is voxel_list of voxel_reduce.cu: 200 bytes.
+// VoxelList is voxel_list of voxel_list.cuh: 200 bytes.
 //
 // voxel_list is the voxels in the order of their keys, and where they go.
 type VoxelList struct {
@@ -1608,6 +1627,12 @@ func (p *VoxelList) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.Batched)
 	return b
 }
+
+const GroupEach = 8 // group_each of voxel_places.cuh: points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
+
+const GroupBits = 4 // group_bits of voxel_places.cuh: points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
+
+const GroupDealShared = 35024 // group_deal_shared of voxel_places.cuh: bytes that a block of voxel_deal_points has
 
 // VoxelReduceParams is voxel_reduce_params of voxel_reduce.cu: 224 bytes.
 type VoxelReduceParams struct {
@@ -1854,6 +1879,7 @@ func (p *VoxelValues) append(b []byte) []byte {
 type VoxelValuesFlags struct {
 	Reduce      uint32 // bits 0 to 2
 	FeatureType uint32 // bits 3 to 4
+	DoubleOut   bool   // bit 6: `out` is f64, see voxel_f64.cu
 	Fours       bool   // bit 5: features are groups of four f32, 16 bytes aligned, and so is `out`
 }
 
@@ -1861,6 +1887,7 @@ type VoxelValuesFlags struct {
 func (f VoxelValuesFlags) Word() uint32 {
 	return numberOf("VoxelValuesFlags.Reduce", f.Reduce, 0, 3) |
 		numberOf("VoxelValuesFlags.FeatureType", f.FeatureType, 3, 2) |
+		flagOf(f.DoubleOut, 6) |
 		flagOf(f.Fours, 5)
 }
 

@@ -58,6 +58,8 @@ import "embed"
 //go:embed voxel_bucket.sm_90.cubin.gz
 //go:embed voxel_bucket.sm_90.ptx.gz
 //go:embed voxel_bucket.sm_80.ptx.gz
+//go:embed voxel_f64.sm_90.ptx.gz
+//go:embed voxel_f64.sm_80.ptx.gz
 //go:embed voxel_fill.sm_90.cubin.gz
 //go:embed voxel_fill.sm_90.ptx.gz
 //go:embed voxel_fill.sm_80.ptx.gz
@@ -765,7 +767,7 @@ var manifest = []family{
 			{"values.cuh", "4685bbf7b624cdb1a4a9254df0e18465931869fb69b54b13dc8e4438f20ed992"},
 			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
 			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
-			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
+			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -811,7 +813,7 @@ var manifest = []family{
 			{"voxel_deal.cuh", "c142dfd4f4872552d0467f1e1bf65a5f70206e383ce8bfc32fe6d916b5462b36"},
 			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
 			{"voxel_places.cuh", "d532ff2760e764f90b7abcf2e3d38f817b084aa20802d677ba90bfedf21e9735"},
-			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
+			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -837,6 +839,45 @@ var manifest = []family{
 				Hash:    "1fece27143ce5a5bf8162d9f3f629530ee9c8b5833bba74f9ff5e457c04f74c8",
 				PTXHash: "1fece27143ce5a5bf8162d9f3f629530ee9c8b5833bba74f9ff5e457c04f74c8",
 				stored:  source{"voxel_bucket.sm_80.ptx.gz", "e2e513a4565bab231544baa7441ad29d40289f2c63c1b91f3098f59b9f5aa810"},
+			},
+		},
+	},
+	{
+		name: "voxel_f64",
+		sources: []source{
+			{"voxel_f64.cu", "1496b6b155c68c66a011baf8c8a9772aa874cc7c359549c47b42b97bd3bbd7a4"},
+			{"common.cuh", "8fc1713dd0ae80968b902d03a407802d75277d6c1cc12700b1d4dbb6267c402d"},
+			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
+			{"values.cuh", "4685bbf7b624cdb1a4a9254df0e18465931869fb69b54b13dc8e4438f20ed992"},
+			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_crowded.cuh", "e55661cf9d3c7fca3b7135e08a3d1d85bb67319ba3893d764470f00fdcd9d572"},
+			{"voxel_list.cuh", "d33ae8cb9f25c95e4c1024b60fce8e1c00d18e6494800d0add9078dfb9019363"},
+			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "voxel_open_f64", MaxThreads: 256, Params: []Param{
+				{"b8", 48, 8},
+			}},
+			{Name: "voxel_reduce_f64", MaxThreads: 256, Params: []Param{
+				{"b8", 200, 8},
+			}},
+			{Name: "voxel_keep_f64", MaxThreads: 256, Params: []Param{
+				{"b8", 200, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "voxel_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "f138570e2dc3ac97e3efa2f3cad243eb7900d0a26a750b8c15a8ae3f344119ae",
+				PTXHash: "f138570e2dc3ac97e3efa2f3cad243eb7900d0a26a750b8c15a8ae3f344119ae",
+				stored:  source{"voxel_f64.sm_90.ptx.gz", "87786e47ea0ec5e391bd44113a5b8ddeb539302103c00628a570d2de0d22110f"},
+			},
+			{
+				File: "voxel_f64.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "53037a1e4a01124d4468648d64c566befd631b5756251326bb26caf5f81ae048",
+				PTXHash: "53037a1e4a01124d4468648d64c566befd631b5756251326bb26caf5f81ae048",
+				stored:  source{"voxel_f64.sm_80.ptx.gz", "bf14a8b43902b249493eb3cde4499f2bba79ccc3bcd230271789d404218894cb"},
 			},
 		},
 	},
@@ -887,7 +928,7 @@ var manifest = []family{
 			{"voxel_deal.cuh", "c142dfd4f4872552d0467f1e1bf65a5f70206e383ce8bfc32fe6d916b5462b36"},
 			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
 			{"voxel_places.cuh", "d532ff2760e764f90b7abcf2e3d38f817b084aa20802d677ba90bfedf21e9735"},
-			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
+			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -925,13 +966,14 @@ var manifest = []family{
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "8637afc9965c9aa3b2c151de42302f4e0c80b8eb63ddf4ca62c714e55e314501"},
+			{"voxel_reduce.cu", "d10911463395cbdd9af026f278916ecf244d1d85f3896dafab433eead5b6d851"},
 			{"common.cuh", "8fc1713dd0ae80968b902d03a407802d75277d6c1cc12700b1d4dbb6267c402d"},
 			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
 			{"values.cuh", "4685bbf7b624cdb1a4a9254df0e18465931869fb69b54b13dc8e4438f20ed992"},
 			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
 			{"voxel_crowded.cuh", "e55661cf9d3c7fca3b7135e08a3d1d85bb67319ba3893d764470f00fdcd9d572"},
-			{"voxel_values.cuh", "eaf352e76d836d16c4738a87b7089fe92e473f6af1b869d5bd70dfaac6f4f54c"},
+			{"voxel_list.cuh", "d33ae8cb9f25c95e4c1024b60fce8e1c00d18e6494800d0add9078dfb9019363"},
+			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -957,15 +999,15 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "2dbd2c08154041ff8524a12910755ee9661bdb3aea7d920c47e7f3c365cce8c5",
-				PTXHash: "2dbd2c08154041ff8524a12910755ee9661bdb3aea7d920c47e7f3c365cce8c5",
-				stored:  source{"voxel_reduce.sm_90.ptx.gz", "9ed8fbd5232c205c95199a36b30bfe11d05e9825c0bd67854dcd3991a0b99d49"},
+				Hash:    "16ff8bc4070a83f2f666f9330e272b5230e2c88b4eeef05a61bfbc3055470875",
+				PTXHash: "16ff8bc4070a83f2f666f9330e272b5230e2c88b4eeef05a61bfbc3055470875",
+				stored:  source{"voxel_reduce.sm_90.ptx.gz", "5ac4528edbb0eb0af1225d4f265e4656ff3c8166dc66abd483d45d0e5c801abe"},
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "8b401de70f5bcafb7cb8a693d59e9524261376f649e98074ff89f5e3e7f64975",
-				PTXHash: "8b401de70f5bcafb7cb8a693d59e9524261376f649e98074ff89f5e3e7f64975",
-				stored:  source{"voxel_reduce.sm_80.ptx.gz", "a4b8a62cf3a8a7ffc9ea7166c35b7f4691fdd7d9b59a274e6a074da57ae1c67c"},
+				Hash:    "5780d6fe18b586790f149abf5ced985e1d4027ad7aca9692cd8395d01c8e3ba6",
+				PTXHash: "5780d6fe18b586790f149abf5ced985e1d4027ad7aca9692cd8395d01c8e3ba6",
+				stored:  source{"voxel_reduce.sm_80.ptx.gz", "8d66af26304f32e1ec3c780122d990d56bb495bfd08f4dd01e464c1a2dec3b1b"},
 			},
 		},
 	},

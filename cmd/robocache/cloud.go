@@ -22,9 +22,8 @@ import (
 // cloud is what a file of points holds, as Voxelize takes it.
 type cloud struct {
 	path     string
-	points   *tensor.Tensor // [N,3] f32
-	wide     *tensor.Tensor // [N,3] f64, the points of a file that has them so; else nil
-	features *tensor.Tensor // [N,F] f32, f16 or bf16; nil without any
+	points   *tensor.Tensor // [N,3] f32, or f64 of a file that has them so
+	features *tensor.Tensor // [N,F] f32, f64, f16 or bf16; nil without any
 	names    []string       // [F], the features', or nil
 	offsets  *tensor.Tensor // [B+1] i64; nil for one row
 	remarks  []string
@@ -207,47 +206,44 @@ func (c *cloud) npz() error {
 	return c.set(points, features)
 }
 
-// set keeps points of f32 and features of f32, f16 or bf16 as they are, and rounds anything else to f32.
+// set keeps points of f32 and f64 and features of floats as they are, and rounds anything else to f32.
 func (c *cloud) set(points, features *tensor.Tensor) error {
-	if points.DType() == tensor.F64 {
-		c.wide = points
-	}
 	var n int
 	var err error
+	switch points.DType() {
+	case tensor.F16:
+		points, _, err = convert(points, func(v tensor.Float16) (float32, bool) { return v.F32(), true })
+	case tensor.BF16:
+		points, _, err = convert(points, func(v tensor.BFloat16) (float32, bool) { return v.F32(), true })
+	}
+	if err != nil {
+		return err
+	}
 	if c.points, n, err = rounded(points); err != nil {
 		return err
 	}
 	if features != nil && features.Dim(1) > 0 {
-		c.features = features
-		if d := features.DType(); d != tensor.F16 && d != tensor.BF16 {
-			var m int
-			if c.features, m, err = rounded(features); err != nil {
-				return err
-			}
-			n += m
+		var m int
+		if c.features, m, err = rounded(features); err != nil {
+			return err
 		}
+		n += m
 	}
 	c.inexact(n)
 	return nil
 }
 
-// rounded returns a tensor as f32, and how many numbers that could not hold.
+// rounded returns whole numbers as f32, and how many of them that could not hold; others it returns as they are.
 func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
 	switch t.DType() {
-	case tensor.F32:
-		return t, 0, nil
-	case tensor.F64:
-		return convert(t, func(v float64) (float32, bool) { return float32(v), float64(float32(v)) == v || v != v })
-	case tensor.F16:
-		return convert(t, func(v tensor.Float16) (float32, bool) { return v.F32(), true })
-	case tensor.BF16:
-		return convert(t, func(v tensor.BFloat16) (float32, bool) { return v.F32(), true })
+	case tensor.U8:
+		return convert(t, func(v uint8) (float32, bool) { return float32(v), true })
 	case tensor.I32:
 		return convert(t, func(v int32) (float32, bool) { return float32(v), float64(float32(v)) == float64(v) })
 	case tensor.I64:
 		return convert(t, func(v int64) (float32, bool) { f := float32(v); return f, f < 1<<63 && int64(f) == v })
 	}
-	return convert(t, func(v uint8) (float32, bool) { return float32(v), true })
+	return t, 0, nil
 }
 
 // toI64 returns whole numbers as i64.
@@ -288,13 +284,12 @@ func convert[T tensor.Element](t *tensor.Tensor, to func(T) (float32, bool)) (*t
 
 // bounds returns the least and greatest coordinates of the points that are finite, and false if there are none.
 func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
-	data, err := tensor.Elements[float32](c.points)
+	data, err := tensor.Floats(c.points)
 	if err != nil {
 		return lo, hi, false, err
 	}
 	for i := range c.points.Dim(0) {
-		at := i * c.points.Stride(0)
-		p := [3]float64{float64(data[at]), float64(data[at+1]), float64(data[at+2])}
+		p := [3]float64(data[3*i:])
 		if p[0]-p[0] != 0 || p[1]-p[1] != 0 || p[2]-p[2] != 0 { // NaN and infinities
 			continue
 		}

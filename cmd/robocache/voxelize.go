@@ -40,15 +40,17 @@ or nuScenes' floats (.bin: x, y, z, intensity; .pcd.bin: and ring), a numpy arra
 x, y, z and then the features) or a numpy archive (.npz: points [N,3] and, if they are there,
 features [N,F] and the offsets [B+1] at which the clouds of a batch begin and end).
 
-A point's cell is floor((p - min) / size) on each axis, in float32, as are the points of any file.
-There are round((max - min) / size) cells along an axis; a point in none of them is out of range.
+A point's cell is floor((p - min) / size) on each axis, in the type of the file's points: float64
+where they are doubles (PLY double, PCD F 8, numpy float64), else float32. Features are kept as they
+are in the same way. Values made of doubles are float64, all others float32. There are
+round((max - min) / size) cells along an axis; a point in none of them is out of range.
 Without --min or --max the grid ends at the multiple of --size (from the other bound, if that is
 given) next to the cloud's outermost finite points, and OUT also holds the bounds, min and max [3].
 
 --mode   OUT.npz holds
 occupancy  grid [Z,Y,X] uint8: 1 where there is a point
 count      grid [Z,Y,X] int32: the points in each cell
-sum, mean, max, min   grid [Z,Y,X,F] float32, of each feature, or of x, y and z if there are none
+sum, mean, max, min   grid [Z,Y,X,F], of each feature, or of x, y and z if there are none
 hard       voxels [V,P,3+F] (x, y, z, then the features; zero beyond a voxel's points),
            coords [V,3] (z, y, x), num_points [V], and point_voxel [N], each point's voxel or -1
 sparse     coords [V,3], counts [V], features [V,F] (what --reduce makes of them; none for count),
@@ -63,7 +65,7 @@ the cap. With --json these counters are the one object on standard output.
 
 --preset mmcv makes hard voxels as mmcv's deterministic layer does (35 points, 20000 voxels).
 --preset open3d makes the sparse voxels of Open3D's voxel_down_sample, on the grid that it lays:
-features are then the means of x, y, z and of the features, and everything is binned in float64.`
+features are then the means of x, y, z and of the features, and all of it is float64.`
 
 const voxelizeExample = `  robocache voxelize scan.pcd -o scan.npz --size 0.2 --plot scan.png
   robocache voxelize scan.bin -o pillars.npz --preset mmcv --size 0.16,0.16,4 --min 0,-39.68,-3 --max 69.12,39.68,1
@@ -220,7 +222,7 @@ func (r *voxelRequest) grid(c *cloud) (g ops.VoxelGrid, derived bool, err error)
 		return g, true, &inputError{Path: c.path, Msg: "no finite points to lay a grid around, want --min and --max"}
 	}
 	if r.preset.value == open3d {
-		g, err = ops.Open3DGrid(c.wide, g.Size[0])
+		g, err = ops.Open3DGrid(c.points, g.Size[0])
 	} else {
 		for k, s := range g.Size {
 			if !r.lo.set {
@@ -228,12 +230,12 @@ func (r *voxelRequest) grid(c *cloud) (g ops.VoxelGrid, derived bool, err error)
 				if r.hi.set {
 					g.Min[k] = g.Max[k] - float64(max(math.Ceil((g.Max[k]-lo[k])/s), 1)*s)
 				}
-				if lo[k] < g.Min[k] || float32(lo[k]) < float32(g.Min[k]) { // as rounding may have it
+				if lo[k] < g.Min[k] || !c.wide() && float32(lo[k]) < float32(g.Min[k]) { // as rounding may have it
 					g.Min[k] -= s
 				}
 			}
 			if !r.hi.set {
-				g.Max[k] = g.Min[k] + float64(cellsUpTo(hi[k], g.Min[k], s)*s)
+				g.Max[k] = g.Min[k] + float64(c.cellsUpTo(hi[k], g.Min[k], s)*s)
 			}
 		}
 		_, err = g.Cells()
@@ -244,10 +246,16 @@ func (r *voxelRequest) grid(c *cloud) (g ops.VoxelGrid, derived bool, err error)
 	return g, true, nil
 }
 
-// cellsUpTo returns how many cells it takes from lo on until v is in the last of them, at least one, also in float32.
-func cellsUpTo(v, lo, size float64) float64 {
-	narrow := (float32(v) - float32(lo)) / float32(size)
-	return max(math.Floor((v-lo)/size), math.Floor(float64(narrow)), 0) + 1
+// wide reports whether points are f64.
+func (c *cloud) wide() bool { return c.points.DType() == tensor.F64 }
+
+// cellsUpTo returns how many cells it takes from lo on until v is in the last of them, at least one, also in float32 if the points are.
+func (c *cloud) cellsUpTo(v, lo, size float64) float64 {
+	last := math.Floor((v - lo) / size)
+	if narrow := (float32(v) - float32(lo)) / float32(size); !c.wide() {
+		last = max(last, math.Floor(float64(narrow)))
+	}
+	return max(last, 0) + 1
 }
 
 // checkRoom refuses outputs that would fill the memory by a slip of the finger.
@@ -256,17 +264,23 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 	if err != nil {
 		return err
 	}
-	features, reduced := 0, 3 // without features x, y and z are reduced
+	features, reduced, of := 0, 3, c.points // without features x, y and z are reduced
 	if c.features != nil {
 		features = c.features.Dim(1)
-		reduced = features
+		reduced, of = features, c.features
+	}
+	size := 4.0 // of what is made of them
+	if of.DType() == tensor.F64 || o.Mode == ops.HardVoxels && c.wide() {
+		size = 8
 	}
 	need, what := 0.0, ""
 	switch o.Mode {
 	case ops.DenseVoxels:
-		need = float64(cells[0]) * float64(cells[1]) * float64(cells[2]) * float64(o.Reduce.DType().Size())
+		need = float64(cells[0]) * float64(cells[1]) * float64(cells[2])
 		if o.Reduce.OfFeatures() {
-			need *= float64(reduced)
+			need *= float64(reduced) * size
+		} else {
+			need *= float64(o.Reduce.DType().Size())
 		}
 		if c.offsets != nil {
 			need *= float64(c.offsets.Len() - 1)
@@ -277,7 +291,7 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 		if o.MaxVoxels > 0 && c.offsets == nil {
 			voxels = min(voxels, o.MaxVoxels)
 		}
-		need = float64(voxels) * float64(o.MaxPoints) * float64(3+features) * 4
+		need = float64(voxels) * float64(o.MaxPoints) * float64(3+features) * size
 		what = fmt.Sprintf("--max-points: got up to %d voxels of %d points", voxels, o.MaxPoints)
 	}
 	if most := room(); need > most {
@@ -341,45 +355,31 @@ func (a *app) voxelize(r *voxelRequest) error {
 	return a.voxelized(j, device.Info())
 }
 
-// forOpen3D makes the points f64, and puts them, in f32, before the features.
+// forOpen3D makes the points f64, and puts them before the features, which become f64 too.
 func (c *cloud) forOpen3D() error {
-	n := c.points.Dim(0)
+	n, width := c.points.Dim(0), 3
 	columns := []*tensor.Tensor{c.points}
 	if c.features != nil {
-		f, _, err := rounded(c.features)
-		if err != nil {
-			return err
-		}
-		columns = append(columns, f)
+		columns = append(columns, c.features)
+		width += c.features.Dim(1)
 	}
-	width := 0
+	both, at := make([]float64, n*width), 0
 	for _, t := range columns {
-		width += t.Dim(1)
-	}
-	both, at := make([]float32, n*width), 0
-	for _, t := range columns {
-		data, err := tensor.Elements[float32](t)
+		data, err := tensor.Floats(t)
 		if err != nil {
 			return err
 		}
 		for i := range n {
-			copy(both[i*width+at:], data[i*t.Stride(0):][:t.Dim(1)])
+			copy(both[i*width+at:], data[i*t.Dim(1):][:t.Dim(1)])
 		}
 		at += t.Dim(1)
 	}
-	if c.wide == nil {
-		points := make([]float64, 3*n)
-		for i := range points {
-			points[i] = float64(both[i/3*width+i%3])
-		}
-		var err error
-		if c.wide, err = tensor.Of(points, n, 3); err != nil {
-			return err
-		}
-	}
 	c.names = append([]string{"x", "y", "z"}, c.names...)
 	var err error
-	c.features, err = tensor.Of(both, n, width)
+	if c.features, err = tensor.Of(both, n, width); err != nil {
+		return err
+	}
+	c.points, err = c.features.Slice(1, 0, 3)
 	return err
 }
 

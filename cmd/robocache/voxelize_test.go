@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"image/png"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/pcd"
@@ -271,29 +273,94 @@ func TestBoundsThatAreNotGivenHoldEveryPoint(t *testing.T) {
 	assert.Equal(t, []float64{-23.5, -52.5, -3}, array[float64](t, f, "min"))
 }
 
-// On the grid's upper end, rounding decides, and it is that of float32 for every file.
-func TestPointsOfDoublesAreBinnedAsFloats(t *testing.T) {
+// On the grid's upper end rounding decides, and it is that of the file's points.
+func TestPointsAreBinnedInTheirType(t *testing.T) {
 	grid := []string{"--size=.1", "--min=-2,-2,-2", "--max=-1.2,-1.2,-1.2"}
 	wide := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.Of([]float64{-1.2, -1.2, -1.2}, 1, 3))})
-	for _, in := range []string{wide, pointsFile(t, -1.2, -1.2, -1.2)} {
+	for in, want := range map[string]int64{wide: 0, pointsFile(t, -1.2, -1.2, -1.2): 1} {
 		f, n := voxelizeTo(t, in, grid...)
-		assert.Equal(t, int64(1), n.InRange)
-		assert.Equal(t, int32(1), array[int32](t, f, "grid")[511], "the last cell")
-		_, n = voxelizeTo(t, in, append(grid, "--mode=hard")...)
-		assert.Equal(t, int64(1), n.InRange)
+		assert.Equal(t, want, n.InRange)
+		assert.Equal(t, int32(want), array[int32](t, f, "grid")[511], "the last cell")
+		for _, mode := range []string{"hard", "sparse", "mean"} {
+			_, n = voxelizeTo(t, in, append(grid, "--mode", mode)...)
+			assert.Equal(t, want, n.InRange, mode)
+		}
 	}
 	_, stderr := good(t, append([]string{"voxelize", wide, "-o", filepath.Join(t.TempDir(), "o.npz")}, grid...)...)
-	assert.Contains(t, stderr, "3 numbers were rounded to float32")
+	assert.NotContains(t, stderr, "rounded")
+}
+
+// Points and features of doubles give doubles, each by themselves.
+func TestDoublesGiveDoubles(t *testing.T) {
+	const x, v = 5648321.001, 1700000000.25
+	points, features := tensor.Must(tensor.Of([]float64{x, 0, 0, x, .5, 0}, 2, 3)), tensor.Must(tensor.Of([]float64{v, v + 1}, 2, 1))
+	single := rows(1, .5, 1)
+	box := []string{"--size=1", "--min=5648321,0,0", "--max=5648322,1,1"}
+	to := func(mode string, features *tensor.Tensor) *npz.File {
+		in := map[string]*tensor.Tensor{"points": points}
+		if features != nil {
+			in["features"] = features
+		}
+		f, n := voxelizeTo(t, writeNPZ(t, in), append(box, "--mode", mode)...)
+		assert.Equal(t, int64(2), n.InRange)
+		return f
+	}
+	assert.Equal(t, []float64{x, .25, 0}, array[float64](t, to("mean", nil), "grid"))
+	assert.Equal(t, []float64{v + .5}, array[float64](t, to("mean", features), "grid"))
+	assert.Equal(t, []float64{v + .5}, array[float64](t, to("sparse", features), "features"))
+	assert.Equal(t, []float64{x, 0, 0, v, x, .5, 0, v + 1}, array[float64](t, to("hard", features), "voxels")[:8])
+	assert.Equal(t, []float32{.75}, array[float32](t, to("mean", single), "grid"))
+	assert.Equal(t, []float64{x, 0, 0, .5, x, .5, 0, 1}, array[float64](t, to("hard", single), "voxels")[:8])
 }
 
 func TestOpen3DPreset(t *testing.T) {
 	// Two voxels of size 1 from -0.5 on: 0 and 0.25 in the first, 1 in the second.
 	in := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.Of([]float64{0, 0, 0, 1, 0, 0, .25, 0, 0}, 3, 3)), "features": rows(1, 5, 6, 7)})
 	f, n := voxelizeTo(t, in, "--size=1", "--preset=open3d")
-	assert.Equal(t, []float32{.125, 0, 0, 6, 1, 0, 0, 6}, array[float32](t, f, "features"), "means of x, y, z and the feature")
+	assert.Equal(t, []float64{.125, 0, 0, 6, 1, 0, 0, 6}, array[float64](t, f, "features"), "means of x, y, z and the feature")
 	assert.Equal(t, []int32{0, 0, 0, 1, 0, 0}, array[int32](t, f, "coords"), "x, y, z")
 	assert.Equal(t, int64(3), n.InRange)
 	assert.Equal(t, []float64{-.5, -.5, -.5}, array[float64](t, f, "min"))
+}
+
+// open3d-ply-double: the same points, as doubles of a PLY and a PCD and as float64 in an .npy, lie in as many voxels, and their means are those of
+// float64. Float32 is half a metre apart there.
+func TestOpen3DPLYDouble(t *testing.T) {
+	file, err := os.Open("testdata/utm.npy")
+	require.NoError(t, err)
+	defer file.Close()
+	xyz, err := npy.Read(file)
+	require.NoError(t, err)
+	cloud, err := dataset.CloudOf(xyz, tensor.Must(tensor.New(tensor.F64, xyz.Dim(0), 0)), nil)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	files := []string{"testdata/utm.npy"}
+	for name, write := range map[string]func(io.Writer) error{
+		"utm.ply":       func(w io.Writer) error { return ply.Write(w, cloud, ply.Options{}) },
+		"utm-ascii.ply": func(w io.Writer) error { return ply.Write(w, cloud, ply.Options{ASCII: true}) },
+		"utm.pcd":       func(w io.Writer) error { return pcd.Write(w, cloud, pcd.Options{}) },
+		"utm-ascii.pcd": func(w io.Writer) error { return pcd.Write(w, cloud, pcd.Options{Encoding: pcd.ASCII}) },
+		"utm-lzf.pcd":   func(w io.Writer) error { return pcd.Write(w, cloud, pcd.Options{Encoding: pcd.Compressed}) },
+	} {
+		var b bytes.Buffer
+		require.NoError(t, write(&b))
+		files = append(files, filepath.Join(dir, name))
+		require.NoError(t, os.WriteFile(files[len(files)-1], b.Bytes(), 0o644))
+	}
+	var means []float64
+	for _, in := range files {
+		out := filepath.Join(dir, "o.npz")
+		stdout, stderr := good(t, "voxelize", in, "-o", out, "--preset", "open3d", "--size", "0.2")
+		assert.Contains(t, stdout, "voxels: 267\n", in)
+		assert.NotContains(t, stderr, "rounded", in)
+		f, _ := voxelizeTo(t, in, "--preset=open3d", "--size=0.2")
+		got := array[float64](t, f, "features")
+		if means == nil {
+			means = got
+		}
+		require.Len(t, got, 3*267)
+		assert.Equal(t, means, got, in)
+	}
 }
 
 func TestOrganisedCloudsCountTheirHoles(t *testing.T) {
@@ -313,10 +380,10 @@ wrote `+out+`, computed on cpu
 
 func TestFilesSayWhatWasNotUsed(t *testing.T) {
 	mesh := filepath.Join(t.TempDir(), "mesh.ply")
-	require.NoError(t, os.WriteFile(mesh, []byte("ply\nformat ascii 1.0\nelement vertex 1\nproperty double x\nproperty double y\nproperty double z\n"+
-		"element face 1\nproperty list int int i\nend_header\n0.1 0.2 0.3\n1 0\nmore\n"), 0o644))
+	require.NoError(t, os.WriteFile(mesh, []byte("ply\nformat ascii 1.0\nelement vertex 1\nproperty int x\nproperty float y\nproperty float z\n"+
+		"element face 1\nproperty list int int i\nend_header\n16777217 0.2 0.3\n1 0\nmore\n"), 0o644))
 	_, stderr := good(t, "voxelize", mesh, "-o", filepath.Join(t.TempDir(), "o.npz"), "--size=1")
-	for _, want := range []string{"1 of face", "3 numbers were rounded", "4 bytes after the points"} {
+	for _, want := range []string{"1 of face", "1 numbers were rounded", "4 bytes after the points"} {
 		assert.Contains(t, stderr, want)
 	}
 }

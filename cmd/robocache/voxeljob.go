@@ -36,9 +36,6 @@ type counters struct {
 // args returns what the operation reads, for the reduction that it makes.
 func (j *voxelJob) args() ops.VoxelizeArgs {
 	args := ops.VoxelizeArgs{Points: j.cloud.points, Offsets: j.cloud.offsets}
-	if j.request.preset.value == open3d {
-		args.Points = j.cloud.wide
-	}
 	if j.opts.Mode == ops.HardVoxels || j.opts.Reduce.OfFeatures() {
 		args.Features = j.cloud.features
 	}

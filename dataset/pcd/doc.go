@@ -6,7 +6,8 @@
 // red, green, blue and, for rgba, alpha, as numbers from 0 to 255. Fields named "_" are padding. Points that are NaN, as
 // organised clouds have them, stay where they are and are counted.
 //
-// Everything is float32 in memory; Inexact counts the numbers that it could not hold. A reader takes the whole file, and
+// Points are float32 in memory, or float64 where the file has doubles among x, y and z, and so are features, by theirs; Inexact counts
+// the numbers that these could not hold. A reader takes the whole file, and
 // nothing in one makes it take more memory than a fixed multiple of the file's size.
 //
 // The format is described at https://pointclouds.org/documentation/tutorials/pcd_file_format.html.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/cloudtest"
+	"github.com/robocache/robocache/tensor"
 )
 
 func TestRealFilesReadAsTheIndependentReaderReadsThem(t *testing.T) {
@@ -33,7 +34,7 @@ func TestFieldsInAnyOrderOfAnyTypeAndCount(t *testing.T) {
 		"WIDTH 2\r\nHEIGHT 1\r\nVIEWPOINT 1 2 3 0.5 -0.5 0.5 -0.5\r\nPOINTS 2\r\n"
 	text := head + "DATA ascii\r\n65535 3.5 9 9 9 2.25 10 11 -1 9007199254740993\r\n\r\n7  -nan 8 8 8\t-inf 1e3 2 -128 -16777216\r\n \r\n"
 	c := parse(t, text)
-	assert.Equal(t, []float32{-1, 2.25, 3.5}, cloudtest.Data(t, c.Points)[:3])
+	assert.Equal(t, []float64{-1, 2.25, 3.5}, cloudtest.Doubles(t, c.Points)[:3], "z is a double")
 	assert.Equal(t, []float32{65535, 10, 11, 9007199254740992, 7, 1000, 2, -16777216}, cloudtest.Data(t, c.Features))
 	assert.Equal(t, []dataset.Column{{Name: "label", Type: "U2", Integer: true}, {Name: "fpfh[0]", Type: "F4"}, {Name: "fpfh[1]", Type: "F4"}, {Name: "big", Type: "I8", Integer: true}}, c.Columns)
 	assert.Equal(t, 1, c.NotFinite)
@@ -45,7 +46,7 @@ func TestFieldsInAnyOrderOfAnyTypeAndCount(t *testing.T) {
 	record := []byte{0xff, 0xff, 0, 0, 0, 0, 0, 0, 0x0c, 0x40, 9, 9, 9, 0, 0, 0x10, 0x40, 0, 0, 0x20, 0x41, 0, 0, 0x30, 0x41, 0xff, 1, 0, 0, 0, 0, 0, 0x20, 0}
 	one := strings.Replace(strings.Replace(head, "WIDTH 2", "WIDTH 1", 1), "POINTS 2", "POINTS 1", 1)
 	b := parse(t, one+"DATA binary\n"+string(record))
-	assert.Equal(t, cloudtest.Data(t, c.Points)[:3], cloudtest.Data(t, b.Points))
+	assert.Equal(t, cloudtest.Doubles(t, c.Points)[:3], cloudtest.Doubles(t, b.Points))
 	assert.Equal(t, cloudtest.Data(t, c.Features)[:4], cloudtest.Data(t, b.Features))
 	assert.Equal(t, 1, b.Inexact)
 
@@ -58,11 +59,35 @@ func TestFieldsInAnyOrderOfAnyTypeAndCount(t *testing.T) {
 	}
 }
 
-func TestDoublesAreRoundedAndCounted(t *testing.T) {
+// Doubles stay doubles, points and features each by themselves; what is beside them in the same tensor is widened exactly.
+func TestDoublesAreKept(t *testing.T) {
 	c := parse(t, "FIELDS x y z\nSIZE 8 8 8\nTYPE F F F\nWIDTH 1\nDATA ascii\n0.1 0.5 1e300\n")
-	assert.Equal(t, 2, c.Inexact)
-	assert.Equal(t, 1, c.NotFinite, "1e300 is beyond float32")
-	assert.Equal(t, float32(.1), cloudtest.Data(t, c.Points)[0])
+	assert.Zero(t, c.Inexact)
+	assert.Zero(t, c.NotFinite)
+	assert.Equal(t, []float64{.1, .5, 1e300}, cloudtest.Doubles(t, c.Points))
+	assert.Equal(t, tensor.F32, c.Features.DType())
+
+	head := "FIELDS x intensity y z stamp rgb n\nSIZE 8 4 4 8 8 4 8\nTYPE F F F F F F I\nPOINTS 2\n"
+	rgb := math.Float32frombits(0x00123456)
+	mixed := parse(t, head+fmt.Sprintf("DATA ascii\n5648321.001 0.1 0.3 1e-310 1.7e9 %g 9007199254740993\n1 2 nan -inf 3 0 4\n", rgb))
+	assert.Equal(t, 1, mixed.Inexact, "2^53+1")
+	assert.Equal(t, 1, mixed.NotFinite)
+	assert.Equal(t, []float64{5648321.001, float64(float32(.3)), 1e-310}, cloudtest.Doubles(t, mixed.Points)[:3])
+	assert.Equal(t, []float64{float64(float32(.1)), 1.7e9, 0x12, 0x34, 0x56, 1 << 53}, cloudtest.Doubles(t, mixed.Features)[:6])
+
+	only := parse(t, "FIELDS x y z stamp\nSIZE 4 4 4 8\nTYPE F F F F\nPOINTS 1\nDATA ascii\n0.1 0.2 0.3 0.4\n")
+	assert.Equal(t, []float32{.1, .2, .3}, cloudtest.Data(t, only.Points))
+	assert.Equal(t, []float64{.4}, cloudtest.Doubles(t, only.Features))
+
+	for _, want := range []*dataset.Cloud{c, mixed, only} {
+		for _, e := range []Encoding{Binary, Compressed, ASCII} {
+			var b bytes.Buffer
+			require.NoError(t, Write(&b, want, Options{Encoding: e}))
+			got := parse(t, b.String())
+			cloudtest.Equal(t, want, got)
+			assert.Zero(t, got.Inexact)
+		}
+	}
 }
 
 func TestColoursAreUnpacked(t *testing.T) {

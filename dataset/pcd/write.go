@@ -37,7 +37,7 @@ type field struct {
 
 // Write writes a cloud, so that reading gives an equal one: points, features, names, rows and viewpoint. Whole-number features
 // are written as uint8 or int32 where these hold them, red, green and blue (and alpha) packed as rgb (rgba), all else as
-// float32. A cloud that is none, or has a name that the header cannot hold, is a *dataset.CloudError, and nothing is written.
+// float32, or float64 from tensors of f64. A cloud that is none, or has a name that the header cannot hold, is a *dataset.CloudError, and nothing is written.
 func Write(w io.Writer, c *dataset.Cloud, opt Options) error {
 	out, err := records.OutOf(c)
 	if err != nil {
@@ -98,7 +98,7 @@ func kind(f field) (letter string, size int) {
 	case records.I32:
 		return "I", 4
 	}
-	return "F", 4
+	return "F", f.columns[0].Scalar.Size()
 }
 
 // head writes the header, in the order that other readers insist on.

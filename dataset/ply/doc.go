@@ -4,7 +4,8 @@
 // property as a feature, in file order. What else a file holds, such as a mesh's faces or a list in a vertex, is read
 // over and listed in LeftOut with its count; comments and obj_info are not looked at.
 //
-// Everything is float32 in memory; Inexact counts the numbers that it could not hold. A reader takes the whole file, and
+// Points are float32 in memory, or float64 where the file has doubles among x, y and z, and so are features, by theirs; Inexact counts
+// the numbers that these could not hold. A reader takes the whole file, and
 // nothing in one makes it take more memory than a fixed multiple of the file's size.
 //
 // The format is described by Greg Turk, "The PLY Polygon File Format", 1994.

@@ -119,9 +119,9 @@ func TestEveryTypeInEveryFormat(t *testing.T) {
 		c, err := Parse([]byte(mesh(format) + body))
 		require.NoError(t, err, format)
 		require.NoError(t, c.Check())
-		p := cloudtest.Data(t, c.Points)
-		assert.Equal(t, []float32{3.5, 2.5, 1.5, 9}, p[:4], format)
-		assert.True(t, math.IsInf(float64(p[4]), 1) && p[5] != p[5], "%s: %v", format, p)
+		p := cloudtest.Doubles(t, c.Points) // y is one
+		assert.Equal(t, []float64{3.5, 2.5, 1.5, 9}, p[:4], format)
+		assert.True(t, math.IsInf(p[4], 1) && p[5] != p[5], "%s: %v", format, p)
 		assert.Equal(t, []float32{200, -128, -32768, 65535, -2147483648, 16777216, 18446744073709551616, 7, 0, 1, 2, 3, 4, 5, 6, 8}, cloudtest.Data(t, c.Features), format)
 		assert.Equal(t, []string{"red", "a", "b", "c", "d", "e", "f", "g"}, c.Names())
 		assert.Equal(t, dataset.Column{Name: "c", Type: "uint16", Integer: true}, c.Columns[3])
@@ -129,6 +129,37 @@ func TestEveryTypeInEveryFormat(t *testing.T) {
 		assert.Equal(t, 2, c.Inexact, "2^24+1 and 2^64-1")
 		assert.Equal(t, []dataset.LeftOut{{Name: "patch", Count: 2}, {Name: "vertex.neighbours", Count: 2}, {Name: "face", Count: 1}, {Name: "nothing", Count: 5}}, c.LeftOut)
 		assert.Zero(t, c.Trailing)
+	}
+}
+
+// Doubles stay doubles, points and features each by themselves.
+func TestDoublesAreKept(t *testing.T) {
+	head := func(format string) string {
+		return "ply\nformat " + format + " 1.0\nelement vertex 1\nproperty double x\nproperty double y\nproperty double z\nproperty float i\nend_header\n"
+	}
+	numbers := []float64{412345.123, 5648321.001, .1}
+	binaryBody := func(o binary.AppendByteOrder) string {
+		var b []byte
+		for _, v := range numbers {
+			b = o.AppendUint64(b, math.Float64bits(v))
+		}
+		return string(o.AppendUint32(b, math.Float32bits(.1)))
+	}
+	for format, body := range map[string]string{
+		"ascii": "412345.123 5648321.001 0.1 0.1\n", "binary_little_endian": binaryBody(binary.LittleEndian), "binary_big_endian": binaryBody(binary.BigEndian),
+	} {
+		c, err := Parse([]byte(head(format) + body))
+		require.NoError(t, err, format)
+		assert.Equal(t, numbers, cloudtest.Doubles(t, c.Points), format)
+		assert.Equal(t, []float32{.1}, cloudtest.Data(t, c.Features), format)
+		assert.Zero(t, c.Inexact)
+		for _, ascii := range []bool{false, true} {
+			var b bytes.Buffer
+			require.NoError(t, Write(&b, c, Options{ASCII: ascii}))
+			got, err := Read(&b)
+			require.NoError(t, err)
+			cloudtest.Equal(t, c, got)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ type Options struct {
 }
 
 // Write writes a cloud as the element vertex, so that reading gives equal points, features and names. Whole-number features are
-// written as uchar or int where these hold them, all else as float. The format has no rows of an organised cloud, and no
+// written as uchar or int where these hold them, all else as float, or as double from tensors of f64. The format has no rows of an organised cloud, and no
 // viewpoint. A cloud that is none, or has a name that the header cannot hold, is a *dataset.CloudError, and nothing is written.
 func Write(w io.Writer, c *dataset.Cloud, opt Options) error {
 	out, err := records.OutOf(c)
@@ -33,7 +33,7 @@ func Write(w io.Writer, c *dataset.Cloud, opt Options) error {
 		if !records.IsWord(col.Name) {
 			return &dataset.CloudError{Arg: "Columns", Got: strconv.Quote(col.Name), Want: "a name without white space"}
 		}
-		typ := map[records.Scalar]string{records.U8: "uchar", records.I32: "int", records.F32: "float"}[col.Scalar]
+		typ := map[records.Scalar]string{records.U8: "uchar", records.I32: "int", records.F32: "float", records.F64: "double"}[col.Scalar]
 		fmt.Fprintf(&b, "property %s %s\n", typ, col.Name)
 	}
 	b.WriteString("end_header\n")

@@ -1,7 +1,6 @@
 package cloudtest
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -65,18 +64,31 @@ func Equal(t *testing.T, want, got *dataset.Cloud) {
 	t.Helper()
 	assert.Equal(t, want.Names(), got.Names())
 	assert.Equal(t, want.NotFinite, got.NotFinite)
-	same(t, "points", Data(t, want.Points), Data(t, got.Points))
-	same(t, "features", Data(t, want.Features), Data(t, got.Features))
+	same(t, "points", want.Points, got.Points)
+	same(t, "features", want.Features, got.Features)
+}
+
+// Doubles returns the numbers of a tensor of f64.
+func Doubles(t *testing.T, a *tensor.Tensor) []float64 {
+	t.Helper()
+	data, err := tensor.Data[float64](a)
+	require.NoError(t, err)
+	return data
 }
 
 // same shows the first difference, not all.
-func same(t *testing.T, what string, want, got []float32) {
+func same(t *testing.T, what string, a, b *tensor.Tensor) {
 	t.Helper()
+	assert.Equal(t, a.DType(), b.DType(), what)
+	want, err := tensor.Floats(a)
+	require.NoError(t, err)
+	got, err := tensor.Floats(b)
+	require.NoError(t, err)
 	if !assert.Len(t, got, len(want), what) {
 		return
 	}
 	for i := range want {
-		if !bytes.Equal(bits(want[i:i+1]), bits(got[i:i+1])) {
+		if math.Float64bits(want[i]) != math.Float64bits(got[i]) && (want[i] == want[i] || got[i] == got[i]) {
 			assert.Fail(t, what, "number %d is %v, want %v", i, got[i], want[i])
 			return
 		}

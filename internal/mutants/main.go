@@ -45,7 +45,7 @@ var suites = map[string]string{
 	"resample_curves_f64": "resample", "resample_plain": "resample", "resample_poses": "resample",
 	"fuse": "fuse", "fuse_chunks": "fuse", "fuse_plain": "fuse", "fuse_odd": "fuse", "fuse_direct": "fuse",
 	"fuse_backward": "backward", "fuse_backward_f64": "backward",
-	"voxel_fill": "voxel", "voxel_write": "voxel", "voxel_tally": "voxel", "voxel_add": "voxel", "voxel_bucket": "voxel", "voxel_group": "voxel", "voxel_sort": "voxel", "voxel_reduce": "voxel",
+	"voxel_fill": "voxel", "voxel_write": "voxel", "voxel_tally": "voxel", "voxel_add": "voxel", "voxel_bucket": "voxel", "voxel_group": "voxel", "voxel_sort": "voxel", "voxel_reduce": "voxel", "voxel_f64": "voxel",
 	"draw": "draw",
 }
 

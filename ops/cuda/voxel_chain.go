@@ -23,6 +23,7 @@ type voxelChain struct {
 	zeroed   int // of them, from the beginning, that are 0 before the first run
 	cell     *device.Cell
 	state    uint64
+	poses    uint64 // of the points' type
 	launches []voxelLaunch
 }
 
@@ -37,6 +38,9 @@ type voxelLaunch struct {
 func layVoxels(job *ops.VoxelizeJob, sms int, v *voxelVariant, cell *device.Cell, base cudadrv.DevicePtr) *voxelChain {
 	c := &voxelChain{job: job, sms: sms, base: base, cell: cell}
 	c.state, c.zeroed = c.part(stateBytes), stateBytes
+	if c.poses = uint64(pointer(job.Poses)); job.WidePoses() {
+		c.poses = c.part(8 * job.Poses.Len())
+	}
 	v.lay(c)
 	return c
 }
@@ -56,7 +60,8 @@ func (c *voxelChain) add(kernel string, blocks, threads int, params parameters) 
 // walk is how many blocks take n things, `each` of them at a time, and no more than some that run at once.
 func (c *voxelChain) walk(n, each int) int { return min((n+each-1)/each, 16*c.sms) }
 
-// voxelFilling is what a chain begins with: an output to fill with four bytes, and a table to clear; either may be nothing.
+// voxelFilling is what a chain begins with: an output to fill with four bytes, or eight if it is of f64, and a table to clear; either may be
+// nothing.
 type voxelFilling struct {
 	out        *tensor.Tensor
 	value      uint32
@@ -66,8 +71,26 @@ type voxelFilling struct {
 
 const largeFill = 32 << 20 // bytes
 
+// open comes before fill where there are poses to widen, or a grid of doubles to fill with what is not one word twice. It returns what is left to
+// fill. What comes behind fill may read the poses at once: fill waits before it lets that begin.
+func (c *voxelChain) open(f voxelFilling) voxelFilling {
+	p := ptx.VoxelOpenParams{}
+	if c.job.WidePoses() {
+		p.Narrow, p.Poses, p.Numbers = uint64(pointer(c.job.Poses)), c.poses, uint64(c.job.Poses.Len())
+	}
+	if value := math.Float64bits(c.job.Empty); f.out != nil && f.out.DType() == tensor.F64 && uint32(value>>32) != uint32(value) {
+		p.Out, p.Count, p.Value = uint64(pointer(f.out)), uint64(f.out.Len()), value
+		f.out = nil
+	}
+	if n := max(p.Numbers, p.Count); n > 0 {
+		c.add("voxel_open_f64", c.walk(int(n), ptx.OpenThreads), ptx.OpenThreads, &p)
+	}
+	return f
+}
+
 // fill opens a chain: it clears the counters and checks the offsets, and fills.
 func (c *voxelChain) fill(kernel string, f voxelFilling) *voxelLaunch {
+	f = c.open(f)
 	bytes := 0
 	if f.out != nil {
 		bytes = f.out.Len() * f.out.DType().Size()
@@ -95,7 +118,7 @@ func (c *voxelChain) chunk() int {
 func (c *voxelChain) cloud(chunk int) ptx.VoxelCloud {
 	job := c.job
 	return ptx.VoxelCloud{
-		Points: uint64(pointer(job.Points)), Poses: uint64(pointer(job.Poses)), Offsets: uint64(pointer(job.Offsets)),
+		Points: uint64(pointer(job.Points)), Poses: c.poses, Offsets: uint64(pointer(job.Offsets)),
 		N: uint32(job.N), B: uint32(job.B), Chunk: uint32(chunk), PointStep: int64(job.PointStep), PoseBatch: uint64(job.PoseBatch),
 		Flags: ptx.VoxelCloudFlags{Wide: job.Wide(), ByFour: !job.Wide() && job.PointStep == 3 && pointer(job.Points)%16 == 0}.Word(),
 	}
@@ -126,29 +149,23 @@ func inverse(size float64) float32 {
 // values is what voxels are made from, and the output of it.
 func (c *voxelChain) values(chunk int) ptx.VoxelValues {
 	job := c.job
-	flags := ptx.VoxelValuesFlags{Reduce: uint32(job.Reduce), Fours: fours(job)}
+	out := job.Out()
+	flags := ptx.VoxelValuesFlags{Reduce: uint32(job.Reduce), Fours: fours(job), DoubleOut: out != nil && out.DType() == tensor.F64}
 	if job.Features != nil {
 		flags.FeatureType = dtypeCode[job.Features.DType()]
 	}
 	return ptx.VoxelValues{
 		Flags: flags.Word(), F: uint32(job.F), Features: uint64(pointer(job.Features)), FeatureStep: int64(job.FeatureStep),
-		Out: uint64(pointer(voxelOut(job))), Cells: uint64(job.CellsARow()), Cloud: c.cloud(chunk),
+		Out: uint64(pointer(out)), Cells: uint64(job.CellsARow()), Cloud: c.cloud(chunk),
 	}
-}
-
-func voxelOut(job *ops.VoxelizeJob) *tensor.Tensor {
-	if job.Grid != nil {
-		return job.Grid
-	}
-	return job.Values
 }
 
 // fours reports whether features can be taken four at a time.
 func fours(job *ops.VoxelizeJob) bool {
-	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.HardVoxels {
+	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.HardVoxels || job.Double() {
 		return false
 	}
-	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (pointer(job.Features)|pointer(voxelOut(job)))%16 == 0
+	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (pointer(job.Features)|pointer(job.Out()))%16 == 0
 }
 
 // lanesOf is how many lanes take a voxel, a feature or four each.
@@ -162,13 +179,15 @@ func lanesOf(job *ops.VoxelizeJob) int {
 	return job.F
 }
 
-// emptyWord is four bytes of what an empty cell of the dense grid holds.
+// emptyWord is four bytes of what an empty cell of the dense grid holds; of doubles the lower ones.
 func emptyWord(job *ops.VoxelizeJob) uint32 {
 	switch job.Grid.DType() {
 	case tensor.U8:
 		return uint32(uint8(job.Empty)) * 0x01010101
 	case tensor.I32:
 		return uint32(int32(job.Empty))
+	case tensor.F64:
+		return uint32(math.Float64bits(job.Empty))
 	}
 	return math.Float32bits(float32(job.Empty))
 }
@@ -181,7 +200,7 @@ func gridWords(job *ops.VoxelizeJob) int {
 	return 1
 }
 
-// notReduced says that a job is not a dense grid of sums, means, extremes or counts of points.
+// notReduced says that a job is not a dense grid of sums, means, extremes or counts of points, made in float32.
 func notReduced(job *ops.VoxelizeJob) string {
 	switch {
 	case job.N == 0:
@@ -190,6 +209,8 @@ func notReduced(job *ops.VoxelizeJob) string {
 		return "not a dense grid"
 	case !job.Reduce.OfFeatures() && job.Reduce != ops.ReduceCount:
 		return "neither counts nor features are reduced"
+	case job.Double():
+		return "doubles, which are sorted"
 	}
 	return ""
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// voxelSort makes all that needs an order, hard and sparse voxels and majorities, and dense grids that no other way takes.
+// voxelSort makes all that needs an order, hard and sparse voxels and majorities, and dense grids that no other way takes, such as those of doubles.
 var voxelSort = voxelVariant{name: "sort", pays: always,
 	can: func(_ *backend, job *ops.VoxelizeJob) string {
 		if job.Mode == ops.DenseVoxels && job.Reduce == ops.ReduceOccupancy {
@@ -167,10 +167,19 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 // write writes what voxels are made of.
 func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
 	const warps = ptx.ReduceThreads / ptx.WarpSize
+	double := s.job.Double()
 	if s.job.Mode == ops.HardVoxels {
+		kernel := "voxel_keep"
+		if double {
+			kernel = "voxel_keep_f64"
+		}
 		// A warp for each voxel that may be kept, and for each 32 that must be looked at.
 		each := max(min(voxels, s.job.V), (voxels+ptx.WarpSize-1)/ptx.WarpSize)
-		s.add("voxel_keep", s.walk(each, warps), ptx.ReduceThreads, &list)
+		s.add(kernel, s.walk(each, warps), ptx.ReduceThreads, &list)
+		return
+	}
+	if double {
+		s.add("voxel_reduce_f64", s.walk(voxels*lanesOf(s.job), ptx.ReduceThreads), ptx.ReduceThreads, &list)
 		return
 	}
 	crowds := s.crowds()

@@ -30,7 +30,9 @@ type voxelVariant struct {
 //	add     fill, best, add (of sums and means), finish
 //	bucket  fill, deal_points, bucket, crowded, cut
 //	group   fill, deal_points, group, cells, crowded, cut
-//	sort    fill, bin, a pass for each 8 bits, number; then keep of hard voxels, and of others reduce, crowded, cut
+//	sort    fill, bin, a pass for each 8 bits, number; then keep of hard voxels, and of others reduce, crowded, cut; of doubles keep_f64 or reduce_f64
+//
+// Of doubles open_f64 comes before the fill, where the poses are of f32 or the grid's empty value is not one word twice.
 var voxelVariants = []voxelVariant{voxelNothing, voxelTally, voxelWrite, voxelAdd, voxelBucket, voxelGroup, voxelSort}
 
 // always is for variants that pay wherever they can.

@@ -53,11 +53,14 @@ func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
 	count, mean := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount), denseJob(1000, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)
 	wide := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount)
 	wide.Points = tensor.Must(tensor.New(tensor.F64, 1000, 3))
+	doubles, doubleHard := denseJob(1000, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean), voxelJob(1000)
+	doubles.Points, doubles.Grid, doubles.Empty = wide.Points, tensor.Must(tensor.New(tensor.F64, 1)), .1
+	doubleHard.Points = wide.Points
 	seen := map[string]bool{}
 	for _, x := range []struct {
 		way string
 		job *ops.VoxelizeJob
-	}{{"fill", denseJob(0, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)}, {"write", count}, {"write", wide}, {"tally", count}, {"add", mean}, {"bucket", mean}, {"group", mean}, {"sort", mean}, {"sort", labels}, {"sort", hard}, {"sort", sparse}} {
+	}{{"fill", denseJob(0, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)}, {"write", count}, {"write", wide}, {"tally", count}, {"add", mean}, {"bucket", mean}, {"group", mean}, {"sort", mean}, {"sort", labels}, {"sort", hard}, {"sort", sparse}, {"sort", doubles}, {"sort", doubleHard}} {
 		for _, l := range layVoxels(x.job, 132, variantOf(t, x.way), &device.Cell{}, 0).launches {
 			_, entry, ok := ptx.Lookup(l.kernel)
 			require.True(t, ok, l.kernel)
@@ -173,6 +176,9 @@ func TestWhatIsGrouped(t *testing.T) {
 	assert.Equal(t, "group", wayOf(full, job(groupPoints, [3]int{16, 16, 16}, ops.ReduceSum)))
 	most := job(bucketPoints, [3]int{bucketPoints, 2, 1}, ops.ReduceSum) // of two rows
 	assert.LessOrEqual(t, bucketShared(most), groupShared+6*ptx.BucketHeld)
+	doubles := job(few, room, ops.ReduceMean)
+	doubles.Grid = tensor.Must(tensor.New(tensor.F64, 1))
+	assert.Equal(t, "sort", wayOf(full, doubles), "doubles are sorted")
 	hard := job(9, room, ops.ReduceMean)
 	hard.Mode = ops.HardVoxels
 	assert.Equal(t, "sort", wayOf(full, hard))

@@ -15,7 +15,7 @@ import (
 // voxel runs all that is about Voxelize.
 func (s *suite) voxel(t *testing.T) {
 	s.parts(t, "voxel", []group{
-		{"named", (*suite).voxelNamed}, {"misuse", (*suite).voxelMisuse}, {"golden", (*suite).voxelGoldens}, {"properties", (*suite).voxelProperties}, {"life", (*suite).voxelLife}, {"generated", (*suite).voxelGenerated}, {"large", (*suite).largeVoxels}, {"sorted", (*suite).sortedVoxels}, {"grouped", (*suite).groupedVoxels},
+		{"named", (*suite).voxelNamed}, {"misuse", (*suite).voxelMisuse}, {"golden", (*suite).voxelGoldens}, {"properties", (*suite).voxelProperties}, {"life", (*suite).voxelLife}, {"generated", (*suite).voxelGenerated}, {"large", (*suite).largeVoxels}, {"sorted", (*suite).sortedVoxels}, {"grouped", (*suite).groupedVoxels}, {"doubles", (*suite).voxelDoubles},
 	})
 }
 
@@ -24,6 +24,7 @@ type voxelizing struct {
 	Name                                     string
 	Points, Features, Labels, Offsets, Poses *array
 	Box                                      ops.VoxelGrid
+	To                                       tensor.DType // of Grid or Values; 0: as allocated
 	Opts                                     ops.VoxelizeOptions
 	Number                                   int  // among the generated ones
 	Planned                                  bool // as in resampling
@@ -71,6 +72,25 @@ func (c *voxelizing) features() int {
 	return 3
 }
 
+// double reports whether what goes into Grid or Values is f64.
+func (c *voxelizing) double() bool {
+	if c.Features != nil && c.Features.dtype == tensor.F64 {
+		return true
+	}
+	return c.Points.dtype == tensor.F64 && (c.Features == nil || c.Opts.Mode == ops.HardVoxels)
+}
+
+// valueType is the dtype of Grid or Values that are made of features.
+func (c *voxelizing) valueType() tensor.DType {
+	switch {
+	case c.To != 0:
+		return c.To
+	case c.double():
+		return tensor.F64
+	}
+	return tensor.F32
+}
+
 // outputs gives the names, dtypes and shapes of what v voxels need.
 func (c *voxelizing) outputs(v int) map[string]*array {
 	out := map[string]*array{}
@@ -91,17 +111,17 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 		case reduce == ops.ReduceCount || reduce == ops.ReduceMajority:
 			out["Grid"] = shape(tensor.I32, dims...)
 		default:
-			out["Grid"] = shape(tensor.F32, append(dims, f)...)
+			out["Grid"] = shape(c.valueType(), append(dims, f)...)
 		}
 		return out
 	}
 	switch {
 	case c.Opts.Mode == ops.HardVoxels:
-		out["Values"] = shape(tensor.F32, v, c.Opts.MaxPoints, 3+f)
+		out["Values"] = shape(c.valueType(), v, c.Opts.MaxPoints, 3+f)
 	case reduce == ops.ReduceMajority:
 		out["Values"] = shape(tensor.I32, v)
 	case reduce != ops.ReduceCount && reduce != ops.ReduceOccupancy:
-		out["Values"] = shape(tensor.F32, v, f)
+		out["Values"] = shape(c.valueType(), v, f)
 	}
 	columns := 3
 	if c.Offsets != nil {
@@ -117,9 +137,18 @@ func places(a *ops.VoxelizeArgs) map[string]**tensor.Tensor {
 	return map[string]**tensor.Tensor{"Grid": &a.Grid, "Values": &a.Values, "Coords": &a.Coords, "Counts": &a.Counts, "RowSplits": &a.RowSplits, "PointVoxel": &a.PointVoxel}
 }
 
-// call runs the case in the convenient form on host tensors, which allocates all outputs.
+// call runs the case in the convenient form on host tensors, which allocates all outputs, but for those of a dtype that is asked for.
 func (c *voxelizing) call(dev *ops.Device) (*voxels, error) {
-	got, err := dev.Voxelize(c.args((*array).host), c.Box, c.Opts)
+	args := c.args((*array).host)
+	if c.To != 0 {
+		to := places(&args)
+		for name, a := range c.outputs(len(solveVoxels(c).voxels)) {
+			if name == "Grid" || name == "Values" {
+				*to[name] = tensor.Must(tensor.New(a.dtype, a.shape...))
+			}
+		}
+	}
+	got, err := dev.Voxelize(args, c.Box, c.Opts)
 	if err != nil {
 		return nil, err
 	}
@@ -258,5 +287,9 @@ func (s *suite) spare() bool {
 }
 
 func (c *voxelizing) describe() string {
-	return fmt.Sprintf("%s: %d points %s, %d features, %d rows, box %v, %+v", c.Name, c.Points.shape[0], c.Points.dtype, c.features(), c.rows(), c.Box, c.Opts)
+	of := "them"
+	if c.Features != nil {
+		of = c.Features.dtype.String()
+	}
+	return fmt.Sprintf("%s: %d points %s, %d features of %s to %s, %d rows, box %v, %+v", c.Name, c.Points.shape[0], c.Points.dtype, c.features(), of, c.valueType(), c.rows(), c.Box, c.Opts)
 }

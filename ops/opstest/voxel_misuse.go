@@ -111,12 +111,23 @@ func voxelMisuses() []voxelMisuse {
 	more("points of 4 columns", "Points", ops.ErrShape, dense, func(c *voxelCall) { c.Points = c.new(tensor.F32, 4, 4) })
 	more("features of 3 points", "Features", ops.ErrShape, dense, func(c *voxelCall) { c.Features = c.new(tensor.F32, 3, 2) })
 	more("no features to a point", "Features", ops.ErrShape, dense, func(c *voxelCall) { c.Features = c.new(tensor.F32, 4, 0) })
-	more("hard voxels of f64 points", "Points", ops.ErrDType, hard, func(c *voxelCall) { c.Points = c.new(tensor.F64, 4, 3) })
-	more("a mean of f64 points", "Features", ops.ErrMissing, dense, func(c *voxelCall) {
-		c.Points, c.Poses, c.Features = c.new(tensor.F64, 4, 3), nil, nil
-		c.Grid = c.new(tensor.F32, 2, 8, 8, 8, 3)
+	more("f64 poses of f32 points", "Poses", ops.ErrDType, dense, func(c *voxelCall) { c.Poses = c.new(tensor.F64, 2, 4, 4) })
+	more("f16 poses of f64 points", "Poses", ops.ErrDType, dense, func(c *voxelCall) { c.Points, c.Poses = c.new(tensor.F64, 4, 3), c.new(tensor.F16, 2, 4, 4) })
+	more("an f16 mean of doubles", "Grid", ops.ErrDType, dense, func(c *voxelCall) {
+		c.Features, c.Grid = c.new(tensor.F64, 4, 2), c.new(tensor.F16, 2, 8, 8, 8, 2)
 	})
-	more("f32 poses of f64 points", "Poses", ops.ErrDType, dense, func(c *voxelCall) { c.Points = c.new(tensor.F64, 4, 3) })
+	more("f64 counts of f64 points", "Grid", ops.ErrDType, countGrid, func(c *voxelCall) {
+		c.Points, c.Poses, c.Grid = c.new(tensor.F64, 4, 3), nil, c.new(tensor.F64, 2, 8, 8, 8)
+	})
+	more("an f64 majority", "Values", ops.ErrDType, vote, func(c *voxelCall) { c.Values = c.new(tensor.F64, 8) })
+	more("f16 hard voxels of f64 points", "Values", ops.ErrDType, hard, func(c *voxelCall) {
+		c.Points, c.Values = c.new(tensor.F64, 4, 3), c.new(tensor.F16, 8, 2, 5)
+	})
+	more("f64 voxels of the shape of f32 ones", "Values", ops.ErrShape, sparse, func(c *voxelCall) { c.Values = c.new(tensor.F64, 8, 1) })
+	more("doubles that are an output", "Values", ops.ErrOverlap, sparse, func(c *voxelCall) {
+		c.Values = c.new(tensor.F64, 8, 2)
+		c.Features = tensor.Must(c.Values.Slice(0, 0, 4))
+	})
 	more("poses of 3 rows", "Poses", ops.ErrShape, dense, func(c *voxelCall) { c.Poses = c.new(tensor.F32, 3, 4, 4) })
 	more("offsets of no rows", "Offsets", ops.ErrShape, dense, func(c *voxelCall) { c.Offsets, c.Poses = c.ints(0), nil })
 	more("rows of too many cells", "Offsets", ops.ErrTooLarge, sparse, func(c *voxelCall) {

@@ -297,25 +297,37 @@ func (c *voxelizing) compareValues(values *array, k int, points []int) string {
 			if m < len(points) {
 				want = c.valueBits(points[m], d)
 			}
-			if g := values.raw[(k*c.Opts.MaxPoints+m)*width+d]; g != want && !bothNaN(tensor.F32, g, want) {
-				return fmt.Sprintf("point %d, feature %d: got %s, want %s", m, d, show(tensor.F32, g), show(tensor.F32, want))
+			if g := values.raw[(k*c.Opts.MaxPoints+m)*width+d]; g != want && !bothNaN(values.dtype, g, want) {
+				return fmt.Sprintf("point %d, feature %d: got %s, want %s", m, d, show(values.dtype, g), show(values.dtype, want))
 			}
 		}
 	}
 	return ""
 }
 
-// valueBits are what a hard voxel holds of a point: x, y, z after the pose, then the features.
+// valueBits are what a hard voxel holds of a point: x, y, z after the pose, then the features. What is only copied keeps its bits.
 func (c *voxelizing) valueBits(i, d int) uint64 {
+	to := c.valueType()
 	if d >= 3 {
-		return encode(tensor.F32, c.Features.float(c.Features.at(i, d-3)))
+		at := c.Features.at(i, d-3)
+		if c.Features.dtype == to {
+			return c.Features.raw[at]
+		}
+		return encode(to, c.Features.float(at))
 	}
-	if c.Poses == nil {
+	if c.Poses == nil && c.Points.dtype == to {
 		return c.Points.raw[c.Points.at(i, d)]
 	}
+	return encode(to, c.coordinate(i, d))
+}
+
+// coordinate is a point's after the pose, in the points' type.
+func (c *voxelizing) coordinate(i, axis int) float64 {
+	if c.Poses == nil {
+		return c.Points.float(c.Points.at(i, axis))
+	}
 	pos, _ := c.position(i)
-	f, _ := pos[d].Float64()
-	return encode(tensor.F32, f)
+	return c.nearest(pos[axis])
 }
 
 // value is what is reduced: a feature, or a coordinate after the pose where there are no features.
@@ -323,7 +335,7 @@ func (c *voxelizing) value(i, d int) float64 {
 	if c.Features != nil {
 		return c.Features.float(c.Features.at(i, d))
 	}
-	return decode(tensor.F32, c.valueBits(i, d))
+	return c.coordinate(i, d)
 }
 
 // reduced returns what is wrong with one feature of a voxel, or "".
@@ -377,7 +389,7 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 		}
 		return exactly(encode(dtype, sum))
 	}
-	exact, most := new(big.Float).SetPrec(2000), 0.0
+	exact, most := new(big.Float).SetPrec(exactly64), 0.0
 	for _, v := range x {
 		exact.Add(exact, new(big.Float).SetFloat64(v))
 		most = max(most, math.Abs(v))
@@ -385,19 +397,51 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 	if c.reduction() == ops.ReduceMean {
 		exact.Quo(exact, new(big.Float).SetInt64(int64(len(x))))
 	}
-	want, _ := exact.Float64()
-	got := decode(dtype, bits)
+	if msg := within(exact, decode(dtype, bits), c.double() || dtype == tensor.F64, dtype, float64(len(x)), most); msg != "" {
+		return wrong(msg)
+	}
+	return ""
+}
+
+// exactly64 is a precision in which float64 numbers of any size add up without an error.
+const exactly64 = 2200
+
+// within returns "" if got, of a dtype, is a sum or mean of n values as near to the exact one as the reductions promise.
+func within(exact *big.Float, got float64, double bool, dtype tensor.DType, n, most float64) string {
+	ulp := func(fraction, least int) *big.Float {
+		e := exact.MantExp(nil) - 1 - fraction
+		if exact.Sign() == 0 || e < least {
+			e = least
+		}
+		return new(big.Float).SetPrec(exactly64).SetMantExp(big.NewFloat(1), e)
+	}
+	greatest, cut := math.MaxFloat32, -40
+	bound := ulp(23, -149)
+	if dtype == tensor.F64 {
+		greatest = math.MaxFloat64
+	}
+	if double {
+		half := ulp(52, -1074)
+		half.SetMantExp(half, -1)
+		cut = -90
+		if dtype == tensor.F64 {
+			bound = half
+		} else {
+			bound.Add(bound.SetMantExp(bound, -1), half)
+		}
+	}
+	all := new(big.Float).Mul(big.NewFloat(n), big.NewFloat(most))
+	bound.Add(bound, all.SetMantExp(all, cut))
+	want := fmt.Sprintf("%s within %s", exact.Text('g', 20), bound.Text('g', 5))
 	if math.IsInf(got, 0) {
-		if math.Abs(want) < math.MaxFloat32 || math.Signbit(got) != math.Signbit(want) {
-			return wrong(want)
+		if new(big.Float).Abs(exact).Cmp(big.NewFloat(greatest)) < 0 || exact.Signbit() != math.Signbit(got) {
+			return want
 		}
 		return ""
 	}
-	ulp := math.Max(math.Ldexp(1, math.Ilogb(math.Abs(want)+math.SmallestNonzeroFloat64)-23), math.SmallestNonzeroFloat32)
-	off := new(big.Float).SetPrec(2000).Sub(new(big.Float).SetFloat64(got), exact)
-	bound := ulp + float64(len(x))*0x1p-40*most
-	if f, _ := off.Abs(off).Float64(); !(f <= bound) {
-		return wrong(fmt.Sprintf("%v within %g", want, bound))
+	off := new(big.Float).SetPrec(exactly64).Sub(new(big.Float).SetFloat64(got), exact)
+	if off.Abs(off).Cmp(bound) > 0 {
+		return want
 	}
 	return ""
 }

@@ -39,69 +39,69 @@ func (s Scalar) String() string { return scalars[s].name }
 // IsInteger reports whether the type holds whole numbers only.
 func (s Scalar) IsInteger() bool { return s < F32 }
 
-// load returns the number at the start of b as f32, and whether that is exact. A NaN is.
-func (s Scalar) load(b []byte, o binary.ByteOrder) (float32, bool) {
+// load returns the number at the start of b, and whether it is exact. A NaN is.
+func load[T float32 | float64](s Scalar, b []byte, o binary.ByteOrder) (T, bool) {
 	switch s {
 	case I8:
-		return float32(int8(b[0])), true
+		return T(int8(b[0])), true
 	case U8:
-		return float32(b[0]), true
+		return T(b[0]), true
 	case I16:
-		return float32(int16(o.Uint16(b))), true
+		return T(int16(o.Uint16(b))), true
 	case U16:
-		return float32(o.Uint16(b)), true
+		return T(o.Uint16(b)), true
 	case I32:
-		return ofInt(int64(int32(o.Uint32(b))))
+		return ofInt[T](int64(int32(o.Uint32(b))))
 	case U32:
-		return ofInt(int64(o.Uint32(b)))
+		return ofInt[T](int64(o.Uint32(b)))
 	case I64:
-		return ofInt(int64(o.Uint64(b)))
+		return ofInt[T](int64(o.Uint64(b)))
 	case U64:
-		return ofUint(o.Uint64(b))
+		return ofUint[T](o.Uint64(b))
 	case F32:
-		return math.Float32frombits(o.Uint32(b)), true
+		return T(math.Float32frombits(o.Uint32(b))), true
 	}
-	return ofFloat(math.Float64frombits(o.Uint64(b)))
+	return ofFloat[T](math.Float64frombits(o.Uint64(b)))
 }
 
-func ofInt(v int64) (float32, bool) {
-	f := float32(v)
+func ofInt[T float32 | float64](v int64) (T, bool) {
+	f := T(v)
 	return f, f < 1<<63 && int64(f) == v
 }
 
-func ofUint(v uint64) (float32, bool) {
-	f := float32(v)
+func ofUint[T float32 | float64](v uint64) (T, bool) {
+	f := T(v)
 	return f, f < 1<<64 && uint64(f) == v
 }
 
-func ofFloat(v float64) (float32, bool) {
-	f := float32(v)
+func ofFloat[T float32 | float64](v float64) (T, bool) {
+	f := T(v)
 	return f, float64(f) == v || v != v
 }
 
-// parse reads a number as text files have it, into f32 as load does. The error says what was wanted.
-func (s Scalar) parse(text string) (v float32, exact bool, err error) {
+// parse reads a number as text files have it, as load does. The error says what was wanted.
+func parse[T float32 | float64](s Scalar, text string) (v T, exact bool, err error) {
 	bits := 8 * s.Size()
 	switch {
 	case s >= F32:
 		f, err := strconv.ParseFloat(text, bits)
 		if err == nil {
-			v, exact = ofFloat(f)
+			v, exact = ofFloat[T](f)
 			return v, exact, nil
 		}
 		if isNaN(text) {
-			return float32(math.NaN()), true, nil
+			return T(math.NaN()), true, nil
 		}
 	case s == U8 || s == U16 || s == U32 || s == U64:
 		u, err := strconv.ParseUint(text, 10, bits)
 		if err == nil {
-			v, exact = ofUint(u)
+			v, exact = ofUint[T](u)
 			return v, exact, nil
 		}
 	default:
 		i, err := strconv.ParseInt(text, 10, bits)
 		if err == nil {
-			v, exact = ofInt(i)
+			v, exact = ofInt[T](i)
 			return v, exact, nil
 		}
 	}

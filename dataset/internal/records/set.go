@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
 )
 
 // MaxFields is how many fields a record may have. Descriptors of points have up to about two thousand.
@@ -26,10 +27,25 @@ type Field struct {
 type Set struct {
 	fields           []Field
 	to               []int // [fields]: an axis of the points as axis-3, or the first feature column; skip otherwise
-	points, features []float32
+	points, features table
 	columns          []dataset.Column
 	n                int
 	inexact          int
+}
+
+// table is a tensor [n, width] that is being filled: of f64 if it is wide.
+type table struct {
+	width  int
+	wide   bool
+	narrow []float32
+	double []float64
+}
+
+func (t *table) tensor(n int) (*tensor.Tensor, error) {
+	if t.wide {
+		return tensor.Of(t.double, n, t.width)
+	}
+	return tensor.Of(t.narrow, n, t.width)
 }
 
 const skip = math.MinInt
@@ -71,40 +87,75 @@ func NewSet(fields []Field, n int) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !f.Skip && f.Scalar == F64 {
+			s.tableOf(i).wide = true
+		}
 	}
 	for _, name := range []string{"x", "y", "z"} {
 		if !seen[name] {
 			return nil, fmt.Errorf("no %q", name)
 		}
 	}
-	s.points, s.features = make([]float32, 3*n), make([]float32, n*len(s.columns))
+	s.points.width, s.features.width = 3, len(s.columns)
+	for _, t := range []*table{&s.points, &s.features} {
+		if t.wide {
+			t.double = make([]float64, n*t.width)
+		} else {
+			t.narrow = make([]float32, n*t.width)
+		}
+	}
 	return s, nil
+}
+
+// tableOf is where field i goes, and column its first column there.
+func (s *Set) tableOf(i int) *table {
+	if s.to[i] < 0 {
+		return &s.points
+	}
+	return &s.features
+}
+
+func (s *Set) column(i int) int {
+	if s.to[i] < 0 {
+		return s.to[i] + 3
+	}
+	return s.to[i]
 }
 
 // Fill reads field i of every point: the numbers lie in data at first, first+stride and so on.
 func (s *Set) Fill(i int, data []byte, first, stride int, order binary.ByteOrder) {
-	f := s.fields[i]
-	if s.to[i] == skip {
-		return
-	}
-	if f.Packed > 0 {
-		for row := range s.n {
-			s.colour(row, i, order.Uint32(data[first+row*stride:]))
-		}
-		return
-	}
-	for row := range s.n {
-		v, exact := f.Scalar.load(data[first+row*stride:], order)
-		s.put(row, i, v, exact)
-	}
+	s.fill(i, 0, s.n, data, first, stride, order)
 }
 
 // Put reads field i of one point, from the start of data.
 func (s *Set) Put(row, i int, data []byte, order binary.ByteOrder) {
-	if s.to[i] != skip {
-		v, exact := s.fields[i].Scalar.load(data, order)
-		s.put(row, i, v, exact)
+	s.fill(i, row, 1, data, 0, 0, order)
+}
+
+// fill reads field i of n points from row on.
+func (s *Set) fill(i, row, n int, data []byte, first, stride int, order binary.ByteOrder) {
+	switch f := s.fields[i]; {
+	case s.to[i] == skip:
+	case f.Packed > 0:
+		for k := range n {
+			s.colour(row+k, i, order.Uint32(data[first+k*stride:]))
+		}
+	case s.tableOf(i).wide:
+		s.inexact += loadAll(s.tableOf(i).double, s.tableOf(i).width, row, s.column(i), n, f.Scalar, data, first, stride, order)
+	default:
+		s.inexact += loadAll(s.tableOf(i).narrow, s.tableOf(i).width, row, s.column(i), n, f.Scalar, data, first, stride, order)
 	}
+}
+
+// loadAll loads n numbers into a column from a row on, and returns how many are not exact.
+func loadAll[T float32 | float64](to []T, width, row, column, n int, scalar Scalar, data []byte, first, stride int, order binary.ByteOrder) (inexact int) {
+	for k := range n {
+		v, exact := load[T](scalar, data[first+k*stride:], order)
+		if to[(row+k)*width+column] = v; !exact {
+			inexact++
+		}
+	}
+	return inexact
 }
 
 // Text reads field i of a point as text files have it. The error says what was wanted.
@@ -113,46 +164,60 @@ func (s *Set) Text(row, i int, text string) error {
 	if s.to[i] == skip {
 		return nil
 	}
-	v, exact, err := f.Scalar.parse(text)
+	var exact bool
+	var err error
+	switch t := s.tableOf(i); {
+	case f.Packed > 0:
+		return s.textColour(row, i, text)
+	case t.wide:
+		t.double[row*t.width+s.column(i)], exact, err = parse[float64](f.Scalar, text)
+	default:
+		t.narrow[row*t.width+s.column(i)], exact, err = parse[float32](f.Scalar, text)
+	}
+	if err == nil && !exact {
+		s.inexact++
+	}
+	return err
+}
+
+func (s *Set) textColour(row, i int, text string) error {
+	v, _, err := parse[float32](s.fields[i].Scalar, text)
 	if err != nil {
 		return err
 	}
-	if f.Packed > 0 {
-		bits := math.Float32bits(v)
-		if f.Scalar != F32 {
-			// f32 cannot hold all 32 bits. parse took the text, so that it is a whole number that fits.
-			whole, _ := strconv.ParseInt(text, 10, 64)
-			bits = uint32(whole)
-		}
-		s.colour(row, i, bits)
-		return nil
+	bits := math.Float32bits(v)
+	if s.fields[i].Scalar != F32 {
+		// f32 cannot hold all 32 bits. parse took the text, so that it is a whole number that fits.
+		whole, _ := strconv.ParseInt(text, 10, 64)
+		bits = uint32(whole)
 	}
-	s.put(row, i, v, exact)
+	s.colour(row, i, bits)
 	return nil
 }
 
-func (s *Set) put(row, i int, v float32, exact bool) {
-	if to := s.to[i]; to < 0 {
-		s.points[3*row+to+3] = v
-	} else {
-		s.features[row*len(s.columns)+to] = v
-	}
-	if !exact {
-		s.inexact++
-	}
-}
-
 func (s *Set) colour(row, i int, bits uint32) {
-	at := row*len(s.columns) + s.to[i]
+	at, t := row*s.features.width+s.to[i], &s.features
 	for k := range s.fields[i].Packed {
 		shift := []int{16, 8, 0, 24}[k]
-		s.features[at+k] = float32(bits >> shift & 255)
+		if t.wide {
+			t.double[at+k] = float64(bits >> shift & 255)
+		} else {
+			t.narrow[at+k] = float32(bits >> shift & 255)
+		}
 	}
 }
 
 // Cloud returns what was filled.
 func (s *Set) Cloud() (*dataset.Cloud, error) {
-	c, err := dataset.NewCloud(s.points, s.features, s.columns)
+	points, err := s.points.tensor(s.n)
+	if err != nil {
+		return nil, err
+	}
+	features, err := s.features.tensor(s.n)
+	if err != nil {
+		return nil, err
+	}
+	c, err := dataset.CloudOf(points, features, s.columns)
 	if err != nil {
 		return nil, err
 	}

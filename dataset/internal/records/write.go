@@ -17,12 +17,14 @@ type Out struct {
 	Columns []OutColumn
 }
 
-// OutColumn is one of them. A feature of whole numbers is U8 or I32 where that holds them all; everything else is F32.
+// OutColumn is one of them. A feature of whole numbers is U8 or I32 where that holds them all; everything else is F32, or F64 in a tensor of f64.
 type OutColumn struct {
 	Name   string
 	Scalar Scalar
-	data   []float32 // number i is at i*step
-	step   int
+	t      *tensor.Tensor
+	column int
+	narrow []float32 // number i is at i*stride + column
+	double []float64
 }
 
 // OutOf returns a cloud's columns. It is an error if the cloud is none, as its Check says.
@@ -34,19 +36,18 @@ func OutOf(c *dataset.Cloud) (*Out, error) {
 		return nil, err
 	}
 	out := &Out{N: c.Len()}
-	points, err := elements(c.Points)
-	if err != nil {
-		return nil, err
-	}
-	features, err := elements(c.Features)
-	if err != nil {
-		return nil, err
-	}
 	for i, name := range []string{"x", "y", "z"} {
-		out.Columns = append(out.Columns, OutColumn{name, F32, points[min(i, len(points)):], 3})
+		o, err := columnOf(name, c.Points, i)
+		if err != nil {
+			return nil, err
+		}
+		out.Columns = append(out.Columns, o)
 	}
-	for j, col := range c.Columns {
-		o := OutColumn{col.Name, F32, features[min(j, len(features)):], len(c.Columns)}
+	for i, col := range c.Columns {
+		o, err := columnOf(col.Name, c.Features, i)
+		if err != nil {
+			return nil, err
+		}
 		if col.Integer {
 			o.Scalar = o.narrowest(out.N)
 		}
@@ -55,12 +56,15 @@ func OutOf(c *dataset.Cloud) (*Out, error) {
 	return out, nil
 }
 
-func elements(t *tensor.Tensor) ([]float32, error) {
-	t, err := t.Contiguous()
-	if err != nil {
-		return nil, err
+func columnOf(name string, t *tensor.Tensor, column int) (o OutColumn, err error) {
+	o = OutColumn{Name: name, Scalar: F32, t: t, column: column * t.Stride(1)}
+	if t.DType() == tensor.F64 {
+		o.Scalar = F64
+		o.double, err = tensor.Elements[float64](t)
+	} else {
+		o.narrow, err = tensor.Elements[float32](t)
 	}
-	return tensor.Data[float32](t)
+	return o, err
 }
 
 func (o *OutColumn) narrowest(n int) Scalar {
@@ -68,8 +72,8 @@ func (o *OutColumn) narrowest(n int) Scalar {
 	for i := range n {
 		v := o.At(i)
 		switch {
-		case !(v >= -1<<31 && v < 1<<31) || v != float32(int32(v)) || v == 0 && math.Signbit(float64(v)):
-			return F32
+		case !(v >= -1<<31 && v < 1<<31) || v != float64(int32(v)) || v == 0 && math.Signbit(v):
+			return o.Scalar
 		case v < 0 || v > 255:
 			s = I32
 		}
@@ -78,7 +82,13 @@ func (o *OutColumn) narrowest(n int) Scalar {
 }
 
 // At returns number i.
-func (o *OutColumn) At(i int) float32 { return o.data[i*o.step] }
+func (o *OutColumn) At(i int) float64 {
+	at := i*o.t.Stride(0) + o.column
+	if o.double != nil {
+		return o.double[at]
+	}
+	return float64(o.narrow[at])
+}
 
 // Append appends number i in the column's type.
 func (o *OutColumn) Append(b []byte, i int) []byte {
@@ -87,8 +97,10 @@ func (o *OutColumn) Append(b []byte, i int) []byte {
 		return append(b, uint8(v))
 	case I32:
 		return binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
+	case F64:
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 	default:
-		return binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
 	}
 }
 
@@ -96,14 +108,14 @@ func (o *OutColumn) Append(b []byte, i int) []byte {
 func (o *OutColumn) AppendText(b []byte, i int) []byte {
 	v := o.At(i)
 	switch {
-	case o.Scalar != F32:
+	case o.Scalar.IsInteger():
 		return strconv.AppendInt(b, int64(v), 10)
 	case v != v:
 		return append(b, "nan"...)
-	case math.IsInf(float64(v), 0):
+	case math.IsInf(v, 0):
 		return append(b, map[bool]string{true: "inf", false: "-inf"}[v > 0]...)
 	}
-	return strconv.AppendFloat(b, float64(v), 'g', -1, 32)
+	return strconv.AppendFloat(b, v, 'g', -1, 8*o.Scalar.Size())
 }
 
 // IsWord reports whether a header, whose words stand between white space, can hold a name.
