@@ -1,0 +1,160 @@
+package benchmark
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// WindowsJob draws a batch of Windows windows from a store that lies on the device, and makes two parts of each, the past and the future, of Ticks ticks
+// at 50 Hz and D features, with Valid and Pad: a Draw and two Fuses, one after the other. The store has 2000 episodes of 500 frames, f32, at a 30 Hz that
+// jitters; values are made in bf16.
+type WindowsJob struct {
+	Windows int  `json:"windows"`
+	Ticks   int  `json:"ticks"`
+	D       int  `json:"d"`
+	Trusted bool `json:"trusted,omitempty"` // neither tables nor stamps are checked
+}
+
+var windowsSuite = suite{
+	name: "windows", about: "batches of windows from a store: drawn, and made by two fusions",
+	jobs: func() []Job {
+		var out []Job
+		for _, n := range []int{32, 4096} {
+			out = append(out, &WindowsJob{n, 50, 26, false}, &WindowsJob{n, 50, 26, true})
+		}
+		return out
+	},
+	empty: func() Job { return &WindowsJob{} },
+}
+
+func (j *WindowsJob) Suite() string { return "windows" }
+
+// Name is the windows and their size.
+func (j *WindowsJob) Name() string {
+	name := fmt.Sprintf("%d of (%d + %d)x%d", j.Windows, j.Ticks, j.Ticks, j.D)
+	if j.Trusted {
+		name += ", trusted"
+	}
+	return name
+}
+
+func (j *WindowsJob) Keys() []Key {
+	return keysOf("windows", j.Windows, "T", j.Ticks, "D", j.D, "trusted", j.Trusted)
+}
+
+func (j *WindowsJob) check() error {
+	return errors.Join(within("windows", j.Windows, 1, 1<<20), within("ticks", j.Ticks, 1, 1<<12), within("d", j.D, 1, 1<<12))
+}
+
+const storeEpisodes, storeFrames = 2000, 500
+
+// inTurn is plans that a run gives to the stream one after the other.
+type inTurn []ops.Plan
+
+func (p inTurn) Run(s ops.Stream) error {
+	for _, one := range p {
+		if err := one.Run(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p inTurn) Close() error {
+	var err error
+	for _, one := range p {
+		err = errors.Join(err, one.Close())
+	}
+	return err
+}
+
+func (j *WindowsJob) prepare(r *rig) (*work, error) {
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	const frames = storeEpisodes * storeFrames
+	n := int64(j.Windows * j.Ticks)
+	// Read once: the frames that a window's ticks lie among, 3 for 5; written: values, Valid and Pad.
+	w := &work{sets: 1, read: 2 * n * 3 / 5 * int64(4*j.D+8), written: 2 * n * int64(2*j.D+2), limit: true}
+	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
+	rng := rand.New(rand.NewPCG(seed, 11))
+	offsets, windows, begins := make([]int64, storeEpisodes+1), make([]int64, storeEpisodes+1), make([]int64, storeEpisodes)
+	times, last := make([]int64, frames), int64(0)
+	for e := range storeEpisodes {
+		begins[e] = last
+		for k := range storeFrames {
+			times[e*storeFrames+k] = last
+			last += 33_333_333 + rng.Int64N(4_000_001) - 2_000_000
+		}
+		offsets[e+1] = int64(e+1) * storeFrames
+		windows[e+1] = windows[e] + (times[(e+1)*storeFrames-1]-begins[e])/20_000_000 + 1
+	}
+	var args ops.DrawArgs
+	args.Streams = make([]ops.DrawStream, 1)
+	var src [2]*tensor.Tensor
+	var stamps *tensor.Tensor
+	var deltas [2]*tensor.Tensor
+	put := func(to **tensor.Tensor, host *tensor.Tensor, err error) error {
+		if err == nil {
+			host, err = r.put(w, host, nil)
+		}
+		if err == nil {
+			*to = at(host, 0)
+		}
+		return err
+	}
+	list := func(to **tensor.Tensor, data []int64) error {
+		host, err := tensor.Of(data, len(data))
+		return put(to, host, err)
+	}
+	past, future := make([]int64, j.Ticks), make([]int64, j.Ticks)
+	for t := range past {
+		past[t], future[t] = int64(t+1-j.Ticks)*20_000_000, int64(t)*20_000_000
+	}
+	errs := []error{list(&args.Windows, windows), list(&args.Begins, begins), list(&args.Streams[0].Offsets, offsets), list(&args.Cursor, make([]int64, 2)),
+		list(&stamps, times), list(&deltas[0], past), list(&deltas[1], future)}
+	for m := range src {
+		host, err := values(rng, tensor.F32, frames, j.D)
+		errs = append(errs, put(&src[m], host, err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fail(err)
+	}
+	alloc := func(dtype tensor.DType, shape ...int) *tensor.Tensor {
+		t, err := r.alloc(w, dtype, shape...)
+		if errs = append(errs, err); err == nil {
+			w.outputs = append(w.outputs, t)
+		}
+		return t
+	}
+	args.Anchors, args.Streams[0].Starts, args.Streams[0].Lengths = alloc(tensor.I64, j.Windows), alloc(tensor.I64, j.Windows), alloc(tensor.I64, j.Windows)
+	var fused [2]ops.FuseArgs
+	for m := range fused {
+		fused[m] = ops.FuseArgs{Dst: alloc(tensor.BF16, j.Windows, j.Ticks, j.D), Valid: alloc(tensor.U8, j.Windows, j.Ticks, 1), Pad: alloc(tensor.U8, j.Windows, j.Ticks, 1),
+			Targets: ops.Anchored(args.Anchors, deltas[m]),
+			Streams: []ops.FuseStream{{Src: src[m], SrcTimes: stamps, SrcStarts: args.Streams[0].Starts, SrcLengths: args.Streams[0].Lengths}}}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fail(err)
+	}
+	mode := min(r.opt.Launch, ops.LaunchDependent) // each reads what the one before writes
+	err := r.plans(w, func(int) (ops.Plan, error) {
+		var turn inTurn
+		p, err := r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[storeEpisodes]), Batch: j.Windows, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
+		for m := 0; err == nil; m++ {
+			if turn = append(turn, p); m == len(fused) {
+				return turn, nil
+			}
+			p, err = r.dev.PlanFuse(fused[m], ops.FuseOptions{TrustTimes: j.Trusted, Launch: mode})
+		}
+		return nil, errors.Join(err, turn.Close())
+	})
+	if err != nil {
+		return fail(err)
+	}
+	return w, nil
+}
