@@ -14,6 +14,13 @@ namespace rc {
 
 RC_HOST constexpr u32 backward_threads = 128; // of a block, and the targets that it keeps at a time
 
+// Blocks a multiprocessor: more would leave too few registers.
+#if __CUDA_ARCH__ >= 900
+constexpr u32 backward_blocks = 5;
+#else
+constexpr u32 backward_blocks = 3;
+#endif
+
 // backward_stream is a stream of a backward_params.
 RC_HOST struct backward_stream {
     void *src; // the gradient to write

@@ -3,7 +3,7 @@
 
 using namespace rc;
 
-RC_KERNEL_OCC(128, 5) fuse_chunks(const fuse_params p) {
+RC_KERNEL_OCC(128, 7) fuse_chunks(const fuse_params p) {
     __shared__ chunk_targets mem;
     u32 m = stream_of(p);
     fuse_job j = job_of(p, m);

@@ -52,26 +52,6 @@ func (j *WindowsJob) check() error {
 
 const storeEpisodes, storeFrames = 2000, 500
 
-// inTurn is plans that a run gives to the stream one after the other.
-type inTurn []ops.Plan
-
-func (p inTurn) Run(s ops.Stream) error {
-	for _, one := range p {
-		if err := one.Run(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p inTurn) Close() error {
-	var err error
-	for _, one := range p {
-		err = errors.Join(err, one.Close())
-	}
-	return err
-}
-
 func (j *WindowsJob) prepare(r *rig) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
@@ -142,19 +122,28 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 		return fail(err)
 	}
 	mode := min(r.opt.Launch, ops.LaunchDependent) // each reads what the one before writes
-	err := r.plans(w, func(int) (ops.Plan, error) {
-		var turn inTurn
-		p, err := r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[storeEpisodes]), Batch: j.Windows, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
-		for m := 0; err == nil; m++ {
-			if turn = append(turn, p); m == len(fused) {
-				return turn, nil
-			}
-			p, err = r.dev.PlanFuse(fused[m], ops.FuseOptions{TrustTimes: j.Trusted, Launch: mode})
+	draw, err := r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[storeEpisodes]), Batch: j.Windows, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
+	plans := []ops.Plan{draw}
+	for m := 0; err == nil; m++ {
+		w.later(plans[m].Close)
+		if m == len(fused) {
+			break
 		}
-		return nil, errors.Join(err, turn.Close())
-	})
+		var p ops.Plan
+		p, err = r.dev.PlanFuse(fused[m], ops.FuseOptions{TrustTimes: j.Trusted, Launch: mode})
+		plans = append(plans, p)
+	}
 	if err != nil {
 		return fail(err)
+	}
+	w.launches = len(plans)
+	w.run = func(int) error {
+		for _, p := range plans {
+			if err := p.Run(r.stream); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return w, nil
 }
