@@ -3,7 +3,7 @@
 
 using namespace rc;
 
-RC_KERNEL_OCC(backward_threads, backward_blocks) fuse_backward(const backward_params p) {
+RC_KERNEL_OCC(backward_threads, resident_blocks) fuse_backward(const backward_params p) {
     __shared__ marks<float> m;
     __shared__ backward_job j;
     share_job(j, p);

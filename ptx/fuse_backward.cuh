@@ -15,10 +15,11 @@ namespace rc {
 RC_HOST constexpr u32 backward_threads = 128; // of a block, and the targets that it keeps at a time
 
 // Blocks a multiprocessor: more would leave too few registers.
+RC_HOST constexpr u32 backward_blocks = 5;
 #if __CUDA_ARCH__ >= 900
-constexpr u32 backward_blocks = 5;
+constexpr u32 resident_blocks = backward_blocks;
 #else
-constexpr u32 backward_blocks = 3;
+constexpr u32 resident_blocks = 3;
 #endif
 
 // backward_stream is a stream of a backward_params.

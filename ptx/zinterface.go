@@ -252,6 +252,8 @@ func (f DrawParamsFlags) Word() uint32 {
 
 const BackwardThreads = 128 // backward_threads of fuse_backward.cuh: of a block, and the targets that it keeps at a time
 
+const BackwardBlocks = 5 // backward_blocks of fuse_backward.cuh: Blocks a multiprocessor: more would leave too few registers.
+
 // BackwardStream is backward_stream of fuse_backward.cuh: 184 bytes.
 //
 // backward_stream is a stream of a backward_params.

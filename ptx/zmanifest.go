@@ -7,13 +7,16 @@ import "embed"
 //go:embed copy.sm_90.cubin.gz
 //go:embed copy.sm_90.ptx.gz
 //go:embed copy.sm_80.ptx.gz
+//go:embed draw.sm_90.cubin.gz
 //go:embed draw.sm_90.ptx.gz
 //go:embed draw.sm_80.ptx.gz
 //go:embed fuse.sm_90.cubin
 //go:embed fuse.sm_90.ptx.gz
 //go:embed fuse.sm_80.ptx.gz
+//go:embed fuse_backward.sm_90.cubin.gz
 //go:embed fuse_backward.sm_90.ptx.gz
 //go:embed fuse_backward.sm_80.ptx.gz
+//go:embed fuse_backward_f64.sm_90.cubin.gz
 //go:embed fuse_backward_f64.sm_90.ptx.gz
 //go:embed fuse_backward_f64.sm_80.ptx.gz
 //go:embed fuse_chunks.sm_90.cubin.gz
@@ -22,10 +25,10 @@ import "embed"
 //go:embed fuse_direct.sm_90.cubin.gz
 //go:embed fuse_direct.sm_90.ptx.gz
 //go:embed fuse_direct.sm_80.ptx.gz
-//go:embed fuse_odd.sm_90.cubin.gz
+//go:embed fuse_odd.sm_90.cubin
 //go:embed fuse_odd.sm_90.ptx.gz
 //go:embed fuse_odd.sm_80.ptx.gz
-//go:embed fuse_plain.sm_90.cubin.gz
+//go:embed fuse_plain.sm_90.cubin
 //go:embed fuse_plain.sm_90.ptx.gz
 //go:embed fuse_plain.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin.gz
@@ -58,6 +61,7 @@ import "embed"
 //go:embed voxel_bucket.sm_90.cubin.gz
 //go:embed voxel_bucket.sm_90.ptx.gz
 //go:embed voxel_bucket.sm_80.ptx.gz
+//go:embed voxel_f64.sm_90.cubin.gz
 //go:embed voxel_f64.sm_90.ptx.gz
 //go:embed voxel_f64.sm_80.ptx.gz
 //go:embed voxel_fill.sm_90.cubin.gz
@@ -132,6 +136,12 @@ var manifest = []family{
 		},
 		images: []Image{
 			{
+				File: "draw.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "49c7e30283cbf2df2bef6e6efca76b33b16c87525dba14bd80712c09bf0e1d9a",
+				PTXHash: "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
+				stored:  source{"draw.sm_90.cubin.gz", "061da8d595ef13e6cafb78e3d219f8aab61eb751407c83ffd277175cd3b6a512"},
+			},
+			{
 				File: "draw.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
 				PTXHash: "028469c753e74b43fb852d483c96f7d4275504d848ad4f452e1b5bfb78dbe823",
@@ -171,9 +181,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "0bf3962b1233a11c2cf6803846ee7d7a740b4f4a275fa42cd285c6d6ff7ae6d8",
-				PTXHash: "5704ade3afca95c13647bb15d36238a34a2119d8da509ee1e7c40d5ddaccd165",
-				stored:  source{"fuse.sm_90.cubin", "0bf3962b1233a11c2cf6803846ee7d7a740b4f4a275fa42cd285c6d6ff7ae6d8"},
+				Hash:    "3a600624835402951acbbbf1ffe0ecdb58dfb166a50df334c70bbe7d7aa92e5d",
+				PTXHash: "cef8ca7bb7e1571da0f05e3ea7af067c3bcc99b92df1e97e62f8de35c27cfa96",
+				stored:  source{"fuse.sm_90.cubin", "3a600624835402951acbbbf1ffe0ecdb58dfb166a50df334c70bbe7d7aa92e5d"},
 			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -192,11 +202,11 @@ var manifest = []family{
 	{
 		name: "fuse_backward",
 		sources: []source{
-			{"fuse_backward.cu", "f2e139d19cb87a63dd174dd3f3dd95685b6a8736a71ae35b900d678ef5d08fd9"},
+			{"fuse_backward.cu", "42bce340e0c3d21503d33f515206d3f0f18481ed9198f24fda7668bc2f6b0ada"},
 			{"channels.cuh", "25ca132e24f76dab261286b8285f7b56776cc5bd9c3d3cd9334cc4fb9b299d36"},
 			{"common.cuh", "8fc1713dd0ae80968b902d03a407802d75277d6c1cc12700b1d4dbb6267c402d"},
 			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"fuse_backward.cuh", "5c6aa9451876ca7fa7a8ee0b3557fa9ab1b40803d9cee80c11a2d0e6bfa60956"},
+			{"fuse_backward.cuh", "c4cc33c5fca164917ac4b0a2fac01d8ae5b57f4b7eb09a9fa9b632e378f0b55e"},
 			{"fuse_job.cuh", "ad4f8a8e4823a28b35d74e2c9cccd74aa8999d765368e77fef75e6e4bd60638e"},
 			{"resample.cuh", "a7ccbfd326bf5ce321a88256c0bcd5b2359711221a3c8faa832e612b24e4f994"},
 			{"resample_job.cuh", "c302039fb2b347849aa0f772a68ed0c592fbd8fdf3f36a95f544beab0218353a"},
@@ -212,6 +222,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "fuse_backward.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "00e5f4c38313301ffa7f8eb819ea2fcaab71568195f310439abae9ab5ac0bec7",
+				PTXHash: "eb4b6920fac8fed37a2df7279233c7d428c26559c01f39ecc7fff23a05828e21",
+				stored:  source{"fuse_backward.sm_90.cubin.gz", "4d0e99746b1eeb6647a26a7b10df545133191c9ff7e47393a86cf300b6771e07"},
+			},
 			{
 				File: "fuse_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "eb4b6920fac8fed37a2df7279233c7d428c26559c01f39ecc7fff23a05828e21",
@@ -229,11 +245,11 @@ var manifest = []family{
 	{
 		name: "fuse_backward_f64",
 		sources: []source{
-			{"fuse_backward_f64.cu", "4a56ac45e7ebc1f4881e27451602f741e1a9ef6f8c642b60e06cf1297240574f"},
+			{"fuse_backward_f64.cu", "423c2ef4dada1ff9ef3de53175a6407e52ec180e1852b7946f95af4f10e85456"},
 			{"channels.cuh", "25ca132e24f76dab261286b8285f7b56776cc5bd9c3d3cd9334cc4fb9b299d36"},
 			{"common.cuh", "8fc1713dd0ae80968b902d03a407802d75277d6c1cc12700b1d4dbb6267c402d"},
 			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"fuse_backward.cuh", "5c6aa9451876ca7fa7a8ee0b3557fa9ab1b40803d9cee80c11a2d0e6bfa60956"},
+			{"fuse_backward.cuh", "c4cc33c5fca164917ac4b0a2fac01d8ae5b57f4b7eb09a9fa9b632e378f0b55e"},
 			{"fuse_job.cuh", "ad4f8a8e4823a28b35d74e2c9cccd74aa8999d765368e77fef75e6e4bd60638e"},
 			{"resample.cuh", "a7ccbfd326bf5ce321a88256c0bcd5b2359711221a3c8faa832e612b24e4f994"},
 			{"resample_job.cuh", "c302039fb2b347849aa0f772a68ed0c592fbd8fdf3f36a95f544beab0218353a"},
@@ -249,6 +265,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "fuse_backward_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "644000bfa15fa44ba6a96d221c3fe3381133ba0ebb3f86e385456c6b0b1ad273",
+				PTXHash: "9cab37935e17dfcd39cc4f0297d5b5b12d6648bcb54c511f05f002f28c17b5a8",
+				stored:  source{"fuse_backward_f64.sm_90.cubin.gz", "a08c71f787ca46ba1c705bee71254d8abb1e0655a4fd1ec567314e53d28145c9"},
+			},
 			{
 				File: "fuse_backward_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "9cab37935e17dfcd39cc4f0297d5b5b12d6648bcb54c511f05f002f28c17b5a8",
@@ -288,9 +310,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_chunks.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "5bca9fccd1e04e18834caf0996a94615a8a73ccf46a16318abf1865305a6d045",
-				PTXHash: "f7fc5171a521217de78ab2c75c095690f1aa5de8fd581883e7abfeda52662485",
-				stored:  source{"fuse_chunks.sm_90.cubin.gz", "e5ee7b1950a7625205d096dc72be8ae4a0e22b8d24a0289e7fbeec9e66e2cf52"},
+				Hash:    "395d15dbf35672d268c7b99f38d81c2eb105f601ee3a6b27f734d7d0af6bf7e9",
+				PTXHash: "dfb5d02e0d203fb81a08ea1f53c89efa01ec915372f87c7febf93c62ffd85360",
+				stored:  source{"fuse_chunks.sm_90.cubin.gz", "d146e58c281a450c1762c7ebf031a5b10e71dd50ae64f43e0bb3ff68126e20a8"},
 			},
 			{
 				File: "fuse_chunks.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -329,9 +351,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_direct.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "29383a99b71167f484e815b6f1f42216c1159b178c4644a3f46f688a15fa1865",
-				PTXHash: "dc63cbea295511cbd9d3bfd6e03a65ef7d18cfb2dc6094ab8549de1d3a561a08",
-				stored:  source{"fuse_direct.sm_90.cubin.gz", "4a5033c95ee65ded6cb70ce642414bcc2aa1e8aaa3faa95e28437a19773cbe17"},
+				Hash:    "94e3e9727c53679ab3a661fbd0a8121c125e0c20b60a88567c376f96c3f51c38",
+				PTXHash: "80361a6c56cf7546b1a6b6968c1f82968515d7863c75abb6fd1abf7f9b6ae823",
+				stored:  source{"fuse_direct.sm_90.cubin.gz", "dd5da2467c30dd8cf9e027d4600686425931702e4fd25d4732ea3799defae5a6"},
 			},
 			{
 				File: "fuse_direct.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -373,9 +395,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_odd.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "472500865f0cb2739942dcaa86748f333c09155dcd59eef201024466bc8bc83f",
-				PTXHash: "68ce85e1ef628b348013c2d072b8006a934a542bfa3314f7ca61cf28b9483a44",
-				stored:  source{"fuse_odd.sm_90.cubin.gz", "3b69506d4c44b126ce9a8a56efc0464540e56a2c98823ef697c4fac350f1f30f"},
+				Hash:    "24f1eced7c2a4b04af3011f644d51829eaad2a1fdeaa80b68179b2496ea7091f",
+				PTXHash: "6366ea0d466b560420e9773b5db278ac765803cf21aa63fb472048cda3fbf9eb",
+				stored:  source{"fuse_odd.sm_90.cubin", "24f1eced7c2a4b04af3011f644d51829eaad2a1fdeaa80b68179b2496ea7091f"},
 			},
 			{
 				File: "fuse_odd.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -416,9 +438,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "695b5d9bb3984e6e8e39bb83cbb22475eeaacbd8288c3410fbe3fc90de203d16",
-				PTXHash: "c6144d2e5d92314405002d778ccb9ac6718fe56ba517ca7f029a0c68eaa77545",
-				stored:  source{"fuse_plain.sm_90.cubin.gz", "e8b050a94fd00d1ee1061e89d3b6d730d2aed6bc9e49f1a9c5622449abd29a4d"},
+				Hash:    "a39bcc8d1d509e33768342b3afa33b3383e7675b637cf7a1b55fd9a465ad8951",
+				PTXHash: "3bbd4ca49e0aa400c077a4e1443b9fa72826126bf5611eda280d6ff3d82f87ee",
+				stored:  source{"fuse_plain.sm_90.cubin", "a39bcc8d1d509e33768342b3afa33b3383e7675b637cf7a1b55fd9a465ad8951"},
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -453,9 +475,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "97f353ffc02a273313d8f1651f1311962a46e46a9a710f0634ce62297168d452",
-				PTXHash: "229b6c81b42184d24aff23d73d2d80e1ca6c90c2215016102a6b00cf9a390d5b",
-				stored:  source{"resample.sm_90.cubin.gz", "5c35f4a30ba1f9e52041cd2f76f643dc4314284aa777072d7ecd941025457d57"},
+				Hash:    "ef7c53f3709deed08f8691243e33baee812de1bcf13b83f1c9e2ab3fbd1e162c",
+				PTXHash: "18319c4662f0cc86b9a3a9073476bab93cc780f0ddd16c1cb5591560ab708502",
+				stored:  source{"resample.sm_90.cubin.gz", "b5a2fb3912db22827ff5318898dd81ec6abe0f0366206f5ffd32c532b154de52"},
 			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -494,9 +516,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "7d6c7ecac98e6d35068ba7b9f6ef7747081f9d8c5a86fd8efe691c09a4b057da",
-				PTXHash: "30fada0bf864a5d26d378797484ab8cb5c04a048861f57c4d76884b7337b7792",
-				stored:  source{"resample_channels.sm_90.cubin.gz", "d212fc9d41ad60e09551f9efe644d9eb43ed71c98a40af482eb1c7a9d58351ae"},
+				Hash:    "7aa5a134a312d33ee6edb128d436d3f3e4bbd257f5b54b498d355c917601bc0a",
+				PTXHash: "20d1a56f5937e8fde541298ca24b2eae204287f037f44271427485930a3aec26",
+				stored:  source{"resample_channels.sm_90.cubin.gz", "ae5e9ae758eb3f2bda8c69bcef671e0886842cc7f49f88b075c6cd261f2a0f23"},
 			},
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -535,9 +557,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_channels_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "67dc3a02180150cc68b8aab06578c4939d2adfbace41595a8e656020e2fef2f1",
-				PTXHash: "8a71a5d53723afb4504d27be39d8a72ff5dbdbd399ca26523e3083f61969829a",
-				stored:  source{"resample_channels_f64.sm_90.cubin.gz", "1266551310f972b9b672642319d23ba905a116a0e98d2eaeaa8e2edaa2027f6f"},
+				Hash:    "446bdfef2f75803937ce25283beaa8290ca5dac3106350e2b4c32217a3e135cc",
+				PTXHash: "ae291bc329bd98fe60aa9832101a98c65e6089c1725278330d740a846f6d850c",
+				stored:  source{"resample_channels_f64.sm_90.cubin.gz", "4e6d5e01e92b13f2dc6064b8064869240352276d6d089ca4245272f3bba6cb71"},
 			},
 			{
 				File: "resample_channels_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -576,9 +598,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_curves.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "41a9e614e4d602bd0c64351c37ce6999130e422feb171822775e27e00e33e24c",
-				PTXHash: "481e65a78d0b076f439a6ca8f1d1b401e11cca80c2fc19bdc258387059433554",
-				stored:  source{"resample_curves.sm_90.cubin", "41a9e614e4d602bd0c64351c37ce6999130e422feb171822775e27e00e33e24c"},
+				Hash:    "700f13e7dc178c6ca254a845bf0eb9bc18654ffd0e3a8328bb5d49630c7a8623",
+				PTXHash: "6a71b17fb30bfa084a32f90029cd89d68a68d4b7231c7cf35e0d539b56a3466f",
+				stored:  source{"resample_curves.sm_90.cubin", "700f13e7dc178c6ca254a845bf0eb9bc18654ffd0e3a8328bb5d49630c7a8623"},
 			},
 			{
 				File: "resample_curves.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -617,9 +639,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_curves_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "d4221fbc6ed79d79adb22d60fb4f2d2e925c1345acb0d6f95edd8538c5560fcf",
-				PTXHash: "6a4da4dbae0236a3280e3a7c9d3aae503e8fa283b52cd7ffea69035ea99e4300",
-				stored:  source{"resample_curves_f64.sm_90.cubin.gz", "075db1d8d38d3dbef8bf62fcee8cf4118c096c4d1c3e8f836cf2fce384ff7656"},
+				Hash:    "5a58e65393e1b7f844241f4c0251eb18c6a946af81752924395b0825fd846053",
+				PTXHash: "260165461fc6ef4b1a90c5c2f5ec99a48662946de9f82b92a6c932360979406d",
+				stored:  source{"resample_curves_f64.sm_90.cubin.gz", "73f8837051e7fb1b416f3182c2ab711ed58f3f8c9aca4f5631a280ac0a5f3c4e"},
 			},
 			{
 				File: "resample_curves_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -654,9 +676,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "fe18c17001b1dd9d73681c718c5d426d072fe791c80f860ebcb60e010b77bee1",
-				PTXHash: "8a7b0fc8395d1676abbfe44aec0396b6131b7d64d2dcc28aff783d3140611a12",
-				stored:  source{"resample_f64.sm_90.cubin.gz", "aafeef70e54e52822b765380d67cdb48f737947e227e3bd0e26e153a42e30984"},
+				Hash:    "c65f2f4c453c95199ca3d4eb513c03a78ebf4ebe61e6fe8da12cd1437a521891",
+				PTXHash: "c10820b8dc5af0e9919bd1a30227d1136c790b3fee1ef76638b15cf7972a6dde",
+				stored:  source{"resample_f64.sm_90.cubin.gz", "c46a7a0cc6438e4e477cae9904f1983bfddde198abdf03eb48777144ab2f9be2"},
 			},
 			{
 				File: "resample_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -700,9 +722,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "6d93fd30d5e1caee9f18347eb830ccfaff25140111db898a90321b391a9fd7f4",
-				PTXHash: "8b9fb6c077d3a93bc54bf8653aa88aafbad217bc07cc4718b698514286bbcecf",
-				stored:  source{"resample_plain.sm_90.cubin.gz", "c45d297e16e0ef0833195866f8d7d1a18ee9c8f71045aa2520e9a55c5cfac64f"},
+				Hash:    "9840c6b5706ce65c7d990e10ba9283182994e737c7a0ad4d8ab1b28162a4f2b5",
+				PTXHash: "0b14ccccbc9182c54074979a3dbcb024d40064027f829f07983478c493e2d5d1",
+				stored:  source{"resample_plain.sm_90.cubin.gz", "94067b8d2a821ea2a2835930e2f1393fbdda95fc6073ecaa997ee4d7363e2b86"},
 			},
 			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -740,9 +762,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "978a3e581da9f49ec69567859c0301a6bfe78888736d6933b04f92ff8f6cd739",
-				PTXHash: "23353f9464cf50b8bccda64304c920a779f471b1d764d36c5ca0aef6d49a802e",
-				stored:  source{"resample_poses.sm_90.cubin.gz", "f1e0865954171aad8a57038633c955bdc357eff338233564d3d85c165aebba92"},
+				Hash:    "179eea19cba8f214e8bd948eb30242582174a5ba05943c68e874708a4b3f5fdf",
+				PTXHash: "398fa2b7c84ba4777c99e0a75d2ab655f29f6f29885f30b92e8549518682771a",
+				stored:  source{"resample_poses.sm_90.cubin.gz", "e8ae7c89bae213e5f80f9a09bda9a62686b730c7574833c35d687d82e8eafd5a"},
 			},
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -867,6 +889,12 @@ var manifest = []family{
 			}},
 		},
 		images: []Image{
+			{
+				File: "voxel_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "73aa10cd18f17ed13dc50590b24427f8c31f5751dffe57d518cfcc44b7028b24",
+				PTXHash: "f138570e2dc3ac97e3efa2f3cad243eb7900d0a26a750b8c15a8ae3f344119ae",
+				stored:  source{"voxel_f64.sm_90.cubin.gz", "e63213ef442893c5af63d96b522130ef632f17cc11ebf7fa4d32977cb1f005cb"},
+			},
 			{
 				File: "voxel_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
 				Hash:    "f138570e2dc3ac97e3efa2f3cad243eb7900d0a26a750b8c15a8ae3f344119ae",
@@ -994,7 +1022,7 @@ var manifest = []family{
 			{
 				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "98e89ff87e9433c5fb26e9570ca5a29f2a79e550176c20428ca32443095e66be",
-				PTXHash: "2dbd2c08154041ff8524a12910755ee9661bdb3aea7d920c47e7f3c365cce8c5",
+				PTXHash: "16ff8bc4070a83f2f666f9330e272b5230e2c88b4eeef05a61bfbc3055470875",
 				stored:  source{"voxel_reduce.sm_90.cubin.gz", "f4fdd415a3ee5409761c4487926e1ccd03d7ddf5a62fbff396b1bfa26e416897"},
 			},
 			{

@@ -31,7 +31,7 @@ func small() []Job {
 		&BackwardJob{B: 2, S: 9, T: 5, D: 3, Times: "i64"},
 		&VoxelizeJob{Points: 100, Cells: 4, Reduce: "count", Cloud: "uniform"},
 		&VoxelizeJob{Points: 100, Cells: 4, Features: 2, Reduce: "mean", Cloud: "lidar"},
-		&DrawJob{Windows: 5, Episodes: 10, Streams: 2},
+		&DrawJob{Windows: 5, Episodes: 10, Streams: 2}, &WindowsJob{Windows: 5, Episodes: 3, Ticks: 4, D: 2},
 		&CopyJob{"d2d", 100}, &LaunchJob{Form: "plan"}, &PipelineJob{1, 4, 3, 2, 2}, &LaunchJob{Form: "shared", Goroutines: 64},
 		&LaunchJob{Form: "each", Plans: 5}, &LaunchJob{Form: "batch", Plans: 5}, &LaunchJob{Form: "chain", Plans: 4}, &LaunchJob{Form: "replay", Plans: 4},
 	}
@@ -61,7 +61,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 	assert.Len(t, r.Rows, len(small()))
 	assert.Empty(t, r.Skipped)
 	assert.Len(t, seen, len(small()))
-	assert.Equal(t, "0/15 resample", seen[0])
+	assert.Equal(t, "0/17 resample", seen[0])
 	for _, row := range r.Rows {
 		name := row.Suite + " " + row.Job
 		assert.GreaterOrEqual(t, row.Time.Samples, minSamples, name)

@@ -10,13 +10,14 @@ import (
 )
 
 // WindowsJob draws a batch of Windows windows from a store that lies on the device, and makes two parts of each, the past and the future, of Ticks ticks
-// at 50 Hz and D features, with Valid and Pad: a Draw and two Fuses, one after the other. The store has 2000 episodes of 500 frames, f32, at a 30 Hz that
+// at 50 Hz and D features, with Valid and Pad: a Draw and two Fuses, one after the other. The store has so many Episodes of 500 frames, f32, at a 30 Hz that
 // jitters; values are made in bf16.
 type WindowsJob struct {
-	Windows int  `json:"windows"`
-	Ticks   int  `json:"ticks"`
-	D       int  `json:"d"`
-	Trusted bool `json:"trusted,omitempty"` // neither tables nor stamps are checked
+	Windows  int  `json:"windows"`
+	Episodes int  `json:"episodes"`
+	Ticks    int  `json:"ticks"`
+	D        int  `json:"d"`
+	Trusted  bool `json:"trusted,omitempty"` // neither tables nor stamps are checked
 }
 
 var windowsSuite = suite{
@@ -24,7 +25,7 @@ var windowsSuite = suite{
 	jobs: func() []Job {
 		var out []Job
 		for _, n := range []int{32, 4096} {
-			out = append(out, &WindowsJob{n, 50, 26, false}, &WindowsJob{n, 50, 26, true})
+			out = append(out, &WindowsJob{n, 2000, 50, 26, false}, &WindowsJob{n, 2000, 50, 26, true})
 		}
 		return out
 	},
@@ -35,7 +36,7 @@ func (j *WindowsJob) Suite() string { return "windows" }
 
 // Name is the windows and their size.
 func (j *WindowsJob) Name() string {
-	name := fmt.Sprintf("%d of (%d + %d)x%d", j.Windows, j.Ticks, j.Ticks, j.D)
+	name := fmt.Sprintf("%d of (%d + %d)x%d from %d", j.Windows, j.Ticks, j.Ticks, j.D, j.Episodes)
 	if j.Trusted {
 		name += ", trusted"
 	}
@@ -43,28 +44,28 @@ func (j *WindowsJob) Name() string {
 }
 
 func (j *WindowsJob) Keys() []Key {
-	return keysOf("windows", j.Windows, "T", j.Ticks, "D", j.D, "trusted", j.Trusted)
+	return keysOf("windows", j.Windows, "episodes", j.Episodes, "T", j.Ticks, "D", j.D, "trusted", j.Trusted)
 }
 
 func (j *WindowsJob) check() error {
-	return errors.Join(within("windows", j.Windows, 1, 1<<20), within("ticks", j.Ticks, 1, 1<<12), within("d", j.D, 1, 1<<12))
+	return errors.Join(within("windows", j.Windows, 1, 1<<20), within("episodes", j.Episodes, 1, 1<<16), within("ticks", j.Ticks, 1, 1<<12), within("d", j.D, 1, 1<<12))
 }
 
-const storeEpisodes, storeFrames = 2000, 500
+const storeFrames = 500 // of an episode
 
 func (j *WindowsJob) prepare(r *rig) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	const frames = storeEpisodes * storeFrames
+	frames := j.Episodes * storeFrames
 	n := int64(j.Windows * j.Ticks)
 	// Read once: the frames that a window's ticks lie among, 3 for 5; written: values, Valid and Pad.
 	w := &work{sets: 1, read: 2 * n * 3 / 5 * int64(4*j.D+8), written: 2 * n * int64(2*j.D+2), limit: true}
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
 	rng := rand.New(rand.NewPCG(seed, 11))
-	offsets, windows, begins := make([]int64, storeEpisodes+1), make([]int64, storeEpisodes+1), make([]int64, storeEpisodes)
+	offsets, windows, begins := make([]int64, j.Episodes+1), make([]int64, j.Episodes+1), make([]int64, j.Episodes)
 	times, last := make([]int64, frames), int64(0)
-	for e := range storeEpisodes {
+	for e := range j.Episodes {
 		begins[e] = last
 		for k := range storeFrames {
 			times[e*storeFrames+k] = last
@@ -122,7 +123,7 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 		return fail(err)
 	}
 	mode := min(r.opt.Launch, ops.LaunchDependent) // each reads what the one before writes
-	draw, err := r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[storeEpisodes]), Batch: j.Windows, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
+	draw, err := r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[j.Episodes]), Batch: j.Windows, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
 	plans := []ops.Plan{draw}
 	for m := 0; err == nil; m++ {
 		w.later(plans[m].Close)

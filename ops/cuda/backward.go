@@ -12,8 +12,8 @@ import (
 
 // Gradients are made by the samples (fuse_backward.cuh): a thread adds up for a run of them, of as many as runSamples, and that take about runTargets at most.
 const (
-	runSamples = 16
-	runTargets = 32
+	runSamples = 64
+	runTargets = 128
 	shareTurn  = 256 // stamps or targets that a block checks, if there are blocks to spare
 )
 
@@ -99,18 +99,25 @@ func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
 		if j.SrcOffsets != nil {
 			rows = 1
 		}
-		each := runSamples
-		for each > 1 && (each*j.Rows() > runTargets*rows*j.S || rows*j.S*s.chunks < each*ptx.BackwardThreads*b.sms*fills(ready(job.Forward))) {
-			each /= 2
-		}
-		s.tile = min(each*s.groups, j.S)
-		s.tiles = (j.S + s.tile - 1) / s.tile
+		most := max(min(runSamples, runTargets*rows*j.S/max(j.Rows(), 1)), 1) * s.groups
+		s.tile, s.tiles = b.inWaves(j.S, rows*s.parts, most)
 		s.blocks = rows * s.tiles * s.parts
 	}
 	if j.Check || j.Edge == ops.ErrorEdge {
 		s.blocks = max(s.blocks, 1, min((max(j.Stamps(), j.Rows())+shareTurn-1)/shareTurn, 8*b.sms))
 	}
 	return s
+}
+
+// inWaves cuts each of so many rows of n samples into tiles of at most `most`, so many that the device holds all blocks at once, or twice as many, and so on: the
+// blocks that a last wave would lack leave it partly idle. 64 x 1000 x 512 took 48.4 us by tiles of 64, in one and a half waves.
+func (b *backend) inWaves(n, rows, most int) (tile, tiles int) {
+	for waves := 1; ; waves++ {
+		tiles = max(waves*ptx.BackwardBlocks*b.sms/rows, 1)
+		if tile = (n + tiles - 1) / tiles; tile <= most || tiles >= n {
+			return tile, (n + tile - 1) / tile
+		}
+	}
 }
 
 // backwardVector is the log2 of the features that a thread takes at once, which have one kind.

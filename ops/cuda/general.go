@@ -48,6 +48,9 @@ func generalVariant(name string, wide bool) *variant {
 func (b *backend) cutChunks(j *ops.ResampleJob, c tuned.Choice, vector int) shape {
 	s := shape{threads: threads, vector: vector, chunks: j.D >> vector}
 	s.tile = min(max(c.Each*s.threads/s.chunks, 1), ptx.ChunkTile, ptx.FuseChunkTile)
+	if j.SrcStarts != nil && j.Rows() >= s.threads*b.sms {
+		s.tile = max(s.tile, s.threads) // finding a window's targets takes longer than moving them: every thread finds one
+	}
 	return b.grid(j, c.Check, s)
 }
 
