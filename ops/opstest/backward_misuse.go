@@ -163,6 +163,7 @@ func gradientMisuses() (all []gradientMisuse) {
 	})
 	add("a bad launch", "Options.Launch", ops.ErrOption, func(c *gradientCall) { c.opts.Launch = 3 })
 	add("a dtype", "Options.DType", ops.ErrOption, func(c *gradientCall) { c.opts.DType = tensor.F32 })
+	add("an anchored clock", "Targets", ops.ErrOption, func(c *gradientCall) { c.args.Targets = ops.Anchored(c.ints(0, 1), c.ints(0, 1, 2, 3)) })
 	add("Targets of another dtype", "Targets", ops.ErrDType, func(c *gradientCall) { c.args.Targets = ops.At(c.new(tensor.F32, 2, 4)) })
 	add("lengths and offsets of the targets", "DstLengths", ops.ErrOption, func(c *gradientCall) { c.args.DstOffsets = c.ints(0, 1, 4) })
 	add("DstGrad of one stream's width", "DstGrad", ops.ErrShape, func(c *gradientCall) { c.args.DstGrad = c.new(tensor.F32, 2, 4, 8) })

@@ -113,6 +113,7 @@ func fuseMisuses() (all []fuseMisuse) {
 	stream("with a channel beyond its features", "Channels[0]", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Channels = []ops.Channel{{Lo: 0, Hi: 4}} })
 	stream("with a short shift", "Shift", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Shift = s.Shift[:2] })
 	stream("with a long scale", "Scale", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Scale = make([]float32, 11) })
+	clipMisuses(add)
 	add("a clock without a rate", "Targets.Rate", ops.ErrOption, func(c *fuseCall) { c.args.Targets = ops.Clock{} })
 	add("Targets of another dtype", "Targets", ops.ErrDType, func(c *fuseCall) { c.args.Targets = ops.At(c.new(tensor.F32, 2, 4)) })
 	add("lengths and offsets of the targets", "DstLengths", ops.ErrOption, func(c *fuseCall) { c.args.DstOffsets = c.ints(0, 1, 4) })

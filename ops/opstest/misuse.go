@@ -204,6 +204,7 @@ func misuses() []misuse {
 		c.Dst = tensor.Must(both.AsStrided([]int{2, 4, 8}, []int{32, 8, 1}, 47))
 	})
 	add("Age over Targets", "Age", ops.ErrOverlap, func(c *call) { c.Age = c.Targets.Times })
+	rowMisuses(add)
 	return all
 }
 
