@@ -11,7 +11,6 @@ type cpuBackward[C clockElement] struct {
 	cpuBound
 	job          *BackwardJob
 	backend      *cpuBackend
-	streams      []*cpuGradient[C]
 	fault        atomic.Uint64
 	checks, work cpuTask
 }
@@ -45,6 +44,7 @@ func (b *cpuBackend) Backward(job *BackwardJob) (Plan, error) {
 
 func newCPUBackward[C clockElement](b *cpuBackend, job *BackwardJob) (Plan, error) {
 	p := &cpuBackward[C]{cpuBound: cpuBound{bound: job.Bound()}, job: job, backend: b}
+	var checks, work []*cpuTask
 	for m, part := range job.Forward.Parts {
 		r, err := newCPUResample[C](b, part.ResampleJob)
 		if err != nil {
@@ -53,16 +53,10 @@ func newCPUBackward[C clockElement](b *cpuBackend, job *BackwardJob) (Plan, erro
 		r.fault = &p.fault
 		r.fused = fused[C]{on: !job.Alone, stream: m, offset: lengthIn[C](part.Offset)}
 		s := newCPUGradient(b, r, part.Scale)
-		p.streams = append(p.streams, s)
-		p.checks.pieces += s.checks.pieces
-		p.work.pieces += s.work.pieces
+		checks, work = append(checks, &s.checks), append(work, &s.work)
 	}
-	p.checks.do = func(piece, worker int) {
-		p.share(piece, worker, func(s *cpuGradient[C]) *cpuTask { return &s.checks })
-	}
-	p.work.do = func(piece, worker int) {
-		p.share(piece, worker, func(s *cpuGradient[C]) *cpuTask { return &s.work })
-	}
+	p.checks.all(checks)
+	p.work.all(work)
 	return p, nil
 }
 
@@ -90,18 +84,6 @@ func newCPUGradient[C clockElement](b *cpuBackend, r *cpuResample[C], scale []fl
 		s.sums = append(s.sums, sums)
 	}
 	return s
-}
-
-// share does a piece of the streams' tasks, numbered one stream after the other.
-func (p *cpuBackward[C]) share(piece, worker int, of func(s *cpuGradient[C]) *cpuTask) {
-	for _, s := range p.streams {
-		t := of(s)
-		if piece < t.pieces {
-			t.do(piece, worker)
-			return
-		}
-		piece -= t.pieces
-	}
 }
 
 func (p *cpuBackward[C]) Run(s Stream) error {

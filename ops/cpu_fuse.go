@@ -55,6 +55,7 @@ func (b *cpuBackend) Fuse(job *FuseJob) (Plan, error) {
 
 func newCPUFuse[C clockElement](b *cpuBackend, job *FuseJob) (Plan, error) {
 	p := &cpuFuse[C]{cpuBound: cpuBound{bound: job.Bound()}, job: job, backend: b}
+	var checks, work []*cpuTask
 	for m := range job.Parts {
 		part := &job.Parts[m]
 		s, err := newCPUResample[C](b, part.ResampleJob)
@@ -67,27 +68,26 @@ func newCPUFuse[C clockElement](b *cpuBackend, job *FuseJob) (Plan, error) {
 			s.fused.shift, s.fused.scale, s.fused.least, s.fused.most = part.Affine()
 		}
 		p.streams = append(p.streams, s)
-		p.checks.pieces += s.checks.pieces
-		p.work.pieces += s.work.pieces
+		checks, work = append(checks, &s.checks), append(work, &s.work)
 	}
-	p.checks.do = func(piece, worker int) {
-		p.share(piece, worker, func(s *cpuResample[C]) *cpuTask { return &s.checks })
-	}
-	p.work.do = func(piece, worker int) {
-		p.share(piece, worker, func(s *cpuResample[C]) *cpuTask { return &s.work })
-	}
+	p.checks.all(checks)
+	p.work.all(work)
 	return p, nil
 }
 
-// share does a piece of the streams' tasks, numbered one stream after the other.
-func (p *cpuFuse[C]) share(piece, worker int, of func(s *cpuResample[C]) *cpuTask) {
-	for _, s := range p.streams {
-		t := of(s)
-		if piece < t.pieces {
-			t.do(piece, worker)
-			return
+// all makes the task that of several, whose pieces are numbered one task after the other.
+func (t *cpuTask) all(tasks []*cpuTask) {
+	for _, one := range tasks {
+		t.pieces += one.pieces
+	}
+	t.do = func(piece, worker int) {
+		for _, one := range tasks {
+			if piece < one.pieces {
+				one.do(piece, worker)
+				return
+			}
+			piece -= one.pieces
 		}
-		piece -= t.pieces
 	}
 }
 
