@@ -100,7 +100,7 @@ func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
 			rows = 1
 		}
 		most := max(min(runSamples, runTargets*rows*j.S/max(j.Rows(), 1)), 1) * s.groups
-		s.tile, s.tiles = b.inWaves(j.S, rows*s.parts, most)
+		s.tile, s.tiles = b.inWaves(j.S, rows*s.parts, s.groups, most)
 		s.blocks = rows * s.tiles * s.parts
 	}
 	if j.Check || j.Edge == ops.ErrorEdge {
@@ -109,12 +109,12 @@ func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
 	return s
 }
 
-// inWaves cuts each of so many rows of n samples into tiles of at most `most`, so many that the device holds all blocks at once, or twice as many, and so on: the
+// inWaves cuts each of so many rows of n samples into tiles of at least `least`, if there are as many, and at most `most`, so many that the device holds all blocks at once, or twice as many, and so on: the
 // blocks that a last wave would lack leave it partly idle. 64 x 1000 x 512 took 48.4 us by tiles of 64, in one and a half waves.
-func (b *backend) inWaves(n, rows, most int) (tile, tiles int) {
+func (b *backend) inWaves(n, rows, least, most int) (tile, tiles int) {
 	for waves := 1; ; waves++ {
 		tiles = max(waves*ptx.BackwardBlocks*b.sms/rows, 1)
-		if tile = (n + tiles - 1) / tiles; tile <= most || tiles >= n {
+		if tile = max((n+tiles-1)/tiles, min(least, n)); tile <= most || tiles >= n {
 			return tile, (n + tile - 1) / tile
 		}
 	}
