@@ -315,8 +315,6 @@ var arguments = []argument{
 		"search: its last bracket begins before the row's last sample but for stamps in disorder, which are refused, or any values will do"},
 	{"a row of one sample", re(` resample_poses$`), ".gt becomes .ge", re(`setp\.gt\.u32\s.*, 1;`), re(`setp\.gt\.u32[^\n]*, 1;\n\s*selp\.s32[^\n]*, -1, 0,`), 1,
 		"look: a row has at least four samples here"},
-	{"a period and a quarter", sampling, ".lt becomes .le", re(`setp\.lt\.f64\s+%p\d+, %fd\d+, %fd\d+;`), re(`(setp\.lt\.f64[^\n]*%fd\d+;\n\s*){2}setp\.lt\.f64[^\n]*%fd\d+;`), 2,
-		"angles_near: just there one sum leads to a quarter of a period, as a division would"},
 	{"a margin's scale", voxels, rounding, re(`mul\.rn\.f32\s.*, 0f3(48|58)00000;`), anything, 0,
 		"a product by a power of two is exact, but for quotients below 2^-106, and those are beyond so small a margin all the same"},
 	{"a floor as an integer", voxels, ".rzi. becomes .rpi.", re(`cvt\.rzi\.u32\.f(32|64)`), re(`setp\.lt\.f(32|64)[^\n]*, 0(f4F000000|d41E0000000000000);\n\s*cvt\.rzi`), 1,
