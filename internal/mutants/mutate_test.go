@@ -291,8 +291,6 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 		{"resample_poses resample_poses", "setp.le.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", ""},
 		{"resample_poses resample_poses", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", "a row of one sample"},
 		{"resample_plain resample_plain", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", ""},
-		{"resample_poses resample_poses", "setp.lt.f64 	%p1, %fd1, %fd9;\nsetp.lt.f64 	%p2, %fd2, %fd9;\n", "setp.lt.f64 	%p3, %fd3, %fd9;", "\nmov.f64 	%fd1, %fd2;", ".lt becomes .le", "a period and a quarter"},
-		{"resample_poses resample_poses", "setp.lt.f64 	%p2, %fd2, %fd9;\n", "setp.lt.f64 	%p3, %fd3, %fd9;", "\nmov.f64 	%fd1, %fd2;", ".lt becomes .le", ""},
 		{"voxel_reduce voxel_crowded", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, "none to count"},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 1;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
