@@ -27,12 +27,6 @@ func needClang(t *testing.T) {
 	}
 }
 
-func TestSourcesGiveTheCheckedInPTXByteForByte(t *testing.T) {
-	needClang(t)
-	out, err := exec.Command("bash", script, "--check").CombinedOutput()
-	require.NoError(t, err, string(out))
-}
-
 // copyTree makes a small repository around the smallest family, so that the script can be tried on a broken one.
 func copyTree(t *testing.T) string {
 	if _, err := exec.LookPath("go"); err != nil {
