@@ -25,9 +25,10 @@ const (
 	// lengths, offsets), and none of it reads or writes one that the operation writes (Dst, Valid, Age). Results are
 	// unspecified where that does not hold.
 	//
-	// What may still run: the operation before, and if that was not LaunchPlain, also the one before that, and so on back to the
-	// nearest that was; no further than the beginning of a captured graph, or the last time that the stream was waited for. Voxelize
-	// is LaunchPlain. Two runs of one plan write the same Dst, and so must not follow each other in this way.
+	// What may still run: the operation before, and if that was LaunchInputsReady too, also the one before that, and so on back to the
+	// nearest that was not; no further than the beginning of a captured graph, or the last time that the stream was waited for. So the
+	// second of two operations that both read what a third wrote before them may be LaunchInputsReady if the first is LaunchDependent.
+	// Two runs of one plan write the same Dst, and so must not follow each other in this way.
 	//
 	// What comes after it needs no care: it ends when all before it has ended too. Faults in values are found and told as ever.
 	LaunchInputsReady

@@ -100,6 +100,7 @@ template <> struct job_of<true> : windows_job {};
 template <> struct job_of<false> : windows_job {
     RC_FN_MEMBER u32 threads() const { return threads_x(); }
     RC_FN_MEMBER bool has_window() const { return false; }
+    RC_FN_MEMBER bool limited() const { return has_gap() || has_tolerance(); }
     RC_FN_MEMBER u64 window() const { return 0; }
 };
 

@@ -14,7 +14,7 @@
 // i counts from the item's first feature.
 // The job of survey is a windows_job where channels may have windows; make_items needs only what any job tells.
 #pragma once
-#include "resample.cuh"
+#include "survey.cuh"
 #include "rotations.cuh"
 #include "values.cuh"
 #include "warp.cuh"
@@ -49,12 +49,7 @@ RC_HOST struct sorts {
 RC_FN u32 width_of(u32 kind) { return kind == slerp ? 4 : kind == hermite ? 2 : kind == rotvec ? 3 : kind == rot6d ? 6 : 1; }
 RC_FN bool windowed_kind(u32 kind) { return kind >= window_mean && kind <= window_last; }
 
-// threads_anew is threads_x, read where it is asked for and not kept in a register.
-RC_FN u32 threads_anew() {
-    u32 threads;
-    asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(threads));
-    return threads;
-}
+// block_warps is how many warps the block has.
 RC_FN u32 block_warps() { return threads_anew() / warp_size; }
 
 // windows_job is a job whose shortest window decides on valid too.
@@ -62,6 +57,7 @@ struct windows_job : resample_job {
     u64 shortest; // where it begins before a target: a time's bits
     RC_FN_MEMBER u32 threads() const { return threads_anew(); }
     RC_FN_MEMBER bool has_window() const { return windowed(); }
+    RC_FN_MEMBER bool limited() const { return has_gap() || has_tolerance() || has_window(); }
     RC_FN_MEMBER u64 window() const { return shortest; }
 };
 

@@ -78,6 +78,18 @@ RC_FN u32 block_x() { return blockIdx.x; }
 RC_FN u32 blocks_x() { return gridDim.x; }
 #endif
 
+// thread_anew is thread_x, read where it is asked for and not kept in a register, and threads_anew threads_x.
+RC_FN u32 thread_anew() {
+    u32 r;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(r));
+    return r;
+}
+RC_FN u32 threads_anew() {
+    u32 r;
+    asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(r));
+    return r;
+}
+
 // barrier waits for every thread of the block and orders their shared and global accesses.
 RC_FN void barrier() { __syncthreads(); }
 
@@ -131,6 +143,12 @@ RC_FN v8 ld_nc_8(const void *p) {
 RC_FN u64 ld_nc_u64(const void *p) {
     u64 v;
     asm("ld.global.nc.u64 %0, [%1];" : "=l"(v) : "l"(global(p)));
+    return v;
+}
+// ld_now_u64 is ld_nc_u64 that stays where it stands.
+RC_FN u64 ld_now_u64(const void *p) {
+    u64 v;
+    asm volatile("ld.global.nc.u64 %0, [%1];" : "=l"(v) : "l"(global(p)));
     return v;
 }
 RC_FN u32 ld_nc_u32(const void *p) {

@@ -4,9 +4,8 @@
 // place among the stream's stamps and keeps it in shared memory; warps without a target check the block's share of the stamps
 // meanwhile. After a barrier the block makes the features, in one of two ways:
 //
-// In chunks, as resample.cu, for streams of one kind that looks at no value, of 4 or 2 byte dtypes on both sides: 2^vector
-// elements at once, up to 16 bytes of source, two chunks in flight, neighbouring threads on neighbouring chunks. dtypes are
-// told when the kernel runs: a branch that all threads take together, in the shadow of the loads.
+// In chunks, for streams of one kind that looks at no value, of 4 or 2 byte dtypes on both sides: 2^vector elements at once, up to
+// 16 bytes of source, of four targets that follow each other, neighbouring threads on neighbouring chunks.
 //
 // By items, as resample_channels.cu, for the others.
 //
@@ -35,6 +34,7 @@ RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
         else
             keep_chunk(j, mem.chunks, i, at);
     });
+    if (!j.by_items()) end_chunks(mem.chunks, count);
     barrier();
     if (!j.by_items())
         move_chunks(j, mem.chunks, count);

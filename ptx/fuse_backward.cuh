@@ -35,8 +35,8 @@ RC_HOST struct backward_stream {
     u64 stamps, share, s;
     u64 target_share; // targets that a block checks
     float pace;
-    u32 column;              // its first feature in dst
-    u32 first_block, blocks; // its blocks of the grid
+    u32 column; // its first feature in dst
+    u32 blocks; // of the grid that are its
     u32 d;
     u32 number; // of the stream, in faults
     u32 tile;   // samples a block
@@ -59,8 +59,10 @@ RC_HOST struct backward_params {
     i64 start;
     double rate;
     u64 total, t;
-    u32 t_magic, b, streams;
+    u32 t_magic, b;
     u32 alone; // a Resample's: rows with targets need samples
+    u32 unused;
+    u32 first_block[max_streams]; // as fuse_params
     backward_stream stream[max_streams];
 };
 static_assert(sizeof(backward_params) < 4096, "every driver takes 4096 bytes");
@@ -88,7 +90,7 @@ RC_FN backward_job job_of(const backward_params &p, u32 m) {
     j.fault = p.fault, j.fault_flag = p.fault_flag, j.start = p.start, j.rate = p.rate, j.max_gap = f.max_gap, j.tolerance = f.tolerance, j.snap = f.snap;
     j.total = p.total, j.stamps = f.stamps, j.share = f.share, j.s = f.s, j.t = p.t, j.t_magic = p.t_magic, j.pace = f.pace, j.b = p.b, j.d = f.d;
     j.tile = f.tile, j.chunks = f.chunks, j.chunk_magic = f.chunk_magic, j.flags = f.flags, j.more = f.more;
-    j.offset = f.offset, j.stream = f.number, j.first_block = f.first_block, j.block_count = f.blocks;
+    j.offset = f.offset, j.stream = f.number, j.first_block = p.first_block[m], j.block_count = f.blocks;
     j.grad = (const char *)p.dst + (u64)f.column * size_of(j.out()), j.out_at = (char *)f.src;
     j.kinds = f.kinds, j.scale = f.scale, j.target_share = f.target_share, j.tiles = f.tiles, j.parts = f.parts, j.groups = f.groups, j.whole = p.alone;
     return j;

@@ -9,6 +9,7 @@ RC_KERNEL_OCC(128, 7) fuse_chunks(const fuse_params p) {
     fuse_job j = job_of(p, m);
     begin(j);
     const u32 count = survey_clock(j, [&](u32 i, const auto &at) { keep_chunk(j, mem, i, at); });
+    end_chunks(mem, count);
     barrier();
     // The job is read once more: what the first half alone needs keeps no register, nor what the second does until here.
     m = anew(m);

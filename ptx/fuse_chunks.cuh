@@ -6,16 +6,22 @@
 namespace rc {
 
 RC_HOST constexpr u32 fuse_chunk_tile = 256; // targets a block
-constexpr u32 in_flight = 2;        // chunks a thread loads before it stores the first
 
 enum step : u32 { take, blend, write_fill, write_nan, skip_it };
 
-// chunk_targets is what the search leaves of a block's targets.
-struct chunk_targets {
-    i64 src[fuse_chunk_tile], dst[fuse_chunk_tile]; // elements to the row to read; to the target's first feature
-    float weight[fuse_chunk_tile];                 // of the row after it
-    u32 act[fuse_chunk_tile];
+// chunk_target is what the search leaves of a target, but for where it is written: what its loads need is read at once.
+struct alignas(16) chunk_target {
+    u64 src;      // bytes to the row to read
+    float weight; // of the row after it
+    u32 act;
 };
+RC_HOST constexpr u32 together = 4; // targets that a thread makes together
+struct chunk_targets {
+    chunk_target of[fuse_chunk_tile + together - 1]; // behind the block's last are some that are not stored
+    u64 dst[fuse_chunk_tile + together - 1];         // bytes to the target's first feature
+};
+
+constexpr u32 line = 128; // bytes of the L2 cache
 
 template <class C> RC_FN void keep_chunk(const fuse_job &j, chunk_targets &s, u32 i, const aim<C> &m) {
     u32 act = take, k = m.at.k;
@@ -32,139 +38,101 @@ template <class C> RC_FN void keep_chunk(const fuse_job &j, chunk_targets &s, u3
     } else if (m.at.line && j.kind() == linear) {
         act = blend, weight = m.at.template weight<float>(), k = m.at.base;
     }
-    s.src[i] = m.src + (i64)k * j.src_step;
-    s.dst[i] = m.dst;
-    s.weight[i] = weight;
-    s.act[i] = act;
+    const u64 src = (u64)(m.src + (i64)k * j.src_step) * size_of(j.in());
+    // The rows of targets that follow each other lie close together, and a line has the begin of one at least if they are short.
+    if (act < write_fill && j.d * size_of(j.in()) <= line) prefetch((const char *)j.src + src);
+    s.of[i] = {src, weight, act};
+    s.dst[i] = (u64)m.dst * size_of(j.out());
 }
 
-// raw is the words of N elements of a dtype of at most 4 bytes, of which a narrower one fills half.
-template <u32 N> struct raw {
-    u32 w[N];
+// store_chunk writes N elements, 1 << store bytes at once at most.
+template <u32 Out, u32 N> RC_FN void store_chunk(char *p, const pack<Out, N> &v, u32 store) {
+    using P = pack<Out, N>;
+    if (RC_OFTEN(P::bytes <= 2 || 1u << store >= (P::bytes < 16 ? P::bytes : 16))) return st_pack(p, v);
+    if (P::bytes >= 16 && store == 3) {
+        if constexpr (P::bytes >= 16) {
+            RC_UNROLL for (u32 i = 0; i < P::words; i += 2) st_8((u32 *)p + i, {v.w[i], v.w[i + 1]});
+        }
+    } else if (store == 2) {
+        RC_UNROLL for (u32 i = 0; i < P::words; i++) st_u32((u32 *)p + i, v.w[i]);
+    } else {
+        RC_UNROLL for (u32 i = 0; i < P::bytes / 2; i++) st_u16((u16 *)p + i, (u16)(v.w[i / 2] >> 16 * (i % 2)));
+    }
+}
+
+// pieces are what threads share out: a chunk of several targets that follow each other, so that what is the same for all is worked out once.
+struct pieces {
+    u32 row, chunk, rows; // which rows of targets, and how many there are
+    u32 skip, over;       // to the thread's next
+
+    RC_FN_MEMBER bool left() const { return row < rows; }
+    RC_FN_MEMBER u32 first() const { return row * together; } // target
+    RC_FN_MEMBER void next(const fuse_job &j) {
+        row += skip, chunk += over;
+        if (chunk >= j.chunks) chunk -= j.chunks, row++;
+    }
 };
 
-// ld_raw reads N elements of 4 bytes, or of 2.
-template <u32 N> RC_FN raw<N> ld_raw(const void *p, bool four) {
-    raw<N> r = {};
-    if (four) {
-        if constexpr (N < 8) { // 16 bytes at most
-            const pack<dt_f32, N> v = ld_pack<dt_f32, N>(p);
-            RC_UNROLL for (u32 i = 0; i < N; i++) r.w[i] = v.w[i];
-        }
-    } else {
-        const pack<dt_f16, N> v = ld_pack<dt_f16, N>(p);
-        RC_UNROLL for (u32 i = 0; i < (N + 1) / 2; i++) r.w[i] = v.w[i];
+RC_FN pieces first_piece(const fuse_job &j, u32 count) {
+    const u32 thread = thread_anew(), skip = chunk_of(j, threads_x()), row = chunk_of(j, thread);
+    return {row, thread - row * j.chunks, (count + together - 1) / together, skip, threads_x() - skip * j.chunks};
+}
+
+// put writes a chunk of a target of any sort: of its sample, the next one's, and what was made of both.
+template <u32 Out, u32 In, u32 N> RC_FN void put(const fuse_job &j, char *to, u32 act, const pack<In, N> &lo, const float (&x)[N]) {
+    pack<Out, N> r = round_pack<Out, N>(x);
+    if constexpr (In == Out) {
+        if (act == take && !j.affine) r = lo; // a NaN keeps its bits
     }
-    return r;
+    if (act == write_fill || act == write_nan) r = repeat<Out, N>(act == write_fill ? j.fill : nan_of<Out>());
+    if (act != skip_it) store_chunk<Out, N>(to, r, j.store());
 }
 
-// st_raw writes them, `most` bytes at once at most, as a power of two.
-template <u32 N> RC_FN void st_raw(void *p, const raw<N> &r, bool four, u32 most) {
-    const u32 words = four ? N : N / 2;
-    u32 *const to = (u32 *)p;
-    if (N >= 4 && words >= 4 && most >= 4) {
-        if constexpr (N >= 4) {
-            RC_UNROLL for (u32 i = 0; i < N; i += 4) {
-                if (i < words) st_16(to + i, {r.w[i], r.w[i + 1], r.w[i + 2], r.w[i + 3]});
-            }
-        }
-    } else if (N >= 2 && words >= 2 && most >= 3) {
-        if constexpr (N >= 2) {
-            RC_UNROLL for (u32 i = 0; i < N; i += 2) {
-                if (i < words) st_8(to + i, {r.w[i], r.w[i + 1]});
-            }
-        }
-    } else if (words >= 1 && most >= 2) {
-        RC_UNROLL for (u32 i = 0; i < N; i++) {
-            if (i < words) st_u32(to + i, r.w[i]);
-        }
-    } else {
-        RC_UNROLL for (u32 i = 0; i < N; i++) st_u16((u16 *)p + i, (u16)(r.w[i / 2] >> 16 * (i % 2)));
-    }
-}
-
-template <u32 N> RC_FN void to_floats(float (&x)[N], const raw<N> &r, u32 dtype) {
-    if (dtype == dt_f32) {
-        RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = as_f32(r.w[i]);
-    } else if (dtype == dt_f16) {
-        RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = i % 2 ? f16_hi(r.w[i / 2]) : f16_lo(r.w[i / 2]);
-    } else {
-        RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = i % 2 ? bf16_hi(r.w[i / 2]) : bf16_lo(r.w[i / 2]);
-    }
-}
-
-template <u32 DT, u32 N> RC_FN raw<N> rounded_to(const float (&x)[N]) {
-    const pack<DT, N> v = round_pack<DT, N>(x);
-    raw<N> r = {};
-    RC_UNROLL for (u32 i = 0; i < pack<DT, N>::words; i++) r.w[i] = v.w[i];
-    return r;
-}
-template <u32 N> RC_FN raw<N> from_floats(const float (&x)[N], u32 dtype) {
-    if (dtype == dt_f32) return rounded_to<dt_f32>(x);
-    if (dtype == dt_f16) return rounded_to<dt_f16>(x);
-    return rounded_to<dt_bf16>(x);
-}
-
-// all_of is N times one element's bits.
-template <u32 N> RC_FN raw<N> all_of(u64 b, bool four) {
-    raw<N> r;
-    RC_UNROLL for (u32 i = 0; i < N; i++) r.w[i] = four ? (u32)b : (u32)b | (u32)b << 16;
-    return r;
-}
-RC_FN u64 nan_bits(u32 dtype) { return dtype == dt_f32 ? nan_of<dt_f32>() : dtype == dt_f16 ? nan_of<dt_f16>() : nan_of<dt_bf16>(); }
-
-constexpr u32 told_later = ~0u;
-
-// move makes the features of the block's targets, N at once, and reports whether all are finite that it has blended. DT is the dtype on both sides of a stream that is not normalised, so
-// that the most frequent jobs are told at compile time, or told_later.
-template <u32 N, u32 DT = told_later> RC_FN bool move(const fuse_job &j, const chunk_targets &s, u32 count) {
-    constexpr bool told = DT != told_later;
-    const u32 in = told ? DT : j.in(), out = told ? DT : j.out(), chunks = j.chunks;
-    const bool four = in == dt_f32, out_four = out == dt_f32, affine = !told && j.affine != nullptr, keeps = in == out && !affine;
-    const i64 in_size = four ? 4 : 2, out_size = out_four ? 4 : 2;
-    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
-    u32 target = chunk_of(j, thread_x()), chunk = thread_x() - target * chunks;
-    const i64 next_row = j.src_step * in_size;
-    const char *src = (const char *)j.src;
-    char *dst = (char *)j.dst;
+// move makes the features of the block's targets, N at once, and reports whether all are finite that it has blended. The source's dtype is told when the
+// kernel is compiled: loads of either width into one register would wait for each other.
+template <u32 In, u32 N> RC_FN bool move(const fuse_job &j, const chunk_targets &s, u32 count) {
+    constexpr u32 size = element<In>::size;
+    constexpr u32 in_flight = N * size >= 16 ? 2 : together; // a thread has not the registers for more at once
+    const u32 out_size = j.out() == dt_f32 ? 4 : 2;
+    const i64 next_row = j.src_step * (i64)size;
     bool finite = true;
-    while (target < count) {
-        i64 to[in_flight];
-        u32 act[in_flight], at[in_flight];
-        float a[in_flight];
-        raw<N> v0[in_flight], v1[in_flight];
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            // A chunk past the last is the last target's once more, and is not stored.
-            const u32 it = target < count ? target : count - 1;
-            act[u] = target < count ? s.act[it] : skip_it;
-            a[u] = s.weight[it];
-            at[u] = chunk * N;
-            to[u] = s.dst[it] + at[u];
-            const char *p = src + (s.src[it] + at[u]) * in_size;
-            // A row that is filled may not be there at all.
-            v0[u] = {}, v1[u] = {};
-            if (act[u] < write_fill) v0[u] = ld_raw<N>(p, four);
-            if (act[u] == blend) v1[u] = ld_raw<N>(p + next_row, four);
-            target += skip, chunk += over;
-            if (chunk >= chunks) chunk -= chunks, target++;
-        }
-        RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-            raw<N> r = v0[u];
-            if (!keeps || act[u] == blend) {
-                float x[N], y[N];
-                to_floats(x, v0[u], in), to_floats(y, v1[u], in);
-                u32 odd = 0;
-                RC_UNROLL for (u32 i = 0; i < N; i++) {
-                    const float z = x[i] + a[u] * (y[i] - x[i]);
-                    odd |= bits(z - z);
-                    x[i] = act[u] == blend ? z : x[i];
+    for (pieces p = first_piece(j, count); p.left(); p.next(j)) {
+        const u32 at = p.chunk * N;
+        const char *const src = (const char *)j.src + at * size;
+        char *const dst = (char *)j.dst + at * out_size;
+        RC_UNROLL for (u32 first = 0; first < together; first += in_flight) {
+            const u32 target = p.first() + first;
+            chunk_target r[in_flight];
+            pack<In, N> lo[in_flight], hi[in_flight];
+            float x[in_flight][N];
+            bool blends = true;
+            RC_UNROLL for (u32 u = 0; u < in_flight; u++) r[u] = s.of[target + u], blends = blends && r[u].act == blend;
+            if (RC_OFTEN(blends)) { // what most threads have goes without a look at each, and all loads behind all those of r
+                RC_UNROLL for (u32 u = 0; u < in_flight; u++) lo[u] = ld_pack<In, N>(src + r[u].src), hi[u] = ld_pack<In, N>(src + r[u].src + next_row);
+                RC_UNROLL for (u32 u = 0; u < in_flight; u++) finite &= lerps(x[u], lo[u], hi[u], r[u].weight);
+            } else {
+                RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                    lo[u] = hi[u] = {};
+                    if (r[u].act >= write_fill) continue; // a row that is filled may not be there at all
+                    lo[u] = ld_pack<In, N>(src + r[u].src);
+                    hi[u] = ld_pack<In, N>(src + r[u].src + (r[u].act == blend ? next_row : 0));
                 }
-                finite &= odd == 0 || act[u] != blend;
-                if (affine) normalise(j, at[u], x);
-                r = from_floats(x, out);
+                RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                    finite &= lerps(x[u], lo[u], hi[u], r[u].weight) | (r[u].act != blend);
+                    RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = r[u].act == blend ? x[u][i] : get(lo[u], i);
+                }
             }
-            if (act[u] == write_fill || act[u] == write_nan) r = all_of<N>(act[u] == write_fill ? j.fill : nan_bits(out), out_four);
-            if (act[u] != skip_it) st_raw(dst + to[u] * out_size, r, out_four, j.store());
+            if (j.affine) {
+                RC_UNROLL for (u32 u = 0; u < in_flight; u++) normalise(j, at, x[u]);
+            }
+            tell_dtype(j.out(), [&](auto known) RC_INLINED {
+                constexpr u32 Out = decltype(known)::dtype;
+                if (RC_OFTEN(blends)) {
+                    RC_UNROLL for (u32 u = 0; u < in_flight; u++) store_chunk<Out, N>(dst + s.dst[target + u], round_pack<Out, N>(x[u]), j.store());
+                } else {
+                    RC_UNROLL for (u32 u = 0; u < in_flight; u++) put<Out, In, N>(j, dst + s.dst[target + u], r[u].act, lo[u], x[u]);
+                }
+            });
         }
     }
     return finite;
@@ -172,34 +140,43 @@ template <u32 N, u32 DT = told_later> RC_FN bool move(const fuse_job &j, const c
 
 // mend_chunks makes what this thread has blended anew, each element by itself.
 RC_FN void mend_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
-    const u32 chunks = j.chunks, n = 1u << j.vector();
-    const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
-    u32 target = chunk_of(j, thread_x()), chunk = thread_x() - target * chunks;
-    RC_ROLLED while (target < count) {
-        RC_ROLLED for (u32 i = 0; i < n && s.act[target] == blend; i++) {
-            const i64 from = s.src[target] + chunk * n + i;
-            float x[1] = {lerp(ld_narrow(j, from), ld_narrow(j, from + j.src_step), s.weight[target])};
-            if (j.affine) normalise(j, chunk * n + i, x);
-            st_number(j.out(), j.dst, s.dst[target] + chunk * n + i, x[0]);
+    const u32 features = 1u << j.vector(), size = size_of(j.in()), out_size = size_of(j.out());
+    RC_ROLLED for (pieces p = first_piece(j, count); p.left(); p.next(j)) {
+        RC_ROLLED for (u32 n = 0; n < together * features; n++) {
+            const u32 target = p.first() + n / features;
+            const chunk_target r = s.of[target];
+            const u32 i = p.chunk * features + n % features;
+            if (r.act != blend) continue;
+            const i64 from = (i64)r.src / size + i;
+            float x[1] = {lerp(ld_narrow(j, from), ld_narrow(j, from + j.src_step), r.weight)};
+            if (j.affine) normalise(j, i, x);
+            st_number(j.out(), j.dst, (i64)s.dst[target] / out_size + i, x[0]);
         }
-        target += skip, chunk += over;
-        if (chunk >= chunks) chunk -= chunks, target++;
     }
 }
 
 RC_FN bool move_by_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
-    const bool told = j.in() == j.out() && j.affine == nullptr;
-    switch (j.vector()) {
-    case 3:
-        if (told && j.in() == dt_bf16) return move<8, dt_bf16>(j, s, count);
-        if (told) return move<8, dt_f16>(j, s, count);
-        return move<8>(j, s, count);
-    case 2:
-        if (told && j.in() == dt_f32) return move<4, dt_f32>(j, s, count);
-        return move<4>(j, s, count);
-    case 1: return move<2>(j, s, count);
-    default: return move<1>(j, s, count);
-    }
+    bool finite = true;
+    tell_dtype(j.in(), [&](auto known) RC_INLINED {
+        constexpr u32 In = decltype(known)::dtype;
+        switch (j.vector()) {
+        case 3:
+            if constexpr (element<In>::size == 2) {
+                finite = move<In, 8>(j, s, count);
+                return;
+            }
+        case 2: finite = move<In, 4>(j, s, count); return;
+        case 1: finite = move<In, 2>(j, s, count); return;
+        default: finite = move<In, 1>(j, s, count);
+        }
+    });
+    return finite;
+}
+
+// end_chunks ends the block's targets, whose number is `count`.
+RC_FN void end_chunks(chunk_targets &s, u32 count) {
+    const u32 thread = thread_anew();
+    if (thread < together - 1) s.of[count + thread] = {0, 0, skip_it}, s.dst[count + thread] = 0;
 }
 
 RC_FN void move_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {

@@ -18,8 +18,8 @@ RC_HOST struct fuse_stream {
     u64 offset;          // what a target's time has more than the stream's: a time's bits
     u64 fill, max_gap, tolerance, snap, shortest;
     u64 stamps, share, s;
-    u32 column;              // its first feature in dst
-    u32 first_block, blocks; // its blocks of the grid
+    u32 column; // its first feature in dst
+    u32 blocks; // of the grid that are its
     float pace;
     u32 d, tile, chunks, chunk_magic;
     u32 flags, more;
@@ -44,7 +44,8 @@ RC_HOST struct fuse_params {
     i64 start;
     double rate;
     u64 total, t;
-    u32 t_magic, b, streams, unused;
+    u32 t_magic, b;
+    u32 first_block[max_streams]; // that of each stream, side by side as every block looks at all; beyond the streams there is no block
     fuse_stream stream[max_streams];
 };
 static_assert(sizeof(fuse_params) < 4096, "every driver takes 4096 bytes");
@@ -71,10 +72,15 @@ struct fuse_job : windows_job {
     RC_FN_MEMBER bool beyond(bool given, bool own) const { return given || own; }
 };
 
-// stream_of returns the stream that this block works for.
+template <> constexpr bool quick<fuse_job>() { return true; }
+
+// stream_of returns the stream that this block works for. Most jobs have few.
+RC_HOST constexpr u32 usual_streams = 4;
 template <class P> RC_FN u32 stream_of(const P &p) {
     u32 m = 0;
-    RC_UNROLL for (u32 i = 1; i < max_streams; i++) m = i < p.streams && block_x() >= p.stream[i].first_block ? i : m;
+    RC_UNROLL for (u32 i = 1; i < usual_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
+    if (RC_OFTEN(block_x() < p.first_block[usual_streams])) return m;
+    RC_UNROLL for (u32 i = usual_streams; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
     return m;
 }
 
@@ -92,7 +98,7 @@ RC_FN fuse_job job_of(const fuse_params &p, u32 m) {
                valid, p.valid_batch, age, p.age_batch, pad, p.pad_batch, f.src_rows, p.dst_rows, f.src_starts, p.anchors, p.fault, p.fault_flag, p.start, p.rate,
                f.fill, f.max_gap, f.tolerance, f.snap, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags, f.more},
              f.shortest},
-            f.offset, p.valid_step, p.age_step, p.pad_step, f.affine, m, f.first_block, f.blocks};
+            f.offset, p.valid_step, p.age_step, p.pad_step, f.affine, m, p.first_block[m], f.blocks};
 }
 
 // normalise takes N features, from number `at` on, to what they are on the way out: (x - shift) * scale, clipped if the stream asks for it.

@@ -40,8 +40,9 @@ RC_FN extent row_extent(const i64 *rows, const i64 *starts, bool offsets, u64 al
     if (rows == nullptr) return {0, (u32)all};
     i64 lo = (i64)ld_nc_u64(rows + b), end = (i64)all;
     if (starts != nullptr) {
-        const i64 n = lo < 0 ? 0 : lo;
-        lo = (i64)ld_nc_u64(starts + b);
+        i64 n = lo;
+        lo = (i64)ld_now_u64(starts + b); // the length is on its way still
+        n = n < 0 ? 0 : n;
         lo = lo < 0 ? 0 : lo > end ? end : lo;
         end = n < end - lo ? lo + n : end;
     } else {
@@ -196,6 +197,13 @@ template <class C> RC_FN u32 first_at_or_above(const C *t, u32 n, C v) {
     return (u32)hi;
 }
 
+// last_of is the last of the stamps that equal stamp k: mostly there is one.
+template <class C> RC_FN u32 last_of(const C *t, u32 n, u32 k) {
+    if (k + 1 >= n) return k;
+    const C v = ld_time(t + k);
+    return v < ld_time(t + k + 1) ? k : first_above(t, n, v) - 1;
+}
+
 // last_within is the last stamp at x or before it, or after it by no more than snap; there is one.
 template <class C> RC_FN u32 last_within(const C *t, u32 n, C x, C snap) {
     u32 lo = 0, hi = n;
@@ -220,6 +228,13 @@ template <class C, class J> RC_FN outlook<C> look_out(const J &j, const C *t, u3
     return {ld_time(t), ld_time(t + n - 1), look(t, n, (u32)((float)pos * j.pace))};
 }
 
+// look_about is look_out for a target that lies anywhere in its row: it reads the ends first, and guesses from them.
+template <class C> RC_FN outlook<C> look_about(const C *t, u32 n, C x) {
+    const C first = ld_time(t), last = ld_time(t + n - 1);
+    // 0 for a NaN, and below 0; the last beyond 2^32.
+    return {first, last, look(t, n, (u32)((float)minus(x, first) * div_fast((float)(n - 1), (float)span(first, last))))};
+}
+
 // general says of a type of jobs whether targets may snap, and ends be held.
 template <class J> constexpr bool general() { return true; }
 
@@ -237,7 +252,7 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
             C limit;
             from_bits(j.snap, limit);
             if (j.has_snap() && !(left ? longer(x, first, limit) : longer(last, x, limit))) {
-                p.where = exact, p.k = left ? first_above(t, n, first) - 1 : n - 1;
+                p.where = exact, p.k = left ? last_of(t, n, 0) : n - 1;
                 return p;
             }
             from_bits(j.tolerance, limit);
@@ -261,9 +276,12 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
         C snap;
         from_bits(j.snap, snap);
         if (j.has_snap() && !(p.later ? longer(x, after, snap) : longer(at, x, snap))) {
-            p.where = exact, p.k = p.later ? first_above(t, n, after) - 1 : p.k;
+            p.where = exact, p.k = p.later ? last_of(t, n, p.k + 1) : p.k;
             return p;
         }
+    }
+    if constexpr (general<J>()) {
+        if (RC_OFTEN(!j.limited())) return p;
     }
     if (j.has_gap()) {
         C limit;
@@ -282,88 +300,6 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
         p.gap = p.gap || !begun(at, x, limit);
     }
     return p;
-}
-
-// ---- One target ----
-
-// aim is a target's rows: where its source row begins, where it writes, and what it found.
-template <class C> struct aim {
-    located<C> at;
-    C x;            // its time
-    const C *times; // the row's stamps
-    u32 n;          // how many
-    u32 end;        // the last sample of its windows
-    i64 src, dst;   // elements to the row's first sample and to the target's first feature
-    bool filled;    // there is nothing to resample: fill
-};
-
-// target_of is the time of a target as it is given: number pos of its row, and where a tensor has it. far: what it is made of is out of range.
-template <class C, class J> RC_FN C target_of(const J &j, u32 pos, u32 out_row, i64 out_pos, bool &far) {
-    far = false;
-    if (j.targets == nullptr) return tick<C>(j, pos);
-    const i64 *const anchors = j.anchors_of();
-    if (anchors == nullptr) return ld_time((const C *)j.targets + (i64)out_row * j.targets_batch + out_pos);
-    const i64 anchor = ld_time(anchors + out_row), delta = ld_time((const i64 *)j.targets + pos), sum = (i64)((u64)anchor + (u64)delta);
-    far = beyond_range(anchor) || beyond_range(delta) || beyond_range(sum);
-    C x;
-    from_ns(sum, x);
-    return x;
-}
-
-// aim_at finds target number index of the block, whose first is target `first` of row `row0`, and writes its valid, age and pad.
-template <class C, class J> RC_FN aim<C> aim_at(const J &j, u64 block_first, u32 row0, u32 first, u32 index) {
-    aim<C> m;
-    u32 row = row0, pos = 0, out_row = 0;
-    i64 out_pos;
-    bool held = true;
-    if (j.dst_offsets()) {
-        out_pos = (i64)(block_first + index);
-        held = place_in(j.dst_extents(), j.t, j.b, (u64)out_pos, row, pos);
-    } else {
-        pos = first + index;
-        if (pos >= (u32)j.t) {
-            const u32 rows_on = pos / (u32)j.t;
-            row += rows_on, pos -= rows_on * (u32)j.t;
-        }
-        out_row = row, out_pos = pos;
-    }
-    m.dst = (i64)out_row * j.dst_batch + out_pos * j.dst_step;
-    extent e = {0, 0};
-    if (held) e = src_row(j, row);
-    m.n = e.n;
-    m.src = (i64)row * j.src_batch + e.first * j.src_step;
-    m.times = (const C *)j.times + (i64)row * j.times_batch + e.first;
-    m.filled = m.n == 0 || (j.dst_lengths() && pos >= dst_row(j, row).n);
-    C age = 0;
-    u32 ok = 0, past = 1; // past: it lies before the row's samples or after them, or there are none
-    if (!m.filled) {
-        bool far;
-        const C given = target_of<C>(j, pos, out_row, out_pos, far);
-        const C x = j.on_own_clock(given);
-        m.x = x;
-        if (j.check() && (far || j.beyond(beyond_range(given), beyond_range(x)))) report(j, fault_targets, block_first + index, time_range);
-        m.at = locate(j, m.times, m.n, look_out(j, m.times, m.n, pos), x);
-        m.end = m.at.k;
-        if (j.has_snap() && j.has_window() && m.at.where == exact) { // its windows may end after that sample, and hold nothing
-            C snap, from;
-            from_bits(j.snap, snap), from_bits(j.window(), from);
-            m.end = last_within(m.times, m.n, x, snap);
-            m.at.gap = !begun(ld_time(m.times + m.end), x, from);
-        }
-        past = m.at.where == below || m.at.where == above;
-        const bool outside = m.at.where == below || (m.at.where == above && j.edge() != edge_hold);
-        if (outside && j.edge() == edge_error) report(j, fault_targets, block_first + index, out_of_range);
-        ok = !(m.at.gap || outside || m.at.where == nowhere);
-        if (j.age) age = minus(x, ld_time(m.times + m.at.k));
-        m.filled = (j.edge() == edge_fill && (outside || m.at.where == nowhere)) || (j.edge() == edge_hold && outside) || (m.at.gap && j.fill_gaps());
-    } else {
-        m.at = {exact, 0, false, false, false, 0, 0, 0};
-        m.src = 0, m.x = 0, m.end = 0;
-    }
-    if (j.valid) st_u8(j.valid + (i64)out_row * j.valid_batch + out_pos * j.valid_step(), (u8)ok);
-    if (j.age) st_time((C *)j.age + (i64)out_row * j.age_batch + out_pos * j.age_step(), age);
-    if (j.pad) st_u8(j.pad + (i64)out_row * j.pad_batch + out_pos * j.pad_step(), (u8)past);
-    return m;
 }
 
 // ---- The check ----
@@ -440,33 +376,5 @@ template <class J> RC_FN u32 row_of(const J &j, u64 i) {
 
 // chunk_of is a thread's number divided by chunks: chunk_magic is ceil(2^20 / chunks), exact for numbers to 512 and any chunks.
 template <class J> RC_FN u32 chunk_of(const J &j, u32 thread) { return (thread * j.chunk_magic) >> 20; }
-
-// survey is the first half of every resampling kernel: it finds the block's targets, giving each to keep(index, aim), and checks
-// the block's share of the stamps, on the warps that have no target if there are any. It returns the number of targets.
-template <class C, class J, class Keep> RC_FN u32 survey(const J &j, Keep keep) {
-    const u64 block_first = (u64)j.block() * j.tile;
-    const u64 left = block_first < j.total ? j.total - block_first : 0;
-    const u32 count = left < j.tile ? (u32)left : j.tile;
-    const u32 busy = (count + warp_size - 1) & ~(warp_size - 1);
-    const u32 checkers = busy < j.threads() ? busy : 0;
-    if (j.check() && thread_x() >= checkers) check_stamps<C>(j, checkers);
-    if (j.check()) check_rows(j);
-    u32 row0 = 0, first = 0;
-    if (!j.dst_offsets()) {
-        row0 = row_of(j, block_first);
-        first = (u32)(block_first - row0 * j.t);
-    }
-    for (u32 i = thread_x(); i < count; i += j.threads()) keep(i, aim_at<C>(j, block_first, row0, first, i));
-    return count;
-}
-
-// survey_clock is survey for the job's clock; keep is given aims of each type of clock.
-template <class J, class Keep> RC_FN u32 survey_clock(const J &j, Keep keep) {
-    switch (j.clock()) {
-    case clock_i64: return survey<i64>(j, keep);
-    case clock_f64: return survey<double>(j, keep);
-    default: return survey<float>(j, keep);
-    }
-}
 
 } // namespace rc

@@ -66,7 +66,9 @@ RC_HOST struct resample_job {
     RC_FLAG(more, bool, has_snap, 6, 1)
     RC_FLAG(more, u32, edge, 7, 3)
     RC_FLAG(more, bool, clips, 10, 1)       // of a stream of a Fuse: what is normalised is kept within limits
+    RC_FLAG(more, bool, quickly, 11, 1)     // see aim_quickly
     RC_FN_MEMBER bool has_window() const { return false; }
+    RC_FN_MEMBER bool limited() const { return has_gap() || has_tolerance(); } // whether a target between two samples may be invalid
     RC_FN_MEMBER u64 window() const { return 0; } // how far before a target the shortest window begins: a time's bits
     // What may be written ahead of the kernel is loaded behind its wait: what each target needs by settle, what is seldom there where it is asked for, so that
     // it takes no register.

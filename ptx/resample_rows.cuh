@@ -8,7 +8,7 @@
 // Bytes moved: each source row that a target needs, once from DRAM if targets are in order; the targets' features; stamps,
 // targets, valid and age. Promises equal bits with the CPU.
 #pragma once
-#include "resample.cuh"
+#include "survey.cuh"
 #include "values.cuh"
 
 namespace rc {

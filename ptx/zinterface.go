@@ -276,18 +276,18 @@ type BackwardStream struct {
 	TargetShare uint64  // offset 120: targets that a block checks
 	Pace        float32 // offset 128
 	Column      uint32  // offset 132: its first feature in dst
-	FirstBlock  uint32  // offset 136: its blocks of the grid
-	Blocks      uint32  // offset 140: its blocks of the grid
-	D           uint32  // offset 144
-	Number      uint32  // offset 148: of the stream, in faults
-	Tile        uint32  // offset 152: samples a block
-	Tiles       uint32  // offset 156: of a padded row, or of all samples of a packed stream
-	Parts       uint32  // offset 160: blocks that share a tile's features
-	Groups      uint32  // offset 164: threads of a block that have the same features, and each a part of the samples
-	Chunks      uint32  // offset 168: as resample_job
-	ChunkMagic  uint32  // offset 172: as resample_job
-	Flags       uint32  // offset 176: as resample_job: src is in, dst is out
-	More        uint32  // offset 180: as resample_job: src is in, dst is out
+	Blocks      uint32  // offset 136: of the grid that are its
+	D           uint32  // offset 140
+	Number      uint32  // offset 144: of the stream, in faults
+	Tile        uint32  // offset 148: samples a block
+	Tiles       uint32  // offset 152: of a padded row, or of all samples of a packed stream
+	Parts       uint32  // offset 156: blocks that share a tile's features
+	Groups      uint32  // offset 160: threads of a block that have the same features, and each a part of the samples
+	Chunks      uint32  // offset 164: as resample_job
+	ChunkMagic  uint32  // offset 168: as resample_job
+	Flags       uint32  // offset 172: as resample_job: src is in, dst is out
+	More        uint32  // offset 176: as resample_job: src is in, dst is out
+	_           [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -312,7 +312,6 @@ func (p *BackwardStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.TargetShare)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
 	b = binary.LittleEndian.AppendUint32(b, p.Column)
-	b = binary.LittleEndian.AppendUint32(b, p.FirstBlock)
 	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
 	b = binary.LittleEndian.AppendUint32(b, p.D)
 	b = binary.LittleEndian.AppendUint32(b, p.Number)
@@ -324,10 +323,11 @@ func (p *BackwardStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
 	b = binary.LittleEndian.AppendUint32(b, p.Flags)
 	b = binary.LittleEndian.AppendUint32(b, p.More)
+	b = append(b, 0, 0, 0, 0)
 	return b
 }
 
-// BackwardParams is backward_params of fuse_backward.cuh: 3056 bytes.
+// BackwardParams is backward_params of fuse_backward.cuh: 3120 bytes.
 //
 // backward_params is the kernels' parameter.
 type BackwardParams struct {
@@ -345,13 +345,14 @@ type BackwardParams struct {
 	T            uint64             // offset 88
 	TMagic       uint32             // offset 96
 	B            uint32             // offset 100
-	Streams      uint32             // offset 104
-	Alone        uint32             // offset 108: a Resample's: rows with targets need samples
-	Stream       [16]BackwardStream // offset 112
+	Alone        uint32             // offset 104: a Resample's: rows with targets need samples
+	Unused       uint32             // offset 108
+	FirstBlock   [16]uint32         // offset 112: as fuse_params
+	Stream       [16]BackwardStream // offset 176
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *BackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 3056)) }
+func (p *BackwardParams) Bytes() []byte { return p.append(make([]byte, 0, 3120)) }
 
 func (p *BackwardParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Targets)
@@ -368,8 +369,11 @@ func (p *BackwardParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.T)
 	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
 	b = binary.LittleEndian.AppendUint32(b, p.B)
-	b = binary.LittleEndian.AppendUint32(b, p.Streams)
 	b = binary.LittleEndian.AppendUint32(b, p.Alone)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	for i := range p.FirstBlock {
+		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
+	}
 	for i := range p.Stream {
 		b = p.Stream[i].append(b)
 	}
@@ -377,6 +381,8 @@ func (p *BackwardParams) append(b []byte) []byte {
 }
 
 const FuseChunkTile = 256 // fuse_chunk_tile of fuse_chunks.cuh: targets a block
+
+const Together = 4 // together of fuse_chunks.cuh: targets that a thread makes together
 
 const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block
 
@@ -403,16 +409,16 @@ type FuseStream struct {
 	Share      uint64  // offset 128
 	S          uint64  // offset 136
 	Column     uint32  // offset 144: its first feature in dst
-	FirstBlock uint32  // offset 148: its blocks of the grid
-	Blocks     uint32  // offset 152: its blocks of the grid
-	Pace       float32 // offset 156
-	D          uint32  // offset 160
-	Tile       uint32  // offset 164
-	Chunks     uint32  // offset 168
-	ChunkMagic uint32  // offset 172
-	Flags      uint32  // offset 176
-	More       uint32  // offset 180
-	ItemsOf    Sorts   // offset 184
+	Blocks     uint32  // offset 148: of the grid that are its
+	Pace       float32 // offset 152
+	D          uint32  // offset 156
+	Tile       uint32  // offset 160
+	Chunks     uint32  // offset 164
+	ChunkMagic uint32  // offset 168
+	Flags      uint32  // offset 172
+	More       uint32  // offset 176
+	ItemsOf    Sorts   // offset 180
+	_          [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -438,7 +444,6 @@ func (p *FuseStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Share)
 	b = binary.LittleEndian.AppendUint64(b, p.S)
 	b = binary.LittleEndian.AppendUint32(b, p.Column)
-	b = binary.LittleEndian.AppendUint32(b, p.FirstBlock)
 	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
 	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
 	b = binary.LittleEndian.AppendUint32(b, p.D)
@@ -448,10 +453,11 @@ func (p *FuseStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.Flags)
 	b = binary.LittleEndian.AppendUint32(b, p.More)
 	b = p.ItemsOf.append(b)
+	b = append(b, 0, 0, 0, 0)
 	return b
 }
 
-// FuseParams is fuse_params of fuse_job.cuh: 3776 bytes.
+// FuseParams is fuse_params of fuse_job.cuh: 3832 bytes.
 //
 // fuse_params is the kernels' parameter: what the streams share, and the streams.
 type FuseParams struct {
@@ -479,13 +485,12 @@ type FuseParams struct {
 	T            uint64         // offset 168
 	TMagic       uint32         // offset 176
 	B            uint32         // offset 180
-	Streams      uint32         // offset 184
-	Unused       uint32         // offset 188
-	Stream       [16]FuseStream // offset 192
+	FirstBlock   [16]uint32     // offset 184: that of each stream, side by side as every block looks at all; beyond the streams there is no block
+	Stream       [16]FuseStream // offset 248
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *FuseParams) Bytes() []byte { return p.append(make([]byte, 0, 3776)) }
+func (p *FuseParams) Bytes() []byte { return p.append(make([]byte, 0, 3832)) }
 
 func (p *FuseParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Targets)
@@ -512,13 +517,16 @@ func (p *FuseParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.T)
 	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
 	b = binary.LittleEndian.AppendUint32(b, p.B)
-	b = binary.LittleEndian.AppendUint32(b, p.Streams)
-	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	for i := range p.FirstBlock {
+		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
+	}
 	for i := range p.Stream {
 		b = p.Stream[i].append(b)
 	}
 	return b
 }
+
+const UsualStreams = 4 // usual_streams of fuse_job.cuh: stream_of returns the stream that this block works for. Most jobs have few.
 
 // PlainStream is plain_stream of fuse_plain.cuh: 96 bytes.
 //
@@ -1042,6 +1050,7 @@ type ResampleJobMore struct {
 	HasSnap bool   // bit 6
 	Edge    uint32 // bits 7 to 9
 	Clips   bool   // bit 10: of a stream of a Fuse: what is normalised is kept within limits
+	Quickly bool   // bit 11: see aim_quickly
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
@@ -1051,7 +1060,8 @@ func (f ResampleJobMore) Word() uint32 {
 		flagOf(f.ByItems, 5) |
 		flagOf(f.HasSnap, 6) |
 		numberOf("ResampleJobMore.Edge", f.Edge, 7, 3) |
-		flagOf(f.Clips, 10)
+		flagOf(f.Clips, 10) |
+		flagOf(f.Quickly, 11)
 }
 
 // The enumerators of clock, of resample_job.cuh

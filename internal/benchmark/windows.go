@@ -11,7 +11,8 @@ import (
 
 // WindowsJob draws a batch of Windows windows from a store that lies on the device, and makes two parts of each, the past and the future, of Ticks ticks
 // at 50 Hz and D features, with Valid and Pad: a Draw and two Fuses, one after the other. The store has so many Episodes of 500 frames, f32, at a 30 Hz that
-// jitters; values are made in bf16.
+// jitters; values are made in bf16, in two places by turns. The batch that is made has been drawn already, and the next one is drawn between the two Fuses, of
+// which the first is LaunchDependent where the others are LaunchInputsReady.
 type WindowsJob struct {
 	Windows  int  `json:"windows"`
 	Episodes int  `json:"episodes"`
@@ -112,39 +113,36 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 		}
 		return t
 	}
-	args.Anchors, args.Streams[0].Starts, args.Streams[0].Lengths = alloc(tensor.I64, j.Windows), alloc(tensor.I64, j.Windows), alloc(tensor.I64, j.Windows)
-	var fused [2]ops.FuseArgs
-	for m := range fused {
-		fused[m] = ops.FuseArgs{Dst: alloc(tensor.BF16, j.Windows, j.Ticks, j.D), Valid: alloc(tensor.U8, j.Windows, j.Ticks, 1), Pad: alloc(tensor.U8, j.Windows, j.Ticks, 1),
-			Targets: ops.Anchored(args.Anchors, deltas[m]),
-			Streams: []ops.FuseStream{{Src: src[m], SrcTimes: stamps, SrcStarts: args.Streams[0].Starts, SrcLengths: args.Streams[0].Lengths}}}
+	plan := func(p ops.Plan, err error) ops.Plan {
+		if errs = append(errs, err); err == nil {
+			w.later(p.Close)
+		}
+		return p
+	}
+	var draws [2]ops.Plan
+	var fuses [2][2]ops.Plan
+	for i := range draws {
+		s := &args.Streams[0]
+		args.Anchors, s.Starts, s.Lengths = alloc(tensor.I64, j.Windows), alloc(tensor.I64, j.Windows), alloc(tensor.I64, j.Windows)
+		fuse := func(m int, mode ops.LaunchMode) (ops.Plan, error) {
+			return r.dev.PlanFuse(ops.FuseArgs{
+				Dst: alloc(tensor.BF16, j.Windows, j.Ticks, j.D), Valid: alloc(tensor.U8, j.Windows, j.Ticks, 1), Pad: alloc(tensor.U8, j.Windows, j.Ticks, 1),
+				Targets: ops.Anchored(args.Anchors, deltas[m]), Streams: []ops.FuseStream{{Src: src[m], SrcTimes: stamps, SrcStarts: s.Starts, SrcLengths: s.Lengths}},
+			}, ops.FuseOptions{TrustTimes: j.Trusted, Launch: mode})
+		}
+		mode := r.opt.Launch
+		draws[i] = plan(r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[j.Episodes]), Batch: j.Windows, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode}))
+		fuses[i] = [2]ops.Plan{plan(fuse(0, min(mode, ops.LaunchDependent))), plan(fuse(1, mode))}
+	}
+	if errors.Join(errs...) == nil {
+		errs = append(errs, draws[0].Run(r.stream))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fail(err)
 	}
-	mode := min(r.opt.Launch, ops.LaunchDependent) // each reads what the one before writes
-	draw, err := r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[j.Episodes]), Batch: j.Windows, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
-	plans := []ops.Plan{draw}
-	for m := 0; err == nil; m++ {
-		w.later(plans[m].Close)
-		if m == len(fused) {
-			break
-		}
-		var p ops.Plan
-		p, err = r.dev.PlanFuse(fused[m], ops.FuseOptions{TrustTimes: j.Trusted, Launch: mode})
-		plans = append(plans, p)
-	}
-	if err != nil {
-		return fail(err)
-	}
-	w.launches = len(plans)
-	w.run = func(int) error {
-		for _, p := range plans {
-			if err := p.Run(r.stream); err != nil {
-				return err
-			}
-		}
-		return nil
+	w.sets, w.launches = len(draws), 3
+	w.run = func(i int) error {
+		return errors.Join(fuses[i][0].Run(r.stream), draws[1-i].Run(r.stream), fuses[i][1].Run(r.stream))
 	}
 	return w, nil
 }

@@ -168,12 +168,11 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 	out := &ptx.BackwardParams{
 		Targets: address(f.Targets.Times), TargetsBatch: int64(lead.TargetBatch), Dst: address(f.Dst), DstBatch: int64(lead.DstBatch), DstStep: int64(lead.DstStep),
 		DstRows: rows(f.DstLengths, f.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(f.Targets, f.Clock), Rate: f.Targets.Rate,
-		Total: uint64(f.Rows()), T: uint64(f.T), TMagic: magic, B: uint32(f.B), Streams: uint32(len(list)),
+		Total: uint64(f.Rows()), T: uint64(f.T), TMagic: magic, B: uint32(f.B), FirstBlock: firstBlocks(list),
 	}
 	if job.Alone {
 		out.Alone = 1
 	}
-	block := 0
 	for i, s := range list {
 		part := &f.Parts[s.number]
 		j := part.ResampleJob
@@ -189,7 +188,7 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 			Src: address(j.Src), SrcBatch: int64(j.SrcBatch), SrcStep: int64(j.SrcStep), Times: address(j.SrcTimes), TimesBatch: int64(j.TimesBatch), SrcRows: rows(j.SrcLengths, j.SrcOffsets),
 			Offset: lengthBits(part.Offset, f.Clock), MaxGap: limitBits(j.Slack(j.MaxGap), f.Clock), Tolerance: limitBits(j.Slack(j.Tolerance), f.Clock), Snap: limitBits(j.Snap, f.Clock),
 			Stamps: uint64(j.Stamps()), Share: share(j.Stamps()), S: uint64(j.S), TargetShare: share(j.Rows()), Pace: pace(j), Column: uint32(columnOf(f, s.number)),
-			FirstBlock: uint32(block), Blocks: uint32(s.blocks), D: uint32(j.D), Number: uint32(s.number), Tile: uint32(s.tile), Tiles: uint32(s.tiles), Parts: uint32(s.parts),
+			Blocks: uint32(s.blocks), D: uint32(j.D), Number: uint32(s.number), Tile: uint32(s.tile), Tiles: uint32(s.tiles), Parts: uint32(s.parts),
 			Groups: uint32(s.groups), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: flags.Word(), More: jobMore(j, in).Word(),
 		}
 		if !one {
@@ -199,7 +198,6 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 			stream.Scale = uint64(p.table.Ptr()) + uint64(s.scale)
 		}
 		out.Stream[i] = stream
-		block += s.blocks
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"math"
 	"math/bits"
 
 	"github.com/robocache/robocache/internal/tuned"
@@ -105,7 +106,7 @@ func modelAny(b *backend, j *ops.FuseJob) tuned.Choice {
 func cutAny(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
 	for i, m := range madeOf(j) {
 		if r := j.Parts[i].ResampleJob; m.channels == nil {
-			list = append(list, b.cutChunks(r, c, m.vector))
+			list = append(list, b.cutChunks(r, c, m.vector, ptx.Together))
 		} else {
 			list = append(list, b.cutItems(r, m.channels, c.Check, 0, true))
 		}
@@ -153,9 +154,9 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 		Valid: address(j.Valid), ValidBatch: int64(r.ValidBatch), ValidStep: int64(r.ValidStep), Age: address(j.Age), AgeBatch: int64(r.AgeBatch), AgeStep: int64(r.AgeStep),
 		Pad: address(j.Pad), PadBatch: int64(r.PadBatch), PadStep: int64(r.PadStep),
 		DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate,
-		Total: uint64(j.Rows()), T: uint64(j.T), TMagic: magic, B: uint32(j.B), Streams: uint32(len(parts)),
+		Total: uint64(j.Rows()), T: uint64(j.T), TMagic: magic, B: uint32(j.B), FirstBlock: firstBlocks(shapes),
 	}
-	column, block := 0, 0
+	column := 0
 	for i, m := range parts {
 		part, s := &j.Parts[i], shapes[i]
 		src := part.ResampleJob
@@ -165,12 +166,12 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 			Src: address(src.Src), SrcBatch: int64(src.SrcBatch), SrcStep: int64(src.SrcStep), Times: address(src.SrcTimes), TimesBatch: int64(src.TimesBatch),
 			SrcRows: rows(src.SrcLengths, src.SrcOffsets), SrcStarts: address(src.SrcStarts), Offset: lengthBits(part.Offset, j.Clock), Fill: valueBits(src.Fill, j.Dst.DType()),
 			MaxGap: limitBits(src.Slack(src.MaxGap), j.Clock), Tolerance: limitBits(src.Slack(src.Tolerance), j.Clock), Snap: limitBits(src.Snap, j.Clock), Shortest: lengthBits(src.WindowFrom(src.ShortestWindow()), j.Clock),
-			Stamps: uint64(src.Stamps()), Share: uint64((src.Stamps() + s.blocks - 1) / s.blocks), S: uint64(src.S), Column: uint32(column), FirstBlock: uint32(block),
+			Stamps: uint64(src.Stamps()), Share: uint64((src.Stamps() + s.blocks - 1) / s.blocks), S: uint64(src.S), Column: uint32(column),
 			Blocks: uint32(s.blocks), Pace: pace(src), D: uint32(src.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks),
 			Flags: f.Word(),
 		}
 		more := jobMore(src, m.dtype)
-		more.Store, more.ByItems, more.Clips = storeOf(src), m.channels != nil, part.Clips()
+		more.Store, more.ByItems, more.Clips, more.Quickly = storeOf(src), m.channels != nil, part.Clips(), magic != 0 && usual(src)
 		stream.More = more.Word()
 		if m.channels != nil {
 			sorts := countItems(m.channels)
@@ -181,7 +182,31 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 		}
 		out.Stream[i] = stream
 		column += src.D
-		block += s.blocks
 	}
 	return out
 }
+
+// usual reports whether most targets of a stream may be what aim_quickly of resample.cuh finds: rows of a length or a selection, targets that count where
+// they are, no limits.
+func usual(j *ops.ResampleJob) bool {
+	_, gap := j.MaxGap.Get()
+	_, tolerance := j.Tolerance.Get()
+	_, window := j.ShortestWindow().Get()
+	return !gap && !tolerance && !window && j.SrcOffsets == nil && j.DstLengths == nil && j.DstOffsets == nil && j.S > 1
+}
+
+// firstBlocks are where the streams' blocks begin in the grid, one stream's after the other's, and beyond the streams no block.
+func firstBlocks[S interface{ count() int }](shapes []S) (list [ptx.MaxStreams]uint32) {
+	block := 0
+	for m := range list {
+		list[m] = math.MaxUint32
+		if m < len(shapes) {
+			list[m] = uint32(block)
+			block += shapes[m].count()
+		}
+	}
+	return list
+}
+
+func (s shape) count() int { return s.blocks }
+func (s slope) count() int { return s.blocks }

@@ -34,7 +34,7 @@ func generalVariant(name string, wide bool) *variant {
 			return tuned.Choice{Each: b.eachOf(j.Rows()*(j.D>>bothWays(first(j))), ready(j)), Check: oneTurn(threads, j.Clock)}
 		},
 		cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape {
-			return []shape{b.cutChunks(first(j), c, bothWays(first(j)))}
+			return []shape{b.cutChunks(first(j), c, bothWays(first(j)), 1)}
 		},
 		params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
 			kind, _ := uniform(first(j).Channels)
@@ -44,12 +44,20 @@ func generalVariant(name string, wide bool) *variant {
 	}
 }
 
-// cutChunks cuts a stream whose features are moved by chunks of 1 << vector elements.
-func (b *backend) cutChunks(j *ops.ResampleJob, c tuned.Choice, vector int) shape {
+// cutChunks cuts a stream whose features are moved by chunks of 1 << vector elements, each of so many targets together.
+func (b *backend) cutChunks(j *ops.ResampleJob, c tuned.Choice, vector, together int) shape {
 	s := shape{threads: threads, vector: vector, chunks: j.D >> vector}
-	s.tile = min(max(c.Each*s.threads/s.chunks, 1), ptx.ChunkTile, ptx.FuseChunkTile)
+	most := min(ptx.ChunkTile, ptx.FuseChunkTile)
+	s.tile = min(max(c.Each*s.threads/s.chunks, 1), most)
+	// Finding a window's targets takes longer than moving them: every thread finds one, or almost every, so that each turn of moving has something for all.
 	if j.SrcStarts != nil && j.Rows() >= s.threads*b.sms {
-		s.tile = max(s.tile, s.threads) // finding a window's targets takes longer than moving them: every thread finds one
+		turns := max(1, s.chunks/together)
+		s.tile = max(s.tile, min(turns*s.threads/s.chunks*together, most))
+	}
+	if whole := s.tile / together * together; whole > 0 {
+		s.tile = whole
+	} else if j.Rows() >= together*b.sms {
+		s.tile = together
 	}
 	return b.grid(j, c.Check, s)
 }

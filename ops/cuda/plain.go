@@ -282,12 +282,9 @@ func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, own func(m int, l la
 		Rest: ptx.PlainRest{Valid: address(j.Valid), Age: address(j.Age), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate,
 			DstStep: uint32(size * r.DstStep), ValidStep: uint32(r.ValidStep), AgeStep: uint32(r.AgeStep)},
 	}
-	layouts, block := layoutsOf(j), 0
-	for m := range out.FirstBlock {
-		if m >= len(j.Parts) {
-			out.FirstBlock[m] = math.MaxUint32
-			continue
-		}
+	out.FirstBlock = firstBlocks(shapes)
+	layouts := layoutsOf(j)
+	for m := range j.Parts {
 		part, s, l := &j.Parts[m], shapes[m], layouts[m]
 		f := plainFlags(part.ResampleJob, s)
 		stream := ptx.PlainStream{
@@ -299,9 +296,7 @@ func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, own func(m int, l la
 		own(m, l, &f, &stream)
 		stream.SrcBatch, stream.SrcStep = uint32(size*part.SrcBatch>>f.Unit), uint32(size*part.SrcStep>>f.Unit)
 		stream.Flags = f.Word()
-		out.FirstBlock[m] = uint32(block)
 		out.Stream[m] = stream
-		block += s.blocks
 	}
 	return out
 }

@@ -297,7 +297,7 @@ func TestParametersFitTheKernels(t *testing.T) {
 			for m, s := range shapes {
 				switch x := params.(type) {
 				case *ptx.FuseParams:
-					assert.Equal(t, []uint32{block, uint32(s.blocks)}, []uint32{x.Stream[m].FirstBlock, x.Stream[m].Blocks}, c.what)
+					assert.Equal(t, []uint32{block, uint32(s.blocks)}, []uint32{x.FirstBlock[m], x.Stream[m].Blocks}, c.what)
 				case *ptx.PlainStreams:
 					assert.Equal(t, block, x.FirstBlock[m], c.what)
 				case *ptx.FewPlainStreams:
