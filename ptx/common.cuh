@@ -260,6 +260,11 @@ RC_FN double add_rz(double a, double b) {
     asm("add.rz.f64 %0, %1, %2;" : "=d"(r) : "d"(a), "d"(b));
     return r;
 }
+RC_FN float fma_rn(float a, float b, float c) {
+    float r;
+    asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(r) : "f"(a), "f"(b), "f"(c));
+    return r;
+}
 RC_FN double fma_rn(double a, double b, double c) {
     double r;
     asm("fma.rn.f64 %0, %1, %2, %3;" : "=d"(r) : "d"(a), "d"(b), "d"(c));

@@ -92,12 +92,12 @@ template <u32 Out, u32 In, u32 N> RC_FN void put(const fuse_job &j, char *to, u3
 // kernel is compiled: loads of either width into one register would wait for each other.
 template <u32 In, u32 N> RC_FN bool move(const fuse_job &j, const chunk_targets &s, u32 count) {
     constexpr u32 size = element<In>::size;
-    constexpr u32 in_flight = N * size >= 16 ? 2 : together; // a thread has not the registers for more at once
+    constexpr u32 in_flight = N == 8 ? 1 : N * size >= 16 ? 2 : together; // a thread has not the registers for more at once
     const u32 out_size = j.out() == dt_f32 ? 4 : 2;
     const i64 next_row = j.src_step * (i64)size;
     bool finite = true;
     for (pieces p = first_piece(j, count); p.left(); p.next(j)) {
-        const u32 at = p.chunk * N;
+        const u64 at = (u64)p.chunk * N;
         const char *const src = (const char *)j.src + at * size;
         char *const dst = (char *)j.dst + at * out_size;
         RC_UNROLL for (u32 first = 0; first < together; first += in_flight) {
@@ -123,7 +123,7 @@ template <u32 In, u32 N> RC_FN bool move(const fuse_job &j, const chunk_targets 
                 }
             }
             if (j.affine) {
-                RC_UNROLL for (u32 u = 0; u < in_flight; u++) normalise(j, at, x[u]);
+                RC_UNROLL for (u32 u = 0; u < in_flight; u++) normalise(j, (u32)at, x[u]);
             }
             tell_dtype(j.out(), [&](auto known) RC_INLINED {
                 constexpr u32 Out = decltype(known)::dtype;

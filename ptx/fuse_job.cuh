@@ -103,13 +103,19 @@ RC_FN fuse_job job_of(const fuse_params &p, u32 m) {
 
 // normalise takes N features, from number `at` on, to what they are on the way out: (x - shift) * scale, clipped if the stream asks for it.
 template <u32 N> RC_FN void normalise(const fuse_job &j, u32 at, float (&x)[N]) {
+    constexpr u32 n = N < 4 ? N : 4; // at once
     const u32 row = (j.d + 3) & ~3u;
-    const float *const shifts = j.affine + at;
-    const pack<dt_f32, N> shift = ld_pack<dt_f32, N>(shifts), scale = ld_pack<dt_f32, N>(shifts + row);
-    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = (x[i] - get(shift, i)) * get(scale, i);
-    if (!j.clips()) return;
-    const pack<dt_f32, N> least = ld_pack<dt_f32, N>(shifts + 2 * row), most = ld_pack<dt_f32, N>(shifts + 3 * row);
-    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = x[i] < get(least, i) ? get(least, i) : x[i] > get(most, i) ? get(most, i) : x[i];
+    RC_UNROLL for (u32 first = 0; first < N; first += n) {
+        const float *const shifts = j.affine + at + first;
+        const pack<dt_f32, n> shift = ld_pack<dt_f32, n>(shifts), scale = ld_pack<dt_f32, n>(shifts + row);
+        RC_UNROLL for (u32 i = 0; i < n; i++) x[first + i] = (x[first + i] - get(shift, i)) * get(scale, i);
+        if (!j.clips()) continue;
+        const pack<dt_f32, n> least = ld_pack<dt_f32, n>(shifts + 2 * row), most = ld_pack<dt_f32, n>(shifts + 3 * row);
+        RC_UNROLL for (u32 i = 0; i < n; i++) {
+            float &v = x[first + i];
+            v = v < get(least, i) ? get(least, i) : v > get(most, i) ? get(most, i) : v;
+        }
+    }
 }
 
 // ld_narrow is element `at` of a stream of at most 4 bytes, and ld_narrow_bits its bits.

@@ -70,7 +70,7 @@ template <u32 DT> RC_FN u32 made_duo(const plain_task &j, const duo &d, bool &fi
     const pack<DT, 2> lo = {{d.lo[0] | d.lo[1] << 16}}, hi = {{d.hi[0] | d.hi[1] << 16}};
     float x[2];
     RC_UNROLL for (u32 i = 0; i < 2; i++) x[i] = get(lo, i) + d.a[i] * (get(hi, i) - get(lo, i));
-    finite &= (bits(x[0] - x[0]) | bits(x[1] - x[1])) == 0;
+    finite &= fma_rn(x[0], 0, fma_rn(x[1], 0, 0)) == 0;
     const u32 blended = round_pack<DT, 2>(x).w[0];
     u32 out = bytes_of(d.a[0] >= 0 ? blended : lo.w[0], d.a[1] >= 0 ? blended : lo.w[0], 0x7610);
     if (!resamples(d.a[0])) out = bytes_of(instead(j, d.a[0]), out, 0x7610);

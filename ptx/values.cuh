@@ -177,12 +177,12 @@ template <class W> RC_FN W lerp(W v0, W v1, W a) {
 // lerps puts v0 + a*(v1 - v0) of the elements of two packs into x, and reports whether all are finite. Kernels make the others once more by themselves,
 // with lerp, in a loop at their end: beside each of these its code would take the room of what most jobs need.
 template <u32 DT, u32 N> RC_FN bool lerps(typename element<DT>::wide (&x)[N], const pack<DT, N> &v0, const pack<DT, N> &v1, typename element<DT>::wide a) {
-    decltype(bits(a)) odd = 0;
+    decltype(a) none = 0; // stays 0 until something infinite or a NaN comes
     RC_UNROLL for (u32 i = 0; i < N; i++) {
         x[i] = get(v0, i) + a * (get(v1, i) - get(v0, i));
-        odd |= bits(x[i] - x[i]);
+        none = fma_rn(x[i], 0, none);
     }
-    return odd == 0;
+    return none == 0;
 }
 
 } // namespace rc

@@ -160,6 +160,48 @@ func (s *suite) dependentChain(t *testing.T) {
 	}
 }
 
+// readyBehind: each link of a chain is followed by an operation that reads what the link before wrote, as the link does: it is ready, as the link waits for
+// that. Links write in turns over what was read two before.
+func (s *suite) readyBehind(t *testing.T) {
+	e := s.early(t)
+	start := e.values(2, e.b).host()
+	var buf, valid [2]*tensor.Tensor
+	for i := range buf {
+		buf[i], valid[i] = e.p.put(e.values(4, e.b)), e.p.put(packed(tensor.U8, make([]uint64, e.b*e.n), e.b, e.n))
+	}
+	var echo [links]*tensor.Tensor
+	for k := range echo {
+		echo[k] = e.p.put(e.values(5, e.b))
+	}
+	require.NoError(t, e.p.err)
+	blank := e.values(6, e.b).host()
+	var want [][]uint64
+	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchInputsReady} {
+		var plans []ops.Plan
+		for k := range links {
+			plans = append(plans, e.plan(k, buf[(k+1)%2], valid[k%2], buf[k%2], min(mode, ops.LaunchDependent)), e.plan(k+1, echo[k], nil, buf[k%2], mode))
+		}
+		reset := func() {
+			require.NoError(t, s.dev.Copy(buf[0], start))
+			for _, x := range echo {
+				require.NoError(t, s.dev.Copy(x, blank))
+			}
+		}
+		e.both(mode.String(), plans, reset, func(what string) {
+			got := [][]uint64{s.read(t, buf[links%2])}
+			for _, x := range echo {
+				got = append(got, s.read(t, x))
+			}
+			if want == nil {
+				want = got
+			}
+			for i := range want {
+				require.True(t, equalBits(t, tensor.F32, want[i], got[i], fmt.Sprint(what, ", output ", i)))
+			}
+		})
+	}
+}
+
 // readyInputs: operations that share their inputs, each with outputs of its own, begin one over the other.
 func (s *suite) readyInputs(t *testing.T) {
 	e := s.early(t)

@@ -117,6 +117,7 @@ func (s *suite) life(t *testing.T) {
 		{"64 goroutines on one device", (*suite).manyGoroutines},
 		{"plans on many streams at once", (*suite).overlap},
 		{"a chain of operations launched early gives the same bits", (*suite).dependentChain},
+		{"operations ready behind one that waits give the same bits", (*suite).readyBehind},
 		{"independent operations launched early give the same bits", (*suite).readyInputs},
 		{"faults of operations launched early are told", (*suite).earlyFaults},
 		{"a batch gives what its plans give", (*suite).batches},

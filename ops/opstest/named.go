@@ -128,7 +128,7 @@ func (s *suite) named(t *testing.T) {
 		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty, "no-features": (*suite).noFeatures, "memory": (*suite).memory,
 		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "slerp-half-turn": (*suite).slerpHalfTurn, "whole-range": (*suite).wholeRange,
 		"whole-chunks": (*suite).wholeChunks, "weights": resampled(weights), "many-rows": resampled(manyRows), "rounded-once": resampled(roundedOnce), "rounded-each": (*suite).roundedEach,
-		"rows": (*suite).rows, "wrong-rows": (*suite).wrongRows, "clips": (*suite).clips, "searches": resampled(searches), "infinite-lines": resampled(infiniteLines), "bad-stamps": resampled(badStamps), "ticks": resampled(ticks), "turns": resampled(turns),
+		"rows": (*suite).rows, "wrong-rows": (*suite).wrongRows, "windows": (*suite).windows, "clips": (*suite).clips, "searches": resampled(searches), "infinite-lines": resampled(infiniteLines), "bad-stamps": resampled(badStamps), "ticks": resampled(ticks), "turns": resampled(turns),
 		"window-nan": (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
 		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
 		"poses": resampled(poses), "beside-middles": resampled(besideMiddles), "half-periods": (*suite).halfPeriods,

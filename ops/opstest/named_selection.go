@@ -239,3 +239,77 @@ func (f *fusing) selecting(seed uint64) *fusing {
 	}
 	return &out
 }
+
+// windows: those of a store are, to the bit, their whole rows resampled onto the same times and cut: stamps that jitter, some equal, with gaps between some,
+// ticks on them and beside them, with and without Snap, in each kind. Fused, too, converted, normalised and clipped.
+func (s *suite) windows(t *testing.T) {
+	const d, ticks, windows = 6, 9, 12
+	for i, clock := range clockDTypes {
+		r := rng(uint64(70 + i))
+		times := func(ns []int64) *array {
+			if clock == tensor.I64 {
+				return arr(ns, len(ns))
+			}
+			sec := make([]float64, len(ns))
+			for k := range sec {
+				sec[k] = float64(ns[k]) / 1e9
+			}
+			return vals(clock, sec, len(sec))
+		}
+		var stamps, firsts, counts []int64
+		for _, n := range []int64{40, 1, 2, 25, 7} {
+			firsts, counts = append(firsts, int64(len(stamps))), append(counts, n)
+			at := r.Int64N(1000) * 1000
+			for range n {
+				stamps = append(stamps, at)
+				at += []int64{0, 10_000_000, 10_000_000 + r.Int64N(800), 10_000_400, 9_999_700, 10_000_000, 300_000_000}[r.IntN(7)]
+			}
+		}
+		starts, lengths, anchors, deltas := make([]int64, windows), make([]int64, windows), make([]int64, windows), make([]int64, ticks)
+		for b := range starts {
+			e := b % len(firsts)
+			skip := r.Int64N(counts[e]) * int64(r.IntN(2))
+			starts[b], lengths[b] = firsts[e]+skip, counts[e]-skip
+			anchors[b] = stamps[starts[b]+r.Int64N(lengths[b])] + []int64{0, 500, -900, r.Int64N(10_000_000)}[r.IntN(4)]
+		}
+		for k := range deltas {
+			deltas[k] = int64(k-ticks/2) * 5_000_000
+		}
+		src := uniformValues(r, len(stamps)*d)
+		for n, kind := range []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest} {
+			for _, snap := range []ops.Limit{{}, ops.Within(1000)} {
+				c := &resampling{Name: fmt.Sprint("windows ", clock, kind, snap), Src: vals(tensor.F32, src, len(stamps), d), Times: times(stamps), Pad: true,
+					SrcStarts: arr(starts, windows), SrcLengths: arr(lengths, windows), Anchors: arr(anchors, windows), Deltas: arr(deltas, ticks),
+					Opts: ops.ResampleOptions{Kind: kind, Snap: snap}}
+				s.check(t, c, layouts[n%2])
+				got, err := c.call(s.dev)
+				require.NoError(t, err)
+				for b := range windows {
+					lo, hi := int(starts[b]), int(starts[b]+lengths[b])
+					at := make([]int64, ticks)
+					for k := range at {
+						at[k] = anchors[b] + deltas[k]
+					}
+					alone, err := (&resampling{Src: vals(tensor.F32, src[lo*d:hi*d], hi-lo, d), Times: times(stamps[lo:hi]), Targets: times(at), Opts: c.Opts}).call(s.dev)
+					require.NoError(t, err)
+					assert.Equal(t, alone.dst, got.dst[b*ticks*d:(b+1)*ticks*d], "%s, window %d", c.Name, b)
+					assert.Equal(t, alone.valid, got.valid[b*ticks:(b+1)*ticks], "%s, window %d", c.Name, b)
+					assert.Equal(t, alone.age, got.age[b*ticks:(b+1)*ticks], "%s, window %d", c.Name, b)
+				}
+				f := &fusing{Name: c.Name, Out: []tensor.DType{tensor.BF16, tensor.F32, tensor.F16}[i], Anchors: c.Anchors, Deltas: c.Deltas, Pad: true}
+				for m, in := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.F32, tensor.BF16} {
+					width := []int{d, 4, 8, 3, 16}[m]
+					one := *c
+					one.Src = vals(in, uniformValues(r, len(stamps)*width), len(stamps), width)
+					one.Opts.Edge = []ops.Edge{ops.Clamp, ops.FillEdge, ops.HoldEdge, ops.Extrapolate, ops.Clamp}[m]
+					p := &part{resampling: one}
+					if m%2 == 0 {
+						p.Shift, p.Scale, p.Most = fill32(width, .5), fill32(width, 3), fill32(width, 6)
+					}
+					f.Streams = append(f.Streams, p)
+				}
+				s.fused(t, f, layouts[n%2])
+			}
+		}
+	}
+}
