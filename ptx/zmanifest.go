@@ -19,7 +19,7 @@ import "embed"
 //go:embed fuse_backward_f64.sm_90.cubin.gz
 //go:embed fuse_backward_f64.sm_90.ptx.gz
 //go:embed fuse_backward_f64.sm_80.ptx.gz
-//go:embed fuse_chunks.sm_90.cubin.gz
+//go:embed fuse_chunks.sm_90.cubin
 //go:embed fuse_chunks.sm_90.ptx.gz
 //go:embed fuse_chunks.sm_80.ptx.gz
 //go:embed fuse_direct.sm_90.cubin.gz
@@ -182,9 +182,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "3a600624835402951acbbbf1ffe0ecdb58dfb166a50df334c70bbe7d7aa92e5d",
-				PTXHash: "cef8ca7bb7e1571da0f05e3ea7af067c3bcc99b92df1e97e62f8de35c27cfa96",
-				stored:  source{"fuse.sm_90.cubin", "3a600624835402951acbbbf1ffe0ecdb58dfb166a50df334c70bbe7d7aa92e5d"},
+				Hash:    "0cb7a006ff8235ee47ef3819eea6747f878cfb2739b432951899220f3d573b32",
+				PTXHash: "e1bf5354e58e5823ded06a7e2b34c797641d8c24bff0cb34b822fff3d488d332",
+				stored:  source{"fuse.sm_90.cubin", "0cb7a006ff8235ee47ef3819eea6747f878cfb2739b432951899220f3d573b32"},
 			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -226,9 +226,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_backward.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "00e5f4c38313301ffa7f8eb819ea2fcaab71568195f310439abae9ab5ac0bec7",
-				PTXHash: "eb4b6920fac8fed37a2df7279233c7d428c26559c01f39ecc7fff23a05828e21",
-				stored:  source{"fuse_backward.sm_90.cubin.gz", "4d0e99746b1eeb6647a26a7b10df545133191c9ff7e47393a86cf300b6771e07"},
+				Hash:    "dd3306cf0d4a8a58fdfe5037d58ec3834478df5ef889703a09216aafa9afa40f",
+				PTXHash: "461eddae7e56aa62e6d38322813388ae7460dd118423c7f77c16fbdc2b428122",
+				stored:  source{"fuse_backward.sm_90.cubin.gz", "c186dac655dacefe118e360a7a2c08283d3de9aa10416cc15fb03c553e3e82c9"},
 			},
 			{
 				File: "fuse_backward.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -270,9 +270,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_backward_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "644000bfa15fa44ba6a96d221c3fe3381133ba0ebb3f86e385456c6b0b1ad273",
-				PTXHash: "9cab37935e17dfcd39cc4f0297d5b5b12d6648bcb54c511f05f002f28c17b5a8",
-				stored:  source{"fuse_backward_f64.sm_90.cubin.gz", "a08c71f787ca46ba1c705bee71254d8abb1e0655a4fd1ec567314e53d28145c9"},
+				Hash:    "ca035e8d4ea604d4cbcb27f3b8cda2dd2fb380ac3a214e21d148e5a7bbeda8ba",
+				PTXHash: "dd74031b76eaf70fc8f8257aabe354c07d5ee5a165537178b4895fe9184ec9c3",
+				stored:  source{"fuse_backward_f64.sm_90.cubin.gz", "00646dc004c0d1a3e266fb89b2488869e5f8aa74b9e3375fec91f7b1980679c9"},
 			},
 			{
 				File: "fuse_backward_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -314,9 +314,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_chunks.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "395d15dbf35672d268c7b99f38d81c2eb105f601ee3a6b27f734d7d0af6bf7e9",
-				PTXHash: "dfb5d02e0d203fb81a08ea1f53c89efa01ec915372f87c7febf93c62ffd85360",
-				stored:  source{"fuse_chunks.sm_90.cubin.gz", "d146e58c281a450c1762c7ebf031a5b10e71dd50ae64f43e0bb3ff68126e20a8"},
+				Hash:    "8b93453e2323bf43f19ff7e85cd2e7219cb9c31c2608a6184f1c61c4d7d164de",
+				PTXHash: "68754aa5d763ba2c14efad99e79726477462a5221b059551bc999bc6944c65d0",
+				stored:  source{"fuse_chunks.sm_90.cubin", "8b93453e2323bf43f19ff7e85cd2e7219cb9c31c2608a6184f1c61c4d7d164de"},
 			},
 			{
 				File: "fuse_chunks.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -355,9 +355,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_direct.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "94e3e9727c53679ab3a661fbd0a8121c125e0c20b60a88567c376f96c3f51c38",
-				PTXHash: "80361a6c56cf7546b1a6b6968c1f82968515d7863c75abb6fd1abf7f9b6ae823",
-				stored:  source{"fuse_direct.sm_90.cubin.gz", "dd5da2467c30dd8cf9e027d4600686425931702e4fd25d4732ea3799defae5a6"},
+				Hash:    "d102dd675d67093f2b443c4814283741e1044bb1ce05eb8fd284273a04584ada",
+				PTXHash: "ac8ad9350564fbeabbe657159beaad8a7f3661d2ce2d5dfba55d8937b431de54",
+				stored:  source{"fuse_direct.sm_90.cubin.gz", "3e0a3ba92de7ed47f560910d9d84d3d050ed2836e7b214b786ccb7e7769040b4"},
 			},
 			{
 				File: "fuse_direct.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -399,9 +399,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_odd.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "24f1eced7c2a4b04af3011f644d51829eaad2a1fdeaa80b68179b2496ea7091f",
-				PTXHash: "6366ea0d466b560420e9773b5db278ac765803cf21aa63fb472048cda3fbf9eb",
-				stored:  source{"fuse_odd.sm_90.cubin", "24f1eced7c2a4b04af3011f644d51829eaad2a1fdeaa80b68179b2496ea7091f"},
+				Hash:    "7b2f8fc6341143b5d5295efea07b5ce44f33273aad687621efcaf808b2995daa",
+				PTXHash: "5f3ff00acba914d8becd74433f71e5861aba656bddf82f3619d733e6a5a33665",
+				stored:  source{"fuse_odd.sm_90.cubin", "7b2f8fc6341143b5d5295efea07b5ce44f33273aad687621efcaf808b2995daa"},
 			},
 			{
 				File: "fuse_odd.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -442,9 +442,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "a39bcc8d1d509e33768342b3afa33b3383e7675b637cf7a1b55fd9a465ad8951",
-				PTXHash: "3bbd4ca49e0aa400c077a4e1443b9fa72826126bf5611eda280d6ff3d82f87ee",
-				stored:  source{"fuse_plain.sm_90.cubin", "a39bcc8d1d509e33768342b3afa33b3383e7675b637cf7a1b55fd9a465ad8951"},
+				Hash:    "5efb32095b5fda142d833a3887915e77de15fcc7557184efcfe6bdba7b1f1428",
+				PTXHash: "9fba6729212c52e6accdd1e5889f0e3f7305be714c183dcee92195558eb3a9a8",
+				stored:  source{"fuse_plain.sm_90.cubin", "5efb32095b5fda142d833a3887915e77de15fcc7557184efcfe6bdba7b1f1428"},
 			},
 			{
 				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -480,9 +480,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "ef7c53f3709deed08f8691243e33baee812de1bcf13b83f1c9e2ab3fbd1e162c",
-				PTXHash: "18319c4662f0cc86b9a3a9073476bab93cc780f0ddd16c1cb5591560ab708502",
-				stored:  source{"resample.sm_90.cubin.gz", "b5a2fb3912db22827ff5318898dd81ec6abe0f0366206f5ffd32c532b154de52"},
+				Hash:    "1176600c28267e5b7d97ed2875eb510da512d3daeab0ac14a42b4c863f2569bf",
+				PTXHash: "24c9f45df11814b32b998b6a9eb2ba2b332a2c7e52a8852ebaa42cad037a559f",
+				stored:  source{"resample.sm_90.cubin.gz", "857c50470b72aea5e3a4f045b313da8f05ee7862392e64800c47ac77c84a8a2b"},
 			},
 			{
 				File: "resample.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -522,9 +522,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_channels.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "7aa5a134a312d33ee6edb128d436d3f3e4bbd257f5b54b498d355c917601bc0a",
-				PTXHash: "20d1a56f5937e8fde541298ca24b2eae204287f037f44271427485930a3aec26",
-				stored:  source{"resample_channels.sm_90.cubin.gz", "ae5e9ae758eb3f2bda8c69bcef671e0886842cc7f49f88b075c6cd261f2a0f23"},
+				Hash:    "0452731f1a2ac307e4eeda36f596fda4d71149c5405173229b5863d56cbe4319",
+				PTXHash: "2d61e9014e0da88fcc6d7a444afdf2de900ff141a9bb729bc414c7686b9be8b0",
+				stored:  source{"resample_channels.sm_90.cubin.gz", "a6e0002c1a47df33563e932ba605a98e183743887b70cff23b259d79f56aeb83"},
 			},
 			{
 				File: "resample_channels.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -564,9 +564,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_channels_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "446bdfef2f75803937ce25283beaa8290ca5dac3106350e2b4c32217a3e135cc",
-				PTXHash: "ae291bc329bd98fe60aa9832101a98c65e6089c1725278330d740a846f6d850c",
-				stored:  source{"resample_channels_f64.sm_90.cubin.gz", "4e6d5e01e92b13f2dc6064b8064869240352276d6d089ca4245272f3bba6cb71"},
+				Hash:    "e51f0738c0d90c765cc16ccc39c011d36dcc5b2e6e32706d8c4878db138f5a10",
+				PTXHash: "a854c5bddc3d5d4017bdc1843dd3583172cc373e097d47ba40daef810ba8a9cb",
+				stored:  source{"resample_channels_f64.sm_90.cubin.gz", "18c53cc7e9d8495f73abebc0b32d3b3dd26bbf413b61586edcbe3941700ad688"},
 			},
 			{
 				File: "resample_channels_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -606,9 +606,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_curves.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "700f13e7dc178c6ca254a845bf0eb9bc18654ffd0e3a8328bb5d49630c7a8623",
-				PTXHash: "6a71b17fb30bfa084a32f90029cd89d68a68d4b7231c7cf35e0d539b56a3466f",
-				stored:  source{"resample_curves.sm_90.cubin", "700f13e7dc178c6ca254a845bf0eb9bc18654ffd0e3a8328bb5d49630c7a8623"},
+				Hash:    "be0099ac3057b66dbc4a3dfe122e7e3fb436dddbdd08fc0fa5d653c4a504fead",
+				PTXHash: "51989696caaddc81ef1bf518acf4a9a6401ac60954a868f32a2e7cac1efabed3",
+				stored:  source{"resample_curves.sm_90.cubin", "be0099ac3057b66dbc4a3dfe122e7e3fb436dddbdd08fc0fa5d653c4a504fead"},
 			},
 			{
 				File: "resample_curves.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -648,9 +648,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_curves_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "5a58e65393e1b7f844241f4c0251eb18c6a946af81752924395b0825fd846053",
-				PTXHash: "260165461fc6ef4b1a90c5c2f5ec99a48662946de9f82b92a6c932360979406d",
-				stored:  source{"resample_curves_f64.sm_90.cubin.gz", "73f8837051e7fb1b416f3182c2ab711ed58f3f8c9aca4f5631a280ac0a5f3c4e"},
+				Hash:    "8085bd00467d09ed3afed596b060d738072f5acaab27967b314e720e33c4bc72",
+				PTXHash: "fcb97665649e28141e296966a9d9619f52b5a313709ed05be2b2837684a70b22",
+				stored:  source{"resample_curves_f64.sm_90.cubin.gz", "35ce1a5cd440d531f4298f4176de6f76ce2023d143dae002b1acc4c2c3f06807"},
 			},
 			{
 				File: "resample_curves_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -686,9 +686,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "c65f2f4c453c95199ca3d4eb513c03a78ebf4ebe61e6fe8da12cd1437a521891",
-				PTXHash: "c10820b8dc5af0e9919bd1a30227d1136c790b3fee1ef76638b15cf7972a6dde",
-				stored:  source{"resample_f64.sm_90.cubin.gz", "c46a7a0cc6438e4e477cae9904f1983bfddde198abdf03eb48777144ab2f9be2"},
+				Hash:    "a9c7087c5e62c94d30c01ad04adf79cc045751bdc78684955d2b0c22acd7fbdb",
+				PTXHash: "e2ef7a5f47c5469677a4b9fc5681ed2606b9bb440c596fa84a1bc7238622505f",
+				stored:  source{"resample_f64.sm_90.cubin.gz", "5b15f51875330dfbdfcb6faf9f17b1aa36b593595c7a6d108421ecfe49ed802b"},
 			},
 			{
 				File: "resample_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -732,9 +732,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "9840c6b5706ce65c7d990e10ba9283182994e737c7a0ad4d8ab1b28162a4f2b5",
-				PTXHash: "0b14ccccbc9182c54074979a3dbcb024d40064027f829f07983478c493e2d5d1",
-				stored:  source{"resample_plain.sm_90.cubin.gz", "94067b8d2a821ea2a2835930e2f1393fbdda95fc6073ecaa997ee4d7363e2b86"},
+				Hash:    "a09268f68b2d93f347010120a6c5d11335b392816c5df6eb231d9c9f2044788d",
+				PTXHash: "127afebf3a740dd6b62c0438ab2db6a1cae68a991168498837e0ab7498a53204",
+				stored:  source{"resample_plain.sm_90.cubin.gz", "db0b2a3a84a21549ed31c3f9e40e32e479c538c15799dd620988a9ba77dd5587"},
 			},
 			{
 				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -772,9 +772,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "179eea19cba8f214e8bd948eb30242582174a5ba05943c68e874708a4b3f5fdf",
-				PTXHash: "398fa2b7c84ba4777c99e0a75d2ab655f29f6f29885f30b92e8549518682771a",
-				stored:  source{"resample_poses.sm_90.cubin.gz", "e8ae7c89bae213e5f80f9a09bda9a62686b730c7574833c35d687d82e8eafd5a"},
+				Hash:    "a688958f5c8e2ba3c5de2cb40524eedbcf0798f480e0fdc9198441349beaf079",
+				PTXHash: "261e61cf46ece969382f331258df2181c47447f061b64796e05d0271b27e5082",
+				stored:  source{"resample_poses.sm_90.cubin.gz", "c2faeda1e2e243bab31d9eb658af49519a9e4c5f74efdfa2e425b9d890254427"},
 			},
 			{
 				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
