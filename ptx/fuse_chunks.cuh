@@ -78,21 +78,39 @@ RC_FN pieces first_piece(const fuse_job &j, u32 count) {
     return {row, thread - row * j.chunks, (count + together - 1) / together, skip, threads_x() - skip * j.chunks};
 }
 
-// put writes a chunk of a target of any sort: of its sample, the next one's, and what was made of both.
-template <u32 Out, u32 In, u32 N> RC_FN void put(const fuse_job &j, char *to, u32 act, const pack<In, N> &lo, const float (&x)[N]) {
-    pack<Out, N> r = round_pack<Out, N>(x);
-    if constexpr (In == Out) {
-        if (act == take && !j.affine) r = lo; // a NaN keeps its bits
+// floats puts N elements of 4 bytes, or of 2 that are bf16 or f16, into x.
+template <u32 DT, u32 N> RC_FN void floats(float (&x)[N], const pack<DT, N> &v, bool bf16) {
+    if (DT == dt_f32 || !bf16) {
+        RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = get(v, i);
+    } else {
+        RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = i % 2 ? bf16_hi(v.w[i / 2]) : bf16_lo(v.w[i / 2]);
     }
-    if (act == write_fill || act == write_nan) r = repeat<Out, N>(act == write_fill ? j.fill : nan_of<Out>());
+}
+
+// rounds is what N numbers are in elements of 4 bytes, or of 2.
+template <u32 DT, u32 N> RC_FN pack<DT, N> rounds(const float (&x)[N], bool bf16) {
+    if constexpr (DT != dt_f32) {
+        if (bf16) return __builtin_bit_cast(pack<DT, N>, round_pack<dt_bf16, N>(x));
+    }
+    return round_pack<DT, N>(x);
+}
+
+// put writes a chunk of a target of any sort: x, or its sample's, or what stands for it.
+template <u32 Out, u32 In, u32 N> RC_FN void put(const fuse_job &j, char *to, u32 act, const pack<In, N> &lo, const float (&x)[N]) {
+    pack<Out, N> r = rounds<Out, N>(x, j.out() == dt_bf16);
+    if constexpr (In == Out) {
+        if (act == take && j.in() == j.out() && !j.affine) r = lo; // a NaN keeps its bits
+    }
+    if (act == write_fill || act == write_nan) r = repeat<Out, N>(act == write_fill ? j.fill : Out == dt_f32 ? nan_of<dt_f32>() : j.out() == dt_bf16 ? nan_of<dt_bf16>() : nan_of<dt_f16>());
     if (act != skip_it) store_chunk<Out, N>(to, r, j.store());
 }
 
-// move makes the features of the block's targets, N at once, and reports whether all are finite that it has blended. The source's dtype is told when the
-// kernel is compiled: loads of either width into one register would wait for each other.
+// move makes the features of the block's targets, N at once, and reports whether all are finite that it has blended. How many bytes an element has, in the
+// source and in dst, is told when the kernel is compiled, f16 and bf16 are when it runs: loads of either width into one register would wait for each other.
 template <u32 In, u32 N> RC_FN bool move(const fuse_job &j, const chunk_targets &s, u32 count) {
     constexpr u32 size = element<In>::size;
-    constexpr u32 in_flight = N == 8 ? 1 : N * size >= 16 ? 2 : together; // a thread has not the registers for more at once
+    constexpr u32 in_flight = N == 8 ? 1 : N == 4 ? 2 : together; // a thread has not the registers for more at once
+    const bool bf16 = j.in() == dt_bf16;
     const u32 out_size = j.out() == dt_f32 ? 4 : 2;
     const i64 next_row = j.src_step * (i64)size;
     bool finite = true;
@@ -109,7 +127,6 @@ template <u32 In, u32 N> RC_FN bool move(const fuse_job &j, const chunk_targets 
             RC_UNROLL for (u32 u = 0; u < in_flight; u++) r[u] = s.of[target + u], blends = blends && r[u].act == blend;
             if (RC_OFTEN(blends)) { // what most threads have goes without a look at each, and all loads behind all those of r
                 RC_UNROLL for (u32 u = 0; u < in_flight; u++) lo[u] = ld_pack<In, N>(src + r[u].src), hi[u] = ld_pack<In, N>(src + r[u].src + next_row);
-                RC_UNROLL for (u32 u = 0; u < in_flight; u++) finite &= lerps(x[u], lo[u], hi[u], r[u].weight);
             } else {
                 RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
                     lo[u] = hi[u] = {};
@@ -117,22 +134,34 @@ template <u32 In, u32 N> RC_FN bool move(const fuse_job &j, const chunk_targets 
                     lo[u] = ld_pack<In, N>(src + r[u].src);
                     hi[u] = ld_pack<In, N>(src + r[u].src + (r[u].act == blend ? next_row : 0));
                 }
-                RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
-                    finite &= lerps(x[u], lo[u], hi[u], r[u].weight) | (r[u].act != blend);
-                    RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = r[u].act == blend ? x[u][i] : get(lo[u], i);
+            }
+            RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
+                float y[N], none = 0; // as lerps
+                floats(x[u], lo[u], bf16);
+                if (blends || r[u].act == blend) {
+                    floats(y, hi[u], bf16);
+                    RC_UNROLL for (u32 i = 0; i < N; i++) {
+                        x[u][i] = x[u][i] + r[u].weight * (y[i] - x[u][i]);
+                        none = fma_rn(x[u][i], 0, none);
+                    }
+                    finite &= none == 0;
                 }
             }
             if (j.affine) {
                 RC_UNROLL for (u32 u = 0; u < in_flight; u++) normalise(j, (u32)at, x[u]);
             }
-            tell_dtype(j.out(), [&](auto known) RC_INLINED {
+            const auto store = [&](auto known) RC_INLINED {
                 constexpr u32 Out = decltype(known)::dtype;
                 if (RC_OFTEN(blends)) {
-                    RC_UNROLL for (u32 u = 0; u < in_flight; u++) store_chunk<Out, N>(dst + s.dst[target + u], round_pack<Out, N>(x[u]), j.store());
+                    RC_UNROLL for (u32 u = 0; u < in_flight; u++) store_chunk<Out, N>(dst + s.dst[target + u], rounds<Out, N>(x[u], j.out() == dt_bf16), j.store());
                 } else {
                     RC_UNROLL for (u32 u = 0; u < in_flight; u++) put<Out, In, N>(j, dst + s.dst[target + u], r[u].act, lo[u], x[u]);
                 }
-            });
+            };
+            if (j.out() == dt_f32)
+                store(told<dt_f32>());
+            else
+                store(told<dt_f16>());
         }
     }
     return finite;
@@ -156,21 +185,17 @@ RC_FN void mend_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
 }
 
 RC_FN bool move_by_chunks(const fuse_job &j, const chunk_targets &s, u32 count) {
-    bool finite = true;
-    tell_dtype(j.in(), [&](auto known) RC_INLINED {
-        constexpr u32 In = decltype(known)::dtype;
-        switch (j.vector()) {
-        case 3:
-            if constexpr (element<In>::size == 2) {
-                finite = move<In, 8>(j, s, count);
-                return;
-            }
-        case 2: finite = move<In, 4>(j, s, count); return;
-        case 1: finite = move<In, 2>(j, s, count); return;
-        default: finite = move<In, 1>(j, s, count);
-        }
-    });
-    return finite;
+    const u32 vector = j.vector();
+    if (j.in() == dt_f32) {
+        if (vector == 2) return move<dt_f32, 4>(j, s, count);
+        return vector == 1 ? move<dt_f32, 2>(j, s, count) : move<dt_f32, 1>(j, s, count);
+    }
+    switch (vector) {
+    case 3: return move<dt_f16, 8>(j, s, count);
+    case 2: return move<dt_f16, 4>(j, s, count);
+    case 1: return move<dt_f16, 2>(j, s, count);
+    default: return move<dt_f16, 1>(j, s, count);
+    }
 }
 
 // end_chunks ends the block's targets, whose number is `count`.

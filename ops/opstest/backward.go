@@ -200,7 +200,8 @@ func (s *suite) gradients(t *testing.T, b *backward, ls ...layout) {
 			}
 		}
 	}
-	if !b.Planned {
+	call, ls := s.forms(b.Planned, ls)
+	if call {
 		got, err := b.call(s.dev)
 		verify("call", got, err, nil)
 	}

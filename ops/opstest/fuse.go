@@ -360,7 +360,8 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 		}
 		return true
 	}
-	if !f.Planned {
+	call, ls := s.forms(f.Planned, ls)
+	if call {
 		got, err := f.call(s.dev)
 		verify("call", got, err)
 	}

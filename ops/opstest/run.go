@@ -51,12 +51,25 @@ type Config struct {
 	More int
 	// Pick, if there is one, is asked before each generated case, by name; one that it refuses is left out.
 	Pick func(name string) bool
-	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated; 0 and 1 leave them.
+	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated, and above 1 a case is run by a call or as a plan
+	// and not as both; 0 and 1 leave them.
 	Slow int
 }
 
 // scaled is n, or what a slow device does instead.
 func (c Config) scaled(n int) int { return max(n/max(c.Slow, 1), 1) }
+
+// forms are those in which a case is run: by a call, and as plans in some layouts. A slow device takes the call or the first of the plans, by turns.
+func (s *suite) forms(planned bool, ls []layout) (call bool, plans []layout) {
+	if planned || s.cfg.Slow <= 1 || len(ls) == 0 {
+		return !planned, ls
+	}
+	s.cases++
+	if s.cases*0x9e3779b1>>31 == 0 { // in no step with the loops that cases come from
+		return true, ls[1:]
+	}
+	return false, ls
+}
 
 // sample is how many generated cases of a kind there are, where a fast device has n.
 func (c Config) sample(n int) int {
