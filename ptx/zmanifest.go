@@ -19,7 +19,7 @@ import "embed"
 //go:embed fuse_backward_f64.sm_90.cubin.gz
 //go:embed fuse_backward_f64.sm_90.ptx.gz
 //go:embed fuse_backward_f64.sm_80.ptx.gz
-//go:embed fuse_chunks.sm_90.cubin
+//go:embed fuse_chunks.sm_90.cubin.gz
 //go:embed fuse_chunks.sm_90.ptx.gz
 //go:embed fuse_chunks.sm_80.ptx.gz
 //go:embed fuse_direct.sm_90.cubin.gz
@@ -182,9 +182,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "0cb7a006ff8235ee47ef3819eea6747f878cfb2739b432951899220f3d573b32",
-				PTXHash: "e1bf5354e58e5823ded06a7e2b34c797641d8c24bff0cb34b822fff3d488d332",
-				stored:  source{"fuse.sm_90.cubin", "0cb7a006ff8235ee47ef3819eea6747f878cfb2739b432951899220f3d573b32"},
+				Hash:    "40c8f05f77f9516a8d8ca95df709c77278348c3625154cf97216f90930d407a4",
+				PTXHash: "ee4f6a219eab471bf8b982038896a7ee616a79fd9515d3ef317c0833a3878e65",
+				stored:  source{"fuse.sm_90.cubin", "40c8f05f77f9516a8d8ca95df709c77278348c3625154cf97216f90930d407a4"},
 			},
 			{
 				File: "fuse.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -314,9 +314,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_chunks.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "8b93453e2323bf43f19ff7e85cd2e7219cb9c31c2608a6184f1c61c4d7d164de",
-				PTXHash: "68754aa5d763ba2c14efad99e79726477462a5221b059551bc999bc6944c65d0",
-				stored:  source{"fuse_chunks.sm_90.cubin", "8b93453e2323bf43f19ff7e85cd2e7219cb9c31c2608a6184f1c61c4d7d164de"},
+				Hash:    "701353ef562077acfaf8712f20fef7c1e57b779642005aaa0ebdc10de686688e",
+				PTXHash: "fd87031732e46f24e41437bff25a4e8f0e4838906f47b086fd2905eb3c923c9f",
+				stored:  source{"fuse_chunks.sm_90.cubin.gz", "0bee342f1636119f56160cd12953d5742618f5281db4934f4748b3f22287febe"},
 			},
 			{
 				File: "fuse_chunks.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
