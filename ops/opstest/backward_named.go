@@ -135,7 +135,7 @@ func (s *suite) gradientNamed(t *testing.T) {
 	for _, cases := range []func(visit){weights, searches, snaps, some(3, tolerances), heldParts, emptyRows, longLengths, noTargets, some(5, manyEmpty), goodStamps, badStamps, ticks} {
 		cases(func(c *resampling, f *fusing, l layout) {
 			number++
-			if !linearKinds(&c.Opts) || len(c.Src.raw) > 200_000 || s.cfg.Slow > 1 && number%7 != 0 || raced && number%31 != 0 {
+			if !linearKinds(&c.Opts) || len(c.Src.raw) > 200_000 || s.cfg.Slow > 1 && number%13 != 0 || raced && number%31 != 0 {
 				return
 			}
 			s.gradients(t, gradient(uint64(number), f, false, 20), l)
