@@ -22,7 +22,7 @@ type suite struct {
 	cfg Config
 
 	turns, spared int    // what a slow device has left out
-	cases         uint32 // of those, see forms
+	cases         uint32 // that were run in one form only
 }
 
 func (s *suite) isCPU() bool { return s.dev.Info().Backend == "cpu" }

@@ -54,21 +54,43 @@ type Config struct {
 	// Slow divides the numbers of repeated calls and of generated cases, for a device that is simulated, and above 1 a case is run by a call or as a plan
 	// and not as both; 0 and 1 leave them.
 	Slow int
+	// Both runs cases in both forms, however slow the device is.
+	Both bool
 }
 
 // scaled is n, or what a slow device does instead.
 func (c Config) scaled(n int) int { return max(n/max(c.Slow, 1), 1) }
 
-// forms are those in which a case is run: by a call, and as plans in some layouts. A slow device takes the call or the first of the plans, by turns.
-func (s *suite) forms(planned bool, ls []layout) (call bool, plans []layout) {
-	if planned || s.cfg.Slow <= 1 || len(ls) == 0 {
-		return !planned, ls
+// form is how a case is run: in both forms, by a call alone, or as a plan alone.
+type form int
+
+const (
+	both form = iota
+	called
+	planned
+)
+
+// form is both, and on a slow device one of the others by turns, in no step with the loops that cases come from.
+func (s *suite) form() form {
+	if s.cfg.Slow <= 1 || s.cfg.Both {
+		return both
 	}
 	s.cases++
-	if s.cases*0x9e3779b1>>31 == 0 { // in no step with the loops that cases come from
-		return true, ls[1:]
+	return called + form(s.cases*0x9e3779b1>>31)
+}
+
+// forms are whether a case is run by a call, and the layouts of those plans that it is run as.
+func (s *suite) forms(plansOnly bool, ls []layout) (call bool, plans []layout) {
+	if plansOnly || len(ls) == 0 {
+		return !plansOnly, ls
 	}
-	return false, ls
+	switch s.form() {
+	case called:
+		return true, ls[1:]
+	case planned:
+		return false, ls
+	}
+	return true, ls
 }
 
 // sample is how many generated cases of a kind there are, where a fast device has n.
