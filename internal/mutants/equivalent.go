@@ -259,8 +259,6 @@ var arguments = []argument{
 		"wrap_angle: what lies on -period/2 after one period at most was -1/2, 1/2 or -3/2 of one, exactly, and so is its quotient, which leads to the same; but for periods below 2^-1021 half of one is a number"},
 	{"half of a sum", sampling, "add becomes sub", re(`add\.s64`), re(`^\s*shr\.u64[^\n]*, 63;\n\s*add\.s64[^\n]*\n\s*shr\.s64[^\n]*, 1;$`), 1,
 		"the compiler's rounding to zero of what is below it; bounds that are halved are -1 and 1 or more, whose sum has no sign"},
-	{"the upper half of one element", re(` fuse_chunks$`), "shl becomes shr", re(`shl\.b32\s.*, 16;`), re(`selp\.b64[^\n]*\n\s*cvt\.u32\.u64[^\n]*\n\s*shl\.b32[^\n]*, 16;\n\s*selp\.b32[^\n]*, 0, [^\n]*\n\s*or\.b32(?s:.*)cvt\.u16\.u32[^\n]*\n[^\n]*\n\s*st\.global\.u16`), 18,
-		"a fill is repeated for two elements of 16 bits; where there is one its upper half is not written, and of one of 32 it is not taken"},
 	{"a term of slerp's ratios", sampling, rounding, re(`(add|mul)\.rn\.f64`), ratios, 3,
 		"its last place moves a quaternion by less than 1e-15, of the 1e-14 or the unit of 16 bits that slerp may be off; no equal bits are promised of it"},
 	{"what slerp blends", sampling, rounding, re(`(add|mul)\.rn\.f64`), re(`neg\.f64[^\n]*\n\s*selp\.f64[^\n]*\n((\s*mul\.rn\.f64[^\n]*\n){2}\s*add\.rn\.f64[^\n]*\n){4}`), 14,

@@ -340,7 +340,7 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 	var kept []bool
 	if wantErr == nil {
 		alone := s.dev
-		if s.cfg.Slow > 1 && s.cpu != nil {
+		if s.cfg.Slow > 1 && !s.cfg.Both && s.cpu != nil {
 			alone = s.cpu // the bits are the same, as the cases of Resample show
 		}
 		want, kept = f.wanted(t, alone)
