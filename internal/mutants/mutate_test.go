@@ -185,7 +185,6 @@ func TestAProductByOneNeedsNoRounding(t *testing.T) {
 }
 
 func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
-	const oneElement = "selp.b64 	%rd1, %rd2, %rd3, %p1;\ncvt.u32.u64 	%r1, %rd1;\n>shl.b32 	%r2, %r1, 16;\nselp.b32 	%r2, 0, %r2, %p2;\nor.b32 	%r3, %r2, %r1;\n"
 	for _, c := range []struct{ family, text, rule, want string }{
 		{"resample", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", "a count as a float"},
 		{"voxel_sort voxel_bin", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", ""},
@@ -248,9 +247,6 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"resample_curves resample_curves", "shr.u64 	%rd1, %rd2, 62;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 2;", "add becomes sub", ""},
 		{"fuse fuse", "setp.gt.u32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
 		{"fuse_odd fuse_odd", "setp.gt.s32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
-		{"fuse_chunks fuse_chunks", oneElement + "cvt.u16.u32 	%rs1, %r3;\n// begin inline asm\nst.global.u16 [%rd4], %rs1;", "shl becomes shr", "the upper half of one element"},
-		{"fuse_chunks fuse_chunks", oneElement + "// begin inline asm\nst.global.v2.u32 [%rd4], {%r3, %r3};", "shl becomes shr", ""},
-		{"fuse fuse", oneElement + "cvt.u16.u32 	%rs1, %r3;\n// begin inline asm\nst.global.u16 [%rd4], %rs1;", "shl becomes shr", ""},
 		{"resample_curves resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", ".rn becomes .rz", "a term of slerp's ratios"},
 		{"resample_curves resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", "add becomes sub", ""},
 		{"resample_curves resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC376;", ".rn becomes .rz", ""},
