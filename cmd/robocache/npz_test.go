@@ -95,6 +95,33 @@ func TestFramesAreTheRowsOfTheirClock(t *testing.T) {
 	assert.Equal(t, []float32{0, 0, 1}, array[float32](t, f, "values"), "nothing snaps: ticks are a nanosecond or so before their frames")
 }
 
+// Epoch seconds hold a frame's time to a quarter of a microsecond, which snaps; so do frames among the ticks of a clock over all streams.
+func TestFramesOfAnEpochAndOfAUnionAreTheRowsOfTheirClock(t *testing.T) {
+	const n = 60
+	epoch, camera, slow := make([]float64, n), make([]int64, n), make([]int64, 4)
+	want := make([]float32, n)
+	for i := range n {
+		epoch[i], camera[i], want[i] = 1.7e9+float64(i)/30, int64(i)*33_333_333+int64(i)/3, float32(i)
+	}
+	frames := tensor.Must(tensor.Of(want, n, 1))
+	for _, kind := range []string{"previous", "next", "linear", "nearest"} {
+		f := resampleTo(t, writeNPZ(t, map[string]*tensor.Tensor{"values": frames, "times": vec(epoch...)}), "--hz=30", "--kind", kind)
+		assert.Equal(t, want, array[float32](t, f, "values"), "epoch seconds, %s", kind)
+		assert.Equal(t, bytes.Repeat([]byte{1}, n), array[uint8](t, f, "valid"), "epoch seconds, %s", kind)
+	}
+	for i := range slow {
+		slow[i] = int64(i) * 1e9 // to 3 s, when the camera has ended
+	}
+	in := writeNPZ(t, map[string]*tensor.Tensor{"camera.values": frames, "camera.times": vec(camera...), "slow.values": tensor.Must(tensor.Of([]float32{0, 1, 2, 3}, 4, 1)), "slow.times": vec(slow...)})
+	f := fuseTo(t, in, "--hz=30", "--kind=previous", "--range=union", "--stream=camera", "--stream=slow")
+	values, valid := array[float32](t, f, "values"), array[uint8](t, f, "valid")
+	require.Len(t, values, 2*91, "ticks of 0 to 3 s")
+	for i := range 91 {
+		assert.Equal(t, []float32{float32(min(i, n-1)), float32(i / 30)}, values[2*i:2*i+2], "tick %d", i)
+		assert.Equal(t, []uint8{uint8(min(1, max(0, n-i))), 1}, valid[2*i:2*i+2], "tick %d", i)
+	}
+}
+
 // angle-mixes-two-ranges: a heading that stays is one number, in the range that it was recorded in, on samples and between them.
 func TestAnglesKeepTheirRange(t *testing.T) {
 	for _, c := range []struct{ in, want []float32 }{
