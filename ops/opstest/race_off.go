@@ -2,4 +2,4 @@
 
 package opstest
 
-const raceSlow = 1
+const raceSlow, raceOf = 1, 1

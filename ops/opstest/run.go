@@ -79,6 +79,12 @@ func (s *suite) form() form {
 	return called + form(s.cases*0x9e3779b1>>31)
 }
 
+// rare reports, under the race detector, that a case may be left out.
+func (s *suite) rare() bool {
+	s.cases++
+	return raceOf > 1 && s.cases*0x9e3779b1>>16%raceOf != 0
+}
+
 // forms are whether a case is run by a call, and the layouts of those plans that it is run as.
 func (s *suite) forms(plansOnly bool, ls []layout) (call bool, plans []layout) {
 	if plansOnly || len(ls) == 0 {
