@@ -15,8 +15,9 @@ import (
 type VoxelizeJob struct {
 	Points   int    `json:"points"`
 	Cells    int    `json:"cells"`
-	Features int    `json:"features,omitempty"` // f32; for sum, mean, max and min, and with the coordinates for hard
+	Features int    `json:"features,omitempty"` // for sum, mean, max and min, and with the coordinates for hard
 	Reduce   string `json:"reduce"`             // occupancy, count, sum, mean, max or min; or hard
+	DType    string `json:"dtype,omitempty"`    // of points, features and what is made of them: f32 unless given, or f64, not for hard
 	Cloud    string `json:"cloud"`              // uniform: all over the cube; lidar: dense near the middle, flat, in random order
 }
 
@@ -37,6 +38,7 @@ var voxelizeSuite = suite{
 			{Points: 500_000, Cells: 128, Reduce: "occupancy"}, {Points: 500_000, Cells: 128, Reduce: "count"},
 			{Points: 20_000_000, Cells: 256, Reduce: "count"}, {Points: 1_000_000, Cells: 200, Features: 16, Reduce: "mean"},
 			{Points: 1_000_000, Cells: 200, Features: 16, Reduce: "max"}, {Points: 1_000_000, Cells: 128, Features: 4, Reduce: "mean"},
+			{Points: 1_000_000, Cells: 128, Features: 4, Reduce: "mean", DType: "f64"},
 			{Points: 30_000, Cells: 64, Features: 3, Reduce: "mean"}, {Points: 50_000, Cells: 100, Features: 1, Reduce: "max"},
 			{Points: 250_000, Cells: 256, Features: 1, Reduce: hard},
 		} {
@@ -67,6 +69,9 @@ func (j *VoxelizeJob) Name() string {
 	if j.Features > 0 {
 		name += fmt.Sprintf("x%d", j.Features)
 	}
+	if j.DType != "" {
+		name += " " + j.DType
+	}
 	return name + fmt.Sprintf("->%d^3 %s", j.Cells, j.Cloud)
 }
 
@@ -82,7 +87,15 @@ func count(n int) string {
 }
 
 func (j *VoxelizeJob) Keys() []Key {
-	return keysOf("reduce", j.Reduce, "points", j.Points, "features", j.Features, "cells", j.Cells, "cloud", j.Cloud)
+	return keysOf("reduce", j.Reduce, "points", j.Points, "features", j.Features, "dtype", j.DType, "cells", j.Cells, "cloud", j.Cloud)
+}
+
+// dtype is that of the points.
+func (j *VoxelizeJob) dtype() tensor.DType {
+	if j.DType == "f64" {
+		return tensor.F64
+	}
+	return tensor.F32
 }
 
 func (j *VoxelizeJob) check() error {
@@ -95,6 +108,8 @@ func (j *VoxelizeJob) check() error {
 		return &InputError{"reduce", fmt.Sprintf("%q", j.Reduce), "occupancy, count, sum, mean, max, min or hard"}
 	case reduce.OfFeatures() != (j.Features > 0):
 		return &InputError{"features", fmt.Sprint(j.Features), "1 or more for sum, mean, max, min and hard, none for the others"}
+	case j.DType != "" && j.DType != "f32" && (j.DType != "f64" || j.Reduce == hard):
+		return &InputError{"dtype", fmt.Sprintf("%q", j.DType), "f32, or f64 but for hard"}
 	case j.Cloud != clouds[0] && j.Cloud != clouds[1]:
 		return &InputError{"cloud", fmt.Sprintf("%q", j.Cloud), fmt.Sprintf("one of %v", clouds)}
 	}
@@ -120,6 +135,19 @@ func (j *VoxelizeJob) cloud() []float32 {
 	return out
 }
 
+// points are the cloud in the job's dtype.
+func (j *VoxelizeJob) points() (*tensor.Tensor, error) {
+	cloud := j.cloud()
+	if j.dtype() == tensor.F32 {
+		return tensor.Of(cloud, j.Points, 3)
+	}
+	wide := make([]float64, len(cloud))
+	for i, x := range cloud {
+		wide[i] = float64(x)
+	}
+	return tensor.Of(wide, j.Points, 3)
+}
+
 func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
@@ -134,7 +162,11 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	for _, c := range grid {
 		cells *= int64(c)
 	}
-	w := &work{sets: 1, limit: true, read: 4 * n * (3 + f), written: cells * int64(reduce.DType().Size())}
+	dtype, out := j.dtype(), reduce.DType()
+	if reduce.OfFeatures() && dtype == tensor.F64 {
+		out = dtype
+	}
+	w := &work{sets: 1, limit: true, read: int64(dtype.Size()) * n * (3 + f), written: cells * int64(out.Size())}
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
 	up := func(host *tensor.Tensor, err error) (*tensor.Tensor, error) {
 		if err != nil {
@@ -148,11 +180,11 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	}
 	args := ops.VoxelizeArgs{}
 	var err error
-	if args.Points, err = up(tensor.Of(j.cloud(), j.Points, 3)); err != nil {
+	if args.Points, err = up(j.points()); err != nil {
 		return fail(err)
 	}
 	if f > 0 {
-		if args.Features, err = up(values(rand.New(rand.NewPCG(seed, 6)), tensor.F32, j.Points, j.Features)); err != nil {
+		if args.Features, err = up(values(rand.New(rand.NewPCG(seed, 6)), dtype, j.Points, j.Features)); err != nil {
 			return fail(err)
 		}
 	}
@@ -170,7 +202,7 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 				return fail(err)
 			}
 		}
-	} else if args.Grid, err = r.alloc(w, reduce.DType(), grid...); err != nil {
+	} else if args.Grid, err = r.alloc(w, out, grid...); err != nil {
 		return fail(err)
 	}
 	size := 20 / float64(j.Cells)
