@@ -167,7 +167,9 @@ func (c *resampling) choose(r *rand.Rand, n int) {
 	var values, stamps []uint64
 	var from, lengths []int
 	for row := range b {
-		start, samples := c.srcSpan(row)
+		start, samples := c.srcSpan(row) // which may be wrong
+		start = max(0, min(start, c.Src.shape[len(c.Src.shape)-2]))
+		samples = max(0, min(samples, c.Src.shape[len(c.Src.shape)-2]-start))
 		from, lengths = append(from, len(stamps)), append(lengths, samples)
 		for k := range samples {
 			at := func(a *array, inner int, more ...int) uint64 { // of a padded row, of one that is shared, or of a packed one
