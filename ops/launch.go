@@ -28,6 +28,7 @@ const (
 	// What may still run: the operation before, and if that was LaunchInputsReady too, also the one before that, and so on back to the
 	// nearest that was not; no further than the beginning of a captured graph, or the last time that the stream was waited for. So the
 	// second of two operations that both read what a third wrote before them may be LaunchInputsReady if the first is LaunchDependent.
+	// An operation that has nothing to do, as of an empty batch, launches nothing and does not count.
 	// Two runs of one plan write the same Dst, and so must not follow each other in this way.
 	//
 	// What comes after it needs no care: it ends when all before it has ended too. Faults in values are found and told as ever.
