@@ -102,7 +102,7 @@ func (b *backward) unsorted(m int) *ops.ValueError {
 	for row := range rows {
 		first, targets := span(row, t, c.DstLengths, c.DstOffsets)
 		_, n := span(row, s, c.SrcLengths, c.SrcOffsets)
-		if n <= 0 || first < 0 || first+targets > t {
+		if n <= 0 || first < 0 || first > t || targets > t-first { // offsets may be anything
 			continue
 		}
 		for i := 1; i < targets; i++ {

@@ -79,7 +79,7 @@ func generateFusing(seed uint64, clock, out tensor.DType, form int, flat bool) *
 			if clock != tensor.I64 {
 				unit *= 1e9
 			}
-			p.Offset = time.Duration(unit * 5 * g.NormFloat64())
+			p.Offset = time.Duration(max(-0x1p61, min(unit*5*g.NormFloat64(), 0x1p61)))
 			g.start -= unitsOf(clock, p.Offset)
 		}
 		g.options(d)

@@ -146,8 +146,11 @@ func (s *suite) clips(t *testing.T) {
 // an anchored one, and padding is asked for.
 func (c *resampling) selecting(seed uint64) *resampling {
 	r, out := rng(seed), *c
+	b, samples, _, _ := c.dims()
+	if samples == 0 || c.rowsFault() != nil {
+		return c // there is nothing to select from, or it is not where rows say
+	}
 	out.Name, out.Pad = c.Name+", selecting", true
-	b, _, _, _ := c.dims()
 	n := b
 	if c.DstLengths == nil && c.DstOffsets == nil && (c.Targets == nil || len(c.Targets.shape) == 1) {
 		n = r.IntN(b + 3)
@@ -161,15 +164,13 @@ func (c *resampling) selecting(seed uint64) *resampling {
 	return &out
 }
 
-// choose makes the case's rows a selection of n.
+// choose makes the case's rows a selection of n, if they have a sample.
 func (c *resampling) choose(r *rand.Rand, n int) {
 	b, _, _, d := c.dims()
 	var values, stamps []uint64
 	var from, lengths []int
 	for row := range b {
-		start, samples := c.srcSpan(row) // which may be wrong
-		start = max(0, min(start, c.Src.shape[len(c.Src.shape)-2]))
-		samples = max(0, min(samples, c.Src.shape[len(c.Src.shape)-2]-start))
+		start, samples := c.srcSpan(row)
 		from, lengths = append(from, len(stamps)), append(lengths, samples)
 		for k := range samples {
 			at := func(a *array, inner int, more ...int) uint64 { // of a padded row, of one that is shared, or of a packed one
@@ -183,6 +184,9 @@ func (c *resampling) choose(r *rand.Rand, n int) {
 				values = append(values, at(c.Src, 2, f))
 			}
 		}
+	}
+	if len(stamps) == 0 {
+		return
 	}
 	starts, chosen := make([]int64, n), make([]int64, n)
 	for i := range n {
@@ -224,7 +228,10 @@ func (f *fusing) selecting(seed uint64) *fusing {
 	r, out := rng(seed), *f
 	out.Name, out.Pad, out.Streams = f.Name+", selecting", true, nil
 	b, _, _, _ := f.lead().dims()
-	for _, p := range f.Streams {
+	for m, p := range f.Streams {
+		if p.Src != nil && f.alone(m).rowsFault() != nil {
+			return f
+		}
 		q := *p
 		if p.Src != nil {
 			q.choose(r, b)
