@@ -38,6 +38,9 @@ func (s *suite) roundedEach(t *testing.T) {
 			}
 			for n := 16 / in.Size(); n > 0; n /= 2 { // elements moved at once
 				run(in, out, tensor.I64, two, oneAndMore*n, limited)
+				if in == out { // by the kernels that take what snaps, too
+					run(in, out, tensor.I64, two, oneAndMore*n, ops.ResampleOptions{Snap: ops.Within(0)})
+				}
 			}
 			for _, chunks := range pieces {
 				if in == out && in != tensor.F64 {
