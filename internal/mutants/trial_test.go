@@ -32,7 +32,7 @@ var (
 		"draw":     {"draw-named", "draw-values", "draw-golden", "draw-order", "draw-generated"},
 	}
 	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
-	largeOf = map[string][]string{"resample": {"odd", "halved"}, "fuse": {"odd"}, "backward": {"backward-edges", "backward-shapes", "backward-tiles"},
+	largeOf = map[string][]string{"resample": {"odd", "halved"}, "fuse": {"odd"}, "backward": {"backward-edges", "backward-shapes", "backward-tiles", "backward-dtypes"},
 		"voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}}
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}

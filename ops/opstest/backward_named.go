@@ -211,6 +211,12 @@ func (s *suite) gradientDTypes(t *testing.T) {
 		s.gradients(t, gradient(2, f, false, 0), layouts...)
 		f.Streams = []*part{{Width: 3}, f.Streams[1]}
 		s.gradients(t, gradient(3, f, false, 0), layouts...)
+		// Where there is one multiprocessor a thread has several samples of these, and a target gives to two of them.
+		for _, in := range valueDTypes {
+			c := resampling{Src: vals(in, make([]float64, 120*64), 1, 120, 64), Times: arr(ascending(g.Rand, 120, 0), 120), Planned: true}
+			one := &fusing{Name: fmt.Sprint("runs ", in, out), Out: out, Targets: vals(tensor.I64, uniformTimes(g, 160, 12e8), 1, 160), Streams: []*part{{resampling: c}}, Planned: true}
+			s.gradients(t, gradient(4, one, false, 0), layouts[0])
+		}
 	}
 }
 
