@@ -42,3 +42,30 @@ func infiniteLines(test visit) {
 		}
 	}
 }
+
+// loneInfinities: here and there one feature of a row is infinite at two samples that follow each other, and all else is finite: whichever of the chunks that a thread makes
+// has it, what lies between them is that infinity, in every pair of dtypes and every number of elements that are moved at once.
+func loneInfinities(test visit) {
+	const n, m = 40, 320
+	targets := make([]float64, m)
+	for i := range targets {
+		targets[i] = float64(i) * (n - 1) / m
+	}
+	for i, in := range valueDTypes {
+		for k, out := range valueDTypes {
+			r := rng(uint64(170 + 4*i + k))
+			for _, d := range []int{5, 6, 12, 24} {
+				v := uniformValues(r, n*d)
+				for k := range n / 8 { // far apart: each in another thread's work
+					at := (8*k+r.IntN(6))*d + r.IntN(d)
+					v[at], v[at+d] = inf, inf
+				}
+				c := &resampling{Name: fmt.Sprint("lone infinity ", in, out, d), Src: vals(in, v, n, d), Times: vals(tensor.F64, count0(n), n), Targets: vals(tensor.F64, targets, m), Out: out,
+					Opts: ops.ResampleOptions{Snap: ops.Within(0)}, Planned: true}
+				one := *c
+				one.Opts.Snap = ops.Limit{}
+				test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: one}}, Targets: c.Targets, Planned: true}, layouts[d%2])
+			}
+		}
+	}
+}

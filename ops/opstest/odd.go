@@ -28,6 +28,8 @@ func (s *suite) odd(t *testing.T) {
 		{"late stamps", resampled(lateStamps)},
 		{"late stamps in a fusion", fusedToo(lateStamps)},
 		{"stamps at once", resampled(stampsAtOnce)},
+		{"lone infinities", resampled(loneInfinities)},
+		{"lone infinities in a fusion", fusedToo(loneInfinities)},
 		{"stamps at once in a fusion", fusedToo(stampsAtOnce)},
 		{"ties among others", resampled(tiesAmongOthers)},
 		{"ties among others in a fusion", fusedToo(tiesAmongOthers)},

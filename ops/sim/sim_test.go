@@ -65,7 +65,7 @@ func TestSim(t *testing.T) {
 		defer mu.Unlock()
 		launches[l.Kernel]++
 	}
-	large := map[string]bool{"halved": true, "backward-edges": true, "backward-shapes": true, "backward-dtypes": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true,
+	large := map[string]bool{"halved": true, "backward-edges": true, "backward-shapes": true, "backward-dtypes": true, "odd-lone infinities": true, "odd-lone infinities in a fusion": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true,
 		"draw-values": true}
 	t.Run("devices", func(t *testing.T) {
 		t.Run("resample", func(t *testing.T) {
