@@ -186,7 +186,7 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 	return out
 }
 
-// usual reports whether most targets of a stream may be what aim_quickly of resample.cuh finds: rows of a length or a selection, targets that count where
+// usual reports whether most targets of a stream may be what aim_quickly of survey.cuh finds: rows of a length or a selection, targets that count where
 // they are, no limits.
 func usual(j *ops.ResampleJob) bool {
 	_, gap := j.MaxGap.Get()

@@ -104,6 +104,19 @@ func (e *early) both(what string, plans []ops.Plan, reset func(), check func(wha
 	require.NoError(e.t, g.Close())
 }
 
+// alike checks that what was written is what was wanted, and returns it: the first that is written is what is wanted of the others.
+func (e *early) alike(what string, want [][]uint64, written ...*tensor.Tensor) [][]uint64 {
+	e.t.Helper()
+	for i, x := range written {
+		got := e.s.read(e.t, x)
+		if len(want) <= i {
+			want = append(want, got)
+		}
+		require.True(e.t, equalBits(e.t, tensor.F32, want[i], got, fmt.Sprint(what, ", output ", i)))
+	}
+	return want
+}
+
 // dependentChain: each operation reads what the one before it wrote, and writes what that one read. Small ones with inputs of their own,
 // begun early between them, do not make the chain run ahead.
 func (s *suite) dependentChain(t *testing.T) {
@@ -145,17 +158,8 @@ func (s *suite) dependentChain(t *testing.T) {
 			}
 		}
 		e.both(fmt.Sprintf("%+v", v), plans, reset, func(what string) {
-			got := [][]uint64{s.read(t, buf[links%2]), s.read(t, valid[0]), s.read(t, valid[1])}
-			for _, x := range small {
-				got = append(got, s.read(t, x))
-			}
-			if want == nil {
-				require.NotEqual(t, bitsOf(start), got[0], "the chain changes its values")
-				want = got
-			}
-			for i := range want {
-				require.True(t, equalBits(t, tensor.F32, want[i], got[i], fmt.Sprint(what, ", output ", i)))
-			}
+			want = e.alike(what, want, append(small[:], valid[0], valid[1], buf[links%2])...)
+			require.NotEqual(t, bitsOf(start), want[len(want)-1], "the chain changes its values")
 		})
 	}
 }
@@ -188,16 +192,7 @@ func (s *suite) readyBehind(t *testing.T) {
 			}
 		}
 		e.both(mode.String(), plans, reset, func(what string) {
-			got := [][]uint64{s.read(t, buf[links%2])}
-			for _, x := range echo {
-				got = append(got, s.read(t, x))
-			}
-			if want == nil {
-				want = got
-			}
-			for i := range want {
-				require.True(t, equalBits(t, tensor.F32, want[i], got[i], fmt.Sprint(what, ", output ", i)))
-			}
+			want = e.alike(what, want, append(echo[:], buf[links%2])...)
 		})
 	}
 }
@@ -224,16 +219,7 @@ func (s *suite) readyInputs(t *testing.T) {
 			}
 		}
 		e.both(mode.String(), plans, reset, func(what string) {
-			var got [][]uint64
-			for k := range links {
-				got = append(got, s.read(t, dst[k]), s.read(t, valid[k]))
-			}
-			if want == nil {
-				want = got
-			}
-			for i := range want {
-				require.True(t, equalBits(t, tensor.F32, want[i], got[i], fmt.Sprint(what, ", output ", i)))
-			}
+			want = e.alike(what, want, append(dst[:], valid[:]...)...)
 		})
 	}
 }
