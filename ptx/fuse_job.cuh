@@ -74,13 +74,12 @@ struct fuse_job : windows_job {
 
 template <> constexpr bool quick<fuse_job>() { return true; }
 
-// stream_of returns the stream that this block works for. Most jobs have few.
-RC_HOST constexpr u32 usual_streams = 4;
+// stream_of returns the stream that this block works for.
 template <class P> RC_FN u32 stream_of(const P &p) {
     u32 m = 0;
-    RC_UNROLL for (u32 i = 1; i < usual_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
-    if (RC_OFTEN(block_x() < p.first_block[usual_streams])) return m;
-    RC_UNROLL for (u32 i = usual_streams; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
+    RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
+    if (RC_OFTEN(block_x() < p.first_block[few_streams])) return m;
+    RC_UNROLL for (u32 i = few_streams; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
     return m;
 }
 

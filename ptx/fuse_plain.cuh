@@ -40,7 +40,6 @@ RC_HOST struct plain_rest {
 
 // The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream,
 // side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made.
-RC_HOST constexpr u32 few_streams = 4; // most jobs have no more
 RC_HOST struct plain_streams {
     plain_head head;
     u32 first_block[max_streams];

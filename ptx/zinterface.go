@@ -526,8 +526,6 @@ func (p *FuseParams) append(b []byte) []byte {
 	return b
 }
 
-const UsualStreams = 4 // usual_streams of fuse_job.cuh: stream_of returns the stream that this block works for. Most jobs have few.
-
 // PlainStream is plain_stream of fuse_plain.cuh: 96 bytes.
 //
 // plain_stream is what plain_task has for a stream alone, what every block needs first in front.
@@ -635,9 +633,9 @@ func (p *PlainRest) append(b []byte) []byte {
 	return b
 }
 
-const FewStreams = 4 // few_streams of fuse_plain.cuh: The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made. most jobs have no more
-
 // PlainStreams is plain_streams of fuse_plain.cuh: 1696 bytes.
+//
+// The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made.
 type PlainStreams struct {
 	Head       PlainHead       // offset 0
 	FirstBlock [16]uint32      // offset 32
@@ -1194,6 +1192,8 @@ func (p *RunParams) append(b []byte) []byte {
 const ChunkTile = 256 // chunk_tile of resample_rows.cuh: targets a block
 
 const MaxStreams = 16 // max_streams of streams.cuh
+
+const FewStreams = 4 // few_streams of streams.cuh: most jobs have no more
 
 // The enumerators of dt, of values.cuh
 const (
