@@ -29,12 +29,6 @@ type Viewpoint struct {
 // Identity is the viewpoint of a file that names none.
 var Identity = Viewpoint{Orientation: [4]float64{1, 0, 0, 0}}
 
-// LeftOut is content that a reader knows and passes over, such as a mesh's faces.
-type LeftOut struct {
-	Name  string
-	Count int
-}
-
 // CloudError says why a Cloud is none.
 type CloudError struct {
 	Arg       string // the field of Cloud

@@ -54,16 +54,6 @@ func valueTypes() []tensor.DType {
 	return []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
 }
 
-// span says how the streams' ranges make the clock's.
-type span string
-
-const (
-	intersection span = "intersection"
-	union        span = "union"
-)
-
-func (s span) String() string { return string(s) }
-
 // fillFlag is a number, nan or inf.
 type fillFlag struct {
 	fill ops.Fill

@@ -1,4 +1,4 @@
-package main
+package align
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// narrowed counts what the dtype of the output could not hold.
-type narrowed struct {
+// Narrowed counts what the dtype of the output could not hold.
+type Narrowed struct {
 	Rounded    int `json:"rounded_integers"` // elements of integer columns that are not the integer that was recorded
 	Overflowed int `json:"overflowed"`       // elements that are infinite where the number was not
 }
@@ -19,9 +19,9 @@ type narrowed struct {
 // piece is how many numbers are looked at, and made once more, at a time.
 const piece = 1 << 22
 
-// narrow counts what was lost in the columns from lo on of made, [..,T,D], which the operation wrote for targets. again runs
-// the operation in float64, which holds all that it computes; it is run where an integer may be lost, or something is infinite.
-func (n *narrowed) narrow(made, targets *tensor.Tensor, lo int, cols []dataset.Column, values tensor.DType, again func(ops.Clock) (*tensor.Tensor, error)) error {
+// Compare counts what was lost in the columns from lo on of made, [..,T,D], which an operation wrote for targets from values of the given dtype. again
+// runs the operation in float64, which holds all that it computes; it is run where a whole number may be lost, or something is infinite.
+func (n *Narrowed) Compare(made, targets *tensor.Tensor, lo int, cols []dataset.Column, values tensor.DType, again func(ops.Clock) (*tensor.Tensor, error)) error {
 	last := made.Rank() - 1
 	mine, err := made.Slice(last, lo, lo+len(cols))
 	if err != nil {
@@ -58,19 +58,8 @@ func (n *narrowed) narrow(made, targets *tensor.Tensor, lo int, cols []dataset.C
 	return nil
 }
 
-// resampled is a Resample once more, in float64.
-func resampled(device *ops.Device, args ops.ResampleArgs, opts ops.ResampleOptions) func(ops.Clock) (*tensor.Tensor, error) {
-	opts.DType = tensor.F64
-	return func(clock ops.Clock) (*tensor.Tensor, error) {
-		a := args
-		a.Targets = clock
-		out, err := device.Resample(a, opts)
-		return out.Dst, err
-	}
-}
-
 // compare counts where got is not what wide is.
-func (n *narrowed) compare(got, wide *tensor.Tensor, cols []dataset.Column) error {
+func (n *Narrowed) compare(got, wide *tensor.Tensor, cols []dataset.Column) error {
 	a, err := tensor.Floats(got)
 	if err != nil {
 		return err
@@ -91,8 +80,8 @@ func (n *narrowed) compare(got, wide *tensor.Tensor, cols []dataset.Column) erro
 	return nil
 }
 
-// lost says what was lost, or nothing.
-func (n narrowed) lost() string {
+// Lost says what was lost, or nothing.
+func (n Narrowed) Lost() string {
 	switch {
 	case n.Rounded > 0 && n.Overflowed > 0:
 		return fmt.Sprintf("%d integers were rounded, and %d finite numbers became infinite", n.Rounded, n.Overflowed)
