@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -298,6 +299,27 @@ func (a *Aligned) Shown() (*tensor.Tensor, error) {
 		}
 	}
 	return tensor.Of(values, a.Values.Shape()...)
+}
+
+// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them.
+func (r *Resampled) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(r.Streams) }
+
+// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What was filled in is NaN.
+func (f *Fused) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(f.Streams) }
+
+func pairs(list []Aligned) iter.Seq2[*dataset.Stream, *dataset.Stream] {
+	return func(yield func(recorded, made *dataset.Stream) bool) {
+		for i := range list {
+			a := &list[i]
+			made := a.Stream
+			if shown, err := a.Shown(); err == nil { // of closed tensors it is not, and these cannot be drawn either
+				made.Values = shown
+			}
+			if a.Recorded.Len() > 0 && !yield(a.Recorded, &made) {
+				return
+			}
+		}
+	}
 }
 
 // report begins the report: the clock, and what became of the recording itself.

@@ -2,6 +2,7 @@ package viz
 
 import (
 	"io"
+	"iter"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -24,6 +25,15 @@ func Compare(recorded, made *dataset.Stream) Panel {
 		}
 	}
 	return p
+}
+
+// Panels returns the panel of each stream as recorded and as made.
+func Panels(pairs iter.Seq2[*dataset.Stream, *dataset.Stream]) []Panel {
+	var list []Panel
+	for recorded, made := range pairs {
+		list = append(list, Compare(recorded, made))
+	}
+	return list
 }
 
 // WriteFile draws panels as [WritePNG] does, into a file that is there whole or not at all.
