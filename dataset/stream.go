@@ -29,6 +29,17 @@ const (
 	RotationWXYZ
 )
 
+// String returns the rotation's name: "quaternion xyzw"; empty for none.
+func (r Rotation) String() string {
+	switch r {
+	case RotationXYZW:
+		return "quaternion xyzw"
+	case RotationWXYZ:
+		return "quaternion wxyz"
+	}
+	return ""
+}
+
 // Width returns how many columns make one rotation, 0 for none.
 func (r Rotation) Width() int {
 	if r == RotationNone {

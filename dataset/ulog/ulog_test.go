@@ -297,5 +297,5 @@ func ExampleReadFile() {
 	// Output:
 	// f32 [1298,9] on host
 	// 1298 samples, 205 Hz, 1 gap of 161 ms
-	// {q[0] float false}
+	// {q[0] float false quaternion wxyz}
 }
