@@ -19,10 +19,11 @@ import (
 //	<!-- program: NAME -->   a Go program, which is built and run
 //	<!-- commands: NAME -->  shell commands, which are run
 //	<!-- file: NAME -->      a file that stands in the folder where they run
-//	<!-- output: NAME -->    what the program or the commands of that name print
+//	<!-- output: NAME -->    what the program, the commands or the example of that name print
+//	<!-- source: FILE -->    lines of a file of this module
 //
 // They run in a folder of their own for each document, in the order of the document, with flight.ulg and the binary robocache.
-var marker = regexp.MustCompile("(?s)<!-- (program|commands|file|output): ([^ ]+) -->\n```[a-z]*\n(.*?)```\n")
+var marker = regexp.MustCompile("(?s)<!-- (program|commands|file|output|source): ([^ ]+) -->\n```[a-z]*\n(.*?)```\n")
 
 // documents are those whose blocks are tested.
 func documents(t *testing.T) []string {
@@ -41,8 +42,8 @@ func pieces(t *testing.T, document string) []piece {
 	for _, m := range marker.FindAllStringSubmatch(string(text), -1) {
 		list = append(list, piece{m[1], m[2], m[3]})
 	}
-	assert.Len(t, list, strings.Count(string(text), "<!-- program: ")+strings.Count(string(text), "<!-- commands: ")+
-		strings.Count(string(text), "<!-- file: ")+strings.Count(string(text), "<!-- output: "), "%s: each marker stands directly before a block", document)
+	want := regexp.MustCompile("<!-- (program|commands|file|output|source): ").FindAll(text, -1)
+	assert.Len(t, list, len(want), "%s: each marker stands directly before a block", document)
 	return list
 }
 
@@ -103,6 +104,11 @@ func TestDocumentsDoWhatTheySay(t *testing.T) {
 				case "file":
 					require.NoError(t, os.WriteFile(filepath.Join(where, p.name), []byte(p.text), 0o644))
 					continue
+				case "source":
+					from, err := os.ReadFile(filepath.FromSlash(p.name))
+					require.NoError(t, err)
+					assert.Contains(t, string(from), p.text, "%s shows %s as it was", document, p.name)
+					continue
 				case "output":
 					if got, ok := printed[p.name]; ok {
 						assert.Equal(t, p.text, got, "%s: what %s prints", document, p.name)
@@ -145,6 +151,9 @@ func TestDocumentsShowWhatTheExamplesPrint(t *testing.T) {
 	require.NotEmpty(t, shown)
 	for name, want := range shown {
 		args := []string{"-backend", "cpu"}
+		if name == "custom-kernel" {
+			args = []string{"-device", "sim"}
+		}
 		if name == "quickstart" || name == "fuse" {
 			args = append(args, "-in", log)
 		}
