@@ -46,7 +46,7 @@ func readULog(r *request) (*ulogJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := ulog.Open(r.in, ulog.Options{AllowTruncated: r.truncated})
+	log, err := ulog.ReadFile(r.in, ulog.Options{AllowTruncated: r.truncated})
 	if err != nil {
 		return nil, readError(r.in, err)
 	}

@@ -159,7 +159,7 @@ func TestQuaternionsAreFoundByName(t *testing.T) {
 func TestFlightLogInWindows(t *testing.T) {
 	f := resampleTo(t, flight, "--hz", "20", "--stream", "airspeed:window-mean", "--window", "50ms")
 	times, v, valid := array[int64](t, f, "times"), array[float32](t, f, "airspeed.values"), array[uint8](t, f, "airspeed.valid")
-	log, err := ulog.Open(flight, ulog.Options{})
+	log, err := ulog.ReadFile(flight, ulog.Options{})
 	require.NoError(t, err)
 	s := log.Stream("airspeed")
 	d := len(s.Columns)

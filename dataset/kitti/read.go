@@ -18,8 +18,10 @@ type Options struct {
 	Features []string
 }
 
-// Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string, opt Options) (*dataset.Cloud, error) { return records.Open(path, opt.parse) }
+// ReadFile reads a file. A *dataset.FormatError carries its path.
+func ReadFile(path string, opt Options) (*dataset.Cloud, error) {
+	return records.ReadFile(path, opt.parse)
+}
 
 // Read reads all of r.
 func Read(r io.Reader, opt Options) (*dataset.Cloud, error) { return records.Read(r, opt.parse) }

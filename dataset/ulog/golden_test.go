@@ -46,7 +46,7 @@ func checkGolden(t *testing.T, path, goldenPath string) {
 	require.NoError(t, err)
 	var want golden
 	require.NoError(t, json.Unmarshal(text, &want))
-	log, err := Open(path, Options{})
+	log, err := ReadFile(path, Options{})
 	require.NoError(t, err)
 
 	assert.Equal(t, want.Version, log.Version)

@@ -96,8 +96,8 @@ func (l *Log) Parameter(name string) (float64, bool) {
 	return 0, false
 }
 
-// Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string, opt Options) (*Log, error) {
+// ReadFile reads a file. A *dataset.FormatError carries its path.
+func ReadFile(path string, opt Options) (*Log, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

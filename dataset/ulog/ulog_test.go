@@ -245,11 +245,11 @@ func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 func TestOpenNamesTheFileAndReadEqualsIt(t *testing.T) {
 	path := t.TempDir() + "/cut.ulg"
 	require.NoError(t, os.WriteFile(path, small().b[:100], 0o600))
-	_, err := Open(path, Options{})
+	_, err := ReadFile(path, Options{})
 	var bad *dataset.FormatError
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, path, bad.Path)
-	_, err = Open(path+".none", Options{})
+	_, err = ReadFile(path+".none", Options{})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	log, err := Read(bytes.NewReader(small().b), Options{})
 	require.NoError(t, err)
@@ -282,7 +282,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func ExampleOpen() {
-	log, err := Open("testdata/sample_log_small.ulg", Options{})
+	log, err := ReadFile("testdata/sample_log_small.ulg", Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
