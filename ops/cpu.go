@@ -102,7 +102,7 @@ func (b *cpuBackend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, err
 // newHost returns a host tensor; the error says how much there would have to be.
 func newHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	t, err := tensor.New(dtype, shape...)
-	if errors.Is(err, tensor.ErrNoMemory) {
+	if errors.Is(err, tensor.ErrOutOfMemory) {
 		n, _ := tensor.NumElements(shape...)
 		err = &MemoryError{Device: "host", What: dtype.String() + " " + tensor.FormatShape(shape), Bytes: int64(n) * int64(dtype.Size()), Err: err}
 	}

@@ -146,7 +146,7 @@ func (p *cpuVoxelize) roomForScratch() error {
 	if bytes < 1<<28 || bytes <= tensor.Available() {
 		return nil
 	}
-	return &MemoryError{Device: "host", What: fmt.Sprintf("a plan's scratch memory for %d points", p.N), Bytes: bytes, Err: tensor.ErrNoMemory}
+	return &MemoryError{Device: "host", What: fmt.Sprintf("a plan's scratch memory for %d points", p.N), Bytes: bytes, Err: tensor.ErrOutOfMemory}
 }
 
 // sorts reports whether the result needs the points of each cell together.

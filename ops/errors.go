@@ -4,20 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/robocache/robocache/internal/errs"
 )
 
-// The kinds of error of this package, for errors.Is.
+// The kinds of error of this package, for errors.Is. Those that package tensor, dataset or cudadrv has under the same name are the same values.
 var (
 	// Kinds of *ArgError.
-	ErrShape       = errors.New("wrong shape")
-	ErrDType       = errors.New("wrong dtype")
-	ErrStride      = errors.New("wrong strides")
-	ErrOption      = errors.New("wrong option")
-	ErrWrongDevice = errors.New("tensor of another device")
-	ErrClosed      = errors.New("closed")
-	ErrTooLarge    = errors.New("too large")
-	ErrMissing     = errors.New("missing argument")
-	ErrOverlap     = errors.New("output overlaps itself")
+	ErrShape       error = errs.Shape
+	ErrDType       error = errs.DType
+	ErrStride      error = errs.Stride
+	ErrOption      error = errs.Option
+	ErrWrongDevice error = errs.WrongDevice
+	ErrClosed      error = errs.Closed
+	ErrTooLarge    error = errs.TooLarge
+	ErrMissing     error = errs.Missing
+	ErrOverlap           = errors.New("output overlaps itself")
 
 	// Kinds of *ValueError.
 	ErrUnsorted   = errors.New("time goes backwards")
@@ -29,7 +31,7 @@ var (
 	ErrCursor     = errors.New("cursor is below 0")
 
 	// Kind of *MemoryError.
-	ErrOutOfMemory = errors.New("out of memory")
+	ErrOutOfMemory error = errs.OutOfMemory
 
 	// Kinds of *OpenError.
 	ErrUnknownBackend = errors.New("no such backend")

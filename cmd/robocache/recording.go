@@ -103,7 +103,7 @@ func arrayError(path string, err error) error {
 		return e
 	}
 	var f *dataset.FormatError
-	if errors.As(err, &f) && errors.Is(err, dataset.ErrMissing) {
+	if errors.As(err, &f) && errors.Is(err, dataset.ErrNotFound) {
 		return &inputError{Path: path, Msg: fmt.Sprintf("no stream %s, want %s", f.Got, f.Want)}
 	}
 	return readError(path, err)

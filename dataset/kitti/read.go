@@ -47,7 +47,7 @@ func Parse(data []byte, opt Options) (*dataset.Cloud, error) {
 	}
 	set, err := records.NewSet(fields, n)
 	if err != nil {
-		return nil, &dataset.CloudError{Arg: "Columns", Got: err.Error(), Want: "each name once"}
+		return nil, &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: err.Error(), Want: "each name once"}
 	}
 	for i := range fields {
 		set.Fill(i, data, 4*i, size, binary.LittleEndian)

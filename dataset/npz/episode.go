@@ -139,5 +139,5 @@ func (f *File) missing(name string) error {
 	if all := f.streams(); len(all) > 0 {
 		want = strings.Join(all, ", ")
 	}
-	return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrMissing, Msg: "stream", Got: fmt.Sprintf("%q", name), Want: want}
+	return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "stream", Got: fmt.Sprintf("%q", name), Want: want}
 }

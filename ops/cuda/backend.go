@@ -86,7 +86,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 
 // prepare loads the kernels that most programs need, so that a device on which they do not load is refused at once.
 func (b *backend) prepare() error {
-	if err := b.Ctx.SetPoolThreshold(poolKeep); err != nil && !errors.Is(err, cudadrv.ErrNotSupported) {
+	if err := b.Ctx.SetPoolThreshold(poolKeep); err != nil && !errors.Is(err, cudadrv.ErrUnsupported) {
 		return err
 	}
 	var err error

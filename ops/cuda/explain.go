@@ -70,7 +70,7 @@ func Explain(p ops.Plan) ([]Launch, error) {
 		}
 		threads := int(cfg.Block[0] * cfg.Block[1] * cfg.Block[2])
 		e.Resident, err = k.Occupancy(threads, e.Shared)
-		if err != nil && !errors.Is(err, cudadrv.ErrNotSupported) {
+		if err != nil && !errors.Is(err, cudadrv.ErrUnsupported) {
 			return nil, err
 		}
 		if sms, err := k.Device().Attribute(cudadrv.MultiprocessorCount); err == nil && e.Resident > 0 {
