@@ -19,11 +19,12 @@ import (
 //	<!-- program: NAME -->   a Go program, which is built and run
 //	<!-- commands: NAME -->  shell commands, which are run
 //	<!-- file: NAME -->      a file that stands in the folder where they run
-//	<!-- output: NAME -->    what the program, the commands or the example of that name print
+//	<!-- output: NAME -->    what the program or the commands of that name print
+//	<!-- example: NAME -->   what the example of that name prints
 //	<!-- source: FILE -->    lines of a file of this module
 //
 // They run in a folder of their own for each document, in the order of the document, with flight.ulg and the binary robocache.
-var marker = regexp.MustCompile("(?s)<!-- (program|commands|file|output|source): ([^ ]+) -->\n```[a-z]*\n(.*?)```\n")
+var marker = regexp.MustCompile("(?s)<!-- (program|commands|file|output|source|example): ([^ ]+) -->\n```[a-z+]*\n(.*?)```\n")
 
 // documents are those whose blocks are tested.
 func documents(t *testing.T) []string {
@@ -42,7 +43,7 @@ func pieces(t *testing.T, document string) []piece {
 	for _, m := range marker.FindAllStringSubmatch(string(text), -1) {
 		list = append(list, piece{m[1], m[2], m[3]})
 	}
-	want := regexp.MustCompile("<!-- (program|commands|file|output|source): ").FindAll(text, -1)
+	want := regexp.MustCompile("<!-- (program|commands|file|output|source|example): ").FindAll(text, -1)
 	assert.Len(t, list, len(want), "%s: each marker stands directly before a block", document)
 	return list
 }
@@ -110,11 +111,11 @@ func TestDocumentsDoWhatTheySay(t *testing.T) {
 					assert.Contains(t, string(from), p.text, "%s shows %s as it was", document, p.name)
 					continue
 				case "output":
-					if got, ok := printed[p.name]; ok {
-						assert.Equal(t, p.text, got, "%s: what %s prints", document, p.name)
-					} else {
-						assert.True(t, isExample(p.name), "%s: output of %q, of which nothing ran before", document, p.name)
-					}
+					got, ok := printed[p.name]
+					assert.True(t, ok, "%s: output of %q, of which nothing ran before", document, p.name)
+					assert.Equal(t, p.text, got, "%s: what %s prints", document, p.name)
+					continue
+				case "example": // below
 					continue
 				case "program":
 					cmd = exec.Command(programOf(t, p.text))
@@ -131,19 +132,13 @@ func TestDocumentsDoWhatTheySay(t *testing.T) {
 	}
 }
 
-// isExample reports whether a folder under examples has that name.
-func isExample(name string) bool {
-	st, err := os.Stat(filepath.Join("examples", name))
-	return err == nil && st.IsDir()
-}
-
 func TestDocumentsShowWhatTheExamplesPrint(t *testing.T) {
 	log, err := filepath.Abs("examples/data/flight.ulg")
 	require.NoError(t, err)
 	shown := map[string]string{}
 	for _, document := range documents(t) {
 		for _, p := range pieces(t, document) {
-			if p.kind == "output" && isExample(p.name) {
+			if p.kind == "example" {
 				shown[p.name] = p.text
 			}
 		}
