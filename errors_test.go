@@ -176,7 +176,7 @@ func opsErrors(t *testing.T) map[string]error {
 	given["strides"] = resample(tensor.Must(blank(tensor.F32, 1, 4, 4).AsStrided([]int{1, 4, 2}, []int{16, 4, 2}, 0)), times, ops.ResampleOptions{})
 	given["device"] = resample(elsewhere(tensor.F32, 1, 4, 2), times, ops.ResampleOptions{})
 	given["missing"] = resample(nil, times, ops.ResampleOptions{})
-	given["option"] = resample(src, times, ops.ResampleOptions{Kind: 99})
+	given["option"] = resample(src, times, ops.ResampleOptions{Interp: 99})
 	given["closed"] = resample(shut(), times, ops.ResampleOptions{})
 	return given
 }

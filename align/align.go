@@ -189,7 +189,7 @@ func (j *job) covers() error {
 			}
 			t.edge = edge
 		case !t.empty && t.onChange(length/1e9):
-			t.edge = ops.HoldEdge
+			t.edge = ops.EdgeHold
 		}
 	}
 	return nil
@@ -210,7 +210,7 @@ func (j *job) makeClock() error {
 	dtype := j.takes[0].stream.Times.DType()
 	for _, t := range j.takes {
 		if !t.empty {
-			list = append(list, source{t.cover, t.how.Edge == "" && t.edge == ops.HoldEdge})
+			list = append(list, source{t.cover, t.how.Edge == "" && t.edge == ops.EdgeHold})
 		}
 	}
 	var err error

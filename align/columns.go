@@ -153,8 +153,8 @@ func channels(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
 			free.Lo = i
 			for free.Hi = i + 1; free.Hi < c.Hi && set[free.Hi] == nil; free.Hi++ {
 			}
-			if n := free.Hi - free.Lo; n%c.Kind.Width() != 0 { // a part of a rotation is none
-				free.Kind, free.Quat = ops.Linear, 0
+			if n := free.Hi - free.Lo; n%c.Interp.Width() != 0 { // a part of a rotation is none
+				free.Interp, free.Quat = ops.InterpLinear, 0
 			}
 			list = append(list, free)
 			i = free.Hi - 1
@@ -177,7 +177,7 @@ func assigned(s *dataset.Stream, o *Sampling) ([]*ops.Channel, error) {
 		if len(at) == 0 {
 			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("a kind for column %q", k.Columns), Want: wantColumns(s.Columns)}
 		}
-		kind, err := ops.ParseKind(k.Kind)
+		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func assigned(s *dataset.Stream, o *Sampling) ([]*ops.Channel, error) {
 			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%s for the %d columns %s", kind, len(at), k.Columns),
 				Want: fmt.Sprintf("neighbours, a multiple of %d", kind.Width())}
 		}
-		c := &ops.Channel{Lo: at[0], Hi: at[len(at)-1] + 1, Kind: kind}
+		c := &ops.Channel{Lo: at[0], Hi: at[len(at)-1] + 1, Interp: kind}
 		o.finish(c, s.Columns[c.Lo].Rotation)
 		for _, i := range at {
 			if set[i] != nil {
@@ -200,10 +200,10 @@ func assigned(s *dataset.Stream, o *Sampling) ([]*ops.Channel, error) {
 // finish sets what a channel's kind needs besides.
 func (o *Sampling) finish(c *ops.Channel, r dataset.Rotation) {
 	switch {
-	case c.Kind == ops.Angle:
+	case c.Interp == ops.InterpAngle:
 		c.Period = o.Period
-	case c.Kind == ops.Slerp && (o.Quat == "wxyz" || o.Quat == "" && r == dataset.RotationWXYZ):
-		c.Quat = ops.WXYZ
+	case c.Interp == ops.InterpSlerp && (o.Quat == "wxyz" || o.Quat == "" && r == dataset.RotationWXYZ):
+		c.Quat = ops.QuatWXYZ
 	}
 }
 
@@ -211,46 +211,46 @@ func (o *Sampling) finish(c *ops.Channel, r dataset.Rotation) {
 // asked for, the rest is linear or as asked.
 func byColumn(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
 	cols := s.Columns
-	kind, asked := ops.Linear, o.Kind != ""
+	kind, asked := ops.InterpLinear, o.Kind != ""
 	if asked {
 		var err error
-		if kind, err = ops.ParseKind(o.Kind); err != nil {
+		if kind, err = ops.ParseInterp(o.Kind); err != nil {
 			return nil, err
 		}
 	}
 	whole := func(c dataset.Column) bool { return c.Integer }
-	if kind == ops.Hermite {
+	if kind == ops.InterpHermite {
 		if slices.ContainsFunc(cols, whole) || len(cols)%2 != 0 {
 			return nil, &StreamError{Stream: s.Name, Got: "hermite for columns " + oneOf(columnNames(cols)), Want: "floats, as many values as velocities"}
 		}
-		return []ops.Channel{{Hi: len(cols), Kind: kind}}, nil
+		return []ops.Channel{{Hi: len(cols), Interp: kind}}, nil
 	}
 	grouped := kind.Width() > 1
 	if grouped && unnamed(cols) {
 		if len(cols)%kind.Width() != 0 {
 			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%v for %d columns", kind, len(cols)), Want: fmt.Sprintf("a multiple of %d", kind.Width())}
 		}
-		c := ops.Channel{Hi: len(cols), Kind: kind}
+		c := ops.Channel{Hi: len(cols), Interp: kind}
 		o.finish(&c, dataset.RotationNone)
 		return []ops.Channel{c}, nil
 	}
 	var list []ops.Channel
 	found := 0
 	for i := 0; i < len(cols); i++ {
-		c := ops.Channel{Lo: i, Hi: i + 1, Kind: ops.Linear}
+		c := ops.Channel{Lo: i, Hi: i + 1, Interp: ops.InterpLinear}
 		r := rotationAt(cols, i)
 		switch {
 		case cols[i].Integer:
-			c.Kind = ops.Previous
-		case r != dataset.RotationNone && (!asked || kind == ops.Slerp), own && grouped && arrayAt(cols, i, kind.Width()) && kind == ops.Slerp:
-			c.Kind, c.Hi = ops.Slerp, i+4
+			c.Interp = ops.InterpPrevious
+		case r != dataset.RotationNone && (!asked || kind == ops.InterpSlerp), own && grouped && arrayAt(cols, i, kind.Width()) && kind == ops.InterpSlerp:
+			c.Interp, c.Hi = ops.InterpSlerp, i+4
 		case own && grouped && arrayAt(cols, i, kind.Width()):
-			c.Kind, c.Hi = kind, i+kind.Width()
+			c.Interp, c.Hi = kind, i+kind.Width()
 		case asked && !grouped:
-			c.Kind = kind
+			c.Interp = kind
 		}
 		o.finish(&c, r)
-		if c.Kind == kind {
+		if c.Interp == kind {
 			found++
 		}
 		i = c.Hi - 1
@@ -309,7 +309,7 @@ func arrayAt(cols []dataset.Column, i, n int) bool {
 func merged(list []ops.Channel) []ops.Channel {
 	var out []ops.Channel
 	for _, c := range list {
-		if n := len(out); n > 0 && out[n-1].Hi == c.Lo && out[n-1].Kind == c.Kind && out[n-1].Quat == c.Quat && out[n-1].Period == c.Period && c.Kind != ops.Hermite {
+		if n := len(out); n > 0 && out[n-1].Hi == c.Lo && out[n-1].Interp == c.Interp && out[n-1].Quat == c.Quat && out[n-1].Period == c.Period && c.Interp != ops.InterpHermite {
 			out[n-1].Hi = c.Hi
 			continue
 		}
@@ -322,7 +322,7 @@ func merged(list []ops.Channel) []ops.Channel {
 func countKinds(list []ops.Channel) map[string]int {
 	out := map[string]int{}
 	for _, c := range list {
-		out[c.Kind.String()] += c.Hi - c.Lo
+		out[c.Interp.String()] += c.Hi - c.Lo
 	}
 	return out
 }

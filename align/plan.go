@@ -264,7 +264,7 @@ var edgeNames = []string{"clamp", "fill", "extrapolate", "error", "hold"}
 
 func kindNames() []string {
 	var names []string
-	for _, k := range ops.Kinds() {
+	for _, k := range ops.Interps() {
 		names = append(names, k.String())
 	}
 	return names

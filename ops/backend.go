@@ -19,7 +19,7 @@ type Backend interface {
 	// when it is done.
 	Copy(dst, src *tensor.Tensor) error
 	// NewStream returns a queue of work.
-	NewStream() (Stream, error)
+	NewQueue() (Queue, error)
 	// Resample prepares a validated job.
 	Resample(job *ResampleJob) (Plan, error)
 	// Fuse prepares a validated job.
@@ -37,7 +37,7 @@ type Backend interface {
 }
 
 // Stream is a queue of work that runs in order. Its methods may be called from any goroutine.
-type Stream interface {
+type Queue interface {
 	// Synchronize waits until the work given so far is done, or the context ends, and returns the errors found in values
 	// since the last call, joined if there are several.
 	Synchronize(ctx context.Context) error
@@ -53,7 +53,7 @@ type Stream interface {
 type Plan interface {
 	// Run gives the operation to a stream of the same device. It allocates nothing. A plan that ran on one stream may run on
 	// another once the first has been synchronised; before, either could report its errors.
-	Run(s Stream) error
+	Run(s Queue) error
 	// Close releases what the plan holds; its tensors stay. The streams it ran on must have been synchronised.
 	Close() error
 }
@@ -62,7 +62,7 @@ type Plan interface {
 // which must stay open as long as it is launched.
 type Graph interface {
 	// Launch gives the work to a stream of the same device. It allocates nothing.
-	Launch(s Stream) error
+	Launch(s Queue) error
 	// Close releases the graph. The streams it was launched on must have been synchronised.
 	Close() error
 }

@@ -67,7 +67,7 @@ func (j *BackwardJob) Empty() bool {
 
 // Idle reports whether there is nothing to do, not even a check.
 func (j *BackwardJob) Idle() bool {
-	return j.Empty() && !slices.ContainsFunc(j.Forward.Parts, func(p FusePart) bool { return p.checks() })
+	return j.Empty() && !slices.ContainsFunc(j.Forward.Parts, func(p FusePart) bool { return p.Checks() })
 }
 
 // Op is the operation's name.
@@ -136,25 +136,25 @@ func newFuseBackwardJob(c *checker, a FuseBackwardArgs, o FuseOptions) (*Backwar
 func checkGradientKinds(c *checker, o *ResampleOptions, d int) {
 	own := 0
 	for i, ch := range o.Channels {
-		if ch.Kind > Nearest {
-			c.set(fmt.Sprintf("Channels[%d].Kind", i), ErrOption, ch.Kind.String(), gradientKinds)
+		if ch.Interp > InterpNearest {
+			c.set(fmt.Sprintf("Channels[%d].Kind", i), ErrOption, ch.Interp.String(), gradientKinds)
 		}
 		own += ch.Hi - ch.Lo
 	}
-	if own < d && o.Kind > Nearest {
-		c.set("Options.Kind", ErrOption, o.Kind.String(), gradientKinds)
+	if own < d && o.Interp > InterpNearest {
+		c.set("Options.Kind", ErrOption, o.Interp.String(), gradientKinds)
 	}
 }
 
 // newBackwardJob checks the gradients of an operation whose sources and targets are checked, and gives each stream its part of the one that is read.
 func newBackwardJob(c *checker, f *FuseJob, alone bool) (*BackwardJob, error) {
-	if f.Targets.anchored() {
+	if f.Targets.IsAnchored() {
 		c.set("Targets", ErrOption, "an anchored clock", "a tensor of times or a uniform clock")
 	}
 	if !c.tensor("Dst", f.Dst) {
 		return nil, c.err
 	}
-	shape := f.outShape()
+	shape := f.OutShape()
 	rank := len(shape) + 1
 	c.shape("Dst", f.Dst, append(shape[:rank-1:rank-1], f.D)...)
 	c.dtype("Dst", f.Dst, valueTypes...)

@@ -99,7 +99,7 @@ func BenchmarkResample(b *testing.B) {
 	for _, j := range shapes {
 		for _, j.dtype = range []tensor.DType{tensor.BF16, tensor.F32, tensor.F16, tensor.F64} {
 			b.Run(fmt.Sprintf("cpu/B=%d/S=%d/T=%d/D=%d/dtype=%v", j.B, j.S, j.T, j.D, j.dtype), func(b *testing.B) {
-				plans, stream := j.plans(b, dev), dev.Stream()
+				plans, stream := j.plans(b, dev), dev.Queue()
 				b.SetBytes(j.bytes())
 				b.ResetTimer()
 				for i := range b.N {

@@ -38,7 +38,7 @@ func Uniform(start int64, rate float64, count int) Clock {
 // Anchored returns the clock of windows: the same deltas [T] from an anchor a row [B], both i64 nanoseconds.
 func Anchored(anchors, deltas *tensor.Tensor) Clock { return Clock{Anchors: anchors, Deltas: deltas} }
 
-func (c *Clock) anchored() bool { return c.Anchors != nil || c.Deltas != nil }
+func (c *Clock) IsAnchored() bool { return c.Anchors != nil || c.Deltas != nil }
 
 // Tick returns the time of tick i of a uniform clock in nanoseconds.
 func (c Clock) Tick(i int) int64 { return tick[int64](&c, i) }
@@ -51,14 +51,14 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func (c Clock) check(ck *checker) {
 	switch {
-	case c.anchored() && c.Times != nil:
+	case c.IsAnchored() && c.Times != nil:
 		ck.set("Targets.Times", ErrOption, "Times and Anchors", "one of them")
-	case c.anchored() && c.Anchors == nil:
+	case c.IsAnchored() && c.Anchors == nil:
 		ck.set("Targets.Anchors", ErrMissing, "nil, with Deltas", "a tensor [B]")
-	case c.anchored() && c.Deltas == nil:
+	case c.IsAnchored() && c.Deltas == nil:
 		ck.set("Targets.Deltas", ErrMissing, "nil, with Anchors", "a tensor [T]")
 	}
-	if c.Times != nil || c.anchored() {
+	if c.Times != nil || c.IsAnchored() {
 		return
 	}
 	if !(c.Rate > 0) || math.IsInf(c.Rate, 1) {
@@ -88,7 +88,7 @@ func Within(d time.Duration) Limit { return Limit{d, true} }
 func (l Limit) Get() (time.Duration, bool) { return l.d, l.set }
 
 // plus is the limit with more added to it, if there is one; the longest that there is where that would be longer.
-func (l Limit) plus(more Limit) Limit {
+func (l Limit) Plus(more Limit) Limit {
 	if l.set {
 		l.d += min(more.d, math.MaxInt64-l.d)
 	}

@@ -154,16 +154,16 @@ type cpuStream struct {
 	closed   bool
 }
 
-func (b *cpuBackend) NewStream() (Stream, error) { return &cpuStream{}, nil }
+func (b *cpuBackend) NewQueue() (Queue, error) { return &cpuStream{}, nil }
 
 func (s *cpuStream) Synchronize(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.captured != nil {
-		return &ArgError{Op: "Synchronize", Arg: "stream", Kind: ErrOption, Got: "a stream that is being captured", Want: "Synchronize after Capture"}
+		return &ArgError{Op: "Synchronize", Arg: "queue", Kind: ErrOption, Got: "a queue that is being captured", Want: "Synchronize after Capture"}
 	}
 	if s.closed {
-		return &ArgError{Op: "Synchronize", Arg: "stream", Kind: ErrClosed}
+		return &ArgError{Op: "Synchronize", Arg: "queue", Kind: ErrClosed}
 	}
 	return errors.Join(s.collect(), ctx.Err())
 }
@@ -192,7 +192,7 @@ func (s *cpuStream) give(p cpuPlan) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return &ArgError{Op: "Run", Arg: "stream", Kind: ErrClosed}
+		return &ArgError{Op: "Run", Arg: "queue", Kind: ErrClosed}
 	}
 	if s.captured != nil {
 		s.captured.plans = append(s.captured.plans, p)
@@ -208,7 +208,7 @@ func (s *cpuStream) Capture(fn func() error) (Graph, error) {
 	s.mu.Lock()
 	if s.closed || s.captured != nil {
 		s.mu.Unlock()
-		return nil, &ArgError{Op: "Capture", Arg: "stream", Kind: ErrOption, Got: "a stream that is closed or being captured", Want: "an open stream"}
+		return nil, &ArgError{Op: "Capture", Arg: "queue", Kind: ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
 	}
 	g := &cpuGraph{}
 	s.captured = g
@@ -228,7 +228,7 @@ type cpuGraph struct {
 	closed atomic.Bool
 }
 
-func (g *cpuGraph) Launch(s Stream) error {
+func (g *cpuGraph) Launch(s Queue) error {
 	st, err := cpuStreamOf(s)
 	if err != nil {
 		return err
@@ -254,10 +254,10 @@ func (g *cpuGraph) Close() error {
 	return nil
 }
 
-func cpuStreamOf(s Stream) (*cpuStream, error) {
+func cpuStreamOf(s Queue) (*cpuStream, error) {
 	st, ok := s.(*cpuStream)
 	if !ok {
-		return nil, &ArgError{Op: "Run", Arg: "stream", Kind: ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of this device"}
+		return nil, &ArgError{Op: "Run", Arg: "queue", Kind: ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a queue of this device"}
 	}
 	return st, nil
 }

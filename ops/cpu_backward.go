@@ -62,8 +62,8 @@ func newCPUBackward[C clockElement](b *cpuBackend, job *BackwardJob) (Plan, erro
 
 func newCPUGradient[C clockElement](b *cpuBackend, r *cpuResample[C], scale []float32) *cpuGradient[C] {
 	s := &cpuGradient[C]{cpuResample: r, scale: scale}
-	if s.Check || s.Edge == ErrorEdge {
-		s.checks = cpuTask{pieces: (max(s.Stamps(), s.B, s.Rows()) + cpuCheck - 1) / cpuCheck, do: s.check}
+	if s.Check || s.Edge == EdgeError {
+		s.checks = cpuTask{pieces: (max(s.Timestamps(), s.B, s.Rows()) + cpuCheck - 1) / cpuCheck, do: s.check}
 	}
 	if s.Src == nil || s.Src.Len() == 0 {
 		return s
@@ -86,7 +86,7 @@ func newCPUGradient[C clockElement](b *cpuBackend, r *cpuResample[C], scale []fl
 	return s
 }
 
-func (p *cpuBackward[C]) Run(s Stream) error {
+func (p *cpuBackward[C]) Run(s Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (s *cpuGradient[C]) checkTarget(i int) {
 			s.report(FaultTargets, i, FaultUnsorted)
 		}
 	}
-	if s.Edge == ErrorEdge {
+	if s.Edge == EdgeError {
 		times := s.times[b*s.TimesBatch+start:][:n]
 		if l := locate(times, x, 0, &s.limits); l.place == below || l.place == above {
 			s.report(FaultTargets, i, FaultOutOfRange)
@@ -224,10 +224,10 @@ func (s *cpuGradient[C]) touching(t []C, lo, hi, count int, at func(i int) C) (f
 		return firstWhere(count, func(i int) bool { return !(at(i) <= x) })
 	}
 	to = count
-	if k := firstAtOrAfter(t, t[lo]) - 1; k >= 0 && !(s.Edge == Extrapolate && t[k] == t[0]) {
+	if k := firstAtOrAfter(t, t[lo]) - 1; k >= 0 && !(s.Edge == EdgeExtrapolate && t[k] == t[0]) {
 		from = after(t[k])
 	}
-	if hi < len(t) && !(s.Edge == Extrapolate && t[hi] == t[len(t)-1]) {
+	if hi < len(t) && !(s.Edge == EdgeExtrapolate && t[hi] == t[len(t)-1]) {
 		to = after(t[hi])
 	}
 	return from, to
@@ -235,15 +235,15 @@ func (s *cpuGradient[C]) touching(t []C, lo, hi, count int, at func(i int) C) (f
 
 // scatter adds what a target gives to the sums of samples lo to hi-1. Its gradient is at element g.
 func (s *cpuGradient[C]) scatter(l *located, g, lo, hi int, sums *gradientSums, sc *scratch) {
-	outside := l.place == below || l.place == above && s.Edge != HoldEdge
-	fills := s.Edge == FillEdge || s.Edge == HoldEdge
+	outside := l.place == below || l.place == above && s.Edge != EdgeHold
+	fills := s.Edge == EdgeFill || s.Edge == EdgeHold
 	if l.place == nowhere || outside && fills || l.gap && s.FillGaps {
 		return
 	}
 	narrow, wide := s.gradient(g, sc)
 	for i := range s.Channels {
 		c := &s.Channels[i]
-		k, two := s.takes(c.Kind, l)
+		k, two := s.takes(c.Interp, l)
 		for side := range 2 {
 			weight := l.a
 			switch {
@@ -266,13 +266,13 @@ func (s *cpuGradient[C]) scatter(l *located, g, lo, hi int, sums *gradientSums, 
 }
 
 // takes says of which sample a target is made, or that it is made of that and the next.
-func (s *cpuGradient[C]) takes(kind Kind, l *located) (k int, two bool) {
+func (s *cpuGradient[C]) takes(kind Interp, l *located) (k int, two bool) {
 	switch {
-	case kind == Linear && l.place == inside:
+	case kind == InterpLinear && l.place == inside:
 		return l.k, true
-	case kind == Linear && s.Edge == Extrapolate && l.line:
+	case kind == InterpLinear && s.Edge == EdgeExtrapolate && l.line:
 		return l.base, true
-	case l.place == inside && (kind == Next || kind == Nearest && l.later):
+	case l.place == inside && (kind == InterpNext || kind == InterpNearest && l.later):
 		return l.k + 1, false
 	}
 	return l.k, false

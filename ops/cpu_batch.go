@@ -82,7 +82,7 @@ func (m *cpuBatch) stillOpen(op string) error {
 	return nil
 }
 
-func (m *cpuBatch) Run(s Stream) error {
+func (m *cpuBatch) Run(s Queue) error {
 	st, err := cpuStreamOf(s)
 	if err == nil {
 		err = m.stillOpen("Run")

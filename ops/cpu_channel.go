@@ -9,13 +9,13 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 	from := row + l.k*p.SrcStep + c.Lo
 	to := from + p.SrcStep
 	out += c.Lo
-	if c.Kind.Windowed() && (l.place == inside || l.place == exact) {
+	if c.Interp.Windowed() && (l.place == inside || l.place == exact) {
 		first := firstInWindow(times[:l.end+1], x, lengthIn[C](p.WindowFrom(c.Window)))
-		p.window(dst, c.Kind, row+first*p.SrcStep+c.Lo, l.end+1-first, n, out, s)
+		p.window(dst, c.Interp, row+first*p.SrcStep+c.Lo, l.end+1-first, n, out, s)
 		return
 	}
 	if l.place != inside {
-		if c.Kind == Linear && p.Edge == Extrapolate && l.line {
+		if c.Interp == InterpLinear && p.Edge == EdgeExtrapolate && l.line {
 			base := row + l.base*p.SrcStep + c.Lo
 			dst.lerp(out, p.src, base, base+p.SrcStep, n, l.a, s)
 		} else {
@@ -23,30 +23,30 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 		}
 		return
 	}
-	switch c.Kind {
-	case Linear:
+	switch c.Interp {
+	case InterpLinear:
 		dst.lerp(out, p.src, from, to, n, l.a, s)
 		return
-	case Nearest:
+	case InterpNearest:
 		if l.later {
 			from = to
 		}
 		dst.copyFrom(out, p.src, from, n, s.a)
 		return
-	case Previous:
+	case InterpPrevious:
 		dst.copyFrom(out, p.src, from, n, s.a)
 		return
-	case Next:
+	case InterpNext:
 		dst.copyFrom(out, p.src, to, n, s.a)
 		return
-	case Slerp:
+	case InterpSlerp:
 		for i := 0; i < n; i += 4 {
 			var q0, q1 [4]float64
 			p.src.floats(q0[:], from+i)
 			p.src.floats(q1[:], to+i)
 			slerp((*[4]float64)(s.wide[i:]), &q0, &q1, l.a)
 		}
-	case RotVec:
+	case InterpRotVec:
 		for i := 0; i < n; i += 3 {
 			var q, q0, q1 [4]float64
 			var r0, r1 [3]float64
@@ -57,7 +57,7 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 			turn(&q, &q0, &q1, l.a)
 			vecOfQuat((*[3]float64)(s.wide[i:]), &q)
 		}
-	case Rot6D:
+	case InterpRot6D:
 		for i := 0; i < n; i += 6 {
 			var q, q0, q1 [4]float64
 			var m0, m1 [6]float64
@@ -68,11 +68,11 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 			turn(&q, &q0, &q1, l.a)
 			sixOfQuat((*[6]float64)(s.wide[i:]), &q)
 		}
-	case Angle:
+	case InterpAngle:
 		for i := range n {
 			s.wide[i] = angle(p.src.float(from+i), p.src.float(to+i), l.a, c.Period)
 		}
-	case Hermite:
+	case InterpHermite:
 		h := l.h
 		if _, ok := any(x).(int64); ok {
 			h /= 1e9
@@ -84,15 +84,15 @@ func (p *cpuResample[C]) channel(c *Channel, l *located, times []C, x C, row int
 			s.wide[i] = hermite(v1, v2-v1, d1, d2, h, l.a)
 			s.wide[half+i] = hermiteSlope(v2-v1, d1, d2, h, l.a)
 		}
-	case Pchip, CatmullRom:
-		p.spline(c.Kind, l, times, from, n, s)
+	case InterpPchip, InterpCatmullRom:
+		p.spline(c.Interp, l, times, from, n, s)
 	}
 	dst.put64(out, s.wide[:n])
 }
 
 // spline makes the n features from those of sample k, at from, and of its neighbours, with the curve cut where two samples have
 // one stamp.
-func (p *cpuResample[C]) spline(kind Kind, l *located, times []C, from, n int, s *scratch) {
+func (p *cpuResample[C]) spline(kind Interp, l *located, times []C, from, n int, s *scratch) {
 	c := &s.cubic
 	var before, after beside
 	if l.k > 0 {
@@ -132,13 +132,13 @@ func (p *cpuResample[C]) spline(kind Kind, l *located, times []C, from, n int, s
 }
 
 // window reduces n features of count samples, the first of which is at from.
-func (p *cpuResample[C]) window(dst values, kind Kind, from, count, n, out int, s *scratch) {
+func (p *cpuResample[C]) window(dst values, kind Interp, from, count, n, out int, s *scratch) {
 	switch {
 	case count == 0:
 		dst.fill(out, n, math.NaN(), s)
-	case kind == WindowLast:
+	case kind == InterpWindowLast:
 		dst.copyFrom(out, p.src, from+(count-1)*p.SrcStep, n, s.a)
-	case kind == WindowMean:
+	case kind == InterpWindowMean:
 		sum := s.wide[:n]
 		p.src.floats(sum, from)
 		for k := 1; k < count; k++ {
@@ -154,7 +154,7 @@ func (p *cpuResample[C]) window(dst values, kind Kind, from, count, n, out int, 
 			v := p.src.float(best)
 			for k := 1; k < count && v == v; k++ {
 				at := from + k*p.SrcStep + i
-				if u := p.src.float(at); u != u || kind == WindowMin && lesser(u, v) || kind == WindowMax && lesser(v, u) {
+				if u := p.src.float(at); u != u || kind == InterpWindowMin && lesser(u, v) || kind == InterpWindowMax && lesser(v, u) {
 					best, v = at, u
 				}
 			}

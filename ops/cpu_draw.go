@@ -42,7 +42,7 @@ func (b *cpuBackend) Draw(job *DrawJob) (Plan, error) {
 	return p, nil
 }
 
-func (p *cpuDraw) Run(s Stream) error {
+func (p *cpuDraw) Run(s Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err

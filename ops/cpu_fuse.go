@@ -91,7 +91,7 @@ func (t *cpuTask) all(tasks []*cpuTask) {
 	}
 }
 
-func (p *cpuFuse[C]) Run(s Stream) error {
+func (p *cpuFuse[C]) Run(s Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err

@@ -157,11 +157,11 @@ func newLimits[C clock](j *ResampleJob) limits[C] {
 	l.snap, l.hasSnap = inClock[C](j.Snap)
 	shortest := j.ShortestWindow()
 	l.window, l.hasWindow = lengthIn[C](j.WindowFrom(shortest)), shortest.set
-	l.hold = j.Edge == HoldEdge
+	l.hold = j.Edge == EdgeHold
 	for _, c := range j.Channels {
-		l.previous = l.previous || c.Kind == Previous
-		l.next = l.next || c.Kind == Next
-		l.nearby = l.nearby || c.Kind == Nearest
+		l.previous = l.previous || c.Interp == InterpPrevious
+		l.next = l.next || c.Interp == InterpNext
+		l.nearby = l.nearby || c.Interp == InterpNearest
 	}
 	return l
 }

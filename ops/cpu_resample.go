@@ -39,7 +39,7 @@ type cpuBound struct {
 }
 
 // usable returns the stream as one of this backend, if the plan and its tensors are open.
-func (p *cpuBound) usable(s Stream) (*cpuStream, error) {
+func (p *cpuBound) usable(s Queue) (*cpuStream, error) {
 	st, err := cpuStreamOf(s)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 	if job.Targets.Times != nil {
 		p.targets, errs[3] = tensor.Elements[C](job.Targets.Times)
 	}
-	if job.Targets.anchored() {
+	if job.Targets.IsAnchored() {
 		p.anchors, errs[7] = tensor.Elements[int64](job.Targets.Anchors)
 		p.deltas, errs[8] = tensor.Elements[int64](job.Targets.Deltas)
 	}
@@ -125,7 +125,7 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 	p.each = targetsAPiece(job.Channels, job.D)
 	p.work = cpuTask{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}
 	p.rowsEach = cpuCheck
-	stamps := job.Stamps()
+	stamps := job.Timestamps()
 	if job.SrcStarts != nil {
 		p.rowsEach, stamps = selectedCheck, 0
 	}
@@ -133,7 +133,7 @@ func newCPUResample[C clockElement](b *cpuBackend, job *ResampleJob) (*cpuResamp
 	return p, nil
 }
 
-func (p *cpuResample[C]) Run(s Stream) error {
+func (p *cpuResample[C]) Run(s Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (p *cpuResample[C]) check(piece, _ int) {
 		}
 		return
 	}
-	p.checkStamps(piece*cpuCheck, min((piece+1)*cpuCheck, p.Stamps()))
+	p.checkStamps(piece*cpuCheck, min((piece+1)*cpuCheck, p.Timestamps()))
 }
 
 // checkStamp looks at stamp i, which lies at `at`, and at the one before it, unless it is its row's first.
@@ -325,8 +325,8 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	}
 	x -= p.fused.offset
 	l := locate(times, x, guess, &p.limits)
-	outside := l.place == below || l.place == above && p.Edge != HoldEdge
-	fills := p.Edge == FillEdge || p.Edge == HoldEdge && l.place == below
+	outside := l.place == below || l.place == above && p.Edge != EdgeHold
+	fills := p.Edge == EdgeFill || p.Edge == EdgeHold && l.place == below
 	ok, past := uint8(1), uint8(0)
 	if l.gap || outside || l.place == nowhere {
 		ok = 0
@@ -337,7 +337,7 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 	p.mark(outRow, outIndex, ok, x-times[l.k], past)
 	from := b*p.SrcBatch + (start+l.k)*p.SrcStep
 	switch {
-	case outside && p.Edge == ErrorEdge:
+	case outside && p.Edge == EdgeError:
 		p.report(FaultTargets, i, FaultOutOfRange)
 		return l.k
 	case outside && fills, l.gap && p.FillGaps, l.place == nowhere && fills:

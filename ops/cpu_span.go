@@ -11,7 +11,7 @@ const (
 func targetsAPiece(channels []Channel, d int) int {
 	cost := 64 + d // finding the target, and its features
 	for _, c := range channels {
-		if c.Kind > Nearest {
+		if c.Interp > InterpNearest {
 			cost += 31 * (c.Hi - c.Lo)
 		}
 	}
@@ -82,8 +82,8 @@ func (p *cpuResample[C]) plain() bool {
 	if len(p.Channels) != 1 || p.fused.affine() {
 		return false
 	}
-	kind := p.Channels[0].Kind
-	return kind == Linear || kind <= Nearest && !p.limits.hasTolerance
+	kind := p.Channels[0].Interp
+	return kind == InterpLinear || kind <= InterpNearest && !p.limits.hasTolerance
 }
 
 // span makes targets lo to hi-1 of a plain job, counted over all rows. It does what target does for those that lie in a bracket,
@@ -119,7 +119,7 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	first, last := times[0], times[n-1]
 	row := b*p.SrcBatch + start*p.SrcStep
 	out := outRow*p.DstBatch + outIndex*p.DstStep
-	kind, marked := p.Channels[0].Kind, p.valid != nil || p.age != nil || p.pad != nil
+	kind, marked := p.Channels[0].Interp, p.valid != nil || p.age != nil || p.pad != nil
 	offset := p.fused.offset
 	k, step := 0, 0 // the sample that was found last, and how far from the one before
 	for j := range count {
@@ -152,13 +152,13 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 		}
 		from, to := row+k*p.SrcStep, out+j*p.DstStep
 		switch {
-		case kind == Linear && dx != 0:
+		case kind == InterpLinear && dx != 0:
 			s.items = append(s.items, lerpItem{from, to, float64(dx) / float64(h)})
 			if len(s.items) == batchMost {
 				p.flush(s)
 			}
 			continue
-		case dx != 0 && (kind == Next || kind == Nearest && dx > times[k+1]-x):
+		case dx != 0 && (kind == InterpNext || kind == InterpNearest && dx > times[k+1]-x):
 			from += p.SrcStep
 		}
 		p.dst.copyFrom(to, p.src, from, p.D, s.a)

@@ -117,7 +117,7 @@ func aloneAndAmongOthers[C testClock](t *testing.T) {
 				args.SrcLengths = tensor.Must(tensor.Of([]int64{int64(samples), int64(1 + samples/2), 1}, rows))
 				args.DstLengths = tensor.Must(tensor.Of([]int64{int64(targets / 2), int64(targets), 0}, rows))
 			}
-			o := ResampleOptions{Kind: Kind(rng.IntN(int(Nearest) + 1)), Edge: Edge(rng.IntN(int(edges)))}
+			o := ResampleOptions{Interp: Interp(rng.IntN(int(InterpNearest) + 1)), Edge: Edge(rng.IntN(int(edges)))}
 			if rng.IntN(2) == 0 {
 				o.MaxGap, o.FillGaps = Within(time.Duration(rng.IntN(20))), rng.IntN(2) == 0
 			}
@@ -237,7 +237,7 @@ func checksAgree[C testClock](t *testing.T) {
 		require.NoError(t, err)
 		p := plan.(*cpuResample[C])
 		p.fault.Store(uint64(NoFault))
-		for i := range p.Stamps() {
+		for i := range p.Timestamps() {
 			b, k := 0, i
 			if p.SrcOffsets == nil {
 				b, k = i/p.S, i%p.S
@@ -248,8 +248,8 @@ func checksAgree[C testClock](t *testing.T) {
 		}
 		want := p.fault.Load()
 		p.fault.Store(uint64(NoFault))
-		for lo, step := 0, 1+rng.IntN(len(stamps)); lo < p.Stamps(); lo += step {
-			p.checkStamps(lo, min(lo+step, p.Stamps()))
+		for lo, step := 0, 1+rng.IntN(len(stamps)); lo < p.Timestamps(); lo += step {
+			p.checkStamps(lo, min(lo+step, p.Timestamps()))
 		}
 		require.Equal(t, want, p.fault.Load(), "%v", stamps)
 		if Fault(want) != NoFault {

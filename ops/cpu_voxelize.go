@@ -105,13 +105,13 @@ func (b *cpuBackend) Voxelize(job *VoxelizeJob) (VoxelizePlan, error) {
 	switch {
 	case !p.sorts():
 		p.reducing = cpuTask{pieces: 1 << p.sort.passes[0].width, do: p.fillCounts}
-	case job.Mode == DenseVoxels:
+	case job.Mode == VoxelDense:
 		elements := job.Keys() * max(job.F, 1)
 		p.filling = cpuTask{pieces: (elements + cpuFillTile - 1) / cpuFillTile, do: p.fillEmpty}
 		p.reducing.do = p.reduceRuns
 	default:
 		p.starts, p.ranked = make([]int32, job.N+1), make([]int32, min(job.N, job.V))
-		if job.Mode == HardVoxels {
+		if job.Mode == VoxelHard {
 			p.firsts = make([]int32, job.N)
 		}
 		p.reducing.do = p.reduceVoxels
@@ -133,10 +133,10 @@ func (p *cpuVoxelize) roomForScratch() error {
 	if p.sorts() {
 		each += 8 // and another
 	}
-	if p.Mode != DenseVoxels {
+	if p.Mode != VoxelDense {
 		each += 8
 	}
-	if p.Mode == HardVoxels {
+	if p.Mode == VoxelHard {
 		each += 4
 	}
 	if p.Reduce == ReduceMajority {
@@ -151,7 +151,7 @@ func (p *cpuVoxelize) roomForScratch() error {
 
 // sorts reports whether the result needs the points of each cell together.
 func (p *cpuVoxelize) sorts() bool {
-	return p.Mode != DenseVoxels || p.Reduce.OfFeatures() || p.Reduce == ReduceMajority
+	return p.Mode != VoxelDense || p.Reduce.OfFeatures() || p.Reduce == ReduceMajority
 }
 
 func valuesOf(t *tensor.Tensor, errs *[]error) (v values) {
@@ -172,7 +172,7 @@ func elementsOf[T tensor.Element](t *tensor.Tensor, errs *[]error) (data []T) {
 	return data
 }
 
-func (p *cpuVoxelize) Run(s Stream) error {
+func (p *cpuVoxelize) Run(s Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (p *cpuVoxelize) execute() error {
 	p.order = p.sort.rest(int(p.last.InRange))
 	switch {
 	case !p.sorts():
-	case p.Mode == DenseVoxels:
+	case p.Mode == VoxelDense:
 		p.backend.parallel(&p.filling)
 		p.reducing.pieces = (len(p.order) + cpuRunTile - 1) / cpuRunTile
 	default:
@@ -215,7 +215,7 @@ func (p *cpuVoxelize) execute() error {
 		p.reducing.pieces = (int(p.last.Voxels) + cpuVoxelTile - 1) / cpuVoxelTile
 	}
 	p.backend.parallel(&p.reducing)
-	if p.Mode != DenseVoxels {
+	if p.Mode != VoxelDense {
 		p.last.DroppedPoints = p.last.InRange - p.counters[3].Load()
 	}
 	return nil
@@ -260,7 +260,7 @@ func (p *cpuVoxelize) enumerate() {
 		}
 		inRow++
 	}
-	if p.Mode == HardVoxels {
+	if p.Mode == VoxelHard {
 		fill(p.firsts, -1)
 		for c := range p.cells {
 			p.firsts[pointOf(p.order[p.starts[c]])] = int32(c)

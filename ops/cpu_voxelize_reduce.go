@@ -124,7 +124,7 @@ func (r *cellRun[T]) simple() bool {
 func (p *cpuVoxelize) describe(c, voxel int) int {
 	points := p.order[p.starts[c]:p.starts[c+1]]
 	axes, key := p.Axes(), p.sort.key(points[0])
-	if p.Mode == HardVoxels {
+	if p.Mode == VoxelHard {
 		points = points[:min(len(points), p.P)]
 		p.keep(points, voxel, p.rowOf(key))
 	}

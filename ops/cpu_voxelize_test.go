@@ -186,8 +186,8 @@ func TestThreadsOfVoxelizeChangeNoResult(t *testing.T) {
 		{VoxelizeOptions{Reduce: ReduceOccupancy, Empty: 3}, 0, 0}, {VoxelizeOptions{Reduce: ReduceCount}, 0, 0}, {VoxelizeOptions{Reduce: ReduceMajority}, 0, 0},
 		{VoxelizeOptions{Reduce: ReduceMean, Empty: math.Copysign(0, -1)}, 1, tensor.F32}, {VoxelizeOptions{Reduce: ReduceSum}, 3, tensor.F16},
 		{VoxelizeOptions{Reduce: ReduceMax}, together + 3, tensor.F32}, {VoxelizeOptions{Reduce: ReduceMin}, 0, 0},
-		{VoxelizeOptions{Mode: SparseVoxels, Reduce: ReduceSum}, together, tensor.F32}, {VoxelizeOptions{Mode: SparseVoxels, Reduce: ReduceMean, MaxVoxels: 700}, 5, tensor.F16},
-		{VoxelizeOptions{Mode: HardVoxels, MaxPoints: 3}, 2, tensor.F32},
+		{VoxelizeOptions{Mode: VoxelSparse, Reduce: ReduceSum}, together, tensor.F32}, {VoxelizeOptions{Mode: VoxelSparse, Reduce: ReduceMean, MaxVoxels: 700}, 5, tensor.F16},
+		{VoxelizeOptions{Mode: VoxelHard, MaxPoints: 3}, 2, tensor.F32},
 	} {
 		t.Run(fmt.Sprint(o.Mode, o.Reduce, o.width), func(t *testing.T) {
 			run := func(workers int, in input) (VoxelizeResult, error) {
@@ -217,7 +217,7 @@ func TestThreadsOfVoxelizeChangeNoResult(t *testing.T) {
 			got, err := run(5, shuffled(false))
 			require.NoError(t, err)
 			same(want, got, "five threads")
-			if o.Mode == DenseVoxels {
+			if o.Mode == VoxelDense {
 				got, err = run(3, shuffled(true))
 				require.NoError(t, err)
 				same(want, got, "in another order")

@@ -172,7 +172,7 @@ func besideOf(h, length float64) beside {
 // bracket beside it. Targets in one bracket have them in common.
 type cubic struct {
 	before, after beside
-	kind          Kind
+	kind          Interp
 	from          int // where v1 is in src; -1 while nothing is known
 	v1, rise      []float64
 	outer         [2][]float64 // before and after, while there are such brackets
@@ -183,7 +183,7 @@ type cubic struct {
 func newCubic(channels []Channel) cubic {
 	n := 0
 	for _, c := range channels {
-		if c.Kind == Pchip || c.Kind == CatmullRom {
+		if c.Interp == InterpPchip || c.Interp == InterpCatmullRom {
 			n = max(n, c.Hi-c.Lo)
 		}
 	}
@@ -202,7 +202,7 @@ func (c *cubic) bend(n int) {
 			near, far = far, near
 		}
 		switch inner, outer := c.outer[end][:n], c.outer[1-end][:n]; {
-		case near.ratio > 0 && c.kind == Pchip:
+		case near.ratio > 0 && c.kind == InterpPchip:
 			for i, m := range rise {
 				d[i] = pchipSlope(m, inner[i], near.share)
 			}
@@ -210,7 +210,7 @@ func (c *cubic) bend(n int) {
 			for i, m := range rise {
 				d[i] = parabola(m, inner[i], near.share)
 			}
-		case far.ratio > 0 && c.kind == Pchip:
+		case far.ratio > 0 && c.kind == InterpPchip:
 			for i, m := range rise {
 				d[i] = pchipEnd(m, outer[i], far.share)
 			}

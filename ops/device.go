@@ -12,7 +12,7 @@ import (
 )
 
 // Driver opens the devices of one kind of backend.
-type Driver struct {
+type Opener struct {
 	// Name is what Open's argument begins with: "cuda" for "cuda" and "cuda:1".
 	Name string
 	// Auto orders the drivers that Open("auto") tries, greatest first. 0 leaves the driver out.
@@ -23,18 +23,18 @@ type Driver struct {
 
 var drivers = struct {
 	sync.Mutex
-	list []Driver
-}{list: []Driver{{Name: "cpu", Auto: 1, Open: openCPU}}}
+	list []Opener
+}{list: []Opener{{Name: "cpu", Auto: 1, Open: openCPU}}}
 
 // Register adds a kind of backend. A backend's package calls it from init. It panics if the name is taken.
-func Register(d Driver) {
+func Register(d Opener) {
 	drivers.Lock()
 	defer drivers.Unlock()
-	if slices.ContainsFunc(drivers.list, func(o Driver) bool { return o.Name == d.Name }) {
+	if slices.ContainsFunc(drivers.list, func(o Opener) bool { return o.Name == d.Name }) {
 		panic("ops: Register called twice for " + d.Name)
 	}
 	drivers.list = append(drivers.list, d)
-	slices.SortStableFunc(drivers.list, func(a, b Driver) int { return b.Auto - a.Auto })
+	slices.SortStableFunc(drivers.list, func(a, b Opener) int { return b.Auto - a.Auto })
 }
 
 // Backends returns the names of the registered kinds of backend, the one that "auto" tries first in front.
@@ -53,7 +53,7 @@ type Device struct {
 	backend Backend
 	info    Info
 	mu      sync.Mutex
-	stream  Stream
+	stream  Queue
 	closed  bool
 }
 
@@ -93,7 +93,7 @@ func NewDevice(b Backend) (*Device, error) {
 	dev := &Device{backend: b, info: b.Describe()}
 	dev.info.Why = "given by the program"
 	var err error
-	if dev.stream, err = b.NewStream(); err != nil {
+	if dev.stream, err = b.NewQueue(); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	return dev, nil
@@ -178,15 +178,15 @@ func (d *Device) Copy(dst, src *tensor.Tensor) error {
 }
 
 // NewStream returns a queue of work of its own. The caller closes it.
-func (d *Device) NewStream() (Stream, error) {
+func (d *Device) NewQueue() (Queue, error) {
 	if err := d.open("NewStream"); err != nil {
 		return nil, err
 	}
-	return d.backend.NewStream()
+	return d.backend.NewQueue()
 }
 
 // Stream returns the stream that the device opened with. It is closed with the device.
-func (d *Device) Stream() Stream { return d.stream }
+func (d *Device) Queue() Queue { return d.stream }
 
 // Synchronize waits for the work on the device's own stream. See Stream.Synchronize.
 func (d *Device) Synchronize(ctx context.Context) error {

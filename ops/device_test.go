@@ -63,27 +63,27 @@ func TestCopyMovesStridedHostTensors(t *testing.T) {
 }
 
 func TestNamesOfOptionsAreRead(t *testing.T) {
-	for k := ops.Linear; k <= ops.Pchip; k++ {
-		got, err := ops.ParseKind(k.String())
+	for k := ops.InterpLinear; k <= ops.InterpPchip; k++ {
+		got, err := ops.ParseInterp(k.String())
 		require.NoError(t, err)
 		assert.Equal(t, k, got)
 	}
-	for e := ops.Clamp; e <= ops.HoldEdge; e++ {
+	for e := ops.EdgeClamp; e <= ops.EdgeHold; e++ {
 		got, err := ops.ParseEdge(e.String())
 		require.NoError(t, err)
 		assert.Equal(t, e, got)
 	}
-	for q := ops.XYZW; q <= ops.WXYZ; q++ {
+	for q := ops.QuatXYZW; q <= ops.QuatWXYZ; q++ {
 		got, err := ops.ParseQuatOrder(q.String())
 		require.NoError(t, err)
 		assert.Equal(t, q, got)
 	}
-	_, err := ops.ParseKind("cubic")
+	_, err := ops.ParseInterp("cubic")
 	var e *ops.ArgError
 	require.True(t, errors.As(err, &e))
 	assert.ErrorIs(t, err, ops.ErrOption)
 	assert.Contains(t, err.Error(), "pchip", "the error lists what there is")
-	assert.Equal(t, [3]string{"kind(77)", "edge(77)", "quat(77)"}, [3]string{ops.Kind(77).String(), ops.Edge(77).String(), ops.QuatOrder(77).String()})
+	assert.Equal(t, [3]string{"kind(77)", "edge(77)", "quat(77)"}, [3]string{ops.Interp(77).String(), ops.Edge(77).String(), ops.QuatOrder(77).String()})
 }
 
 // At 30 Hz a tick is 33,333,333.3 ns: the rounding does not add up.

@@ -35,9 +35,9 @@ type LastBatch uint8
 
 const (
 	// DropLast leaves them out; [DrawOptions.Dropped] counts them.
-	DropLast LastBatch = iota
+	LastDrop LastBatch = iota
 	// ShortLast draws them too. The rows of the last batch beyond them have no window; [DrawOptions.Missing] counts those.
-	ShortLast
+	LastShort
 	lastBatches
 )
 

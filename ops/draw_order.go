@@ -10,7 +10,7 @@ func (o *DrawOptions) step() int64 { return int64(o.Batch) * int64(max(o.Ranks, 
 // Batches returns the number of batches of an epoch, the same for every rank. Count and Batch are at least 1.
 func (o DrawOptions) Batches() int {
 	n, step := int64(o.Count), o.step()
-	if o.Last == DropLast {
+	if o.Last == LastDrop {
 		return int(n / step)
 	}
 	return int((n-1)/step) + 1
@@ -18,7 +18,7 @@ func (o DrawOptions) Batches() int {
 
 // Dropped returns how many windows no rank draws in an epoch: those that fill no batch, under DropLast.
 func (o DrawOptions) Dropped() int {
-	if o.Last == ShortLast {
+	if o.Last == LastShort {
 		return 0
 	}
 	return int(int64(o.Count) % o.step())
@@ -26,7 +26,7 @@ func (o DrawOptions) Dropped() int {
 
 // Missing returns how many rows of an epoch's last batch, those of all ranks together, have no window: under ShortLast.
 func (o DrawOptions) Missing() int {
-	if o.Last == DropLast {
+	if o.Last == LastDrop {
 		return 0
 	}
 	return int((o.step() - int64(o.Count)%o.step()) % o.step())
@@ -36,7 +36,7 @@ func (o DrawOptions) Missing() int {
 // it.
 func (o DrawOptions) Next(c Cursor) (begin, after Cursor) {
 	n, step := int64(o.Count), o.step()
-	if o.Last == DropLast && c.Taken > n-step || c.Taken >= n {
+	if o.Last == LastDrop && c.Taken > n-step || c.Taken >= n {
 		c = Cursor{c.Epoch + 1, 0}
 	}
 	left := n - c.Taken

@@ -59,7 +59,7 @@ func ExampleDevice_Fuse() {
 				Src:      tensor.Must(tensor.Of([]float64{100, 200, 300, 600}, 2, 2)),
 				SrcTimes: tensor.Must(tensor.Of([]int64{15 * ms, 65 * ms}, 2)),
 				Offset:   5 * time.Millisecond, // so at 20 and 70 ms on the common clock
-				Options:  ops.ResampleOptions{Kind: ops.Previous, Edge: ops.FillEdge},
+				Options:  ops.ResampleOptions{Interp: ops.InterpPrevious, Edge: ops.EdgeFill},
 				Shift:    []float32{200, 400},
 				Scale:    []float32{0.01, 0.005},
 			},
@@ -103,7 +103,7 @@ func ExampleDevice_PlanResample() {
 		return
 	}
 	defer plan.Close()
-	stream, _ := dev.NewStream()
+	stream, _ := dev.NewQueue()
 	defer stream.Close()
 	for _, step := range []float64{1, 2, -1} {
 		times[1] = step
@@ -167,7 +167,7 @@ func ExampleDevice_Resample_window() {
 		Src:      tensor.Must(tensor.Of(values, len(force), 2)),
 		SrcTimes: tensor.Must(tensor.Of(times, len(force))),
 		Targets:  ops.Uniform(0, 50, 3),
-	}, ops.ResampleOptions{Kind: ops.WindowMean, Window: ops.Within(20 * time.Millisecond), Channels: []ops.Channel{{Lo: 0, Hi: 1, Kind: ops.WindowMax}}})
+	}, ops.ResampleOptions{Interp: ops.InterpWindowMean, Window: ops.Within(20 * time.Millisecond), Channels: []ops.Channel{{Lo: 0, Hi: 1, Interp: ops.InterpWindowMax}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -188,7 +188,7 @@ func ExampleDevice_Voxelize() {
 	defer dev.Close()
 	points := []float32{0, 0, 0, 0.25, 0.25, 0.25, 1.1, 0, 0, 99, 0, 0}
 	grid := ops.VoxelGrid{Min: [3]float64{0, 0, 0}, Max: [3]float64{4, 4, 4}, Size: [3]float64{.5, .5, .5}}
-	out, err := dev.Voxelize(ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(points, 4, 3))}, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMean})
+	out, err := dev.Voxelize(ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(points, 4, 3))}, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceMean})
 	if err != nil {
 		fmt.Println(err)
 		return

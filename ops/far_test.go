@@ -36,7 +36,7 @@ type farBuffer struct {
 var lastFar *far
 
 func init() {
-	ops.Register(ops.Driver{Name: "far", Open: func(arg string) (ops.Backend, error) {
+	ops.Register(ops.Opener{Name: "far", Open: func(arg string) (ops.Backend, error) {
 		if arg != "" && arg != "0" {
 			return nil, fmt.Errorf("got device %q, there is only 0", arg)
 		}
@@ -61,7 +61,7 @@ func (f *far) Name() string { return "far:0" }
 func (f *far) Describe() ops.Info {
 	return ops.Info{Backend: "far", Name: "far:0", Product: "the CPU, seen from afar"}
 }
-func (f *far) NewStream() (ops.Stream, error)  { return f.cpu.NewStream() }
+func (f *far) NewQueue() (ops.Queue, error)    { return f.cpu.NewQueue() }
 func (f *far) Close() error                    { return f.cpu.Close() }
 func (f *far) inUse() (bytes int64, count int) { return f.sum(), len(f.mem) }
 
@@ -118,7 +118,7 @@ type farPlan struct {
 	bound ops.Bound
 }
 
-func (p *farPlan) Run(s ops.Stream) error {
+func (p *farPlan) Run(s ops.Queue) error {
 	if err := p.bound.CheckOpen(); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ type farBatch struct {
 	plans []*farPlan
 }
 
-func (p *farBatch) Run(s ops.Stream) error {
+func (p *farBatch) Run(s ops.Queue) error {
 	for i, x := range p.plans {
 		if err := x.bound.CheckOpen(); err != nil {
 			return &ops.BatchError{Index: i, Err: err}
@@ -222,7 +222,7 @@ func (f *far) Voxelize(j *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 		*t = f.near(*t)
 	}
 	reduce := j.Reduce
-	if j.Mode == ops.HardVoxels {
+	if j.Mode == ops.VoxelHard {
 		reduce = ops.ReduceDefault
 	}
 	p, err := f.cpu.PlanVoxelize(a, j.Box, ops.VoxelizeOptions{Mode: j.Mode, Reduce: reduce, Order: j.Order, MaxPoints: j.P, MaxVoxels: j.MaxVoxels, Empty: j.Empty})
@@ -280,7 +280,7 @@ func TestCallsThatRunOutOfMemoryKeepNone(t *testing.T) {
 		},
 		"Voxelize": func() ([]*tensor.Tensor, error) {
 			grid := ops.VoxelGrid{Max: [3]float64{2, 2, 2}, Size: [3]float64{1, 1, 1}}
-			out, err := dev.Voxelize(ops.VoxelizeArgs{Points: there, Features: near(tensor.F32, 4, 2)}, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels})
+			out, err := dev.Voxelize(ops.VoxelizeArgs{Points: there, Features: near(tensor.F32, 4, 2)}, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse})
 			return []*tensor.Tensor{out.Values, out.Coords, out.Counts, out.RowSplits, out.PointVoxel}, err
 		},
 		"Draw": func() ([]*tensor.Tensor, error) {

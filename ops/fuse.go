@@ -192,12 +192,12 @@ func (j *FuseJob) missing(c *checker, s *FuseStream) {
 func (j *FuseJob) agree(c *checker, first, m int) {
 	lead, p := j.Parts[first], j.Parts[m]
 	shape := func(p FusePart) string {
-		if p.batched() {
+		if p.Batched() {
 			return fmt.Sprintf("a batch of %d", p.B)
 		}
 		return "no batch dimension"
 	}
-	if p.batched() != lead.batched() || p.B != lead.B {
+	if p.Batched() != lead.Batched() || p.B != lead.B {
 		c.set("Src", ErrShape, shape(p), fmt.Sprintf("%s, as Streams[%d].%s", shape(lead), first, c.name("Src")))
 	}
 	c.dtype("SrcTimes", p.SrcTimes, j.Clock)
@@ -220,7 +220,7 @@ func (j *FuseJob) features(c *checker, m int) {
 		c.set("Options.DType", ErrOption, o.DType.String(), "none: FuseOptions has it")
 	case o.TrustTimes:
 		c.set("Options.TrustTimes", ErrOption, "true", "false: FuseOptions has it")
-	case o.Launch != LaunchPlain:
+	case o.Launch != LaunchDefault:
 		c.set("Options.Launch", ErrOption, o.Launch.String(), "plain: FuseOptions has it")
 	}
 	c.limit("Width", p.D)
@@ -246,10 +246,10 @@ func (j *FuseJob) features(c *checker, m int) {
 }
 
 // outShape is the shape of Valid and Age without the streams, and of Dst without the features.
-func (j *FuseJob) outShape() []int {
+func (j *FuseJob) OutShape() []int {
 	for _, p := range j.Parts {
 		if p.Src != nil {
-			return p.outShape()
+			return p.OutShape()
 		}
 	}
 	return nil
@@ -260,7 +260,7 @@ func (j *FuseJob) outputs(c *checker) {
 	if !c.tensor("Dst", j.Dst) {
 		return
 	}
-	shape := j.outShape()
+	shape := j.OutShape()
 	rank := len(shape) + 1
 	var inputs []*tensor.Tensor
 	for _, p := range j.Parts {

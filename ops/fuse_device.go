@@ -83,7 +83,7 @@ func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
 		return c.err
 	}
 	i := slices.IndexFunc(a.Streams, func(f FuseStream) bool { return f.Src != nil })
-	like, shape := a.Streams[i].Src, probe.outShape()
+	like, shape := a.Streams[i].Src, probe.OutShape()
 	sides := append(slices.Clip(shape), len(a.Streams))
 	return s.make(c, like, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, sides}, {"Age", &a.Age, probe.Clock, sides}})
 }

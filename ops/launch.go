@@ -14,7 +14,7 @@ type LaunchMode uint8
 
 const (
 	// LaunchPlain begins when all before it on the stream is done.
-	LaunchPlain LaunchMode = iota
+	LaunchDefault LaunchMode = iota
 	// LaunchDependent is made ready while the operation before it still runs, and touches memory when all before it on the stream is
 	// done. It promises nothing and is always right: operations may read what the one before wrote. (A program's own kernels that
 	// are launched so on the stream must wait too: rule 7 of package cudadrv.)
@@ -36,7 +36,7 @@ const (
 	launchModes
 )
 
-var launchModeNames = [launchModes]string{"plain", "dependent", "ready"}
+var launchModeNames = [launchModes]string{"default", "dependent", "ready"}
 
 // String returns the mode's name: plain, dependent or ready.
 func (m LaunchMode) String() string {

@@ -46,7 +46,7 @@ func (a *ResampleArgs) inputs() []*tensor.Tensor {
 
 // ResampleOptions says how targets are made. The zero value is linear interpolation that holds the end samples.
 type ResampleOptions struct {
-	Kind     Kind      // for the features that Channels leaves out
+	Interp   Interp    // for the features that Channels leaves out
 	Quat     QuatOrder // for Slerp
 	Period   float64   // for Angle; 0 is 2 pi
 	Window   Limit     // for the windows, w in (x-w, x]; they need one
@@ -114,12 +114,12 @@ func (j *ResampleJob) Rows() int {
 }
 
 // Stamps returns the number of source stamps that a check reads; of a selection of rows, that there are.
-func (j *ResampleJob) Stamps() int { return j.TimesRows * j.S }
+func (j *ResampleJob) Timestamps() int { return j.TimesRows * j.S }
 
 // ShortestWindow returns the shortest window of the channels that have one.
 func (j *ResampleJob) ShortestWindow() (shortest Limit) {
 	for _, c := range j.Channels {
-		if c.Kind.Windowed() && (!shortest.set || c.Window.d < shortest.d) {
+		if c.Interp.Windowed() && (!shortest.set || c.Window.d < shortest.d) {
 			shortest = c.Window
 		}
 	}
@@ -127,7 +127,7 @@ func (j *ResampleJob) ShortestWindow() (shortest Limit) {
 }
 
 // Slack is MaxGap or Tolerance as it counts: longer by Snap.
-func (j *ResampleJob) Slack(limit Limit) Limit { return limit.plus(j.Snap) }
+func (j *ResampleJob) Slack(limit Limit) Limit { return limit.Plus(j.Snap) }
 
 // WindowFrom is how far before a target a window of the given length begins, after which its samples are: the length less Snap. It ends Snap behind the
 // target.
@@ -137,13 +137,13 @@ func (j *ResampleJob) WindowFrom(length Limit) time.Duration { return length.d -
 func (j *ResampleJob) Empty() bool { return j.Rows() == 0 || j.D == 0 }
 
 // Idle reports whether there is nothing to do, not even a check.
-func (j *ResampleJob) Idle() bool { return j.Empty() && !j.checks() }
+func (j *ResampleJob) Idle() bool { return j.Empty() && !j.Checks() }
 
 // checks reports whether there are rows or stamps to check.
-func (j *ResampleJob) checks() bool {
+func (j *ResampleJob) Checks() bool {
 	c := j.Checked()
 	ragged := c.SrcLengths != nil || c.SrcOffsets != nil || c.DstLengths != nil || c.DstOffsets != nil
-	return j.Check && (ragged || c.Stamps() > 0)
+	return j.Check && (ragged || c.Timestamps() > 0)
 }
 
 // Checked returns the job whose rows and stamps are to be checked: j itself, unless it has no rows. The one offset that these have
@@ -216,7 +216,7 @@ func (j *ResampleJob) checkSource(c *checker) {
 	case j.SrcStarts != nil && j.SrcLengths == nil:
 		c.set("SrcLengths", ErrMissing, "nil, with SrcStarts", "a tensor [B]")
 		return
-	case j.packed() && rank != 2:
+	case j.Packed() && rank != 2:
 		c.set("Src", ErrShape, tensor.FormatShape(j.Src.Shape()), "[N,D], packed, with SrcOffsets or SrcStarts")
 		return
 	case rank != 2 && rank != 3:
@@ -258,7 +258,7 @@ func (j *ResampleJob) checkSource(c *checker) {
 }
 
 // packed reports whether the rows of the source follow each other, or are anywhere, in one list of samples.
-func (j *ResampleJob) packed() bool { return j.SrcOffsets != nil || j.SrcStarts != nil }
+func (j *ResampleJob) Packed() bool { return j.SrcOffsets != nil || j.SrcStarts != nil }
 
 // rows checks a tensor of lengths or offsets and returns its length.
 func (j *ResampleJob) rows(c *checker, arg string, t *tensor.Tensor) int {
@@ -290,7 +290,7 @@ func (j *ResampleJob) checkTargets(c *checker) {
 	if j.DstOffsets != nil && j.rows(c, "DstOffsets", j.DstOffsets) != j.B+1 {
 		c.shape("DstOffsets", j.DstOffsets, j.B+1)
 	}
-	if j.Targets.anchored() {
+	if j.Targets.IsAnchored() {
 		j.checkAnchored(c)
 		return
 	}
@@ -312,7 +312,7 @@ func (j *ResampleJob) checkTargets(c *checker) {
 	switch {
 	case t.Rank() == 1:
 		j.T = t.Dim(0)
-	case t.Rank() == 2 && j.batched() && j.DstOffsets == nil:
+	case t.Rank() == 2 && j.Batched() && j.DstOffsets == nil:
 		j.T = t.Dim(1)
 		c.shape("Targets", t, j.B, j.T)
 		j.TargetBatch = t.Stride(0)
@@ -349,11 +349,11 @@ func (j *ResampleJob) checkAnchored(c *checker) {
 }
 
 // batched reports whether outputs that are not packed have a batch dimension.
-func (j *ResampleJob) batched() bool { return j.Src.Rank() == 3 || j.packed() }
+func (j *ResampleJob) Batched() bool { return j.Src.Rank() == 3 || j.Packed() }
 
 // outShape is the shape of Valid and Age, and without its last dimension that of Dst.
-func (j *ResampleJob) outShape() []int {
-	if j.DstOffsets == nil && j.batched() {
+func (j *ResampleJob) OutShape() []int {
+	if j.DstOffsets == nil && j.Batched() {
 		return []int{j.B, j.T}
 	}
 	return []int{j.T}
@@ -363,7 +363,7 @@ func (j *ResampleJob) checkOutputs(c *checker) {
 	if !c.tensor("Dst", j.Dst) {
 		return
 	}
-	shape := j.outShape()
+	shape := j.OutShape()
 	if c.shape("Dst", j.Dst, append(shape, j.D)...); c.err != nil {
 		return
 	}

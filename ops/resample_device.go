@@ -160,7 +160,7 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 // run runs the plan once, copies the results back and closes it.
 func (s *staging) run(plan Plan) error {
 	// A stream of its own: one call's errors in values must not reach another's.
-	stream, err := s.d.backend.NewStream()
+	stream, err := s.d.backend.NewQueue()
 	if err != nil {
 		return errors.Join(err, plan.Close())
 	}
@@ -188,7 +188,7 @@ func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) erro
 	if a.Dst == nil && !c.allocatable(a.DstOffsets, a.Targets, dtype, "[N,D]") {
 		return c.err
 	}
-	shape := probe.outShape()
+	shape := probe.OutShape()
 	return s.make(c, a.Src, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, shape}, {"Age", &a.Age, probe.ClockType(), shape}})
 }
 

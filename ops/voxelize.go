@@ -59,11 +59,11 @@ type VoxelMode uint8
 // The modes.
 const (
 	// DenseVoxels fills a grid tensor, every cell of it.
-	DenseVoxels VoxelMode = iota
+	VoxelDense VoxelMode = iota
 	// HardVoxels lists the voxels in the order of their first points, with the first MaxPoints points of each, in order.
-	HardVoxels
+	VoxelHard
 	// SparseVoxels lists the voxels that hold points, in the order of their place in the grid tensor, with a reduction of each.
-	SparseVoxels
+	VoxelSparse
 	voxelModes
 )
 
@@ -78,7 +78,7 @@ func ParseVoxelMode(name string) (VoxelMode, error) {
 }
 
 // VoxelReduce says what a voxel makes of its points.
-type VoxelReduce uint8
+type Reduce uint8
 
 // The reductions. In sums and means, a cell's n values x give s within ulp32(s) + n * 2^-40 * max|x|, the same bits in any
 // order of the points: they are added as integers, relative to the greatest exponent in the cell. A NaN makes its
@@ -87,32 +87,32 @@ type VoxelReduce uint8
 // All of that is computed in float64 where what is reduced, or the output, is f64: s then lies within ulp64(s) + n * 2^-90 * max|x|, no
 // sum overflows on the way to one that does not, and an f32 output gets that result, rounded once.
 const (
-	ReduceDefault   VoxelReduce = iota // occupancy in a dense grid, the mean in sparse voxels
-	ReduceOccupancy                    // u8: 1 where there is a point
-	ReduceCount                        // i32: the number of points
-	ReduceSum                          // f32 or f64, each feature
-	ReduceMean                         // f32 or f64, each feature
-	ReduceMax                          // f32 or f64, each feature
-	ReduceMin                          // f32 or f64, each feature
-	ReduceMajority                     // i32: the commonest of Labels; a tie takes the smallest
+	ReduceDefault   Reduce = iota // occupancy in a dense grid, the mean in sparse voxels
+	ReduceOccupancy               // u8: 1 where there is a point
+	ReduceCount                   // i32: the number of points
+	ReduceSum                     // f32 or f64, each feature
+	ReduceMean                    // f32 or f64, each feature
+	ReduceMax                     // f32 or f64, each feature
+	ReduceMin                     // f32 or f64, each feature
+	ReduceMajority                // i32: the commonest of Labels; a tie takes the smallest
 	voxelReduces
 )
 
 var voxelReduceNames = [...]string{"default", "occupancy", "count", "sum", "mean", "max", "min", "majority"}
 
 // String returns the reduction's name in lower case.
-func (r VoxelReduce) String() string { return nameOf(voxelReduceNames[:], int(r), "reduce") }
+func (r Reduce) String() string { return nameOf(voxelReduceNames[:], int(r), "reduce") }
 
 // ParseVoxelReduce returns the reduction of a name, as String writes it.
-func ParseVoxelReduce(name string) (VoxelReduce, error) {
-	return parse[VoxelReduce]("reduce", voxelReduceNames[:], name)
+func ParseReduce(name string) (Reduce, error) {
+	return parse[Reduce]("reduce", voxelReduceNames[:], name)
 }
 
 // OfFeatures reports whether the reduction is made of each feature: sum, mean, max and min.
-func (r VoxelReduce) OfFeatures() bool { return r >= ReduceSum && r <= ReduceMin }
+func (r Reduce) OfFeatures() bool { return r >= ReduceSum && r <= ReduceMin }
 
 // DType returns the dtype of the reduction's values: f32 of features, though what is f64 gives f64 unless it is asked for otherwise.
-func (r VoxelReduce) DType() tensor.DType {
+func (r Reduce) DType() tensor.DType {
 	switch {
 	case r.OfFeatures():
 		return tensor.F32
@@ -127,8 +127,8 @@ type AxisOrder uint8
 
 // The orders.
 const (
-	ZYX AxisOrder = iota // x is the fastest dimension
-	XYZ                  // z is
+	AxisZYX AxisOrder = iota // x is the fastest dimension
+	AxisXYZ                  // z is
 	axisOrders
 )
 
@@ -183,7 +183,7 @@ type VoxelizeArgs struct {
 // VoxelizeOptions says what voxels are made. The zero value is a dense grid of occupancy.
 type VoxelizeOptions struct {
 	Mode   VoxelMode
-	Reduce VoxelReduce // dense, sparse. Sparse voxels with occupancy or count have no Values
+	Reduce Reduce // dense, sparse. Sparse voxels with occupancy or count have no Values
 	Order  AxisOrder
 	// MaxPoints is P, for hard voxels: points beyond it are dropped, and counted.
 	MaxPoints int
@@ -204,9 +204,9 @@ type VoxelizeOptions struct {
 func VoxelPreset(name string) (VoxelizeOptions, error) {
 	switch name {
 	case "mmcv":
-		return VoxelizeOptions{Mode: HardVoxels, MaxPoints: 35, MaxVoxels: 20000}, nil
+		return VoxelizeOptions{Mode: VoxelHard, MaxPoints: 35, MaxVoxels: 20000}, nil
 	case "open3d":
-		return VoxelizeOptions{Mode: SparseVoxels, Reduce: ReduceMean, Order: XYZ}, nil
+		return VoxelizeOptions{Mode: VoxelSparse, Reduce: ReduceMean, Order: AxisXYZ}, nil
 	}
 	return VoxelizeOptions{}, &ArgError{Op: "Voxelize", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "mmcv or open3d"}
 }

@@ -70,7 +70,7 @@ func (s *voxelStaging) voxelize(r *VoxelizeResult) error {
 	dev := r.VoxelizeArgs
 	v := 0
 	switch given := firstOf(r.Values, r.Coords, r.Counts); {
-	case s.opts.Mode == DenseVoxels:
+	case s.opts.Mode == VoxelDense:
 	case given == nil:
 		// What was given is checked before anything is copied or run.
 		sized := *probe
@@ -147,7 +147,7 @@ func (s *voxelStaging) found(dev VoxelizeArgs, job *VoxelizeJob) (v int, err err
 		most = min(most, job.B*job.RowVoxels)
 	}
 	a := VoxelizeArgs{Points: dev.Points, Offsets: dev.Offsets, Poses: dev.Poses}
-	opts := VoxelizeOptions{Mode: SparseVoxels, Reduce: ReduceCount, Order: s.opts.Order, MaxVoxels: s.opts.MaxVoxels}
+	opts := VoxelizeOptions{Mode: VoxelSparse, Reduce: ReduceCount, Order: s.opts.Order, MaxVoxels: s.opts.MaxVoxels}
 	only := &VoxelizeJob{VoxelizeArgs: a, Mode: opts.Mode, Reduce: opts.Reduce, Order: opts.Order, B: job.B, N: job.N, Batched: job.Batched}
 	for _, o := range only.outputs(most)[2:4] {
 		if *o.t, err = s.d.Alloc(o.dtype, o.shape...); err != nil {
@@ -165,7 +165,7 @@ func (s *voxelStaging) run(a VoxelizeArgs, opts VoxelizeOptions) (counts VoxelCo
 	if err != nil {
 		return counts, err
 	}
-	stream, err := s.d.backend.NewStream()
+	stream, err := s.d.backend.NewQueue()
 	if err != nil {
 		return counts, errors.Join(err, plan.Close())
 	}

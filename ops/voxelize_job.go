@@ -16,7 +16,7 @@ type VoxelizeJob struct {
 	VoxelizeArgs
 
 	Mode   VoxelMode
-	Reduce VoxelReduce // never ReduceDefault; ReduceCount for hard voxels
+	Reduce Reduce // never ReduceDefault; ReduceCount for hard voxels
 	Order  AxisOrder
 	Empty  float64
 
@@ -42,7 +42,7 @@ func (j *VoxelizeJob) Keys() int { return j.B * j.CellsARow() }
 
 // Axes returns x, y and z as 0, 1 and 2, in the order of the grid's dimensions.
 func (j *VoxelizeJob) Axes() [3]int {
-	if j.Order == XYZ {
+	if j.Order == AxisXYZ {
 		return [3]int{0, 1, 2}
 	}
 	return [3]int{2, 1, 0}
@@ -58,7 +58,7 @@ func (j *VoxelizeJob) WidePoses() bool {
 
 // Double reports whether what goes into Grid or Values is float64, or what comes out of them: then all of it is made in float64.
 func (j *VoxelizeJob) Double() bool {
-	return (j.Reduce.OfFeatures() || j.Mode == HardVoxels) && (j.valueType(nil) == tensor.F64 || j.valueType(j.Out()) == tensor.F64)
+	return (j.Reduce.OfFeatures() || j.Mode == VoxelHard) && (j.valueType(nil) == tensor.F64 || j.valueType(j.Out()) == tensor.F64)
 }
 
 // Out returns the tensor that reductions or hard voxels go to: Grid or Values, or nil.
@@ -74,7 +74,7 @@ func (j *VoxelizeJob) valueType(given *tensor.Tensor) tensor.DType {
 	is := func(t *tensor.Tensor, d tensor.DType) bool { return t != nil && t.DType() == d }
 	switch {
 	case is(given, tensor.F32):
-	case is(given, tensor.F64), is(j.Features, tensor.F64), (j.Features == nil || j.Mode == HardVoxels) && j.Wide():
+	case is(given, tensor.F64), is(j.Features, tensor.F64), (j.Features == nil || j.Mode == VoxelHard) && j.Wide():
 		return tensor.F64
 	}
 	return tensor.F32
@@ -98,21 +98,21 @@ func (j *VoxelizeJob) checkOptions(c *checker, g VoxelGrid, o VoxelizeOptions) {
 		c.set("Options.Reduce", ErrOption, o.Reduce.String(), fmt.Sprintf("one of %v", voxelReduceNames))
 	case o.Order >= axisOrders:
 		c.set("Options.Order", ErrOption, o.Order.String(), fmt.Sprintf("one of %v", axisOrderNames))
-	case o.Mode == HardVoxels && o.Reduce != ReduceDefault:
+	case o.Mode == VoxelHard && o.Reduce != ReduceDefault:
 		c.set("Options.Reduce", ErrOption, o.Reduce.String()+" of hard voxels", "default: they keep their points")
-	case o.Mode == HardVoxels && (o.MaxPoints < 1 || o.MaxPoints > maxRow):
+	case o.Mode == VoxelHard && (o.MaxPoints < 1 || o.MaxPoints > maxRow):
 		c.set("Options.MaxPoints", ErrOption, fmt.Sprint(o.MaxPoints), "1 to 2^31-1 points a hard voxel")
-	case o.Mode != HardVoxels && o.MaxPoints != 0:
+	case o.Mode != VoxelHard && o.MaxPoints != 0:
 		c.set("Options.MaxPoints", ErrOption, fmt.Sprint(o.MaxPoints), "0, but for hard voxels")
 	case o.MaxVoxels < 0:
 		c.set("Options.MaxVoxels", ErrOption, fmt.Sprint(o.MaxVoxels), "0 or more")
-	case o.Mode == DenseVoxels && o.MaxVoxels != 0:
+	case o.Mode == VoxelDense && o.MaxVoxels != 0:
 		c.set("Options.MaxVoxels", ErrOption, fmt.Sprint(o.MaxVoxels), "0 for a dense grid")
-	case o.Mode != DenseVoxels && o.Empty != 0:
+	case o.Mode != VoxelDense && o.Empty != 0:
 		c.set("Options.Empty", ErrOption, fmt.Sprint(o.Empty), "0, but for a dense grid")
 	}
 	if o.Reduce == ReduceDefault {
-		j.Reduce = []VoxelReduce{ReduceOccupancy, ReduceCount, ReduceMean}[min(o.Mode, voxelModes-1)]
+		j.Reduce = []Reduce{ReduceOccupancy, ReduceCount, ReduceMean}[min(o.Mode, voxelModes-1)]
 	}
 	lo, hi := math.Inf(-1), math.Inf(1)
 	switch j.Reduce.DType() {
@@ -181,7 +181,7 @@ func (j *VoxelizeJob) checkInputs(c *checker) {
 }
 
 func (j *VoxelizeJob) checkFeatures(c *checker) {
-	used := j.Reduce.OfFeatures() || j.Mode == HardVoxels
+	used := j.Reduce.OfFeatures() || j.Mode == VoxelHard
 	switch {
 	case c.err != nil:
 	case j.Features == nil && j.Reduce.OfFeatures():
@@ -240,7 +240,7 @@ func (j *VoxelizeJob) outputs(v int) []voxelOutput {
 		{output: output{name: "RowSplits", t: &j.RowSplits, dtype: tensor.I64}, optional: true},
 		{output: output{name: "PointVoxel", t: &j.PointVoxel, dtype: tensor.I32}, optional: true},
 	}
-	if j.Mode == DenseVoxels {
+	if j.Mode == VoxelDense {
 		axes := j.Axes()
 		shape := []int{j.Cells[axes[0]], j.Cells[axes[1]], j.Cells[axes[2]]}
 		if j.Batched {
@@ -254,7 +254,7 @@ func (j *VoxelizeJob) outputs(v int) []voxelOutput {
 		return out
 	}
 	switch {
-	case j.Mode == HardVoxels:
+	case j.Mode == VoxelHard:
 		out[1].shape = []int{v, j.P, 3 + j.F}
 	case j.Reduce.OfFeatures():
 		out[1].shape = []int{v, j.F}
@@ -270,7 +270,7 @@ func (j *VoxelizeJob) outputs(v int) []voxelOutput {
 }
 
 func (j *VoxelizeJob) checkOutputs(c *checker) {
-	if c.err == nil && j.Mode != DenseVoxels && c.tensor("Coords", j.Coords) {
+	if c.err == nil && j.Mode != VoxelDense && c.tensor("Coords", j.Coords) {
 		if j.Coords.Rank() != 2 {
 			c.set("Coords", ErrShape, tensor.FormatShape(j.Coords.Shape()), "[V,3], or [V,4] with Offsets")
 			return

@@ -151,7 +151,7 @@ func measure(j job, threads, rounds int, theirs *peers) []row {
 	ours := func(runs int) (seconds []float64) {
 		for range runs {
 			begun := time.Now()
-			check(plans[at%len(plans)].Run(dev.Stream()))
+			check(plans[at%len(plans)].Run(dev.Queue()))
 			seconds = append(seconds, time.Since(begun).Seconds())
 			at++
 		}

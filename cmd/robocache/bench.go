@@ -145,7 +145,7 @@ func (r *benchRequest) check() error {
 	if err := r.measuring.check(); err != nil {
 		return err
 	}
-	if r.launch != "plain" && (r.from != "" || r.list || r.runs != 0 || r.first) {
+	if r.launch != "default" && (r.from != "" || r.list || r.runs != 0 || r.first) {
 		return usagef("--launch says how jobs are measured or explained, and here none is")
 	}
 	return nil

@@ -49,7 +49,7 @@ func TestBenchWritesAndReadsItsFigures(t *testing.T) {
 	assert.Positive(t, row["time"].(map[string]any)["median_us"])
 	assert.Positive(t, row["ratio"])
 	assert.Equal(t, "cpu", v["device"].(map[string]any)["backend"])
-	assert.Equal(t, "plain", v["launch"])
+	assert.Equal(t, "default", v["launch"])
 	dir := t.TempDir()
 	ours, peers, picture := filepath.Join(dir, "ours.json"), filepath.Join(dir, "peers.json"), filepath.Join(dir, "out.png")
 	require.NoError(t, os.WriteFile(ours, []byte(text), 0o644))

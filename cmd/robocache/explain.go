@@ -37,7 +37,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 		name := e.Suite + " " + e.Job
 		for _, l := range e.Launches {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\t%s\t%s\n", name, l.Kernel, l.Grid[0]*l.Grid[1]*l.Grid[2], l.Block[0]*l.Block[1]*l.Block[2],
-				l.Shared, l.Registers, l.Local, l.Resident, l.Waves, cmp.Or(l.Shape, "-"), chosenBy(l), map[bool]string{false: "plain", true: "early"}[l.Dependent])
+				l.Shared, l.Registers, l.Local, l.Resident, l.Waves, cmp.Or(l.Shape, "-"), chosenBy(l), map[bool]string{false: "default", true: "early"}[l.Dependent])
 			name = ""
 		}
 	}

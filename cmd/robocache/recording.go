@@ -158,7 +158,7 @@ func (r *request) parseStreams() ([]align.Stream, error) {
 			given = kind != ""
 		}
 		if given {
-			c := choice[ops.Kind]{list: kinds()}
+			c := choice[ops.Interp]{list: kinds()}
 			if err := c.Set(kind); err != nil {
 				return nil, usagef("--stream %s: got kind %q, %v", f, kind, err)
 			}

@@ -25,7 +25,7 @@ type request struct {
 	streams       []string
 	truncated     bool
 	fillGaps      bool
-	kind          choice[ops.Kind]
+	kind          choice[ops.Interp]
 	quat          choice[ops.QuatOrder]
 	edge          choice[ops.Edge]
 	dtype, from   choice[tensor.DType]
@@ -79,9 +79,9 @@ const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 -
 func newRequest(op string) *request {
 	return &request{
 		op:     op,
-		kind:   choice[ops.Kind]{list: kinds(), kind: "KIND"},
-		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.XYZW, ops.WXYZ}, kind: "ORDER"},
-		edge:   choice[ops.Edge]{list: []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.ErrorEdge, ops.HoldEdge}, kind: "RULE"},
+		kind:   choice[ops.Interp]{list: kinds(), kind: "KIND"},
+		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, kind: "ORDER"},
+		edge:   choice[ops.Edge]{list: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, kind: "RULE"},
 		dtype:  choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
 		from:   choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
 		span:   choice[align.RangeMode]{list: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, kind: "RANGE"},
@@ -162,7 +162,7 @@ func onlyPlan(cmd *cobra.Command) (err error) {
 // options returns the operation's options, but for the channels.
 func (r *request) options() ops.ResampleOptions {
 	return ops.ResampleOptions{
-		Kind: r.kind.value, Quat: r.quat.value, Period: r.period.value, Window: r.window.limit,
+		Interp: r.kind.value, Quat: r.quat.value, Period: r.period.value, Window: r.window.limit,
 		Edge: r.edge.value, Fill: r.fill.fill, Snap: r.snapping(),
 		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps,
 		DType: r.dtype.value,
@@ -171,7 +171,7 @@ func (r *request) options() ops.ResampleOptions {
 
 // fills reports whether the fill value may be written.
 func (r *request) fills() bool {
-	return r.edge.value == ops.FillEdge || r.edge.value == ops.HoldEdge || r.fillGaps
+	return r.edge.value == ops.EdgeFill || r.edge.value == ops.EdgeHold || r.fillGaps
 }
 
 const fillUnused = "--fill has no effect without --edge fill or hold, or --fill-gaps"
@@ -242,7 +242,7 @@ func (r *request) windowed() string {
 	}
 	for _, f := range r.streams {
 		if fields := strings.Split(f, ":"); len(fields) > 1 {
-			if kind, err := ops.ParseKind(fields[1]); err == nil && kind.Windowed() {
+			if kind, err := ops.ParseInterp(fields[1]); err == nil && kind.Windowed() {
 				return "--stream " + f
 			}
 		}
@@ -259,7 +259,7 @@ func (r *request) checkFor(form string) error {
 		return usagef("--allow-truncated is for .ulg files, got %q", r.in)
 	case form == "ulg" && r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
-	case form == "ulg" && r.kind.value.Width() > 1 && r.kind.value != ops.Slerp:
+	case form == "ulg" && r.kind.value.Width() > 1 && r.kind.value != ops.InterpSlerp:
 		return usagef("--kind %v: a .ulg file does not say where it has such features, want --stream NAME:%v", r.kind.value, r.kind.value)
 	case form == "ulg" && r.hz.value == 0 && r.planFile == "":
 		return usagef("no clock given: a .ulg file has no targets, want --hz")

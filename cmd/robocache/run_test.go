@@ -157,7 +157,7 @@ func TestErrorsInJSONSayWhere(t *testing.T) {
 
 // absent stands for a backend whose device is not there.
 func TestNoDeviceHasItsOwnCode(t *testing.T) {
-	ops.Register(ops.Driver{Name: "absent", Open: func(string) (ops.Backend, error) { return nil, os.ErrNotExist }})
+	ops.Register(ops.Opener{Name: "absent", Open: func(string) (ops.Backend, error) { return nil, os.ErrNotExist }})
 	code, _, stderr := cli("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend", "absent:1")
 	assert.Equal(t, exitNoDevice, code, stderr)
 	code, stdout, _ := cli("info", "--backend=absent", "--json")

@@ -36,7 +36,7 @@ type counters struct {
 // args returns what the operation reads, for the reduction that it makes.
 func (j *voxelJob) args() ops.VoxelizeArgs {
 	args := ops.VoxelizeArgs{Points: j.cloud.points, Offsets: j.cloud.offsets}
-	if j.opts.Mode == ops.HardVoxels || j.opts.Reduce.OfFeatures() {
+	if j.opts.Mode == ops.VoxelHard || j.opts.Reduce.OfFeatures() {
 		args.Features = j.cloud.features
 	}
 	return args
@@ -53,8 +53,8 @@ func (j *voxelJob) run(device *ops.Device) error {
 	}
 	// The picture is of the voxels that hold points: a grid does not say which do.
 	j.drawn = j.out
-	if j.opts.Mode == ops.DenseVoxels {
-		o := ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: j.opts.Reduce, Order: j.opts.Order}
+	if j.opts.Mode == ops.VoxelDense {
+		o := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: j.opts.Reduce, Order: j.opts.Order}
 		if o.Reduce == ops.ReduceOccupancy {
 			o.Reduce = ops.ReduceCount
 		}
@@ -74,9 +74,9 @@ func (j *voxelJob) arrays(w *npz.Writer) error {
 	}
 	var list []array
 	switch j.opts.Mode {
-	case ops.DenseVoxels:
+	case ops.VoxelDense:
 		list = []array{{"grid", o.Grid}}
-	case ops.HardVoxels:
+	case ops.VoxelHard:
 		list = []array{{"voxels", o.Values}, {"coords", o.Coords}, {"num_points", o.Counts}, {"point_voxel", o.PointVoxel}}
 		if j.cloud.offsets != nil {
 			list = append(list, array{"row_splits", o.RowSplits})
@@ -121,7 +121,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 			}
 			at = at[1:]
 		}
-		if j.opts.Order == ops.XYZ {
+		if j.opts.Order == ops.AxisXYZ {
 			at = []int32{at[2], at[1], at[0]}
 		}
 		zyx = append(zyx, at...)
@@ -137,7 +137,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 		return v, err
 	}
 	switch {
-	case j.opts.Mode == ops.HardVoxels:
+	case j.opts.Mode == ops.VoxelHard:
 	case j.opts.Reduce == ops.ReduceCount:
 		v.Label, v.Counts = "points in a voxel", true
 		v.Values, err = j.drawn.Counts.Slice(0, 0, shown)
@@ -174,7 +174,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if len(j.cloud.names) > 0 {
 		fmt.Fprintf(a.out, "features: %s\n", strings.Join(j.cloud.names, ", "))
 	}
-	if j.opts.Mode != ops.DenseVoxels {
+	if j.opts.Mode != ops.VoxelDense {
 		fmt.Fprintf(a.out, "voxels: %d\n", f.Voxels)
 	}
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)

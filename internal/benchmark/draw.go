@@ -107,7 +107,7 @@ func (j *DrawJob) prepare(r *rig) (*work, error) {
 		for _, s := range all.Streams {
 			args.Streams = append(args.Streams, ops.DrawStream{Starts: at(s.Starts, i), Lengths: at(s.Lengths, i), Offsets: at(s.Offsets, i)})
 		}
-		return r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[e]), Batch: j.Windows, Last: ops.ShortLast, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
+		return r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[e]), Batch: j.Windows, Last: ops.LastShort, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
 	})
 	if err != nil {
 		return fail(err)

@@ -48,7 +48,7 @@ func channelValues(rng *rand.Rand, dtype tensor.DType, channels []ops.Channel, b
 	var unit []bool // of each feature, whether a quaternion begins there
 	for _, c := range channels {
 		for k := range c.Hi - c.Lo {
-			unit = append(unit, c.Kind == ops.Slerp && k%4 == 0)
+			unit = append(unit, c.Interp == ops.InterpSlerp && k%4 == 0)
 		}
 	}
 	var ahead []float64

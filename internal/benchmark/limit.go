@@ -16,12 +16,12 @@ import (
 
 // bind binds one of the kernels that others are measured against.
 func (r *rig) bind(name string, blocks, threads int, args ...any) (*cudadrv.Launch, error) {
-	return r.kernels.Bind(name, cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.opt.Launch != ops.LaunchPlain}, args...)
+	return r.kernels.Bind(name, cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.opt.Launch != ops.LaunchDefault}, args...)
 }
 
 // early reports whether one is launched as plans are that may begin before the work ahead of them has ended.
 func (r *rig) early(name string) bool {
-	return r.opt.Launch != ops.LaunchPlain && r.kernels.Early(name)
+	return r.opt.Launch != ops.LaunchDefault && r.kernels.Early(name)
 }
 
 // limitOf measures what moving the bytes of a call takes, and says how.

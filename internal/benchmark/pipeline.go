@@ -45,7 +45,7 @@ func (j *PipelineJob) check() error {
 
 // pipe is one worker.
 type pipe struct {
-	stream    ops.Stream
+	stream    ops.Queue
 	plan      ops.Plan
 	host, dev [4]*tensor.Tensor // values, stamps, targets, output
 }
@@ -104,7 +104,7 @@ func (j *PipelineJob) pipe(r *rig, w *work, number int) (*pipe, error) {
 		}
 	}
 	var err error
-	if p.stream, err = r.dev.NewStream(); err != nil {
+	if p.stream, err = r.dev.NewQueue(); err != nil {
 		return nil, err
 	}
 	w.later(p.stream.Close)

@@ -99,7 +99,7 @@ func (j *VoxelizeJob) dtype() tensor.DType {
 }
 
 func (j *VoxelizeJob) check() error {
-	reduce, err := ops.ParseVoxelReduce(j.Reduce)
+	reduce, err := ops.ParseReduce(j.Reduce)
 	if j.Reduce == hard {
 		reduce, err = ops.ReduceSum, nil
 	}
@@ -152,7 +152,7 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	reduce, _ := ops.ParseVoxelReduce(j.Reduce)
+	reduce, _ := ops.ParseReduce(j.Reduce)
 	grid := []int{j.Cells, j.Cells, j.Cells}
 	if j.Features > 0 {
 		grid = append(grid, j.Features)
@@ -190,7 +190,7 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	}
 	opts := ops.VoxelizeOptions{Reduce: reduce}
 	if j.Reduce == hard {
-		opts = ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: hardPoints, MaxVoxels: hardVoxels}
+		opts = ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: hardPoints, MaxVoxels: hardVoxels}
 		rows := min(j.Points, hardVoxels)
 		w.written = int64(rows) * 4 * (hardPoints*(3+f) + 3 + 1)
 		for _, out := range []struct {

@@ -163,7 +163,7 @@ func (m *batch) Fault() error {
 	return errors.Join(all...)
 }
 
-func (m *batch) Run(s ops.Stream) error { return Run(m, s) }
+func (m *batch) Run(s ops.Queue) error { return Run(m, s) }
 
 func (m *batch) Close() error {
 	if m.closed.Swap(true) || m.exec == nil {

@@ -13,7 +13,7 @@ func fuse(dev *ops.Device) error {
 	times := tensor.Must(tensor.Of([]int64{0, 10, 20}, 3))
 	out, err := dev.Fuse(ops.FuseArgs{Targets: ops.Uniform(5, 1e8, 3), Streams: []ops.FuseStream{
 		{Src: tensor.Must(tensor.Of([]float32{0, 10, 20, 30, 40, 50}, 3, 2)), SrcTimes: times},
-		{Src: tensor.Must(tensor.Of([]float64{1, 2, 4}, 3, 1)), SrcTimes: times, Options: ops.ResampleOptions{Kind: ops.Pchip}, Shift: []float32{4}},
+		{Src: tensor.Must(tensor.Of([]float64{1, 2, 4}, 3, 1)), SrcTimes: times, Options: ops.ResampleOptions{Interp: ops.InterpPchip}, Shift: []float32{4}},
 		{Width: 1},
 	}}, ops.FuseOptions{})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 const poolKeep = 256 << 20
 
 func init() {
-	ops.Register(ops.Driver{Name: "cuda", Auto: 10, Open: func(arg string) (ops.Backend, error) {
+	ops.Register(ops.Opener{Name: "cuda", Auto: 10, Open: func(arg string) (ops.Backend, error) {
 		ordinal := 0
 		if arg != "" {
 			n, err := strconv.Atoi(arg)
@@ -96,7 +96,7 @@ func (b *backend) prepare() error {
 
 // bind makes a launch of so many blocks, with so many bytes of dynamic shared memory.
 func (b *backend) bind(kernel string, mode ops.LaunchMode, blocks, threads, shared int, params parameters) (*cudadrv.Launch, error) {
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared), Dependent: mode != ops.LaunchPlain}
+	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared), Dependent: mode != ops.LaunchDefault}
 	return b.kernels.Bind(kernel, config, params.Bytes())
 }
 
@@ -109,28 +109,28 @@ func (b *backend) Describe() ops.Info {
 	return ops.Info{Backend: b.kind, Name: b.Name(), Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason, Shapes: b.shapes}
 }
 
-// stream is a queue whose device can be tuned.
-type stream struct {
-	*device.Stream
+// queue is a queue whose device can be tuned.
+type queue struct {
+	*device.Queue
 	b *backend
 }
 
-func (b *backend) NewStream() (ops.Stream, error) {
-	s, err := b.Device.NewStream()
+func (b *backend) NewQueue() (ops.Queue, error) {
+	s, err := b.Device.NewQueue()
 	if err != nil {
 		return nil, err
 	}
-	return &stream{s, b}, nil
+	return &queue{s, b}, nil
 }
 
-// Queue returns the driver's stream behind a stream of this backend, for programs that give it work of their own: kernels
-// and copies through cudadrv, in order with the operations. It is the stream's as long as that is open; do not close it.
-func Queue(s ops.Stream) (*cudadrv.Stream, error) {
-	st, ok := s.(*stream)
+// Stream returns the driver's stream behind a queue of this backend, for programs that give it work of their own: kernels
+// and copies through cudadrv, in order with the operations. It is the queue's as long as that is open; do not close it.
+func Stream(q ops.Queue) (*cudadrv.Stream, error) {
+	st, ok := q.(*queue)
 	if !ok {
-		return nil, &ops.ArgError{Op: "Queue", Arg: "stream", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of the CUDA backend"}
+		return nil, &ops.ArgError{Op: "Stream", Arg: "queue", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", q), Want: "a queue of the CUDA backend"}
 	}
-	return st.Stream.Queue(), nil
+	return st.Stream(), nil
 }
 
 func (b *backend) Close() error {

@@ -103,8 +103,8 @@ func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
 		s.tile, s.tiles = b.inWaves(j.S, rows*s.parts, s.groups, most)
 		s.blocks = rows * s.tiles * s.parts
 	}
-	if j.Check || j.Edge == ops.ErrorEdge {
-		s.blocks = max(s.blocks, 1, min((max(j.Stamps(), j.Rows())+shareTurn-1)/shareTurn, 8*b.sms))
+	if j.Check || j.Edge == ops.EdgeError {
+		s.blocks = max(s.blocks, 1, min((max(j.Timestamps(), j.Rows())+shareTurn-1)/shareTurn, 8*b.sms))
 	}
 	return s
 }
@@ -147,7 +147,7 @@ func backwardTable(job *ops.BackwardJob, lists ...[]slope) []byte {
 				var kinds []uint32
 				for _, c := range part.Channels {
 					for range (c.Hi - c.Lo) >> s.vector {
-						kinds = append(kinds, uint32(c.Kind))
+						kinds = append(kinds, uint32(c.Interp))
 					}
 				}
 				s.kinds = data.Len()
@@ -187,7 +187,7 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 		stream := ptx.BackwardStream{
 			Src: address(j.Src), SrcBatch: int64(j.SrcBatch), SrcStep: int64(j.SrcStep), Times: address(j.SrcTimes), TimesBatch: int64(j.TimesBatch), SrcRows: rows(j.SrcLengths, j.SrcOffsets),
 			Offset: lengthBits(part.Offset, f.Clock), MaxGap: limitBits(j.Slack(j.MaxGap), f.Clock), Tolerance: limitBits(j.Slack(j.Tolerance), f.Clock), Snap: limitBits(j.Snap, f.Clock),
-			Stamps: uint64(j.Stamps()), Share: share(j.Stamps()), S: uint64(j.S), TargetShare: share(j.Rows()), Pace: pace(j), Column: uint32(columnOf(f, s.number)),
+			Stamps: uint64(j.Timestamps()), Share: share(j.Timestamps()), S: uint64(j.S), TargetShare: share(j.Rows()), Pace: pace(j), Column: uint32(columnOf(f, s.number)),
 			Blocks: uint32(s.blocks), D: uint32(j.D), Number: uint32(s.number), Tile: uint32(s.tile), Tiles: uint32(s.tiles), Parts: uint32(s.parts),
 			Groups: uint32(s.groups), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: flags.Word(), More: jobMore(j, in).Word(),
 		}

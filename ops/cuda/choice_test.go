@@ -21,7 +21,7 @@ import (
 type varied struct {
 	ops.Backend
 	t      testing.TB
-	stream ops.Stream
+	stream ops.Queue
 	mu     sync.Mutex
 	turn   map[string]int // of the model's variant
 	others map[string]int // plans that were not made by the model, by their variant
@@ -71,7 +71,7 @@ func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
 }
 
 // tuneTo makes a device launch a class by a choice, and all others by the model.
-func tuneTo(s ops.Stream, class tuned.Class, c tuned.Choice) error {
+func tuneTo(s ops.Queue, class tuned.Class, c tuned.Choice) error {
 	d := s.(tuned.Device)
 	now, _ := d.Tuned()
 	table := tuned.New(now.For)
@@ -98,7 +98,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 	eachDevice(t, func(t *testing.T, b ops.Backend, simulated bool) {
 		v := &varied{Backend: b, t: t, turn: map[string]int{}, others: map[string]int{}}
 		var err error
-		v.stream, err = b.NewStream()
+		v.stream, err = b.NewQueue()
 		require.NoError(t, err)
 		dev, err := ops.NewDevice(v)
 		require.NoError(t, err)

@@ -31,7 +31,7 @@ func device(t testing.TB) *ops.Device {
 
 // memoryInUse reads the device's pool.
 func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
-	queue, err := cuda.Queue(dev.Stream())
+	queue, err := cuda.Stream(dev.Queue())
 	require.NoError(t, err)
 	return func() int64 {
 		// Memory is freed in the order of a stream: what was closed may not be back yet.
@@ -131,8 +131,8 @@ func TestTensorsAndStreamsOfOtherDevicesAreRefused(t *testing.T) {
 	assert.ErrorIs(t, err, ops.ErrWrongDevice)
 	plan, err := cpu.PlanResample(args, ops.ResampleOptions{})
 	require.NoError(t, err)
-	assert.ErrorIs(t, plan.Run(dev.Stream()), ops.ErrWrongDevice)
-	_, err = cuda.Queue(cpu.Stream())
+	assert.ErrorIs(t, plan.Run(dev.Queue()), ops.ErrWrongDevice)
+	_, err = cuda.Stream(cpu.Queue())
 	assert.ErrorIs(t, err, ops.ErrWrongDevice)
 
 	second, err := ops.Open("cuda")
@@ -151,7 +151,7 @@ func TestTensorsAndStreamsOfOtherDevicesAreRefused(t *testing.T) {
 	onGPU, err := dev.PlanResample(empty, ops.ResampleOptions{})
 	require.NoError(t, err)
 	defer onGPU.Close()
-	assert.ErrorIs(t, onGPU.Run(second.Stream()), ops.ErrWrongDevice)
+	assert.ErrorIs(t, onGPU.Run(second.Queue()), ops.ErrWrongDevice)
 }
 
 func TestCloseLeavesNothingOpen(t *testing.T) {
@@ -162,7 +162,7 @@ func TestCloseLeavesNothingOpen(t *testing.T) {
 	_, err = dev.Resample(ops.ResampleArgs{
 		Src:      tensor.Must(tensor.Of([]float64{0, 0, 0, 1}, 1, 1, 4)),
 		SrcTimes: tensor.Must(tensor.Of([]int64{0}, 1)), Targets: ops.Uniform(0, 1, 3),
-	}, ops.ResampleOptions{Kind: ops.Slerp})
+	}, ops.ResampleOptions{Interp: ops.InterpSlerp})
 	require.NoError(t, err)
 	require.NoError(t, dev.Close())
 	assert.NoError(t, dev.Close())

@@ -37,7 +37,7 @@ func notDirect(b *backend, j *ops.FuseJob, alone bool) string {
 	}
 	for m, l := range layoutsOf(j) {
 		r := j.Parts[m].ResampleJob
-		if kind, _ := uniform(r.Channels); kind != ops.Linear || r.S < leastDirect || r.T < 2 || l.units > ptx.DirectMakers || pointer(r.SrcTimes)%chunk != 0 {
+		if kind, _ := uniform(r.Channels); kind != ops.InterpLinear || r.S < leastDirect || r.T < 2 || l.units > ptx.DirectMakers || pointer(r.SrcTimes)%chunk != 0 {
 			return "a kind that is not linear, few samples, rows of many units, or stamps that begin anywhere"
 		}
 	}
@@ -74,5 +74,5 @@ func directChecks(j *ops.ResampleJob) int {
 		return 0
 	}
 	once := warp * chunk / j.ClockType().Size()
-	return (j.Stamps() + once - 1) / once
+	return (j.Timestamps() + once - 1) / once
 }

@@ -42,6 +42,6 @@ func (p *plan) drawParams(job *ops.DrawJob, blocks int) *ptx.DrawParams {
 		Windows: address(job.Windows), Begins: address(job.Begins), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Rate: job.Rate,
 		Count: uint64(job.Count), Step: uint64(job.Step()), Rank: uint32(job.Rank), Ranks: uint32(job.Ranks), B: uint32(job.Batch), E: uint32(job.E),
 		Blocks: uint32(blocks), Streams: uint32(len(job.Streams)), Key: key, Sides: uint64(p.table.Ptr()) + drawTicket,
-		Flags: ptx.DrawParamsFlags{Half: uint32(half), Wide: rounds == 4, Shuffle: job.Shuffle, ShortLast: job.Last == ops.ShortLast, Ready: job.Launch == ops.LaunchInputsReady}.Word(),
+		Flags: ptx.DrawParamsFlags{Half: uint32(half), Wide: rounds == 4, Shuffle: job.Shuffle, ShortLast: job.Last == ops.LastShort, Ready: job.Launch == ops.LaunchInputsReady}.Word(),
 	}
 }

@@ -110,10 +110,10 @@ func startBits(c ops.Clock, clock tensor.DType) int64 {
 }
 
 // uniform returns the kind that all features have, if it is one that looks at no value.
-func uniform(channels []ops.Channel) (ops.Kind, bool) {
-	kind := channels[0].Kind
+func uniform(channels []ops.Channel) (ops.Interp, bool) {
+	kind := channels[0].Interp
 	for _, c := range channels {
-		if c.Kind != kind || c.Kind > ops.Nearest {
+		if c.Interp != kind || c.Interp > ops.InterpNearest {
 			return 0, false
 		}
 	}

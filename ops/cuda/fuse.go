@@ -62,7 +62,7 @@ var (
 
 // made is how fuse.cu makes a stream.
 type made struct {
-	kind     ops.Kind      // by chunks: the kind of all features
+	kind     ops.Interp    // by chunks: the kind of all features
 	channels []ops.Channel // by items: what each feature is; else nil
 	dtype    tensor.DType  // Src's
 	vector   int           // by chunks: log2 of the elements moved at once
@@ -166,7 +166,7 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 			Src: address(src.Src), SrcBatch: int64(src.SrcBatch), SrcStep: int64(src.SrcStep), Times: address(src.SrcTimes), TimesBatch: int64(src.TimesBatch),
 			SrcRows: rows(src.SrcLengths, src.SrcOffsets), SrcStarts: address(src.SrcStarts), Offset: lengthBits(part.Offset, j.Clock), Fill: valueBits(src.Fill, j.Dst.DType()),
 			MaxGap: limitBits(src.Slack(src.MaxGap), j.Clock), Tolerance: limitBits(src.Slack(src.Tolerance), j.Clock), Snap: limitBits(src.Snap, j.Clock), Shortest: lengthBits(src.WindowFrom(src.ShortestWindow()), j.Clock),
-			Stamps: uint64(src.Stamps()), Share: uint64((src.Stamps() + s.blocks - 1) / s.blocks), S: uint64(src.S), Column: uint32(column),
+			Stamps: uint64(src.Timestamps()), Share: uint64((src.Timestamps() + s.blocks - 1) / s.blocks), S: uint64(src.S), Column: uint32(column),
 			Blocks: uint32(s.blocks), Pace: pace(src), D: uint32(src.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks),
 			Flags: f.Word(),
 		}

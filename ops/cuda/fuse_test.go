@@ -12,8 +12,8 @@ import (
 )
 
 func TestStreamsAreMadeByChunksWhereTheyCanBe(t *testing.T) {
-	two := ops.ResampleOptions{Channels: []ops.Channel{{Lo: 4, Hi: 8, Kind: ops.Next}}}
-	missing := ops.FuseStream{Width: 4, Options: ops.ResampleOptions{Kind: ops.Slerp}}
+	two := ops.ResampleOptions{Channels: []ops.Channel{{Lo: 4, Hi: 8, Interp: ops.InterpNext}}}
+	missing := ops.FuseStream{Width: 4, Options: ops.ResampleOptions{Interp: ops.InterpSlerp}}
 	plain := ops.ResampleOptions{}
 	for what, c := range map[string]struct {
 		out    tensor.DType

@@ -91,7 +91,7 @@ func bothWays(j *ops.ResampleJob) int {
 }
 
 // resampleJob fills in the parameter of the kernels of resample.cu, for so many targets.
-func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Kind, s shape, targets int) ptx.ResampleJob {
+func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Interp, s shape, targets int) ptx.ResampleJob {
 	magic, shift := divider(j.T, targets)
 	clock := j.ClockType()
 	f := jobFlags(j, clock, kind, s)
@@ -102,7 +102,7 @@ func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Kind, s shape, targets i
 		Valid: address(j.Valid), ValidBatch: int64(j.ValidBatch), Age: address(j.Age), AgeBatch: int64(j.AgeBatch), Pad: address(j.Pad), PadBatch: int64(j.PadBatch),
 		SrcRows: rows(j.SrcLengths, j.SrcOffsets), SrcStarts: address(j.SrcStarts), DstRows: rows(j.DstLengths, j.DstOffsets), Fault: p.Cell.At, FaultFlag: p.Cell.Flag,
 		Start: startBits(j.Targets, clock), Rate: j.Targets.Rate, Fill: valueBits(j.Fill, j.Dst.DType()), MaxGap: limitBits(j.Slack(j.MaxGap), clock), Tolerance: limitBits(j.Slack(j.Tolerance), clock), Snap: limitBits(j.Snap, clock),
-		Total: uint64(targets), Stamps: uint64(j.Stamps()), Share: uint64((j.Stamps() + s.blocks - 1) / s.blocks), S: uint64(j.S), T: uint64(j.T), TMagic: magic, Pace: pace(j),
+		Total: uint64(targets), Stamps: uint64(j.Timestamps()), Share: uint64((j.Timestamps() + s.blocks - 1) / s.blocks), S: uint64(j.S), T: uint64(j.T), TMagic: magic, Pace: pace(j),
 		B: uint32(j.B), D: uint32(j.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: f.Word(),
 		More: jobMore(j, j.Src.DType()).Word(),
 	}
@@ -115,7 +115,7 @@ func jobMore(j *ops.ResampleJob, in tensor.DType) ptx.ResampleJobMore {
 }
 
 // jobFlags are the switches of a stream, as resample_job.cuh reads them.
-func jobFlags(j *ops.ResampleJob, clock tensor.DType, kind ops.Kind, s shape) ptx.ResampleJobFlags {
+func jobFlags(j *ops.ResampleJob, clock tensor.DType, kind ops.Interp, s shape) ptx.ResampleJobFlags {
 	_, gap := j.MaxGap.Get()
 	_, tolerance := j.Tolerance.Get()
 	_, window := j.ShortestWindow().Get()
@@ -126,9 +126,9 @@ func jobFlags(j *ops.ResampleJob, clock tensor.DType, kind ops.Kind, s shape) pt
 		Windowed: window, Ready: j.Launch == ops.LaunchInputsReady,
 	}
 	for _, c := range j.Channels {
-		f.NearPrevious = f.NearPrevious || c.Kind == ops.Previous
-		f.NearNext = f.NearNext || c.Kind == ops.Next
-		f.NearNearest = f.NearNearest || c.Kind == ops.Nearest
+		f.NearPrevious = f.NearPrevious || c.Interp == ops.InterpPrevious
+		f.NearNext = f.NearNext || c.Interp == ops.InterpNext
+		f.NearNearest = f.NearNearest || c.Interp == ops.InterpNearest
 	}
 	return f
 }
@@ -140,6 +140,6 @@ const checkKernel = "resample"
 func (p *plan) bindCheck(j *ops.ResampleJob) error {
 	j = j.Checked()
 	s := shape{threads: threads, tile: 1, chunks: 1, blocks: min(p.b.checkers(j, checkShare), math.MaxInt32)}
-	params := p.resampleJob(j, ops.Linear, s, 0)
+	params := p.resampleJob(j, ops.InterpLinear, s, 0)
 	return p.Add(p.b.bind(checkKernel, j.Launch, s.blocks, s.threads, 0, &params))
 }

@@ -42,7 +42,7 @@ func BenchmarkRunHost(b *testing.B) {
 		b.Cleanup(func() { require.NoError(b, p.Close()) })
 		plans = append(plans, p)
 	}
-	st := dev.Stream()
+	st := dev.Queue()
 	bench := func(name string, run func() error) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -26,15 +26,15 @@ type itemSorts struct {
 	beside bool // whether an item looks at the brackets beside a target's
 }
 
-func sortOf(kind ops.Kind) int {
+func sortOf(kind ops.Interp) int {
 	switch {
-	case kind <= ops.Nearest:
+	case kind <= ops.InterpNearest:
 		return moved
-	case kind == ops.Slerp:
+	case kind == ops.InterpSlerp:
 		return slerps
-	case kind == ops.Angle:
+	case kind == ops.InterpAngle:
 		return angles
-	case kind == ops.Pchip || kind == ops.CatmullRom || kind == ops.Hermite:
+	case kind == ops.InterpPchip || kind == ops.InterpCatmullRom || kind == ops.InterpHermite:
 		return cubics
 	}
 	return others
@@ -42,8 +42,8 @@ func sortOf(kind ops.Kind) int {
 
 func countItems(channels []ops.Channel) (s itemSorts) {
 	for _, c := range channels {
-		s.of[sortOf(c.Kind)] += (c.Hi - c.Lo) / c.Kind.Width()
-		s.beside = s.beside || c.Kind == ops.Pchip || c.Kind == ops.CatmullRom
+		s.of[sortOf(c.Interp)] += (c.Hi - c.Lo) / c.Interp.Width()
+		s.beside = s.beside || c.Interp == ops.InterpPchip || c.Interp == ops.InterpCatmullRom
 	}
 	return s
 }
@@ -105,7 +105,7 @@ func (s *itemSorts) run(threads, tile int, pace float64) int {
 func sortedChannels(channels []ops.Channel) []ops.Channel {
 	list := slices.Clone(channels)
 	slices.SortStableFunc(list, func(a, b ops.Channel) int {
-		return cmp.Or(sortOf(a.Kind)-sortOf(b.Kind), int(a.Kind)-int(b.Kind))
+		return cmp.Or(sortOf(a.Interp)-sortOf(b.Interp), int(a.Interp)-int(b.Interp))
 	})
 	return list
 }
@@ -116,16 +116,16 @@ func itemTable(j *ops.ResampleJob, channels []ops.Channel, clock tensor.DType) [
 	for _, c := range sortedChannels(channels) {
 		number := math.Float64bits(c.Period)
 		// An item's features are neighbours, but for a value and its velocity.
-		end, step := c.Hi, c.Kind.Width()
+		end, step := c.Hi, c.Interp.Width()
 		switch {
-		case c.Kind.Windowed():
+		case c.Interp.Windowed():
 			number = lengthBits(j.WindowFrom(c.Window), clock)
-		case c.Kind == ops.Hermite:
+		case c.Interp == ops.InterpHermite:
 			end, step = (c.Lo+c.Hi)/2, 1
 			number = uint64(end - c.Lo)
 		}
 		for d := c.Lo; d < end; d += step {
-			list = append(list, ptx.Item{Number: number, Feature: uint32(d), Kind: uint32(c.Kind)})
+			list = append(list, ptx.Item{Number: number, Feature: uint32(d), Kind: uint32(c.Interp)})
 		}
 	}
 	return packed(list)

@@ -16,8 +16,8 @@ import (
 
 func TestItemsAreSorted(t *testing.T) {
 	channels := []ops.Channel{
-		{Lo: 0, Hi: 2, Kind: ops.Pchip}, {Lo: 2, Hi: 4, Kind: ops.Next}, {Lo: 4, Hi: 12, Kind: ops.Slerp}, {Lo: 12, Hi: 13, Kind: ops.Angle, Period: 360},
-		{Lo: 13, Hi: 14}, {Lo: 14, Hi: 18, Kind: ops.Hermite}, {Lo: 18, Hi: 19, Kind: ops.WindowMax, Window: ops.Within(time.Second)},
+		{Lo: 0, Hi: 2, Interp: ops.InterpPchip}, {Lo: 2, Hi: 4, Interp: ops.InterpNext}, {Lo: 4, Hi: 12, Interp: ops.InterpSlerp}, {Lo: 12, Hi: 13, Interp: ops.InterpAngle, Period: 360},
+		{Lo: 13, Hi: 14}, {Lo: 14, Hi: 18, Interp: ops.InterpHermite}, {Lo: 18, Hi: 19, Interp: ops.InterpWindowMax, Window: ops.Within(time.Second)},
 	}
 	var got []ptx.Item
 	for data := itemTable(&ops.ResampleJob{}, channels, tensor.I64); len(data) > 0; data = data[16:] {

@@ -28,7 +28,7 @@ func irregular(j *ops.ResampleJob) string {
 		return "a mask of padding"
 	case j.SrcLengths != nil || j.SrcOffsets != nil || j.DstLengths != nil || j.DstOffsets != nil:
 		return "rows of lengths of their own"
-	case j.Edge > ops.FillEdge:
+	case j.Edge > ops.EdgeFill:
 		return "ends that are neither clamped nor filled"
 	case j.Src.DType() != j.Dst.DType():
 		return "a conversion"
@@ -36,7 +36,7 @@ func irregular(j *ops.ResampleJob) string {
 		return "values of 64 bits"
 	case min(j.SrcBatch, j.SrcStep) < 0 || j.TimesRows != 1 && j.TimesBatch != j.S:
 		return "rows in another order, or stamps with gaps between them"
-	case j.Rows() > math.MaxInt32 || j.Stamps() > math.MaxInt32 || (j.B-1)*j.TargetBatch+j.T > math.MaxUint32:
+	case j.Rows() > math.MaxInt32 || j.Timestamps() > math.MaxInt32 || (j.B-1)*j.TargetBatch+j.T > math.MaxUint32:
 		return "more targets or stamps than 32 bits can number"
 	}
 	return ""
@@ -250,8 +250,8 @@ func plainFlags(j *ops.ResampleJob, s shape) ptx.PlainTaskFlags {
 	_, shift := divider(j.T, j.Rows())
 	return ptx.PlainTaskFlags{
 		Clock: clockCode[j.ClockType()], Kind: uint32(kind), Each: uint32(s.each), Check: j.Check, Dense: pointer(j.SrcTimes)%chunk == 0,
-		Dtype: dtypeCode[j.Src.DType()], TShift: shift, HasGap: gap, HasTolerance: tolerance, FillGaps: j.FillGaps, FillEnds: j.Edge == ops.FillEdge,
-		Usual: kind == ops.Linear && !gap && !tolerance, Masked: j.Valid != nil || j.Age != nil, Prefetches: s.prefetch, Ready: j.Launch == ops.LaunchInputsReady,
+		Dtype: dtypeCode[j.Src.DType()], TShift: shift, HasGap: gap, HasTolerance: tolerance, FillGaps: j.FillGaps, FillEnds: j.Edge == ops.EdgeFill,
+		Usual: kind == ops.InterpLinear && !gap && !tolerance, Masked: j.Valid != nil || j.Age != nil, Prefetches: s.prefetch, Ready: j.Launch == ops.LaunchInputsReady,
 	}
 }
 
@@ -267,7 +267,7 @@ func (p *plan) plainParams(j *ops.FuseJob, s shape, unit, chunks int, chunkMagic
 		Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Flags: f.Word(),
 		Tile: uint32(s.tile), Chunks: uint32(chunks), ChunkMagic: chunkMagic, Total: uint32(r.Rows()), TMagic: magic, T: uint32(r.T), S: uint32(r.S), Pace: pace(r),
 		TimesBatch: uint32(r.TimesBatch), TargetsBatch: uint32(r.TargetBatch), SrcBatch: uint32(size * r.SrcBatch >> unit), SrcStep: uint32(size * r.SrcStep >> unit),
-		DstStep: uint32(size * r.DstStep), Share: plainShare(r, s.blocks), Stamps: uint32(r.Stamps()), RowsAStamp: 1 / float32(r.S),
+		DstStep: uint32(size * r.DstStep), Share: plainShare(r, s.blocks), Stamps: uint32(r.Timestamps()), RowsAStamp: 1 / float32(r.S),
 		MaxGap: gapBits(r), Tolerance: limitBits(r.Tolerance, j.Clock), Fill: fillWord(r), Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate,
 	}
 }
@@ -290,7 +290,7 @@ func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, own func(m int, l la
 		stream := ptx.PlainStream{
 			Src: address(part.Src), Times: address(part.SrcTimes), Offset: lengthBits(part.Offset, j.Clock),
 			Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Pace: pace(part.ResampleJob), S: uint32(part.S),
-			TimesBatch: uint32(part.TimesBatch), Share: plainShare(part.ResampleJob, s.blocks), Stamps: uint32(part.Stamps()), Column: uint32(l.column),
+			TimesBatch: uint32(part.TimesBatch), Share: plainShare(part.ResampleJob, s.blocks), Stamps: uint32(part.Timestamps()), Column: uint32(l.column),
 			RowsAStamp: 1 / float32(part.S), Fill: fillWord(part.ResampleJob), MaxGap: gapBits(part.ResampleJob), Tolerance: limitBits(part.Tolerance, j.Clock),
 		}
 		own(m, l, &f, &stream)
@@ -306,7 +306,7 @@ func plainShare(j *ops.ResampleJob, blocks int) uint32 {
 	if !j.Check {
 		return 0
 	}
-	return uint32((j.Stamps()+blocks-1)/blocks+3) &^ 3
+	return uint32((j.Timestamps()+blocks-1)/blocks+3) &^ 3
 }
 
 // gapBits are the bits of the longest bracket in the clock's own type: of the longest there is where none is set.

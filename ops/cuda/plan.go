@@ -20,7 +20,7 @@ type plan struct {
 	explain func(ops.Fault) error // what a fault means
 }
 
-func (p *plan) Run(s ops.Stream) error { return device.Run(p, s) }
+func (p *plan) Run(s ops.Queue) error { return device.Run(p, s) }
 
 func (p *plan) Close() error { return p.Release(p.table) }
 

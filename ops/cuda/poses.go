@@ -88,7 +88,7 @@ func notPoses(j *ops.ResampleJob) string {
 	switch {
 	case gap || tolerance:
 		return "a limit on gaps, or a tolerance"
-	case j.Edge != ops.Clamp:
+	case j.Edge != ops.EdgeClamp:
 		return "ends that are not held"
 	case j.S < leastDirect || j.T < 2 || j.B*j.S > math.MaxInt32 || pointer(j.Src)%chunk != 0:
 		return "few samples or targets, or a source that begins anywhere"
@@ -110,15 +110,15 @@ func posePieces(j *ops.ResampleJob) []ptx.Piece {
 		for lo := c.Lo; lo < c.Hi; {
 			n := 4
 			switch {
-			case weightOf(uint16(c.Kind)) < 0:
+			case weightOf(uint16(c.Interp)) < 0:
 				return nil
-			case c.Kind == ops.Angle && c.Hi-lo >= 6:
+			case c.Interp == ops.InterpAngle && c.Hi-lo >= 6:
 				n = 6
-			case c.Kind == ops.Angle:
+			case c.Interp == ops.InterpAngle:
 				n = 2
 			}
 			n = min(n, c.Hi-lo)
-			list = append(list, ptx.Piece{Period: math.Float64bits(c.Period), At: uint32(lo * size), Kind: uint16(c.Kind), N: uint16(n)})
+			list = append(list, ptx.Piece{Period: math.Float64bits(c.Period), At: uint32(lo * size), Kind: uint16(c.Interp), N: uint16(n)})
 			lo += n
 		}
 	}
@@ -174,7 +174,7 @@ func (p *plan) poses(j *ops.FuseJob, s shape) *ptx.Poses {
 	out := &ptx.Poses{
 		Src: address(r.Src), Times: address(r.SrcTimes), Targets: address(j.Targets.Times), Dst: address(j.Dst), Valid: address(j.Valid), Age: address(j.Age),
 		Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Start: startBits(j.Targets, j.Clock), Rate: j.Targets.Rate, TimesBatch: uint32(r.TimesBatch),
-		TargetBatch: uint32(r.TargetBatch), Total: uint32(r.Rows()), Stamps: uint32(r.Stamps()), Share: plainShare(r, s.blocks), S: uint32(r.S), T: uint32(r.T),
+		TargetBatch: uint32(r.TargetBatch), Total: uint32(r.Rows()), Stamps: uint32(r.Timestamps()), Share: plainShare(r, s.blocks), S: uint32(r.S), T: uint32(r.T),
 		TMagic: magic, Pace: pace(r), RowsAStamp: 1 / float32(r.S), Flags: f.Word() | ptx.PosesFlags{Precise: precise(list)}.Word(), Tile: uint32(s.tile),
 		Row: uint32(row), Room: uint32(space.rows), RoomBytes: uint32(space.bytes), OutAt: uint32(space.out), Samples: uint32(samples),
 		Safe: uint32(max(0, samples-(chunk+row-2)/row)), Pieces: uint32(len(list)),

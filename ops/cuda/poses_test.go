@@ -22,7 +22,7 @@ func TestWhatIsMadeByPieces(t *testing.T) {
 	kinds := with(func(o *ops.ResampleOptions) { // 17 pieces
 		o.Channels = nil
 		for i := range 17 {
-			o.Channels = append(o.Channels, ops.Channel{Lo: i, Hi: i + 1, Kind: ops.Kind(i % 2)})
+			o.Channels = append(o.Channels, ops.Channel{Lo: i, Hi: i + 1, Interp: ops.Interp(i % 2)})
 		}
 	})
 	one := ops.ResampleOptions{}
@@ -37,11 +37,11 @@ func TestWhatIsMadeByPieces(t *testing.T) {
 	}{
 		{"position and quaternion", tensor.F32, 3, 10, 5, 7, pose, nil, true, true},
 		{"of halves", tensor.F16, 3, 10, 5, 7, pose, nil, true, true},
-		{"angles", tensor.F32, 3, 10, 5, 7, ops.ResampleOptions{Kind: ops.Angle}, nil, true, true},
-		{"cubic", tensor.F32, 3, 10, 5, 7, with(func(o *ops.ResampleOptions) { o.Kind = ops.Pchip }), nil, false, false},
+		{"angles", tensor.F32, 3, 10, 5, 7, ops.ResampleOptions{Interp: ops.InterpAngle}, nil, true, true},
+		{"cubic", tensor.F32, 3, 10, 5, 7, with(func(o *ops.ResampleOptions) { o.Interp = ops.InterpPchip }), nil, false, false},
 		{"gap limit", tensor.F32, 3, 10, 5, 7, with(func(o *ops.ResampleOptions) { o.MaxGap = ops.Within(time.Second) }), nil, false, false},
-		{"tolerance", tensor.F32, 3, 10, 5, 7, ops.ResampleOptions{Kind: ops.Nearest, Tolerance: ops.Within(time.Second)}, nil, false, false},
-		{"filled", tensor.F32, 3, 10, 5, 7, with(func(o *ops.ResampleOptions) { o.Edge = ops.FillEdge }), nil, false, false},
+		{"tolerance", tensor.F32, 3, 10, 5, 7, ops.ResampleOptions{Interp: ops.InterpNearest, Tolerance: ops.Within(time.Second)}, nil, false, false},
+		{"filled", tensor.F32, 3, 10, 5, 7, with(func(o *ops.ResampleOptions) { o.Edge = ops.EdgeFill }), nil, false, false},
 		{"f64", tensor.F64, 3, 10, 5, 7, pose, nil, false, false},
 		{"another dtype", tensor.F32, 3, 10, 5, 7, pose, dst(place(tensor.BF16, 3, 5, 7)), false, false},
 		{"lengths", tensor.F32, 3, 10, 5, 7, pose, func(a *ops.ResampleArgs) { a.SrcLengths = place(tensor.I64, 3) }, false, false},

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	_ tuned.Device = (*stream)(nil)
+	_ tuned.Device = (*queue)(nil)
 	_ tuned.Plan   = (*plan)(nil)
 )
 
@@ -29,7 +29,7 @@ func (b *backend) loadTable() {
 	b.shapes = how
 }
 
-func (st *stream) Tuned() (t *tuned.Table, path string) {
+func (st *queue) Tuned() (t *tuned.Table, path string) {
 	path, _ = tuned.Path(st.b.identity(), st.b.kind == "cuda")
 	if t = st.b.table.Load(); t == nil {
 		t = tuned.New(st.b.identity())
@@ -37,7 +37,7 @@ func (st *stream) Tuned() (t *tuned.Table, path string) {
 	return t, path
 }
 
-func (st *stream) Tune(t *tuned.Table) error {
+func (st *queue) Tune(t *tuned.Table) error {
 	if t != nil && t.For != st.b.identity() {
 		return fmt.Errorf("cuda: Tune: %w", tuned.ErrStale)
 	}

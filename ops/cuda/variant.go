@@ -151,7 +151,7 @@ func classOf(j *ops.FuseJob, name string, shapes []shape) tuned.Class {
 	for i, part := range j.Parts {
 		pieces += shapes[i].chunks
 		if j.Check && part.SrcTimes != nil {
-			stamps += part.Stamps()
+			stamps += part.Timestamps()
 		}
 	}
 	return tuned.Class{Variant: name, Bytes: log2(j.D * j.Dst.DType().Size()), Pieces: log2(pieces), Targets: log2(j.Rows()), Stamps: log2(stamps), Ready: ready(j)}
@@ -210,7 +210,7 @@ func (b *backend) grid(j *ops.ResampleJob, share int, s shape) shape {
 
 // checkers is how many blocks check a job's stamps, and its rows, each so many stamps.
 func (b *backend) checkers(j *ops.ResampleJob, share int) int {
-	work := (j.Stamps() + share - 1) / share
+	work := (j.Timestamps() + share - 1) / share
 	if j.SrcStarts != nil {
 		work = j.B // a selection's rows, and their stamps, are shared out by the row
 	}

@@ -37,7 +37,7 @@ type keeper struct {
 }
 
 func (k *keeper) Describe() ops.Info                            { return ops.Info{Name: "somewhere:0"} }
-func (k *keeper) NewStream() (ops.Stream, error)                { return nil, nil }
+func (k *keeper) NewQueue() (ops.Queue, error)                  { return nil, nil }
 func (k *keeper) Fuse(j *ops.FuseJob) (ops.Plan, error)         { k.job = j; return nil, nil }
 func (k *keeper) Resample(j *ops.ResampleJob) (ops.Plan, error) { k.job = alone(j); return nil, nil }
 
@@ -83,9 +83,9 @@ func fuse(dtype tensor.DType, n int, opts ops.FuseOptions, streams ...ops.FuseSt
 }
 
 var (
-	pose    = ops.ResampleOptions{Channels: []ops.Channel{{Lo: 3, Hi: 7, Kind: ops.Slerp}}}
-	pchip   = ops.ResampleOptions{Kind: ops.Pchip}
-	nearest = ops.ResampleOptions{Kind: ops.Nearest}
+	pose    = ops.ResampleOptions{Channels: []ops.Channel{{Lo: 3, Hi: 7, Interp: ops.InterpSlerp}}}
+	pchip   = ops.ResampleOptions{Interp: ops.InterpPchip}
+	nearest = ops.ResampleOptions{Interp: ops.InterpNearest}
 	early   = ops.ResampleOptions{Launch: ops.LaunchInputsReady}
 )
 
@@ -124,7 +124,7 @@ func jobs() []chosen {
 	r("a pose of f64", "resample_channels_f64", resample(tensor.F64, 4, 100, 50, 7, pose))
 	r("cubics", "resample_curves", resample(tensor.BF16, 4, 100, 50, 8, pchip))
 	r("cubics of f64", "resample_curves_f64", resample(tensor.F64, 4, 100, 50, 8, pchip))
-	r("beyond the ends", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{Edge: ops.Extrapolate}))
+	r("beyond the ends", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{Edge: ops.EdgeExtrapolate}))
 	r("a conversion", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) { a.Dst = place(tensor.F64, 4, 50, 8) }))
 	r("rows of lengths", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) { a.SrcLengths = place(tensor.I64, 4) }))
 	r("f64", "resample_f64", resample(tensor.F64, 4, 100, 50, 8, ops.ResampleOptions{}))
@@ -186,7 +186,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 	list := jobs()
 	for _, d := range []int{1, 2, 3, 7, 8, 31, 32, 33, 127, 128, 129, 512, 1000, 100_000} {
 		for _, n := range []int{2, 31, 1000, 1 << 20, 1 << 29} {
-			for _, opts := range []ops.ResampleOptions{{}, early, pchip, {Kind: ops.Angle}} {
+			for _, opts := range []ops.ResampleOptions{{}, early, pchip, {Interp: ops.InterpAngle}} {
 				list = append(list, chosen{fmt.Sprint(n, " targets of ", d), "", resample(tensor.BF16, 1, 10, n, d, opts), resampleVariants},
 					chosen{"f64", "", resample(tensor.F64, 1, 10, n, d, opts), resampleVariants})
 			}

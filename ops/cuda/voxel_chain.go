@@ -131,7 +131,7 @@ func (c *voxelChain) grid() ptx.VoxelGrid {
 		InverseX: inverse(box.Size[0]), InverseY: inverse(box.Size[1]), InverseZ: inverse(box.Size[2]),
 		MinX: box.Min[0], MinY: box.Min[1], MinZ: box.Min[2], SizeX: box.Size[0], SizeY: box.Size[1], SizeZ: box.Size[2],
 	}
-	if job.Order == ops.XYZ {
+	if job.Order == ops.AxisXYZ {
 		g.Xyz = 1
 	}
 	return g
@@ -162,7 +162,7 @@ func (c *voxelChain) values(chunk int) ptx.VoxelValues {
 
 // fours reports whether features can be taken four at a time.
 func fours(job *ops.VoxelizeJob) bool {
-	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.HardVoxels || job.Double() {
+	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.VoxelHard || job.Double() {
 		return false
 	}
 	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (pointer(job.Features)|pointer(job.Out()))%16 == 0
@@ -205,7 +205,7 @@ func notReduced(job *ops.VoxelizeJob) string {
 	switch {
 	case job.N == 0:
 		return "no points"
-	case job.Mode != ops.DenseVoxels:
+	case job.Mode != ops.VoxelDense:
 		return "not a dense grid"
 	case !job.Reduce.OfFeatures() && job.Reduce != ops.ReduceCount:
 		return "neither counts nor features are reduced"

@@ -69,7 +69,7 @@ func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
 		}
 		require.Greater(t, shared[0], shared[1])
 		for _, p := range plans {
-			require.NoError(t, p.Run(dev.Stream()))
+			require.NoError(t, p.Run(dev.Queue()))
 			require.NoError(t, dev.Synchronize(context.Background()))
 		}
 	})
@@ -132,7 +132,7 @@ func testBrokenLaunch(t *testing.T, table *cudadrv.Table, n int, spoilt bool) {
 	box := ops.VoxelGrid{Max: [3]float64{3, 1, 1}, Size: [3]float64{1, 1, 1}}
 	p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Features: features, Grid: grid}, box, ops.VoxelizeOptions{Reduce: ops.ReduceMean})
 	require.NoError(t, err)
-	st := dev.Stream()
+	st := dev.Queue()
 	run := func() error { return p.Run(st) }
 	is := func(what string, run func() error) {
 		require.NoError(t, dev.Copy(grid, tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))))

@@ -30,7 +30,7 @@ func notCounted(job *ops.VoxelizeJob) string {
 	switch {
 	case job.N == 0:
 		return "no points"
-	case job.Mode != ops.DenseVoxels:
+	case job.Mode != ops.VoxelDense:
 		return "not a dense grid"
 	case job.Reduce == ops.ReduceCount && job.Empty != 0:
 		return "counts beside an empty value"

@@ -44,7 +44,7 @@ var voxelNothing = voxelVariant{name: "fill", pays: always,
 		switch {
 		case job.N > 0:
 			return "there are points"
-		case job.Mode != ops.DenseVoxels:
+		case job.Mode != ops.VoxelDense:
 			return "not a dense grid"
 		}
 		return ""
@@ -114,7 +114,7 @@ func (p *voxelPlan) bind(c *voxelChain) error {
 	for i, l := range c.launches {
 		mode := ops.LaunchDependent
 		if i == 0 {
-			mode = ops.LaunchPlain
+			mode = ops.LaunchDefault
 		}
 		bound, err := p.b.bind(l.kernel, mode, max(l.blocks, 1), l.threads, l.shared, l.params)
 		if err == nil && l.prefersShared {
@@ -145,7 +145,7 @@ func (p *voxelPlan) Usable(op string) error {
 	return p.Base.Usable(op)
 }
 
-func (p *voxelPlan) Run(s ops.Stream) error { return device.Run(p, s) }
+func (p *voxelPlan) Run(s ops.Queue) error { return device.Run(p, s) }
 
 func (p *voxelPlan) Close() error { return p.Release(p.scratch) }
 
@@ -168,7 +168,7 @@ func (p *voxelPlan) Counts() (c ops.VoxelCounts, err error) {
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(state[8*i:])) }
 	c = ops.VoxelCounts{InRange: word(ptx.VoxelStateInRange), OutOfRange: word(ptx.VoxelStateOutOfRange), NotFinite: word(ptx.VoxelStateNotFinite)}
 	c.Points = c.InRange + c.OutOfRange + c.NotFinite
-	if p.job.Mode != ops.DenseVoxels {
+	if p.job.Mode != ops.VoxelDense {
 		c.Voxels, c.DroppedVoxels, c.DroppedPoints = word(ptx.VoxelStateWritten), word(ptx.VoxelStateDropped), c.InRange-word(ptx.VoxelStateKept)
 	}
 	return c, nil

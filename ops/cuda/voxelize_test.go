@@ -22,14 +22,14 @@ func voxelJob(n int) *ops.VoxelizeJob {
 	many := tensor.Must(points.Expand(n, 3))
 	return &ops.VoxelizeJob{
 		VoxelizeArgs: ops.VoxelizeArgs{Points: many, Coords: tensor.Must(tensor.New(tensor.I32, 5, 4))},
-		Mode:         ops.HardVoxels, Reduce: ops.ReduceCount, Cells: [3]int{8, 4, 2}, N: n, B: 2, P: 3, V: 5,
+		Mode:         ops.VoxelHard, Reduce: ops.ReduceCount, Cells: [3]int{8, 4, 2}, N: n, B: 2, P: 3, V: 5,
 	}
 }
 
 // denseJob is of a grid of the reduction's dtype, which is not as large as it says.
-func denseJob(n, f, b int, cells [3]int, reduce ops.VoxelReduce) *ops.VoxelizeJob {
+func denseJob(n, f, b int, cells [3]int, reduce ops.Reduce) *ops.VoxelizeJob {
 	job := voxelJob(n)
-	job.Mode, job.Reduce, job.F, job.B, job.Cells, job.Coords = ops.DenseVoxels, reduce, f, b, cells, nil
+	job.Mode, job.Reduce, job.F, job.B, job.Cells, job.Coords = ops.VoxelDense, reduce, f, b, cells, nil
 	job.Grid = tensor.Must(tensor.New(reduce.DType(), 1))
 	return job
 }
@@ -48,7 +48,7 @@ func variantOf(t *testing.T, name string) *voxelVariant {
 // Each kernel is launched by some way, with a parameter of its entry's size.
 func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
 	hard, sparse, labels := voxelJob(1000), voxelJob(1000), denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceMajority)
-	sparse.Mode, sparse.Reduce, sparse.F = ops.SparseVoxels, ops.ReduceMean, 3
+	sparse.Mode, sparse.Reduce, sparse.F = ops.VoxelSparse, ops.ReduceMean, 3
 	labels.Labels = tensor.Must(tensor.New(tensor.I32, 1))
 	count, mean := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount), denseJob(1000, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)
 	wide := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount)
@@ -81,7 +81,7 @@ func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
 
 // The reductions of package ops have the kernels' numbers.
 func TestVoxelReductionsHaveTheKernelsNumbers(t *testing.T) {
-	for got, want := range map[ops.VoxelReduce]int{
+	for got, want := range map[ops.Reduce]int{
 		ops.ReduceOccupancy: ptx.VoxelReductionOccupancy, ops.ReduceCount: ptx.VoxelReductionCount, ops.ReduceSum: ptx.VoxelReductionSum, ops.ReduceMean: ptx.VoxelReductionMean,
 		ops.ReduceMax: ptx.VoxelReductionGreatest, ops.ReduceMin: ptx.VoxelReductionSmallest, ops.ReduceMajority: ptx.VoxelReductionMajority,
 	} {
@@ -126,7 +126,7 @@ func TestLargeCountsAreDealtOut(t *testing.T) {
 // Few points and features are added by atomics, on a table that is not too large.
 func TestWhatIsAdded(t *testing.T) {
 	b := &backend{sms: 132, shared: 227 << 10}
-	way := func(n, f, cells int, reduce ops.VoxelReduce) string {
+	way := func(n, f, cells int, reduce ops.Reduce) string {
 		return wayOf(b, denseJob(n, f, 1, [3]int{cells, 1, 1}, reduce))
 	}
 	const most = 132 * addValues
@@ -134,7 +134,7 @@ func TestWhatIsAdded(t *testing.T) {
 	assert.NotEqual(t, "add", way(most/4+1, 3, 100, ops.ReduceMean))
 	assert.Equal(t, "add", way(most/3, 3, 100, ops.ReduceMax))
 	assert.NotEqual(t, "add", way(most/3+1, 3, 100, ops.ReduceMin))
-	for reduce, words := range map[ops.VoxelReduce]int{ops.ReduceMean: 12, ops.ReduceSum: 12, ops.ReduceMax: 4, ops.ReduceMin: 4} {
+	for reduce, words := range map[ops.Reduce]int{ops.ReduceMean: 12, ops.ReduceSum: 12, ops.ReduceMax: 4, ops.ReduceMin: 4} {
 		assert.Equal(t, words, recordWords(denseJob(1, 3, 1, [3]int{1, 1, 1}, reduce)), reduce)
 		assert.Equal(t, "add", way(100, 3, addTable/words, reduce), reduce)
 		assert.NotEqual(t, "add", way(100, 3, addTable/words+1, reduce), reduce)
@@ -153,7 +153,7 @@ func TestWhatIsAdded(t *testing.T) {
 // Sums, means and extremes are made of points dealt out, unless blocks or their memory would not do.
 func TestWhatIsGrouped(t *testing.T) {
 	full, small := &backend{sms: 132, shared: 227 << 10}, &backend{sms: 46, shared: 48 << 10}
-	job := func(n int, cells [3]int, reduce ops.VoxelReduce) *ops.VoxelizeJob {
+	job := func(n int, cells [3]int, reduce ops.Reduce) *ops.VoxelizeJob {
 		return denseJob(n, 4*addTurns+1, 2, cells, reduce) // so many features that nothing is added
 	}
 	room := [3]int{128, 128, 128}
@@ -180,7 +180,7 @@ func TestWhatIsGrouped(t *testing.T) {
 	doubles.Grid = tensor.Must(tensor.New(tensor.F64, 1))
 	assert.Equal(t, "sort", wayOf(full, doubles), "doubles are sorted")
 	hard := job(9, room, ops.ReduceMean)
-	hard.Mode = ops.HardVoxels
+	hard.Mode = ops.VoxelHard
 	assert.Equal(t, "sort", wayOf(full, hard))
 	empty := voxelJob(0)
 	assert.Equal(t, "sort", wayOf(full, empty), "rows of no points")

@@ -109,7 +109,7 @@ func (b *backward) plan(dev *ops.Device, l layout) (res [][]uint64, kernels []st
 	defer plan.Close()
 	var first error
 	for i := range 2 - b2i(b.Once) {
-		if err := plan.Run(dev.Stream()); err != nil {
+		if err := plan.Run(dev.Queue()); err != nil {
 			return nil, nil, fmt.Errorf("Run: %w", err)
 		}
 		if found := dev.Synchronize(context.Background()); i == 0 {
@@ -246,7 +246,7 @@ func (s *suite) gradientGroup(t *testing.T) {
 func single(c *resampling, grad *array) *backward {
 	f := &fusing{Name: c.Name, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Clock: c.Clock, DstLengths: c.DstLengths, DstOffsets: c.DstOffsets, Packed: c.Packed,
 		Out: c.out(), Trust: c.Opts.TrustTimes, Launch: c.Opts.Launch, Planned: c.Planned, Wrong: c.Wrong}
-	f.Streams[0].Opts.TrustTimes, f.Streams[0].Opts.Launch = false, ops.LaunchPlain
+	f.Streams[0].Opts.TrustTimes, f.Streams[0].Opts.Launch = false, ops.LaunchDefault
 	if grad != nil {
 		f.Out = grad.dtype
 	}

@@ -39,12 +39,12 @@ func (s *suite) requests(t *testing.T, n int, bad, idle map[int]bool) []*request
 		q.dst = p.put(vals(tensor.F32, make([]float64, b*targets*d), b, targets, d))
 		clock := ops.At(p.put(arr(x, targets)))
 		require.NoError(t, p.err)
-		kind := []ops.Kind{ops.Linear, ops.Pchip, ops.Nearest}[i%3]
+		kind := []ops.Interp{ops.InterpLinear, ops.InterpPchip, ops.InterpNearest}[i%3]
 		var err error
 		if i%4 == 3 {
-			q.plan, err = s.dev.PlanFuse(ops.FuseArgs{Dst: q.dst, Targets: clock, Streams: []ops.FuseStream{{Src: q.src, SrcTimes: q.tms, Options: ops.ResampleOptions{Kind: kind}}}}, ops.FuseOptions{})
+			q.plan, err = s.dev.PlanFuse(ops.FuseArgs{Dst: q.dst, Targets: clock, Streams: []ops.FuseStream{{Src: q.src, SrcTimes: q.tms, Options: ops.ResampleOptions{Interp: kind}}}}, ops.FuseOptions{})
 		} else {
-			q.plan, err = s.dev.PlanResample(ops.ResampleArgs{Dst: q.dst, Src: q.src, SrcTimes: q.tms, Targets: clock}, ops.ResampleOptions{Kind: kind})
+			q.plan, err = s.dev.PlanResample(ops.ResampleArgs{Dst: q.dst, Src: q.src, SrcTimes: q.tms, Targets: clock}, ops.ResampleOptions{Interp: kind})
 		}
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, q.plan.Close()) })

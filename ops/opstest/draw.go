@@ -150,7 +150,7 @@ func (c *drawing) plan(dev *ops.Device) (all []*batch, kernels []string, err err
 	}
 	defer func() { err = errors.Join(err, plan.Close()) }()
 	for range c.Batches {
-		if err := plan.Run(dev.Stream()); err != nil {
+		if err := plan.Run(dev.Queue()); err != nil {
 			return nil, nil, fmt.Errorf("Run: %w", err)
 		}
 		if err := dev.Synchronize(context.Background()); err != nil {
@@ -206,7 +206,7 @@ func (s *suite) drawn(t *testing.T, c *drawing) {
 		}
 	}
 	verify("call", got, err, nil)
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchDependent, ops.LaunchInputsReady} {
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent, ops.LaunchInputsReady} {
 		again := *c
 		again.Opts.Launch = mode
 		got, kernels, err := again.plan(s.dev)

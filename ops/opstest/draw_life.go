@@ -73,7 +73,7 @@ var drawStore = drawing{Counts: []int64{40, 0, 1, 25, 0, 35}, Begins: []int64{5,
 	Opts: ops.DrawOptions{Batch: 31, Shuffle: true, Seed: 5}}
 
 func (s *suite) drawGraphs(t *testing.T) {
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchDependent} {
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent} {
 		for _, b := range []int{3, 31} { // one block, and several
 			c := drawStore
 			c.Opts.Batch, c.Opts.Launch = b, mode

@@ -83,7 +83,7 @@ func drawMisuses() (all []drawMisuse) {
 	option("windows below 0", "Count", func(o *ops.DrawOptions) { o.Count = -5 })
 	option("more than 2^62 windows", "Count", func(o *ops.DrawOptions) { o.Count = 1<<62 + 1 })
 	option("no rows", "Batch", func(o *ops.DrawOptions) { o.Batch = 0 })
-	option("2^31 rows", "Batch", func(o *ops.DrawOptions) { o.Batch, o.Last = 1<<31, ops.ShortLast })
+	option("2^31 rows", "Batch", func(o *ops.DrawOptions) { o.Batch, o.Last = 1<<31, ops.LastShort })
 	option("ranks below 0", "Ranks", func(o *ops.DrawOptions) { o.Ranks = -1 })
 	option("2^31 ranks", "Ranks", func(o *ops.DrawOptions) { o.Ranks = 1 << 31 })
 	option("a rank beyond the ranks", "Rank", func(o *ops.DrawOptions) { o.Ranks, o.Rank = 2, 2 })

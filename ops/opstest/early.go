@@ -63,15 +63,15 @@ func (e *early) plan(k int, dst, valid, src *tensor.Tensor, mode ops.LaunchMode)
 	case 0:
 		plan, err = e.s.dev.PlanResample(args, opts)
 	case 1:
-		opts.Edge = ops.Extrapolate
+		opts.Edge = ops.EdgeExtrapolate
 		plan, err = e.s.dev.PlanResample(args, opts)
 	case 2:
-		opts.Kind = ops.Pchip
+		opts.Interp = ops.InterpPchip
 		plan, err = e.s.dev.PlanResample(args, opts)
 	case 3:
 		plan, err = e.s.dev.PlanFuse(fused, ops.FuseOptions{Launch: mode})
 	default:
-		fused.Streams[0].Options.Kind = ops.CatmullRom
+		fused.Streams[0].Options.Interp = ops.InterpCatmullRom
 		plan, err = e.s.dev.PlanFuse(fused, ops.FuseOptions{Launch: mode})
 	}
 	require.NoError(e.t, err)
@@ -137,17 +137,17 @@ func (s *suite) dependentChain(t *testing.T) {
 		links, small ops.LaunchMode
 		alternate    bool
 	}{
-		{ops.LaunchPlain, ops.LaunchPlain, false}, // the others must give the bits of this one
+		{ops.LaunchDefault, ops.LaunchDefault, false}, // the others must give the bits of this one
 		{ops.LaunchDependent, ops.LaunchDependent, false},
 		{ops.LaunchDependent, ops.LaunchInputsReady, false},
-		{ops.LaunchPlain, ops.LaunchInputsReady, false},
+		{ops.LaunchDefault, ops.LaunchInputsReady, false},
 		{ops.LaunchDependent, ops.LaunchInputsReady, true},
 	} {
 		var plans []ops.Plan
 		for k := range links {
 			mode := v.links
 			if v.alternate && k%3 == 0 {
-				mode = ops.LaunchPlain
+				mode = ops.LaunchDefault
 			}
 			plans = append(plans, e.plan(k, buf[(k+1)%2], valid[k%2], buf[k%2], mode), e.plan(k, small[k], nil, aside, v.small))
 		}
@@ -180,7 +180,7 @@ func (s *suite) readyBehind(t *testing.T) {
 	require.NoError(t, e.p.err)
 	blank := e.values(6, e.b).host()
 	var want [][]uint64
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchInputsReady} {
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady} {
 		var plans []ops.Plan
 		for k := range links {
 			plans = append(plans, e.plan(k, buf[(k+1)%2], valid[k%2], buf[k%2], min(mode, ops.LaunchDependent)), e.plan(k+1, echo[k], nil, buf[k%2], mode))
@@ -208,7 +208,7 @@ func (s *suite) readyInputs(t *testing.T) {
 	require.NoError(t, e.p.err)
 	blank := e.values(8, e.b).host()
 	var want [][]uint64
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchInputsReady} {
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady} {
 		var plans []ops.Plan
 		for k := range links {
 			plans = append(plans, e.plan(k, dst[k], valid[k], src, mode))

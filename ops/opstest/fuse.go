@@ -196,7 +196,7 @@ func (f *fusing) plan(dev *ops.Device, l layout) (res *result, err error) {
 		return nil, err
 	}
 	defer plan.Close()
-	if err := plan.Run(dev.Stream()); err != nil {
+	if err := plan.Run(dev.Queue()); err != nil {
 		return nil, fmt.Errorf("Run: %w", err)
 	}
 	first := dev.Synchronize(context.Background())
@@ -389,7 +389,7 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 
 // fuseLaunches is launches of a fusion.
 func (s *suite) fuseLaunches(f *fusing) []*fusing {
-	if f.Launch != ops.LaunchPlain || s.cpu == nil {
+	if f.Launch != ops.LaunchDefault || s.cpu == nil {
 		return []*fusing{f}
 	}
 	ready := *f

@@ -106,9 +106,9 @@ func fuseMisuses() (all []fuseMisuse) {
 	stream("with trust", "Options.TrustTimes", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.TrustTimes = true })
 	stream("with a launch", "Options.Launch", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Launch = ops.LaunchDependent })
 	add("a bad launch", "Options.Launch", ops.ErrOption, func(c *fuseCall) { c.opts.Launch = 3 })
-	stream("with a bad kind", "Options.Kind", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Kind = 99 })
+	stream("with a bad kind", "Options.Kind", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Interp = 99 })
 	stream("with a bad edge", "Options.Edge", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Edge = 99 })
-	stream("with slerp of 3", "Options", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Kind = ops.Slerp })
+	stream("with slerp of 3", "Options", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Interp = ops.InterpSlerp })
 	stream("with a negative gap", "Options.MaxGap", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.MaxGap = ops.Within(-1) })
 	stream("with a channel beyond its features", "Channels[0]", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Channels = []ops.Channel{{Lo: 0, Hi: 4}} })
 	stream("with a short shift", "Shift", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Shift = s.Shift[:2] })
@@ -182,7 +182,7 @@ func (s *suite) fuseValues(t *testing.T) {
 		return p
 	}
 	length := func(a, b int64) func(*part) { return func(p *part) { p.SrcLengths = arr([]int64{a, b}, 2) } }
-	edge := func(p *part) { p.Opts.Edge = ops.ErrorEdge }
+	edge := func(p *part) { p.Opts.Edge = ops.EdgeError }
 	offset := func(d time.Duration) func(*part) { return func(p *part) { p.Offset = d } }
 	cases := map[string][]*part{
 		"unsorted in the second":                    {stream(good), stream(back)},
@@ -204,7 +204,7 @@ func (s *suite) fuseValues(t *testing.T) {
 		f.Out = tensor.F16 // another kernel
 		s.fused(t, f, layouts...)
 		first := f.Streams[0].Opts
-		f.Streams[0].Opts.Kind = ops.Angle // a third, which makes the others' features as the second does
+		f.Streams[0].Opts.Interp = ops.InterpAngle // a third, which makes the others' features as the second does
 		s.fused(t, f, layouts...)
 		f.Out, f.Streams[0].Opts = tensor.F32, first
 		f.DstLengths = arr([]int64{2, 3}, 2)

@@ -208,7 +208,7 @@ func (c *resampling) plan(dev *ops.Device, l layout) (res *result, err error) {
 		return nil, err
 	}
 	defer plan.Close()
-	if err := plan.Run(dev.Stream()); err != nil {
+	if err := plan.Run(dev.Queue()); err != nil {
 		return nil, fmt.Errorf("Run: %w", err)
 	}
 	first := dev.Synchronize(context.Background())
@@ -290,7 +290,7 @@ func (s *suite) check(t *testing.T, c *resampling, ls ...layout) {
 // launches are the case in the launch modes for its plans, so that each is run plainly, in a call if not as a plan, and with its inputs declared
 // ready: a backend may have kernels for either. The CPU's has not.
 func (s *suite) launches(c *resampling) []*resampling {
-	if c.Opts.Launch != ops.LaunchPlain || s.cpu == nil {
+	if c.Opts.Launch != ops.LaunchDefault || s.cpu == nil {
 		return []*resampling{c}
 	}
 	ready := *c
@@ -305,7 +305,7 @@ func (c *resampling) describe() string {
 	b, s, t, d := c.dims()
 	o := c.Opts
 	return fmt.Sprintf("%s: B=%d S=%d T=%d D=%d %s->%s clock %s, kind %v channels %v, edge %v snap %v gap %v tolerance %v fillgaps %v; src strides %v, targets %v",
-		c.Name, b, s, t, d, c.Src.dtype, c.out(), c.Times.dtype, o.Kind, o.Channels, o.Edge, o.Snap, o.MaxGap, o.Tolerance, o.FillGaps, c.Src.strides, c.Targets != nil)
+		c.Name, b, s, t, d, c.Src.dtype, c.out(), c.Times.dtype, o.Interp, o.Channels, o.Edge, o.Snap, o.MaxGap, o.Tolerance, o.FillGaps, c.Src.strides, c.Targets != nil)
 }
 
 // compare returns what is wrong with a run, or "".

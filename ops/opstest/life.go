@@ -90,9 +90,9 @@ func (r *rig) close() {
 	}
 }
 
-func (s *suite) stream(t *testing.T) ops.Stream {
+func (s *suite) stream(t *testing.T) ops.Queue {
 	t.Helper()
-	st, err := s.dev.NewStream()
+	st, err := s.dev.NewQueue()
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, st.Close()) })
 	return st
@@ -214,7 +214,7 @@ func (s *suite) graphs(t *testing.T) {
 	assert.Equal(t, before, s.read(t, a.args.Dst), "capturing ran the work")
 	other := s.stream(t)
 	for i := range 4 {
-		for _, on := range []ops.Stream{st, other} {
+		for _, on := range []ops.Queue{st, other} {
 			a.change(t, float64(i+2))
 			b.change(t, float64(-i))
 			a.wipe(t)
@@ -269,7 +269,7 @@ func (s *suite) contexts(t *testing.T) {
 
 func (s *suite) closed(t *testing.T) {
 	r := s.rig(t)
-	st, err := s.dev.NewStream()
+	st, err := s.dev.NewQueue()
 	require.NoError(t, err)
 	wantClosed := func(err error, what string) {
 		t.Helper()
@@ -300,7 +300,7 @@ func (s *suite) closed(t *testing.T) {
 	assert.Error(t, err, "Capture of a closed stream")
 	require.NoError(t, r.plan.Close())
 	require.NoError(t, r.plan.Close(), "Close twice")
-	wantClosed(r.plan.Run(s.dev.Stream()), "Run of a closed plan")
+	wantClosed(r.plan.Run(s.dev.Queue()), "Run of a closed plan")
 	r.close()
 
 	dev, err := ops.Open(s.dev.Name())
@@ -311,7 +311,7 @@ func (s *suite) closed(t *testing.T) {
 	wantClosed(err, "Alloc")
 	_, err = dev.Upload(tensor.Must(tensor.New(tensor.F32, 1)))
 	wantClosed(err, "Upload")
-	_, err = dev.NewStream()
+	_, err = dev.NewQueue()
 	wantClosed(err, "NewStream")
 	_, err = dev.Resample(ops.ResampleArgs{}, ops.ResampleOptions{})
 	wantClosed(err, "Resample")
@@ -323,7 +323,7 @@ func (s *suite) closed(t *testing.T) {
 
 // allocations runs a plan of every kind, dtype and clock.
 // fewestAllocations counts what ten calls allocate each, at the best of a few times: the runtime itself may allocate at any time.
-func fewestAllocations(t *testing.T, st ops.Stream, run func() error) float64 {
+func fewestAllocations(t *testing.T, st ops.Queue, run func() error) float64 {
 	t.Helper()
 	var least float64 = 1 << 20
 	for range 3 {
@@ -342,7 +342,7 @@ func (s *suite) allocations(t *testing.T) {
 	st := s.stream(t)
 	count := func(run func() error) float64 { return fewestAllocations(t, st, run) }
 	r := rng(7)
-	for _, kind := range ops.Kinds() {
+	for _, kind := range ops.Interps() {
 		for _, dtype := range valueDTypes {
 			for _, clock := range clockDTypes {
 				stamps, between := count0(40), count0(40)
@@ -355,7 +355,7 @@ func (s *suite) allocations(t *testing.T) {
 				require.NoError(t, p.err)
 				args.Dst, args.Valid, args.Age = s.alloc(t, dtype, 40, 12), s.alloc(t, tensor.U8, 40), s.alloc(t, clock, 40)
 				p.open = append(p.open, args.Dst, args.Valid, args.Age)
-				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Kind: kind, Window: anyWindow})
+				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Interp: kind, Window: anyWindow})
 				require.NoError(t, err)
 				assert.Zero(t, count(func() error { return plan.Run(st) }), "Run: %v %v %v", kind, dtype, clock)
 				g, err := st.Capture(func() error { return plan.Run(st) })

@@ -39,7 +39,7 @@ func (s *suite) memory(t *testing.T) {
 			_, err := s.dev.Voxelize(ops.VoxelizeArgs{Points: point, Features: row}, ops.VoxelGrid{Max: [3]float64{cells, 1, 1}, Size: [3]float64{1, 1, 1}}, opts)
 			return err
 		}
-		hard := ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: most, MaxVoxels: most}
+		hard := ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: most, MaxVoxels: most}
 		dense := ops.VoxelizeOptions{Reduce: ops.ReduceMean}
 		for name, c := range map[string]struct {
 			err   error

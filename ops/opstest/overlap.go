@@ -17,7 +17,7 @@ func (s *suite) overlap(t *testing.T) {
 	n, rounds := s.cfg.scaled(40_000), 2+s.cfg.scaled(20)
 	type job struct {
 		plan  ops.Plan
-		on    ops.Stream
+		on    ops.Queue
 		check func()
 	}
 	var jobs []job

@@ -50,13 +50,13 @@ func (c *voxelizing) rows() int {
 }
 
 // reduction is what is made of a voxel: the default written out.
-func (c *voxelizing) reduction() ops.VoxelReduce {
+func (c *voxelizing) reduction() ops.Reduce {
 	switch {
-	case c.Opts.Mode == ops.HardVoxels:
+	case c.Opts.Mode == ops.VoxelHard:
 		return ops.ReduceCount
 	case c.Opts.Reduce != ops.ReduceDefault:
 		return c.Opts.Reduce
-	case c.Opts.Mode == ops.SparseVoxels:
+	case c.Opts.Mode == ops.VoxelSparse:
 		return ops.ReduceMean
 	}
 	return ops.ReduceOccupancy
@@ -66,7 +66,7 @@ func (c *voxelizing) features() int {
 	switch {
 	case c.Features != nil:
 		return c.Features.shape[1]
-	case c.Opts.Mode == ops.HardVoxels:
+	case c.Opts.Mode == ops.VoxelHard:
 		return 0
 	}
 	return 3
@@ -77,7 +77,7 @@ func (c *voxelizing) double() bool {
 	if c.Features != nil && c.Features.dtype == tensor.F64 {
 		return true
 	}
-	return c.Points.dtype == tensor.F64 && (c.Features == nil || c.Opts.Mode == ops.HardVoxels)
+	return c.Points.dtype == tensor.F64 && (c.Features == nil || c.Opts.Mode == ops.VoxelHard)
 }
 
 // valueType is the dtype of Grid or Values that are made of features.
@@ -96,10 +96,10 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 	out := map[string]*array{}
 	shape := func(dtype tensor.DType, dims ...int) *array { return packed(dtype, nil, dims...) }
 	f, reduce := c.features(), c.reduction()
-	if c.Opts.Mode == ops.DenseVoxels {
+	if c.Opts.Mode == ops.VoxelDense {
 		n, _ := c.Box.Cells()
 		dims := []int{n[2], n[1], n[0]}
-		if c.Opts.Order == ops.XYZ {
+		if c.Opts.Order == ops.AxisXYZ {
 			dims = []int{n[0], n[1], n[2]}
 		}
 		if c.Offsets != nil {
@@ -116,7 +116,7 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 		return out
 	}
 	switch {
-	case c.Opts.Mode == ops.HardVoxels:
+	case c.Opts.Mode == ops.VoxelHard:
 		out["Values"] = shape(c.valueType(), v, c.Opts.MaxPoints, 3+f)
 	case reduce == ops.ReduceMajority:
 		out["Values"] = shape(tensor.I32, v)
@@ -189,7 +189,7 @@ func (c *voxelizing) plan(dev *ops.Device, v, front int) (r *voxels, err error) 
 		if run == 1 && c.Once {
 			return r, nil
 		}
-		if err := plan.Run(dev.Stream()); err != nil {
+		if err := plan.Run(dev.Queue()); err != nil {
 			return nil, fmt.Errorf("Run: %w", err)
 		}
 		if err := dev.Synchronize(context.Background()); err != nil {

@@ -51,7 +51,7 @@ func (s *suite) cutSums(t *testing.T) {
 			for _, form := range []voxelizing{
 				{Box: row, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
 				{Box: many, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-				{Box: row, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}},
+				{Box: row, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceSum}},
 			} {
 				c.Box, c.Opts = form.Box, form.Opts
 				if s.voxelCheck(t, c); t.Failed() {

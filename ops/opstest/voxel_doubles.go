@@ -43,15 +43,15 @@ func (s *suite) doubleForms(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32(r.IntN(3))
 	}
-	for _, opts := range append(voxelForms, ops.VoxelizeOptions{Reduce: ops.ReduceMajority}, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMajority},
-		ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMax}) {
+	for _, opts := range append(voxelForms, ops.VoxelizeOptions{Reduce: ops.ReduceMajority}, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceMajority},
+		ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceMax}) {
 		c := &voxelizing{Name: "doubles", Points: points, Box: utmBox, Opts: opts}
 		if opts.Reduce == ops.ReduceMajority {
 			c.Labels = arr(labels, n)
 		}
 		got := s.voxelCheck(t, c)
 		assert.EqualValues(t, n, got.found.InRange, "%+v", opts)
-		if c.reduction().OfFeatures() || opts.Mode == ops.HardVoxels {
+		if c.reduction().OfFeatures() || opts.Mode == ops.VoxelHard {
 			for _, name := range []string{"Grid", "Values"} {
 				if out := got.out[name]; out != nil {
 					assert.Equal(t, tensor.F64, out.dtype, "%+v", opts)
@@ -77,7 +77,7 @@ func (s *suite) doubleCells(t *testing.T, name string, cells [][]float64) {
 	}
 	box := ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
 	for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
-		for _, mode := range []ops.VoxelMode{ops.DenseVoxels, ops.SparseVoxels} {
+		for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
 			for _, to := range []tensor.DType{tensor.F64, tensor.F32} {
 				if to == tensor.F32 && s.spare() {
 					continue
@@ -123,7 +123,7 @@ func (s *suite) doubleCut(t *testing.T) {
 func (s *suite) doubleRounded(t *testing.T) {
 	tiny := math.SmallestNonzeroFloat64
 	for _, x := range []struct {
-		reduce ops.VoxelReduce
+		reduce ops.Reduce
 		in     []float64
 		want   float64
 	}{
@@ -182,7 +182,7 @@ func (s *suite) doubleEmpty(t *testing.T) {
 func (s *suite) doubleOutputs(t *testing.T) {
 	r := rng(93)
 	n := 200
-	for _, opts := range []ops.VoxelizeOptions{{Reduce: ops.ReduceSum}, {Reduce: ops.ReduceMax}, {Mode: ops.SparseVoxels}, {Mode: ops.SparseVoxels, Reduce: ops.ReduceMin}, {Mode: ops.HardVoxels, MaxPoints: 3}} {
+	for _, opts := range []ops.VoxelizeOptions{{Reduce: ops.ReduceSum}, {Reduce: ops.ReduceMax}, {Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: ops.ReduceMin}, {Mode: ops.VoxelHard, MaxPoints: 3}} {
 		for _, features := range []tensor.DType{0, tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
 			for _, to := range []tensor.DType{0, tensor.F32, tensor.F64} {
 				for _, points := range []tensor.DType{tensor.F32, tensor.F64} {
@@ -230,7 +230,7 @@ func (s *suite) doubleCrowds(t *testing.T) {
 			}
 			c := &voxelizing{Name: "crowds", Points: vals(tensor.F64, xyz, n, 3), Features: doubleValues(r, n, f), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Reduce: reduce}}
 			if i%2 == 0 {
-				c.Opts.Mode = ops.SparseVoxels
+				c.Opts.Mode = ops.VoxelSparse
 			}
 			s.voxelCheck(t, c)
 			if c.Features = nil; f == 1 {
@@ -281,7 +281,7 @@ func doubled(r *rand.Rand, c *voxelizing) *voxelizing {
 		}
 	}
 	c.To = []tensor.DType{0, 0, tensor.F32, tensor.F64}[r.IntN(4)]
-	if c.To != 0 && c.Opts.Mode != ops.HardVoxels && !c.reduction().OfFeatures() {
+	if c.To != 0 && c.Opts.Mode != ops.VoxelHard && !c.reduction().OfFeatures() {
 		c.To = 0
 	}
 	return c

@@ -38,7 +38,7 @@ func (s *suite) farVoxels(t *testing.T) {
 		require.NoError(t, p.err)
 		plan, err := s.dev.PlanVoxelize(ops.VoxelizeArgs{Grid: grid, Points: points}, box, ops.VoxelizeOptions{})
 		require.NoError(t, err)
-		require.NoError(t, plan.Run(s.dev.Stream()))
+		require.NoError(t, plan.Run(s.dev.Queue()))
 		require.NoError(t, s.dev.Synchronize(context.Background()))
 		found, err := plan.Counts()
 		require.NoError(t, err)

@@ -109,7 +109,7 @@ func (s *suite) goldenOpen3D(t *testing.T, g *voxelGolden) {
 // torch's sums are of float64, rounded once; ours may differ by a unit in the last place, and by 2^-40 of each value.
 func (s *suite) goldenTorch(t *testing.T, g *voxelGolden) {
 	n := len(g.Points) / 3
-	reduce, err := ops.ParseVoxelReduce(g.Reduce)
+	reduce, err := ops.ParseReduce(g.Reduce)
 	require.NoError(t, err)
 	c := &voxelizing{Points: packed(tensor.F32, goldenBits(g.Points, tensor.F32), n, 3), Features: packed(tensor.F32, goldenBits(g.Data, tensor.F32), n, g.Features),
 		Box: cube(0, 1, g.Cells), Opts: ops.VoxelizeOptions{Reduce: reduce}}

@@ -95,7 +95,7 @@ func (s *suite) groupedVoxels(t *testing.T) {
 	shaped := map[string]*voxelizing{
 		"mean of 4":           {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"max of 8, crowded":   {Points: crowded, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
-		"sum of 3, crowded":   {Points: crowded, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.XYZ}},
+		"sum of 3, crowded":   {Points: crowded, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.AxisXYZ}},
 		"mean of 4, crowded":  {Points: crowded, Features: features(n, 4, tensor.F32), Box: box(31, 33, 35), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"mean of coordinates": {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"f64":                 {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
@@ -110,7 +110,7 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		"mean of 388, wide":      {Points: cloud, Features: features(n, 388, tensor.F32), Box: box(4, 3, 5), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
 		"pairs":                  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"pairs in a large grid":  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: ops.VoxelGrid{Max: [3]float64{float64(pairs), 2, 9}, Size: [3]float64{1, 1, 1}}, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"sparse pairs":           {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}},
+		"sparse pairs":           {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceSum}},
 		"many in few cells":      {Points: packed(tensor.F32, largeCloud(66_000), 66_000, 3), Box: box(16, 15, 14), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
 	}
 	for _, y := range []float64{1, 6} {
@@ -119,7 +119,7 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		cases[fmt.Sprintf("mean of 3 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed3, Box: grid, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}}
 	}
 	single := ops.VoxelGrid{Max: [3]float64{float64(n), 1, 1}, Size: [3]float64{1, 1, 1}}
-	sparse := ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}
+	sparse := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceSum}
 	cases["sums of 4 that cancel, of sparse voxels"] = &voxelizing{Points: apart, Features: opposed4, Box: single, Opts: sparse}
 	cases["sums of 4 that cancel, of many sparse voxels"] = &voxelizing{Points: few, Features: opposedFew4, Box: single, Opts: sparse}
 	cases["sums that cancel, of many sparse voxels"] = &voxelizing{Points: few, Features: opposedFew1, Box: single, Opts: sparse}

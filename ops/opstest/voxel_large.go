@@ -50,8 +50,8 @@ func (s *suite) largeVoxels(t *testing.T) {
 	odd := packed(tensor.F32, oddTiles(largeCloud(tiles), 47), tiles, 3)
 	for name, c := range map[string]*voxelizing{
 		"counts":                  {Points: many, Box: box(61, 33, 129), Opts: countGrid},
-		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
-		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
+		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
+		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
 		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: box(40, 30, 20), Opts: countGrid},
 		"cells of a few":          {Points: few, Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
 	} {
@@ -82,7 +82,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 		"beside 16 bytes": {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
 		"rows":            {Points: many, Offsets: rows, Box: box(40, 30, 20)},
 		"posed rows":      {Points: many, Offsets: rows, Poses: poses, Box: box(40, 30, 20)},
-		"f64 rows":        {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.XYZ}},
+		"f64 rows":        {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.AxisXYZ}},
 		"posed f64":       {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: box(40, 30, 20)},
 	}
 	ends := make([]int64, 513) // of as many rows as threads of one multiprocessor look at

@@ -121,7 +121,7 @@ func (s *suite) voxelAllocations(t *testing.T) {
 }
 
 func (s *suite) voxelClosed(t *testing.T) {
-	c := &voxelizing{Points: diagonal(.5, 1.5), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels}}
+	c := &voxelizing{Points: diagonal(.5, 1.5), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}}
 	rig, st := s.voxelRig(t, c, 2), s.stream(t)
 	require.NoError(t, rig.p.open[0].Close()) // the points, which are put first
 	assert.ErrorIs(t, rig.plan.Run(st), ops.ErrClosed)

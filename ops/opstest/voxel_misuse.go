@@ -25,7 +25,7 @@ func newVoxelCall(put func(*array) *tensor.Tensor, opts ops.VoxelizeOptions) *vo
 	if opts.Reduce == ops.ReduceMajority {
 		c.Labels = c.new(tensor.I32, 4)
 	}
-	if opts.Reduce.OfFeatures() || opts.Mode == ops.HardVoxels {
+	if opts.Reduce.OfFeatures() || opts.Mode == ops.VoxelHard {
 		c.Features = c.new(tensor.F32, 4, 2)
 	}
 	shapes := &voxelizing{Points: cloud(make([]float64, 12)...), Offsets: arr([]int64{0, 1, 4}, 3), Box: c.box, Opts: opts}
@@ -50,8 +50,8 @@ type voxelMisuse struct {
 
 func voxelMisuses() []voxelMisuse {
 	var all []voxelMisuse
-	dense, sparse, hard := ops.VoxelizeOptions{Reduce: ops.ReduceMean}, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMean}, ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 2}
-	vote := ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMajority}
+	dense, sparse, hard := ops.VoxelizeOptions{Reduce: ops.ReduceMean}, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceMean}, ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 2}
+	vote := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceMajority}
 	at := func(name string) func(*voxelCall) **tensor.Tensor {
 		return func(c *voxelCall) **tensor.Tensor {
 			inputs := map[string]**tensor.Tensor{"Points": &c.Points, "Features": &c.Features, "Labels": &c.Labels, "Offsets": &c.Offsets, "Poses": &c.Poses}

@@ -24,7 +24,7 @@ type voxelWant struct {
 
 // kept are the points of a voxel that are written.
 func (c *voxelizing) kept(points []int) []int {
-	if c.Opts.Mode == ops.HardVoxels {
+	if c.Opts.Mode == ops.VoxelHard {
 		return points[:min(len(points), c.Opts.MaxPoints)]
 	}
 	return points
@@ -138,7 +138,7 @@ func solveVoxels(c *voxelizing) *voxelAnswer {
 		}
 		a.found.InRange++
 		place := [4]int{c.row(i), cell[2], cell[1], cell[0]}
-		if c.Opts.Order == ops.XYZ {
+		if c.Opts.Order == ops.AxisXYZ {
 			place = [4]int{c.row(i), cell[0], cell[1], cell[2]}
 		}
 		if all[place] == nil {
@@ -147,7 +147,7 @@ func solveVoxels(c *voxelizing) *voxelAnswer {
 		}
 		all[place].points = append(all[place].points, i)
 	}
-	if c.Opts.Mode != ops.HardVoxels {
+	if c.Opts.Mode != ops.VoxelHard {
 		slices.SortFunc(order, func(x, y [4]int) int { return slices.Compare(x[:], y[:]) })
 	}
 	inRow := map[int]int{}
@@ -166,7 +166,7 @@ func solveVoxels(c *voxelizing) *voxelAnswer {
 // count works the counters out for outputs of v voxels.
 func (a *voxelAnswer) count(c *voxelizing, v int) ops.VoxelCounts {
 	f := a.found
-	if c.Opts.Mode == ops.DenseVoxels {
+	if c.Opts.Mode == ops.VoxelDense {
 		return f
 	}
 	f.DroppedVoxels += int64(max(len(a.voxels)-v, 0))
@@ -192,7 +192,7 @@ func (a *voxelAnswer) compare(c *voxelizing, got *voxels, v int) string {
 			return fmt.Sprintf("%s: got %v, want shape %v", name, g, want.shape)
 		}
 	}
-	if c.Opts.Mode == ops.DenseVoxels {
+	if c.Opts.Mode == ops.VoxelDense {
 		return a.compareGrid(c, got.out["Grid"])
 	}
 	return a.compareVoxels(c, got.out, min(len(a.voxels), v))
@@ -281,7 +281,7 @@ func (c *voxelizing) compareValues(values *array, k int, points []int) string {
 	if values == nil {
 		return ""
 	}
-	if c.Opts.Mode != ops.HardVoxels {
+	if c.Opts.Mode != ops.VoxelHard {
 		width := len(values.raw) / values.shape[0]
 		for d := range width {
 			if msg := c.reduced(points, d, values.dtype, values.raw[k*width+d]); msg != "" {

@@ -25,7 +25,7 @@ func TestOnlyGridsThatAreWrittenPreferSharedMemory(t *testing.T) {
 	}
 	points, features := up(tensor.Must(tensor.New(tensor.F32, 40, 3))), up(tensor.Must(tensor.New(tensor.F32, 40, 2)))
 	box := ops.VoxelGrid{Max: [3]float64{32, 32, 32}, Size: [3]float64{1, 1, 1}}
-	plan := func(dtype tensor.DType, args ops.VoxelizeArgs, reduce ops.VoxelReduce, last ...int) ops.VoxelizePlan {
+	plan := func(dtype tensor.DType, args ops.VoxelizeArgs, reduce ops.Reduce, last ...int) ops.VoxelizePlan {
 		args.Points, args.Grid = points, up(tensor.Must(tensor.New(dtype, append([]int{32, 32, 32}, last...)...)))
 		p, err := dev.PlanVoxelize(args, box, ops.VoxelizeOptions{Reduce: reduce})
 		require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestOnlyGridsThatAreWrittenPreferSharedMemory(t *testing.T) {
 			kernels = append(kernels, l.Kernel)
 			assert.Equal(t, x.want, l.Prefers, l.Kernel)
 		})
-		require.NoError(t, x.plan.Run(dev.Stream()))
+		require.NoError(t, x.plan.Run(dev.Queue()))
 		require.NoError(t, dev.Synchronize(context.Background()))
 		d.Observe(nil)
 		assert.Equal(t, x.want == 100, slices.Equal([]string{"voxel_write_fill", "voxel_write"}, kernels), kernels)

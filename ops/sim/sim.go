@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	ops.Register(ops.Driver{Name: "sim", Open: func(arg string) (ops.Backend, error) {
+	ops.Register(ops.Opener{Name: "sim", Open: func(arg string) (ops.Backend, error) {
 		if arg != "" && arg != "0" {
 			return nil, fmt.Errorf("sim: device number: got %q, want 0: there is one", arg)
 		}

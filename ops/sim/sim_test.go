@@ -39,7 +39,7 @@ func device(t testing.TB, cfg cudasim.Config) (*ops.Device, *cudasim.Device) {
 }
 
 func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
-	queue, err := cuda.Queue(dev.Stream())
+	queue, err := cuda.Stream(dev.Queue())
 	require.NoError(t, err)
 	return func() int64 {
 		// Memory is freed in the order of a stream: what was closed may not be back yet.
@@ -186,7 +186,7 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	require.NoError(t, err)
 	plan, err := dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: ops.Uniform(0, 1e9, 3)}, ops.ResampleOptions{})
 	require.NoError(t, err)
-	require.NoError(t, plan.Run(dev.Stream()))
+	require.NoError(t, plan.Run(dev.Queue()))
 	err = dev.Synchronize(context.Background())
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	assert.ErrorIs(t, err, cudadrv.ErrLaunchFailed)

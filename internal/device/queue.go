@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// Stream is a queue of work and the plans whose faults its next synchronisation reads.
-type Stream struct {
+// Queue is a queue of work and the plans whose faults its next synchronisation reads.
+type Queue struct {
 	d       *Device
 	queue   *cudadrv.Stream
 	mu      sync.Mutex
@@ -21,39 +21,39 @@ type Stream struct {
 	closed  bool
 }
 
-// NewStream makes a queue.
-func (d *Device) NewStream() (*Stream, error) {
+// NewQueue makes a queue.
+func (d *Device) NewQueue() (*Queue, error) {
 	q, err := d.Ctx.NewStream(cudadrv.StreamOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{d: d, queue: q}, nil
+	return &Queue{d: d, queue: q}, nil
 }
 
-// ClosedError says that a plan, a stream or a graph was used after it was closed.
+// ClosedError says that a plan, a queue or a graph was used after it was closed.
 func ClosedError(op, arg string) error {
 	return &ops.ArgError{Op: op, Arg: arg, Kind: ops.ErrClosed}
 }
 
-// of returns the stream as one of this device.
-func (d *Device) of(s ops.Stream) (*Stream, error) {
-	q, ok := s.(interface{ base() *Stream })
+// of returns the queue as one of this device.
+func (d *Device) of(s ops.Queue) (*Queue, error) {
+	q, ok := s.(interface{ base() *Queue })
 	if !ok {
-		return nil, &ops.ArgError{Op: "Run", Arg: "stream", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of " + d.name}
+		return nil, &ops.ArgError{Op: "Run", Arg: "queue", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a queue of " + d.name}
 	}
 	st := q.base()
 	if st.d != d {
-		return nil, &ops.ArgError{Op: "Run", Arg: "stream", Kind: ops.ErrWrongDevice, Got: "a stream of " + st.d.name, Want: "one of the same open " + d.name}
+		return nil, &ops.ArgError{Op: "Run", Arg: "queue", Kind: ops.ErrWrongDevice, Got: "a queue of " + st.d.name, Want: "one of the same open " + d.name}
 	}
 	return st, nil
 }
 
-// give runs a plan on the stream, or records it.
-func (s *Stream) give(p Work) error {
+// give runs a plan on the queue, or records it.
+func (s *Queue) give(p Work) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return ClosedError("Run", "stream")
+		return ClosedError("Run", "queue")
 	}
 	err := p.Launch(s.queue, s.capture != nil)
 	switch {
@@ -66,21 +66,21 @@ func (s *Stream) give(p Work) error {
 }
 
 // await notes that the plan's faults are to be read.
-func (s *Stream) await(p Work) {
+func (s *Queue) await(p Work) {
 	if at := p.awaiting(); at.Load() != s && at.Swap(s) != s {
 		s.pending = append(s.pending, p)
 	}
 }
 
-// Synchronize is ops.Stream's.
-func (s *Stream) Synchronize(ctx context.Context) error {
+// Synchronize is ops.Queue's.
+func (s *Queue) Synchronize(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return ClosedError("Synchronize", "stream")
+		return ClosedError("Synchronize", "queue")
 	}
 	if s.capture != nil {
-		return &ops.ArgError{Op: "Synchronize", Arg: "stream", Kind: ops.ErrOption, Got: "a stream that is being captured", Want: "Synchronize after Capture"}
+		return &ops.ArgError{Op: "Synchronize", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is being captured", Want: "Synchronize after Capture"}
 	}
 	if err := s.queue.Synchronize(ctx); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 }
 
 // collect reads the faults of the plans that have run.
-func (s *Stream) collect() error {
+func (s *Queue) collect() error {
 	var first error
 	var all []error
 	for _, p := range s.pending {
@@ -109,12 +109,12 @@ func (s *Stream) collect() error {
 	return first
 }
 
-// Capture is ops.Stream's.
-func (s *Stream) Capture(fn func() error) (ops.Graph, error) {
+// Capture is ops.Queue's.
+func (s *Queue) Capture(fn func() error) (ops.Graph, error) {
 	s.mu.Lock()
 	if s.closed || s.capture != nil {
 		s.mu.Unlock()
-		return nil, &ops.ArgError{Op: "Capture", Arg: "stream", Kind: ops.ErrOption, Got: "a stream that is closed or being captured", Want: "an open stream"}
+		return nil, &ops.ArgError{Op: "Capture", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
 	}
 	g := &graph{d: s.d}
 	s.capture = g
@@ -133,8 +133,8 @@ func (s *Stream) Capture(fn func() error) (ops.Graph, error) {
 	return g, nil
 }
 
-// Close is ops.Stream's.
-func (s *Stream) Close() error {
+// Close is ops.Queue's.
+func (s *Queue) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -156,7 +156,7 @@ type graph struct {
 	closed atomic.Bool
 }
 
-func (g *graph) Launch(s ops.Stream) error {
+func (g *graph) Launch(s ops.Queue) error {
 	st, err := g.d.of(s)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (g *graph) Launch(s ops.Stream) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.closed {
-		return ClosedError("Launch", "stream")
+		return ClosedError("Launch", "queue")
 	}
 	if err := g.exec.Launch(st.queue); err != nil {
 		return err
@@ -190,8 +190,8 @@ func (g *graph) Close() error {
 	return g.exec.Close()
 }
 
-// base is the stream itself, of what embeds it too.
-func (s *Stream) base() *Stream { return s }
+// base is the queue itself, of what embeds it too.
+func (s *Queue) base() *Queue { return s }
 
 // Queue is the driver's stream behind it.
-func (s *Stream) Queue() *cudadrv.Stream { return s.queue }
+func (s *Queue) Stream() *cudadrv.Stream { return s.queue }
