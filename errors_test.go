@@ -2,6 +2,7 @@ package robocache_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -167,7 +168,7 @@ func opsErrors(t *testing.T) map[string]error {
 	}
 	resample := func(src, times *tensor.Tensor, opts ops.ResampleOptions) error {
 		args := ops.ResampleArgs{Src: src, SrcTimes: times, Targets: ops.At(tensor.Must(tensor.Of([]int64{1}, 1)))}
-		return second(cpu.Resample(args, opts))
+		return second(cpu.Resample(context.Background(), args, opts))
 	}
 	src, times := blank(tensor.F32, 1, 4, 2), blank(tensor.I64, 4)
 	require.NoError(t, resample(src, times, ops.ResampleOptions{}))

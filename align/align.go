@@ -412,20 +412,20 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 			return nil, err
 		}
 		args := ops.ResampleArgs{Src: t.stream.Values, SrcTimes: t.stream.Times, Targets: j.clock}
-		got, err := device.Resample(args, opts)
+		got, err := device.Resample(ctx, args, opts)
 		if err != nil {
 			return nil, ofStream(t.from, err)
 		}
 		a := Aligned{Stream: *t.stream, Valid: got.Valid, Age: got.Age, Channels: opts.Channels, How: t.resolved(), Recorded: t.stream}
-		a.Times, a.Values = j.targets, got.Dst
+		a.Times, a.Values = j.targets, got.Values
 		err = out.Report.account(t, &a, j.targets, func(n *Narrowed) error {
 			wide := opts
 			wide.DType = tensor.F64
-			return n.Compare(got.Dst, j.targets, 0, a.Columns, args.Src.DType(), func(clock ops.Clock) (*tensor.Tensor, error) {
+			return n.Compare(got.Values, j.targets, 0, a.Columns, args.Src.DType(), func(clock ops.Clock) (*tensor.Tensor, error) {
 				again := args
 				again.Targets = clock
-				out, err := device.Resample(again, wide)
-				return out.Dst, err
+				out, err := device.Resample(ctx, again, wide)
+				return out.Values, err
 			})
 		})
 		if err != nil {

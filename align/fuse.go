@@ -53,25 +53,25 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 		o.DType = 0
 		args.Streams = append(args.Streams, ops.FuseStream{Src: t.stream.Values, SrcTimes: t.stream.Times, Offset: t.how.Offset, Options: o})
 	}
-	got, err := device.Fuse(args, ops.FuseOptions{DType: plan.Defaults.DType})
+	got, err := device.Fuse(ctx, args, ops.FuseOptions{DType: plan.Defaults.DType})
 	if err != nil {
 		return nil, j.explain(err)
 	}
-	out.Values, out.Valid, out.Age = got.Dst, got.Valid, got.Age
+	out.Values, out.Valid, out.Age = got.Values, got.Valid, got.Age
 	if err := out.split(j, args); err != nil {
 		return nil, err
 	}
 	again := func(clock ops.Clock) (*tensor.Tensor, error) {
 		a := args
 		a.Targets = clock
-		wide, err := device.Fuse(a, ops.FuseOptions{DType: tensor.F64})
-		return wide.Dst, err
+		wide, err := device.Fuse(ctx, a, ops.FuseOptions{DType: tensor.F64})
+		return wide.Values, err
 	}
 	first := 0
 	for i := range out.Streams {
 		a := &out.Streams[i]
 		err := out.Report.account(&j.takes[i], a, j.targets, func(n *Narrowed) error {
-			return n.Compare(got.Dst, j.targets, first, a.Columns, a.Recorded.Values.DType(), again)
+			return n.Compare(got.Values, j.targets, first, a.Columns, a.Recorded.Values.DType(), again)
 		})
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -39,18 +40,18 @@ func TestCopyMovesStridedHostTensors(t *testing.T) {
 	defer dev.Close()
 	for _, d := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16, tensor.I32, tensor.I64, tensor.U8} {
 		src := tensor.Must(tensor.New(d, 4, 4))
-		up, err := dev.Upload(tensor.Must(src.Slice(1, 1, 3)))
+		up, err := dev.Upload(context.Background(), tensor.Must(src.Slice(1, 1, 3)))
 		require.NoError(t, err)
 		assert.Equal(t, []int{4, 2}, up.Shape())
-		assert.NoError(t, dev.Copy(up, tensor.Must(src.Slice(1, 0, 2))))
-		assert.ErrorIs(t, dev.Copy(tensor.Must(src.Slice(1, 0, 2)), up), ops.ErrStride)
-		assert.ErrorIs(t, dev.Copy(up, src), ops.ErrShape)
+		assert.NoError(t, dev.Copy(context.Background(), up, tensor.Must(src.Slice(1, 0, 2))))
+		assert.ErrorIs(t, dev.Copy(context.Background(), tensor.Must(src.Slice(1, 0, 2)), up), ops.ErrStride)
+		assert.ErrorIs(t, dev.Copy(context.Background(), up, src), ops.ErrShape)
 	}
-	_, err = dev.Upload(nil)
+	_, err = dev.Upload(context.Background(), nil)
 	assert.ErrorIs(t, err, ops.ErrMissing)
 	x := tensor.Must(tensor.New(tensor.F32, 2))
-	assert.ErrorIs(t, dev.Copy(x, nil), ops.ErrMissing)
-	assert.ErrorIs(t, dev.Copy(x, tensor.Must(tensor.New(tensor.F64, 2))), ops.ErrDType)
+	assert.ErrorIs(t, dev.Copy(context.Background(), x, nil), ops.ErrMissing)
+	assert.ErrorIs(t, dev.Copy(context.Background(), x, tensor.Must(tensor.New(tensor.F64, 2))), ops.ErrDType)
 	_, err = dev.Alloc(tensor.DType(0), 1)
 	assert.ErrorIs(t, err, ops.ErrDType)
 	_, err = dev.Alloc(tensor.F64, 1<<31, 1<<31)
@@ -58,7 +59,7 @@ func TestCopyMovesStridedHostTensors(t *testing.T) {
 	_, err = dev.Alloc(tensor.F64, -1)
 	assert.ErrorIs(t, err, tensor.ErrShape)
 	require.NoError(t, x.Close())
-	_, err = dev.Upload(x)
+	_, err = dev.Upload(context.Background(), x)
 	assert.ErrorIs(t, err, ops.ErrClosed)
 }
 

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -62,11 +63,11 @@ func write(dev *ops.Device, dir, name string, kind ops.Interp, shape [4]int) err
 		times, targets = append(times, stamps...), append(targets, at...)
 	}
 	args := ops.ResampleBackwardArgs{DstGrad: tensor.Must(tensor.Of(grad, b, t, d)), SrcTimes: tensor.Must(tensor.Of(times, b, s)), Targets: ops.At(tensor.Must(tensor.Of(targets, b, t)))}
-	got, err := dev.ResampleBackward(args, ops.ResampleOptions{Interp: kind})
+	got, err := dev.ResampleBackward(context.Background(), args, ops.ResampleOptions{Interp: kind})
 	if err != nil {
 		return err
 	}
-	for what, x := range map[string]*tensor.Tensor{"grad": got.DstGrad, "times": got.SrcTimes, "targets": got.Targets.Times, "ours": got.SrcGrad} {
+	for what, x := range map[string]*tensor.Tensor{"grad": args.DstGrad, "times": args.SrcTimes, "targets": args.Targets.Times, "ours": got.SrcGrad} {
 		f, err := os.Create(filepath.Join(dir, name+"."+what+".npy"))
 		if err != nil {
 			return err

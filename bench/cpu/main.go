@@ -197,7 +197,7 @@ func median(x []float64) float64 {
 }
 
 // makePlans binds the job to input sets that together exceed 300 MB.
-func makePlans(dev *ops.Device, j job) (plans []ops.Plan) {
+func makePlans(dev *ops.Device, j job) (plans []*ops.Plan) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	stamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)
 	step := 5 / float32(j.S-1)

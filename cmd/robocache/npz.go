@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +26,7 @@ type npzJob struct {
 	ignored                []string
 	clock                  ops.Clock
 	maxGap                 time.Duration // 0 without --max-gap
-	out                    ops.ResampleArgs
+	out                    ops.ResampleResult
 }
 
 func loadNPZ(r *request) (*work, error) {
@@ -231,8 +232,8 @@ func (j *npzJob) again(device *ops.Device, args ops.ResampleArgs, r *request) fu
 	return func(clock ops.Clock) (*tensor.Tensor, error) {
 		a := args
 		a.Targets = clock
-		out, err := device.Resample(a, opts)
-		return out.Dst, err
+		out, err := device.Resample(context.Background(), a, opts)
+		return out.Values, err
 	}
 }
 
@@ -241,7 +242,7 @@ var arrayNames = map[string]string{"Src": "values", "SrcTimes": "times", "Target
 
 func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	args := ops.ResampleArgs{Src: j.values, SrcTimes: j.times, Targets: j.clock, SrcLengths: j.lengths}
-	out, err := device.Resample(args, r.options())
+	out, err := device.Resample(context.Background(), args, r.options())
 	if err != nil {
 		e := &inputError{Path: j.path, Err: err}
 		var arg *ops.ArgError
@@ -259,7 +260,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
 	res.Ignored = append([]string{}, j.ignored...)
 	d := j.values.Dim(j.values.Rank() - 1)
-	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Dst.DType().String(),
+	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(),
 		Kinds: map[string]int{r.kind.value.String(): d}}
 	for b := range j.batch() {
 		stamps, err := j.row(b)
@@ -286,7 +287,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 		line.Clock(dataset.StatsOf(ns))
 	}
-	if err := line.Compare(out.Dst, j.targets, 0, make([]dataset.Column, d), j.values.DType(), j.again(device, args, r)); err != nil {
+	if err := line.Compare(out.Values, j.targets, 0, make([]dataset.Column, d), j.values.DType(), j.again(device, args, r)); err != nil {
 		return nil, err
 	}
 	if j.batch() > 1 {
@@ -308,14 +309,14 @@ func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
 }
 
 func (j *npzJob) arrays(w *npz.Writer) error {
-	return errors.Join(w.Add("values", j.out.Dst), w.Add("valid", j.out.Valid), w.Add("age", j.out.Age), w.Add("times", j.targets))
+	return errors.Join(w.Add("values", j.out.Values), w.Add("valid", j.out.Valid), w.Add("age", j.out.Age), w.Add("times", j.targets))
 }
 
 func (j *npzJob) panels() ([]viz.Panel, error) {
 	var list []viz.Panel
 	for b := range min(j.batch(), maxPanels) {
 		p := viz.Panel{Title: "values", Gap: j.maxGap}
-		values, made, targets := j.values, j.out.Dst, j.targets
+		values, made, targets := j.values, j.out.Values, j.targets
 		var errs [3]error
 		if j.values.Rank() == 3 {
 			p.Title = fmt.Sprintf("row %d", b)

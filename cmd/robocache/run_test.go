@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -157,7 +158,7 @@ func TestErrorsInJSONSayWhere(t *testing.T) {
 
 // absent stands for a backend whose device is not there.
 func TestNoDeviceHasItsOwnCode(t *testing.T) {
-	ops.Register(ops.Opener{Name: "absent", Open: func(string) (ops.Backend, error) { return nil, os.ErrNotExist }})
+	backend.Register(backend.Opener{Name: "absent", Open: func(string) (backend.Backend, error) { return nil, os.ErrNotExist }})
 	code, _, stderr := cli("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend", "absent:1")
 	assert.Equal(t, exitNoDevice, code, stderr)
 	code, stdout, _ := cli("info", "--backend=absent", "--json")

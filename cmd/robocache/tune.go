@@ -88,7 +88,7 @@ func (a *app) tune(r *tuneRequest) error {
 
 func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) error {
 	path := r.out
-	if d, ok := dev.Queue().(tuned.Device); ok && path == "" {
+	if d, ok := dev.Queue().Backend().(tuned.Device); ok && path == "" {
 		if _, path = d.Tuned(); path == "" {
 			return usagef("this device has no place for a table: say where with ROBOCACHE_TUNED or --output")
 		}

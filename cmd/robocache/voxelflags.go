@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // voxelForm is a value of --mode: an operation's mode, for a dense grid with its reduction.
@@ -20,7 +21,7 @@ func (f voxelForm) String() string { return f.name }
 
 func voxelForms() []voxelForm {
 	var list []voxelForm
-	for _, r := range []ops.Reduce{ops.ReduceOccupancy, ops.ReduceCount, ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin} {
+	for _, r := range []ops.Reduce{ops.ReduceOccupancy, backend.ReduceCount, backend.ReduceSum, backend.ReduceMean, backend.ReduceMax, backend.ReduceMin} {
 		list = append(list, voxelForm{r.String(), ops.VoxelDense, r})
 	}
 	for _, m := range []ops.VoxelMode{ops.VoxelHard, ops.VoxelSparse} {
@@ -30,7 +31,7 @@ func voxelForms() []voxelForm {
 }
 
 func sparseReductions() []ops.Reduce {
-	return []ops.Reduce{ops.ReduceMean, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin, ops.ReduceCount}
+	return []ops.Reduce{backend.ReduceMean, backend.ReduceSum, backend.ReduceMax, backend.ReduceMin, backend.ReduceCount}
 }
 
 // preset names another library's rules.

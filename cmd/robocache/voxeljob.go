@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 )
@@ -45,7 +47,7 @@ func (j *voxelJob) args() ops.VoxelizeArgs {
 func (j *voxelJob) run(device *ops.Device) error {
 	args := j.args()
 	var err error
-	if j.out, err = device.Voxelize(args, j.grid, j.opts); err != nil {
+	if j.out, err = device.Voxelize(context.Background(), args, j.grid, j.opts); err != nil {
 		return j.cloud.explain(err)
 	}
 	if j.request.plot == "" {
@@ -56,9 +58,9 @@ func (j *voxelJob) run(device *ops.Device) error {
 	if j.opts.Mode == ops.VoxelDense {
 		o := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: j.opts.Reduce, Order: j.opts.Order}
 		if o.Reduce == ops.ReduceOccupancy {
-			o.Reduce = ops.ReduceCount
+			o.Reduce = backend.ReduceCount
 		}
-		if j.drawn, err = device.Voxelize(args, j.grid, o); err != nil {
+		if j.drawn, err = device.Voxelize(context.Background(), args, j.grid, o); err != nil {
 			return j.cloud.explain(err)
 		}
 	}
@@ -138,7 +140,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 	}
 	switch {
 	case j.opts.Mode == ops.VoxelHard:
-	case j.opts.Reduce == ops.ReduceCount:
+	case j.opts.Reduce == backend.ReduceCount:
 		v.Label, v.Counts = "points in a voxel", true
 		v.Values, err = j.drawn.Counts.Slice(0, 0, shown)
 	case j.opts.Reduce.OfFeatures() && j.cloud.features != nil && j.request.preset.value != open3d:

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -95,9 +96,9 @@ func TestTheSamplesThatTargetsNeedAreCounted(t *testing.T) {
 			}
 			src := make([]float32, b*s)
 			run := func() []float32 {
-				out, err := dev.Resample(ops.ResampleArgs{Src: tensor.Must(tensor.Of(src, b, s, 1)), SrcTimes: times, Targets: ops.At(targets)}, opt)
+				out, err := dev.Resample(context.Background(), ops.ResampleArgs{Src: tensor.Must(tensor.Of(src, b, s, 1)), SrcTimes: times, Targets: ops.At(targets)}, opt)
 				require.NoError(t, err)
-				return dataOf[float32](out.Dst)
+				return dataOf[float32](out.Values)
 			}
 			var used int64
 			clean := run()

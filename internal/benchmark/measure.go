@@ -109,7 +109,7 @@ type work struct {
 	floor         *work            // or this work is
 	per           int              // calls in one run; 0 counts as 1
 	launches      int              // that a call gives to the driver's queue; 0 counts as 1
-	plan          ops.Plan         // of the first set, if a call is the run of a plan
+	plan          *ops.Plan        // of the first set, if a call is the run of a plan
 	again         func() error     // makes the plans anew
 	outputs       []*tensor.Tensor // that those plans write, of all sets
 	closers       []func() error
@@ -135,7 +135,7 @@ func (s *skipped) Error() string { return s.why }
 type rig struct {
 	ctx     context.Context // ends the sampling
 	dev     *ops.Device
-	stream  ops.Queue
+	stream  *ops.Queue
 	queue   *cudadrv.Stream // nil on the CPU
 	kernels *kernels.Set    // those that others are measured against; nil on the CPU
 	events  [2]*cudadrv.Event

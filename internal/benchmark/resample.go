@@ -162,7 +162,7 @@ func (j *ResampleJob) prepare(r *rig) (*work, error) {
 	}
 	w.outputs = present(dst, valid, age)
 	opt := ops.ResampleOptions{Channels: channels, MaxGap: limitOfMillis(j.MaxGap), Launch: r.opt.Launch}
-	err := r.plans(w, func(i int) (ops.Plan, error) {
+	err := r.plans(w, func(i int) (*ops.Plan, error) {
 		return r.dev.PlanResample(ops.ResampleArgs{
 			Dst: at(dst, i), Valid: maybeAt(valid, i), Age: maybeAt(age, i), Src: at(dev[0], i), SrcTimes: at(dev[1], i), Targets: ops.At(at(dev[2], i)),
 		}, opt)

@@ -63,7 +63,7 @@ type tuner struct {
 // model's, and its median by 1 % of the model's. For a class it is kept if it is better for a job, and in no job of the class
 // slower than the model's in the short runs. The context ends it between two samples: jobs before that count.
 func Tune(ctx context.Context, dev *ops.Device, jobs []Job, opt Options, told func(done, all int, row *Tuning)) (report *TuneReport, table *tuned.Table, err error) {
-	device, ok := dev.Queue().(tuned.Device)
+	device, ok := dev.Queue().Backend().(tuned.Device)
 	if !ok {
 		return nil, nil, &InputError{"tune", dev.Name(), "a GPU: the CPU launches no kernels"}
 	}
@@ -101,7 +101,7 @@ func (t *tuner) tune(j Job) (row *Tuning, err error) {
 	defer func() { err = errors.Join(err, w.close()) }()
 	row = &Tuning{Suite: j.Suite(), Job: j.Name(), short: map[tuned.Choice]float64{}}
 	var list []tuned.Choice
-	if plan, ok := w.plan.(tuned.Plan); ok && w.again != nil {
+	if plan, ok := w.plan.Backend().(tuned.Plan); ok && w.again != nil {
 		row.Class, list, err = plan.Candidates()
 	}
 	if err != nil || len(list) < 2 {

@@ -30,7 +30,7 @@ func newTuning(t *testing.T) *tuning {
 	dev, err := ops.Open("sim")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-	return &tuning{dev, dev.Queue().(tuned.Device), func(int) {}, context.Background()}
+	return &tuning{dev, dev.Queue().Backend().(tuned.Device), func(int) {}, context.Background()}
 }
 
 func (x *tuning) run(jobs []Job, took func(choice, n int) float64) (*TuneReport, *tuned.Table, error) {

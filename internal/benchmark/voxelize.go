@@ -1,12 +1,14 @@
 package benchmark
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -101,10 +103,10 @@ func (j *VoxelizeJob) dtype() tensor.DType {
 func (j *VoxelizeJob) check() error {
 	reduce, err := ops.ParseReduce(j.Reduce)
 	if j.Reduce == hard {
-		reduce, err = ops.ReduceSum, nil
+		reduce, err = backend.ReduceSum, nil
 	}
 	switch {
-	case err != nil || reduce == ops.ReduceDefault || reduce == ops.ReduceMajority:
+	case err != nil || reduce == backend.ReduceDefault || reduce == backend.ReduceMajority:
 		return &InputError{"reduce", fmt.Sprintf("%q", j.Reduce), "occupancy, count, sum, mean, max, min or hard"}
 	case reduce.OfFeatures() != (j.Features > 0):
 		return &InputError{"features", fmt.Sprint(j.Features), "1 or more for sum, mean, max, min and hard, none for the others"}
@@ -172,7 +174,7 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 		if err != nil {
 			return nil, err
 		}
-		dev, err := r.dev.Upload(host)
+		dev, err := r.dev.Upload(context.Background(), host)
 		if err == nil {
 			w.later(dev.Close)
 		}
@@ -207,8 +209,12 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	}
 	size := 20 / float64(j.Cells)
 	box := ops.VoxelGrid{Min: [3]float64{-10, -10, -10}, Max: [3]float64{10, 10, 10}, Size: [3]float64{size, size, size}}
-	err = r.plans(w, func(int) (ops.Plan, error) {
-		return r.dev.PlanVoxelize(args, box, opts)
+	err = r.plans(w, func(int) (*ops.Plan, error) {
+		p, err := r.dev.PlanVoxelize(args, box, opts)
+		if err != nil {
+			return nil, err
+		}
+		return &p.Plan, nil
 	})
 	if err != nil {
 		return fail(err)

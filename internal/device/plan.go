@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // Work is a plan of any operation, which embeds a [Base], or a batch of them.
@@ -25,7 +25,7 @@ type Work interface {
 }
 
 // Run gives a plan to a queue.
-func Run(w Work, s ops.Queue) error {
+func Run(w Work, s backend.Queue) error {
 	st, err := w.home().of(s)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func Run(w Work, s ops.Queue) error {
 type Base struct {
 	Cell     *Cell             // nil of a plan that has no kernels to launch
 	Launches []*cudadrv.Launch // in order
-	bound    ops.Bound
+	bound    backend.Bound
 	member
 }
 
@@ -56,7 +56,7 @@ func (m *member) home() *Device { return m.dev }
 func (m *member) awaiting() *atomic.Pointer[Queue] { return &m.awaited }
 
 // Base begins a plan that is bound to tensors.
-func (d *Device) Base(bound ops.Bound) Base { return Base{bound: bound, member: member{dev: d}} }
+func (d *Device) Base(bound backend.Bound) Base { return Base{bound: bound, member: member{dev: d}} }
 
 // TakeCell gives the plan a cell, which Release takes back.
 func (p *Base) TakeCell() (err error) {
@@ -94,7 +94,7 @@ func (p *Base) Kernels() (names []string) {
 }
 
 // Tensors are those of the plan.
-func (p *Base) Tensors() *ops.Bound { return &p.bound }
+func (p *Base) Tensors() *backend.Bound { return &p.bound }
 
 // Usable says that the plan or one of its tensors is closed.
 func (p *Base) Usable(op string) error {
@@ -112,10 +112,10 @@ func (p *Base) Open(op string) error {
 	return nil
 }
 
-// Take returns what the kernels found, ops.NoFault if nothing. The queue has been synchronised.
-func (p *Base) Take() (ops.Fault, error) {
+// Take returns what the kernels found, backend.NoFault if nothing. The queue has been synchronised.
+func (p *Base) Take() (backend.Fault, error) {
 	if p.closed.Load() || p.Cell == nil {
-		return ops.NoFault, nil
+		return backend.NoFault, nil
 	}
 	return p.Cell.take()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // Queue is a queue of work and the plans whose faults its next synchronisation reads.
@@ -32,18 +33,18 @@ func (d *Device) NewQueue() (*Queue, error) {
 
 // ClosedError says that a plan, a queue or a graph was used after it was closed.
 func ClosedError(op, arg string) error {
-	return &ops.ArgError{Op: op, Arg: arg, Kind: ops.ErrClosed}
+	return &backend.ArgError{Op: op, Arg: arg, Kind: ops.ErrClosed}
 }
 
 // of returns the queue as one of this device.
-func (d *Device) of(s ops.Queue) (*Queue, error) {
+func (d *Device) of(s backend.Queue) (*Queue, error) {
 	q, ok := s.(interface{ base() *Queue })
 	if !ok {
-		return nil, &ops.ArgError{Op: "Run", Arg: "queue", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a queue of " + d.name}
+		return nil, &backend.ArgError{Op: "Run", Arg: "queue", Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a queue of " + d.name}
 	}
 	st := q.base()
 	if st.d != d {
-		return nil, &ops.ArgError{Op: "Run", Arg: "queue", Kind: ops.ErrWrongDevice, Got: "a queue of " + st.d.name, Want: "one of the same open " + d.name}
+		return nil, &backend.ArgError{Op: "Run", Arg: "queue", Kind: backend.ErrWrongDevice, Got: "a queue of " + st.d.name, Want: "one of the same open " + d.name}
 	}
 	return st, nil
 }
@@ -72,7 +73,7 @@ func (s *Queue) await(p Work) {
 	}
 }
 
-// Synchronize is ops.Queue's.
+// Synchronize is backend.Queue's.
 func (s *Queue) Synchronize(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +81,7 @@ func (s *Queue) Synchronize(ctx context.Context) error {
 		return ClosedError("Synchronize", "queue")
 	}
 	if s.capture != nil {
-		return &ops.ArgError{Op: "Synchronize", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is being captured", Want: "Synchronize after Capture"}
+		return &backend.ArgError{Op: "Synchronize", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is being captured", Want: "Synchronize after Capture"}
 	}
 	if err := s.queue.Synchronize(ctx); err != nil {
 		return err
@@ -109,12 +110,12 @@ func (s *Queue) collect() error {
 	return first
 }
 
-// Capture is ops.Queue's.
-func (s *Queue) Capture(fn func() error) (ops.Graph, error) {
+// Capture is backend.Queue's.
+func (s *Queue) Capture(fn func() error) (backend.Graph, error) {
 	s.mu.Lock()
 	if s.closed || s.capture != nil {
 		s.mu.Unlock()
-		return nil, &ops.ArgError{Op: "Capture", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
+		return nil, &backend.ArgError{Op: "Capture", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
 	}
 	g := &graph{d: s.d}
 	s.capture = g
@@ -133,7 +134,7 @@ func (s *Queue) Capture(fn func() error) (ops.Graph, error) {
 	return g, nil
 }
 
-// Close is ops.Queue's.
+// Close is backend.Queue's.
 func (s *Queue) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +157,7 @@ type graph struct {
 	closed atomic.Bool
 }
 
-func (g *graph) Launch(s ops.Queue) error {
+func (g *graph) Launch(s backend.Queue) error {
 	st, err := g.d.of(s)
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ func resample(dev *ops.Device) (err error) {
 		to  **tensor.Tensor
 		src *tensor.Tensor
 	}{{&args.Src, host}, {&args.SrcTimes, tensor.Must(tensor.Of([]int64{0, 10, 20}, 3))}} {
-		up, err := dev.Upload(x.src)
+		up, err := dev.Upload(context.Background(), x.src)
 		if *x.to = keep(&c, up, err); err != nil {
 			return nil
 		}
@@ -114,7 +114,7 @@ func resample(dev *ops.Device) (err error) {
 		if keep(&c, two, err); err != nil {
 			return nil
 		}
-		batch, err := dev.PlanBatch([]ops.Plan{plan, two}, ops.BatchOptions{})
+		batch, err := dev.PlanBatch([]*ops.Plan{plan, two}, ops.BatchOptions{})
 		if keep(&c, batch, err); err != nil {
 			return nil
 		}
@@ -132,7 +132,7 @@ func resample(dev *ops.Device) (err error) {
 // end sample.
 func right(dev *ops.Device, dst *tensor.Tensor) error {
 	host := tensor.Must(tensor.New(tensor.F32, 3, 2))
-	if err := dev.Copy(host, dst); err != nil {
+	if err := dev.Copy(context.Background(), host, dst); err != nil {
 		return err
 	}
 	want := [6]float32{10, 20, 30, 40, 40, 50}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -17,12 +18,12 @@ const (
 	shareTurn  = 256 // stamps or targets that a block checks, if there are blocks to spare
 )
 
-func (b *backend) Backward(job *ops.BackwardJob) (ops.Plan, error) {
+func (b *gpu) Backward(job *backend.BackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	if job.Idle() {
 		return p, nil
 	}
-	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
+	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
 	return p.ready(func() error {
 		switch f := job.Forward; {
 		case job.Empty() && job.Alone:
@@ -46,7 +47,7 @@ type slope struct {
 
 // bindBackward makes a launch of fuse_backward for the streams whose gradients are summed in float32, and one of fuse_backward_f64 for the others.
 // Streams that are missing are in the first of them: their rows are checked.
-func (p *plan) bindBackward(job *ops.BackwardJob) error {
+func (p *plan) bindBackward(job *backend.BackwardJob) error {
 	var lists [2][]slope
 	var missing []slope
 	for m, part := range job.Forward.Parts {
@@ -73,7 +74,7 @@ func (p *plan) bindBackward(job *ops.BackwardJob) error {
 			blocks += s.blocks
 		}
 		if blocks > math.MaxInt32 {
-			return &ops.ArgError{Op: job.Op(), Arg: "SrcGrad", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks", blocks), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
+			return &backend.ArgError{Op: job.Op(), Arg: "SrcGrad", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks", blocks), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
 		}
 		if blocks == 0 {
 			continue
@@ -87,7 +88,7 @@ func (p *plan) bindBackward(job *ops.BackwardJob) error {
 }
 
 // slopeOf cuts stream m's samples into blocks, and adds blocks that only check where samples are few and stamps or targets many.
-func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
+func (b *gpu) slopeOf(job *backend.BackwardJob, m int) slope {
 	j := job.Forward.Parts[m].ResampleJob
 	s := slope{number: m, chunks: 1, groups: ptx.BackwardThreads, parts: 1, tile: 1, tiles: 1}
 	if j.Src != nil && j.Src.Len() > 0 {
@@ -103,7 +104,7 @@ func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
 		s.tile, s.tiles = b.inWaves(j.S, rows*s.parts, s.groups, most)
 		s.blocks = rows * s.tiles * s.parts
 	}
-	if j.Check || j.Edge == ops.EdgeError {
+	if j.Check || j.Edge == backend.EdgeError {
 		s.blocks = max(s.blocks, 1, min((max(j.Timestamps(), j.Rows())+shareTurn-1)/shareTurn, 8*b.sms))
 	}
 	return s
@@ -111,7 +112,7 @@ func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
 
 // inWaves cuts each of so many rows of n samples into tiles of at least `least`, if there are as many, and at most `most`, so many that the device holds all blocks at once, or twice as many, and so on: the
 // blocks that a last wave would lack leave it partly idle. 64 x 1000 x 512 took 48.4 us by tiles of 64, in one and a half waves.
-func (b *backend) inWaves(n, rows, least, most int) (tile, tiles int) {
+func (b *gpu) inWaves(n, rows, least, most int) (tile, tiles int) {
 	for waves := 1; ; waves++ {
 		tiles = max(waves*ptx.BackwardBlocks*b.sms/rows, 1)
 		if tile = max((n+tiles-1)/tiles, min(least, n)); tile <= most || tiles >= n {
@@ -121,7 +122,7 @@ func (b *backend) inWaves(n, rows, least, most int) (tile, tiles int) {
 }
 
 // backwardVector is the log2 of the features that a thread takes at once, which have one kind.
-func backwardVector(j *ops.ResampleJob) int {
+func backwardVector(j *backend.ResampleJob) int {
 	v := vectorOf(j, side{j.Dst, j.Dst.DType(), j.DstBatch, j.DstStep}, side{j.Src, j.Src.DType(), j.SrcBatch, j.SrcStep})
 	if j.Src.DType() == tensor.F64 {
 		v = min(v, 1)
@@ -138,7 +139,7 @@ func backwardVector(j *ops.ResampleJob) int {
 }
 
 // backwardTable is what the kernels read of all streams from device memory: the kind of each chunk, where there are several, and the scales.
-func backwardTable(job *ops.BackwardJob, lists ...[]slope) []byte {
+func backwardTable(job *backend.BackwardJob, lists ...[]slope) []byte {
 	var data bytes.Buffer
 	for _, list := range lists {
 		for i := range list {
@@ -161,7 +162,7 @@ func backwardTable(job *ops.BackwardJob, lists ...[]slope) []byte {
 }
 
 // backwardParams fills in the parameter of fuse_backward.cuh for some of the streams.
-func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardParams {
+func (p *plan) backwardParams(job *backend.BackwardJob, list []slope) *ptx.BackwardParams {
 	f := job.Forward
 	lead := first(f)
 	magic, shift := divider(f.T, f.Rows())
@@ -203,7 +204,7 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 }
 
 // columnOf is where a stream's features begin in dst.
-func columnOf(f *ops.FuseJob, number int) (column int) {
+func columnOf(f *backend.FuseJob, number int) (column int) {
 	for _, part := range f.Parts[:number] {
 		column += part.D
 	}

@@ -2,7 +2,7 @@ package cuda
 
 import (
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -20,7 +20,7 @@ var (
 func channelsVariant(name string, curves, wide bool) *variant {
 	return &variant{
 		name: name,
-		takes: perStream(func(j *ops.ResampleJob) string {
+		takes: perStream(func(j *backend.ResampleJob) string {
 			_, one := uniform(j.Channels)
 			sorts := countItems(j.Channels)
 			switch {
@@ -34,13 +34,13 @@ func channelsVariant(name string, curves, wide bool) *variant {
 			return ""
 		}),
 		free: tuned.Freedom{Tile: []int{4, 8, 16, warp, 64, ptx.ItemTile, ptx.MostTile}},
-		model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+		model: func(b *gpu, j *backend.FuseJob) tuned.Choice {
 			return tuned.Choice{Tile: ptx.MostTile, Check: oneTurn(threads, j.Clock)}
 		},
-		cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape {
+		cut: func(b *gpu, j *backend.FuseJob, c tuned.Choice) []shape {
 			return []shape{b.cutItems(first(j), first(j).Channels, c.Check, c.Tile, false)}
 		},
-		params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+		params: func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) {
 			r, sorts := first(j), countItems(first(j).Channels)
 			if err := p.upload(itemTable(r, r.Channels, j.Clock)); err != nil {
 				return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/robocache/robocache/internal/gputest"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/ops/sim"
@@ -19,23 +20,23 @@ import (
 
 // varied makes each plan with another of its candidates, in turn: one of each variant, then others of theirs.
 type varied struct {
-	ops.Backend
+	backend.Backend
 	t      testing.TB
-	stream ops.Queue
+	stream *ops.Queue
 	mu     sync.Mutex
 	turn   map[string]int // of the model's variant
 	others map[string]int // plans that were not made by the model, by their variant
 }
 
-func (v *varied) Resample(job *ops.ResampleJob) (ops.Plan, error) {
-	return v.vary(func() (ops.Plan, error) { return v.Backend.Resample(job) })
+func (v *varied) Resample(job *backend.ResampleJob) (*ops.Plan, error) {
+	return v.vary(func() (*ops.Plan, error) { return v.Backend.Resample(job) })
 }
 
-func (v *varied) Fuse(job *ops.FuseJob) (ops.Plan, error) {
-	return v.vary(func() (ops.Plan, error) { return v.Backend.Fuse(job) })
+func (v *varied) Fuse(job *backend.FuseJob) (*ops.Plan, error) {
+	return v.vary(func() (*ops.Plan, error) { return v.Backend.Fuse(job) })
 }
 
-func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
+func (v *varied) vary(plan func() (*ops.Plan, error)) (*ops.Plan, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	require.NoError(v.t, v.stream.(tuned.Device).Tune(nil))
@@ -71,7 +72,7 @@ func (v *varied) vary(plan func() (ops.Plan, error)) (ops.Plan, error) {
 }
 
 // tuneTo makes a device launch a class by a choice, and all others by the model.
-func tuneTo(s ops.Queue, class tuned.Class, c tuned.Choice) error {
+func tuneTo(s *ops.Queue, class tuned.Class, c tuned.Choice) error {
 	d := s.(tuned.Device)
 	now, _ := d.Tuned()
 	table := tuned.New(now.For)
@@ -80,7 +81,7 @@ func tuneTo(s ops.Queue, class tuned.Class, c tuned.Choice) error {
 }
 
 // eachDevice runs a test on a simulated device, where a launch takes milliseconds and every plan is made twice, and on a GPU.
-func eachDevice(t *testing.T, run func(t *testing.T, b ops.Backend, simulated bool)) {
+func eachDevice(t *testing.T, run func(t *testing.T, b backend.Backend, simulated bool)) {
 	t.Run("sim", func(t *testing.T) {
 		b, err := sim.New(cudasim.New(cudasim.Config{}))
 		require.NoError(t, err)
@@ -95,7 +96,7 @@ func eachDevice(t *testing.T, run func(t *testing.T, b ops.Backend, simulated bo
 
 // No choice of a variant and of its numbers changes a bit: the conformance suite, each of its plans with another candidate.
 func TestNoChoiceChangesAResult(t *testing.T) {
-	eachDevice(t, func(t *testing.T, b ops.Backend, simulated bool) {
+	eachDevice(t, func(t *testing.T, b backend.Backend, simulated bool) {
 		v := &varied{Backend: b, t: t, turn: map[string]int{}, others: map[string]int{}}
 		var err error
 		v.stream, err = b.NewQueue()

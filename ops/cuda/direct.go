@@ -2,7 +2,7 @@ package cuda
 
 import (
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -13,9 +13,9 @@ const leastDirect = 4 // samples of a row
 
 var resampleDirect = &variant{
 	name:    "resample_direct",
-	takes:   func(b *backend, j *ops.FuseJob) string { return notDirect(b, j, true) },
-	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, ptx.DirectBlocks) },
-	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+	takes:   func(b *gpu, j *backend.FuseJob) string { return notDirect(b, j, true) },
+	prefers: func(b *gpu, j *backend.FuseJob) string { return notSmall(b, j, ptx.DirectBlocks) },
+	model: func(b *gpu, j *backend.FuseJob) tuned.Choice {
 		return tuned.Choice{Check: oneTurn(threads, j.Clock)}
 	},
 	cut:    cutDirect,
@@ -24,27 +24,27 @@ var resampleDirect = &variant{
 
 var fuseDirect = &variant{
 	name:    "fuse_direct",
-	takes:   func(b *backend, j *ops.FuseJob) string { return notDirect(b, j, false) },
-	prefers: func(b *backend, j *ops.FuseJob) string { return notSmall(b, j, ptx.DirectFuseBlocks) },
-	model:   func(*backend, *ops.FuseJob) tuned.Choice { return tuned.Choice{Check: checkShare / 4} },
+	takes:   func(b *gpu, j *backend.FuseJob) string { return notDirect(b, j, false) },
+	prefers: func(b *gpu, j *backend.FuseJob) string { return notSmall(b, j, ptx.DirectFuseBlocks) },
+	model:   func(*gpu, *backend.FuseJob) tuned.Choice { return tuned.Choice{Check: checkShare / 4} },
 	cut:     cutDirect,
-	params:  func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) { return wholeStreams(p, j, s), nil },
+	params:  func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) { return wholeStreams(p, j, s), nil },
 }
 
-func notDirect(b *backend, j *ops.FuseJob, alone bool) string {
+func notDirect(b *gpu, j *backend.FuseJob, alone bool) string {
 	if why := notWhole(b, j, alone); why != "" {
 		return why
 	}
 	for m, l := range layoutsOf(j) {
 		r := j.Parts[m].ResampleJob
-		if kind, _ := uniform(r.Channels); kind != ops.InterpLinear || r.S < leastDirect || r.T < 2 || l.units > ptx.DirectMakers || pointer(r.SrcTimes)%chunk != 0 {
+		if kind, _ := uniform(r.Channels); kind != backend.InterpLinear || r.S < leastDirect || r.T < 2 || l.units > ptx.DirectMakers || pointer(r.SrcTimes)%chunk != 0 {
 			return "a kind that is not linear, few samples, rows of many units, or stamps that begin anywhere"
 		}
 	}
 	return ""
 }
 
-func notSmall(b *backend, j *ops.FuseJob, blocks int) string {
+func notSmall(b *gpu, j *backend.FuseJob, blocks int) string {
 	checks := 0
 	for _, p := range j.Parts {
 		checks += directChecks(p.ResampleJob)
@@ -58,7 +58,7 @@ func notSmall(b *backend, j *ops.FuseJob, blocks int) string {
 	return ""
 }
 
-func cutDirect(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
+func cutDirect(b *gpu, j *backend.FuseJob, c tuned.Choice) (list []shape) {
 	for m, l := range layoutsOf(j) {
 		r := j.Parts[m].ResampleJob
 		s := b.grid(r, c.Check, shape{threads: ptx.DirectThreads, chunks: l.units, tile: ptx.DirectMakers / l.units})
@@ -69,7 +69,7 @@ func cutDirect(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
 }
 
 // directChecks is how many blocks of a direct launch it takes to check a stream's stamps, 16 bytes for each thread of one warp.
-func directChecks(j *ops.ResampleJob) int {
+func directChecks(j *backend.ResampleJob) int {
 	if !j.Check {
 		return 0
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -42,13 +43,13 @@ func TestWhatIsDirect(t *testing.T) {
 		assert.Equal(t, c.want, resampleDirect.whyNot(b, j) == "", c.what)
 	}
 	// In a fusion all streams count together, and all are direct or none.
-	two := func(s, n int) *ops.FuseJob {
+	two := func(s, n int) *backend.FuseJob {
 		one := ops.FuseStream{Src: place(tensor.F32, 3, s, 4), SrcTimes: place(tensor.I64, s)}
 		return fuse(tensor.F32, n, ops.FuseOptions{}, one, one)
 	}
 	const units, checks = ptx.DirectFuseBlocks * 128 * 132 / 3 / 2, ptx.DirectFuseBlocks * 132 * once / 2
 	for _, c := range []struct {
-		j    *ops.FuseJob
+		j    *backend.FuseJob
 		want bool
 	}{{two(4, units), true}, {two(4, units+1), false}, {two(checks, 2), true}, {two(checks+1, 2), false}, {two(3, 2), false},
 		{fuse(tensor.F32, 2, ops.FuseOptions{}, rowsOf(tensor.F32, 4, ops.ResampleOptions{}), rowsOf(tensor.F32, 4, nearest)), false}} {

@@ -1,14 +1,14 @@
 package cuda
 
 import (
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
 // drawChecks is how many blocks of a multiprocessor check tables at most: an episode of a table a thread until the device is full of them.
 const drawChecks = 8
 
-func (b *backend) Draw(job *ops.DrawJob) (ops.Plan, error) {
+func (b *gpu) Draw(job *backend.DrawJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b, explain: job.FaultError}
 	return p.ready(func() error {
 		blocks, checks := (job.Batch+ptx.DrawRows-1)/ptx.DrawRows, 0
@@ -26,7 +26,7 @@ func (b *backend) Draw(job *ops.DrawJob) (ops.Plan, error) {
 // drawTicket is the first part of the plan's table; the streams' sides follow.
 const drawTicket = 16 // bytes
 
-func drawSides(job *ops.DrawJob) (list []ptx.DrawSide) {
+func drawSides(job *backend.DrawJob) (list []ptx.DrawSide) {
 	for _, s := range job.Streams {
 		from := address(s.Offsets)
 		list = append(list, ptx.DrawSide{From: from, To: address(s.Starts)}, ptx.DrawSide{From: from + 8, To: address(s.Lengths)})
@@ -35,13 +35,13 @@ func drawSides(job *ops.DrawJob) (list []ptx.DrawSide) {
 }
 
 // drawParams fills in the parameter of draw.cu.
-func (p *plan) drawParams(job *ops.DrawJob, blocks int) *ptx.DrawParams {
+func (p *plan) drawParams(job *backend.DrawJob, blocks int) *ptx.DrawParams {
 	key, half, rounds := job.Feistel()
 	return &ptx.DrawParams{
 		Cursor: address(job.Cursor), Ticket: uint64(p.table.Ptr()), Episodes: address(job.Episodes), Ticks: address(job.Ticks), Anchors: address(job.Anchors),
 		Windows: address(job.Windows), Begins: address(job.Begins), Fault: p.Cell.At, FaultFlag: p.Cell.Flag, Rate: job.Rate,
 		Count: uint64(job.Count), Step: uint64(job.Step()), Rank: uint32(job.Rank), Ranks: uint32(job.Ranks), B: uint32(job.Batch), E: uint32(job.E),
 		Blocks: uint32(blocks), Streams: uint32(len(job.Streams)), Key: key, Sides: uint64(p.table.Ptr()) + drawTicket,
-		Flags: ptx.DrawParamsFlags{Half: uint32(half), Wide: rounds == 4, Shuffle: job.Shuffle, ShortLast: job.Last == ops.LastShort, Ready: job.Launch == ops.LaunchInputsReady}.Word(),
+		Flags: ptx.DrawParamsFlags{Half: uint32(half), Wide: rounds == 4, Shuffle: job.Shuffle, ShortLast: job.Last == backend.LastShort, Ready: job.Launch == backend.LaunchInputsReady}.Word(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // Launch is a kernel launch of a plan, as it was chosen for the job's shape.
@@ -35,7 +36,14 @@ type Considered struct {
 }
 
 // Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
-func Explain(p ops.Plan) ([]Launch, error) {
+func Explain(p *ops.Plan) ([]Launch, error) {
+	if p == nil {
+		return nil, &backend.ArgError{Op: "Explain", Arg: "plan", Kind: backend.ErrMissing, Got: "nil", Want: "a plan"}
+	}
+	return explain(p.Backend())
+}
+
+func explain(p backend.Plan) ([]Launch, error) {
 	var base *device.Base
 	var d *decision
 	var others []Considered
@@ -46,7 +54,7 @@ func Explain(p ops.Plan) ([]Launch, error) {
 	case *voxelPlan:
 		base, others = &p.Base, p.asked
 	default:
-		return nil, &ops.ArgError{Op: "Explain", Arg: "plan", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", p), Want: "a plan of the CUDA backend"}
+		return nil, &backend.ArgError{Op: "Explain", Arg: "plan", Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", p), Want: "a plan of the CUDA backend"}
 	}
 	if err := base.Usable("Explain"); err != nil {
 		return nil, err
@@ -82,7 +90,7 @@ func Explain(p ops.Plan) ([]Launch, error) {
 }
 
 // considered says of each variant why it was not launched by the model.
-func (d *decision) considered(b *backend) (list []Considered) {
+func (d *decision) considered(b *gpu) (list []Considered) {
 	if d == nil {
 		return nil
 	}

@@ -1,25 +1,29 @@
 package cuda
 
-import "github.com/robocache/robocache/ops"
+import (
+	"github.com/robocache/robocache/ops"
+
+	"github.com/robocache/robocache/ops/backend"
+)
 
 // VoxelsBy has a backend make voxels by one way where that can, whether it pays or not.
-func VoxelsBy(b ops.Backend, way string) ops.Backend {
-	b.(*backend).voxelWay = way
+func VoxelsBy(b backend.Backend, way string) backend.Backend {
+	b.(*gpu).voxelWay = way
 	return b
 }
 
 // VoxelsInTurn has each plan made by the next of the ways.
-func VoxelsInTurn(b ops.Backend) ops.Backend { return &inTurn{backend: b.(*backend)} }
+func VoxelsInTurn(b backend.Backend) backend.Backend { return &inTurn{gpu: b.(*gpu)} }
 
 type inTurn struct {
-	*backend
+	*gpu
 	plans int
 }
 
-func (t *inTurn) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
+func (t *inTurn) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 	t.voxelWay = voxelVariants[t.plans%len(voxelVariants)].name
 	t.plans++
-	return t.backend.Voxelize(job)
+	return t.gpu.Voxelize(job)
 }
 
 // VoxelWays are the names of the ways.

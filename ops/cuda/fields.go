@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -39,7 +39,7 @@ func rows(lengths, offsets *tensor.Tensor) uint64 {
 }
 
 // targetsOf is the address of the targets' times, or of an anchored clock's deltas; 0 for a uniform one.
-func targetsOf(c ops.Clock) uint64 {
+func targetsOf(c backend.Clock) uint64 {
 	if c.Deltas != nil {
 		return address(c.Deltas)
 	}
@@ -63,7 +63,7 @@ func divider(t, n int) (magic, shift uint32) {
 }
 
 // pace is how many samples a target moves on, if targets and samples run from one end of a row to the other in step.
-func pace(j *ops.ResampleJob) float32 {
+func pace(j *backend.ResampleJob) float32 {
 	if j.SrcOffsets != nil || j.SrcStarts != nil || j.DstOffsets != nil || j.T < 2 || j.S == 0 {
 		return 0
 	}
@@ -84,7 +84,7 @@ func valueBits(x float64, dtype tensor.DType) uint64 {
 }
 
 // limitBits are the bits of a limit in the clock's own type.
-func limitBits(l ops.Limit, clock tensor.DType) uint64 {
+func limitBits(l backend.Limit, clock tensor.DType) uint64 {
 	d, _ := l.Get()
 	return lengthBits(d, clock)
 }
@@ -102,7 +102,7 @@ func lengthBits(d time.Duration, clock tensor.DType) uint64 {
 }
 
 // startBits is where a uniform clock begins, as tick of resample.cuh takes it: nanoseconds, or the bits of seconds.
-func startBits(c ops.Clock, clock tensor.DType) int64 {
+func startBits(c backend.Clock, clock tensor.DType) int64 {
 	if clock == tensor.I64 {
 		return c.Start
 	}
@@ -110,10 +110,10 @@ func startBits(c ops.Clock, clock tensor.DType) int64 {
 }
 
 // uniform returns the kind that all features have, if it is one that looks at no value.
-func uniform(channels []ops.Channel) (ops.Interp, bool) {
+func uniform(channels []backend.Channel) (backend.Interp, bool) {
 	kind := channels[0].Interp
 	for _, c := range channels {
-		if c.Interp != kind || c.Interp > ops.InterpNearest {
+		if c.Interp != kind || c.Interp > backend.InterpNearest {
 			return 0, false
 		}
 	}
@@ -123,7 +123,7 @@ func uniform(channels []ops.Channel) (ops.Interp, bool) {
 // dense reports whether the rows of a tensor that is there follow each other from one row of the batch to the next.
 func dense(x *tensor.Tensor, batch, row, b int) bool { return x == nil || batch == row || b == 1 }
 
-func denseOutputs(j *ops.ResampleJob) bool {
+func denseOutputs(j *backend.ResampleJob) bool {
 	return dense(j.Dst, j.DstBatch, j.T*j.DstStep, j.B) && dense(j.Valid, j.ValidBatch, j.T*j.ValidStep, j.B) && dense(j.Age, j.AgeBatch, j.T*j.AgeStep, j.B)
 }
 

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -14,12 +14,12 @@ import (
 // fuseVariants are the ways to launch a Fuse, as resampleVariants.
 var fuseVariants = []*variant{fuseDirect, fusePlainFew, fusePlain, fuseOddFew, fuseOdd, fuseChunks, fuseAny}
 
-func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
+func (b *gpu) Fuse(job *backend.FuseJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	if job.Idle() {
 		return p, nil
 	}
-	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
+	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
 	return p.ready(func() error {
 		if job.Empty() {
 			return p.bindFuseCheck(job.Checked())
@@ -29,7 +29,7 @@ func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
 }
 
 // bindFuseCheck makes a launch that only checks the streams' rows and stamps.
-func (p *plan) bindFuseCheck(j *ops.FuseJob) error {
+func (p *plan) bindFuseCheck(j *backend.FuseJob) error {
 	shapes, parts := make([]shape, len(j.Parts)), make([]made, len(j.Parts))
 	for m, part := range j.Parts {
 		shapes[m] = shape{threads: threads, tile: 1, chunks: 1, blocks: p.b.checkers(part.ResampleJob, checkShare)}
@@ -43,7 +43,7 @@ func (p *plan) bindFuseCheck(j *ops.FuseJob) error {
 var (
 	fuseChunks = &variant{
 		name: "fuse_chunks",
-		takes: func(_ *backend, j *ops.FuseJob) string {
+		takes: func(_ *gpu, j *backend.FuseJob) string {
 			for _, m := range madeOf(j) {
 				if m.channels != nil {
 					return "kinds that look at values, or several, or values of 64 bits"
@@ -55,22 +55,22 @@ var (
 	}
 	fuseAny = &variant{
 		name:  "fuse",
-		takes: func(*backend, *ops.FuseJob) string { return "" },
+		takes: func(*gpu, *backend.FuseJob) string { return "" },
 		free:  tuned.Freedom{Each: []int{1, 2, 4, 8}}, model: modelAny, cut: cutAny, params: paramsAny,
 	}
 )
 
 // made is how fuse.cu makes a stream.
 type made struct {
-	kind     ops.Interp    // by chunks: the kind of all features
-	channels []ops.Channel // by items: what each feature is; else nil
-	dtype    tensor.DType  // Src's
-	vector   int           // by chunks: log2 of the elements moved at once
-	items    int           // by items: where they begin in the plan's table
-	affine   int           // where its shifts begin there, then its scales
+	kind     backend.Interp    // by chunks: the kind of all features
+	channels []backend.Channel // by items: what each feature is; else nil
+	dtype    tensor.DType      // Src's
+	vector   int               // by chunks: log2 of the elements moved at once
+	items    int               // by items: where they begin in the plan's table
+	affine   int               // where its shifts begin there, then its scales
 }
 
-func madeOf(j *ops.FuseJob) []made {
+func madeOf(j *backend.FuseJob) []made {
 	list := make([]made, len(j.Parts))
 	for i, p := range j.Parts {
 		m := &list[i]
@@ -78,7 +78,7 @@ func madeOf(j *ops.FuseJob) []made {
 		if p.Src != nil {
 			m.dtype = p.Src.DType()
 		} else {
-			m.channels = []ops.Channel{{Hi: p.D}} // it is filled, whatever its kinds are
+			m.channels = []backend.Channel{{Hi: p.D}} // it is filled, whatever its kinds are
 		}
 		if kind, one := uniform(m.channels); one && m.dtype != tensor.F64 && p.Dst.DType() != tensor.F64 {
 			m.kind, m.channels, m.vector = kind, nil, vectorOf(p.ResampleJob, side{p.Src, m.dtype, p.SrcBatch, p.SrcStep})
@@ -88,12 +88,12 @@ func madeOf(j *ops.FuseJob) []made {
 }
 
 // storeOf is the log2 of the bytes, up to 16, of which the stream's place in every row of dst is a multiple.
-func storeOf(j *ops.ResampleJob) uint32 {
+func storeOf(j *backend.ResampleJob) uint32 {
 	size := uint64(j.Dst.DType().Size())
 	return uint32(bits.TrailingZeros64(address(j.Dst) | uint64(j.DstBatch)*size | uint64(j.DstStep)*size | chunk))
 }
 
-func modelAny(b *backend, j *ops.FuseJob) tuned.Choice {
+func modelAny(b *gpu, j *backend.FuseJob) tuned.Choice {
 	chunks := 0
 	for i, m := range madeOf(j) {
 		if m.channels == nil {
@@ -103,7 +103,7 @@ func modelAny(b *backend, j *ops.FuseJob) tuned.Choice {
 	return tuned.Choice{Each: b.eachOf(j.Rows()*chunks, ready(j)), Check: checkShare}
 }
 
-func cutAny(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
+func cutAny(b *gpu, j *backend.FuseJob, c tuned.Choice) (list []shape) {
 	for i, m := range madeOf(j) {
 		if r := j.Parts[i].ResampleJob; m.channels == nil {
 			list = append(list, b.cutChunks(r, c, m.vector, ptx.Together))
@@ -114,7 +114,7 @@ func cutAny(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
 	return list
 }
 
-func paramsAny(p *plan, j *ops.FuseJob, shapes []shape) (parameters, error) {
+func paramsAny(p *plan, j *backend.FuseJob, shapes []shape) (parameters, error) {
 	parts := madeOf(j)
 	if err := p.upload(tables(j, parts)); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func paramsAny(p *plan, j *ops.FuseJob, shapes []shape) (parameters, error) {
 }
 
 // tables are what the kernel reads of all streams from device memory: items, shifts, scales and bounds.
-func tables(j *ops.FuseJob, parts []made) []byte {
+func tables(j *backend.FuseJob, parts []made) []byte {
 	var data bytes.Buffer
 	pad := func() { data.Write(make([]byte, -data.Len()&15)) }
 	for i := range parts {
@@ -146,7 +146,7 @@ func tables(j *ops.FuseJob, parts []made) []byte {
 }
 
 // fuseParams fills in the parameter of the kernels of fuse.cu.
-func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.FuseParams {
+func (p *plan) fuseParams(j *backend.FuseJob, parts []made, shapes []shape) *ptx.FuseParams {
 	r := first(j)
 	magic, shift := divider(j.T, j.Rows())
 	out := &ptx.FuseParams{
@@ -188,7 +188,7 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 
 // usual reports whether most targets of a stream may be what aim_quickly of survey.cuh finds: rows of a length or a selection, targets that count where
 // they are, no limits.
-func usual(j *ops.ResampleJob) bool {
+func usual(j *backend.ResampleJob) bool {
 	_, gap := j.MaxGap.Get()
 	_, tolerance := j.Tolerance.Get()
 	_, window := j.ShortestWindow().Get()

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -19,7 +19,7 @@ var (
 func generalVariant(name string, wide bool) *variant {
 	return &variant{
 		name: name,
-		takes: perStream(func(j *ops.ResampleJob) string {
+		takes: perStream(func(j *backend.ResampleJob) string {
 			_, one := uniform(j.Channels)
 			switch {
 			case !one:
@@ -30,13 +30,13 @@ func generalVariant(name string, wide bool) *variant {
 			return ""
 		}),
 		free: tuned.Freedom{Each: []int{1, 2, 4, 8}},
-		model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+		model: func(b *gpu, j *backend.FuseJob) tuned.Choice {
 			return tuned.Choice{Each: b.eachOf(j.Rows()*(j.D>>bothWays(first(j))), ready(j)), Check: oneTurn(threads, j.Clock)}
 		},
-		cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape {
+		cut: func(b *gpu, j *backend.FuseJob, c tuned.Choice) []shape {
 			return []shape{b.cutChunks(first(j), c, bothWays(first(j)), 1)}
 		},
-		params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+		params: func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) {
 			kind, _ := uniform(first(j).Channels)
 			params := p.resampleJob(first(j), kind, s[0], j.Rows())
 			return &params, nil
@@ -45,7 +45,7 @@ func generalVariant(name string, wide bool) *variant {
 }
 
 // cutChunks cuts a stream whose features are moved by chunks of 1 << vector elements, each of so many targets together.
-func (b *backend) cutChunks(j *ops.ResampleJob, c tuned.Choice, vector, together int) shape {
+func (b *gpu) cutChunks(j *backend.ResampleJob, c tuned.Choice, vector, together int) shape {
 	s := shape{threads: threads, vector: vector, chunks: j.D >> vector}
 	most := min(ptx.ChunkTile, ptx.FuseChunkTile)
 	s.tile = min(max(c.Each*s.threads/s.chunks, 1), most)
@@ -71,7 +71,7 @@ type side struct {
 
 // vectorOf is the log2 of the most elements, up to 16 bytes of the first side, the source, that can be moved at once: features, strides and addresses are
 // multiples of them on all sides.
-func vectorOf(j *ops.ResampleJob, sides ...side) int {
+func vectorOf(j *backend.ResampleJob, sides ...side) int {
 	for v := 3; v > 0; v-- {
 		n := 1 << v
 		fits := j.D%n == 0 && n*sides[0].dtype.Size() <= chunk
@@ -86,12 +86,12 @@ func vectorOf(j *ops.ResampleJob, sides ...side) int {
 }
 
 // bothWays is vectorOf from the source to the output.
-func bothWays(j *ops.ResampleJob) int {
+func bothWays(j *backend.ResampleJob) int {
 	return vectorOf(j, side{j.Src, j.Src.DType(), j.SrcBatch, j.SrcStep}, side{j.Dst, j.Dst.DType(), j.DstBatch, j.DstStep})
 }
 
 // resampleJob fills in the parameter of the kernels of resample.cu, for so many targets.
-func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Interp, s shape, targets int) ptx.ResampleJob {
+func (p *plan) resampleJob(j *backend.ResampleJob, kind backend.Interp, s shape, targets int) ptx.ResampleJob {
 	magic, shift := divider(j.T, targets)
 	clock := j.ClockType()
 	f := jobFlags(j, clock, kind, s)
@@ -109,13 +109,13 @@ func (p *plan) resampleJob(j *ops.ResampleJob, kind ops.Interp, s shape, targets
 }
 
 // jobMore is the rest of the switches, for values of a dtype.
-func jobMore(j *ops.ResampleJob, in tensor.DType) ptx.ResampleJobMore {
+func jobMore(j *backend.ResampleJob, in tensor.DType) ptx.ResampleJobMore {
 	_, snap := j.Snap.Get()
 	return ptx.ResampleJobMore{In: dtypeCode[in], Edge: uint32(j.Edge), HasSnap: snap}
 }
 
 // jobFlags are the switches of a stream, as resample_job.cuh reads them.
-func jobFlags(j *ops.ResampleJob, clock tensor.DType, kind ops.Interp, s shape) ptx.ResampleJobFlags {
+func jobFlags(j *backend.ResampleJob, clock tensor.DType, kind backend.Interp, s shape) ptx.ResampleJobFlags {
 	_, gap := j.MaxGap.Get()
 	_, tolerance := j.Tolerance.Get()
 	_, window := j.ShortestWindow().Get()
@@ -123,12 +123,12 @@ func jobFlags(j *ops.ResampleJob, clock tensor.DType, kind ops.Interp, s shape) 
 		Clock: clockCode[clock], Out: dtypeCode[j.Dst.DType()], Kind: uint32(kind), Vector: uint32(s.vector), Dense: s.dense,
 		SrcLengths: j.SrcLengths != nil, SrcOffsets: j.SrcOffsets != nil, DstLengths: j.DstLengths != nil, DstOffsets: j.DstOffsets != nil,
 		HasGap: gap, HasTolerance: tolerance, FillGaps: j.FillGaps, Check: j.Check, TimesFlat: j.TimesRows == 1 || j.TimesBatch == j.S,
-		Windowed: window, Ready: j.Launch == ops.LaunchInputsReady,
+		Windowed: window, Ready: j.Launch == backend.LaunchInputsReady,
 	}
 	for _, c := range j.Channels {
-		f.NearPrevious = f.NearPrevious || c.Interp == ops.InterpPrevious
-		f.NearNext = f.NearNext || c.Interp == ops.InterpNext
-		f.NearNearest = f.NearNearest || c.Interp == ops.InterpNearest
+		f.NearPrevious = f.NearPrevious || c.Interp == backend.InterpPrevious
+		f.NearNext = f.NearNext || c.Interp == backend.InterpNext
+		f.NearNearest = f.NearNearest || c.Interp == backend.InterpNearest
 	}
 	return f
 }
@@ -137,9 +137,9 @@ func jobFlags(j *ops.ResampleJob, clock tensor.DType, kind ops.Interp, s shape) 
 const checkKernel = "resample"
 
 // bindCheck makes a launch that only checks a job's rows and stamps.
-func (p *plan) bindCheck(j *ops.ResampleJob) error {
+func (p *plan) bindCheck(j *backend.ResampleJob) error {
 	j = j.Checked()
 	s := shape{threads: threads, tile: 1, chunks: 1, blocks: min(p.b.checkers(j, checkShare), math.MaxInt32)}
-	params := p.resampleJob(j, ops.InterpLinear, s, 0)
+	params := p.resampleJob(j, backend.InterpLinear, s, 0)
 	return p.Add(p.b.bind(checkKernel, j.Launch, s.blocks, s.threads, 0, &params))
 }

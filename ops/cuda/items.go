@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -26,24 +26,24 @@ type itemSorts struct {
 	beside bool // whether an item looks at the brackets beside a target's
 }
 
-func sortOf(kind ops.Interp) int {
+func sortOf(kind backend.Interp) int {
 	switch {
-	case kind <= ops.InterpNearest:
+	case kind <= backend.InterpNearest:
 		return moved
-	case kind == ops.InterpSlerp:
+	case kind == backend.InterpSlerp:
 		return slerps
-	case kind == ops.InterpAngle:
+	case kind == backend.InterpAngle:
 		return angles
-	case kind == ops.InterpPchip || kind == ops.InterpCatmullRom || kind == ops.InterpHermite:
+	case kind == backend.InterpPchip || kind == backend.InterpCatmullRom || kind == backend.InterpHermite:
 		return cubics
 	}
 	return others
 }
 
-func countItems(channels []ops.Channel) (s itemSorts) {
+func countItems(channels []backend.Channel) (s itemSorts) {
 	for _, c := range channels {
 		s.of[sortOf(c.Interp)] += (c.Hi - c.Lo) / c.Interp.Width()
-		s.beside = s.beside || c.Interp == ops.InterpPchip || c.Interp == ops.InterpCatmullRom
+		s.beside = s.beside || c.Interp == backend.InterpPchip || c.Interp == backend.InterpCatmullRom
 	}
 	return s
 }
@@ -102,16 +102,16 @@ func (s *itemSorts) run(threads, tile int, pace float64) int {
 }
 
 // sortedChannels are the channels in the order of their sorts, and of their kinds.
-func sortedChannels(channels []ops.Channel) []ops.Channel {
+func sortedChannels(channels []backend.Channel) []backend.Channel {
 	list := slices.Clone(channels)
-	slices.SortStableFunc(list, func(a, b ops.Channel) int {
+	slices.SortStableFunc(list, func(a, b backend.Channel) int {
 		return cmp.Or(sortOf(a.Interp)-sortOf(b.Interp), int(a.Interp)-int(b.Interp))
 	})
 	return list
 }
 
 // itemTable is the items of a job's channels as channels.cuh reads them, sorted.
-func itemTable(j *ops.ResampleJob, channels []ops.Channel, clock tensor.DType) []byte {
+func itemTable(j *backend.ResampleJob, channels []backend.Channel, clock tensor.DType) []byte {
 	var list []ptx.Item
 	for _, c := range sortedChannels(channels) {
 		number := math.Float64bits(c.Period)
@@ -120,7 +120,7 @@ func itemTable(j *ops.ResampleJob, channels []ops.Channel, clock tensor.DType) [
 		switch {
 		case c.Interp.Windowed():
 			number = lengthBits(j.WindowFrom(c.Window), clock)
-		case c.Interp == ops.InterpHermite:
+		case c.Interp == backend.InterpHermite:
 			end, step = (c.Lo+c.Hi)/2, 1
 			number = uint64(end - c.Lo)
 		}
@@ -142,7 +142,7 @@ const (
 )
 
 // cutItems cuts a stream whose features are made item by item: blocks of a power of two of targets, no more than `most`.
-func (b *backend) cutItems(j *ops.ResampleJob, channels []ops.Channel, share, most int, fused bool) shape {
+func (b *gpu) cutItems(j *backend.ResampleJob, channels []backend.Channel, share, most int, fused bool) shape {
 	sorts := countItems(channels)
 	s := shape{threads: threads, chunks: sorts.items()}
 	if fused {
@@ -168,7 +168,7 @@ func (b *backend) cutItems(j *ops.ResampleJob, channels []ops.Channel, share, mo
 
 // itemTile is how many targets a block has by the model: the fewest for which the device holds all blocks at once. Where all is moved
 // or turned, which takes each target by itself, they are no fewer than a warp if each multiprocessor has a block.
-func (b *backend) itemTile(rows, threads int, sorts itemSorts) int {
+func (b *gpu) itemTile(rows, threads int, sorts itemSorts) int {
 	tile, most := leastStaged, mostItemTile
 	if sorts.of[cubics] > 0 {
 		most = ptx.ItemTile // they have a bracket's slopes in common

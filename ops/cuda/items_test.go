@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -20,7 +21,7 @@ func TestItemsAreSorted(t *testing.T) {
 		{Lo: 13, Hi: 14}, {Lo: 14, Hi: 18, Interp: ops.InterpHermite}, {Lo: 18, Hi: 19, Interp: ops.InterpWindowMax, Window: ops.Within(time.Second)},
 	}
 	var got []ptx.Item
-	for data := itemTable(&ops.ResampleJob{}, channels, tensor.I64); len(data) > 0; data = data[16:] {
+	for data := itemTable(&backend.ResampleJob{}, channels, tensor.I64); len(data) > 0; data = data[16:] {
 		got = append(got, ptx.Item{Number: binary.LittleEndian.Uint64(data), Feature: binary.LittleEndian.Uint32(data[8:]), Kind: binary.LittleEndian.Uint32(data[12:])})
 	}
 	assert.Equal(t, []ptx.Item{

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -29,14 +29,14 @@ func fuseOddVariant(name string, most int) *variant {
 		name:  name,
 		takes: upTo(most, notOdd),
 		free:  tuned.Freedom{Tile: tiles},
-		model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+		model: func(b *gpu, j *backend.FuseJob) tuned.Choice {
 			c := tuned.Choice{Tile: ptx.MostTile, Check: checkShare}
 			if len(j.Parts) == 1 {
 				c.Check = oneTurn(threads, j.Clock)
 			}
 			return c
 		},
-		cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
+		cut: func(b *gpu, j *backend.FuseJob, c tuned.Choice) (list []shape) {
 			for m, l := range layoutsOf(j) {
 				r := j.Parts[m].ResampleJob
 				s := b.cutOdd(j, r, l)
@@ -45,7 +45,7 @@ func fuseOddVariant(name string, most int) *variant {
 			}
 			return list
 		},
-		params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+		params: func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) {
 			out := &ptx.OddStreams{}
 			out.Plain = *p.plainStreams(j, s, func(m int, l layout, f *ptx.PlainTaskFlags, stream *ptx.PlainStream) {
 				form, unit := oddForm(j.Parts[m].D, l)
@@ -67,7 +67,7 @@ func fuseOddVariant(name string, most int) *variant {
 }
 
 // notOdd says why rows cannot be numbered by the kernels of odd rows.
-func notOdd(b *backend, j *ops.FuseJob) string {
+func notOdd(b *gpu, j *backend.FuseJob) string {
 	if why := notPlain(b, j); why != "" {
 		return why
 	}
@@ -94,7 +94,7 @@ func oddForm(d int, l layout) (form uint32, unit int) {
 
 // cutOdd cuts a stream of odd rows: blocks of up to mostTile targets and oddEach chunks a thread, of fewer targets where that would not fill the device as
 // often as they should, but of a warp of them if they are not too wide.
-func (b *backend) cutOdd(j *ops.FuseJob, r *ops.ResampleJob, l layout) shape {
+func (b *gpu) cutOdd(j *backend.FuseJob, r *backend.ResampleJob, l layout) shape {
 	form, unit := oddForm(r.D, l)
 	full, rows := fills(ready(j))*b.sms, j.Rows()*len(j.Parts)
 	s := shape{threads: threads}

@@ -15,7 +15,7 @@ import (
 // As TestBlocksFitTheKernels, for odd rows and runs of all widths.
 func TestOddRowsAreCutExactly(t *testing.T) {
 	for _, sms := range []int{1, 132} {
-		b := &backend{sms: sms}
+		b := &gpu{sms: sms}
 		for d := 1; d < 3000; d += 1 + d/256 {
 			for i, dtype := range []tensor.DType{tensor.BF16, tensor.F32} {
 				j := resample(dtype, 1, 1+d%5*100, 1<<(d%24)+1, d, []ops.ResampleOptions{{}, early}[(d+i)%2])

@@ -6,14 +6,14 @@ import (
 	"math/bits"
 
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
 // irregular says why plain.cuh does not take a stream, whatever its kinds: it takes targets that count where they are, on no anchored clock and without a mask of padding, rows of one length, ends clamped or filled, values of 16 or
 // 32 bits that keep their dtype, stamps without gaps between the rows, and numbers of targets and stamps that fit 32 bits.
-func irregular(j *ops.ResampleJob) string {
+func irregular(j *backend.ResampleJob) string {
 	_, snap := j.Snap.Get()
 	switch {
 	case snap:
@@ -28,7 +28,7 @@ func irregular(j *ops.ResampleJob) string {
 		return "a mask of padding"
 	case j.SrcLengths != nil || j.SrcOffsets != nil || j.DstLengths != nil || j.DstOffsets != nil:
 		return "rows of lengths of their own"
-	case j.Edge > ops.EdgeFill:
+	case j.Edge > backend.EdgeFill:
 		return "ends that are neither clamped nor filled"
 	case j.Src.DType() != j.Dst.DType():
 		return "a conversion"
@@ -44,7 +44,7 @@ func irregular(j *ops.ResampleJob) string {
 
 // notPlain says why plain.cuh does not take a job: its streams are regular, of one kind that looks at no value, and not normalised, and outputs
 // have no gaps between the rows of the batch.
-func notPlain(_ *backend, j *ops.FuseJob) string {
+func notPlain(_ *gpu, j *backend.FuseJob) string {
 	for _, p := range j.Parts {
 		if why := irregular(p.ResampleJob); why != "" {
 			return why
@@ -71,7 +71,7 @@ type layout struct {
 	fits        bool
 }
 
-func layoutsOf(j *ops.FuseJob) (list []layout) {
+func layoutsOf(j *backend.FuseJob) (list []layout) {
 	column := 0
 	for _, p := range j.Parts {
 		size := p.Src.DType().Size()
@@ -88,14 +88,14 @@ func layoutsOf(j *ops.FuseJob) (list []layout) {
 }
 
 // unitsFit reports whether the units of a source, of so many bytes, can be numbered by 32 bits.
-func unitsFit(j *ops.ResampleJob, unit int) bool {
+func unitsFit(j *backend.ResampleJob, unit int) bool {
 	last := (j.B-1)*j.SrcBatch + (j.S-1)*j.SrcStep + j.D
 	return last*j.Src.DType().Size()/unit <= math.MaxUint32
 }
 
 // notWhole says why rows are not made of whole units, at most mostEach a thread: of 16 bytes onto an output without gaps for a Resample, of
 // at least 4 for a Fuse.
-func notWhole(b *backend, j *ops.FuseJob, alone bool) string {
+func notWhole(b *gpu, j *backend.FuseJob, alone bool) string {
 	if why := notPlain(b, j); why != "" {
 		return why
 	}
@@ -126,19 +126,19 @@ var plainFree = tuned.Freedom{Each: []int{1, 2, ptx.MostEach}, Prefetch: true}
 // resamplePlain makes rows of whole 16 bytes onto an output without gaps (resample_plain).
 var resamplePlain = &variant{
 	name:  "resample_plain",
-	takes: func(b *backend, j *ops.FuseJob) string { return notWhole(b, j, true) },
+	takes: func(b *gpu, j *backend.FuseJob) string { return notWhole(b, j, true) },
 	free:  plainFree,
-	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+	model: func(b *gpu, j *backend.FuseJob) tuned.Choice {
 		return tuned.Choice{Each: b.eachOf(j.Rows()*layoutsOf(j)[0].units, ready(j)), Check: oneTurn(threads, j.Clock), Prefetch: true}
 	},
-	cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape {
+	cut: func(b *gpu, j *backend.FuseJob, c tuned.Choice) []shape {
 		r := first(j)
 		return []shape{b.cutWhole(r, c, layoutsOf(j)[0].units, pace(r) <= mostShared)}
 	},
 	params: wholeParams,
 }
 
-func wholeParams(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+func wholeParams(p *plan, j *backend.FuseJob, s []shape) (parameters, error) {
 	params := p.plainParams(j, s[0], layoutsOf(j)[0].unit, s[0].chunks, chunkMagic(s[0].chunks))
 	return &params, nil
 }
@@ -153,10 +153,10 @@ var (
 func fusePlainVariant(name string, most int) *variant {
 	return &variant{
 		name:  name,
-		takes: upTo(most, func(b *backend, j *ops.FuseJob) string { return notWhole(b, j, false) }),
+		takes: upTo(most, func(b *gpu, j *backend.FuseJob) string { return notWhole(b, j, false) }),
 		// A thread has mostEach units at most, so a block of many small ones has few targets, of which each costs a search: three streams of 317, 1
 		// and 201 features of f32 took 32.1 us, and 16.8 by fuse_odd (RATIONALE).
-		prefers: func(b *backend, j *ops.FuseJob) string {
+		prefers: func(b *gpu, j *backend.FuseJob) string {
 			for _, l := range layoutsOf(j) {
 				if l.unit < 4 && len(j.Parts) == 1 && ready(j) {
 					return "one stream of small units, its inputs ready" // 256 x 500 onto 250 x 14 took 2.71 us, and 2.37 by fuse_odd
@@ -168,7 +168,7 @@ func fusePlainVariant(name string, most int) *variant {
 			return ""
 		},
 		free: plainFree,
-		model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+		model: func(b *gpu, j *backend.FuseJob) tuned.Choice {
 			// Streams with many stamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
 			// are the last to end (RATIONALE, Why do more blocks check stamps in Fuse?).
 			c := tuned.Choice{Each: b.eachOf(j.Rows()*unitsOf(j), ready(j)), Check: checkShare / 2, Prefetch: true}
@@ -177,7 +177,7 @@ func fusePlainVariant(name string, most int) *variant {
 			}
 			return c
 		},
-		cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
+		cut: func(b *gpu, j *backend.FuseJob, c tuned.Choice) (list []shape) {
 			layouts, widest := layoutsOf(j), 0
 			for _, l := range layouts {
 				widest = max(widest, l.units)
@@ -191,7 +191,7 @@ func fusePlainVariant(name string, most int) *variant {
 			}
 			return list
 		},
-		params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+		params: func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) {
 			all := wholeStreams(p, j, s)
 			if most > ptx.FewStreams {
 				return all, nil
@@ -209,7 +209,7 @@ func fewOf(all *ptx.PlainStreams) *ptx.FewPlainStreams {
 	return few
 }
 
-func wholeStreams(p *plan, j *ops.FuseJob, s []shape) *ptx.PlainStreams {
+func wholeStreams(p *plan, j *backend.FuseJob, s []shape) *ptx.PlainStreams {
 	return p.plainStreams(j, s, func(_ int, l layout, f *ptx.PlainTaskFlags, _ *ptx.PlainStream) {
 		f.Unit, f.Store = uint32(l.unit), uint32(l.store)
 	})
@@ -219,7 +219,7 @@ func wholeStreams(p *plan, j *ops.FuseJob, s []shape) *ptx.PlainStreams {
 const mostUnits = 32
 
 // unitsOf is how many units a target has in all streams.
-func unitsOf(j *ops.FuseJob) (n int) {
+func unitsOf(j *backend.FuseJob) (n int) {
 	for _, l := range layoutsOf(j) {
 		n += l.units
 	}
@@ -227,7 +227,7 @@ func unitsOf(j *ops.FuseJob) (n int) {
 }
 
 // cutWhole cuts a stream of whole units: a thread moves more of them than the choice says where a block would not hold a target.
-func (b *backend) cutWhole(j *ops.ResampleJob, c tuned.Choice, units int, near bool) shape {
+func (b *gpu) cutWhole(j *backend.ResampleJob, c tuned.Choice, units int, near bool) shape {
 	s := shape{threads: threads, chunks: units, each: c.Each}
 	for s.each < ptx.MostEach && units > s.each*threads {
 		s.each *= 2
@@ -238,25 +238,25 @@ func (b *backend) cutWhole(j *ops.ResampleJob, c tuned.Choice, units int, near b
 }
 
 // sideBySide reports whether a stream's source has no gaps, and rows of samples enough to guess among.
-func sideBySide(j *ops.ResampleJob) bool {
+func sideBySide(j *backend.ResampleJob) bool {
 	return j.S > 1 && j.T > 1 && j.D == j.SrcStep && (j.B == 1 || j.SrcBatch == j.S*j.SrcStep)
 }
 
 // plainFlags are the switches of a plain stream, as plain.cuh reads them.
-func plainFlags(j *ops.ResampleJob, s shape) ptx.PlainTaskFlags {
+func plainFlags(j *backend.ResampleJob, s shape) ptx.PlainTaskFlags {
 	kind, _ := uniform(j.Channels)
 	_, gap := j.MaxGap.Get()
 	_, tolerance := j.Tolerance.Get()
 	_, shift := divider(j.T, j.Rows())
 	return ptx.PlainTaskFlags{
 		Clock: clockCode[j.ClockType()], Kind: uint32(kind), Each: uint32(s.each), Check: j.Check, Dense: pointer(j.SrcTimes)%chunk == 0,
-		Dtype: dtypeCode[j.Src.DType()], TShift: shift, HasGap: gap, HasTolerance: tolerance, FillGaps: j.FillGaps, FillEnds: j.Edge == ops.EdgeFill,
-		Usual: kind == ops.InterpLinear && !gap && !tolerance, Masked: j.Valid != nil || j.Age != nil, Prefetches: s.prefetch, Ready: j.Launch == ops.LaunchInputsReady,
+		Dtype: dtypeCode[j.Src.DType()], TShift: shift, HasGap: gap, HasTolerance: tolerance, FillGaps: j.FillGaps, FillEnds: j.Edge == backend.EdgeFill,
+		Usual: kind == backend.InterpLinear && !gap && !tolerance, Masked: j.Valid != nil || j.Age != nil, Prefetches: s.prefetch, Ready: j.Launch == backend.LaunchInputsReady,
 	}
 }
 
 // plainParams fills in the parameter of the kernels of resample_plain.cu, for source places that are counted by units of 1 << unit bytes.
-func (p *plan) plainParams(j *ops.FuseJob, s shape, unit, chunks int, chunkMagic uint32) ptx.PlainParams {
+func (p *plan) plainParams(j *backend.FuseJob, s shape, unit, chunks int, chunkMagic uint32) ptx.PlainParams {
 	r := first(j)
 	size := r.Src.DType().Size()
 	magic, _ := divider(r.T, r.Rows())
@@ -273,7 +273,7 @@ func (p *plan) plainParams(j *ops.FuseJob, s shape, unit, chunks int, chunkMagic
 }
 
 // plainStreams fills in the parameter of the kernels of fuse_plain.cu. own fills in what is a kernel's own.
-func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, own func(m int, l layout, f *ptx.PlainTaskFlags, out *ptx.PlainStream)) *ptx.PlainStreams {
+func (p *plan) plainStreams(j *backend.FuseJob, shapes []shape, own func(m int, l layout, f *ptx.PlainTaskFlags, out *ptx.PlainStream)) *ptx.PlainStreams {
 	r := first(j)
 	size := j.Dst.DType().Size()
 	magic, _ := divider(j.T, j.Rows())
@@ -302,7 +302,7 @@ func (p *plan) plainStreams(j *ops.FuseJob, shapes []shape, own func(m int, l la
 }
 
 // plainShare is how many stamps each of the blocks checks: whole 16 bytes.
-func plainShare(j *ops.ResampleJob, blocks int) uint32 {
+func plainShare(j *backend.ResampleJob, blocks int) uint32 {
 	if !j.Check {
 		return 0
 	}
@@ -310,7 +310,7 @@ func plainShare(j *ops.ResampleJob, blocks int) uint32 {
 }
 
 // gapBits are the bits of the longest bracket in the clock's own type: of the longest there is where none is set.
-func gapBits(j *ops.ResampleJob) uint64 {
+func gapBits(j *backend.ResampleJob) uint64 {
 	clock := j.ClockType()
 	_, set := j.MaxGap.Get()
 	switch {
@@ -325,7 +325,7 @@ func gapBits(j *ops.ResampleJob) uint64 {
 }
 
 // fillWord is a word of the fill value.
-func fillWord(j *ops.ResampleJob) uint32 {
+func fillWord(j *backend.ResampleJob) uint32 {
 	word := uint32(valueBits(j.Fill, j.Dst.DType()))
 	if j.Dst.DType().Size() == 2 {
 		word |= word << 16

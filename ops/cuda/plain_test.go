@@ -7,6 +7,7 @@ import (
 
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -37,7 +38,7 @@ func TestUnitsOfRows(t *testing.T) {
 		assert.Equal(t, c.d*c.dtype.Size()>>c.unit, l.units, "%+v", c)
 		assert.Equal(t, c.form == ptx.OddUnits, unit > 1, "%+v", c)
 	}
-	far := func(step int) *ops.FuseJob { // the third row of samples begins so many elements on, of units of 16 bytes
+	far := func(step int) *backend.FuseJob { // the third row of samples begins so many elements on, of units of 16 bytes
 		s := rowsOf(tensor.F32, 8, ops.ResampleOptions{})
 		s.Src = tensor.Must(place(tensor.F32, 1<<40).AsStrided([]int{3, 10, 8}, []int{step, 8, 1}, 0))
 		return fuse(tensor.F32, 5, ops.FuseOptions{}, s)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -27,7 +27,7 @@ const (
 var resamplePoses = &variant{
 	name:  "resample_poses",
 	takes: perStream(notPoses),
-	prefers: func(b *backend, j *ops.FuseJob) string {
+	prefers: func(b *gpu, j *backend.FuseJob) string {
 		switch _, one := uniform(first(j).Channels); {
 		case !one:
 			return ""
@@ -42,12 +42,12 @@ var resamplePoses = &variant{
 	},
 	// Tile is the targets of a block: 32, which all warps then have, or as many as threads.
 	free: tuned.Freedom{Tile: []int{warp, 2 * warp, 4 * warp}},
-	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+	model: func(b *gpu, j *backend.FuseJob) tuned.Choice {
 		c := tuned.Choice{Tile: b.poseTile(j), Check: checkShare}
 		c.Check = oneTurn(max(c.Tile, 2*warp), j.Clock)
 		return c
 	},
-	cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape {
+	cut: func(b *gpu, j *backend.FuseJob, c tuned.Choice) []shape {
 		r, s := first(j), shape{threads: c.Tile, tile: c.Tile, chunks: 1}
 		room := roomOf(r).bytes
 		for s.tile > warp && s.tile/warp*room > mostRoom {
@@ -59,12 +59,12 @@ var resamplePoses = &variant{
 		s.shared = s.tile / warp * room
 		return []shape{b.grid(r, c.Check, s)}
 	},
-	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) { return p.poses(j, s[0]), nil },
+	params: func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) { return p.poses(j, s[0]), nil },
 }
 
 // poseTile is how many targets a block has by the device's size: those of one warp where a second one helps it and the device holds all such blocks at
 // once; else four warps have their own, and fewer where blocks would be fewer than two for each multiprocessor, or than one where inputs are ready.
-func (b *backend) poseTile(j *ops.FuseJob) int {
+func (b *gpu) poseTile(j *backend.FuseJob) int {
 	list := posePieces(first(j))
 	if !ready(j) && len(list) > 1 && precise(list) && j.Rows() <= warp*poseBlocks*b.sms {
 		return warp
@@ -78,7 +78,7 @@ func (b *backend) poseTile(j *ops.FuseJob) int {
 
 // notPoses says why poses.cuh does not take a stream: its source, targets and outputs have no gaps, its rows are short, and a warp can copy those that
 // evenly spaced targets need.
-func notPoses(j *ops.ResampleJob) string {
+func notPoses(j *backend.ResampleJob) string {
 	_, gap := j.MaxGap.Get()
 	_, tolerance := j.Tolerance.Get()
 	if why := irregular(j); why != "" {
@@ -88,7 +88,7 @@ func notPoses(j *ops.ResampleJob) string {
 	switch {
 	case gap || tolerance:
 		return "a limit on gaps, or a tolerance"
-	case j.Edge != ops.EdgeClamp:
+	case j.Edge != backend.EdgeClamp:
 		return "ends that are not held"
 	case j.S < leastDirect || j.T < 2 || j.B*j.S > math.MaxInt32 || pointer(j.Src)%chunk != 0:
 		return "few samples or targets, or a source that begins anywhere"
@@ -103,7 +103,7 @@ func notPoses(j *ops.ResampleJob) string {
 }
 
 // posePieces are the pieces of a stream's rows, those that take longest first; nil if there is a kind that poses.cuh does not make, or too many.
-func posePieces(j *ops.ResampleJob) []ptx.Piece {
+func posePieces(j *backend.ResampleJob) []ptx.Piece {
 	size := j.Src.DType().Size()
 	var list []ptx.Piece
 	for _, c := range j.Channels {
@@ -112,9 +112,9 @@ func posePieces(j *ops.ResampleJob) []ptx.Piece {
 			switch {
 			case weightOf(uint16(c.Interp)) < 0:
 				return nil
-			case c.Interp == ops.InterpAngle && c.Hi-lo >= 6:
+			case c.Interp == backend.InterpAngle && c.Hi-lo >= 6:
 				n = 6
-			case c.Interp == ops.InterpAngle:
+			case c.Interp == backend.InterpAngle:
 				n = 2
 			}
 			n = min(n, c.Hi-lo)
@@ -131,7 +131,7 @@ func posePieces(j *ops.ResampleJob) []ptx.Piece {
 
 // poseRoom is how many samples the targets of a warp need, three tenths more than of evenly spaced ones, with those around them and where a row ends and
 // another begins.
-func poseRoom(j *ops.ResampleJob) int {
+func poseRoom(j *backend.ResampleJob) int {
 	return int(1.3*(warp-1)*pace(j)) + 6 + 4*((warp-1)/j.T+1)
 }
 
@@ -157,7 +157,7 @@ type room struct {
 	out, bytes int // where the targets' rows begin; of all
 }
 
-func roomOf(j *ops.ResampleJob) room {
+func roomOf(j *backend.ResampleJob) room {
 	row := j.D * j.Src.DType().Size()
 	r := room{rows: poseRoom(j)}
 	r.out = (max(r.rows*row+2*(chunk-1), 2*warp*row) + chunk - 1) &^ (chunk - 1)
@@ -165,7 +165,7 @@ func roomOf(j *ops.ResampleJob) room {
 	return r
 }
 
-func (p *plan) poses(j *ops.FuseJob, s shape) *ptx.Poses {
+func (p *plan) poses(j *backend.FuseJob, s shape) *ptx.Poses {
 	r := first(j)
 	magic, _ := divider(r.T, r.Rows())
 	row, samples, space, list := r.D*r.Src.DType().Size(), r.B*r.S, roomOf(r), posePieces(r)

@@ -1,6 +1,8 @@
 package cuda
 
-import "github.com/robocache/robocache/ops"
+import (
+	"github.com/robocache/robocache/ops/backend"
+)
 
 // resampleVariants are the ways to launch a Resample: the first that takes a job and is preferred for it is launched. Explain, and robocache bench
 // --explain, say of each why it was not.
@@ -10,12 +12,12 @@ var resampleVariants = []*variant{
 	resampleGeneral, resampleF64, // all others
 }
 
-func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
+func (b *gpu) Resample(job *backend.ResampleJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	if job.Idle() {
 		return p, nil
 	}
-	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
+	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
 	return p.ready(func() error {
 		if job.Empty() {
 			return p.bindCheck(job)

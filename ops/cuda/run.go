@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -27,7 +27,7 @@ var tiles = []int{8, 16, warp, 64, 128, 256, ptx.MostTile}
 // 250 x 75 took 15.0 us by single elements, and takes 11.1.
 var resampleRun = &variant{
 	name: "resample_run",
-	takes: func(b *backend, j *ops.FuseJob) string {
+	takes: func(b *gpu, j *backend.FuseJob) string {
 		if why := notOdd(b, j); why != "" {
 			return why
 		}
@@ -36,18 +36,18 @@ var resampleRun = &variant{
 		}
 		return ""
 	},
-	prefers: func(b *backend, j *ops.FuseJob) string {
+	prefers: func(b *gpu, j *backend.FuseJob) string {
 		if l := layoutsOf(j)[0]; l.store > 1 || j.D < leastRun {
 			return "rows of units of 4 bytes or more, or short ones"
 		}
 		return ""
 	},
 	free: tuned.Freedom{Tile: tiles, Prefetch: true},
-	model: func(b *backend, j *ops.FuseJob) tuned.Choice {
+	model: func(b *gpu, j *backend.FuseJob) tuned.Choice {
 		return tuned.Choice{Tile: ptx.MostTile, Check: oneTurn(threads, j.Clock), Prefetch: true}
 	},
-	cut: func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape { return []shape{b.cutRun(first(j), c)} },
-	params: func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) {
+	cut: func(b *gpu, j *backend.FuseJob, c tuned.Choice) []shape { return []shape{b.cutRun(first(j), c)} },
+	params: func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) {
 		magic := uint32((1<<32 + j.D - 1) / j.D) // the high half of a product with it is exact for numbers below 2^32 / d
 		return &ptx.RunParams{Job: p.plainParams(j, s[0], 1, 1, chunkMagic(1)), D: uint32(j.D), DMagic: magic}, nil
 	},
@@ -55,10 +55,10 @@ var resampleRun = &variant{
 
 // cutRun cuts rows for plain_run.cuh: of blocks of eights of targets, which begin at whole chunks if dst does, those for which the multiprocessor that has
 // most of them is done first. A thread finds the place of one target, and moves runEach chunks at most, or runApart.
-func (b *backend) cutRun(j *ops.ResampleJob, c tuned.Choice) shape {
+func (b *gpu) cutRun(j *backend.ResampleJob, c tuned.Choice) shape {
 	s := shape{threads: threads, chunks: (2*j.D + chunk - 1) / chunk}
 	each := runEach
-	if pace(j) >= sharesNone && j.Launch != ops.LaunchInputsReady {
+	if pace(j) >= sharesNone && j.Launch != backend.LaunchInputsReady {
 		each = runApart
 	}
 	most := each * threads * chunk / (2 * j.D)
@@ -75,14 +75,14 @@ func (b *backend) cutRun(j *ops.ResampleJob, c tuned.Choice) shape {
 
 // runTime is about how long blocks of so many targets take, in instructions of a multiprocessor's warps. A few blocks take as long as busyBlocks, since a warp waits for
 // its own instructions. In launches by themselves memory is waited for each time that the device is full of blocks.
-func (b *backend) runTime(j *ops.ResampleJob, tile int) int {
+func (b *gpu) runTime(j *backend.ResampleJob, tile int) int {
 	times := func(n, of int) int { return (n + of - 1) / of }
 	warps := func(n int) int { return times(n, warp) }
 	chunks := times(2*tile*j.D, chunk)
 	block := 480 + 160*warps(tile) + 110*warps(chunks) + 260*warps(tile+1)
 	blocks := times(j.Rows(), tile)
 	time := max(busyBlocks, times(blocks, b.sms)) * block
-	if j.Launch == ops.LaunchInputsReady {
+	if j.Launch == backend.LaunchInputsReady {
 		return time
 	}
 	return time + times(blocks, b.sms*runBlocks)*(4000+1500*times(chunks, 2*threads))

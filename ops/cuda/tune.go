@@ -13,7 +13,7 @@ var (
 )
 
 // identity is the device's.
-func (b *backend) identity() tuned.Identity {
+func (b *gpu) identity() tuned.Identity {
 	name, err := b.dev.Name()
 	if err != nil {
 		name = err.Error()
@@ -23,7 +23,7 @@ func (b *backend) identity() tuned.Identity {
 }
 
 // loadTable reads the table, if there is one for this device and these kernels. Only a real device looks in the user's cache.
-func (b *backend) loadTable() {
+func (b *gpu) loadTable() {
 	table, how := tuned.Find(b.identity(), b.kind == "cuda")
 	b.table.Store(table)
 	b.shapes = how

@@ -52,7 +52,7 @@ func TestPlansTakeTheirShapeFromTheTable(t *testing.T) {
 	assert.False(t, model.Tuned)
 	class, list := candidates(t, plain)
 	require.NoError(t, tuneTo(plain.Queue(), class, list[len(list)-1]))
-	table, _ := plain.Queue().(tuned.Device).Tuned()
+	table, _ := plain.Queue().Backend().(tuned.Device).Tuned()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "some.json")
 	f, err := os.Create(path)
@@ -69,7 +69,7 @@ func TestPlansTakeTheirShapeFromTheTable(t *testing.T) {
 
 	// A folder holds one file a kind of GPU.
 	inside := simulated(t, dir)
-	_, at := inside.Queue().(tuned.Device).Tuned()
+	_, at := inside.Queue().Backend().(tuned.Device).Tuned()
 	assert.Equal(t, filepath.Join(dir, "tuned-simulated-gpu-sm-9-0.json"), at)
 	assert.Equal(t, "the model: there is no "+at, inside.Info().Shapes)
 	require.NoError(t, os.Rename(path, at))
@@ -97,7 +97,7 @@ func TestChoicesThatDoNotFitAreNotUsed(t *testing.T) {
 		require.NoError(t, tuneTo(dev.Queue(), class, c))
 		assert.Equal(t, model, launchOf(t, dev), what)
 	}
-	assert.ErrorIs(t, dev.Queue().(tuned.Device).Tune(tuned.New(tuned.Identity{Device: "NVIDIA H200"})), tuned.ErrStale)
+	assert.ErrorIs(t, dev.Queue().Backend().(tuned.Device).Tune(tuned.New(tuned.Identity{Device: "NVIDIA H200"})), tuned.ErrStale)
 
 	path := filepath.Join(t.TempDir(), "tuned.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"format": 2, "device": "NVIDIA H200"}`), 0o644))

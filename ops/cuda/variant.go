@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -16,12 +16,12 @@ import (
 // has a list of them, and the first that takes a job and is preferred for it is launched. A Resample is the Fuse of one stream here.
 type variant struct {
 	name    string                                           // of the kernel
-	takes   func(b *backend, j *ops.FuseJob) (whyNot string) // what the kernel cannot do; "" where it is right to launch it
-	prefers func(b *backend, j *ops.FuseJob) (whyNot string) // where one further down the list is faster; nil is nowhere
+	takes   func(b *gpu, j *backend.FuseJob) (whyNot string) // what the kernel cannot do; "" where it is right to launch it
+	prefers func(b *gpu, j *backend.FuseJob) (whyNot string) // where one further down the list is faster; nil is nowhere
 	free    tuned.Freedom
-	model   func(b *backend, j *ops.FuseJob) tuned.Choice                // by the device's size
-	cut     func(b *backend, j *ops.FuseJob, c tuned.Choice) []shape     // each stream into blocks
-	params  func(p *plan, j *ops.FuseJob, s []shape) (parameters, error) // and what the kernel is told
+	model   func(b *gpu, j *backend.FuseJob) tuned.Choice                    // by the device's size
+	cut     func(b *gpu, j *backend.FuseJob, c tuned.Choice) []shape         // each stream into blocks
+	params  func(p *plan, j *backend.FuseJob, s []shape) (parameters, error) // and what the kernel is told
 }
 
 // parameters is a kernel's parameter, as package ptx generates it.
@@ -48,20 +48,20 @@ const (
 )
 
 // alone is a Resample as the Fuse of one stream.
-func alone(j *ops.ResampleJob) *ops.FuseJob {
+func alone(j *backend.ResampleJob) *backend.FuseJob {
 	r := *j
 	r.ValidStep, r.AgeStep, r.PadStep = 1, 1, 1
-	f := &ops.FuseJob{B: j.B, D: j.D, T: j.T, Clock: j.ClockType(), Check: j.Check, Launch: j.Launch, Parts: []ops.FusePart{{ResampleJob: &r}}}
+	f := &backend.FuseJob{B: j.B, D: j.D, T: j.T, Clock: j.ClockType(), Check: j.Check, Launch: j.Launch, Parts: []backend.FusePart{{ResampleJob: &r}}}
 	f.Dst, f.Valid, f.Age, f.Pad, f.Targets, f.DstLengths, f.DstOffsets = j.Dst, j.Valid, j.Age, j.Pad, j.Targets, j.DstLengths, j.DstOffsets
 	return f
 }
 
 // first is the job's first stream, the only one of a Resample.
-func first(j *ops.FuseJob) *ops.ResampleJob { return j.Parts[0].ResampleJob }
+func first(j *backend.FuseJob) *backend.ResampleJob { return j.Parts[0].ResampleJob }
 
 // perStream makes a test of a stream one of a job.
-func perStream(why func(j *ops.ResampleJob) string) func(*backend, *ops.FuseJob) string {
-	return func(_ *backend, j *ops.FuseJob) string {
+func perStream(why func(j *backend.ResampleJob) string) func(*gpu, *backend.FuseJob) string {
+	return func(_ *gpu, j *backend.FuseJob) string {
 		for _, p := range j.Parts {
 			if not := why(p.ResampleJob); not != "" {
 				return not
@@ -72,8 +72,8 @@ func perStream(why func(j *ops.ResampleJob) string) func(*backend, *ops.FuseJob)
 }
 
 // upTo adds to what a variant takes that there are no more than so many streams.
-func upTo(most int, takes func(*backend, *ops.FuseJob) string) func(*backend, *ops.FuseJob) string {
-	return func(b *backend, j *ops.FuseJob) string {
+func upTo(most int, takes func(*gpu, *backend.FuseJob) string) func(*gpu, *backend.FuseJob) string {
+	return func(b *gpu, j *backend.FuseJob) string {
 		if len(j.Parts) > most {
 			return fmt.Sprintf("more than %d streams", most)
 		}
@@ -84,14 +84,14 @@ func upTo(most int, takes func(*backend, *ops.FuseJob) string) func(*backend, *o
 // decision is how a plan's launch was chosen.
 type decision struct {
 	list          []*variant
-	job           *ops.FuseJob
+	job           *backend.FuseJob
 	class         tuned.Class
 	choice, model tuned.Choice
 	tuned         bool
 }
 
 // whyNot says why a variant is not launched by the model for a job; "" if it can be.
-func (v *variant) whyNot(b *backend, j *ops.FuseJob) string {
+func (v *variant) whyNot(b *gpu, j *backend.FuseJob) string {
 	why := v.takes(b, j)
 	if why == "" && v.prefers != nil {
 		why = v.prefers(b, j)
@@ -100,7 +100,7 @@ func (v *variant) whyNot(b *backend, j *ops.FuseJob) string {
 }
 
 // choose decides on a job: by the tuned table if it has the class, else by the list. It is the one place where that is done.
-func (p *plan) choose(list []*variant, j *ops.FuseJob) (*variant, []shape) {
+func (p *plan) choose(list []*variant, j *backend.FuseJob) (*variant, []shape) {
 	v := list[slices.IndexFunc(list, func(v *variant) bool { return v.whyNot(p.b, j) == "" })]
 	d := &decision{list: list, job: j, model: v.model(p.b, j)}
 	d.model.Variant = v.name
@@ -118,7 +118,7 @@ func (p *plan) choose(list []*variant, j *ops.FuseJob) (*variant, []shape) {
 }
 
 // made is a choice's variant and what it makes of the job; nil if it cannot be.
-func (d *decision) made(b *backend, c tuned.Choice) (*variant, []shape) {
+func (d *decision) made(b *gpu, c tuned.Choice) (*variant, []shape) {
 	i := slices.IndexFunc(d.list, func(v *variant) bool { return v.name == c.Variant })
 	if i < 0 || d.list[i].takes(b, d.job) != "" || c != d.model && !d.list[i].free.Allows(c) {
 		return nil, nil
@@ -131,7 +131,7 @@ func (d *decision) made(b *backend, c tuned.Choice) (*variant, []shape) {
 }
 
 // candidates are the model's choice, and then those that give other launches than it and each other.
-func (d *decision) candidates(b *backend) []tuned.Choice {
+func (d *decision) candidates(b *gpu) []tuned.Choice {
 	_, shapes := d.made(b, d.model)
 	list, seen := []tuned.Choice{d.model}, map[string][][]shape{d.model.Variant: {shapes}}
 	for _, v := range d.list {
@@ -146,7 +146,7 @@ func (d *decision) candidates(b *backend) []tuned.Choice {
 	return list
 }
 
-func classOf(j *ops.FuseJob, name string, shapes []shape) tuned.Class {
+func classOf(j *backend.FuseJob, name string, shapes []shape) tuned.Class {
 	pieces, stamps := 0, 0
 	for i, part := range j.Parts {
 		pieces += shapes[i].chunks
@@ -159,7 +159,7 @@ func classOf(j *ops.FuseJob, name string, shapes []shape) tuned.Class {
 
 func log2(n int) int { return bits.Len(uint(n)) - 1 }
 
-func ready(j *ops.FuseJob) bool { return j.Launch == ops.LaunchInputsReady }
+func ready(j *backend.FuseJob) bool { return j.Launch == backend.LaunchInputsReady }
 
 // fills is how often a launch must fill the device for its blocks to stay as large as they can be. A launch by itself ends sooner if its
 // work lies in many small blocks. Those whose inputs are ready overlap, so that what counts is the work in all: less in few large blocks.
@@ -171,7 +171,7 @@ func fills(ready bool) int {
 }
 
 // eachOf is how many of so many chunks a thread moves: four, and fewer where the device would otherwise stand partly idle.
-func (b *backend) eachOf(chunks int, ready bool) int {
+func (b *gpu) eachOf(chunks int, ready bool) int {
 	each := pieces
 	for each > 1 && chunks < each*threads*b.sms*fills(ready) {
 		each /= 2
@@ -200,7 +200,7 @@ func prefetches(shapes []shape) bool {
 }
 
 // grid gives a stream's shape its blocks, and more that only check stamps where the targets are few and the stamps many.
-func (b *backend) grid(j *ops.ResampleJob, share int, s shape) shape {
+func (b *gpu) grid(j *backend.ResampleJob, share int, s shape) shape {
 	s.blocks = (j.Rows() + s.tile - 1) / s.tile
 	if j.Check {
 		s.blocks = max(s.blocks, b.checkers(j, share))
@@ -209,7 +209,7 @@ func (b *backend) grid(j *ops.ResampleJob, share int, s shape) shape {
 }
 
 // checkers is how many blocks check a job's stamps, and its rows, each so many stamps.
-func (b *backend) checkers(j *ops.ResampleJob, share int) int {
+func (b *gpu) checkers(j *backend.ResampleJob, share int) int {
 	work := (j.Timestamps() + share - 1) / share
 	if j.SrcStarts != nil {
 		work = j.B // a selection's rows, and their stamps, are shared out by the row

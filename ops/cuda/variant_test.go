@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -32,17 +33,20 @@ func place(dtype tensor.DType, shape ...int) *tensor.Tensor {
 
 // keeper is a backend that keeps the job that it is given, as the variants see it.
 type keeper struct {
-	ops.Backend
-	job *ops.FuseJob
+	backend.Backend
+	job *backend.FuseJob
 }
 
-func (k *keeper) Describe() ops.Info                            { return ops.Info{Name: "somewhere:0"} }
-func (k *keeper) NewQueue() (ops.Queue, error)                  { return nil, nil }
-func (k *keeper) Fuse(j *ops.FuseJob) (ops.Plan, error)         { k.job = j; return nil, nil }
-func (k *keeper) Resample(j *ops.ResampleJob) (ops.Plan, error) { k.job = alone(j); return nil, nil }
+func (k *keeper) Describe() ops.Info                         { return ops.Info{Name: "somewhere:0"} }
+func (k *keeper) NewQueue() (*ops.Queue, error)              { return nil, nil }
+func (k *keeper) Fuse(j *backend.FuseJob) (*ops.Plan, error) { k.job = j; return nil, nil }
+func (k *keeper) Resample(j *backend.ResampleJob) (*ops.Plan, error) {
+	k.job = alone(j)
+	return nil, nil
+}
 
 // resample is a job of b rows of s samples onto n targets of d features, as the public API makes it: stamps are int64.
-func resample(dtype tensor.DType, b, s, n, d int, opts ops.ResampleOptions, changes ...func(*ops.ResampleArgs)) *ops.FuseJob {
+func resample(dtype tensor.DType, b, s, n, d int, opts ops.ResampleOptions, changes ...func(*ops.ResampleArgs)) *backend.FuseJob {
 	args := ops.ResampleArgs{Src: place(dtype, b, s, d), SrcTimes: place(tensor.I64, b, s), Dst: place(dtype, b, n, d), Targets: ops.Uniform(0, 1, n)}
 	for _, change := range changes {
 		change(&args)
@@ -64,7 +68,7 @@ func rowsOf(dtype tensor.DType, d int, opts ops.ResampleOptions) ops.FuseStream 
 }
 
 // fuse is a job of 3 rows of streams onto n targets.
-func fuse(dtype tensor.DType, n int, opts ops.FuseOptions, streams ...ops.FuseStream) *ops.FuseJob {
+func fuse(dtype tensor.DType, n int, opts ops.FuseOptions, streams ...ops.FuseStream) *backend.FuseJob {
 	width := 0
 	for _, s := range streams {
 		if width += s.Width; s.Width == 0 {
@@ -90,21 +94,23 @@ var (
 )
 
 // h100 has the multiprocessors that launches are cut for where a test says nothing else.
-func h100() *backend { return &backend{sms: 132} }
+func h100() *gpu { return &gpu{sms: 132} }
 
 // jobs are one or more of each variant, by the variant that the model gives them.
 type chosen struct {
 	what, variant string
-	job           *ops.FuseJob
+	job           *backend.FuseJob
 	list          []*variant
 }
 
 func jobs() []chosen {
 	var out []chosen
-	r := func(what, variant string, j *ops.FuseJob) {
+	r := func(what, variant string, j *backend.FuseJob) {
 		out = append(out, chosen{what, variant, j, resampleVariants})
 	}
-	f := func(what, variant string, j *ops.FuseJob) { out = append(out, chosen{what, variant, j, fuseVariants}) }
+	f := func(what, variant string, j *backend.FuseJob) {
+		out = append(out, chosen{what, variant, j, fuseVariants})
+	}
 	r("a small one", "resample_direct", resample(tensor.BF16, 4, 100, 50, 32, ops.ResampleOptions{}))
 	r("inputs ready", "resample_plain", resample(tensor.BF16, 4, 100, 50, 32, early))
 	r("a large one", "resample_plain", resample(tensor.BF16, 64, 4096, 1024, 32, ops.ResampleOptions{}))
@@ -196,7 +202,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 	}
 	tried := map[string]int{}
 	for _, sms := range []int{1, 132} {
-		b := &backend{sms: sms}
+		b := &gpu{sms: sms}
 		for _, c := range list {
 			for _, v := range c.list {
 				if v.takes(b, c.job) != "" {
@@ -215,7 +221,7 @@ func TestBlocksFitTheKernels(t *testing.T) {
 }
 
 // fits checks what a kernel asks of the blocks that a choice makes.
-func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, job string) {
+func fits(t *testing.T, b *gpu, v *variant, j *backend.FuseJob, c tuned.Choice, job string) {
 	_, entry, ok := ptx.Lookup(v.name)
 	require.True(t, ok, v.name)
 	shapes := v.cut(b, j, c)
@@ -278,7 +284,7 @@ func TestParametersFitTheKernels(t *testing.T) {
 	opened, err := New(drv, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, opened.Close()) })
-	b := opened.(*backend)
+	b := opened.(*gpu)
 	for _, c := range jobs() {
 		for _, v := range c.list {
 			if v.takes(b, c.job) != "" {
@@ -319,7 +325,7 @@ func TestParametersFitTheKernels(t *testing.T) {
 // Launches whose inputs are ready overlap, and take few large blocks where others take many small ones.
 func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 	b := h100()
-	model := func(v *variant, j *ops.FuseJob) tuned.Choice { return v.model(b, j) }
+	model := func(v *variant, j *backend.FuseJob) tuned.Choice { return v.model(b, j) }
 	for i, opts := range []ops.ResampleOptions{{}, early} {
 		chunks := resample(tensor.BF16, 64, 10, 1000, 8, opts)
 		assert.Equal(t, i+1, model(resamplePlain, chunks).Each)

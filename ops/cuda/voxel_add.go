@@ -1,7 +1,7 @@
 package cuda
 
 import (
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -15,7 +15,7 @@ const (
 // voxelAdd makes sums, means, extremes, and counts beside an empty value, of few points, by atomics on a table as large as the grid, which is 0 between
 // runs.
 var voxelAdd = voxelVariant{name: "add",
-	can: func(b *backend, job *ops.VoxelizeJob) string {
+	can: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notReduced(job); {
 		case why != "":
 			return why
@@ -26,7 +26,7 @@ var voxelAdd = voxelVariant{name: "add",
 		}
 		return ""
 	},
-	pays: func(b *backend, job *ops.VoxelizeJob) string {
+	pays: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch {
 		case addedValues(job) > b.sms*addValues:
 			return "many points: bringing them together takes less"
@@ -52,15 +52,15 @@ var voxelAdd = voxelVariant{name: "add",
 }
 
 // summed reports whether values are added up.
-func summed(job *ops.VoxelizeJob) bool {
-	return job.Reduce == ops.ReduceSum || job.Reduce == ops.ReduceMean
+func summed(job *backend.VoxelizeJob) bool {
+	return job.Reduce == backend.ReduceSum || job.Reduce == backend.ReduceMean
 }
 
 // firstSum is the word of a record at which sums begin, an even one behind the count and the best of each feature.
-func firstSum(job *ops.VoxelizeJob) int { return (job.F + 2) &^ 1 }
+func firstSum(job *backend.VoxelizeJob) int { return (job.F + 2) &^ 1 }
 
 // recordWords is how many words the table has for a cell.
-func recordWords(job *ops.VoxelizeJob) int {
+func recordWords(job *backend.VoxelizeJob) int {
 	switch {
 	case !job.Reduce.OfFeatures():
 		return 1
@@ -71,7 +71,7 @@ func recordWords(job *ops.VoxelizeJob) int {
 }
 
 // turns is how often a block goes over its points, four features at a time: once for the best of each cell, and once more for sums.
-func turns(job *ops.VoxelizeJob) int {
+func turns(job *backend.VoxelizeJob) int {
 	n := (job.F + 3) / 4
 	if summed(job) {
 		return 2 * n
@@ -80,9 +80,9 @@ func turns(job *ops.VoxelizeJob) int {
 }
 
 // addedValues is how many points there are, and features of them. For the least and the greatest a point has one word each, and three are worth four.
-func addedValues(job *ops.VoxelizeJob) int {
+func addedValues(job *backend.VoxelizeJob) int {
 	n := job.N * (1 + job.F)
-	if job.Reduce == ops.ReduceMin || job.Reduce == ops.ReduceMax {
+	if job.Reduce == backend.ReduceMin || job.Reduce == backend.ReduceMax {
 		return (3*n + 3) / 4
 	}
 	return n

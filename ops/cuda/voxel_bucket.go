@@ -1,7 +1,7 @@
 package cuda
 
 import (
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -24,7 +24,7 @@ const (
 
 // voxelBucket makes sums, means and extremes of about as many points as cells: a block takes a bucket of cells.
 var voxelBucket = voxelVariant{name: "bucket",
-	can: func(b *backend, job *ops.VoxelizeJob) string {
+	can: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notReduced(job); {
 		case why != "":
 			return why
@@ -35,7 +35,7 @@ var voxelBucket = voxelVariant{name: "bucket",
 		}
 		return ""
 	},
-	pays: func(b *backend, job *ops.VoxelizeJob) string {
+	pays: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch {
 		case !spread(job):
 			return "many points of few cells: a sort takes less if they crowd"
@@ -60,15 +60,15 @@ var voxelBucket = voxelVariant{name: "bucket",
 }
 
 // spread reports whether points are left to many blocks.
-func spread(job *ops.VoxelizeJob) bool { return job.Keys() >= groupCells || job.N <= groupPoints }
+func spread(job *backend.VoxelizeJob) bool { return job.Keys() >= groupCells || job.N <= groupPoints }
 
 // bucketShared is the dynamic shared memory of voxel_bucket: a word for each cell and each lane, and six bytes for each point that it keeps.
-func bucketShared(job *ops.VoxelizeJob) int {
+func bucketShared(job *backend.VoxelizeJob) int {
 	return 4*(cellsOfBucket(job, ptx.GroupBits)+ptx.WarpSize) + 6*ptx.BucketHeld
 }
 
 // usedBuckets is how many buckets have cells: of a grid with fewer cells than are dealt out at once for each the last have none.
-func usedBuckets(job *ops.VoxelizeJob) int {
+func usedBuckets(job *backend.VoxelizeJob) int {
 	return min(ptx.Buckets, (job.Keys()+1<<ptx.GroupBits-1)>>ptx.GroupBits)
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/device"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -16,7 +16,7 @@ const stateBytes = 8 * ptx.VoxelStateStateWords
 // voxelChain is a plan's scratch memory and launches. It is laid twice: from address 0, to see how large the memory is, and where that then lies. The
 // job, the number of multiprocessors and addresses decide all of it.
 type voxelChain struct {
-	job      *ops.VoxelizeJob
+	job      *backend.VoxelizeJob
 	sms      int
 	base     cudadrv.DevicePtr
 	size     int // bytes
@@ -35,7 +35,7 @@ type voxelLaunch struct {
 	params                  parameters
 }
 
-func layVoxels(job *ops.VoxelizeJob, sms int, v *voxelVariant, cell *device.Cell, base cudadrv.DevicePtr) *voxelChain {
+func layVoxels(job *backend.VoxelizeJob, sms int, v *voxelVariant, cell *device.Cell, base cudadrv.DevicePtr) *voxelChain {
 	c := &voxelChain{job: job, sms: sms, base: base, cell: cell}
 	c.state, c.zeroed = c.part(stateBytes), stateBytes
 	if c.poses = uint64(pointer(job.Poses)); job.WidePoses() {
@@ -131,7 +131,7 @@ func (c *voxelChain) grid() ptx.VoxelGrid {
 		InverseX: inverse(box.Size[0]), InverseY: inverse(box.Size[1]), InverseZ: inverse(box.Size[2]),
 		MinX: box.Min[0], MinY: box.Min[1], MinZ: box.Min[2], SizeX: box.Size[0], SizeY: box.Size[1], SizeZ: box.Size[2],
 	}
-	if job.Order == ops.AxisXYZ {
+	if job.Order == backend.AxisXYZ {
 		g.Xyz = 1
 	}
 	return g
@@ -161,15 +161,15 @@ func (c *voxelChain) values(chunk int) ptx.VoxelValues {
 }
 
 // fours reports whether features can be taken four at a time.
-func fours(job *ops.VoxelizeJob) bool {
-	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.VoxelHard || job.Double() {
+func fours(job *backend.VoxelizeJob) bool {
+	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == backend.VoxelHard || job.Double() {
 		return false
 	}
 	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (pointer(job.Features)|pointer(job.Out()))%16 == 0
 }
 
 // lanesOf is how many lanes take a voxel, a feature or four each.
-func lanesOf(job *ops.VoxelizeJob) int {
+func lanesOf(job *backend.VoxelizeJob) int {
 	switch {
 	case !job.Reduce.OfFeatures():
 		return 1
@@ -180,7 +180,7 @@ func lanesOf(job *ops.VoxelizeJob) int {
 }
 
 // emptyWord is four bytes of what an empty cell of the dense grid holds; of doubles the lower ones.
-func emptyWord(job *ops.VoxelizeJob) uint32 {
+func emptyWord(job *backend.VoxelizeJob) uint32 {
 	switch job.Grid.DType() {
 	case tensor.U8:
 		return uint32(uint8(job.Empty)) * 0x01010101
@@ -193,7 +193,7 @@ func emptyWord(job *ops.VoxelizeJob) uint32 {
 }
 
 // gridWords is how many words of 4 bytes a cell has.
-func gridWords(job *ops.VoxelizeJob) int {
+func gridWords(job *backend.VoxelizeJob) int {
 	if job.Reduce.OfFeatures() {
 		return job.F
 	}
@@ -201,13 +201,13 @@ func gridWords(job *ops.VoxelizeJob) int {
 }
 
 // notReduced says that a job is not a dense grid of sums, means, extremes or counts of points, made in float32.
-func notReduced(job *ops.VoxelizeJob) string {
+func notReduced(job *backend.VoxelizeJob) string {
 	switch {
 	case job.N == 0:
 		return "no points"
-	case job.Mode != ops.VoxelDense:
+	case job.Mode != backend.VoxelDense:
 		return "not a dense grid"
-	case !job.Reduce.OfFeatures() && job.Reduce != ops.ReduceCount:
+	case !job.Reduce.OfFeatures() && job.Reduce != backend.ReduceCount:
 		return "neither counts nor features are reduced"
 	case job.Double():
 		return "doubles, which are sorted"
@@ -243,7 +243,7 @@ func (c *voxelChain) crowded(values ptx.VoxelValues, order uint64, crowds ptx.Vo
 	pieces := crowdedPieces(job.N)
 	// Twice what runs at once: a warp takes one piece after the other, which take different times.
 	c.add("voxel_crowded", min(c.walk(pieces, warps), 6*c.sms), ptx.ReduceThreads, params)
-	if job.N > ptx.PiecePoints && job.Reduce < ops.ReduceMax {
+	if job.N > ptx.PiecePoints && job.Reduce < backend.ReduceMax {
 		c.add("voxel_cut", min(c.walk(pieces, warps), 3*c.sms), ptx.ReduceThreads, params) // which seldom has anything to do
 	}
 }

@@ -1,13 +1,13 @@
 package cuda
 
 import (
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
 // voxelGroup makes sums, means and extremes of any points that are dealt out to buckets.
 var voxelGroup = voxelVariant{name: "group",
-	can: func(b *backend, job *ops.VoxelizeJob) string {
+	can: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notReduced(job); {
 		case why != "":
 			return why
@@ -18,7 +18,7 @@ var voxelGroup = voxelVariant{name: "group",
 		}
 		return ""
 	},
-	pays: func(_ *backend, job *ops.VoxelizeJob) string {
+	pays: func(_ *gpu, job *backend.VoxelizeJob) string {
 		if !spread(job) {
 			return "many points of few cells: a sort takes less if they crowd"
 		}

@@ -3,14 +3,14 @@ package cuda
 import (
 	"math/bits"
 
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
 // voxelSort makes all that needs an order, hard and sparse voxels and majorities, and dense grids that no other way takes, such as those of doubles.
 var voxelSort = voxelVariant{name: "sort", pays: always,
-	can: func(_ *backend, job *ops.VoxelizeJob) string {
-		if job.Mode == ops.VoxelDense && job.Reduce == ops.ReduceOccupancy {
+	can: func(_ *gpu, job *backend.VoxelizeJob) string {
+		if job.Mode == backend.VoxelDense && job.Reduce == backend.ReduceOccupancy {
 			return "occupancy needs no order"
 		}
 		return ""
@@ -71,7 +71,7 @@ func (s *voxelSorting) lay() {
 		s.cellKeys = s.part(8 * n)
 	}
 	opens := voxelFilling{out: job.Grid, table: s.table, tableBytes: s.tableBytes}
-	if job.Mode == ops.VoxelDense {
+	if job.Mode == backend.VoxelDense {
 		opens.value = emptyWord(job)
 	} else {
 		opens.out, opens.value = job.PointVoxel, 1<<32-1
@@ -137,7 +137,7 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 		Keys: list.Keys, Order: list.Order, AllKeys: uint64(job.Keys()), State: s.state, N: uint32(job.N), Each: uint32(s.placesEach),
 		Start: list.Start, VoxelAt: list.VoxelAt,
 	}
-	if job.Mode == ops.VoxelHard {
+	if job.Mode == backend.VoxelHard {
 		list.Numbers = s.part(4 * voxels)
 		p.Marks, p.Numbers = s.keys[1-s.side], list.Numbers
 	}
@@ -146,17 +146,17 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 		q.Again, q.Heads, q.Ticket = uint32(which), s.heads+uint64(which*8*s.placesTiles), s.ticket(numberTickets+which)
 		s.add("voxel_number", s.placesTiles, ptx.SortThreads, &q)
 	}
-	if job.Mode == ops.VoxelHard && job.N > 0 {
+	if job.Mode == backend.VoxelHard && job.N > 0 {
 		launch(0)
 	}
-	if job.Mode != ops.VoxelDense {
+	if job.Mode != backend.VoxelDense {
 		list.Rows = s.part(8 * (job.B + 1))
 		p.Rows = ptx.VoxelRows{
 			Rows: list.Rows, Splits: uint64(pointer(job.RowSplits)), Offsets: uint64(pointer(job.Offsets)), Cells: uint64(job.CellsARow()), Done: s.ticket(doneTicket),
 			B: uint32(job.B), V: uint32(job.V), RowVoxels: uint32(job.RowVoxels),
 		}
 	}
-	if job.Mode == ops.VoxelHard {
+	if job.Mode == backend.VoxelHard {
 		launch(1)
 	} else {
 		launch(0)
@@ -168,7 +168,7 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
 	const warps = ptx.ReduceThreads / ptx.WarpSize
 	double := s.job.Double()
-	if s.job.Mode == ops.VoxelHard {
+	if s.job.Mode == backend.VoxelHard {
 		kernel := "voxel_keep"
 		if double {
 			kernel = "voxel_keep_f64"

@@ -1,7 +1,7 @@
 package cuda
 
 import (
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -19,11 +19,11 @@ const (
 
 // voxelTally counts large clouds in shared memory, of cells dealt out to buckets.
 var voxelTally = voxelVariant{name: "tally",
-	can: func(b *backend, job *ops.VoxelizeJob) string {
+	can: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notCounted(job); {
 		case why != "":
 			return why
-		case job.Reduce != ops.ReduceCount:
+		case job.Reduce != backend.ReduceCount:
 			return "occupancy"
 		case job.Keys() > dealKeys:
 			return "more cells than are dealt out"
@@ -34,7 +34,7 @@ var voxelTally = voxelVariant{name: "tally",
 		}
 		return ""
 	},
-	pays: func(b *backend, job *ops.VoxelizeJob) string {
+	pays: func(b *gpu, job *backend.VoxelizeJob) string {
 		if job.N < tallyPoints*b.sms {
 			return "few points: atomics take less"
 		}
@@ -55,7 +55,7 @@ var voxelTally = voxelVariant{name: "tally",
 }
 
 // cellsOfBucket is how many cells a bucket may have, where 2^bits neighbouring ones are dealt out at a time.
-func cellsOfBucket(job *ops.VoxelizeJob, bits int) int {
+func cellsOfBucket(job *backend.VoxelizeJob, bits int) int {
 	all := ptx.Buckets << bits
 	return (job.Keys() + all - 1) / all << bits
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/internal/gputest"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cuda"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/tensor"
@@ -23,14 +24,14 @@ func TestEachWayGivesTheSameVoxels(t *testing.T) {
 	testVoxelsBy(t, "each in turn", cuda.VoxelsInTurn, "voxel-named", "voxel-properties")
 	for _, way := range cuda.VoxelWays() {
 		if way != "fill" && way != "write" { // which take all that they can
-			testVoxelsBy(t, way, func(b ops.Backend) ops.Backend { return cuda.VoxelsBy(b, way) }, "voxel-generated")
+			testVoxelsBy(t, way, func(b backend.Backend) backend.Backend { return cuda.VoxelsBy(b, way) }, "voxel-generated")
 		}
 	}
 }
 
-func testVoxelsBy(t *testing.T, name string, by func(ops.Backend) ops.Backend, simulatedGroups ...string) {
+func testVoxelsBy(t *testing.T, name string, by func(backend.Backend) backend.Backend, simulatedGroups ...string) {
 	t.Run(name, func(t *testing.T) {
-		eachDevice(t, func(t *testing.T, b ops.Backend, simulated bool) {
+		eachDevice(t, func(t *testing.T, b backend.Backend, simulated bool) {
 			dev, err := ops.NewDevice(by(b))
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, dev.Close()) })
@@ -48,17 +49,17 @@ func testVoxelsBy(t *testing.T, name string, by func(ops.Backend) ops.Backend, s
 
 // A plan runs as it was made, though others of its kernels were made since that take less of a block's shared memory.
 func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
-	eachDevice(t, func(t *testing.T, b ops.Backend, _ bool) {
+	eachDevice(t, func(t *testing.T, b backend.Backend, _ bool) {
 		dev, err := ops.NewDevice(cuda.VoxelsBy(b, "bucket"))
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, dev.Close()) })
 		up := uploads(t, dev)
 		var shared []int
-		var plans []ops.Plan
+		var plans []*ops.Plan
 		for _, cells := range []int{48, 20} { // an axis
 			points, grid := up(tensor.Must(tensor.New(tensor.F32, 100, 3))), up(tensor.Must(tensor.New(tensor.F32, cells, cells, cells, 3)))
 			most := float64(cells)
-			p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Grid: grid}, ops.VoxelGrid{Max: [3]float64{most, most, most}, Size: [3]float64{1, 1, 1}}, ops.VoxelizeOptions{Reduce: ops.ReduceMean})
+			p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Grid: grid}, ops.VoxelGrid{Max: [3]float64{most, most, most}, Size: [3]float64{1, 1, 1}}, ops.VoxelizeOptions{Reduce: backend.ReduceMean})
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, p.Close()) })
 			launches, err := cuda.Explain(p)
@@ -78,7 +79,7 @@ func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
 // uploads returns a function that copies tensors to a device, for the time of the test.
 func uploads(t *testing.T, dev *ops.Device) func(*tensor.Tensor) *tensor.Tensor {
 	return func(x *tensor.Tensor) *tensor.Tensor {
-		out, err := dev.Upload(x)
+		out, err := dev.Upload(context.Background(), x)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, out.Close()) })
 		return out
@@ -130,20 +131,20 @@ func testBrokenLaunch(t *testing.T, table *cudadrv.Table, n int, spoilt bool) {
 	features := up(tensor.Must(tensor.Of([]float32{1, 5, 7}, 3, 1)))
 	grid := up(tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1)))
 	box := ops.VoxelGrid{Max: [3]float64{3, 1, 1}, Size: [3]float64{1, 1, 1}}
-	p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Features: features, Grid: grid}, box, ops.VoxelizeOptions{Reduce: ops.ReduceMean})
+	p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Features: features, Grid: grid}, box, ops.VoxelizeOptions{Reduce: backend.ReduceMean})
 	require.NoError(t, err)
 	st := dev.Queue()
 	run := func() error { return p.Run(st) }
 	is := func(what string, run func() error) {
-		require.NoError(t, dev.Copy(grid, tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))))
+		require.NoError(t, dev.Copy(context.Background(), grid, tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))))
 		require.NoError(t, run(), what)
 		require.NoError(t, dev.Synchronize(context.Background()))
 		got := tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))
-		require.NoError(t, dev.Copy(got, grid))
+		require.NoError(t, dev.Copy(context.Background(), got, grid))
 		assert.Equal(t, []float32{3, 7, 0}, floats(t, got), "launch %d failed: %s", n, what)
 	}
 	is("before it", run)
-	record := func() ops.Graph {
+	record := func() *ops.Graph {
 		g, err := st.Capture(run)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, g.Close()) })

@@ -9,7 +9,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/device"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
@@ -17,7 +17,7 @@ import (
 type voxelVariant struct {
 	name string
 	// can says why its kernels cannot do a job, and pays why another way is faster; "" if it can and is.
-	can, pays func(b *backend, job *ops.VoxelizeJob) (whyNot string)
+	can, pays func(b *gpu, job *backend.VoxelizeJob) (whyNot string)
 	// lay lays its scratch memory out and lists its launches, in order.
 	lay func(c *voxelChain)
 }
@@ -36,15 +36,15 @@ type voxelVariant struct {
 var voxelVariants = []voxelVariant{voxelNothing, voxelTally, voxelWrite, voxelAdd, voxelBucket, voxelGroup, voxelSort}
 
 // always is for variants that pay wherever they can.
-func always(*backend, *ops.VoxelizeJob) string { return "" }
+func always(*gpu, *backend.VoxelizeJob) string { return "" }
 
 // voxelNothing is a dense grid of no points.
 var voxelNothing = voxelVariant{name: "fill", pays: always,
-	can: func(_ *backend, job *ops.VoxelizeJob) string {
+	can: func(_ *gpu, job *backend.VoxelizeJob) string {
 		switch {
 		case job.N > 0:
 			return "there are points"
-		case job.Mode != ops.VoxelDense:
+		case job.Mode != backend.VoxelDense:
 			return "not a dense grid"
 		}
 		return ""
@@ -53,7 +53,7 @@ var voxelNothing = voxelVariant{name: "fill", pays: always,
 }
 
 // chooseVoxels returns the first variant that takes a job, and which were asked before it. The one of b.voxelWay takes all that it can.
-func (b *backend) chooseVoxels(job *ops.VoxelizeJob) (*voxelVariant, []Considered) {
+func (b *gpu) chooseVoxels(job *backend.VoxelizeJob) (*voxelVariant, []Considered) {
 	asked := slices.IndexFunc(voxelVariants, func(v voxelVariant) bool { return v.name == b.voxelWay })
 	if asked >= 0 && voxelVariants[asked].can(b, job) == "" {
 		return &voxelVariants[asked], []Considered{{Variant: b.voxelWay}}
@@ -76,8 +76,8 @@ func (b *backend) chooseVoxels(job *ops.VoxelizeJob) (*voxelVariant, []Considere
 // voxelPlan is a Voxelize bound to device memory.
 type voxelPlan struct {
 	device.Base
-	b       *backend
-	job     *ops.VoxelizeJob
+	b       *gpu
+	job     *backend.VoxelizeJob
 	scratch *cudadrv.DeviceMem
 	asked   []Considered
 	zeroed  int64                 // bytes of scratch memory, from its beginning, that are 0 before the first run
@@ -85,7 +85,7 @@ type voxelPlan struct {
 	spoilt  atomic.Pointer[error] // why they may not be: the plan cannot run any more
 }
 
-func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
+func (b *gpu) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 	p := &voxelPlan{Base: b.Base(job.Bound()), b: b, job: job}
 	err := p.TakeCell()
 	if err != nil {
@@ -112,9 +112,9 @@ func (b *backend) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
 // kernels of images for sm_90 do.
 func (p *voxelPlan) bind(c *voxelChain) error {
 	for i, l := range c.launches {
-		mode := ops.LaunchDependent
+		mode := backend.LaunchDependent
 		if i == 0 {
-			mode = ops.LaunchDefault
+			mode = backend.LaunchDefault
 		}
 		bound, err := p.b.bind(l.kernel, mode, max(l.blocks, 1), l.threads, l.shared, l.params)
 		if err == nil && l.prefersShared {
@@ -145,19 +145,19 @@ func (p *voxelPlan) Usable(op string) error {
 	return p.Base.Usable(op)
 }
 
-func (p *voxelPlan) Run(s ops.Queue) error { return device.Run(p, s) }
+func (p *voxelPlan) Run(s backend.Queue) error { return device.Run(p, s) }
 
 func (p *voxelPlan) Close() error { return p.Release(p.scratch) }
 
 func (p *voxelPlan) Fault() error {
 	f, err := p.Take()
-	if err != nil || f == ops.NoFault {
+	if err != nil || f == backend.NoFault {
 		return err
 	}
 	return p.job.OffsetsError(int(f >> 4))
 }
 
-func (p *voxelPlan) Counts() (c ops.VoxelCounts, err error) {
+func (p *voxelPlan) Counts() (c backend.VoxelCounts, err error) {
 	if err := p.Open("Counts"); err != nil {
 		return c, err
 	}
@@ -166,9 +166,9 @@ func (p *voxelPlan) Counts() (c ops.VoxelCounts, err error) {
 		return c, err
 	}
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(state[8*i:])) }
-	c = ops.VoxelCounts{InRange: word(ptx.VoxelStateInRange), OutOfRange: word(ptx.VoxelStateOutOfRange), NotFinite: word(ptx.VoxelStateNotFinite)}
+	c = backend.VoxelCounts{InRange: word(ptx.VoxelStateInRange), OutOfRange: word(ptx.VoxelStateOutOfRange), NotFinite: word(ptx.VoxelStateNotFinite)}
 	c.Points = c.InRange + c.OutOfRange + c.NotFinite
-	if p.job.Mode != ops.VoxelDense {
+	if p.job.Mode != backend.VoxelDense {
 		c.Voxels, c.DroppedVoxels, c.DroppedPoints = word(ptx.VoxelStateWritten), word(ptx.VoxelStateDropped), c.InRange-word(ptx.VoxelStateKept)
 	}
 	return c, nil

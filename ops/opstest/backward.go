@@ -71,7 +71,7 @@ func resampleArgs(a ops.FuseBackwardArgs) ops.ResampleBackwardArgs {
 		DstLengths: a.DstLengths, DstOffsets: a.DstOffsets}
 }
 
-func (b *backward) planOn(dev *ops.Device, a ops.FuseBackwardArgs) (ops.Plan, error) {
+func (b *backward) planOn(dev *ops.Device, a ops.FuseBackwardArgs) (*ops.Plan, error) {
 	if b.Alone {
 		opts := b.Streams[0].Opts
 		opts.TrustTimes, opts.Launch = b.Trust, b.Launch
@@ -141,13 +141,13 @@ func (b *backward) call(dev *ops.Device) ([][]uint64, error) {
 		if shape := b.Streams[0].Src.shape; len(shape) == len(b.Grad.shape) && b.DstOffsets == nil {
 			a.SrcGrad = nil
 		}
-		got, err := dev.ResampleBackward(a, opts)
+		got, err := dev.ResampleBackward(context.Background(), a, opts)
 		if err != nil {
 			return nil, err
 		}
 		return [][]uint64{bitsOf(got.SrcGrad)}, nil
 	}
-	if err := dev.FuseBackward(args, ops.FuseOptions{TrustTimes: b.Trust}); err != nil {
+	if err := dev.FuseBackward(context.Background(), args, ops.FuseOptions{TrustTimes: b.Trust}); err != nil {
 		return nil, err
 	}
 	out := make([][]uint64, len(b.Streams))

@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -215,12 +216,12 @@ func (s *suite) gradientMisuse(t *testing.T) {
 		check("plan", c, func() error { _, err := s.dev.PlanFuseBackward(c.args, c.opts); return err })
 		if !m.plan {
 			c := newGradientCall((*array).host)
-			check("call", c, func() error { return s.dev.FuseBackward(c.args, c.opts) })
+			check("call", c, func() error { return s.dev.FuseBackward(context.Background(), c.args, c.opts) })
 		}
 	}
 	require.NoError(t, p.err)
 	c := newGradientCall((*array).host)
-	assert.NoError(t, s.dev.FuseBackward(c.args, c.opts), "the call that was spoiled")
+	assert.NoError(t, s.dev.FuseBackward(context.Background(), c.args, c.opts), "the call that was spoiled")
 	s.resampleGradientMisuse(t)
 }
 
@@ -255,7 +256,7 @@ func (s *suite) resampleGradientMisuse(t *testing.T) {
 		a := ops.ResampleBackwardArgs{SrcGrad: c.new(tensor.F32, 2, 3, 8), DstGrad: c.new(tensor.F32, 2, 4, 8), SrcTimes: c.new(tensor.F64, 2, 3), Targets: ops.At(c.new(tensor.F64, 2, 4))}
 		var o ops.ResampleOptions
 		m.spoil(&a, &o, c)
-		_, err := s.dev.ResampleBackward(a, o)
+		_, err := s.dev.ResampleBackward(context.Background(), a, o)
 		var e *ops.ArgError
 		if assert.True(t, errors.As(err, &e), "%s: got %v", m.arg, err) {
 			assert.Equal(t, [2]string{"ResampleBackward", m.arg}, [2]string{e.Op, e.Arg}, err)
@@ -285,12 +286,12 @@ func (s *suite) gradientLife(t *testing.T) {
 	}
 	require.NoError(t, plan.Run(st))
 	look(1)
-	require.NoError(t, s.dev.Copy(grad, vals(tensor.F32, []float64{3, 6, 12, 24}, 4, 1).host()))
-	batch, err := s.dev.PlanBatch([]ops.Plan{plan}, ops.BatchOptions{})
+	require.NoError(t, s.dev.Copy(context.Background(), grad, vals(tensor.F32, []float64{3, 6, 12, 24}, 4, 1).host()))
+	batch, err := s.dev.PlanBatch([]*ops.Plan{plan}, ops.BatchOptions{})
 	require.NoError(t, err)
 	require.NoError(t, batch.Run(st))
 	look(3)
-	require.NoError(t, s.dev.Copy(grad, vals(tensor.F32, []float64{2, 4, 8, 16}, 4, 1).host()))
+	require.NoError(t, s.dev.Copy(context.Background(), grad, vals(tensor.F32, []float64{2, 4, 8, 16}, 4, 1).host()))
 	graph, err := st.Capture(func() error { return plan.Run(st) })
 	require.NoError(t, err)
 	require.NoError(t, graph.Launch(st))
@@ -298,9 +299,9 @@ func (s *suite) gradientLife(t *testing.T) {
 	assert.Zero(t, fewestAllocations(t, st, func() error { return plan.Run(st) }), "Run allocates")
 	other, err := s.dev.PlanResampleBackward(args, ops.ResampleOptions{})
 	require.NoError(t, err)
-	_, err = s.dev.PlanBatch([]ops.Plan{plan, other}, ops.BatchOptions{})
+	_, err = s.dev.PlanBatch([]*ops.Plan{plan, other}, ops.BatchOptions{})
 	assert.ErrorIs(t, err, ops.ErrOverlap, "two that write one gradient")
-	require.NoError(t, s.dev.Copy(targets, arr([]int64{0, 5, 4, 25}, 4).host()))
+	require.NoError(t, s.dev.Copy(context.Background(), targets, arr([]int64{0, 5, 4, 25}, 4).host()))
 	for range 2 {
 		require.NoError(t, plan.Run(st))
 		wantFault(t, st.Synchronize(background), ops.ErrUnsorted, 0, 2)

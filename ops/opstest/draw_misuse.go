@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -132,12 +133,12 @@ func (s *suite) drawMisuse(t *testing.T) {
 		check("plan", c, func() error { _, err := s.dev.PlanDraw(c.args, c.opts); return err })
 		if !m.plan {
 			c := newDrawCall((*array).host)
-			check("call", c, func() error { _, err := s.dev.Draw(c.args, c.opts); return err })
+			check("call", c, func() error { _, err := s.dev.Draw(context.Background(), c.args, c.opts); return err })
 		}
 	}
 	require.NoError(t, p.err)
 	c := newDrawCall((*array).host)
-	out, err := s.dev.Draw(c.args, c.opts)
+	out, err := s.dev.Draw(context.Background(), c.args, c.opts)
 	require.NoError(t, err, "the call that was spoiled")
 	assert.Equal(t, c.args, out, "a call that makes nothing returns what it was given")
 	assert.Equal(t, []uint64{0, 2}, bitsOf(c.args.Cursor))

@@ -219,11 +219,11 @@ func (f *fusing) call(dev *ops.Device) (*result, error) {
 	if f.Pad {
 		args.Pad = tensor.Must(tensor.New(tensor.U8, append(f.alone(0).outShape(), len(f.Streams))...))
 	}
-	got, err := dev.Fuse(args, ops.FuseOptions{DType: f.Out, TrustTimes: f.Trust})
+	got, err := dev.Fuse(context.Background(), args, ops.FuseOptions{DType: f.Out, TrustTimes: f.Trust})
 	if err != nil {
 		return nil, err
 	}
-	res := &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
+	res := &result{dst: bitsOf(got.Values), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
 	if f.Pad {
 		res.pad = bitsOf(got.Pad)
 	}

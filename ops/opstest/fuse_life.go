@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -158,16 +159,16 @@ func (s *suite) fuseMisuse(t *testing.T) {
 		check("plan", c, func() error { _, err := s.dev.PlanFuse(c.args, c.opts); return err })
 		if !m.plan {
 			c := newFuseCall((*array).host)
-			check("call", c, func() error { _, err := s.dev.Fuse(c.args, c.opts); return err })
+			check("call", c, func() error { _, err := s.dev.Fuse(context.Background(), c.args, c.opts); return err })
 		}
 	}
 	require.NoError(t, p.err)
 	c := newFuseCall((*array).host)
 	c.args.Dst, c.opts.DType = nil, tensor.I32
-	_, err := s.dev.Fuse(c.args, c.opts)
+	_, err := s.dev.Fuse(context.Background(), c.args, c.opts)
 	assert.ErrorIs(t, err, ops.ErrDType)
 	c = newFuseCall((*array).host)
-	_, err = s.dev.Fuse(c.args, c.opts)
+	_, err = s.dev.Fuse(context.Background(), c.args, c.opts)
 	assert.NoError(t, err, "the call that was spoiled")
 }
 
@@ -233,7 +234,7 @@ func (s *suite) fuseLife(t *testing.T) {
 	g, err := st.Capture(run)
 	require.NoError(t, err)
 	for name, again := range map[string]func() error{"Run": run, "Launch": func() error { return g.Launch(st) }} {
-		require.NoError(t, s.dev.Copy(c.args.Dst, tensor.Must(tensor.New(tensor.F32, 2, 4, 11))))
+		require.NoError(t, s.dev.Copy(context.Background(), c.args.Dst, tensor.Must(tensor.New(tensor.F32, 2, 4, 11))))
 		least := 1e9
 		for range 3 { // the runtime itself may allocate at any time
 			var failed error
@@ -246,7 +247,7 @@ func (s *suite) fuseLife(t *testing.T) {
 	}
 	again := newFuseCall(p.put)
 	again.args.Streams[0].SrcLengths = s.upload(t, arr([]int64{3, 2}, 2))
-	require.NoError(t, s.dev.Copy(again.args.Streams[1].SrcTimes, tensor.Must(tensor.Of([]float64{0, 1, 3, 2, 4}, 5))))
+	require.NoError(t, s.dev.Copy(context.Background(), again.args.Streams[1].SrcTimes, tensor.Must(tensor.Of([]float64{0, 1, 3, 2, 4}, 5))))
 	bad, err := s.dev.PlanFuse(again.args, again.opts)
 	require.NoError(t, err)
 	for range 2 {

@@ -51,8 +51,8 @@ func (r *result) by() string {
 }
 
 // kernelsOf are the kernels that a plan launches, if its backend tells.
-func kernelsOf(p ops.Plan) []string {
-	if k, ok := p.(interface{ Kernels() []string }); ok {
+func kernelsOf(p *ops.Plan) []string {
+	if k, ok := p.Backend().(interface{ Kernels() []string }); ok {
 		return k.Kernels()
 	}
 	return nil
@@ -92,7 +92,7 @@ func guard(dev *ops.Device, dtype tensor.DType, shape, strides []int, offset, en
 		g.raw[i] = poison(dtype)
 	}
 	var err error
-	if g.base, err = dev.Upload(tensorOf(dtype, g.raw)); err != nil {
+	if g.base, err = dev.Upload(context.Background(), tensorOf(dtype, g.raw)); err != nil {
 		return nil, err
 	}
 	g.view, err = g.base.AsStrided(shape, strides, offset)
@@ -102,7 +102,7 @@ func guard(dev *ops.Device, dtype tensor.DType, shape, strides []int, offset, en
 // read downloads the output and fails if anything outside it was written.
 func (g *guarded) read(dev *ops.Device) ([]uint64, error) {
 	host := tensor.Must(tensor.New(g.dtype, len(g.raw)))
-	if err := dev.Copy(host, g.base); err != nil {
+	if err := dev.Copy(context.Background(), host, g.base); err != nil {
 		return nil, err
 	}
 	got := bitsOf(host)
@@ -129,7 +129,7 @@ func (p *placed) put(a *array) *tensor.Tensor {
 	if a == nil || p.err != nil {
 		return nil
 	}
-	base, err := p.dev.Upload(tensorOf(a.dtype, a.raw))
+	base, err := p.dev.Upload(context.Background(), tensorOf(a.dtype, a.raw))
 	if err != nil {
 		p.err = err
 		return nil
@@ -235,11 +235,11 @@ func (c *resampling) call(dev *ops.Device) (*result, error) {
 	if c.Pad {
 		args.Pad = tensor.Must(tensor.New(tensor.U8, c.outShape()...))
 	}
-	got, err := dev.Resample(args, opts)
+	got, err := dev.Resample(context.Background(), args, opts)
 	if err != nil {
 		return nil, err
 	}
-	res := &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
+	res := &result{dst: bitsOf(got.Values), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
 	if c.Pad {
 		res.pad = bitsOf(got.Pad)
 	}

@@ -42,7 +42,7 @@ func (s *suite) huge(t *testing.T) {
 		part, err := dst.AsStrided([]int{d}, []int{1}, (at[0]*targets+at[1])*d)
 		require.NoError(t, err)
 		host := tensor.Must(tensor.New(tensor.BF16, d))
-		require.NoError(t, s.dev.Copy(host, part))
+		require.NoError(t, s.dev.Copy(context.Background(), host, part))
 		a := float32(float64(at[1]) / (targets - 1))
 		want := make([]uint64, d)
 		for f := range want {

@@ -239,7 +239,7 @@ func (s *suite) misuse(t *testing.T) {
 			check("plan", c, func() error { _, err := s.dev.PlanResample(c.ResampleArgs, c.opts); return err })
 			if !m.plan {
 				c := newCall((*array).host)
-				check("call", c, func() error { _, err := s.dev.Resample(c.ResampleArgs, c.opts); return err })
+				check("call", c, func() error { _, err := s.dev.Resample(context.Background(), c.ResampleArgs, c.opts); return err })
 			}
 		})
 	}
@@ -248,7 +248,7 @@ func (s *suite) misuse(t *testing.T) {
 	t.Run("dtype of the output", func(t *testing.T) {
 		c := newCall((*array).host)
 		c.Dst, c.opts.DType = nil, tensor.I32
-		_, err := s.dev.Resample(c.ResampleArgs, c.opts)
+		_, err := s.dev.Resample(context.Background(), c.ResampleArgs, c.opts)
 		assert.ErrorIs(t, err, ops.ErrDType)
 	})
 }
@@ -257,7 +257,7 @@ func (s *suite) misuse(t *testing.T) {
 func (s *suite) read(t *testing.T, x *tensor.Tensor) []uint64 {
 	t.Helper()
 	host := tensor.Must(tensor.New(x.DType(), x.Shape()...))
-	require.NoError(t, s.dev.Copy(host, x))
+	require.NoError(t, s.dev.Copy(context.Background(), host, x))
 	return bitsOf(host)
 }
 

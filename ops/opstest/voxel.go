@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -53,11 +54,11 @@ func (c *voxelizing) rows() int {
 func (c *voxelizing) reduction() ops.Reduce {
 	switch {
 	case c.Opts.Mode == ops.VoxelHard:
-		return ops.ReduceCount
-	case c.Opts.Reduce != ops.ReduceDefault:
+		return backend.ReduceCount
+	case c.Opts.Reduce != backend.ReduceDefault:
 		return c.Opts.Reduce
 	case c.Opts.Mode == ops.VoxelSparse:
-		return ops.ReduceMean
+		return backend.ReduceMean
 	}
 	return ops.ReduceOccupancy
 }
@@ -108,7 +109,7 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 		switch {
 		case reduce == ops.ReduceOccupancy:
 			out["Grid"] = shape(tensor.U8, dims...)
-		case reduce == ops.ReduceCount || reduce == ops.ReduceMajority:
+		case reduce == backend.ReduceCount || reduce == backend.ReduceMajority:
 			out["Grid"] = shape(tensor.I32, dims...)
 		default:
 			out["Grid"] = shape(c.valueType(), append(dims, f)...)
@@ -118,9 +119,9 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 	switch {
 	case c.Opts.Mode == ops.VoxelHard:
 		out["Values"] = shape(c.valueType(), v, c.Opts.MaxPoints, 3+f)
-	case reduce == ops.ReduceMajority:
+	case reduce == backend.ReduceMajority:
 		out["Values"] = shape(tensor.I32, v)
-	case reduce != ops.ReduceCount && reduce != ops.ReduceOccupancy:
+	case reduce != backend.ReduceCount && reduce != ops.ReduceOccupancy:
 		out["Values"] = shape(c.valueType(), v, f)
 	}
 	columns := 3
@@ -148,12 +149,13 @@ func (c *voxelizing) call(dev *ops.Device) (*voxels, error) {
 			}
 		}
 	}
-	got, err := dev.Voxelize(args, c.Box, c.Opts)
+	got, err := dev.Voxelize(context.Background(), args, c.Box, c.Opts)
 	if err != nil {
 		return nil, err
 	}
 	r := &voxels{out: map[string]*array{}, found: got.Found}
-	for name, t := range places(&got.VoxelizeArgs) {
+	made := ops.VoxelizeArgs{Grid: got.Grid, Values: got.Values, Coords: got.Coords, Counts: got.Counts, RowSplits: got.RowSplits, PointVoxel: got.PointVoxel}
+	for name, t := range places(&made) {
 		if *t != nil {
 			r.out[name] = packed((*t).DType(), bitsOf(*t), (*t).Shape()...)
 		}

@@ -50,7 +50,7 @@ func (s *suite) farVoxels(t *testing.T) {
 				part, err := grid.AsStrided([]int{near}, []int{1}, first)
 				require.NoError(t, err)
 				host := tensor.Must(tensor.New(tensor.U8, near))
-				require.NoError(t, s.dev.Copy(host, part))
+				require.NoError(t, s.dev.Copy(context.Background(), host, part))
 				want := make([]uint64, near)
 				for i := range want {
 					if set[first+i] {

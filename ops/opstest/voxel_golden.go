@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -118,7 +119,7 @@ func (s *suite) goldenTorch(t *testing.T, g *voxelGolden) {
 	require.Len(t, grid.raw, len(want))
 	for i, b := range grid.raw {
 		x, y := decode(tensor.F32, want[i]), decode(tensor.F32, b)
-		if reduce == ops.ReduceMax || reduce == ops.ReduceMin {
+		if reduce == backend.ReduceMax || reduce == backend.ReduceMin {
 			assert.Equal(t, x, y)
 		} else {
 			assert.InDelta(t, x, y, 0x1p-23*math.Abs(x)+float64(n)*0x1p-40*8, "normal numbers stay below 8")

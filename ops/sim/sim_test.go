@@ -180,7 +180,7 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	require.NoError(t, err)
 	src, err := dev.Alloc(tensor.F32, 4, 2) // and nothing written to it
 	require.NoError(t, err)
-	times, err := dev.Upload(tensor.Must(tensor.Of([]int64{0, 1, 2, 3}, 4)))
+	times, err := dev.Upload(context.Background(), tensor.Must(tensor.Of([]int64{0, 1, 2, 3}, 4)))
 	require.NoError(t, err)
 	dst, err := dev.Alloc(tensor.F32, 3, 2)
 	require.NoError(t, err)
