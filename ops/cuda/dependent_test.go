@@ -63,7 +63,7 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 			dev, err := ops.Open(name)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, dev.Close()) })
-			queue, err := cuda.Stream(dev.Queue())
+			queue, err := cuda.Queue(dev.Queue())
 			require.NoError(t, err)
 			device := queue.Context().Device()
 			major, minor := device.ComputeCapability()
@@ -78,9 +78,9 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 					assert.Equal(t, mode != ops.LaunchDefault && can, l.Dependent, "%v, %s", mode, l.Kernel)
 					kernels = append(kernels, l.Kernel)
 				}
-				want := []string{"resample_direct", "resample", "resample_curves", "fuse_direct", "fuse"}
+				want := []string{"resample_small", "resample", "resample_curves", "fuse_small", "fuse"}
 				if mode == ops.LaunchInputsReady { // where it is the work in all that counts
-					want[0], want[3] = "resample_plain", "fuse_plain_few"
+					want[0], want[3] = "resample_fast", "fuse_fast_few"
 				}
 				assert.Equal(t, want, kernels)
 			}

@@ -39,7 +39,7 @@ func device(t testing.TB, cfg cudasim.Config) (*ops.Device, *cudasim.Device) {
 }
 
 func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
-	queue, err := cuda.Stream(dev.Queue())
+	queue, err := cuda.Queue(dev.Queue())
 	require.NoError(t, err)
 	return func() int64 {
 		// Memory is freed in the order of a stream: what was closed may not be back yet.
@@ -194,7 +194,7 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	require.NotNil(t, fault)
 	assert.Equal(t, cudasim.Uninitialised, fault.Kind)
 	assert.ErrorContains(t, err, fault.Error())
-	assert.ErrorContains(t, err, "resample_poses")
+	assert.ErrorContains(t, err, "resample_thread_per_row")
 	_, err = dev.Alloc(tensor.F32, 1)
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	for _, c := range []interface{ Close() error }{plan, src, times, dst} {
