@@ -37,15 +37,15 @@ func init() {
 // backend is one device. Its kernels are loaded family by family, when the first plan needs them.
 type backend struct {
 	*device.Device
-	kind     string // "cuda", or what stands in for it
-	dev      *cudadrv.Device
-	sms      int
-	shared   int    // bytes of shared memory that a block can have
-	voxelWay string // for tests: the way of Voxelize that takes all jobs that it can, whether it pays or not
-	kernels  *kernels.Set
-	reason   string // why the image of the first family was taken
-	shapes   string // where launch shapes come from
-	table    atomic.Pointer[tuned.Table]
+	kind           string // "cuda", or what stands in for it
+	dev            *cudadrv.Device
+	sms            int
+	shared         int    // bytes of shared memory that a block can have
+	voxelAlgorithm string // for tests: the algorithm of Voxelize that takes all jobs that it supports, preferred or not
+	kernels        *kernels.Set
+	reason         string // why the image of the first family was taken
+	shapes         string // where launch shapes come from
+	table          atomic.Pointer[tuned.Table]
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
@@ -96,7 +96,7 @@ func (b *backend) prepare() error {
 
 // bind makes a launch of so many blocks, with so many bytes of dynamic shared memory.
 func (b *backend) bind(kernel string, mode ops.LaunchMode, blocks, threads, shared int, params parameters) (*cudadrv.Launch, error) {
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared), Dependent: mode != ops.LaunchDefault}
+	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared), Dependent: mode != ops.LaunchPlain}
 	return b.kernels.Bind(kernel, config, params.Bytes())
 }
 

@@ -63,7 +63,7 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 			dev, err := ops.Open(name)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, dev.Close()) })
-			queue, err := cuda.Queue(dev.Queue())
+			queue, err := cuda.Stream(dev.Queue())
 			require.NoError(t, err)
 			device := queue.Context().Device()
 			major, minor := device.ComputeCapability()

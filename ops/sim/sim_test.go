@@ -39,7 +39,7 @@ func device(t testing.TB, cfg cudasim.Config) (*ops.Device, *cudasim.Device) {
 }
 
 func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
-	queue, err := cuda.Queue(dev.Queue())
+	queue, err := cuda.Stream(dev.Queue())
 	require.NoError(t, err)
 	return func() int64 {
 		// Memory is freed in the order of a stream: what was closed may not be back yet.
