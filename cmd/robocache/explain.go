@@ -37,7 +37,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 		name := e.Suite + " " + e.Job
 		for _, l := range e.Launches {
 			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\t%s\t%s\n", name, l.Kernel, l.Grid[0]*l.Grid[1]*l.Grid[2], l.Block[0]*l.Block[1]*l.Block[2],
-				l.Shared, l.Registers, l.Local, l.Resident, l.Waves, cmp.Or(l.Shape, "-"), chosenBy(l), map[bool]string{false: "default", true: "early"}[l.Dependent])
+				l.Shared, l.Registers, l.Local, l.Resident, l.Waves, cmp.Or(l.Shape, "-"), chosenBy(l), map[bool]string{false: "plain", true: "early"}[l.Dependent])
 			name = ""
 		}
 	}
@@ -61,7 +61,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 	return nil
 }
 
-// writePassedOver says which variants were asked before the one that the model takes, and why each was not taken.
+// writePassedOver says which variants were asked before the one that the heuristic takes, and why each was not taken.
 func writePassedOver(w io.Writer, e explained) {
 	for _, l := range e.Launches {
 		for i, c := range l.Considered {
@@ -79,10 +79,10 @@ func writePassedOver(w io.Writer, e explained) {
 // chosenBy says what chose a launch's shape.
 func chosenBy(l cuda.Launch) string {
 	switch {
-	case l.Class == "":
+	case l.Key == "":
 		return "the kernel"
 	case l.Tuned:
 		return "table"
 	}
-	return "model"
+	return "heuristic"
 }

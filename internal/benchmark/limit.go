@@ -45,7 +45,7 @@ func (r *rig) bindLimit(threads, each int, src cudadrv.DevicePtr, in uint64, dst
 	blocks := max((max(out, in/4)+share-1)/share, 1)
 	part := func(n uint64) uint32 { return uint32((n + blocks - 1) / blocks) }
 	flags := ptx.CopyParamsFlags{Ready: r.opt.Launch == ops.LaunchInputsReady}
-	params := ptx.CopyParams{Src: uint64(src), Dst: uint64(dst), In: uint32(in), InShare: part(in), Out: uint32(out), OutShare: part(out), Flags: flags.Word()}
+	params := ptx.CopyParams{Src: uint64(src), Dst: uint64(dst), In: uint32(in), InPerBlock: part(in), Out: uint32(out), OutPerBlock: part(out), Flags: flags.Word()}
 	return r.bind(speedOfLight, int(blocks), threads, params.Bytes())
 }
 

@@ -38,15 +38,15 @@ func init() {
 // backend is one device. Its kernels are loaded family by family, when the first plan needs them.
 type gpu struct {
 	*device.Device
-	kind     string // "cuda", or what stands in for it
-	dev      *cudadrv.Device
-	sms      int
-	shared   int    // bytes of shared memory that a block can have
-	voxelWay string // for tests: the way of Voxelize that takes all jobs that it can, whether it pays or not
-	kernels  *kernels.Set
-	reason   string // why the image of the first family was taken
-	shapes   string // where launch shapes come from
-	table    atomic.Pointer[tuned.Table]
+	kind           string // "cuda", or what stands in for it
+	dev            *cudadrv.Device
+	sms            int
+	shared         int    // bytes of shared memory that a block can have
+	voxelAlgorithm string // for tests: the algorithm of Voxelize that takes all jobs that it supports, preferred or not
+	kernels        *kernels.Set
+	reason         string // why the image of the first family was taken
+	shapes         string // where launch shapes come from
+	table          atomic.Pointer[tuned.Table]
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads

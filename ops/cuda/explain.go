@@ -22,13 +22,13 @@ type Launch struct {
 	Dependent   bool    // it may begin before the work ahead of it has ended: the plan asked for it, and kernel, device and driver can
 
 	Shape string // the numbers that were chosen freely, as text; empty of a launch whose shape is fixed
-	Class string // by which they are looked up in a table; empty as Shape
-	Tuned bool   // a table had the class; else the model chose
+	Key   string // by which they are looked up in a table; empty as Shape
+	Tuned bool   // a table had the key; else the heuristic chose
 
 	Considered []Considered // of the first launch: the operation's variants, in the order in which they are asked
 }
 
-// Considered is a variant that was asked whether it takes a job: Why says why it was not launched by the model; "" of the first that
+// Considered is a variant that was asked whether it takes a job: Why says why it was not launched by the heuristic; "" of the first that
 // was, and of others that would have been without it.
 type Considered struct {
 	Variant string
@@ -67,7 +67,7 @@ func explain(p backend.Plan) ([]Launch, error) {
 			e.Considered = others
 		}
 		if d != nil {
-			e.Shape, e.Class, e.Tuned = d.choice.Numbers(), d.class.String(), d.tuned
+			e.Shape, e.Key, e.Tuned = d.policy.Numbers(), d.key.String(), d.tuned
 		}
 		var err error
 		if e.Registers, err = k.Attribute(cudadrv.FuncRegisters); err != nil {
@@ -89,7 +89,7 @@ func explain(p backend.Plan) ([]Launch, error) {
 	return out, nil
 }
 
-// considered says of each variant why it was not launched by the model.
+// considered says of each variant why it was not launched by the heuristic.
 func (d *decision) considered(b *gpu) (list []Considered) {
 	if d == nil {
 		return nil

@@ -6,14 +6,14 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// VoxelsBy has a backend make voxels by one way where that can, whether it pays or not.
-func VoxelsBy(b backend.Backend, way string) backend.Backend {
-	b.(*gpu).voxelWay = way
+// VoxelizeBy has a backend make voxels by one algorithm where that supports the job, preferred or not.
+func VoxelizeBy(b backend.Backend, algorithm string) backend.Backend {
+	b.(*gpu).voxelAlgorithm = algorithm
 	return b
 }
 
-// VoxelsInTurn has each plan made by the next of the ways.
-func VoxelsInTurn(b backend.Backend) backend.Backend { return &inTurn{gpu: b.(*gpu)} }
+// VoxelizeInTurn has each plan made by the next of the algorithms.
+func VoxelizeInTurn(b backend.Backend) backend.Backend { return &inTurn{gpu: b.(*gpu)} }
 
 type inTurn struct {
 	*gpu
@@ -21,13 +21,13 @@ type inTurn struct {
 }
 
 func (t *inTurn) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
-	t.voxelWay = voxelVariants[t.plans%len(voxelVariants)].name
+	t.voxelAlgorithm = voxelVariants[t.plans%len(voxelVariants)].name
 	t.plans++
 	return t.gpu.Voxelize(job)
 }
 
-// VoxelWays are the names of the ways.
-func VoxelWays() (names []string) {
+// VoxelAlgorithms are the names of the algorithms.
+func VoxelAlgorithms() (names []string) {
 	for _, v := range voxelVariants {
 		names = append(names, v.name)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// dtypeCode numbers the value dtypes, and clockCode the clocks' dtypes, as the kernels do. Kinds and edges have one order in ops and there.
+// dtypeCode numbers the value dtypes, and clockCode the clocks' dtypes, as the kernels do. Interpolations and edges have one order in ops and there.
 var (
 	dtypeCode = map[tensor.DType]uint32{tensor.F32: ptx.DtF32, tensor.F64: ptx.DtF64, tensor.F16: ptx.DtF16, tensor.BF16: ptx.DtBf16}
 	clockCode = map[tensor.DType]uint32{tensor.I64: ptx.ClockI64, tensor.F64: ptx.ClockF64, tensor.F32: ptx.ClockF32}
@@ -62,8 +62,8 @@ func divider(t, n int) (magic, shift uint32) {
 	return uint32((1<<(31+l) + uint64(t) - 1) / uint64(t)), uint32(l - 1)
 }
 
-// pace is how many samples a target moves on, if targets and samples run from one end of a row to the other in step.
-func pace(j *backend.ResampleJob) float32 {
+// samplesPerTarget is how many samples lie from one target to the next, if both are evenly spaced from one end of a row to the other; 0 if unknown.
+func samplesPerTarget(j *backend.ResampleJob) float32 {
 	if j.SrcOffsets != nil || j.SrcStarts != nil || j.DstOffsets != nil || j.T < 2 || j.S == 0 {
 		return 0
 	}
@@ -109,7 +109,7 @@ func startBits(c backend.Clock, clock tensor.DType) int64 {
 	return int64(lengthBits(time.Duration(c.Start), tensor.F64))
 }
 
-// uniform returns the kind that all features have, if it is one that looks at no value.
+// uniform returns the interpolation that all features have, if it is one that looks at no value.
 func uniform(channels []backend.Channel) (backend.Interp, bool) {
 	kind := channels[0].Interp
 	for _, c := range channels {

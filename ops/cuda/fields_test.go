@@ -16,9 +16,9 @@ import (
 // Kinds, edges, clocks and dtypes have the numbers that the kernels were compiled with.
 func TestNumbersAreTheKernels(t *testing.T) {
 	assert.Equal(t, map[ops.Interp]int{
-		ops.InterpLinear: ptx.KindLinear, ops.InterpPrevious: ptx.KindPrevious, ops.InterpNext: ptx.KindNext, ops.InterpNearest: ptx.KindNearest, ops.InterpSlerp: ptx.KindSlerp,
-		ops.InterpAngle: ptx.KindAngle, ops.InterpPchip: ptx.KindPchip, ops.InterpWindowMean: ptx.KindWindowMean, ops.InterpWindowMin: ptx.KindWindowMin, ops.InterpWindowMax: ptx.KindWindowMax,
-		ops.InterpWindowLast: ptx.KindWindowLast, ops.InterpCatmullRom: ptx.KindCatmullRom, ops.InterpHermite: ptx.KindHermite, ops.InterpRotVec: ptx.KindRotvec, ops.InterpRot6D: ptx.KindRot6d,
+		ops.InterpLinear: ptx.InterpolationLinear, ops.InterpPrevious: ptx.InterpolationPrevious, ops.InterpNext: ptx.InterpolationNext, ops.InterpNearest: ptx.InterpolationNearest, ops.InterpSlerp: ptx.InterpolationSlerp,
+		ops.InterpAngle: ptx.InterpolationAngle, ops.InterpPchip: ptx.InterpolationPchip, ops.InterpWindowMean: ptx.InterpolationWindowMean, ops.InterpWindowMin: ptx.InterpolationWindowMin, ops.InterpWindowMax: ptx.InterpolationWindowMax,
+		ops.InterpWindowLast: ptx.InterpolationWindowLast, ops.InterpCatmullRom: ptx.InterpolationCatmullRom, ops.InterpHermite: ptx.InterpolationHermite, ops.InterpRotVec: ptx.InterpolationRotvec, ops.InterpRot6D: ptx.InterpolationRot6d,
 	}, func() map[ops.Interp]int {
 		all := map[ops.Interp]int{}
 		for k := range ops.InterpRot6D + 1 {
@@ -31,7 +31,7 @@ func TestNumbersAreTheKernels(t *testing.T) {
 	}
 	assert.Equal(t, map[tensor.DType]uint32{tensor.I64: ptx.ClockI64, tensor.F64: ptx.ClockF64, tensor.F32: ptx.ClockF32}, clockCode)
 	assert.Equal(t, map[tensor.DType]uint32{tensor.F32: ptx.DtF32, tensor.F64: ptx.DtF64, tensor.F16: ptx.DtF16, tensor.BF16: ptx.DtBf16}, dtypeCode)
-	assert.Equal(t, []int{threads, ops.MaxStreams}, []int{ptx.PlainThreads, ptx.MaxStreams})
+	assert.Equal(t, []int{threads, ops.MaxStreams}, []int{ptx.FastThreads, ptx.MaxStreams})
 }
 
 // The kernel divides by multiplying: mul.hi of a number below 2^31 and the factor, shifted.

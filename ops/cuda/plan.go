@@ -34,7 +34,7 @@ func (p *plan) Fault() error {
 }
 
 // ready gives the plan its fault cell and its launch.
-func (p *plan) ready(bind func() error) (backend.Plan, error) {
+func (p *plan) prepare(bind func() error) (backend.Plan, error) {
 	if err := p.TakeCell(); err != nil {
 		return nil, err
 	}
@@ -69,10 +69,10 @@ func (p *plan) upload(data []byte) (err error) {
 	return p.b.Ctx.CopyToDevice(p.table.Ptr(), data)
 }
 
-// Candidates are the plan's class and the choices that it can be made with, for robocache tune.
-func (p *plan) Candidates() (tuned.Class, []tuned.Choice, error) {
+// Candidates are the plan's key and the policies that it can be made with, for robocache tune.
+func (p *plan) Candidates() (tuned.Key, []tuned.Policy, error) {
 	if err := p.Usable("Candidates"); err != nil || p.chosen == nil {
-		return tuned.Class{}, nil, err
+		return tuned.Key{}, nil, err
 	}
-	return p.chosen.class, p.chosen.candidates(p.b), nil
+	return p.chosen.key, p.chosen.candidates(p.b), nil
 }

@@ -91,7 +91,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 		ends[i] = int64(i * some / 512)
 	}
 	counts["512 rows"] = &voxelizing{Points: few, Offsets: arr(ends, 513), Box: box(2, 3, 2)}
-	if s.cfg.Slow <= 1 { // more tiles than voxel_tally has threads
+	if s.cfg.Slow <= 1 { // more tiles than voxel_count has threads
 		counts["most"] = &voxelizing{Points: points(9_000_001), Box: box(128, 128, 128)}
 	}
 	least := leastPoints(n)
@@ -153,7 +153,7 @@ func oddTiles(xyz []uint64, cells int) []uint64 {
 	return xyz
 }
 
-// farTiles has points in one cell only, in the first tiles of 8192 and in the 257th: the same warp of voxel_tally walks over both, and
+// farTiles has points in one cell only, in the first tiles of 8192 and in the 257th: the same warp of voxel_count walks over both, and
 // finds in either more pieces of 16 bytes than it takes at once.
 func farTiles() *array {
 	const tile, tiles = 8192, 257

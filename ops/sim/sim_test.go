@@ -194,7 +194,7 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	require.NotNil(t, fault)
 	assert.Equal(t, cudasim.Uninitialised, fault.Kind)
 	assert.ErrorContains(t, err, fault.Error())
-	assert.ErrorContains(t, err, "resample_poses")
+	assert.ErrorContains(t, err, "resample_thread_per_row")
 	_, err = dev.Alloc(tensor.F32, 1)
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	for _, c := range []interface{ Close() error }{plan, src, times, dst} {
