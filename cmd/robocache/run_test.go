@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"

@@ -36,7 +36,7 @@ func newTuning(t *testing.T) *tuning {
 func (x *tuning) run(jobs []Job, took func(choice, n int) float64) (*TuneReport, *tuned.Table, error) {
 	n, opt := 0, quick
 	opt.clock = func(w *work) (Stats, error) {
-		key, list, err := w.plan.(tuned.Plan).Candidates()
+		key, list, err := w.plan.Backend().(tuned.Plan).Candidates()
 		if err != nil {
 			return Stats{}, err
 		}

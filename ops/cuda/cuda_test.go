@@ -142,10 +142,10 @@ func TestTensorsAndStreamsOfOtherDevicesAreRefused(t *testing.T) {
 	empty.Dst, err = dev.Alloc(tensor.F32, 1, 1)
 	require.NoError(t, err)
 	defer empty.Dst.Close()
-	empty.Src, err = dev.Upload(args.Src)
+	empty.Src, err = dev.Upload(context.Background(), args.Src)
 	require.NoError(t, err)
 	defer empty.Src.Close()
-	empty.SrcTimes, err = dev.Upload(args.SrcTimes)
+	empty.SrcTimes, err = dev.Upload(context.Background(), args.SrcTimes)
 	require.NoError(t, err)
 	defer empty.SrcTimes.Close()
 	onGPU, err := dev.PlanResample(empty, ops.ResampleOptions{})
@@ -159,7 +159,7 @@ func TestCloseLeavesNothingOpen(t *testing.T) {
 	before := len(drv.Leaks())
 	dev, err := ops.Open("cuda")
 	require.NoError(t, err)
-	_, err = dev.Resample(ops.ResampleArgs{
+	_, err = dev.Resample(context.Background(), ops.ResampleArgs{
 		Src:      tensor.Must(tensor.Of([]float64{0, 0, 0, 1}, 1, 1, 4)),
 		SrcTimes: tensor.Must(tensor.Of([]int64{0}, 1)), Targets: ops.Uniform(0, 1, 3),
 	}, ops.ResampleOptions{Interp: ops.InterpSlerp})
@@ -188,10 +188,10 @@ func fuzz(f *testing.F, target func(*testing.F, ...*ops.Device)) {
 // One pair of tensors of more than 2^31 elements is part of the suite; a row of that many samples is refused.
 func TestRowsBeyond32BitsAreRefused(t *testing.T) {
 	dev := device(t)
-	one, err := dev.Upload(tensor.Must(tensor.Of([]float32{1}, 1, 1)))
+	one, err := dev.Upload(context.Background(), tensor.Must(tensor.Of([]float32{1}, 1, 1)))
 	require.NoError(t, err)
 	defer one.Close()
-	times, err := dev.Upload(tensor.Must(tensor.Of([]int64{0}, 1)))
+	times, err := dev.Upload(context.Background(), tensor.Must(tensor.Of([]int64{0}, 1)))
 	require.NoError(t, err)
 	defer times.Close()
 	_, err = dev.PlanResample(ops.ResampleArgs{Dst: one, Src: one, SrcTimes: times, Targets: ops.Uniform(0, 1e9, math.MaxInt32+1)}, ops.ResampleOptions{})

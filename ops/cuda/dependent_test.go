@@ -21,7 +21,7 @@ import (
 func earlyPlans(t *testing.T, dev *ops.Device) map[ops.LaunchMode][]cuda.Launch {
 	t.Helper()
 	up := func(x *tensor.Tensor) *tensor.Tensor {
-		out, err := dev.Upload(x)
+		out, err := dev.Upload(context.Background(), x)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, out.Close()) })
 		return out
@@ -31,7 +31,7 @@ func earlyPlans(t *testing.T, dev *ops.Device) map[ops.LaunchMode][]cuda.Launch 
 	targets := ops.Uniform(0, 1e9, 5)
 	out := map[ops.LaunchMode][]cuda.Launch{}
 	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent, ops.LaunchInputsReady} {
-		add := func(p ops.Plan, err error) {
+		add := func(p *ops.Plan, err error) {
 			t.Helper()
 			require.NoError(t, err)
 			require.NoError(t, p.Run(dev.Queue()))

@@ -13,7 +13,7 @@ import (
 )
 
 // resamplePlan makes a plan of b rows of 4 samples onto t targets.
-func resamplePlan(t *testing.T, dev *ops.Device, b, targets int) ops.Plan {
+func resamplePlan(t *testing.T, dev *ops.Device, b, targets int) *ops.Plan {
 	t.Helper()
 	alloc := func(d tensor.DType, shape ...int) *tensor.Tensor {
 		out, err := dev.Alloc(d, shape...)

@@ -1,8 +1,6 @@
 package cuda
 
 import (
-	"github.com/robocache/robocache/ops"
-
 	"github.com/robocache/robocache/ops/backend"
 )
 

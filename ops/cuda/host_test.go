@@ -34,7 +34,7 @@ func BenchmarkRunHost(b *testing.B) {
 		b.Cleanup(func() { require.NoError(b, x.Close()) })
 		return x
 	}
-	var plans []ops.Plan
+	var plans []*ops.Plan
 	for range 64 {
 		p, err := dev.PlanResample(ops.ResampleArgs{Dst: alloc(tensor.F32, 1, 1, 8), Src: alloc(tensor.F32, 1, 2, 8), SrcTimes: alloc(tensor.I64, 2),
 			Targets: ops.At(alloc(tensor.I64, 1))}, ops.ResampleOptions{})

@@ -16,7 +16,7 @@ import (
 )
 
 func TestItemsAreSorted(t *testing.T) {
-	channels := []ops.Channel{
+	channels := []backend.Channel{
 		{Lo: 0, Hi: 2, Interp: ops.InterpPchip}, {Lo: 2, Hi: 4, Interp: ops.InterpNext}, {Lo: 4, Hi: 12, Interp: ops.InterpSlerp}, {Lo: 12, Hi: 13, Interp: ops.InterpAngle, Period: 360},
 		{Lo: 13, Hi: 14}, {Lo: 14, Hi: 18, Interp: ops.InterpHermite}, {Lo: 18, Hi: 19, Interp: ops.InterpWindowMax, Window: ops.Within(time.Second)},
 	}

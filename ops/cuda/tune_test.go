@@ -28,7 +28,7 @@ func candidates(t *testing.T, dev *ops.Device) (tuned.Key, []tuned.Policy) {
 	t.Helper()
 	p := resamplePlan(t, dev, 3, 1000)
 	defer p.Close()
-	key, list, err := p.(tuned.Plan).Candidates()
+	key, list, err := p.Backend().(tuned.Plan).Candidates()
 	require.NoError(t, err)
 	require.Greater(t, len(list), 1)
 	return key, list
@@ -51,8 +51,8 @@ func TestPlansTakeTheirShapeFromTheTable(t *testing.T) {
 	heuristic := launchOf(t, plain)
 	assert.False(t, heuristic.Tuned)
 	key, list := candidates(t, plain)
-	require.NoError(t, tuneTo(plain.Queue(), key, list[len(list)-1]))
-	table, _ := plain.Queue().(tuned.Device).Tuned()
+	require.NoError(t, tuneTo(plain.Queue().Backend(), key, list[len(list)-1]))
+	table, _ := plain.Queue().Backend().(tuned.Device).Tuned()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "some.json")
 	f, err := os.Create(path)
@@ -69,7 +69,7 @@ func TestPlansTakeTheirShapeFromTheTable(t *testing.T) {
 
 	// A folder holds one file a kind of GPU.
 	inside := simulated(t, dir)
-	_, at := inside.Queue().(tuned.Device).Tuned()
+	_, at := inside.Queue().Backend().(tuned.Device).Tuned()
 	assert.Equal(t, filepath.Join(dir, "tuned-simulated-gpu-sm-9-0.json"), at)
 	assert.Equal(t, "the heuristic: there is no "+at, inside.Info().Shapes)
 	require.NoError(t, os.Rename(path, at))
@@ -94,10 +94,10 @@ func TestPoliciesThatDoNotFitAreNotUsed(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		require.NoError(t, tuneTo(dev.Queue(), key, c))
+		require.NoError(t, tuneTo(dev.Queue().Backend(), key, c))
 		assert.Equal(t, heuristic, launchOf(t, dev), what)
 	}
-	assert.ErrorIs(t, dev.Queue().(tuned.Device).Tune(tuned.New(tuned.Identity{Device: "NVIDIA H200"})), tuned.ErrStale)
+	assert.ErrorIs(t, dev.Queue().Backend().(tuned.Device).Tune(tuned.New(tuned.Identity{Device: "NVIDIA H200"})), tuned.ErrStale)
 
 	path := filepath.Join(t.TempDir(), "tuned.json")
 	require.NoError(t, os.WriteFile(path, []byte(`{"format": 3, "device": "NVIDIA H200"}`), 0o644))
@@ -115,7 +115,7 @@ func TestCandidatesDiffer(t *testing.T) {
 	for i, c := range list {
 		assert.False(t, seen[c], c)
 		seen[c] = true
-		require.NoError(t, tuneTo(dev.Queue(), key, c))
+		require.NoError(t, tuneTo(dev.Queue().Backend(), key, c))
 		l := launchOf(t, dev)
 		assert.Equal(t, c.String(), l.Kernel+" "+l.Shape)
 		assert.True(t, l.Tuned)

@@ -37,10 +37,10 @@ type keeper struct {
 	job *backend.FuseJob
 }
 
-func (k *keeper) Describe() ops.Info                        { return ops.Info{Name: "somewhere:0"} }
-func (k *keeper) NewQueue() (ops.Queue, error)              { return nil, nil }
-func (k *keeper) Fuse(j *backend.FuseJob) (ops.Plan, error) { k.job = j; return nil, nil }
-func (k *keeper) Resample(j *backend.ResampleJob) (ops.Plan, error) {
+func (k *keeper) Describe() ops.Info                            { return ops.Info{Name: "somewhere:0"} }
+func (k *keeper) NewQueue() (backend.Queue, error)              { return nil, nil }
+func (k *keeper) Fuse(j *backend.FuseJob) (backend.Plan, error) { k.job = j; return nil, nil }
+func (k *keeper) Resample(j *backend.ResampleJob) (backend.Plan, error) {
 	k.job = singleStream(j)
 	return nil, nil
 }

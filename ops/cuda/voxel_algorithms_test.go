@@ -55,7 +55,7 @@ func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
 		t.Cleanup(func() { assert.NoError(t, dev.Close()) })
 		up := uploads(t, dev)
 		var shared []int
-		var plans []ops.Plan
+		var plans []*ops.Plan
 		for _, cells := range []int{48, 20} { // an axis
 			points, grid := up(tensor.Must(tensor.New(tensor.F32, 100, 3))), up(tensor.Must(tensor.New(tensor.F32, cells, cells, cells, 3)))
 			most := float64(cells)
@@ -79,7 +79,7 @@ func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
 // uploads returns a function that copies tensors to a device, for the time of the test.
 func uploads(t *testing.T, dev *ops.Device) func(*tensor.Tensor) *tensor.Tensor {
 	return func(x *tensor.Tensor) *tensor.Tensor {
-		out, err := dev.Upload(x)
+		out, err := dev.Upload(context.Background(), x)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, out.Close()) })
 		return out
@@ -136,15 +136,15 @@ func testBrokenLaunch(t *testing.T, table *cudadrv.Table, n int, uncleared bool)
 	st := dev.Queue()
 	run := func() error { return p.Run(st) }
 	is := func(what string, run func() error) {
-		require.NoError(t, dev.Copy(grid, tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))))
+		require.NoError(t, dev.Copy(context.Background(), grid, tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))))
 		require.NoError(t, run(), what)
 		require.NoError(t, dev.Synchronize(context.Background()))
 		got := tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1))
-		require.NoError(t, dev.Copy(got, grid))
+		require.NoError(t, dev.Copy(context.Background(), got, grid))
 		assert.Equal(t, []float32{3, 7, 0}, floats(t, got), "launch %d failed: %s", n, what)
 	}
 	is("before it", run)
-	record := func() ops.Graph {
+	record := func() *ops.Graph {
 		g, err := st.Capture(run)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, g.Close()) })

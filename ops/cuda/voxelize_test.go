@@ -22,8 +22,8 @@ func voxelJob(n int) *backend.VoxelizeJob {
 	points := tensor.Must(tensor.New(tensor.F32, 1, 3))
 	many := tensor.Must(points.Expand(n, 3))
 	return &backend.VoxelizeJob{
-		VoxelizeArgs: ops.VoxelizeArgs{Points: many, Coords: tensor.Must(tensor.New(tensor.I32, 5, 4))},
-		Mode:         ops.VoxelHard, Reduce: backend.ReduceCount, Cells: [3]int{8, 4, 2}, N: n, B: 2, P: 3, V: 5,
+		VoxelizeTensors: backend.VoxelizeTensors{Points: many, Coords: tensor.Must(tensor.New(tensor.I32, 5, 4))},
+		Mode:            ops.VoxelHard, Reduce: backend.ReduceCount, Cells: [3]int{8, 4, 2}, N: n, B: 2, P: 3, V: 5,
 	}
 }
 
