@@ -2,6 +2,7 @@ package robocache_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -204,8 +205,8 @@ func driverErrors(t *testing.T) map[string]error {
 	own, err := ctx.NewStream(cudadrv.StreamOptions{})
 	require.NoError(t, err)
 	given := map[string]error{
-		"shape":       second(ctx.Malloc(-1)),
-		"memory":      second(ctx.Malloc(1 << 40)),
+		"shape":       second(ctx.Malloc(context.Background(), -1)),
+		"memory":      second(ctx.Malloc(context.Background(), 1<<40)),
 		"device":      second(ctx.MallocAsync(stream, 1)),
 		"missing":     second(ctx.LoadModule(nil)),
 		"option":      second(dev.Driver().Device(1)),

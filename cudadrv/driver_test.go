@@ -1,6 +1,7 @@
 package cudadrv
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"testing"
@@ -144,7 +145,7 @@ func TestDeviceTellsAboutItself(t *testing.T) {
 func TestErrorsCarryTheDriversWords(t *testing.T) {
 	k := newFake()
 	c := k.open(t)
-	_, err := c.Malloc(1 << 40)
+	_, err := c.Malloc(context.Background(), 1<<40)
 	require.Error(t, err)
 	assert.ErrorIs(t, err, ErrOutOfMemory)
 	assert.NotErrorIs(t, err, ErrInvalidValue)
@@ -187,7 +188,7 @@ func TestWrapSeesEveryCall(t *testing.T) {
 	c, err := dev.Primary()
 	require.NoError(t, err)
 	for i := 1; i <= 3; i++ {
-		m, err := c.Malloc(8)
+		m, err := c.Malloc(context.Background(), 8)
 		if i == 2 {
 			assert.ErrorIs(t, err, ErrOutOfMemory)
 			continue
@@ -202,7 +203,7 @@ func TestEveryPushIsPopped(t *testing.T) {
 	k := newFake()
 	c := k.open(t)
 	s := stream(t, c)
-	_, _ = c.Malloc(1 << 40)
+	_, _ = c.Malloc(context.Background(), 1<<40)
 	_, _ = c.LoadModule([]byte("bad"))
 	_, _ = s.Capture(func(*Stream) error { return errors.New("no") })
 	assert.Panics(t, func() { _, _ = s.Capture(func(*Stream) error { panic("no") }) })

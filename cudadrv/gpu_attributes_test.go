@@ -46,7 +46,7 @@ func (r *rig) read(from cudadrv.DevicePtr, n int) []byte {
 	r.t.Helper()
 	got := make([]byte, n)
 	require.NoError(r.t, r.s.Synchronize(context.Background()))
-	require.NoError(r.t, r.c.CopyToHost(got, from))
+	require.NoError(r.t, r.c.CopyToHost(context.Background(), got, from))
 	return got
 }
 
@@ -67,7 +67,7 @@ func dependentChains(t *testing.T) {
 		}
 		return v
 	})
-	require.NoError(t, r.c.CopyToDevice(at(2), words(n, func(i int) uint32 { return uint32(i) })))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), at(2), words(n, func(i int) uint32 { return uint32(i) })))
 	for _, dependent := range []bool{false, true} {
 		for _, early := range []uint32{0, 1} {
 			cfg := shape((n+255)/256, 256)
@@ -79,7 +79,7 @@ func dependentChains(t *testing.T) {
 				return err
 			}
 			name := fmt.Sprintf("dependent %v, early %d", dependent, early)
-			reset := func() { require.NoError(t, r.c.CopyToDevice(at(0), words(n, start))) }
+			reset := func() { require.NoError(t, r.c.CopyToDevice(context.Background(), at(0), words(n, start))) }
 			timed := func(fn func() error) time.Duration {
 				begin := time.Now()
 				require.NoError(t, errors.Join(fn(), r.s.Synchronize(context.Background())))
@@ -115,7 +115,7 @@ func updatesDependentNodes(t *testing.T) {
 	cfg.Dependent = true
 	a := r.bind("chain", cfg, m.Ptr(), m.Ptr(), m.Ptr()+32, uint32(1), uint32(0), uint64(0))
 	b := r.bind("chain", cfg, m.Ptr()+4, m.Ptr(), m.Ptr()+32, uint32(1), uint32(0), uint64(0))
-	require.NoError(t, r.c.CopyToDevice(m.Ptr(), words(16, func(i int) uint32 { return uint32(i) })))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), m.Ptr(), words(16, func(i int) uint32 { return uint32(i) })))
 	g, err := r.s.Capture(func(s *cudadrv.Stream) error { return errors.Join(a.Run(s), b.Run(s)) })
 	require.NoError(t, err)
 	defer g.Close()
@@ -145,7 +145,7 @@ func TestGPUCooperativeBlocksMeet(t *testing.T) {
 	sms, err := r.c.Device().Attribute(cudadrv.MultiprocessorCount)
 	require.NoError(t, err)
 	mem := r.malloc(int64(4 * (sms + 1)))
-	require.NoError(t, r.c.Memset8(mem.Ptr(), 0, int64(4*(sms+1))))
+	require.NoError(t, r.c.Memset8(context.Background(), mem.Ptr(), 0, int64(4*(sms+1))))
 	cfg := shape(uint32(sms), 1)
 	cfg.Cooperative, cfg.Priority = true, -1
 	require.NoError(t, r.bind("meet", cfg, mem.Ptr(), mem.Ptr()+4).Run(r.s))

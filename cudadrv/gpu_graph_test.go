@@ -19,13 +19,13 @@ func (r *rig) graphs() {
 	m := r.malloc(5 * 4 * n)
 	at := func(i int) cudadrv.DevicePtr { return m.Ptr() + cudadrv.DevicePtr(4*n*i) }
 	ramp := func(k float32) []byte { return floats(n, func(i int) float32 { return k * float32(i) }) }
-	require.NoError(t, r.c.CopyToDevice(at(0), ramp(1)))
-	require.NoError(t, r.c.CopyToDevice(at(1), ramp(10)))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), at(0), ramp(1)))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), at(1), ramp(10)))
 	expect := func(i int, k float32, why string) {
 		t.Helper()
 		got := make([]byte, 4*n)
 		require.NoError(t, r.s.Synchronize(context.Background()))
-		require.NoError(t, r.c.CopyToHost(got, at(i)))
+		require.NoError(t, r.c.CopyToHost(context.Background(), got, at(i)))
 		assert.Equal(t, ramp(k), got, why)
 	}
 	first := r.bind("vector_add", shape(8, 128), at(0), at(1), at(2), uint32(n))  // 11
@@ -47,7 +47,7 @@ func (r *rig) graphs() {
 
 	require.NoError(t, second.SetPtr(1, at(1)))
 	require.NoError(t, second.SetPtr(2, at(4)))
-	require.NoError(t, r.c.Memset8(at(3), 0, 4*n))
+	require.NoError(t, r.c.Memset8(context.Background(), at(3), 0, 4*n))
 	require.NoError(t, x.Launch(r.s))
 	expect(3, 12, "a graph has a copy of the arguments")
 	require.NoError(t, x.UpdateLaunch(second))

@@ -56,7 +56,7 @@ func TestGPULostDevice(t *testing.T) {
 	require.NoError(t, err)
 	r := &rig{t, c, m, s}
 	null, wild := r.bind("null", shape(1, 1)), r.bind("wild", shape(1, 1))
-	mem, err := c.Malloc(64)
+	mem, err := c.Malloc(context.Background(), 64)
 	require.NoError(t, err)
 	require.NoError(t, null.Run(s))
 	require.NoError(t, wild.Run(s))
@@ -68,8 +68,8 @@ func TestGPULostDevice(t *testing.T) {
 	require.ErrorAs(t, err, &lost)
 	assert.Equal(t, []string{"wild", "null"}, lost.Kernels)
 	assert.Equal(t, "CUDA_ERROR_ILLEGAL_ADDRESS", lost.First.Name)
-	_, err = c.Malloc(1)
-	for _, err := range []error{err, null.Run(s), s.Synchronize(t.Context()), c.Synchronize(context.Background()), c.CopyToDevice(1, []byte{1})} {
+	_, err = c.Malloc(context.Background(), 1)
+	for _, err := range []error{err, null.Run(s), s.Synchronize(t.Context()), c.Synchronize(context.Background()), c.CopyToDevice(context.Background(), 1, []byte{1})} {
 		assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	}
 	for _, x := range []interface{ Close() error }{mem, s, m, c} {
@@ -86,7 +86,7 @@ func TestGPUTensorMapCopiesABox(t *testing.T) {
 	}
 	const columns, rows = 100, 50
 	m := r.malloc(4*columns*rows + 512)
-	require.NoError(t, r.c.CopyToDevice(m.Ptr(), words(columns*rows, func(i int) uint32 { return uint32(i) })))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), m.Ptr(), words(columns*rows, func(i int) uint32 { return uint32(i) })))
 	tiles, err := r.c.EncodeTensorMap(cudadrv.TensorTile{Type: cudadrv.TensorUint32, Address: m.Ptr(), Sizes: []int64{columns, rows},
 		Strides: []int64{4 * columns}, Box: []int{16, 8}})
 	require.NoError(t, err)

@@ -57,7 +57,7 @@ func (r *rig) bind(name string, cfg cudadrv.LaunchConfig, args ...any) *cudadrv.
 
 func (r *rig) malloc(n int64) *cudadrv.DeviceMem {
 	r.t.Helper()
-	m, err := r.c.Malloc(n)
+	m, err := r.c.Malloc(context.Background(), n)
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() { require.NoError(r.t, m.Close()) })
 	return m
@@ -78,7 +78,7 @@ func floats(n int, f func(i int) float32) []byte {
 // add checks vector_add on n elements, with memory of its own.
 func (r *rig) add(s *cudadrv.Stream, n int) error {
 	size := int64(4 * n)
-	m, err := r.c.Malloc(3*size + 64)
+	m, err := r.c.Malloc(context.Background(), 3*size+64)
 	if err != nil {
 		return err
 	}
@@ -93,11 +93,11 @@ func (r *rig) add(s *cudadrv.Stream, n int) error {
 	}
 	got := make([]byte, size+64)
 	err = errors.Join(
-		r.c.Memset8(m.Ptr(), 0xee, 3*size+64),
-		r.c.CopyToDevice(a, floats(n, func(i int) float32 { return float32(i) })),
-		r.c.CopyToDevice(b, floats(n, func(i int) float32 { return float32(2 * i) })),
+		r.c.Memset8(context.Background(), m.Ptr(), 0xee, 3*size+64),
+		r.c.CopyToDevice(context.Background(), a, floats(n, func(i int) float32 { return float32(i) })),
+		r.c.CopyToDevice(context.Background(), b, floats(n, func(i int) float32 { return float32(2 * i) })),
 		l.Run(s), s.Synchronize(context.Background()),
-		r.c.CopyToHost(got, out), m.Close())
+		r.c.CopyToHost(context.Background(), got, out), m.Close())
 	want := append(floats(n, func(i int) float32 { return float32(3 * i) }), bytes.Repeat([]byte{0xee}, 64)...)
 	if err == nil && !bytes.Equal(want, got) {
 		return fmt.Errorf("vector_add of %d elements: wrong result", n)
@@ -180,11 +180,11 @@ func TestGPUMixedSizes(t *testing.T) {
 	out := r.malloc(64)
 	l := r.bind("mixed", shape(1, 1), out.Ptr(), uint8(200), int16(-2), int32(-3), float32(1.5), uint64(1)<<63|5, math.Pi, []byte("twelve bytes"))
 	run := func() []byte {
-		require.NoError(t, r.c.Memset8(out.Ptr(), 0, 64))
+		require.NoError(t, r.c.Memset8(context.Background(), out.Ptr(), 0, 64))
 		require.NoError(t, l.Run(r.s))
 		require.NoError(t, r.s.Synchronize(context.Background()))
 		got := make([]byte, 64)
-		require.NoError(t, r.c.CopyToHost(got, out.Ptr()))
+		require.NoError(t, r.c.CopyToHost(context.Background(), got, out.Ptr()))
 		return got
 	}
 	words := func(b []byte) (w []uint64) {
@@ -242,7 +242,7 @@ func TestGPUSharedMemoryOptIn(t *testing.T) {
 	require.NoError(t, r.bind("shared", cfg, out.Ptr(), uint32(limit-4)).Run(r.s))
 	require.NoError(t, r.s.Synchronize(context.Background()))
 	var got [4]byte
-	require.NoError(t, r.c.CopyToHost(got[:], out.Ptr()))
+	require.NoError(t, r.c.CopyToHost(context.Background(), got[:], out.Ptr()))
 	assert.EqualValues(t, 4242, binary.LittleEndian.Uint32(got[:]), "%d bytes", limit)
 	assert.Error(t, k.SetMaxDynamicShared(limit+1))
 	for _, percent := range []int{100, 0, -1} {
@@ -280,7 +280,7 @@ func TestGPUOutOfMemory(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
 	total, err := r.c.Device().TotalMem()
 	require.NoError(t, err)
-	_, err = r.c.Malloc(int64(total) * 2)
+	_, err = r.c.Malloc(context.Background(), int64(total)*2)
 	require.ErrorIs(t, err, cudadrv.ErrOutOfMemory)
 	t.Log(err)
 	require.NoError(t, r.add(r.s, 1000), "the context lives on")
@@ -294,7 +294,7 @@ func TestGPUPoolKeepsWhatTheThresholdAllows(t *testing.T) {
 		require.NoError(t, err)
 	}
 	const size = 64 << 20
-	m, err := c.Malloc(size)
+	m, err := c.Malloc(context.Background(), size)
 	require.NoError(t, err)
 	_, used, err := c.PoolInfo()
 	require.NoError(t, err)
@@ -337,7 +337,7 @@ func TestGPUCopies(t *testing.T) {
 		r.s.Copy2D(cudadrv.Plane{Device: m.Ptr(), Pitch: 8}, cudadrv.Plane{Host: h, Offset: n, Pitch: 100}, 5, 3),
 		r.s.Synchronize(context.Background())))
 	got := make([]byte, 24)
-	require.NoError(t, r.c.CopyToHost(got, m.Ptr()))
+	require.NoError(t, r.c.CopyToHost(context.Background(), got, m.Ptr()))
 	for y := range 3 {
 		assert.Equal(t, append(bytes.Clone(want[100*y:100*y+5]), 255, 255, 255), got[8*y:8*y+8], "row %d", y)
 	}

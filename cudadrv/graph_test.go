@@ -16,7 +16,7 @@ func TestGraphRunsWhatWasCaptured(t *testing.T) {
 		k.version = version
 		c := k.open(t)
 		s := stream(t, c)
-		mem, err := c.Malloc(1024)
+		mem, err := c.Malloc(context.Background(), 1024)
 		require.NoError(t, err)
 		kern := k.kernel(t, c, "fill")
 		require.NoError(t, kern.Declare([]int{8, 4, 4}))
@@ -34,7 +34,7 @@ func TestGraphRunsWhatWasCaptured(t *testing.T) {
 		require.NoError(t, err)
 		word := func(at DevicePtr) uint32 {
 			var b [4]byte
-			require.NoError(t, c.CopyToHost(b[:], mem.Ptr()+at))
+			require.NoError(t, c.CopyToHost(context.Background(), b[:], mem.Ptr()+at))
 			return binary.LittleEndian.Uint32(b[:])
 		}
 		require.NoError(t, x.Launch(s))

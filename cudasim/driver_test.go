@@ -89,7 +89,7 @@ func (r *rig) bind(name string, args ...any) *cudadrv.Launch {
 
 func (r *rig) malloc(n int64) *cudadrv.DeviceMem {
 	r.t.Helper()
-	m, err := r.c.Malloc(n)
+	m, err := r.c.Malloc(context.Background(), n)
 	require.NoError(r.t, err)
 	return m
 }
@@ -146,7 +146,7 @@ func TestAFaultLosesTheDevice(t *testing.T) {
 func TestWorkIsDoneWhenItsStreamGetsThere(t *testing.T) {
 	r := newRig(t, plain)
 	m := r.malloc(4)
-	require.NoError(t, r.c.Memset8(m.Ptr(), 0, 4))
+	require.NoError(t, r.c.Memset8(context.Background(), m.Ptr(), 0, 4))
 	s2, err := r.c.NewStream(cudadrv.StreamOptions{})
 	require.NoError(t, err)
 	e, err := r.c.NewEvent(cudadrv.EventOptions{})
@@ -238,11 +238,11 @@ func TestFaultsOnDemand(t *testing.T) {
 		cudasim.Failure{Call: "cuStreamQuery", N: 1, Code: cudadrv.ErrNotReady},
 	))
 	m := r.malloc(8)
-	_, err := r.c.Malloc(8)
+	_, err := r.c.Malloc(context.Background(), 8)
 	assert.ErrorIs(t, err, cudadrv.ErrOutOfMemory)
 	again := r.malloc(8)
 	began := time.Now()
-	require.NoError(t, r.c.CopyToDevice(m.Ptr(), make([]byte, 8)))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), m.Ptr(), make([]byte, 8)))
 	assert.GreaterOrEqual(t, time.Since(began), 30*time.Millisecond, "a slow copy")
 	done, err := r.s.Query()
 	require.NoError(t, err)
@@ -286,7 +286,7 @@ func TestAnUploadOfOrdinaryMemoryIsTakenAtTheCall(t *testing.T) {
 	src[0] = 99
 	require.Zero(t, wait([]uintptr{s}))
 	got := make([]byte, 4)
-	require.NoError(t, r.c.CopyToHost(got, m.Ptr()))
+	require.NoError(t, r.c.CopyToHost(context.Background(), got, m.Ptr()))
 	assert.Equal(t, []byte{1, 2, 3, 4}, got)
 	require.Zero(t, destroy([]uintptr{s}))
 	require.Zero(t, pop([]uintptr{cudadrv.Addr(out)}))
