@@ -43,7 +43,7 @@ func NewDriver(t *Table) (*Driver, error) {
 	}
 	d := &Driver{path: t.Path}
 	fail := func(kind LoadKind, err error) (*Driver, error) {
-		if errors.Is(err, ErrStubLibrary) {
+		if errors.Is(err, codeStubLibrary) {
 			kind = ErrDriverStub
 		}
 		return nil, &LoadError{Kind: kind, Path: t.Path, Found: d.version, Needed: MinVersion, Err: err}
@@ -78,7 +78,7 @@ func NewDriver(t *Table) (*Driver, error) {
 	}
 	if code := d.call(fnInit, f, 0); code != Success {
 		kind := ErrInitFailed
-		if code == ErrNoDevicePresent {
+		if code == codeNoDevice {
 			kind = ErrNoGPU
 		}
 		return fail(kind, d.fail(fnInit, code))

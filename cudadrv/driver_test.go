@@ -69,16 +69,16 @@ func TestDriverTellsWhyItDoesNotStart(t *testing.T) {
 		text   string
 	}{
 		{"too old", func(k *fake) { k.version = 11070 }, ErrDriverTooOld, "supports CUDA 11.7, wanted 11.8 (driver 520)"},
-		{"stub", func(k *fake) { k.fault = func(string, int) Code { return ErrStubLibrary } }, ErrDriverStub, "stub"},
+		{"stub", func(k *fake) { k.fault = func(string, int) Code { return codeStubLibrary } }, ErrDriverStub, "stub"},
 		{"stub that tells a version", func(k *fake) {
 			k.fault = func(name string, _ int) Code {
 				if name == "cuInit" {
-					return ErrStubLibrary
+					return codeStubLibrary
 				}
 				return Success
 			}
 		}, ErrDriverStub, "stub"},
-		{"no device", func(k *fake) { k.fault = only("cuInit", ErrNoDevicePresent) }, ErrNoGPU, "no CUDA device"},
+		{"no device", func(k *fake) { k.fault = only("cuInit", codeNoDevice) }, ErrNoGPU, "no CUDA device"},
 		{"no device counted", func(k *fake) { k.devices = 0 }, ErrNoGPU, "no CUDA device"},
 		{"mismatch", func(k *fake) { k.fault = only("cuInit", ErrSystemDriverMismatch) }, ErrInitFailed, "803"},
 		{"required function", func(k *fake) { k.missing["cuMemcpyHtoDAsync_v2"] = true }, ErrSymbolMissing, "cuMemcpyHtoDAsync_v2 (CUDA 3.2; this driver supports 12.8)"},

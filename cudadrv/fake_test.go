@@ -328,7 +328,7 @@ func (k *fake) graph(name string, a []uintptr) Code {
 		return k.graph("newer", slices.Delete(slices.Clone(a), 5, 6))
 	case "cuStreamGetCaptureInfo_v2", "newer":
 		if k.lossy && name != "newer" {
-			return ErrLossyQuery
+			return codeLossyQuery
 		}
 		c := k.capture
 		if c == nil || c.stream != a[0] {

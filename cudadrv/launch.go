@@ -317,8 +317,8 @@ func (l *Launch) runBound(c *Context, h uintptr) Code {
 	return code
 }
 
-// Arg gives a copy of the packed bytes of argument i, nil if there is none.
-func (l *Launch) Arg(i int) []byte {
+// arg gives a copy of the packed bytes of argument i, nil if there is none.
+func (l *Launch) arg(i int) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i < 0 || i >= len(l.sizes) {

@@ -59,8 +59,8 @@ func TestLaunchPacksEachArgumentToItsSize(t *testing.T) {
 		assert.Equal(t, uint32(5), le.Uint32(r.args[0]))
 		assert.Equal(t, uint64(6), le.Uint64(r.args[1]))
 		assert.Equal(t, "other twelve", string(r.args[6]))
-		assert.Equal(t, []byte("other twelve"), l.Arg(6))
-		assert.Nil(t, l.Arg(7))
+		assert.Equal(t, []byte("other twelve"), l.arg(6))
+		assert.Nil(t, l.arg(7))
 	}
 }
 

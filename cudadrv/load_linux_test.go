@@ -50,7 +50,7 @@ func TestOpenTellsAStub(t *testing.T) {
 	t.Setenv(libraryEnv, path)
 	_, err := load()
 	require.ErrorIs(t, err, ErrDriverStub)
-	require.ErrorIs(t, err, ErrStubLibrary)
+	require.ErrorIs(t, err, codeStubLibrary)
 	assert.NotErrorIs(t, err, ErrDriverMissing)
 	assert.ErrorContains(t, err, path)
 }

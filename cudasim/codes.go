@@ -7,13 +7,11 @@ type code = cudadrv.Code
 
 // Codes that the simulated driver gives and that cudadrv has no name for.
 const (
-	codeIllegalState      code = 401
-	codeAlreadyRegistered code = 712
-	codeNotRegistered     code = 713
-	codeCaptureMerge      code = 902
-	codeCaptureUnmatched  code = 903
-	codeCaptureIsolation  code = 905
-	codeCapturedEvent     code = 907
+	codeIllegalState     code = 401
+	codeCaptureMerge     code = 902
+	codeCaptureUnmatched code = 903
+	codeCaptureIsolation code = 905
+	codeCapturedEvent    code = 907
 )
 
 // codeTexts holds the driver's name and sentence of each code, as the driver API reference gives them.

@@ -14,7 +14,6 @@ type Device struct {
 	space    *space
 	started  atomic.Bool // cuInit was called
 	poison   atomic.Int32
-	ran      atomic.Uint64 // launches that ended
 
 	mu       sync.Mutex // of what follows
 	next     uintptr    // the handle given last
@@ -37,7 +36,7 @@ type Device struct {
 
 // object is something with a handle.
 type object struct {
-	kind  Kind
+	kind  kind
 	value any
 	size  int64
 	stack []uintptr
@@ -128,12 +127,12 @@ func (d *Device) lose(c code, f *Fault, report string) {
 func (d *Device) lost() code { return code(d.poison.Load()) }
 
 // add gives a value a handle.
-func (d *Device) add(kind Kind, value any, size int64) uintptr {
+func (d *Device) add(k kind, value any, size int64) uintptr {
 	stack := callers()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next += 0x10
-	d.open[d.next] = &object{kind, value, size, stack}
+	d.open[d.next] = &object{k, value, size, stack}
 	return d.next
 }
 

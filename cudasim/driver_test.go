@@ -170,7 +170,7 @@ func TestLeaksNameTheCallSite(t *testing.T) {
 	m := r.malloc(100)
 	var found bool
 	for _, l := range r.sim.Leaks() {
-		if l.Kind == cudasim.KindMemory {
+		if l.Kind == "device memory" {
 			found = true
 			assert.EqualValues(t, 100, l.Size)
 			assert.Contains(t, strings.Split(l.Stack, "\n")[0], "cudasim_test.(*rig).malloc", "the first frame is the program's")

@@ -80,7 +80,7 @@ func (m *memory) take(n uint64, pooled bool) (uint64, code) {
 		return 0, cudadrv.ErrOutOfMemory
 	}
 	b := &holding{size: n, pooled: pooled}
-	b.handle = m.d.add(KindMemory, b, int64(n))
+	b.handle = m.d.add(kindMemory, b, int64(n))
 	m.blocks[addr] = b
 	if pooled {
 		m.used += n

@@ -149,7 +149,7 @@ func cuModuleLoadDataEx(d *Device, a []uintptr) code {
 	if c != cudadrv.Success {
 		return c
 	}
-	m.handle = d.add(KindModule, m, 0)
+	m.handle = d.add(kindModule, m, 0)
 	return put64(a[0], uint64(m.handle))
 }
 
@@ -187,7 +187,7 @@ func cuLibraryLoadData(d *Device, a []uintptr) code {
 	if c != cudadrv.Success {
 		return c
 	}
-	m.handle = d.add(KindModule, &library{m}, 0)
+	m.handle = d.add(kindModule, &library{m}, 0)
 	m.inner = d.add(kindInner, m, 0)
 	return put64(a[0], uint64(m.handle))
 }

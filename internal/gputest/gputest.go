@@ -8,8 +8,8 @@ import (
 	"github.com/robocache/robocache/cudasim"
 )
 
-// RequireEnv is the variable that turns skips into failures.
-const RequireEnv = "ROBOCACHE_REQUIRE_GPU"
+// requireEnv is the variable that turns skips into failures.
+const requireEnv = "ROBOCACHE_REQUIRE_GPU"
 
 // simulated is the driver that stands in for the real one, in tests under Simulate, and its functions.
 var (
@@ -59,8 +59,8 @@ func Require(t testing.TB) *cudadrv.Driver {
 	if err == nil {
 		return d
 	}
-	if os.Getenv(RequireEnv) == "1" {
-		t.Fatalf("a GPU is required (%s=1): %v", RequireEnv, err)
+	if os.Getenv(requireEnv) == "1" {
+		t.Fatalf("a GPU is required (%s=1): %v", requireEnv, err)
 	}
 	t.Skipf("no GPU or driver: %v", err)
 	return nil
