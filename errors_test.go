@@ -185,7 +185,7 @@ func opsErrors(t *testing.T) map[string]error {
 // driverErrors are errors of the simulated device.
 func driverErrors(t *testing.T) map[string]error {
 	open := func() (*cudadrv.Device, *cudadrv.Context) {
-		drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{Memory: 1 << 20}).Table())
+		drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{Memory: 1 << 20}).FunctionTable())
 		require.NoError(t, err)
 		dev, err := drv.Device(0)
 		require.NoError(t, err)

@@ -30,17 +30,17 @@ func (c *Context) CopyToHost(ctx context.Context, dst []byte, src DevicePtr) err
 
 // CopyDevice copies n bytes on the device. The ranges must not overlap.
 func (c *Context) CopyDevice(ctx context.Context, dst, src DevicePtr, n int64) error {
-	return c.settled(ctx, func() error { return c.inner.CopyDevice(dst, src, n) })
+	return c.queueAndWait(ctx, func() error { return c.inner.CopyDevice(dst, src, n) })
 }
 
 // Memset8 sets n bytes to value.
 func (c *Context) Memset8(ctx context.Context, dst DevicePtr, value uint8, n int64) error {
-	return c.settled(ctx, func() error { return c.inner.Memset8(dst, value, n) })
+	return c.queueAndWait(ctx, func() error { return c.inner.Memset8(dst, value, n) })
 }
 
 // Memset32 sets n 4-byte words to value. dst must be a multiple of 4.
 func (c *Context) Memset32(ctx context.Context, dst DevicePtr, value uint32, n int64) error {
-	return c.settled(ctx, func() error { return c.inner.Memset32(dst, value, n) })
+	return c.queueAndWait(ctx, func() error { return c.inner.Memset32(dst, value, n) })
 }
 
 // inParts copies host memory, all of it at once if ctx cannot end.
@@ -54,15 +54,15 @@ func (c *Context) inParts(ctx context.Context, op string, host []byte, queue fun
 			return err
 		}
 		part := host[at:min(at+size, len(host))]
-		if err := c.direct(op, func(f *frame, h uintptr) (slot, Code) { return queue(f, part, uintptr(at), h) }); err != nil {
+		if err := c.callAndWait(op, func(f *frame, h uintptr) (slot, Code) { return queue(f, part, uintptr(at), h) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settled queues work on the inner stream and waits for it.
-func (c *Context) settled(ctx context.Context, queue func() error) error {
+// queueAndWait queues work on the inner stream and waits for it.
+func (c *Context) queueAndWait(ctx context.Context, queue func() error) error {
 	if err := ended(ctx); err != nil {
 		return err
 	}
@@ -72,11 +72,11 @@ func (c *Context) settled(ctx context.Context, queue func() error) error {
 	if cancellable(ctx) {
 		return c.dev.poller.wait(ctx, c.inner)
 	}
-	return c.settle()
+	return c.waitForInner()
 }
 
-// direct queues one call on the inner stream and waits for it; the frame keeps the host's memory until then.
-func (c *Context) direct(op string, fn func(f *frame, h uintptr) (slot, Code)) error {
+// callAndWait queues one call on the inner stream and waits for it; the frame keeps the host's memory until then.
+func (c *Context) callAndWait(op string, fn func(f *frame, h uintptr) (slot, Code)) error {
 	h, err := c.inner.begin(op)
 	if err != nil {
 		return err
@@ -103,8 +103,8 @@ func (c *Context) arrived(f *frame, h uintptr) Code {
 	return code
 }
 
-// settle is arrived for work that refers to memory of the device alone.
-func (c *Context) settle() error {
+// waitForInner is arrived for work that refers to memory of the device alone.
+func (c *Context) waitForInner() error {
 	h, err := c.inner.begin("Synchronize")
 	if err != nil {
 		return err

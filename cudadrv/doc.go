@@ -66,6 +66,6 @@
 //
 // # Other devices behind the same calls
 //
-// A [Table] of functions stands between this package and the driver. [NewDriver] takes one that was filled with Go
-// functions; [Table.Wrap] puts a function in front of each of them, to count calls or to make them fail.
+// A [FunctionTable] of functions stands between this package and the driver. [NewDriver] takes one that was filled with Go
+// functions; [FunctionTable.Wrap] puts a function in front of each of them, to count calls or to make them fail.
 package cudadrv

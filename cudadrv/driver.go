@@ -37,9 +37,9 @@ func Open() (*Driver, error) {
 }
 
 // NewDriver starts a driver whose functions come from t. The error is a *[LoadError].
-func NewDriver(t *Table) (*Driver, error) {
+func NewDriver(t *FunctionTable) (*Driver, error) {
 	if t == nil || t.Lookup == nil {
-		return nil, &LoadError{Kind: ErrDriverMissing, Tried: []string{"a table without Lookup"}}
+		return nil, &LoadError{Kind: ErrDriverMissing, Tried: []string{"a function table without Lookup"}}
 	}
 	d := &Driver{path: t.Path}
 	fail := func(kind LoadKind, err error) (*Driver, error) {

@@ -25,9 +25,9 @@ func ExampleOpen() {
 	}
 }
 
-// A table of Go functions takes the driver's place, here an old one.
+// A function table of Go functions takes the driver's place, here an old one.
 func ExampleNewDriver() {
-	table := &cudadrv.Table{Path: "example", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
+	table := &cudadrv.FunctionTable{Path: "example", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
 		return func(args []uintptr) uintptr {
 			if name == "cuDriverGetVersion" {
 				binary.LittleEndian.PutUint32(cudadrv.View(args[0], 4), 11040)
@@ -77,7 +77,7 @@ func ExampleLaunch() {
 // An Array is device memory as elements of a Go type. Here it is that of the simulated device.
 func ExampleArray() {
 	run := func() error {
-		driver, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).Table())
+		driver, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).FunctionTable())
 		if err != nil {
 			return err
 		}

@@ -28,8 +28,8 @@ func (r *rig) graphs() {
 		require.NoError(t, r.c.CopyToHost(context.Background(), got, at(i)))
 		assert.Equal(t, ramp(k), got, why)
 	}
-	first := r.bind("vector_add", shape(8, 128), at(0), at(1), at(2), uint32(n))  // 11
-	second := r.bind("vector_add", shape(8, 128), at(2), at(0), at(3), uint32(n)) // 12
+	first := r.bind("vector_add", config(8, 128), at(0), at(1), at(2), uint32(n))  // 11
+	second := r.bind("vector_add", config(8, 128), at(2), at(0), at(3), uint32(n)) // 12
 	record := func(s *cudadrv.Stream) error {
 		return errors.Join(s.Memset8(at(2), 0, 4*n), first.Run(s), second.Run(s))
 	}
@@ -88,7 +88,7 @@ func TestGPUCaptureJoinsStreams(t *testing.T) {
 	join, err := r.c.NewEvent(cudadrv.EventOptions{NoTiming: true})
 	require.NoError(t, err)
 	defer join.Close()
-	a, b := r.bind("null", shape(1, 1)), r.bind("spin", shape(1, 1), uint64(1000))
+	a, b := r.bind("null", config(1, 1)), r.bind("spin", config(1, 1), uint64(1000))
 	g, err := r.s.Capture(func(s *cudadrv.Stream) error {
 		return errors.Join(s.Record(fork), s2.WaitEvent(fork), a.Run(s), b.Run(s2), s2.Record(join), s.WaitEvent(join))
 	})
@@ -112,7 +112,7 @@ func TestGPUCaptureJoinsStreams(t *testing.T) {
 
 func TestGPUFailedCaptureLeavesTheStreamUsable(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
-	l := r.bind("null", shape(1, 1))
+	l := r.bind("null", config(1, 1))
 	for name, fn := range map[string]func(*cudadrv.Stream) error{
 		"wait":         func(s *cudadrv.Stream) error { return errors.Join(l.Run(s), s.Synchronize(context.Background())) },
 		"context wait": func(s *cudadrv.Stream) error { return errors.Join(l.Run(s), r.c.Synchronize(context.Background())) },

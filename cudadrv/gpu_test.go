@@ -63,7 +63,7 @@ func (r *rig) malloc(n int64) *cudadrv.DeviceMem {
 	return m
 }
 
-func shape(grid, block uint32) cudadrv.LaunchConfig {
+func config(grid, block uint32) cudadrv.LaunchConfig {
 	return cudadrv.LaunchConfig{Grid: [3]uint32{grid}, Block: [3]uint32{block}}
 }
 
@@ -87,7 +87,7 @@ func (r *rig) add(s *cudadrv.Stream, n int) error {
 	if err != nil {
 		return err
 	}
-	l, err := k.Bind(shape(uint32(n+127)/128, 128), a, b, out, uint32(n))
+	l, err := k.Bind(config(uint32(n+127)/128, 128), a, b, out, uint32(n))
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func TestGPUKernelSignature(t *testing.T) {
 func TestGPUMixedSizes(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
 	out := r.malloc(64)
-	l := r.bind("mixed", shape(1, 1), out.Ptr(), uint8(200), int16(-2), int32(-3), float32(1.5), uint64(1)<<63|5, math.Pi, []byte("twelve bytes"))
+	l := r.bind("mixed", config(1, 1), out.Ptr(), uint8(200), int16(-2), int32(-3), float32(1.5), uint64(1)<<63|5, math.Pi, []byte("twelve bytes"))
 	run := func() []byte {
 		require.NoError(t, r.c.Memset8(context.Background(), out.Ptr(), 0, 64))
 		require.NoError(t, l.Run(r.s))
@@ -204,7 +204,7 @@ func TestGPUMixedSizes(t *testing.T) {
 
 func TestGPULaunchAllocatesNothing(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
-	l := r.bind("null", shape(1, 1))
+	l := r.bind("null", config(1, 1))
 	g, err := r.s.Capture(l.Run)
 	require.NoError(t, err)
 	defer g.Close()
@@ -237,7 +237,7 @@ func TestGPUSharedMemoryOptIn(t *testing.T) {
 	k, err := r.m.Kernel("shared")
 	require.NoError(t, err)
 	require.NoError(t, k.SetMaxDynamicShared(limit))
-	cfg := shape(1, 1)
+	cfg := config(1, 1)
 	cfg.Shared = uint32(limit)
 	require.NoError(t, r.bind("shared", cfg, out.Ptr(), uint32(limit-4)).Run(r.s))
 	require.NoError(t, r.s.Synchronize(context.Background()))
@@ -343,7 +343,7 @@ func TestGPUCopies(t *testing.T) {
 	}
 	// The device reads and writes pinned memory in place.
 	copy(h.Bytes(), floats(8, func(i int) float32 { return float32(i) }))
-	require.NoError(t, r.bind("vector_add", shape(1, 32), h.DevicePtr(), h.DevicePtr(), h.DevicePtr()+1024, uint32(8)).Run(r.s))
+	require.NoError(t, r.bind("vector_add", config(1, 32), h.DevicePtr(), h.DevicePtr(), h.DevicePtr()+1024, uint32(8)).Run(r.s))
 	require.NoError(t, r.s.Synchronize(context.Background()))
 	assert.Equal(t, floats(8, func(i int) float32 { return float32(2 * i) }), h.Bytes()[1024:1024+32])
 }
@@ -357,7 +357,7 @@ func TestGPUEventsTime(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, e[i].Close()) }()
 	}
-	spin := r.bind("spin", shape(1, 1), uint64(20e6))
+	spin := r.bind("spin", config(1, 1), uint64(20e6))
 	require.NoError(t, errors.Join(r.s.Record(e[0]), spin.Run(r.s), r.s.Record(e[1])))
 	_, err := e[1].Elapsed(e[0])
 	assert.ErrorIs(t, err, cudadrv.ErrNotReady)
@@ -386,7 +386,7 @@ func TestGPUEventsTime(t *testing.T) {
 
 func TestGPUWaitsHoldNoThreads(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
-	spin := r.bind("spin", shape(1, 1), uint64(300e6))
+	spin := r.bind("spin", config(1, 1), uint64(300e6))
 	require.NoError(t, spin.Run(r.s))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

@@ -50,9 +50,9 @@ func TestGraphRunsWhatWasCaptured(t *testing.T) {
 		k.runs = nil
 		require.NoError(t, x.Launch(s))
 		assert.Equal(t, []uint32{70, 8}, []uint32{word(0), word(512)})
-		assert.Equal(t, [7]uintptr{9, 8, 7, 6, 5, 4, 3}, k.runs[0].shape)
+		assert.Equal(t, [7]uintptr{9, 8, 7, 6, 5, 4, 3}, k.runs[0].config)
 		assert.Equal(t, k.runs[0], k.runs[2], "both nodes of the launch")
-		assert.Equal(t, [7]uintptr{1, 1, 1, 1, 1, 1, 0}, k.runs[1].shape)
+		assert.Equal(t, [7]uintptr{1, 1, 1, 1, 1, 1, 0}, k.runs[1].config)
 
 		other, err := kern.Bind(one, mem.Ptr(), uint32(1), uint32(1))
 		require.NoError(t, err)

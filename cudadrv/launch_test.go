@@ -40,7 +40,7 @@ func TestLaunchPacksEachArgumentToItsSize(t *testing.T) {
 		r := k.runs[0]
 		le := binary.LittleEndian
 		assert.Equal(t, "mixed", r.name)
-		assert.Equal(t, [7]uintptr{3, 2, 1, 32, 4, 1, 99}, r.shape)
+		assert.Equal(t, [7]uintptr{3, 2, 1, 32, 4, 1, 99}, r.config)
 		assert.Equal(t, int32(-2), int32(le.Uint32(r.args[0])))
 		assert.Equal(t, uint64(0x1122334455667788), le.Uint64(r.args[1]))
 		assert.Equal(t, float32(1.5), math.Float32frombits(le.Uint32(r.args[2])))
@@ -129,7 +129,7 @@ func TestBindChecksTheShape(t *testing.T) {
 	l, err := kern.Bind(LaunchConfig{Grid: [3]uint32{math.MaxInt32, 65535, 65535}, Block: [3]uint32{1024}})
 	require.NoError(t, err)
 	require.Error(t, l.SetConfig(LaunchConfig{}))
-	assert.Equal(t, [3]uint32{1024, 1, 1}, l.Config().Block, "a refused shape changes nothing")
+	assert.Equal(t, [3]uint32{1024, 1, 1}, l.Config().Block, "a refused configuration changes nothing")
 }
 
 // assertNoAllocs runs fn many times and counts. The race detector makes pools forget, so it only runs fn there.

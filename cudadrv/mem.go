@@ -201,7 +201,7 @@ func elementBytes[T Element](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), int64(len(list))*elementSize[T]())
 }
 
-// View shows n bytes of memory at an address that a driver call was given, or gave. It is for tables
+// View shows n bytes of memory at an address that a driver call was given, or gave. It is for function tables
 // written in Go: argument i of a [Proc] that is a pointer to n bytes is View(args[i], n). The bytes may be
 // used until the Proc returns, or as long as whoever owns the memory says. Address 0 gives nil.
 func View(addr uintptr, n int) []byte {

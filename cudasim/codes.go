@@ -5,7 +5,7 @@ import "github.com/robocache/robocache/cudadrv"
 // code is a driver result.
 type code = cudadrv.Code
 
-// Codes that the simulated driver gives and that cudadrv has no name for.
+// Codes that the simulated device gives and that cudadrv has no name for.
 const (
 	codeIllegalState     code = 401
 	codeCaptureMerge     code = 902

@@ -90,7 +90,7 @@ func cuCtxSynchronize(d *Device, a []uintptr) code {
 	for _, s := range all {
 		s.wait()
 	}
-	d.memory.settle()
+	d.memory.synchronised()
 	return d.lost()
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// Device is a simulated driver with one device. Its methods may be called from any goroutine.
+// Device is a simulated device, with what stands in for its driver. Its methods may be called from any goroutine.
 type Device struct {
 	cfg      Config
 	counting Config // cfg, with counters
@@ -57,11 +57,11 @@ func New(cfg Config) *Device {
 	return d
 }
 
-// Table is what cudadrv.NewDriver takes. A driver made with it may be made again: it finds the same device.
-func (d *Device) Table() *cudadrv.Table {
-	return &cudadrv.Table{Path: "simulated by package cudasim", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
+// FunctionTable is what cudadrv.NewDriver takes. NewDriver may be called again: it finds the same device.
+func (d *Device) FunctionTable() *cudadrv.FunctionTable {
+	return &cudadrv.FunctionTable{Path: "simulated by package cudasim", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
 		e, ok := entries[name]
-		if !ok || version > DriverVersion {
+		if !ok || version > CUDAVersion {
 			return nil, false
 		}
 		return func(args []uintptr) uintptr { return uintptr(uint32(d.call(&e, args))) }, true
@@ -86,7 +86,7 @@ const (
 	needSafe                     // no capture forbids it: it may wait for the device
 )
 
-// entry is one driver function. args is the number of arguments that it takes.
+// entry is one function of the table. args is the number of arguments that it takes.
 type entry struct {
 	args int
 	need need

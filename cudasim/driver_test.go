@@ -63,7 +63,7 @@ type rig struct {
 	s   *cudadrv.Stream
 }
 
-func newRig(t *testing.T, table func(*cudasim.Device) *cudadrv.Table) *rig {
+func newRig(t *testing.T, table func(*cudasim.Device) *cudadrv.FunctionTable) *rig {
 	r := &rig{t: t, sim: cudasim.New(cudasim.Config{})}
 	drv, err := cudadrv.NewDriver(table(r.sim))
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func (r *rig) close(things ...interface{ Close() error }) {
 	}
 }
 
-func plain(d *cudasim.Device) *cudadrv.Table { return d.Table() }
+func plain(d *cudasim.Device) *cudadrv.FunctionTable { return d.FunctionTable() }
 
 func TestAFaultLosesTheDevice(t *testing.T) {
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestAFaultLosesTheDevice(t *testing.T) {
 			require.NotNil(t, f)
 			assert.Equal(t, c.kind, f.Kind)
 			assert.ErrorContains(t, err, f.Error(), "the whole report is in the error")
-			table := r.sim.Table()
+			table := r.sim.FunctionTable()
 			for _, name := range []string{"cuStreamSynchronize", "cuMemAllocAsync", "cuLaunchKernel", "cuEventQuery"} {
 				call, ok := table.Lookup(name, 2000)
 				require.True(t, ok)
@@ -188,7 +188,7 @@ func TestCapturesForbidByThread(t *testing.T) {
 		out := make([]byte, 64)
 		at := cudadrv.Addr(out)
 		call := func(name string, args ...uintptr) cudadrv.Code {
-			p, ok := d.Table().Lookup(name, 2000)
+			p, ok := d.FunctionTable().Lookup(name, 2000)
 			require.True(t, ok)
 			return cudadrv.Code(int32(p(args)))
 		}
@@ -225,9 +225,9 @@ func TestCapturesForbidByThread(t *testing.T) {
 
 func TestFaultsOnDemand(t *testing.T) {
 	var in *cudasim.Injector
-	wrap := func(failures ...cudasim.Failure) func(d *cudasim.Device) *cudadrv.Table {
-		return func(d *cudasim.Device) (t *cudadrv.Table) {
-			t, in = cudasim.Inject(d.Table(), failures...)
+	wrap := func(failures ...cudasim.Failure) func(d *cudasim.Device) *cudadrv.FunctionTable {
+		return func(d *cudasim.Device) (t *cudadrv.FunctionTable) {
+			t, in = cudasim.Inject(d.FunctionTable(), failures...)
 			return t
 		}
 	}
@@ -266,7 +266,7 @@ func TestFaultsOnDemand(t *testing.T) {
 func TestAnUploadOfOrdinaryMemoryIsTakenAtTheCall(t *testing.T) {
 	r := newRig(t, plain)
 	m := r.malloc(4)
-	table := r.sim.Table()
+	table := r.sim.FunctionTable()
 	copyTo, _ := table.Lookup("cuMemcpyHtoDAsync_v2", 3020)
 	makeStream, _ := table.Lookup("cuStreamCreateWithPriority", 5050)
 	src, out := []byte{1, 2, 3, 4}, make([]byte, 8)

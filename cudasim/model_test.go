@@ -256,7 +256,7 @@ func (q *sequence) compare() {
 
 func runSequence(t testing.TB, next func(n int) int, more func() bool) {
 	dev := cudasim.New(cudasim.Config{})
-	drv, err := cudadrv.NewDriver(dev.Table())
+	drv, err := cudadrv.NewDriver(dev.FunctionTable())
 	require.NoError(t, err)
 	d0, err := drv.Device(0)
 	require.NoError(t, err)

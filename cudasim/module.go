@@ -35,7 +35,7 @@ type function struct {
 	carveout int // percent of memory that is to be shared, or -1
 }
 
-// ISAVersion is the newest .version of PTX that the driver takes: 8.7, CUDA 12.8's.
+// ISAVersion is the newest .version of PTX that the device takes: 8.7, CUDA 12.8's.
 const ISAVersion = 87
 
 // programs keeps what was compiled, for every device of the process: a program without variables is the same anywhere.

@@ -157,7 +157,7 @@ func cuStreamSynchronize(d *Device, a []uintptr) code {
 		return c
 	}
 	s.wait()
-	d.memory.settle()
+	d.memory.synchronised()
 	return d.lost()
 }
 
@@ -278,7 +278,7 @@ func cuEventSynchronize(d *Device, a []uintptr) code {
 	}
 	if m != nil {
 		<-m.done
-		d.memory.settle()
+		d.memory.synchronised()
 	}
 	return d.lost()
 }

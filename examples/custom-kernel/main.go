@@ -32,7 +32,7 @@ func open(device string) (*cudadrv.Device, error) {
 	case "cuda":
 		drv, err = cudadrv.Open()
 	case "sim":
-		drv, err = cudadrv.NewDriver(cudasim.New(cudasim.Config{}).Table())
+		drv, err = cudadrv.NewDriver(cudasim.New(cudasim.Config{}).FunctionTable())
 	default:
 		return nil, fmt.Errorf("-device: got %q, want cuda or sim", device)
 	}

@@ -273,7 +273,7 @@ func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, 
 
 // A kernel has one parameter, a struct as large as the one that package ptx generates.
 func TestParametersFitTheKernels(t *testing.T) {
-	drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).Table())
+	drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).FunctionTable())
 	require.NoError(t, err)
 	opened, err := New(drv, 0)
 	require.NoError(t, err)
