@@ -185,7 +185,7 @@ func opsErrors(t *testing.T) map[string]error {
 // driverErrors are errors of the simulated device.
 func driverErrors(t *testing.T) map[string]error {
 	open := func() (*cudadrv.Device, *cudadrv.Context) {
-		drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{Memory: 1 << 20}).Table())
+		drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{Memory: 1 << 20}).FunctionTable())
 		require.NoError(t, err)
 		dev, err := drv.Device(0)
 		require.NoError(t, err)
@@ -205,8 +205,8 @@ func driverErrors(t *testing.T) map[string]error {
 	own, err := ctx.NewStream(cudadrv.StreamOptions{})
 	require.NoError(t, err)
 	given := map[string]error{
-		"shape":       second(ctx.Malloc(-1)),
-		"memory":      second(ctx.Malloc(1 << 40)),
+		"shape":       second(ctx.Malloc(context.Background(), -1)),
+		"memory":      second(ctx.Malloc(context.Background(), 1<<40)),
 		"device":      second(ctx.MallocAsync(stream, 1)),
 		"missing":     second(ctx.LoadModule(nil)),
 		"option":      second(dev.Driver().Device(1)),

@@ -238,6 +238,9 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("%g Hz: got %d targets that take %.1f GiB, want at most %.1f GiB, what there is here", e.Rate, e.Targets, e.Bytes/(1<<30), e.Most/(1<<30))
 }
 
+// Unwrap returns ops.ErrTooLarge.
+func (e *SizeError) Unwrap() error { return ops.ErrTooLarge }
+
 // Room returns a *SizeError if a clock's results would not fit: of so many streams with so many columns together, of a dtype.
 func Room(clock ops.Clock, streams, columns int, dtype tensor.DType) error {
 	size := 8

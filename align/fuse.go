@@ -18,6 +18,9 @@ func (e *ManyError) Error() string {
 	return fmt.Sprintf("got %d streams, want at most %d: name them", e.Got, ops.MaxStreams)
 }
 
+// Unwrap returns ops.ErrTooLarge.
+func (e *ManyError) Unwrap() error { return ops.ErrTooLarge }
+
 // fits checks what Fuse asks of its streams together.
 func (j *job) fits() error {
 	if n := len(j.takes); n > ops.MaxStreams {

@@ -169,6 +169,9 @@ func (e *PlanError) Error() string {
 	return b.String()
 }
 
+// Unwrap returns ops.ErrOption.
+func (e *PlanError) Unwrap() error { return ops.ErrOption }
+
 // Check returns a *PlanError unless the plan can be carried out, whatever the recording.
 func (p *Plan) Check() error {
 	switch {

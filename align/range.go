@@ -108,6 +108,14 @@ func (e *RangeError) Error() string {
 	return "no time that all have in common: " + strings.Join(list, ", ")
 }
 
+// Unwrap returns ops.ErrTooLarge where there would be too many targets, else nil.
+func (e *RangeError) Unwrap() error {
+	if e.Targets > 0 {
+		return ops.ErrTooLarge
+	}
+	return nil
+}
+
 // Span is the time of a clock, with the streams that begin and end it.
 type Span struct {
 	First, Last          int64

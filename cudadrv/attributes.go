@@ -12,10 +12,10 @@ const (
 	maxLaunchAttrs = 4
 )
 
-// plain reports whether cuLaunchKernel can do the launch.
-func (g *LaunchConfig) plain() bool { return g.attributes() == launchAttributes{} }
+// isDefault reports whether it is a default launch, which cuLaunchKernel can do.
+func (g *LaunchConfig) isDefault() bool { return g.attributes() == launchAttributes{} }
 
-// launchAttributes is the part of a shape that becomes attributes, and that the update of a graph's node cannot change.
+// launchAttributes is the part of a launch configuration that becomes attributes, and that the update of a graph's node cannot change.
 type launchAttributes struct {
 	cluster     [3]uint32
 	dependent   bool
@@ -34,10 +34,10 @@ func (dev *Device) DependentLaunch() bool {
 	return major >= 9 && dev.drv.has(fnLaunchKernelEx)
 }
 
-// checkAttributes refuses what the driver or the device cannot do, and a cluster that does not fit the grid. The shape's zeros
+// checkAttributes refuses what the driver or the device cannot do, and a cluster that does not fit the grid. The configuration's zeros
 // are ones by now, those of an absent cluster apart.
 func (k *Kernel) checkAttributes(cfg *LaunchConfig) error {
-	if cfg.plain() {
+	if cfg.isDefault() {
 		return nil
 	}
 	dev := k.mod.ctx.dev
@@ -79,7 +79,7 @@ func (k *Kernel) checkAttributes(cfg *LaunchConfig) error {
 func (l *Launch) extend() {
 	cfg := &l.cfg
 	l.fn = fnLaunchKernel
-	if cfg.plain() {
+	if cfg.isDefault() {
 		return
 	}
 	l.fn = fnLaunchKernelEx
@@ -108,7 +108,7 @@ func (l *Launch) extend() {
 	l.callEx = [4]uintptr{e.addr(), l.call[0], l.call[9]}
 }
 
-// launch calls the driver's function for the shape on the stream with handle h.
+// launch calls the driver's function for the configuration on the stream with handle h.
 func (l *Launch) launch(c *Context, h uintptr) Code {
 	if l.fn == fnLaunchKernelEx {
 		l.ex.params.stream = h

@@ -25,7 +25,7 @@ func TestLaunchAttributesReachTheDriver(t *testing.T) {
 	require.Zero(t, k.count("cuLaunchKernel"))
 	r := k.runs[0]
 	assert.Equal(t, "fill", r.name)
-	assert.Equal(t, [7]uintptr{8, 6, 1, 32, 1, 1, 7}, r.shape)
+	assert.Equal(t, [7]uintptr{8, 6, 1, 32, 1, 1, 7}, r.config)
 	assert.Equal(t, everythingAttrs, r.attrs)
 	assert.Equal(t, []byte{1, 0, 0, 0}, r.args[1])
 	assert.Equal(t, [3]uint32{4, 2, 1}, l.Config().Cluster)
@@ -49,7 +49,7 @@ func TestLaunchAttributesReachTheDriver(t *testing.T) {
 		assert.Equal(t, []byte{5, 0, 0, 0}, r.args[1])
 		assert.Equal(t, s.h, r.stream)
 	}
-	assert.Equal(t, 1, k.count("cuLaunchKernel"), "a plain shape goes the plain way")
+	assert.Equal(t, 1, k.count("cuLaunchKernel"), "a default launch goes the default way")
 }
 
 func TestLaunchWithAttributesAllocatesNothing(t *testing.T) {
@@ -112,17 +112,17 @@ func TestClustersFitTheGrid(t *testing.T) {
 	k := newFake()
 	c := k.open(t)
 	kern := k.kernel(t, c, "null")
-	shape := func(grid, cluster [3]uint32) error {
+	config := func(grid, cluster [3]uint32) error {
 		_, err := kern.Bind(LaunchConfig{Grid: grid, Block: one.Block, Cluster: cluster})
 		return err
 	}
-	require.NoError(t, shape([3]uint32{16, 4, 2}, [3]uint32{4, 2, 2}))
-	require.NoError(t, shape([3]uint32{16}, [3]uint32{16}))
+	require.NoError(t, config([3]uint32{16, 4, 2}, [3]uint32{4, 2, 2}))
+	require.NoError(t, config([3]uint32{16}, [3]uint32{16}))
 	var e *ValueError
 	for _, x := range [][2][3]uint32{
 		{{9}, {2}}, {{8, 3}, {2, 2}}, {{8}, {2, 2}}, {{32}, {32}}, {{8, 8}, {0, 2}}, {{1 << 30, 1 << 15}, {1 << 30, 1 << 15}}, {{17}, {17}},
 	} {
-		assert.ErrorAs(t, shape(x[0], x[1]), &e, "%v", x)
+		assert.ErrorAs(t, config(x[0], x[1]), &e, "%v", x)
 	}
 	require.NoError(t, kern.AllowLargeClusters())
 	require.NoError(t, kern.PreferShared(50))
@@ -153,7 +153,7 @@ func TestGraphsKeepLaunchAttributes(t *testing.T) {
 		require.NoError(t, a.SetConfig(more))
 		require.NoError(t, x.UpdateLaunch(a))
 		require.NoError(t, x.Launch(s))
-		assert.EqualValues(t, 16, k.runs[2].shape[0])
+		assert.EqualValues(t, 16, k.runs[2].config[0])
 		assert.Equal(t, everythingAttrs, k.runs[2].attrs)
 		more.Cluster = [3]uint32{2}
 		require.NoError(t, a.SetConfig(more))

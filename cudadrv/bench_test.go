@@ -15,14 +15,14 @@ import (
 // batches, for each launch. bench/launch/null_launch.cu does the same in C++.
 func BenchmarkNullLaunch(b *testing.B) {
 	r := newRig(b, gputest.Context(b))
-	l := r.bind("null", shape(1, 1))
+	l := r.bind("null", config(1, 1))
 	report(b, func() error { return l.Run(r.s) }, func() error { return r.s.Synchronize(context.Background()) })
 }
 
 // BenchmarkNullGraphLaunch does the same with a graph of one empty kernel.
 func BenchmarkNullGraphLaunch(b *testing.B) {
 	r := newRig(b, gputest.Context(b))
-	g, err := r.s.Capture(r.bind("null", shape(1, 1)).Run)
+	g, err := r.s.Capture(r.bind("null", config(1, 1)).Run)
 	require.NoError(b, err)
 	defer g.Close()
 	x, err := g.Instantiate()
@@ -62,7 +62,7 @@ func report(b *testing.B, launch, wait func() error) {
 // BenchmarkSynchronize times a launch and a wait for it, with and without a context that can end.
 func BenchmarkSynchronize(b *testing.B) {
 	r := newRig(b, gputest.Context(b))
-	l := r.bind("null", shape(1, 1))
+	l := r.bind("null", config(1, 1))
 	b.Run("wait=driver", func(b *testing.B) {
 		for range b.N {
 			require.NoError(b, l.Run(r.s))

@@ -16,8 +16,6 @@ const (
 	ErrOutOfMemory           Code = 2
 	ErrNotInitialized        Code = 3
 	ErrDeinitialized         Code = 4
-	ErrStubLibrary           Code = 34
-	ErrNoDevicePresent       Code = 100
 	ErrInvalidDevice         Code = 101
 	ErrInvalidImage          Code = 200
 	ErrInvalidContext        Code = 201
@@ -28,7 +26,6 @@ const (
 	ErrUnsupportedPTXVersion Code = 222
 	ErrContained             Code = 226
 	ErrInvalidHandle         Code = 400
-	ErrLossyQuery            Code = 402
 	ErrNotFound              Code = 500
 	ErrNotReady              Code = 600
 	ErrIllegalAddress        Code = 700
@@ -57,6 +54,11 @@ const (
 	ErrGraphUpdateFailure    Code = 910
 	ErrInvalidClusterSize    Code = 912
 	ErrUnknown               Code = 999
+
+	// What the package tells in another way.
+	codeStubLibrary Code = 34  // ErrDriverStub
+	codeNoDevice    Code = 100 // ErrNoGPU
+	codeLossyQuery  Code = 402
 
 	codeMissing Code = -1      // ours: the driver lacks the function
 	codeOfPush  Code = 1 << 20 // ours, added to a code: the call was not made, because cuCtxPushCurrent gave it

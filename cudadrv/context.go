@@ -89,7 +89,10 @@ func (c *Context) Synchronize(ctx context.Context) error {
 		return err
 	}
 	defer c.leave()
-	if ctx == nil || ctx.Done() == nil {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	if !cancellable(ctx) {
 		f := getFrame()
 		defer f.put()
 		return c.dev.check(fnCtxSynchronize, c.bound(fnCtxSynchronize, f))

@@ -1,56 +1,82 @@
 package cudadrv
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // The synchronous copies run on a stream of their own and return when the bytes have arrived. They do not wait
 // for work queued on other streams: synchronise that first.
+//
+// Each begins nothing if ctx has ended, and returns ctx's error if it ends before the work does. A copy of the host's memory
+// then has stopped, with a part of the bytes copied; what the device does alone goes on.
+
+// copyPart is how many bytes of the host's memory are copied at a time where ctx may end: some milliseconds.
+const copyPart = 64 << 20
 
 // CopyToDevice copies src to the device, from any memory of the program.
-func (c *Context) CopyToDevice(dst DevicePtr, src []byte) error {
-	if len(src) == 0 {
-		return nil
-	}
-	return c.direct("CopyToDevice", fnMemcpyHtoDAsync, func(f *frame, h uintptr) Code {
-		return c.free(fnMemcpyHtoDAsync, f, uintptr(dst), f.bytesAddr(0, src), uintptr(len(src)), h)
+func (c *Context) CopyToDevice(ctx context.Context, dst DevicePtr, src []byte) error {
+	return c.inParts(ctx, "CopyToDevice", src, func(f *frame, part []byte, at uintptr, h uintptr) (slot, Code) {
+		return fnMemcpyHtoDAsync, c.free(fnMemcpyHtoDAsync, f, uintptr(dst)+at, f.bytesAddr(0, part), uintptr(len(part)), h)
 	})
 }
 
 // CopyToHost copies len(dst) bytes from the device, to any memory of the program.
-func (c *Context) CopyToHost(dst []byte, src DevicePtr) error {
-	if len(dst) == 0 {
-		return nil
-	}
-	return c.direct("CopyToHost", fnMemcpyDtoHAsync, func(f *frame, h uintptr) Code {
-		return c.free(fnMemcpyDtoHAsync, f, f.bytesAddr(0, dst), uintptr(src), uintptr(len(dst)), h)
+func (c *Context) CopyToHost(ctx context.Context, dst []byte, src DevicePtr) error {
+	return c.inParts(ctx, "CopyToHost", dst, func(f *frame, part []byte, at uintptr, h uintptr) (slot, Code) {
+		return fnMemcpyDtoHAsync, c.free(fnMemcpyDtoHAsync, f, f.bytesAddr(0, part), uintptr(src)+at, uintptr(len(part)), h)
 	})
 }
 
 // CopyDevice copies n bytes on the device. The ranges must not overlap.
-func (c *Context) CopyDevice(dst, src DevicePtr, n int64) error {
-	if err := c.inner.CopyDevice(dst, src, n); err != nil {
-		return err
-	}
-	return c.settle()
+func (c *Context) CopyDevice(ctx context.Context, dst, src DevicePtr, n int64) error {
+	return c.queueAndWait(ctx, func() error { return c.inner.CopyDevice(dst, src, n) })
 }
 
 // Memset8 sets n bytes to value.
-func (c *Context) Memset8(dst DevicePtr, value uint8, n int64) error {
-	if err := c.inner.Memset8(dst, value, n); err != nil {
-		return err
-	}
-	return c.settle()
+func (c *Context) Memset8(ctx context.Context, dst DevicePtr, value uint8, n int64) error {
+	return c.queueAndWait(ctx, func() error { return c.inner.Memset8(dst, value, n) })
 }
 
 // Memset32 sets n 4-byte words to value. dst must be a multiple of 4.
-func (c *Context) Memset32(dst DevicePtr, value uint32, n int64) error {
-	if err := c.inner.Memset32(dst, value, n); err != nil {
-		return err
-	}
-	return c.settle()
+func (c *Context) Memset32(ctx context.Context, dst DevicePtr, value uint32, n int64) error {
+	return c.queueAndWait(ctx, func() error { return c.inner.Memset32(dst, value, n) })
 }
 
-// direct queues one call on the inner stream and waits for it; the frame keeps the host's memory until then.
-func (c *Context) direct(op string, s slot, fn func(f *frame, h uintptr) Code) error {
+// inParts copies host memory, all of it at once if ctx cannot end.
+func (c *Context) inParts(ctx context.Context, op string, host []byte, queue func(f *frame, part []byte, at, h uintptr) (slot, Code)) error {
+	size := len(host)
+	if cancellable(ctx) {
+		size = copyPart
+	}
+	for at := 0; at < len(host); at += size {
+		if err := ended(ctx); err != nil {
+			return err
+		}
+		part := host[at:min(at+size, len(host))]
+		if err := c.callAndWait(op, func(f *frame, h uintptr) (slot, Code) { return queue(f, part, uintptr(at), h) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueAndWait queues work on the inner stream and waits for it.
+func (c *Context) queueAndWait(ctx context.Context, queue func() error) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	if err := queue(); err != nil {
+		return err
+	}
+	if cancellable(ctx) {
+		return c.dev.poller.wait(ctx, c.inner)
+	}
+	return c.waitForInner()
+}
+
+// callAndWait queues one call on the inner stream and waits for it; the frame keeps the host's memory until then.
+func (c *Context) callAndWait(op string, fn func(f *frame, h uintptr) (slot, Code)) error {
 	h, err := c.inner.begin(op)
 	if err != nil {
 		return err
@@ -58,7 +84,7 @@ func (c *Context) direct(op string, s slot, fn func(f *frame, h uintptr) Code) e
 	defer c.inner.end()
 	f := getFrame()
 	defer f.put()
-	code := fn(f, h)
+	s, code := fn(f, h)
 	// Also after an error: a part of the copy may be queued, and it refers to the host's memory.
 	done := c.arrived(f, h)
 	if err := c.dev.check(s, code); err != nil {
@@ -77,8 +103,8 @@ func (c *Context) arrived(f *frame, h uintptr) Code {
 	return code
 }
 
-// settle is arrived for work that refers to memory of the device alone.
-func (c *Context) settle() error {
+// waitForInner is arrived for work that refers to memory of the device alone.
+func (c *Context) waitForInner() error {
 	h, err := c.inner.begin("Synchronize")
 	if err != nil {
 		return err

@@ -17,9 +17,16 @@
 //
 // # What blocks
 //
-// The synchronous copies and memsets of [Context], Malloc, LoadModule and Synchronize with a context.Context that cannot
-// be cancelled wait inside the driver and hold an OS thread meanwhile. Synchronize with one that can be cancelled holds
-// none. Everything that takes a [Stream], and every method of one that is not a wait, queues work and returns.
+// Everything that takes a [Stream], and every method of one that is not a wait, queues work and returns.
+//
+// What waits for the device and can be left takes a context.Context first: Synchronize, Malloc, the synchronous copies and
+// memsets of [Context], and the copies of an [Array]. None begins if it has ended. With one that cannot end, or nil, the wait is
+// the driver's own: the fastest, and it holds an OS thread. With one that can, waits for the device alone hold no thread and end
+// with it, while the work goes on; copies of the host's memory, which the driver reads or writes until they are done, end
+// after the part that is under way, of 64 MiB at most.
+//
+// What waits inside the driver and cannot be left takes none: [Open] and [Device.Primary] start the device, LoadModule
+// compiles, MallocHost and RegisterHost lock pages, Instantiate builds a graph, and Close waits for calls in progress.
 //
 // # Ownership
 //
@@ -59,6 +66,6 @@
 //
 // # Other devices behind the same calls
 //
-// A [Table] of functions stands between this package and the driver. [NewDriver] takes one that was filled with Go
-// functions; [Table.Wrap] puts a function in front of each of them, to count calls or to make them fail.
+// A [FunctionTable] of functions stands between this package and the driver. [NewDriver] takes one that was filled with Go
+// functions; [FunctionTable.Wrap] puts a function in front of each of them, to count calls or to make them fail.
 package cudadrv

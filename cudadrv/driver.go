@@ -37,13 +37,13 @@ func Open() (*Driver, error) {
 }
 
 // NewDriver starts a driver whose functions come from t. The error is a *[LoadError].
-func NewDriver(t *Table) (*Driver, error) {
+func NewDriver(t *FunctionTable) (*Driver, error) {
 	if t == nil || t.Lookup == nil {
-		return nil, &LoadError{Kind: ErrDriverMissing, Tried: []string{"a table without Lookup"}}
+		return nil, &LoadError{Kind: ErrDriverMissing, Tried: []string{"a function table without Lookup"}}
 	}
 	d := &Driver{path: t.Path}
 	fail := func(kind LoadKind, err error) (*Driver, error) {
-		if errors.Is(err, ErrStubLibrary) {
+		if errors.Is(err, codeStubLibrary) {
 			kind = ErrDriverStub
 		}
 		return nil, &LoadError{Kind: kind, Path: t.Path, Found: d.version, Needed: MinVersion, Err: err}
@@ -78,7 +78,7 @@ func NewDriver(t *Table) (*Driver, error) {
 	}
 	if code := d.call(fnInit, f, 0); code != Success {
 		kind := ErrInitFailed
-		if code == ErrNoDevicePresent {
+		if code == codeNoDevice {
 			kind = ErrNoGPU
 		}
 		return fail(kind, d.fail(fnInit, code))

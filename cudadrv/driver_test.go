@@ -1,6 +1,7 @@
 package cudadrv
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"testing"
@@ -68,16 +69,16 @@ func TestDriverTellsWhyItDoesNotStart(t *testing.T) {
 		text   string
 	}{
 		{"too old", func(k *fake) { k.version = 11070 }, ErrDriverTooOld, "supports CUDA 11.7, wanted 11.8 (driver 520)"},
-		{"stub", func(k *fake) { k.fault = func(string, int) Code { return ErrStubLibrary } }, ErrDriverStub, "stub"},
+		{"stub", func(k *fake) { k.fault = func(string, int) Code { return codeStubLibrary } }, ErrDriverStub, "stub"},
 		{"stub that tells a version", func(k *fake) {
 			k.fault = func(name string, _ int) Code {
 				if name == "cuInit" {
-					return ErrStubLibrary
+					return codeStubLibrary
 				}
 				return Success
 			}
 		}, ErrDriverStub, "stub"},
-		{"no device", func(k *fake) { k.fault = only("cuInit", ErrNoDevicePresent) }, ErrNoGPU, "no CUDA device"},
+		{"no device", func(k *fake) { k.fault = only("cuInit", codeNoDevice) }, ErrNoGPU, "no CUDA device"},
 		{"no device counted", func(k *fake) { k.devices = 0 }, ErrNoGPU, "no CUDA device"},
 		{"mismatch", func(k *fake) { k.fault = only("cuInit", ErrSystemDriverMismatch) }, ErrInitFailed, "803"},
 		{"required function", func(k *fake) { k.missing["cuMemcpyHtoDAsync_v2"] = true }, ErrSymbolMissing, "cuMemcpyHtoDAsync_v2 (CUDA 3.2; this driver supports 12.8)"},
@@ -144,7 +145,7 @@ func TestDeviceTellsAboutItself(t *testing.T) {
 func TestErrorsCarryTheDriversWords(t *testing.T) {
 	k := newFake()
 	c := k.open(t)
-	_, err := c.Malloc(1 << 40)
+	_, err := c.Malloc(context.Background(), 1<<40)
 	require.Error(t, err)
 	assert.ErrorIs(t, err, ErrOutOfMemory)
 	assert.NotErrorIs(t, err, ErrInvalidValue)
@@ -187,7 +188,7 @@ func TestWrapSeesEveryCall(t *testing.T) {
 	c, err := dev.Primary()
 	require.NoError(t, err)
 	for i := 1; i <= 3; i++ {
-		m, err := c.Malloc(8)
+		m, err := c.Malloc(context.Background(), 8)
 		if i == 2 {
 			assert.ErrorIs(t, err, ErrOutOfMemory)
 			continue
@@ -202,7 +203,7 @@ func TestEveryPushIsPopped(t *testing.T) {
 	k := newFake()
 	c := k.open(t)
 	s := stream(t, c)
-	_, _ = c.Malloc(1 << 40)
+	_, _ = c.Malloc(context.Background(), 1<<40)
 	_, _ = c.LoadModule([]byte("bad"))
 	_, _ = s.Capture(func(*Stream) error { return errors.New("no") })
 	assert.Panics(t, func() { _, _ = s.Capture(func(*Stream) error { panic("no") }) })

@@ -95,7 +95,7 @@ func (e *Event) Query() (bool, error) {
 
 // Synchronize waits for the work recorded last; see [Stream.Synchronize] for how.
 func (e *Event) Synchronize(ctx context.Context) error {
-	if ctx != nil && ctx.Done() != nil {
+	if cancellable(ctx) {
 		return e.ctx.dev.poller.wait(ctx, e)
 	}
 	h, err := e.begin("Synchronize")

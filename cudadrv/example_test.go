@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/cudasim"
 )
 
 // Open's errors tell apart what a program wants to say to its user.
@@ -24,9 +25,9 @@ func ExampleOpen() {
 	}
 }
 
-// A table of Go functions takes the driver's place, here an old one.
+// A function table of Go functions takes the driver's place, here an old one.
 func ExampleNewDriver() {
-	table := &cudadrv.Table{Path: "example", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
+	table := &cudadrv.FunctionTable{Path: "example", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
 		return func(args []uintptr) uintptr {
 			if name == "cuDriverGetVersion" {
 				binary.LittleEndian.PutUint32(cudadrv.View(args[0], 4), 11040)
@@ -71,4 +72,49 @@ func ExampleLaunch() {
 		return s.Synchronize(context.Background())
 	}
 	_ = double
+}
+
+// An Array is device memory as elements of a Go type. Here it is that of the simulated device.
+func ExampleArray() {
+	run := func() error {
+		driver, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).FunctionTable())
+		if err != nil {
+			return err
+		}
+		device, err := driver.Device(0)
+		if err != nil {
+			return err
+		}
+		c, err := device.Primary()
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		ctx := context.Background()
+		a, err := cudadrv.ArrayOf(ctx, c, []float32{1, 2, 3, 4, 5, 6})
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		middle, err := a.Slice(2, 4)
+		if err != nil {
+			return err
+		}
+		if err := middle.CopyFrom(ctx, []float32{30, 40}); err != nil {
+			return err
+		}
+		list := make([]float32, a.Len())
+		if err := a.CopyTo(ctx, list); err != nil {
+			return err
+		}
+		fmt.Println(list, a.Size(), "bytes,", middle.Ptr()-a.Ptr(), "bytes in")
+		fmt.Println(middle.CopyTo(ctx, list))
+		return nil
+	}
+	if err := run(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// [1 2 30 40 5 6] 24 bytes, 8 bytes in
+	// cudadrv: CopyTo: the length is 6, want 2, the array's
 }

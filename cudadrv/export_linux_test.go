@@ -4,11 +4,11 @@ package cudadrv
 
 import "github.com/ebitengine/purego"
 
-// LibraryTable gives the table of the library at a path, which is open already.
-func LibraryTable(path string) (*Table, error) {
+// LibraryFunctionTable gives the table of the library at a path, which is open already.
+func LibraryFunctionTable(path string) (*FunctionTable, error) {
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err
 	}
-	return libraryTable(lib, path), nil
+	return libraryFunctionTable(lib, path), nil
 }

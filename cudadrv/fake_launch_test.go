@@ -7,7 +7,7 @@ import (
 
 // launch is cuLaunchKernel.
 func (k *fake) launch(a []uintptr) Code {
-	return k.queue(a[0], a[8], a[9], fakeRun{shape: [7]uintptr(a[1:8])})
+	return k.queue(a[0], a[8], a[9], fakeRun{config: [7]uintptr(a[1:8])})
 }
 
 func (k *fake) queue(kern, stream, params uintptr, r fakeRun) Code {
@@ -36,8 +36,8 @@ func (k *fake) extended(name string, a []uintptr) Code {
 	case "cuLaunchKernelEx":
 		cfg := View(a[0], 56)
 		r := fakeRun{}
-		for i := range r.shape {
-			r.shape[i] = uintptr(le.Uint32(cfg[4*i:]))
+		for i := range r.config {
+			r.config[i] = uintptr(le.Uint32(cfg[4*i:]))
 		}
 		if k.names[a[1]] != "null" {
 			r.attrs = map[uint32][]uint32{}

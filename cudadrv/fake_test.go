@@ -45,7 +45,7 @@ type fakeKernel struct {
 type fakeRun struct {
 	name   string
 	args   [][]byte
-	shape  [7]uintptr
+	config [7]uintptr
 	stream uintptr
 	attrs  map[uint32][]uint32 // by number: the first three words of the value
 }
@@ -109,8 +109,8 @@ func put32(addr uintptr, v int) Code {
 }
 
 // table is what the driver package sees.
-func (k *fake) table() *Table {
-	return &Table{Path: "fake", Lookup: func(name string, version int) (Proc, bool) {
+func (k *fake) table() *FunctionTable {
+	return &FunctionTable{Path: "fake", Lookup: func(name string, version int) (Proc, bool) {
 		if k.missing[name] || version > k.version {
 			return nil, false
 		}
@@ -328,7 +328,7 @@ func (k *fake) graph(name string, a []uintptr) Code {
 		return k.graph("newer", slices.Delete(slices.Clone(a), 5, 6))
 	case "cuStreamGetCaptureInfo_v2", "newer":
 		if k.lossy && name != "newer" {
-			return ErrLossyQuery
+			return codeLossyQuery
 		}
 		c := k.capture
 		if c == nil || c.stream != a[0] {
@@ -389,8 +389,8 @@ func (k *fake) graph(name string, a []uintptr) Code {
 			return ErrInvalidValue
 		}
 		r.name, r.args = k.packed(kern, uintptr(binary.LittleEndian.Uint64(p[40:])))
-		for i := range r.shape {
-			r.shape[i] = uintptr(binary.LittleEndian.Uint32(p[8+4*i:]))
+		for i := range r.config {
+			r.config[i] = uintptr(binary.LittleEndian.Uint32(p[8+4*i:]))
 		}
 		k.graphs[a[0]].runs[a[1]] = r
 		return Success

@@ -46,7 +46,7 @@ func (r *rig) read(from cudadrv.DevicePtr, n int) []byte {
 	r.t.Helper()
 	got := make([]byte, n)
 	require.NoError(r.t, r.s.Synchronize(context.Background()))
-	require.NoError(r.t, r.c.CopyToHost(got, from))
+	require.NoError(r.t, r.c.CopyToHost(context.Background(), got, from))
 	return got
 }
 
@@ -67,10 +67,10 @@ func dependentChains(t *testing.T) {
 		}
 		return v
 	})
-	require.NoError(t, r.c.CopyToDevice(at(2), words(n, func(i int) uint32 { return uint32(i) })))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), at(2), words(n, func(i int) uint32 { return uint32(i) })))
 	for _, dependent := range []bool{false, true} {
 		for _, early := range []uint32{0, 1} {
-			cfg := shape((n+255)/256, 256)
+			cfg := config((n+255)/256, 256)
 			cfg.Dependent = dependent
 			chain := func(s *cudadrv.Stream) (err error) {
 				for k := range links {
@@ -79,7 +79,7 @@ func dependentChains(t *testing.T) {
 				return err
 			}
 			name := fmt.Sprintf("dependent %v, early %d", dependent, early)
-			reset := func() { require.NoError(t, r.c.CopyToDevice(at(0), words(n, start))) }
+			reset := func() { require.NoError(t, r.c.CopyToDevice(context.Background(), at(0), words(n, start))) }
 			timed := func(fn func() error) time.Duration {
 				begin := time.Now()
 				require.NoError(t, errors.Join(fn(), r.s.Synchronize(context.Background())))
@@ -111,11 +111,11 @@ func TestGPUUpdatesDependentNodes(t *testing.T) { gputest.Both(t, updatesDepende
 func updatesDependentNodes(t *testing.T) {
 	r := newRig90(t, chainKernel)
 	m := r.malloc(64)
-	cfg := shape(1, 32)
+	cfg := config(1, 32)
 	cfg.Dependent = true
 	a := r.bind("chain", cfg, m.Ptr(), m.Ptr(), m.Ptr()+32, uint32(1), uint32(0), uint64(0))
 	b := r.bind("chain", cfg, m.Ptr()+4, m.Ptr(), m.Ptr()+32, uint32(1), uint32(0), uint64(0))
-	require.NoError(t, r.c.CopyToDevice(m.Ptr(), words(16, func(i int) uint32 { return uint32(i) })))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), m.Ptr(), words(16, func(i int) uint32 { return uint32(i) })))
 	g, err := r.s.Capture(func(s *cudadrv.Stream) error { return errors.Join(a.Run(s), b.Run(s)) })
 	require.NoError(t, err)
 	defer g.Close()
@@ -132,7 +132,7 @@ func TestGPUClusters(t *testing.T) {
 	r := newRig90(t, kernels90)
 	out := r.malloc(8 * 32)
 	for _, size := range []uint32{1, 2, 4, 8} {
-		cfg := shape(32, 64)
+		cfg := config(32, 64)
 		cfg.Cluster = [3]uint32{size}
 		require.NoError(t, r.bind("clusters", cfg, out.Ptr()).Run(r.s))
 		want := words(64, func(i int) uint32 { return []uint32{uint32(i) / 2 % size, size}[i%2] })
@@ -145,8 +145,8 @@ func TestGPUCooperativeBlocksMeet(t *testing.T) {
 	sms, err := r.c.Device().Attribute(cudadrv.MultiprocessorCount)
 	require.NoError(t, err)
 	mem := r.malloc(int64(4 * (sms + 1)))
-	require.NoError(t, r.c.Memset8(mem.Ptr(), 0, int64(4*(sms+1))))
-	cfg := shape(uint32(sms), 1)
+	require.NoError(t, r.c.Memset8(context.Background(), mem.Ptr(), 0, int64(4*(sms+1))))
+	cfg := config(uint32(sms), 1)
 	cfg.Cooperative, cfg.Priority = true, -1
 	require.NoError(t, r.bind("meet", cfg, mem.Ptr(), mem.Ptr()+4).Run(r.s))
 	assert.Equal(t, words(sms+1, func(int) uint32 { return uint32(sms) }), r.read(mem.Ptr(), 4*(sms+1)))
@@ -176,7 +176,7 @@ func registeredMemory(t *testing.T) {
 	require.NoError(t, errors.Join(r.s.CopyToHost(h, 0, m.Ptr(), n), r.s.Synchronize(context.Background())))
 	assert.True(t, bytes.Equal(want, b))
 	copy(b, floats(8, func(i int) float32 { return float32(i) }))
-	require.NoError(t, r.bind("vector_add", shape(1, 32), h.DevicePtr(), h.DevicePtr(), h.DevicePtr()+1024, uint32(8)).Run(r.s))
+	require.NoError(t, r.bind("vector_add", config(1, 32), h.DevicePtr(), h.DevicePtr(), h.DevicePtr()+1024, uint32(8)).Run(r.s))
 	require.NoError(t, r.s.Synchronize(context.Background()))
 	assert.Equal(t, floats(8, func(i int) float32 { return float32(2 * i) }), b[1024:1024+32], "the device reads and writes in place")
 	assert.Equal(t, []byte{0, 0, 0, 0}, all[:4])

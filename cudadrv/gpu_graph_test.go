@@ -19,17 +19,17 @@ func (r *rig) graphs() {
 	m := r.malloc(5 * 4 * n)
 	at := func(i int) cudadrv.DevicePtr { return m.Ptr() + cudadrv.DevicePtr(4*n*i) }
 	ramp := func(k float32) []byte { return floats(n, func(i int) float32 { return k * float32(i) }) }
-	require.NoError(t, r.c.CopyToDevice(at(0), ramp(1)))
-	require.NoError(t, r.c.CopyToDevice(at(1), ramp(10)))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), at(0), ramp(1)))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), at(1), ramp(10)))
 	expect := func(i int, k float32, why string) {
 		t.Helper()
 		got := make([]byte, 4*n)
 		require.NoError(t, r.s.Synchronize(context.Background()))
-		require.NoError(t, r.c.CopyToHost(got, at(i)))
+		require.NoError(t, r.c.CopyToHost(context.Background(), got, at(i)))
 		assert.Equal(t, ramp(k), got, why)
 	}
-	first := r.bind("vector_add", shape(8, 128), at(0), at(1), at(2), uint32(n))  // 11
-	second := r.bind("vector_add", shape(8, 128), at(2), at(0), at(3), uint32(n)) // 12
+	first := r.bind("vector_add", config(8, 128), at(0), at(1), at(2), uint32(n))  // 11
+	second := r.bind("vector_add", config(8, 128), at(2), at(0), at(3), uint32(n)) // 12
 	record := func(s *cudadrv.Stream) error {
 		return errors.Join(s.Memset8(at(2), 0, 4*n), first.Run(s), second.Run(s))
 	}
@@ -47,7 +47,7 @@ func (r *rig) graphs() {
 
 	require.NoError(t, second.SetPtr(1, at(1)))
 	require.NoError(t, second.SetPtr(2, at(4)))
-	require.NoError(t, r.c.Memset8(at(3), 0, 4*n))
+	require.NoError(t, r.c.Memset8(context.Background(), at(3), 0, 4*n))
 	require.NoError(t, x.Launch(r.s))
 	expect(3, 12, "a graph has a copy of the arguments")
 	require.NoError(t, x.UpdateLaunch(second))
@@ -88,7 +88,7 @@ func TestGPUCaptureJoinsStreams(t *testing.T) {
 	join, err := r.c.NewEvent(cudadrv.EventOptions{NoTiming: true})
 	require.NoError(t, err)
 	defer join.Close()
-	a, b := r.bind("null", shape(1, 1)), r.bind("spin", shape(1, 1), uint64(1000))
+	a, b := r.bind("null", config(1, 1)), r.bind("spin", config(1, 1), uint64(1000))
 	g, err := r.s.Capture(func(s *cudadrv.Stream) error {
 		return errors.Join(s.Record(fork), s2.WaitEvent(fork), a.Run(s), b.Run(s2), s2.Record(join), s.WaitEvent(join))
 	})
@@ -112,7 +112,7 @@ func TestGPUCaptureJoinsStreams(t *testing.T) {
 
 func TestGPUFailedCaptureLeavesTheStreamUsable(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
-	l := r.bind("null", shape(1, 1))
+	l := r.bind("null", config(1, 1))
 	for name, fn := range map[string]func(*cudadrv.Stream) error{
 		"wait":         func(s *cudadrv.Stream) error { return errors.Join(l.Run(s), s.Synchronize(context.Background())) },
 		"context wait": func(s *cudadrv.Stream) error { return errors.Join(l.Run(s), r.c.Synchronize(context.Background())) },

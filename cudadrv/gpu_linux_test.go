@@ -55,8 +55,8 @@ func TestGPULostDevice(t *testing.T) {
 	s, err := c.NewStream(cudadrv.StreamOptions{})
 	require.NoError(t, err)
 	r := &rig{t, c, m, s}
-	null, wild := r.bind("null", shape(1, 1)), r.bind("wild", shape(1, 1))
-	mem, err := c.Malloc(64)
+	null, wild := r.bind("null", config(1, 1)), r.bind("wild", config(1, 1))
+	mem, err := c.Malloc(context.Background(), 64)
 	require.NoError(t, err)
 	require.NoError(t, null.Run(s))
 	require.NoError(t, wild.Run(s))
@@ -68,8 +68,8 @@ func TestGPULostDevice(t *testing.T) {
 	require.ErrorAs(t, err, &lost)
 	assert.Equal(t, []string{"wild", "null"}, lost.Kernels)
 	assert.Equal(t, "CUDA_ERROR_ILLEGAL_ADDRESS", lost.First.Name)
-	_, err = c.Malloc(1)
-	for _, err := range []error{err, null.Run(s), s.Synchronize(t.Context()), c.Synchronize(context.Background()), c.CopyToDevice(1, []byte{1})} {
+	_, err = c.Malloc(context.Background(), 1)
+	for _, err := range []error{err, null.Run(s), s.Synchronize(t.Context()), c.Synchronize(context.Background()), c.CopyToDevice(context.Background(), 1, []byte{1})} {
 		assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	}
 	for _, x := range []interface{ Close() error }{mem, s, m, c} {
@@ -86,12 +86,12 @@ func TestGPUTensorMapCopiesABox(t *testing.T) {
 	}
 	const columns, rows = 100, 50
 	m := r.malloc(4*columns*rows + 512)
-	require.NoError(t, r.c.CopyToDevice(m.Ptr(), words(columns*rows, func(i int) uint32 { return uint32(i) })))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), m.Ptr(), words(columns*rows, func(i int) uint32 { return uint32(i) })))
 	tiles, err := r.c.EncodeTensorMap(cudadrv.TensorTile{Type: cudadrv.TensorUint32, Address: m.Ptr(), Sizes: []int64{columns, rows},
 		Strides: []int64{4 * columns}, Box: []int{16, 8}})
 	require.NoError(t, err)
 	out := m.Ptr() + 4*columns*rows
-	l := r.bind("box", shape(1, 128), tiles, out, int32(0), int32(0))
+	l := r.bind("box", config(1, 128), tiles, out, int32(0), int32(0))
 	for _, at := range [][2]int32{{0, 0}, {8, 3}, {84, 42}, {96, 47}, {-8, -3}} {
 		require.NoError(t, errors.Join(l.SetInt32(2, at[0]), l.SetInt32(3, at[1]), l.Run(r.s)))
 		want := words(128, func(i int) uint32 {
@@ -163,11 +163,11 @@ func TestGPUSignalHandlers(t *testing.T) {
 // TestGPUAsAnOldDriver hides what came after CUDA 11.8, and runs everything on what is left.
 func TestGPUAsAnOldDriver(t *testing.T) {
 	real := gputest.Require(t)
-	table, err := cudadrv.LibraryTable(real.Path())
+	table, err := cudadrv.LibraryFunctionTable(real.Path())
 	require.NoError(t, err)
 	for _, pools := range []bool{true, false} {
 		t.Run(fmt.Sprintf("pools=%t", pools), func(t *testing.T) {
-			d, err := cudadrv.NewDriver(&cudadrv.Table{Path: "as 11.8", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
+			d, err := cudadrv.NewDriver(&cudadrv.FunctionTable{Path: "as 11.8", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
 				if version > cudadrv.MinVersion || name == "cuMemAllocAsync" && !pools {
 					return nil, false
 				}
@@ -190,11 +190,11 @@ func TestGPUAsAnOldDriver(t *testing.T) {
 			r := newRig(t, c)
 			k, err := r.m.Kernel("vector_add")
 			require.NoError(t, err)
-			_, err = k.Bind(shape(1, 1))
+			_, err = k.Bind(config(1, 1))
 			require.ErrorIs(t, err, cudadrv.ErrParamsUnknown)
 			require.NoError(t, k.Declare([]int{8, 8, 8, 4}))
 			require.NoError(t, r.add(r.s, 1000))
-			require.NoError(t, r.bind("null", shape(1, 1)).Run(r.s))
+			require.NoError(t, r.bind("null", config(1, 1)).Run(r.s))
 			m, err := c.MallocAsync(r.s, 1000)
 			require.NoError(t, err)
 			require.NoError(t, errors.Join(r.s.Memset8(m.Ptr(), 1, 1000), m.CloseAsync(r.s), r.s.Synchronize(context.Background())))
@@ -209,7 +209,7 @@ func TestGPUAsAnOldDriver(t *testing.T) {
 // TestGPUBindsWhereAsked answers 201 to every call made without a current context.
 func TestGPUBindsWhereAsked(t *testing.T) {
 	real := gputest.Require(t)
-	table, err := cudadrv.LibraryTable(real.Path())
+	table, err := cudadrv.LibraryFunctionTable(real.Path())
 	require.NoError(t, err)
 	bound := map[int]int{} // thread -> contexts pushed; only this goroutine's calls, one at a time
 	d, err := cudadrv.NewDriver(table.Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {

@@ -57,13 +57,13 @@ func (r *rig) bind(name string, cfg cudadrv.LaunchConfig, args ...any) *cudadrv.
 
 func (r *rig) malloc(n int64) *cudadrv.DeviceMem {
 	r.t.Helper()
-	m, err := r.c.Malloc(n)
+	m, err := r.c.Malloc(context.Background(), n)
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() { require.NoError(r.t, m.Close()) })
 	return m
 }
 
-func shape(grid, block uint32) cudadrv.LaunchConfig {
+func config(grid, block uint32) cudadrv.LaunchConfig {
 	return cudadrv.LaunchConfig{Grid: [3]uint32{grid}, Block: [3]uint32{block}}
 }
 
@@ -78,7 +78,7 @@ func floats(n int, f func(i int) float32) []byte {
 // add checks vector_add on n elements, with memory of its own.
 func (r *rig) add(s *cudadrv.Stream, n int) error {
 	size := int64(4 * n)
-	m, err := r.c.Malloc(3*size + 64)
+	m, err := r.c.Malloc(context.Background(), 3*size+64)
 	if err != nil {
 		return err
 	}
@@ -87,17 +87,17 @@ func (r *rig) add(s *cudadrv.Stream, n int) error {
 	if err != nil {
 		return err
 	}
-	l, err := k.Bind(shape(uint32(n+127)/128, 128), a, b, out, uint32(n))
+	l, err := k.Bind(config(uint32(n+127)/128, 128), a, b, out, uint32(n))
 	if err != nil {
 		return err
 	}
 	got := make([]byte, size+64)
 	err = errors.Join(
-		r.c.Memset8(m.Ptr(), 0xee, 3*size+64),
-		r.c.CopyToDevice(a, floats(n, func(i int) float32 { return float32(i) })),
-		r.c.CopyToDevice(b, floats(n, func(i int) float32 { return float32(2 * i) })),
+		r.c.Memset8(context.Background(), m.Ptr(), 0xee, 3*size+64),
+		r.c.CopyToDevice(context.Background(), a, floats(n, func(i int) float32 { return float32(i) })),
+		r.c.CopyToDevice(context.Background(), b, floats(n, func(i int) float32 { return float32(2 * i) })),
 		l.Run(s), s.Synchronize(context.Background()),
-		r.c.CopyToHost(got, out), m.Close())
+		r.c.CopyToHost(context.Background(), got, out), m.Close())
 	want := append(floats(n, func(i int) float32 { return float32(3 * i) }), bytes.Repeat([]byte{0xee}, 64)...)
 	if err == nil && !bytes.Equal(want, got) {
 		return fmt.Errorf("vector_add of %d elements: wrong result", n)
@@ -178,13 +178,13 @@ func TestGPUKernelSignature(t *testing.T) {
 func TestGPUMixedSizes(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
 	out := r.malloc(64)
-	l := r.bind("mixed", shape(1, 1), out.Ptr(), uint8(200), int16(-2), int32(-3), float32(1.5), uint64(1)<<63|5, math.Pi, []byte("twelve bytes"))
+	l := r.bind("mixed", config(1, 1), out.Ptr(), uint8(200), int16(-2), int32(-3), float32(1.5), uint64(1)<<63|5, math.Pi, []byte("twelve bytes"))
 	run := func() []byte {
-		require.NoError(t, r.c.Memset8(out.Ptr(), 0, 64))
+		require.NoError(t, r.c.Memset8(context.Background(), out.Ptr(), 0, 64))
 		require.NoError(t, l.Run(r.s))
 		require.NoError(t, r.s.Synchronize(context.Background()))
 		got := make([]byte, 64)
-		require.NoError(t, r.c.CopyToHost(got, out.Ptr()))
+		require.NoError(t, r.c.CopyToHost(context.Background(), got, out.Ptr()))
 		return got
 	}
 	words := func(b []byte) (w []uint64) {
@@ -204,7 +204,7 @@ func TestGPUMixedSizes(t *testing.T) {
 
 func TestGPULaunchAllocatesNothing(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
-	l := r.bind("null", shape(1, 1))
+	l := r.bind("null", config(1, 1))
 	g, err := r.s.Capture(l.Run)
 	require.NoError(t, err)
 	defer g.Close()
@@ -237,12 +237,12 @@ func TestGPUSharedMemoryOptIn(t *testing.T) {
 	k, err := r.m.Kernel("shared")
 	require.NoError(t, err)
 	require.NoError(t, k.SetMaxDynamicShared(limit))
-	cfg := shape(1, 1)
+	cfg := config(1, 1)
 	cfg.Shared = uint32(limit)
 	require.NoError(t, r.bind("shared", cfg, out.Ptr(), uint32(limit-4)).Run(r.s))
 	require.NoError(t, r.s.Synchronize(context.Background()))
 	var got [4]byte
-	require.NoError(t, r.c.CopyToHost(got[:], out.Ptr()))
+	require.NoError(t, r.c.CopyToHost(context.Background(), got[:], out.Ptr()))
 	assert.EqualValues(t, 4242, binary.LittleEndian.Uint32(got[:]), "%d bytes", limit)
 	assert.Error(t, k.SetMaxDynamicShared(limit+1))
 	for _, percent := range []int{100, 0, -1} {
@@ -280,7 +280,7 @@ func TestGPUOutOfMemory(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
 	total, err := r.c.Device().TotalMem()
 	require.NoError(t, err)
-	_, err = r.c.Malloc(int64(total) * 2)
+	_, err = r.c.Malloc(context.Background(), int64(total)*2)
 	require.ErrorIs(t, err, cudadrv.ErrOutOfMemory)
 	t.Log(err)
 	require.NoError(t, r.add(r.s, 1000), "the context lives on")
@@ -294,7 +294,7 @@ func TestGPUPoolKeepsWhatTheThresholdAllows(t *testing.T) {
 		require.NoError(t, err)
 	}
 	const size = 64 << 20
-	m, err := c.Malloc(size)
+	m, err := c.Malloc(context.Background(), size)
 	require.NoError(t, err)
 	_, used, err := c.PoolInfo()
 	require.NoError(t, err)
@@ -337,13 +337,13 @@ func TestGPUCopies(t *testing.T) {
 		r.s.Copy2D(cudadrv.Plane{Device: m.Ptr(), Pitch: 8}, cudadrv.Plane{Host: h, Offset: n, Pitch: 100}, 5, 3),
 		r.s.Synchronize(context.Background())))
 	got := make([]byte, 24)
-	require.NoError(t, r.c.CopyToHost(got, m.Ptr()))
+	require.NoError(t, r.c.CopyToHost(context.Background(), got, m.Ptr()))
 	for y := range 3 {
 		assert.Equal(t, append(bytes.Clone(want[100*y:100*y+5]), 255, 255, 255), got[8*y:8*y+8], "row %d", y)
 	}
 	// The device reads and writes pinned memory in place.
 	copy(h.Bytes(), floats(8, func(i int) float32 { return float32(i) }))
-	require.NoError(t, r.bind("vector_add", shape(1, 32), h.DevicePtr(), h.DevicePtr(), h.DevicePtr()+1024, uint32(8)).Run(r.s))
+	require.NoError(t, r.bind("vector_add", config(1, 32), h.DevicePtr(), h.DevicePtr(), h.DevicePtr()+1024, uint32(8)).Run(r.s))
 	require.NoError(t, r.s.Synchronize(context.Background()))
 	assert.Equal(t, floats(8, func(i int) float32 { return float32(2 * i) }), h.Bytes()[1024:1024+32])
 }
@@ -357,7 +357,7 @@ func TestGPUEventsTime(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, e[i].Close()) }()
 	}
-	spin := r.bind("spin", shape(1, 1), uint64(20e6))
+	spin := r.bind("spin", config(1, 1), uint64(20e6))
 	require.NoError(t, errors.Join(r.s.Record(e[0]), spin.Run(r.s), r.s.Record(e[1])))
 	_, err := e[1].Elapsed(e[0])
 	assert.ErrorIs(t, err, cudadrv.ErrNotReady)
@@ -386,7 +386,7 @@ func TestGPUEventsTime(t *testing.T) {
 
 func TestGPUWaitsHoldNoThreads(t *testing.T) {
 	r := newRig(t, gputest.Context(t))
-	spin := r.bind("spin", shape(1, 1), uint64(300e6))
+	spin := r.bind("spin", config(1, 1), uint64(300e6))
 	require.NoError(t, spin.Run(r.s))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()

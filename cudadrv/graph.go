@@ -45,7 +45,7 @@ func (c *Context) captureInfo(h uintptr) (id uint64, last uintptr, active bool, 
 	defer f.put()
 	s := fnStreamGetCaptureInfo
 	code := c.free(s, f, h, f.outAddr(0), f.outAddr(1), f.outAddr(2), f.outAddr(3), f.outAddr(4))
-	if code == ErrLossyQuery { // the next node's edges carry data, which only the newer form can tell
+	if code == codeLossyQuery { // the next node's edges carry data, which only the newer form can tell
 		s = fnStreamGetCaptureInfoV3
 		code = c.free(s, f, h, f.outAddr(0), f.outAddr(1), f.outAddr(2), f.outAddr(3), f.outAddr(5), f.outAddr(4))
 	}

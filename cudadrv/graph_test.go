@@ -16,7 +16,7 @@ func TestGraphRunsWhatWasCaptured(t *testing.T) {
 		k.version = version
 		c := k.open(t)
 		s := stream(t, c)
-		mem, err := c.Malloc(1024)
+		mem, err := c.Malloc(context.Background(), 1024)
 		require.NoError(t, err)
 		kern := k.kernel(t, c, "fill")
 		require.NoError(t, kern.Declare([]int{8, 4, 4}))
@@ -34,7 +34,7 @@ func TestGraphRunsWhatWasCaptured(t *testing.T) {
 		require.NoError(t, err)
 		word := func(at DevicePtr) uint32 {
 			var b [4]byte
-			require.NoError(t, c.CopyToHost(b[:], mem.Ptr()+at))
+			require.NoError(t, c.CopyToHost(context.Background(), b[:], mem.Ptr()+at))
 			return binary.LittleEndian.Uint32(b[:])
 		}
 		require.NoError(t, x.Launch(s))
@@ -50,9 +50,9 @@ func TestGraphRunsWhatWasCaptured(t *testing.T) {
 		k.runs = nil
 		require.NoError(t, x.Launch(s))
 		assert.Equal(t, []uint32{70, 8}, []uint32{word(0), word(512)})
-		assert.Equal(t, [7]uintptr{9, 8, 7, 6, 5, 4, 3}, k.runs[0].shape)
+		assert.Equal(t, [7]uintptr{9, 8, 7, 6, 5, 4, 3}, k.runs[0].config)
 		assert.Equal(t, k.runs[0], k.runs[2], "both nodes of the launch")
-		assert.Equal(t, [7]uintptr{1, 1, 1, 1, 1, 1, 0}, k.runs[1].shape)
+		assert.Equal(t, [7]uintptr{1, 1, 1, 1, 1, 1, 0}, k.runs[1].config)
 
 		other, err := kern.Bind(one, mem.Ptr(), uint32(1), uint32(1))
 		require.NoError(t, err)

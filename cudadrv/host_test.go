@@ -11,7 +11,7 @@ import (
 
 // BenchmarkLaunchHost times what a launch costs the program beside the driver's own work: the driver's function does nothing.
 func BenchmarkLaunchHost(b *testing.B) {
-	table := cudasim.New(cudasim.Config{}).Table().Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
+	table := cudasim.New(cudasim.Config{}).FunctionTable().Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
 		if name == "cuLaunchKernel" || name == "cuLaunchKernelEx" || name == "cuGraphLaunch" {
 			return func([]uintptr) uintptr { return 0 }
 		}
@@ -26,7 +26,7 @@ func BenchmarkLaunchHost(b *testing.B) {
 	b.Cleanup(func() { require.NoError(b, c.Close()) })
 	r := newRig(b, c)
 	for _, dependent := range []bool{false, true} {
-		cfg := shape(1, 32)
+		cfg := config(1, 32)
 		cfg.Dependent = dependent
 		l := r.bind("null", cfg)
 		b.Run(map[bool]string{false: "launch", true: "dependent"}[dependent], func(b *testing.B) {

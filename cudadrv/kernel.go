@@ -147,7 +147,7 @@ func (k *Kernel) PreferShared(percent int) error {
 	return k.setAttribute("PreferShared", FuncSharedCarveout, percent)
 }
 
-// AllowLargeClusters lets launches ask for clusters of 9 to 16 blocks. Not every device, nor every shape, has room for them.
+// AllowLargeClusters lets launches ask for clusters of 9 to 16 blocks. Not every device, nor every launch configuration, has room for them.
 func (k *Kernel) AllowLargeClusters() error {
 	return k.setAttribute("AllowLargeClusters", FuncLargeClusters, 1)
 }

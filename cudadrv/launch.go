@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// LaunchConfig is the shape of a launch. What comes after Shared needs more of the driver and the device than every
+// LaunchConfig is a launch configuration: the grid, the blocks and how they start. What comes after Shared needs more of the driver and the device than every
 // driver taken has; where it is missing, Bind and SetConfig return an *[UnsupportedError]. A capture keeps it in the graph.
 type LaunchConfig struct {
 	Grid   [3]uint32 // blocks; 0 counts as 1 in the second and third place
@@ -33,7 +33,7 @@ type LaunchConfig struct {
 	Priority int32
 }
 
-// Launch is a kernel with its arguments and its shape, checked and packed, ready to run many times. It may be
+// Launch is a kernel with its arguments and its launch configuration, checked and packed, ready to run many times. It may be
 // used from any goroutine; calls on one Launch wait for each other. A Launch holds addresses, not memory: the
 // caller keeps the memory open until the launch has run.
 type Launch struct {
@@ -46,7 +46,7 @@ type Launch struct {
 	words []uint64  // the arguments, each from a word's start, those of 64 bytes' multiples from a multiple of 64
 	ptrs  []uintptr // their addresses, which the driver is given
 
-	fn     slot       // the function that the shape needs: fnLaunchKernel, or fnLaunchKernelEx
+	fn     slot       // the function that the configuration needs: fnLaunchKernel, or fnLaunchKernelEx
 	ex     *extended  // what the second reads; nil if it was never needed
 	callEx [4]uintptr // the arguments of cuLaunchKernelEx
 }
@@ -54,7 +54,7 @@ type Launch struct {
 // Bind packs the arguments for the kernel. Each must have the size that the kernel declares for its place:
 // 1 byte int8, uint8; 2 int16, uint16; 4 int32, uint32, float32; 8 int64, uint64, float64, [DevicePtr]; 128
 // [TensorMap]; any size []byte, for structures. int, uint and Go pointers are refused. The error is an *[ArgError] that says
-// the place, what came and what was wanted; a *[ValueError] for the shape; ErrParamsUnknown if the driver cannot
+// the place, what came and what was wanted; a *[ValueError] for the configuration; ErrParamsUnknown if the driver cannot
 // tell the list and [Kernel.Declare] was not called.
 func (k *Kernel) Bind(cfg LaunchConfig, args ...any) (*Launch, error) {
 	sizes, err := k.sizes()
@@ -97,7 +97,7 @@ func alignWords(size int) int {
 	return 0
 }
 
-// configure checks a shape and takes it over.
+// configure checks a launch configuration and takes it over.
 func (l *Launch) configure(cfg LaunchConfig) error {
 	for i := 1; i < 3; i++ {
 		cfg.Grid[i], cfg.Block[i] = max(cfg.Grid[i], 1), max(cfg.Block[i], 1)
@@ -128,14 +128,14 @@ func (l *Launch) configure(cfg LaunchConfig) error {
 // Kernel gives the launch's kernel.
 func (l *Launch) Kernel() *Kernel { return l.k }
 
-// Config gives the launch's shape.
+// Config gives the launch configuration.
 func (l *Launch) Config() LaunchConfig {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cfg
 }
 
-// SetConfig changes the shape, with the checks of Bind.
+// SetConfig changes the launch configuration, with the checks of Bind.
 func (l *Launch) SetConfig(cfg LaunchConfig) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -317,8 +317,8 @@ func (l *Launch) runBound(c *Context, h uintptr) Code {
 	return code
 }
 
-// Arg gives a copy of the packed bytes of argument i, nil if there is none.
-func (l *Launch) Arg(i int) []byte {
+// arg gives a copy of the packed bytes of argument i, nil if there is none.
+func (l *Launch) arg(i int) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i < 0 || i >= len(l.sizes) {

@@ -40,7 +40,7 @@ func TestLaunchPacksEachArgumentToItsSize(t *testing.T) {
 		r := k.runs[0]
 		le := binary.LittleEndian
 		assert.Equal(t, "mixed", r.name)
-		assert.Equal(t, [7]uintptr{3, 2, 1, 32, 4, 1, 99}, r.shape)
+		assert.Equal(t, [7]uintptr{3, 2, 1, 32, 4, 1, 99}, r.config)
 		assert.Equal(t, int32(-2), int32(le.Uint32(r.args[0])))
 		assert.Equal(t, uint64(0x1122334455667788), le.Uint64(r.args[1]))
 		assert.Equal(t, float32(1.5), math.Float32frombits(le.Uint32(r.args[2])))
@@ -59,8 +59,8 @@ func TestLaunchPacksEachArgumentToItsSize(t *testing.T) {
 		assert.Equal(t, uint32(5), le.Uint32(r.args[0]))
 		assert.Equal(t, uint64(6), le.Uint64(r.args[1]))
 		assert.Equal(t, "other twelve", string(r.args[6]))
-		assert.Equal(t, []byte("other twelve"), l.Arg(6))
-		assert.Nil(t, l.Arg(7))
+		assert.Equal(t, []byte("other twelve"), l.arg(6))
+		assert.Nil(t, l.arg(7))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestBindChecksTheShape(t *testing.T) {
 	l, err := kern.Bind(LaunchConfig{Grid: [3]uint32{math.MaxInt32, 65535, 65535}, Block: [3]uint32{1024}})
 	require.NoError(t, err)
 	require.Error(t, l.SetConfig(LaunchConfig{}))
-	assert.Equal(t, [3]uint32{1024, 1, 1}, l.Config().Block, "a refused shape changes nothing")
+	assert.Equal(t, [3]uint32{1024, 1, 1}, l.Config().Block, "a refused configuration changes nothing")
 }
 
 // assertNoAllocs runs fn many times and counts. The race detector makes pools forget, so it only runs fn there.
@@ -169,7 +169,7 @@ func TestLaunchAllocatesNothing(t *testing.T) {
 	}, "graph launch")
 	h, err := c.MallocHost(64)
 	require.NoError(t, err)
-	m, err := c.Malloc(64)
+	m, err := c.Malloc(context.Background(), 64)
 	require.NoError(t, err)
 	e, err := c.NewEvent(EventOptions{})
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestUseAfterCloseIsAnError(t *testing.T) {
 	require.NoError(t, err)
 	e, err := c.NewEvent(EventOptions{})
 	require.NoError(t, err)
-	mem, err := c.Malloc(4)
+	mem, err := c.Malloc(context.Background(), 4)
 	require.NoError(t, err)
 	host, err := c.MallocHost(4)
 	require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestUseAfterCloseIsAnError(t *testing.T) {
 	require.NoError(t, s2.Close())
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close())
-	_, err = c.Malloc(1)
+	_, err = c.Malloc(context.Background(), 1)
 	assert.ErrorIs(t, err, ErrClosed)
 	_, err = c.NewStream(StreamOptions{})
 	assert.ErrorIs(t, err, ErrClosed)

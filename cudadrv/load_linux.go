@@ -66,7 +66,7 @@ func loadFrom(list []string) (*Driver, error) {
 			missing.Tried = append(missing.Tried, err.Error())
 			continue
 		}
-		d, err := NewDriver(libraryTable(lib, name))
+		d, err := NewDriver(libraryFunctionTable(lib, name))
 		if errors.Is(err, ErrDriverStub) {
 			if stub == nil {
 				stub = err
@@ -92,9 +92,9 @@ func open(name string) (uintptr, error) {
 	return lib, nil
 }
 
-// libraryTable looks functions up in an open library: through the driver's own cuGetProcAddress, asked for
+// libraryFunctionTable looks functions up in an open library: through the driver's own cuGetProcAddress, asked for
 // the version that fixes the signature, else by exported name.
-func libraryTable(lib uintptr, path string) *Table {
+func libraryFunctionTable(lib uintptr, path string) *FunctionTable {
 	get, _ := purego.Dlsym(lib, "cuGetProcAddress_v2")
 	getV1 := uintptr(0)
 	if get == 0 {
@@ -117,7 +117,7 @@ func libraryTable(lib uintptr, path string) *Table {
 		p, _ := purego.Dlsym(lib, name)
 		return p
 	}
-	return &Table{Path: path, Lookup: func(name string, version int) (Proc, bool) {
+	return &FunctionTable{Path: path, Lookup: func(name string, version int) (Proc, bool) {
 		fn := find(name, version)
 		if fn == 0 {
 			return nil, false
@@ -138,9 +138,9 @@ func baseName(name string) string {
 	return name[:i]
 }
 
-// SystemTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
+// SystemFunctionTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
 // its own with [NewDriver].
-func SystemTable() (*Table, error) {
+func SystemFunctionTable() (*FunctionTable, error) {
 	d, err := Open()
 	if err != nil {
 		return nil, err
@@ -149,5 +149,5 @@ func SystemTable() (*Table, error) {
 	if err != nil {
 		return nil, &LoadError{Kind: ErrDriverMissing, Path: d.path, Err: err}
 	}
-	return libraryTable(lib, d.path), nil
+	return libraryFunctionTable(lib, d.path), nil
 }

@@ -50,7 +50,7 @@ func TestOpenTellsAStub(t *testing.T) {
 	t.Setenv(libraryEnv, path)
 	_, err := load()
 	require.ErrorIs(t, err, ErrDriverStub)
-	require.ErrorIs(t, err, ErrStubLibrary)
+	require.ErrorIs(t, err, codeStubLibrary)
 	assert.NotErrorIs(t, err, ErrDriverMissing)
 	assert.ErrorContains(t, err, path)
 }
@@ -88,7 +88,7 @@ func TestFunctionsAreAskedOfTheDriverFirst(t *testing.T) {
 		}`)
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW)
 	require.NoError(t, err)
-	table := libraryTable(lib, path)
+	table := libraryFunctionTable(lib, path)
 	for name, want := range map[string]uintptr{"cuMemAlloc_v2": 41, "cuMemFree_v2": 43} {
 		p, ok := table.Lookup(name, 3020)
 		require.True(t, ok, name)
@@ -103,7 +103,7 @@ func TestProcPassesElevenArgumentsAndAllocatesNothing(t *testing.T) {
 		return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && i == 9 && **(int **)j == 10 && k == 0 ? 0 : 1; }`)
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW)
 	require.NoError(t, err)
-	p, ok := libraryTable(lib, path).Lookup("cuLaunchKernel", 4000)
+	p, ok := libraryFunctionTable(lib, path).Lookup("cuLaunchKernel", 4000)
 	require.True(t, ok)
 	value := []uint64{10}
 	ptrs := []uintptr{Addr(wordBytes(value))}

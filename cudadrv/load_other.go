@@ -9,9 +9,9 @@ func load() (*Driver, error) {
 	return nil, &LoadError{Kind: ErrPlatform, Path: runtime.GOOS + "/" + runtime.GOARCH}
 }
 
-// SystemTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
+// SystemFunctionTable gives the functions of the library that [Open] loads, for a program that wraps them and makes a driver of
 // its own with [NewDriver].
-func SystemTable() (*Table, error) {
+func SystemFunctionTable() (*FunctionTable, error) {
 	_, err := load()
 	return nil, err
 }

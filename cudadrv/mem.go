@@ -189,7 +189,19 @@ func wordBytes(w []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), len(w)*8)
 }
 
-// View shows n bytes of memory at an address that a driver call was given, or gave. It is for tables
+// elementSize is the size of an element in bytes.
+func elementSize[T Element]() int64 {
+	var x T
+	return int64(unsafe.Sizeof(x))
+}
+
+// elementBytes shows elements as bytes.
+func elementBytes[T Element](list []T) []byte {
+	// SAFETY: an Element is plain bytes without pointers; the result refers to list's own memory and keeps it alive.
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(list))), int64(len(list))*elementSize[T]())
+}
+
+// View shows n bytes of memory at an address that a driver call was given, or gave. It is for function tables
 // written in Go: argument i of a [Proc] that is a pointer to n bytes is View(args[i], n). The bytes may be
 // used until the Proc returns, or as long as whoever owns the memory says. Address 0 gives nil.
 func View(addr uintptr, n int) []byte {

@@ -1,6 +1,7 @@
 package cudadrv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -10,10 +11,10 @@ import (
 // DevicePtr is an address on the device. It is never a Go pointer.
 type DevicePtr uint64
 
-// DeviceMem is memory on the device.
+// DeviceMem is memory on the device, in bytes. [Array] is such memory as elements of a Go type.
 type DeviceMem struct {
 	child
-	mu     sync.Mutex
+	mu     sync.RWMutex // held for reading while a call uses ptr
 	ptr    DevicePtr
 	size   int64
 	pooled bool
@@ -22,13 +23,16 @@ type DeviceMem struct {
 
 // Malloc allocates n bytes, usable at once on every stream. Where the device has memory pools they come from
 // the device's pool, as with [Context.MallocAsync], else from the plain allocator. n may be 0: no memory, address 0.
-// Out of memory is ErrOutOfMemory. The contents are undefined.
-func (c *Context) Malloc(n int64) (*DeviceMem, error) {
+// Out of memory is ErrOutOfMemory. The contents are undefined. If ctx ends first there is no memory, and the error is ctx's.
+func (c *Context) Malloc(ctx context.Context, n int64) (*DeviceMem, error) {
+	if err := ended(ctx); err != nil {
+		return nil, err
+	}
 	m, err := c.malloc(c.memory, n)
 	if err != nil || !m.pooled {
 		return m, err
 	}
-	if err := c.memory.wait(); err != nil { // other streams may use the memory only after this point of its own
+	if err := c.memory.Synchronize(ctx); err != nil { // other streams may use the memory only after this point of its own
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
@@ -82,8 +86,8 @@ func (c *Context) malloc(s *Stream, n int64) (*DeviceMem, error) {
 
 // Ptr is the address of the first byte; 0 after Close.
 func (m *DeviceMem) Ptr() DevicePtr {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	return m.ptr
 }
 

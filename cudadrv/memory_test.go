@@ -19,12 +19,12 @@ func TestCopiesMoveEveryByteAndNothingElse(t *testing.T) {
 	for _, n := range lengths {
 		size := int64(n)
 		src := bytes.Repeat([]byte{0, 1, 2, 3, 4, 5, 6}, n)[:n]
-		m, err := c.Malloc(size + 32)
+		m, err := c.Malloc(context.Background(), size+32)
 		require.NoError(t, err)
-		require.NoError(t, c.Memset8(m.Ptr(), 0xee, size+32))
-		require.NoError(t, c.CopyToDevice(m.Ptr()+16, src))
+		require.NoError(t, c.Memset8(context.Background(), m.Ptr(), 0xee, size+32))
+		require.NoError(t, c.CopyToDevice(context.Background(), m.Ptr()+16, src))
 		got := make([]byte, n+32)
-		require.NoError(t, c.CopyToHost(got, m.Ptr()))
+		require.NoError(t, c.CopyToHost(context.Background(), got, m.Ptr()))
 		guard := bytes.Repeat([]byte{0xee}, 16)
 		assert.Equal(t, append(append(bytes.Clone(guard), src...), guard...), got)
 
@@ -36,9 +36,9 @@ func TestCopiesMoveEveryByteAndNothingElse(t *testing.T) {
 		require.NoError(t, s.CopyToHost(h, size, m.Ptr(), size))
 		require.NoError(t, s.Synchronize(context.Background()))
 		assert.Equal(t, src, h.Bytes()[n:])
-		require.NoError(t, c.Memset32(m.Ptr(), 0x01020304, size/4))
-		require.NoError(t, c.CopyDevice(m.Ptr()+16, m.Ptr(), min(16, size/4*4)))
-		require.NoError(t, c.CopyToHost(got, m.Ptr()))
+		require.NoError(t, c.Memset32(context.Background(), m.Ptr(), 0x01020304, size/4))
+		require.NoError(t, c.CopyDevice(context.Background(), m.Ptr()+16, m.Ptr(), min(16, size/4*4)))
+		require.NoError(t, c.CopyToHost(context.Background(), got, m.Ptr()))
 		if n >= 16 {
 			assert.Equal(t, bytes.Repeat([]byte{4, 3, 2, 1}, 8), got[:32])
 		}
@@ -66,18 +66,18 @@ func TestCopiesRefuseRangesOutsideTheHostMemory(t *testing.T) {
 	assert.ErrorAs(t, s.Copy2D(Plane{Device: 1, Pitch: 4}, Plane{Host: h, Pitch: 5}, 4, 4), &e)
 	assert.ErrorAs(t, s.Copy2D(Plane{Device: 1, Pitch: 4}, Plane{Host: h, Pitch: 1 << 62}, 4, 1<<40), &e)
 	assert.ErrorAs(t, s.Copy2D(Plane{Device: 1, Pitch: 4}, Plane{Host: h, Offset: 1, Pitch: 4}, 4, 4), &e)
-	_, err = c.Malloc(-1)
+	_, err = c.Malloc(context.Background(), -1)
 	assert.ErrorAs(t, err, &e)
 	_, err = c.MallocHost(-1)
 	assert.ErrorAs(t, err, &e)
 	_, err = c.MallocAsync(nil, 1)
 	assert.ErrorAs(t, err, &e)
 	require.NoError(t, s.CopyToDevice(1, h, 16, 0), "nothing to copy")
-	m, err := c.Malloc(0)
+	m, err := c.Malloc(context.Background(), 0)
 	require.NoError(t, err)
 	assert.Zero(t, m.Ptr())
 	require.NoError(t, m.Close())
-	require.NoError(t, c.CopyToDevice(0, nil))
+	require.NoError(t, c.CopyToDevice(context.Background(), 0, nil))
 }
 
 func TestCopy2DFollowsThePitches(t *testing.T) {
@@ -85,17 +85,17 @@ func TestCopy2DFollowsThePitches(t *testing.T) {
 	s := stream(t, c)
 	h, err := c.MallocHost(64)
 	require.NoError(t, err)
-	m, err := c.Malloc(64)
+	m, err := c.Malloc(context.Background(), 64)
 	require.NoError(t, err)
 	for i := range h.Bytes() {
 		h.Bytes()[i] = byte(i)
 	}
-	require.NoError(t, c.Memset8(m.Ptr(), 0xff, 64))
+	require.NoError(t, c.Memset8(context.Background(), m.Ptr(), 0xff, 64))
 	require.NoError(t, s.Copy2D(Plane{Device: m.Ptr(), Pitch: 4}, Plane{Host: h, Offset: 2, Pitch: 16}, 3, 3))
 	require.NoError(t, s.Copy2D(Plane{Host: h, Offset: 48, Pitch: 5}, Plane{Device: m.Ptr(), Pitch: 4}, 3, 3))
 	require.NoError(t, s.Synchronize(context.Background()))
 	got := make([]byte, 13)
-	require.NoError(t, c.CopyToHost(got, m.Ptr()))
+	require.NoError(t, c.CopyToHost(context.Background(), got, m.Ptr()))
 	assert.Equal(t, []byte{2, 3, 4, 255, 18, 19, 20, 255, 34, 35, 36, 255, 255}, got)
 	assert.Equal(t, []byte{2, 3, 4, 51, 52, 18, 19, 20, 56, 57, 34, 35, 36, 61, 62, 63}, h.Bytes()[48:])
 }
@@ -109,7 +109,7 @@ func TestMemoryComesPlainWherePoolsAreMissing(t *testing.T) {
 		lack(k)
 		c := k.open(t)
 		s := stream(t, c)
-		a, err := c.Malloc(64)
+		a, err := c.Malloc(context.Background(), 64)
 		require.NoError(t, err)
 		b, err := c.MallocAsync(s, 64)
 		require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestMemoryComesPlainWherePoolsAreMissing(t *testing.T) {
 	}
 	k := newFake()
 	c := k.open(t)
-	m, err := c.Malloc(64)
+	m, err := c.Malloc(context.Background(), 64)
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
 	assert.Equal(t, 1, k.count("cuMemFreeAsync"))
@@ -144,7 +144,7 @@ func TestFailedCallsLeaveNothingOpen(t *testing.T) {
 			return
 		}
 		defer s.Close()
-		if m, err := c.Malloc(64); err == nil {
+		if m, err := c.Malloc(context.Background(), 64); err == nil {
 			defer m.Close()
 		}
 		if h, err := c.MallocHost(64); err == nil {
@@ -212,12 +212,12 @@ func TestFailedCallsLeaveNothingOpen(t *testing.T) {
 func TestLeaksNameTheCallSite(t *testing.T) {
 	c := newFake().open(t)
 	d := c.Device().Driver()
-	before, err := c.Malloc(1)
+	before, err := c.Malloc(context.Background(), 1)
 	require.NoError(t, err)
 	was := tracking.Load()
 	TrackLeaks(true)
 	defer TrackLeaks(was)
-	m, err := c.Malloc(77)
+	m, err := c.Malloc(context.Background(), 77)
 	require.NoError(t, err)
 	s, err := c.NewStream(StreamOptions{})
 	require.NoError(t, err)

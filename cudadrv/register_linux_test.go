@@ -16,7 +16,7 @@ func TestMappedMemoryIsRegistered(t *testing.T) {
 	k := newFake()
 	c := k.open(t)
 	s := stream(t, c)
-	m, err := c.Malloc(100)
+	m, err := c.Malloc(context.Background(), 100)
 	require.NoError(t, err)
 	h, err := c.RegisterHost(b, RegisterOptions{})
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ func TestRegisteredMemoryIsCopiedInPlace(t *testing.T) {
 		assert.Same(t, &own[0], &h.Bytes()[0])
 		assert.Equal(t, n, cap(h.Bytes()), "nothing beyond the range can be reached")
 		assert.EqualValues(t, Addr(own), h.DevicePtr())
-		m, err := c.Malloc(int64(n))
+		m, err := c.Malloc(context.Background(), int64(n))
 		require.NoError(t, err)
 		require.NoError(t, s.CopyToDevice(m.Ptr(), h, 0, int64(n)))
 		require.NoError(t, s.Memset8(DevicePtr(Addr(own)), 0xee, int64(n)))
@@ -63,7 +63,7 @@ func TestReadOnlyMemoryIsNotWritten(t *testing.T) {
 	var e *ValueError
 	assert.ErrorAs(t, s.CopyToHost(h, 0, 1, 8), &e)
 	assert.ErrorAs(t, s.Copy2D(Plane{Host: h, Pitch: 8}, Plane{Device: 1, Pitch: 8}, 8, 2), &e)
-	m, err := c.Malloc(64)
+	m, err := c.Malloc(context.Background(), 64)
 	require.NoError(t, err)
 	assert.NoError(t, s.CopyToDevice(m.Ptr(), h, 0, 64))
 	assert.NoError(t, s.Copy2D(Plane{Device: m.Ptr(), Pitch: 8}, Plane{Host: h, Pitch: 8}, 8, 2))

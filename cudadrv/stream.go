@@ -153,7 +153,7 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 	if s.capturing.Load() {
 		return &CaptureError{Op: "Synchronize", Err: ErrCaptureUnsupported}
 	}
-	if ctx == nil || ctx.Done() == nil {
+	if !cancellable(ctx) {
 		return s.wait()
 	}
 	return s.ctx.dev.poller.wait(ctx, s)

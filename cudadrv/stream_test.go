@@ -125,7 +125,7 @@ func TestLostDeviceKeepsTheFirstCauseAndTheLastKernels(t *testing.T) {
 		require.NoError(t, err)
 		fill, err := k.kernel(t, c, "fill").Bind(one, DevicePtr(0), uint32(0), uint32(0))
 		require.NoError(t, err)
-		mem, err := c.Malloc(8)
+		mem, err := c.Malloc(context.Background(), 8)
 		require.NoError(t, err)
 		require.NoError(t, null.Run(s))
 		require.NoError(t, null.Run(s))
@@ -141,12 +141,12 @@ func TestLostDeviceKeepsTheFirstCauseAndTheLastKernels(t *testing.T) {
 		k.poison = ErrUnknown
 		k.mu.Unlock()
 		calls := k.count("cuLaunchKernel")
-		_, errMalloc := c.Malloc(1)
+		_, errMalloc := c.Malloc(context.Background(), 1)
 		_, errModule := c.LoadModule([]byte("good"))
 		_, errPrimary := c.Device().Primary()
 		_, errQuery := s.Query()
 		for _, err := range []error{null.Run(s), s.Synchronize(context.Background()), s.Synchronize(t.Context()), c.Synchronize(context.Background()), errMalloc, errModule, errPrimary, errQuery,
-			c.CopyToDevice(1, []byte{1}), c.Device().Lost()} {
+			c.CopyToDevice(context.Background(), 1, []byte{1}), c.Device().Lost()} {
 			var lost *LostError
 			require.ErrorAs(t, err, &lost)
 			assert.Equal(t, code, lost.First.Code, "the first cause")

@@ -58,6 +58,17 @@ func (p *poller) wait(ctx context.Context, on pollable) error {
 	}
 }
 
+// cancellable reports whether ctx may end. Where it cannot, or is nil, waits are the driver's own.
+func cancellable(ctx context.Context) bool { return ctx != nil && ctx.Done() != nil }
+
+// ended is the error of a ctx that has ended.
+func ended(ctx context.Context) error {
+	if ctx == nil || ctx.Err() == nil {
+		return nil
+	}
+	return waitError(ctx.Err())
+}
+
 func waitError(err error) error { return fmt.Errorf("cudadrv: wait: %w", err) }
 
 func (p *poller) add(w *waiter) {

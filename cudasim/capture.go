@@ -100,7 +100,7 @@ func cuStreamEndCapture(d *Device, a []uintptr) code {
 	if c != cudadrv.Success {
 		return c
 	}
-	return put64(a[1], uint64(d.add(KindGraph, g, 0)))
+	return put64(a[1], uint64(d.add(kindGraph, g, 0)))
 }
 
 func (d *Device) endCapture(s *stream) (*graph, code) {

@@ -5,15 +5,13 @@ import "github.com/robocache/robocache/cudadrv"
 // code is a driver result.
 type code = cudadrv.Code
 
-// Codes that the simulated driver gives and that cudadrv has no name for.
+// Codes that the simulated device gives and that cudadrv has no name for.
 const (
-	codeIllegalState      code = 401
-	codeAlreadyRegistered code = 712
-	codeNotRegistered     code = 713
-	codeCaptureMerge      code = 902
-	codeCaptureUnmatched  code = 903
-	codeCaptureIsolation  code = 905
-	codeCapturedEvent     code = 907
+	codeIllegalState     code = 401
+	codeCaptureMerge     code = 902
+	codeCaptureUnmatched code = 903
+	codeCaptureIsolation code = 905
+	codeCapturedEvent    code = 907
 )
 
 // codeTexts holds the driver's name and sentence of each code, as the driver API reference gives them.

@@ -12,7 +12,7 @@ func cuDevicePrimaryCtxRetain(d *Device, a []uintptr) code {
 		d.retained++
 		d.mu.Unlock()
 		if first {
-			h := d.add(KindContext, &cudaContext{}, 0)
+			h := d.add(kindContext, &cudaContext{}, 0)
 			d.mu.Lock()
 			d.context = h
 			d.mu.Unlock()
@@ -90,7 +90,7 @@ func cuCtxSynchronize(d *Device, a []uintptr) code {
 	for _, s := range all {
 		s.wait()
 	}
-	d.memory.settle()
+	d.memory.synchronised()
 	return d.lost()
 }
 

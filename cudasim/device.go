@@ -7,14 +7,13 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// Device is a simulated driver with one device. Its methods may be called from any goroutine.
+// Device is a simulated device, with what stands in for its driver. Its methods may be called from any goroutine.
 type Device struct {
 	cfg      Config
 	counting Config // cfg, with counters
 	space    *space
 	started  atomic.Bool // cuInit was called
 	poison   atomic.Int32
-	ran      atomic.Uint64 // launches that ended
 
 	mu       sync.Mutex // of what follows
 	next     uintptr    // the handle given last
@@ -37,7 +36,7 @@ type Device struct {
 
 // object is something with a handle.
 type object struct {
-	kind  Kind
+	kind  kind
 	value any
 	size  int64
 	stack []uintptr
@@ -58,11 +57,11 @@ func New(cfg Config) *Device {
 	return d
 }
 
-// Table is what cudadrv.NewDriver takes. A driver made with it may be made again: it finds the same device.
-func (d *Device) Table() *cudadrv.Table {
-	return &cudadrv.Table{Path: "simulated by package cudasim", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
+// FunctionTable is what cudadrv.NewDriver takes. NewDriver may be called again: it finds the same device.
+func (d *Device) FunctionTable() *cudadrv.FunctionTable {
+	return &cudadrv.FunctionTable{Path: "simulated by package cudasim", Lookup: func(name string, version int) (cudadrv.Proc, bool) {
 		e, ok := entries[name]
-		if !ok || version > DriverVersion {
+		if !ok || version > CUDAVersion {
 			return nil, false
 		}
 		return func(args []uintptr) uintptr { return uintptr(uint32(d.call(&e, args))) }, true
@@ -87,7 +86,7 @@ const (
 	needSafe                     // no capture forbids it: it may wait for the device
 )
 
-// entry is one driver function. args is the number of arguments that it takes.
+// entry is one function of the table. args is the number of arguments that it takes.
 type entry struct {
 	args int
 	need need
@@ -128,12 +127,12 @@ func (d *Device) lose(c code, f *Fault, report string) {
 func (d *Device) lost() code { return code(d.poison.Load()) }
 
 // add gives a value a handle.
-func (d *Device) add(kind Kind, value any, size int64) uintptr {
+func (d *Device) add(k kind, value any, size int64) uintptr {
 	stack := callers()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next += 0x10
-	d.open[d.next] = &object{kind, value, size, stack}
+	d.open[d.next] = &object{k, value, size, stack}
 	return d.next
 }
 

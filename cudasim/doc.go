@@ -1,15 +1,15 @@
 // Package cudasim is a simulated CUDA device: it parses PTX and runs it on the CPU, a warp at a time, and reports what a
-// kernel does wrong where a real device would stay silent. Around that it is a driver: [Device.Table] gives the functions
-// that package cudadrv looks for in the driver library.
+// kernel does wrong where a real device would stay silent. Around that it stands in for
+// NVIDIA's driver: [Device.FunctionTable] gives the functions that package cudadrv looks for in the driver library.
 //
 // Arithmetic is exact: an instruction that PTX defines to the bit gives those bits, and one that PTX bounds stays within
 // its bound. Under ftz a result is flushed as an H200 does it: if it is below the normal numbers once it is rounded to all its
 // digits. Operands for which PTX defines nothing, as a bit field past bit 255, are a fault. Sizes and addresses are bytes. A
 // kernel's wrongs come back as a *Fault, which names the kernel, the line of PTX, the block, the thread and the address.
 //
-// # The driver
+// # What stands in for the driver
 //
-// It is a driver for CUDA 12.8 with one device of compute capability 9.0. Modelled are: handles, each checked; the primary
+// It states CUDA 12.8, and has one device of compute capability 9.0. Modelled are: handles, each checked; the primary
 // context and what is current on which thread; streams, each a queue that a goroutine works off, so that nothing is done
 // before something waits for it to be; events; memory allocated and freed in stream order, and the pool's books; pinned and
 // registered host memory; copies that are checked when they are queued; modules and libraries, with the compiler's log;
@@ -30,6 +30,6 @@
 // memory has another address on the device than on the host. Machine code is refused, as for a device that it was not
 // made for. A launch waits where 1024 pieces of work are queued.
 //
-// [Inject] makes calls fail on demand, of this or of a real driver. [Device.Leaks] lists what was not given back, with the
+// [Inject] makes calls fail on demand, of this device or of the real driver. [Device.Leaks] lists what was not given back, with the
 // places where it was made. [Device.Observe] shows each launch with its counters.
 package cudasim

@@ -63,7 +63,7 @@ type rig struct {
 	s   *cudadrv.Stream
 }
 
-func newRig(t *testing.T, table func(*cudasim.Device) *cudadrv.Table) *rig {
+func newRig(t *testing.T, table func(*cudasim.Device) *cudadrv.FunctionTable) *rig {
 	r := &rig{t: t, sim: cudasim.New(cudasim.Config{})}
 	drv, err := cudadrv.NewDriver(table(r.sim))
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func (r *rig) bind(name string, args ...any) *cudadrv.Launch {
 
 func (r *rig) malloc(n int64) *cudadrv.DeviceMem {
 	r.t.Helper()
-	m, err := r.c.Malloc(n)
+	m, err := r.c.Malloc(context.Background(), n)
 	require.NoError(r.t, err)
 	return m
 }
@@ -100,7 +100,7 @@ func (r *rig) close(things ...interface{ Close() error }) {
 	}
 }
 
-func plain(d *cudasim.Device) *cudadrv.Table { return d.Table() }
+func plain(d *cudasim.Device) *cudadrv.FunctionTable { return d.FunctionTable() }
 
 func TestAFaultLosesTheDevice(t *testing.T) {
 	for _, c := range []struct {
@@ -130,7 +130,7 @@ func TestAFaultLosesTheDevice(t *testing.T) {
 			require.NotNil(t, f)
 			assert.Equal(t, c.kind, f.Kind)
 			assert.ErrorContains(t, err, f.Error(), "the whole report is in the error")
-			table := r.sim.Table()
+			table := r.sim.FunctionTable()
 			for _, name := range []string{"cuStreamSynchronize", "cuMemAllocAsync", "cuLaunchKernel", "cuEventQuery"} {
 				call, ok := table.Lookup(name, 2000)
 				require.True(t, ok)
@@ -146,7 +146,7 @@ func TestAFaultLosesTheDevice(t *testing.T) {
 func TestWorkIsDoneWhenItsStreamGetsThere(t *testing.T) {
 	r := newRig(t, plain)
 	m := r.malloc(4)
-	require.NoError(t, r.c.Memset8(m.Ptr(), 0, 4))
+	require.NoError(t, r.c.Memset8(context.Background(), m.Ptr(), 0, 4))
 	s2, err := r.c.NewStream(cudadrv.StreamOptions{})
 	require.NoError(t, err)
 	e, err := r.c.NewEvent(cudadrv.EventOptions{})
@@ -170,7 +170,7 @@ func TestLeaksNameTheCallSite(t *testing.T) {
 	m := r.malloc(100)
 	var found bool
 	for _, l := range r.sim.Leaks() {
-		if l.Kind == cudasim.KindMemory {
+		if l.Kind == "device memory" {
 			found = true
 			assert.EqualValues(t, 100, l.Size)
 			assert.Contains(t, strings.Split(l.Stack, "\n")[0], "cudasim_test.(*rig).malloc", "the first frame is the program's")
@@ -188,7 +188,7 @@ func TestCapturesForbidByThread(t *testing.T) {
 		out := make([]byte, 64)
 		at := cudadrv.Addr(out)
 		call := func(name string, args ...uintptr) cudadrv.Code {
-			p, ok := d.Table().Lookup(name, 2000)
+			p, ok := d.FunctionTable().Lookup(name, 2000)
 			require.True(t, ok)
 			return cudadrv.Code(int32(p(args)))
 		}
@@ -225,9 +225,9 @@ func TestCapturesForbidByThread(t *testing.T) {
 
 func TestFaultsOnDemand(t *testing.T) {
 	var in *cudasim.Injector
-	wrap := func(failures ...cudasim.Failure) func(d *cudasim.Device) *cudadrv.Table {
-		return func(d *cudasim.Device) (t *cudadrv.Table) {
-			t, in = cudasim.Inject(d.Table(), failures...)
+	wrap := func(failures ...cudasim.Failure) func(d *cudasim.Device) *cudadrv.FunctionTable {
+		return func(d *cudasim.Device) (t *cudadrv.FunctionTable) {
+			t, in = cudasim.Inject(d.FunctionTable(), failures...)
 			return t
 		}
 	}
@@ -238,11 +238,11 @@ func TestFaultsOnDemand(t *testing.T) {
 		cudasim.Failure{Call: "cuStreamQuery", N: 1, Code: cudadrv.ErrNotReady},
 	))
 	m := r.malloc(8)
-	_, err := r.c.Malloc(8)
+	_, err := r.c.Malloc(context.Background(), 8)
 	assert.ErrorIs(t, err, cudadrv.ErrOutOfMemory)
 	again := r.malloc(8)
 	began := time.Now()
-	require.NoError(t, r.c.CopyToDevice(m.Ptr(), make([]byte, 8)))
+	require.NoError(t, r.c.CopyToDevice(context.Background(), m.Ptr(), make([]byte, 8)))
 	assert.GreaterOrEqual(t, time.Since(began), 30*time.Millisecond, "a slow copy")
 	done, err := r.s.Query()
 	require.NoError(t, err)
@@ -266,7 +266,7 @@ func TestFaultsOnDemand(t *testing.T) {
 func TestAnUploadOfOrdinaryMemoryIsTakenAtTheCall(t *testing.T) {
 	r := newRig(t, plain)
 	m := r.malloc(4)
-	table := r.sim.Table()
+	table := r.sim.FunctionTable()
 	copyTo, _ := table.Lookup("cuMemcpyHtoDAsync_v2", 3020)
 	makeStream, _ := table.Lookup("cuStreamCreateWithPriority", 5050)
 	src, out := []byte{1, 2, 3, 4}, make([]byte, 8)
@@ -286,7 +286,7 @@ func TestAnUploadOfOrdinaryMemoryIsTakenAtTheCall(t *testing.T) {
 	src[0] = 99
 	require.Zero(t, wait([]uintptr{s}))
 	got := make([]byte, 4)
-	require.NoError(t, r.c.CopyToHost(got, m.Ptr()))
+	require.NoError(t, r.c.CopyToHost(context.Background(), got, m.Ptr()))
 	assert.Equal(t, []byte{1, 2, 3, 4}, got)
 	require.Zero(t, destroy([]uintptr{s}))
 	require.Zero(t, pop([]uintptr{cudadrv.Addr(out)}))

@@ -338,7 +338,7 @@ func TestWhatIsNotKnownIsAnErrorAtLoad(t *testing.T) {
 		"call.uni nowhere;":                    "nowhere",
 	} {
 		_, err := loadProgram([]byte(kernelOf("\n\n\t"+body+" ret;")), newSpace(1<<20))
-		var e *UnsupportedError
+		var e *unsupportedError
 		require.ErrorAs(t, err, &e, body)
 		assert.Equal(t, 12, e.Line, body)
 		assert.Contains(t, fmt.Sprint(err), reason)

@@ -107,7 +107,7 @@ func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
 	for i, n := range g.nodes {
 		x.index[n.handle] = i
 	}
-	return put64(a[0], uint64(d.add(KindGraphExec, x, 0)))
+	return put64(a[0], uint64(d.add(kindGraphExec, x, 0)))
 }
 
 func cuGraphExecDestroy(d *Device, a []uintptr) code {

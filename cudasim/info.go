@@ -4,8 +4,8 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// DriverVersion is the CUDA version that the simulated driver states: 12.8.
-const DriverVersion = 12080
+// CUDAVersion is the CUDA version that the device states: 12.8.
+const CUDAVersion = 12080
 
 // The device's limits: those of compute capability 9.0.
 const (
@@ -101,7 +101,7 @@ func cuInit(d *Device, a []uintptr) code {
 	return cudadrv.Success
 }
 
-func cuDriverGetVersion(d *Device, a []uintptr) code { return put32(a[0], DriverVersion) }
+func cuDriverGetVersion(d *Device, a []uintptr) code { return put32(a[0], CUDAVersion) }
 
 func cuGetErrorName(d *Device, a []uintptr) code   { return d.errorText(a, 0) }
 func cuGetErrorString(d *Device, a []uintptr) code { return d.errorText(a, 1) }

@@ -25,7 +25,7 @@ func (f *Failure) matches(name string) bool {
 	return f.Match == nil || f.Match(name)
 }
 
-// Injector counts the calls that pass through a table, and makes some fail.
+// Injector counts the calls that pass through a function table, and makes some fail.
 type Injector struct {
 	mu       sync.Mutex
 	failures []Failure
@@ -35,9 +35,9 @@ type Injector struct {
 	off      bool
 }
 
-// Inject puts failures in front of a table, which may be of a simulated or of a real driver. The two calls that give the
+// Inject puts failures in front of a function table, which may be of a simulated device or of the real driver. The two calls that give the
 // texts of errors, and the version, are left alone unless a failure names them.
-func Inject(t *cudadrv.Table, failures ...Failure) (*cudadrv.Table, *Injector) {
+func Inject(t *cudadrv.FunctionTable, failures ...Failure) (*cudadrv.FunctionTable, *Injector) {
 	in := &Injector{failures: failures, matched: make([]int, len(failures))}
 	return t.Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
 		return func(args []uintptr) uintptr {

@@ -7,8 +7,8 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 )
 
-// shapeOf checks the shape of a launch as the driver does.
-func (f *function) shapeOf(grid, block [3]uint32, shared uint32) code {
+// configOf checks a launch configuration as the driver does.
+func (f *function) configOf(grid, block [3]uint32, shared uint32) code {
 	threads := uint64(1)
 	for i := range 3 {
 		if grid[i] == 0 || block[i] == 0 {
@@ -32,7 +32,7 @@ func (f *function) shapeOf(grid, block [3]uint32, shared uint32) code {
 
 // set makes a launch of a function: it checks the shape and copies the parameters from where the list of addresses says.
 func (l *launch) set(f *function, grid, block [3]uint32, shared uint32, list uintptr) code {
-	if c := f.shapeOf(grid, block, shared); c != cudadrv.Success {
+	if c := f.configOf(grid, block, shared); c != cudadrv.Success {
 		return c
 	}
 	k := f.kernel

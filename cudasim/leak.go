@@ -8,26 +8,25 @@ import (
 	"strings"
 )
 
-// Kind is what can be open on a device.
-type Kind string
+// kind is what can be open on a device.
+type kind string
 
-// The kinds.
 const (
-	KindMemory     Kind = "device memory"
-	KindHost       Kind = "host memory"
-	KindRegistered Kind = "registered host memory"
-	KindContext    Kind = "hold on the primary context"
-	KindStream     Kind = "stream"
-	KindEvent      Kind = "event"
-	KindModule     Kind = "module"
-	KindGraph      Kind = "graph"
-	KindGraphExec  Kind = "graph exec"
-	kindInner      Kind = "" // belongs to something else that is counted: kernels, functions, pools
+	kindMemory     kind = "device memory"
+	kindHost       kind = "host memory"
+	kindRegistered kind = "registered host memory"
+	kindContext    kind = "hold on the primary context"
+	kindStream     kind = "stream"
+	kindEvent      kind = "event"
+	kindModule     kind = "module"
+	kindGraph      kind = "graph"
+	kindGraphExec  kind = "graph exec"
+	kindInner      kind = "" // belongs to something else that is counted: kernels, functions, pools
 )
 
 // Leak is something that was made on the device and not ended.
 type Leak struct {
-	Kind  Kind
+	Kind  string // device memory, host memory, registered host memory, hold on the primary context, stream, event, module, graph, graph exec
 	Size  int64  // bytes, of memory
 	Stack string // where it was made, one frame a line
 }
@@ -45,7 +44,7 @@ func (d *Device) Leaks() []Leak {
 	out := make([]Leak, len(handles))
 	for i, h := range handles {
 		o := d.open[h]
-		out[i] = Leak{o.kind, o.size, frames(o.stack)}
+		out[i] = Leak{string(o.kind), o.size, frames(o.stack)}
 	}
 	d.mu.Unlock()
 	return out

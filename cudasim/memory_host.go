@@ -13,9 +13,9 @@ func pages(n uint64) []byte {
 
 // keep makes host memory known to the device.
 func (m *memory) keep(b []byte, registered bool) *hostBlock {
-	kind := KindHost
+	kind := kindHost
 	if registered {
-		kind = KindRegistered
+		kind = kindRegistered
 	}
 	odd := cudadrv.Addr(b) & 7 // the device sees memory from a multiple of 8 on
 	h := &hostBlock{bytes: b, registered: registered}
@@ -112,7 +112,7 @@ func cuMemHostRegister(d *Device, a []uintptr) code {
 	defer m.mu.Unlock()
 	for base, h := range m.hosts {
 		if a[0] < base+uintptr(len(h.bytes)) && base < a[0]+a[1] {
-			return codeAlreadyRegistered
+			return cudadrv.ErrAlreadyRegistered
 		}
 	}
 	m.keep(cudadrv.View(a[0], int(a[1])), true)
@@ -125,7 +125,7 @@ func cuMemHostUnregister(d *Device, a []uintptr) code {
 	}
 	d.waitAll()
 	if !d.memory.forget(a[0], true) {
-		return codeNotRegistered
+		return cudadrv.ErrNotRegistered
 	}
 	return d.lost()
 }

@@ -15,7 +15,7 @@ type memory struct {
 	mu        sync.Mutex
 	used      uint64 // of the pool
 	cached    uint64 // held by the pool, and in nobody's use
-	plain     uint64 // of cuMemAlloc
+	unpooled  uint64 // of cuMemAlloc
 	usedHigh  uint64
 	heldHigh  uint64
 	threshold uint64
@@ -55,7 +55,7 @@ func (c Config) memory() uint64 {
 	return defaultMemory
 }
 
-// get allocates n bytes, from the pool or plain. Before it gives up it waits for what is queued: frees may be among it.
+// get allocates n bytes, from the pool or not. Before it gives up it waits for what is queued: frees may be among it.
 func (m *memory) get(n uint64, pooled bool) (uint64, code) {
 	addr, c := m.take(n, pooled)
 	if c == cudadrv.ErrOutOfMemory && n <= m.total {
@@ -71,7 +71,7 @@ func (m *memory) take(n uint64, pooled bool) (uint64, code) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	inUse := m.used + m.plain
+	inUse := m.used + m.unpooled
 	if n > m.total || inUse > m.total-n {
 		return 0, cudadrv.ErrOutOfMemory
 	}
@@ -80,16 +80,16 @@ func (m *memory) take(n uint64, pooled bool) (uint64, code) {
 		return 0, cudadrv.ErrOutOfMemory
 	}
 	b := &holding{size: n, pooled: pooled}
-	b.handle = m.d.add(KindMemory, b, int64(n))
+	b.handle = m.d.add(kindMemory, b, int64(n))
 	m.blocks[addr] = b
 	if pooled {
 		m.used += n
 		m.cached -= min(n, m.cached)
 		m.usedHigh = max(m.usedHigh, m.used)
 	} else {
-		m.plain += n
+		m.unpooled += n
 	}
-	m.cached = min(m.cached, m.total-m.used-m.plain)
+	m.cached = min(m.cached, m.total-m.used-m.unpooled)
 	m.heldHigh = max(m.heldHigh, m.used+m.cached)
 	return addr, cudadrv.Success
 }
@@ -108,13 +108,13 @@ func (m *memory) release(addr uint64) {
 		m.used -= b.size
 		m.cached += b.size
 	} else {
-		m.plain -= b.size
+		m.unpooled -= b.size
 	}
 	_ = m.d.space.free(addr) // it is there: blocks says so
 }
 
-// settle is what the pool does at a synchronisation: it keeps no more than its threshold.
-func (m *memory) settle() {
+// synchronised is what the pool does at a synchronisation: it keeps no more than its threshold.
+func (m *memory) synchronised() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.trim(m.threshold)
@@ -154,7 +154,7 @@ func cuMemGetInfo(d *Device, a []uintptr) code {
 	m := &d.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	put64(a[0], m.total-m.used-m.cached-m.plain)
+	put64(a[0], m.total-m.used-m.cached-m.unpooled)
 	return put64(a[1], m.total)
 }
 

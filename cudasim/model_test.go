@@ -241,7 +241,7 @@ func (q *sequence) compare() {
 	}
 	for i, b := range q.device {
 		got := make([]byte, modelBytes)
-		q.must(q.c.CopyToHost(got, b.mem.Ptr()), "copy to host")
+		q.must(q.c.CopyToHost(context.Background(), got, b.mem.Ptr()), "copy to host")
 		require.Equal(q.t, b.want, got, "buffer %d after %v", i, q.log)
 	}
 	for i, p := range q.pinned {
@@ -256,7 +256,7 @@ func (q *sequence) compare() {
 
 func runSequence(t testing.TB, next func(n int) int, more func() bool) {
 	dev := cudasim.New(cudasim.Config{})
-	drv, err := cudadrv.NewDriver(dev.Table())
+	drv, err := cudadrv.NewDriver(dev.FunctionTable())
 	require.NoError(t, err)
 	d0, err := drv.Device(0)
 	require.NoError(t, err)
@@ -277,9 +277,9 @@ func runSequence(t testing.TB, next func(n int) int, more func() bool) {
 	}
 	for i := range q.device {
 		b := &buffer{want: make([]byte, modelBytes)}
-		b.mem, err = c.Malloc(modelBytes)
+		b.mem, err = c.Malloc(context.Background(), modelBytes)
 		require.NoError(t, err)
-		require.NoError(t, c.Memset8(b.mem.Ptr(), 0, modelBytes))
+		require.NoError(t, c.Memset8(context.Background(), b.mem.Ptr(), 0, modelBytes))
 		q.device[i] = b
 	}
 	for i := range q.pinned {

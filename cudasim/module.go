@@ -35,7 +35,7 @@ type function struct {
 	carveout int // percent of memory that is to be shared, or -1
 }
 
-// ISAVersion is the newest .version of PTX that the driver takes: 8.7, CUDA 12.8's.
+// ISAVersion is the newest .version of PTX that the device takes: 8.7, CUDA 12.8's.
 const ISAVersion = 87
 
 // programs keeps what was compiled, for every device of the process: a program without variables is the same anywhere.
@@ -149,7 +149,7 @@ func cuModuleLoadDataEx(d *Device, a []uintptr) code {
 	if c != cudadrv.Success {
 		return c
 	}
-	m.handle = d.add(KindModule, m, 0)
+	m.handle = d.add(kindModule, m, 0)
 	return put64(a[0], uint64(m.handle))
 }
 
@@ -187,7 +187,7 @@ func cuLibraryLoadData(d *Device, a []uintptr) code {
 	if c != cudadrv.Success {
 		return c
 	}
-	m.handle = d.add(KindModule, &library{m}, 0)
+	m.handle = d.add(kindModule, &library{m}, 0)
 	m.inner = d.add(kindInner, m, 0)
 	return put64(a[0], uint64(m.handle))
 }

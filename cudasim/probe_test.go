@@ -17,7 +17,7 @@ import (
 type probe struct {
 	t    *testing.T
 	c    *cudadrv.Context
-	drv  *cudadrv.Table
+	drv  *cudadrv.FunctionTable
 	out  []byte // what calls write to, 64 cells of 8 bytes
 	text []byte
 }
@@ -25,7 +25,7 @@ type probe struct {
 // rules runs a test on both devices, with the primary context current on the test's thread.
 func rules(t *testing.T, test func(p *probe)) {
 	gputest.Both(t, func(t *testing.T) {
-		p := &probe{t: t, c: gputest.Context(t), drv: gputest.Table(t), out: make([]byte, 512)}
+		p := &probe{t: t, c: gputest.Context(t), drv: gputest.FunctionTable(t), out: make([]byte, 512)}
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		ctx := p.make("cuDevicePrimaryCtxRetain", 7000, 0)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
@@ -41,19 +40,16 @@ type kernel struct {
 	blocks    sync.Pool // *block, with registers that hold the constants
 }
 
-// An UnsupportedError names an instruction that this device does not have, or that PTX does not.
-type UnsupportedError struct {
+// An unsupportedError names an instruction that this device does not have, or that PTX does not.
+type unsupportedError struct {
 	Line   int
 	Text   string
 	Reason string
 }
 
-func (e *UnsupportedError) Error() string {
+func (e *unsupportedError) Error() string {
 	return fmt.Sprintf("cudasim: line %d: %s: %s", e.Line, e.Text, e.Reason)
 }
-
-// Unwrap gives cudadrv.ErrUnsupported.
-func (e *UnsupportedError) Unwrap() error { return cudadrv.ErrUnsupported }
 
 // loadProgram compiles every entry of a PTX text and places its variables in sp. An instruction that is not known is an
 // error that names it and its line.
@@ -87,7 +83,7 @@ func (p *program) place(m *ptxparse.Module, sp *space) error {
 			continue
 		}
 		if v.Extern || v.Size == 0 {
-			return &UnsupportedError{v.Line, v.Name, "a variable that no module defines"}
+			return &unsupportedError{v.Line, v.Name, "a variable that no module defines"}
 		}
 		addr, err := sp.alloc(uint64(v.Size), v.Space+" variable "+v.Name)
 		if err != nil {
@@ -104,7 +100,7 @@ func (p *program) place(m *ptxparse.Module, sp *space) error {
 		for _, r := range v.Relocs {
 			to, ok := p.globals[r.Name]
 			if !ok || r.Size != 8 {
-				return &UnsupportedError{v.Line, v.Name, "its initial value names " + r.Name + ", which is no variable of 64-bit address"}
+				return &unsupportedError{v.Line, v.Name, "its initial value names " + r.Name + ", which is no variable of 64-bit address"}
 			}
 			b, err := sp.bytes(p.globals[v.Name].addr, uint64(v.Size), true)
 			if err != nil {

@@ -104,7 +104,7 @@ func compile(p *program, m *ptxparse.Module, f *ptxparse.Func, source []string) 
 		switch r := recover().(type) {
 		case nil:
 		case unsupported:
-			k, err = nil, &UnsupportedError{c.at.Line, trimmedLine(source, c.at.Line), string(r)}
+			k, err = nil, &unsupportedError{c.at.Line, trimmedLine(source, c.at.Line), string(r)}
 		default:
 			panic(r)
 		}

@@ -67,7 +67,7 @@ func (l *inliner) body(f *ptxparse.Func, vars map[*ptxparse.Var]*ptxparse.Var, c
 		own = append(own, len(l.out.Body))
 		l.out.Body = append(l.out.Body, in)
 		if len(l.out.Body) > maxInlined {
-			return &UnsupportedError{in.Line, in.Op, "the functions that the entry calls are too large"}
+			return &unsupportedError{in.Line, in.Op, "the functions that the entry calls are too large"}
 		}
 	}
 	starts[len(f.Body)] = len(l.out.Body)
@@ -106,7 +106,7 @@ func (l *inliner) args(list []ptxparse.Operand, base int, vars map[*ptxparse.Var
 // call puts the function that in calls in its place.
 func (l *inliner) call(in ptxparse.Inst, chain []string) error {
 	refuse := func(format string, args ...any) error {
-		return &UnsupportedError{in.Line, in.Op, fmt.Sprintf(format, args...)}
+		return &unsupportedError{in.Line, in.Op, fmt.Sprintf(format, args...)}
 	}
 	at := slices.IndexFunc(in.Args, func(o ptxparse.Operand) bool { return o.Kind == ptxparse.KindFunc })
 	if at < 0 || at > 1 || len(in.Args) > at+2 {

@@ -33,7 +33,7 @@ type stream struct {
 func (d *Device) newStream() *stream {
 	s := &stream{d: d, ring: make([]*task, 64)}
 	s.more.L, s.less.L = &s.mu, &s.mu
-	s.h = d.add(KindStream, s, 0)
+	s.h = d.add(kindStream, s, 0)
 	d.mu.Lock()
 	d.streams[s] = struct{}{}
 	d.mu.Unlock()
@@ -157,7 +157,7 @@ func cuStreamSynchronize(d *Device, a []uintptr) code {
 		return c
 	}
 	s.wait()
-	d.memory.settle()
+	d.memory.synchronised()
 	return d.lost()
 }
 
@@ -195,7 +195,7 @@ func cuEventCreate(d *Device, a []uintptr) code {
 	if a[1]&^(blocking|noTiming|interprocess) != 0 || a[1]&interprocess != 0 && a[1]&noTiming == 0 {
 		return cudadrv.ErrInvalidValue
 	}
-	return put64(a[0], uint64(d.add(KindEvent, &event{timing: a[1]&noTiming == 0}, 0)))
+	return put64(a[0], uint64(d.add(kindEvent, &event{timing: a[1]&noTiming == 0}, 0)))
 }
 
 func cuEventDestroy(d *Device, a []uintptr) code {
@@ -278,7 +278,7 @@ func cuEventSynchronize(d *Device, a []uintptr) code {
 	}
 	if m != nil {
 		<-m.done
-		d.memory.settle()
+		d.memory.synchronised()
 	}
 	return d.lost()
 }

@@ -175,9 +175,8 @@ func (d *Device) execute(l *launch) {
 	began := time.Now()
 	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, early: l.early, config: cfg}
 	counters, fault := run(d.space, &spec)
-	d.ran.Add(1)
 	if fault != nil {
-		d.lose(fault.Code(), fault, fault.Error())
+		d.lose(fault.code(), fault, fault.Error())
 		return
 	}
 	if observe != nil {
@@ -203,11 +202,8 @@ func (d *Device) Observe(fn func(*Launch)) {
 	d.observe = fn
 }
 
-// Launches is how many launches have ended.
-func (d *Device) Launches() uint64 { return d.ran.Load() }
-
-// Code is the driver's code for such a fault. Those that no real device finds count as a launch failure.
-func (f *Fault) Code() cudadrv.Code {
+// code is the driver's code for such a fault. Those that no real device finds count as a launch failure.
+func (f *Fault) code() cudadrv.Code {
 	switch f.Kind {
 	case OutOfBounds, UseAfterFree:
 		return cudadrv.ErrIllegalAddress
@@ -215,8 +211,6 @@ func (f *Fault) Code() cudadrv.Code {
 		return cudadrv.ErrMisalignedAddress
 	case Timeout:
 		return cudadrv.ErrLaunchTimeout
-	case Trap:
-		return cudadrv.ErrLaunchFailed
 	}
 	return cudadrv.ErrLaunchFailed
 }

@@ -233,10 +233,10 @@ func apply(t *testing.T, list []vector) {
 				binary.LittleEndian.PutUint64(in[24*j+8*k:], x)
 			}
 		}
-		mem, err := c.Malloc(int64(32 * len(rows)))
+		mem, err := c.Malloc(context.Background(), int64(32*len(rows)))
 		require.NoError(t, err)
 		out := mem.Ptr() + cudadrv.DevicePtr(len(in))
-		require.NoError(t, c.CopyToDevice(mem.Ptr(), in))
+		require.NoError(t, c.CopyToDevice(context.Background(), mem.Ptr(), in))
 		k, err := m.Kernel(fmt.Sprintf("v%d", i))
 		require.NoError(t, err)
 		if _, known := k.Params(); !known {
@@ -247,7 +247,7 @@ func apply(t *testing.T, list []vector) {
 		require.NoError(t, l.Run(s))
 		require.NoError(t, s.Synchronize(context.Background()))
 		got := make([]byte, 8*len(rows))
-		require.NoError(t, c.CopyToHost(got, out))
+		require.NoError(t, c.CopyToHost(context.Background(), got, out))
 		require.NoError(t, mem.Close())
 		wrong, explained := 0, 0
 		for j, r := range rows {

@@ -115,6 +115,9 @@ type RangeError struct {
 	Len  int
 }
 
+// Unwrap returns ErrNotFound.
+func (e *RangeError) Unwrap() error { return ErrNotFound }
+
 func (e *RangeError) Error() string {
 	if e.Len == 0 {
 		return fmt.Sprintf("dataset: %s: got %d of none", e.What, e.Got)

@@ -69,6 +69,9 @@ func (e *StreamError) Error() string {
 	return fmt.Sprintf("dataset: stream %s: %s: got %s, want %s", e.Stream, e.Arg, e.Got, e.Want)
 }
 
+// Unwrap returns ErrShape: the fields do not go together.
+func (e *StreamError) Unwrap() error { return ErrShape }
+
 // NewStream returns a stream of timestamps in nanoseconds and values [S,D], and keeps both. Without columns the features get their
 // indices as names. What does not go together is a *StreamError.
 func NewStream(name string, times []int64, values *tensor.Tensor, columns []Column) (Stream, error) {

@@ -84,7 +84,7 @@ func TestNamesOfOptionsAreRead(t *testing.T) {
 	require.True(t, errors.As(err, &e))
 	assert.ErrorIs(t, err, ops.ErrOption)
 	assert.Contains(t, err.Error(), "pchip", "the error lists what there is")
-	assert.Equal(t, [3]string{"kind(77)", "edge(77)", "quat(77)"}, [3]string{ops.Interp(77).String(), ops.Edge(77).String(), ops.QuatOrder(77).String()})
+	assert.Equal(t, [3]string{"interpolation(77)", "edge(77)", "quaternion order(77)"}, [3]string{ops.Interp(77).String(), ops.Edge(77).String(), ops.QuatOrder(77).String()})
 }
 
 // At 30 Hz a tick is 33,333,333.3 ns: the rounding does not add up.

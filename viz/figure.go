@@ -123,7 +123,7 @@ func (s *sheet) write(w io.Writer) error {
 		}
 		foot := style(9.5, false)
 		foot.XAlign = text.XCenter
-		write(page, (side.at.Min.X+side.at.Max.X)/2+12, 7, foot, "time since first stamp (s)")
+		write(page, (side.at.Min.X+side.at.Max.X)/2+12, 7, foot, "time since the first timestamp (s)")
 	}
 	buf := bufio.NewWriter(w)
 	enc := png.Encoder{CompressionLevel: png.BestCompression}

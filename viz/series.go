@@ -35,13 +35,13 @@ func (p *panel) name(j int) string {
 
 func (p *panel) held(j int) bool { return p.Held != nil && p.Held[j] }
 
-// origin is the stamp that the x axis begins at. Nanoseconds are subtracted as integers, so that nothing is lost.
+// origin is the timestamp that the x axis begins at. Nanoseconds are subtracted as integers, so that nothing is lost.
 type origin struct {
 	ns  int64
 	sec float64
 }
 
-func firstStamps(panels []Panel) origin {
+func firstTimestamps(panels []Panel) origin {
 	o := origin{ns: math.MaxInt64, sec: math.Inf(1)}
 	for _, p := range panels {
 		for _, t := range []*tensor.Tensor{p.Recorded.Times, p.Resampled.Times} {

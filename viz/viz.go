@@ -55,7 +55,7 @@ type Panel struct {
 	Columns   []string // [D], the features' names; their indices unless given
 	Show      []int    // the features to draw, at most MaxCurves; unless given what Pick returns, of those not held if any varies
 	Held      []bool   // [D], optional: features that are constant from sample to sample are drawn as steps
-	Recorded  Series   // one stamp at least
+	Recorded  Series   // one timestamp at least
 	Resampled Series   // of as many features
 	// Gap is how far apart two samples may be before the stretch between them is shaded; three times the median step unless
 	// given.
@@ -76,7 +76,7 @@ func WritePNG(w io.Writer, panels []Panel, opt Options) error {
 		return &Error{Panel: -1, Arg: "panels", Got: "none", Want: "at least one", Err: ErrMissing}
 	}
 	drawn := make([]panel, len(panels))
-	from := firstStamps(panels)
+	from := firstTimestamps(panels)
 	for i := range panels {
 		p, err := newPanel(i, &panels[i], from)
 		if err != nil {

@@ -306,3 +306,21 @@ func ExampleWrite() {
 	fmt.Println(got, err)
 	// Output: f32 [2,3] on host <nil>
 }
+
+func TestReadFileTakesOneArrayAndNamesTheFile(t *testing.T) {
+	got, err := ReadFile("testdata/rank3.npy")
+	require.NoError(t, err)
+	want, err := Read(bytes.NewReader(file(t, "rank3")))
+	require.NoError(t, err)
+	assert.Equal(t, hexBits(t, want), hexBits(t, got))
+	path := filepath.Join(t.TempDir(), "x.npy")
+	for _, data := range [][]byte{append(file(t, "rank3"), 0, 0), file(t, "rank3")[:70]} {
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		_, err := ReadFile(path)
+		var bad *dataset.FormatError
+		require.ErrorAs(t, err, &bad)
+		assert.Equal(t, path, bad.Path)
+	}
+	_, err = ReadFile(path + ".none")
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}

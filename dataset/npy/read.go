@@ -1,11 +1,14 @@
 package npy
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"strconv"
 	"unicode/utf8"
 
@@ -14,6 +17,32 @@ import (
 )
 
 const chunk = 1 << 16 // bytes read and converted at a time
+
+// ReadFile reads a file that holds one array and nothing else: bytes after it are an error that is dataset.ErrCorrupt. A
+// *dataset.FormatError carries its path.
+func ReadFile(path string) (*tensor.Tensor, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, chunk)
+	t, err := Read(r)
+	if err == nil {
+		var rest int64
+		if rest, err = io.Copy(io.Discard, r); rest > 0 {
+			err = &dataset.FormatError{Format: "npy", Offset: -1, Kind: dataset.ErrCorrupt, Msg: "after the array", Got: fmt.Sprintf("%d more bytes", rest), Want: "the end", Err: err}
+		}
+	}
+	if err != nil {
+		var bad *dataset.FormatError
+		if errors.As(err, &bad) {
+			bad.Path = path
+		}
+		return nil, err
+	}
+	return t, nil
+}
 
 // Read reads one array and stops after its last byte. The tensor has the file's shape; the package comment says which
 // dtype. It returns a *dataset.FormatError for what breaks the format or has no dtype here.

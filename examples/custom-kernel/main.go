@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
 
 	"github.com/robocache/robocache/cudadrv"
@@ -34,7 +32,7 @@ func open(device string) (*cudadrv.Device, error) {
 	case "cuda":
 		drv, err = cudadrv.Open()
 	case "sim":
-		drv, err = cudadrv.NewDriver(cudasim.New(cudasim.Config{}).Table())
+		drv, err = cudadrv.NewDriver(cudasim.New(cudasim.Config{}).FunctionTable())
 	default:
 		return nil, fmt.Errorf("-device: got %q, want cuda or sim", device)
 	}
@@ -73,42 +71,31 @@ func run(device string, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
 
+	background := context.Background()
 	stick := []float32{-1, -0.31, -0.05, -0.049, 0, 0.02, 0.05, 0.0625, 0.4, 1}
-	n := len(stick)
-	mem, err := ctx.Malloc(int64(8 * n)) // the input, then the output
+	in, err := cudadrv.ArrayOf(background, ctx, stick)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, mem.Close()) }()
-	in, result := mem.Ptr(), mem.Ptr()+cudadrv.DevicePtr(4*n)
-	if err := ctx.CopyToDevice(in, bytesOf(stick)); err != nil {
-		return err
-	}
-	shape := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(n+31) / 32}, Block: [3]uint32{32}}
-	launch, err := kernel.Bind(shape, result, in, float32(0.05), uint32(n))
+	defer func() { err = errors.Join(err, in.Close()) }()
+	result, err := cudadrv.NewArray[float32](background, ctx, len(stick))
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(launch.Run(stream), stream.Synchronize(context.Background())); err != nil {
+	defer func() { err = errors.Join(err, result.Close()) }()
+	n := uint32(len(stick))
+	launch, err := kernel.Bind(cudadrv.LaunchConfig{Grid: [3]uint32{(n + 31) / 32}, Block: [3]uint32{32}}, result.Ptr(), in.Ptr(), float32(0.05), n)
+	if err != nil {
 		return err
 	}
-	got := make([]byte, 4*n)
-	if err := ctx.CopyToHost(got, result); err != nil {
+	got := make([]float32, len(stick))
+	if err := errors.Join(launch.Run(stream), stream.Synchronize(background), result.CopyTo(background, got)); err != nil {
 		return err
 	}
 	for i, x := range stick {
-		y := math.Float32frombits(binary.LittleEndian.Uint32(got[4*i:]))
-		if _, err := fmt.Fprintf(out, "%7.4f -> %7.4f\n", x, y); err != nil {
+		if _, err := fmt.Fprintf(out, "%7.4f -> %7.4f\n", x, got[i]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func bytesOf(list []float32) []byte {
-	var b []byte
-	for _, x := range list {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
 }

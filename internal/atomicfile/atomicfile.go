@@ -11,15 +11,15 @@ import (
 	"runtime"
 )
 
-// File is a file that is being written and has not got its name yet.
-type File struct {
+// file is a file that is being written and has not got its name yet.
+type file struct {
 	f    *os.File
 	path string
 	done bool
 }
 
-// Create begins a file that Commit will name path. The folder must exist. The permissions are those of os.Create.
-func Create(path string) (*File, error) {
+// create begins a file that Commit will name path. The folder must exist. The permissions are those of os.Create.
+func create(path string) (*file, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: errors.New("is a directory")}
 	}
@@ -36,16 +36,16 @@ func Create(path string) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &File{f: f, path: path}, nil
+		return &file{f: f, path: path}, nil
 	}
 }
 
 // Write appends to the file.
-func (f *File) Write(p []byte) (int, error) { return f.f.Write(p) }
+func (f *file) Write(p []byte) (int, error) { return f.f.Write(p) }
 
 // Commit flushes the file to the disk and gives it its name, in place of what had that name. After an error nothing is
 // left behind, and the old file is untouched.
-func (f *File) Commit() error {
+func (f *file) Commit() error {
 	if f.done {
 		return fs.ErrClosed
 	}
@@ -65,7 +65,7 @@ func (f *File) Commit() error {
 }
 
 // Close removes the file if it was not committed. Close twice is fine.
-func (f *File) Close() error {
+func (f *file) Close() error {
 	if f.done {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (f *File) Close() error {
 
 // WriteFile writes a file with what fill writes, and leaves the old one if fill fails.
 func WriteFile(path string, fill func(io.Writer) error) error {
-	f, err := Create(path)
+	f, err := create(path)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestTheNameHoldsTheOldContentUntilCommit(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.npz")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	f, err := Create(path)
+	f, err := create(path)
 	require.NoError(t, err)
 	_, err = f.Write([]byte("new"))
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestTheNameHoldsTheOldContentUntilCommit(t *testing.T) {
 
 func TestCloseWithoutCommitLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	f, err := Create(filepath.Join(dir, "out"))
+	f, err := create(filepath.Join(dir, "out"))
 	require.NoError(t, err)
 	assert.Len(t, names(t, dir), 1)
 	require.NoError(t, f.Close())
@@ -75,9 +75,9 @@ func TestWriteFileKeepsTheOldFileWhenFillFails(t *testing.T) {
 
 func TestAMissingFolderOrAFolderOfThatNameIsAnError(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Create(filepath.Join(dir, "none", "out"))
+	_, err := create(filepath.Join(dir, "none", "out"))
 	assert.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = Create(dir)
+	_, err = create(dir)
 	var path *fs.PathError
 	assert.ErrorAs(t, err, &path)
 	assert.Error(t, WriteFile(dir, func(io.Writer) error { return nil }))
@@ -86,7 +86,7 @@ func TestAMissingFolderOrAFolderOfThatNameIsAnError(t *testing.T) {
 func TestACommitThatFailsLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
-	f, err := Create(path)
+	f, err := create(path)
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(path, "now a folder"), 0o700))
 	assert.Error(t, f.Commit())

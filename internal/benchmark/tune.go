@@ -175,7 +175,7 @@ func (t *tuner) written(w *work) (all []byte, err error) {
 			return nil, err
 		}
 		all = append(all, make([]byte, size)...)
-		if err := t.queue.Context().CopyToHost(all[len(all)-size:], cudadrv.DevicePtr(place)); err != nil {
+		if err := t.queue.Context().CopyToHost(context.Background(), all[len(all)-size:], cudadrv.DevicePtr(place)); err != nil {
 			return nil, err
 		}
 	}

@@ -41,7 +41,7 @@ func (m *buffer) Close() error   { return m.mem.Close() }
 
 // Malloc allocates device memory; the error, an *backend.MemoryError, says how much there would have to be, and what for.
 func (d *Device) Malloc(what string, bytes int64) (*cudadrv.DeviceMem, error) {
-	m, err := d.Ctx.Malloc(bytes)
+	m, err := d.Ctx.Malloc(context.Background(), bytes)
 	if errors.Is(err, cudadrv.ErrOutOfMemory) {
 		err = &backend.MemoryError{Device: d.name, What: what, Bytes: bytes, Err: err}
 	}
@@ -75,7 +75,7 @@ func (d *Device) Copy(dst, src *tensor.Tensor) error {
 	from, fromDevice := src.Addr()
 	switch {
 	case toDevice && fromDevice:
-		if err := d.Ctx.CopyDevice(cudadrv.DevicePtr(to), cudadrv.DevicePtr(from), n); err != nil {
+		if err := d.Ctx.CopyDevice(context.Background(), cudadrv.DevicePtr(to), cudadrv.DevicePtr(from), n); err != nil {
 			return err
 		}
 		return d.Ctx.Synchronize(context.Background()) // a copy within the device returns early
@@ -84,13 +84,13 @@ func (d *Device) Copy(dst, src *tensor.Tensor) error {
 		if err != nil {
 			return err
 		}
-		return d.Ctx.CopyToDevice(cudadrv.DevicePtr(to), data)
+		return d.Ctx.CopyToDevice(context.Background(), cudadrv.DevicePtr(to), data)
 	case fromDevice:
 		data, err := hostBytes(dst)
 		if err != nil {
 			return err
 		}
-		return d.Ctx.CopyToHost(data, cudadrv.DevicePtr(from))
+		return d.Ctx.CopyToHost(context.Background(), data, cudadrv.DevicePtr(from))
 	}
 	to8, err1 := hostBytes(dst)
 	from8, err2 := hostBytes(src)

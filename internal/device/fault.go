@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"sync"
@@ -51,13 +52,13 @@ func (p *cells) get() (*Cell, error) {
 }
 
 func (p *cells) grow() error {
-	cells, err := p.ctx.Malloc(8 * slabCells)
+	cells, err := p.ctx.Malloc(context.Background(), 8*slabCells)
 	if err != nil {
 		return err
 	}
 	flags, err := p.ctx.MallocHost(flagBytes * slabCells)
 	if err == nil {
-		err = p.ctx.Memset8(cells.Ptr(), 0xff, 8*slabCells) // backend.NoFault
+		err = p.ctx.Memset8(context.Background(), cells.Ptr(), 0xff, 8*slabCells) // backend.NoFault
 	}
 	if err != nil {
 		if flags != nil {
@@ -106,11 +107,11 @@ func (c *Cell) take() (backend.Fault, error) {
 		return backend.NoFault, nil
 	}
 	var word [8]byte
-	if err := c.ctx.CopyToHost(word[:], cudadrv.DevicePtr(c.At)); err != nil {
+	if err := c.ctx.CopyToHost(context.Background(), word[:], cudadrv.DevicePtr(c.At)); err != nil {
 		return backend.NoFault, err
 	}
 	f := backend.Fault(binary.LittleEndian.Uint64(word[:]))
 	binary.LittleEndian.PutUint64(word[:], uint64(backend.NoFault))
 	binary.LittleEndian.PutUint32(c.host, 0)
-	return f, c.ctx.CopyToDevice(cudadrv.DevicePtr(c.At), word[:])
+	return f, c.ctx.CopyToDevice(context.Background(), cudadrv.DevicePtr(c.At), word[:])
 }

@@ -15,7 +15,7 @@ import (
 // Sweep is one round of failures.
 type Sweep struct {
 	// Table gives a driver, whole and unused where it can: a simulated one. A real one is used again and again.
-	Table func() *cudadrv.Table
+	FunctionTable func() *cudadrv.FunctionTable
 	// Run is what a program does with a driver, from opening a device to closing it.
 	Run func(drv *cudadrv.Driver) error
 	// Open lists what is open on the driver that Table gave last, where the driver can tell.
@@ -107,7 +107,7 @@ func (s *Sweep) Do(t *testing.T) int {
 // record runs once without a failure.
 func (s *Sweep) record(t *testing.T) []string {
 	t.Helper()
-	table, in := cudasim.Inject(s.Table())
+	table, in := cudasim.Inject(s.FunctionTable())
 	if err := s.run(table); err != nil {
 		t.Fatalf("without a failure: %v", err)
 	}
@@ -132,7 +132,7 @@ func (s *Sweep) open() []string {
 func (s *Sweep) fail(t *testing.T, call string, n, i int) {
 	t.Helper()
 	what := fmt.Sprintf("%s, its call %d (number %d of the run), answering %d", call, n, i+1, s.Code)
-	table, in := cudasim.Inject(s.Table(), cudasim.Failure{Call: call, N: n, Code: s.Code, After: s.After || ends(call)})
+	table, in := cudasim.Inject(s.FunctionTable(), cudasim.Failure{Call: call, N: n, Code: s.Code, After: s.After || ends(call)})
 	err := s.run(table)
 	switch {
 	case len(in.Hits()) == 0:
@@ -162,7 +162,7 @@ func (s *Sweep) fail(t *testing.T, call string, n, i int) {
 }
 
 // run makes a driver and runs on it, within the limit.
-func (s *Sweep) run(table *cudadrv.Table) error {
+func (s *Sweep) run(table *cudadrv.FunctionTable) error {
 	limit := s.Limit
 	if limit == 0 {
 		limit = 30 * time.Second

@@ -8,13 +8,13 @@ import (
 	"github.com/robocache/robocache/cudasim"
 )
 
-// RequireEnv is the variable that turns skips into failures.
-const RequireEnv = "ROBOCACHE_REQUIRE_GPU"
+// requireEnv is the variable that turns skips into failures.
+const requireEnv = "ROBOCACHE_REQUIRE_GPU"
 
 // simulated is the driver that stands in for the real one, in tests under Simulate, and its functions.
 var (
 	simulated *cudadrv.Driver
-	functions *cudadrv.Table
+	functions *cudadrv.FunctionTable
 )
 
 // Simulate makes Require and Context give a simulated device until the end of the test, so that a test of the GPU runs
@@ -22,12 +22,12 @@ var (
 func Simulate(t testing.TB, cfg cudasim.Config) *cudasim.Device {
 	t.Helper()
 	dev := cudasim.New(cfg)
-	d, err := cudadrv.NewDriver(dev.Table())
+	d, err := cudadrv.NewDriver(dev.FunctionTable())
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, beforeTable := simulated, functions
-	simulated, functions = d, dev.Table()
+	simulated, functions = d, dev.FunctionTable()
 	t.Cleanup(func() { simulated, functions = before, beforeTable })
 	return dev
 }
@@ -59,21 +59,21 @@ func Require(t testing.TB) *cudadrv.Driver {
 	if err == nil {
 		return d
 	}
-	if os.Getenv(RequireEnv) == "1" {
-		t.Fatalf("a GPU is required (%s=1): %v", RequireEnv, err)
+	if os.Getenv(requireEnv) == "1" {
+		t.Fatalf("a GPU is required (%s=1): %v", requireEnv, err)
 	}
 	t.Skipf("no GPU or driver: %v", err)
 	return nil
 }
 
-// Table gives the functions of the driver that Require gives.
-func Table(t testing.TB) *cudadrv.Table {
+// FunctionTable gives the functions of the driver that Require gives.
+func FunctionTable(t testing.TB) *cudadrv.FunctionTable {
 	t.Helper()
 	Require(t)
 	if simulated != nil {
 		return functions
 	}
-	table, err := cudadrv.SystemTable()
+	table, err := cudadrv.SystemFunctionTable()
 	if err != nil {
 		t.Fatal(err)
 	}

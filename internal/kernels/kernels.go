@@ -101,8 +101,8 @@ func unfit(err error) bool {
 	return false
 }
 
-// Kernel returns a kernel, with its parameters declared for drivers that cannot tell them. There must be one of that name.
-func (s *Set) Kernel(name string) (*cudadrv.Kernel, error) {
+// kernel returns a kernel, with its parameters declared for drivers that cannot tell them. There must be one of that name.
+func (s *Set) kernel(name string) (*cudadrv.Kernel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of, entry, ok := ptx.Lookup(name)
@@ -127,7 +127,7 @@ func (s *Set) Kernel(name string) (*cudadrv.Kernel, error) {
 // Bind makes a launch of a kernel. It may ask for as much dynamic shared memory as the device has, and is dependent only if the kernel waits by itself for
 // the work ahead of it and device and driver can: elsewhere its wait does nothing.
 func (s *Set) Bind(name string, config cudadrv.LaunchConfig, args ...any) (*cudadrv.Launch, error) {
-	k, err := s.Kernel(name)
+	k, err := s.kernel(name)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,11 @@ package ptxparse
 
 import "slices"
 
-// MaxParams is the most bytes of parameters that any PTX version gives an entry.
-const MaxParams = 32764
+// maxParams is the most bytes of parameters that any PTX version gives an entry.
+const maxParams = 32764
 
-// MaxVariable is the most bytes that a variable may have here.
-const MaxVariable = 1 << 30
+// maxVariable is the most bytes that a variable may have here.
+const maxVariable = 1 << 30
 
 // Module is one PTX text.
 type Module struct {

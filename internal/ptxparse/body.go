@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MaxRegs is the most registers that a function may declare here.
-const MaxRegs = 1 << 20
+// maxRegs is the most registers that a function may declare here.
+const maxRegs = 1 << 20
 
 // symbol is what a name stands for.
 type symbol struct {
@@ -179,7 +179,7 @@ func (p *parser) registers() error {
 			if err := p.advance(); err != nil {
 				return err
 			}
-			if n, err = p.number("a count of registers", MaxRegs); err != nil {
+			if n, err = p.number("a count of registers", maxRegs); err != nil {
 				return err
 			}
 			if err := p.expect(">"); err != nil {
@@ -187,8 +187,8 @@ func (p *parser) registers() error {
 			}
 			ranged = true
 		}
-		if base+n > MaxRegs {
-			return p.errorf(line, "more than %d registers", MaxRegs)
+		if base+n > maxRegs {
+			return p.errorf(line, "more than %d registers", maxRegs)
 		}
 		for i := range n {
 			full := name

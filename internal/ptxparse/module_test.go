@@ -170,7 +170,7 @@ func checkParams(t *testing.T, fn *Func) {
 		require.Zero(t, p.Align&(p.Align-1))
 		total += p.Size
 	}
-	require.LessOrEqual(t, total, MaxParams)
+	require.LessOrEqual(t, total, maxParams)
 }
 
 // checkArgs requires that every name of a function was resolved to something that is there.

@@ -1,10 +1,10 @@
 package ptxparse
 
-// MaxNesting is how deep braces and parentheses of operands may nest.
-const MaxNesting = 2
+// maxNesting is how deep braces and parentheses of operands may nest.
+const maxNesting = 2
 
 // operand reads one operand. A name that is not declared comes back as a label.
-func (p *parser) operand() (Operand, error) { return p.nested(MaxNesting) }
+func (p *parser) operand() (Operand, error) { return p.nested(maxNesting) }
 
 func (p *parser) nested(depth int) (Operand, error) {
 	t := p.tok

@@ -29,11 +29,11 @@ func (p *parser) params() ([]*Var, error) {
 		if v.Size == 0 {
 			return nil, p.errorf(v.Line, "parameter %s without a length", v.Name)
 		}
-		if v.Size > MaxParams {
-			return nil, p.errorf(v.Line, "a parameter of %d bytes is over %d", v.Size, MaxParams)
+		if v.Size > maxParams {
+			return nil, p.errorf(v.Line, "a parameter of %d bytes is over %d", v.Size, maxParams)
 		}
-		if total = (total+v.Align-1)/v.Align*v.Align + v.Size; total > MaxParams {
-			return nil, p.errorf(p.tok.line, "more than %d bytes of parameters", MaxParams)
+		if total = (total+v.Align-1)/v.Align*v.Align + v.Size; total > maxParams {
+			return nil, p.errorf(p.tok.line, "more than %d bytes of parameters", maxParams)
 		}
 		list = append(list, v)
 	}
@@ -128,9 +128,9 @@ func (p *parser) lengths(v *Var) error {
 			v.Size = 0
 			return nil
 		}
-		limit := MaxVariable
+		limit := maxVariable
 		if v.Space == "param" {
-			limit = MaxParams
+			limit = maxParams
 		}
 		n, err := p.number("an array length", limit)
 		if err != nil {
@@ -204,7 +204,7 @@ func (p *parser) element(v *Var, width int) error {
 	case o.Kind == KindF64 && v.Type == "f32":
 		bits = uint64(math.Float32bits(float32(math.Float64frombits(bits))))
 	}
-	if len(v.Data)+width > MaxVariable || width > 8 {
+	if len(v.Data)+width > maxVariable || width > 8 {
 		return p.errorf(line, "initial value of %s too large", v.Name)
 	}
 	var b [8]byte

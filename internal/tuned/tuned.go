@@ -166,8 +166,8 @@ func (t *Table) Write(w io.Writer) error {
 	return e.Encode(file{format, t.For, t.Entries()})
 }
 
-// Read reads a table that must be for that device and those kernels; else the error is ErrStale.
-func Read(r io.Reader, id Identity) (*Table, error) {
+// read reads a table that must be for that device and those kernels; else the error is ErrStale.
+func read(r io.Reader, id Identity) (*Table, error) {
 	data, err := io.ReadAll(io.LimitReader(r, 4<<20))
 	if err != nil {
 		return nil, err
@@ -231,7 +231,7 @@ func Find(id Identity, cache bool) (t *Table, how string) {
 		return nil, "the heuristic: there is no " + path
 	}
 	if err == nil {
-		t, err = Read(f, id)
+		t, err = read(f, id)
 		f.Close()
 	}
 	if err != nil {

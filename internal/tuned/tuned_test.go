@@ -37,7 +37,7 @@ func written(t *testing.T, table *Table) string {
 func TestTablesAreReadAsTheyWereWritten(t *testing.T) {
 	table, list := some()
 	assert.Equal(t, list, table.Entries())
-	again, err := Read(strings.NewReader(written(t, table)), gpu)
+	again, err := read(strings.NewReader(written(t, table)), gpu)
 	require.NoError(t, err)
 	assert.Equal(t, table, again)
 	c, ok := again.Lookup(list[1].Key)
@@ -55,7 +55,7 @@ func TestTablesAreReadAsTheyWereWritten(t *testing.T) {
 func TestTablesThatDoNotFitAreRefused(t *testing.T) {
 	table, _ := some()
 	good := written(t, table)
-	_, err := Read(strings.NewReader(good), Identity{"NVIDIA H200", "9.0", "4567"})
+	_, err := read(strings.NewReader(good), Identity{"NVIDIA H200", "9.0", "4567"})
 	assert.ErrorIs(t, err, ErrStale)
 	assert.ErrorContains(t, err, "Kernels:4567")
 	for what, c := range map[string]struct{ text, want string }{
@@ -68,7 +68,7 @@ func TestTablesThatDoNotFitAreRefused(t *testing.T) {
 		"no variant":     {strings.Replace(good, "resample_small", "", 1), "entry 0: got check 512 for"},
 		"a number below": {strings.Replace(good, `"tile": 8`, `"tile": -8`, 1), "entry 2: "},
 	} {
-		_, err := Read(strings.NewReader(c.text), gpu)
+		_, err := read(strings.NewReader(c.text), gpu)
 		assert.ErrorContains(t, err, c.want, what)
 		assert.NotErrorIs(t, err, ErrStale, what)
 	}

@@ -89,8 +89,8 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 }
 
 func TestADriverWithoutExtendedLaunchesMakesPlainOnes(t *testing.T) {
-	full := cudasim.New(cudasim.Config{}).Table()
-	drv, err := cudadrv.NewDriver(&cudadrv.Table{Path: full.Path, Lookup: func(name string, version int) (cudadrv.Proc, bool) {
+	full := cudasim.New(cudasim.Config{}).FunctionTable()
+	drv, err := cudadrv.NewDriver(&cudadrv.FunctionTable{Path: full.Path, Lookup: func(name string, version int) (cudadrv.Proc, bool) {
 		if name == "cuLaunchKernelEx" {
 			return nil, false
 		}

@@ -16,7 +16,7 @@ import (
 // BenchmarkRunHost times what a plan's Run, a batch's and a graph's Launch cost the program beside the driver's own work: the
 // driver's functions that launch do nothing.
 func BenchmarkRunHost(b *testing.B) {
-	drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).Table().Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
+	drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).FunctionTable().Wrap(func(name string, next cudadrv.Proc) cudadrv.Proc {
 		if name == "cuLaunchKernel" || name == "cuGraphLaunch" {
 			return func([]uintptr) uintptr { return 0 }
 		}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -66,7 +67,7 @@ func (p *plan) upload(data []byte) (err error) {
 	if p.table, err = p.b.Malloc("a plan's table", int64(len(data))); err != nil {
 		return err
 	}
-	return p.b.Ctx.CopyToDevice(p.table.Ptr(), data)
+	return p.b.Ctx.CopyToDevice(context.Background(), p.table.Ptr(), data)
 }
 
 // Candidates are the plan's key and the policies that it can be made with, for robocache tune.

@@ -14,10 +14,10 @@ import (
 // the simulated one: memory that cannot be freed is gone for the rest of the process here.
 func TestEveryDriverCallMayFail(t *testing.T) {
 	gputest.Require(t)
-	table, err := cudadrv.SystemTable()
+	table, err := cudadrv.SystemFunctionTable()
 	require.NoError(t, err)
 	for _, code := range []cudadrv.Code{cudadrv.ErrOutOfMemory, cudadrv.ErrUnknown} {
-		s := &faultsweep.Sweep{Table: func() *cudadrv.Table { return table }, Run: faultsweep.Pipeline, Code: code}
+		s := &faultsweep.Sweep{FunctionTable: func() *cudadrv.FunctionTable { return table }, Run: faultsweep.Pipeline, Code: code}
 		t.Logf("code %d: %d calls", code, s.Do(t))
 	}
 }

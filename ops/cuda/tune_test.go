@@ -122,15 +122,15 @@ func TestCandidatesDiffer(t *testing.T) {
 		assert.Equal(t, i == 0, l.Kernel == heuristic.Kernel && l.Shape == heuristic.Shape)
 	}
 	twice := resamplePlan(t, dev, 6, 1000)
-	other, _, err := twice.(tuned.Plan).Candidates()
+	other, _, err := twice.Backend().(tuned.Plan).Candidates()
 	require.NoError(t, err)
 	assert.NotEqual(t, key, other)
 	require.NoError(t, twice.Close())
-	_, _, err = twice.(tuned.Plan).Candidates()
+	_, _, err = twice.Backend().(tuned.Plan).Candidates()
 	assert.ErrorIs(t, err, ops.ErrClosed)
 	empty := resamplePlan(t, dev, 3, 0)
 	defer empty.Close()
-	_, list, err = empty.(tuned.Plan).Candidates()
+	_, list, err = empty.Backend().(tuned.Plan).Candidates()
 	require.NoError(t, err)
 	assert.Empty(t, list)
 }

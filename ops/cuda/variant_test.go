@@ -279,7 +279,7 @@ func fits(t *testing.T, b *gpu, v *variant, j *backend.FuseJob, c tuned.Policy, 
 
 // A kernel has one parameter, a struct as large as the one that package ptx generates.
 func TestParametersFitTheKernels(t *testing.T) {
-	drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).Table())
+	drv, err := cudadrv.NewDriver(cudasim.New(cudasim.Config{}).FunctionTable())
 	require.NoError(t, err)
 	opened, err := New(drv, 0)
 	require.NoError(t, err)

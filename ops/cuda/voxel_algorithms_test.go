@@ -62,7 +62,7 @@ func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
 			p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Grid: grid}, ops.VoxelGrid{Max: [3]float64{most, most, most}, Size: [3]float64{1, 1, 1}}, ops.VoxelizeOptions{Reduce: backend.ReduceMean})
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, p.Close()) })
-			launches, err := cuda.Explain(p)
+			launches, err := cuda.Explain(&p.Plan)
 			require.NoError(t, err)
 			i := slices.IndexFunc(launches, func(l cuda.Launch) bool { return l.Kernel == "voxel_bucket" })
 			require.GreaterOrEqual(t, i, 0)
@@ -88,16 +88,16 @@ func uploads(t *testing.T, dev *ops.Device) func(*tensor.Tensor) *tensor.Tensor 
 
 // What a run that was not launched whole has left in the table does not show in the next.
 func TestABrokenRunLeavesNothing(t *testing.T) {
-	t.Run("sim", func(t *testing.T) { testBroken(t, cudasim.New(cudasim.Config{}).Table()) })
+	t.Run("sim", func(t *testing.T) { testBroken(t, cudasim.New(cudasim.Config{}).FunctionTable()) })
 	t.Run("cuda", func(t *testing.T) {
 		gputest.Require(t)
-		table, err := cudadrv.SystemTable()
+		table, err := cudadrv.SystemFunctionTable()
 		require.NoError(t, err)
 		testBroken(t, table)
 	})
 }
 
-func testBroken(t *testing.T, table *cudadrv.Table) {
+func testBroken(t *testing.T, table *cudadrv.FunctionTable) {
 	for name, uncleared := range map[string]bool{"cleared": false, "not cleared": true} {
 		t.Run(name, func(t *testing.T) {
 			for n := 1; n <= 4; n++ { // the launches of a mean
@@ -109,7 +109,7 @@ func testBroken(t *testing.T, table *cudadrv.Table) {
 
 // testBrokenLaunch fails launch n of a run, between others and replays of graphs that were recorded before and after it. spoilt: so does clearing the
 // table, and the plan and its graphs are refused from then on.
-func testBrokenLaunch(t *testing.T, table *cudadrv.Table, n int, uncleared bool) {
+func testBrokenLaunch(t *testing.T, table *cudadrv.FunctionTable, n int, uncleared bool) {
 	armed := false
 	fails := func(prefix string, n int) cudasim.Failure {
 		return cudasim.Failure{Match: func(call string) bool { return armed && strings.HasPrefix(call, prefix) }, N: n, Code: cudadrv.ErrOutOfMemory}

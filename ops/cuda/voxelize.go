@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (b *gpu) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
 	p.zeroed, p.hasTable = int64(c.zeroed), c.zeroed > stateBytes
 	if p.scratch, err = b.Malloc(fmt.Sprintf("a plan's scratch memory for %d points", job.N), int64(c.size)); err == nil {
 		// Counts may be asked for before the first run.
-		err = b.Ctx.Memset8(p.scratch.Ptr(), 0, p.zeroed)
+		err = b.Ctx.Memset8(context.Background(), p.scratch.Ptr(), 0, p.zeroed)
 	}
 	if err == nil {
 		err = p.bind(layoutVoxels(job, b.sms, variant, p.Cell, p.scratch.Ptr()))
@@ -163,7 +164,7 @@ func (p *voxelPlan) Counts() (c backend.VoxelCounts, err error) {
 		return c, err
 	}
 	var state [stateBytes]byte
-	if err := p.b.Ctx.CopyToHost(state[:], p.scratch.Ptr()); err != nil {
+	if err := p.b.Ctx.CopyToHost(context.Background(), state[:], p.scratch.Ptr()); err != nil {
 		return c, err
 	}
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(state[8*i:])) }

@@ -154,12 +154,12 @@ func gradientMisuses() (all []gradientMisuse) {
 	for _, kind := range ops.Interps()[ops.InterpNearest+1:] {
 		o := ops.ResampleOptions{Interp: kind, Window: ops.Within(1e9)}
 		if 3%kind.Width() == 0 {
-			stream("of "+kind.String(), "Options.Kind", ops.ErrOption, func(s *ops.FuseBackwardStream, _ *gradientCall) { s.Options = o })
+			stream("of "+kind.String(), "Options.Interp", ops.ErrOption, func(s *ops.FuseBackwardStream, _ *gradientCall) { s.Options = o })
 		}
 		table := ops.ResampleOptions{Window: ops.Within(1e9), Channels: []ops.Channel{{Lo: 0, Hi: 1}, {Lo: 2, Hi: 2 + kind.Width(), Interp: kind}}}
-		add("with a channel of "+kind.String(), "Streams[0].Channels[1].Kind", ops.ErrOption, func(c *gradientCall) { c.args.Streams[0].Options = table })
+		add("with a channel of "+kind.String(), "Streams[0].Channels[1].Interp", ops.ErrOption, func(c *gradientCall) { c.args.Streams[0].Options = table })
 	}
-	stream("with a kind that no feature has", "Channels[0].Kind", ops.ErrOption, func(s *ops.FuseBackwardStream, _ *gradientCall) {
+	stream("with a kind that no feature has", "Channels[0].Interp", ops.ErrOption, func(s *ops.FuseBackwardStream, _ *gradientCall) {
 		s.Options = ops.ResampleOptions{Interp: ops.InterpPchip, Channels: []ops.Channel{{Lo: 0, Hi: 3, Interp: ops.InterpCatmullRom}}}
 	})
 	add("a bad launch", "Options.Launch", ops.ErrOption, func(c *gradientCall) { c.opts.Launch = 3 })
@@ -243,8 +243,8 @@ func (s *suite) resampleGradientMisuse(t *testing.T) {
 		{"SrcGrad", ops.ErrShape, func(a *ops.ResampleBackwardArgs, _ *ops.ResampleOptions, c *call) {
 			a.SrcGrad, a.SrcTimes = c.new(tensor.F32, 2, 0, 8), c.new(tensor.F64, 2, 0)
 		}},
-		{"Options.Kind", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) { o.Interp = ops.InterpSlerp }},
-		{"Channels[0].Kind", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) {
+		{"Options.Interp", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) { o.Interp = ops.InterpSlerp }},
+		{"Channels[0].Interp", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) {
 			o.Channels = []ops.Channel{{Lo: 2, Hi: 4, Interp: ops.InterpAngle}}
 		}},
 		{"Options.Launch", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) { o.Launch = 7 }},

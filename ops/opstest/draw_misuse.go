@@ -140,7 +140,7 @@ func (s *suite) drawMisuse(t *testing.T) {
 	c := newDrawCall((*array).host)
 	out, err := s.dev.Draw(context.Background(), c.args, c.opts)
 	require.NoError(t, err, "the call that was spoiled")
-	assert.Equal(t, c.args, out, "a call that makes nothing returns what it was given")
+	assert.Equal(t, ops.DrawResult{Episodes: c.args.Episodes, Ticks: c.args.Ticks, Anchors: c.args.Anchors, Streams: c.args.Streams}, out, "a call that makes nothing returns what it was given")
 	assert.Equal(t, []uint64{0, 2}, bitsOf(c.args.Cursor))
 	_, err = ops.ParseLastBatch("some")
 	assert.ErrorIs(t, err, ops.ErrOption)

@@ -107,7 +107,7 @@ func fuseMisuses() (all []fuseMisuse) {
 	stream("with trust", "Options.TrustTimes", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.TrustTimes = true })
 	stream("with a launch", "Options.Launch", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Launch = ops.LaunchDependent })
 	add("a bad launch", "Options.Launch", ops.ErrOption, func(c *fuseCall) { c.opts.Launch = 3 })
-	stream("with a bad kind", "Options.Kind", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Interp = 99 })
+	stream("with a bad kind", "Options.Interp", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Interp = 99 })
 	stream("with a bad edge", "Options.Edge", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Edge = 99 })
 	stream("with slerp of 3", "Options", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Interp = ops.InterpSlerp })
 	stream("with a negative gap", "Options.MaxGap", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.MaxGap = ops.Within(-1) })

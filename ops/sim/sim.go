@@ -38,7 +38,7 @@ func Device() (*cudasim.Device, error) {
 		var cfg cudasim.Config
 		if cfg, shared.err = config(); shared.err == nil {
 			shared.device = cudasim.New(cfg)
-			shared.driver, shared.err = cudadrv.NewDriver(shared.device.Table())
+			shared.driver, shared.err = cudadrv.NewDriver(shared.device.FunctionTable())
 		}
 	})
 	return shared.device, shared.err
@@ -62,7 +62,7 @@ func config() (cudasim.Config, error) {
 
 // New opens the CUDA backend on a simulated device, under the name "sim:0".
 func New(d *cudasim.Device) (backend.Backend, error) {
-	drv, err := cudadrv.NewDriver(d.Table())
+	drv, err := cudadrv.NewDriver(d.FunctionTable())
 	if err != nil {
 		return nil, err
 	}

@@ -13,9 +13,9 @@ func sweep(t *testing.T, code cudadrv.Code, after bool) {
 	t.Parallel()
 	var dev *cudasim.Device
 	s := &faultsweep.Sweep{
-		Table: func() *cudadrv.Table {
+		FunctionTable: func() *cudadrv.FunctionTable {
 			dev = cudasim.New(cudasim.Config{})
-			return dev.Table()
+			return dev.FunctionTable()
 		},
 		Open: func() (open []string) {
 			for _, l := range dev.Leaks() {

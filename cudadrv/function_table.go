@@ -9,9 +9,9 @@ import "fmt"
 // returns; see [View] for reading and writing it from Go. Proc must not keep args.
 type Proc func(args []uintptr) uintptr
 
-// Table is where a [Driver] gets its functions. [Open] fills one from the driver library; a test or a
+// FunctionTable is where a [Driver] gets its functions. [Open] fills one from the driver library; a test or a
 // simulated device fills one with Go functions.
-type Table struct {
+type FunctionTable struct {
 	// Lookup returns the function with the given exported name, or false. The name is the library's
 	// own, version suffix included ("cuMemAlloc_v2"), so a name has one signature for ever. version is
 	// the CUDA version that brought it, as cuGetProcAddress wants it (3020 for 3.2).
@@ -21,10 +21,10 @@ type Table struct {
 	Path string
 }
 
-// Wrap returns a table in which every function found is replaced by fn's result. fn sees the exported
+// Wrap returns a function table in which every function found is replaced by fn's result. fn sees the exported
 // name and the function beneath. It is how faults are injected and calls are counted.
-func (t *Table) Wrap(fn func(name string, next Proc) Proc) *Table {
-	return &Table{Path: t.Path, Lookup: func(name string, version int) (Proc, bool) {
+func (t *FunctionTable) Wrap(fn func(name string, next Proc) Proc) *FunctionTable {
+	return &FunctionTable{Path: t.Path, Lookup: func(name string, version int) (Proc, bool) {
 		p, ok := t.Lookup(name, version)
 		if !ok {
 			return nil, false
@@ -33,14 +33,14 @@ func (t *Table) Wrap(fn func(name string, next Proc) Proc) *Table {
 	}}
 }
 
-// symbol is one row of the list of driver functions.
+// symbol is one of the list of driver functions.
 type symbol struct {
 	name     string // as exported
 	since    int    // CUDA version of this very signature
 	required bool   // else used where present
 }
 
-// slot numbers the rows.
+// slot is an index of symbols.
 type slot int
 
 const (

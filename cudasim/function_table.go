@@ -6,7 +6,7 @@ const (
 	needBound  = needInit | needContext | needHealthy
 )
 
-// entries lists the functions that the simulated driver has, by exported name.
+// entries lists the functions that the simulated device has, by exported name.
 var entries map[string]entry
 
 func init() {
