@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -189,7 +188,7 @@ func ExampleDevice_Voxelize() {
 	defer dev.Close()
 	points := []float32{0, 0, 0, 0.25, 0.25, 0.25, 1.1, 0, 0, 99, 0, 0}
 	grid := ops.VoxelGrid{Min: [3]float64{0, 0, 0}, Max: [3]float64{4, 4, 4}, Size: [3]float64{.5, .5, .5}}
-	out, err := dev.Voxelize(context.Background(), ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(points, 4, 3))}, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceMean})
+	out, err := dev.Voxelize(context.Background(), ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(points, 4, 3))}, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceMean})
 	if err != nil {
 		fmt.Println(err)
 		return

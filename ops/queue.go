@@ -10,8 +10,13 @@ import (
 // Queue is a queue of work that runs in order, on a GPU a stream of the driver's. Its methods may be called from any goroutine.
 type Queue struct{ queue backend.Queue }
 
-// Backend returns what the device's backend made, for packages that belong to a backend.
-func (q *Queue) Backend() backend.Queue { return q.queue }
+// Backend returns what the device's backend made, for packages that belong to a backend; nil of nil.
+func (q *Queue) Backend() backend.Queue {
+	if q == nil {
+		return nil
+	}
+	return q.queue
+}
 
 // Synchronize waits until the work given so far is done, or the context ends, and returns the errors found in values
 // since the last call, joined if there are several. After the context has ended work may still run: what it reads and writes stays open
@@ -42,8 +47,13 @@ func planOf(p backend.Plan, err error) (*Plan, error) {
 	return &Plan{p}, nil
 }
 
-// Backend returns what the device's backend made, for packages that belong to a backend.
-func (p *Plan) Backend() backend.Plan { return p.plan }
+// Backend returns what the device's backend made, for packages that belong to a backend; nil of nil.
+func (p *Plan) Backend() backend.Plan {
+	if p == nil {
+		return nil
+	}
+	return p.plan
+}
 
 // Run gives the operation to a queue of the same device. It allocates nothing, and returns before a GPU has finished: see the package's
 // comment. A plan that ran on one queue may run on another once the first has been synchronised; before, either could report its errors.

@@ -49,7 +49,7 @@ func TestBenchWritesAndReadsItsFigures(t *testing.T) {
 	assert.Positive(t, row["time"].(map[string]any)["median_us"])
 	assert.Positive(t, row["ratio"])
 	assert.Equal(t, "cpu", v["device"].(map[string]any)["backend"])
-	assert.Equal(t, "plain", v["launch"])
+	assert.Equal(t, "default", v["launch"])
 	dir := t.TempDir()
 	ours, peers, picture := filepath.Join(dir, "ours.json"), filepath.Join(dir, "peers.json"), filepath.Join(dir, "out.png")
 	require.NoError(t, os.WriteFile(ours, []byte(text), 0o644))
@@ -202,7 +202,7 @@ func TestBenchRefusesWhatCannotBe(t *testing.T) {
 		{[]string{"--rotate=-1"}, exitUsage, "not negative"},
 		{[]string{"--limit=-1s"}, exitUsage, "not negative"},
 		{[]string{"--limit=1s", "--list"}, exitUsage, "--limit is how long"},
-		{[]string{"--launch=early"}, exitUsage, "want plain, dependent or ready"},
+		{[]string{"--launch=early"}, exitUsage, "want default, dependent or ready"},
 		{[]string{"--launch=ready", "--list"}, exitUsage, "--launch says how"},
 		{[]string{"--list", "--first"}, exitUsage, "--list and --first do not go together"},
 		{[]string{"--list", "--plot=x.png"}, exitUsage, "measures nothing"},

@@ -63,7 +63,7 @@ func TestTuneRefusesWhatCannotBe(t *testing.T) {
 	}{
 		{[]string{"tune", "--backend=cpu"}, exitUsage, "the CPU launches no kernels"},
 		{[]string{"tune", "--limit=-1s"}, exitUsage, "not negative"},
-		{[]string{"tune", "--launch=fast"}, exitUsage, `--launch "fast": want plain, dependent or ready`},
+		{[]string{"tune", "--launch=fast"}, exitUsage, `--launch "fast": want default, dependent or ready`},
 		{[]string{"tune", "--shapes=missing.json"}, exitInput, "missing.json"},
 		{tuneArgs(t), exitUsage, "this device has no place for a table"},
 		{tuneArgs(t, "-o", t.TempDir()), exitOther, "is a directory"},

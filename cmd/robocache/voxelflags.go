@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 )
 
 // voxelForm is a value of --mode: an operation's mode, for a dense grid with its reduction.
@@ -21,7 +20,7 @@ func (f voxelForm) String() string { return f.name }
 
 func voxelForms() []voxelForm {
 	var list []voxelForm
-	for _, r := range []ops.Reduce{ops.ReduceOccupancy, backend.ReduceCount, backend.ReduceSum, backend.ReduceMean, backend.ReduceMax, backend.ReduceMin} {
+	for _, r := range []ops.Reduce{ops.ReduceOccupancy, ops.ReduceCount, ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin} {
 		list = append(list, voxelForm{r.String(), ops.VoxelDense, r})
 	}
 	for _, m := range []ops.VoxelMode{ops.VoxelHard, ops.VoxelSparse} {
@@ -31,7 +30,7 @@ func voxelForms() []voxelForm {
 }
 
 func sparseReductions() []ops.Reduce {
-	return []ops.Reduce{backend.ReduceMean, backend.ReduceSum, backend.ReduceMax, backend.ReduceMin, backend.ReduceCount}
+	return []ops.Reduce{ops.ReduceMean, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin, ops.ReduceCount}
 }
 
 // preset names another library's rules.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
@@ -134,7 +133,7 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	if err := checkFiles(r.in, r.out, r.plot, r.backend); err != nil {
 		return none, err
 	}
-	form := voxelForm{"count", ops.VoxelDense, backend.ReduceCount}
+	form := voxelForm{"count", ops.VoxelDense, ops.ReduceCount}
 	o := ops.VoxelizeOptions{MaxPoints: defaultPoints, MaxVoxels: defaultVoxels}
 	if r.form.set {
 		form = r.form.value
@@ -162,7 +161,7 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 		o.MaxVoxels = r.voxels.value
 	}
 	if form.mode == ops.VoxelSparse {
-		o.Reduce = backend.ReduceMean
+		o.Reduce = ops.ReduceMean
 		if r.reduce.set {
 			o.Reduce = r.reduce.value
 		}
@@ -202,7 +201,7 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 			return none, usagef("--preset open3d lays its own grid, got --min or --max")
 		case s[0] != s[1] || s[0] != s[2]:
 			return none, usagef("--preset open3d has cubes for cells, got --size %s", &r.size)
-		case r.reduce.set && r.reduce.value != backend.ReduceMean:
+		case r.reduce.set && r.reduce.value != ops.ReduceMean:
 			return none, usagef("--reduce: got %s with --preset open3d, want mean", r.reduce.value)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 )
@@ -58,7 +57,7 @@ func (j *voxelJob) run(device *ops.Device) error {
 	if j.opts.Mode == ops.VoxelDense {
 		o := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: j.opts.Reduce, Order: j.opts.Order}
 		if o.Reduce == ops.ReduceOccupancy {
-			o.Reduce = backend.ReduceCount
+			o.Reduce = ops.ReduceCount
 		}
 		if j.drawn, err = device.Voxelize(context.Background(), args, j.grid, o); err != nil {
 			return j.cloud.explain(err)
@@ -140,7 +139,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 	}
 	switch {
 	case j.opts.Mode == ops.VoxelHard:
-	case j.opts.Reduce == backend.ReduceCount:
+	case j.opts.Reduce == ops.ReduceCount:
 		v.Label, v.Counts = "points in a voxel", true
 		v.Values, err = j.drawn.Counts.Slice(0, 0, shown)
 	case j.opts.Reduce.OfFeatures() && j.cloud.features != nil && j.request.preset.value != open3d:

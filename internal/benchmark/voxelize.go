@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -103,10 +102,10 @@ func (j *VoxelizeJob) dtype() tensor.DType {
 func (j *VoxelizeJob) check() error {
 	reduce, err := ops.ParseReduce(j.Reduce)
 	if j.Reduce == hard {
-		reduce, err = backend.ReduceSum, nil
+		reduce, err = ops.ReduceSum, nil
 	}
 	switch {
-	case err != nil || reduce == backend.ReduceDefault || reduce == backend.ReduceMajority:
+	case err != nil || reduce == ops.ReduceDefault || reduce == ops.ReduceMajority:
 		return &InputError{"reduce", fmt.Sprintf("%q", j.Reduce), "occupancy, count, sum, mean, max, min or hard"}
 	case reduce.OfFeatures() != (j.Features > 0):
 		return &InputError{"features", fmt.Sprint(j.Features), "1 or more for sum, mean, max, min and hard, none for the others"}

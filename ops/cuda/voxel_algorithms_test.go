@@ -59,14 +59,14 @@ func TestSmallerPlansLeaveLargerOnes(t *testing.T) {
 		for _, cells := range []int{48, 20} { // an axis
 			points, grid := up(tensor.Must(tensor.New(tensor.F32, 100, 3))), up(tensor.Must(tensor.New(tensor.F32, cells, cells, cells, 3)))
 			most := float64(cells)
-			p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Grid: grid}, ops.VoxelGrid{Max: [3]float64{most, most, most}, Size: [3]float64{1, 1, 1}}, ops.VoxelizeOptions{Reduce: backend.ReduceMean})
+			p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Grid: grid}, ops.VoxelGrid{Max: [3]float64{most, most, most}, Size: [3]float64{1, 1, 1}}, ops.VoxelizeOptions{Reduce: ops.ReduceMean})
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, p.Close()) })
 			launches, err := cuda.Explain(&p.Plan)
 			require.NoError(t, err)
 			i := slices.IndexFunc(launches, func(l cuda.Launch) bool { return l.Kernel == "voxel_bucket" })
 			require.GreaterOrEqual(t, i, 0)
-			plans, shared = append(plans, p), append(shared, launches[i].Shared)
+			plans, shared = append(plans, &p.Plan), append(shared, launches[i].Shared)
 		}
 		require.Greater(t, shared[0], shared[1])
 		for _, p := range plans {
@@ -131,7 +131,7 @@ func testBrokenLaunch(t *testing.T, table *cudadrv.FunctionTable, n int, unclear
 	features := up(tensor.Must(tensor.Of([]float32{1, 5, 7}, 3, 1)))
 	grid := up(tensor.Must(tensor.New(tensor.F32, 1, 1, 3, 1)))
 	box := ops.VoxelGrid{Max: [3]float64{3, 1, 1}, Size: [3]float64{1, 1, 1}}
-	p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Features: features, Grid: grid}, box, ops.VoxelizeOptions{Reduce: backend.ReduceMean})
+	p, err := dev.PlanVoxelize(ops.VoxelizeArgs{Points: points, Features: features, Grid: grid}, box, ops.VoxelizeOptions{Reduce: ops.ReduceMean})
 	require.NoError(t, err)
 	st := dev.Queue()
 	run := func() error { return p.Run(st) }

@@ -23,7 +23,7 @@ func voxelJob(n int) *backend.VoxelizeJob {
 	many := tensor.Must(points.Expand(n, 3))
 	return &backend.VoxelizeJob{
 		VoxelizeTensors: backend.VoxelizeTensors{Points: many, Coords: tensor.Must(tensor.New(tensor.I32, 5, 4))},
-		Mode:            ops.VoxelHard, Reduce: backend.ReduceCount, Cells: [3]int{8, 4, 2}, N: n, B: 2, P: 3, V: 5,
+		Mode:            ops.VoxelHard, Reduce: ops.ReduceCount, Cells: [3]int{8, 4, 2}, N: n, B: 2, P: 3, V: 5,
 	}
 }
 
@@ -48,20 +48,20 @@ func variantOf(t *testing.T, name string) *voxelVariant {
 
 // Each kernel is launched by some algorithm, with a parameter of its entry's size.
 func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
-	hard, sparse, labels := voxelJob(1000), voxelJob(1000), denseJob(1000, 0, 1, [3]int{9, 9, 9}, backend.ReduceMajority)
-	sparse.Mode, sparse.Reduce, sparse.F = ops.VoxelSparse, backend.ReduceMean, 3
+	hard, sparse, labels := voxelJob(1000), voxelJob(1000), denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceMajority)
+	sparse.Mode, sparse.Reduce, sparse.F = ops.VoxelSparse, ops.ReduceMean, 3
 	labels.Labels = tensor.Must(tensor.New(tensor.I32, 1))
-	count, mean := denseJob(1000, 0, 1, [3]int{9, 9, 9}, backend.ReduceCount), denseJob(1000, 3, 1, [3]int{9, 9, 9}, backend.ReduceMean)
-	wide := denseJob(1000, 0, 1, [3]int{9, 9, 9}, backend.ReduceCount)
+	count, mean := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount), denseJob(1000, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)
+	wide := denseJob(1000, 0, 1, [3]int{9, 9, 9}, ops.ReduceCount)
 	wide.Points = tensor.Must(tensor.New(tensor.F64, 1000, 3))
-	doubles, doubleHard := denseJob(1000, 3, 1, [3]int{9, 9, 9}, backend.ReduceMean), voxelJob(1000)
+	doubles, doubleHard := denseJob(1000, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean), voxelJob(1000)
 	doubles.Points, doubles.Grid, doubles.Empty = wide.Points, tensor.Must(tensor.New(tensor.F64, 1)), .1
 	doubleHard.Points = wide.Points
 	seen := map[string]bool{}
 	for _, x := range []struct {
 		algorithm string
 		job       *backend.VoxelizeJob
-	}{{"fill", denseJob(0, 3, 1, [3]int{9, 9, 9}, backend.ReduceMean)}, {"write", count}, {"write", wide}, {"count", count}, {"atomic", mean}, {"bucket", mean}, {"group", mean}, {"sort", mean}, {"sort", labels}, {"sort", hard}, {"sort", sparse}, {"sort", doubles}, {"sort", doubleHard}} {
+	}{{"fill", denseJob(0, 3, 1, [3]int{9, 9, 9}, ops.ReduceMean)}, {"write", count}, {"write", wide}, {"count", count}, {"atomic", mean}, {"bucket", mean}, {"group", mean}, {"sort", mean}, {"sort", labels}, {"sort", hard}, {"sort", sparse}, {"sort", doubles}, {"sort", doubleHard}} {
 		for _, l := range layoutVoxels(x.job, 132, variantOf(t, x.algorithm), &device.Cell{}, 0).launches {
 			_, entry, ok := ptx.Lookup(l.kernel)
 			require.True(t, ok, l.kernel)
@@ -83,8 +83,8 @@ func TestVoxelParametersHaveTheEntrysSize(t *testing.T) {
 // The reductions of package ops have the kernels' numbers.
 func TestVoxelReductionsHaveTheKernelsNumbers(t *testing.T) {
 	for got, want := range map[ops.Reduce]int{
-		ops.ReduceOccupancy: ptx.VoxelReductionOccupancy, backend.ReduceCount: ptx.VoxelReductionCount, backend.ReduceSum: ptx.VoxelReductionSum, backend.ReduceMean: ptx.VoxelReductionMean,
-		backend.ReduceMax: ptx.VoxelReductionGreatest, backend.ReduceMin: ptx.VoxelReductionSmallest, backend.ReduceMajority: ptx.VoxelReductionMajority,
+		ops.ReduceOccupancy: ptx.VoxelReductionOccupancy, ops.ReduceCount: ptx.VoxelReductionCount, ops.ReduceSum: ptx.VoxelReductionSum, ops.ReduceMean: ptx.VoxelReductionMean,
+		ops.ReduceMax: ptx.VoxelReductionGreatest, ops.ReduceMin: ptx.VoxelReductionSmallest, ops.ReduceMajority: ptx.VoxelReductionMajority,
 	} {
 		assert.Equal(t, want, int(got), got)
 	}
@@ -109,7 +109,7 @@ func TestChunksCoverThePoints(t *testing.T) {
 
 // Large counts are partitioned, on devices that have the shared memory for it.
 func TestLargeCountsArePartitioned(t *testing.T) {
-	counts := func(n int) *backend.VoxelizeJob { return denseJob(n, 0, 2, [3]int{256, 256, 256}, backend.ReduceCount) }
+	counts := func(n int) *backend.VoxelizeJob { return denseJob(n, 0, 2, [3]int{256, 256, 256}, ops.ReduceCount) }
 	full, small := &gpu{sms: 132, shared: 227 << 10}, &gpu{sms: 46, shared: 99 << 10}
 	const enough = 132 * countPoints
 	assert.Equal(t, "count", algorithmOf(full, counts(enough)))
@@ -131,24 +131,24 @@ func TestWhatIsAdded(t *testing.T) {
 		return algorithmOf(b, denseJob(n, f, 1, [3]int{cells, 1, 1}, reduce))
 	}
 	const most = 132 * atomicValues
-	assert.Equal(t, "atomic", algorithm(most/4, 3, 100, backend.ReduceMean))
-	assert.NotEqual(t, "atomic", algorithm(most/4+1, 3, 100, backend.ReduceMean))
-	assert.Equal(t, "atomic", algorithm(most/3, 3, 100, backend.ReduceMax))
-	assert.NotEqual(t, "atomic", algorithm(most/3+1, 3, 100, backend.ReduceMin))
-	for reduce, words := range map[ops.Reduce]int{backend.ReduceMean: 12, backend.ReduceSum: 12, backend.ReduceMax: 4, backend.ReduceMin: 4} {
+	assert.Equal(t, "atomic", algorithm(most/4, 3, 100, ops.ReduceMean))
+	assert.NotEqual(t, "atomic", algorithm(most/4+1, 3, 100, ops.ReduceMean))
+	assert.Equal(t, "atomic", algorithm(most/3, 3, 100, ops.ReduceMax))
+	assert.NotEqual(t, "atomic", algorithm(most/3+1, 3, 100, ops.ReduceMin))
+	for reduce, words := range map[ops.Reduce]int{ops.ReduceMean: 12, ops.ReduceSum: 12, ops.ReduceMax: 4, ops.ReduceMin: 4} {
 		assert.Equal(t, words, recordWords(denseJob(1, 3, 1, [3]int{1, 1, 1}, reduce)), reduce)
 		assert.Equal(t, "atomic", algorithm(100, 3, atomicTable/words, reduce), reduce)
 		assert.NotEqual(t, "atomic", algorithm(100, 3, atomicTable/words+1, reduce), reduce)
 	}
-	assert.Equal(t, "atomic", algorithm(100, 12, 100, backend.ReduceSum))
-	assert.NotEqual(t, "atomic", algorithm(100, 13, 100, backend.ReduceSum))
-	assert.Equal(t, "atomic", algorithm(100, 24, 100, backend.ReduceMax))
-	assert.NotEqual(t, "atomic", algorithm(100, 25, 100, backend.ReduceMax))
-	beside := denseJob(1, 0, 1, [3]int{100, 1, 1}, backend.ReduceCount)
+	assert.Equal(t, "atomic", algorithm(100, 12, 100, ops.ReduceSum))
+	assert.NotEqual(t, "atomic", algorithm(100, 13, 100, ops.ReduceSum))
+	assert.Equal(t, "atomic", algorithm(100, 24, 100, ops.ReduceMax))
+	assert.NotEqual(t, "atomic", algorithm(100, 25, 100, ops.ReduceMax))
+	beside := denseJob(1, 0, 1, [3]int{100, 1, 1}, ops.ReduceCount)
 	assert.Equal(t, "write", algorithmOf(b, beside))
 	beside.Empty = -1
 	assert.Equal(t, "atomic", algorithmOf(b, beside), "counts beside an empty value")
-	assert.Equal(t, "sort", algorithm(9, 3, 100, backend.ReduceMajority))
+	assert.Equal(t, "sort", algorithm(9, 3, 100, ops.ReduceMajority))
 }
 
 // Sums, means and extremes are made of partitioned points, unless blocks or their memory would not do.
@@ -158,29 +158,29 @@ func TestWhatIsGrouped(t *testing.T) {
 		return denseJob(n, 4*atomicTurns+1, 2, cells, reduce) // so many features that nothing is added
 	}
 	room := [3]int{128, 128, 128}
-	assert.Equal(t, "group", algorithmOf(full, job(1, room, backend.ReduceMean)))
-	assert.Equal(t, "group", algorithmOf(full, job(1<<31-1, room, backend.ReduceMax)))
+	assert.Equal(t, "group", algorithmOf(full, job(1, room, ops.ReduceMean)))
+	assert.Equal(t, "group", algorithmOf(full, job(1<<31-1, room, ops.ReduceMax)))
 	few := 2 * 128 * 128 * 128 / 4 // of two rows
-	assert.Equal(t, "group", algorithmOf(full, job(few-1, room, backend.ReduceMean)), "a cell in four has a point")
-	assert.Equal(t, "bucket", algorithmOf(full, job(few, room, backend.ReduceMean)))
-	assert.Equal(t, "bucket", algorithmOf(full, job(bucketPoints, room, backend.ReduceMin)))
-	assert.Equal(t, "group", algorithmOf(full, job(bucketPoints+1, room, backend.ReduceMin)), "more points than blocks keep")
-	assert.Equal(t, "bucket", algorithmOf(full, job(4*2*32*32*32, [3]int{32, 32, 32}, backend.ReduceSum)))
-	assert.Equal(t, "group", algorithmOf(full, job(4*2*32*32*32+1, [3]int{32, 32, 32}, backend.ReduceSum)), "four points a cell")
-	assert.Equal(t, "sort", algorithmOf(small, job(few, room, backend.ReduceMean)))
-	assert.Equal(t, "sort", algorithmOf(full, job(9, room, backend.ReduceMajority)), "labels are sorted")
-	assert.Equal(t, "write", algorithmOf(full, job(9, room, backend.ReduceCount)), "counts need no points together")
-	assert.Equal(t, "fill", algorithmOf(full, job(0, room, backend.ReduceSum)))
-	assert.Equal(t, "sort", algorithmOf(small, job(9, room, backend.ReduceSum)))
-	assert.Equal(t, "sort", algorithmOf(full, job(9, [3]int{512, 512, 65}, backend.ReduceSum)), "a cell's number in its bucket has 16 bits")
-	assert.Equal(t, "sort", algorithmOf(full, job(groupPoints+1, [3]int{16, 16, 15}, backend.ReduceSum)), "many points in few buckets")
-	assert.Equal(t, "group", algorithmOf(full, job(groupPoints, [3]int{16, 16, 16}, backend.ReduceSum)))
-	most := job(bucketPoints, [3]int{bucketPoints, 2, 1}, backend.ReduceSum) // of two rows
+	assert.Equal(t, "group", algorithmOf(full, job(few-1, room, ops.ReduceMean)), "a cell in four has a point")
+	assert.Equal(t, "bucket", algorithmOf(full, job(few, room, ops.ReduceMean)))
+	assert.Equal(t, "bucket", algorithmOf(full, job(bucketPoints, room, ops.ReduceMin)))
+	assert.Equal(t, "group", algorithmOf(full, job(bucketPoints+1, room, ops.ReduceMin)), "more points than blocks keep")
+	assert.Equal(t, "bucket", algorithmOf(full, job(4*2*32*32*32, [3]int{32, 32, 32}, ops.ReduceSum)))
+	assert.Equal(t, "group", algorithmOf(full, job(4*2*32*32*32+1, [3]int{32, 32, 32}, ops.ReduceSum)), "four points a cell")
+	assert.Equal(t, "sort", algorithmOf(small, job(few, room, ops.ReduceMean)))
+	assert.Equal(t, "sort", algorithmOf(full, job(9, room, ops.ReduceMajority)), "labels are sorted")
+	assert.Equal(t, "write", algorithmOf(full, job(9, room, ops.ReduceCount)), "counts need no points together")
+	assert.Equal(t, "fill", algorithmOf(full, job(0, room, ops.ReduceSum)))
+	assert.Equal(t, "sort", algorithmOf(small, job(9, room, ops.ReduceSum)))
+	assert.Equal(t, "sort", algorithmOf(full, job(9, [3]int{512, 512, 65}, ops.ReduceSum)), "a cell's number in its bucket has 16 bits")
+	assert.Equal(t, "sort", algorithmOf(full, job(groupPoints+1, [3]int{16, 16, 15}, ops.ReduceSum)), "many points in few buckets")
+	assert.Equal(t, "group", algorithmOf(full, job(groupPoints, [3]int{16, 16, 16}, ops.ReduceSum)))
+	most := job(bucketPoints, [3]int{bucketPoints, 2, 1}, ops.ReduceSum) // of two rows
 	assert.LessOrEqual(t, bucketShared(most), groupShared+6*ptx.BucketHeld)
-	doubles := job(few, room, backend.ReduceMean)
+	doubles := job(few, room, ops.ReduceMean)
 	doubles.Grid = tensor.Must(tensor.New(tensor.F64, 1))
 	assert.Equal(t, "sort", algorithmOf(full, doubles), "doubles are sorted")
-	hard := job(9, room, backend.ReduceMean)
+	hard := job(9, room, ops.ReduceMean)
 	hard.Mode = ops.VoxelHard
 	assert.Equal(t, "sort", algorithmOf(full, hard))
 	empty := voxelJob(0)
@@ -190,7 +190,7 @@ func TestWhatIsGrouped(t *testing.T) {
 // An algorithm that is asked for takes what it supports, and nothing else.
 func TestAnAlgorithmCanBeAskedFor(t *testing.T) {
 	b := &gpu{sms: 132, shared: 227 << 10}
-	mean, count := denseJob(9, 3, 1, [3]int{8, 8, 8}, backend.ReduceMean), denseJob(9, 0, 1, [3]int{8, 8, 8}, backend.ReduceCount)
+	mean, count := denseJob(9, 3, 1, [3]int{8, 8, 8}, ops.ReduceMean), denseJob(9, 0, 1, [3]int{8, 8, 8}, ops.ReduceCount)
 	for _, b.voxelAlgorithm = range []string{"atomic", "bucket", "group", "sort"} {
 		assert.Equal(t, b.voxelAlgorithm, algorithmOf(b, mean))
 		assert.Equal(t, b.voxelAlgorithm, algorithmOf(b, count))
@@ -231,7 +231,7 @@ func TestScratchPartsLieApart(t *testing.T) {
 		assert.LessOrEqual(t, end, base+uint64(c.size), "%s, %d points", algorithm, job.N)
 	}
 	for _, n := range []int{1, 64, 65, 1000, 1 << 20} {
-		mean := denseJob(n, 3, 2, [3]int{8, 4, 2}, backend.ReduceMean)
+		mean := denseJob(n, 3, 2, [3]int{8, 4, 2}, ops.ReduceMean)
 		cells := mean.Keys()
 		check("atomic", mean, func(l map[string]voxelLaunch) []part {
 			p := l["voxel_atomic_finish"].params.(*ptx.VoxelAtomicSumParams).Table
@@ -251,13 +251,13 @@ func TestScratchPartsLieApart(t *testing.T) {
 			return append(partitioned(l), part{"singles", p.Lists.Singles, 8 * n}, part{"order", p.Lists.Order, 4 * n}, part{"voxels", p.Lists.Voxels, 16 * min(n/2, cells)},
 				part{"pieces", p.LargePieces.Pieces, largeBytes(n, 3)})
 		})
-		check("count", denseJob(n, 0, 2, [3]int{8, 4, 2}, backend.ReduceCount), func(l map[string]voxelLaunch) []part {
+		check("count", denseJob(n, 0, 2, [3]int{8, 4, 2}, ops.ReduceCount), func(l map[string]voxelLaunch) []part {
 			p, tiles := l["voxel_count"].params.(*ptx.VoxelCountParams), (n+countTile-1)/countTile
 			return []part{{"dealt", p.Partitioned, 2 * countTile * tiles}, {"runs", p.Runs, 4 * ptx.Buckets * tiles}}
 		})
 		hard := voxelJob(n)
 		hard.PointVoxel = hard.Coords
-		majority := denseJob(n, 0, 2, [3]int{8, 4, 2}, backend.ReduceMajority)
+		majority := denseJob(n, 0, 2, [3]int{8, 4, 2}, ops.ReduceMajority)
 		majority.Labels = hard.Coords
 		for _, job := range []*backend.VoxelizeJob{hard, majority} {
 			check("sort", job, func(l map[string]voxelLaunch) []part {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -42,7 +41,7 @@ func (s *suite) memory(t *testing.T) {
 			return err
 		}
 		hard := ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: most, MaxVoxels: most}
-		dense := ops.VoxelizeOptions{Reduce: backend.ReduceMean}
+		dense := ops.VoxelizeOptions{Reduce: ops.ReduceMean}
 		for name, c := range map[string]struct {
 			err   error
 			bytes int64 // 0 of a shape that no tensor has

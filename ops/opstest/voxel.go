@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -54,11 +53,11 @@ func (c *voxelizing) rows() int {
 func (c *voxelizing) reduction() ops.Reduce {
 	switch {
 	case c.Opts.Mode == ops.VoxelHard:
-		return backend.ReduceCount
-	case c.Opts.Reduce != backend.ReduceDefault:
+		return ops.ReduceCount
+	case c.Opts.Reduce != ops.ReduceDefault:
 		return c.Opts.Reduce
 	case c.Opts.Mode == ops.VoxelSparse:
-		return backend.ReduceMean
+		return ops.ReduceMean
 	}
 	return ops.ReduceOccupancy
 }
@@ -109,7 +108,7 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 		switch {
 		case reduce == ops.ReduceOccupancy:
 			out["Grid"] = shape(tensor.U8, dims...)
-		case reduce == backend.ReduceCount || reduce == backend.ReduceMajority:
+		case reduce == ops.ReduceCount || reduce == ops.ReduceMajority:
 			out["Grid"] = shape(tensor.I32, dims...)
 		default:
 			out["Grid"] = shape(c.valueType(), append(dims, f)...)
@@ -119,9 +118,9 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 	switch {
 	case c.Opts.Mode == ops.VoxelHard:
 		out["Values"] = shape(c.valueType(), v, c.Opts.MaxPoints, 3+f)
-	case reduce == backend.ReduceMajority:
+	case reduce == ops.ReduceMajority:
 		out["Values"] = shape(tensor.I32, v)
-	case reduce != backend.ReduceCount && reduce != ops.ReduceOccupancy:
+	case reduce != ops.ReduceCount && reduce != ops.ReduceOccupancy:
 		out["Values"] = shape(c.valueType(), v, f)
 	}
 	columns := 3

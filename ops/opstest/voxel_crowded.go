@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -14,7 +13,7 @@ import (
 // infinity or a NaN, or whose coordinates are reduced under a pose for each row.
 func crowdedVoxels(r *rand.Rand) *voxelizing {
 	n := []int{64, 65, 66, 129, 257, 300, 513, 1025, 1500}[r.IntN(9)]
-	c := &voxelizing{Name: "crowded", Box: cube(-2, 2, 1+r.IntN(2)), Opts: ops.VoxelizeOptions{Mode: []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse}[r.IntN(2)], Reduce: backend.ReduceSum + ops.Reduce(r.IntN(4))}}
+	c := &voxelizing{Name: "crowded", Box: cube(-2, 2, 1+r.IntN(2)), Opts: ops.VoxelizeOptions{Mode: []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse}[r.IntN(2)], Reduce: ops.ReduceSum + ops.Reduce(r.IntN(4))}}
 	if r.IntN(2) == 0 {
 		c.Opts.Order = ops.AxisXYZ
 	}

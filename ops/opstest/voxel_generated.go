@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -75,7 +74,7 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 			c.Features = c.Features.restride([]int{f + r.IntN(4), 1}, r.IntN(3), 0, poison(c.Features.dtype))
 		}
 	}
-	if reduce == backend.ReduceMajority {
+	if reduce == ops.ReduceMajority {
 		labels := make([]int32, n)
 		for i := range labels {
 			labels[i] = int32(r.IntN(6)) * 100_000_000 * int32(1-2*r.IntN(2))
@@ -266,7 +265,7 @@ func (s *suite) conservation(t *testing.T) {
 		assert.EqualValues(t, c.Points.shape[0], f.InRange+f.OutOfRange+f.NotFinite, c.describe())
 		sum, out := int64(0), got.out["Counts"]
 		if c.Opts.Mode == ops.VoxelDense {
-			if c.reduction() != backend.ReduceCount || c.Opts.Empty != 0 {
+			if c.reduction() != ops.ReduceCount || c.Opts.Empty != 0 {
 				continue
 			}
 			out = got.out["Grid"]

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -119,7 +118,7 @@ func (s *suite) goldenTorch(t *testing.T, g *voxelGolden) {
 	require.Len(t, grid.raw, len(want))
 	for i, b := range grid.raw {
 		x, y := decode(tensor.F32, want[i]), decode(tensor.F32, b)
-		if reduce == backend.ReduceMax || reduce == backend.ReduceMin {
+		if reduce == ops.ReduceMax || reduce == ops.ReduceMin {
 			assert.Equal(t, x, y)
 		} else {
 			assert.InDelta(t, x, y, 0x1p-23*math.Abs(x)+float64(n)*0x1p-40*8, "normal numbers stay below 8")

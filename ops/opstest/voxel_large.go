@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -51,8 +50,8 @@ func (s *suite) largeVoxels(t *testing.T) {
 	odd := packed(tensor.F32, oddTiles(largeCloud(tiles), 47), tiles, 3)
 	for name, c := range map[string]*voxelizing{
 		"counts":                  {Points: many, Box: box(61, 33, 129), Opts: countGrid},
-		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceCount, Order: ops.AxisXYZ}},
-		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceCount, Order: ops.AxisXYZ}},
+		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
+		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
 		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: box(40, 30, 20), Opts: countGrid},
 		"cells of a few":          {Points: few, Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
 	} {
@@ -99,7 +98,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 	counts["least coordinates, apart"] = &voxelizing{Points: least.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: leastBox(61, 33, 129)}
 	counts["far tiles"] = &voxelizing{Points: farTiles(), Box: box(61, 33, 129)}
 	for name, c := range counts {
-		c.Opts.Reduce, c.Once = backend.ReduceCount, s.cfg.Slow > 1
+		c.Opts.Reduce, c.Once = ops.ReduceCount, s.cfg.Slow > 1
 		compare("counts, "+name, c, 64)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -46,7 +45,7 @@ func (s *suite) voxelNamed(t *testing.T) {
 	})
 }
 
-var countGrid = ops.VoxelizeOptions{Reduce: backend.ReduceCount}
+var countGrid = ops.VoxelizeOptions{Reduce: ops.ReduceCount}
 
 // dense runs a case and returns its grid.
 func (s *suite) dense(t *testing.T, c *voxelizing) *array {
@@ -85,7 +84,7 @@ func (s *suite) axes(t *testing.T) {
 
 func (s *suite) negativeMax(t *testing.T) {
 	for _, empty := range []float64{0, -7.5, math.NaN(), math.Copysign(0, -1)} { // of which the sign is kept, too
-		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, []float64{-3, -1, -2}, 3, 1), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMax, Empty: empty}})
+		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, []float64{-3, -1, -2}, 3, 1), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: empty}})
 		assert.EqualValues(t, -1, decode(tensor.F32, grid.raw[0]))
 		want := encode(tensor.F32, empty)
 		assert.True(t, bothNaN(tensor.F32, grid.raw[1], want) || grid.raw[1] == want)
@@ -94,7 +93,7 @@ func (s *suite) negativeMax(t *testing.T) {
 
 func (s *suite) meanCell(t *testing.T) {
 	for _, order := range [][]float64{{1, 2, 6}, {6, 1, 2}, {2, 6, 1}} {
-		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, order, 3, 1), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}})
+		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, order, 3, 1), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}})
 		assert.Equal(t, encode(tensor.F32, 3), grid.raw[0])
 	}
 }
@@ -109,8 +108,8 @@ func (s *suite) notFinite(t *testing.T) {
 
 // voxelForms are one of each form of result, for points alone.
 var voxelForms = []ops.VoxelizeOptions{
-	{}, {Reduce: backend.ReduceCount}, {Reduce: backend.ReduceSum}, {Reduce: backend.ReduceMean, Order: ops.AxisXYZ, Empty: -1}, {Reduce: backend.ReduceMax}, {Reduce: backend.ReduceMin},
-	{Mode: ops.VoxelHard, MaxPoints: 2}, {Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: backend.ReduceCount, Order: ops.AxisXYZ},
+	{}, {Reduce: ops.ReduceCount}, {Reduce: ops.ReduceSum}, {Reduce: ops.ReduceMean, Order: ops.AxisXYZ, Empty: -1}, {Reduce: ops.ReduceMax}, {Reduce: ops.ReduceMin},
+	{Mode: ops.VoxelHard, MaxPoints: 2}, {Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: ops.ReduceCount, Order: ops.AxisXYZ},
 }
 
 func (s *suite) belowMin(t *testing.T) {
@@ -160,7 +159,7 @@ func (s *suite) emptyVoxels(t *testing.T) {
 	// Cells with points hold what they always do, whatever empty ones hold.
 	r := rng(55)
 	for _, empty := range []float64{0, 6, 255, math.Copysign(0, -1)} {
-		for _, reduce := range []ops.Reduce{ops.ReduceOccupancy, backend.ReduceCount, backend.ReduceMax} {
+		for _, reduce := range []ops.Reduce{ops.ReduceOccupancy, ops.ReduceCount, ops.ReduceMax} {
 			s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 600), 200, 3), Box: cube(-8, 2, 7), Opts: ops.VoxelizeOptions{Reduce: reduce, Empty: empty}})
 		}
 	}
@@ -235,7 +234,7 @@ func (s *suite) majority(t *testing.T) {
 	labels := []int32{7, 3, 3, 7, -1, math.MinInt32, math.MaxInt32, math.MaxInt32, 0, -5, 0, -5}
 	points := diagonal(.5, .5, .5, .5, .5, 1.5, 1.5, 1.5, 2.5, 2.5, 2.5, 2.5)
 	for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
-		got := s.voxelCheck(t, &voxelizing{Points: points, Labels: arr(labels, len(labels)), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Mode: mode, Reduce: backend.ReduceMajority}})
+		got := s.voxelCheck(t, &voxelizing{Points: points, Labels: arr(labels, len(labels)), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Mode: mode, Reduce: ops.ReduceMajority}})
 		if mode == ops.VoxelSparse {
 			minus5 := int32(-5)
 			assert.Equal(t, []uint64{3, math.MaxInt32, uint64(uint32(minus5))}, got.out["Values"].raw, "ties take the smaller label")
@@ -246,7 +245,7 @@ func (s *suite) majority(t *testing.T) {
 	for i := range many {
 		many[i] = int32(r.IntN(9)) - 4
 	}
-	s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 9000), 3000, 3), Labels: arr(many, 3000), Box: cube(-10, 5, 4), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMajority, Empty: -9}})
+	s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 9000), 3000, 3), Labels: arr(many, 3000), Box: cube(-10, 5, 4), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -9}})
 }
 
 // specialValues are sums and extremes of NaN, infinities, zeros, subnormals and numbers of very different size.
@@ -267,7 +266,7 @@ func (s *suite) specialValues(t *testing.T) {
 	}
 	box := ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
-		for reduce := backend.ReduceSum; reduce <= backend.ReduceMin; reduce++ {
+		for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
 			for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
 				if s.spare() && dtype != tensor.F32 {
 					continue
@@ -290,7 +289,7 @@ func (s *suite) hugeGrid(t *testing.T) {
 	}
 	xyz = append(xyz, 0, 0, 0, 1023.99, 1023.99, 1023.9)
 	box := cube(0, .1, 10240) // 2^40 * 0.976
-	for _, opts := range []ops.VoxelizeOptions{{Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: backend.ReduceCount, Order: ops.AxisXYZ}, {Mode: ops.VoxelHard, MaxPoints: 3}} {
+	for _, opts := range []ops.VoxelizeOptions{{Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: ops.ReduceCount, Order: ops.AxisXYZ}, {Mode: ops.VoxelHard, MaxPoints: 3}} {
 		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Box: box, Opts: opts})
 		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Offsets: arr([]int64{0, 100, int64(len(xyz) / 3)}, 3), Box: box, Opts: opts})
 	}
@@ -312,7 +311,7 @@ func (s *suite) crowded(t *testing.T) {
 		for i := range v {
 			v[i] = math.Ldexp(v[i], r.IntN(60)-30)
 		}
-		for reduce := backend.ReduceCount; reduce <= backend.ReduceMin; reduce++ {
+		for reduce := ops.ReduceCount; reduce <= ops.ReduceMin; reduce++ {
 			c := &voxelizing{Points: cloud(xyz...), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: reduce}}
 			if reduce.OfFeatures() {
 				c.Features = vals(tensor.F32, v, n, f)

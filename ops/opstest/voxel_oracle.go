@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -353,9 +352,9 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 	switch c.reduction() {
 	case ops.ReduceOccupancy:
 		return exactly(1)
-	case backend.ReduceCount:
+	case ops.ReduceCount:
 		return exactly(uint64(len(points)))
-	case backend.ReduceMajority:
+	case ops.ReduceMajority:
 		votes := map[int32]int{}
 		for _, i := range points {
 			votes[int32(c.Labels.raw[i])]++
@@ -376,9 +375,9 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 		return exactly(encode(dtype, math.NaN()))
 	}
 	switch c.reduction() {
-	case backend.ReduceMax:
+	case ops.ReduceMax:
 		return exactly(encode(dtype, fold(x, math.Max)))
-	case backend.ReduceMin:
+	case ops.ReduceMin:
 		return exactly(encode(dtype, fold(x, math.Min)))
 	}
 	if math.IsInf(fold(x, math.Max), 1) || math.IsInf(fold(x, math.Min), -1) {
@@ -395,7 +394,7 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 		exact.Add(exact, new(big.Float).SetFloat64(v))
 		most = max(most, math.Abs(v))
 	}
-	if c.reduction() == backend.ReduceMean {
+	if c.reduction() == ops.ReduceMean {
 		exact.Quo(exact, new(big.Float).SetInt64(int64(len(x))))
 	}
 	if msg := within(exact, decode(dtype, bits), c.double() || dtype == tensor.F64, dtype, float64(len(x)), most); msg != "" {

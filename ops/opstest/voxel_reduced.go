@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -28,7 +27,7 @@ var sizesOfVoxels = [][]int{
 // reduction is reached with each reduction, width, dtype and alignment, with rows that are cut and empty ones.
 func reducedVoxels(r *rand.Rand) *voxelizing {
 	sizes := sizesOfVoxels[r.IntN(len(sizesOfVoxels))]
-	c := &voxelizing{Name: "reduced", Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceSum + ops.Reduce(r.IntN(5))}}
+	c := &voxelizing{Name: "reduced", Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceSum + ops.Reduce(r.IntN(5))}}
 	if r.IntN(2) == 0 {
 		c.Opts.Mode, c.Opts.Empty = ops.VoxelDense, float64(r.IntN(2))
 	}
@@ -92,7 +91,7 @@ func reducedVoxels(r *rand.Rand) *voxelizing {
 			c.V = 1 + r.IntN(voxels)
 		}
 	}
-	if c.reduction() == backend.ReduceMajority {
+	if c.reduction() == ops.ReduceMajority {
 		labels := make([]int32, points)
 		for i := range labels {
 			labels[i] = int32(r.IntN(4)) - 2

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -19,7 +18,7 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.Reduce) *voxeliz
 	c := &voxelizing{Name: "written", Opts: ops.VoxelizeOptions{Reduce: reduce, Order: ops.AxisOrder(r.IntN(2))}}
 	const group = 4            // points a thread may take
 	cells, sectors := 32, 1200 // of 32 bytes, and as many as there are
-	if reduce == backend.ReduceCount {
+	if reduce == ops.ReduceCount {
 		cells = 8
 	} else if r.IntN(4) == 0 {
 		c.Opts.Empty = []float64{3, 255}[r.IntN(2)]
@@ -93,7 +92,7 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.Reduce) *voxeliz
 // written are grids that are written point by point.
 func (s *suite) written(t *testing.T) {
 	for i := range 48 {
-		c := writtenVoxels(rng(uint64(3000+i)), []tensor.DType{tensor.F32, tensor.F64}[i%2], []ops.Reduce{backend.ReduceCount, ops.ReduceOccupancy}[i/2%2])
+		c := writtenVoxels(rng(uint64(3000+i)), []tensor.DType{tensor.F32, tensor.F64}[i%2], []ops.Reduce{ops.ReduceCount, ops.ReduceOccupancy}[i/2%2])
 		c.Number, c.Planned, c.Name = i/4, i >= 4, fmt.Sprint("written ", i)
 		s.voxelCheck(t, c)
 	}
@@ -124,7 +123,7 @@ func (s *suite) writtenBorders(t *testing.T) {
 					}
 				}
 				c.Points = vals(dtype, xyz, len(xyz)/3, 3)
-				for _, reduce := range []ops.Reduce{backend.ReduceCount, ops.ReduceOccupancy} {
+				for _, reduce := range []ops.Reduce{ops.ReduceCount, ops.ReduceOccupancy} {
 					c.Opts.Reduce = reduce
 					s.voxelCheck(t, c)
 				}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/robocache/robocache/cudasim"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -33,9 +32,9 @@ func TestOnlyGridsThatAreWrittenPreferSharedMemory(t *testing.T) {
 		t.Cleanup(func() { assert.NoError(t, p.Close()) })
 		return p
 	}
-	before := plan(tensor.F32, ops.VoxelizeArgs{Features: features}, backend.ReduceMean, 2)
-	count := plan(tensor.I32, ops.VoxelizeArgs{}, backend.ReduceCount)
-	after := plan(tensor.F32, ops.VoxelizeArgs{Features: features}, backend.ReduceMean, 2)
+	before := plan(tensor.F32, ops.VoxelizeArgs{Features: features}, ops.ReduceMean, 2)
+	count := plan(tensor.I32, ops.VoxelizeArgs{}, ops.ReduceCount)
+	after := plan(tensor.F32, ops.VoxelizeArgs{Features: features}, ops.ReduceMean, 2)
 	for _, x := range []struct {
 		plan *ops.VoxelizePlan
 		want int
