@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 )
 
@@ -33,7 +32,7 @@ func (d *Device) NewQueue() (*Queue, error) {
 
 // ClosedError says that a plan, a queue or a graph was used after it was closed.
 func ClosedError(op, arg string) error {
-	return &backend.ArgError{Op: op, Arg: arg, Kind: ops.ErrClosed}
+	return &backend.ArgError{Op: op, Arg: arg, Kind: backend.ErrClosed}
 }
 
 // of returns the queue as one of this device.
@@ -81,7 +80,7 @@ func (s *Queue) Synchronize(ctx context.Context) error {
 		return ClosedError("Synchronize", "queue")
 	}
 	if s.capture != nil {
-		return &backend.ArgError{Op: "Synchronize", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is being captured", Want: "Synchronize after Capture"}
+		return &backend.ArgError{Op: "Synchronize", Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is being captured", Want: "Synchronize after Capture"}
 	}
 	if err := s.queue.Synchronize(ctx); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (s *Queue) Capture(fn func() error) (backend.Graph, error) {
 	s.mu.Lock()
 	if s.closed || s.capture != nil {
 		s.mu.Unlock()
-		return nil, &backend.ArgError{Op: "Capture", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
+		return nil, &backend.ArgError{Op: "Capture", Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
 	}
 	g := &graph{d: s.d}
 	s.capture = g

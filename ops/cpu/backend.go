@@ -16,15 +16,15 @@ import (
 // that a stream's order is the order of the calls.
 type Backend struct {
 	workers int
-	work    chan *cpuTask
-	shared  func(*cpuTask)        // parallel
+	work    chan *task
+	shared  func(*task)           // parallel
 	voxels  func() []voxelScratch // one for each worker, made when they are first needed
 	run     sync.Mutex
 	close   sync.Once
 }
 
-// cpuTask is work in equal pieces that the workers take one by one.
-type cpuTask struct {
+// task is work in equal pieces that the workers take one by one.
+type task struct {
 	pieces int
 	next   atomic.Int64
 	done   sync.WaitGroup
@@ -42,7 +42,7 @@ func open(arg string) (backend.Backend, error) {
 // New returns a backend that works on as many goroutines, the calling one among them.
 func New(workers int) *Backend {
 	b := &Backend{workers: workers}
-	b.work = make(chan *cpuTask, b.workers-1)
+	b.work = make(chan *task, b.workers-1)
 	b.shared = b.parallel
 	b.voxels = sync.OnceValue(func() []voxelScratch { return make([]voxelScratch, workers) })
 	for range b.workers - 1 {
@@ -56,7 +56,7 @@ func New(workers int) *Backend {
 	return b
 }
 
-func (t *cpuTask) take() {
+func (t *task) take() {
 	worker := int(t.worker.Add(1)) - 1
 	for {
 		piece := int(t.next.Add(1)) - 1
@@ -69,7 +69,7 @@ func (t *cpuTask) take() {
 
 // parallel runs the task's pieces on the calling goroutine and the workers. The worker number given to do is below
 // b.workers, and no two pieces that run at once share it.
-func (b *Backend) parallel(t *cpuTask) {
+func (b *Backend) parallel(t *task) {
 	b.run.Lock()
 	defer b.run.Unlock()
 	t.next.Store(0)
@@ -130,24 +130,24 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// cpuPlan is a plan of this backend: work that returns the first error in its values.
-type cpuPlan interface {
+// runnable is a plan of this backend: work that returns the first error in its values.
+type runnable interface {
 	backend.Plan
 	execute() error
 	stillOpen(op string) error
 }
 
-// cpuStream runs work at once and keeps its errors until Synchronize, as a GPU's stream does.
-type cpuStream struct {
+// queue runs work at once and keeps its errors until Synchronize, as a GPU's stream does.
+type queue struct {
 	mu       sync.Mutex
 	errs     []error
-	captured *cpuGraph
+	captured *graph
 	closed   bool
 }
 
-func (b *Backend) NewQueue() (backend.Queue, error) { return &cpuStream{}, nil }
+func (b *Backend) NewQueue() (backend.Queue, error) { return &queue{}, nil }
 
-func (s *cpuStream) Synchronize(ctx context.Context) error {
+func (s *queue) Synchronize(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.captured != nil {
@@ -159,7 +159,7 @@ func (s *cpuStream) Synchronize(ctx context.Context) error {
 	return errors.Join(s.collect(), ctx.Err())
 }
 
-func (s *cpuStream) Close() error {
+func (s *queue) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -170,7 +170,7 @@ func (s *cpuStream) Close() error {
 }
 
 // collect returns the errors since the last call.
-func (s *cpuStream) collect() error {
+func (s *queue) collect() error {
 	err := errors.Join(s.errs...)
 	if len(s.errs) == 1 {
 		err = s.errs[0]
@@ -179,7 +179,7 @@ func (s *cpuStream) collect() error {
 	return err
 }
 
-func (s *cpuStream) give(p cpuPlan) error {
+func (s *queue) give(p runnable) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -195,13 +195,13 @@ func (s *cpuStream) give(p cpuPlan) error {
 	return nil
 }
 
-func (s *cpuStream) Capture(fn func() error) (backend.Graph, error) {
+func (s *queue) Capture(fn func() error) (backend.Graph, error) {
 	s.mu.Lock()
 	if s.closed || s.captured != nil {
 		s.mu.Unlock()
 		return nil, &backend.ArgError{Op: "Capture", Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
 	}
-	g := &cpuGraph{}
+	g := &graph{}
 	s.captured = g
 	s.mu.Unlock()
 	err := fn()
@@ -214,13 +214,13 @@ func (s *cpuStream) Capture(fn func() error) (backend.Graph, error) {
 	return g, nil
 }
 
-type cpuGraph struct {
-	plans  []cpuPlan
+type graph struct {
+	plans  []runnable
 	closed atomic.Bool
 }
 
-func (g *cpuGraph) Launch(s backend.Queue) error {
-	st, err := cpuStreamOf(s)
+func (g *graph) Launch(s backend.Queue) error {
+	st, err := queueOf(s)
 	if err != nil {
 		return err
 	}
@@ -240,13 +240,13 @@ func (g *cpuGraph) Launch(s backend.Queue) error {
 	return nil
 }
 
-func (g *cpuGraph) Close() error {
+func (g *graph) Close() error {
 	g.closed.Store(true)
 	return nil
 }
 
-func cpuStreamOf(s backend.Queue) (*cpuStream, error) {
-	st, ok := s.(*cpuStream)
+func queueOf(s backend.Queue) (*queue, error) {
+	st, ok := s.(*queue)
 	if !ok {
 		return nil, &backend.ArgError{Op: "Run", Arg: "queue", Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a queue of this device"}
 	}

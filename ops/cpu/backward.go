@@ -7,22 +7,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cpuBackward is a ResampleBackward or FuseBackward bound to host memory.
-type cpuBackward[C clockElement] struct {
-	cpuBound
+// backwardPlan is a ResampleBackward or FuseBackward bound to host memory.
+type backwardPlan[C clockElement] struct {
+	boundPlan
 	job          *backend.BackwardJob
 	backend      *Backend
 	fault        atomic.Uint64
-	checks, work cpuTask
+	checks, work task
 }
 
-// cpuGradient is one of its streams: as a Resample, whose src is the gradient to write and dst the one to read.
-type cpuGradient[C clockElement] struct {
-	*cpuResample[C]
+// gradient is one of its streams: as a Resample, whose src is the gradient to write and dst the one to read.
+type gradient[C clockElement] struct {
+	*resamplePlan[C]
 	scale        []float32 // nil, or D long
 	each, tiles  int       // samples of a piece of work, and such pieces of a padded row
 	sums         []gradientSums
-	checks, work cpuTask
+	checks, work task
 }
 
 // gradientSums are a worker's sums for the samples of a piece, in the type that the gradient is computed in.
@@ -44,8 +44,8 @@ func (b *Backend) Backward(job *backend.BackwardJob) (backend.Plan, error) {
 }
 
 func newCPUBackward[C clockElement](b *Backend, job *backend.BackwardJob) (backend.Plan, error) {
-	p := &cpuBackward[C]{cpuBound: cpuBound{bound: job.Bound()}, job: job, backend: b}
-	var checks, work []*cpuTask
+	p := &backwardPlan[C]{boundPlan: boundPlan{bound: job.Bound()}, job: job, backend: b}
+	var checks, work []*task
 	for m, part := range job.Forward.Parts {
 		r, err := newCPUResample[C](b, part.ResampleJob)
 		if err != nil {
@@ -61,17 +61,17 @@ func newCPUBackward[C clockElement](b *Backend, job *backend.BackwardJob) (backe
 	return p, nil
 }
 
-func newCPUGradient[C clockElement](b *Backend, r *cpuResample[C], scale []float32) *cpuGradient[C] {
-	s := &cpuGradient[C]{cpuResample: r, scale: scale}
+func newCPUGradient[C clockElement](b *Backend, r *resamplePlan[C], scale []float32) *gradient[C] {
+	s := &gradient[C]{resamplePlan: r, scale: scale}
 	if s.Check || s.Edge == backend.EdgeError {
-		s.checks = cpuTask{pieces: (max(s.Timestamps(), s.B, s.Rows()) + cpuCheck - 1) / cpuCheck, do: s.check}
+		s.checks = task{pieces: (max(s.Timestamps(), s.B, s.Rows()) + checkTile - 1) / checkTile, do: s.check}
 	}
 	if s.Src == nil || s.Src.Len() == 0 {
 		return s
 	}
 	s.each = min(max(gradientTile/s.D, 1), s.S)
 	s.tiles = (s.S + s.each - 1) / s.each
-	s.work = cpuTask{pieces: s.tiles, do: s.tile}
+	s.work = task{pieces: s.tiles, do: s.tile}
 	if s.SrcOffsets == nil {
 		s.work.pieces *= s.B
 	}
@@ -87,7 +87,7 @@ func newCPUGradient[C clockElement](b *Backend, r *cpuResample[C], scale []float
 	return s
 }
 
-func (p *cpuBackward[C]) Run(s backend.Queue) error {
+func (p *backwardPlan[C]) Run(s backend.Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err
@@ -95,14 +95,14 @@ func (p *cpuBackward[C]) Run(s backend.Queue) error {
 	return st.give(p)
 }
 
-func (p *cpuBackward[C]) execute() error { return p.by(p.backend.shared) }
+func (p *backwardPlan[C]) execute() error { return p.by(p.backend.shared) }
 
-func (p *cpuBackward[C]) alone() error { return p.by(oneByOne) }
+func (p *backwardPlan[C]) alone() error { return p.by(oneByOne) }
 
-func (p *cpuBackward[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
+func (p *backwardPlan[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
 
 // by does the work, whose tasks do runs.
-func (p *cpuBackward[C]) by(do func(*cpuTask)) error {
+func (p *backwardPlan[C]) by(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if p.checks.pieces > 0 {
 		do(&p.checks)
@@ -114,18 +114,18 @@ func (p *cpuBackward[C]) by(do func(*cpuTask)) error {
 }
 
 // check looks at one piece of the rows, the stamps and the targets.
-func (s *cpuGradient[C]) check(piece, worker int) {
+func (s *gradient[C]) check(piece, worker int) {
 	if s.Check {
-		s.cpuResample.check(piece, worker)
+		s.resamplePlan.check(piece, worker)
 	}
-	lo := piece * cpuCheck
-	for i := lo; i < min(lo+cpuCheck, s.Rows()); i++ {
+	lo := piece * checkTile
+	for i := lo; i < min(lo+checkTile, s.Rows()); i++ {
 		s.checkTarget(i)
 	}
 }
 
 // checkTarget looks at target i, counted over all rows, if it belongs to a row with samples.
-func (s *cpuGradient[C]) checkTarget(i int) {
+func (s *gradient[C]) checkTarget(i int) {
 	b, k := s.dstRows.find(i)
 	if b < 0 {
 		return
@@ -154,7 +154,7 @@ func (s *cpuGradient[C]) checkTarget(i int) {
 }
 
 // given is target k of row b on the common clock; first is where the row begins among packed targets.
-func (s *cpuGradient[C]) given(b, first, k int) C {
+func (s *gradient[C]) given(b, first, k int) C {
 	switch {
 	case s.targets == nil:
 		return tick[C](&s.Targets, k)
@@ -165,7 +165,7 @@ func (s *cpuGradient[C]) given(b, first, k int) C {
 }
 
 // tile makes the gradients of one piece of the samples.
-func (s *cpuGradient[C]) tile(piece, worker int) {
+func (s *gradient[C]) tile(piece, worker int) {
 	if s.SrcOffsets == nil {
 		lo := piece % s.tiles * s.each
 		s.samples(piece/s.tiles, lo, min(lo+s.each, s.S), worker)
@@ -187,7 +187,7 @@ func (s *cpuGradient[C]) tile(piece, worker int) {
 }
 
 // samples makes the gradients of samples lo to hi-1 of row b. Those beyond its length get 0.
-func (s *cpuGradient[C]) samples(b, lo, hi, worker int) {
+func (s *gradient[C]) samples(b, lo, hi, worker int) {
 	sums, sc := &s.sums[worker], s.scratch[worker]
 	clear(sums.narrow)
 	clear(sums.wide)
@@ -220,7 +220,7 @@ func (s *cpuGradient[C]) samples(b, lo, hi, worker int) {
 
 // touching returns targets among which are all that give to samples lo to hi-1, of which there is at least one: those from the bracket that ends at lo to the one that begins
 // at hi-1. Under Extrapolate those before the first sample give to the two of the first bracket, and those after the last to the two of the last.
-func (s *cpuGradient[C]) touching(t []C, lo, hi, count int, at func(i int) C) (from, to int) {
+func (s *gradient[C]) touching(t []C, lo, hi, count int, at func(i int) C) (from, to int) {
 	after := func(x C) int { // the first target after x
 		return firstWhere(count, func(i int) bool { return !(at(i) <= x) })
 	}
@@ -235,7 +235,7 @@ func (s *cpuGradient[C]) touching(t []C, lo, hi, count int, at func(i int) C) (f
 }
 
 // scatter adds what a target gives to the sums of samples lo to hi-1. Its gradient is at element g.
-func (s *cpuGradient[C]) scatter(l *located, g, lo, hi int, sums *gradientSums, sc *scratch) {
+func (s *gradient[C]) scatter(l *located, g, lo, hi int, sums *gradientSums, sc *scratch) {
 	outside := l.place == below || l.place == above && s.Edge != backend.EdgeHold
 	fills := s.Edge == backend.EdgeFill || s.Edge == backend.EdgeHold
 	if l.place == nowhere || outside && fills || l.gap && s.FillGaps {
@@ -267,7 +267,7 @@ func (s *cpuGradient[C]) scatter(l *located, g, lo, hi int, sums *gradientSums, 
 }
 
 // takes says of which sample a target is made, or that it is made of that and the next.
-func (s *cpuGradient[C]) takes(kind backend.Interp, l *located) (k int, two bool) {
+func (s *gradient[C]) takes(kind backend.Interp, l *located) (k int, two bool) {
 	switch {
 	case kind == backend.InterpLinear && l.place == inside:
 		return l.k, true
@@ -280,7 +280,7 @@ func (s *cpuGradient[C]) takes(kind backend.Interp, l *located) (k int, two bool
 }
 
 // gradient reads a target's gradient, scaled, in the type that the sums are in.
-func (s *cpuGradient[C]) gradient(at int, sc *scratch) (narrow []float32, wide []float64) {
+func (s *gradient[C]) gradient(at int, sc *scratch) (narrow []float32, wide []float64) {
 	if s.src.wide && s.scale == nil {
 		s.dst.floats(sc.wide[:s.D], at)
 		return nil, sc.wide

@@ -6,35 +6,35 @@ import (
 	"sync/atomic"
 )
 
-// cpuBatch is a batch of plans. Those of one piece of work are shared out among the threads; the others share their pieces out, one
+// batchPlan is a batch of plans. Those of one piece of work are shared out among the threads; the others share their pieces out, one
 // plan after the other.
-type cpuBatch struct {
+type batchPlan struct {
 	backend *Backend
-	plans   []cpuPlan
+	plans   []runnable
 	large   []int
 	small   []int
 	errs    []error // one for each plan, of the last run
-	work    cpuTask
+	work    task
 	closed  atomic.Bool
 }
 
-// cpuSmall is a plan that can be run on one thread, while others run others.
-type cpuSmall interface {
+// smallPlan is a plan that can be run on one thread, while others run others.
+type smallPlan interface {
 	small() bool
 	alone() error
 }
 
 // oneByOne does a task on this thread.
-func oneByOne(t *cpuTask) {
+func oneByOne(t *task) {
 	for i := range t.pieces {
 		t.do(i, 0)
 	}
 }
 
 func (b *Backend) Batch(plans []backend.Plan, _ backend.BatchOptions) (backend.Plan, error) {
-	m := &cpuBatch{backend: b, errs: make([]error, len(plans))}
+	m := &batchPlan{backend: b, errs: make([]error, len(plans))}
 	for i, p := range plans {
-		plan, ok := p.(cpuPlan)
+		plan, ok := p.(runnable)
 		if !ok {
 			return nil, &backend.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", p), Want: "a plan of this device"}
 		}
@@ -42,26 +42,26 @@ func (b *Backend) Batch(plans []backend.Plan, _ backend.BatchOptions) (backend.P
 			return nil, &backend.BatchError{Index: i, Err: err}
 		}
 		m.plans = append(m.plans, plan)
-		if s, ok := p.(cpuSmall); ok && s.small() {
+		if s, ok := p.(smallPlan); ok && s.small() {
 			m.small = append(m.small, i)
 		} else {
 			m.large = append(m.large, i)
 		}
 	}
-	m.work = cpuTask{pieces: len(m.small), do: func(piece, _ int) {
+	m.work = task{pieces: len(m.small), do: func(piece, _ int) {
 		i := m.small[piece]
-		m.note(i, m.plans[i].(cpuSmall).alone())
+		m.note(i, m.plans[i].(smallPlan).alone())
 	}}
 	return m, nil
 }
 
-func (m *cpuBatch) note(i int, err error) {
+func (m *batchPlan) note(i int, err error) {
 	if m.errs[i] = nil; err != nil {
 		m.errs[i] = &backend.BatchError{Index: i, Err: err}
 	}
 }
 
-func (m *cpuBatch) execute() error {
+func (m *batchPlan) execute() error {
 	if len(m.small) > 0 {
 		m.backend.parallel(&m.work)
 	}
@@ -71,7 +71,7 @@ func (m *cpuBatch) execute() error {
 	return backend.JoinErrors(m.errs)
 }
 
-func (m *cpuBatch) stillOpen(op string) error {
+func (m *batchPlan) stillOpen(op string) error {
 	if m.closed.Load() {
 		return &backend.ArgError{Op: op, Arg: "plan", Kind: backend.ErrClosed}
 	}
@@ -83,8 +83,8 @@ func (m *cpuBatch) stillOpen(op string) error {
 	return nil
 }
 
-func (m *cpuBatch) Run(s backend.Queue) error {
-	st, err := cpuStreamOf(s)
+func (m *batchPlan) Run(s backend.Queue) error {
+	st, err := queueOf(s)
 	if err == nil {
 		err = m.stillOpen("Run")
 	}
@@ -94,7 +94,7 @@ func (m *cpuBatch) Run(s backend.Queue) error {
 	return st.give(m)
 }
 
-func (m *cpuBatch) Close() error {
+func (m *batchPlan) Close() error {
 	m.closed.Store(true)
 	return nil
 }

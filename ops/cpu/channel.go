@@ -8,7 +8,7 @@ import (
 
 // channel makes one range of features of a target that is on a sample, inside a bracket, or beyond an end with the end sample
 // held or the line continued. row is where the source row begins, out where the target's features do in dst.
-func (p *cpuResample[C]) channel(c *backend.Channel, l *located, times []C, x C, row int, dst values, out int, s *scratch) {
+func (p *resamplePlan[C]) channel(c *backend.Channel, l *located, times []C, x C, row int, dst values, out int, s *scratch) {
 	n := c.Hi - c.Lo
 	from := row + l.k*p.SrcStep + c.Lo
 	to := from + p.SrcStep
@@ -96,7 +96,7 @@ func (p *cpuResample[C]) channel(c *backend.Channel, l *located, times []C, x C,
 
 // spline makes the n features from those of sample k, at from, and of its neighbours, with the curve cut where two samples have
 // one stamp.
-func (p *cpuResample[C]) spline(kind backend.Interp, l *located, times []C, from, n int, s *scratch) {
+func (p *resamplePlan[C]) spline(kind backend.Interp, l *located, times []C, from, n int, s *scratch) {
 	c := &s.cubic
 	var before, after beside
 	if l.k > 0 {
@@ -136,7 +136,7 @@ func (p *cpuResample[C]) spline(kind backend.Interp, l *located, times []C, from
 }
 
 // window reduces n features of count samples, the first of which is at from.
-func (p *cpuResample[C]) window(dst values, kind backend.Interp, from, count, n, out int, s *scratch) {
+func (p *resamplePlan[C]) window(dst values, kind backend.Interp, from, count, n, out int, s *scratch) {
 	switch {
 	case count == 0:
 		dst.fill(out, n, math.NaN(), s)

@@ -8,42 +8,42 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cpuDraw is a Draw bound to host memory.
-type cpuDraw struct {
-	cpuBound
+// drawPlan is a Draw bound to host memory.
+type drawPlan struct {
+	boundPlan
 	*backend.DrawJob
 	backend                  *Backend
 	episodes, ticks, anchors []int64
 	cursor, windows, begins  []int64
-	streams                  []cpuDrawStream
+	streams                  []drawStream
 	keys                     backend.Keys   // of the epoch
 	at                       backend.Cursor // where the batch begins
 	fault                    atomic.Uint64
-	checks, work             cpuTask
+	checks, work             task
 }
 
-type cpuDrawStream struct{ starts, lengths, offsets []int64 }
+type drawStream struct{ starts, lengths, offsets []int64 }
 
-const cpuDrawTile = 256 // rows a piece of work
+const drawTile = 256 // rows a piece of work
 
 func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
-	p := &cpuDraw{cpuBound: cpuBound{bound: job.Bound()}, DrawJob: job, backend: b}
+	p := &drawPlan{boundPlan: boundPlan{bound: job.Bound()}, DrawJob: job, backend: b}
 	var errs []error
 	words := func(t *tensor.Tensor) []int64 { return elementsOf[int64](t, &errs) }
 	p.episodes, p.ticks, p.anchors, p.cursor = words(job.Episodes), words(job.Ticks), words(job.Anchors), words(job.Cursor)
 	p.windows, p.begins = words(job.Windows), words(job.Begins)
 	for _, s := range job.Streams {
-		p.streams = append(p.streams, cpuDrawStream{words(s.Starts), words(s.Lengths), words(s.Offsets)})
+		p.streams = append(p.streams, drawStream{words(s.Starts), words(s.Lengths), words(s.Offsets)})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	p.checks = cpuTask{pieces: (job.E + cpuCheck - 1) / cpuCheck, do: p.check}
-	p.work = cpuTask{pieces: (job.Batch + cpuDrawTile - 1) / cpuDrawTile, do: p.tile}
+	p.checks = task{pieces: (job.E + checkTile - 1) / checkTile, do: p.check}
+	p.work = task{pieces: (job.Batch + drawTile - 1) / drawTile, do: p.tile}
 	return p, nil
 }
 
-func (p *cpuDraw) Run(s backend.Queue) error {
+func (p *drawPlan) Run(s backend.Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err
@@ -51,14 +51,14 @@ func (p *cpuDraw) Run(s backend.Queue) error {
 	return st.give(p)
 }
 
-func (p *cpuDraw) execute() error { return p.by(p.backend.shared) }
+func (p *drawPlan) execute() error { return p.by(p.backend.shared) }
 
-func (p *cpuDraw) alone() error { return p.by(oneByOne) }
+func (p *drawPlan) alone() error { return p.by(oneByOne) }
 
-func (p *cpuDraw) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
+func (p *drawPlan) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
 
 // by does the work, whose tasks do runs.
-func (p *cpuDraw) by(do func(*cpuTask)) error {
+func (p *drawPlan) by(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if !p.TrustTables {
 		for i, v := range p.cursor {
@@ -80,9 +80,9 @@ func (p *cpuDraw) by(do func(*cpuTask)) error {
 }
 
 // check looks at one piece of the tables.
-func (p *cpuDraw) check(piece, _ int) {
+func (p *drawPlan) check(piece, _ int) {
 	windows := rows{n: p.E, all: p.Count, offsets: p.windows}
-	for e := piece * cpuCheck; e < min((piece+1)*cpuCheck, p.E); e++ {
+	for e := piece * checkTile; e < min((piece+1)*checkTile, p.E); e++ {
 		if !windows.fits(e) {
 			lower(&p.fault, backend.MakeFault(backend.FaultWindows, e, 0))
 		} else if n := p.windows[e+1] - p.windows[e]; badTime(p.begins[e]) != 0 || n > 0 && badTime(p.tick(e, n-1)) != 0 {
@@ -97,19 +97,19 @@ func (p *cpuDraw) check(piece, _ int) {
 }
 
 // tick is the time of a tick of an episode.
-func (p *cpuDraw) tick(e int, i int64) int64 {
+func (p *drawPlan) tick(e int, i int64) int64 {
 	return backend.Clock{Start: p.begins[e], Rate: p.Rate}.Tick(int(uint32(i)))
 }
 
 // tile draws one piece of the batch.
-func (p *cpuDraw) tile(piece, _ int) {
-	for i := piece * cpuDrawTile; i < min((piece+1)*cpuDrawTile, p.Batch); i++ {
+func (p *drawPlan) tile(piece, _ int) {
+	for i := piece * drawTile; i < min((piece+1)*drawTile, p.Batch); i++ {
 		p.row(i)
 	}
 }
 
 // row draws row i.
-func (p *cpuDraw) row(i int) {
+func (p *drawPlan) row(i int) {
 	episode, tick, anchor := int64(-1), int64(-1), int64(0)
 	position, drawn := p.Position(p.at, i)
 	if drawn {

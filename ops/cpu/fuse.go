@@ -34,14 +34,14 @@ func (f *fused[C]) apply(row []float32) []float32 {
 	return row
 }
 
-// cpuFuse is a Fuse bound to host memory: its streams' Resamples, whose pieces of work are shared out together.
-type cpuFuse[C clockElement] struct {
-	cpuBound
+// fusePlan is a Fuse bound to host memory: its streams' Resamples, whose pieces of work are shared out together.
+type fusePlan[C clockElement] struct {
+	boundPlan
 	job          *backend.FuseJob
 	backend      *Backend
-	streams      []*cpuResample[C]
+	streams      []*resamplePlan[C]
 	fault        atomic.Uint64
-	checks, work cpuTask
+	checks, work task
 }
 
 func (b *Backend) Fuse(job *backend.FuseJob) (backend.Plan, error) {
@@ -55,8 +55,8 @@ func (b *Backend) Fuse(job *backend.FuseJob) (backend.Plan, error) {
 }
 
 func newCPUFuse[C clockElement](b *Backend, job *backend.FuseJob) (backend.Plan, error) {
-	p := &cpuFuse[C]{cpuBound: cpuBound{bound: job.Bound()}, job: job, backend: b}
-	var checks, work []*cpuTask
+	p := &fusePlan[C]{boundPlan: boundPlan{bound: job.Bound()}, job: job, backend: b}
+	var checks, work []*task
 	for m := range job.Parts {
 		part := &job.Parts[m]
 		s, err := newCPUResample[C](b, part.ResampleJob)
@@ -77,7 +77,7 @@ func newCPUFuse[C clockElement](b *Backend, job *backend.FuseJob) (backend.Plan,
 }
 
 // all makes the task that of several, whose pieces are numbered one task after the other.
-func (t *cpuTask) all(tasks []*cpuTask) {
+func (t *task) all(tasks []*task) {
 	for _, one := range tasks {
 		t.pieces += one.pieces
 	}
@@ -92,7 +92,7 @@ func (t *cpuTask) all(tasks []*cpuTask) {
 	}
 }
 
-func (p *cpuFuse[C]) Run(s backend.Queue) error {
+func (p *fusePlan[C]) Run(s backend.Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err
@@ -100,16 +100,16 @@ func (p *cpuFuse[C]) Run(s backend.Queue) error {
 	return st.give(p)
 }
 
-func (p *cpuFuse[C]) execute() error { return p.by(p.backend.shared) }
+func (p *fusePlan[C]) execute() error { return p.by(p.backend.shared) }
 
-func (p *cpuFuse[C]) alone() error { return p.by(oneByOne) }
+func (p *fusePlan[C]) alone() error { return p.by(oneByOne) }
 
-func (p *cpuFuse[C]) small() bool {
-	return !slices.ContainsFunc(p.streams, func(s *cpuResample[C]) bool { return !s.small() })
+func (p *fusePlan[C]) small() bool {
+	return !slices.ContainsFunc(p.streams, func(s *resamplePlan[C]) bool { return !s.small() })
 }
 
 // by does the work, whose tasks do runs.
-func (p *cpuFuse[C]) by(do func(*cpuTask)) error {
+func (p *fusePlan[C]) by(do func(*task)) error {
 	p.fault.Store(uint64(backend.NoFault))
 	if p.job.Check {
 		do(&p.checks)

@@ -10,9 +10,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cpuResample is a Resample bound to host memory, for one type of clock; a stream of a Fuse too.
-type cpuResample[C clock] struct {
-	cpuBound
+// resamplePlan is a Resample bound to host memory, for one type of clock; a stream of a Fuse too.
+type resamplePlan[C clock] struct {
+	boundPlan
 	*backend.ResampleJob                      // as it is checked
 	given                *backend.ResampleJob // as errors name it
 	backend              *Backend
@@ -27,21 +27,21 @@ type cpuResample[C clock] struct {
 	dstRows              rows
 	fused                fused[C]
 	fault                *atomic.Uint64
-	checks, work         cpuTask
+	checks, work         task
 	each                 int // targets a piece of work
 	rowsEach             int // rows a piece of checking
 	scratch              []*scratch
 }
 
-// cpuBound is what a plan looks at before it runs.
-type cpuBound struct {
+// boundPlan is what a plan looks at before it runs.
+type boundPlan struct {
 	bound  backend.Bound
 	closed atomic.Bool
 }
 
 // usable returns the stream as one of this backend, if the plan and its tensors are open.
-func (p *cpuBound) usable(s backend.Queue) (*cpuStream, error) {
-	st, err := cpuStreamOf(s)
+func (p *boundPlan) usable(s backend.Queue) (*queue, error) {
+	st, err := queueOf(s)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (p *cpuBound) usable(s backend.Queue) (*cpuStream, error) {
 }
 
 // stillOpen says why the plan cannot run, if it cannot.
-func (p *cpuBound) stillOpen(op string) error {
+func (p *boundPlan) stillOpen(op string) error {
 	if p.closed.Load() {
 		return &backend.ArgError{Op: op, Arg: "plan", Kind: backend.ErrClosed}
 	}
@@ -57,15 +57,15 @@ func (p *cpuBound) stillOpen(op string) error {
 }
 
 // Tensors are those of the plan.
-func (p *cpuBound) Tensors() *backend.Bound { return &p.bound }
+func (p *boundPlan) Tensors() *backend.Bound { return &p.bound }
 
-func (p *cpuBound) Close() error {
+func (p *boundPlan) Close() error {
 	p.closed.Store(true)
 	return nil
 }
 
 const (
-	cpuCheck      = 1 << 15 // stamps, or rows, a piece of checking
+	checkTile     = 1 << 15 // stamps, or rows, a piece of checking
 	selectedCheck = 64      // rows of a selection, whose stamps are checked with them
 )
 
@@ -85,8 +85,8 @@ type clockElement interface {
 	tensor.Element
 }
 
-func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*cpuResample[C], error) {
-	p := &cpuResample[C]{cpuBound: cpuBound{bound: job.Bound()}, given: job, backend: b, limits: newLimits[C](job), fault: new(atomic.Uint64)}
+func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*resamplePlan[C], error) {
+	p := &resamplePlan[C]{boundPlan: boundPlan{bound: job.Bound()}, given: job, backend: b, limits: newLimits[C](job), fault: new(atomic.Uint64)}
 	job = job.Checked()
 	p.ResampleJob = job
 	var errs [11]error
@@ -124,17 +124,17 @@ func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*cpuR
 		p.scratch = append(p.scratch, newScratch(job.D, job.Channels))
 	}
 	p.each = targetsAPiece(job.Channels, job.D)
-	p.work = cpuTask{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}
-	p.rowsEach = cpuCheck
+	p.work = task{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}
+	p.rowsEach = checkTile
 	stamps := job.Timestamps()
 	if job.SrcStarts != nil {
 		p.rowsEach, stamps = selectedCheck, 0
 	}
-	p.checks = cpuTask{pieces: max((stamps+cpuCheck-1)/cpuCheck, (job.B+p.rowsEach-1)/p.rowsEach), do: p.check}
+	p.checks = task{pieces: max((stamps+checkTile-1)/checkTile, (job.B+p.rowsEach-1)/p.rowsEach), do: p.check}
 	return p, nil
 }
 
-func (p *cpuResample[C]) Run(s backend.Queue) error {
+func (p *resamplePlan[C]) Run(s backend.Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err
@@ -142,14 +142,14 @@ func (p *cpuResample[C]) Run(s backend.Queue) error {
 	return st.give(p)
 }
 
-func (p *cpuResample[C]) execute() error { return p.by(p.backend.shared) }
+func (p *resamplePlan[C]) execute() error { return p.by(p.backend.shared) }
 
-func (p *cpuResample[C]) alone() error { return p.by(oneByOne) }
+func (p *resamplePlan[C]) alone() error { return p.by(oneByOne) }
 
-func (p *cpuResample[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
+func (p *resamplePlan[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
 
 // by does the work, whose tasks do runs.
-func (p *cpuResample[C]) by(do func(*cpuTask)) error {
+func (p *resamplePlan[C]) by(do func(*task)) error {
 	if p.Idle() {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (p *cpuResample[C]) by(do func(*cpuTask)) error {
 	return p.given.FaultError(backend.Fault(p.fault.Load()), tensor.Elements[int64])
 }
 
-func (p *cpuResample[C]) report(class backend.Fault, position int, reason backend.Fault) {
+func (p *resamplePlan[C]) report(class backend.Fault, position int, reason backend.Fault) {
 	lower(p.fault, backend.MakeFault(class, position, reason).InStream(p.fused.stream))
 }
 
@@ -242,7 +242,7 @@ func (r *rows) find(i int) (b, index int) {
 }
 
 // check looks at one piece of the rows' lengths and of the source stamps.
-func (p *cpuResample[C]) check(piece, _ int) {
+func (p *resamplePlan[C]) check(piece, _ int) {
 	first := piece * p.rowsEach
 	for b := first; b < min(first+p.rowsEach, p.B); b++ {
 		_, samples := p.srcRows.row(b)
@@ -263,11 +263,11 @@ func (p *cpuResample[C]) check(piece, _ int) {
 		}
 		return
 	}
-	p.checkStamps(piece*cpuCheck, min((piece+1)*cpuCheck, p.Timestamps()))
+	p.checkStamps(piece*checkTile, min((piece+1)*checkTile, p.Timestamps()))
 }
 
 // checkStamp looks at stamp i, which lies at `at`, and at the one before it, unless it is its row's first.
-func (p *cpuResample[C]) checkStamp(i, at int, first bool) {
+func (p *resamplePlan[C]) checkStamp(i, at int, first bool) {
 	t := p.times[at]
 	switch reason := badTime(t); {
 	case reason != 0:
@@ -278,7 +278,7 @@ func (p *cpuResample[C]) checkStamp(i, at int, first bool) {
 }
 
 // rowStart reports whether stamp i begins a packed row.
-func (p *cpuResample[C]) rowStart(i int) bool {
+func (p *resamplePlan[C]) rowStart(i int) bool {
 	if p.SrcOffsets == nil {
 		return false
 	}
@@ -302,7 +302,7 @@ func badTime[C clock](t C) backend.Fault {
 }
 
 // target makes all features of target i, counted over all rows, and returns the sample it found.
-func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
+func (p *resamplePlan[C]) target(i, guess int, s *scratch) int {
 	b, t := p.dstRows.find(i)
 	outRow, outIndex := b, t
 	if p.DstOffsets != nil {
@@ -367,7 +367,7 @@ func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
 }
 
 // timeOf returns the time of target t of its row, which a tensor has at index of row outRow, and whether what it is made of is out of range.
-func (p *cpuResample[C]) timeOf(t, outRow, index int) (x C, far bool) {
+func (p *resamplePlan[C]) timeOf(t, outRow, index int) (x C, far bool) {
 	switch {
 	case p.targets != nil:
 		return p.targets[outRow*p.TargetBatch+index], false
@@ -380,7 +380,7 @@ func (p *cpuResample[C]) timeOf(t, outRow, index int) (x C, far bool) {
 }
 
 // mark writes what is known of a target without looking at its features.
-func (p *cpuResample[C]) mark(row, index int, ok uint8, age C, past uint8) {
+func (p *resamplePlan[C]) mark(row, index int, ok uint8, age C, past uint8) {
 	if p.pad != nil {
 		p.pad[row*p.PadBatch+index*p.PadStep] = past
 	}

@@ -21,7 +21,7 @@ func targetsAPiece(channels []backend.Channel, d int) int {
 }
 
 // checkStamps looks at the stamps lo to hi-1 of all rows.
-func (p *cpuResample[C]) checkStamps(lo, hi int) {
+func (p *resamplePlan[C]) checkStamps(lo, hi int) {
 	for lo < hi {
 		b, k := 0, lo
 		if p.SrcOffsets == nil {
@@ -38,7 +38,7 @@ func (p *cpuResample[C]) checkStamps(lo, hi int) {
 }
 
 // checkRuns looks at stamps t, of which the first is stamp i, lies at `at`, and is its row's first or not.
-func (p *cpuResample[C]) checkRuns(i, at int, t []C, first bool) {
+func (p *resamplePlan[C]) checkRuns(i, at int, t []C, first bool) {
 	for k := 0; k < len(t); {
 		// A stamp after a run that ascends, and both ends of the run: what is between them is as good as they are.
 		end := k + ascending(t[k:])
@@ -65,7 +65,7 @@ func ascending[C clock](t []C) int {
 }
 
 // tile makes one piece of the targets.
-func (p *cpuResample[C]) tile(piece, worker int) {
+func (p *resamplePlan[C]) tile(piece, worker int) {
 	s, guess := p.scratch[worker], 0
 	i, end := piece*p.each, min((piece+1)*p.each, p.Rows())
 	if p.plain() {
@@ -80,7 +80,7 @@ func (p *cpuResample[C]) tile(piece, worker int) {
 
 // plain reports whether all features are of one kind that takes or mixes two samples, as they are, and no sample can be out of
 // tolerance.
-func (p *cpuResample[C]) plain() bool {
+func (p *resamplePlan[C]) plain() bool {
 	if len(p.Channels) != 1 || p.fused.affine() {
 		return false
 	}
@@ -90,7 +90,7 @@ func (p *cpuResample[C]) plain() bool {
 
 // span makes targets lo to hi-1 of a plain job, counted over all rows. It does what target does for those that lie in a bracket,
 // and leaves the others to it.
-func (p *cpuResample[C]) span(lo, hi int, s *scratch) {
+func (p *resamplePlan[C]) span(lo, hi int, s *scratch) {
 	for lo < hi {
 		b, t := p.dstRows.find(lo)
 		if b < 0 {
@@ -112,7 +112,7 @@ func (p *cpuResample[C]) span(lo, hi int, s *scratch) {
 }
 
 // rowSpan makes count targets of row b from its target t, which is target i of all rows. The row has n samples, 2 or more.
-func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
+func (p *resamplePlan[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 	outRow, outIndex := b, t
 	if p.DstOffsets != nil {
 		outRow, outIndex = 0, i
@@ -169,7 +169,7 @@ func (p *cpuResample[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 }
 
 // flush makes the features of the targets that were put off.
-func (p *cpuResample[C]) flush(s *scratch) {
+func (p *resamplePlan[C]) flush(s *scratch) {
 	p.dst.lerpRows(p.src, s.items, p.SrcStep, p.D, s)
 	s.items = s.items[:0]
 }

@@ -124,22 +124,22 @@ func aloneAndAmongOthers[C testClock](t *testing.T) {
 			if rng.IntN(4) == 0 {
 				o.Tolerance = backend.Within(time.Duration(rng.IntN(4)))
 			}
-			run := func(make func(p *cpuResample[C])) (outputs [3]*tensor.Tensor, fault uint64) {
+			run := func(make func(p *resamplePlan[C])) (outputs [3]*tensor.Tensor, fault uint64) {
 				a := args
 				a.Dst, a.Valid, a.Age = tensor.Must(tensor.New(to, rows, targets, d)), tensor.Must(tensor.New(tensor.U8, rows, targets)), tensor.Must(tensor.New(a.SrcTimes.DType(), rows, targets))
 				plan, err := b.Resample(jobOf(a, o))
 				require.NoError(t, err)
-				p := plan.(*cpuResample[C])
+				p := plan.(*resamplePlan[C])
 				p.fault.Store(uint64(backend.NoFault))
 				make(p)
 				return [3]*tensor.Tensor{a.Dst, a.Valid, a.Age}, p.fault.Load()
 			}
-			want, fault := run(func(p *cpuResample[C]) {
+			want, fault := run(func(p *resamplePlan[C]) {
 				for i := range p.Rows() {
 					p.target(i, 0, p.scratch[0])
 				}
 			})
-			got, fault2 := run(func(p *cpuResample[C]) {
+			got, fault2 := run(func(p *resamplePlan[C]) {
 				for piece := range p.work.pieces {
 					p.tile(piece, 0)
 				}
@@ -264,7 +264,7 @@ func checksAgree[C testClock](t *testing.T) {
 		}
 		plan, err := b.Resample(jobOf(args, rules{}))
 		require.NoError(t, err)
-		p := plan.(*cpuResample[C])
+		p := plan.(*resamplePlan[C])
 		p.fault.Store(uint64(backend.NoFault))
 		for i := range p.Timestamps() {
 			b, k := 0, i

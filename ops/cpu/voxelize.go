@@ -9,10 +9,10 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// cpuVoxelize is a Voxelize bound to host memory. Points are sorted by cell and then by number, so that a voxel is a range of
+// voxelizePlan is a Voxelize bound to host memory. Points are sorted by cell and then by number, so that a voxel is a range of
 // them, or for counts and occupancy brought to a few ranges of cells; all memory is made with the plan.
-type cpuVoxelize struct {
-	cpuBound
+type voxelizePlan struct {
+	boundPlan
 	*backend.VoxelizeJob
 	backend  *Backend
 	points   values
@@ -39,9 +39,9 @@ type cpuVoxelize struct {
 	firsts   []int32  // hard voxels: the cell of which each point is the first, or -1
 	ranked   []int32  // each voxel's cell
 	strides  [3]int64 // of a key, by x, y and z
-	binning  cpuTask
-	filling  cpuTask
-	reducing cpuTask
+	binning  task
+	filling  task
+	reducing task
 	scratch  []voxelScratch  // of the backend, of which one task runs at a time
 	majority [][]int32       // each worker's labels
 	counters [4]atomic.Int64 // in range, out of range, not finite, kept by voxels
@@ -51,13 +51,13 @@ type cpuVoxelize struct {
 const (
 	keyOutOfRange = -1
 	keyNotFinite  = -2
-	cpuVoxelTile  = 256     // voxels a piece of work
-	cpuRunTile    = 2048    // points a piece of work, of which the cells are made that begin among them
-	cpuFillTile   = 1 << 17 // elements of a grid a piece of work
+	voxelTile     = 256     // voxels a piece of work
+	runTile       = 2048    // points a piece of work, of which the cells are made that begin among them
+	fillTile      = 1 << 17 // elements of a grid a piece of work
 )
 
 func (b *Backend) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
-	p := &cpuVoxelize{cpuBound: cpuBound{bound: job.Bound()}, VoxelizeJob: job, backend: b, step: job.FeatureStep, double: job.Double()}
+	p := &voxelizePlan{boundPlan: boundPlan{bound: job.Bound()}, VoxelizeJob: job, backend: b, step: job.FeatureStep, double: job.Double()}
 	var errs []error
 	p.points = valuesOf(job.Points, &errs)
 	p.poses = valuesOf(job.Poses, &errs)
@@ -102,13 +102,13 @@ func (b *Backend) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, erro
 	} else {
 		p.sort.init(b, p.keys, []sortPass{countPass(job.Keys(), job.Reduce.DType().Size(), b.workers)})
 	}
-	p.binning = cpuTask{pieces: p.sort.pieces(job.N), do: p.bin}
+	p.binning = task{pieces: p.sort.pieces(job.N), do: p.bin}
 	switch {
 	case !p.sorts():
-		p.reducing = cpuTask{pieces: 1 << p.sort.passes[0].width, do: p.fillCounts}
+		p.reducing = task{pieces: 1 << p.sort.passes[0].width, do: p.fillCounts}
 	case job.Mode == backend.VoxelDense:
 		elements := job.Keys() * max(job.F, 1)
-		p.filling = cpuTask{pieces: (elements + cpuFillTile - 1) / cpuFillTile, do: p.fillEmpty}
+		p.filling = task{pieces: (elements + fillTile - 1) / fillTile, do: p.fillEmpty}
 		p.reducing.do = p.reduceRuns
 	default:
 		p.starts, p.ranked = make([]int32, job.N+1), make([]int32, min(job.N, job.V))
@@ -129,7 +129,7 @@ func (b *Backend) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, erro
 }
 
 // roomForScratch returns an error if there is not the memory that a plan keeps: points without strides may be many and take little.
-func (p *cpuVoxelize) roomForScratch() error {
+func (p *voxelizePlan) roomForScratch() error {
 	each := 8 + 8 // a key and an entry
 	if p.sorts() {
 		each += 8 // and another
@@ -151,7 +151,7 @@ func (p *cpuVoxelize) roomForScratch() error {
 }
 
 // sorts reports whether the result needs the points of each cell together.
-func (p *cpuVoxelize) sorts() bool {
+func (p *voxelizePlan) sorts() bool {
 	return p.Mode != backend.VoxelDense || p.Reduce.OfFeatures() || p.Reduce == backend.ReduceMajority
 }
 
@@ -173,7 +173,7 @@ func elementsOf[T tensor.Element](t *tensor.Tensor, errs *[]error) (data []T) {
 	return data
 }
 
-func (p *cpuVoxelize) Run(s backend.Queue) error {
+func (p *voxelizePlan) Run(s backend.Queue) error {
 	st, err := p.usable(s)
 	if err != nil {
 		return err
@@ -181,14 +181,14 @@ func (p *cpuVoxelize) Run(s backend.Queue) error {
 	return st.give(p)
 }
 
-func (p *cpuVoxelize) Counts() (backend.VoxelCounts, error) {
+func (p *voxelizePlan) Counts() (backend.VoxelCounts, error) {
 	if p.closed.Load() {
 		return backend.VoxelCounts{}, &backend.ArgError{Op: "Counts", Arg: "plan", Kind: backend.ErrClosed}
 	}
 	return p.last, nil
 }
 
-func (p *cpuVoxelize) execute() error {
+func (p *voxelizePlan) execute() error {
 	p.last = backend.VoxelCounts{}
 	for b := range p.rows.n {
 		if !p.rows.fits(b) {
@@ -209,11 +209,11 @@ func (p *cpuVoxelize) execute() error {
 	case !p.sorts():
 	case p.Mode == backend.VoxelDense:
 		p.backend.parallel(&p.filling)
-		p.reducing.pieces = (len(p.order) + cpuRunTile - 1) / cpuRunTile
+		p.reducing.pieces = (len(p.order) + runTile - 1) / runTile
 	default:
 		p.findCells()
 		p.enumerate()
-		p.reducing.pieces = (int(p.last.Voxels) + cpuVoxelTile - 1) / cpuVoxelTile
+		p.reducing.pieces = (int(p.last.Voxels) + voxelTile - 1) / voxelTile
 	}
 	p.backend.parallel(&p.reducing)
 	if p.Mode != backend.VoxelDense {
@@ -223,7 +223,7 @@ func (p *cpuVoxelize) execute() error {
 }
 
 // findCells finds where the points of each cell begin.
-func (p *cpuVoxelize) findCells() {
+func (p *voxelizePlan) findCells() {
 	p.cells = 0
 	last := int64(-1)
 	for i, e := range p.order {
@@ -236,7 +236,7 @@ func (p *cpuVoxelize) findCells() {
 }
 
 // enumerate gives cells their voxels, in the order of the keys or of the first points.
-func (p *cpuVoxelize) enumerate() {
+func (p *voxelizePlan) enumerate() {
 	// Rows follow one another in both orders.
 	voxel, row, inRow := 0, 0, 0
 	rowBegin, rowCells := int64(0), int64(p.CellsARow())

@@ -7,7 +7,7 @@ import (
 )
 
 // bin finds the keys of a piece of the points, and counts their digits for the first pass of the sort.
-func (p *cpuVoxelize) bin(piece, _ int) {
+func (p *voxelizePlan) bin(piece, _ int) {
 	lo, hi := p.sort.piece(piece, p.N)
 	row := 0
 	if p.Offsets != nil {
@@ -36,7 +36,7 @@ func (p *cpuVoxelize) bin(piece, _ int) {
 
 // binRow does so for points lo to end, of one row. A quotient is in a grid of n cells if it is at least 0 and below n, and its index is
 // then its whole part: its floor decides no differently.
-func binRow[T float32 | float64](p *cpuVoxelize, lo, end, row, piece int, found *[3]int64) {
+func binRow[T float32 | float64](p *voxelizePlan, lo, end, row, piece int, found *[3]int64) {
 	var from, size [3]T
 	var n [3]float64
 	for a := range from {
@@ -69,7 +69,7 @@ func binRow[T float32 | float64](p *cpuVoxelize, lo, end, row, piece int, found 
 }
 
 // poseOf returns a row's pose, nil if there is none.
-func poseOf[T float32 | float64](p *cpuVoxelize, row int) *[16]T {
+func poseOf[T float32 | float64](p *voxelizePlan, row int) *[16]T {
 	if p.Poses == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func posed[T float32 | float64](m *[16]T, p [3]T) (pos [3]T) {
 }
 
 // position returns a point of type T after its row's pose.
-func position[T float32 | float64](p *cpuVoxelize, i, row int) [3]T {
+func position[T float32 | float64](p *voxelizePlan, i, row int) [3]T {
 	pos := [3]T(p.points.data.([]T)[i*p.PointStep:])
 	if m := poseOf[T](p, row); m != nil {
 		pos = posed(m, pos)
@@ -95,7 +95,7 @@ func position[T float32 | float64](p *cpuVoxelize, i, row int) [3]T {
 }
 
 // fillCounts makes a range of the cells of a dense grid of occupancy or counts.
-func (p *cpuVoxelize) fillCounts(bucket, _ int) {
+func (p *voxelizePlan) fillCounts(bucket, _ int) {
 	lo, hi, points := p.sort.bucket(bucket, p.Keys())
 	if lo >= hi {
 		return
@@ -123,7 +123,7 @@ func (p *cpuVoxelize) fillCounts(bucket, _ int) {
 }
 
 // fillEmpty gives a piece of a dense grid the value of empty cells.
-func (p *cpuVoxelize) fillEmpty(piece, _ int) {
+func (p *voxelizePlan) fillEmpty(piece, _ int) {
 	switch d := p.grid.data.(type) {
 	case nil:
 		empty(p, pieceOf(p.grid32, piece))
@@ -134,7 +134,7 @@ func (p *cpuVoxelize) fillEmpty(piece, _ int) {
 	}
 }
 
-func empty[T uint8 | int32 | float32 | float64](p *cpuVoxelize, cells []T) {
+func empty[T uint8 | int32 | float32 | float64](p *voxelizePlan, cells []T) {
 	if math.Float64bits(p.Empty) == 0 { // and not -0
 		clear(cells)
 		return
@@ -143,8 +143,8 @@ func empty[T uint8 | int32 | float32 | float64](p *cpuVoxelize, cells []T) {
 }
 
 func pieceOf[T any](s []T, piece int) []T {
-	lo := piece * cpuFillTile
-	return s[lo:min(lo+cpuFillTile, len(s))]
+	lo := piece * fillTile
+	return s[lo:min(lo+fillTile, len(s))]
 }
 
 // fill copies some of the first over the rest, which is faster than one by one.

@@ -33,7 +33,7 @@ type lots[T float32 | float64] struct {
 // cellRun is sorted points lo to hi, which are those of a cell, and where their features from f on go. Of points up to `limit` the features
 // are wanted soon.
 type cellRun[T float32 | float64] struct {
-	p             *cpuVoxelize
+	p             *voxelizePlan
 	lots          *lots[T]
 	lo, hi, limit int
 	f             int
@@ -41,8 +41,8 @@ type cellRun[T float32 | float64] struct {
 }
 
 // reduceRuns makes the cells of a dense grid of which the first point is in a piece of the sorted ones.
-func (p *cpuVoxelize) reduceRuns(piece, worker int) {
-	begin, end := piece*cpuRunTile, min((piece+1)*cpuRunTile, len(p.order))
+func (p *voxelizePlan) reduceRuns(piece, worker int) {
+	begin, end := piece*runTile, min((piece+1)*runTile, len(p.order))
 	for begin > 0 && begin < end && p.sort.key(p.order[begin]) == p.sort.key(p.order[begin-1]) {
 		begin++
 	}
@@ -56,8 +56,8 @@ func (p *cpuVoxelize) reduceRuns(piece, worker int) {
 }
 
 // reduceVoxels writes a piece of the voxels.
-func (p *cpuVoxelize) reduceVoxels(piece, worker int) {
-	begin, end := piece*cpuVoxelTile, min((piece+1)*cpuVoxelTile, int(p.last.Voxels))
+func (p *voxelizePlan) reduceVoxels(piece, worker int) {
+	begin, end := piece*voxelTile, min((piece+1)*voxelTile, int(p.last.Voxels))
 	kept := 0
 	for v := begin; v < end; v++ {
 		kept += p.describe(int(p.ranked[v]), v)
@@ -73,7 +73,7 @@ func (p *cpuVoxelize) reduceVoxels(piece, worker int) {
 }
 
 // eachFeatures gives do the features that are reduced, some at once; those of a majority are its labels.
-func (p *cpuVoxelize) eachFeatures(worker int, do func(f, n int)) {
+func (p *voxelizePlan) eachFeatures(worker int, do func(f, n int)) {
 	switch {
 	case p.Reduce == backend.ReduceMajority:
 		do(0, 1)
@@ -88,7 +88,7 @@ func (p *cpuVoxelize) eachFeatures(worker int, do func(f, n int)) {
 
 // reduce makes features f to f+n of a cell, of sorted points lo to hi. They go to cell or voxel number `at`. Features of points up to limit are
 // wanted soon.
-func (p *cpuVoxelize) reduce(lo, hi, limit, f, n, at, worker int) {
+func (p *voxelizePlan) reduce(lo, hi, limit, f, n, at, worker int) {
 	if p.Reduce == backend.ReduceMajority {
 		p.grid32[at] = p.commonest(p.order[lo:hi], p.majority[worker])
 		return
@@ -122,7 +122,7 @@ func (r *cellRun[T]) simple() bool {
 }
 
 // describe writes a voxel's coordinates and count, its number at its points, and the points of a hard one. It returns how many points it keeps.
-func (p *cpuVoxelize) describe(c, voxel int) int {
+func (p *voxelizePlan) describe(c, voxel int) int {
 	points := p.order[p.starts[c]:p.starts[c+1]]
 	axes, key := p.Axes(), p.sort.key(points[0])
 	if p.Mode == backend.VoxelHard {
@@ -152,7 +152,7 @@ func (p *cpuVoxelize) describe(c, voxel int) int {
 }
 
 // keep writes the points of a hard voxel.
-func (p *cpuVoxelize) keep(points []uint64, voxel, row int) {
+func (p *voxelizePlan) keep(points []uint64, voxel, row int) {
 	width := 3 + p.F
 	from, to := voxel*p.P*width, (voxel+1)*p.P*width
 	switch out := p.grid.data.(type) {
@@ -184,7 +184,7 @@ func (p *cpuVoxelize) keep(points []uint64, voxel, row int) {
 }
 
 // coordinates are those of a point from one on, after its row's pose.
-func coordinates[T float32 | float64](p *cpuVoxelize, out []T, i, row, from int) {
+func coordinates[T float32 | float64](p *voxelizePlan, out []T, i, row, from int) {
 	if p.Wide() {
 		pos := position[float64](p, i, row)
 		for k := range out {
@@ -199,7 +199,7 @@ func coordinates[T float32 | float64](p *cpuVoxelize, out []T, i, row, from int)
 }
 
 // rowOf is the row of a cell.
-func (p *cpuVoxelize) rowOf(key int64) int {
+func (p *voxelizePlan) rowOf(key int64) int {
 	if p.B == 1 {
 		return 0
 	}
@@ -259,7 +259,7 @@ func (r *cellRun[T]) gather(lo, hi int) {
 }
 
 // commonest returns the commonest label of points, the smallest of several. It uses memory for as many labels.
-func (p *cpuVoxelize) commonest(points []uint64, labels []int32) int32 {
+func (p *voxelizePlan) commonest(points []uint64, labels []int32) int32 {
 	labels = labels[:len(points)]
 	for k, e := range points {
 		labels[k] = p.labels[pointOf(e)]

@@ -18,9 +18,9 @@ type pointSort struct {
 	from, to []uint64
 	counts   []uint32 // by piece and digit: how many points, then where the next goes
 	begins   []uint32 // where a digit's points of the piece in question go; after the last piece, where they end
-	first    cpuTask  // moves points to entries
-	counting cpuTask
-	moving   cpuTask
+	first    task     // moves points to entries
+	counting task
+	moving   task
 }
 
 // sortPass is width bits of the key, from bit shift on. Entries have its bits from `base` on.
