@@ -65,10 +65,10 @@ func (k *Kernel) checkAttributes(cfg *LaunchConfig) error {
 	blocks := uint64(1)
 	for i, n := range cfg.Cluster {
 		if blocks = min(blocks*uint64(n), most+1); n == 0 || blocks > most {
-			return &ValueError{Op: "kernel " + k.name, What: "the cluster", Got: fmt.Sprint(cfg.Cluster), Want: fmt.Sprintf("1 to %d blocks", most)}
+			return &ValueError{Op: "kernel " + k.name, What: "the cluster", Kind: ErrOption, Got: fmt.Sprint(cfg.Cluster), Want: fmt.Sprintf("1 to %d blocks", most)}
 		}
 		if cfg.Grid[i]%n != 0 {
-			return &ValueError{Op: "kernel " + k.name, What: "the grid", Got: fmt.Sprint(cfg.Grid),
+			return &ValueError{Op: "kernel " + k.name, What: "the grid", Kind: ErrOption, Got: fmt.Sprint(cfg.Grid),
 				Want: fmt.Sprintf("multiples of the cluster, %v", cfg.Cluster)}
 		}
 	}

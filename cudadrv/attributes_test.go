@@ -98,7 +98,7 @@ func TestLaunchAttributesSayWhatIsMissing(t *testing.T) {
 			_, err := kern.Bind(cfg)
 			var e *UnsupportedError
 			require.ErrorAs(t, err, &e, "%+v", cfg)
-			assert.ErrorIs(t, err, ErrNotSupported)
+			assert.ErrorIs(t, err, ErrUnsupported)
 			assert.ErrorContains(t, err, x.text)
 			require.ErrorAs(t, l.SetConfig(cfg), &e)
 			assert.Equal(t, LaunchConfig{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}, l.Config())

@@ -1,6 +1,10 @@
 package cudadrv
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/robocache/robocache/internal/errs"
+)
 
 // Code is a driver result (CUresult). It is an error, so that errors.Is(err, ErrOutOfMemory) works.
 type Code int32
@@ -42,7 +46,7 @@ const (
 	ErrLaunchFailed          Code = 719
 	ErrCooperativeTooLarge   Code = 720
 	ErrNotPermitted          Code = 800
-	ErrNotSupported          Code = 801
+	ErrUnsupported           Code = 801
 	ErrSystemNotReady        Code = 802
 	ErrSystemDriverMismatch  Code = 803
 	ErrCaptureUnsupported    Code = 900
@@ -60,6 +64,25 @@ const (
 
 // Error gives the number; [Error] carries the driver's own name and text.
 func (c Code) Error() string { return fmt.Sprintf("CUDA error %d", int32(c)) }
+
+// Kind is what the code means in every package of this module, empty where it means something to this one alone.
+func (c Code) Kind() errs.Kind {
+	switch c {
+	case ErrOutOfMemory:
+		return errs.OutOfMemory
+	case ErrNotFound:
+		return errs.NotFound
+	case ErrUnsupported:
+		return errs.Unsupported
+	}
+	return ""
+}
+
+// Is matches the values of other packages that mean the same, and the standard library's.
+func (c Code) Is(target error) bool {
+	k := c.Kind()
+	return k != "" && (target == error(k) || k.Is(target))
+}
 
 // sticky reports whether the error leaves the context unusable: after it every call fails.
 func (c Code) sticky() bool {

@@ -109,7 +109,7 @@ func (s *Stream) CopyToHost(dst *HostMem, off int64, src DevicePtr, n int64) err
 
 func (s *Stream) hostCopy(op string, fn slot, m *HostMem, off, n int64, write bool, call func(f *frame, h, host uintptr) Code) error {
 	if m == nil {
-		return &ValueError{Op: op, What: "the host memory", Got: "nil", Want: "memory of MallocHost or RegisterHost"}
+		return &ValueError{Op: op, What: "the host memory", Kind: ErrMissing, Got: "nil", Want: "memory of MallocHost or RegisterHost"}
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -164,7 +164,7 @@ func (s *Stream) Memset32(dst DevicePtr, value uint32, n int64) error {
 
 func count(op string, n int64) error {
 	if n < 0 {
-		return &ValueError{Op: op, What: "the count", Got: fmt.Sprint(n), Want: "0 or more"}
+		return &ValueError{Op: op, What: "the count", Kind: ErrShape, Got: fmt.Sprint(n), Want: "0 or more"}
 	}
 	return nil
 }
@@ -185,10 +185,10 @@ func (s *Stream) Copy2D(dst, src Plane, width, height int64) error {
 	}
 	for _, p := range []Plane{dst, src} {
 		if p.Pitch < width {
-			return &ValueError{Op: op, What: "the pitch", Got: fmt.Sprint(p.Pitch), Want: fmt.Sprintf("at least the width, %d", width)}
+			return &ValueError{Op: op, What: "the pitch", Kind: ErrShape, Got: fmt.Sprint(p.Pitch), Want: fmt.Sprintf("at least the width, %d", width)}
 		}
 		if p.Host != nil && height-1 > (p.Host.size-width)/p.Pitch {
-			return &ValueError{Op: op, What: "the host range", Got: fmt.Sprintf("%d rows of %d bytes, %d apart", height, width, p.Pitch),
+			return &ValueError{Op: op, What: "the host range", Kind: ErrShape, Got: fmt.Sprintf("%d rows of %d bytes, %d apart", height, width, p.Pitch),
 				Want: fmt.Sprintf("within %d bytes", p.Host.size)}
 		}
 	}

@@ -79,7 +79,7 @@ func NewDriver(t *Table) (*Driver, error) {
 	if code := d.call(fnInit, f, 0); code != Success {
 		kind := ErrInitFailed
 		if code == ErrNoDevicePresent {
-			kind = ErrNoDevice
+			kind = ErrNoGPU
 		}
 		return fail(kind, d.fail(fnInit, code))
 	}
@@ -94,7 +94,7 @@ func NewDriver(t *Table) (*Driver, error) {
 	}
 	n := int(int32(f.out[0]))
 	if n <= 0 {
-		return fail(ErrNoDevice, nil)
+		return fail(ErrNoGPU, nil)
 	}
 	for i := range n {
 		if code := d.call(fnDeviceGet, f, f.outAddr(0), uintptr(i)); code != Success {
@@ -118,7 +118,7 @@ func (d *Driver) DeviceCount() (int, error) { return len(d.devices), nil }
 // Device gives device i, the same one each time.
 func (d *Driver) Device(i int) (*Device, error) {
 	if i < 0 || i >= len(d.devices) {
-		return nil, &ValueError{Op: "Device", What: "the ordinal", Got: fmt.Sprint(i), Want: fmt.Sprintf("0 to %d", len(d.devices)-1)}
+		return nil, &ValueError{Op: "Device", What: "the ordinal", Kind: ErrOption, Got: fmt.Sprint(i), Want: fmt.Sprintf("0 to %d", len(d.devices)-1)}
 	}
 	return d.devices[i], nil
 }

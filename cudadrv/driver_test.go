@@ -77,8 +77,8 @@ func TestDriverTellsWhyItDoesNotStart(t *testing.T) {
 				return Success
 			}
 		}, ErrDriverStub, "stub"},
-		{"no device", func(k *fake) { k.fault = only("cuInit", ErrNoDevicePresent) }, ErrNoDevice, "no CUDA device"},
-		{"no device counted", func(k *fake) { k.devices = 0 }, ErrNoDevice, "no CUDA device"},
+		{"no device", func(k *fake) { k.fault = only("cuInit", ErrNoDevicePresent) }, ErrNoGPU, "no CUDA device"},
+		{"no device counted", func(k *fake) { k.devices = 0 }, ErrNoGPU, "no CUDA device"},
 		{"mismatch", func(k *fake) { k.fault = only("cuInit", ErrSystemDriverMismatch) }, ErrInitFailed, "803"},
 		{"required function", func(k *fake) { k.missing["cuMemcpyHtoDAsync_v2"] = true }, ErrSymbolMissing, "cuMemcpyHtoDAsync_v2 (CUDA 3.2; this driver supports 12.8)"},
 		{"cuInit missing", func(k *fake) { k.missing["cuInit"] = true }, ErrSymbolMissing, "cuInit"},
@@ -95,7 +95,7 @@ func TestDriverTellsWhyItDoesNotStart(t *testing.T) {
 			var load *LoadError
 			require.ErrorAs(t, err, &load)
 			assert.Equal(t, "fake", load.Path)
-			for _, other := range []LoadKind{ErrDriverMissing, ErrDriverStub, ErrDriverTooOld, ErrSymbolMissing, ErrNoDevice, ErrInitFailed, ErrPlatform} {
+			for _, other := range []LoadKind{ErrDriverMissing, ErrDriverStub, ErrDriverTooOld, ErrSymbolMissing, ErrNoGPU, ErrInitFailed, ErrPlatform} {
 				assert.Equal(t, error(other) == c.want, errors.Is(err, other), "%v", other)
 			}
 		})
@@ -163,7 +163,7 @@ func TestMissingOptionalFunctionNamesBothVersions(t *testing.T) {
 	e, err := c.NewEvent(EventOptions{})
 	require.NoError(t, err)
 	_, err = e.Elapsed(e)
-	assert.ErrorIs(t, err, ErrNotSupported)
+	assert.ErrorIs(t, err, ErrUnsupported)
 	assert.EqualError(t, err, "cudadrv: cuEventElapsedTime needs a driver for CUDA 2.0, this one supports 11.8")
 	require.NoError(t, e.Close())
 	require.NoError(t, c.Close())

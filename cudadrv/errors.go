@@ -5,16 +5,27 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/robocache/robocache/internal/errs"
 )
 
-// ErrClosed is matched by errors of calls on something that was closed.
-var ErrClosed = errors.New("closed")
+// The kinds of error of this package, for errors.Is, besides [Code] and [LoadKind]. Packages of this module that mean the
+// same have the same values; [ErrOutOfMemory], [ErrNotFound] and [ErrUnsupported], which are codes, match theirs both ways.
+var (
+	// ErrClosed: a call on something that was closed.
+	ErrClosed error = errs.Closed
 
-// ErrDeviceLost is matched by [LostError].
-var ErrDeviceLost = errors.New("device lost")
+	// Kinds of *ValueError.
+	ErrShape       error = errs.Shape       // a size, a length or a range
+	ErrOption      error = errs.Option      // what a call does not take
+	ErrMissing     error = errs.Missing     // nil or nothing where something is needed
+	ErrWrongDevice error = errs.WrongDevice // something of another device
 
-// ErrParamsUnknown is matched when a kernel's parameter list is not known, so its arguments cannot be checked.
-var ErrParamsUnknown = errors.New("parameter list unknown")
+	// ErrDeviceLost is matched by [LostError].
+	ErrDeviceLost = errors.New("device lost")
+	// ErrParamsUnknown: a kernel's parameter list is not known, so its arguments cannot be checked.
+	ErrParamsUnknown = errors.New("parameter list unknown")
+)
 
 // Error is a driver call that failed. errors.Is matches it with its Code.
 type Error struct {
@@ -49,7 +60,7 @@ const (
 	ErrDriverStub    LoadKind = "the CUDA library found is a toolkit stub, not a driver"
 	ErrDriverTooOld  LoadKind = "the CUDA driver is too old"
 	ErrSymbolMissing LoadKind = "the CUDA driver lacks a function"
-	ErrNoDevice      LoadKind = "no CUDA device"
+	ErrNoGPU         LoadKind = "no CUDA device"
 	ErrInitFailed    LoadKind = "the CUDA driver does not start"
 	ErrPlatform      LoadKind = "CUDA needs Linux on amd64 or arm64, with NVIDIA's driver"
 )
@@ -109,7 +120,7 @@ func (e *LoadError) Is(target error) bool { return target == error(e.Kind) }
 // Unwrap gives the driver's error.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// UnsupportedError is a call that this driver or device does not have. errors.Is matches ErrNotSupported.
+// UnsupportedError is a call that this driver or device does not have. errors.Is matches ErrUnsupported.
 type UnsupportedError struct {
 	Op     string // the driver's name of the call, or what was asked for
 	Needed int    // CUDA version that brought it; 0 where it is not a question of version
@@ -123,8 +134,8 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("cudadrv: %s needs a driver for CUDA %s, this one supports %s", e.Op, FormatVersion(e.Needed), FormatVersion(e.Found))
 }
 
-// Is matches ErrNotSupported.
-func (e *UnsupportedError) Is(target error) bool { return target == error(ErrNotSupported) }
+// Unwrap gives ErrUnsupported.
+func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
 
 // ClosedError is a call on something closed. errors.Is matches ErrClosed.
 type ClosedError struct {
@@ -136,8 +147,8 @@ func (e *ClosedError) Error() string {
 	return fmt.Sprintf("cudadrv: %s: the %s is closed", e.Op, e.What)
 }
 
-// Is matches ErrClosed.
-func (e *ClosedError) Is(target error) bool { return target == ErrClosed }
+// Unwrap gives ErrClosed.
+func (e *ClosedError) Unwrap() error { return ErrClosed }
 
 // InUseError is a context that cannot be closed because something made in it is still open.
 type InUseError struct{ Open map[string]int }
@@ -156,6 +167,7 @@ func (e *InUseError) Error() string {
 type ValueError struct {
 	Op   string
 	What string // the argument
+	Kind error  // one of this package's Err values
 	Got  string
 	Want string
 }
@@ -163,6 +175,9 @@ type ValueError struct {
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("cudadrv: %s: %s is %s, want %s", e.Op, e.What, e.Got, e.Want)
 }
+
+// Unwrap gives the kind.
+func (e *ValueError) Unwrap() error { return e.Kind }
 
 // ArgError is a kernel argument list that does not fit the kernel. Position -1 means the list as a whole.
 type ArgError struct {

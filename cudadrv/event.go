@@ -43,7 +43,7 @@ func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 
 func (e *Event) begin(op string) (uintptr, error) {
 	if e == nil {
-		return 0, &ValueError{Op: op, What: "the event", Got: "nil", Want: "an event"}
+		return 0, &ValueError{Op: op, What: "the event", Kind: ErrMissing, Got: "nil", Want: "an event"}
 	}
 	e.mu.RLock()
 	if e.closed {

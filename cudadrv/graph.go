@@ -329,7 +329,7 @@ func (x *GraphExec) UpdateLaunch(l *Launch) error {
 	defer x.mu.Unlock()
 	nodes := x.core.nodes[l]
 	if len(nodes) == 0 {
-		return &ValueError{Op: "UpdateLaunch", What: "the launch", Got: fmt.Sprintf("one of kernel %s that is not in the graph", l.k.name), Want: "one that was captured"}
+		return &ValueError{Op: "UpdateLaunch", What: "the launch", Kind: ErrOption, Got: fmt.Sprintf("one of kernel %s that is not in the graph", l.k.name), Want: "one that was captured"}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -339,7 +339,7 @@ func (x *GraphExec) UpdateLaunch(l *Launch) error {
 	defer l.k.mod.end()
 	for _, n := range nodes {
 		if now := l.cfg.attributes(); now != n.attrs {
-			return &ValueError{Op: "UpdateLaunch", What: "the launch's attributes", Got: fmt.Sprintf("%+v", now), Want: fmt.Sprintf("%+v, as captured", n.attrs)}
+			return &ValueError{Op: "UpdateLaunch", What: "the launch's attributes", Kind: ErrOption, Got: fmt.Sprintf("%+v", now), Want: fmt.Sprintf("%+v, as captured", n.attrs)}
 		}
 	}
 	c := x.ctx

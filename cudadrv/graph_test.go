@@ -140,7 +140,7 @@ func TestGraphsNeedTheirFunctions(t *testing.T) {
 	k.missing["cuStreamBeginCapture_v2"] = true
 	c := k.open(t)
 	_, err := stream(t, c).Capture(func(*Stream) error { return nil })
-	assert.ErrorIs(t, err, ErrNotSupported)
+	assert.ErrorIs(t, err, ErrUnsupported)
 }
 
 func TestModuleErrorsCarryTheCompilersWords(t *testing.T) {

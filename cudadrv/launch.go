@@ -104,11 +104,11 @@ func (l *Launch) configure(cfg LaunchConfig) error {
 	}
 	g, b := cfg.Grid, cfg.Block
 	if g[0] == 0 || g[0] > math.MaxInt32 || g[1] > math.MaxUint16 || g[2] > math.MaxUint16 {
-		return &ValueError{Op: "kernel " + l.k.name, What: "the grid", Got: fmt.Sprint(g), Want: "1 to 2147483647, 65535, 65535 blocks"}
+		return &ValueError{Op: "kernel " + l.k.name, What: "the grid", Kind: ErrOption, Got: fmt.Sprint(g), Want: "1 to 2147483647, 65535, 65535 blocks"}
 	}
 	threads := uint64(b[0]) * uint64(b[1]) // no overflow: below 2^64
 	if b[0] == 0 || threads > uint64(l.k.maxThreads) || threads*uint64(b[2]) > uint64(l.k.maxThreads) {
-		return &ValueError{Op: "kernel " + l.k.name, What: "the block", Got: fmt.Sprint(b), Want: fmt.Sprintf("1 to %d threads", l.k.maxThreads)}
+		return &ValueError{Op: "kernel " + l.k.name, What: "the block", Kind: ErrOption, Got: fmt.Sprint(b), Want: fmt.Sprintf("1 to %d threads", l.k.maxThreads)}
 	}
 	if cfg.Cluster[0] > 0 {
 		cfg.Cluster[1], cfg.Cluster[2] = max(cfg.Cluster[1], 1), max(cfg.Cluster[2], 1)

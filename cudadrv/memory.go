@@ -46,7 +46,7 @@ func (c *Context) MallocAsync(s *Stream, n int64) (*DeviceMem, error) {
 
 func (c *Context) malloc(s *Stream, n int64) (*DeviceMem, error) {
 	if n < 0 {
-		return nil, &ValueError{Op: "Malloc", What: "the size", Got: fmt.Sprint(n), Want: "0 or more"}
+		return nil, &ValueError{Op: "Malloc", What: "the size", Kind: ErrShape, Got: fmt.Sprint(n), Want: "0 or more"}
 	}
 	if err := c.enter("Malloc"); err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ type HostMem struct {
 // addresses. Asynchronous copies take this memory, and that of [Context.RegisterHost]. n may be 0.
 func (c *Context) MallocHost(n int64) (*HostMem, error) {
 	if n < 0 {
-		return nil, &ValueError{Op: "MallocHost", What: "the size", Got: fmt.Sprint(n), Want: "0 or more"}
+		return nil, &ValueError{Op: "MallocHost", What: "the size", Kind: ErrShape, Got: fmt.Sprint(n), Want: "0 or more"}
 	}
 	if err := c.enter("MallocHost"); err != nil {
 		return nil, err
@@ -295,10 +295,10 @@ func (m *HostMem) span(op string, off, n int64, write bool) (uintptr, error) {
 		return 0, &ClosedError{Op: op, What: "host memory"}
 	}
 	if write && m.readOnly {
-		return 0, &ValueError{Op: op, What: "the destination", Got: "host memory registered as read-only", Want: "memory that may be written"}
+		return 0, &ValueError{Op: op, What: "the destination", Kind: ErrOption, Got: "host memory registered as read-only", Want: "memory that may be written"}
 	}
 	if off < 0 || n < 0 || n > m.size || off > m.size-n {
-		return 0, &ValueError{Op: op, What: "the host range", Got: fmt.Sprintf("%d bytes at %d", n, off), Want: fmt.Sprintf("within %d bytes", m.size)}
+		return 0, &ValueError{Op: op, What: "the host range", Kind: ErrShape, Got: fmt.Sprintf("%d bytes at %d", n, off), Want: fmt.Sprintf("within %d bytes", m.size)}
 	}
 	return m.addr + uintptr(off), nil
 }

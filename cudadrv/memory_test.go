@@ -118,7 +118,7 @@ func TestMemoryComesPlainWherePoolsAreMissing(t *testing.T) {
 		assert.Equal(t, 2, k.count("cuMemAlloc_v2"))
 		assert.Equal(t, 2, k.count("cuMemFree_v2"))
 		assert.Zero(t, k.count("cuMemAllocAsync"))
-		assert.ErrorIs(t, c.SetPoolThreshold(1), ErrNotSupported)
+		assert.ErrorIs(t, c.SetPoolThreshold(1), ErrUnsupported)
 		require.NoError(t, s.Close())
 		require.NoError(t, c.Close())
 	}

@@ -48,7 +48,7 @@ func (j *jitLogs) text(b []byte) string {
 // compiler said.
 func (c *Context) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
-		return nil, &ValueError{Op: "LoadModule", What: "the image", Got: "empty", Want: "PTX or a cubin"}
+		return nil, &ValueError{Op: "LoadModule", What: "the image", Kind: ErrMissing, Got: "empty", Want: "PTX or a cubin"}
 	}
 	if err := c.enter("LoadModule"); err != nil {
 		return nil, err

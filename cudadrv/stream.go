@@ -70,10 +70,10 @@ func (s *Stream) end() { s.mu.RUnlock() }
 // owns checks that a stream is there and belongs to the context's device.
 func (c *Context) owns(op string, s *Stream) error {
 	if s == nil {
-		return &ValueError{Op: op, What: "the stream", Got: "nil", Want: "a stream"}
+		return &ValueError{Op: op, What: "the stream", Kind: ErrMissing, Got: "nil", Want: "a stream"}
 	}
 	if s.ctx.dev != c.dev {
-		return &ValueError{Op: op, What: "the stream", Got: "one of another device", Want: "one of this device"}
+		return &ValueError{Op: op, What: "the stream", Kind: ErrWrongDevice, Got: "one of another device", Want: "one of this device"}
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 // check refuses what the driver would refuse, in words.
 func (t *TensorTile) check() error {
 	bad := func(what string, got any, want string) error {
-		return &ValueError{Op: "EncodeTensorMap", What: what, Got: fmt.Sprint(got), Want: want}
+		return &ValueError{Op: "EncodeTensorMap", What: what, Kind: ErrOption, Got: fmt.Sprint(got), Want: want}
 	}
 	n, size := len(t.Sizes), t.Type.Size()
 	switch {

@@ -51,7 +51,7 @@ func (s *stream) captured() bool {
 // uncaptured refuses what the device does not model in a capture.
 func (s *stream) uncaptured() code {
 	if s.captured() {
-		return cudadrv.ErrNotSupported
+		return cudadrv.ErrUnsupported
 	}
 	return cudadrv.Success
 }

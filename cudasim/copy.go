@@ -147,7 +147,7 @@ func (d *Device) readSide(b []byte, width, height uint64) (s side, c code) {
 			return s, cudadrv.ErrInvalidValue
 		}
 	default: // arrays
-		return s, cudadrv.ErrNotSupported
+		return s, cudadrv.ErrUnsupported
 	}
 	return s, cudadrv.Success
 }

@@ -101,7 +101,7 @@ func cuGraphInstantiateWithFlags(d *Device, a []uintptr) code {
 		return cudadrv.ErrInvalidValue
 	}
 	if a[2] != 0 {
-		return cudadrv.ErrNotSupported
+		return cudadrv.ErrUnsupported
 	}
 	x := &graphExec{index: map[uintptr]int{}, after: g.edges(), now: &execution{running: new(sync.Mutex), ops: g.ops()}}
 	for i, n := range g.nodes {

@@ -75,7 +75,7 @@ func (d *Device) launch(h uintptr, grid, block [3]uint32, shared uint32, on, lis
 		return cudadrv.ErrInvalidHandle
 	}
 	if extra != 0 {
-		return cudadrv.ErrNotSupported
+		return cudadrv.ErrUnsupported
 	}
 	o := d.tasks.get()
 	o.kind, o.launch.early = taskLaunch, early
@@ -147,5 +147,5 @@ func attribute(b []byte) code {
 			return cudadrv.Success
 		}
 	}
-	return cudadrv.ErrNotSupported
+	return cudadrv.ErrUnsupported
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/ptxparse"
 )
 
@@ -50,6 +51,9 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("cudasim: line %d: %s: %s", e.Line, e.Text, e.Reason)
 }
+
+// Unwrap gives cudadrv.ErrUnsupported.
+func (e *UnsupportedError) Unwrap() error { return cudadrv.ErrUnsupported }
 
 // loadProgram compiles every entry of a PTX text and places its variables in sp. An instruction that is not known is an
 // error that names it and its line.

@@ -29,15 +29,10 @@ type Viewpoint struct {
 // Identity is the viewpoint of a file that names none.
 var Identity = Viewpoint{Orientation: [4]float64{1, 0, 0, 0}}
 
-// LeftOut is content that a reader knows and passes over, such as a mesh's faces.
-type LeftOut struct {
-	Name  string
-	Count int
-}
-
 // CloudError says why a Cloud is none.
 type CloudError struct {
 	Arg       string // the field of Cloud
+	Kind      error  // one of this package's Err values
 	Got, Want string
 }
 
@@ -45,15 +40,18 @@ func (e *CloudError) Error() string {
 	return "dataset: cloud: " + e.Arg + ": got " + e.Got + ", want " + e.Want
 }
 
+// Unwrap returns the kind.
+func (e *CloudError) Unwrap() error { return e.Kind }
+
 // NewCloud returns a cloud in one row over points, three numbers each, and features, one number a column and point. It keeps
 // the slices. Lengths that disagree are a *CloudError.
 func NewCloud(points, features []float32, columns []Column) (*Cloud, error) {
 	n, f := len(points)/3, len(columns)
 	if len(points) != 3*n {
-		return nil, &CloudError{"Points", fmt.Sprintf("%d numbers", len(points)), "three a point"}
+		return nil, &CloudError{"Points", ErrShape, fmt.Sprintf("%d numbers", len(points)), "three a point"}
 	}
 	if len(features) != n*f {
-		return nil, &CloudError{"Features", fmt.Sprintf("%d numbers", len(features)), fmt.Sprintf("%d, for %d points of %d columns", n*f, n, f)}
+		return nil, &CloudError{"Features", ErrShape, fmt.Sprintf("%d numbers", len(features)), fmt.Sprintf("%d, for %d points of %d columns", n*f, n, f)}
 	}
 	p, err := tensor.Of(points, n, 3)
 	if err != nil {
@@ -109,12 +107,12 @@ func (c *Cloud) Check() error {
 		return err
 	}
 	if n := c.Points.Dim(0); c.Width < 0 || c.Height < 0 || c.Width > 0 && (n%c.Width != 0 || n/c.Width != c.Height) || c.Width == 0 && n > 0 {
-		return &CloudError{"Width, Height", fmt.Sprintf("%d x %d", c.Width, c.Height), fmt.Sprintf("%d points in all", n)}
+		return &CloudError{"Width, Height", ErrShape, fmt.Sprintf("%d x %d", c.Width, c.Height), fmt.Sprintf("%d points in all", n)}
 	}
 	seen := map[string]bool{"x": true, "y": true, "z": true}
 	for _, col := range c.Columns {
 		if seen[col.Name] {
-			return &CloudError{"Columns", fmt.Sprintf("%q twice", col.Name), "each name once, none of them x, y or z"}
+			return &CloudError{"Columns", ErrOption, fmt.Sprintf("%q twice", col.Name), "each name once, none of them x, y or z"}
 		}
 		seen[col.Name] = true
 	}
@@ -127,16 +125,27 @@ func (c *Cloud) tensors() error {
 		name string
 		t    *tensor.Tensor
 	}{{"Points", c.Points}, {"Features", c.Features}} {
-		if a.t == nil || a.t.DType() != tensor.F32 && a.t.DType() != tensor.F64 || a.t.Rank() != 2 || !a.t.OnHost() {
-			return &CloudError{a.name, fmt.Sprint(a.t), "f32 or f64 of rank 2 on the host"}
+		var kind error
+		switch {
+		case a.t == nil:
+			kind = ErrMissing
+		case a.t.DType() != tensor.F32 && a.t.DType() != tensor.F64:
+			kind = ErrDType
+		case a.t.Rank() != 2:
+			kind = ErrShape
+		case !a.t.OnHost():
+			kind = ErrWrongDevice
+		default:
+			continue
 		}
+		return &CloudError{a.name, kind, fmt.Sprint(a.t), "f32 or f64 of rank 2 on the host"}
 	}
 	n := c.Points.Dim(0)
 	switch {
 	case c.Points.Dim(1) != 3:
-		return &CloudError{"Points", fmt.Sprint(c.Points), "[N,3]"}
+		return &CloudError{"Points", ErrShape, fmt.Sprint(c.Points), "[N,3]"}
 	case c.Features.Dim(0) != n || c.Features.Dim(1) != len(c.Columns):
-		return &CloudError{"Features", fmt.Sprint(c.Features), fmt.Sprintf("[%d,%d], a row a point and a number a column", n, len(c.Columns))}
+		return &CloudError{"Features", ErrShape, fmt.Sprint(c.Features), fmt.Sprintf("[%d,%d], a row a point and a number a column", n, len(c.Columns))}
 	}
 	return nil
 }

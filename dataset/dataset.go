@@ -1,79 +1,157 @@
 package dataset
 
-import "github.com/robocache/robocache/tensor"
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
 
-// Column describes one feature of a stream.
-type Column struct {
-	Name string // flattened: "control[0]", "esc[2].rpm"
-	Type string // the file's own name of the type: "float", "uint8_t"
-	// Integer is true where the file holds whole numbers, truth values or characters: what must not be interpolated.
-	Integer bool
+// Dataset is a series of episodes, read one at a time. Its methods may be called from any goroutine.
+type Dataset interface {
+	// Name is the dataset's own, or that of its file or folder.
+	Name() string
+	// Format is the format's name: "ulog".
+	Format() string
+	// Len returns the number of episodes.
+	Len() int
+	// Episode reads episode i. A number that there is not is a *RangeError.
+	Episode(ctx context.Context, i int) (*Episode, error)
+	// Close releases what the dataset holds. Close twice is fine; episodes that were read stay.
+	Close() error
 }
 
-// Stream is one series of samples.
-type Stream struct {
-	Name    string
-	Times   []int64        // [S], nanoseconds, as recorded
-	Values  *tensor.Tensor // [S,D], f32 where that holds every column's type exactly, else f64
-	Columns []Column       // [D]; streams of one type may share it, so do not write to it
-	Inexact int            // integers that the dtype of Values could not hold: rounded to nearest even there
-}
-
-// AllInteger reports whether every column holds whole numbers. It is false for a stream without columns.
-func (s *Stream) AllInteger() bool {
-	for _, c := range s.Columns {
-		if !c.Integer {
-			return false
+// Episodes reads one episode after the other. It ends with the first error.
+func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
+	return func(yield func(*Episode, error) bool) {
+		for i := range d.Len() {
+			e, err := d.Episode(ctx, i)
+			if !yield(e, err) || err != nil {
+				return
+			}
 		}
 	}
-	return len(s.Columns) > 0
 }
 
-// Column returns the index of a column, or -1.
-func (s *Stream) Column(name string) int {
-	for i, c := range s.Columns {
-		if c.Name == name {
-			return i
+// Options say how strict a reader is. The zero value takes nothing but whole, correct files.
+type Options struct {
+	// AllowTruncated accepts a file that is cut or breaks off: what was read up to there is given, Episode.LostBytes counts the rest, and
+	// Episode.Damage says what was found, and where.
+	AllowTruncated bool
+}
+
+// Format is a file format that [Open] knows. A format's package registers it in init.
+type Format struct {
+	Name       string   // "ulog"
+	Extensions []string // ".ulg", in lower case: what files of it are called
+	// Match tells a file by its first bytes, HeadBytes of them or all there are.
+	Match func(head []byte) bool
+	Open  func(ctx context.Context, path string, opt Options) (Dataset, error)
+}
+
+// HeadBytes is how many bytes of a file Match sees.
+const HeadBytes = 4096
+
+var formats = struct {
+	sync.Mutex
+	list []Format
+}{}
+
+// Register adds a format. It panics if the name is taken.
+func Register(f Format) {
+	formats.Lock()
+	defer formats.Unlock()
+	if slices.ContainsFunc(formats.list, func(o Format) bool { return o.Name == f.Name }) {
+		panic("dataset: Register called twice for " + f.Name)
+	}
+	formats.list = append(formats.list, f)
+	slices.SortFunc(formats.list, func(a, b Format) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Formats returns the registered formats, by name.
+func Formats() []Format {
+	formats.Lock()
+	defer formats.Unlock()
+	return slices.Clone(formats.list)
+}
+
+// Open opens a file of any registered format, which it recognises by its first bytes, not by its name. A file of none is a *FormatError that is
+// ErrUnsupported and lists the formats there are.
+func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
+	f, err := Recognise(path)
+	if err != nil {
+		return nil, err
+	}
+	return f.Open(ctx, path, opt)
+}
+
+// Recognise returns the registered format of a file.
+func Recognise(path string) (Format, error) {
+	head, err := headOf(path)
+	if err != nil {
+		return Format{}, err
+	}
+	var want []string
+	for _, f := range Formats() {
+		if f.Match(head) {
+			return f, nil
 		}
+		want = append(want, f.Name+" ("+strings.Join(f.Extensions, ", ")+")")
 	}
-	return -1
+	return Format{}, &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
+		Got: "a file of none that is known here", Want: strings.Join(want, ", ")}
 }
 
-// Stats returns the statistics of the stream's clock.
-func (s *Stream) Stats() Stats { return StatsOf(s.Times) }
-
-// Recording is what a file holds.
-type Recording struct {
-	Streams []Stream
-	// Dropouts lists, in file order, when the recorder says it lost data.
-	Dropouts []Dropout
-	// LostBytes counts the bytes of the file that hold data and could not be read, where the format foresees that or an
-	// option accepts it, and Damage says what was found there. Damage is nil where the file is whole.
-	LostBytes int64
-	Damage    *FormatError
-}
-
-// Dropout is a loss that the recorder itself noted.
-type Dropout struct {
-	Time     int64 // the latest time stamp recorded before it, nanoseconds
-	Duration int64 // nanoseconds
-}
-
-// Stream returns the stream of that name, or nil.
-func (r *Recording) Stream(name string) *Stream {
-	for i := range r.Streams {
-		if r.Streams[i].Name == name {
-			return &r.Streams[i]
-		}
+func headOf(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	defer file.Close()
+	if st, err := file.Stat(); err == nil && st.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is a folder")}
+	}
+	head := make([]byte, HeadBytes)
+	n, err := io.ReadFull(file, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, err
+	}
+	return head[:n], nil
 }
 
-// Names returns the names of the streams, in file order.
-func (r *Recording) Names() []string {
-	names := make([]string, len(r.Streams))
-	for i := range r.Streams {
-		names[i] = r.Streams[i].Name
+// Single is the dataset of one file that is one episode, which read reads whenever it is asked for. Its name is the file's without the extension.
+func Single(format, path string, read func(ctx context.Context) (*Episode, error)) Dataset {
+	return &single{format: format, path: path, read: read}
+}
+
+type single struct {
+	format, path string
+	read         func(ctx context.Context) (*Episode, error)
+}
+
+func (s *single) Name() string   { return BaseName(s.path) }
+func (s *single) Format() string { return s.format }
+func (s *single) Len() int       { return 1 }
+func (s *single) Close() error   { return nil }
+
+func (s *single) Episode(ctx context.Context, i int) (*Episode, error) {
+	if i != 0 {
+		return nil, &RangeError{What: "episode", Got: i, Len: 1}
 	}
-	return names
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return s.read(ctx)
+}
+
+// BaseName returns a file's name without its folder and extension: what its episode is called.
+func BaseName(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
 }

@@ -37,10 +37,10 @@ func TestAGapIsAStepAboveThreeMedians(t *testing.T) {
 	assert.Equal(t, int64(10), st.Median)
 	assert.Equal(t, 2, st.Gaps, "30 is not above 3*10; 31 and 100 are")
 	assert.Equal(t, int64(100), st.LongestGap)
-	s := dataset.Stream{Times: times}
+	s := dataset.Stream{Times: tensor.Must(tensor.Of(times, len(times)))}
 	assert.Equal(t, []dataset.Span{{From: 70, To: 101}, {From: 111, To: 211}}, s.Gaps())
 	assert.Equal(t, []dataset.Span{{From: 111, To: 211}}, dataset.Gaps(times, 99))
-	assert.Nil(t, (&dataset.Stream{Times: []int64{1, 2, 3}}).Gaps())
+	assert.Nil(t, (&dataset.Stream{Times: tensor.Must(tensor.Of([]int64{1, 2, 3}, 3))}).Gaps())
 }
 
 func TestJitterIsThe95thPercentileOfDeviations(t *testing.T) {
@@ -64,7 +64,7 @@ func TestStatsSurviveTheEndsOfInt64(t *testing.T) {
 }
 
 func TestStreamsAreFoundByName(t *testing.T) {
-	r := dataset.Recording{Streams: []dataset.Stream{{Name: "a"}, {Name: "b", Columns: []dataset.Column{{Name: "x", Integer: true}, {Name: "y"}}}}}
+	r := dataset.Episode{Streams: []dataset.Stream{{Name: "a"}, {Name: "b", Columns: []dataset.Column{{Name: "x", Integer: true}, {Name: "y"}}}}}
 	assert.Same(t, &r.Streams[1], r.Stream("b"))
 	assert.Nil(t, r.Stream("c"))
 	assert.Equal(t, []string{"a", "b"}, r.Names())
@@ -88,11 +88,11 @@ func TestFormatErrorSaysWhereAndWhat(t *testing.T) {
 }
 
 func ExampleStream_Stats() {
-	s := dataset.Stream{
-		Name:    "imu",
-		Times:   []int64{0, 10e6, 20e6, 30e6, 95e6, 105e6},
-		Values:  tensor.Must(tensor.New(tensor.F32, 6, 3)),
-		Columns: []dataset.Column{{Name: "x", Type: "float"}, {Name: "y", Type: "float"}, {Name: "z", Type: "float"}},
+	values := tensor.Must(tensor.New(tensor.F32, 6, 3))
+	s, err := dataset.NewStream("imu", []int64{0, 10e6, 20e6, 30e6, 95e6, 105e6}, values, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
 	st := s.Stats()
 	fmt.Printf("%s: %d samples at %.0f Hz, %d gap, the longest %d ms\n", s.Name, st.Samples, st.Rate, st.Gaps, st.LongestGap/1e6)

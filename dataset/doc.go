@@ -1,7 +1,13 @@
-// Package dataset holds what a reader of recorded robot data gives: a [Recording] of named streams, or a [Cloud] of points.
+// Package dataset is the model of recorded robot data: an [Episode] of named streams, each with a clock of its own, or a [Cloud] of points.
 //
-// A stream has a clock of its own, in int64 nanoseconds as recorded, and a value tensor [S,D] with a named column for
-// each of the D features. S counts samples. Times are neither sorted nor made unique: [Stats] says what a clock is like.
+// A [Stream] has timestamps [S] as recorded, in int64 nanoseconds or in seconds, and a value tensor [S,D] with a named column for
+// each of the D features. S counts samples. Timestamps are neither sorted nor made unique: [Stats] says what a clock is like. A [Media] stream has
+// frames as they were encoded, which are read when they are asked for. [Attributes] are what a file says of the whole episode.
+//
+// A [Dataset] is a series of episodes; a flight log is a dataset of one. [Open] recognises a file by its content, among the formats whose
+// packages are imported:
+//
+//	import _ "github.com/robocache/robocache/dataset/ulog"
 //
 // A cloud has points [N,3] and a feature tensor [N,F] with a named column for each of the F features, each float32, or float64 where
 // the file has doubles.

@@ -3,20 +3,33 @@ package dataset
 import (
 	"errors"
 	"strconv"
+
+	"github.com/robocache/robocache/internal/errs"
 )
 
-// The kinds of FormatError, for errors.Is.
+// The kinds of error of this package and of the readers, for errors.Is. Packages of this module that mean the same have the same values.
 var (
 	// ErrTruncated: the file ends inside something that it began.
 	ErrTruncated = errors.New("truncated")
 	// ErrCorrupt: the bytes break the format's rules.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrUnsupported: the file may be right, but this reader does not take it.
-	ErrUnsupported = errors.New("not supported")
+	ErrUnsupported error = errs.Unsupported
 	// ErrTooLarge: a size that the file could not fill, or that the format has no room for.
-	ErrTooLarge = errors.New("too large")
-	// ErrMissing: the file has no member of that name.
-	ErrMissing = errors.New("no such name")
+	ErrTooLarge error = errs.TooLarge
+	// ErrNotFound: the file has no member of that name.
+	ErrNotFound error = errs.NotFound
+
+	// ErrOption: an option, or a name that is to be written, that the format or the package does not take.
+	ErrOption error = errs.Option
+	// ErrMissing: nothing where something is needed, such as a nil tensor.
+	ErrMissing error = errs.Missing
+	// ErrDType, ErrShape and ErrWrongDevice: a tensor that is not as a format or a Cloud needs it.
+	ErrDType       error = errs.DType
+	ErrShape       error = errs.Shape
+	ErrWrongDevice error = errs.WrongDevice
+	// ErrClosed: the file was read after its Close.
+	ErrClosed error = errs.Closed
 )
 
 // FormatError says where a file breaks its format, and how.

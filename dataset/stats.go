@@ -8,7 +8,7 @@ import (
 // GapFactor is how many times the median step a step must exceed to be a gap.
 const GapFactor = 3
 
-// Stats describes a clock. A step is the difference of neighbouring stamps, in nanoseconds.
+// Stats describes a clock. A step is the difference of neighbouring timestamps, in nanoseconds.
 type Stats struct {
 	Samples     int
 	First, Last int64   // nanoseconds; 0 without samples. As recorded: the first and last in order, not the extremes
@@ -72,15 +72,6 @@ func Gaps(times []int64, longer int64) []Span {
 		}
 	}
 	return gaps
-}
-
-// Gaps returns the steps that the statistics count as gaps.
-func (s *Stream) Gaps() []Span {
-	st := s.Stats()
-	if st.Gaps == 0 {
-		return nil
-	}
-	return Gaps(s.Times, gapLimit(st.Median))
 }
 
 func gapLimit(median int64) int64 {

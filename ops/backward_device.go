@@ -1,29 +1,35 @@
 package ops
 
 import (
+	"context"
 	"errors"
 	"slices"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
 // PlanResampleBackward binds ResampleBackward to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except the values
 // in them. SrcGrad must be given. The plan refers to the tensors: they stay open as long as it is run.
-func (d *Device) PlanResampleBackward(args ResampleBackwardArgs, opts ResampleOptions) (Plan, error) {
+func (d *Device) PlanResampleBackward(args ResampleBackwardArgs, opts ResampleOptions) (*Plan, error) {
 	if err := d.open("PlanResampleBackward"); err != nil {
+		return nil, err
+	}
+	b, err := capable[backend.Differentiator](d, "ResampleBackward")
+	if err != nil {
 		return nil, err
 	}
 	job, err := newResampleBackwardJob(d.gradients("ResampleBackward", false), args, opts)
 	if err != nil {
 		return nil, err
 	}
-	return d.backend.Backward(job)
+	return planOf(b.Backward(job))
 }
 
 // ResampleBackward writes to SrcGrad the gradient of Resample with respect to its values, given the gradient with respect to what it wrote, and
 // returns when it is done. Options are those that Resample had, with kinds of Linear, Previous, Next and Nearest; others are refused. Tensors may be on
-// the host or on the device, as in Resample. A SrcGrad that is not given is allocated where DstGrad is, of Options.DType or DstGrad's dtype. It
-// returns the arguments with SrcGrad; the caller closes one that was allocated.
+// the host or on the device, as in Resample. A SrcGrad that is not given is allocated where DstGrad is, of Options.DType or DstGrad's dtype. The
+// caller closes one that was allocated. The context, and what an error leaves, are as in [Device.Resample].
 //
 // Each target gives its DstGrad to the samples that Resample made it of: all of it to the one whose bits it took (a hit, also by Snap, a held end, and the
 // kinds that look at one sample), and of a Linear channel between two samples (1-a) of it to the first and a of it to the second, with the a of
@@ -33,39 +39,43 @@ func (d *Device) PlanResampleBackward(args ResampleBackwardArgs, opts ResampleOp
 // Each sample adds up what its targets give in the order of the targets, from 0, in the type that Resample computes in: float64 if SrcGrad is f64, else float32, to which a
 // DstGrad of f64 is rounded first. Products and sums round on their own, the sum is rounded once to SrcGrad's dtype: the same bits in every run, on
 // every backend.
-func (d *Device) ResampleBackward(args ResampleBackwardArgs, opts ResampleOptions) (ResampleBackwardArgs, error) {
-	if err := d.open("ResampleBackward"); err != nil {
-		return args, err
+func (d *Device) ResampleBackward(ctx context.Context, args ResampleBackwardArgs, opts ResampleOptions) (ResampleBackwardResult, error) {
+	if err := d.begin(ctx, "ResampleBackward"); err != nil {
+		return ResampleBackwardResult{}, err
 	}
-	s := staging{d: d}
+	s := staging{ctx: ctx, d: d}
 	out, err := s.resampleBackward(args, opts)
-	if s.failed(err, []*tensor.Tensor{args.SrcGrad}, []*tensor.Tensor{out.SrcGrad}) {
-		out = args
+	if err = s.end(err, []*tensor.Tensor{args.SrcGrad}, []*tensor.Tensor{out.SrcGrad}); err != nil {
+		return ResampleBackwardResult{}, err
 	}
-	return out, errors.Join(err, s.close())
+	return ResampleBackwardResult{out.SrcGrad}, nil
 }
 
 // PlanFuseBackward binds FuseBackward to tensors on the device, as PlanFuse does Fuse.
-func (d *Device) PlanFuseBackward(args FuseBackwardArgs, opts FuseOptions) (Plan, error) {
+func (d *Device) PlanFuseBackward(args FuseBackwardArgs, opts FuseOptions) (*Plan, error) {
 	if err := d.open("PlanFuseBackward"); err != nil {
+		return nil, err
+	}
+	b, err := capable[backend.Differentiator](d, "FuseBackward")
+	if err != nil {
 		return nil, err
 	}
 	job, err := newFuseBackwardJob(d.gradients("FuseBackward", false), args, opts)
 	if err != nil {
 		return nil, err
 	}
-	return d.backend.Backward(job)
+	return planOf(b.Backward(job))
 }
 
 // FuseBackward writes to each stream's SrcGrad the gradient of Fuse with respect to that stream's values, and returns when it is done. A stream's
 // gradient is what ResampleBackward gives for its columns of DstGrad; where it has a Scale, each is rounded to float32 and multiplied by Scale[d] first,
 // in float32. Rows without samples have no gradient, and are no error. Options.DType is not for this operation. Tensors may be on the host or on the
 // device, as in Fuse.
-func (d *Device) FuseBackward(args FuseBackwardArgs, opts FuseOptions) error {
-	if err := d.open("FuseBackward"); err != nil {
+func (d *Device) FuseBackward(ctx context.Context, args FuseBackwardArgs, opts FuseOptions) error {
+	if err := d.begin(ctx, "FuseBackward"); err != nil {
 		return err
 	}
-	s := staging{d: d}
+	s := staging{ctx: ctx, d: d}
 	err := s.fuseBackward(args, opts)
 	return errors.Join(err, s.close())
 }
@@ -129,7 +139,7 @@ func (s *staging) allocateGradient(c *checker, a *ResampleBackwardArgs, o *Resam
 	if !dtype.IsFloat() {
 		return c.fail("Options.DType", ErrDType, dtype.String(), "one of f32, f64, f16, bf16")
 	}
-	return s.make(c, g, []output{{"Src", &a.SrcGrad, dtype, shape}})
+	return s.make(c, g, []backend.Output{{Name: "Src", T: &a.SrcGrad, DType: dtype, Shape: shape}})
 }
 
 func (s *staging) fuseBackward(a FuseBackwardArgs, o FuseOptions) error {
@@ -145,7 +155,7 @@ func (s *staging) fuseBackward(a FuseBackwardArgs, o FuseOptions) error {
 		if f.SrcGrad == nil {
 			continue
 		}
-		c.prefix = streamPrefix(m)
+		c.prefix = backend.StreamPrefix(m)
 		if err := s.whole(c, "Src", f.SrcGrad); err != nil {
 			return err
 		}

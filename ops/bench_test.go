@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -23,7 +24,7 @@ func (j benchJob) bytes() int64 {
 }
 
 // plans binds the job to input sets that together exceed 300 MB, so that no cache holds them.
-func (j benchJob) plans(b *testing.B, dev *ops.Device) []ops.Plan {
+func (j benchJob) plans(b *testing.B, dev *ops.Device) []*ops.Plan {
 	rng := rand.New(rand.NewPCG(1, 2))
 	stamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)
 	step := 5 / float32(j.S-1)
@@ -37,16 +38,16 @@ func (j benchJob) plans(b *testing.B, dev *ops.Device) []ops.Plan {
 	for i := range targets {
 		targets[i] = float32(i%j.T) * 5 / float32(j.T-1)
 	}
-	var plans []ops.Plan
+	var plans []*ops.Plan
 	for moved := int64(0); moved < 300e6; moved += j.bytes() {
 		src, err := dev.Alloc(j.dtype, j.B, j.S, j.D)
 		require.NoError(b, err)
 		fillRandom(src, rng)
 		dst, err := dev.Alloc(j.dtype, j.B, j.T, j.D)
 		require.NoError(b, err)
-		times, err := dev.Upload(tensor.Must(tensor.Of(stamps, j.B, j.S)))
+		times, err := dev.Upload(context.Background(), tensor.Must(tensor.Of(stamps, j.B, j.S)))
 		require.NoError(b, err)
-		at, err := dev.Upload(tensor.Must(tensor.Of(targets, j.B, j.T)))
+		at, err := dev.Upload(context.Background(), tensor.Must(tensor.Of(targets, j.B, j.T)))
 		require.NoError(b, err)
 		p, err := dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: ops.At(at)}, ops.ResampleOptions{})
 		require.NoError(b, err)
@@ -99,7 +100,7 @@ func BenchmarkResample(b *testing.B) {
 	for _, j := range shapes {
 		for _, j.dtype = range []tensor.DType{tensor.BF16, tensor.F32, tensor.F16, tensor.F64} {
 			b.Run(fmt.Sprintf("cpu/B=%d/S=%d/T=%d/D=%d/dtype=%v", j.B, j.S, j.T, j.D, j.dtype), func(b *testing.B) {
-				plans, stream := j.plans(b, dev), dev.Stream()
+				plans, stream := j.plans(b, dev), dev.Queue()
 				b.SetBytes(j.bytes())
 				b.ResetTimer()
 				for i := range b.N {

@@ -2,15 +2,11 @@ package ops
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
-
-// maxRow bounds the samples, targets and features of a row: kernels index within a row in 32 bits. The elements of a
-// tensor are not bounded by it.
-const maxRow = math.MaxInt32
 
 // checker validates arguments and keeps the first error. Its methods do nothing once there is one.
 type checker struct {
@@ -103,8 +99,8 @@ func (c *checker) output(arg string, t *tensor.Tensor, others ...*tensor.Tensor)
 }
 
 func (c *checker) limit(arg string, n int) {
-	if c.err == nil && n > maxRow {
-		c.set(arg, ErrTooLarge, fmt.Sprint(n), fmt.Sprintf("at most %d a row", maxRow))
+	if c.err == nil && n > backend.MaxRow {
+		c.set(arg, ErrTooLarge, fmt.Sprint(n), fmt.Sprintf("at most %d a row", backend.MaxRow))
 	}
 }
 
@@ -112,5 +108,19 @@ func (c *checker) limit(arg string, n int) {
 func (c *checker) covered(arg string, rows, n int, what string) {
 	if c.err == nil && rows == 0 && n > 0 {
 		c.set(arg, ErrShape, fmt.Sprintf("no rows for %d %s", n, what), "[B+1], B at least 1")
+	}
+}
+
+// checkLaunch checks the option.
+func checkLaunch(c *checker, m LaunchMode) {
+	if !m.Valid() {
+		c.set("Options.Launch", ErrOption, m.String(), fmt.Sprintf("one of %v", m.Names()))
+	}
+}
+
+// checkLimit checks an optional length of time.
+func checkLimit(c *checker, l Limit, arg string) {
+	if d, given := l.Get(); given && d < 0 {
+		c.set(arg, ErrOption, d.String(), "0 or more")
 	}
 }

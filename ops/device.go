@@ -8,65 +8,51 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Driver opens the devices of one kind of backend.
-type Driver struct {
-	// Name is what Open's argument begins with: "cuda" for "cuda" and "cuda:1".
-	Name string
-	// Auto orders the drivers that Open("auto") tries, greatest first. 0 leaves the driver out.
-	Auto int
-	// Open opens the device named by what follows the colon, "" for the default one. The error says why there is none.
-	Open func(arg string) (Backend, error)
-}
-
-var drivers = struct {
-	sync.Mutex
-	list []Driver
-}{list: []Driver{{Name: "cpu", Auto: 1, Open: openCPU}}}
-
-// Register adds a kind of backend. A backend's package calls it from init. It panics if the name is taken.
-func Register(d Driver) {
-	drivers.Lock()
-	defer drivers.Unlock()
-	if slices.ContainsFunc(drivers.list, func(o Driver) bool { return o.Name == d.Name }) {
-		panic("ops: Register called twice for " + d.Name)
-	}
-	drivers.list = append(drivers.list, d)
-	slices.SortStableFunc(drivers.list, func(a, b Driver) int { return b.Auto - a.Auto })
-}
+// The CPU backend is the specification of the operations and pure Go: every program has it, so that Open("cpu") and "auto" work for whoever imports
+// this package alone. It is registered here, and not by an import of its own, so that it need not know this package.
+func init() { backend.Register(cpu.Opener()) }
 
 // Backends returns the names of the registered kinds of backend, the one that "auto" tries first in front.
 func Backends() []string {
-	drivers.Lock()
-	defer drivers.Unlock()
 	var names []string
-	for _, d := range drivers.list {
-		names = append(names, d.Name)
+	for _, o := range backend.Openers() {
+		names = append(names, o.Name)
 	}
 	return names
 }
 
 // Device runs operations. Its methods may be called from any goroutine.
 type Device struct {
-	backend Backend
+	backend backend.Backend
 	info    Info
 	mu      sync.Mutex
-	stream  Stream
+	queue   *Queue
 	closed  bool
 }
+
+// Info describes a device. Its fields, all strings, are
+//
+//	Backend  "cpu", "cuda" or "sim"
+//	Name     the device's name: "cuda:0"
+//	Product  what it is: "NVIDIA H200", or the processor's architecture and threads
+//	Driver   the driver's version; empty for the CPU
+//	Kernels  the kernel image chosen and why; empty for the CPU
+//	Shapes   where the launch configurations come from: a tuned table, or the heuristic and why; empty for the CPU
+//	Why      why this backend was taken
+type Info = backend.Info
 
 // Open opens a device by name. "auto" takes a GPU if a backend for it is linked in and finds one, else the CPU; Info says
 // which and why. Other names are a backend's, with an optional argument after a colon: "cpu", "cuda", "cuda:1". The
 // error is an *OpenError.
 func Open(name string) (*Device, error) {
-	drivers.Lock()
-	list := slices.Clone(drivers.list)
-	drivers.Unlock()
 	kind, arg, _ := strings.Cut(name, ":")
 	var refused []string
-	for _, d := range list {
+	for _, d := range backend.Openers() {
 		if name != "auto" && d.Name != kind || name == "auto" && d.Auto == 0 {
 			continue
 		}
@@ -89,13 +75,14 @@ func Open(name string) (*Device, error) {
 
 // NewDevice is the device of a backend that was opened by other means than Open. The device closes the backend; so does
 // NewDevice if it fails.
-func NewDevice(b Backend) (*Device, error) {
+func NewDevice(b backend.Backend) (*Device, error) {
 	dev := &Device{backend: b, info: b.Describe()}
 	dev.info.Why = "given by the program"
-	var err error
-	if dev.stream, err = b.NewStream(); err != nil {
+	q, err := b.NewQueue()
+	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
+	dev.queue = &Queue{q}
 	return dev, nil
 }
 
@@ -134,7 +121,7 @@ func (d *Device) Alloc(dtype tensor.DType, shape ...int) (*tensor.Tensor, error)
 }
 
 // Upload returns a copy of a host tensor on the device. The caller closes it.
-func (d *Device) Upload(t *tensor.Tensor) (*tensor.Tensor, error) {
+func (d *Device) Upload(ctx context.Context, t *tensor.Tensor) (*tensor.Tensor, error) {
 	if t == nil {
 		return nil, &ArgError{Op: "Upload", Arg: "t", Kind: ErrMissing, Got: "nil", Want: "a tensor"}
 	}
@@ -142,15 +129,15 @@ func (d *Device) Upload(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Copy(out, t); err != nil {
+	if err := d.Copy(ctx, out, t); err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
 	return out, nil
 }
 
 // Copy copies src to dst, which have one dtype and shape and are each on the host or on the device, and returns when it is
-// done. dst must be contiguous; src may be strided if it is on the host.
-func (d *Device) Copy(dst, src *tensor.Tensor) error {
+// done; the context is looked at before. dst must be contiguous; src may be strided if it is on the host.
+func (d *Device) Copy(ctx context.Context, dst, src *tensor.Tensor) error {
 	if err := d.open("Copy"); err != nil {
 		return err
 	}
@@ -174,30 +161,37 @@ func (d *Device) Copy(dst, src *tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return d.backend.Copy(dst, src)
 }
 
-// NewStream returns a queue of work of its own. The caller closes it.
-func (d *Device) NewStream() (Stream, error) {
+// NewQueue returns a queue of work of its own. The caller closes it.
+func (d *Device) NewQueue() (*Queue, error) {
 	if err := d.open("NewStream"); err != nil {
 		return nil, err
 	}
-	return d.backend.NewStream()
+	q, err := d.backend.NewQueue()
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{q}, nil
 }
 
-// Stream returns the stream that the device opened with. It is closed with the device.
-func (d *Device) Stream() Stream { return d.stream }
+// Queue returns the queue that the device opened with. It is closed with the device.
+func (d *Device) Queue() *Queue { return d.queue }
 
-// Synchronize waits for the work on the device's own stream. See Stream.Synchronize.
+// Synchronize waits for the work on the device's own queue. See Stream.Synchronize.
 func (d *Device) Synchronize(ctx context.Context) error {
 	if err := d.open("Synchronize"); err != nil {
 		return err
 	}
-	return d.stream.Synchronize(ctx)
+	return d.queue.Synchronize(ctx)
 }
 
-// Close waits for the device's own stream and releases the device. Close twice is fine; tensors, plans, graphs and
-// streams of the device must have been closed before.
+// Close waits for the device's own queue and releases the device. Close twice is fine; tensors, plans, graphs and
+// queues of the device must have been closed before.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -205,7 +199,7 @@ func (d *Device) Close() error {
 		return nil
 	}
 	d.closed = true
-	return errors.Join(d.stream.Close(), d.backend.Close())
+	return errors.Join(d.queue.Close(), d.backend.Close())
 }
 
 func (d *Device) open(op string) error {
@@ -215,4 +209,13 @@ func (d *Device) open(op string) error {
 		return &ArgError{Op: op, Arg: "device", Kind: ErrClosed, Got: d.info.Name + " after Close"}
 	}
 	return nil
+}
+
+// capable returns the device's backend as one that has an operation, or an *ArgError that is ErrUnsupported.
+func capable[T any](d *Device, op string) (T, error) {
+	b, ok := d.backend.(T)
+	if !ok {
+		return b, &ArgError{Op: op, Arg: "device", Kind: ErrUnsupported, Got: d.info.Name + ", whose backend does not have it"}
+	}
+	return b, nil
 }

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -39,18 +40,18 @@ func TestCopyMovesStridedHostTensors(t *testing.T) {
 	defer dev.Close()
 	for _, d := range []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16, tensor.I32, tensor.I64, tensor.U8} {
 		src := tensor.Must(tensor.New(d, 4, 4))
-		up, err := dev.Upload(tensor.Must(src.Slice(1, 1, 3)))
+		up, err := dev.Upload(context.Background(), tensor.Must(src.Slice(1, 1, 3)))
 		require.NoError(t, err)
 		assert.Equal(t, []int{4, 2}, up.Shape())
-		assert.NoError(t, dev.Copy(up, tensor.Must(src.Slice(1, 0, 2))))
-		assert.ErrorIs(t, dev.Copy(tensor.Must(src.Slice(1, 0, 2)), up), ops.ErrStride)
-		assert.ErrorIs(t, dev.Copy(up, src), ops.ErrShape)
+		assert.NoError(t, dev.Copy(context.Background(), up, tensor.Must(src.Slice(1, 0, 2))))
+		assert.ErrorIs(t, dev.Copy(context.Background(), tensor.Must(src.Slice(1, 0, 2)), up), ops.ErrStride)
+		assert.ErrorIs(t, dev.Copy(context.Background(), up, src), ops.ErrShape)
 	}
-	_, err = dev.Upload(nil)
+	_, err = dev.Upload(context.Background(), nil)
 	assert.ErrorIs(t, err, ops.ErrMissing)
 	x := tensor.Must(tensor.New(tensor.F32, 2))
-	assert.ErrorIs(t, dev.Copy(x, nil), ops.ErrMissing)
-	assert.ErrorIs(t, dev.Copy(x, tensor.Must(tensor.New(tensor.F64, 2))), ops.ErrDType)
+	assert.ErrorIs(t, dev.Copy(context.Background(), x, nil), ops.ErrMissing)
+	assert.ErrorIs(t, dev.Copy(context.Background(), x, tensor.Must(tensor.New(tensor.F64, 2))), ops.ErrDType)
 	_, err = dev.Alloc(tensor.DType(0), 1)
 	assert.ErrorIs(t, err, ops.ErrDType)
 	_, err = dev.Alloc(tensor.F64, 1<<31, 1<<31)
@@ -58,32 +59,32 @@ func TestCopyMovesStridedHostTensors(t *testing.T) {
 	_, err = dev.Alloc(tensor.F64, -1)
 	assert.ErrorIs(t, err, tensor.ErrShape)
 	require.NoError(t, x.Close())
-	_, err = dev.Upload(x)
+	_, err = dev.Upload(context.Background(), x)
 	assert.ErrorIs(t, err, ops.ErrClosed)
 }
 
 func TestNamesOfOptionsAreRead(t *testing.T) {
-	for k := ops.Linear; k <= ops.Pchip; k++ {
-		got, err := ops.ParseKind(k.String())
+	for k := ops.InterpLinear; k <= ops.InterpPchip; k++ {
+		got, err := ops.ParseInterp(k.String())
 		require.NoError(t, err)
 		assert.Equal(t, k, got)
 	}
-	for e := ops.Clamp; e <= ops.HoldEdge; e++ {
+	for e := ops.EdgeClamp; e <= ops.EdgeHold; e++ {
 		got, err := ops.ParseEdge(e.String())
 		require.NoError(t, err)
 		assert.Equal(t, e, got)
 	}
-	for q := ops.XYZW; q <= ops.WXYZ; q++ {
+	for q := ops.QuatXYZW; q <= ops.QuatWXYZ; q++ {
 		got, err := ops.ParseQuatOrder(q.String())
 		require.NoError(t, err)
 		assert.Equal(t, q, got)
 	}
-	_, err := ops.ParseKind("cubic")
+	_, err := ops.ParseInterp("cubic")
 	var e *ops.ArgError
 	require.True(t, errors.As(err, &e))
 	assert.ErrorIs(t, err, ops.ErrOption)
 	assert.Contains(t, err.Error(), "pchip", "the error lists what there is")
-	assert.Equal(t, [3]string{"kind(77)", "edge(77)", "quat(77)"}, [3]string{ops.Kind(77).String(), ops.Edge(77).String(), ops.QuatOrder(77).String()})
+	assert.Equal(t, [3]string{"kind(77)", "edge(77)", "quat(77)"}, [3]string{ops.Interp(77).String(), ops.Edge(77).String(), ops.QuatOrder(77).String()})
 }
 
 // At 30 Hz a tick is 33,333,333.3 ns: the rounding does not add up.

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/robocache/robocache/tensor"
+import (
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
 
 // DrawArgs are the tensors of Draw. What is written comes first. B windows a batch, E episodes, M streams.
 //
@@ -23,33 +26,22 @@ type DrawArgs struct {
 }
 
 // DrawStream is a stream of the store: where the samples of the drawn episodes lie in its packed values. An episode that is drawn may
-// have none.
-type DrawStream struct {
-	Starts  *tensor.Tensor // [B], written: the first sample, Offsets[e]; 0 where there is no window
-	Lengths *tensor.Tensor // [B], written: the number of samples, Offsets[e+1]-Offsets[e]; 0 where there is no window
-	Offsets *tensor.Tensor // [E+1]
+// have none. Its fields, all *tensor.Tensor, are
+//
+//	Starts   [B], written: the first sample, Offsets[e]; 0 where there is no window
+//	Lengths  [B], written: the number of samples, Offsets[e+1]-Offsets[e]; 0 where there is no window
+//	Offsets  [E+1]
+type DrawStream = backend.DrawStream
+
+// DrawResult is what Draw wrote, but for the cursor: see [DrawArgs].
+type DrawResult struct {
+	Episodes, Ticks, Anchors *tensor.Tensor // [B]
+	Streams                  []DrawStream   // Starts and Lengths [B] of each
 }
 
-// LastBatch says what becomes of the windows at the end of an epoch that do not fill a batch of every rank.
-type LastBatch uint8
-
-const (
-	// DropLast leaves them out; [DrawOptions.Dropped] counts them.
-	DropLast LastBatch = iota
-	// ShortLast draws them too. The rows of the last batch beyond them have no window; [DrawOptions.Missing] counts those.
-	ShortLast
-	lastBatches
-)
-
-var lastBatchNames = [lastBatches]string{"drop", "short"}
-
-// String returns drop or short.
-func (l LastBatch) String() string { return nameOf(lastBatchNames[:], int(l), "last") }
-
-// ParseLastBatch returns the rule of a name, as String writes it.
-func ParseLastBatch(name string) (LastBatch, error) {
-	return parse[LastBatch]("last batch", lastBatchNames[:], name)
-}
+// Cursor is a place in the order of draws, as the tensor of that name has it: in an epoch (Epoch), behind so many of its positions (Taken). It is all
+// that has to be kept to go on from there.
+type Cursor = backend.Cursor
 
 // DrawOptions says in which order windows are drawn, and how they are dealt out. Rate, Count and Batch must be given.
 //
@@ -73,3 +65,37 @@ type DrawOptions struct {
 	// LaunchInputsReady.
 	Launch LaunchMode
 }
+
+// order is the part of the options that says in which order windows come.
+func (o *DrawOptions) order() *backend.DrawOrder {
+	return &backend.DrawOrder{Count: o.Count, Batch: o.Batch, Rank: o.Rank, Ranks: o.Ranks, Last: o.Last, Shuffle: o.Shuffle, Seed: o.Seed}
+}
+
+// Batches returns the number of batches of an epoch, the same for every rank. Count and Batch are at least 1.
+func (o DrawOptions) Batches() int { return o.order().Batches() }
+
+// Dropped returns how many windows no rank draws in an epoch: those that fill no batch, under LastDrop.
+func (o DrawOptions) Dropped() int { return o.order().Dropped() }
+
+// Missing returns how many rows of an epoch's last batch, those of all ranks together, have no window: under LastShort.
+func (o DrawOptions) Missing() int { return o.order().Missing() }
+
+// Next returns where the batch that is drawn next begins, which is in the next epoch where this one has no more, and the cursor behind
+// it.
+func (o DrawOptions) Next(c Cursor) (begin, after Cursor) { return o.order().Next(c) }
+
+// Position returns the position of row i in the batch that begins at a cursor; false where the epoch has none for it.
+func (o DrawOptions) Position(begin Cursor, i int) (int64, bool) { return o.order().Position(begin, i) }
+
+// Window returns the number of the window at a position of an epoch, 0 to Count-1.
+//
+// The permutation is a Feistel network (Luby and Rackoff, 1988) on numbers of 2h bits, the smallest even number of bits, at least
+// 2, with 2^2h >= Count. A round makes of the halves (l, r), l the upper one, (r, l ^ (mix(r ^ k) mod 2^h)). There are four
+// rounds, and eight where Count is at most 4096: of halves of few bits four rounds show in how often two neighbours come to lie how
+// far apart. A result of Count or more goes through the network again until one is smaller (cycle-walking: Black and Rogaway,
+// Ciphers with arbitrary finite domains, 2002).
+//
+// mix is the 32-bit finalizer of MurmurHash3 (Appleby): x ^= x>>16, x *= 0x85ebca6b, x ^= x>>13, x *= 0xc2b2ae35, x ^= x>>16. Round i,
+// from 0, has k = mix(mix(mix(mix(lo(Seed) + (i%4+1)*0x9e3779b9) ^ hi(Seed)) ^ lo(epoch)) ^ hi(epoch)) + (i/4)*0x9e3779b9, with lo and
+// hi the halves of 64 bits. All arithmetic is modulo 2^32.
+func (o DrawOptions) Window(epoch, position int64) int64 { return o.order().Window(epoch, position) }

@@ -1,9 +1,10 @@
 package ops
 
 import (
-	"errors"
+	"context"
 	"slices"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -14,47 +15,52 @@ import (
 // *ValueError what it writes is unspecified, the cursor too.
 //
 // Several plans may share a cursor, if their runs follow each other: each then draws a batch of its own.
-func (d *Device) PlanDraw(args DrawArgs, opts DrawOptions) (Plan, error) {
+func (d *Device) PlanDraw(args DrawArgs, opts DrawOptions) (*Plan, error) {
 	if err := d.open("PlanDraw"); err != nil {
+		return nil, err
+	}
+	b, err := capable[backend.Drawer](d, "Draw")
+	if err != nil {
 		return nil, err
 	}
 	job, err := newDrawJob(&checker{op: "Draw", device: d.home()}, args, opts)
 	if err != nil {
 		return nil, err
 	}
-	return d.backend.Draw(job)
+	return planOf(b.Draw(job))
 }
 
 // Draw draws one batch of windows, moves the cursor on, and returns when it is done. Tensors may be on the host or on the device; those
 // on the host are copied to the device and back where that is not the host. What is written and not given, Episodes and Ticks too, is
-// allocated where Windows is, but for the cursor. It returns the outputs; the caller closes those that were allocated.
-func (d *Device) Draw(args DrawArgs, opts DrawOptions) (DrawArgs, error) {
-	if err := d.open("Draw"); err != nil {
-		return args, err
+// allocated where Windows is, but for the cursor. The caller closes what was allocated. The context, and what an error leaves, are as in
+// [Device.Resample].
+func (d *Device) Draw(ctx context.Context, args DrawArgs, opts DrawOptions) (DrawResult, error) {
+	if err := d.begin(ctx, "Draw"); err != nil {
+		return DrawResult{}, err
 	}
-	s := staging{d: d}
-	given := &DrawJob{DrawArgs: args}
+	s := staging{ctx: ctx, d: d}
+	given := drawUnder(&args, &opts)
 	out, err := s.draw(args, opts)
 	var before, after []*tensor.Tensor
-	for i, o := range (&DrawJob{DrawArgs: out}).outputs() {
-		before, after = append(before, *given.outputs()[i].t), append(after, *o.t)
+	for i, o := range drawUnder(&out, &opts).Outputs() {
+		before, after = append(before, *given.Outputs()[i].T), append(after, *o.T)
 	}
-	if s.failed(err, before, after) {
-		out = args
+	if err = s.end(err, before, after); err != nil {
+		return DrawResult{}, err
 	}
-	return out, errors.Join(err, s.close())
+	return DrawResult{out.Episodes, out.Ticks, out.Anchors, out.Streams}, nil
 }
 
 func (s *staging) draw(a DrawArgs, o DrawOptions) (DrawArgs, error) {
 	c := &checker{op: "Draw", device: s.d.home(), mixed: true}
 	a.Streams = slices.Clone(a.Streams)
-	probe := &DrawJob{DrawArgs: a, DrawOptions: o}
+	probe := drawUnder(&a, &o)
 	probe.checkOptions(c)
 	if probe.checkInputs(c); c.err != nil {
 		return a, c.err
 	}
-	err := s.make(c, a.Windows, probe.outputs())
-	a = probe.DrawArgs // also of a call that fails: what was made is closed
+	err := s.make(c, a.Windows, probe.Outputs())
+	a = DrawArgs(probe.DrawTensors) // also of a call that fails: what was made is closed
 	if err != nil {
 		return a, err
 	}
@@ -62,19 +68,19 @@ func (s *staging) draw(a DrawArgs, o DrawOptions) (DrawArgs, error) {
 	if _, err := newDrawJob(c, a, o); err != nil {
 		return a, err
 	}
-	dev := &DrawJob{DrawArgs: a}
+	dev := drawUnder(&a, &o)
 	dev.Streams = slices.Clone(a.Streams)
 	dev.Cursor, dev.Windows, dev.Begins = s.keep(a.Cursor), s.in(a.Windows), s.in(a.Begins)
 	for m := range dev.Streams {
 		dev.Streams[m].Offsets = s.in(dev.Streams[m].Offsets)
 	}
-	for _, o := range dev.outputs() {
-		*o.t = s.out(*o.t)
+	for _, o := range dev.Outputs() {
+		*o.T = s.out(*o.T)
 	}
 	if s.err != nil {
 		return a, nil // close returns it
 	}
-	plan, err := s.d.PlanDraw(dev.DrawArgs, o)
+	plan, err := s.d.PlanDraw(DrawArgs(dev.DrawTensors), o)
 	if err != nil {
 		return a, err
 	}

@@ -103,15 +103,15 @@ func TestEpochsAreCounted(t *testing.T) {
 		last                      ops.LastBatch
 		batches, dropped, missing int
 	}{
-		{100, 10, 1, ops.DropLast, 10, 0, 0}, {100, 10, 1, ops.ShortLast, 10, 0, 0}, {101, 10, 0, ops.DropLast, 10, 1, 0}, {101, 10, 0, ops.ShortLast, 11, 0, 9},
-		{100, 7, 3, ops.DropLast, 4, 16, 0}, {100, 7, 3, ops.ShortLast, 5, 0, 5}, {5, 7, 3, ops.ShortLast, 1, 0, 16}, {1, 1, 1, ops.DropLast, 1, 0, 0},
-		{1 << 62, 1<<31 - 1, 1<<31 - 1, ops.DropLast, 1, 1<<62 - (1<<31-1)*(1<<31-1), 0}, {1 << 62, 1 << 30, 1, ops.ShortLast, 1 << 32, 0, 0},
+		{100, 10, 1, ops.LastDrop, 10, 0, 0}, {100, 10, 1, ops.LastShort, 10, 0, 0}, {101, 10, 0, ops.LastDrop, 10, 1, 0}, {101, 10, 0, ops.LastShort, 11, 0, 9},
+		{100, 7, 3, ops.LastDrop, 4, 16, 0}, {100, 7, 3, ops.LastShort, 5, 0, 5}, {5, 7, 3, ops.LastShort, 1, 0, 16}, {1, 1, 1, ops.LastDrop, 1, 0, 0},
+		{1 << 62, 1<<31 - 1, 1<<31 - 1, ops.LastDrop, 1, 1<<62 - (1<<31-1)*(1<<31-1), 0}, {1 << 62, 1 << 30, 1, ops.LastShort, 1 << 32, 0, 0},
 	} {
 		o := ops.DrawOptions{Count: c.count, Batch: c.batch, Ranks: c.ranks, Last: c.last}
 		assert.Equal(t, []int{c.batches, c.dropped, c.missing}, []int{o.Batches(), o.Dropped(), o.Missing()}, "%+v", o)
 		// Each rank has floor(floor(n/w)/B) batches, or ceil(ceil(n/w)/B).
 		w := max(c.ranks, 1)
-		if c.last == ops.DropLast {
+		if c.last == ops.LastDrop {
 			assert.Equal(t, c.count/w/c.batch, o.Batches())
 		} else {
 			assert.Equal(t, ((c.count+w-1)/w+c.batch-1)/c.batch, o.Batches())

@@ -3,97 +3,81 @@ package ops
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/robocache/robocache/ops/backend"
 )
 
-// The kinds of error of this package, for errors.Is.
+// The kinds of error of this package, for errors.Is. Those that package tensor, dataset or cudadrv has under the same name are the same values.
 var (
 	// Kinds of *ArgError.
-	ErrShape       = errors.New("wrong shape")
-	ErrDType       = errors.New("wrong dtype")
-	ErrStride      = errors.New("wrong strides")
-	ErrOption      = errors.New("wrong option")
-	ErrWrongDevice = errors.New("tensor of another device")
-	ErrClosed      = errors.New("closed")
-	ErrTooLarge    = errors.New("too large")
-	ErrMissing     = errors.New("missing argument")
-	ErrOverlap     = errors.New("output overlaps itself")
+	ErrShape       = backend.ErrShape
+	ErrDType       = backend.ErrDType
+	ErrStride      = backend.ErrStride
+	ErrOption      = backend.ErrOption
+	ErrWrongDevice = backend.ErrWrongDevice
+	ErrClosed      = backend.ErrClosed
+	ErrTooLarge    = backend.ErrTooLarge
+	ErrMissing     = backend.ErrMissing
+	ErrOverlap     = backend.ErrOverlap
 
 	// Kinds of *ValueError.
-	ErrUnsorted   = errors.New("time goes backwards")
-	ErrNotFinite  = errors.New("time is not finite")
-	ErrTimeRange  = errors.New("time is beyond 2^62 ns")
-	ErrOutOfRange = errors.New("target is outside the source times")
-	ErrRows       = errors.New("row lengths or offsets do not fit the tensor")
-	ErrNoSamples  = errors.New("row has targets but no samples")
-	ErrCursor     = errors.New("cursor is below 0")
+	ErrUnsorted   = backend.ErrUnsorted
+	ErrNotFinite  = backend.ErrNotFinite
+	ErrTimeRange  = backend.ErrTimeRange
+	ErrOutOfRange = backend.ErrOutOfRange
+	ErrRows       = backend.ErrRows
+	ErrNoSamples  = backend.ErrNoSamples
+	ErrCursor     = backend.ErrCursor
 
 	// Kind of *MemoryError.
-	ErrOutOfMemory = errors.New("out of memory")
+	ErrOutOfMemory = backend.ErrOutOfMemory
+
+	// ErrUnsupported is the kind of an *ArgError for an operation that the device's backend does not have.
+	ErrUnsupported = backend.ErrUnsupported
 
 	// Kinds of *OpenError.
 	ErrUnknownBackend = errors.New("no such backend")
 	ErrNoDevice       = errors.New("no usable device")
 )
 
-// ArgError reports an argument that an operation cannot take. Nothing was written.
-type ArgError struct {
-	Op   string // the operation: "Resample"
-	Arg  string // the argument's name, as in the Args or Options struct
-	Kind error  // one of this package's Err values
-	Got  string
-	Want string
-}
-
-func (e *ArgError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "ops.%s: %s: %v", e.Op, e.Arg, e.Kind)
-	if e.Got != "" {
-		fmt.Fprintf(&b, ": got %s", e.Got)
-	}
-	if e.Want != "" {
-		fmt.Fprintf(&b, ", want %s", e.Want)
-	}
-	return b.String()
-}
-
-// Unwrap returns the kind, so that errors.Is finds it.
-func (e *ArgError) Unwrap() error { return e.Kind }
+// ArgError reports an argument that an operation cannot take. Nothing was written. Op is the operation, Arg the argument as in the Args
+// or Options struct, Kind one of this package's Err values, Got and Want what was given and what can be.
+type ArgError = backend.ArgError
 
 // ValueError reports a value in a tensor that an operation cannot use. It is found where the work is done, so the
 // destination may have been written; its contents are unspecified. Of several, the one reported is the same on every
 // backend: row lengths and offsets before source times before targets, then in Fuse the first stream, then the smallest row and
 // index. Of a Fuse the argument names the stream: "Streams[2].SrcTimes"; "Streams[2].Targets" are the targets as that stream has
 // them, on its own clock. Of a Draw the row is the episode, and the cursor comes before Windows, Begins and the streams' Offsets.
-type ValueError struct {
-	Op    string // the operation: "Resample"
-	Arg   string // the argument's name: "SrcTimes"
-	Row   int    // the batch row; for source times shared by all rows 0, or with SrcLengths the first row that reaches them
-	Index int    // the index within the row
-	Kind  error  // one of this package's Err values
+//
+// Op is the operation, Arg the argument: "SrcTimes". Row is the batch row; for source times shared by all rows 0, or with SrcLengths the first row that
+// reaches them. Index is the index within the row, Kind one of this package's Err values.
+type ValueError = backend.ValueError
+
+// MemoryError says that there is not as much memory as was asked for. Nothing was written. Device says where: "host", "cuda:0"; What what for, Bytes how
+// much, Err what the device or the system said.
+type MemoryError = backend.MemoryError
+
+// BatchError is an error of one plan of a batch: Index is the plan's, as PlanBatch was given them, and Err its own error. errors.As finds what is in it.
+type BatchError = backend.BatchError
+
+// BatchErrors returns the errors of plans of batches that err holds, however they are joined, in order.
+func BatchErrors(err error) []*BatchError {
+	switch e := err.(type) {
+	case *BatchError:
+		return []*BatchError{e}
+	case interface{ Unwrap() []error }:
+		var all []*BatchError
+		for _, x := range e.Unwrap() {
+			all = append(all, BatchErrors(x)...)
+		}
+		return all
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return BatchErrors(inner)
+	}
+	return nil
 }
-
-func (e *ValueError) Error() string {
-	return fmt.Sprintf("ops.%s: %s: %v at row %d, index %d", e.Op, e.Arg, e.Kind, e.Row, e.Index)
-}
-
-// Unwrap returns the kind, so that errors.Is finds it.
-func (e *ValueError) Unwrap() error { return e.Kind }
-
-// MemoryError says that there is not as much memory as was asked for. Nothing was written.
-type MemoryError struct {
-	Device string // where: "host", "cuda:0"
-	What   string // what for: "f32 [4,2147483647,5]"
-	Bytes  int64
-	Err    error // what the device or the system said
-}
-
-func (e *MemoryError) Error() string {
-	return fmt.Sprintf("ops: %v on %s: asked for %d bytes, %s: %v", ErrOutOfMemory, e.Device, e.Bytes, e.What, e.Err)
-}
-
-// Unwrap returns the kind and the device's own error.
-func (e *MemoryError) Unwrap() []error { return []error{ErrOutOfMemory, e.Err} }
 
 // OpenError says why a backend could not be opened.
 type OpenError struct {

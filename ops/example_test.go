@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -20,7 +21,7 @@ func ExampleDevice_Resample() {
 	}
 	defer dev.Close()
 	const ms = 1_000_000
-	out, err := dev.Resample(ops.ResampleArgs{
+	out, err := dev.Resample(context.Background(), ops.ResampleArgs{
 		Src:      tensor.Must(tensor.Of([]float32{0, 10, 1, 20, 2, 30}, 3, 2)),
 		SrcTimes: tensor.Must(tensor.Of([]int64{0, 10 * ms, 20 * ms}, 3)),
 		Targets:  ops.Uniform(0, 125, 4), // every 8 ms
@@ -29,7 +30,7 @@ func ExampleDevice_Resample() {
 		fmt.Println(err)
 		return
 	}
-	values, _ := tensor.Data[float32](out.Dst)
+	values, _ := tensor.Data[float32](out.Values)
 	valid, _ := tensor.Data[uint8](out.Valid)
 	age, _ := tensor.Data[int64](out.Age)
 	fmt.Println(values)
@@ -49,7 +50,7 @@ func ExampleDevice_Fuse() {
 	}
 	defer dev.Close()
 	const ms = 1_000_000
-	out, err := dev.Fuse(ops.FuseArgs{
+	out, err := dev.Fuse(context.Background(), ops.FuseArgs{
 		Streams: []ops.FuseStream{
 			{
 				Src:      tensor.Must(tensor.Of([]float32{0, 1, 2, 3, 4, 5, 6}, 7, 1)),
@@ -59,7 +60,7 @@ func ExampleDevice_Fuse() {
 				Src:      tensor.Must(tensor.Of([]float64{100, 200, 300, 600}, 2, 2)),
 				SrcTimes: tensor.Must(tensor.Of([]int64{15 * ms, 65 * ms}, 2)),
 				Offset:   5 * time.Millisecond, // so at 20 and 70 ms on the common clock
-				Options:  ops.ResampleOptions{Kind: ops.Previous, Edge: ops.FillEdge},
+				Options:  ops.ResampleOptions{Interp: ops.InterpPrevious, Edge: ops.EdgeFill},
 				Shift:    []float32{200, 400},
 				Scale:    []float32{0.01, 0.005},
 			},
@@ -70,7 +71,7 @@ func ExampleDevice_Fuse() {
 		fmt.Println(err)
 		return
 	}
-	values, _ := tensor.Data[float32](out.Dst)
+	values, _ := tensor.Data[float32](out.Values)
 	valid, _ := tensor.Data[uint8](out.Valid)
 	age, _ := tensor.Data[int64](out.Age)
 	for i := range 4 {
@@ -93,9 +94,9 @@ func ExampleDevice_PlanResample() {
 	defer dev.Close()
 	values := []float64{1, 3}
 	times := []float64{0, 1}
-	src, _ := dev.Upload(tensor.Must(tensor.Of(values, 2, 1)))
-	srcTimes, _ := dev.Upload(tensor.Must(tensor.Of(times, 2)))
-	targets, _ := dev.Upload(tensor.Must(tensor.Of([]float64{.25, .5}, 2)))
+	src, _ := dev.Upload(context.Background(), tensor.Must(tensor.Of(values, 2, 1)))
+	srcTimes, _ := dev.Upload(context.Background(), tensor.Must(tensor.Of(times, 2)))
+	targets, _ := dev.Upload(context.Background(), tensor.Must(tensor.Of([]float64{.25, .5}, 2)))
 	dst, _ := dev.Alloc(tensor.F64, 2, 1)
 	plan, err := dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: srcTimes, Targets: ops.At(targets)}, ops.ResampleOptions{})
 	if err != nil {
@@ -103,18 +104,18 @@ func ExampleDevice_PlanResample() {
 		return
 	}
 	defer plan.Close()
-	stream, _ := dev.NewStream()
+	stream, _ := dev.NewQueue()
 	defer stream.Close()
 	for _, step := range []float64{1, 2, -1} {
 		times[1] = step
-		dev.Copy(srcTimes, tensor.Must(tensor.Of(times, 2)))
+		dev.Copy(context.Background(), srcTimes, tensor.Must(tensor.Of(times, 2)))
 		plan.Run(stream)
 		if err := stream.Synchronize(context.Background()); err != nil {
 			fmt.Println(err, errors.Is(err, ops.ErrUnsorted))
 			continue
 		}
 		host := make([]float64, 2)
-		dev.Copy(tensor.Must(tensor.Of(host, 2, 1)), dst)
+		dev.Copy(context.Background(), tensor.Must(tensor.Of(host, 2, 1)), dst)
 		fmt.Println(host)
 	}
 	// Output:
@@ -131,7 +132,7 @@ func ExampleDevice_Resample_ragged() {
 		return
 	}
 	defer dev.Close()
-	out, err := dev.Resample(ops.ResampleArgs{
+	out, err := dev.Resample(context.Background(), ops.ResampleArgs{
 		Src:        tensor.Must(tensor.Of([]float32{0, 1, 2, 100, 200}, 5, 1)),
 		SrcTimes:   tensor.Must(tensor.Of([]int64{0, 10, 20, 0, 10}, 5)),
 		SrcOffsets: tensor.Must(tensor.Of([]int64{0, 3, 5}, 3)),
@@ -142,7 +143,7 @@ func ExampleDevice_Resample_ragged() {
 		fmt.Println(err)
 		return
 	}
-	values, _ := tensor.Data[float32](out.Dst)
+	values, _ := tensor.Data[float32](out.Values)
 	fmt.Println(values)
 	// Output:
 	// [0.5 1.5 150]
@@ -163,16 +164,16 @@ func ExampleDevice_Resample_window() {
 		values = append(values, f, f)
 		times = append(times, int64(i)*4e6)
 	}
-	out, err := dev.Resample(ops.ResampleArgs{
+	out, err := dev.Resample(context.Background(), ops.ResampleArgs{
 		Src:      tensor.Must(tensor.Of(values, len(force), 2)),
 		SrcTimes: tensor.Must(tensor.Of(times, len(force))),
 		Targets:  ops.Uniform(0, 50, 3),
-	}, ops.ResampleOptions{Kind: ops.WindowMean, Window: ops.Within(20 * time.Millisecond), Channels: []ops.Channel{{Lo: 0, Hi: 1, Kind: ops.WindowMax}}})
+	}, ops.ResampleOptions{Interp: ops.InterpWindowMean, Window: ops.Within(20 * time.Millisecond), Channels: []ops.Channel{{Lo: 0, Hi: 1, Interp: ops.InterpWindowMax}}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	made, _ := tensor.Data[float32](out.Dst)
+	made, _ := tensor.Data[float32](out.Values)
 	fmt.Println(made)
 	// Output:
 	// [0 0 9 2.4 3 1]
@@ -188,7 +189,7 @@ func ExampleDevice_Voxelize() {
 	defer dev.Close()
 	points := []float32{0, 0, 0, 0.25, 0.25, 0.25, 1.1, 0, 0, 99, 0, 0}
 	grid := ops.VoxelGrid{Min: [3]float64{0, 0, 0}, Max: [3]float64{4, 4, 4}, Size: [3]float64{.5, .5, .5}}
-	out, err := dev.Voxelize(ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(points, 4, 3))}, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMean})
+	out, err := dev.Voxelize(context.Background(), ops.VoxelizeArgs{Points: tensor.Must(tensor.Of(points, 4, 3))}, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceMean})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -216,7 +217,7 @@ func ExampleDevice_Draw() {
 	args := ops.DrawArgs{Cursor: cursor, Windows: table(0, 3, 5), Begins: table(0, 9e9), Streams: []ops.DrawStream{{Offsets: table(0, 40, 70)}}}
 	opts := ops.DrawOptions{Rate: 50, Count: 5, Batch: 2, Shuffle: true, Seed: 42}
 	for range 3 {
-		out, err := dev.Draw(args, opts)
+		out, err := dev.Draw(context.Background(), args, opts)
 		if err != nil {
 			fmt.Println(err)
 			return

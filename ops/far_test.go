@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/ops/opstest"
 	"github.com/robocache/robocache/tensor"
 )
@@ -17,7 +20,7 @@ import (
 // far is a device whose tensors are not on the host as far as anyone can see: their memory has an address and no slice.
 // The work is done by the CPU. It shows that what package ops does for such devices is right where there is no GPU.
 type far struct {
-	cpu *ops.Device
+	cpu *cpu.Backend
 	mu  sync.Mutex
 	mem map[uint64]*farBuffer
 	at  uint64
@@ -36,13 +39,12 @@ type farBuffer struct {
 var lastFar *far
 
 func init() {
-	ops.Register(ops.Driver{Name: "far", Open: func(arg string) (ops.Backend, error) {
+	backend.Register(backend.Opener{Name: "far", Open: func(arg string) (backend.Backend, error) {
 		if arg != "" && arg != "0" {
 			return nil, fmt.Errorf("got device %q, there is only 0", arg)
 		}
-		cpu, err := ops.Open("cpu")
-		lastFar = &far{cpu: cpu, mem: map[uint64]*farBuffer{}}
-		return lastFar, err
+		lastFar = &far{cpu: cpu.New(2), mem: map[uint64]*farBuffer{}}
+		return lastFar, nil
 	}})
 }
 
@@ -61,9 +63,9 @@ func (f *far) Name() string { return "far:0" }
 func (f *far) Describe() ops.Info {
 	return ops.Info{Backend: "far", Name: "far:0", Product: "the CPU, seen from afar"}
 }
-func (f *far) NewStream() (ops.Stream, error)  { return f.cpu.NewStream() }
-func (f *far) Close() error                    { return f.cpu.Close() }
-func (f *far) inUse() (bytes int64, count int) { return f.sum(), len(f.mem) }
+func (f *far) NewQueue() (backend.Queue, error) { return f.cpu.NewQueue() }
+func (f *far) Close() error                     { return f.cpu.Close() }
+func (f *far) inUse() (bytes int64, count int)  { return f.sum(), len(f.mem) }
 
 func (f *far) sum() (n int64) {
 	f.mu.Lock()
@@ -110,42 +112,44 @@ func (f *far) near(t *tensor.Tensor) *tensor.Tensor {
 	return tensor.Must(b.host.AsStrided(t.Shape(), t.Strides(), int(addr-b.addr)/t.DType().Size()))
 }
 
-func (f *far) Copy(dst, src *tensor.Tensor) error { return f.cpu.Copy(f.near(dst), f.near(src)) }
-
-// farPlan checks its tensors, which the plan inside cannot.
-type farPlan struct {
-	ops.Plan
-	bound ops.Bound
+func (f *far) Copy(dst, src *tensor.Tensor) error {
+	return f.cpu.Copy(f.near(dst), f.near(src))
 }
 
-func (p *farPlan) Run(s ops.Stream) error {
+// farPlan looks at the tensors of the device before it runs the plan inside.
+type farPlan struct {
+	backend.Plan
+	bound backend.Bound
+}
+
+func (p *farPlan) Run(q backend.Queue) error {
 	if err := p.bound.CheckOpen(); err != nil {
 		return err
 	}
-	return p.Plan.Run(s)
+	return p.Plan.Run(q)
 }
 
 // Tensors are those of the plan.
-func (p *farPlan) Tensors() *ops.Bound { return &p.bound }
+func (p *farPlan) Tensors() *backend.Bound { return &p.bound }
 
 // farBatch runs a batch of the plans inside, and looks at all of theirs first.
 type farBatch struct {
-	ops.Plan
+	backend.Plan
 	plans []*farPlan
 }
 
-func (p *farBatch) Run(s ops.Stream) error {
+func (p *farBatch) Run(q backend.Queue) error {
 	for i, x := range p.plans {
 		if err := x.bound.CheckOpen(); err != nil {
 			return &ops.BatchError{Index: i, Err: err}
 		}
 	}
-	return p.Plan.Run(s)
+	return p.Plan.Run(q)
 }
 
-func (f *far) Batch(plans []ops.Plan, o ops.BatchOptions) (ops.Plan, error) {
+func (f *far) Batch(plans []backend.Plan, o ops.BatchOptions) (backend.Plan, error) {
 	m := &farBatch{}
-	var inside []ops.Plan
+	var inside []backend.Plan
 	for i, p := range plans {
 		x, ok := p.(*farPlan)
 		if v, is := p.(*farVoxels); is {
@@ -157,89 +161,73 @@ func (f *far) Batch(plans []ops.Plan, o ops.BatchOptions) (ops.Plan, error) {
 		m.plans, inside = append(m.plans, x), append(inside, x.Plan)
 	}
 	var err error
-	m.Plan, err = f.cpu.PlanBatch(inside, o)
+	m.Plan, err = f.cpu.Batch(inside, o)
 	return m, err
 }
 
-func (f *far) Resample(j *ops.ResampleJob) (ops.Plan, error) {
-	a := j.ResampleArgs
-	for _, t := range []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Pad, &a.Src, &a.SrcTimes, &a.Targets.Times, &a.Targets.Anchors, &a.Targets.Deltas,
-		&a.SrcLengths, &a.SrcOffsets, &a.SrcStarts, &a.DstLengths, &a.DstOffsets} {
+// all puts what is near in place of each tensor.
+func (f *far) all(ts ...**tensor.Tensor) {
+	for _, t := range ts {
 		*t = f.near(*t)
 	}
-	p, err := f.cpu.PlanResample(a, ops.ResampleOptions{Channels: j.Channels, Edge: j.Edge, Fill: ops.FillWith(j.Fill), Snap: j.Snap, MaxGap: j.MaxGap,
-		Tolerance: j.Tolerance, FillGaps: j.FillGaps, TrustTimes: !j.Check, Launch: j.Launch})
+}
+
+// resample is a job on what is near.
+func (f *far) resample(j *backend.ResampleJob) *backend.ResampleJob {
+	a := *j
+	f.all(&a.Dst, &a.Valid, &a.Age, &a.Pad, &a.Src, &a.SrcTimes, &a.Targets.Times, &a.Targets.Anchors, &a.Targets.Deltas,
+		&a.SrcLengths, &a.SrcOffsets, &a.SrcStarts, &a.DstLengths, &a.DstOffsets)
+	return &a
+}
+
+func (f *far) fuse(j *backend.FuseJob) *backend.FuseJob {
+	a := *j
+	f.all(&a.Dst, &a.Valid, &a.Age, &a.Pad, &a.Targets.Times, &a.Targets.Anchors, &a.Targets.Deltas, &a.DstLengths, &a.DstOffsets)
+	a.Parts = slices.Clone(a.Parts)
+	for m := range a.Parts {
+		a.Parts[m].ResampleJob = f.resample(a.Parts[m].ResampleJob)
+	}
+	return &a
+}
+
+func (f *far) Resample(j *backend.ResampleJob) (backend.Plan, error) {
+	p, err := f.cpu.Resample(f.resample(j))
 	return &farPlan{p, j.Bound()}, err
 }
 
-func (f *far) Fuse(j *ops.FuseJob) (ops.Plan, error) {
-	a := j.FuseArgs
-	all := []**tensor.Tensor{&a.Dst, &a.Valid, &a.Age, &a.Pad, &a.Targets.Times, &a.Targets.Anchors, &a.Targets.Deltas, &a.DstLengths, &a.DstOffsets}
-	a.Streams = slices.Clone(a.Streams)
-	for m := range a.Streams {
-		s := &a.Streams[m]
-		all = append(all, &s.Src, &s.SrcTimes, &s.SrcLengths, &s.SrcOffsets, &s.SrcStarts)
-	}
-	for _, t := range all {
-		*t = f.near(*t)
-	}
-	p, err := f.cpu.PlanFuse(a, ops.FuseOptions{TrustTimes: !j.Check, Launch: j.Launch})
+func (f *far) Fuse(j *backend.FuseJob) (backend.Plan, error) {
+	p, err := f.cpu.Fuse(f.fuse(j))
 	return &farPlan{p, j.Bound()}, err
 }
 
-func (f *far) Backward(j *ops.BackwardJob) (ops.Plan, error) {
-	a := j.Forward.FuseArgs
-	g := ops.FuseBackwardArgs{DstGrad: f.near(a.Dst), Targets: a.Targets, DstLengths: f.near(a.DstLengths), DstOffsets: f.near(a.DstOffsets)}
-	g.Targets.Times = f.near(g.Targets.Times)
-	for _, s := range a.Streams {
-		g.Streams = append(g.Streams, ops.FuseBackwardStream{SrcGrad: f.near(s.Src), SrcTimes: f.near(s.SrcTimes), SrcLengths: f.near(s.SrcLengths),
-			SrcOffsets: f.near(s.SrcOffsets), Width: s.Width, Offset: s.Offset, Options: s.Options, Scale: s.Scale})
-	}
-	var p ops.Plan
-	var err error
-	if r := j.Forward.Parts[0]; j.Alone {
-		s := g.Streams[0]
-		p, err = f.cpu.PlanResampleBackward(ops.ResampleBackwardArgs{SrcGrad: s.SrcGrad, DstGrad: g.DstGrad, SrcTimes: s.SrcTimes, Targets: g.Targets, SrcLengths: s.SrcLengths,
-			SrcOffsets: s.SrcOffsets, DstLengths: g.DstLengths, DstOffsets: g.DstOffsets}, ops.ResampleOptions{Channels: r.Channels, Edge: r.Edge, Snap: r.Snap, MaxGap: r.MaxGap,
-			Tolerance: r.Tolerance, FillGaps: r.FillGaps, TrustTimes: !r.Check, Launch: r.Launch})
-	} else {
-		p, err = f.cpu.PlanFuseBackward(g, ops.FuseOptions{TrustTimes: !j.Forward.Check, Launch: j.Forward.Launch})
-	}
+func (f *far) Backward(j *backend.BackwardJob) (backend.Plan, error) {
+	p, err := f.cpu.Backward(&backend.BackwardJob{Forward: f.fuse(j.Forward), Alone: j.Alone})
 	return &farPlan{p, j.Bound()}, err
 }
 
 // farVoxels is a farPlan with counters.
 type farVoxels struct {
 	farPlan
-	plan ops.VoxelizePlan
+	plan backend.VoxelizePlan
 }
 
 func (p *farVoxels) Counts() (ops.VoxelCounts, error) { return p.plan.Counts() }
 
-func (f *far) Voxelize(j *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
-	a := j.VoxelizeArgs
-	for _, t := range []**tensor.Tensor{&a.Grid, &a.Values, &a.Coords, &a.Counts, &a.RowSplits, &a.PointVoxel, &a.Points, &a.Features, &a.Labels, &a.Offsets, &a.Poses} {
-		*t = f.near(*t)
-	}
-	reduce := j.Reduce
-	if j.Mode == ops.HardVoxels {
-		reduce = ops.ReduceDefault
-	}
-	p, err := f.cpu.PlanVoxelize(a, j.Box, ops.VoxelizeOptions{Mode: j.Mode, Reduce: reduce, Order: j.Order, MaxPoints: j.P, MaxVoxels: j.MaxVoxels, Empty: j.Empty})
+func (f *far) Voxelize(j *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
+	a := *j
+	f.all(&a.Grid, &a.Values, &a.Coords, &a.Counts, &a.RowSplits, &a.PointVoxel, &a.Points, &a.Features, &a.Labels, &a.Offsets, &a.Poses)
+	p, err := f.cpu.Voxelize(&a)
 	return &farVoxels{farPlan{p, j.Bound()}, p}, err
 }
 
-func (f *far) Draw(j *ops.DrawJob) (ops.Plan, error) {
-	a := j.DrawArgs
+func (f *far) Draw(j *backend.DrawJob) (backend.Plan, error) {
+	a := *j
 	a.Streams = slices.Clone(a.Streams)
-	near := []**tensor.Tensor{&a.Episodes, &a.Ticks, &a.Anchors, &a.Cursor, &a.Windows, &a.Begins}
+	f.all(&a.Episodes, &a.Ticks, &a.Anchors, &a.Cursor, &a.Windows, &a.Begins)
 	for m := range a.Streams {
-		near = append(near, &a.Streams[m].Starts, &a.Streams[m].Lengths, &a.Streams[m].Offsets)
+		f.all(&a.Streams[m].Starts, &a.Streams[m].Lengths, &a.Streams[m].Offsets)
 	}
-	for _, t := range near {
-		*t = f.near(*t)
-	}
-	p, err := f.cpu.PlanDraw(a, j.DrawOptions)
+	p, err := f.cpu.Draw(&a)
 	return &farPlan{p, j.Bound()}, err
 }
 
@@ -267,25 +255,25 @@ func TestCallsThatRunOutOfMemoryKeepNone(t *testing.T) {
 	times := near(tensor.F64, 4)
 	calls := map[string]func() (outputs []*tensor.Tensor, err error){
 		"Resample": func() ([]*tensor.Tensor, error) {
-			out, err := dev.Resample(ops.ResampleArgs{Src: there, SrcTimes: times, Targets: ops.Uniform(0, 1, 2)}, ops.ResampleOptions{})
-			return []*tensor.Tensor{out.Dst, out.Valid, out.Age}, err
+			out, err := dev.Resample(context.Background(), ops.ResampleArgs{Src: there, SrcTimes: times, Targets: ops.Uniform(0, 1, 2)}, ops.ResampleOptions{})
+			return []*tensor.Tensor{out.Values, out.Valid, out.Age}, err
 		},
 		"Fuse": func() ([]*tensor.Tensor, error) {
-			out, err := dev.Fuse(ops.FuseArgs{Streams: []ops.FuseStream{{Src: there, SrcTimes: times}}, Targets: ops.Uniform(0, 1, 2)}, ops.FuseOptions{})
-			return []*tensor.Tensor{out.Dst, out.Valid, out.Age}, err
+			out, err := dev.Fuse(context.Background(), ops.FuseArgs{Streams: []ops.FuseStream{{Src: there, SrcTimes: times}}, Targets: ops.Uniform(0, 1, 2)}, ops.FuseOptions{})
+			return []*tensor.Tensor{out.Values, out.Valid, out.Age}, err
 		},
 		"ResampleBackward": func() ([]*tensor.Tensor, error) {
-			out, err := dev.ResampleBackward(ops.ResampleBackwardArgs{DstGrad: there, SrcTimes: times, Targets: ops.At(near(tensor.F64, 4)), DstLengths: near(tensor.I64, 1)}, ops.ResampleOptions{})
+			out, err := dev.ResampleBackward(context.Background(), ops.ResampleBackwardArgs{DstGrad: there, SrcTimes: times, Targets: ops.At(near(tensor.F64, 4)), DstLengths: near(tensor.I64, 1)}, ops.ResampleOptions{})
 			return []*tensor.Tensor{out.SrcGrad}, err
 		},
 		"Voxelize": func() ([]*tensor.Tensor, error) {
 			grid := ops.VoxelGrid{Max: [3]float64{2, 2, 2}, Size: [3]float64{1, 1, 1}}
-			out, err := dev.Voxelize(ops.VoxelizeArgs{Points: there, Features: near(tensor.F32, 4, 2)}, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels})
+			out, err := dev.Voxelize(context.Background(), ops.VoxelizeArgs{Points: there, Features: near(tensor.F32, 4, 2)}, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse})
 			return []*tensor.Tensor{out.Values, out.Coords, out.Counts, out.RowSplits, out.PointVoxel}, err
 		},
 		"Draw": func() ([]*tensor.Tensor, error) {
 			table := func(x ...int64) *tensor.Tensor { return tensor.Must(tensor.Of(x, len(x))) }
-			out, err := dev.Draw(ops.DrawArgs{Cursor: table(0, 0), Windows: table(0, 2), Begins: table(0), Streams: []ops.DrawStream{{Offsets: table(0, 5)}}}, ops.DrawOptions{Rate: 1, Count: 2, Batch: 2})
+			out, err := dev.Draw(context.Background(), ops.DrawArgs{Cursor: table(0, 0), Windows: table(0, 2), Begins: table(0), Streams: []ops.DrawStream{{Offsets: table(0, 5)}}}, ops.DrawOptions{Rate: 1, Count: 2, Batch: 2})
 			return []*tensor.Tensor{out.Episodes, out.Ticks, out.Anchors, out.Streams[0].Starts, out.Streams[0].Lengths}, err
 		},
 	}

@@ -2,15 +2,15 @@ package ops
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
 // MaxStreams is how many streams one Fuse takes.
-const MaxStreams = 16
+const MaxStreams = backend.MaxStreams
 
 // FuseArgs are the tensors of Fuse. What is written comes first; M is the number of streams.
 //
@@ -56,6 +56,14 @@ type FuseStream struct {
 	ClipMin, ClipMax []float32
 }
 
+// FuseResult is what Fuse wrote.
+type FuseResult struct {
+	Values *tensor.Tensor // [B,T,sum D]: the Dst that was given, or was allocated
+	Valid  *tensor.Tensor // [B,T,M] u8
+	Age    *tensor.Tensor // [B,T,M] of the times' dtype
+	Pad    *tensor.Tensor // [B,T,M] u8; nil unless it was given
+}
+
 // FuseOptions are what all streams share.
 type FuseOptions struct {
 	// DType is that of the Dst which Device.Fuse allocates; f32 unless given.
@@ -66,78 +74,40 @@ type FuseOptions struct {
 	Launch LaunchMode
 }
 
-// FuseJob is a validated Fuse, as a backend gets it.
-type FuseJob struct {
-	FuseArgs
-	Parts []FusePart // one for each stream
-	B, D  int        // D is the sum of the streams' features
-	T     int        // as in ResampleJob
-	Clock tensor.DType
-	Check bool
-
-	Launch LaunchMode
-}
-
-// FusePart is a stream as the Resample that it is: its Dst is the stream's columns of the Fuse's, its Valid and Age the stream's
-// elements of the Fuse's. Of a missing stream Src and SrcTimes are nil and S is 0.
-type FusePart struct {
-	*ResampleJob
-	Offset           time.Duration
-	Shift, Scale     []float32 // nil, or D long
-	ClipMin, ClipMax []float32 // nil, or D long
-}
-
-// Rows returns the number of targets of all rows together.
-func (j *FuseJob) Rows() int { return j.Parts[0].Rows() }
-
-// Empty reports whether there is nothing to write.
-func (j *FuseJob) Empty() bool { return j.Rows() == 0 }
-
-// Idle reports whether there is nothing to do, not even a check.
-func (j *FuseJob) Idle() bool {
-	return !slices.ContainsFunc(j.Parts, func(p FusePart) bool { return !p.Idle() })
-}
-
-// Checked returns the job whose rows and stamps are to be checked, as ResampleJob.Checked does.
-func (j *FuseJob) Checked() *FuseJob {
-	if j.B > 0 {
-		return j
-	}
-	c := *j
-	c.B, c.T, c.DstLengths, c.DstOffsets = 1, 0, j.DstOffsets, nil
-	c.Parts = slices.Clone(j.Parts)
-	for m := range c.Parts {
-		c.Parts[m].ResampleJob = c.Parts[m].Checked()
-	}
-	return &c
-}
-
-// streamPrefix begins the names of a stream's arguments.
-func streamPrefix(m int) string { return fmt.Sprintf("Streams[%d].", m) }
-
 // newFuseJob validates the arguments against tensors on the given device.
-func newFuseJob(c *checker, a FuseArgs, o FuseOptions) (*FuseJob, error) {
-	j := &FuseJob{FuseArgs: a, Check: !o.TrustTimes, Launch: o.Launch}
-	j.Streams = slices.Clone(a.Streams)
+func newFuseJob(c *checker, a FuseArgs, o FuseOptions) (*backend.FuseJob, error) {
+	j := fuseUnder(&a, !o.TrustTimes, o.Launch)
 	j.sources(c)
 	j.outputs(c)
 	checkLaunch(c, o.Launch)
-	return j, c.err
+	return j.FuseJob, c.err
+}
+
+// fuseCheck fills in a job from arguments that it validates.
+type fuseCheck struct {
+	*backend.FuseJob
+	Streams []FuseStream
+}
+
+// fuseUnder returns a job of the arguments, of no streams so far.
+func fuseUnder(a *FuseArgs, check bool, launch LaunchMode) fuseCheck {
+	return fuseCheck{&backend.FuseJob{Dst: a.Dst, Valid: a.Valid, Age: a.Age, Pad: a.Pad, Targets: a.Targets,
+		DstLengths: a.DstLengths, DstOffsets: a.DstOffsets, Check: check, Launch: launch}, a.Streams}
 }
 
 // sources finds the streams' shapes, B, D and T. It looks at no output.
-func (j *FuseJob) sources(c *checker) {
+func (j fuseCheck) sources(c *checker) {
 	if n := len(j.Streams); n == 0 || n > MaxStreams {
 		c.set("Streams", ErrShape, fmt.Sprintf("%d streams", n), fmt.Sprintf("1 to %d", MaxStreams))
 		return
 	}
-	j.Parts = make([]FusePart, len(j.Streams))
+	j.Parts = make([]backend.FusePart, len(j.Streams))
 	first := -1
 	for m := range j.Streams {
 		s, p := &j.Streams[m], &j.Parts[m]
-		c.prefix = streamPrefix(m)
+		c.prefix = backend.StreamPrefix(m)
 		o := &s.Options
-		p.ResampleJob = jobUnder(o, j.Check, j.Launch)
+		p.ResampleJob = jobUnder(o, j.Check, j.Launch).ResampleJob
 		p.Fill, p.Offset, p.Shift, p.Scale = 0, s.Offset, slices.Clone(s.Shift), slices.Clone(s.Scale)
 		p.ClipMin, p.ClipMax = slices.Clone(s.ClipMin), slices.Clone(s.ClipMax)
 		if o.Fill.set {
@@ -148,7 +118,7 @@ func (j *FuseJob) sources(c *checker) {
 		if s.Src == nil {
 			p.D = s.Width
 			j.missing(c, s)
-		} else if p.checkSource(c); c.err == nil && first < 0 {
+		} else if (resampleCheck{p.ResampleJob}).checkSource(c); c.err == nil && first < 0 {
 			first, j.Clock = m, p.ClockType()
 		} else if c.err == nil {
 			j.agree(c, first, m)
@@ -164,7 +134,7 @@ func (j *FuseJob) sources(c *checker) {
 	if c.err != nil {
 		return
 	}
-	lead := j.Parts[first].ResampleJob
+	lead := resampleCheck{j.Parts[first].ResampleJob}
 	lead.Dst = j.Dst
 	lead.checkTargets(c)
 	j.B, j.T = lead.B, lead.T
@@ -177,7 +147,7 @@ func (j *FuseJob) sources(c *checker) {
 }
 
 // missing checks that a stream without values has nothing that belongs to them.
-func (j *FuseJob) missing(c *checker, s *FuseStream) {
+func (j fuseCheck) missing(c *checker, s *FuseStream) {
 	for _, t := range []struct {
 		arg string
 		t   *tensor.Tensor
@@ -189,22 +159,22 @@ func (j *FuseJob) missing(c *checker, s *FuseStream) {
 }
 
 // agree checks that stream m has the batch and the clock of the first.
-func (j *FuseJob) agree(c *checker, first, m int) {
+func (j fuseCheck) agree(c *checker, first, m int) {
 	lead, p := j.Parts[first], j.Parts[m]
-	shape := func(p FusePart) string {
-		if p.batched() {
+	shape := func(p backend.FusePart) string {
+		if p.Batched() {
 			return fmt.Sprintf("a batch of %d", p.B)
 		}
 		return "no batch dimension"
 	}
-	if p.batched() != lead.batched() || p.B != lead.B {
+	if p.Batched() != lead.Batched() || p.B != lead.B {
 		c.set("Src", ErrShape, shape(p), fmt.Sprintf("%s, as Streams[%d].%s", shape(lead), first, c.name("Src")))
 	}
 	c.dtype("SrcTimes", p.SrcTimes, j.Clock)
 }
 
 // features checks what concerns a stream's features.
-func (j *FuseJob) features(c *checker, m int) {
+func (j fuseCheck) features(c *checker, m int) {
 	s, p := &j.Streams[m], &j.Parts[m]
 	o := &s.Options
 	switch {
@@ -214,13 +184,13 @@ func (j *FuseJob) features(c *checker, m int) {
 		c.set("Width", ErrShape, fmt.Sprintf("%d features", p.D), "1 or more")
 	case s.Width != 0 && s.Width != p.D:
 		c.set("Width", ErrShape, fmt.Sprint(s.Width), fmt.Sprintf("%d, as Src has, or 0", p.D))
-	case s.Offset < -maxTime || s.Offset > maxTime:
+	case s.Offset < -backend.MaxTime || s.Offset > backend.MaxTime:
 		c.set("Offset", ErrTooLarge, s.Offset.String(), "within 2^62 ns of 0")
 	case o.DType != 0:
 		c.set("Options.DType", ErrOption, o.DType.String(), "none: FuseOptions has it")
 	case o.TrustTimes:
 		c.set("Options.TrustTimes", ErrOption, "true", "false: FuseOptions has it")
-	case o.Launch != LaunchPlain:
+	case o.Launch != LaunchDefault:
 		c.set("Options.Launch", ErrOption, o.Launch.String(), "plain: FuseOptions has it")
 	}
 	c.limit("Width", p.D)
@@ -245,26 +215,16 @@ func (j *FuseJob) features(c *checker, m int) {
 	}
 }
 
-// outShape is the shape of Valid and Age without the streams, and of Dst without the features.
-func (j *FuseJob) outShape() []int {
-	for _, p := range j.Parts {
-		if p.Src != nil {
-			return p.outShape()
-		}
-	}
-	return nil
-}
-
 // outputs checks Dst, Valid and Age and gives each stream its part of them.
-func (j *FuseJob) outputs(c *checker) {
+func (j fuseCheck) outputs(c *checker) {
 	if !c.tensor("Dst", j.Dst) {
 		return
 	}
-	shape := j.outShape()
+	shape := j.OutShape()
 	rank := len(shape) + 1
 	var inputs []*tensor.Tensor
 	for _, p := range j.Parts {
-		inputs = append(inputs, p.inputs()...)
+		inputs = append(inputs, p.Inputs()...)
 	}
 	output := func(arg string, t *tensor.Tensor, last int, others []*tensor.Tensor, dtypes ...tensor.DType) {
 		if t == nil || !c.tensor(arg, t) {
@@ -320,58 +280,4 @@ func (c *checker) view(t *tensor.Tensor, n, at int, shape []int) *tensor.Tensor 
 		c.err = err
 	}
 	return v
-}
-
-// FaultError unpacks a fault of the job, as [ResampleJob.FaultError].
-func (j *FuseJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
-	if f == NoFault {
-		return nil
-	}
-	e, err := j.Parts[f.Stream()].fault(f, j.DstOffsets, read)
-	if err != nil {
-		return err
-	}
-	e.Op = "Fuse"
-	if e.Arg != "DstLengths" && e.Arg != "DstOffsets" {
-		e.Arg = streamPrefix(f.Stream()) + e.Arg
-	}
-	return e
-}
-
-// Bound returns the job's tensors.
-func (j *FuseJob) Bound() Bound {
-	b := Bound{op: "Fuse"}
-	b.add("Dst", j.Dst)
-	b.add("Valid", j.Valid)
-	b.add("Age", j.Age)
-	b.add("Pad", j.Pad)
-	b.outputs()
-	b.addClock(j.Targets)
-	b.add("DstLengths", j.DstLengths)
-	b.add("DstOffsets", j.DstOffsets)
-	for m, s := range j.Streams {
-		b.add(streamPrefix(m)+"Src", s.Src)
-		b.add(streamPrefix(m)+"SrcTimes", s.SrcTimes)
-		b.add(streamPrefix(m)+"SrcLengths", s.SrcLengths)
-		b.add(streamPrefix(m)+"SrcOffsets", s.SrcOffsets)
-		b.add(streamPrefix(m)+"SrcStarts", s.SrcStarts)
-	}
-	return b
-}
-
-// Normalised reports whether features are changed on their way out.
-func (p *FusePart) Normalised() bool { return p.Shift != nil || p.Scale != nil || p.Clips() }
-
-// Clips reports whether features are bounded.
-func (p *FusePart) Clips() bool { return p.ClipMin != nil || p.ClipMax != nil }
-
-// Affine returns Shift and Scale in full, and the bounds after them: 0, 1 and the infinities for those that were not given.
-func (p *FusePart) Affine() (shift, scale, least, most []float32) {
-	full := func(list []float32, x float64) []float32 {
-		if list != nil {
-			return list
-		}
-		return slices.Repeat([]float32{float32(x)}, p.D)
-	}
-	return full(p.Shift, 0), full(p.Scale, 1), full(p.ClipMin, math.Inf(-1)), full(p.ClipMax, math.Inf(1))
 }

@@ -1,40 +1,45 @@
 package ops
 
 import (
-	"errors"
+	"context"
 	"slices"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
 // PlanFuse binds Fuse to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except the values
 // in them. Dst must be given. The plan refers to the tensors: they stay open as long as it is run. The list of streams and
 // what is in it besides tensors is copied.
-func (d *Device) PlanFuse(args FuseArgs, opts FuseOptions) (Plan, error) {
+func (d *Device) PlanFuse(args FuseArgs, opts FuseOptions) (*Plan, error) {
 	if err := d.open("PlanFuse"); err != nil {
+		return nil, err
+	}
+	b, err := capable[backend.Fuser](d, "Fuse")
+	if err != nil {
 		return nil, err
 	}
 	job, err := newFuseJob(&checker{op: "Fuse", device: d.home()}, args, opts)
 	if err != nil {
 		return nil, err
 	}
-	return d.backend.Fuse(job)
+	return planOf(b.Fuse(job))
 }
 
 // Fuse puts 1 to MaxStreams streams, each with its own rate, dtype, width and kind, on one clock, side by side in Dst, and returns
 // when it is done. Tensors may be on the host or on the device; those on the host are copied to the device and back where that
-// is not the host. A Dst, Valid or Age that is not given is allocated where the first stream's Src is; Pad is written only if it is given. It
-// returns the outputs; the caller closes those that were allocated.
-func (d *Device) Fuse(args FuseArgs, opts FuseOptions) (FuseArgs, error) {
-	if err := d.open("Fuse"); err != nil {
-		return args, err
+// is not the host. A Dst, Valid or Age that is not given is allocated where the first stream's Src is; Pad is written only if it is given. The
+// caller closes what was allocated. The context, and what an error leaves, are as in [Device.Resample].
+func (d *Device) Fuse(ctx context.Context, args FuseArgs, opts FuseOptions) (FuseResult, error) {
+	if err := d.begin(ctx, "Fuse"); err != nil {
+		return FuseResult{}, err
 	}
-	s := staging{d: d}
+	s := staging{ctx: ctx, d: d}
 	out, err := s.fuse(args, opts)
-	if s.failed(err, []*tensor.Tensor{args.Dst, args.Valid, args.Age}, []*tensor.Tensor{out.Dst, out.Valid, out.Age}) {
-		out = args
+	if err = s.end(err, []*tensor.Tensor{args.Dst, args.Valid, args.Age}, []*tensor.Tensor{out.Dst, out.Valid, out.Age}); err != nil {
+		return FuseResult{}, err
 	}
-	return out, errors.Join(err, s.close())
+	return FuseResult{out.Dst, out.Valid, out.Age, out.Pad}, nil
 }
 
 func (s *staging) fuse(a FuseArgs, o FuseOptions) (FuseArgs, error) {
@@ -70,7 +75,7 @@ func (s *staging) fuse(a FuseArgs, o FuseOptions) (FuseArgs, error) {
 
 // allocateFuse makes the outputs that were not given, where the first stream that is there is.
 func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
-	probe := &FuseJob{FuseArgs: *a, Check: true}
+	probe := fuseUnder(a, true, LaunchDefault)
 	probe.sources(c)
 	if c.err != nil {
 		return c.err
@@ -83,7 +88,8 @@ func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
 		return c.err
 	}
 	i := slices.IndexFunc(a.Streams, func(f FuseStream) bool { return f.Src != nil })
-	like, shape := a.Streams[i].Src, probe.outShape()
+	like, shape := a.Streams[i].Src, probe.OutShape()
 	sides := append(slices.Clip(shape), len(a.Streams))
-	return s.make(c, like, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, sides}, {"Age", &a.Age, probe.Clock, sides}})
+	return s.make(c, like, []backend.Output{{Name: "Dst", T: &a.Dst, DType: dtype, Shape: append(slices.Clip(shape), probe.D)}, {Name: "Valid", T: &a.Valid, DType: tensor.U8, Shape: sides},
+		{Name: "Age", T: &a.Age, DType: probe.Clock, Shape: sides}})
 }

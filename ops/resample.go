@@ -2,8 +2,8 @@ package ops
 
 import (
 	"fmt"
-	"time"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -20,7 +20,7 @@ import (
 // get the fill value, valid 0 and age 0. Offsets begin with 0 and end with the length of what is packed, also those of no rows.
 //
 // A selection of rows: with SrcStarts [B], row b is the SrcLengths[b] samples of a packed Src [N,D] from SrcStarts[b] on, in any order, overlapping or
-// repeated. Only their stamps are checked. An anchored clock gives each row its own targets: windows from a store of episodes.
+// repeated. Only their timestamps are checked. An anchored clock gives each row its own targets: windows from a store of episodes.
 //
 // With B, T or D of 0 nothing is written, Valid and Age neither: there is no value that they could speak of. Rows and source times
 // are checked all the same.
@@ -39,14 +39,17 @@ type ResampleArgs struct {
 	DstLengths, DstOffsets *tensor.Tensor
 }
 
-// inputs are the tensors that are read, of which those that are not there are nil.
-func (a *ResampleArgs) inputs() []*tensor.Tensor {
-	return []*tensor.Tensor{a.Src, a.SrcTimes, a.Targets.Times, a.Targets.Anchors, a.Targets.Deltas, a.SrcLengths, a.SrcOffsets, a.SrcStarts, a.DstLengths, a.DstOffsets}
+// ResampleResult is what Resample wrote.
+type ResampleResult struct {
+	Values *tensor.Tensor // [B,T,D]: the Dst that was given, or was allocated
+	Valid  *tensor.Tensor // [B,T] u8
+	Age    *tensor.Tensor // [B,T] of the times' dtype
+	Pad    *tensor.Tensor // [B,T] u8; nil unless it was given
 }
 
 // ResampleOptions says how targets are made. The zero value is linear interpolation that holds the end samples.
 type ResampleOptions struct {
-	Kind     Kind      // for the features that Channels leaves out
+	Interp   Interp    // for the features that Channels leaves out
 	Quat     QuatOrder // for Slerp
 	Period   float64   // for Angle; 0 is 2 pi
 	Window   Limit     // for the windows, w in (x-w, x]; they need one
@@ -75,99 +78,15 @@ type ResampleOptions struct {
 	Launch LaunchMode
 }
 
-// ResampleJob is a validated Resample, as a backend gets it. Strides are in elements; one for a dimension that is missing
-// or shared is 0.
-type ResampleJob struct {
-	ResampleArgs
-
-	B, D int
-	S    int // samples a row, or of all rows together if SrcOffsets is there
-	T    int // targets a row, or of all rows together if DstOffsets is there
-
-	SrcBatch, SrcStep    int
-	TimesBatch           int
-	DstBatch, DstStep    int
-	ValidBatch, AgeBatch int
-	ValidStep, AgeStep   int
-	PadBatch, PadStep    int
-	TargetBatch          int
-	TimesRows            int // rows of SrcTimes that differ: B, or 1 if shared or packed
-	Channels             []Channel
-	Edge                 Edge
-	Fill                 float64
-	Snap                 Limit
-	MaxGap, Tolerance    Limit // as given: see Slack
-	FillGaps             bool
-	Check                bool
-	Launch               LaunchMode
-}
-
-// ClockType returns the dtype of the times.
-func (j *ResampleJob) ClockType() tensor.DType { return j.SrcTimes.DType() }
-
-// Rows returns the number of targets of all rows together.
-func (j *ResampleJob) Rows() int {
-	if j.DstOffsets != nil {
-		return j.T
-	}
-	return j.B * j.T
-}
-
-// Stamps returns the number of source stamps that a check reads; of a selection of rows, that there are.
-func (j *ResampleJob) Stamps() int { return j.TimesRows * j.S }
-
-// ShortestWindow returns the shortest window of the channels that have one.
-func (j *ResampleJob) ShortestWindow() (shortest Limit) {
-	for _, c := range j.Channels {
-		if c.Kind.Windowed() && (!shortest.set || c.Window.d < shortest.d) {
-			shortest = c.Window
-		}
-	}
-	return shortest
-}
-
-// Slack is MaxGap or Tolerance as it counts: longer by Snap.
-func (j *ResampleJob) Slack(limit Limit) Limit { return limit.plus(j.Snap) }
-
-// WindowFrom is how far before a target a window of the given length begins, after which its samples are: the length less Snap. It ends Snap behind the
-// target.
-func (j *ResampleJob) WindowFrom(length Limit) time.Duration { return length.d - j.Snap.d }
-
-// Empty reports whether there is nothing to write.
-func (j *ResampleJob) Empty() bool { return j.Rows() == 0 || j.D == 0 }
-
-// Idle reports whether there is nothing to do, not even a check.
-func (j *ResampleJob) Idle() bool { return j.Empty() && !j.checks() }
-
-// checks reports whether there are rows or stamps to check.
-func (j *ResampleJob) checks() bool {
-	c := j.Checked()
-	ragged := c.SrcLengths != nil || c.SrcOffsets != nil || c.DstLengths != nil || c.DstOffsets != nil
-	return j.Check && (ragged || c.Stamps() > 0)
-}
-
-// Checked returns the job whose rows and stamps are to be checked: j itself, unless it has no rows. The one offset that these have
-// must be 0, as the length of a row must be that has no samples and no targets: so it is checked as that.
-func (j *ResampleJob) Checked() *ResampleJob {
-	if j.B > 0 {
-		return j
-	}
-	c := *j
-	c.B, c.S, c.T, c.TimesRows = 1, 0, 0, 1
-	c.SrcLengths, c.SrcOffsets, c.SrcStarts = j.SrcOffsets, nil, nil
-	c.DstLengths, c.DstOffsets = j.DstOffsets, nil
-	return &c
-}
-
 var (
 	valueTypes = []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
 	clockTypes = []tensor.DType{tensor.I64, tensor.F64, tensor.F32}
 )
 
 // newResampleJob validates the arguments against tensors on the given device.
-func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob, error) {
+func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*backend.ResampleJob, error) {
 	j := jobUnder(&o, !o.TrustTimes, o.Launch)
-	j.ResampleArgs, j.Fill = a, o.Fill.Get()
+	j.ResampleTensors, j.Fill = backend.ResampleTensors(a), o.Fill.Get()
 	j.checkSource(c)
 	j.checkTargets(c)
 	j.checkOutputs(c)
@@ -179,26 +98,29 @@ func newResampleJob(c *checker, a ResampleArgs, o ResampleOptions) (*ResampleJob
 	if c.err == nil && !j.Empty() && j.S == 0 {
 		c.set("Src", ErrShape, "no samples", fmt.Sprintf("at least 1 for %d targets", j.Rows()))
 	}
-	return j, c.err
+	return j.ResampleJob, c.err
 }
 
+// resampleCheck fills in a job from arguments that it validates.
+type resampleCheck struct{ *backend.ResampleJob }
+
 // jobUnder returns a job under the rules of the options, of no tensors so far.
-func jobUnder(o *ResampleOptions, check bool, launch LaunchMode) *ResampleJob {
-	return &ResampleJob{Edge: o.Edge, Snap: o.Snap, MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: check, Launch: launch}
+func jobUnder(o *ResampleOptions, check bool, launch LaunchMode) resampleCheck {
+	return resampleCheck{&backend.ResampleJob{Edge: o.Edge, Snap: o.Snap, MaxGap: o.MaxGap, Tolerance: o.Tolerance, FillGaps: o.FillGaps, Check: check, Launch: launch}}
 }
 
 // checkRules checks the rules for targets outside the times and in gaps.
 func checkRules(c *checker, o *ResampleOptions) {
-	if o.Edge >= edges {
-		c.set("Options.Edge", ErrOption, o.Edge.String(), fmt.Sprintf("one of %v", edgeNames))
+	if !o.Edge.Valid() {
+		c.set("Options.Edge", ErrOption, o.Edge.String(), fmt.Sprintf("one of %v", o.Edge.Names()))
 	}
-	o.Snap.check(c, "Options.Snap")
-	o.MaxGap.check(c, "Options.MaxGap")
-	o.Tolerance.check(c, "Options.Tolerance")
+	checkLimit(c, o.Snap, "Options.Snap")
+	checkLimit(c, o.MaxGap, "Options.MaxGap")
+	checkLimit(c, o.Tolerance, "Options.Tolerance")
 }
 
 // checkSource finds B, S and D.
-func (j *ResampleJob) checkSource(c *checker) {
+func (j resampleCheck) checkSource(c *checker) {
 	if !c.tensor("Src", j.Src) || !c.tensor("SrcTimes", j.SrcTimes) {
 		return
 	}
@@ -216,7 +138,7 @@ func (j *ResampleJob) checkSource(c *checker) {
 	case j.SrcStarts != nil && j.SrcLengths == nil:
 		c.set("SrcLengths", ErrMissing, "nil, with SrcStarts", "a tensor [B]")
 		return
-	case j.packed() && rank != 2:
+	case j.Packed() && rank != 2:
 		c.set("Src", ErrShape, tensor.FormatShape(j.Src.Shape()), "[N,D], packed, with SrcOffsets or SrcStarts")
 		return
 	case rank != 2 && rank != 3:
@@ -257,11 +179,8 @@ func (j *ResampleJob) checkSource(c *checker) {
 	}
 }
 
-// packed reports whether the rows of the source follow each other, or are anywhere, in one list of samples.
-func (j *ResampleJob) packed() bool { return j.SrcOffsets != nil || j.SrcStarts != nil }
-
 // rows checks a tensor of lengths or offsets and returns its length.
-func (j *ResampleJob) rows(c *checker, arg string, t *tensor.Tensor) int {
+func (j resampleCheck) rows(c *checker, arg string, t *tensor.Tensor) int {
 	if !c.tensor(arg, t) {
 		return 0
 	}
@@ -275,8 +194,8 @@ func (j *ResampleJob) rows(c *checker, arg string, t *tensor.Tensor) int {
 }
 
 // checkTargets finds T.
-func (j *ResampleJob) checkTargets(c *checker) {
-	j.Targets.check(c)
+func (j resampleCheck) checkTargets(c *checker) {
+	checkClock(c, &j.Targets)
 	if c.err != nil {
 		return
 	}
@@ -290,7 +209,7 @@ func (j *ResampleJob) checkTargets(c *checker) {
 	if j.DstOffsets != nil && j.rows(c, "DstOffsets", j.DstOffsets) != j.B+1 {
 		c.shape("DstOffsets", j.DstOffsets, j.B+1)
 	}
-	if j.Targets.anchored() {
+	if j.Targets.IsAnchored() {
 		j.checkAnchored(c)
 		return
 	}
@@ -312,7 +231,7 @@ func (j *ResampleJob) checkTargets(c *checker) {
 	switch {
 	case t.Rank() == 1:
 		j.T = t.Dim(0)
-	case t.Rank() == 2 && j.batched() && j.DstOffsets == nil:
+	case t.Rank() == 2 && j.Batched() && j.DstOffsets == nil:
 		j.T = t.Dim(1)
 		c.shape("Targets", t, j.B, j.T)
 		j.TargetBatch = t.Stride(0)
@@ -327,7 +246,7 @@ func (j *ResampleJob) checkTargets(c *checker) {
 }
 
 // checkAnchored is checkTargets for an anchored clock.
-func (j *ResampleJob) checkAnchored(c *checker) {
+func (j resampleCheck) checkAnchored(c *checker) {
 	anchors, deltas := j.Targets.Anchors, j.Targets.Deltas
 	if j.DstOffsets != nil {
 		c.set("DstOffsets", ErrOption, "DstOffsets and an anchored clock", "DstLengths, or a tensor of times")
@@ -348,22 +267,11 @@ func (j *ResampleJob) checkAnchored(c *checker) {
 	c.limit("Targets.Deltas", j.T)
 }
 
-// batched reports whether outputs that are not packed have a batch dimension.
-func (j *ResampleJob) batched() bool { return j.Src.Rank() == 3 || j.packed() }
-
-// outShape is the shape of Valid and Age, and without its last dimension that of Dst.
-func (j *ResampleJob) outShape() []int {
-	if j.DstOffsets == nil && j.batched() {
-		return []int{j.B, j.T}
-	}
-	return []int{j.T}
-}
-
-func (j *ResampleJob) checkOutputs(c *checker) {
+func (j resampleCheck) checkOutputs(c *checker) {
 	if !c.tensor("Dst", j.Dst) {
 		return
 	}
-	shape := j.outShape()
+	shape := j.OutShape()
 	if c.shape("Dst", j.Dst, append(shape, j.D)...); c.err != nil {
 		return
 	}
@@ -374,7 +282,7 @@ func (j *ResampleJob) checkOutputs(c *checker) {
 	}
 	c.dtype("Dst", j.Dst, valueTypes...)
 	c.lastContiguous("Dst", j.Dst)
-	inputs := j.inputs()
+	inputs := j.Inputs()
 	c.output("Dst", j.Dst, append(inputs, j.Valid, j.Age, j.Pad)...)
 	j.ValidStep, j.AgeStep, j.PadStep = 1, 1, 1
 	side := func(arg string, t *tensor.Tensor, dtype tensor.DType, batch *int, others ...*tensor.Tensor) {

@@ -5,35 +5,51 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
 // PlanResample binds Resample to tensors on the device ("host" tensors for the CPU). All arguments are checked here, except
 // the values in them. Dst must be given. The plan refers to the tensors: they stay open as long as it is run.
-func (d *Device) PlanResample(args ResampleArgs, opts ResampleOptions) (Plan, error) {
+func (d *Device) PlanResample(args ResampleArgs, opts ResampleOptions) (*Plan, error) {
 	if err := d.open("PlanResample"); err != nil {
+		return nil, err
+	}
+	b, err := capable[backend.Resampler](d, "Resample")
+	if err != nil {
 		return nil, err
 	}
 	job, err := newResampleJob(&checker{op: "Resample", device: d.home()}, args, opts)
 	if err != nil {
 		return nil, err
 	}
-	return d.backend.Resample(job)
+	return planOf(b.Resample(job))
 }
 
 // Resample writes Src, sampled at Targets, to Dst, and returns when it is done. Tensors may be on the host or on the device;
 // those on the host are copied to the device and back where that is not the host. A Dst, Valid or Age that is not given
-// is allocated where Src is; Pad is written only if it is given. It returns the outputs; the caller closes those that were allocated.
-func (d *Device) Resample(args ResampleArgs, opts ResampleOptions) (ResampleArgs, error) {
-	if err := d.open("Resample"); err != nil {
-		return args, err
+// is allocated where Src is; Pad is written only if it is given. The caller closes what was allocated.
+//
+// If the context ends before the work begins nothing is written; if later, the call returns the context's error once the device is done with the tensors,
+// whose contents are then unspecified. After an error the result is empty, and what was allocated is closed.
+func (d *Device) Resample(ctx context.Context, args ResampleArgs, opts ResampleOptions) (ResampleResult, error) {
+	if err := d.begin(ctx, "Resample"); err != nil {
+		return ResampleResult{}, err
 	}
-	s := staging{d: d}
+	s := staging{ctx: ctx, d: d}
 	out, err := s.resample(args, opts)
-	if s.failed(err, []*tensor.Tensor{args.Dst, args.Valid, args.Age}, []*tensor.Tensor{out.Dst, out.Valid, out.Age}) {
-		out = args
+	if err = s.end(err, []*tensor.Tensor{args.Dst, args.Valid, args.Age}, []*tensor.Tensor{out.Dst, out.Valid, out.Age}); err != nil {
+		return ResampleResult{}, err
 	}
-	return out, errors.Join(err, s.close())
+	return ResampleResult{out.Dst, out.Valid, out.Age, out.Pad}, nil
+}
+
+// begin checks that the device is open and that the context has not ended.
+func (d *Device) begin(ctx context.Context, op string) error {
+	if err := d.open(op); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // home is where tensors of the device say they are.
@@ -46,6 +62,7 @@ func (d *Device) home() string {
 
 // staging keeps the device copies of host tensors during one call.
 type staging struct {
+	ctx     context.Context
 	d       *Device
 	copies  []*tensor.Tensor
 	results [][2]*tensor.Tensor // host tensor, device copy
@@ -59,17 +76,17 @@ func (s *staging) close() error {
 	return s.err
 }
 
-// failed reports whether the call did. The outputs that it allocated are then closed.
-func (s *staging) failed(err error, given, got []*tensor.Tensor) bool {
-	if err == nil && s.err == nil {
-		return false
+// end closes the copies and returns the call's error. After one the outputs that the call allocated are closed.
+func (s *staging) end(err error, given, got []*tensor.Tensor) error {
+	if err = errors.Join(err, s.close()); err == nil {
+		return nil
 	}
 	for i, t := range got {
 		if given[i] == nil && t != nil {
-			s.err = errors.Join(s.err, t.Close())
+			err = errors.Join(err, t.Close())
 		}
 	}
-	return true
+	return err
 }
 
 // in returns t, or its copy on the device.
@@ -77,7 +94,7 @@ func (s *staging) in(t *tensor.Tensor) *tensor.Tensor {
 	if t == nil || s.err != nil || !t.OnHost() || s.d.home() == "host" {
 		return t
 	}
-	c, err := s.d.Upload(t)
+	c, err := s.d.Upload(s.ctx, t)
 	if err != nil {
 		s.err = err
 		return t
@@ -118,7 +135,7 @@ func (s *staging) keep(t *tensor.Tensor) *tensor.Tensor {
 
 func (s *staging) finish() error {
 	for _, r := range s.results {
-		if err := s.d.Copy(r[0], r[1]); err != nil {
+		if err := s.d.Copy(s.ctx, r[0], r[1]); err != nil {
 			return err
 		}
 	}
@@ -158,24 +175,30 @@ func (s *staging) resample(a ResampleArgs, o ResampleOptions) (ResampleArgs, err
 }
 
 // run runs the plan once, copies the results back and closes it.
-func (s *staging) run(plan Plan) error {
-	// A stream of its own: one call's errors in values must not reach another's.
-	stream, err := s.d.backend.NewStream()
-	if err != nil {
-		return errors.Join(err, plan.Close())
-	}
-	if err = plan.Run(stream); err == nil {
-		err = stream.Synchronize(context.Background())
-	}
+func (s *staging) run(plan *Plan) error {
+	err := s.once(plan)
 	if err == nil {
 		err = s.finish()
 	}
-	return errors.Join(err, stream.Close(), plan.Close())
+	return errors.Join(err, plan.Close())
+}
+
+// once runs the plan on a queue of its own: one call's errors in values must not reach another's. Closing the queue waits for the work, also after
+// the context has ended.
+func (s *staging) once(plan *Plan) error {
+	q, err := s.d.NewQueue()
+	if err != nil {
+		return err
+	}
+	if err = plan.Run(q); err == nil {
+		err = q.Synchronize(s.ctx)
+	}
+	return errors.Join(err, q.Close())
 }
 
 // allocate makes the outputs that were not given, where Src is.
 func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) error {
-	probe := &ResampleJob{ResampleArgs: *a}
+	probe := resampleCheck{&backend.ResampleJob{ResampleTensors: backend.ResampleTensors(*a)}}
 	probe.checkSource(c)
 	probe.checkTargets(c)
 	if c.err != nil {
@@ -188,8 +211,9 @@ func (s *staging) allocate(c *checker, a *ResampleArgs, o *ResampleOptions) erro
 	if a.Dst == nil && !c.allocatable(a.DstOffsets, a.Targets, dtype, "[N,D]") {
 		return c.err
 	}
-	shape := probe.outShape()
-	return s.make(c, a.Src, []output{{"Dst", &a.Dst, dtype, append(slices.Clip(shape), probe.D)}, {"Valid", &a.Valid, tensor.U8, shape}, {"Age", &a.Age, probe.ClockType(), shape}})
+	shape := probe.OutShape()
+	return s.make(c, a.Src, []backend.Output{{Name: "Dst", T: &a.Dst, DType: dtype, Shape: append(slices.Clip(shape), probe.D)}, {Name: "Valid", T: &a.Valid, DType: tensor.U8, Shape: shape},
+		{Name: "Age", T: &a.Age, DType: probe.ClockType(), Shape: shape}})
 }
 
 // allocatable checks that a Dst which was not given can be made.
@@ -203,28 +227,20 @@ func (c *checker) allocatable(offsets *tensor.Tensor, targets Clock, dtype tenso
 	return c.err == nil
 }
 
-// output is an output with what it has to be.
-type output struct {
-	name  string
-	t     **tensor.Tensor
-	dtype tensor.DType
-	shape []int
-}
-
 // make allocates the outputs that were not given, where an input is.
-func (s *staging) make(c *checker, like *tensor.Tensor, outputs []output) error {
+func (s *staging) make(c *checker, like *tensor.Tensor, outputs []backend.Output) error {
 	for _, o := range outputs {
-		if *o.t != nil {
+		if *o.T != nil {
 			continue
 		}
-		if n, err := tensor.NumElements(o.shape...); err != nil || n > tensor.MaxBytes/o.dtype.Size() {
-			return c.fail(o.name, ErrTooLarge, o.dtype.String()+" "+tensor.FormatShape(o.shape), "at most 2^62 bytes")
+		if n, err := tensor.NumElements(o.Shape...); err != nil || n > tensor.MaxBytes/o.DType.Size() {
+			return c.fail(o.Name, ErrTooLarge, o.DType.String()+" "+tensor.FormatShape(o.Shape), "at most 2^62 bytes")
 		}
 		var err error
 		if like.OnHost() {
-			*o.t, err = newHost(o.dtype, o.shape)
+			*o.T, err = backend.NewHost(o.DType, o.Shape)
 		} else {
-			*o.t, err = s.d.Alloc(o.dtype, o.shape...)
+			*o.T, err = s.d.Alloc(o.DType, o.Shape...)
 		}
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -53,103 +54,6 @@ func (g VoxelGrid) cells(c *checker) (n [3]int) {
 	return n
 }
 
-// VoxelMode is the form of the result.
-type VoxelMode uint8
-
-// The modes.
-const (
-	// DenseVoxels fills a grid tensor, every cell of it.
-	DenseVoxels VoxelMode = iota
-	// HardVoxels lists the voxels in the order of their first points, with the first MaxPoints points of each, in order.
-	HardVoxels
-	// SparseVoxels lists the voxels that hold points, in the order of their place in the grid tensor, with a reduction of each.
-	SparseVoxels
-	voxelModes
-)
-
-var voxelModeNames = [...]string{"dense", "hard", "sparse"}
-
-// String returns the mode's name in lower case.
-func (m VoxelMode) String() string { return nameOf(voxelModeNames[:], int(m), "mode") }
-
-// ParseVoxelMode returns the mode of a name, as String writes it.
-func ParseVoxelMode(name string) (VoxelMode, error) {
-	return parse[VoxelMode]("mode", voxelModeNames[:], name)
-}
-
-// VoxelReduce says what a voxel makes of its points.
-type VoxelReduce uint8
-
-// The reductions. In sums and means, a cell's n values x give s within ulp32(s) + n * 2^-40 * max|x|, the same bits in any
-// order of the points: they are added as integers, relative to the greatest exponent in the cell. A NaN makes its
-// cell's result NaN; infinities add as in IEEE; a sum of exactly zero is +0. For the greatest and the smallest -0 is less than +0.
-//
-// All of that is computed in float64 where what is reduced, or the output, is f64: s then lies within ulp64(s) + n * 2^-90 * max|x|, no
-// sum overflows on the way to one that does not, and an f32 output gets that result, rounded once.
-const (
-	ReduceDefault   VoxelReduce = iota // occupancy in a dense grid, the mean in sparse voxels
-	ReduceOccupancy                    // u8: 1 where there is a point
-	ReduceCount                        // i32: the number of points
-	ReduceSum                          // f32 or f64, each feature
-	ReduceMean                         // f32 or f64, each feature
-	ReduceMax                          // f32 or f64, each feature
-	ReduceMin                          // f32 or f64, each feature
-	ReduceMajority                     // i32: the commonest of Labels; a tie takes the smallest
-	voxelReduces
-)
-
-var voxelReduceNames = [...]string{"default", "occupancy", "count", "sum", "mean", "max", "min", "majority"}
-
-// String returns the reduction's name in lower case.
-func (r VoxelReduce) String() string { return nameOf(voxelReduceNames[:], int(r), "reduce") }
-
-// ParseVoxelReduce returns the reduction of a name, as String writes it.
-func ParseVoxelReduce(name string) (VoxelReduce, error) {
-	return parse[VoxelReduce]("reduce", voxelReduceNames[:], name)
-}
-
-// OfFeatures reports whether the reduction is made of each feature: sum, mean, max and min.
-func (r VoxelReduce) OfFeatures() bool { return r >= ReduceSum && r <= ReduceMin }
-
-// DType returns the dtype of the reduction's values: f32 of features, though what is f64 gives f64 unless it is asked for otherwise.
-func (r VoxelReduce) DType() tensor.DType {
-	switch {
-	case r.OfFeatures():
-		return tensor.F32
-	case r == ReduceOccupancy:
-		return tensor.U8
-	}
-	return tensor.I32
-}
-
-// AxisOrder is the order of a grid's dimensions and of the columns of coordinates.
-type AxisOrder uint8
-
-// The orders.
-const (
-	ZYX AxisOrder = iota // x is the fastest dimension
-	XYZ                  // z is
-	axisOrders
-)
-
-var axisOrderNames = [...]string{"zyx", "xyz"}
-
-// String returns the order's name in lower case.
-func (o AxisOrder) String() string { return nameOf(axisOrderNames[:], int(o), "order") }
-
-// ParseAxisOrder returns the order of a name, as String writes it.
-func ParseAxisOrder(name string) (AxisOrder, error) {
-	return parse[AxisOrder]("order", axisOrderNames[:], name)
-}
-
-// nameOf returns the name of a numbered constant.
-func nameOf(names []string, i int, what string) string {
-	if i >= len(names) {
-		return fmt.Sprintf("%s(%d)", what, i)
-	}
-	return names[i]
-}
-
 // VoxelizeArgs are the tensors of Voxelize. What is written comes first. N points, F features, V voxels that fit the
 // outputs, P points a voxel.
 //
@@ -183,7 +87,7 @@ type VoxelizeArgs struct {
 // VoxelizeOptions says what voxels are made. The zero value is a dense grid of occupancy.
 type VoxelizeOptions struct {
 	Mode   VoxelMode
-	Reduce VoxelReduce // dense, sparse. Sparse voxels with occupancy or count have no Values
+	Reduce Reduce // dense, sparse. Sparse voxels with occupancy or count have no Values
 	Order  AxisOrder
 	// MaxPoints is P, for hard voxels: points beyond it are dropped, and counted.
 	MaxPoints int
@@ -204,35 +108,29 @@ type VoxelizeOptions struct {
 func VoxelPreset(name string) (VoxelizeOptions, error) {
 	switch name {
 	case "mmcv":
-		return VoxelizeOptions{Mode: HardVoxels, MaxPoints: 35, MaxVoxels: 20000}, nil
+		return VoxelizeOptions{Mode: VoxelHard, MaxPoints: 35, MaxVoxels: 20000}, nil
 	case "open3d":
-		return VoxelizeOptions{Mode: SparseVoxels, Reduce: ReduceMean, Order: XYZ}, nil
+		return VoxelizeOptions{Mode: VoxelSparse, Reduce: ReduceMean, Order: AxisXYZ}, nil
 	}
 	return VoxelizeOptions{}, &ArgError{Op: "Voxelize", Arg: "preset", Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: "mmcv or open3d"}
 }
 
-// VoxelCounts says what became of every point: Points = InRange + OutOfRange + NotFinite. Caps do not lower InRange.
-type VoxelCounts struct {
-	Points     int64 // all that were given
-	InRange    int64 // in a cell of the grid
-	OutOfRange int64 // finite, outside the grid
-	NotFinite  int64 // with a NaN or infinite coordinate, after the pose
+// VoxelCounts says what became of the points. Its fields, all int64, are
+//
+//	Points         all that were given
+//	InRange        in a cell of the grid
+//	OutOfRange     finite, outside the grid
+//	NotFinite      with a NaN or infinite coordinate, after the pose
+//	Voxels         hard, sparse: the voxels written
+//	DroppedVoxels  hard, sparse: found, beyond MaxVoxels or the length of the outputs
+//	DroppedPoints  hard, sparse: in range, in no voxel that was written, or beyond MaxPoints
+//
+// Points = InRange + OutOfRange + NotFinite.
+type VoxelCounts = backend.VoxelCounts
 
-	Voxels        int64 // hard, sparse: the voxels written
-	DroppedVoxels int64 // hard, sparse: found, beyond MaxVoxels or the length of the outputs
-	DroppedPoints int64 // hard, sparse: in range, in no voxel that was written, or beyond MaxPoints
-}
-
-// VoxelizePlan is a Voxelize bound to its tensors.
-type VoxelizePlan interface {
-	Plan
-	// Counts returns the counters of the last run. Its stream must have been synchronised. After a run that ended in a
-	// *ValueError they are unspecified, as the outputs are.
-	Counts() (VoxelCounts, error)
-}
-
-// VoxelizeResult is what Device.Voxelize returns: its arguments with the outputs that it allocated, and the counters.
+// VoxelizeResult is what Voxelize wrote, as in [VoxelizeArgs], and what became of the points.
 type VoxelizeResult struct {
-	VoxelizeArgs
+	Grid, Values, Coords, Counts, RowSplits, PointVoxel *tensor.Tensor
+
 	Found VoxelCounts
 }

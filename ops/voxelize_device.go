@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -16,37 +18,44 @@ import (
 // On a GPU a plan has memory of its own until it is closed, in the measure of the points; for dense sums, means and extremes of small clouds
 // in that of the grid too, 12 bytes a feature of each cell and 4 to 16 more, at most 128 MB. On the CPU it has 16 to 36 bytes a point, and
 // for majorities 4 more for each thread.
-func (d *Device) PlanVoxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOptions) (VoxelizePlan, error) {
+func (d *Device) PlanVoxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOptions) (*VoxelizePlan, error) {
 	if err := d.open("PlanVoxelize"); err != nil {
+		return nil, err
+	}
+	b, err := capable[backend.Voxelizer](d, "Voxelize")
+	if err != nil {
 		return nil, err
 	}
 	job, err := newVoxelizeJob(&checker{op: "Voxelize", device: d.home()}, args, grid, opts)
 	if err != nil {
 		return nil, err
 	}
-	return d.backend.Voxelize(job)
+	p, err := b.Voxelize(job)
+	if err != nil {
+		return nil, err
+	}
+	return &VoxelizePlan{Plan{p}, p}, nil
 }
 
 // Voxelize sorts points into the cells of a grid and returns when it is done. Tensors may be on the host or on the device;
 // those on the host are copied to the device and back where that is not the host. Outputs that are not given are allocated
 // where Points is, optional ones too. If neither Values nor Coords nor Counts is given, they are made as long as the number
-// of voxels found, else as long as those given. The caller closes what was allocated.
-func (d *Device) Voxelize(args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOptions) (VoxelizeResult, error) {
-	result := VoxelizeResult{VoxelizeArgs: args}
-	if err := d.open("Voxelize"); err != nil {
-		return result, err
+// of voxels found, else as long as those given. The caller closes what was allocated. The context, and what an error leaves, are as in [Device.Resample].
+func (d *Device) Voxelize(ctx context.Context, args VoxelizeArgs, grid VoxelGrid, opts VoxelizeOptions) (VoxelizeResult, error) {
+	if err := d.begin(ctx, "Voxelize"); err != nil {
+		return VoxelizeResult{}, err
 	}
-	s := voxelStaging{staging{d: d}, grid, opts}
-	err := s.voxelize(&result)
+	s := voxelStaging{staging{ctx: ctx, d: d}, grid, opts}
+	made := args
+	found, err := s.voxelize(&made)
 	var given, got []*tensor.Tensor
-	made := voxelOutputs(&result.VoxelizeArgs)
 	for i, t := range voxelOutputs(&args) {
-		given, got = append(given, *t), append(got, *made[i])
+		given, got = append(given, *t), append(got, *voxelOutputs(&made)[i])
 	}
-	if s.failed(err, given, got) {
-		result = VoxelizeResult{VoxelizeArgs: args}
+	if err = s.end(err, given, got); err != nil {
+		return VoxelizeResult{}, err
 	}
-	return result, errors.Join(err, s.close())
+	return VoxelizeResult{made.Grid, made.Values, made.Coords, made.Counts, made.RowSplits, made.PointVoxel, found}, nil
 }
 
 // voxelOutputs are the places of the outputs.
@@ -60,68 +69,61 @@ type voxelStaging struct {
 	opts VoxelizeOptions
 }
 
-func (s *voxelStaging) voxelize(r *VoxelizeResult) error {
+func (s *voxelStaging) voxelize(r *VoxelizeArgs) (found VoxelCounts, err error) {
 	c := &checker{op: "Voxelize", device: s.d.home(), mixed: true}
-	probe := &VoxelizeJob{VoxelizeArgs: r.VoxelizeArgs}
+	probe := voxelizeCheck{&backend.VoxelizeJob{VoxelizeTensors: backend.VoxelizeTensors(*r)}}
 	probe.checkOptions(c, s.grid, s.opts)
 	if probe.checkInputs(c); c.err != nil {
-		return c.err
+		return found, c.err
 	}
-	dev := r.VoxelizeArgs
+	dev := *r
 	v := 0
 	switch given := firstOf(r.Values, r.Coords, r.Counts); {
-	case s.opts.Mode == DenseVoxels:
+	case s.opts.Mode == VoxelDense:
 	case given == nil:
 		// What was given is checked before anything is copied or run.
-		sized := *probe
+		sized := *probe.VoxelizeJob
 		sized.Values, sized.Coords, sized.Counts = nil, nil, nil
-		for _, o := range sized.outputs(0)[4:] {
-			if t := *o.t; t != nil && c.tensor(o.name, t) {
-				o.check(c)
+		for _, o := range sized.Outputs(0)[4:] {
+			if t := *o.T; t != nil && c.tensor(o.Name, t) {
+				checkOutput(c, &o)
 			}
 		}
 		if c.err != nil {
-			return c.err
+			return found, c.err
 		}
 		s.upload(&dev)
 		if s.err != nil {
-			return nil // close returns it
+			return found, nil // close returns it
 		}
-		var err error
-		if v, err = s.found(dev, probe); err != nil {
-			return err
+		if v, err = s.found(dev, probe.VoxelizeJob); err != nil {
+			return found, err
 		}
 	case given.Rank() > 0:
 		v = given.Dim(0)
 	}
-	job := &VoxelizeJob{VoxelizeArgs: r.VoxelizeArgs}
-	*job = *probe
-	var outs []output
-	for _, o := range job.outputs(v) {
-		if o.shape != nil {
-			outs = append(outs, o.output)
-		}
-	}
-	err := s.make(c, r.Points, outs)
-	r.VoxelizeArgs = job.VoxelizeArgs // also of a call that fails: what was made is closed
+	job := *probe.VoxelizeJob
+	outs := slices.DeleteFunc(job.Outputs(v), func(o backend.Output) bool { return o.Shape == nil })
+	err = s.make(c, r.Points, outs)
+	*r = VoxelizeArgs(job.VoxelizeTensors) // also of a call that fails: what was made is closed
 	if err != nil {
-		return err
+		return found, err
 	}
-	if _, err := newVoxelizeJob(c, r.VoxelizeArgs, s.grid, s.opts); err != nil {
-		return err
+	if _, err := newVoxelizeJob(c, *r, s.grid, s.opts); err != nil {
+		return found, err
 	}
 	s.upload(&dev)
 	copies := voxelOutputs(&dev)
-	for i, t := range voxelOutputs(&r.VoxelizeArgs) {
+	for i, t := range voxelOutputs(r) {
 		*copies[i] = s.keep(*t)
 	}
 	if s.err != nil {
-		return nil
+		return found, nil
 	}
-	if r.Found, err = s.run(dev, s.opts); err != nil {
-		return err
+	if found, err = s.run(dev, s.opts); err != nil {
+		return found, err
 	}
-	return s.finish()
+	return found, s.finish()
 }
 
 func firstOf(ts ...*tensor.Tensor) *tensor.Tensor {
@@ -141,41 +143,34 @@ func (s *voxelStaging) upload(a *VoxelizeArgs) {
 }
 
 // found returns how many voxels there are, by a first run that keeps only their coordinates and counts.
-func (s *voxelStaging) found(dev VoxelizeArgs, job *VoxelizeJob) (v int, err error) {
+func (s *voxelStaging) found(dev VoxelizeArgs, job *backend.VoxelizeJob) (v int, err error) {
 	most := min(job.N, job.Keys())
-	if job.RowVoxels < maxRow {
+	if job.RowVoxels < backend.MaxRow {
 		most = min(most, job.B*job.RowVoxels)
 	}
 	a := VoxelizeArgs{Points: dev.Points, Offsets: dev.Offsets, Poses: dev.Poses}
-	opts := VoxelizeOptions{Mode: SparseVoxels, Reduce: ReduceCount, Order: s.opts.Order, MaxVoxels: s.opts.MaxVoxels}
-	only := &VoxelizeJob{VoxelizeArgs: a, Mode: opts.Mode, Reduce: opts.Reduce, Order: opts.Order, B: job.B, N: job.N, Batched: job.Batched}
-	for _, o := range only.outputs(most)[2:4] {
-		if *o.t, err = s.d.Alloc(o.dtype, o.shape...); err != nil {
+	opts := VoxelizeOptions{Mode: VoxelSparse, Reduce: ReduceCount, Order: s.opts.Order, MaxVoxels: s.opts.MaxVoxels}
+	only := &backend.VoxelizeJob{VoxelizeTensors: backend.VoxelizeTensors(a), Mode: opts.Mode, Reduce: opts.Reduce, Order: opts.Order, B: job.B, N: job.N, Batched: job.Batched}
+	for _, o := range only.Outputs(most)[2:4] {
+		if *o.T, err = s.d.Alloc(o.DType, o.Shape...); err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, (*o.t).Close()) }()
+		defer func() { err = errors.Join(err, (*o.T).Close()) }()
 	}
-	counts, err := s.run(only.VoxelizeArgs, opts)
+	counts, err := s.run(VoxelizeArgs(only.VoxelizeTensors), opts)
 	return int(counts.Voxels), err
 }
 
-// run makes a plan, runs it once on a stream of its own and returns its counters.
+// run makes a plan, runs it once on a queue of its own and returns its counters.
 func (s *voxelStaging) run(a VoxelizeArgs, opts VoxelizeOptions) (counts VoxelCounts, err error) {
 	plan, err := s.d.PlanVoxelize(a, s.grid, opts)
 	if err != nil {
 		return counts, err
 	}
-	stream, err := s.d.backend.NewStream()
-	if err != nil {
-		return counts, errors.Join(err, plan.Close())
-	}
-	if err = plan.Run(stream); err == nil {
-		err = stream.Synchronize(context.Background())
-	}
-	if err == nil {
+	if err = s.once(&plan.Plan); err == nil {
 		counts, err = plan.Counts()
 	}
-	return counts, errors.Join(err, stream.Close(), plan.Close())
+	return counts, errors.Join(err, plan.Close())
 }
 
 // Open3DGrid returns the grid that Open3D's PointCloud.voxel_down_sample lays over points [N,3], f64 or f32, on the host: it
@@ -192,15 +187,14 @@ func Open3DGrid(points *tensor.Tensor, size float64) (VoxelGrid, error) {
 	if c.err != nil {
 		return VoxelGrid{}, c.err
 	}
-	v, err := newValues(points)
+	all, err := tensor.Floats(points)
 	if err != nil {
 		return VoxelGrid{}, err
 	}
 	var g VoxelGrid
 	first := true
 	for i := range points.Dim(0) {
-		at := i * points.Stride(0)
-		p := [3]float64{v.float(at), v.float(at + 1), v.float(at + 2)}
+		p := [3]float64(all[3*i:])
 		if math.IsNaN(p[0]-p[0]) || math.IsNaN(p[1]-p[1]) || math.IsNaN(p[2]-p[2]) {
 			continue
 		}

@@ -1,14 +1,15 @@
-// channel_rows.cuh resamples rows whose ranges of features have kinds of their own, and the kinds that look at values or at
-// more than two samples.
+// channel_rows.cuh is the kernel behind resample_channels and resample_curves: rows in which ranges of features (channels) have
+// interpolations of their own, among them those that look at values or at more than two samples.
 //
-// A block takes `tile` targets. One thread a target finds its place among the row's stamps and keeps it in shared memory; warps
-// without a target check the block's share of the stamps meanwhile. After a barrier the warps share out the targets' items, a warp those
-// of one sort at a time, see channels.cuh. Rows that fit are put together in shared memory, and after another barrier written from
-// there by 16 bytes; wider ones are written item by item. resample_channels makes quaternions, angles and the kinds that look at no
-// value; resample_curves every kind, with more registers. What most poses are resample_poses.cu makes.
+// A block takes `tile` targets. One thread per target finds its place among the row's timestamps and leaves the result in shared
+// memory; warps without a target meanwhile check the block's part of the timestamps. After a barrier the warps partition the targets'
+// items among themselves, each warp items of one category at a time, see channels.cuh. Rows that fit are assembled in shared memory
+// and, after another barrier, written from there 16 bytes at a time; wider rows are written item by item. resample_channels handles
+// quaternions, angles and the interpolations that only select or blend (linear, previous, next, nearest); resample_curves handles all,
+// with more registers. Most rows of positions and quaternions go to resample_thread_per_row instead.
 //
-// Bytes moved: as resample.cu, with a cubic through samples two rows more a target, with a window all its rows. Promises equal bits
-// with the CPU.
+// Bytes moved: as resample.cu; a cubic through samples reads two more rows per target, a window all rows inside it. Equal bits with the
+// CPU.
 #pragma once
 #include "channels.cuh"
 
@@ -19,7 +20,7 @@ RC_HOST constexpr u32 max_staged = 8192; // bytes of the block's rows that are p
 constexpr u32 max_near = 64;     // items that are kept there
 
 template <bool Others> struct memory {
-    spots<item_tile, Others> s;
+    cached_targets<item_tile, Others> s;
     alignas(16) item items[max_near];
     alignas(16) char rows[max_staged];
 };
@@ -104,14 +105,14 @@ template <> struct job_of<false> : windows_job {
     RC_FN_MEMBER u64 window() const { return 0; }
 };
 
-// put_run writes an even number of bytes with `step` threads, of which this is number n.
-RC_FN void put_run(char *to, const char *from, u32 bytes, u32 n, u32 step) {
-    const u32 together = (u32)(u64)to | (u32)(u64)from;
+// copy_out writes an even number of bytes with `step` threads, of which this is number n.
+RC_FN void copy_out(char *to, const char *from, u32 bytes, u32 n, u32 step) {
+    const u32 alignment = (u32)(u64)to | (u32)(u64)from;
     u32 done = 0;
-    if ((together & 15) == 0) {
+    if ((alignment & 15) == 0) {
         done = bytes & ~15u;
         for (u32 i = n * 16; i < done; i += step * 16) st_16(to + i, *(const v16 *)(from + i));
-    } else if ((together & 3) == 0) {
+    } else if ((alignment & 3) == 0) {
         done = bytes & ~3u;
         for (u32 i = n * 4; i < done; i += step * 4) st_u32(to + i, *(const u32 *)(from + i));
     }
@@ -123,12 +124,12 @@ RC_HOST struct channels_job {
     resample_job job;
     u64 shortest; // the bits of the shortest window, a time; of curves
     const item *items;
-    sorts items_of;
+    item_categories items_of;
 };
 
 // make makes the rows of the block's targets.
 template <u32 In, bool Others>
-RC_FN void make(const resample_job &j, memory<Others> &mem, const item *items, const sorts &g, u32 count, bool near) {
+RC_FN void make(const resample_job &j, memory<Others> &mem, const item *items, const item_categories &g, u32 count, bool near) {
     const u32 size = size_of_out(j), row = j.d * size;
     const bool staged = (u64)j.tile * j.d * size <= max_staged;
     const auto item_of = [&](u32 n) { return near ? mem.items[n] : ld_item(items + n); };
@@ -141,22 +142,22 @@ RC_FN void make(const resample_job &j, memory<Others> &mem, const item *items, c
         make_items<In>(j, mem.s, count, g, item_of, [&](u32 target, u32 feature) { return sink<any>{j, place(target, feature)}; });
     if (!staged) return;
     barrier();
-    if (j.dense()) return put_run((char *)j.dst + (u64)j.block() * j.tile * row, mem.rows, count * row, thread_x(), j.threads());
+    if (j.dense()) return copy_out((char *)j.dst + (u64)j.block() * j.tile * row, mem.rows, count * row, thread_x(), j.threads());
     for (u32 i = thread_x() / warp_size; i < count; i += j.threads() / warp_size)
-        put_run((char *)j.dst + mem.s.dst[i] * size, mem.rows + i * row, row, thread_x() % warp_size, warp_size);
+        copy_out((char *)j.dst + mem.s.dst[i] * size, mem.rows + i * row, row, thread_x() % warp_size, warp_size);
 }
 
 // resample finds the block's targets, brings the items near, and makes the rows.
-template <bool Wide, class J, bool Others> RC_FN void resample(const J &j, memory<Others> &mem, const item *items, const sorts &g) {
+template <bool Wide, class J, bool Others> RC_FN void resample(const J &j, memory<Others> &mem, const item *items, const item_categories &g) {
     const bool near = j.chunks <= max_near && j.chunks <= j.threads();
     if (near && thread_x() < j.chunks) copy_async((v16 *)(mem.items + thread_x()), items + thread_x());
-    const u32 count = survey_clock(j, [&](u32 i, const auto &m) { keep_spot(j, mem.s, g, i, m); });
+    const u32 count = locate_targets_on_clock(j, [&](u32 i, const auto &m) { cache_target(j, mem.s, g, i, m); });
     copies_landed();
     barrier();
     if constexpr (Wide)
         make<dt_f64>(j, mem, items, g, count, near);
     else
-        tell_dtype(j.in(), [&](auto known) RC_INLINED { make<decltype(known)::dtype>(j, mem, items, g, count, near); });
+        dispatch_dtype(j.in(), [&](auto known) RC_INLINE_LAMBDA { make<decltype(known)::dtype>(j, mem, items, g, count, near); });
 }
 
 } // namespace rc

@@ -17,7 +17,7 @@
 #endif
 
 // RC_FN marks a device function, RC_KERNEL an entry with its largest block size.
-// The entry keeps its plain name in the PTX.
+// The entry keeps its name in the PTX, unmangled.
 #define RC_FN static __device__ __forceinline__
 #define RC_FN_MEMBER __device__ __forceinline__
 #define RC_KERNEL(max_threads) extern "C" __global__ void __launch_bounds__(max_threads)
@@ -26,12 +26,12 @@
 // RC_HOST marks a constant, an enum or a struct that the host shares: scripts/build_ptx.sh writes it in Go to zinterface.go, under
 // the name that Go gives it (src_batch is SrcBatch), with its comment. Constants are integers, and enums say their type:
 //
-//     RC_HOST constexpr u32 most_tile = plain_threads * most_each; // MostTile
-//     RC_HOST enum kind : u32 { linear, previous };                // KindLinear, KindPrevious
-//     RC_HOST struct plain_params { const void *src; u32 flags; }; // type PlainParams, whose Bytes a launch takes
+//     RC_HOST constexpr u32 max_tile = fast_threads * max_units_per_thread; // MaxTile
+//     RC_HOST enum clock : u32 { clock_i64, clock_f64 };          // ClockI64, ClockF64
+//     RC_HOST struct fast_params { const void *src; u32 flags; }; // type FastParams, whose Bytes a launch takes
 //
 // RC_FLAG(word, type, name, shift, width) in a struct is a field of a word of switches: a member function here, and in Go a field of
-// the type that is named for the struct and the word (PlainParamsFlags), whose Word puts them together. A name that is marked twice
+// the type that is named for the struct and the word (FastParamsFlags), whose Word puts them together. A name that is marked twice
 // is an error, as is all that the host could not know: what lies inside #if, a type that is not marked.
 #define RC_HOST
 #define RC_FLAG(word, type, name, shift, width) \
@@ -39,18 +39,18 @@
 
 #define RC_UNROLL _Pragma("unroll")
 #if defined(__clang__)
-#define RC_ROLLED _Pragma("clang loop unroll(disable)")
+#define RC_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else
-#define RC_ROLLED _Pragma("unroll 1")
+#define RC_NO_UNROLL _Pragma("unroll 1")
 #endif
 
-// RC_INLINED stands behind a lambda's parameters that must not become a function of its own, however often it is called.
-#define RC_INLINED __attribute__((always_inline))
+// RC_INLINE_LAMBDA stands behind a lambda's parameters that must not become a function of its own, however often it is called.
+#define RC_INLINE_LAMBDA __attribute__((always_inline))
 
-// RC_OFTEN and RC_SELDOM say how a condition mostly is: code for what is seldom lies behind the rest, out of the way of the
-// instructions that a small launch has to fetch.
-#define RC_OFTEN(x) __builtin_expect(!!(x), 1)
-#define RC_SELDOM(x) __builtin_expect(!!(x), 0)
+// RC_LIKELY and RC_UNLIKELY are branch hints: unlikely code is laid out behind the rest, out of the way of the instructions that a
+// small launch has to fetch.
+#define RC_LIKELY(x) __builtin_expect(!!(x), 1)
+#define RC_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 namespace rc {
 
@@ -62,7 +62,7 @@ using i64 = long long;
 using u64 = unsigned long long;
 static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "64-bit device expected");
 
-RC_HOST constexpr u32 warp_size = 32; // threads that go together
+RC_HOST constexpr u32 warp_size = 32; // threads of a warp
 
 // ---- Where this thread is ----
 
@@ -78,13 +78,13 @@ RC_FN u32 block_x() { return blockIdx.x; }
 RC_FN u32 blocks_x() { return gridDim.x; }
 #endif
 
-// thread_anew is thread_x, read where it is asked for and not kept in a register, and threads_anew threads_x.
-RC_FN u32 thread_anew() {
+// reload_thread_x is thread_x, read anew where it is used instead of kept in a register; reload_threads_x likewise.
+RC_FN u32 reload_thread_x() {
     u32 r;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(r));
     return r;
 }
-RC_FN u32 threads_anew() {
+RC_FN u32 reload_threads_x() {
     u32 r;
     asm volatile("mov.u32 %0, %%ntid.x;" : "=r"(r));
     return r;
@@ -128,8 +128,8 @@ RC_FN v16 ld_nc_16(const void *p) {
     asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)));
     return v;
 }
-// ld_now_16 is ld_nc_16 that stays where it stands, however late its value is needed.
-RC_FN v16 ld_now_16(const void *p) {
+// ld_nc_16_volatile is ld_nc_16 that stays where it stands, however late its value is needed.
+RC_FN v16 ld_nc_16_volatile(const void *p) {
     v16 v;
     asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global(p)));
     return v;
@@ -145,8 +145,8 @@ RC_FN u64 ld_nc_u64(const void *p) {
     asm("ld.global.nc.u64 %0, [%1];" : "=l"(v) : "l"(global(p)));
     return v;
 }
-// ld_now_u64 is ld_nc_u64 that stays where it stands.
-RC_FN u64 ld_now_u64(const void *p) {
+// ld_nc_u64_volatile is ld_nc_u64 that stays where it stands.
+RC_FN u64 ld_nc_u64_volatile(const void *p) {
     u64 v;
     asm volatile("ld.global.nc.u64 %0, [%1];" : "=l"(v) : "l"(global(p)));
     return v;
@@ -298,24 +298,24 @@ RC_FN double floor_f(double a) {
 RC_FN float abs_f(float a) { return as_f32(bits(a) & 0x7fffffffu); }
 RC_FN double abs_f(double a) { return as_f64(bits(a) & 0x7fffffffffffffffull); }
 
-// ---- Launches that follow each other closely ----
+// ---- Programmatic dependent launch ----
 
-// A kernel that is launched as dependent may begin before the one in front of it on the stream has ended. let_next says that the
-// next may begin from here on; wait_for_previous waits for the end of the one in front, and what that wrote is seen after it.
-// let_next comes second: a kernel that begins while two others run could find, on the read-only path, what the first of them
-// had read before the second wrote. Where a launch is not dependent neither does anything.
-RC_FN void let_next() {
+// A kernel launched with programmatic stream serialization may begin before the kernel in front of it on the stream has ended.
+// launch_dependents lets the next kernel begin from here on; grid_dependency_wait waits for the end of the kernel in front, and what that
+// wrote is visible after it. A kernel waits first and lets the next begin second: one that began while two others ran could find, on the
+// read-only path, what the first of them had read before the second wrote. In other launches neither does anything.
+RC_FN void launch_dependents() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
-RC_FN void wait_for_previous() {
+RC_FN void grid_dependency_wait() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// after_wait keeps loads through p behind a wait: those of the read-only path are not ordered otherwise.
+// after_wait is a compiler fence that keeps loads through p behind a wait: those of the read-only path are not ordered otherwise.
 template <class T> RC_FN void after_wait(const T *&p) { asm volatile("" : "+l"(p)::"memory"); }
 
 template <class T> RC_FN const T *waited(const T *p) {

@@ -1,5 +1,5 @@
-// curves.cuh has the formulas of the kinds that look at a feature's value, in double, each step rounded on its own, in the order
-// of the Go package ops (curve.go), which tells their sources: so both give the same bits.
+// curves.cuh has the formulas of the interpolations that look at a feature's value (angles, slerp, cubics), in double, each step
+// rounded on its own, in the order of the Go package ops (curve.go), which names their sources: both give the same bits.
 #pragma once
 #include "common.cuh"
 
@@ -31,14 +31,14 @@ RC_FN double unwrap_angle(double x, double period) {
     return r == period ? 0 : r;
 }
 
-// tells_turn reports whether two samples that are more than half a period apart tell that their range is [0, period).
-RC_FN bool tells_turn(double v0, double v1, double half) { return v0 >= 0 && v1 >= 0 && (v0 >= half || v1 >= half); }
+// range_from_zero reports whether two samples that are more than half a period apart show that their range is [0, period).
+RC_FN bool range_from_zero(double v0, double v1, double half) { return v0 >= 0 && v1 >= 0 && (v0 >= half || v1 >= half); }
 
 RC_FN double angle_between(double v0, double v1, double a, double period) {
     const double half = period * 0.5, d = v1 - v0;
     if (abs_f(d) <= half) return v0 + a * d;
     const double r = v0 + a * wrap_angle(d, period);
-    return tells_turn(v0, v1, half) ? unwrap_angle(r, period) : wrap_angle(r, period);
+    return range_from_zero(v0, v1, half) ? unwrap_angle(r, period) : wrap_angle(r, period);
 }
 
 // angles_near makes N of them without a branch, and reports whether none is far from a turn's range. Else they may be wrong.
@@ -47,11 +47,11 @@ template <u32 N> RC_FN bool angles_near(double (&x)[N], const double (&v0)[N], c
     bool near = true;
     RC_UNROLL for (u32 i = 0; i < N; i++) {
         const double d = v1[i] - v0[i];
-        const bool plain = abs_f(d) <= half;
-        const double r = v0[i] + a * (d - (plain ? 0 : d < 0 ? -period : period));
-        const double lo = tells_turn(v0[i], v1[i], half) ? 0 : -half, hi = lo + period;
-        x[i] = plain ? r : r - (r >= hi ? period : r < lo ? -period : 0);
-        near = near & (abs_f(d) < far) & (plain | ((x[i] >= lo) & (x[i] < hi)));
+        const bool unwrapped = abs_f(d) <= half;
+        const double r = v0[i] + a * (d - (unwrapped ? 0 : d < 0 ? -period : period));
+        const double lo = range_from_zero(v0[i], v1[i], half) ? 0 : -half, hi = lo + period;
+        x[i] = unwrapped ? r : r - (r >= hi ? period : r < lo ? -period : 0);
+        near = near & (abs_f(d) < far) & (unwrapped | ((x[i] >= lo) & (x[i] < hi)));
     }
     return near;
 }
@@ -145,7 +145,7 @@ struct cubic {
     double v1, rise, d1, d2;
 };
 
-// hermite_at is its value at u of the way, which is h long, hermite_slope its slope there.
+// hermite_at is its value at the fraction u of a bracket of length h, hermite_slope its slope there.
 RC_FN double hermite_at(const cubic &c, double h, double u) {
     const double r = 1 - u, both = u * r;
     return c.v1 + u * u * (3 - 2 * u) * c.rise + h * both * (r * c.d1 - u * c.d2);
@@ -157,7 +157,7 @@ RC_FN double hermite_slope(const cubic &c, double h, double u) {
 
 // beside is a bracket next to the target's: the target's length over its own, and over both; 0 where there is none.
 struct alignas(16) beside {
-    double ratio, share;
+    double ratio, fraction;
 };
 RC_FN beside beside_of(double h, double length) {
     if (length == 0) return {0, 0};
@@ -168,8 +168,8 @@ RC_FN beside beside_of(double h, double length) {
 }
 
 // Slopes are rises over the target's bracket, whose own line's is rise; outer is that of the line over the bracket beside it.
-RC_FN double parabola(double rise, double outer, double share) { return share * outer + (1 - share) * rise; }
-RC_FN double parabola_end(double rise, double outer, double share) { return (1 + share) * rise - share * outer; }
+RC_FN double parabola(double rise, double outer, double fraction) { return fraction * outer + (1 - fraction) * rise; }
+RC_FN double parabola_end(double rise, double outer, double fraction) { return (1 + fraction) * rise - fraction * outer; }
 
 // ---- Pchip ----
 
@@ -182,8 +182,8 @@ RC_FN double pchip_steep(double rise, double outer, double w) {
     if (abs_f(outer) > abs_f(rise)) return div_rn(rise, w * div_rn(rise, outer) + (1 - w));
     return div_rn(outer, w + (1 - w) * div_rn(outer, rise));
 }
-RC_FN double pchip_slope(double rise, double outer, double share) {
-    const double w = (1 + share) * (1.0 / 3), both = rise * outer;
+RC_FN double pchip_slope(double rise, double outer, double fraction) {
+    const double w = (1 + fraction) * (1.0 / 3), both = rise * outer;
     double d = 0;
     if (both >= 0x1p-960 && both <= 0x1p1000)
         d = div_rn(both, w * rise + (1 - w) * outer);
@@ -192,14 +192,14 @@ RC_FN double pchip_slope(double rise, double outer, double share) {
     return d;
 }
 
-RC_FN double pchip_end(double rise, double outer, double share) {
-    const double d = parabola_end(rise, outer, share);
+RC_FN double pchip_end(double rise, double outer, double fraction) {
+    const double d = parabola_end(rise, outer, fraction);
     if (sign_of(d) != sign_of(rise)) return 0;
     if (sign_of(rise) != sign_of(outer) && abs_f(d) > 3 * abs_f(rise)) return 3 * rise;
     return d;
 }
 
-// cubic_of is the cubic of a kind between v1 and v2, over a way of 1: pchip's, or Catmull and Rom's. There is a v0 if there is a
+// cubic_of is the cubic between v1 and v2, over a length of 1: pchip's, or Catmull and Rom's. There is a v0 if there is a
 // bracket before, and a v3 if there is one after.
 RC_FN cubic cubic_of(bool is_pchip, double v0, double v1, double v2, double v3, bool has_before, bool has_after, const beside &before, const beside &after) {
     const double rise = v2 - v1;
@@ -207,13 +207,13 @@ RC_FN cubic cubic_of(bool is_pchip, double v0, double v1, double v2, double v3, 
     double d1 = rise, d2 = rise;
     if (has_before && has_after) {
         if (is_pchip)
-            d1 = pchip_slope(rise, left, before.share), d2 = pchip_slope(rise, right, after.share);
+            d1 = pchip_slope(rise, left, before.fraction), d2 = pchip_slope(rise, right, after.fraction);
         else
-            d1 = parabola(rise, left, before.share), d2 = parabola(rise, right, after.share);
+            d1 = parabola(rise, left, before.fraction), d2 = parabola(rise, right, after.fraction);
     } else if (has_before || has_after) {
-        const double outer = has_before ? left : right, share = has_before ? before.share : after.share;
-        const double inner = is_pchip ? pchip_slope(rise, outer, share) : parabola(rise, outer, share);
-        const double end = is_pchip ? pchip_end(rise, outer, share) : parabola_end(rise, outer, share);
+        const double outer = has_before ? left : right, fraction = has_before ? before.fraction : after.fraction;
+        const double inner = is_pchip ? pchip_slope(rise, outer, fraction) : parabola(rise, outer, fraction);
+        const double end = is_pchip ? pchip_end(rise, outer, fraction) : parabola_end(rise, outer, fraction);
         d1 = has_before ? inner : end, d2 = has_before ? end : inner;
     }
     return {v1, rise, d1, d2};

@@ -1,13 +1,13 @@
 // draw.cu draws a batch of windows: positions of an epoch become windows by a permutation, and windows the episodes that have them. The
-// cursor lies on the device and is moved on by each launch, so that a captured graph goes on by itself.
+// cursor lies on the device and each launch advances it, so that a captured graph goes on by itself.
 //
-// A warp draws a window. All its lanes permute the position; then they search its episode together, 64 places at a time, of which the
-// first do not depend on the window and are asked for before the cursor is known: episodes of up to 4096 take two steps, of up to
-// 262144 three. Two lanes a stream look up where the episode's samples begin and end. Meanwhile a further warp tells that the block has
-// read the cursor, and that of the last block moves it on. Blocks behind those check the tables, each one of them, an episode a thread
+// One warp draws one window. All its lanes permute the position; then they search its episode together, 64 places per step, of which the
+// first do not depend on the window and are loaded before the cursor is known: episodes of up to 4096 take two steps, of up to
+// 262144 three. Two lanes per stream look up where the episode's samples begin and end. Meanwhile one more warp counts the block as having
+// read the cursor, and that of the last block advances it. Blocks behind those check the tables, one table each, an episode per thread
 // at a time.
 //
-// Bytes moved: 8 * (3 + 2 * streams) written a window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
+// Bytes moved: 8 * (3 + 2 * streams) written per window, 8 * (2 + 2 * streams) and the search's places read; the tables, where they are
 // checked.
 #include "resample.cuh"
 #include "streams.cuh"
@@ -20,9 +20,9 @@ namespace {
 RC_HOST constexpr u32 draw_rows = 4; // windows of a block, a warp each
 RC_HOST constexpr u32 draw_threads = (draw_rows + 1) * warp_size;
 
-// draw_side is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many
+// draw_lookup is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many
 // there are.
-RC_HOST struct draw_side {
+RC_HOST struct draw_lookup {
     const i64 *from; // [e]: where they begin, and where they end
     i64 *to;         // [b]
 };
@@ -45,7 +45,7 @@ RC_HOST struct draw_params {
     u32 streams;
     u32 key[4];      // of the permutation's rounds: what all epochs have
     u32 flags, unused;
-    const draw_side *sides; // two a stream
+    const draw_lookup *lookups; // two a stream
 
     RC_FLAG(flags, u32, half, 0, 5)      // bits of half a number in the permutation
     RC_FLAG(flags, bool, wide, 5, 1)     // it has four rounds, not eight
@@ -59,7 +59,7 @@ static_assert(2 * max_streams <= warp_size, "a lane for each side of a stream");
 // The classes of faults, as package ops has them.
 constexpr u64 fault_cursor = 0, fault_windows = 1ull << 62, fault_begins = 2ull << 62, fault_offsets = 3ull << 62;
 
-constexpr u32 places = 2 * warp_size; // that a step of a search looks at
+constexpr u32 places = 2 * warp_size; // that a step of a search reads
 constexpr u32 key_step = 0x9e3779b9;
 
 // tables are what a kernel of before may have written.
@@ -68,7 +68,7 @@ struct tables {
     bool early;
 
     RC_FN_MEMBER bool ready() const { return early; }
-    RC_FN_MEMBER void settle() { after_wait(windows), after_wait(begins); }
+    RC_FN_MEMBER void fence_after_wait() { after_wait(windows), after_wait(begins); }
 };
 
 // cursor is a place in the order of draws: an epoch, and how many of its positions have been taken.
@@ -80,7 +80,7 @@ struct cursor {
 // read_cursor is where the batch begins: in the next epoch, if this one has no more. One thread of the grid checks it.
 RC_FN cursor read_cursor(const draw_params &p) {
     cursor c = {ld_relaxed(p.cursor), (i64)ld_relaxed(p.cursor + 1)};
-    if (RC_SELDOM(((i64)c.epoch | c.taken) < 0) && blocks_x() > p.blocks && block_x() == 0 && thread_x() == 0)
+    if (RC_UNLIKELY(((i64)c.epoch | c.taken) < 0) && blocks_x() > p.blocks && block_x() == 0 && thread_x() == 0)
         report(p, fault_cursor, (i64)c.epoch < 0 ? 0 : 1, 0);
     if (c.taken >= (i64)p.count || (!p.short_last() && c.taken > (i64)(p.count - p.step))) c = {c.epoch + 1, 0};
     return c;
@@ -128,7 +128,7 @@ struct seek {
     i64 low, high;
 };
 
-RC_FN void ask(const tables &t, seek &s) {
+RC_FN void load_step(const tables &t, seek &s) {
     s.apart = (s.hi - s.lo + places - 1) / places;
     const u64 at = s.lo + (u64)lane() * s.apart, above = at + (u64)warp_size * s.apart;
     s.low = s.high = 0x7fffffffffffffff;
@@ -137,13 +137,13 @@ RC_FN void ask(const tables &t, seek &s) {
     if (lane() == 0) s.low = 0;
 }
 
-// episode_of ends a search whose first step has been asked for.
+// episode_of ends a search whose first step has been loaded.
 RC_FN u32 episode_of(const tables &t, seek &s, i64 window) {
     for (;;) {
         s.lo += (count_bits(votes(s.low <= window)) + count_bits(votes(s.high <= window)) - 1) * s.apart;
         if (s.apart == 1) return s.lo;
         if (s.hi - s.lo > s.apart) s.hi = s.lo + s.apart;
-        ask(t, s);
+        load_step(t, s);
     }
 }
 
@@ -154,13 +154,13 @@ struct ticked {
 };
 
 // draw_row draws row b, in a warp.
-RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_side &side, const cursor &c, u32 b) {
+RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_lookup &lookup, const cursor &c, u32 b) {
     const u64 position = (u64)c.taken + p.rank + (u64)p.ranks * b;
     i64 episode = -1, tick_number = -1, anchor = 0, mine = 0;
     if (position < p.count) {
         const i64 window = (i64)(p.shuffle() ? permuted(p, c.epoch, position) : position);
         const u32 e = episode_of(t, s, window);
-        if (lane() < 2 * p.streams) mine = (i64)ld_nc_u64(side.from + e);
+        if (lane() < 2 * p.streams) mine = (i64)ld_nc_u64(lookup.from + e);
         const i64 first = (i64)ld_nc_u64(t.windows + e);
         const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
         episode = e, tick_number = window - first, anchor = tick<i64>(clock, (u32)tick_number);
@@ -170,18 +170,18 @@ RC_FN void draw_row(const draw_params &p, const tables &t, seek &s, const draw_s
     if (lane() == 0) st_u64(p.anchors + b, (u64)anchor);
     if (lane() == 1 && p.episodes != nullptr) st_u64(p.episodes + b, (u64)episode);
     if (lane() == 2 && p.ticks != nullptr) st_u64(p.ticks + b, (u64)tick_number);
-    if (lane() < 2 * p.streams) st_u64(side.to + b, (u64)mine);
+    if (lane() < 2 * p.streams) st_u64(lookup.to + b, (u64)mine);
 }
 
-// check_tables looks at a table, each of its blocks at a share of the episodes.
+// check_tables checks a table, each of its blocks a part of the episodes.
 RC_FN void check_tables(const draw_params &p, const tables &t) {
-    const u32 kinds = p.streams + 1, block = block_x() - p.blocks, kind = block % kinds;
-    const u32 first = block / kinds * draw_threads + thread_x(), all = (blocks_x() - p.blocks) / kinds * draw_threads;
-    const i64 *offsets = kind > 0 ? p.sides[2 * (kind - 1)].from : nullptr;
+    const u32 table_count = p.streams + 1, block = block_x() - p.blocks, table_index = block % table_count;
+    const u32 first = block / table_count * draw_threads + thread_x(), all = (blocks_x() - p.blocks) / table_count * draw_threads;
+    const i64 *offsets = table_index > 0 ? p.lookups[2 * (table_index - 1)].from : nullptr;
     after_wait(offsets);
     for (u64 e = first; e < p.e; e += all) {
-        if (kind > 0) {
-            if (!row_fits(offsets, nullptr, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)(kind - 1) << 58, e, 0);
+        if (table_index > 0) {
+            if (!row_fits(offsets, nullptr, true, ld_nc_u64(offsets + p.e), (u32)e, p.e)) report(p, fault_offsets | (u64)(table_index - 1) << 58, e, 0);
             continue;
         }
         const ticked clock = {p.rate, (i64)ld_nc_u64(t.begins + e)};
@@ -193,8 +193,8 @@ RC_FN void check_tables(const draw_params &p, const tables &t) {
     }
 }
 
-// pass is the further warp's first thread: it moves the cursor on once every block has read it.
-RC_FN void pass(const draw_params &p, const cursor &c) {
+// finish_block is the further warp's first thread: it moves the cursor on once every block has read it.
+RC_FN void finish_block(const draw_params &p, const cursor &c) {
     if (p.blocks > 1) {
         fence(); // behind all loads of the cursor by the block
         if (atomic_add(p.ticket, 1) != p.blocks - 1) return;
@@ -215,16 +215,16 @@ RC_KERNEL(draw_threads) draw(const draw_params p) {
         return;
     }
     seek s = {0, p.e, 0, 0, 0};
-    ask(t, s);
-    draw_side side = {};
-    if (lane() < 2 * p.streams) side = p.sides[lane()];
+    load_step(t, s);
+    draw_lookup lookup = {};
+    if (lane() < 2 * p.streams) lookup = p.lookups[lane()];
     const cursor c = read_cursor(p);
     barrier();
     const u32 warp = thread_x() / warp_size, b = block_x() * draw_rows + warp;
     if (warp < draw_rows) {
-        if (b < p.b) draw_row(p, t, s, side, c, b);
+        if (b < p.b) draw_row(p, t, s, lookup, c, b);
     } else if (lane() == 0) {
-        pass(p, c);
+        finish_block(p, c);
     }
     end(t);
 }

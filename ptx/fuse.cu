@@ -1,19 +1,19 @@
-// fuse.cu puts up to 16 streams on one clock in one launch, side by side in dst.
+// fuse.cu puts up to 16 streams on one clock in one launch, side by side in dst: the general kernel, which handles every job.
 //
-// The streams' blocks follow each other in the grid. A block takes `tile` targets of one stream. One thread a target finds its
-// place among the stream's stamps and keeps it in shared memory; warps without a target check the block's share of the stamps
-// meanwhile. After a barrier the block makes the features, in one of two ways:
+// The streams' blocks follow each other in the grid. A block takes `tile` targets of one stream. One thread per target finds its
+// place among the stream's timestamps and keeps it in shared memory; warps without a target meanwhile check the block's part of the
+// timestamps. After a barrier the block computes the features, in one of two forms:
 //
-// In chunks, for streams of one kind that looks at no value, of 4 or 2 byte dtypes on both sides: 2^vector elements at once, up to
-// 16 bytes of source, of four targets that follow each other, neighbouring threads on neighbouring chunks.
+// In chunks, for streams of one interpolation that looks at no value, of 4 or 2 byte dtypes on both sides: 2^vector elements at once, up
+// to 16 bytes of source, of four consecutive targets; neighbouring threads take neighbouring chunks.
 //
 // By items, as resample_channels.cu, for the others.
 //
-// fuse_chunks.cu has only the first way, with fewer registers; this kernel has both.
+// fuse_chunks.cu has only the first form, with fewer registers; this kernel has both.
 //
-// What is made is normalised, if the stream asks for it, and rounded to dst's dtype: (x - shift) * scale in float.
+// Results are normalised, if the stream asks for it, and rounded to dst's dtype: (x - shift) * scale in float.
 //
-// Bytes moved: as resample.cu and resample_channels.cu, stream by stream. Promises equal bits with the CPU, which are those of a
+// Bytes moved: as resample.cu and resample_channels.cu, stream by stream. Equal bits with the CPU, which are those of a
 // Resample of each stream.
 #include "fuse_chunks.cuh"
 #include "fuse_items.cuh"
@@ -23,16 +23,16 @@ using namespace rc;
 RC_KERNEL_OCC(128, 4) fuse(const fuse_params p) {
     __shared__ union {
         chunk_targets chunks;
-        spots<fuse_item_tile, true> items;
+        cached_targets<fuse_item_tile, true> items;
     } mem;
     const u32 m = stream_of(p);
     fuse_job j = job_of(p, m);
     begin(j);
-    const u32 count = survey_clock(j, [&](u32 i, const auto &at) {
+    const u32 count = locate_targets_on_clock(j, [&](u32 i, const auto &at) {
         if (j.by_items())
-            keep_spot(j, mem.items, p.stream[m].items_of, i, at);
+            cache_target(j, mem.items, p.stream[m].items_of, i, at);
         else
-            keep_chunk(j, mem.chunks, i, at);
+            cache_chunk_target(j, mem.chunks, i, at);
     });
     if (!j.by_items()) end_chunks(mem.chunks, count);
     barrier();

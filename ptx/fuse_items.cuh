@@ -1,5 +1,5 @@
-// fuse_items.cuh makes the features of a stream item by item, with channels.cuh. f32, f16 and bf16 are told apart when the kernel
-// runs, as one dtype dt_narrow that is computed in float, so that the formulas are there twice and not four times.
+// fuse_items.cuh computes the features of a stream item by item, with channels.cuh. f32, f16 and bf16 are told apart when the kernel
+// runs, as one dtype dt_narrow that is computed in float, so that the formulas are compiled twice and not four times.
 #pragma once
 #include "fuse_job.cuh"
 
@@ -68,7 +68,7 @@ struct fuse_sink {
     }
 };
 
-template <u32 In, u32 Max> RC_FN void make_stream(const fuse_job &j, const spots<Max, true> &s, u32 count, const item *items, const sorts &g) {
+template <u32 In, u32 Max> RC_FN void make_stream(const fuse_job &j, const cached_targets<Max, true> &s, u32 count, const item *items, const item_categories &g) {
     const auto item_of = [&](u32 n) { return ld_item(items + n); };
     make_items<In>(j, s, count, g, item_of, [&](u32 target, u32 feature) { return fuse_sink{j, s.dst[target] + feature, feature}; });
 }

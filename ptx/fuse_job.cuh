@@ -1,4 +1,4 @@
-// fuse_job.cuh has the parameter of the fusing kernels, and makes of a stream in it the job that resample.cuh works on.
+// fuse_job.cuh has the parameter of the general Fuse kernels, and turns a stream in it into the job that resample.cuh works on.
 #pragma once
 #include "channels.cuh"
 #include "streams.cuh"
@@ -17,13 +17,13 @@ RC_HOST struct fuse_stream {
     const float *affine; // the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
     u64 offset;          // what a target's time has more than the stream's: a time's bits
     u64 fill, max_gap, tolerance, snap, shortest;
-    u64 stamps, share, s;
+    u64 timestamps, timestamps_per_block, s;
     u32 column; // its first feature in dst
     u32 blocks; // of the grid that are its
-    float pace;
+    float samples_per_target;
     u32 d, tile, chunks, chunk_magic;
     u32 flags, more;
-    sorts items_of;
+    item_categories items_of;
 };
 
 // fuse_params is the kernels' parameter: what the streams share, and the streams.
@@ -63,8 +63,8 @@ struct fuse_job : windows_job {
     RC_FN_MEMBER i64 age_step() const { return age_apart; }
     RC_FN_MEMBER i64 pad_step() const { return pad_apart; }
     RC_FN_MEMBER u64 stream_bits() const { return (u64)stream << 58; }
-    RC_FN_MEMBER bool lacking() const { return true; }
-    template <class C> RC_FN_MEMBER C on_own_clock(C x) const {
+    RC_FN_MEMBER bool may_lack_samples() const { return true; }
+    template <class C> RC_FN_MEMBER C to_stream_clock(C x) const {
         C lack;
         from_bits(offset, lack);
         return minus(x, lack);
@@ -72,13 +72,13 @@ struct fuse_job : windows_job {
     RC_FN_MEMBER bool beyond(bool given, bool own) const { return given || own; }
 };
 
-template <> constexpr bool quick<fuse_job>() { return true; }
+template <> constexpr bool has_fast_path<fuse_job>() { return true; }
 
 // stream_of returns the stream that this block works for.
 template <class P> RC_FN u32 stream_of(const P &p) {
     u32 m = 0;
     RC_UNROLL for (u32 i = 1; i < few_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
-    if (RC_OFTEN(block_x() < p.first_block[few_streams])) return m;
+    if (RC_LIKELY(block_x() < p.first_block[few_streams])) return m;
     RC_UNROLL for (u32 i = few_streams; i < max_streams; i++) m = block_x() >= p.first_block[i] ? i : m;
     return m;
 }
@@ -95,7 +95,7 @@ RC_FN fuse_job job_of(const fuse_params &p, u32 m) {
     u8 *const pad = p.pad ? p.pad + m : nullptr;
     return {{{f.src, f.src_batch, f.src_step, f.times, f.times_batch, p.targets, p.targets_batch, dst, p.dst_batch, p.dst_step,
                valid, p.valid_batch, age, p.age_batch, pad, p.pad_batch, f.src_rows, p.dst_rows, f.src_starts, p.anchors, p.fault, p.fault_flag, p.start, p.rate,
-               f.fill, f.max_gap, f.tolerance, f.snap, p.total, f.stamps, f.share, f.s, p.t, p.t_magic, f.pace, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags, f.more},
+               f.fill, f.max_gap, f.tolerance, f.snap, p.total, f.timestamps, f.timestamps_per_block, f.s, p.t, p.t_magic, f.samples_per_target, p.b, f.d, f.tile, f.chunks, f.chunk_magic, f.flags, f.more},
              f.shortest},
             f.offset, p.valid_step, p.age_step, p.pad_step, f.affine, m, p.first_block[m], f.blocks};
 }

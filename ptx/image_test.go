@@ -241,7 +241,7 @@ func TestLookupFindsEveryEntry(t *testing.T) {
 func TestSpeedOfLightTakesItsStruct(t *testing.T) {
 	_, e, ok := Lookup("rc_speed_of_light")
 	require.True(t, ok)
-	p := CopyParams{Src: 1, Dst: 2, In: 3, InShare: 4, Out: 5, OutShare: 6, Flags: CopyParamsFlags{Ready: true}.Word()}
+	p := CopyParams{Src: 1, Dst: 2, In: 3, InPerBlock: 4, Out: 5, OutPerBlock: 6, Flags: CopyParamsFlags{Ready: true}.Word()}
 	assert.Equal(t, []Param{{"b8", len(p.Bytes()), 8}}, e.Params)
 	want, err := binary.Append(nil, binary.LittleEndian, &p)
 	require.NoError(t, err)

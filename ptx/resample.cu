@@ -1,4 +1,4 @@
-// resample.cu resamples rows of features of 16 and 32 bits, see resample_rows.cuh.
+// resample.cu is the general Resample kernel of rows of 16 and 32 bit features, see resample_rows.cuh.
 #include "resample_rows.cuh"
 
 using namespace rc;
@@ -8,8 +8,8 @@ RC_KERNEL_OCC(128, RC_RESIDENT) resample(const resample_job p) {
     resample_job j = p;
     begin(j);
     const u32 count = find(j, mem);
-    tell_dtype(j.in(), [&](auto known) RC_INLINED { 
-        if (RC_SELDOM(!move_from<decltype(known)::dtype>(j, mem, count))) mend_rows<decltype(known)::dtype>(j, mem, count);
+    dispatch_dtype(j.in(), [&](auto known) RC_INLINE_LAMBDA { 
+        if (RC_UNLIKELY(!move_from<decltype(known)::dtype>(j, mem, count))) recompute_rows<decltype(known)::dtype>(j, mem, count);
     });
     end(j);
 }

@@ -1,5 +1,5 @@
 // resample.cuh is what the resampling kernels share: the rows of ragged batches, the search for a target's place among a row's
-// stamps, and the check of the stamps. The formulas are those of the Go package ops, step by step.
+// timestamps, and the check of the timestamps. The formulas are those of the Go package ops, step by step.
 #pragma once
 #include "times.cuh"
 
@@ -9,22 +9,22 @@ namespace rc {
 
 constexpr u64 fault_rows = 0, fault_times = 1ull << 62, fault_targets = 2ull << 62;
 
-template <class J> RC_FN void report(const J &j, u64 kind, u64 position, u64 reason) {
-    atomic_min_u64(j.fault, kind | j.stream_bits() | position << 4 | reason);
+template <class J> RC_FN void report(const J &j, u64 fault_class, u64 position, u64 reason) {
+    atomic_min_u64(j.fault, fault_class | j.stream_bits() | position << 4 | reason);
     *(volatile u32 *)j.fault_flag = 1;
 }
 
-// ---- Launches that follow each other closely ----
+// ---- Programmatic dependent launch ----
 
 // begin is a kernel's first step: it waits for the work ahead of it, unless the caller has said that none of it concerns the job. end
 // is the last, and then waits, in one thread: the work behind this kernel takes its end to mean that all before it has ended.
 template <class J> RC_FN void begin(J &j) {
-    if (!j.ready()) wait_for_previous();
-    let_next();
-    j.settle();
+    if (!j.ready()) grid_dependency_wait();
+    launch_dependents();
+    j.fence_after_wait();
 }
 template <class J> RC_FN void end(const J &j) {
-    if (j.ready() && block_x() == 0 && thread_x() == 0) wait_for_previous();
+    if (j.ready() && block_x() == 0 && thread_x() == 0) grid_dependency_wait();
 }
 
 // ---- Rows ----
@@ -41,7 +41,7 @@ RC_FN extent row_extent(const i64 *rows, const i64 *starts, bool offsets, u64 al
     i64 lo = (i64)ld_nc_u64(rows + b), end = (i64)all;
     if (starts != nullptr) {
         i64 n = lo;
-        lo = (i64)ld_now_u64(starts + b); // the length is on its way still
+        lo = (i64)ld_nc_u64_volatile(starts + b); // the length is on its way still
         n = n < 0 ? 0 : n;
         lo = lo < 0 ? 0 : lo > end ? end : lo;
         end = n < end - lo ? lo + n : end;
@@ -110,21 +110,21 @@ template <class C> struct located {
     }
 };
 
-// window is four stamps around a guess g for the bracket that holds a target: those before, at, after and beyond it.
+// window is four timestamps around a guess g for the bracket that holds a target: those before, at, after and beyond it.
 template <class C> struct window {
     u32 g;
     C before, at, after, beyond;
 };
 
-// look reads the window at g. Past an end the end's own stamp stands, which holds nothing; so it does for a row's only stamp.
-template <class C> RC_FN window<C> look(const C *t, u32 n, u32 g) {
+// load_window reads the window at g. Past an end the end's own timestamp stands, which holds nothing; so it does for a row's only timestamp.
+template <class C> RC_FN window<C> load_window(const C *t, u32 n, u32 g) {
     const u32 next = n > 1 ? 1 : 0, most = n - 1 - next;
     g = g < most ? g : most;
     return {g, ld_time(t + (g > 0 ? g - 1 : 0)), ld_time(t + g), ld_time(t + g + next), ld_time(t + (g + 2 < n ? g + 2 : n - 1))};
 }
 
-// hold reports whether one of the window's brackets holds x, and which.
-template <class C> RC_FN bool hold(const window<C> &w, C x, u32 &k, C &at, C &after) {
+// bracket_holds reports whether one of the window's brackets holds x, and which.
+template <class C> RC_FN bool bracket_holds(const window<C> &w, C x, u32 &k, C &at, C &after) {
     const bool left = x < w.at, right = w.after <= x;
     k = left ? w.g - 1 : right ? w.g + 1 : w.g;
     at = left ? w.before : right ? w.after : w.at;
@@ -133,32 +133,32 @@ template <class C> RC_FN bool hold(const window<C> &w, C x, u32 &k, C &at, C &af
 }
 
 // search finds the greatest k with t[k] <= x, given t[0] <= x < t[n-1], and t[k] and t[k+1]. The first window is around the
-// place that x would have if targets and samples ran from one end to the other in step. If x is not there, the next is where the stamps'
-// mean pace leads from there, and one more where the pace between these two does, which is the samples' own if no gap lies between
-// them. What these have left is cut in four until nothing is: a gap that x lies in or behind has no pace. Whatever the stamps hold, it
-// ends and stays within them.
+// place that x would have if targets and samples were evenly spaced. If x is not there, the next window is where the mean rate of the
+// timestamps leads from there, and one more where the rate between these two does, which is the samples' own if no gap lies between
+// them. What is left is searched by quarters, as a gap around x defeats extrapolation. Whatever the timestamps hold, it ends and stays
+// within them.
 template <class C> RC_FN u32 search(const C *t, u32 n, C x, C first, C last, window<C> w, C &at, C &after) {
     u32 k;
-    if (hold(w, x, k, at, after)) return k;
-    float pace = div_fast((float)(n - 1), (float)span(first, last));
+    if (bracket_holds(w, x, k, at, after)) return k;
+    float samples_per_time = div_fast((float)(n - 1), (float)span(first, last));
     u32 lo = 0, hi = n - 1;
-    RC_ROLLED for (u32 turn = 0; turn < 2; turn++) {
+    RC_NO_UNROLL for (u32 turn = 0; turn < 2; turn++) {
         if (w.at <= x)
             lo = w.g;
         else
             hi = w.g;
         // 0 for a NaN, and below 0; the last beyond 2^32.
-        const window<C> on = look(t, n, (u32)((float)w.g + (float)minus(x, w.at) * pace));
-        if (hold(on, x, k, at, after)) return k;
+        const window<C> on = load_window(t, n, (u32)((float)w.g + (float)minus(x, w.at) * samples_per_time));
+        if (bracket_holds(on, x, k, at, after)) return k;
         const float p = div_fast((float)((i32)on.g - (i32)w.g), (float)minus(on.at, w.at));
-        if (p > 0) pace = p;
+        if (p > 0) samples_per_time = p;
         w = on;
     }
     if (w.at <= x)
         lo = w.g;
     else
         hi = w.g;
-    RC_ROLLED while (lo + 1 < hi) {
+    RC_NO_UNROLL while (lo + 1 < hi) {
         const u32 step = (hi - lo + 3) / 4;
         u32 past = 0;
         RC_UNROLL for (u32 i = 1; i < 4; i++) {
@@ -173,7 +173,7 @@ template <class C> RC_FN u32 search(const C *t, u32 n, C x, C first, C last, win
     return lo;
 }
 
-// upper and lower bound a run of equal stamps at an end of the row: the first index above v, the first at or above v.
+// upper and lower bound a run of equal timestamps at an end of the row: the first index above v, the first at or above v.
 template <class C> RC_FN u32 first_above(const C *t, u32 n, C v) {
     i64 lo = 0, hi = n; // t[lo] <= v
     while (hi - lo > 1) {
@@ -197,20 +197,20 @@ template <class C> RC_FN u32 first_at_or_above(const C *t, u32 n, C v) {
     return (u32)hi;
 }
 
-// last_of is the last of the stamps that equal stamp k: mostly there is one.
+// last_of is the last of the timestamps that equal timestamp k: mostly there is one.
 template <class C> RC_FN u32 last_of(const C *t, u32 n, u32 k) {
     if (k + 1 >= n) return k;
     const C v = ld_time(t + k);
     return v < ld_time(t + k + 1) ? k : first_above(t, n, v) - 1;
 }
 
-// last_within is the last stamp at x or before it, or after it by no more than snap; there is one.
+// last_within is the last timestamp at x or before it, or after it by no more than snap; there is one.
 template <class C> RC_FN u32 last_within(const C *t, u32 n, C x, C snap) {
     u32 lo = 0, hi = n;
     while (hi - lo > 1) {
         const u32 mid = lo + (hi - lo) / 2;
         const C v = ld_time(t + mid);
-        if (v <= x || !longer(x, v, snap))
+        if (v <= x || !span_exceeds(x, v, snap))
             lo = mid;
         else
             hi = mid;
@@ -218,31 +218,31 @@ template <class C> RC_FN u32 last_within(const C *t, u32 n, C x, C snap) {
     return lo;
 }
 
-// outlook is what the usual target needs of the n > 0 stamps of its row, read at once.
-template <class C> struct outlook {
+// search_start is what most targets need of the n > 0 timestamps of their row, read at once.
+template <class C> struct search_start {
     C first, last;
     window<C> w;
 };
 
-template <class C, class J> RC_FN outlook<C> look_out(const J &j, const C *t, u32 n, u32 pos) {
-    return {ld_time(t), ld_time(t + n - 1), look(t, n, (u32)((float)pos * j.pace))};
+template <class C, class J> RC_FN search_start<C> search_start_at(const J &j, const C *t, u32 n, u32 pos) {
+    return {ld_time(t), ld_time(t + n - 1), load_window(t, n, (u32)((float)pos * j.samples_per_target))};
 }
 
-// look_about is look_out for a target that lies anywhere in its row: it reads the ends first, and guesses from them.
-template <class C> RC_FN outlook<C> look_about(const C *t, u32 n, C x) {
+// search_start_for is search_start_at for a target that lies anywhere in its row: it reads the ends first, and guesses from them.
+template <class C> RC_FN search_start<C> search_start_for(const C *t, u32 n, C x) {
     const C first = ld_time(t), last = ld_time(t + n - 1);
     // 0 for a NaN, and below 0; the last beyond 2^32.
-    return {first, last, look(t, n, (u32)((float)minus(x, first) * div_fast((float)(n - 1), (float)span(first, last))))};
+    return {first, last, load_window(t, n, (u32)((float)minus(x, first) * div_fast((float)(n - 1), (float)span(first, last))))};
 }
 
-// general says of a type of jobs whether targets may snap, and ends be held.
+// general says of a type of jobs whether targets may snap to samples, and ends be held.
 template <class J> constexpr bool general() { return true; }
 
-// locate finds a target at x among the stamps of a row.
-template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 n, const outlook<C> &out, C x) {
+// locate finds a target at x among the timestamps of a row.
+template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 n, const search_start<C> &out, C x) {
     located<C> p = {nowhere, 0, false, false, false, 0, 0, 0};
     const C first = out.first, last = out.last;
-    // One condition for the usual target: a branch that asks for less would have the rest loaded behind it.
+    // One condition for most targets: with a narrower one the compiler would load the rest behind the branch.
     if (!((first <= x) & (x < last))) {
         if (x != x) return p;
         const bool left = x < first;
@@ -251,12 +251,12 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
         if constexpr (general<J>()) {
             C limit;
             from_bits(j.snap, limit);
-            if (j.has_snap() && !(left ? longer(x, first, limit) : longer(last, x, limit))) {
+            if (j.has_snap() && !(left ? span_exceeds(x, first, limit) : span_exceeds(last, x, limit))) {
                 p.where = exact, p.k = left ? last_of(t, n, 0) : n - 1;
                 return p;
             }
             from_bits(j.tolerance, limit);
-            p.gap = j.edge() == edge_hold && p.where == above && j.has_tolerance() && (j.near_previous() || j.near_next() || j.near_nearest()) && longer(last, x, limit);
+            p.gap = j.edge() == edge_hold && p.where == above && j.has_tolerance() && (j.near_previous() || j.near_next() || j.near_nearest()) && span_exceeds(last, x, limit);
         }
         if (p.where == exact || j.edge() != edge_extrapolate) return p;
         const u32 i = left ? first_above(t, n, first) : first_at_or_above(t, n, last);
@@ -275,41 +275,41 @@ template <class C, class J> RC_FN located<C> locate(const J &j, const C *t, u32 
     if constexpr (general<J>()) {
         C snap;
         from_bits(j.snap, snap);
-        if (j.has_snap() && !(p.later ? longer(x, after, snap) : longer(at, x, snap))) {
+        if (j.has_snap() && !(p.later ? span_exceeds(x, after, snap) : span_exceeds(at, x, snap))) {
             p.where = exact, p.k = p.later ? last_of(t, n, p.k + 1) : p.k;
             return p;
         }
     }
     if constexpr (general<J>()) {
-        if (RC_OFTEN(!j.limited())) return p;
+        if (RC_LIKELY(!j.limited())) return p;
     }
     if (j.has_gap()) {
         C limit;
         from_bits(j.max_gap, limit);
-        p.gap = longer(at, after, limit);
+        p.gap = span_exceeds(at, after, limit);
     }
     if (j.has_tolerance()) {
         C limit;
         from_bits(j.tolerance, limit);
-        const bool far = longer(at, x, limit), far_next = longer(x, after, limit);
+        const bool far = span_exceeds(at, x, limit), far_next = span_exceeds(x, after, limit);
         p.gap = p.gap || (j.near_previous() && far) || (j.near_next() && far_next) || (j.near_nearest() && (p.later ? far_next : far));
     }
     if (j.has_window()) {
         C limit;
         from_bits(j.window(), limit);
-        p.gap = p.gap || !begun(at, x, limit);
+        p.gap = p.gap || !in_window(at, x, limit);
     }
     return p;
 }
 
 // ---- The check ----
 
-// check_selection looks at the stamps of this block's share of rows that are a selection, with the threads from `first_thread` on.
+// check_selection checks the timestamps of this block's part of the rows of a selection, with the threads from `first_thread` on.
 template <class C, class J> RC_FN void check_selection(const J &j, u32 first_thread) {
-    RC_ROLLED for (u32 row = j.block(); row < j.b; row += j.blocks()) {
+    RC_NO_UNROLL for (u32 row = j.block(); row < j.b; row += j.blocks()) {
         const extent e = src_row(j, row);
         const C *const t = (const C *)j.times + e.first;
-        RC_ROLLED for (u32 k = thread_x() - first_thread; k < e.n; k += j.threads() - first_thread) {
+        RC_NO_UNROLL for (u32 k = thread_x() - first_thread; k < e.n; k += j.threads() - first_thread) {
             const C v = ld_time(t + k), before = ld_time(t + (k > 0 ? k - 1 : 0));
             u64 reason = bad_time(v);
             if (reason == 0 && !(before <= v) && before == before) reason = unsorted;
@@ -318,13 +318,13 @@ template <class C, class J> RC_FN void check_selection(const J &j, u32 first_thr
     }
 }
 
-// check_stamps looks at this block's share of the source stamps with the threads from `first_thread` on.
-template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread) {
+// check_timestamps checks this block's part of the source timestamps with the threads from `first_thread` on.
+template <class C, class J> RC_FN void check_timestamps(const J &j, u32 first_thread) {
     if (j.src_begins() != nullptr) return check_selection<C>(j, first_thread);
     const C *t = (const C *)j.times;
-    const u64 begin = j.share * j.block();
-    u64 end = begin + j.share;
-    end = end < j.stamps ? end : j.stamps;
+    const u64 begin = j.timestamps_per_block * j.block();
+    u64 end = begin + j.timestamps_per_block;
+    end = end < j.timestamps ? end : j.timestamps;
     const u32 step = j.threads() - first_thread;
     for (u64 i = begin + (thread_x() - first_thread); i < end; i += step) {
         u64 at = i;
@@ -351,7 +351,7 @@ template <class C, class J> RC_FN void check_stamps(const J &j, u32 first_thread
     }
 }
 
-// check_rows looks at the lengths and offsets of all rows, each thread of the grid at its share.
+// check_rows checks the lengths and offsets of all rows, each thread of the grid its part.
 template <class J> RC_FN void check_rows(const J &j) {
     if (j.src_extents() == nullptr && j.dst_extents() == nullptr) return;
     const u64 step = (u64)j.blocks() * j.threads();
@@ -361,7 +361,7 @@ template <class J> RC_FN void check_rows(const J &j) {
             report(j, fault_rows, b, src_rows_bad);
         else if (!row_fits(j.dst_extents(), nullptr, j.dst_offsets(), j.t, row, j.b))
             report(j, fault_rows, b, dst_rows_bad);
-        else if (!j.lacking() && src_row(j, row).n == 0 && dst_row(j, row).n > 0)
+        else if (!j.may_lack_samples() && src_row(j, row).n == 0 && dst_row(j, row).n > 0)
             report(j, fault_rows, b, no_samples);
     }
 }

@@ -1,4 +1,4 @@
-// resample_channels_f64.cu resamples rows whose ranges of features have kinds of their own: quaternions, angles and the kinds that look at no value, of 64 bits. See channel_rows.cuh.
+// resample_channels_f64.cu resamples rows whose channels have interpolations of their own: quaternions, angles, linear, previous, next and nearest, of 64 bits. See channel_rows.cuh.
 #include "channel_rows.cuh"
 
 using namespace rc;

@@ -1,4 +1,4 @@
-// resample_curves.cu resamples rows whose ranges of features have kinds of their own: every kind, of 16 and 32 bits. See channel_rows.cuh.
+// resample_curves.cu resamples rows whose channels have interpolations of their own, any of them, of 16 and 32 bits. See channel_rows.cuh.
 #include "channel_rows.cuh"
 
 using namespace rc;

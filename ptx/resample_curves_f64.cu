@@ -1,4 +1,4 @@
-// resample_curves_f64.cu resamples rows whose ranges of features have kinds of their own: every kind, of 64 bits. See channel_rows.cuh.
+// resample_curves_f64.cu resamples rows whose channels have interpolations of their own, any of them, of 64 bits. See channel_rows.cuh.
 #include "channel_rows.cuh"
 
 using namespace rc;

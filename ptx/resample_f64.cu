@@ -1,4 +1,4 @@
-// resample_f64.cu resamples rows of features of 64 bits, see resample_rows.cuh.
+// resample_f64.cu is the general Resample kernel of rows of 64 bit features, see resample_rows.cuh.
 #include "resample_rows.cuh"
 
 using namespace rc;
@@ -8,6 +8,6 @@ RC_KERNEL_OCC(128, RC_RESIDENT) resample_f64(const resample_job p) {
     resample_job j = p;
     begin(j);
     const u32 count = find(j, mem);
-    if (RC_SELDOM(!move_from<dt_f64>(j, mem, count))) mend_rows<dt_f64>(j, mem, count);
+    if (RC_UNLIKELY(!move_from<dt_f64>(j, mem, count))) recompute_rows<dt_f64>(j, mem, count);
     end(j);
 }

@@ -21,7 +21,7 @@ RC_HOST struct resample_job {
     u8 *pad; // null if not wanted
     i64 pad_batch;
     const i64 *src_rows, *dst_rows; // lengths [B] or offsets [B+1]; null if rows are of one length
-    const i64 *src_starts;          // where rows of those lengths begin in a packed src; null if that is not told
+    const i64 *src_starts;          // where rows of those lengths begin in a packed src; null if rows follow each other
     const i64 *anchors;             // what the targets, nanoseconds then, are counted from, a row each; null if from 0
     u64 *fault;      // the smallest fault found, in device memory
     u32 *fault_flag; // set if there is one, in host memory
@@ -30,11 +30,11 @@ RC_HOST struct resample_job {
     u64 fill;               // the bits of a dst element
     u64 max_gap, tolerance, snap; // the bits of a time
     u64 total;  // targets of all rows
-    u64 stamps; // source stamps to check
-    u64 share;  // of those, each block's
+    u64 timestamps; // source timestamps to check
+    u64 timestamps_per_block;  // of those, each block's
     u64 s, t;   // samples and targets a row, or of all rows if packed
     u32 t_magic; // divides by t, see row_of; 0 if total is too large for that
-    float pace;  // samples a target, if both run from one end to the other in step
+    float samples_per_target;  // samples from one target to the next, if both are evenly spaced over the same span; where the search guesses
     u32 b, d;
     u32 tile;                // targets a block
     u32 chunks, chunk_magic; // pieces that a target's features are moved in; divides a thread's number by that
@@ -42,7 +42,7 @@ RC_HOST struct resample_job {
 
     RC_FLAG(flags, u32, clock, 0, 2)
     RC_FLAG(flags, u32, out, 2, 2)
-    RC_FLAG(flags, u32, kind, 4, 3)
+    RC_FLAG(flags, u32, interpolation, 4, 3)
     RC_FLAG(flags, u32, vector, 9, 3) // log2 of the elements a thread moves at once
     RC_FLAG(flags, bool, src_lengths, 12, 1)
     RC_FLAG(flags, bool, src_offsets, 13, 1)
@@ -55,30 +55,30 @@ RC_HOST struct resample_job {
     RC_FLAG(flags, bool, near_previous, 20, 1) // tolerance applies to the sample before
     RC_FLAG(flags, bool, near_next, 21, 1)
     RC_FLAG(flags, bool, near_nearest, 22, 1)
-    RC_FLAG(flags, bool, times_flat, 23, 1) // stamp i is at times[i], whatever its row
+    RC_FLAG(flags, bool, times_flat, 23, 1) // timestamp i is at times[i], whatever its row
     RC_FLAG(flags, u32, t_shift, 24, 5)
     RC_FLAG(flags, bool, dense, 29, 1)      // of channels: the rows of all targets follow each other in dst
-    RC_FLAG(flags, bool, windowed, 30, 1)   // of curves: some kind has a window
-    RC_FLAG(flags, bool, ready, 31, 1)      // see begin
+    RC_FLAG(flags, bool, windowed, 30, 1)   // of curves: some interpolation has a window
+    RC_FLAG(flags, bool, ready, 31, 1)      // the inputs are declared ready: see begin
     RC_FLAG(more, u32, in, 0, 2)            // src's dtype
     RC_FLAG(more, u32, store, 2, 3)         // of a stream of a Fuse: log2 of the bytes that can be written at once
     RC_FLAG(more, bool, by_items, 5, 1)     // of one: it is made item by item
     RC_FLAG(more, bool, has_snap, 6, 1)
     RC_FLAG(more, u32, edge, 7, 3)
     RC_FLAG(more, bool, clips, 10, 1)       // of a stream of a Fuse: what is normalised is kept within limits
-    RC_FLAG(more, bool, quickly, 11, 1)     // see aim_quickly
+    RC_FLAG(more, bool, try_fast_path, 11, 1)     // see locate_target_fast
     RC_FN_MEMBER bool has_window() const { return false; }
     RC_FN_MEMBER bool limited() const { return has_gap() || has_tolerance(); } // whether a target between two samples may be invalid
     RC_FN_MEMBER u64 window() const { return 0; } // how far before a target the shortest window begins: a time's bits
-    // What may be written ahead of the kernel is loaded behind its wait: what each target needs by settle, what is seldom there where it is asked for, so that
-    // it takes no register.
-    RC_FN_MEMBER void settle() { after_wait(src), after_wait(times), after_wait(targets); }
+    // What an earlier kernel may write is loaded behind the wait: fence_after_wait does it for what each target needs; what is seldom there is
+    // fenced where it is used, so that it takes no register.
+    RC_FN_MEMBER void fence_after_wait() { after_wait(src), after_wait(times), after_wait(targets); }
     RC_FN_MEMBER const i64 *src_extents() const { return waited(src_rows); }
     RC_FN_MEMBER const i64 *dst_extents() const { return waited(dst_rows); }
     RC_FN_MEMBER const i64 *src_begins() const { return waited(src_starts); }
     RC_FN_MEMBER const i64 *anchors_of() const { return waited(anchors); }
 
-    // What a job that is a stream of a Fuse has otherwise.
+    // What differs in a job that is a stream of a Fuse.
     RC_FN_MEMBER u32 threads() const { return threads_x(); }
     RC_FN_MEMBER u32 block() const { return block_x(); } // this block among the job's, and their number
     RC_FN_MEMBER u32 blocks() const { return blocks_x(); }
@@ -86,13 +86,13 @@ RC_HOST struct resample_job {
     RC_FN_MEMBER i64 age_step() const { return 1; }
     RC_FN_MEMBER i64 pad_step() const { return 1; }
     RC_FN_MEMBER u64 stream_bits() const { return 0; } // in a fault's position
-    RC_FN_MEMBER bool lacking() const { return false; } // rows may be without samples
-    template <class C> RC_FN_MEMBER C on_own_clock(C x) const { return x; }
+    RC_FN_MEMBER bool may_lack_samples() const { return false; } // rows may be without samples
+    template <class C> RC_FN_MEMBER C to_stream_clock(C x) const { return x; }
     RC_FN_MEMBER bool beyond(bool given, bool own) const { return given && own; } // a target's range, as given and on that clock
 };
 
 RC_HOST enum clock : u32 { clock_i64, clock_f64, clock_f32 };
-RC_HOST enum kind : u32 { linear, previous, next, nearest, slerp, angle, pchip, window_mean, window_min, window_max, window_last, catmull_rom, hermite, rotvec, rot6d };
+RC_HOST enum interpolation : u32 { linear, previous, next, nearest, slerp, angle, pchip, window_mean, window_min, window_max, window_last, catmull_rom, hermite, rotvec, rot6d };
 RC_HOST enum edge : u32 { edge_clamp, edge_fill, edge_extrapolate, edge_error, edge_hold };
 
 enum fault_reason : u64 { src_rows_bad, dst_rows_bad, no_samples, unsorted, not_finite, time_range, out_of_range };

@@ -1,14 +1,15 @@
-// resample_rows.cuh has what resample.cu and resample_f64.cu do: they resample rows of features whose kind looks at no value: linear, previous, next and nearest.
+// resample_rows.cuh is the kernel behind resample and resample_f64: rows with one interpolation that looks at no value (linear,
+// previous, next or nearest), with every option that a job can have.
 //
-// A block takes `tile` targets. One thread a target finds its place among the row's stamps and keeps in shared memory which
-// source row to read, the weight of the row after it, and where to write; warps without a target check the block's share of
-// the stamps meanwhile. After a barrier the block's threads move the features, 2^vector elements at once, two such chunks in
+// A block takes `tile` targets. One thread per target finds its place among the row's timestamps and keeps in shared memory which
+// source row to read, the weight of the row after it, and where to write; warps without a target meanwhile check the block's part of
+// the timestamps. After a barrier the block's threads move the features, 2^vector elements at once, two such chunks in
 // flight each, with neighbouring threads on neighbouring chunks. A block past the last target only checks.
 //
-// Bytes moved: each source row that a target needs, once from DRAM if targets are in order; the targets' features; stamps,
-// targets, valid and age. Promises equal bits with the CPU.
+// Bytes moved: each source row that a target needs, once from DRAM if targets are in order; the targets' features; timestamps,
+// targets, valid and age. Equal bits with the CPU.
 #pragma once
-#include "survey.cuh"
+#include "locate.cuh"
 #include "values.cuh"
 
 namespace rc {
@@ -25,7 +26,7 @@ template <class W> struct shared {
     u32 act[chunk_tile];
 };
 
-template <class W, class C> RC_FN void keep_target(const resample_job &j, shared<W> &s, u32 i, const aim<C> &m) {
+template <class W, class C> RC_FN void cache_target(const resample_job &j, shared<W> &s, u32 i, const located_target<C> &m) {
     u32 act = take, k = m.at.k;
     W weight = 0;
     if (m.filled) {
@@ -33,11 +34,11 @@ template <class W, class C> RC_FN void keep_target(const resample_job &j, shared
     } else if (m.at.where == nowhere) {
         act = put_nan;
     } else if (m.at.where == inside) {
-        if (j.kind() == linear)
+        if (j.interpolation() == linear)
             act = blend, weight = m.at.template weight<W>();
         else
-            k += j.kind() == next || (j.kind() == nearest && m.at.later);
-    } else if (m.at.line && j.kind() == linear) {
+            k += j.interpolation() == next || (j.interpolation() == nearest && m.at.later);
+    } else if (m.at.line && j.interpolation() == linear) {
         act = blend, weight = m.at.template weight<W>(), k = m.at.base;
     }
     s.src[i] = m.src + (i64)k * j.src_step;
@@ -54,7 +55,7 @@ template <u32 Out, u32 In, u32 N> RC_FN pack<Out, N> same(const pack<In, N> &v) 
         return {};
 }
 
-// move makes the features of the block's targets, N at once, and reports whether all are finite that it has blended.
+// move computes the features of the block's targets, N at once, and reports whether all that it has blended are finite.
 template <u32 In, u32 Out, u32 N> RC_FN bool move(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
     using W = typename element<In>::wide;
     const u32 chunks = j.chunks;
@@ -99,13 +100,13 @@ template <u32 In, u32 Out, u32 N> RC_FN bool move(const resample_job &j, const s
     return finite;
 }
 
-// mend_rows makes what this thread has blended anew, each element by itself.
-template <u32 In> RC_FN void mend_rows(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
+// recompute_rows recomputes what this thread has blended, element by element: something was not finite.
+template <u32 In> RC_FN void recompute_rows(const resample_job &j, const shared<typename element<In>::wide> &s, u32 count) {
     const u32 chunks = j.chunks, n = 1u << j.vector();
     const u32 skip = chunk_of(j, threads_x()), over = threads_x() - skip * chunks;
     u32 target = chunk_of(j, thread_x()), chunk = thread_x() - target * chunks;
-    RC_ROLLED while (target < count) {
-        RC_ROLLED for (u32 i = 0; i < n && s.act[target] == blend; i++) {
+    RC_NO_UNROLL while (target < count) {
+        RC_NO_UNROLL for (u32 i = 0; i < n && s.act[target] == blend; i++) {
             const char *const p = (const char *)j.src + (s.src[target] + chunk * n + i) * (i64)element<In>::size;
             const auto x = lerp(get(ld_pack<In, 1>(p), 0), get(ld_pack<In, 1>(p + j.src_step * (i64)element<In>::size), 0), s.weight[target]);
             st_number(j.out(), j.dst, s.dst[target] + chunk * n + i, x);
@@ -135,9 +136,9 @@ template <u32 In> RC_FN bool move_from(const resample_job &j, const shared<typen
     }
 }
 
-// find leaves the block's targets in shared memory, and returns how many there are.
+// find locates the block's targets, leaves them in shared memory, and returns how many there are.
 template <class W> RC_FN u32 find(const resample_job &j, shared<W> &s) {
-    const u32 count = survey_clock(j, [&](u32 i, const auto &m) { keep_target(j, s, i, m); });
+    const u32 count = locate_targets_on_clock(j, [&](u32 i, const auto &m) { cache_target(j, s, i, m); });
     barrier();
     return count;
 }

@@ -1,5 +1,5 @@
 // rotations.cuh has the rotations that are not quaternions, in double, each step as in the Go package ops (rotation.go), which
-// tells their sources. Quaternions are xyzw.
+// names their sources. Quaternions are xyzw.
 #pragma once
 #include "curves.cuh"
 

@@ -1,4 +1,4 @@
-// times.cuh has what the kernels do with times, which are nanoseconds or seconds of two types. The formulas are those of the Go package ops.
+// times.cuh has what the kernels do with times, which are nanoseconds, or seconds of two types. The formulas are those of the Go package ops.
 #pragma once
 #include "resample_job.cuh"
 
@@ -24,15 +24,15 @@ RC_FN float minus(float y, float x) { return y - x; }
 RC_FN u64 span(i64 x, i64 y) { return (u64)y - (u64)x; }
 RC_FN double span(double x, double y) { return y - x; }
 RC_FN float span(float x, float y) { return y - x; }
-RC_FN bool longer(i64 x, i64 y, i64 limit) { return span(x, y) > (u64)limit; }
-RC_FN bool longer(double x, double y, double limit) { return span(x, y) > limit; }
-RC_FN bool longer(float x, float y, float limit) { return span(x, y) > limit; }
-RC_FN bool within(i64 x, i64 y, i64 limit) { return span(x, y) < (u64)limit; }
-RC_FN bool within(double x, double y, double limit) { return span(x, y) < limit; }
-RC_FN bool within(float x, float y, float limit) { return span(x, y) < limit; }
+RC_FN bool span_exceeds(i64 x, i64 y, i64 limit) { return span(x, y) > (u64)limit; }
+RC_FN bool span_exceeds(double x, double y, double limit) { return span(x, y) > limit; }
+RC_FN bool span_exceeds(float x, float y, float limit) { return span(x, y) > limit; }
+RC_FN bool span_below(i64 x, i64 y, i64 limit) { return span(x, y) < (u64)limit; }
+RC_FN bool span_below(double x, double y, double limit) { return span(x, y) < limit; }
+RC_FN bool span_below(float x, float y, float limit) { return span(x, y) < limit; }
 
-// begun reports whether t is after x - from; from may be negative.
-template <class C> RC_FN bool begun(C t, C x, C from) { return t <= x ? from > 0 && within(t, x, from) : from > 0 || longer(x, t, minus(C(0), from)); }
+// in_window reports whether t is after x - from; from may be negative.
+template <class C> RC_FN bool in_window(C t, C x, C from) { return t <= x ? from > 0 && span_below(t, x, from) : from > 0 || span_exceeds(x, t, minus(C(0), from)); }
 
 // ratio is the quotient of two spans as float64 gives it, then rounded to W. For W = float one float division gives the same bits
 // where both spans are floats: a quotient of 24-bit numbers is never near enough to a tie for two roundings to differ from one

@@ -25,22 +25,22 @@ template <> struct element<dt_bf16> {
     using wide = float;
 };
 
-// told is a dtype that is known when the kernel is compiled. tell_dtype calls f with that of a job whose values are computed in float, and
-// tell_half with one of two bytes: all threads of a block take the same way.
-template <u32 DT> struct told {
+// static_dtype is a dtype as a type, known when the kernel is compiled. dispatch_dtype calls f with that of a job whose values are computed in float,
+// and dispatch_half with one of two bytes: all threads of a block take the same branch.
+template <u32 DT> struct static_dtype {
     static constexpr u32 dtype = DT;
 };
-template <class F> RC_FN void tell_half(u32 dtype, F f) {
-    if (RC_OFTEN(dtype == dt_bf16))
-        f(told<dt_bf16>());
+template <class F> RC_FN void dispatch_half(u32 dtype, F f) {
+    if (RC_LIKELY(dtype == dt_bf16))
+        f(static_dtype<dt_bf16>());
     else
-        f(told<dt_f16>());
+        f(static_dtype<dt_f16>());
 }
-template <class F> RC_FN void tell_dtype(u32 dtype, F f) {
-    if (RC_SELDOM(dtype == dt_f32))
-        f(told<dt_f32>());
+template <class F> RC_FN void dispatch_dtype(u32 dtype, F f) {
+    if (RC_UNLIKELY(dtype == dt_f32))
+        f(static_dtype<dt_f32>());
     else
-        tell_half(dtype, f);
+        dispatch_half(dtype, f);
 }
 
 // pack is N elements of a dtype, as 32-bit words; two bytes alone lie in the low half of one.
@@ -169,13 +169,13 @@ template <u32 DT> RC_FN u64 nan_of() {
 // samples is what they give if one of them is not finite: their value if they are equal, that of the infinite one, NaN if their signs differ.
 template <class W> RC_FN W lerp(W v0, W v1, W a) {
     const W d = v1 - v0, r = v0 + a * d;
-    if (RC_OFTEN(is_finite(r))) return r;
+    if (RC_LIKELY(is_finite(r))) return r;
     if (!is_finite(v0) || !is_finite(v1)) return v0 + v1;
     return !is_finite(d) ? (1 - a) * v0 + a * v1 : d == 0 ? v0 : r;
 }
 
-// lerps puts v0 + a*(v1 - v0) of the elements of two packs into x, and reports whether all are finite. Kernels make the others once more by themselves,
-// with lerp, in a loop at their end: beside each of these its code would take the room of what most jobs need.
+// lerps puts v0 + a*(v1 - v0) of the elements of two packs into x, and reports whether all are finite. Kernels recompute the others
+// with lerp, in a loop at their end: inlined beside each of these, its code would crowd out what most jobs need.
 template <u32 DT, u32 N> RC_FN bool lerps(typename element<DT>::wide (&x)[N], const pack<DT, N> &v0, const pack<DT, N> &v1, typename element<DT>::wide a) {
     decltype(a) none = 0; // stays 0 until something infinite or a NaN comes
     RC_UNROLL for (u32 i = 0; i < N; i++) {

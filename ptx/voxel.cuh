@@ -1,9 +1,10 @@
 // voxel.cuh has what the voxel kernels share: where points lie, the grid, and how a point gets its cell.
 //
-// A call is a chain of small kernels, which ops/cuda/voxel_*.go list, way by way. Each has a parameter struct of its own, made of the parts below.
-// Steps count elements; a pointer that is not used is null. What one kernel of a chain writes and the next reads is not constant while
-// that runs, as a kernel may begin before the one in front of it has ended. A launch finds no parameter in the cache, and waits for each line of 64 bytes, the first of
-// which holds 48, when it comes to it: what is needed first lies first.
+// A call of Voxelize is a chain of small kernels; ops/cuda/voxelize.go lists them, algorithm by algorithm. Each has a parameter struct of
+// its own, composed of the parts below. Steps count elements; a pointer that is not used is null. What one kernel of a chain writes and
+// the next reads is not constant while that runs, as a kernel may begin before the one in front of it has ended. A launch finds no
+// parameter in the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it: what is needed first
+// lies first.
 #pragma once
 #include "values.cuh"
 #include "warp.cuh"
@@ -12,10 +13,10 @@ namespace rc {
 
 RC_HOST enum voxel_reduction : u32 { by_default, occupancy, count, sum, mean, greatest, smallest, majority };
 
-// The words of state: counters, the number of voxels found, how many pieces voxel_crowded has, and, above, slots, and whether voxel_cut has something to do. In voxel_group.cu `found` is how
+// The words of state: counters, the number of voxels found, how many pieces voxel_reduce_large has, and, above, slots, and whether voxel_reduce_truncated has something to do. In voxel_group.cu `found` is how
 // many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu
 // `kept` is how many points are in the order.
-RC_HOST enum voxel_state : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, crowds, filled, to_cut, state_words };
+RC_HOST enum voxel_state : u32 { in_range, out_of_range, not_finite, found, written, dropped, kept, large_pieces, filled, to_truncate, state_words };
 
 // voxel_cloud is where the points lie, and which of them a block takes.
 RC_HOST struct voxel_cloud {
@@ -101,7 +102,7 @@ RC_FN u32 index_of(double q) { return q >= 0 && q < 2147483648.0 ? (u32)q : ~0u;
 RC_FN u32 index_of(float q) { return q >= 0 && q < 2147483648.0f ? (u32)q : ~0u; }
 RC_FN u32 index_along(double x, double lo, double size, float) { return index_of(floor_f(div_rn(x - lo, size))); }
 
-// In float the product with 1 / size tells the floor of the rounded quotient, unless it lies within 2^-20 of itself of a whole
+// In float the product with 1 / size gives the floor of the rounded quotient, unless it lies within 2^-20 of itself of a whole
 // number: it is within 2^-21.5 of the true quotient (1 / size is within 2^-22, the product rounds by 2^-24), and the rounded one
 // within 2^-24. Of numbers too small for that the margin is 0, and 1 - past is no more.
 RC_FN u32 index_along(float x, float lo, float size, float inverse) {
@@ -111,16 +112,16 @@ RC_FN u32 index_along(float x, float lo, float size, float inverse) {
 }
 
 // key_of returns the key of a position, and which counter it belongs to. A coordinate that is not finite has no index.
-template <class T> RC_FN u64 key_of(const voxel_grid &g, const position<T> &at, u32 row, u32 &kind) {
+template <class T> RC_FN u64 key_of(const voxel_grid &g, const position<T> &at, u32 row, u32 &category) {
     const u32 x = index_along(at.x, (T)g.min_x, (T)g.size_x, g.inverse_x), y = index_along(at.y, (T)g.min_y, (T)g.size_y, g.inverse_y),
               z = index_along(at.z, (T)g.min_z, (T)g.size_z, g.inverse_z);
     if (x < g.n_x && y < g.n_y && z < g.n_z) {
-        kind = in_range;
+        category = in_range;
         const u32 first = g.xyz ? x : z, last = g.xyz ? z : x;
         if (g.keys >> 32) return (((u64)row * g.n0() + first) * g.n_y + y) * g.n2() + last;
         return ((row * g.n0() + first) * g.n_y + y) * g.n2() + last;
     }
-    kind = is_finite(at.x) && is_finite(at.y) && is_finite(at.z) ? out_of_range : not_finite;
+    category = is_finite(at.x) && is_finite(at.y) && is_finite(at.z) ? out_of_range : not_finite;
     return g.keys;
 }
 
@@ -131,17 +132,17 @@ template <class T> constexpr u32 group_of = sizeof(T) == 4 ? point_group : 1;
 // each, in all threads of the block, what to keep, and adds up those out of range, and those not finite. The points are taken one after the other: the code
 // for four at once runs no faster once it has to be fetched.
 template <class T, u32 N, class See>
-RC_FN void keys_of(const voxel_cloud &c, const voxel_grid &g, u64 i, u32 n, u64 (&key)[N], u32 (&missed)[2], See see) {
+RC_FN void keys_of(const voxel_cloud &c, const voxel_grid &g, u64 i, u32 n, u64 (&key)[N], u32 (&missed)[2], See visit) {
     position<T> at[N];
     load_group<T>(c, i, n, at);
     RC_UNROLL for (u32 u = 0; u < N; u++) key[u] = g.keys;
-    RC_ROLLED for (u32 u = 0; u < N; u++) {
+    RC_NO_UNROLL for (u32 u = 0; u < N; u++) {
         const u32 row = c.b > 1 && u < n ? row_of(c, i + u) : 0;
-        u32 kind;
-        u64 k = key_of<T>(g, posed<T>(c, at[0], row), row, kind);
-        if (u < n) missed[0] += kind == out_of_range, missed[1] += kind == not_finite;
+        u32 category;
+        u64 k = key_of<T>(g, posed<T>(c, at[0], row), row, category);
+        if (u < n) missed[0] += category == out_of_range, missed[1] += category == not_finite;
         if (u >= n) k = g.keys;
-        k = see(u, k);
+        k = visit(u, k);
         RC_UNROLL for (u32 v = 0; v + 1 < N; v++) at[v] = at[v + 1], key[v] = key[v + 1]; // the next comes to the front
         key[N - 1] = k;
     }
@@ -160,12 +161,12 @@ RC_FN void add_missed(const voxel_cloud &c, u64 *state, u32 (&sums)[2], const u3
     }
 }
 
-// ---- The buckets of voxel_deal.cuh ----
+// ---- The buckets of voxel_partition.cuh ----
 
-RC_HOST constexpr u32 buckets = 512; // that cells are dealt out to
+RC_HOST constexpr u32 buckets = 512; // that cells are partitioned into
 
-// bucket_of deals out cells, 2^G neighbouring ones at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket finds the way
-// back. Of 2^25 cells a bucket has 2^16.
+// bucket_of partitions cells, 2^G neighbouring ones at a time; a bucket's own have the numbers cell_in_bucket; key_in_bucket is the
+// inverse. Of 2^25 cells a bucket has 2^16.
 template <u32 G> RC_FN u32 bucket_of(u32 key) { return (key >> G ^ key >> (G + 9) ^ key >> (G + 18)) % buckets; }
 template <u32 G> RC_FN u32 cell_in_bucket(u32 key) { return key >> (G + 9) << G | key % (1u << G); }
 template <u32 G> RC_FN u64 key_in_bucket(u32 bucket, u32 cell) {

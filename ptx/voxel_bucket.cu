@@ -1,12 +1,13 @@
-// voxel_bucket.cu makes a dense grid of sums, means and extremes as voxel_group.cu does, where there are about as many points as cells: a block
-// takes a bucket of voxel_deal.cuh, as voxel_deal_points leaves it, and does all there is to do.
+// voxel_bucket.cu computes a dense grid of sums, means and extremes as voxel_group.cu does, where there are about as many points as
+// cells: one block per bucket of voxel_partition.cuh does all there is to do.
 //
-// It fills its cells with the empty value, counts the points of each in shared memory, and turns the counts to places. Then it puts the points'
-// numbers there: into shared memory, too, or, of more points than fit, into global memory, where it asks for room with one atomic. It writes the
-// cells of one point, then those of a few, each of which several lanes share where there are few. Lanes take neighbouring features, 16 bytes where they can be. Crowded cells are left to voxel_crowded.
+// It fills its cells with the empty value, counts the points of each in shared memory, and turns the counts into offsets. Then it stores
+// the points' numbers there: into shared memory or, of more points than fit, into global memory, where it reserves space with one atomic.
+// It writes the cells of one point, then those of a few; where there are few of the latter several lanes share each. Lanes take
+// neighbouring features, 16 bytes where they can. Large cells (more than few_points points) are left to voxel_reduce_large.
 //
-// Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run; the features; the grid, and once more the cells
-// with points; 4 for each point of a crowded cell, written and read.
+// Bytes moved: the points; 4 per point written, and read twice; 4 written and read for each run; the features; the grid, and once more the
+// cells with points; 4 for each point of a large cell, written and read.
 #include "voxel_places.cuh"
 
 using namespace rc;
@@ -15,14 +16,14 @@ RC_HOST constexpr u32 bucket_threads = 512;
 RC_HOST constexpr u32 bucket_held = 4096; // points that a block keeps in shared memory, six bytes each, behind a word for each cell and each lane
 
 RC_HOST struct voxel_bucket_params {
-    const u32 *runs; // what voxel_deal_points has left
-    const void *dealt;
+    const u32 *runs; // what voxel_partition_points has left
+    const void *partitioned;
     u64 keys;
     u32 tiles, empty; // empty: four bytes of what an empty cell holds
     voxel_values values;
-    u32 *order; // [n] the points of a block that has more than fit, and those of crowded cells
+    u32 *order; // [n] the points of a block that has more than fit, and those of large cells
     u16 *list;  // [n] the cells of such a block
-    voxel_crowds crowds;
+    voxel_large_list large_pieces;
 };
 
 namespace {
@@ -31,7 +32,7 @@ constexpr u32 bucket_blocks = 2, walks_in_flight = 2;
 constexpr u32 warps = bucket_threads / warp_size;
 constexpr u32 run = 1 << group_bits; // cells that lie together in the grid
 constexpr u32 in_flight = 3;         // cells of one point that a lane does at once
-constexpr u32 most_ways = 4;         // lanes that share a cell of a few
+constexpr u32 max_ways = 4;         // lanes that share a cell of few points
 
 // counters has a word for each cell: how many points it has, then where the next of them goes, and then where they end.
 RC_FN u32 *counters() {
@@ -40,11 +41,11 @@ RC_FN u32 *counters() {
 }
 
 // contents is what a block has: the points in order, and a list of cells: those of one point, in the order of their points, those of several, in
-// the same, and then which of these are crowded. Points are in shared memory, or in global memory from `room` on.
+// the same, and then which of these are large. Points are in shared memory, or in global memory from `reserved` on.
 struct contents {
     u32 *order;
     u16 *list;
-    u32 ones, several, room, fits, crowded;
+    u32 ones, several, reserved, fits, has_large;
 
     RC_FN_MEMBER u32 cell(u32 i) const { return list[ones + i]; } // of several
     RC_FN_MEMBER u32 first(u32 i) const { return i > 0 ? counters()[cell(i - 1)] : ones; }
@@ -52,21 +53,21 @@ struct contents {
     RC_FN_MEMBER u32 key(u32 cell) const { return (u32)key_in_bucket<group_bits>(block_x(), cell); }
 };
 
-// crowd_at is a crowded cell: where its points are, where they go, and where its pieces do.
-struct crowd_at {
+// large_cell is a large cell: where its points are, where they go, and where its pieces do.
+struct large_cell {
     u32 key, begin, n, to;
-    room at;
+    reserved at;
 };
 
 struct bucket_shared {
     u32 points[warps], cells[warps]; // of each warp: points of cells of several; such cells, and above those of one
     contents own;
-    u32 crowds;
-    crowd_at crowd[warp_size];
+    u32 large_cells;
+    large_cell large[warp_size];
 };
 
-// kind_of is 1 of a cell of several points, 2^16 of one of one; many is the number of several.
-RC_FN u32 kind_of(u32 n) { return n == 1 ? 1u << 16 : n > 1 ? 1 : 0; }
+// packed_count is 1 of a cell of several points, 2^16 of one of one; many is the number of several.
+RC_FN u32 packed_count(u32 n) { return n == 1 ? 1u << 16 : n > 1 ? 1 : 0; }
 RC_FN u32 many(u32 n) { return n > 1 ? n : 0; }
 
 // fill_cells writes a value over the block's cells. Of its runs only the last may go past the grid.
@@ -106,7 +107,7 @@ template <u32 N> RC_FN void write_ones(const voxel_bucket_params &b, const conte
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             if (base + u * bucket_threads >= items) continue;
             if (of_features) {
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = single_value(x[u][i], extreme);
             }
             put<N>((float *)b.values.out + (u64)to[u] * (width * N) + feature[u], x[u]);
         }
@@ -116,7 +117,7 @@ template <u32 N> RC_FN void write_ones(const voxel_bucket_params &b, const conte
 // A block of few such cells gives each some lanes, since the one that has most points would be the last to end.
 template <u32 N> RC_FN void write_several(const voxel_bucket_params &b, const contents &p, bucket_shared &s, u32 width) {
     const u32 items = p.several * width;
-    u32 ways = most_ways;
+    u32 ways = max_ways;
     while (ways > 1 && items * ways > bucket_threads) ways /= 2;
     const u32 rank = thread_x() % ways;
     // From the other end, as the first threads may have more cells of one point.
@@ -125,7 +126,7 @@ template <u32 N> RC_FN void write_several(const voxel_bucket_params &b, const co
         const u32 t = base + own, which = t >= items ? 0 : width == 1 ? t : t / width, feature = (t - which * width) * N, key = p.key(p.cell(which));
         const u32 begin = p.first(which), n = t < items ? p.end(which) - begin : 0;
         const bool works = n > 0 && n <= few_points && b.values.reduce() != count;
-        tally found[N] = {};
+        accumulator found[N] = {};
         if (b.values.reduce() >= greatest)
             reduce_together<extremes, N, 2>(b.values, p.order, begin, begin + n, 1, ways, rank, works, feature, row_in(b.values, key), found);
         else
@@ -135,45 +136,45 @@ template <u32 N> RC_FN void write_several(const voxel_bucket_params &b, const co
             ((u32 *)b.values.out)[key] = n;
         } else if (works) {
             float x[N];
-            const double share = share_of(b.values.reduce(), n);
-            RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(b.values.reduce(), found[i], n, share);
+            const double reciprocal = reciprocal_of(b.values.reduce(), n);
+            RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(b.values.reduce(), found[i], n, reciprocal);
             write_out<N>(b.values, key, feature, x);
         } else if (feature == 0) {
-            s.own.list[s.own.ones + s.own.several + shared_fetch_add(&s.crowds, 1)] = (u16)which;
+            s.own.list[s.own.ones + s.own.several + shared_fetch_add(&s.large_cells, 1)] = (u16)which;
         }
     }
 }
 
-// leave_crowds leaves the cells of many points to voxel_crowded, and their points in global memory. Of some cells a turn the first warp finds room
+// append_large_cells leaves the cells of many points to voxel_reduce_large, and their points in global memory. Of some cells a turn the first warp finds room
 // for all; then a warp for each lists its pieces and copies its points.
-RC_FN void leave_crowds(const voxel_bucket_params &b, bucket_shared &s) {
+RC_FN void append_large_cells(const voxel_bucket_params &b, bucket_shared &s) {
     const contents &p = s.own;
     const u32 warp = thread_x() / warp_size;
-    for (u32 base = 0; base < s.crowds; base += warp_size) {
-        const u32 here = s.crowds - base < warp_size ? s.crowds - base : warp_size;
+    for (u32 base = 0; base < s.large_cells; base += warp_size) {
+        const u32 here = s.large_cells - base < warp_size ? s.large_cells - base : warp_size;
         if (warp == 0) {
             const bool one = lane() < here;
             const u32 which = one ? p.list[p.ones + p.several + base + lane()] : 0, begin = one ? p.first(which) : 0, n = one ? p.end(which) - begin : 0;
             // Pieces, and slots above: of so few cells either are fewer than 2^16.
             const u32 pieces = pieces_of(n), both = pieces | slots_of(pieces) << 16, both_upto = warp_scan(both), points_upto = warp_scan(n);
             const u32 all = shuffle_from(both_upto, warp_size - 1), before = both_upto - both;
-            room at = {};
+            reserved at = {};
             u32 to = 0;
             if (lane() == 0) {
-                at = take_room(b.crowds, all & 0xffff, all >> 16);
+                at = reserve_entries(b.large_pieces, all & 0xffff, all >> 16);
             } else if (lane() == warp_size - 1 && p.fits) {
-                to = (u32)atomic_add(b.crowds.state + kept, (u64)points_upto);
+                to = (u32)atomic_add(b.large_pieces.state + kept, (u64)points_upto);
             }
             at = {shuffle_from(at.entry, 0) + (before & 0xffff), shuffle_from(at.slot, 0) + (before >> 16)};
-            to = p.fits ? shuffle_from(to, warp_size - 1) + points_upto - n : p.room + begin;
-            if (one) s.crowd[lane()] = {p.key(p.cell(which)), begin, n, to, at};
+            to = p.fits ? shuffle_from(to, warp_size - 1) + points_upto - n : p.reserved + begin;
+            if (one) s.large[lane()] = {p.key(p.cell(which)), begin, n, to, at};
         }
         barrier();
         for (u32 c = warp; c < here; c += warps) {
-            const crowd_at crowd = s.crowd[c];
-            list_pieces(b.values, b.crowds, crowd.at, crowd.key, crowd.to, crowd.n, row_in(b.values, crowd.key), lane(), warp_size);
+            const large_cell large = s.large[c];
+            list_pieces(b.values, b.large_pieces, large.at, large.key, large.to, large.n, row_in(b.values, large.key), lane(), warp_size);
             if (!p.fits) continue;
-            for (u32 k = lane(); k < crowd.n; k += warp_size) st_u32(b.order + (crowd.to + k), p.order[crowd.begin + k]);
+            for (u32 k = lane(); k < large.n; k += warp_size) st_u32(b.order + (large.to + k), p.order[large.begin + k]);
         }
         barrier();
     }
@@ -183,9 +184,9 @@ template <u32 N> RC_FN void write_cells(const voxel_bucket_params &b, const cont
     const u32 width = b.values.reduce() == count ? 1 : b.values.f / N;
     write_ones<N>(b, p, width);
     write_several<N>(b, p, s, width);
-    if (!s.own.crowded) return;
+    if (!s.own.has_large) return;
     barrier();
-    leave_crowds(b, s);
+    append_large_cells(b, s);
 }
 
 } // namespace
@@ -195,44 +196,44 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_bucket_par
     __shared__ bucket_shared s;
     const u32 warp = thread_x() / warp_size, tiles = b.tiles, own_cells = cells_of_bucket<group_bits>(b.keys);
     const u32 *const runs = b.runs + (u64)block_x() * tiles;
-    const v16 *const dealt = (const v16 *)b.dealt;
+    const v16 *const partitioned = (const v16 *)b.partitioned;
     u32 *const upto = counters();
     const u32 spare = own_cells + lane(); // a word for what is not to be counted
     for (u32 k = 4 * thread_x(); k < own_cells + warp_size; k += 4 * bucket_threads) st_shared_16(upto + k, {0, 0, 0, 0});
-    if (thread_x() == 0) s.crowds = 0;
-    // What was launched before voxel_deal_points has ended: that waited for it before it let this begin.
+    if (thread_x() == 0) s.large_cells = 0;
+    // What was launched before voxel_partition_points has ended: that waited for it before it let this begin.
     fill_cells(b, own_cells);
-    wait_for_previous();
-    let_next();
+    grid_dependency_wait();
+    launch_dependents();
     const u32 next = first_run<bucket_threads>(runs, tiles);
     barrier();
-    walk<u32, group_each, bucket_threads, walks_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
+    for_each_piece<u32, group_items_per_thread, bucket_threads, walks_in_flight>(runs, tiles, partitioned, next, [&](const auto &entry, const auto &there, u32) {
         count_them(upto, {entry, there, 0, own_cells, spare});
     });
     barrier();
     // Counts to places: a thread takes some cells that follow each other.
     const u32 mine = (own_cells + 4 * bucket_threads - 1) / (4 * bucket_threads) * 4;
     const u32 lo = thread_x() * mine < own_cells ? thread_x() * mine : own_cells, hi = lo + mine < own_cells ? lo + mine : own_cells;
-    u32 of_several = 0, kinds = 0, all = 0; // points of cells of several; such cells, and above those of one; the bits of all counts
+    u32 of_several = 0, packed_counts = 0, all = 0; // points of cells of several; such cells, and above those of one; the bits of all counts
     for (u32 k = lo; k < hi; k += 4) {
         const v16 c = *(const v16 *)(upto + k);
         all |= (c.x | c.y) | (c.z | c.w);
-        of_several += (many(c.x) + many(c.y)) + (many(c.z) + many(c.w)), kinds += (kind_of(c.x) + kind_of(c.y)) + (kind_of(c.z) + kind_of(c.w));
+        of_several += (many(c.x) + many(c.y)) + (many(c.z) + many(c.w)), packed_counts += (packed_count(c.x) + packed_count(c.y)) + (packed_count(c.z) + packed_count(c.w));
     }
-    const u32 points_upto = warp_scan(of_several), kinds_upto = warp_scan(kinds);
-    if (lane() == warp_size - 1) s.points[warp] = points_upto, s.cells[warp] = kinds_upto;
-    const bool any_crowd = barrier_count(all > few_points) > 0; // or the bits of several counts together look so
+    const u32 points_upto = warp_scan(of_several), packed_upto = warp_scan(packed_counts);
+    if (lane() == warp_size - 1) s.points[warp] = points_upto, s.cells[warp] = packed_upto;
+    const bool any_large = barrier_count(all > few_points) > 0; // or the bits of several counts together give as much
     const u32 points_of = lane() < warps ? s.points[lane()] : 0, cells_of = lane() < warps ? s.cells[lane()] : 0;
     const u32 points_all = warp_scan(points_of), cells_all = warp_scan(cells_of), sum = shuffle_from(cells_all, warp_size - 1);
-    const u32 ones = sum >> 16, before = shuffle_from(cells_all - cells_of, warp) + kinds_upto - kinds;
+    const u32 ones = sum >> 16, before = shuffle_from(cells_all - cells_of, warp) + packed_upto - packed_counts;
     u32 alone_at = before >> 16, several = ones + (before & 0xffff);
     u32 place = ones + shuffle_from(points_all - points_of, warp) + points_upto - of_several;
     const u32 total = ones + shuffle_from(points_all, warp_size - 1);
     if (thread_x() == 0) {
         const bool fits = total <= bucket_held;
-        const u32 room = fits ? 0 : (u32)atomic_add(b.crowds.state + kept, (u64)total);
-        u32 *const order = fits ? upto + own_cells + warp_size : b.order + room;
-        s.own = {order, fits ? (u16 *)(order + bucket_held) : b.list + room, ones, sum & 0xffff, room, fits, any_crowd};
+        const u32 reserved = fits ? 0 : (u32)atomic_add(b.large_pieces.state + kept, (u64)total);
+        u32 *const order = fits ? upto + own_cells + warp_size : b.order + reserved;
+        s.own = {order, fits ? (u16 *)(order + bucket_held) : b.list + reserved, ones, sum & 0xffff, reserved, fits, any_large};
     }
     barrier();
     u16 *const list = s.own.list;
@@ -240,18 +241,18 @@ RC_KERNEL_OCC(bucket_threads, bucket_blocks) voxel_bucket(const voxel_bucket_par
         const v16 c = *(const v16 *)(upto + k);
         u32 n[4] = {c.x, c.y, c.z, c.w};
         RC_UNROLL for (u32 u = 0; u < 4; u++) {
-            const bool alone = n[u] == 1;
+            const bool single = n[u] == 1;
             const u32 here = many(n[u]);
-            if (n[u] > 0) list[alone ? alone_at : several] = (u16)(k + u);
-            n[u] = alone ? alone_at : place;
-            alone_at += alone, several += here > 0, place += here;
+            if (n[u] > 0) list[single ? alone_at : several] = (u16)(k + u);
+            n[u] = single ? alone_at : place;
+            alone_at += single, several += here > 0, place += here;
         }
         st_shared_16(upto + k, {n[0], n[1], n[2], n[3]});
     }
     barrier();
     u32 *const order = s.own.order;
     const u32 again = first_run<bucket_threads>(runs, tiles);
-    walk<u32, group_each, bucket_threads, walks_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
+    for_each_piece<u32, group_items_per_thread, bucket_threads, walks_in_flight>(runs, tiles, partitioned, again, [&](const auto &entry, const auto &there, u32 number) {
         const places p = {entry, there, 0, own_cells, spare};
         u32 got[of_piece];
         take_places(upto, p, got);

@@ -1,20 +1,21 @@
-// voxel_f64.cu makes voxels of doubles: sums, means and extremes in float64 of what the sort has brought together, hard voxels, and what a call that
-// has doubles needs before voxel_fill. Whatever is not f64 is widened.
+// voxel_f64.cu computes voxels of doubles: sums, means and extremes in float64 of what the sort has brought together, hard voxels, and
+// what a call that has doubles needs before voxel_fill. Whatever is not f64 is widened.
 //
-// voxel_open_f64 widens poses of f32 for points of f64, and fills a grid of f64 with a value whose two words differ, which voxel_fill does not write.
+// voxel_prepare_f64 widens poses of f32 for points of f64, and fills a grid of f64 with a value whose two words differ, which voxel_fill
+// cannot write.
 //
-// voxel_reduce_f64: a thread takes one feature of one voxel, neighbouring threads neighbouring features. The lanes of a warp share out the points
-// of a voxel of more than `few_points`. The points are walked over twice: for the greatest magnitude, and for the sum of integers that it asks
-// for, see ops/cpu_voxelize_wide.go; for extremes once. voxel_keep_f64 writes hard voxels, as voxel_keep does.
+// voxel_reduce_f64: a thread takes one feature of one voxel, neighbouring threads neighbouring features. The lanes of a warp share the points
+// of a voxel of more than `few_points`. The points are read twice: for the greatest magnitude, and for the sum of 128-bit integers scaled
+// by it, see ops/cpu_voxelize_wide.go; for extremes once. voxel_hard_f64 writes hard voxels, as voxel_hard does.
 //
-// Bytes moved: 8 + 4 a point for keys and order, the features, those of sums twice, and the outputs.
+// Bytes moved: 8 + 4 per point for keys and order, the features, those of sums twice, and the outputs.
 #include "voxel_list.cuh"
 
 using namespace rc;
 
-RC_HOST constexpr u32 open_threads = 256;
+RC_HOST constexpr u32 prepare_threads = 256;
 
-RC_HOST struct voxel_open_params {
+RC_HOST struct voxel_prepare_params {
     void *out;          // doubles to fill; null where there is nothing
     u64 count;          // how many
     u64 value;          // the bits of each
@@ -38,10 +39,10 @@ RC_FN double double_coordinate(const voxel_values &v, u32 point, u32 axis, u32 r
     return coordinate_at<float>(v.cloud, point, axis, row);
 }
 
-// each_double takes every step-th point from begin on, of those before end, in_flight at once, and gives use(x) a feature.
+// for_each_double takes every step-th point from begin on, of those before end, in_flight at once, and gives use(x) a feature.
 template <u32 in_flight, class Use>
-RC_FN void each_double(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 step, u32 feature, u32 row, Use use) {
-    RC_ROLLED for (u32 k = begin; k < end; k += in_flight * step) {
+RC_FN void for_each_double(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 step, u32 feature, u32 row, Use use) {
+    RC_NO_UNROLL for (u32 k = begin; k < end; k += in_flight * step) {
         u32 point[in_flight];
         double x[in_flight];
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) point[u] = order[u * step < end - k ? k + u * step : k];
@@ -82,8 +83,8 @@ struct wide_sum {
 // wide_exponent is the biased exponent of a finite magnitude, of denormal numbers 1.
 RC_FN i32 wide_exponent(u64 magnitude) { return magnitude >> 52 ? (i32)(magnitude >> 52) : 1; }
 
-// add_cut adds a value, cut as the greatest of the biased exponent top asks for.
-RC_FN void add_cut(wide_sum &s, double x, i32 top) {
+// add_truncated adds a value, truncated as the greatest of the biased exponent top asks for.
+RC_FN void add_truncated(wide_sum &s, double x, i32 top) {
     const u64 size = bits(x) & ~sign_bit;
     const i32 e = wide_exponent(size), up = wide_bits - 52 - (top - e);
     const u64 m = size - ((u64)(e - 1) << 52); // with the bit that is not written
@@ -127,12 +128,12 @@ RC_FN double over(wide_sum s, u32 n, i32 top) {
     return as_f64(sign | m);
 }
 
-enum oddities : u32 { odd_nan = 1, odd_above = 2, odd_below = 4 };
+enum special_values : u32 { special_nan = 1, special_above = 2, special_below = 4 };
 
 RC_FN u64 larger(u64 a, u64 b) { return a > b ? a : b; }
 
-// bring makes one of what the lanes of a warp have for one feature, at the lowest: join(half, gets) takes what the lane `half` ranks above has.
-template <class Join> RC_FN void bring(u32 ranks, u32 rank, Join join) {
+// combine_ranks makes one of what the lanes of a warp have for one feature, at the lowest: join(half, gets) takes what the lane `half` ranks above has.
+template <class Join> RC_FN void combine_ranks(u32 ranks, u32 rank, Join join) {
     for (u32 count = ranks; count > 1;) {
         const u32 half = (count + 1) / 2;
         join(half, rank + half < count);
@@ -140,40 +141,40 @@ template <class Join> RC_FN void bring(u32 ranks, u32 rank, Join join) {
     }
 }
 
-// reduce_doubles is what the points from begin on make. Together: those lanes of a warp that have one column share them out, `ranks` of them, `apart`
+// reduce_doubles is the result for the points from begin on. Together: those lanes of a warp that have one column share them, `ranks` of them, `apart`
 // from each other, and the first has the result. Every lane then comes along.
 template <bool Together, u32 in_flight>
 RC_FN double reduce_doubles(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 apart, u32 ranks, u32 rank, bool works, u32 feature, u32 row) {
     const u32 reduce = v.reduce();
     const bool extreme = reduce >= greatest, down = reduce == smallest;
     u64 best = 0; // in order, or the greatest magnitude
-    u32 odd = 0;
+    u32 special = 0;
     if (works) {
-        each_double<in_flight>(v, order, begin + rank, end, ranks, feature, row, [&](double x) {
+        for_each_double<in_flight>(v, order, begin + rank, end, ranks, feature, row, [&](double x) {
             const u64 size = bits(x) & ~sign_bit;
             best = larger(best, extreme ? wide_order(x, down) : size);
-            if (size >= wide_infinite) odd |= size > wide_infinite ? odd_nan : negative(x) ? odd_below : odd_above;
+            if (size >= wide_infinite) special |= size > wide_infinite ? special_nan : negative(x) ? special_below : special_above;
         });
     }
     if constexpr (Together) {
-        bring(ranks, rank, [&](u32 half, bool gets) {
+        combine_ranks(ranks, rank, [&](u32 half, bool gets) {
             const u64 there = shuffle_down(best, half * apart);
-            const u32 odd_there = shuffle_down(odd, half * apart);
-            if (gets) best = larger(best, there), odd |= odd_there;
+            const u32 special_there = shuffle_down(special, half * apart);
+            if (gets) best = larger(best, there), special |= special_there;
         });
-        best = shuffle_from(best, lane() - rank * apart), odd = shuffle_from(odd, lane() - rank * apart);
+        best = shuffle_from(best, lane() - rank * apart), special = shuffle_from(special, lane() - rank * apart);
     }
     if (extreme) return of_wide_order(best, down);
     const i32 top = wide_exponent(best);
     wide_sum s = {0, 0};
-    if (works && !odd) each_double<in_flight>(v, order, begin + rank, end, ranks, feature, row, [&](double x) { add_cut(s, x, top); });
+    if (works && !special) for_each_double<in_flight>(v, order, begin + rank, end, ranks, feature, row, [&](double x) { add_truncated(s, x, top); });
     if constexpr (Together) {
-        bring(ranks, rank, [&](u32 half, bool gets) {
+        combine_ranks(ranks, rank, [&](u32 half, bool gets) {
             const u64 hi = shuffle_down(s.hi, half * apart), lo = shuffle_down(s.lo, half * apart);
             if (gets) s.add(hi, lo);
         });
     }
-    if (odd) return as_f64(odd == odd_above ? wide_infinite : odd == odd_below ? wide_infinite | sign_bit : wide_nan);
+    if (special) return as_f64(special == special_above ? wide_infinite : special == special_below ? wide_infinite | sign_bit : wide_nan);
     return over(s, reduce == mean ? end - begin : 1, top);
 }
 
@@ -185,9 +186,9 @@ RC_FN void write_double(const voxel_values &v, i64 place, u32 feature, double x)
         st_f32((float *)v.out + at, f64_to_f32(x));
 }
 
-// write_crowd makes a voxel of many points, which a warp does.
-RC_FN void write_crowd(const voxel_list &l, i64 place, u32 begin, u32 n, u32 row) {
-    const shares by(l.values.f);
+// write_large makes a voxel of many points, which a warp does.
+RC_FN void write_large(const voxel_list &l, i64 place, u32 begin, u32 n, u32 row) {
+    const lane_partition by(l.values.f);
     for (u32 f = 0; f < l.values.f; f += by.most) {
         const u32 feature = f + by.column;
         const bool works = by.rank < by.ranks && feature < l.values.f;
@@ -198,17 +199,17 @@ RC_FN void write_crowd(const voxel_list &l, i64 place, u32 begin, u32 n, u32 row
 
 } // namespace
 
-RC_KERNEL(open_threads) voxel_open_f64(const voxel_open_params p) {
-    wait_for_previous();
-    let_next();
-    const u64 thread = block_x() * (u64)open_threads + thread_x(), threads = blocks_x() * (u64)open_threads;
+RC_KERNEL(prepare_threads) voxel_prepare_f64(const voxel_prepare_params p) {
+    grid_dependency_wait();
+    launch_dependents();
+    const u64 thread = block_x() * (u64)prepare_threads + thread_x(), threads = blocks_x() * (u64)prepare_threads;
     for (u64 k = thread; k < p.numbers; k += threads) st_f64((double *)p.poses + k, ld_nc_f32((const float *)p.narrow + k));
     for (u64 k = thread; k < p.count; k += threads) st_u64((u64 *)p.out + k, p.value);
 }
 
 RC_KERNEL_OCC(reduce_threads, 2) voxel_reduce_f64(const voxel_list p) {
-    wait_for_previous();
-    let_next();
+    grid_dependency_wait();
+    launch_dependents();
     __shared__ u64 total;
     if (thread_x() == 0) total = 0;
     barrier();
@@ -230,20 +231,20 @@ RC_KERNEL_OCC(reduce_threads, 2) voxel_reduce_f64(const voxel_list p) {
         if (place >= 0 && n <= few_points) write_double(v, place, feature, reduce_doubles<false, few_in_flight>(v, p.order, begin, begin + n, 1, 1, 0, true, feature, row));
         for (u32 rest = votes(place >= 0 && n > few_points && feature == 0); rest != 0; rest &= rest - 1) {
             const u32 from = lowest_bit(rest);
-            write_crowd(p, (i64)shuffle_from((u64)place, from), shuffle_from(begin, from), shuffle_from(n, from), shuffle_from(row, from));
+            write_large(p, (i64)shuffle_from((u64)place, from), shuffle_from(begin, from), shuffle_from(n, from), shuffle_from(row, from));
         }
     }
     write_inverse(p);
     add_kept(p.state, &total, mine);
 }
 
-RC_KERNEL_OCC(reduce_threads, 3) voxel_keep_f64(const voxel_list p) {
+RC_KERNEL_OCC(reduce_threads, 3) voxel_hard_f64(const voxel_list p) {
     __shared__ u64 total;
     const auto get = [&](u32 point, u32 column, u32 row) {
         return column >= 3 ? double_feature(p.values, point, column - 3) : double_coordinate(p.values, point, column, row);
     };
     if (p.values.double_out())
-        keep_voxels<double>(p, &total, get);
+        write_hard_voxels<double>(p, &total, get);
     else
-        keep_voxels<float>(p, &total, [&](u32 point, u32 column, u32 row) { return f64_to_f32(get(point, column, row)); });
+        write_hard_voxels<float>(p, &total, [&](u32 point, u32 column, u32 row) { return f64_to_f32(get(point, column, row)); });
 }

@@ -1,5 +1,5 @@
-// voxel_fill.cuh opens a call of Voxelize: it clears the counters and the tables of the sort, checks the offsets, and writes a value of 1 or 4 bytes
-// over an output. A thread writes 16 bytes at a time, every (blocks * threads)th piece.
+// voxel_fill.cuh begins a call of Voxelize: it clears the counters and the tables of the sort, checks the offsets, and writes a value of
+// 1 or 4 bytes over an output. A thread writes 16 bytes at a time, every (blocks * threads)th piece.
 #pragma once
 #include "voxel.cuh"
 
@@ -21,8 +21,8 @@ RC_HOST struct voxel_fill_params {
 };
 
 RC_FN void fill(const voxel_fill_params &p) {
-    wait_for_previous();
-    let_next();
+    grid_dependency_wait();
+    launch_dependents();
     const u64 thread = block_x() * (u64)fill_threads + thread_x(), threads = blocks_x() * (u64)fill_threads;
     if (thread < state_words) p.state[thread] = 0;
     const u64 rows = p.b > 0 ? p.b : 1; // of no rows there is one offset, which is as those of a row without points

@@ -1,29 +1,30 @@
-// voxel_group.cu makes a dense grid of sums, means and extremes without a sort: what a cell holds depends on no order, so it is enough
-// that its points lie together. voxel_deal.cuh tells how they are dealt out to buckets of cells.
+// voxel_group.cu computes a dense grid of sums, means and extremes without a sort: what a cell holds depends on no order, so it is enough
+// that its points lie together. voxel_partition.cuh says how they are partitioned into buckets of cells.
 //
-// voxel_deal_points takes a tile of 4096 points a block, 8 a thread, and leaves their cells and numbers.
+// voxel_partition_points takes a tile of 4096 points per block, 8 per thread, and writes their cells and numbers, bucket by bucket.
 //
-// voxel_group takes part of a bucket's cells a block, and counts the points of each in shared memory. A point that is alone in its cell goes to
-// the list of singles; a cell of several goes to a list of those, and its points to the order, one after the other. Blocks ask for room in
-// the lists with two atomics: which places they get does not show. Counting leaves the memory idle, so one warp of each block meanwhile
-// writes the empty value over the grid.
+// voxel_group takes a part of a bucket's cells per block, and counts the points of each in shared memory. A point that is alone in its cell
+// goes to the list of singles; a cell of several goes to a list of those, and its points to the order, one after the other. Blocks reserve
+// space in the lists with two atomics; which places they get does not show in the result. Counting leaves the memory idle, so one warp of
+// each block meanwhile fills the grid with the empty value.
 //
-// voxel_cells writes the cells that have points: some blocks those of one, others those of several, as there is work. Lanes take
-// neighbouring features, 16 bytes where they can be. Crowded cells are left to voxel_crowded.
+// voxel_cells writes the cells that have points: some blocks those of one, others those of several, in proportion to the work. Lanes take
+// neighbouring features, 16 bytes where they can. Large cells (more than few_points points) are left to voxel_reduce_large.
 //
-// Bytes moved: the points; 4 a point written, and read twice; 4 written and read for each run, which is 1 for 2 points; 8 for each single,
-// 4 for each other point and 16 for each cell of several, written and read; the features; the grid, and once more each cell with points.
+// Bytes moved: the points; 4 per point written, and read twice; 4 written and read for each run, of which there is 1 for 2 points; 8 for
+// each single, 4 for each other point and 16 for each cell of several, written and read; the features; the grid, and once more each cell
+// with points.
 #include "voxel_places.cuh"
 
 using namespace rc;
 
 RC_HOST constexpr u32 group_threads = 512;
-RC_HOST constexpr u32 group_part = 16384;  // cells that a block takes: a word of shared memory each, in whole groups of group_look, and one for each lane
-RC_HOST constexpr u32 group_look = 128;    // cells that a warp looks at
+RC_HOST constexpr u32 group_part = 16384;  // cells that a block takes: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
+RC_HOST constexpr u32 group_warp_cells = 128;    // cells that a warp takes at a time
 RC_HOST constexpr u32 cells_threads = 256; // of voxel_cells
 
-// lone is a point that has a cell to itself; several is a voxel of more: its cell, and where its points begin in the order.
-struct alignas(8) voxel_lone {
+// voxel_single is a point that has a cell to itself; voxel_several is a voxel of more: its cell, and where its points begin in the order.
+struct alignas(8) voxel_single {
     u32 key, point;
 };
 struct alignas(16) voxel_several {
@@ -32,15 +33,15 @@ struct alignas(16) voxel_several {
 
 // voxel_group_lists is what voxel_group leaves to voxel_cells.
 RC_HOST struct voxel_group_lists {
-    voxel_lone *singles;
+    voxel_single *singles;
     u32 *order; // the points of voxels of several
     voxel_several *voxels;
     u64 *state; // how many of each
 };
 
 RC_HOST struct voxel_group_params {
-    const u32 *runs; // what voxel_deal_points has left
-    const void *dealt;
+    const u32 *runs; // what voxel_partition_points has left
+    const void *partitioned;
     u64 keys;
     void *out;
     u64 words;        // of 4 bytes, of the grid
@@ -51,13 +52,13 @@ RC_HOST struct voxel_group_params {
 RC_HOST struct voxel_cells_params {
     voxel_group_lists lists;
     voxel_values values;
-    voxel_crowds crowds;
+    voxel_large_list large_pieces;
 };
 
 namespace {
 
 constexpr u32 group_in_flight = 2;
-constexpr u32 count_threads = group_threads - warp_size; // the last warp fills the grid
+constexpr u32 counting_threads = group_threads - warp_size; // the last warp fills the grid
 constexpr u32 in_flight = 4; // items that a lane of voxel_cells does at once
 
 // What a counter turns into: the number of a single, or where the next point goes in the order.
@@ -65,13 +66,13 @@ constexpr u32 single = 1u << 31;
 
 struct group_shared {
     // Of each warp's cells: how many have one point, how many several, and how many points these have.
-    u32 alone[count_threads / warp_size], several[count_threads / warp_size], points[count_threads / warp_size];
-    u64 room; // of singles, above, and of points in the order
+    u32 single_cells[counting_threads / warp_size], several[counting_threads / warp_size], points[counting_threads / warp_size];
+    u64 reserved; // of singles, above, and of points in the order
     u32 rest; // of voxels of several
 };
 
-// counters_meet waits for the warps that count.
-RC_FN void counters_meet() { barrier_of<1>(count_threads); }
+// sync_counters waits for the warps that count.
+RC_FN void sync_counters() { barrier_of<1>(counting_threads); }
 
 // fill_some writes a value over the block's part of the grid, which a warp does by itself. Blocks take what comes next as they go, since
 // memory is written fastest in order; a block has done its part after `turns` of them.
@@ -98,13 +99,13 @@ RC_FN void fill_some(const voxel_group_params &g) {
 // n_of is word u of four counters.
 RC_FN u32 n_of(const v16 &c, u32 u) { return u == 0 ? c.x : u == 1 ? c.y : u == 2 ? c.z : c.w; }
 
-// write_lone writes the cells of one point, N features a lane; write_several those of several, and leaves the crowded ones. Both are
+// write_singles writes the cells of one point, N features a lane; write_several those of several, and lists the large ones. Both are
 // block `block` of `blocks`.
-template <u32 N> RC_FN void write_lone(const voxel_cells_params &c, u64 items, u32 width, u32 block, u32 blocks) {
+template <u32 N> RC_FN void write_singles(const voxel_cells_params &c, u64 items, u32 width, u32 block, u32 blocks) {
     const bool of_features = c.values.reduce() != count, extreme = c.values.reduce() >= greatest;
     const u64 step = blocks * (u64)cells_threads;
     for (u64 base = block * (u64)cells_threads + thread_x(); base < items; base += in_flight * step) {
-        voxel_lone it[in_flight];
+        voxel_single it[in_flight];
         u32 feature[in_flight];
         float x[in_flight][N];
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
@@ -119,7 +120,7 @@ template <u32 N> RC_FN void write_lone(const voxel_cells_params &c, u64 items, u
         }
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             if (of_features) {
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = single_value(x[u][i], extreme);
             }
             if (base + u * step < items) put<N>((float *)c.values.out + (u64)it[u].key * (width * N) + feature[u], x[u]);
         }
@@ -143,7 +144,7 @@ template <u32 N> RC_FN void write_several(const voxel_cells_params &c, u64 items
     for (u32 base = block * cells_threads + thread_x() - lane(); base < cells; base += blocks * cells_threads) {
         voxel_several it = {};
         if (base + lane() < cells) it = c.lists.voxels[base + lane()];
-        leave(c.values, c.crowds, it.n > few_points, it.key, it.begin, it.n, row_in(c.values, it.key));
+        append_large(c.values, c.large_pieces, it.n > few_points, it.key, it.begin, it.n, row_in(c.values, it.key));
     }
 }
 
@@ -154,53 +155,53 @@ template <u32 N> RC_FN void write_cells(const voxel_cells_params &c) {
     const u64 ones = (c.lists.state[kept] >> 32) * width, others = c.lists.state[found] * width;
     u32 theirs = 0; // of the blocks, those that take cells of several: they are spread among the others
     if (others > 0) {
-        const float work = worth * (float)others, share = (float)blocks * div_fast(work, work + (float)ones);
-        theirs = (u32)share < 1 ? 1 : (u32)share < blocks ? (u32)share : blocks;
+        const float work = worth * (float)others, blocks_share = (float)blocks * div_fast(work, work + (float)ones);
+        theirs = (u32)blocks_share < 1 ? 1 : (u32)blocks_share < blocks ? (u32)blocks_share : blocks;
         if (ones > 0 && theirs == blocks) theirs = blocks - 1;
     }
     const u32 before = block_x() * theirs / blocks, after = (block_x() + 1) * theirs / blocks;
     if (after > before)
         write_several<N>(c, others, width, before, theirs);
     else
-        write_lone<N>(c, ones, width, block_x() - before, blocks - theirs);
+        write_singles<N>(c, ones, width, block_x() - before, blocks - theirs);
 }
 
 } // namespace
 
-RC_KERNEL_OCC(deal_threads, 2) voxel_deal_points(const voxel_deal_params p) {
-    deal<u32, group_each, group_bits>(p);
+RC_KERNEL_OCC(partition_threads, 2) voxel_partition_points(const voxel_partition_params p) {
+    partition<u32, group_items_per_thread, group_bits>(p);
 }
 
 // Block i takes part i / 512 of bucket i % 512.
 RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_group_params g) {
     extern __shared__ v16 memory[];
     __shared__ group_shared s;
-    const u32 warp = thread_x() / warp_size, warps = count_threads / warp_size;
+    const u32 warp = thread_x() / warp_size, warps = counting_threads / warp_size;
     if (warp == warps) {
-        // What was launched before voxel_deal_points has ended: that waited for it before it let this begin.
+        // What was launched before voxel_partition_points has ended: that waited for it before it let this begin.
         fill_some(g);
         return;
     }
     u32 *const counted = (u32 *)memory;
     const u32 bucket = block_x() % buckets, begin = block_x() / buckets * group_part, tiles = g.tiles;
     const u32 *const runs = g.runs + (u64)bucket * tiles;
-    const v16 *const dealt = (const v16 *)g.dealt;
+    const v16 *const partitioned = (const v16 *)g.partitioned;
     const u32 all = cells_of_bucket<group_bits>(g.keys), limit = all < group_part ? all : group_part;
-    const u32 here = all - begin < group_part ? all - begin : group_part, most = (limit + group_look - 1) / group_look * group_look;
+    const u32 here = all - begin < group_part ? all - begin : group_part, most = (limit + group_warp_cells - 1) / group_warp_cells * group_warp_cells;
     const u32 spare = most + lane(); // a word for what is not to be counted
-    for (u32 k = 4 * thread_x(); k < most; k += 4 * count_threads) st_shared_16(counted + k, {0, 0, 0, 0});
+    for (u32 k = 4 * thread_x(); k < most; k += 4 * counting_threads) st_shared_16(counted + k, {0, 0, 0, 0});
     if (thread_x() < warp_size) counted[spare] = 0;
-    wait_for_previous();
-    let_next();
-    const u32 next = first_run<count_threads>(runs, tiles);
-    counters_meet();
-    walk<u32, group_each, count_threads, group_in_flight>(runs, tiles, dealt, next, [&](const auto &entry, const auto &there, u32) {
+    grid_dependency_wait();
+    launch_dependents();
+    const u32 next = first_run<counting_threads>(runs, tiles);
+    sync_counters();
+    for_each_piece<u32, group_items_per_thread, counting_threads, group_in_flight>(runs, tiles, partitioned, next, [&](const auto &entry, const auto &there, u32) {
         count_them(counted, {entry, there, begin, limit, spare});
     });
-    counters_meet();
+    sync_counters();
     u32 has = 0, theirs = 0; // of the lane's cells: those of one point, above those of several, and the points of these
-    for (u32 look = warp; look * group_look < here; look += warps) {
-        const v16 c = *(const v16 *)(counted + look * group_look + 4 * lane());
+    for (u32 segment = warp; segment * group_warp_cells < here; segment += warps) {
+        const v16 c = *(const v16 *)(counted + segment * group_warp_cells + 4 * lane());
         RC_UNROLL for (u32 u = 0; u < 4; u++) {
             const u32 n = n_of(c, u);
             has += n == 1 ? 1u << 16 : n > 1 ? 1 : 0, theirs += n > 1 ? n : 0;
@@ -208,21 +209,21 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_group_params g) {
     }
     has = shuffle_from(warp_scan(has), warp_size - 1), theirs = shuffle_from(warp_scan(theirs), warp_size - 1);
     const u32 ones = has >> 16, others = has & 0xffff;
-    if (lane() == 0) s.alone[warp] = ones, s.several[warp] = others, s.points[warp] = theirs;
-    counters_meet();
+    if (lane() == 0) s.single_cells[warp] = ones, s.several[warp] = others, s.points[warp] = theirs;
+    sync_counters();
     if (warp == 0) {
         const bool one = lane() < warps;
-        const u32 alone_upto = warp_scan(one ? s.alone[lane()] : 0), several_upto = warp_scan(one ? s.several[lane()] : 0),
+        const u32 alone_upto = warp_scan(one ? s.single_cells[lane()] : 0), several_upto = warp_scan(one ? s.several[lane()] : 0),
                   points_upto = warp_scan(one ? s.points[lane()] : 0);
-        if (one) s.alone[lane()] = alone_upto, s.several[lane()] = several_upto, s.points[lane()] = points_upto;
-        if (lane() == warps - 1) s.room = alone_upto | points_upto ? atomic_add(g.lists.state + kept, (u64)alone_upto << 32 | points_upto) : 0;
+        if (one) s.single_cells[lane()] = alone_upto, s.several[lane()] = several_upto, s.points[lane()] = points_upto;
+        if (lane() == warps - 1) s.reserved = alone_upto | points_upto ? atomic_add(g.lists.state + kept, (u64)alone_upto << 32 | points_upto) : 0;
         if (lane() == warps - 1) s.rest = several_upto ? atomic_add((u32 *)(g.lists.state + found), several_upto) : 0;
     }
-    counters_meet();
-    u32 next_alone = (u32)(s.room >> 32) + s.alone[warp] - ones, next_place = (u32)s.room + s.points[warp] - theirs;
+    sync_counters();
+    u32 next_alone = (u32)(s.reserved >> 32) + s.single_cells[warp] - ones, next_place = (u32)s.reserved + s.points[warp] - theirs;
     u32 next_several = s.rest + s.several[warp] - others;
-    for (u32 look = warp; look * group_look < here; look += warps) {
-        u32 *const at = counted + look * group_look + 4 * lane();
+    for (u32 segment = warp; segment * group_warp_cells < here; segment += warps) {
+        u32 *const at = counted + segment * group_warp_cells + 4 * lane();
         const v16 c = *(const v16 *)at;
         u32 n[4] = {c.x, c.y, c.z, c.w}, mine = 0, points = 0;
         RC_UNROLL for (u32 u = 0; u < 4; u++) mine += n[u] == 1 ? 1u << 16 : n[u] > 1 ? 1 : 0, points += n[u] > 1 ? n[u] : 0;
@@ -235,7 +236,7 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_group_params g) {
             const u32 points_upto = warp_scan(points);
             place += points_upto - points, next_place += shuffle_from(points_upto, warp_size - 1);
         }
-        const u32 cell = look * group_look + 4 * lane(), key = (u32)key_in_bucket<group_bits>(bucket, begin + cell);
+        const u32 cell = segment * group_warp_cells + 4 * lane(), key = (u32)key_in_bucket<group_bits>(bucket, begin + cell);
         RC_UNROLL for (u32 u = 0; u < 4; u++) {
             if (n[u] == 1) {
                 n[u] = single | number++;
@@ -247,9 +248,9 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_group_params g) {
         }
         st_shared_16(at, {n[0], n[1], n[2], n[3]});
     }
-    counters_meet();
-    const u32 again = first_run<count_threads>(runs, tiles);
-    walk<u32, group_each, count_threads, group_in_flight>(runs, tiles, dealt, again, [&](const auto &entry, const auto &there, u32 number) {
+    sync_counters();
+    const u32 again = first_run<counting_threads>(runs, tiles);
+    for_each_piece<u32, group_items_per_thread, counting_threads, group_in_flight>(runs, tiles, partitioned, again, [&](const auto &entry, const auto &there, u32 number) {
         const places p = {entry, there, begin, limit, spare};
         u32 got[of_piece];
         take_places(counted, p, got);
@@ -266,8 +267,8 @@ RC_KERNEL_OCC(group_threads, 2) voxel_group(const voxel_group_params g) {
 
 // voxel_cells writes the cells that have points.
 RC_KERNEL_OCC(cells_threads, 3) voxel_cells(const voxel_cells_params c) {
-    wait_for_previous();
-    let_next();
+    grid_dependency_wait();
+    launch_dependents();
     if (c.values.fours())
         write_cells<4>(c);
     else

@@ -1,6 +1,6 @@
 // voxel_list.cuh has the list of voxels that a sort leaves, where each goes, and what is written of it besides its values.
 #pragma once
-#include "voxel_crowded.cuh"
+#include "voxel_large.cuh"
 
 namespace rc {
 
@@ -63,8 +63,8 @@ RC_FN void add_kept(u64 *state, u64 *total, u64 mine) {
     if (thread_x() == 0 && *total) reduce_add(state + kept, *total);
 }
 
-// keep_points writes a hard voxel, which a warp does: the first n of its points, and 0 beyond. get(point, column, row) is a number of a point.
-template <class T, class Get> RC_FN void keep_points(const voxel_list &l, u32 place, u32 begin, u32 n, u32 row, Get get) {
+// write_hard_points writes a hard voxel, which a warp does: the first n of its points, and 0 beyond. get(point, column, row) is a number of a point.
+template <class T, class Get> RC_FN void write_hard_points(const voxel_list &l, u32 place, u32 begin, u32 n, u32 row, Get get) {
     const voxel_values &v = l.values;
     const u32 width = 3 + v.f;
     const u64 items = (u64)l.p * width;
@@ -77,20 +77,20 @@ template <class T, class Get> RC_FN void keep_points(const voxel_list &l, u32 pl
     }
 }
 
-// keep_voxels is a kernel that writes hard voxels of Ts. A warp finds the places of some neighbouring voxels, a lane for each, as many as are its share. Then it writes those that are kept, one
+// write_hard_voxels is a kernel that writes hard voxels of Ts. A warp finds the places of some neighbouring voxels, a lane for each, as many as are its part. Then it writes those that are kept, one
 // after the other.
-template <class T, class Get> RC_FN void keep_voxels(const voxel_list &p, u64 *total, Get get) {
-    wait_for_previous();
-    let_next();
+template <class T, class Get> RC_FN void write_hard_voxels(const voxel_list &p, u64 *total, Get get) {
+    grid_dependency_wait();
+    launch_dependents();
     if (thread_x() == 0) *total = 0;
     barrier();
-    const u32 voxels = (u32)p.state[found], warps = warps_of_grid(), all = (voxels + warps - 1) / warps, share = all < warp_size ? all : warp_size;
+    const u32 voxels = (u32)p.state[found], warps = warps_of_grid(), all = (voxels + warps - 1) / warps, voxels_per_warp = all < warp_size ? all : warp_size;
     u64 mine = 0;
-    for (u64 base = warp_of_grid() * (u64)share; base < voxels; base += (u64)share * warps) {
+    for (u64 base = warp_of_grid() * (u64)voxels_per_warp; base < voxels; base += (u64)voxels_per_warp * warps) {
         const u64 voxel = base + lane();
         u32 begin = 0, n = 0, row = 0;
         i64 place = -1;
-        if (lane() < share && voxel < voxels) {
+        if (lane() < voxels_per_warp && voxel < voxels) {
             begin = p.start[voxel], n = p.start[voxel + 1] - begin;
             if (n > p.p) n = p.p;
             const u64 key = p.keys[begin];
@@ -99,7 +99,7 @@ template <class T, class Get> RC_FN void keep_voxels(const voxel_list &p, u64 *t
         }
         for (u32 rest = votes(place >= 0); rest != 0; rest &= rest - 1) {
             const u32 from = lowest_bit(rest);
-            keep_points<T>(p, shuffle_from((u32)place, from), shuffle_from(begin, from), shuffle_from(n, from), shuffle_from(row, from), get);
+            write_hard_points<T>(p, shuffle_from((u32)place, from), shuffle_from(begin, from), shuffle_from(n, from), shuffle_from(row, from), get);
         }
     }
     write_inverse(p);

@@ -1,13 +1,14 @@
-// voxel_places.cuh counts the points of a bucket's cells, and finds their places, for the kernels that take what voxel_deal_points leaves.
+// voxel_places.cuh counts the points of a bucket's cells, and finds their places, for the kernels that read what voxel_partition_points
+// wrote.
 #pragma once
-#include "voxel_deal.cuh"
+#include "voxel_partition.cuh"
 #include "voxel_values.cuh"
 
 namespace rc {
 
-RC_HOST constexpr u32 group_each = 8, group_bits = 4; // points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
-RC_HOST constexpr u32 group_deal_shared = 35024;      // bytes that a block of voxel_deal_points has
-static_assert(sizeof(deal_shared<u32, group_each>) == group_deal_shared, "the host gives a block so much");
+RC_HOST constexpr u32 group_items_per_thread = 8, group_bits = 4; // points that a thread partitions, 2^4 cells at once, so that what lies in few places goes to many buckets
+RC_HOST constexpr u32 group_partition_shared = 35024;      // bytes that a block of voxel_partition_points has
+static_assert(sizeof(partition_shared<u32, group_items_per_thread>) == group_partition_shared, "the host gives a block so much");
 
 // places has for each entry of a piece its cell's counter among those from `begin` on, or a spare one that nothing is kept of.
 constexpr u32 of_piece = piece_of<u32>;

@@ -1,19 +1,19 @@
-// voxel_reduce.cu writes what voxels make of their points, which lie together in the sorted order.
+// voxel_reduce.cu computes voxels from their points, which lie together in the sorted order.
 //
-// voxel_reduce, for sparse voxels, and for dense ones that no other way makes: a thread takes one feature of one voxel, or four neighbouring ones
-// where they are 16 aligned bytes; neighbouring threads take neighbouring features. A voxel of one point is done at once; others
-// wait in a queue until there is one for each lane, so that no warp does the long work for a lane or two. Voxels of more
-// than `few_points` points are left to voxel_crowded, see voxel_crowded.cuh, which tells, too, why sums depend on no order.
+// voxel_reduce, for sparse voxels, and for dense ones that no other algorithm handles: a thread takes one feature of one voxel, or four
+// neighbouring ones where they are 16 aligned bytes; neighbouring threads take neighbouring features. A voxel of one point is done at once;
+// others wait in a queue until there is one for each lane, so that no warp does the long work for a lane or two. Large voxels, of more than
+// `few_points` points, are listed for voxel_reduce_large, see voxel_large.cuh, which also says why sums depend on no order.
 //
-// voxel_keep writes hard voxels, a warp for each that is kept. Either also writes each point's voxel, a thread for each point.
-// Bytes moved: 8 + 4 a point for keys and order, the features, and the outputs.
+// voxel_hard writes hard voxels, one warp for each that is kept. Both also write each point's voxel, one thread per point.
+// Bytes moved: 8 + 4 per point for keys and order, the features, and the outputs.
 #include "voxel_list.cuh"
 
 using namespace rc;
 
 RC_HOST struct voxel_reduce_params {
     voxel_list list;
-    voxel_crowds crowds;
+    voxel_large_list large_pieces;
     const i32 *labels;
 };
 
@@ -64,7 +64,7 @@ template <u32 N> RC_FN void reduce_item(const voxel_list &l, item it) {
 }
 
 // reduce_voxels is voxel_reduce, N features a lane; returns how many points the thread has kept. What a warp takes at once
-// lies far apart, so that crowded regions are shared out.
+// lies far apart, so that dense regions are spread over many warps.
 template <u32 N> RC_FN u64 reduce_voxels(const voxel_reduce_params &p, queue &q) {
     const voxel_list &l = p.list;
     const voxel_values &v = l.values;
@@ -108,12 +108,12 @@ template <u32 N> RC_FN u64 reduce_voxels(const voxel_reduce_params &p, queue &q)
             } else if (n[u] > few_points) {
                 leaves = feature[u] == 0;
             } else if (n[u] == 1) {
-                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = alone(x[u][i], extreme);
+                RC_UNROLL for (u32 i = 0; i < N; i++) x[u][i] = single_value(x[u][i], extreme);
                 write_out<N>(v, place, feature[u], x[u]);
             } else {
                 waits = true;
             }
-            leave(v, p.crowds, leaves, (u64)place, begin[u], n[u], row);
+            append_large(v, p.large_pieces, leaves, (u64)place, begin[u], n[u], row);
             const u32 more = votes(waits);
             if (waits) q.waiting[waiting + count_bits(more & below_mask())] = {voxel[u], feature[u]};
             waiting += count_bits(more);
@@ -132,8 +132,8 @@ template <u32 N> RC_FN u64 reduce_voxels(const voxel_reduce_params &p, queue &q)
 } // namespace
 
 RC_KERNEL_OCC(reduce_threads, 2) voxel_reduce(const voxel_reduce_params p) {
-    wait_for_previous();
-    let_next();
+    grid_dependency_wait();
+    launch_dependents();
     __shared__ u64 total;
     __shared__ queue queues[reduce_threads / warp_size];
     if (thread_x() == 0) total = 0;
@@ -144,27 +144,27 @@ RC_KERNEL_OCC(reduce_threads, 2) voxel_reduce(const voxel_reduce_params p) {
     add_kept(p.list.state, &total, mine);
 }
 
-// voxel_crowded takes the pieces that voxel_reduce, voxel_bucket or voxel_cells has listed, voxel_cut those of them that it leaves. As one kernel with
+// voxel_reduce_large takes the pieces that voxel_reduce, voxel_bucket or voxel_cells has listed, voxel_reduce_truncated those of them that it leaves. As one kernel with
 // two passes they would spill registers.
-RC_KERNEL_OCC(reduce_threads, 3) voxel_crowded(const voxel_crowded_params p) {
-    wait_for_previous();
-    let_next();
+RC_KERNEL_OCC(reduce_threads, 3) voxel_reduce_large(const voxel_reduce_large_params p) {
+    grid_dependency_wait();
+    launch_dependents();
     if (p.values.reduce() >= greatest)
         p.values.fours() ? reduce_pieces<extremes, 4>(p) : reduce_pieces<extremes, 1>(p);
     else
         p.values.fours() ? reduce_pieces<sums, 4>(p) : reduce_pieces<sums, 1>(p);
 }
 
-RC_KERNEL_OCC(reduce_threads, 3) voxel_cut(const voxel_crowded_params p) {
-    wait_for_previous();
-    let_next();
-    if (*(const u32 *)(p.crowds.state + to_cut) == 0) return;
-    p.values.fours() ? reduce_pieces<cut_sums, 4>(p) : reduce_pieces<cut_sums, 1>(p);
+RC_KERNEL_OCC(reduce_threads, 3) voxel_reduce_truncated(const voxel_reduce_large_params p) {
+    grid_dependency_wait();
+    launch_dependents();
+    if (*(const u32 *)(p.large_pieces.state + to_truncate) == 0) return;
+    p.values.fours() ? reduce_pieces<truncated_sums, 4>(p) : reduce_pieces<truncated_sums, 1>(p);
 }
 
-RC_KERNEL_OCC(reduce_threads, 4) voxel_keep(const voxel_list p) {
+RC_KERNEL_OCC(reduce_threads, 4) voxel_hard(const voxel_list p) {
     __shared__ u64 total;
-    keep_voxels<float>(p, &total, [&](u32 point, u32 column, u32 row) {
+    write_hard_voxels<float>(p, &total, [&](u32 point, u32 column, u32 row) {
         const voxel_values &v = p.values;
         return column >= 3 ? feature_at(v, point, column - 3) : coordinate_at<float>(v.cloud, point, column, row);
     });

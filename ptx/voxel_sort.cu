@@ -1,33 +1,33 @@
 // voxel_sort.cu brings the points of each cell together, in their own order, by a stable radix sort of keys and point numbers, eight
-// bits at a time, and numbers the voxels.
+// bits per pass, and numbers the voxels.
 //
-// voxel_bin gives each point its key, and counts the digits of all passes. Blocks take chunks, threads four points at a time, which are 48 aligned bytes
-// where they can be. Bytes moved: the points, and 8 a point for keys.
+// voxel_histogram gives each point its key, and counts the digits of all passes. Blocks take chunks, threads four points at a time, which
+// are 48 aligned bytes where they can be. Bytes moved: the points, and 8 per point for keys.
 //
-// A pass is one launch, voxel_pass: a block takes the next tile, finds how many of its
-// keys have each digit, and tells the others; how many come before its own in all earlier tiles it learns by looking back, tile by
-// tile, until one knows the sum of all before it. A tile is taken by number in the order in which blocks begin, so that a block
-// waits only for blocks that run. Within a tile a warp takes neighbouring keys, 32 at a time, lanes with one digit find each
-// other by votes, and counts of earlier ones lie in shared memory, where the tile is put in order before it is written, so that writes
-// are of neighbours. Bytes moved: 24 a point and pass.
+// A pass is one launch, voxel_sort_pass: a block takes the next tile, counts its keys by digit, and publishes the counts; how many keys come
+// before its own in all earlier tiles it learns by decoupled look-back, tile by tile, until one has published the sum of all before it.
+// Tiles are numbered in the order in which blocks begin, so that a block waits only for blocks that run. Within a tile a warp takes
+// neighbouring keys, 32 at a time, lanes with one digit find each other by votes, and counts of earlier ones lie in shared memory, where
+// the tile is put in order before it is written, so that writes are coalesced. Bytes moved: 24 per point and pass.
 //
 // voxel_number finds where voxels begin, and numbers them, in the same way: a block counts, looks back, and writes. Hard voxels
-// go through it again, over the marks that their first points left. Of sparse and hard voxels the block that is the last to end then says where each row's begin, among those found and among those that the caps leave. The looking back is that of Merrill and Garland, "Single-pass
-// parallel prefix scan with decoupled look-back" (2016); the sort that of Adinets and Merrill, "Onesweep" (2022).
+// go through it a second time, over the marks that their first points left. Of sparse and hard voxels the block that is the last to end
+// then writes where each row's voxels begin, among those found and among those that the caps leave. The look-back is that of Merrill and
+// Garland, "Single-pass parallel prefix scan with decoupled look-back" (2016); the sort that of Adinets and Merrill, "Onesweep" (2022).
 #include "voxel.cuh"
 
 using namespace rc;
 
-RC_HOST constexpr u32 bin_threads = 256;
+RC_HOST constexpr u32 histogram_threads = 256;
 RC_HOST constexpr u32 sort_threads = 512;
-RC_HOST constexpr u32 most_pass_keys = 16; // that a thread of voxel_pass holds
-RC_HOST constexpr u32 most_number_places = 8; // places that one of voxel_number looks at
+RC_HOST constexpr u32 max_pass_keys = 16; // that a thread of voxel_sort_pass holds
+RC_HOST constexpr u32 max_number_places = 8; // places that one of voxel_number takes
 RC_HOST constexpr u32 sort_digits = 256, digit_bits = 8;
-RC_HOST constexpr u32 most_passes = 12;
+RC_HOST constexpr u32 max_passes = 12;
 RC_HOST constexpr u32 label_passes = 4; // those before the keys', if there are labels
-RC_HOST constexpr u32 sort_shared_bytes = 75848; // that a block of voxel_pass has
+RC_HOST constexpr u32 sort_shared_bytes = 75848; // that a block of voxel_sort_pass has
 
-RC_HOST struct voxel_bin_params {
+RC_HOST struct voxel_histogram_params {
     voxel_cloud cloud;
     voxel_grid grid;
     u64 *keys;         // [n] what the first pass sorts by: cells, or labels
@@ -38,17 +38,17 @@ RC_HOST struct voxel_bin_params {
     u32 passes; // of cells
 };
 
-// voxel_pass_params is a pass by one digit. Words of tiles are 0 when it begins; it clears those of the next.
-RC_HOST struct voxel_pass_params {
+// voxel_sort_pass_params is a pass by one digit. Words of tiles are 0 when it begins; it clears those of the next.
+RC_HOST struct voxel_sort_pass_params {
     const u64 *keys;
     const u32 *order;      // the points that they are of; null in the first pass, where they lie in their own order
     const u64 *cell_keys;  // if not null keys are these, by the order
     const u32 *totals;     // [digits]
     u32 *ticket;           // how many tiles have been taken
-    u64 *looks, *next_looks; // [tiles][digits]
+    u64 *lookback, *next_lookback; // [tiles][digits]
     u64 *sorted_keys;
     u32 *sorted_order;
-    u32 n, each, shift; // each: keys that a thread takes; shift: of the digit
+    u32 n, items_per_thread, shift; // items_per_thread: keys that a thread takes; shift: of the digit
 };
 
 // voxel_rows is where rows begin.
@@ -67,13 +67,13 @@ RC_HOST struct voxel_number_params {
     u64 all_keys;     // cells of all rows: keys of points in one are below
     u64 *heads;       // [tiles]
     u32 *ticket;
-    u32 n, each;   // each: places that a thread looks at
+    u32 n, items_per_thread;   // items_per_thread: places that a thread takes
     u32 *start;    // [voxels + 1]
     u32 *voxel_at; // [n] or null
     u32 *marks;    // of hard voxels: [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
     u32 *numbers;  // [voxels] the place of each hard voxel in the order of the first points
     u64 *state;
-    u32 again; // 1 to number the marks
+    u32 second_pass; // 1 to number the marks
     voxel_rows rows;
 };
 
@@ -81,10 +81,10 @@ namespace {
 
 constexpr u32 warps = sort_threads / warp_size;
 constexpr u32 digits = sort_digits;
-constexpr u32 most_tile = sort_threads * most_pass_keys;
+constexpr u32 max_tile = sort_threads * max_pass_keys;
 
-struct bin_shared {
-    u32 bins[most_passes * digits];
+struct histogram_shared {
+    u32 bins[max_passes * digits];
     u32 missed[2]; // points out of range, points not finite
 };
 
@@ -102,13 +102,13 @@ RC_FN void count_digits(u32 *bins, u64 key, bool there, u32 passes) {
 }
 
 // digit_rows is how many passes the sort has.
-RC_FN u32 digit_rows(const voxel_bin_params &p) { return p.passes + (p.labels ? label_passes : 0); }
+RC_FN u32 digit_rows(const voxel_histogram_params &p) { return p.passes + (p.labels ? label_passes : 0); }
 
 // label_key is a label as the sort compares it.
-RC_FN u32 label_key(const voxel_bin_params &p, u64 i) { return ld_nc_u32(p.labels + i) ^ 0x80000000u; }
+RC_FN u32 label_key(const voxel_histogram_params &p, u64 i) { return ld_nc_u32(p.labels + i) ^ 0x80000000u; }
 
 // keep_group writes a thread's keys.
-template <u32 N> RC_FN void keep_group(const voxel_bin_params &p, u64 i, u32 n, u64 (&key)[N]) {
+template <u32 N> RC_FN void keep_group(const voxel_histogram_params &p, u64 i, u32 n, u64 (&key)[N]) {
     if (p.labels) {
         RC_UNROLL for (u32 u = 0; u < N; u++) {
             if (u >= n) continue;
@@ -128,12 +128,12 @@ template <u32 N> RC_FN void keep_group(const voxel_bin_params &p, u64 i, u32 n, 
     }
 }
 
-template <class T> RC_FN void bin(const voxel_bin_params &p, bin_shared &s) {
+template <class T> RC_FN void histogram(const voxel_histogram_params &p, histogram_shared &s) {
     constexpr u32 group = group_of<T>;
     const u64 end = p.cloud.last();
     const u32 passes = p.passes, before = digit_rows(p) - passes;
     u32 missed[2] = {0, 0};
-    for (u64 base = p.cloud.first(); base < end; base += bin_threads * group) {
+    for (u64 base = p.cloud.first(); base < end; base += histogram_threads * group) {
         const u64 i = base + thread_x() * group;
         const u32 n = i >= end ? 0 : end - i < group ? (u32)(end - i) : group;
         u64 key[group];
@@ -143,21 +143,21 @@ template <class T> RC_FN void bin(const voxel_bin_params &p, bin_shared &s) {
             return k;
         });
         if (base == p.cloud.first()) {
-            wait_for_previous();
-            let_next();
+            grid_dependency_wait();
+            launch_dependents();
         }
         keep_group(p, i, n, key);
     }
-    if (p.cloud.first() >= end) wait_for_previous();
+    if (p.cloud.first() >= end) grid_dependency_wait();
     add_missed(p.cloud, p.state, s.missed, missed);
-    for (u32 k = thread_x(); k < digit_rows(p) * digits; k += bin_threads) {
+    for (u32 k = thread_x(); k < digit_rows(p) * digits; k += histogram_threads) {
         if (s.bins[k]) reduce_add(p.totals + k, s.bins[k]);
     }
 }
 
-// sort_shared is the dynamic shared memory of voxel_pass.
+// sort_shared is the dynamic shared memory of voxel_sort_pass.
 struct sort_shared {
-    u64 keys[most_tile];        // the tile in order; then its points
+    u64 keys[max_tile];        // the tile in order; then its points
     u16 counts[warps][digits];  // then where in the tile each warp's keys of a digit begin
     u32 mine[digits];           // how many keys of the tile have each digit
     u32 away[digits];             // from a place in the tile to that in the output, for each digit
@@ -166,7 +166,7 @@ struct sort_shared {
 };
 static_assert(sizeof(sort_shared) == sort_shared_bytes, "the host gives a block so much");
 
-// ---- What tiles tell each other ----
+// ---- Decoupled look-back: what tiles publish ----
 
 // A word is 0 until its tile is counted; then the count, and at the end the sum of all tiles up to this one.
 constexpr u64 counted = 1ull << 62, summed = 3ull << 62;
@@ -178,13 +178,13 @@ RC_FN u32 tile_of(u32 *ticket, u32 *shared) {
     return *shared;
 }
 
-// seen is what some neighbouring words say: the sum of the first `words` of them; done if the last of those was a sum itself.
-struct seen {
+// lookback_result is what some neighbouring words say: the sum of the first `words` of them; done if the last of those was a sum itself.
+struct lookback_result {
     u32 sum, words;
     bool done;
 };
 
-template <u32 N> RC_FN seen look(const u64 *words, u32 step, u32 behind, u32 tile) {
+template <u32 N> RC_FN lookback_result look_back(const u64 *words, u32 step, u32 behind, u32 tile) {
     const u64 *const nearest = words + ((i64)tile - 1 - behind) * step;
     const u32 there = tile <= behind ? 0 : tile - behind < N ? tile - behind : N;
     u64 w[N], all = ~0ull, any = 0;
@@ -193,7 +193,7 @@ template <u32 N> RC_FN seen look(const u64 *words, u32 step, u32 behind, u32 til
     } else {
         RC_UNROLL for (u32 u = 0; u < N; u++) w[u] = u < there ? ld_relaxed(nearest - u * step) : summed;
     }
-    seen s = {0, N, false};
+    lookback_result s = {0, N, false};
     RC_UNROLL for (u32 u = 0; u < N; u++) all &= w[u], any |= w[u], s.sum += (u32)w[u];
     if (all >> 62 & 1 && !(any >> 63)) return s; // all are counted
     s.sum = 0, s.words = 0;
@@ -213,11 +213,11 @@ RC_FN u32 before_tile(const u64 *words, u32 tile) {
     u32 sum = 0, behind = 0;
     bool done = tile == 0;
     while (votes(!done)) {
-        seen s = {0, 0, false};
-        if (!done) s = look<half>(words + digit, digits, behind + second * half, tile);
-        const u32 told = s.words | (u32)s.done << 8, other = shuffle_xor(told, 1), other_sum = shuffle_xor(s.sum, 1);
+        lookback_result s = {0, 0, false};
+        if (!done) s = look_back<half>(words + digit, digits, behind + second * half, tile);
+        const u32 packed = s.words | (u32)s.done << 8, other = shuffle_xor(packed, 1), other_sum = shuffle_xor(s.sum, 1);
         if (done) continue;
-        const u32 near = second ? other : told, far = second ? told : other;
+        const u32 near = second ? other : packed, far = second ? packed : other;
         const u32 near_sum = second ? other_sum : s.sum, far_sum = second ? s.sum : other_sum;
         sum += near_sum, behind += near & 255, done = near >> 8;
         if (near == half) sum += far_sum, behind += far & 255, done = far >> 8;
@@ -228,48 +228,48 @@ RC_FN u32 before_tile(const u64 *words, u32 tile) {
 // ---- Keys ----
 
 // order_at returns the point at a place of the order that a pass reads; the first pass reads them in their own.
-RC_FN u32 order_at(const voxel_pass_params &p, u64 i) { return p.order ? p.order[i] : (u32)i; }
+RC_FN u32 order_at(const voxel_sort_pass_params &p, u64 i) { return p.order ? p.order[i] : (u32)i; }
 
-RC_FN u64 sort_key(const voxel_pass_params &p, u64 i) { return p.cell_keys ? p.cell_keys[order_at(p, i)] : p.keys[i]; }
+RC_FN u64 sort_key(const voxel_sort_pass_params &p, u64 i) { return p.cell_keys ? p.cell_keys[order_at(p, i)] : p.keys[i]; }
 
 RC_FN u32 digit_of(u64 key, u32 shift) { return (u32)(key >> shift) % digits; }
 
 } // namespace
 
-RC_KERNEL_OCC(bin_threads, 4) voxel_bin(const voxel_bin_params p) {
-    __shared__ bin_shared s;
-    for (u32 k = thread_x(); k < digit_rows(p) * digits; k += bin_threads) s.bins[k] = 0;
+RC_KERNEL_OCC(histogram_threads, 4) voxel_histogram(const voxel_histogram_params p) {
+    __shared__ histogram_shared s;
+    for (u32 k = thread_x(); k < digit_rows(p) * digits; k += histogram_threads) s.bins[k] = 0;
     if (thread_x() < 2) s.missed[thread_x()] = 0;
     barrier();
     if (p.cloud.wide())
-        bin<double>(p, s);
+        histogram<double>(p, s);
     else
-        bin<float>(p, s);
+        histogram<float>(p, s);
 }
 
-RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_pass_params p) {
-    wait_for_previous();
-    let_next();
+RC_KERNEL_OCC(sort_threads, 1) voxel_sort_pass(const voxel_sort_pass_params p) {
+    grid_dependency_wait();
+    launch_dependents();
     extern __shared__ v16 memory[];
     sort_shared &s = *(sort_shared *)memory;
     u32 *const points_of = (u32 *)s.keys;
-    const u32 shift = p.shift, each = p.each, warp = thread_x() / warp_size;
-    const bool keeps = thread_x() < digits; // the first 256 threads keep the books of a digit each
+    const u32 shift = p.shift, items_per_thread = p.items_per_thread, warp = thread_x() / warp_size;
+    const bool keeps = thread_x() < digits; // the first 256 threads have a digit each
     const u32 total = keeps ? p.totals[thread_x()] : 0;
     for (u32 k = thread_x(); k < warps * digits / 8; k += sort_threads) st_shared_16((v16 *)s.counts + k, {0, 0, 0, 0});
     const u32 tile = tile_of(p.ticket, &s.taken);
-    u64 *const words = p.looks, *const own = words + (u64)tile * digits;
-    const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
-    u64 key[most_pass_keys];
-    u32 at[most_pass_keys];
-    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
+    u64 *const words = p.lookback, *const own = words + (u64)tile * digits;
+    const u64 base = (u64)tile * (sort_threads * items_per_thread) + warp * (warp_size * items_per_thread) + lane();
+    u64 key[max_pass_keys];
+    u32 at[max_pass_keys];
+    RC_UNROLL for (u32 k = 0; k < max_pass_keys; k++) {
         const u64 i = base + k * warp_size;
-        key[k] = k < each && i < p.n ? sort_key(p, i) : 0;
+        key[k] = k < items_per_thread && i < p.n ? sort_key(p, i) : 0;
     }
-    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
+    RC_UNROLL for (u32 k = 0; k < max_pass_keys; k++) {
         const u64 i = base + k * warp_size;
         const bool there = i < p.n;
-        if (k >= each || i - lane() >= p.n) continue; // none of the warp's is there
+        if (k >= items_per_thread || i - lane() >= p.n) continue; // none of the warp's is there
         const u32 digit = digit_of(key[k], shift);
         u32 peers = votes(there);
         RC_UNROLL for (u32 bit = 0; bit < digit_bits; bit++) {
@@ -289,7 +289,7 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_pass_params p) {
     if (keeps) {
         RC_UNROLL for (u32 w = 0; w < warps; w++) mine += s.counts[w][thread_x()];
         st_relaxed(own + thread_x(), (tile == 0 ? summed : counted) | mine);
-        p.next_looks[(u64)tile * digits + thread_x()] = 0; // for the pass after this
+        p.next_lookback[(u64)tile * digits + thread_x()] = 0; // for the pass after this
         s.mine[thread_x()] = mine;
     }
     u32 here, all;
@@ -304,15 +304,15 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_pass_params p) {
         }
     }
     barrier();
-    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
-        if (k >= each || base + k * warp_size >= p.n) continue;
+    RC_UNROLL for (u32 k = 0; k < max_pass_keys; k++) {
+        if (k >= items_per_thread || base + k * warp_size >= p.n) continue;
         at[k] += s.counts[warp][digit_of(key[k], shift)];
         s.keys[at[k]] = key[k];
     }
-    u32 point[most_pass_keys]; // asked for before the wait
-    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
+    u32 point[max_pass_keys]; // loaded before the wait
+    RC_UNROLL for (u32 k = 0; k < max_pass_keys; k++) {
         const u64 i = base + k * warp_size;
-        point[k] = k < each && i < p.n ? order_at(p, i) : 0;
+        point[k] = k < items_per_thread && i < p.n ? order_at(p, i) : 0;
     }
     const u32 before = before_tile(words, tile);
     if (thread_x() % 2 == 0) {
@@ -322,8 +322,8 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_pass_params p) {
     }
     barrier();
     // The tile lies in order now: neighbours go to neighbouring places.
-    u32 goes[most_pass_keys];
-    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
+    u32 goes[max_pass_keys];
+    RC_UNROLL for (u32 k = 0; k < max_pass_keys; k++) {
         const u32 i = thread_x() + k * sort_threads;
         if (i >= here) continue;
         const u64 sorted = s.keys[i];
@@ -331,12 +331,12 @@ RC_KERNEL_OCC(sort_threads, 1) voxel_pass(const voxel_pass_params p) {
         p.sorted_keys[goes[k]] = sorted;
     }
     barrier();
-    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
-        if (k >= each || base + k * warp_size >= p.n) continue;
+    RC_UNROLL for (u32 k = 0; k < max_pass_keys; k++) {
+        if (k >= items_per_thread || base + k * warp_size >= p.n) continue;
         points_of[at[k]] = point[k];
     }
     barrier();
-    RC_UNROLL for (u32 k = 0; k < most_pass_keys; k++) {
+    RC_UNROLL for (u32 k = 0; k < max_pass_keys; k++) {
         const u32 i = thread_x() + k * sort_threads;
         if (i >= here) continue;
         p.sorted_order[goes[k]] = points_of[i];
@@ -368,20 +368,20 @@ RC_FN u32 before_block(const u64 *words, u32 tile) {
 
 // begins_at says whether a voxel begins at a place: of the sorted keys, or of the marks.
 RC_FN bool begins_at(const voxel_number_params &p, u64 i) {
-    if (p.again) return p.marks[i] != 0;
+    if (p.second_pass) return p.marks[i] != 0;
     const u64 key = p.keys[i];
     return key < p.all_keys && (i == 0 || p.keys[i - 1] != key);
 }
 
-// say_rows says where each row's voxels begin, among those found and among those that the caps leave. One block does.
-RC_FN void say_rows(const voxel_number_params &p, u32 *sums) {
+// write_row_starts writes where each row's voxels begin, among those found and among those that the caps leave. One block does.
+RC_FN void write_row_starts(const voxel_number_params &p, u32 *sums) {
     const voxel_rows &r = p.rows;
     const u32 voxels = (u32)p.state[found];
     u32 *const first = r.rows, *const place = r.rows + r.b + 1;
     for (u32 row = thread_x(); row <= r.b; row += sort_threads) {
         u32 at = row == 0 ? 0 : voxels;
         if (row > 0 && row < r.b) {
-            if (p.again) {
+            if (p.second_pass) {
                 const i64 begins = (i64)ld_nc_u64(r.offsets + row);
                 if (begins >= 0 && begins < (i64)p.n) at = p.marks[p.n + begins];
             } else {
@@ -420,21 +420,21 @@ RC_FN void say_rows(const voxel_number_params &p, u32 *sums) {
 // A warp takes neighbouring places, 32 at a time, and numbers them by votes; the block then adds up its warps, and the tiles before
 // it.
 RC_KERNEL_OCC(sort_threads, 2) voxel_number(const voxel_number_params p) {
-    wait_for_previous();
-    let_next();
+    grid_dependency_wait();
+    launch_dependents();
     __shared__ u32 sums[warps];
     __shared__ u32 taken, earlier;
-    const u32 each = p.each, warp = thread_x() / warp_size;
+    const u32 items_per_thread = p.items_per_thread, warp = thread_x() / warp_size;
     const u32 tile = tile_of(p.ticket, &taken);
     u64 *const words = p.heads;
-    const u64 base = (u64)tile * (sort_threads * each) + warp * (warp_size * each) + lane();
-    u32 begun[most_number_places], mine = 0;
-    RC_UNROLL for (u32 k = 0; k < most_number_places; k++) {
+    const u64 base = (u64)tile * (sort_threads * items_per_thread) + warp * (warp_size * items_per_thread) + lane();
+    u32 begins[max_number_places], mine = 0;
+    RC_UNROLL for (u32 k = 0; k < max_number_places; k++) {
         const u64 i = base + k * warp_size;
-        begun[k] = k < each && i < p.n && begins_at(p, i);
+        begins[k] = k < items_per_thread && i < p.n && begins_at(p, i);
     }
-    RC_UNROLL for (u32 k = 0; k < most_number_places; k++) {
-        if (k < each) begun[k] = votes(begun[k]), mine += count_bits(begun[k]);
+    RC_UNROLL for (u32 k = 0; k < max_number_places; k++) {
+        if (k < items_per_thread) begins[k] = votes(begins[k]), mine += count_bits(begins[k]);
     }
     if (lane() == 0) sums[warp] = mine;
     barrier();
@@ -448,19 +448,19 @@ RC_KERNEL_OCC(sort_threads, 2) voxel_number(const voxel_number_params p) {
         const u32 before = before_block(words, tile);
         if (lane() == 0) {
             if (tile > 0) st_relaxed(words + tile, summed | (before + here));
-            if (tile + 1 == blocks_x() && !p.again) p.state[found] = before + here;
+            if (tile + 1 == blocks_x() && !p.second_pass) p.state[found] = before + here;
             earlier = before;
         }
     }
     barrier();
     rank += earlier;
-    RC_UNROLL for (u32 k = 0; k < most_number_places; k++) {
+    RC_UNROLL for (u32 k = 0; k < max_number_places; k++) {
         const u64 i = base + k * warp_size;
-        if (k >= each || i - lane() >= p.n) continue;
+        if (k >= items_per_thread || i - lane() >= p.n) continue;
         const bool there = i < p.n;
-        const u32 at = rank + count_bits(begun[k] & below_mask()), head = begun[k] >> lane() & 1;
-        rank += count_bits(begun[k]);
-        if (p.again) {
+        const u32 at = rank + count_bits(begins[k] & below_mask()), head = begins[k] >> lane() & 1;
+        rank += count_bits(begins[k]);
+        if (p.second_pass) {
             if (head) p.numbers[p.marks[i] - 1] = at;
             if (there) p.marks[p.n + i] = at;
             continue;
@@ -481,5 +481,5 @@ RC_KERNEL_OCC(sort_threads, 2) voxel_number(const voxel_number_params p) {
         fence();
     }
     barrier();
-    if (taken + 1 == blocks_x()) say_rows(p, sums);
+    if (taken + 1 == blocks_x()) write_row_starts(p, sums);
 }

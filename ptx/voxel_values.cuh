@@ -1,11 +1,11 @@
-// voxel_values.cuh reads what voxels are reduced from, and has the list of voxels of many points.
+// voxel_values.cuh reads the values that voxels are reduced from, and has the list of large voxels.
 #pragma once
-#include "tally.cuh"
+#include "accumulate.cuh"
 
 namespace rc {
 
 RC_HOST constexpr u32 few_points = 16;           // points of a voxel that a lane or two take
-RC_HOST constexpr u32 piece_points = 256; // and a warp of voxel_crowded
+RC_HOST constexpr u32 piece_points = 256; // and a warp of voxel_reduce_large
 
 // voxel_values is what voxels are made from, and where it goes: features, or coordinates where there are none.
 RC_HOST struct voxel_values {
@@ -22,8 +22,8 @@ RC_HOST struct voxel_values {
     RC_FLAG(flags, bool, fours, 5, 1) // features are groups of four f32, 16 bytes aligned, and so is `out`
 };
 
-// voxel_crowds is where the list of crowded voxels goes.
-RC_HOST struct voxel_crowds {
+// voxel_large_list is where the list of large voxels goes.
+RC_HOST struct voxel_large_list {
     void *pieces; // entries and slots, see below
     u64 *state;
 };
@@ -60,38 +60,38 @@ template <u32 N> RC_FN void values_at(const voxel_values &v, u32 point, u32 feat
     }
 }
 
-// each_point takes every step-th point from begin on, of those before end, in_flight at once, and gives use(x) its values. Which points
-// come next is asked for before what these have is there.
+// for_each_point takes every step-th point from begin on, of those before end, in_flight at once, and gives use(x) its values. Which points
+// come next is loaded before what these have has arrived.
 template <u32 N, u32 in_flight, class Use>
-RC_FN void each_point(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 step, u32 feature, u32 row, Use use) {
+RC_FN void for_each_point(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 step, u32 feature, u32 row, Use use) {
     if (begin >= end) return;
     u32 point[in_flight];
-    const auto ask = [&](u32 k) { // from k on; past the end it is the first once more
+    const auto load_order = [&](u32 k) { // from k on; past the end it is the first once more
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) point[u] = order[k < end && u * step < end - k ? k + u * step : begin];
     };
-    ask(begin);
+    load_order(begin);
     for (u32 k = begin; k < end; k += in_flight * step) {
         float x[in_flight][N];
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) values_at<N>(v, point[u], feature, row, x[u]);
-        if (in_flight * step < end - k) ask(k + in_flight * step);
+        if (in_flight * step < end - k) load_order(k + in_flight * step);
         RC_UNROLL for (u32 u = 0; u < in_flight; u++) {
             if (u * step < end - k) use(x[u]);
         }
     }
 }
 
-// reduce_points walks over such points.
+// reduce_points reduces such points.
 template <u32 pass, u32 N, u32 in_flight>
-RC_FN void reduce_points(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 step, u32 feature, u32 row, tally (&t)[N]) {
+RC_FN void reduce_points(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 step, u32 feature, u32 row, accumulator (&t)[N]) {
     const bool down = v.reduce() == smallest;
-    each_point<N, in_flight>(v, order, begin, end, step, feature, row, [&](const float (&x)[N]) {
+    for_each_point<N, in_flight>(v, order, begin, end, step, feature, row, [&](const float (&x)[N]) {
         RC_UNROLL for (u32 i = 0; i < N; i++) {
             if constexpr (pass == extremes)
-                see_extreme(t[i], x[i], down);
+                add_extreme(t[i], x[i], down);
             else if constexpr (pass == sums)
-                see_sum(t[i], x[i]);
+                add_value(t[i], x[i]);
             else
-                see_cut(t[i], x[i]);
+                add_truncated(t[i], x[i]);
         }
     });
 }
@@ -107,39 +107,39 @@ template <u32 N> RC_FN void write_out(const voxel_values &v, i64 place, u32 feat
     put<N>((float *)v.out + place * v.f + feature, x);
 }
 
-// reduce_together is what lanes of a warp find of the points from begin on: those with one column share them out, `ranks` of them, `apart` from each
-// other. The first has the result. Every lane comes along; those of some columns may have no work. Where a sum has something to cut, the points
+// reduce_together is what lanes of a warp find of the points from begin on: those with one column share them, `ranks` of them, `apart` from each
+// other. The first has the result. Every lane comes along; those of some columns may have no work. Where a sum has something to truncate, the points
 // are walked over again.
 template <u32 pass, u32 N, u32 in_flight>
-RC_FN void reduce_together(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 apart, u32 ranks, u32 rank, bool works, u32 feature, u32 row, tally (&t)[N]) {
+RC_FN void reduce_together(const voxel_values &v, const u32 *order, u32 begin, u32 end, u32 apart, u32 ranks, u32 rank, bool works, u32 feature, u32 row, accumulator (&t)[N]) {
     if (works) reduce_points<pass, N, in_flight>(v, order, begin + rank, end, ranks, feature, row, t);
-    meet<pass>(t, apart, ranks, rank);
-    if (pass != sums || RC_OFTEN(votes(works && rank == 0 && !settled(t)) == 0)) return;
+    combine_lanes<pass>(t, apart, ranks, rank);
+    if (pass != sums || RC_LIKELY(votes(works && rank == 0 && !is_exact(t)) == 0)) return;
     RC_UNROLL for (u32 i = 0; i < N; i++) t[i].best = shuffle_from(t[i].best, lane() - rank * apart), t[i].sum = 0;
-    if (works) reduce_points<cut_sums, N, 1>(v, order, begin + rank, end, ranks, feature, row, t);
-    meet<cut_sums>(t, apart, ranks, rank);
+    if (works) reduce_points<truncated_sums, N, 1>(v, order, begin + rank, end, ranks, feature, row, t);
+    combine_lanes<truncated_sums>(t, apart, ranks, rank);
 }
 
 // reduce_few reduces N features of the n points from begin on in the order, which a lane does by itself.
 template <u32 N> RC_FN void reduce_few(const voxel_values &v, const u32 *order, u32 begin, u32 n, u32 feature, u32 row, float (&x)[N]) {
-    tally s[N] = {};
+    accumulator s[N] = {};
     if (v.reduce() >= greatest) {
         reduce_points<extremes, N, 2>(v, order, begin, begin + n, 1, feature, row, s);
     } else {
         reduce_points<sums, N, 2>(v, order, begin, begin + n, 1, feature, row, s);
-        if (RC_SELDOM(!settled(s))) {
+        if (RC_UNLIKELY(!is_exact(s))) {
             RC_UNROLL for (u32 i = 0; i < N; i++) s[i].sum = 0;
-            reduce_points<cut_sums, N, 1>(v, order, begin, begin + n, 1, feature, row, s);
+            reduce_points<truncated_sums, N, 1>(v, order, begin, begin + n, 1, feature, row, s);
         }
     }
-    const double share = share_of(v.reduce(), n);
-    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(v.reduce(), s[i], n, share);
+    const double reciprocal = reciprocal_of(v.reduce(), n);
+    RC_UNROLL for (u32 i = 0; i < N; i++) x[i] = result(v.reduce(), s[i], n, reciprocal);
 }
 
 // items_of is how many lanes a voxel takes, n features each.
 RC_FN u32 items_of(const voxel_values &v, u32 n) { return v.reduce() >= sum && v.reduce() <= smallest ? v.f / n : 1; }
 
-// ---- The pieces of crowded voxels ----
+// ---- The pieces of large voxels ----
 
 // entry is a piece of a voxel: where its result goes, all its n points from begin on, which piece it is, and 1 + the slot of the voxel's
 // first piece, or 0 for a voxel of one piece.
@@ -148,45 +148,45 @@ struct alignas(16) entry {
     u32 begin, n, number, slot, row, unused;
 };
 
-RC_FN entry *entries(const voxel_crowds &c) { return (entry *)c.pieces; }
+RC_FN entry *entries(const voxel_large_list &c) { return (entry *)c.pieces; }
 
-// finding is what a piece knows of a feature, known what is known of it for the whole voxel: the best, and of an extreme whether there was a NaN, of a
-// sum whether it is left to voxel_cut.
-struct alignas(16) finding {
+// partial_result is what a piece knows of a feature, known what is known of it for the whole voxel: the best, and of an extreme whether there was a NaN, of a
+// sum whether it is left to voxel_reduce_truncated.
+struct alignas(16) partial_result {
     u64 sum; // a double's bits
     u32 best, least;
 };
-struct alignas(8) known {
+struct alignas(8) combined_result {
     u32 best, flag;
 };
 
-// Each piece of a voxel of several has a slot, one after the other. In the first they meet: it has how many of them are done, and what is known of
+// Each piece of a voxel of several has a slot, one after the other. The first is where they combine: it has how many of them are done, and what is known of
 // the voxel. Slots follow the entries, of which there is room for as many as n points can make.
 struct slot_at {
     u32 *done;
-    finding *parts;
-    known *all;
+    partial_result *parts;
+    combined_result *all;
 };
-RC_FN u64 most_entries(const voxel_values &v) { return v.cloud.n / (few_points + 1) + v.cloud.n / piece_points + 1; }
+RC_FN u64 max_entries(const voxel_values &v) { return v.cloud.n / (few_points + 1) + v.cloud.n / piece_points + 1; }
 RC_FN u64 slot_size(const voxel_values &v) { return 1 + v.f + (v.f + 1) / 2; } // the size of a slot, in findings
-RC_FN slot_at slot(const voxel_values &v, const voxel_crowds &c, u32 i) {
-    finding *const p = (finding *)(entries(c) + most_entries(v)) + i * slot_size(v);
-    return {(u32 *)p, p + 1, (known *)(p + 1 + v.f)};
+RC_FN slot_at slot(const voxel_values &v, const voxel_large_list &c, u32 i) {
+    partial_result *const p = (partial_result *)(entries(c) + max_entries(v)) + i * slot_size(v);
+    return {(u32 *)p, p + 1, (combined_result *)(p + 1 + v.f)};
 }
 RC_FN u32 pieces_of(u32 n) { return (n + piece_points - 1) / piece_points; }
 
-// room is where a voxel's pieces go: its first entry, and its first slot. The counter has entries, and slots above.
-struct room {
+// reserved is where a voxel's pieces go: its first entry, and its first slot. The counter has entries, and slots above.
+struct reserved {
     u32 entry, slot;
 };
 RC_FN u32 slots_of(u32 pieces) { return pieces > 1 ? pieces : 0; }
-RC_FN room take_room(const voxel_crowds &c, u32 pieces, u32 slots) {
-    const u64 at = atomic_add(c.state + crowds, (u64)slots << 32 | pieces);
+RC_FN reserved reserve_entries(const voxel_large_list &c, u32 pieces, u32 slots) {
+    const u64 at = atomic_add(c.state + large_pieces, (u64)slots << 32 | pieces);
     return {(u32)at, (u32)(at >> 32)};
 }
 
 // list_pieces puts every step-th piece of a voxel from `from` on into its room, and clears as much of what is known of it.
-RC_FN void list_pieces(const voxel_values &v, const voxel_crowds &c, room at, u64 place, u32 begin, u32 n, u32 row, u32 from, u32 step) {
+RC_FN void list_pieces(const voxel_values &v, const voxel_large_list &c, reserved at, u64 place, u32 begin, u32 n, u32 row, u32 from, u32 step) {
     const u32 pieces = pieces_of(n);
     for (u32 i = from; i < pieces; i += step) entries(c)[at.entry + i] = {place, begin, n, i, pieces > 1 ? at.slot + 1 : 0, row, 0};
     if (pieces == 1) return;
@@ -195,19 +195,19 @@ RC_FN void list_pieces(const voxel_values &v, const voxel_crowds &c, room at, u6
     for (u32 f = from; f < v.f; f += step) s.all[f] = {0, 0};
 }
 
-// leave puts the voxels that lanes of a warp have, of n points each, on the list: those of the lanes that leave theirs. Which place each gets does not
+// append_large puts the voxels that lanes of a warp have, of n points each, on the list: those of the lanes that leave theirs. Which place each gets does not
 // show. The lanes ask for room together, and list together the pieces of each that has many.
-RC_FN void leave(const voxel_values &v, const voxel_crowds &c, bool leaves, u64 place, u32 begin, u32 n, u32 row) {
+RC_FN void append_large(const voxel_values &v, const voxel_large_list &c, bool leaves, u64 place, u32 begin, u32 n, u32 row) {
     if (votes(leaves) == 0) return;
     const u32 pieces = leaves ? pieces_of(n) : 0, slots = slots_of(pieces), pieces_upto = warp_scan(pieces), slots_upto = warp_scan(slots);
-    room all = {};
-    if (lane() == warp_size - 1) all = take_room(c, pieces_upto, slots_upto);
-    const room at = {shuffle_from(all.entry, warp_size - 1) + pieces_upto - pieces, shuffle_from(all.slot, warp_size - 1) + slots_upto - slots};
+    reserved all = {};
+    if (lane() == warp_size - 1) all = reserve_entries(c, pieces_upto, slots_upto);
+    const reserved at = {shuffle_from(all.entry, warp_size - 1) + pieces_upto - pieces, shuffle_from(all.slot, warp_size - 1) + slots_upto - slots};
     constexpr u32 own = 8; // pieces that a lane lists by itself
     if (leaves && pieces <= own) list_pieces(v, c, at, place, begin, n, row, 0, 1);
     for (u32 rest = votes(pieces > own); rest != 0; rest &= rest - 1) {
         const u32 from = lowest_bit(rest);
-        const room there = {shuffle_from(at.entry, from), shuffle_from(at.slot, from)};
+        const reserved there = {shuffle_from(at.entry, from), shuffle_from(at.slot, from)};
         list_pieces(v, c, there, shuffle_from(place, from), shuffle_from(begin, from), shuffle_from(n, from), shuffle_from(row, from), lane(), warp_size);
     }
 }

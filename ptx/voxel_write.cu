@@ -1,15 +1,17 @@
-// voxel_write.cu makes a grid of occupancy or of counts point by point (voxel_tally.cu counts what is large).
+// voxel_write.cu computes a grid of occupancy or of counts point by point (voxel_count.cu counts large clouds).
 //
-// voxel_write_fill is voxel_fill, by itself: the two that are to run side by side prefer shared memory, see RATIONALE.
+// voxel_write_fill is voxel_fill under another name: the two kernels that are to run side by side ask for the same division of L1 and
+// shared memory, see RATIONALE.
 //
-// Blocks of voxel_write take chunks, threads four points at a time. While the grid is still being filled by the launch in front a block finds its points'
-// keys.
+// Blocks of voxel_write take chunks, threads four points at a time. While the launch in front still fills the grid a block finds its
+// points' keys.
 //
-// Where many points lie near each other their atomics would wait for each other. So a block in which some of a thread's first points share 32
-// bytes of the grid, or some of its and its neighbour's, gathers what it has in a table in shared memory, a place for each 32 bytes, and adds that in the end, neighbouring
-// lanes to neighbouring cells. Whether it does is decided when the grid is filled: before, a block would wait for its slowest points. What finds no place is written at once, as is everything of
-// other blocks, and of grids whose keys take more than 32 bits.
-// Bytes moved: the points, and 32 of the grid for each of them, or for each place.
+// Where many points lie near each other their atomics would contend. So a block in which some of a thread's first points share 32 bytes
+// of the grid, or some of its and its neighbour's, collects its points in a hash table in shared memory, an entry for each 32 bytes, and
+// adds that in the end, neighbouring lanes to neighbouring cells. Whether it does is decided when the grid is filled: before, a block would
+// wait for its slowest points. What finds no entry is written at once, as is everything of other blocks, and of grids whose keys take more
+// than 32 bits.
+// Bytes moved: the points, and 32 of the grid for each of them, or for each entry.
 #include "voxel_fill.cuh"
 #include "voxel_keys.cuh"
 
@@ -31,7 +33,7 @@ RC_HOST struct voxel_write_params {
 namespace {
 
 constexpr u32 places = 512, place_bits = 9, tries = 2;
-constexpr u32 crowd = 2; // threads of a block whose points meet, for it to gather
+constexpr u32 contention_threads = 2; // threads of a block whose points share 32 bytes, from which on it gathers
 
 // Of counts a place has eight cells of 16 bits, of occupancy 32 of one.
 struct write_shared {
@@ -92,8 +94,8 @@ template <bool Counts> RC_FN void scatter(const voxel_write_params &p, write_sha
     }
 }
 
-// meets reports whether some of a thread's points share 32 bytes of the grid, or some of its and its neighbour's.
-template <bool Counts> RC_FN bool meets(const u32 (&key)[4]) {
+// has_contention reports whether some of a thread's points share 32 bytes of the grid, or some of its and its neighbour's.
+template <bool Counts> RC_FN bool has_contention(const u32 (&key)[4]) {
     bool meet = false;
     u32 mine[4]; // a point in no cell has a number that no other of those compared has
     RC_UNROLL for (u32 u = 0; u < 4; u++) {
@@ -107,8 +109,8 @@ template <bool Counts> RC_FN bool meets(const u32 (&key)[4]) {
     return meet;
 }
 
-// write_points takes a block's points; Quick: a chunk of whole groups that quick_keys takes.
-template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_write_params &p, write_shared &s) {
+// write_points takes a block's points; Quick: a chunk of whole groups that fast_keys takes.
+template <class T, bool Counts, bool Fast> RC_FN void write_points(const voxel_write_params &p, write_shared &s) {
     const u32 first = (u32)p.cloud.first(), end = (u32)p.cloud.last();
     const bool may = p.cloud.chunk < 1u << 16 && (Counts || p.from_zero()); // gather: a place's counts have 16 bits
     u32 missed[2] = {0, 0};
@@ -116,18 +118,18 @@ template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_
     for (u32 base = first; base < end; base += write_threads * point_group) {
         const u32 i = base + thread_x() * point_group;
         u32 key[4] = {nothing, nothing, nothing, nothing}, bad = 0;
-        if (!Quick)
+        if (!Fast)
             any_keys<T>(p.cloud, p.grid, i, end, key, bad);
         else if (i < end)
-            quick_keys(p.cloud, p.grid, i, key, bad);
+            fast_keys(p.cloud, p.grid, i, key, bad);
         u32 out = 0;
         RC_UNROLL for (u32 u = 0; u < 4; u++) out += i + u < end && key[u] == nothing;
         missed[0] += out - bad, missed[1] += bad;
         if (base == first) {
-            const bool meet = meets<Counts>(key);
-            wait_for_previous();
-            let_next();
-            table = barrier_count(meet) >= crowd && may;
+            const bool meet = has_contention<Counts>(key);
+            grid_dependency_wait();
+            launch_dependents();
+            table = barrier_count(meet) >= contention_threads && may;
         }
         if (table) {
             RC_UNROLL for (u32 u = 0; u < 4; u++) {
@@ -138,7 +140,7 @@ template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_
             if (key[u] != nothing) write<Counts>(p, key[u]);
         }
     }
-    if (first >= end) wait_for_previous();
+    if (first >= end) grid_dependency_wait();
     add_missed(p.cloud, p.state, s.missed, missed);
     if (table) scatter<Counts>(p, s);
 }
@@ -147,8 +149,8 @@ template <class T, bool Counts, bool Quick> RC_FN void write_points(const voxel_
 template <class T, bool Counts> RC_FN void write_far(const voxel_write_params &p, write_shared &s) {
     u32 missed[2] = {0, 0};
     barrier();
-    wait_for_previous();
-    let_next();
+    grid_dependency_wait();
+    launch_dependents();
     for (u64 i = p.cloud.first() + thread_x(); i < p.cloud.last(); i += write_threads) {
         u64 key[1];
         keys_of<T>(p.cloud, p.grid, i, 1, key, missed, [](u32, u64 k) { return k; });
@@ -158,9 +160,9 @@ template <class T, bool Counts> RC_FN void write_far(const voxel_write_params &p
 }
 
 template <class T, bool Counts> RC_FN void write_any(const voxel_write_params &p, write_shared &s) {
-    if (RC_SELDOM(p.grid.keys >= nothing))
+    if (RC_UNLIKELY(p.grid.keys >= nothing))
         write_far<T, Counts>(p, s);
-    else if (RC_OFTEN(sizeof(T) == 4 && quick(p.cloud) && (u32)(p.cloud.last() - p.cloud.first()) % 4 == 0))
+    else if (RC_LIKELY(sizeof(T) == 4 && can_use_fast_keys(p.cloud) && (u32)(p.cloud.last() - p.cloud.first()) % 4 == 0))
         write_points<float, Counts, true>(p, s);
     else
         write_points<T, Counts, false>(p, s);

@@ -14,10 +14,10 @@ const MaxStaged = 8192 // max_staged of channel_rows.cuh: bytes of the block's r
 //
 // channels_job is the kernels' parameter.
 type ChannelsJob struct {
-	Job      ResampleJob // offset 0
-	Shortest uint64      // offset 304: the bits of the shortest window, a time; of curves
-	Items    uint64      // offset 312
-	ItemsOf  Sorts       // offset 320
+	Job      ResampleJob    // offset 0
+	Shortest uint64         // offset 304: the bits of the shortest window, a time; of curves
+	Items    uint64         // offset 312
+	ItemsOf  ItemCategories // offset 320
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -33,11 +33,11 @@ func (p *ChannelsJob) append(b []byte) []byte {
 
 // Item is item of channels.cuh: 16 bytes.
 //
-// item is a feature, or the first of those that are made together, and its kind.
+// item is a feature, or the first of those that are computed together, and its interpolation.
 type Item struct {
-	Number  uint64 // offset 0: the bits of an angle's period, or of how far before a target a window begins, a time; of a value, features from it to its velocity
-	Feature uint32 // offset 8
-	Kind    uint32 // offset 12
+	Number        uint64 // offset 0: the bits of an angle's period, or of how far before a target a window begins, a time; of a value, features from it to its velocity
+	Feature       uint32 // offset 8
+	Interpolation uint32 // offset 12
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -46,14 +46,14 @@ func (p *Item) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 func (p *Item) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Number)
 	b = binary.LittleEndian.AppendUint32(b, p.Feature)
-	b = binary.LittleEndian.AppendUint32(b, p.Kind)
+	b = binary.LittleEndian.AppendUint32(b, p.Interpolation)
 	return b
 }
 
-// Sorts is sorts of channels.cuh: 40 bytes.
+// ItemCategories is item_categories of channels.cuh: 40 bytes.
 //
-// sorts is how many items of each sort there are, in this order, and what divides by all numbers but the first: magic is 0 of 1, and else as t_magic of resample.cuh with 5 bits of shifts. After those, shifts has how many targets of a cubic a thread makes in a row, and in its highest bit whether some cubic looks at the brackets beside the target's.
-type Sorts struct {
+// item_categories is how many items of each category there are, in this order, and what divides by all numbers but the first: magic is 0 of 1, and else as t_magic of resample.cuh with 5 bits of shifts. After those, shifts has how many consecutive targets of a cubic a thread computes, and in its highest bit whether some cubic looks at the brackets beside the target's.
+type ItemCategories struct {
 	Slerps      uint32 // offset 0
 	Moved       uint32 // offset 4
 	Angles      uint32 // offset 8
@@ -67,9 +67,9 @@ type Sorts struct {
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *Sorts) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
+func (p *ItemCategories) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
 
-func (p *Sorts) append(b []byte) []byte {
+func (p *ItemCategories) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.Slerps)
 	b = binary.LittleEndian.AppendUint32(b, p.Moved)
 	b = binary.LittleEndian.AppendUint32(b, p.Angles)
@@ -83,42 +83,42 @@ func (p *Sorts) append(b []byte) []byte {
 	return b
 }
 
-// SortsShifts are the fields of shifts in sorts of channels.cuh.
-type SortsShifts struct {
-	MovedShift  uint32 // bits 0 to 4
-	AnglesShift uint32 // bits 5 to 9
-	CubicsShift uint32 // bits 10 to 14
-	OthersShift uint32 // bits 15 to 19
-	Run         uint32 // bits 20 to 24
-	Beside      bool   // bit 31
+// ItemCategoriesShifts are the fields of shifts in item_categories of channels.cuh.
+type ItemCategoriesShifts struct {
+	MovedShift   uint32 // bits 0 to 4
+	AnglesShift  uint32 // bits 5 to 9
+	CubicsShift  uint32 // bits 10 to 14
+	OthersShift  uint32 // bits 15 to 19
+	CubicTargets uint32 // bits 20 to 24
+	Beside       bool   // bit 31
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
-func (f SortsShifts) Word() uint32 {
-	return numberOf("SortsShifts.MovedShift", f.MovedShift, 0, 5) |
-		numberOf("SortsShifts.AnglesShift", f.AnglesShift, 5, 5) |
-		numberOf("SortsShifts.CubicsShift", f.CubicsShift, 10, 5) |
-		numberOf("SortsShifts.OthersShift", f.OthersShift, 15, 5) |
-		numberOf("SortsShifts.Run", f.Run, 20, 5) |
+func (f ItemCategoriesShifts) Word() uint32 {
+	return numberOf("ItemCategoriesShifts.MovedShift", f.MovedShift, 0, 5) |
+		numberOf("ItemCategoriesShifts.AnglesShift", f.AnglesShift, 5, 5) |
+		numberOf("ItemCategoriesShifts.CubicsShift", f.CubicsShift, 10, 5) |
+		numberOf("ItemCategoriesShifts.OthersShift", f.OthersShift, 15, 5) |
+		numberOf("ItemCategoriesShifts.CubicTargets", f.CubicTargets, 20, 5) |
 		flagOf(f.Beside, 31)
 }
 
 const MovedAtOnce = 4 // moved_at_once of channels.cuh: make_moved makes features of linear, previous, next and nearest. Each lane has an item, of those from `lane` on: where there are fewer items than lanes, of one target in `group`. It makes that of moved_at_once targets, from `first` on and group apart, and loads what it needs of all before it stores the first.
 
-const WarpSize = 32 // warp_size of common.cuh: threads that go together
+const WarpSize = 32 // warp_size of common.cuh: threads of a warp
 
 // CopyParams is copy_params of copy.cu: 40 bytes.
 //
 // copy_params is the parameter of rc_speed_of_light. Numbers are chunks.
 type CopyParams struct {
-	Src      uint64 // offset 0
-	Dst      uint64 // offset 8
-	In       uint32 // offset 16: to read, and of those each block's
-	InShare  uint32 // offset 20: to read, and of those each block's
-	Out      uint32 // offset 24: to write
-	OutShare uint32 // offset 28: to write
-	Flags    uint32 // offset 32
-	_        [4]byte
+	Src         uint64 // offset 0
+	Dst         uint64 // offset 8
+	In          uint32 // offset 16: to read, and of those each block's
+	InPerBlock  uint32 // offset 20: to read, and of those each block's
+	Out         uint32 // offset 24: to write
+	OutPerBlock uint32 // offset 28: to write
+	Flags       uint32 // offset 32
+	_           [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -128,9 +128,9 @@ func (p *CopyParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Src)
 	b = binary.LittleEndian.AppendUint64(b, p.Dst)
 	b = binary.LittleEndian.AppendUint32(b, p.In)
-	b = binary.LittleEndian.AppendUint32(b, p.InShare)
+	b = binary.LittleEndian.AppendUint32(b, p.InPerBlock)
 	b = binary.LittleEndian.AppendUint32(b, p.Out)
-	b = binary.LittleEndian.AppendUint32(b, p.OutShare)
+	b = binary.LittleEndian.AppendUint32(b, p.OutPerBlock)
 	b = binary.LittleEndian.AppendUint32(b, p.Flags)
 	b = append(b, 0, 0, 0, 0)
 	return b
@@ -146,30 +146,22 @@ func (f CopyParamsFlags) Word() uint32 {
 	return flagOf(f.Ready, 31)
 }
 
-const DirectMakers = 128 // direct_makers of direct.cuh: a block: those that make units come first
-
-const DirectThreads = 160 // direct_threads of direct.cuh: a block: those that make units come first
-
-const DirectBlocks = 6 // direct_blocks of direct.cuh: a multiprocessor
-
-const DirectFuseBlocks = 4 // direct_fuse_blocks of direct.cuh: a multiprocessor
-
 const DrawRows = 4 // draw_rows of draw.cu: windows of a block, a warp each
 
 const DrawThreads = 160 // draw_threads of draw.cu
 
-// DrawSide is draw_side of draw.cu: 16 bytes.
+// DrawLookup is draw_lookup of draw.cu: 16 bytes.
 //
-// draw_side is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many there are.
-type DrawSide struct {
+// draw_lookup is what a lane looks up: of a stream's two, the first writes where a drawn episode's samples begin, the second how many there are.
+type DrawLookup struct {
 	From uint64 // offset 0: [e]: where they begin, and where they end
 	To   uint64 // offset 8: [b]
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *DrawSide) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
+func (p *DrawLookup) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
-func (p *DrawSide) append(b []byte) []byte {
+func (p *DrawLookup) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.From)
 	b = binary.LittleEndian.AppendUint64(b, p.To)
 	return b
@@ -198,7 +190,7 @@ type DrawParams struct {
 	Key       [4]uint32 // offset 120: of the permutation's rounds: what all epochs have
 	Flags     uint32    // offset 136
 	Unused    uint32    // offset 140
-	Sides     uint64    // offset 144: two a stream
+	Lookups   uint64    // offset 144: two a stream
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -228,7 +220,7 @@ func (p *DrawParams) append(b []byte) []byte {
 	}
 	b = binary.LittleEndian.AppendUint32(b, p.Flags)
 	b = binary.LittleEndian.AppendUint32(b, p.Unused)
-	b = binary.LittleEndian.AppendUint64(b, p.Sides)
+	b = binary.LittleEndian.AppendUint64(b, p.Lookups)
 	return b
 }
 
@@ -250,6 +242,56 @@ func (f DrawParamsFlags) Word() uint32 {
 		flagOf(f.Ready, 31)
 }
 
+const FastThreads = 128 // fast_threads of fast.cuh
+
+const MaxUnitsPerThread = 4 // max_units_per_thread of fast.cuh: units per thread
+
+const MaxTile = 512 // max_tile of fast.cuh: targets a block: one unit each
+
+// FastJobFlags are the fields of flags in fast_job of fast.cuh.
+type FastJobFlags struct {
+	Clock           uint32 // bits 0 to 1
+	Interpolation   uint32 // bits 2 to 3
+	UnitsPerThread  uint32 // bits 4 to 6: units per thread
+	Check           bool   // bit 7
+	Dense           bool   // bit 8: the block's part of the timestamps begins at 16 bytes
+	Dtype           uint32 // bits 14 to 15
+	Unit            uint32 // bits 11 to 13: log2 of the bytes moved at once
+	Contiguous      bool   // bit 9: of unaligned rows: dst has no gaps
+	HasGap          bool   // bit 24
+	HasTolerance    bool   // bit 25
+	FillGaps        bool   // bit 26
+	FillEnds        bool   // bit 27
+	LinearUnlimited bool   // bit 28: linear, without gap limit or tolerance
+	HasMasks        bool   // bit 29: valid or age is wanted
+	Prefetches      bool   // bit 30: see prefetch_rows
+	TShift          uint32 // bits 16 to 20
+	Ready           bool   // bit 31: see begin
+	Store           uint32 // bits 21 to 23: log2 of the bytes written at once: not more than unit
+}
+
+// Word returns the fields in their places. It panics if one does not fit.
+func (f FastJobFlags) Word() uint32 {
+	return numberOf("FastJobFlags.Clock", f.Clock, 0, 2) |
+		numberOf("FastJobFlags.Interpolation", f.Interpolation, 2, 2) |
+		numberOf("FastJobFlags.UnitsPerThread", f.UnitsPerThread, 4, 3) |
+		flagOf(f.Check, 7) |
+		flagOf(f.Dense, 8) |
+		numberOf("FastJobFlags.Dtype", f.Dtype, 14, 2) |
+		numberOf("FastJobFlags.Unit", f.Unit, 11, 3) |
+		flagOf(f.Contiguous, 9) |
+		flagOf(f.HasGap, 24) |
+		flagOf(f.HasTolerance, 25) |
+		flagOf(f.FillGaps, 26) |
+		flagOf(f.FillEnds, 27) |
+		flagOf(f.LinearUnlimited, 28) |
+		flagOf(f.HasMasks, 29) |
+		flagOf(f.Prefetches, 30) |
+		numberOf("FastJobFlags.TShift", f.TShift, 16, 5) |
+		flagOf(f.Ready, 31) |
+		numberOf("FastJobFlags.Store", f.Store, 21, 3)
+}
+
 const BackwardThreads = 128 // backward_threads of fuse_backward.cuh: of a block, and the targets that it keeps at a time
 
 const BackwardBlocks = 5 // backward_blocks of fuse_backward.cuh: Blocks a multiprocessor: more would leave too few registers.
@@ -258,36 +300,36 @@ const BackwardBlocks = 5 // backward_blocks of fuse_backward.cuh: Blocks a multi
 //
 // backward_stream is a stream of a backward_params.
 type BackwardStream struct {
-	Src         uint64  // offset 0: the gradient to write
-	SrcBatch    int64   // offset 8
-	SrcStep     int64   // offset 16
-	Times       uint64  // offset 24
-	TimesBatch  int64   // offset 32
-	SrcRows     uint64  // offset 40
-	Kinds       uint64  // offset 48: of each chunk of features; null if all have the kind of flags
-	Scale       uint64  // offset 56: null for none
-	Offset      uint64  // offset 64: as fuse_stream
-	MaxGap      uint64  // offset 72: as fuse_stream
-	Tolerance   uint64  // offset 80: as fuse_stream
-	Snap        uint64  // offset 88: as fuse_stream
-	Stamps      uint64  // offset 96
-	Share       uint64  // offset 104
-	S           uint64  // offset 112
-	TargetShare uint64  // offset 120: targets that a block checks
-	Pace        float32 // offset 128
-	Column      uint32  // offset 132: its first feature in dst
-	Blocks      uint32  // offset 136: of the grid that are its
-	D           uint32  // offset 140
-	Number      uint32  // offset 144: of the stream, in faults
-	Tile        uint32  // offset 148: samples a block
-	Tiles       uint32  // offset 152: of a padded row, or of all samples of a packed stream
-	Parts       uint32  // offset 156: blocks that share a tile's features
-	Groups      uint32  // offset 160: threads of a block that have the same features, and each a part of the samples
-	Chunks      uint32  // offset 164: as resample_job
-	ChunkMagic  uint32  // offset 168: as resample_job
-	Flags       uint32  // offset 172: as resample_job: src is in, dst is out
-	More        uint32  // offset 176: as resample_job: src is in, dst is out
-	_           [4]byte
+	Src                uint64  // offset 0: the gradient to write
+	SrcBatch           int64   // offset 8
+	SrcStep            int64   // offset 16
+	Times              uint64  // offset 24
+	TimesBatch         int64   // offset 32
+	SrcRows            uint64  // offset 40
+	Interpolations     uint64  // offset 48: of each chunk of features; null if all have the interpolation of flags
+	Scale              uint64  // offset 56: null for none
+	Offset             uint64  // offset 64: as fuse_stream
+	MaxGap             uint64  // offset 72: as fuse_stream
+	Tolerance          uint64  // offset 80: as fuse_stream
+	Snap               uint64  // offset 88: as fuse_stream
+	Timestamps         uint64  // offset 96
+	TimestampsPerBlock uint64  // offset 104
+	S                  uint64  // offset 112
+	TargetsPerBlock    uint64  // offset 120: targets that a block checks
+	SamplesPerTarget   float32 // offset 128
+	Column             uint32  // offset 132: its first feature in dst
+	Blocks             uint32  // offset 136: of the grid that are its
+	D                  uint32  // offset 140
+	Number             uint32  // offset 144: of the stream, in faults
+	Tile               uint32  // offset 148: samples a block
+	Tiles              uint32  // offset 152: of a padded row, or of all samples of a packed stream
+	Parts              uint32  // offset 156: blocks that share a tile's features
+	Groups             uint32  // offset 160: threads of a block that have the same features, and each a part of the samples
+	Chunks             uint32  // offset 164: as resample_job
+	ChunkMagic         uint32  // offset 168: as resample_job
+	Flags              uint32  // offset 172: as resample_job: src is in, dst is out
+	More               uint32  // offset 176: as resample_job: src is in, dst is out
+	_                  [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -300,17 +342,17 @@ func (p *BackwardStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Times)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.TimesBatch))
 	b = binary.LittleEndian.AppendUint64(b, p.SrcRows)
-	b = binary.LittleEndian.AppendUint64(b, p.Kinds)
+	b = binary.LittleEndian.AppendUint64(b, p.Interpolations)
 	b = binary.LittleEndian.AppendUint64(b, p.Scale)
 	b = binary.LittleEndian.AppendUint64(b, p.Offset)
 	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
 	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
 	b = binary.LittleEndian.AppendUint64(b, p.Snap)
-	b = binary.LittleEndian.AppendUint64(b, p.Stamps)
-	b = binary.LittleEndian.AppendUint64(b, p.Share)
+	b = binary.LittleEndian.AppendUint64(b, p.Timestamps)
+	b = binary.LittleEndian.AppendUint64(b, p.TimestampsPerBlock)
 	b = binary.LittleEndian.AppendUint64(b, p.S)
-	b = binary.LittleEndian.AppendUint64(b, p.TargetShare)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint64(b, p.TargetsPerBlock)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.SamplesPerTarget))
 	b = binary.LittleEndian.AppendUint32(b, p.Column)
 	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
 	b = binary.LittleEndian.AppendUint32(b, p.D)
@@ -345,7 +387,7 @@ type BackwardParams struct {
 	T            uint64             // offset 88
 	TMagic       uint32             // offset 96
 	B            uint32             // offset 100
-	Alone        uint32             // offset 104: a Resample's: rows with targets need samples
+	SingleStream uint32             // offset 104: a Resample's: rows with targets need samples
 	Unused       uint32             // offset 108
 	FirstBlock   [16]uint32         // offset 112: as fuse_params
 	Stream       [16]BackwardStream // offset 176
@@ -369,7 +411,7 @@ func (p *BackwardParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.T)
 	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
 	b = binary.LittleEndian.AppendUint32(b, p.B)
-	b = binary.LittleEndian.AppendUint32(b, p.Alone)
+	b = binary.LittleEndian.AppendUint32(b, p.SingleStream)
 	b = binary.LittleEndian.AppendUint32(b, p.Unused)
 	for i := range p.FirstBlock {
 		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
@@ -382,7 +424,204 @@ func (p *BackwardParams) append(b []byte) []byte {
 
 const FuseChunkTile = 256 // fuse_chunk_tile of fuse_chunks.cuh: targets a block
 
-const Together = 4 // together of fuse_chunks.cuh: targets that a thread makes together
+const TargetsPerThread = 4 // targets_per_thread of fuse_chunks.cuh: consecutive targets that a thread computes together
+
+// FastStream is fast_stream of fuse_fast.cuh: 96 bytes.
+//
+// fast_stream is what fast_job has for a stream alone; what every block needs first lies in front.
+type FastStream struct {
+	Src                uint64  // offset 0
+	Times              uint64  // offset 8
+	Offset             uint64  // offset 16
+	Flags              uint32  // offset 24
+	Tile               uint32  // offset 28
+	Chunks             uint32  // offset 32
+	ChunkMagic         uint32  // offset 36
+	SamplesPerTarget   float32 // offset 40
+	S                  uint32  // offset 44
+	TimesBatch         uint32  // offset 48
+	SrcBatch           uint32  // offset 52
+	SrcStep            uint32  // offset 56
+	TimestampsPerBlock uint32  // offset 60
+	Timestamps         uint32  // offset 64
+	Column             uint32  // offset 68: bytes from a target's first feature to the stream's
+	RowsPerTimestamp   float32 // offset 72
+	Fill               uint32  // offset 76
+	MaxGap             uint64  // offset 80
+	Tolerance          uint64  // offset 88
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FastStream) Bytes() []byte { return p.append(make([]byte, 0, 96)) }
+
+func (p *FastStream) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Src)
+	b = binary.LittleEndian.AppendUint64(b, p.Times)
+	b = binary.LittleEndian.AppendUint64(b, p.Offset)
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.Tile)
+	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
+	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.SamplesPerTarget))
+	b = binary.LittleEndian.AppendUint32(b, p.S)
+	b = binary.LittleEndian.AppendUint32(b, p.TimesBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.SrcBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.SrcStep)
+	b = binary.LittleEndian.AppendUint32(b, p.TimestampsPerBlock)
+	b = binary.LittleEndian.AppendUint32(b, p.Timestamps)
+	b = binary.LittleEndian.AppendUint32(b, p.Column)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsPerTimestamp))
+	b = binary.LittleEndian.AppendUint32(b, p.Fill)
+	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
+	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	return b
+}
+
+// FastHead is fast_head of fuse_fast.cuh: 32 bytes.
+//
+// fast_head and fast_rest are what the streams share, what every block needs first in front: a launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
+type FastHead struct {
+	Targets      uint64 // offset 0
+	Dst          uint64 // offset 8
+	Total        uint32 // offset 16
+	T            uint32 // offset 20
+	TMagic       uint32 // offset 24
+	TargetsBatch uint32 // offset 28
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FastHead) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+
+func (p *FastHead) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
+	b = binary.LittleEndian.AppendUint32(b, p.Total)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.TargetsBatch)
+	return b
+}
+
+// FastRest is fast_rest of fuse_fast.cuh: 64 bytes.
+type FastRest struct {
+	Valid     uint64 // offset 0
+	Age       uint64 // offset 8
+	Fault     uint64 // offset 16
+	FaultFlag uint64 // offset 24
+	DstStep   uint32 // offset 32
+	ValidStep uint32 // offset 36
+	AgeStep   uint32 // offset 40
+	_         [4]byte
+	Start     int64   // offset 48
+	Rate      float64 // offset 56
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FastRest) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
+
+func (p *FastRest) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, p.Age)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint32(b, p.DstStep)
+	b = binary.LittleEndian.AppendUint32(b, p.ValidStep)
+	b = binary.LittleEndian.AppendUint32(b, p.AgeStep)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
+	return b
+}
+
+// FastStreams is fast_streams of fuse_fast.cuh: 1696 bytes.
+//
+// The kernels' parameters. A larger one takes longer to launch, so fuse_fast_few and fuse_unaligned_few have their own. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. Of unaligned rows d is a row's elements, and form how they are computed.
+type FastStreams struct {
+	Head       FastHead       // offset 0
+	FirstBlock [16]uint32     // offset 32
+	Rest       FastRest       // offset 96
+	Stream     [16]FastStream // offset 160
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FastStreams) Bytes() []byte { return p.append(make([]byte, 0, 1696)) }
+
+func (p *FastStreams) append(b []byte) []byte {
+	b = p.Head.append(b)
+	for i := range p.FirstBlock {
+		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
+	}
+	b = p.Rest.append(b)
+	for i := range p.Stream {
+		b = p.Stream[i].append(b)
+	}
+	return b
+}
+
+// FewFastStreams is few_fast_streams of fuse_fast.cuh: 496 bytes.
+type FewFastStreams struct {
+	Head       FastHead      // offset 0
+	FirstBlock [4]uint32     // offset 32
+	Rest       FastRest      // offset 48
+	Stream     [4]FastStream // offset 112
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FewFastStreams) Bytes() []byte { return p.append(make([]byte, 0, 496)) }
+
+func (p *FewFastStreams) append(b []byte) []byte {
+	b = p.Head.append(b)
+	for i := range p.FirstBlock {
+		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
+	}
+	b = p.Rest.append(b)
+	for i := range p.Stream {
+		b = p.Stream[i].append(b)
+	}
+	return b
+}
+
+// UnalignedStreams is unaligned_streams of fuse_fast.cuh: 1824 bytes.
+type UnalignedStreams struct {
+	Fast FastStreams // offset 0
+	D    [16]uint32  // offset 1696
+	Form [16]uint32  // offset 1760
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *UnalignedStreams) Bytes() []byte { return p.append(make([]byte, 0, 1824)) }
+
+func (p *UnalignedStreams) append(b []byte) []byte {
+	b = p.Fast.append(b)
+	for i := range p.D {
+		b = binary.LittleEndian.AppendUint32(b, p.D[i])
+	}
+	for i := range p.Form {
+		b = binary.LittleEndian.AppendUint32(b, p.Form[i])
+	}
+	return b
+}
+
+// FewUnalignedStreams is few_unaligned_streams of fuse_fast.cuh: 528 bytes.
+type FewUnalignedStreams struct {
+	Fast FewFastStreams // offset 0
+	D    [4]uint32      // offset 496
+	Form [4]uint32      // offset 512
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *FewUnalignedStreams) Bytes() []byte { return p.append(make([]byte, 0, 528)) }
+
+func (p *FewUnalignedStreams) append(b []byte) []byte {
+	b = p.Fast.append(b)
+	for i := range p.D {
+		b = binary.LittleEndian.AppendUint32(b, p.D[i])
+	}
+	for i := range p.Form {
+		b = binary.LittleEndian.AppendUint32(b, p.Form[i])
+	}
+	return b
+}
 
 const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block
 
@@ -390,35 +629,35 @@ const FuseItemTile = 128 // fuse_item_tile of fuse_items.cuh: targets a block
 //
 // fuse_stream is a stream of a Fuse: what resample_job has for it alone.
 type FuseStream struct {
-	Src        uint64  // offset 0
-	SrcBatch   int64   // offset 8
-	SrcStep    int64   // offset 16
-	Times      uint64  // offset 24
-	TimesBatch int64   // offset 32
-	SrcRows    uint64  // offset 40
-	Items      uint64  // offset 48: of a stream that is made item by item
-	SrcStarts  uint64  // offset 56
-	Affine     uint64  // offset 64: the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
-	Offset     uint64  // offset 72: what a target's time has more than the stream's: a time's bits
-	Fill       uint64  // offset 80
-	MaxGap     uint64  // offset 88
-	Tolerance  uint64  // offset 96
-	Snap       uint64  // offset 104
-	Shortest   uint64  // offset 112
-	Stamps     uint64  // offset 120
-	Share      uint64  // offset 128
-	S          uint64  // offset 136
-	Column     uint32  // offset 144: its first feature in dst
-	Blocks     uint32  // offset 148: of the grid that are its
-	Pace       float32 // offset 152
-	D          uint32  // offset 156
-	Tile       uint32  // offset 160
-	Chunks     uint32  // offset 164
-	ChunkMagic uint32  // offset 168
-	Flags      uint32  // offset 172
-	More       uint32  // offset 176
-	ItemsOf    Sorts   // offset 180
-	_          [4]byte
+	Src                uint64         // offset 0
+	SrcBatch           int64          // offset 8
+	SrcStep            int64          // offset 16
+	Times              uint64         // offset 24
+	TimesBatch         int64          // offset 32
+	SrcRows            uint64         // offset 40
+	Items              uint64         // offset 48: of a stream that is made item by item
+	SrcStarts          uint64         // offset 56
+	Affine             uint64         // offset 64: the shifts, then the scales, the least and the greatest, each beginning 16 bytes aligned; null for none
+	Offset             uint64         // offset 72: what a target's time has more than the stream's: a time's bits
+	Fill               uint64         // offset 80
+	MaxGap             uint64         // offset 88
+	Tolerance          uint64         // offset 96
+	Snap               uint64         // offset 104
+	Shortest           uint64         // offset 112
+	Timestamps         uint64         // offset 120
+	TimestampsPerBlock uint64         // offset 128
+	S                  uint64         // offset 136
+	Column             uint32         // offset 144: its first feature in dst
+	Blocks             uint32         // offset 148: of the grid that are its
+	SamplesPerTarget   float32        // offset 152
+	D                  uint32         // offset 156
+	Tile               uint32         // offset 160
+	Chunks             uint32         // offset 164
+	ChunkMagic         uint32         // offset 168
+	Flags              uint32         // offset 172
+	More               uint32         // offset 176
+	ItemsOf            ItemCategories // offset 180
+	_                  [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -440,12 +679,12 @@ func (p *FuseStream) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
 	b = binary.LittleEndian.AppendUint64(b, p.Snap)
 	b = binary.LittleEndian.AppendUint64(b, p.Shortest)
-	b = binary.LittleEndian.AppendUint64(b, p.Stamps)
-	b = binary.LittleEndian.AppendUint64(b, p.Share)
+	b = binary.LittleEndian.AppendUint64(b, p.Timestamps)
+	b = binary.LittleEndian.AppendUint64(b, p.TimestampsPerBlock)
 	b = binary.LittleEndian.AppendUint64(b, p.S)
 	b = binary.LittleEndian.AppendUint32(b, p.Column)
 	b = binary.LittleEndian.AppendUint32(b, p.Blocks)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.SamplesPerTarget))
 	b = binary.LittleEndian.AppendUint32(b, p.D)
 	b = binary.LittleEndian.AppendUint32(b, p.Tile)
 	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
@@ -526,420 +765,145 @@ func (p *FuseParams) append(b []byte) []byte {
 	return b
 }
 
-// PlainStream is plain_stream of fuse_plain.cuh: 96 bytes.
+// FastParams is fast_params of resample_fast.cu: 168 bytes.
 //
-// plain_stream is what plain_task has for a stream alone, what every block needs first in front.
-type PlainStream struct {
-	Src        uint64  // offset 0
-	Times      uint64  // offset 8
-	Offset     uint64  // offset 16
-	Flags      uint32  // offset 24
-	Tile       uint32  // offset 28
-	Chunks     uint32  // offset 32
-	ChunkMagic uint32  // offset 36
-	Pace       float32 // offset 40
-	S          uint32  // offset 44
-	TimesBatch uint32  // offset 48
-	SrcBatch   uint32  // offset 52
-	SrcStep    uint32  // offset 56
-	Share      uint32  // offset 60
-	Stamps     uint32  // offset 64
-	Column     uint32  // offset 68: bytes from a target's first feature to the stream's
-	RowsAStamp float32 // offset 72
-	Fill       uint32  // offset 76
-	MaxGap     uint64  // offset 80
-	Tolerance  uint64  // offset 88
+// fast_params is the kernels' parameter. What every block needs before its first read lies in the first 112 bytes: a launch finds no parameter in the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it.
+type FastParams struct {
+	Src                uint64  // offset 0
+	Times              uint64  // offset 8
+	Targets            uint64  // offset 16
+	Flags              uint32  // offset 24
+	Tile               uint32  // offset 28
+	Chunks             uint32  // offset 32
+	ChunkMagic         uint32  // offset 36
+	Total              uint32  // offset 40
+	TMagic             uint32  // offset 44
+	T                  uint32  // offset 48
+	SamplesPerTarget   float32 // offset 52
+	S                  uint32  // offset 56
+	TimesBatch         uint32  // offset 60
+	TargetsBatch       uint32  // offset 64
+	SrcBatch           uint32  // offset 68
+	SrcStep            uint32  // offset 72
+	TimestampsPerBlock uint32  // offset 76
+	Timestamps         uint32  // offset 80
+	DstStep            uint32  // offset 84: bytes
+	Dst                uint64  // offset 88
+	MaxGap             uint64  // offset 96
+	RowsPerTimestamp   float32 // offset 104
+	Fill               uint32  // offset 108
+	Valid              uint64  // offset 112
+	Age                uint64  // offset 120
+	Fault              uint64  // offset 128
+	FaultFlag          uint64  // offset 136
+	Start              int64   // offset 144
+	Rate               float64 // offset 152
+	Tolerance          uint64  // offset 160
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainStream) Bytes() []byte { return p.append(make([]byte, 0, 96)) }
+func (p *FastParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
 
-func (p *PlainStream) append(b []byte) []byte {
+func (p *FastParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Src)
 	b = binary.LittleEndian.AppendUint64(b, p.Times)
-	b = binary.LittleEndian.AppendUint64(b, p.Offset)
+	b = binary.LittleEndian.AppendUint64(b, p.Targets)
 	b = binary.LittleEndian.AppendUint32(b, p.Flags)
 	b = binary.LittleEndian.AppendUint32(b, p.Tile)
 	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
 	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, p.Total)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.SamplesPerTarget))
 	b = binary.LittleEndian.AppendUint32(b, p.S)
 	b = binary.LittleEndian.AppendUint32(b, p.TimesBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.TargetsBatch)
 	b = binary.LittleEndian.AppendUint32(b, p.SrcBatch)
 	b = binary.LittleEndian.AppendUint32(b, p.SrcStep)
-	b = binary.LittleEndian.AppendUint32(b, p.Share)
-	b = binary.LittleEndian.AppendUint32(b, p.Stamps)
-	b = binary.LittleEndian.AppendUint32(b, p.Column)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsAStamp))
-	b = binary.LittleEndian.AppendUint32(b, p.Fill)
+	b = binary.LittleEndian.AppendUint32(b, p.TimestampsPerBlock)
+	b = binary.LittleEndian.AppendUint32(b, p.Timestamps)
+	b = binary.LittleEndian.AppendUint32(b, p.DstStep)
+	b = binary.LittleEndian.AppendUint64(b, p.Dst)
 	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsPerTimestamp))
+	b = binary.LittleEndian.AppendUint32(b, p.Fill)
+	b = binary.LittleEndian.AppendUint64(b, p.Valid)
+	b = binary.LittleEndian.AppendUint64(b, p.Age)
+	b = binary.LittleEndian.AppendUint64(b, p.Fault)
+	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
 	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
 	return b
 }
 
-// PlainHead is plain_head of fuse_plain.cuh: 32 bytes.
+// UnalignedParams is unaligned_params of resample_fast.cu: 176 bytes.
 //
-// plain_head and plain_rest are what the streams share, what every block needs first in front: a launch finds none of its parameter in the cache, and waits for each line of 64 bytes when it comes to it, the first of which holds 48.
-type PlainHead struct {
-	Targets      uint64 // offset 0
-	Dst          uint64 // offset 8
-	Total        uint32 // offset 16
-	T            uint32 // offset 20
-	TMagic       uint32 // offset 24
-	TargetsBatch uint32 // offset 28
+// unaligned_params is resample_unaligned's, where src_batch and src_step count elements.
+type UnalignedParams struct {
+	Job    FastParams // offset 0
+	D      uint32     // offset 168: a row's elements; divides by them, see move_within
+	DMagic uint32     // offset 172: a row's elements; divides by them, see move_within
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainHead) Bytes() []byte { return p.append(make([]byte, 0, 32)) }
+func (p *UnalignedParams) Bytes() []byte { return p.append(make([]byte, 0, 176)) }
 
-func (p *PlainHead) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, p.Targets)
-	b = binary.LittleEndian.AppendUint64(b, p.Dst)
-	b = binary.LittleEndian.AppendUint32(b, p.Total)
-	b = binary.LittleEndian.AppendUint32(b, p.T)
-	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
-	b = binary.LittleEndian.AppendUint32(b, p.TargetsBatch)
+func (p *UnalignedParams) append(b []byte) []byte {
+	b = p.Job.append(b)
+	b = binary.LittleEndian.AppendUint32(b, p.D)
+	b = binary.LittleEndian.AppendUint32(b, p.DMagic)
 	return b
-}
-
-// PlainRest is plain_rest of fuse_plain.cuh: 64 bytes.
-type PlainRest struct {
-	Valid     uint64 // offset 0
-	Age       uint64 // offset 8
-	Fault     uint64 // offset 16
-	FaultFlag uint64 // offset 24
-	DstStep   uint32 // offset 32
-	ValidStep uint32 // offset 36
-	AgeStep   uint32 // offset 40
-	_         [4]byte
-	Start     int64   // offset 48
-	Rate      float64 // offset 56
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainRest) Bytes() []byte { return p.append(make([]byte, 0, 64)) }
-
-func (p *PlainRest) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, p.Valid)
-	b = binary.LittleEndian.AppendUint64(b, p.Age)
-	b = binary.LittleEndian.AppendUint64(b, p.Fault)
-	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
-	b = binary.LittleEndian.AppendUint32(b, p.DstStep)
-	b = binary.LittleEndian.AppendUint32(b, p.ValidStep)
-	b = binary.LittleEndian.AppendUint32(b, p.AgeStep)
-	b = append(b, 0, 0, 0, 0)
-	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
-	return b
-}
-
-// PlainStreams is plain_streams of fuse_plain.cuh: 1696 bytes.
-//
-// The kernels' parameters. A larger one takes longer to launch, so fuse_plain_few and fuse_odd_few have their own. first_block is that of each stream, side by side as every block looks at all; beyond the streams there is no block. Of odd rows d is a row's elements, and form how they are made.
-type PlainStreams struct {
-	Head       PlainHead       // offset 0
-	FirstBlock [16]uint32      // offset 32
-	Rest       PlainRest       // offset 96
-	Stream     [16]PlainStream // offset 160
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 1696)) }
-
-func (p *PlainStreams) append(b []byte) []byte {
-	b = p.Head.append(b)
-	for i := range p.FirstBlock {
-		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
-	}
-	b = p.Rest.append(b)
-	for i := range p.Stream {
-		b = p.Stream[i].append(b)
-	}
-	return b
-}
-
-// FewPlainStreams is few_plain_streams of fuse_plain.cuh: 496 bytes.
-type FewPlainStreams struct {
-	Head       PlainHead      // offset 0
-	FirstBlock [4]uint32      // offset 32
-	Rest       PlainRest      // offset 48
-	Stream     [4]PlainStream // offset 112
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *FewPlainStreams) Bytes() []byte { return p.append(make([]byte, 0, 496)) }
-
-func (p *FewPlainStreams) append(b []byte) []byte {
-	b = p.Head.append(b)
-	for i := range p.FirstBlock {
-		b = binary.LittleEndian.AppendUint32(b, p.FirstBlock[i])
-	}
-	b = p.Rest.append(b)
-	for i := range p.Stream {
-		b = p.Stream[i].append(b)
-	}
-	return b
-}
-
-// OddStreams is odd_streams of fuse_plain.cuh: 1824 bytes.
-type OddStreams struct {
-	Plain PlainStreams // offset 0
-	D     [16]uint32   // offset 1696
-	Form  [16]uint32   // offset 1760
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *OddStreams) Bytes() []byte { return p.append(make([]byte, 0, 1824)) }
-
-func (p *OddStreams) append(b []byte) []byte {
-	b = p.Plain.append(b)
-	for i := range p.D {
-		b = binary.LittleEndian.AppendUint32(b, p.D[i])
-	}
-	for i := range p.Form {
-		b = binary.LittleEndian.AppendUint32(b, p.Form[i])
-	}
-	return b
-}
-
-// FewOddStreams is few_odd_streams of fuse_plain.cuh: 528 bytes.
-type FewOddStreams struct {
-	Plain FewPlainStreams // offset 0
-	D     [4]uint32       // offset 496
-	Form  [4]uint32       // offset 512
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *FewOddStreams) Bytes() []byte { return p.append(make([]byte, 0, 528)) }
-
-func (p *FewOddStreams) append(b []byte) []byte {
-	b = p.Plain.append(b)
-	for i := range p.D {
-		b = binary.LittleEndian.AppendUint32(b, p.D[i])
-	}
-	for i := range p.Form {
-		b = binary.LittleEndian.AppendUint32(b, p.Form[i])
-	}
-	return b
-}
-
-const PlainThreads = 128 // plain_threads of plain.cuh
-
-const MostEach = 4 // most_each of plain.cuh: units a thread
-
-const MostTile = 512 // most_tile of plain.cuh: targets a block: one unit each
-
-// PlainTaskFlags are the fields of flags in plain_task of plain.cuh.
-type PlainTaskFlags struct {
-	Clock        uint32 // bits 0 to 1
-	Kind         uint32 // bits 2 to 3
-	Each         uint32 // bits 4 to 6: units a thread
-	Check        bool   // bit 7
-	Dense        bool   // bit 8: the block's share of the stamps begins at 16 bytes
-	Dtype        uint32 // bits 14 to 15
-	Unit         uint32 // bits 11 to 13: log2 of the bytes moved at once
-	RunOn        bool   // bit 9: of odd rows: dst has no gaps
-	HasGap       bool   // bit 24
-	HasTolerance bool   // bit 25
-	FillGaps     bool   // bit 26
-	FillEnds     bool   // bit 27
-	Usual        bool   // bit 28: linear, without limits
-	Masked       bool   // bit 29: valid or age is wanted
-	Prefetches   bool   // bit 30: see prefetch_rows
-	TShift       uint32 // bits 16 to 20
-	Ready        bool   // bit 31: see begin
-	Store        uint32 // bits 21 to 23: log2 of the bytes written at once: not more than unit
-}
-
-// Word returns the fields in their places. It panics if one does not fit.
-func (f PlainTaskFlags) Word() uint32 {
-	return numberOf("PlainTaskFlags.Clock", f.Clock, 0, 2) |
-		numberOf("PlainTaskFlags.Kind", f.Kind, 2, 2) |
-		numberOf("PlainTaskFlags.Each", f.Each, 4, 3) |
-		flagOf(f.Check, 7) |
-		flagOf(f.Dense, 8) |
-		numberOf("PlainTaskFlags.Dtype", f.Dtype, 14, 2) |
-		numberOf("PlainTaskFlags.Unit", f.Unit, 11, 3) |
-		flagOf(f.RunOn, 9) |
-		flagOf(f.HasGap, 24) |
-		flagOf(f.HasTolerance, 25) |
-		flagOf(f.FillGaps, 26) |
-		flagOf(f.FillEnds, 27) |
-		flagOf(f.Usual, 28) |
-		flagOf(f.Masked, 29) |
-		flagOf(f.Prefetches, 30) |
-		numberOf("PlainTaskFlags.TShift", f.TShift, 16, 5) |
-		flagOf(f.Ready, 31) |
-		numberOf("PlainTaskFlags.Store", f.Store, 21, 3)
-}
-
-// The enumerators of odd, of plain_odd.cuh: odd_form is how odd rows are made: by units, by words of dst, by 16 bytes of it first, or by the threads that find their places, see own_row.
-const (
-	OddUnits  = 0
-	OddNarrow = 1
-	OddWide   = 2
-	OddOwn    = 3
-)
-
-const MostOwn = 8 // most_own of plain_odd.cuh: elements of a row that a thread makes by itself
-
-const MostPieces = 16 // most_pieces of poses.cuh
-
-// Piece is piece of poses.cuh: 16 bytes.
-//
-// piece is features of one kind after each other: at most four that are moved, the four of a quaternion, or one, two or six angles.
-type Piece struct {
-	Period uint64 // offset 0: of angles: its bits
-	At     uint32 // offset 8: bytes from the row's begin
-	Kind   uint16 // offset 12
-	N      uint16 // offset 14
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *Piece) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
-
-func (p *Piece) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, p.Period)
-	b = binary.LittleEndian.AppendUint32(b, p.At)
-	b = binary.LittleEndian.AppendUint16(b, p.Kind)
-	b = binary.LittleEndian.AppendUint16(b, p.N)
-	return b
-}
-
-// Poses is poses of poses.cuh: 416 bytes.
-//
-// poses is the kernel's parameter.
-type Poses struct {
-	Src         uint64    // offset 0: as plain_task; src begins at 16 bytes
-	Times       uint64    // offset 8: as plain_task; src begins at 16 bytes
-	Targets     uint64    // offset 16: as plain_task; src begins at 16 bytes
-	Dst         uint64    // offset 24
-	Valid       uint64    // offset 32
-	Age         uint64    // offset 40
-	Fault       uint64    // offset 48
-	FaultFlag   uint64    // offset 56
-	Start       int64     // offset 64
-	Rate        float64   // offset 72
-	TimesBatch  uint32    // offset 80
-	TargetBatch uint32    // offset 84
-	Total       uint32    // offset 88
-	Stamps      uint32    // offset 92
-	Share       uint32    // offset 96
-	S           uint32    // offset 100
-	T           uint32    // offset 104
-	TMagic      uint32    // offset 108
-	Pace        float32   // offset 112
-	RowsAStamp  float32   // offset 116
-	Flags       uint32    // offset 120: as plain_task, but for these
-	Tile        uint32    // offset 124: targets of a block: 32, or as many as threads
-	Row         uint32    // offset 128: bytes of a row; rows that are copied for 32 targets at most
-	Room        uint32    // offset 132: bytes of a row; rows that are copied for 32 targets at most
-	RoomBytes   uint32    // offset 136: of a warp's shared memory, or of the block's: the rows that are copied, those of the targets behind them
-	OutAt       uint32    // offset 140: where these begin
-	Samples     uint32    // offset 144: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
-	Safe        uint32    // offset 148: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
-	Pieces      uint32    // offset 152
-	Unused      uint32    // offset 156
-	PieceOf     [16]Piece // offset 160
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *Poses) Bytes() []byte { return p.append(make([]byte, 0, 416)) }
-
-func (p *Poses) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, p.Src)
-	b = binary.LittleEndian.AppendUint64(b, p.Times)
-	b = binary.LittleEndian.AppendUint64(b, p.Targets)
-	b = binary.LittleEndian.AppendUint64(b, p.Dst)
-	b = binary.LittleEndian.AppendUint64(b, p.Valid)
-	b = binary.LittleEndian.AppendUint64(b, p.Age)
-	b = binary.LittleEndian.AppendUint64(b, p.Fault)
-	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
-	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
-	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
-	b = binary.LittleEndian.AppendUint32(b, p.TimesBatch)
-	b = binary.LittleEndian.AppendUint32(b, p.TargetBatch)
-	b = binary.LittleEndian.AppendUint32(b, p.Total)
-	b = binary.LittleEndian.AppendUint32(b, p.Stamps)
-	b = binary.LittleEndian.AppendUint32(b, p.Share)
-	b = binary.LittleEndian.AppendUint32(b, p.S)
-	b = binary.LittleEndian.AppendUint32(b, p.T)
-	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsAStamp))
-	b = binary.LittleEndian.AppendUint32(b, p.Flags)
-	b = binary.LittleEndian.AppendUint32(b, p.Tile)
-	b = binary.LittleEndian.AppendUint32(b, p.Row)
-	b = binary.LittleEndian.AppendUint32(b, p.Room)
-	b = binary.LittleEndian.AppendUint32(b, p.RoomBytes)
-	b = binary.LittleEndian.AppendUint32(b, p.OutAt)
-	b = binary.LittleEndian.AppendUint32(b, p.Samples)
-	b = binary.LittleEndian.AppendUint32(b, p.Safe)
-	b = binary.LittleEndian.AppendUint32(b, p.Pieces)
-	b = binary.LittleEndian.AppendUint32(b, p.Unused)
-	for i := range p.PieceOf {
-		b = p.PieceOf[i].append(b)
-	}
-	return b
-}
-
-// PosesFlags are the fields of flags in poses of poses.cuh.
-type PosesFlags struct {
-	Precise bool // bit 30: some piece wants its weights in double
-}
-
-// Word returns the fields in their places. It panics if one does not fit.
-func (f PosesFlags) Word() uint32 {
-	return flagOf(f.Precise, 30)
 }
 
 // ResampleJob is resample_job of resample_job.cuh: 304 bytes.
 //
 // resample_job is the parameter of the kernels of resample.cu, and what a stream of fuse.cu is made into. Strides count elements.
 type ResampleJob struct {
-	Src          uint64  // offset 0
-	SrcBatch     int64   // offset 8
-	SrcStep      int64   // offset 16
-	Times        uint64  // offset 24
-	TimesBatch   int64   // offset 32
-	Targets      uint64  // offset 40: null for a uniform clock
-	TargetsBatch int64   // offset 48
-	Dst          uint64  // offset 56
-	DstBatch     int64   // offset 64
-	DstStep      int64   // offset 72
-	Valid        uint64  // offset 80: null if not wanted
-	ValidBatch   int64   // offset 88
-	Age          uint64  // offset 96: null if not wanted
-	AgeBatch     int64   // offset 104
-	Pad          uint64  // offset 112: null if not wanted
-	PadBatch     int64   // offset 120
-	SrcRows      uint64  // offset 128: lengths [B] or offsets [B+1]; null if rows are of one length
-	DstRows      uint64  // offset 136: lengths [B] or offsets [B+1]; null if rows are of one length
-	SrcStarts    uint64  // offset 144: where rows of those lengths begin in a packed src; null if that is not told
-	Anchors      uint64  // offset 152: what the targets, nanoseconds then, are counted from, a row each; null if from 0
-	Fault        uint64  // offset 160: the smallest fault found, in device memory
-	FaultFlag    uint64  // offset 168: set if there is one, in host memory
-	Start        int64   // offset 176
-	Rate         float64 // offset 184
-	Fill         uint64  // offset 192: the bits of a dst element
-	MaxGap       uint64  // offset 200: the bits of a time
-	Tolerance    uint64  // offset 208: the bits of a time
-	Snap         uint64  // offset 216: the bits of a time
-	Total        uint64  // offset 224: targets of all rows
-	Stamps       uint64  // offset 232: source stamps to check
-	Share        uint64  // offset 240: of those, each block's
-	S            uint64  // offset 248: samples and targets a row, or of all rows if packed
-	T            uint64  // offset 256: samples and targets a row, or of all rows if packed
-	TMagic       uint32  // offset 264: divides by t, see row_of; 0 if total is too large for that
-	Pace         float32 // offset 268: samples a target, if both run from one end to the other in step
-	B            uint32  // offset 272
-	D            uint32  // offset 276
-	Tile         uint32  // offset 280: targets a block
-	Chunks       uint32  // offset 284: pieces that a target's features are moved in; divides a thread's number by that
-	ChunkMagic   uint32  // offset 288: pieces that a target's features are moved in; divides a thread's number by that
-	Flags        uint32  // offset 292
-	More         uint32  // offset 296
-	_            [4]byte
+	Src                uint64  // offset 0
+	SrcBatch           int64   // offset 8
+	SrcStep            int64   // offset 16
+	Times              uint64  // offset 24
+	TimesBatch         int64   // offset 32
+	Targets            uint64  // offset 40: null for a uniform clock
+	TargetsBatch       int64   // offset 48
+	Dst                uint64  // offset 56
+	DstBatch           int64   // offset 64
+	DstStep            int64   // offset 72
+	Valid              uint64  // offset 80: null if not wanted
+	ValidBatch         int64   // offset 88
+	Age                uint64  // offset 96: null if not wanted
+	AgeBatch           int64   // offset 104
+	Pad                uint64  // offset 112: null if not wanted
+	PadBatch           int64   // offset 120
+	SrcRows            uint64  // offset 128: lengths [B] or offsets [B+1]; null if rows are of one length
+	DstRows            uint64  // offset 136: lengths [B] or offsets [B+1]; null if rows are of one length
+	SrcStarts          uint64  // offset 144: where rows of those lengths begin in a packed src; null if rows follow each other
+	Anchors            uint64  // offset 152: what the targets, nanoseconds then, are counted from, a row each; null if from 0
+	Fault              uint64  // offset 160: the smallest fault found, in device memory
+	FaultFlag          uint64  // offset 168: set if there is one, in host memory
+	Start              int64   // offset 176
+	Rate               float64 // offset 184
+	Fill               uint64  // offset 192: the bits of a dst element
+	MaxGap             uint64  // offset 200: the bits of a time
+	Tolerance          uint64  // offset 208: the bits of a time
+	Snap               uint64  // offset 216: the bits of a time
+	Total              uint64  // offset 224: targets of all rows
+	Timestamps         uint64  // offset 232: source timestamps to check
+	TimestampsPerBlock uint64  // offset 240: of those, each block's
+	S                  uint64  // offset 248: samples and targets a row, or of all rows if packed
+	T                  uint64  // offset 256: samples and targets a row, or of all rows if packed
+	TMagic             uint32  // offset 264: divides by t, see row_of; 0 if total is too large for that
+	SamplesPerTarget   float32 // offset 268: samples from one target to the next, if both are evenly spaced over the same span; where the search guesses
+	B                  uint32  // offset 272
+	D                  uint32  // offset 276
+	Tile               uint32  // offset 280: targets a block
+	Chunks             uint32  // offset 284: pieces that a target's features are moved in; divides a thread's number by that
+	ChunkMagic         uint32  // offset 288: pieces that a target's features are moved in; divides a thread's number by that
+	Flags              uint32  // offset 292
+	More               uint32  // offset 296
+	_                  [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -975,12 +939,12 @@ func (p *ResampleJob) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
 	b = binary.LittleEndian.AppendUint64(b, p.Snap)
 	b = binary.LittleEndian.AppendUint64(b, p.Total)
-	b = binary.LittleEndian.AppendUint64(b, p.Stamps)
-	b = binary.LittleEndian.AppendUint64(b, p.Share)
+	b = binary.LittleEndian.AppendUint64(b, p.Timestamps)
+	b = binary.LittleEndian.AppendUint64(b, p.TimestampsPerBlock)
 	b = binary.LittleEndian.AppendUint64(b, p.S)
 	b = binary.LittleEndian.AppendUint64(b, p.T)
 	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.SamplesPerTarget))
 	b = binary.LittleEndian.AppendUint32(b, p.B)
 	b = binary.LittleEndian.AppendUint32(b, p.D)
 	b = binary.LittleEndian.AppendUint32(b, p.Tile)
@@ -994,33 +958,33 @@ func (p *ResampleJob) append(b []byte) []byte {
 
 // ResampleJobFlags are the fields of flags in resample_job of resample_job.cuh.
 type ResampleJobFlags struct {
-	Clock        uint32 // bits 0 to 1
-	Out          uint32 // bits 2 to 3
-	Kind         uint32 // bits 4 to 6
-	Vector       uint32 // bits 9 to 11: log2 of the elements a thread moves at once
-	SrcLengths   bool   // bit 12
-	SrcOffsets   bool   // bit 13
-	DstLengths   bool   // bit 14
-	DstOffsets   bool   // bit 15
-	HasGap       bool   // bit 16
-	HasTolerance bool   // bit 17
-	FillGaps     bool   // bit 18
-	Check        bool   // bit 19
-	NearPrevious bool   // bit 20: tolerance applies to the sample before
-	NearNext     bool   // bit 21
-	NearNearest  bool   // bit 22
-	TimesFlat    bool   // bit 23: stamp i is at times[i], whatever its row
-	TShift       uint32 // bits 24 to 28
-	Dense        bool   // bit 29: of channels: the rows of all targets follow each other in dst
-	Windowed     bool   // bit 30: of curves: some kind has a window
-	Ready        bool   // bit 31: see begin
+	Clock         uint32 // bits 0 to 1
+	Out           uint32 // bits 2 to 3
+	Interpolation uint32 // bits 4 to 6
+	Vector        uint32 // bits 9 to 11: log2 of the elements a thread moves at once
+	SrcLengths    bool   // bit 12
+	SrcOffsets    bool   // bit 13
+	DstLengths    bool   // bit 14
+	DstOffsets    bool   // bit 15
+	HasGap        bool   // bit 16
+	HasTolerance  bool   // bit 17
+	FillGaps      bool   // bit 18
+	Check         bool   // bit 19
+	NearPrevious  bool   // bit 20: tolerance applies to the sample before
+	NearNext      bool   // bit 21
+	NearNearest   bool   // bit 22
+	TimesFlat     bool   // bit 23: timestamp i is at times[i], whatever its row
+	TShift        uint32 // bits 24 to 28
+	Dense         bool   // bit 29: of channels: the rows of all targets follow each other in dst
+	Windowed      bool   // bit 30: of curves: some interpolation has a window
+	Ready         bool   // bit 31: the inputs are declared ready: see begin
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
 func (f ResampleJobFlags) Word() uint32 {
 	return numberOf("ResampleJobFlags.Clock", f.Clock, 0, 2) |
 		numberOf("ResampleJobFlags.Out", f.Out, 2, 2) |
-		numberOf("ResampleJobFlags.Kind", f.Kind, 4, 3) |
+		numberOf("ResampleJobFlags.Interpolation", f.Interpolation, 4, 3) |
 		numberOf("ResampleJobFlags.Vector", f.Vector, 9, 3) |
 		flagOf(f.SrcLengths, 12) |
 		flagOf(f.SrcOffsets, 13) |
@@ -1042,13 +1006,13 @@ func (f ResampleJobFlags) Word() uint32 {
 
 // ResampleJobMore are the fields of more in resample_job of resample_job.cuh.
 type ResampleJobMore struct {
-	In      uint32 // bits 0 to 1: src's dtype
-	Store   uint32 // bits 2 to 4: of a stream of a Fuse: log2 of the bytes that can be written at once
-	ByItems bool   // bit 5: of one: it is made item by item
-	HasSnap bool   // bit 6
-	Edge    uint32 // bits 7 to 9
-	Clips   bool   // bit 10: of a stream of a Fuse: what is normalised is kept within limits
-	Quickly bool   // bit 11: see aim_quickly
+	In          uint32 // bits 0 to 1: src's dtype
+	Store       uint32 // bits 2 to 4: of a stream of a Fuse: log2 of the bytes that can be written at once
+	ByItems     bool   // bit 5: of one: it is made item by item
+	HasSnap     bool   // bit 6
+	Edge        uint32 // bits 7 to 9
+	Clips       bool   // bit 10: of a stream of a Fuse: what is normalised is kept within limits
+	TryFastPath bool   // bit 11: see locate_target_fast
 }
 
 // Word returns the fields in their places. It panics if one does not fit.
@@ -1059,7 +1023,7 @@ func (f ResampleJobMore) Word() uint32 {
 		flagOf(f.HasSnap, 6) |
 		numberOf("ResampleJobMore.Edge", f.Edge, 7, 3) |
 		flagOf(f.Clips, 10) |
-		flagOf(f.Quickly, 11)
+		flagOf(f.TryFastPath, 11)
 }
 
 // The enumerators of clock, of resample_job.cuh
@@ -1069,23 +1033,23 @@ const (
 	ClockF32 = 2
 )
 
-// The enumerators of kind, of resample_job.cuh
+// The enumerators of interpolation, of resample_job.cuh
 const (
-	KindLinear     = 0
-	KindPrevious   = 1
-	KindNext       = 2
-	KindNearest    = 3
-	KindSlerp      = 4
-	KindAngle      = 5
-	KindPchip      = 6
-	KindWindowMean = 7
-	KindWindowMin  = 8
-	KindWindowMax  = 9
-	KindWindowLast = 10
-	KindCatmullRom = 11
-	KindHermite    = 12
-	KindRotvec     = 13
-	KindRot6d      = 14
+	InterpolationLinear     = 0
+	InterpolationPrevious   = 1
+	InterpolationNext       = 2
+	InterpolationNearest    = 3
+	InterpolationSlerp      = 4
+	InterpolationAngle      = 5
+	InterpolationPchip      = 6
+	InterpolationWindowMean = 7
+	InterpolationWindowMin  = 8
+	InterpolationWindowMax  = 9
+	InterpolationWindowLast = 10
+	InterpolationCatmullRom = 11
+	InterpolationHermite    = 12
+	InterpolationRotvec     = 13
+	InterpolationRot6d      = 14
 )
 
 // The enumerators of edge, of resample_job.cuh
@@ -1097,103 +1061,139 @@ const (
 	EdgeHold        = 4
 )
 
-// PlainParams is plain_params of resample_plain.cu: 168 bytes.
+const ChunkTile = 256 // chunk_tile of resample_rows.cuh: targets a block
+
+const SmallMakers = 128 // small_makers of small.cuh: a block: those that make units come first
+
+const SmallThreads = 160 // small_threads of small.cuh: a block: those that make units come first
+
+const SmallBlocks = 6 // small_blocks of small.cuh: a multiprocessor
+
+const SmallFuseBlocks = 4 // small_fuse_blocks of small.cuh: a multiprocessor
+
+const MaxStreams = 16 // max_streams of streams.cuh
+
+const FewStreams = 4 // few_streams of streams.cuh: most jobs have no more
+
+const MaxPieces = 16 // max_pieces of thread_per_row.cuh
+
+// Piece is piece of thread_per_row.cuh: 16 bytes.
 //
-// plain_params is the kernels' parameter. What every block needs before its first read lies in the first 112 bytes: a launch finds no parameter in the cache, and waits for each line of 64 bytes, the first of which holds 48, when it comes to it.
-type PlainParams struct {
-	Src          uint64  // offset 0
-	Times        uint64  // offset 8
-	Targets      uint64  // offset 16
-	Flags        uint32  // offset 24
-	Tile         uint32  // offset 28
-	Chunks       uint32  // offset 32
-	ChunkMagic   uint32  // offset 36
-	Total        uint32  // offset 40
-	TMagic       uint32  // offset 44
-	T            uint32  // offset 48
-	Pace         float32 // offset 52
-	S            uint32  // offset 56
-	TimesBatch   uint32  // offset 60
-	TargetsBatch uint32  // offset 64
-	SrcBatch     uint32  // offset 68
-	SrcStep      uint32  // offset 72
-	Share        uint32  // offset 76
-	Stamps       uint32  // offset 80
-	DstStep      uint32  // offset 84: bytes
-	Dst          uint64  // offset 88
-	MaxGap       uint64  // offset 96
-	RowsAStamp   float32 // offset 104
-	Fill         uint32  // offset 108
-	Valid        uint64  // offset 112
-	Age          uint64  // offset 120
-	Fault        uint64  // offset 128
-	FaultFlag    uint64  // offset 136
-	Start        int64   // offset 144
-	Rate         float64 // offset 152
-	Tolerance    uint64  // offset 160
+// piece is consecutive features of one interpolation: at most four that are moved, the four of a quaternion, or one, two or six angles.
+type Piece struct {
+	Period        uint64 // offset 0: of angles: its bits
+	At            uint32 // offset 8: bytes from the row's begin
+	Interpolation uint16 // offset 12
+	N             uint16 // offset 14
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *PlainParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
+func (p *Piece) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
-func (p *PlainParams) append(b []byte) []byte {
+func (p *Piece) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.Period)
+	b = binary.LittleEndian.AppendUint32(b, p.At)
+	b = binary.LittleEndian.AppendUint16(b, p.Interpolation)
+	b = binary.LittleEndian.AppendUint16(b, p.N)
+	return b
+}
+
+// ThreadPerRowParams is thread_per_row_params of thread_per_row.cuh: 416 bytes.
+//
+// thread_per_row_params is the kernel's parameter.
+type ThreadPerRowParams struct {
+	Src                uint64    // offset 0: as fast_job; src begins at 16 bytes
+	Times              uint64    // offset 8: as fast_job; src begins at 16 bytes
+	Targets            uint64    // offset 16: as fast_job; src begins at 16 bytes
+	Dst                uint64    // offset 24
+	Valid              uint64    // offset 32
+	Age                uint64    // offset 40
+	Fault              uint64    // offset 48
+	FaultFlag          uint64    // offset 56
+	Start              int64     // offset 64
+	Rate               float64   // offset 72
+	TimesBatch         uint32    // offset 80
+	TargetBatch        uint32    // offset 84
+	Total              uint32    // offset 88
+	Timestamps         uint32    // offset 92
+	TimestampsPerBlock uint32    // offset 96
+	S                  uint32    // offset 100
+	T                  uint32    // offset 104
+	TMagic             uint32    // offset 108
+	SamplesPerTarget   float32   // offset 112
+	RowsPerTimestamp   float32   // offset 116
+	Flags              uint32    // offset 120: as fast_job, but for these
+	Tile               uint32    // offset 124: targets of a block: 32, or as many as threads
+	Row                uint32    // offset 128: bytes of a row; rows that are copied for 32 targets at most
+	CopyCapacity       uint32    // offset 132: bytes of a row; rows that are copied for 32 targets at most
+	GroupBytes         uint32    // offset 136: of a warp's shared memory, or of the block's: the rows that are copied, those of the targets behind them
+	OutAt              uint32    // offset 140: where these begin
+	Samples            uint32    // offset 144: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
+	SafeSamples        uint32    // offset 148: of all rows of the batch; those up to which 16 bytes may be read that begin in the one before
+	Pieces             uint32    // offset 152
+	Unused             uint32    // offset 156
+	PieceOf            [16]Piece // offset 160
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *ThreadPerRowParams) Bytes() []byte { return p.append(make([]byte, 0, 416)) }
+
+func (p *ThreadPerRowParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Src)
 	b = binary.LittleEndian.AppendUint64(b, p.Times)
 	b = binary.LittleEndian.AppendUint64(b, p.Targets)
-	b = binary.LittleEndian.AppendUint32(b, p.Flags)
-	b = binary.LittleEndian.AppendUint32(b, p.Tile)
-	b = binary.LittleEndian.AppendUint32(b, p.Chunks)
-	b = binary.LittleEndian.AppendUint32(b, p.ChunkMagic)
-	b = binary.LittleEndian.AppendUint32(b, p.Total)
-	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
-	b = binary.LittleEndian.AppendUint32(b, p.T)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Pace))
-	b = binary.LittleEndian.AppendUint32(b, p.S)
-	b = binary.LittleEndian.AppendUint32(b, p.TimesBatch)
-	b = binary.LittleEndian.AppendUint32(b, p.TargetsBatch)
-	b = binary.LittleEndian.AppendUint32(b, p.SrcBatch)
-	b = binary.LittleEndian.AppendUint32(b, p.SrcStep)
-	b = binary.LittleEndian.AppendUint32(b, p.Share)
-	b = binary.LittleEndian.AppendUint32(b, p.Stamps)
-	b = binary.LittleEndian.AppendUint32(b, p.DstStep)
 	b = binary.LittleEndian.AppendUint64(b, p.Dst)
-	b = binary.LittleEndian.AppendUint64(b, p.MaxGap)
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsAStamp))
-	b = binary.LittleEndian.AppendUint32(b, p.Fill)
 	b = binary.LittleEndian.AppendUint64(b, p.Valid)
 	b = binary.LittleEndian.AppendUint64(b, p.Age)
 	b = binary.LittleEndian.AppendUint64(b, p.Fault)
 	b = binary.LittleEndian.AppendUint64(b, p.FaultFlag)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Start))
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(p.Rate))
-	b = binary.LittleEndian.AppendUint64(b, p.Tolerance)
+	b = binary.LittleEndian.AppendUint32(b, p.TimesBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.TargetBatch)
+	b = binary.LittleEndian.AppendUint32(b, p.Total)
+	b = binary.LittleEndian.AppendUint32(b, p.Timestamps)
+	b = binary.LittleEndian.AppendUint32(b, p.TimestampsPerBlock)
+	b = binary.LittleEndian.AppendUint32(b, p.S)
+	b = binary.LittleEndian.AppendUint32(b, p.T)
+	b = binary.LittleEndian.AppendUint32(b, p.TMagic)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.SamplesPerTarget))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.RowsPerTimestamp))
+	b = binary.LittleEndian.AppendUint32(b, p.Flags)
+	b = binary.LittleEndian.AppendUint32(b, p.Tile)
+	b = binary.LittleEndian.AppendUint32(b, p.Row)
+	b = binary.LittleEndian.AppendUint32(b, p.CopyCapacity)
+	b = binary.LittleEndian.AppendUint32(b, p.GroupBytes)
+	b = binary.LittleEndian.AppendUint32(b, p.OutAt)
+	b = binary.LittleEndian.AppendUint32(b, p.Samples)
+	b = binary.LittleEndian.AppendUint32(b, p.SafeSamples)
+	b = binary.LittleEndian.AppendUint32(b, p.Pieces)
+	b = binary.LittleEndian.AppendUint32(b, p.Unused)
+	for i := range p.PieceOf {
+		b = p.PieceOf[i].append(b)
+	}
 	return b
 }
 
-// RunParams is run_params of resample_plain.cu: 176 bytes.
-//
-// run_params is resample_run's, where src_batch and src_step count elements.
-type RunParams struct {
-	Job    PlainParams // offset 0
-	D      uint32      // offset 168: a row's elements; divides by them, see move_within
-	DMagic uint32      // offset 172: a row's elements; divides by them, see move_within
+// ThreadPerRowParamsFlags are the fields of flags in thread_per_row_params of thread_per_row.cuh.
+type ThreadPerRowParamsFlags struct {
+	DoubleWeights bool // bit 30: some piece needs its weights in double
 }
 
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *RunParams) Bytes() []byte { return p.append(make([]byte, 0, 176)) }
-
-func (p *RunParams) append(b []byte) []byte {
-	b = p.Job.append(b)
-	b = binary.LittleEndian.AppendUint32(b, p.D)
-	b = binary.LittleEndian.AppendUint32(b, p.DMagic)
-	return b
+// Word returns the fields in their places. It panics if one does not fit.
+func (f ThreadPerRowParamsFlags) Word() uint32 {
+	return flagOf(f.DoubleWeights, 30)
 }
 
-const ChunkTile = 256 // chunk_tile of resample_rows.cuh: targets a block
+// The enumerators of unaligned, of unaligned.cuh: unaligned is the form of the rows: by units, by words of dst, by 16 bytes of it first, or by the thread that locates them, see short_row.
+const (
+	UnalignedUnits  = 0
+	UnalignedNarrow = 1
+	UnalignedWide   = 2
+	UnalignedShort  = 3
+)
 
-const MaxStreams = 16 // max_streams of streams.cuh
-
-const FewStreams = 4 // few_streams of streams.cuh: most jobs have no more
+const MaxShortRow = 8 // max_short_row of unaligned.cuh: elements of a row that one thread computes
 
 // The enumerators of dt, of values.cuh
 const (
@@ -1215,19 +1215,19 @@ const (
 	VoxelReductionMajority  = 7
 )
 
-// The enumerators of voxel_state, of voxel.cuh: The words of state: counters, the number of voxels found, how many pieces voxel_crowded has, and, above, slots, and whether voxel_cut has something to do. In voxel_group.cu `found` is how many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu `kept` is how many points are in the order.
+// The enumerators of voxel_state, of voxel.cuh: The words of state: counters, the number of voxels found, how many pieces voxel_reduce_large has, and, above, slots, and whether voxel_reduce_truncated has something to do. In voxel_group.cu `found` is how many cells of several there are, `kept` how many singles, above, and points in the order, `filled` how much of the grid. In voxel_bucket.cu `kept` is how many points are in the order.
 const (
-	VoxelStateInRange    = 0
-	VoxelStateOutOfRange = 1
-	VoxelStateNotFinite  = 2
-	VoxelStateFound      = 3
-	VoxelStateWritten    = 4
-	VoxelStateDropped    = 5
-	VoxelStateKept       = 6
-	VoxelStateCrowds     = 7
-	VoxelStateFilled     = 8
-	VoxelStateToCut      = 9
-	VoxelStateStateWords = 10
+	VoxelStateInRange     = 0
+	VoxelStateOutOfRange  = 1
+	VoxelStateNotFinite   = 2
+	VoxelStateFound       = 3
+	VoxelStateWritten     = 4
+	VoxelStateDropped     = 5
+	VoxelStateKept        = 6
+	VoxelStateLargePieces = 7
+	VoxelStateFilled      = 8
+	VoxelStateToTruncate  = 9
+	VoxelStateStateWords  = 10
 )
 
 // VoxelCloud is voxel_cloud of voxel.cuh: 56 bytes.
@@ -1318,14 +1318,14 @@ func (p *VoxelGrid) append(b []byte) []byte {
 
 const PointGroup = 4 // point_group of voxel.cuh: points whose cells a thread finds at once
 
-const Buckets = 512 // buckets of voxel.cuh: that cells are dealt out to
+const Buckets = 512 // buckets of voxel.cuh: that cells are partitioned into
 
-const AddThreads = 256 // add_threads of voxel_add.cu: a block, and the points that it takes
+const AtomicThreads = 256 // atomic_threads of voxel_atomic.cu: a block, and the points that it takes
 
-// VoxelAddTable is voxel_add_table of voxel_add.cu: 40 bytes.
+// VoxelAtomicTable is voxel_atomic_table of voxel_atomic.cu: 40 bytes.
 //
-// voxel_add_table is what the kernels share. The table has a record for each cell: how many points it has, the best of each feature, and for sums and means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
-type VoxelAddTable struct {
+// voxel_atomic_table is what the kernels share. The table has a record for each cell: how many points it has, the best of each feature, and for sums and means, from an even word on, their sums. What is in 32 bytes together is fetched together: cells lie anywhere. It is 0 between runs.
+type VoxelAtomicTable struct {
 	Records     uint64 // offset 0: [keys][record_words]
 	PointsIn    uint64 // offset 8: [n] the cell of each point, or `nothing`
 	Cells       uint64 // offset 16: the cells that have points, of which state counts how many
@@ -1335,9 +1335,9 @@ type VoxelAddTable struct {
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelAddTable) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
+func (p *VoxelAtomicTable) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
 
-func (p *VoxelAddTable) append(b []byte) []byte {
+func (p *VoxelAtomicTable) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Records)
 	b = binary.LittleEndian.AppendUint64(b, p.PointsIn)
 	b = binary.LittleEndian.AppendUint64(b, p.Cells)
@@ -1347,35 +1347,35 @@ func (p *VoxelAddTable) append(b []byte) []byte {
 	return b
 }
 
-// VoxelBestParams is voxel_best_params of voxel_add.cu: 224 bytes.
-type VoxelBestParams struct {
-	Values VoxelValues   // offset 0
-	Grid   VoxelGrid     // offset 96
-	Table  VoxelAddTable // offset 184
+// VoxelAtomicMaxParams is voxel_atomic_max_params of voxel_atomic.cu: 224 bytes.
+type VoxelAtomicMaxParams struct {
+	Values VoxelValues      // offset 0
+	Grid   VoxelGrid        // offset 96
+	Table  VoxelAtomicTable // offset 184
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelBestParams) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
+func (p *VoxelAtomicMaxParams) Bytes() []byte { return p.append(make([]byte, 0, 224)) }
 
-func (p *VoxelBestParams) append(b []byte) []byte {
+func (p *VoxelAtomicMaxParams) append(b []byte) []byte {
 	b = p.Values.append(b)
 	b = p.Grid.append(b)
 	b = p.Table.append(b)
 	return b
 }
 
-// VoxelSumsParams is voxel_sums_params of voxel_add.cu: 136 bytes.
+// VoxelAtomicSumParams is voxel_atomic_sum_params of voxel_atomic.cu: 136 bytes.
 //
-// voxel_sums_params is what voxel_add and voxel_finish take.
-type VoxelSumsParams struct {
-	Values VoxelValues   // offset 0
-	Table  VoxelAddTable // offset 96
+// voxel_atomic_sum_params is what voxel_atomic_sum and voxel_atomic_finish take.
+type VoxelAtomicSumParams struct {
+	Values VoxelValues      // offset 0
+	Table  VoxelAtomicTable // offset 96
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelSumsParams) Bytes() []byte { return p.append(make([]byte, 0, 136)) }
+func (p *VoxelAtomicSumParams) Bytes() []byte { return p.append(make([]byte, 0, 136)) }
 
-func (p *VoxelSumsParams) append(b []byte) []byte {
+func (p *VoxelAtomicSumParams) append(b []byte) []byte {
 	b = p.Values.append(b)
 	b = p.Table.append(b)
 	return b
@@ -1387,15 +1387,15 @@ const BucketHeld = 4096 // bucket_held of voxel_bucket.cu: points that a block k
 
 // VoxelBucketParams is voxel_bucket_params of voxel_bucket.cu: 160 bytes.
 type VoxelBucketParams struct {
-	Runs   uint64      // offset 0: what voxel_deal_points has left
-	Dealt  uint64      // offset 8
-	Keys   uint64      // offset 16
-	Tiles  uint32      // offset 24: empty: four bytes of what an empty cell holds
-	Empty  uint32      // offset 28: empty: four bytes of what an empty cell holds
-	Values VoxelValues // offset 32
-	Order  uint64      // offset 128: [n] the points of a block that has more than fit, and those of crowded cells
-	List   uint64      // offset 136: [n] the cells of such a block
-	Crowds VoxelCrowds // offset 144
+	Runs        uint64         // offset 0: what voxel_partition_points has left
+	Partitioned uint64         // offset 8
+	Keys        uint64         // offset 16
+	Tiles       uint32         // offset 24: empty: four bytes of what an empty cell holds
+	Empty       uint32         // offset 28: empty: four bytes of what an empty cell holds
+	Values      VoxelValues    // offset 32
+	Order       uint64         // offset 128: [n] the points of a block that has more than fit, and those of large cells
+	List        uint64         // offset 136: [n] the cells of such a block
+	LargePieces VoxelLargeList // offset 144
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -1403,65 +1403,56 @@ func (p *VoxelBucketParams) Bytes() []byte { return p.append(make([]byte, 0, 160
 
 func (p *VoxelBucketParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Runs)
-	b = binary.LittleEndian.AppendUint64(b, p.Dealt)
+	b = binary.LittleEndian.AppendUint64(b, p.Partitioned)
 	b = binary.LittleEndian.AppendUint64(b, p.Keys)
 	b = binary.LittleEndian.AppendUint32(b, p.Tiles)
 	b = binary.LittleEndian.AppendUint32(b, p.Empty)
 	b = p.Values.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Order)
 	b = binary.LittleEndian.AppendUint64(b, p.List)
-	b = p.Crowds.append(b)
+	b = p.LargePieces.append(b)
 	return b
 }
 
-const ReduceThreads = 256 // reduce_threads of voxel_crowded.cuh
-
-// VoxelCrowdedParams is voxel_crowded_params of voxel_crowded.cuh: 120 bytes.
-type VoxelCrowdedParams struct {
-	Values VoxelValues // offset 0
-	Order  uint64      // offset 96: the points, those of a voxel together
-	Crowds VoxelCrowds // offset 104
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelCrowdedParams) Bytes() []byte { return p.append(make([]byte, 0, 120)) }
-
-func (p *VoxelCrowdedParams) append(b []byte) []byte {
-	b = p.Values.append(b)
-	b = binary.LittleEndian.AppendUint64(b, p.Order)
-	b = p.Crowds.append(b)
-	return b
-}
-
-const DealThreads = 512 // deal_threads of voxel_deal.cuh: a thread keeps the books of one bucket
-
-// VoxelDealParams is voxel_deal_params of voxel_deal.cuh: 168 bytes.
+// VoxelCountParams is voxel_count_params of voxel_count.cu: 40 bytes.
 //
-// voxel_deal_params is what voxel_deal and voxel_deal_points take. Of `runs` a row has a word for each tile.
-type VoxelDealParams struct {
-	Cloud VoxelCloud // offset 0
-	Grid  VoxelGrid  // offset 56
-	Runs  uint64     // offset 144: [buckets][tiles] where in the tile each begins, and how long it is
-	Dealt uint64     // offset 152: the tiles' entries
-	State uint64     // offset 160
+// voxel_count_params: what voxel_partition_cells has left, and the grid.
+type VoxelCountParams struct {
+	Runs        uint64 // offset 0
+	Partitioned uint64 // offset 8
+	Out         uint64 // offset 16
+	Keys        uint64 // offset 24
+	Tiles       uint32 // offset 32
+	_           [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelDealParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
+func (p *VoxelCountParams) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
 
-func (p *VoxelDealParams) append(b []byte) []byte {
-	b = p.Cloud.append(b)
-	b = p.Grid.append(b)
+func (p *VoxelCountParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Runs)
-	b = binary.LittleEndian.AppendUint64(b, p.Dealt)
-	b = binary.LittleEndian.AppendUint64(b, p.State)
+	b = binary.LittleEndian.AppendUint64(b, p.Partitioned)
+	b = binary.LittleEndian.AppendUint64(b, p.Out)
+	b = binary.LittleEndian.AppendUint64(b, p.Keys)
+	b = binary.LittleEndian.AppendUint32(b, p.Tiles)
+	b = append(b, 0, 0, 0, 0)
 	return b
 }
 
-const OpenThreads = 256 // open_threads of voxel_f64.cu
+const CountItemsPerThread = 16 // count_items_per_thread of voxel_count.cu: points that a thread partitions, 2^5 cells at once, which voxel_count writes as 128 bytes
 
-// VoxelOpenParams is voxel_open_params of voxel_f64.cu: 48 bytes.
-type VoxelOpenParams struct {
+const CountGroupBits = 5 // count_group_bits of voxel_count.cu: points that a thread partitions, 2^5 cells at once, which voxel_count writes as 128 bytes
+
+const CountThreads = 1024 // count_threads of voxel_count.cu
+
+const CountPart = 32768 // count_part of voxel_count.cu: cells that a block counts: a word of shared memory each, and one for each lane
+
+const CountPartitionShared = 51408 // count_partition_shared of voxel_count.cu: bytes that a block of voxel_partition_cells has
+
+const PrepareThreads = 256 // prepare_threads of voxel_f64.cu
+
+// VoxelPrepareParams is voxel_prepare_params of voxel_f64.cu: 48 bytes.
+type VoxelPrepareParams struct {
 	Out     uint64 // offset 0: doubles to fill; null where there is nothing
 	Count   uint64 // offset 8: how many
 	Value   uint64 // offset 16: the bits of each
@@ -1471,9 +1462,9 @@ type VoxelOpenParams struct {
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelOpenParams) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
+func (p *VoxelPrepareParams) Bytes() []byte { return p.append(make([]byte, 0, 48)) }
 
-func (p *VoxelOpenParams) append(b []byte) []byte {
+func (p *VoxelPrepareParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Out)
 	b = binary.LittleEndian.AppendUint64(b, p.Count)
 	b = binary.LittleEndian.AppendUint64(b, p.Value)
@@ -1522,9 +1513,9 @@ func (p *VoxelFillParams) append(b []byte) []byte {
 
 const GroupThreads = 512 // group_threads of voxel_group.cu
 
-const GroupPart = 16384 // group_part of voxel_group.cu: cells that a block takes: a word of shared memory each, in whole groups of group_look, and one for each lane
+const GroupPart = 16384 // group_part of voxel_group.cu: cells that a block takes: a word of shared memory each, in whole groups of group_warp_cells, and one for each lane
 
-const GroupLook = 128 // group_look of voxel_group.cu: cells that a warp looks at
+const GroupWarpCells = 128 // group_warp_cells of voxel_group.cu: cells that a warp takes at a time
 
 const CellsThreads = 256 // cells_threads of voxel_group.cu: of voxel_cells
 
@@ -1551,14 +1542,14 @@ func (p *VoxelGroupLists) append(b []byte) []byte {
 
 // VoxelGroupParams is voxel_group_params of voxel_group.cu: 80 bytes.
 type VoxelGroupParams struct {
-	Runs  uint64          // offset 0: what voxel_deal_points has left
-	Dealt uint64          // offset 8
-	Keys  uint64          // offset 16
-	Out   uint64          // offset 24
-	Words uint64          // offset 32: of 4 bytes, of the grid
-	Tiles uint32          // offset 40: empty: what they hold
-	Empty uint32          // offset 44: empty: what they hold
-	Lists VoxelGroupLists // offset 48
+	Runs        uint64          // offset 0: what voxel_partition_points has left
+	Partitioned uint64          // offset 8
+	Keys        uint64          // offset 16
+	Out         uint64          // offset 24
+	Words       uint64          // offset 32: of 4 bytes, of the grid
+	Tiles       uint32          // offset 40: empty: what they hold
+	Empty       uint32          // offset 44: empty: what they hold
+	Lists       VoxelGroupLists // offset 48
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -1566,7 +1557,7 @@ func (p *VoxelGroupParams) Bytes() []byte { return p.append(make([]byte, 0, 80))
 
 func (p *VoxelGroupParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Runs)
-	b = binary.LittleEndian.AppendUint64(b, p.Dealt)
+	b = binary.LittleEndian.AppendUint64(b, p.Partitioned)
 	b = binary.LittleEndian.AppendUint64(b, p.Keys)
 	b = binary.LittleEndian.AppendUint64(b, p.Out)
 	b = binary.LittleEndian.AppendUint64(b, p.Words)
@@ -1578,9 +1569,9 @@ func (p *VoxelGroupParams) append(b []byte) []byte {
 
 // VoxelCellsParams is voxel_cells_params of voxel_group.cu: 144 bytes.
 type VoxelCellsParams struct {
-	Lists  VoxelGroupLists // offset 0
-	Values VoxelValues     // offset 32
-	Crowds VoxelCrowds     // offset 128
+	Lists       VoxelGroupLists // offset 0
+	Values      VoxelValues     // offset 32
+	LargePieces VoxelLargeList  // offset 128
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -1589,7 +1580,26 @@ func (p *VoxelCellsParams) Bytes() []byte { return p.append(make([]byte, 0, 144)
 func (p *VoxelCellsParams) append(b []byte) []byte {
 	b = p.Lists.append(b)
 	b = p.Values.append(b)
-	b = p.Crowds.append(b)
+	b = p.LargePieces.append(b)
+	return b
+}
+
+const ReduceThreads = 256 // reduce_threads of voxel_large.cuh
+
+// VoxelReduceLargeParams is voxel_reduce_large_params of voxel_large.cuh: 120 bytes.
+type VoxelReduceLargeParams struct {
+	Values      VoxelValues    // offset 0
+	Order       uint64         // offset 96: the points, those of a voxel together
+	LargePieces VoxelLargeList // offset 104
+}
+
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelReduceLargeParams) Bytes() []byte { return p.append(make([]byte, 0, 120)) }
+
+func (p *VoxelReduceLargeParams) append(b []byte) []byte {
+	b = p.Values.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Order)
+	b = p.LargePieces.append(b)
 	return b
 }
 
@@ -1640,17 +1650,42 @@ func (p *VoxelList) append(b []byte) []byte {
 	return b
 }
 
-const GroupEach = 8 // group_each of voxel_places.cuh: points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
+const PartitionThreads = 512 // partition_threads of voxel_partition.cuh: one thread per bucket
 
-const GroupBits = 4 // group_bits of voxel_places.cuh: points a thread deals, 2^4 cells at once, so that what lies in few places goes to many buckets
+// VoxelPartitionParams is voxel_partition_params of voxel_partition.cuh: 168 bytes.
+//
+// voxel_partition_params is what voxel_partition_cells and voxel_partition_points take. Of `runs` a row has a word for each tile.
+type VoxelPartitionParams struct {
+	Cloud       VoxelCloud // offset 0
+	Grid        VoxelGrid  // offset 56
+	Runs        uint64     // offset 144: [buckets][tiles] where in the tile each begins, and how long it is
+	Partitioned uint64     // offset 152: the tiles' entries
+	State       uint64     // offset 160
+}
 
-const GroupDealShared = 35024 // group_deal_shared of voxel_places.cuh: bytes that a block of voxel_deal_points has
+// Bytes returns p as it lies in a kernel's parameter.
+func (p *VoxelPartitionParams) Bytes() []byte { return p.append(make([]byte, 0, 168)) }
+
+func (p *VoxelPartitionParams) append(b []byte) []byte {
+	b = p.Cloud.append(b)
+	b = p.Grid.append(b)
+	b = binary.LittleEndian.AppendUint64(b, p.Runs)
+	b = binary.LittleEndian.AppendUint64(b, p.Partitioned)
+	b = binary.LittleEndian.AppendUint64(b, p.State)
+	return b
+}
+
+const GroupItemsPerThread = 8 // group_items_per_thread of voxel_places.cuh: points that a thread partitions, 2^4 cells at once, so that what lies in few places goes to many buckets
+
+const GroupBits = 4 // group_bits of voxel_places.cuh: points that a thread partitions, 2^4 cells at once, so that what lies in few places goes to many buckets
+
+const GroupPartitionShared = 35024 // group_partition_shared of voxel_places.cuh: bytes that a block of voxel_partition_points has
 
 // VoxelReduceParams is voxel_reduce_params of voxel_reduce.cu: 224 bytes.
 type VoxelReduceParams struct {
-	List   VoxelList   // offset 0
-	Crowds VoxelCrowds // offset 200
-	Labels uint64      // offset 216
+	List        VoxelList      // offset 0
+	LargePieces VoxelLargeList // offset 200
+	Labels      uint64         // offset 216
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -1658,31 +1693,31 @@ func (p *VoxelReduceParams) Bytes() []byte { return p.append(make([]byte, 0, 224
 
 func (p *VoxelReduceParams) append(b []byte) []byte {
 	b = p.List.append(b)
-	b = p.Crowds.append(b)
+	b = p.LargePieces.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Labels)
 	return b
 }
 
-const BinThreads = 256 // bin_threads of voxel_sort.cu
+const HistogramThreads = 256 // histogram_threads of voxel_sort.cu
 
 const SortThreads = 512 // sort_threads of voxel_sort.cu
 
-const MostPassKeys = 16 // most_pass_keys of voxel_sort.cu: that a thread of voxel_pass holds
+const MaxPassKeys = 16 // max_pass_keys of voxel_sort.cu: that a thread of voxel_sort_pass holds
 
-const MostNumberPlaces = 8 // most_number_places of voxel_sort.cu: places that one of voxel_number looks at
+const MaxNumberPlaces = 8 // max_number_places of voxel_sort.cu: places that one of voxel_number takes
 
 const SortDigits = 256 // sort_digits of voxel_sort.cu
 
 const DigitBits = 8 // digit_bits of voxel_sort.cu
 
-const MostPasses = 12 // most_passes of voxel_sort.cu
+const MaxPasses = 12 // max_passes of voxel_sort.cu
 
 const LabelPasses = 4 // label_passes of voxel_sort.cu: those before the keys', if there are labels
 
-const SortSharedBytes = 75848 // sort_shared_bytes of voxel_sort.cu: that a block of voxel_pass has
+const SortSharedBytes = 75848 // sort_shared_bytes of voxel_sort.cu: that a block of voxel_sort_pass has
 
-// VoxelBinParams is voxel_bin_params of voxel_sort.cu: 192 bytes.
-type VoxelBinParams struct {
+// VoxelHistogramParams is voxel_histogram_params of voxel_sort.cu: 192 bytes.
+type VoxelHistogramParams struct {
 	Cloud    VoxelCloud // offset 0
 	Grid     VoxelGrid  // offset 56
 	Keys     uint64     // offset 144: [n] what the first pass sorts by: cells, or labels
@@ -1695,9 +1730,9 @@ type VoxelBinParams struct {
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelBinParams) Bytes() []byte { return p.append(make([]byte, 0, 192)) }
+func (p *VoxelHistogramParams) Bytes() []byte { return p.append(make([]byte, 0, 192)) }
 
-func (p *VoxelBinParams) append(b []byte) []byte {
+func (p *VoxelHistogramParams) append(b []byte) []byte {
 	b = p.Cloud.append(b)
 	b = p.Grid.append(b)
 	b = binary.LittleEndian.AppendUint64(b, p.Keys)
@@ -1710,40 +1745,40 @@ func (p *VoxelBinParams) append(b []byte) []byte {
 	return b
 }
 
-// VoxelPassParams is voxel_pass_params of voxel_sort.cu: 88 bytes.
+// VoxelSortPassParams is voxel_sort_pass_params of voxel_sort.cu: 88 bytes.
 //
-// voxel_pass_params is a pass by one digit. Words of tiles are 0 when it begins; it clears those of the next.
-type VoxelPassParams struct {
-	Keys        uint64 // offset 0
-	Order       uint64 // offset 8: the points that they are of; null in the first pass, where they lie in their own order
-	CellKeys    uint64 // offset 16: if not null keys are these, by the order
-	Totals      uint64 // offset 24: [digits]
-	Ticket      uint64 // offset 32: how many tiles have been taken
-	Looks       uint64 // offset 40: [tiles][digits]
-	NextLooks   uint64 // offset 48: [tiles][digits]
-	SortedKeys  uint64 // offset 56
-	SortedOrder uint64 // offset 64
-	N           uint32 // offset 72: each: keys that a thread takes; shift: of the digit
-	Each        uint32 // offset 76: each: keys that a thread takes; shift: of the digit
-	Shift       uint32 // offset 80: each: keys that a thread takes; shift: of the digit
-	_           [4]byte
+// voxel_sort_pass_params is a pass by one digit. Words of tiles are 0 when it begins; it clears those of the next.
+type VoxelSortPassParams struct {
+	Keys           uint64 // offset 0
+	Order          uint64 // offset 8: the points that they are of; null in the first pass, where they lie in their own order
+	CellKeys       uint64 // offset 16: if not null keys are these, by the order
+	Totals         uint64 // offset 24: [digits]
+	Ticket         uint64 // offset 32: how many tiles have been taken
+	Lookback       uint64 // offset 40: [tiles][digits]
+	NextLookback   uint64 // offset 48: [tiles][digits]
+	SortedKeys     uint64 // offset 56
+	SortedOrder    uint64 // offset 64
+	N              uint32 // offset 72: items_per_thread: keys that a thread takes; shift: of the digit
+	ItemsPerThread uint32 // offset 76: items_per_thread: keys that a thread takes; shift: of the digit
+	Shift          uint32 // offset 80: items_per_thread: keys that a thread takes; shift: of the digit
+	_              [4]byte
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelPassParams) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
+func (p *VoxelSortPassParams) Bytes() []byte { return p.append(make([]byte, 0, 88)) }
 
-func (p *VoxelPassParams) append(b []byte) []byte {
+func (p *VoxelSortPassParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Keys)
 	b = binary.LittleEndian.AppendUint64(b, p.Order)
 	b = binary.LittleEndian.AppendUint64(b, p.CellKeys)
 	b = binary.LittleEndian.AppendUint64(b, p.Totals)
 	b = binary.LittleEndian.AppendUint64(b, p.Ticket)
-	b = binary.LittleEndian.AppendUint64(b, p.Looks)
-	b = binary.LittleEndian.AppendUint64(b, p.NextLooks)
+	b = binary.LittleEndian.AppendUint64(b, p.Lookback)
+	b = binary.LittleEndian.AppendUint64(b, p.NextLookback)
 	b = binary.LittleEndian.AppendUint64(b, p.SortedKeys)
 	b = binary.LittleEndian.AppendUint64(b, p.SortedOrder)
 	b = binary.LittleEndian.AppendUint32(b, p.N)
-	b = binary.LittleEndian.AppendUint32(b, p.Each)
+	b = binary.LittleEndian.AppendUint32(b, p.ItemsPerThread)
 	b = binary.LittleEndian.AppendUint32(b, p.Shift)
 	b = append(b, 0, 0, 0, 0)
 	return b
@@ -1782,21 +1817,21 @@ func (p *VoxelRows) append(b []byte) []byte {
 
 // VoxelNumberParams is voxel_number_params of voxel_sort.cu: 152 bytes.
 type VoxelNumberParams struct {
-	Keys    uint64 // offset 0: [n] sorted
-	Order   uint64 // offset 8: [n]
-	AllKeys uint64 // offset 16: cells of all rows: keys of points in one are below
-	Heads   uint64 // offset 24: [tiles]
-	Ticket  uint64 // offset 32
-	N       uint32 // offset 40: each: places that a thread looks at
-	Each    uint32 // offset 44: each: places that a thread looks at
-	Start   uint64 // offset 48: [voxels + 1]
-	VoxelAt uint64 // offset 56: [n] or null
-	Marks   uint64 // offset 64: of hard voxels: [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
-	Numbers uint64 // offset 72: [voxels] the place of each hard voxel in the order of the first points
-	State   uint64 // offset 80
-	Again   uint32 // offset 88: 1 to number the marks
-	_       [4]byte
-	Rows    VoxelRows // offset 96
+	Keys           uint64 // offset 0: [n] sorted
+	Order          uint64 // offset 8: [n]
+	AllKeys        uint64 // offset 16: cells of all rows: keys of points in one are below
+	Heads          uint64 // offset 24: [tiles]
+	Ticket         uint64 // offset 32
+	N              uint32 // offset 40: items_per_thread: places that a thread takes
+	ItemsPerThread uint32 // offset 44: items_per_thread: places that a thread takes
+	Start          uint64 // offset 48: [voxels + 1]
+	VoxelAt        uint64 // offset 56: [n] or null
+	Marks          uint64 // offset 64: of hard voxels: [n] for each point 1 + the voxel it is the first of, or 0; then [n] how many such come before
+	Numbers        uint64 // offset 72: [voxels] the place of each hard voxel in the order of the first points
+	State          uint64 // offset 80
+	SecondPass     uint32 // offset 88: 1 to number the marks
+	_              [4]byte
+	Rows           VoxelRows // offset 96
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
@@ -1809,56 +1844,21 @@ func (p *VoxelNumberParams) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Heads)
 	b = binary.LittleEndian.AppendUint64(b, p.Ticket)
 	b = binary.LittleEndian.AppendUint32(b, p.N)
-	b = binary.LittleEndian.AppendUint32(b, p.Each)
+	b = binary.LittleEndian.AppendUint32(b, p.ItemsPerThread)
 	b = binary.LittleEndian.AppendUint64(b, p.Start)
 	b = binary.LittleEndian.AppendUint64(b, p.VoxelAt)
 	b = binary.LittleEndian.AppendUint64(b, p.Marks)
 	b = binary.LittleEndian.AppendUint64(b, p.Numbers)
 	b = binary.LittleEndian.AppendUint64(b, p.State)
-	b = binary.LittleEndian.AppendUint32(b, p.Again)
+	b = binary.LittleEndian.AppendUint32(b, p.SecondPass)
 	b = append(b, 0, 0, 0, 0)
 	b = p.Rows.append(b)
 	return b
 }
 
-// VoxelTallyParams is voxel_tally_params of voxel_tally.cu: 40 bytes.
-//
-// voxel_tally_params: what voxel_deal has left, and the grid.
-type VoxelTallyParams struct {
-	Runs  uint64 // offset 0
-	Dealt uint64 // offset 8
-	Out   uint64 // offset 16
-	Keys  uint64 // offset 24
-	Tiles uint32 // offset 32
-	_     [4]byte
-}
-
-// Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelTallyParams) Bytes() []byte { return p.append(make([]byte, 0, 40)) }
-
-func (p *VoxelTallyParams) append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, p.Runs)
-	b = binary.LittleEndian.AppendUint64(b, p.Dealt)
-	b = binary.LittleEndian.AppendUint64(b, p.Out)
-	b = binary.LittleEndian.AppendUint64(b, p.Keys)
-	b = binary.LittleEndian.AppendUint32(b, p.Tiles)
-	b = append(b, 0, 0, 0, 0)
-	return b
-}
-
-const TallyEach = 16 // tally_each of voxel_tally.cu: points a thread deals, 2^5 cells at once, which voxel_tally writes as 128 bytes
-
-const TallyBits = 5 // tally_bits of voxel_tally.cu: points a thread deals, 2^5 cells at once, which voxel_tally writes as 128 bytes
-
-const TallyThreads = 1024 // tally_threads of voxel_tally.cu
-
-const TallyPart = 32768 // tally_part of voxel_tally.cu: cells that a block counts: a word of shared memory each, and one for each lane
-
-const TallyDealShared = 51408 // tally_deal_shared of voxel_tally.cu: bytes that a block of voxel_deal has
-
 const FewPoints = 16 // few_points of voxel_values.cuh: points of a voxel that a lane or two take
 
-const PiecePoints = 256 // piece_points of voxel_values.cuh: and a warp of voxel_crowded
+const PiecePoints = 256 // piece_points of voxel_values.cuh: and a warp of voxel_reduce_large
 
 // VoxelValues is voxel_values of voxel_values.cuh: 96 bytes.
 //
@@ -1903,18 +1903,18 @@ func (f VoxelValuesFlags) Word() uint32 {
 		flagOf(f.Fours, 5)
 }
 
-// VoxelCrowds is voxel_crowds of voxel_values.cuh: 16 bytes.
+// VoxelLargeList is voxel_large_list of voxel_values.cuh: 16 bytes.
 //
-// voxel_crowds is where the list of crowded voxels goes.
-type VoxelCrowds struct {
+// voxel_large_list is where the list of large voxels goes.
+type VoxelLargeList struct {
 	Pieces uint64 // offset 0: entries and slots, see below
 	State  uint64 // offset 8
 }
 
 // Bytes returns p as it lies in a kernel's parameter.
-func (p *VoxelCrowds) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
+func (p *VoxelLargeList) Bytes() []byte { return p.append(make([]byte, 0, 16)) }
 
-func (p *VoxelCrowds) append(b []byte) []byte {
+func (p *VoxelLargeList) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, p.Pieces)
 	b = binary.LittleEndian.AppendUint64(b, p.State)
 	return b

@@ -22,15 +22,15 @@ import "embed"
 //go:embed fuse_chunks.sm_90.cubin.gz
 //go:embed fuse_chunks.sm_90.ptx.gz
 //go:embed fuse_chunks.sm_80.ptx.gz
-//go:embed fuse_direct.sm_90.cubin.gz
-//go:embed fuse_direct.sm_90.ptx.gz
-//go:embed fuse_direct.sm_80.ptx.gz
-//go:embed fuse_odd.sm_90.cubin
-//go:embed fuse_odd.sm_90.ptx.gz
-//go:embed fuse_odd.sm_80.ptx.gz
-//go:embed fuse_plain.sm_90.cubin
-//go:embed fuse_plain.sm_90.ptx.gz
-//go:embed fuse_plain.sm_80.ptx.gz
+//go:embed fuse_fast.sm_90.cubin
+//go:embed fuse_fast.sm_90.ptx.gz
+//go:embed fuse_fast.sm_80.ptx.gz
+//go:embed fuse_small.sm_90.cubin.gz
+//go:embed fuse_small.sm_90.ptx.gz
+//go:embed fuse_small.sm_80.ptx.gz
+//go:embed fuse_unaligned.sm_90.cubin
+//go:embed fuse_unaligned.sm_90.ptx.gz
+//go:embed fuse_unaligned.sm_80.ptx.gz
 //go:embed resample.sm_90.cubin.gz
 //go:embed resample.sm_90.ptx.gz
 //go:embed resample.sm_80.ptx.gz
@@ -49,18 +49,21 @@ import "embed"
 //go:embed resample_f64.sm_90.cubin.gz
 //go:embed resample_f64.sm_90.ptx.gz
 //go:embed resample_f64.sm_80.ptx.gz
-//go:embed resample_plain.sm_90.cubin.gz
-//go:embed resample_plain.sm_90.ptx.gz
-//go:embed resample_plain.sm_80.ptx.gz
-//go:embed resample_poses.sm_90.cubin.gz
-//go:embed resample_poses.sm_90.ptx.gz
-//go:embed resample_poses.sm_80.ptx.gz
-//go:embed voxel_add.sm_90.cubin.gz
-//go:embed voxel_add.sm_90.ptx.gz
-//go:embed voxel_add.sm_80.ptx.gz
+//go:embed resample_fast.sm_90.cubin.gz
+//go:embed resample_fast.sm_90.ptx.gz
+//go:embed resample_fast.sm_80.ptx.gz
+//go:embed resample_thread_per_row.sm_90.cubin.gz
+//go:embed resample_thread_per_row.sm_90.ptx.gz
+//go:embed resample_thread_per_row.sm_80.ptx.gz
+//go:embed voxel_atomic.sm_90.cubin.gz
+//go:embed voxel_atomic.sm_90.ptx.gz
+//go:embed voxel_atomic.sm_80.ptx.gz
 //go:embed voxel_bucket.sm_90.cubin.gz
 //go:embed voxel_bucket.sm_90.ptx.gz
 //go:embed voxel_bucket.sm_80.ptx.gz
+//go:embed voxel_count.sm_90.cubin.gz
+//go:embed voxel_count.sm_90.ptx.gz
+//go:embed voxel_count.sm_80.ptx.gz
 //go:embed voxel_f64.sm_90.cubin.gz
 //go:embed voxel_f64.sm_90.ptx.gz
 //go:embed voxel_f64.sm_80.ptx.gz
@@ -76,9 +79,6 @@ import "embed"
 //go:embed voxel_sort.sm_90.cubin.gz
 //go:embed voxel_sort.sm_90.ptx.gz
 //go:embed voxel_sort.sm_80.ptx.gz
-//go:embed voxel_tally.sm_90.cubin.gz
-//go:embed voxel_tally.sm_90.ptx.gz
-//go:embed voxel_tally.sm_80.ptx.gz
 //go:embed voxel_write.sm_90.cubin.gz
 //go:embed voxel_write.sm_90.ptx.gz
 //go:embed voxel_write.sm_80.ptx.gz
@@ -88,8 +88,8 @@ var manifest = []family{
 	{
 		name: "copy",
 		sources: []source{
-			{"copy.cu", "95c821932543bf9cfcab87c37d6e3db87dd778f0f5263512750bd466b102fd6b"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
+			{"copy.cu", "e0cb53a9688cd52d73960d9ea88c0a37315daac1ea8ce8a6b400e720c380193a"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 		},
 		entries: []Entry{
 			{Name: "rc_speed_of_light", MaxThreads: 512, Params: []Param{
@@ -121,12 +121,12 @@ var manifest = []family{
 	{
 		name: "draw",
 		sources: []source{
-			{"draw.cu", "fc2e7abe86f2b2555776a74ec0d66443757561fc09bcf97e58396cd1e23f239c"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
+			{"draw.cu", "6be42e44fa593ee5469eab53f43123622e678f37986abb8d53797f639eb95700"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
 			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -158,20 +158,20 @@ var manifest = []family{
 	{
 		name: "fuse",
 		sources: []source{
-			{"fuse.cu", "ed52e29f5cec6bdde71b9362427823db271ccef56392f47e99a9061d48d80d36"},
-			{"channels.cuh", "c21555e04131f88cbfbfe17f6ce0f966796777384a583fb658c74c8127500546"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"fuse_chunks.cuh", "2b4955a77c19acbe7da3c45f3b90343912f0e25b5240f0041bbcb9c067fcce2d"},
-			{"fuse_items.cuh", "6d314a4321b16d813d50e97f1c150b30a52fbe38e3ee0704b7c69df1a831f20f"},
-			{"fuse_job.cuh", "e377f6e43e188584184db6df4d7c6abea2c8635918994d03a15c28665c9ab7e3"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"fuse.cu", "93fe9ce1c081816b964be9c38712623a0bb7715f9be38a8ec2e6e57d06530566"},
+			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"fuse_chunks.cuh", "dbef10f7cfbdbe9c5422b0ac7ee3f439ed3d3012503887037f55fbda17e6d23e"},
+			{"fuse_items.cuh", "51c6aed401ebeb389a4b2dfe9fd973ae3908c28ed7ae5d00f3615e1d04d83818"},
+			{"fuse_job.cuh", "e06f026bc3d3b4647843c1a8edefd70a68a8d21645e859e50dbff697d3313c46"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -203,19 +203,19 @@ var manifest = []family{
 	{
 		name: "fuse_backward",
 		sources: []source{
-			{"fuse_backward.cu", "42bce340e0c3d21503d33f515206d3f0f18481ed9198f24fda7668bc2f6b0ada"},
-			{"channels.cuh", "c21555e04131f88cbfbfe17f6ce0f966796777384a583fb658c74c8127500546"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"fuse_backward.cuh", "6e8c45bb5667a47e5077decc065447bc277e98e956586acda92759f92cb2eb45"},
-			{"fuse_job.cuh", "e377f6e43e188584184db6df4d7c6abea2c8635918994d03a15c28665c9ab7e3"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"fuse_backward.cu", "0edb29554e575da05c9f7832e43c46a8686529256fca00c4b6ce5ccb7c4b6571"},
+			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"fuse_backward.cuh", "2a60ac30be4554ed7268729665db6e870799e4a23ed69c467e253643e46684a7"},
+			{"fuse_job.cuh", "e06f026bc3d3b4647843c1a8edefd70a68a8d21645e859e50dbff697d3313c46"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -247,19 +247,19 @@ var manifest = []family{
 	{
 		name: "fuse_backward_f64",
 		sources: []source{
-			{"fuse_backward_f64.cu", "423c2ef4dada1ff9ef3de53175a6407e52ec180e1852b7946f95af4f10e85456"},
-			{"channels.cuh", "c21555e04131f88cbfbfe17f6ce0f966796777384a583fb658c74c8127500546"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"fuse_backward.cuh", "6e8c45bb5667a47e5077decc065447bc277e98e956586acda92759f92cb2eb45"},
-			{"fuse_job.cuh", "e377f6e43e188584184db6df4d7c6abea2c8635918994d03a15c28665c9ab7e3"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"fuse_backward_f64.cu", "d436c8a23585e82f491364d63d1c09b963b58bbd280e864e896a43e8079cd235"},
+			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"fuse_backward.cuh", "2a60ac30be4554ed7268729665db6e870799e4a23ed69c467e253643e46684a7"},
+			{"fuse_job.cuh", "e06f026bc3d3b4647843c1a8edefd70a68a8d21645e859e50dbff697d3313c46"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -291,19 +291,19 @@ var manifest = []family{
 	{
 		name: "fuse_chunks",
 		sources: []source{
-			{"fuse_chunks.cu", "406e86a8b1256415999bcfc54f3d2f6252a04e5a015e0b1d8fe460eec5b679c3"},
-			{"channels.cuh", "c21555e04131f88cbfbfe17f6ce0f966796777384a583fb658c74c8127500546"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"fuse_chunks.cuh", "2b4955a77c19acbe7da3c45f3b90343912f0e25b5240f0041bbcb9c067fcce2d"},
-			{"fuse_job.cuh", "e377f6e43e188584184db6df4d7c6abea2c8635918994d03a15c28665c9ab7e3"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
+			{"fuse_chunks.cu", "1db4500d30fa0aae5e6075636d675eb143cad5aa762bb7ca34d56eb16fa358df"},
+			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"fuse_chunks.cuh", "dbef10f7cfbdbe9c5422b0ac7ee3f439ed3d3012503887037f55fbda17e6d23e"},
+			{"fuse_job.cuh", "e06f026bc3d3b4647843c1a8edefd70a68a8d21645e859e50dbff697d3313c46"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
 			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -333,144 +333,144 @@ var manifest = []family{
 		},
 	},
 	{
-		name: "fuse_direct",
+		name: "fuse_fast",
 		sources: []source{
-			{"fuse_direct.cu", "77f5af9c2c7981b5a80f2694e1a8f0ce0472b2040bb3b2eb438fd11fb4b68e3b"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"direct.cuh", "e0492136647b2876b295afefdf4d04091ecb806b94d66630cdb754887c45ccbe"},
-			{"fuse_plain.cuh", "5742aa727ae16ef4dbf82e06ee17d6514a510ce2553118d5936ce4e60845c448"},
-			{"plain.cuh", "105dfa3d0fa310243c935296ad902bebc236752d6b6717460952c4158aed1c58"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
+			{"fuse_fast.cu", "15ebc58128d058b1f53cf7d271e059fe737a335a85a3bab0ae8869e72fbfabaa"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
+			{"fuse_fast.cuh", "83369645b8c25a26ce4a7efe1505983ad179bd5995b9aeaa1972a9383f73f351"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
 			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "fuse_direct", MaxThreads: 160, Params: []Param{
+			{Name: "fuse_fast", MaxThreads: 128, Params: []Param{
 				{"b8", 1696, 8},
 			}},
-		},
-		images: []Image{
-			{
-				File: "fuse_direct.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "d102dd675d67093f2b443c4814283741e1044bb1ce05eb8fd284273a04584ada",
-				PTXHash: "ac8ad9350564fbeabbe657159beaad8a7f3661d2ce2d5dfba55d8937b431de54",
-				stored:  source{"fuse_direct.sm_90.cubin.gz", "3e0a3ba92de7ed47f560910d9d84d3d050ed2836e7b214b786ccb7e7769040b4"},
-			},
-			{
-				File: "fuse_direct.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "ac8ad9350564fbeabbe657159beaad8a7f3661d2ce2d5dfba55d8937b431de54",
-				PTXHash: "ac8ad9350564fbeabbe657159beaad8a7f3661d2ce2d5dfba55d8937b431de54",
-				stored:  source{"fuse_direct.sm_90.ptx.gz", "dc1c68c317310bc0be499d1d23372897f2899ba9d6d33e438a7f2d05e6b8cfb6"},
-			},
-			{
-				File: "fuse_direct.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "889f329dd0d62358cd608300f1df81d06f3f85a10c2a130e8f95787c09fedc13",
-				PTXHash: "889f329dd0d62358cd608300f1df81d06f3f85a10c2a130e8f95787c09fedc13",
-				stored:  source{"fuse_direct.sm_80.ptx.gz", "544bf114ca0032d0bdd8ef0344e5b23aa9f5e3a428e97f646d8910f0b470ad3d"},
-			},
-		},
-	},
-	{
-		name: "fuse_odd",
-		sources: []source{
-			{"fuse_odd.cu", "d790601387699662661a23582f80abb982c53c41e41c7ef4e2ef24a03b33216d"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"fuse_plain.cuh", "5742aa727ae16ef4dbf82e06ee17d6514a510ce2553118d5936ce4e60845c448"},
-			{"plain.cuh", "105dfa3d0fa310243c935296ad902bebc236752d6b6717460952c4158aed1c58"},
-			{"plain_odd.cuh", "9fc66a232417cb3f746739a23fbac6da628020477cecd5944d350fb2831a9bcf"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
-		},
-		entries: []Entry{
-			{Name: "fuse_odd", MaxThreads: 128, Params: []Param{
-				{"b8", 1824, 8},
-			}},
-			{Name: "fuse_odd_few", MaxThreads: 128, Params: []Param{
-				{"b8", 528, 8},
-			}},
-		},
-		images: []Image{
-			{
-				File: "fuse_odd.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "7b2f8fc6341143b5d5295efea07b5ce44f33273aad687621efcaf808b2995daa",
-				PTXHash: "5f3ff00acba914d8becd74433f71e5861aba656bddf82f3619d733e6a5a33665",
-				stored:  source{"fuse_odd.sm_90.cubin", "7b2f8fc6341143b5d5295efea07b5ce44f33273aad687621efcaf808b2995daa"},
-			},
-			{
-				File: "fuse_odd.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "5f3ff00acba914d8becd74433f71e5861aba656bddf82f3619d733e6a5a33665",
-				PTXHash: "5f3ff00acba914d8becd74433f71e5861aba656bddf82f3619d733e6a5a33665",
-				stored:  source{"fuse_odd.sm_90.ptx.gz", "c9d53f80f6f95753092de45cc01b4c5924ff55ca39c04924b582745e9d1c6093"},
-			},
-			{
-				File: "fuse_odd.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "879b55c78555d21d918963c7bbd1052cce6c030235925531343821e0e4dec0fc",
-				PTXHash: "879b55c78555d21d918963c7bbd1052cce6c030235925531343821e0e4dec0fc",
-				stored:  source{"fuse_odd.sm_80.ptx.gz", "d8a7e1d41777774d4cefc317d66e2cd3de508dedd5006b54bd34f431b88b6cc7"},
-			},
-		},
-	},
-	{
-		name: "fuse_plain",
-		sources: []source{
-			{"fuse_plain.cu", "91735277a7943b841a33a7aaf54805cfbfb190bf7d604c259e6ba78e42206cbc"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"fuse_plain.cuh", "5742aa727ae16ef4dbf82e06ee17d6514a510ce2553118d5936ce4e60845c448"},
-			{"plain.cuh", "105dfa3d0fa310243c935296ad902bebc236752d6b6717460952c4158aed1c58"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
-		},
-		entries: []Entry{
-			{Name: "fuse_plain", MaxThreads: 128, Params: []Param{
-				{"b8", 1696, 8},
-			}},
-			{Name: "fuse_plain_few", MaxThreads: 128, Params: []Param{
+			{Name: "fuse_fast_few", MaxThreads: 128, Params: []Param{
 				{"b8", 496, 8},
 			}},
 		},
 		images: []Image{
 			{
-				File: "fuse_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				File: "fuse_fast.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "5efb32095b5fda142d833a3887915e77de15fcc7557184efcfe6bdba7b1f1428",
 				PTXHash: "9fba6729212c52e6accdd1e5889f0e3f7305be714c183dcee92195558eb3a9a8",
-				stored:  source{"fuse_plain.sm_90.cubin", "5efb32095b5fda142d833a3887915e77de15fcc7557184efcfe6bdba7b1f1428"},
+				stored:  source{"fuse_fast.sm_90.cubin", "5efb32095b5fda142d833a3887915e77de15fcc7557184efcfe6bdba7b1f1428"},
 			},
 			{
-				File: "fuse_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "9fba6729212c52e6accdd1e5889f0e3f7305be714c183dcee92195558eb3a9a8",
-				PTXHash: "9fba6729212c52e6accdd1e5889f0e3f7305be714c183dcee92195558eb3a9a8",
-				stored:  source{"fuse_plain.sm_90.ptx.gz", "0040d2a48cb2d064ce6521f7a601a45eeb68d37f50cbb1755c7ae83b5263bbae"},
+				File: "fuse_fast.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "dd4e6f0f293b1d2f1e83d0540a28f765e61330ca7c5bbc4b8b8f7fa8f665716a",
+				PTXHash: "dd4e6f0f293b1d2f1e83d0540a28f765e61330ca7c5bbc4b8b8f7fa8f665716a",
+				stored:  source{"fuse_fast.sm_90.ptx.gz", "de0e3dba541108cb497fd47bcdf54fd67cced738ae12d9fc4b09875ccdb1ba6e"},
 			},
 			{
-				File: "fuse_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "955c675028c3e84cae1ccc0b37864f79b56ff35ca8d578164f6d93818fb0d95f",
-				PTXHash: "955c675028c3e84cae1ccc0b37864f79b56ff35ca8d578164f6d93818fb0d95f",
-				stored:  source{"fuse_plain.sm_80.ptx.gz", "6b125249646e0485026aedb78cc2ede7ba870911ec2391b64181a79165925d43"},
+				File: "fuse_fast.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "f8aac76687f92267fa0838245ffbf4bcb643af6d3046baf3136dd36c1fec9a73",
+				PTXHash: "f8aac76687f92267fa0838245ffbf4bcb643af6d3046baf3136dd36c1fec9a73",
+				stored:  source{"fuse_fast.sm_80.ptx.gz", "78a6ac9b3ba81917bf8166c271ce38011f2ee22c7218ea2cd2449ed5b1121928"},
+			},
+		},
+	},
+	{
+		name: "fuse_small",
+		sources: []source{
+			{"fuse_small.cu", "f48115c335e1c2c98d6d39bf9d88f320925345d01378986b9471ef1bc8fa82a2"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
+			{"fuse_fast.cuh", "83369645b8c25a26ce4a7efe1505983ad179bd5995b9aeaa1972a9383f73f351"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"small.cuh", "05499aae7d8d6b329b4ddbdd7e085fb850e9b65c59b854dbef1f9b2dd1ceecb8"},
+			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_small", MaxThreads: 160, Params: []Param{
+				{"b8", 1696, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_small.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "d102dd675d67093f2b443c4814283741e1044bb1ce05eb8fd284273a04584ada",
+				PTXHash: "ac8ad9350564fbeabbe657159beaad8a7f3661d2ce2d5dfba55d8937b431de54",
+				stored:  source{"fuse_small.sm_90.cubin.gz", "3e0a3ba92de7ed47f560910d9d84d3d050ed2836e7b214b786ccb7e7769040b4"},
+			},
+			{
+				File: "fuse_small.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "dcbfa930ec63e44a5db7da7733a90484f1a7c562d19c63d0809f5f0a6a7b41df",
+				PTXHash: "dcbfa930ec63e44a5db7da7733a90484f1a7c562d19c63d0809f5f0a6a7b41df",
+				stored:  source{"fuse_small.sm_90.ptx.gz", "95f8cb5da00e5e6088e62e69369215289b15b9b9f179f0191a1827337cc74934"},
+			},
+			{
+				File: "fuse_small.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "f3ca43a19acb9a63361581e1057764c0f2ee9b51e3e2cf323518c1b7a495b9dc",
+				PTXHash: "f3ca43a19acb9a63361581e1057764c0f2ee9b51e3e2cf323518c1b7a495b9dc",
+				stored:  source{"fuse_small.sm_80.ptx.gz", "b3bb5a78153347d23f5a37a03fbe0d4e28ec9f4dcb9ef8f801d4d7cd1f58b6e8"},
+			},
+		},
+	},
+	{
+		name: "fuse_unaligned",
+		sources: []source{
+			{"fuse_unaligned.cu", "4342b529e06b5eab84f3dfd0ef2b36876cf04d8207bd67983f09f7475e4033b5"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
+			{"fuse_fast.cuh", "83369645b8c25a26ce4a7efe1505983ad179bd5995b9aeaa1972a9383f73f351"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"streams.cuh", "0f5cea19eab35ea16a1c87d9ad867f5fe7d11465f296ca1b01f59b74012a9e80"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"unaligned.cuh", "1f394719b8b0c55ad7ed0141f8050e83144cd7d6f2783a0d104099e02b7fd1d3"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "fuse_unaligned", MaxThreads: 128, Params: []Param{
+				{"b8", 1824, 8},
+			}},
+			{Name: "fuse_unaligned_few", MaxThreads: 128, Params: []Param{
+				{"b8", 528, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "fuse_unaligned.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "7b2f8fc6341143b5d5295efea07b5ce44f33273aad687621efcaf808b2995daa",
+				PTXHash: "5f3ff00acba914d8becd74433f71e5861aba656bddf82f3619d733e6a5a33665",
+				stored:  source{"fuse_unaligned.sm_90.cubin", "7b2f8fc6341143b5d5295efea07b5ce44f33273aad687621efcaf808b2995daa"},
+			},
+			{
+				File: "fuse_unaligned.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "17f6c7db1ee91a83a2943a54d74b4fb9206126bf2db597148fbe672e9eeb5f3a",
+				PTXHash: "17f6c7db1ee91a83a2943a54d74b4fb9206126bf2db597148fbe672e9eeb5f3a",
+				stored:  source{"fuse_unaligned.sm_90.ptx.gz", "fd7f49213b47c3d80e3a0a7d2cfc71aac239202d58f44cbc34191c1940651b67"},
+			},
+			{
+				File: "fuse_unaligned.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "065ebe1386096c794488f5dd9ef850e3f5c5e737fa63c32390e662e97bc49718",
+				PTXHash: "065ebe1386096c794488f5dd9ef850e3f5c5e737fa63c32390e662e97bc49718",
+				stored:  source{"fuse_unaligned.sm_80.ptx.gz", "9e31ba892f40ab525e49f05bd240ed794ec00eff2fdaa7d05ae011e378231b60"},
 			},
 		},
 	},
 	{
 		name: "resample",
 		sources: []source{
-			{"resample.cu", "5f036f8c3766e55a79e01ecc1404f6c6d57237d10b115b73712ea0b8b241d896"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"resample_rows.cuh", "e8e2f2cfbc567af9e7ce2b4ede1020cb67f4cd52261f6203e82ee3ff211afa4f"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"resample.cu", "757af42acbbf998f7f342cfd82ff69a13efc9093eb86c2a561367755ea30f9e1"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"resample_rows.cuh", "c5fa99f1fa124fe78f9122d5ca6db2968b99b884296eca915dc5013416ddce8b"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 		},
 		entries: []Entry{
 			{Name: "resample", MaxThreads: 128, Params: []Param{
@@ -501,17 +501,17 @@ var manifest = []family{
 	{
 		name: "resample_channels",
 		sources: []source{
-			{"resample_channels.cu", "0604b0a0256cc893127e4dc0fa9f2adf2abbe571fc3019929f95972a6a0ed9fa"},
-			{"channel_rows.cuh", "d1799abd4c9d33b76ae9ba8dd04c38ba3a198c05587117a4f9312b6e57bcbe39"},
-			{"channels.cuh", "c21555e04131f88cbfbfe17f6ce0f966796777384a583fb658c74c8127500546"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"resample_channels.cu", "ec6ecf3489fcc2beaa8ab1dde08db9155ddcf0fb2e06b3459af994f12815f133"},
+			{"channel_rows.cuh", "0f49800388575b8ee474a8df9341ec7df3cf77ab683dc30d66040930389f268e"},
+			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -543,17 +543,17 @@ var manifest = []family{
 	{
 		name: "resample_channels_f64",
 		sources: []source{
-			{"resample_channels_f64.cu", "1508784ffb7b389af9663271a00321f4055f0f382df41537855d5bbd9fa8f22c"},
-			{"channel_rows.cuh", "d1799abd4c9d33b76ae9ba8dd04c38ba3a198c05587117a4f9312b6e57bcbe39"},
-			{"channels.cuh", "c21555e04131f88cbfbfe17f6ce0f966796777384a583fb658c74c8127500546"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"resample_channels_f64.cu", "2b57e7a1ec2ebc8dcf2ab148974d4d5fb40d8d803b03c6b9a355e5883aeb083a"},
+			{"channel_rows.cuh", "0f49800388575b8ee474a8df9341ec7df3cf77ab683dc30d66040930389f268e"},
+			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -585,17 +585,17 @@ var manifest = []family{
 	{
 		name: "resample_curves",
 		sources: []source{
-			{"resample_curves.cu", "afe1ba29431304f9b6ba4c8421dcc62724cdf01b02e9951a70938b23d2b047b0"},
-			{"channel_rows.cuh", "d1799abd4c9d33b76ae9ba8dd04c38ba3a198c05587117a4f9312b6e57bcbe39"},
-			{"channels.cuh", "c21555e04131f88cbfbfe17f6ce0f966796777384a583fb658c74c8127500546"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"resample_curves.cu", "16e71a40120cd4b00da93be0c926c3679a068a63b96c891e5aab175b66c3e09a"},
+			{"channel_rows.cuh", "0f49800388575b8ee474a8df9341ec7df3cf77ab683dc30d66040930389f268e"},
+			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -627,17 +627,17 @@ var manifest = []family{
 	{
 		name: "resample_curves_f64",
 		sources: []source{
-			{"resample_curves_f64.cu", "4bbf75e1c4f8d4e7b46f3e85ba527b2935ed84993796e16577ba3785927f5cd7"},
-			{"channel_rows.cuh", "d1799abd4c9d33b76ae9ba8dd04c38ba3a198c05587117a4f9312b6e57bcbe39"},
-			{"channels.cuh", "c21555e04131f88cbfbfe17f6ce0f966796777384a583fb658c74c8127500546"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"rotations.cuh", "82c1868e0497901c3ea6e779898742175401f60a79b57b6a809c264a207aa92c"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"resample_curves_f64.cu", "18031652093cf80e4a39d1a7315e95e1c35cfbc58631b63a044d2a3dbea22281"},
+			{"channel_rows.cuh", "0f49800388575b8ee474a8df9341ec7df3cf77ab683dc30d66040930389f268e"},
+			{"channels.cuh", "9ada7efbcf407bce65d26028c5bb8fce7e2ad468bcfa82a961e75ad925eca19f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"rotations.cuh", "7ac3ab757d99f686a5ee2283b720937be3d767e015bdeec278f94a0e83fb79a5"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -669,14 +669,14 @@ var manifest = []family{
 	{
 		name: "resample_f64",
 		sources: []source{
-			{"resample_f64.cu", "c623d22d6403665450b274e7b40d837935e8e687688d65fab6589e710c5486bb"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"resample_rows.cuh", "e8e2f2cfbc567af9e7ce2b4ede1020cb67f4cd52261f6203e82ee3ff211afa4f"},
-			{"survey.cuh", "8132e81e198a26d1c5cef4173c202d65ec196c2cb51132872682c569dae029e5"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"resample_f64.cu", "abfebdd66fc14f21744d5d7218a60a9559d00f1f26e6620ae070697069c404e7"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"locate.cuh", "9bdddce62bc70ee88782fb7c8eafbd733c7da4a05c982f8b48749ef0acd3ace6"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"resample_rows.cuh", "c5fa99f1fa124fe78f9122d5ca6db2968b99b884296eca915dc5013416ddce8b"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 		},
 		entries: []Entry{
 			{Name: "resample_f64", MaxThreads: 128, Params: []Param{
@@ -705,147 +705,147 @@ var manifest = []family{
 		},
 	},
 	{
-		name: "resample_plain",
+		name: "resample_fast",
 		sources: []source{
-			{"resample_plain.cu", "2706f258d60ff63efb69c23880a3930bf849d493b885d4da467df24576978570"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"direct.cuh", "e0492136647b2876b295afefdf4d04091ecb806b94d66630cdb754887c45ccbe"},
-			{"plain.cuh", "105dfa3d0fa310243c935296ad902bebc236752d6b6717460952c4158aed1c58"},
-			{"plain_run.cuh", "3cd94e6d82412a081389fbcc4e588b67190b8d8f2058d5906e2daf08631b5c5a"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"resample_fast.cu", "cac63f2c860aac13485150894df38b4c368e2c3a6708d6b92245173c6fe6d622"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"small.cuh", "05499aae7d8d6b329b4ddbdd7e085fb850e9b65c59b854dbef1f9b2dd1ceecb8"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"unaligned_contiguous.cuh", "923ec3b5b212f23d314be39acd706ad4ce5aa66752f6436a048ffa1651678432"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "resample_plain", MaxThreads: 128, Params: []Param{
+			{Name: "resample_fast", MaxThreads: 128, Params: []Param{
 				{"b8", 168, 8},
 			}},
-			{Name: "resample_direct", MaxThreads: 160, Params: []Param{
+			{Name: "resample_small", MaxThreads: 160, Params: []Param{
 				{"b8", 168, 8},
 			}},
-			{Name: "resample_run", MaxThreads: 128, Params: []Param{
+			{Name: "resample_unaligned", MaxThreads: 128, Params: []Param{
 				{"b8", 176, 8},
 			}},
 		},
 		images: []Image{
 			{
-				File: "resample_plain.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				File: "resample_fast.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "a09268f68b2d93f347010120a6c5d11335b392816c5df6eb231d9c9f2044788d",
 				PTXHash: "127afebf3a740dd6b62c0438ab2db6a1cae68a991168498837e0ab7498a53204",
-				stored:  source{"resample_plain.sm_90.cubin.gz", "db0b2a3a84a21549ed31c3f9e40e32e479c538c15799dd620988a9ba77dd5587"},
+				stored:  source{"resample_fast.sm_90.cubin.gz", "db0b2a3a84a21549ed31c3f9e40e32e479c538c15799dd620988a9ba77dd5587"},
 			},
 			{
-				File: "resample_plain.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "127afebf3a740dd6b62c0438ab2db6a1cae68a991168498837e0ab7498a53204",
-				PTXHash: "127afebf3a740dd6b62c0438ab2db6a1cae68a991168498837e0ab7498a53204",
-				stored:  source{"resample_plain.sm_90.ptx.gz", "41eff72bef1e90756fa85d52c8aed52c5269e80b62a4f47fd6ce3a3cdff1c6e1"},
+				File: "resample_fast.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "edea58007bcf62e4e84d8c61f7578ee62f7524cf821175e0c6cb15fd92f14537",
+				PTXHash: "edea58007bcf62e4e84d8c61f7578ee62f7524cf821175e0c6cb15fd92f14537",
+				stored:  source{"resample_fast.sm_90.ptx.gz", "f6730c7eba70ccd13dd04b164863fa8d0708df73fce3209eaa618c9a24d26eed"},
 			},
 			{
-				File: "resample_plain.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "7f11fe2307291d695513e6ceefd93b9da791a3ca0f29382e5e22139c556e17a1",
-				PTXHash: "7f11fe2307291d695513e6ceefd93b9da791a3ca0f29382e5e22139c556e17a1",
-				stored:  source{"resample_plain.sm_80.ptx.gz", "d3bb806d0ebbde813b56bcee1cef7b807d52288b52286d389e8072a0ffe4c224"},
+				File: "resample_fast.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "cf832d3f24e4bd5573442a5ebb607311d0fcbc2b1cf91ea05d8709a5a025461e",
+				PTXHash: "cf832d3f24e4bd5573442a5ebb607311d0fcbc2b1cf91ea05d8709a5a025461e",
+				stored:  source{"resample_fast.sm_80.ptx.gz", "b341bf2e8db5d143677be6fe05a621e0b0722f311e884a04ae2675e3588b8a37"},
 			},
 		},
 	},
 	{
-		name: "resample_poses",
+		name: "resample_thread_per_row",
 		sources: []source{
-			{"resample_poses.cu", "9d51c94a63a601b8a4df8332820e5b4c5ef4b478130ff98f5af8e6a1fa274cc8"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"curves.cuh", "9d9de55e12baa78abd9c2aa414237c76773c0d4165857bf950513f7595c1b9c6"},
-			{"plain.cuh", "105dfa3d0fa310243c935296ad902bebc236752d6b6717460952c4158aed1c58"},
-			{"poses.cuh", "06c841a29b6cc71b69a00e234264978f5c6771e817b4b31a13acfccf08cf20e0"},
-			{"resample.cuh", "7f03f886afdef795f2a85c7d9d5d51e742417abb58deb777520fd7e878d8a3aa"},
-			{"resample_job.cuh", "cbb6e9e5cc3b677d8ea54f5e22240100868a652c4aaad581e2fed2ab49d319de"},
-			{"times.cuh", "b2c578caee212aa8343ca025f8ee89353a3db7a04c4b0d4b0cb8fc3cb37ea73b"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
+			{"resample_thread_per_row.cu", "6a206594bb4169f149fd3cb423ab09df506d511bc28dc6024bc0a0ce961865a0"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"curves.cuh", "0dc8d3cabc42337005dfe3033efb03e4905374ed2248a5c3cb3f09cf60747958"},
+			{"fast.cuh", "47c32637e07caaa4734154a50a9f92b3e8c109b39182b226f2c8b6baa3186864"},
+			{"resample.cuh", "af1ae5f4b61d64cdadb738b8141eb35df416c519300485b4300c5b8b53c98dbf"},
+			{"resample_job.cuh", "f7dda5d814fac685b8f362fe3fd2686485e69eab2a9f0b4141ecd7bbdf225ade"},
+			{"thread_per_row.cuh", "73456c1bbb84af063f6561bb58dc4885b1a475ceb3ff01b4acc462ff981a75af"},
+			{"times.cuh", "5d247471125d7885a8537a630afc7b5949a97632b26dd7105e81017f6abff374"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "resample_poses", MaxThreads: 128, Params: []Param{
+			{Name: "resample_thread_per_row", MaxThreads: 128, Params: []Param{
 				{"b8", 416, 8},
 			}},
 		},
 		images: []Image{
 			{
-				File: "resample_poses.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				File: "resample_thread_per_row.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "a688958f5c8e2ba3c5de2cb40524eedbcf0798f480e0fdc9198441349beaf079",
 				PTXHash: "261e61cf46ece969382f331258df2181c47447f061b64796e05d0271b27e5082",
-				stored:  source{"resample_poses.sm_90.cubin.gz", "c2faeda1e2e243bab31d9eb658af49519a9e4c5f74efdfa2e425b9d890254427"},
+				stored:  source{"resample_thread_per_row.sm_90.cubin.gz", "c2faeda1e2e243bab31d9eb658af49519a9e4c5f74efdfa2e425b9d890254427"},
 			},
 			{
-				File: "resample_poses.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "261e61cf46ece969382f331258df2181c47447f061b64796e05d0271b27e5082",
-				PTXHash: "261e61cf46ece969382f331258df2181c47447f061b64796e05d0271b27e5082",
-				stored:  source{"resample_poses.sm_90.ptx.gz", "40c5254086e3b670947330476f354c0f3a17c692de710c7af4a31d80bfd54075"},
+				File: "resample_thread_per_row.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "22acaac422d67ac660a1324ea1e41dbfe1c6e0dfd31c2ab1c787b637f82c42a3",
+				PTXHash: "22acaac422d67ac660a1324ea1e41dbfe1c6e0dfd31c2ab1c787b637f82c42a3",
+				stored:  source{"resample_thread_per_row.sm_90.ptx.gz", "27f0374603d9ee9fa55826ec759157d896a388a02f28d7fb8e9a5ce8ab8154de"},
 			},
 			{
-				File: "resample_poses.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "568a178715d1e8a28449dbe43d6190771d24ef32012e1ad929b92fc72e7147f5",
-				PTXHash: "568a178715d1e8a28449dbe43d6190771d24ef32012e1ad929b92fc72e7147f5",
-				stored:  source{"resample_poses.sm_80.ptx.gz", "a11f7460a3971e7e095552ee7b959af797c8f0f7dc7d9ef60865cd4b19d5c07a"},
+				File: "resample_thread_per_row.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
+				PTXHash: "fa19b23895c54481a22a475e33d9680e89fc45eaf7e2dc9b4c6e16204d9982d1",
+				stored:  source{"resample_thread_per_row.sm_80.ptx.gz", "fdf60682e6eb2348ba3bd56d45516193c5b7872f8dacfc2952b50b64854472ec"},
 			},
 		},
 	},
 	{
-		name: "voxel_add",
+		name: "voxel_atomic",
 		sources: []source{
-			{"voxel_add.cu", "523c6f491c1d1172b75b3b85f4484b36e0f660ec30f5a685983152de93794a91"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
-			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
+			{"voxel_atomic.cu", "e57a4b780bcdb822df12f013ae7f734248b0b33e14b7b8d08a83cb087fcb6997"},
+			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
+			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
+			{"voxel_values.cuh", "a13edf11d86fc606c43e8ea7831dbf22edec26b050770d3fef6f15c331b69a66"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "voxel_best", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_atomic_max", MaxThreads: 256, Params: []Param{
 				{"b8", 224, 8},
 			}},
-			{Name: "voxel_add", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_atomic_sum", MaxThreads: 256, Params: []Param{
 				{"b8", 136, 8},
 			}},
-			{Name: "voxel_finish", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_atomic_finish", MaxThreads: 256, Params: []Param{
 				{"b8", 136, 8},
 			}},
 		},
 		images: []Image{
 			{
-				File: "voxel_add.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				File: "voxel_atomic.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
 				Hash:    "d0c80e65ce1200548e241a1062f0d9413ce5a2d2f99d28803e7d1c60bb91f4ce",
 				PTXHash: "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
-				stored:  source{"voxel_add.sm_90.cubin.gz", "2b62a454d192a0be698558c3b069b91531be8756bc30a3051e58082e5f70536e"},
+				stored:  source{"voxel_atomic.sm_90.cubin.gz", "2b62a454d192a0be698558c3b069b91531be8756bc30a3051e58082e5f70536e"},
 			},
 			{
-				File: "voxel_add.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
-				PTXHash: "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
-				stored:  source{"voxel_add.sm_90.ptx.gz", "ce3e98b0b516dbb05e9ad2dd4605933e927e52f2c4c85c44c44e03a4b3fb9034"},
+				File: "voxel_atomic.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "fdff14498641d36c1c2d854603d4eddba40ad634cd97d586d48e62ad753dcf93",
+				PTXHash: "fdff14498641d36c1c2d854603d4eddba40ad634cd97d586d48e62ad753dcf93",
+				stored:  source{"voxel_atomic.sm_90.ptx.gz", "37b6e92be031eb42f54e9154eed68fa8438a6282607cf110f7af410abe310071"},
 			},
 			{
-				File: "voxel_add.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "554cf71ca9b537ca52bdd160af73b0b925e2faf5f9308bfc7bca4a5ebfb39efe",
-				PTXHash: "554cf71ca9b537ca52bdd160af73b0b925e2faf5f9308bfc7bca4a5ebfb39efe",
-				stored:  source{"voxel_add.sm_80.ptx.gz", "d8d0899ff91c228a3a1b21ea9310d3e046c6bde1ad8b0d149d1992ae51bbd550"},
+				File: "voxel_atomic.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "4f337b9b3fd0fe4aa713c68fe4fe67644dadd57866dc885c8a576531ee96572e",
+				PTXHash: "4f337b9b3fd0fe4aa713c68fe4fe67644dadd57866dc885c8a576531ee96572e",
+				stored:  source{"voxel_atomic.sm_80.ptx.gz", "0226f7d60be7be7bb54732fb347b8285c958daa53c4297a76e1bc9a7765cb2a6"},
 			},
 		},
 	},
 	{
 		name: "voxel_bucket",
 		sources: []source{
-			{"voxel_bucket.cu", "5e9007210c6bd7d70d0185c31525acb044c1a97800340472329e00c172a4ceee"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_deal.cuh", "c142dfd4f4872552d0467f1e1bf65a5f70206e383ce8bfc32fe6d916b5462b36"},
-			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
-			{"voxel_places.cuh", "d532ff2760e764f90b7abcf2e3d38f817b084aa20802d677ba90bfedf21e9735"},
-			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
+			{"voxel_bucket.cu", "163aac6fd83b4bf75c10fcce50a564cd01a2f3b50cb36f2c762d9db0a4412d07"},
+			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
+			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
+			{"voxel_partition.cuh", "2cb7a4e6db032006d3a6bdcb578c9899e7d250a4480fe6897e01986370750d4f"},
+			{"voxel_places.cuh", "cb08f38237f988db94f066c2d8fc0f0e095caa2d5bb76a4a452de0ad2e636a33"},
+			{"voxel_values.cuh", "a13edf11d86fc606c43e8ea7831dbf22edec26b050770d3fef6f15c331b69a66"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -875,26 +875,66 @@ var manifest = []family{
 		},
 	},
 	{
-		name: "voxel_f64",
+		name: "voxel_count",
 		sources: []source{
-			{"voxel_f64.cu", "1496b6b155c68c66a011baf8c8a9772aa874cc7c359549c47b42b97bd3bbd7a4"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_crowded.cuh", "e55661cf9d3c7fca3b7135e08a3d1d85bb67319ba3893d764470f00fdcd9d572"},
-			{"voxel_list.cuh", "d33ae8cb9f25c95e4c1024b60fce8e1c00d18e6494800d0add9078dfb9019363"},
-			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
+			{"voxel_count.cu", "a1c3d8717f1726c331e471cc5e4e8317f42dac3628774532f08cb5fae46a4eee"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
+			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
+			{"voxel_partition.cuh", "2cb7a4e6db032006d3a6bdcb578c9899e7d250a4480fe6897e01986370750d4f"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "voxel_open_f64", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_partition_cells", MaxThreads: 512, Params: []Param{
+				{"b8", 168, 8},
+			}},
+			{Name: "voxel_count", MaxThreads: 1024, Params: []Param{
+				{"b8", 40, 8},
+			}},
+		},
+		images: []Image{
+			{
+				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
+				Hash:    "86b08830957ada82f355bb0e220a43ff9bc33d080b3345c4cf100f0db6a525c1",
+				PTXHash: "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
+				stored:  source{"voxel_count.sm_90.cubin.gz", "ff10489f9629b032e026bf1e221637b37e1e411086d03497bdf0d4b66fc1be90"},
+			},
+			{
+				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
+				Hash:    "021e62f687eaef86229d6de4265be2f5d418d597467df3f3b9b6d68a463ba647",
+				PTXHash: "021e62f687eaef86229d6de4265be2f5d418d597467df3f3b9b6d68a463ba647",
+				stored:  source{"voxel_count.sm_90.ptx.gz", "fd158be7690191a0f6625a63ac65580b8b9255191462fabfb8a71ea5dd9db900"},
+			},
+			{
+				File: "voxel_count.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
+				Hash:    "e4ca1d150a53638f7219b312a4f1cfd528a486f19bb239d069662827eb9ec3bc",
+				PTXHash: "e4ca1d150a53638f7219b312a4f1cfd528a486f19bb239d069662827eb9ec3bc",
+				stored:  source{"voxel_count.sm_80.ptx.gz", "72ef693d44b4c563e5f27b67a77ea1fb9ab3c5d8ef7a18ff16e33cd0ff9cdb1a"},
+			},
+		},
+	},
+	{
+		name: "voxel_f64",
+		sources: []source{
+			{"voxel_f64.cu", "ce1adacc4f0101a91b9f7064da1aa5f44030814d0bfabd2888599e161026ef19"},
+			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
+			{"voxel_large.cuh", "9a44d7ca408fd9ae0c39bab3bb050f45cf0e70cc3e6b2dccd92fdfcbba4d4fa1"},
+			{"voxel_list.cuh", "66ac685f033857182ffdb20eb08aa8d60432d4715cc0a865f3ef6e20b1232bce"},
+			{"voxel_values.cuh", "a13edf11d86fc606c43e8ea7831dbf22edec26b050770d3fef6f15c331b69a66"},
+			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
+		},
+		entries: []Entry{
+			{Name: "voxel_prepare_f64", MaxThreads: 256, Params: []Param{
 				{"b8", 48, 8},
 			}},
 			{Name: "voxel_reduce_f64", MaxThreads: 256, Params: []Param{
 				{"b8", 200, 8},
 			}},
-			{Name: "voxel_keep_f64", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_hard_f64", MaxThreads: 256, Params: []Param{
 				{"b8", 200, 8},
 			}},
 		},
@@ -907,15 +947,15 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "f138570e2dc3ac97e3efa2f3cad243eb7900d0a26a750b8c15a8ae3f344119ae",
-				PTXHash: "f138570e2dc3ac97e3efa2f3cad243eb7900d0a26a750b8c15a8ae3f344119ae",
-				stored:  source{"voxel_f64.sm_90.ptx.gz", "87786e47ea0ec5e391bd44113a5b8ddeb539302103c00628a570d2de0d22110f"},
+				Hash:    "650b81c03714c8b3758c534702291f6d8c3baad8eec3cfb3a8561f627669addf",
+				PTXHash: "650b81c03714c8b3758c534702291f6d8c3baad8eec3cfb3a8561f627669addf",
+				stored:  source{"voxel_f64.sm_90.ptx.gz", "faeb07f6b2127ae8bc1e54be30d02452eb9ba6afd55fddbf2aed15285fe6666d"},
 			},
 			{
 				File: "voxel_f64.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "53037a1e4a01124d4468648d64c566befd631b5756251326bb26caf5f81ae048",
-				PTXHash: "53037a1e4a01124d4468648d64c566befd631b5756251326bb26caf5f81ae048",
-				stored:  source{"voxel_f64.sm_80.ptx.gz", "bf14a8b43902b249493eb3cde4499f2bba79ccc3bcd230271789d404218894cb"},
+				Hash:    "9172484df92b3ecfe2413fb24dcdef020b95866ac2fd5ab3a573ec14a0676a89",
+				PTXHash: "9172484df92b3ecfe2413fb24dcdef020b95866ac2fd5ab3a573ec14a0676a89",
+				stored:  source{"voxel_f64.sm_80.ptx.gz", "6fede59b96eb574108a5e6ab94ddf5bfc794d8b691e9cc1950cdc8d396d60aa8"},
 			},
 		},
 	},
@@ -923,10 +963,10 @@ var manifest = []family{
 		name: "voxel_fill",
 		sources: []source{
 			{"voxel_fill.cu", "bfed0e3bc545292f9a988b24376387349675d750b8bbcd04b2dbfef6058977c6"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_fill.cuh", "e9dff8f4e62f319ef0590237d2cf186db284471a84ceef312a11fce141735c8f"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
+			{"voxel_fill.cuh", "bcc25b344dd70cd76dbb6973febda7bb0e3243b4772e4205c7f4c4d72e182ee5"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
@@ -958,19 +998,19 @@ var manifest = []family{
 	{
 		name: "voxel_group",
 		sources: []source{
-			{"voxel_group.cu", "af3a9fddca4fe6d0c03ce18ba6dca2f94bdc72194a80ebb2e3ae3c68c2f2e93f"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_deal.cuh", "c142dfd4f4872552d0467f1e1bf65a5f70206e383ce8bfc32fe6d916b5462b36"},
-			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
-			{"voxel_places.cuh", "d532ff2760e764f90b7abcf2e3d38f817b084aa20802d677ba90bfedf21e9735"},
-			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
+			{"voxel_group.cu", "17fbd7ee09ba6e5902ebfb16f87a491baa0bbe5ba6264b82270e7b7f600d4607"},
+			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
+			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
+			{"voxel_partition.cuh", "2cb7a4e6db032006d3a6bdcb578c9899e7d250a4480fe6897e01986370750d4f"},
+			{"voxel_places.cuh", "cb08f38237f988db94f066c2d8fc0f0e095caa2d5bb76a4a452de0ad2e636a33"},
+			{"voxel_values.cuh", "a13edf11d86fc606c43e8ea7831dbf22edec26b050770d3fef6f15c331b69a66"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "voxel_deal_points", MaxThreads: 512, Params: []Param{
+			{Name: "voxel_partition_points", MaxThreads: 512, Params: []Param{
 				{"b8", 168, 8},
 			}},
 			{Name: "voxel_group", MaxThreads: 512, Params: []Param{
@@ -989,42 +1029,42 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "5d2a2c15c64fbd68429a4541bf511f96909663c8accb796bd2d4c1c188c07c2d",
-				PTXHash: "5d2a2c15c64fbd68429a4541bf511f96909663c8accb796bd2d4c1c188c07c2d",
-				stored:  source{"voxel_group.sm_90.ptx.gz", "22dade57daab87717d854704e0ae5eb2eac6c7193bbe24e0c906b1b371fe0522"},
+				Hash:    "bf31265b723d47941dec51662c76ba9cf3abbd5a6cb6199f5f722bf6f7df2ecf",
+				PTXHash: "bf31265b723d47941dec51662c76ba9cf3abbd5a6cb6199f5f722bf6f7df2ecf",
+				stored:  source{"voxel_group.sm_90.ptx.gz", "62fb6ec2ecb0441997f74d1984d45273fa8ae86d4fa2a9ab0bcacebe4d426e29"},
 			},
 			{
 				File: "voxel_group.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "353e5ea00546e469824c67bc1d0a9334c22645cad7e3a896b2f9f1c86177b120",
-				PTXHash: "353e5ea00546e469824c67bc1d0a9334c22645cad7e3a896b2f9f1c86177b120",
-				stored:  source{"voxel_group.sm_80.ptx.gz", "b09733e69836df0633310b0a15a347e09120829a4f5c4d9fbdde5612c93a8410"},
+				Hash:    "82b6a473a17d7e375039a36e6c1f81497b9e2a79d45fb63a62dd19d533e1b9b5",
+				PTXHash: "82b6a473a17d7e375039a36e6c1f81497b9e2a79d45fb63a62dd19d533e1b9b5",
+				stored:  source{"voxel_group.sm_80.ptx.gz", "9a7ff4324527b3c21f692e18841ca9c9123b64cbdeb677b01a17cfe7bb1a486b"},
 			},
 		},
 	},
 	{
 		name: "voxel_reduce",
 		sources: []source{
-			{"voxel_reduce.cu", "d10911463395cbdd9af026f278916ecf244d1d85f3896dafab433eead5b6d851"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"tally.cuh", "aa68b4d372f42427d12217faa2aad932b1abfd2a25a27b1c7c018ad87b63a995"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_crowded.cuh", "e55661cf9d3c7fca3b7135e08a3d1d85bb67319ba3893d764470f00fdcd9d572"},
-			{"voxel_list.cuh", "d33ae8cb9f25c95e4c1024b60fce8e1c00d18e6494800d0add9078dfb9019363"},
-			{"voxel_values.cuh", "5eb0bad0ab849cc20466eb63bb027dcadc8535174b8d222bf1cdf3ea73e51dec"},
+			{"voxel_reduce.cu", "4bb6b6427a71ccc76709ef4c18a1e0c1cf437220edebfa383250fad5decdd552"},
+			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
+			{"voxel_large.cuh", "9a44d7ca408fd9ae0c39bab3bb050f45cf0e70cc3e6b2dccd92fdfcbba4d4fa1"},
+			{"voxel_list.cuh", "66ac685f033857182ffdb20eb08aa8d60432d4715cc0a865f3ef6e20b1232bce"},
+			{"voxel_values.cuh", "a13edf11d86fc606c43e8ea7831dbf22edec26b050770d3fef6f15c331b69a66"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
 			{Name: "voxel_reduce", MaxThreads: 256, Params: []Param{
 				{"b8", 224, 8},
 			}},
-			{Name: "voxel_crowded", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_reduce_large", MaxThreads: 256, Params: []Param{
 				{"b8", 120, 8},
 			}},
-			{Name: "voxel_cut", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_reduce_truncated", MaxThreads: 256, Params: []Param{
 				{"b8", 120, 8},
 			}},
-			{Name: "voxel_keep", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_hard", MaxThreads: 256, Params: []Param{
 				{"b8", 200, 8},
 			}},
 		},
@@ -1037,32 +1077,32 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "16ff8bc4070a83f2f666f9330e272b5230e2c88b4eeef05a61bfbc3055470875",
-				PTXHash: "16ff8bc4070a83f2f666f9330e272b5230e2c88b4eeef05a61bfbc3055470875",
-				stored:  source{"voxel_reduce.sm_90.ptx.gz", "5ac4528edbb0eb0af1225d4f265e4656ff3c8166dc66abd483d45d0e5c801abe"},
+				Hash:    "764696183688ceeff99b5f2f41831dcfae371ff4c9744fb110f657ba8b8e131d",
+				PTXHash: "764696183688ceeff99b5f2f41831dcfae371ff4c9744fb110f657ba8b8e131d",
+				stored:  source{"voxel_reduce.sm_90.ptx.gz", "a84a00e721b8fe52dfbde60b3cf3711ad2bb0e54e6cdfc4591b10452e3f0ec22"},
 			},
 			{
 				File: "voxel_reduce.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "5780d6fe18b586790f149abf5ced985e1d4027ad7aca9692cd8395d01c8e3ba6",
-				PTXHash: "5780d6fe18b586790f149abf5ced985e1d4027ad7aca9692cd8395d01c8e3ba6",
-				stored:  source{"voxel_reduce.sm_80.ptx.gz", "8d66af26304f32e1ec3c780122d990d56bb495bfd08f4dd01e464c1a2dec3b1b"},
+				Hash:    "2e4295ad7d591807da576374a90a0f7d8fb232c0cd7360ee89c22c6548bbedea",
+				PTXHash: "2e4295ad7d591807da576374a90a0f7d8fb232c0cd7360ee89c22c6548bbedea",
+				stored:  source{"voxel_reduce.sm_80.ptx.gz", "2229e0f0425e75ad7c5cffd6276a8599a3d0c6cfe6cda41eedbdb0ed41621be9"},
 			},
 		},
 	},
 	{
 		name: "voxel_sort",
 		sources: []source{
-			{"voxel_sort.cu", "d49df459326ba6a3d8216367a188e60276307e8fe0d66e1fe327ed871854811d"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
+			{"voxel_sort.cu", "4ac74fd513b975033c37a459cde912a7250859f7c04cd633df565aa148dcb491"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{
-			{Name: "voxel_bin", MaxThreads: 256, Params: []Param{
+			{Name: "voxel_histogram", MaxThreads: 256, Params: []Param{
 				{"b8", 192, 8},
 			}},
-			{Name: "voxel_pass", MaxThreads: 512, Params: []Param{
+			{Name: "voxel_sort_pass", MaxThreads: 512, Params: []Param{
 				{"b8", 88, 8},
 			}},
 			{Name: "voxel_number", MaxThreads: 512, Params: []Param{
@@ -1078,67 +1118,27 @@ var manifest = []family{
 			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "fa7fe7fed81bcef0fd9c265a70aa5fd48f9c578bf5cb91d9d7b2d41801c1b20f",
-				PTXHash: "fa7fe7fed81bcef0fd9c265a70aa5fd48f9c578bf5cb91d9d7b2d41801c1b20f",
-				stored:  source{"voxel_sort.sm_90.ptx.gz", "a3afc79869a8e36140b8d626a354c0a8b9590d3e3387bfdee70bbd65dc100bf6"},
+				Hash:    "55223fac54ab880ff721b13fe9584904773fa6013179c7a7197c32adbd393371",
+				PTXHash: "55223fac54ab880ff721b13fe9584904773fa6013179c7a7197c32adbd393371",
+				stored:  source{"voxel_sort.sm_90.ptx.gz", "3b2bbb8adeaa912b097e434f57c5ce348022e64255393c35c7db629e67f1f7b7"},
 			},
 			{
 				File: "voxel_sort.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "42362ba9d878a9df244a0c40636975bc65b1d61cab4809375c785e21e761e3ac",
-				PTXHash: "42362ba9d878a9df244a0c40636975bc65b1d61cab4809375c785e21e761e3ac",
-				stored:  source{"voxel_sort.sm_80.ptx.gz", "433909a3aac3b01c41287cfd4176a96fe036fbfbf7983c9a287e170701c34f3e"},
-			},
-		},
-	},
-	{
-		name: "voxel_tally",
-		sources: []source{
-			{"voxel_tally.cu", "b643f5dadf7c4125b526630ab8acb6e3be878c91bc6efcc46974d39c228537fa"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_deal.cuh", "c142dfd4f4872552d0467f1e1bf65a5f70206e383ce8bfc32fe6d916b5462b36"},
-			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
-			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
-		},
-		entries: []Entry{
-			{Name: "voxel_deal", MaxThreads: 512, Params: []Param{
-				{"b8", 168, 8},
-			}},
-			{Name: "voxel_tally", MaxThreads: 1024, Params: []Param{
-				{"b8", 40, 8},
-			}},
-		},
-		images: []Image{
-			{
-				File: "voxel_tally.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "86b08830957ada82f355bb0e220a43ff9bc33d080b3345c4cf100f0db6a525c1",
-				PTXHash: "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
-				stored:  source{"voxel_tally.sm_90.cubin.gz", "ff10489f9629b032e026bf1e221637b37e1e411086d03497bdf0d4b66fc1be90"},
-			},
-			{
-				File: "voxel_tally.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
-				Hash:    "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
-				PTXHash: "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
-				stored:  source{"voxel_tally.sm_90.ptx.gz", "9a7c360713ee68109d2de209536f58159e57d7e7544cc0a161281bd28e814773"},
-			},
-			{
-				File: "voxel_tally.sm_80.ptx", Kind: PTX, SM: 80, ISA: 74, Toolkit: 0,
-				Hash:    "a1f9fb0261e6b321304b3c039d58f261cf093922de0f6ed4d17649c3f1b7efe9",
-				PTXHash: "a1f9fb0261e6b321304b3c039d58f261cf093922de0f6ed4d17649c3f1b7efe9",
-				stored:  source{"voxel_tally.sm_80.ptx.gz", "3abd07443d314ed4fada50178f400374067b094f9379c6cdac90efc2028f69a5"},
+				Hash:    "9dbaf1742e72098e6ec550af60e4053b67bb32a1beb87b6dffbf5d989b251db9",
+				PTXHash: "9dbaf1742e72098e6ec550af60e4053b67bb32a1beb87b6dffbf5d989b251db9",
+				stored:  source{"voxel_sort.sm_80.ptx.gz", "b7de572d616ef73782d42afc7cc94f6cdbebd2ea4297f4471f7a4a37d42e7025"},
 			},
 		},
 	},
 	{
 		name: "voxel_write",
 		sources: []source{
-			{"voxel_write.cu", "4919dbc34cba18ce7004214679d6015f97de7d0739006c700ed6cba264bad28a"},
-			{"common.cuh", "7be960eef03618205e390f286271327fc90602814357d40eed0563ebefe9acac"},
-			{"values.cuh", "4df541b743246f45e39053e8ae905a7c98f42e72e392426b6f65baf838cdd722"},
-			{"voxel.cuh", "72895aee2ca528075c9891e7c96dafb5d7c0042db0a4709f38507f0a9b80a001"},
-			{"voxel_fill.cuh", "e9dff8f4e62f319ef0590237d2cf186db284471a84ceef312a11fce141735c8f"},
-			{"voxel_keys.cuh", "36108882538127ed68a8b712223a4e0fae8456e09c8d1afd9aad12c7cdce0be5"},
+			{"voxel_write.cu", "296841107c54c26ab6d9bd0b3e9a3f74be5d6ebbcef823834afab79c6702bf93"},
+			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
+			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
+			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
+			{"voxel_fill.cuh", "bcc25b344dd70cd76dbb6973febda7bb0e3243b4772e4205c7f4c4d72e182ee5"},
+			{"voxel_keys.cuh", "fcc68030679fdf41ddc9add2d2791b8e1fc25285be9f83f8c5b02070b4cf04d3"},
 			{"warp.cuh", "3b7ae3a59024c866474e9214d938a711d62e3d96e7bb7f6f3f06e4103befb195"},
 		},
 		entries: []Entry{

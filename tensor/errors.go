@@ -1,16 +1,16 @@
 package tensor
 
-import "errors"
+import "github.com/robocache/robocache/internal/errs"
 
-// The kinds of error of this package, for errors.Is.
+// The kinds of error of this package, for errors.Is. Packages of this module that mean the same have the same values.
 var (
-	ErrDType    = errors.New("wrong dtype")
-	ErrShape    = errors.New("wrong shape")
-	ErrTooLarge = errors.New("too large")
-	ErrStride   = errors.New("wrong strides")
-	ErrDevice   = errors.New("wrong device")
-	ErrClosed   = errors.New("closed tensor")
-	ErrNoMemory = errors.New("out of memory")
+	ErrDType       error = errs.DType
+	ErrShape       error = errs.Shape
+	ErrTooLarge    error = errs.TooLarge
+	ErrStride      error = errs.Stride
+	ErrWrongDevice error = errs.WrongDevice
+	ErrClosed      error = errs.Closed
+	ErrOutOfMemory error = errs.OutOfMemory
 )
 
 // Error says what a function got and what it wanted. Kind is one of this package's Err values.

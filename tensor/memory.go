@@ -44,7 +44,7 @@ func roomFor(op string, dtype DType, n int, shape []int) error {
 		return nil
 	}
 	if most := Available(); bytes > most {
-		return &Error{Op: op, Kind: ErrNoMemory, Got: fmt.Sprintf("%s %s, %d bytes", dtype, FormatShape(shape), bytes), Want: fmt.Sprintf("at most %d bytes, which are available", most)}
+		return &Error{Op: op, Kind: ErrOutOfMemory, Got: fmt.Sprintf("%s %s, %d bytes", dtype, FormatShape(shape), bytes), Want: fmt.Sprintf("at most %d bytes, which are available", most)}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func TestWhatTheSystemSaysIsAvailable(t *testing.T) {
 func TestMoreMemoryThanThereIsIsAnError(t *testing.T) {
 	for _, shape := range [][]int{{1 << 46}, {1 << 20, 1 << 31}, {3, 1 << 58}} {
 		_, err := New(U8, shape...)
-		assert.ErrorIs(t, err, ErrNoMemory, "%v", shape)
+		assert.ErrorIs(t, err, ErrOutOfMemory, "%v", shape)
 		assert.NotErrorIs(t, err, ErrTooLarge, "%v", shape)
 	}
 	_, err := New(F64, 1<<46)
@@ -26,5 +26,5 @@ func TestMoreMemoryThanThereIsIsAnError(t *testing.T) {
 	one := Must(New(F32, 1, 1, 8))
 	wide := Must(one.Expand(1<<22, 1<<22, 8))
 	_, err = wide.Contiguous()
-	assert.ErrorIs(t, err, ErrNoMemory)
+	assert.ErrorIs(t, err, ErrOutOfMemory)
 }

@@ -36,7 +36,7 @@ type Tensor struct {
 	owner   bool
 }
 
-// New returns a host tensor of zeros, contiguous. One that is larger than what is Available is an error, ErrNoMemory.
+// New returns a host tensor of zeros, contiguous. One that is larger than what is Available is an error, ErrOutOfMemory.
 func New(dtype DType, shape ...int) (*Tensor, error) {
 	n, err := sized("New", dtype, shape)
 	if err == nil {

@@ -137,7 +137,7 @@ func TestElementsWantsTheRightTypeAndPlace(t *testing.T) {
 	wantError(t, err, "Elements", tensor.ErrDType)
 	dev := tensor.Must(tensor.OnDevice(&fakeBuffer{size: 8}, tensor.F32, 2))
 	_, err = tensor.Elements[float32](dev)
-	wantError(t, err, "Elements", tensor.ErrDevice)
+	wantError(t, err, "Elements", tensor.ErrWrongDevice)
 	require.NoError(t, x.Close())
 	_, err = tensor.Elements[float32](x)
 	wantError(t, err, "Elements", tensor.ErrClosed)
@@ -191,5 +191,5 @@ func TestOnDeviceChecksTheBuffer(t *testing.T) {
 	wantError(t, err, "AsStrided", tensor.ErrStride)
 	strided := tensor.Must(x.AsStrided([]int{2, 2}, []int{3, 1}, 0))
 	_, err = strided.Contiguous()
-	wantError(t, err, "Elements", tensor.ErrDevice)
+	wantError(t, err, "Elements", tensor.ErrWrongDevice)
 }

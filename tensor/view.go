@@ -82,7 +82,7 @@ func Elements[T Element](t *Tensor) ([]T, error) {
 		return nil, &Error{Op: "Elements", Kind: ErrDType, Got: t.dtype.String(), Want: want.String()}
 	}
 	if !t.OnHost() {
-		return nil, &Error{Op: "Elements", Kind: ErrDevice, Got: t.Device(), Want: "host"}
+		return nil, &Error{Op: "Elements", Kind: ErrWrongDevice, Got: t.Device(), Want: "host"}
 	}
 	if t.Closed() {
 		return nil, &Error{Op: "Elements", Kind: ErrClosed}

@@ -2,6 +2,7 @@ package viz_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image/png"
 
@@ -20,7 +21,7 @@ func ExampleWritePNG() {
 	times := tensor.Must(tensor.Of([]int64{0, 100e6, 1000e6}, 3))
 	values := tensor.Must(tensor.Of([]float32{1, 5, 3}, 3, 1))
 	ticks := tensor.Must(tensor.Of([]int64{50e6, 500e6}, 2))
-	got, err := device.Resample(ops.ResampleArgs{Src: values, SrcTimes: times, Targets: ops.At(ticks)}, ops.ResampleOptions{})
+	got, err := device.Resample(context.Background(), ops.ResampleArgs{Src: values, SrcTimes: times, Targets: ops.At(ticks)}, ops.ResampleOptions{})
 	if err != nil {
 		panic(err)
 	}
@@ -30,7 +31,7 @@ func ExampleWritePNG() {
 		Title:     "joint 1",
 		Unit:      "rad",
 		Recorded:  viz.Series{Times: times, Values: values},
-		Resampled: viz.Series{Times: ticks, Values: got.Dst},
+		Resampled: viz.Series{Times: ticks, Values: got.Values},
 	}
 	if err := viz.WritePNG(&picture, []viz.Panel{panel}, viz.Options{Title: "One joint"}); err != nil {
 		panic(err)

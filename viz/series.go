@@ -89,7 +89,7 @@ func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
 		}
 		return sec, err
 	}
-	return nil, fmt.Errorf("times of %v", t.DType())
+	return nil, fmt.Errorf("%w: times of %v", ErrDType, t.DType())
 }
 
 // columns returns the features of values [S,D], one slice each.

@@ -47,33 +47,39 @@ type blocks struct {
 }
 
 func newBlocks(v *Voxels) (*blocks, error) {
-	fail := func(arg, got, want string) (*blocks, error) {
-		return nil, &Error{Panel: -1, Arg: arg, Got: got, Want: want}
+	fail := func(kind error, arg, got, want string) (*blocks, error) {
+		return nil, &Error{Panel: -1, Arg: arg, Got: got, Want: want, Err: kind}
 	}
-	if v.Coords == nil || v.Coords.Rank() != 2 || v.Coords.Dim(1) != 3 || v.Coords.Dim(0) == 0 || v.Coords.DType() != tensor.I32 {
-		return fail("Coords", fmt.Sprint(v.Coords), "i32 [V,3], V at least 1")
+	const wantCoords = "i32 [V,3], V at least 1"
+	switch x := v.Coords; {
+	case x == nil:
+		return fail(ErrMissing, "Coords", "nil", wantCoords)
+	case x.DType() != tensor.I32:
+		return fail(ErrDType, "Coords", fmt.Sprint(x), wantCoords)
+	case x.Rank() != 2 || x.Dim(1) != 3 || x.Dim(0) == 0:
+		return fail(ErrShape, "Coords", fmt.Sprint(x), wantCoords)
 	}
 	coords, err := v.Coords.Contiguous()
 	if err != nil {
-		return fail("Coords", err.Error(), "a host tensor")
+		return fail(err, "Coords", err.Error(), "a host tensor")
 	}
 	c, err := tensor.Data[int32](coords)
 	if err != nil {
-		return fail("Coords", err.Error(), "a host tensor")
+		return fail(err, "Coords", err.Error(), "a host tensor")
 	}
 	for i := range 3 {
 		if !(v.Size[i] > 0) || !finite(v.Size[i]) || !finite(v.Min[i]) {
-			return fail("Min, Size", fmt.Sprint(v.Min, v.Size), "finite numbers, sizes above 0")
+			return fail(ErrOption, "Min, Size", fmt.Sprint(v.Min, v.Size), "finite numbers, sizes above 0")
 		}
 	}
 	n := coords.Dim(0)
 	var values []float64
 	if v.Values != nil {
 		if v.Values.Rank() != 1 || v.Values.Dim(0) != n {
-			return fail("Values", fmt.Sprint(v.Values), fmt.Sprintf("[%d], one a voxel", n))
+			return fail(ErrShape, "Values", fmt.Sprint(v.Values), fmt.Sprintf("[%d], one a voxel", n))
 		}
 		if values, err = tensor.Floats(v.Values); err != nil {
-			return fail("Values", err.Error(), "a host tensor")
+			return fail(err, "Values", err.Error(), "a host tensor")
 		}
 	}
 	lo, hi := [3]int32{c[2], c[1], c[0]}, [3]int32{c[2], c[1], c[0]}
@@ -94,7 +100,7 @@ func newBlocks(v *Voxels) (*blocks, error) {
 	first, last, end := b.corner(0, 0, 0), b.corner(b.n[0]-1, b.n[1]-1, b.n[2]-1), b.corner(b.n[0], b.n[1], b.n[2])
 	for k := range 3 {
 		if !(first[k]+b.size[k] > first[k] && end[k] > last[k]) || !finite(end[k]-first[k]) {
-			return fail("Min, Size", fmt.Sprint(v.Min, v.Size), "cells that float64 tells apart")
+			return fail(ErrOption, "Min, Size", fmt.Sprint(v.Min, v.Size), "cells that float64 tells apart")
 		}
 	}
 	b.collect(c, values, lo)

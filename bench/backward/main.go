@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -33,7 +34,7 @@ func run(device, dir string) error {
 	}
 	err = os.MkdirAll(dir, 0o755)
 	for i, shape := range [][4]int{{64, 1000, 500, 512}, {256, 500, 250, 7}, {3, 33, 1000, 64}} {
-		for kind := ops.Linear; kind <= ops.Nearest && err == nil; kind++ {
+		for kind := ops.InterpLinear; kind <= ops.InterpNearest && err == nil; kind++ {
 			err = write(dev, dir, fmt.Sprintf("%d-%v", i, kind), kind, shape)
 		}
 	}
@@ -41,7 +42,7 @@ func run(device, dir string) error {
 }
 
 // write makes float32 gradients of b rows of s samples from those of t targets, some of which lie on samples and beyond the ends.
-func write(dev *ops.Device, dir, name string, kind ops.Kind, shape [4]int) error {
+func write(dev *ops.Device, dir, name string, kind ops.Interp, shape [4]int) error {
 	b, s, t, d := shape[0], shape[1], shape[2], shape[3]
 	rng := rand.New(rand.NewPCG(1, uint64(s)))
 	grad, times, targets := make([]float32, b*t*d), make([]float64, 0, b*s), make([]float64, 0, b*t)
@@ -62,11 +63,11 @@ func write(dev *ops.Device, dir, name string, kind ops.Kind, shape [4]int) error
 		times, targets = append(times, stamps...), append(targets, at...)
 	}
 	args := ops.ResampleBackwardArgs{DstGrad: tensor.Must(tensor.Of(grad, b, t, d)), SrcTimes: tensor.Must(tensor.Of(times, b, s)), Targets: ops.At(tensor.Must(tensor.Of(targets, b, t)))}
-	got, err := dev.ResampleBackward(args, ops.ResampleOptions{Kind: kind})
+	got, err := dev.ResampleBackward(context.Background(), args, ops.ResampleOptions{Interp: kind})
 	if err != nil {
 		return err
 	}
-	for what, x := range map[string]*tensor.Tensor{"grad": got.DstGrad, "times": got.SrcTimes, "targets": got.Targets.Times, "ours": got.SrcGrad} {
+	for what, x := range map[string]*tensor.Tensor{"grad": args.DstGrad, "times": args.SrcTimes, "targets": args.Targets.Times, "ours": got.SrcGrad} {
 		f, err := os.Create(filepath.Join(dir, name+"."+what+".npy"))
 		if err != nil {
 			return err

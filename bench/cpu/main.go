@@ -151,7 +151,7 @@ func measure(j job, threads, rounds int, theirs *peers) []row {
 	ours := func(runs int) (seconds []float64) {
 		for range runs {
 			begun := time.Now()
-			check(plans[at%len(plans)].Run(dev.Stream()))
+			check(plans[at%len(plans)].Run(dev.Queue()))
 			seconds = append(seconds, time.Since(begun).Seconds())
 			at++
 		}
@@ -197,7 +197,7 @@ func median(x []float64) float64 {
 }
 
 // makePlans binds the job to input sets that together exceed 300 MB.
-func makePlans(dev *ops.Device, j job) (plans []ops.Plan) {
+func makePlans(dev *ops.Device, j job) (plans []*ops.Plan) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	stamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)
 	step := 5 / float32(j.S-1)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func (r *benchRequest) check() error {
 	if err := r.measuring.check(); err != nil {
 		return err
 	}
-	if r.launch != "plain" && (r.from != "" || r.list || r.runs != 0 || r.first) {
+	if r.launch != "default" && (r.from != "" || r.list || r.runs != 0 || r.first) {
 		return usagef("--launch says how jobs are measured or explained, and here none is")
 	}
 	return nil
@@ -357,7 +358,7 @@ func (a *app) profileRuns(dev *ops.Device, jobs []benchmark.Job, n int) error {
 
 // firstResult times the program from its start to its first result.
 func (a *app) firstResult(dev *ops.Device) error {
-	_, err := dev.Resample(ops.ResampleArgs{
+	_, err := dev.Resample(context.Background(), ops.ResampleArgs{
 		Src:      tensor.Must(tensor.Of([]float32{0, 1, 2}, 3, 1)),
 		SrcTimes: tensor.Must(tensor.Of([]int64{0, 10, 20}, 3)),
 		Targets:  ops.Uniform(0, 2e8, 5),

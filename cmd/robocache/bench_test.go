@@ -163,19 +163,19 @@ func TestBenchExplainsItsLaunches(t *testing.T) {
 	// Behind the table stands what each job's kernel was preferred to, and why: none where it is the first.
 	assert.Contains(t, early, `
 resample 2x9->5x3
-  not resample_direct: rows that are no multiples of 16 bytes, or apart from each other
-  not resample_plain: rows that are no multiples of 16 bytes, or apart from each other
-  not resample_poses: one kind, and inputs that are ready
+  not resample_small: rows that are no multiples of 16 bytes, or apart from each other
+  not resample_fast: rows that are no multiples of 16 bytes, or apart from each other
+  not resample_thread_per_row: one interpolation, and inputs that are ready
 `)
-	assert.Contains(t, early, "  not fuse_plain_few: widths or places that are no multiples of 4 bytes\nlaunch shapes")
+	assert.Contains(t, early, "  not fuse_fast_few: widths or places that are no multiples of 4 bytes\nlaunch shapes")
 	first, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 8}`))
 	assert.NotContains(t, first, "  not ")
 	text, _ := good(t, "bench", "--backend=sim", "--explain", "--json", "--launch=ready", "--shapes", jobs)
 	considered := unmarshal(t, text)["jobs"].([]any)[0].(map[string]any)["launches"].([]any)[0].(map[string]any)["Considered"].([]any)
-	assert.Equal(t, "resample_direct", considered[0].(map[string]any)["Variant"])
+	assert.Equal(t, "resample_small", considered[0].(map[string]any)["Variant"])
 	assert.NotEmpty(t, considered[0].(map[string]any)["Why"])
 	clouds, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "voxelize", "points": 1000, "cells": 9, "cloud": "uniform", "reduce": "count"}`))
-	assert.Regexp(t, `(?m)^voxelize .*\n  not fill: there are points\n  not tally: .*\n(launch|registers)`, clouds)
+	assert.Regexp(t, `(?m)^voxelize .*\n  not fill: there are points\n  not count: .*\n(launch|registers)`, clouds)
 	out, _ = good(t, "bench", "--backend=cpu", "--explain", "--shapes", jobs)
 	assert.Contains(t, out, "no launches: resample 2x9->5x3: the CPU launches no kernels\n")
 }

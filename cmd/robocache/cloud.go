@@ -66,15 +66,15 @@ func loadCloud(path string) (*cloud, error) {
 	var read *dataset.Cloud
 	switch form {
 	case "pcd":
-		read, err = pcd.Open(path)
+		read, err = pcd.ReadFile(path)
 	case "ply":
-		read, err = ply.Open(path)
+		read, err = ply.ReadFile(path)
 	case "bin":
 		var opt kitti.Options
 		if strings.HasSuffix(strings.ToLower(path), ".pcd.bin") {
 			opt.Features = kitti.NuScenes
 		}
-		read, err = kitti.Open(path, opt)
+		read, err = kitti.ReadFile(path, opt)
 	case "npy":
 		err = c.npy()
 	default:

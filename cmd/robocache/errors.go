@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/benchmark"
 	"github.com/robocache/robocache/ops"
@@ -83,6 +84,7 @@ type report struct {
 	Want    string `json:"want,omitempty"`
 	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
 	Line    int    `json:"line,omitempty"`   // of a text file or header, from 1
+	Column  int    `json:"column,omitempty"` // of a plan file, from 1
 	Row     *int   `json:"row,omitempty"`
 	Index   *int   `json:"index,omitempty"`
 }
@@ -101,6 +103,7 @@ func describe(err error) report {
 		shape  *tensor.Error
 		path   *fs.PathError
 		bench  *benchmark.InputError
+		plan   *align.PlanError
 	)
 	is := func(kind string, code int) { r.Kind, r.Code = kind, code }
 	if errors.As(err, &path) {
@@ -125,6 +128,9 @@ func describe(err error) report {
 	if errors.As(err, &input) {
 		r.Path, r.Stream, r.Array = input.Path, input.Stream, input.Array
 	}
+	if errors.As(err, &plan) {
+		r.Path, r.Line, r.Column, r.Arg, r.Got, r.Want = plan.Path, plan.Line, plan.Column, plan.Key, plan.Got, plan.Want
+	}
 	if errors.As(err, &bench) {
 		r.Arg, r.Got, r.Want = bench.Where, bench.Got, bench.Want
 	}
@@ -139,6 +145,10 @@ func describe(err error) report {
 		is("usage", exitUsage)
 	case errors.Is(err, ops.ErrNoDevice) && errors.As(err, &open):
 		is("device", exitNoDevice)
+	case plan != nil && plan.Path == "" && input == nil:
+		is("usage", exitUsage)
+	case plan != nil && input == nil:
+		is("input", exitInput)
 	case errors.As(err, &arg) && errors.Is(arg, ops.ErrOption):
 		is("usage", exitUsage)
 	case arg != nil, value != nil, input != nil, format != nil:

@@ -61,7 +61,7 @@ func (a *app) explainJobs(dev *ops.Device, jobs []benchmark.Job, mode ops.Launch
 	return nil
 }
 
-// writePassedOver says which variants were asked before the one that the model takes, and why each was not taken.
+// writePassedOver says which variants were asked before the one that the heuristic takes, and why each was not taken.
 func writePassedOver(w io.Writer, e explained) {
 	for _, l := range e.Launches {
 		for i, c := range l.Considered {
@@ -79,10 +79,10 @@ func writePassedOver(w io.Writer, e explained) {
 // chosenBy says what chose a launch's shape.
 func chosenBy(l cuda.Launch) string {
 	switch {
-	case l.Class == "":
+	case l.Key == "":
 		return "the kernel"
 	case l.Tuned:
 		return "table"
 	}
-	return "model"
+	return "heuristic"
 }

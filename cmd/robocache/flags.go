@@ -48,21 +48,11 @@ func (c *choice[T]) names() []string {
 	return out
 }
 
-func kinds() []ops.Kind { return ops.Kinds() }
+func kinds() []ops.Interp { return ops.Interps() }
 
 func valueTypes() []tensor.DType {
 	return []tensor.DType{tensor.F32, tensor.F64, tensor.F16, tensor.BF16}
 }
-
-// span says how the streams' ranges make the clock's.
-type span string
-
-const (
-	intersection span = "intersection"
-	union        span = "union"
-)
-
-func (s span) String() string { return string(s) }
 
 // fillFlag is a number, nan or inf.
 type fillFlag struct {
@@ -156,13 +146,13 @@ func complete(cmd *cobra.Command, flag string, names func() []string) {
 func backendNames() []string { return append([]string{"auto"}, ops.Backends()...) }
 
 // launchModes are the values of --launch.
-func launchModes() []string { return []string{"plain", "dependent", "ready"} }
+func launchModes() []string { return []string{"default", "dependent", "ready"} }
 
 // launchMode reads one.
 func launchMode(name string) (ops.LaunchMode, error) {
 	mode, err := ops.ParseLaunchMode(name)
 	if err != nil {
-		return mode, usagef("--launch %q: want plain, dependent or ready", name)
+		return mode, usagef("--launch %q: want default, dependent or ready", name)
 	}
 	return mode, nil
 }
@@ -182,7 +172,7 @@ func (m *measuring) flags(cmd *cobra.Command) {
 	f.DurationVar(&m.limit, "limit", 0, "measure for no longer than that, and write what was measured until then")
 	f.DurationVar(&m.options.Batch, "batch", 10*time.Millisecond, "about how long a sample takes")
 	f.Float64Var(&m.rotate, "rotate", 0, "megabytes of input sets that the calls take in turn (default 300 on a GPU, 64 on the CPU)")
-	f.StringVar(&m.launch, "launch", "plain", "how resample and fuse jobs follow each other on a GPU: plain, dependent (the next is made ready meanwhile) or ready (they overlap)")
+	f.StringVar(&m.launch, "launch", "default", "how resample and fuse jobs follow each other on a GPU: default, dependent (the next is made ready meanwhile) or ready (they overlap)")
 	complete(cmd, "launch", launchModes)
 }
 

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
@@ -24,7 +26,7 @@ type npzJob struct {
 	ignored                []string
 	clock                  ops.Clock
 	maxGap                 time.Duration // 0 without --max-gap
-	out                    ops.ResampleArgs
+	out                    ops.ResampleResult
 }
 
 func loadNPZ(r *request) (*work, error) {
@@ -98,9 +100,9 @@ func (j *npzJob) check() error {
 	}
 	batch, s := j.batch(), v.Dim(v.Rank()-2)
 	if !slices.Equal(t.Shape(), []int{s}) && !(v.Rank() == 3 && slices.Equal(t.Shape(), []int{batch, s})) {
-		want := fmt.Sprintf("[%d], one stamp a sample", s)
+		want := fmt.Sprintf("[%d], one timestamp a sample", s)
 		if v.Rank() == 3 {
-			want = fmt.Sprintf("[%d,%d] or [%d], one stamp a sample", batch, s, s)
+			want = fmt.Sprintf("[%d,%d] or [%d], one timestamp a sample", batch, s, s)
 		}
 		return j.fail("times", t, want)
 	}
@@ -186,28 +188,53 @@ func (j *npzJob) makeClock(r *request) error {
 		j.clock = ops.At(j.targets)
 		return nil
 	}
-	ranges := make([]extent, 0, j.batch())
+	covers := make([]align.Cover, 0, j.batch())
 	for b := range j.batch() {
 		t, err := j.row(b)
 		if err != nil {
 			return err
 		}
-		e, err := extentOf(r.op, fmt.Sprintf("row %d", b), b, t)
+		c, err := align.CoverOf(fmt.Sprintf("row %d", b), t)
 		if err != nil {
+			var value *ops.ValueError
+			if errors.As(err, &value) {
+				value.Row = b
+			}
 			return &inputError{Path: j.path, Array: "times", Err: err}
 		}
-		ranges = append(ranges, e)
+		covers = append(covers, c)
 	}
-	clock, _, err := clockOver(ranges, r)
-	if err != nil {
+	// Of a batch every row counts.
+	span := align.Range{Mode: r.span.value}
+	if span.Mode == align.RangeCommon {
+		span.Mode = align.RangeIntersection
+	}
+	var err error
+	if j.clock, _, err = align.ClockOver(covers, span, r.hz.value, r.snapping()); err == nil {
+		err = align.Room(j.clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r.dtype.value)
+	}
+	var size *align.SizeError
+	var long *align.RangeError
+	switch {
+	case errors.As(err, &size), errors.As(err, &long) && long.Targets > 0 && len(long.Streams) == 0:
+		return usagef("--hz: %v", err)
+	case err != nil:
 		return &inputError{Path: j.path, Array: "times", Err: err}
 	}
-	if err := checkOutput(clock, j.batch(), j.batch()*j.values.Dim(j.values.Rank()-1), r); err != nil {
-		return err
-	}
-	j.clock = clock
-	j.targets, err = writeOut(clock, j.times.DType())
+	j.targets, err = align.Ticks(j.clock, j.times.DType())
 	return err
+}
+
+// again resamples once more, in float64.
+func (j *npzJob) again(device *ops.Device, args ops.ResampleArgs, r *request) func(ops.Clock) (*tensor.Tensor, error) {
+	opts := r.options()
+	opts.DType = tensor.F64
+	return func(clock ops.Clock) (*tensor.Tensor, error) {
+		a := args
+		a.Targets = clock
+		out, err := device.Resample(context.Background(), a, opts)
+		return out.Values, err
+	}
 }
 
 // names of the arrays that the operation knows by other names.
@@ -215,7 +242,7 @@ var arrayNames = map[string]string{"Src": "values", "SrcTimes": "times", "Target
 
 func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	args := ops.ResampleArgs{Src: j.values, SrcTimes: j.times, Targets: j.clock, SrcLengths: j.lengths}
-	out, err := device.Resample(args, r.options())
+	out, err := device.Resample(context.Background(), args, r.options())
 	if err != nil {
 		e := &inputError{Path: j.path, Err: err}
 		var arg *ops.ArgError
@@ -230,10 +257,10 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		return nil, e
 	}
 	j.out = out
-	res := newResult(r, j.targets)
-	res.Ignored = j.ignored
+	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
+	res.Ignored = append([]string{}, j.ignored...)
 	d := j.values.Dim(j.values.Rank() - 1)
-	line := streamResult{Name: "values", Rows: j.batch(), Columns: d, DType: out.Dst.DType().String(),
+	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(),
 		Kinds: map[string]int{r.kind.value.String(): d}}
 	for b := range j.batch() {
 		stamps, err := j.row(b)
@@ -251,16 +278,16 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 				return nil, err
 			}
 		}
-		if err := line.count(stamps, targets, valid); err != nil {
+		if err := line.Count(stamps, targets, valid); err != nil {
 			return nil, err
 		}
 		ns, err := nanoseconds(stamps)
 		if err != nil {
 			return nil, err
 		}
-		line.clockStats(dataset.StatsOf(ns))
+		line.Clock(dataset.StatsOf(ns))
 	}
-	if err := line.narrow(out.Dst, j.targets, 0, make([]dataset.Column, d), j.values.DType(), resampled(device, args, r.options())); err != nil {
+	if err := line.Compare(out.Values, j.targets, 0, make([]dataset.Column, d), j.values.DType(), j.again(device, args, r)); err != nil {
 		return nil, err
 	}
 	if j.batch() > 1 {
@@ -282,14 +309,14 @@ func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
 }
 
 func (j *npzJob) arrays(w *npz.Writer) error {
-	return errors.Join(w.Add("values", j.out.Dst), w.Add("valid", j.out.Valid), w.Add("age", j.out.Age), w.Add("times", j.targets))
+	return errors.Join(w.Add("values", j.out.Values), w.Add("valid", j.out.Valid), w.Add("age", j.out.Age), w.Add("times", j.targets))
 }
 
 func (j *npzJob) panels() ([]viz.Panel, error) {
 	var list []viz.Panel
 	for b := range min(j.batch(), maxPanels) {
 		p := viz.Panel{Title: "values", Gap: j.maxGap}
-		values, made, targets := j.values, j.out.Dst, j.targets
+		values, made, targets := j.values, j.out.Values, j.targets
 		var errs [3]error
 		if j.values.Rank() == 3 {
 			p.Title = fmt.Sprintf("row %d", b)

@@ -311,8 +311,8 @@ func TestTableOfArrays(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, stderr := good(t, "resample", "testdata/padded.npz", "-o", out, "--backend=cpu", "--hz=100")
 	assert.Equal(t, `clock: 5 targets at 100 Hz, 0.010 to 0.050 s
-  stream  samples  rate  gaps  targets    valid  outside  in gaps  inexact  kinds
-  values        8     -     0       10  100.0 %        0        0        0  linear
+  stream  samples  rate  gaps            covers  targets    valid  outside  in gaps  inexact  kinds
+  values        8     -     0  0.010 to 0.050 s       10  100.0 %        0        0        0  linear
 wrote `+out+`, computed on cpu
 `, stdout)
 	assert.Equal(t, "robocache: not used: targets, note\n", stderr, "--hz goes before targets, and says so")

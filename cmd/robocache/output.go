@@ -62,6 +62,9 @@ func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Wri
 	return nil
 }
 
+// maxOutput is the most bytes that a grid may take: a slip of the finger should not fill the memory.
+const maxOutput = 64 << 30
+
 // room returns the most bytes that an output may take: maxOutput, or the memory that is available.
 func room() float64 { return float64(min(maxOutput, tensor.Available())) }
 

@@ -4,14 +4,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // request is a resample or fuse command as given.
@@ -22,11 +25,12 @@ type request struct {
 	streams       []string
 	truncated     bool
 	fillGaps      bool
-	kind          choice[ops.Kind]
+	kind          choice[ops.Interp]
 	quat          choice[ops.QuatOrder]
 	edge          choice[ops.Edge]
 	dtype, from   choice[tensor.DType]
-	span          choice[span]
+	span          choice[align.RangeMode]
+	planFile      string
 	hz, period    positiveFlag
 	fill          fillFlag
 	snap          limitFlag
@@ -38,7 +42,7 @@ const resampleHelp = `Resample puts the streams of a recording on one clock.
 
 IN is a ULog file (.ulg) or a numpy archive (.npz).
 
-From .ulg it takes every stream with at least two distinct stamps, or those named with
+From .ulg it takes every stream with at least two distinct timestamps, or those named with
 --stream, and --hz makes the clock over the time that they share. Float columns are
 interpolated linearly, quaternions (q[0] to q[3], q_d, q_offset and delta_q_reset, in PX4's
 order wxyz) by slerp; --kind and --stream NAME:kind change that. Integer columns always
@@ -75,12 +79,12 @@ const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 -
 func newRequest(op string) *request {
 	return &request{
 		op:     op,
-		kind:   choice[ops.Kind]{list: kinds(), kind: "KIND"},
-		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.XYZW, ops.WXYZ}, kind: "ORDER"},
-		edge:   choice[ops.Edge]{list: []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.ErrorEdge, ops.HoldEdge}, kind: "RULE"},
+		kind:   choice[ops.Interp]{list: kinds(), kind: "KIND"},
+		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, kind: "ORDER"},
+		edge:   choice[ops.Edge]{list: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, kind: "RULE"},
 		dtype:  choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
 		from:   choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
-		span:   choice[span]{list: []span{intersection, union}, kind: "RANGE", value: intersection},
+		span:   choice[align.RangeMode]{list: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, kind: "RANGE"},
 		hz:     positiveFlag{max: 1e9, unit: "HZ"},
 		period: positiveFlag{unit: "PERIOD"},
 		window: limitFlag{above: true},
@@ -99,7 +103,7 @@ func (a *app) resampleCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
 	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, and --fill-gaps (default nan)")
 	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
-	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadNPZ, "ulg": loadULog}) })
+	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadNPZ, "ulg": loadRecording}) })
 	return cmd
 }
 
@@ -111,8 +115,13 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 		}
 		return nil
 	}
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.in = args[0]
+		if r.planFile != "" {
+			if err := onlyPlan(cmd); err != nil {
+				return err
+			}
+		}
 		return do()
 	}
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -123,7 +132,8 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
 	f.BoolVar(&r.truncated, "allow-truncated", false, "take what a .ulg file holds up to where it breaks off")
 	f.Var(&r.hz, "hz", "rate of the clock to make")
-	f.Var(&r.span, "range", "the time that --hz covers: intersection (default) or union of the streams or rows")
+	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
+	f.StringVar(&r.planFile, "plan", "", "a plan file that says all of the following, instead of flags; docs/plans.md has its keys")
 	f.Var(&r.kind, "kind", strings.Join(r.kind.names(), ", ")+" (default linear)")
 	f.Var(&r.quat, "quat", "order of quaternions: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
 	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
@@ -138,10 +148,21 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	r.completions(cmd)
 }
 
+// onlyPlan refuses flags that say what a plan file says.
+func onlyPlan(cmd *cobra.Command) (err error) {
+	apart := []string{"plan", "output", "plot", "backend", "allow-truncated", "in-dtype", "json"}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(apart, f.Name) {
+			err = usagef("--%s with --plan: got both, want it in the plan file", f.Name)
+		}
+	})
+	return err
+}
+
 // options returns the operation's options, but for the channels.
 func (r *request) options() ops.ResampleOptions {
 	return ops.ResampleOptions{
-		Kind: r.kind.value, Quat: r.quat.value, Period: r.period.value, Window: r.window.limit,
+		Interp: r.kind.value, Quat: r.quat.value, Period: r.period.value, Window: r.window.limit,
 		Edge: r.edge.value, Fill: r.fill.fill, Snap: r.snapping(),
 		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps,
 		DType: r.dtype.value,
@@ -150,7 +171,7 @@ func (r *request) options() ops.ResampleOptions {
 
 // fills reports whether the fill value may be written.
 func (r *request) fills() bool {
-	return r.edge.value == ops.FillEdge || r.edge.value == ops.HoldEdge || r.fillGaps
+	return r.edge.value == ops.EdgeFill || r.edge.value == ops.EdgeHold || r.fillGaps
 }
 
 const fillUnused = "--fill has no effect without --edge fill or hold, or --fill-gaps"
@@ -221,7 +242,7 @@ func (r *request) windowed() string {
 	}
 	for _, f := range r.streams {
 		if fields := strings.Split(f, ":"); len(fields) > 1 {
-			if kind, err := ops.ParseKind(fields[1]); err == nil && kind.Windowed() {
+			if kind, err := ops.ParseInterp(fields[1]); err == nil && kind.Windowed() {
 				return "--stream " + f
 			}
 		}
@@ -238,9 +259,9 @@ func (r *request) checkFor(form string) error {
 		return usagef("--allow-truncated is for .ulg files, got %q", r.in)
 	case form == "ulg" && r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
-	case form == "ulg" && r.kind.value.Width() > 1 && r.kind.value != ops.Slerp:
+	case form == "ulg" && r.kind.value.Width() > 1 && r.kind.value != ops.InterpSlerp:
 		return usagef("--kind %v: a .ulg file does not say where it has such features, want --stream NAME:%v", r.kind.value, r.kind.value)
-	case form == "ulg" && r.hz.value == 0:
+	case form == "ulg" && r.hz.value == 0 && r.planFile == "":
 		return usagef("no clock given: a .ulg file has no targets, want --hz")
 	}
 	return nil

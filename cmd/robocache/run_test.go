@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{to(noClock, "--hz", "1e10"), exitUsage, []string{"1e10", "at most"}},
 		{to("testdata/shared.npz", "--hz", "1e6"), exitGood, nil},
 		{to(flight, "--hz", "1e9"), exitUsage, []string{"1e+09", "at most"}},
-		{to(flight, "--hz", "9e8"), exitUsage, []string{"9e+08", "GiB"}},
+		{to(flight, "--hz", "1.5e8"), exitUsage, []string{"1.5e+08", "GiB"}},
 		{to(ramp, "--period", "-1"), exitUsage, []string{"-1", "above 0"}},
 		{to(ramp, "--max-gap", "50"), exitUsage, []string{`"50"`, "50ms"}},
 		{to(ramp, "--tolerance", "-5ms"), exitUsage, []string{"-5ms", "negative"}},
@@ -109,13 +109,13 @@ func TestExitCodes(t *testing.T) {
 		{to(flight, "--hz=50", "--stream=vehicle_control_mode:hermite"), exitInput, []string{"as many values as velocities"}},
 		{to(ramp, "--in-dtype=bf16"), exitInput, []string{"values"}},
 		{to(flight, "--hz=50", "--stream=airspede"), exitInput, []string{"airspede", "airspeed"}},
-		{to(flight, "--hz=50", "--stream=mission"), exitInput, []string{"mission", "two distinct stamps"}},
+		{to(flight, "--hz=50", "--stream=mission"), exitInput, []string{"mission", "two distinct timestamps"}},
 		{to(flight, "--hz=50", "--stream=sensor_mag_2"), exitInput, []string{"sensor_mag_2", "no samples"}},
 		{to(flight, "--hz=50", "--stream=airspeed:slerp"), exitInput, []string{"airspeed", "four floats"}},
-		{to(apart, "--hz=50"), exitInput, []string{"early 0.000 to 0.001 s", "late 0.005 to 0.006 s"}},
+		{to(apart, "--hz=50", "--range=intersection"), exitInput, []string{"early covers 0.000 to 0.001 s", "late covers 0.005 to 0.006 s"}},
 		{to(apart, "--hz=50", "--range=union"), exitGood, nil},
 		{to(backwards, "--hz=50"), exitInput, []string{"stream back", "index 2"}},
-		{to(still, "--hz=50"), exitInput, []string{"still", "two distinct stamps"}},
+		{to(still, "--hz=50"), exitInput, []string{"still", "two distinct timestamps"}},
 
 		{[]string{"resample", ramp, "-o", filepath.Join(dir, "no", "folder.npz")}, exitOther, []string{"folder.npz"}},
 		{to(ramp, "--plot", filepath.Join(dir, "no", "p.png")), exitOther, []string{"p.png"}},
@@ -157,7 +157,7 @@ func TestErrorsInJSONSayWhere(t *testing.T) {
 
 // absent stands for a backend whose device is not there.
 func TestNoDeviceHasItsOwnCode(t *testing.T) {
-	ops.Register(ops.Driver{Name: "absent", Open: func(string) (ops.Backend, error) { return nil, os.ErrNotExist }})
+	backend.Register(backend.Opener{Name: "absent", Open: func(string) (backend.Backend, error) { return nil, os.ErrNotExist }})
 	code, _, stderr := cli("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend", "absent:1")
 	assert.Equal(t, exitNoDevice, code, stderr)
 	code, stdout, _ := cli("info", "--backend=absent", "--json")

@@ -13,20 +13,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const tuneHelp = `Tune looks for faster shapes of launches than those that the model of the device gives, and keeps
-them in a table, which every program on this GPU then takes them from: which variant of a kernel
-makes a job, how many pieces a thread makes, how many targets a block. No result depends on them;
-tune checks that each candidate gives the same bits.
+const tuneHelp = `Tune looks for launch policies that are faster than those of the built-in heuristic, and
+keeps them in a table, which every program on this GPU then takes them from: which variant of a
+kernel does a job, how many items a thread makes, how many targets a block. No result depends on
+them; tune checks that each candidate gives the same bits.
 
 The jobs are those of robocache bench resample, forms and fuse, or those of --shapes. Of each, every
-candidate is measured briefly, and the fastest at length beside the model's, five times in turn.
-It is kept for the job's class (the variant, the powers of two of sizes, and whether inputs are
+candidate is measured briefly, and the fastest at length beside the heuristic's, five times in turn.
+It is kept for the job's key (the variant, the powers of two of sizes, and whether inputs are
 declared ready, as --launch says) if the slowest of its five medians is below the fastest of the
-model's, its median by 1 % at least, and no other job of the class became slower.
+heuristic's, its median by 1 % at least, and no other job of the key became slower.
 
 The table is for one kind of GPU and the kernels of this program: others do not use it, and
 robocache info and bench --explain say why. It lies in the user's cache, or where ROBOCACHE_TUNED
-says: a file or a folder; "off" leaves everything to the model.`
+says: a file or a folder; "off" leaves everything to the heuristic.`
 
 // tuneRequest is a tune command as given.
 type tuneRequest struct {
@@ -88,7 +88,7 @@ func (a *app) tune(r *tuneRequest) error {
 
 func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) error {
 	path := r.out
-	if d, ok := dev.Stream().(tuned.Device); ok && path == "" {
+	if d, ok := dev.Queue().Backend().(tuned.Device); ok && path == "" {
 		if _, path = d.Tuned(); path == "" {
 			return usagef("this device has no place for a table: say where with ROBOCACHE_TUNED or --output")
 		}
@@ -113,7 +113,7 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 	if a.json {
 		err = a.writeJSON(report)
 	} else if err = report.WriteTable(a.out); err == nil && len(report.Rows) > 0 {
-		_, err = fmt.Fprintf(a.out, "\n%s has %d classes\n", path, report.Classes)
+		_, err = fmt.Fprintf(a.out, "\n%s has %d keys\n", path, report.Keys)
 	}
 	if err == nil && ended() && report.Cut != "" {
 		err = &cutError{report.Cut}

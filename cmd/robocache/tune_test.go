@@ -19,14 +19,14 @@ func TestTuneWritesATableThatIsUsed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache", "tuned.json")
 	t.Setenv("ROBOCACHE_TUNED", path)
 	out, stderr := good(t, tuneArgs(t)...)
-	assert.Regexp(t, `(?m)^resample 2x64->300x8 +\d+ +resample_\w+ (each|check) `, out)
+	assert.Regexp(t, `(?m)^resample 2x64->300x8 +\d+ +resample_\w+ (items|check) `, out)
 	assert.Contains(t, out, "\n"+path+" has ")
 	assert.Contains(t, stderr, "1 of 2: resample 2x64->300x8: ")
 	info, _ := good(t, "info", "--backend=sim")
-	assert.Contains(t, info, "classes by "+path)
+	assert.Contains(t, info, "keys by "+path)
 	explained, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 8}`))
 	assert.Contains(t, explained, "launch shapes: tuned for ")
-	assert.Regexp(t, ` resample_\w+ .* (each|check) \d.* model +plain\n`, explained)
+	assert.Regexp(t, ` resample_\w+ .* (items|check) \d.* heuristic +plain\n`, explained)
 
 	// Another file, and what is found with inputs ready.
 	other := filepath.Join(t.TempDir(), "other.json")
@@ -36,7 +36,7 @@ func TestTuneWritesATableThatIsUsed(t *testing.T) {
 	assert.Equal(t, "ready", v["launch"])
 	require.Len(t, v["rows"], 2)
 	for _, row := range v["rows"].([]any) {
-		assert.Equal(t, true, row.(map[string]any)["class"].(map[string]any)["ready"])
+		assert.Equal(t, true, row.(map[string]any)["key"].(map[string]any)["ready"])
 	}
 	assert.FileExists(t, other)
 
@@ -51,7 +51,7 @@ func TestABadTableStopsNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
 	t.Setenv("ROBOCACHE_TUNED", path)
 	out, _ := good(t, "bench", "--backend=sim", "--explain", "--shapes", shapesFileOf(t, `{"suite": "resample", "B": 2, "S": 9, "T": 5, "D": 3}`))
-	assert.Contains(t, out, "launch shapes: the model: "+path+" is not used: not a table")
+	assert.Contains(t, out, "launch shapes: the heuristic: "+path+" is not used: not a table")
 }
 
 func TestTuneRefusesWhatCannotBe(t *testing.T) {

@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/ulog"
-	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,10 +46,12 @@ func TestFlightLogToOneClock(t *testing.T) {
 func TestAllStreamsAndThoseLeftOut(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "o.npz")
 	stdout, stderr := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu")
-	assert.Contains(t, stdout, "begins with yaw_estimator_status, ends with yaw_estimator_status")
+	assert.Contains(t, stdout, "begins with differential_pressure_1, ends with telemetry_status_1")
+	assert.Contains(t, stdout, "yaw_estimator_status        8    5.0 Hz     0  22.785 to 23.822 s      208   25.0 %", "a second of six does not narrow the clock")
+	assert.Contains(t, stdout, "previous, held\n", "a topic under one message a second holds its value")
 	assert.Contains(t, stdout, "dropouts noted by the recorder: 1, 0.030 s in all")
 	assert.Contains(t, stderr, "left out, no samples: vehicle_local_position_setpoint, sensor_mag_2")
-	assert.Contains(t, stderr, "left out, fewer than two distinct stamps: mission, position_setpoint_triplet, sensor_selection, test_motor, vehicle_command")
+	assert.Contains(t, stderr, "left out, fewer than two distinct timestamps: mission, position_setpoint_triplet, sensor_selection, test_motor, vehicle_command")
 	f := open(t, out)
 	for _, name := range []string{"actuator_outputs.values", "actuator_outputs_1.values", "vehicle_imu_2.valid"} {
 		assert.True(t, f.Has(name), name)
@@ -64,10 +64,10 @@ func TestTableOfStreams(t *testing.T) {
 	stdout, _ := good(t, "resample", flight, "-o", out, "--hz=50", "--backend=cpu", "--max-gap=50ms",
 		"--stream=airspeed", "--stream=vehicle_attitude", "--stream=vehicle_gps_position:nearest")
 	assert.Equal(t, `clock: 310 targets at 50 Hz, 20.471648 to 26.651648 s (begins with vehicle_gps_position, ends with vehicle_gps_position)
-                stream  samples      rate  gaps  targets   valid  outside  in gaps  inexact  kinds
-              airspeed      595   93.6 Hz     1      310  99.7 %        0        1        0  linear
-      vehicle_attitude     1298  204.6 Hz     1      310  99.7 %        0        1        0  8 slerp, 1 previous
-  vehicle_gps_position       32    5.0 Hz     0      310   0.3 %        0      309        0  13 nearest, 11 previous
+                stream  samples      rate  gaps              covers  targets   valid  outside  in gaps  inexact  kinds
+              airspeed      595   93.6 Hz     1  20.319 to 26.823 s      310  99.7 %        0        1        0  linear
+      vehicle_attitude     1298  204.6 Hz     1  20.327 to 26.823 s      310  99.7 %        0        1        0  8 slerp, 1 previous
+  vehicle_gps_position       32    5.0 Hz     0  20.472 to 26.659 s      310   0.3 %        0      309        0  13 nearest, 11 previous
 dropouts noted by the recorder: 1, 0.030 s in all
 wrote `+out+`, computed on cpu
 `, stdout)
@@ -81,7 +81,7 @@ func TestJSONCountsAddUp(t *testing.T) {
 	r := unmarshal(t, stdout)
 	assert.Equal(t, "cpu", r["device"].(map[string]any)["name"])
 	assert.Equal(t, map[string]any{"count": 1.0, "seconds": 0.03}, r["dropouts"])
-	assert.Equal(t, []any{map[string]any{"name": "mission", "reason": "fewer than two distinct stamps"}}, r["left_out"])
+	assert.Equal(t, []any{map[string]any{"name": "mission", "reason": "fewer than two distinct timestamps"}}, r["left_out"])
 	streams := r["streams"].([]any)
 	require.Len(t, streams, 2)
 	for _, s := range streams {
@@ -117,49 +117,11 @@ func TestIntegersKeepTheirLastValue(t *testing.T) {
 	assert.False(t, f.Has("count.values"))
 }
 
-func TestQuaternionsAreFoundByName(t *testing.T) {
-	col := func(list ...string) []dataset.Column {
-		var out []dataset.Column
-		for _, n := range list {
-			name, isInt := strings.CutPrefix(n, "!")
-			out = append(out, dataset.Column{Name: name, Integer: isInt})
-		}
-		return out
-	}
-	slerp, rotvec, rot6d, hermite, mean := ops.Slerp, ops.RotVec, ops.Rot6D, ops.Hermite, ops.WindowMean
-	for _, c := range []struct {
-		cols []dataset.Column
-		kind *ops.Kind
-		want []ops.Channel
-	}{
-		{col("q[0]", "q[1]", "q[2]", "q[3]", "x", "!n"), nil,
-			[]ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Slerp, Quat: ops.WXYZ}, {Lo: 4, Hi: 5}, {Lo: 5, Hi: 6, Kind: ops.Previous}}},
-		{col("x", "w[0]", "w[1]", "w[2]", "w[3]"), nil, []ops.Channel{{Lo: 0, Hi: 5}}},
-		{col("x", "w[0]", "w[1]", "w[2]", "w[3]"), &slerp, []ops.Channel{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 5, Kind: ops.Slerp, Quat: ops.WXYZ}}},
-		{col("q[0]", "q[1]", "q[2]", "q[3]", "q[4]"), nil, []ops.Channel{{Lo: 0, Hi: 5}}},
-		{col("x", "r[0]", "r[1]", "r[2]", "s[0]", "s[1]", "s[2]", "y[0]", "y[1]", "!n"), &rotvec,
-			[]ops.Channel{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 7, Kind: ops.RotVec}, {Lo: 7, Hi: 9}, {Lo: 9, Hi: 10, Kind: ops.Previous}}},
-		{col("m[0]", "m[1]", "m[2]", "m[3]", "m[4]", "m[5]"), &rot6d, []ops.Channel{{Lo: 0, Hi: 6, Kind: ops.Rot6D}}},
-		{col("x", "y", "vx", "vy"), &hermite, []ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Hermite}}},
-		{col("x", "q[0]", "q[1]", "q[2]", "q[3]", "!n"), &mean, []ops.Channel{{Lo: 0, Hi: 5, Kind: ops.WindowMean}, {Lo: 5, Hi: 6, Kind: ops.Previous}}},
-		{col("!q[0]", "!q[1]", "!q[2]", "!q[3]"), nil, []ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Previous}}},
-	} {
-		j := &ulogJob{}
-		got, err := j.channels(&pick{stream: &dataset.Stream{Columns: c.cols}, kind: c.kind}, &request{})
-		require.NoError(t, err)
-		assert.Equal(t, c.want, got)
-	}
-	for _, kind := range []*ops.Kind{&slerp, &rotvec, &rot6d, &hermite} {
-		_, err := (&ulogJob{}).channels(&pick{stream: &dataset.Stream{Columns: col("x")}, kind: kind}, &request{})
-		assert.Equal(t, exitInput, describe(err).Code, "%v", *kind)
-	}
-}
-
 // The means are those of the columns' samples in the last 50 ms, added up here one by one.
 func TestFlightLogInWindows(t *testing.T) {
 	f := resampleTo(t, flight, "--hz", "20", "--stream", "airspeed:window-mean", "--window", "50ms")
 	times, v, valid := array[int64](t, f, "times"), array[float32](t, f, "airspeed.values"), array[uint8](t, f, "airspeed.valid")
-	log, err := ulog.Open(flight, ulog.Options{})
+	log, err := ulog.ReadFile(flight, ulog.Options{})
 	require.NoError(t, err)
 	s := log.Stream("airspeed")
 	d := len(s.Columns)
@@ -168,7 +130,7 @@ func TestFlightLogInWindows(t *testing.T) {
 	held, most := 0, 0
 	for i, x := range times {
 		sum, n := 0.0, 0
-		for k, at := range s.Times {
+		for k, at := range s.Nanoseconds() {
 			if at <= x && x-at < 50e6 {
 				sum += float64(recorded[k*d])
 				n++
@@ -232,4 +194,65 @@ func TestFlightLogEqualsNumpyInterp(t *testing.T) {
 		// The weight and two operations are rounded to float32.
 		assert.InDelta(t, want, v[4*i], 4*4*0x1p-24, "target %d", i)
 	}
+}
+
+// A plan file says what the flags say, to the bit.
+func TestAPlanFileInPlaceOfFlags(t *testing.T) {
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	require.NoError(t, os.WriteFile(plan, []byte(`version: 1
+rate: 50
+defaults: {max_gap: 50ms}
+streams:
+  - {name: speed, from: airspeed, columns: [true_airspeed_m_s]}
+  - {name: vehicle_attitude, columns: [q], kind: {q: slerp}}
+`), 0o644))
+	f := resampleTo(t, flight, "--plan", plan)
+	want := resampleTo(t, flight, "--hz=50", "--max-gap=50ms", "--stream=airspeed", "--stream=vehicle_attitude")
+	assert.Equal(t, array[int64](t, want, "times"), array[int64](t, f, "times"))
+	assert.Equal(t, array[uint8](t, want, "airspeed.valid"), array[uint8](t, f, "speed.valid"))
+	names, err := f.Strings("speed.columns")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"true_airspeed_m_s"}, names)
+	all, q := array[float32](t, want, "vehicle_attitude.values"), array[float32](t, f, "vehicle_attitude.values")
+	require.Equal(t, []int{len(q) / 4, 4}, shape(t, f, "vehicle_attitude.values"))
+	for i := range q {
+		require.Equal(t, all[i/4*9+i%4], q[i])
+	}
+	fused := fuseTo(t, flight, "--plan", plan)
+	names, err = fused.Strings("columns")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"speed.true_airspeed_m_s", "vehicle_attitude.q[0]", "vehicle_attitude.q[1]", "vehicle_attitude.q[2]", "vehicle_attitude.q[3]"}, names)
+
+	out := filepath.Join(t.TempDir(), "o.npz")
+	code, _, stderr := cli("resample", flight, "-o", out, "--plan", plan, "--hz=50")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--hz with --plan")
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 50\nstreams:\n  - name: airspeed\n    edge: hold on\n"), 0o644))
+	code, stdout, _ := cli("resample", flight, "-o", out, "--plan", plan, "--json")
+	assert.Equal(t, exitInput, code)
+	e := unmarshal(t, stdout)["error"].(map[string]any)
+	assert.Equal(t, []any{plan, 5.0, 11.0, "streams[0].edge", `"hold on"`}, []any{e["path"], e["line"], e["column"], e["arg"], e["got"]})
+	code, _, stderr = cli("resample", flight, "-o", out, "--plan", plan+".none")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "no such file")
+	assert.NoFileExists(t, out)
+}
+
+// A topic that speaks when something changes keeps its last value to the end, and does not shorten the flight.
+func TestATopicOnChangeHolds(t *testing.T) {
+	var times []uint64
+	var values []any
+	for i := range 301 {
+		times, values = append(times, uint64(i)*100_000), append(values, float32(i))
+	}
+	in := writeLog(t, topic{"pose", "float v", times, values}, topic{"mode", "uint8_t v", []uint64{11e6, 11_400_000}, []any{uint8(3), uint8(4)}})
+	f := resampleTo(t, in, "--hz=10")
+	require.Len(t, array[int64](t, f, "times"), 301)
+	mode, valid := array[float32](t, f, "mode.values"), array[uint8](t, f, "mode.valid")
+	assert.Equal(t, []float32{3, 3, 4, 4}, []float32{mode[110], mode[113], mode[114], mode[300]})
+	assert.Equal(t, []uint8{0, 1, 1}, []uint8{valid[109], valid[110], valid[300]})
+	f = resampleTo(t, in, "--hz=10", "--edge=clamp")
+	assert.Zero(t, array[uint8](t, f, "mode.valid")[300], "as asked")
+	f = resampleTo(t, in, "--hz=10", "--range=intersection")
+	assert.Len(t, array[int64](t, f, "times"), 5)
 }

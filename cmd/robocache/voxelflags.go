@@ -7,30 +7,31 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // voxelForm is a value of --mode: an operation's mode, for a dense grid with its reduction.
 type voxelForm struct {
 	name   string
 	mode   ops.VoxelMode
-	reduce ops.VoxelReduce
+	reduce ops.Reduce
 }
 
 func (f voxelForm) String() string { return f.name }
 
 func voxelForms() []voxelForm {
 	var list []voxelForm
-	for _, r := range []ops.VoxelReduce{ops.ReduceOccupancy, ops.ReduceCount, ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin} {
-		list = append(list, voxelForm{r.String(), ops.DenseVoxels, r})
+	for _, r := range []ops.Reduce{ops.ReduceOccupancy, backend.ReduceCount, backend.ReduceSum, backend.ReduceMean, backend.ReduceMax, backend.ReduceMin} {
+		list = append(list, voxelForm{r.String(), ops.VoxelDense, r})
 	}
-	for _, m := range []ops.VoxelMode{ops.HardVoxels, ops.SparseVoxels} {
+	for _, m := range []ops.VoxelMode{ops.VoxelHard, ops.VoxelSparse} {
 		list = append(list, voxelForm{name: m.String(), mode: m})
 	}
 	return list
 }
 
-func sparseReductions() []ops.VoxelReduce {
-	return []ops.VoxelReduce{ops.ReduceMean, ops.ReduceSum, ops.ReduceMax, ops.ReduceMin, ops.ReduceCount}
+func sparseReductions() []ops.Reduce {
+	return []ops.Reduce{backend.ReduceMean, backend.ReduceSum, backend.ReduceMax, backend.ReduceMin, backend.ReduceCount}
 }
 
 // preset names another library's rules.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ type voxelRequest struct {
 	backend       string
 	size, lo, hi  vecFlag
 	form          choice[voxelForm]
-	reduce        choice[ops.VoxelReduce]
+	reduce        choice[ops.Reduce]
 	order         choice[ops.AxisOrder]
 	preset        choice[preset]
 	points        countFlag
@@ -76,8 +77,8 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	r := &voxelRequest{
 		size:   vecFlag{size: true},
 		form:   choice[voxelForm]{list: voxelForms(), kind: "MODE"},
-		reduce: choice[ops.VoxelReduce]{list: sparseReductions(), kind: "REDUCTION"},
-		order:  choice[ops.AxisOrder]{list: []ops.AxisOrder{ops.ZYX, ops.XYZ}, kind: "ORDER"},
+		reduce: choice[ops.Reduce]{list: sparseReductions(), kind: "REDUCTION"},
+		order:  choice[ops.AxisOrder]{list: []ops.AxisOrder{ops.AxisZYX, ops.AxisXYZ}, kind: "ORDER"},
 		preset: choice[preset]{list: []preset{mmcv, open3d}, kind: "NAME"},
 		points: countFlag{least: 1},
 	}
@@ -133,7 +134,7 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	if err := checkFiles(r.in, r.out, r.plot, r.backend); err != nil {
 		return none, err
 	}
-	form := voxelForm{"count", ops.DenseVoxels, ops.ReduceCount}
+	form := voxelForm{"count", ops.VoxelDense, backend.ReduceCount}
 	o := ops.VoxelizeOptions{MaxPoints: defaultPoints, MaxVoxels: defaultVoxels}
 	if r.form.set {
 		form = r.form.value
@@ -160,8 +161,8 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	if r.voxels.set {
 		o.MaxVoxels = r.voxels.value
 	}
-	if form.mode == ops.SparseVoxels {
-		o.Reduce = ops.ReduceMean
+	if form.mode == ops.VoxelSparse {
+		o.Reduce = backend.ReduceMean
 		if r.reduce.set {
 			o.Reduce = r.reduce.value
 		}
@@ -169,10 +170,10 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 			o.MaxVoxels = 0
 		}
 	}
-	if form.mode != ops.HardVoxels {
+	if form.mode != ops.VoxelHard {
 		o.MaxPoints = 0
 	}
-	if form.mode == ops.DenseVoxels {
+	if form.mode == ops.VoxelDense {
 		o.MaxVoxels = 0
 		if r.empty.set {
 			o.Empty = r.empty.fill.Get()
@@ -182,13 +183,13 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	switch {
 	case !r.size.set:
 		return none, usagef("no size of the cells given, want --size")
-	case r.reduce.set && is != ops.SparseVoxels:
+	case r.reduce.set && is != ops.VoxelSparse:
 		return none, usagef("--reduce is for --mode sparse, got %s", form)
-	case r.points.set && is != ops.HardVoxels:
+	case r.points.set && is != ops.VoxelHard:
 		return none, usagef("--max-points is for --mode hard, got %s", form)
-	case r.voxels.set && is == ops.DenseVoxels:
+	case r.voxels.set && is == ops.VoxelDense:
 		return none, usagef("--max-voxels is for --mode hard or sparse, got %s", form)
-	case r.empty.set && is != ops.DenseVoxels:
+	case r.empty.set && is != ops.VoxelDense:
 		return none, usagef("--empty is for grids, got --mode %s", form)
 	case r.lo.set && r.hi.set:
 		if _, err := (ops.VoxelGrid{Min: r.lo.value, Max: r.hi.value, Size: r.size.value}).Cells(); err != nil {
@@ -201,7 +202,7 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 			return none, usagef("--preset open3d lays its own grid, got --min or --max")
 		case s[0] != s[1] || s[0] != s[2]:
 			return none, usagef("--preset open3d has cubes for cells, got --size %s", &r.size)
-		case r.reduce.set && r.reduce.value != ops.ReduceMean:
+		case r.reduce.set && r.reduce.value != backend.ReduceMean:
 			return none, usagef("--reduce: got %s with --preset open3d, want mean", r.reduce.value)
 		}
 	}
@@ -270,12 +271,12 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 		reduced, of = features, c.features
 	}
 	size := 4.0 // of what is made of them
-	if of.DType() == tensor.F64 || o.Mode == ops.HardVoxels && c.wide() {
+	if of.DType() == tensor.F64 || o.Mode == ops.VoxelHard && c.wide() {
 		size = 8
 	}
 	need, what := 0.0, ""
 	switch o.Mode {
-	case ops.DenseVoxels:
+	case ops.VoxelDense:
 		need = float64(cells[0]) * float64(cells[1]) * float64(cells[2])
 		if o.Reduce.OfFeatures() {
 			need *= float64(reduced) * size
@@ -286,7 +287,7 @@ func checkRoom(g ops.VoxelGrid, c *cloud, o ops.VoxelizeOptions) error {
 			need *= float64(c.offsets.Len() - 1)
 		}
 		what = fmt.Sprintf("--size: got a grid of %d x %d x %d cells", cells[0], cells[1], cells[2])
-	case ops.HardVoxels:
+	case ops.VoxelHard:
 		voxels := c.points.Dim(0)
 		if o.MaxVoxels > 0 && c.offsets == nil {
 			voxels = min(voxels, o.MaxVoxels)

@@ -174,7 +174,7 @@ func TestOffsetsMakeABatch(t *testing.T) {
 
 // One cloud in every format that holds it gives the same arrays.
 func TestEveryFormatGivesTheSameVoxels(t *testing.T) {
-	cloud, err := ply.Open(lidar)
+	cloud, err := ply.ReadFile(lidar)
 	require.NoError(t, err)
 	points, features := cloud.Points, cloud.Features
 	p, err := tensor.Data[float32](points)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 )
@@ -36,7 +38,7 @@ type counters struct {
 // args returns what the operation reads, for the reduction that it makes.
 func (j *voxelJob) args() ops.VoxelizeArgs {
 	args := ops.VoxelizeArgs{Points: j.cloud.points, Offsets: j.cloud.offsets}
-	if j.opts.Mode == ops.HardVoxels || j.opts.Reduce.OfFeatures() {
+	if j.opts.Mode == ops.VoxelHard || j.opts.Reduce.OfFeatures() {
 		args.Features = j.cloud.features
 	}
 	return args
@@ -45,7 +47,7 @@ func (j *voxelJob) args() ops.VoxelizeArgs {
 func (j *voxelJob) run(device *ops.Device) error {
 	args := j.args()
 	var err error
-	if j.out, err = device.Voxelize(args, j.grid, j.opts); err != nil {
+	if j.out, err = device.Voxelize(context.Background(), args, j.grid, j.opts); err != nil {
 		return j.cloud.explain(err)
 	}
 	if j.request.plot == "" {
@@ -53,12 +55,12 @@ func (j *voxelJob) run(device *ops.Device) error {
 	}
 	// The picture is of the voxels that hold points: a grid does not say which do.
 	j.drawn = j.out
-	if j.opts.Mode == ops.DenseVoxels {
-		o := ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: j.opts.Reduce, Order: j.opts.Order}
+	if j.opts.Mode == ops.VoxelDense {
+		o := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: j.opts.Reduce, Order: j.opts.Order}
 		if o.Reduce == ops.ReduceOccupancy {
-			o.Reduce = ops.ReduceCount
+			o.Reduce = backend.ReduceCount
 		}
-		if j.drawn, err = device.Voxelize(args, j.grid, o); err != nil {
+		if j.drawn, err = device.Voxelize(context.Background(), args, j.grid, o); err != nil {
 			return j.cloud.explain(err)
 		}
 	}
@@ -74,9 +76,9 @@ func (j *voxelJob) arrays(w *npz.Writer) error {
 	}
 	var list []array
 	switch j.opts.Mode {
-	case ops.DenseVoxels:
+	case ops.VoxelDense:
 		list = []array{{"grid", o.Grid}}
-	case ops.HardVoxels:
+	case ops.VoxelHard:
 		list = []array{{"voxels", o.Values}, {"coords", o.Coords}, {"num_points", o.Counts}, {"point_voxel", o.PointVoxel}}
 		if j.cloud.offsets != nil {
 			list = append(list, array{"row_splits", o.RowSplits})
@@ -121,7 +123,7 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 			}
 			at = at[1:]
 		}
-		if j.opts.Order == ops.XYZ {
+		if j.opts.Order == ops.AxisXYZ {
 			at = []int32{at[2], at[1], at[0]}
 		}
 		zyx = append(zyx, at...)
@@ -137,8 +139,8 @@ func (j *voxelJob) picture() (viz.Voxels, error) {
 		return v, err
 	}
 	switch {
-	case j.opts.Mode == ops.HardVoxels:
-	case j.opts.Reduce == ops.ReduceCount:
+	case j.opts.Mode == ops.VoxelHard:
+	case j.opts.Reduce == backend.ReduceCount:
 		v.Label, v.Counts = "points in a voxel", true
 		v.Values, err = j.drawn.Counts.Slice(0, 0, shown)
 	case j.opts.Reduce.OfFeatures() && j.cloud.features != nil && j.request.preset.value != open3d:
@@ -174,7 +176,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if len(j.cloud.names) > 0 {
 		fmt.Fprintf(a.out, "features: %s\n", strings.Join(j.cloud.names, ", "))
 	}
-	if j.opts.Mode != ops.DenseVoxels {
+	if j.opts.Mode != ops.VoxelDense {
 		fmt.Fprintf(a.out, "voxels: %d\n", f.Voxels)
 	}
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -28,7 +28,7 @@ func raw(values ...float32) []byte {
 func TestNumbersArePointsAndFeatures(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.bin")
 	require.NoError(t, os.WriteFile(path, raw(1, 2, 3, .5, float32(math.NaN()), 5, 6, .25), 0o644))
-	c, err := Open(path, Options{})
+	c, err := ReadFile(path, Options{})
 	require.NoError(t, err)
 	require.NoError(t, c.Check())
 	assert.Equal(t, []float32{1, 2, 3}, cloudtest.Data(t, c.Points)[:3])

@@ -18,8 +18,10 @@ type Options struct {
 	Features []string
 }
 
-// Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string, opt Options) (*dataset.Cloud, error) { return records.Open(path, opt.parse) }
+// ReadFile reads a file. A *dataset.FormatError carries its path.
+func ReadFile(path string, opt Options) (*dataset.Cloud, error) {
+	return records.ReadFile(path, opt.parse)
+}
 
 // Read reads all of r.
 func Read(r io.Reader, opt Options) (*dataset.Cloud, error) { return records.Read(r, opt.parse) }
@@ -45,7 +47,7 @@ func Parse(data []byte, opt Options) (*dataset.Cloud, error) {
 	}
 	set, err := records.NewSet(fields, n)
 	if err != nil {
-		return nil, &dataset.CloudError{Arg: "Columns", Got: err.Error(), Want: "each name once"}
+		return nil, &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: err.Error(), Want: "each name once"}
 	}
 	for i := range fields {
 		set.Fill(i, data, 4*i, size, binary.LittleEndian)

@@ -9,25 +9,30 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
 )
 
 // Error says why a value cannot be written.
 type Error struct {
 	Op        string // the function
+	Kind      error  // one of package dataset's Err values
 	Got, Want string
 }
 
 func (e *Error) Error() string { return "npy." + e.Op + ": got " + e.Got + ", want " + e.Want }
 
+// Unwrap returns the kind.
+func (e *Error) Unwrap() error { return e.Kind }
+
 // Write writes a host tensor, of any strides, as a version 1.0 file. Bf16 is written as uint16. A tensor on a device or
 // closed is a *tensor.Error, one of more than 64 dimensions an *Error, and nothing is written.
 func Write(w io.Writer, t *tensor.Tensor) error {
 	if t == nil {
-		return &Error{Op: "Write", Got: "no tensor", Want: "a host tensor"}
+		return &Error{Op: "Write", Kind: dataset.ErrMissing, Got: "no tensor", Want: "a host tensor"}
 	}
 	if t.Rank() > maxRank {
-		return &Error{Op: "Write", Got: fmt.Sprintf("rank %d", t.Rank()), Want: fmt.Sprintf("at most %d", maxRank)}
+		return &Error{Op: "Write", Kind: dataset.ErrShape, Got: fmt.Sprintf("rank %d", t.Rank()), Want: fmt.Sprintf("at most %d", maxRank)}
 	}
 	t, err := t.Contiguous()
 	if err != nil {
@@ -89,10 +94,10 @@ func WriteStrings(w io.Writer, list []string) error {
 	width := 1
 	for i, s := range list {
 		if !utf8.ValidString(s) {
-			return &Error{Op: "WriteStrings", Got: fmt.Sprintf("%q at index %d", s, i), Want: "UTF-8"}
+			return &Error{Op: "WriteStrings", Kind: dataset.ErrOption, Got: fmt.Sprintf("%q at index %d", s, i), Want: "UTF-8"}
 		}
 		if strings.HasSuffix(s, "\x00") {
-			return &Error{Op: "WriteStrings", Got: fmt.Sprintf("%q at index %d", s, i), Want: "no zero byte at the end"}
+			return &Error{Op: "WriteStrings", Kind: dataset.ErrOption, Got: fmt.Sprintf("%q at index %d", s, i), Want: "no zero byte at the end"}
 		}
 		width = max(width, utf8.RuneCountInString(s))
 	}

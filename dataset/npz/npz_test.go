@@ -64,6 +64,7 @@ func TestArchivesOfNumpyRead(t *testing.T) {
 		require.NoError(t, f.Close())
 		require.NoError(t, f.Close())
 		_, err = f.Tensor("values")
+		assert.ErrorIs(t, err, dataset.ErrClosed)
 		assert.ErrorIs(t, err, fs.ErrClosed)
 	}
 }
@@ -211,10 +212,10 @@ func TestABadArchiveIsAFormatError(t *testing.T) {
 	_, err = f.Tensor("t")
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)
 	_, err = f.Tensor("b")
-	assert.ErrorIs(t, err, dataset.ErrMissing)
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
 	assert.ErrorContains(t, err, "one of a cut t")
 	_, err = f.Header("b")
-	assert.ErrorIs(t, err, dataset.ErrMissing)
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
 
 	_, err = Open(filepath.Join(t.TempDir(), "none.npz"))
 	assert.ErrorIs(t, err, fs.ErrNotExist)

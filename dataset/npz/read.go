@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -94,7 +95,7 @@ func (f *File) Header(name string) (npy.Header, error) {
 	return h, err
 }
 
-// Tensor reads an array of numbers, as npy.Read does. No such name is a *dataset.FormatError that is dataset.ErrMissing.
+// Tensor reads an array of numbers, as npy.Read does. No such name is a *dataset.FormatError that is dataset.ErrNotFound.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) { return whole(f, name, npy.Read) }
 
 // BF16 reads an array of uint16 as the bits of bf16, as npy.ReadBF16 does.
@@ -103,7 +104,7 @@ func (f *File) BF16(name string) (*tensor.Tensor, error) { return whole(f, name,
 // Strings reads an array of strings, as npy.ReadStrings does.
 func (f *File) Strings(name string) ([]string, error) { return whole(f, name, npy.ReadStrings) }
 
-// Close closes the file that Open opened. Close twice is fine; reading after it is an error that is fs.ErrClosed.
+// Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
 	if f.closer == nil {
 		return nil
@@ -141,7 +142,7 @@ func whole[T any](f *File, name string, read func(io.Reader) (T, error)) (T, err
 func (f *File) with(name string, fn func(*member) error) error {
 	m := f.members[name]
 	if m == nil {
-		return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrMissing, Msg: "array", Got: fmt.Sprintf("%q", name), Want: "one of " + strings.Join(f.names, " ")}
+		return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "array", Got: fmt.Sprintf("%q", name), Want: "one of " + strings.Join(f.names, " ")}
 	}
 	rc, err := m.Open()
 	if err == nil {
@@ -170,6 +171,9 @@ func explain(err error, at int64) error {
 	case err == nil || errors.As(err, &bad):
 		return err
 	case errors.As(err, &below):
+		if errors.Is(below.err, fs.ErrClosed) {
+			return fmt.Errorf("npz: %w: %w", dataset.ErrClosed, below.err)
+		}
 		return below.err
 	case errors.Is(err, zip.ErrAlgorithm):
 		return &dataset.FormatError{Format: "npz", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "compression", Want: "stored or deflated", Err: err}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/tensor"
 )
@@ -28,12 +29,16 @@ type Writer struct {
 // Error says why an array cannot be added.
 type Error struct {
 	Name      string
+	Kind      error // dataset.ErrClosed or dataset.ErrOption
 	Got, Want string
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("npz: array %q: got %s, want %s", e.Name, e.Got, e.Want)
 }
+
+// Unwrap returns the kind.
+func (e *Error) Unwrap() error { return e.Kind }
 
 // NewWriter writes an archive to w. Close it to complete the archive; w is not closed.
 func NewWriter(w io.Writer, opt Options) *Writer {
@@ -57,7 +62,7 @@ func (w *Writer) AddStrings(name string, list []string) error {
 
 func (w *Writer) add(name string, fill func(io.Writer) error) error {
 	if w.closed {
-		return &Error{Name: name, Got: "a closed Writer", Want: "Add before Close"}
+		return &Error{Name: name, Kind: dataset.ErrClosed, Got: "a closed Writer", Want: "Add before Close"}
 	}
 	if w.err != nil {
 		return w.err
@@ -66,7 +71,7 @@ func (w *Writer) add(name string, fill func(io.Writer) error) error {
 		return err
 	}
 	if w.names[name] {
-		return &Error{Name: name, Got: "the name twice", Want: "each name once"}
+		return &Error{Name: name, Kind: dataset.ErrOption, Got: "the name twice", Want: "each name once"}
 	}
 	// The member begins with its first bytes, so that an array that is refused leaves no trace.
 	m := &lazy{w: w, name: name}
@@ -114,7 +119,7 @@ func (l *lazy) Write(p []byte) (int, error) {
 // checkName refuses what could not be a member's name, or would leave the folder it is unpacked into.
 func checkName(name string) error {
 	bad := func(got string) error {
-		return &Error{Name: name, Got: got, Want: "a plain name, or one with folders below the archive"}
+		return &Error{Name: name, Kind: dataset.ErrOption, Got: got, Want: "a plain name, or one with folders below the archive"}
 	}
 	switch {
 	case name == "":

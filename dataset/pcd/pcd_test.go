@@ -18,7 +18,7 @@ import (
 )
 
 func TestRealFilesReadAsTheIndependentReaderReadsThem(t *testing.T) {
-	cloudtest.Golden(t, "testdata", Open)
+	cloudtest.Golden(t, "testdata", ReadFile)
 }
 
 func parse(t *testing.T, text string) *dataset.Cloud {
@@ -121,7 +121,7 @@ func TestNoPointsIsACloudToo(t *testing.T) {
 
 func TestWriteThenReadGivesAnEqualCloud(t *testing.T) {
 	for _, name := range []string{"milk", "people", "office", "plane"} {
-		want, err := Open("testdata/" + name + ".pcd")
+		want, err := ReadFile("testdata/" + name + ".pcd")
 		require.NoError(t, err)
 		for _, e := range []Encoding{Binary, Compressed, ASCII} {
 			var b bytes.Buffer
@@ -247,7 +247,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		assert.Equal(t, c.line, bad.Line, "%q: %v", c.text, err)
 		assert.Contains(t, err.Error(), c.want, "%q", c.text)
 	}
-	_, err := Open("testdata/missing.pcd")
+	_, err := ReadFile("testdata/missing.pcd")
 	assert.Error(t, err)
 }
 
@@ -255,7 +255,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 func TestTruncationIsNeverSilence(t *testing.T) {
 	var c *dataset.Cloud
 	{
-		people, err := Open("testdata/people.pcd")
+		people, err := ReadFile("testdata/people.pcd")
 		require.NoError(t, err)
 		points, features := cloudtest.Data(t, people.Points), cloudtest.Data(t, people.Features)
 		c, err = dataset.NewCloud(points[3*2400:3*2420], features[4*2400:4*2420], people.Columns)

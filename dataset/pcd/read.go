@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/dataset/internal/records"
 )
 
-// Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string) (*dataset.Cloud, error) { return records.Open(path, Parse) }
+// ReadFile reads a file. A *dataset.FormatError carries its path.
+func ReadFile(path string) (*dataset.Cloud, error) { return records.ReadFile(path, Parse) }
 
 // Read reads all of r.
 func Read(r io.Reader) (*dataset.Cloud, error) { return records.Read(r, Parse) }

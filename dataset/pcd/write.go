@@ -44,7 +44,7 @@ func Write(w io.Writer, c *dataset.Cloud, opt Options) error {
 		return err
 	}
 	if opt.Encoding > ASCII {
-		return &dataset.CloudError{Arg: "Encoding", Got: strconv.Itoa(int(opt.Encoding)), Want: "Binary, Compressed or ASCII"}
+		return &dataset.CloudError{Arg: "Encoding", Kind: dataset.ErrOption, Got: strconv.Itoa(int(opt.Encoding)), Want: "Binary, Compressed or ASCII"}
 	}
 	var fields []field
 	for i := 0; i < len(out.Columns); i++ {
@@ -54,7 +54,7 @@ func Write(w io.Writer, c *dataset.Cloud, opt Options) error {
 			f = field{name: "rgba"[:n], columns: cols[:n]}
 			i += n - 1
 		} else if !records.IsWord(f.name) || slices.Contains([]string{"_", "rgb", "rgba"}, f.name) {
-			return &dataset.CloudError{Arg: "Columns", Got: strconv.Quote(f.name), Want: "a name without white space, and not _, rgb or rgba"}
+			return &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: strconv.Quote(f.name), Want: "a name without white space, and not _, rgb or rgba"}
 		}
 		f.letter, f.size = kind(f)
 		fields = append(fields, f)
@@ -179,7 +179,7 @@ func encode(fields []field, n int, e Encoding) ([]byte, error) {
 			}
 		}
 		if len(b) > math.MaxUint32/2 {
-			return nil, &dataset.CloudError{Arg: "Points", Got: fmt.Sprintf("%d bytes", len(b)), Want: "at most 2 GiB, which the compressed form has room for"}
+			return nil, &dataset.CloudError{Arg: "Points", Kind: dataset.ErrTooLarge, Got: fmt.Sprintf("%d bytes", len(b)), Want: "at most 2 GiB, which the compressed form has room for"}
 		}
 		packed := compress(make([]byte, 8), b)
 		binary.LittleEndian.PutUint32(packed, uint32(len(packed)-8))

@@ -16,7 +16,7 @@ import (
 )
 
 func TestARealFileReadsAsTheIndependentReaderReadsIt(t *testing.T) {
-	cloudtest.Golden(t, "testdata", Open)
+	cloudtest.Golden(t, "testdata", ReadFile)
 }
 
 // mesh is a file with an element before the vertices and one after them, lists in all places, and every scalar type.
@@ -182,7 +182,7 @@ func TestWhatFollowsTheDataIsCounted(t *testing.T) {
 }
 
 func TestWriteThenReadGivesAnEqualCloud(t *testing.T) {
-	lidar, err := Open("testdata/lidar.ply")
+	lidar, err := ReadFile("testdata/lidar.ply")
 	require.NoError(t, err)
 	odd, err := dataset.NewCloud([]float32{1, float32(math.NaN()), float32(math.Inf(-1)), 4, 5, 6}, []float32{255, -1, .5, 0, 1 << 30, 7},
 		[]dataset.Column{{Name: "red", Integer: true}, {Name: "n", Integer: true}, {Name: "half", Integer: true}})
@@ -267,7 +267,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		assert.Equal(t, c.line, bad.Line, "%.200q: %v", c.text, err)
 		assert.Contains(t, err.Error(), c.want, "%.200q", c.text)
 	}
-	_, err := Open("testdata/missing.ply")
+	_, err := ReadFile("testdata/missing.ply")
 	assert.Error(t, err)
 }
 

@@ -31,7 +31,7 @@ func Write(w io.Writer, c *dataset.Cloud, opt Options) error {
 	fmt.Fprintf(&b, "ply\nformat %s 1.0\nelement vertex %d\n", form, out.N)
 	for _, col := range out.Columns {
 		if !records.IsWord(col.Name) {
-			return &dataset.CloudError{Arg: "Columns", Got: strconv.Quote(col.Name), Want: "a name without white space"}
+			return &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: strconv.Quote(col.Name), Want: "a name without white space"}
 		}
 		typ := map[records.Scalar]string{records.U8: "uchar", records.I32: "int", records.F32: "float", records.F64: "double"}[col.Scalar]
 		fmt.Fprintf(&b, "property %s %s\n", typ, col.Name)

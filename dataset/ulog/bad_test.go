@@ -184,8 +184,8 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%d bytes lost, damage %v", log.LostBytes, log.Damage)
 			}
 			for _, s := range log.Streams {
-				if s.Values.Dim(0) != len(s.Times) || s.Values.Dim(1) != len(s.Columns) || len(s.Times) == 0 {
-					t.Fatalf("stream %s: %v, %d times, %d columns", s.Name, s.Values, len(s.Times), len(s.Columns))
+				if s.Values.Dim(0) != len(s.Nanoseconds()) || s.Values.Dim(1) != len(s.Columns) || len(s.Nanoseconds()) == 0 {
+					t.Fatalf("stream %s: %v, %d times, %d columns", s.Name, s.Values, len(s.Nanoseconds()), len(s.Columns))
 				}
 			}
 		}

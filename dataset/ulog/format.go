@@ -2,6 +2,7 @@ package ulog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,6 +50,14 @@ type field struct {
 	base      base
 	n         int
 	array     bool
+}
+
+// rotation says which fields PX4 keeps quaternions in, the scalar first.
+func (f *field) rotation() dataset.Rotation {
+	if f.array && f.n == 4 && !f.base.integer() && slices.Contains([]string{"q", "q_d", "q_offset", "delta_q_reset"}, f.name) {
+		return dataset.RotationWXYZ
+	}
+	return dataset.RotationNone
 }
 
 func (f *field) padding() bool { return strings.HasPrefix(f.name, "_padding") }
@@ -273,7 +282,7 @@ func (p *parser) flatten(top, f *format, prefix string, off int) error {
 				}
 			} else {
 				top.leaves = append(top.leaves, leaf{off, fd.base})
-				top.columns = append(top.columns, dataset.Column{Name: name, Type: fd.typ, Integer: fd.base.integer()})
+				top.columns = append(top.columns, dataset.Column{Name: name, Type: fd.typ, Integer: fd.base.integer(), Rotation: fd.rotation()})
 				top.wide = top.wide || !fd.base.narrow()
 			}
 			off += size

@@ -1,6 +1,8 @@
 package ulog
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -8,26 +10,20 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Options say how strict the reader is. The zero value takes nothing but a whole, correct file.
-type Options struct {
-	// AllowTruncated accepts a file that is cut or breaks after its header: what was read up to there is given,
-	// Recording.LostBytes counts the rest and Recording.Damage says what was found, and where.
-	// A file version or a flag that this reader does not know stays an error.
-	AllowTruncated bool
-}
+// Options are dataset's. A file version or a flag that this reader does not know stays an error under AllowTruncated.
+type Options = dataset.Options
 
 // Log is a file's content. Everything is in file order; times are nanoseconds of the recorder's clock.
 type Log struct {
-	dataset.Recording
+	// Streams, what was left out and the recorder's dropouts.
+	dataset.Episode
 	Version    int
-	Start      int64 // the header's time stamp
+	Start      int64 // the header's timestamp
 	Info       []Info
 	MultiInfo  []MultiInfo
 	Parameters []Parameter // the initial ones, then each change
 	Defaults   []Default
 	Messages   []Message
-	Empty      []string // topics that were subscribed to and have no sample: they have no stream
-	Unclocked  []Unclocked
 	// Unsubscribed lists the streams that the recorder said it would no longer log.
 	Unsubscribed []string
 	Syncs        int // synchronisation messages
@@ -47,7 +43,7 @@ type MultiInfo struct {
 	Values     [][]byte // as recorded; continued parts are joined
 }
 
-// Parameter is a setting of the vehicle. Time is the start of the log, or the latest stamp before a change.
+// Parameter is a setting of the vehicle. Time is the start of the log, or the latest timestamp before a change.
 type Parameter struct {
 	Name, Type string
 	Value      float64 // exact: parameters are float or int32_t
@@ -70,12 +66,6 @@ type Message struct {
 	Text   string
 }
 
-// Unclocked is a topic that has no usable field "timestamp", so that its samples have no place in time.
-type Unclocked struct {
-	Name    string
-	Samples int
-}
-
 // InfoValue returns the value of an Info by name, the last one given, or nil.
 func (l *Log) InfoValue(name string) any {
 	for i := len(l.Info) - 1; i >= 0; i-- {
@@ -96,8 +86,24 @@ func (l *Log) Parameter(name string) (float64, bool) {
 	return 0, false
 }
 
-// Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string, opt Options) (*Log, error) {
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "ulog", Extensions: []string{".ulg"},
+		Match: func(head []byte) bool { return bytes.HasPrefix(head, []byte(fileMagic)) },
+		Open: func(_ context.Context, path string, opt Options) (dataset.Dataset, error) {
+			return dataset.Single("ulog", path, func(context.Context) (*dataset.Episode, error) {
+				log, err := ReadFile(path, opt)
+				if err != nil {
+					return nil, err
+				}
+				return &log.Episode, nil
+			}), nil
+		},
+	})
+}
+
+// ReadFile reads a file, whose name becomes the episode's. A *dataset.FormatError carries its path.
+func ReadFile(path string, opt Options) (*Log, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -107,8 +113,11 @@ func Open(path string, opt Options) (*Log, error) {
 	if errors.As(err, &bad) {
 		bad.Path = path
 	}
-	if log != nil && log.Damage != nil {
-		log.Damage.Path = path
+	if log != nil {
+		log.Name, log.Attributes.Source = dataset.BaseName(path), path
+		if log.Damage != nil {
+			log.Damage.Path = path
+		}
 	}
 	return log, err
 }

@@ -246,22 +246,27 @@ func (p *parser) streams(log *Log) error {
 	for _, t := range p.order {
 		switch {
 		case t.samples == 0:
-			log.Empty = append(log.Empty, p.streamName(t))
+			log.LeftOut = append(log.LeftOut, dataset.LeftOut{Name: p.streamName(t), Reason: "no samples"})
 			continue
 		case t.format.clock.base == 0:
-			log.Unclocked = append(log.Unclocked, Unclocked{p.streamName(t), t.samples})
+			log.LeftOut = append(log.LeftOut, dataset.LeftOut{Name: p.streamName(t), Count: t.samples, Reason: fmt.Sprintf("no timestamps for its %d samples", t.samples)})
 			continue
 		}
-		s := dataset.Stream{Name: p.streamName(t), Times: t.times, Columns: t.format.columns, Inexact: t.inexact}
+		var values *tensor.Tensor
 		var err error
 		if t.format.wide {
-			s.Values, err = tensor.Of(t.f64, len(t.times), len(s.Columns))
+			values, err = tensor.Of(t.f64, len(t.times), len(t.format.columns))
 		} else {
-			s.Values, err = tensor.Of(t.f32, len(t.times), len(s.Columns))
+			values, err = tensor.Of(t.f32, len(t.times), len(t.format.columns))
 		}
 		if err != nil {
 			return err
 		}
+		s, err := dataset.NewStream(p.streamName(t), t.times, values, t.format.columns)
+		if err != nil {
+			return err
+		}
+		s.Inexact = t.inexact
 		log.Streams = append(log.Streams, s)
 	}
 	for _, t := range p.stopped {

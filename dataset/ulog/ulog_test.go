@@ -81,7 +81,7 @@ func TestEveryFieldTypeAsAScalarAndAsAnArray(t *testing.T) {
 			assert.Equal(t, []dataset.Column{{Name: "one", Type: c.typ, Integer: integer}, {Name: "two[0]", Type: c.typ, Integer: integer}, {Name: "two[1]", Type: c.typ, Integer: integer}}, s.Columns)
 			assert.Equal(t, []tensor.DType{tensor.F32, tensor.F64}[i], s.Values.DType(), c.typ)
 			assert.Equal(t, []float64{c.want[0], c.want[0], c.want[1]}, float64s(t, s.Values), c.typ)
-			assert.Equal(t, []int64{5000}, s.Times)
+			assert.Equal(t, []int64{5000}, s.Nanoseconds())
 			assert.Zero(t, s.Inexact)
 		}
 	}
@@ -112,7 +112,7 @@ func TestNestedTypesFlattenAndPaddingIsLeftOut(t *testing.T) {
 		names = append(names, c.Name)
 	}
 	assert.Equal(t, []string{"n", "esc[0].timestamp", "esc[0].rpm", "esc[0].in.v", "esc[1].timestamp", "esc[1].rpm", "esc[1].in.v", "last.v"}, names)
-	assert.Equal(t, []int64{77000, 78000, 77000, 78000}, s.Times)
+	assert.Equal(t, []int64{77000, 78000, 77000, 78000}, s.Nanoseconds())
 	assert.Equal(t, []float64{2, 11, -5, 1, 12, 6, 2, 3}, float64s(t, s.Values)[:8])
 	assert.Equal(t, 2, s.Column("esc[0].rpm"))
 	assert.Equal(t, -1, s.Column("rpm"))
@@ -129,15 +129,15 @@ func TestInstancesAreNumberedAndStreamsKeepTheOrderOfSubscription(t *testing.T) 
 	}
 	log := parse(t, w)
 	assert.Equal(t, []string{"b_2", "a_1_1", "a_1", "a"}, log.Names())
-	assert.Equal(t, []string{"b"}, log.Empty)
-	assert.Equal(t, []int64{6000}, log.Stream("a_1_1").Times)
+	assert.Equal(t, []dataset.LeftOut{{Name: "b", Reason: "no samples"}}, log.LeftOut)
+	assert.Equal(t, []int64{6000}, log.Stream("a_1_1").Nanoseconds())
 }
 
 func TestASecondSubscriptionOfATopicContinuesItsStream(t *testing.T) {
 	w := newBuild(0, 0).format("a:uint64_t timestamp;float x;").subscribe(0, 1, "a").data(1, uint64(1), float32(1))
 	w.put('R', uint16(1)).subscribe(0, 2, "a").data(2, uint64(2), float32(2))
 	s := parse(t, w).Stream("a")
-	assert.Equal(t, []int64{1000, 2000}, s.Times)
+	assert.Equal(t, []int64{1000, 2000}, s.Nanoseconds())
 	assert.Equal(t, []float64{1, 2}, float64s(t, s.Values))
 }
 
@@ -166,7 +166,7 @@ func TestShortStampsUnwrapAcrossDropouts(t *testing.T) {
 				now += lost * 1e6
 			}
 		}
-		assert.Equal(t, want, parse(t, w).Streams[0].Times, c.typ)
+		assert.Equal(t, want, parse(t, w).Streams[0].Nanoseconds(), c.typ)
 	}
 }
 
@@ -178,7 +178,9 @@ func TestTopicsWithoutAClockAreCountedNotDropped(t *testing.T) {
 	w.data(0, float32(1)).data(0, float32(1)).data(1, int64(1), float32(1)).data(2, uint64(1), uint64(2))
 	log := parse(t, w)
 	assert.Empty(t, log.Streams)
-	assert.Equal(t, []Unclocked{{"a", 2}, {"b", 1}, {"c", 1}}, log.Unclocked)
+	require.Len(t, log.LeftOut, 3)
+	assert.Equal(t, dataset.LeftOut{Name: "a", Count: 2, Reason: "no timestamps for its 2 samples"}, log.LeftOut[0])
+	assert.Equal(t, []string{"b", "c"}, []string{log.LeftOut[1].Name, log.LeftOut[2].Name})
 }
 
 func TestAnAppendedPartIsReadAndTheMessageItCutIsCounted(t *testing.T) {
@@ -193,7 +195,7 @@ func TestAnAppendedPartIsReadAndTheMessageItCutIsCounted(t *testing.T) {
 	copy(w.b[at:], flagBits(part))
 	log := parse(t, w)
 	assert.Equal(t, "stack!!", string(log.MultiInfo[0].Values[0]))
-	assert.Equal(t, []int64{1000}, log.Streams[0].Times)
+	assert.Equal(t, []int64{1000}, log.Streams[0].Nanoseconds())
 	assert.Equal(t, int64(7), log.LostBytes)
 	require.NotNil(t, log.Damage)
 	assert.Equal(t, int64(cut), log.Damage.Offset)
@@ -245,11 +247,11 @@ func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 func TestOpenNamesTheFileAndReadEqualsIt(t *testing.T) {
 	path := t.TempDir() + "/cut.ulg"
 	require.NoError(t, os.WriteFile(path, small().b[:100], 0o600))
-	_, err := Open(path, Options{})
+	_, err := ReadFile(path, Options{})
 	var bad *dataset.FormatError
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, path, bad.Path)
-	_, err = Open(path+".none", Options{})
+	_, err = ReadFile(path+".none", Options{})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	log, err := Read(bytes.NewReader(small().b), Options{})
 	require.NoError(t, err)
@@ -265,7 +267,7 @@ func TestSampleCountsAroundTileSizes(t *testing.T) {
 		s := parse(t, w).Streams[0]
 		assert.Equal(t, []int{n, 1}, s.Values.Shape())
 		assert.Equal(t, float64(n-1), float64s(t, s.Values)[n-1])
-		assert.Equal(t, n, cap(s.Times), "allocated once")
+		assert.Equal(t, n, cap(s.Nanoseconds()), "allocated once")
 	}
 }
 
@@ -281,8 +283,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-func ExampleOpen() {
-	log, err := Open("testdata/sample_log_small.ulg", Options{})
+func ExampleReadFile() {
+	log, err := ReadFile("testdata/sample_log_small.ulg", Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -295,5 +297,5 @@ func ExampleOpen() {
 	// Output:
 	// f32 [1298,9] on host
 	// 1298 samples, 205 Hz, 1 gap of 161 ms
-	// {q[0] float false}
+	// {q[0] float false quaternion wxyz}
 }

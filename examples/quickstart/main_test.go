@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"path/filepath"
 	"testing"
@@ -12,27 +13,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const printed = `                   stream  samples      rate    jitter  gaps    valid  backend
-      actuator_controls_0     1812  403.9 Hz    2.4 ms     1   97.0 %      cpu
-         vehicle_attitude     1298  204.6 Hz    0.0 ms     1   97.3 %      cpu
-                 airspeed      595   93.6 Hz    0.0 ms     1   97.3 %      cpu
-  manual_control_setpoint       33    5.0 Hz   22.0 ms     0  100.0 %      cpu
-     vehicle_control_mode       14    2.0 Hz  461.9 ms     0  100.0 %      cpu
-301 targets at 50 Hz; wrote quickstart.npz and quickstart.png
+const printed = `clock: 301 targets at 50 Hz, 20.32875 to 26.32875 s (begins with manual_control_setpoint, ends with vehicle_control_mode)
+                   stream  samples      rate  gaps              covers  targets    valid  outside  in gaps  inexact  kinds
+      actuator_controls_0     1812  403.9 Hz     1  20.327 to 26.826 s      301   97.0 %        0        9        0  8 linear, 1 previous
+         vehicle_attitude     1298  204.6 Hz     1  20.327 to 26.823 s      301   97.3 %        0        8        0  8 slerp, 1 previous
+                 airspeed      595   93.6 Hz     1  20.319 to 26.823 s      301   97.3 %        0        8        0  linear
+  manual_control_setpoint       33    5.0 Hz     0  20.329 to 26.727 s      301  100.0 %        0        0        0  16 previous, 11 linear
+     vehicle_control_mode       14    2.0 Hz     0  20.221 to 26.338 s      301  100.0 %        0        0        0  previous
+dropouts noted by the recorder: 1, 0.030 s in all
+computed on cpu; wrote quickstart.npz and quickstart.png
 `
 
 func TestPrintsATableAndWritesBothFiles(t *testing.T) {
 	checkedIn, err := filepath.Abs("quickstart.png")
 	require.NoError(t, err)
+	log, err := filepath.Abs("../data/flight.ulg")
+	require.NoError(t, err)
 	t.Chdir(t.TempDir())
 	var out bytes.Buffer
-	require.NoError(t, run("cpu", &out))
+	require.NoError(t, run(log, "cpu", &out))
 	assert.Equal(t, printed, out.String())
 
 	f, err := npz.Open("quickstart.npz")
 	require.NoError(t, err)
 	defer f.Close()
-	assert.Len(t, f.Names(), 1+4*len(streams))
+	assert.Len(t, f.Names(), 1+4*5)
 	times := exampletest.Data[int64](t, f, "times")
 	require.Len(t, times, 301)
 	assert.Equal(t, int64(20_328_750_000), times[0], "where the sticks begin, last of the five")
@@ -59,4 +64,6 @@ func TestPrintsATableAndWritesBothFiles(t *testing.T) {
 	assert.Equal(t, exampletest.PictureSize(t, checkedIn), exampletest.PictureSize(t, "quickstart.png"), "the picture of the README is this program's")
 }
 
-func TestUnknownBackendWritesNothing(t *testing.T) { exampletest.UnknownBackendWritesNothing(t, run) }
+func TestUnknownBackendWritesNothing(t *testing.T) {
+	exampletest.UnknownBackendWritesNothing(t, func(backend string, out io.Writer) error { return run("../data/flight.ulg", backend, out) })
+}

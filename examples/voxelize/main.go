@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"errors"
 	"flag"
@@ -56,19 +57,19 @@ func run(backend string, out io.Writer) error {
 	}
 
 	// Every cell of the grid, with the number of its points: [Z,Y,X].
-	dense, err := device.Voxelize(ops.VoxelizeArgs{Points: cloud.Points}, grid,
-		ops.VoxelizeOptions{Mode: ops.DenseVoxels, Reduce: ops.ReduceCount})
+	dense, err := device.Voxelize(context.Background(), ops.VoxelizeArgs{Points: cloud.Points}, grid,
+		ops.VoxelizeOptions{Mode: ops.VoxelDense, Reduce: ops.ReduceCount})
 	if err != nil {
 		return err
 	}
 	// The voxels in the order of their first points, with up to 16 points each: [V,16,4].
 	both := ops.VoxelizeArgs{Points: cloud.Points, Features: cloud.Features}
-	hard, err := device.Voxelize(both, grid, ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 16, MaxVoxels: 4000})
+	hard, err := device.Voxelize(context.Background(), both, grid, ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 16, MaxVoxels: 4000})
 	if err != nil {
 		return err
 	}
 	// The cells that hold points, with the mean of each feature: [V,1].
-	sparse, err := device.Voxelize(both, grid, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMean})
+	sparse, err := device.Voxelize(context.Background(), both, grid, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: ops.ReduceMean})
 	if err != nil {
 		return err
 	}

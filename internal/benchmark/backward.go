@@ -89,7 +89,7 @@ func (j *BackwardJob) prepare(r *rig) (*work, error) {
 		return fail(err)
 	}
 	w.outputs = present(out)
-	err = r.plans(w, func(i int) (ops.Plan, error) {
+	err = r.plans(w, func(i int) (*ops.Plan, error) {
 		return r.dev.PlanResampleBackward(ops.ResampleBackwardArgs{SrcGrad: at(out, i), DstGrad: at(dev[0], i), SrcTimes: at(dev[1], i), Targets: ops.At(at(dev[2], i))},
 			ops.ResampleOptions{Launch: r.opt.Launch})
 	})

@@ -141,7 +141,7 @@ func lacking(err error) (string, bool) {
 		return "", false
 	case errors.As(err, &skip):
 		return skip.why, true
-	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ops.ErrNoDevice), errors.Is(err, cudadrv.ErrNotSupported):
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ops.ErrNoDevice), errors.Is(err, cudadrv.ErrUnsupported):
 		return err.Error(), true
 	}
 	return "", false

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -84,7 +85,7 @@ func (j *CopyJob) prepare(r *rig) (*work, error) {
 		for i := range w.sets {
 			to, from = append(to, at(dev[0], i)), append(from, at(dev[1], i))
 		}
-		w.run = func(i int) error { return r.dev.Copy(to[i], from[i]) }
+		w.run = func(i int) error { return r.dev.Copy(context.Background(), to[i], from[i]) }
 		return w, nil
 	}
 	addr, _ := dev[0].Addr()

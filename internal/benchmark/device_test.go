@@ -138,19 +138,19 @@ func TestTheLimitMovesTheLeastBytes(t *testing.T) {
 
 func TestExplainSaysWhatIsLaunched(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
-		list, why, err := Explain(dev, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, ops.LaunchPlain)
+		list, why, err := Explain(dev, &ResampleJob{B: 2, S: 16, T: 8, D: 8}, ops.LaunchDefault)
 		require.NoError(t, err)
 		require.Len(t, list, 1, why)
 		assert.Contains(t, list[0].Kernel, "resample")
-		list, why, err = Explain(dev, &VoxelizeJob{Points: 100, Cells: 4, Features: 1, Reduce: "mean", Cloud: "uniform"}, ops.LaunchPlain)
+		list, why, err = Explain(dev, &VoxelizeJob{Points: 100, Cells: 4, Features: 1, Reduce: "mean", Cloud: "uniform"}, ops.LaunchDefault)
 		require.NoError(t, err)
 		assert.Greater(t, len(list), 1, "a chain of launches: %s", why)
-		list, why, err = Explain(dev, &CopyJob{"d2d", 10}, ops.LaunchPlain)
+		list, why, err = Explain(dev, &CopyJob{"d2d", 10}, ops.LaunchDefault)
 		require.NoError(t, err)
 		assert.Empty(t, list)
 		assert.Equal(t, "a call is not the run of a plan", why)
 	})
-	_, why, err := Explain(cpu(t), &ResampleJob{B: 2, S: 16, T: 8, D: 8}, ops.LaunchPlain)
+	_, why, err := Explain(cpu(t), &ResampleJob{B: 2, S: 16, T: 8, D: 8}, ops.LaunchDefault)
 	require.NoError(t, err)
 	assert.Equal(t, "the CPU launches no kernels", why)
 }
@@ -158,7 +158,7 @@ func TestExplainSaysWhatIsLaunched(t *testing.T) {
 // Plans and the kernels that they are measured against are launched in the mode asked for, and the report says which were.
 func TestLaunchModesAreRecorded(t *testing.T) {
 	onDevices(t, func(t *testing.T, dev *ops.Device) {
-		for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchDependent, ops.LaunchInputsReady} {
+		for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent, ops.LaunchInputsReady} {
 			opt := quick
 			opt.Launch = mode
 			job := &ResampleJob{B: 2, S: 16, T: 8, D: 8}
@@ -169,10 +169,10 @@ func TestLaunchModesAreRecorded(t *testing.T) {
 			assert.Equal(t, mode.String(), r.Launch)
 			assert.Equal(t, list[0].Dependent, r.Rows[0].Early, mode)
 			assert.False(t, r.Rows[2].Early, "a copy is no plan")
-			assert.False(t, mode == ops.LaunchPlain && (r.Rows[0].Early || strings.Contains(r.Rows[0].How, "early")))
+			assert.False(t, mode == ops.LaunchDefault && (r.Rows[0].Early || strings.Contains(r.Rows[0].How, "early")))
 			var out bytes.Buffer
 			require.NoError(t, r.WriteTable(&out))
-			assert.Equal(t, mode != ops.LaunchPlain, strings.Contains(out.String(), "launch mode: "+mode.String()))
+			assert.Equal(t, mode != ops.LaunchDefault, strings.Contains(out.String(), "launch mode: "+mode.String()))
 			assert.Equal(t, r.Rows[0].Early, strings.Contains(out.String(), "events, early"))
 		}
 	})

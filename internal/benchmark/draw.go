@@ -102,12 +102,12 @@ func (j *DrawJob) prepare(r *rig) (*work, error) {
 		w.outputs = append(w.outputs, *to)
 	}
 	mode := min(r.opt.Launch, ops.LaunchDependent) // a cursor is not ready before the last run of its set
-	err := r.plans(w, func(i int) (ops.Plan, error) {
+	err := r.plans(w, func(i int) (*ops.Plan, error) {
 		args := ops.DrawArgs{Cursor: at(all.Cursor, i), Windows: at(all.Windows, i), Begins: at(all.Begins, i), Episodes: at(all.Episodes, i), Ticks: at(all.Ticks, i), Anchors: at(all.Anchors, i)}
 		for _, s := range all.Streams {
 			args.Streams = append(args.Streams, ops.DrawStream{Starts: at(s.Starts, i), Lengths: at(s.Lengths, i), Offsets: at(s.Offsets, i)})
 		}
-		return r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[e]), Batch: j.Windows, Last: ops.ShortLast, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
+		return r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[e]), Batch: j.Windows, Last: ops.LastShort, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode})
 	})
 	if err != nil {
 		return fail(err)

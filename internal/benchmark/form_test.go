@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -82,22 +83,22 @@ func TestTheLeastBytesOfFormsAreCounted(t *testing.T) {
 func TestTheSamplesThatTargetsNeedAreCounted(t *testing.T) {
 	dev := cpu(t)
 	for _, form := range []Form{{Clock: "gapped", Times: "i64"}, {Clock: "gapped", Times: "f64", Shuffle: true}, {Clock: "gapped"}} {
-		for _, kind := range []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest, ops.WindowMean, ops.WindowLast} {
+		for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest, ops.InterpWindowMean, ops.InterpWindowLast} {
 			const b, s, n = 2, 23, 11
 			rng := rand.New(rand.NewPCG(3, 3))
 			times, err := form.stamps(rng, b, s, "")
 			require.NoError(t, err)
 			targets, err := form.targets(rng, b, n)
 			require.NoError(t, err)
-			opt := ops.ResampleOptions{Kind: kind}
+			opt := ops.ResampleOptions{Interp: kind}
 			if kind.Windowed() {
 				opt.Window = ops.Within(4e8)
 			}
 			src := make([]float32, b*s)
 			run := func() []float32 {
-				out, err := dev.Resample(ops.ResampleArgs{Src: tensor.Must(tensor.Of(src, b, s, 1)), SrcTimes: times, Targets: ops.At(targets)}, opt)
+				out, err := dev.Resample(context.Background(), ops.ResampleArgs{Src: tensor.Must(tensor.Of(src, b, s, 1)), SrcTimes: times, Targets: ops.At(targets)}, opt)
 				require.NoError(t, err)
-				return dataOf[float32](out.Dst)
+				return dataOf[float32](out.Values)
 			}
 			var used int64
 			clean := run()
@@ -111,7 +112,7 @@ func TestTheSamplesThatTargetsNeedAreCounted(t *testing.T) {
 				}
 				src[i] = 0
 			}
-			assert.Equal(t, used, needed(ops.Channel{Kind: kind, Window: opt.Window}, times, targets), "%v %+v", kind, form)
+			assert.Equal(t, used, needed(ops.Channel{Interp: kind, Window: opt.Window}, times, targets), "%v %+v", kind, form)
 		}
 	}
 }
@@ -147,7 +148,7 @@ func TestShuffledTargetsAreThoseInOrder(t *testing.T) {
 }
 
 func TestQuaternionsAreOfUnitLength(t *testing.T) {
-	v := dataOf[float32](tensorOf(t)(channelValues(rand.New(rand.NewPCG(1, 1)), tensor.F32, []ops.Channel{{Hi: 3}, {Lo: 3, Hi: 11, Kind: ops.Slerp}}, 2, 20)))
+	v := dataOf[float32](tensorOf(t)(channelValues(rand.New(rand.NewPCG(1, 1)), tensor.F32, []ops.Channel{{Hi: 3}, {Lo: 3, Hi: 11, Interp: ops.InterpSlerp}}, 2, 20)))
 	for i := 0; i < len(v); i += 11 {
 		for _, q := range [][]float32{v[i+3 : i+7], v[i+7 : i+11]} {
 			assert.InDelta(t, 1, q[0]*q[0]+q[1]*q[1]+q[2]*q[2]+q[3]*q[3], 1e-5)

@@ -119,7 +119,7 @@ func (j *FuseJob) prepare(r *rig) (*work, error) {
 		return fail(err)
 	}
 	w.outputs = present(dst, valid, age)
-	err = r.plans(w, func(i int) (ops.Plan, error) {
+	err = r.plans(w, func(i int) (*ops.Plan, error) {
 		args := ops.FuseArgs{Dst: at(dst, i), Valid: maybeAt(valid, i), Age: maybeAt(age, i), Targets: ops.At(at(targets, i))}
 		for k := range src {
 			args.Streams = append(args.Streams, ops.FuseStream{Src: at(src[k], i), SrcTimes: at(times[k], i), Options: ops.ResampleOptions{MaxGap: limitOfMillis(j.MaxGap)}})

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -27,7 +28,7 @@ func at(t *tensor.Tensor, i int) *tensor.Tensor {
 // fill copies host data to every set of a tensor.
 func (r *rig) fill(t, host *tensor.Tensor) error {
 	for i := range t.Dim(0) {
-		if err := r.dev.Copy(at(t, i), host); err != nil {
+		if err := r.dev.Copy(context.Background(), at(t, i), host); err != nil {
 			return err
 		}
 	}
@@ -48,7 +49,7 @@ func channelValues(rng *rand.Rand, dtype tensor.DType, channels []ops.Channel, b
 	var unit []bool // of each feature, whether a quaternion begins there
 	for _, c := range channels {
 		for k := range c.Hi - c.Lo {
-			unit = append(unit, c.Kind == ops.Slerp && k%4 == 0)
+			unit = append(unit, c.Interp == ops.InterpSlerp && k%4 == 0)
 		}
 	}
 	var ahead []float64
@@ -188,8 +189,8 @@ func timeType(name string) (tensor.DType, error) {
 }
 
 // plans runs plan i on set i.
-func (r *rig) plans(w *work, make func(set int) (ops.Plan, error)) error {
-	var list []ops.Plan
+func (r *rig) plans(w *work, make func(set int) (*ops.Plan, error)) error {
+	var list []*ops.Plan
 	shut := func() error {
 		var err error
 		for _, p := range list {

@@ -216,7 +216,7 @@ func (j *LaunchJob) several(r *rig) (*work, error) {
 }
 
 // small puts stamps, and values unless they are given, on the device, and makes a plan of them.
-func (j *LaunchJob) small(r *rig, w *work, rng *rand.Rand, mode ops.LaunchMode, src *tensor.Tensor, b, s, t, d int) (dst *tensor.Tensor, plan ops.Plan, err error) {
+func (j *LaunchJob) small(r *rig, w *work, rng *rand.Rand, mode ops.LaunchMode, src *tensor.Tensor, b, s, t, d int) (dst *tensor.Tensor, plan *ops.Plan, err error) {
 	var in [3]*tensor.Tensor // values, stamps, targets
 	put := func(i int, host *tensor.Tensor, err error) error {
 		if err == nil {
@@ -252,7 +252,7 @@ func (j *LaunchJob) small(r *rig, w *work, rng *rand.Rand, mode ops.LaunchMode, 
 }
 
 // requests are jobs of 1 to 4 rows of 20 to 120 samples, onto 10 to 60 targets, of 32 features.
-func (j *LaunchJob) requests(r *rig, w *work) (plans []ops.Plan, err error) {
+func (j *LaunchJob) requests(r *rig, w *work) (plans []*ops.Plan, err error) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	for range j.Plans {
 		_, p, err := j.small(r, w, rng, r.opt.Launch, nil, 1+rng.IntN(4), 20+rng.IntN(101), 10+rng.IntN(51), 32)
@@ -265,7 +265,7 @@ func (j *LaunchJob) requests(r *rig, w *work) (plans []ops.Plan, err error) {
 }
 
 // links are jobs of 4 rows of 50 samples of 32 features onto as many, each of the one before.
-func (j *LaunchJob) links(r *rig, w *work) (plans []ops.Plan, err error) {
+func (j *LaunchJob) links(r *rig, w *work) (plans []*ops.Plan, err error) {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	mode := min(r.opt.Launch, ops.LaunchDependent) // what they read is not ready
 	var last *tensor.Tensor

@@ -8,11 +8,11 @@ import (
 )
 
 // rowsOf is how many samples a target takes, of a kind that is no window.
-func rowsOf(kind ops.Kind) int64 {
+func rowsOf(kind ops.Interp) int64 {
 	switch kind {
-	case ops.Previous, ops.Next, ops.Nearest:
+	case ops.InterpPrevious, ops.InterpNext, ops.InterpNearest:
 		return 1
-	case ops.Pchip, ops.CatmullRom:
+	case ops.InterpPchip, ops.InterpCatmullRom:
 		return 4
 	}
 	return 2
@@ -23,8 +23,8 @@ func rowsOf(kind ops.Kind) int64 {
 func leastValues(f *Form, channels []ops.Channel, times, targets *tensor.Tensor) (n int64) {
 	b, s, t := int64(times.Dim(0)), int64(times.Dim(1)), int64(targets.Dim(1))
 	for _, c := range channels {
-		rows := min(b*s, rowsOf(c.Kind)*b*t)
-		if f.Clock == "gapped" || c.Kind.Windowed() {
+		rows := min(b*s, rowsOf(c.Interp)*b*t)
+		if f.Clock == "gapped" || c.Interp.Windowed() {
 			rows = needed(c, times, targets)
 		}
 		n += rows * int64(c.Hi-c.Lo)
@@ -37,11 +37,11 @@ func needed(c ops.Channel, times, targets *tensor.Tensor) int64 {
 	window, _ := c.Window.Get()
 	switch times.DType() {
 	case tensor.I64:
-		return neededBy(c.Kind, int64(window), dataOf[int64](times), dataOf[int64](targets), times.Dim(0))
+		return neededBy(c.Interp, int64(window), dataOf[int64](times), dataOf[int64](targets), times.Dim(0))
 	case tensor.F64:
-		return neededBy(c.Kind, window.Seconds(), dataOf[float64](times), dataOf[float64](targets), times.Dim(0))
+		return neededBy(c.Interp, window.Seconds(), dataOf[float64](times), dataOf[float64](targets), times.Dim(0))
 	}
-	return neededBy(c.Kind, float32(float64(window)/float64(time.Second)), dataOf[float32](times), dataOf[float32](targets), times.Dim(0))
+	return neededBy(c.Interp, float32(float64(window)/float64(time.Second)), dataOf[float32](times), dataOf[float32](targets), times.Dim(0))
 }
 
 // dataOf are the elements of a tensor that this package made on the host.
@@ -53,7 +53,7 @@ func dataOf[T tensor.Element](t *tensor.Tensor) []T {
 	return data
 }
 
-func neededBy[T int64 | float64 | float32](kind ops.Kind, window T, times, targets []T, b int) (n int64) {
+func neededBy[T int64 | float64 | float32](kind ops.Interp, window T, times, targets []T, b int) (n int64) {
 	s, t := len(times)/b, len(targets)/b
 	seen := make([]bool, s)
 	for row := range b {
@@ -73,24 +73,24 @@ func neededBy[T int64 | float64 | float32](kind ops.Kind, window T, times, targe
 }
 
 // between are the samples, from lo to before hi, that a target needs. Outside the clock it is the end sample.
-func between[T int64 | float64 | float32](kind ops.Kind, window T, c []T, x T) (lo, hi int) {
+func between[T int64 | float64 | float32](kind ops.Interp, window T, c []T, x T) (lo, hi int) {
 	above := upper(c, x)
 	k := above - 1
 	switch {
 	case k < 0:
 		return 0, 1
-	case kind == ops.WindowLast:
+	case kind == ops.InterpWindowLast:
 		if k < len(c)-1 && x-c[k] >= window {
 			return 0, 0
 		}
 		return k, k + 1
 	case kind.Windowed() && x <= c[len(c)-1]:
 		return upper(c, x-window), above
-	case above == len(c) || c[k] == x || kind == ops.Previous:
+	case above == len(c) || c[k] == x || kind == ops.InterpPrevious:
 		return k, k + 1
-	case kind == ops.Next || kind == ops.Nearest && c[above]-x < x-c[k]:
+	case kind == ops.InterpNext || kind == ops.InterpNearest && c[above]-x < x-c[k]:
 		return above, above + 1
-	case kind == ops.Nearest:
+	case kind == ops.InterpNearest:
 		return k, k + 1
 	case rowsOf(kind) == 4:
 		return max(k-1, 0), min(k+3, len(c))

@@ -16,12 +16,12 @@ import (
 
 // bind binds one of the kernels that others are measured against.
 func (r *rig) bind(name string, blocks, threads int, args ...any) (*cudadrv.Launch, error) {
-	return r.kernels.Bind(name, cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.opt.Launch != ops.LaunchPlain}, args...)
+	return r.kernels.Bind(name, cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Dependent: r.opt.Launch != ops.LaunchDefault}, args...)
 }
 
 // early reports whether one is launched as plans are that may begin before the work ahead of them has ended.
 func (r *rig) early(name string) bool {
-	return r.opt.Launch != ops.LaunchPlain && r.kernels.Early(name)
+	return r.opt.Launch != ops.LaunchDefault && r.kernels.Early(name)
 }
 
 // limitOf measures what moving the bytes of a call takes, and says how.
@@ -45,7 +45,7 @@ func (r *rig) bindLimit(threads, each int, src cudadrv.DevicePtr, in uint64, dst
 	blocks := max((max(out, in/4)+share-1)/share, 1)
 	part := func(n uint64) uint32 { return uint32((n + blocks - 1) / blocks) }
 	flags := ptx.CopyParamsFlags{Ready: r.opt.Launch == ops.LaunchInputsReady}
-	params := ptx.CopyParams{Src: uint64(src), Dst: uint64(dst), In: uint32(in), InShare: part(in), Out: uint32(out), OutShare: part(out), Flags: flags.Word()}
+	params := ptx.CopyParams{Src: uint64(src), Dst: uint64(dst), In: uint32(in), InPerBlock: part(in), Out: uint32(out), OutPerBlock: part(out), Flags: flags.Word()}
 	return r.bind(speedOfLight, int(blocks), threads, params.Bytes())
 }
 

@@ -109,7 +109,7 @@ type work struct {
 	floor         *work            // or this work is
 	per           int              // calls in one run; 0 counts as 1
 	launches      int              // that a call gives to the driver's queue; 0 counts as 1
-	plan          ops.Plan         // of the first set, if a call is the run of a plan
+	plan          *ops.Plan        // of the first set, if a call is the run of a plan
 	again         func() error     // makes the plans anew
 	outputs       []*tensor.Tensor // that those plans write, of all sets
 	closers       []func() error
@@ -135,7 +135,7 @@ func (s *skipped) Error() string { return s.why }
 type rig struct {
 	ctx     context.Context // ends the sampling
 	dev     *ops.Device
-	stream  ops.Stream
+	stream  *ops.Queue
 	queue   *cudadrv.Stream // nil on the CPU
 	kernels *kernels.Set    // those that others are measured against; nil on the CPU
 	events  [2]*cudadrv.Event
@@ -144,10 +144,10 @@ type rig struct {
 }
 
 func newRig(dev *ops.Device, opt Options) (*rig, error) {
-	r := &rig{ctx: context.Background(), dev: dev, stream: dev.Stream()}
+	r := &rig{ctx: context.Background(), dev: dev, stream: dev.Queue()}
 	if dev.Info().Backend != "cpu" {
 		var err error
-		if r.queue, err = cuda.Queue(r.stream); err != nil {
+		if r.queue, err = cuda.Stream(r.stream); err != nil {
 			return nil, err
 		}
 	}
@@ -359,7 +359,7 @@ func (r *rig) host(w *work, one float64) (ns, allocs float64, err error) {
 // Runs gives a job's sets to the device, n runs in turn, measures nothing, and returns the least bytes of a call. It is for a
 // profiler, which does the measuring.
 func Runs(dev *ops.Device, j Job, n int) (read, written int64, err error) {
-	err = prepared(dev, j, n, ops.LaunchPlain, func(r *rig, w *work) error {
+	err = prepared(dev, j, n, ops.LaunchDefault, func(r *rig, w *work) error {
 		read, written = w.read, w.written
 		for i := range n {
 			if err := errors.Join(w.run(i%w.sets), r.wait()); err != nil {

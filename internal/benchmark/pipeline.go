@@ -45,8 +45,8 @@ func (j *PipelineJob) check() error {
 
 // pipe is one worker.
 type pipe struct {
-	stream    ops.Stream
-	plan      ops.Plan
+	stream    *ops.Queue
+	plan      *ops.Plan
 	host, dev [4]*tensor.Tensor // values, stamps, targets, output
 }
 
@@ -104,7 +104,7 @@ func (j *PipelineJob) pipe(r *rig, w *work, number int) (*pipe, error) {
 		}
 	}
 	var err error
-	if p.stream, err = r.dev.NewStream(); err != nil {
+	if p.stream, err = r.dev.NewQueue(); err != nil {
 		return nil, err
 	}
 	w.later(p.stream.Close)
@@ -119,7 +119,7 @@ func (j *PipelineJob) pipe(r *rig, w *work, number int) (*pipe, error) {
 // batch takes one batch there and back.
 func (p *pipe) batch(dev *ops.Device, resample bool) error {
 	for i := range 3 {
-		if err := dev.Copy(p.dev[i], p.host[i]); err != nil {
+		if err := dev.Copy(context.Background(), p.dev[i], p.host[i]); err != nil {
 			return err
 		}
 	}
@@ -131,5 +131,5 @@ func (p *pipe) batch(dev *ops.Device, resample bool) error {
 			return err
 		}
 	}
-	return dev.Copy(p.host[3], p.dev[3])
+	return dev.Copy(context.Background(), p.host[3], p.dev[3])
 }

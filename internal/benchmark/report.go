@@ -112,7 +112,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 	if r.Empty != nil {
 		fmt.Fprintf(out, "an empty kernel in a graph: %s us\n", us(r.Empty.Median))
 	}
-	if r.Launch != "" && r.Launch != ops.LaunchPlain.String() {
+	if r.Launch != "" && r.Launch != ops.LaunchDefault.String() {
 		fmt.Fprintf(out, "launch mode: %s; what is timed early was launched so, and the rest plainly\n", r.Launch)
 	}
 	fmt.Fprintln(out, "microseconds a call; medians and percentiles of samples, each the mean of a batch of calls")

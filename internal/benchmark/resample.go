@@ -94,7 +94,7 @@ func (j *ResampleJob) check() error {
 func (j *ResampleJob) channels() ([]ops.Channel, error) {
 	list := j.Channels
 	if len(list) == 0 {
-		list = []ChannelShape{{cmp.Or(j.Kind, ops.Linear.String()), j.D}}
+		list = []ChannelShape{{cmp.Or(j.Kind, ops.InterpLinear.String()), j.D}}
 	} else if j.Kind != "" {
 		return nil, &InputError{"kind", fmt.Sprintf("%q beside channels", j.Kind), "one of them"}
 	}
@@ -105,7 +105,7 @@ func (j *ResampleJob) channels() ([]ops.Channel, error) {
 		if len(j.Channels) > 0 {
 			where = fmt.Sprintf("channel %d", i)
 		}
-		kind, err := ops.ParseKind(c.Kind)
+		kind, err := ops.ParseInterp(c.Kind)
 		switch {
 		case err != nil:
 			return nil, &InputError{where, fmt.Sprintf("%q", c.Kind), "a kind of Resample"}
@@ -115,7 +115,7 @@ func (j *ResampleJob) channels() ([]ops.Channel, error) {
 			return nil, &InputError{"window_ms", "0", fmt.Sprintf("more, for %v", kind)}
 		}
 		windowed = windowed || kind.Windowed()
-		out = append(out, ops.Channel{Lo: at, Hi: at + c.D, Kind: kind, Window: limitOfMillis(j.Window)})
+		out = append(out, ops.Channel{Lo: at, Hi: at + c.D, Interp: kind, Window: limitOfMillis(j.Window)})
 		at += c.D
 	}
 	switch {
@@ -162,7 +162,7 @@ func (j *ResampleJob) prepare(r *rig) (*work, error) {
 	}
 	w.outputs = present(dst, valid, age)
 	opt := ops.ResampleOptions{Channels: channels, MaxGap: limitOfMillis(j.MaxGap), Launch: r.opt.Launch}
-	err := r.plans(w, func(i int) (ops.Plan, error) {
+	err := r.plans(w, func(i int) (*ops.Plan, error) {
 		return r.dev.PlanResample(ops.ResampleArgs{
 			Dst: at(dst, i), Valid: maybeAt(valid, i), Age: maybeAt(age, i), Src: at(dev[0], i), SrcTimes: at(dev[1], i), Targets: ops.At(at(dev[2], i)),
 		}, opt)

@@ -16,7 +16,7 @@ import (
 	"github.com/robocache/robocache/ops"
 )
 
-// tuning tunes jobs on the simulated device, whose times come from a function of the choice, 0 being the model's, and the number of the measurement.
+// tuning tunes jobs on the simulated device, whose times come from a function of the policy, 0 being the heuristic's, and the number of the measurement.
 type tuning struct {
 	dev    *ops.Device
 	device tuned.Device
@@ -30,18 +30,18 @@ func newTuning(t *testing.T) *tuning {
 	dev, err := ops.Open("sim")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-	return &tuning{dev, dev.Stream().(tuned.Device), func(int) {}, context.Background()}
+	return &tuning{dev, dev.Queue().Backend().(tuned.Device), func(int) {}, context.Background()}
 }
 
 func (x *tuning) run(jobs []Job, took func(choice, n int) float64) (*TuneReport, *tuned.Table, error) {
 	n, opt := 0, quick
 	opt.clock = func(w *work) (Stats, error) {
-		class, list, err := w.plan.(tuned.Plan).Candidates()
+		key, list, err := w.plan.Backend().(tuned.Plan).Candidates()
 		if err != nil {
 			return Stats{}, err
 		}
 		now, _ := x.device.Tuned()
-		c, _ := now.Lookup(class)
+		c, _ := now.Lookup(key)
 		n++
 		us := took(slices.Index(list, c), n)
 		return newStats([]float64{us, us, us, us, us}, 1), nil
@@ -60,7 +60,7 @@ func tunedJobs() []Job {
 	}
 }
 
-// fast is what makes the second choice, if there is one, the best.
+// fast is what makes the second policy, if there is one, the best.
 func fast(choice, _ int) float64 { return []float64{10, 8}[min(choice, 1)] + float64(choice)/100 }
 
 func TestTuneKeepsWhatIsFaster(t *testing.T) {
@@ -72,18 +72,18 @@ func TestTuneKeepsWhatIsFaster(t *testing.T) {
 	for _, row := range report.Rows {
 		assert.Greater(t, row.Candidates, 1, row.Job)
 		assert.True(t, row.Kept, row.Why)
-		c, _ := table.Lookup(row.Class)
+		c, _ := table.Lookup(row.Key)
 		assert.Equal(t, row.Best, c)
-		assert.NotEqual(t, row.Model, c)
+		assert.NotEqual(t, row.Heuristic, c)
 	}
 	require.Len(t, table.Entries(), len(tunedJobs()))
-	assert.Equal(t, len(tunedJobs()), report.Classes)
-	assert.Equal(t, [2]float64{10, 8.01}, [2]float64{table.Entries()[0].Model, table.Entries()[0].Tuned})
+	assert.Equal(t, len(tunedJobs()), report.Keys)
+	assert.Equal(t, [2]float64{10, 8.01}, [2]float64{table.Entries()[0].Heuristic, table.Entries()[0].Tuned})
 	now, _ := x.device.Tuned()
 	assert.Empty(t, now.Entries(), "what the device used before it uses after")
 	var out bytes.Buffer
 	require.NoError(t, report.WriteTable(&out))
-	assert.Regexp(t, `(?m)^resample 2x64->300x8 +\d+ +resample_direct check \d+ +10.00 +resample_plain each \d.* 8.01 +1.248 +yes$`, out.String())
+	assert.Regexp(t, `(?m)^resample 2x64->300x8 +\d+ +resample_small check \d+ +10.00 +resample_fast items \d.* 8.01 +1.248 +yes$`, out.String())
 	assert.Contains(t, out.String(), "not measured:\n  copies d2d")
 }
 
@@ -101,15 +101,15 @@ func TestTuneKeepsNothingWithinTheNoise(t *testing.T) {
 		report, table, err := newTuning(t).run(job, took)
 		require.NoError(t, err)
 		row := report.Rows[0]
-		assert.NotEqual(t, row.Model, row.Best, what)
+		assert.NotEqual(t, row.Heuristic, row.Best, what)
 		assert.Contains(t, row.Why, "faster by less than the noise", what)
 		assert.False(t, row.Kept, what)
 		assert.Empty(t, table.Entries(), what)
 	}
 }
 
-// What is measured anew takes the place of what the table had for its class, and leaves the rest.
-func TestTuneReplacesTheClassesItMeasured(t *testing.T) {
+// What is measured anew takes the place of what the table had for its key, and leaves the rest.
+func TestTuneReplacesTheKeysItMeasured(t *testing.T) {
 	x := newTuning(t)
 	_, both, err := x.run([]Job{tunedJobs()[0], tunedJobs()[4]}, fast)
 	require.NoError(t, err)
@@ -117,30 +117,30 @@ func TestTuneReplacesTheClassesItMeasured(t *testing.T) {
 	require.NoError(t, x.device.Tune(both))
 	report, left, err := x.run(tunedJobs()[:1], func(choice, _ int) float64 { return float64(choice) })
 	require.NoError(t, err)
-	assert.Equal(t, "the model's choice was the fastest", report.Rows[0].Why)
+	assert.Equal(t, "the heuristic's policy was the fastest", report.Rows[0].Why)
 	require.Len(t, left.Entries(), 1)
-	assert.True(t, strings.HasPrefix(left.Entries()[0].Class.Variant, "fuse"))
+	assert.True(t, strings.HasPrefix(left.Entries()[0].Key.Variant, "fuse"))
 }
 
-func TestAClassKeepsWhatSlowsNoneOfItsJobs(t *testing.T) {
-	model, other, third := tuned.Choice{Each: 1}, tuned.Choice{Each: 2}, tuned.Choice{Each: 4}
-	row := func(best tuned.Choice, shortOther, shortThird, took float64) Tuning {
-		return Tuning{Model: model, Best: best, better: best != model, ModelTime: &Stats{Median: 10}, BestTime: &Stats{Median: took},
-			short: map[tuned.Choice]float64{model: 10, other: shortOther, third: shortThird}}
+func TestAKeyKeepsWhatSlowsNoneOfItsJobs(t *testing.T) {
+	heuristic, other, third := tuned.Policy{ItemsPerThread: 1}, tuned.Policy{ItemsPerThread: 2}, tuned.Policy{ItemsPerThread: 4}
+	row := func(best tuned.Policy, shortOther, shortThird, took float64) Tuning {
+		return Tuning{Heuristic: heuristic, Best: best, better: best != heuristic, HeuristicTime: &Stats{Median: 10}, BestTime: &Stats{Median: took},
+			short: map[tuned.Policy]float64{heuristic: 10, other: shortOther, third: shortThird}}
 	}
 	for what, c := range map[string]struct {
 		rows []Tuning
-		want tuned.Choice
+		want tuned.Policy
 	}{
 		"one job":                    {[]Tuning{row(other, 8, 9, 8)}, other},
-		"as good elsewhere":          {[]Tuning{row(other, 8, 9, 8), row(model, 10, 12, 10)}, other},
-		"slower elsewhere":           {[]Tuning{row(other, 8, 9, 8), row(model, 11, 12, 10)}, tuned.Choice{}},
+		"as good elsewhere":          {[]Tuning{row(other, 8, 9, 8), row(heuristic, 10, 12, 10)}, other},
+		"slower elsewhere":           {[]Tuning{row(other, 8, 9, 8), row(heuristic, 11, 12, 10)}, tuned.Policy{}},
 		"the larger gain":            {[]Tuning{row(other, 8, 9, 8), row(third, 9, 7, 7)}, third},
 		"the one that slows nothing": {[]Tuning{row(other, 8, 12, 8), row(third, 9, 7, 7)}, other},
 	} {
 		table := tuned.New(tuned.Identity{})
 		keep(c.rows, table)
-		got, _ := table.Lookup(tuned.Class{})
+		got, _ := table.Lookup(tuned.Key{})
 		assert.Equal(t, c.want, got, what)
 		for _, r := range c.rows {
 			assert.Equal(t, r.Best == c.want, r.Kept, "%s: %s", what, r.Why)
@@ -165,7 +165,7 @@ func (j *straying) prepare(r *rig) (*work, error) {
 	return w, err
 }
 
-func TestTuneRefusesAChoiceThatChangesBits(t *testing.T) {
+func TestTuneRefusesAPolicyThatChangesBits(t *testing.T) {
 	_, _, err := newTuning(t).run([]Job{&straying{ResampleJob{B: 2, S: 64, T: 300, D: 8}}}, func(_, _ int) float64 {
 		t.Error("a time was taken")
 		return 1
@@ -190,7 +190,7 @@ func TestTuneMeasures(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, report.Rows, len(tunedJobs()))
 		for _, row := range report.Rows {
-			assert.Positive(t, row.ModelTime.Median, row.Job)
+			assert.Positive(t, row.HeuristicTime.Median, row.Job)
 		}
 	})
 }

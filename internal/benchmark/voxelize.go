@@ -1,12 +1,14 @@
 package benchmark
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -99,12 +101,12 @@ func (j *VoxelizeJob) dtype() tensor.DType {
 }
 
 func (j *VoxelizeJob) check() error {
-	reduce, err := ops.ParseVoxelReduce(j.Reduce)
+	reduce, err := ops.ParseReduce(j.Reduce)
 	if j.Reduce == hard {
-		reduce, err = ops.ReduceSum, nil
+		reduce, err = backend.ReduceSum, nil
 	}
 	switch {
-	case err != nil || reduce == ops.ReduceDefault || reduce == ops.ReduceMajority:
+	case err != nil || reduce == backend.ReduceDefault || reduce == backend.ReduceMajority:
 		return &InputError{"reduce", fmt.Sprintf("%q", j.Reduce), "occupancy, count, sum, mean, max, min or hard"}
 	case reduce.OfFeatures() != (j.Features > 0):
 		return &InputError{"features", fmt.Sprint(j.Features), "1 or more for sum, mean, max, min and hard, none for the others"}
@@ -152,7 +154,7 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	reduce, _ := ops.ParseVoxelReduce(j.Reduce)
+	reduce, _ := ops.ParseReduce(j.Reduce)
 	grid := []int{j.Cells, j.Cells, j.Cells}
 	if j.Features > 0 {
 		grid = append(grid, j.Features)
@@ -172,7 +174,7 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 		if err != nil {
 			return nil, err
 		}
-		dev, err := r.dev.Upload(host)
+		dev, err := r.dev.Upload(context.Background(), host)
 		if err == nil {
 			w.later(dev.Close)
 		}
@@ -190,7 +192,7 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	}
 	opts := ops.VoxelizeOptions{Reduce: reduce}
 	if j.Reduce == hard {
-		opts = ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: hardPoints, MaxVoxels: hardVoxels}
+		opts = ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: hardPoints, MaxVoxels: hardVoxels}
 		rows := min(j.Points, hardVoxels)
 		w.written = int64(rows) * 4 * (hardPoints*(3+f) + 3 + 1)
 		for _, out := range []struct {
@@ -207,8 +209,12 @@ func (j *VoxelizeJob) prepare(r *rig) (*work, error) {
 	}
 	size := 20 / float64(j.Cells)
 	box := ops.VoxelGrid{Min: [3]float64{-10, -10, -10}, Max: [3]float64{10, 10, 10}, Size: [3]float64{size, size, size}}
-	err = r.plans(w, func(int) (ops.Plan, error) {
-		return r.dev.PlanVoxelize(args, box, opts)
+	err = r.plans(w, func(int) (*ops.Plan, error) {
+		p, err := r.dev.PlanVoxelize(args, box, opts)
+		if err != nil {
+			return nil, err
+		}
+		return &p.Plan, nil
 	})
 	if err != nil {
 		return fail(err)

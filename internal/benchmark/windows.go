@@ -113,18 +113,18 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 		}
 		return t
 	}
-	plan := func(p ops.Plan, err error) ops.Plan {
+	plan := func(p *ops.Plan, err error) *ops.Plan {
 		if errs = append(errs, err); err == nil {
 			w.later(p.Close)
 		}
 		return p
 	}
-	var draws [2]ops.Plan
-	var fuses [2][2]ops.Plan
+	var draws [2]*ops.Plan
+	var fuses [2][2]*ops.Plan
 	for i := range draws {
 		s := &args.Streams[0]
 		args.Anchors, s.Starts, s.Lengths = alloc(tensor.I64, j.Windows), alloc(tensor.I64, j.Windows), alloc(tensor.I64, j.Windows)
-		fuse := func(m int, mode ops.LaunchMode) (ops.Plan, error) {
+		fuse := func(m int, mode ops.LaunchMode) (*ops.Plan, error) {
 			return r.dev.PlanFuse(ops.FuseArgs{
 				Dst: alloc(tensor.BF16, j.Windows, j.Ticks, j.D), Valid: alloc(tensor.U8, j.Windows, j.Ticks, 1), Pad: alloc(tensor.U8, j.Windows, j.Ticks, 1),
 				Targets: ops.Anchored(args.Anchors, deltas[m]), Streams: []ops.FuseStream{{Src: src[m], SrcTimes: stamps, SrcStarts: s.Starts, SrcLengths: s.Lengths}},
@@ -132,7 +132,7 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 		}
 		mode := r.opt.Launch
 		draws[i] = plan(r.dev.PlanDraw(args, ops.DrawOptions{Rate: 50, Count: int(windows[j.Episodes]), Batch: j.Windows, Shuffle: true, Seed: seed, TrustTables: j.Trusted, Launch: mode}))
-		fuses[i] = [2]ops.Plan{plan(fuse(0, min(mode, ops.LaunchDependent))), plan(fuse(1, mode))}
+		fuses[i] = [2]*ops.Plan{plan(fuse(0, min(mode, ops.LaunchDependent))), plan(fuse(1, mode))}
 	}
 	if errors.Join(errs...) == nil {
 		errs = append(errs, draws[0].Run(r.stream))

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // batch is many plans as one graph. Their launches stand side by side in it, on so many lanes.
@@ -50,17 +50,17 @@ func (l *lanes) close() error {
 	return err
 }
 
-// Batch is ops.Backend's.
-func (d *Device) Batch(plans []ops.Plan, opts ops.BatchOptions) (ops.Plan, error) {
+// Batch is backend.Backend's.
+func (d *Device) Batch(plans []backend.Plan, opts backend.BatchOptions) (backend.Plan, error) {
 	m := &batch{member: member{dev: d}}
 	var busy []Work
 	for i, p := range plans {
 		w, ok := p.(Work)
 		if !ok || w.home() != d {
-			return nil, &ops.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T of another device", p), Want: "a plan of the same open " + d.name}
+			return nil, &backend.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T of another device", p), Want: "a plan of the same open " + d.name}
 		}
 		if err := w.Usable("PlanBatch"); err != nil {
-			return nil, &ops.BatchError{Index: i, Err: err}
+			return nil, &backend.BatchError{Index: i, Err: err}
 		}
 		m.plans = append(m.plans, w)
 		if !w.Idle() {
@@ -126,7 +126,7 @@ func (m *batch) Launch(q *cudadrv.Stream, recording bool) error {
 			continue
 		}
 		if err := p.Launch(q, true); err != nil {
-			return &ops.BatchError{Index: i, Err: err}
+			return &backend.BatchError{Index: i, Err: err}
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (m *batch) Usable(op string) error {
 	}
 	for i, p := range m.plans {
 		if err := p.Usable(op); err != nil {
-			return &ops.BatchError{Index: i, Err: err}
+			return &backend.BatchError{Index: i, Err: err}
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func (m *batch) Fault() error {
 			continue
 		}
 		if err := p.Fault(); err != nil {
-			all = append(all, &ops.BatchError{Index: i, Err: err})
+			all = append(all, &backend.BatchError{Index: i, Err: err})
 		}
 	}
 	if len(all) == 1 {
@@ -163,7 +163,7 @@ func (m *batch) Fault() error {
 	return errors.Join(all...)
 }
 
-func (m *batch) Run(s ops.Stream) error { return Run(m, s) }
+func (m *batch) Run(s backend.Queue) error { return Run(m, s) }
 
 func (m *batch) Close() error {
 	if m.closed.Swap(true) || m.exec == nil {

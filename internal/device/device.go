@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -22,7 +22,7 @@ func New(ctx *cudadrv.Context, name string) *Device {
 	return &Device{Ctx: ctx, name: name, cells: cells{ctx: ctx}}
 }
 
-// Name is ops.Backend's.
+// Name is backend.Backend's.
 func (d *Device) Name() string { return d.name }
 
 // Close releases what plans share. Streams and plans have been closed.
@@ -39,16 +39,16 @@ func (m *buffer) Size() int64    { return m.mem.Size() }
 func (m *buffer) Device() string { return m.device }
 func (m *buffer) Close() error   { return m.mem.Close() }
 
-// Malloc allocates device memory; the error, an *ops.MemoryError, says how much there would have to be, and what for.
+// Malloc allocates device memory; the error, an *backend.MemoryError, says how much there would have to be, and what for.
 func (d *Device) Malloc(what string, bytes int64) (*cudadrv.DeviceMem, error) {
 	m, err := d.Ctx.Malloc(bytes)
 	if errors.Is(err, cudadrv.ErrOutOfMemory) {
-		err = &ops.MemoryError{Device: d.name, What: what, Bytes: bytes, Err: err}
+		err = &backend.MemoryError{Device: d.name, What: what, Bytes: bytes, Err: err}
 	}
 	return m, err
 }
 
-// Alloc is ops.Backend's.
+// Alloc is backend.Backend's.
 func (d *Device) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
 	n, err := tensor.NumElements(shape...)
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *Device) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) 
 	return t, nil
 }
 
-// Copy is ops.Backend's.
+// Copy is backend.Backend's.
 func (d *Device) Copy(dst, src *tensor.Tensor) error {
 	n := int64(dst.Len()) * int64(dst.DType().Size())
 	if n == 0 {

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // slabCells is how many plans share a slab.
@@ -57,7 +57,7 @@ func (p *cells) grow() error {
 	}
 	flags, err := p.ctx.MallocHost(flagBytes * slabCells)
 	if err == nil {
-		err = p.ctx.Memset8(cells.Ptr(), 0xff, 8*slabCells) // ops.NoFault
+		err = p.ctx.Memset8(cells.Ptr(), 0xff, 8*slabCells) // backend.NoFault
 	}
 	if err != nil {
 		if flags != nil {
@@ -101,16 +101,16 @@ func (p *cells) close() error {
 }
 
 // take returns the fault found since the last take and clears the cell. The kernels that write the cell must have ended.
-func (c *Cell) take() (ops.Fault, error) {
+func (c *Cell) take() (backend.Fault, error) {
 	if binary.LittleEndian.Uint32(c.host) == 0 {
-		return ops.NoFault, nil
+		return backend.NoFault, nil
 	}
 	var word [8]byte
 	if err := c.ctx.CopyToHost(word[:], cudadrv.DevicePtr(c.At)); err != nil {
-		return ops.NoFault, err
+		return backend.NoFault, err
 	}
-	f := ops.Fault(binary.LittleEndian.Uint64(word[:]))
-	binary.LittleEndian.PutUint64(word[:], uint64(ops.NoFault))
+	f := backend.Fault(binary.LittleEndian.Uint64(word[:]))
+	binary.LittleEndian.PutUint64(word[:], uint64(backend.NoFault))
 	binary.LittleEndian.PutUint32(c.host, 0)
 	return f, c.ctx.CopyToDevice(cudadrv.DevicePtr(c.At), word[:])
 }

@@ -5,27 +5,27 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // Work is a plan of any operation, which embeds a [Base], or a batch of them.
 type Work interface {
-	// Launch gives the kernels to the driver; recording says that the stream is being captured.
+	// Launch gives the kernels to the driver; recording says that the queue is being captured.
 	Launch(q *cudadrv.Stream, recording bool) error
 	// Idle reports whether there is nothing to launch.
 	Idle() bool
 	// Usable says why the plan cannot run, if it cannot.
 	Usable(op string) error
-	// Fault reads what the kernels found. The stream has been synchronised.
+	// Fault reads what the kernels found. The queue has been synchronised.
 	Fault() error
 	// home is the device that the plan is of.
 	home() *Device
-	// awaiting is the stream that will read the faults.
-	awaiting() *atomic.Pointer[Stream]
+	// awaiting is the queue that will read the faults.
+	awaiting() *atomic.Pointer[Queue]
 }
 
-// Run gives a plan to a stream.
-func Run(w Work, s ops.Stream) error {
+// Run gives a plan to a queue.
+func Run(w Work, s backend.Queue) error {
 	st, err := w.home().of(s)
 	if err != nil {
 		return err
@@ -40,23 +40,23 @@ func Run(w Work, s ops.Stream) error {
 type Base struct {
 	Cell     *Cell             // nil of a plan that has no kernels to launch
 	Launches []*cudadrv.Launch // in order
-	bound    ops.Bound
+	bound    backend.Bound
 	member
 }
 
 // member is what every Work has.
 type member struct {
 	dev     *Device
-	awaited atomic.Pointer[Stream]
+	awaited atomic.Pointer[Queue]
 	closed  atomic.Bool
 }
 
 func (m *member) home() *Device { return m.dev }
 
-func (m *member) awaiting() *atomic.Pointer[Stream] { return &m.awaited }
+func (m *member) awaiting() *atomic.Pointer[Queue] { return &m.awaited }
 
 // Base begins a plan that is bound to tensors.
-func (d *Device) Base(bound ops.Bound) Base { return Base{bound: bound, member: member{dev: d}} }
+func (d *Device) Base(bound backend.Bound) Base { return Base{bound: bound, member: member{dev: d}} }
 
 // TakeCell gives the plan a cell, which Release takes back.
 func (p *Base) TakeCell() (err error) {
@@ -94,7 +94,7 @@ func (p *Base) Kernels() (names []string) {
 }
 
 // Tensors are those of the plan.
-func (p *Base) Tensors() *ops.Bound { return &p.bound }
+func (p *Base) Tensors() *backend.Bound { return &p.bound }
 
 // Usable says that the plan or one of its tensors is closed.
 func (p *Base) Usable(op string) error {
@@ -112,10 +112,10 @@ func (p *Base) Open(op string) error {
 	return nil
 }
 
-// Take returns what the kernels found, ops.NoFault if nothing. The stream has been synchronised.
-func (p *Base) Take() (ops.Fault, error) {
+// Take returns what the kernels found, backend.NoFault if nothing. The queue has been synchronised.
+func (p *Base) Take() (backend.Fault, error) {
 	if p.closed.Load() || p.Cell == nil {
-		return ops.NoFault, nil
+		return backend.NoFault, nil
 	}
 	return p.Cell.take()
 }

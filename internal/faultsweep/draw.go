@@ -1,6 +1,7 @@
 package faultsweep
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -12,7 +13,7 @@ import (
 func draw(dev *ops.Device) error {
 	table := func(x ...int64) *tensor.Tensor { return tensor.Must(tensor.Of(x, len(x))) }
 	cursor := table(0, 2)
-	out, err := dev.Draw(ops.DrawArgs{Cursor: cursor, Windows: table(0, 3, 3, 8), Begins: table(0, 10, 20), Streams: []ops.DrawStream{{Offsets: table(0, 5, 6, 9)}}},
+	out, err := dev.Draw(context.Background(), ops.DrawArgs{Cursor: cursor, Windows: table(0, 3, 3, 8), Begins: table(0, 10, 20), Streams: []ops.DrawStream{{Offsets: table(0, 5, 6, 9)}}},
 		ops.DrawOptions{Rate: 1e9, Count: 8, Batch: 5})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package faultsweep
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -11,15 +12,15 @@ import (
 // fuse makes one convenient call, of a stream by chunks and one by items that is normalised, so that there is a table.
 func fuse(dev *ops.Device) error {
 	times := tensor.Must(tensor.Of([]int64{0, 10, 20}, 3))
-	out, err := dev.Fuse(ops.FuseArgs{Targets: ops.Uniform(5, 1e8, 3), Streams: []ops.FuseStream{
+	out, err := dev.Fuse(context.Background(), ops.FuseArgs{Targets: ops.Uniform(5, 1e8, 3), Streams: []ops.FuseStream{
 		{Src: tensor.Must(tensor.Of([]float32{0, 10, 20, 30, 40, 50}, 3, 2)), SrcTimes: times},
-		{Src: tensor.Must(tensor.Of([]float64{1, 2, 4}, 3, 1)), SrcTimes: times, Options: ops.ResampleOptions{Kind: ops.Pchip}, Shift: []float32{4}},
+		{Src: tensor.Must(tensor.Of([]float64{1, 2, 4}, 3, 1)), SrcTimes: times, Options: ops.ResampleOptions{Interp: ops.InterpPchip}, Shift: []float32{4}},
 		{Width: 1},
 	}}, ops.FuseOptions{})
 	if err != nil {
 		return err
 	}
-	got, err := tensor.Data[float32](out.Dst)
+	got, err := tensor.Data[float32](out.Values)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func resample(dev *ops.Device) (err error) {
 		to  **tensor.Tensor
 		src *tensor.Tensor
 	}{{&args.Src, host}, {&args.SrcTimes, tensor.Must(tensor.Of([]int64{0, 10, 20}, 3))}} {
-		up, err := dev.Upload(x.src)
+		up, err := dev.Upload(context.Background(), x.src)
 		if *x.to = keep(&c, up, err); err != nil {
 			return nil
 		}
@@ -70,15 +70,15 @@ func resample(dev *ops.Device) (err error) {
 	if args.Dst = keep(&c, dst, err); err != nil {
 		return nil
 	}
-	st, err := dev.NewStream()
+	st, err := dev.NewQueue()
 	if c.err = err; err != nil {
 		return nil
 	}
 	// The stream goes first, whatever has failed: it waits for the work that uses the rest.
 	defer func() { c.err = errors.Join(c.err, st.Close()) }()
 	// Slerp and its like take a table of channels besides; the angle kind does too, and fits any width.
-	for _, kind := range []ops.Kind{ops.Linear, ops.Angle} {
-		plan, err := dev.PlanResample(args, ops.ResampleOptions{Kind: kind, Period: 1e6})
+	for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpAngle} {
+		plan, err := dev.PlanResample(args, ops.ResampleOptions{Interp: kind, Period: 1e6})
 		if keep(&c, plan, err); err != nil {
 			return nil
 		}
@@ -101,7 +101,7 @@ func resample(dev *ops.Device) (err error) {
 		if c.err = right(dev, args.Dst); c.err != nil {
 			return nil
 		}
-		if kind == ops.Linear {
+		if kind == ops.InterpLinear {
 			continue
 		}
 		second, err := dev.Alloc(tensor.F32, 3, 2)
@@ -114,7 +114,7 @@ func resample(dev *ops.Device) (err error) {
 		if keep(&c, two, err); err != nil {
 			return nil
 		}
-		batch, err := dev.PlanBatch([]ops.Plan{plan, two}, ops.BatchOptions{})
+		batch, err := dev.PlanBatch([]*ops.Plan{plan, two}, ops.BatchOptions{})
 		if keep(&c, batch, err); err != nil {
 			return nil
 		}
@@ -132,7 +132,7 @@ func resample(dev *ops.Device) (err error) {
 // end sample.
 func right(dev *ops.Device, dst *tensor.Tensor) error {
 	host := tensor.Must(tensor.New(tensor.F32, 3, 2))
-	if err := dev.Copy(host, dst); err != nil {
+	if err := dev.Copy(context.Background(), host, dst); err != nil {
 		return err
 	}
 	want := [6]float32{10, 20, 30, 40, 40, 50}

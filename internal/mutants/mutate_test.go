@@ -46,8 +46,8 @@ func TestEachInstructionIsChangedByItsOwnRules(t *testing.T) {
 }
 
 func TestOnlyWhatRanIsChangedAndOneLineEach(t *testing.T) {
-	text := imageOf("voxel_tally")
-	none := candidates("voxel_tally", text, nil)
+	text := imageOf("voxel_count")
+	none := candidates("voxel_count", text, nil)
 	assert.Greater(t, none.instructions, 1000)
 	assert.Empty(t, none.mutants)
 	lines := strings.Split(string(text), "\n")
@@ -55,7 +55,7 @@ func TestOnlyWhatRanIsChangedAndOneLineEach(t *testing.T) {
 	for i := range lines {
 		ran[i+1] = true
 	}
-	all := candidates("voxel_tally", text, ran)
+	all := candidates("voxel_count", text, ran)
 	assert.Equal(t, all.instructions, all.ran)
 	assert.Greater(t, len(all.mutants), 500)
 	for i, m := range all.mutants {
@@ -65,7 +65,7 @@ func TestOnlyWhatRanIsChangedAndOneLineEach(t *testing.T) {
 		assert.Equal(t, lines[m.Line-1], m.Old)
 		assert.NotEqual(t, m.Old, m.New)
 		family, _, ok := ptx.Lookup(m.Kernel)
-		assert.True(t, ok && family == "voxel_tally", m.Kernel)
+		assert.True(t, ok && family == "voxel_count", m.Kernel)
 		changed := strings.Split(string(replaceLine(text, m.Line, m.New)), "\n")
 		require.Len(t, changed, len(lines))
 		assert.Equal(t, m.New, changed[m.Line-1])
@@ -187,7 +187,7 @@ func TestAProductByOneNeedsNoRounding(t *testing.T) {
 func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 	for _, c := range []struct{ family, text, rule, want string }{
 		{"resample", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", "a count as a float"},
-		{"voxel_sort voxel_bin", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", ""},
+		{"voxel_sort voxel_histogram", "cvt.rn.f32.u32 	%f1, %r1;", ".rn. becomes .rz.", ""},
 		{"fuse", "cvt.rn.f16.f32 	%rs1, %f1;", ".rn. becomes .rz.", ""},
 		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000000;", ".rn becomes .rz", "a product by a power of two"},
 		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0d3EB0000000000001;", ".rn becomes .rz", ""},
@@ -201,52 +201,52 @@ func TestArgumentsHoldForTheirOwnTextOnly(t *testing.T) {
 		{"fuse", "mul.rn.f64 	%fd1, %fd2, 0dBBA3198A2E037073;", ".rn becomes .rz", "a quarter turn's third part"},
 		{"voxel_reduce", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\ndiv.u32 	%r3, %r1, %r2;", leftOut, "the long way to a quotient"},
 		{"voxel_reduce", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ndiv.u64 	%rd3, %rd1, %rd2;\ncvt.u32.u64 	%r1, %rd3;", leftOut, ""},
-		{"voxel_group voxel_deal_points", "add.rn.f32 	%f1, %f2, 0fBF000000;", ".rn becomes .rz", "how sure a cell is"},
-		{"voxel_group voxel_deal_points", "add.rn.f32 	%f1, %f2, 0fBF000000;", "add becomes sub", ""},
-		{"voxel_sort voxel_bin", "add.rn.f32 	%f1, %f2, 0fBF000000;", ".rn becomes .rz", ""},
+		{"voxel_group voxel_partition_points", "add.rn.f32 	%f1, %f2, 0fBF000000;", ".rn becomes .rz", "how sure a cell is"},
+		{"voxel_group voxel_partition_points", "add.rn.f32 	%f1, %f2, 0fBF000000;", "add becomes sub", ""},
+		{"voxel_sort voxel_histogram", "add.rn.f32 	%f1, %f2, 0fBF000000;", ".rn becomes .rz", ""},
 		{"fuse", "add.rn.f64 	%fd1, %fd2, 0d3FC999999999999A;", ".rn becomes .rz", "a term of a series"},
 		{"resample_channels", "sub.s64 	%rd1, %rd2, %rd3;\nsetp.lt.s64 	%p1, %rd1, 2147483648;", "sub becomes add", "the length of such a row"},
 		{"resample_channels", "sub.s64 	%rd1, %rd2, %rd3;\nsetp.lt.s64 	%p1, %rd1, 2147483647;", "sub becomes add", ""},
-		{"resample_plain", "setp.lt.u32 	%p1, %r1, %r2;\nselp.b32 	%r3, %r1, %r4, %p1;\nmul.wide.u32 	%rd1, %r3, 8;\nadd.s64 	%rd2, %rd3, %rd1;\ncvta.to.global.u64 	%rd4, %rd2;\n// begin inline asm\nld.global.nc.u64 	%rd5, [%rd4];",
+		{"resample_fast", "setp.lt.u32 	%p1, %r1, %r2;\nselp.b32 	%r3, %r1, %r4, %p1;\nmul.wide.u32 	%rd1, %r3, 8;\nadd.s64 	%rd2, %rd3, %rd1;\ncvta.to.global.u64 	%rd4, %rd2;\n// begin inline asm\nld.global.nc.u64 	%rd5, [%rd4];",
 			".lt becomes .le", "the search's end"},
-		{"fuse_odd", "setp.lt.s32 	%p1, %r1, -1;\nsetp.lt.s32 	%p2, %r2, %r3;\nselp.b32 	%r4, %r2, %r5, %p2;\nselp.b32 	%r6, 0, %r4, %p1;", ".lt becomes .le", "an index cut at zero"},
-		{"fuse_odd", "setp.lt.s32 	%p1, %r1, -1;\nsetp.lt.s32 	%p2, %r2, %r3;\nselp.b32 	%r4, %r2, %r5, %p2;\nselp.b32 	%r6, 1, %r4, %p1;", ".lt becomes .le", ""},
+		{"fuse_unaligned", "setp.lt.s32 	%p1, %r1, -1;\nsetp.lt.s32 	%p2, %r2, %r3;\nselp.b32 	%r4, %r2, %r5, %p2;\nselp.b32 	%r6, 0, %r4, %p1;", ".lt becomes .le", "an index cut at zero"},
+		{"fuse_unaligned", "setp.lt.s32 	%p1, %r1, -1;\nsetp.lt.s32 	%p2, %r2, %r3;\nselp.b32 	%r4, %r2, %r5, %p2;\nselp.b32 	%r6, 1, %r4, %p1;", ".lt becomes .le", ""},
 		{"resample_f64 resample_f64", "setp.gt.u32 	%p1, %r1, 2;", ".gt becomes .ge", "elements at once, of f64"},
 		{"resample resample", "setp.gt.u32 	%p1, %r1, 2;", ".gt becomes .ge", ""},
 		{"resample_channels resample_channels", "selp.f32 	%f3, %f1, %f2, %p1;\n// cvt.rz.f32.f64 or.b32 %r1, %r2, 1; cvt.rn.bf16.f32", "the choice is turned round", "rounded to odd on the way to 16 bits"},
 		{"resample_channels resample_channels_f64", "selp.f32 	%f3, %f1, %f2, %p1;\n// cvt.rz.f32.f64 or.b32 %r1, %r2, 1; cvt.rn.bf16.f32", "the choice is turned round", ""},
 		{"voxel_reduce", "setp.gt.s32 	%p1, %r1, -1;\nselp.b32 	%r2, 2, 3, %p1;\nselp.b32 	%r3, %r2, 1, %p2;", ".gt becomes .ge", ""},
-		{"voxel_reduce voxel_crowded", "setp.lt.u16 	%p1, %rs1, %rs2;", ".lt becomes .le", "lanes that are left over"},
+		{"voxel_reduce voxel_reduce_large", "setp.lt.u16 	%p1, %rs1, %rs2;", ".lt becomes .le", "lanes that are left over"},
 		{"voxel_reduce voxel_reduce", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", "a mean in float64"},
 		{"voxel_group voxel_cells", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", "a mean in float64"},
-		{"voxel_reduce voxel_crowded", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", ""},
-		{"voxel_reduce voxel_crowded", "mul.rn.f64 	%fd1, %fd2, %fd3;\n// begin inline asm\nfma.rn.f64 %fd4, %fd5, %fd1, %fd6;", ".rn becomes .rz", "what a quotient begins with"},
-		{"voxel_reduce voxel_crowded", "mul.rn.f64 	%fd1, %fd2, %fd3;\n// begin inline asm\nadd.rn.f64 %fd4, %fd5, %fd1;", ".rn becomes .rz", ""},
-		{"voxel_sort voxel_bin", "setp.gt.u64 	%p1, %rd1, %rd2;\nbar.sync 0;\n@%p1 bra 	$L;\n// begin inline asm\ngriddepcontrol.wait;", ".gt becomes .ge", "a block without points"},
-		{"voxel_tally voxel_deal", "add.rn.f32 	%f1, %f2, 0fCB400000;", ".rn becomes .rz", "how sure a cell is"},
-		{"voxel_tally voxel_deal", "add.rn.f32 	%f1, %f2, 0f4B400000;", ".rn becomes .rz", ""},
-		{"voxel_tally voxel_deal", "mul.rn.f32 	%f1, %f2, 0f34800000;", ".rn becomes .rz", "a margin's scale"},
-		{"voxel_tally voxel_deal", "mul.rn.f32 	%f1, %f2, 0f34800001;", ".rn becomes .rz", ""},
-		{"voxel_tally voxel_deal", "mul.rn.f32 	%f1, %f2, 0f34800000;", "mul becomes add", ""},
-		{"voxel_reduce voxel_keep", "setp.lt.u64 	%p1, %rd1, 4294967296;", ".lt becomes .le", "as many as 32 bits number"},
-		{"voxel_sort voxel_bin", "setp.lt.f32 	%p1, %f1, 0f4F000000;", ".lt becomes .le", "an index beyond any axis"},
-		{"voxel_sort voxel_bin", "setp.lt.f32 	%p1, %f1, 0f4EFFFFFF;", ".lt becomes .le", ""},
+		{"voxel_reduce voxel_reduce_large", "div.rn.f64 	%fd1, %fd2, %fd3;\n// end inline asm\ncvt.rn.f32.f64 	%f1, %fd1;", ".rn becomes .rz", ""},
+		{"voxel_reduce voxel_reduce_large", "mul.rn.f64 	%fd1, %fd2, %fd3;\n// begin inline asm\nfma.rn.f64 %fd4, %fd5, %fd1, %fd6;", ".rn becomes .rz", "what a quotient begins with"},
+		{"voxel_reduce voxel_reduce_large", "mul.rn.f64 	%fd1, %fd2, %fd3;\n// begin inline asm\nadd.rn.f64 %fd4, %fd5, %fd1;", ".rn becomes .rz", ""},
+		{"voxel_sort voxel_histogram", "setp.gt.u64 	%p1, %rd1, %rd2;\nbar.sync 0;\n@%p1 bra 	$L;\n// begin inline asm\ngriddepcontrol.wait;", ".gt becomes .ge", "a block without points"},
+		{"voxel_count voxel_partition_cells", "add.rn.f32 	%f1, %f2, 0fCB400000;", ".rn becomes .rz", "how sure a cell is"},
+		{"voxel_count voxel_partition_cells", "add.rn.f32 	%f1, %f2, 0f4B400000;", ".rn becomes .rz", ""},
+		{"voxel_count voxel_partition_cells", "mul.rn.f32 	%f1, %f2, 0f34800000;", ".rn becomes .rz", "a margin's scale"},
+		{"voxel_count voxel_partition_cells", "mul.rn.f32 	%f1, %f2, 0f34800001;", ".rn becomes .rz", ""},
+		{"voxel_count voxel_partition_cells", "mul.rn.f32 	%f1, %f2, 0f34800000;", "mul becomes add", ""},
+		{"voxel_reduce voxel_hard", "setp.lt.u64 	%p1, %rd1, 4294967296;", ".lt becomes .le", "as many as 32 bits number"},
+		{"voxel_sort voxel_histogram", "setp.lt.f32 	%p1, %f1, 0f4F000000;", ".lt becomes .le", "an index beyond any axis"},
+		{"voxel_sort voxel_histogram", "setp.lt.f32 	%p1, %f1, 0f4EFFFFFF;", ".lt becomes .le", ""},
 		{"voxel_write voxel_write", "@%p1 bra 	$L1;\n// %bb.1:\n// begin inline asm\ngriddepcontrol.wait;", leftOut, "a wait once more"},
-		{"voxel_sort voxel_bin", "@%p1 bra 	$L1;\n// %bb.1:\n// begin inline asm\ngriddepcontrol.wait;", leftOut, ""},
-		{"voxel_reduce voxel_keep", "setp.lt.u64 	%p1, %rd1, 4294967295;", ".lt becomes .le", ""},
+		{"voxel_sort voxel_histogram", "@%p1 bra 	$L1;\n// %bb.1:\n// begin inline asm\ngriddepcontrol.wait;", leftOut, ""},
+		{"voxel_reduce voxel_hard", "setp.lt.u64 	%p1, %rd1, 4294967295;", ".lt becomes .le", ""},
 		{"voxel_write voxel_write", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\nmad.lo.s32 	%r3, %r4, %r2, %r5;\nmad.lo.s32 	%r6, %r3, %r7, %r8;\nmad.lo.s32 	%r9, %r6, %r1, %r10;\ncvt.u64.u32 	%rd3, %r9;",
 			leftOut, "the long way to a key"},
 		{"voxel_write voxel_write", "@%p1 bra 	$L1;\nbra.uni 	$L2;\n$L1:\ncvt.u32.u64 	%r1, %rd1;\ncvt.u32.u64 	%r2, %rd2;\nmad.lo.s32 	%r3, %r4, %r2, %r5;\nmad.lo.s32 	%r6, %r3, %r7, %r8;\ncvt.u64.u32 	%rd3, %r6;", leftOut, ""},
 		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, 0, %p1;", ".lt becomes .le", "a row's end found twice"},
 		{"fuse fuse", "and.b64 	%rd1, %rd2, 4294967295;\n>setp.lt.s64 	%p1, %rd3, %rd1;\ncvt.u32.u64 	%r1, %rd3;\nselp.b32 	%r2, %r1, %r3, %p1;", ".lt becomes .le", ""},
-		{"fuse_odd fuse_odd", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", ".rn becomes .rz", "where a search looks next"},
-		{"fuse_odd fuse_odd", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rn.bf16x2.f32 	%r1, %f4, %f1;", ".rn becomes .rz", ""},
-		{"fuse_odd fuse_odd", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", "mul becomes add", ""},
+		{"fuse_unaligned fuse_unaligned", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", ".rn becomes .rz", "where a search looks next"},
+		{"fuse_unaligned fuse_unaligned", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rn.bf16x2.f32 	%r1, %f4, %f1;", ".rn becomes .rz", ""},
+		{"fuse_unaligned fuse_unaligned", "mul.rn.f32 	%f1, %f2, %f3;\nadd.rn.f32 	%f4, %f1, %f5;\ncvt.rzi.u32.f32 	%r1, %f4;", "mul becomes add", ""},
 		{"resample_curves resample_curves", "shr.u64 	%rd1, %rd2, 63;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", "half of a sum"},
 		{"resample_curves resample_curves", ">add.s64 	%rd2, %rd5, %rd6;\nshr.u64 	%rd1, %rd2, 63;\nadd.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 1;", "add becomes sub", ""},
 		{"resample_curves resample_curves", "shr.u64 	%rd1, %rd2, 62;\n>add.s64 	%rd3, %rd2, %rd1;\nshr.s64 	%rd4, %rd3, 2;", "add becomes sub", ""},
 		{"fuse fuse", "setp.gt.u32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
-		{"fuse_odd fuse_odd", "setp.gt.s32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
+		{"fuse_unaligned fuse_unaligned", "setp.gt.s32 	%p1, %r1, -5;", ".gt becomes .ge", ""},
 		{"resample_curves resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", ".rn becomes .rz", "a term of slerp's ratios"},
 		{"resample_curves resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC375;", "add becomes sub", ""},
 		{"resample_curves resample_curves", "add.rn.f64 	%fd1, %fd2, %fd3;\nmul.rn.f64 	%fd4, %fd5, 0d3F87A4A044ADC376;", ".rn becomes .rz", ""},
@@ -268,36 +268,36 @@ func TestArgumentsLookAtTheLinesBefore(t *testing.T) {
 	const skip = "\ncvt.u64.u32 	%rd1, %r1;\nmov.b32 	%r3, "
 	const warps = "add.s32 	%r2, %r3, -1;\nselp.b32 	%r4, 0, %r2, %p1;\n"
 	for _, c := range []struct{ family, before, at, after, rule, want string }{
-		{"voxel_tally voxel_deal", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", "a cell that is just sure"},
-		{"voxel_tally voxel_deal", "neg.f32 	%f3, %f1;\n", "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
-		{"voxel_sort voxel_bin", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
+		{"voxel_count voxel_partition_cells", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", "a cell that is just sure"},
+		{"voxel_count voxel_partition_cells", "neg.f32 	%f3, %f1;\n", "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
+		{"voxel_sort voxel_histogram", sure, "setp.lt.f32 	%p1, %f3, %f4;", "", ".lt becomes .le", ""},
 		{"voxel_write voxel_write", sure, "setp.geu.f32 	%p1, %f3, %f4;", "", ".ge becomes .gt", "a cell that is just not sure"},
-		{"voxel_tally voxel_deal", "setp.lt.f64 	%p1, %fd1, 0d41E0000000000000;\n", "cvt.rzi.u32.f64 	%r1, %fd1;", "", ".rzi. becomes .rpi.", "a floor as an integer"},
-		{"voxel_tally voxel_deal", "setp.lt.f32 	%p1, %f1, 0f4F000000;\n", "cvt.rzi.u32.f32 	%r1, %f1;", "", ".rzi. becomes .rpi.", "a floor as an integer"},
-		{"voxel_tally voxel_deal", "setp.lt.f64 	%p1, %fd1, 0d41F0000000000000;\n", "cvt.rzi.u32.f64 	%r1, %fd1;", "", ".rzi. becomes .rpi.", ""},
+		{"voxel_count voxel_partition_cells", "setp.lt.f64 	%p1, %fd1, 0d41E0000000000000;\n", "cvt.rzi.u32.f64 	%r1, %fd1;", "", ".rzi. becomes .rpi.", "a floor as an integer"},
+		{"voxel_count voxel_partition_cells", "setp.lt.f32 	%p1, %f1, 0f4F000000;\n", "cvt.rzi.u32.f32 	%r1, %f1;", "", ".rzi. becomes .rpi.", "a floor as an integer"},
+		{"voxel_count voxel_partition_cells", "setp.lt.f64 	%p1, %fd1, 0d41F0000000000000;\n", "cvt.rzi.u32.f64 	%r1, %fd1;", "", ".rzi. becomes .rpi.", ""},
 		{"voxel_reduce voxel_reduce", order, "setp.lt.s32 	%p1, %r2, 0;", "\nselp.b32 	%r4, %r1, %r3, %p1;", ".lt becomes .le", "the bits of no number"},
 		{"voxel_reduce voxel_reduce", order, "setp.lt.s32 	%p1, %r2, 1;", "\nselp.b32 	%r4, %r1, %r3, %p1;", ".lt becomes .le", ""},
 		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, "nothing to add"},
 		{"voxel_write voxel_write", "setp.eq.s32 	%p1, %r1, 1;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
-		{"resample_poses resample_poses", "selp.b32 	%r1, %r2, %r3, %p1;\n", "setp.le.f64 	%p2, %fd1, %fd2;", "\nsetp.gt.f64 	%p3, %fd3, %fd2;\nand.pred 	%p4, %p2, %p3;\n@%p4 bra 	$L1;", ".le becomes .lt", "a window asked again"},
-		{"resample_plain resample_plain", "selp.b32 	%r1, %r2, %r3, %p1;\n", "setp.le.f64 	%p2, %fd1, %fd2;", "\nsetp.gt.f64 	%p3, %fd3, %fd2;\nand.pred 	%p4, %p2, %p3;\n@%p4 bra 	$L1;", ".le becomes .lt", ""},
-		{"resample_poses resample_poses", "selp.b32 	%r1, %r2, %r3, %p1;\nselp.b32 	%r4, %r5, %r6, %p1;\nadd.s32 	%r7, %r1, 1;\n", "setp.ge.u32 	%p2, %r7, %r4;", "\n@%p2 bra 	$L1;", ".ge becomes .gt", "a cut of nothing"},
-		{"resample_poses resample_poses", "selp.b32 	%r1, %r2, %r3, %p1;\nselp.b32 	%r4, %r5, %r6, %p1;\nadd.s32 	%r7, %r1, 2;\n", "setp.ge.u32 	%p2, %r7, %r4;", "\n@%p2 bra 	$L1;", ".ge becomes .gt", ""},
-		{"resample_poses resample_poses", "setp.lt.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", "within the row all the same"},
-		{"resample_poses resample_poses", "setp.le.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", ""},
-		{"resample_poses resample_poses", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", "a row of one sample"},
-		{"resample_plain resample_plain", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", ""},
-		{"voxel_reduce voxel_crowded", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
+		{"resample_thread_per_row resample_thread_per_row", "selp.b32 	%r1, %r2, %r3, %p1;\n", "setp.le.f64 	%p2, %fd1, %fd2;", "\nsetp.gt.f64 	%p3, %fd3, %fd2;\nand.pred 	%p4, %p2, %p3;\n@%p4 bra 	$L1;", ".le becomes .lt", "a window asked again"},
+		{"resample_fast resample_fast", "selp.b32 	%r1, %r2, %r3, %p1;\n", "setp.le.f64 	%p2, %fd1, %fd2;", "\nsetp.gt.f64 	%p3, %fd3, %fd2;\nand.pred 	%p4, %p2, %p3;\n@%p4 bra 	$L1;", ".le becomes .lt", ""},
+		{"resample_thread_per_row resample_thread_per_row", "selp.b32 	%r1, %r2, %r3, %p1;\nselp.b32 	%r4, %r5, %r6, %p1;\nadd.s32 	%r7, %r1, 1;\n", "setp.ge.u32 	%p2, %r7, %r4;", "\n@%p2 bra 	$L1;", ".ge becomes .gt", "a cut of nothing"},
+		{"resample_thread_per_row resample_thread_per_row", "selp.b32 	%r1, %r2, %r3, %p1;\nselp.b32 	%r4, %r5, %r6, %p1;\nadd.s32 	%r7, %r1, 2;\n", "setp.ge.u32 	%p2, %r7, %r4;", "\n@%p2 bra 	$L1;", ".ge becomes .gt", ""},
+		{"resample_thread_per_row resample_thread_per_row", "setp.lt.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", "within the row all the same"},
+		{"resample_thread_per_row resample_thread_per_row", "setp.le.u32 	%p1, %r1, %r2;\n", "add.s32 	%r3, %r4, -2;", "\nselp.b32 	%r5, %r1, %r3, %p1;", "add becomes sub", ""},
+		{"resample_thread_per_row resample_thread_per_row", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", "a row of one sample"},
+		{"resample_fast resample_fast", "", "setp.gt.u32 	%p1, %r1, 1;", "\nselp.s32 	%r2, -1, 0, %p1;", ".gt becomes .ge", ""},
+		{"voxel_reduce voxel_reduce_large", "setp.eq.s32 	%p1, %r1, 0;\n", "@%p1 bra 	$L1;", adds, leftOut, ""},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, "none to count"},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 1;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
 		{"voxel_sort voxel_number", "selp.u32 	%r1, 0, 1, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
-		{"voxel_sort voxel_pass", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
+		{"voxel_sort voxel_sort_pass", "selp.u32 	%r1, 1, 0, %p2;\nsetp.lt.u32 	%p1, %r3, 8;\n", "@%p1 bra 	$L1;", votes, leftOut, ""},
 		{"voxel_sort voxel_number", warps, "add.s32 	%r5, %r6, -1;", "", "add becomes sub", "all rows' voxels"},
 		{"voxel_sort voxel_number", "add.s64 	%rd1, %rd2, %rd3;\nsetp.lt.u32 	%p1, %r7, 32;\n", "add.s32 	%r2, %r3, -1;", "\nselp.b32 	%r4, 0, %r2, %p1;\nadd.s32 	%r5, %r6, -1;", "add becomes sub", ""},
 		{"resample resample", round, "setp.ge.u32 	%p2, %r1, %r2;", skip + "4;", ".ge becomes .gt", "a turn's first target"},
 		{"resample resample", round, "setp.ge.u32 	%p2, %r1, %r2;", skip + "3;", ".ge becomes .gt", ""},
 		{"resample resample", "add.s32 	%r1, %r1, %r4;\n", "setp.ge.u32 	%p2, %r1, %r2;", skip + "4;", ".ge becomes .gt", ""},
-		{"voxel_sort voxel_pass", warps, "add.s32 	%r5, %r6, -1;", "", "add becomes sub", ""},
+		{"voxel_sort voxel_sort_pass", warps, "add.s32 	%r5, %r6, -1;", "", "add becomes sub", ""},
 	} {
 		text := c.before + c.at + c.after
 		family, kernel, _ := strings.Cut(c.family, " ")

@@ -14,21 +14,21 @@ import (
 	"strings"
 )
 
-// Choice is one way to launch a job: a variant, by its kernel's name, and the numbers that it leaves free. No result depends on it.
-type Choice struct {
-	Variant  string `json:"variant"`            // "resample_direct"
-	Each     int    `json:"each,omitempty"`     // pieces that a thread makes
-	Tile     int    `json:"tile,omitempty"`     // targets of a block at most
-	Check    int    `json:"check,omitempty"`    // stamps that a block checks
-	Prefetch bool   `json:"prefetch,omitempty"` // rows are asked for early
+// Policy is one way to launch a job: a variant, by its kernel's name, and the numbers that it leaves free. No result depends on it.
+type Policy struct {
+	Variant        string `json:"variant"`                    // "resample_small"
+	ItemsPerThread int    `json:"items_per_thread,omitempty"` // pieces that a thread makes
+	Tile           int    `json:"tile,omitempty"`             // targets of a block at most
+	Check          int    `json:"check,omitempty"`            // timestamps that a block checks
+	Prefetch       bool   `json:"prefetch,omitempty"`         // rows are asked for early
 }
 
-// Numbers are the choice as text, without the variant.
-func (c Choice) Numbers() string {
+// Numbers are the policy as text, without the variant.
+func (c Policy) Numbers() string {
 	var parts []string
-	for i, n := range []int{c.Each, c.Tile, c.Check} {
+	for i, n := range []int{c.ItemsPerThread, c.Tile, c.Check} {
 		if n != 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", []string{"each", "tile", "check"}[i], n))
+			parts = append(parts, fmt.Sprintf("%s %d", []string{"items", "tile", "check"}[i], n))
 		}
 	}
 	if c.Prefetch {
@@ -38,34 +38,34 @@ func (c Choice) Numbers() string {
 }
 
 // String is the variant and the numbers.
-func (c Choice) String() string { return strings.TrimSpace(c.Variant + " " + c.Numbers()) }
+func (c Policy) String() string { return strings.TrimSpace(c.Variant + " " + c.Numbers()) }
 
-// Freedom is the numbers that a variant's choices may have; nil is one that it does not have.
-type Freedom struct {
-	Each, Tile []int
-	Prefetch   bool
+// SearchSpace is the numbers that a variant's policies may have; nil is one that it does not have.
+type SearchSpace struct {
+	ItemsPerThread, Tile []int
+	Prefetch             bool
 }
 
 var checks = []int{1024, 256, 512, 4096}
 
-// Allows reports whether a choice is one of the variant's.
-func (f *Freedom) Allows(c Choice) bool {
+// Allows reports whether a policy is one of the variant's.
+func (f *SearchSpace) Allows(c Policy) bool {
 	has := func(list []int, n int) bool { return list == nil && n == 0 || slices.Contains(list, n) }
-	return has(f.Each, c.Each) && has(f.Tile, c.Tile) && has(checks, c.Check) && (f.Prefetch || !c.Prefetch)
+	return has(f.ItemsPerThread, c.ItemsPerThread) && has(f.Tile, c.Tile) && has(checks, c.Check) && (f.Prefetch || !c.Prefetch)
 }
 
-// All lists the choices of a variant.
-func (f *Freedom) All(variant string) (list []Choice) {
+// All lists the policies of a variant.
+func (f *SearchSpace) All(variant string) (list []Policy) {
 	or := func(l []int) []int {
 		if l == nil {
 			return []int{0}
 		}
 		return l
 	}
-	for _, each := range or(f.Each) {
+	for _, each := range or(f.ItemsPerThread) {
 		for _, tile := range or(f.Tile) {
 			for _, check := range checks {
-				c := Choice{Variant: variant, Each: each, Tile: tile, Check: check}
+				c := Policy{Variant: variant, ItemsPerThread: each, Tile: tile, Check: check}
 				list = append(list, c)
 				if c.Prefetch = true; f.Prefetch {
 					list = append(list, c)
@@ -76,33 +76,33 @@ func (f *Freedom) All(variant string) (list []Choice) {
 	return list
 }
 
-// Class is what choices are kept by: jobs that the model gives to one variant and of which nothing differs by a factor of two. All numbers
+// Key is what policies are kept by: jobs that the heuristic gives to one variant and of which nothing differs by a factor of two. All numbers
 // are log2, rounded down, and -1 of 0.
-type Class struct {
-	Variant string `json:"variant"`
-	Bytes   int    `json:"bytes"`           // of a target's features in dst
-	Pieces  int    `json:"pieces"`          // of a target
-	Targets int    `json:"targets"`         // of all rows
-	Stamps  int    `json:"stamps"`          // that are checked, of all rows and streams
-	Ready   bool   `json:"ready,omitempty"` // inputs are declared ready: launches overlap
+type Key struct {
+	Variant    string `json:"variant"`
+	Bytes      int    `json:"bytes"`           // of a target's features in dst
+	Pieces     int    `json:"pieces"`          // of a target
+	Targets    int    `json:"targets"`         // of all rows
+	Timestamps int    `json:"timestamps"`      // that are checked, of all rows and streams
+	Ready      bool   `json:"ready,omitempty"` // inputs are declared ready: launches overlap
 }
 
 // String is the variant and the powers of two.
-func (c Class) String() string {
-	s := fmt.Sprintf("%s bytes=2^%d pieces=2^%d targets=2^%d stamps=2^%d", c.Variant, c.Bytes, c.Pieces, c.Targets, c.Stamps)
+func (c Key) String() string {
+	s := fmt.Sprintf("%s bytes=2^%d pieces=2^%d targets=2^%d timestamps=2^%d", c.Variant, c.Bytes, c.Pieces, c.Targets, c.Timestamps)
 	if c.Ready {
 		s += " ready"
 	}
 	return s
 }
 
-// Entry is a class for which a choice was found better than the model's.
+// Entry is a key for which a policy was found better than the heuristic's.
 type Entry struct {
-	Class  Class   `json:"class"`
-	Choice Choice  `json:"choice"`
-	Job    string  `json:"job"`      // that it was found with
-	Model  float64 `json:"model_us"` // what the model's choice took there
-	Tuned  float64 `json:"tuned_us"` // and this one
+	Key       Key     `json:"key"`
+	Policy    Policy  `json:"policy"`
+	Job       string  `json:"job"`          // that it was found with
+	Heuristic float64 `json:"heuristic_us"` // what the heuristic's policy took there
+	Tuned     float64 `json:"tuned_us"`     // and this one
 }
 
 // Identity is what a table is for: a kind of GPU, and the kernels.
@@ -115,7 +115,7 @@ type Identity struct {
 // Table holds the entries for one identity. It is not changed while a backend uses it.
 type Table struct {
 	For     Identity
-	entries map[Class]Entry
+	entries map[Key]Entry
 }
 
 // file is a table as it is stored.
@@ -125,38 +125,38 @@ type file struct {
 	Entries []Entry `json:"entries"`
 }
 
-const format = 2
+const format = 3
 
 // ErrStale is of a table for another kind of GPU or other kernels.
 var ErrStale = errors.New("it is a table for another device or other kernels")
 
 // New returns an empty table.
-func New(id Identity) *Table { return &Table{For: id, entries: map[Class]Entry{}} }
+func New(id Identity) *Table { return &Table{For: id, entries: map[Key]Entry{}} }
 
-// Set takes an entry, in place of the class's old one.
-func (t *Table) Set(e Entry) { t.entries[e.Class] = e }
+// Set takes an entry, in place of the key's old one.
+func (t *Table) Set(e Entry) { t.entries[e.Key] = e }
 
-// Drop leaves a class to the model.
-func (t *Table) Drop(c Class) { delete(t.entries, c) }
+// Drop leaves a key to the heuristic.
+func (t *Table) Drop(c Key) { delete(t.entries, c) }
 
 // Clone returns a table that may be changed.
 func (t *Table) Clone() *Table { return &Table{t.For, maps.Clone(t.entries)} }
 
-// Entries lists the entries in the order of their classes.
+// Entries lists the entries in the order of their keys.
 func (t *Table) Entries() []Entry {
 	return slices.SortedFunc(maps.Values(t.entries), func(x, y Entry) int {
-		a, b := x.Class, y.Class
-		return cmp.Or(strings.Compare(a.Variant, b.Variant), a.Bytes-b.Bytes, a.Pieces-b.Pieces, a.Targets-b.Targets, a.Stamps-b.Stamps, strings.Compare(a.String(), b.String()))
+		a, b := x.Key, y.Key
+		return cmp.Or(strings.Compare(a.Variant, b.Variant), a.Bytes-b.Bytes, a.Pieces-b.Pieces, a.Targets-b.Targets, a.Timestamps-b.Timestamps, strings.Compare(a.String(), b.String()))
 	})
 }
 
-// Lookup returns the choice for a class, if the table has one. A table that is nil has none.
-func (t *Table) Lookup(c Class) (Choice, bool) {
+// Lookup returns the policy for a key, if the table has one. A table that is nil has none.
+func (t *Table) Lookup(c Key) (Policy, bool) {
 	if t == nil {
-		return Choice{}, false
+		return Policy{}, false
 	}
 	e, ok := t.entries[c]
-	return e.Choice, ok
+	return e.Policy, ok
 }
 
 // Write stores the table.
@@ -184,8 +184,8 @@ func Read(r io.Reader, id Identity) (*Table, error) {
 	}
 	t := New(id)
 	for i, e := range f.Entries {
-		if _, twice := t.entries[e.Class]; twice || e.Class.Variant == "" || e.Choice.Variant == "" || min(e.Choice.Each, e.Choice.Tile, e.Choice.Check) < 0 {
-			return nil, fmt.Errorf("entry %d: got %v for %v, want a variant, no number below 0, and each class once", i, e.Choice, e.Class)
+		if _, twice := t.entries[e.Key]; twice || e.Key.Variant == "" || e.Policy.Variant == "" || min(e.Policy.ItemsPerThread, e.Policy.Tile, e.Policy.Check) < 0 {
+			return nil, fmt.Errorf("entry %d: got %v for %v, want a variant, no number below 0, and each key once", i, e.Policy, e.Key)
 		}
 		t.Set(e)
 	}
@@ -220,37 +220,37 @@ func Path(id Identity, cache bool) (path, why string) {
 	return filepath.Join(dir, "robocache", name), ""
 }
 
-// Find reads a device's table, nil if there is none, and says what chooses then. What is wrong with a file is no error: the model does.
+// Find reads a device's table, nil if there is none, and says what chooses then. What is wrong with a file is no error: the heuristic does.
 func Find(id Identity, cache bool) (t *Table, how string) {
 	path, why := Path(id, cache)
 	if path == "" {
-		return nil, "the model: " + why
+		return nil, "the heuristic: " + why
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "the model: there is no " + path
+		return nil, "the heuristic: there is no " + path
 	}
 	if err == nil {
 		t, err = Read(f, id)
 		f.Close()
 	}
 	if err != nil {
-		return nil, fmt.Sprintf("the model: %s is not used: %v", path, err)
+		return nil, fmt.Sprintf("the heuristic: %s is not used: %v", path, err)
 	}
-	return t, fmt.Sprintf("tuned for %d classes by %s, else the model", len(t.entries), path)
+	return t, fmt.Sprintf("tuned for %d keys by %s, else the heuristic", len(t.entries), path)
 }
 
 // Device is what a stream of the CUDA backend can do for tuning.
 type Device interface {
 	// Tuned returns the table in use, an empty one if there is none, and where one belongs, "" if nowhere. A Clone of it may be changed.
 	Tuned() (t *Table, path string)
-	// Tune has plans that are made from now on take their choices from a table, or with nil from the model. Plans that exist keep theirs.
+	// Tune has plans that are made from now on take their policies from a table, or with nil from the heuristic. Plans that exist keep theirs.
 	Tune(t *Table) error
 }
 
 // Plan is what plans of the CUDA backend can do for it.
 type Plan interface {
-	// Candidates are the plan's class and the choices that it can be made with, each another launch: the model's first. A plan whose
+	// Candidates are the plan's key and the policies that it can be made with, each another launch: the heuristic's first. A plan whose
 	// launch is fixed has none.
-	Candidates() (Class, []Choice, error)
+	Candidates() (Key, []Policy, error)
 }

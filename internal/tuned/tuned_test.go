@@ -11,15 +11,15 @@ import (
 
 var gpu = Identity{"NVIDIA H200", "9.0", "0123"}
 
-// some is a table of a class with and without inputs ready, and of a larger one.
+// some is a table of a key with and without inputs ready, and of a larger one.
 func some() (*Table, []Entry) {
-	alone := Class{Variant: "resample_plain", Bytes: 5, Pieces: 2, Targets: 9, Stamps: -1}
+	alone := Key{Variant: "resample_fast", Bytes: 5, Pieces: 2, Targets: 9, Timestamps: -1}
 	ready, large := alone, alone
 	ready.Ready, large.Targets = true, 10
 	list := []Entry{
-		{alone, Choice{Variant: "resample_direct", Check: 512}, "resample 2x64->300x8", 2, 1.5},
-		{ready, Choice{Variant: "resample_plain", Each: 4, Check: 256, Prefetch: true}, "", 3, 2},
-		{large, Choice{Variant: "resample_plain", Each: 2, Tile: 8}, "", 4, 3},
+		{alone, Policy{Variant: "resample_small", Check: 512}, "resample 2x64->300x8", 2, 1.5},
+		{ready, Policy{Variant: "resample_fast", ItemsPerThread: 4, Check: 256, Prefetch: true}, "", 3, 2},
+		{large, Policy{Variant: "resample_fast", ItemsPerThread: 2, Tile: 8}, "", 4, 3},
 	}
 	t := New(gpu)
 	for _, i := range []int{2, 0, 1} {
@@ -40,15 +40,15 @@ func TestTablesAreReadAsTheyWereWritten(t *testing.T) {
 	again, err := Read(strings.NewReader(written(t, table)), gpu)
 	require.NoError(t, err)
 	assert.Equal(t, table, again)
-	c, ok := again.Lookup(list[1].Class)
+	c, ok := again.Lookup(list[1].Key)
 	assert.True(t, ok)
-	assert.Equal(t, "resample_plain each 4, check 256, prefetch", c.String())
+	assert.Equal(t, "resample_fast items 4, check 256, prefetch", c.String())
 	clone := again.Clone()
-	clone.Drop(list[1].Class)
-	_, ok = clone.Lookup(list[1].Class)
+	clone.Drop(list[1].Key)
+	_, ok = clone.Lookup(list[1].Key)
 	assert.False(t, ok)
 	assert.Equal(t, list, again.Entries())
-	_, ok = (*Table)(nil).Lookup(list[1].Class)
+	_, ok = (*Table)(nil).Lookup(list[1].Key)
 	assert.False(t, ok)
 }
 
@@ -59,13 +59,13 @@ func TestTablesThatDoNotFitAreRefused(t *testing.T) {
 	assert.ErrorIs(t, err, ErrStale)
 	assert.ErrorContains(t, err, "Kernels:4567")
 	for what, c := range map[string]struct{ text, want string }{
-		"another format": {strings.Replace(good, `"format": 2`, `"format": 1`, 1), "format: got 1, want 2"},
+		"another format": {strings.Replace(good, `"format": 3`, `"format": 2`, 1), "format: got 2, want 3"},
 		"something else": {`{"jobs": []}`, "format: got 0"},
 		"cut off":        {good[:len(good)/2], "not a table"},
 		"nothing":        {"", "not a table"},
 		"more behind it": {good + "{}", "not a table"},
-		"a class twice":  {strings.Replace(good, `"targets": 10`, `"targets": 9`, 1), "each class once"},
-		"no variant":     {strings.Replace(good, "resample_direct", "", 1), "entry 0: got check 512 for"},
+		"a key twice":    {strings.Replace(good, `"targets": 10`, `"targets": 9`, 1), "each key once"},
+		"no variant":     {strings.Replace(good, "resample_small", "", 1), "entry 0: got check 512 for"},
 		"a number below": {strings.Replace(good, `"tile": 8`, `"tile": -8`, 1), "entry 2: "},
 	} {
 		_, err := Read(strings.NewReader(c.text), gpu)

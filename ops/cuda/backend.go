@@ -11,13 +11,14 @@ import (
 	"github.com/robocache/robocache/internal/kernels"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // poolKeep is how much freed memory the device's pool holds on to.
 const poolKeep = 256 << 20
 
 func init() {
-	ops.Register(ops.Driver{Name: "cuda", Auto: 10, Open: func(arg string) (ops.Backend, error) {
+	backend.Register(backend.Opener{Name: "cuda", Auto: 10, Open: func(arg string) (backend.Backend, error) {
 		ordinal := 0
 		if arg != "" {
 			n, err := strconv.Atoi(arg)
@@ -35,25 +36,27 @@ func init() {
 }
 
 // backend is one device. Its kernels are loaded family by family, when the first plan needs them.
-type backend struct {
+type gpu struct {
 	*device.Device
-	kind     string // "cuda", or what stands in for it
-	dev      *cudadrv.Device
-	sms      int
-	shared   int    // bytes of shared memory that a block can have
-	voxelWay string // for tests: the way of Voxelize that takes all jobs that it can, whether it pays or not
-	kernels  *kernels.Set
-	reason   string // why the image of the first family was taken
-	shapes   string // where launch shapes come from
-	table    atomic.Pointer[tuned.Table]
+	kind           string // "cuda", or what stands in for it
+	dev            *cudadrv.Device
+	sms            int
+	shared         int    // bytes of shared memory that a block can have
+	voxelAlgorithm string // for tests: the algorithm of Voxelize that takes all jobs that it supports, preferred or not
+	kernels        *kernels.Set
+	reason         string // why the image of the first family was taken
+	shapes         string // where launch shapes come from
+	table          atomic.Pointer[tuned.Table]
 }
 
 // New opens a device of a driver, which need not be the one that cudadrv.Open finds. It fails if no kernel image loads
 // there.
-func New(drv *cudadrv.Driver, ordinal int) (ops.Backend, error) { return NewAs("cuda", drv, ordinal) }
+func New(drv *cudadrv.Driver, ordinal int) (backend.Backend, error) {
+	return NewAs("cuda", drv, ordinal)
+}
 
 // NewAs is New for a driver of another kind: the device is called kind:ordinal.
-func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
+func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (backend.Backend, error) {
 	count, err := drv.DeviceCount()
 	if err != nil {
 		return nil, err
@@ -65,7 +68,7 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{kind: kind, dev: dev}
+	b := &gpu{kind: kind, dev: dev}
 	if b.sms, err = dev.Attribute(cudadrv.MultiprocessorCount); err != nil {
 		return nil, err
 	}
@@ -85,8 +88,8 @@ func NewAs(kind string, drv *cudadrv.Driver, ordinal int) (ops.Backend, error) {
 }
 
 // prepare loads the kernels that most programs need, so that a device on which they do not load is refused at once.
-func (b *backend) prepare() error {
-	if err := b.Ctx.SetPoolThreshold(poolKeep); err != nil && !errors.Is(err, cudadrv.ErrNotSupported) {
+func (b *gpu) prepare() error {
+	if err := b.Ctx.SetPoolThreshold(poolKeep); err != nil && !errors.Is(err, cudadrv.ErrUnsupported) {
 		return err
 	}
 	var err error
@@ -95,44 +98,47 @@ func (b *backend) prepare() error {
 }
 
 // bind makes a launch of so many blocks, with so many bytes of dynamic shared memory.
-func (b *backend) bind(kernel string, mode ops.LaunchMode, blocks, threads, shared int, params parameters) (*cudadrv.Launch, error) {
-	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared), Dependent: mode != ops.LaunchPlain}
+func (b *gpu) bind(kernel string, mode backend.LaunchMode, blocks, threads, shared int, params parameters) (*cudadrv.Launch, error) {
+	config := cudadrv.LaunchConfig{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared), Dependent: mode != backend.LaunchDefault}
 	return b.kernels.Bind(kernel, config, params.Bytes())
 }
 
-func (b *backend) Describe() ops.Info {
+func (b *gpu) Describe() backend.Info {
 	product, err := b.dev.Name()
 	if err != nil {
 		product = err.Error()
 	}
 	v := b.dev.Driver().Version()
-	return ops.Info{Backend: b.kind, Name: b.Name(), Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason, Shapes: b.shapes}
+	return backend.Info{Backend: b.kind, Name: b.Name(), Product: product, Driver: fmt.Sprintf("CUDA %s, %s", cudadrv.FormatVersion(v), b.dev.Driver().Path()), Kernels: b.reason, Shapes: b.shapes}
 }
 
-// stream is a queue whose device can be tuned.
-type stream struct {
-	*device.Stream
-	b *backend
+// queue is a queue whose device can be tuned.
+type queue struct {
+	*device.Queue
+	b *gpu
 }
 
-func (b *backend) NewStream() (ops.Stream, error) {
-	s, err := b.Device.NewStream()
+func (b *gpu) NewQueue() (backend.Queue, error) {
+	s, err := b.Device.NewQueue()
 	if err != nil {
 		return nil, err
 	}
-	return &stream{s, b}, nil
+	return &queue{s, b}, nil
 }
 
-// Queue returns the driver's stream behind a stream of this backend, for programs that give it work of their own: kernels
-// and copies through cudadrv, in order with the operations. It is the stream's as long as that is open; do not close it.
-func Queue(s ops.Stream) (*cudadrv.Stream, error) {
-	st, ok := s.(*stream)
-	if !ok {
-		return nil, &ops.ArgError{Op: "Queue", Arg: "stream", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a stream of the CUDA backend"}
+// Stream returns the driver's stream behind a queue of this backend, for programs that give it work of their own: kernels
+// and copies through cudadrv, in order with the operations. It is the queue's as long as that is open; do not close it.
+func Stream(q *ops.Queue) (*cudadrv.Stream, error) {
+	if q == nil {
+		return nil, &backend.ArgError{Op: "Stream", Arg: "queue", Kind: backend.ErrMissing, Got: "nil", Want: "a queue"}
 	}
-	return st.Stream.Queue(), nil
+	st, ok := q.Backend().(*queue)
+	if !ok {
+		return nil, &backend.ArgError{Op: "Stream", Arg: "queue", Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", q.Backend()), Want: "a queue of the CUDA backend"}
+	}
+	return st.Stream(), nil
 }
 
-func (b *backend) Close() error {
+func (b *gpu) Close() error {
 	return errors.Join(b.Device.Close(), b.kernels.Close(), b.Ctx.Close())
 }

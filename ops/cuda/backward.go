@@ -6,24 +6,25 @@ import (
 	"math"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
-// Gradients are made by the samples (fuse_backward.cuh): a thread adds up for a run of them, of as many as runSamples, and that take about runTargets at most.
+// Gradients are made by the samples (fuse_backward.cuh): a thread sums for up to samplesPerThread consecutive ones, which about targetsPerThread targets contribute to.
 const (
-	runSamples = 64
-	runTargets = 128
-	shareTurn  = 256 // stamps or targets that a block checks, if there are blocks to spare
+	samplesPerThread = 64
+	targetsPerThread = 128
+	minCheckPerBlock = 256 // timestamps or targets that a block checks, if there are blocks to spare
 )
 
-func (b *backend) Backward(job *ops.BackwardJob) (ops.Plan, error) {
+func (b *gpu) Backward(job *backend.BackwardJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	if job.Idle() {
 		return p, nil
 	}
-	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
-	return p.ready(func() error {
+	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
+	return p.prepare(func() error {
 		switch f := job.Forward; {
 		case job.Empty() && job.Alone:
 			return p.bindCheck(f.Parts[0].ResampleJob)
@@ -35,10 +36,10 @@ func (b *backend) Backward(job *ops.BackwardJob) (ops.Plan, error) {
 }
 
 // slope is how a stream's gradient is made.
-type slope struct {
+type gradientShape struct {
 	number         int // of the stream
 	vector, chunks int
-	groups, parts  int // runs of samples of a block, and blocks that have the same samples
+	groups, parts  int // groups of samples of a block, and blocks that have the same samples
 	tile, tiles    int // samples of a block, and blocks of a padded row or of a packed stream
 	blocks         int
 	kinds, scale   int // where they begin in the plan's table
@@ -46,11 +47,11 @@ type slope struct {
 
 // bindBackward makes a launch of fuse_backward for the streams whose gradients are summed in float32, and one of fuse_backward_f64 for the others.
 // Streams that are missing are in the first of them: their rows are checked.
-func (p *plan) bindBackward(job *ops.BackwardJob) error {
-	var lists [2][]slope
-	var missing []slope
+func (p *plan) bindBackward(job *backend.BackwardJob) error {
+	var lists [2][]gradientShape
+	var missing []gradientShape
 	for m, part := range job.Forward.Parts {
-		switch s := p.b.slopeOf(job, m); {
+		switch s := p.b.gradientShapeOf(job, m); {
 		case part.Src == nil:
 			missing = append(missing, s)
 		case part.Src.DType() == tensor.F64:
@@ -73,7 +74,7 @@ func (p *plan) bindBackward(job *ops.BackwardJob) error {
 			blocks += s.blocks
 		}
 		if blocks > math.MaxInt32 {
-			return &ops.ArgError{Op: job.Op(), Arg: "SrcGrad", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks", blocks), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
+			return &backend.ArgError{Op: job.Op(), Arg: "SrcGrad", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks", blocks), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
 		}
 		if blocks == 0 {
 			continue
@@ -86,10 +87,10 @@ func (p *plan) bindBackward(job *ops.BackwardJob) error {
 	return nil
 }
 
-// slopeOf cuts stream m's samples into blocks, and adds blocks that only check where samples are few and stamps or targets many.
-func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
+// gradientShapeOf divides stream m's samples into blocks, and adds blocks that only check where samples are few and timestamps or targets many.
+func (b *gpu) gradientShapeOf(job *backend.BackwardJob, m int) gradientShape {
 	j := job.Forward.Parts[m].ResampleJob
-	s := slope{number: m, chunks: 1, groups: ptx.BackwardThreads, parts: 1, tile: 1, tiles: 1}
+	s := gradientShape{number: m, chunks: 1, groups: ptx.BackwardThreads, parts: 1, tile: 1, tiles: 1}
 	if j.Src != nil && j.Src.Len() > 0 {
 		s.vector = backwardVector(j)
 		s.chunks = j.D >> s.vector
@@ -99,19 +100,19 @@ func (b *backend) slopeOf(job *ops.BackwardJob, m int) slope {
 		if j.SrcOffsets != nil {
 			rows = 1
 		}
-		most := max(min(runSamples, runTargets*rows*j.S/max(j.Rows(), 1)), 1) * s.groups
+		most := max(min(samplesPerThread, targetsPerThread*rows*j.S/max(j.Rows(), 1)), 1) * s.groups
 		s.tile, s.tiles = b.inWaves(j.S, rows*s.parts, s.groups, most)
 		s.blocks = rows * s.tiles * s.parts
 	}
-	if j.Check || j.Edge == ops.ErrorEdge {
-		s.blocks = max(s.blocks, 1, min((max(j.Stamps(), j.Rows())+shareTurn-1)/shareTurn, 8*b.sms))
+	if j.Check || j.Edge == backend.EdgeError {
+		s.blocks = max(s.blocks, 1, min((max(j.Timestamps(), j.Rows())+minCheckPerBlock-1)/minCheckPerBlock, 8*b.sms))
 	}
 	return s
 }
 
-// inWaves cuts each of so many rows of n samples into tiles of at least `least`, if there are as many, and at most `most`, so many that the device holds all blocks at once, or twice as many, and so on: the
+// inWaves divides each of so many rows of n samples into tiles of at least `least`, if there are as many, and at most `most`, so many that the device holds all blocks at once, or twice as many, and so on: the
 // blocks that a last wave would lack leave it partly idle. 64 x 1000 x 512 took 48.4 us by tiles of 64, in one and a half waves.
-func (b *backend) inWaves(n, rows, least, most int) (tile, tiles int) {
+func (b *gpu) inWaves(n, rows, least, most int) (tile, tiles int) {
 	for waves := 1; ; waves++ {
 		tiles = max(waves*ptx.BackwardBlocks*b.sms/rows, 1)
 		if tile = max((n+tiles-1)/tiles, min(least, n)); tile <= most || tiles >= n {
@@ -120,8 +121,8 @@ func (b *backend) inWaves(n, rows, least, most int) (tile, tiles int) {
 	}
 }
 
-// backwardVector is the log2 of the features that a thread takes at once, which have one kind.
-func backwardVector(j *ops.ResampleJob) int {
+// backwardVector is the log2 of the features that a thread takes at once, which have one interpolation.
+func backwardVector(j *backend.ResampleJob) int {
 	v := vectorOf(j, side{j.Dst, j.Dst.DType(), j.DstBatch, j.DstStep}, side{j.Src, j.Src.DType(), j.SrcBatch, j.SrcStep})
 	if j.Src.DType() == tensor.F64 {
 		v = min(v, 1)
@@ -137,8 +138,8 @@ func backwardVector(j *ops.ResampleJob) int {
 	return v
 }
 
-// backwardTable is what the kernels read of all streams from device memory: the kind of each chunk, where there are several, and the scales.
-func backwardTable(job *ops.BackwardJob, lists ...[]slope) []byte {
+// backwardTable is what the kernels read of all streams from device memory: the interpolation of each chunk, where there are several, and the scales.
+func backwardTable(job *backend.BackwardJob, lists ...[]gradientShape) []byte {
 	var data bytes.Buffer
 	for _, list := range lists {
 		for i := range list {
@@ -147,7 +148,7 @@ func backwardTable(job *ops.BackwardJob, lists ...[]slope) []byte {
 				var kinds []uint32
 				for _, c := range part.Channels {
 					for range (c.Hi - c.Lo) >> s.vector {
-						kinds = append(kinds, uint32(c.Kind))
+						kinds = append(kinds, uint32(c.Interp))
 					}
 				}
 				s.kinds = data.Len()
@@ -161,7 +162,7 @@ func backwardTable(job *ops.BackwardJob, lists ...[]slope) []byte {
 }
 
 // backwardParams fills in the parameter of fuse_backward.cuh for some of the streams.
-func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardParams {
+func (p *plan) backwardParams(job *backend.BackwardJob, list []gradientShape) *ptx.BackwardParams {
 	f := job.Forward
 	lead := first(f)
 	magic, shift := divider(f.T, f.Rows())
@@ -171,7 +172,7 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 		Total: uint64(f.Rows()), T: uint64(f.T), TMagic: magic, B: uint32(f.B), FirstBlock: firstBlocks(list),
 	}
 	if job.Alone {
-		out.Alone = 1
+		out.SingleStream = 1
 	}
 	for i, s := range list {
 		part := &f.Parts[s.number]
@@ -187,12 +188,12 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 		stream := ptx.BackwardStream{
 			Src: address(j.Src), SrcBatch: int64(j.SrcBatch), SrcStep: int64(j.SrcStep), Times: address(j.SrcTimes), TimesBatch: int64(j.TimesBatch), SrcRows: rows(j.SrcLengths, j.SrcOffsets),
 			Offset: lengthBits(part.Offset, f.Clock), MaxGap: limitBits(j.Slack(j.MaxGap), f.Clock), Tolerance: limitBits(j.Slack(j.Tolerance), f.Clock), Snap: limitBits(j.Snap, f.Clock),
-			Stamps: uint64(j.Stamps()), Share: share(j.Stamps()), S: uint64(j.S), TargetShare: share(j.Rows()), Pace: pace(j), Column: uint32(columnOf(f, s.number)),
+			Timestamps: uint64(j.Timestamps()), TimestampsPerBlock: share(j.Timestamps()), S: uint64(j.S), TargetsPerBlock: share(j.Rows()), SamplesPerTarget: samplesPerTarget(j), Column: uint32(columnOf(f, s.number)),
 			Blocks: uint32(s.blocks), D: uint32(j.D), Number: uint32(s.number), Tile: uint32(s.tile), Tiles: uint32(s.tiles), Parts: uint32(s.parts),
 			Groups: uint32(s.groups), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks), Flags: flags.Word(), More: jobMore(j, in).Word(),
 		}
 		if !one {
-			stream.Kinds = uint64(p.table.Ptr()) + uint64(s.kinds)
+			stream.Interpolations = uint64(p.table.Ptr()) + uint64(s.kinds)
 		}
 		if part.Scale != nil {
 			stream.Scale = uint64(p.table.Ptr()) + uint64(s.scale)
@@ -203,7 +204,7 @@ func (p *plan) backwardParams(job *ops.BackwardJob, list []slope) *ptx.BackwardP
 }
 
 // columnOf is where a stream's features begin in dst.
-func columnOf(f *ops.FuseJob, number int) (column int) {
+func columnOf(f *backend.FuseJob, number int) (column int) {
 	for _, part := range f.Parts[:number] {
 		column += part.D
 	}

@@ -31,7 +31,7 @@ func device(t testing.TB) *ops.Device {
 
 // memoryInUse reads the device's pool.
 func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
-	queue, err := cuda.Queue(dev.Stream())
+	queue, err := cuda.Stream(dev.Queue())
 	require.NoError(t, err)
 	return func() int64 {
 		// Memory is freed in the order of a stream: what was closed may not be back yet.
@@ -131,8 +131,8 @@ func TestTensorsAndStreamsOfOtherDevicesAreRefused(t *testing.T) {
 	assert.ErrorIs(t, err, ops.ErrWrongDevice)
 	plan, err := cpu.PlanResample(args, ops.ResampleOptions{})
 	require.NoError(t, err)
-	assert.ErrorIs(t, plan.Run(dev.Stream()), ops.ErrWrongDevice)
-	_, err = cuda.Queue(cpu.Stream())
+	assert.ErrorIs(t, plan.Run(dev.Queue()), ops.ErrWrongDevice)
+	_, err = cuda.Stream(cpu.Queue())
 	assert.ErrorIs(t, err, ops.ErrWrongDevice)
 
 	second, err := ops.Open("cuda")
@@ -142,16 +142,16 @@ func TestTensorsAndStreamsOfOtherDevicesAreRefused(t *testing.T) {
 	empty.Dst, err = dev.Alloc(tensor.F32, 1, 1)
 	require.NoError(t, err)
 	defer empty.Dst.Close()
-	empty.Src, err = dev.Upload(args.Src)
+	empty.Src, err = dev.Upload(context.Background(), args.Src)
 	require.NoError(t, err)
 	defer empty.Src.Close()
-	empty.SrcTimes, err = dev.Upload(args.SrcTimes)
+	empty.SrcTimes, err = dev.Upload(context.Background(), args.SrcTimes)
 	require.NoError(t, err)
 	defer empty.SrcTimes.Close()
 	onGPU, err := dev.PlanResample(empty, ops.ResampleOptions{})
 	require.NoError(t, err)
 	defer onGPU.Close()
-	assert.ErrorIs(t, onGPU.Run(second.Stream()), ops.ErrWrongDevice)
+	assert.ErrorIs(t, onGPU.Run(second.Queue()), ops.ErrWrongDevice)
 }
 
 func TestCloseLeavesNothingOpen(t *testing.T) {
@@ -159,10 +159,10 @@ func TestCloseLeavesNothingOpen(t *testing.T) {
 	before := len(drv.Leaks())
 	dev, err := ops.Open("cuda")
 	require.NoError(t, err)
-	_, err = dev.Resample(ops.ResampleArgs{
+	_, err = dev.Resample(context.Background(), ops.ResampleArgs{
 		Src:      tensor.Must(tensor.Of([]float64{0, 0, 0, 1}, 1, 1, 4)),
 		SrcTimes: tensor.Must(tensor.Of([]int64{0}, 1)), Targets: ops.Uniform(0, 1, 3),
-	}, ops.ResampleOptions{Kind: ops.Slerp})
+	}, ops.ResampleOptions{Interp: ops.InterpSlerp})
 	require.NoError(t, err)
 	require.NoError(t, dev.Close())
 	assert.NoError(t, dev.Close())
@@ -188,10 +188,10 @@ func fuzz(f *testing.F, target func(*testing.F, ...*ops.Device)) {
 // One pair of tensors of more than 2^31 elements is part of the suite; a row of that many samples is refused.
 func TestRowsBeyond32BitsAreRefused(t *testing.T) {
 	dev := device(t)
-	one, err := dev.Upload(tensor.Must(tensor.Of([]float32{1}, 1, 1)))
+	one, err := dev.Upload(context.Background(), tensor.Must(tensor.Of([]float32{1}, 1, 1)))
 	require.NoError(t, err)
 	defer one.Close()
-	times, err := dev.Upload(tensor.Must(tensor.Of([]int64{0}, 1)))
+	times, err := dev.Upload(context.Background(), tensor.Must(tensor.Of([]int64{0}, 1)))
 	require.NoError(t, err)
 	defer times.Close()
 	_, err = dev.PlanResample(ops.ResampleArgs{Dst: one, Src: one, SrcTimes: times, Targets: ops.Uniform(0, 1e9, math.MaxInt32+1)}, ops.ResampleOptions{})

@@ -21,7 +21,7 @@ import (
 func earlyPlans(t *testing.T, dev *ops.Device) map[ops.LaunchMode][]cuda.Launch {
 	t.Helper()
 	up := func(x *tensor.Tensor) *tensor.Tensor {
-		out, err := dev.Upload(x)
+		out, err := dev.Upload(context.Background(), x)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, out.Close()) })
 		return out
@@ -30,11 +30,11 @@ func earlyPlans(t *testing.T, dev *ops.Device) map[ops.LaunchMode][]cuda.Launch 
 	dst := up(tensor.Must(tensor.New(tensor.F32, 2, 5, 8)))
 	targets := ops.Uniform(0, 1e9, 5)
 	out := map[ops.LaunchMode][]cuda.Launch{}
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchDependent, ops.LaunchInputsReady} {
-		add := func(p ops.Plan, err error) {
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent, ops.LaunchInputsReady} {
+		add := func(p *ops.Plan, err error) {
 			t.Helper()
 			require.NoError(t, err)
-			require.NoError(t, p.Run(dev.Stream()))
+			require.NoError(t, p.Run(dev.Queue()))
 			require.NoError(t, dev.Synchronize(context.Background()))
 			list, err := cuda.Explain(p)
 			require.NoError(t, err)
@@ -43,10 +43,10 @@ func earlyPlans(t *testing.T, dev *ops.Device) map[ops.LaunchMode][]cuda.Launch 
 		}
 		args := ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: targets}
 		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode}))
-		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode, Edge: ops.Extrapolate}))
-		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode, Kind: ops.Pchip}))
-		for _, kind := range []ops.Kind{ops.Linear, ops.Pchip} {
-			add(dev.PlanFuse(ops.FuseArgs{Dst: dst, Targets: targets, Streams: []ops.FuseStream{{Src: src, SrcTimes: times, Options: ops.ResampleOptions{Kind: kind}}}},
+		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode, Edge: ops.EdgeExtrapolate}))
+		add(dev.PlanResample(args, ops.ResampleOptions{Launch: mode, Interp: ops.InterpPchip}))
+		for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpPchip} {
+			add(dev.PlanFuse(ops.FuseArgs{Dst: dst, Targets: targets, Streams: []ops.FuseStream{{Src: src, SrcTimes: times, Options: ops.ResampleOptions{Interp: kind}}}},
 				ops.FuseOptions{Launch: mode}))
 		}
 	}
@@ -63,7 +63,7 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 			dev, err := ops.Open(name)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, dev.Close()) })
-			queue, err := cuda.Queue(dev.Stream())
+			queue, err := cuda.Stream(dev.Queue())
 			require.NoError(t, err)
 			device := queue.Context().Device()
 			major, minor := device.ComputeCapability()
@@ -75,12 +75,12 @@ func TestPlansAreLaunchedEarlyWhereTheyCanBe(t *testing.T) {
 					choice, err := ptx.Choose(family, major, minor, device.Driver().Version(), os.Getenv("ROBOCACHE_KERNELS"))
 					require.NoError(t, err)
 					can := device.DependentLaunch() && choice.Image.Waits(l.Kernel) // machine code waits as its PTX does
-					assert.Equal(t, mode != ops.LaunchPlain && can, l.Dependent, "%v, %s", mode, l.Kernel)
+					assert.Equal(t, mode != ops.LaunchDefault && can, l.Dependent, "%v, %s", mode, l.Kernel)
 					kernels = append(kernels, l.Kernel)
 				}
-				want := []string{"resample_direct", "resample", "resample_curves", "fuse_direct", "fuse"}
+				want := []string{"resample_small", "resample", "resample_curves", "fuse_small", "fuse"}
 				if mode == ops.LaunchInputsReady { // where it is the work in all that counts
-					want[0], want[3] = "resample_plain", "fuse_plain_few"
+					want[0], want[3] = "resample_fast", "fuse_fast_few"
 				}
 				assert.Equal(t, want, kernels)
 			}

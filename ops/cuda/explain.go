@@ -7,6 +7,7 @@ import (
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // Launch is a kernel launch of a plan, as it was chosen for the job's shape.
@@ -21,13 +22,13 @@ type Launch struct {
 	Dependent   bool    // it may begin before the work ahead of it has ended: the plan asked for it, and kernel, device and driver can
 
 	Shape string // the numbers that were chosen freely, as text; empty of a launch whose shape is fixed
-	Class string // by which they are looked up in a table; empty as Shape
-	Tuned bool   // a table had the class; else the model chose
+	Key   string // by which they are looked up in a table; empty as Shape
+	Tuned bool   // a table had the key; else the heuristic chose
 
 	Considered []Considered // of the first launch: the operation's variants, in the order in which they are asked
 }
 
-// Considered is a variant that was asked whether it takes a job: Why says why it was not launched by the model; "" of the first that
+// Considered is a variant that was asked whether it takes a job: Why says why it was not launched by the heuristic; "" of the first that
 // was, and of others that would have been without it.
 type Considered struct {
 	Variant string
@@ -35,7 +36,14 @@ type Considered struct {
 }
 
 // Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
-func Explain(p ops.Plan) ([]Launch, error) {
+func Explain(p *ops.Plan) ([]Launch, error) {
+	if p == nil {
+		return nil, &backend.ArgError{Op: "Explain", Arg: "plan", Kind: backend.ErrMissing, Got: "nil", Want: "a plan"}
+	}
+	return explain(p.Backend())
+}
+
+func explain(p backend.Plan) ([]Launch, error) {
 	var base *device.Base
 	var d *decision
 	var others []Considered
@@ -46,7 +54,7 @@ func Explain(p ops.Plan) ([]Launch, error) {
 	case *voxelPlan:
 		base, others = &p.Base, p.asked
 	default:
-		return nil, &ops.ArgError{Op: "Explain", Arg: "plan", Kind: ops.ErrWrongDevice, Got: fmt.Sprintf("%T", p), Want: "a plan of the CUDA backend"}
+		return nil, &backend.ArgError{Op: "Explain", Arg: "plan", Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", p), Want: "a plan of the CUDA backend"}
 	}
 	if err := base.Usable("Explain"); err != nil {
 		return nil, err
@@ -59,7 +67,7 @@ func Explain(p ops.Plan) ([]Launch, error) {
 			e.Considered = others
 		}
 		if d != nil {
-			e.Shape, e.Class, e.Tuned = d.choice.Numbers(), d.class.String(), d.tuned
+			e.Shape, e.Key, e.Tuned = d.policy.Numbers(), d.key.String(), d.tuned
 		}
 		var err error
 		if e.Registers, err = k.Attribute(cudadrv.FuncRegisters); err != nil {
@@ -70,7 +78,7 @@ func Explain(p ops.Plan) ([]Launch, error) {
 		}
 		threads := int(cfg.Block[0] * cfg.Block[1] * cfg.Block[2])
 		e.Resident, err = k.Occupancy(threads, e.Shared)
-		if err != nil && !errors.Is(err, cudadrv.ErrNotSupported) {
+		if err != nil && !errors.Is(err, cudadrv.ErrUnsupported) {
 			return nil, err
 		}
 		if sms, err := k.Device().Attribute(cudadrv.MultiprocessorCount); err == nil && e.Resident > 0 {
@@ -81,8 +89,8 @@ func Explain(p ops.Plan) ([]Launch, error) {
 	return out, nil
 }
 
-// considered says of each variant why it was not launched by the model.
-func (d *decision) considered(b *backend) (list []Considered) {
+// considered says of each variant why it was not launched by the heuristic.
+func (d *decision) considered(b *gpu) (list []Considered) {
 	if d == nil {
 		return nil
 	}

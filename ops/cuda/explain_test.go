@@ -13,7 +13,7 @@ import (
 )
 
 // resamplePlan makes a plan of b rows of 4 samples onto t targets.
-func resamplePlan(t *testing.T, dev *ops.Device, b, targets int) ops.Plan {
+func resamplePlan(t *testing.T, dev *ops.Device, b, targets int) *ops.Plan {
 	t.Helper()
 	alloc := func(d tensor.DType, shape ...int) *tensor.Tensor {
 		out, err := dev.Alloc(d, shape...)
@@ -36,15 +36,15 @@ func TestExplainTellsTheLaunchesOfAPlan(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	l := list[0]
-	assert.Equal(t, "resample_direct", l.Kernel)
+	assert.Equal(t, "resample_small", l.Kernel)
 	// All variants of the operation, in the order in which they are asked; those that cannot make the job say why.
 	considered := map[string]string{}
 	for _, c := range l.Considered {
 		considered[c.Variant] = c.Why
 	}
-	assert.Equal(t, cuda.Considered{Variant: "resample_direct"}, l.Considered[0])
+	assert.Equal(t, cuda.Considered{Variant: "resample_small"}, l.Considered[0])
 	assert.Len(t, considered, 13)
-	assert.Empty(t, considered["resample_plain"])
+	assert.Empty(t, considered["resample_fast"])
 	assert.NotEmpty(t, considered["resample_f64"])
 	assert.Positive(t, l.Grid[0])
 	assert.Positive(t, l.Block[0])
@@ -57,7 +57,7 @@ func TestExplainTellsTheLaunchesOfAPlan(t *testing.T) {
 	empty := resamplePlan(t, dev, 3, 0)
 	list, err = cuda.Explain(empty)
 	require.NoError(t, err)
-	require.Len(t, list, 1, "the stamps are checked")
+	require.Len(t, list, 1, "the timestamps are checked")
 	assert.Equal(t, "resample", list[0].Kernel)
 	assert.Empty(t, list[0].Considered, "one kernel checks")
 	assert.Equal(t, uint32(1), list[0].Grid[0])

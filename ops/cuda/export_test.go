@@ -1,29 +1,31 @@
 package cuda
 
-import "github.com/robocache/robocache/ops"
+import (
+	"github.com/robocache/robocache/ops/backend"
+)
 
-// VoxelsBy has a backend make voxels by one way where that can, whether it pays or not.
-func VoxelsBy(b ops.Backend, way string) ops.Backend {
-	b.(*backend).voxelWay = way
+// VoxelizeBy has a backend make voxels by one algorithm where that supports the job, preferred or not.
+func VoxelizeBy(b backend.Backend, algorithm string) backend.Backend {
+	b.(*gpu).voxelAlgorithm = algorithm
 	return b
 }
 
-// VoxelsInTurn has each plan made by the next of the ways.
-func VoxelsInTurn(b ops.Backend) ops.Backend { return &inTurn{backend: b.(*backend)} }
+// VoxelizeInTurn has each plan made by the next of the algorithms.
+func VoxelizeInTurn(b backend.Backend) backend.Backend { return &inTurn{gpu: b.(*gpu)} }
 
 type inTurn struct {
-	*backend
+	*gpu
 	plans int
 }
 
-func (t *inTurn) Voxelize(job *ops.VoxelizeJob) (ops.VoxelizePlan, error) {
-	t.voxelWay = voxelVariants[t.plans%len(voxelVariants)].name
+func (t *inTurn) Voxelize(job *backend.VoxelizeJob) (backend.VoxelizePlan, error) {
+	t.voxelAlgorithm = voxelVariants[t.plans%len(voxelVariants)].name
 	t.plans++
-	return t.backend.Voxelize(job)
+	return t.gpu.Voxelize(job)
 }
 
-// VoxelWays are the names of the ways.
-func VoxelWays() (names []string) {
+// VoxelAlgorithms are the names of the algorithms.
+func VoxelAlgorithms() (names []string) {
 	for _, v := range voxelVariants {
 		names = append(names, v.name)
 	}

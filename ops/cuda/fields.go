@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/cudadrv"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
-// dtypeCode numbers the value dtypes, and clockCode the clocks' dtypes, as the kernels do. Kinds and edges have one order in ops and there.
+// dtypeCode numbers the value dtypes, and clockCode the clocks' dtypes, as the kernels do. Interpolations and edges have one order in ops and there.
 var (
 	dtypeCode = map[tensor.DType]uint32{tensor.F32: ptx.DtF32, tensor.F64: ptx.DtF64, tensor.F16: ptx.DtF16, tensor.BF16: ptx.DtBf16}
 	clockCode = map[tensor.DType]uint32{tensor.I64: ptx.ClockI64, tensor.F64: ptx.ClockF64, tensor.F32: ptx.ClockF32}
@@ -39,7 +39,7 @@ func rows(lengths, offsets *tensor.Tensor) uint64 {
 }
 
 // targetsOf is the address of the targets' times, or of an anchored clock's deltas; 0 for a uniform one.
-func targetsOf(c ops.Clock) uint64 {
+func targetsOf(c backend.Clock) uint64 {
 	if c.Deltas != nil {
 		return address(c.Deltas)
 	}
@@ -62,8 +62,8 @@ func divider(t, n int) (magic, shift uint32) {
 	return uint32((1<<(31+l) + uint64(t) - 1) / uint64(t)), uint32(l - 1)
 }
 
-// pace is how many samples a target moves on, if targets and samples run from one end of a row to the other in step.
-func pace(j *ops.ResampleJob) float32 {
+// samplesPerTarget is how many samples lie from one target to the next, if both are evenly spaced from one end of a row to the other; 0 if unknown.
+func samplesPerTarget(j *backend.ResampleJob) float32 {
 	if j.SrcOffsets != nil || j.SrcStarts != nil || j.DstOffsets != nil || j.T < 2 || j.S == 0 {
 		return 0
 	}
@@ -84,7 +84,7 @@ func valueBits(x float64, dtype tensor.DType) uint64 {
 }
 
 // limitBits are the bits of a limit in the clock's own type.
-func limitBits(l ops.Limit, clock tensor.DType) uint64 {
+func limitBits(l backend.Limit, clock tensor.DType) uint64 {
 	d, _ := l.Get()
 	return lengthBits(d, clock)
 }
@@ -102,18 +102,18 @@ func lengthBits(d time.Duration, clock tensor.DType) uint64 {
 }
 
 // startBits is where a uniform clock begins, as tick of resample.cuh takes it: nanoseconds, or the bits of seconds.
-func startBits(c ops.Clock, clock tensor.DType) int64 {
+func startBits(c backend.Clock, clock tensor.DType) int64 {
 	if clock == tensor.I64 {
 		return c.Start
 	}
 	return int64(lengthBits(time.Duration(c.Start), tensor.F64))
 }
 
-// uniform returns the kind that all features have, if it is one that looks at no value.
-func uniform(channels []ops.Channel) (ops.Kind, bool) {
-	kind := channels[0].Kind
+// uniform returns the interpolation that all features have, if it is one that looks at no value.
+func uniform(channels []backend.Channel) (backend.Interp, bool) {
+	kind := channels[0].Interp
 	for _, c := range channels {
-		if c.Kind != kind || c.Kind > ops.Nearest {
+		if c.Interp != kind || c.Interp > backend.InterpNearest {
 			return 0, false
 		}
 	}
@@ -123,7 +123,7 @@ func uniform(channels []ops.Channel) (ops.Kind, bool) {
 // dense reports whether the rows of a tensor that is there follow each other from one row of the batch to the next.
 func dense(x *tensor.Tensor, batch, row, b int) bool { return x == nil || batch == row || b == 1 }
 
-func denseOutputs(j *ops.ResampleJob) bool {
+func denseOutputs(j *backend.ResampleJob) bool {
 	return dense(j.Dst, j.DstBatch, j.T*j.DstStep, j.B) && dense(j.Valid, j.ValidBatch, j.T*j.ValidStep, j.B) && dense(j.Age, j.AgeBatch, j.T*j.AgeStep, j.B)
 }
 

@@ -15,23 +15,23 @@ import (
 
 // Kinds, edges, clocks and dtypes have the numbers that the kernels were compiled with.
 func TestNumbersAreTheKernels(t *testing.T) {
-	assert.Equal(t, map[ops.Kind]int{
-		ops.Linear: ptx.KindLinear, ops.Previous: ptx.KindPrevious, ops.Next: ptx.KindNext, ops.Nearest: ptx.KindNearest, ops.Slerp: ptx.KindSlerp,
-		ops.Angle: ptx.KindAngle, ops.Pchip: ptx.KindPchip, ops.WindowMean: ptx.KindWindowMean, ops.WindowMin: ptx.KindWindowMin, ops.WindowMax: ptx.KindWindowMax,
-		ops.WindowLast: ptx.KindWindowLast, ops.CatmullRom: ptx.KindCatmullRom, ops.Hermite: ptx.KindHermite, ops.RotVec: ptx.KindRotvec, ops.Rot6D: ptx.KindRot6d,
-	}, func() map[ops.Kind]int {
-		all := map[ops.Kind]int{}
-		for k := range ops.Rot6D + 1 {
+	assert.Equal(t, map[ops.Interp]int{
+		ops.InterpLinear: ptx.InterpolationLinear, ops.InterpPrevious: ptx.InterpolationPrevious, ops.InterpNext: ptx.InterpolationNext, ops.InterpNearest: ptx.InterpolationNearest, ops.InterpSlerp: ptx.InterpolationSlerp,
+		ops.InterpAngle: ptx.InterpolationAngle, ops.InterpPchip: ptx.InterpolationPchip, ops.InterpWindowMean: ptx.InterpolationWindowMean, ops.InterpWindowMin: ptx.InterpolationWindowMin, ops.InterpWindowMax: ptx.InterpolationWindowMax,
+		ops.InterpWindowLast: ptx.InterpolationWindowLast, ops.InterpCatmullRom: ptx.InterpolationCatmullRom, ops.InterpHermite: ptx.InterpolationHermite, ops.InterpRotVec: ptx.InterpolationRotvec, ops.InterpRot6D: ptx.InterpolationRot6d,
+	}, func() map[ops.Interp]int {
+		all := map[ops.Interp]int{}
+		for k := range ops.InterpRot6D + 1 {
 			all[k] = int(k)
 		}
 		return all
 	}())
-	for edge, n := range map[ops.Edge]int{ops.Clamp: ptx.EdgeClamp, ops.FillEdge: ptx.EdgeFill, ops.Extrapolate: ptx.EdgeExtrapolate, ops.ErrorEdge: ptx.EdgeError, ops.HoldEdge: ptx.EdgeHold} {
+	for edge, n := range map[ops.Edge]int{ops.EdgeClamp: ptx.EdgeClamp, ops.EdgeFill: ptx.EdgeFill, ops.EdgeExtrapolate: ptx.EdgeExtrapolate, ops.EdgeError: ptx.EdgeError, ops.EdgeHold: ptx.EdgeHold} {
 		assert.EqualValues(t, n, edge)
 	}
 	assert.Equal(t, map[tensor.DType]uint32{tensor.I64: ptx.ClockI64, tensor.F64: ptx.ClockF64, tensor.F32: ptx.ClockF32}, clockCode)
 	assert.Equal(t, map[tensor.DType]uint32{tensor.F32: ptx.DtF32, tensor.F64: ptx.DtF64, tensor.F16: ptx.DtF16, tensor.BF16: ptx.DtBf16}, dtypeCode)
-	assert.Equal(t, []int{threads, ops.MaxStreams}, []int{ptx.PlainThreads, ptx.MaxStreams})
+	assert.Equal(t, []int{threads, ops.MaxStreams}, []int{ptx.FastThreads, ptx.MaxStreams})
 }
 
 // The kernel divides by multiplying: mul.hi of a number below 2^31 and the factor, shifted.

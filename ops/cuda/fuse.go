@@ -6,21 +6,21 @@ import (
 	"math/bits"
 
 	"github.com/robocache/robocache/internal/tuned"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
 
-// fuseVariants are the ways to launch a Fuse, as resampleVariants.
-var fuseVariants = []*variant{fuseDirect, fusePlainFew, fusePlain, fuseOddFew, fuseOdd, fuseChunks, fuseAny}
+// fuseVariants are the variants of Fuse, in the order in which they are tried, as resampleVariants.
+var fuseVariants = []*variant{fuseSmall, fuseFastFew, fuseFast, fuseUnalignedFew, fuseUnaligned, fuseChunks, fuseAny}
 
-func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
+func (b *gpu) Fuse(job *backend.FuseJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	if job.Idle() {
 		return p, nil
 	}
-	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
-	return p.ready(func() error {
+	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
+	return p.prepare(func() error {
 		if job.Empty() {
 			return p.bindFuseCheck(job.Checked())
 		}
@@ -28,57 +28,57 @@ func (b *backend) Fuse(job *ops.FuseJob) (ops.Plan, error) {
 	})
 }
 
-// bindFuseCheck makes a launch that only checks the streams' rows and stamps.
-func (p *plan) bindFuseCheck(j *ops.FuseJob) error {
-	shapes, parts := make([]shape, len(j.Parts)), make([]made, len(j.Parts))
+// bindFuseCheck makes a launch that only checks the streams' rows and timestamps.
+func (p *plan) bindFuseCheck(j *backend.FuseJob) error {
+	shapes, parts := make([]shape, len(j.Parts)), make([]streamForm, len(j.Parts))
 	for m, part := range j.Parts {
-		shapes[m] = shape{threads: threads, tile: 1, chunks: 1, blocks: p.b.checkers(part.ResampleJob, checkShare)}
+		shapes[m] = shape{threads: threads, tile: 1, chunks: 1, blocks: p.b.checkers(part.ResampleJob, checkPerBlock)}
 		parts[m].dtype = tensor.F32
 	}
 	return p.Add(p.b.bind(fuseChunks.name, j.Launch, blocksOf(shapes), threads, 0, p.fuseParams(j, parts, shapes)))
 }
 
-// fuseChunks makes any streams of one kind that looks at no value, of 16 or 32 bits on both sides (fuse_chunks); fuseAny every stream (fuse), with more registers:
+// fuseChunks makes any streams of one interpolation that looks at no value, of 16 or 32 bits on both sides (fuse_chunks); fuseAny every stream (fuse), with more registers:
 // three streams of 512, 128 and 64 features, 39.5 us and 50.2.
 var (
 	fuseChunks = &variant{
 		name: "fuse_chunks",
-		takes: func(_ *backend, j *ops.FuseJob) string {
-			for _, m := range madeOf(j) {
+		supports: func(_ *gpu, j *backend.FuseJob) string {
+			for _, m := range streamForms(j) {
 				if m.channels != nil {
-					return "kinds that look at values, or several, or values of 64 bits"
+					return "interpolations that look at values, or several, or values of 64 bits"
 				}
 			}
 			return ""
 		},
-		free: tuned.Freedom{Each: []int{1, 2, 4, 8}}, model: modelAny, cut: cutAny, params: paramsAny,
+		tunable: tuned.SearchSpace{ItemsPerThread: []int{1, 2, 4, 8}}, heuristic: heuristicAny, configure: configureAny, params: paramsAny,
 	}
 	fuseAny = &variant{
-		name:  "fuse",
-		takes: func(*backend, *ops.FuseJob) string { return "" },
-		free:  tuned.Freedom{Each: []int{1, 2, 4, 8}}, model: modelAny, cut: cutAny, params: paramsAny,
+		name:     "fuse",
+		supports: func(*gpu, *backend.FuseJob) string { return "" },
+		tunable:  tuned.SearchSpace{ItemsPerThread: []int{1, 2, 4, 8}}, heuristic: heuristicAny, configure: configureAny, params: paramsAny,
 	}
 )
 
-// made is how fuse.cu makes a stream.
-type made struct {
-	kind     ops.Kind      // by chunks: the kind of all features
-	channels []ops.Channel // by items: what each feature is; else nil
-	dtype    tensor.DType  // Src's
-	vector   int           // by chunks: log2 of the elements moved at once
-	items    int           // by items: where they begin in the plan's table
-	affine   int           // where its shifts begin there, then its scales
+// streamForm is how fuse.cu computes a stream.
+type streamForm struct {
+	kind     backend.Interp    // by chunks: the interpolation of all features
+	channels []backend.Channel // by items: what each feature is; else nil
+	dtype    tensor.DType      // Src's
+	vector   int               // by chunks: log2 of the elements moved at once
+	items    int               // by items: where they begin in the plan's table
+	affine   int               // where its shifts begin there, then its scales
 }
 
-func madeOf(j *ops.FuseJob) []made {
-	list := make([]made, len(j.Parts))
+func streamForms(j *backend.FuseJob) []streamForm {
+	list := make([]streamForm, len(j.Parts))
 	for i, p := range j.Parts {
 		m := &list[i]
 		m.dtype, m.channels = tensor.F32, p.Channels
 		if p.Src != nil {
 			m.dtype = p.Src.DType()
 		} else {
-			m.channels = []ops.Channel{{Hi: p.D}} // it is filled, whatever its kinds are
+			m.channels = []backend.Channel{{Hi: p.D}} // it is filled, whatever its interpolations are
 		}
 		if kind, one := uniform(m.channels); one && m.dtype != tensor.F64 && p.Dst.DType() != tensor.F64 {
 			m.kind, m.channels, m.vector = kind, nil, vectorOf(p.ResampleJob, side{p.Src, m.dtype, p.SrcBatch, p.SrcStep})
@@ -88,34 +88,34 @@ func madeOf(j *ops.FuseJob) []made {
 }
 
 // storeOf is the log2 of the bytes, up to 16, of which the stream's place in every row of dst is a multiple.
-func storeOf(j *ops.ResampleJob) uint32 {
+func storeOf(j *backend.ResampleJob) uint32 {
 	size := uint64(j.Dst.DType().Size())
 	return uint32(bits.TrailingZeros64(address(j.Dst) | uint64(j.DstBatch)*size | uint64(j.DstStep)*size | chunk))
 }
 
-func modelAny(b *backend, j *ops.FuseJob) tuned.Choice {
+func heuristicAny(b *gpu, j *backend.FuseJob) tuned.Policy {
 	chunks := 0
-	for i, m := range madeOf(j) {
+	for i, m := range streamForms(j) {
 		if m.channels == nil {
 			chunks += j.Parts[i].D >> m.vector
 		}
 	}
-	return tuned.Choice{Each: b.eachOf(j.Rows()*chunks, ready(j)), Check: checkShare}
+	return tuned.Policy{ItemsPerThread: b.unitsPerThreadFor(j.Rows()*chunks, inputsReady(j)), Check: checkPerBlock}
 }
 
-func cutAny(b *backend, j *ops.FuseJob, c tuned.Choice) (list []shape) {
-	for i, m := range madeOf(j) {
+func configureAny(b *gpu, j *backend.FuseJob, c tuned.Policy) (list []shape) {
+	for i, m := range streamForms(j) {
 		if r := j.Parts[i].ResampleJob; m.channels == nil {
-			list = append(list, b.cutChunks(r, c, m.vector, ptx.Together))
+			list = append(list, b.configureChunks(r, c, m.vector, ptx.TargetsPerThread))
 		} else {
-			list = append(list, b.cutItems(r, m.channels, c.Check, 0, true))
+			list = append(list, b.configureItems(r, m.channels, c.Check, 0, true))
 		}
 	}
 	return list
 }
 
-func paramsAny(p *plan, j *ops.FuseJob, shapes []shape) (parameters, error) {
-	parts := madeOf(j)
+func paramsAny(p *plan, j *backend.FuseJob, shapes []shape) (parameters, error) {
+	parts := streamForms(j)
 	if err := p.upload(tables(j, parts)); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func paramsAny(p *plan, j *ops.FuseJob, shapes []shape) (parameters, error) {
 }
 
 // tables are what the kernel reads of all streams from device memory: items, shifts, scales and bounds.
-func tables(j *ops.FuseJob, parts []made) []byte {
+func tables(j *backend.FuseJob, parts []streamForm) []byte {
 	var data bytes.Buffer
 	pad := func() { data.Write(make([]byte, -data.Len()&15)) }
 	for i := range parts {
@@ -146,7 +146,7 @@ func tables(j *ops.FuseJob, parts []made) []byte {
 }
 
 // fuseParams fills in the parameter of the kernels of fuse.cu.
-func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.FuseParams {
+func (p *plan) fuseParams(j *backend.FuseJob, parts []streamForm, shapes []shape) *ptx.FuseParams {
 	r := first(j)
 	magic, shift := divider(j.T, j.Rows())
 	out := &ptx.FuseParams{
@@ -166,16 +166,16 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 			Src: address(src.Src), SrcBatch: int64(src.SrcBatch), SrcStep: int64(src.SrcStep), Times: address(src.SrcTimes), TimesBatch: int64(src.TimesBatch),
 			SrcRows: rows(src.SrcLengths, src.SrcOffsets), SrcStarts: address(src.SrcStarts), Offset: lengthBits(part.Offset, j.Clock), Fill: valueBits(src.Fill, j.Dst.DType()),
 			MaxGap: limitBits(src.Slack(src.MaxGap), j.Clock), Tolerance: limitBits(src.Slack(src.Tolerance), j.Clock), Snap: limitBits(src.Snap, j.Clock), Shortest: lengthBits(src.WindowFrom(src.ShortestWindow()), j.Clock),
-			Stamps: uint64(src.Stamps()), Share: uint64((src.Stamps() + s.blocks - 1) / s.blocks), S: uint64(src.S), Column: uint32(column),
-			Blocks: uint32(s.blocks), Pace: pace(src), D: uint32(src.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks),
+			Timestamps: uint64(src.Timestamps()), TimestampsPerBlock: uint64((src.Timestamps() + s.blocks - 1) / s.blocks), S: uint64(src.S), Column: uint32(column),
+			Blocks: uint32(s.blocks), SamplesPerTarget: samplesPerTarget(src), D: uint32(src.D), Tile: uint32(s.tile), Chunks: uint32(s.chunks), ChunkMagic: chunkMagic(s.chunks),
 			Flags: f.Word(),
 		}
 		more := jobMore(src, m.dtype)
-		more.Store, more.ByItems, more.Clips, more.Quickly = storeOf(src), m.channels != nil, part.Clips(), magic != 0 && usual(src)
+		more.Store, more.ByItems, more.Clips, more.TryFastPath = storeOf(src), m.channels != nil, part.Clips(), magic != 0 && usual(src)
 		stream.More = more.Word()
 		if m.channels != nil {
-			sorts := countItems(m.channels)
-			stream.Items, stream.ItemsOf = uint64(p.table.Ptr())+uint64(m.items), sorts.sorts(sorts.run(s.threads, s.tile, float64(pace(src))))
+			categories := countItems(m.channels)
+			stream.Items, stream.ItemsOf = uint64(p.table.Ptr())+uint64(m.items), categories.categories(categories.cubicTargets(s.threads, s.tile, float64(samplesPerTarget(src))))
 		}
 		if p.table != nil && part.Normalised() {
 			stream.Affine = uint64(p.table.Ptr()) + uint64(m.affine)
@@ -186,9 +186,9 @@ func (p *plan) fuseParams(j *ops.FuseJob, parts []made, shapes []shape) *ptx.Fus
 	return out
 }
 
-// usual reports whether most targets of a stream may be what aim_quickly of survey.cuh finds: rows of a length or a selection, targets that count where
+// usual reports whether most targets of a stream may be what locate_target_fast of locate.cuh finds: rows of a length or a selection, targets that count where
 // they are, no limits.
-func usual(j *ops.ResampleJob) bool {
+func usual(j *backend.ResampleJob) bool {
 	_, gap := j.MaxGap.Get()
 	_, tolerance := j.Tolerance.Get()
 	_, window := j.ShortestWindow().Get()
@@ -208,5 +208,5 @@ func firstBlocks[S interface{ count() int }](shapes []S) (list [ptx.MaxStreams]u
 	return list
 }
 
-func (s shape) count() int { return s.blocks }
-func (s slope) count() int { return s.blocks }
+func (s shape) count() int         { return s.blocks }
+func (s gradientShape) count() int { return s.blocks }

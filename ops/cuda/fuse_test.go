@@ -12,8 +12,8 @@ import (
 )
 
 func TestStreamsAreMadeByChunksWhereTheyCanBe(t *testing.T) {
-	two := ops.ResampleOptions{Channels: []ops.Channel{{Lo: 4, Hi: 8, Kind: ops.Next}}}
-	missing := ops.FuseStream{Width: 4, Options: ops.ResampleOptions{Kind: ops.Slerp}}
+	two := ops.ResampleOptions{Channels: []ops.Channel{{Lo: 4, Hi: 8, Interp: ops.InterpNext}}}
+	missing := ops.FuseStream{Width: 4, Options: ops.ResampleOptions{Interp: ops.InterpSlerp}}
 	plain := ops.ResampleOptions{}
 	for what, c := range map[string]struct {
 		out    tensor.DType
@@ -25,7 +25,7 @@ func TestStreamsAreMadeByChunksWhereTheyCanBe(t *testing.T) {
 		"f64": {tensor.F32, rowsOf(tensor.F64, 8, plain), -1}, "to f64": {tensor.F64, rowsOf(tensor.F32, 8, plain), -1}, "pchip": {tensor.F32, rowsOf(tensor.F32, 8, pchip), -1},
 		"two kinds": {tensor.F32, rowsOf(tensor.F32, 8, two), -1}, "missing": {tensor.F16, missing, 2}, "missing, dst of f64": {tensor.F64, missing, -1},
 	} {
-		m := madeOf(fuse(c.out, 5, ops.FuseOptions{}, c.stream, rowsOf(tensor.F32, 3, plain)))[0]
+		m := streamForms(fuse(c.out, 5, ops.FuseOptions{}, c.stream, rowsOf(tensor.F32, 3, plain)))[0]
 		assert.Equal(t, c.vector < 0, m.channels != nil, what)
 		assert.Equal(t, max(c.vector, 0), m.vector, what)
 	}
@@ -35,7 +35,7 @@ func TestTablesOfFuseAreAligned(t *testing.T) {
 	one, two := rowsOf(tensor.F64, 3, ops.ResampleOptions{}), rowsOf(tensor.F32, 5, ops.ResampleOptions{})
 	one.Shift, two.Scale = []float32{1, 2, 3}, []float32{4, 5, 6, 7, 8}
 	j := fuse(tensor.F32, 5, ops.FuseOptions{}, one, two, rowsOf(tensor.F64, 1, ops.ResampleOptions{}))
-	parts := madeOf(j)
+	parts := streamForms(j)
 	data := tables(j, parts)
 	for i, m := range parts {
 		assert.Zero(t, m.items%16, "stream %d: items", i)

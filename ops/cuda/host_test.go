@@ -34,7 +34,7 @@ func BenchmarkRunHost(b *testing.B) {
 		b.Cleanup(func() { require.NoError(b, x.Close()) })
 		return x
 	}
-	var plans []ops.Plan
+	var plans []*ops.Plan
 	for range 64 {
 		p, err := dev.PlanResample(ops.ResampleArgs{Dst: alloc(tensor.F32, 1, 1, 8), Src: alloc(tensor.F32, 1, 2, 8), SrcTimes: alloc(tensor.I64, 2),
 			Targets: ops.At(alloc(tensor.I64, 1))}, ops.ResampleOptions{})
@@ -42,7 +42,7 @@ func BenchmarkRunHost(b *testing.B) {
 		b.Cleanup(func() { require.NoError(b, p.Close()) })
 		plans = append(plans, p)
 	}
-	st := dev.Stream()
+	st := dev.Queue()
 	bench := func(name string, run func() error) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -9,31 +9,32 @@ import (
 	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 )
 
 // plan is a Resample or a Fuse bound to device memory: one launch.
 type plan struct {
 	device.Base
-	b       *backend
+	b       *gpu
 	table   *cudadrv.DeviceMem
-	chosen  *decision             // on the launch; nil if it only checks
-	explain func(ops.Fault) error // what a fault means
+	chosen  *decision                 // on the launch; nil if it only checks
+	explain func(backend.Fault) error // what a fault means
 }
 
-func (p *plan) Run(s ops.Stream) error { return device.Run(p, s) }
+func (p *plan) Run(s backend.Queue) error { return device.Run(p, s) }
 
 func (p *plan) Close() error { return p.Release(p.table) }
 
 func (p *plan) Fault() error {
 	f, err := p.Take()
-	if err != nil || f == ops.NoFault {
+	if err != nil || f == backend.NoFault {
 		return err
 	}
 	return p.explain(f)
 }
 
 // ready gives the plan its fault cell and its launch.
-func (p *plan) ready(bind func() error) (ops.Plan, error) {
+func (p *plan) prepare(bind func() error) (backend.Plan, error) {
 	if err := p.TakeCell(); err != nil {
 		return nil, err
 	}
@@ -44,11 +45,11 @@ func (p *plan) ready(bind func() error) (ops.Plan, error) {
 }
 
 // bind chooses a variant of the list for a job of an operation, and makes its launch.
-func (p *plan) bind(op string, list []*variant, j *ops.FuseJob) error {
+func (p *plan) bind(op string, list []*variant, j *backend.FuseJob) error {
 	v, shapes := p.choose(list, j)
 	blocks := blocksOf(shapes)
 	if blocks > math.MaxInt32 {
-		return &ops.ArgError{Op: op, Arg: "Dst", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks for %d targets of %d features", blocks, j.Rows(), j.D), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
+		return &backend.ArgError{Op: op, Arg: "Dst", Kind: ops.ErrTooLarge, Got: fmt.Sprintf("%d blocks for %d targets of %d features", blocks, j.Rows(), j.D), Want: fmt.Sprintf("at most %d", math.MaxInt32)}
 	}
 	params, err := v.params(p, j, shapes)
 	if err != nil {
@@ -68,10 +69,10 @@ func (p *plan) upload(data []byte) (err error) {
 	return p.b.Ctx.CopyToDevice(p.table.Ptr(), data)
 }
 
-// Candidates are the plan's class and the choices that it can be made with, for robocache tune.
-func (p *plan) Candidates() (tuned.Class, []tuned.Choice, error) {
+// Candidates are the plan's key and the policies that it can be made with, for robocache tune.
+func (p *plan) Candidates() (tuned.Key, []tuned.Policy, error) {
 	if err := p.Usable("Candidates"); err != nil || p.chosen == nil {
-		return tuned.Class{}, nil, err
+		return tuned.Key{}, nil, err
 	}
-	return p.chosen.class, p.chosen.candidates(p.b), nil
+	return p.chosen.key, p.chosen.candidates(p.b), nil
 }

@@ -1,25 +1,27 @@
 package cuda
 
-import "github.com/robocache/robocache/ops"
+import (
+	"github.com/robocache/robocache/ops/backend"
+)
 
-// resampleVariants are the ways to launch a Resample: the first that takes a job and is preferred for it is launched. Explain, and robocache bench
+// resampleVariants are the variants of Resample in the order in which they are tried: the first that takes a job and is preferred for it is launched. Explain, and robocache bench
 // --explain, say of each why it was not.
 var resampleVariants = []*variant{
-	resampleDirect, resamplePlain, resamplePoses, resampleRun, fuseDirect, fusePlainFew, fuseOddFew, // plain jobs
-	resampleChannels, resampleChannelsF64, resampleCurves, resampleCurvesF64, // rows of several kinds
+	resampleSmall, resampleFast, resampleThreadPerRow, resampleUnaligned, fuseSmall, fuseFastFew, fuseUnalignedFew, // the fast path
+	resampleChannels, resampleChannelsF64, resampleCurves, resampleCurvesF64, // channels with interpolations of their own
 	resampleGeneral, resampleF64, // all others
 }
 
-func (b *backend) Resample(job *ops.ResampleJob) (ops.Plan, error) {
+func (b *gpu) Resample(job *backend.ResampleJob) (backend.Plan, error) {
 	p := &plan{Base: b.Base(job.Bound()), b: b}
 	if job.Idle() {
 		return p, nil
 	}
-	p.explain = func(f ops.Fault) error { return job.FaultError(f, b.Offsets) }
-	return p.ready(func() error {
+	p.explain = func(f backend.Fault) error { return job.FaultError(f, b.Offsets) }
+	return p.prepare(func() error {
 		if job.Empty() {
 			return p.bindCheck(job)
 		}
-		return p.bind("Resample", resampleVariants, alone(job))
+		return p.bind("Resample", resampleVariants, singleStream(job))
 	})
 }

@@ -8,12 +8,12 @@ import (
 )
 
 var (
-	_ tuned.Device = (*stream)(nil)
+	_ tuned.Device = (*queue)(nil)
 	_ tuned.Plan   = (*plan)(nil)
 )
 
 // identity is the device's.
-func (b *backend) identity() tuned.Identity {
+func (b *gpu) identity() tuned.Identity {
 	name, err := b.dev.Name()
 	if err != nil {
 		name = err.Error()
@@ -23,13 +23,13 @@ func (b *backend) identity() tuned.Identity {
 }
 
 // loadTable reads the table, if there is one for this device and these kernels. Only a real device looks in the user's cache.
-func (b *backend) loadTable() {
+func (b *gpu) loadTable() {
 	table, how := tuned.Find(b.identity(), b.kind == "cuda")
 	b.table.Store(table)
 	b.shapes = how
 }
 
-func (st *stream) Tuned() (t *tuned.Table, path string) {
+func (st *queue) Tuned() (t *tuned.Table, path string) {
 	path, _ = tuned.Path(st.b.identity(), st.b.kind == "cuda")
 	if t = st.b.table.Load(); t == nil {
 		t = tuned.New(st.b.identity())
@@ -37,7 +37,7 @@ func (st *stream) Tuned() (t *tuned.Table, path string) {
 	return t, path
 }
 
-func (st *stream) Tune(t *tuned.Table) error {
+func (st *queue) Tune(t *tuned.Table) error {
 	if t != nil && t.For != st.b.identity() {
 		return fmt.Errorf("cuda: Tune: %w", tuned.ErrStale)
 	}

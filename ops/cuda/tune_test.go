@@ -24,14 +24,14 @@ func simulated(t *testing.T, path string) *ops.Device {
 }
 
 // candidates are those of resamplePlan's job of 3 rows onto 1000 targets.
-func candidates(t *testing.T, dev *ops.Device) (tuned.Class, []tuned.Choice) {
+func candidates(t *testing.T, dev *ops.Device) (tuned.Key, []tuned.Policy) {
 	t.Helper()
 	p := resamplePlan(t, dev, 3, 1000)
 	defer p.Close()
-	class, list, err := p.(tuned.Plan).Candidates()
+	key, list, err := p.Backend().(tuned.Plan).Candidates()
 	require.NoError(t, err)
 	require.Greater(t, len(list), 1)
-	return class, list
+	return key, list
 }
 
 // launchOf is that job's.
@@ -47,12 +47,12 @@ func launchOf(t *testing.T, dev *ops.Device) cuda.Launch {
 
 func TestPlansTakeTheirShapeFromTheTable(t *testing.T) {
 	plain := simulated(t, "")
-	assert.Equal(t, "the model: a simulated device takes no table but that of ROBOCACHE_TUNED", plain.Info().Shapes)
-	model := launchOf(t, plain)
-	assert.False(t, model.Tuned)
-	class, list := candidates(t, plain)
-	require.NoError(t, tuneTo(plain.Stream(), class, list[len(list)-1]))
-	table, _ := plain.Stream().(tuned.Device).Tuned()
+	assert.Equal(t, "the heuristic: a simulated device takes no table but that of ROBOCACHE_TUNED", plain.Info().Shapes)
+	heuristic := launchOf(t, plain)
+	assert.False(t, heuristic.Tuned)
+	key, list := candidates(t, plain)
+	require.NoError(t, tuneTo(plain.Queue().Backend(), key, list[len(list)-1]))
+	table, _ := plain.Queue().Backend().(tuned.Device).Tuned()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "some.json")
 	f, err := os.Create(path)
@@ -61,70 +61,70 @@ func TestPlansTakeTheirShapeFromTheTable(t *testing.T) {
 	require.NoError(t, f.Close())
 
 	dev := simulated(t, path)
-	assert.Equal(t, "tuned for 1 classes by "+path+", else the model", dev.Info().Shapes)
+	assert.Equal(t, "tuned for 1 keys by "+path+", else the heuristic", dev.Info().Shapes)
 	l := launchOf(t, dev)
 	assert.True(t, l.Tuned)
-	assert.Equal(t, class.String(), l.Class)
-	assert.NotEqual(t, [2][3]uint32{model.Grid, model.Block}, [2][3]uint32{l.Grid, l.Block})
+	assert.Equal(t, key.String(), l.Key)
+	assert.NotEqual(t, [2][3]uint32{heuristic.Grid, heuristic.Block}, [2][3]uint32{l.Grid, l.Block})
 
 	// A folder holds one file a kind of GPU.
 	inside := simulated(t, dir)
-	_, at := inside.Stream().(tuned.Device).Tuned()
+	_, at := inside.Queue().Backend().(tuned.Device).Tuned()
 	assert.Equal(t, filepath.Join(dir, "tuned-simulated-gpu-sm-9-0.json"), at)
-	assert.Equal(t, "the model: there is no "+at, inside.Info().Shapes)
+	assert.Equal(t, "the heuristic: there is no "+at, inside.Info().Shapes)
 	require.NoError(t, os.Rename(path, at))
 	assert.True(t, launchOf(t, simulated(t, dir)).Tuned)
 	off := simulated(t, "off")
-	assert.Equal(t, "the model: ROBOCACHE_TUNED is off", off.Info().Shapes)
-	assert.Equal(t, model, launchOf(t, off))
+	assert.Equal(t, "the heuristic: ROBOCACHE_TUNED is off", off.Info().Shapes)
+	assert.Equal(t, heuristic, launchOf(t, off))
 }
 
-// What cannot be used is no error, and the model decides.
-func TestChoicesThatDoNotFitAreNotUsed(t *testing.T) {
+// What cannot be used is no error, and the heuristic decides.
+func TestPoliciesThatDoNotFitAreNotUsed(t *testing.T) {
 	dev := simulated(t, "")
-	model := launchOf(t, dev)
-	class, list := candidates(t, dev)
+	heuristic := launchOf(t, dev)
+	key, list := candidates(t, dev)
 	good := list[len(list)-1]
-	for what, change := range map[string]func(c *tuned.Choice){
-		"no such variant":       func(c *tuned.Choice) { c.Variant = "resample_i4" },
-		"another job's variant": func(c *tuned.Choice) { c.Variant = "fuse_plain" },
-		"a number too large":    func(c *tuned.Choice) { c.Each = 1024 },
-		"a number too many":     func(c *tuned.Choice) { c.Tile = 8 },
-		"none":                  func(c *tuned.Choice) { *c = tuned.Choice{} },
+	for what, change := range map[string]func(c *tuned.Policy){
+		"no such variant":       func(c *tuned.Policy) { c.Variant = "resample_i4" },
+		"another job's variant": func(c *tuned.Policy) { c.Variant = "fuse_fast" },
+		"a number too large":    func(c *tuned.Policy) { c.ItemsPerThread = 1024 },
+		"a number too many":     func(c *tuned.Policy) { c.Tile = 8 },
+		"none":                  func(c *tuned.Policy) { *c = tuned.Policy{} },
 	} {
 		c := good
 		change(&c)
-		require.NoError(t, tuneTo(dev.Stream(), class, c))
-		assert.Equal(t, model, launchOf(t, dev), what)
+		require.NoError(t, tuneTo(dev.Queue().Backend(), key, c))
+		assert.Equal(t, heuristic, launchOf(t, dev), what)
 	}
-	assert.ErrorIs(t, dev.Stream().(tuned.Device).Tune(tuned.New(tuned.Identity{Device: "NVIDIA H200"})), tuned.ErrStale)
+	assert.ErrorIs(t, dev.Queue().Backend().(tuned.Device).Tune(tuned.New(tuned.Identity{Device: "NVIDIA H200"})), tuned.ErrStale)
 
 	path := filepath.Join(t.TempDir(), "tuned.json")
-	require.NoError(t, os.WriteFile(path, []byte(`{"format": 2, "device": "NVIDIA H200"}`), 0o644))
+	require.NoError(t, os.WriteFile(path, []byte(`{"format": 3, "device": "NVIDIA H200"}`), 0o644))
 	other := simulated(t, path)
-	assert.Contains(t, other.Info().Shapes, "the model: "+path+" is not used: "+tuned.ErrStale.Error())
-	assert.Equal(t, model, launchOf(t, other))
+	assert.Contains(t, other.Info().Shapes, "the heuristic: "+path+" is not used: "+tuned.ErrStale.Error())
+	assert.Equal(t, heuristic, launchOf(t, other))
 }
 
-// The candidates of a plan are launched as they say and differ, the model's first, and a job twice as large is of another class.
+// The candidates of a plan are launched as they say and differ, the heuristic's first, and a job twice as large is of another key.
 func TestCandidatesDiffer(t *testing.T) {
 	dev := simulated(t, "")
-	model := launchOf(t, dev)
-	class, list := candidates(t, dev)
-	seen := map[tuned.Choice]bool{}
+	heuristic := launchOf(t, dev)
+	key, list := candidates(t, dev)
+	seen := map[tuned.Policy]bool{}
 	for i, c := range list {
 		assert.False(t, seen[c], c)
 		seen[c] = true
-		require.NoError(t, tuneTo(dev.Stream(), class, c))
+		require.NoError(t, tuneTo(dev.Queue().Backend(), key, c))
 		l := launchOf(t, dev)
 		assert.Equal(t, c.String(), l.Kernel+" "+l.Shape)
 		assert.True(t, l.Tuned)
-		assert.Equal(t, i == 0, l.Kernel == model.Kernel && l.Shape == model.Shape)
+		assert.Equal(t, i == 0, l.Kernel == heuristic.Kernel && l.Shape == heuristic.Shape)
 	}
 	twice := resamplePlan(t, dev, 6, 1000)
 	other, _, err := twice.(tuned.Plan).Candidates()
 	require.NoError(t, err)
-	assert.NotEqual(t, class, other)
+	assert.NotEqual(t, key, other)
 	require.NoError(t, twice.Close())
 	_, _, err = twice.(tuned.Plan).Candidates()
 	assert.ErrorIs(t, err, ops.ErrClosed)

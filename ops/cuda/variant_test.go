@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -32,17 +33,20 @@ func place(dtype tensor.DType, shape ...int) *tensor.Tensor {
 
 // keeper is a backend that keeps the job that it is given, as the variants see it.
 type keeper struct {
-	ops.Backend
-	job *ops.FuseJob
+	backend.Backend
+	job *backend.FuseJob
 }
 
 func (k *keeper) Describe() ops.Info                            { return ops.Info{Name: "somewhere:0"} }
-func (k *keeper) NewStream() (ops.Stream, error)                { return nil, nil }
-func (k *keeper) Fuse(j *ops.FuseJob) (ops.Plan, error)         { k.job = j; return nil, nil }
-func (k *keeper) Resample(j *ops.ResampleJob) (ops.Plan, error) { k.job = alone(j); return nil, nil }
+func (k *keeper) NewQueue() (backend.Queue, error)              { return nil, nil }
+func (k *keeper) Fuse(j *backend.FuseJob) (backend.Plan, error) { k.job = j; return nil, nil }
+func (k *keeper) Resample(j *backend.ResampleJob) (backend.Plan, error) {
+	k.job = singleStream(j)
+	return nil, nil
+}
 
-// resample is a job of b rows of s samples onto n targets of d features, as the public API makes it: stamps are int64.
-func resample(dtype tensor.DType, b, s, n, d int, opts ops.ResampleOptions, changes ...func(*ops.ResampleArgs)) *ops.FuseJob {
+// resample is a job of b rows of s samples onto n targets of d features, as the public API makes it: timestamps are int64.
+func resample(dtype tensor.DType, b, s, n, d int, opts ops.ResampleOptions, changes ...func(*ops.ResampleArgs)) *backend.FuseJob {
 	args := ops.ResampleArgs{Src: place(dtype, b, s, d), SrcTimes: place(tensor.I64, b, s), Dst: place(dtype, b, n, d), Targets: ops.Uniform(0, 1, n)}
 	for _, change := range changes {
 		change(&args)
@@ -64,7 +68,7 @@ func rowsOf(dtype tensor.DType, d int, opts ops.ResampleOptions) ops.FuseStream 
 }
 
 // fuse is a job of 3 rows of streams onto n targets.
-func fuse(dtype tensor.DType, n int, opts ops.FuseOptions, streams ...ops.FuseStream) *ops.FuseJob {
+func fuse(dtype tensor.DType, n int, opts ops.FuseOptions, streams ...ops.FuseStream) *backend.FuseJob {
 	width := 0
 	for _, s := range streams {
 		if width += s.Width; s.Width == 0 {
@@ -83,56 +87,58 @@ func fuse(dtype tensor.DType, n int, opts ops.FuseOptions, streams ...ops.FuseSt
 }
 
 var (
-	pose    = ops.ResampleOptions{Channels: []ops.Channel{{Lo: 3, Hi: 7, Kind: ops.Slerp}}}
-	pchip   = ops.ResampleOptions{Kind: ops.Pchip}
-	nearest = ops.ResampleOptions{Kind: ops.Nearest}
+	pose    = ops.ResampleOptions{Channels: []ops.Channel{{Lo: 3, Hi: 7, Interp: ops.InterpSlerp}}}
+	pchip   = ops.ResampleOptions{Interp: ops.InterpPchip}
+	nearest = ops.ResampleOptions{Interp: ops.InterpNearest}
 	early   = ops.ResampleOptions{Launch: ops.LaunchInputsReady}
 )
 
 // h100 has the multiprocessors that launches are cut for where a test says nothing else.
-func h100() *backend { return &backend{sms: 132} }
+func h100() *gpu { return &gpu{sms: 132} }
 
-// jobs are one or more of each variant, by the variant that the model gives them.
+// jobs are one or more of each variant, by the variant that the heuristic gives them.
 type chosen struct {
 	what, variant string
-	job           *ops.FuseJob
+	job           *backend.FuseJob
 	list          []*variant
 }
 
 func jobs() []chosen {
 	var out []chosen
-	r := func(what, variant string, j *ops.FuseJob) {
+	r := func(what, variant string, j *backend.FuseJob) {
 		out = append(out, chosen{what, variant, j, resampleVariants})
 	}
-	f := func(what, variant string, j *ops.FuseJob) { out = append(out, chosen{what, variant, j, fuseVariants}) }
-	r("a small one", "resample_direct", resample(tensor.BF16, 4, 100, 50, 32, ops.ResampleOptions{}))
-	r("inputs ready", "resample_plain", resample(tensor.BF16, 4, 100, 50, 32, early))
-	r("a large one", "resample_plain", resample(tensor.BF16, 64, 4096, 1024, 32, ops.ResampleOptions{}))
-	r("another kind", "resample_plain", resample(tensor.F16, 4, 100, 50, 32, nearest))
-	r("a pose", "resample_poses", resample(tensor.F32, 256, 500, 250, 7, pose))
-	r("a few narrow rows", "resample_poses", resample(tensor.F32, 256, 500, 250, 3, ops.ResampleOptions{}))
-	r("and ready", "fuse_odd_few", resample(tensor.F32, 256, 500, 250, 3, early))
-	r("an odd number of halves", "resample_run", resample(tensor.BF16, 256, 500, 250, 75, ops.ResampleOptions{}))
-	r("halves in words", "fuse_plain_few", resample(tensor.BF16, 256, 500, 250, 26, ops.ResampleOptions{}))
-	r("few of them", "fuse_direct", resample(tensor.BF16, 4, 100, 50, 26, ops.ResampleOptions{}))
-	r("many of them", "fuse_odd_few", resample(tensor.BF16, 256, 500, 250, 66, ops.ResampleOptions{}))
-	r("an odd number of floats", "fuse_plain_few", resample(tensor.F32, 256, 500, 250, 9, ops.ResampleOptions{}))
-	r("rows apart", "fuse_direct", resample(tensor.F32, 2, 10, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) {
+	f := func(what, variant string, j *backend.FuseJob) {
+		out = append(out, chosen{what, variant, j, fuseVariants})
+	}
+	r("a small one", "resample_small", resample(tensor.BF16, 4, 100, 50, 32, ops.ResampleOptions{}))
+	r("inputs ready", "resample_fast", resample(tensor.BF16, 4, 100, 50, 32, early))
+	r("a large one", "resample_fast", resample(tensor.BF16, 64, 4096, 1024, 32, ops.ResampleOptions{}))
+	r("another kind", "resample_fast", resample(tensor.F16, 4, 100, 50, 32, nearest))
+	r("a pose", "resample_thread_per_row", resample(tensor.F32, 256, 500, 250, 7, pose))
+	r("a few narrow rows", "resample_thread_per_row", resample(tensor.F32, 256, 500, 250, 3, ops.ResampleOptions{}))
+	r("and ready", "fuse_unaligned_few", resample(tensor.F32, 256, 500, 250, 3, early))
+	r("an odd number of halves", "resample_unaligned", resample(tensor.BF16, 256, 500, 250, 75, ops.ResampleOptions{}))
+	r("halves in words", "fuse_fast_few", resample(tensor.BF16, 256, 500, 250, 26, ops.ResampleOptions{}))
+	r("few of them", "fuse_small", resample(tensor.BF16, 4, 100, 50, 26, ops.ResampleOptions{}))
+	r("many of them", "fuse_unaligned_few", resample(tensor.BF16, 256, 500, 250, 66, ops.ResampleOptions{}))
+	r("an odd number of floats", "fuse_fast_few", resample(tensor.F32, 256, 500, 250, 9, ops.ResampleOptions{}))
+	r("rows apart", "fuse_small", resample(tensor.F32, 2, 10, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) {
 		a.Dst = tensor.Must(place(tensor.F32, 2, 50, 12).Slice(2, 0, 8))
 	}))
 	r("a pose with a limit", "resample_channels", resample(tensor.F32, 4, 100, 50, 7, ops.ResampleOptions{Channels: pose.Channels, MaxGap: ops.Within(time.Second)}))
 	r("a pose of f64", "resample_channels_f64", resample(tensor.F64, 4, 100, 50, 7, pose))
 	r("cubics", "resample_curves", resample(tensor.BF16, 4, 100, 50, 8, pchip))
 	r("cubics of f64", "resample_curves_f64", resample(tensor.F64, 4, 100, 50, 8, pchip))
-	r("beyond the ends", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{Edge: ops.Extrapolate}))
+	r("beyond the ends", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{Edge: ops.EdgeExtrapolate}))
 	r("a conversion", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) { a.Dst = place(tensor.F64, 4, 50, 8) }))
 	r("rows of lengths", "resample", resample(tensor.F32, 4, 100, 50, 8, ops.ResampleOptions{}, func(a *ops.ResampleArgs) { a.SrcLengths = place(tensor.I64, 4) }))
 	r("f64", "resample_f64", resample(tensor.F64, 4, 100, 50, 8, ops.ResampleOptions{}))
-	f("whole chunks", "fuse_direct", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 7, ops.ResampleOptions{})))
-	f("inputs ready", "fuse_plain_few", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 31, ops.ResampleOptions{})))
-	f("another kind", "fuse_plain_few", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, nearest)))
-	f("many small units", "fuse_odd_few", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 33, nearest), rowsOf(tensor.F32, 4, ops.ResampleOptions{})))
-	f("halves", "fuse_odd_few", fuse(tensor.BF16, 5, ops.FuseOptions{}, rowsOf(tensor.BF16, 7, ops.ResampleOptions{}), rowsOf(tensor.BF16, 40, ops.ResampleOptions{})))
+	f("whole chunks", "fuse_small", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 7, ops.ResampleOptions{})))
+	f("inputs ready", "fuse_fast_few", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, rowsOf(tensor.F32, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 31, ops.ResampleOptions{})))
+	f("another kind", "fuse_fast_few", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 8, nearest)))
+	f("many small units", "fuse_unaligned_few", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F32, 33, nearest), rowsOf(tensor.F32, 4, ops.ResampleOptions{})))
+	f("halves", "fuse_unaligned_few", fuse(tensor.BF16, 5, ops.FuseOptions{}, rowsOf(tensor.BF16, 7, ops.ResampleOptions{}), rowsOf(tensor.BF16, 40, ops.ResampleOptions{})))
 	f("dtypes of their own", "fuse_chunks", fuse(tensor.F32, 5, ops.FuseOptions{}, rowsOf(tensor.F16, 8, ops.ResampleOptions{}), rowsOf(tensor.F32, 8, ops.ResampleOptions{})))
 	scaled := rowsOf(tensor.F32, 8, ops.ResampleOptions{})
 	scaled.Scale = make([]float32, 8)
@@ -144,9 +150,9 @@ func jobs() []chosen {
 	for i := range most {
 		most[i], halves[i] = rowsOf(tensor.F32, i+1, ops.ResampleOptions{}), rowsOf(tensor.BF16, i+1, ops.ResampleOptions{})
 	}
-	f("as many as there may be", "fuse_direct", fuse(tensor.F32, 5, ops.FuseOptions{}, most...))
-	f("and in halves", "fuse_odd", fuse(tensor.BF16, 5, ops.FuseOptions{}, halves...))
-	f("and ready", "fuse_plain", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, most...))
+	f("as many as there may be", "fuse_small", fuse(tensor.F32, 5, ops.FuseOptions{}, most...))
+	f("and in halves", "fuse_unaligned", fuse(tensor.BF16, 5, ops.FuseOptions{}, halves...))
+	f("and ready", "fuse_fast", fuse(tensor.F32, 5, ops.FuseOptions{Launch: ops.LaunchInputsReady}, most...))
 	return out
 }
 
@@ -158,7 +164,7 @@ func TestJobsGetTheirVariant(t *testing.T) {
 		v, shapes := p.choose(c.list, c.job)
 		seen[v.name] = true
 		require.Equal(t, c.variant, v.name, c.what)
-		assert.Equal(t, v.name, p.chosen.choice.Variant, c.what)
+		assert.Equal(t, v.name, p.chosen.policy.Variant, c.what)
 		assert.Len(t, shapes, len(c.job.Parts), c.what)
 		for _, before := range c.list {
 			why := before.whyNot(b, c.job)
@@ -177,16 +183,16 @@ func TestJobsGetTheirVariant(t *testing.T) {
 // mostTargets is how many a block of each kernel may have.
 var mostTargets = map[string]int{"resample": ptx.ChunkTile, "resample_f64": ptx.ChunkTile, "fuse_chunks": ptx.ChunkTile, "fuse": ptx.ChunkTile,
 	"resample_channels": ptx.ItemTile, "resample_channels_f64": ptx.ItemTile, "resample_curves": ptx.ItemTile, "resample_curves_f64": ptx.ItemTile,
-	"resample_plain": ptx.MostEach * threads, "fuse_plain": ptx.MostEach * threads, "fuse_plain_few": ptx.MostEach * threads, "resample_direct": ptx.DirectMakers, "fuse_direct": ptx.DirectMakers,
-	"resample_run": ptx.MostTile, "fuse_odd_few": ptx.MostTile, "fuse_odd": ptx.MostTile, "resample_poses": 4 * warp}
+	"resample_fast": ptx.MaxUnitsPerThread * threads, "fuse_fast": ptx.MaxUnitsPerThread * threads, "fuse_fast_few": ptx.MaxUnitsPerThread * threads, "resample_small": ptx.SmallMakers, "fuse_small": ptx.SmallMakers,
+	"resample_unaligned": ptx.MaxTile, "fuse_unaligned_few": ptx.MaxTile, "fuse_unaligned": ptx.MaxTile, "resample_thread_per_row": 4 * warp}
 
-// Whatever choice a variant has, its blocks cover all targets and have no more of them, nor units, than the kernel takes; what blocks and threads divide,
+// Whatever policy a variant has, its blocks cover all targets and have no more of them, nor units, than the kernel takes; what blocks and threads divide,
 // they divide exactly.
 func TestBlocksFitTheKernels(t *testing.T) {
 	list := jobs()
 	for _, d := range []int{1, 2, 3, 7, 8, 31, 32, 33, 127, 128, 129, 512, 1000, 100_000} {
 		for _, n := range []int{2, 31, 1000, 1 << 20, 1 << 29} {
-			for _, opts := range []ops.ResampleOptions{{}, early, pchip, {Kind: ops.Angle}} {
+			for _, opts := range []ops.ResampleOptions{{}, early, pchip, {Interp: ops.InterpAngle}} {
 				list = append(list, chosen{fmt.Sprint(n, " targets of ", d), "", resample(tensor.BF16, 1, 10, n, d, opts), resampleVariants},
 					chosen{"f64", "", resample(tensor.F64, 1, 10, n, d, opts), resampleVariants})
 			}
@@ -196,15 +202,15 @@ func TestBlocksFitTheKernels(t *testing.T) {
 	}
 	tried := map[string]int{}
 	for _, sms := range []int{1, 132} {
-		b := &backend{sms: sms}
+		b := &gpu{sms: sms}
 		for _, c := range list {
 			for _, v := range c.list {
-				if v.takes(b, c.job) != "" {
+				if v.supports(b, c.job) != "" {
 					continue
 				}
-				for _, choice := range append(v.free.All(v.name), v.model(b, c.job)) {
+				for _, policy := range append(v.tunable.All(v.name), v.heuristic(b, c.job)) {
 					tried[v.name]++
-					fits(t, b, v, c.job, choice, c.what)
+					fits(t, b, v, c.job, policy, c.what)
 				}
 			}
 		}
@@ -214,14 +220,14 @@ func TestBlocksFitTheKernels(t *testing.T) {
 	}
 }
 
-// fits checks what a kernel asks of the blocks that a choice makes.
-func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, job string) {
+// fits checks what a kernel asks of the blocks that a policy makes.
+func fits(t *testing.T, b *gpu, v *variant, j *backend.FuseJob, c tuned.Policy, job string) {
 	_, entry, ok := ptx.Lookup(v.name)
 	require.True(t, ok, v.name)
-	shapes := v.cut(b, j, c)
+	shapes := v.configure(b, j, c)
 	var told parameters
-	plain := v == resampleRun || v == fuseOdd || v == fuseOddFew || v == resamplePlain || v == fusePlain
-	if plain && len(shapes) <= len(ptx.PlainStreams{}.Stream) { // others need a device for their table
+	plain := v == resampleUnaligned || v == fuseUnaligned || v == fuseUnalignedFew || v == resampleFast || v == fuseFast
+	if plain && len(shapes) <= len(ptx.FastStreams{}.Stream) { // others need a device for their table
 		var err error
 		told, err = v.params(&plan{b: b, Base: device.Base{Cell: &device.Cell{}}}, j, shapes)
 		require.NoError(t, err)
@@ -233,32 +239,32 @@ func fits(t *testing.T, b *backend, v *variant, j *ops.FuseJob, c tuned.Choice, 
 		require.LessOrEqual(t, s.threads, entry.MaxThreads, what)
 		last, by, magic, shift := s.tile*s.chunks-1, s.chunks, chunkMagic(s.chunks), 20 // numbers up to the last are divided
 		switch x := told.(type) {
-		case *ptx.PlainParams:
+		case *ptx.FastParams:
 			magic = x.ChunkMagic
-		case *ptx.PlainStreams:
+		case *ptx.FastStreams:
 			magic = x.Stream[m].ChunkMagic
-		case *ptx.OddStreams:
-			magic = x.Plain.Stream[m].ChunkMagic
-		case *ptx.FewOddStreams:
-			magic = x.Plain.Stream[m].ChunkMagic
-		case *ptx.RunParams:
+		case *ptx.UnalignedStreams:
+			magic = x.Fast.Stream[m].ChunkMagic
+		case *ptx.FewUnalignedStreams:
+			magic = x.Fast.Stream[m].ChunkMagic
+		case *ptx.UnalignedParams:
 			last, by, magic, shift = s.tile*int(x.D)-1, int(x.D), x.DMagic, 32
 		}
 		switch v {
-		case resamplePlain, fusePlain, fusePlainFew:
-			require.True(t, s.each <= ptx.MostEach && s.tile*s.chunks <= s.each*threads, what)
-		case resamplePoses:
-			require.LessOrEqual(t, s.shared, mostRoom, what)
+		case resampleFast, fuseFast, fuseFastFew:
+			require.True(t, s.unitsPerThread <= ptx.MaxUnitsPerThread && s.tile*s.chunks <= s.unitsPerThread*threads, what)
+		case resampleThreadPerRow:
+			require.LessOrEqual(t, s.shared, maxSharedBytes, what)
 			require.True(t, s.tile%warp == 0 && (s.threads == s.tile || s.threads == 2*warp && s.tile == warp), what)
 			continue
-		case fuseOdd, fuseOddFew:
-			if form, _ := oddForm(j.Parts[m].D, layoutsOf(j)[m]); form == ptx.OddOwn {
-				require.LessOrEqual(t, 2*j.Parts[m].D*s.tile, 8*ptx.MostTile, "what is kept of rows in shared memory: %s", what)
+		case fuseUnaligned, fuseUnalignedFew:
+			if form, _ := unalignedForm(j.Parts[m].D, layoutsOf(j)[m]); form == ptx.UnalignedShort {
+				require.LessOrEqual(t, 2*j.Parts[m].D*s.tile, 8*ptx.MaxTile, "what is kept of rows in shared memory: %s", what)
 			}
 			if s.tile == 1 {
 				continue // a block of one target divides by none
 			}
-		case resampleDirect, fuseDirect, resampleRun:
+		case resampleSmall, fuseSmall, resampleUnaligned:
 		default:
 			last = s.threads
 		}
@@ -278,14 +284,14 @@ func TestParametersFitTheKernels(t *testing.T) {
 	opened, err := New(drv, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, opened.Close()) })
-	b := opened.(*backend)
+	b := opened.(*gpu)
 	for _, c := range jobs() {
 		for _, v := range c.list {
-			if v.takes(b, c.job) != "" {
+			if v.supports(b, c.job) != "" {
 				continue
 			}
 			p := &plan{b: b, Base: device.Base{Cell: &device.Cell{}}}
-			shapes := v.cut(b, c.job, v.model(b, c.job))
+			shapes := v.configure(b, c.job, v.heuristic(b, c.job))
 			params, err := v.params(p, c.job, shapes)
 			require.NoError(t, err)
 			_, entry, ok := ptx.Lookup(v.name)
@@ -298,14 +304,14 @@ func TestParametersFitTheKernels(t *testing.T) {
 				switch x := params.(type) {
 				case *ptx.FuseParams:
 					assert.Equal(t, []uint32{block, uint32(s.blocks)}, []uint32{x.FirstBlock[m], x.Stream[m].Blocks}, c.what)
-				case *ptx.PlainStreams:
+				case *ptx.FastStreams:
 					assert.Equal(t, block, x.FirstBlock[m], c.what)
-				case *ptx.FewPlainStreams:
+				case *ptx.FewFastStreams:
 					assert.Equal(t, block, x.FirstBlock[m], c.what)
-				case *ptx.OddStreams:
-					assert.Equal(t, block, x.Plain.FirstBlock[m], c.what)
-				case *ptx.FewOddStreams:
-					assert.Equal(t, block, x.Plain.FirstBlock[m], c.what)
+				case *ptx.UnalignedStreams:
+					assert.Equal(t, block, x.Fast.FirstBlock[m], c.what)
+				case *ptx.FewUnalignedStreams:
+					assert.Equal(t, block, x.Fast.FirstBlock[m], c.what)
 				}
 				block += uint32(s.blocks)
 			}
@@ -319,28 +325,28 @@ func TestParametersFitTheKernels(t *testing.T) {
 // Launches whose inputs are ready overlap, and take few large blocks where others take many small ones.
 func TestInputsReadyTakeLargeBlocks(t *testing.T) {
 	b := h100()
-	model := func(v *variant, j *ops.FuseJob) tuned.Choice { return v.model(b, j) }
+	heuristic := func(v *variant, j *backend.FuseJob) tuned.Policy { return v.heuristic(b, j) }
 	for i, opts := range []ops.ResampleOptions{{}, early} {
 		chunks := resample(tensor.BF16, 64, 10, 1000, 8, opts)
-		assert.Equal(t, i+1, model(resamplePlain, chunks).Each)
-		assert.Equal(t, i+1, model(resampleGeneral, chunks).Each)
-		assert.Equal(t, i+1, model(fuseAny, chunks).Each)
+		assert.Equal(t, i+1, heuristic(resampleFast, chunks).ItemsPerThread)
+		assert.Equal(t, i+1, heuristic(resampleGeneral, chunks).ItemsPerThread)
+		assert.Equal(t, i+1, heuristic(fuseAny, chunks).ItemsPerThread)
 		odd := resample(tensor.BF16, 64, 10, 1000, 3, opts)
-		assert.Equal(t, []int{64, 256}[i], fuseOdd.cut(b, odd, model(fuseOdd, odd))[0].tile)
-		assert.Equal(t, []int{64, 128}[i], model(resamplePoses, resample(tensor.F32, 20, 10, 1000, 3, opts)).Tile)
+		assert.Equal(t, []int{64, 256}[i], fuseUnaligned.configure(b, odd, heuristic(fuseUnaligned, odd))[0].tile)
+		assert.Equal(t, []int{64, 128}[i], heuristic(resampleThreadPerRow, resample(tensor.F32, 20, 10, 1000, 3, opts)).Tile)
 		turned := func(n int) int {
-			return model(resamplePoses, resample(tensor.F32, n, 10, 1000, 7, ops.ResampleOptions{Channels: pose.Channels, Launch: opts.Launch})).Tile
+			return heuristic(resampleThreadPerRow, resample(tensor.F32, n, 10, 1000, 7, ops.ResampleOptions{Channels: pose.Channels, Launch: opts.Launch})).Tile
 		}
 		assert.Equal(t, []int{warp, 128}[i], turned(32), "while the device holds all such blocks at once")
 		assert.Equal(t, 128, turned(64))
 	}
 }
 
-// A block checks by the model what its threads read at once, if there are blocks to spare.
+// A block checks by the heuristic what its threads read at once, if there are blocks to spare.
 func TestBlocksCheckInOneTurn(t *testing.T) {
 	for clock, want := range map[tensor.DType]int{tensor.F32: 512, tensor.F64: 256, tensor.I64: 256} {
-		assert.Equal(t, want, oneTurn(threads, clock), clock)
-		assert.Equal(t, 256, oneTurn(warp, clock), clock)
-		assert.True(t, (&tuned.Freedom{}).Allows(tuned.Choice{Check: oneTurn(threads, clock)}))
+		assert.Equal(t, want, checkPerTurn(threads, clock), clock)
+		assert.Equal(t, 256, checkPerTurn(warp, clock), clock)
+		assert.True(t, (&tuned.SearchSpace{}).Allows(tuned.Policy{Check: checkPerTurn(threads, clock)}))
 	}
 }

@@ -1,13 +1,13 @@
 package cuda
 
 import (
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
 const (
-	// Below groupCells cells, of more than groupPoints points, those that crowd as a LiDAR's do would be left to few blocks, where a sort has one or two
-	// passes. RATIONALE, "Which forms of Voxelize lost?": at 13^3 dealing them out took 654 for a sort's 189 us.
+	// Below groupCells cells, of more than groupPoints points, those that concentrate in few cells, as a LiDAR's do, would be left to few blocks, where a sort has one or two
+	// passes. RATIONALE, "Which forms of Voxelize lost?": at 13^3 partitioning them took 654 for a sort's 189 us.
 	groupCells  = 1 << 13
 	groupPoints = 1 << 16
 
@@ -16,15 +16,15 @@ const (
 	bucketRatio  = 4
 	bucketPoints = ptx.Buckets * ptx.BucketHeld // as many as blocks keep in shared memory
 
-	bucketFeatures = 1 << 10                            // so that the items of a bucket can be counted in 32 bits
-	groupTile      = ptx.GroupEach * ptx.DealThreads    // points of a block of voxel_deal_points
-	groupShared    = 4 * (ptx.GroupPart + ptx.WarpSize) // bytes of a block that counts so many cells
-	blockStatic    = 4 << 10                            // at most, what it has besides
+	bucketFeatures = 1 << 10                                        // so that the items of a bucket can be counted in 32 bits
+	groupTile      = ptx.GroupItemsPerThread * ptx.PartitionThreads // points of a block of voxel_partition_points
+	groupShared    = 4 * (ptx.GroupPart + ptx.WarpSize)             // bytes of a block that counts so many cells
+	blockStatic    = 4 << 10                                        // at most, what it has besides
 )
 
 // voxelBucket makes sums, means and extremes of about as many points as cells: a block takes a bucket of cells.
 var voxelBucket = voxelVariant{name: "bucket",
-	can: func(b *backend, job *ops.VoxelizeJob) string {
+	supports: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch why := notReduced(job); {
 		case why != "":
 			return why
@@ -35,10 +35,10 @@ var voxelBucket = voxelVariant{name: "bucket",
 		}
 		return ""
 	},
-	pays: func(b *backend, job *ops.VoxelizeJob) string {
+	prefers: func(b *gpu, job *backend.VoxelizeJob) string {
 		switch {
 		case !spread(job):
-			return "many points of few cells: a sort takes less if they crowd"
+			return "many points of few cells: a sort takes less where they concentrate"
 		case job.Keys() > bucketRatio*job.N:
 			return "many cells for the points"
 		case job.N > bucketRatio*job.Keys() || job.N > bucketPoints:
@@ -46,45 +46,45 @@ var voxelBucket = voxelVariant{name: "bucket",
 		}
 		return ""
 	},
-	lay: func(c *voxelChain) {
+	layout: func(c *voxelChain) {
 		job := c.job
-		crowds := c.crowds()
-		d := c.dealPoints()
+		largeList := c.largeList()
+		d := c.partitionPoints()
 		values, order := c.values(0), c.part(4*job.N)
 		c.add("voxel_bucket", usedBuckets(job), ptx.BucketThreads, &ptx.VoxelBucketParams{
-			Runs: d.runs, Dealt: d.dealt, Tiles: uint32(d.tiles), Keys: uint64(job.Keys()), Empty: emptyWord(job), Values: values,
-			Order: order, List: c.part(2 * job.N), Crowds: crowds,
+			Runs: d.runs, Partitioned: d.partitioned, Tiles: uint32(d.tiles), Keys: uint64(job.Keys()), Empty: emptyWord(job), Values: values,
+			Order: order, List: c.part(2 * job.N), LargePieces: largeList,
 		}).shared = bucketShared(job)
-		c.crowded(values, order, crowds)
+		c.reduceLarge(values, order, largeList)
 	},
 }
 
 // spread reports whether points are left to many blocks.
-func spread(job *ops.VoxelizeJob) bool { return job.Keys() >= groupCells || job.N <= groupPoints }
+func spread(job *backend.VoxelizeJob) bool { return job.Keys() >= groupCells || job.N <= groupPoints }
 
 // bucketShared is the dynamic shared memory of voxel_bucket: a word for each cell and each lane, and six bytes for each point that it keeps.
-func bucketShared(job *ops.VoxelizeJob) int {
+func bucketShared(job *backend.VoxelizeJob) int {
 	return 4*(cellsOfBucket(job, ptx.GroupBits)+ptx.WarpSize) + 6*ptx.BucketHeld
 }
 
-// usedBuckets is how many buckets have cells: of a grid with fewer cells than are dealt out at once for each the last have none.
-func usedBuckets(job *ops.VoxelizeJob) int {
+// usedBuckets is how many buckets have cells: of a grid with fewer cells than one group for each the last have none.
+func usedBuckets(job *backend.VoxelizeJob) int {
 	return min(ptx.Buckets, (job.Keys()+1<<ptx.GroupBits-1)>>ptx.GroupBits)
 }
 
-// dealtPoints is where voxel_deal_points leaves points and runs of them.
-type dealtPoints struct {
-	dealt, runs uint64
-	tiles       int
+// partitionedPoints is where voxel_partition_points leaves points and runs of them.
+type partitionedPoints struct {
+	partitioned, runs uint64
+	tiles             int
 }
 
-// dealPoints opens a chain that fills its own grid, and deals the points out.
-func (c *voxelChain) dealPoints() dealtPoints {
+// partitionPoints opens a chain that fills its own grid, and partitions the points.
+func (c *voxelChain) partitionPoints() partitionedPoints {
 	tiles := (c.job.N + groupTile - 1) / groupTile
-	d := dealtPoints{c.part(4 * groupTile * tiles), c.part(4 * ptx.Buckets * tiles), tiles}
-	c.fill("voxel_fill", voxelFilling{})
-	c.add("voxel_deal_points", tiles, ptx.DealThreads, &ptx.VoxelDealParams{
-		Cloud: c.cloud(groupTile), Grid: c.grid(), Runs: d.runs, Dealt: d.dealt, State: c.state,
-	}).shared = ptx.GroupDealShared
+	d := partitionedPoints{c.part(4 * groupTile * tiles), c.part(4 * ptx.Buckets * tiles), tiles}
+	c.fill("voxel_fill", voxelFillArgs{})
+	c.add("voxel_partition_points", tiles, ptx.PartitionThreads, &ptx.VoxelPartitionParams{
+		Cloud: c.cloud(groupTile), Grid: c.grid(), Runs: d.runs, Partitioned: d.partitioned, State: c.state,
+	}).shared = ptx.GroupPartitionShared
 	return d
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/device"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 	"github.com/robocache/robocache/tensor"
 )
@@ -13,10 +13,10 @@ import (
 // stateBytes is the first part of every chain's scratch memory: counters.
 const stateBytes = 8 * ptx.VoxelStateStateWords
 
-// voxelChain is a plan's scratch memory and launches. It is laid twice: from address 0, to see how large the memory is, and where that then lies. The
+// voxelChain is a plan's scratch memory and launches. It is laid out twice: from address 0, to see how large the memory is, and where that then lies. The
 // job, the number of multiprocessors and addresses decide all of it.
 type voxelChain struct {
-	job      *ops.VoxelizeJob
+	job      *backend.VoxelizeJob
 	sms      int
 	base     cudadrv.DevicePtr
 	size     int // bytes
@@ -35,13 +35,13 @@ type voxelLaunch struct {
 	params                  parameters
 }
 
-func layVoxels(job *ops.VoxelizeJob, sms int, v *voxelVariant, cell *device.Cell, base cudadrv.DevicePtr) *voxelChain {
+func layoutVoxels(job *backend.VoxelizeJob, sms int, v *voxelVariant, cell *device.Cell, base cudadrv.DevicePtr) *voxelChain {
 	c := &voxelChain{job: job, sms: sms, base: base, cell: cell}
 	c.state, c.zeroed = c.part(stateBytes), stateBytes
 	if c.poses = uint64(pointer(job.Poses)); job.WidePoses() {
 		c.poses = c.part(8 * job.Poses.Len())
 	}
-	v.lay(c)
+	v.layout(c)
 	return c
 }
 
@@ -60,9 +60,9 @@ func (c *voxelChain) add(kernel string, blocks, threads int, params parameters) 
 // walk is how many blocks take n things, `each` of them at a time, and no more than some that run at once.
 func (c *voxelChain) walk(n, each int) int { return min((n+each-1)/each, 16*c.sms) }
 
-// voxelFilling is what a chain begins with: an output to fill with four bytes, or eight if it is of f64, and a table to clear; either may be
+// voxelFillArgs is what a chain begins with: an output to fill with four bytes, or eight if it is of f64, and a table to clear; either may be
 // nothing.
-type voxelFilling struct {
+type voxelFillArgs struct {
 	out        *tensor.Tensor
 	value      uint32
 	table      uint64
@@ -73,8 +73,8 @@ const largeFill = 32 << 20 // bytes
 
 // open comes before fill where there are poses to widen, or a grid of doubles to fill with what is not one word twice. It returns what is left to
 // fill. What comes behind fill may read the poses at once: fill waits before it lets that begin.
-func (c *voxelChain) open(f voxelFilling) voxelFilling {
-	p := ptx.VoxelOpenParams{}
+func (c *voxelChain) open(f voxelFillArgs) voxelFillArgs {
+	p := ptx.VoxelPrepareParams{}
 	if c.job.WidePoses() {
 		p.Narrow, p.Poses, p.Numbers = uint64(pointer(c.job.Poses)), c.poses, uint64(c.job.Poses.Len())
 	}
@@ -83,13 +83,13 @@ func (c *voxelChain) open(f voxelFilling) voxelFilling {
 		f.out = nil
 	}
 	if n := max(p.Numbers, p.Count); n > 0 {
-		c.add("voxel_open_f64", c.walk(int(n), ptx.OpenThreads), ptx.OpenThreads, &p)
+		c.add("voxel_prepare_f64", c.walk(int(n), ptx.PrepareThreads), ptx.PrepareThreads, &p)
 	}
 	return f
 }
 
 // fill opens a chain: it clears the counters and checks the offsets, and fills.
-func (c *voxelChain) fill(kernel string, f voxelFilling) *voxelLaunch {
+func (c *voxelChain) fill(kernel string, f voxelFillArgs) *voxelLaunch {
 	f = c.open(f)
 	bytes := 0
 	if f.out != nil {
@@ -131,7 +131,7 @@ func (c *voxelChain) grid() ptx.VoxelGrid {
 		InverseX: inverse(box.Size[0]), InverseY: inverse(box.Size[1]), InverseZ: inverse(box.Size[2]),
 		MinX: box.Min[0], MinY: box.Min[1], MinZ: box.Min[2], SizeX: box.Size[0], SizeY: box.Size[1], SizeZ: box.Size[2],
 	}
-	if job.Order == ops.XYZ {
+	if job.Order == backend.AxisXYZ {
 		g.Xyz = 1
 	}
 	return g
@@ -161,15 +161,15 @@ func (c *voxelChain) values(chunk int) ptx.VoxelValues {
 }
 
 // fours reports whether features can be taken four at a time.
-func fours(job *ops.VoxelizeJob) bool {
-	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == ops.HardVoxels || job.Double() {
+func fours(job *backend.VoxelizeJob) bool {
+	if !job.Reduce.OfFeatures() || job.Features == nil || job.Mode == backend.VoxelHard || job.Double() {
 		return false
 	}
 	return job.Features.DType() == tensor.F32 && job.F%4 == 0 && job.FeatureStep%4 == 0 && (pointer(job.Features)|pointer(job.Out()))%16 == 0
 }
 
 // lanesOf is how many lanes take a voxel, a feature or four each.
-func lanesOf(job *ops.VoxelizeJob) int {
+func lanesOf(job *backend.VoxelizeJob) int {
 	switch {
 	case !job.Reduce.OfFeatures():
 		return 1
@@ -180,7 +180,7 @@ func lanesOf(job *ops.VoxelizeJob) int {
 }
 
 // emptyWord is four bytes of what an empty cell of the dense grid holds; of doubles the lower ones.
-func emptyWord(job *ops.VoxelizeJob) uint32 {
+func emptyWord(job *backend.VoxelizeJob) uint32 {
 	switch job.Grid.DType() {
 	case tensor.U8:
 		return uint32(uint8(job.Empty)) * 0x01010101
@@ -193,7 +193,7 @@ func emptyWord(job *ops.VoxelizeJob) uint32 {
 }
 
 // gridWords is how many words of 4 bytes a cell has.
-func gridWords(job *ops.VoxelizeJob) int {
+func gridWords(job *backend.VoxelizeJob) int {
 	if job.Reduce.OfFeatures() {
 		return job.F
 	}
@@ -201,13 +201,13 @@ func gridWords(job *ops.VoxelizeJob) int {
 }
 
 // notReduced says that a job is not a dense grid of sums, means, extremes or counts of points, made in float32.
-func notReduced(job *ops.VoxelizeJob) string {
+func notReduced(job *backend.VoxelizeJob) string {
 	switch {
 	case job.N == 0:
 		return "no points"
-	case job.Mode != ops.DenseVoxels:
+	case job.Mode != backend.VoxelDense:
 		return "not a dense grid"
-	case !job.Reduce.OfFeatures() && job.Reduce != ops.ReduceCount:
+	case !job.Reduce.OfFeatures() && job.Reduce != backend.ReduceCount:
 		return "neither counts nor features are reduced"
 	case job.Double():
 		return "doubles, which are sorted"
@@ -215,35 +215,35 @@ func notReduced(job *ops.VoxelizeJob) string {
 	return ""
 }
 
-// crowds lays out the list of crowded voxels: entries of 32 bytes for the pieces that the points can make, and a slot for each piece of voxels of more
+// largeList lays out the list of large voxels, those of more than FewPoints points: entries of 32 bytes for the pieces that the points can make, and a slot for each piece of voxels of more
 // than one.
-func (c *voxelChain) crowds() ptx.VoxelCrowds {
+func (c *voxelChain) largeList() ptx.VoxelLargeList {
 	if !c.job.Reduce.OfFeatures() {
-		return ptx.VoxelCrowds{State: c.state}
+		return ptx.VoxelLargeList{State: c.state}
 	}
-	return ptx.VoxelCrowds{Pieces: c.part(crowdedBytes(c.job.N, c.job.F)), State: c.state}
+	return ptx.VoxelLargeList{Pieces: c.part(largeBytes(c.job.N, c.job.F)), State: c.state}
 }
 
-func crowdedBytes(n, features int) int {
+func largeBytes(n, features int) int {
 	const piece = ptx.PiecePoints
-	return 32*crowdedPieces(n) + 16*(1+features+(features+1)/2)*(n/piece+n/(piece+1)+1)
+	return 32*largePieces(n) + 16*(1+features+(features+1)/2)*(n/piece+n/(piece+1)+1)
 }
 
-// crowdedPieces is the most pieces of crowded voxels that n points can make.
-func crowdedPieces(n int) int { return n/(ptx.FewPoints+1) + n/ptx.PiecePoints + 1 }
+// largePieces is the most pieces of large voxels that n points can make.
+func largePieces(n int) int { return n/(ptx.FewPoints+1) + n/ptx.PiecePoints + 1 }
 
-// crowded reduces the voxels that are listed.
-func (c *voxelChain) crowded(values ptx.VoxelValues, order uint64, crowds ptx.VoxelCrowds) {
+// reduceLarge reduces the voxels that are listed.
+func (c *voxelChain) reduceLarge(values ptx.VoxelValues, order uint64, largeList ptx.VoxelLargeList) {
 	job := c.job
 	if !job.Reduce.OfFeatures() || job.N <= ptx.FewPoints {
 		return
 	}
 	const warps = ptx.ReduceThreads / ptx.WarpSize
-	params := &ptx.VoxelCrowdedParams{Values: values, Order: order, Crowds: crowds}
-	pieces := crowdedPieces(job.N)
+	params := &ptx.VoxelReduceLargeParams{Values: values, Order: order, LargePieces: largeList}
+	pieces := largePieces(job.N)
 	// Twice what runs at once: a warp takes one piece after the other, which take different times.
-	c.add("voxel_crowded", min(c.walk(pieces, warps), 6*c.sms), ptx.ReduceThreads, params)
-	if job.N > ptx.PiecePoints && job.Reduce < ops.ReduceMax {
-		c.add("voxel_cut", min(c.walk(pieces, warps), 3*c.sms), ptx.ReduceThreads, params) // which seldom has anything to do
+	c.add("voxel_reduce_large", min(c.walk(pieces, warps), 6*c.sms), ptx.ReduceThreads, params)
+	if job.N > ptx.PiecePoints && job.Reduce < backend.ReduceMax {
+		c.add("voxel_reduce_truncated", min(c.walk(pieces, warps), 3*c.sms), ptx.ReduceThreads, params) // which seldom has anything to do
 	}
 }

@@ -3,19 +3,19 @@ package cuda
 import (
 	"math/bits"
 
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
-// voxelSort makes all that needs an order, hard and sparse voxels and majorities, and dense grids that no other way takes, such as those of doubles.
-var voxelSort = voxelVariant{name: "sort", pays: always,
-	can: func(_ *backend, job *ops.VoxelizeJob) string {
-		if job.Mode == ops.DenseVoxels && job.Reduce == ops.ReduceOccupancy {
+// voxelSort makes all that needs an order, hard and sparse voxels and majorities, and dense grids that no other algorithm takes, such as those of doubles.
+var voxelSort = voxelVariant{name: "sort", prefers: always,
+	supports: func(_ *gpu, job *backend.VoxelizeJob) string {
+		if job.Mode == backend.VoxelDense && job.Reduce == backend.ReduceOccupancy {
 			return "occupancy needs no order"
 		}
 		return ""
 	},
-	lay: func(c *voxelChain) { (&voxelSorting{voxelChain: c}).lay() },
+	layout: func(c *voxelChain) { (&voxelSorting{voxelChain: c}).layout() },
 }
 
 // voxelSorting is the chain, and where the points are in it.
@@ -26,52 +26,52 @@ type voxelSorting struct {
 	side        int // which of them have what is sorted so far
 	passes      int // so far
 
-	table, heads, looks     uint64 // see layTable
-	tableBytes              int
-	each, tiles             int // points a thread of voxel_pass takes, and blocks
-	placesEach, placesTiles int // and of voxel_number
+	table, heads, lookback       uint64 // see layoutTable
+	tableBytes                   int
+	itemsPerThread, tiles        int // points a thread of voxel_sort_pass takes, and blocks
+	placesPerThread, placesTiles int // and of voxel_number
 }
 
 // The table has, in this order: how many keys have each digit, pass by pass; how many tiles of each launch have been taken, those of passes, those of both
 // numberings and the blocks that are done; a word for each tile of each numbering; and for each tile and digit of a pass, twice, since a pass
 // clears what the next one needs.
 const (
-	numberTickets = ptx.MostPasses
+	numberTickets = ptx.MaxPasses
 	doneTicket    = numberTickets + 2
 	tickets       = (doneTicket + 4) &^ 3
 )
 
-func (s *voxelSorting) layTable() {
+func (s *voxelSorting) layoutTable() {
 	// Fewer points a thread where there would not be a block for each multiprocessor. Fewer blocks look back at fewer others.
-	cut := func(blocks, most int) (each, tiles int) {
+	split := func(blocks, most int) (itemsPerThread, tiles int) {
 		n := s.job.N
-		each = min(max((n+blocks*ptx.SortThreads-1)/(blocks*ptx.SortThreads), 1), most)
-		return each, max((n+each*ptx.SortThreads-1)/(each*ptx.SortThreads), 1)
+		itemsPerThread = min(max((n+blocks*ptx.SortThreads-1)/(blocks*ptx.SortThreads), 1), most)
+		return itemsPerThread, max((n+itemsPerThread*ptx.SortThreads-1)/(itemsPerThread*ptx.SortThreads), 1)
 	}
-	s.each, s.tiles = cut(s.sms, ptx.MostPassKeys)
-	s.placesEach, s.placesTiles = cut(2*s.sms, ptx.MostNumberPlaces)
-	books, side := 4*(ptx.MostPasses*ptx.SortDigits+tickets), 8*s.tiles*ptx.SortDigits
+	s.itemsPerThread, s.tiles = split(s.sms, ptx.MaxPassKeys)
+	s.placesPerThread, s.placesTiles = split(2*s.sms, ptx.MaxNumberPlaces)
+	books, side := 4*(ptx.MaxPasses*ptx.SortDigits+tickets), 8*s.tiles*ptx.SortDigits
 	s.tableBytes = books + 2*8*s.placesTiles + side // the other half the first pass clears
 	s.table = s.part(s.tableBytes + side)
 	s.heads = s.table + uint64(books)
-	s.looks = s.heads + uint64(2*8*s.placesTiles)
+	s.lookback = s.heads + uint64(2*8*s.placesTiles)
 }
 
 func (s *voxelSorting) totals(pass int) uint64 { return s.table + uint64(4*pass*ptx.SortDigits) }
 
-func (s *voxelSorting) ticket(i int) uint64 { return s.totals(ptx.MostPasses) + uint64(4*i) }
+func (s *voxelSorting) ticket(i int) uint64 { return s.totals(ptx.MaxPasses) + uint64(4*i) }
 
-func (s *voxelSorting) lay() {
+func (s *voxelSorting) layout() {
 	job, n := s.job, s.job.N
 	voxels := min(n, job.Keys())
 	s.keys = [2]uint64{s.part(8 * n), s.part(8 * n)}
 	s.order = [2]uint64{s.part(4 * n), s.part(4 * n)}
-	s.layTable()
+	s.layoutTable()
 	if job.Labels != nil {
 		s.cellKeys = s.part(8 * n)
 	}
-	opens := voxelFilling{out: job.Grid, table: s.table, tableBytes: s.tableBytes}
-	if job.Mode == ops.DenseVoxels {
+	opens := voxelFillArgs{out: job.Grid, table: s.table, tableBytes: s.tableBytes}
+	if job.Mode == backend.VoxelDense {
 		opens.value = emptyWord(job)
 	} else {
 		opens.out, opens.value = job.PointVoxel, 1<<32-1
@@ -91,7 +91,7 @@ func (s *voxelSorting) sort() {
 		return
 	}
 	keyBits := bits.Len64(uint64(job.Keys()))
-	s.add("voxel_bin", (job.N+chunk-1)/chunk, ptx.BinThreads, &ptx.VoxelBinParams{
+	s.add("voxel_histogram", (job.N+chunk-1)/chunk, ptx.HistogramThreads, &ptx.VoxelHistogramParams{
 		Cloud: s.cloud(chunk), Grid: s.grid(), Keys: s.keys[0], CellKeys: s.cellKeys, Labels: uint64(pointer(job.Labels)), Totals: s.table, State: s.state,
 		Passes: uint32((keyBits + 7) / 8),
 	})
@@ -105,16 +105,16 @@ func (s *voxelSorting) sort() {
 func (s *voxelSorting) pass(bits int, cellKeys uint64) {
 	for shift := 0; shift < bits; shift += 8 {
 		half := uint64(8 * s.tiles * ptx.SortDigits)
-		p := &ptx.VoxelPassParams{
+		p := &ptx.VoxelSortPassParams{
 			Keys: s.keys[s.side], CellKeys: cellKeys, SortedKeys: s.keys[1-s.side], SortedOrder: s.order[1-s.side],
 			Totals: s.totals(s.passes), Ticket: s.ticket(s.passes),
-			Looks: s.looks + uint64(s.passes%2)*half, NextLooks: s.looks + uint64(1-s.passes%2)*half,
-			N: uint32(s.job.N), Each: uint32(s.each), Shift: uint32(shift),
+			Lookback: s.lookback + uint64(s.passes%2)*half, NextLookback: s.lookback + uint64(1-s.passes%2)*half,
+			N: uint32(s.job.N), ItemsPerThread: uint32(s.itemsPerThread), Shift: uint32(shift),
 		}
 		if s.passes > 0 {
 			p.Order = s.order[s.side]
 		}
-		s.add("voxel_pass", s.tiles, ptx.SortThreads, p).shared = ptx.SortSharedBytes
+		s.add("voxel_sort_pass", s.tiles, ptx.SortThreads, p).shared = ptx.SortSharedBytes
 		s.side, s.passes, cellKeys = 1-s.side, s.passes+1, 0
 	}
 }
@@ -134,29 +134,29 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 		list.VoxelAt = s.order[1-s.side] // which the sort is done with
 	}
 	p := ptx.VoxelNumberParams{
-		Keys: list.Keys, Order: list.Order, AllKeys: uint64(job.Keys()), State: s.state, N: uint32(job.N), Each: uint32(s.placesEach),
+		Keys: list.Keys, Order: list.Order, AllKeys: uint64(job.Keys()), State: s.state, N: uint32(job.N), ItemsPerThread: uint32(s.placesPerThread),
 		Start: list.Start, VoxelAt: list.VoxelAt,
 	}
-	if job.Mode == ops.HardVoxels {
+	if job.Mode == backend.VoxelHard {
 		list.Numbers = s.part(4 * voxels)
 		p.Marks, p.Numbers = s.keys[1-s.side], list.Numbers
 	}
 	launch := func(which int) {
 		q := p
-		q.Again, q.Heads, q.Ticket = uint32(which), s.heads+uint64(which*8*s.placesTiles), s.ticket(numberTickets+which)
+		q.SecondPass, q.Heads, q.Ticket = uint32(which), s.heads+uint64(which*8*s.placesTiles), s.ticket(numberTickets+which)
 		s.add("voxel_number", s.placesTiles, ptx.SortThreads, &q)
 	}
-	if job.Mode == ops.HardVoxels && job.N > 0 {
+	if job.Mode == backend.VoxelHard && job.N > 0 {
 		launch(0)
 	}
-	if job.Mode != ops.DenseVoxels {
+	if job.Mode != backend.VoxelDense {
 		list.Rows = s.part(8 * (job.B + 1))
 		p.Rows = ptx.VoxelRows{
 			Rows: list.Rows, Splits: uint64(pointer(job.RowSplits)), Offsets: uint64(pointer(job.Offsets)), Cells: uint64(job.CellsARow()), Done: s.ticket(doneTicket),
 			B: uint32(job.B), V: uint32(job.V), RowVoxels: uint32(job.RowVoxels),
 		}
 	}
-	if job.Mode == ops.HardVoxels {
+	if job.Mode == backend.VoxelHard {
 		launch(1)
 	} else {
 		launch(0)
@@ -168,24 +168,24 @@ func (s *voxelSorting) number(voxels int) ptx.VoxelList {
 func (s *voxelSorting) write(list ptx.VoxelList, voxels int) {
 	const warps = ptx.ReduceThreads / ptx.WarpSize
 	double := s.job.Double()
-	if s.job.Mode == ops.HardVoxels {
-		kernel := "voxel_keep"
+	if s.job.Mode == backend.VoxelHard {
+		kernel := "voxel_hard"
 		if double {
-			kernel = "voxel_keep_f64"
+			kernel = "voxel_hard_f64"
 		}
 		// A warp for each voxel that may be kept, and for each 32 that must be looked at.
-		each := max(min(voxels, s.job.V), (voxels+ptx.WarpSize-1)/ptx.WarpSize)
-		s.add(kernel, s.walk(each, warps), ptx.ReduceThreads, &list)
+		itemsPerThread := max(min(voxels, s.job.V), (voxels+ptx.WarpSize-1)/ptx.WarpSize)
+		s.add(kernel, s.walk(itemsPerThread, warps), ptx.ReduceThreads, &list)
 		return
 	}
 	if double {
 		s.add("voxel_reduce_f64", s.walk(voxels*lanesOf(s.job), ptx.ReduceThreads), ptx.ReduceThreads, &list)
 		return
 	}
-	crowds := s.crowds()
+	largeList := s.largeList()
 	// As many blocks as run at once: each warp goes on with what is left in its queue.
 	s.add("voxel_reduce", min(s.walk(voxels*lanesOf(s.job), 3*ptx.ReduceThreads), 2*s.sms), ptx.ReduceThreads, &ptx.VoxelReduceParams{
-		List: list, Crowds: crowds, Labels: uint64(pointer(s.job.Labels)),
+		List: list, LargePieces: largeList, Labels: uint64(pointer(s.job.Labels)),
 	})
-	s.crowded(list.Values, list.Order, crowds)
+	s.reduceLarge(list.Values, list.Order, largeList)
 }

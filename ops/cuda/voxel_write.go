@@ -1,19 +1,19 @@
 package cuda
 
 import (
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ptx"
 )
 
 // voxelWrite makes occupancy and counts, by an atomic for each point.
-var voxelWrite = voxelVariant{name: "write", pays: always,
-	can: func(_ *backend, job *ops.VoxelizeJob) string { return notCounted(job) },
-	lay: func(c *voxelChain) {
+var voxelWrite = voxelVariant{name: "write", prefers: always,
+	supports: func(_ *gpu, job *backend.VoxelizeJob) string { return notCounted(job) },
+	layout: func(c *voxelChain) {
 		// voxel_write begins beside the fill, and both must prefer the same. Behind voxel_fill, which others begin with, other kernels come, which
 		// would keep little cache: so the fill is a kernel of its own. RATIONALE has what that gains.
-		c.fill("voxel_write_fill", voxelFilling{out: c.job.Grid, value: emptyWord(c.job)}).prefersShared = true
+		c.fill("voxel_write_fill", voxelFillArgs{out: c.job.Grid, value: emptyWord(c.job)}).prefersShared = true
 		chunk := c.chunk()
-		counts := c.job.Reduce == ops.ReduceCount
+		counts := c.job.Reduce == backend.ReduceCount
 		kernel := "voxel_write"
 		if c.job.Wide() {
 			kernel = "voxel_write_f64"
@@ -26,15 +26,15 @@ var voxelWrite = voxelVariant{name: "write", pays: always,
 }
 
 // notCounted says that a job is not a dense grid of occupancy or of counts from 0.
-func notCounted(job *ops.VoxelizeJob) string {
+func notCounted(job *backend.VoxelizeJob) string {
 	switch {
 	case job.N == 0:
 		return "no points"
-	case job.Mode != ops.DenseVoxels:
+	case job.Mode != backend.VoxelDense:
 		return "not a dense grid"
-	case job.Reduce == ops.ReduceCount && job.Empty != 0:
+	case job.Reduce == backend.ReduceCount && job.Empty != 0:
 		return "counts beside an empty value"
-	case job.Reduce != ops.ReduceCount && job.Reduce != ops.ReduceOccupancy:
+	case job.Reduce != backend.ReduceCount && job.Reduce != backend.ReduceOccupancy:
 		return "neither occupancy nor counts"
 	}
 	return ""

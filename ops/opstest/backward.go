@@ -71,7 +71,7 @@ func resampleArgs(a ops.FuseBackwardArgs) ops.ResampleBackwardArgs {
 		DstLengths: a.DstLengths, DstOffsets: a.DstOffsets}
 }
 
-func (b *backward) planOn(dev *ops.Device, a ops.FuseBackwardArgs) (ops.Plan, error) {
+func (b *backward) planOn(dev *ops.Device, a ops.FuseBackwardArgs) (*ops.Plan, error) {
 	if b.Alone {
 		opts := b.Streams[0].Opts
 		opts.TrustTimes, opts.Launch = b.Trust, b.Launch
@@ -109,7 +109,7 @@ func (b *backward) plan(dev *ops.Device, l layout) (res [][]uint64, kernels []st
 	defer plan.Close()
 	var first error
 	for i := range 2 - b2i(b.Once) {
-		if err := plan.Run(dev.Stream()); err != nil {
+		if err := plan.Run(dev.Queue()); err != nil {
 			return nil, nil, fmt.Errorf("Run: %w", err)
 		}
 		if found := dev.Synchronize(context.Background()); i == 0 {
@@ -141,13 +141,13 @@ func (b *backward) call(dev *ops.Device) ([][]uint64, error) {
 		if shape := b.Streams[0].Src.shape; len(shape) == len(b.Grad.shape) && b.DstOffsets == nil {
 			a.SrcGrad = nil
 		}
-		got, err := dev.ResampleBackward(a, opts)
+		got, err := dev.ResampleBackward(context.Background(), a, opts)
 		if err != nil {
 			return nil, err
 		}
 		return [][]uint64{bitsOf(got.SrcGrad)}, nil
 	}
-	if err := dev.FuseBackward(args, ops.FuseOptions{TrustTimes: b.Trust}); err != nil {
+	if err := dev.FuseBackward(context.Background(), args, ops.FuseOptions{TrustTimes: b.Trust}); err != nil {
 		return nil, err
 	}
 	out := make([][]uint64, len(b.Streams))
@@ -246,7 +246,7 @@ func (s *suite) gradientGroup(t *testing.T) {
 func single(c *resampling, grad *array) *backward {
 	f := &fusing{Name: c.Name, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Clock: c.Clock, DstLengths: c.DstLengths, DstOffsets: c.DstOffsets, Packed: c.Packed,
 		Out: c.out(), Trust: c.Opts.TrustTimes, Launch: c.Opts.Launch, Planned: c.Planned, Wrong: c.Wrong}
-	f.Streams[0].Opts.TrustTimes, f.Streams[0].Opts.Launch = false, ops.LaunchPlain
+	f.Streams[0].Opts.TrustTimes, f.Streams[0].Opts.Launch = false, ops.LaunchDefault
 	if grad != nil {
 		f.Out = grad.dtype
 	}

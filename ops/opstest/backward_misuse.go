@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -30,9 +31,9 @@ func (s *suite) gradientValues(t *testing.T) {
 		"beside stamps":                    {[]int64{3, 2, 1, 0, 0, 1, 2, 1}, func(c *resampling) { c.Times = arr(back, 2, 3) }},
 		"beside lengths":                   {[]int64{3, 2, 1, 0, 0, 1, 2, 1}, func(c *resampling) { c.SrcLengths = arr([]int64{3, 4}, 2) }},
 		"without samples":                  {[]int64{0, 1, 2, 2, 3, 2, 1, 0}, func(c *resampling) { c.SrcLengths = arr([]int64{3, 0}, 2) }},
-		"before one out of range":          {[]int64{0, 2, 1, 9, 0, 1, 1, 2}, func(c *resampling) { c.Opts.Edge = ops.ErrorEdge }},
-		"after one out of range":           {[]int64{-1, 2, 1, 2, 0, 1, 1, 2}, func(c *resampling) { c.Opts.Edge = ops.ErrorEdge }},
-		"out of range, in order":           {[]int64{0, 1, 2, 2, 0, 1, 2, 3}, func(c *resampling) { c.Opts.Edge = ops.ErrorEdge }},
+		"before one out of range":          {[]int64{0, 2, 1, 9, 0, 1, 1, 2}, func(c *resampling) { c.Opts.Edge = ops.EdgeError }},
+		"after one out of range":           {[]int64{-1, 2, 1, 2, 0, 1, 1, 2}, func(c *resampling) { c.Opts.Edge = ops.EdgeError }},
+		"out of range, in order":           {[]int64{0, 1, 2, 2, 0, 1, 2, 3}, func(c *resampling) { c.Opts.Edge = ops.EdgeError }},
 		"beyond 2^62":                      {[]int64{0, 1, 2, 1<<62 + 1, 0, 0, 0, 0}, nil},
 		"before -2^62":                     {[]int64{math.MinInt64, 1, 2, 3, 0, 0, 0, 0}, nil},
 	} {
@@ -72,7 +73,7 @@ func (s *suite) gradientValues(t *testing.T) {
 	// Trusted rows that are wrong write nothing else.
 	for _, times := range [][]int64{back, {math.MaxInt64, math.MinInt64, 0, 5, -5, math.MaxInt64}, {9, 8, 7, 6, 5, 4}} {
 		for _, n := range []int64{math.MinInt64, -1, 0, 3, 4, math.MaxInt64} {
-			for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
+			for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate} {
 				r := &resampling{Name: "trusted", Src: src(), Times: arr(times, 2, 3), Targets: arr([]int64{3, 2, 9, 0, 0, 1, -2, 1}, 2, 4), SrcLengths: arr([]int64{n, 3}, 2), DstLengths: arr([]int64{2, n}, 2),
 					Opts: ops.ResampleOptions{TrustTimes: true, Edge: edge}, Wrong: true}
 				s.gradients(t, single(r, grad), layouts[1])
@@ -150,16 +151,16 @@ func gradientMisuses() (all []gradientMisuse) {
 	stream("with a bad edge", "Options.Edge", ops.ErrOption, func(s *ops.FuseBackwardStream, _ *gradientCall) { s.Options.Edge = 99 })
 	stream("with a long scale", "Scale", ops.ErrShape, func(s *ops.FuseBackwardStream, _ *gradientCall) { s.Scale = make([]float32, 11) })
 	stream("with a channel beyond its features", "Channels[0]", ops.ErrShape, func(s *ops.FuseBackwardStream, _ *gradientCall) { s.Options.Channels = []ops.Channel{{Lo: 0, Hi: 4}} })
-	for _, kind := range ops.Kinds()[ops.Nearest+1:] {
-		o := ops.ResampleOptions{Kind: kind, Window: ops.Within(1e9)}
+	for _, kind := range ops.Interps()[ops.InterpNearest+1:] {
+		o := ops.ResampleOptions{Interp: kind, Window: ops.Within(1e9)}
 		if 3%kind.Width() == 0 {
 			stream("of "+kind.String(), "Options.Kind", ops.ErrOption, func(s *ops.FuseBackwardStream, _ *gradientCall) { s.Options = o })
 		}
-		table := ops.ResampleOptions{Window: ops.Within(1e9), Channels: []ops.Channel{{Lo: 0, Hi: 1}, {Lo: 2, Hi: 2 + kind.Width(), Kind: kind}}}
+		table := ops.ResampleOptions{Window: ops.Within(1e9), Channels: []ops.Channel{{Lo: 0, Hi: 1}, {Lo: 2, Hi: 2 + kind.Width(), Interp: kind}}}
 		add("with a channel of "+kind.String(), "Streams[0].Channels[1].Kind", ops.ErrOption, func(c *gradientCall) { c.args.Streams[0].Options = table })
 	}
 	stream("with a kind that no feature has", "Channels[0].Kind", ops.ErrOption, func(s *ops.FuseBackwardStream, _ *gradientCall) {
-		s.Options = ops.ResampleOptions{Kind: ops.Pchip, Channels: []ops.Channel{{Lo: 0, Hi: 3, Kind: ops.CatmullRom}}}
+		s.Options = ops.ResampleOptions{Interp: ops.InterpPchip, Channels: []ops.Channel{{Lo: 0, Hi: 3, Interp: ops.InterpCatmullRom}}}
 	})
 	add("a bad launch", "Options.Launch", ops.ErrOption, func(c *gradientCall) { c.opts.Launch = 3 })
 	add("a dtype", "Options.DType", ops.ErrOption, func(c *gradientCall) { c.opts.DType = tensor.F32 })
@@ -215,12 +216,12 @@ func (s *suite) gradientMisuse(t *testing.T) {
 		check("plan", c, func() error { _, err := s.dev.PlanFuseBackward(c.args, c.opts); return err })
 		if !m.plan {
 			c := newGradientCall((*array).host)
-			check("call", c, func() error { return s.dev.FuseBackward(c.args, c.opts) })
+			check("call", c, func() error { return s.dev.FuseBackward(context.Background(), c.args, c.opts) })
 		}
 	}
 	require.NoError(t, p.err)
 	c := newGradientCall((*array).host)
-	assert.NoError(t, s.dev.FuseBackward(c.args, c.opts), "the call that was spoiled")
+	assert.NoError(t, s.dev.FuseBackward(context.Background(), c.args, c.opts), "the call that was spoiled")
 	s.resampleGradientMisuse(t)
 }
 
@@ -242,9 +243,9 @@ func (s *suite) resampleGradientMisuse(t *testing.T) {
 		{"SrcGrad", ops.ErrShape, func(a *ops.ResampleBackwardArgs, _ *ops.ResampleOptions, c *call) {
 			a.SrcGrad, a.SrcTimes = c.new(tensor.F32, 2, 0, 8), c.new(tensor.F64, 2, 0)
 		}},
-		{"Options.Kind", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) { o.Kind = ops.Slerp }},
+		{"Options.Kind", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) { o.Interp = ops.InterpSlerp }},
 		{"Channels[0].Kind", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) {
-			o.Channels = []ops.Channel{{Lo: 2, Hi: 4, Kind: ops.Angle}}
+			o.Channels = []ops.Channel{{Lo: 2, Hi: 4, Interp: ops.InterpAngle}}
 		}},
 		{"Options.Launch", ops.ErrOption, func(_ *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) { o.Launch = 7 }},
 		{"Options.DType", ops.ErrDType, func(a *ops.ResampleBackwardArgs, o *ops.ResampleOptions, _ *call) {
@@ -255,7 +256,7 @@ func (s *suite) resampleGradientMisuse(t *testing.T) {
 		a := ops.ResampleBackwardArgs{SrcGrad: c.new(tensor.F32, 2, 3, 8), DstGrad: c.new(tensor.F32, 2, 4, 8), SrcTimes: c.new(tensor.F64, 2, 3), Targets: ops.At(c.new(tensor.F64, 2, 4))}
 		var o ops.ResampleOptions
 		m.spoil(&a, &o, c)
-		_, err := s.dev.ResampleBackward(a, o)
+		_, err := s.dev.ResampleBackward(context.Background(), a, o)
 		var e *ops.ArgError
 		if assert.True(t, errors.As(err, &e), "%s: got %v", m.arg, err) {
 			assert.Equal(t, [2]string{"ResampleBackward", m.arg}, [2]string{e.Op, e.Arg}, err)
@@ -285,12 +286,12 @@ func (s *suite) gradientLife(t *testing.T) {
 	}
 	require.NoError(t, plan.Run(st))
 	look(1)
-	require.NoError(t, s.dev.Copy(grad, vals(tensor.F32, []float64{3, 6, 12, 24}, 4, 1).host()))
-	batch, err := s.dev.PlanBatch([]ops.Plan{plan}, ops.BatchOptions{})
+	require.NoError(t, s.dev.Copy(context.Background(), grad, vals(tensor.F32, []float64{3, 6, 12, 24}, 4, 1).host()))
+	batch, err := s.dev.PlanBatch([]*ops.Plan{plan}, ops.BatchOptions{})
 	require.NoError(t, err)
 	require.NoError(t, batch.Run(st))
 	look(3)
-	require.NoError(t, s.dev.Copy(grad, vals(tensor.F32, []float64{2, 4, 8, 16}, 4, 1).host()))
+	require.NoError(t, s.dev.Copy(context.Background(), grad, vals(tensor.F32, []float64{2, 4, 8, 16}, 4, 1).host()))
 	graph, err := st.Capture(func() error { return plan.Run(st) })
 	require.NoError(t, err)
 	require.NoError(t, graph.Launch(st))
@@ -298,9 +299,9 @@ func (s *suite) gradientLife(t *testing.T) {
 	assert.Zero(t, fewestAllocations(t, st, func() error { return plan.Run(st) }), "Run allocates")
 	other, err := s.dev.PlanResampleBackward(args, ops.ResampleOptions{})
 	require.NoError(t, err)
-	_, err = s.dev.PlanBatch([]ops.Plan{plan, other}, ops.BatchOptions{})
+	_, err = s.dev.PlanBatch([]*ops.Plan{plan, other}, ops.BatchOptions{})
 	assert.ErrorIs(t, err, ops.ErrOverlap, "two that write one gradient")
-	require.NoError(t, s.dev.Copy(targets, arr([]int64{0, 5, 4, 25}, 4).host()))
+	require.NoError(t, s.dev.Copy(context.Background(), targets, arr([]int64{0, 5, 4, 25}, 4).host()))
 	for range 2 {
 		require.NoError(t, plan.Run(st))
 		wantFault(t, st.Synchronize(background), ops.ErrUnsorted, 0, 2)

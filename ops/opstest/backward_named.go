@@ -16,7 +16,7 @@ import (
 func (s *suite) gradientLiterals(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	gap := ops.ResampleOptions{MaxGap: ops.Within(2 * time.Second), FillGaps: true}
-	held := ops.ResampleOptions{Kind: ops.Previous, Edge: ops.HoldEdge, Tolerance: ops.Within(time.Second), FillGaps: true}
+	held := ops.ResampleOptions{Interp: ops.InterpPrevious, Edge: ops.EdgeHold, Tolerance: ops.Within(time.Second), FillGaps: true}
 	for _, c := range []struct {
 		name              string
 		times, x, g, want []float64
@@ -25,20 +25,20 @@ func (s *suite) gradientLiterals(t *testing.T) {
 	}{
 		{"weights", []float64{0, 1, 3}, []float64{0, .5, .5, 1.5, 3}, []float64{1, 2, 4, 16, 32}, []float64{4, 15, 36}, ops.ResampleOptions{}, false},
 		{"clamped", []float64{0, 1, 3}, []float64{-5, -1, 4, 9}, []float64{1, 2, 4, 8}, []float64{3, 0, 12}, ops.ResampleOptions{}, false},
-		{"filled", []float64{0, 1, 3}, []float64{-1, 0, 3, 4}, []float64{1, 2, 4, 8}, []float64{2, 0, 4}, ops.ResampleOptions{Edge: ops.FillEdge}, false},
-		{"held", []float64{0, 1, 3}, []float64{-1, 0, 3, 4}, []float64{1, 2, 4, 8}, []float64{2, 0, 12}, ops.ResampleOptions{Edge: ops.HoldEdge}, false},
-		{"extrapolated", []float64{0, 2, 4}, []float64{-1, 2, 5}, []float64{2, 8, 4}, []float64{3, 5, 6}, ops.ResampleOptions{Edge: ops.Extrapolate}, false},
-		{"extrapolated past samples of one time", []float64{0, 0, 2, 4, 4, 4}, []float64{-1, 0, 4, 5}, []float64{2, 1, 8, 4}, []float64{0, 4, -3, 6, 0, 8}, ops.ResampleOptions{Edge: ops.Extrapolate}, false},
-		{"nowhere to go on", []float64{1, 1}, []float64{0, 1, 2}, []float64{1, 2, 4}, []float64{1, 6}, ops.ResampleOptions{Edge: ops.Extrapolate}, false},
-		{"previous extrapolated", []float64{0, 2, 4}, []float64{-1, 3, 5}, []float64{1, 2, 4}, []float64{1, 2, 4}, ops.ResampleOptions{Kind: ops.Previous, Edge: ops.Extrapolate}, false},
-		{"previous", []float64{0, 1, 3}, []float64{0, .5, 2, 2.5}, []float64{1, 2, 4, 8}, []float64{3, 12, 0}, ops.ResampleOptions{Kind: ops.Previous}, false},
-		{"next", []float64{0, 1, 3}, []float64{0, .5, 2, 2.5}, []float64{1, 2, 4, 8}, []float64{1, 2, 12}, ops.ResampleOptions{Kind: ops.Next}, false},
-		{"nearest, and a tie", []float64{0, 1, 3}, []float64{.25, .5, .75, 2}, []float64{1, 2, 4, 8}, []float64{3, 12, 0}, ops.ResampleOptions{Kind: ops.Nearest}, false},
+		{"filled", []float64{0, 1, 3}, []float64{-1, 0, 3, 4}, []float64{1, 2, 4, 8}, []float64{2, 0, 4}, ops.ResampleOptions{Edge: ops.EdgeFill}, false},
+		{"held", []float64{0, 1, 3}, []float64{-1, 0, 3, 4}, []float64{1, 2, 4, 8}, []float64{2, 0, 12}, ops.ResampleOptions{Edge: ops.EdgeHold}, false},
+		{"extrapolated", []float64{0, 2, 4}, []float64{-1, 2, 5}, []float64{2, 8, 4}, []float64{3, 5, 6}, ops.ResampleOptions{Edge: ops.EdgeExtrapolate}, false},
+		{"extrapolated past samples of one time", []float64{0, 0, 2, 4, 4, 4}, []float64{-1, 0, 4, 5}, []float64{2, 1, 8, 4}, []float64{0, 4, -3, 6, 0, 8}, ops.ResampleOptions{Edge: ops.EdgeExtrapolate}, false},
+		{"nowhere to go on", []float64{1, 1}, []float64{0, 1, 2}, []float64{1, 2, 4}, []float64{1, 6}, ops.ResampleOptions{Edge: ops.EdgeExtrapolate}, false},
+		{"previous extrapolated", []float64{0, 2, 4}, []float64{-1, 3, 5}, []float64{1, 2, 4}, []float64{1, 2, 4}, ops.ResampleOptions{Interp: ops.InterpPrevious, Edge: ops.EdgeExtrapolate}, false},
+		{"previous", []float64{0, 1, 3}, []float64{0, .5, 2, 2.5}, []float64{1, 2, 4, 8}, []float64{3, 12, 0}, ops.ResampleOptions{Interp: ops.InterpPrevious}, false},
+		{"next", []float64{0, 1, 3}, []float64{0, .5, 2, 2.5}, []float64{1, 2, 4, 8}, []float64{1, 2, 12}, ops.ResampleOptions{Interp: ops.InterpNext}, false},
+		{"nearest, and a tie", []float64{0, 1, 3}, []float64{.25, .5, .75, 2}, []float64{1, 2, 4, 8}, []float64{3, 12, 0}, ops.ResampleOptions{Interp: ops.InterpNearest}, false},
 		{"samples of one time", []float64{0, 1, 1, 2}, []float64{.5, 1, 1, 1.5}, []float64{2, 4, 8, 16}, []float64{1, 1, 20, 8}, ops.ResampleOptions{}, false},
 		{"a gap", []float64{0, 1, 5}, []float64{.5, 1, 2, 5}, []float64{2, 4, 8, 16}, []float64{1, 5, 16}, gap, false},
 		{"a gap that is not filled", []float64{0, 1, 5}, []float64{.5, 1, 3, 5}, []float64{2, 4, 8, 16}, []float64{1, 9, 20}, ops.ResampleOptions{MaxGap: ops.Within(time.Second)}, false},
 		{"out of tolerance", []float64{0, 4}, []float64{1, 2, 4, 5, 6}, []float64{1, 2, 4, 8, 16}, []float64{1, 12}, held, false},
-		{"snapped", []float64{0, 1, 1, 2}, []float64{-.25, .25, .5, .75, 1.25, 2.25}, []float64{1, 2, 4, 8, 16, 32}, []float64{5, 2, 24, 32}, ops.ResampleOptions{Snap: ops.Within(time.Second / 4), Edge: ops.FillEdge}, false},
+		{"snapped", []float64{0, 1, 1, 2}, []float64{-.25, .25, .5, .75, 1.25, 2.25}, []float64{1, 2, 4, 8, 16, 32}, []float64{5, 2, 24, 32}, ops.ResampleOptions{Snap: ops.Within(time.Second / 4), Edge: ops.EdgeFill}, false},
 		{"one sample", []float64{1}, []float64{0, 1, 2}, []float64{1, 2, 4}, []float64{7}, ops.ResampleOptions{}, false},
 		{"NaN targets come last and give nothing", []float64{0, 1}, []float64{.5, nan, nan}, []float64{2, 4, nan}, []float64{1, 1}, ops.ResampleOptions{}, true},
 		{"infinite targets", []float64{0, 1}, []float64{-inf, 0, inf}, []float64{1, 2, 4}, []float64{3, 4}, ops.ResampleOptions{}, true},
@@ -89,15 +89,15 @@ func (s *suite) gradientEdges(t *testing.T) {
 			for i := range 4 * 72 {
 				x = append(x, float64(i)*.75-3)
 			}
-			for kind := ops.Linear; kind <= ops.Nearest; kind++ {
-				for edge := ops.Clamp; edge <= ops.HoldEdge; edge++ {
+			for kind := ops.InterpLinear; kind <= ops.InterpNearest; kind++ {
+				for edge := ops.EdgeClamp; edge <= ops.EdgeHold; edge++ {
 					for _, snap := range []ops.Limit{{}, ops.Within(time.Second)} {
-						if edge == ops.ErrorEdge || s.spare() {
+						if edge == ops.EdgeError || s.spare() {
 							continue
 						}
 						n := len(stamps)
 						c := &resampling{Name: fmt.Sprint("edges ", ends, d), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, stamps, n), Targets: vals(tensor.F64, x, len(x)),
-							Opts: ops.ResampleOptions{Kind: kind, Edge: edge, Snap: snap}, Planned: true}
+							Opts: ops.ResampleOptions{Interp: kind, Edge: edge, Snap: snap}, Planned: true}
 						s.gradients(t, single(c, vals(tensor.F32, uniformValues(r, len(x)*d), len(x), d)), layouts[d%2])
 					}
 				}
@@ -118,7 +118,7 @@ func (s *suite) gradientTiles(t *testing.T) {
 	}
 	g := vals(tensor.F32, uniformValues(rng(95), len(x)*d), len(x), d)
 	for skip := range 3 { // samples of one time at an end, and not
-		for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
+		for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate} {
 			for _, snap := range []ops.Limit{{}, ops.Within(time.Second)} {
 				n := len(stamps) - skip
 				c := &resampling{Name: fmt.Sprint("tiles ", skip), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, stamps[skip/2:][:n], n), Targets: vals(tensor.F64, x, len(x)),
@@ -149,11 +149,11 @@ func (s *suite) gradientNamed(t *testing.T) {
 // linearKinds reports that there are only kinds with a gradient.
 func linearKinds(o *ops.ResampleOptions) bool {
 	for _, c := range o.Channels {
-		if c.Kind > ops.Nearest {
+		if c.Interp > ops.InterpNearest {
 			return false
 		}
 	}
-	return o.Kind <= ops.Nearest
+	return o.Interp <= ops.InterpNearest
 }
 
 // tabled gives a stream a table of kinds, one of which may be that of the rest.
@@ -161,7 +161,7 @@ func tabled(g *generator, d int) []ops.Channel {
 	var list []ops.Channel
 	for lo := g.IntN(3); lo < d && len(list) < 9; lo += g.IntN(9) {
 		hi := min(lo+1+g.IntN(1+d/3), d)
-		list = append(list, ops.Channel{Lo: lo, Hi: hi, Kind: ops.Kind(g.IntN(4))})
+		list = append(list, ops.Channel{Lo: lo, Hi: hi, Interp: ops.Interp(g.IntN(4))})
 		lo = hi
 	}
 	return list
@@ -172,12 +172,12 @@ func (s *suite) gradientTables(t *testing.T) {
 	g := &generator{Rand: rng(91)}
 	for _, dtype := range valueDTypes {
 		for _, d := range []int{2, 3, 8, 16, 33, 256} {
-			for edge := ops.Clamp; edge <= ops.Extrapolate; edge++ {
+			for edge := ops.EdgeClamp; edge <= ops.EdgeExtrapolate; edge++ {
 				if s.spare() {
 					continue
 				}
 				c := &resampling{Name: fmt.Sprint("tables ", dtype, d, edge), Src: vals(dtype, make([]float64, 2*40*d), 2, 40, d), Times: arr(append(ascending(g.Rand, 40, 0), ascending(g.Rand, 40, 9)...), 2, 40)}
-				c.Opts = ops.ResampleOptions{Kind: ops.Kind(g.IntN(4)), Edge: edge, Channels: tabled(g, d)}
+				c.Opts = ops.ResampleOptions{Interp: ops.Interp(g.IntN(4)), Edge: edge, Channels: tabled(g, d)}
 				c.Targets = vals(tensor.I64, uniformTimes(g, 2*90, 4e8), 2, 90)
 				f := &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets}
 				s.gradients(t, gradient(7, f, true, 0), layouts...)
@@ -202,7 +202,7 @@ func (s *suite) gradientDTypes(t *testing.T) {
 		f := &fusing{Name: fmt.Sprint("dtypes ", out), Out: out, Targets: vals(tensor.I64, uniformTimes(g, 3*70, 4e8), 3, 70)}
 		for _, in := range valueDTypes {
 			for _, d := range []int{8, 4, 2, 1} {
-				c := resampling{Src: vals(in, make([]float64, 3*41*d), 3, 41, d), Times: arr(ascending(g.Rand, 41, 0), 41), Opts: ops.ResampleOptions{Kind: ops.Kind(g.IntN(3) / 2 * g.IntN(4))}}
+				c := resampling{Src: vals(in, make([]float64, 3*41*d), 3, 41, d), Times: arr(ascending(g.Rand, 41, 0), 41), Opts: ops.ResampleOptions{Interp: ops.Interp(g.IntN(3) / 2 * g.IntN(4))}}
 				f.Streams = append(f.Streams, &part{resampling: c})
 			}
 		}

@@ -210,7 +210,7 @@ func (t *target[C]) weights(d int, give func(k int, w entry)) {
 	edge := t.c.Opts.Edge
 	outside := t.below || t.above
 	switch {
-	case t.nan, outside && edge == ops.FillEdge, t.below && edge == ops.HoldEdge, t.gap && t.c.Opts.FillGaps:
+	case t.nan, outside && edge == ops.EdgeFill, t.below && edge == ops.EdgeHold, t.gap && t.c.Opts.FillGaps:
 		return
 	}
 	whole := func(k int) { give(k, entry{whole: true}) }
@@ -223,11 +223,11 @@ func (t *target[C]) weights(d int, give func(k int, w entry)) {
 		give(k, entry{a: rest})
 		give(k+1, entry{a: a})
 	}
-	kind, n := t.channelAt(d).Kind, len(t.times)
+	kind, n := t.channelAt(d).Interp, len(t.times)
 	switch {
 	case t.exact:
 		whole(t.k)
-	case outside && kind == ops.Linear && edge == ops.Extrapolate && t.times[0] < t.times[n-1]:
+	case outside && kind == ops.InterpLinear && edge == ops.EdgeExtrapolate && t.times[0] < t.times[n-1]:
 		k := 0
 		if t.above {
 			k = n - 2
@@ -244,9 +244,9 @@ func (t *target[C]) weights(d int, give func(k int, w entry)) {
 			a = -gapOf(t.x, t.times[k]) / gapOf(t.times[k], t.times[k+1])
 		}
 		line(k, a)
-	case outside, kind == ops.Previous, kind == ops.Nearest && !t.laterIsNearer:
+	case outside, kind == ops.InterpPrevious, kind == ops.InterpNearest && !t.laterIsNearer:
 		whole(t.k)
-	case kind == ops.Next, kind == ops.Nearest:
+	case kind == ops.InterpNext, kind == ops.InterpNearest:
 		whole(t.k + 1)
 	default:
 		line(t.k, gapOf(t.times[t.k], t.x)/gapOf(t.times[t.k], t.times[t.k+1]))

@@ -16,10 +16,10 @@ import (
 func smoothFusing(seed uint64) *fusing {
 	g := &generator{Rand: rng(seed)}
 	f := &fusing{Name: fmt.Sprint("seed ", seed), Out: tensor.F64, Targets: vals(tensor.I64, uniformTimes(g, 2*40, 3e8), 2, 40)}
-	for kind := ops.Linear; kind <= ops.Nearest; kind++ {
+	for kind := ops.InterpLinear; kind <= ops.InterpNearest; kind++ {
 		c := resampling{Src: vals(tensor.F64, uniformValues(g.Rand, 2*30*5), 2, 30, 5), Times: arr(ascending(g.Rand, 30, 0), 30)}
-		c.Opts = ops.ResampleOptions{Kind: kind, Edge: []ops.Edge{ops.Extrapolate, ops.Clamp, ops.HoldEdge, ops.FillEdge}[(int(kind)+int(seed))%4], Snap: ops.Within(1e5),
-			MaxGap: ops.Within(15e6), FillGaps: seed%2 == 0, Channels: []ops.Channel{{Lo: 1, Hi: 3, Kind: ops.Linear}}}
+		c.Opts = ops.ResampleOptions{Interp: kind, Edge: []ops.Edge{ops.EdgeExtrapolate, ops.EdgeClamp, ops.EdgeHold, ops.EdgeFill}[(int(kind)+int(seed))%4], Snap: ops.Within(1e5),
+			MaxGap: ops.Within(15e6), FillGaps: seed%2 == 0, Channels: []ops.Channel{{Lo: 1, Hi: 3, Interp: ops.InterpLinear}}}
 		f.Streams = append(f.Streams, &part{resampling: c})
 	}
 	f.Targets = sortedTargets(f)
@@ -107,7 +107,7 @@ func drawGradient(seed uint64, clock, out tensor.DType, form, number int) *backw
 			p.Opts.Channels = tabled(g, p.width())
 		}
 		if g.one(4) {
-			p.Opts.Edge = ops.HoldEdge
+			p.Opts.Edge = ops.EdgeHold
 		}
 	}
 	if g.one(3) {

@@ -30,7 +30,7 @@ func TestGradientsHoldWhatTheyAreThereFor(t *testing.T) {
 				continue
 			}
 			note("%v from %v", p.Src.dtype, b.Out)
-			note("kind %v, edge %v", p.Opts.Kind, p.Opts.Edge)
+			note("kind %v, edge %v", p.Opts.Interp, p.Opts.Edge)
 			note("table %v", len(p.Opts.Channels) > 0)
 			note("scale %v", p.Scale != nil)
 			note("offset %v", p.Offset != 0)
@@ -49,8 +49,8 @@ func TestGradientsHoldWhatTheyAreThereFor(t *testing.T) {
 			want = append(want, fmt.Sprintf("%v from %v", in, out))
 		}
 	}
-	for kind := ops.Linear; kind <= ops.Nearest; kind++ {
-		for _, edge := range []ops.Edge{ops.Clamp, ops.FillEdge, ops.Extrapolate, ops.HoldEdge} {
+	for kind := ops.InterpLinear; kind <= ops.InterpNearest; kind++ {
+		for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeHold} {
 			want = append(want, fmt.Sprintf("kind %v, edge %v", kind, edge))
 		}
 	}

@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 // request is a small job of its own shape, kind and clock: a Resample, or every fourth a Fuse.
 type request struct {
-	plan          ops.Plan
+	plan          *ops.Plan
 	dst, src, tms *tensor.Tensor
 }
 
@@ -39,12 +40,12 @@ func (s *suite) requests(t *testing.T, n int, bad, idle map[int]bool) []*request
 		q.dst = p.put(vals(tensor.F32, make([]float64, b*targets*d), b, targets, d))
 		clock := ops.At(p.put(arr(x, targets)))
 		require.NoError(t, p.err)
-		kind := []ops.Kind{ops.Linear, ops.Pchip, ops.Nearest}[i%3]
+		kind := []ops.Interp{ops.InterpLinear, ops.InterpPchip, ops.InterpNearest}[i%3]
 		var err error
 		if i%4 == 3 {
-			q.plan, err = s.dev.PlanFuse(ops.FuseArgs{Dst: q.dst, Targets: clock, Streams: []ops.FuseStream{{Src: q.src, SrcTimes: q.tms, Options: ops.ResampleOptions{Kind: kind}}}}, ops.FuseOptions{})
+			q.plan, err = s.dev.PlanFuse(ops.FuseArgs{Dst: q.dst, Targets: clock, Streams: []ops.FuseStream{{Src: q.src, SrcTimes: q.tms, Options: ops.ResampleOptions{Interp: kind}}}}, ops.FuseOptions{})
 		} else {
-			q.plan, err = s.dev.PlanResample(ops.ResampleArgs{Dst: q.dst, Src: q.src, SrcTimes: q.tms, Targets: clock}, ops.ResampleOptions{Kind: kind})
+			q.plan, err = s.dev.PlanResample(ops.ResampleArgs{Dst: q.dst, Src: q.src, SrcTimes: q.tms, Targets: clock}, ops.ResampleOptions{Interp: kind})
 		}
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, q.plan.Close()) })
@@ -53,14 +54,14 @@ func (s *suite) requests(t *testing.T, n int, bad, idle map[int]bool) []*request
 	return out
 }
 
-func plansOf(list []*request) (plans []ops.Plan) {
+func plansOf(list []*request) (plans []*ops.Plan) {
 	for _, q := range list {
 		plans = append(plans, q.plan)
 	}
 	return plans
 }
 
-func (s *suite) planBatch(t *testing.T, plans []ops.Plan, atOnce int) ops.Plan {
+func (s *suite) planBatch(t *testing.T, plans []*ops.Plan, atOnce int) *ops.Plan {
 	t.Helper()
 	m, err := s.dev.PlanBatch(plans, ops.BatchOptions{AtOnce: atOnce})
 	require.NoError(t, err)
@@ -80,10 +81,10 @@ func (s *suite) batches(t *testing.T) {
 	}
 	wipe := func() {
 		for _, q := range list {
-			require.NoError(t, s.dev.Copy(q.dst, tensor.Must(tensor.New(tensor.F32, q.dst.Shape()...))))
+			require.NoError(t, s.dev.Copy(context.Background(), q.dst, tensor.Must(tensor.New(tensor.F32, q.dst.Shape()...))))
 		}
 	}
-	batches := map[int]ops.Plan{0: nil, 1: nil, 3: nil, 64: nil}
+	batches := map[int]*ops.Plan{0: nil, 1: nil, 3: nil, 64: nil}
 	for n := range batches {
 		batches[n] = s.planBatch(t, plansOf(list), n)
 	}
@@ -93,7 +94,7 @@ func (s *suite) batches(t *testing.T) {
 	for round := range 2 {
 		if round > 0 {
 			for i, q := range list {
-				require.NoError(t, s.dev.Copy(q.src, vals(tensor.F32, uniformValues(rng(uint64(900+i)), q.src.Len()), q.src.Shape()...).host()))
+				require.NoError(t, s.dev.Copy(context.Background(), q.src, vals(tensor.F32, uniformValues(rng(uint64(900+i)), q.src.Len()), q.src.Shape()...).host()))
 			}
 		}
 		for _, q := range list {
@@ -117,7 +118,7 @@ func (s *suite) batches(t *testing.T) {
 	}
 	none := s.planBatch(t, nil, 0)
 	assert.NoError(t, none.Run(st), "a batch of nothing")
-	nothing := s.planBatch(t, []ops.Plan{list[5].plan}, 0)
+	nothing := s.planBatch(t, []*ops.Plan{list[5].plan}, 0)
 	assert.NoError(t, nothing.Run(st), "a batch of a plan without targets")
 	assert.NoError(t, st.Synchronize(background))
 }
@@ -125,12 +126,12 @@ func (s *suite) batches(t *testing.T) {
 // voxelBatch: clouds in one batch give what they give alone.
 func (s *suite) voxelBatch(t *testing.T) {
 	n, st := 500, s.stream(t)
-	var plans []ops.Plan
+	var plans []*ops.Plan
 	var checks []func()
 	for i, opts := range voxelForms {
 		c := &voxelizing{Points: vals(tensor.F32, uniformValues(rng(uint64(90+i)), 3*n), n, 3), Box: cube(-8, 4, 4), Opts: opts}
 		rig := s.voxelRig(t, c, n)
-		plans = append(plans, rig.plan)
+		plans = append(plans, &rig.plan.Plan)
 		checks = append(checks, func() { rig.check(t, s, n, fmt.Sprintf("%+v, in a batch", opts)) })
 	}
 	m := s.planBatch(t, plans, 0)
@@ -188,7 +189,7 @@ func (s *suite) batchFaults(t *testing.T) {
 func (s *suite) batchMisuse(t *testing.T) {
 	list := s.requests(t, 6, nil, nil)
 	plans := plansOf(list)
-	refused := func(arg string, kind error, plans ...ops.Plan) {
+	refused := func(arg string, kind error, plans ...*ops.Plan) {
 		t.Helper()
 		_, err := s.dev.PlanBatch(plans, ops.BatchOptions{})
 		var e *ops.ArgError

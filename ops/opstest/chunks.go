@@ -18,7 +18,7 @@ func (s *suite) wholeChunks(t *testing.T) {
 	seed := uint64(7000)
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
 		for _, clock := range clockDTypes {
-			for _, kind := range []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest} {
+			for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest} {
 				for form := range 3 {
 					seed++
 					r := rng(seed)
@@ -34,7 +34,7 @@ func (s *suite) wholeChunks(t *testing.T) {
 						g.source(dtype, b, samples, d)
 					}
 					g.targets(b, n, form)
-					c.DstLengths, c.Opts = nil, ops.ResampleOptions{Kind: kind}
+					c.DstLengths, c.Opts = nil, ops.ResampleOptions{Interp: kind}
 					if r.IntN(2) == 0 {
 						c.Times = c.Times.restride(c.Times.strides, 1, 0, encode(clock, math.NaN()))
 					}

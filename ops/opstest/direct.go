@@ -92,8 +92,8 @@ func directs(test visit) {
 					}
 					c.Src = source([]int{16, 48, 112, 512, 2048}[number%5])
 					c.Opts = []ops.ResampleOptions{
-						{}, {Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
-						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.FillEdge},
+						{}, {Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
+						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.EdgeFill},
 						{Tolerance: ops.Within(time.Second / 16)},
 					}[number/3%5]
 					f := &fusing{Name: c.Name, Out: dtype, Targets: c.Targets, Streams: []*part{{resampling: *c}}, Planned: true}

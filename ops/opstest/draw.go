@@ -141,7 +141,7 @@ func (c *drawing) plan(dev *ops.Device) (all []*batch, kernels []string, err err
 		p.open = append(p.open, g.base)
 		outs, *to = append(outs, g), g.view
 	}
-	if err := dev.Copy(args.Cursor, arr([]int64{c.From.Epoch, c.From.Taken}, 2).host()); err != nil {
+	if err := dev.Copy(context.Background(), args.Cursor, arr([]int64{c.From.Epoch, c.From.Taken}, 2).host()); err != nil {
 		return nil, nil, err
 	}
 	plan, err := dev.PlanDraw(args, c.Opts)
@@ -150,7 +150,7 @@ func (c *drawing) plan(dev *ops.Device) (all []*batch, kernels []string, err err
 	}
 	defer func() { err = errors.Join(err, plan.Close()) }()
 	for range c.Batches {
-		if err := plan.Run(dev.Stream()); err != nil {
+		if err := plan.Run(dev.Queue()); err != nil {
 			return nil, nil, fmt.Errorf("Run: %w", err)
 		}
 		if err := dev.Synchronize(context.Background()); err != nil {
@@ -174,12 +174,13 @@ func (c *drawing) call(dev *ops.Device) (all []*batch, err error) {
 	args := c.args((*array).host)
 	args.Cursor = arr([]int64{c.From.Epoch, c.From.Taken}, 2).host()
 	for range c.Batches {
-		out, err := dev.Draw(args, c.Opts)
+		out, err := dev.Draw(context.Background(), args, c.Opts)
 		if err != nil {
 			return nil, err
 		}
 		var written [][]int64
-		for _, x := range drawOuts(&out) {
+		made := ops.DrawArgs{Cursor: args.Cursor, Episodes: out.Episodes, Ticks: out.Ticks, Anchors: out.Anchors, Streams: out.Streams}
+		for _, x := range drawOuts(&made) {
 			written = append(written, int64s(bitsOf(*x)))
 		}
 		all = append(all, c.batchOf(written))
@@ -206,7 +207,7 @@ func (s *suite) drawn(t *testing.T, c *drawing) {
 		}
 	}
 	verify("call", got, err, nil)
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchDependent, ops.LaunchInputsReady} {
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent, ops.LaunchInputsReady} {
 		again := *c
 		again.Opts.Launch = mode
 		got, kernels, err := again.plan(s.dev)

@@ -47,8 +47,8 @@ func generateDrawing(name string, seed uint64) *drawing {
 	if o.Ranks > 1 {
 		o.Rank = g.IntN(o.Ranks)
 	}
-	if o.Last == ops.DropLast && int64(max(o.Ranks, 1)*o.Batch) > n {
-		o.Last = ops.ShortLast
+	if o.Last == ops.LastDrop && int64(max(o.Ranks, 1)*o.Batch) > n {
+		o.Last = ops.LastShort
 	}
 	o.TrustTables = g.one(3)
 	c.From = ops.Cursor{Epoch: g.Int64N(1 << (1 + g.IntN(50)))}

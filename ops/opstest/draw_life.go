@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -26,7 +27,7 @@ type drawRig struct {
 	*drawing
 	p    *placed
 	args ops.DrawArgs
-	plan ops.Plan
+	plan *ops.Plan
 }
 
 // drawRig makes a plan; one with a cursor takes that in place of its own.
@@ -73,7 +74,7 @@ var drawStore = drawing{Counts: []int64{40, 0, 1, 25, 0, 35}, Begins: []int64{5,
 	Opts: ops.DrawOptions{Batch: 31, Shuffle: true, Seed: 5}}
 
 func (s *suite) drawGraphs(t *testing.T) {
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchDependent} {
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchDependent} {
 		for _, b := range []int{3, 31} { // one block, and several
 			c := drawStore
 			c.Opts.Batch, c.Opts.Launch = b, mode
@@ -128,13 +129,13 @@ func (s *suite) drawTurns(t *testing.T) {
 		first.check(t, s, 2*k, "the first")
 		require.NoError(t, first.args.Cursor.Close())
 	}
-	_, err := s.dev.PlanBatch([]ops.Plan{one.plan, two.plan}, ops.BatchOptions{})
+	_, err := s.dev.PlanBatch([]*ops.Plan{one.plan, two.plan}, ops.BatchOptions{})
 	assert.ErrorIs(t, err, ops.ErrOverlap, "they have no order in a batch")
 }
 
 func (s *suite) drawBatch(t *testing.T) {
 	var rigs []*drawRig
-	var plans []ops.Plan
+	var plans []*ops.Plan
 	for i := range 9 {
 		c := drawStore
 		c.Opts.Seed, c.Opts.Batch = uint64(i), 1+7*i
@@ -162,14 +163,14 @@ func (s *suite) drawAllocations(t *testing.T) {
 
 func (s *suite) drawFaults(t *testing.T) {
 	r, st := s.drawRig(t, drawStore, nil), s.stream(t)
-	require.NoError(t, s.dev.Copy(r.args.Begins, arr([]int64{0, 0, 0, 1<<62 + 5, 0, 0}, 6).host()))
+	require.NoError(t, s.dev.Copy(context.Background(), r.args.Begins, arr([]int64{0, 0, 0, 1<<62 + 5, 0, 0}, 6).host()))
 	require.NoError(t, r.plan.Run(st))
 	err := st.Synchronize(background)
 	wantFault(t, err, ops.ErrTimeRange, 3, 0)
 	assert.ErrorContains(t, err, "ops.Draw: Begins: ")
 	require.NoError(t, st.Synchronize(background), "the same error twice")
-	require.NoError(t, s.dev.Copy(r.args.Begins, arr(r.Begins, 6).host()))
-	require.NoError(t, s.dev.Copy(r.args.Cursor, arr([]int64{0, 0}, 2).host()))
+	require.NoError(t, s.dev.Copy(context.Background(), r.args.Begins, arr(r.Begins, 6).host()))
+	require.NoError(t, s.dev.Copy(context.Background(), r.args.Cursor, arr([]int64{0, 0}, 2).host()))
 	for k := range 2 {
 		require.NoError(t, r.plan.Run(st))
 		require.NoError(t, st.Synchronize(background))
@@ -189,7 +190,7 @@ func (s *suite) drawClosed(t *testing.T) {
 	dev, err := ops.Open(s.dev.Name())
 	require.NoError(t, err)
 	require.NoError(t, dev.Close())
-	_, err = dev.Draw(ops.DrawArgs{}, ops.DrawOptions{})
+	_, err = dev.Draw(context.Background(), ops.DrawArgs{}, ops.DrawOptions{})
 	assert.ErrorIs(t, err, ops.ErrClosed)
 	_, err = dev.PlanDraw(ops.DrawArgs{}, ops.DrawOptions{})
 	assert.ErrorIs(t, err, ops.ErrClosed)

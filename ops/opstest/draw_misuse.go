@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -83,7 +84,7 @@ func drawMisuses() (all []drawMisuse) {
 	option("windows below 0", "Count", func(o *ops.DrawOptions) { o.Count = -5 })
 	option("more than 2^62 windows", "Count", func(o *ops.DrawOptions) { o.Count = 1<<62 + 1 })
 	option("no rows", "Batch", func(o *ops.DrawOptions) { o.Batch = 0 })
-	option("2^31 rows", "Batch", func(o *ops.DrawOptions) { o.Batch, o.Last = 1<<31, ops.ShortLast })
+	option("2^31 rows", "Batch", func(o *ops.DrawOptions) { o.Batch, o.Last = 1<<31, ops.LastShort })
 	option("ranks below 0", "Ranks", func(o *ops.DrawOptions) { o.Ranks = -1 })
 	option("2^31 ranks", "Ranks", func(o *ops.DrawOptions) { o.Ranks = 1 << 31 })
 	option("a rank beyond the ranks", "Rank", func(o *ops.DrawOptions) { o.Ranks, o.Rank = 2, 2 })
@@ -132,12 +133,12 @@ func (s *suite) drawMisuse(t *testing.T) {
 		check("plan", c, func() error { _, err := s.dev.PlanDraw(c.args, c.opts); return err })
 		if !m.plan {
 			c := newDrawCall((*array).host)
-			check("call", c, func() error { _, err := s.dev.Draw(c.args, c.opts); return err })
+			check("call", c, func() error { _, err := s.dev.Draw(context.Background(), c.args, c.opts); return err })
 		}
 	}
 	require.NoError(t, p.err)
 	c := newDrawCall((*array).host)
-	out, err := s.dev.Draw(c.args, c.opts)
+	out, err := s.dev.Draw(context.Background(), c.args, c.opts)
 	require.NoError(t, err, "the call that was spoiled")
 	assert.Equal(t, c.args, out, "a call that makes nothing returns what it was given")
 	assert.Equal(t, []uint64{0, 2}, bitsOf(c.args.Cursor))

@@ -22,21 +22,21 @@ func evenly(e int, n int64) []int64 {
 func (s *suite) drawNamed(t *testing.T) {
 	cases := []*drawing{
 		{Name: "three-episodes", Counts: []int64{2, 0, 3}, Begins: []int64{1000, 2000, -3000}, Samples: [][]int64{{5, 1, 7}, {0, 9, 2}}, Opts: ops.DrawOptions{Batch: 2}, Batches: 5},
-		{Name: "three-episodes, short", Counts: []int64{2, 0, 3}, Samples: [][]int64{{5, 1, 7}}, Opts: ops.DrawOptions{Batch: 2, Last: ops.ShortLast}, Batches: 7},
+		{Name: "three-episodes, short", Counts: []int64{2, 0, 3}, Samples: [][]int64{{5, 1, 7}}, Opts: ops.DrawOptions{Batch: 2, Last: ops.LastShort}, Batches: 7},
 		{Name: "shuffled", Counts: []int64{2, 0, 3}, Samples: [][]int64{{5, 1, 7}}, Opts: ops.DrawOptions{Batch: 2, Shuffle: true, Seed: 1}, Batches: 5},
-		{Name: "shuffled, short", Counts: []int64{20, 0, 31}, Samples: [][]int64{{5, 1, 7}}, Opts: ops.DrawOptions{Batch: 16, Shuffle: true, Seed: 1 << 63, Last: ops.ShortLast}, Batches: 9},
+		{Name: "shuffled, short", Counts: []int64{20, 0, 31}, Samples: [][]int64{{5, 1, 7}}, Opts: ops.DrawOptions{Batch: 16, Shuffle: true, Seed: 1 << 63, Last: ops.LastShort}, Batches: 9},
 		{Name: "one-window", Counts: []int64{1}, Samples: [][]int64{{4}}, Opts: ops.DrawOptions{Batch: 1, Shuffle: true, Seed: 7}, Batches: 3},
-		{Name: "more rows than windows", Counts: []int64{1, 1}, Samples: [][]int64{{4, 0}}, Opts: ops.DrawOptions{Batch: 9, Shuffle: true, Last: ops.ShortLast}, Batches: 3},
+		{Name: "more rows than windows", Counts: []int64{1, 1}, Samples: [][]int64{{4, 0}}, Opts: ops.DrawOptions{Batch: 9, Shuffle: true, Last: ops.LastShort}, Batches: 3},
 		{Name: "empty-episodes", Counts: append(append(evenly(70, 0), 3, 0, 0, 1), evenly(200, 0)...), Samples: [][]int64{evenly(274, 2)}, Opts: ops.DrawOptions{Batch: 4}},
 		{Name: "empty-episodes between", Counts: []int64{0, 0, 1, 0, 2, 0, 0, 0, 1, 1, 0, 5, 0}, Samples: [][]int64{evenly(13, 3)}, Opts: ops.DrawOptions{Batch: 10}},
 		{Name: "no streams", Counts: []int64{4, 4}, Opts: ops.DrawOptions{Batch: 3, Shuffle: true}, Batches: 3},
 		{Name: "bare", Counts: []int64{4, 4}, Samples: [][]int64{{1, 2}}, Bare: true, Opts: ops.DrawOptions{Batch: 3, Shuffle: true}, Batches: 3},
 		{Name: "episodes without samples", Counts: []int64{4, 4}, Samples: [][]int64{{0, 0}, {0, 1}}, Opts: ops.DrawOptions{Batch: 8}},
 		{Name: "far epoch", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 1<<40 + 3, Taken: 30}, Opts: ops.DrawOptions{Batch: 7, Shuffle: true, Seed: math.MaxUint64}, Batches: 4},
-		{Name: "a cursor behind the end", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 2, Taken: 45}, Opts: ops.DrawOptions{Batch: 7, Last: ops.ShortLast}, Batches: 2},
+		{Name: "a cursor behind the end", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 2, Taken: 45}, Opts: ops.DrawOptions{Batch: 7, Last: ops.LastShort}, Batches: 2},
 		{Name: "a cursor at the end", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 2, Taken: 44}, Opts: ops.DrawOptions{Batch: 44}, Batches: 2},
 		{Name: "a cursor one before the last batch's end", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Epoch: 2, Taken: 38}, Opts: ops.DrawOptions{Batch: 7}, Batches: 2},
-		{Name: "a whole last batch", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Taken: 22}, Opts: ops.DrawOptions{Batch: 11, Ranks: 2, Rank: 1, Last: ops.ShortLast}, Batches: 2},
+		{Name: "a whole last batch", Counts: []int64{40, 4}, Samples: [][]int64{{1, 2}}, From: ops.Cursor{Taken: 22}, Opts: ops.DrawOptions{Batch: 11, Ranks: 2, Rank: 1, Last: ops.LastShort}, Batches: 2},
 		{Name: "long episodes", Counts: evenly(500, math.MaxInt32), Samples: [][]int64{evenly(500, math.MaxInt32)}, Opts: ops.DrawOptions{Batch: 33, Shuffle: true, Rate: 1000}, Batches: 2},
 		{Name: "slow ticks", Counts: []int64{3, 3}, Begins: []int64{-1 << 62, 1<<62 - 2_000_000_000_000}, Opts: ops.DrawOptions{Batch: 6, Rate: 1e-3}},
 		{Name: "ticks of the latest time", Counts: []int64{2}, Begins: []int64{1<<62 - 1<<30}, Opts: ops.DrawOptions{Batch: 2, Rate: 1e9 / float64(1<<30)}},
@@ -52,7 +52,7 @@ func (s *suite) drawNamed(t *testing.T) {
 		// Of many episodes the first, the last and some between.
 		ranks := max(e/40, 1)
 		c := &drawing{Name: fmt.Sprint("episodes ", e), Counts: evenly(e, 1), Samples: [][]int64{evenly(e, 3)}}
-		c.Opts = ops.DrawOptions{Batch: (e + ranks - 1) / ranks, Ranks: ranks, Rank: (e - 1) % ranks, Last: ops.ShortLast, TrustTables: e > 5000 && s.cfg.Slow > 1}
+		c.Opts = ops.DrawOptions{Batch: (e + ranks - 1) / ranks, Ranks: ranks, Rank: (e - 1) % ranks, Last: ops.LastShort, TrustTables: e > 5000 && s.cfg.Slow > 1}
 		cases = append(cases, c)
 	}
 	for _, b := range []int{1, 2, 3, 4, 5, 8, 31, 32, 33, 127, 128, 129, 1000} {

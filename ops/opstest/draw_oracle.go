@@ -22,7 +22,7 @@ func solveDrawing(c *drawing) (all []*batch, wrong *ops.ValueError) {
 	epoch, taken := c.From.Epoch, c.From.Taken
 	for range c.Batches {
 		left := n - taken
-		if left <= 0 || left < all64 && c.Opts.Last == ops.DropLast {
+		if left <= 0 || left < all64 && c.Opts.Last == ops.LastDrop {
 			epoch, taken = epoch+1, 0
 		}
 		b := &batch{Starts: make([][]int64, len(c.Samples)), Lengths: make([][]int64, len(c.Samples))}

@@ -32,7 +32,7 @@ func (s *suite) drawGolden(t *testing.T) {
 	require.NotEmpty(t, file.Cases)
 	for _, g := range file.Cases {
 		what := fmt.Sprintf("seed %d, epoch %d, %d windows", g.Seed, g.Epoch, g.Count)
-		o := ops.DrawOptions{Rate: 50, Count: int(g.Count), Batch: len(g.Windows), Shuffle: true, Seed: g.Seed, Last: ops.ShortLast}
+		o := ops.DrawOptions{Rate: 50, Count: int(g.Count), Batch: len(g.Windows), Shuffle: true, Seed: g.Seed, Last: ops.LastShort}
 		for i, want := range g.Windows {
 			assert.Equal(t, want, o.Window(g.Epoch, g.First+int64(i)*g.Step), what)
 		}
@@ -97,7 +97,7 @@ func (s *suite) drawOrder(t *testing.T) {
 		return list
 	}
 	t.Run("an epoch of two ranks", func(t *testing.T) {
-		for _, last := range []ops.LastBatch{ops.DropLast, ops.ShortLast} {
+		for _, last := range []ops.LastBatch{ops.LastDrop, ops.LastShort} {
 			for epoch := range int64(3) {
 				c := store
 				c.Opts.Last, c.From.Epoch = last, epoch

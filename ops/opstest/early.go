@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -51,27 +52,27 @@ func (e *early) values(seed uint64, b int) *array {
 }
 
 // plan makes [b,n,8] of [b,n,8], with each kernel of Resample and Fuse in turn.
-func (e *early) plan(k int, dst, valid, src *tensor.Tensor, mode ops.LaunchMode) ops.Plan {
+func (e *early) plan(k int, dst, valid, src *tensor.Tensor, mode ops.LaunchMode) *ops.Plan {
 	e.t.Helper()
 	targets := []ops.Clock{e.back, e.ahead}[k/5%2]
 	args := ops.ResampleArgs{Dst: dst, Valid: valid, Src: src, SrcTimes: e.times, Targets: targets}
 	opts := ops.ResampleOptions{Launch: mode}
 	fused := ops.FuseArgs{Dst: dst, Targets: targets, Streams: []ops.FuseStream{{Src: src, SrcTimes: e.times}}}
-	var plan ops.Plan
+	var plan *ops.Plan
 	var err error
 	switch k % 5 {
 	case 0:
 		plan, err = e.s.dev.PlanResample(args, opts)
 	case 1:
-		opts.Edge = ops.Extrapolate
+		opts.Edge = ops.EdgeExtrapolate
 		plan, err = e.s.dev.PlanResample(args, opts)
 	case 2:
-		opts.Kind = ops.Pchip
+		opts.Interp = ops.InterpPchip
 		plan, err = e.s.dev.PlanResample(args, opts)
 	case 3:
 		plan, err = e.s.dev.PlanFuse(fused, ops.FuseOptions{Launch: mode})
 	default:
-		fused.Streams[0].Options.Kind = ops.CatmullRom
+		fused.Streams[0].Options.Interp = ops.InterpCatmullRom
 		plan, err = e.s.dev.PlanFuse(fused, ops.FuseOptions{Launch: mode})
 	}
 	require.NoError(e.t, err)
@@ -80,7 +81,7 @@ func (e *early) plan(k int, dst, valid, src *tensor.Tensor, mode ops.LaunchMode)
 }
 
 // both runs plans on a stream, and as a graph, and calls check after each; reset comes before.
-func (e *early) both(what string, plans []ops.Plan, reset func(), check func(what string)) {
+func (e *early) both(what string, plans []*ops.Plan, reset func(), check func(what string)) {
 	e.t.Helper()
 	st := e.s.stream(e.t)
 	all := func() (err error) {
@@ -137,24 +138,24 @@ func (s *suite) dependentChain(t *testing.T) {
 		links, small ops.LaunchMode
 		alternate    bool
 	}{
-		{ops.LaunchPlain, ops.LaunchPlain, false}, // the others must give the bits of this one
+		{ops.LaunchDefault, ops.LaunchDefault, false}, // the others must give the bits of this one
 		{ops.LaunchDependent, ops.LaunchDependent, false},
 		{ops.LaunchDependent, ops.LaunchInputsReady, false},
-		{ops.LaunchPlain, ops.LaunchInputsReady, false},
+		{ops.LaunchDefault, ops.LaunchInputsReady, false},
 		{ops.LaunchDependent, ops.LaunchInputsReady, true},
 	} {
-		var plans []ops.Plan
+		var plans []*ops.Plan
 		for k := range links {
 			mode := v.links
 			if v.alternate && k%3 == 0 {
-				mode = ops.LaunchPlain
+				mode = ops.LaunchDefault
 			}
 			plans = append(plans, e.plan(k, buf[(k+1)%2], valid[k%2], buf[k%2], mode), e.plan(k, small[k], nil, aside, v.small))
 		}
 		reset := func() {
-			require.NoError(t, s.dev.Copy(buf[0], start))
+			require.NoError(t, s.dev.Copy(context.Background(), buf[0], start))
 			for _, x := range small {
-				require.NoError(t, s.dev.Copy(x, blank))
+				require.NoError(t, s.dev.Copy(context.Background(), x, blank))
 			}
 		}
 		e.both(fmt.Sprintf("%+v", v), plans, reset, func(what string) {
@@ -180,15 +181,15 @@ func (s *suite) readyBehind(t *testing.T) {
 	require.NoError(t, e.p.err)
 	blank := e.values(6, e.b).host()
 	var want [][]uint64
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchInputsReady} {
-		var plans []ops.Plan
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady} {
+		var plans []*ops.Plan
 		for k := range links {
 			plans = append(plans, e.plan(k, buf[(k+1)%2], valid[k%2], buf[k%2], min(mode, ops.LaunchDependent)), e.plan(k+1, echo[k], nil, buf[k%2], mode))
 		}
 		reset := func() {
-			require.NoError(t, s.dev.Copy(buf[0], start))
+			require.NoError(t, s.dev.Copy(context.Background(), buf[0], start))
 			for _, x := range echo {
-				require.NoError(t, s.dev.Copy(x, blank))
+				require.NoError(t, s.dev.Copy(context.Background(), x, blank))
 			}
 		}
 		e.both(mode.String(), plans, reset, func(what string) {
@@ -208,14 +209,14 @@ func (s *suite) readyInputs(t *testing.T) {
 	require.NoError(t, e.p.err)
 	blank := e.values(8, e.b).host()
 	var want [][]uint64
-	for _, mode := range []ops.LaunchMode{ops.LaunchPlain, ops.LaunchInputsReady} {
-		var plans []ops.Plan
+	for _, mode := range []ops.LaunchMode{ops.LaunchDefault, ops.LaunchInputsReady} {
+		var plans []*ops.Plan
 		for k := range links {
 			plans = append(plans, e.plan(k, dst[k], valid[k], src, mode))
 		}
 		reset := func() {
 			for _, x := range dst {
-				require.NoError(t, s.dev.Copy(x, blank))
+				require.NoError(t, s.dev.Copy(context.Background(), x, blank))
 			}
 		}
 		e.both(mode.String(), plans, reset, func(what string) {

@@ -196,7 +196,7 @@ func (f *fusing) plan(dev *ops.Device, l layout) (res *result, err error) {
 		return nil, err
 	}
 	defer plan.Close()
-	if err := plan.Run(dev.Stream()); err != nil {
+	if err := plan.Run(dev.Queue()); err != nil {
 		return nil, fmt.Errorf("Run: %w", err)
 	}
 	first := dev.Synchronize(context.Background())
@@ -219,11 +219,11 @@ func (f *fusing) call(dev *ops.Device) (*result, error) {
 	if f.Pad {
 		args.Pad = tensor.Must(tensor.New(tensor.U8, append(f.alone(0).outShape(), len(f.Streams))...))
 	}
-	got, err := dev.Fuse(args, ops.FuseOptions{DType: f.Out, TrustTimes: f.Trust})
+	got, err := dev.Fuse(context.Background(), args, ops.FuseOptions{DType: f.Out, TrustTimes: f.Trust})
 	if err != nil {
 		return nil, err
 	}
-	res := &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
+	res := &result{dst: bitsOf(got.Values), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
 	if f.Pad {
 		res.pad = bitsOf(got.Pad)
 	}
@@ -389,7 +389,7 @@ func (s *suite) fused(t *testing.T, f *fusing, ls ...layout) {
 
 // fuseLaunches is launches of a fusion.
 func (s *suite) fuseLaunches(f *fusing) []*fusing {
-	if f.Launch != ops.LaunchPlain || s.cpu == nil {
+	if f.Launch != ops.LaunchDefault || s.cpu == nil {
 		return []*fusing{f}
 	}
 	ready := *f

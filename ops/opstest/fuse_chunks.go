@@ -27,7 +27,7 @@ func (s *suite) fuseCounts(t *testing.T) {
 					p.Src.raw[i] = encode(dtypes[0], float64(m+1)+float64(i)/8)
 				}
 				if form == 3 && m == n {
-					p.Opts.Kind = ops.Pchip
+					p.Opts.Interp = ops.InterpPchip
 				}
 				f.Streams = append(f.Streams, p)
 			}
@@ -91,7 +91,7 @@ func (s *suite) fuseChunks(t *testing.T) {
 					}
 				}
 				if form/2 == 1 {
-					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, uniformValues(r, b*n*8), b, n, 8), Times: onClock(clock, stamps, b, n), Opts: ops.ResampleOptions{Kind: ops.Pchip}}})
+					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, uniformValues(r, b*n*8), b, n, 8), Times: onClock(clock, stamps, b, n), Opts: ops.ResampleOptions{Interp: ops.InterpPchip}}})
 				}
 				if s.fused(t, f, layout{name: "chunks", front: 64, step: step, end: 8, sideOffset: 64}); t.Failed() {
 					return

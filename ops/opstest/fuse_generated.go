@@ -155,7 +155,7 @@ func (s *suite) fuseGolden(t *testing.T) {
 		beside := func(dtype tensor.DType, d int) *part {
 			return &part{resampling: resampling{Src: vals(dtype, uniformValues(rng(45), g.Samples*d), g.Samples, d), Times: arr(g.Times, g.Samples)}}
 		}
-		q := &part{resampling: resampling{Src: packed(tensor.F64, raw(g.Values), g.Samples, 4), Times: arr(g.Times, g.Samples), Opts: ops.ResampleOptions{Kind: ops.Slerp}}}
+		q := &part{resampling: resampling{Src: packed(tensor.F64, raw(g.Values), g.Samples, 4), Times: arr(g.Times, g.Samples), Opts: ops.ResampleOptions{Interp: ops.InterpSlerp}}}
 		f := &fusing{Name: g.Oracle, Out: tensor.F64, Streams: []*part{beside(tensor.F32, 3), q, beside(tensor.BF16, 8)}, Targets: arr(g.At, g.Targets)}
 		s.fused(t, f, layouts...)
 		got, err := f.call(s.dev)

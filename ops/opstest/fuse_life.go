@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -106,9 +107,9 @@ func fuseMisuses() (all []fuseMisuse) {
 	stream("with trust", "Options.TrustTimes", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.TrustTimes = true })
 	stream("with a launch", "Options.Launch", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Launch = ops.LaunchDependent })
 	add("a bad launch", "Options.Launch", ops.ErrOption, func(c *fuseCall) { c.opts.Launch = 3 })
-	stream("with a bad kind", "Options.Kind", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Kind = 99 })
+	stream("with a bad kind", "Options.Kind", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Interp = 99 })
 	stream("with a bad edge", "Options.Edge", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Edge = 99 })
-	stream("with slerp of 3", "Options", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Kind = ops.Slerp })
+	stream("with slerp of 3", "Options", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Interp = ops.InterpSlerp })
 	stream("with a negative gap", "Options.MaxGap", ops.ErrOption, func(s *ops.FuseStream, _ *fuseCall) { s.Options.MaxGap = ops.Within(-1) })
 	stream("with a channel beyond its features", "Channels[0]", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Options.Channels = []ops.Channel{{Lo: 0, Hi: 4}} })
 	stream("with a short shift", "Shift", ops.ErrShape, func(s *ops.FuseStream, _ *fuseCall) { s.Shift = s.Shift[:2] })
@@ -158,16 +159,16 @@ func (s *suite) fuseMisuse(t *testing.T) {
 		check("plan", c, func() error { _, err := s.dev.PlanFuse(c.args, c.opts); return err })
 		if !m.plan {
 			c := newFuseCall((*array).host)
-			check("call", c, func() error { _, err := s.dev.Fuse(c.args, c.opts); return err })
+			check("call", c, func() error { _, err := s.dev.Fuse(context.Background(), c.args, c.opts); return err })
 		}
 	}
 	require.NoError(t, p.err)
 	c := newFuseCall((*array).host)
 	c.args.Dst, c.opts.DType = nil, tensor.I32
-	_, err := s.dev.Fuse(c.args, c.opts)
+	_, err := s.dev.Fuse(context.Background(), c.args, c.opts)
 	assert.ErrorIs(t, err, ops.ErrDType)
 	c = newFuseCall((*array).host)
-	_, err = s.dev.Fuse(c.args, c.opts)
+	_, err = s.dev.Fuse(context.Background(), c.args, c.opts)
 	assert.NoError(t, err, "the call that was spoiled")
 }
 
@@ -182,7 +183,7 @@ func (s *suite) fuseValues(t *testing.T) {
 		return p
 	}
 	length := func(a, b int64) func(*part) { return func(p *part) { p.SrcLengths = arr([]int64{a, b}, 2) } }
-	edge := func(p *part) { p.Opts.Edge = ops.ErrorEdge }
+	edge := func(p *part) { p.Opts.Edge = ops.EdgeError }
 	offset := func(d time.Duration) func(*part) { return func(p *part) { p.Offset = d } }
 	cases := map[string][]*part{
 		"unsorted in the second":                    {stream(good), stream(back)},
@@ -204,7 +205,7 @@ func (s *suite) fuseValues(t *testing.T) {
 		f.Out = tensor.F16 // another kernel
 		s.fused(t, f, layouts...)
 		first := f.Streams[0].Opts
-		f.Streams[0].Opts.Kind = ops.Angle // a third, which makes the others' features as the second does
+		f.Streams[0].Opts.Interp = ops.InterpAngle // a third, which makes the others' features as the second does
 		s.fused(t, f, layouts...)
 		f.Out, f.Streams[0].Opts = tensor.F32, first
 		f.DstLengths = arr([]int64{2, 3}, 2)
@@ -233,7 +234,7 @@ func (s *suite) fuseLife(t *testing.T) {
 	g, err := st.Capture(run)
 	require.NoError(t, err)
 	for name, again := range map[string]func() error{"Run": run, "Launch": func() error { return g.Launch(st) }} {
-		require.NoError(t, s.dev.Copy(c.args.Dst, tensor.Must(tensor.New(tensor.F32, 2, 4, 11))))
+		require.NoError(t, s.dev.Copy(context.Background(), c.args.Dst, tensor.Must(tensor.New(tensor.F32, 2, 4, 11))))
 		least := 1e9
 		for range 3 { // the runtime itself may allocate at any time
 			var failed error
@@ -246,7 +247,7 @@ func (s *suite) fuseLife(t *testing.T) {
 	}
 	again := newFuseCall(p.put)
 	again.args.Streams[0].SrcLengths = s.upload(t, arr([]int64{3, 2}, 2))
-	require.NoError(t, s.dev.Copy(again.args.Streams[1].SrcTimes, tensor.Must(tensor.Of([]float64{0, 1, 3, 2, 4}, 5))))
+	require.NoError(t, s.dev.Copy(context.Background(), again.args.Streams[1].SrcTimes, tensor.Must(tensor.Of([]float64{0, 1, 3, 2, 4}, 5))))
 	bad, err := s.dev.PlanFuse(again.args, again.opts)
 	require.NoError(t, err)
 	for range 2 {

@@ -134,7 +134,7 @@ func (s *suite) fuseThreeClocks(t *testing.T) {
 
 // one-sample: a stream of one sample beside long ones holds it everywhere and is valid on it alone.
 func (s *suite) fuseOneSample(t *testing.T) {
-	for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate, ops.FillEdge} {
+	for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate, ops.EdgeFill} {
 		one := constant(7.25, 1, 3)
 		one.Times.raw[0] = encode(tensor.F64, 2)
 		f := &fusing{Name: edge.String(), Out: tensor.F32, Streams: []*part{constant(1, 1000, 7), one, constant(2, 300, 4)}, Targets: vals(tensor.F64, []float64{0, 2, 3.5}, 3)}
@@ -145,7 +145,7 @@ func (s *suite) fuseOneSample(t *testing.T) {
 		got, err := f.call(s.dev)
 		require.NoError(t, err)
 		hold := 7.25
-		if edge == ops.FillEdge {
+		if edge == ops.EdgeFill {
 			hold = 0
 		}
 		for i, want := range []float64{hold, 7.25, hold} {
@@ -170,7 +170,7 @@ func (s *suite) fuseAbsent(t *testing.T) {
 	none := &part{resampling: resampling{Src: vals(tensor.BF16, nil, b, 0, 2), Times: arr([]int64{}, b, 0)}, Scale: []float32{3, 3}, Shift: []float32{1, 1}}
 	rows := full()
 	rows.SrcLengths = arr([]int64{9, 0, 4}, 3)
-	rows.Opts.Edge = ops.ErrorEdge
+	rows.Opts.Edge = ops.EdgeError
 	rows.Opts.Fill = ops.FillWith(math.Inf(1))
 	offsets := &part{resampling: resampling{Src: vals(tensor.F64, uniformValues(r, 7*4), 7, 4), Times: arr([]int64{0, 5, 9, 1, 2, 3, 4}, 7), SrcOffsets: arr([]int64{0, 3, 3, 7}, 4)}}
 	x := between(r, 8, times[:2])
@@ -198,10 +198,10 @@ func (s *suite) fuseSixteen(t *testing.T) {
 	for m := range ops.MaxStreams {
 		n := []int{1, 2, 33, 200}[m%4]
 		d := []int{1, 4, 8, 3, 16, 12, 28, 32}[m%8]
-		kind := ops.Kinds()[m%len(ops.Kinds())]
+		kind := ops.Interps()[m%len(ops.Interps())]
 		d = (d + kind.Width() - 1) / kind.Width() * kind.Width()
 		f.Streams = append(f.Streams, &part{Offset: time.Duration(m) * time.Millisecond, resampling: resampling{
-			Src: vals(valueDTypes[m%4], uniformValues(r, n*d), n, d), Times: arr(ascending(r, n, 0), n), Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(25e6), Edge: ops.Edge(m % 3)}}})
+			Src: vals(valueDTypes[m%4], uniformValues(r, n*d), n, d), Times: arr(ascending(r, n, 0), n), Opts: ops.ResampleOptions{Interp: kind, Window: ops.Within(25e6), Edge: ops.Edge(m % 3)}}})
 	}
 	x := between(r, 150, ascending(r, 200, 0))
 	f.Targets = arr(x, len(x))
@@ -219,8 +219,8 @@ func (s *suite) fuseMixed(t *testing.T) {
 		for _, out := range valueDTypes {
 			f := &fusing{Name: fmt.Sprint(clock, out), Out: out, Targets: vals(clock, []float64{-1, 0, .5, 3, 3.25, 7, 60, 61}, 8)}
 			for i, dtype := range valueDTypes {
-				for _, kind := range []ops.Kind{ops.Linear, ops.Nearest} {
-					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(dtype, uniformValues(r, 61*8*(i+1)), 61, 8*(i+1)), Times: vals(clock, count(0, 60), 61), Opts: ops.ResampleOptions{Kind: kind}}})
+				for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpNearest} {
+					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(dtype, uniformValues(r, 61*8*(i+1)), 61, 8*(i+1)), Times: vals(clock, count(0, 60), 61), Opts: ops.ResampleOptions{Interp: kind}}})
 				}
 			}
 			s.fused(t, f, layouts...)
@@ -246,7 +246,7 @@ func (s *suite) fuseSimple(t *testing.T) {
 						stamps[k] = float64(k*(m+2)) + float64(k%3)
 					}
 					f.Streams = append(f.Streams, &part{Offset: time.Duration(m-1) * time.Nanosecond, resampling: resampling{
-						Src: vals(dtype, uniformValues(r, 3*n*d), 3, n, d), Times: vals(clock, stamps, n), Opts: ops.ResampleOptions{Kind: ops.Kind((i + m + w) % 4)}}})
+						Src: vals(dtype, uniformValues(r, 3*n*d), 3, n, d), Times: vals(clock, stamps, n), Opts: ops.ResampleOptions{Interp: ops.Interp((i + m + w) % 4)}}})
 				}
 				x := make([]float64, 3*70)
 				for k := range x {
@@ -283,7 +283,7 @@ func (s *suite) fuseOffsets(t *testing.T) {
 	assert.Equal(t, []int64{500, 499, 750, 500 - 1e9, 0, 999_999_999, 250, 0}, ages)
 	const end = 1 << 62
 	far := &fusing{Name: "far", Out: tensor.F32, Targets: arr([]int64{end, end - 5, -end + 7}, 3), Streams: []*part{ramp(end - 1), ramp(3), ramp(0)}}
-	far.Streams[0].Opts.Edge = ops.Extrapolate
+	far.Streams[0].Opts.Edge = ops.EdgeExtrapolate
 	s.fused(t, far, layouts...) // -end + 7 less end - 1 is beyond: an error that names stream 0
 	far.Targets = arr([]int64{end, end - 5, 7}, 3)
 	s.fused(t, far, layouts...)
@@ -305,8 +305,8 @@ func (s *suite) fuseAffine(t *testing.T) {
 	for _, in := range valueDTypes {
 		f := &fusing{Name: in.String(), Targets: vals(tensor.F64, []float64{-1, 0, 1, 1.5, 2, 3.75, 12}, 7)}
 		v := append(uniformValues(r, 12*8-len(extremes)), extremes...)
-		kinds := []ops.ResampleOptions{{}, {Kind: ops.Next}, {Kind: ops.Pchip}, {Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}, {Edge: ops.Extrapolate},
-			{Channels: []ops.Channel{{Lo: 0, Hi: 4, Kind: ops.Slerp}, {Lo: 5, Hi: 6, Kind: ops.Angle}}}}
+		kinds := []ops.ResampleOptions{{}, {Interp: ops.InterpNext}, {Interp: ops.InterpPchip}, {Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, {Edge: ops.EdgeExtrapolate},
+			{Channels: []ops.Channel{{Lo: 0, Hi: 4, Interp: ops.InterpSlerp}, {Lo: 5, Hi: 6, Interp: ops.InterpAngle}}}}
 		for i, o := range kinds {
 			p := &part{resampling: resampling{Src: vals(in, v, 12, 8), Times: vals(tensor.F64, count0(12), 12), Opts: o}}
 			if i != 1 {
@@ -333,7 +333,7 @@ func (s *suite) fuseFill(t *testing.T) {
 		f := &fusing{Name: out.String(), Out: out, Targets: vals(tensor.F64, []float64{-1, .5, 1.5, math.NaN(), 9}, 5)}
 		for i, fill := range []ops.Fill{{}, ops.FillWith(math.NaN()), ops.FillWith(-7.5), ops.FillWith(1e39), ops.FillWith(math.Copysign(0, -1)), ops.FillWith(1.0 / 3)} {
 			p := constant(float64(i+1), 4, 5)
-			p.Opts.Fill, p.Opts.Edge, p.Opts.FillGaps, p.Opts.MaxGap = fill, ops.FillEdge, i%2 == 0, ops.Within(1e8)
+			p.Opts.Fill, p.Opts.Edge, p.Opts.FillGaps, p.Opts.MaxGap = fill, ops.EdgeFill, i%2 == 0, ops.Within(1e8)
 			p.Shift = []float32{1, 2, 3, 4, 5}
 			f.Streams = append(f.Streams, p)
 		}
@@ -361,10 +361,10 @@ func (s *suite) fuseEqual(t *testing.T) {
 	r := rng(46)
 	f := &fusing{Name: "equal", Out: tensor.F32, Targets: vals(tensor.F64, []float64{-1, 0, .5, 1.25, 3, 7.75, 9, 12}, 8)}
 	var alone []*result
-	for m, kind := range []ops.Kind{ops.Linear, ops.Previous, ops.Nearest, ops.Pchip} {
+	for m, kind := range []ops.Interp{ops.InterpLinear, ops.InterpPrevious, ops.InterpNearest, ops.InterpPchip} {
 		n, width := 10+m, 3+2*m
 		c := resampling{Src: vals(tensor.F32, uniformValues(r, n*width), n, width), Times: vals(tensor.F64, count(0, n-1), n),
-			Targets: f.Targets, Opts: ops.ResampleOptions{Kind: kind}}
+			Targets: f.Targets, Opts: ops.ResampleOptions{Interp: kind}}
 		one, err := c.call(s.dev)
 		require.NoError(t, err)
 		alone = append(alone, one)
@@ -386,7 +386,7 @@ func (s *suite) fuseEqual(t *testing.T) {
 // fuseOne: one stream fused is that stream resampled, valid and age too.
 func (s *suite) fuseOne(t *testing.T) {
 	r := rng(44)
-	for _, kind := range ops.Kinds() {
+	for _, kind := range ops.Interps() {
 		for range 2 {
 			c := sample(r, kind, 3, 50, 90)
 			c.Opts.Fill = ops.FillWith(.25)

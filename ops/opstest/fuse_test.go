@@ -26,9 +26,9 @@ func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 				continue
 			}
 			note("%v in", p.Src.dtype)
-			note("kind %v", p.Opts.Kind)
+			note("kind %v", p.Opts.Interp)
 			for _, c := range p.Opts.Channels {
-				note("kind %v", c.Kind)
+				note("kind %v", c.Interp)
 			}
 			note("shift %v scale %v", p.Shift != nil, p.Scale != nil)
 			note("offset %v", p.Offset != 0)
@@ -49,7 +49,7 @@ func TestFusionsHoldWhatTheyAreThereFor(t *testing.T) {
 	for _, dtype := range valueDTypes {
 		want = append(want, fmt.Sprintf("%v in", dtype), fmt.Sprintf("out %v", dtype))
 	}
-	for _, k := range ops.Kinds() {
+	for _, k := range ops.Interps() {
 		want = append(want, fmt.Sprintf("kind %v", k))
 	}
 	for _, clock := range clockDTypes {

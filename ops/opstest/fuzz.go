@@ -52,7 +52,7 @@ func bytesOf(dtype tensor.DType, numbers ...float64) (out []byte) {
 func FuzzTimes(f *testing.F, devs ...*ops.Device) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for clock, dtype := range clockDTypes {
-		for kind := range uint8(len(ops.Kinds())) {
+		for kind := range uint8(len(ops.Interps())) {
 			f.Add(uint8(clock), kind, kind, true, bytesOf(dtype, 0, 1, 1, 2, 5), bytesOf(dtype, -1, 0, .5, 1, 1.5, 7))
 		}
 		f.Add(uint8(clock), uint8(0), uint8(2), false, bytesOf(dtype, 3, 1, 2), bytesOf(dtype, 1))
@@ -82,7 +82,7 @@ func FuzzTimes(f *testing.F, devs ...*ops.Device) {
 			v[i] = math.Sin(float64(i * i)) // of moderate size, no two alike
 		}
 		c := &resampling{Name: "fuzz", Src: vals(tensor.F32, v, len(stamps), 12), Times: packed(dtype, stamps, len(stamps)), Targets: packed(dtype, x, len(x)),
-			Opts: ops.ResampleOptions{Kind: ops.Kinds()[int(kind)%len(ops.Kinds())], Window: ops.Within(1 << (edge / 4 % 63)), Edge: ops.Edge(edge % 5), MaxGap: ops.Within(time.Duration(edge) * time.Second), FillGaps: edge%2 == 0}}
+			Opts: ops.ResampleOptions{Interp: ops.Interps()[int(kind)%len(ops.Interps())], Window: ops.Within(1 << (edge / 4 % 63)), Edge: ops.Edge(edge % 5), MaxGap: ops.Within(time.Duration(edge) * time.Second), FillGaps: edge%2 == 0}}
 		for _, s := range all {
 			s.check(t, c, layouts[1])
 		}
@@ -213,7 +213,7 @@ func sameArgError(t *testing.T, want, got error) {
 // FuzzOptions gives any options to the devices, of which the first is the CPU. All must give the same error, or take the
 // call and give the oracle's values.
 func FuzzOptions(f *testing.F, devs ...*ops.Device) {
-	for kind := range uint8(len(ops.Kinds()) + 1) {
+	for kind := range uint8(len(ops.Interps()) + 1) {
 		for edge := range uint8(5) {
 			f.Add(uint64(kind)*5+uint64(edge), kind, edge, kind%3, float64(kind), float64(edge), int64(edge)*3e6-1, int64(kind)*1e6, int8(kind)-2, int8(edge)+2)
 		}
@@ -223,13 +223,13 @@ func FuzzOptions(f *testing.F, devs ...*ops.Device) {
 	all := suites(devs)
 	f.Fuzz(func(t *testing.T, seed uint64, kind, edge, quat uint8, period, fill float64, gap, tolerance int64, lo, hi int8) {
 		r := rng(seed)
-		c := sample(r, ops.Linear, 1+r.IntN(3), 1+r.IntN(40), r.IntN(70))
+		c := sample(r, ops.InterpLinear, 1+r.IntN(3), 1+r.IntN(40), r.IntN(70))
 		c.Out = valueDTypes[r.IntN(4)]
 		if math.Abs(period) < 1e-3 || math.Abs(period) > 1e6 {
 			// Wrapping around a period far from the values' size loses all of their digits: nothing to compare.
-			kind %= uint8(ops.Angle)
+			kind %= uint8(ops.InterpAngle)
 		}
-		c.Opts = ops.ResampleOptions{Kind: ops.Kind(kind), Edge: ops.Edge(edge), Quat: ops.QuatOrder(quat), Period: period, Fill: ops.FillWith(fill), FillGaps: seed%2 == 0}
+		c.Opts = ops.ResampleOptions{Interp: ops.Interp(kind), Edge: ops.Edge(edge), Quat: ops.QuatOrder(quat), Period: period, Fill: ops.FillWith(fill), FillGaps: seed%2 == 0}
 		if gap != -1 {
 			c.Opts.MaxGap = ops.Within(time.Duration(gap))
 		}
@@ -240,7 +240,7 @@ func FuzzOptions(f *testing.F, devs ...*ops.Device) {
 			c.Opts.Window = ops.Within(time.Duration(r.Int64N(1e8) - 1e6))
 		}
 		if lo != hi {
-			c.Opts.Channels = []ops.Channel{{Lo: int(lo), Hi: int(hi), Kind: ops.Kind(seed % uint64(len(ops.Kinds()))), Period: 3}}
+			c.Opts.Channels = []ops.Channel{{Lo: int(lo), Hi: int(hi), Interp: ops.Interp(seed % uint64(len(ops.Interps()))), Period: 3}}
 		}
 		var first error
 		for i, s := range all {

@@ -126,12 +126,12 @@ func (g *generator) one(in int) bool { return g.IntN(in) == 0 }
 
 func (g *generator) options(d int) {
 	o := &g.c.Opts
-	all := ops.Kinds()
+	all := ops.Interps()
 	if g.flat {
-		all = all[:ops.Nearest+1]
+		all = all[:ops.InterpNearest+1]
 	}
 	for {
-		if o.Kind = all[g.IntN(len(all))]; d%o.Kind.Width() == 0 {
+		if o.Interp = all[g.IntN(len(all))]; d%o.Interp.Width() == 0 {
 			break
 		}
 	}
@@ -141,7 +141,7 @@ func (g *generator) options(d int) {
 	}
 	o.Edge = ops.Edge(g.IntN(3))
 	if g.one(40) {
-		o.Edge = ops.ErrorEdge
+		o.Edge = ops.EdgeError
 	}
 	if g.one(2) {
 		o.Fill = ops.FillWith([]float64{0, -7.5, math.Inf(1), 1e-42, 70000, math.Copysign(0, -1)}[g.IntN(6)])
@@ -151,8 +151,8 @@ func (g *generator) options(d int) {
 		return
 	}
 	// A table: ranges of features with kinds of their own, with holes that the default kind covers.
-	if o.Kind.Width() > 1 {
-		o.Kind = ops.Linear
+	if o.Interp.Width() > 1 {
+		o.Interp = ops.InterpLinear
 	}
 	for lo := g.IntN(3); len(o.Channels) < 9; {
 		kind := all[g.IntN(len(all))]
@@ -160,8 +160,8 @@ func (g *generator) options(d int) {
 		if lo+w > d {
 			return
 		}
-		c := ops.Channel{Lo: lo, Hi: min(lo+w*(1+g.IntN(4+(d-lo)/(4*w))), lo+(d-lo)/w*w), Kind: kind}
-		if c.Kind == ops.Angle && g.one(2) {
+		c := ops.Channel{Lo: lo, Hi: min(lo+w*(1+g.IntN(4+(d-lo)/(4*w))), lo+(d-lo)/w*w), Interp: kind}
+		if c.Interp == ops.InterpAngle && g.one(2) {
 			c.Period = 4
 		}
 		o.Channels = append(o.Channels, c)
@@ -171,8 +171,8 @@ func (g *generator) options(d int) {
 
 // smooth reports whether a kind is used whose tolerance supposes values of moderate size.
 func (g *generator) smooth() bool {
-	is := func(k ops.Kind) bool { return k >= ops.Slerp && !k.Windowed() }
-	return is(g.c.Opts.Kind) || slices.ContainsFunc(g.c.Opts.Channels, func(c ops.Channel) bool { return is(c.Kind) })
+	is := func(k ops.Interp) bool { return k >= ops.InterpSlerp && !k.Windowed() }
+	return is(g.c.Opts.Interp) || slices.ContainsFunc(g.c.Opts.Channels, func(c ops.Channel) bool { return is(c.Interp) })
 }
 
 // bits draws a value: mostly moderate, at times an extreme, a NaN with a payload, an infinity, a zero of either sign.
@@ -246,7 +246,7 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 	}
 	o.Window = limit([]float64{2, 10, 100}[g.IntN(3)])
 	for i := range o.Channels {
-		if o.Channels[i].Kind.Windowed() && g.one(2) {
+		if o.Channels[i].Interp.Windowed() && g.one(2) {
 			o.Channels[i].Window = limit(20)
 		}
 	}

@@ -34,7 +34,7 @@ func plain(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 // plainSource draws such a case's kind, values and stamps; whole is what rows are multiples of.
 func (g *generator) plainSource(dtype tensor.DType, whole, b, samples, d int) {
 	if g.one(3) {
-		g.c.Opts.Kind = []ops.Kind{ops.Previous, ops.Next, ops.Nearest}[g.IntN(3)]
+		g.c.Opts.Interp = []ops.Interp{ops.InterpPrevious, ops.InterpNext, ops.InterpNearest}[g.IntN(3)]
 	}
 	wild := []int{0, 0, 6, 50}[g.IntN(4)]
 	draw := func(n int) []uint64 {

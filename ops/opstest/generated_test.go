@@ -16,9 +16,9 @@ func TestSampleHoldsEveryCombinationOfTwo(t *testing.T) {
 	faults := 0
 	draws(Config{}, func(_ string, _ int, c *resampling) {
 		b, s, n, d := c.dims()
-		kinds := []ops.Kind{c.Opts.Kind}
+		kinds := []ops.Interp{c.Opts.Interp}
 		for _, ch := range c.Opts.Channels {
-			kinds = append(kinds, ch.Kind)
+			kinds = append(kinds, ch.Interp)
 		}
 		for _, k := range kinds {
 			note("%v %v", k, c.Opts.Edge)
@@ -47,8 +47,8 @@ func TestSampleHoldsEveryCombinationOfTwo(t *testing.T) {
 	want := func(format string, args ...any) {
 		assert.NotZero(t, seen[fmt.Sprintf(format, args...)], "the sample has none of: "+format, args)
 	}
-	for _, k := range ops.Kinds() {
-		for e := ops.Clamp; e <= ops.Extrapolate; e++ {
+	for _, k := range ops.Interps() {
+		for e := ops.EdgeClamp; e <= ops.EdgeExtrapolate; e++ {
 			want("%v %v", k, e)
 		}
 		for _, dtype := range valueDTypes {

@@ -55,7 +55,7 @@ func (s *suite) golden(t *testing.T) {
 func (s *suite) goldenCase(t *testing.T, g *golden) {
 	dtype, err := tensor.ParseDType(g.DType)
 	require.NoError(t, err)
-	kind, err := ops.ParseKind(g.Kind)
+	kind, err := ops.ParseInterp(g.Kind)
 	require.NoError(t, err)
 	raw := func(in []int64) []uint64 {
 		out := make([]uint64, len(in))
@@ -64,7 +64,7 @@ func (s *suite) goldenCase(t *testing.T, g *golden) {
 		}
 		return out
 	}
-	c := &resampling{Name: g.Oracle, Src: packed(dtype, raw(g.Values), g.Samples, g.Features), Times: arr(g.Times, g.Samples), Targets: arr(g.At, g.Targets), Opts: ops.ResampleOptions{Kind: kind}}
+	c := &resampling{Name: g.Oracle, Src: packed(dtype, raw(g.Values), g.Samples, g.Features), Times: arr(g.Times, g.Samples), Targets: arr(g.At, g.Targets), Opts: ops.ResampleOptions{Interp: kind}}
 	if g.Tolerance != nil && *g.Tolerance >= 0 {
 		c.Opts.Tolerance = ops.Within(time.Duration(*g.Tolerance))
 	}

@@ -46,8 +46,8 @@ func halves(test visit) {
 					}
 					c.Times = onClock(clock, stamps, b, n)
 					c.Opts = []ops.ResampleOptions{
-						{}, {Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
-						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.FillEdge},
+						{}, {Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
+						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.EdgeFill},
 						{Tolerance: ops.Within(time.Second / 16)},
 					}[number/2%5]
 					if number%7 == 0 && pattern != same {

@@ -51,8 +51,8 @@ func (r *result) by() string {
 }
 
 // kernelsOf are the kernels that a plan launches, if its backend tells.
-func kernelsOf(p ops.Plan) []string {
-	if k, ok := p.(interface{ Kernels() []string }); ok {
+func kernelsOf(p *ops.Plan) []string {
+	if k, ok := p.Backend().(interface{ Kernels() []string }); ok {
 		return k.Kernels()
 	}
 	return nil
@@ -92,7 +92,7 @@ func guard(dev *ops.Device, dtype tensor.DType, shape, strides []int, offset, en
 		g.raw[i] = poison(dtype)
 	}
 	var err error
-	if g.base, err = dev.Upload(tensorOf(dtype, g.raw)); err != nil {
+	if g.base, err = dev.Upload(context.Background(), tensorOf(dtype, g.raw)); err != nil {
 		return nil, err
 	}
 	g.view, err = g.base.AsStrided(shape, strides, offset)
@@ -102,7 +102,7 @@ func guard(dev *ops.Device, dtype tensor.DType, shape, strides []int, offset, en
 // read downloads the output and fails if anything outside it was written.
 func (g *guarded) read(dev *ops.Device) ([]uint64, error) {
 	host := tensor.Must(tensor.New(g.dtype, len(g.raw)))
-	if err := dev.Copy(host, g.base); err != nil {
+	if err := dev.Copy(context.Background(), host, g.base); err != nil {
 		return nil, err
 	}
 	got := bitsOf(host)
@@ -129,7 +129,7 @@ func (p *placed) put(a *array) *tensor.Tensor {
 	if a == nil || p.err != nil {
 		return nil
 	}
-	base, err := p.dev.Upload(tensorOf(a.dtype, a.raw))
+	base, err := p.dev.Upload(context.Background(), tensorOf(a.dtype, a.raw))
 	if err != nil {
 		p.err = err
 		return nil
@@ -208,7 +208,7 @@ func (c *resampling) plan(dev *ops.Device, l layout) (res *result, err error) {
 		return nil, err
 	}
 	defer plan.Close()
-	if err := plan.Run(dev.Stream()); err != nil {
+	if err := plan.Run(dev.Queue()); err != nil {
 		return nil, fmt.Errorf("Run: %w", err)
 	}
 	first := dev.Synchronize(context.Background())
@@ -235,11 +235,11 @@ func (c *resampling) call(dev *ops.Device) (*result, error) {
 	if c.Pad {
 		args.Pad = tensor.Must(tensor.New(tensor.U8, c.outShape()...))
 	}
-	got, err := dev.Resample(args, opts)
+	got, err := dev.Resample(context.Background(), args, opts)
 	if err != nil {
 		return nil, err
 	}
-	res := &result{dst: bitsOf(got.Dst), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
+	res := &result{dst: bitsOf(got.Values), valid: bitsOf(got.Valid), age: bitsOf(got.Age)}
 	if c.Pad {
 		res.pad = bitsOf(got.Pad)
 	}
@@ -290,7 +290,7 @@ func (s *suite) check(t *testing.T, c *resampling, ls ...layout) {
 // launches are the case in the launch modes for its plans, so that each is run plainly, in a call if not as a plan, and with its inputs declared
 // ready: a backend may have kernels for either. The CPU's has not.
 func (s *suite) launches(c *resampling) []*resampling {
-	if c.Opts.Launch != ops.LaunchPlain || s.cpu == nil {
+	if c.Opts.Launch != ops.LaunchDefault || s.cpu == nil {
 		return []*resampling{c}
 	}
 	ready := *c
@@ -305,7 +305,7 @@ func (c *resampling) describe() string {
 	b, s, t, d := c.dims()
 	o := c.Opts
 	return fmt.Sprintf("%s: B=%d S=%d T=%d D=%d %s->%s clock %s, kind %v channels %v, edge %v snap %v gap %v tolerance %v fillgaps %v; src strides %v, targets %v",
-		c.Name, b, s, t, d, c.Src.dtype, c.out(), c.Times.dtype, o.Kind, o.Channels, o.Edge, o.Snap, o.MaxGap, o.Tolerance, o.FillGaps, c.Src.strides, c.Targets != nil)
+		c.Name, b, s, t, d, c.Src.dtype, c.out(), c.Times.dtype, o.Interp, o.Channels, o.Edge, o.Snap, o.MaxGap, o.Tolerance, o.FillGaps, c.Src.strides, c.Targets != nil)
 }
 
 // compare returns what is wrong with a run, or "".

@@ -36,13 +36,13 @@ func (s *suite) huge(t *testing.T) {
 	plan, err := s.dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: ops.Uniform(0, 1e9, targets)}, ops.ResampleOptions{})
 	require.NoError(t, err)
 	defer plan.Close()
-	require.NoError(t, plan.Run(s.dev.Stream()))
+	require.NoError(t, plan.Run(s.dev.Queue()))
 	require.NoError(t, s.dev.Synchronize(context.Background()))
 	for _, at := range [][2]int{{0, 0}, {0, 1}, {4, targets / 2}, {7, targets - 1}, {8, 0}, {8, 1 << 17}, {8, targets - 1}} {
 		part, err := dst.AsStrided([]int{d}, []int{1}, (at[0]*targets+at[1])*d)
 		require.NoError(t, err)
 		host := tensor.Must(tensor.New(tensor.BF16, d))
-		require.NoError(t, s.dev.Copy(host, part))
+		require.NoError(t, s.dev.Copy(context.Background(), host, part))
 		a := float32(float64(at[1]) / (targets - 1))
 		want := make([]uint64, d)
 		for f := range want {

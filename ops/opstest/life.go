@@ -21,7 +21,7 @@ var background = context.Background()
 type rig struct {
 	s                   *suite
 	args                ops.ResampleArgs
-	plan                ops.Plan
+	plan                *ops.Plan
 	src, times, targets *array
 }
 
@@ -46,7 +46,7 @@ func (s *suite) alloc(t *testing.T, dtype tensor.DType, shape ...int) *tensor.Te
 
 func (s *suite) upload(t *testing.T, a *array) *tensor.Tensor {
 	t.Helper()
-	x, err := s.dev.Upload(a.host())
+	x, err := s.dev.Upload(context.Background(), a.host())
 	require.NoError(t, err)
 	return x
 }
@@ -55,10 +55,10 @@ func (s *suite) upload(t *testing.T, a *array) *tensor.Tensor {
 func (r *rig) change(t *testing.T, scale float64, times ...int64) {
 	t.Helper()
 	r.src = vals(tensor.F32, []float64{0, 5 * scale, scale, 4 * scale, 2 * scale, 3 * scale, 3 * scale, 2 * scale, 4 * scale, scale}, 5, 2)
-	require.NoError(t, r.s.dev.Copy(r.args.Src, r.src.host()))
+	require.NoError(t, r.s.dev.Copy(context.Background(), r.args.Src, r.src.host()))
 	if len(times) > 0 {
 		r.times = arr(times, 5)
-		require.NoError(t, r.s.dev.Copy(r.args.SrcTimes, r.times.host()))
+		require.NoError(t, r.s.dev.Copy(context.Background(), r.args.SrcTimes, r.times.host()))
 	}
 }
 
@@ -80,7 +80,7 @@ func (r *rig) wipe(t *testing.T) {
 	for i := range raw {
 		raw[i] = poison(tensor.F32)
 	}
-	require.NoError(t, r.s.dev.Copy(r.args.Dst, packed(tensor.F32, raw, 4, 2).host()))
+	require.NoError(t, r.s.dev.Copy(context.Background(), r.args.Dst, packed(tensor.F32, raw, 4, 2).host()))
 }
 
 func (r *rig) close() {
@@ -90,9 +90,9 @@ func (r *rig) close() {
 	}
 }
 
-func (s *suite) stream(t *testing.T) ops.Stream {
+func (s *suite) stream(t *testing.T) *ops.Queue {
 	t.Helper()
-	st, err := s.dev.NewStream()
+	st, err := s.dev.NewQueue()
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, st.Close()) })
 	return st
@@ -214,7 +214,7 @@ func (s *suite) graphs(t *testing.T) {
 	assert.Equal(t, before, s.read(t, a.args.Dst), "capturing ran the work")
 	other := s.stream(t)
 	for i := range 4 {
-		for _, on := range []ops.Stream{st, other} {
+		for _, on := range []*ops.Queue{st, other} {
 			a.change(t, float64(i+2))
 			b.change(t, float64(-i))
 			a.wipe(t)
@@ -269,7 +269,7 @@ func (s *suite) contexts(t *testing.T) {
 
 func (s *suite) closed(t *testing.T) {
 	r := s.rig(t)
-	st, err := s.dev.NewStream()
+	st, err := s.dev.NewQueue()
 	require.NoError(t, err)
 	wantClosed := func(err error, what string) {
 		t.Helper()
@@ -300,7 +300,7 @@ func (s *suite) closed(t *testing.T) {
 	assert.Error(t, err, "Capture of a closed stream")
 	require.NoError(t, r.plan.Close())
 	require.NoError(t, r.plan.Close(), "Close twice")
-	wantClosed(r.plan.Run(s.dev.Stream()), "Run of a closed plan")
+	wantClosed(r.plan.Run(s.dev.Queue()), "Run of a closed plan")
 	r.close()
 
 	dev, err := ops.Open(s.dev.Name())
@@ -309,21 +309,21 @@ func (s *suite) closed(t *testing.T) {
 	require.NoError(t, dev.Close(), "Close twice")
 	_, err = dev.Alloc(tensor.F32, 1)
 	wantClosed(err, "Alloc")
-	_, err = dev.Upload(tensor.Must(tensor.New(tensor.F32, 1)))
+	_, err = dev.Upload(context.Background(), tensor.Must(tensor.New(tensor.F32, 1)))
 	wantClosed(err, "Upload")
-	_, err = dev.NewStream()
+	_, err = dev.NewQueue()
 	wantClosed(err, "NewStream")
-	_, err = dev.Resample(ops.ResampleArgs{}, ops.ResampleOptions{})
+	_, err = dev.Resample(context.Background(), ops.ResampleArgs{}, ops.ResampleOptions{})
 	wantClosed(err, "Resample")
 	_, err = dev.PlanResample(ops.ResampleArgs{}, ops.ResampleOptions{})
 	wantClosed(err, "PlanResample")
 	wantClosed(dev.Synchronize(background), "Synchronize")
-	wantClosed(dev.Copy(nil, nil), "Copy")
+	wantClosed(dev.Copy(context.Background(), nil, nil), "Copy")
 }
 
 // allocations runs a plan of every kind, dtype and clock.
 // fewestAllocations counts what ten calls allocate each, at the best of a few times: the runtime itself may allocate at any time.
-func fewestAllocations(t *testing.T, st ops.Stream, run func() error) float64 {
+func fewestAllocations(t *testing.T, st *ops.Queue, run func() error) float64 {
 	t.Helper()
 	var least float64 = 1 << 20
 	for range 3 {
@@ -342,7 +342,7 @@ func (s *suite) allocations(t *testing.T) {
 	st := s.stream(t)
 	count := func(run func() error) float64 { return fewestAllocations(t, st, run) }
 	r := rng(7)
-	for _, kind := range ops.Kinds() {
+	for _, kind := range ops.Interps() {
 		for _, dtype := range valueDTypes {
 			for _, clock := range clockDTypes {
 				stamps, between := count0(40), count0(40)
@@ -355,7 +355,7 @@ func (s *suite) allocations(t *testing.T) {
 				require.NoError(t, p.err)
 				args.Dst, args.Valid, args.Age = s.alloc(t, dtype, 40, 12), s.alloc(t, tensor.U8, 40), s.alloc(t, clock, 40)
 				p.open = append(p.open, args.Dst, args.Valid, args.Age)
-				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Kind: kind, Window: anyWindow})
+				plan, err := s.dev.PlanResample(args, ops.ResampleOptions{Interp: kind, Window: anyWindow})
 				require.NoError(t, err)
 				assert.Zero(t, count(func() error { return plan.Run(st) }), "Run: %v %v %v", kind, dtype, clock)
 				g, err := st.Capture(func() error { return plan.Run(st) })
@@ -445,7 +445,7 @@ func (s *suite) noGrowth(t *testing.T) {
 	args.Dst, args.Valid, args.Age = tensor.Must(tensor.New(tensor.F32, 1, 1)), tensor.Must(tensor.New(tensor.U8, 1)), tensor.Must(tensor.New(tensor.I64, 1))
 	calls := func(n int) {
 		for range n {
-			_, err := s.dev.Resample(args, ops.ResampleOptions{})
+			_, err := s.dev.Resample(context.Background(), args, ops.ResampleOptions{})
 			require.NoError(t, err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 // lengthened is a case of quaternions or angles in rows of at least four samples and two targets, with the last of each once more as often as that takes, which
 // changes no result: a backend may have a way for short rows of features that it does not take where samples or targets are fewer. It is nil of other cases.
 func (c *resampling) lengthened() *resampling {
-	turns := func(k ops.Channel) bool { return k.Kind == ops.Slerp || k.Kind == ops.Angle }
-	if c.Opts.Kind != ops.Slerp && c.Opts.Kind != ops.Angle && !slices.ContainsFunc(c.Opts.Channels, turns) || c.Targets == nil ||
+	turns := func(k ops.Channel) bool { return k.Interp == ops.InterpSlerp || k.Interp == ops.InterpAngle }
+	if c.Opts.Interp != ops.InterpSlerp && c.Opts.Interp != ops.InterpAngle && !slices.ContainsFunc(c.Opts.Channels, turns) || c.Targets == nil ||
 		c.SrcLengths != nil || c.SrcOffsets != nil || c.DstLengths != nil || c.DstOffsets != nil {
 		return nil
 	}

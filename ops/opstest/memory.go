@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -28,19 +30,19 @@ func (s *suite) memory(t *testing.T) {
 		point, times := place(cloud(.5, .5, .5)), place(arr([]int64{0}, 1))
 		rows := tensor.Must(row.AsStrided([]int{wide, 1, wide}, []int{0, wide, 1}, 0))
 		resample := func(src *tensor.Tensor) error {
-			_, err := s.dev.Resample(ops.ResampleArgs{Src: src, SrcTimes: times, Targets: ops.Uniform(0, 1e3, most)}, ops.ResampleOptions{})
+			_, err := s.dev.Resample(context.Background(), ops.ResampleArgs{Src: src, SrcTimes: times, Targets: ops.Uniform(0, 1e3, most)}, ops.ResampleOptions{})
 			return err
 		}
 		fuse := func(src *tensor.Tensor) error {
-			_, err := s.dev.Fuse(ops.FuseArgs{Streams: []ops.FuseStream{{Src: src, SrcTimes: times}, {Width: 1}}, Targets: ops.Uniform(0, 1e3, most)}, ops.FuseOptions{})
+			_, err := s.dev.Fuse(context.Background(), ops.FuseArgs{Streams: []ops.FuseStream{{Src: src, SrcTimes: times}, {Width: 1}}, Targets: ops.Uniform(0, 1e3, most)}, ops.FuseOptions{})
 			return err
 		}
 		voxelize := func(cells float64, opts ops.VoxelizeOptions) error {
-			_, err := s.dev.Voxelize(ops.VoxelizeArgs{Points: point, Features: row}, ops.VoxelGrid{Max: [3]float64{cells, 1, 1}, Size: [3]float64{1, 1, 1}}, opts)
+			_, err := s.dev.Voxelize(context.Background(), ops.VoxelizeArgs{Points: point, Features: row}, ops.VoxelGrid{Max: [3]float64{cells, 1, 1}, Size: [3]float64{1, 1, 1}}, opts)
 			return err
 		}
-		hard := ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: most, MaxVoxels: most}
-		dense := ops.VoxelizeOptions{Reduce: ops.ReduceMean}
+		hard := ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: most, MaxVoxels: most}
+		dense := ops.VoxelizeOptions{Reduce: backend.ReduceMean}
 		for name, c := range map[string]struct {
 			err   error
 			bytes int64 // 0 of a shape that no tensor has

@@ -150,12 +150,12 @@ func misuses() []misuse {
 		c.DstLengths, c.DstOffsets, c.Targets = nil, c.ints(0, 4, 8), ops.Uniform(0, 1, 4)
 		c.Dst = c.put(packed(tensor.F32, []uint64{0}))
 	})
-	add("kind", "Options.Kind", ops.ErrOption, func(c *call) { c.opts.Kind = 99 })
+	add("kind", "Options.Kind", ops.ErrOption, func(c *call) { c.opts.Interp = 99 })
 	add("edge", "Options.Edge", ops.ErrOption, func(c *call) { c.opts.Edge = 9 })
 	add("launch", "Options.Launch", ops.ErrOption, func(c *call) { c.opts.Launch = 3 })
-	add("quaternion order", "Options.Quat", ops.ErrOption, func(c *call) { c.opts.Kind, c.opts.Quat = ops.Slerp, 5 })
+	add("quaternion order", "Options.Quat", ops.ErrOption, func(c *call) { c.opts.Interp, c.opts.Quat = ops.InterpSlerp, 5 })
 	for _, p := range []float64{-1, math.NaN(), math.Inf(1)} {
-		add(fmt.Sprint("period ", p), "Options.Period", ops.ErrOption, func(c *call) { c.opts.Kind, c.opts.Period = ops.Angle, p })
+		add(fmt.Sprint("period ", p), "Options.Period", ops.ErrOption, func(c *call) { c.opts.Interp, c.opts.Period = ops.InterpAngle, p })
 		add(fmt.Sprint("rate ", p), "Targets.Rate", ops.ErrOption, func(c *call) { c.Targets = ops.Uniform(0, p, 4) })
 	}
 	add("no targets", "Targets.Rate", ops.ErrOption, func(c *call) { c.Targets = ops.Clock{} })
@@ -173,25 +173,25 @@ func misuses() []misuse {
 	channel("below 0", "Channels[0]", ops.ErrShape, ops.Channel{Lo: -1, Hi: 2})
 	channel("out of order", "Channels[1]", ops.ErrShape, ops.Channel{Lo: 4, Hi: 6}, ops.Channel{Lo: 0, Hi: 2})
 	channel("overlapping", "Channels[1]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 4}, ops.Channel{Lo: 3, Hi: 6})
-	channel("with slerp of 3", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 3, Kind: ops.Slerp})
-	channel("with a bad kind", "Channels[1].Kind", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3}, ops.Channel{Lo: 3, Hi: 4, Kind: 42})
-	channel("with a bad period", "Channels[0].Period", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3, Kind: ops.Angle, Period: -2})
-	channel("with a hermite of 3", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 3, Kind: ops.Hermite})
-	channel("with rotation vectors of 4", "Channels[1]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 1}, ops.Channel{Lo: 2, Hi: 6, Kind: ops.RotVec})
-	channel("with 6-D rotations of 8", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 8, Kind: ops.Rot6D})
-	add("6-D rotations of 8 features", "Options", ops.ErrShape, func(c *call) { c.opts.Kind = ops.Rot6D })
-	for kind := ops.WindowMean; kind <= ops.WindowLast; kind++ {
-		add(fmt.Sprint(kind, " without a window"), "Options.Window", ops.ErrOption, func(c *call) { c.opts.Kind = kind })
-		channel(fmt.Sprint("with ", kind, " without a window"), "Channels[0].Window", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3, Kind: kind})
+	channel("with slerp of 3", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 3, Interp: ops.InterpSlerp})
+	channel("with a bad kind", "Channels[1].Kind", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3}, ops.Channel{Lo: 3, Hi: 4, Interp: 42})
+	channel("with a bad period", "Channels[0].Period", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3, Interp: ops.InterpAngle, Period: -2})
+	channel("with a hermite of 3", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 3, Interp: ops.InterpHermite})
+	channel("with rotation vectors of 4", "Channels[1]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 1}, ops.Channel{Lo: 2, Hi: 6, Interp: ops.InterpRotVec})
+	channel("with 6-D rotations of 8", "Channels[0]", ops.ErrShape, ops.Channel{Lo: 0, Hi: 8, Interp: ops.InterpRot6D})
+	add("6-D rotations of 8 features", "Options", ops.ErrShape, func(c *call) { c.opts.Interp = ops.InterpRot6D })
+	for kind := ops.InterpWindowMean; kind <= ops.InterpWindowLast; kind++ {
+		add(fmt.Sprint(kind, " without a window"), "Options.Window", ops.ErrOption, func(c *call) { c.opts.Interp = kind })
+		channel(fmt.Sprint("with ", kind, " without a window"), "Channels[0].Window", ops.ErrOption, ops.Channel{Lo: 0, Hi: 3, Interp: kind})
 	}
 	for _, w := range []ops.Limit{ops.Within(0), ops.Within(-1)} {
-		add(fmt.Sprint("window ", w), "Options.Window", ops.ErrOption, func(c *call) { c.opts.Kind, c.opts.Window = ops.WindowMean, w })
+		add(fmt.Sprint("window ", w), "Options.Window", ops.ErrOption, func(c *call) { c.opts.Interp, c.opts.Window = ops.InterpWindowMean, w })
 		add(fmt.Sprint("channels with window ", w), "Channels[0].Window", ops.ErrOption, func(c *call) {
-			c.opts.Window, c.opts.Channels = ops.Within(1e9), []ops.Channel{{Lo: 0, Hi: 3, Kind: ops.WindowMax, Window: w}}
+			c.opts.Window, c.opts.Channels = ops.Within(1e9), []ops.Channel{{Lo: 0, Hi: 3, Interp: ops.InterpWindowMax, Window: w}}
 		})
 	}
 	add("slerp of 6 features", "Options", ops.ErrShape, func(c *call) {
-		c.opts.Kind, c.opts.Channels = ops.Slerp, []ops.Channel{{Lo: 0, Hi: 2}}
+		c.opts.Interp, c.opts.Channels = ops.InterpSlerp, []ops.Channel{{Lo: 0, Hi: 2}}
 	})
 	all = append(all, misuse{name: "Dst with rows on each other", arg: "Dst", kind: ops.ErrOverlap, plan: true, spoil: func(c *call) {
 		c.Dst = tensor.Must(c.new(tensor.F32, 1, 4, 8).Expand(2, 4, 8))
@@ -239,7 +239,7 @@ func (s *suite) misuse(t *testing.T) {
 			check("plan", c, func() error { _, err := s.dev.PlanResample(c.ResampleArgs, c.opts); return err })
 			if !m.plan {
 				c := newCall((*array).host)
-				check("call", c, func() error { _, err := s.dev.Resample(c.ResampleArgs, c.opts); return err })
+				check("call", c, func() error { _, err := s.dev.Resample(context.Background(), c.ResampleArgs, c.opts); return err })
 			}
 		})
 	}
@@ -248,7 +248,7 @@ func (s *suite) misuse(t *testing.T) {
 	t.Run("dtype of the output", func(t *testing.T) {
 		c := newCall((*array).host)
 		c.Dst, c.opts.DType = nil, tensor.I32
-		_, err := s.dev.Resample(c.ResampleArgs, c.opts)
+		_, err := s.dev.Resample(context.Background(), c.ResampleArgs, c.opts)
 		assert.ErrorIs(t, err, ops.ErrDType)
 	})
 }
@@ -257,7 +257,7 @@ func (s *suite) misuse(t *testing.T) {
 func (s *suite) read(t *testing.T, x *tensor.Tensor) []uint64 {
 	t.Helper()
 	host := tensor.Must(tensor.New(x.DType(), x.Shape()...))
-	require.NoError(t, s.dev.Copy(host, x))
+	require.NoError(t, s.dev.Copy(context.Background(), host, x))
 	return bitsOf(host)
 }
 
@@ -295,14 +295,14 @@ func (s *suite) badValues(t *testing.T) {
 		c("a packed row without samples", good, pack(0, 6, 6)),
 		c("packed rows, the second unsorted", good, func(c *resampling) { pack(0, 2, 6)(c); c.Times = arr([]int64{5, 6, 1, 3, 2, 9}, 6) }),
 		c("packed rows that go back between rows", good, func(c *resampling) { pack(0, 2, 6)(c); c.Times = arr([]int64{5, 6, 0, 1, 2, 3}, 6) }),
-		c("target out of range", good, func(c *resampling) { c.Targets = arr([]int64{0, 2, 1, 3}, 2, 2); c.Opts.Edge = ops.ErrorEdge }),
-		c("targets out of range in both rows", good, func(c *resampling) { c.Targets = arr([]int64{0, -1, 9, 3}, 2, 2); c.Opts.Edge = ops.ErrorEdge }),
+		c("target out of range", good, func(c *resampling) { c.Targets = arr([]int64{0, 2, 1, 3}, 2, 2); c.Opts.Edge = ops.EdgeError }),
+		c("targets out of range in both rows", good, func(c *resampling) { c.Targets = arr([]int64{0, -1, 9, 3}, 2, 2); c.Opts.Edge = ops.EdgeError }),
 		c("target out of range beyond the length", good, func(c *resampling) {
-			c.Targets, c.DstLengths, c.Opts.Edge = arr([]int64{0, 9, 1, 9}, 2, 2), arr([]int64{1, 1}, 2), ops.ErrorEdge
+			c.Targets, c.DstLengths, c.Opts.Edge = arr([]int64{0, 9, 1, 9}, 2, 2), arr([]int64{1, 1}, 2), ops.EdgeError
 		}),
 		c("target beyond 2^62", good, func(c *resampling) { c.Targets = arr([]int64{0, 1, 1<<62 + 1, 0}, 2, 2) }),
 		c("target at 2^62", good, func(c *resampling) { c.Targets = arr([]int64{1 << 62, -1 << 62, 0, 0}, 2, 2) }),
-		c("unsorted, and a target out of range", back, func(c *resampling) { c.Targets = arr([]int64{-9, 9, 0, 0}, 2, 2); c.Opts.Edge = ops.ErrorEdge }),
+		c("unsorted, and a target out of range", back, func(c *resampling) { c.Targets = arr([]int64{-9, 9, 0, 0}, 2, 2); c.Opts.Edge = ops.EdgeError }),
 		c("trusted target beyond 2^62", good, func(c *resampling) { c.Targets = arr([]int64{0, 1, 1<<62 + 1, 0}, 2, 2); c.Opts.TrustTimes = true }),
 	}
 	cases[12].Targets = arr(make([]int64, 6), 3, 2)

@@ -29,58 +29,58 @@ var literals = []literal{
 	{name: "uneven", v: []float64{1, 5, 3}, t: []float64{0, .1, 1}, x: []float64{.05, .5}, want: []float64{3, 4.111111111111111}},
 	{name: "ends", v: count(1, 10), t: count(1, 10), x: []float64{.5, 11}, want: []float64{1, 10}, valid: []uint64{0, 0}},
 	{name: "one-sample", v: []float64{7.25}, t: []float64{3}, x: []float64{-1, 3, 4}, want: []float64{7.25, 7.25, 7.25}, valid: []uint64{0, 1, 0}},
-	{name: "one-sample-extrapolated", v: []float64{7.25}, t: []float64{3}, x: []float64{-1, 3, 4}, want: []float64{7.25, 7.25, 7.25}, opts: ops.ResampleOptions{Edge: ops.Extrapolate}},
+	{name: "one-sample-extrapolated", v: []float64{7.25}, t: []float64{3}, x: []float64{-1, 3, 4}, want: []float64{7.25, 7.25, 7.25}, opts: ops.ResampleOptions{Edge: ops.EdgeExtrapolate}},
 	{name: "padded-tail", v: []float64{0, 3.3, 3.3, 3.3}, t: []float64{0, 1, 1, 1}, x: []float64{.5, 1, 1.5}, want: []float64{1.65, 3.3, 3.3}, valid: []uint64{1, 1, 0}},
 	{name: "constant", v: []float64{12.345, 12.345, 12.345, 12.345}, t: []float64{0, .3, 1, 1}, x: []float64{-1, .1, .3, .99, 1, 5}, want: []float64{12.345, 12.345, 12.345, 12.345, 12.345, 12.345}},
-	{name: "constant-extrapolated", v: []float64{12.345, 12.345, 12.345, 12.345}, t: []float64{0, .3, 1, 1}, x: []float64{-1, 5}, want: []float64{12.345, 12.345}, opts: ops.ResampleOptions{Edge: ops.Extrapolate}},
+	{name: "constant-extrapolated", v: []float64{12.345, 12.345, 12.345, 12.345}, t: []float64{0, .3, 1, 1}, x: []float64{-1, 5}, want: []float64{12.345, 12.345}, opts: ops.ResampleOptions{Edge: ops.EdgeExtrapolate}},
 	{name: "fine-clock", v: []float64{0, 1, 2}, t: []float64{0, 1e-6, 2e-6}, x: []float64{1e-6}, want: []float64{1}},
 	{name: "duplicate", v: []float64{0, 1, 5, 6}, t: []float64{0, .5, .5, 1}, x: []float64{.5}, want: []float64{5}, valid: []uint64{1}},
 	{name: "duplicate-both-sides", v: []float64{0, 1, 5, 6}, t: []float64{0, .5, .5, 1}, x: []float64{.25, .75}, want: []float64{.5, 5.5}},
-	{name: "previous", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.75, 1, 1.25}, want: []float64{1, 2, 2}, opts: ops.ResampleOptions{Kind: ops.Previous}},
-	{name: "next", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.25, 1, 1.25}, want: []float64{2, 2, 4}, opts: ops.ResampleOptions{Kind: ops.Next}},
-	{name: "nearest-tie-is-earlier", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.5, .75, 1.25, 1.5}, want: []float64{1, 2, 2, 2}, opts: ops.ResampleOptions{Kind: ops.Nearest}},
-	{name: "angle-shorter-arc", v: []float64{170, -170}, t: []float64{0, 1}, x: []float64{.25, .5, .75}, want: []float64{175, -180, -175}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
-	{name: "angle-stays-where-it-is", v: []float64{350, 350, 351}, t: []float64{0, 1, 2}, x: []float64{0, .5, 1, 1.5}, want: []float64{350, 350, 350, 350.5}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
-	{name: "angle-over-the-turn-of-its-range", v: []float64{350, 10, 330}, t: []float64{0, 1, 2}, x: []float64{.25, .5, .75, 1.125, 1.5}, want: []float64{355, 0, 5, 5, 350}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
-	{name: "angle-below-zero-tells-the-range", v: []float64{-10, 350, 190, -20}, t: []float64{0, 1, 2, 3}, x: []float64{.5, 1.5, 2.5}, want: []float64{-10, 270, -95}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
-	{name: "angle-unwrapped-goes-on", v: []float64{900, 1080, 1100}, t: []float64{0, 1, 2}, x: []float64{.5, 1.5}, want: []float64{990, 1090}, opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}},
+	{name: "previous", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.75, 1, 1.25}, want: []float64{1, 2, 2}, opts: ops.ResampleOptions{Interp: ops.InterpPrevious}},
+	{name: "next", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.25, 1, 1.25}, want: []float64{2, 2, 4}, opts: ops.ResampleOptions{Interp: ops.InterpNext}},
+	{name: "nearest-tie-is-earlier", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{.5, .75, 1.25, 1.5}, want: []float64{1, 2, 2, 2}, opts: ops.ResampleOptions{Interp: ops.InterpNearest}},
+	{name: "angle-shorter-arc", v: []float64{170, -170}, t: []float64{0, 1}, x: []float64{.25, .5, .75}, want: []float64{175, -180, -175}, opts: ops.ResampleOptions{Interp: ops.InterpAngle, Period: 360}},
+	{name: "angle-stays-where-it-is", v: []float64{350, 350, 351}, t: []float64{0, 1, 2}, x: []float64{0, .5, 1, 1.5}, want: []float64{350, 350, 350, 350.5}, opts: ops.ResampleOptions{Interp: ops.InterpAngle, Period: 360}},
+	{name: "angle-over-the-turn-of-its-range", v: []float64{350, 10, 330}, t: []float64{0, 1, 2}, x: []float64{.25, .5, .75, 1.125, 1.5}, want: []float64{355, 0, 5, 5, 350}, opts: ops.ResampleOptions{Interp: ops.InterpAngle, Period: 360}},
+	{name: "angle-below-zero-tells-the-range", v: []float64{-10, 350, 190, -20}, t: []float64{0, 1, 2, 3}, x: []float64{.5, 1.5, 2.5}, want: []float64{-10, 270, -95}, opts: ops.ResampleOptions{Interp: ops.InterpAngle, Period: 360}},
+	{name: "angle-unwrapped-goes-on", v: []float64{900, 1080, 1100}, t: []float64{0, 1, 2}, x: []float64{.5, 1.5}, want: []float64{990, 1090}, opts: ops.ResampleOptions{Interp: ops.InterpAngle, Period: 360}},
 	{name: "infinite-samples", v: []float64{inf, inf, 1, inf, -inf, -inf, 2, -inf}, t: count(0, 7), x: []float64{.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5}, want: []float64{inf, inf, inf, math.NaN(), -inf, -inf, -inf}},
 	{name: "overflowing-difference", v: []float64{3e38, -3e38, 3e38}, t: count(0, 2), x: []float64{.25, .5, 1.5}, want: []float64{1.5e38, 0, 0}},
 	{name: "overflowing-difference-f64", dtype: tensor.F64, v: []float64{1.5e308, -1.5e308}, t: count(0, 1), x: []float64{.25, .5}, want: []float64{.75e308, 0}},
-	{name: "extrapolate-both-ends", v: []float64{1, 1, 2, 4, 4}, t: []float64{0, 0, 1, 2, 2}, x: []float64{-1, 3}, want: []float64{0, 6}, valid: []uint64{0, 0}, opts: ops.ResampleOptions{Edge: ops.Extrapolate}},
-	{name: "fill", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{-1, .5, 2}, want: []float64{-7.5, 1.5, -7.5}, valid: []uint64{0, 1, 0}, opts: ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}},
-	{name: "fill-is-nan", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{-1, 2}, want: []float64{math.NaN(), math.NaN()}, opts: ops.ResampleOptions{Edge: ops.FillEdge}},
+	{name: "extrapolate-both-ends", v: []float64{1, 1, 2, 4, 4}, t: []float64{0, 0, 1, 2, 2}, x: []float64{-1, 3}, want: []float64{0, 6}, valid: []uint64{0, 0}, opts: ops.ResampleOptions{Edge: ops.EdgeExtrapolate}},
+	{name: "fill", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{-1, .5, 2}, want: []float64{-7.5, 1.5, -7.5}, valid: []uint64{0, 1, 0}, opts: ops.ResampleOptions{Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}},
+	{name: "fill-is-nan", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{-1, 2}, want: []float64{math.NaN(), math.NaN()}, opts: ops.ResampleOptions{Edge: ops.EdgeFill}},
 	{name: "gap", v: []float64{1, 2, 4}, t: []float64{0, 1, 3}, x: []float64{.5, 1, 2, 3}, want: []float64{1.5, 2, 3, 4}, valid: []uint64{1, 1, 0, 1}, opts: ops.ResampleOptions{MaxGap: ops.Within(1e9)}},
 	{name: "gap-filled", v: []float64{1, 2, 4}, t: []float64{0, 1, 3}, x: []float64{.5, 1, 2, 3}, want: []float64{1.5, 2, 0, 4}, valid: []uint64{1, 1, 0, 1}, opts: ops.ResampleOptions{MaxGap: ops.Within(1e9), FillGaps: true, Fill: ops.FillWith(0)}},
-	{name: "tolerance", v: []float64{1, 2}, t: []float64{0, 4}, x: []float64{1, 2, 3}, want: []float64{1, 1, 1}, valid: []uint64{1, 1, 0}, opts: ops.ResampleOptions{Kind: ops.Previous, Tolerance: ops.Within(2e9)}},
+	{name: "tolerance", v: []float64{1, 2}, t: []float64{0, 4}, x: []float64{1, 2, 3}, want: []float64{1, 1, 1}, valid: []uint64{1, 1, 0}, opts: ops.ResampleOptions{Interp: ops.InterpPrevious, Tolerance: ops.Within(2e9)}},
 	{name: "nan-target", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.NaN(), .5}, want: []float64{math.NaN(), 1.5}, valid: []uint64{0, 1}},
-	{name: "nan-target-filled", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.NaN(), .5}, want: []float64{3, 1.5}, valid: []uint64{0, 1}, opts: ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(3)}},
+	{name: "nan-target-filled", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.NaN(), .5}, want: []float64{3, 1.5}, valid: []uint64{0, 1}, opts: ops.ResampleOptions{Edge: ops.EdgeFill, Fill: ops.FillWith(3)}},
 	{name: "infinite-targets", v: []float64{1, 2}, t: []float64{0, 1}, x: []float64{math.Inf(-1), math.Inf(1)}, want: []float64{1, 2}, valid: []uint64{0, 0}},
-	{name: "pchip-keeps-monotone", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{.5, 1.5, 2.5}, want: []float64{0, .5, 1}, opts: ops.ResampleOptions{Kind: ops.Pchip}},
-	{name: "window-mean", v: []float64{1, 2, 6, 7}, t: []float64{0, 1, 2, 3}, x: []float64{0, 1, 2, 2.5, 3}, want: []float64{1, 1.5, 4, 4, 6.5}, valid: []uint64{1, 1, 1, 1, 1}, opts: window(ops.WindowMean, 2)},
-	{name: "window-is-open-before-and-closed-at-the-target", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{1, 2}, want: []float64{2, 4}, opts: window(ops.WindowMean, 1)},
-	{name: "window-min", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{-1, -1, 0}, opts: window(ops.WindowMin, 2)},
-	{name: "window-max", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{3, 0, 2}, opts: window(ops.WindowMax, 2)},
-	{name: "window-last", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{-1, 0, 2}, opts: window(ops.WindowLast, 2)},
-	{name: "window-takes-both-samples-of-one-stamp", v: []float64{1, 2, 6}, t: []float64{0, 1, 1}, x: []float64{1}, want: []float64{4}, opts: window(ops.WindowMean, .5)},
-	{name: "window-empty", v: []float64{1, 2, 4}, t: []float64{0, 1, 4}, x: []float64{.5, 1.5, 2, 3, 4}, want: []float64{1, 2, math.NaN(), math.NaN(), 4}, valid: []uint64{1, 1, 0, 0, 1}, opts: window(ops.WindowMean, 1)},
-	{name: "window-empty-filled", v: []float64{1, 2, 4}, t: []float64{0, 1, 4}, x: []float64{1.5, 2}, want: []float64{2, -7.5}, valid: []uint64{1, 0}, opts: with(window(ops.WindowLast, 1), func(o *ops.ResampleOptions) { o.FillGaps, o.Fill = true, ops.FillWith(-7.5) })},
-	{name: "window-empty-under-the-fill-edge", v: []float64{1, 4}, t: []float64{0, 4}, x: []float64{-1, 2, 5}, want: []float64{-7.5, math.NaN(), -7.5}, valid: []uint64{0, 0, 0}, opts: with(window(ops.WindowLast, 1), func(o *ops.ResampleOptions) { o.Edge, o.Fill = ops.FillEdge, ops.FillWith(-7.5) })},
-	{name: "window-beyond-the-ends-holds-them", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{-1, 2.5, 9}, want: []float64{1, 4, 4}, valid: []uint64{0, 0, 0}, opts: window(ops.WindowMean, 5)},
-	{name: "window-in-a-gap", v: []float64{1, 2, 4}, t: []float64{0, 1, 3}, x: []float64{1, 2}, want: []float64{1.5, 1.5}, valid: []uint64{1, 0}, opts: with(window(ops.WindowMean, 5), func(o *ops.ResampleOptions) { o.MaxGap = ops.Within(1e9) })},
-	{name: "window-of-one-sample-has-its-sign", v: []float64{math.Copysign(0, -1), 1}, t: []float64{0, 2}, x: []float64{0, .5}, want: []float64{math.Copysign(0, -1), math.Copysign(0, -1)}, opts: window(ops.WindowMean, 1)},
-	{name: "catmull-rom-is-the-parabola", v: []float64{0, 1, 9, 16}, t: []float64{0, 1, 3, 4}, x: []float64{.5, 2, 2.5, 3.5}, want: []float64{.25, 4, 6.25, 12.25}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
-	{name: "catmull-rom-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
-	{name: "catmull-rom-even-stamps", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{1.25, 1.5}, want: []float64{.203125, .5}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
-	{name: "catmull-rom-one-stamp-twice-ends-a-curve", v: []float64{0, 1, 5, 6}, t: []float64{0, 1, 1, 2}, x: []float64{.5, 1, 1.5}, want: []float64{.5, 5, 5.5}, opts: ops.ResampleOptions{Kind: ops.CatmullRom}},
-	{name: "pchip-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Kind: ops.Pchip}},
+	{name: "pchip-keeps-monotone", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{.5, 1.5, 2.5}, want: []float64{0, .5, 1}, opts: ops.ResampleOptions{Interp: ops.InterpPchip}},
+	{name: "window-mean", v: []float64{1, 2, 6, 7}, t: []float64{0, 1, 2, 3}, x: []float64{0, 1, 2, 2.5, 3}, want: []float64{1, 1.5, 4, 4, 6.5}, valid: []uint64{1, 1, 1, 1, 1}, opts: window(ops.InterpWindowMean, 2)},
+	{name: "window-is-open-before-and-closed-at-the-target", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{1, 2}, want: []float64{2, 4}, opts: window(ops.InterpWindowMean, 1)},
+	{name: "window-min", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{-1, -1, 0}, opts: window(ops.InterpWindowMin, 2)},
+	{name: "window-max", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{3, 0, 2}, opts: window(ops.InterpWindowMax, 2)},
+	{name: "window-last", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{-1, 0, 2}, opts: window(ops.InterpWindowLast, 2)},
+	{name: "window-takes-both-samples-of-one-stamp", v: []float64{1, 2, 6}, t: []float64{0, 1, 1}, x: []float64{1}, want: []float64{4}, opts: window(ops.InterpWindowMean, .5)},
+	{name: "window-empty", v: []float64{1, 2, 4}, t: []float64{0, 1, 4}, x: []float64{.5, 1.5, 2, 3, 4}, want: []float64{1, 2, math.NaN(), math.NaN(), 4}, valid: []uint64{1, 1, 0, 0, 1}, opts: window(ops.InterpWindowMean, 1)},
+	{name: "window-empty-filled", v: []float64{1, 2, 4}, t: []float64{0, 1, 4}, x: []float64{1.5, 2}, want: []float64{2, -7.5}, valid: []uint64{1, 0}, opts: with(window(ops.InterpWindowLast, 1), func(o *ops.ResampleOptions) { o.FillGaps, o.Fill = true, ops.FillWith(-7.5) })},
+	{name: "window-empty-under-the-fill-edge", v: []float64{1, 4}, t: []float64{0, 4}, x: []float64{-1, 2, 5}, want: []float64{-7.5, math.NaN(), -7.5}, valid: []uint64{0, 0, 0}, opts: with(window(ops.InterpWindowLast, 1), func(o *ops.ResampleOptions) { o.Edge, o.Fill = ops.EdgeFill, ops.FillWith(-7.5) })},
+	{name: "window-beyond-the-ends-holds-them", v: []float64{1, 2, 4}, t: []float64{0, 1, 2}, x: []float64{-1, 2.5, 9}, want: []float64{1, 4, 4}, valid: []uint64{0, 0, 0}, opts: window(ops.InterpWindowMean, 5)},
+	{name: "window-in-a-gap", v: []float64{1, 2, 4}, t: []float64{0, 1, 3}, x: []float64{1, 2}, want: []float64{1.5, 1.5}, valid: []uint64{1, 0}, opts: with(window(ops.InterpWindowMean, 5), func(o *ops.ResampleOptions) { o.MaxGap = ops.Within(1e9) })},
+	{name: "window-of-one-sample-has-its-sign", v: []float64{math.Copysign(0, -1), 1}, t: []float64{0, 2}, x: []float64{0, .5}, want: []float64{math.Copysign(0, -1), math.Copysign(0, -1)}, opts: window(ops.InterpWindowMean, 1)},
+	{name: "catmull-rom-is-the-parabola", v: []float64{0, 1, 9, 16}, t: []float64{0, 1, 3, 4}, x: []float64{.5, 2, 2.5, 3.5}, want: []float64{.25, 4, 6.25, 12.25}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
+	{name: "catmull-rom-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
+	{name: "catmull-rom-even-stamps", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{1.25, 1.5}, want: []float64{.203125, .5}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
+	{name: "catmull-rom-one-stamp-twice-ends-a-curve", v: []float64{0, 1, 5, 6}, t: []float64{0, 1, 1, 2}, x: []float64{.5, 1, 1.5}, want: []float64{.5, 5, 5.5}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
+	{name: "pchip-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Interp: ops.InterpPchip}},
 }
 
 var inf = math.Inf(1)
 
 // window returns options with a window of some seconds.
-func window(kind ops.Kind, seconds float64) ops.ResampleOptions {
-	return ops.ResampleOptions{Kind: kind, Window: ops.Within(time.Duration(seconds * 1e9))}
+func window(kind ops.Interp, seconds float64) ops.ResampleOptions {
+	return ops.ResampleOptions{Interp: kind, Window: ops.Within(time.Duration(seconds * 1e9))}
 }
 
 func with(o ops.ResampleOptions, edit func(*ops.ResampleOptions)) ops.ResampleOptions {
@@ -211,9 +211,9 @@ func between(r *rand.Rand, n int, times []int64) []int64 {
 func (s *suite) exactHit(t *testing.T) {
 	r := rng(1)
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} {
-		for _, kind := range ops.Kinds() {
+		for _, kind := range ops.Interps() {
 			times := ascending(r, 129, 1_762_550_000e9)
-			c := &resampling{Name: fmt.Sprint(dtype, kind), Src: vals(dtype, uniformValues(r, 129*12), 129, 12), Times: arr(times, 129), Targets: arr(times, 129), Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(1)}}
+			c := &resampling{Name: fmt.Sprint(dtype, kind), Src: vals(dtype, uniformValues(r, 129*12), 129, 12), Times: arr(times, 129), Targets: arr(times, 129), Opts: ops.ResampleOptions{Interp: kind, Window: ops.Within(1)}}
 			s.check(t, c, layouts[0])
 			got, err := c.call(s.dev)
 			require.NoError(t, err)
@@ -273,11 +273,11 @@ func (s *suite) epoch(t *testing.T) {
 func (s *suite) nanRow(t *testing.T) {
 	v := []float64{0, 1, 2, math.NaN(), 4, 5, 6}
 	x := []float64{0, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 6}
-	for _, kind := range ops.Kinds() {
-		if kind.Width() > 1 || kind == ops.CatmullRom {
+	for _, kind := range ops.Interps() {
+		if kind.Width() > 1 || kind == ops.InterpCatmullRom {
 			continue // a rotation; a cubic that looks one sample further
 		}
-		c := &resampling{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Kind: kind, Window: anyWindow}}
+		c := &resampling{Name: kind.String(), Src: vals(tensor.F32, v, 7, 1), Times: vals(tensor.F64, count(0, 6), 7), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Interp: kind, Window: anyWindow}}
 		s.check(t, c, layouts...)
 		got, err := c.call(s.dev)
 		require.NoError(t, err)
@@ -285,7 +285,7 @@ func (s *suite) nanRow(t *testing.T) {
 			clean := at <= 2 || at >= 4
 			g := decode(tensor.F32, got.dst[i])
 			assert.False(t, clean && math.IsNaN(g), "%v at %v: NaN outside the two brackets of the NaN sample", kind, at)
-			assert.False(t, kind == ops.Linear && !clean && !math.IsNaN(g), "at %v: got %v, want NaN", at, g)
+			assert.False(t, kind == ops.InterpLinear && !clean && !math.IsNaN(g), "at %v: got %v, want NaN", at, g)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func farAngles(test visit) {
 			}
 			for _, clock := range clockDTypes {
 				c := &resampling{Name: fmt.Sprint("far angles ", dtype, clock, job.period), Src: vals(dtype, v, n, 2, d), Times: vals(clock, []float64{0, job.h}, 2), Targets: vals(clock, x, m),
-					Opts: ops.ResampleOptions{Kind: ops.Angle, Period: job.period}, Planned: true}
+					Opts: ops.ResampleOptions{Interp: ops.InterpAngle, Period: job.period}, Planned: true}
 				test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: vals(clock, x[:1], 1), Planned: true}, layouts[0])
 			}
 		}
@@ -188,7 +188,7 @@ func nearTurns(test visit) {
 		n := len(targets)
 		for _, clock := range clockDTypes {
 			c := &resampling{Name: fmt.Sprint("near turns ", dtype, clock), Src: vals(dtype, v, n, 2, 4), Times: vals(clock, times, n, 2), Targets: vals(clock, targets, n, 1),
-				Opts: ops.ResampleOptions{Kind: ops.Slerp}, Planned: true}
+				Opts: ops.ResampleOptions{Interp: ops.InterpSlerp}, Planned: true}
 			for _, l := range layouts {
 				test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
 			}

@@ -16,15 +16,15 @@ import (
 func besideMiddles(test visit) {
 	const h, d = int64(1) << 36, 12
 	for _, dtype := range []tensor.DType{tensor.F16, tensor.BF16} {
-		for k, kind := range []ops.Kind{ops.Slerp, ops.Angle, ops.Pchip, ops.CatmullRom, ops.Hermite, ops.RotVec, ops.Rot6D} {
+		for k, kind := range []ops.Interp{ops.InterpSlerp, ops.InterpAngle, ops.InterpPchip, ops.InterpCatmullRom, ops.InterpHermite, ops.InterpRotVec, ops.InterpRot6D} {
 			samples := uniformValues(rng(uint64(110+k)), 2*d)
-			if kind == ops.Hermite { // at rest: no length of time matters
+			if kind == ops.InterpHermite { // at rest: no length of time matters
 				clear(samples[d/2 : d])
 				clear(samples[d+d/2:])
 			}
-			c := &resampling{Name: fmt.Sprint("beside ", kind, dtype), Src: vals(dtype, samples, 2, d), Times: arr([]int64{0, h}, 2), Opts: ops.ResampleOptions{Kind: kind}, Planned: true}
-			if kind == ops.Angle {
-				c.Opts = ops.ResampleOptions{Channels: []ops.Channel{{Hi: 9, Kind: kind}}}
+			c := &resampling{Name: fmt.Sprint("beside ", kind, dtype), Src: vals(dtype, samples, 2, d), Times: arr([]int64{0, h}, 2), Opts: ops.ResampleOptions{Interp: kind}, Planned: true}
+			if kind == ops.InterpAngle {
+				c.Opts = ops.ResampleOptions{Channels: []ops.Channel{{Hi: 9, Interp: kind}}}
 			}
 			at := func(x int64, feature int) float64 {
 				one := *c
@@ -94,7 +94,7 @@ func (s *suite) halfPeriods(t *testing.T) {
 				w = append(w, want[(f+row)%3])
 			}
 		}
-		c := &resampling{Name: dtype.String(), Src: vals(dtype, v, b, 2, d), Times: arr([]int64{0, 2}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Kind: ops.Angle, Period: 360}}
+		c := &resampling{Name: dtype.String(), Src: vals(dtype, v, b, 2, d), Times: arr([]int64{0, 2}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Interp: ops.InterpAngle, Period: 360}}
 		s.check(t, c, layouts...)
 		s.check(t, c.lengthened(), layouts...)
 		got, err := c.call(s.dev)
@@ -106,12 +106,12 @@ func (s *suite) halfPeriods(t *testing.T) {
 // beyondLines: all of many features of a table go on beyond both ends of the stamps, each along the bracket next to it.
 func beyondLines(test visit) {
 	const n, d = 4, 34
-	table := []ops.Channel{{Lo: d - 1, Hi: d, Kind: ops.Angle}}
+	table := []ops.Channel{{Lo: d - 1, Hi: d, Interp: ops.InterpAngle}}
 	x := []float64{-2, -1, 4, 7, -3, 5, 9, -8, 4, 6, -1}
 	for _, in := range valueDTypes {
 		for _, out := range []tensor.DType{in, tensor.F64} {
 			c := &resampling{Name: fmt.Sprint("beyond ", in, out), Src: vals(in, uniformValues(rng(97), n*d), n, d), Times: vals(tensor.F64, count0(n), n), Targets: vals(tensor.F64, x, len(x)), Out: out,
-				Opts: ops.ResampleOptions{Channels: table, Edge: ops.Extrapolate}, Planned: true}
+				Opts: ops.ResampleOptions{Channels: table, Edge: ops.EdgeExtrapolate}, Planned: true}
 			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
 		}
 	}
@@ -121,10 +121,10 @@ func beyondLines(test visit) {
 // a row, whose rows of stamps and of outputs lie apart.
 func (s *suite) askingNothing(t *testing.T) {
 	const b, n, m, d = 3, 4, 2, 7
-	for _, kind := range []ops.Kind{ops.Linear, ops.Angle, ops.Pchip} {
+	for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpAngle, ops.InterpPchip} {
 		times := arr([]int64{0, 10, 20, 30, 1, 11, 21, 31, 2, 12, 22, 32}, b, n).restride([]int{n + 1, 1}, 0, 0, 0)
 		c := &resampling{Name: fmt.Sprint(kind), Src: vals(tensor.F32, uniformValues(rng(98), b*n*d), b, n, d), Times: times, Targets: arr([]int64{3, 25}, m),
-			Opts: ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: kind}}, TrustTimes: true, Launch: ops.LaunchDependent}, Planned: true}
+			Opts: ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Interp: kind}}, TrustTimes: true, Launch: ops.LaunchDependent}, Planned: true}
 		s.check(t, c, layouts...)
 	}
 }
@@ -138,7 +138,7 @@ func (s *suite) shares(t *testing.T) {
 		for _, form := range []struct {
 			chunks, n int
 			edge      ops.Edge
-		}{{1, 1100, ops.Clamp}, {1, 2100, ops.Clamp}, {3, 700, ops.Extrapolate}} {
+		}{{1, 1100, ops.EdgeClamp}, {1, 2100, ops.EdgeClamp}, {3, 700, ops.EdgeExtrapolate}} {
 			r := rng(uint64(42_000 + i))
 			d := form.chunks * 16 / dtype.Size()
 			v, x := make([]float64, 2*d), make([]int64, form.n)
@@ -154,7 +154,7 @@ func (s *suite) shares(t *testing.T) {
 			}
 			c := &resampling{Name: fmt.Sprint("shares of ", form.chunks), Src: vals(dtype, v, 2, d), Times: arr([]int64{0, h}, 2), Targets: arr(x, form.n), Opts: ops.ResampleOptions{Edge: form.edge}, Planned: true}
 			s.check(t, c, layouts[0])
-			if form.edge == ops.Clamp {
+			if form.edge == ops.EdgeClamp {
 				s.fused(t, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
 			}
 		}

@@ -11,12 +11,12 @@ import (
 // cubics: targets in one bracket have its slopes in common, whatever lies between them: targets that are held, filled, on samples, or of a
 // row with the same samples and other stamps. Tables have from one cubic of a kind to more than a block has threads, beside other kinds.
 func cubics(test visit) {
-	wide := []ops.Channel{{Hi: 150, Kind: ops.Pchip}, {Lo: 150, Hi: 160, Kind: ops.Hermite}, {Lo: 160, Hi: 175, Kind: ops.CatmullRom}}
+	wide := []ops.Channel{{Hi: 150, Interp: ops.InterpPchip}, {Lo: 150, Hi: 160, Interp: ops.InterpHermite}, {Lo: 160, Hi: 175, Interp: ops.InterpCatmullRom}}
 	tables := [][]ops.Channel{
-		{{Hi: 1, Kind: ops.Pchip}},
-		{{Hi: 2, Kind: ops.Hermite}, {Lo: 2, Hi: 3, Kind: ops.CatmullRom}},
-		{{Hi: 3}, {Lo: 3, Hi: 7, Kind: ops.Slerp}, {Lo: 7, Hi: 14, Kind: ops.Pchip}},
-		{{Hi: 17, Kind: ops.CatmullRom}, {Lo: 17, Hi: 20, Kind: ops.RotVec}, {Lo: 20, Hi: 26, Kind: ops.Pchip}, {Lo: 26, Hi: 27, Kind: ops.WindowMax, Window: ops.Within(3e9)}},
+		{{Hi: 1, Interp: ops.InterpPchip}},
+		{{Hi: 2, Interp: ops.InterpHermite}, {Lo: 2, Hi: 3, Interp: ops.InterpCatmullRom}},
+		{{Hi: 3}, {Lo: 3, Hi: 7, Interp: ops.InterpSlerp}, {Lo: 7, Hi: 14, Interp: ops.InterpPchip}},
+		{{Hi: 17, Interp: ops.InterpCatmullRom}, {Lo: 17, Hi: 20, Interp: ops.InterpRotVec}, {Lo: 20, Hi: 26, Interp: ops.InterpPchip}, {Lo: 26, Hi: 27, Interp: ops.InterpWindowMax, Window: ops.Within(3e9)}},
 		wide,
 	}
 	r := rng(117)
@@ -91,7 +91,7 @@ func steepCubics(test visit) {
 		if in == tensor.F32 {
 			scales = []float64{0x1p-149, 0x1p-120, 1, 0x1p60, 0x1p120}
 		}
-		for _, kind := range []ops.Kind{ops.Pchip, ops.CatmullRom} {
+		for _, kind := range []ops.Interp{ops.InterpPchip, ops.InterpCatmullRom} {
 			for _, step := range []float64{1, 0x1p30} { // between brackets beside each other
 				var v, stamps []float64
 				b := 0
@@ -110,7 +110,7 @@ func steepCubics(test visit) {
 				for s := range n - 1 {
 					x = append(x, (stamps[s]+stamps[s+1])/2, stamps[s]+(stamps[s+1]-stamps[s])/16)
 				}
-				c := &resampling{Name: fmt.Sprint("steep ", in, kind, step), Src: vals(in, v, b, n, 3), Times: vals(tensor.F64, stamps, b, n), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Kind: kind}, Planned: true}
+				c := &resampling{Name: fmt.Sprint("steep ", in, kind, step), Src: vals(in, v, b, n, 3), Times: vals(tensor.F64, stamps, b, n), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Interp: kind}, Planned: true}
 				for _, l := range layouts[:2] {
 					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
 				}

@@ -15,7 +15,7 @@ func infiniteLines(test visit) {
 	for k, in := range valueDTypes {
 		most := map[tensor.DType]float64{tensor.F32: math.MaxFloat32, tensor.F64: math.MaxFloat64, tensor.F16: 65504, tensor.BF16: 0x1.fep127}[in]
 		list := []float64{inf, -inf, math.NaN(), most, -most, .75 * most, -.75 * most, 1, 0, math.Copysign(0, -1)}
-		for i, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
+		for i, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate} {
 			r := rng(uint64(150 + i))
 			targets := uniformValues(r, 2*n)
 			for i := range targets {

@@ -18,24 +18,24 @@ func (s *suite) windowNaN(t *testing.T) {
 	const payload = 0x7fc01234
 	raw := []uint64{encode(tensor.F32, 1), payload, 0xffc0abcd, encode(tensor.F32, -0x1p100), encode(tensor.F32, 2)}
 	times := arr([]int64{0, 1e9, 2e9, 3e9, 4e9}, 5)
-	for _, kind := range []ops.Kind{ops.WindowMean, ops.WindowMin, ops.WindowMax, ops.WindowLast} {
+	for _, kind := range []ops.Interp{ops.InterpWindowMean, ops.InterpWindowMin, ops.InterpWindowMax, ops.InterpWindowLast} {
 		c := &resampling{Name: kind.String(), Src: packed(tensor.F32, raw, 5, 1), Times: times, Targets: times, Opts: window(kind, 3)}
 		s.check(t, c, layouts...)
 		got, err := c.call(s.dev)
 		require.NoError(t, err)
 		switch kind {
-		case ops.WindowMean:
+		case ops.InterpWindowMean:
 			for i, b := range got.dst {
 				assert.Equal(t, i > 0, math.IsNaN(decode(tensor.F32, b)), "%v, target %d", kind, i)
 			}
-		case ops.WindowLast:
+		case ops.InterpWindowLast:
 			assert.Equal(t, raw, got.dst, "%v", kind)
 		default:
 			assert.Equal(t, []uint64{raw[0], payload, payload, payload, 0xffc0abcd}, got.dst, "%v: the first NaN, bit for bit", kind)
 		}
 	}
 	zeros := []float64{0, math.Copysign(0, -1), 0}
-	for kind, want := range map[ops.Kind]float64{ops.WindowMin: math.Copysign(0, -1), ops.WindowMax: 0, ops.WindowMean: 0} {
+	for kind, want := range map[ops.Interp]float64{ops.InterpWindowMin: math.Copysign(0, -1), ops.InterpWindowMax: 0, ops.InterpWindowMean: 0} {
 		c := &resampling{Name: "zeros " + kind.String(), Src: vals(tensor.F32, zeros, 3, 1), Times: arr([]int64{0, 1, 2}, 3), Targets: arr([]int64{2}, 1), Opts: window(kind, 3)}
 		s.check(t, c, layouts...)
 		got, err := c.call(s.dev)
@@ -50,10 +50,10 @@ func (s *suite) windowLengths(t *testing.T) {
 	const n, m, d = 1200, 60, 3
 	times := ascending(r, n, 1_762_550_000e9)
 	for i, samples := range lengths {
-		for kind := ops.WindowMean; kind <= ops.WindowLast; kind++ {
+		for kind := ops.InterpWindowMean; kind <= ops.InterpWindowLast; kind++ {
 			dtype := valueDTypes[(i+int(kind))%4]
 			c := &resampling{Name: fmt.Sprint(kind, samples, dtype), Src: vals(dtype, uniformValues(r, n*d), n, d), Times: arr(times, n), Targets: arr(between(r, m, times), m),
-				Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(time.Duration(samples) * 10e6)}}
+				Opts: ops.ResampleOptions{Interp: kind, Window: ops.Within(time.Duration(samples) * 10e6)}}
 			s.check(t, c, layouts[i%2])
 		}
 	}
@@ -66,8 +66,8 @@ func (s *suite) windowBeside(t *testing.T) {
 		v[i] = float64(i/7*10 + i%7)
 	}
 	c := &resampling{Src: vals(tensor.F32, v, 5, 7), Times: arr([]int64{0, 10, 20, 60, 70}, 5), Targets: arr([]int64{20, 24, 26, 59, 70}, 5),
-		Opts: ops.ResampleOptions{Kind: ops.WindowMean, Window: ops.Within(25), Channels: []ops.Channel{
-			{Lo: 0, Hi: 2, Kind: ops.Linear}, {Lo: 3, Hi: 4, Kind: ops.WindowMin, Window: ops.Within(5)}, {Lo: 5, Hi: 6, Kind: ops.WindowMax, Window: ops.Within(15)}}}}
+		Opts: ops.ResampleOptions{Interp: ops.InterpWindowMean, Window: ops.Within(25), Channels: []ops.Channel{
+			{Lo: 0, Hi: 2, Interp: ops.InterpLinear}, {Lo: 3, Hi: 4, Interp: ops.InterpWindowMin, Window: ops.Within(5)}, {Lo: 5, Hi: 6, Interp: ops.InterpWindowMax, Window: ops.Within(15)}}}}
 	s.check(t, c, layouts...)
 	got, err := c.call(s.dev)
 	require.NoError(t, err)
@@ -97,7 +97,7 @@ func (s *suite) hermiteMotion(t *testing.T) {
 	}
 	x := []float64{.25, 1, 1.5, 2, 2.125, 9}
 	for _, clock := range clockDTypes {
-		c := &resampling{Name: clock.String(), Src: vals(tensor.F64, v, 4, 4), Times: vals(clock, at, 4), Targets: vals(clock, x, len(x)), Opts: ops.ResampleOptions{Kind: ops.Hermite}}
+		c := &resampling{Name: clock.String(), Src: vals(tensor.F64, v, 4, 4), Times: vals(clock, at, 4), Targets: vals(clock, x, len(x)), Opts: ops.ResampleOptions{Interp: ops.InterpHermite}}
 		if clock == tensor.I64 {
 			c.Times, c.Targets = arr(nanos(at), 4), arr(nanos(x), len(x))
 		}
@@ -126,7 +126,7 @@ func (s *suite) rotVecTurns(t *testing.T) {
 		{0, 3 * pi / 2, -pi / 8, -pi / 4},
 		{0, .01, .0025, .005}, // where the lerp takes over
 	} {
-		k := &resampling{Name: fmt.Sprint(c.r0, c.r1), Src: vals(tensor.F64, []float64{0, 0, c.r0, 0, 0, c.r1}, 2, 3), Times: arr([]int64{0, 4}, 2), Targets: arr([]int64{1, 2}, 2), Opts: ops.ResampleOptions{Kind: ops.RotVec}}
+		k := &resampling{Name: fmt.Sprint(c.r0, c.r1), Src: vals(tensor.F64, []float64{0, 0, c.r0, 0, 0, c.r1}, 2, 3), Times: arr([]int64{0, 4}, 2), Targets: arr([]int64{1, 2}, 2), Opts: ops.ResampleOptions{Interp: ops.InterpRotVec}}
 		got, err := k.call(s.dev)
 		require.NoError(t, err)
 		for i, w := range []float64{c.at1, c.at2} {
@@ -148,7 +148,7 @@ func (s *suite) rotVecTurns(t *testing.T) {
 func (s *suite) rot6DTurns(t *testing.T) {
 	v := []float64{2, 0, 0, -5, .5, 0, // no rotation
 		0, 3, 0, -1, 7, 0} // x to y, y to -x
-	c := &resampling{Src: vals(tensor.F64, v, 2, 6), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{0, 1, 2}, 3), Opts: ops.ResampleOptions{Kind: ops.Rot6D}}
+	c := &resampling{Src: vals(tensor.F64, v, 2, 6), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{0, 1, 2}, 3), Opts: ops.ResampleOptions{Interp: ops.InterpRot6D}}
 	s.check(t, c, layouts...)
 	got, err := c.call(s.dev)
 	require.NoError(t, err)
@@ -164,17 +164,17 @@ func (s *suite) rot6DTurns(t *testing.T) {
 // noRotation: what is no rotation makes its brackets NaN, and nothing else.
 func (s *suite) noRotation(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	bad := map[ops.Kind][][]float64{
-		ops.RotVec: {{nan, 0, 0}, {0, inf, 0}, {0x1p21, 0, 0}},
-		ops.Rot6D:  {{0, 0, 0, 0, 1, 0}, {1, 2, 3, -2, -4, -6}, {1, 0, 0, 1, 1e-7, 0}, {nan, 0, 0, 0, 1, 0}, {1, 0, 0, 0, inf, 0}},
+	bad := map[ops.Interp][][]float64{
+		ops.InterpRotVec: {{nan, 0, 0}, {0, inf, 0}, {0x1p21, 0, 0}},
+		ops.InterpRot6D:  {{0, 0, 0, 0, 1, 0}, {1, 2, 3, -2, -4, -6}, {1, 0, 0, 1, 1e-7, 0}, {nan, 0, 0, 0, 1, 0}, {1, 0, 0, 0, inf, 0}},
 	}
-	good := map[ops.Kind][]float64{ops.RotVec: {.1, .2, .3}, ops.Rot6D: {1, 0, 0, 0, 0, 1}}
+	good := map[ops.Interp][]float64{ops.InterpRotVec: {.1, .2, .3}, ops.InterpRot6D: {1, 0, 0, 0, 0, 1}}
 	for kind, list := range bad {
 		for _, b := range list {
 			g := good[kind]
 			w := len(g)
 			v := append(append(append(append([]float64(nil), g...), g...), b...), g...)
-			c := &resampling{Name: fmt.Sprint(kind, b), Src: vals(tensor.F32, v, 4, w), Times: arr([]int64{0, 10, 20, 30}, 4), Targets: arr([]int64{5, 10, 15, 20, 25, 30}, 6), Opts: ops.ResampleOptions{Kind: kind}}
+			c := &resampling{Name: fmt.Sprint(kind, b), Src: vals(tensor.F32, v, 4, w), Times: arr([]int64{0, 10, 20, 30}, 4), Targets: arr([]int64{5, 10, 15, 20, 25, 30}, 6), Opts: ops.ResampleOptions{Interp: kind}}
 			s.check(t, c, layouts...)
 			got, err := c.call(s.dev)
 			require.NoError(t, err)

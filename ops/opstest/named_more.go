@@ -162,19 +162,19 @@ func (s *suite) slerpOrders(t *testing.T) {
 	half := math.Sqrt(.5)
 	// A quarter turn about z, from none; a third of the way is 30 degrees.
 	want := []float64{0, 0, math.Sin(math.Pi / 12), math.Cos(math.Pi / 12)}
-	for order, v := range map[ops.QuatOrder][]float64{ops.XYZW: {0, 0, 0, 1, 0, 0, half, half}, ops.WXYZ: {1, 0, 0, 0, half, 0, 0, half}} {
+	for order, v := range map[ops.QuatOrder][]float64{ops.QuatXYZW: {0, 0, 0, 1, 0, 0, half, half}, ops.QuatWXYZ: {1, 0, 0, 0, half, 0, 0, half}} {
 		for _, flip := range []float64{1, -1} {
 			v := append([]float64(nil), v...)
 			for i := 4; i < 8; i++ {
 				v[i] *= flip
 			}
-			c := &resampling{Name: order.String(), Src: vals(tensor.F64, v, 2, 4), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Kind: ops.Slerp, Quat: order}}
+			c := &resampling{Name: order.String(), Src: vals(tensor.F64, v, 2, 4), Times: arr([]int64{0, 3}, 2), Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Interp: ops.InterpSlerp, Quat: order}}
 			s.check(t, c, layouts...)
 			got, err := c.call(s.dev)
 			require.NoError(t, err)
 			for i := range 4 {
 				j := i
-				if order == ops.WXYZ {
+				if order == ops.QuatWXYZ {
 					j = (i + 1) % 4
 				}
 				assert.InDelta(t, want[i], decode(tensor.F64, got.dst[j]), 1e-14, "%v, sign %v", order, flip)
@@ -188,7 +188,7 @@ func (s *suite) slerpHalfTurn(t *testing.T) {
 	half := math.Sqrt(.5)
 	for _, end := range []float64{1, -1} {
 		c := &resampling{Name: fmt.Sprint(end), Src: vals(tensor.F64, []float64{0, 0, 0, 1, end, 0, 0, 0}, 2, 4), Times: arr([]int64{0, 2}, 2),
-			Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Kind: ops.Slerp}}
+			Targets: arr([]int64{1}, 1), Opts: ops.ResampleOptions{Interp: ops.InterpSlerp}}
 		s.check(t, c, layouts...)
 		got, err := c.call(s.dev)
 		require.NoError(t, err)
@@ -203,12 +203,12 @@ func (s *suite) wholeRange(t *testing.T) {
 	const end = 1 << 62
 	x := []int64{-end, -end + 1, -1, 0, 1, end / 3, end - 1, end}
 	r := rng(8)
-	for _, kind := range ops.Kinds() {
+	for _, kind := range ops.Interps() {
 		for _, times := range [][]int64{{-end, end}, {-end, -end, end, end}, {-end, 0, end}, {-end, -end + 1, end - 1, end}, {end}, {-end}} {
-			for _, edge := range []ops.Edge{ops.Clamp, ops.Extrapolate} {
+			for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate} {
 				n := len(times)
 				c := &resampling{Name: fmt.Sprint(kind, times), Src: vals(tensor.F32, uniformValues(r, n*12), n, 12), Times: arr(times, n), Targets: arr(x, len(x)),
-					Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(math.MaxInt64), Edge: edge, MaxGap: ops.Within(math.MaxInt64), Tolerance: ops.Within(end)}}
+					Opts: ops.ResampleOptions{Interp: kind, Window: ops.Within(math.MaxInt64), Edge: edge, MaxGap: ops.Within(math.MaxInt64), Tolerance: ops.Within(end)}}
 				s.check(t, c, layouts...)
 			}
 		}

@@ -15,7 +15,7 @@ func heldParts(test visit) {
 			for _, chunks := range append([]int{oneAndMore}, pieces...) {
 				d := chunks * size / dtype.Size()
 				clock := clockDTypes[1+i%2]
-				c := &resampling{Name: fmt.Sprint("held parts ", dtype, d), Opts: ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}, Planned: true}
+				c := &resampling{Name: fmt.Sprint("held parts ", dtype, d), Opts: ops.ResampleOptions{Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, Planned: true}
 				c.Src, c.Times = vals(dtype, uniformValues(rng(74), 2*d), 2, d), vals(clock, []float64{0, 1}, 2)
 				c.Targets = vals(clock, []float64{-1, 1, 0, 2}, 4)
 				test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
@@ -27,7 +27,7 @@ func heldParts(test visit) {
 // tiedAmong is a stream of ties of d features, with m targets at random: those that tell, and others on a sample or before the first.
 func tiedAmong(r *rand.Rand, dtype, clock tensor.DType, d, m int) *resampling {
 	list := tiesOn(clock)
-	c := &resampling{Name: fmt.Sprint("ties among others ", dtype, clock, d), Opts: ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}, Planned: true}
+	c := &resampling{Name: fmt.Sprint("ties among others ", dtype, clock, d), Opts: ops.ResampleOptions{Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, Planned: true}
 	var x *array
 	c.Src, c.Times, x = tiedSource(r, dtype, dtype, clock, list, d)
 	raw := make([]uint64, m)
@@ -109,8 +109,8 @@ func emptyRows(test visit) {
 func manyItems(test visit) {
 	for _, in := range valueDTypes {
 		for _, d := range []int{64, 65, 66} {
-			for _, kind := range []ops.Kind{ops.Angle, ops.Pchip} {
-				c := &resampling{Name: fmt.Sprint("many items ", in, d, kind), Opts: ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: kind}}}, Planned: true}
+			for _, kind := range []ops.Interp{ops.InterpAngle, ops.InterpPchip} {
+				c := &resampling{Name: fmt.Sprint("many items ", in, d, kind), Opts: ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Interp: kind}}}, Planned: true}
 				c.Src, c.Times, c.Targets = vals(in, uniformValues(rng(77), 3*d), 3, d), arr([]int64{0, 5, 9}, 3), arr([]int64{0, 1, 6, 7}, 4)
 				test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
 			}

@@ -25,7 +25,7 @@ func manyRows(test visit) {
 				targets[x] = float64(x % 6)
 			}
 			v := uniformValues(rng(62), b*n*3)
-			for j, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}}, {{Lo: 1, Hi: 2, Kind: ops.Pchip}}} {
+			for j, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Interp: ops.InterpAngle}}, {{Lo: 1, Hi: 2, Interp: ops.InterpPchip}}} {
 				form := func() *resampling {
 					c := &resampling{Name: fmt.Sprint(in, clock), Targets: vals(clock, targets, len(targets)), DstOffsets: arr(offsets, b+1), Opts: ops.ResampleOptions{Channels: channels}}
 					if (i+k+j)%2 == 0 {

@@ -15,21 +15,21 @@ func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d 
 	if in == tensor.F32 {
 		other = tensor.F16
 	}
-	table := func(kind ops.Kind) ops.ResampleOptions {
-		return ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: kind}}}
+	table := func(kind ops.Interp) ops.ResampleOptions {
+		return ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Interp: kind}}}
 	}
 	for _, form := range []struct {
 		d    int
 		out  tensor.DType
 		opts ops.ResampleOptions
 	}{{16 / in.Size(), in, c.Opts}, {1, in, c.Opts}, {1, in, limited}, {2, other, c.Opts}, {2, other, limited},
-		{2, in, table(ops.Angle)}, {2, in, with(table(ops.Angle), noLimit)}, {2, in, table(ops.Pchip)}, {2, in, with(table(ops.Pchip), noLimit)}} {
+		{2, in, table(ops.InterpAngle)}, {2, in, with(table(ops.InterpAngle), noLimit)}, {2, in, table(ops.InterpPchip)}, {2, in, with(table(ops.InterpPchip), noLimit)}} {
 		if in == tensor.F64 && form.out != in {
 			continue // it has one way for all dtypes
 		}
 		one := *c
 		one.Src, one.Out, one.Opts, one.Planned = values(in, form.d), form.out, form.opts, true
-		one.Opts.Kind = c.Opts.Kind
+		one.Opts.Interp = c.Opts.Interp
 		f := &fusing{Name: c.Name, Out: form.out, Streams: []*part{{resampling: one}}, Targets: c.Targets, Clock: c.Clock, Planned: true}
 		test(&one, f, layouts[0])
 	}
@@ -77,14 +77,14 @@ func searches(test visit) {
 			}
 			c := &resampling{Name: fmt.Sprint("searches ", in, clock), Times: vals(clock, stamps, b, n), Targets: vals(clock, targets, b, len(targets)/b)}
 			if (i+k)%2 == 0 {
-				c.Opts.Kind = ops.Nearest
+				c.Opts.Interp = ops.InterpNearest
 			}
 			everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }, test)
 			for _, bytes := range []int{4, 8, 16} { // rows of one unit, linear ones
 				if in.Size() <= bytes && in != tensor.F64 {
 					one := *c
 					d := bytes / in.Size()
-					one.Src, one.Planned, one.Opts.Kind = vals(in, uniformValues(r, b*n*d), b, n, d), true, ops.Linear
+					one.Src, one.Planned, one.Opts.Interp = vals(in, uniformValues(r, b*n*d), b, n, d), true, ops.InterpLinear
 					test(&one, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: one}}, Targets: c.Targets, Planned: true}, layouts[0])
 				}
 			}

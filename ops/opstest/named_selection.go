@@ -52,9 +52,9 @@ func (s *suite) rows(t *testing.T) {
 					assert.Equal(t, []uint64{0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0}, got.pad, c.Name)
 					assert.Equal(t, []uint64{1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1}, got.valid, c.Name)
 				}
-				for _, edge := range []ops.Edge{ops.FillEdge, ops.Extrapolate, ops.HoldEdge} {
+				for _, edge := range []ops.Edge{ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeHold} {
 					one := *c
-					one.Opts = ops.ResampleOptions{Edge: edge, Snap: ops.Within(2), Kind: ops.Linear}
+					one.Opts = ops.ResampleOptions{Edge: edge, Snap: ops.Within(2), Interp: ops.InterpLinear}
 					s.check(t, &one, layouts[0])
 					lengths := one
 					lengths.DstLengths = arr([]int64{4, 0, 2, 3}, 4)
@@ -124,8 +124,8 @@ func (s *suite) clips(t *testing.T) {
 				r := rng(uint64(i*100 + d))
 				v := append(uniformValues(r, 20*d-4), inf, -inf, math.NaN(), math.Copysign(0, -1))
 				f := &fusing{Name: fmt.Sprint("clips ", in, out, d), Out: out, Targets: vals(tensor.F64, append(count0(20), 3.5, 4.25, -1, 30), 24)}
-				for n, table := range [][]ops.Channel{nil, {{Lo: 0, Hi: 1, Kind: ops.Pchip}}, nil, nil} {
-					p := &part{resampling: resampling{Src: vals(in, v, 20, d), Times: vals(tensor.F64, count0(20), 20), Opts: ops.ResampleOptions{Channels: table, Edge: ops.FillEdge, Fill: ops.FillWith(-99)}}}
+				for n, table := range [][]ops.Channel{nil, {{Lo: 0, Hi: 1, Interp: ops.InterpPchip}}, nil, nil} {
+					p := &part{resampling: resampling{Src: vals(in, v, 20, d), Times: vals(tensor.F64, count0(20), 20), Opts: ops.ResampleOptions{Channels: table, Edge: ops.EdgeFill, Fill: ops.FillWith(-99)}}}
 					p.Least, p.Most = fill32(d, -3), fill32(d, 4)
 					p.Least[0], p.Most[d-1] = float32(math.Inf(-1)), -3
 					switch n {
@@ -285,11 +285,11 @@ func (s *suite) windows(t *testing.T) {
 			deltas[k] = int64(k-ticks/2) * 5_000_000
 		}
 		src := uniformValues(r, len(stamps)*d)
-		for n, kind := range []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest} {
+		for n, kind := range []ops.Interp{ops.InterpLinear, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest} {
 			for _, snap := range []ops.Limit{{}, ops.Within(1000)} {
 				c := &resampling{Name: fmt.Sprint("windows ", clock, kind, snap), Src: vals(tensor.F32, src, len(stamps), d), Times: times(stamps), Pad: true,
 					SrcStarts: arr(starts, windows), SrcLengths: arr(lengths, windows), Anchors: arr(anchors, windows), Deltas: arr(deltas, ticks),
-					Opts: ops.ResampleOptions{Kind: kind, Snap: snap}}
+					Opts: ops.ResampleOptions{Interp: kind, Snap: snap}}
 				s.check(t, c, layouts[n%2])
 				got, err := c.call(s.dev)
 				require.NoError(t, err)
@@ -310,7 +310,7 @@ func (s *suite) windows(t *testing.T) {
 					width := []int{d, 4, 8, 3, 16}[m]
 					one := *c
 					one.Src = vals(in, uniformValues(r, len(stamps)*width), len(stamps), width)
-					one.Opts.Edge = []ops.Edge{ops.Clamp, ops.FillEdge, ops.HoldEdge, ops.Extrapolate, ops.Clamp}[m]
+					one.Opts.Edge = []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeHold, ops.EdgeExtrapolate, ops.EdgeClamp}[m]
 					p := &part{resampling: one}
 					if m%2 == 0 {
 						p.Shift, p.Scale, p.Most = fill32(width, .5), fill32(width, 3), fill32(width, 6)

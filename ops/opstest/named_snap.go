@@ -29,9 +29,9 @@ func (s *suite) frames(t *testing.T) {
 					times.raw[i] = uint64(int64(math.Floor(x*1e6)) * 1000)
 				}
 			}
-			for _, kind := range []ops.Kind{ops.Previous, ops.Next, ops.Nearest, ops.Linear, ops.WindowLast, ops.WindowMean} {
+			for _, kind := range []ops.Interp{ops.InterpPrevious, ops.InterpNext, ops.InterpNearest, ops.InterpLinear, ops.InterpWindowLast, ops.InterpWindowMean} {
 				c := &resampling{Name: fmt.Sprint("frames ", rate, clock, kind), Src: vals(tensor.F32, v, n, 1), Times: times, Clock: ops.Uniform(0, rate, n),
-					Opts: ops.ResampleOptions{Kind: kind, Snap: ops.Within(time.Microsecond), Window: ops.Within(time.Duration(1e9 / rate))}}
+					Opts: ops.ResampleOptions{Interp: kind, Snap: ops.Within(time.Microsecond), Window: ops.Within(time.Duration(1e9 / rate))}}
 				s.check(t, c, layouts[0])
 				got, err := c.call(s.dev)
 				require.NoError(t, err)
@@ -50,8 +50,8 @@ func snaps(test visit) {
 	stamps := []float64{0, 1, 1, 2, 2.5, 6, 6, 6, 9, 9}
 	const n, d = 10, 7
 	tables := [][]ops.Channel{
-		nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}, {Lo: 3, Hi: 4, Kind: ops.Previous}}, {{Hi: 3, Kind: ops.Pchip}}, {{Lo: 3, Hi: 7, Kind: ops.Slerp}, {Lo: 0, Hi: 1, Kind: ops.Next}},
-		{{Hi: 1, Kind: ops.WindowMean}, {Lo: 1, Hi: 2, Kind: ops.WindowLast, Window: ops.Within(1e9 / 8)}, {Lo: 2, Hi: 3, Kind: ops.WindowMin, Window: ops.Within(3e9)}},
+		nil, {{Lo: 1, Hi: 2, Interp: ops.InterpAngle}, {Lo: 3, Hi: 4, Interp: ops.InterpPrevious}}, {{Hi: 3, Interp: ops.InterpPchip}}, {{Lo: 3, Hi: 7, Interp: ops.InterpSlerp}, {Lo: 0, Hi: 1, Interp: ops.InterpNext}},
+		{{Hi: 1, Interp: ops.InterpWindowMean}, {Lo: 1, Hi: 2, Interp: ops.InterpWindowLast, Window: ops.Within(1e9 / 8)}, {Lo: 2, Hi: 3, Interp: ops.InterpWindowMin, Window: ops.Within(3e9)}},
 	}
 	tables[3][0], tables[3][1] = tables[3][1], tables[3][0]
 	number := 0
@@ -68,8 +68,8 @@ func snaps(test visit) {
 						}
 					}
 					c := &resampling{Name: fmt.Sprint("snap ", snap, in, clock, len(table)), Src: vals(in, poseValues(rng(uint64(number)), n, d, table), n, d), Times: onClock(clock, stamps, n), Targets: onClock(clock, x, len(x)),
-						Opts: ops.ResampleOptions{Kind: []ops.Kind{ops.Linear, ops.Nearest, ops.Next, ops.Previous}[number%4], Channels: table, Snap: limit(snap), Window: limit([]float64{.5, .125, 2, 5}[number/4%4])}, Planned: true}
-					c.Opts.Edge = []ops.Edge{ops.Clamp, ops.HoldEdge, ops.FillEdge, ops.Extrapolate, ops.HoldEdge}[number%5]
+						Opts: ops.ResampleOptions{Interp: []ops.Interp{ops.InterpLinear, ops.InterpNearest, ops.InterpNext, ops.InterpPrevious}[number%4], Channels: table, Snap: limit(snap), Window: limit([]float64{.5, .125, 2, 5}[number/4%4])}, Planned: true}
+					c.Opts.Edge = []ops.Edge{ops.EdgeClamp, ops.EdgeHold, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeHold}[number%5]
 					if number%2 == 0 {
 						c.Opts.MaxGap, c.Opts.Tolerance = limit(3), limit(.25)
 					}
@@ -92,7 +92,7 @@ func snaps(test visit) {
 func (s *suite) held(t *testing.T) {
 	times, x := []float64{2, 5}, []float64{1, 2, 4, 5, 7, 100}
 	c := &resampling{Name: "held", Src: vals(tensor.F32, []float64{1, 2}, 2, 1), Times: vals(tensor.F64, times, 2), Targets: vals(tensor.F64, x, len(x)),
-		Opts: ops.ResampleOptions{Kind: ops.Previous, Edge: ops.HoldEdge, Fill: ops.FillWith(-1)}}
+		Opts: ops.ResampleOptions{Interp: ops.InterpPrevious, Edge: ops.EdgeHold, Fill: ops.FillWith(-1)}}
 	for _, tolerance := range []ops.Limit{{}, ops.Within(10 * time.Second)} {
 		c.Opts.Tolerance = tolerance
 		s.check(t, c, layouts...)
@@ -126,7 +126,7 @@ func (c *resampling) snapping(seed uint64) *resampling {
 	}
 	out.Opts.Snap = ops.Within(time.Duration(min(apart*[]float64{0, .1, .3, 1, 5}[r.IntN(5)], 1<<60)))
 	if r.IntN(2) == 0 {
-		out.Opts.Edge = ops.HoldEdge
+		out.Opts.Edge = ops.EdgeHold
 	}
 	out.Name += ", snapping"
 	return &out

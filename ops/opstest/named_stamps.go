@@ -53,12 +53,12 @@ func noTargets(test visit) {
 	for _, in := range valueDTypes {
 		for _, out := range valueDTypes {
 			for _, clock := range []tensor.DType{tensor.F64, tensor.F32} {
-				for _, kind := range []ops.Kind{ops.Angle, ops.Slerp, ops.Pchip, ops.Hermite} {
+				for _, kind := range []ops.Interp{ops.InterpAngle, ops.InterpSlerp, ops.InterpPchip, ops.InterpHermite} {
 					number++
-					channels := []ops.Channel{{Hi: 1, Kind: ops.Previous}, {Lo: 2, Hi: 6, Kind: kind}, {Lo: 6, Hi: 7, Kind: ops.Next}}
+					channels := []ops.Channel{{Hi: 1, Interp: ops.InterpPrevious}, {Lo: 2, Hi: 6, Interp: kind}, {Lo: 6, Hi: 7, Interp: ops.InterpNext}}
 					c := &resampling{Name: fmt.Sprint("no targets ", in, out, clock, kind), Out: out, Planned: true, Src: vals(in, poseValues(rng(uint64(number)), 5, 7, channels), 5, 7), Times: vals(clock, []float64{0, 1, 2, 8, 9}, 5),
 						Targets: vals(clock, []float64{math.NaN(), -1, 0, .5, 5, math.NaN(), 9, 10}, 8), Opts: ops.ResampleOptions{Channels: channels, MaxGap: ops.Within(3e9), FillGaps: number%2 == 0, Fill: ops.FillWith(7)}}
-					c.Opts.Edge = []ops.Edge{ops.Clamp, ops.FillEdge}[number/2%2]
+					c.Opts.Edge = []ops.Edge{ops.EdgeClamp, ops.EdgeFill}[number/2%2]
 					test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[number%2])
 				}
 			}
@@ -72,7 +72,7 @@ func manyEmpty(test visit) {
 	const b, n = 1000, 4
 	number := 0
 	for _, in := range valueDTypes {
-		for _, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Kind: ops.Angle}}, {{Lo: 1, Hi: 2, Kind: ops.Pchip}}} {
+		for _, channels := range [][]ops.Channel{nil, {{Lo: 1, Hi: 2, Interp: ops.InterpAngle}}, {{Lo: 1, Hi: 2, Interp: ops.InterpPchip}}} {
 			for i := range 2 * len(clockDTypes) {
 				clock, at := clockDTypes[i/2], []int{-1, 777}[i%2]
 				number++

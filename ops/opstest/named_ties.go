@@ -34,7 +34,7 @@ func (s *suite) roundedEach(t *testing.T) {
 				all := tiesOn(clock)
 				run(in, out, clock, all, 8, ops.ResampleOptions{})
 				run(in, out, clock, all, 8, limited)
-				run(in, out, clock, all, 5, ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: ops.Previous}}})
+				run(in, out, clock, all, 5, ops.ResampleOptions{Channels: []ops.Channel{{Lo: 1, Hi: 2, Interp: ops.InterpPrevious}}})
 			}
 			for n := 16 / in.Size(); n > 0; n /= 2 { // elements moved at once
 				run(in, out, tensor.I64, two, oneAndMore*n, limited)

@@ -17,13 +17,13 @@ func turns(test visit) {
 		if in.Size() == 2 {
 			out = tensor.F32
 		}
-		for k, kind := range ops.Kinds() {
+		for k, kind := range ops.Interps() {
 			r := rng(uint64(80 + 20*i + k))
 			v := uniformValues(r, n*d)
 			for s := range n {
 				scale := []float64{.05, .15, .4}[r.IntN(3)]
 				near := []float64{1, -1, 1 + 0x1p-9}[s/5%3]
-				if kind == ops.Rot6D {
+				if kind == ops.InterpRot6D {
 					near = math.Abs(near) // or it is half a turn, which goes either way
 				}
 				for c := range d {
@@ -41,8 +41,8 @@ func turns(test visit) {
 				targets[x] = math.Floor(r.Float64()*(n/2)*64)/64 - .25
 			}
 			c := &resampling{Name: fmt.Sprint("turns ", kind, in), Src: vals(in, v, n, d), Times: onClock(clock, stamps, n), Targets: onClock(clock, targets, m), Out: out,
-				Opts: ops.ResampleOptions{Kind: kind, Window: anyWindow}, Planned: true}
-			if kind == ops.Angle {
+				Opts: ops.ResampleOptions{Interp: kind, Window: anyWindow}, Planned: true}
+			if kind == ops.InterpAngle {
 				c.Opts.Period = 2
 			}
 			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[k%2])

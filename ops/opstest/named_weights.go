@@ -97,7 +97,7 @@ func weights(test visit) {
 	for i := range v {
 		v[i] = float64(i / d % 2) // from 0 to 1: the result is the weight
 	}
-	table := []ops.Channel{{Lo: 1, Hi: 2, Kind: ops.Previous}, {Lo: 3, Hi: 4, Kind: ops.Angle}}
+	table := []ops.Channel{{Lo: 1, Hi: 2, Interp: ops.InterpPrevious}, {Lo: 3, Hi: 4, Interp: ops.InterpAngle}}
 	for _, in := range valueDTypes {
 		for _, out := range []tensor.DType{in, tensor.F64} {
 			for i, channels := range [][]ops.Channel{nil, table} {
@@ -154,7 +154,7 @@ func roundedOnce(test visit) {
 			mid := (decode(out, low) + decode(out, low+1)) / 2
 			return mid * (1 + float64(r.IntN(3)-1)*0x1p-32)
 		}
-		for _, kind := range ops.Kinds() {
+		for _, kind := range ops.Interps() {
 			v := make([]float64, 2*n*d)
 			for i := range n {
 				row := v[2*i*d:][:d]
@@ -162,10 +162,10 @@ func roundedOnce(test visit) {
 					row[k] = beside()
 				}
 				switch kind {
-				case ops.Slerp, ops.Rot6D: // of length 1
+				case ops.InterpSlerp, ops.InterpRot6D: // of length 1
 					for k := 0; k < d; k += kind.Width() {
 						x, y := row[k], row[k+1]
-						if kind == ops.Slerp {
+						if kind == ops.InterpSlerp {
 							row[k+2] = .1
 							row[k+3] = math.Sqrt(1 - x*x - y*y - .01)
 							continue
@@ -174,12 +174,12 @@ func roundedOnce(test visit) {
 						across := math.Hypot(x, y)
 						copy(row[k+2:], []float64{z, -y / across, x / across, 0})
 					}
-				case ops.Hermite: // at rest
+				case ops.InterpHermite: // at rest
 					clear(row[d/2:])
 				}
 				copy(v[(2*i+1)*d:], row)
 			}
-			c := &resampling{Name: fmt.Sprint(kind, out), Src: vals(tensor.F64, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, len(targets)), Out: out, Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(30)}}
+			c := &resampling{Name: fmt.Sprint(kind, out), Src: vals(tensor.F64, v, 2*n, d), Times: arr(times, 2*n), Targets: arr(targets, len(targets)), Out: out, Opts: ops.ResampleOptions{Interp: kind, Window: ops.Within(30)}}
 			test(c, &fusing{Name: c.Name, Out: out, Streams: []*part{{resampling: *c}}, Targets: c.Targets}, layouts[0])
 		}
 	}
@@ -263,10 +263,10 @@ func tolerances(test visit) {
 			if clock == tensor.I64 {
 				tolerance, gap = ops.Within(2), ops.Within(8)
 			}
-			for _, kind := range []ops.Kind{ops.Previous, ops.Next, ops.Nearest} {
-				for _, other := range []ops.Kind{kind, ops.Angle, ops.Pchip, ops.Previous, ops.Next, ops.Nearest} {
+			for _, kind := range []ops.Interp{ops.InterpPrevious, ops.InterpNext, ops.InterpNearest} {
+				for _, other := range []ops.Interp{kind, ops.InterpAngle, ops.InterpPchip, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest} {
 					c := &resampling{Name: fmt.Sprint("tolerances ", in, clock, kind, other), Src: vals(in, uniformValues(rng(73), 2*d), 2, d), Times: vals(clock, []float64{0, 8}, 2), Targets: vals(clock, x, len(x)),
-						Opts: ops.ResampleOptions{Kind: kind, MaxGap: gap, Tolerance: tolerance, Channels: []ops.Channel{{Lo: 1, Hi: 2, Kind: other}}}, Planned: true}
+						Opts: ops.ResampleOptions{Interp: kind, MaxGap: gap, Tolerance: tolerance, Channels: []ops.Channel{{Lo: 1, Hi: 2, Interp: other}}}, Planned: true}
 					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[0])
 				}
 			}

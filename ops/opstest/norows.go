@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -112,7 +113,7 @@ func (s *suite) voxelNoRows(t *testing.T) {
 		// The plan works again when the offset does.
 		rig, st := s.voxelRig(t, &voxelizing{Points: cloud(), Offsets: arr([]int64{0}, 1), Box: cube(0, 1, 3), Opts: opts}, 2), s.stream(t)
 		for _, x := range []int64{0, 7, 0} {
-			assert.NoError(t, s.dev.Copy(rig.args.Offsets, arr([]int64{x}, 1).host()))
+			assert.NoError(t, s.dev.Copy(context.Background(), rig.args.Offsets, arr([]int64{x}, 1).host()))
 			assert.NoError(t, rig.plan.Run(st))
 			if err := st.Synchronize(background); x == 0 {
 				assert.NoError(t, err)
@@ -127,13 +128,13 @@ func (s *suite) voxelNoRows(t *testing.T) {
 func (s *suite) noFeatures(t *testing.T) {
 	src, times := tensor.Must(tensor.New(tensor.F32, 2, 3, 0)), arr([]int64{0, 1, 2, 0, 1, 2}, 2, 3).host()
 	args := ops.ResampleArgs{Src: src, SrcTimes: times, Targets: ops.Uniform(0, 1e9, 2)}
-	got, err := s.dev.Resample(args, ops.ResampleOptions{})
+	got, err := s.dev.Resample(context.Background(), args, ops.ResampleOptions{})
 	assert.NoError(t, err)
-	assert.Equal(t, []int{2, 2, 0}, got.Dst.Shape())
+	assert.Equal(t, []int{2, 2, 0}, got.Values.Shape())
 	assert.Equal(t, make([]uint64, 4), bitsOf(got.Valid), "no value is there")
 	assert.Equal(t, make([]uint64, 4), bitsOf(got.Age))
 	args.Valid, args.Age = arr([]uint8{9, 8, 7, 6}, 2, 2).host(), arr([]int64{5, 4, 3, 2}, 2, 2).host()
-	got, err = s.dev.Resample(args, ops.ResampleOptions{})
+	got, err = s.dev.Resample(context.Background(), args, ops.ResampleOptions{})
 	assert.NoError(t, err)
 	assert.Equal(t, []uint64{9, 8, 7, 6}, bitsOf(got.Valid), "what was given stays")
 	assert.Equal(t, []uint64{5, 4, 3, 2}, bitsOf(got.Age))

@@ -73,7 +73,7 @@ func oddCase(r *rand.Rand, dtype tensor.DType, d, number int) *resampling {
 	}
 	g.pace(samples)
 	g.oddSource(dtype, b, samples, d)
-	g.c.Opts.Kind = []ops.Kind{ops.Linear, ops.Linear, ops.Previous, ops.Next, ops.Nearest}[number%5]
+	g.c.Opts.Interp = []ops.Interp{ops.InterpLinear, ops.InterpLinear, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest}[number%5]
 	g.targets(b, targets, []int{0, 1, 2}[r.IntN(3)])
 	g.c.DstLengths = nil
 	return g.c

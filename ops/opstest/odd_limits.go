@@ -17,11 +17,11 @@ var limitWidths = []int{1, 2, 3, 5, 7, 8, 14, 33, 64, 19}
 // limitOptions are limits and fills in plain rows, whose targets lie a multiple of limitTick from stamps, some just as far as a limit.
 var limitOptions = []ops.ResampleOptions{
 	{MaxGap: ops.Within(time.Second), FillGaps: true, Fill: ops.FillWith(-7.5)},
-	{MaxGap: ops.Within(time.Second), Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)},
-	{Kind: ops.Previous, Tolerance: ops.Within(time.Second / 4), FillGaps: true, Fill: ops.FillWith(3.25)},
-	{Kind: ops.Next, Tolerance: ops.Within(time.Second / 4), FillGaps: true, Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)},
-	{Kind: ops.Nearest, Tolerance: ops.Within(time.Second / 4), Edge: ops.FillEdge, Fill: ops.FillWith(math.Copysign(0, -1))},
-	{Kind: ops.Nearest, MaxGap: ops.Within(time.Second), Tolerance: ops.Within(time.Second), FillGaps: true, Edge: ops.FillEdge, Fill: ops.FillWith(70000)},
+	{MaxGap: ops.Within(time.Second), Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)},
+	{Interp: ops.InterpPrevious, Tolerance: ops.Within(time.Second / 4), FillGaps: true, Fill: ops.FillWith(3.25)},
+	{Interp: ops.InterpNext, Tolerance: ops.Within(time.Second / 4), FillGaps: true, Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)},
+	{Interp: ops.InterpNearest, Tolerance: ops.Within(time.Second / 4), Edge: ops.EdgeFill, Fill: ops.FillWith(math.Copysign(0, -1))},
+	{Interp: ops.InterpNearest, MaxGap: ops.Within(time.Second), Tolerance: ops.Within(time.Second), FillGaps: true, Edge: ops.EdgeFill, Fill: ops.FillWith(70000)},
 }
 
 const limitTick = 1. / 64 // seconds, exact on every clock

@@ -74,7 +74,7 @@ func toldCase(dtype, clock tensor.DType, d, n, seed int) *resampling {
 	if clock == tensor.F32 {
 		unit, least = 0x1p100, math.SmallestNonzeroFloat32
 	} else { // beyond the ends there is another value than for a target that is none
-		c.Opts = ops.ResampleOptions{Edge: ops.FillEdge, Fill: ops.FillWith(-7.5)}
+		c.Opts = ops.ResampleOptions{Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}
 	}
 	x := make([]float64, n)
 	for i := range x {

@@ -314,11 +314,11 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 				a.err = &ops.ValueError{Op: "Resample", Arg: "Targets", Row: b, Index: i, Kind: ops.ErrTimeRange}
 				return a
 			}
-			if (one.below || one.above) && c.Opts.Edge == ops.ErrorEdge {
+			if (one.below || one.above) && c.Opts.Edge == ops.EdgeError {
 				a.err = &ops.ValueError{Op: "Resample", Arg: "Targets", Row: b, Index: i, Kind: ops.ErrOutOfRange}
 				return a
 			}
-			if held := one.above && c.Opts.Edge == ops.HoldEdge; !one.below && (!one.above || held) && !one.nan && !one.gap {
+			if held := one.above && c.Opts.Edge == ops.EdgeHold; !one.below && (!one.above || held) && !one.nan && !one.gap {
 				a.valid[at] = 1
 			}
 			if !one.below && !one.above {

@@ -38,10 +38,10 @@ func (t *target[C]) reduce(d int) expect {
 	if len(in) == 0 {
 		return expect{rule: rounded, bits: encode(t.c.out(), math.NaN())}
 	}
-	if ch.Kind == ops.WindowLast {
+	if ch.Interp == ops.InterpWindowLast {
 		return t.take(in[len(in)-1], d)
 	}
-	if ch.Kind == ops.WindowMean {
+	if ch.Interp == ops.InterpWindowMean {
 		sum := t.v(in[0], d)
 		for _, k := range in[1:] {
 			sum += t.v(k, d)
@@ -56,7 +56,7 @@ func (t *target[C]) reduce(d int) expect {
 	best := in[0]
 	for _, k := range in[1:] {
 		a, b := t.v(k, d), t.v(best, d)
-		if ch.Kind == ops.WindowMax {
+		if ch.Interp == ops.InterpWindowMax {
 			a, b = -a, -b
 		}
 		if a < b || a == b && math.Copysign(1, a) < math.Copysign(1, b) {

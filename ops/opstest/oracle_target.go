@@ -88,7 +88,7 @@ func (t *target[C]) nearer(before, after C) bool {
 func (t *target[C]) empty() bool {
 	_, _, _, features := t.c.dims()
 	for d := range features {
-		if ch := t.channelAt(d); ch.Kind.Windowed() && len(t.window(ch.Window)) == 0 {
+		if ch := t.channelAt(d); ch.Interp.Windowed() && len(t.window(ch.Window)) == 0 {
 			return true
 		}
 	}
@@ -99,7 +99,7 @@ func (t *target[C]) empty() bool {
 func (t *target[C]) channelAt(d int) ops.Channel {
 	o := &t.c.Opts
 	_, _, _, features := t.c.dims()
-	at := ops.Channel{Hi: features, Kind: o.Kind, Period: o.Period}
+	at := ops.Channel{Hi: features, Interp: o.Interp, Period: o.Period}
 	for _, ch := range o.Channels {
 		switch {
 		case ch.Hi <= d:
@@ -147,9 +147,9 @@ func (t *target[C]) find() {
 		t.above = true
 		_, _, _, features := t.c.dims()
 		for d := range features {
-			kind := t.channelAt(d).Kind
-			one := kind == ops.Previous || kind == ops.Next || kind == ops.Nearest
-			t.gap = t.gap || t.c.Opts.Edge == ops.HoldEdge && one && exceeds(t.times[last], t.x, t.slack(t.c.Opts.Tolerance))
+			kind := t.channelAt(d).Interp
+			one := kind == ops.InterpPrevious || kind == ops.InterpNext || kind == ops.InterpNearest
+			t.gap = t.gap || t.c.Opts.Edge == ops.EdgeHold && one && exceeds(t.times[last], t.x, t.slack(t.c.Opts.Tolerance))
 		}
 		return
 	}
@@ -158,10 +158,10 @@ func (t *target[C]) find() {
 	t.gap = exceeds(before, after, t.slack(t.c.Opts.MaxGap)) || t.empty()
 	_, _, _, features := t.c.dims()
 	for d := range features {
-		kind, tolerance := t.channelAt(d).Kind, t.slack(t.c.Opts.Tolerance)
+		kind, tolerance := t.channelAt(d).Interp, t.slack(t.c.Opts.Tolerance)
 		prev, next := exceeds(before, t.x, tolerance), exceeds(t.x, after, tolerance)
-		t.gap = t.gap || kind == ops.Previous && prev || kind == ops.Next && next ||
-			kind == ops.Nearest && (t.laterIsNearer && next || !t.laterIsNearer && prev)
+		t.gap = t.gap || kind == ops.InterpPrevious && prev || kind == ops.InterpNext && next ||
+			kind == ops.InterpNearest && (t.laterIsNearer && next || !t.laterIsNearer && prev)
 	}
 }
 
@@ -221,11 +221,11 @@ func (t *target[C]) features(out []expect, fill expect) {
 	edge := t.c.Opts.Edge
 	for d := range out {
 		switch {
-		case t.nan && edge == ops.FillEdge, (t.below || t.above) && edge == ops.FillEdge, t.below && edge == ops.HoldEdge, t.gap && t.c.Opts.FillGaps:
+		case t.nan && edge == ops.EdgeFill, (t.below || t.above) && edge == ops.EdgeFill, t.below && edge == ops.EdgeHold, t.gap && t.c.Opts.FillGaps:
 			out[d] = fill
 		case t.nan:
 			out[d] = expect{rule: rounded, bits: encode(t.c.out(), math.NaN())}
-		case !t.below && !t.above && t.channelAt(d).Kind.Windowed():
+		case !t.below && !t.above && t.channelAt(d).Interp.Windowed():
 			out[d] = t.reduce(d)
 		case t.exact:
 			out[d] = t.take(t.k, d)
@@ -239,7 +239,7 @@ func (t *target[C]) features(out []expect, fill expect) {
 
 // beyond is a target outside the row's times whose end sample is held or whose line is continued.
 func (t *target[C]) beyond(d int) expect {
-	if t.channelAt(d).Kind == ops.Linear && t.c.Opts.Edge == ops.Extrapolate {
+	if t.channelAt(d).Interp == ops.InterpLinear && t.c.Opts.Edge == ops.EdgeExtrapolate {
 		if t.below {
 			for b := 0; b+1 < len(t.times); b++ {
 				if h := gapOf(t.times[b], t.times[b+1]); h > 0 {
@@ -263,17 +263,17 @@ func (t *target[C]) inside(d int) expect {
 	ch := t.channelAt(d)
 	lo, period := ch.Lo, ch.Period
 	size := largest(t.v(k, d), t.v(k+1, d))
-	switch ch.Kind {
-	case ops.Previous:
+	switch ch.Interp {
+	case ops.InterpPrevious:
 		return t.take(k, d)
-	case ops.Next:
+	case ops.InterpNext:
 		return t.take(k+1, d)
-	case ops.Nearest:
+	case ops.InterpNearest:
 		if t.laterIsNearer {
 			k++
 		}
 		return t.take(k, d)
-	case ops.Slerp:
+	case ops.InterpSlerp:
 		i := (d - lo) % 4
 		var p, q [4]float64
 		for j := range 4 {
@@ -281,7 +281,7 @@ func (t *target[C]) inside(d int) expect {
 			size = largest(size, p[j], q[j])
 		}
 		return expect{rule: near, want: slerpAt(p, q, a)[i], size: size}
-	case ops.Angle:
+	case ops.InterpAngle:
 		v0, v1 := t.v(k, d), t.v(k+1, d)
 		e := expect{rule: near, want: v0 + a*(v1-v0), size: largest(size, period)}
 		if !(math.Abs(v1-v0) <= period/2) { // a crossing
@@ -291,16 +291,16 @@ func (t *target[C]) inside(d int) expect {
 			}
 		}
 		return e
-	case ops.Pchip:
+	case ops.InterpPchip:
 		want, far := t.pchip(d)
 		return expect{rule: near, want: want, size: largest(size, far)}
-	case ops.CatmullRom:
+	case ops.InterpCatmullRom:
 		return t.catmullRom(d)
-	case ops.Hermite:
+	case ops.InterpHermite:
 		return t.hermite(d, ch)
-	case ops.RotVec:
+	case ops.InterpRotVec:
 		return t.rotVec(lo+(d-lo)/3*3, (d-lo)%3, a)
-	case ops.Rot6D:
+	case ops.InterpRot6D:
 		return t.rot6D(lo+(d-lo)/6*6, (d-lo)%6, a)
 	}
 	return t.line(k, d, a)

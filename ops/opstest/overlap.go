@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -16,15 +17,15 @@ import (
 func (s *suite) overlap(t *testing.T) {
 	n, rounds := s.cfg.scaled(40_000), 2+s.cfg.scaled(20)
 	type job struct {
-		plan  ops.Plan
-		on    ops.Stream
+		plan  *ops.Plan
+		on    *ops.Queue
 		check func()
 	}
 	var jobs []job
 	for i, opts := range voxelForms {
 		c := &voxelizing{Points: vals(tensor.F32, uniformValues(rng(uint64(90+i)), 3*n), n, 3), Box: cube(-8, 4, 4), Opts: opts}
 		rig := s.voxelRig(t, c, n)
-		jobs = append(jobs, job{rig.plan, s.stream(t), func() { rig.check(t, s, n, fmt.Sprintf("%+v", opts)) }})
+		jobs = append(jobs, job{&rig.plan.Plan, s.stream(t), func() { rig.check(t, s, n, fmt.Sprintf("%+v", opts)) }})
 	}
 	for i := range 4 {
 		p := &placed{dev: s.dev}
@@ -39,9 +40,9 @@ func (s *suite) overlap(t *testing.T) {
 		c.args.Dst = c.new(tensor.F32, 2, steps, 11)
 		for m, row := range [][]float64{{0, 1, 2, 0, 2, 3}, {0, 1, 2, 3, 4}} {
 			x := &c.args.Streams[m]
-			require.NoError(t, s.dev.Copy(x.SrcTimes, vals(tensor.F64, row, x.SrcTimes.Shape()...).host()))
+			require.NoError(t, s.dev.Copy(context.Background(), x.SrcTimes, vals(tensor.F64, row, x.SrcTimes.Shape()...).host()))
 			count := x.Src.Len()
-			require.NoError(t, s.dev.Copy(x.Src, vals(x.Src.DType(), uniformValues(rng(uint64(10*i+m)), count), x.Src.Shape()...).host()))
+			require.NoError(t, s.dev.Copy(context.Background(), x.Src, vals(x.Src.DType(), uniformValues(rng(uint64(10*i+m)), count), x.Src.Shape()...).host()))
 		}
 		c.args.Streams[1].Scale = []float32{1, 2, 3}
 		require.NoError(t, p.err)
@@ -51,7 +52,7 @@ func (s *suite) overlap(t *testing.T) {
 		require.NoError(t, plan.Run(st))
 		require.NoError(t, st.Synchronize(background))
 		alone := s.read(t, c.args.Dst)
-		require.NoError(t, s.dev.Copy(c.args.Dst, tensor.Must(tensor.New(tensor.F32, 2, steps, 11))))
+		require.NoError(t, s.dev.Copy(context.Background(), c.args.Dst, tensor.Must(tensor.New(tensor.F32, 2, steps, 11))))
 		jobs = append(jobs, job{plan, st, func() { assert.Equal(t, alone, s.read(t, c.args.Dst), "Fuse %d", i) }})
 		t.Cleanup(func() {
 			assert.NoError(t, plan.Close())

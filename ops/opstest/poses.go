@@ -13,7 +13,7 @@ import (
 func poseValues(r *rand.Rand, n, d int, channels []ops.Channel) []float64 {
 	v := uniformValues(r, n*d)
 	for _, c := range channels {
-		for k := c.Lo; c.Kind == ops.Slerp && k < c.Hi; k += 4 {
+		for k := c.Lo; c.Interp == ops.InterpSlerp && k < c.Hi; k += 4 {
 			for i := range n {
 				q := v[i*d+k:][:4]
 				norm := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
@@ -30,12 +30,12 @@ func poseValues(r *rand.Rand, n, d int, channels []ops.Channel) []float64 {
 // within a warp's targets, up to the last bytes of the source. Some write to where 16 bytes do not begin.
 func poses(test visit) {
 	tables := [][]ops.Channel{
-		{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 3, Kind: ops.Angle}},
-		{{Lo: 0, Hi: 3}, {Lo: 3, Hi: 7, Kind: ops.Slerp}},
-		{{Lo: 0, Hi: 4, Kind: ops.Slerp}, {Lo: 4, Hi: 8, Kind: ops.Slerp}, {Lo: 8, Hi: 9, Kind: ops.Next}},
-		{{Lo: 0, Hi: 5}, {Lo: 5, Hi: 6, Kind: ops.Previous}, {Lo: 6, Hi: 8, Kind: ops.Nearest}, {Lo: 8, Hi: 11, Kind: ops.Angle}, {Lo: 11, Hi: 12}, {Lo: 12, Hi: 14, Kind: ops.Angle, Period: 1}},
-		{{Lo: 0, Hi: 14}, {Lo: 14, Hi: 18, Kind: ops.Slerp}, {Lo: 18, Hi: 25, Kind: ops.Previous}, {Lo: 25, Hi: 31, Kind: ops.Angle}},
-		{{Lo: 0, Hi: 40}, {Lo: 40, Hi: 44, Kind: ops.Slerp}, {Lo: 44, Hi: 54, Kind: ops.Nearest}, {Lo: 54, Hi: 61, Kind: ops.Angle}},
+		{{Lo: 0, Hi: 1}, {Lo: 1, Hi: 3, Interp: ops.InterpAngle}},
+		{{Lo: 0, Hi: 3}, {Lo: 3, Hi: 7, Interp: ops.InterpSlerp}},
+		{{Lo: 0, Hi: 4, Interp: ops.InterpSlerp}, {Lo: 4, Hi: 8, Interp: ops.InterpSlerp}, {Lo: 8, Hi: 9, Interp: ops.InterpNext}},
+		{{Lo: 0, Hi: 5}, {Lo: 5, Hi: 6, Interp: ops.InterpPrevious}, {Lo: 6, Hi: 8, Interp: ops.InterpNearest}, {Lo: 8, Hi: 11, Interp: ops.InterpAngle}, {Lo: 11, Hi: 12}, {Lo: 12, Hi: 14, Interp: ops.InterpAngle, Period: 1}},
+		{{Lo: 0, Hi: 14}, {Lo: 14, Hi: 18, Interp: ops.InterpSlerp}, {Lo: 18, Hi: 25, Interp: ops.InterpPrevious}, {Lo: 25, Hi: 31, Interp: ops.InterpAngle}},
+		{{Lo: 0, Hi: 40}, {Lo: 40, Hi: 44, Interp: ops.InterpSlerp}, {Lo: 44, Hi: 54, Interp: ops.InterpNearest}, {Lo: 54, Hi: 61, Interp: ops.InterpAngle}},
 	}
 	r := rng(71)
 	number := 0
@@ -104,12 +104,12 @@ func poses(test visit) {
 func posed(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 	g := &generator{Rand: r, c: &resampling{}, clock: clock, batch: true}
 	b, samples, targets, d := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)], lengths[r.IntN(len(lengths)-1)], 4+r.IntN(28)
-	kinds := []ops.Kind{ops.Linear, ops.Previous, ops.Next, ops.Nearest, ops.Slerp, ops.Slerp, ops.Angle}
+	kinds := []ops.Interp{ops.InterpLinear, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest, ops.InterpSlerp, ops.InterpSlerp, ops.InterpAngle}
 	for lo := r.IntN(3); lo < d; lo += r.IntN(3) {
 		kind := kinds[r.IntN(len(kinds))]
 		hi := min(lo+kind.Width()*(1+r.IntN(1+6/kind.Width())), lo+(d-lo)/kind.Width()*kind.Width())
 		if hi > lo {
-			g.c.Opts.Channels = append(g.c.Opts.Channels, ops.Channel{Lo: lo, Hi: hi, Kind: kind})
+			g.c.Opts.Channels = append(g.c.Opts.Channels, ops.Channel{Lo: lo, Hi: hi, Interp: kind})
 			lo = hi
 		}
 	}

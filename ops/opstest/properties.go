@@ -28,14 +28,14 @@ func (s *suite) properties(t *testing.T) {
 
 func (s *suite) identity(t *testing.T) {
 	r := rng(20)
-	for _, kind := range ops.Kinds() {
+	for _, kind := range ops.Interps() {
 		for i, dtype := range valueDTypes {
 			times := ascending(r, 200, 1_762_550_000e9)
 			raw := make([]uint64, 200*12)
 			for i := range raw { // any pattern: NaNs with payloads, infinities, subnormals
 				raw[i] = r.Uint64() >> (64 - 8*dtype.Size())
 			}
-			c := &resampling{Src: packed(dtype, raw, 200, 12), Times: arr(times, 200), Targets: arr(times, 200), Opts: ops.ResampleOptions{Kind: kind, Edge: ops.Edge(i), Window: ops.Within(1)}}
+			c := &resampling{Src: packed(dtype, raw, 200, 12), Times: arr(times, 200), Targets: arr(times, 200), Opts: ops.ResampleOptions{Interp: kind, Edge: ops.Edge(i), Window: ops.Within(1)}}
 			if i == 2 { // the same stamps in seconds
 				sec := make([]float64, len(times))
 				for k := range sec {
@@ -45,7 +45,7 @@ func (s *suite) identity(t *testing.T) {
 			}
 			got, err := c.call(s.dev)
 			require.NoError(t, err)
-			if kind == ops.WindowMean { // which is arithmetic, of a window with nothing but the sample in it
+			if kind == ops.InterpWindowMean { // which is arithmetic, of a window with nothing but the sample in it
 				equalBits(t, dtype, raw, got.dst, fmt.Sprint(kind, dtype))
 				continue
 			}
@@ -62,7 +62,7 @@ func sample(r interface {
 	IntN(int) int
 	NormFloat64() float64
 	Int64N(int64) int64
-}, kind ops.Kind, b, n, m int) *resampling {
+}, kind ops.Interp, b, n, m int) *resampling {
 	dtype := valueDTypes[r.IntN(4)]
 	v := make([]float64, b*n*sampleWidth)
 	for i := range v {
@@ -82,12 +82,12 @@ func sample(r interface {
 		}
 	}
 	return &resampling{Name: kind.String(), Src: vals(dtype, v, b, n, sampleWidth), Times: arr(times, b, n), Targets: arr(x, b, m),
-		Opts: ops.ResampleOptions{Kind: kind, Window: ops.Within(time.Duration(1 + r.Int64N(1e8))), Edge: ops.Edge(r.IntN(3)), MaxGap: ops.Within(15e6), FillGaps: r.IntN(2) == 0}}
+		Opts: ops.ResampleOptions{Interp: kind, Window: ops.Within(time.Duration(1 + r.Int64N(1e8))), Edge: ops.Edge(r.IntN(3)), MaxGap: ops.Within(15e6), FillGaps: r.IntN(2) == 0}}
 }
 
 func (s *suite) permuted(t *testing.T) {
 	r := rng(21)
-	for _, kind := range ops.Kinds() {
+	for _, kind := range ops.Interps() {
 		c := sample(r, kind, 1, 60, 300)
 		want, err := c.call(s.dev)
 		require.NoError(t, err)
@@ -110,7 +110,7 @@ func (s *suite) permuted(t *testing.T) {
 
 func (s *suite) shifted(t *testing.T) {
 	r := rng(22)
-	for _, kind := range ops.Kinds() {
+	for _, kind := range ops.Interps() {
 		c := sample(r, kind, 2, 60, 100)
 		want, err := c.call(s.dev)
 		require.NoError(t, err)
@@ -136,7 +136,7 @@ func add(a *array, shift int64) *array {
 
 func (s *suite) rowByRow(t *testing.T) {
 	r := rng(23)
-	for _, kind := range ops.Kinds() {
+	for _, kind := range ops.Interps() {
 		const b, n, m, d = 6, 33, 70, sampleWidth
 		c := sample(r, kind, b, n, m)
 		want, err := c.call(s.dev)

@@ -27,12 +27,12 @@ func (s *suite) run(t *testing.T, c *resampling) []float64 {
 func (s *suite) meanBetween(t *testing.T) {
 	r := rng(24)
 	for range 8 {
-		c := sample(r, ops.WindowMean, 2, 90, 200)
-		c.Opts.FillGaps, c.Opts.Edge = false, ops.Clamp
+		c := sample(r, ops.InterpWindowMean, 2, 90, 200)
+		c.Opts.FillGaps, c.Opts.Edge = false, ops.EdgeClamp
 		var got [4][]float64
 		for i := range got {
 			one := *c
-			one.Opts.Kind = ops.WindowMean + ops.Kind(i)
+			one.Opts.Interp = ops.InterpWindowMean + ops.Interp(i)
 			got[i] = s.run(t, &one)
 		}
 		mean, least, greatest, last := got[0], got[1], got[2], got[3]
@@ -51,17 +51,17 @@ func (s *suite) meanBetween(t *testing.T) {
 // wholeWindow: such a window of a constant is the constant, its last sample is Previous, its count the samples so far.
 func (s *suite) wholeWindow(t *testing.T) {
 	r := rng(25)
-	c := sample(r, ops.Previous, 3, 50, 120)
+	c := sample(r, ops.InterpPrevious, 3, 50, 120)
 	c.Opts.FillGaps = false
 	want, err := c.call(s.dev)
 	require.NoError(t, err)
-	c.Opts.Kind, c.Opts.Window = ops.WindowLast, ops.Within(math.MaxInt64)
+	c.Opts.Interp, c.Opts.Window = ops.InterpWindowLast, ops.Within(math.MaxInt64)
 	got, err := c.call(s.dev)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 	// The mean of 0, 1, .. k is k/2.
 	const n = 300
-	k := &resampling{Src: vals(tensor.F64, count(0, n-1), n, 1), Times: arr(ascending(r, n, -1e9), n), Opts: ops.ResampleOptions{Kind: ops.WindowMean, Window: c.Opts.Window}}
+	k := &resampling{Src: vals(tensor.F64, count(0, n-1), n, 1), Times: arr(ascending(r, n, -1e9), n), Opts: ops.ResampleOptions{Interp: ops.InterpWindowMean, Window: c.Opts.Window}}
 	k.Targets = k.Times
 	for i, v := range s.run(t, k) {
 		assert.Equal(t, float64(i)/2, v)
@@ -91,9 +91,9 @@ func (s *suite) polynomials(t *testing.T) {
 			vc, sc := at(c, ns)
 			parabolas, cubics = append(parabolas, va, vb), append(cubics, vc, sc)
 		}
-		first := &resampling{Src: vals(tensor.F64, parabolas, n, 2), Times: arr(times, n), Targets: arr(x, m), Opts: ops.ResampleOptions{Kind: ops.CatmullRom}}
+		first := &resampling{Src: vals(tensor.F64, parabolas, n, 2), Times: arr(times, n), Targets: arr(x, m), Opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}}
 		second := *first
-		second.Src, second.Opts.Kind = vals(tensor.F64, cubics, n, 2), ops.Hermite
+		second.Src, second.Opts.Interp = vals(tensor.F64, cubics, n, 2), ops.InterpHermite
 		p, h := s.run(t, first), s.run(t, &second)
 		for i, ns := range x {
 			ns = min(max(ns, times[0]), times[n-1])
@@ -123,7 +123,7 @@ func (s *suite) velocityIsSlope(t *testing.T) {
 		at := 1000 + r.Int64N(19e9-2000)
 		x = append(x, at-1000, at, at+1000)
 	}
-	got := s.run(t, &resampling{Src: vals(tensor.F64, v, 20, 2), Times: arr(times, 20), Targets: arr(x, 150), Opts: ops.ResampleOptions{Kind: ops.Hermite}})
+	got := s.run(t, &resampling{Src: vals(tensor.F64, v, 20, 2), Times: arr(times, 20), Targets: arr(x, 150), Opts: ops.ResampleOptions{Interp: ops.InterpHermite}})
 	for i := 0; i < 150; i += 3 {
 		slope := (got[2*i+4] - got[2*i]) / 2e-6
 		// The second derivative is below 300, and turns at most once in the microsecond.
@@ -152,9 +152,9 @@ func (s *suite) constantRate(t *testing.T) {
 		for i := range x {
 			x[i] = int64(i) * 40_000
 		}
-		c := &resampling{Src: vals(tensor.F64, v, n, 3), Times: arr(times, n), Targets: arr(x, 200), Opts: ops.ResampleOptions{Kind: ops.RotVec}}
+		c := &resampling{Src: vals(tensor.F64, v, n, 3), Times: arr(times, n), Targets: arr(x, 200), Opts: ops.ResampleOptions{Interp: ops.InterpRotVec}}
 		got := s.run(t, c)
-		c.Src, c.Opts.Kind = vals(tensor.F64, six, n, 6), ops.Rot6D
+		c.Src, c.Opts.Interp = vals(tensor.F64, six, n, 6), ops.InterpRot6D
 		columns := s.run(t, c)
 		tolerance := 1e-14
 		if math.Abs(rate) < .02 {
@@ -193,12 +193,12 @@ func (s *suite) formsAgree(t *testing.T) {
 	}
 	times := ascending(r, n, 0)
 	c := &resampling{Times: arr(times, n), Targets: arr(between(r, m, times), m)}
-	run := func(kind ops.Kind, v []float64) []float64 {
+	run := func(kind ops.Interp, v []float64) []float64 {
 		one := *c
-		one.Src, one.Opts.Kind = vals(tensor.F64, v, n, len(v)/n), kind
+		one.Src, one.Opts.Interp = vals(tensor.F64, v, n, len(v)/n), kind
 		return s.run(t, &one)
 	}
-	q, v, six, byRow := run(ops.Slerp, quats), run(ops.RotVec, vecs), run(ops.Rot6D, columns), run(ops.Rot6D, rows)
+	q, v, six, byRow := run(ops.InterpSlerp, quats), run(ops.InterpRotVec, vecs), run(ops.InterpRot6D, columns), run(ops.InterpRot6D, rows)
 	for i := range m {
 		a := ofVec([3]float64(v[3*i:]))
 		axis, angle := a.axisAngle()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -50,14 +51,14 @@ func (c *voxelizing) rows() int {
 }
 
 // reduction is what is made of a voxel: the default written out.
-func (c *voxelizing) reduction() ops.VoxelReduce {
+func (c *voxelizing) reduction() ops.Reduce {
 	switch {
-	case c.Opts.Mode == ops.HardVoxels:
-		return ops.ReduceCount
-	case c.Opts.Reduce != ops.ReduceDefault:
+	case c.Opts.Mode == ops.VoxelHard:
+		return backend.ReduceCount
+	case c.Opts.Reduce != backend.ReduceDefault:
 		return c.Opts.Reduce
-	case c.Opts.Mode == ops.SparseVoxels:
-		return ops.ReduceMean
+	case c.Opts.Mode == ops.VoxelSparse:
+		return backend.ReduceMean
 	}
 	return ops.ReduceOccupancy
 }
@@ -66,7 +67,7 @@ func (c *voxelizing) features() int {
 	switch {
 	case c.Features != nil:
 		return c.Features.shape[1]
-	case c.Opts.Mode == ops.HardVoxels:
+	case c.Opts.Mode == ops.VoxelHard:
 		return 0
 	}
 	return 3
@@ -77,7 +78,7 @@ func (c *voxelizing) double() bool {
 	if c.Features != nil && c.Features.dtype == tensor.F64 {
 		return true
 	}
-	return c.Points.dtype == tensor.F64 && (c.Features == nil || c.Opts.Mode == ops.HardVoxels)
+	return c.Points.dtype == tensor.F64 && (c.Features == nil || c.Opts.Mode == ops.VoxelHard)
 }
 
 // valueType is the dtype of Grid or Values that are made of features.
@@ -96,10 +97,10 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 	out := map[string]*array{}
 	shape := func(dtype tensor.DType, dims ...int) *array { return packed(dtype, nil, dims...) }
 	f, reduce := c.features(), c.reduction()
-	if c.Opts.Mode == ops.DenseVoxels {
+	if c.Opts.Mode == ops.VoxelDense {
 		n, _ := c.Box.Cells()
 		dims := []int{n[2], n[1], n[0]}
-		if c.Opts.Order == ops.XYZ {
+		if c.Opts.Order == ops.AxisXYZ {
 			dims = []int{n[0], n[1], n[2]}
 		}
 		if c.Offsets != nil {
@@ -108,7 +109,7 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 		switch {
 		case reduce == ops.ReduceOccupancy:
 			out["Grid"] = shape(tensor.U8, dims...)
-		case reduce == ops.ReduceCount || reduce == ops.ReduceMajority:
+		case reduce == backend.ReduceCount || reduce == backend.ReduceMajority:
 			out["Grid"] = shape(tensor.I32, dims...)
 		default:
 			out["Grid"] = shape(c.valueType(), append(dims, f)...)
@@ -116,11 +117,11 @@ func (c *voxelizing) outputs(v int) map[string]*array {
 		return out
 	}
 	switch {
-	case c.Opts.Mode == ops.HardVoxels:
+	case c.Opts.Mode == ops.VoxelHard:
 		out["Values"] = shape(c.valueType(), v, c.Opts.MaxPoints, 3+f)
-	case reduce == ops.ReduceMajority:
+	case reduce == backend.ReduceMajority:
 		out["Values"] = shape(tensor.I32, v)
-	case reduce != ops.ReduceCount && reduce != ops.ReduceOccupancy:
+	case reduce != backend.ReduceCount && reduce != ops.ReduceOccupancy:
 		out["Values"] = shape(c.valueType(), v, f)
 	}
 	columns := 3
@@ -148,12 +149,13 @@ func (c *voxelizing) call(dev *ops.Device) (*voxels, error) {
 			}
 		}
 	}
-	got, err := dev.Voxelize(args, c.Box, c.Opts)
+	got, err := dev.Voxelize(context.Background(), args, c.Box, c.Opts)
 	if err != nil {
 		return nil, err
 	}
 	r := &voxels{out: map[string]*array{}, found: got.Found}
-	for name, t := range places(&got.VoxelizeArgs) {
+	made := ops.VoxelizeArgs{Grid: got.Grid, Values: got.Values, Coords: got.Coords, Counts: got.Counts, RowSplits: got.RowSplits, PointVoxel: got.PointVoxel}
+	for name, t := range places(&made) {
 		if *t != nil {
 			r.out[name] = packed((*t).DType(), bitsOf(*t), (*t).Shape()...)
 		}
@@ -189,7 +191,7 @@ func (c *voxelizing) plan(dev *ops.Device, v, front int) (r *voxels, err error) 
 		if run == 1 && c.Once {
 			return r, nil
 		}
-		if err := plan.Run(dev.Stream()); err != nil {
+		if err := plan.Run(dev.Queue()); err != nil {
 			return nil, fmt.Errorf("Run: %w", err)
 		}
 		if err := dev.Synchronize(context.Background()); err != nil {

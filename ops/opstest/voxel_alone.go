@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -25,8 +26,8 @@ func (s *suite) alone(t *testing.T) {
 		for i := range v {
 			v[i] = values[r.IntN(len(values))]
 		}
-		for _, reduce := range []ops.VoxelReduce{ops.ReduceSum, ops.ReduceMin} {
-			for _, mode := range []ops.VoxelMode{ops.SparseVoxels, ops.DenseVoxels} {
+		for _, reduce := range []ops.Reduce{backend.ReduceSum, backend.ReduceMin} {
+			for _, mode := range []ops.VoxelMode{ops.VoxelSparse, ops.VoxelDense} {
 				s.voxelCheck(t, &voxelizing{Name: fmt.Sprint("alone, ", f), Points: cloud(xyz...), Features: vals(tensor.F32, v, n, f), Box: box, Opts: ops.VoxelizeOptions{Mode: mode, Reduce: reduce}})
 			}
 		}

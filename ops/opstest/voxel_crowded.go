@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -13,9 +14,9 @@ import (
 // infinity or a NaN, or whose coordinates are reduced under a pose for each row.
 func crowdedVoxels(r *rand.Rand) *voxelizing {
 	n := []int{64, 65, 66, 129, 257, 300, 513, 1025, 1500}[r.IntN(9)]
-	c := &voxelizing{Name: "crowded", Box: cube(-2, 2, 1+r.IntN(2)), Opts: ops.VoxelizeOptions{Mode: []ops.VoxelMode{ops.DenseVoxels, ops.SparseVoxels}[r.IntN(2)], Reduce: ops.ReduceSum + ops.VoxelReduce(r.IntN(4))}}
+	c := &voxelizing{Name: "crowded", Box: cube(-2, 2, 1+r.IntN(2)), Opts: ops.VoxelizeOptions{Mode: []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse}[r.IntN(2)], Reduce: backend.ReduceSum + ops.Reduce(r.IntN(4))}}
 	if r.IntN(2) == 0 {
-		c.Opts.Order = ops.XYZ
+		c.Opts.Order = ops.AxisXYZ
 	}
 	xyz := make([]float64, 3*n)
 	for i := range xyz {
@@ -113,7 +114,7 @@ func (s *suite) posedBorders(t *testing.T) {
 			if k >= 3 { // read one by one, not by four
 				c.Points = c.Points.restride([]int{4, 1}, 0, 0, poison(dtype))
 			}
-			for _, c.Opts = range []ops.VoxelizeOptions{{}, {Mode: ops.SparseVoxels}, {Mode: ops.HardVoxels, MaxPoints: 3}} {
+			for _, c.Opts = range []ops.VoxelizeOptions{{}, {Mode: ops.VoxelSparse}, {Mode: ops.VoxelHard, MaxPoints: 3}} {
 				s.voxelCheck(t, c)
 			}
 		}

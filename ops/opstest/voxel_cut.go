@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -49,9 +50,9 @@ func (s *suite) cutSums(t *testing.T) {
 			many := row
 			many.Max[1] = 400
 			for _, form := range []voxelizing{
-				{Box: row, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
-				{Box: many, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-				{Box: row, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}},
+				{Box: row, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceSum}},
+				{Box: many, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+				{Box: row, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceSum}},
 			} {
 				c.Box, c.Opts = form.Box, form.Opts
 				if s.voxelCheck(t, c); t.Failed() {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -43,15 +44,15 @@ func (s *suite) doubleForms(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32(r.IntN(3))
 	}
-	for _, opts := range append(voxelForms, ops.VoxelizeOptions{Reduce: ops.ReduceMajority}, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMajority},
-		ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMax}) {
+	for _, opts := range append(voxelForms, ops.VoxelizeOptions{Reduce: backend.ReduceMajority}, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceMajority},
+		ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceMax}) {
 		c := &voxelizing{Name: "doubles", Points: points, Box: utmBox, Opts: opts}
-		if opts.Reduce == ops.ReduceMajority {
+		if opts.Reduce == backend.ReduceMajority {
 			c.Labels = arr(labels, n)
 		}
 		got := s.voxelCheck(t, c)
 		assert.EqualValues(t, n, got.found.InRange, "%+v", opts)
-		if c.reduction().OfFeatures() || opts.Mode == ops.HardVoxels {
+		if c.reduction().OfFeatures() || opts.Mode == ops.VoxelHard {
 			for _, name := range []string{"Grid", "Values"} {
 				if out := got.out[name]; out != nil {
 					assert.Equal(t, tensor.F64, out.dtype, "%+v", opts)
@@ -76,8 +77,8 @@ func (s *suite) doubleCells(t *testing.T, name string, cells [][]float64) {
 		}
 	}
 	box := ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
-	for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
-		for _, mode := range []ops.VoxelMode{ops.DenseVoxels, ops.SparseVoxels} {
+	for reduce := backend.ReduceSum; reduce <= backend.ReduceMin; reduce++ {
+		for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
 			for _, to := range []tensor.DType{tensor.F64, tensor.F32} {
 				if to == tensor.F32 && s.spare() {
 					continue
@@ -114,7 +115,7 @@ func (s *suite) doubleCut(t *testing.T) {
 	s.doubleCells(t, "cut", cells)
 	// The bits themselves, where nothing else may be written: 2^-90 counts, and what is below it does not.
 	for low, want := range map[float64]float64{0x1p-90: 0x1p-90, 0x1.8p-90: 0x1p-90, -0x1.8p-90: -0x1p-90, 0x1p-91: 0} {
-		c := &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F64, []float64{1, low, -1}, 3, 1), Box: cube(0, 1, 1), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}}
+		c := &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F64, []float64{1, low, -1}, 3, 1), Box: cube(0, 1, 1), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceSum}}
 		assert.Equal(t, want, decode(tensor.F64, s.dense(t, c).raw[0]), "%g", low)
 	}
 }
@@ -123,19 +124,19 @@ func (s *suite) doubleCut(t *testing.T) {
 func (s *suite) doubleRounded(t *testing.T) {
 	tiny := math.SmallestNonzeroFloat64
 	for _, x := range []struct {
-		reduce ops.VoxelReduce
+		reduce ops.Reduce
 		in     []float64
 		want   float64
 	}{
-		{ops.ReduceMean, []float64{1, 2, 6}, 3}, {ops.ReduceMean, []float64{1, 0, 0}, 1.0 / 3}, {ops.ReduceMean, []float64{-2, 0, 0}, -2.0 / 3}, {ops.ReduceMean, []float64{.1, .1, .1}, .1},
-		{ops.ReduceSum, []float64{1, 0x1p-53}, 1}, {ops.ReduceSum, []float64{1 + 0x1p-52, 0x1p-53}, 1 + 0x1p-51}, {ops.ReduceSum, []float64{1, 0x1p-53, 0x1p-90}, 1 + 0x1p-52},
-		{ops.ReduceSum, []float64{1, 0x1p-53, -0x1p-90}, 1}, {ops.ReduceSum, []float64{2, -0x1p-53}, 2}, {ops.ReduceSum, []float64{2, -0x1p-52, -0x1p-90}, 2 - 0x1p-52},
-		{ops.ReduceMean, []float64{tiny, 0}, 0}, {ops.ReduceMean, []float64{-tiny, 0}, math.Copysign(0, -1)}, {ops.ReduceMean, []float64{tiny, tiny, 0}, tiny}, {ops.ReduceMean, []float64{3 * tiny, 0}, 2 * tiny},
-		{ops.ReduceMean, []float64{5 * tiny, 0}, 2 * tiny}, {ops.ReduceMean, []float64{tiny, 0, 0, 0, 0}, 0}, {ops.ReduceMean, []float64{0x1p-1022, 0x1p-1022 - tiny}, 0x1p-1022},
-		{ops.ReduceMean, []float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64}, math.MaxFloat64}, {ops.ReduceSum, []float64{math.MaxFloat64, 0x1p969}, math.MaxFloat64},
-		{ops.ReduceSum, []float64{math.MaxFloat64, 0x1p970}, math.Inf(1)}, {ops.ReduceSum, []float64{-math.MaxFloat64, -0x1p970}, math.Inf(-1)},
-		{ops.ReduceSum, []float64{math.Copysign(0, -1), math.Copysign(0, -1)}, 0}, {ops.ReduceSum, []float64{math.Copysign(0, -1)}, 0}, {ops.ReduceSum, []float64{-3, 3}, 0},
-		{ops.ReduceMax, []float64{math.Copysign(0, -1), 0}, 0}, {ops.ReduceMin, []float64{0, math.Copysign(0, -1)}, math.Copysign(0, -1)}, {ops.ReduceMax, []float64{northing + .001, northing + .002}, northing + .002},
+		{backend.ReduceMean, []float64{1, 2, 6}, 3}, {backend.ReduceMean, []float64{1, 0, 0}, 1.0 / 3}, {backend.ReduceMean, []float64{-2, 0, 0}, -2.0 / 3}, {backend.ReduceMean, []float64{.1, .1, .1}, .1},
+		{backend.ReduceSum, []float64{1, 0x1p-53}, 1}, {backend.ReduceSum, []float64{1 + 0x1p-52, 0x1p-53}, 1 + 0x1p-51}, {backend.ReduceSum, []float64{1, 0x1p-53, 0x1p-90}, 1 + 0x1p-52},
+		{backend.ReduceSum, []float64{1, 0x1p-53, -0x1p-90}, 1}, {backend.ReduceSum, []float64{2, -0x1p-53}, 2}, {backend.ReduceSum, []float64{2, -0x1p-52, -0x1p-90}, 2 - 0x1p-52},
+		{backend.ReduceMean, []float64{tiny, 0}, 0}, {backend.ReduceMean, []float64{-tiny, 0}, math.Copysign(0, -1)}, {backend.ReduceMean, []float64{tiny, tiny, 0}, tiny}, {backend.ReduceMean, []float64{3 * tiny, 0}, 2 * tiny},
+		{backend.ReduceMean, []float64{5 * tiny, 0}, 2 * tiny}, {backend.ReduceMean, []float64{tiny, 0, 0, 0, 0}, 0}, {backend.ReduceMean, []float64{0x1p-1022, 0x1p-1022 - tiny}, 0x1p-1022},
+		{backend.ReduceMean, []float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64}, math.MaxFloat64}, {backend.ReduceSum, []float64{math.MaxFloat64, 0x1p969}, math.MaxFloat64},
+		{backend.ReduceSum, []float64{math.MaxFloat64, 0x1p970}, math.Inf(1)}, {backend.ReduceSum, []float64{-math.MaxFloat64, -0x1p970}, math.Inf(-1)},
+		{backend.ReduceSum, []float64{math.Copysign(0, -1), math.Copysign(0, -1)}, 0}, {backend.ReduceSum, []float64{math.Copysign(0, -1)}, 0}, {backend.ReduceSum, []float64{-3, 3}, 0},
+		{backend.ReduceMax, []float64{math.Copysign(0, -1), 0}, 0}, {backend.ReduceMin, []float64{0, math.Copysign(0, -1)}, math.Copysign(0, -1)}, {backend.ReduceMax, []float64{northing + .001, northing + .002}, northing + .002},
 	} {
 		n := len(x.in)
 		c := &voxelizing{Name: fmt.Sprint(x.in), Points: vals(tensor.F64, make([]float64, 3*n), n, 3), Features: vals(tensor.F64, x.in, n, 1), Box: cube(0, 1, 1), Opts: ops.VoxelizeOptions{Reduce: x.reduce}}
@@ -150,7 +151,7 @@ func (s *suite) doubleOrder(t *testing.T) {
 	n := 700
 	c := &voxelizing{Name: "order", Points: vals(tensor.F64, utm(r, n), n, 3), Features: doubleValues(r, n, 2), Box: utmBox}
 	c.Box.Size = [3]float64{1, 1, 1}
-	for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
+	for reduce := backend.ReduceSum; reduce <= backend.ReduceMin; reduce++ {
 		c.Opts = ops.VoxelizeOptions{Reduce: reduce}
 		want, err := c.call(s.dev)
 		require.NoError(t, err)
@@ -168,7 +169,7 @@ func (s *suite) doubleEmpty(t *testing.T) {
 				if offsets != nil && s.spare() {
 					continue
 				}
-				c := &voxelizing{Name: fmt.Sprint("empty ", empty), Points: vals(tensor.F64, utm(rng(92), n), n, 3), Offsets: offsets, Box: utmBox, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean, Empty: empty}}
+				c := &voxelizing{Name: fmt.Sprint("empty ", empty), Points: vals(tensor.F64, utm(rng(92), n), n, 3), Offsets: offsets, Box: utmBox, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean, Empty: empty}}
 				c.Box.Size = [3]float64{.5, .25, 2. / 3}
 				s.voxelCheck(t, c)
 				c.To = tensor.F32
@@ -182,7 +183,7 @@ func (s *suite) doubleEmpty(t *testing.T) {
 func (s *suite) doubleOutputs(t *testing.T) {
 	r := rng(93)
 	n := 200
-	for _, opts := range []ops.VoxelizeOptions{{Reduce: ops.ReduceSum}, {Reduce: ops.ReduceMax}, {Mode: ops.SparseVoxels}, {Mode: ops.SparseVoxels, Reduce: ops.ReduceMin}, {Mode: ops.HardVoxels, MaxPoints: 3}} {
+	for _, opts := range []ops.VoxelizeOptions{{Reduce: backend.ReduceSum}, {Reduce: backend.ReduceMax}, {Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: backend.ReduceMin}, {Mode: ops.VoxelHard, MaxPoints: 3}} {
 		for _, features := range []tensor.DType{0, tensor.F32, tensor.F64, tensor.F16, tensor.BF16} {
 			for _, to := range []tensor.DType{0, tensor.F32, tensor.F64} {
 				for _, points := range []tensor.DType{tensor.F32, tensor.F64} {
@@ -224,13 +225,13 @@ func (s *suite) doubleCrowds(t *testing.T) {
 		for k := range xyz {
 			xyz[k] = math.Abs(r.NormFloat64()) * .4
 		}
-		for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
+		for reduce := backend.ReduceSum; reduce <= backend.ReduceMin; reduce++ {
 			if s.spare() {
 				continue
 			}
 			c := &voxelizing{Name: "crowds", Points: vals(tensor.F64, xyz, n, 3), Features: doubleValues(r, n, f), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Reduce: reduce}}
 			if i%2 == 0 {
-				c.Opts.Mode = ops.SparseVoxels
+				c.Opts.Mode = ops.VoxelSparse
 			}
 			s.voxelCheck(t, c)
 			if c.Features = nil; f == 1 {
@@ -281,7 +282,7 @@ func doubled(r *rand.Rand, c *voxelizing) *voxelizing {
 		}
 	}
 	c.To = []tensor.DType{0, 0, tensor.F32, tensor.F64}[r.IntN(4)]
-	if c.To != 0 && c.Opts.Mode != ops.HardVoxels && !c.reduction().OfFeatures() {
+	if c.To != 0 && c.Opts.Mode != ops.VoxelHard && !c.reduction().OfFeatures() {
 		c.To = 0
 	}
 	return c

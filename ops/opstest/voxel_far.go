@@ -38,7 +38,7 @@ func (s *suite) farVoxels(t *testing.T) {
 		require.NoError(t, p.err)
 		plan, err := s.dev.PlanVoxelize(ops.VoxelizeArgs{Grid: grid, Points: points}, box, ops.VoxelizeOptions{})
 		require.NoError(t, err)
-		require.NoError(t, plan.Run(s.dev.Stream()))
+		require.NoError(t, plan.Run(s.dev.Queue()))
 		require.NoError(t, s.dev.Synchronize(context.Background()))
 		found, err := plan.Counts()
 		require.NoError(t, err)
@@ -50,7 +50,7 @@ func (s *suite) farVoxels(t *testing.T) {
 				part, err := grid.AsStrided([]int{near}, []int{1}, first)
 				require.NoError(t, err)
 				host := tensor.Must(tensor.New(tensor.U8, near))
-				require.NoError(t, s.dev.Copy(host, part))
+				require.NoError(t, s.dev.Copy(context.Background(), host, part))
 				want := make([]uint64, near)
 				for i := range want {
 					if set[first+i] {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -41,26 +42,26 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 	dtype := tensor.F32
 	c.Opts.Mode = ops.VoxelMode(r.IntN(3))
 	c.Opts.Order = ops.AxisOrder(r.IntN(2))
-	if c.Opts.Mode != ops.HardVoxels && r.IntN(3) == 0 {
+	if c.Opts.Mode != ops.VoxelHard && r.IntN(3) == 0 {
 		dtype = tensor.F64
 	}
 	c.Points = vals(dtype, xyz, n, 3)
 	if r.IntN(2) == 0 {
 		c.Points = c.Points.restride([]int{3 + r.IntN(3), 1}, r.IntN(3), r.IntN(2), poison(dtype))
 	}
-	if c.Opts.Mode == ops.HardVoxels {
+	if c.Opts.Mode == ops.VoxelHard {
 		c.Opts.MaxPoints = 1 + r.IntN(7)
 	} else {
-		c.Opts.Reduce = ops.VoxelReduce(r.IntN(8))
+		c.Opts.Reduce = ops.Reduce(r.IntN(8))
 	}
-	if c.Opts.Mode != ops.DenseVoxels && r.IntN(2) == 0 {
+	if c.Opts.Mode != ops.VoxelDense && r.IntN(2) == 0 {
 		c.Opts.MaxVoxels = 1 + r.IntN(40)
 	}
-	if c.Opts.Mode == ops.DenseVoxels {
+	if c.Opts.Mode == ops.VoxelDense {
 		c.Opts.Empty = float64(r.IntN(3))
 	}
 	reduce := c.reduction()
-	if reduce.OfFeatures() && (dtype == tensor.F64 || r.IntN(4) > 0) || c.Opts.Mode == ops.HardVoxels && r.IntN(2) == 0 {
+	if reduce.OfFeatures() && (dtype == tensor.F64 || r.IntN(4) > 0) || c.Opts.Mode == ops.VoxelHard && r.IntN(2) == 0 {
 		f := []int{1, 2, 3, 4, 5, 16, 17, 33}[r.IntN(8)]
 		v := make([]float64, n*f)
 		for i := range v {
@@ -74,7 +75,7 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 			c.Features = c.Features.restride([]int{f + r.IntN(4), 1}, r.IntN(3), 0, poison(c.Features.dtype))
 		}
 	}
-	if reduce == ops.ReduceMajority {
+	if reduce == backend.ReduceMajority {
 		labels := make([]int32, n)
 		for i := range labels {
 			labels[i] = int32(r.IntN(6)) * 100_000_000 * int32(1-2*r.IntN(2))
@@ -156,7 +157,7 @@ func (s *suite) voxelPermuted(t *testing.T) {
 	for i := range 40 {
 		r := rng(uint64(2000 + i))
 		c := randomVoxels(r)
-		if c.Opts.Mode == ops.HardVoxels || c.Offsets != nil {
+		if c.Opts.Mode == ops.VoxelHard || c.Offsets != nil {
 			continue
 		}
 		want, err := c.call(s.dev)
@@ -233,7 +234,7 @@ func (s *suite) voxelRows(t *testing.T) {
 			one.Points = packed(tensor.F32, c.Points.raw[3*offsets[b]:3*offsets[b+1]], int(offsets[b+1]-offsets[b]), 3)
 			got, err := one.call(s.dev)
 			require.NoError(t, err)
-			if opts.Mode == ops.DenseVoxels {
+			if opts.Mode == ops.VoxelDense {
 				grid = append(grid, got.out["Grid"].raw...)
 				continue
 			}
@@ -244,7 +245,7 @@ func (s *suite) voxelRows(t *testing.T) {
 				values = append(values, v.raw...)
 			}
 		}
-		if opts.Mode == ops.DenseVoxels {
+		if opts.Mode == ops.VoxelDense {
 			assert.Equal(t, batch.out["Grid"].raw, grid, "%+v", opts)
 			continue
 		}
@@ -264,8 +265,8 @@ func (s *suite) conservation(t *testing.T) {
 		f := got.found
 		assert.EqualValues(t, c.Points.shape[0], f.InRange+f.OutOfRange+f.NotFinite, c.describe())
 		sum, out := int64(0), got.out["Counts"]
-		if c.Opts.Mode == ops.DenseVoxels {
-			if c.reduction() != ops.ReduceCount || c.Opts.Empty != 0 {
+		if c.Opts.Mode == ops.VoxelDense {
+			if c.reduction() != backend.ReduceCount || c.Opts.Empty != 0 {
 				continue
 			}
 			out = got.out["Grid"]

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -109,7 +110,7 @@ func (s *suite) goldenOpen3D(t *testing.T, g *voxelGolden) {
 // torch's sums are of float64, rounded once; ours may differ by a unit in the last place, and by 2^-40 of each value.
 func (s *suite) goldenTorch(t *testing.T, g *voxelGolden) {
 	n := len(g.Points) / 3
-	reduce, err := ops.ParseVoxelReduce(g.Reduce)
+	reduce, err := ops.ParseReduce(g.Reduce)
 	require.NoError(t, err)
 	c := &voxelizing{Points: packed(tensor.F32, goldenBits(g.Points, tensor.F32), n, 3), Features: packed(tensor.F32, goldenBits(g.Data, tensor.F32), n, g.Features),
 		Box: cube(0, 1, g.Cells), Opts: ops.VoxelizeOptions{Reduce: reduce}}
@@ -118,7 +119,7 @@ func (s *suite) goldenTorch(t *testing.T, g *voxelGolden) {
 	require.Len(t, grid.raw, len(want))
 	for i, b := range grid.raw {
 		x, y := decode(tensor.F32, want[i]), decode(tensor.F32, b)
-		if reduce == ops.ReduceMax || reduce == ops.ReduceMin {
+		if reduce == backend.ReduceMax || reduce == backend.ReduceMin {
 			assert.Equal(t, x, y)
 		} else {
 			assert.InDelta(t, x, y, 0x1p-23*math.Abs(x)+float64(n)*0x1p-40*8, "normal numbers stay below 8")

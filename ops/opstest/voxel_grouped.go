@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -93,33 +94,33 @@ func (s *suite) groupedVoxels(t *testing.T) {
 	_, opposedFew1 := opposed(1, 3, 4, 5, 9)
 	const near, far = 1.5, 7 // cells a point
 	shaped := map[string]*voxelizing{
-		"mean of 4":           {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"max of 8, crowded":   {Points: crowded, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
-		"sum of 3, crowded":   {Points: crowded, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.XYZ}},
-		"mean of 4, crowded":  {Points: crowded, Features: features(n, 4, tensor.F32), Box: box(31, 33, 35), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"mean of coordinates": {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"f64":                 {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
-		"counts beside -1":    {Points: crowded, Offsets: rows, Box: box(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Empty: -1}},
-		"one cell":            {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: box(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"min of 33, wide":     {Points: cloud, Features: features(n, 33, tensor.BF16), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
-		"mean of 136, wide":   {Points: cloud, Features: features(n, 136, tensor.F32), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
+		"mean of 4":           {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+		"max of 8, crowded":   {Points: crowded, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMax, Empty: -1}},
+		"sum of 3, crowded":   {Points: crowded, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceSum, Order: ops.AxisXYZ}},
+		"mean of 4, crowded":  {Points: crowded, Features: features(n, 4, tensor.F32), Box: box(31, 33, 35), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+		"mean of coordinates": {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+		"f64":                 {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceSum}},
+		"counts beside -1":    {Points: crowded, Offsets: rows, Box: box(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceCount, Empty: -1}},
+		"one cell":            {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: box(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+		"min of 33, wide":     {Points: cloud, Features: features(n, 33, tensor.BF16), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMin}, Once: true},
+		"mean of 136, wide":   {Points: cloud, Features: features(n, 136, tensor.F32), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}, Once: true},
 	}
 	cases := map[string]*voxelizing{
-		"mean of 1, a few cells": {Points: crowded, Features: features(n, 1, tensor.F32), Box: box(5, 3, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"min of 97, wide":        {Points: cloud, Features: features(n, 97, tensor.BF16), Box: box(9, 7, 11), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}},
-		"mean of 388, wide":      {Points: cloud, Features: features(n, 388, tensor.F32), Box: box(4, 3, 5), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
-		"pairs":                  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"pairs in a large grid":  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: ops.VoxelGrid{Max: [3]float64{float64(pairs), 2, 9}, Size: [3]float64{1, 1, 1}}, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"sparse pairs":           {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}},
-		"many in few cells":      {Points: packed(tensor.F32, largeCloud(66_000), 66_000, 3), Box: box(16, 15, 14), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
+		"mean of 1, a few cells": {Points: crowded, Features: features(n, 1, tensor.F32), Box: box(5, 3, 2), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+		"min of 97, wide":        {Points: cloud, Features: features(n, 97, tensor.BF16), Box: box(9, 7, 11), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMin}},
+		"mean of 388, wide":      {Points: cloud, Features: features(n, 388, tensor.F32), Box: box(4, 3, 5), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}, Once: true},
+		"pairs":                  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+		"pairs in a large grid":  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: ops.VoxelGrid{Max: [3]float64{float64(pairs), 2, 9}, Size: [3]float64{1, 1, 1}}, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+		"sparse pairs":           {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceSum}},
+		"many in few cells":      {Points: packed(tensor.F32, largeCloud(66_000), 66_000, 3), Box: box(16, 15, 14), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMin}, Once: true},
 	}
 	for _, y := range []float64{1, 6} {
 		grid := ops.VoxelGrid{Max: [3]float64{float64(n), y, 1}, Size: [3]float64{1, 1, 1}}
-		cases[fmt.Sprintf("sum of 4 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed4, Box: grid, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}}
-		cases[fmt.Sprintf("mean of 3 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed3, Box: grid, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}}
+		cases[fmt.Sprintf("sum of 4 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed4, Box: grid, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceSum}}
+		cases[fmt.Sprintf("mean of 3 that cancel, %g cells a point", y)] = &voxelizing{Points: apart, Features: opposed3, Box: grid, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}}
 	}
 	single := ops.VoxelGrid{Max: [3]float64{float64(n), 1, 1}, Size: [3]float64{1, 1, 1}}
-	sparse := ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum}
+	sparse := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceSum}
 	cases["sums of 4 that cancel, of sparse voxels"] = &voxelizing{Points: apart, Features: opposed4, Box: single, Opts: sparse}
 	cases["sums of 4 that cancel, of many sparse voxels"] = &voxelizing{Points: few, Features: opposedFew4, Box: single, Opts: sparse}
 	cases["sums that cancel, of many sparse voxels"] = &voxelizing{Points: few, Features: opposedFew1, Box: single, Opts: sparse}
@@ -142,8 +143,8 @@ func (s *suite) groupedVoxels(t *testing.T) {
 		}
 	}
 	if s.cfg.Slow <= 1 { // more cells than a block takes of a bucket, and more than are dealt out
-		cases["two parts"] = &voxelizing{Points: cloud, Features: features(n, 1, tensor.F32), Box: box(300, 200, 145), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax}, Once: true}
-		cases["large"] = &voxelizing{Points: cloud, Features: features(n, 4, tensor.F32), Box: box(330, 330, 330), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true}
+		cases["two parts"] = &voxelizing{Points: cloud, Features: features(n, 1, tensor.F32), Box: box(300, 200, 145), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMax}, Once: true}
+		cases["large"] = &voxelizing{Points: cloud, Features: features(n, 4, tensor.F32), Box: box(330, 330, 330), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}, Once: true}
 	}
 	for name, c := range cases {
 		if s.cfg.Slow > 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -50,8 +51,8 @@ func (s *suite) largeVoxels(t *testing.T) {
 	odd := packed(tensor.F32, oddTiles(largeCloud(tiles), 47), tiles, 3)
 	for name, c := range map[string]*voxelizing{
 		"counts":                  {Points: many, Box: box(61, 33, 129), Opts: countGrid},
-		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
-		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.XYZ}},
+		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: backend.ReduceCount, Order: ops.AxisXYZ}},
+		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceCount, Order: ops.AxisXYZ}},
 		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: box(40, 30, 20), Opts: countGrid},
 		"cells of a few":          {Points: few, Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
 	} {
@@ -82,7 +83,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 		"beside 16 bytes": {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
 		"rows":            {Points: many, Offsets: rows, Box: box(40, 30, 20)},
 		"posed rows":      {Points: many, Offsets: rows, Poses: poses, Box: box(40, 30, 20)},
-		"f64 rows":        {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.XYZ}},
+		"f64 rows":        {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.AxisXYZ}},
 		"posed f64":       {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: box(40, 30, 20)},
 	}
 	ends := make([]int64, 513) // of as many rows as threads of one multiprocessor look at
@@ -90,7 +91,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 		ends[i] = int64(i * some / 512)
 	}
 	counts["512 rows"] = &voxelizing{Points: few, Offsets: arr(ends, 513), Box: box(2, 3, 2)}
-	if s.cfg.Slow <= 1 { // more tiles than voxel_tally has threads
+	if s.cfg.Slow <= 1 { // more tiles than voxel_count has threads
 		counts["most"] = &voxelizing{Points: points(9_000_001), Box: box(128, 128, 128)}
 	}
 	least := leastPoints(n)
@@ -98,7 +99,7 @@ func (s *suite) largeVoxels(t *testing.T) {
 	counts["least coordinates, apart"] = &voxelizing{Points: least.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: leastBox(61, 33, 129)}
 	counts["far tiles"] = &voxelizing{Points: farTiles(), Box: box(61, 33, 129)}
 	for name, c := range counts {
-		c.Opts.Reduce, c.Once = ops.ReduceCount, s.cfg.Slow > 1
+		c.Opts.Reduce, c.Once = backend.ReduceCount, s.cfg.Slow > 1
 		compare("counts, "+name, c, 64)
 	}
 }
@@ -152,7 +153,7 @@ func oddTiles(xyz []uint64, cells int) []uint64 {
 	return xyz
 }
 
-// farTiles has points in one cell only, in the first tiles of 8192 and in the 257th: the same warp of voxel_tally walks over both, and
+// farTiles has points in one cell only, in the first tiles of 8192 and in the 257th: the same warp of voxel_count walks over both, and
 // finds in either more pieces of 16 bytes than it takes at once.
 func farTiles() *array {
 	const tile, tiles = 8192, 257

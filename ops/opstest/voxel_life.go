@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -28,7 +29,7 @@ type voxelRig struct {
 	c    *voxelizing
 	p    *placed
 	args ops.VoxelizeArgs
-	plan ops.VoxelizePlan
+	plan *ops.VoxelizePlan
 }
 
 func (s *suite) voxelRig(t *testing.T, c *voxelizing, v int) *voxelRig {
@@ -85,7 +86,7 @@ func (s *suite) voxelGraphs(t *testing.T) {
 		require.NoError(t, err)
 		for k := range 4 {
 			c.Points = vals(tensor.F32, uniformValues(r, 900), 300, 3)
-			require.NoError(t, s.dev.Copy(rig.args.Points, c.Points.host()))
+			require.NoError(t, s.dev.Copy(context.Background(), rig.args.Points, c.Points.host()))
 			if k%2 == 0 {
 				require.NoError(t, rig.plan.Run(st))
 			} else {
@@ -95,11 +96,11 @@ func (s *suite) voxelGraphs(t *testing.T) {
 			rig.check(t, s, 300, fmt.Sprintf("%+v, run %d", opts, k))
 		}
 		// Bad offsets surface once, at the next Synchronize.
-		require.NoError(t, s.dev.Copy(rig.args.Offsets, arr([]int64{0, 40, 299}, 3).host()))
+		require.NoError(t, s.dev.Copy(context.Background(), rig.args.Offsets, arr([]int64{0, 40, 299}, 3).host()))
 		require.NoError(t, rig.plan.Run(st))
 		wantFault(t, st.Synchronize(background), ops.ErrRows, 1, 0)
 		require.NoError(t, st.Synchronize(background))
-		require.NoError(t, s.dev.Copy(rig.args.Offsets, c.Offsets.host()))
+		require.NoError(t, s.dev.Copy(context.Background(), rig.args.Offsets, c.Offsets.host()))
 		require.NoError(t, graph.Launch(st))
 		require.NoError(t, st.Synchronize(background))
 		rig.check(t, s, 300, fmt.Sprintf("%+v, after a fault", opts))
@@ -121,7 +122,7 @@ func (s *suite) voxelAllocations(t *testing.T) {
 }
 
 func (s *suite) voxelClosed(t *testing.T) {
-	c := &voxelizing{Points: diagonal(.5, 1.5), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels}}
+	c := &voxelizing{Points: diagonal(.5, 1.5), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}}
 	rig, st := s.voxelRig(t, c, 2), s.stream(t)
 	require.NoError(t, rig.p.open[0].Close()) // the points, which are put first
 	assert.ErrorIs(t, rig.plan.Run(st), ops.ErrClosed)

@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -22,10 +24,10 @@ type voxelCall struct {
 func newVoxelCall(put func(*array) *tensor.Tensor, opts ops.VoxelizeOptions) *voxelCall {
 	c := &voxelCall{call: call{put: put}, box: cube(0, 1, 8), opts: opts}
 	c.Points, c.Offsets, c.Poses = c.new(tensor.F32, 4, 3), c.ints(0, 1, 4), c.new(tensor.F32, 2, 4, 4)
-	if opts.Reduce == ops.ReduceMajority {
+	if opts.Reduce == backend.ReduceMajority {
 		c.Labels = c.new(tensor.I32, 4)
 	}
-	if opts.Reduce.OfFeatures() || opts.Mode == ops.HardVoxels {
+	if opts.Reduce.OfFeatures() || opts.Mode == ops.VoxelHard {
 		c.Features = c.new(tensor.F32, 4, 2)
 	}
 	shapes := &voxelizing{Points: cloud(make([]float64, 12)...), Offsets: arr([]int64{0, 1, 4}, 3), Box: c.box, Opts: opts}
@@ -50,8 +52,8 @@ type voxelMisuse struct {
 
 func voxelMisuses() []voxelMisuse {
 	var all []voxelMisuse
-	dense, sparse, hard := ops.VoxelizeOptions{Reduce: ops.ReduceMean}, ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMean}, ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 2}
-	vote := ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceMajority}
+	dense, sparse, hard := ops.VoxelizeOptions{Reduce: backend.ReduceMean}, ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceMean}, ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 2}
+	vote := ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceMajority}
 	at := func(name string) func(*voxelCall) **tensor.Tensor {
 		return func(c *voxelCall) **tensor.Tensor {
 			inputs := map[string]**tensor.Tensor{"Points": &c.Points, "Features": &c.Features, "Labels": &c.Labels, "Offsets": &c.Offsets, "Poses": &c.Poses}
@@ -91,7 +93,7 @@ func voxelMisuses() []voxelMisuse {
 	option("an unknown mode", "Options.Mode", dense, func(c *voxelCall) { c.opts.Mode = 9 })
 	option("an unknown reduction", "Options.Reduce", dense, func(c *voxelCall) { c.opts.Reduce = 99 })
 	option("an unknown order", "Options.Order", dense, func(c *voxelCall) { c.opts.Order = 2 })
-	option("a reduction of hard voxels", "Options.Reduce", hard, func(c *voxelCall) { c.opts.Reduce = ops.ReduceMean })
+	option("a reduction of hard voxels", "Options.Reduce", hard, func(c *voxelCall) { c.opts.Reduce = backend.ReduceMean })
 	option("hard voxels of no points", "Options.MaxPoints", hard, func(c *voxelCall) { c.opts.MaxPoints = 0 })
 	option("points a voxel, where there are none", "Options.MaxPoints", sparse, func(c *voxelCall) { c.opts.MaxPoints = 1 })
 	option("voxels below 0", "Options.MaxVoxels", hard, func(c *voxelCall) { c.opts.MaxVoxels = -1 })
@@ -164,7 +166,7 @@ func (s *suite) voxelMisuse(t *testing.T) {
 				if form == "plan" {
 					_, err = s.dev.PlanVoxelize(c.VoxelizeArgs, c.box, c.opts)
 				} else {
-					_, err = s.dev.Voxelize(c.VoxelizeArgs, c.box, c.opts)
+					_, err = s.dev.Voxelize(context.Background(), c.VoxelizeArgs, c.box, c.opts)
 				}
 				var e *ops.ArgError
 				require.True(t, errors.As(err, &e), "%s: got %v", form, err)

@@ -1,6 +1,7 @@
 package opstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -44,7 +46,7 @@ func (s *suite) voxelNamed(t *testing.T) {
 	})
 }
 
-var countGrid = ops.VoxelizeOptions{Reduce: ops.ReduceCount}
+var countGrid = ops.VoxelizeOptions{Reduce: backend.ReduceCount}
 
 // dense runs a case and returns its grid.
 func (s *suite) dense(t *testing.T, c *voxelizing) *array {
@@ -73,17 +75,17 @@ func (s *suite) halfWay(t *testing.T) {
 
 func (s *suite) axes(t *testing.T) {
 	box := ops.VoxelGrid{Max: [3]float64{2, 3, 4}, Size: [3]float64{1, 1, 1}}
-	for order, want := range map[ops.AxisOrder][3]int{ops.ZYX: {0, 0, 1}, ops.XYZ: {1, 0, 0}} {
+	for order, want := range map[ops.AxisOrder][3]int{ops.AxisZYX: {0, 0, 1}, ops.AxisXYZ: {1, 0, 0}} {
 		grid := s.dense(t, &voxelizing{Points: cloud(1.5, .5, .5), Box: box, Opts: ops.VoxelizeOptions{Order: order}})
 		assert.EqualValues(t, 1, grid.raw[grid.at(want[:]...)], "%v", order)
-		got := s.voxelCheck(t, &voxelizing{Points: cloud(1.5, .5, .5), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Order: order}})
+		got := s.voxelCheck(t, &voxelizing{Points: cloud(1.5, .5, .5), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Order: order}})
 		assert.Equal(t, []uint64{uint64(want[0]), uint64(want[1]), uint64(want[2])}, got.out["Coords"].raw, "%v", order)
 	}
 }
 
 func (s *suite) negativeMax(t *testing.T) {
 	for _, empty := range []float64{0, -7.5, math.NaN(), math.Copysign(0, -1)} { // of which the sign is kept, too
-		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, []float64{-3, -1, -2}, 3, 1), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: empty}})
+		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, []float64{-3, -1, -2}, 3, 1), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMax, Empty: empty}})
 		assert.EqualValues(t, -1, decode(tensor.F32, grid.raw[0]))
 		want := encode(tensor.F32, empty)
 		assert.True(t, bothNaN(tensor.F32, grid.raw[1], want) || grid.raw[1] == want)
@@ -92,7 +94,7 @@ func (s *suite) negativeMax(t *testing.T) {
 
 func (s *suite) meanCell(t *testing.T) {
 	for _, order := range [][]float64{{1, 2, 6}, {6, 1, 2}, {2, 6, 1}} {
-		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, order, 3, 1), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}})
+		grid := s.dense(t, &voxelizing{Points: diagonal(.5, .5, .5), Features: vals(tensor.F32, order, 3, 1), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}})
 		assert.Equal(t, encode(tensor.F32, 3), grid.raw[0])
 	}
 }
@@ -107,8 +109,8 @@ func (s *suite) notFinite(t *testing.T) {
 
 // voxelForms are one of each form of result, for points alone.
 var voxelForms = []ops.VoxelizeOptions{
-	{}, {Reduce: ops.ReduceCount}, {Reduce: ops.ReduceSum}, {Reduce: ops.ReduceMean, Order: ops.XYZ, Empty: -1}, {Reduce: ops.ReduceMax}, {Reduce: ops.ReduceMin},
-	{Mode: ops.HardVoxels, MaxPoints: 2}, {Mode: ops.SparseVoxels}, {Mode: ops.SparseVoxels, Reduce: ops.ReduceCount, Order: ops.XYZ},
+	{}, {Reduce: backend.ReduceCount}, {Reduce: backend.ReduceSum}, {Reduce: backend.ReduceMean, Order: ops.AxisXYZ, Empty: -1}, {Reduce: backend.ReduceMax}, {Reduce: backend.ReduceMin},
+	{Mode: ops.VoxelHard, MaxPoints: 2}, {Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: backend.ReduceCount, Order: ops.AxisXYZ},
 }
 
 func (s *suite) belowMin(t *testing.T) {
@@ -132,7 +134,7 @@ func (s *suite) lattice(t *testing.T) {
 			}
 		}
 		box := ops.VoxelGrid{Max: [3]float64{401 * size, size, size}, Size: [3]float64{size, size, size}}
-		got := s.voxelCheck(t, &voxelizing{Name: fmt.Sprint(size), Points: cloud(xyz...), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 400}})
+		got := s.voxelCheck(t, &voxelizing{Name: fmt.Sprint(size), Points: cloud(xyz...), Box: box, Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 400}})
 		coords, inverse := got.out["Coords"], got.out["PointVoxel"]
 		for i, w := range want {
 			assert.Equal(t, w, coords.raw[coords.at(int(inverse.raw[i]), 2)], "size %v, %d", size, i+1)
@@ -158,7 +160,7 @@ func (s *suite) emptyVoxels(t *testing.T) {
 	// Cells with points hold what they always do, whatever empty ones hold.
 	r := rng(55)
 	for _, empty := range []float64{0, 6, 255, math.Copysign(0, -1)} {
-		for _, reduce := range []ops.VoxelReduce{ops.ReduceOccupancy, ops.ReduceCount, ops.ReduceMax} {
+		for _, reduce := range []ops.Reduce{ops.ReduceOccupancy, backend.ReduceCount, backend.ReduceMax} {
 			s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 600), 200, 3), Box: cube(-8, 2, 7), Opts: ops.VoxelizeOptions{Reduce: reduce, Empty: empty}})
 		}
 	}
@@ -186,7 +188,7 @@ func (s *suite) badGrids(t *testing.T) {
 		box := cube(0, 1, 2)
 		c.edit(&box)
 		for _, opts := range voxelForms {
-			_, err := s.dev.Voxelize(ops.VoxelizeArgs{Points: diagonal(.5).host()}, box, opts)
+			_, err := s.dev.Voxelize(context.Background(), ops.VoxelizeArgs{Points: diagonal(.5).host()}, box, opts)
 			var e *ops.ArgError
 			require.True(t, errors.As(err, &e), "%s: %v", c.name, err)
 			assert.ErrorIs(t, err, c.kind, c.name)
@@ -197,7 +199,7 @@ func (s *suite) badGrids(t *testing.T) {
 
 // firstPoints are mmcv's rules on a few points: voxels as they are first met, points beyond the cap dropped.
 func (s *suite) firstPoints(t *testing.T) {
-	got := s.voxelCheck(t, &voxelizing{Points: diagonal(3.5, .5, 3.6, .6, 1.5, 3.7, 9, .7), Box: cube(0, 1, 4), Opts: ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 2, MaxVoxels: 2}})
+	got := s.voxelCheck(t, &voxelizing{Points: diagonal(3.5, .5, 3.6, .6, 1.5, 3.7, 9, .7), Box: cube(0, 1, 4), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 2, MaxVoxels: 2}})
 	minus := uint64(math.MaxUint32)
 	assert.Equal(t, []uint64{0, 1, 0, 1, minus, minus, minus, minus}, got.out["PointVoxel"].raw)
 	assert.Equal(t, []uint64{3, 3, 3, 0, 0, 0}, got.out["Coords"].raw)
@@ -208,7 +210,7 @@ func (s *suite) firstPoints(t *testing.T) {
 // caps are outputs shorter than what is found, and row caps.
 func (s *suite) caps(t *testing.T) {
 	r := rng(50)
-	for _, mode := range []ops.VoxelMode{ops.HardVoxels, ops.SparseVoxels} {
+	for _, mode := range []ops.VoxelMode{ops.VoxelHard, ops.VoxelSparse} {
 		for _, v := range []int{0, 1, 5, 30, 1000} {
 			for _, most := range []int{0, 1, 7} {
 				if s.spare() {
@@ -216,14 +218,14 @@ func (s *suite) caps(t *testing.T) {
 				}
 				c := &voxelizing{Points: vals(tensor.F32, uniformValues(r, 600), 200, 3), Offsets: arr([]int64{0, 50, 50, 120, 200}, 5), Box: cube(-10, 4, 5), V: v,
 					Opts: ops.VoxelizeOptions{Mode: mode, MaxVoxels: most}}
-				if mode == ops.HardVoxels {
+				if mode == ops.VoxelHard {
 					c.Opts.MaxPoints = 2
 				}
 				s.voxelCheck(t, c)
 			}
 		}
 	}
-	c := &voxelizing{Points: diagonal(.5, 1.5), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels}}
+	c := &voxelizing{Points: diagonal(.5, 1.5), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}}
 	none, err := c.plan(s.dev, 0, 1)
 	require.NoError(t, err)
 	assert.Equal(t, ops.VoxelCounts{Points: 2, InRange: 2, DroppedVoxels: 2, DroppedPoints: 2}, none.found)
@@ -232,9 +234,9 @@ func (s *suite) caps(t *testing.T) {
 func (s *suite) majority(t *testing.T) {
 	labels := []int32{7, 3, 3, 7, -1, math.MinInt32, math.MaxInt32, math.MaxInt32, 0, -5, 0, -5}
 	points := diagonal(.5, .5, .5, .5, .5, 1.5, 1.5, 1.5, 2.5, 2.5, 2.5, 2.5)
-	for _, mode := range []ops.VoxelMode{ops.DenseVoxels, ops.SparseVoxels} {
-		got := s.voxelCheck(t, &voxelizing{Points: points, Labels: arr(labels, len(labels)), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Mode: mode, Reduce: ops.ReduceMajority}})
-		if mode == ops.SparseVoxels {
+	for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
+		got := s.voxelCheck(t, &voxelizing{Points: points, Labels: arr(labels, len(labels)), Box: cube(0, 1, 3), Opts: ops.VoxelizeOptions{Mode: mode, Reduce: backend.ReduceMajority}})
+		if mode == ops.VoxelSparse {
 			minus5 := int32(-5)
 			assert.Equal(t, []uint64{3, math.MaxInt32, uint64(uint32(minus5))}, got.out["Values"].raw, "ties take the smaller label")
 		}
@@ -244,7 +246,7 @@ func (s *suite) majority(t *testing.T) {
 	for i := range many {
 		many[i] = int32(r.IntN(9)) - 4
 	}
-	s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 9000), 3000, 3), Labels: arr(many, 3000), Box: cube(-10, 5, 4), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -9}})
+	s.voxelCheck(t, &voxelizing{Points: vals(tensor.F32, uniformValues(r, 9000), 3000, 3), Labels: arr(many, 3000), Box: cube(-10, 5, 4), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMajority, Empty: -9}})
 }
 
 // specialValues are sums and extremes of NaN, infinities, zeros, subnormals and numbers of very different size.
@@ -265,8 +267,8 @@ func (s *suite) specialValues(t *testing.T) {
 	}
 	box := ops.VoxelGrid{Max: [3]float64{float64(len(cells)), 1, 1}, Size: [3]float64{1, 1, 1}}
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16} {
-		for reduce := ops.ReduceSum; reduce <= ops.ReduceMin; reduce++ {
-			for _, mode := range []ops.VoxelMode{ops.DenseVoxels, ops.SparseVoxels} {
+		for reduce := backend.ReduceSum; reduce <= backend.ReduceMin; reduce++ {
+			for _, mode := range []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse} {
 				if s.spare() && dtype != tensor.F32 {
 					continue
 				}
@@ -288,7 +290,7 @@ func (s *suite) hugeGrid(t *testing.T) {
 	}
 	xyz = append(xyz, 0, 0, 0, 1023.99, 1023.99, 1023.9)
 	box := cube(0, .1, 10240) // 2^40 * 0.976
-	for _, opts := range []ops.VoxelizeOptions{{Mode: ops.SparseVoxels}, {Mode: ops.SparseVoxels, Reduce: ops.ReduceCount, Order: ops.XYZ}, {Mode: ops.HardVoxels, MaxPoints: 3}} {
+	for _, opts := range []ops.VoxelizeOptions{{Mode: ops.VoxelSparse}, {Mode: ops.VoxelSparse, Reduce: backend.ReduceCount, Order: ops.AxisXYZ}, {Mode: ops.VoxelHard, MaxPoints: 3}} {
 		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Box: box, Opts: opts})
 		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Offsets: arr([]int64{0, 100, int64(len(xyz) / 3)}, 3), Box: box, Opts: opts})
 	}
@@ -310,14 +312,14 @@ func (s *suite) crowded(t *testing.T) {
 		for i := range v {
 			v[i] = math.Ldexp(v[i], r.IntN(60)-30)
 		}
-		for reduce := ops.ReduceCount; reduce <= ops.ReduceMin; reduce++ {
-			c := &voxelizing{Points: cloud(xyz...), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: reduce}}
+		for reduce := backend.ReduceCount; reduce <= backend.ReduceMin; reduce++ {
+			c := &voxelizing{Points: cloud(xyz...), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: reduce}}
 			if reduce.OfFeatures() {
 				c.Features = vals(tensor.F32, v, n, f)
 			}
 			s.voxelCheck(t, c)
 		}
-		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 35}})
+		s.voxelCheck(t, &voxelizing{Points: cloud(xyz...), Box: cube(0, 1, 2), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 35}})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -24,7 +25,7 @@ type voxelWant struct {
 
 // kept are the points of a voxel that are written.
 func (c *voxelizing) kept(points []int) []int {
-	if c.Opts.Mode == ops.HardVoxels {
+	if c.Opts.Mode == ops.VoxelHard {
 		return points[:min(len(points), c.Opts.MaxPoints)]
 	}
 	return points
@@ -138,7 +139,7 @@ func solveVoxels(c *voxelizing) *voxelAnswer {
 		}
 		a.found.InRange++
 		place := [4]int{c.row(i), cell[2], cell[1], cell[0]}
-		if c.Opts.Order == ops.XYZ {
+		if c.Opts.Order == ops.AxisXYZ {
 			place = [4]int{c.row(i), cell[0], cell[1], cell[2]}
 		}
 		if all[place] == nil {
@@ -147,7 +148,7 @@ func solveVoxels(c *voxelizing) *voxelAnswer {
 		}
 		all[place].points = append(all[place].points, i)
 	}
-	if c.Opts.Mode != ops.HardVoxels {
+	if c.Opts.Mode != ops.VoxelHard {
 		slices.SortFunc(order, func(x, y [4]int) int { return slices.Compare(x[:], y[:]) })
 	}
 	inRow := map[int]int{}
@@ -166,7 +167,7 @@ func solveVoxels(c *voxelizing) *voxelAnswer {
 // count works the counters out for outputs of v voxels.
 func (a *voxelAnswer) count(c *voxelizing, v int) ops.VoxelCounts {
 	f := a.found
-	if c.Opts.Mode == ops.DenseVoxels {
+	if c.Opts.Mode == ops.VoxelDense {
 		return f
 	}
 	f.DroppedVoxels += int64(max(len(a.voxels)-v, 0))
@@ -192,7 +193,7 @@ func (a *voxelAnswer) compare(c *voxelizing, got *voxels, v int) string {
 			return fmt.Sprintf("%s: got %v, want shape %v", name, g, want.shape)
 		}
 	}
-	if c.Opts.Mode == ops.DenseVoxels {
+	if c.Opts.Mode == ops.VoxelDense {
 		return a.compareGrid(c, got.out["Grid"])
 	}
 	return a.compareVoxels(c, got.out, min(len(a.voxels), v))
@@ -281,7 +282,7 @@ func (c *voxelizing) compareValues(values *array, k int, points []int) string {
 	if values == nil {
 		return ""
 	}
-	if c.Opts.Mode != ops.HardVoxels {
+	if c.Opts.Mode != ops.VoxelHard {
 		width := len(values.raw) / values.shape[0]
 		for d := range width {
 			if msg := c.reduced(points, d, values.dtype, values.raw[k*width+d]); msg != "" {
@@ -352,9 +353,9 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 	switch c.reduction() {
 	case ops.ReduceOccupancy:
 		return exactly(1)
-	case ops.ReduceCount:
+	case backend.ReduceCount:
 		return exactly(uint64(len(points)))
-	case ops.ReduceMajority:
+	case backend.ReduceMajority:
 		votes := map[int32]int{}
 		for _, i := range points {
 			votes[int32(c.Labels.raw[i])]++
@@ -375,9 +376,9 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 		return exactly(encode(dtype, math.NaN()))
 	}
 	switch c.reduction() {
-	case ops.ReduceMax:
+	case backend.ReduceMax:
 		return exactly(encode(dtype, fold(x, math.Max)))
-	case ops.ReduceMin:
+	case backend.ReduceMin:
 		return exactly(encode(dtype, fold(x, math.Min)))
 	}
 	if math.IsInf(fold(x, math.Max), 1) || math.IsInf(fold(x, math.Min), -1) {
@@ -394,7 +395,7 @@ func (c *voxelizing) reduced(points []int, d int, dtype tensor.DType, bits uint6
 		exact.Add(exact, new(big.Float).SetFloat64(v))
 		most = max(most, math.Abs(v))
 	}
-	if c.reduction() == ops.ReduceMean {
+	if c.reduction() == backend.ReduceMean {
 		exact.Quo(exact, new(big.Float).SetInt64(int64(len(x))))
 	}
 	if msg := within(exact, decode(dtype, bits), c.double() || dtype == tensor.F64, dtype, float64(len(x)), most); msg != "" {

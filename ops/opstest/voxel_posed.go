@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -36,11 +37,11 @@ func (s *suite) posedPlaces(t *testing.T) {
 				xyz = append(xyz, p[:]...)
 			}
 			c.Points, c.Poses = vals(dtype, xyz, points, 3), vals(dtype, pose, 4, 4)
-			for _, c.Opts = range []ops.VoxelizeOptions{countGrid, {Reduce: ops.ReduceOccupancy}, {Mode: ops.SparseVoxels, Reduce: ops.ReduceCount}} {
+			for _, c.Opts = range []ops.VoxelizeOptions{countGrid, {Reduce: ops.ReduceOccupancy}, {Mode: ops.VoxelSparse, Reduce: backend.ReduceCount}} {
 				s.voxelCheck(t, c)
 			}
 			c.Box.Size[axis] = 8 * place // means of posed coordinates, where cells have more than a point
-			c.Opts = ops.VoxelizeOptions{Reduce: ops.ReduceMean}
+			c.Opts = ops.VoxelizeOptions{Reduce: backend.ReduceMean}
 			s.voxelCheck(t, c)
 		}
 	}
@@ -71,10 +72,10 @@ func (s *suite) firstCells(t *testing.T) {
 			Offsets: arr([]int64{0, int64(each + 1), int64(2 * (each + 1)), int64(3 * (each + 1))}, rows+1)}
 		for _, wide := range []float64{1, 200} { // fewer cells than points, or as many, and more
 			c.Box = ops.VoxelGrid{Max: [3]float64{cells, wide, 1}, Size: [3]float64{1, 1, 1}}
-			for _, reduce := range []ops.VoxelReduce{ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin} {
+			for _, reduce := range []ops.Reduce{backend.ReduceSum, backend.ReduceMean, backend.ReduceMax, backend.ReduceMin} {
 				c.Opts = ops.VoxelizeOptions{Reduce: reduce}
 				s.voxelCheck(t, c)
-				c.Opts.Mode = ops.SparseVoxels
+				c.Opts.Mode = ops.VoxelSparse
 				s.voxelCheck(t, c)
 			}
 		}

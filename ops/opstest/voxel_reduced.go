@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -27,12 +28,12 @@ var sizesOfVoxels = [][]int{
 // reduction is reached with each reduction, width, dtype and alignment, with rows that are cut and empty ones.
 func reducedVoxels(r *rand.Rand) *voxelizing {
 	sizes := sizesOfVoxels[r.IntN(len(sizesOfVoxels))]
-	c := &voxelizing{Name: "reduced", Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceSum + ops.VoxelReduce(r.IntN(5))}}
+	c := &voxelizing{Name: "reduced", Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceSum + ops.Reduce(r.IntN(5))}}
 	if r.IntN(2) == 0 {
-		c.Opts.Mode, c.Opts.Empty = ops.DenseVoxels, float64(r.IntN(2))
+		c.Opts.Mode, c.Opts.Empty = ops.VoxelDense, float64(r.IntN(2))
 	}
 	if r.IntN(2) == 0 {
-		c.Opts.Order = ops.XYZ
+		c.Opts.Order = ops.AxisXYZ
 	}
 	f := []int{1, 2, 3, 4, 4, 5, 8, 16, 16, 20}[r.IntN(10)]
 	items := []int{70, 700, 2000, 4500}[r.IntN(4)] // voxels times what is made of each at once
@@ -83,7 +84,7 @@ func reducedVoxels(r *rand.Rand) *voxelizing {
 	if rows > 1 || r.IntN(4) == 0 {
 		c.Offsets = arr(offsets, rows+1)
 	}
-	if c.Opts.Mode == ops.SparseVoxels {
+	if c.Opts.Mode == ops.VoxelSparse {
 		if r.IntN(3) == 0 {
 			c.Opts.MaxVoxels = 1 + r.IntN(cells)
 		}
@@ -91,7 +92,7 @@ func reducedVoxels(r *rand.Rand) *voxelizing {
 			c.V = 1 + r.IntN(voxels)
 		}
 	}
-	if c.reduction() == ops.ReduceMajority {
+	if c.reduction() == backend.ReduceMajority {
 		labels := make([]int32, points)
 		for i := range labels {
 			labels[i] = int32(r.IntN(4)) - 2

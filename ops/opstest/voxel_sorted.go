@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -39,12 +40,12 @@ func (s *suite) sortedVoxels(t *testing.T) {
 	}
 	rows := arr([]int64{0, int64(n) - 9_999, int64(n)}, 3)
 	for name, c := range map[string]*voxelizing{
-		"means":             {Points: few, Features: features(4), Box: box(100, 90, 80), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"greatest of three": {Points: few, Features: features(3), Box: box(1, 400, 300), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
-		"sums of points":    {Points: few, Offsets: rows, Box: box(60, 50, 40), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.XYZ}},
-		"commonest labels":  {Points: few, Labels: arr(labels, n), Box: box(40, 50, 60), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMajority, Empty: -7}},
-		"hard":              {Points: few, Box: box(64, 64, 64), Opts: ops.VoxelizeOptions{Mode: ops.HardVoxels, MaxPoints: 4, MaxVoxels: 5000}},
-		"sparse":            {Points: few, Features: features(4), Box: box(300, 300, 300), Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels}},
+		"means":             {Points: few, Features: features(4), Box: box(100, 90, 80), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMean}},
+		"greatest of three": {Points: few, Features: features(3), Box: box(1, 400, 300), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMax, Empty: -1}},
+		"sums of points":    {Points: few, Offsets: rows, Box: box(60, 50, 40), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceSum, Order: ops.AxisXYZ}},
+		"commonest labels":  {Points: few, Labels: arr(labels, n), Box: box(40, 50, 60), Opts: ops.VoxelizeOptions{Reduce: backend.ReduceMajority, Empty: -7}},
+		"hard":              {Points: few, Box: box(64, 64, 64), Opts: ops.VoxelizeOptions{Mode: ops.VoxelHard, MaxPoints: 4, MaxVoxels: 5000}},
+		"sparse":            {Points: few, Features: features(4), Box: box(300, 300, 300), Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse}},
 	} {
 		want, err := c.call(s.cpu)
 		require.NoError(t, err, name)
@@ -60,7 +61,7 @@ func (s *suite) sortedVoxels(t *testing.T) {
 	}
 	for k := range 24 {
 		n := base + 32*(k%16) + 5
-		c := &voxelizing{Points: packed(tensor.F32, largeCloud(n), n, 3), Box: box(7, 6, 9), Once: true, Opts: ops.VoxelizeOptions{Mode: ops.SparseVoxels, Reduce: ops.ReduceCount}}
+		c := &voxelizing{Points: packed(tensor.F32, largeCloud(n), n, 3), Box: box(7, 6, 9), Once: true, Opts: ops.VoxelizeOptions{Mode: ops.VoxelSparse, Reduce: backend.ReduceCount}}
 		in := base - 256 + 32*(k%8) + 7
 		if k >= 16 {
 			in = n

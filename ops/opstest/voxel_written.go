@@ -7,24 +7,25 @@ import (
 	"testing"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
 
 // writtenVoxels makes a grid of occupancy or of counts whose fastest dimension is long, of points in 32 bytes that are known: by groups
 // of four points, of which a thread may take one group, some share 32 bytes with their neighbours or within, all or none do, or there are more
 // such 32 bytes than a block could remember. So a backend that gathers what lies together does so, or just not.
-func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.VoxelReduce) *voxelizing {
+func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.Reduce) *voxelizing {
 	n := []int{255, 1024, 1029, 2048, 2500}[r.IntN(5)]
 	c := &voxelizing{Name: "written", Opts: ops.VoxelizeOptions{Reduce: reduce, Order: ops.AxisOrder(r.IntN(2))}}
 	const group = 4            // points a thread may take
 	cells, sectors := 32, 1200 // of 32 bytes, and as many as there are
-	if reduce == ops.ReduceCount {
+	if reduce == backend.ReduceCount {
 		cells = 8
 	} else if r.IntN(4) == 0 {
 		c.Opts.Empty = []float64{3, 255}[r.IntN(2)]
 	}
 	long := 2 // the axis that is fastest
-	if c.Opts.Order == ops.ZYX {
+	if c.Opts.Order == ops.AxisZYX {
 		long = 0
 	}
 	b := []int{1, 1, 4, 7}[r.IntN(4)]
@@ -92,7 +93,7 @@ func writtenVoxels(r *rand.Rand, dtype tensor.DType, reduce ops.VoxelReduce) *vo
 // written are grids that are written point by point.
 func (s *suite) written(t *testing.T) {
 	for i := range 48 {
-		c := writtenVoxels(rng(uint64(3000+i)), []tensor.DType{tensor.F32, tensor.F64}[i%2], []ops.VoxelReduce{ops.ReduceCount, ops.ReduceOccupancy}[i/2%2])
+		c := writtenVoxels(rng(uint64(3000+i)), []tensor.DType{tensor.F32, tensor.F64}[i%2], []ops.Reduce{backend.ReduceCount, ops.ReduceOccupancy}[i/2%2])
 		c.Number, c.Planned, c.Name = i/4, i >= 4, fmt.Sprint("written ", i)
 		s.voxelCheck(t, c)
 	}
@@ -123,7 +124,7 @@ func (s *suite) writtenBorders(t *testing.T) {
 					}
 				}
 				c.Points = vals(dtype, xyz, len(xyz)/3, 3)
-				for _, reduce := range []ops.VoxelReduce{ops.ReduceCount, ops.ReduceOccupancy} {
+				for _, reduce := range []ops.Reduce{backend.ReduceCount, ops.ReduceOccupancy} {
 					c.Opts.Reduce = reduce
 					s.voxelCheck(t, c)
 				}

@@ -8,12 +8,12 @@ import (
 
 	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/cudasim"
-	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/ops/cuda"
 )
 
 func init() {
-	ops.Register(ops.Driver{Name: "sim", Open: func(arg string) (ops.Backend, error) {
+	backend.Register(backend.Opener{Name: "sim", Open: func(arg string) (backend.Backend, error) {
 		if arg != "" && arg != "0" {
 			return nil, fmt.Errorf("sim: device number: got %q, want 0: there is one", arg)
 		}
@@ -61,7 +61,7 @@ func config() (cudasim.Config, error) {
 }
 
 // New opens the CUDA backend on a simulated device, under the name "sim:0".
-func New(d *cudasim.Device) (ops.Backend, error) {
+func New(d *cudasim.Device) (backend.Backend, error) {
 	drv, err := cudadrv.NewDriver(d.Table())
 	if err != nil {
 		return nil, err

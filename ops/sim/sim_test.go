@@ -39,7 +39,7 @@ func device(t testing.TB, cfg cudasim.Config) (*ops.Device, *cudasim.Device) {
 }
 
 func memoryInUse(t testing.TB, dev *ops.Device) func() int64 {
-	queue, err := cuda.Queue(dev.Stream())
+	queue, err := cuda.Stream(dev.Queue())
 	require.NoError(t, err)
 	return func() int64 {
 		// Memory is freed in the order of a stream: what was closed may not be back yet.
@@ -180,13 +180,13 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	require.NoError(t, err)
 	src, err := dev.Alloc(tensor.F32, 4, 2) // and nothing written to it
 	require.NoError(t, err)
-	times, err := dev.Upload(tensor.Must(tensor.Of([]int64{0, 1, 2, 3}, 4)))
+	times, err := dev.Upload(context.Background(), tensor.Must(tensor.Of([]int64{0, 1, 2, 3}, 4)))
 	require.NoError(t, err)
 	dst, err := dev.Alloc(tensor.F32, 3, 2)
 	require.NoError(t, err)
 	plan, err := dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: ops.Uniform(0, 1e9, 3)}, ops.ResampleOptions{})
 	require.NoError(t, err)
-	require.NoError(t, plan.Run(dev.Stream()))
+	require.NoError(t, plan.Run(dev.Queue()))
 	err = dev.Synchronize(context.Background())
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	assert.ErrorIs(t, err, cudadrv.ErrLaunchFailed)
@@ -194,7 +194,7 @@ func TestAFaultIsReportedInFull(t *testing.T) {
 	require.NotNil(t, fault)
 	assert.Equal(t, cudasim.Uninitialised, fault.Kind)
 	assert.ErrorContains(t, err, fault.Error())
-	assert.ErrorContains(t, err, "resample_poses")
+	assert.ErrorContains(t, err, "resample_thread_per_row")
 	_, err = dev.Alloc(tensor.F32, 1)
 	assert.ErrorIs(t, err, cudadrv.ErrDeviceLost)
 	for _, c := range []interface{ Close() error }{plan, src, times, dst} {

@@ -12,8 +12,8 @@ import (
 // Parse makes a cloud of a file's bytes.
 type Parse func(data []byte) (*dataset.Cloud, error)
 
-// Open reads a file. A *dataset.FormatError carries its path.
-func Open(path string, parse Parse) (*dataset.Cloud, error) {
+// ReadFile reads a file. A *dataset.FormatError carries its path.
+func ReadFile(path string, parse Parse) (*dataset.Cloud, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

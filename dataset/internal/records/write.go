@@ -30,7 +30,7 @@ type OutColumn struct {
 // OutOf returns a cloud's columns. It is an error if the cloud is none, as its Check says.
 func OutOf(c *dataset.Cloud) (*Out, error) {
 	if c == nil {
-		return nil, &dataset.CloudError{Arg: "cloud", Got: "nil", Want: "a cloud"}
+		return nil, &dataset.CloudError{Arg: "cloud", Kind: dataset.ErrMissing, Got: "nil", Want: "a cloud"}
 	}
 	if err := c.Check(); err != nil {
 		return nil, err

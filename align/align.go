@@ -1,0 +1,447 @@
+package align
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Aligned is a stream on the common clock: its own columns, their values at the clock's times, and what was recorded.
+type Aligned struct {
+	dataset.Stream                 // Times [T] and Values [T,D]
+	Valid          *tensor.Tensor  // [T] u8: 1 where there is a value to trust
+	Age            *tensor.Tensor  // [T] of the clock's dtype: the target's time less that of the sample at or before it
+	Channels       []ops.Channel   // what is between samples
+	How            Sampling        // the plan's, with what it left open filled in, but for the kinds
+	Recorded       *dataset.Stream // the columns that were taken, as recorded
+}
+
+// Resampled is a recording with each stream on the common clock.
+type Resampled struct {
+	Clock   ops.Clock
+	Times   *tensor.Tensor // [T]
+	Streams []Aligned
+	Report  Report
+}
+
+// Fused is a recording whose streams lie side by side on the common clock: D is the sum of the streams' columns, M their number.
+type Fused struct {
+	Clock   ops.Clock
+	Times   *tensor.Tensor // [T]
+	Values  *tensor.Tensor // [T,D]
+	Valid   *tensor.Tensor // [T,M] u8
+	Age     *tensor.Tensor // [T,M]
+	Streams []Aligned      // views of the tensors above
+	Report  Report
+}
+
+// take is a stream that is taken, and how.
+type take struct {
+	stream *dataset.Stream // with the output's name and the columns that are taken
+	from   string          // its name in the recording
+	how    Sampling
+	own    bool // the stream's plan, not the defaults, asked for the kind
+	edge   ops.Edge
+	cover  Cover
+	empty  bool
+}
+
+// job is an episode with a plan.
+type job struct {
+	plan    Plan
+	snap    ops.Limit
+	takes   []take
+	left    []LeftOut
+	clock   ops.Clock
+	span    Span
+	targets *tensor.Tensor
+	fuse    bool
+}
+
+// prepare chooses streams and makes the clock.
+func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
+	if err := plan.Check(); err != nil {
+		return nil, err
+	}
+	j := &job{plan: plan, snap: plan.Snap, fuse: fuse}
+	if d, given := plan.Snap.Get(); !given {
+		j.snap = ops.Within(Snap)
+	} else if d == 0 {
+		j.snap = ops.Limit{}
+	}
+	if err := j.choose(e); err != nil {
+		return nil, err
+	}
+	if fuse {
+		if err := j.fits(); err != nil {
+			return nil, err
+		}
+	}
+	return j, j.makeClock()
+}
+
+// choose takes the streams that the plan names, or all, and lists those that have no place on a clock.
+func (j *job) choose(e *dataset.Episode) error {
+	want := j.plan.Streams
+	if len(want) == 0 {
+		for _, s := range e.Streams {
+			want = append(want, Stream{Name: s.Name})
+		}
+		for _, l := range e.LeftOut {
+			j.left = append(j.left, LeftOut{l.Name, l.Reason})
+		}
+	}
+	for _, w := range want {
+		name := w.source()
+		s := e.Stream(name)
+		if s == nil {
+			i := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name })
+			if i < 0 {
+				return &StreamError{Stream: name, Got: "no stream of that name", Want: oneOf(e.Names())}
+			}
+			j.left = append(j.left, LeftOut{name, e.LeftOut[i].Reason})
+			continue
+		}
+		if err := s.Check(); err != nil {
+			return err
+		}
+		if reason := j.unusable(s, len(j.plan.Streams) > 0); reason != "" {
+			j.left = append(j.left, LeftOut{name, reason})
+			continue
+		}
+		s, err := selected(s, w.Columns)
+		if err != nil {
+			return err
+		}
+		named := *s
+		named.Name = w.Name
+		j.takes = append(j.takes, take{stream: &named, from: name, how: w.Sampling.over(j.plan.Defaults), own: w.Kind != "", empty: s.Len() == 0})
+	}
+	if len(j.takes) == 0 {
+		var list []string
+		for _, l := range j.left {
+			list = append(list, l.Name+" ("+l.Reason+")")
+		}
+		return &NoStreamsError{LeftOut: list}
+	}
+	return j.covers()
+}
+
+// NoStreamsError says that nothing of a recording can be put on a clock.
+type NoStreamsError struct {
+	LeftOut []string // the streams with the reasons
+}
+
+func (e *NoStreamsError) Error() string {
+	s := "no stream that can be put on a clock, want one with samples and columns"
+	for i, l := range e.LeftOut {
+		s += []string{": ", ", "}[min(i, 1)] + l
+	}
+	return s
+}
+
+// unusable says why a stream has no place on a clock, or nothing.
+func (j *job) unusable(s *dataset.Stream, named bool) string {
+	switch st := s.Stats(); {
+	case len(s.Columns) == 0:
+		return "no columns"
+	case j.fuse && named: // its columns have a place in the row all the same
+		return ""
+	case st.Samples == 0:
+		return "no samples"
+	case st.Samples-st.Duplicates < 2:
+		return "fewer than two distinct timestamps"
+	}
+	return ""
+}
+
+// covers finds what each stream covers, and with it those that speak when something changes.
+func (j *job) covers() error {
+	var list []source
+	for i := range j.takes {
+		t := &j.takes[i]
+		if t.empty {
+			continue
+		}
+		var err error
+		if t.cover, err = CoverOf(t.stream.Name, t.stream.Times); err != nil {
+			return &StreamError{Stream: t.from, Err: err}
+		}
+		t.cover.First, t.cover.Last = after(t.cover.First, t.how.Offset), after(t.cover.Last, t.how.Offset)
+		list = append(list, source{Cover: t.cover})
+	}
+	length := recordingOf(list)
+	for i := range j.takes {
+		t := &j.takes[i]
+		switch {
+		case t.how.Edge != "":
+			edge, err := ops.ParseEdge(t.how.Edge)
+			if err != nil {
+				return err
+			}
+			t.edge = edge
+		case !t.empty && t.onChange(length/1e9):
+			t.edge = ops.EdgeHold
+		}
+	}
+	return nil
+}
+
+// onChange reports whether a stream speaks when something changes: under one message a second of the recording, whole numbers only.
+func (t *take) onChange(seconds float64) bool {
+	return t.stream.AllInteger() && float64(t.stream.Len()) < seconds
+}
+
+// makeClock makes the clock over what the streams cover, unless the plan has targets.
+func (j *job) makeClock() error {
+	if j.plan.Targets != nil {
+		j.clock, j.targets = ops.At(j.plan.Targets), j.plan.Targets
+		return nil
+	}
+	var list []source
+	dtype := j.takes[0].stream.Times.DType()
+	for _, t := range j.takes {
+		if !t.empty {
+			list = append(list, source{t.cover, t.how.Edge == "" && t.edge == ops.EdgeHold})
+		}
+	}
+	var err error
+	if j.clock, j.span, err = clockOver(list, j.plan.Range, j.plan.Rate, j.snap); err != nil {
+		return err
+	}
+	if err := j.room(); err != nil {
+		return err
+	}
+	j.targets, err = Ticks(j.clock, dtype)
+	return err
+}
+
+// maxOutput is the most bytes that the results may take: a slip of the finger should not fill the memory.
+const maxOutput = 64 << 30
+
+// SizeError says that the results would not fit into the memory.
+type SizeError struct {
+	Rate        float64
+	Targets     int
+	Bytes, Most float64
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("%g Hz: got %d targets that take %.1f GiB, want at most %.1f GiB, what there is here", e.Rate, e.Targets, e.Bytes/(1<<30), e.Most/(1<<30))
+}
+
+// Room returns a *SizeError if a clock's results would not fit: of so many streams with so many columns together, of a dtype.
+func Room(clock ops.Clock, streams, columns int, dtype tensor.DType) error {
+	size := 8
+	if dtype != 0 {
+		size = dtype.Size()
+	}
+	// An age of 8 bytes and a flag beside the values.
+	need := float64(clock.Count) * (float64(columns)*float64(size) + float64(streams)*9)
+	if most := float64(min(maxOutput, tensor.Available())); need > most {
+		return &SizeError{clock.Rate, clock.Count, need, most}
+	}
+	return nil
+}
+
+func (j *job) room() error {
+	columns := 0
+	for _, t := range j.takes {
+		columns += len(t.stream.Columns)
+	}
+	return Room(j.clock, len(j.takes), columns, j.plan.Defaults.DType)
+}
+
+// options returns the operation's options for a stream.
+func (j *job) options(t *take) (ops.ResampleOptions, error) {
+	list, err := channels(t.stream, &t.how, t.own)
+	return ops.ResampleOptions{
+		Channels: list, Window: t.how.Window, Edge: t.edge, Fill: t.how.Fill, Snap: j.snap,
+		MaxGap: t.how.MaxGap, Tolerance: t.how.Tolerance, FillGaps: t.how.FillGaps, DType: t.how.DType,
+	}, err
+}
+
+// resolved is how the stream is sampled, with the edge that was chosen for it.
+func (t *take) resolved() Sampling {
+	s := t.how
+	s.Edge = t.edge.String()
+	return s
+}
+
+// Shown returns what to draw of the values: where a fill value may have been written for a target that is not valid, NaN stands instead.
+func (a *Aligned) Shown() (*tensor.Tensor, error) {
+	if a.How.Edge != "fill" && a.How.Edge != "hold" && !a.How.FillGaps {
+		return a.Values, nil
+	}
+	values, err := tensor.Floats(a.Values)
+	if err != nil {
+		return nil, err
+	}
+	valid, err := a.Valid.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	flags, err := tensor.Data[uint8](valid)
+	if err != nil {
+		return nil, err
+	}
+	for i := range values {
+		if flags[i/len(a.Columns)] == 0 {
+			values[i] = math.NaN()
+		}
+	}
+	return tensor.Of(values, a.Values.Shape()...)
+}
+
+// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them.
+func (r *Resampled) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(r.Streams) }
+
+// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What was filled in is NaN.
+func (f *Fused) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(f.Streams) }
+
+func pairs(list []Aligned) iter.Seq2[*dataset.Stream, *dataset.Stream] {
+	return func(yield func(recorded, made *dataset.Stream) bool) {
+		for i := range list {
+			a := &list[i]
+			made := a.Stream
+			if shown, err := a.Shown(); err == nil { // of closed tensors it is not, and these cannot be drawn either
+				made.Values = shown
+			}
+			if a.Recorded.Len() > 0 && !yield(a.Recorded, &made) {
+				return
+			}
+		}
+	}
+}
+
+// report begins the report: the clock, and what became of the recording itself.
+func (j *job) report(e *dataset.Episode) Report {
+	r := NewReport(j.targets, j.plan.Rate)
+	if j.plan.Targets == nil {
+		r.Clock.Range = j.plan.Range.Mode.String()
+		r.Clock.BeginsWith, r.Clock.EndsWith = j.span.BeginsWith, j.span.EndsWith
+	}
+	r.LeftOut = append(r.LeftOut, j.left...)
+	if e.Dropouts != nil {
+		r.Dropouts = &Dropouts{Count: len(e.Dropouts)}
+		for _, d := range e.Dropouts {
+			r.Dropouts.Seconds += float64(d.Duration) / 1e9
+		}
+	}
+	if r.LostBytes = e.LostBytes; e.Damage != nil {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%d bytes were not read: %v", e.LostBytes, e.Damage))
+	}
+	if j.span.Remark != "" {
+		r.Remarks = append(r.Remarks, j.span.Remark)
+	}
+	for _, t := range j.takes {
+		if n := t.how.Normalise; n != "" && n != "none" {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s was left out: it needs the statistics of a dataset", t.stream.Name, n))
+		}
+	}
+	return r
+}
+
+// account adds a stream's line to the report.
+func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, lost func(n *Narrowed) error) error {
+	line := StreamReport{
+		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),
+		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(),
+	}
+	line.Clock(a.Recorded.Stats())
+	own, err := shifted(targets, -t.how.Offset)
+	if err == nil {
+		err = line.Count(a.Recorded.Times, own, a.Valid)
+	}
+	if err == nil {
+		err = lost(&line.Narrowed)
+	}
+	r.Streams = append(r.Streams, line)
+	return err
+}
+
+// shifted returns a clock that is later by d.
+func shifted(times *tensor.Tensor, d time.Duration) (*tensor.Tensor, error) {
+	if d == 0 {
+		return times, nil
+	}
+	if times.DType() == tensor.I64 {
+		return shiftedBy(times, int64(d))
+	}
+	if times.DType() == tensor.F64 {
+		return shiftedBy(times, float64(d)/1e9)
+	}
+	return shiftedBy(times, float32(float64(d)/1e9))
+}
+
+func shiftedBy[T int64 | float64 | float32](times *tensor.Tensor, d T) (*tensor.Tensor, error) {
+	list, err := tensor.Data[T](times)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(list))
+	for i, t := range list {
+		out[i] = t + d
+	}
+	return tensor.Of(out, len(out))
+}
+
+// Resample puts each stream that the plan takes on the common clock, in one launch a stream. A mistake in the plan is a *PlanError, a stream that
+// cannot be taken so a *StreamError, a clock that cannot be made a *RangeError or *SizeError; nothing is computed then.
+func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Resampled, error) {
+	j, err := prepare(e, plan, false)
+	if err != nil {
+		return nil, err
+	}
+	out := &Resampled{Clock: j.clock, Times: j.targets, Report: j.report(e)}
+	for i := range j.takes {
+		t := &j.takes[i]
+		if t.how.Offset != 0 {
+			return nil, &PlanError{Key: fmt.Sprintf("streams[%d].offset", i), Got: t.how.Offset.String(), Want: "none, or Fuse: Resample keeps each stream's own clock"}
+		}
+		opts, err := j.options(t)
+		if err != nil {
+			return nil, err
+		}
+		args := ops.ResampleArgs{Src: t.stream.Values, SrcTimes: t.stream.Times, Targets: j.clock}
+		got, err := device.Resample(ctx, args, opts)
+		if err != nil {
+			return nil, ofStream(t.from, err)
+		}
+		a := Aligned{Stream: *t.stream, Valid: got.Valid, Age: got.Age, Channels: opts.Channels, How: t.resolved(), Recorded: t.stream}
+		a.Times, a.Values = j.targets, got.Values
+		err = out.Report.account(t, &a, j.targets, func(n *Narrowed) error {
+			wide := opts
+			wide.DType = tensor.F64
+			return n.Compare(got.Values, j.targets, 0, a.Columns, args.Src.DType(), func(clock ops.Clock) (*tensor.Tensor, error) {
+				again := args
+				again.Targets = clock
+				out, err := device.Resample(ctx, again, wide)
+				return out.Values, err
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Streams = append(out.Streams, a)
+	}
+	return out, ctx.Err()
+}
+
+// ofStream names the stream of an operation's error, if the input is its cause.
+func ofStream(name string, err error) error {
+	var arg *ops.ArgError
+	var value *ops.ValueError
+	if errors.As(err, &arg) || errors.As(err, &value) {
+		return &StreamError{Stream: name, Err: err}
+	}
+	return fmt.Errorf("stream %s: %w", name, err)
+}

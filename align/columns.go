@@ -1,0 +1,328 @@
+package align
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// StreamError is a stream that cannot be put on a clock as the plan has it.
+type StreamError struct {
+	Stream    string
+	Got, Want string
+	Err       error // the operation's own error, or nil
+}
+
+func (e *StreamError) Error() string {
+	s := "stream " + e.Stream
+	if e.Got != "" {
+		s += ": got " + e.Got
+	}
+	if e.Want != "" {
+		s += ", want " + e.Want
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the operation's own error.
+func (e *StreamError) Unwrap() error { return e.Err }
+
+// find returns the indices of the columns that an entry names: a name, an array's name, or a range without its end.
+func find(cols []dataset.Column, entry string) []int {
+	for i, c := range cols {
+		if c.Name == entry {
+			return []int{i}
+		}
+	}
+	if lo, hi, ok := strings.Cut(entry, ":"); ok {
+		a, errA := strconv.Atoi(lo)
+		b, errB := strconv.Atoi(hi)
+		if errA != nil || errB != nil || a < 0 || b <= a || b > len(cols) {
+			return nil
+		}
+		list := make([]int, 0, b-a)
+		for i := a; i < b; i++ {
+			list = append(list, i)
+		}
+		return list
+	}
+	var list []int
+	for i, c := range cols {
+		if strings.HasPrefix(c.Name, entry+"[") || strings.HasPrefix(c.Name, entry+".") {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func wantColumns(cols []dataset.Column) string {
+	return fmt.Sprintf("one of %s, or a range within 0:%d", oneOf(columnNames(cols)), len(cols))
+}
+
+func columnNames(cols []dataset.Column) []string {
+	return (&dataset.Stream{Columns: cols}).ColumnNames()
+}
+
+// selected returns the stream with the columns that are taken, in order. Values are the stream's own memory where they are neighbours in it.
+func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
+	if len(entries) == 0 {
+		return s, nil
+	}
+	var at []int
+	for _, entry := range entries {
+		found := find(s.Columns, entry)
+		if len(found) == 0 {
+			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry), Want: wantColumns(s.Columns)}
+		}
+		for _, i := range found {
+			if slices.Contains(at, i) {
+				return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %s twice", s.Columns[i].Name), Want: "each once"}
+			}
+			at = append(at, i)
+		}
+	}
+	out := *s
+	out.Columns = nil
+	neighbours := true
+	for k, i := range at {
+		out.Columns = append(out.Columns, s.Columns[i])
+		neighbours = neighbours && i == at[0]+k
+	}
+	var err error
+	if neighbours {
+		out.Values, err = s.Values.Slice(1, at[0], at[0]+len(at))
+	} else {
+		out.Values, err = gathered(s.Values, at)
+	}
+	return &out, err
+}
+
+// gathered copies columns of a tensor [S,D].
+func gathered(values *tensor.Tensor, at []int) (*tensor.Tensor, error) {
+	switch values.DType() {
+	case tensor.F64:
+		return gatheredAs[float64](values, at)
+	case tensor.F32:
+		return gatheredAs[float32](values, at)
+	case tensor.F16:
+		return gatheredAs[tensor.Float16](values, at)
+	}
+	return gatheredAs[tensor.BFloat16](values, at)
+}
+
+func gatheredAs[T tensor.Element](values *tensor.Tensor, at []int) (*tensor.Tensor, error) {
+	data, err := tensor.Elements[T](values)
+	if err != nil {
+		return nil, err
+	}
+	rows := values.Dim(0)
+	out := make([]T, 0, rows*len(at))
+	for r := range rows {
+		for _, i := range at {
+			out = append(out, data[r*values.Stride(0)+i*values.Stride(1)])
+		}
+	}
+	return tensor.Of(out, rows, len(at))
+}
+
+// channels gives each column its kind. own says that the stream's plan, not the defaults, asked for the kind.
+func channels(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
+	list := make([]ops.Channel, 0, len(s.Columns))
+	set, err := assigned(s, o)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := byColumn(s, o, own)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range rest {
+		for i := c.Lo; i < c.Hi; i++ {
+			if set[i] != nil {
+				continue
+			}
+			free := c
+			free.Lo = i
+			for free.Hi = i + 1; free.Hi < c.Hi && set[free.Hi] == nil; free.Hi++ {
+			}
+			if n := free.Hi - free.Lo; n%c.Interp.Width() != 0 { // a part of a rotation is none
+				free.Interp, free.Quat = ops.InterpLinear, 0
+			}
+			list = append(list, free)
+			i = free.Hi - 1
+		}
+	}
+	for i := 0; i < len(set); i++ {
+		if c := set[i]; c != nil && c.Lo == i {
+			list = append(list, *c)
+		}
+	}
+	slices.SortFunc(list, func(a, b ops.Channel) int { return a.Lo - b.Lo })
+	return merged(list), nil
+}
+
+// assigned returns the channels that Kinds gives to columns, at each of their columns.
+func assigned(s *dataset.Stream, o *Sampling) ([]*ops.Channel, error) {
+	set := make([]*ops.Channel, len(s.Columns))
+	for _, k := range o.Kinds {
+		at := find(s.Columns, k.Columns)
+		if len(at) == 0 {
+			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("a kind for column %q", k.Columns), Want: wantColumns(s.Columns)}
+		}
+		kind, err := ops.ParseInterp(k.Kind)
+		if err != nil {
+			return nil, err
+		}
+		if at[len(at)-1]-at[0] != len(at)-1 || len(at)%kind.Width() != 0 {
+			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%s for the %d columns %s", kind, len(at), k.Columns),
+				Want: fmt.Sprintf("neighbours, a multiple of %d", kind.Width())}
+		}
+		c := &ops.Channel{Lo: at[0], Hi: at[len(at)-1] + 1, Interp: kind}
+		o.finish(c, s.Columns[c.Lo].Rotation)
+		for _, i := range at {
+			if set[i] != nil {
+				return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("two kinds for column %s", s.Columns[i].Name), Want: "one"}
+			}
+			set[i] = c
+		}
+	}
+	return set, nil
+}
+
+// finish sets what a channel's kind needs besides.
+func (o *Sampling) finish(c *ops.Channel, r dataset.Rotation) {
+	switch {
+	case c.Interp == ops.InterpAngle:
+		c.Period = o.Period
+	case c.Interp == ops.InterpSlerp && (o.Quat == "wxyz" || o.Quat == "" && r == dataset.RotationWXYZ):
+		c.Quat = ops.QuatWXYZ
+	}
+}
+
+// byColumn gives columns their kinds by what they are: whole numbers hold their last value, rotations go along their arc unless another kind was
+// asked for, the rest is linear or as asked.
+func byColumn(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
+	cols := s.Columns
+	kind, asked := ops.InterpLinear, o.Kind != ""
+	if asked {
+		var err error
+		if kind, err = ops.ParseInterp(o.Kind); err != nil {
+			return nil, err
+		}
+	}
+	whole := func(c dataset.Column) bool { return c.Integer }
+	if kind == ops.InterpHermite {
+		if slices.ContainsFunc(cols, whole) || len(cols)%2 != 0 {
+			return nil, &StreamError{Stream: s.Name, Got: "hermite for columns " + oneOf(columnNames(cols)), Want: "floats, as many values as velocities"}
+		}
+		return []ops.Channel{{Hi: len(cols), Interp: kind}}, nil
+	}
+	grouped := kind.Width() > 1
+	if grouped && unnamed(cols) {
+		if len(cols)%kind.Width() != 0 {
+			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%v for %d columns", kind, len(cols)), Want: fmt.Sprintf("a multiple of %d", kind.Width())}
+		}
+		c := ops.Channel{Hi: len(cols), Interp: kind}
+		o.finish(&c, dataset.RotationNone)
+		return []ops.Channel{c}, nil
+	}
+	var list []ops.Channel
+	found := 0
+	for i := 0; i < len(cols); i++ {
+		c := ops.Channel{Lo: i, Hi: i + 1, Interp: ops.InterpLinear}
+		r := rotationAt(cols, i)
+		switch {
+		case cols[i].Integer:
+			c.Interp = ops.InterpPrevious
+		case r != dataset.RotationNone && (!asked || kind == ops.InterpSlerp), own && grouped && arrayAt(cols, i, kind.Width()) && kind == ops.InterpSlerp:
+			c.Interp, c.Hi = ops.InterpSlerp, i+4
+		case own && grouped && arrayAt(cols, i, kind.Width()):
+			c.Interp, c.Hi = kind, i+kind.Width()
+		case asked && !grouped:
+			c.Interp = kind
+		}
+		o.finish(&c, r)
+		if c.Interp == kind {
+			found++
+		}
+		i = c.Hi - 1
+		list = append(list, c)
+	}
+	if own && grouped && found == 0 {
+		return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%v for columns %s", kind, oneOf(columnNames(cols))),
+			Want: fmt.Sprintf("an array of %s floats", map[int]string{3: "three", 4: "four", 6: "six"}[kind.Width()])}
+	}
+	return merged(list), nil
+}
+
+// unnamed reports whether columns have no names but their indices.
+func unnamed(cols []dataset.Column) bool {
+	for i, c := range cols {
+		if c.Integer || c.Name != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return len(cols) > 0
+}
+
+// rotationAt returns the rotation that begins at column i, if all its columns are there.
+func rotationAt(cols []dataset.Column, i int) dataset.Rotation {
+	r := cols[i].Rotation
+	n := r.Width()
+	if n == 0 || i+n > len(cols) {
+		return dataset.RotationNone
+	}
+	for _, c := range cols[i : i+n] {
+		if c.Rotation != r || c.Integer {
+			return dataset.RotationNone
+		}
+	}
+	if base, ok := strings.CutSuffix(cols[i].Name, "[0]"); ok && cols[i+n-1].Name != fmt.Sprintf("%s[%d]", base, n-1) {
+		return dataset.RotationNone
+	}
+	return r
+}
+
+// arrayAt reports whether an array of exactly n floats begins at column i.
+func arrayAt(cols []dataset.Column, i, n int) bool {
+	base, ok := strings.CutSuffix(cols[i].Name, "[0]")
+	if !ok || i+n > len(cols) {
+		return false
+	}
+	for k, c := range cols[i : i+n] {
+		if c.Integer || c.Name != fmt.Sprintf("%s[%d]", base, k) {
+			return false
+		}
+	}
+	return i+n == len(cols) || cols[i+n].Name != fmt.Sprintf("%s[%d]", base, n)
+}
+
+// merged joins neighbours of one kind.
+func merged(list []ops.Channel) []ops.Channel {
+	var out []ops.Channel
+	for _, c := range list {
+		if n := len(out); n > 0 && out[n-1].Hi == c.Lo && out[n-1].Interp == c.Interp && out[n-1].Quat == c.Quat && out[n-1].Period == c.Period && c.Interp != ops.InterpHermite {
+			out[n-1].Hi = c.Hi
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// countKinds returns the number of columns by kind.
+func countKinds(list []ops.Channel) map[string]int {
+	out := map[string]int{}
+	for _, c := range list {
+		out[c.Interp.String()] += c.Hi - c.Lo
+	}
+	return out
+}

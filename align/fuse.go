@@ -1,0 +1,133 @@
+package align
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// ManyError says that a recording has more streams than one Fuse takes.
+type ManyError struct{ Got int }
+
+func (e *ManyError) Error() string {
+	return fmt.Sprintf("got %d streams, want at most %d: name them", e.Got, ops.MaxStreams)
+}
+
+// fits checks what Fuse asks of its streams together.
+func (j *job) fits() error {
+	if n := len(j.takes); n > ops.MaxStreams {
+		return &ManyError{n}
+	}
+	first := j.takes[0].stream
+	for _, t := range j.takes[1:] {
+		if got := t.stream.Times.DType(); got != first.Times.DType() {
+			return &StreamError{Stream: t.from, Got: fmt.Sprintf("timestamps of %v", got), Want: fmt.Sprintf("%v, as of %s: streams of one clock's dtype", first.Times.DType(), first.Name)}
+		}
+	}
+	if x := j.plan.Targets; x != nil && (x.Rank() != 1 || x.DType() != first.Times.DType()) {
+		return &PlanError{Key: "targets", Got: x.String(), Want: fmt.Sprintf("%v [T], as the timestamps of %s", first.Times.DType(), first.Name)}
+	}
+	return nil
+}
+
+// Fuse puts the streams that the plan takes on the common clock, side by side, in one launch: at most ops.MaxStreams. A named stream without samples is
+// filled and not valid. Errors are those of Resample, and *ManyError.
+func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Fused, error) {
+	j, err := prepare(e, plan, true)
+	if err != nil {
+		return nil, err
+	}
+	args := ops.FuseArgs{Targets: j.clock}
+	out := &Fused{Clock: j.clock, Times: j.targets, Report: j.report(e)}
+	for i := range j.takes {
+		t := &j.takes[i]
+		o, err := j.options(t)
+		if err != nil {
+			return nil, err
+		}
+		o.DType = 0
+		args.Streams = append(args.Streams, ops.FuseStream{Src: t.stream.Values, SrcTimes: t.stream.Times, Offset: t.how.Offset, Options: o})
+	}
+	got, err := device.Fuse(ctx, args, ops.FuseOptions{DType: plan.Defaults.DType})
+	if err != nil {
+		return nil, j.explain(err)
+	}
+	out.Values, out.Valid, out.Age = got.Values, got.Valid, got.Age
+	if err := out.split(j, args); err != nil {
+		return nil, err
+	}
+	again := func(clock ops.Clock) (*tensor.Tensor, error) {
+		a := args
+		a.Targets = clock
+		wide, err := device.Fuse(ctx, a, ops.FuseOptions{DType: tensor.F64})
+		return wide.Values, err
+	}
+	first := 0
+	for i := range out.Streams {
+		a := &out.Streams[i]
+		err := out.Report.account(&j.takes[i], a, j.targets, func(n *Narrowed) error {
+			return n.Compare(got.Values, j.targets, first, a.Columns, a.Recorded.Values.DType(), again)
+		})
+		if err != nil {
+			return nil, err
+		}
+		first += len(a.Columns)
+	}
+	return out, ctx.Err()
+}
+
+// split gives each stream its part of the tensors, and counts the targets at which all are valid.
+func (f *Fused) split(j *job, args ops.FuseArgs) error {
+	flags, err := tensor.Data[uint8](f.Valid)
+	if err != nil {
+		return err
+	}
+	all, m := 0, len(j.takes)
+	for i := 0; i < len(flags); i += m {
+		if !bytes.Contains(flags[i:i+m], []byte{0}) {
+			all++
+		}
+	}
+	f.Report.AllValid = &all
+	lo, rows := 0, f.Times.Len()
+	for i, t := range j.takes {
+		a := Aligned{Stream: *t.stream, Channels: args.Streams[i].Options.Channels, How: t.resolved(), Recorded: t.stream}
+		a.Times = f.Times
+		var errs [3]error
+		a.Values, errs[0] = f.Values.Slice(1, lo, lo+len(a.Columns))
+		at := min(i, f.Valid.Len())
+		a.Valid, errs[1] = f.Valid.AsStrided([]int{rows}, []int{m}, at)
+		a.Age, errs[2] = f.Age.AsStrided([]int{rows}, []int{m}, at)
+		if err := errors.Join(errs[:]...); err != nil {
+			return err
+		}
+		lo += len(a.Columns)
+		f.Streams = append(f.Streams, a)
+	}
+	return nil
+}
+
+// explain says in which stream the operation found an error.
+func (j *job) explain(err error) error {
+	var arg *ops.ArgError
+	var value *ops.ValueError
+	name := ""
+	switch {
+	case errors.As(err, &arg):
+		name = arg.Arg
+	case errors.As(err, &value):
+		name = value.Arg
+	default:
+		return err
+	}
+	var m int
+	if _, failed := fmt.Sscanf(name, "Streams[%d].", &m); failed == nil && m < len(j.takes) {
+		return &StreamError{Stream: j.takes[m].from, Err: err}
+	}
+	return err
+}

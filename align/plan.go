@@ -1,0 +1,323 @@
+package align
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// MaxTargets is how many targets a clock may have.
+const MaxTargets = 1 << 30
+
+// Snap is how near to a sample a target counts as on it, unless a plan says otherwise: recorded times are often rounded to microseconds.
+const Snap = time.Microsecond
+
+// Plan says what to make of a recording. The zero value but for Rate takes every stream.
+type Plan struct {
+	// Rate is that of the common clock, in Hz.
+	Rate float64
+	// Targets [T] are the common clock's times instead of a Rate, of the dtype that the streams' timestamps have. A file cannot give them.
+	Targets *tensor.Tensor
+	// Range is the time that the clock covers; Targets have no use for it.
+	Range Range
+	// Snap is how near to a sample a target counts as on it; a microsecond unless given, ops.Within(0) for none.
+	Snap ops.Limit
+	// Defaults are for whatever a stream leaves open.
+	Defaults Sampling
+	// Streams are those to take, in the order of the output; all that can be put on a clock unless given.
+	Streams []Stream
+
+	// What follows says how a loader makes batches. Resample and Fuse check it and have no use for it.
+
+	Windows map[string]Window // of streams by name: seconds from each anchor
+	Padding string            // one of Paddings: what a window gets beyond its episode
+	Shuffle string            // one of Shuffles
+	Filter  Filter
+}
+
+// Stream is a stream to take.
+type Stream struct {
+	Name string // in the output
+	From string // in the recording; Name unless given
+	// Columns are those to take, in order: a name, the name of an array for all its elements ("q" for q[0] to q[3]), or a range of indices without
+	// its end ("0:7"). All unless given.
+	Columns []string
+	Sampling
+}
+
+// source is the stream's name in the recording.
+func (s *Stream) source() string {
+	if s.From != "" {
+		return s.From
+	}
+	return s.Name
+}
+
+// Sampling says how a stream's columns are put on the clock. Empty fields are Plan.Defaults', and what these leave open is chosen by the column.
+type Sampling struct {
+	// Kind is the name of an interpolation, as ops.Kind writes it: "linear", "previous", "slerp". Whole numbers keep their previous value
+	// whatever it is. Of a kind that takes several columns together, such as slerp, a stream needs arrays of as many floats.
+	Kind string
+	// Kinds are of single columns, whole numbers too: the key is as in Stream.Columns, and a range of indices counts the columns that are taken.
+	Kinds []ColumnKind
+	// Quat is the order of quaternions: "xyzw" or "wxyz"; the recording's own unless given, and xyzw where it does not say.
+	Quat string
+	// Period is that of angles; 2 pi unless given.
+	Period float64
+	// Window is how long before each target the window kinds look.
+	Window ops.Limit
+	// Edge is the name of a rule for targets outside the samples, as ops.Edge writes it: "clamp", "fill", "extrapolate", "hold", "error". Clamp unless given, and
+	// hold for topics that speak when something changes.
+	Edge string
+	// Fill is the value written where there is none: NaN unless given, and 0 in Fuse.
+	Fill ops.Fill
+	// MaxGap makes targets between samples further apart invalid, Tolerance those whose sample is further away. FillGaps writes the fill
+	// value to both.
+	MaxGap, Tolerance ops.Limit
+	FillGaps          bool
+	// Offset is what the stream's clock lacks: stream time + Offset = common time. Only Fuse takes one.
+	Offset time.Duration
+	// Normalise is one of Normalisations. It needs the statistics of a dataset, so it is for a loader: Resample and Fuse remark that they leave it out.
+	Normalise string
+	// DType is that of the values; Resample's is the stream's own unless given. In Fuse all streams share that of Plan.Defaults, f32 unless given.
+	DType tensor.DType
+}
+
+// ColumnKind is a kind for some columns.
+type ColumnKind struct{ Columns, Kind string }
+
+// RangeMode says how the streams' times make the clock's.
+type RangeMode uint8
+
+const (
+	// RangeCommon is the time that all streams have in common, which topics that hold their value and streams that cover less than half of the
+	// recording do not narrow; all that any stream covers, if nothing is common.
+	RangeCommon RangeMode = iota
+	// RangeIntersection is the time that all streams have in common, without exception. It is an error if there is none.
+	RangeIntersection
+	// RangeUnion is from the first sample of any stream to the last.
+	RangeUnion
+	// RangeBetween is from Range.From to Range.To after the recording's first timestamp.
+	RangeBetween
+)
+
+var rangeNames = []string{"common", "intersection", "union", "between"}
+
+// String returns the mode's name.
+func (m RangeMode) String() string {
+	if int(m) < len(rangeNames) {
+		return rangeNames[m]
+	}
+	return fmt.Sprintf("range(%d)", uint8(m))
+}
+
+// Range is the time that a clock covers.
+type Range struct {
+	Mode     RangeMode
+	From, To time.Duration // RangeBetween
+}
+
+// Between is a range in a recording, from its first timestamp.
+func Between(from, to time.Duration) Range { return Range{RangeBetween, from, to} }
+
+// Window is a stretch of time around an anchor: the ticks after From up to To where To is at most 0, else those from From to before To.
+type Window struct{ From, To time.Duration }
+
+// Filter chooses episodes.
+type Filter struct {
+	Split   string
+	Task    string
+	Success *bool
+}
+
+// The names that a plan may use.
+var (
+	Normalisations = []string{"none", "mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo", "gr00t", "robomimic"}
+	Paddings       = []string{"lerobot", "octo", "openpi", "robomimic", "diffusion_policy"}
+	Shuffles       = []string{"windows", "shards", "none"}
+)
+
+// PlanError is a mistake in a plan.
+type PlanError struct {
+	Path         string // the file; empty for a plan made in a program
+	Line, Column int    // from 1; 0 for a plan made in a program
+	Key          string // where in the plan: "streams[0].edge"
+	Got, Want    string
+}
+
+func (e *PlanError) Error() string {
+	var b strings.Builder
+	b.WriteString("plan: ")
+	if e.Path != "" {
+		b.WriteString(e.Path + ": ")
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "line %d, column %d: ", e.Line, e.Column)
+	}
+	if e.Key != "" {
+		b.WriteString(e.Key + ": ")
+	}
+	b.WriteString("got " + e.Got)
+	if e.Want != "" {
+		b.WriteString(", want " + e.Want)
+	}
+	return b.String()
+}
+
+// Check returns a *PlanError unless the plan can be carried out, whatever the recording.
+func (p *Plan) Check() error {
+	switch {
+	case p.Targets == nil && (!(p.Rate > 0) || math.IsInf(p.Rate, 1)):
+		return bad("rate", fmt.Sprint(p.Rate), "a positive number of Hz")
+	case p.Targets != nil && p.Rate != 0:
+		return bad("rate", fmt.Sprintf("%g with targets", p.Rate), "one of them")
+	case p.Range.Mode > RangeBetween:
+		return bad("range", p.Range.Mode.String(), oneOf(rangeNames))
+	case p.Range.Mode == RangeBetween && p.Range.From > p.Range.To:
+		return bad("range", fmt.Sprintf("%v to %v", p.Range.From, p.Range.To), "a beginning that is not after the end")
+	}
+	if err := p.Defaults.check("defaults"); err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for i := range p.Streams {
+		s, key := &p.Streams[i], fmt.Sprintf("streams[%d]", i)
+		switch {
+		case s.Name == "":
+			return bad(key+".name", "none", "the stream's name")
+		case names[s.Name]:
+			return bad(key+".name", fmt.Sprintf("%q twice", s.Name), "each name once")
+		}
+		names[s.Name] = true
+		if err := s.check(key); err != nil {
+			return err
+		}
+		if s.DType != 0 && p.Defaults.DType != 0 && s.DType.Size() == 0 {
+			return bad(key+".dtype", s.DType.String(), oneOf(dtypeNames()))
+		}
+	}
+	return p.checkLoading(names)
+}
+
+// checkLoading checks what is said of batches.
+func (p *Plan) checkLoading(names map[string]bool) error {
+	for _, name := range sortedKeys(p.Windows) {
+		key := "windows." + name
+		if w := p.Windows[name]; w.From >= w.To {
+			return bad(key, fmt.Sprintf("%v to %v", w.From, w.To), "a beginning before the end")
+		}
+		if len(names) > 0 && !names[name] {
+			return bad(key, fmt.Sprintf("%q", name), "a stream of the plan: "+oneOf(sortedKeys(names)))
+		}
+	}
+	if err := named("padding", p.Padding, Paddings); err != nil {
+		return err
+	}
+	return named("shuffle", p.Shuffle, Shuffles)
+}
+
+func (s *Sampling) check(key string) error {
+	kinds := kindNames()
+	if err := named(key+".kind", s.Kind, kinds); err != nil {
+		return err
+	}
+	for _, k := range s.Kinds {
+		if k.Kind == "" {
+			return bad(key+".kind."+k.Columns, "none", oneOf(kinds))
+		}
+		if err := named(key+".kind."+k.Columns, k.Kind, kinds); err != nil {
+			return err
+		}
+	}
+	if err := named(key+".quat", s.Quat, []string{"xyzw", "wxyz"}); err != nil {
+		return err
+	}
+	if err := named(key+".edge", s.Edge, edgeNames); err != nil {
+		return err
+	}
+	if err := named(key+".normalise", s.Normalise, Normalisations); err != nil {
+		return err
+	}
+	if s.Period < 0 || s.Period-s.Period != 0 {
+		return bad(key+".period", fmt.Sprint(s.Period), "a positive number")
+	}
+	if s.DType != 0 && !s.DType.IsFloat() {
+		return bad(key+".dtype", s.DType.String(), oneOf(dtypeNames()))
+	}
+	for _, l := range []struct {
+		key   string
+		limit ops.Limit
+	}{{"max_gap", s.MaxGap}, {"tolerance", s.Tolerance}, {"window", s.Window}} {
+		if d, given := l.limit.Get(); given && d < 0 {
+			return bad(key+"."+l.key, d.String(), "a length of time that is not negative")
+		}
+	}
+	return nil
+}
+
+var edgeNames = []string{"clamp", "fill", "extrapolate", "error", "hold"}
+
+func kindNames() []string {
+	var names []string
+	for _, k := range ops.Interps() {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+func dtypeNames() []string { return []string{"f32", "f64", "f16", "bf16"} }
+
+func bad(key, got, want string) error { return &PlanError{Key: key, Got: got, Want: want} }
+
+// named checks a name that may be left open.
+func named(key, name string, list []string) error {
+	if name == "" || slices.Contains(list, name) {
+		return nil
+	}
+	return bad(key, fmt.Sprintf("%q", name), oneOf(list))
+}
+
+func oneOf(list []string) string { return strings.Join(list, ", ") }
+
+// over returns the sampling with what it leaves open taken from the defaults.
+func (s Sampling) over(d Sampling) Sampling {
+	text := func(own *string, def string) {
+		if *own == "" {
+			*own = def
+		}
+	}
+	limit := func(own *ops.Limit, def ops.Limit) {
+		if _, given := own.Get(); !given {
+			*own = def
+		}
+	}
+	text(&s.Kind, d.Kind)
+	text(&s.Quat, d.Quat)
+	text(&s.Edge, d.Edge)
+	text(&s.Normalise, d.Normalise)
+	limit(&s.Window, d.Window)
+	limit(&s.MaxGap, d.MaxGap)
+	limit(&s.Tolerance, d.Tolerance)
+	if s.Kinds == nil {
+		s.Kinds = d.Kinds
+	}
+	if s.Period == 0 {
+		s.Period = d.Period
+	}
+	if s.Fill == (ops.Fill{}) {
+		s.Fill = d.Fill
+	}
+	if s.Offset == 0 {
+		s.Offset = d.Offset
+	}
+	if s.DType == 0 {
+		s.DType = d.DType
+	}
+	s.FillGaps = s.FillGaps || d.FillGaps
+	return s
+}

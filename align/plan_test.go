@@ -1,0 +1,174 @@
+package align_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+const whole = `version: 1
+rate: 50                          # Hz of the common clock
+range: [0.5, 10]
+snap: 2us
+defaults: {edge: fill, fill: -1}
+streams:
+  - name: observation.state
+    from: state
+    columns: ["0:7", gripper]
+    kind: {gripper: previous, "4:8": slerp}
+    edge: clamp
+    max_gap: 100ms
+    tolerance: 20ms
+    offset: -3ms
+    normalise: mean-std
+    dtype: f16
+    quat: wxyz
+    period: 360
+    window: 50ms
+    fill: .nan
+    fill_gaps: true
+  - name: action
+    kind: linear
+windows:
+  observation.state: [-1.0, 0.0]
+  action: [0.0, 1]
+padding: lerobot
+shuffle: windows
+filter: {split: train, task: "pick the cube", success: true}
+`
+
+func TestAPlanFileSaysEverythingAPlanHas(t *testing.T) {
+	yes := true
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(whole), 0o600))
+	p, err := align.ReadPlan(path)
+	require.NoError(t, err)
+	fill := p.Streams[0].Fill
+	assert.NotEqual(t, fill.Get(), fill.Get(), "NaN")
+	p.Streams[0].Fill = ops.Fill{}
+	assert.Equal(t, align.Plan{
+		Rate: 50, Range: align.Between(500*time.Millisecond, 10*time.Second), Snap: ops.Within(2 * time.Microsecond),
+		Defaults: align.Sampling{Edge: "fill", Fill: ops.FillWith(-1)},
+		Streams: []align.Stream{{
+			Name: "observation.state", From: "state", Columns: []string{"0:7", "gripper"},
+			Sampling: align.Sampling{
+				Kinds: []align.ColumnKind{{Columns: "gripper", Kind: "previous"}, {Columns: "4:8", Kind: "slerp"}},
+				Edge:  "clamp", MaxGap: ops.Within(100 * time.Millisecond), Tolerance: ops.Within(20 * time.Millisecond), Offset: -3 * time.Millisecond,
+				Normalise: "mean-std", DType: tensor.F16, Quat: "wxyz", Period: 360, Window: ops.Within(50 * time.Millisecond), FillGaps: true,
+			},
+		}, {Name: "action", Sampling: align.Sampling{Kind: "linear"}}},
+		Windows: map[string]align.Window{"observation.state": {From: -time.Second}, "action": {To: time.Second}},
+		Padding: "lerobot", Shuffle: "windows", Filter: align.Filter{Split: "train", Task: "pick the cube", Success: &yes},
+	}, p)
+	_, err = align.ReadPlan(path + ".none")
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Each mistake is told with its line and column, what was got and what is wanted.
+func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
+	for _, c := range []struct {
+		old, new     string
+		line, column int
+		want         []string
+	}{
+		{"rate: 50", "rates: 50", 2, 1, []string{`"rates"`, "rate,"}},
+		{"rate: 50", "rate: fast", 2, 7, []string{"rate", `"fast"`, "a number"}},
+		{"rate: 50", "rate: -50", 2, 7, []string{"rate", "-50", "positive"}},
+		{"rate: 50", "rate: 50\nrate: 50", 3, 1, []string{"rate", ""}},
+		{"version: 1", "version: 2", 1, 10, []string{"version", "2", "1"}},
+		{"version: 1\n", "", 1, 1, []string{"no version", "version: 1"}},
+		{"range: [0.5, 10]", "range: most", 3, 8, []string{"range", `"most"`, "union"}},
+		{"range: [0.5, 10]", "range: [5]", 3, 8, []string{"range", "[from, to]"}},
+		{"range: [0.5, 10]", "range: [5, 4]", 3, 8, []string{"range", "5s to 4s"}},
+		{"snap: 2us", "snap: 2", 4, 7, []string{"snap", "2", "unit"}},
+		{"snap: 2us", "snap: -2us", 4, 7, []string{"snap", "not negative"}},
+		{"edge: fill,", "edge: fil,", 5, 18, []string{"defaults.edge", `"fil"`, "clamp"}},
+		{"fill: -1", "fill: {}", 5, 30, []string{"defaults.fill", "a mapping", "a number"}},
+		{"    from: state", "    form: state", 8, 5, []string{"streams[0]", `"form"`, "from"}},
+		{"gripper: previous", "gripper: prevoius", 10, 21, []string{"streams[0].kind.gripper", "prevoius", "previous"}},
+		{"  - name: action", "  - from: action", 22, 5, []string{"streams[1].name", "none"}},
+		{"  - name: action", "  - name: observation.state", 22, 11, []string{"streams[1].name", "twice"}},
+		{"kind: linear", "kind: cubic", 23, 11, []string{"streams[1].kind", `"cubic"`, "linear"}},
+		{"dtype: f16", "dtype: i16", 16, 12, []string{"dtype", `"i16"`, "bf16"}},
+		{"normalise: mean-std", "normalise: best", 15, 16, []string{"normalise", "min-max"}},
+		{"fill_gaps: true", "fill_gaps: maybe", 21, 16, []string{"fill_gaps", "true or false"}},
+		{"  action: [0.0, 1]", "  actions: [0.0, 1]", 26, 12, []string{"windows.actions", "observation.state"}},
+		{"  action: [0.0, 1]", "  action: [1, 1]", 26, 11, []string{"windows.action", "1s to 1s"}},
+		{"padding: lerobot", "padding: mine", 27, 10, []string{"padding", "robomimic"}},
+		{"streams:", "streams: {}\nstream:", 6, 10, []string{"streams", "a mapping", "a list"}},
+		{"filter: {split", "filter: {splits", 29, 10, []string{"filter", "splits", "split"}},
+		{"columns: [\"0:7\", gripper]", "columns: [[1], gripper]", 9, 15, []string{"columns[0]", "a list", "a text"}},
+		{"streams:\n", "streams: [\n", 24, 1, []string{"]"}},
+		{"rate: 50", "rate: 50: 60", 2, 0, nil},
+		{"rate: 50", "\trate: 50", 2, 0, nil},
+	} {
+		text := strings.Replace(whole, c.old, c.new, 1)
+		require.NotEqual(t, whole, text, c.old)
+		_, err := align.ParsePlan("p.yaml", []byte(text))
+		var e *align.PlanError
+		if !assert.ErrorAs(t, err, &e, c.new) {
+			continue
+		}
+		assert.Equal(t, "p.yaml", e.Path)
+		assert.Equal(t, c.line, e.Line, "%s: %v", c.new, err)
+		if c.column > 0 {
+			assert.Equal(t, c.column, e.Column, "%s: %v", c.new, err)
+		}
+		assert.Positive(t, e.Column)
+		for _, w := range c.want {
+			assert.ErrorContains(t, err, w, c.new)
+		}
+	}
+	for _, text := range []string{"", "# nothing\n", "---\nversion: 1\nrate: 1\n---\nversion: 1\n", "- 1\n", "a", strings.Repeat("# long\n", 1<<18)} {
+		_, err := align.ParsePlan("p.yaml", []byte(text))
+		var e *align.PlanError
+		assert.ErrorAs(t, err, &e, "%.20q", text)
+	}
+	p, err := align.ParsePlan("p.yaml", []byte("{version: 1, rate: 0.5}"))
+	require.NoError(t, err)
+	assert.Equal(t, align.Plan{Rate: .5}, p)
+}
+
+func TestAPlanOfAProgramIsCheckedToo(t *testing.T) {
+	for key, p := range map[string]align.Plan{
+		"rate":            {},
+		"range":           {Rate: 1, Range: align.Range{Mode: 9}},
+		"streams[0].edge": {Rate: 1, Streams: []align.Stream{{Name: "a", Sampling: align.Sampling{Edge: "Clamp"}}}},
+		"defaults.kind":   {Rate: 1, Defaults: align.Sampling{Kind: "cubic"}},
+		"defaults.period": {Rate: 1, Defaults: align.Sampling{Period: -1}},
+		"defaults.window": {Rate: 1, Defaults: align.Sampling{Window: ops.Within(-1)}},
+		"defaults.dtype":  {Rate: 1, Defaults: align.Sampling{DType: tensor.I32}},
+		"shuffle":         {Rate: 1, Shuffle: "well"},
+	} {
+		var e *align.PlanError
+		require.ErrorAs(t, p.Check(), &e, key)
+		assert.Equal(t, key, e.Key)
+		assert.Zero(t, e.Line)
+		assert.NotContains(t, e.Error(), "line 0")
+	}
+}
+
+func FuzzParsePlan(f *testing.F) {
+	f.Add([]byte(whole))
+	f.Add([]byte("a: &x [*x]\n<<: *x\n"))
+	f.Add([]byte("? [a]\n: b\n"))
+	f.Add([]byte("version: 1\nrate: 1e400\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if p, err := align.ParsePlan("p.yaml", text); err == nil {
+			require.NoError(t, p.Check())
+		} else {
+			var e *align.PlanError
+			require.ErrorAs(t, err, &e)
+			require.Positive(t, e.Line+len(text)/(1<<20), "%v", err)
+		}
+	})
+}

@@ -1,0 +1,294 @@
+package align
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Cover is the time that a stream's samples cover, in whole nanoseconds within it.
+type Cover struct {
+	Name        string
+	First, Last int64
+}
+
+// CoverOf returns what sorted timestamps cover: i64 nanoseconds, or f64 or f32 seconds. The first timestamp that is out of order, not finite
+// or beyond 2^62 ns is an *ops.ValueError, as it would be in the operation; so is a clock without samples.
+func CoverOf(name string, times *tensor.Tensor) (Cover, error) {
+	c := Cover{Name: name}
+	if times.Len() == 0 {
+		return c, &ops.ValueError{Op: "Align", Arg: "SrcTimes", Kind: ops.ErrNoSamples}
+	}
+	var index int
+	var kind error
+	switch times.DType() {
+	case tensor.I64:
+		ns, err := tensor.Data[int64](times)
+		if err != nil {
+			return c, err
+		}
+		index, kind = firstBad(ns, 1<<62)
+		c.First, c.Last = ns[0], ns[len(ns)-1]
+	case tensor.F64:
+		sec, err := tensor.Data[float64](times)
+		if err != nil {
+			return c, err
+		}
+		if index, kind = firstBad(sec, 1<<62/1e9); kind == nil {
+			c.First, c.Last = nanosecondAfter(sec[0]), -nanosecondAfter(-sec[len(sec)-1])
+		}
+	default:
+		sec, err := tensor.Data[float32](times)
+		if err != nil {
+			return c, err
+		}
+		if index, kind = firstBad(sec, 1<<62/1e9); kind == nil {
+			c.First, c.Last = nanosecondAfter(float64(sec[0])), -nanosecondAfter(-float64(sec[len(sec)-1]))
+		}
+	}
+	if kind != nil {
+		return c, &ops.ValueError{Op: "Align", Arg: "SrcTimes", Index: index, Kind: kind}
+	}
+	return c, nil
+}
+
+func firstBad[T int64 | float64 | float32](t []T, limit T) (int, error) {
+	for i, v := range t {
+		switch {
+		case v-v != 0: // NaN and infinities
+			return i, ops.ErrNotFinite
+		case v > limit || v < -limit:
+			return i, ops.ErrTimeRange
+		case i > 0 && v < t[i-1]:
+			return i, ops.ErrUnsorted
+		}
+	}
+	return 0, nil
+}
+
+// nanosecondAfter returns the first whole nanosecond whose quotient by 1e9 is not before sec, in float64.
+func nanosecondAfter(sec float64) int64 {
+	n := int64(math.Ceil(sec * 1e9))
+	for float64(n-1)/1e9 >= sec {
+		n--
+	}
+	for float64(n)/1e9 < sec {
+		n++
+	}
+	return n
+}
+
+// RangeError says that there is no clock to be made, and names only the streams that are in the way.
+type RangeError struct {
+	Rate    float64
+	Streams []Cover // the one that ends first and the one that begins last, or any without which the clock would not be too long
+	Targets float64 // about how many there would be; 0 if there is no common time
+}
+
+func (e *RangeError) Error() string {
+	var list []string
+	for _, s := range e.Streams {
+		list = append(list, fmt.Sprintf("%s covers %s to %s s", s.Name, Seconds(s.First), Seconds(s.Last)))
+	}
+	if e.Targets > 0 {
+		s := fmt.Sprintf("%g Hz: got %.4g targets, want at most %d", e.Rate, e.Targets, MaxTargets)
+		if len(list) > 0 {
+			s += ": " + strings.Join(list, ", ")
+		}
+		return s
+	}
+	if len(list) == 0 {
+		return "no samples, so no time to put a clock over"
+	}
+	return "no time that all have in common: " + strings.Join(list, ", ")
+}
+
+// Span is the time of a clock, with the streams that begin and end it.
+type Span struct {
+	First, Last          int64
+	BeginsWith, EndsWith string
+	Remark               string // what was chosen where the range asked for is not to be had
+}
+
+// source is a stream's cover with what decides whether it may narrow the range.
+type source struct {
+	Cover
+	onChange bool
+}
+
+// spanOf returns the time that a clock over the given covers has.
+func spanOf(list []source, r Range) (Span, error) {
+	if len(list) == 0 {
+		return Span{}, &RangeError{}
+	}
+	all := union(list)
+	switch r.Mode {
+	case RangeUnion:
+		return all, nil
+	case RangeBetween:
+		return Span{First: after(all.First, r.From), Last: after(all.First, r.To)}, nil
+	case RangeIntersection:
+		s, clash := intersection(list)
+		if clash != nil {
+			return Span{}, &RangeError{Streams: clash}
+		}
+		return s, nil
+	}
+	var narrow []source
+	whole := recordingOf(list)
+	for _, s := range list {
+		if !s.onChange && s.length() >= whole/2 {
+			narrow = append(narrow, s)
+		}
+	}
+	if len(narrow) == 0 {
+		if len(list) > 1 {
+			all.Remark = "no stream covers half of the recording: the clock covers all that any stream covers"
+		}
+		return all, nil
+	}
+	s, clash := intersection(narrow)
+	if clash != nil {
+		all.Remark = fmt.Sprintf("%v: the clock covers all that any stream covers", &RangeError{Streams: clash})
+		return all, nil
+	}
+	return s, nil
+}
+
+func (c Cover) length() float64 { return float64(c.Last) - float64(c.First) }
+
+// recordingOf returns how long a recording is, in nanoseconds. A stream of one moment, which may be a stray timestamp, says nothing of that.
+func recordingOf(list []source) float64 {
+	long := slices.DeleteFunc(slices.Clone(list), func(s source) bool { return s.First == s.Last })
+	if len(long) == 0 {
+		return 0
+	}
+	all := union(long)
+	return float64(all.Last) - float64(all.First)
+}
+
+// after returns t+d, held at the ends of what a timestamp may be.
+func after(t int64, d time.Duration) int64 {
+	switch sum := float64(t) + float64(d); {
+	case sum > 1<<62:
+		return 1 << 62
+	case sum < -1<<62:
+		return -1 << 62
+	}
+	return t + int64(d)
+}
+
+func union(list []source) Span {
+	first, last := list[0], list[0]
+	for _, s := range list[1:] {
+		if s.First < first.First {
+			first = s
+		}
+		if s.Last > last.Last {
+			last = s
+		}
+	}
+	return Span{First: first.First, Last: last.Last, BeginsWith: first.Name, EndsWith: last.Name}
+}
+
+// intersection returns the common time, or the two streams that leave none.
+func intersection(list []source) (Span, []Cover) {
+	first, last := list[0], list[0]
+	for _, s := range list[1:] {
+		if s.First > first.First {
+			first = s
+		}
+		if s.Last < last.Last {
+			last = s
+		}
+	}
+	if first.First > last.Last {
+		return Span{}, []Cover{last.Cover, first.Cover}
+	}
+	return Span{First: first.First, Last: last.Last, BeginsWith: first.Name, EndsWith: last.Name}, nil
+}
+
+// clock returns the clock of a rate over the span: from its first nanosecond in steps of 1/rate, with the last tick that is no more than snap after
+// its end; false if that is more than MaxTargets, with about how many.
+func (s Span) clock(rate float64, snap ops.Limit) (clock ops.Clock, want float64, fits bool) {
+	slack, _ := snap.Get()
+	last := s.Last + min(int64(slack), math.MaxInt64-max(s.Last, 0))
+	length := (float64(last) - float64(s.First)) / 1e9 // of integers it could overflow
+	if want = length*rate + 1; want > MaxTargets {
+		return ops.Clock{}, want, false
+	}
+	clock = ops.Uniform(s.First, rate, max(int(want)+2, 0))
+	for clock.Count > 0 && clock.Tick(clock.Count-1) > last {
+		clock.Count--
+	}
+	return clock, want, true
+}
+
+// ClockOver returns the clock of a rate over the time that streams cover, and that time. There being none, or more than MaxTargets, is a
+// *RangeError. The last tick is no more than snap after the end.
+func ClockOver(covers []Cover, r Range, rate float64, snap ops.Limit) (ops.Clock, Span, error) {
+	list := make([]source, len(covers))
+	for i, c := range covers {
+		list[i].Cover = c
+	}
+	return clockOver(list, r, rate, snap)
+}
+
+func clockOver(list []source, r Range, rate float64, snap ops.Limit) (ops.Clock, Span, error) {
+	span, err := spanOf(list, r)
+	if err != nil {
+		return ops.Clock{}, span, err
+	}
+	clock, want, fits := span.clock(rate, snap)
+	if fits {
+		return clock, span, nil
+	}
+	e := &RangeError{Rate: rate, Targets: want}
+	for i, s := range list { // one without which the others fit is in the way
+		others := slices.Delete(slices.Clone(list), i, i+1)
+		if rest, err := spanOf(others, r); err == nil && r.Mode != RangeBetween {
+			if _, _, fits := rest.clock(rate, snap); fits {
+				e.Streams = append(e.Streams, s.Cover)
+			}
+		}
+	}
+	return clock, span, e
+}
+
+// Ticks returns the times of a uniform clock as a tensor [T]: i64 nanoseconds, or f64 or f32 seconds.
+func Ticks(clock ops.Clock, dtype tensor.DType) (*tensor.Tensor, error) {
+	switch dtype {
+	case tensor.I64:
+		return ticksOf(clock, clock.Tick)
+	case tensor.F64:
+		return ticksOf(clock, clock.Second)
+	}
+	return ticksOf(clock, func(i int) float32 { return float32(clock.Second(i)) })
+}
+
+func ticksOf[T int64 | float64 | float32](clock ops.Clock, of func(i int) T) (*tensor.Tensor, error) {
+	out := make([]T, clock.Count)
+	for i := range out {
+		out[i] = of(i)
+	}
+	return tensor.Of(out, len(out))
+}
+
+// Seconds writes nanoseconds as seconds, exactly.
+func Seconds(ns int64) string {
+	sign := ""
+	u := uint64(ns)
+	if ns < 0 {
+		sign, u = "-", -u
+	}
+	s := fmt.Sprintf("%s%d.%09d", sign, u/1e9, u%1e9)
+	for strings.HasSuffix(s, "0") && s[len(s)-4] != '.' {
+		s = s[:len(s)-1]
+	}
+	return s
+}

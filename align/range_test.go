@@ -1,0 +1,133 @@
+package align
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+func at(name string, first, last int64) source {
+	return source{Cover: Cover{name, first, last}}
+}
+
+func TestRangeOfARecording(t *testing.T) {
+	const none = "no stream covers half of the recording: the clock covers all that any stream covers"
+	held := at("mode", 40, 41)
+	held.onChange = true
+	for _, c := range []struct {
+		name  string
+		mode  RangeMode
+		list  []source
+		want  Span
+		clash []string
+	}{
+		{"what all share", RangeCommon, []source{at("a", 0, 90), at("b", 10, 100)}, Span{First: 10, Last: 90, BeginsWith: "b", EndsWith: "a"}, nil},
+		{"a topic that holds does not narrow", RangeCommon, []source{at("a", 0, 100), held}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "a"}, nil},
+		{"half of the recording narrows", RangeCommon, []source{at("a", 0, 100), at("half", 50, 100)}, Span{First: 50, Last: 100, BeginsWith: "half", EndsWith: "a"}, nil},
+		{"less than half does not", RangeCommon, []source{at("a", 0, 100), at("b", 51, 100)}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "a"}, nil},
+		{"none narrows: all of it", RangeCommon, []source{at("a", 0, 10), at("b", 90, 100), held}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "b", Remark: none}, nil},
+		{"only topics that hold", RangeCommon, []source{held}, Span{First: 40, Last: 41, BeginsWith: "mode", EndsWith: "mode"}, nil},
+		{"strictly common", RangeIntersection, []source{at("a", 0, 100), held}, Span{First: 40, Last: 41, BeginsWith: "mode", EndsWith: "mode"}, nil},
+		{"nothing strictly common", RangeIntersection, []source{at("a", 0, 40), at("all", 0, 100), at("b", 60, 100)}, Span{}, []string{"a", "b"}},
+		{"union", RangeUnion, []source{at("a", 0, 40), at("b", 60, 100)}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "b"}, nil},
+		{"one moment", RangeCommon, []source{at("a", 7, 7)}, Span{First: 7, Last: 7, BeginsWith: "a", EndsWith: "a"}, nil},
+	} {
+		got, err := spanOf(c.list, Range{Mode: c.mode})
+		if c.clash == nil {
+			require.NoError(t, err, c.name)
+			assert.Equal(t, c.want, got, c.name)
+			continue
+		}
+		var e *RangeError
+		require.ErrorAs(t, err, &e, c.name)
+		assert.Equal(t, c.clash, []string{e.Streams[0].Name, e.Streams[1].Name}, "only those in the way")
+		assert.ErrorContains(t, err, "no time that all have in common: a covers 0.000 to 0.00000004 s, b covers")
+	}
+	got, err := spanOf([]source{at("a", 0, 50), at("b", 51, 101)}, Range{})
+	require.NoError(t, err)
+	assert.Equal(t, [2]int64{0, 101}, [2]int64{got.First, got.Last})
+	assert.Equal(t, none, got.Remark)
+	got, err = spanOf([]source{at("a", 0, 60), at("b", 61, 100), at("c", 0, 100), at("d", 40, 100)}, Range{})
+	require.NoError(t, err)
+	assert.Equal(t, [2]int64{40, 60}, [2]int64{got.First, got.Last}, "b covers 39 of 100")
+	got, err = spanOf([]source{at("a", 7, 60), at("b", 1, 100)}, Between(2*time.Nanosecond, 5*time.Nanosecond))
+	require.NoError(t, err)
+	assert.Equal(t, Span{First: 3, Last: 6}, got, "from the first timestamp of all")
+	_, err = spanOf(nil, Range{})
+	assert.ErrorContains(t, err, "no samples")
+}
+
+// Two streams of half a recording that only touch have nothing in common but that moment; apart by a nanosecond, nothing.
+func TestNothingInCommonIsSaid(t *testing.T) {
+	got, err := spanOf([]source{at("a", 0, 50), at("b", 50, 100)}, Range{})
+	require.NoError(t, err)
+	assert.Equal(t, Span{First: 50, Last: 50, BeginsWith: "b", EndsWith: "a"}, got)
+	// With a third, that is longer than the two, none is half.
+	got, err = spanOf([]source{at("a", 0, 51), at("b", 52, 103), at("c", 0, 102)}, Range{Mode: RangeCommon})
+	require.NoError(t, err)
+	assert.Equal(t, [2]int64{0, 102}, [2]int64{got.First, got.Last})
+	assert.Empty(t, got.Remark)
+}
+
+func TestAStrayTimestampIsNamed(t *testing.T) {
+	day := int64(86400e9)
+	list := []source{at("pose", 20000*day, 20000*day+30e9), at("imu", 20000*day, 20000*day+30e9), at("rtl", 0, 20000*day+20e9)}
+	_, _, err := clockOver(list, Range{Mode: RangeUnion}, 10, ops.Limit{})
+	var e *RangeError
+	require.ErrorAs(t, err, &e)
+	require.Len(t, e.Streams, 1)
+	assert.Equal(t, "rtl", e.Streams[0].Name)
+	assert.ErrorContains(t, err, "rtl covers 0.000 to 1728000020.000 s")
+
+	_, _, err = clockOver(list[:2], Range{}, 1e9, ops.Limit{})
+	require.ErrorAs(t, err, &e)
+	assert.Empty(t, e.Streams, "the rate is to blame, not a stream")
+	assert.ErrorContains(t, err, "1e+09 Hz")
+}
+
+func TestClockEndsWithTheLastTickInReach(t *testing.T) {
+	for _, c := range []struct {
+		last int64
+		snap time.Duration
+		want int
+	}{{1e9, 0, 31}, {999_999_999, 0, 30}, {999_999_999, time.Nanosecond, 31}, {0, 0, 1}, {math.MaxInt64, time.Hour, 0}} {
+		s := Span{Last: c.last}
+		if c.want == 0 {
+			s.First = c.last - 1e9
+			c.want = 31
+		}
+		clock, _, fits := s.clock(30, ops.Within(c.snap))
+		require.True(t, fits)
+		if c.last == math.MaxInt64 {
+			assert.GreaterOrEqual(t, clock.Count, 30)
+			continue
+		}
+		assert.Equal(t, c.want, clock.Count, "%+v", c)
+	}
+}
+
+func TestCoversAreWholeNanosecondsWithin(t *testing.T) {
+	c, err := CoverOf("a", tensor.Must(tensor.Of([]float64{0.1, 0.3}, 2)))
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, float64(c.First)/1e9, 0.1)
+	assert.LessOrEqual(t, float64(c.Last)/1e9, 0.3)
+	for _, bad := range []*tensor.Tensor{
+		tensor.Must(tensor.Of([]int64{1, 3, 2}, 3)), tensor.Must(tensor.Of([]float64{0, math.NaN()}, 2)), tensor.Must(tensor.Of([]float32{0, 1e30}, 2)), tensor.Must(tensor.New(tensor.I64, 0)),
+	} {
+		_, err := CoverOf("a", bad)
+		var e *ops.ValueError
+		assert.ErrorAs(t, err, &e, bad)
+	}
+}
+
+func TestAfterIsHeldWhereTimesEnd(t *testing.T) {
+	assert.Equal(t, int64(1<<62), after(1<<62, time.Hour))
+	assert.Equal(t, int64(-1<<62), after(-1<<62, -time.Hour))
+	assert.Equal(t, int64(1_000_000_007), after(7, time.Second))
+}

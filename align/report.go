@@ -1,0 +1,268 @@
+package align
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Report says what became of a recording. Its JSON names are a contract.
+type Report struct {
+	Clock     ClockReport    `json:"clock"`
+	Streams   []StreamReport `json:"streams"`
+	AllValid  *int           `json:"all_valid,omitempty"` // Fuse: targets at which every stream is valid
+	LeftOut   []LeftOut      `json:"left_out"`            // streams of the recording that are not in the output, and why
+	Dropouts  *Dropouts      `json:"dropouts,omitempty"`  // losses that the recorder noted
+	LostBytes int64          `json:"lost_bytes"`          // of a broken file that was read all the same
+	Remarks   []string       `json:"remarks"`
+}
+
+// ClockReport is the common clock. First and Last are its first and last target: int64 nanoseconds, or seconds as in the input;
+// nil for a clock without targets, or a target that is not finite.
+type ClockReport struct {
+	DType   string  `json:"dtype"`
+	Hz      float64 `json:"hz,omitempty"`
+	Targets int     `json:"targets"`
+	First   any     `json:"first"`
+	Last    any     `json:"last"`
+	Range   string  `json:"range,omitempty"` // RangeMode's name
+	// The streams that the clock begins and ends with.
+	BeginsWith string `json:"begins_with,omitempty"`
+	EndsWith   string `json:"ends_with,omitempty"`
+}
+
+// StreamReport counts what became of a stream. Targets = Valid + OutOfRange + Gapped + NotFinite.
+type StreamReport struct {
+	Name       string         `json:"name"`
+	Rows       int            `json:"rows"` // episodes of a batch
+	Columns    int            `json:"columns"`
+	DType      string         `json:"dtype"`
+	Kinds      map[string]int `json:"kinds"` // columns by kind
+	Edge       string         `json:"edge,omitempty"`
+	Samples    int            `json:"samples"`
+	FirstNS    *int64         `json:"first_ns,omitempty"` // of the samples
+	LastNS     *int64         `json:"last_ns,omitempty"`
+	Targets    int            `json:"targets"`
+	Valid      int            `json:"valid"`
+	ValidShare float64        `json:"valid_share"` // 0 without targets
+	OutOfRange int            `json:"out_of_range"`
+	Gapped     int            `json:"gapped"`                  // in range, but in a gap beyond MaxGap or out of Tolerance
+	NotFinite  int            `json:"not_finite"`              // targets that are NaN
+	Rate       float64        `json:"rate_hz,omitempty"`       // 1 over the median step
+	Jitter     float64        `json:"jitter_s,omitempty"`      // 95th percentile of the steps' distance from the median
+	Gaps       int            `json:"gaps"`                    // steps of more than three times the median
+	LongestGap float64        `json:"longest_gap_s,omitempty"` // of those
+	Inexact    int            `json:"inexact_integers"`        // recorded integers that the dtype of the values read could not hold
+	Narrowed
+}
+
+// LeftOut is a stream that is not in the output.
+type LeftOut struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Dropouts are losses that the recorder noted.
+type Dropouts struct {
+	Count   int     `json:"count"`
+	Seconds float64 `json:"seconds"`
+}
+
+// NewReport returns the report of a clock [T] or [B,T], with nothing said of streams.
+func NewReport(targets *tensor.Tensor, hz float64) Report {
+	n := targets.Dim(targets.Rank() - 1)
+	c := ClockReport{DType: targets.DType().String(), Hz: hz, Targets: n}
+	if targets.Rank() == 1 && n > 0 {
+		c.First, c.Last = timeAt(targets, 0), timeAt(targets, n-1)
+	}
+	return Report{Clock: c, Streams: []StreamReport{}, LeftOut: []LeftOut{}, Remarks: []string{}}
+}
+
+// timeAt returns element i of a clock, or nil if it is not finite.
+func timeAt(t *tensor.Tensor, i int) any {
+	if t.DType() == tensor.I64 {
+		ns, err := tensor.Data[int64](t)
+		if err != nil {
+			return nil
+		}
+		return ns[i]
+	}
+	sec, err := tensor.Floats(t)
+	if err != nil || math.IsNaN(sec[i]) || math.IsInf(sec[i], 0) {
+		return nil
+	}
+	return sec[i]
+}
+
+// Count adds an episode: the timestamps of its samples, its targets, both of one dtype, and the operation's valid flags.
+func (s *StreamReport) Count(times, targets, valid *tensor.Tensor) error {
+	valid, err := valid.Contiguous()
+	if err != nil {
+		return err
+	}
+	flags, err := tensor.Data[uint8](valid)
+	if err != nil {
+		return err
+	}
+	var outside, nan int
+	switch times.DType() {
+	case tensor.I64:
+		outside, nan, err = countTargets[int64](times, targets, flags)
+	case tensor.F64:
+		outside, nan, err = countTargets[float64](times, targets, flags)
+	default:
+		outside, nan, err = countTargets[float32](times, targets, flags)
+	}
+	if err != nil {
+		return err
+	}
+	good := bytes.Count(flags, []byte{1})
+	s.Samples += times.Len()
+	s.Targets += len(flags)
+	s.Valid += good
+	s.OutOfRange += outside
+	s.NotFinite += nan
+	s.Gapped += len(flags) - good - outside - nan
+	if s.Targets > 0 {
+		s.ValidShare = float64(s.Valid) / float64(s.Targets)
+	}
+	return nil
+}
+
+// countTargets counts the targets that are not valid since they lie outside sorted timestamps, all where there are none, and those that are NaN.
+func countTargets[T int64 | float64 | float32](times, targets *tensor.Tensor, valid []uint8) (outside, nan int, err error) {
+	src, err := tensor.Data[T](times)
+	if err != nil {
+		return 0, 0, err
+	}
+	dst, err := tensor.Data[T](targets)
+	if err != nil {
+		return 0, 0, err
+	}
+	for i, x := range dst {
+		switch {
+		case x != x:
+			nan++
+		case valid[i] == 1:
+		case len(src) == 0 || x < src[0] || x > src[len(src)-1]:
+			outside++
+		}
+	}
+	return outside, nan, nil
+}
+
+// Clock adds what an episode's clock is like.
+func (s *StreamReport) Clock(st dataset.Stats) {
+	s.Rate, s.Jitter = st.Rate, float64(st.Jitter)/1e9
+	s.Gaps += st.Gaps
+	s.LongestGap = max(s.LongestGap, float64(st.LongestGap)/1e9)
+	if st.Samples > 0 {
+		s.FirstNS, s.LastNS = &st.First, &st.Last
+	}
+}
+
+// kindNames writes the columns by kind, as in "4 slerp, 5 linear"; the kind alone if there is one.
+func (s *StreamReport) kindNames() string {
+	list := slices.SortedFunc(maps.Keys(s.Kinds), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.Kinds[b], s.Kinds[a]), cmp.Compare(a, b))
+	})
+	if len(list) > 1 {
+		for i, k := range list {
+			list[i] = fmt.Sprintf("%d %s", s.Kinds[k], k)
+		}
+	}
+	if s.Edge == "hold" {
+		list = append(list, "held")
+	}
+	return strings.Join(list, ", ")
+}
+
+// covers writes the time of the samples.
+func (s *StreamReport) covers() string {
+	if s.FirstNS == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f to %.3f s", float64(*s.FirstNS)/1e9, float64(*s.LastNS)/1e9)
+}
+
+// String is the clock in a line, a table with a line for each stream, and what was lost.
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, r.Clock)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "stream\tsamples\trate\tgaps\tcovers\ttargets\tvalid\toutside\tin gaps\tinexact\t  kinds")
+	for _, s := range r.Streams {
+		rate := "-"
+		if s.Rate > 0 {
+			rate = fmt.Sprintf("%.1f Hz", s.Rate)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%.1f %%\t%d\t%d\t%d\t  %s\n", s.Name, s.Samples, rate, s.Gaps, s.covers(),
+			s.Targets, 100*s.ValidShare, s.OutOfRange, s.Gapped+s.NotFinite, s.Inexact, s.kindNames())
+	}
+	_ = t.Flush() // a strings.Builder does not fail
+	for _, s := range r.Streams {
+		if lost := s.Lost(); lost != "" {
+			fmt.Fprintf(&b, "%s, in %s: %s\n", s.Name, s.DType, lost)
+		}
+	}
+	if n := r.AllValid; n != nil {
+		fmt.Fprintf(&b, "every stream is valid at %d of %d targets\n", *n, r.Clock.Targets)
+	}
+	if d := r.Dropouts; d != nil && d.Count > 0 {
+		fmt.Fprintf(&b, "dropouts noted by the recorder: %d, %.3f s in all\n", d.Count, d.Seconds)
+	}
+	return b.String()
+}
+
+// Notes are the lines that are not about streams of the output: what was left out, and remarks.
+func (r *Report) Notes() []string {
+	var notes []string
+	for _, group := range groupReasons(r.LeftOut) {
+		notes = append(notes, "left out, "+group)
+	}
+	return append(notes, r.Remarks...)
+}
+
+// String describes the clock in a line.
+func (c ClockReport) String() string {
+	s := fmt.Sprintf("clock: %d targets", c.Targets)
+	if c.Hz > 0 {
+		s += fmt.Sprintf(" at %g Hz", c.Hz)
+	}
+	if first, ok := c.First.(int64); ok {
+		last, _ := c.Last.(int64)
+		s += fmt.Sprintf(", %s to %s s", Seconds(first), Seconds(last))
+	} else if c.First != nil && c.Last != nil {
+		s += fmt.Sprintf(", %v to %v s", c.First, c.Last)
+	}
+	if c.BeginsWith != "" {
+		s += fmt.Sprintf(" (begins with %s, ends with %s)", c.BeginsWith, c.EndsWith)
+	}
+	return s
+}
+
+// groupReasons writes one line a reason, in the order of their first stream.
+func groupReasons(list []LeftOut) []string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, l := range list {
+		if names[l.Reason] == nil {
+			reasons = append(reasons, l.Reason)
+		}
+		names[l.Reason] = append(names[l.Reason], l.Name)
+	}
+	for i, r := range reasons {
+		reasons[i] = r + ": " + strings.Join(names[r], ", ")
+	}
+	return reasons
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,56 @@
+package align
+
+import (
+	"errors"
+	"io"
+
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/atomicfile"
+)
+
+// WriteNPZ writes the arrays times [T], and of each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. It does not close the writer.
+func (r *Resampled) WriteNPZ(w *npz.Writer) error {
+	if err := w.Add("times", r.Times); err != nil {
+		return err
+	}
+	for i := range r.Streams {
+		s := &r.Streams[i]
+		err := errors.Join(w.Add(s.Name+".values", s.Values), w.Add(s.Name+".valid", s.Valid), w.Add(s.Name+".age", s.Age),
+			w.AddStrings(s.Name+".columns", s.ColumnNames()))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteNPZ writes the arrays values [T,D], valid [T,M], age [T,M], times [T], the names of the M streams, and columns [D], named STREAM.column. It does
+// not close the writer.
+func (f *Fused) WriteNPZ(w *npz.Writer) error {
+	var streams, columns []string
+	for i := range f.Streams {
+		s := &f.Streams[i]
+		streams = append(streams, s.Name)
+		for _, c := range s.Columns {
+			columns = append(columns, s.Name+"."+c.Name)
+		}
+	}
+	return errors.Join(w.Add("values", f.Values), w.Add("valid", f.Valid), w.Add("age", f.Age), w.Add("times", f.Times),
+		w.AddStrings("streams", streams), w.AddStrings("columns", columns))
+}
+
+// WriteFile writes what WriteNPZ does to a file that is there whole or not at all.
+func (r *Resampled) WriteFile(path string) error { return writeFile(path, r.WriteNPZ) }
+
+// WriteFile writes what WriteNPZ does to a file that is there whole or not at all.
+func (f *Fused) WriteFile(path string) error { return writeFile(path, f.WriteNPZ) }
+
+func writeFile(path string, arrays func(*npz.Writer) error) error {
+	return atomicfile.WriteFile(path, func(out io.Writer) error {
+		w := npz.NewWriter(out, npz.Options{})
+		if err := arrays(w); err != nil {
+			return err
+		}
+		return w.Close()
+	})
+}

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npz"
+	_ "github.com/robocache/robocache/dataset/ulog" // so that dataset.Open knows flight logs
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/viz"
+)
+
+// recording is an episode that is resampled or fused.
+type recording struct {
+	path    string
+	form    string // "ulg" or "npz"
+	episode *dataset.Episode
+	plan    align.Plan
+	ignored []string // arrays of an .npz file that were not used
+	fused   *align.Fused
+	apart   *align.Resampled
+}
+
+func loadRecording(r *request) (*work, error) {
+	plan, err := r.makePlan()
+	if err != nil {
+		return nil, err
+	}
+	d, err := dataset.Open(context.Background(), r.in, dataset.Options{AllowTruncated: r.truncated})
+	if err != nil {
+		return nil, readError(r.in, err)
+	}
+	e, err := d.Episode(context.Background(), 0)
+	if err != nil {
+		return nil, readError(r.in, err)
+	}
+	return &work{&recording{path: r.in, form: "ulg", episode: e, plan: plan}}, d.Close()
+}
+
+// loadStreams reads an archive of streams.
+func loadStreams(r *request) (*work, error) {
+	plan, err := r.makePlan()
+	if err != nil {
+		return nil, err
+	}
+	file, err := npz.Open(r.in)
+	if err != nil {
+		return nil, readError(r.in, err)
+	}
+	defer file.Close()
+	if !file.Has("targets") && r.hz.value == 0 && r.planFile == "" {
+		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
+	}
+	j := &recording{path: r.in, form: "npz", plan: plan}
+	var names []string
+	for _, s := range plan.Streams {
+		if s.From != "" {
+			s.Name = s.From
+		}
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	var used []string
+	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names}); err != nil {
+		return nil, arrayError(r.in, err)
+	}
+	if len(j.episode.Streams) == 0 {
+		return nil, &inputError{Path: r.in, Msg: "no streams, want arrays NAME.values [S,D] and NAME.times [S]"}
+	}
+	if names == nil { // an archive of streams says itself which there are
+		for _, s := range j.episode.Streams {
+			j.plan.Streams = append(j.plan.Streams, align.Stream{Name: s.Name})
+		}
+	}
+	if r.hz.value == 0 && r.planFile == "" {
+		if j.plan.Targets, err = file.Tensor("targets"); err != nil {
+			return nil, &inputError{Path: r.in, Array: "targets", Err: err}
+		}
+		used = append(used, "targets")
+	}
+	for _, name := range slices.Concat(file.Names(), file.Others()) {
+		if !slices.Contains(used, name) {
+			j.ignored = append(j.ignored, name)
+		}
+	}
+	return &work{j}, nil
+}
+
+// arrayError names the array of an archive that cannot be used.
+func arrayError(path string, err error) error {
+	var s *npz.StreamError
+	if errors.As(err, &s) {
+		e := &inputError{Path: path, Array: s.Array, Err: s.Err}
+		if s.Err == nil {
+			e.Msg = fmt.Sprintf("got %s, want %s", s.Got, s.Want)
+		}
+		return e
+	}
+	var f *dataset.FormatError
+	if errors.As(err, &f) && errors.Is(err, dataset.ErrNotFound) {
+		return &inputError{Path: path, Msg: fmt.Sprintf("no stream %s, want %s", f.Got, f.Want)}
+	}
+	return readError(path, err)
+}
+
+// makePlan is the plan of the flags, or of the file that --plan names.
+func (r *request) makePlan() (align.Plan, error) {
+	if r.planFile != "" {
+		p, err := align.ReadPlan(r.planFile)
+		if err != nil {
+			var bad *align.PlanError
+			if errors.As(err, &bad) {
+				return p, err
+			}
+			return p, readError(r.planFile, err)
+		}
+		return p, nil
+	}
+	streams, err := r.parseStreams()
+	if err != nil {
+		return align.Plan{}, err
+	}
+	return align.Plan{Rate: r.hz.value, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Defaults: r.sampling(), Streams: streams}, nil
+}
+
+// sampling is what the flags say of all streams.
+func (r *request) sampling() align.Sampling {
+	s := align.Sampling{
+		Period: r.period.value, Window: r.window.limit, Fill: r.fill.fill,
+		MaxGap: r.gap.limit, Tolerance: r.near.limit, FillGaps: r.fillGaps, DType: r.dtype.value,
+		Kind: r.kind.String(), Edge: r.edge.String(), Quat: r.quat.String(),
+	}
+	return s
+}
+
+// parseStreams reads the values of --stream: NAME[:kind], and of fuse NAME[:kind[:max-gap]].
+func (r *request) parseStreams() ([]align.Stream, error) {
+	var list []align.Stream
+	for _, f := range r.streams {
+		name, kind, given := strings.Cut(f, ":")
+		s := align.Stream{Name: name}
+		if r.op == "Fuse" {
+			var gap string
+			var limit limitFlag
+			kind, gap, _ = strings.Cut(kind, ":")
+			if gap != "" {
+				if err := limit.Set(gap); err != nil {
+					return nil, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
+				}
+				s.MaxGap = limit.limit
+			}
+			given = kind != ""
+		}
+		if given {
+			c := choice[ops.Interp]{list: kinds()}
+			if err := c.Set(kind); err != nil {
+				return nil, usagef("--stream %s: got kind %q, %v", f, kind, err)
+			}
+			s.Kind = kind
+		}
+		if name == "" {
+			return nil, usagef("--stream: got %q, want NAME or NAME:kind", f)
+		}
+		if slices.ContainsFunc(list, func(o align.Stream) bool { return o.Name == name }) {
+			return nil, usagef("--stream: %q is given twice, want each stream once", name)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func (j *recording) run(r *request, device *ops.Device) (*result, error) {
+	var err error
+	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Ignored: append([]string{}, j.ignored...)}
+	if r.op == "Fuse" {
+		if j.fused, err = align.Fuse(context.Background(), device, j.episode, j.plan); err == nil {
+			res.Report = j.fused.Report
+		}
+	} else if j.apart, err = align.Resample(context.Background(), device, j.episode, j.plan); err == nil {
+		res.Report = j.apart.Report
+	}
+	if err != nil {
+		return nil, j.explain(err)
+	}
+	empty := slices.ContainsFunc(j.episode.Streams, func(s dataset.Stream) bool { return s.Len() == 0 })
+	if r.op == "Fuse" && r.fill.set && !r.fills() && !empty {
+		res.Remarks = append(res.Remarks, fillUnused)
+	}
+	return res, nil
+}
+
+// explain says where in the input an error lies.
+func (j *recording) explain(err error) error {
+	var stream *align.StreamError
+	var arg *ops.ArgError
+	var value *ops.ValueError
+	var many *align.ManyError
+	var span *align.RangeError
+	var none *align.NoStreamsError
+	var size *align.SizeError
+	switch {
+	case errors.As(err, &many):
+		return usagef("%s: %v with --stream", j.path, many)
+	case errors.As(err, &size):
+		return usagef("--hz: %v", size)
+	case errors.As(err, &span) && span.Targets > 0 && len(span.Streams) == 0:
+		return usagef("--hz: %v", span)
+	case errors.As(err, &stream):
+		e := &inputError{Path: j.path, Stream: stream.Stream, Err: stream.Err}
+		if stream.Got != "" {
+			e.Msg = fmt.Sprintf("got %s, want %s", stream.Got, stream.Want)
+		}
+		if j.form == "npz" {
+			e.Array = j.array(stream)
+		}
+		return e
+	case errors.As(err, &span), errors.As(err, &none), errors.As(err, &arg), errors.As(err, &value):
+		e := &inputError{Path: j.path, Err: err}
+		if j.form == "npz" && (value != nil && value.Arg == "Targets" || arg != nil && arg.Arg == "Targets") {
+			e.Array = "targets"
+		}
+		return e
+	}
+	var plan *align.PlanError
+	if errors.As(err, &plan) && plan.Key == "targets" {
+		return &inputError{Path: j.path, Array: "targets", Msg: fmt.Sprintf("got %s, want %s", plan.Got, plan.Want)}
+	}
+	return err
+}
+
+// array names the array of an archive that a stream's error is about.
+func (j *recording) array(e *align.StreamError) string {
+	var arg *ops.ArgError
+	var value *ops.ValueError
+	name := ""
+	switch {
+	case errors.As(e, &arg):
+		name = arg.Arg
+	case errors.As(e, &value):
+		name = value.Arg
+	case strings.Contains(e.Got, "timestamps"):
+		name = "SrcTimes"
+	}
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "Src":
+		return e.Stream + ".values"
+	case "SrcTimes":
+		return e.Stream + ".times"
+	case "Targets":
+		return "targets"
+	}
+	return ""
+}
+
+func (j *recording) arrays(w *npz.Writer) error {
+	if j.fused != nil {
+		return j.fused.WriteNPZ(w)
+	}
+	return j.apart.WriteNPZ(w)
+}
+
+func (j *recording) panels() ([]viz.Panel, error) {
+	var streams []align.Aligned
+	if j.fused != nil {
+		streams = j.fused.Streams
+	} else {
+		streams = j.apart.Streams
+	}
+	var list []viz.Panel
+	for i := range streams {
+		s := &streams[i]
+		if s.Recorded.Len() == 0 {
+			continue
+		}
+		p := viz.Compare(s.Recorded, &s.Stream)
+		p.Gap, _ = s.How.MaxGap.Get()
+		if j.fused != nil { // what was filled in is no value
+			var err error
+			if p.Resampled.Values, err = s.Shown(); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}

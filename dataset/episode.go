@@ -1,0 +1,123 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+)
+
+// Episode is one recording: streams of numbers and of media, each with a clock of its own, and what is known of it.
+type Episode struct {
+	// Name is the episode's in its dataset: a file's name without its extension, "demo_3", "000017".
+	Name    string
+	Streams []Stream
+	Media   []Media
+	// Attributes are what the file says of the episode as a whole.
+	Attributes Attributes
+
+	// LeftOut lists what the file holds and the streams do not, and why.
+	LeftOut []LeftOut
+	// Dropouts lists, in file order, when the recorder says it lost data.
+	Dropouts []Dropout
+	// LostBytes counts the bytes of the file that hold data and could not be read, where the format foresees that or an
+	// option accepts it, and Damage says what was found there. Damage is nil where the file is whole.
+	LostBytes int64
+	Damage    *FormatError
+}
+
+// Attributes are what a file says of an episode.
+type Attributes struct {
+	Source  string            // the path or URL that it was read from; empty if the reader was not told
+	Task    string            // what was to be done, in words
+	Success *bool             // whether it was; nil if the file does not say
+	Other   map[string]string // what else it says, by the file's own names
+}
+
+// LeftOut is content that a reader knows and passes over, such as a mesh's faces or a topic without timestamps.
+type LeftOut struct {
+	Name   string
+	Count  int    // of its elements or samples
+	Reason string // "no samples"; empty where the name says it
+}
+
+// Dropout is a loss that the recorder itself noted.
+type Dropout struct {
+	Time     int64 // the latest timestamp recorded before it, nanoseconds
+	Duration int64 // nanoseconds
+}
+
+// Stream returns the stream of that name, or nil.
+func (e *Episode) Stream(name string) *Stream {
+	for i := range e.Streams {
+		if e.Streams[i].Name == name {
+			return &e.Streams[i]
+		}
+	}
+	return nil
+}
+
+// Names returns the names of the streams of numbers, in file order.
+func (e *Episode) Names() []string {
+	names := make([]string, len(e.Streams))
+	for i := range e.Streams {
+		names[i] = e.Streams[i].Name
+	}
+	return names
+}
+
+// MediaStream returns the media stream of that name, or nil.
+func (e *Episode) MediaStream(name string) *Media {
+	for i := range e.Media {
+		if e.Media[i].Name == name {
+			return &e.Media[i]
+		}
+	}
+	return nil
+}
+
+// Media is a stream of frames that are kept as they were encoded: a camera's images, or a video.
+type Media struct {
+	Name  string
+	Times []int64 // [S], nanoseconds, one for each frame
+	// Encoding is the frames' format, in lower case: "jpeg", "png", "h264", "av1", or "rgb8", "bgr8", "mono8" and the like for raw pixels.
+	Encoding      string
+	Width, Height int // pixels; 0 if the file does not say
+	// Source gives the bytes of a frame when they are asked for.
+	Source FrameSource
+}
+
+// FrameSource reads frames of a media stream. Its methods may be called from any goroutine.
+type FrameSource interface {
+	// ReadFrame returns frame i as it was encoded; the caller may keep and change the bytes.
+	ReadFrame(ctx context.Context, i int) ([]byte, error)
+}
+
+// Len returns the number of frames.
+func (m *Media) Len() int { return len(m.Times) }
+
+// Frame returns frame i as it was encoded. A number that there is not is a *RangeError.
+func (m *Media) Frame(ctx context.Context, i int) ([]byte, error) {
+	if i < 0 || i >= len(m.Times) {
+		return nil, &RangeError{What: "frame of " + m.Name, Got: i, Len: len(m.Times)}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return m.Source.ReadFrame(ctx, i)
+}
+
+// Stats returns the statistics of the frames' clock.
+func (m *Media) Stats() Stats { return StatsOf(m.Times) }
+
+// RangeError is an index that there is not.
+type RangeError struct {
+	What string // "episode", "frame of front_camera"
+	Got  int
+	Len  int
+}
+
+func (e *RangeError) Error() string {
+	if e.Len == 0 {
+		return fmt.Sprintf("dataset: %s: got %d of none", e.What, e.Got)
+	}
+	return fmt.Sprintf("dataset: %s: got %d, want 0 to %d", e.What, e.Got, e.Len-1)
+}

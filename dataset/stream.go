@@ -1,0 +1,195 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// Column describes one feature of a stream.
+type Column struct {
+	Name string // flattened: "control[0]", "esc[2].rpm"
+	Type string // the file's own name of the type: "float", "uint8_t"
+	// Integer is true where the file holds whole numbers, truth values or characters: what must not be interpolated.
+	Integer bool
+	// Rotation is set on each of the neighbouring columns that are one rotation together, where the format says so.
+	Rotation Rotation
+}
+
+// Rotation says how neighbouring columns give a rotation.
+type Rotation uint8
+
+const (
+	// RotationNone: the columns are none, or the format does not say.
+	RotationNone Rotation = iota
+	// RotationXYZW is a unit quaternion in four columns, the scalar last.
+	RotationXYZW
+	// RotationWXYZ is a unit quaternion in four columns, the scalar first.
+	RotationWXYZ
+)
+
+// String returns the rotation's name: "quaternion xyzw"; empty for none.
+func (r Rotation) String() string {
+	switch r {
+	case RotationXYZW:
+		return "quaternion xyzw"
+	case RotationWXYZ:
+		return "quaternion wxyz"
+	}
+	return ""
+}
+
+// Width returns how many columns make one rotation, 0 for none.
+func (r Rotation) Width() int {
+	if r == RotationNone {
+		return 0
+	}
+	return 4
+}
+
+// Stream is one series of samples with a clock of its own.
+type Stream struct {
+	Name string
+	// Times [S] are the samples' timestamps, as recorded: i64 nanoseconds, or f64 or f32 seconds.
+	Times   *tensor.Tensor
+	Values  *tensor.Tensor // [S,D] on the host, of a float dtype; a reader takes f32 where that holds every column's type exactly, else f64
+	Columns []Column       // [D]; streams of one type may share it, so do not write to it
+	Inexact int            // integers that the dtype of Values could not hold: rounded to nearest even there
+}
+
+// StreamError says why a Stream is none.
+type StreamError struct {
+	Stream    string
+	Arg       string // the field of Stream
+	Got, Want string
+}
+
+func (e *StreamError) Error() string {
+	return fmt.Sprintf("dataset: stream %s: %s: got %s, want %s", e.Stream, e.Arg, e.Got, e.Want)
+}
+
+// NewStream returns a stream of timestamps in nanoseconds and values [S,D], and keeps both. Without columns the features get their
+// indices as names. What does not go together is a *StreamError.
+func NewStream(name string, times []int64, values *tensor.Tensor, columns []Column) (Stream, error) {
+	clock, err := tensor.Of(times, len(times))
+	if err != nil {
+		return Stream{}, err
+	}
+	s := Stream{Name: name, Times: clock, Values: values, Columns: columns}
+	if columns == nil && values != nil && values.Rank() == 2 {
+		s.Columns = make([]Column, values.Dim(1))
+		for i := range s.Columns {
+			s.Columns[i] = Column{Name: fmt.Sprint(i), Type: values.DType().String()}
+		}
+	}
+	return s, s.Check()
+}
+
+// Check returns a *StreamError unless the fields go together: Times [S] of a clock's dtype and Values [S,D] of a float dtype, both on the
+// host, and D columns. Whether timestamps are in order is not its business: see [Stats].
+func (s *Stream) Check() error {
+	bad := func(arg string, got any, want string) error {
+		return &StreamError{Stream: s.Name, Arg: arg, Got: fmt.Sprint(got), Want: want}
+	}
+	switch {
+	case s.Times == nil || !s.Times.OnHost() || s.Times.Rank() != 1 || !isClock(s.Times.DType()):
+		return bad("Times", s.Times, "i64 nanoseconds, or f64 or f32 seconds, of rank 1 on the host")
+	case s.Values == nil || !s.Values.OnHost() || s.Values.Rank() != 2 || !s.Values.DType().IsFloat():
+		return bad("Values", s.Values, "f32, f64, f16 or bf16 of rank 2 on the host")
+	case s.Values.Dim(0) != s.Times.Dim(0):
+		return bad("Values", s.Values, fmt.Sprintf("[%d,D], a row for each timestamp", s.Times.Dim(0)))
+	case s.Values.Dim(1) != len(s.Columns):
+		return bad("Columns", fmt.Sprintf("%d columns", len(s.Columns)), fmt.Sprintf("%d, one for each feature of Values", s.Values.Dim(1)))
+	}
+	return nil
+}
+
+func isClock(d tensor.DType) bool { return d == tensor.I64 || d == tensor.F64 || d == tensor.F32 }
+
+// Len returns the number of samples.
+func (s *Stream) Len() int {
+	if s.Times == nil {
+		return 0
+	}
+	return s.Times.Len()
+}
+
+// Nanoseconds returns the timestamps in nanoseconds. Those in seconds are rounded, and held at the ends of int64; NaN becomes 0. Of a clock
+// in nanoseconds it is the tensor's own memory.
+func (s *Stream) Nanoseconds() []int64 {
+	if s.Len() == 0 {
+		return nil
+	}
+	switch s.Times.DType() {
+	case tensor.F64:
+		return fromSeconds[float64](s.Times)
+	case tensor.F32:
+		return fromSeconds[float32](s.Times)
+	}
+	list, err := tensor.Data[int64](s.Times)
+	if err != nil {
+		return nil // a closed tensor, or one of another dtype: Check says so
+	}
+	return list
+}
+
+func fromSeconds[T float32 | float64](times *tensor.Tensor) []int64 {
+	list, err := tensor.Data[T](times)
+	if err != nil {
+		return nil
+	}
+	out := make([]int64, len(list))
+	for i, sec := range list {
+		switch ns := math.Round(float64(sec) * 1e9); {
+		case ns >= math.MaxInt64:
+			out[i] = math.MaxInt64
+		case ns <= math.MinInt64:
+			out[i] = math.MinInt64
+		case ns == ns:
+			out[i] = int64(ns)
+		}
+	}
+	return out
+}
+
+// AllInteger reports whether every column holds whole numbers. It is false for a stream without columns.
+func (s *Stream) AllInteger() bool {
+	for _, c := range s.Columns {
+		if !c.Integer {
+			return false
+		}
+	}
+	return len(s.Columns) > 0
+}
+
+// Column returns the index of a column, or -1.
+func (s *Stream) Column(name string) int {
+	for i, c := range s.Columns {
+		if c.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// ColumnNames returns the columns' names.
+func (s *Stream) ColumnNames() []string {
+	names := make([]string, len(s.Columns))
+	for i, c := range s.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// Stats returns the statistics of the stream's clock.
+func (s *Stream) Stats() Stats { return StatsOf(s.Nanoseconds()) }
+
+// Gaps returns the steps that the statistics count as gaps.
+func (s *Stream) Gaps() []Span {
+	st := s.Stats()
+	if st.Gaps == 0 {
+		return nil
+	}
+	return Gaps(s.Nanoseconds(), gapLimit(st.Median))
+}

@@ -1,0 +1,198 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+)
+
+// Queue is a queue of work and the plans whose faults its next synchronisation reads.
+type Queue struct {
+	d       *Device
+	queue   *cudadrv.Stream
+	mu      sync.Mutex
+	pending []Work
+	capture *graph // where work is recorded, while it is
+	closed  bool
+}
+
+// NewQueue makes a queue.
+func (d *Device) NewQueue() (*Queue, error) {
+	q, err := d.Ctx.NewStream(cudadrv.StreamOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{d: d, queue: q}, nil
+}
+
+// ClosedError says that a plan, a queue or a graph was used after it was closed.
+func ClosedError(op, arg string) error {
+	return &backend.ArgError{Op: op, Arg: arg, Kind: ops.ErrClosed}
+}
+
+// of returns the queue as one of this device.
+func (d *Device) of(s backend.Queue) (*Queue, error) {
+	q, ok := s.(interface{ base() *Queue })
+	if !ok {
+		return nil, &backend.ArgError{Op: "Run", Arg: "queue", Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a queue of " + d.name}
+	}
+	st := q.base()
+	if st.d != d {
+		return nil, &backend.ArgError{Op: "Run", Arg: "queue", Kind: backend.ErrWrongDevice, Got: "a queue of " + st.d.name, Want: "one of the same open " + d.name}
+	}
+	return st, nil
+}
+
+// give runs a plan on the queue, or records it.
+func (s *Queue) give(p Work) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ClosedError("Run", "queue")
+	}
+	err := p.Launch(s.queue, s.capture != nil)
+	switch {
+	case s.capture == nil:
+		s.await(p) // after an error too: the first of several kernels may be running
+	case err == nil:
+		s.capture.plans = append(s.capture.plans, p)
+	}
+	return err
+}
+
+// await notes that the plan's faults are to be read.
+func (s *Queue) await(p Work) {
+	if at := p.awaiting(); at.Load() != s && at.Swap(s) != s {
+		s.pending = append(s.pending, p)
+	}
+}
+
+// Synchronize is backend.Queue's.
+func (s *Queue) Synchronize(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ClosedError("Synchronize", "queue")
+	}
+	if s.capture != nil {
+		return &backend.ArgError{Op: "Synchronize", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is being captured", Want: "Synchronize after Capture"}
+	}
+	if err := s.queue.Synchronize(ctx); err != nil {
+		return err
+	}
+	return s.collect()
+}
+
+// collect reads the faults of the plans that have run.
+func (s *Queue) collect() error {
+	var first error
+	var all []error
+	for _, p := range s.pending {
+		p.awaiting().CompareAndSwap(s, nil)
+		if err := p.Fault(); err != nil {
+			if first == nil {
+				first = err
+			}
+			all = append(all, err)
+		}
+	}
+	clear(s.pending)
+	s.pending = s.pending[:0]
+	if len(all) > 1 {
+		return errors.Join(all...)
+	}
+	return first
+}
+
+// Capture is backend.Queue's.
+func (s *Queue) Capture(fn func() error) (backend.Graph, error) {
+	s.mu.Lock()
+	if s.closed || s.capture != nil {
+		s.mu.Unlock()
+		return nil, &backend.ArgError{Op: "Capture", Arg: "queue", Kind: ops.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
+	}
+	g := &graph{d: s.d}
+	s.capture = g
+	s.mu.Unlock()
+	recorded, err := s.queue.Capture(func(*cudadrv.Stream) error { return fn() })
+	s.mu.Lock()
+	s.capture = nil
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	g.exec, err = recorded.Instantiate()
+	if err = errors.Join(err, recorded.Close()); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Close is backend.Queue's.
+func (s *Queue) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	err := s.queue.Synchronize(context.Background())
+	if err == nil {
+		err = s.collect()
+	}
+	return errors.Join(err, s.queue.Close())
+}
+
+// graph is captured work.
+type graph struct {
+	d      *Device
+	exec   *cudadrv.GraphExec
+	plans  []Work
+	closed atomic.Bool
+}
+
+func (g *graph) Launch(s backend.Queue) error {
+	st, err := g.d.of(s)
+	if err != nil {
+		return err
+	}
+	if g.closed.Load() {
+		return ClosedError("Launch", "graph")
+	}
+	for _, p := range g.plans {
+		if err := p.Usable("Launch"); err != nil {
+			return err
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.closed {
+		return ClosedError("Launch", "queue")
+	}
+	if err := g.exec.Launch(st.queue); err != nil {
+		return err
+	}
+	for _, p := range g.plans {
+		st.await(p)
+	}
+	return nil
+}
+
+func (g *graph) Close() error {
+	if g.closed.Swap(true) {
+		return nil
+	}
+	return g.exec.Close()
+}
+
+// base is the queue itself, of what embeds it too.
+func (s *Queue) base() *Queue { return s }
+
+// Queue is the driver's stream behind it.
+func (s *Queue) Stream() *cudadrv.Stream { return s.queue }

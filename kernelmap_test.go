@@ -1,0 +1,50 @@
+package robocache_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/ptx"
+)
+
+var (
+	quoted     = regexp.MustCompile("`([^`\n]+)`")
+	kernelName = regexp.MustCompile(`^(resample|fuse|voxel|draw|rc)(_[a-z0-9]+)*$`)
+)
+
+// docs/kernels.md names every kernel of the manifest, and no kernel or file that is not there, but among its former names.
+func TestKernelMapNamesEveryKernel(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("docs", "kernels.md"))
+	require.NoError(t, err)
+	body, _, found := strings.Cut(string(text), "\n## Former names")
+	require.True(t, found, "the map ends in its former names")
+	kernels, named := map[string]bool{}, map[string]bool{}
+	for _, family := range ptx.Families() {
+		for _, e := range ptx.Images(family)[0].Entries {
+			kernels[e.Name] = true
+		}
+	}
+	for _, m := range quoted.FindAllStringSubmatch(body, -1) {
+		name := m[1]
+		switch path.Ext(name) {
+		case ".cu", ".cuh":
+			assert.FileExists(t, filepath.Join("ptx", name))
+		case ".go", ".md":
+			assert.FileExists(t, filepath.FromSlash(name))
+		case "":
+			if named[name] = true; kernelName.MatchString(name) {
+				assert.True(t, kernels[name], "the map names %s, which is no kernel", name)
+			}
+		}
+	}
+	for name := range kernels {
+		assert.True(t, named[name], "the map does not name %s", name)
+	}
+}

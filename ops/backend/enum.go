@@ -1,0 +1,213 @@
+package backend
+
+import (
+	"fmt"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// Interp is ops.Interp.
+type Interp uint8
+
+// The interpolations, as in package ops.
+const (
+	InterpLinear Interp = iota
+	InterpPrevious
+	InterpNext
+	InterpNearest
+	InterpSlerp
+	InterpAngle
+	InterpPchip
+	InterpWindowMean
+	InterpWindowMin
+	InterpWindowMax
+	InterpWindowLast
+	InterpCatmullRom
+	InterpHermite
+	InterpRotVec
+	InterpRot6D
+)
+
+var interpNames = []string{"linear", "previous", "next", "nearest", "slerp", "angle", "pchip",
+	"window-mean", "window-min", "window-max", "window-last", "catmull-rom", "hermite", "rotvec", "rot6d"}
+
+// Interps returns every interpolation, in order.
+func Interps() []Interp { return all[Interp](interpNames) }
+
+// Windowed reports whether it reduces a window, and so needs the length of one.
+func (k Interp) Windowed() bool { return k >= InterpWindowMean && k <= InterpWindowLast }
+
+// Width is how many features are made together: a channel has a multiple of them.
+func (k Interp) Width() int {
+	switch k {
+	case InterpSlerp:
+		return 4
+	case InterpRotVec:
+		return 3
+	case InterpRot6D:
+		return 6
+	case InterpHermite:
+		return 2
+	}
+	return 1
+}
+
+// Edge is ops.Edge.
+type Edge uint8
+
+// The edge rules, as in package ops.
+const (
+	EdgeClamp Edge = iota
+	EdgeFill
+	EdgeExtrapolate
+	EdgeError
+	EdgeHold
+)
+
+var edgeNames = []string{"clamp", "fill", "extrapolate", "error", "hold"}
+
+// QuatOrder is ops.QuatOrder.
+type QuatOrder uint8
+
+// The orders of quaternions, as in package ops.
+const (
+	QuatXYZW QuatOrder = iota
+	QuatWXYZ
+)
+
+var quatNames = []string{"xyzw", "wxyz"}
+
+// VoxelMode is ops.VoxelMode.
+type VoxelMode uint8
+
+// The modes of Voxelize, as in package ops.
+const (
+	VoxelDense VoxelMode = iota
+	VoxelHard
+	VoxelSparse
+)
+
+var voxelModeNames = []string{"dense", "hard", "sparse"}
+
+// Reduce is ops.Reduce.
+type Reduce uint8
+
+// The reductions of Voxelize, as in package ops.
+const (
+	ReduceDefault Reduce = iota
+	ReduceOccupancy
+	ReduceCount
+	ReduceSum
+	ReduceMean
+	ReduceMax
+	ReduceMin
+	ReduceMajority
+)
+
+var reduceNames = []string{"default", "occupancy", "count", "sum", "mean", "max", "min", "majority"}
+
+// OfFeatures reports whether the reduction is of features, and so of a float dtype.
+func (r Reduce) OfFeatures() bool { return r >= ReduceSum && r <= ReduceMin }
+
+// DType returns the dtype of the result: u8 for occupancy, i32 for counts and labels, else f32, or f64 where what is reduced or the output is.
+func (r Reduce) DType() tensor.DType {
+	switch {
+	case r.OfFeatures():
+		return tensor.F32
+	case r == ReduceOccupancy:
+		return tensor.U8
+	}
+	return tensor.I32
+}
+
+// AxisOrder is ops.AxisOrder.
+type AxisOrder uint8
+
+// The orders of axes, as in package ops.
+const (
+	AxisZYX AxisOrder = iota
+	AxisXYZ
+)
+
+var axisNames = []string{"zyx", "xyz"}
+
+// LastBatch is ops.LastBatch.
+type LastBatch uint8
+
+// What becomes of an epoch's last batch, as in package ops.
+const (
+	LastDrop LastBatch = iota
+	LastShort
+)
+
+var lastNames = []string{"drop", "short"}
+
+// LaunchMode is ops.LaunchMode.
+type LaunchMode uint8
+
+// The launch modes, as in package ops.
+const (
+	LaunchDefault LaunchMode = iota
+	LaunchDependent
+	LaunchInputsReady
+)
+
+var launchNames = []string{"default", "dependent", "ready"}
+
+// String returns the name in lower case, and so do those of the other types here; Parse functions read it, and Valid reports whether a value is
+// one of the constants.
+func (k Interp) String() string     { return nameOf(interpNames, int(k), "interpolation") }
+func (e Edge) String() string       { return nameOf(edgeNames, int(e), "edge") }
+func (q QuatOrder) String() string  { return nameOf(quatNames, int(q), "quaternion order") }
+func (m VoxelMode) String() string  { return nameOf(voxelModeNames, int(m), "mode") }
+func (r Reduce) String() string     { return nameOf(reduceNames, int(r), "reduce") }
+func (o AxisOrder) String() string  { return nameOf(axisNames, int(o), "order") }
+func (l LastBatch) String() string  { return nameOf(lastNames, int(l), "last") }
+func (m LaunchMode) String() string { return nameOf(launchNames, int(m), "launch") }
+
+func (k Interp) Valid() bool     { return int(k) < len(interpNames) }
+func (e Edge) Valid() bool       { return int(e) < len(edgeNames) }
+func (q QuatOrder) Valid() bool  { return int(q) < len(quatNames) }
+func (m VoxelMode) Valid() bool  { return int(m) < len(voxelModeNames) }
+func (r Reduce) Valid() bool     { return int(r) < len(reduceNames) }
+func (o AxisOrder) Valid() bool  { return int(o) < len(axisNames) }
+func (l LastBatch) Valid() bool  { return int(l) < len(lastNames) }
+func (m LaunchMode) Valid() bool { return int(m) < len(launchNames) }
+
+func (Interp) Names() []string     { return interpNames }
+func (Edge) Names() []string       { return edgeNames }
+func (QuatOrder) Names() []string  { return quatNames }
+func (VoxelMode) Names() []string  { return voxelModeNames }
+func (Reduce) Names() []string     { return reduceNames }
+func (AxisOrder) Names() []string  { return axisNames }
+func (LastBatch) Names() []string  { return lastNames }
+func (LaunchMode) Names() []string { return launchNames }
+
+func nameOf(names []string, i int, what string) string {
+	if i >= len(names) {
+		return fmt.Sprintf("%s(%d)", what, i)
+	}
+	return names[i]
+}
+
+func all[T ~uint8](names []string) []T {
+	list := make([]T, len(names))
+	for i := range list {
+		list[i] = T(i)
+	}
+	return list
+}
+
+// Parse returns the value of a name, as String writes it. Another name is an *ArgError that lists those there are.
+func Parse[T interface {
+	~uint8
+	Names() []string
+}](what, name string) (T, error) {
+	var z T
+	for i, n := range z.Names() {
+		if n == name {
+			return T(i), nil
+		}
+	}
+	return z, &ArgError{Op: "Parse", Arg: what, Kind: ErrOption, Got: fmt.Sprintf("%q", name), Want: fmt.Sprintf("one of %v", z.Names())}
+}

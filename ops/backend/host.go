@@ -1,0 +1,17 @@
+package backend
+
+import (
+	"errors"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// NewHost returns a host tensor; the error says how much there would have to be.
+func NewHost(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	t, err := tensor.New(dtype, shape...)
+	if errors.Is(err, tensor.ErrOutOfMemory) {
+		n, _ := tensor.NumElements(shape...)
+		err = &MemoryError{Device: "host", What: dtype.String() + " " + tensor.FormatShape(shape), Bytes: int64(n) * int64(dtype.Size()), Err: err}
+	}
+	return t, err
+}

@@ -1,0 +1,267 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Backend is the specification of the operations. Work runs on a fixed set of goroutines while Run waits for it, so
+// that a stream's order is the order of the calls.
+type Backend struct {
+	workers int
+	work    chan *cpuTask
+	shared  func(*cpuTask)        // parallel
+	voxels  func() []voxelScratch // one for each worker, made when they are first needed
+	run     sync.Mutex
+	close   sync.Once
+}
+
+// cpuTask is work in equal pieces that the workers take one by one.
+type cpuTask struct {
+	pieces int
+	next   atomic.Int64
+	done   sync.WaitGroup
+	do     func(piece, worker int)
+	worker atomic.Int64
+}
+
+func open(arg string) (backend.Backend, error) {
+	if arg != "" {
+		return nil, fmt.Errorf("the CPU backend takes no device number, got %q", arg)
+	}
+	return New(runtime.GOMAXPROCS(0)), nil
+}
+
+// New returns a backend that works on as many goroutines, the calling one among them.
+func New(workers int) *Backend {
+	b := &Backend{workers: workers}
+	b.work = make(chan *cpuTask, b.workers-1)
+	b.shared = b.parallel
+	b.voxels = sync.OnceValue(func() []voxelScratch { return make([]voxelScratch, workers) })
+	for range b.workers - 1 {
+		go func() {
+			for t := range b.work {
+				t.take()
+				t.done.Done()
+			}
+		}()
+	}
+	return b
+}
+
+func (t *cpuTask) take() {
+	worker := int(t.worker.Add(1)) - 1
+	for {
+		piece := int(t.next.Add(1)) - 1
+		if piece >= t.pieces {
+			return
+		}
+		t.do(piece, worker)
+	}
+}
+
+// parallel runs the task's pieces on the calling goroutine and the workers. The worker number given to do is below
+// b.workers, and no two pieces that run at once share it.
+func (b *Backend) parallel(t *cpuTask) {
+	b.run.Lock()
+	defer b.run.Unlock()
+	t.next.Store(0)
+	t.worker.Store(0)
+	helpers := max(min(b.workers, t.pieces)-1, 0)
+	t.done.Add(helpers)
+	for range helpers {
+		b.work <- t
+	}
+	t.take()
+	for range helpers { // all pieces are taken: a worker that has not begun need not
+		select {
+		case <-b.work:
+			t.done.Done()
+		default:
+		}
+	}
+	t.done.Wait()
+}
+
+func (b *Backend) Name() string { return "cpu" }
+
+func (b *Backend) Describe() backend.Info {
+	return backend.Info{Backend: "cpu", Name: "cpu", Product: fmt.Sprintf("%s, %d threads", runtime.GOARCH, b.workers)}
+}
+
+func (b *Backend) Alloc(dtype tensor.DType, shape []int) (*tensor.Tensor, error) {
+	return backend.NewHost(dtype, shape)
+}
+
+func (b *Backend) Copy(dst, src *tensor.Tensor) error {
+	switch dst.DType() {
+	case tensor.F32:
+		return copyHost[float32](dst, src)
+	case tensor.F64:
+		return copyHost[float64](dst, src)
+	case tensor.F16:
+		return copyHost[tensor.Float16](dst, src)
+	case tensor.BF16:
+		return copyHost[tensor.BFloat16](dst, src)
+	case tensor.I32:
+		return copyHost[int32](dst, src)
+	case tensor.I64:
+		return copyHost[int64](dst, src)
+	}
+	return copyHost[uint8](dst, src)
+}
+
+func copyHost[T tensor.Element](dst, src *tensor.Tensor) error {
+	to, err1 := tensor.Data[T](dst)
+	from, err2 := tensor.Data[T](src)
+	copy(to, from)
+	return errors.Join(err1, err2)
+}
+
+func (b *Backend) Close() error {
+	b.close.Do(func() { close(b.work) })
+	return nil
+}
+
+// cpuPlan is a plan of this backend: work that returns the first error in its values.
+type cpuPlan interface {
+	backend.Plan
+	execute() error
+	stillOpen(op string) error
+}
+
+// cpuStream runs work at once and keeps its errors until Synchronize, as a GPU's stream does.
+type cpuStream struct {
+	mu       sync.Mutex
+	errs     []error
+	captured *cpuGraph
+	closed   bool
+}
+
+func (b *Backend) NewQueue() (backend.Queue, error) { return &cpuStream{}, nil }
+
+func (s *cpuStream) Synchronize(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.captured != nil {
+		return &backend.ArgError{Op: "Synchronize", Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is being captured", Want: "Synchronize after Capture"}
+	}
+	if s.closed {
+		return &backend.ArgError{Op: "Synchronize", Arg: "queue", Kind: backend.ErrClosed}
+	}
+	return errors.Join(s.collect(), ctx.Err())
+}
+
+func (s *cpuStream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return s.collect()
+}
+
+// collect returns the errors since the last call.
+func (s *cpuStream) collect() error {
+	err := errors.Join(s.errs...)
+	if len(s.errs) == 1 {
+		err = s.errs[0]
+	}
+	s.errs = nil
+	return err
+}
+
+func (s *cpuStream) give(p cpuPlan) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return &backend.ArgError{Op: "Run", Arg: "queue", Kind: backend.ErrClosed}
+	}
+	if s.captured != nil {
+		s.captured.plans = append(s.captured.plans, p)
+		return nil
+	}
+	if err := p.execute(); err != nil {
+		s.errs = append(s.errs, err)
+	}
+	return nil
+}
+
+func (s *cpuStream) Capture(fn func() error) (backend.Graph, error) {
+	s.mu.Lock()
+	if s.closed || s.captured != nil {
+		s.mu.Unlock()
+		return nil, &backend.ArgError{Op: "Capture", Arg: "queue", Kind: backend.ErrOption, Got: "a queue that is closed or being captured", Want: "an open queue"}
+	}
+	g := &cpuGraph{}
+	s.captured = g
+	s.mu.Unlock()
+	err := fn()
+	s.mu.Lock()
+	s.captured = nil
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+type cpuGraph struct {
+	plans  []cpuPlan
+	closed atomic.Bool
+}
+
+func (g *cpuGraph) Launch(s backend.Queue) error {
+	st, err := cpuStreamOf(s)
+	if err != nil {
+		return err
+	}
+	if g.closed.Load() {
+		return &backend.ArgError{Op: "Launch", Arg: "graph", Kind: backend.ErrClosed}
+	}
+	for _, p := range g.plans {
+		if err := p.stillOpen("Launch"); err != nil {
+			return err
+		}
+	}
+	for _, p := range g.plans {
+		if err := st.give(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *cpuGraph) Close() error {
+	g.closed.Store(true)
+	return nil
+}
+
+func cpuStreamOf(s backend.Queue) (*cpuStream, error) {
+	st, ok := s.(*cpuStream)
+	if !ok {
+		return nil, &backend.ArgError{Op: "Run", Arg: "queue", Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", s), Want: "a queue of this device"}
+	}
+	return st, nil
+}
+
+// lower notes a fault where a greater one is, or none.
+func lower(cell *atomic.Uint64, f backend.Fault) {
+	for {
+		old := cell.Load()
+		if uint64(f) >= old || cell.CompareAndSwap(old, uint64(f)) {
+			return
+		}
+	}
+}
+
+// Opener is how package ops opens this backend.
+func Opener() backend.Opener { return backend.Opener{Name: "cpu", Auto: 1, Open: open} }

@@ -1,0 +1,323 @@
+package cpu
+
+import (
+	"sync/atomic"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// cpuBackward is a ResampleBackward or FuseBackward bound to host memory.
+type cpuBackward[C clockElement] struct {
+	cpuBound
+	job          *backend.BackwardJob
+	backend      *Backend
+	fault        atomic.Uint64
+	checks, work cpuTask
+}
+
+// cpuGradient is one of its streams: as a Resample, whose src is the gradient to write and dst the one to read.
+type cpuGradient[C clockElement] struct {
+	*cpuResample[C]
+	scale        []float32 // nil, or D long
+	each, tiles  int       // samples of a piece of work, and such pieces of a padded row
+	sums         []gradientSums
+	checks, work cpuTask
+}
+
+// gradientSums are a worker's sums for the samples of a piece, in the type that the gradient is computed in.
+type gradientSums struct {
+	narrow []float32
+	wide   []float64
+}
+
+const gradientTile = 1 << 14 // sums of a piece, unless one sample has more
+
+func (b *Backend) Backward(job *backend.BackwardJob) (backend.Plan, error) {
+	switch job.Forward.Clock {
+	case tensor.I64:
+		return newCPUBackward[int64](b, job)
+	case tensor.F64:
+		return newCPUBackward[float64](b, job)
+	}
+	return newCPUBackward[float32](b, job)
+}
+
+func newCPUBackward[C clockElement](b *Backend, job *backend.BackwardJob) (backend.Plan, error) {
+	p := &cpuBackward[C]{cpuBound: cpuBound{bound: job.Bound()}, job: job, backend: b}
+	var checks, work []*cpuTask
+	for m, part := range job.Forward.Parts {
+		r, err := newCPUResample[C](b, part.ResampleJob)
+		if err != nil {
+			return nil, err
+		}
+		r.fault = &p.fault
+		r.fused = fused[C]{on: !job.Alone, stream: m, offset: lengthIn[C](part.Offset)}
+		s := newCPUGradient(b, r, part.Scale)
+		checks, work = append(checks, &s.checks), append(work, &s.work)
+	}
+	p.checks.all(checks)
+	p.work.all(work)
+	return p, nil
+}
+
+func newCPUGradient[C clockElement](b *Backend, r *cpuResample[C], scale []float32) *cpuGradient[C] {
+	s := &cpuGradient[C]{cpuResample: r, scale: scale}
+	if s.Check || s.Edge == backend.EdgeError {
+		s.checks = cpuTask{pieces: (max(s.Timestamps(), s.B, s.Rows()) + cpuCheck - 1) / cpuCheck, do: s.check}
+	}
+	if s.Src == nil || s.Src.Len() == 0 {
+		return s
+	}
+	s.each = min(max(gradientTile/s.D, 1), s.S)
+	s.tiles = (s.S + s.each - 1) / s.each
+	s.work = cpuTask{pieces: s.tiles, do: s.tile}
+	if s.SrcOffsets == nil {
+		s.work.pieces *= s.B
+	}
+	for range b.workers {
+		var sums gradientSums
+		if s.src.wide {
+			sums.wide = make([]float64, s.each*s.D)
+		} else {
+			sums.narrow = make([]float32, s.each*s.D)
+		}
+		s.sums = append(s.sums, sums)
+	}
+	return s
+}
+
+func (p *cpuBackward[C]) Run(s backend.Queue) error {
+	st, err := p.usable(s)
+	if err != nil {
+		return err
+	}
+	return st.give(p)
+}
+
+func (p *cpuBackward[C]) execute() error { return p.by(p.backend.shared) }
+
+func (p *cpuBackward[C]) alone() error { return p.by(oneByOne) }
+
+func (p *cpuBackward[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
+
+// by does the work, whose tasks do runs.
+func (p *cpuBackward[C]) by(do func(*cpuTask)) error {
+	p.fault.Store(uint64(backend.NoFault))
+	if p.checks.pieces > 0 {
+		do(&p.checks)
+	}
+	if p.fault.Load() == uint64(backend.NoFault) {
+		do(&p.work)
+	}
+	return p.job.FaultError(backend.Fault(p.fault.Load()), tensor.Elements[int64])
+}
+
+// check looks at one piece of the rows, the stamps and the targets.
+func (s *cpuGradient[C]) check(piece, worker int) {
+	if s.Check {
+		s.cpuResample.check(piece, worker)
+	}
+	lo := piece * cpuCheck
+	for i := lo; i < min(lo+cpuCheck, s.Rows()); i++ {
+		s.checkTarget(i)
+	}
+}
+
+// checkTarget looks at target i, counted over all rows, if it belongs to a row with samples.
+func (s *cpuGradient[C]) checkTarget(i int) {
+	b, k := s.dstRows.find(i)
+	if b < 0 {
+		return
+	}
+	first, count := s.dstRows.row(b)
+	start, n := s.srcRows.row(b)
+	if k >= count || n == 0 {
+		return
+	}
+	given := s.given(b, first, k)
+	x := given - s.fused.offset
+	if s.Check {
+		if _, ok := any(x).(int64); ok && (badTime(given) != 0 || badTime(x) != 0) {
+			s.report(backend.FaultTargets, i, backend.FaultTimeRange)
+		}
+		if before := s.given(b, first, max(k-1, 0)); given == given && !(before <= given) {
+			s.report(backend.FaultTargets, i, backend.FaultUnsorted)
+		}
+	}
+	if s.Edge == backend.EdgeError {
+		times := s.times[b*s.TimesBatch+start:][:n]
+		if l := locate(times, x, 0, &s.limits); l.place == below || l.place == above {
+			s.report(backend.FaultTargets, i, backend.FaultOutOfRange)
+		}
+	}
+}
+
+// given is target k of row b on the common clock; first is where the row begins among packed targets.
+func (s *cpuGradient[C]) given(b, first, k int) C {
+	switch {
+	case s.targets == nil:
+		return tick[C](&s.Targets, k)
+	case s.DstOffsets != nil:
+		return s.targets[first+k]
+	}
+	return s.targets[b*s.TargetBatch+k]
+}
+
+// tile makes the gradients of one piece of the samples.
+func (s *cpuGradient[C]) tile(piece, worker int) {
+	if s.SrcOffsets == nil {
+		lo := piece % s.tiles * s.each
+		s.samples(piece/s.tiles, lo, min(lo+s.each, s.S), worker)
+		return
+	}
+	end := min((piece+1)*s.each, s.S)
+	for i := piece * s.each; i < end; {
+		b, k := s.srcRows.find(i)
+		if b < 0 { // trusted offsets that leave it out
+			s.src.fill(i*s.SrcStep, s.D, 0, s.scratch[worker])
+			i++
+			continue
+		}
+		_, n := s.srcRows.row(b)
+		hi := min(n, k+end-i)
+		s.samples(b, k, hi, worker)
+		i += hi - k
+	}
+}
+
+// samples makes the gradients of samples lo to hi-1 of row b. Those beyond its length get 0.
+func (s *cpuGradient[C]) samples(b, lo, hi, worker int) {
+	sums, sc := &s.sums[worker], s.scratch[worker]
+	clear(sums.narrow)
+	clear(sums.wide)
+	start, n := s.srcRows.row(b)
+	first, count := s.dstRows.row(b)
+	if lo < n {
+		times := s.times[b*s.TimesBatch+start:][:n]
+		at := func(i int) C { return s.given(b, first, i) - s.fused.offset }
+		from, to := s.touching(times, lo, min(hi, n), count, at)
+		guess := lo
+		for i := from; i < to; i++ {
+			l := locate(times, at(i), guess, &s.limits)
+			guess = l.k
+			g := b*s.DstBatch + i*s.DstStep
+			if s.DstOffsets != nil {
+				g = (first + i) * s.DstStep
+			}
+			s.scatter(&l, g, lo, min(hi, n), sums, sc)
+		}
+	}
+	out := b*s.SrcBatch + start*s.SrcStep
+	for k := lo; k < hi; k++ {
+		if s.src.wide {
+			s.src.put64(out+k*s.SrcStep, sums.wide[(k-lo)*s.D:][:s.D])
+		} else {
+			s.src.put32(out+k*s.SrcStep, sums.narrow[(k-lo)*s.D:][:s.D])
+		}
+	}
+}
+
+// touching returns targets among which are all that give to samples lo to hi-1, of which there is at least one: those from the bracket that ends at lo to the one that begins
+// at hi-1. Under Extrapolate those before the first sample give to the two of the first bracket, and those after the last to the two of the last.
+func (s *cpuGradient[C]) touching(t []C, lo, hi, count int, at func(i int) C) (from, to int) {
+	after := func(x C) int { // the first target after x
+		return firstWhere(count, func(i int) bool { return !(at(i) <= x) })
+	}
+	to = count
+	if k := firstAtOrAfter(t, t[lo]) - 1; k >= 0 && !(s.Edge == backend.EdgeExtrapolate && t[k] == t[0]) {
+		from = after(t[k])
+	}
+	if hi < len(t) && !(s.Edge == backend.EdgeExtrapolate && t[hi] == t[len(t)-1]) {
+		to = after(t[hi])
+	}
+	return from, to
+}
+
+// scatter adds what a target gives to the sums of samples lo to hi-1. Its gradient is at element g.
+func (s *cpuGradient[C]) scatter(l *located, g, lo, hi int, sums *gradientSums, sc *scratch) {
+	outside := l.place == below || l.place == above && s.Edge != backend.EdgeHold
+	fills := s.Edge == backend.EdgeFill || s.Edge == backend.EdgeHold
+	if l.place == nowhere || outside && fills || l.gap && s.FillGaps {
+		return
+	}
+	narrow, wide := s.gradient(g, sc)
+	for i := range s.Channels {
+		c := &s.Channels[i]
+		k, two := s.takes(c.Interp, l)
+		for side := range 2 {
+			weight := l.a
+			switch {
+			case side == 1 && !two, k+side < lo, k+side >= hi:
+				continue
+			case side == 0 && s.src.wide:
+				weight = 1 - l.a
+			case side == 0:
+				weight = float64(1 - float32(l.a))
+			}
+			at := (k+side-lo)*s.D + c.Lo
+			switch {
+			case s.src.wide:
+				addWeighted(sums.wide[at:][:c.Hi-c.Lo], wide[c.Lo:], weight, two)
+			default:
+				addWeighted(sums.narrow[at:][:c.Hi-c.Lo], narrow[c.Lo:], float32(weight), two)
+			}
+		}
+	}
+}
+
+// takes says of which sample a target is made, or that it is made of that and the next.
+func (s *cpuGradient[C]) takes(kind backend.Interp, l *located) (k int, two bool) {
+	switch {
+	case kind == backend.InterpLinear && l.place == inside:
+		return l.k, true
+	case kind == backend.InterpLinear && s.Edge == backend.EdgeExtrapolate && l.line:
+		return l.base, true
+	case l.place == inside && (kind == backend.InterpNext || kind == backend.InterpNearest && l.later):
+		return l.k + 1, false
+	}
+	return l.k, false
+}
+
+// gradient reads a target's gradient, scaled, in the type that the sums are in.
+func (s *cpuGradient[C]) gradient(at int, sc *scratch) (narrow []float32, wide []float64) {
+	if s.src.wide && s.scale == nil {
+		s.dst.floats(sc.wide[:s.D], at)
+		return nil, sc.wide
+	}
+	if s.dst.wide {
+		s.dst.floats(sc.wide[:s.D], at)
+		narrow = sc.out[:s.D]
+		for d, x := range sc.wide[:s.D] {
+			narrow[d] = float32(x)
+		}
+	} else {
+		narrow = s.dst.narrow(sc.a, at, s.D)
+	}
+	for d, x := range s.scale {
+		sc.out[d] = x * narrow[d]
+	}
+	if s.scale != nil {
+		narrow = sc.out[:s.D]
+	}
+	if s.src.wide {
+		for d, x := range narrow {
+			sc.wide[d] = float64(x)
+		}
+	}
+	return narrow, sc.wide
+}
+
+// addWeighted adds numbers to sums, each times a weight if they are weighted. Each step rounds on its own.
+func addWeighted[W float32 | float64](sum, g []W, weight W, weighted bool) {
+	g = g[:len(sum)]
+	if !weighted {
+		for i, x := range g {
+			sum[i] += x
+		}
+		return
+	}
+	for i, x := range g {
+		sum[i] += W(weight * x)
+	}
+}

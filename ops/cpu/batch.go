@@ -1,0 +1,100 @@
+package cpu
+
+import (
+	"fmt"
+	"github.com/robocache/robocache/ops/backend"
+	"sync/atomic"
+)
+
+// cpuBatch is a batch of plans. Those of one piece of work are shared out among the threads; the others share their pieces out, one
+// plan after the other.
+type cpuBatch struct {
+	backend *Backend
+	plans   []cpuPlan
+	large   []int
+	small   []int
+	errs    []error // one for each plan, of the last run
+	work    cpuTask
+	closed  atomic.Bool
+}
+
+// cpuSmall is a plan that can be run on one thread, while others run others.
+type cpuSmall interface {
+	small() bool
+	alone() error
+}
+
+// oneByOne does a task on this thread.
+func oneByOne(t *cpuTask) {
+	for i := range t.pieces {
+		t.do(i, 0)
+	}
+}
+
+func (b *Backend) Batch(plans []backend.Plan, _ backend.BatchOptions) (backend.Plan, error) {
+	m := &cpuBatch{backend: b, errs: make([]error, len(plans))}
+	for i, p := range plans {
+		plan, ok := p.(cpuPlan)
+		if !ok {
+			return nil, &backend.ArgError{Op: "PlanBatch", Arg: fmt.Sprintf("plans[%d]", i), Kind: backend.ErrWrongDevice, Got: fmt.Sprintf("%T", p), Want: "a plan of this device"}
+		}
+		if err := plan.stillOpen("PlanBatch"); err != nil {
+			return nil, &backend.BatchError{Index: i, Err: err}
+		}
+		m.plans = append(m.plans, plan)
+		if s, ok := p.(cpuSmall); ok && s.small() {
+			m.small = append(m.small, i)
+		} else {
+			m.large = append(m.large, i)
+		}
+	}
+	m.work = cpuTask{pieces: len(m.small), do: func(piece, _ int) {
+		i := m.small[piece]
+		m.note(i, m.plans[i].(cpuSmall).alone())
+	}}
+	return m, nil
+}
+
+func (m *cpuBatch) note(i int, err error) {
+	if m.errs[i] = nil; err != nil {
+		m.errs[i] = &backend.BatchError{Index: i, Err: err}
+	}
+}
+
+func (m *cpuBatch) execute() error {
+	if len(m.small) > 0 {
+		m.backend.parallel(&m.work)
+	}
+	for _, i := range m.large {
+		m.note(i, m.plans[i].execute())
+	}
+	return backend.JoinErrors(m.errs)
+}
+
+func (m *cpuBatch) stillOpen(op string) error {
+	if m.closed.Load() {
+		return &backend.ArgError{Op: op, Arg: "plan", Kind: backend.ErrClosed}
+	}
+	for i, p := range m.plans {
+		if err := p.stillOpen(op); err != nil {
+			return &backend.BatchError{Index: i, Err: err}
+		}
+	}
+	return nil
+}
+
+func (m *cpuBatch) Run(s backend.Queue) error {
+	st, err := cpuStreamOf(s)
+	if err == nil {
+		err = m.stillOpen("Run")
+	}
+	if err != nil {
+		return err
+	}
+	return st.give(m)
+}
+
+func (m *cpuBatch) Close() error {
+	m.closed.Store(true)
+	return nil
+}

@@ -1,0 +1,137 @@
+package cpu
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// cpuDraw is a Draw bound to host memory.
+type cpuDraw struct {
+	cpuBound
+	*backend.DrawJob
+	backend                  *Backend
+	episodes, ticks, anchors []int64
+	cursor, windows, begins  []int64
+	streams                  []cpuDrawStream
+	keys                     backend.Keys   // of the epoch
+	at                       backend.Cursor // where the batch begins
+	fault                    atomic.Uint64
+	checks, work             cpuTask
+}
+
+type cpuDrawStream struct{ starts, lengths, offsets []int64 }
+
+const cpuDrawTile = 256 // rows a piece of work
+
+func (b *Backend) Draw(job *backend.DrawJob) (backend.Plan, error) {
+	p := &cpuDraw{cpuBound: cpuBound{bound: job.Bound()}, DrawJob: job, backend: b}
+	var errs []error
+	words := func(t *tensor.Tensor) []int64 { return elementsOf[int64](t, &errs) }
+	p.episodes, p.ticks, p.anchors, p.cursor = words(job.Episodes), words(job.Ticks), words(job.Anchors), words(job.Cursor)
+	p.windows, p.begins = words(job.Windows), words(job.Begins)
+	for _, s := range job.Streams {
+		p.streams = append(p.streams, cpuDrawStream{words(s.Starts), words(s.Lengths), words(s.Offsets)})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p.checks = cpuTask{pieces: (job.E + cpuCheck - 1) / cpuCheck, do: p.check}
+	p.work = cpuTask{pieces: (job.Batch + cpuDrawTile - 1) / cpuDrawTile, do: p.tile}
+	return p, nil
+}
+
+func (p *cpuDraw) Run(s backend.Queue) error {
+	st, err := p.usable(s)
+	if err != nil {
+		return err
+	}
+	return st.give(p)
+}
+
+func (p *cpuDraw) execute() error { return p.by(p.backend.shared) }
+
+func (p *cpuDraw) alone() error { return p.by(oneByOne) }
+
+func (p *cpuDraw) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
+
+// by does the work, whose tasks do runs.
+func (p *cpuDraw) by(do func(*cpuTask)) error {
+	p.fault.Store(uint64(backend.NoFault))
+	if !p.TrustTables {
+		for i, v := range p.cursor {
+			if v < 0 {
+				lower(&p.fault, backend.MakeFault(backend.FaultCursor, i, 0))
+			}
+		}
+		do(&p.checks)
+		if f := backend.Fault(p.fault.Load()); f != backend.NoFault {
+			return p.FaultError(f)
+		}
+	}
+	var after backend.Cursor
+	p.at, after = p.Next(backend.Cursor{Epoch: p.cursor[0], Taken: p.cursor[1]})
+	p.keys = p.Keys(p.at.Epoch)
+	do(&p.work)
+	p.cursor[0], p.cursor[1] = after.Epoch, after.Taken
+	return nil
+}
+
+// check looks at one piece of the tables.
+func (p *cpuDraw) check(piece, _ int) {
+	windows := rows{n: p.E, all: p.Count, offsets: p.windows}
+	for e := piece * cpuCheck; e < min((piece+1)*cpuCheck, p.E); e++ {
+		if !windows.fits(e) {
+			lower(&p.fault, backend.MakeFault(backend.FaultWindows, e, 0))
+		} else if n := p.windows[e+1] - p.windows[e]; badTime(p.begins[e]) != 0 || n > 0 && badTime(p.tick(e, n-1)) != 0 {
+			lower(&p.fault, backend.MakeFault(backend.FaultBegins, e, 0))
+		}
+		for m, s := range p.streams {
+			if offsets := (rows{n: p.E, all: int(s.offsets[p.E]), offsets: s.offsets}); !offsets.fits(e) {
+				lower(&p.fault, backend.MakeFault(backend.FaultOffsets, e, 0).InStream(m))
+			}
+		}
+	}
+}
+
+// tick is the time of a tick of an episode.
+func (p *cpuDraw) tick(e int, i int64) int64 {
+	return backend.Clock{Start: p.begins[e], Rate: p.Rate}.Tick(int(uint32(i)))
+}
+
+// tile draws one piece of the batch.
+func (p *cpuDraw) tile(piece, _ int) {
+	for i := piece * cpuDrawTile; i < min((piece+1)*cpuDrawTile, p.Batch); i++ {
+		p.row(i)
+	}
+}
+
+// row draws row i.
+func (p *cpuDraw) row(i int) {
+	episode, tick, anchor := int64(-1), int64(-1), int64(0)
+	position, drawn := p.Position(p.at, i)
+	if drawn {
+		window := position
+		if p.Shuffle {
+			window = p.Permute(p.keys, position)
+		}
+		e := max(firstWhere(p.E, func(k int) bool { return p.windows[k] > window })-1, 0)
+		episode, tick = int64(e), window-p.windows[e]
+		anchor = p.tick(e, tick)
+	}
+	if p.episodes != nil {
+		p.episodes[i] = episode
+	}
+	if p.ticks != nil {
+		p.ticks[i] = tick
+	}
+	p.anchors[i] = anchor
+	for _, s := range p.streams {
+		s.starts[i], s.lengths[i] = 0, 0
+		if drawn {
+			s.starts[i], s.lengths[i] = s.offsets[episode], s.offsets[episode+1]-s.offsets[episode]
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package cpu
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// fused is what Fuse adds to a stream's Resample. The zero value adds nothing.
+type fused[C clock] struct {
+	on           bool // rows may be without samples
+	stream       int
+	offset       C
+	shift, scale []float32 // nil, or both D long
+	least, most  []float32 // as these
+}
+
+func (f *fused[C]) affine() bool { return f.shift != nil }
+
+// apply normalises a row of features. Each step rounds on its own.
+func (f *fused[C]) apply(row []float32) []float32 {
+	for d := range row {
+		x := float32(row[d]-f.shift[d]) * f.scale[d]
+		switch {
+		case x < f.least[d]:
+			x = f.least[d]
+		case x > f.most[d]:
+			x = f.most[d]
+		}
+		row[d] = x
+	}
+	return row
+}
+
+// cpuFuse is a Fuse bound to host memory: its streams' Resamples, whose pieces of work are shared out together.
+type cpuFuse[C clockElement] struct {
+	cpuBound
+	job          *backend.FuseJob
+	backend      *Backend
+	streams      []*cpuResample[C]
+	fault        atomic.Uint64
+	checks, work cpuTask
+}
+
+func (b *Backend) Fuse(job *backend.FuseJob) (backend.Plan, error) {
+	switch job.Clock {
+	case tensor.I64:
+		return newCPUFuse[int64](b, job)
+	case tensor.F64:
+		return newCPUFuse[float64](b, job)
+	}
+	return newCPUFuse[float32](b, job)
+}
+
+func newCPUFuse[C clockElement](b *Backend, job *backend.FuseJob) (backend.Plan, error) {
+	p := &cpuFuse[C]{cpuBound: cpuBound{bound: job.Bound()}, job: job, backend: b}
+	var checks, work []*cpuTask
+	for m := range job.Parts {
+		part := &job.Parts[m]
+		s, err := newCPUResample[C](b, part.ResampleJob)
+		if err != nil {
+			return nil, err
+		}
+		s.fault = &p.fault
+		s.fused = fused[C]{on: true, stream: m, offset: lengthIn[C](part.Offset)}
+		if part.Normalised() {
+			s.fused.shift, s.fused.scale, s.fused.least, s.fused.most = part.Affine()
+		}
+		p.streams = append(p.streams, s)
+		checks, work = append(checks, &s.checks), append(work, &s.work)
+	}
+	p.checks.all(checks)
+	p.work.all(work)
+	return p, nil
+}
+
+// all makes the task that of several, whose pieces are numbered one task after the other.
+func (t *cpuTask) all(tasks []*cpuTask) {
+	for _, one := range tasks {
+		t.pieces += one.pieces
+	}
+	t.do = func(piece, worker int) {
+		for _, one := range tasks {
+			if piece < one.pieces {
+				one.do(piece, worker)
+				return
+			}
+			piece -= one.pieces
+		}
+	}
+}
+
+func (p *cpuFuse[C]) Run(s backend.Queue) error {
+	st, err := p.usable(s)
+	if err != nil {
+		return err
+	}
+	return st.give(p)
+}
+
+func (p *cpuFuse[C]) execute() error { return p.by(p.backend.shared) }
+
+func (p *cpuFuse[C]) alone() error { return p.by(oneByOne) }
+
+func (p *cpuFuse[C]) small() bool {
+	return !slices.ContainsFunc(p.streams, func(s *cpuResample[C]) bool { return !s.small() })
+}
+
+// by does the work, whose tasks do runs.
+func (p *cpuFuse[C]) by(do func(*cpuTask)) error {
+	p.fault.Store(uint64(backend.NoFault))
+	if p.job.Check {
+		do(&p.checks)
+	}
+	if p.fault.Load() == uint64(backend.NoFault) {
+		do(&p.work)
+	}
+	return p.job.FaultError(backend.Fault(p.fault.Load()), tensor.Elements[int64])
+}

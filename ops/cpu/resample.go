@@ -1,0 +1,393 @@
+package cpu
+
+import (
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/tensor"
+)
+
+// cpuResample is a Resample bound to host memory, for one type of clock; a stream of a Fuse too.
+type cpuResample[C clock] struct {
+	cpuBound
+	*backend.ResampleJob                      // as it is checked
+	given                *backend.ResampleJob // as errors name it
+	backend              *Backend
+	limits               limits[C]
+	src, dst             values
+	times, targets       []C
+	anchors              []int64 // of an anchored clock
+	deltas               []int64
+	valid, pad           []uint8
+	age                  []C
+	srcRows              rows
+	dstRows              rows
+	fused                fused[C]
+	fault                *atomic.Uint64
+	checks, work         cpuTask
+	each                 int // targets a piece of work
+	rowsEach             int // rows a piece of checking
+	scratch              []*scratch
+}
+
+// cpuBound is what a plan looks at before it runs.
+type cpuBound struct {
+	bound  backend.Bound
+	closed atomic.Bool
+}
+
+// usable returns the stream as one of this backend, if the plan and its tensors are open.
+func (p *cpuBound) usable(s backend.Queue) (*cpuStream, error) {
+	st, err := cpuStreamOf(s)
+	if err != nil {
+		return nil, err
+	}
+	return st, p.stillOpen("Run")
+}
+
+// stillOpen says why the plan cannot run, if it cannot.
+func (p *cpuBound) stillOpen(op string) error {
+	if p.closed.Load() {
+		return &backend.ArgError{Op: op, Arg: "plan", Kind: backend.ErrClosed}
+	}
+	return p.bound.CheckOpen()
+}
+
+// Tensors are those of the plan.
+func (p *cpuBound) Tensors() *backend.Bound { return &p.bound }
+
+func (p *cpuBound) Close() error {
+	p.closed.Store(true)
+	return nil
+}
+
+const (
+	cpuCheck      = 1 << 15 // stamps, or rows, a piece of checking
+	selectedCheck = 64      // rows of a selection, whose stamps are checked with them
+)
+
+func (b *Backend) Resample(job *backend.ResampleJob) (backend.Plan, error) {
+	switch job.ClockType() {
+	case tensor.I64:
+		return newCPUResample[int64](b, job)
+	case tensor.F64:
+		return newCPUResample[float64](b, job)
+	}
+	return newCPUResample[float32](b, job)
+}
+
+// clockElement is a clock's type as an element of tensors.
+type clockElement interface {
+	clock
+	tensor.Element
+}
+
+func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*cpuResample[C], error) {
+	p := &cpuResample[C]{cpuBound: cpuBound{bound: job.Bound()}, given: job, backend: b, limits: newLimits[C](job), fault: new(atomic.Uint64)}
+	job = job.Checked()
+	p.ResampleJob = job
+	var errs [11]error
+	if job.Src != nil { // a stream of a Fuse may be missing
+		p.src, errs[0] = newValues(job.Src)
+		p.times, errs[2] = tensor.Elements[C](job.SrcTimes)
+	}
+	p.dst, errs[1] = newValues(job.Dst)
+	if job.Targets.Times != nil {
+		p.targets, errs[3] = tensor.Elements[C](job.Targets.Times)
+	}
+	if job.Targets.IsAnchored() {
+		p.anchors, errs[7] = tensor.Elements[int64](job.Targets.Anchors)
+		p.deltas, errs[8] = tensor.Elements[int64](job.Targets.Deltas)
+	}
+	if job.Pad != nil {
+		p.pad, errs[9] = tensor.Elements[uint8](job.Pad)
+	}
+	if job.Valid != nil {
+		p.valid, errs[4] = tensor.Elements[uint8](job.Valid)
+	}
+	if job.Age != nil {
+		p.age, errs[5] = tensor.Elements[C](job.Age)
+	}
+	p.srcRows, errs[6] = newRows(job.B, job.S, job.SrcLengths, job.SrcOffsets)
+	if job.SrcStarts != nil {
+		p.srcRows.starts, errs[10] = tensor.Elements[int64](job.SrcStarts)
+	}
+	var err error
+	p.dstRows, err = newRows(job.B, job.T, job.DstLengths, job.DstOffsets)
+	if err = errors.Join(append(errs[:], err)...); err != nil {
+		return nil, err
+	}
+	for range b.workers {
+		p.scratch = append(p.scratch, newScratch(job.D, job.Channels))
+	}
+	p.each = targetsAPiece(job.Channels, job.D)
+	p.work = cpuTask{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}
+	p.rowsEach = cpuCheck
+	stamps := job.Timestamps()
+	if job.SrcStarts != nil {
+		p.rowsEach, stamps = selectedCheck, 0
+	}
+	p.checks = cpuTask{pieces: max((stamps+cpuCheck-1)/cpuCheck, (job.B+p.rowsEach-1)/p.rowsEach), do: p.check}
+	return p, nil
+}
+
+func (p *cpuResample[C]) Run(s backend.Queue) error {
+	st, err := p.usable(s)
+	if err != nil {
+		return err
+	}
+	return st.give(p)
+}
+
+func (p *cpuResample[C]) execute() error { return p.by(p.backend.shared) }
+
+func (p *cpuResample[C]) alone() error { return p.by(oneByOne) }
+
+func (p *cpuResample[C]) small() bool { return max(p.work.pieces, p.checks.pieces) <= 1 }
+
+// by does the work, whose tasks do runs.
+func (p *cpuResample[C]) by(do func(*cpuTask)) error {
+	if p.Idle() {
+		return nil
+	}
+	p.fault.Store(uint64(backend.NoFault))
+	if p.Check {
+		do(&p.checks)
+	}
+	if p.fault.Load() == uint64(backend.NoFault) && !p.Empty() {
+		do(&p.work)
+	}
+	return p.given.FaultError(backend.Fault(p.fault.Load()), tensor.Elements[int64])
+}
+
+func (p *cpuResample[C]) report(class backend.Fault, position int, reason backend.Fault) {
+	lower(p.fault, backend.MakeFault(class, position, reason).InStream(p.fused.stream))
+}
+
+// rows says where each row of a padded or packed tensor begins and how long it is.
+type rows struct {
+	n, all  int // rows; the padded length, or of all packed rows together
+	lengths []int64
+	offsets []int64
+	starts  []int64 // with lengths, of a selection from a packed tensor
+}
+
+func newRows(b, n int, lengths, offsets *tensor.Tensor) (rows, error) {
+	r := rows{n: b, all: n}
+	var err error
+	if lengths != nil {
+		r.lengths, err = tensor.Elements[int64](lengths)
+	} else if offsets != nil {
+		r.offsets, err = tensor.Elements[int64](offsets)
+	}
+	return r, err
+}
+
+// row returns the start of row b in a packed tensor, 0 in a padded one, and its length. Values that do not fit the tensor are cut so
+// that they do.
+func (r *rows) row(b int) (start, n int) {
+	switch {
+	case r.offsets != nil:
+		lo := min(max(r.offsets[b], 0), int64(r.all))
+		hi := min(max(r.offsets[b+1], lo), int64(r.all), lo+backend.MaxRow)
+		return int(lo), int(hi - lo)
+	case r.starts != nil:
+		lo := min(max(r.starts[b], 0), int64(r.all))
+		return int(lo), int(min(max(r.lengths[b], 0), int64(r.all)-lo, backend.MaxRow))
+	case r.lengths != nil:
+		return 0, int(min(max(r.lengths[b], 0), int64(r.all)))
+	}
+	return 0, r.all
+}
+
+// fits reports whether row b's length or offsets are in range, in order, and cover the whole of a packed tensor.
+func (r *rows) fits(b int) bool {
+	switch {
+	case r.offsets != nil:
+		lo, hi := r.offsets[b], r.offsets[b+1]
+		return lo >= 0 && hi >= lo && hi <= int64(r.all) && hi-lo <= backend.MaxRow && (b > 0 || lo == 0) && (b < r.n-1 || hi == int64(r.all))
+	case r.starts != nil:
+		lo, n := r.starts[b], r.lengths[b]
+		return lo >= 0 && lo <= int64(r.all) && n >= 0 && n <= int64(r.all)-lo && n <= backend.MaxRow
+	case r.lengths != nil:
+		return r.lengths[b] >= 0 && r.lengths[b] <= int64(r.all)
+	}
+	return true
+}
+
+// find returns the row of target i and its index there; -1 if no row holds it.
+func (r *rows) find(i int) (b, index int) {
+	if r.offsets == nil {
+		return i / r.all, i % r.all
+	}
+	lo, hi := -1, r.n // offsets[lo] <= i
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; r.offsets[mid] <= int64(i) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	if lo < 0 {
+		return -1, i
+	}
+	start, n := r.row(lo)
+	if i-start >= n || i < start {
+		return -1, i
+	}
+	return lo, i - start
+}
+
+// check looks at one piece of the rows' lengths and of the source stamps.
+func (p *cpuResample[C]) check(piece, _ int) {
+	first := piece * p.rowsEach
+	for b := first; b < min(first+p.rowsEach, p.B); b++ {
+		_, samples := p.srcRows.row(b)
+		_, targets := p.dstRows.row(b)
+		switch {
+		case !p.srcRows.fits(b):
+			p.report(backend.FaultRows, b, backend.FaultSrcRows)
+		case !p.dstRows.fits(b):
+			p.report(backend.FaultRows, b, backend.FaultDstRows)
+		case samples == 0 && targets > 0 && !p.fused.on:
+			p.report(backend.FaultRows, b, backend.FaultNoSamples)
+		}
+	}
+	if p.SrcStarts != nil {
+		for b := first; b < min(first+p.rowsEach, p.B); b++ {
+			start, n := p.srcRows.row(b)
+			p.checkRuns(start, start, p.times[start:][:n], true)
+		}
+		return
+	}
+	p.checkStamps(piece*cpuCheck, min((piece+1)*cpuCheck, p.Timestamps()))
+}
+
+// checkStamp looks at stamp i, which lies at `at`, and at the one before it, unless it is its row's first.
+func (p *cpuResample[C]) checkStamp(i, at int, first bool) {
+	t := p.times[at]
+	switch reason := badTime(t); {
+	case reason != 0:
+		p.report(backend.FaultTimes, i, reason)
+	case !first && !(p.times[at-1] <= t) && p.times[at-1] == p.times[at-1] && !p.rowStart(i):
+		p.report(backend.FaultTimes, i, backend.FaultUnsorted)
+	}
+}
+
+// rowStart reports whether stamp i begins a packed row.
+func (p *cpuResample[C]) rowStart(i int) bool {
+	if p.SrcOffsets == nil {
+		return false
+	}
+	_, k := p.srcRows.find(i)
+	return k == 0
+}
+
+// badTime returns why t cannot be a time, or 0.
+func badTime[C clock](t C) backend.Fault {
+	switch x := any(t).(type) {
+	case int64:
+		if x > backend.MaxTime || x < -backend.MaxTime {
+			return backend.FaultTimeRange
+		}
+	default:
+		if t-t != 0 {
+			return backend.FaultNotFinite
+		}
+	}
+	return 0
+}
+
+// target makes all features of target i, counted over all rows, and returns the sample it found.
+func (p *cpuResample[C]) target(i, guess int, s *scratch) int {
+	b, t := p.dstRows.find(i)
+	outRow, outIndex := b, t
+	if p.DstOffsets != nil {
+		outRow, outIndex = 0, i
+	}
+	out := outRow*p.DstBatch + outIndex*p.DstStep
+	start, n, targets := 0, 0, 0 // of a packed target that is in no row: there may be none
+	if b >= 0 {
+		start, n = p.srcRows.row(b)
+		_, targets = p.dstRows.row(b)
+	}
+	if n == 0 || t >= targets {
+		p.mark(outRow, outIndex, 0, 0, 1)
+		p.dst.fill(out, p.D, p.Fill, s)
+		return 0
+	}
+	times := p.times[b*p.TimesBatch+start:][:n]
+	x, far := p.timeOf(t, outRow, outIndex)
+	if _, ok := any(x).(int64); p.Check && (far || ok && (badTime(x) != 0 || badTime(x-p.fused.offset) != 0)) {
+		p.report(backend.FaultTargets, i, backend.FaultTimeRange)
+	}
+	x -= p.fused.offset
+	l := locate(times, x, guess, &p.limits)
+	outside := l.place == below || l.place == above && p.Edge != backend.EdgeHold
+	fills := p.Edge == backend.EdgeFill || p.Edge == backend.EdgeHold && l.place == below
+	ok, past := uint8(1), uint8(0)
+	if l.gap || outside || l.place == nowhere {
+		ok = 0
+	}
+	if l.place == below || l.place == above {
+		past = 1
+	}
+	p.mark(outRow, outIndex, ok, x-times[l.k], past)
+	from := b*p.SrcBatch + (start+l.k)*p.SrcStep
+	switch {
+	case outside && p.Edge == backend.EdgeError:
+		p.report(backend.FaultTargets, i, backend.FaultOutOfRange)
+		return l.k
+	case outside && fills, l.gap && p.FillGaps, l.place == nowhere && fills:
+		p.dst.fill(out, p.D, p.Fill, s)
+		return l.k
+	}
+	dst, at := p.dst, out
+	if p.fused.affine() {
+		dst, at = s.row, 0
+	}
+	switch {
+	case l.place == nowhere:
+		dst.fill(at, p.D, math.NaN(), s)
+	case l.place == exact && !p.limits.hasWindow:
+		dst.copyFrom(at, p.src, from, p.D, s.a)
+	default:
+		row := b*p.SrcBatch + start*p.SrcStep
+		for c := range p.Channels {
+			p.channel(&p.Channels[c], &l, times, x, row, dst, at, s)
+		}
+	}
+	if p.fused.affine() {
+		p.dst.put32(out, p.fused.apply(s.row.data.([]float32)))
+	}
+	return l.k
+}
+
+// timeOf returns the time of target t of its row, which a tensor has at index of row outRow, and whether what it is made of is out of range.
+func (p *cpuResample[C]) timeOf(t, outRow, index int) (x C, far bool) {
+	switch {
+	case p.targets != nil:
+		return p.targets[outRow*p.TargetBatch+index], false
+	case p.anchors != nil:
+		anchor, delta := p.anchors[outRow], p.deltas[t]
+		sum := anchor + delta
+		return lengthIn[C](time.Duration(sum)), badTime(anchor) != 0 || badTime(delta) != 0 || badTime(sum) != 0
+	}
+	return tick[C](&p.Targets, t), false
+}
+
+// mark writes what is known of a target without looking at its features.
+func (p *cpuResample[C]) mark(row, index int, ok uint8, age C, past uint8) {
+	if p.pad != nil {
+		p.pad[row*p.PadBatch+index*p.PadStep] = past
+	}
+	if p.valid != nil {
+		p.valid[row*p.ValidBatch+index*p.ValidStep] = ok
+	}
+	if p.age != nil {
+		p.age[row*p.AgeBatch+index*p.AgeStep] = age
+	}
+}

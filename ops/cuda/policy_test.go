@@ -1,0 +1,137 @@
+package cuda_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/cudasim"
+	"github.com/robocache/robocache/internal/gputest"
+	"github.com/robocache/robocache/internal/tuned"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/ops/cuda"
+	"github.com/robocache/robocache/ops/opstest"
+	"github.com/robocache/robocache/ops/sim"
+	"github.com/robocache/robocache/tensor"
+)
+
+// whole is what the backend has.
+type whole interface {
+	backend.Backend
+	backend.Resampler
+	backend.Fuser
+	backend.Differentiator
+	backend.Voxelizer
+	backend.Drawer
+	backend.Batcher
+}
+
+// varied makes each plan with another of its candidates, in turn: one of each variant, then others of theirs.
+type varied struct {
+	whole
+	t      testing.TB
+	queue  backend.Queue
+	mu     sync.Mutex
+	turn   map[string]int // of the heuristic's variant
+	others map[string]int // plans that were not made by the heuristic, by their variant
+}
+
+func (v *varied) Resample(job *backend.ResampleJob) (backend.Plan, error) {
+	return v.vary(func() (backend.Plan, error) { return v.whole.Resample(job) })
+}
+
+func (v *varied) Fuse(job *backend.FuseJob) (backend.Plan, error) {
+	return v.vary(func() (backend.Plan, error) { return v.whole.Fuse(job) })
+}
+
+func (v *varied) vary(plan func() (backend.Plan, error)) (backend.Plan, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	require.NoError(v.t, v.queue.(tuned.Device).Tune(nil))
+	p, err := plan()
+	if err != nil {
+		return nil, err
+	}
+	key, list, err := p.(tuned.Plan).Candidates()
+	require.NoError(v.t, err)
+	if len(list) < 2 {
+		return p, nil
+	}
+	by, names := map[string][]tuned.Policy{}, []string{}
+	for _, c := range list[1:] {
+		if by[c.Variant] == nil {
+			names = append(names, c.Variant)
+		}
+		by[c.Variant] = append(by[c.Variant], c)
+	}
+	n := v.turn[key.Variant]
+	v.turn[key.Variant]++
+	some := by[names[n%len(names)]]
+	c := some[n/len(names)*7%len(some)]
+	require.NoError(v.t, p.Close())
+	require.NoError(v.t, tuneTo(v.queue, key, c))
+	if p, err = plan(); err == nil {
+		require.Equal(v.t, c.Variant, p.(interface{ Kernels() []string }).Kernels()[0])
+		v.others[c.Variant]++
+	}
+	return p, err
+}
+
+// tuneTo makes a device launch a key by a policy, and all others by the heuristic.
+func tuneTo(s backend.Queue, key tuned.Key, c tuned.Policy) error {
+	d := s.(tuned.Device)
+	now, _ := d.Tuned()
+	table := tuned.New(now.For)
+	table.Set(tuned.Entry{Key: key, Policy: c})
+	return d.Tune(table)
+}
+
+// eachDevice runs a test on a simulated device, where a launch takes milliseconds and every plan is made twice, and on a GPU.
+func eachDevice(t *testing.T, run func(t *testing.T, b backend.Backend, simulated bool)) {
+	t.Run("sim", func(t *testing.T) {
+		b, err := sim.New(cudasim.New(cudasim.Config{}))
+		require.NoError(t, err)
+		run(t, b, true)
+	})
+	t.Run("cuda", func(t *testing.T) {
+		b, err := cuda.New(gputest.Require(t), 0)
+		require.NoError(t, err)
+		run(t, b, false)
+	})
+}
+
+// No policy of a variant and of its numbers changes a bit: the conformance suite, each of its plans with another candidate.
+func TestNoChoiceChangesAResult(t *testing.T) {
+	eachDevice(t, func(t *testing.T, b backend.Backend, simulated bool) {
+		v := &varied{whole: b.(whole), t: t, turn: map[string]int{}, others: map[string]int{}}
+		var err error
+		v.queue, err = b.NewQueue()
+		require.NoError(t, err)
+		dev, err := ops.NewDevice(v)
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			assert.NoError(t, v.queue.Close())
+			assert.NoError(t, dev.Close())
+		})
+		slow := 4
+		if simulated {
+			slow = 24
+		}
+		opstest.Run(t, dev, opstest.Config{Slow: slow, Both: true, More: 2, Only: map[string]bool{"named": !simulated, "generated": true, "odd": !simulated, "odd-told": true, "odd-f32": true, "odd-bf16": true, "odd-stamps at once": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+		for _, kernel := range []string{"resample", "resample_f64", "resample_channels", "resample_channels_f64", "resample_curves", "resample_curves_f64", "resample_fast", "resample_small",
+			"resample_unaligned", "resample_thread_per_row", "fuse", "fuse_chunks", "fuse_fast", "fuse_unaligned", "fuse_small"} {
+			assert.GreaterOrEqual(t, v.others[kernel], 10, kernel)
+		}
+		t.Logf("plans with a choice that is not the model's: %v", v.others)
+	})
+}
+
+func floats(t *testing.T, x *tensor.Tensor) []float32 {
+	t.Helper()
+	v, err := tensor.Data[float32](x)
+	require.NoError(t, err)
+	return v
+}

@@ -1,0 +1,86 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/robocache/robocache/ops/backend"
+)
+
+// Queue is a queue of work that runs in order, on a GPU a stream of the driver's. Its methods may be called from any goroutine.
+type Queue struct{ queue backend.Queue }
+
+// Backend returns what the device's backend made, for packages that belong to a backend.
+func (q *Queue) Backend() backend.Queue { return q.queue }
+
+// Synchronize waits until the work given so far is done, or the context ends, and returns the errors found in values
+// since the last call, joined if there are several. After the context has ended work may still run: what it reads and writes stays open
+// until a later call has waited for it.
+func (q *Queue) Synchronize(ctx context.Context) error { return q.queue.Synchronize(ctx) }
+
+// Capture records the work that fn gives to this queue, without running it. Nothing else may use the queue
+// meanwhile, and fn must not synchronise it.
+func (q *Queue) Capture(fn func() error) (*Graph, error) {
+	g, err := q.queue.Capture(fn)
+	if err != nil {
+		return nil, err
+	}
+	return &Graph{g}, nil
+}
+
+// Close waits for the work, releases the queue, and returns what Synchronize would have. Close twice is fine.
+func (q *Queue) Close() error { return q.queue.Close() }
+
+// Plan is an operation bound to its tensors, or a batch of them.
+type Plan struct{ plan backend.Plan }
+
+// planOf wraps a backend's plan.
+func planOf(p backend.Plan, err error) (*Plan, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{p}, nil
+}
+
+// Backend returns what the device's backend made, for packages that belong to a backend.
+func (p *Plan) Backend() backend.Plan { return p.plan }
+
+// Run gives the operation to a queue of the same device. It allocates nothing, and returns before a GPU has finished: see the package's
+// comment. A plan that ran on one queue may run on another once the first has been synchronised; before, either could report its errors.
+func (p *Plan) Run(q *Queue) error {
+	if q == nil {
+		return noQueue("Run")
+	}
+	return p.plan.Run(q.queue)
+}
+
+// Close releases what the plan holds; its tensors stay. The queues it ran on must have been synchronised.
+func (p *Plan) Close() error { return p.plan.Close() }
+
+// VoxelizePlan is a plan of Voxelize.
+type VoxelizePlan struct {
+	Plan
+	counter backend.VoxelizePlan
+}
+
+// Counts returns what became of the points in the latest run, whose queue must have been synchronised.
+func (p *VoxelizePlan) Counts() (VoxelCounts, error) { return p.counter.Counts() }
+
+// Graph is captured work that is given to a queue in one call. It refers to the tensors and plans it was captured with,
+// which must stay open as long as it is launched.
+type Graph struct{ graph backend.Graph }
+
+// Launch gives the work to a queue of the same device. It allocates nothing.
+func (g *Graph) Launch(q *Queue) error {
+	if q == nil {
+		return noQueue("Launch")
+	}
+	return g.graph.Launch(q.queue)
+}
+
+// Close releases the graph. The queues it was launched on must have been synchronised.
+func (g *Graph) Close() error { return g.graph.Close() }
+
+func noQueue(op string) error {
+	return &ArgError{Op: op, Arg: "queue", Kind: ErrMissing, Got: fmt.Sprint("nil"), Want: "a queue of the plan's device"}
+}

@@ -1,0 +1,42 @@
+package viz
+
+import (
+	"io"
+	"iter"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/atomicfile"
+)
+
+// Compare is the panel of a stream with what was made of it: samples as recorded, and the same columns on another clock. Whole numbers are drawn as
+// steps. Of a stream that holds a rotation its first one is shown, of others what [Pick] returns.
+func Compare(recorded, made *dataset.Stream) Panel {
+	p := Panel{
+		Title: made.Name, Columns: recorded.ColumnNames(), Held: make([]bool, len(recorded.Columns)),
+		Recorded:  Series{Times: recorded.Times, Values: recorded.Values},
+		Resampled: Series{Times: made.Times, Values: made.Values},
+	}
+	for i, c := range recorded.Columns {
+		p.Held[i] = c.Integer
+		if n := c.Rotation.Width(); n > 0 && p.Show == nil && i+n <= len(recorded.Columns) {
+			for k := range n {
+				p.Show = append(p.Show, i+k)
+			}
+		}
+	}
+	return p
+}
+
+// Panels returns the panel of each stream as recorded and as made.
+func Panels(pairs iter.Seq2[*dataset.Stream, *dataset.Stream]) []Panel {
+	var list []Panel
+	for recorded, made := range pairs {
+		list = append(list, Compare(recorded, made))
+	}
+	return list
+}
+
+// WriteFile draws panels as [WritePNG] does, into a file that is there whole or not at all.
+func WriteFile(path string, panels []Panel, opt Options) error {
+	return atomicfile.WriteFile(path, func(w io.Writer) error { return WritePNG(w, panels, opt) })
+}
