@@ -1,5 +1,5 @@
 // accumulate.cuh reduces the values of one feature, added in any order, to the same bits: a running extreme, or a sum of
-// multiples of a unit that depends only on the greatest magnitude. ops/cpu_voxelize_reduce.go says why that is order-independent.
+// multiples of a unit that depends only on the greatest magnitude. ops/cpu/voxelize_reduce.go says why that is order-independent.
 #pragma once
 #include "voxel.cuh"
 

@@ -6,7 +6,7 @@
 //
 // voxel_reduce_f64: a thread takes one feature of one voxel, neighbouring threads neighbouring features. The lanes of a warp share the points
 // of a voxel of more than `few_points`. The points are read twice: for the greatest magnitude, and for the sum of 128-bit integers scaled
-// by it, see ops/cpu_voxelize_wide.go; for extremes once. voxel_hard_f64 writes hard voxels, as voxel_hard does.
+// by it, see ops/cpu/voxelize_wide.go; for extremes once. voxel_hard_f64 writes hard voxels, as voxel_hard does.
 //
 // Bytes moved: 8 + 4 per point for keys and order, the features, those of sums twice, and the outputs.
 #include "voxel_list.cuh"
@@ -97,7 +97,7 @@ RC_FN void add_truncated(wide_sum &s, double x, i32 top) {
     s.add(cut.hi, cut.lo);
 }
 
-// over is a sum divided by n, rounded once: ops/cpu_voxelize_wide.go says how.
+// over is a sum divided by n, rounded once: ops/cpu/voxelize_wide.go says how.
 RC_FN double over(wide_sum s, u32 n, i32 top) {
     const u64 sign = s.hi & sign_bit;
     if (sign) s.negate();

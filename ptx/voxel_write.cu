@@ -1,7 +1,7 @@
 // voxel_write.cu computes a grid of occupancy or of counts point by point (voxel_count.cu counts large clouds).
 //
 // voxel_write_fill is voxel_fill under another name: the two kernels that are to run side by side ask for the same division of L1 and
-// shared memory, see RATIONALE.
+// shared memory, see bench/history/voxelize.md.
 //
 // Blocks of voxel_write take chunks, threads four points at a time. While the launch in front still fills the grid a block finds its
 // points' keys.

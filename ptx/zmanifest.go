@@ -794,7 +794,7 @@ var manifest = []family{
 		name: "voxel_atomic",
 		sources: []source{
 			{"voxel_atomic.cu", "e57a4b780bcdb822df12f013ae7f734248b0b33e14b7b8d08a83cb087fcb6997"},
-			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
@@ -838,7 +838,7 @@ var manifest = []family{
 		name: "voxel_bucket",
 		sources: []source{
 			{"voxel_bucket.cu", "163aac6fd83b4bf75c10fcce50a564cd01a2f3b50cb36f2c762d9db0a4412d07"},
-			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
@@ -917,8 +917,8 @@ var manifest = []family{
 	{
 		name: "voxel_f64",
 		sources: []source{
-			{"voxel_f64.cu", "ce1adacc4f0101a91b9f7064da1aa5f44030814d0bfabd2888599e161026ef19"},
-			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"voxel_f64.cu", "dd3e7b26a3ad89c4a485dcb7a8f72506910a1f39b84c9373b9220ecc27000be3"},
+			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
@@ -999,7 +999,7 @@ var manifest = []family{
 		name: "voxel_group",
 		sources: []source{
 			{"voxel_group.cu", "17fbd7ee09ba6e5902ebfb16f87a491baa0bbe5ba6264b82270e7b7f600d4607"},
-			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
@@ -1045,7 +1045,7 @@ var manifest = []family{
 		name: "voxel_reduce",
 		sources: []source{
 			{"voxel_reduce.cu", "4bb6b6427a71ccc76709ef4c18a1e0c1cf437220edebfa383250fad5decdd552"},
-			{"accumulate.cuh", "ec30296d18a98fbe44ffe24255ce6d14a9c517958ca490c26f0d5e91e5e73e8a"},
+			{"accumulate.cuh", "75a6f1f2c8b465c0840725040077fb66a248b3676eda9c77399748c3ed64fbbf"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},
@@ -1133,7 +1133,7 @@ var manifest = []family{
 	{
 		name: "voxel_write",
 		sources: []source{
-			{"voxel_write.cu", "296841107c54c26ab6d9bd0b3e9a3f74be5d6ebbcef823834afab79c6702bf93"},
+			{"voxel_write.cu", "7b73245b7d0a9bf09e72c5bc838f8075522857798f914fac6bd1dc790eb5ab59"},
 			{"common.cuh", "b4ae3d7b3606c8098f83770d0a32db2d2b22ee9dfcef912bc7745ec89871d5f7"},
 			{"values.cuh", "31fb4a3f050f7d402bf71c3f3c21d186a2d93154594e95c64933df38fa5071f5"},
 			{"voxel.cuh", "7abaf060be07cbc3b6893618a60ea43cf58e92ed1e8983382ac0f9d3ff1976e3"},

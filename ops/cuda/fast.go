@@ -155,7 +155,7 @@ func fuseFastVariant(name string, most int) *variant {
 		name:     name,
 		supports: upTo(most, func(b *gpu, j *backend.FuseJob) string { return notAligned(b, j, false) }),
 		// A thread has MaxUnitsPerThread units at most, so a block of many small ones has few targets, of which each costs a search: three streams of 317, 1
-		// and 201 features of f32 took 32.1 us, and 16.8 by fuse_unaligned (RATIONALE).
+		// and 201 features of f32 took 32.1 us, and 16.8 by fuse_unaligned (bench/history/unaligned-rows.md).
 		prefers: func(b *gpu, j *backend.FuseJob) string {
 			for _, l := range layoutsOf(j) {
 				if l.unit < 4 && len(j.Parts) == 1 && inputsReady(j) {
@@ -170,7 +170,7 @@ func fuseFastVariant(name string, most int) *variant {
 		tunable: fastTunable,
 		heuristic: func(b *gpu, j *backend.FuseJob) tuned.Policy {
 			// Streams with many timestamps and narrow rows have few blocks of their own. Where the device holds all blocks at once those that check
-			// are the last to end (RATIONALE, Why do more blocks check timestamps in Fuse?).
+			// are the last to end (bench/history/fuse.md).
 			c := tuned.Policy{ItemsPerThread: b.unitsPerThreadFor(j.Rows()*unitsOf(j), inputsReady(j)), Check: checkPerBlock / 2, Prefetch: true}
 			if c.ItemsPerThread < pieces {
 				c.ItemsPerThread, c.Check = 2, checkPerBlock/4

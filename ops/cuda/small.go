@@ -8,7 +8,7 @@ import (
 
 // The kernels for small launches take rows of whole units; each thread computes one unit and locates its target for itself, without a barrier (small.cuh). A
 // launch that the device does not hold at once loses where the guess is wrong, and so does one whose inputs are ready, where the work in all
-// counts: 4 x 100 onto 50 x 32 took 2.83 us by resample_fast, and 1.80; 128 x 250 onto 128 x 128 4.93, and 5.28 (RATIONALE).
+// counts: 4 x 100 onto 50 x 32 took 2.83 us by resample_fast, and 1.80; 128 x 250 onto 128 x 128 4.93, and 5.28 (bench/history/small-launches.md).
 const minSamples = 4 // samples of a row
 
 var resampleSmall = &variant{

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// The most that thread_per_row.cuh takes of a row, and has a warp copy; measured for RATIONALE, "Why have short rows of poses a kernel of their own?".
+// The most that thread_per_row.cuh takes of a row, and has a warp copy; measured in bench/history/thread-per-row.md.
 const (
 	maxRowBytes    = 124      // bytes: a multiple of 128 would have all lanes in one bank of shared memory
 	maxCopyBytes   = 6144     // for 32 targets of up to narrowRowBytes bytes

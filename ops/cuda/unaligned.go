@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// Measured for RATIONALE, "How are rows made that are no whole multiple of 16 bytes?" and "Why do some large jobs of units have small blocks?".
+// Measured in bench/history/unaligned-rows.md.
 const (
 	minWideRow            = 32 // elements of a row from which on it is made by 16 bytes of dst
 	maxUnalignedChunks    = 16 // chunks of an unaligned row that a thread moves at most
@@ -107,7 +107,7 @@ func (b *gpu) configureUnaligned(j *backend.FuseJob, r *backend.ResampleJob, l l
 		s.chunks = r.D/2 + 1
 	}
 	s.tile = min(ptx.MaxTile, max(1, maxUnalignedChunks*threads/s.chunks))
-	// RATIONALE, Why do some large jobs of units have small blocks?
+	// bench/history/unaligned-rows.md has the measurements.
 	if once := unalignedUnitsPerTurn * threads / s.chunks; form == ptx.UnalignedUnits && samplesPerTarget(r) >= smallTileStride && once >= warp && rows >= once*b.sms*smallTileBlocks {
 		s.tile = min(ptx.MaxTile, once)
 	}

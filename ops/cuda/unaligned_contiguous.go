@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// Measured for RATIONALE, "Why have odd rows of two bytes a kernel of their own?".
+// Measured in bench/history/unaligned-rows.md.
 const (
 	minContiguousRow         = 17      // elements of a row: of shorter ones most chunks would cross, 9 took 5.4 us for 3.7 by fuse_unaligned
 	minUnalignedRow          = 9       // that unaligned_contiguous.cuh takes

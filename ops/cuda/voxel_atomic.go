@@ -5,7 +5,7 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// All of these are from RATIONALE, "Why are few points added by atomics all the same?".
+// All of these are from bench/history/voxelize-clouds.md.
 const (
 	atomicValues = 3 << 10 // points and features of them for each multiprocessor, up to which atomics take less than bringing points together
 	atomicTurns  = 6       // of a block: of more, bringing points together takes less

@@ -7,12 +7,12 @@ import (
 
 const (
 	// Below groupCells cells, of more than groupPoints points, those that concentrate in few cells, as a LiDAR's do, would be left to few blocks, where a sort has one or two
-	// passes. RATIONALE, "Which forms of Voxelize lost?": at 13^3 partitioning them took 654 for a sort's 189 us.
+	// passes. bench/history/voxelize.md: at 13^3 partitioning them took 654 for a sort's 189 us.
 	groupCells  = 1 << 13
 	groupPoints = 1 << 16
 
 	// A block that does all of a bucket reads and writes less, and looks at each cell three times: where few cells have points, or points are many, that
-	// costs more. RATIONALE, "Why does Voxelize bring many points together": 4 cells a point or points a cell at most.
+	// costs more. bench/history/voxelize.md: 4 cells a point or points a cell at most.
 	bucketRatio  = 4
 	bucketPoints = ptx.Buckets * ptx.BucketHeld // as many as blocks keep in shared memory
 

@@ -6,7 +6,7 @@ import (
 )
 
 // countPoints is how many points there must be for each multiprocessor: where the grid is large, and so are the points, atomics on it would wait for its
-// memory. RATIONALE, "Which forms of Voxelize lost?": 20M points took 740 us by atomics, and 146 partitioned.
+// memory. bench/history/voxelize.md: 20M points took 740 us by atomics, and 146 partitioned.
 const countPoints = 1 << 15
 
 // partitionKeys is how many cells can be partitioned into buckets: of these each has 1 << 16, whose numbers take two bytes.

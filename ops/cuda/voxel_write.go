@@ -10,7 +10,7 @@ var voxelWrite = voxelVariant{name: "write", prefers: always,
 	supports: func(_ *gpu, job *backend.VoxelizeJob) string { return notCounted(job) },
 	layout: func(c *voxelChain) {
 		// voxel_write begins beside the fill, and both must prefer the same. Behind voxel_fill, which others begin with, other kernels come, which
-		// would keep little cache: so the fill is a kernel of its own. RATIONALE has what that gains.
+		// would keep little cache: so the fill is a kernel of its own. bench/history/voxelize.md has what that gains.
 		c.fill("voxel_write_fill", voxelFillArgs{out: c.job.Grid, value: emptyWord(c.job)}).prefersShared = true
 		chunk := c.chunk()
 		counts := c.job.Reduce == backend.ReduceCount
