@@ -357,9 +357,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_fast.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "5efb32095b5fda142d833a3887915e77de15fcc7557184efcfe6bdba7b1f1428",
-				PTXHash: "9fba6729212c52e6accdd1e5889f0e3f7305be714c183dcee92195558eb3a9a8",
-				stored:  source{"fuse_fast.sm_90.cubin", "5efb32095b5fda142d833a3887915e77de15fcc7557184efcfe6bdba7b1f1428"},
+				Hash:    "ae59bde2e5a96d13e25a49d783b66c72f621fe1aa18d2659b87feb9cff433858",
+				PTXHash: "dd4e6f0f293b1d2f1e83d0540a28f765e61330ca7c5bbc4b8b8f7fa8f665716a",
+				stored:  source{"fuse_fast.sm_90.cubin", "ae59bde2e5a96d13e25a49d783b66c72f621fe1aa18d2659b87feb9cff433858"},
 			},
 			{
 				File: "fuse_fast.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -398,9 +398,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_small.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "d102dd675d67093f2b443c4814283741e1044bb1ce05eb8fd284273a04584ada",
-				PTXHash: "ac8ad9350564fbeabbe657159beaad8a7f3661d2ce2d5dfba55d8937b431de54",
-				stored:  source{"fuse_small.sm_90.cubin.gz", "3e0a3ba92de7ed47f560910d9d84d3d050ed2836e7b214b786ccb7e7769040b4"},
+				Hash:    "a96ae302a9b1967602fdcfed4a781e13bebceae2d08ab9b89c4438ff6a0e5a6d",
+				PTXHash: "dcbfa930ec63e44a5db7da7733a90484f1a7c562d19c63d0809f5f0a6a7b41df",
+				stored:  source{"fuse_small.sm_90.cubin.gz", "90a1ac967a97d62663eae4c3cdc662c843f67855e07285c033754f41dec19e48"},
 			},
 			{
 				File: "fuse_small.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -442,9 +442,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "fuse_unaligned.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "7b2f8fc6341143b5d5295efea07b5ce44f33273aad687621efcaf808b2995daa",
-				PTXHash: "5f3ff00acba914d8becd74433f71e5861aba656bddf82f3619d733e6a5a33665",
-				stored:  source{"fuse_unaligned.sm_90.cubin", "7b2f8fc6341143b5d5295efea07b5ce44f33273aad687621efcaf808b2995daa"},
+				Hash:    "d1c040856d34f5fae54e0ab1a4a62d12d3a1aef55c53c8eadc38c0152e337a71",
+				PTXHash: "17f6c7db1ee91a83a2943a54d74b4fb9206126bf2db597148fbe672e9eeb5f3a",
+				stored:  source{"fuse_unaligned.sm_90.cubin", "d1c040856d34f5fae54e0ab1a4a62d12d3a1aef55c53c8eadc38c0152e337a71"},
 			},
 			{
 				File: "fuse_unaligned.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -732,9 +732,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_fast.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "a09268f68b2d93f347010120a6c5d11335b392816c5df6eb231d9c9f2044788d",
-				PTXHash: "127afebf3a740dd6b62c0438ab2db6a1cae68a991168498837e0ab7498a53204",
-				stored:  source{"resample_fast.sm_90.cubin.gz", "db0b2a3a84a21549ed31c3f9e40e32e479c538c15799dd620988a9ba77dd5587"},
+				Hash:    "a85d4dde07c8227387b34b9e847f43cc1277f5a64a0deac12f1c63918c3b02b4",
+				PTXHash: "edea58007bcf62e4e84d8c61f7578ee62f7524cf821175e0c6cb15fd92f14537",
+				stored:  source{"resample_fast.sm_90.cubin.gz", "33387d4a6630217bf26f75bb06420ac26a8073e32730678bfae27a7ea97d5c77"},
 			},
 			{
 				File: "resample_fast.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -772,9 +772,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "resample_thread_per_row.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "a688958f5c8e2ba3c5de2cb40524eedbcf0798f480e0fdc9198441349beaf079",
-				PTXHash: "261e61cf46ece969382f331258df2181c47447f061b64796e05d0271b27e5082",
-				stored:  source{"resample_thread_per_row.sm_90.cubin.gz", "c2faeda1e2e243bab31d9eb658af49519a9e4c5f74efdfa2e425b9d890254427"},
+				Hash:    "7dc2e8d9924d0c97b54ad175777b139e9c525a03417b19c19b5fc8a7b1484fcd",
+				PTXHash: "22acaac422d67ac660a1324ea1e41dbfe1c6e0dfd31c2ab1c787b637f82c42a3",
+				stored:  source{"resample_thread_per_row.sm_90.cubin.gz", "51b4b764dba97bffec8e82d90b3a99e94f5fdeba9a3a7bf4f1871e7735dedc63"},
 			},
 			{
 				File: "resample_thread_per_row.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -816,9 +816,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_atomic.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "d0c80e65ce1200548e241a1062f0d9413ce5a2d2f99d28803e7d1c60bb91f4ce",
-				PTXHash: "1d8aba88894ec97b6eb5885daec2b82a0c3a2d84810bea5469bdde199c0ba0e0",
-				stored:  source{"voxel_atomic.sm_90.cubin.gz", "2b62a454d192a0be698558c3b069b91531be8756bc30a3051e58082e5f70536e"},
+				Hash:    "984c7b0a8c6a341dc40c31a39ab965839175c01b4e20bce2db7dbe9d234f1011",
+				PTXHash: "fdff14498641d36c1c2d854603d4eddba40ad634cd97d586d48e62ad753dcf93",
+				stored:  source{"voxel_atomic.sm_90.cubin.gz", "6ff81a97d05629994f1aa610ffaa66c51f58488793b0e7ac9c0bd8e67f228def"},
 			},
 			{
 				File: "voxel_atomic.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -896,9 +896,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_count.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "86b08830957ada82f355bb0e220a43ff9bc33d080b3345c4cf100f0db6a525c1",
-				PTXHash: "a8c8587c36badffe1fbd50d8a63f4680737f7eaf4a0b31a1aff976b1998ef931",
-				stored:  source{"voxel_count.sm_90.cubin.gz", "ff10489f9629b032e026bf1e221637b37e1e411086d03497bdf0d4b66fc1be90"},
+				Hash:    "3bca6f45b34a60222d775554b20bb7c1ebce72bd0e6ade2fcde18b10c1f9336d",
+				PTXHash: "021e62f687eaef86229d6de4265be2f5d418d597467df3f3b9b6d68a463ba647",
+				stored:  source{"voxel_count.sm_90.cubin.gz", "4292021b8519c94636a012276535b3a74359b9ba33529dc758f5a4695efa4aaa"},
 			},
 			{
 				File: "voxel_count.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -941,9 +941,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_f64.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "73aa10cd18f17ed13dc50590b24427f8c31f5751dffe57d518cfcc44b7028b24",
-				PTXHash: "f138570e2dc3ac97e3efa2f3cad243eb7900d0a26a750b8c15a8ae3f344119ae",
-				stored:  source{"voxel_f64.sm_90.cubin.gz", "e63213ef442893c5af63d96b522130ef632f17cc11ebf7fa4d32977cb1f005cb"},
+				Hash:    "2c4811f560e3b00481ccba93c4924b98e1f871708dad042dc8ef4a758a2b0ff8",
+				PTXHash: "650b81c03714c8b3758c534702291f6d8c3baad8eec3cfb3a8561f627669addf",
+				stored:  source{"voxel_f64.sm_90.cubin.gz", "d272f72e9b6a21988bc2d7b011c64a45c22ff24898606acc23dd085f8af92dd0"},
 			},
 			{
 				File: "voxel_f64.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1023,9 +1023,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_group.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "f96810e1d591e673ff7e21f6735b825c0d650a2dbffff816dbd1c7dffedfb6a8",
-				PTXHash: "5d2a2c15c64fbd68429a4541bf511f96909663c8accb796bd2d4c1c188c07c2d",
-				stored:  source{"voxel_group.sm_90.cubin.gz", "bcdbc854c3f98d92baa098db4ff801c7f497c7aca1fe9a168c5cb391235ca39a"},
+				Hash:    "13dbe8d077753820d6ed83c99194fb94a1175676e9be35482e005aa36629f08c",
+				PTXHash: "bf31265b723d47941dec51662c76ba9cf3abbd5a6cb6199f5f722bf6f7df2ecf",
+				stored:  source{"voxel_group.sm_90.cubin.gz", "e857d40312946b6f3ce53cbc7bbaa20ff92ca1840daff5f8dd5ce1729d463618"},
 			},
 			{
 				File: "voxel_group.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1071,9 +1071,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_reduce.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "98e89ff87e9433c5fb26e9570ca5a29f2a79e550176c20428ca32443095e66be",
-				PTXHash: "16ff8bc4070a83f2f666f9330e272b5230e2c88b4eeef05a61bfbc3055470875",
-				stored:  source{"voxel_reduce.sm_90.cubin.gz", "f4fdd415a3ee5409761c4487926e1ccd03d7ddf5a62fbff396b1bfa26e416897"},
+				Hash:    "c9817d50a47ba2de3db4688cc9a672d431173c969d34ab0f94dde9fa90766ff0",
+				PTXHash: "764696183688ceeff99b5f2f41831dcfae371ff4c9744fb110f657ba8b8e131d",
+				stored:  source{"voxel_reduce.sm_90.cubin.gz", "80948beea3df6ba634969a934ae7d5b424fd6ca502c4c98072adcb79019df8d3"},
 			},
 			{
 				File: "voxel_reduce.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
@@ -1112,9 +1112,9 @@ var manifest = []family{
 		images: []Image{
 			{
 				File: "voxel_sort.sm_90.cubin", Kind: Cubin, SM: 90, ISA: 78, Toolkit: 13000,
-				Hash:    "35d659bc6a5b80f9faccd37c36d62e1d3b8950a118f82bf70d14d64320480c3d",
-				PTXHash: "fa7fe7fed81bcef0fd9c265a70aa5fd48f9c578bf5cb91d9d7b2d41801c1b20f",
-				stored:  source{"voxel_sort.sm_90.cubin.gz", "94760e55556681834c5526cd668766452f820cc584308376f607702f558bfc08"},
+				Hash:    "501865b71d7393b3f1441717712ccfbc0904c7d05de6508eb921bd210ce69a79",
+				PTXHash: "55223fac54ab880ff721b13fe9584904773fa6013179c7a7197c32adbd393371",
+				stored:  source{"voxel_sort.sm_90.cubin.gz", "a7c8b45dc96e00e0a3adff8bf33af694221932c8218491c36af33385c7a3ebb4"},
 			},
 			{
 				File: "voxel_sort.sm_90.ptx", Kind: PTX, SM: 90, ISA: 78, Toolkit: 0,
