@@ -2,7 +2,7 @@ package cpu
 
 import "github.com/robocache/robocache/tensor"
 
-// vector says whether the functions of cpu_lerp_amd64.s may be used. Tests switch it off.
+// vector says whether the functions of lerp_amd64.s may be used. Tests switch it off.
 var vector = hasVector()
 
 // hasVector asks the processor for AVX2 and F16C, and whether the system keeps the registers that they use.

@@ -1,5 +1,5 @@
 // Linear interpolation of rows of features, and conversions of them, with AVX2 and F16C. Each operation rounds on its own;
-// none of these uses FMA. The functions are those of cpu_lerp_amd64.go.
+// none of these uses FMA. The functions are those of lerp_amd64.go.
 
 #include "textflag.h"
 

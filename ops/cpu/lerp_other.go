@@ -4,7 +4,7 @@ package cpu
 
 import "github.com/robocache/robocache/tensor"
 
-// vector says whether there are vector functions: see cpu_lerp_amd64.go.
+// vector says whether there are vector functions: see lerp_amd64.go.
 var vector = false
 
 func lerpVector(dst, src any, items []lerpItem, gap, n int) (done, finite bool) { return false, false }
