@@ -18,7 +18,7 @@ type benchJob struct {
 	dtype      tensor.DType
 }
 
-// bytes is the least that must be moved: the values (all, or two rows a target if that is less), the output and all stamps.
+// bytes is the least that must be moved: the values (all, or two rows a target if that is less), the output and all timestamps.
 func (j benchJob) bytes() int64 {
 	return int64((min(j.B*j.S, 2*j.B*j.T)+j.B*j.T)*j.D*j.dtype.Size() + 4*j.B*(j.S+j.T))
 }
@@ -26,13 +26,13 @@ func (j benchJob) bytes() int64 {
 // plans binds the job to input sets that together exceed 300 MB, so that no cache holds them.
 func (j benchJob) plans(b *testing.B, dev *ops.Device) []*ops.Plan {
 	rng := rand.New(rand.NewPCG(1, 2))
-	stamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)
+	timestamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)
 	step := 5 / float32(j.S-1)
-	for i := range stamps {
+	for i := range timestamps {
 		k := i % j.S
-		stamps[i] = float32(k) * step
+		timestamps[i] = float32(k) * step
 		if k > 0 && k < j.S-1 {
-			stamps[i] += (rng.Float32()*0.4 - 0.2) * step
+			timestamps[i] += (rng.Float32()*0.4 - 0.2) * step
 		}
 	}
 	for i := range targets {
@@ -45,7 +45,7 @@ func (j benchJob) plans(b *testing.B, dev *ops.Device) []*ops.Plan {
 		fillRandom(src, rng)
 		dst, err := dev.Alloc(j.dtype, j.B, j.T, j.D)
 		require.NoError(b, err)
-		times, err := dev.Upload(context.Background(), tensor.Must(tensor.Of(stamps, j.B, j.S)))
+		times, err := dev.Upload(context.Background(), tensor.Must(tensor.Of(timestamps, j.B, j.S)))
 		require.NoError(b, err)
 		at, err := dev.Upload(context.Background(), tensor.Must(tensor.Of(targets, j.B, j.T)))
 		require.NoError(b, err)

@@ -15,7 +15,7 @@ const MaxStreams = backend.MaxStreams
 // FuseArgs are the tensors of Fuse. What is written comes first; M is the number of streams.
 //
 // All streams have one batch, and times of one dtype, that of Targets: converting one clock to another's dtype would move its
-// stamps without saying so. Everything else is each stream's own. As in Resample a single episode needs no batch dimension:
+// timestamps without saying so. Everything else is each stream's own. As in Resample a single episode needs no batch dimension:
 // values are then [S,D] in all streams, Dst [T,sum D], Valid and Age [T,M]. With DstOffsets, Dst is [N',sum D], Valid and
 // Age [N',M].
 type FuseArgs struct {

@@ -37,7 +37,7 @@ def torch_bits(x):
     return x.contiguous().view({2: torch.int16, 4: torch.int32}[x.element_size()]).flatten().tolist()
 
 
-def stamps(n, duplicates=False):
+def timestamps(n, duplicates=False):
     """n int64 nanoseconds from an epoch, 0.1 to 20 ms apart."""
     steps = rng.integers(100_000, 20_000_000, n)
     if duplicates:
@@ -46,7 +46,7 @@ def stamps(n, duplicates=False):
 
 
 def targets(t, n, inside=True):
-    """n targets in order of drawing: most between stamps, a third on them, some half way."""
+    """n targets in order of drawing: most between timestamps, a third on them, some half way."""
     margin = 0 if inside else 30_000_000
     x = rng.integers(t[0] - margin, t[-1] + margin + 1, n)
     on = rng.random(n)
@@ -67,8 +67,8 @@ def case(cases, oracle, kind, rule, t, v, x, want, **more):
 def resample_cases():
     cases = []
     for n in (1, 2, 33, 128):
-        # numpy and scipy take float64 times: seconds from the first stamp would round, whole nanoseconds below 2^53 do not.
-        t = stamps(n)
+        # numpy and scipy take float64 times: seconds from the first timestamp would round, whole nanoseconds below 2^53 do not.
+        t = timestamps(n)
         x = targets(t, 60, inside=False) if n > 1 else np.array([t[0] - 5, t[0], t[0] + 5])
         v = rng.normal(size=(n, 3))
         rt, rx = (t - t[0]).astype(np.float64), (x - t[0]).astype(np.float64)
@@ -87,7 +87,7 @@ def resample_cases():
         quat = q.as_quat() * rng.choice([-1.0, 1.0], (n, 1))
         case(cases, "scipy.spatial.transform.Slerp", "slerp", "small-rotation" if small else "rotation", t, quat, x, bits(Slerp(rt, q)(rx).as_quat()))
     for duplicates in (False, True):
-        t = stamps(100, duplicates)
+        t = timestamps(100, duplicates)
         x = np.sort(targets(t, 150))
         v = rng.normal(size=(100, 1))
         left, right = pd.DataFrame({"t": x}), pd.DataFrame({"t": t, "v": v[:, 0]})
@@ -98,7 +98,7 @@ def resample_cases():
                 got = pd.merge_asof(left, right, on="t", direction=direction, tolerance=tolerance)["v"].to_numpy()
                 case(cases, "pandas.merge_asof", kind, "asof", t, v, x, bits(got), tolerance=-1 if tolerance is None else tolerance)
     for name, dtype in (("f32", torch.float32), ("f16", torch.float16), ("bf16", torch.bfloat16)):
-        t = stamps(80, duplicates=True)
+        t = timestamps(80, duplicates=True)
         x = targets(t, 120)
         v = torch.from_numpy(rng.normal(size=(80, 5)).astype(np.float32)).to(dtype)
         tt, tx = torch.from_numpy(t), torch.from_numpy(x)

@@ -4,7 +4,7 @@
     apt-get install python3-numpy python3-scipy python3-pandas
     /usr/bin/python3 scripts/gen_golden_kinds.py
 
-pandas' rolling windows over time, (x-w, x] at the samples' own stamps; scipy's CubicHermiteSpline, with recorded slopes and
+pandas' rolling windows over time, (x-w, x] at the samples' own timestamps; scipy's CubicHermiteSpline, with recorded slopes and
 with those of numpy.gradient(edge_order=2), which are the parabolas' of Catmull-Rom; scipy's Rotation and Slerp for rotation
 vectors and columns of matrices. The form is gen_golden.py's.
 """
@@ -27,7 +27,7 @@ def bits(a):
     return np.ascontiguousarray(a, dtype=np.float64).view(np.int64).ravel().tolist()
 
 
-def stamps(n, duplicates=False):
+def timestamps(n, duplicates=False):
     """n int64 nanoseconds from an epoch, 0.1 to 20 ms apart."""
     steps = rng.integers(100_000, 20_000_000, n)
     if duplicates:
@@ -42,9 +42,9 @@ def case(oracle, kind, rule, t, v, x, want, **more):
 
 def windows():
     for duplicates in (False, True):
-        t = stamps(60, duplicates)
+        t = timestamps(60, duplicates)
         v = np.round(rng.normal(size=(60, 2)) * 4) / 4 + 0.0  # pandas does not order -0 and +0
-        last = len(t) - 1 - np.unique(t[::-1], return_index=True)[1]  # of samples with one stamp the later sees both
+        last = len(t) - 1 - np.unique(t[::-1], return_index=True)[1]  # of samples with one timestamp the later sees both
         for ms in (1, 15, 100):
             rolled = pd.DataFrame(v, index=pd.to_datetime(t)).rolling(f"{ms}ms")
             for kind, got in (("mean", rolled.mean()), ("min", rolled.min()), ("max", rolled.max()), ("last", rolled.apply(lambda s: s[-1], raw=True))):
@@ -53,9 +53,9 @@ def windows():
 
 def cubics():
     for n in (3, 33, 128):
-        t = stamps(n)
+        t = timestamps(n)
         x = rng.integers(t[0], t[-1] + 1, 50)
-        # Whole nanoseconds from the first stamp are exact in float64.
+        # Whole nanoseconds from the first timestamp are exact in float64.
         rt, rx = (t - t[0]).astype(np.float64), (x - t[0]).astype(np.float64)
         v = rng.normal(size=(n, 2))
         spline = CubicHermiteSpline(rt, v, np.gradient(v, rt, axis=0, edge_order=2), axis=0)
@@ -68,7 +68,7 @@ def cubics():
 
 def rotations():
     for n, small in ((2, False), (33, False), (128, True)):
-        t = stamps(n)
+        t = timestamps(n)
         x = rng.integers(t[0] + 1, t[-1], 50)
         x = x[~np.isin(x, t)]
         rt, rx = (t - t[0]).astype(np.float64), (x - t[0]).astype(np.float64)

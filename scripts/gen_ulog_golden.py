@@ -66,10 +66,10 @@ def main(path):
         elif kind == "D":
             topic = ids[struct.unpack_from("<H", body)[0]]
             row = list(topic["unpack"].unpack_from(body, 2))
-            stamp = row.pop(topic["names"].index("timestamp"))
-            topic["times"].append(stamp * 1000)
+            timestamp = row.pop(topic["names"].index("timestamp"))
+            topic["times"].append(timestamp * 1000)
             topic["rows"].append(row)
-            last = max(last, stamp)
+            last = max(last, timestamp)
         elif kind == "I":
             key = body[1:1 + body[0]].decode("ascii")
             if key.startswith("char["):

@@ -50,17 +50,17 @@ func write(dev *ops.Device, dir, name string, kind ops.Interp, shape [4]int) err
 		grad[i] = float32(rng.NormFloat64())
 	}
 	for range b {
-		stamps, at := make([]float64, s), make([]float64, t)
-		for k := range stamps {
-			stamps[k] = float64(k) + .8*rng.Float64()
+		timestamps, at := make([]float64, s), make([]float64, t)
+		for k := range timestamps {
+			timestamps[k] = float64(k) + .8*rng.Float64()
 		}
 		for i := range at {
 			if at[i] = float64(s) * (1.02*rng.Float64() - .01); i%7 == 0 {
-				at[i] = stamps[rng.IntN(s)]
+				at[i] = timestamps[rng.IntN(s)]
 			}
 		}
 		slices.Sort(at)
-		times, targets = append(times, stamps...), append(targets, at...)
+		times, targets = append(times, timestamps...), append(targets, at...)
 	}
 	args := ops.ResampleBackwardArgs{DstGrad: tensor.Must(tensor.Of(grad, b, t, d)), SrcTimes: tensor.Must(tensor.Of(times, b, s)), Targets: ops.At(tensor.Must(tensor.Of(targets, b, t)))}
 	got, err := dev.ResampleBackward(context.Background(), args, ops.ResampleOptions{Interp: kind})

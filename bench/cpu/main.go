@@ -27,7 +27,7 @@ type job struct {
 
 func (j job) String() string { return fmt.Sprintf("%dx%d->%dx%d", j.B, j.S, j.T, j.D) }
 
-// bytes is the least that must be moved: the values (all, or two rows a target if that is less), the output and all stamps.
+// bytes is the least that must be moved: the values (all, or two rows a target if that is less), the output and all timestamps.
 func (j job) bytes() int {
 	return (min(j.B*j.S, 2*j.B*j.T)+j.B*j.T)*j.D*j.DType.Size() + 4*j.B*(j.S+j.T)
 }
@@ -199,13 +199,13 @@ func median(x []float64) float64 {
 // makePlans binds the job to input sets that together exceed 300 MB.
 func makePlans(dev *ops.Device, j job) (plans []*ops.Plan) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	stamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)
+	timestamps, targets := make([]float32, j.B*j.S), make([]float32, j.B*j.T)
 	step := 5 / float32(j.S-1)
-	for i := range stamps {
+	for i := range timestamps {
 		k := i % j.S
-		stamps[i] = float32(k) * step
+		timestamps[i] = float32(k) * step
 		if k > 0 && k < j.S-1 {
-			stamps[i] += (rng.Float32()*0.4 - 0.2) * step
+			timestamps[i] += (rng.Float32()*0.4 - 0.2) * step
 		}
 	}
 	for i := range targets {
@@ -215,7 +215,7 @@ func makePlans(dev *ops.Device, j job) (plans []*ops.Plan) {
 		src := tensor.Must(tensor.New(j.DType, j.B, j.S, j.D))
 		random(src, rng)
 		dst := tensor.Must(tensor.New(j.DType, j.B, j.T, j.D))
-		times, at := tensor.Must(tensor.Of(slices.Clone(stamps), j.B, j.S)), tensor.Must(tensor.Of(slices.Clone(targets), j.B, j.T))
+		times, at := tensor.Must(tensor.Of(slices.Clone(timestamps), j.B, j.S)), tensor.Must(tensor.Of(slices.Clone(targets), j.B, j.T))
 		p, err := dev.PlanResample(ops.ResampleArgs{Dst: dst, Src: src, SrcTimes: times, Targets: ops.At(at)}, ops.ResampleOptions{})
 		check(err)
 		plans = append(plans, p)

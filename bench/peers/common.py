@@ -1,6 +1,6 @@
 """What the peers share: jobs, inputs, statistics and the report, as robocache bench makes and writes them.
 
-Jobs come from `robocache bench SUITE... --list --json`. Inputs: values uniform in [-1,1); over 5 s, source stamps evenly
+Jobs come from `robocache bench SUITE... --list --json`. Inputs: values uniform in [-1,1); over 5 s, source timestamps evenly
 spaced, in resample and forms jobs each but the ends moved by up to a fifth of a step, or with four gaps; targets evenly spaced over the
 same 5 s, in order or shuffled. Points: uniform in the cube from -10 to 10, or like a LiDAR's.
 """
@@ -37,7 +37,7 @@ def jobs(args, suites):
     return [j for j in every if j["suite"] in suites]
 
 
-def stamps(rng, b, s, clock):
+def timestamps(rng, b, s, clock):
     """[b, s] seconds of a clock: even, jittered, or gapped, which is jittered between four gaps that are a fifth of the span."""
     gaps = 4 if clock == "gapped" else 0
     step = (SPAN - gaps * SPAN / 20) / max(s - 1, 1)
@@ -56,7 +56,7 @@ def clock(j):
 
 def targets(rng, j):
     """[B, T] seconds."""
-    t = stamps(rng, j["B"], j["T"], "even")
+    t = timestamps(rng, j["B"], j["T"], "even")
     return rng.permuted(t, axis=1) if j.get("shuffle") else t
 
 

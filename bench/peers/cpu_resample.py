@@ -13,7 +13,7 @@ import sys
 import time
 
 
-def stamps(np, rng, job):
+def timestamps(np, rng, job):
     b, s, t = job["B"], job["S"], job["T"]
     step = 5 / (s - 1)
     times = np.tile(np.arange(s) * step, (b, 1))
@@ -33,7 +33,7 @@ def torch_job(job):
     torch.set_num_threads(job["threads"])
     dtype = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "f64": torch.float64}[job["dtype"]]
     b, s, t, d = (job[k] for k in "BSTD")
-    times, targets = (torch.from_numpy(x).float() for x in stamps(np, np.random.default_rng(1), job))
+    times, targets = (torch.from_numpy(x).float() for x in timestamps(np, np.random.default_rng(1), job))
     first = (torch.arange(b) * s).unsqueeze(1)
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     inputs = [torch.rand(b * s, d).mul_(2).sub_(1).to(dtype) for _ in range(sets(job, torch.finfo(dtype).bits // 8))]
@@ -55,7 +55,7 @@ def numpy_job(job):
 
     rng = np.random.default_rng(1)
     b, s, t, d = (job[k] for k in "BSTD")
-    times, targets = stamps(np, rng, job)
+    times, targets = timestamps(np, rng, job)
     inputs = [rng.random((b, d, s)) * 2 - 1 for _ in range(sets(job, 8))]
     out = np.empty((b, d, t))
 

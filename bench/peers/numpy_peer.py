@@ -32,7 +32,7 @@ def resample_job(j, args):
     targets = common.targets(rng, j)
     inputs = []
     for _ in range(sets):
-        inputs.append(([(common.values(rng, j["B"], s["S"], s["D"]), common.stamps(rng, j["B"], s["S"], common.clock(j))) for s in streams],
+        inputs.append(([(common.values(rng, j["B"], s["S"], s["D"]), common.timestamps(rng, j["B"], s["S"], common.clock(j))) for s in streams],
                        np.empty((j["B"], j["T"], width), np.float32)))
 
     def run(i):

@@ -84,11 +84,11 @@ class Job:
             return
         dtype, clock = DTYPES[j.get("values", "bf16")], CLOCKS[j.get("times", "f32")]
         streams = j["streams"] if j["suite"] == "fuse" else [{"S": j["S"], "D": j["D"]}]
-        value, stamp = torch.empty(0, dtype=dtype).element_size(), torch.empty(0, dtype=clock).element_size()
+        value, timestamp = torch.empty(0, dtype=dtype).element_size(), torch.empty(0, dtype=clock).element_size()
         b, t = j["B"], j["T"]
-        each = b * t * stamp + sum(b * s["S"] * (value * s["D"] + stamp) + b * t * value * s["D"] for s in streams)
+        each = b * t * timestamp + sum(b * s["S"] * (value * s["D"] + timestamp) + b * t * value * s["D"] for s in streams)
         ticks = lambda a: put(np.round(a * 1e9) if clock == torch.int64 else a, clock)
-        one = [(put(common.values(rng, b, s["S"], s["D"]), dtype), ticks(common.stamps(rng, b, s["S"], common.clock(j)))) for s in streams]
+        one = [(put(common.values(rng, b, s["S"], s["D"]), dtype), ticks(common.timestamps(rng, b, s["S"], common.clock(j)))) for s in streams]
         targets = ticks(common.targets(rng, j))
         if j["suite"] == "backward":
             grad = put(common.values(rng, b, t, j["D"]), dtype)

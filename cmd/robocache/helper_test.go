@@ -79,7 +79,7 @@ func column[T tensor.Element](data ...T) *tensor.Tensor {
 // topic is a stream of a log made for a test: one field "v" of a type, and its samples.
 type topic struct {
 	name, field string
-	stamps      []uint64 // microseconds
+	timestamps  []uint64 // microseconds
 	values      []any    // of the field's type, little-endian
 }
 
@@ -101,8 +101,8 @@ func writeLog(t *testing.T, topics ...topic) string {
 		message('A', append([]byte{0, byte(i), 0}, p.name...))
 	}
 	for i, p := range topics {
-		for k, stamp := range p.stamps {
-			body := binary.LittleEndian.AppendUint64([]byte{byte(i), 0}, stamp)
+		for k, timestamp := range p.timestamps {
+			body := binary.LittleEndian.AppendUint64([]byte{byte(i), 0}, timestamp)
 			body, err := binary.Append(body, binary.LittleEndian, p.values[k])
 			require.NoError(t, err)
 			message('D', body)

@@ -11,11 +11,11 @@ import (
 
 // Every integer that an output's dtype cannot hold, and every number that becomes infinite in it, is counted for each stream.
 func TestWhatANarrowOutputLosesIsCounted(t *testing.T) {
-	stamps := []uint64{0, 1e6, 2e6, 3e6}
+	timestamps := []uint64{0, 1e6, 2e6, 3e6}
 	log := writeLog(t,
-		topic{"ints", "int32_t v", stamps, []any{int32(2048), int32(2049), int32(-2051), int32(70000)}}, // f16 holds integers to 2048
-		topic{"longs", "int64_t v", stamps, []any{int64(1 << 24), int64(1<<24 + 1), int64(-1<<24 - 1), int64(1 << 40)}},
-		topic{"floats", "float v", stamps, []any{float32(.1), float32(7e4), float32(math.Inf(1)), float32(-1e39 / 10)}},
+		topic{"ints", "int32_t v", timestamps, []any{int32(2048), int32(2049), int32(-2051), int32(70000)}}, // f16 holds integers to 2048
+		topic{"longs", "int64_t v", timestamps, []any{int64(1 << 24), int64(1<<24 + 1), int64(-1<<24 - 1), int64(1 << 40)}},
+		topic{"floats", "float v", timestamps, []any{float32(.1), float32(7e4), float32(math.Inf(1)), float32(-1e39 / 10)}},
 	)
 	for _, c := range []struct {
 		dtype                     string

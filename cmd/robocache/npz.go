@@ -160,7 +160,7 @@ func (j *npzJob) batch() int {
 	return j.values.Dim(0)
 }
 
-// row returns the stamps of a row that count.
+// row returns the timestamps of a row that count.
 func (j *npzJob) row(b int) (*tensor.Tensor, error) {
 	t := j.times
 	if t.Rank() == 2 {
@@ -263,7 +263,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(),
 		Kinds: map[string]int{r.kind.value.String(): d}}
 	for b := range j.batch() {
-		stamps, err := j.row(b)
+		timestamps, err := j.row(b)
 		if err != nil {
 			return nil, err
 		}
@@ -278,10 +278,10 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 				return nil, err
 			}
 		}
-		if err := line.Count(stamps, targets, valid); err != nil {
+		if err := line.Count(timestamps, targets, valid); err != nil {
 			return nil, err
 		}
-		ns, err := nanoseconds(stamps)
+		ns, err := nanoseconds(timestamps)
 		if err != nil {
 			return nil, err
 		}
@@ -326,17 +326,17 @@ func (j *npzJob) panels() ([]viz.Panel, error) {
 		if targets.Rank() == 2 {
 			targets, errs[2] = rowOf(targets, b)
 		}
-		stamps, err := j.row(b)
+		timestamps, err := j.row(b)
 		if err = errors.Join(append(errs[:], err)...); err != nil {
 			return nil, err
 		}
-		if stamps.Len() == 0 {
+		if timestamps.Len() == 0 {
 			continue
 		}
-		if values, err = values.Slice(0, 0, stamps.Len()); err != nil {
+		if values, err = values.Slice(0, 0, timestamps.Len()); err != nil {
 			return nil, err
 		}
-		p.Recorded, p.Resampled = viz.Series{Times: stamps, Values: values}, viz.Series{Times: targets, Values: made}
+		p.Recorded, p.Resampled = viz.Series{Times: timestamps, Values: values}, viz.Series{Times: targets, Values: made}
 		list = append(list, p)
 	}
 	return list, nil

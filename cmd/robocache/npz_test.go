@@ -217,7 +217,7 @@ func TestHzCoversWhatRowsShare(t *testing.T) {
 	assert.Equal(t, []float64{3}, array[float64](t, f, "times"), "a row of one sample has one target")
 }
 
-// Stamps between two nanoseconds: the clock begins at the first one that is not before them and ends at the last not after.
+// Timestamps between two nanoseconds: the clock begins at the first one that is not before them and ends at the last not after.
 func TestHzOnSecondsStaysInside(t *testing.T) {
 	first, last := 1762550000.0100001, 1762550000.9999999
 	in := writeNPZ(t, map[string]*tensor.Tensor{"values": column[float32](0, 1), "times": vec(first, last)})

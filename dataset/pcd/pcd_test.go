@@ -67,7 +67,7 @@ func TestDoublesAreKept(t *testing.T) {
 	assert.Equal(t, []float64{.1, .5, 1e300}, cloudtest.Doubles(t, c.Points))
 	assert.Equal(t, tensor.F32, c.Features.DType())
 
-	head := "FIELDS x intensity y z stamp rgb n\nSIZE 8 4 4 8 8 4 8\nTYPE F F F F F F I\nPOINTS 2\n"
+	head := "FIELDS x intensity y z timestamp rgb n\nSIZE 8 4 4 8 8 4 8\nTYPE F F F F F F I\nPOINTS 2\n"
 	rgb := math.Float32frombits(0x00123456)
 	mixed := parse(t, head+fmt.Sprintf("DATA ascii\n5648321.001 0.1 0.3 1e-310 1.7e9 %g 9007199254740993\n1 2 nan -inf 3 0 4\n", rgb))
 	assert.Equal(t, 1, mixed.Inexact, "2^53+1")
@@ -75,7 +75,7 @@ func TestDoublesAreKept(t *testing.T) {
 	assert.Equal(t, []float64{5648321.001, float64(float32(.3)), 1e-310}, cloudtest.Doubles(t, mixed.Points)[:3])
 	assert.Equal(t, []float64{float64(float32(.1)), 1.7e9, 0x12, 0x34, 0x56, 1 << 53}, cloudtest.Doubles(t, mixed.Features)[:6])
 
-	only := parse(t, "FIELDS x y z stamp\nSIZE 4 4 4 8\nTYPE F F F F\nPOINTS 1\nDATA ascii\n0.1 0.2 0.3 0.4\n")
+	only := parse(t, "FIELDS x y z timestamp\nSIZE 4 4 4 8\nTYPE F F F F\nPOINTS 1\nDATA ascii\n0.1 0.2 0.3 0.4\n")
 	assert.Equal(t, []float32{.1, .2, .3}, cloudtest.Data(t, only.Points))
 	assert.Equal(t, []float64{.4}, cloudtest.Doubles(t, only.Features))
 

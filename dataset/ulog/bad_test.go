@@ -57,7 +57,7 @@ func TestWhatBreaksTheFormatIsAnErrorWithItsPlace(t *testing.T) {
 		{"data too short", a().data(0, uint64(0), uint16(0)), dataset.ErrCorrupt, -1, "got 10 bytes, want 12"},
 		{"data too long", a().data(0, uint64(0), uint64(0)), dataset.ErrCorrupt, -1, "got 16 bytes, want 12"},
 		{"data without id", a().put('D', uint8(0)), dataset.ErrCorrupt, -1, "at least 2"},
-		{"stamp beyond the clock", a().data(0, uint64(1<<60), float32(0)), dataset.ErrTooLarge, -1, "2^62"},
+		{"timestamp beyond the clock", a().data(0, uint64(1<<60), float32(0)), dataset.ErrTooLarge, -1, "2^62"},
 		{"information too short", newBuild(1, 0).put('I', keyed("uint32_t n", uint16(0))...), dataset.ErrCorrupt, 19, "uint32_t"},
 		{"information without value", newBuild(1, 0).put('I', uint8(200), "char x"), dataset.ErrCorrupt, 19, "a key"},
 		{"information without type", newBuild(1, 0).put('I', keyed("name", "x")...), dataset.ErrCorrupt, 20, "a type"},

@@ -29,7 +29,7 @@ type parser struct {
 	volumes map[uint16]volume
 	multi   map[string]int // where a MultiInfo is in the log
 	names   int            // bytes of column names that may still be made
-	last    int64          // the latest stamp so far
+	last    int64          // the latest timestamp so far
 	dropped int64          // the sum of the dropouts so far
 }
 

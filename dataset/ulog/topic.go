@@ -126,37 +126,37 @@ func (p *parser) sample(off int, body []byte) error {
 	return nil
 }
 
-// clock returns a message's time. A stamp of less than 64 bits wraps around: the first is taken nearest to the latest
-// stamp of the file, each later one is the earliest that is not before the previous one and the dropouts since.
+// clock returns a message's time. A timestamp of less than 64 bits wraps around: the first is taken nearest to the latest
+// timestamp of the file, each later one is the earliest that is not before the previous one and the dropouts since.
 func (p *parser) clock(t *topic, body []byte, at int64) (int64, error) {
 	c, le := t.format.clock, binary.LittleEndian
 	if c.base == tUint64 {
 		return micros(le.Uint64(body[c.off:]), at+int64(c.off))
 	}
-	var stamp, period int64
+	var timestamp, period int64
 	switch c.base {
 	case tUint32:
-		stamp, period = 1e3*int64(le.Uint32(body[c.off:])), 1e3<<32
+		timestamp, period = 1e3*int64(le.Uint32(body[c.off:])), 1e3<<32
 	case tUint16:
-		stamp, period = 1e3*int64(le.Uint16(body[c.off:])), 1e3<<16
+		timestamp, period = 1e3*int64(le.Uint16(body[c.off:])), 1e3<<16
 	default:
-		stamp, period = 1e6*int64(body[c.off]), 1e6<<8 // milliseconds, by the format's own rule
+		timestamp, period = 1e6*int64(body[c.off]), 1e6<<8 // milliseconds, by the format's own rule
 	}
 	low := max(0, p.last-period/2)
 	if t.samples > 0 {
 		low = t.times[t.samples-1] + p.dropped - t.dropped
 	}
 	if low > maxTime-period {
-		return 0, tooLarge(at+int64(c.off), "time stamp of "+t.name, fmt.Sprintf("%d ns and more", low), "at most 2^62 ns")
+		return 0, tooLarge(at+int64(c.off), "timestamp of "+t.name, fmt.Sprintf("%d ns and more", low), "at most 2^62 ns")
 	}
-	ahead := (stamp - low%period + period) % period
+	ahead := (timestamp - low%period + period) % period
 	return low + ahead, nil
 }
 
-// micros converts a recorded stamp to nanoseconds.
+// micros converts a recorded timestamp to nanoseconds.
 func micros(us uint64, at int64) (int64, error) {
 	if us > maxTime/1000 {
-		return 0, tooLarge(at, "time stamp", strconv.FormatUint(us, 10)+" us", "at most 2^62 ns")
+		return 0, tooLarge(at, "timestamp", strconv.FormatUint(us, 10)+" us", "at most 2^62 ns")
 	}
 	return int64(us) * 1000, nil
 }

@@ -141,7 +141,7 @@ func TestASecondSubscriptionOfATopicContinuesItsStream(t *testing.T) {
 	assert.Equal(t, []float64{1, 2}, float64s(t, s.Values))
 }
 
-func TestShortStampsUnwrapAcrossDropouts(t *testing.T) {
+func TestShortTimestampsUnwrapAcrossDropouts(t *testing.T) {
 	for _, c := range []struct {
 		typ    string
 		put    func(ns int64) any
@@ -154,7 +154,7 @@ func TestShortStampsUnwrapAcrossDropouts(t *testing.T) {
 	} {
 		start := 7*c.period + 3*c.unit
 		w := newBuild(0, uint64(start/1000)).format("a:"+c.typ+" timestamp;float x;").subscribe(0, 0, "a")
-		now := start - c.unit // a first stamp just before the file's start
+		now := start - c.unit // a first timestamp just before the file's start
 		var want []int64
 		for i := range 40 {
 			w.data(0, c.put(now), float32(i))

@@ -63,16 +63,16 @@ func (j *BackwardJob) prepare(r *rig) (*work, error) {
 	}
 	f := j.form()
 	dtype, _ := valueType(j.Values)
-	value, stamp := f.sizes()
+	value, timestamp := f.sizes()
 	b, s, t, d := int64(j.B), int64(j.S), int64(j.T), int64(j.D)
-	// Every gradient is read and written once, and the stamps of both sides, which are checked too.
-	w := &work{limit: true, read: b*t*d*value + b*(s+t)*stamp, written: b * s * d * value}
+	// Every gradient is read and written once, and the timestamps of both sides, which are checked too.
+	w := &work{limit: true, read: b*t*d*value + b*(s+t)*timestamp, written: b * s * d * value}
 	w.sets = r.sets(w.read + w.written)
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
 
 	rng := rand.New(rand.NewPCG(seed, 5))
 	grad, err1 := values(rng, dtype, j.B, j.T, j.D)
-	times, err2 := f.stamps(rng, j.B, j.S, "jittered")
+	times, err2 := f.timestamps(rng, j.B, j.S, "jittered")
 	targets, err3 := f.targets(rng, j.B, j.T)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func TestEverySuiteIsMeasured(t *testing.T) {
 }
 
 func TestTheLeastBytesAreCounted(t *testing.T) {
-	// By hand. Resample: two rows a target where that is less than all rows, all stamps and targets, the output once.
+	// By hand. Resample: two rows a target where that is less than all rows, all timestamps and targets, the output once.
 	for _, x := range []struct {
 		job           Job
 		read, written int64

@@ -112,8 +112,8 @@ func limitOfMillis(ms float64) ops.Limit {
 	return ops.Within(time.Duration(ms * 1e6))
 }
 
-// sizes are the bytes of a value and of a stamp.
-func (f *Form) sizes() (value, stamp int64) {
+// sizes are the bytes of a value and of a timestamp.
+func (f *Form) sizes() (value, timestamp int64) {
 	v, _ := valueType(f.Values)
 	t, _ := timeType(f.Times)
 	return int64(v.Size()), int64(t.Size())
@@ -121,33 +121,33 @@ func (f *Form) sizes() (value, stamp int64) {
 
 // masks are the bytes of mask and age of so many targets.
 func (f *Form) masks(targets int64) (n int64) {
-	_, stamp := f.sizes()
+	_, timestamp := f.sizes()
 	if f.Valid {
 		n += targets
 	}
 	if f.Age {
-		n += targets * stamp
+		n += targets * timestamp
 	}
 	return n
 }
 
-// stamps are the source stamps of b rows, on the clock given or else on that one.
-func (f *Form) stamps(rng *rand.Rand, b, s int, or string) (*tensor.Tensor, error) {
+// timestamps are the source timestamps of b rows, on the clock given or else on that one.
+func (f *Form) timestamps(rng *rand.Rand, b, s int, or string) (*tensor.Tensor, error) {
 	ticks, _ := timeType(f.Times)
 	switch cmp.Or(f.Clock, or) {
 	case "even":
-		return stamps(nil, ticks, b, s)
+		return timestamps(nil, ticks, b, s)
 	case "gapped":
 		return gapped(rng, ticks, b, s)
 	}
-	return stamps(rng, ticks, b, s)
+	return timestamps(rng, ticks, b, s)
 }
 
 // targets are those of b rows: evenly spaced, in order or shuffled, each row on its own.
 func (f *Form) targets(rng *rand.Rand, b, t int) (*tensor.Tensor, error) {
 	ticks, _ := timeType(f.Times)
 	if !f.Shuffle {
-		return stamps(nil, ticks, b, t)
+		return timestamps(nil, ticks, b, t)
 	}
 	step := span / float64(max(t-1, 1))
 	var order []int

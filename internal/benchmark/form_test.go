@@ -58,7 +58,7 @@ func TestTheLeastBytesOfFormsAreCounted(t *testing.T) {
 		job           Job
 		read, written int64
 	}{
-		// i64 stamps are read whole; mask and age are written.
+		// i64 timestamps are read whole; mask and age are written.
 		{&ResampleJob{B: 2, S: 400, T: 10, D: 3, Form: Form{Values: "f16", Times: "i64", Valid: true, Age: true}}, 2*2*10*3*2 + 8*2*410, 2*10*3*2 + 2*10*(1+8)},
 		// A mask alone, and targets in any order, which cost no byte more.
 		{&ResampleJob{B: 2, S: 400, T: 10, D: 3, Form: Form{Times: "f64", Valid: true, Shuffle: true}}, 2*2*10*3*2 + 8*2*410, 2*10*3*2 + 2*10},
@@ -86,7 +86,7 @@ func TestTheSamplesThatTargetsNeedAreCounted(t *testing.T) {
 		for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest, ops.InterpWindowMean, ops.InterpWindowLast} {
 			const b, s, n = 2, 23, 11
 			rng := rand.New(rand.NewPCG(3, 3))
-			times, err := form.stamps(rng, b, s, "")
+			times, err := form.timestamps(rng, b, s, "")
 			require.NoError(t, err)
 			targets, err := form.targets(rng, b, n)
 			require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestTheSamplesThatTargetsNeedAreCounted(t *testing.T) {
 func TestGappedClocksHaveGaps(t *testing.T) {
 	f := Form{Clock: "gapped", Times: "f64"}
 	for _, s := range []int{2, 3, 5, 6, 100} {
-		c := dataOf[float64](tensorOf(t)(f.stamps(rand.New(rand.NewPCG(1, 1)), 1, s, "")))
+		c := dataOf[float64](tensorOf(t)(f.timestamps(rand.New(rand.NewPCG(1, 1)), 1, s, "")))
 		assert.Zero(t, c[0])
 		assert.InDelta(t, span, c[s-1], 1e-9)
 		gaps := 0

@@ -80,12 +80,12 @@ func (j *FuseJob) prepare(r *rig) (*work, error) {
 		return nil, err
 	}
 	dtype, _ := valueType(j.Values)
-	value, stamp := j.sizes()
+	value, timestamp := j.sizes()
 	b, t, d := int64(j.B), int64(j.T), int64(0)
-	w := &work{limit: true, read: b * t * stamp}
-	each := b * t * stamp
+	w := &work{limit: true, read: b * t * timestamp}
+	each := b * t * timestamp
 	for _, s := range j.Streams {
-		each += b * int64(s.S) * (int64(s.D)*value + stamp)
+		each += b * int64(s.S) * (int64(s.D)*value + timestamp)
 		d += int64(s.D)
 	}
 	w.written = b*t*d*value + j.masks(b*t*int64(len(j.Streams)))
@@ -105,12 +105,12 @@ func (j *FuseJob) prepare(r *rig) (*work, error) {
 	for _, s := range j.Streams {
 		host, err1 := values(rng, dtype, j.B, s.S, s.D)
 		v, err1 := r.put(w, host, err1)
-		ticks, err2 := j.stamps(rng, j.B, s.S, "even")
+		ticks, err2 := j.timestamps(rng, j.B, s.S, "even")
 		c, err2 := r.put(w, ticks, err2)
 		if err := errors.Join(err1, err2); err != nil {
 			return fail(err)
 		}
-		w.read += leastValues(&j.Form, []ops.Channel{{Hi: s.D}}, ticks, marks)*value + b*int64(s.S)*stamp
+		w.read += leastValues(&j.Form, []ops.Channel{{Hi: s.D}}, ticks, marks)*value + b*int64(s.S)*timestamp
 		src, times = append(src, v), append(times, c)
 	}
 	dst, err1 := r.alloc(w, dtype, w.sets, j.B, j.T, int(d))

@@ -11,7 +11,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// The inputs are those of every published figure: random values; over span seconds, source stamps evenly spaced, each but the
+// The inputs are those of every published figure: random values; over span seconds, source timestamps evenly spaced, each but the
 // first and the last moved by up to a fifth of a step; targets evenly spaced over the same seconds. A Form may ask for others.
 const (
 	span   = 5.0
@@ -104,8 +104,8 @@ func repeat[T any](n, block int, next func() T) []T {
 	return out
 }
 
-// stamps are the source stamps of b rows of s samples, or without a generator evenly spaced ones.
-func stamps(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error) {
+// timestamps are the source timestamps of b rows of s samples, or without a generator evenly spaced ones.
+func timestamps(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error) {
 	step := span / float64(max(s-1, 1))
 	return clock(dtype, []int{b, s}, func(i int) float64 {
 		k := i % s
@@ -117,8 +117,8 @@ func stamps(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error
 	})
 }
 
-// gapped are the stamps of b rows with gaps: four in each, evenly among its samples, which together are a fifth of the span. Between
-// them the samples are spaced and moved as those of stamps.
+// gapped are the timestamps of b rows with gaps: four in each, evenly among its samples, which together are a fifth of the span. Between
+// them the samples are spaced and moved as those of timestamps.
 func gapped(rng *rand.Rand, dtype tensor.DType, b, s int) (*tensor.Tensor, error) {
 	const gaps, length = 4, span / 20
 	step := (span - gaps*length) / float64(max(s-1, 1))

@@ -215,9 +215,9 @@ func (j *LaunchJob) several(r *rig) (*work, error) {
 	return w, nil
 }
 
-// small puts stamps, and values unless they are given, on the device, and makes a plan of them.
+// small puts timestamps, and values unless they are given, on the device, and makes a plan of them.
 func (j *LaunchJob) small(r *rig, w *work, rng *rand.Rand, mode ops.LaunchMode, src *tensor.Tensor, b, s, t, d int) (dst *tensor.Tensor, plan *ops.Plan, err error) {
-	var in [3]*tensor.Tensor // values, stamps, targets
+	var in [3]*tensor.Tensor // values, timestamps, targets
 	put := func(i int, host *tensor.Tensor, err error) error {
 		if err == nil {
 			in[i], err = r.alloc(w, host.DType(), append([]int{1}, host.Shape()...)...)
@@ -236,8 +236,8 @@ func (j *LaunchJob) small(r *rig, w *work, rng *rand.Rand, mode ops.LaunchMode, 
 			return nil, nil, err
 		}
 	}
-	times, err1 := stamps(rng, tensor.F32, b, s)
-	targets, err2 := stamps(nil, tensor.F32, b, t)
+	times, err1 := timestamps(rng, tensor.F32, b, s)
+	targets, err2 := timestamps(nil, tensor.F32, b, t)
 	if err := errors.Join(put(1, times, err1), put(2, targets, err2)); err != nil {
 		return nil, nil, err
 	}

@@ -98,7 +98,7 @@ func between[T int64 | float64 | float32](kind ops.Interp, window T, c []T, x T)
 	return k, k + 2
 }
 
-// upper is the index of the first stamp after x.
+// upper is the index of the first timestamp after x.
 func upper[T int64 | float64 | float32](c []T, x T) int {
 	lo, hi := 0, len(c)
 	for lo < hi {

@@ -47,7 +47,7 @@ func (j *PipelineJob) check() error {
 type pipe struct {
 	stream    *ops.Queue
 	plan      *ops.Plan
-	host, dev [4]*tensor.Tensor // values, stamps, targets, output
+	host, dev [4]*tensor.Tensor // values, timestamps, targets, output
 }
 
 func (j *PipelineJob) prepare(r *rig) (*work, error) {
@@ -91,8 +91,8 @@ func (j *PipelineJob) pipe(r *rig, w *work, number int) (*pipe, error) {
 	rng := rand.New(rand.NewPCG(seed, uint64(number)+3))
 	var errs [4]error
 	p.host[0], errs[0] = values(rng, tensor.BF16, j.B, j.S, j.D)
-	p.host[1], errs[1] = stamps(rng, tensor.F32, j.B, j.S)
-	p.host[2], errs[2] = stamps(nil, tensor.F32, j.B, j.T)
+	p.host[1], errs[1] = timestamps(rng, tensor.F32, j.B, j.S)
+	p.host[2], errs[2] = timestamps(nil, tensor.F32, j.B, j.T)
 	p.host[3], errs[3] = tensor.New(tensor.BF16, j.B, j.T, j.D)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err

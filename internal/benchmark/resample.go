@@ -133,21 +133,21 @@ func (j *ResampleJob) prepare(r *rig) (*work, error) {
 	}
 	dtype, _ := valueType(j.Values)
 	channels, _ := j.channels()
-	value, stamp := j.sizes()
+	value, timestamp := j.sizes()
 	b, s, t, d := int64(j.B), int64(j.S), int64(j.T), int64(j.D)
 	w := &work{limit: true, written: b*t*d*value + j.masks(b*t)}
-	w.sets = r.sets(b*d*s*value + b*(s+t)*stamp + w.written)
+	w.sets = r.sets(b*d*s*value + b*(s+t)*timestamp + w.written)
 	fail := func(err error) (*work, error) { return nil, errors.Join(err, w.close()) }
 
 	rng := rand.New(rand.NewPCG(seed, 2))
 	host, err1 := channelValues(rng, dtype, channels, j.B, j.S)
-	times, err2 := j.stamps(rng, j.B, j.S, "jittered")
+	times, err2 := j.timestamps(rng, j.B, j.S, "jittered")
 	targets, err3 := j.targets(rng, j.B, j.T)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	// The stamps are all read, to be checked.
-	w.read = leastValues(&j.Form, channels, times, targets)*value + b*(s+t)*stamp
+	// The timestamps are all read, to be checked.
+	w.read = leastValues(&j.Form, channels, times, targets)*value + b*(s+t)*timestamp
 	var dev [3]*tensor.Tensor
 	for i, h := range []*tensor.Tensor{host, times, targets} {
 		var err error

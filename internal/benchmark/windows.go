@@ -18,7 +18,7 @@ type WindowsJob struct {
 	Episodes int  `json:"episodes"`
 	Ticks    int  `json:"ticks"`
 	D        int  `json:"d"`
-	Trusted  bool `json:"trusted,omitempty"` // neither tables nor stamps are checked
+	Trusted  bool `json:"trusted,omitempty"` // neither tables nor timestamps are checked
 }
 
 var windowsSuite = suite{
@@ -78,7 +78,7 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 	var args ops.DrawArgs
 	args.Streams = make([]ops.DrawStream, 1)
 	var src [2]*tensor.Tensor
-	var stamps *tensor.Tensor
+	var timestamps *tensor.Tensor
 	var deltas [2]*tensor.Tensor
 	put := func(to **tensor.Tensor, host *tensor.Tensor, err error) error {
 		if err == nil {
@@ -98,7 +98,7 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 		past[t], future[t] = int64(t+1-j.Ticks)*20_000_000, int64(t)*20_000_000
 	}
 	errs := []error{list(&args.Windows, windows), list(&args.Begins, begins), list(&args.Streams[0].Offsets, offsets), list(&args.Cursor, make([]int64, 2)),
-		list(&stamps, times), list(&deltas[0], past), list(&deltas[1], future)}
+		list(&timestamps, times), list(&deltas[0], past), list(&deltas[1], future)}
 	for m := range src {
 		host, err := values(rng, tensor.F32, frames, j.D)
 		errs = append(errs, put(&src[m], host, err))
@@ -127,7 +127,7 @@ func (j *WindowsJob) prepare(r *rig) (*work, error) {
 		fuse := func(m int, mode ops.LaunchMode) (*ops.Plan, error) {
 			return r.dev.PlanFuse(ops.FuseArgs{
 				Dst: alloc(tensor.BF16, j.Windows, j.Ticks, j.D), Valid: alloc(tensor.U8, j.Windows, j.Ticks, 1), Pad: alloc(tensor.U8, j.Windows, j.Ticks, 1),
-				Targets: ops.Anchored(args.Anchors, deltas[m]), Streams: []ops.FuseStream{{Src: src[m], SrcTimes: stamps, SrcStarts: s.Starts, SrcLengths: s.Lengths}},
+				Targets: ops.Anchored(args.Anchors, deltas[m]), Streams: []ops.FuseStream{{Src: src[m], SrcTimes: timestamps, SrcStarts: s.Starts, SrcLengths: s.Lengths}},
 			}, ops.FuseOptions{TrustTimes: j.Trusted, Launch: mode})
 		}
 		mode := r.opt.Launch

@@ -113,7 +113,7 @@ func (p *backwardPlan[C]) by(do func(*task)) error {
 	return p.job.FaultError(backend.Fault(p.fault.Load()), tensor.Elements[int64])
 }
 
-// check looks at one piece of the rows, the stamps and the targets.
+// check looks at one piece of the rows, the timestamps and the targets.
 func (s *gradient[C]) check(piece, worker int) {
 	if s.Check {
 		s.resamplePlan.check(piece, worker)

@@ -95,7 +95,7 @@ func (p *resamplePlan[C]) channel(c *backend.Channel, l *located, times []C, x C
 }
 
 // spline makes the n features from those of sample k, at from, and of its neighbours, with the curve cut where two samples have
-// one stamp.
+// one timestamp.
 func (p *resamplePlan[C]) spline(kind backend.Interp, l *located, times []C, from, n int, s *scratch) {
 	c := &s.cubic
 	var before, after beside

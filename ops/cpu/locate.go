@@ -8,7 +8,7 @@ import (
 // clock lists the types of times: nanoseconds or seconds.
 type clock interface{ int64 | float64 | float32 }
 
-// place says where a target lies in a row of stamps.
+// place says where a target lies in a row of timestamps.
 type place uint8
 
 const (
@@ -48,7 +48,7 @@ func longer[C clock](x, y, limit C) bool {
 	return d > limit || d < 0 // below 0: int64, of 2^63
 }
 
-// firstInWindow returns the smallest i whose stamp is in a window that begins `from` before x; len(t) if none is.
+// firstInWindow returns the smallest i whose timestamp is in a window that begins `from` before x; len(t) if none is.
 func firstInWindow[C clock](t []C, x, from C) int {
 	return firstWhere(len(t), func(i int) bool { return begun(t[i], x, from) })
 }
@@ -170,7 +170,7 @@ func newLimits[C clock](j *backend.ResampleJob) limits[C] {
 	return l
 }
 
-// locate finds x in a row's stamps, of which there is at least one.
+// locate finds x in a row's timestamps, of which there is at least one.
 func locate[C clock](t []C, x C, guess int, l *limits[C]) located {
 	n := len(t)
 	switch {

@@ -65,8 +65,8 @@ func (p *boundPlan) Close() error {
 }
 
 const (
-	checkTile     = 1 << 15 // stamps, or rows, a piece of checking
-	selectedCheck = 64      // rows of a selection, whose stamps are checked with them
+	checkTile     = 1 << 15 // timestamps, or rows, a piece of checking
+	selectedCheck = 64      // rows of a selection, whose timestamps are checked with them
 )
 
 func (b *Backend) Resample(job *backend.ResampleJob) (backend.Plan, error) {
@@ -126,11 +126,11 @@ func newCPUResample[C clockElement](b *Backend, job *backend.ResampleJob) (*resa
 	p.each = targetsAPiece(job.Channels, job.D)
 	p.work = task{pieces: (job.Rows() + p.each - 1) / p.each, do: p.tile}
 	p.rowsEach = checkTile
-	stamps := job.Timestamps()
+	timestamps := job.Timestamps()
 	if job.SrcStarts != nil {
-		p.rowsEach, stamps = selectedCheck, 0
+		p.rowsEach, timestamps = selectedCheck, 0
 	}
-	p.checks = task{pieces: max((stamps+checkTile-1)/checkTile, (job.B+p.rowsEach-1)/p.rowsEach), do: p.check}
+	p.checks = task{pieces: max((timestamps+checkTile-1)/checkTile, (job.B+p.rowsEach-1)/p.rowsEach), do: p.check}
 	return p, nil
 }
 
@@ -241,7 +241,7 @@ func (r *rows) find(i int) (b, index int) {
 	return lo, i - start
 }
 
-// check looks at one piece of the rows' lengths and of the source stamps.
+// check looks at one piece of the rows' lengths and of the source timestamps.
 func (p *resamplePlan[C]) check(piece, _ int) {
 	first := piece * p.rowsEach
 	for b := first; b < min(first+p.rowsEach, p.B); b++ {
@@ -263,11 +263,11 @@ func (p *resamplePlan[C]) check(piece, _ int) {
 		}
 		return
 	}
-	p.checkStamps(piece*checkTile, min((piece+1)*checkTile, p.Timestamps()))
+	p.checkTimestamps(piece*checkTile, min((piece+1)*checkTile, p.Timestamps()))
 }
 
-// checkStamp looks at stamp i, which lies at `at`, and at the one before it, unless it is its row's first.
-func (p *resamplePlan[C]) checkStamp(i, at int, first bool) {
+// checkTimestamp looks at timestamp i, which lies at `at`, and at the one before it, unless it is its row's first.
+func (p *resamplePlan[C]) checkTimestamp(i, at int, first bool) {
 	t := p.times[at]
 	switch reason := badTime(t); {
 	case reason != 0:
@@ -277,7 +277,7 @@ func (p *resamplePlan[C]) checkStamp(i, at int, first bool) {
 	}
 }
 
-// rowStart reports whether stamp i begins a packed row.
+// rowStart reports whether timestamp i begins a packed row.
 func (p *resamplePlan[C]) rowStart(i int) bool {
 	if p.SrcOffsets == nil {
 		return false

@@ -2,7 +2,7 @@ package cpu
 
 import "github.com/robocache/robocache/ops/backend"
 
-// The parts of a Resample that take its time: the check of the stamps, and the targets of a row in order.
+// The parts of a Resample that take its time: the check of the timestamps, and the targets of a row in order.
 
 const (
 	pieceCost = 1 << 16 // a piece of work, in features copied: some 20 us
@@ -20,8 +20,8 @@ func targetsAPiece(channels []backend.Channel, d int) int {
 	return max(pieceCost/cost, 1)
 }
 
-// checkStamps looks at the stamps lo to hi-1 of all rows.
-func (p *resamplePlan[C]) checkStamps(lo, hi int) {
+// checkTimestamps looks at the timestamps lo to hi-1 of all rows.
+func (p *resamplePlan[C]) checkTimestamps(lo, hi int) {
 	for lo < hi {
 		b, k := 0, lo
 		if p.SrcOffsets == nil {
@@ -37,22 +37,22 @@ func (p *resamplePlan[C]) checkStamps(lo, hi int) {
 	}
 }
 
-// checkRuns looks at stamps t, of which the first is stamp i, lies at `at`, and is its row's first or not.
+// checkRuns looks at timestamps t, of which the first is timestamp i, lies at `at`, and is its row's first or not.
 func (p *resamplePlan[C]) checkRuns(i, at int, t []C, first bool) {
 	for k := 0; k < len(t); {
-		// A stamp after a run that ascends, and both ends of the run: what is between them is as good as they are.
+		// A timestamp after a run that ascends, and both ends of the run: what is between them is as good as they are.
 		end := k + ascending(t[k:])
-		p.checkStamp(i+k, at+k, first && k == 0)
+		p.checkTimestamp(i+k, at+k, first && k == 0)
 		if end-1 > k && (badTime(t[k]) != 0 || badTime(t[end-1]) != 0) {
 			for n := k; n < end; n++ {
-				p.checkStamp(i+n, at+n, first && n == 0)
+				p.checkTimestamp(i+n, at+n, first && n == 0)
 			}
 		}
 		k = end
 	}
 }
 
-// ascending returns how many of the first stamps do not decrease, at least 1. A NaN ends them.
+// ascending returns how many of the first timestamps do not decrease, at least 1. A NaN ends them.
 func ascending[C clock](t []C) int {
 	last := t[0]
 	for i, x := range t[1:] {
@@ -137,7 +137,7 @@ func (p *resamplePlan[C]) rowSpan(i, b, t, count, start, n int, s *scratch) {
 			p.target(i+j, k, s)
 			continue
 		}
-		// Targets mostly move on evenly. The bounds hold for stamps out of order too.
+		// Targets mostly move on evenly. The bounds hold for timestamps out of order too.
 		guess := min(max(k+step, 0), n-2)
 		if !(times[guess] <= x && x < times[guess+1]) {
 			guess = min(lastAtOrBefore(times, x, guess), n-2)

@@ -20,8 +20,8 @@ type testClock interface {
 	tensor.Element
 }
 
-// testStamps makes n stamps that do not decrease, some of them equal, some far apart.
-func testStamps[C clock](rng *rand.Rand, n int) []C {
+// testTimestamps makes n timestamps that do not decrease, some of them equal, some far apart.
+func testTimestamps[C clock](rng *rand.Rand, n int) []C {
 	t := make([]C, n)
 	x := C(rng.IntN(1000)) - 500
 	for i := range t {
@@ -34,7 +34,7 @@ func testStamps[C clock](rng *rand.Rand, n int) []C {
 		}
 		t[i] = x
 	}
-	if far := C(backend.MaxTime); far+far < 0 && rng.IntN(4) == 0 { // int64: as far apart as stamps may be
+	if far := C(backend.MaxTime); far+far < 0 && rng.IntN(4) == 0 { // int64: as far apart as timestamps may be
 		t[0] = -far
 		for i := 1 + rng.IntN(n); i < n; i++ {
 			t[i] = far
@@ -43,20 +43,20 @@ func testStamps[C clock](rng *rand.Rand, n int) []C {
 	return t
 }
 
-// testTargets makes n targets: in order for a while, then anywhere, on stamps and between them.
-func testTargets[C clock](rng *rand.Rand, stamps []C, n int) []C {
+// testTargets makes n targets: in order for a while, then anywhere, on timestamps and between them.
+func testTargets[C clock](rng *rand.Rand, timestamps []C, n int) []C {
 	x := make([]C, n)
 	at := 0
 	for i := range x {
 		if at += rng.IntN(3); rng.IntN(10) == 0 {
-			at = rng.IntN(len(stamps))
+			at = rng.IntN(len(timestamps))
 		}
-		x[i] = stamps[at%len(stamps)] + C(rng.IntN(3))
+		x[i] = timestamps[at%len(timestamps)] + C(rng.IntN(3))
 		switch rng.IntN(30) {
 		case 0:
-			x[i] = stamps[0] - 1
+			x[i] = timestamps[0] - 1
 		case 1:
-			x[i] = stamps[0] / 2
+			x[i] = timestamps[0] / 2
 		}
 		if v := C(math.NaN()); v != v && rng.IntN(50) == 0 {
 			x[i] = v
@@ -68,15 +68,15 @@ func testTargets[C clock](rng *rand.Rand, stamps []C, n int) []C {
 func TestLastAtOrBeforeForEveryGuess(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n < 40; n++ {
-		stamps := testStamps[float32](rng, n)
-		for i := range stamps {
-			for _, x := range []float32{stamps[i], stamps[i] + .5} {
+		timestamps := testTimestamps[float32](rng, n)
+		for i := range timestamps {
+			for _, x := range []float32{timestamps[i], timestamps[i] + .5} {
 				want := 0
-				for want+1 < n && stamps[want+1] <= x {
+				for want+1 < n && timestamps[want+1] <= x {
 					want++
 				}
 				for guess := -2; guess < n+2; guess++ {
-					require.Equal(t, want, lastAtOrBefore(stamps, x, guess), "%v in %v, guess %d", x, stamps, guess)
+					require.Equal(t, want, lastAtOrBefore(timestamps, x, guess), "%v in %v, guess %d", x, timestamps, guess)
 				}
 			}
 		}
@@ -98,20 +98,20 @@ func aloneAndAmongOthers[C testClock](t *testing.T) {
 			const rows = 3
 			samples, targets, d := 1+rng.IntN(200), 1+rng.IntN(200), 1+rng.IntN(40)
 			args := backend.ResampleTensors{}
-			var stamps, at []C
+			var timestamps, at []C
 			for range rows {
-				row := testStamps[C](rng, samples)
-				stamps = append(stamps, row...)
+				row := testTimestamps[C](rng, samples)
+				timestamps = append(timestamps, row...)
 				at = append(at, testTargets(rng, row, targets)...)
 			}
 			from, to := valueTypes[rng.IntN(4)], valueTypes[rng.IntN(4)]
 			src, err := newTensor(testValues(rng, from, rows*samples*(d+2)), rows, samples, d+2)
 			require.NoError(t, err)
 			args.Src = tensor.Must(src.Slice(2, 1, d+1))
-			args.SrcTimes = tensor.Must(tensor.Of(stamps, rows, samples))
+			args.SrcTimes = tensor.Must(tensor.Of(timestamps, rows, samples))
 			args.Targets = backend.Clock{Times: tensor.Must(tensor.Of(at, rows, targets))}
 			if rng.IntN(4) == 0 {
-				args.Targets = backend.Clock{Start: int64(stamps[0]) - 2, Rate: 1e9 / (1 + rng.Float64()), Count: targets}
+				args.Targets = backend.Clock{Start: int64(timestamps[0]) - 2, Rate: 1e9 / (1 + rng.Float64()), Count: targets}
 			}
 			if rng.IntN(3) == 0 {
 				args.SrcLengths = tensor.Must(tensor.Of([]int64{int64(samples), int64(1 + samples/2), 1}, rows))
@@ -215,7 +215,7 @@ func requireSame(t *testing.T, want, got *tensor.Tensor, name string) {
 	}
 }
 
-func TestTheCheckOfRunsFindsWhatTheCheckOfStampsDoes(t *testing.T) {
+func TestTheCheckOfRunsFindsWhatTheCheckOfTimestampsDoes(t *testing.T) {
 	t.Run("i64", checksAgree[int64])
 	t.Run("f64", checksAgree[float64])
 	t.Run("f32", checksAgree[float32])
@@ -228,25 +228,25 @@ func checksAgree[C testClock](t *testing.T) {
 	faults := 0
 	for range 2000 {
 		samples, rows := 1+rng.IntN(60), 1+rng.IntN(4)
-		var stamps []C
+		var timestamps []C
 		for range rows {
-			stamps = append(stamps, testStamps[C](rng, samples)...)
+			timestamps = append(timestamps, testTimestamps[C](rng, samples)...)
 		}
 		for range rng.IntN(3) { // what may be wrong
-			at := rng.IntN(len(stamps))
+			at := rng.IntN(len(timestamps))
 			switch rng.IntN(4) {
 			case 0:
-				stamps[at] -= 1000
+				timestamps[at] -= 1000
 			case 1:
-				stamps[at] += 1000
+				timestamps[at] += 1000
 			case 2:
-				stamps[at] = badStamp[C](rng)
+				timestamps[at] = badTimestamp[C](rng)
 			case 3:
-				stamps[0], stamps[len(stamps)-1] = badStamp[C](rng), badStamp[C](rng)
+				timestamps[0], timestamps[len(timestamps)-1] = badTimestamp[C](rng), badTimestamp[C](rng)
 			}
 		}
 		args := backend.ResampleTensors{Dst: tensor.Must(tensor.New(tensor.F32, rows, 1, 1)), Src: tensor.Must(tensor.New(tensor.F32, rows, samples, 1)),
-			SrcTimes: tensor.Must(tensor.Of(stamps, rows, samples)), Targets: backend.Clock{Start: 0, Rate: 1, Count: 1}}
+			SrcTimes: tensor.Must(tensor.Of(timestamps, rows, samples)), Targets: backend.Clock{Start: 0, Rate: 1, Count: 1}}
 		switch rng.IntN(3) {
 		case 0:
 			lengths := make([]int64, rows)
@@ -259,7 +259,7 @@ func checksAgree[C testClock](t *testing.T) {
 			for i := range offsets {
 				offsets[i] = int64(i * samples)
 			}
-			args.Src, args.SrcTimes = tensor.Must(tensor.New(tensor.F32, rows*samples, 1)), tensor.Must(tensor.Of(stamps, rows*samples))
+			args.Src, args.SrcTimes = tensor.Must(tensor.New(tensor.F32, rows*samples, 1)), tensor.Must(tensor.Of(timestamps, rows*samples))
 			args.SrcOffsets = tensor.Must(tensor.Of(offsets, rows+1))
 		}
 		plan, err := b.Resample(jobOf(args, rules{}))
@@ -272,15 +272,15 @@ func checksAgree[C testClock](t *testing.T) {
 				b, k = i/p.S, i%p.S
 			}
 			if p.SrcLengths == nil || int64(k) < p.srcRows.lengths[b] {
-				p.checkStamp(i, b*p.TimesBatch+k, k == 0)
+				p.checkTimestamp(i, b*p.TimesBatch+k, k == 0)
 			}
 		}
 		want := p.fault.Load()
 		p.fault.Store(uint64(backend.NoFault))
-		for lo, step := 0, 1+rng.IntN(len(stamps)); lo < p.Timestamps(); lo += step {
-			p.checkStamps(lo, min(lo+step, p.Timestamps()))
+		for lo, step := 0, 1+rng.IntN(len(timestamps)); lo < p.Timestamps(); lo += step {
+			p.checkTimestamps(lo, min(lo+step, p.Timestamps()))
 		}
-		require.Equal(t, want, p.fault.Load(), "%v", stamps)
+		require.Equal(t, want, p.fault.Load(), "%v", timestamps)
 		if backend.Fault(want) != backend.NoFault {
 			faults++
 		}
@@ -289,8 +289,8 @@ func checksAgree[C testClock](t *testing.T) {
 	assert.Less(t, faults, 1900)
 }
 
-// badStamp is no time.
-func badStamp[C clock](rng *rand.Rand) C {
+// badTimestamp is no time.
+func badTimestamp[C clock](rng *rand.Rand) C {
 	var z C
 	if _, ok := any(z).(int64); ok {
 		return C([]int64{math.MaxInt64, math.MinInt64, backend.MaxTime + 1, -backend.MaxTime - 1}[rng.IntN(4)])

@@ -147,14 +147,14 @@ func (d *decision) candidates(b *gpu) []tuned.Policy {
 }
 
 func keyOf(j *backend.FuseJob, name string, shapes []shape) tuned.Key {
-	pieces, stamps := 0, 0
+	pieces, timestamps := 0, 0
 	for i, part := range j.Parts {
 		pieces += shapes[i].chunks
 		if j.Check && part.SrcTimes != nil {
-			stamps += part.Timestamps()
+			timestamps += part.Timestamps()
 		}
 	}
-	return tuned.Key{Variant: name, Bytes: log2(j.D * j.Dst.DType().Size()), Pieces: log2(pieces), Targets: log2(j.Rows()), Timestamps: log2(stamps), Ready: inputsReady(j)}
+	return tuned.Key{Variant: name, Bytes: log2(j.D * j.Dst.DType().Size()), Pieces: log2(pieces), Targets: log2(j.Rows()), Timestamps: log2(timestamps), Ready: inputsReady(j)}
 }
 
 func log2(n int) int { return bits.Len(uint(n)) - 1 }

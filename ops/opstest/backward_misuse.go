@@ -14,7 +14,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// gradientValues: targets out of order are found where the work is done, and named by row and index, after rows and stamps that are wrong.
+// gradientValues: targets out of order are found where the work is done, and named by row and index, after rows and timestamps that are wrong.
 func (s *suite) gradientValues(t *testing.T) {
 	src := func() *array { return vals(tensor.F32, make([]float64, 12), 2, 3, 2) }
 	good, back := []int64{0, 1, 2, 0, 1, 2}, []int64{0, 1, 2, 0, 2, 1}
@@ -28,7 +28,7 @@ func (s *suite) gradientValues(t *testing.T) {
 		"in both":                          {[]int64{3, 2, 1, 0, 0, 1, 2, 1}, nil},
 		"from one row to the next, and no": {[]int64{0, 1, 2, 3, 0, 1, 2, 3}, nil},
 		"beyond the length":                {[]int64{0, 1, 0, 1, 0, 1, 2, 1}, func(c *resampling) { c.DstLengths = arr([]int64{2, 3}, 2) }},
-		"beside stamps":                    {[]int64{3, 2, 1, 0, 0, 1, 2, 1}, func(c *resampling) { c.Times = arr(back, 2, 3) }},
+		"beside timestamps":                {[]int64{3, 2, 1, 0, 0, 1, 2, 1}, func(c *resampling) { c.Times = arr(back, 2, 3) }},
 		"beside lengths":                   {[]int64{3, 2, 1, 0, 0, 1, 2, 1}, func(c *resampling) { c.SrcLengths = arr([]int64{3, 4}, 2) }},
 		"without samples":                  {[]int64{0, 1, 2, 2, 3, 2, 1, 0}, func(c *resampling) { c.SrcLengths = arr([]int64{3, 0}, 2) }},
 		"before one out of range":          {[]int64{0, 2, 1, 9, 0, 1, 1, 2}, func(c *resampling) { c.Opts.Edge = ops.EdgeError }},
@@ -64,7 +64,7 @@ func (s *suite) gradientValues(t *testing.T) {
 		r := &resampling{Name: "packed", Src: src(), Times: arr(good, 2, 3), Targets: arr([]int64{0, 1, 2, 0, 1, 2, 3, 1}, 8), DstOffsets: arr(offsets, 3)}
 		s.gradients(t, single(r, vals(tensor.F32, count0(16), 8, 2)), layouts...)
 	}
-	for _, c := range noRows() { // the checks of rows and stamps that have nothing to write
+	for _, c := range noRows() { // the checks of rows and timestamps that have nothing to write
 		if linearKinds(&c.Opts) {
 			f := &fusing{Name: c.Name, Out: c.out(), Streams: []*part{{resampling: *c}}, Targets: c.Targets, Clock: c.Clock, DstLengths: c.DstLengths, DstOffsets: c.DstOffsets, Packed: c.Packed, Planned: true}
 			s.gradients(t, gradient(1, f, true, 0), layouts...)

@@ -79,10 +79,10 @@ func (s *suite) gradientEdges(t *testing.T) {
 	r := rng(90)
 	for _, ends := range []int{1, 2, 3} { // samples of one time at both
 		for _, d := range []int{1, 8, 130} {
-			var stamps []float64
+			var timestamps []float64
 			for k := range 70 {
 				for range 1 + b2i(k == 0 || k == 69)*(ends-1) + b2i(k%9 == 4) {
-					stamps = append(stamps, float64(3*k))
+					timestamps = append(timestamps, float64(3*k))
 				}
 			}
 			var x []float64
@@ -95,8 +95,8 @@ func (s *suite) gradientEdges(t *testing.T) {
 						if edge == ops.EdgeError || s.spare() {
 							continue
 						}
-						n := len(stamps)
-						c := &resampling{Name: fmt.Sprint("edges ", ends, d), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, stamps, n), Targets: vals(tensor.F64, x, len(x)),
+						n := len(timestamps)
+						c := &resampling{Name: fmt.Sprint("edges ", ends, d), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, timestamps, n), Targets: vals(tensor.F64, x, len(x)),
 							Opts: ops.ResampleOptions{Interp: kind, Edge: edge, Snap: snap}, Planned: true}
 						s.gradients(t, single(c, vals(tensor.F32, uniformValues(r, len(x)*d), len(x), d)), layouts[d%2])
 					}
@@ -112,7 +112,7 @@ func (s *suite) gradientTiles(t *testing.T) {
 	if s.isCPU() {
 		d = 5500 // of which it makes two samples at a time
 	}
-	stamps, x := []float64{0, 0, 3, 6, 6, 6, 9, 12, 12, 15, 18, 18}, []float64(nil)
+	timestamps, x := []float64{0, 0, 3, 6, 6, 6, 9, 12, 12, 15, 18, 18}, []float64(nil)
 	for i := range 30 {
 		x = append(x, float64(i)*.75-2)
 	}
@@ -120,8 +120,8 @@ func (s *suite) gradientTiles(t *testing.T) {
 	for skip := range 3 { // samples of one time at an end, and not
 		for _, edge := range []ops.Edge{ops.EdgeClamp, ops.EdgeExtrapolate} {
 			for _, snap := range []ops.Limit{{}, ops.Within(time.Second)} {
-				n := len(stamps) - skip
-				c := &resampling{Name: fmt.Sprint("tiles ", skip), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, stamps[skip/2:][:n], n), Targets: vals(tensor.F64, x, len(x)),
+				n := len(timestamps) - skip
+				c := &resampling{Name: fmt.Sprint("tiles ", skip), Src: vals(tensor.F32, make([]float64, n*d), n, d), Times: vals(tensor.F64, timestamps[skip/2:][:n], n), Targets: vals(tensor.F64, x, len(x)),
 					Opts: ops.ResampleOptions{Edge: edge, Snap: snap}, Planned: true}
 				s.gradients(t, single(c, g), layouts[skip%2])
 			}
@@ -132,7 +132,7 @@ func (s *suite) gradientTiles(t *testing.T) {
 // gradientNamed are the cases that others have for the places of targets, as gradients.
 func (s *suite) gradientNamed(t *testing.T) {
 	number := 0
-	for _, cases := range []func(visit){weights, searches, snaps, some(3, tolerances), heldParts, emptyRows, longLengths, noTargets, some(5, manyEmpty), goodStamps, badStamps, ticks} {
+	for _, cases := range []func(visit){weights, searches, snaps, some(3, tolerances), heldParts, emptyRows, longLengths, noTargets, some(5, manyEmpty), goodTimestamps, badTimestamps, ticks} {
 		cases(func(c *resampling, f *fusing, l layout) {
 			number++
 			if !linearKinds(&c.Opts) || len(c.Src.raw) > 200_000 || s.cfg.Slow > 1 && number%13 != 0 || raced && number%31 != 0 {
@@ -251,14 +251,14 @@ func (s *suite) gradientShapes(t *testing.T) {
 		if s.spare() {
 			return
 		}
-		stamps, x := make([]float64, n), make([]float64, m)
-		for k := range stamps {
-			stamps[k] = float64(k) * 100
+		timestamps, x := make([]float64, n), make([]float64, m)
+		for k := range timestamps {
+			timestamps[k] = float64(k) * 100
 		}
 		for i := range x {
 			x[i] = math.Floor(float64(n*100) * (1.1*r.Float64() - .05))
 		}
-		c := &resampling{Name: fmt.Sprint("shapes ", b, n, m, d, dtype), Src: vals(dtype, make([]float64, b*n*d), b, n, d), Times: vals(tensor.I64, stamps, n), Targets: vals(tensor.I64, x, m), Planned: true}
+		c := &resampling{Name: fmt.Sprint("shapes ", b, n, m, d, dtype), Src: vals(dtype, make([]float64, b*n*d), b, n, d), Times: vals(tensor.I64, timestamps, n), Targets: vals(tensor.I64, x, m), Planned: true}
 		f := &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}
 		g := gradient(5, f, true, 0)
 		if edit != nil {

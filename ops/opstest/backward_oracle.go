@@ -114,7 +114,7 @@ func (b *backward) unsorted(m int) *ops.ValueError {
 	return nil
 }
 
-// wanted is stream m's gradient, worked out from the matrix that its resampling is: a row of weights for each target, whose places a search through every stamp finds.
+// wanted is stream m's gradient, worked out from the matrix that its resampling is: a row of weights for each target, whose places a search through every timestamp finds.
 func (b *backward) wanted(m int) []uint64 {
 	switch b.clock() {
 	case tensor.I64:

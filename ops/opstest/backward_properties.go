@@ -120,7 +120,7 @@ func drawGradient(seed uint64, clock, out tensor.DType, form, number int) *backw
 	}
 	b := gradient(seed, f, alone, []int{0, 6, 50}[g.IntN(3)])
 	switch {
-	case number%8 == 5: // wrong stamps, targets or lengths
+	case number%8 == 5: // wrong timestamps, targets or lengths
 		b.vary(g.Rand, 3)
 	case number%8 == 7 && b.Targets != nil && len(b.Targets.raw) > 1: // targets out of order
 		b.Targets.raw[g.IntN(len(b.Targets.raw))] = b.Targets.raw[g.IntN(len(b.Targets.raw))]

@@ -19,7 +19,7 @@ type request struct {
 	dst, src, tms *tensor.Tensor
 }
 
-// requests makes n of them. Of those in bad the stamps go backwards at index 1; of those in idle there are no targets.
+// requests makes n of them. Of those in bad the timestamps go backwards at index 1; of those in idle there are no targets.
 func (s *suite) requests(t *testing.T, n int, bad, idle map[int]bool) []*request {
 	t.Helper()
 	p := &placed{dev: s.dev}

@@ -11,7 +11,7 @@ import (
 
 // wholeChunks runs jobs that a device may take a shorter way with: rows of one length and of whole 16 bytes, ends held, no
 // limits, outputs without gaps. Every dtype that keeps itself, clock and kind; widths of 1 chunk to more than a block moves;
-// targets around the tiles that these make; stamps that begin at 16 bytes and that do not.
+// targets around the tiles that these make; timestamps that begin at 16 bytes and that do not.
 func (s *suite) wholeChunks(t *testing.T) {
 	chunks := []int{1, 2, 3, 4, 5, 32, 33, 127, 200, 512, 513}
 	targets := []int{1, 2, 31, 33, 127, 129, 513}
@@ -46,10 +46,10 @@ func (s *suite) wholeChunks(t *testing.T) {
 			}
 		}
 	}
-	t.Run("bad stamps", s.badChunks)
+	t.Run("bad timestamps", s.badChunks)
 }
 
-// badChunks puts one bad stamp into every place of a small job of whole chunks, and two into a larger one.
+// badChunks puts one bad timestamp into every place of a small job of whole chunks, and two into a larger one.
 func (s *suite) badChunks(t *testing.T) {
 	bad := func(clock tensor.DType, before float64) []float64 {
 		if clock == tensor.I64 {
@@ -59,22 +59,22 @@ func (s *suite) badChunks(t *testing.T) {
 	}
 	for _, clock := range clockDTypes {
 		for i, n := 0, 2*7; i < n; i++ {
-			stamps := make([]float64, n)
-			for k := range stamps {
-				stamps[k] = float64(k % 7)
+			timestamps := make([]float64, n)
+			for k := range timestamps {
+				timestamps[k] = float64(k % 7)
 			}
-			for _, x := range bad(clock, stamps[max(i-1, 0)]) {
-				stamps[i] = x
+			for _, x := range bad(clock, timestamps[max(i-1, 0)]) {
+				timestamps[i] = x
 				for _, offset := range []int{0, 1} {
 					c := &resampling{Name: fmt.Sprintf("%s, %v at %d", clock, x, i), Src: vals(tensor.F32, make([]float64, n*4), 2, 7, 4),
-						Times: vals(clock, stamps, 2, 7), Targets: vals(clock, []float64{1, 5}, 2)}
+						Times: vals(clock, timestamps, 2, 7), Targets: vals(clock, []float64{1, 5}, 2)}
 					c.Times = c.Times.restride(c.Times.strides, offset, 0, encode(clock, -9))
 					s.check(t, c, layouts[0])
 				}
 			}
 		}
-		stamps := count(1, 5000)
-		stamps[1234], stamps[4321] = stamps[1234]-5, stamps[4321]-5
-		s.check(t, &resampling{Name: "the first of two", Src: vals(tensor.F32, make([]float64, 5000*4), 5000, 4), Times: vals(clock, stamps, 5000), Targets: vals(clock, count(1, 300), 300)}, layouts[0])
+		timestamps := count(1, 5000)
+		timestamps[1234], timestamps[4321] = timestamps[1234]-5, timestamps[4321]-5
+		s.check(t, &resampling{Name: "the first of two", Src: vals(tensor.F32, make([]float64, 5000*4), 5000, 4), Times: vals(clock, timestamps, 5000), Targets: vals(clock, count(1, 300), 300)}, layouts[0])
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// row is n stamps, whole ticks, as a recording may have them: even, moved, with a gap, all at one end, several at one time,
+// row is n timestamps, whole ticks, as a recording may have them: even, moved, with a gap, all at one end, several at one time,
 // at the ends too, and all at one time.
 func row(r *rand.Rand, n, pattern int) []float64 {
 	out := make([]float64, n)
@@ -39,10 +39,10 @@ func row(r *rand.Rand, n, pattern int) []float64 {
 	return out
 }
 
-// same is the pattern of stamps that are all one time.
+// same is the pattern of timestamps that are all one time.
 const same = 5
 
-// besideGuesses has two of a row's ends, and then targets in any bracket: on stamps, in the middle, and next to either end of it. Sorted they go from the
+// besideGuesses has two of a row's ends, and then targets in any bracket: on timestamps, in the middle, and next to either end of it. Sorted they go from the
 // first sample to the last, as a device may expect them to.
 func besideGuesses(r *rand.Rand, row []float64, m int, sorted bool) []float64 {
 	out := make([]float64, m)
@@ -65,7 +65,7 @@ func besideGuesses(r *rand.Rand, row []float64, m int, sorted bool) []float64 {
 	return out
 }
 
-// directs are small linear jobs, for which a device may guess which samples a target needs: rows of few samples and of some, whose stamps are as the
+// directs are small linear jobs, for which a device may guess which samples a target needs: rows of few samples and of some, whose timestamps are as the
 // guess has them or are not, ends held or filled, with and without a longest bracket, of whole 16 bytes. In a fusion streams of 8 and of 4 bytes
 // stand beside them, on their own clocks.
 func directs(test visit) {
@@ -79,13 +79,13 @@ func directs(test visit) {
 					}
 					r := rng(uint64(93_000 + number))
 					b, m := 1+number%3, []int{2, 3, 9, 31, 64, 100}[number/2%6]
-					var stamps, targets []float64
+					var timestamps, targets []float64
 					for range b {
 						now := row(r, n, pattern)
-						stamps, targets = append(stamps, now...), append(targets, besideGuesses(r, now, m, number%4 > 0)...)
+						timestamps, targets = append(timestamps, now...), append(targets, besideGuesses(r, now, m, number%4 > 0)...)
 					}
-					c := &resampling{Name: fmt.Sprintf("direct %d, %s %s, stamps %d", number, dtype, clock, pattern), Out: dtype,
-						Times: onClock(clock, stamps, b, n), Targets: onClock(clock, targets, b, m)}
+					c := &resampling{Name: fmt.Sprintf("direct %d, %s %s, timestamps %d", number, dtype, clock, pattern), Out: dtype,
+						Times: onClock(clock, timestamps, b, n), Targets: onClock(clock, targets, b, m)}
 					source := func(size int) *array {
 						d := size / dtype.Size()
 						return vals(dtype, uniformValues(r, b*n*d), b, n, d)
@@ -99,7 +99,7 @@ func directs(test visit) {
 					f := &fusing{Name: c.Name, Out: dtype, Targets: c.Targets, Streams: []*part{{resampling: *c}}, Planned: true}
 					for k, size := range []int{8, 4} {
 						p := &part{resampling: resampling{Src: source(size * (1 + number%3)), Opts: c.Opts}}
-						p.Times = onClock(clock, append([]float64(nil), stamps...), b, n)
+						p.Times = onClock(clock, append([]float64(nil), timestamps...), b, n)
 						if k == number%2 && pattern != same {
 							p.Offset = time.Duration(limitTick * 1e9 * float64(number%9-4))
 						}
@@ -119,7 +119,7 @@ func directs(test visit) {
 	}
 }
 
-// directEnds are the ends of what a device may look at for them: a last stamp that is wrong, where stamps are no whole 16 bytes, and the longest
+// directEnds are the ends of what a device may look at for them: a last timestamp that is wrong, where timestamps are no whole 16 bytes, and the longest
 // bracket that there is, without a limit.
 func directEnds(test visit) {
 	const end = 1 << 62
@@ -132,12 +132,12 @@ func directEnds(test visit) {
 		}
 		for _, n := range []int{2, 5, 6, 7} {
 			for _, clock := range clockDTypes {
-				stamps := count(0, n-1)
-				stamps[n-1] = 0x1.8p62
+				timestamps := count(0, n-1)
+				timestamps[n-1] = 0x1.8p62
 				if clock != tensor.I64 {
-					stamps[n-1] = math.NaN()
+					timestamps[n-1] = math.NaN()
 				}
-				alone("a bad last stamp, "+clock.String(), vals(clock, stamps, n), vals(clock, []float64{0, 1}, 2))
+				alone("a bad last timestamp, "+clock.String(), vals(clock, timestamps, n), vals(clock, []float64{0, 1}, 2))
 			}
 			far := []int64{-end}
 			for len(far) < n {

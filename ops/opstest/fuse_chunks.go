@@ -67,16 +67,16 @@ func (s *suite) fuseChunks(t *testing.T) {
 					continue
 				}
 				clock, r := clockDTypes[number%3], rng(uint64(52_000+number))
-				var stamps, targets []float64
+				var timestamps, targets []float64
 				for i := range b {
 					row := gapped(r, n, (number+i)%2*3)
-					stamps, targets = append(stamps, row...), append(targets, besideStamps(r, row, m, clock != tensor.I64)...)
+					timestamps, targets = append(timestamps, row...), append(targets, besideTimestamps(r, row, m, clock != tensor.I64)...)
 				}
 				f := &fusing{Name: fmt.Sprintf("chunks, %d elements apart, form %d", step, form), Out: out, Targets: onClock(clock, targets, b, m), Planned: true}
 				for _, in := range narrowDTypes {
 					for each := 1; each*in.Size() <= 16; each *= 2 {
 						k := len(f.Streams)
-						p := &part{resampling: resampling{Times: onClock(clock, stamps, b, n), Opts: limitOptions[(k+number)%len(limitOptions)]}}
+						p := &part{resampling: resampling{Times: onClock(clock, timestamps, b, n), Opts: limitOptions[(k+number)%len(limitOptions)]}}
 						p.Src = vals(in, uniformValues(r, b*n*d), b, n, d)
 						if apart := d + each; each < 8 {
 							p.Src = p.Src.restride([]int{n * apart, apart, 1}, 0, 0, poison(in))
@@ -91,7 +91,7 @@ func (s *suite) fuseChunks(t *testing.T) {
 					}
 				}
 				if form/2 == 1 {
-					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, uniformValues(r, b*n*8), b, n, 8), Times: onClock(clock, stamps, b, n), Opts: ops.ResampleOptions{Interp: ops.InterpPchip}}})
+					f.Streams = append(f.Streams, &part{resampling: resampling{Src: vals(tensor.F32, uniformValues(r, b*n*8), b, n, 8), Times: onClock(clock, timestamps, b, n), Opts: ops.ResampleOptions{Interp: ops.InterpPchip}}})
 				}
 				if s.fused(t, f, layout{name: "chunks", front: 64, step: step, end: 8, sideOffset: 64}); t.Failed() {
 					return

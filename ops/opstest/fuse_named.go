@@ -37,9 +37,9 @@ func (s *suite) fuse(t *testing.T) {
 		{"rounded-once", fusedToo(roundedOnce)},
 		{"rounded-each", (*suite).fuseRoundedEach},
 		{"searches", fusedToo(searches)},
-		{"bad-stamps", fusedToo(badStamps)},
+		{"bad-timestamps", fusedToo(badTimestamps)},
 		{"snaps", fusedToo(snaps)},
-		{"good-stamps", fusedToo(goodStamps)},
+		{"good-timestamps", fusedToo(goodTimestamps)},
 		{"no-targets", fusedToo(noTargets)},
 		{"many-empty", fusedToo(manyEmpty)},
 		{"ticks", fusedToo(ticks)},
@@ -241,12 +241,12 @@ func (s *suite) fuseSimple(t *testing.T) {
 				f := &fusing{Name: fmt.Sprint(clock, dtype, widths), Out: dtype}
 				for m, d := range widths {
 					n := 3 + r.IntN(60)
-					stamps := make([]float64, n)
-					for k := range stamps {
-						stamps[k] = float64(k*(m+2)) + float64(k%3)
+					timestamps := make([]float64, n)
+					for k := range timestamps {
+						timestamps[k] = float64(k*(m+2)) + float64(k%3)
 					}
 					f.Streams = append(f.Streams, &part{Offset: time.Duration(m-1) * time.Nanosecond, resampling: resampling{
-						Src: vals(dtype, uniformValues(r, 3*n*d), 3, n, d), Times: vals(clock, stamps, n), Opts: ops.ResampleOptions{Interp: ops.Interp((i + m + w) % 4)}}})
+						Src: vals(dtype, uniformValues(r, 3*n*d), 3, n, d), Times: vals(clock, timestamps, n), Opts: ops.ResampleOptions{Interp: ops.Interp((i + m + w) % 4)}}})
 				}
 				x := make([]float64, 3*70)
 				for k := range x {

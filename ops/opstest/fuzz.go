@@ -47,7 +47,7 @@ func bytesOf(dtype tensor.DType, numbers ...float64) (out []byte) {
 	return out
 }
 
-// FuzzTimes gives stamps and targets of any bit patterns to the devices, of which the first is the CPU. Bad ones must
+// FuzzTimes gives timestamps and targets of any bit patterns to the devices, of which the first is the CPU. Bad ones must
 // give the error that the oracle gives, others its values.
 func FuzzTimes(f *testing.F, devs ...*ops.Device) {
 	nan, inf := math.NaN(), math.Inf(1)
@@ -65,23 +65,23 @@ func FuzzTimes(f *testing.F, devs ...*ops.Device) {
 	all := suites(devs)
 	f.Fuzz(func(t *testing.T, clock, kind, edge uint8, sorted bool, times, targets []byte) {
 		dtype := clockDTypes[int(clock)%len(clockDTypes)]
-		stamps, x := words(dtype, times, 40), words(dtype, targets, 40)
-		if len(stamps) == 0 {
+		timestamps, x := words(dtype, times, 40), words(dtype, targets, 40)
+		if len(timestamps) == 0 {
 			return
 		}
 		if sorted {
-			slices.SortFunc(stamps, func(a, b uint64) int {
+			slices.SortFunc(timestamps, func(a, b uint64) int {
 				if dtype == tensor.I64 {
 					return cmp(int64(a), int64(b))
 				}
 				return cmp(decode(dtype, a), decode(dtype, b))
 			})
 		}
-		v := make([]float64, len(stamps)*12)
+		v := make([]float64, len(timestamps)*12)
 		for i := range v {
 			v[i] = math.Sin(float64(i * i)) // of moderate size, no two alike
 		}
-		c := &resampling{Name: "fuzz", Src: vals(tensor.F32, v, len(stamps), 12), Times: packed(dtype, stamps, len(stamps)), Targets: packed(dtype, x, len(x)),
+		c := &resampling{Name: "fuzz", Src: vals(tensor.F32, v, len(timestamps), 12), Times: packed(dtype, timestamps, len(timestamps)), Targets: packed(dtype, x, len(x)),
 			Opts: ops.ResampleOptions{Interp: ops.Interps()[int(kind)%len(ops.Interps())], Window: ops.Within(1 << (edge / 4 % 63)), Edge: ops.Edge(edge % 5), MaxGap: ops.Within(time.Duration(edge) * time.Second), FillGaps: edge%2 == 0}}
 		for _, s := range all {
 			s.check(t, c, layouts[1])

@@ -115,9 +115,9 @@ type generator struct {
 	*rand.Rand
 	c     *resampling
 	clock tensor.DType
-	rows  [][]float64 // each row's stamps, in the clock's unit
+	rows  [][]float64 // each row's timestamps, in the clock's unit
 	start float64     // where the clock begins
-	tick  float64     // the distance that stamps are apart, about
+	tick  float64     // the distance that timestamps are apart, about
 	flat  bool        // see generate
 	batch bool        // Src has a batch dimension or is packed, always
 }
@@ -194,8 +194,8 @@ func (g *generator) nearTie(dtype tensor.DType) uint64 {
 	return encode(dtype, mid*(1+float64(g.IntN(3)-1)*math.Ldexp(1, -25-g.IntN(28))))
 }
 
-// stamps draws n times of the clock, in its unit, with duplicates and long gaps.
-func (g *generator) stamps(n int) []float64 {
+// timestamps draws n times of the clock, in its unit, with duplicates and long gaps.
+func (g *generator) timestamps(n int) []float64 {
 	out := make([]float64, n)
 	x := g.start
 	for i := range out {
@@ -212,7 +212,7 @@ func (g *generator) stamps(n int) []float64 {
 	return out
 }
 
-// pace draws where the clock begins and how far stamps are apart, for rows of n samples.
+// pace draws where the clock begins and how far timestamps are apart, for rows of n samples.
 func (g *generator) pace(n int) {
 	g.tick = []float64{.01, 1e-6, 3}[g.IntN(3)]
 	g.start = []float64{0, -5, 100}[g.IntN(3)]
@@ -302,16 +302,16 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 		c.SrcLengths = arr(count, b)
 	case 4: // packed
 		offsets := []int64{0}
-		var stamps []uint64
+		var timestamps []uint64
 		for range b {
-			g.rows = append(g.rows, g.stamps(1+g.IntN(n)))
+			g.rows = append(g.rows, g.timestamps(1+g.IntN(n)))
 			row := g.rows[len(g.rows)-1]
 			for _, x := range row {
-				stamps = append(stamps, encode(g.clock, x))
+				timestamps = append(timestamps, encode(g.clock, x))
 			}
 			offsets = append(offsets, offsets[len(offsets)-1]+int64(len(row)))
 		}
-		c.Src, c.Times = packed(dtype, draw(len(stamps)*d), len(stamps), d), packed(g.clock, stamps, len(stamps))
+		c.Src, c.Times = packed(dtype, draw(len(timestamps)*d), len(timestamps), d), packed(g.clock, timestamps, len(timestamps))
 		c.SrcOffsets = arr(offsets, b+1)
 	}
 }
@@ -319,7 +319,7 @@ func (g *generator) source(dtype tensor.DType, b, n, d int) {
 func (g *generator) times(b, n int) *array {
 	var raw []uint64
 	for range b {
-		g.rows = append(g.rows, g.stamps(n))
+		g.rows = append(g.rows, g.timestamps(n))
 		for _, x := range g.rows[len(g.rows)-1] {
 			raw = append(raw, encode(g.clock, x))
 		}
@@ -327,7 +327,7 @@ func (g *generator) times(b, n int) *array {
 	return packed(g.clock, raw, b, n)
 }
 
-// target draws a time for row b: between stamps, on one, half way, outside, far outside.
+// target draws a time for row b: between timestamps, on one, half way, outside, far outside.
 func (g *generator) target(b int) uint64 {
 	row := g.rows[b]
 	lo, hi := row[0], row[len(row)-1]

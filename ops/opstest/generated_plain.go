@@ -31,7 +31,7 @@ func plain(r *rand.Rand, dtype, clock tensor.DType, form int) *resampling {
 	return g.c
 }
 
-// plainSource draws such a case's kind, values and stamps; whole is what rows are multiples of.
+// plainSource draws such a case's kind, values and timestamps; whole is what rows are multiples of.
 func (g *generator) plainSource(dtype tensor.DType, whole, b, samples, d int) {
 	if g.one(3) {
 		g.c.Opts.Interp = []ops.Interp{ops.InterpPrevious, ops.InterpNext, ops.InterpNearest}[g.IntN(3)]
@@ -99,7 +99,7 @@ func vary(r *rand.Rand, c *resampling, number int) {
 	}
 }
 
-// spoil gives a case stamps, targets, lengths or offsets that are wrong: not finite, out of range, before what they must follow.
+// spoil gives a case timestamps, targets, lengths or offsets that are wrong: not finite, out of range, before what they must follow.
 func spoil(r *rand.Rand, c *resampling) {
 	const beyond = int64(1<<62 + 1)
 	for range 1 + r.IntN(3) {

@@ -10,9 +10,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// halved has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the stamps:
-// stamps that are as even ones would be, or not, targets in order and in none, ends held or filled, with and without a longest bracket,
-// and stamps that are wrong. Rows are short and long, narrow and as wide as a block takes, and such that a block has threads with nothing to make, or to store.
+// halved has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the timestamps:
+// timestamps that are as even ones would be, or not, targets in order and in none, ends held or filled, with and without a longest bracket,
+// and timestamps that are wrong. Rows are short and long, narrow and as wide as a block takes, and such that a block has threads with nothing to make, or to store.
 func (s *suite) halved(t *testing.T) { resampled(halves)(s, t) }
 
 func halves(test visit) {
@@ -30,21 +30,21 @@ func halves(test visit) {
 					if n > 100 {
 						b, d = 1, min(d, 256/dtype.Size())
 					}
-					var stamps, targets []float64
+					var timestamps, targets []float64
 					for range b {
 						now := row(r, n, pattern)
-						stamps, targets = append(stamps, now...), append(targets, besideGuesses(r, now, m, number%4 > 0)...)
+						timestamps, targets = append(timestamps, now...), append(targets, besideGuesses(r, now, m, number%4 > 0)...)
 					}
-					c := &resampling{Name: fmt.Sprintf("halved %d, %s %s, stamps %d", number, dtype, clock, pattern), Out: dtype,
+					c := &resampling{Name: fmt.Sprintf("halved %d, %s %s, timestamps %d", number, dtype, clock, pattern), Out: dtype,
 						Src: vals(dtype, uniformValues(r, b*n*d), b, n, d), Targets: onClock(clock, targets, b, m)}
-					switch bad := r.IntN(len(stamps)); {
+					switch bad := r.IntN(len(timestamps)); {
 					case number%8 > 0 || clock == tensor.I64:
 					case pattern%2 == 0:
-						stamps[bad] = math.NaN()
+						timestamps[bad] = math.NaN()
 					default:
-						stamps[bad] -= 1e9
+						timestamps[bad] -= 1e9
 					}
-					c.Times = onClock(clock, stamps, b, n)
+					c.Times = onClock(clock, timestamps, b, n)
 					c.Opts = []ops.ResampleOptions{
 						{}, {Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)}, {MaxGap: ops.Within(time.Second)},
 						{MaxGap: ops.Within(time.Second / 8), FillGaps: true, Fill: ops.FillWith(3.25), Edge: ops.EdgeFill},

@@ -51,7 +51,7 @@ func (s *suite) upload(t *testing.T, a *array) *tensor.Tensor {
 	return x
 }
 
-// change writes new source values, which scale the answer, and new stamps.
+// change writes new source values, which scale the answer, and new timestamps.
 func (r *rig) change(t *testing.T, scale float64, times ...int64) {
 	t.Helper()
 	r.src = vals(tensor.F32, []float64{0, 5 * scale, scale, 4 * scale, 2 * scale, 3 * scale, 3 * scale, 2 * scale, 4 * scale, scale}, 5, 2)
@@ -345,11 +345,11 @@ func (s *suite) allocations(t *testing.T) {
 	for _, kind := range ops.Interps() {
 		for _, dtype := range valueDTypes {
 			for _, clock := range clockDTypes {
-				stamps, between := count0(40), count0(40)
-				for i := range stamps {
-					stamps[i], between[i] = 10*stamps[i], 10*between[i]+float64(i%3) // on samples and between them
+				timestamps, between := count0(40), count0(40)
+				for i := range timestamps {
+					timestamps[i], between[i] = 10*timestamps[i], 10*between[i]+float64(i%3) // on samples and between them
 				}
-				times := vals(clock, stamps, 40)
+				times := vals(clock, timestamps, 40)
 				p := &placed{dev: s.dev}
 				args := ops.ResampleArgs{Src: p.put(vals(dtype, uniformValues(r, 40*12), 40, 12)), SrcTimes: p.put(times), Targets: ops.At(p.put(vals(clock, between, 40)))}
 				require.NoError(t, p.err)

@@ -59,7 +59,7 @@ func TestSearchesStepToTheTargetItself(t *testing.T) {
 }
 
 // searchEnd tells how the kernels' search comes to an end for a target that a row holds, from a first guess: in the first window, at one of
-// its turns, or by steps that double, by what ends those, and whether a step came to the target's own time. The window reaches two stamps up, so that the first step up is never too far.
+// its turns, or by steps that double, by what ends those, and whether a step came to the target's own time. The window reaches two timestamps up, so that the first step up is never too far.
 func searchEnd(row []float64, x float64, guess int) (end string, on bool) {
 	n := len(row)
 	at := func(g int) int { return max(0, min(g, n-2)) }

@@ -62,7 +62,7 @@ var literals = []literal{
 	{name: "window-min", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{-1, -1, 0}, opts: window(ops.InterpWindowMin, 2)},
 	{name: "window-max", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{3, 0, 2}, opts: window(ops.InterpWindowMax, 2)},
 	{name: "window-last", v: []float64{3, -1, 0, 2}, t: []float64{0, 1, 2, 3}, x: []float64{1, 2.5, 3}, want: []float64{-1, 0, 2}, opts: window(ops.InterpWindowLast, 2)},
-	{name: "window-takes-both-samples-of-one-stamp", v: []float64{1, 2, 6}, t: []float64{0, 1, 1}, x: []float64{1}, want: []float64{4}, opts: window(ops.InterpWindowMean, .5)},
+	{name: "window-takes-both-samples-of-one-timestamp", v: []float64{1, 2, 6}, t: []float64{0, 1, 1}, x: []float64{1}, want: []float64{4}, opts: window(ops.InterpWindowMean, .5)},
 	{name: "window-empty", v: []float64{1, 2, 4}, t: []float64{0, 1, 4}, x: []float64{.5, 1.5, 2, 3, 4}, want: []float64{1, 2, math.NaN(), math.NaN(), 4}, valid: []uint64{1, 1, 0, 0, 1}, opts: window(ops.InterpWindowMean, 1)},
 	{name: "window-empty-filled", v: []float64{1, 2, 4}, t: []float64{0, 1, 4}, x: []float64{1.5, 2}, want: []float64{2, -7.5}, valid: []uint64{1, 0}, opts: with(window(ops.InterpWindowLast, 1), func(o *ops.ResampleOptions) { o.FillGaps, o.Fill = true, ops.FillWith(-7.5) })},
 	{name: "window-empty-under-the-fill-edge", v: []float64{1, 4}, t: []float64{0, 4}, x: []float64{-1, 2, 5}, want: []float64{-7.5, math.NaN(), -7.5}, valid: []uint64{0, 0, 0}, opts: with(window(ops.InterpWindowLast, 1), func(o *ops.ResampleOptions) { o.Edge, o.Fill = ops.EdgeFill, ops.FillWith(-7.5) })},
@@ -71,8 +71,8 @@ var literals = []literal{
 	{name: "window-of-one-sample-has-its-sign", v: []float64{math.Copysign(0, -1), 1}, t: []float64{0, 2}, x: []float64{0, .5}, want: []float64{math.Copysign(0, -1), math.Copysign(0, -1)}, opts: window(ops.InterpWindowMean, 1)},
 	{name: "catmull-rom-is-the-parabola", v: []float64{0, 1, 9, 16}, t: []float64{0, 1, 3, 4}, x: []float64{.5, 2, 2.5, 3.5}, want: []float64{.25, 4, 6.25, 12.25}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
 	{name: "catmull-rom-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
-	{name: "catmull-rom-even-stamps", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{1.25, 1.5}, want: []float64{.203125, .5}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
-	{name: "catmull-rom-one-stamp-twice-ends-a-curve", v: []float64{0, 1, 5, 6}, t: []float64{0, 1, 1, 2}, x: []float64{.5, 1, 1.5}, want: []float64{.5, 5, 5.5}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
+	{name: "catmull-rom-even-timestamps", v: []float64{0, 0, 1, 1}, t: []float64{0, 1, 2, 3}, x: []float64{1.25, 1.5}, want: []float64{.203125, .5}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
+	{name: "catmull-rom-one-timestamp-twice-ends-a-curve", v: []float64{0, 1, 5, 6}, t: []float64{0, 1, 1, 2}, x: []float64{.5, 1, 1.5}, want: []float64{.5, 5, 5.5}, opts: ops.ResampleOptions{Interp: ops.InterpCatmullRom}},
 	{name: "pchip-two-samples-is-a-line", v: []float64{1, 3}, t: []float64{0, 2}, x: []float64{.5, 1}, want: []float64{1.5, 2}, opts: ops.ResampleOptions{Interp: ops.InterpPchip}},
 }
 
@@ -128,14 +128,14 @@ func (s *suite) named(t *testing.T) {
 		"rows-differ": (*suite).rowsDiffer, "widths": (*suite).widths, "strides": (*suite).strides, "empty": (*suite).empty, "no-features": (*suite).noFeatures, "memory": (*suite).memory,
 		"unsorted": (*suite).unsorted, "huge": (*suite).huge, "slerp-orders": (*suite).slerpOrders, "slerp-half-turn": (*suite).slerpHalfTurn, "whole-range": (*suite).wholeRange,
 		"whole-chunks": (*suite).wholeChunks, "weights": resampled(weights), "many-rows": resampled(manyRows), "rounded-once": resampled(roundedOnce), "rounded-each": (*suite).roundedEach,
-		"rows": (*suite).rows, "wrong-rows": (*suite).wrongRows, "windows": (*suite).windows, "clips": (*suite).clips, "searches": resampled(searches), "infinite-lines": resampled(infiniteLines), "bad-stamps": resampled(badStamps), "ticks": resampled(ticks), "turns": resampled(turns),
+		"rows": (*suite).rows, "wrong-rows": (*suite).wrongRows, "windows": (*suite).windows, "clips": (*suite).clips, "searches": resampled(searches), "infinite-lines": resampled(infiniteLines), "bad-timestamps": resampled(badTimestamps), "ticks": resampled(ticks), "turns": resampled(turns),
 		"window-nan": (*suite).windowNaN, "window-lengths": (*suite).windowLengths, "window-beside-others": (*suite).windowBeside,
 		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
 		"poses": resampled(poses), "beside-middles": resampled(besideMiddles), "half-periods": (*suite).halfPeriods,
 		"far-angles": resampled(farAngles), "near-turns": resampled(nearTurns), "long-lengths": resampled(longLengths), "no-weights": resampled(noWeights), "tolerances": resampled(tolerances),
 		"held-parts": resampled(heldParts), "empty-rows": resampled(emptyRows), "many-items": resampled(manyItems), "ready": resampled(readyWays), "direct": resampled(directs), "direct-ends": resampled(directEnds),
 		"beyond-lines": resampled(beyondLines), "cubics": resampled(cubics), "steep-cubics": resampled(steepCubics), "asking-nothing": (*suite).askingNothing,
-		"frames": (*suite).frames, "snaps": resampled(snaps), "held": (*suite).held, "good-stamps": resampled(goodStamps), "no-targets": resampled(noTargets), "many-empty": resampled(manyEmpty),
+		"frames": (*suite).frames, "snaps": resampled(snaps), "held": (*suite).held, "good-timestamps": resampled(goodTimestamps), "no-targets": resampled(noTargets), "many-empty": resampled(manyEmpty),
 	})
 }
 
@@ -263,7 +263,7 @@ func (s *suite) epoch(t *testing.T) {
 		got[i], err = c.call(s.dev)
 		require.NoError(t, err)
 	}
-	assert.Equal(t, got[0], got[1], "int64 epoch stamps and relative ones differ")
+	assert.Equal(t, got[0], got[1], "int64 epoch timestamps and relative ones differ")
 	for i := range got[0].dst {
 		// Each of the three times is off by at most 1.2e-7 s; values change by at most 20 in 10 ms.
 		assert.InDelta(t, decode(tensor.F32, got[0].dst[i]), decode(tensor.F32, got[2].dst[i]), 4*1.2e-7*20/.01)

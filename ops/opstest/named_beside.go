@@ -103,7 +103,7 @@ func (s *suite) halfPeriods(t *testing.T) {
 	}
 }
 
-// beyondLines: all of many features of a table go on beyond both ends of the stamps, each along the bracket next to it.
+// beyondLines: all of many features of a table go on beyond both ends of the timestamps, each along the bracket next to it.
 func beyondLines(test visit) {
 	const n, d = 4, 34
 	table := []ops.Channel{{Lo: d - 1, Hi: d, Interp: ops.InterpAngle}}
@@ -117,8 +117,8 @@ func beyondLines(test visit) {
 	}
 }
 
-// askingNothing: jobs of float32 on a clock of nanoseconds that ask for nothing beside, not even that stamps are looked at, of two targets
-// a row, whose rows of stamps and of outputs lie apart.
+// askingNothing: jobs of float32 on a clock of nanoseconds that ask for nothing beside, not even that timestamps are looked at, of two targets
+// a row, whose rows of timestamps and of outputs lie apart.
 func (s *suite) askingNothing(t *testing.T) {
 	const b, n, m, d = 3, 4, 2, 7
 	for _, kind := range []ops.Interp{ops.InterpLinear, ops.InterpAngle, ops.InterpPchip} {

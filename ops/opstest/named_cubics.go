@@ -9,7 +9,7 @@ import (
 )
 
 // cubics: targets in one bracket have its slopes in common, whatever lies between them: targets that are held, filled, on samples, or of a
-// row with the same samples and other stamps. Tables have from one cubic of a kind to more than a block has threads, beside other kinds.
+// row with the same samples and other timestamps. Tables have from one cubic of a kind to more than a block has threads, beside other kinds.
 func cubics(test visit) {
 	wide := []ops.Channel{{Hi: 150, Interp: ops.InterpPchip}, {Lo: 150, Hi: 160, Interp: ops.InterpHermite}, {Lo: 160, Hi: 175, Interp: ops.InterpCatmullRom}}
 	tables := [][]ops.Channel{
@@ -35,7 +35,7 @@ func cubics(test visit) {
 					{"shuffled", 2, 12, 70, false, true},
 				} {
 					d := table[len(table)-1].Hi
-					var stamps, targets []float64
+					var timestamps, targets []float64
 					for row := range form.b {
 						at := float64(row % 2) // every other row has the same times
 						first := at
@@ -43,7 +43,7 @@ func cubics(test visit) {
 							if s > 0 {
 								at += []float64{1, .25, 0, 2, 1.5, 8}[(s*(row+1))%6]
 							}
-							stamps = append(stamps, at)
+							timestamps = append(timestamps, at)
 						}
 						x := make([]float64, form.targets)
 						for t := range x {
@@ -60,7 +60,7 @@ func cubics(test visit) {
 					}
 					gap := ops.Within(6e9)
 					if clock == tensor.I64 {
-						for _, list := range [][]float64{stamps, targets} {
+						for _, list := range [][]float64{timestamps, targets} {
 							for n := range list {
 								list[n] = math.Round(list[n] * 1e9)
 							}
@@ -71,7 +71,7 @@ func cubics(test visit) {
 						src = vals(in, poseValues(r, form.samples, d, table), form.samples, d).broadcast(form.b)
 					}
 					c := &resampling{Name: fmt.Sprint("cubics ", in, clock, form.name, d), Src: src,
-						Times: vals(clock, stamps, form.b, form.samples), Targets: vals(clock, targets, form.b, form.targets), Opts: ops.ResampleOptions{Channels: table}, Planned: true}
+						Times: vals(clock, timestamps, form.b, form.samples), Targets: vals(clock, targets, form.b, form.targets), Opts: ops.ResampleOptions{Channels: table}, Planned: true}
 					if number++; number%2 == 0 {
 						c.Opts.MaxGap = gap
 					}
@@ -93,14 +93,14 @@ func steepCubics(test visit) {
 		}
 		for _, kind := range []ops.Interp{ops.InterpPchip, ops.InterpCatmullRom} {
 			for _, step := range []float64{1, 0x1p30} { // between brackets beside each other
-				var v, stamps []float64
+				var v, timestamps []float64
 				b := 0
 				for _, small := range scales {
 					for _, great := range scales {
 						at := 0.0
 						for s := range n {
 							v = append(v, []float64{0, 1, 2, 4, 5, 5, 3}[s]*[]float64{small, great}[s%2], small, float64(s)*great)
-							stamps = append(stamps, at)
+							timestamps = append(timestamps, at)
 							at += []float64{1, step}[s%2]
 						}
 						b++
@@ -108,9 +108,9 @@ func steepCubics(test visit) {
 				}
 				x := make([]float64, 0, 2*n)
 				for s := range n - 1 {
-					x = append(x, (stamps[s]+stamps[s+1])/2, stamps[s]+(stamps[s+1]-stamps[s])/16)
+					x = append(x, (timestamps[s]+timestamps[s+1])/2, timestamps[s]+(timestamps[s+1]-timestamps[s])/16)
 				}
-				c := &resampling{Name: fmt.Sprint("steep ", in, kind, step), Src: vals(in, v, b, n, 3), Times: vals(tensor.F64, stamps, b, n), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Interp: kind}, Planned: true}
+				c := &resampling{Name: fmt.Sprint("steep ", in, kind, step), Src: vals(in, v, b, n, 3), Times: vals(tensor.F64, timestamps, b, n), Targets: vals(tensor.F64, x, len(x)), Opts: ops.ResampleOptions{Interp: kind}, Planned: true}
 				for _, l := range layouts[:2] {
 					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, l)
 				}

@@ -120,7 +120,7 @@ func (s *suite) empty(t *testing.T) {
 	}
 }
 
-// unsorted: a back-step, a NaN, an infinity or a stamp beyond 2^62 ns is an error that names its row and index.
+// unsorted: a back-step, a NaN, an infinity or a timestamp beyond 2^62 ns is an error that names its row and index.
 func (s *suite) unsorted(t *testing.T) {
 	r := rng(6)
 	nan, inf := math.NaN(), math.Inf(1)

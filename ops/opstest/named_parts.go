@@ -84,11 +84,11 @@ func emptyRows(test visit) {
 				for _, d := range shape {
 					all *= d
 				}
-				stamps := make([]float64, all)
-				for i := range stamps {
-					stamps[i] = float64(i)
+				timestamps := make([]float64, all)
+				for i := range timestamps {
+					timestamps[i] = float64(i)
 				}
-				c.Times = vals(clock, stamps, shape...)
+				c.Times = vals(clock, timestamps, shape...)
 				if form/2 == 0 {
 					c.DstLengths, c.Targets = arr(lengths, b), vals(clock, count0(b*n), b, n)
 				} else {

@@ -13,10 +13,10 @@ func manyRows(test visit) {
 	const b, n = 300, 2
 	for i, in := range valueDTypes {
 		for k, clock := range clockDTypes {
-			stamps := make([]float64, b*n)
+			timestamps := make([]float64, b*n)
 			lengths, sources, offsets := make([]int64, b), make([]int64, b+1), make([]int64, b+1)
 			for row := range b {
-				stamps[row*n+1] = 4
+				timestamps[row*n+1] = 4
 				lengths[row], sources[row+1] = int64(1+row%2), int64(n*(row+1))
 				offsets[row+1] = max(int64(row)-280, 0)
 			}
@@ -29,9 +29,9 @@ func manyRows(test visit) {
 				form := func() *resampling {
 					c := &resampling{Name: fmt.Sprint(in, clock), Targets: vals(clock, targets, len(targets)), DstOffsets: arr(offsets, b+1), Opts: ops.ResampleOptions{Channels: channels}}
 					if (i+k+j)%2 == 0 {
-						c.Src, c.Times, c.SrcLengths = vals(in, v, b, n, 3), vals(clock, stamps, b, n), arr(lengths, b)
+						c.Src, c.Times, c.SrcLengths = vals(in, v, b, n, 3), vals(clock, timestamps, b, n), arr(lengths, b)
 					} else {
-						c.Src, c.Times, c.SrcOffsets = vals(in, v, b*n, 3), vals(clock, stamps, b*n), arr(sources, b+1)
+						c.Src, c.Times, c.SrcOffsets = vals(in, v, b*n, 3), vals(clock, timestamps, b*n), arr(sources, b+1)
 					}
 					return c
 				}

@@ -8,7 +8,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// everyWay makes of a case one for each way of a kernel's that searches and checks stamps: rows of whole chunks and others, those that
+// everyWay makes of a case one for each way of a kernel's that searches and checks timestamps: rows of whole chunks and others, those that
 // keep their dtype and those that change it, a table of kinds with and without curves, each with and without limits.
 func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d int) *array, test visit) {
 	other := tensor.F32
@@ -38,9 +38,9 @@ func everyWay(c *resampling, in tensor.DType, values func(dtype tensor.DType, d 
 // noLimit asks for a limit that nothing reaches.
 func noLimit(o *ops.ResampleOptions) { o.MaxGap = limited.MaxGap }
 
-// searches has rows whose stamps, but the first and the last, stand close together at a place of each row's own. An even spacing makes
-// a search begin there, wherever in the row a target then is: so it goes from every sample above to every other. In other rows stamps are
-// spaced so that it goes down as well. Targets are on stamps, between them nearer to one or the other, and next to the ends of the row.
+// searches has rows whose timestamps, but the first and the last, stand close together at a place of each row's own. An even spacing makes
+// a search begin there, wherever in the row a target then is: so it goes from every sample above to every other. In other rows timestamps are
+// spaced so that it goes down as well. Targets are on timestamps, between them nearer to one or the other, and next to the ends of the row.
 func searches(test visit) {
 	const n = 17
 	for i, in := range valueDTypes {
@@ -54,7 +54,7 @@ func searches(test visit) {
 			}
 			const b = n - 1 + 16
 			r := rng(67)
-			var stamps, targets []float64
+			var timestamps, targets []float64
 			for g := range b {
 				row, part := make([]float64, n), []float64{0, .25, .75}
 				for s := range row {
@@ -69,13 +69,13 @@ func searches(test visit) {
 					x = append(x, row[s]+(row[s+1]-row[s])*part[(s+g+i)%3])
 				}
 				for s := range row {
-					stamps = append(stamps, row[s]*unit)
+					timestamps = append(timestamps, row[s]*unit)
 				}
 				for s := range x { // not in order, so that the search begins elsewhere first
 					targets = append(targets, x[(s+len(x)/2)%len(x)]*unit)
 				}
 			}
-			c := &resampling{Name: fmt.Sprint("searches ", in, clock), Times: vals(clock, stamps, b, n), Targets: vals(clock, targets, b, len(targets)/b)}
+			c := &resampling{Name: fmt.Sprint("searches ", in, clock), Times: vals(clock, timestamps, b, n), Targets: vals(clock, targets, b, len(targets)/b)}
 			if (i+k)%2 == 0 {
 				c.Opts.Interp = ops.InterpNearest
 			}
@@ -92,9 +92,9 @@ func searches(test visit) {
 	}
 }
 
-// badStamps: a stamp that is not finite, out of range or before the one ahead of it is found by every kernel on every clock, and one
+// badTimestamps: a timestamp that is not finite, out of range or before the one ahead of it is found by every kernel on every clock, and one
 // that begins a row is before none.
-func badStamps(test visit) {
+func badTimestamps(test visit) {
 	const b, n = 3, 5
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
@@ -107,22 +107,22 @@ func badStamps(test visit) {
 				wrong[3].x, wrong[4].x = 0x1.8p62, -0x1.8p62
 			}
 			for _, w := range wrong {
-				stamps := make([]float64, b*n)
-				for k := range stamps {
-					stamps[k] = float64(k%n*2 + 10 - k/n*3)
+				timestamps := make([]float64, b*n)
+				for k := range timestamps {
+					timestamps[k] = float64(k%n*2 + 10 - k/n*3)
 				}
-				stamps[w.at] = w.x
-				c := &resampling{Name: fmt.Sprint("bad stamps ", in, clock, w), Times: vals(clock, stamps, b, n), Targets: vals(clock, []float64{4, 11}, 2)}
+				timestamps[w.at] = w.x
+				c := &resampling{Name: fmt.Sprint("bad timestamps ", in, clock, w), Times: vals(clock, timestamps, b, n), Targets: vals(clock, []float64{4, 11}, 2)}
 				r := rng(68)
 				values := func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b, n, d) }
 				everyWay(c, in, values, test)
 				// Rows of lengths, of offsets, and apart.
 				lengths, offsets, apart := *c, *c, *c
 				lengths.SrcLengths = arr([]int64{n, n - 1, n}, b)
-				lengths.Times = vals(clock, append([]float64(nil), stamps...), b, n)
+				lengths.Times = vals(clock, append([]float64(nil), timestamps...), b, n)
 				lengths.Times.raw[2*n-1] = encode(clock, -9) // padding
 				everyWay(&lengths, in, values, test)
-				offsets.Times, offsets.SrcOffsets = vals(clock, stamps, b*n), arr([]int64{0, n, 2 * n, 3 * n}, b+1)
+				offsets.Times, offsets.SrcOffsets = vals(clock, timestamps, b*n), arr([]int64{0, n, 2 * n, 3 * n}, b+1)
 				offsets.Targets = vals(clock, []float64{4, 11, 4, 11, 4, 11}, b, 2)
 				everyWay(&offsets, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, b*n*d), b*n, d) }, test)
 				apart.Times = c.Times.restride([]int{n + 2, 1}, 1, 0, encode(clock, -9))
@@ -132,22 +132,22 @@ func badStamps(test visit) {
 	}
 }
 
-// lateStamps: a stamp that is wrong is found wherever it stands in rows that threads go over many times, those that look for targets
+// lateTimestamps: a timestamp that is wrong is found wherever it stands in rows that threads go over many times, those that look for targets
 // meanwhile and those that do not.
-func lateStamps(test visit) {
+func lateTimestamps(test visit) {
 	const b, n = 2, 2200
 	r := rng(69)
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
-			// Near the end, and where threads of the first block go over the stamps for the second time: 96 of them, of which each looks
+			// Near the end, and where threads of the first block go over the timestamps for the second time: 96 of them, of which each looks
 			// at two or four at once.
 			for i, at := range []int{b*n - 1 - r.IntN(5), 192 + r.IntN(64), 384 + r.IntN(128), 1 + r.IntN(n-1)} {
-				stamps := make([]float64, b*n)
-				for k := range stamps {
-					stamps[k] = float64(k % n)
+				timestamps := make([]float64, b*n)
+				for k := range timestamps {
+					timestamps[k] = float64(k % n)
 				}
-				stamps[at] = stamps[at-1] - 1
-				c := &resampling{Name: fmt.Sprint("late stamps ", in, clock, at), Times: vals(clock, stamps, b, n), Targets: vals(clock, []float64{0, 7}, 2)}
+				timestamps[at] = timestamps[at-1] - 1
+				c := &resampling{Name: fmt.Sprint("late timestamps ", in, clock, at), Times: vals(clock, timestamps, b, n), Targets: vals(clock, []float64{0, 7}, 2)}
 				if i == 3 {
 					c.Targets = vals(clock, count0(130), 130)
 				}

@@ -14,22 +14,22 @@ import (
 )
 
 // episodes is a store of two episodes, 10 ns apart from 0 and from 1000 on, whose values are their places. The last sample of the first and the first of
-// the second have stamps in no order, as those of no row do.
+// the second have timestamps in no order, as those of no row do.
 func episodes(in, clock tensor.DType, d int) *resampling {
-	stamps := []int64{0, 10, 20, 30, -1000, -990, -980}
-	v := make([]float64, len(stamps)*d)
+	timestamps := []int64{0, 10, 20, 30, -1000, -990, -980}
+	v := make([]float64, len(timestamps)*d)
 	for i := range v {
 		v[i] = float64(i / d)
 	}
-	times := arr(stamps, len(stamps))
+	times := arr(timestamps, len(timestamps))
 	if clock != tensor.I64 {
-		sec := make([]float64, len(stamps))
-		for i, ns := range stamps {
+		sec := make([]float64, len(timestamps))
+		for i, ns := range timestamps {
 			sec[i] = float64(ns) / 1e9
 		}
 		times = vals(clock, sec, len(sec))
 	}
-	return &resampling{Name: fmt.Sprint("episodes ", in, clock, d), Src: vals(in, v, len(stamps), d), Times: times, Pad: true}
+	return &resampling{Name: fmt.Sprint("episodes ", in, clock, d), Src: vals(in, v, len(timestamps), d), Times: times, Pad: true}
 }
 
 // rows: windows of two episodes in any order, one twice, some of which reach past their episode's ends, on an anchored clock.
@@ -76,7 +76,7 @@ func fill32(n int, x float32) []float32 {
 	return out
 }
 
-// wrongRows: starts and lengths that do not fit, rows without samples, stamps out of order in one row and not in another, wrong stamps in no row, anchors
+// wrongRows: starts and lengths that do not fit, rows without samples, timestamps out of order in one row and not in another, wrong timestamps in no row, anchors
 // out of range.
 func (s *suite) wrongRows(t *testing.T) {
 	for i, clock := range clockDTypes {
@@ -167,11 +167,11 @@ func (c *resampling) selecting(seed uint64) *resampling {
 // choose makes the case's rows a selection of n, if they have a sample.
 func (c *resampling) choose(r *rand.Rand, n int) {
 	b, _, _, d := c.dims()
-	var values, stamps []uint64
+	var values, timestamps []uint64
 	var from, lengths []int
 	for row := range b {
 		start, samples := c.srcSpan(row)
-		from, lengths = append(from, len(stamps)), append(lengths, samples)
+		from, lengths = append(from, len(timestamps)), append(lengths, samples)
 		for k := range samples {
 			at := func(a *array, inner int, more ...int) uint64 { // of a padded row, of one that is shared, or of a packed one
 				if len(a.shape) == inner+1 {
@@ -179,13 +179,13 @@ func (c *resampling) choose(r *rand.Rand, n int) {
 				}
 				return a.raw[a.at(append([]int{start + k}, more...)...)]
 			}
-			stamps = append(stamps, at(c.Times, 1))
+			timestamps = append(timestamps, at(c.Times, 1))
 			for f := range d {
 				values = append(values, at(c.Src, 2, f))
 			}
 		}
 	}
-	if len(stamps) == 0 {
+	if len(timestamps) == 0 {
 		return
 	}
 	starts, chosen := make([]int64, n), make([]int64, n)
@@ -196,11 +196,11 @@ func (c *resampling) choose(r *rand.Rand, n int) {
 			starts[i], chosen[i] = int64(from[row]+lo), int64(1+r.IntN(lengths[row]-lo))
 		}
 	}
-	c.Src, c.Times = packed(c.Src.dtype, values, len(stamps), d), packed(c.Times.dtype, stamps, len(stamps))
+	c.Src, c.Times = packed(c.Src.dtype, values, len(timestamps), d), packed(c.Times.dtype, timestamps, len(timestamps))
 	c.SrcOffsets, c.SrcStarts, c.SrcLengths = nil, arr(starts, n), arr(chosen, n)
 }
 
-// drawAnchors draws an anchored clock about the stamps of each row.
+// drawAnchors draws an anchored clock about the timestamps of each row.
 func (c *resampling) drawAnchors(r *rand.Rand, targets int) (anchors, deltas *array) {
 	unit, length := 1.0, 1.0
 	if c.Times.dtype != tensor.I64 {
@@ -249,7 +249,7 @@ func (f *fusing) selecting(seed uint64) *fusing {
 	return &out
 }
 
-// windows: those of a store are, to the bit, their whole rows resampled onto the same times and cut: stamps that jitter, some equal, with gaps between some,
+// windows: those of a store are, to the bit, their whole rows resampled onto the same times and cut: timestamps that jitter, some equal, with gaps between some,
 // ticks on them and beside them, with and without Snap, in each kind. Fused, too, converted, normalised and clipped.
 func (s *suite) windows(t *testing.T) {
 	const d, ticks, windows = 6, 9, 12
@@ -265,12 +265,12 @@ func (s *suite) windows(t *testing.T) {
 			}
 			return vals(clock, sec, len(sec))
 		}
-		var stamps, firsts, counts []int64
+		var timestamps, firsts, counts []int64
 		for _, n := range []int64{40, 1, 2, 25, 7} {
-			firsts, counts = append(firsts, int64(len(stamps))), append(counts, n)
+			firsts, counts = append(firsts, int64(len(timestamps))), append(counts, n)
 			at := r.Int64N(1000) * 1000
 			for range n {
-				stamps = append(stamps, at)
+				timestamps = append(timestamps, at)
 				at += []int64{0, 10_000_000, 10_000_000 + r.Int64N(800), 10_000_400, 9_999_700, 10_000_000, 300_000_000}[r.IntN(7)]
 			}
 		}
@@ -279,15 +279,15 @@ func (s *suite) windows(t *testing.T) {
 			e := b % len(firsts)
 			skip := r.Int64N(counts[e]) * int64(r.IntN(2))
 			starts[b], lengths[b] = firsts[e]+skip, counts[e]-skip
-			anchors[b] = stamps[starts[b]+r.Int64N(lengths[b])] + []int64{0, 500, -900, r.Int64N(10_000_000)}[r.IntN(4)]
+			anchors[b] = timestamps[starts[b]+r.Int64N(lengths[b])] + []int64{0, 500, -900, r.Int64N(10_000_000)}[r.IntN(4)]
 		}
 		for k := range deltas {
 			deltas[k] = int64(k-ticks/2) * 5_000_000
 		}
-		src := uniformValues(r, len(stamps)*d)
+		src := uniformValues(r, len(timestamps)*d)
 		for n, kind := range []ops.Interp{ops.InterpLinear, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest} {
 			for _, snap := range []ops.Limit{{}, ops.Within(1000)} {
-				c := &resampling{Name: fmt.Sprint("windows ", clock, kind, snap), Src: vals(tensor.F32, src, len(stamps), d), Times: times(stamps), Pad: true,
+				c := &resampling{Name: fmt.Sprint("windows ", clock, kind, snap), Src: vals(tensor.F32, src, len(timestamps), d), Times: times(timestamps), Pad: true,
 					SrcStarts: arr(starts, windows), SrcLengths: arr(lengths, windows), Anchors: arr(anchors, windows), Deltas: arr(deltas, ticks),
 					Opts: ops.ResampleOptions{Interp: kind, Snap: snap}}
 				s.check(t, c, layouts[n%2])
@@ -299,7 +299,7 @@ func (s *suite) windows(t *testing.T) {
 					for k := range at {
 						at[k] = anchors[b] + deltas[k]
 					}
-					alone, err := (&resampling{Src: vals(tensor.F32, src[lo*d:hi*d], hi-lo, d), Times: times(stamps[lo:hi]), Targets: times(at), Opts: c.Opts}).call(s.dev)
+					alone, err := (&resampling{Src: vals(tensor.F32, src[lo*d:hi*d], hi-lo, d), Times: times(timestamps[lo:hi]), Targets: times(at), Opts: c.Opts}).call(s.dev)
 					require.NoError(t, err)
 					assert.Equal(t, alone.dst, got.dst[b*ticks*d:(b+1)*ticks*d], "%s, window %d", c.Name, b)
 					assert.Equal(t, alone.valid, got.valid[b*ticks:(b+1)*ticks], "%s, window %d", c.Name, b)
@@ -309,7 +309,7 @@ func (s *suite) windows(t *testing.T) {
 				for m, in := range []tensor.DType{tensor.F32, tensor.F16, tensor.BF16, tensor.F32, tensor.BF16} {
 					width := []int{d, 4, 8, 3, 16}[m]
 					one := *c
-					one.Src = vals(in, uniformValues(r, len(stamps)*width), len(stamps), width)
+					one.Src = vals(in, uniformValues(r, len(timestamps)*width), len(timestamps), width)
 					one.Opts.Edge = []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeHold, ops.EdgeExtrapolate, ops.EdgeClamp}[m]
 					p := &part{resampling: one}
 					if m%2 == 0 {

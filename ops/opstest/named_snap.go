@@ -47,7 +47,7 @@ func (s *suite) frames(t *testing.T) {
 // snaps: targets as far from a sample as Snap, and a little more, on both sides, in the middle between two, before the first and after the last, among
 // samples of one time; with limits and windows that are shorter than Snap, as long, and longer, and every edge.
 func snaps(test visit) {
-	stamps := []float64{0, 1, 1, 2, 2.5, 6, 6, 6, 9, 9}
+	timestamps := []float64{0, 1, 1, 2, 2.5, 6, 6, 6, 9, 9}
 	const n, d = 10, 7
 	tables := [][]ops.Channel{
 		nil, {{Lo: 1, Hi: 2, Interp: ops.InterpAngle}, {Lo: 3, Hi: 4, Interp: ops.InterpPrevious}}, {{Hi: 3, Interp: ops.InterpPchip}}, {{Lo: 3, Hi: 7, Interp: ops.InterpSlerp}, {Lo: 0, Hi: 1, Interp: ops.InterpNext}},
@@ -62,12 +62,12 @@ func snaps(test visit) {
 					number++
 					limit := func(seconds float64) ops.Limit { return ops.Within(time.Duration(seconds * 1e9)) }
 					x := []float64{4.25, 1.75, 7.5}
-					for _, at := range stamps {
+					for _, at := range timestamps {
 						for _, by := range []float64{0, snap, snap + limitTick, snap - limitTick} {
 							x = append(x, at-by, at+by)
 						}
 					}
-					c := &resampling{Name: fmt.Sprint("snap ", snap, in, clock, len(table)), Src: vals(in, poseValues(rng(uint64(number)), n, d, table), n, d), Times: onClock(clock, stamps, n), Targets: onClock(clock, x, len(x)),
+					c := &resampling{Name: fmt.Sprint("snap ", snap, in, clock, len(table)), Src: vals(in, poseValues(rng(uint64(number)), n, d, table), n, d), Times: onClock(clock, timestamps, n), Targets: onClock(clock, x, len(x)),
 						Opts: ops.ResampleOptions{Interp: []ops.Interp{ops.InterpLinear, ops.InterpNearest, ops.InterpNext, ops.InterpPrevious}[number%4], Channels: table, Snap: limit(snap), Window: limit([]float64{.5, .125, 2, 5}[number/4%4])}, Planned: true}
 					c.Opts.Edge = []ops.Edge{ops.EdgeClamp, ops.EdgeHold, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeHold}[number%5]
 					if number%2 == 0 {
@@ -75,8 +75,8 @@ func snaps(test visit) {
 					}
 					c.Opts.FillGaps, c.Opts.Fill = number%3 == 0, ops.FillWith(-7.5)
 					test(c, &fusing{Name: c.Name, Out: in, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, layouts[number%2])
-					// Of stamps out of order that nobody checks no access is out of bounds.
-					wrong, mixed := *c, slices.Clone(stamps)
+					// Of timestamps out of order that nobody checks no access is out of bounds.
+					wrong, mixed := *c, slices.Clone(timestamps)
 					rng(uint64(number)).Shuffle(n-2, func(i, k int) { mixed[1+i], mixed[1+k] = mixed[1+k], mixed[1+i] })
 					wrong.Name, wrong.Wrong, wrong.Times = c.Name+", out of order", true, onClock(clock, mixed, n)
 					f := &fusing{Name: wrong.Name, Out: in, Streams: []*part{{resampling: wrong}}, Targets: c.Targets, Planned: true, Wrong: true, Trust: true}

@@ -33,14 +33,14 @@ func turns(test visit) {
 				}
 			}
 			clock := clockDTypes[(i+k)%3]
-			stamps, targets := make([]float64, n), make([]float64, m)
-			for s := range stamps {
-				stamps[s] = float64(s) * .5
+			timestamps, targets := make([]float64, n), make([]float64, m)
+			for s := range timestamps {
+				timestamps[s] = float64(s) * .5
 			}
 			for x := range targets {
 				targets[x] = math.Floor(r.Float64()*(n/2)*64)/64 - .25
 			}
-			c := &resampling{Name: fmt.Sprint("turns ", kind, in), Src: vals(in, v, n, d), Times: onClock(clock, stamps, n), Targets: onClock(clock, targets, m), Out: out,
+			c := &resampling{Name: fmt.Sprint("turns ", kind, in), Src: vals(in, v, n, d), Times: onClock(clock, timestamps, n), Targets: onClock(clock, targets, m), Out: out,
 				Opts: ops.ResampleOptions{Interp: kind, Window: anyWindow}, Planned: true}
 			if kind == ops.InterpAngle {
 				c.Opts.Period = 2

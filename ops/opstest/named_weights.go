@@ -66,7 +66,7 @@ func (f *fusing) repeated(n int) *fusing {
 	return &g
 }
 
-// tied returns stamps and a target in every other bracket, whose weight lies below the middle between two float32 numbers by less
+// tied returns timestamps and a target in every other bracket, whose weight lies below the middle between two float32 numbers by less
 // than float64 can tell: it is rounded to that middle, then to the even neighbour above. So an error in the last place of
 // the quotient shows in a float32. Brackets h are odd and longer than 2^29; the weight is m/2^25 less 1/(h 2^25).
 func tied(n int) (times, targets []int64) {
@@ -121,16 +121,16 @@ func weights(test visit) {
 
 // ticks: those of a uniform clock are rounded to float64, divided, rounded, and rounded again to float32. They lie beside the middle
 // between two such numbers, 128 s apart: nearer than float64 tells, whose neighbour below is nearer to the one below, or past it by its
-// last place. Stamps are such numbers, so that the sample that is taken tells.
+// last place. Timestamps are such numbers, so that the sample that is taken tells.
 func ticks(test visit) {
 	const n = 16
 	for _, in := range valueDTypes {
-		for _, from := range []struct{ stamp, beside int64 }{{13_770_001, -1}, {8_400_000, 128}} {
-			stamps := make([]float64, n)
-			for i := range stamps {
-				stamps[i] = float64(from.stamp-2+int64(i)) * 128
+		for _, from := range []struct{ timestamp, beside int64 }{{13_770_001, -1}, {8_400_000, 128}} {
+			timestamps := make([]float64, n)
+			for i := range timestamps {
+				timestamps[i] = float64(from.timestamp-2+int64(i)) * 128
 			}
-			c := &resampling{Name: fmt.Sprint("ticks ", in, from.stamp), Times: vals(tensor.F32, stamps, n), Clock: ops.Uniform((from.stamp*128+64)*1e9+from.beside, 1./256, 5)}
+			c := &resampling{Name: fmt.Sprint("ticks ", in, from.timestamp), Times: vals(tensor.F32, timestamps, n), Clock: ops.Uniform((from.timestamp*128+64)*1e9+from.beside, 1./256, 5)}
 			r := rng(64)
 			everyWay(c, in, func(dtype tensor.DType, d int) *array { return vals(dtype, uniformValues(r, n*d), n, d) }, test)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Jobs that write nothing are checked as others are: what their offsets and stamps must be does not depend on the targets.
+// Jobs that write nothing are checked as others are: what their offsets and timestamps must be does not depend on the targets.
 
 // notNought is what the one offset of no rows must not be.
 var notNought = []int64{7, 1, -1, math.MinInt64, math.MaxInt64}
@@ -60,7 +60,7 @@ func noRows() (cases []*resampling) {
 	c.Targets, c.DstOffsets = offsets(), offsets(0, 1, 0)
 	add("no targets, and offsets of them", c)
 	add("no targets, and lengths of them", &resampling{Src: none(2, 3, 2), Times: arr([]int64{0, 1, 2, 0, 1, 2}, 2, 3), Targets: arr([]int64{}, 2, 0), DstLengths: offsets(0, 1)})
-	add("no targets, and a stamp that is not finite", &resampling{Src: none(2, 2, 2), Times: vals(tensor.F64, []float64{0, 1, 0, math.NaN()}, 2, 2), Targets: vals(tensor.F64, nil, 2, 0)})
+	add("no targets, and a timestamp that is not finite", &resampling{Src: none(2, 2, 2), Times: vals(tensor.F64, []float64{0, 1, 0, math.NaN()}, 2, 2), Targets: vals(tensor.F64, nil, 2, 0)})
 	add("no targets, and trusted times", &resampling{Src: none(2, 3, 2), Times: arr(back, 2, 3), Targets: arr([]int64{}, 2, 0), Opts: ops.ResampleOptions{TrustTimes: true}})
 	c = six(back, 0, 0, 2, 6)
 	c.Targets = arr([]int64{0, 1, 2, 3}, 2, 2)

@@ -25,12 +25,12 @@ func (s *suite) odd(t *testing.T) {
 	}
 	s.parts(t, "odd", []group{
 		{"told", (*suite).oddTold},
-		{"late stamps", resampled(lateStamps)},
-		{"late stamps in a fusion", fusedToo(lateStamps)},
-		{"stamps at once", resampled(stampsAtOnce)},
+		{"late timestamps", resampled(lateTimestamps)},
+		{"late timestamps in a fusion", fusedToo(lateTimestamps)},
+		{"timestamps at once", resampled(timestampsAtOnce)},
 		{"lone infinities", resampled(loneInfinities)},
 		{"lone infinities in a fusion", fusedToo(loneInfinities)},
-		{"stamps at once in a fusion", fusedToo(stampsAtOnce)},
+		{"timestamps at once in a fusion", fusedToo(timestampsAtOnce)},
 		{"ties among others", resampled(tiesAmongOthers)},
 		{"ties among others in a fusion", fusedToo(tiesAmongOthers)},
 		{"limits", (*suite).limits},

@@ -14,7 +14,7 @@ import (
 // limitWidths are features of rows for each way that plain rows are made in.
 var limitWidths = []int{1, 2, 3, 5, 7, 8, 14, 33, 64, 19}
 
-// limitOptions are limits and fills in plain rows, whose targets lie a multiple of limitTick from stamps, some just as far as a limit.
+// limitOptions are limits and fills in plain rows, whose targets lie a multiple of limitTick from timestamps, some just as far as a limit.
 var limitOptions = []ops.ResampleOptions{
 	{MaxGap: ops.Within(time.Second), FillGaps: true, Fill: ops.FillWith(-7.5)},
 	{MaxGap: ops.Within(time.Second), Edge: ops.EdgeFill, Fill: ops.FillWith(-7.5)},
@@ -52,13 +52,13 @@ func limitCase(seed uint64, dtype, clock tensor.DType, d, options, form int) *re
 	const b = 2
 	r := rng(seed)
 	n, m := 2+r.IntN(60), 24+r.IntN(24)
-	var stamps, targets []float64
+	var timestamps, targets []float64
 	for i := range b {
 		row := gapped(r, n, (form+i+int(seed))%4)
-		stamps, targets = append(stamps, row...), append(targets, besideStamps(r, row, m, clock != tensor.I64)...)
+		timestamps, targets = append(timestamps, row...), append(targets, besideTimestamps(r, row, m, clock != tensor.I64)...)
 	}
 	c := &resampling{Name: fmt.Sprintf("limits, %d features, options %d", d, options), Opts: limitOptions[options], Planned: true}
-	c.Src, c.Times = vals(dtype, uniformValues(r, b*n*d), b, n, d), onClock(clock, stamps, b, n)
+	c.Src, c.Times = vals(dtype, uniformValues(r, b*n*d), b, n, d), onClock(clock, timestamps, b, n)
 	if r.IntN(2) == 0 { // from any element on, samples apart or not
 		step := d + r.IntN(3)
 		c.Src = c.Src.restride([]int{n * step, step, 1}, r.IntN(4), 0, poison(dtype))
@@ -69,13 +69,13 @@ func limitCase(seed uint64, dtype, clock tensor.DType, d, options, form int) *re
 	case 1:
 		c.Targets = onClock(clock, targets[:m], m)
 	default:
-		last := stamps[n-1]
-		c.Clock = ops.Uniform(int64((stamps[0]-2)*1e9), float64(m)/(last-stamps[0]+4), m)
+		last := timestamps[n-1]
+		c.Clock = ops.Uniform(int64((timestamps[0]-2)*1e9), float64(m)/(last-timestamps[0]+4), m)
 	}
 	return c
 }
 
-// limitFusion has the case between another of its kind and one that takes an offset back, whose targets are as near to its stamps.
+// limitFusion has the case between another of its kind and one that takes an offset back, whose targets are as near to its timestamps.
 func limitFusion(c *resampling, seed uint64, dtype, clock tensor.DType, d, options, form int) *fusing {
 	other := limitCase(seed, dtype, clock, d, options, form)
 	late := *c
@@ -88,7 +88,7 @@ func limitFusion(c *resampling, seed uint64, dtype, clock tensor.DType, d, optio
 	return f
 }
 
-// gapped has n stamps, in seconds, that a search with a mean pace finds in few steps or in many: even ones with gaps and duplicates,
+// gapped has n timestamps, in seconds, that a search with a mean pace finds in few steps or in many: even ones with gaps and duplicates,
 // ever longer and ever shorter brackets, and close ones far apart.
 func gapped(r *rand.Rand, n, form int) []float64 {
 	out := make([]float64, n)
@@ -126,8 +126,8 @@ func gapped(r *rand.Rand, n, form int) []float64 {
 	return out
 }
 
-// besideStamps has m targets in any of a row's brackets, on its stamps and beside them, before them, after them, and none.
-func besideStamps(r *rand.Rand, row []float64, m int, none bool) []float64 {
+// besideTimestamps has m targets in any of a row's brackets, on its timestamps and beside them, before them, after them, and none.
+func besideTimestamps(r *rand.Rand, row []float64, m int, none bool) []float64 {
 	first, last := row[0], row[len(row)-1]
 	out := []float64{first - limitTick, last + limitTick, first - 100, last + 100, first, last}
 	for len(out) < m {
@@ -151,10 +151,10 @@ func onClock(clock tensor.DType, seconds []float64, shape ...int) *array {
 	return vals(clock, seconds, shape...)
 }
 
-// stampsAtOnce: of the stamps that a thread looks at at once each is told where it is wrong, in every bit of it, and of two the first.
-// Checkers of a block are three warps while the first finds targets; where stamps are many enough for the device each takes four loads of 16 bytes,
+// timestampsAtOnce: of the timestamps that a thread looks at at once each is told where it is wrong, in every bit of it, and of two the first.
+// Checkers of a block are three warps while the first finds targets; where timestamps are many enough for the device each takes four loads of 16 bytes,
 // and again.
-func stampsAtOnce(test visit) {
+func timestampsAtOnce(test visit) {
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16} { // f16 goes as bf16 does
 		for _, clock := range clockDTypes {
@@ -168,26 +168,26 @@ func stampsAtOnce(test visit) {
 					for range 2 {
 						number++
 						at := u*96*each + each*(1+number%9) + e
-						wrongStamps(dtype, clock, n, 0, []int{at, min(at+1+number%3*96*each, n-1)}, []int{1, 0}[number%2], test)
+						wrongTimestamps(dtype, clock, n, 0, []int{at, min(at+1+number%3*96*each, n-1)}, []int{1, 0}[number%2], test)
 					}
 				}
 			}
 			// Where blocks are few the threads go round twice.
 			for u := range 2 {
 				at := (4+1+2*u)*96*each + each*(3+u) + (number+u)%each
-				wrongStamps(dtype, clock, 8*9*96*each+5, 0, []int{at}, 1+u, test)
+				wrongTimestamps(dtype, clock, 8*9*96*each+5, 0, []int{at}, 1+u, test)
 			}
-			// Threads that take stamps one by one: the last, which fill no 16 bytes, and those that begin at none.
+			// Threads that take timestamps one by one: the last, which fill no 16 bytes, and those that begin at none.
 			for e := range each {
-				wrongStamps(dtype, clock, 4*each+1+e, 0, []int{4*each + e}, 1+e%2, test)
-				wrongStamps(dtype, clock, 4*each+3, 1, []int{1 + e, 2 + e, 4*each + 1}, 1+e%2, test)
+				wrongTimestamps(dtype, clock, 4*each+1+e, 0, []int{4*each + e}, 1+e%2, test)
+				wrongTimestamps(dtype, clock, 4*each+3, 1, []int{1 + e, 2 + e, 4*each + 1}, 1+e%2, test)
 			}
 		}
 	}
 }
 
-// wrongStamps is a row of n stamps, of which some are wrong, in each way of plain rows: bad is odd where they are before those ahead.
-func wrongStamps(dtype, clock tensor.DType, n, front int, at []int, bad int, test visit) {
+// wrongTimestamps is a row of n timestamps, of which some are wrong, in each way of plain rows: bad is odd where they are before those ahead.
+func wrongTimestamps(dtype, clock tensor.DType, n, front int, at []int, bad int, test visit) {
 	raw := make([]uint64, n)
 	for k := range raw {
 		raw[k] = encode(clock, float64(k+1))
@@ -211,7 +211,7 @@ func wrongStamps(dtype, clock tensor.DType, n, front int, at []int, bad int, tes
 		if d == 17 && dtype.Size() > 2 {
 			continue // made as the first
 		}
-		c := &resampling{Name: fmt.Sprint("stamps at once, wrong at ", at), Planned: true, Src: vals(dtype, make([]float64, n*d), 1, n, d), Times: packed(clock, raw, 1, n), Targets: vals(clock, []float64{0, 7}, 2)}
+		c := &resampling{Name: fmt.Sprint("timestamps at once, wrong at ", at), Planned: true, Src: vals(dtype, make([]float64, n*d), 1, n, d), Times: packed(clock, raw, 1, n), Targets: vals(clock, []float64{0, 7}, 2)}
 		c.Times = c.Times.restride([]int{n, 1}, front, 0, encode(clock, 0))
 		test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, oddLayouts[1-d%2])
 	}

@@ -186,7 +186,7 @@ func (c *resampling) rowsFault() *ops.ValueError {
 	return nil
 }
 
-// timesIn returns row b's stamps.
+// timesIn returns row b's timestamps.
 func timesIn[C clockType](c *resampling, b int, from func(uint64) C) []C {
 	start, n := c.srcSpan(b)
 	out := make([]C, 0, max(n, 0))
@@ -200,7 +200,7 @@ func timesIn[C clockType](c *resampling, b int, from func(uint64) C) []C {
 	return out
 }
 
-// timesFault returns the error of the first bad stamp of a row.
+// timesFault returns the error of the first bad timestamp of a row.
 func timesFault[C clockType](row int, times []C) *ops.ValueError {
 	for k, t := range times {
 		e := &ops.ValueError{Op: "Resample", Arg: "SrcTimes", Row: row, Index: k}

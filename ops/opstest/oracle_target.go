@@ -119,7 +119,7 @@ func (t *target[C]) channelAt(d int) ops.Channel {
 	return at
 }
 
-// find looks at every stamp in turn.
+// find looks at every timestamp in turn.
 func (t *target[C]) find() {
 	if t.x != t.x {
 		t.nan = true

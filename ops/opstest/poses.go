@@ -26,7 +26,7 @@ func poseValues(r *rand.Rand, n, d int, channels []ops.Channel) []float64 {
 	return v
 }
 
-// poses: short rows of several kinds, each some features wide, at stamps that are even, far from even and out of order, in rows of the batch that end
+// poses: short rows of several kinds, each some features wide, at timestamps that are even, far from even and out of order, in rows of the batch that end
 // within a warp's targets, up to the last bytes of the source. Some write to where 16 bytes do not begin.
 func poses(test visit) {
 	tables := [][]ops.Channel{
@@ -44,7 +44,7 @@ func poses(test visit) {
 			for _, form := range []struct {
 				name                string
 				b, samples, targets int
-				step                func(s int) float64 // from one stamp to the next
+				step                func(s int) float64 // from one timestamp to the next
 				shuffled            bool
 			}{
 				{"even", 3, 41, 43, func(int) float64 { return 1 }, false},
@@ -57,7 +57,7 @@ func poses(test visit) {
 			} {
 				for _, table := range tables {
 					d := table[len(table)-1].Hi
-					var stamps, targets []float64
+					var timestamps, targets []float64
 					for row := range form.b {
 						at := float64(row)
 						first := at
@@ -65,7 +65,7 @@ func poses(test visit) {
 							if s > 0 {
 								at += form.step(s)
 							}
-							stamps = append(stamps, at)
+							timestamps = append(timestamps, at)
 						}
 						x := make([]float64, form.targets)
 						for t := range x {
@@ -81,14 +81,14 @@ func poses(test visit) {
 						targets = append(targets, x...)
 					}
 					if clock == tensor.I64 {
-						for _, list := range [][]float64{stamps, targets} {
+						for _, list := range [][]float64{timestamps, targets} {
 							for n := range list {
 								list[n] = math.Round(list[n] * 0x1p30)
 							}
 						}
 					}
 					c := &resampling{Name: fmt.Sprint("poses ", in, clock, form.name, d), Src: vals(in, poseValues(r, form.b*form.samples, d, table), form.b, form.samples, d),
-						Times: vals(clock, stamps, form.b, form.samples), Targets: vals(clock, targets, form.b, form.targets), Opts: ops.ResampleOptions{Channels: table}, Planned: true}
+						Times: vals(clock, timestamps, form.b, form.samples), Targets: vals(clock, targets, form.b, form.targets), Opts: ops.ResampleOptions{Channels: table}, Planned: true}
 					l := layouts[0]
 					if number++; number%5 == 0 {
 						l = layout{name: "dst beside", front: 1, end: 33, sideOffset: 1}

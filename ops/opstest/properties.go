@@ -36,7 +36,7 @@ func (s *suite) identity(t *testing.T) {
 				raw[i] = r.Uint64() >> (64 - 8*dtype.Size())
 			}
 			c := &resampling{Src: packed(dtype, raw, 200, 12), Times: arr(times, 200), Targets: arr(times, 200), Opts: ops.ResampleOptions{Interp: kind, Edge: ops.Edge(i), Window: ops.Within(1)}}
-			if i == 2 { // the same stamps in seconds
+			if i == 2 { // the same timestamps in seconds
 				sec := make([]float64, len(times))
 				for k := range sec {
 					sec[k] = float64(k) * .01

@@ -68,7 +68,7 @@ func (s *suite) wholeWindow(t *testing.T) {
 	}
 }
 
-// polynomials: parabolas by Catmull-Rom, with any stamps, and cubics by Hermite.
+// polynomials: parabolas by Catmull-Rom, with any timestamps, and cubics by Hermite.
 func (s *suite) polynomials(t *testing.T) {
 	r := rng(26)
 	const n, m = 40, 200

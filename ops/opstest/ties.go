@@ -98,7 +98,7 @@ type tie struct {
 // their quotient may be taken in float32, and the last one's quotient is rounded to float64 and then to another float32.
 var ties = sync.OnceValue(func() (list []tie) {
 	r := rng(61) // others take longer
-	stamps, targets := tied(50)
+	timestamps, targets := tied(50)
 	var pairs [][2]tensor.DType
 	for i := range valueDTypes {
 		for k := range valueDTypes {
@@ -114,7 +114,7 @@ var ties = sync.OnceValue(func() (list []tie) {
 		x := math.Floor(h * (.25 + .5*r.Float64()))
 		if len(list) == 5 {
 			i := r.IntN(len(targets))
-			h, x = float64(stamps[2*i+1]-stamps[2*i]), float64(targets[i]-stamps[2*i])
+			h, x = float64(timestamps[2*i+1]-timestamps[2*i]), float64(targets[i]-timestamps[2*i])
 		}
 		if wrong == weight && (math.FMA(x/h, h, -x) <= 0 || math.FMA(toFloat32(x/h, false), h, -x) <= 0) {
 			continue // cut off it would be the same
@@ -146,7 +146,7 @@ func tiesOn(clock tensor.DType) []tie {
 
 // tiedSource makes of ties a stream of d features, in each of which they tell, and the targets.
 func tiedSource(r *rand.Rand, in, out, clock tensor.DType, list []tie, d int) (src, times, targets *array) {
-	var stamps, x, v []float64
+	var timestamps, x, v []float64
 	at := 0.
 	for _, t := range list {
 		scale := make([]float64, d)
@@ -158,9 +158,9 @@ func tiedSource(r *rand.Rand, in, out, clock tensor.DType, list []tie, d int) (s
 				v = append(v, sample*scale[k])
 			}
 		}
-		stamps, x = append(stamps, at, at+t.h), append(x, at+t.x)
+		timestamps, x = append(timestamps, at, at+t.h), append(x, at+t.x)
 		at += t.h + 1
 	}
 	n := len(list)
-	return vals(in, v, 2*n, d), vals(clock, stamps, 2*n), vals(clock, x, n)
+	return vals(in, v, 2*n, d), vals(clock, timestamps, 2*n), vals(clock, x, n)
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// goodStamps: stamps that are right though each is the one before it once more, or begins a row before the end of the one ahead, at every place among
+// goodTimestamps: timestamps that are right though each is the one before it once more, or begins a row before the end of the one ahead, at every place among
 // those that a thread looks at at once; and int64 times at the ends of what they can be, and one beyond.
-func goodStamps(test visit) {
+func goodTimestamps(test visit) {
 	number := 0
 	for _, in := range valueDTypes {
 		for _, clock := range clockDTypes {
 			for _, n := range []int{4, 5, 7} {
 				const b = 42
-				stamps := make([]float64, b*n)
-				for i := range stamps {
+				timestamps := make([]float64, b*n)
+				for i := range timestamps {
 					row, k := i/n, i%n
-					stamps[i] = float64(b - row + (k+row)/2*2) // equal ones at even places of some rows, at odd ones of others
+					timestamps[i] = float64(b - row + (k+row)/2*2) // equal ones at even places of some rows, at odd ones of others
 				}
 				number++
-				alike(fmt.Sprint("good stamps ", in, clock, n), in, vals(clock, stamps, b, n), vals(clock, []float64{3, b}, 2), number, test)
+				alike(fmt.Sprint("good timestamps ", in, clock, n), in, vals(clock, timestamps, b, n), vals(clock, []float64{3, b}, 2), number, test)
 			}
 			if clock != tensor.I64 {
 				continue
@@ -31,14 +31,14 @@ func goodStamps(test visit) {
 			for _, last := range []int64{end, end + 1} {
 				for _, row := range [][]int64{{-end, -5, 0, 9, last}, {-last, -5, 0, 9, end}} {
 					number++
-					alike(fmt.Sprint("last stamps ", in, row), in, arr(row, 1, len(row)), arr([]int64{-end, end - 1}, 2), number, test)
+					alike(fmt.Sprint("last timestamps ", in, row), in, arr(row, 1, len(row)), arr([]int64{-end, end - 1}, 2), number, test)
 				}
 			}
 		}
 	}
 }
 
-// alike has rows of stamps [B,S] in every way, with values that are all different.
+// alike has rows of timestamps [B,S] in every way, with values that are all different.
 func alike(name string, in tensor.DType, times, targets *array, number int, test visit) {
 	b, n := times.shape[0], times.shape[1]
 	c := &resampling{Name: name, Times: times, Targets: targets}
