@@ -13,7 +13,7 @@ type BatchOptions = backend.BatchOptions
 const batchAtOnce = 8
 
 // PlanBatch makes one plan of many small ones that do not depend on each other, each with shapes, options and tensors of its own. Its
-// Run gives all of them to the stream in one call, which on a GPU is the launch of one graph; there is no order among them, and
+// Run gives all of them to the queue in one call, which on a GPU is the launch of one graph; there is no order among them, and
 // they run beside each other. Captured in a graph they follow each other. [BatchErrors] finds the errors of single plans.
 //
 // Running the batch is running its plans: they and their tensors stay open as long, what they were planned with holds, and one of

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/ops/backend"
+	"github.com/robocache/robocache/ops/cpu"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -32,6 +34,60 @@ func TestOpenRefusesWithATypedError(t *testing.T) {
 		assert.ErrorIs(t, err, kind)
 		assert.Equal(t, name, e.Backend)
 	}
+}
+
+// bare is a backend that has no operation, as one that is older than an operation.
+type bare struct{ cpu *cpu.Backend }
+
+func (b bare) Name() string                       { return b.cpu.Name() }
+func (b bare) Describe() ops.Info                 { return b.cpu.Describe() }
+func (b bare) Copy(dst, src *tensor.Tensor) error { return b.cpu.Copy(dst, src) }
+func (b bare) NewQueue() (backend.Queue, error)   { return b.cpu.NewQueue() }
+func (b bare) Close() error                       { return b.cpu.Close() }
+func (b bare) Alloc(d tensor.DType, shape []int) (*tensor.Tensor, error) {
+	return b.cpu.Alloc(d, shape)
+}
+
+func TestABackendMayLackOperations(t *testing.T) {
+	dev, err := ops.NewDevice(bare{cpu.New(1)})
+	require.NoError(t, err)
+	defer dev.Close()
+	for name, plan := range map[string]func() error{
+		"Resample": func() error { _, err := dev.PlanResample(ops.ResampleArgs{}, ops.ResampleOptions{}); return err },
+		"Fuse":     func() error { _, err := dev.PlanFuse(ops.FuseArgs{}, ops.FuseOptions{}); return err },
+		"ResampleBackward": func() error {
+			_, err := dev.PlanResampleBackward(ops.ResampleBackwardArgs{}, ops.ResampleOptions{})
+			return err
+		},
+		"FuseBackward": func() error { _, err := dev.PlanFuseBackward(ops.FuseBackwardArgs{}, ops.FuseOptions{}); return err },
+		"Voxelize": func() error {
+			_, err := dev.PlanVoxelize(ops.VoxelizeArgs{}, ops.VoxelGrid{}, ops.VoxelizeOptions{})
+			return err
+		},
+		"Draw":      func() error { _, err := dev.PlanDraw(ops.DrawArgs{}, ops.DrawOptions{}); return err },
+		"PlanBatch": func() error { _, err := dev.PlanBatch(nil, ops.BatchOptions{}); return err },
+	} {
+		err := plan()
+		assert.ErrorIs(t, err, ops.ErrUnsupported, name)
+		assert.ErrorContains(t, err, name)
+	}
+	x, err := dev.Upload(context.Background(), tensor.Must(tensor.Of([]float32{1}, 1)))
+	require.NoError(t, err, "what every device has works")
+	require.NoError(t, x.Close())
+}
+
+func TestAMissingQueueIsAnError(t *testing.T) {
+	dev, err := ops.Open("cpu")
+	require.NoError(t, err)
+	defer dev.Close()
+	one := tensor.Must(tensor.New(tensor.F32, 1, 1))
+	p, err := dev.PlanResample(ops.ResampleArgs{Dst: tensor.Must(tensor.New(tensor.F32, 1, 1)), Src: one, SrcTimes: tensor.Must(tensor.New(tensor.I64, 1)), Targets: ops.Uniform(0, 1, 1)}, ops.ResampleOptions{})
+	require.NoError(t, err)
+	assert.ErrorIs(t, p.Run(nil), ops.ErrMissing)
+	g, err := dev.Queue().Capture(func() error { return p.Run(dev.Queue()) })
+	require.NoError(t, err)
+	assert.ErrorIs(t, g.Launch(nil), ops.ErrMissing)
+	require.NoError(t, errors.Join(g.Close(), p.Close()))
 }
 
 func TestCopyMovesStridedHostTensors(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package ops defines the operations on recorded robot data, validates their arguments and runs them on a backend.
 //
-// [Open] returns a [Device] by name: "cpu", "cuda", "cuda:1", "sim" or "auto". The CPU backend is part of this package
-// and is the specification; other backends register themselves when their package is imported, as a database driver
+// [Open] returns a [Device] by name: "cpu", "cuda", "cuda:1", "sim" or "auto". The CPU backend is always there
+// and is the specification; others register themselves when their package is imported, as a database driver
 // does:
 //
 //	import _ "github.com/robocache/robocache/ops/cuda"
@@ -15,17 +15,19 @@
 // give their gradients with respect to values. [Device.Draw] draws windows from the episodes of a store, in an order of its own each epoch.
 //
 // Every operation has two forms. The convenient one (Device.Resample) takes tensors on the host or on the device,
-// allocates what is not given and returns when the result is there. The other is a plan (Device.PlanResample): arguments
-// are checked once and [Plan.Run] may then be called many times without allocating, on a [Stream], inside a captured
+// allocates what is not given and returns when the result is there, or when its context ends. The other is a plan (Device.PlanResample): arguments
+// are checked once and [Plan.Run] may then be called many times without allocating, on a [Queue], inside a captured
 // [Graph] too.
 //
-// Plan.Run and Graph.Launch are asynchronous on a GPU. Until the stream has been synchronised, the tensors of a plan
+// Plan.Run and Graph.Launch are asynchronous on a GPU. Until the queue has been synchronised, the tensors of a plan
 // must not be closed, its inputs must not be written and its outputs must not be touched, except by work given to the
-// same stream later. One plan must not run on two streams at once. Errors in values, such as times that go backwards,
-// are found where the work is done, and returned by the next Synchronize of that stream as a [*ValueError] with row and
+// same queue later. One plan must not run on two queues at once. Errors in values, such as times that go backwards,
+// are found where the work is done, and returned by the next Synchronize of that queue as a [*ValueError] with row and
 // index; the destination is then unspecified. A job that has nothing to write is checked all the same: on a GPU a launch does only
 // that. Errors in shapes, dtypes and options are returned as an [*ArgError] before anything is written, and so is a
 // [*MemoryError] where there is not the memory that was asked for.
+//
+// What is of use to a backend only, and the types that jobs are made of, is in package ops/backend; names here that stand for types there are documented here.
 //
 // Arithmetic: each step rounds on its own, without fused multiply-add. f16 and bf16 are computed in float32, f64 in
 // float64, and the result is rounded once to the output's dtype, to nearest even. Resample, Fuse, their gradients and Draw give equal bits on every

@@ -9,7 +9,7 @@ import (
 )
 
 // PlanDraw binds Draw to tensors on the device ("host" tensors for the CPU): each run draws the next batch of windows and moves the
-// cursor on, in a captured graph too, so that the Resample and Fuse behind it on the stream take another batch each time. All arguments
+// cursor on, in a captured graph too, so that the Resample and Fuse behind it on the queue take another batch each time. All arguments
 // are checked here, except the values in the tables and the cursor: those are found wrong when it runs. What is written must be given,
 // but for Episodes and Ticks. The plan refers to the tensors: they stay open as long as it is run. After a run that ended in a
 // *ValueError what it writes is unspecified, the cursor too.

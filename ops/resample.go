@@ -74,7 +74,7 @@ type ResampleOptions struct {
 	// TrustTimes leaves out the check of SrcTimes, of the row lengths and offsets, and of targets beyond 2^62 ns. Bad ones then
 	// give unspecified values, never an access out of bounds.
 	TrustTimes bool
-	// Launch says when the plan may begin beside the work before it on its stream; after all of it, unless given.
+	// Launch says when the plan may begin beside the work before it on its queue; after all of it, unless given.
 	Launch LaunchMode
 }
 

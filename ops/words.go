@@ -138,31 +138,31 @@ const (
 	LastShort = backend.LastShort
 )
 
-// LaunchMode says when a plan's work on a GPU may begin beside what its stream was given before. It changes no result as long
+// LaunchMode says when a plan's work on a GPU may begin beside what its queue was given before. It changes no result as long
 // as its promise is kept, and makes no difference where work runs one after the other: on the CPU, on the simulated device, on
 // GPUs before sm_90, with drivers that lack the call, and for kernels that do not know how to wait. Package ops/cuda's Explain says
 // how a plan is launched. In a captured graph the mode is kept, as an edge between two kernels that lets the second begin early; the
 // first work of a graph begins when all before the graph is done.
 //
-// The mode is of the work that waits, not of the work that is waited for: what is given to the stream after an operation needs no
+// The mode is of the work that waits, not of the work that is waited for: what is given to the queue after an operation needs no
 // mode of its own to find its results there.
 type LaunchMode = backend.LaunchMode
 
 const (
-	// LaunchDefault begins when all before it on the stream is done.
+	// LaunchDefault begins when all before it on the queue is done.
 	LaunchDefault = backend.LaunchDefault
-	// LaunchDependent is made ready while the operation before it still runs, and touches memory when all before it on the stream is
+	// LaunchDependent is made ready while the operation before it still runs, and touches memory when all before it on the queue is
 	// done. It promises nothing and is always right: operations may read what the one before wrote. (A program's own kernels that
-	// are launched so on the stream must wait too: rule 7 of package cudadrv.)
+	// are launched so on the queue must wait too: rule 7 of package cudadrv.)
 	LaunchDependent = backend.LaunchDependent
-	// LaunchInputsReady touches memory as soon as the operation before it leaves room. It is for operations on one stream that do not
+	// LaunchInputsReady touches memory as soon as the operation before it leaves room. It is for operations on one queue that do not
 	// depend on each other. For every Run, and for every launch of a graph that holds one, the caller promises of the work that the
-	// stream was given before and that may still run: none of it writes a tensor that the operation reads (Src, SrcTimes, Targets,
+	// queue was given before and that may still run: none of it writes a tensor that the operation reads (Src, SrcTimes, Targets,
 	// lengths, offsets), and none of it reads or writes one that the operation writes (Dst, Valid, Age). Results are
 	// unspecified where that does not hold.
 	//
 	// What may still run: the operation before, and if that was LaunchInputsReady too, also the one before that, and so on back to the
-	// nearest that was not; no further than the beginning of a captured graph, or the last time that the stream was waited for. So the
+	// nearest that was not; no further than the beginning of a captured graph, or the last time that the queue was waited for. So the
 	// second of two operations that both read what a third wrote before them may be LaunchInputsReady if the first is LaunchDependent.
 	// An operation that has nothing to do, as of an empty batch, launches nothing and does not count.
 	// Two runs of one plan write the same Dst, and so must not follow each other in this way.

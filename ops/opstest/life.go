@@ -98,7 +98,7 @@ func (s *suite) stream(t *testing.T) *ops.Queue {
 	return st
 }
 
-// life runs what is about streams, plans, graphs and their ends.
+// life runs what is about queues, plans, graphs and their ends.
 func (s *suite) life(t *testing.T) {
 	for _, g := range []struct {
 		name string
@@ -106,16 +106,18 @@ func (s *suite) life(t *testing.T) {
 	}{
 		{"a plan runs many times with changed inputs", (*suite).planReuse},
 		{"an error surfaces at the next Synchronize and once", (*suite).errorsOnce},
-		{"an error stays on its stream", (*suite).errorsStay},
+		{"an error stays on its queue", (*suite).errorsStay},
 		{"errors of two plans are both returned", (*suite).errorsJoin},
 		{"a graph runs many times with changed inputs", (*suite).graphs},
-		{"a capture that fails leaves the stream usable", (*suite).captureFails},
+		{"a capture that fails leaves the queue usable", (*suite).captureFails},
 		{"Synchronize honours its context", (*suite).contexts},
+		{"a call whose context has ended writes nothing", (*suite).endedCalls},
+		{"a call whose context ends while it runs leaves nothing behind", (*suite).endingCalls},
 		{"what is closed says so", (*suite).closed},
 		{"Run and Launch allocate nothing", (*suite).allocations},
-		{"four goroutines on four streams", (*suite).fourStreams},
+		{"four goroutines on four queues", (*suite).fourStreams},
 		{"64 goroutines on one device", (*suite).manyGoroutines},
-		{"plans on many streams at once", (*suite).overlap},
+		{"plans on many queues at once", (*suite).overlap},
 		{"a chain of operations launched early gives the same bits", (*suite).dependentChain},
 		{"operations ready behind one that waits give the same bits", (*suite).readyBehind},
 		{"independent operations launched early give the same bits", (*suite).readyInputs},
