@@ -2,8 +2,12 @@ package robocache_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"os"
 	"path"
 	"path/filepath"
@@ -282,3 +286,57 @@ func TestRulesNameWhatExists(t *testing.T) {
 		assert.NoError(t, err, fmt.Sprintf("arch_test.go has a rule for %s", dir))
 	}
 }
+
+// layers are the files of packages whose files have an order, lowest first: a file names only what is declared in its own layer or below.
+var layers = map[string][]string{
+	"ops": {
+		"doc errors words clock", "check", "channel resample fuse backward voxelize voxelize_job draw draw_job", "queue device",
+		"resample_device fuse_device backward_device voxelize_device draw_device batch",
+	},
+	"ops/backend": {"doc errors enum clock fault draw_order", "bound host", "resample fuse backward voxelize draw", "backend"},
+	"ops/cuda": {
+		"doc gpu fields variant considered voxel_chain", "choose plan", "items general channels",
+		"fast unaligned unaligned_contiguous small thread_per_row voxel_atomic voxel_bucket voxel_group voxel_sort voxel_count voxel_write",
+		"fuse resample voxelize backward draw", "backend explain tune",
+	},
+}
+
+func TestFilesPointOneWay(t *testing.T) {
+	for dir, order := range layers {
+		layer := map[string]int{}
+		for i, names := range order {
+			for _, name := range strings.Fields(names) {
+				layer[name+".go"] = i
+			}
+		}
+		fset := token.NewFileSet()
+		var files []*ast.File
+		for _, f := range goFiles(t) {
+			if name := path.Base(f.name); f.dir == dir && !f.test {
+				_, ok := layer[name]
+				assert.True(t, ok, "%s: arch_test.go says no layer for it", f.name)
+				parsed, err := parser.ParseFile(fset, f.name, nil, parser.SkipObjectResolution)
+				require.NoError(t, err)
+				files = append(files, parsed)
+			}
+		}
+		// What other packages declare does not matter here, so they are not loaded, and errors about them are passed over.
+		info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+		config := types.Config{Importer: noPackages{}, Error: func(error) {}}
+		pkg, _ := config.Check(dir, fset, files, info)
+		checked := 0
+		for id, o := range info.Uses {
+			if o.Pkg() != pkg || o.Parent() != pkg.Scope() {
+				continue
+			}
+			from, to := fset.Position(id.Pos()), fset.Position(o.Pos())
+			assert.LessOrEqual(t, layer[path.Base(to.Filename)], layer[path.Base(from.Filename)], "%v names %s of %s, which is above it", from, id.Name, to.Filename)
+			checked++
+		}
+		assert.Greater(t, checked, 100, "names that were looked at in %s", dir)
+	}
+}
+
+type noPackages struct{}
+
+func (noPackages) Import(path string) (*types.Package, error) { return nil, errors.New("not loaded") }

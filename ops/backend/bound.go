@@ -30,25 +30,6 @@ func (b *Bound) addClock(c Clock) {
 // outputs says that what was added so far is written.
 func (b *Bound) outputs() { b.written = len(b.ts) }
 
-// Bound returns the job's tensors.
-func (j *ResampleJob) Bound() Bound {
-	b := Bound{op: "Resample"}
-	b.add("Dst", j.Dst)
-	b.add("Valid", j.Valid)
-	b.add("Age", j.Age)
-	b.add("Pad", j.Pad)
-	b.outputs()
-	b.add("Src", j.Src)
-	b.add("SrcTimes", j.SrcTimes)
-	b.addClock(j.Targets)
-	b.add("SrcLengths", j.SrcLengths)
-	b.add("SrcOffsets", j.SrcOffsets)
-	b.add("SrcStarts", j.SrcStarts)
-	b.add("DstLengths", j.DstLengths)
-	b.add("DstOffsets", j.DstOffsets)
-	return b
-}
-
 // CheckOpen returns an *ArgError if a tensor was closed. It allocates nothing if none was.
 func (b *Bound) CheckOpen() error {
 	for i, t := range b.ts {

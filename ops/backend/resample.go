@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"sort"
 	"time"
 
 	"github.com/robocache/robocache/tensor"
@@ -132,4 +133,104 @@ type Channel struct {
 	Quat   QuatOrder
 	Period float64
 	Window Limit
+}
+
+// FaultError unpacks a fault of the job. For packed tensors it reads the offsets, or starts and lengths; read is given those on the device.
+func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, error)) error {
+	if f == NoFault {
+		return nil
+	}
+	e, err := j.fault(f, j.DstOffsets, read)
+	if err != nil {
+		return err
+	}
+	return e
+}
+
+func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tensor.Tensor) ([]int64, error)) (e *ValueError, err error) {
+	position := int(f << 6 >> 10)
+	e = &ValueError{Op: "Resample", Row: position}
+	chosen := func() { // the first row that has the timestamp, of two out of order both
+		var starts, lengths []int64
+		if starts, err = read(j.SrcStarts); err == nil {
+			lengths, err = read(j.SrcLengths)
+		}
+		for b := range lengths {
+			k := int64(position) - starts[b]
+			if k >= 0 && k < lengths[b] && (k > 0 || f&15 != FaultUnsorted) {
+				e.Row, e.Index = b, int(k)
+				break
+			}
+		}
+	}
+	split := func(n int, packed *tensor.Tensor) {
+		if packed == nil {
+			e.Row, e.Index = position/n, position%n
+			return
+		}
+		var offsets []int64
+		if offsets, err = read(packed); err == nil {
+			e.Row = max(sort.Search(len(offsets), func(i int) bool { return offsets[i] > int64(position) })-1, 0)
+			e.Index = position - int(offsets[e.Row])
+		}
+	}
+	rowsArg := func(side string, lengths *tensor.Tensor) string {
+		if lengths != nil {
+			return side + "Lengths"
+		}
+		return side + "Offsets"
+	}
+	switch f >> 62 << 62 {
+	case FaultRows:
+		e.Arg = rowsArg("Src", j.SrcLengths)
+	case FaultTimes:
+		e.Arg = "SrcTimes"
+		if j.SrcStarts != nil {
+			chosen()
+		} else {
+			split(j.S, j.SrcOffsets)
+		}
+	default:
+		e.Arg = "Targets"
+		split(j.T, dstOffsets)
+	}
+	switch f & 15 {
+	case FaultSrcRows:
+		e.Kind = ErrRows
+		if j.SrcStarts != nil {
+			e.Arg = "SrcStarts"
+		}
+	case FaultDstRows:
+		e.Arg, e.Kind = rowsArg("Dst", j.DstLengths), ErrRows
+	case FaultNoSamples:
+		e.Kind = ErrNoSamples
+	case FaultUnsorted:
+		e.Kind = ErrUnsorted
+	case FaultNotFinite:
+		e.Kind = ErrNotFinite
+	case FaultTimeRange:
+		e.Kind = ErrTimeRange
+	case FaultOutOfRange:
+		e.Kind = ErrOutOfRange
+	}
+	return e, err
+}
+
+// Bound returns the job's tensors.
+func (j *ResampleJob) Bound() Bound {
+	b := Bound{op: "Resample"}
+	b.add("Dst", j.Dst)
+	b.add("Valid", j.Valid)
+	b.add("Age", j.Age)
+	b.add("Pad", j.Pad)
+	b.outputs()
+	b.add("Src", j.Src)
+	b.add("SrcTimes", j.SrcTimes)
+	b.addClock(j.Targets)
+	b.add("SrcLengths", j.SrcLengths)
+	b.add("SrcOffsets", j.SrcOffsets)
+	b.add("SrcStarts", j.SrcStarts)
+	b.add("DstLengths", j.DstLengths)
+	b.add("DstOffsets", j.DstOffsets)
+	return b
 }

@@ -28,13 +28,6 @@ type Launch struct {
 	Considered []Considered // of the first launch: the operation's variants, in the order in which they are asked
 }
 
-// Considered is a variant that was asked whether it takes a job: Why says why it was not launched by the heuristic; "" of the first that
-// was, and of others that would have been without it.
-type Considered struct {
-	Variant string
-	Why     string `json:",omitempty"`
-}
-
 // Explain lists the launches of a plan of this backend, in the order in which a run makes them; none if the plan has nothing to do.
 func Explain(p *ops.Plan) ([]Launch, error) {
 	if p == nil {

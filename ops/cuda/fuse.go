@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"bytes"
-	"math"
 	"math/bits"
 
 	"github.com/robocache/robocache/internal/tuned"
@@ -193,19 +192,6 @@ func usual(j *backend.ResampleJob) bool {
 	_, tolerance := j.Tolerance.Get()
 	_, window := j.ShortestWindow().Get()
 	return !gap && !tolerance && !window && j.SrcOffsets == nil && j.DstLengths == nil && j.DstOffsets == nil && j.S > 1
-}
-
-// firstBlocks are where the streams' blocks begin in the grid, one stream's after the other's, and beyond the streams no block.
-func firstBlocks[S interface{ count() int }](shapes []S) (list [ptx.MaxStreams]uint32) {
-	block := 0
-	for m := range list {
-		list[m] = math.MaxUint32
-		if m < len(shapes) {
-			list[m] = uint32(block)
-			block += shapes[m].count()
-		}
-	}
-	return list
 }
 
 func (s shape) count() int         { return s.blocks }

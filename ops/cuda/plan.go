@@ -6,21 +6,11 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/robocache/robocache/cudadrv"
 	"github.com/robocache/robocache/internal/device"
 	"github.com/robocache/robocache/internal/tuned"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/ops/backend"
 )
-
-// plan is a Resample or a Fuse bound to device memory: one launch.
-type plan struct {
-	device.Base
-	b       *gpu
-	table   *cudadrv.DeviceMem
-	chosen  *decision                 // on the launch; nil if it only checks
-	explain func(backend.Fault) error // what a fault means
-}
 
 func (p *plan) Run(s backend.Queue) error { return device.Run(p, s) }
 

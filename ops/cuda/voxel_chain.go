@@ -247,3 +247,15 @@ func (c *voxelChain) reduceLarge(values ptx.VoxelValues, order uint64, largeList
 		c.add("voxel_reduce_truncated", min(c.walk(pieces, warps), 3*c.sms), ptx.ReduceThreads, params) // which seldom has anything to do
 	}
 }
+
+// voxelVariant is an algorithm of Voxelize: a chain of launches. Each has a file of its own.
+type voxelVariant struct {
+	name string
+	// supports says why its kernels cannot do a job, and prefers why another algorithm is faster; "" if they can and none is.
+	supports, prefers func(b *gpu, job *backend.VoxelizeJob) (whyNot string)
+	// layout lays its scratch memory out and lists its launches, in order.
+	layout func(c *voxelChain)
+}
+
+// always is for variants that are preferred wherever they are supported.
+func always(*gpu, *backend.VoxelizeJob) string { return "" }

@@ -14,15 +14,6 @@ import (
 	"github.com/robocache/robocache/ptx"
 )
 
-// voxelVariant is an algorithm of Voxelize: a chain of launches. Each has a file of its own.
-type voxelVariant struct {
-	name string
-	// supports says why its kernels cannot do a job, and prefers why another algorithm is faster; "" if they can and none is.
-	supports, prefers func(b *gpu, job *backend.VoxelizeJob) (whyNot string)
-	// layout lays its scratch memory out and lists its launches, in order.
-	layout func(c *voxelChain)
-}
-
 // voxelVariants are tried in this order. Their kernels, which are all called voxel_, are those of ptx/voxel_*.cu, in this order:
 //
 //	fill    fill
@@ -36,9 +27,6 @@ type voxelVariant struct {
 //
 // Of doubles prepare_f64 comes before the fill, where the poses are of f32 or the grid's empty value is not one word twice.
 var voxelVariants = []voxelVariant{voxelFill, voxelCount, voxelWrite, voxelAtomic, voxelBucket, voxelGroup, voxelSort}
-
-// always is for variants that are preferred wherever they are supported.
-func always(*gpu, *backend.VoxelizeJob) string { return "" }
 
 // voxelFill is a dense grid of no points.
 var voxelFill = voxelVariant{name: "fill", prefers: always,
