@@ -45,6 +45,7 @@ type Fused struct {
 
 // take is a stream that is taken, and how.
 type take struct {
+	index  int             // in the plan
 	stream *dataset.Stream // with the output's name and the columns that are taken
 	from   string          // its name in the recording
 	how    Sampling
@@ -88,6 +89,15 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	return j, j.makeClock()
 }
 
+// at says where in a plan file a stream that cannot be taken is asked for.
+func (j *job) at(stream int, key string, err error) error {
+	if j.plan.origin == nil || stream >= len(j.plan.Streams) {
+		return err
+	}
+	line, column := j.plan.origin.place(fmt.Sprintf("streams[%d].%s", stream, key))
+	return &InPlanError{Path: j.plan.origin.path, Line: line, Column: column, Err: err}
+}
+
 // choose takes the streams that the plan names, or all, and lists those that have no place on a clock.
 func (j *job) choose(e *dataset.Episode) error {
 	want := j.plan.Streams
@@ -99,15 +109,15 @@ func (j *job) choose(e *dataset.Episode) error {
 			j.left = append(j.left, LeftOut{l.Name, l.Reason})
 		}
 	}
-	for _, w := range want {
+	for i, w := range want {
 		name := w.source()
 		s := e.Stream(name)
 		if s == nil {
-			i := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name })
-			if i < 0 {
-				return &StreamError{Stream: name, Got: "no stream of that name", Want: oneOf(e.Names())}
+			left := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name })
+			if left < 0 {
+				return j.at(i, "name", &MissingError{Stream: name, Near: nearest(name, e.Names()), Names: e.Names()})
 			}
-			j.left = append(j.left, LeftOut{name, e.LeftOut[i].Reason})
+			j.left = append(j.left, LeftOut{name, e.LeftOut[left].Reason})
 			continue
 		}
 		if err := s.Check(); err != nil {
@@ -119,11 +129,11 @@ func (j *job) choose(e *dataset.Episode) error {
 		}
 		s, err := selected(s, w.Columns)
 		if err != nil {
-			return err
+			return j.at(i, "columns", err)
 		}
 		named := *s
 		named.Name = w.Name
-		j.takes = append(j.takes, take{stream: &named, from: name, how: w.Sampling.over(j.plan.Defaults), own: w.Kind != "", empty: s.Len() == 0})
+		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: w.Sampling.over(j.plan.Defaults), own: w.Kind != "", empty: s.Len() == 0})
 	}
 	if len(j.takes) == 0 {
 		var list []string
@@ -279,11 +289,8 @@ func (t *take) resolved() Sampling {
 	return s
 }
 
-// Shown returns what to draw of the values: where a fill value may have been written for a target that is not valid, NaN stands instead.
+// Shown returns what to draw of the values, in float64: where a target is not valid NaN stands, which is not drawn.
 func (a *Aligned) Shown() (*tensor.Tensor, error) {
-	if a.How.Edge != "fill" && a.How.Edge != "hold" && !a.How.FillGaps {
-		return a.Values, nil
-	}
 	values, err := tensor.Floats(a.Values)
 	if err != nil {
 		return nil, err
@@ -304,10 +311,10 @@ func (a *Aligned) Shown() (*tensor.Tensor, error) {
 	return tensor.Of(values, a.Values.Shape()...)
 }
 
-// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them.
+// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What is not valid is NaN there.
 func (r *Resampled) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(r.Streams) }
 
-// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What was filled in is NaN.
+// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What is not valid is NaN there.
 func (f *Fused) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(f.Streams) }
 
 func pairs(list []Aligned) iter.Seq2[*dataset.Stream, *dataset.Stream] {
@@ -412,7 +419,7 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 		}
 		opts, err := j.options(t)
 		if err != nil {
-			return nil, err
+			return nil, j.at(t.index, "kind", err)
 		}
 		args := ops.ResampleArgs{Src: t.stream.Values, SrcTimes: t.stream.Times, Targets: j.clock}
 		got, err := device.Resample(ctx, args, opts)

@@ -35,6 +35,38 @@ func (e *StreamError) Error() string {
 // Unwrap returns the operation's own error.
 func (e *StreamError) Unwrap() error { return e.Err }
 
+// MissingError is a stream that a plan asks for and the recording does not have.
+type MissingError struct {
+	Stream string
+	Near   string   // the name that is nearest, if one is near
+	Names  []string // that the recording has
+}
+
+func (e *MissingError) Error() string {
+	s := fmt.Sprintf("no stream %q", e.Stream)
+	if e.Near != "" {
+		s += ", did you mean " + e.Near + "?"
+	}
+	return s + " There are " + oneOf(e.Names)
+}
+
+// Unwrap returns dataset.ErrNotFound.
+func (e *MissingError) Unwrap() error { return dataset.ErrNotFound }
+
+// InPlanError is a stream that cannot be taken, with the place in the plan file that asks for it.
+type InPlanError struct {
+	Path         string
+	Line, Column int
+	Err          error // a *StreamError or *MissingError
+}
+
+func (e *InPlanError) Error() string {
+	return fmt.Sprintf("%s: line %d, column %d: %v", e.Path, e.Line, e.Column, e.Err)
+}
+
+// Unwrap returns the stream's error.
+func (e *InPlanError) Unwrap() error { return e.Err }
+
 // find returns the indices of the columns that an entry names: a name, an array's name, or a range without its end.
 func find(cols []dataset.Column, entry string) []int {
 	for i, c := range cols {
@@ -80,7 +112,7 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	for _, entry := range entries {
 		found := find(s.Columns, entry)
 		if len(found) == 0 {
-			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry), Want: wantColumns(s.Columns)}
+			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("column %q", entry) + didYouMean(entry, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
 		}
 		for _, i := range found {
 			if slices.Contains(at, i) {
@@ -175,7 +207,7 @@ func assigned(s *dataset.Stream, o *Sampling) ([]*ops.Channel, error) {
 	for _, k := range o.Kinds {
 		at := find(s.Columns, k.Columns)
 		if len(at) == 0 {
-			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("a kind for column %q", k.Columns), Want: wantColumns(s.Columns)}
+			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("a kind for column %q", k.Columns) + didYouMean(k.Columns, columnNames(s.Columns)), Want: wantColumns(s.Columns)}
 		}
 		kind, err := ops.ParseInterp(k.Kind)
 		if err != nil {

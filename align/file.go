@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -45,14 +46,40 @@ func ParsePlan(path string, text []byte) (Plan, error) {
 	if d.err != nil {
 		return Plan{}, d.err
 	}
+	p.origin = &origin{path, map[string][2]int{}}
+	for key, n := range d.at {
+		line, column := position(n)
+		p.origin.at[key] = [2]int{line, column}
+	}
 	if err := p.Check(); err != nil {
 		var e *PlanError
 		if errors.As(err, &e) { // of a value that is itself of the right form
-			d.place(e)
+			e.Path = path
+			e.Line, e.Column = p.origin.place(e.Key)
 		}
 		return Plan{}, err
 	}
 	return p, nil
+}
+
+// origin is where in a file a plan's keys are.
+type origin struct {
+	path string
+	at   map[string][2]int // line and column
+}
+
+// place returns where a key is, or the nearest key around it.
+func (o *origin) place(key string) (line, column int) {
+	for {
+		if at, ok := o.at[key]; ok {
+			return at[0], at[1]
+		}
+		i := strings.LastIndexAny(key, ".[")
+		if i < 0 {
+			return 1, 1
+		}
+		key = key[:i]
+	}
 }
 
 // decoder turns nodes into values and keeps the first error.
@@ -74,26 +101,6 @@ func (d *decoder) syntax(err error) error {
 	return e
 }
 
-// place gives an error the place of its key in the file, or of the nearest key around it.
-func (d *decoder) place(e *PlanError) {
-	e.Path = d.path
-	for key := e.Key; ; {
-		if n := d.at[key]; n != nil {
-			e.Line, e.Column = position(n)
-			return
-		}
-		i := len(key) - 1
-		for i >= 0 && key[i] != '.' && key[i] != '[' {
-			i--
-		}
-		if i < 0 {
-			e.Line, e.Column = 1, 1
-			return
-		}
-		key = key[:i]
-	}
-}
-
 func position(n ast.Node) (line, column int) {
 	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
 		return position(m.Values[0].Key)
@@ -110,9 +117,11 @@ func position(n ast.Node) (line, column int) {
 	return 1, 1
 }
 
-func (d *decoder) fail(n ast.Node, key, want string) {
+func (d *decoder) fail(n ast.Node, key, want string) { d.failed(n, key, describe(n), want) }
+
+func (d *decoder) failed(n ast.Node, key, got, want string) {
 	if d.err == nil {
-		e := &PlanError{Path: d.path, Key: key, Got: describe(n), Want: want}
+		e := &PlanError{Path: d.path, Key: key, Got: got, Want: want}
 		e.Line, e.Column = position(n)
 		d.err = e
 	}
@@ -143,7 +152,7 @@ func (d *decoder) fields(n ast.Node, key string, known map[string]func(n ast.Nod
 	d.entries(n, key, func(k ast.Node, name string, v ast.Node) {
 		set, ok := known[name]
 		if !ok {
-			d.fail(k, key, "a key of this plan: "+oneOf(names))
+			d.failed(k, key, describe(k)+didYouMean(name, names), "one of "+oneOf(names))
 			return
 		}
 		set(v, join(key, name))

@@ -51,7 +51,7 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 		t := &j.takes[i]
 		o, err := j.options(t)
 		if err != nil {
-			return nil, err
+			return nil, j.at(t.index, "kind", err)
 		}
 		o.DType = 0
 		args.Streams = append(args.Streams, ops.FuseStream{Src: t.stream.Values, SrcTimes: t.stream.Times, Offset: t.how.Offset, Options: o})

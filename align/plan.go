@@ -38,6 +38,8 @@ type Plan struct {
 	Padding string            // one of Paddings: what a window gets beyond its episode
 	Shuffle string            // one of Shuffles
 	Filter  Filter
+
+	origin *origin // of a plan that was read from a file
 }
 
 // Stream is a stream to take.
@@ -282,7 +284,7 @@ func named(key, name string, list []string) error {
 	if name == "" || slices.Contains(list, name) {
 		return nil
 	}
-	return bad(key, fmt.Sprintf("%q", name), oneOf(list))
+	return bad(key, fmt.Sprintf("%q", name)+didYouMean(name, list), oneOf(list))
 }
 
 func oneOf(list []string) string { return strings.Join(list, ", ") }

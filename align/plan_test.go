@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -55,7 +56,7 @@ func TestAPlanFileSaysEverythingAPlanHas(t *testing.T) {
 	fill := p.Streams[0].Fill
 	assert.NotEqual(t, fill.Get(), fill.Get(), "NaN")
 	p.Streams[0].Fill = ops.Fill{}
-	assert.Equal(t, align.Plan{
+	assert.EqualExportedValues(t, align.Plan{
 		Rate: 50, Range: align.Between(500*time.Millisecond, 10*time.Second), Snap: ops.Within(2 * time.Microsecond),
 		Defaults: align.Sampling{Edge: "fill", Fill: ops.FillWith(-1)},
 		Streams: []align.Stream{{
@@ -80,7 +81,7 @@ func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
 		line, column int
 		want         []string
 	}{
-		{"rate: 50", "rates: 50", 2, 1, []string{`"rates"`, "rate,"}},
+		{"rate: 50", "rates: 50", 2, 1, []string{`"rates"`, "did you mean rate?", "rate,"}},
 		{"rate: 50", "rate: fast", 2, 7, []string{"rate", `"fast"`, "a number"}},
 		{"rate: 50", "rate: -50", 2, 7, []string{"rate", "-50", "positive"}},
 		{"rate: 50", "rate: 50\nrate: 50", 3, 1, []string{"rate", ""}},
@@ -135,7 +136,7 @@ func TestMistakesInAPlanFileAreToldWithTheirPlace(t *testing.T) {
 	}
 	p, err := align.ParsePlan("p.yaml", []byte("{version: 1, rate: 0.5}"))
 	require.NoError(t, err)
-	assert.Equal(t, align.Plan{Rate: .5}, p)
+	assert.EqualExportedValues(t, align.Plan{Rate: .5}, p)
 }
 
 func TestAPlanOfAProgramIsCheckedToo(t *testing.T) {
@@ -154,6 +155,35 @@ func TestAPlanOfAProgramIsCheckedToo(t *testing.T) {
 		assert.Equal(t, key, e.Key)
 		assert.Zero(t, e.Line)
 		assert.NotContains(t, e.Error(), "line 0")
+	}
+}
+
+// What a plan asks for and a recording does not have is told with the place in the plan.
+func TestWhatARecordingLacksIsToldWithThePlaceInThePlan(t *testing.T) {
+	e := &dataset.Episode{Streams: []dataset.Stream{stream(t, "airspeed", 0, 100, 0, 1, 2)}}
+	for _, c := range []struct {
+		text         string
+		line, column int
+		want         []string
+	}{
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspede\n", 4, 11, []string{"p.yaml: line 4, column 11", `no stream "airspede"`, "did you mean airspeed?"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    columns: [v, w]\n", 5, 14, []string{`column "w"`, "one of v"}},
+		{"version: 1\nrate: 5\nstreams:\n  - name: airspeed\n    kind: slerp\n", 5, 11, []string{"an array of four floats"}},
+	} {
+		p, err := align.ParsePlan("p.yaml", []byte(c.text))
+		require.NoError(t, err)
+		for name, run := range map[string]func() error{
+			"resample": func() error { _, err := align.Resample(ctx, cpu(t), e, p); return err },
+			"fuse":     func() error { _, err := align.Fuse(ctx, cpu(t), e, p); return err },
+		} {
+			err := run()
+			var at *align.InPlanError
+			require.ErrorAs(t, err, &at, name)
+			assert.Equal(t, [2]int{c.line, c.column}, [2]int{at.Line, at.Column}, "%s: %v", name, err)
+			for _, w := range c.want {
+				assert.ErrorContains(t, err, w, name)
+			}
+		}
 	}
 }
 

@@ -8,7 +8,7 @@
 //
 // Letters in shapes: B batch (episodes), S source samples, T target samples, D features, M streams; N points, V voxels, P points a
 // voxel, F features of a point. Layout is row-major. Times are
-// int64 nanoseconds, float64 seconds or float32 seconds; float32 holds epoch seconds only to the minute, so use it
+// int64 nanoseconds, float64 seconds or float32 seconds; float32 holds epoch seconds only to 128 s, so use it
 // for times that begin near zero.
 //
 // [Device.Resample] puts one stream on a clock, [Device.Fuse] several, side by side; [Device.ResampleBackward] and [Device.FuseBackward]

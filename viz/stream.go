@@ -9,12 +9,17 @@ import (
 )
 
 // Compare is the panel of a stream with what was made of it: samples as recorded, and the same columns on another clock. Whole numbers are drawn as
-// steps. Of a stream that holds a rotation its first one is shown, of others what [Pick] returns.
+// steps. Up to MaxCurves columns are all shown; of more the first rotation, if there is one, else what [Pick] returns.
 func Compare(recorded, made *dataset.Stream) Panel {
 	p := Panel{
 		Title: made.Name, Columns: recorded.ColumnNames(), Held: make([]bool, len(recorded.Columns)),
 		Recorded:  Series{Times: recorded.Times, Values: recorded.Values},
 		Resampled: Series{Times: made.Times, Values: made.Values},
+	}
+	if n := len(recorded.Columns); n <= MaxCurves {
+		for i := range n {
+			p.Show = append(p.Show, i)
+		}
 	}
 	for i, c := range recorded.Columns {
 		p.Held[i] = c.Integer

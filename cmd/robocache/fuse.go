@@ -10,7 +10,8 @@ The clock is the array targets [T] of the archive, or that of --hz over the time
 streams share.
 
 --stream names the streams, in the order of their columns; without it all are taken in file
-order. NAME:kind gives one a kind of its own, NAME:kind:max-gap or NAME::max-gap a limit too.
+order, if they are no more than 16. NAME:kind gives one a kind of its own, NAME:kind:max-gap or
+NAME::max-gap a limit too, NAME[x,y] some of its columns.
 Columns of a .ulg file are treated as in resample: integers keep their previous value,
 quaternions go by slerp.
 
@@ -31,7 +32,7 @@ func (a *app) fuseCommand() *cobra.Command {
 		Long:    fuseHelp,
 		Example: fuseExample,
 	}
-	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, "NAME, NAME:kind or NAME:kind:max-gap of a stream to take; repeatable, in the order of the columns")
+	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, streamFlag+", in the order of the columns")
 	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, --fill-gaps, and for a stream without samples (default 0)")
 	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32 (default), f64, f16 or bf16 (bf16 is stored as uint16)")
 	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadStreams, "ulg": loadRecording}) })

@@ -31,6 +31,9 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.planFile == "" && plan.Defaults.Quat == "" {
+		plan.Defaults.Quat = ops.QuatWXYZ.String() // as PX4 has them
+	}
 	d, err := dataset.Open(context.Background(), r.in, dataset.Options{AllowTruncated: r.truncated})
 	if err != nil {
 		return nil, readError(r.in, err)
@@ -139,40 +142,55 @@ func (r *request) sampling() align.Sampling {
 	return s
 }
 
-// parseStreams reads the values of --stream: NAME[:kind], and of fuse NAME[:kind[:max-gap]].
+// parseStreams reads the values of --stream: NAME[COLUMN,...]:kind:max-gap, of which all but the name may be left out.
 func (r *request) parseStreams() ([]align.Stream, error) {
 	var list []align.Stream
 	for _, f := range r.streams {
-		name, kind, given := strings.Cut(f, ":")
-		s := align.Stream{Name: name}
-		if r.op == "Fuse" {
-			var gap string
-			var limit limitFlag
-			kind, gap, _ = strings.Cut(kind, ":")
-			if gap != "" {
-				if err := limit.Set(gap); err != nil {
-					return nil, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
-				}
-				s.MaxGap = limit.limit
-			}
-			given = kind != ""
+		s, err := parseStream(f)
+		if err != nil {
+			return nil, err
 		}
-		if given {
-			c := choice[ops.Interp]{list: kinds()}
-			if err := c.Set(kind); err != nil {
-				return nil, usagef("--stream %s: got kind %q, %v", f, kind, err)
-			}
-			s.Kind = kind
-		}
-		if name == "" {
-			return nil, usagef("--stream: got %q, want NAME or NAME:kind", f)
-		}
-		if slices.ContainsFunc(list, func(o align.Stream) bool { return o.Name == name }) {
-			return nil, usagef("--stream: %q is given twice, want each stream once", name)
+		if slices.ContainsFunc(list, func(o align.Stream) bool { return o.Name == s.Name }) {
+			return nil, usagef("--stream: %q is given twice, want each stream once", s.Name)
 		}
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+func parseStream(f string) (s align.Stream, err error) {
+	var rest string
+	if name, columns, found := strings.Cut(f, "["); found {
+		var closed bool
+		if columns, rest, closed = strings.Cut(columns, "]:"); !closed {
+			columns, closed = strings.CutSuffix(columns, "]")
+		}
+		if !closed || columns == "" {
+			return s, usagef("--stream: got %q, want columns in brackets, such as NAME[x,y]", f)
+		}
+		s.Name, s.Columns = name, strings.Split(columns, ",")
+	} else {
+		s.Name, rest, _ = strings.Cut(f, ":")
+	}
+	kind, gap, _ := strings.Cut(rest, ":")
+	if s.Name == "" {
+		return s, usagef("--stream: got %q, want NAME, NAME:kind or NAME:kind:max-gap", f)
+	}
+	if kind != "" {
+		c := choice[ops.Interp]{list: kinds()}
+		if err := c.Set(kind); err != nil {
+			return s, usagef("--stream %s: got kind %q, %v", f, kind, err)
+		}
+		s.Kind = kind
+	}
+	if gap != "" {
+		var limit limitFlag
+		if err := limit.Set(gap); err != nil {
+			return s, usagef("--stream %s: got max-gap %q, %v", f, gap, err)
+		}
+		s.MaxGap = limit.limit
+	}
+	return s, nil
 }
 
 func (j *recording) run(r *request, device *ops.Device) (*result, error) {
@@ -200,11 +218,19 @@ func (j *recording) explain(err error) error {
 	var stream *align.StreamError
 	var arg *ops.ArgError
 	var value *ops.ValueError
+	var missing *align.MissingError
+	var placed *align.InPlanError
 	var many *align.ManyError
 	var span *align.RangeError
 	var none *align.NoStreamsError
 	var size *align.SizeError
+	where := j.path
+	if errors.As(err, &placed) {
+		where = fmt.Sprintf("%s: line %d, column %d: %s", placed.Path, placed.Line, placed.Column, j.path)
+	}
 	switch {
+	case errors.As(err, &missing):
+		return &inputError{Path: where, Stream: missing.Stream, Err: missing}
 	case errors.As(err, &many):
 		return usagef("%s: %v with --stream", j.path, many)
 	case errors.As(err, &size):
@@ -212,7 +238,7 @@ func (j *recording) explain(err error) error {
 	case errors.As(err, &span) && span.Targets > 0 && len(span.Streams) == 0:
 		return usagef("--hz: %v", span)
 	case errors.As(err, &stream):
-		e := &inputError{Path: j.path, Stream: stream.Stream, Err: stream.Err}
+		e := &inputError{Path: where, Stream: stream.Stream, Err: stream.Err}
 		if stream.Got != "" {
 			e.Msg = fmt.Sprintf("got %s, want %s", stream.Got, stream.Want)
 		}
@@ -280,11 +306,9 @@ func (j *recording) panels() ([]viz.Panel, error) {
 		}
 		p := viz.Compare(s.Recorded, &s.Stream)
 		p.Gap, _ = s.How.MaxGap.Get()
-		if j.fused != nil { // what was filled in is no value
-			var err error
-			if p.Resampled.Values, err = s.Shown(); err != nil {
-				return nil, err
-			}
+		var err error
+		if p.Resampled.Values, err = s.Shown(); err != nil {
+			return nil, err
 		}
 		list = append(list, p)
 	}

@@ -43,7 +43,7 @@ const resampleHelp = `Resample puts the streams of a recording on one clock.
 IN is a ULog file (.ulg) or a numpy archive (.npz).
 
 From .ulg it takes every stream with at least two distinct timestamps, or those named with
---stream, and --hz makes the clock over the time that they share. Float columns are
+--stream, and --hz makes the clock over the time that they have in common. Float columns are
 interpolated linearly, quaternions (q[0] to q[3], q_d, q_offset and delta_q_reset, in PX4's
 order wxyz) by slerp; --kind and --stream NAME:kind change that. Integer columns always
 keep their previous value. In a stream named with :slerp, :rotvec or :rot6d, arrays of four,
@@ -75,6 +75,8 @@ const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 -
   robocache resample flight.ulg -o out.npz --hz 20 --kind window-mean --window 50ms
   robocache resample batch.npz -o batch50.npz --hz 50 --edge fill --fill -7.5 --dtype bf16`
 
+const streamFlag = "NAME[COLUMN,...]:kind:max-gap of a stream to take, all but the name optional: airspeed, airspeed::50ms, pose[x,y]:pchip; repeatable"
+
 // newRequest returns a request whose flags know their values.
 func newRequest(op string) *request {
 	return &request{
@@ -100,7 +102,7 @@ func (a *app) resampleCommand() *cobra.Command {
 		Long:    resampleHelp,
 		Example: resampleExample,
 	}
-	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, "NAME or NAME:kind of a .ulg stream to take; repeatable")
+	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, streamFlag)
 	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, and --fill-gaps (default nan)")
 	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
 	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadNPZ, "ulg": loadRecording}) })

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/spf13/cobra"
+)
+
+// inspection is what inspect says of a file.
+type inspection struct {
+	Path     string              `json:"path"`
+	Format   string              `json:"format"`
+	Episodes []inspectedEpisode  `json:"episodes"`
+	LostData *inspectedLostBytes `json:"lost,omitempty"`
+}
+
+type inspectedLostBytes struct {
+	Bytes int64  `json:"bytes"`
+	Why   string `json:"why"`
+}
+
+type inspectedEpisode struct {
+	Name    string            `json:"name"`
+	Task    string            `json:"task,omitempty"`
+	Success *bool             `json:"success,omitempty"`
+	Streams []inspectedStream `json:"streams"`
+	Media   []inspectedMedia  `json:"media"`
+	LeftOut []leftOut         `json:"left_out"`
+}
+
+type leftOut struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+type inspectedStream struct {
+	Name       string            `json:"name"`
+	Samples    int               `json:"samples"`
+	Rate       float64           `json:"rate_hz,omitempty"`
+	FirstNS    int64             `json:"first_ns"`
+	LastNS     int64             `json:"last_ns"`
+	Gaps       int               `json:"gaps"`
+	Duplicates int               `json:"duplicates"`
+	BackSteps  int               `json:"back_steps"`
+	DType      string            `json:"dtype"`
+	Columns    []inspectedColumn `json:"columns"`
+}
+
+type inspectedColumn struct {
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Integer  bool   `json:"integer,omitempty"`
+	Rotation string `json:"rotation,omitempty"`
+}
+
+type inspectedMedia struct {
+	Name     string  `json:"name"`
+	Frames   int     `json:"frames"`
+	Rate     float64 `json:"rate_hz,omitempty"`
+	Encoding string  `json:"encoding"`
+	Width    int     `json:"width,omitempty"`
+	Height   int     `json:"height,omitempty"`
+}
+
+func (a *app) inspectCommand() *cobra.Command {
+	var truncated, columns bool
+	cmd := &cobra.Command{
+		Use:   "inspect FILE",
+		Short: "List the streams of a recording",
+		Long: `Inspect lists the streams of a recording: samples, rate, what they cover, gaps, duplicate
+timestamps and steps back, and their columns. FILE is a ULog file (.ulg), or a numpy archive (.npz) that
+holds NAME.values and NAME.times of each stream.`,
+		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --json | jq '.episodes[].streams[].name'",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("inspect takes one file, got %d: %q", len(args), args)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.inspect(cmd.Context(), args[0], dataset.Options{AllowTruncated: truncated}, columns)
+		},
+	}
+	cmd.Flags().BoolVar(&truncated, "allow-truncated", false, "take what a file holds up to where it breaks off")
+	cmd.Flags().BoolVar(&columns, "columns", false, "name every column")
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return cmd
+}
+
+func (a *app) inspect(ctx context.Context, path string, opt dataset.Options, columns bool) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	form, err := formatOf(path)
+	if err != nil {
+		return err
+	}
+	found := inspection{Path: path, Episodes: []inspectedEpisode{}}
+	if form == "npz" {
+		file, err := npz.Open(path)
+		if err != nil {
+			return readError(path, err)
+		}
+		defer file.Close()
+		e, _, err := file.Episode(npz.EpisodeOptions{})
+		if err != nil {
+			return arrayError(path, err)
+		}
+		e.Name, found.Format = dataset.BaseName(path), form
+		found.add(e)
+	} else {
+		d, err := dataset.Open(ctx, path, opt)
+		if err != nil {
+			return readError(path, err)
+		}
+		defer d.Close()
+		found.Format = d.Format()
+		for e, err := range dataset.Episodes(ctx, d) {
+			if err != nil {
+				return readError(path, err)
+			}
+			found.add(e)
+		}
+	}
+	if a.json {
+		return a.writeJSON(found)
+	}
+	return a.inspected(&found, columns)
+}
+
+func (f *inspection) add(e *dataset.Episode) {
+	out := inspectedEpisode{Name: e.Name, Task: e.Attributes.Task, Success: e.Attributes.Success, Streams: []inspectedStream{}, Media: []inspectedMedia{}, LeftOut: []leftOut{}}
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		st := s.Stats()
+		line := inspectedStream{Name: s.Name, Samples: st.Samples, Rate: st.Rate, FirstNS: st.First, LastNS: st.Last, Gaps: st.Gaps, Duplicates: st.Duplicates,
+			BackSteps: st.BackSteps, DType: s.Values.DType().String(), Columns: []inspectedColumn{}}
+		for _, c := range s.Columns {
+			line.Columns = append(line.Columns, inspectedColumn{c.Name, c.Type, c.Integer, c.Rotation.String()})
+		}
+		out.Streams = append(out.Streams, line)
+	}
+	for i := range e.Media {
+		m := &e.Media[i]
+		out.Media = append(out.Media, inspectedMedia{m.Name, m.Len(), m.Stats().Rate, m.Encoding, m.Width, m.Height})
+	}
+	for _, l := range e.LeftOut {
+		out.LeftOut = append(out.LeftOut, leftOut{l.Name, l.Reason})
+	}
+	if e.Damage != nil {
+		f.LostData = &inspectedLostBytes{e.LostBytes, e.Damage.Error()}
+	}
+	f.Episodes = append(f.Episodes, out)
+}
+
+// inspected prints a table for each episode.
+func (a *app) inspected(f *inspection, columns bool) error {
+	for _, e := range f.Episodes {
+		fmt.Fprintf(a.out, "%s, %s: %d streams\n", e.Name, f.Format, len(e.Streams))
+		t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "stream\tsamples\trate\tcovers\tgaps\tcolumns")
+		for _, s := range e.Streams {
+			rate, names := "-", make([]string, len(s.Columns))
+			if s.Rate > 0 {
+				rate = fmt.Sprintf("%.1f Hz", s.Rate)
+			}
+			for i, c := range s.Columns {
+				names[i] = c.Name
+			}
+			if !columns && len(names) > 4 {
+				names = append(names[:3:3], fmt.Sprintf("... %d more", len(names)-3))
+			}
+			covers := fmt.Sprintf("%.3f to %.3f s", float64(s.FirstNS)/1e9, float64(s.LastNS)/1e9)
+			if s.BackSteps > 0 {
+				covers += fmt.Sprintf(", %d steps back", s.BackSteps)
+			}
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\n", s.Name, s.Samples, rate, covers, s.Gaps, strings.Join(names, ", "))
+		}
+		for _, m := range e.Media {
+			fmt.Fprintf(t, "%s\t%d\t%.1f Hz\t\t\t%s %dx%d\n", m.Name, m.Frames, m.Rate, m.Encoding, m.Width, m.Height)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		for _, l := range e.LeftOut {
+			fmt.Fprintf(a.out, "left out: %s, %s\n", l.Name, l.Reason)
+		}
+	}
+	if l := f.LostData; l != nil {
+		fmt.Fprintf(a.out, "%d bytes were not read: %s\n", l.Bytes, l.Why)
+	}
+	return nil
+}

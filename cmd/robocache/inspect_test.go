@@ -1,0 +1,74 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/robocache/robocache/tensor"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestInspectListsStreamsAndColumns(t *testing.T) {
+	stdout, _ := good(t, "inspect", flight)
+	assert.Contains(t, stdout, "sample_log_small, ulog: 70 streams\n")
+	assert.Regexp(t, `vehicle_attitude +1298 +204\.6 Hz +20\.327 to 26\.823 s +1 +q\[0\], q\[1\], q\[2\], \.\.\. 6 more\n`, stdout)
+	assert.Contains(t, stdout, "left out: sensor_mag_2, no samples\n")
+	stdout, _ = good(t, "inspect", flight, "--columns")
+	assert.Contains(t, stdout, "quat_reset_counter")
+
+	stdout, _ = good(t, "inspect", flight, "--json")
+	e := unmarshal(t, stdout)["episodes"].([]any)[0].(map[string]any)
+	assert.Len(t, e["streams"], 70)
+	for _, s := range e["streams"].([]any) {
+		if s := s.(map[string]any); s["name"] == "vehicle_attitude" {
+			assert.Equal(t, map[string]any{"name": "q[0]", "type": "float", "rotation": "quaternion wxyz"}, s["columns"].([]any)[0])
+			assert.EqualValues(t, 20_326_716_000, s["first_ns"])
+		}
+	}
+
+	stdout, _ = good(t, "inspect", twoStreams(t, map[string]*tensor.Tensor{"count.times": vec[int64](0, 5e9, 4e9, 30e9)}))
+	assert.Regexp(t, `count +4 +0\.2 Hz +0\.000 to 30\.000 s, 1 steps back`, stdout)
+}
+
+func TestInspectRefusesWhatItCannotRead(t *testing.T) {
+	code, _, stderr := cli("inspect")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "one file")
+	whole, err := os.ReadFile(flight)
+	require.NoError(t, err)
+	cut := filepath.Join(t.TempDir(), "cut.ulg")
+	require.NoError(t, os.WriteFile(cut, whole[:len(whole)/2], 0o644))
+	code, _, stderr = cli("inspect", cut)
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "truncated")
+	stdout, _ := good(t, "inspect", cut, "--allow-truncated")
+	assert.Contains(t, stdout, "bytes were not read")
+	code, _, _ = cli("inspect", filepath.Join(t.TempDir(), "none.ulg"))
+	assert.Equal(t, exitInput, code)
+}
+
+// The same syntax names a stream in both commands: its columns in brackets, its kind, its longest gap.
+func TestStreamsAreNamedAlikeInBothCommands(t *testing.T) {
+	for _, command := range []string{"resample", "fuse"} {
+		out := filepath.Join(t.TempDir(), "o.npz")
+		stdout, _ := good(t, command, flight, "-o", out, "--hz=50", "--backend=cpu", "--json",
+			"--stream=vehicle_local_position[x,y]", "--stream=airspeed::50ms", "--stream=vehicle_attitude[q]:linear:100ms")
+		streams := unmarshal(t, stdout)["streams"].([]any)
+		require.Len(t, streams, 3)
+		at := func(i int) map[string]any { return streams[i].(map[string]any) }
+		assert.EqualValues(t, 2, at(0)["columns"], command)
+		assert.EqualValues(t, 0, at(0)["gapped"], command)
+		assert.EqualValues(t, 8, at(1)["gapped"], command)
+		assert.Equal(t, map[string]any{"linear": 4.0}, at(2)["kinds"], command)
+		for arg, want := range map[string]string{"airspeed[x": "brackets", "airspeed[]": "brackets", "[x]": "NAME", "airspeed::soon": "max-gap", "airspeed[x]:cubic": "cubic"} {
+			code, _, stderr := cli(command, flight, "-o", out, "--hz=50", "--stream="+arg)
+			assert.Equal(t, exitUsage, code, arg)
+			assert.Contains(t, stderr, want, arg)
+		}
+		code, _, stderr := cli(command, flight, "-o", out, "--hz=50", "--stream=airspede", "--backend=cpu")
+		assert.Equal(t, exitInput, code)
+		assert.Contains(t, stderr, "did you mean airspeed?")
+	}
+}
