@@ -170,6 +170,9 @@ func compileLoad(c *compiler) {
 	in.fn = load
 	if x.space == spaceParam {
 		in.fn = loadParam
+		if args[1].Reg < 0 {
+			in.fn = loadParamAt
+		}
 	}
 	c.emit(in)
 }
@@ -243,6 +246,23 @@ func loadParam(w *warp, in *inst, exec uint32) status {
 		}
 		for k, r := range x.dd {
 			w.regs[r][i] = x.value(get(p[o+uint64(k)*x.size:], x.size))
+		}
+	}
+	return statusNext
+}
+
+// loadParamAt is loadParam of an address that is no register, so that every lane reads the same.
+func loadParamAt(w *warp, in *inst, exec uint32) status {
+	first := exec & -exec
+	if st := loadParam(w, in, first); st != statusNext {
+		return st
+	}
+	from := bits.TrailingZeros32(first) & 31
+	for _, r := range in.x.dd {
+		d := &w.regs[r]
+		v := d[from]
+		for e := exec; e != 0; e &= e - 1 {
+			d[bits.TrailingZeros32(e)&31] = v
 		}
 	}
 	return statusNext
