@@ -170,9 +170,6 @@ func compileLoad(c *compiler) {
 	in.fn = load
 	if x.space == spaceParam {
 		in.fn = loadParam
-		if args[1].Reg < 0 {
-			in.fn = loadParamAt
-		}
 	}
 	c.emit(in)
 }
@@ -230,39 +227,33 @@ func put(b []byte, size, v uint64) {
 	}
 }
 
+// loadParam reads once what lanes read at one place, as all of them do as a rule.
 func loadParam(w *warp, in *inst, exec uint32) status {
 	x := in.x
 	p := w.b.run.params
 	a := &w.regs[in.a]
-	for e := exec; e != 0; e &= e - 1 {
-		i := bits.TrailingZeros32(e)
-		o := a[i] + x.off
-		n := x.size * uint64(x.n)
+	n := x.size * uint64(x.n)
+	for rest := exec; rest != 0; {
+		first := bits.TrailingZeros32(rest) & 31
+		same := uint32(0)
+		for e := rest; e != 0; e &= e - 1 {
+			if i := bits.TrailingZeros32(e) & 31; a[i] == a[first] {
+				same |= 1 << i
+			}
+		}
+		rest &^= same
+		o := a[first] + x.off
 		if o > uint64(len(p)) || n > uint64(len(p))-o {
-			return w.badAddress(OutOfBounds, in, i, spaceParam, o, n)
+			return w.badAddress(OutOfBounds, in, first, spaceParam, o, n)
 		}
 		if o&(n-1) != 0 {
-			return w.badAddress(Misaligned, in, i, spaceParam, o, n)
+			return w.badAddress(Misaligned, in, first, spaceParam, o, n)
 		}
 		for k, r := range x.dd {
-			w.regs[r][i] = x.value(get(p[o+uint64(k)*x.size:], x.size))
-		}
-	}
-	return statusNext
-}
-
-// loadParamAt is loadParam of an address that is no register, so that every lane reads the same.
-func loadParamAt(w *warp, in *inst, exec uint32) status {
-	first := exec & -exec
-	if st := loadParam(w, in, first); st != statusNext {
-		return st
-	}
-	from := bits.TrailingZeros32(first) & 31
-	for _, r := range in.x.dd {
-		d := &w.regs[r]
-		v := d[from]
-		for e := exec; e != 0; e &= e - 1 {
-			d[bits.TrailingZeros32(e)&31] = v
+			d, v := &w.regs[r], x.value(get(p[o+uint64(k)*x.size:], x.size))
+			for e := same; e != 0; e &= e - 1 {
+				d[bits.TrailingZeros32(e)&31] = v
+			}
 		}
 	}
 	return statusNext
