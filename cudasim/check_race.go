@@ -39,26 +39,60 @@ type shadowPage struct {
 
 const cellBytes = 16
 
-// shadow is the pages of one allocation.
-type shadow struct{ pages []shadowPage }
+// cellPool keeps the cells of launches that have ended for those that follow. A launch has it for itself.
+type cellPool struct {
+	spare [pageBytes + 1][][]cell // by length
+	taken [][]cell                // by the launch that runs
+}
 
-func newShadow(size uint64) *shadow {
-	return &shadow{make([]shadowPage, (size+pageBytes-1)/pageBytes)}
+// take gives n cells that know of nothing. A nil pool makes them.
+func (p *cellPool) take(n uint64) []cell {
+	if p == nil {
+		return make([]cell, n)
+	}
+	var list []cell
+	if s := &p.spare[n]; len(*s) > 0 {
+		list, *s = (*s)[len(*s)-1], (*s)[:len(*s)-1]
+		clear(list)
+	} else {
+		list = make([]cell, n)
+	}
+	p.taken = append(p.taken, list)
+	return list
+}
+
+// ended takes back what a launch had.
+func (p *cellPool) ended() {
+	for _, list := range p.taken {
+		p.spare[len(list)] = append(p.spare[len(list)], list)
+	}
+	clear(p.taken)
+	p.taken = p.taken[:0]
+}
+
+// shadow is the pages of one allocation, whose cells come from a pool if there is one.
+type shadow struct {
+	pages []shadowPage
+	pool  *cellPool
+}
+
+func newShadow(size uint64, pool *cellPool) *shadow {
+	return &shadow{make([]shadowPage, (size+pageBytes-1)/pageBytes), pool}
 }
 
 // cells gives the cells of n bytes at off, which lie in one page.
 func (s *shadow) cells(off, n uint64) []cell {
 	p := &s.pages[off/pageBytes]
 	if (off|n)&(p.each-1) != 0 {
-		p.cut(min((off|n)&-(off|n), cellBytes))
+		p.cut(min((off|n)&-(off|n), cellBytes), s.pool)
 	}
 	off %= pageBytes
 	return p.cells[off>>p.shift : (off+n)>>p.shift]
 }
 
 // cut makes cells of so many bytes, which know what the larger ones knew.
-func (p *shadowPage) cut(each uint64) {
-	fine := make([]cell, pageBytes/each)
+func (p *shadowPage) cut(each uint64, pool *cellPool) {
+	fine := pool.take(pageBytes / each)
 	if p.each != 0 {
 		for i := range fine {
 			fine[i] = p.cells[uint64(i)*each/p.each]
@@ -133,7 +167,7 @@ func (c *checkBlock) reset(b *block) {
 		return
 	}
 	if c.shadow == nil {
-		c.shadow, c.syncs = newShadow(b.shared.size), map[uint64]seen{}
+		c.shadow, c.syncs = newShadow(b.shared.size, nil), map[uint64]seen{}
 	}
 	for _, p := range c.shadow.pages {
 		clear(p.cells)
@@ -386,7 +420,7 @@ func (r *launchRun) shadowOf(m *allocation) *shadow {
 			if r.shadows == nil {
 				r.shadows = map[*allocation]*shadow{}
 			}
-			s = newShadow(m.size)
+			s = newShadow(m.size, &r.sp.cells)
 			r.shadows[m] = s
 		}
 		r.lastOf, r.lastShadow = m, s

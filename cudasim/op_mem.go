@@ -170,6 +170,7 @@ func compileLoad(c *compiler) {
 	in.fn = load
 	if x.space == spaceParam {
 		in.fn = loadParam
+		x.uniform = args[1].Reg < 0
 	}
 	c.emit(in)
 }
@@ -235,10 +236,13 @@ func loadParam(w *warp, in *inst, exec uint32) status {
 	n := x.size * uint64(x.n)
 	for rest := exec; rest != 0; {
 		first := bits.TrailingZeros32(rest) & 31
-		same := uint32(0)
-		for e := rest; e != 0; e &= e - 1 {
-			if i := bits.TrailingZeros32(e) & 31; a[i] == a[first] {
-				same |= 1 << i
+		same := rest
+		if !x.uniform {
+			same = 0
+			for e := rest; e != 0; e &= e - 1 {
+				if i := bits.TrailingZeros32(e) & 31; a[i] == a[first] {
+					same |= 1 << i
+				}
 			}
 		}
 		rest &^= same
@@ -251,6 +255,12 @@ func loadParam(w *warp, in *inst, exec uint32) status {
 		}
 		for k, r := range x.dd {
 			d, v := &w.regs[r], x.value(get(p[o+uint64(k)*x.size:], x.size))
+			if same == ^uint32(0) {
+				for i := range d {
+					d[i] = v
+				}
+				continue
+			}
 			for e := same; e != 0; e &= e - 1 {
 				d[bits.TrailingZeros32(e)&31] = v
 			}
