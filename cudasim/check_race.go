@@ -29,35 +29,76 @@ type cell struct{ w, r, r2 touch }
 
 const pageBytes = 256
 
-// shadowPage holds the cells of pageBytes bytes, one for each four until an access cuts one in pieces.
+// shadowPage holds the cells of pageBytes bytes. A cell is as many bytes as every access to the page so far touches together, at most
+// cellBytes; one that touches fewer cuts the cells in pieces.
 type shadowPage struct {
 	cells []cell
-	shift uint // bytes of a cell as a power of two
+	each  uint64 // bytes of a cell, a power of two; 0 if nothing was touched
+	shift uint   // its logarithm
 }
 
-// shadow is the pages of one allocation, nil where nothing was touched.
-type shadow struct{ pages []*shadowPage }
+const cellBytes = 16
 
-func newShadow(size uint64) *shadow {
-	return &shadow{make([]*shadowPage, (size+pageBytes-1)/pageBytes)}
+// cellPool keeps the cells of launches that have ended for those that follow. A launch has it for itself.
+type cellPool struct {
+	spare [pageBytes + 1][][]cell // by length
+	taken [][]cell                // by the launch that runs
+}
+
+// take gives n cells that know of nothing. A nil pool makes them.
+func (p *cellPool) take(n uint64) []cell {
+	if p == nil {
+		return make([]cell, n)
+	}
+	var list []cell
+	if s := &p.spare[n]; len(*s) > 0 {
+		list, *s = (*s)[len(*s)-1], (*s)[:len(*s)-1]
+		clear(list)
+	} else {
+		list = make([]cell, n)
+	}
+	p.taken = append(p.taken, list)
+	return list
+}
+
+// ended takes back what a launch had.
+func (p *cellPool) ended() {
+	for _, list := range p.taken {
+		p.spare[len(list)] = append(p.spare[len(list)], list)
+	}
+	clear(p.taken)
+	p.taken = p.taken[:0]
+}
+
+// shadow is the pages of one allocation, whose cells come from a pool if there is one.
+type shadow struct {
+	pages []shadowPage
+	pool  *cellPool
+}
+
+func newShadow(size uint64, pool *cellPool) *shadow {
+	return &shadow{make([]shadowPage, (size+pageBytes-1)/pageBytes), pool}
 }
 
 // cells gives the cells of n bytes at off, which lie in one page.
 func (s *shadow) cells(off, n uint64) []cell {
-	p := s.pages[off/pageBytes]
-	if p == nil {
-		p = &shadowPage{make([]cell, pageBytes/4), 2}
-		s.pages[off/pageBytes] = p
-	}
-	if p.shift == 2 && n < 4 {
-		fine := make([]cell, pageBytes)
-		for i := range fine {
-			fine[i] = p.cells[i/4]
-		}
-		p.cells, p.shift = fine, 0
+	p := &s.pages[off/pageBytes]
+	if (off|n)&(p.each-1) != 0 {
+		p.cut(min((off|n)&-(off|n), cellBytes), s.pool)
 	}
 	off %= pageBytes
-	return p.cells[off>>p.shift : (off+n+1<<p.shift-1)>>p.shift]
+	return p.cells[off>>p.shift : (off+n)>>p.shift]
+}
+
+// cut makes cells of so many bytes, which know what the larger ones knew.
+func (p *shadowPage) cut(each uint64, pool *cellPool) {
+	fine := pool.take(pageBytes / each)
+	if p.each != 0 {
+		for i := range fine {
+			fine[i] = p.cells[uint64(i)*each/p.each]
+		}
+	}
+	p.cells, p.each, p.shift = fine, each, uint(bits.TrailingZeros64(each))
 }
 
 // seen is what a warp knows of others: for each block the clocks of its warps, up to which it has seen them. The slices are
@@ -126,12 +167,10 @@ func (c *checkBlock) reset(b *block) {
 		return
 	}
 	if c.shadow == nil {
-		c.shadow, c.syncs = newShadow(b.shared.size), map[uint64]seen{}
+		c.shadow, c.syncs = newShadow(b.shared.size, nil), map[uint64]seen{}
 	}
 	for _, p := range c.shadow.pages {
-		if p != nil {
-			clear(p.cells)
-		}
+		clear(p.cells)
 	}
 	clear(c.syncs)
 	for i := range b.warps {
@@ -257,16 +296,21 @@ func (w *warp) strongAccess(in *inst, sp spaceKind, addr uint64, kind accessKind
 	}
 }
 
-// unseen reports whether an earlier access is neither the thread's own nor known to its warp.
-func (w *warp) unseen(t touch, lane int) bool {
-	if t.warp == 0 {
-		return false
+// unseen reports whether an earlier access is neither the thread's own, which me is of, nor known to its warp.
+func (w *warp) unseen(t, me *touch) bool {
+	if t.warp == me.warp {
+		return t.clock == me.clock && t.lane != me.lane
 	}
-	own := uint32(w.b.index)*w.b.run.warps + w.index + 1
-	if t.warp == own {
-		return t.clock == w.clock && int(t.lane) != lane
+	return t.warp != 0 && w.unknown(t)
+}
+
+// unknown reports whether the access of another warp is not known to this one.
+func (w *warp) unknown(t *touch) bool {
+	warps, block := w.b.run.warps, w.b.index
+	index := t.warp - 1 - uint32(block)*warps
+	if index >= warps { // of another block
+		block, index = uint64((t.warp-1)/warps), (t.warp-1)%warps
 	}
-	block, index := uint64(t.warp-1)/uint64(w.b.run.warps), (t.warp-1)%w.b.run.warps
 	clocks := w.known[block]
 	return clocks == nil || clocks[index] < t.clock
 }
@@ -294,14 +338,14 @@ func (b *block) raced(w *warp, in *inst, m *allocation, sp spaceKind, here uint3
 				var other *touch
 				switch {
 				case kind == accessRead:
-					if w.unseen(c.w, i) && !(strong && c.w.strong) || in.x.constant && c.w.warp != 0 {
+					if c.w.warp != 0 && (me.fixed || w.unseen(&c.w, &me) && !(strong && c.w.strong)) {
 						other = &c.w
 					}
-				case w.unseen(c.w, i) && !(strong && c.w.strong) && !w.silent(in, m, sp, here, i, &c.w, me):
+				case w.unseen(&c.w, &me) && !(strong && c.w.strong) && !w.silent(in, m, sp, here, i, &c.w, &me):
 					other = &c.w
-				case w.unseen(c.r, i) && !(strong && c.r.strong) || c.r.fixed:
+				case w.unseen(&c.r, &me) && !(strong && c.r.strong) || c.r.fixed:
 					other = &c.r
-				case w.unseen(c.r2, i) && !(strong && c.r2.strong) || c.r2.fixed:
+				case w.unseen(&c.r2, &me) && !(strong && c.r2.strong) || c.r2.fixed:
 					other = &c.r2
 				}
 				if other != nil {
@@ -324,7 +368,7 @@ func (b *block) raced(w *warp, in *inst, m *allocation, sp spaceKind, here uint3
 }
 
 // silent reports whether a store writes what is there, so that it does not matter which of two comes first.
-func (w *warp) silent(in *inst, m *allocation, sp spaceKind, here uint32, lane int, t *touch, me touch) bool {
+func (w *warp) silent(in *inst, m *allocation, sp spaceKind, here uint32, lane int, t, me *touch) bool {
 	x := in.x
 	if len(x.aa) == 0 || in.class == classAtomic || x.n == 0 || x.size == 0 || x.rmw != nil {
 		return false
@@ -376,7 +420,7 @@ func (r *launchRun) shadowOf(m *allocation) *shadow {
 			if r.shadows == nil {
 				r.shadows = map[*allocation]*shadow{}
 			}
-			s = newShadow(m.size)
+			s = newShadow(m.size, &r.sp.cells)
 			r.shadows[m] = s
 		}
 		r.lastOf, r.lastShadow = m, s

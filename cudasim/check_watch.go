@@ -34,6 +34,9 @@ func (b *block) observe(w *warp, in *inst, m *allocation, sp spaceKind, here uin
 		}
 		return statusNext
 	}
+	if m.init == nil || m.whole.Load() {
+		return statusNext
+	}
 	for e := here; e != 0; e &= e - 1 {
 		i := bits.TrailingZeros32(e) & 31
 		switch kind {

@@ -28,6 +28,7 @@ type Device struct {
 	fault    *Fault
 	report   string // what cuGetErrorString adds to the text of the poisoning code
 	observe  func(*Launch)
+	counts   bool // what observe sees has counters
 	memory   memory
 
 	running sync.Mutex // held while a kernel runs: one at a time

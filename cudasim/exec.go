@@ -100,6 +100,7 @@ func run(sp *space, l *launchSpec) (*Counters, *Fault) {
 		}
 		wg.Wait()
 	}
+	sp.cells.ended()
 	if r.early && r.fault == nil && !r.waits.Load() {
 		r.fault = r.neverWaited()
 	}

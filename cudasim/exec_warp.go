@@ -125,8 +125,9 @@ func (w *warp) loop() status {
 				d = &w.tmp
 			}
 			for i := range d {
-				m := -uint64(p >> i & 1)
+				m := -uint64(p & 1)
 				d[i] = a[i]&m | b[i]&^m
+				p >>= 1
 			}
 			if exec != w.alive {
 				blend(&regs[in.d], &w.tmp, exec)

@@ -39,6 +39,8 @@ type space struct {
 	used uint64
 	list atomic.Pointer[[]*allocation] // by address; replaced, never changed
 	dead []*allocation                 // by address, the oldest dropped first
+
+	cells cellPool // of the launch that runs: there is one at a time
 }
 
 // allocation is one piece of device memory. What a kernel or a copy has written is marked in init, a bit for each byte.

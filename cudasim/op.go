@@ -93,6 +93,7 @@ type extra struct {
 	n        int    // elements
 	off      uint64
 	wide     bool // the address register has 64 bits
+	uniform  bool // the address is no register: every lane has the same
 	signed   bool
 	mask     uint64 // of the destination register's width
 	strong   bool   // volatile, relaxed, acquire or release: one atomic access

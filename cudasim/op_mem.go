@@ -170,6 +170,7 @@ func compileLoad(c *compiler) {
 	in.fn = load
 	if x.space == spaceParam {
 		in.fn = loadParam
+		x.uniform = args[1].Reg < 0
 	}
 	c.emit(in)
 }
@@ -227,22 +228,42 @@ func put(b []byte, size, v uint64) {
 	}
 }
 
+// loadParam reads once what lanes read at one place, as all of them do as a rule.
 func loadParam(w *warp, in *inst, exec uint32) status {
 	x := in.x
 	p := w.b.run.params
 	a := &w.regs[in.a]
-	for e := exec; e != 0; e &= e - 1 {
-		i := bits.TrailingZeros32(e)
-		o := a[i] + x.off
-		n := x.size * uint64(x.n)
+	n := x.size * uint64(x.n)
+	for rest := exec; rest != 0; {
+		first := bits.TrailingZeros32(rest) & 31
+		same := rest
+		if !x.uniform {
+			same = 0
+			for e := rest; e != 0; e &= e - 1 {
+				if i := bits.TrailingZeros32(e) & 31; a[i] == a[first] {
+					same |= 1 << i
+				}
+			}
+		}
+		rest &^= same
+		o := a[first] + x.off
 		if o > uint64(len(p)) || n > uint64(len(p))-o {
-			return w.badAddress(OutOfBounds, in, i, spaceParam, o, n)
+			return w.badAddress(OutOfBounds, in, first, spaceParam, o, n)
 		}
 		if o&(n-1) != 0 {
-			return w.badAddress(Misaligned, in, i, spaceParam, o, n)
+			return w.badAddress(Misaligned, in, first, spaceParam, o, n)
 		}
 		for k, r := range x.dd {
-			w.regs[r][i] = x.value(get(p[o+uint64(k)*x.size:], x.size))
+			d, v := &w.regs[r], x.value(get(p[o+uint64(k)*x.size:], x.size))
+			if same == ^uint32(0) {
+				for i := range d {
+					d[i] = v
+				}
+				continue
+			}
+			for e := same; e != 0; e &= e - 1 {
+				d[bits.TrailingZeros32(e)&31] = v
+			}
 		}
 	}
 	return statusNext

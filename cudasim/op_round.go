@@ -190,6 +190,17 @@ func round64(x *big.Float, mode rounding) float64 {
 	return high
 }
 
+// directed is r, a sum rounded to nearest, rounded in a direction instead: err has the sign of what it should be less r.
+func directed(r, err float64, mode rounding) float64 {
+	switch {
+	case err < 0 && (mode == roundDown || mode == roundZero && r > 0):
+		return math.Nextafter(r, math.Inf(-1))
+	case err > 0 && (mode == roundUp || mode == roundZero && r < 0):
+		return math.Nextafter(r, math.Inf(1))
+	}
+	return r
+}
+
 // exact64 computes on doubles as if with all digits and rounds once. What is special (NaN, infinities, zeros) the caller's
 // plain float arithmetic gives; sum names the zero of an exact cancellation.
 func exact64(mode rounding, plain float64, op func(z *big.Float) *big.Float) float64 {
@@ -227,6 +238,10 @@ func add64(a, b float64, mode rounding) float64 {
 			return math.Copysign(0, -1)
 		}
 		return 0
+	}
+	if math.Abs(a) < 0x1p1000 && math.Abs(b) < 0x1p1000 { // the two-sum's error is exact
+		t := plain - a
+		return directed(plain, (a-(plain-t))+(b-t), mode)
 	}
 	return exact64(mode, plain, func(z *big.Float) *big.Float { return z.Add(bigOf(a), bigOf(b)) })
 }

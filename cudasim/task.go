@@ -166,12 +166,11 @@ func (d *Device) execute(l *launch) {
 	d.running.Lock()
 	defer d.running.Unlock()
 	d.mu.Lock()
-	observe := d.observe
-	d.mu.Unlock()
-	cfg := &d.cfg
-	if observe != nil {
+	observe, cfg := d.observe, &d.cfg
+	if d.counts {
 		cfg = &d.counting
 	}
+	d.mu.Unlock()
 	began := time.Now()
 	spec := launchSpec{kernel: l.kernel, grid: l.grid, block: l.block, shared: l.shared, params: l.params, early: l.early, config: cfg}
 	counters, fault := run(d.space, &spec)
@@ -196,10 +195,15 @@ type Launch struct {
 
 // Observe makes fn see every launch that ends well, with its counters, in the order in which they end; nil ends that. fn
 // must not call the device.
-func (d *Device) Observe(fn func(*Launch)) {
+func (d *Device) Observe(fn func(*Launch)) { d.show(fn, fn != nil) }
+
+// Watch is Observe without the counting, which takes time: Counters is nil unless the Config asks for them.
+func (d *Device) Watch(fn func(*Launch)) { d.show(fn, false) }
+
+func (d *Device) show(fn func(*Launch), counts bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.observe = fn
+	d.observe, d.counts = fn, counts
 }
 
 // code is the driver's code for such a fault. Those that no real device finds count as a launch failure.

@@ -61,13 +61,15 @@ func (a *array) at(index ...int) int {
 
 // each calls f for every element in row-major order with its number and its place in raw.
 func (a *array) each(f func(n, at int)) {
-	index := make([]int, len(a.shape))
+	index, at := make([]int, len(a.shape)), a.offset
 	for n := range a.len() {
-		f(n, a.at(index...))
+		f(n, at)
 		for i := len(index) - 1; i >= 0; i-- {
+			at += a.strides[i]
 			if index[i]++; index[i] < a.shape[i] {
 				break
 			}
+			at -= index[i] * a.strides[i]
 			index[i] = 0
 		}
 	}

@@ -139,7 +139,7 @@ func wantedIn[C clockType](b *backward, m int, from func(uint64) C) []uint64 {
 	for _, q := range b.Streams[:m] {
 		column += q.width()
 	}
-	out := make([]uint64, p.Src.len())
+	out, channels := make([]uint64, p.Src.len()), c.channels()
 	for row := range rows {
 		times := timesIn(c, row, from)
 		first, targets := span(row, t, c.DstLengths, c.DstOffsets)
@@ -152,7 +152,7 @@ func wantedIn[C clockType](b *backward, m int, from func(uint64) C) []uint64 {
 			if len(times) == 0 {
 				break
 			}
-			one := target[C]{c: c, row: row, times: times, x: targetOf(c, row, i, first+i, from)}
+			one := target[C]{c: c, of: channels, row: row, times: times, x: targetOf(c, row, i, first+i, from)}
 			one.find()
 			grad := b.Grad.offset
 			if len(b.Grad.shape) == 3 {
@@ -223,7 +223,7 @@ func (t *target[C]) weights(d int, give func(k int, w entry)) {
 		give(k, entry{a: rest})
 		give(k+1, entry{a: a})
 	}
-	kind, n := t.channelAt(d).Interp, len(t.times)
+	kind, n := t.of[d].Interp, len(t.times)
 	switch {
 	case t.exact:
 		whole(t.k)

@@ -296,6 +296,7 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 	if n*d == 0 {
 		return a
 	}
+	channels := c.channels()
 	for b := range rows {
 		times := timesIn(c, b, from)
 		first, targets := span(b, t, c.DstLengths, c.DstOffsets)
@@ -308,7 +309,7 @@ func solveIn[C clockType](c *resampling, from func(uint64) C, to func(C) uint64)
 				at = b*t + i
 			}
 			x := targetOf(c, b, i, first+i, from)
-			one := target[C]{c: c, row: b, times: times, x: x}
+			one := target[C]{c: c, of: channels, row: b, times: times, x: x}
 			one.find()
 			if ns, ok := any(x).(int64); !c.Opts.TrustTimes && (c.farAnchor(b, i) || ok && (ns > 1<<62 || ns < -1<<62)) {
 				a.err = &ops.ValueError{Op: "Resample", Arg: "Targets", Row: b, Index: i, Kind: ops.ErrTimeRange}

@@ -33,7 +33,7 @@ func (t *target[C]) window(w ops.Limit) (in []int) {
 
 // reduce is a window's feature.
 func (t *target[C]) reduce(d int) expect {
-	ch := t.channelAt(d)
+	ch := &t.of[d]
 	in := t.window(ch.Window)
 	if len(in) == 0 {
 		return expect{rule: rounded, bits: encode(t.c.out(), math.NaN())}

@@ -10,6 +10,7 @@ import (
 // target is one target of a case in one row.
 type target[C clockType] struct {
 	c     *resampling
+	of    []ops.Channel // by feature: see channels
 	row   int
 	times []C
 	x     C
@@ -86,19 +87,26 @@ func (t *target[C]) nearer(before, after C) bool {
 
 // empty reports whether some feature's window holds nothing.
 func (t *target[C]) empty() bool {
-	_, _, _, features := t.c.dims()
-	for d := range features {
-		if ch := t.channelAt(d); ch.Interp.Windowed() && len(t.window(ch.Window)) == 0 {
+	for i := range t.of {
+		if ch := &t.of[i]; ch.Interp.Windowed() && len(t.window(ch.Window)) == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// channelAt returns the channel that holds feature d, with all that the options leave open.
-func (t *target[C]) channelAt(d int) ops.Channel {
-	o := &t.c.Opts
-	_, _, _, features := t.c.dims()
+// channels are the channel that holds each feature, with all that the options leave open.
+func (c *resampling) channels() []ops.Channel {
+	_, _, _, features := c.dims()
+	list := make([]ops.Channel, features)
+	for d := range list {
+		list[d] = c.channelAt(d, features)
+	}
+	return list
+}
+
+func (c *resampling) channelAt(d, features int) ops.Channel {
+	o := &c.Opts
 	at := ops.Channel{Hi: features, Interp: o.Interp, Period: o.Period}
 	for _, ch := range o.Channels {
 		switch {
@@ -145,9 +153,8 @@ func (t *target[C]) find() {
 		return
 	case t.k == last:
 		t.above = true
-		_, _, _, features := t.c.dims()
-		for d := range features {
-			kind := t.channelAt(d).Interp
+		for i := range t.of {
+			kind := t.of[i].Interp
 			one := kind == ops.InterpPrevious || kind == ops.InterpNext || kind == ops.InterpNearest
 			t.gap = t.gap || t.c.Opts.Edge == ops.EdgeHold && one && exceeds(t.times[last], t.x, t.slack(t.c.Opts.Tolerance))
 		}
@@ -156,9 +163,9 @@ func (t *target[C]) find() {
 	before, after := t.times[t.k], t.times[t.k+1]
 	t.laterIsNearer = t.nearer(before, after)
 	t.gap = exceeds(before, after, t.slack(t.c.Opts.MaxGap)) || t.empty()
-	_, _, _, features := t.c.dims()
-	for d := range features {
-		kind, tolerance := t.channelAt(d).Interp, t.slack(t.c.Opts.Tolerance)
+	tolerance := t.slack(t.c.Opts.Tolerance)
+	for i := range t.of {
+		kind := t.of[i].Interp
 		prev, next := exceeds(before, t.x, tolerance), exceeds(t.x, after, tolerance)
 		t.gap = t.gap || kind == ops.InterpPrevious && prev || kind == ops.InterpNext && next ||
 			kind == ops.InterpNearest && (t.laterIsNearer && next || !t.laterIsNearer && prev)
@@ -225,7 +232,7 @@ func (t *target[C]) features(out []expect, fill expect) {
 			out[d] = fill
 		case t.nan:
 			out[d] = expect{rule: rounded, bits: encode(t.c.out(), math.NaN())}
-		case !t.below && !t.above && t.channelAt(d).Interp.Windowed():
+		case !t.below && !t.above && t.of[d].Interp.Windowed():
 			out[d] = t.reduce(d)
 		case t.exact:
 			out[d] = t.take(t.k, d)
@@ -239,7 +246,7 @@ func (t *target[C]) features(out []expect, fill expect) {
 
 // beyond is a target outside the row's times whose end sample is held or whose line is continued.
 func (t *target[C]) beyond(d int) expect {
-	if t.channelAt(d).Interp == ops.InterpLinear && t.c.Opts.Edge == ops.EdgeExtrapolate {
+	if t.of[d].Interp == ops.InterpLinear && t.c.Opts.Edge == ops.EdgeExtrapolate {
 		if t.below {
 			for b := 0; b+1 < len(t.times); b++ {
 				if h := gapOf(t.times[b], t.times[b+1]); h > 0 {
@@ -260,7 +267,7 @@ func (t *target[C]) beyond(d int) expect {
 func (t *target[C]) inside(d int) expect {
 	k := t.k
 	a := gapOf(t.times[k], t.x) / gapOf(t.times[k], t.times[k+1])
-	ch := t.channelAt(d)
+	ch := &t.of[d]
 	lo, period := ch.Lo, ch.Period
 	size := largest(t.v(k, d), t.v(k+1, d))
 	switch ch.Interp {
@@ -297,7 +304,7 @@ func (t *target[C]) inside(d int) expect {
 	case ops.InterpCatmullRom:
 		return t.catmullRom(d)
 	case ops.InterpHermite:
-		return t.hermite(d, ch)
+		return t.hermite(d, *ch)
 	case ops.InterpRotVec:
 		return t.rotVec(lo+(d-lo)/3*3, (d-lo)%3, a)
 	case ops.InterpRot6D:

@@ -432,16 +432,16 @@ func within(exact *big.Float, got float64, double bool, dtype tensor.DType, n, m
 	}
 	all := new(big.Float).Mul(big.NewFloat(n), big.NewFloat(most))
 	bound.Add(bound, all.SetMantExp(all, cut))
-	want := fmt.Sprintf("%s within %s", exact.Text('g', 20), bound.Text('g', 5))
+	want := func() string { return fmt.Sprintf("%s within %s", exact.Text('g', 20), bound.Text('g', 5)) }
 	if math.IsInf(got, 0) {
 		if new(big.Float).Abs(exact).Cmp(big.NewFloat(greatest)) < 0 || exact.Signbit() != math.Signbit(got) {
-			return want
+			return want()
 		}
 		return ""
 	}
 	off := new(big.Float).SetPrec(exactly64).Sub(new(big.Float).SetFloat64(got), exact)
 	if off.Abs(off).Cmp(bound) > 0 {
-		return want
+		return want()
 	}
 	return ""
 }

@@ -40,13 +40,13 @@ func TestOnlyGridsThatAreWrittenPreferSharedMemory(t *testing.T) {
 		want int
 	}{{count, 100}, {before, -1}, {after, -1}, {count, 100}} {
 		var kernels []string
-		d.Observe(func(l *cudasim.Launch) {
+		d.Watch(func(l *cudasim.Launch) {
 			kernels = append(kernels, l.Kernel)
 			assert.Equal(t, x.want, l.Prefers, l.Kernel)
 		})
 		require.NoError(t, x.plan.Run(dev.Queue()))
 		require.NoError(t, dev.Synchronize(context.Background()))
-		d.Observe(nil)
+		d.Watch(nil)
 		assert.Equal(t, x.want == 100, slices.Equal([]string{"voxel_write_fill", "voxel_write"}, kernels), kernels)
 	}
 }

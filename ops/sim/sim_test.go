@@ -75,22 +75,22 @@ func TestSim(t *testing.T) {
 			defer func() { assert.NoError(t, dev.Close()) }()
 			d, err := sim.Device()
 			require.NoError(t, err)
-			d.Observe(saw)
-			defer d.Observe(nil)
+			d.Watch(saw)
+			defer d.Watch(nil)
 			opstest.Run(t, dev, opstest.Config{Slow: slow, Skip: map[string]bool{"misuse": true, "life": true, "fuse": true, "voxel": true,
 				"backward-generated": true}}) // TestAnyOrderOfBlocksAndWarpsGivesTheSameBits has them
 		})
 		t.Run("others", func(t *testing.T) {
 			t.Parallel()
 			dev, d := device(t, cudasim.Config{})
-			d.Observe(saw)
+			d.Watch(saw)
 			opstest.Run(t, dev, opstest.Config{Slow: slow, Only: map[string]bool{"fuse": true, "voxel": true},
 				Skip: map[string]bool{"misuse": true, "life": true, "voxel-large": true, "voxel-sorted": true, "voxel-grouped": true}})
 		})
 		t.Run("one", func(t *testing.T) {
 			t.Parallel()
 			dev, d := device(t, cudasim.Config{Multiprocessors: 1})
-			d.Observe(saw)
+			d.Watch(saw)
 			opstest.Run(t, dev, opstest.Config{Slow: slow, Only: large})
 		})
 	})
