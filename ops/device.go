@@ -169,7 +169,7 @@ func (d *Device) Copy(ctx context.Context, dst, src *tensor.Tensor) error {
 
 // NewQueue returns a queue of work of its own. The caller closes it.
 func (d *Device) NewQueue() (*Queue, error) {
-	if err := d.open("NewStream"); err != nil {
+	if err := d.open("NewQueue"); err != nil {
 		return nil, err
 	}
 	q, err := d.backend.NewQueue()
@@ -182,7 +182,7 @@ func (d *Device) NewQueue() (*Queue, error) {
 // Queue returns the queue that the device opened with. It is closed with the device.
 func (d *Device) Queue() *Queue { return d.queue }
 
-// Synchronize waits for the work on the device's own queue. See Stream.Synchronize.
+// Synchronize waits for the work on the device's own queue. See [Queue.Synchronize].
 func (d *Device) Synchronize(ctx context.Context) error {
 	if err := d.open("Synchronize"); err != nil {
 		return err

@@ -48,7 +48,7 @@ func (j drawCheck) checkOptions(c *checker) {
 	case !j.Last.Valid():
 		c.set("Options.Last", ErrOption, j.Last.String(), fmt.Sprintf("one of %v", j.Last.Names()))
 	case j.Batches() == 0:
-		c.set("Options.Batch", ErrOption, fmt.Sprintf("%d rows for each of %d ranks, of %d windows", j.Batch, j.Ranks, j.Count), "at most as many as there are windows, or ShortLast")
+		c.set("Options.Batch", ErrOption, fmt.Sprintf("%d rows for each of %d ranks, of %d windows", j.Batch, j.Ranks, j.Count), "at most as many as there are windows, or LastShort")
 	}
 	checkLaunch(c, j.Launch)
 }

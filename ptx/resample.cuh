@@ -1,31 +1,10 @@
 // resample.cuh is what the resampling kernels share: the rows of ragged batches, the search for a target's place among a row's
 // timestamps, and the check of the timestamps. The formulas are those of the Go package ops, step by step.
 #pragma once
+#include "kernel.cuh"
 #include "times.cuh"
 
 namespace rc {
-
-// ---- Faults: the smallest one wins, so every run reports the same ----
-
-constexpr u64 fault_rows = 0, fault_times = 1ull << 62, fault_targets = 2ull << 62;
-
-template <class J> RC_FN void report(const J &j, u64 fault_class, u64 position, u64 reason) {
-    atomic_min_u64(j.fault, fault_class | j.stream_bits() | position << 4 | reason);
-    *(volatile u32 *)j.fault_flag = 1;
-}
-
-// ---- Programmatic dependent launch ----
-
-// begin is a kernel's first step: it waits for the work ahead of it, unless the caller has said that none of it concerns the job. end
-// is the last, and then waits, in one thread: the work behind this kernel takes its end to mean that all before it has ended.
-template <class J> RC_FN void begin(J &j) {
-    if (!j.ready()) grid_dependency_wait();
-    launch_dependents();
-    j.fence_after_wait();
-}
-template <class J> RC_FN void end(const J &j) {
-    if (j.ready() && block_x() == 0 && thread_x() == 0) grid_dependency_wait();
-}
 
 // ---- Rows ----
 

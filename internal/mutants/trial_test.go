@@ -25,14 +25,14 @@ var more = map[string]int{"resample": 6, "fuse": 16, "backward": 16, "voxel": 8,
 var (
 	generatedOf = map[string]string{"resample": "generated", "fuse": "fuse-generated", "backward": "backward-generated", "voxel": "voxel-generated", "draw": "draw-generated"}
 	groupsOf    = map[string][]string{
-		"resample": {"named", "values", "golden", "properties", "generated", "odd"},
-		"fuse":     {"fuse", "odd"},
+		"resample": {"named", "values", "golden", "properties", "generated", "unaligned"},
+		"fuse":     {"fuse", "unaligned"},
 		"backward": {"backward"},
 		"voxel":    {"voxel-named", "voxel-golden", "voxel-properties", "voxel-generated"},
 		"draw":     {"draw-named", "draw-values", "draw-golden", "draw-order", "draw-generated"},
 	}
 	// largeOf are the groups that run once more where one multiprocessor makes small jobs large.
-	largeOf = map[string][]string{"resample": {"odd", "halved"}, "fuse": {"odd"}, "backward": {"backward-edges", "backward-shapes", "backward-tiles", "backward-dtypes"},
+	largeOf = map[string][]string{"resample": {"unaligned", "speculative"}, "fuse": {"unaligned"}, "backward": {"backward-edges", "backward-shapes", "backward-tiles", "backward-dtypes"},
 		"voxel": {"voxel-large", "voxel-sorted", "voxel-grouped"}, "draw": {"draw-values"}}
 	// manyOf are the groups whose blocks, where there are many multiprocessors, look back at many others, which are not done.
 	manyOf = map[string][]string{"voxel": {"voxel-sorted"}}

@@ -86,8 +86,8 @@ func (j *DrawJob) FaultError(f Fault) error {
 	if f == NoFault {
 		return nil
 	}
-	e := &ValueError{Op: "Draw", Row: int(f << 6 >> 10), Kind: ErrRows}
-	switch f >> 62 << 62 {
+	e := &ValueError{Op: "Draw", Row: f.Position(), Kind: ErrRows}
+	switch f.Class() {
 	case FaultCursor:
 		e.Arg, e.Row, e.Index, e.Kind = "Cursor", 0, e.Row, ErrCursor
 	case FaultWindows:

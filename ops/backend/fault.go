@@ -34,5 +34,14 @@ func MakeFault(class Fault, position int, reason Fault) Fault {
 // InStream returns the fault as one of stream m of a Fuse. Of two faults of a class the one in the earlier stream is smaller.
 func (f Fault) InStream(m int) Fault { return f | Fault(m)<<58 }
 
+// Class returns the class of a fault, as MakeFault was given it.
+func (f Fault) Class() Fault { return f >> 62 << 62 }
+
+// Position returns the place of a fault, as MakeFault was given it.
+func (f Fault) Position() int { return int(f << 6 >> 10) }
+
+// Reason returns the reason of a fault.
+func (f Fault) Reason() Fault { return f & 15 }
+
 // Stream returns the stream of a fault of a Fuse.
 func (f Fault) Stream() int { return int(f << 2 >> 60) }

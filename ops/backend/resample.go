@@ -148,7 +148,7 @@ func (j *ResampleJob) FaultError(f Fault, read func(*tensor.Tensor) ([]int64, er
 }
 
 func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tensor.Tensor) ([]int64, error)) (e *ValueError, err error) {
-	position := int(f << 6 >> 10)
+	position := f.Position()
 	e = &ValueError{Op: "Resample", Row: position}
 	chosen := func() { // the first row that has the timestamp, of two out of order both
 		var starts, lengths []int64
@@ -157,7 +157,7 @@ func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tenso
 		}
 		for b := range lengths {
 			k := int64(position) - starts[b]
-			if k >= 0 && k < lengths[b] && (k > 0 || f&15 != FaultUnsorted) {
+			if k >= 0 && k < lengths[b] && (k > 0 || f.Reason() != FaultUnsorted) {
 				e.Row, e.Index = b, int(k)
 				break
 			}
@@ -180,7 +180,7 @@ func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tenso
 		}
 		return side + "Offsets"
 	}
-	switch f >> 62 << 62 {
+	switch f.Class() {
 	case FaultRows:
 		e.Arg = rowsArg("Src", j.SrcLengths)
 	case FaultTimes:
@@ -194,7 +194,7 @@ func (j *ResampleJob) fault(f Fault, dstOffsets *tensor.Tensor, read func(*tenso
 		e.Arg = "Targets"
 		split(j.T, dstOffsets)
 	}
-	switch f & 15 {
+	switch f.Reason() {
 	case FaultSrcRows:
 		e.Kind = ErrRows
 		if j.SrcStarts != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/ops/backend"
 )
 
-// backend is one device. Its kernels are loaded family by family, when the first plan needs them.
+// gpu is one device. Its kernels are loaded family by family, when the first plan needs them.
 type gpu struct {
 	*device.Device
 	kind           string // "cuda", or what stands in for it

@@ -24,7 +24,7 @@ func (p *plan) Fault() error {
 	return p.explain(f)
 }
 
-// ready gives the plan its fault cell and its launch.
+// prepare gives the plan its fault cell and its launch.
 func (p *plan) prepare(bind func() error) (backend.Plan, error) {
 	if err := p.TakeCell(); err != nil {
 		return nil, err

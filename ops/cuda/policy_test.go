@@ -120,7 +120,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 		if simulated {
 			slow = 24
 		}
-		opstest.Run(t, dev, opstest.Config{Slow: slow, Both: true, More: 2, Only: map[string]bool{"named": !simulated, "generated": true, "odd": !simulated, "odd-told": true, "odd-f32": true, "odd-bf16": true, "odd-timestamps at once": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
+		opstest.Run(t, dev, opstest.Config{Slow: slow, Both: true, More: 2, Only: map[string]bool{"named": !simulated, "generated": true, "unaligned": !simulated, "unaligned-rounding": true, "unaligned-f32": true, "unaligned-bf16": true, "unaligned-timestamps at once": true, "fuse-generated": true, "fuse-named": true}, Skip: map[string]bool{"life": true, "misuse": true}})
 		for _, kernel := range []string{"resample", "resample_f64", "resample_channels", "resample_channels_f64", "resample_curves", "resample_curves_f64", "resample_fast", "resample_small",
 			"resample_unaligned", "resample_thread_per_row", "fuse", "fuse_chunks", "fuse_fast", "fuse_unaligned", "fuse_small"} {
 			assert.GreaterOrEqual(t, v.others[kernel], 10, kernel)

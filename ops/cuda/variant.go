@@ -156,7 +156,7 @@ func firstBlocks[S interface{ count() int }](shapes []S) (list [ptx.MaxStreams]u
 	return list
 }
 
-// plan is a Resample or a Fuse bound to device memory: one launch.
+// plan is an operation bound to device memory: one launch.
 type plan struct {
 	device.Base
 	b       *gpu

@@ -18,7 +18,7 @@ func (s *suite) drawLife(t *testing.T) {
 	t.Run("plans that share a cursor take turns", s.drawTurns)
 	t.Run("a batch of plans", s.drawBatch)
 	t.Run("Run and Launch allocate nothing", s.drawAllocations)
-	t.Run("faults are told once, and a cursor put right goes on", s.drawFaults)
+	t.Run("faults are reported once, and a cursor put right goes on", s.drawFaults)
 	t.Run("what is closed says so", s.drawClosed)
 }
 

@@ -37,7 +37,7 @@ func (s *suite) fuseCounts(t *testing.T) {
 	// Rows of whole words and enough samples that a device may guess which of them a target needs.
 	for number, dtype := range narrowDTypes {
 		for _, n := range []int{4, 5, 16} {
-			f := &fusing{Name: fmt.Sprint(n, " streams of ", dtype, ", direct"), Out: dtype, Targets: vals(tensor.F64, []float64{.25, 1.5, 2.75, 9}, 4), Planned: true}
+			f := &fusing{Name: fmt.Sprint(n, " streams of ", dtype, ", small"), Out: dtype, Targets: vals(tensor.F64, []float64{.25, 1.5, 2.75, 9}, 4), Planned: true}
 			for m := range n {
 				p := constant(0, 4+(m+number)%3, 2+2*(m%5))
 				p.Src.dtype = dtype

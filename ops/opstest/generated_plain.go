@@ -58,7 +58,7 @@ func (g *generator) plainSource(dtype tensor.DType, whole, b, samples, d int) {
 	}
 }
 
-// plainFusing draws a fusion of such streams, some of odd widths.
+// plainFusing draws a fusion of such streams, some of unaligned widths.
 func plainFusing(r *rand.Rand, dtype, clock tensor.DType, form int) *fusing {
 	f := &fusing{Out: dtype}
 	b, targets := 1+r.IntN(4), lengths[r.IntN(len(lengths)-1)]

@@ -121,7 +121,7 @@ func (s *suite) life(t *testing.T) {
 		{"a chain of operations launched early gives the same bits", (*suite).dependentChain},
 		{"operations ready behind one that waits give the same bits", (*suite).readyBehind},
 		{"independent operations launched early give the same bits", (*suite).readyInputs},
-		{"faults of operations launched early are told", (*suite).earlyFaults},
+		{"faults of operations launched early are reported", (*suite).earlyFaults},
 		{"a batch gives what its plans give", (*suite).batches},
 		{"a batch of clouds gives what they give", (*suite).voxelBatch},
 		{"errors of a batch name their plan", (*suite).batchFaults},
@@ -314,7 +314,7 @@ func (s *suite) closed(t *testing.T) {
 	_, err = dev.Upload(context.Background(), tensor.Must(tensor.New(tensor.F32, 1)))
 	wantClosed(err, "Upload")
 	_, err = dev.NewQueue()
-	wantClosed(err, "NewStream")
+	wantClosed(err, "NewQueue")
 	_, err = dev.Resample(context.Background(), ops.ResampleArgs{}, ops.ResampleOptions{})
 	wantClosed(err, "Resample")
 	_, err = dev.PlanResample(ops.ResampleArgs{}, ops.ResampleOptions{})

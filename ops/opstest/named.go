@@ -133,7 +133,7 @@ func (s *suite) named(t *testing.T) {
 		"hermite": (*suite).hermiteMotion, "rotvec": (*suite).rotVecTurns, "rot6d": (*suite).rot6DTurns, "no-rotation": (*suite).noRotation,
 		"poses": resampled(poses), "beside-middles": resampled(besideMiddles), "half-periods": (*suite).halfPeriods,
 		"far-angles": resampled(farAngles), "near-turns": resampled(nearTurns), "long-lengths": resampled(longLengths), "no-weights": resampled(noWeights), "tolerances": resampled(tolerances),
-		"held-parts": resampled(heldParts), "empty-rows": resampled(emptyRows), "many-items": resampled(manyItems), "ready": resampled(readyWays), "direct": resampled(directs), "direct-ends": resampled(directEnds),
+		"held-parts": resampled(heldParts), "empty-rows": resampled(emptyRows), "many-items": resampled(manyItems), "ready": resampled(readyWays), "small": resampled(smallLaunches), "small-ends": resampled(smallLaunchEnds),
 		"beyond-lines": resampled(beyondLines), "cubics": resampled(cubics), "steep-cubics": resampled(steepCubics), "asking-nothing": (*suite).askingNothing,
 		"frames": (*suite).frames, "snaps": resampled(snaps), "held": (*suite).held, "good-timestamps": resampled(goodTimestamps), "no-targets": resampled(noTargets), "many-empty": resampled(manyEmpty),
 	})

@@ -59,7 +59,7 @@ func tiesAmongOthers(test visit) {
 		}
 		for _, clock := range clockDTypes {
 			for _, d := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 35} {
-				run(clock, d, 64, oddLayouts[0])
+				run(clock, d, 64, unalignedLayouts[0])
 			}
 		}
 	}

@@ -42,10 +42,11 @@ type Config struct {
 	// MemoryInUse returns the bytes of device memory that are in use now. Run checks with it that ten thousand calls leave
 	// no more behind than a few.
 	MemoryInUse func() int64
-	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "odd", "halved", "fuse", "backward",
+	// Skip names groups of tests to leave out: "named", "misuse", "values", "properties", "life", "golden", "generated", "unaligned", "speculative", "fuse", "backward",
 	// "voxel", "draw". Fuse, backward, voxel and draw have groups of the same names, which are left out with them.
 	Skip map[string]bool
-	// Only, if there is any, leaves out all groups but these. "voxel" is all of voxel's, "voxel-golden" that one.
+	// Only, if there is any, leaves out all groups but these. "voxel" is all of voxel's, "voxel-golden" that one, "*-life" that of each operation
+	// that has groups of its own.
 	Only map[string]bool
 	// More multiplies the number of generated cases; 0 and 1 leave it. The first of them are those without it.
 	More int
@@ -119,7 +120,7 @@ func (c Config) runs(group, part string) bool {
 	switch {
 	case c.Skip[group] || c.Skip[part] || c.Skip[name]:
 		return false
-	case len(c.Only) == 0 || c.Only[group] || c.Only[name]:
+	case len(c.Only) == 0 || c.Only[group] || c.Only[name] || part != "" && c.Only["*-"+part]:
 		return true
 	}
 	for only := range c.Only {
@@ -161,21 +162,25 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 		{"properties", (*suite).properties},
 		{"life", (*suite).life},
 		{"generated", (*suite).generated},
-		{"odd", (*suite).odd},
-		{"halved", (*suite).halved},
+		{"unaligned", (*suite).unaligned},
+		{"speculative", (*suite).speculative},
+	}
+	operations := []group{ // that have groups of their own
 		{"fuse", (*suite).fuse},
 		{"backward", (*suite).gradientGroup},
 		{"voxel", (*suite).voxel},
 		{"draw", (*suite).draw},
 	}
+	all := append(groups, operations...)
 	for _, named := range []map[string]bool{s.cfg.Skip, s.cfg.Only} {
 		for name := range named {
 			whole, _, _ := strings.Cut(name, "-")
-			require.True(t, slices.ContainsFunc(groups, func(g group) bool { return g.name == whole }), "there is no group %q", name)
+			require.True(t, whole == "*" || slices.ContainsFunc(all, func(g group) bool { return g.name == whole }), "there is no group %q", name)
 		}
 	}
-	for _, g := range groups {
-		if s.cfg.runs(g.name, "") {
+	each := slices.ContainsFunc(slices.Collect(maps.Keys(s.cfg.Only)), func(name string) bool { return strings.HasPrefix(name, "*-") })
+	for i, g := range all {
+		if s.cfg.runs(g.name, "") || each && i >= len(groups) {
 			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
 		}
 	}

@@ -297,7 +297,7 @@ func (s *suite) doubleGenerated(t *testing.T) {
 			continue
 		}
 		r := rng(uint64(5000 + i))
-		c := doubled(r, []func(*rand.Rand) *voxelizing{randomVoxels, crowdedVoxels, reducedVoxels}[i%3](r))
+		c := doubled(r, []func(*rand.Rand) *voxelizing{randomVoxels, contendedVoxels, reducedVoxels}[i%3](r))
 		c.Number, c.Planned = i, i >= 90
 		if s.voxelCheck(t, c); t.Failed() {
 			t.Fatalf("generated case %d", i)

@@ -26,7 +26,7 @@ func randomVoxels(r *rand.Rand) *voxelizing {
 		c.Box.Max[a] = c.Box.Min[a] + float64(cells)*c.Box.Size[a]
 	}
 	xyz := make([]float64, 3*n)
-	spread := []float64{.3, .5, 1.2}[r.IntN(3)] // of the box: crowded in its middle, all of it, beyond it
+	spread := []float64{.3, .5, 1.2}[r.IntN(3)] // of the box: contended in its middle, all of it, beyond it
 	for i := range xyz {
 		a := i % 3
 		mid, half := (c.Box.Min[a]+c.Box.Max[a])/2, (c.Box.Max[a]-c.Box.Min[a])/2
@@ -116,7 +116,7 @@ func (s *suite) voxelGenerated(t *testing.T) {
 		if s.spare() || !s.cfg.picks(fmt.Sprint("voxel-", i)) {
 			continue
 		}
-		draw := []func(*rand.Rand) *voxelizing{randomVoxels, randomVoxels, crowdedVoxels, randomVoxels, reducedVoxels, crowdedVoxels, reducedVoxels, randomVoxels, reducedVoxels}[i%9]
+		draw := []func(*rand.Rand) *voxelizing{randomVoxels, randomVoxels, contendedVoxels, randomVoxels, reducedVoxels, contendedVoxels, reducedVoxels, randomVoxels, reducedVoxels}[i%9]
 		c := draw(rng(uint64(1000 + i)))
 		c.Number, c.Planned = i, i >= 150
 		s.voxelCheck(t, c)

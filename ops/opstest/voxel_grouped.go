@@ -13,7 +13,7 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// groupedVoxels has sums, means and extremes of clouds of a size at which blocks meet parts of grids, crowded cells, queues that fill
+// groupedVoxels has sums, means and extremes of clouds of a size at which blocks meet parts of grids, contended cells, queues that fill
 // up more than once and more points than a block keeps, against the CPU: of about as many cells as points, and of many more.
 func (s *suite) groupedVoxels(t *testing.T) {
 	if s.isCPU() {
@@ -61,7 +61,7 @@ func (s *suite) groupedVoxels(t *testing.T) {
 			crowd[i] = uint64(math.Float32bits(float32(p % 256 * 18 / 256)))
 		}
 	}
-	crowded := packed(tensor.F32, crowd, n, 3)
+	contended := packed(tensor.F32, crowd, n, 3)
 	// Values that cancel, but for one or two of a cell, of which the sum keeps as much as lies above 2^-40 of the others: of cells of so many
 	// points, in a row, apart.
 	opposed := func(f int, sizes ...int) (points, features *array) {
@@ -93,19 +93,19 @@ func (s *suite) groupedVoxels(t *testing.T) {
 	_, opposedFew1 := opposed(1, 3, 4, 5, 9)
 	const near, far = 1.5, 7 // cells a point
 	shaped := map[string]*voxelizing{
-		"mean of 4":           {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"max of 8, crowded":   {Points: crowded, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
-		"sum of 3, crowded":   {Points: crowded, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.AxisXYZ}},
-		"mean of 4, crowded":  {Points: crowded, Features: features(n, 4, tensor.F32), Box: box(31, 33, 35), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"mean of coordinates": {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"f64":                 {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
-		"counts beside -1":    {Points: crowded, Offsets: rows, Box: box(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Empty: -1}},
-		"one cell":            {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: box(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
-		"min of 33, wide":     {Points: cloud, Features: features(n, 33, tensor.BF16), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
-		"mean of 136, wide":   {Points: cloud, Features: features(n, 136, tensor.F32), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
+		"mean of 4":            {Points: cloud, Features: features(n, 4, tensor.F32), Box: box(61, 33, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"max of 8, contended":  {Points: contended, Features: features(n, 8, tensor.F32), Box: box(32, 32, 32), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMax, Empty: -1}},
+		"sum of 3, contended":  {Points: contended, Features: features(n, 3, tensor.F16), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum, Order: ops.AxisXYZ}},
+		"mean of 4, contended": {Points: contended, Features: features(n, 4, tensor.F32), Box: box(31, 33, 35), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"mean of coordinates":  {Points: cloud, Offsets: rows, Poses: poses, Box: box(20, 15, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"f64":                  {Points: vals(tensor.F64, cloud.floats(), n, 3), Features: features(n, 2, tensor.F32), Box: box(61, 33, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceSum}},
+		"counts beside -1":     {Points: contended, Offsets: rows, Box: box(41, 31, 29), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Empty: -1}},
+		"one cell":             {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Features: features(n, 4, tensor.F32), Box: box(30, 30, 30), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"min of 33, wide":      {Points: cloud, Features: features(n, 33, tensor.BF16), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}, Once: true},
+		"mean of 136, wide":    {Points: cloud, Features: features(n, 136, tensor.F32), Box: box(20, 21, 22), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
 	}
 	cases := map[string]*voxelizing{
-		"mean of 1, a few cells": {Points: crowded, Features: features(n, 1, tensor.F32), Box: box(5, 3, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
+		"mean of 1, a few cells": {Points: contended, Features: features(n, 1, tensor.F32), Box: box(5, 3, 2), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},
 		"min of 97, wide":        {Points: cloud, Features: features(n, 97, tensor.BF16), Box: box(9, 7, 11), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMin}},
 		"mean of 388, wide":      {Points: cloud, Features: features(n, 388, tensor.F32), Box: box(4, 3, 5), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}, Once: true},
 		"pairs":                  {Points: two, Features: features(2*pairs, 4, tensor.F32), Box: row, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceMean}},

@@ -47,11 +47,11 @@ func (s *suite) largeVoxels(t *testing.T) {
 		some, great = 9_000, box(128, 150, 128)
 	}
 	few := points(some)
-	odd := packed(tensor.F32, oddTiles(largeCloud(tiles), 47), tiles, 3)
+	unlike := packed(tensor.F32, unlikeTiles(largeCloud(tiles), 47), tiles, 3)
 	for name, c := range map[string]*voxelizing{
 		"counts":                  {Points: many, Box: box(61, 33, 129), Opts: countGrid},
 		"counts of a large grid":  {Points: many, Box: great, Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
-		"counts of odd rows":      {Points: odd, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
+		"counts of unlike tiles":  {Points: unlike, Offsets: arr([]int64{0, 8197, int64(tiles) - 5, int64(tiles)}, 4), Box: box(47, 40, 31), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceCount, Order: ops.AxisXYZ}},
 		"counts of rows of a few": {Points: few, Offsets: arr([]int64{0, int64(some) - 4_999, int64(some)}, 3), Box: box(40, 30, 20), Opts: countGrid},
 		"cells of a few":          {Points: few, Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Reduce: ops.ReduceOccupancy}},
 	} {
@@ -72,18 +72,18 @@ func (s *suite) largeVoxels(t *testing.T) {
 	two := slices.Clone(many.raw) // whole tiles in one cell of the second part
 	copy(two, slices.Repeat([]uint64{0, 0, uint64(math.Float32bits(8.5))}, 2*8192))
 	counts := map[string]*voxelizing{
-		"odd tiles":       {Points: odd, Box: box(47, 47, 47)},
-		"one cell":        {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Box: box(60, 64, 61)},
-		"none":            {Points: many, Box: cube(20, 1, 32)},
-		"a long grid":     {Points: many, Box: box(1<<20, 3, 2)},
-		"two parts":       {Points: packed(tensor.F32, two, n, 3), Box: box(320, 300, 200)}, // of a bucket's cells, a block each
-		"f64":             {Points: wide, Box: box(61, 33, 129)},
-		"points apart":    {Points: many.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
-		"beside 16 bytes": {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
-		"rows":            {Points: many, Offsets: rows, Box: box(40, 30, 20)},
-		"posed rows":      {Points: many, Offsets: rows, Poses: poses, Box: box(40, 30, 20)},
-		"f64 rows":        {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.AxisXYZ}},
-		"posed f64":       {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: box(40, 30, 20)},
+		"tiles unlike others": {Points: unlike, Box: box(47, 47, 47)},
+		"one cell":            {Points: packed(tensor.F32, make([]uint64, 3*n), n, 3), Box: box(60, 64, 61)},
+		"none":                {Points: many, Box: cube(20, 1, 32)},
+		"a long grid":         {Points: many, Box: box(1<<20, 3, 2)},
+		"two parts":           {Points: packed(tensor.F32, two, n, 3), Box: box(320, 300, 200)}, // of a bucket's cells, a block each
+		"f64":                 {Points: wide, Box: box(61, 33, 129)},
+		"points apart":        {Points: many.restride([]int{5, 1}, 2, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
+		"beside 16 bytes":     {Points: many.restride([]int{3, 1}, 1, 1, poison(tensor.F32)), Box: box(61, 33, 129)},
+		"rows":                {Points: many, Offsets: rows, Box: box(40, 30, 20)},
+		"posed rows":          {Points: many, Offsets: rows, Poses: poses, Box: box(40, 30, 20)},
+		"f64 rows":            {Points: wide, Offsets: rows, Poses: vals(tensor.F64, poses.floats(), 3, 4, 4), Box: box(40, 30, 20), Opts: ops.VoxelizeOptions{Order: ops.AxisXYZ}},
+		"posed f64":           {Points: wide, Poses: vals(tensor.F64, poses.floats()[16:32], 4, 4), Box: box(40, 30, 20)},
 	}
 	ends := make([]int64, 513) // of as many rows as threads of one multiprocessor look at
 	for i := range ends {
@@ -117,10 +117,10 @@ func largeCloud(n int) []uint64 {
 	return xyz
 }
 
-// oddTiles returns the points with some tiles of 8192 that are unlike others: in one cell, in no cell, not finite, on the borders of
+// unlikeTiles returns the points with some tiles of 8192 that are unlike others: in one cell, in no cell, not finite, on the borders of
 // cells and beside them, far away, and some of each. The box has so many cells along an axis: of 47 the rounded 1 / size is
 // so far below the true one that many a product with it falls short of the rounded quotient, into the cell before.
-func oddTiles(xyz []uint64, cells int) []uint64 {
+func unlikeTiles(xyz []uint64, cells int) []uint64 {
 	xyz = slices.Clone(xyz)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	strange := []float32{nan, inf, -inf, 1e30, -1e30, math.MaxFloat32, -math.MaxFloat32, 1 << 22, -1 << 22, 3e7, -3e7, 3.7e6, -3.7e6, 9, -9,

@@ -39,7 +39,7 @@ func (s *suite) voxelNamed(t *testing.T) {
 		"negative-max": (*suite).negativeMax, "mean": (*suite).meanCell, "not-finite": (*suite).notFinite, "below-min": (*suite).belowMin, "least": (*suite).leastCoordinates,
 		"lattice": (*suite).lattice, "upper-bound": (*suite).upperBound, "empty": (*suite).emptyVoxels, "no-rows": (*suite).voxelNoRows, "bad-grids": (*suite).badGrids,
 		"first-points": (*suite).firstPoints, "caps": (*suite).caps, "majority": (*suite).majority, "specials": (*suite).specialValues,
-		"huge-grid": (*suite).hugeGrid, "crowded": (*suite).crowded, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
+		"huge-grid": (*suite).hugeGrid, "contended": (*suite).contended, "batches": (*suite).voxelBatches, "bad-offsets": (*suite).badOffsets,
 		"many-rows": (*suite).manyVoxelRows, "cut-sums": (*suite).cutSums, "conservation": (*suite).conservation, "posed-borders": (*suite).posedBorders, "posed-places": (*suite).posedPlaces, "first-cells": (*suite).firstCells,
 		"alone": (*suite).alone, "far": (*suite).farVoxels, "written": (*suite).written, "written-borders": (*suite).writtenBorders, "written-last": (*suite).writtenLast,
 	})
@@ -295,8 +295,8 @@ func (s *suite) hugeGrid(t *testing.T) {
 	}
 }
 
-// crowded puts many points into few cells: more than a block of threads takes, all at once.
-func (s *suite) crowded(t *testing.T) {
+// contended puts many points into few cells: more than a block of threads takes, all at once.
+func (s *suite) contended(t *testing.T) {
 	r := rng(53)
 	for _, size := range [][2]int{{1000, 5}, {1000, 8}, {600, 33}, {600, 132}, {20000, 4}} {
 		n, f := size[0], size[1]

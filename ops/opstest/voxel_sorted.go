@@ -12,7 +12,7 @@ import (
 )
 
 // sortedVoxels has clouds that a backend sorts in many tiles, against the CPU. Neighbouring cells of the grids are full, empty and in
-// between; some are crowded.
+// between; some are contended.
 func (s *suite) sortedVoxels(t *testing.T) {
 	if s.isCPU() {
 		t.Skip("needs a GPU, or a simulated one: it is compared with the CPU")

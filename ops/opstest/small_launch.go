@@ -65,10 +65,10 @@ func besideGuesses(r *rand.Rand, row []float64, m int, sorted bool) []float64 {
 	return out
 }
 
-// directs are small linear jobs, for which a device may guess which samples a target needs: rows of few samples and of some, whose timestamps are as the
+// smallLaunches are small linear jobs, for which a device may guess which samples a target needs: rows of few samples and of some, whose timestamps are as the
 // guess has them or are not, ends held or filled, with and without a longest bracket, of whole 16 bytes. In a fusion streams of 8 and of 4 bytes
 // stand beside them, on their own clocks.
-func directs(test visit) {
+func smallLaunches(test visit) {
 	number := 0
 	for _, dtype := range narrowDTypes {
 		for _, clock := range clockDTypes {
@@ -84,7 +84,7 @@ func directs(test visit) {
 						now := row(r, n, pattern)
 						timestamps, targets = append(timestamps, now...), append(targets, besideGuesses(r, now, m, number%4 > 0)...)
 					}
-					c := &resampling{Name: fmt.Sprintf("direct %d, %s %s, timestamps %d", number, dtype, clock, pattern), Out: dtype,
+					c := &resampling{Name: fmt.Sprintf("small launch %d, %s %s, timestamps %d", number, dtype, clock, pattern), Out: dtype,
 						Times: onClock(clock, timestamps, b, n), Targets: onClock(clock, targets, b, m)}
 					source := func(size int) *array {
 						d := size / dtype.Size()
@@ -119,9 +119,9 @@ func directs(test visit) {
 	}
 }
 
-// directEnds are the ends of what a device may look at for them: a last timestamp that is wrong, where timestamps are no whole 16 bytes, and the longest
+// smallLaunchEnds are the ends of what a device may look at for them: a last timestamp that is wrong, where timestamps are no whole 16 bytes, and the longest
 // bracket that there is, without a limit.
-func directEnds(test visit) {
+func smallLaunchEnds(test visit) {
 	const end = 1 << 62
 	for _, dtype := range narrowDTypes {
 		d := 16 / dtype.Size()

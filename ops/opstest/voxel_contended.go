@@ -9,11 +9,11 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// crowdedVoxels makes a case of few cells with many points each, whose features are numbers of all sizes, here and there with an
+// contendedVoxels makes a case of few cells with many points each, whose features are numbers of all sizes, here and there with an
 // infinity or a NaN, or whose coordinates are reduced under a pose for each row.
-func crowdedVoxels(r *rand.Rand) *voxelizing {
+func contendedVoxels(r *rand.Rand) *voxelizing {
 	n := []int{64, 65, 66, 129, 257, 300, 513, 1025, 1500}[r.IntN(9)]
-	c := &voxelizing{Name: "crowded", Box: cube(-2, 2, 1+r.IntN(2)), Opts: ops.VoxelizeOptions{Mode: []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse}[r.IntN(2)], Reduce: ops.ReduceSum + ops.Reduce(r.IntN(4))}}
+	c := &voxelizing{Name: "contended", Box: cube(-2, 2, 1+r.IntN(2)), Opts: ops.VoxelizeOptions{Mode: []ops.VoxelMode{ops.VoxelDense, ops.VoxelSparse}[r.IntN(2)], Reduce: ops.ReduceSum + ops.Reduce(r.IntN(4))}}
 	if r.IntN(2) == 0 {
 		c.Opts.Order = ops.AxisXYZ
 	}

@@ -9,22 +9,22 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// oddLayouts place the outputs of odd rows: from every element of a word on, without gaps, and with some.
-var oddLayouts = []layout{
-	{name: "odd", front: 1, end: 33, sideOffset: 1},
+// unalignedLayouts place the outputs of unaligned rows: from every element of a word on, without gaps, and with some.
+var unalignedLayouts = []layout{
+	{name: "unaligned", front: 1, end: 33, sideOffset: 1},
 	{name: "even", front: 8, end: 1, sideOffset: 4},
 	{name: "apart", front: 5, step: 3, row: 0, end: 2, sideOffset: 3},
 }
 
-// odd has rows of every small width, and of some around the places where kernels change, of 32 and of 16 bits, whose sources
+// unaligned has rows of every small width, and of some around the places where kernels change, of 32 and of 16 bits, whose sources
 // begin beside a word too: plain jobs with clocks, kinds and forms of target clock in turn.
-func (s *suite) odd(t *testing.T) {
+func (s *suite) unaligned(t *testing.T) {
 	widths := []int{63, 64, 65, 113, 349, 641, 1031}
 	for d := 1; d <= 40; d++ {
 		widths = append(widths, d)
 	}
-	s.parts(t, "odd", []group{
-		{"told", (*suite).oddTold},
+	s.parts(t, "unaligned", []group{
+		{"rounding", (*suite).unalignedRounding},
 		{"late timestamps", resampled(lateTimestamps)},
 		{"late timestamps in a fusion", fusedToo(lateTimestamps)},
 		{"timestamps at once", resampled(timestampsAtOnce)},
@@ -39,7 +39,7 @@ func (s *suite) odd(t *testing.T) {
 	})
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
-		if !s.cfg.runs("odd", dtype.String()) {
+		if !s.cfg.runs("unaligned", dtype.String()) {
 			continue
 		}
 		t.Run(dtype.String(), func(t *testing.T) {
@@ -48,11 +48,11 @@ func (s *suite) odd(t *testing.T) {
 					continue
 				}
 				r := rng(uint64(40_000 + number))
-				c := oddCase(r, dtype, d, number)
+				c := unalignedCase(r, dtype, d, number)
 				c.Name = fmt.Sprint(d, " features")
-				l := oddLayouts[number%len(oddLayouts)]
+				l := unalignedLayouts[number%len(unalignedLayouts)]
 				s.check(t, c, l)
-				if f := oddFusing(r, dtype, d, number); !t.Failed() && number%2 == 0 {
+				if f := unalignedFusing(r, dtype, d, number); !t.Failed() && number%2 == 0 {
 					f.Name = fmt.Sprint("a stream of ", d, " features")
 					s.fused(t, f, l)
 				}
@@ -61,8 +61,8 @@ func (s *suite) odd(t *testing.T) {
 	}
 }
 
-// oddCase draws a resampling of rows of d features.
-func oddCase(r *rand.Rand, dtype tensor.DType, d, number int) *resampling {
+// unalignedCase draws a resampling of rows of d features.
+func unalignedCase(r *rand.Rand, dtype tensor.DType, d, number int) *resampling {
 	g := &generator{Rand: r, c: &resampling{Planned: true}, clock: clockDTypes[number%3], batch: true}
 	b, samples, targets := 1+r.IntN(3), lengths[r.IntN(12)], lengths[3+r.IntN(9)]
 	if d <= 3 {
@@ -72,22 +72,22 @@ func oddCase(r *rand.Rand, dtype tensor.DType, d, number int) *resampling {
 		b, samples, targets = 2, 1+r.IntN(9), 1+r.IntN(9)
 	}
 	g.pace(samples)
-	g.oddSource(dtype, b, samples, d)
+	g.unalignedSource(dtype, b, samples, d)
 	g.c.Opts.Interp = []ops.Interp{ops.InterpLinear, ops.InterpLinear, ops.InterpPrevious, ops.InterpNext, ops.InterpNearest}[number%5]
 	g.targets(b, targets, []int{0, 1, 2}[r.IntN(3)])
 	g.c.DstLengths = nil
 	return g.c
 }
 
-// oddSource draws a source that begins at any element, its samples and rows apart or not.
-func (g *generator) oddSource(dtype tensor.DType, b, samples, d int) {
+// unalignedSource draws a source that begins at any element, its samples and rows apart or not.
+func (g *generator) unalignedSource(dtype tensor.DType, b, samples, d int) {
 	g.plainSource(dtype, 1, b, samples, d)
 	step := d + []int{0, 0, 1, 3}[g.IntN(4)]
 	g.c.Src = g.c.Src.restride([]int{samples*step + g.IntN(3), step, 1}, g.IntN(4), 0, poison(dtype))
 }
 
-// oddFusing draws a fusion of a stream of d features and others.
-func oddFusing(r *rand.Rand, dtype tensor.DType, d, number int) *fusing {
+// unalignedFusing draws a fusion of a stream of d features and others.
+func unalignedFusing(r *rand.Rand, dtype tensor.DType, d, number int) *fusing {
 	f := &fusing{Out: dtype, Planned: true}
 	b, targets := 1+r.IntN(2), lengths[3+r.IntN(6)]
 	var first *generator
@@ -98,7 +98,7 @@ func oddFusing(r *rand.Rand, dtype tensor.DType, d, number int) *fusing {
 			g.pace(targets)
 		}
 		g.start, g.tick = first.start, first.tick
-		g.oddSource(dtype, b, lengths[r.IntN(9)]*8/(8+d)+1, d)
+		g.unalignedSource(dtype, b, lengths[r.IntN(9)]*8/(8+d)+1, d)
 		f.Streams = append(f.Streams, &part{resampling: *g.c})
 	}
 	first.targets(b, targets, r.IntN(3))

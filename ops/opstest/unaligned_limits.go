@@ -37,10 +37,10 @@ func (s *suite) limits(t *testing.T) {
 				}
 				clock, form := clockDTypes[(o+k)%3], (o/3+k+i)%3
 				c := limitCase(uint64(50_000+number), dtype, clock, d, o, form)
-				s.check(t, c, oddLayouts[(o/3+k+2*i+o)%3])
+				s.check(t, c, unalignedLayouts[(o/3+k+2*i+o)%3])
 				// The same with a stream of other width and options.
 				if o%2 == 0 {
-					s.fused(t, limitFusion(c, uint64(51_000+number), dtype, clock, limitWidths[(k+o+1)%len(limitWidths)], (o+3)%len(limitOptions), form), oddLayouts[(o+k)%3])
+					s.fused(t, limitFusion(c, uint64(51_000+number), dtype, clock, limitWidths[(k+o+1)%len(limitWidths)], (o+3)%len(limitOptions), form), unalignedLayouts[(o+k)%3])
 				}
 			}
 		}
@@ -151,7 +151,7 @@ func onClock(clock tensor.DType, seconds []float64, shape ...int) *array {
 	return vals(clock, seconds, shape...)
 }
 
-// timestampsAtOnce: of the timestamps that a thread looks at at once each is told where it is wrong, in every bit of it, and of two the first.
+// timestampsAtOnce: of the timestamps that a thread looks at at once each is reported where it is wrong, in every bit of it, and of two the first.
 // Checkers of a block are three warps while the first finds targets; where timestamps are many enough for the device each takes four loads of 16 bytes,
 // and again.
 func timestampsAtOnce(test visit) {
@@ -213,6 +213,6 @@ func wrongTimestamps(dtype, clock tensor.DType, n, front int, at []int, bad int,
 		}
 		c := &resampling{Name: fmt.Sprint("timestamps at once, wrong at ", at), Planned: true, Src: vals(dtype, make([]float64, n*d), 1, n, d), Times: packed(clock, raw, 1, n), Targets: vals(clock, []float64{0, 7}, 2)}
 		c.Times = c.Times.restride([]int{n, 1}, front, 0, encode(clock, 0))
-		test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, oddLayouts[1-d%2])
+		test(c, &fusing{Name: c.Name, Out: dtype, Streams: []*part{{resampling: *c}}, Targets: c.Targets, Planned: true}, unalignedLayouts[1-d%2])
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// toldWidths are features of rows for each way that plain rows are made in: by whole chunks, by 8 and by 4 bytes, by the thread that finds
+// roundingWidths are features of rows for each way that plain rows are made in: by whole chunks, by 8 and by 4 bytes, by the thread that finds
 // their place, by words, by chunks of the output from anywhere, of one row or of two.
-var toldWidths = []int{1, 2, 3, 4, 6, 7, 8, 9, 12, 15, 31, 33, 47}
+var roundingWidths = []int{1, 2, 3, 4, 6, 7, 8, 9, 12, 15, 31, 33, 47}
 
-// oddTold has rows of each way whose values tell what becomes of each element: whether it is blended where a target is so near after a
+// unalignedRounding has rows of each way whose values tell what becomes of each element: whether it is blended where a target is so near after a
 // sample that its weight is 0, which row it comes from, and that each step of its blend is rounded to nearest. The ways meet in a
 // fusion, too.
-func (s *suite) oddTold(t *testing.T) {
+func (s *suite) unalignedRounding(t *testing.T) {
 	number := 0
 	for _, dtype := range []tensor.DType{tensor.F32, tensor.BF16, tensor.F16} {
-		widths := toldWidths
+		widths := roundingWidths
 		if dtype == tensor.F32 {
 			widths = widths[:5]
 		}
@@ -29,25 +29,25 @@ func (s *suite) oddTold(t *testing.T) {
 				if number++; thin(number) || t.Failed() {
 					continue
 				}
-				c := toldCase(dtype, clock, d, toldTargets(dtype, clock, d), number)
-				l := oddLayouts[number%2]
+				c := roundingCase(dtype, clock, d, roundingTargets(dtype, clock, d), number)
+				l := unalignedLayouts[number%2]
 				if d == 12 {
-					l = oddLayouts[1] // units of 8 bytes
+					l = unalignedLayouts[1] // units of 8 bytes
 				}
-				s.check(t, c, l, oddLayouts[2])
-				p := &part{resampling: *toldCase(dtype, clock, d, 100, 41_000)}
+				s.check(t, c, l, unalignedLayouts[2])
+				p := &part{resampling: *roundingCase(dtype, clock, d, 100, 41_000)}
 				f.Name, f.Targets, p.Targets = p.Name, p.Targets, nil
 				f.Streams = append(f.Streams, p)
 			}
 			if len(f.Streams) > 0 {
-				s.fused(t, f, oddLayouts[number%3])
+				s.fused(t, f, unalignedLayouts[number%3])
 			}
 		}
 	}
 }
 
-// toldTargets are so many that on a device of one multiprocessor a thread makes as much at once as it can.
-func toldTargets(dtype, clock tensor.DType, d int) int {
+// roundingTargets are so many that on a device of one multiprocessor a thread makes as much at once as it can.
+func roundingTargets(dtype, clock tensor.DType, d int) int {
 	switch {
 	case clock == tensor.F32:
 		return 24 + 1800/d
@@ -57,8 +57,8 @@ func toldTargets(dtype, clock tensor.DType, d int) int {
 	return 24 + 4400/d
 }
 
-// toldCase is one of them, of n targets, which d does not change. A clock of nanoseconds has no weight of 0: there are ties on it.
-func toldCase(dtype, clock tensor.DType, d, n, seed int) *resampling {
+// roundingCase is one of them, of n targets, which d does not change. A clock of nanoseconds has no weight of 0: there are ties on it.
+func roundingCase(dtype, clock tensor.DType, d, n, seed int) *resampling {
 	r := rng(uint64(seed))
 	c := &resampling{Name: fmt.Sprint("ties, ", d), Planned: true}
 	if clock == tensor.I64 {

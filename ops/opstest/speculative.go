@@ -10,12 +10,12 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// halved has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the timestamps:
+// speculative has linear jobs that take about every other sample, of whole 16 bytes, for which a device may ask for samples before it has seen the timestamps:
 // timestamps that are as even ones would be, or not, targets in order and in none, ends held or filled, with and without a longest bracket,
 // and timestamps that are wrong. Rows are short and long, narrow and as wide as a block takes, and such that a block has threads with nothing to make, or to store.
-func (s *suite) halved(t *testing.T) { resampled(halves)(s, t) }
+func (s *suite) speculative(t *testing.T) { resampled(everyOtherSample)(s, t) }
 
-func halves(test visit) {
+func everyOtherSample(test visit) {
 	number := 0
 	for _, dtype := range narrowDTypes {
 		for _, clock := range clockDTypes {
@@ -35,7 +35,7 @@ func halves(test visit) {
 						now := row(r, n, pattern)
 						timestamps, targets = append(timestamps, now...), append(targets, besideGuesses(r, now, m, number%4 > 0)...)
 					}
-					c := &resampling{Name: fmt.Sprintf("halved %d, %s %s, timestamps %d", number, dtype, clock, pattern), Out: dtype,
+					c := &resampling{Name: fmt.Sprintf("every other sample %d, %s %s, timestamps %d", number, dtype, clock, pattern), Out: dtype,
 						Src: vals(dtype, uniformValues(r, b*n*d), b, n, d), Targets: onClock(clock, targets, b, m)}
 					switch bad := r.IntN(len(timestamps)); {
 					case number%8 > 0 || clock == tensor.I64:
