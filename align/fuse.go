@@ -117,19 +117,8 @@ func (f *Fused) split(j *job, args ops.FuseArgs) error {
 
 // explain says in which stream the operation found an error.
 func (j *job) explain(err error) error {
-	var arg *ops.ArgError
-	var value *ops.ValueError
-	name := ""
-	switch {
-	case errors.As(err, &arg):
-		name = arg.Arg
-	case errors.As(err, &value):
-		name = value.Arg
-	default:
-		return err
-	}
 	var m int
-	if _, failed := fmt.Sscanf(name, "Streams[%d].", &m); failed == nil && m < len(j.takes) {
+	if _, failed := fmt.Sscanf(ops.Argument(err), "Streams[%d].", &m); failed == nil && m < len(j.takes) {
 		return &StreamError{Stream: j.takes[m].from, Err: err}
 	}
 	return err

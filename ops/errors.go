@@ -54,6 +54,19 @@ type ArgError = backend.ArgError
 // reaches them. Index is the index within the row, Kind one of this package's Err values.
 type ValueError = backend.ValueError
 
+// Argument returns the name of the argument that an error of an operation is about, as *ArgError and *ValueError give it, or "" of any other error.
+func Argument(err error) string {
+	var arg *ArgError
+	var value *ValueError
+	switch {
+	case errors.As(err, &arg):
+		return arg.Arg
+	case errors.As(err, &value):
+		return value.Arg
+	}
+	return ""
+}
+
 // MemoryError says that there is not as much memory as was asked for. Nothing was written. Device says where: "host", "cuda:0"; What what for, Bytes how
 // much, Err what the device or the system said.
 type MemoryError = backend.MemoryError

@@ -38,7 +38,7 @@ const (
 	InterpWindowMin = backend.InterpWindowMin
 	// InterpWindowMax is the greatest of them, by the same rules.
 	InterpWindowMax = backend.InterpWindowMax
-	// InterpWindowLast is the last of them: Previous that goes no further back than the window.
+	// InterpWindowLast is the last of them: a previous that goes no further back than the window.
 	InterpWindowLast = backend.InterpWindowLast
 
 	// InterpCatmullRom is the cubic whose slope at a sample is that of the parabola through it and its neighbours in time, at the
@@ -67,7 +67,7 @@ const (
 	EdgeClamp = backend.EdgeClamp
 	// EdgeFill writes the fill value.
 	EdgeFill = backend.EdgeFill
-	// EdgeExtrapolate continues a Linear channel along the nearest bracket that has a length; other kinds take the end sample.
+	// EdgeExtrapolate continues a linear channel along the nearest bracket that has a length; other kinds take the end sample.
 	EdgeExtrapolate = backend.EdgeExtrapolate
 	// EdgeError makes such a target a *ValueError that is ErrOutOfRange.
 	EdgeError = backend.EdgeError

@@ -262,15 +262,8 @@ func (j *recording) explain(err error) error {
 
 // array names the array of an archive that a stream's error is about.
 func (j *recording) array(e *align.StreamError) string {
-	var arg *ops.ArgError
-	var value *ops.ValueError
-	name := ""
-	switch {
-	case errors.As(e, &arg):
-		name = arg.Arg
-	case errors.As(e, &value):
-		name = value.Arg
-	case strings.Contains(e.Got, "timestamps"):
+	name := ops.Argument(e)
+	if strings.Contains(e.Got, "timestamps") {
 		name = "SrcTimes"
 	}
 	switch name[strings.LastIndexByte(name, '.')+1:] {

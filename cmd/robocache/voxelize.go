@@ -388,15 +388,8 @@ var voxelArrays = map[string]string{"Points": "points", "Features": "features", 
 
 // explain says which of the file's arrays the operation could not use.
 func (c *cloud) explain(err error) error {
-	var arg *ops.ArgError
-	var value *ops.ValueError
-	name := ""
-	switch {
-	case errors.As(err, &arg):
-		name = arg.Arg
-	case errors.As(err, &value):
-		name = value.Arg
-	default:
+	name := ops.Argument(err)
+	if name == "" {
 		return err
 	}
 	return &inputError{Path: c.path, Array: voxelArrays[name], Err: err}

@@ -3,6 +3,7 @@ package opstest
 import (
 	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -184,6 +185,14 @@ func Run(t *testing.T, dev *ops.Device, config ...Config) {
 			s.part(t, g.name, func(t *testing.T) { g.run(s, t) })
 		}
 	}
+}
+
+// Main runs the tests of a package that runs the suite. The suite makes many arrays that live for one case: with more room between collections
+// of garbage it takes a fifth less time.
+func Main(m *testing.M) int {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(2 << 30)
+	return m.Run()
 }
 
 // group is a group of cases, or a part of one.
