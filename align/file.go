@@ -227,7 +227,7 @@ func (d *decoder) number(to *float64) func(ast.Node, string) {
 }
 
 func (d *decoder) float(n ast.Node, key, want string) float64 {
-	switch n.(type) {
+	switch n := n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode:
 		v, err := strconv.ParseFloat(n.GetToken().Value, 64)
 		if err == nil {
@@ -236,7 +236,7 @@ func (d *decoder) float(n ast.Node, key, want string) float64 {
 	case *ast.NanNode:
 		return math.NaN()
 	case *ast.InfinityNode:
-		return n.(*ast.InfinityNode).Value
+		return n.Value
 	}
 	d.fail(n, key, want)
 	return 0

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/robocache/robocache/ops/backend"
 )
@@ -92,5 +91,5 @@ func (g *Graph) Launch(q *Queue) error {
 func (g *Graph) Close() error { return g.graph.Close() }
 
 func noQueue(op string) error {
-	return &ArgError{Op: op, Arg: "queue", Kind: ErrMissing, Got: fmt.Sprint("nil"), Want: "a queue of the plan's device"}
+	return &ArgError{Op: op, Arg: "queue", Kind: ErrMissing, Got: "nil", Want: "a queue of the plan's device"}
 }
