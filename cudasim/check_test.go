@@ -64,6 +64,10 @@ var faults = []planted{
 	{name: "race of blocks", body: "\nst.global.u32 [%at], %cta; // FAULT", kind: Race, grid: 2, threads: 32, block: 1, space: "global", near: "at byte 0 of", detail: "block [0 0 0], thread [0 0 0] wrote there"},
 	{name: "bytes of one word", body: "setp.ne.u32 %p2, %tid, 0; @%p2 ret; cvt.u64.u32 %rd1, %cta; add.u64 %rd1, %rd1, %a; setp.lt.u32 %p1, %cta, 3; mov.u16 %h1, 1; @%p1 st.global.u8 [%rd1], %h1; setp.ne.u32 %p1, %cta, 3; @%p1 ret; mov.u16 %h1, 2;\nst.global.u8 [%a+1], %h1; // FAULT",
 		kind: Race, grid: 4, threads: 32, block: 3, space: "global", address: 1, detail: "block [1 0 0]"},
+	{name: "part of a vector", body: "setp.ne.u32 %p2, %tid, 0; @%p2 ret; setp.ne.u32 %p1, %cta, 0; @%p1 bra READ; st.global.v4.u32 [%a+16], {%tid, %tid, %tid, %tid}; ret;\nREAD: ld.global.u8 %h1, [%a+27]; // FAULT",
+		kind: Race, grid: 2, threads: 32, block: 1, space: "global", address: 27, detail: "block [0 0 0], thread [0 0 0] wrote there"},
+	{name: "vector over a byte", body: "setp.ne.u32 %p2, %tid, 0; @%p2 ret; setp.ne.u32 %p1, %cta, 0; @%p1 bra WIDE; mov.u16 %h1, 1; st.global.u8 [%a+7], %h1; ret;\nWIDE: st.global.v2.u64 [%a], {%a, %a}; // FAULT",
+		kind: Race, grid: 2, threads: 32, block: 1, space: "global", detail: "block [0 0 0], thread [0 0 0] wrote there"},
 	{name: "flag without a fence", body: `setp.ne.u32 %p1, %tid, 0; @%p1 ret; setp.ne.u32 %p2, %cta, 0; @%p2 bra READ;
 st.global.u32 [%a], 7; st.volatile.global.u32 [%a+4], 1; ret;
 READ: ld.volatile.global.u32 %r1, [%a+4]; setp.eq.u32 %p3, %r1, 0; @%p3 bra READ; membar.gl;
@@ -128,6 +132,7 @@ func TestWhatIsOrderedIsNoRace(t *testing.T) {
 		"atomics":          pass("fence.acq_rel.gpu; red.global.add.u32 [%a+4], 1;", "atom.global.add.u32 %r1, [%a+4], 0;"),
 		"one value":        "mov.u32 %r1, 5; st.global.u32 [%a], %r1;",
 		"own bytes":        "cvt.u64.u32 %rd1, %tid; add.u64 %rd1, %rd1, %a; cvt.u16.u32 %h1, %tid; setp.eq.u32 %p1, %cta, 0; @%p1 st.global.u8 [%rd1], %h1;",
+		"parts of vectors": "setp.ne.u32 %p1, %tid, 0; @%p1 ret; mul.wide.u32 %rd1, %cta, 8; add.u64 %rd1, %rd1, %a; st.global.u64 [%rd1], %a; st.global.u16 [%rd1+2], %h1; mov.u64 %rd2, %rd1; ld.global.v2.u32 {%r1, %r2}, [%rd1];",
 		"atomic counters":  "atom.global.add.u32 %r1, [%a], 1; red.shared.add.u32 [tile], 1;",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -187,9 +187,9 @@ func (d *Device) execute(l *launch) {
 type Launch struct {
 	Kernel      string
 	Grid, Block [3]uint32
-	Shared      uint32 // bytes of dynamic shared memory
-	Prefers     int    // the percent of shared memory that the kernel asks for, or -1
-	Counters    *Counters
+	Shared      uint32        // bytes of dynamic shared memory
+	Prefers     int           // the percent of shared memory that the kernel asks for, or -1
+	Counters    *Counters     // nil under Watch
 	Took        time.Duration // of the simulation: it says nothing about a real device
 }
 
