@@ -97,7 +97,7 @@ type Info struct {
 	Product string // what it is: "NVIDIA H200", or the processor's architecture and threads
 	Driver  string // the driver's version; empty for the CPU
 	Kernels string // the kernel image chosen and why; empty for the CPU
-	Shapes  string // where the shapes of launches come from: a tuned table, or the model and why; empty for the CPU
+	Shapes  string // where the shapes of launches come from: a tuned table, or the heuristic and why; empty for the CPU
 	Why     string // why this backend was taken
 }
 

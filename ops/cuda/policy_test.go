@@ -125,7 +125,7 @@ func TestNoChoiceChangesAResult(t *testing.T) {
 			"resample_unaligned", "resample_thread_per_row", "fuse", "fuse_chunks", "fuse_fast", "fuse_unaligned", "fuse_small"} {
 			assert.GreaterOrEqual(t, v.others[kernel], 10, kernel)
 		}
-		t.Logf("plans with a choice that is not the model's: %v", v.others)
+		t.Logf("plans with a choice that is not the heuristic's: %v", v.others)
 	})
 }
 
