@@ -1,11 +1,10 @@
 package align
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -13,35 +12,6 @@ import (
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
-
-// Aligned is a stream on the common clock: its own columns, their values at the clock's times, and what was recorded.
-type Aligned struct {
-	dataset.Stream                 // Times [T] and Values [T,D]
-	Valid          *tensor.Tensor  // [T] u8: 1 where there is a value to trust
-	Age            *tensor.Tensor  // [T] of the clock's dtype: the target's time less that of the sample at or before it
-	Channels       []ops.Channel   // what is between samples
-	How            Sampling        // the plan's, with what it left open filled in, but for the kinds
-	Recorded       *dataset.Stream // the columns that were taken, as recorded
-}
-
-// Resampled is a recording with each stream on the common clock.
-type Resampled struct {
-	Clock   ops.Clock
-	Times   *tensor.Tensor // [T]
-	Streams []Aligned
-	Report  Report
-}
-
-// Fused is a recording whose streams lie side by side on the common clock: D is the sum of the streams' columns, M their number.
-type Fused struct {
-	Clock   ops.Clock
-	Times   *tensor.Tensor // [T]
-	Values  *tensor.Tensor // [T,D]
-	Valid   *tensor.Tensor // [T,M] u8
-	Age     *tensor.Tensor // [T,M]
-	Streams []Aligned      // views of the tensors above
-	Report  Report
-}
 
 // take is a stream that is taken, and how.
 type take struct {
@@ -53,6 +23,8 @@ type take struct {
 	edge   ops.Edge
 	cover  Cover
 	empty  bool
+	// speaks when something changes: whole numbers, under one message a second of the recording
+	onChange bool
 }
 
 // job is an episode with a plan.
@@ -63,6 +35,7 @@ type job struct {
 	left    []LeftOut
 	clock   ops.Clock
 	span    Span
+	whole   Cover // of the recording
 	targets *tensor.Tensor
 	fuse    bool
 }
@@ -78,15 +51,38 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	} else if d == 0 {
 		j.snap = ops.Limit{}
 	}
+	if err := uniqueNames(e); err != nil {
+		return nil, err
+	}
 	if err := j.choose(e); err != nil {
 		return nil, err
 	}
-	if fuse {
-		if err := j.fits(); err != nil {
-			return nil, err
-		}
+	if err := j.fits(); err != nil {
+		return nil, err
 	}
 	return j, j.makeClock()
+}
+
+// uniqueNames checks that no two streams of a recording have one name.
+func uniqueNames(e *dataset.Episode) error {
+	seen := map[string]bool{}
+	for _, s := range e.Streams {
+		if seen[s.Name] {
+			return &StreamError{Stream: s.Name, Got: "two streams of this name", Want: "each name once"}
+		}
+		seen[s.Name] = true
+	}
+	return nil
+}
+
+// mistake is a mistake in what the plan says of a stream, with its place if the plan was read from a file.
+func (j *job) mistake(stream int, key, got, want string) error {
+	e := &PlanError{Key: fmt.Sprintf("streams[%d].%s", stream, key), Got: got, Want: want}
+	if o := j.plan.origin; o != nil {
+		e.Path = o.path
+		e.Line, e.Column = o.place(e.Key)
+	}
+	return e
 }
 
 // at says where in a plan file a stream that cannot be taken is asked for.
@@ -115,13 +111,20 @@ func (j *job) choose(e *dataset.Episode) error {
 		if s == nil {
 			left := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name })
 			if left < 0 {
-				return j.at(i, "name", &MissingError{Stream: name, Near: nearest(name, e.Names()), Names: e.Names()})
+				key := "name"
+				if w.From != "" {
+					key = "from"
+				}
+				return j.at(i, key, &MissingError{Stream: name, Near: nearest(name, e.Names()), Names: e.Names()})
 			}
 			j.left = append(j.left, LeftOut{name, e.LeftOut[left].Reason})
 			continue
 		}
 		if err := s.Check(); err != nil {
 			return err
+		}
+		if err := dataset.CheckSpacing(s.Times); err != nil {
+			return &StreamError{Stream: name, Err: err}
 		}
 		if reason := j.unusable(s, len(j.plan.Streams) > 0); reason != "" {
 			j.left = append(j.left, LeftOut{name, reason})
@@ -133,7 +136,20 @@ func (j *job) choose(e *dataset.Episode) error {
 		}
 		named := *s
 		named.Name = w.Name
-		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: w.Sampling.over(j.plan.Defaults), own: w.Kind != "", empty: s.Len() == 0})
+		how := w.Sampling.over(j.plan.Defaults)
+		if j.plan.said(i, "offset") {
+			how.Offset = w.Offset
+		}
+		if j.plan.said(i, "fill_gaps") {
+			how.FillGaps = w.FillGaps
+		}
+		switch {
+		case !j.fuse && how.Offset != 0:
+			return j.mistake(i, "offset", how.Offset.String(), "none, or Fuse: Resample shifts no clock")
+		case j.fuse && w.DType != 0 && w.DType != cmp.Or(j.plan.Defaults.DType, tensor.F32):
+			return j.mistake(i, "dtype", w.DType.String(), fmt.Sprintf("%v, that of all streams of a Fuse, which the defaults set", cmp.Or(j.plan.Defaults.DType, tensor.F32)))
+		}
+		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", empty: s.Len() == 0})
 	}
 	if len(j.takes) == 0 {
 		var list []string
@@ -142,7 +158,7 @@ func (j *job) choose(e *dataset.Episode) error {
 		}
 		return &NoStreamsError{LeftOut: list}
 	}
-	return j.covers()
+	return j.covers(e)
 }
 
 // NoStreamsError says that nothing of a recording can be put on a clock.
@@ -174,8 +190,8 @@ func (j *job) unusable(s *dataset.Stream, named bool) string {
 }
 
 // covers finds what each stream covers, and with it those that speak when something changes.
-func (j *job) covers() error {
-	var list []source
+func (j *job) covers(e *dataset.Episode) error {
+	j.whole = wholeOf(e)
 	for i := range j.takes {
 		t := &j.takes[i]
 		if t.empty {
@@ -186,11 +202,10 @@ func (j *job) covers() error {
 			return &StreamError{Stream: t.from, Err: err}
 		}
 		t.cover.First, t.cover.Last = after(t.cover.First, t.how.Offset), after(t.cover.Last, t.how.Offset)
-		list = append(list, source{Cover: t.cover})
 	}
-	length := recordingOf(list)
 	for i := range j.takes {
 		t := &j.takes[i]
+		t.onChange = !t.empty && t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
 		switch {
 		case t.how.Edge != "":
 			edge, err := ops.ParseEdge(t.how.Edge)
@@ -198,16 +213,22 @@ func (j *job) covers() error {
 				return err
 			}
 			t.edge = edge
-		case !t.empty && t.onChange(length/1e9):
+		case t.onChange:
 			t.edge = ops.EdgeHold
 		}
 	}
 	return nil
 }
 
-// onChange reports whether a stream speaks when something changes: under one message a second of the recording, whole numbers only.
-func (t *take) onChange(seconds float64) bool {
-	return t.stream.AllInteger() && float64(t.stream.Len()) < seconds
+// wholeOf returns the time of a recording: of all its streams, whichever are taken.
+func wholeOf(e *dataset.Episode) Cover {
+	var list []source
+	for _, s := range e.Streams {
+		if c, err := CoverOf(s.Name, s.Times); err == nil { // one without timestamps, or with wrong ones, is an error if it is taken
+			list = append(list, source{Cover: c})
+		}
+	}
+	return recordingOf(list)
 }
 
 // makeClock makes the clock over what the streams cover, unless the plan has targets.
@@ -220,11 +241,11 @@ func (j *job) makeClock() error {
 	dtype := j.takes[0].stream.Times.DType()
 	for _, t := range j.takes {
 		if !t.empty {
-			list = append(list, source{t.cover, t.how.Edge == "" && t.edge == ops.EdgeHold})
+			list = append(list, source{t.cover, t.onChange})
 		}
 	}
 	var err error
-	if j.clock, j.span, err = clockOver(list, j.plan.Range, j.plan.Rate, j.snap); err != nil {
+	if j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, j.snap); err != nil {
 		return err
 	}
 	if err := j.room(); err != nil {
@@ -287,49 +308,6 @@ func (t *take) resolved() Sampling {
 	s := t.how
 	s.Edge = t.edge.String()
 	return s
-}
-
-// Shown returns what to draw of the values, in float64: where a target is not valid NaN stands, which is not drawn.
-func (a *Aligned) Shown() (*tensor.Tensor, error) {
-	values, err := tensor.Floats(a.Values)
-	if err != nil {
-		return nil, err
-	}
-	valid, err := a.Valid.Contiguous()
-	if err != nil {
-		return nil, err
-	}
-	flags, err := tensor.Data[uint8](valid)
-	if err != nil {
-		return nil, err
-	}
-	for i := range values {
-		if flags[i/len(a.Columns)] == 0 {
-			values[i] = math.NaN()
-		}
-	}
-	return tensor.Of(values, a.Values.Shape()...)
-}
-
-// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What is not valid is NaN there.
-func (r *Resampled) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(r.Streams) }
-
-// Pairs returns each stream as recorded and on the clock, as viz.Panels draws them. What is not valid is NaN there.
-func (f *Fused) Pairs() iter.Seq2[*dataset.Stream, *dataset.Stream] { return pairs(f.Streams) }
-
-func pairs(list []Aligned) iter.Seq2[*dataset.Stream, *dataset.Stream] {
-	return func(yield func(recorded, made *dataset.Stream) bool) {
-		for i := range list {
-			a := &list[i]
-			made := a.Stream
-			if shown, err := a.Shown(); err == nil { // of closed tensors it is not, and these cannot be drawn either
-				made.Values = shown
-			}
-			if a.Recorded.Len() > 0 && !yield(a.Recorded, &made) {
-				return
-			}
-		}
-	}
 }
 
 // report begins the report: the clock, and what became of the recording itself.
@@ -414,9 +392,6 @@ func Resample(ctx context.Context, device *ops.Device, e *dataset.Episode, plan 
 	out := &Resampled{Clock: j.clock, Times: j.targets, Report: j.report(e)}
 	for i := range j.takes {
 		t := &j.takes[i]
-		if t.how.Offset != 0 {
-			return nil, &PlanError{Key: fmt.Sprintf("streams[%d].offset", i), Got: t.how.Offset.String(), Want: "none, or Fuse: Resample keeps each stream's own clock"}
-		}
 		opts, err := j.options(t)
 		if err != nil {
 			return nil, j.at(t.index, "kind", err)

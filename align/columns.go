@@ -69,10 +69,14 @@ func (e *InPlanError) Unwrap() error { return e.Err }
 
 // find returns the indices of the columns that an entry names: a name, an array's name, or a range without its end.
 func find(cols []dataset.Column, entry string) []int {
+	var list []int
 	for i, c := range cols {
 		if c.Name == entry {
-			return []int{i}
+			list = append(list, i) // names may come twice
 		}
+	}
+	if len(list) > 0 {
+		return list
 	}
 	if lo, hi, ok := strings.Cut(entry, ":"); ok {
 		a, errA := strconv.Atoi(lo)
@@ -80,13 +84,11 @@ func find(cols []dataset.Column, entry string) []int {
 		if errA != nil || errB != nil || a < 0 || b <= a || b > len(cols) {
 			return nil
 		}
-		list := make([]int, 0, b-a)
 		for i := a; i < b; i++ {
 			list = append(list, i)
 		}
 		return list
 	}
-	var list []int
 	for i, c := range cols {
 		if strings.HasPrefix(c.Name, entry+"[") || strings.HasPrefix(c.Name, entry+".") {
 			list = append(list, i)
@@ -177,19 +179,21 @@ func channels(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
 		return nil, err
 	}
 	for _, c := range rest {
-		for i := c.Lo; i < c.Hi; i++ {
-			if set[i] != nil {
+		each := c.Interp.Width() // features that belong together
+		if c.Interp == ops.InterpHermite {
+			each = c.Hi - c.Lo
+		}
+		for lo := c.Lo; lo < c.Hi; lo += each {
+			if one := c; !slices.ContainsFunc(set[lo:lo+each], isSet) {
+				one.Lo, one.Hi = lo, lo+each
+				list = append(list, one)
 				continue
 			}
-			free := c
-			free.Lo = i
-			for free.Hi = i + 1; free.Hi < c.Hi && set[free.Hi] == nil; free.Hi++ {
+			for i := lo; i < lo+each; i++ { // a part of a rotation is none
+				if set[i] == nil {
+					list = append(list, ops.Channel{Lo: i, Hi: i + 1, Interp: ops.InterpLinear})
+				}
 			}
-			if n := free.Hi - free.Lo; n%c.Interp.Width() != 0 { // a part of a rotation is none
-				free.Interp, free.Quat = ops.InterpLinear, 0
-			}
-			list = append(list, free)
-			i = free.Hi - 1
 		}
 	}
 	for i := 0; i < len(set); i++ {
@@ -200,6 +204,8 @@ func channels(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
 	slices.SortFunc(list, func(a, b ops.Channel) int { return a.Lo - b.Lo })
 	return merged(list), nil
 }
+
+func isSet(c *ops.Channel) bool { return c != nil }
 
 // assigned returns the channels that Kinds gives to columns, at each of their columns.
 func assigned(s *dataset.Stream, o *Sampling) ([]*ops.Channel, error) {

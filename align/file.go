@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -136,6 +137,8 @@ func describe(n ast.Node) string {
 		return "a list"
 	case *ast.NullNode:
 		return "nothing"
+	case *ast.AnchorNode, *ast.AliasNode:
+		return "an anchor or alias, which plans do not have"
 	case *ast.StringNode:
 		return strconv.Quote(n.Value)
 	}
@@ -237,6 +240,10 @@ func (d *decoder) float(n ast.Node, key, want string) float64 {
 		return math.NaN()
 	case *ast.InfinityNode:
 		return n.Value
+	case *ast.StringNode: // 1e2 is a number of YAML's newer rules
+		if v, err := strconv.ParseFloat(n.Value, 64); err == nil && n.Token.Type == token.StringType {
+			return v
+		}
 	}
 	d.fail(n, key, want)
 	return 0
@@ -279,6 +286,10 @@ func (d *decoder) list(n ast.Node, key string, each func(n ast.Node, key string)
 	s, ok := n.(*ast.SequenceNode)
 	if !ok {
 		d.fail(n, key, "a list")
+		return
+	}
+	if len(s.Values) == 0 {
+		d.failed(n, key, "an empty list", "one entry or more, or nothing for all")
 		return
 	}
 	for i, v := range s.Values {

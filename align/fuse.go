@@ -21,9 +21,9 @@ func (e *ManyError) Error() string {
 // Unwrap returns ops.ErrTooLarge.
 func (e *ManyError) Unwrap() error { return ops.ErrTooLarge }
 
-// fits checks what Fuse asks of its streams together.
+// fits checks what is asked of the streams together: one clock's dtype, and of a Fuse not too many.
 func (j *job) fits() error {
-	if n := len(j.takes); n > ops.MaxStreams {
+	if n := len(j.takes); j.fuse && n > ops.MaxStreams {
 		return &ManyError{n}
 	}
 	first := j.takes[0].stream

@@ -179,12 +179,19 @@ func (p *Plan) Check() error {
 	switch {
 	case p.Targets == nil && (!(p.Rate > 0) || math.IsInf(p.Rate, 1)):
 		return bad("rate", fmt.Sprint(p.Rate), "a positive number of Hz")
+	case p.Targets == nil && p.Rate > 1e9:
+		return bad("rate", fmt.Sprint(p.Rate), "at most 1e9 Hz: times are whole nanoseconds")
+	case p.Targets != nil && p.Targets.Rank() != 1:
+		return bad("targets", p.Targets.String(), "times [T]")
 	case p.Targets != nil && p.Rate != 0:
 		return bad("rate", fmt.Sprintf("%g with targets", p.Rate), "one of them")
 	case p.Range.Mode > RangeBetween:
 		return bad("range", p.Range.Mode.String(), oneOf(rangeNames))
 	case p.Range.Mode == RangeBetween && p.Range.From > p.Range.To:
 		return bad("range", fmt.Sprintf("%v to %v", p.Range.From, p.Range.To), "a beginning that is not after the end")
+	}
+	if d, given := p.Snap.Get(); given && d < 0 {
+		return bad("snap", d.String(), "a length of time that is not negative")
 	}
 	if err := p.Defaults.check("defaults"); err != nil {
 		return err
@@ -202,11 +209,17 @@ func (p *Plan) Check() error {
 		if err := s.check(key); err != nil {
 			return err
 		}
-		if s.DType != 0 && p.Defaults.DType != 0 && s.DType.Size() == 0 {
-			return bad(key+".dtype", s.DType.String(), oneOf(dtypeNames()))
-		}
 	}
 	return p.checkLoading(names)
+}
+
+// said reports whether a plan that was read from a file has a key of a stream, be its value the zero one.
+func (p *Plan) said(stream int, key string) bool {
+	if p.origin == nil {
+		return false
+	}
+	_, ok := p.origin.at[fmt.Sprintf("streams[%d].%s", stream, key)]
+	return ok
 }
 
 // checkLoading checks what is said of batches.

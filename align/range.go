@@ -130,7 +130,7 @@ type source struct {
 }
 
 // spanOf returns the time that a clock over the given covers has.
-func spanOf(list []source, r Range) (Span, error) {
+func spanOf(list []source, whole Cover, r Range) (Span, error) {
 	if len(list) == 0 {
 		return Span{}, &RangeError{}
 	}
@@ -139,7 +139,11 @@ func spanOf(list []source, r Range) (Span, error) {
 	case RangeUnion:
 		return all, nil
 	case RangeBetween:
-		return Span{First: after(all.First, r.From), Last: after(all.First, r.To)}, nil
+		s := Span{First: after(whole.First, r.From), Last: after(whole.First, r.To)}
+		if s.Last < all.First || s.First > all.Last {
+			s.Remark = fmt.Sprintf("no stream has samples in the range: they cover %s to %s s", Seconds(all.First), Seconds(all.Last))
+		}
+		return s, nil
 	case RangeIntersection:
 		s, clash := intersection(list)
 		if clash != nil {
@@ -148,9 +152,8 @@ func spanOf(list []source, r Range) (Span, error) {
 		return s, nil
 	}
 	var narrow []source
-	whole := recordingOf(list)
 	for _, s := range list {
-		if !s.onChange && s.length() >= whole/2 {
+		if !s.onChange && s.length() >= whole.length()/2 {
 			narrow = append(narrow, s)
 		}
 	}
@@ -170,14 +173,17 @@ func spanOf(list []source, r Range) (Span, error) {
 
 func (c Cover) length() float64 { return float64(c.Last) - float64(c.First) }
 
-// recordingOf returns how long a recording is, in nanoseconds. A stream of one moment, which may be a stray timestamp, says nothing of that.
-func recordingOf(list []source) float64 {
-	long := slices.DeleteFunc(slices.Clone(list), func(s source) bool { return s.First == s.Last })
-	if len(long) == 0 {
-		return 0
+// recordingOf returns the time of a recording that has these streams. One of a single moment, which may be a stray timestamp, says nothing of that
+// unless there are no others.
+func recordingOf(list []source) Cover {
+	if long := slices.DeleteFunc(slices.Clone(list), func(s source) bool { return s.First == s.Last }); len(long) > 0 {
+		list = long
 	}
-	all := union(long)
-	return float64(all.Last) - float64(all.First)
+	if len(list) == 0 {
+		return Cover{}
+	}
+	all := union(list)
+	return Cover{First: all.First, Last: all.Last}
 }
 
 // after returns t+d, held at the ends of what a timestamp may be.
@@ -244,11 +250,11 @@ func ClockOver(covers []Cover, r Range, rate float64, snap ops.Limit) (ops.Clock
 	for i, c := range covers {
 		list[i].Cover = c
 	}
-	return clockOver(list, r, rate, snap)
+	return clockOver(list, recordingOf(list), r, rate, snap)
 }
 
-func clockOver(list []source, r Range, rate float64, snap ops.Limit) (ops.Clock, Span, error) {
-	span, err := spanOf(list, r)
+func clockOver(list []source, whole Cover, r Range, rate float64, snap ops.Limit) (ops.Clock, Span, error) {
+	span, err := spanOf(list, whole, r)
 	if err != nil {
 		return ops.Clock{}, span, err
 	}
@@ -259,7 +265,7 @@ func clockOver(list []source, r Range, rate float64, snap ops.Limit) (ops.Clock,
 	e := &RangeError{Rate: rate, Targets: want}
 	for i, s := range list { // one without which the others fit is in the way
 		others := slices.Delete(slices.Clone(list), i, i+1)
-		if rest, err := spanOf(others, r); err == nil && r.Mode != RangeBetween {
+		if rest, err := spanOf(others, whole, r); err == nil && r.Mode != RangeBetween {
 			if _, _, fits := rest.clock(rate, snap); fits {
 				e.Streams = append(e.Streams, s.Cover)
 			}

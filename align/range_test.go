@@ -16,6 +16,9 @@ func at(name string, first, last int64) source {
 	return source{Cover: Cover{name, first, last}}
 }
 
+// spanOver is spanOf of a recording that has no other streams.
+func spanOver(list []source, r Range) (Span, error) { return spanOf(list, recordingOf(list), r) }
+
 func TestRangeOfARecording(t *testing.T) {
 	const none = "no stream covers half of the recording: the clock covers all that any stream covers"
 	held := at("mode", 40, 41)
@@ -38,7 +41,7 @@ func TestRangeOfARecording(t *testing.T) {
 		{"union", RangeUnion, []source{at("a", 0, 40), at("b", 60, 100)}, Span{First: 0, Last: 100, BeginsWith: "a", EndsWith: "b"}, nil},
 		{"one moment", RangeCommon, []source{at("a", 7, 7)}, Span{First: 7, Last: 7, BeginsWith: "a", EndsWith: "a"}, nil},
 	} {
-		got, err := spanOf(c.list, Range{Mode: c.mode})
+		got, err := spanOver(c.list, Range{Mode: c.mode})
 		if c.clash == nil {
 			require.NoError(t, err, c.name)
 			assert.Equal(t, c.want, got, c.name)
@@ -49,27 +52,27 @@ func TestRangeOfARecording(t *testing.T) {
 		assert.Equal(t, c.clash, []string{e.Streams[0].Name, e.Streams[1].Name}, "only those in the way")
 		assert.ErrorContains(t, err, "no time that all have in common: a covers 0.000 to 0.00000004 s, b covers")
 	}
-	got, err := spanOf([]source{at("a", 0, 50), at("b", 51, 101)}, Range{})
+	got, err := spanOver([]source{at("a", 0, 50), at("b", 51, 101)}, Range{})
 	require.NoError(t, err)
 	assert.Equal(t, [2]int64{0, 101}, [2]int64{got.First, got.Last})
 	assert.Equal(t, none, got.Remark)
-	got, err = spanOf([]source{at("a", 0, 60), at("b", 61, 100), at("c", 0, 100), at("d", 40, 100)}, Range{})
+	got, err = spanOver([]source{at("a", 0, 60), at("b", 61, 100), at("c", 0, 100), at("d", 40, 100)}, Range{})
 	require.NoError(t, err)
 	assert.Equal(t, [2]int64{40, 60}, [2]int64{got.First, got.Last}, "b covers 39 of 100")
-	got, err = spanOf([]source{at("a", 7, 60), at("b", 1, 100)}, Between(2*time.Nanosecond, 5*time.Nanosecond))
+	got, err = spanOver([]source{at("a", 7, 60), at("b", 1, 100)}, Between(2*time.Nanosecond, 5*time.Nanosecond))
 	require.NoError(t, err)
 	assert.Equal(t, Span{First: 3, Last: 6}, got, "from the first timestamp of all")
-	_, err = spanOf(nil, Range{})
+	_, err = spanOver(nil, Range{})
 	assert.ErrorContains(t, err, "no samples")
 }
 
 // Two streams of half a recording that only touch have nothing in common but that moment; apart by a nanosecond, nothing.
 func TestNothingInCommonIsSaid(t *testing.T) {
-	got, err := spanOf([]source{at("a", 0, 50), at("b", 50, 100)}, Range{})
+	got, err := spanOver([]source{at("a", 0, 50), at("b", 50, 100)}, Range{})
 	require.NoError(t, err)
 	assert.Equal(t, Span{First: 50, Last: 50, BeginsWith: "b", EndsWith: "a"}, got)
 	// With a third, that is longer than the two, none is half.
-	got, err = spanOf([]source{at("a", 0, 51), at("b", 52, 103), at("c", 0, 102)}, Range{Mode: RangeCommon})
+	got, err = spanOver([]source{at("a", 0, 51), at("b", 52, 103), at("c", 0, 102)}, Range{Mode: RangeCommon})
 	require.NoError(t, err)
 	assert.Equal(t, [2]int64{0, 102}, [2]int64{got.First, got.Last})
 	assert.Empty(t, got.Remark)
@@ -78,14 +81,14 @@ func TestNothingInCommonIsSaid(t *testing.T) {
 func TestAStrayTimestampIsNamed(t *testing.T) {
 	day := int64(86400e9)
 	list := []source{at("pose", 20000*day, 20000*day+30e9), at("imu", 20000*day, 20000*day+30e9), at("rtl", 0, 20000*day+20e9)}
-	_, _, err := clockOver(list, Range{Mode: RangeUnion}, 10, ops.Limit{})
+	_, _, err := clockOver(list, recordingOf(list), Range{Mode: RangeUnion}, 10, ops.Limit{})
 	var e *RangeError
 	require.ErrorAs(t, err, &e)
 	require.Len(t, e.Streams, 1)
 	assert.Equal(t, "rtl", e.Streams[0].Name)
 	assert.ErrorContains(t, err, "rtl covers 0.000 to 1728000020.000 s")
 
-	_, _, err = clockOver(list[:2], Range{}, 1e9, ops.Limit{})
+	_, _, err = clockOver(list[:2], recordingOf(list[:2]), Range{}, 1e9, ops.Limit{})
 	require.ErrorAs(t, err, &e)
 	assert.Empty(t, e.Streams, "the rate is to blame, not a stream")
 	assert.ErrorContains(t, err, "1e+09 Hz")

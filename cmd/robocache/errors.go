@@ -31,15 +31,20 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 
 // inputError is an input that cannot be used. Stream and Array say where, if that is known.
 type inputError struct {
-	Path   string
-	Stream string
-	Array  string
-	Msg    string // what was got and what was wanted
-	Err    error  // the cause, or nil
+	Path      string
+	Plan      *align.InPlanError // where in a plan file it is asked for, or nil
+	Stream    string
+	Array     string
+	Msg       string // what was got and what was wanted
+	Got, Want string // the same, where they are known apart
+	Err       error  // the cause, or nil
 }
 
 func (e *inputError) Error() string {
 	parts := []string{e.Path}
+	if p := e.Plan; p != nil {
+		parts = []string{fmt.Sprintf("%s: line %d, column %d", p.Path, p.Line, p.Column), e.Path}
+	}
 	if e.Stream != "" {
 		parts = append(parts, "stream "+e.Stream)
 	}
@@ -83,6 +88,7 @@ type report struct {
 	Got     string `json:"got,omitempty"`
 	Want    string `json:"want,omitempty"`
 	Offset  *int64 `json:"offset,omitempty"` // the byte of the file
+	Plan    string `json:"plan,omitempty"`   // the plan file that line and column are of, if path is another
 	Line    int    `json:"line,omitempty"`   // of a text file or header, from 1
 	Column  int    `json:"column,omitempty"` // of a plan file, from 1
 	Row     *int   `json:"row,omitempty"`
@@ -127,6 +133,12 @@ func describe(err error) report {
 	}
 	if errors.As(err, &input) {
 		r.Path, r.Stream, r.Array = input.Path, input.Stream, input.Array
+		if input.Got != "" {
+			r.Got, r.Want = input.Got, input.Want
+		}
+		if p := input.Plan; p != nil {
+			r.Plan, r.Line, r.Column = p.Path, p.Line, p.Column
+		}
 	}
 	if errors.As(err, &plan) {
 		r.Path, r.Line, r.Column, r.Arg, r.Got, r.Want = plan.Path, plan.Line, plan.Column, plan.Key, plan.Got, plan.Want

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -109,9 +111,12 @@ func (a *app) inspect(ctx context.Context, path string, opt dataset.Options, col
 			return readError(path, err)
 		}
 		defer file.Close()
-		e, _, err := file.Episode(npz.EpisodeOptions{})
+		if opt.AllowTruncated {
+			return usagef("--allow-truncated is for .ulg files, got %q", path)
+		}
+		e, err := everyStream(file)
 		if err != nil {
-			return arrayError(path, err)
+			return readError(path, err)
 		}
 		e.Name, found.Format = dataset.BaseName(path), form
 		found.add(e)
@@ -133,6 +138,30 @@ func (a *app) inspect(ctx context.Context, path string, opt dataset.Options, col
 		return a.writeJSON(found)
 	}
 	return a.inspected(&found, columns)
+}
+
+// everyStream reads an archive's streams one by one, and lists what makes none: a stream that cannot be used hides no other.
+func everyStream(file *npz.File) (*dataset.Episode, error) {
+	e := &dataset.Episode{}
+	arrays := file.Names()
+	for _, name := range file.StreamNames() {
+		one, used, err := file.Episode(npz.EpisodeOptions{Streams: []string{name}})
+		var bad *npz.StreamError
+		switch {
+		case errors.As(err, &bad):
+			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: strings.TrimPrefix(bad.Error(), "npz: ")})
+			used = []string{name + ".values", name + ".times", name + ".columns"}
+		case err != nil:
+			return nil, err
+		default:
+			e.Streams = append(e.Streams, one.Streams...)
+		}
+		arrays = slices.DeleteFunc(arrays, func(a string) bool { return slices.Contains(used, a) })
+	}
+	for _, name := range arrays {
+		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: "an array of no stream, which has NAME.values and NAME.times"})
+	}
+	return e, nil
 }
 
 func (f *inspection) add(e *dataset.Episode) {
@@ -178,6 +207,12 @@ func (a *app) inspected(f *inspection, columns bool) error {
 				names = append(names[:3:3], fmt.Sprintf("... %d more", len(names)-3))
 			}
 			covers := fmt.Sprintf("%.3f to %.3f s", float64(s.FirstNS)/1e9, float64(s.LastNS)/1e9)
+			if s.Samples == 0 {
+				covers = "-"
+			}
+			if s.Duplicates > 0 {
+				covers += fmt.Sprintf(", %d timestamps repeat", s.Duplicates)
+			}
 			if s.BackSteps > 0 {
 				covers += fmt.Sprintf(", %d steps back", s.BackSteps)
 			}

@@ -30,6 +30,9 @@ type npzJob struct {
 }
 
 func loadNPZ(r *request) (*work, error) {
+	if r.planFile != "" { // which names streams
+		return loadStreams(r)
+	}
 	file, err := npz.Open(r.in)
 	if err != nil {
 		return nil, readError(r.in, err)
@@ -105,6 +108,9 @@ func (j *npzJob) check() error {
 			want = fmt.Sprintf("[%d,%d] or [%d], one timestamp a sample", batch, s, s)
 		}
 		return j.fail("times", t, want)
+	}
+	if err := dataset.CheckSpacing(t); err != nil {
+		return &inputError{Path: j.path, Array: "times", Err: err}
 	}
 	if x := j.targets; x != nil {
 		if x.DType() != t.DType() {

@@ -35,14 +35,10 @@ func checkFiles(in, out, plot, backend string) error {
 
 // save writes the picture, if there is to be one, then the arrays: where OUT is, all is.
 func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Writer) error) error {
+	var picture bytes.Buffer
 	if plot != "" {
-		var picture bytes.Buffer
 		if err := draw(&picture); err != nil {
 			return err
-		}
-		err := atomicfile.WriteFile(plot, func(f io.Writer) error { _, err := picture.WriteTo(f); return err })
-		if err != nil {
-			return &outputError{plot, err}
 		}
 	}
 	err := atomicfile.WriteFile(out, func(f io.Writer) error {
@@ -50,10 +46,21 @@ func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Wri
 		if err := arrays(archive); err != nil {
 			return err
 		}
-		return archive.Close()
+		if err := archive.Close(); err != nil || plot == "" {
+			return err
+		}
+		// The picture comes when nothing of the archive can fail but its new name.
+		err := atomicfile.WriteFile(plot, func(f io.Writer) error { _, err := picture.WriteTo(f); return err })
+		if err != nil {
+			return &outputError{plot, err}
+		}
+		return nil
 	})
 	var name *npz.Error
+	var picturing *outputError
 	switch {
+	case errors.As(err, &picturing):
+		return picturing
 	case errors.As(err, &name):
 		return &inputError{Path: in, Stream: name.Name, Err: err}
 	case err != nil:

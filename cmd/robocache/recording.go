@@ -224,13 +224,13 @@ func (j *recording) explain(err error) error {
 	var span *align.RangeError
 	var none *align.NoStreamsError
 	var size *align.SizeError
-	where := j.path
+	var place *align.InPlanError
 	if errors.As(err, &placed) {
-		where = fmt.Sprintf("%s: line %d, column %d: %s", placed.Path, placed.Line, placed.Column, j.path)
+		place = placed
 	}
 	switch {
 	case errors.As(err, &missing):
-		return &inputError{Path: where, Stream: missing.Stream, Err: missing}
+		return &inputError{Path: j.path, Plan: place, Stream: missing.Stream, Err: missing}
 	case errors.As(err, &many):
 		return usagef("%s: %v with --stream", j.path, many)
 	case errors.As(err, &size):
@@ -238,9 +238,9 @@ func (j *recording) explain(err error) error {
 	case errors.As(err, &span) && span.Targets > 0 && len(span.Streams) == 0:
 		return usagef("--hz: %v", span)
 	case errors.As(err, &stream):
-		e := &inputError{Path: where, Stream: stream.Stream, Err: stream.Err}
+		e := &inputError{Path: j.path, Plan: place, Stream: stream.Stream, Err: stream.Err}
 		if stream.Got != "" {
-			e.Msg = fmt.Sprintf("got %s, want %s", stream.Got, stream.Want)
+			e.Msg, e.Got, e.Want = fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), stream.Got, stream.Want
 		}
 		if j.form == "npz" {
 			e.Array = j.array(stream)

@@ -194,12 +194,6 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if r.op == "Resample" && r.fill.set && !r.fills() {
-		a.remark(fillUnused)
-	}
-	if _, given := r.window.limit.Get(); given && r.windowed() == "" {
-		a.remark("--window has no effect without a window kind, such as --kind window-mean")
-	}
 	form, err := formatOf(r.in)
 	if err != nil {
 		return err
@@ -223,6 +217,13 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 		return err
 	}
 	res.Device = deviceOf(device.Info())
+	held := slices.ContainsFunc(res.Streams, func(s align.StreamReport) bool { return s.Edge == ops.EdgeHold.String() })
+	if r.op == "Resample" && r.fill.set && !r.fills() && !held {
+		res.Remarks = append(res.Remarks, fillUnused)
+	}
+	if _, given := r.window.limit.Get(); given && r.windowed() == "" {
+		res.Remarks = append(res.Remarks, "--window has no effect without a window kind, such as --kind window-mean")
+	}
 	if err := work.save(r); err != nil {
 		return err
 	}
@@ -243,8 +244,8 @@ func (r *request) windowed() string {
 		return "--kind " + r.kind.value.String()
 	}
 	for _, f := range r.streams {
-		if fields := strings.Split(f, ":"); len(fields) > 1 {
-			if kind, err := ops.ParseInterp(fields[1]); err == nil && kind.Windowed() {
+		if s, err := parseStream(f); err == nil && s.Kind != "" {
+			if kind, err := ops.ParseInterp(s.Kind); err == nil && kind.Windowed() {
 				return "--stream " + f
 			}
 		}

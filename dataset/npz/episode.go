@@ -24,7 +24,7 @@ type EpisodeOptions struct {
 func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	names := opt.Streams
 	if len(names) == 0 {
-		names = f.streams()
+		names = f.StreamNames()
 	}
 	e := &dataset.Episode{}
 	var used []string
@@ -39,8 +39,8 @@ func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	return e, used, nil
 }
 
-// streams returns the names that have values and times, in file order.
-func (f *File) streams() []string {
+// StreamNames returns the names of the streams: those that have an array NAME.values and an array NAME.times, in file order.
+func (f *File) StreamNames() []string {
 	var names []string
 	for _, name := range f.Names() {
 		if base, ok := strings.CutSuffix(name, ".values"); ok && f.Has(base+".times") {
@@ -107,6 +107,9 @@ func (f *File) stream(name string, bf16 bool) (dataset.Stream, error) {
 	case !slices.Equal(t.Shape(), []int{v.Dim(0)}):
 		return fail(times, t, fmt.Sprintf("[%d], one timestamp a sample", v.Dim(0)))
 	}
+	if err := dataset.CheckSpacing(t); err != nil {
+		return below(times, err)
+	}
 	names, err := f.columns(name, v.Dim(1))
 	if err != nil {
 		return below(name+".columns", err)
@@ -136,7 +139,7 @@ func (f *File) columns(stream string, n int) ([]string, error) {
 // missing is the error of a stream that there is not.
 func (f *File) missing(name string) error {
 	want := "arrays NAME.values [S,D] and NAME.times [S]"
-	if all := f.streams(); len(all) > 0 {
+	if all := f.StreamNames(); len(all) > 0 {
 		want = strings.Join(all, ", ")
 	}
 	return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "stream", Got: fmt.Sprintf("%q", name), Want: want}
