@@ -117,8 +117,15 @@ func (j *job) choose(e *dataset.Episode) error {
 				}
 				return j.at(i, key, &MissingError{Stream: name, Near: nearest(name, e.Names()), Names: e.Names()})
 			}
-			j.left = append(j.left, LeftOut{name, e.LeftOut[left].Reason})
-			continue
+			l := &e.LeftOut[left]
+			if !j.fuse || l.Columns == nil {
+				j.left = append(j.left, LeftOut{name, l.Reason})
+				continue
+			}
+			var err error
+			if s, err = emptyStream(e, l); err != nil { // its columns have a place in the row all the same
+				return err
+			}
 		}
 		if err := s.Check(); err != nil {
 			return err
@@ -159,6 +166,21 @@ func (j *job) choose(e *dataset.Episode) error {
 		return &NoStreamsError{LeftOut: list}
 	}
 	return j.covers(e)
+}
+
+// emptyStream returns a stream without samples, on a clock of the recording's dtype.
+func emptyStream(e *dataset.Episode, l *dataset.LeftOut) (*dataset.Stream, error) {
+	s := &dataset.Stream{Name: l.Name, Columns: l.Columns}
+	clock := tensor.I64
+	if len(e.Streams) > 0 {
+		clock = e.Streams[0].Times.DType()
+	}
+	var err error
+	if s.Times, err = tensor.New(clock, 0); err != nil {
+		return nil, err
+	}
+	s.Values, err = tensor.New(tensor.F32, 0, len(l.Columns))
+	return s, err
 }
 
 // NoStreamsError says that nothing of a recording can be put on a clock.

@@ -37,6 +37,8 @@ type LeftOut struct {
 	Name   string
 	Count  int    // of its elements or samples
 	Reason string // "no samples"; empty where the name says it
+	// Columns are those of a stream that has no samples, if the recording says them all the same.
+	Columns []Column
 }
 
 // Dropout is a loss that the recorder itself noted.

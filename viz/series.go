@@ -79,7 +79,7 @@ func (o origin) seconds(t *tensor.Tensor) ([]float64, error) {
 		}
 		out := make([]float64, len(ns))
 		for i, v := range ns {
-			out[i] = float64(v-o.ns) / 1e9
+			out[i] = float64(uint64(v)-uint64(o.ns)) / 1e9 // of int64 the difference may overflow
 		}
 		return out, nil
 	case tensor.F64, tensor.F32:

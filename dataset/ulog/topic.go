@@ -246,7 +246,7 @@ func (p *parser) streams(log *Log) error {
 	for _, t := range p.order {
 		switch {
 		case t.samples == 0:
-			log.LeftOut = append(log.LeftOut, dataset.LeftOut{Name: p.streamName(t), Reason: "no samples"})
+			log.LeftOut = append(log.LeftOut, dataset.LeftOut{Name: p.streamName(t), Reason: "no samples", Columns: t.format.columns})
 			continue
 		case t.format.clock.base == 0:
 			log.LeftOut = append(log.LeftOut, dataset.LeftOut{Name: p.streamName(t), Count: t.samples, Reason: fmt.Sprintf("no timestamps for its %d samples", t.samples)})

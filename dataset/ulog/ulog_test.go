@@ -129,7 +129,7 @@ func TestInstancesAreNumberedAndStreamsKeepTheOrderOfSubscription(t *testing.T) 
 	}
 	log := parse(t, w)
 	assert.Equal(t, []string{"b_2", "a_1_1", "a_1", "a"}, log.Names())
-	assert.Equal(t, []dataset.LeftOut{{Name: "b", Reason: "no samples"}}, log.LeftOut)
+	assert.Equal(t, []dataset.LeftOut{{Name: "b", Reason: "no samples", Columns: []dataset.Column{{Name: "x", Type: "float"}}}}, log.LeftOut)
 	assert.Equal(t, []int64{6000}, log.Stream("a_1_1").Nanoseconds())
 }
 
