@@ -57,6 +57,12 @@ func TestThePictureComesWithTheArchiveOrNotAtAll(t *testing.T) {
 	}
 }
 
+func TestARangeNeedsAClock(t *testing.T) {
+	code, _, stderr := cli("resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--range=union")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "--range union without --hz")
+}
+
 func TestRemarksAreInJSONAndTrue(t *testing.T) {
 	run := func(args ...string) any {
 		args = append([]string{"resample", flight, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=50", "--json", "--backend=cpu"}, args...)

@@ -260,6 +260,8 @@ func (r *request) checkFor(form string) error {
 		return usagef("--stream is for .ulg files, got %q", r.in)
 	case form == "npz" && r.truncated:
 		return usagef("--allow-truncated is for .ulg files, got %q", r.in)
+	case r.span.set && r.hz.value == 0 && r.planFile == "":
+		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
 	case form == "ulg" && r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
 	case form == "ulg" && r.kind.value.Width() > 1 && r.kind.value != ops.InterpSlerp:
