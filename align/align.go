@@ -247,10 +247,19 @@ func wholeOf(e *dataset.Episode) Cover {
 	var list []source
 	for _, s := range e.Streams {
 		if c, err := CoverOf(s.Name, s.Times); err == nil { // one without timestamps, or with wrong ones, is an error if it is taken
-			list = append(list, source{Cover: c})
+			list = append(list, source{Cover: c, stray: float64(longestStep(&s)) > c.length()/2})
 		}
 	}
 	return recordingOf(list)
+}
+
+// longestStep returns the longest time between neighbouring samples of sorted timestamps, in nanoseconds.
+func longestStep(s *dataset.Stream) (longest uint64) {
+	ns := s.Nanoseconds()
+	for i := 1; i < len(ns); i++ {
+		longest = max(longest, uint64(ns[i])-uint64(ns[i-1])) // of int64 it may overflow
+	}
+	return longest
 }
 
 // makeClock makes the clock over what the streams cover, unless the plan has targets.
@@ -263,7 +272,7 @@ func (j *job) makeClock() error {
 	dtype := j.takes[0].stream.Times.DType()
 	for _, t := range j.takes {
 		if !t.empty {
-			list = append(list, source{t.cover, t.onChange})
+			list = append(list, source{Cover: t.cover, onChange: t.onChange})
 		}
 	}
 	var err error

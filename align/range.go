@@ -127,6 +127,7 @@ type Span struct {
 type source struct {
 	Cover
 	onChange bool
+	stray    bool // most of the time that it covers is one step, as of a wrong timestamp beside right ones
 }
 
 // spanOf returns the time that a clock over the given covers has.
@@ -173,10 +174,10 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 
 func (c Cover) length() float64 { return float64(c.Last) - float64(c.First) }
 
-// recordingOf returns the time of a recording that has these streams. One of a single moment, which may be a stray timestamp, says nothing of that
-// unless there are no others.
+// recordingOf returns the time of a recording that has these streams. One of a single moment, or that is mostly one step, may be a stray timestamp, and
+// says nothing of that unless there are no others.
 func recordingOf(list []source) Cover {
-	if long := slices.DeleteFunc(slices.Clone(list), func(s source) bool { return s.First == s.Last }); len(long) > 0 {
+	if long := slices.DeleteFunc(slices.Clone(list), func(s source) bool { return s.stray || s.First == s.Last }); len(long) > 0 {
 		list = long
 	}
 	if len(list) == 0 {

@@ -60,6 +60,19 @@ func TestATopicOnChangeNeverNarrowsTheRangeWhateverItsEdge(t *testing.T) {
 	}
 }
 
+// A stray timestamp, far before the others, makes no recording longer.
+func TestAStrayTimestampDoesNotMakeTheRecordingLong(t *testing.T) {
+	e := recorded(t)
+	e.Streams = append(e.Streams, stream(t, "rtl", -1_000_000_000, 1_000_050_000, 0, 0))
+	got, err := align.Resample(ctx, cpu(t), e, align.Plan{Rate: 1})
+	require.NoError(t, err)
+	assert.Equal(t, []any{int64(0), int64(50e9)}, []any{got.Report.Clock.First, got.Report.Clock.Last}, "it ends with the stray stream, and begins with the recording")
+	_, err = align.Resample(ctx, cpu(t), e, align.Plan{Rate: 2000, Range: align.Range{Mode: align.RangeUnion}})
+	var span *align.RangeError
+	require.ErrorAs(t, err, &span)
+	assert.Equal(t, "rtl", span.Streams[0].Name)
+}
+
 func TestARotationIsTakenWholeOrNotAtAll(t *testing.T) {
 	cols := make([]dataset.Column, 8)
 	for i := range cols {
