@@ -97,7 +97,8 @@ func TestDocumentsDoWhatTheySay(t *testing.T) {
 		}
 		t.Run(document, func(t *testing.T) {
 			where := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(where, "flight.ulg"), log, 0o644))
+			require.NoError(t, os.MkdirAll(filepath.Join(where, "examples", "data"), 0o755)) // as in a clone
+			require.NoError(t, os.WriteFile(filepath.Join(where, "examples", "data", "flight.ulg"), log, 0o644))
 			printed := map[string]string{}
 			for _, p := range list {
 				var cmd *exec.Cmd

@@ -22,6 +22,7 @@ type take struct {
 	own    bool // the stream's plan, not the defaults, asked for the kind
 	edge   ops.Edge
 	cover  Cover
+	stats  dataset.Stats
 	empty  bool
 	// speaks when something changes: whole numbers, under one message a second of the recording
 	onChange bool
@@ -35,7 +36,8 @@ type job struct {
 	left    []LeftOut
 	clock   ops.Clock
 	span    Span
-	whole   Cover // of the recording
+	covered map[string]Cover // what each stream of the recording covers that has good timestamps
+	whole   Cover            // of the recording
 	targets *tensor.Tensor
 	fuse    bool
 }
@@ -128,12 +130,10 @@ func (j *job) choose(e *dataset.Episode) error {
 			}
 		}
 		if err := s.Check(); err != nil {
-			return err
-		}
-		if err := dataset.CheckSpacing(s.Times); err != nil {
 			return &StreamError{Stream: name, Err: err}
 		}
-		if reason := j.unusable(s, len(j.plan.Streams) > 0); reason != "" {
+		stats := s.Stats()
+		if reason := j.unusable(s, stats, len(j.plan.Streams) > 0); reason != "" {
 			j.left = append(j.left, LeftOut{name, reason})
 			continue
 		}
@@ -156,7 +156,7 @@ func (j *job) choose(e *dataset.Episode) error {
 		case j.fuse && w.DType != 0 && w.DType != cmp.Or(j.plan.Defaults.DType, tensor.F32):
 			return j.mistake(i, "dtype", w.DType.String(), fmt.Sprintf("%v, that of all streams of a Fuse, which the defaults set", cmp.Or(j.plan.Defaults.DType, tensor.F32)))
 		}
-		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", empty: s.Len() == 0})
+		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, empty: s.Len() == 0})
 	}
 	if len(j.takes) == 0 {
 		var list []string
@@ -197,8 +197,8 @@ func (e *NoStreamsError) Error() string {
 }
 
 // unusable says why a stream has no place on a clock, or nothing.
-func (j *job) unusable(s *dataset.Stream, named bool) string {
-	switch st := s.Stats(); {
+func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) string {
+	switch {
 	case len(s.Columns) == 0:
 		return "no columns"
 	case j.fuse && named: // its columns have a place in the row all the same
@@ -213,16 +213,18 @@ func (j *job) unusable(s *dataset.Stream, named bool) string {
 
 // covers finds what each stream covers, and with it those that speak when something changes.
 func (j *job) covers(e *dataset.Episode) error {
-	j.whole = wholeOf(e)
+	j.whole, j.covered = wholeOf(e)
 	for i := range j.takes {
 		t := &j.takes[i]
 		if t.empty {
 			continue
 		}
-		var err error
-		if t.cover, err = CoverOf(t.stream.Name, t.stream.Times); err != nil {
+		var known bool
+		if t.cover, known = j.covered[t.from]; !known {
+			_, err := CoverOf(t.from, t.stream.Times)
 			return &StreamError{Stream: t.from, Err: err}
 		}
+		t.cover.Name = t.stream.Name
 		t.cover.First, t.cover.Last = after(t.cover.First, t.how.Offset), after(t.cover.Last, t.how.Offset)
 	}
 	for i := range j.takes {
@@ -242,15 +244,17 @@ func (j *job) covers(e *dataset.Episode) error {
 	return nil
 }
 
-// wholeOf returns the time of a recording: of all its streams, whichever are taken.
-func wholeOf(e *dataset.Episode) Cover {
+// wholeOf returns the time of a recording, of all its streams, whichever are taken, and that of each by name.
+func wholeOf(e *dataset.Episode) (Cover, map[string]Cover) {
 	var list []source
+	covered := map[string]Cover{}
 	for _, s := range e.Streams {
 		if c, err := CoverOf(s.Name, s.Times); err == nil { // one without timestamps, or with wrong ones, is an error if it is taken
+			covered[s.Name] = c
 			list = append(list, source{Cover: c, stray: float64(longestStep(&s)) > c.length()/2})
 		}
 	}
-	return recordingOf(list)
+	return recordingOf(list), covered
 }
 
 // longestStep returns the longest time between neighbouring samples of sorted timestamps, in nanoseconds.
@@ -375,7 +379,7 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, lost func(
 		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),
 		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(),
 	}
-	line.Clock(a.Recorded.Stats())
+	line.Clock(t.stats)
 	own, err := shifted(targets, -t.how.Offset)
 	if err == nil {
 		err = line.Count(a.Recorded.Times, own, a.Valid)

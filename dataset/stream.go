@@ -90,7 +90,7 @@ func NewStream(name string, times []int64, values *tensor.Tensor, columns []Colu
 }
 
 // Check returns a *StreamError unless the fields go together: Times [S] of a clock's dtype and Values [S,D] of a float dtype, both on the
-// host, and D columns. Whether timestamps are in order is not its business: see [Stats].
+// host, and D columns; and a *CollapsedError if float32 cannot hold its clock. Whether timestamps are in order is not its business: see [Stats].
 func (s *Stream) Check() error {
 	bad := func(arg string, got any, want string) error {
 		return &StreamError{Stream: s.Name, Arg: arg, Got: fmt.Sprint(got), Want: want}
@@ -105,7 +105,7 @@ func (s *Stream) Check() error {
 	case s.Values.Dim(1) != len(s.Columns):
 		return bad("Columns", fmt.Sprintf("%d columns", len(s.Columns)), fmt.Sprintf("%d, one for each feature of Values", s.Values.Dim(1)))
 	}
-	return nil
+	return CheckSpacing(s.Times)
 }
 
 func isClock(d tensor.DType) bool { return d == tensor.I64 || d == tensor.F64 || d == tensor.F32 }

@@ -206,10 +206,6 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 	if err != nil {
 		return nil, j.explain(err)
 	}
-	empty := slices.ContainsFunc(j.episode.Streams, func(s dataset.Stream) bool { return s.Len() == 0 })
-	if r.op == "Fuse" && r.fill.set && !r.fills() && !empty {
-		res.Remarks = append(res.Remarks, fillUnused)
-	}
 	return res, nil
 }
 

@@ -217,8 +217,8 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 		return err
 	}
 	res.Device = deviceOf(device.Info())
-	held := slices.ContainsFunc(res.Streams, func(s align.StreamReport) bool { return s.Edge == ops.EdgeHold.String() })
-	if r.op == "Resample" && r.fill.set && !r.fills() && !held {
+	filled := slices.ContainsFunc(res.Streams, func(s align.StreamReport) bool { return s.Edge == ops.EdgeHold.String() || s.Samples == 0 })
+	if r.fill.set && !r.fills() && !filled {
 		res.Remarks = append(res.Remarks, fillUnused)
 	}
 	if _, given := r.window.limit.Get(); given && r.windowed() == "" {

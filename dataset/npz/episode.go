@@ -107,15 +107,15 @@ func (f *File) stream(name string, bf16 bool) (dataset.Stream, error) {
 	case !slices.Equal(t.Shape(), []int{v.Dim(0)}):
 		return fail(times, t, fmt.Sprintf("[%d], one timestamp a sample", v.Dim(0)))
 	}
-	if err := dataset.CheckSpacing(t); err != nil {
-		return below(times, err)
-	}
 	names, err := f.columns(name, v.Dim(1))
 	if err != nil {
 		return below(name+".columns", err)
 	}
 	for _, name := range names {
 		s.Columns = append(s.Columns, dataset.Column{Name: name, Type: v.DType().String()})
+	}
+	if err := s.Check(); err != nil {
+		return below(times, err)
 	}
 	return s, nil
 }
