@@ -359,8 +359,9 @@ func (j *job) report(e *dataset.Episode) Report {
 			r.Dropouts.Seconds += float64(d.Duration) / 1e9
 		}
 	}
-	if r.LostBytes = e.LostBytes; e.Damage != nil {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%d bytes were not read: %v", e.LostBytes, e.Damage))
+	r.LostBytes = e.Damage.Bytes()
+	for _, d := range e.Damage {
+		r.Remarks = append(r.Remarks, "lost: "+d.String())
 	}
 	if j.span.Remark != "" {
 		r.Remarks = append(r.Remarks, j.span.Remark)

@@ -39,11 +39,10 @@ func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	}
 }
 
-// Options say how strict a reader is. The zero value takes nothing but whole, correct files.
+// Options say how strict a reader is. The zero value keeps what is whole of a broken file, and Episode.Damage counts what was lost.
 type Options struct {
-	// AllowTruncated accepts a file that is cut or breaks off: what was read up to there is given, Episode.LostBytes counts the rest, and
-	// Episode.Damage says what was found, and where.
-	AllowTruncated bool
+	// Strict refuses a broken file: the first damage is an error.
+	Strict bool
 }
 
 // Format is a file format that [Open] knows. A format's package registers it in init.

@@ -18,10 +18,8 @@ type Episode struct {
 	LeftOut []LeftOut
 	// Dropouts lists, in file order, when the recorder says it lost data.
 	Dropouts []Dropout
-	// LostBytes counts the bytes of the file that hold data and could not be read, where the format foresees that or an
-	// option accepts it, and Damage says what was found there. Damage is nil where the file is whole.
-	LostBytes int64
-	Damage    *FormatError
+	// Damage is what was lost because the file is broken there; nil where it is whole.
+	Damage Damages
 }
 
 // Attributes are what a file says of an episode.

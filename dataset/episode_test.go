@@ -73,15 +73,15 @@ func TestFilesAreRecognisedByWhatTheyHold(t *testing.T) {
 	// A cut log is an error or has a gap, as asked; either way it is told when the episode is read.
 	path = filepath.Join(dir, "cut.ulg")
 	require.NoError(t, os.WriteFile(path, log[:len(log)-3], 0o600))
-	d, err := dataset.Open(context.Background(), path, dataset.Options{})
+	d, err := dataset.Open(context.Background(), path, dataset.Options{Strict: true})
 	require.NoError(t, err)
 	_, err = d.Episode(context.Background(), 0)
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
-	d, err = dataset.Open(context.Background(), path, dataset.Options{AllowTruncated: true})
+	d, err = dataset.Open(context.Background(), path, dataset.Options{})
 	require.NoError(t, err)
 	e, err := d.Episode(context.Background(), 0)
 	require.NoError(t, err)
-	assert.Positive(t, e.LostBytes)
+	assert.Positive(t, e.Damage.Bytes())
 }
 
 // broken is a dataset whose third episode cannot be read.

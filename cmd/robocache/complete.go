@@ -47,7 +47,7 @@ func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
 	}
-	log, err := ulog.ReadFile(args[0], ulog.Options{AllowTruncated: true})
+	log, err := ulog.ReadFile(args[0], ulog.Options{})
 	if err != nil {
 		return nil
 	}

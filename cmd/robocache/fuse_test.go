@@ -157,7 +157,7 @@ func TestExitCodesOfFuse(t *testing.T) {
 		{to(in, "--stream=ramp:linear:fast"), exitUsage, []string{"max-gap", `"fast"`, "50ms"}},
 		{to(in, "--stream=ramp", "--stream=ramp::5s"), exitUsage, []string{"ramp", "twice"}},
 		{to(in, "--stream=:linear"), exitUsage, []string{"NAME"}},
-		{to(in, "--allow-truncated"), exitUsage, []string{".ulg"}},
+		{to(in, "--strict"), exitUsage, []string{".ulg"}},
 		{to(in, "--hz=1e10"), exitUsage, []string{"1e10"}},
 		{to(with("targets", nil)), exitUsage, []string{"targets", "--hz"}},
 		{to(flight), exitUsage, []string{"--hz"}},

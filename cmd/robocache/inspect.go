@@ -15,24 +15,20 @@ import (
 
 // inspection is what inspect says of a file.
 type inspection struct {
-	Path     string              `json:"path"`
-	Format   string              `json:"format"`
-	Episodes []inspectedEpisode  `json:"episodes"`
-	LostData *inspectedLostBytes `json:"lost,omitempty"`
-}
-
-type inspectedLostBytes struct {
-	Bytes int64  `json:"bytes"`
-	Why   string `json:"why"`
+	Path     string             `json:"path"`
+	Format   string             `json:"format"`
+	Episodes []inspectedEpisode `json:"episodes"`
 }
 
 type inspectedEpisode struct {
-	Name    string            `json:"name"`
-	Task    string            `json:"task,omitempty"`
-	Success *bool             `json:"success,omitempty"`
-	Streams []inspectedStream `json:"streams"`
-	Media   []inspectedMedia  `json:"media"`
-	LeftOut []leftOut         `json:"left_out"`
+	Name      string            `json:"name"`
+	Task      string            `json:"task,omitempty"`
+	Success   *bool             `json:"success,omitempty"`
+	Streams   []inspectedStream `json:"streams"`
+	Media     []inspectedMedia  `json:"media"`
+	LeftOut   []leftOut         `json:"left_out"`
+	LostBytes int64             `json:"lost_bytes"` // of a broken file that was read all the same
+	Remarks   []string          `json:"remarks"`
 }
 
 type leftOut struct {
@@ -70,7 +66,7 @@ type inspectedMedia struct {
 }
 
 func (a *app) inspectCommand() *cobra.Command {
-	var truncated, columns bool
+	var strict, columns bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "List the streams of a recording",
@@ -85,10 +81,10 @@ holds NAME.values and NAME.times of each stream.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inspect(cmd.Context(), args[0], dataset.Options{AllowTruncated: truncated}, columns)
+			return a.inspect(cmd.Context(), args[0], dataset.Options{Strict: strict}, columns)
 		},
 	}
-	cmd.Flags().BoolVar(&truncated, "allow-truncated", false, "take what a file holds up to where it breaks off")
+	cmd.Flags().BoolVar(&strict, "strict", false, "refuse a file that is broken anywhere")
 	cmd.Flags().BoolVar(&columns, "columns", false, "name every column")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
@@ -111,9 +107,6 @@ func (a *app) inspect(ctx context.Context, path string, opt dataset.Options, col
 			return readError(path, err)
 		}
 		defer file.Close()
-		if opt.AllowTruncated {
-			return usagef("--allow-truncated is for .ulg files, got %q", path)
-		}
 		e, err := everyStream(file)
 		if err != nil {
 			return readError(path, err)
@@ -165,7 +158,7 @@ func everyStream(file *npz.File) (*dataset.Episode, error) {
 }
 
 func (f *inspection) add(e *dataset.Episode) {
-	out := inspectedEpisode{Name: e.Name, Task: e.Attributes.Task, Success: e.Attributes.Success, Streams: []inspectedStream{}, Media: []inspectedMedia{}, LeftOut: []leftOut{}}
+	out := inspectedEpisode{Name: e.Name, Task: e.Attributes.Task, Success: e.Attributes.Success, Streams: []inspectedStream{}, Media: []inspectedMedia{}, LeftOut: []leftOut{}, Remarks: []string{}}
 	for i := range e.Streams {
 		s := &e.Streams[i]
 		st := s.Stats()
@@ -183,9 +176,10 @@ func (f *inspection) add(e *dataset.Episode) {
 	for _, l := range e.LeftOut {
 		out.LeftOut = append(out.LeftOut, leftOut{l.Name, l.Reason})
 	}
-	if e.Damage != nil {
-		f.LostData = &inspectedLostBytes{e.LostBytes, e.Damage.Error()}
+	for _, d := range e.Damage {
+		out.Remarks = append(out.Remarks, "lost: "+d.String())
 	}
+	out.LostBytes = e.Damage.Bytes()
 	f.Episodes = append(f.Episodes, out)
 }
 
@@ -227,9 +221,9 @@ func (a *app) inspected(f *inspection, columns bool) error {
 		for _, l := range e.LeftOut {
 			fmt.Fprintf(a.out, "left out: %s, %s\n", l.Name, l.Reason)
 		}
-	}
-	if l := f.LostData; l != nil {
-		fmt.Fprintf(a.out, "%d bytes were not read: %s\n", l.Bytes, l.Why)
+		for _, r := range e.Remarks {
+			a.remark("%s", r)
+		}
 	}
 	return nil
 }

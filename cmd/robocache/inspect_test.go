@@ -43,7 +43,7 @@ func TestInspectRefusesWhatItCannotRead(t *testing.T) {
 	code, _, stderr = cli("inspect", cut)
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "truncated")
-	stdout, _ := good(t, "inspect", cut, "--allow-truncated")
+	stdout, _ := good(t, "inspect", cut, "--strict")
 	assert.Contains(t, stdout, "bytes were not read")
 	code, _, _ = cli("inspect", filepath.Join(t.TempDir(), "none.ulg"))
 	assert.Equal(t, exitInput, code)

@@ -80,6 +80,6 @@ func TestOneStreamThatCannotBeUsedHidesNoOtherInInspect(t *testing.T) {
 	assert.Regexp(t, `ramp +5 .*, 1 timestamps repeat`, stdout)
 	assert.Contains(t, stdout, "left out: count, array count.values: got i32")
 	assert.Contains(t, stdout, "left out: targets, an array of no stream")
-	code, _, _ := cli("inspect", path, "--allow-truncated")
+	code, _, _ := cli("inspect", path, "--strict")
 	assert.Equal(t, exitUsage, code)
 }

@@ -34,7 +34,7 @@ func loadRecording(r *request) (*work, error) {
 	if r.planFile == "" && plan.Defaults.Quat == "" {
 		plan.Defaults.Quat = ops.QuatWXYZ.String() // as PX4 has them
 	}
-	d, err := dataset.Open(context.Background(), r.in, dataset.Options{AllowTruncated: r.truncated})
+	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict})
 	if err != nil {
 		return nil, readError(r.in, err)
 	}

@@ -23,7 +23,7 @@ type request struct {
 	in, out, plot string
 	backend       string
 	streams       []string
-	truncated     bool
+	strict        bool
 	fillGaps      bool
 	kind          choice[ops.Interp]
 	quat          choice[ops.QuatOrder]
@@ -132,7 +132,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
-	f.BoolVar(&r.truncated, "allow-truncated", false, "take what a .ulg file holds up to where it breaks off")
+	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
 	f.Var(&r.hz, "hz", "rate of the clock to make")
 	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
 	f.StringVar(&r.planFile, "plan", "", "a plan file that says all of the following, instead of flags; docs/plans.md has its keys")
@@ -152,7 +152,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 
 // onlyPlan refuses flags that say what a plan file says.
 func onlyPlan(cmd *cobra.Command) (err error) {
-	apart := []string{"plan", "output", "plot", "backend", "allow-truncated", "in-dtype", "json"}
+	apart := []string{"plan", "output", "plot", "backend", "strict", "in-dtype", "json"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(apart, f.Name) {
 			err = usagef("--%s with --plan: got both, want it in the plan file", f.Name)
@@ -258,8 +258,6 @@ func (r *request) checkFor(form string) error {
 	switch {
 	case form == "npz" && len(r.streams) > 0 && r.op == "Resample":
 		return usagef("--stream is for .ulg files, got %q", r.in)
-	case form == "npz" && r.truncated:
-		return usagef("--allow-truncated is for .ulg files, got %q", r.in)
 	case r.span.set && r.hz.value == 0 && r.planFile == "":
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
 	case form == "ulg" && r.from.set:

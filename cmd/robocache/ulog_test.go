@@ -169,7 +169,7 @@ func TestTruncatedLogIsAnErrorUnlessAllowed(t *testing.T) {
 	code, _, stderr := cli("resample", in, "-o", filepath.Join(dir, "o.npz"), "--hz=50", "--stream=airspeed")
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "truncated")
-	_, stderr = good(t, "resample", in, "-o", filepath.Join(dir, "o.npz"), "--hz=50", "--stream=airspeed", "--allow-truncated")
+	_, stderr = good(t, "resample", in, "-o", filepath.Join(dir, "o.npz"), "--hz=50", "--stream=airspeed", "--strict")
 	assert.Contains(t, stderr, "bytes were not read")
 }
 

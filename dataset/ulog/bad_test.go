@@ -77,7 +77,7 @@ func TestWhatBreaksTheFormatIsAnErrorWithItsPlace(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			log, err := Parse(c.log.b, Options{})
+			log, err := Parse(c.log.b, Options{Strict: true})
 			assert.Nil(t, log)
 			var bad *dataset.FormatError
 			require.ErrorAs(t, err, &bad)
@@ -142,7 +142,7 @@ func TestMemoryIsBoundedByTheFile(t *testing.T) {
 	for name, data := range cases {
 		t.Run(name, func(t *testing.T) {
 			require.NotEmpty(t, data)
-			for _, opt := range []Options{{}, {AllowTruncated: true}} {
+			for _, opt := range []Options{{Strict: true}, {}} {
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				log, err := Parse(data, opt)
@@ -171,7 +171,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(real[:16<<10])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, opt := range []Options{{}, {AllowTruncated: true}} {
+		for _, opt := range []Options{{Strict: true}, {}} {
 			log, err := Parse(data, opt)
 			if err != nil {
 				var bad *dataset.FormatError
@@ -180,8 +180,8 @@ func FuzzRead(f *testing.F) {
 				}
 				continue
 			}
-			if log.LostBytes < 0 || log.LostBytes > int64(len(data)) || log.LostBytes > 0 && log.Damage == nil {
-				t.Fatalf("%d bytes lost, damage %v", log.LostBytes, log.Damage)
+			if log.Damage.Bytes() < 0 || log.Damage.Bytes() > int64(len(data)) {
+				t.Fatalf("%d bytes lost, damage %v", log.Damage.Bytes(), log.Damage)
 			}
 			for _, s := range log.Streams {
 				if s.Values.Dim(0) != len(s.Nanoseconds()) || s.Values.Dim(1) != len(s.Columns) || len(s.Nanoseconds()) == 0 {

@@ -46,7 +46,7 @@ func checkGolden(t *testing.T, path, goldenPath string) {
 	require.NoError(t, err)
 	var want golden
 	require.NoError(t, json.Unmarshal(text, &want))
-	log, err := ReadFile(path, Options{})
+	log, err := ReadFile(path, Options{Strict: true})
 	require.NoError(t, err)
 
 	assert.Equal(t, want.Version, log.Version)
@@ -82,7 +82,7 @@ func checkGolden(t *testing.T, path, goldenPath string) {
 		empty = append(empty, l.Name)
 	}
 	assert.ElementsMatch(t, want.Empty, empty)
-	assert.Zero(t, log.LostBytes)
+	assert.Zero(t, log.Damage.Bytes())
 	assert.Nil(t, log.Damage)
 
 	require.Len(t, log.Streams, len(want.Streams))

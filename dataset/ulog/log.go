@@ -10,7 +10,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Options are dataset's. A file version or a flag that this reader does not know stays an error under AllowTruncated.
+// Options are dataset's. A file version or a flag that this reader does not know is an error whatever they say.
 type Options = dataset.Options
 
 // Log is a file's content. Everything is in file order; times are nanoseconds of the recorder's clock.
@@ -115,9 +115,7 @@ func ReadFile(path string, opt Options) (*Log, error) {
 	}
 	if log != nil {
 		log.Name, log.Attributes.Source = dataset.BaseName(path), path
-		if log.Damage != nil {
-			log.Damage.Path = path
-		}
+		log.Damage.SetPath(path)
 	}
 	return log, err
 }

@@ -2,7 +2,6 @@ package ulog
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -54,17 +53,15 @@ func (p *parser) parse() (*Log, error) {
 	p.last = start
 	p.walk = walker{data: d, at: headerSize}
 	if off, err := p.messages(); err != nil {
-		var bad *dataset.FormatError
-		if !p.opt.AllowTruncated || !errors.As(err, &bad) || errors.Is(err, dataset.ErrUnsupported) {
+		bad, broken := dataset.AsDamage(err)
+		if p.opt.Strict || !broken {
 			return nil, err
 		}
-		p.log.Damage = bad
-		p.log.LostBytes = int64(len(d) - off)
+		p.log.Damage.Add("messages that could not be read", int64(len(d)-off), bad)
 	}
-	if p.walk.cut != nil && p.log.Damage == nil {
-		p.log.Damage = p.walk.cut
+	if p.walk.cut != nil {
+		p.log.Damage.Add("messages that an appended part cut short", p.walk.lost, p.walk.cut)
 	}
-	p.log.LostBytes += p.walk.lost
 	return p.log, p.streams(p.log)
 }
 
@@ -165,10 +162,10 @@ func (p *parser) flags(off int, body []byte) error {
 		}
 		if part > uint64(len(p.data)) {
 			bad := &dataset.FormatError{Format: "ulog", Offset: here, Kind: dataset.ErrTruncated, Msg: "offset of appended data", Got: strconv.FormatUint(part, 10), Want: fmt.Sprintf("at most %d, the file's size", len(p.data)), Err: io.ErrUnexpectedEOF}
-			if !p.opt.AllowTruncated {
+			if p.opt.Strict {
 				return bad
 			}
-			p.log.Damage = bad
+			p.log.Damage.Add("appended parts", 0, bad)
 			break
 		}
 		p.walk.parts = append(p.walk.parts, int(part))

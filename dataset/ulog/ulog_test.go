@@ -16,7 +16,7 @@ import (
 
 func parse(t *testing.T, w *build) *Log {
 	t.Helper()
-	log, err := Parse(w.b, Options{})
+	log, err := Parse(w.b, Options{Strict: true})
 	require.NoError(t, err)
 	return log
 }
@@ -196,14 +196,14 @@ func TestAnAppendedPartIsReadAndTheMessageItCutIsCounted(t *testing.T) {
 	log := parse(t, w)
 	assert.Equal(t, "stack!!", string(log.MultiInfo[0].Values[0]))
 	assert.Equal(t, []int64{1000}, log.Streams[0].Nanoseconds())
-	assert.Equal(t, int64(7), log.LostBytes)
-	require.NotNil(t, log.Damage)
-	assert.Equal(t, int64(cut), log.Damage.Offset)
-	assert.ErrorIs(t, log.Damage, dataset.ErrTruncated)
+	assert.Equal(t, int64(7), log.Damage.Bytes())
+	require.Len(t, log.Damage, 1)
+	assert.Equal(t, int64(cut), log.Damage[0].First.Offset)
+	assert.ErrorIs(t, log.Damage[0].First, dataset.ErrTruncated)
 
-	_, err := Parse(w.b[:part-2], Options{})
+	_, err := Parse(w.b[:part-2], Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
-	log, err = Parse(w.b[:part-2], Options{AllowTruncated: true})
+	log, err = Parse(w.b[:part-2], Options{})
 	require.NoError(t, err)
 	assert.NotNil(t, log.Damage)
 	assert.Len(t, log.Streams, 1)
@@ -222,24 +222,24 @@ func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 		}
 	}
 	for n := range whole {
-		log, err := Parse(whole[:n], Options{})
+		log, err := Parse(whole[:n], Options{Strict: true})
 		if starts[n] {
 			require.NoError(t, err, n)
-			assert.Zero(t, log.LostBytes)
+			assert.Zero(t, log.Damage.Bytes())
 			continue
 		}
 		var bad *dataset.FormatError
 		require.ErrorAs(t, err, &bad, n)
 		assert.ErrorIs(t, err, dataset.ErrTruncated)
 		assert.LessOrEqual(t, bad.Offset, int64(n))
-		log, err = Parse(whole[:n], Options{AllowTruncated: true})
+		log, err = Parse(whole[:n], Options{})
 		if n < headerSize {
 			assert.Error(t, err)
 			continue
 		}
 		require.NoError(t, err, n)
-		assert.Positive(t, log.LostBytes)
-		assert.Equal(t, int64(n), log.LostBytes+bad.Offset)
+		assert.Positive(t, log.Damage.Bytes())
+		assert.Equal(t, int64(n), log.Damage.Bytes()+bad.Offset)
 		assert.NotNil(t, log.Damage)
 	}
 }
@@ -247,13 +247,13 @@ func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 func TestOpenNamesTheFileAndReadEqualsIt(t *testing.T) {
 	path := t.TempDir() + "/cut.ulg"
 	require.NoError(t, os.WriteFile(path, small().b[:100], 0o600))
-	_, err := ReadFile(path, Options{})
+	_, err := ReadFile(path, Options{Strict: true})
 	var bad *dataset.FormatError
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, path, bad.Path)
-	_, err = ReadFile(path+".none", Options{})
+	_, err = ReadFile(path+".none", Options{Strict: true})
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	log, err := Read(bytes.NewReader(small().b), Options{})
+	log, err := Read(bytes.NewReader(small().b), Options{Strict: true})
 	require.NoError(t, err)
 	assert.Equal(t, parse(t, small()), log)
 }
@@ -277,14 +277,14 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse(data, Options{}); err != nil {
+		if _, err := Parse(data, Options{Strict: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func ExampleReadFile() {
-	log, err := ReadFile("testdata/sample_log_small.ulg", Options{})
+	log, err := ReadFile("testdata/sample_log_small.ulg", Options{Strict: true})
 	if err != nil {
 		fmt.Println(err)
 		return
