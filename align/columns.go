@@ -1,6 +1,7 @@
 package align
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -167,14 +168,15 @@ func gatheredAs[T tensor.Element](values *tensor.Tensor, at []int) (*tensor.Tens
 	return tensor.Of(out, rows, len(at))
 }
 
-// channels gives each column its kind. own says that the stream's plan, not the defaults, asked for the kind.
-func channels(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
+// channels gives each column its kind. own says that the stream's plan, not the defaults, asked for the kind; custom is the order of quaternions where
+// the columns do not say.
+func channels(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation) ([]ops.Channel, error) {
 	list := make([]ops.Channel, 0, len(s.Columns))
-	set, err := assigned(s, o)
+	set, err := assigned(s, o, custom)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := byColumn(s, o, own)
+	rest, err := byColumn(s, o, own, custom)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +210,7 @@ func channels(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
 func isSet(c *ops.Channel) bool { return c != nil }
 
 // assigned returns the channels that Kinds gives to columns, at each of their columns.
-func assigned(s *dataset.Stream, o *Sampling) ([]*ops.Channel, error) {
+func assigned(s *dataset.Stream, o *Sampling, custom dataset.Rotation) ([]*ops.Channel, error) {
 	set := make([]*ops.Channel, len(s.Columns))
 	for _, k := range o.Kinds {
 		at := find(s.Columns, k.Columns)
@@ -224,7 +226,7 @@ func assigned(s *dataset.Stream, o *Sampling) ([]*ops.Channel, error) {
 				Want: fmt.Sprintf("neighbours, a multiple of %d", kind.Width())}
 		}
 		c := &ops.Channel{Lo: at[0], Hi: at[len(at)-1] + 1, Interp: kind}
-		o.finish(c, s.Columns[c.Lo].Rotation)
+		o.finish(c, cmp.Or(s.Columns[c.Lo].Rotation, custom))
 		for _, i := range at {
 			if set[i] != nil {
 				return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("two kinds for column %s", s.Columns[i].Name), Want: "one"}
@@ -247,7 +249,7 @@ func (o *Sampling) finish(c *ops.Channel, r dataset.Rotation) {
 
 // byColumn gives columns their kinds by what they are: whole numbers hold their last value, rotations go along their arc unless another kind was
 // asked for, the rest is linear or as asked.
-func byColumn(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
+func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation) ([]ops.Channel, error) {
 	cols := s.Columns
 	kind, asked := ops.InterpLinear, o.Kind != ""
 	if asked {
@@ -269,7 +271,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
 			return nil, &StreamError{Stream: s.Name, Got: fmt.Sprintf("%v for %d columns", kind, len(cols)), Want: fmt.Sprintf("a multiple of %d", kind.Width())}
 		}
 		c := ops.Channel{Hi: len(cols), Interp: kind}
-		o.finish(&c, dataset.RotationNone)
+		o.finish(&c, custom)
 		return []ops.Channel{c}, nil
 	}
 	var list []ops.Channel
@@ -287,7 +289,7 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool) ([]ops.Channel, error) {
 		case asked && !grouped:
 			c.Interp = kind
 		}
-		o.finish(&c, r)
+		o.finish(&c, cmp.Or(r, custom))
 		if c.Interp == kind {
 			found++
 		}

@@ -58,7 +58,7 @@ func TestKindsFollowTheColumns(t *testing.T) {
 		{append(q, "x"), Sampling{Kinds: []ColumnKind{{"q[3]", "previous"}}}, false,
 			[]ops.Channel{{Lo: 0, Hi: 3}, {Lo: 3, Hi: 4, Interp: ops.InterpPrevious}, {Lo: 4, Hi: 5}}},
 	} {
-		got, err := channels(&dataset.Stream{Name: "s", Columns: columnsOf(c.cols...)}, &c.how, c.own)
+		got, err := channels(&dataset.Stream{Name: "s", Columns: columnsOf(c.cols...)}, &c.how, c.own, dataset.RotationNone)
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got, "%v %+v", c.cols, c.how)
 	}
@@ -71,12 +71,12 @@ func TestKindsFollowTheColumns(t *testing.T) {
 		"a multiple of 4":          {Kinds: []ColumnKind{{"x", "slerp"}}},
 		"two kinds for column x":   {Kinds: []ColumnKind{{"x", "next"}, {"0:1", "previous"}}},
 	} {
-		_, err := channels(&dataset.Stream{Name: "s", Columns: columnsOf("x")}, &how, true)
+		_, err := channels(&dataset.Stream{Name: "s", Columns: columnsOf("x")}, &how, true, dataset.RotationNone)
 		var e *StreamError
 		require.ErrorAs(t, err, &e, want)
 		assert.ErrorContains(t, err, want)
 	}
-	_, err := channels(&dataset.Stream{Name: "s", Columns: columnsOf("0", "1")}, &Sampling{Kind: "slerp"}, true)
+	_, err := channels(&dataset.Stream{Name: "s", Columns: columnsOf("0", "1")}, &Sampling{Kind: "slerp"}, true, dataset.RotationNone)
 	assert.ErrorContains(t, err, "multiple of 4")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -232,7 +233,7 @@ func (d *decoder) number(to *float64) func(ast.Node, string) {
 func (d *decoder) float(n ast.Node, key, want string) float64 {
 	switch n := n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode:
-		v, err := strconv.ParseFloat(n.GetToken().Value, 64)
+		v, err := decimal.ParseFloat(n.GetToken().Value, 64)
 		if err == nil {
 			return v
 		}
@@ -241,7 +242,7 @@ func (d *decoder) float(n ast.Node, key, want string) float64 {
 	case *ast.InfinityNode:
 		return n.Value
 	case *ast.StringNode: // 1e2 is a number of YAML's newer rules
-		if v, err := strconv.ParseFloat(n.Value, 64); err == nil && n.Token.Type == token.StringType {
+		if v, err := decimal.ParseFloat(n.Value, 64); err == nil && n.Token.Type == token.StringType {
 			return v
 		}
 	}
@@ -305,7 +306,7 @@ func (d *decoder) plan(n ast.Node) (p Plan) {
 	version := 0.0
 	d.fields(n, "", map[string]func(ast.Node, string){
 		"version": d.number(&version), "rate": d.number(&p.Rate), "snap": d.limit(&p.Snap),
-		"padding": d.text(&p.Padding), "shuffle": d.text(&p.Shuffle),
+		"unordered": d.text(&p.Unordered), "padding": d.text(&p.Padding), "shuffle": d.text(&p.Shuffle),
 		"range":    func(n ast.Node, key string) { p.Range = d.span(n, key) },
 		"defaults": func(n ast.Node, key string) { d.fields(n, key, d.sampling(&p.Defaults)) },
 		"streams": func(n ast.Node, key string) {

@@ -26,6 +26,15 @@ func (j *job) fits() error {
 	if n := len(j.takes); j.fuse && n > ops.MaxStreams {
 		return &ManyError{n}
 	}
+	for _, t := range j.takes {
+		switch d := t.how.DType; {
+		case !j.fuse || d == 0 || d == j.dtype:
+		case j.dtype == 0:
+			j.dtype = d
+		default:
+			return j.mistake(t.index, "dtype", d.String(), fmt.Sprintf("%v, that of all streams of a Fuse", j.dtype))
+		}
+	}
 	first := j.takes[0].stream
 	for _, t := range j.takes[1:] {
 		if got := t.stream.Times.DType(); got != first.Times.DType() {
@@ -49,14 +58,11 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	out := &Fused{Clock: j.clock, Times: j.targets, Report: j.report(e)}
 	for i := range j.takes {
 		t := &j.takes[i]
-		o, err := j.options(t)
-		if err != nil {
-			return nil, j.at(t.index, "kind", err)
-		}
+		o := j.options(t)
 		o.DType = 0
 		args.Streams = append(args.Streams, ops.FuseStream{Src: t.stream.Values, SrcTimes: t.stream.Times, Offset: t.how.Offset, Options: o})
 	}
-	got, err := device.Fuse(ctx, args, ops.FuseOptions{DType: plan.Defaults.DType})
+	got, err := device.Fuse(ctx, args, ops.FuseOptions{DType: j.dtype})
 	if err != nil {
 		return nil, j.explain(err)
 	}
@@ -73,8 +79,8 @@ func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan
 	first := 0
 	for i := range out.Streams {
 		a := &out.Streams[i]
-		err := out.Report.account(&j.takes[i], a, j.targets, func(n *Narrowed) error {
-			return n.Compare(got.Values, j.targets, first, a.Columns, a.Recorded.Values.DType(), again)
+		err := out.Report.account(&j.takes[i], a, j.targets, j.snap, func(n *Narrowed) error {
+			return n.Compare(got.Values, j.targets, first, a.Recorded, again)
 		})
 		if err != nil {
 			return nil, err

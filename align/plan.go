@@ -27,6 +27,8 @@ type Plan struct {
 	Range Range
 	// Snap is how near to a sample a target counts as on it; a microsecond unless given, ops.Within(0) for none.
 	Snap ops.Limit
+	// Unordered is what becomes of a stream whose timestamps step back, or are no times: one of Unordereds, "drop" unless given.
+	Unordered string
 	// Defaults are for whatever a stream leaves open.
 	Defaults Sampling
 	// Streams are those to take, in the order of the output; all that can be put on a clock unless given.
@@ -86,7 +88,8 @@ type Sampling struct {
 	Offset time.Duration
 	// Normalise is one of Normalisations. It needs the statistics of a dataset, so it is for a loader: Resample and Fuse remark that they leave it out.
 	Normalise string
-	// DType is that of the values; Resample's is the stream's own unless given. In Fuse all streams share that of Plan.Defaults, f32 unless given.
+	// DType is that of the values; Resample's is the stream's own unless given. In Fuse all share one: f64 if any
+	// stream is and f32 if none is unless given.
 	DType tensor.DType
 }
 
@@ -142,6 +145,9 @@ var (
 	Normalisations = []string{"none", "mean-std", "min-max", "q01-q99", "q10-q90", "lerobot", "openpi", "octo", "gr00t", "robomimic"}
 	Paddings       = []string{"lerobot", "octo", "openpi", "robomimic", "diffusion_policy"}
 	Shuffles       = []string{"windows", "shards", "none"}
+	// Unordereds are what may become of a stream whose timestamps are out of order: it is left out and listed; or its samples are sorted by time,
+	// those without a time left out and counted; or it is an error.
+	Unordereds = []string{"drop", "sort", "error"}
 )
 
 // PlanError is a mistake in a plan.
@@ -192,6 +198,9 @@ func (p *Plan) Check() error {
 	}
 	if d, given := p.Snap.Get(); given && d < 0 {
 		return bad("snap", d.String(), "a length of time that is not negative")
+	}
+	if err := named("unordered", p.Unordered, Unordereds); err != nil {
+		return err
 	}
 	if err := p.Defaults.check("defaults"); err != nil {
 		return err

@@ -127,7 +127,7 @@ type Span struct {
 type source struct {
 	Cover
 	onChange bool
-	stray    bool // most of the time that it covers is one step, as of a wrong timestamp beside right ones
+	stray    bool // a wrong timestamp beside right ones, or most of the time that it covers is one step
 }
 
 // spanOf returns the time that a clock over the given covers has.
@@ -264,7 +264,11 @@ func clockOver(list []source, whole Cover, r Range, rate float64, snap ops.Limit
 		return clock, span, nil
 	}
 	e := &RangeError{Rate: rate, Targets: want}
-	for i, s := range list { // one without which the others fit is in the way
+	for i, s := range list { // one without which the others fit is in the way, and one with a stray timestamp
+		if s.stray {
+			e.Streams = append(e.Streams, s.Cover)
+			continue
+		}
 		others := slices.Delete(slices.Clone(list), i, i+1)
 		if rest, err := spanOf(others, whole, r); err == nil && r.Mode != RangeBetween {
 			if _, _, fits := rest.clock(rate, snap); fits {

@@ -60,6 +60,8 @@ type StreamReport struct {
 	Jitter     float64        `json:"jitter_s,omitempty"`      // 95th percentile of the steps' distance from the median
 	Gaps       int            `json:"gaps"`                    // steps of more than three times the median
 	LongestGap float64        `json:"longest_gap_s,omitempty"` // of those
+	Sorted     int            `json:"sorted_samples"`          // samples that were recorded behind a later one
+	Timeless   int            `json:"timeless_samples"`        // samples that were left out of the stream, their timestamp being no time
 	Inexact    int            `json:"inexact_integers"`        // recorded integers that the dtype of the values read could not hold
 	Narrowed
 }

@@ -148,8 +148,9 @@ func TestWhatStreamsCannotBeTogetherIsSaid(t *testing.T) {
 		var bad *align.PlanError
 		require.ErrorAs(t, err, &bad)
 	}
-	_, err := align.Fuse(ctx, cpu(t), recorded(t), align.Plan{Rate: 1, Streams: []align.Stream{{Name: "fast", Sampling: align.Sampling{DType: tensor.F64}}}})
-	assert.ErrorContains(t, err, "streams[0].dtype: got f64, want f32, that of all streams of a Fuse")
+	_, err := align.Fuse(ctx, cpu(t), recorded(t), align.Plan{Rate: 1, Streams: []align.Stream{
+		{Name: "fast", Sampling: align.Sampling{DType: tensor.F32}}, {Name: "late", Sampling: align.Sampling{DType: tensor.F64}}}})
+	assert.ErrorContains(t, err, "streams[1].dtype: got f64, want f32, that of all streams of a Fuse")
 }
 
 func TestAFileCanSwitchADefaultOff(t *testing.T) {

@@ -11,6 +11,8 @@ type Episode struct {
 	Name    string
 	Streams []Stream
 	Media   []Media
+	// Rotation is the order that quaternions have in recordings of this kind, for columns that do not say; RotationNone if there is no custom.
+	Rotation Rotation
 	// Attributes are what the file says of the episode as a whole.
 	Attributes Attributes
 

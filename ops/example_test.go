@@ -65,7 +65,7 @@ func ExampleDevice_Fuse() {
 			},
 		},
 		Targets: ops.Uniform(0, 50, 4), // every 20 ms
-	}, ops.FuseOptions{})
+	}, ops.FuseOptions{DType: tensor.F32}) // f64 unless given, since a stream is
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -66,7 +66,7 @@ type FuseResult struct {
 
 // FuseOptions are what all streams share.
 type FuseOptions struct {
-	// DType is that of the Dst which Device.Fuse allocates; f32 unless given.
+	// DType is that of the Dst which Device.Fuse allocates; unless given f64 if any stream is, else f32.
 	DType tensor.DType
 	// TrustTimes is as in ResampleOptions, for all streams.
 	TrustTimes bool

@@ -83,6 +83,9 @@ func (s *staging) allocateFuse(c *checker, a *FuseArgs, o *FuseOptions) error {
 	dtype := o.DType
 	if dtype == 0 {
 		dtype = tensor.F32
+		if slices.ContainsFunc(a.Streams, func(f FuseStream) bool { return f.Src != nil && f.Src.DType() == tensor.F64 }) {
+			dtype = tensor.F64
+		}
 	}
 	if a.Dst == nil && !c.allocatable(a.DstOffsets, a.Targets, dtype, "[N,sum D]") {
 		return c.err

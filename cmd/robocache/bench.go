@@ -187,7 +187,7 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 	case r.runs > 0:
 		return a.profileRuns(dev, jobs, r.runs)
 	}
-	ctx, ended, stop := untilCut(r.limit)
+	ctx, ended, stop := a.untilCut(r.limit)
 	defer stop()
 	r.options.Progress = a.progress()
 	if r.sweep > 0 {
@@ -263,7 +263,7 @@ func (a *app) showBench(r *benchRequest, report *benchmark.Report) error {
 	}
 	if r.plot != "" {
 		if err := atomicfile.WriteFile(r.plot, report.WritePNG); err != nil {
-			return &outputError{r.plot, err}
+			return unwritten(err)
 		}
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset/ulog"
 	"github.com/spf13/cobra"
 )
@@ -17,6 +18,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "dtype", r.dtype.names)
 	complete(cmd, "in-dtype", r.from.names)
 	complete(cmd, "backend", backendNames)
+	complete(cmd, "unordered", func() []string { return align.Unordereds })
 	files(cmd, map[string]string{"output": "npz", "plot": "png"})
 	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/internal/benchmark"
+	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/spf13/cobra"
@@ -70,7 +71,7 @@ func (f *fillFlag) String() string {
 func (f *fillFlag) Type() string { return "VALUE" }
 
 func (f *fillFlag) Set(s string) error {
-	v, err := strconv.ParseFloat(s, 64)
+	v, err := decimal.ParseFloat(s, 64)
 	if err != nil {
 		return fmt.Errorf("want a number, nan, inf or -inf")
 	}
@@ -122,7 +123,7 @@ func (p *positiveFlag) String() string {
 func (p *positiveFlag) Type() string { return p.unit }
 
 func (p *positiveFlag) Set(s string) error {
-	v, err := strconv.ParseFloat(s, 64)
+	v, err := decimal.ParseFloat(s, 64)
 	if err != nil || !(v > 0) || math.IsInf(v, 1) || p.max > 0 && v > p.max {
 		if p.max > 0 {
 			return fmt.Errorf("want a number above 0, at most %g", p.max)

@@ -41,7 +41,7 @@ func TestFuseWritesStreamsSideBySide(t *testing.T) {
 	f := fuseTo(t, twoStreams(t, nil), "--stream", "ramp", "--stream", "count:previous:10s")
 	assert.ElementsMatch(t, []string{"values", "valid", "age", "times", "streams", "columns"}, f.Names())
 	assert.Equal(t, []int{4, 3}, shape(t, f, "values"))
-	assert.Equal(t, []float32{5, 105, 2, 12, 112, 2, 30, 130, 5, 40, 140, 5}, array[float32](t, f, "values"))
+	assert.Equal(t, []float64{5, 105, 2, 12, 112, 2, 30, 130, 5, 40, 140, 5}, array[float64](t, f, "values"))
 	assert.Equal(t, []uint8{1, 1, 1, 0, 1, 1, 0, 0}, array[uint8](t, f, "valid"))
 	assert.Equal(t, []int64{5e9, 0, 2e9, 7e9, 0, 0, 1e9, 11e9}, array[int64](t, f, "age"))
 	assert.Equal(t, []int64{5e9, 12e9, 30e9, 41e9}, array[int64](t, f, "times"))
@@ -52,7 +52,7 @@ func TestFuseWritesStreamsSideBySide(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ramp", "count"}, streams)
 
-	f = fuseTo(t, twoStreams(t, nil), "--stream=count", "--stream=ramp::5s", "--edge=fill", "--fill-gaps", "--dtype=f64")
+	f = fuseTo(t, twoStreams(t, nil), "--stream=count", "--stream=ramp::5s", "--edge=fill", "--fill-gaps")
 	assert.Equal(t, []float64{2, 0, 0, 2.7, 0, 0, 5, 30, 130, 0, 0, 0}, array[float64](t, f, "values"), "the order asked for; 0 where there is nothing")
 	f = fuseTo(t, twoStreams(t, nil), "--stream=ramp", "--edge=fill", "--fill=-7.5")
 	assert.Equal(t, []float32{40 - 47.5, -7.5}, array[float32](t, f, "values")[6:])
@@ -64,9 +64,9 @@ func TestFuseMakesAClockOverTheSharedTime(t *testing.T) {
 		f := fuseTo(t, in, "--hz=1", "--range", args, "--stream=ramp", "--stream=none", "--stream=count", "--plot", filepath.Join(t.TempDir(), "p.png"))
 		times := array[int64](t, f, "times")
 		assert.Equal(t, [2]int64{0, last}, [2]int64{times[0], times[len(times)-1]})
-		values, valid := array[float32](t, f, "values"), array[uint8](t, f, "valid")
+		values, valid := array[float64](t, f, "values"), array[uint8](t, f, "valid")
 		for i := range times {
-			assert.Equal(t, []float32{0, 0, 0}, values[6*i+2:][:3], "a stream without samples is filled")
+			assert.Equal(t, []float64{0, 0, 0}, values[6*i+2:][:3], "a stream without samples is filled")
 			assert.Zero(t, valid[3*i+1])
 		}
 	}
@@ -81,7 +81,7 @@ func TestFuseMakesAClockOverTheSharedTime(t *testing.T) {
 	assert.Equal(t, map[string]any{"nearest": 1.0}, lines[1].(map[string]any)["kinds"])
 	assert.Equal(t, 3.0, lines[1].(map[string]any)["valid"])
 	_, stderr = good(t, "fuse", in, "-o", out, "--backend=cpu", "--stream=ramp", "--fill=3")
-	assert.Contains(t, stderr, "--fill has no effect")
+	assert.Contains(t, stderr, "fill has no effect")
 }
 
 // Of a log fuse gives what resample gives for each stream, to the bit.
@@ -157,7 +157,7 @@ func TestExitCodesOfFuse(t *testing.T) {
 		{to(in, "--stream=ramp:linear:fast"), exitUsage, []string{"max-gap", `"fast"`, "50ms"}},
 		{to(in, "--stream=ramp", "--stream=ramp::5s"), exitUsage, []string{"ramp", "twice"}},
 		{to(in, "--stream=:linear"), exitUsage, []string{"NAME"}},
-		{to(in, "--strict"), exitUsage, []string{".ulg"}},
+		{to(in, "--unordered=sometimes"), exitUsage, []string{"--unordered", "drop, sort, error"}},
 		{to(in, "--hz=1e10"), exitUsage, []string{"1e10"}},
 		{to(with("targets", nil)), exitUsage, []string{"targets", "--hz"}},
 		{to(flight), exitUsage, []string{"--hz"}},
@@ -169,8 +169,8 @@ func TestExitCodesOfFuse(t *testing.T) {
 		{to(with("count.times", nil), "--stream=count"), exitInput, []string{"count.times"}},
 		{to(with("count.times", vec[int64](0))), exitInput, []string{"count.times", "[1]", "[4]"}},
 		{to(with("count.times", vec(0., 1, 2, 3))), exitInput, []string{"times", "f64", "i64"}},
-		{to(with("count.times", vec[int64](0, 2, 1, 3))), exitInput, []string{"stream count", "count.times", "backwards", "row 0, index 2"}},
-		{to(with("count.times", vec[int64](0, 2, 1, 3)), "--hz=10"), exitInput, []string{"stream count", "count.times", "backwards", "index 2"}},
+		{to(with("count.times", vec[int64](0, 2, 1, 3)), "--unordered=error"), exitInput, []string{"stream count", "count.times", "backwards", "row 0, index 2"}},
+		{to(with("count.times", vec[int64](0, 2, 1, 3)), "--unordered=error", "--hz=10"), exitInput, []string{"stream count", "count.times", "backwards", "index 2"}},
 		{to(with("count.values", vec(0., 1, 2, 3))), exitInput, []string{"count.values", "[S,D]"}},
 		{to(with("count.values", column[int32](0, 1, 2, 3))), exitInput, []string{"count.values", "i32"}},
 		{to(with("targets", vec(0.))), exitInput, []string{"targets", "f64", "i64"}},
@@ -191,7 +191,7 @@ func TestExitCodesOfFuse(t *testing.T) {
 		assert.Equal(t, c.code, code, "%q with --json", c.args)
 		assert.Equal(t, float64(c.code), unmarshal(t, stdout)["error"].(map[string]any)["code"])
 	}
-	_, stdout, _ := cli(to(with("count.times", vec[int64](0, 2, 1, 3)), "--json")...)
+	_, stdout, _ := cli(to(with("count.times", vec[int64](0, 2, 1, 3)), "--unordered=error", "--json")...)
 	e := unmarshal(t, stdout)["error"].(map[string]any)
 	assert.Equal(t, []any{"count", "count.times", 0.0, 2.0}, []any{e["stream"], e["array"], e["row"], e["index"]})
 }

@@ -96,6 +96,11 @@ func (a *app) inspect(ctx context.Context, path string, opt dataset.Options, col
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	path, clean, err := a.local(path)
+	if err != nil {
+		return err
+	}
+	defer clean()
 	form, err := formatOf(path)
 	if err != nil {
 		return err

@@ -23,10 +23,10 @@ func TestWhatANarrowOutputLosesIsCounted(t *testing.T) {
 		intsSay, longsSay, flSays string
 	}{
 		{"f64", [2]int{}, [2]int{}, [2]int{}, "", "", ""},
-		{"f32", [2]int{}, [2]int{2, 0}, [2]int{}, "", "longs, in f32: 2 integers were rounded\n", ""},
-		{"f16", [2]int{2, 1}, [2]int{0, 4}, [2]int{0, 2}, "ints, in f16: 2 integers were rounded, and 1 finite numbers became infinite\n",
+		{"f32", [2]int{}, [2]int{2, 0}, [2]int{}, "", "longs, in f32: 2 integers were rounded, by up to 1\n", ""},
+		{"f16", [2]int{2, 1}, [2]int{0, 4}, [2]int{0, 2}, "ints, in f16: 2 integers were rounded, by up to 1, and 1 finite numbers became infinite\n",
 			"longs, in f16: 4 finite numbers became infinite\n", "floats, in f16: 2 finite numbers became infinite\n"},
-		{"bf16", [2]int{3, 0}, [2]int{2, 0}, [2]int{}, "ints, in bf16: 3 integers were rounded\n", "longs, in bf16: 2 integers were rounded\n", ""},
+		{"bf16", [2]int{3, 0}, [2]int{2, 0}, [2]int{}, "ints, in bf16: 3 integers were rounded, by up to 1.4e+02\n", "longs, in bf16: 2 integers were rounded, by up to 1\n", ""},
 	} {
 		for _, command := range []string{"resample", "fuse"} {
 			out := filepath.Join(t.TempDir(), "o.npz")

@@ -265,6 +265,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
 	res.Ignored = append([]string{}, j.ignored...)
+	res.Remarks = append(res.Remarks, align.Unused(r.sampling(), r.edge.value, []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value}}, false)...)
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(),
 		Kinds: map[string]int{r.kind.value.String(): d}}
@@ -293,7 +294,11 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 		line.Clock(dataset.StatsOf(ns))
 	}
-	if err := line.Compare(out.Values, j.targets, 0, make([]dataset.Column, d), j.values.DType(), j.again(device, args, r)); err != nil {
+	rows, err := j.values.Reshape(j.batch()*j.values.Dim(j.values.Rank()-2), d)
+	if err != nil {
+		return nil, err
+	}
+	if err := line.Compare(out.Values, j.targets, 0, &dataset.Stream{Values: rows, Columns: make([]dataset.Column, d)}, j.again(device, args, r)); err != nil {
 		return nil, err
 	}
 	if j.batch() > 1 {

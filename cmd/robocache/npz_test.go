@@ -287,7 +287,7 @@ func TestWindowsOfArrays(t *testing.T) {
 	assert.Equal(t, float32(-1), array[float32](t, f, "values")[3])
 	out := filepath.Join(t.TempDir(), "o.npz")
 	_, stderr := good(t, "resample", in, "-o", out, "--window=20ms")
-	assert.Contains(t, stderr, "--window has no effect")
+	assert.Contains(t, stderr, "window has no effect")
 }
 
 func TestPlotOfArrays(t *testing.T) {

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,40 +33,47 @@ func checkFiles(in, out, plot, backend string) error {
 	return nil
 }
 
-// save writes the picture, if there is to be one, then the arrays: where OUT is, all is.
-func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Writer) error) error {
-	var picture bytes.Buffer
-	if plot != "" {
-		if err := draw(&picture); err != nil {
-			return err
+// writable finds outputs that cannot be written, before the work that would be in vain.
+func writable(paths ...string) error {
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		if err := atomicfile.Check(path); err != nil {
+			return unwritten(err)
 		}
 	}
-	err := atomicfile.WriteFile(out, func(f io.Writer) error {
+	return nil
+}
+
+// unwritten says which output could not be written, if that is what failed.
+func unwritten(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return &outputError{path.Path, path.Err}
+	}
+	return err
+}
+
+// save writes the picture, if there is to be one, and the arrays: both are there or neither.
+func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Writer) error) error {
+	var files []atomicfile.Output
+	if plot != "" {
+		files = append(files, atomicfile.Output{Path: plot, Fill: draw})
+	}
+	files = append(files, atomicfile.Output{Path: out, Fill: func(f io.Writer) error {
 		archive := npz.NewWriter(f, npz.Options{})
 		if err := arrays(archive); err != nil {
 			return err
 		}
-		if err := archive.Close(); err != nil || plot == "" {
-			return err
-		}
-		// The picture comes when nothing of the archive can fail but its new name.
-		err := atomicfile.WriteFile(plot, func(f io.Writer) error { _, err := picture.WriteTo(f); return err })
-		if err != nil {
-			return &outputError{plot, err}
-		}
-		return nil
-	})
+		return archive.Close()
+	}})
+	err := atomicfile.WriteFiles(files...)
 	var name *npz.Error
-	var picturing *outputError
-	switch {
-	case errors.As(err, &picturing):
-		return picturing
-	case errors.As(err, &name):
+	if errors.As(err, &name) {
 		return &inputError{Path: in, Stream: name.Name, Err: err}
-	case err != nil:
-		return &outputError{out, err}
 	}
-	return nil
+	return unwritten(err)
 }
 
 // maxOutput is the most bytes that a grid may take: a slip of the finger should not fill the memory.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -138,7 +137,7 @@ func (a *app) profile(args []string) error {
 		r.Launches = append(r.Launches, launchOf(l))
 	})
 	defer device.Observe(nil)
-	inner := (&app{out: io.Discard, err: io.Discard}).command()
+	inner := (&app{in: a.in, out: io.Discard, err: io.Discard}).command()
 	inner.SetArgs(line)
 	if _, err := inner.ExecuteC(); err != nil {
 		return err
@@ -174,11 +173,8 @@ func (a *app) profileLine(args []string) (line []string, clean func(), err error
 	if c.Flag("output").Changed {
 		return line, clean, nil
 	}
-	dir, err := os.MkdirTemp("", "robocache-profile-")
-	if err != nil {
-		return nil, clean, &outputError{os.TempDir(), err}
-	}
-	return append(line, "-o", filepath.Join(dir, "out.npz")), func() { os.RemoveAll(dir) }, nil
+	dir, clean, err := temporaryFolder()
+	return append(line, "-o", filepath.Join(dir, "out.npz")), clean, err
 }
 
 // classes is the order of the instructions' classes in the table.

@@ -1,29 +1,33 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 )
 
 // patience is how long a step may take before a person at a terminal is told of it.
 const patience = time.Second
 
-// step says on standard error what is being done, and for how long, if that is a terminal and it takes a while. The
-// function that it returns ends the step.
+// step says what is being done, if that takes a while and somebody looks. The function that it returns ends the step.
 func (a *app) step(what string) func() {
-	f, ok := a.err.(*os.File)
-	if !ok || a.json {
+	if a.announce == nil || a.json {
 		return func() {}
+	}
+	return a.announce(what)
+}
+
+// announcing says on standard error what is being done, and for how long; nil if that is no terminal.
+func announcing(stderr io.Writer) func(string) func() {
+	f, ok := stderr.(*os.File)
+	if !ok {
+		return nil
 	}
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func() {}
+		return nil
 	}
-	return ticking(f, what, patience)
+	return func(what string) func() { return ticking(f, what, patience) }
 }
 
 // ticking writes a line over and over, until the function that it returns takes it away.
@@ -48,21 +52,5 @@ func ticking(w io.Writer, what string, every time.Duration) func() {
 	return func() {
 		close(done)
 		<-gone
-	}
-}
-
-// untilCut is a context that an interrupt, SIGTERM or, if it is not 0, the limit ends; ended reports, before stop, whether a signal did.
-// A second signal ends the program at once.
-func untilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
-	signals, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(signals, release)
-	ended = func() bool { return signals.Err() != nil }
-	if limit == 0 {
-		return signals, ended, release
-	}
-	ctx, done := context.WithTimeoutCause(signals, limit, fmt.Errorf("--limit %v", limit))
-	return ctx, ended, func() {
-		done()
-		release()
 	}
 }

@@ -31,9 +31,6 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.planFile == "" && plan.Defaults.Quat == "" {
-		plan.Defaults.Quat = ops.QuatWXYZ.String() // as PX4 has them
-	}
 	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict})
 	if err != nil {
 		return nil, readError(r.in, err)
@@ -129,7 +126,7 @@ func (r *request) makePlan() (align.Plan, error) {
 	if err != nil {
 		return align.Plan{}, err
 	}
-	return align.Plan{Rate: r.hz.value, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Defaults: r.sampling(), Streams: streams}, nil
+	return align.Plan{Rate: r.hz.value, Range: align.Range{Mode: r.span.value}, Snap: r.snap.limit, Unordered: r.unordered, Defaults: r.sampling(), Streams: streams}, nil
 }
 
 // sampling is what the flags say of all streams.

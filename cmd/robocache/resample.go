@@ -24,6 +24,7 @@ type request struct {
 	backend       string
 	streams       []string
 	strict        bool
+	unordered     string
 	fillGaps      bool
 	kind          choice[ops.Interp]
 	quat          choice[ops.QuatOrder]
@@ -145,6 +146,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
+	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
 	r.completions(cmd)
@@ -171,13 +173,6 @@ func (r *request) options() ops.ResampleOptions {
 	}
 }
 
-// fills reports whether the fill value may be written.
-func (r *request) fills() bool {
-	return r.edge.value == ops.EdgeFill || r.edge.value == ops.EdgeHold || r.fillGaps
-}
-
-const fillUnused = "--fill has no effect without --edge fill or hold, or --fill-gaps"
-
 // snapping is --snap, no limit for 0.
 func (r *request) snapping() ops.Limit {
 	if d, _ := r.snap.limit.Get(); d == 0 {
@@ -194,6 +189,15 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 	if err := r.check(); err != nil {
 		return err
 	}
+	if err := writable(r.out, r.plot); err != nil {
+		return err
+	}
+	in, clean, err := a.local(r.in)
+	if err != nil {
+		return err
+	}
+	defer clean()
+	r.in = in
 	form, err := formatOf(r.in)
 	if err != nil {
 		return err
@@ -201,7 +205,9 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 	if err := r.checkFor(form); err != nil {
 		return err
 	}
+	done := a.step("reading " + r.in)
 	work, err := loaders[form](r)
+	done()
 	if err != nil {
 		return err
 	}
@@ -209,7 +215,9 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 	if err != nil {
 		return err
 	}
+	done = a.step(map[string]string{"Resample": "resampling", "Fuse": "fusing"}[r.op])
 	res, err := work.run(r, device)
+	done()
 	if closing := device.Close(); err == nil {
 		err = closing
 	}
@@ -217,14 +225,10 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 		return err
 	}
 	res.Device = deviceOf(device.Info())
-	filled := slices.ContainsFunc(res.Streams, func(s align.StreamReport) bool { return s.Edge == ops.EdgeHold.String() || s.Samples == 0 })
-	if r.fill.set && !r.fills() && !filled {
-		res.Remarks = append(res.Remarks, fillUnused)
-	}
-	if _, given := r.window.limit.Get(); given && r.windowed() == "" {
-		res.Remarks = append(res.Remarks, "--window has no effect without a window kind, such as --kind window-mean")
-	}
-	if err := work.save(r); err != nil {
+	done = a.step("writing " + r.out)
+	err = work.save(r)
+	done()
+	if err != nil {
 		return err
 	}
 	return a.resampled(res)
@@ -234,6 +238,9 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 func (r *request) check() error {
 	if _, given := r.window.limit.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
+	}
+	if r.unordered != "" && !slices.Contains(align.Unordereds, r.unordered) {
+		return usagef("--unordered: got %q, want %s", r.unordered, strings.Join(align.Unordereds, ", "))
 	}
 	return checkFiles(r.in, r.out, r.plot, r.backend)
 }

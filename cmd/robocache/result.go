@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
@@ -24,14 +25,16 @@ func deviceOf(i ops.Info) deviceInfo {
 
 // resampled writes the result: a table to standard output, what is not in the table to standard error.
 func (a *app) resampled(r *result) error {
+	remarks := r.Notes()
+	if len(r.Ignored) > 0 {
+		remarks = slices.Insert(remarks, 0, "not used: "+strings.Join(r.Ignored, ", "))
+	}
+	r.Remarks = append([]string{}, remarks...) // [] in JSON if there are none
 	if a.json {
 		return a.writeJSON(r)
 	}
-	if len(r.Ignored) > 0 {
-		a.remark("not used: %s", strings.Join(r.Ignored, ", "))
-	}
-	for _, note := range r.Notes() {
-		a.remark("%s", note)
+	for _, s := range r.Remarks {
+		a.remark("%s", s)
 	}
 	wrote := r.Output
 	if r.Plot != "" {

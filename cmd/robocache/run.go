@@ -15,7 +15,8 @@ import (
 
 // run executes a command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{out: stdout, err: stderr}
+	app := &app{in: stdin, out: stdout, err: stderr, announce: announcing(stderr)}
+	defer app.interrupts.watch()()
 	root := app.command()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -32,17 +33,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		}
 		return report.Code
 	}
-	fmt.Fprintf(stderr, "robocache: %s\n", strings.ReplaceAll(report.Message, "\n", "; "))
+	fmt.Fprintf(app.err, "robocache: %s\n", strings.ReplaceAll(report.Message, "\n", "; "))
 	if report.Code == exitUsage {
-		fmt.Fprintf(stderr, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
+		fmt.Fprintf(app.err, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
 	}
 	return report.Code
 }
 
 // app is one run of the program.
 type app struct {
-	out, err io.Writer
-	json     bool
+	in         io.Reader
+	out, err   io.Writer
+	announce   func(step string) (done func()) // tells a person at a terminal what takes long
+	json       bool
+	interrupts interrupts
 }
 
 func (a *app) command() *cobra.Command {

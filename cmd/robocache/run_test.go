@@ -78,7 +78,6 @@ func TestExitCodes(t *testing.T) {
 		{to(flight, "--hz=50", "--kind=rotvec"), exitUsage, []string{"--kind rotvec", "--stream NAME:rotvec"}},
 		{to(ramp, "--range", "outer"), exitUsage, []string{"outer", "union"}},
 		{to(ramp, "--stream", "a"), exitUsage, []string{"--stream", ".ulg"}},
-		{to(ramp, "--strict"), exitUsage, []string{".ulg"}},
 		{to(flight, "--hz=50", "--in-dtype=bf16"), exitUsage, []string{".npz"}},
 		{to(flight), exitUsage, []string{"--hz"}},
 		{to(noClock), exitUsage, []string{"targets", "--hz"}},
@@ -228,5 +227,5 @@ func TestHelpAndCompletion(t *testing.T) {
 
 func TestUselessFillIsPointedOut(t *testing.T) {
 	_, stderr := good(t, "resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--fill", "-7.5")
-	assert.Contains(t, stderr, "--fill has no effect")
+	assert.Contains(t, stderr, "fill has no effect")
 }

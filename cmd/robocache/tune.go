@@ -93,7 +93,13 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 			return usagef("this device has no place for a table: say where with ROBOCACHE_TUNED or --output")
 		}
 	}
-	ctx, ended, stop := untilCut(r.limit)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return unwritten(err)
+	}
+	if err := writable(path); err != nil {
+		return err
+	}
+	ctx, ended, stop := a.untilCut(r.limit)
 	defer stop()
 	r.options.Progress = a.progress()
 	report, table, err := benchmark.Tune(ctx, dev, jobs, r.options, func(done, all int, row *benchmark.Tuning) {
@@ -106,8 +112,8 @@ func (a *app) tuneOn(r *tuneRequest, dev *ops.Device, jobs []benchmark.Job) erro
 	}
 	report.Program, report.Path = versionOf().String(), path
 	if len(report.Rows) > 0 {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), atomicfile.WriteFile(path, table.Write)); err != nil {
-			return &outputError{path, err}
+		if err := atomicfile.WriteFile(path, table.Write); err != nil {
+			return unwritten(err)
 		}
 	}
 	if a.json {

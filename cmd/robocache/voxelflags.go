@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/ops"
 )
 
@@ -77,7 +78,7 @@ func (v *vecFlag) Set(s string) error {
 		return want
 	}
 	for i, p := range parts {
-		f, err := strconv.ParseFloat(strings.TrimSpace(p), 64)
+		f, err := decimal.ParseFloat(strings.TrimSpace(p), 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || v.size && f <= 0 {
 			return want
 		}

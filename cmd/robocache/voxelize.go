@@ -305,6 +305,15 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
+	if err := writable(r.out, r.plot); err != nil {
+		return err
+	}
+	in, clean, err := a.local(r.in)
+	if err != nil {
+		return err
+	}
+	defer clean()
+	r.in = in
 	done := a.step("reading " + r.in)
 	c, err := loadCloud(r.in)
 	done()

@@ -35,12 +35,13 @@ func voxelizeTo(t *testing.T, in string, args ...string) (*npz.File, counters) {
 	out := filepath.Join(t.TempDir(), "out.npz")
 	stdout, stderr := good(t, append([]string{"voxelize", in, "-o", out, "--backend", "cpu", "--json"}, args...)...)
 	assert.Empty(t, stderr)
-	var n counters
+	var n voxelReport
 	d := json.NewDecoder(strings.NewReader(stdout))
 	d.DisallowUnknownFields()
 	require.NoError(t, d.Decode(&n))
+	assert.NotNil(t, n.Remarks)
 	assert.Equal(t, n.Points, n.InRange+n.OutOfRange+n.NotFinite)
-	return open(t, out), n
+	return open(t, out), n.counters
 }
 
 func rows(width int, data ...float32) *tensor.Tensor {

@@ -24,7 +24,12 @@ type voxelJob struct {
 	drawn   ops.VoxelizeResult // the voxels that hold points, for the picture
 }
 
-// counters is what --json writes.
+// voxelReport is what --json writes: what became of the points, and the lines that text has on standard error.
+type voxelReport struct {
+	counters
+	Remarks []string `json:"remarks"`
+}
+
 type counters struct {
 	Points        int64 `json:"points"`
 	InRange       int64 `json:"in_range"`
@@ -158,7 +163,7 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	f := j.out.Found
 	n := counters{f.Points, f.InRange, f.OutOfRange, f.NotFinite, f.DroppedPoints, f.DroppedVoxels}
 	if a.json {
-		return a.writeJSON(n)
+		return a.writeJSON(voxelReport{n, append([]string{}, j.cloud.remarks...)})
 	}
 	for _, m := range j.cloud.remarks {
 		a.remark("%s", m)

@@ -48,6 +48,7 @@ func (p *parser) parse() (*Log, error) {
 		return nil, err
 	}
 	p.log = &Log{Version: int(d[7]), Start: start}
+	p.log.Rotation = dataset.RotationWXYZ // as PX4 has them
 	p.formats, p.topics, p.ids, p.multi = map[string]*format{}, map[instance]*topic{}, map[uint16]*topic{}, map[string]int{}
 	p.names = 1<<20 + 64*len(d)
 	p.last = start

@@ -13,78 +13,175 @@ import (
 
 // file is a file that is being written and has not got its name yet.
 type file struct {
-	f    *os.File
-	path string
-	done bool
+	f       *os.File
+	path    string // as the caller wrote it, for errors
+	target  string // the file that path is or links to
+	release func()
+	done    bool
 }
 
-// create begins a file that Commit will name path. The folder must exist. The permissions are those of os.Create.
+// create begins a file that rename will name path, or what path links to. The folder must exist. The permissions are those of os.Create.
 func create(path string) (*file, error) {
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil, &fs.PathError{Op: "create", Path: path, Err: errors.New("is a directory")}
+	target, err := follow(path)
+	if err != nil {
+		return nil, named(path, err)
+	}
+	if st, err := os.Stat(target); err == nil && !st.Mode().IsRegular() {
+		what := "is no regular file"
+		if st.IsDir() {
+			what = "is a directory"
+		}
+		return nil, named(path, errors.New(what))
 	}
 	for {
 		var salt [8]byte
 		if _, err := rand.Read(salt[:]); err != nil {
 			return nil, err
 		}
-		name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+hex.EncodeToString(salt[:])+".tmp")
+		name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
+		release := Temporary(name)
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-		if errors.Is(err, fs.ErrExist) {
-			continue
+		if err == nil {
+			return &file{f: f, path: path, target: target, release: release}, nil
 		}
-		if err != nil {
-			return nil, err
+		release()
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, named(path, err)
 		}
-		return &file{f: f, path: path}, nil
 	}
+}
+
+// follow returns the file that a name stands for, through symbolic links, be it there or not.
+func follow(path string) (string, error) {
+	for range 40 {
+		st, err := os.Lstat(path)
+		if err != nil || st.Mode()&fs.ModeSymlink == 0 {
+			return path, nil // what is not there will be made
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", errors.New("too many links")
+}
+
+// named says a failure of the file that the caller knows, not of the one beside it.
+func named(path string, err error) error {
+	if below := (*fs.PathError)(nil); errors.As(err, &below) {
+		err = below.Err
+	} else if below := (*os.LinkError)(nil); errors.As(err, &below) {
+		err = below.Err
+	}
+	return &fs.PathError{Op: "write", Path: path, Err: err}
 }
 
 // Write appends to the file.
-func (f *file) Write(p []byte) (int, error) { return f.f.Write(p) }
+func (f *file) Write(p []byte) (int, error) {
+	n, err := f.f.Write(p)
+	if err != nil {
+		err = named(f.path, err)
+	}
+	return n, err
+}
 
-// Commit flushes the file to the disk and gives it its name, in place of what had that name. After an error nothing is
-// left behind, and the old file is untouched.
-func (f *file) Commit() error {
-	if f.done {
-		return fs.ErrClosed
-	}
-	if err := f.f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	f.done = true
-	err := f.f.Close()
-	if err == nil {
-		err = os.Rename(f.f.Name(), f.path)
+// finish flushes the file to the disk. It has everything then but its name.
+func (f *file) finish() error {
+	err := f.f.Sync()
+	if closing := f.f.Close(); err == nil {
+		err = closing
 	}
 	if err != nil {
-		os.Remove(f.f.Name())
-		return err
+		return named(f.path, err)
 	}
-	return syncDir(filepath.Dir(f.path))
+	return nil
 }
 
-// Close removes the file if it was not committed. Close twice is fine.
-func (f *file) Close() error {
-	if f.done {
-		return nil
+// rename gives the file its name, in place of what had it. It is called while nothing is abandoned.
+func (f *file) rename() error {
+	if err := os.Rename(f.f.Name(), f.target); err != nil {
+		return named(f.path, err)
 	}
 	f.done = true
-	err := f.f.Close()
-	return errors.Join(err, os.Remove(f.f.Name()))
+	return nil
 }
 
-// WriteFile writes a file with what fill writes, and leaves the old one if fill fails.
+// close removes the file if it has not got its name.
+func (f *file) close() {
+	if !f.done {
+		f.done = true
+		f.f.Close()
+		os.Remove(f.f.Name())
+	}
+	f.release()
+}
+
+// Output is a file to write: its name, and what writes its content.
+type Output struct {
+	Path string
+	Fill func(io.Writer) error
+}
+
+// WriteFile writes a file with what fill writes, and leaves the old one if fill fails. A failure to write is an *fs.PathError that has the path.
 func WriteFile(path string, fill func(io.Writer) error) error {
+	return WriteFiles(Output{path, fill})
+}
+
+// WriteFiles writes files that belong together: none has its name before all are whole on the disk. They are named in order.
+func WriteFiles(list ...Output) error {
+	var files []*file
+	defer func() {
+		for _, f := range files {
+			f.close()
+		}
+	}()
+	for _, o := range list {
+		f, err := create(o.Path)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+		if err := o.Fill(f); err != nil {
+			return err
+		}
+		if err := f.finish(); err != nil {
+			return err
+		}
+	}
+	if err := renameAll(files); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := syncDir(filepath.Dir(f.target)); err != nil {
+			return named(f.path, err)
+		}
+	}
+	return nil
+}
+
+func renameAll(files []*file) error {
+	temporary.Lock() // so that an end by a signal leaves all of them or none
+	defer temporary.Unlock()
+	for _, f := range files {
+		if err := f.rename(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Check returns the error that writing a file would meet from the start: no such folder, no permission, a folder of that name. It leaves nothing.
+func Check(path string) error {
 	f, err := create(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := fill(f); err != nil {
-		return err
-	}
-	return f.Commit()
+	f.close()
+	return nil
 }
 
 // syncDir makes a rename last. Where a folder cannot be flushed, as on Windows, the rename alone must do.

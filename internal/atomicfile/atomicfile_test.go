@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -22,74 +23,103 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-func TestTheNameHoldsTheOldContentUntilCommit(t *testing.T) {
+func content(t *testing.T, path string) string {
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(got)
+}
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}
+}
+
+func TestTheNameHoldsTheOldContentUntilAllIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.npz")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	f, err := create(path)
-	require.NoError(t, err)
-	_, err = f.Write([]byte("new"))
-	require.NoError(t, err)
-	got, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, "old", string(got))
-	require.NoError(t, f.Commit())
-	got, err = os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, "new", string(got))
+	require.NoError(t, WriteFile(path, func(w io.Writer) error {
+		_, err := io.WriteString(w, "new")
+		require.NoError(t, err)
+		assert.Equal(t, "old", content(t, path))
+		return nil
+	}))
+	assert.Equal(t, "new", content(t, path))
 	assert.Equal(t, []string{"out.npz"}, names(t, dir))
-	assert.NoError(t, f.Close(), "close after commit is fine")
-	assert.ErrorIs(t, f.Commit(), fs.ErrClosed)
-	_, err = f.Write([]byte("more"))
-	assert.ErrorIs(t, err, fs.ErrClosed)
 }
 
-func TestCloseWithoutCommitLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	f, err := create(filepath.Join(dir, "out"))
-	require.NoError(t, err)
-	assert.Len(t, names(t, dir), 1)
-	require.NoError(t, f.Close())
-	require.NoError(t, f.Close())
-	assert.Empty(t, names(t, dir))
-}
-
-func TestWriteFileKeepsTheOldFileWhenFillFails(t *testing.T) {
+func TestAFillThatFailsKeepsTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
-	require.NoError(t, WriteFile(path, func(w io.Writer) error {
-		_, err := io.WriteString(w, "first")
-		return err
-	}))
+	require.NoError(t, WriteFile(path, text("first")))
 	broken := errors.New("broken")
 	err := WriteFile(path, func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half of the sec")
 		return broken
 	})
 	assert.ErrorIs(t, err, broken)
-	got, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, "first", string(got))
+	assert.Equal(t, "first", content(t, path))
 	assert.Equal(t, []string{"out"}, names(t, dir))
 }
 
-func TestAMissingFolderOrAFolderOfThatNameIsAnError(t *testing.T) {
+func TestFilesThatBelongTogetherAreAllThereOrNone(t *testing.T) {
 	dir := t.TempDir()
-	_, err := create(filepath.Join(dir, "none", "out"))
-	assert.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = create(dir)
-	var path *fs.PathError
-	assert.ErrorAs(t, err, &path)
-	assert.Error(t, WriteFile(dir, func(io.Writer) error { return nil }))
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	broken := errors.New("broken")
+	err := WriteFiles(Output{a, text("a")}, Output{b, func(io.Writer) error { return broken }})
+	assert.ErrorIs(t, err, broken)
+	assert.Empty(t, names(t, dir))
+	require.NoError(t, WriteFiles(Output{a, text("a")}, Output{b, text("b")}))
+	assert.Equal(t, []string{"a", "b"}, names(t, dir))
 }
 
-func TestACommitThatFailsLeavesNothing(t *testing.T) {
+func TestALinkIsWrittenThrough(t *testing.T) {
+	dir := t.TempDir()
+	far := filepath.Join(dir, "far")
+	require.NoError(t, os.Mkdir(far, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(far, "target"), []byte("old"), 0o600))
+	for link, to := range map[string]string{"there": "far/target", "dangling": filepath.Join(far, "new"), "twice": "there"} {
+		path := filepath.Join(dir, link)
+		require.NoError(t, os.Symlink(to, path))
+	}
+	for link, target := range map[string]string{"there": "target", "dangling": "new", "twice": "target"} {
+		require.NoError(t, WriteFile(filepath.Join(dir, link), text("by "+link)))
+		st, err := os.Lstat(filepath.Join(dir, link))
+		require.NoError(t, err)
+		assert.NotZero(t, st.Mode()&fs.ModeSymlink, "%s is still a link", link)
+		assert.Equal(t, "by "+link, content(t, filepath.Join(far, target)))
+	}
+	assert.Equal(t, []string{"new", "target"}, names(t, far))
+
+	circle := filepath.Join(dir, "circle")
+	require.NoError(t, os.Symlink("circle", circle))
+	assert.ErrorContains(t, WriteFile(circle, text("")), "too many links")
+}
+
+func TestAnUnwritableNameIsFoundBefore(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "none", "out"), dir, os.DevNull} {
+		before := names(t, dir)
+		err := Check(path)
+		var p *fs.PathError
+		require.ErrorAs(t, err, &p, path)
+		assert.Equal(t, path, p.Path, "not the file beside it")
+		assert.EqualError(t, WriteFile(path, text("")), err.Error())
+		assert.Equal(t, before, names(t, dir))
+	}
+	require.NoError(t, Check(filepath.Join(dir, "good")))
+	assert.Empty(t, names(t, dir))
+}
+
+func TestANameThatCannotBeGivenLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")
-	f, err := create(path)
-	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Join(path, "now a folder"), 0o700))
-	assert.Error(t, f.Commit())
+	err := WriteFile(path, func(io.Writer) error { return os.MkdirAll(filepath.Join(path, "now a folder"), 0o700) })
+	var p *fs.PathError
+	require.ErrorAs(t, err, &p)
+	assert.Equal(t, path, p.Path)
 	assert.Equal(t, []string{"out"}, names(t, dir))
 }
 
@@ -98,10 +128,34 @@ func TestPermissionsAreThoseOfAnOrdinaryFile(t *testing.T) {
 	plain, err := os.Create(filepath.Join(dir, "plain"))
 	require.NoError(t, err)
 	require.NoError(t, plain.Close())
-	require.NoError(t, WriteFile(filepath.Join(dir, "ours"), func(io.Writer) error { return nil }))
+	require.NoError(t, WriteFile(filepath.Join(dir, "ours"), text("")))
 	a, err := os.Stat(plain.Name())
 	require.NoError(t, err)
 	b, err := os.Stat(filepath.Join(dir, "ours"))
 	require.NoError(t, err)
 	assert.Equal(t, a.Mode(), b.Mode())
+}
+
+// TestAbandonLeavesNothing runs itself as the program that ends in the midst of two files.
+func TestAbandonLeavesNothing(t *testing.T) {
+	dir := os.Getenv("ATOMICFILE_ABANDON_IN")
+	if dir == "" {
+		dir = t.TempDir()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestAbandonLeavesNothing$")
+		cmd.Env = append(os.Environ(), "ATOMICFILE_ABANDON_IN="+dir)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		assert.Equal(t, []string{"seen"}, names(t, dir))
+		return
+	}
+	scratch := filepath.Join(dir, "scratch")
+	Temporary(scratch)
+	require.NoError(t, os.MkdirAll(filepath.Join(scratch, "deep"), 0o700))
+	_ = WriteFiles(Output{filepath.Join(dir, "a"), text("a")}, Output{filepath.Join(dir, "b"), func(io.Writer) error {
+		require.Len(t, names(t, dir), 3)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "seen"), nil, 0o600))
+		Abandon()
+		os.Exit(0)
+		return nil
+	}})
 }

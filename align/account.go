@@ -1,0 +1,91 @@
+package align
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// report begins the report: the clock, and what became of the recording itself.
+func (j *job) report(e *dataset.Episode) Report {
+	r := NewReport(j.targets, j.plan.Rate)
+	if j.plan.Targets == nil {
+		r.Clock.Range = j.plan.Range.Mode.String()
+		r.Clock.BeginsWith, r.Clock.EndsWith = j.span.BeginsWith, j.span.EndsWith
+	}
+	r.LeftOut = append(r.LeftOut, j.left...)
+	if e.Dropouts != nil {
+		r.Dropouts = &Dropouts{Count: len(e.Dropouts)}
+		for _, d := range e.Dropouts {
+			r.Dropouts.Seconds += float64(d.Duration) / 1e9
+		}
+	}
+	r.LostBytes = e.Damage.Bytes()
+	for _, d := range e.Damage {
+		r.Remarks = append(r.Remarks, "lost: "+d.String())
+	}
+	r.Remarks = append(r.Remarks, j.strays()...)
+	if j.span.Remark != "" {
+		r.Remarks = append(r.Remarks, j.span.Remark)
+	}
+	r.Remarks = append(r.Remarks, j.unused()...)
+	for _, t := range j.takes {
+		if n := t.how.Normalise; n != "" && n != "none" {
+			r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s was left out: it needs the statistics of a dataset", t.stream.Name, n))
+		}
+	}
+	return r
+}
+
+// account adds a stream's line to the report.
+func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.Limit, lost func(n *Narrowed) error) error {
+	line := StreamReport{
+		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),
+		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), Sorted: t.sorting.late, Timeless: t.sorting.lost,
+	}
+	if n := t.sorting; n.late+n.lost > 0 {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d samples were out of order and sorted, %d without a time left out", a.Name, n.late, n.lost))
+	}
+	line.Clock(t.stats)
+	own, err := shifted(targets, -t.how.Offset)
+	if err == nil {
+		err = line.Count(a.Recorded.Times, own, a.Valid)
+	}
+	if remark := Coarse(a.Recorded, t.stats, own, snap); err == nil && remark != "" {
+		r.Remarks = append(r.Remarks, a.Name+": "+remark)
+	}
+	if err == nil {
+		err = lost(&line.Narrowed)
+	}
+	r.Streams = append(r.Streams, line)
+	return err
+}
+
+// shifted returns a clock that is later by d.
+func shifted(times *tensor.Tensor, d time.Duration) (*tensor.Tensor, error) {
+	if d == 0 {
+		return times, nil
+	}
+	if times.DType() == tensor.I64 {
+		return shiftedBy(times, int64(d))
+	}
+	if times.DType() == tensor.F64 {
+		return shiftedBy(times, float64(d)/1e9)
+	}
+	return shiftedBy(times, float32(float64(d)/1e9))
+}
+
+func shiftedBy[T int64 | float64 | float32](times *tensor.Tensor, d T) (*tensor.Tensor, error) {
+	list, err := tensor.Data[T](times)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(list))
+	for i, t := range list {
+		out[i] = t + d
+	}
+	return tensor.Of(out, len(out))
+}

@@ -1,0 +1,257 @@
+package align
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// take is a stream that is taken, and how.
+type take struct {
+	index    int             // in the plan
+	stream   *dataset.Stream // with the output's name and the columns that are taken
+	from     string          // its name in the recording
+	how      Sampling
+	own      bool // the stream's plan, not the defaults, asked for the kind
+	channels []ops.Channel
+	edge     ops.Edge
+	cover    Cover // of its samples
+	core     Cover // without stray timestamps
+	stats    dataset.Stats
+	sorting  sorting
+	empty    bool
+	// speaks when something changes: whole numbers, under one message a second of the recording
+	onChange bool
+}
+
+// sorting is what became of samples that were recorded out of order.
+type sorting struct {
+	late int // behind a later one
+	lost int // whose timestamp has no place on a clock
+}
+
+// choose takes the streams that the plan names, or all, and lists those that have no place on a clock.
+func (j *job) choose(e *dataset.Episode) error {
+	want := j.plan.Streams
+	if len(want) == 0 {
+		for _, s := range e.Streams {
+			want = append(want, Stream{Name: s.Name})
+		}
+		for _, l := range e.LeftOut {
+			j.left = append(j.left, LeftOut{l.Name, l.Reason})
+		}
+	}
+	var disorder error // of the first stream that is left out for it
+	for i, w := range want {
+		name := w.source()
+		s, err := j.find(e, i, w)
+		if err != nil {
+			return err
+		}
+		if s == nil { // and said so
+			continue
+		}
+		s, sorted, wrong, err := j.inOrder(s)
+		if err != nil {
+			return err
+		}
+		if wrong != nil {
+			if disorder == nil {
+				disorder = &StreamError{Stream: name, Err: wrong}
+			}
+			j.left = append(j.left, LeftOut{name, disorderOf(s, wrong)})
+			if !j.fuse || len(j.plan.Streams) == 0 {
+				continue
+			}
+			if s, err = emptyStream(e, &dataset.LeftOut{Name: name, Columns: s.Columns}); err != nil { // its columns have a place in the row all the same
+				return err
+			}
+		}
+		stats := s.Stats()
+		if reason := j.unusable(s, stats, len(j.plan.Streams) > 0); reason != "" {
+			j.left = append(j.left, LeftOut{name, reason})
+			continue
+		}
+		if s, err = selected(s, w.Columns); err != nil {
+			return j.at(i, "columns", err)
+		}
+		how, err := j.sampling(i, w)
+		if err != nil {
+			return err
+		}
+		named := *s
+		named.Name = w.Name
+		j.takes = append(j.takes, take{index: i, stream: &named, from: name, how: how, own: w.Kind != "", stats: stats, sorting: sorted, empty: s.Len() == 0})
+	}
+	if disorder != nil && !slices.ContainsFunc(j.takes, func(t take) bool { return !t.empty }) {
+		return disorder
+	}
+	if len(j.takes) == 0 {
+		var list []string
+		for _, l := range j.left {
+			list = append(list, l.Name+" ("+l.Reason+")")
+		}
+		return &NoStreamsError{LeftOut: list}
+	}
+	return j.covers(e)
+}
+
+// find returns a stream of the recording; nil for one that the recording left out and that has no place here either.
+func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
+	name := w.source()
+	s := e.Stream(name)
+	if s == nil {
+		left := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name })
+		if left < 0 {
+			key := "name"
+			if w.From != "" {
+				key = "from"
+			}
+			return nil, j.at(i, key, &MissingError{Stream: name, Near: nearest(name, e.Names()), Names: e.Names()})
+		}
+		l := &e.LeftOut[left]
+		if !j.fuse || l.Columns == nil {
+			j.left = append(j.left, LeftOut{name, l.Reason})
+			return nil, nil
+		}
+		var err error
+		if s, err = emptyStream(e, l); err != nil { // its columns have a place in the row all the same
+			return nil, err
+		}
+	}
+	if err := s.Check(); err != nil {
+		return nil, &StreamError{Stream: name, Err: err}
+	}
+	return s, nil
+}
+
+// sampling is how a stream is sampled, with the defaults.
+func (j *job) sampling(i int, w Stream) (Sampling, error) {
+	how := w.Sampling.over(j.plan.Defaults)
+	if j.plan.said(i, "offset") {
+		how.Offset = w.Offset
+	}
+	if j.plan.said(i, "fill_gaps") {
+		how.FillGaps = w.FillGaps
+	}
+	if !j.fuse && how.Offset != 0 {
+		return how, j.mistake(i, "offset", how.Offset.String(), "none, or Fuse: Resample shifts no clock")
+	}
+	return how, nil
+}
+
+// inOrder returns a stream whose timestamps are in order: sorted, if the plan says so. Otherwise wrong is what is the matter with them, or an error
+// if the plan wants one.
+func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong, err error) {
+	if s.Len() == 0 {
+		return s, how, nil, nil
+	}
+	if _, wrong = CoverOf(s.Name, s.Times); wrong == nil {
+		return s, how, nil, nil
+	}
+	switch j.plan.Unordered {
+	case "error":
+		return s, how, nil, &StreamError{Stream: s.Name, Err: wrong}
+	case "sort":
+		sorted, late, lost, err := s.Sorted()
+		return &sorted, sorting{late, lost}, nil, err
+	}
+	return s, how, wrong, nil
+}
+
+// disorderOf is the reason why a stream is left out for its timestamps.
+func disorderOf(s *dataset.Stream, wrong error) string {
+	var v *ops.ValueError
+	if !errors.As(wrong, &v) {
+		return wrong.Error()
+	}
+	reason := fmt.Sprintf("%v at sample %d", v.Kind, v.Index)
+	if n := s.Stats().BackSteps; errors.Is(v, ops.ErrUnsorted) && n > 1 {
+		reason += fmt.Sprintf(", the first of %d steps back", n)
+	}
+	return reason + "; sorting would take it"
+}
+
+// emptyStream returns a stream without samples, on a clock of the recording's dtype.
+func emptyStream(e *dataset.Episode, l *dataset.LeftOut) (*dataset.Stream, error) {
+	s := &dataset.Stream{Name: l.Name, Columns: l.Columns}
+	clock := tensor.I64
+	if len(e.Streams) > 0 {
+		clock = e.Streams[0].Times.DType()
+	}
+	var err error
+	if s.Times, err = tensor.New(clock, 0); err != nil {
+		return nil, err
+	}
+	s.Values, err = tensor.New(tensor.F32, 0, len(l.Columns))
+	return s, err
+}
+
+// NoStreamsError says that nothing of a recording can be put on a clock.
+type NoStreamsError struct {
+	LeftOut []string // the streams with the reasons
+}
+
+func (e *NoStreamsError) Error() string {
+	s := "no stream that can be put on a clock, want one with samples and columns"
+	for i, l := range e.LeftOut {
+		s += []string{": ", ", "}[min(i, 1)] + l
+	}
+	return s
+}
+
+// unusable says why a stream has no place on a clock, or nothing.
+func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) string {
+	switch {
+	case len(s.Columns) == 0:
+		return "no columns"
+	case j.fuse && named: // its columns have a place in the row all the same
+		return ""
+	case st.Samples == 0:
+		return "no samples"
+	case st.Samples-st.Duplicates < 2:
+		return "fewer than two distinct timestamps"
+	}
+	return ""
+}
+
+// covers finds what each stream covers, and with it those that speak when something changes, and gives each its channels.
+func (j *job) covers(e *dataset.Episode) error {
+	for i := range j.takes {
+		t := &j.takes[i]
+		if t.empty {
+			continue
+		}
+		var err error
+		if t.cover, t.core, err = coversOf(t.stream); err != nil {
+			return &StreamError{Stream: t.from, Err: err}
+		}
+		for _, c := range []*Cover{&t.cover, &t.core} {
+			c.First, c.Last = after(c.First, t.how.Offset), after(c.Last, t.how.Offset)
+		}
+	}
+	j.whole = j.wholeOf(e)
+	for i := range j.takes {
+		t := &j.takes[i]
+		t.onChange = !t.empty && t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9
+		switch {
+		case t.how.Edge != "":
+			edge, err := ops.ParseEdge(t.how.Edge)
+			if err != nil {
+				return err
+			}
+			t.edge = edge
+		case t.onChange:
+			t.edge = ops.EdgeHold
+		}
+		var err error
+		if t.channels, err = channels(t.stream, &t.how, t.own, e.Rotation); err != nil {
+			return j.at(t.index, "kind", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+package align_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// stream makes one of a column with the samples' numbers.
+func numbered(t *testing.T, name string, times *tensor.Tensor) dataset.Stream {
+	t.Helper()
+	v := make([]float32, times.Len())
+	for i := range v {
+		v[i] = float32(i)
+	}
+	return dataset.Stream{Name: name, Times: times, Values: tensor.Must(tensor.Of(v, len(v), 1)), Columns: []dataset.Column{{Name: "v"}}}
+}
+
+func every(n int, at func(i int) int64) *tensor.Tensor {
+	t := make([]int64, n)
+	for i := range t {
+		t[i] = at(i)
+	}
+	return tensor.Must(tensor.Of(t, n))
+}
+
+func episode(list ...dataset.Stream) *dataset.Episode { return &dataset.Episode{Streams: list} }
+
+const ms = int64(time.Millisecond)
+
+// One step back costs its stream, which is listed with the reason, and not the recording; on request it is sorted, or an error.
+func TestDisorderCostsItsStream(t *testing.T) {
+	good := numbered(t, "good", every(50, func(i int) int64 { return int64(i) * 100 * ms }))
+	back := numbered(t, "back", every(50, func(i int) int64 {
+		if i == 7 {
+			return 550 * ms
+		}
+		return int64(i) * 100 * ms
+	}))
+	ctx, plan := context.Background(), align.Plan{Rate: 10}
+	got, err := align.Resample(ctx, cpu(t), episode(good, back), plan)
+	require.NoError(t, err)
+	require.Len(t, got.Streams, 1)
+	assert.Equal(t, "good", got.Streams[0].Name)
+	require.Len(t, got.Report.LeftOut, 1)
+	assert.Equal(t, "back", got.Report.LeftOut[0].Name)
+	assert.Contains(t, got.Report.LeftOut[0].Reason, "time goes backwards at sample 7")
+
+	plan.Unordered = "sort"
+	got, err = align.Resample(ctx, cpu(t), episode(good, back), plan)
+	require.NoError(t, err)
+	require.Len(t, got.Streams, 2)
+	assert.Equal(t, 1, got.Report.Streams[1].Sorted)
+	assert.Equal(t, 50, got.Report.Streams[1].Samples)
+	v := tensor.Must(got.Streams[1].Values.Contiguous())
+	list, err := tensor.Data[float32](v)
+	require.NoError(t, err)
+	assert.Equal(t, []float32{5, 6, 8}, []float32{list[5], list[6], list[8]})
+	assert.Equal(t, float32(7), list[7]-0, "between sample 6 at 0.6 s and 8 at 0.8 s: 7 moved to 0.55 s")
+
+	plan.Unordered = "error"
+	_, err = align.Resample(ctx, cpu(t), episode(good, back), plan)
+	var stream *align.StreamError
+	require.ErrorAs(t, err, &stream)
+	assert.Equal(t, "back", stream.Stream)
+	require.ErrorIs(t, err, ops.ErrUnsorted)
+
+	// Where nothing else remains it is the error.
+	plan.Unordered = ""
+	_, err = align.Resample(ctx, cpu(t), episode(back), plan)
+	require.ErrorIs(t, err, ops.ErrUnsorted)
+
+	// A fused row keeps the place of a stream that was named, filled.
+	plan.Streams = []align.Stream{{Name: "back"}, {Name: "good"}}
+	fused, err := align.Fuse(ctx, cpu(t), episode(good, back), plan)
+	require.NoError(t, err)
+	assert.Equal(t, []int{50, 2}, fused.Values.Shape())
+	assert.Zero(t, fused.Report.Streams[0].Valid)
+	assert.Equal(t, 50, fused.Report.Streams[1].Valid)
+	assert.Len(t, fused.Report.LeftOut, 1)
+
+	plan.Unordered = "maybe"
+	_, err = align.Fuse(ctx, cpu(t), episode(good, back), plan)
+	assert.ErrorContains(t, err, `unordered: got "maybe", want drop, sort, error`)
+}
+
+// A timestamp that is no time costs its stream too, and its sample where the others are sorted.
+func TestTimestampsThatAreNoTimes(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), 1e10} {
+		times := make([]float64, 20)
+		for i := range times {
+			times[i] = float64(i) / 10
+		}
+		good := numbered(t, "good", tensor.Must(tensor.Of(append([]float64{}, times...), 20)))
+		times[3] = bad
+		wrong := numbered(t, "wrong", tensor.Must(tensor.Of(times, 20)))
+		got, err := align.Resample(context.Background(), cpu(t), episode(good, wrong), align.Plan{Rate: 10})
+		require.NoError(t, err)
+		assert.Len(t, got.Streams, 1)
+		assert.Contains(t, got.Report.LeftOut[0].Reason, "at sample 3")
+		got, err = align.Resample(context.Background(), cpu(t), episode(good, wrong), align.Plan{Rate: 10, Unordered: "sort"})
+		require.NoError(t, err)
+		assert.Equal(t, [3]int{0, 1, 19}, [3]int{got.Report.Streams[1].Sorted, got.Report.Streams[1].Timeless, got.Report.Streams[1].Samples})
+	}
+}
+
+// A zero from before the clock was set, or a wild number, is named and does not make the clock longer.
+func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
+	const start = 1_700_000_000_000
+	at := func(i int) int64 { return (start + int64(i)*100) * ms }
+	for name, wrong := range map[string]func(i int) int64{
+		"one zero":    func(i int) int64 { return map[bool]int64{true: 0, false: at(i)}[i == 0] },
+		"many zeros":  func(i int) int64 { return map[bool]int64{true: 0, false: at(i)}[i < 9] },
+		"a wild last": func(i int) int64 { return map[bool]int64{true: 4 * start * ms / 2, false: at(i)}[i == 19] },
+	} {
+		s := numbered(t, "rtl", every(20, wrong))
+		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10})
+		require.NoError(t, err, name)
+		assert.LessOrEqual(t, got.Report.Clock.Targets, 20, name)
+		require.NotEmpty(t, got.Report.Remarks, name)
+		assert.Contains(t, got.Report.Remarks[0], "rtl: a timestamp of", name)
+		assert.Contains(t, got.Report.Remarks[0], "the clock does not follow it", name)
+		_, err = align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Range: align.Range{Mode: align.RangeUnion}})
+		var span *align.RangeError
+		require.ErrorAs(t, err, &span, "asked for all of it, there is too much of it")
+		assert.Equal(t, "rtl", span.Streams[0].Name)
+	}
+	// A zero that fits in is obeyed where the whole is asked for, and named.
+	s := numbered(t, "rtl", every(20, func(i int) int64 { return map[bool]int64{true: 0, false: 20_000*ms + int64(i)*100*ms}[i == 0] }))
+	got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Range: align.Range{Mode: align.RangeUnion}})
+	require.NoError(t, err)
+	assert.Greater(t, got.Report.Clock.Targets, 200)
+	assert.Contains(t, got.Report.Remarks[0], "rtl: a timestamp of 0.000 s lies 20.100 s before the others")
+	// A pause is none, nor is a topic of few samples.
+	for _, s := range []dataset.Stream{
+		numbered(t, "pause", every(40, func(i int) int64 { return int64(i)*100*ms + int64(i/20)*3_600_000*ms })),
+		numbered(t, "few", every(3, func(i int) int64 { return int64(i/2) * 60_000 * ms })),
+		numbered(t, "zero", every(40, func(i int) int64 { return int64(i) * 100 * ms })),
+	} {
+		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 1})
+		require.NoError(t, err)
+		assert.Empty(t, got.Report.Remarks, s.Name)
+	}
+}
+
+// Frames whose times were rounded to milliseconds are named, with the snap that puts each on its tick.
+func TestMillisecondTimestampsAreNamed(t *testing.T) {
+	rounded := func(unit int64) *tensor.Tensor {
+		return every(60, func(i int) int64 { return (int64(i)*1_000_000_000/30 + unit/2) / unit * unit })
+	}
+	plan := align.Plan{Rate: 30, Defaults: align.Sampling{Kind: "previous"}}
+	got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", rounded(ms))), plan)
+	require.NoError(t, err)
+	require.Len(t, got.Report.Remarks, 1)
+	assert.Equal(t, "camera: its timestamps are whole milliseconds, so that 40 of 60 targets lie beside their sample, by up to 333.333µs; a snap of 501µs puts them on it", got.Report.Remarks[0])
+	plan.Snap = ops.Within(501 * time.Microsecond)
+	got, err = align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", rounded(ms))), plan)
+	require.NoError(t, err)
+	assert.Empty(t, got.Report.Remarks)
+	list, err := tensor.Data[float32](got.Streams[0].Values)
+	require.NoError(t, err)
+	for i, v := range list {
+		require.Equal(t, float32(i), v, "row i is frame i")
+	}
+	// Nothing is said of what the default snap takes, of other rates, and of clocks that are much faster than the unit.
+	plan.Snap = ops.Limit{}
+	for name, s := range map[string]dataset.Stream{
+		"microseconds": numbered(t, "s", rounded(1000)), "100 Hz": numbered(t, "s", every(300, func(i int) int64 { return int64(i) * 10 * ms })),
+		"1 kHz": numbered(t, "s", every(2000, func(i int) int64 { return int64(i) * ms })),
+	} {
+		got, err := align.Resample(context.Background(), cpu(t), episode(s), plan)
+		require.NoError(t, err)
+		assert.Empty(t, got.Report.Remarks, name)
+	}
+	// Seconds of an epoch in float64 are a fraction of a microsecond off.
+	sec := make([]float64, 60)
+	for i := range sec {
+		sec[i] = 1.7e9 + math.Round(float64(i)*1000/30)/1000
+	}
+	got, err = align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", tensor.Must(tensor.Of(sec, 60)))), plan)
+	require.NoError(t, err)
+	assert.Contains(t, fmt.Sprint(got.Report.Remarks), "whole milliseconds")
+}
+
+// What has no effect is told: of the defaults on all streams together, of a stream on that one.
+func TestOptionsWithoutEffectAreTold(t *testing.T) {
+	s := numbered(t, "s", every(20, func(i int) int64 { return int64(i) * 100 * ms }))
+	near := ops.Within(time.Millisecond)
+	for want, how := range map[string]align.Sampling{
+		"tolerance has no effect":                        {Tolerance: near},
+		"period has no effect":                           {Period: 360},
+		"quat has no effect":                             {Quat: "wxyz"},
+		"window has no effect":                           {Window: near},
+		"edge extrapolate has no effect":                 {Kind: "previous", Edge: "extrapolate"},
+		"fill_gaps has no effect":                        {FillGaps: true},
+		"fill has no effect":                             {Fill: ops.FillWith(3)},
+		"kind pchip has no effect: no column takes it: ": {Kind: "pchip", Kinds: []align.ColumnKind{{Columns: "v", Kind: "linear"}}},
+	} {
+		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Defaults: how})
+		require.NoError(t, err, want)
+		assert.Contains(t, fmt.Sprint(got.Report.Remarks), "["+want, want)
+		got, err = align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Streams: []align.Stream{{Name: "s", Sampling: how}}})
+		require.NoError(t, err, want)
+		assert.Contains(t, fmt.Sprint(got.Report.Remarks), "[s: "+want, want)
+	}
+	for _, how := range []align.Sampling{
+		{Kind: "previous", Tolerance: near, FillGaps: true}, {Kind: "angle", Period: 360}, {Kind: "window-mean", Window: near, FillGaps: true, Fill: ops.FillWith(1)},
+		{Edge: "extrapolate"}, {MaxGap: near, FillGaps: true}, {Edge: "fill", Fill: ops.FillWith(3)}, {Kind: "nearest", MaxGap: near},
+	} {
+		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Defaults: how})
+		require.NoError(t, err)
+		assert.Empty(t, got.Report.Remarks, "%+v", how)
+	}
+	// One stream that takes it is enough for the defaults.
+	whole := numbered(t, "mode", every(20, func(i int) int64 { return int64(i) * 100 * ms }))
+	whole.Columns = []dataset.Column{{Name: "v", Integer: true}}
+	got, err := align.Resample(context.Background(), cpu(t), episode(s, whole), align.Plan{Rate: 10, Defaults: align.Sampling{Tolerance: near}})
+	require.NoError(t, err)
+	assert.Empty(t, got.Report.Remarks)
+}
+
+// Fuse keeps doubles, and counts them where it was told not to.
+func TestFuseKeepsDoubles(t *testing.T) {
+	lat := make([]float64, 50)
+	for i := range lat {
+		lat[i] = 47.3977 + float64(i)*1e-7
+	}
+	times := every(50, func(i int) int64 { return int64(i) * 100 * ms })
+	gps := dataset.Stream{Name: "gps", Times: times, Values: tensor.Must(tensor.Of(lat, 50, 1)), Columns: []dataset.Column{{Name: "lat"}}}
+	other := numbered(t, "imu", times)
+	got, err := align.Fuse(context.Background(), cpu(t), episode(gps, other), align.Plan{Rate: 10})
+	require.NoError(t, err)
+	assert.Equal(t, tensor.F64, got.Values.DType())
+	list, err := tensor.Data[float64](got.Values)
+	require.NoError(t, err)
+	for i := range lat {
+		require.Equal(t, lat[i], list[2*i])
+	}
+	assert.Zero(t, got.Report.Streams[0].Narrowed)
+	got, err = align.Fuse(context.Background(), cpu(t), episode(other), align.Plan{Rate: 10})
+	require.NoError(t, err)
+	assert.Equal(t, tensor.F32, got.Values.DType())
+
+	narrow := align.Sampling{DType: tensor.F32}
+	got, err = align.Fuse(context.Background(), cpu(t), episode(gps, other), align.Plan{Rate: 10, Defaults: narrow})
+	require.NoError(t, err)
+	n := got.Report.Streams[0].Narrowed
+	assert.Greater(t, n.Doubles, 45)
+	assert.InDelta(t, 1.9e-6, n.By, 1e-7, "half of what float32 tells apart at 47")
+	assert.Zero(t, got.Report.Streams[1].Narrowed)
+	assert.Contains(t, got.Report.String(), "gps, in f32: ")
+	assert.Contains(t, got.Report.String(), "doubles were rounded, by up to 1.9e-06")
+	apart, err := align.Resample(context.Background(), cpu(t), episode(gps), align.Plan{Rate: 10, Streams: []align.Stream{{Name: "gps", Sampling: narrow}}})
+	require.NoError(t, err)
+	assert.Equal(t, n, apart.Report.Streams[0].Narrowed)
+
+	// Floats that only share f64 with others are no doubles.
+	wide := dataset.Stream{Name: "w", Times: times, Values: tensor.Must(tensor.Of(append(make([]float64, 98), .5, 1<<60+1), 50, 2)), Columns: []dataset.Column{{Name: "f"}, {Name: "t", Integer: true}}}
+	got, err = align.Fuse(context.Background(), cpu(t), episode(wide), align.Plan{Rate: 7, Defaults: narrow})
+	require.NoError(t, err)
+	assert.Zero(t, got.Report.Streams[0].Doubles)
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// TestMain is the program itself where a test runs it so.
+func TestMain(m *testing.M) {
+	if os.Getenv("ROBOCACHE_AS_PROGRAM") != "" {
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// program is a command line as a process of its own, whose temporary files go to a folder of the test.
+func program(t *testing.T, args ...string) (cmd *exec.Cmd, temp string) {
+	t.Helper()
+	temp = t.TempDir()
+	cmd = exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "ROBOCACHE_AS_PROGRAM=1", "TMPDIR="+temp)
+	return cmd, temp
+}
+
+func listed(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	names := []string{}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// A signal ends each command by that signal, at whatever moment it comes, and nothing half-made stays.
+func TestASignalLeavesNothing(t *testing.T) {
+	values := tensor.Must(tensor.New(tensor.F32, 200_000, 4))
+	times := make([]int64, 200_000)
+	for i := range times {
+		times[i] = int64(i) * 1e6
+	}
+	clock := tensor.Must(tensor.Of(times, len(times)))
+	batch := writeNPZ(t, map[string]*tensor.Tensor{"values": values, "times": clock})
+	streams := writeNPZ(t, map[string]*tensor.Tensor{"a.values": values, "a.times": clock})
+	points := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.New(tensor.F32, 200_000, 3))})
+	for name, args := range map[string][]string{
+		"resample": {"resample", batch, "--hz=20000"}, "fuse": {"fuse", streams, "--hz=20000"},
+		"voxelize": {"voxelize", points, "--size=.01", "--min=0,0,0", "--max=4,4,4"}, "profile": {"profile", "resample", batch, "--hz=20000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+				dir := t.TempDir()
+				out := filepath.Join(dir, "out.npz")
+				cmd, temp := program(t, append(args, "-o", out, "--plot", filepath.Join(dir, "out.png"))...)
+				if name != "profile" {
+					cmd.Args = append(cmd.Args, "--backend=cpu")
+				}
+				require.NoError(t, cmd.Start())
+				for begin := time.Now(); len(listed(t, dir)) == 0 && time.Since(begin) < 20*time.Second; { // it writes, or tries whether it could
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(time.Duration(i) * 20 * time.Millisecond)
+				require.NoError(t, cmd.Process.Signal(sig))
+				_ = cmd.Wait()
+				status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+				if status.Exited() && status.ExitStatus() == 0 { // it was faster: all of it is there then
+					assert.ElementsMatch(t, []string{"out.npz", "out.png"}, listed(t, dir))
+					continue
+				}
+				assert.Equal(t, sig, status.Signal(), "its parent sees what ended it")
+				assert.Empty(t, listed(t, dir))
+				assert.Empty(t, listed(t, temp))
+			}
+		})
+	}
+}
+
+// An output that cannot be written is found before the input is read.
+func TestAnUnwritableOutputIsFoundBeforeTheWork(t *testing.T) {
+	dir := t.TempDir()
+	corrupt := filepath.Join(dir, "corrupt.npz")
+	require.NoError(t, os.WriteFile(corrupt, []byte("no archive"), 0o600))
+	for _, args := range [][]string{{"resample", corrupt, "--hz=1"}, {"fuse", corrupt, "--hz=1"}, {"voxelize", corrupt, "--size=1"}} {
+		none := filepath.Join(dir, "none", "out.npz")
+		code, stdout, stderr := cli(append(args, "-o", none)...)
+		assert.Equal(t, exitOther, code)
+		assert.Empty(t, stdout)
+		assert.Equal(t, "robocache: write "+none+": no such file or directory\n", stderr, "once, and of the name that was given")
+		code, _, stderr = cli(append(args, "-o", filepath.Join(dir, "out.npz"), "--plot", filepath.Join(dir, "none", "p.png"))...)
+		assert.Equal(t, exitOther, code)
+		assert.Contains(t, stderr, "p.png: no such file")
+		assert.Equal(t, []string{"corrupt.npz"}, listed(t, dir))
+	}
+}
+
+func TestALinkIsWrittenThrough(t *testing.T) {
+	dir := t.TempDir()
+	far := filepath.Join(dir, "far")
+	require.NoError(t, os.Mkdir(far, 0o700))
+	link := filepath.Join(dir, "out.npz")
+	require.NoError(t, os.Symlink(filepath.Join(far, "target.npz"), link))
+	good(t, "resample", "testdata/ramp.npz", "-o", link, "--backend=cpu")
+	st, err := os.Lstat(link)
+	require.NoError(t, err)
+	assert.NotZero(t, st.Mode()&os.ModeSymlink)
+	assert.Equal(t, []string{"target.npz"}, listed(t, far))
+	// The input through a link is the input.
+	in, err := os.ReadFile("testdata/ramp.npz")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(far, "target.npz"), in, 0o600))
+	code, _, stderr := cli("resample", filepath.Join(far, "target.npz"), "-o", link)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "is the input")
+}
+
+// Every format can come from a pipe, and messages name the pipe.
+func TestReadingFromAPipe(t *testing.T) {
+	dir := t.TempDir()
+	read := func(path string) []byte {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return data
+	}
+	for _, c := range []struct {
+		data []byte
+		args []string
+	}{
+		{read(flight), []string{"resample", "--hz=50", "--stream=airspeed"}},
+		{read(flight), []string{"fuse", "--hz=50", "--stream=airspeed"}},
+		{read("testdata/ramp.npz"), []string{"resample"}},
+		{read(flight), []string{"inspect"}},
+		{[]byte("VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 3\nHEIGHT 1\nPOINTS 3\nDATA ascii\n0 0 0\n1 1 1\n2 2 2\n"), []string{"voxelize", "--size=1"}},
+		{[]byte("ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n"), []string{"voxelize", "--size=1"}},
+	} {
+		if c.args[0] != "inspect" {
+			c.args = append(c.args, "--backend=cpu", "-o", filepath.Join(dir, "out.npz"))
+		}
+		for _, name := range []string{"-", "/dev/stdin"} {
+			cmd, temp := program(t, append(c.args, name)...)
+			cmd.Stdin = io.MultiReader(bytes.NewReader(c.data)) // no file, so that it is a pipe
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			require.NoError(t, cmd.Run(), "%v: %s", c.args, stderr.String())
+			assert.NotContains(t, stdout.String()+stderr.String(), temp)
+			assert.Empty(t, listed(t, temp))
+		}
+		// The same bytes with an error in them: the pipe is named.
+		cmd, temp := program(t, append(c.args, "-")...)
+		cmd.Stdin = io.MultiReader(strings.NewReader("no such format"))
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		assert.Contains(t, string(out), "robocache: -: ")
+		assert.NotContains(t, string(out), temp)
+		assert.Empty(t, listed(t, temp))
+	}
+}
+
+// Each long step of a command is announced; TestALongStepIsShownAndTakenAway says how it looks.
+func TestStepsAreTold(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.npz")
+	points := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.New(tensor.F32, 5, 3))})
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"resample", "testdata/ramp.npz"}, []string{"reading testdata/ramp.npz", "resampling", "writing " + out}},
+		{[]string{"fuse", flight, "--hz=1", "--stream=airspeed"}, []string{"reading " + flight, "fusing", "writing " + out}},
+		{[]string{"voxelize", points, "--size=1"}, []string{"reading " + points, "voxelizing", "writing " + out}},
+	} {
+		var told []string
+		ended := 0
+		a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard, announce: func(what string) func() {
+			told = append(told, what)
+			return func() { ended++ }
+		}}
+		root := a.command()
+		root.SetArgs(append(c.args, "-o", out, "--backend=cpu"))
+		require.NoError(t, root.Execute())
+		assert.Equal(t, c.want, told)
+		assert.Equal(t, len(told), ended)
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/robocache/robocache/internal/atomicfile"
+)
+
+// interrupts is what a signal that asks the program to end does. A command ends at once, as by the signal itself, and leaves no file that is half
+// made; one that has called untilCut ends by itself with the results that it has, unless a second signal comes.
+type interrupts struct {
+	sync.Mutex
+	soft func() // nil: end at once
+}
+
+// watch begins to catch signals. What it returns ends that.
+func (i *interrupts) watch() (stop func()) {
+	caught := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as nohup does to SIGHUP
+			signal.Notify(caught, s)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-caught:
+				i.Lock()
+				soft := i.soft
+				i.soft = nil
+				i.Unlock()
+				if soft != nil {
+					soft()
+					continue
+				}
+				atomicfile.Abandon()
+				die(s)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(caught)
+		close(done)
+	}
+}
+
+// die ends the program by the signal, so that its parent sees what ended it.
+func die(s os.Signal) {
+	signal.Reset(s)
+	if p, err := os.FindProcess(os.Getpid()); err == nil && p.Signal(s) == nil {
+		time.Sleep(time.Second) // it comes at once
+	}
+	os.Exit(exitOther)
+}
+
+// untilCut is a context that a signal or, if it is not 0, the limit ends; ended reports whether a signal did.
+func (a *app) untilCut(limit time.Duration) (ctx context.Context, ended func() bool, stop func()) {
+	signals, cancel := context.WithCancel(context.Background())
+	a.interrupts.Lock()
+	a.interrupts.soft = cancel
+	a.interrupts.Unlock()
+	ended = func() bool { return signals.Err() != nil }
+	release := func() {}
+	ctx = signals
+	if limit > 0 {
+		ctx, release = context.WithTimeoutCause(signals, limit, fmt.Errorf("--limit %v", limit))
+	}
+	return ctx, ended, func() {
+		a.interrupts.Lock()
+		a.interrupts.soft = nil
+		a.interrupts.Unlock()
+		release()
+	}
+}
