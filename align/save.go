@@ -1,11 +1,11 @@
 package align
 
 import (
-	"errors"
 	"io"
 
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/tensor"
 )
 
 // WriteNPZ writes the arrays times [T], and of each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. It does not close the writer.
@@ -15,9 +15,25 @@ func (r *Resampled) WriteNPZ(w *npz.Writer) error {
 	}
 	for i := range r.Streams {
 		s := &r.Streams[i]
-		err := errors.Join(w.Add(s.Name+".values", s.Values), w.Add(s.Name+".valid", s.Valid), w.Add(s.Name+".age", s.Age),
-			w.AddStrings(s.Name+".columns", s.ColumnNames()))
-		if err != nil {
+		if err := add(w, []array{{s.Name + ".values", s.Values}, {s.Name + ".valid", s.Valid}, {s.Name + ".age", s.Age}}); err != nil {
+			return err
+		}
+		if err := w.AddStrings(s.Name+".columns", s.ColumnNames()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type array struct {
+	name string
+	t    *tensor.Tensor
+}
+
+// add writes arrays up to the first that cannot be.
+func add(w *npz.Writer, list []array) error {
+	for _, a := range list {
+		if err := w.Add(a.name, a.t); err != nil {
 			return err
 		}
 	}
@@ -35,8 +51,13 @@ func (f *Fused) WriteNPZ(w *npz.Writer) error {
 			columns = append(columns, s.Name+"."+c.Name)
 		}
 	}
-	return errors.Join(w.Add("values", f.Values), w.Add("valid", f.Valid), w.Add("age", f.Age), w.Add("times", f.Times),
-		w.AddStrings("streams", streams), w.AddStrings("columns", columns))
+	if err := add(w, []array{{"values", f.Values}, {"valid", f.Valid}, {"age", f.Age}, {"times", f.Times}}); err != nil {
+		return err
+	}
+	if err := w.AddStrings("streams", streams); err != nil {
+		return err
+	}
+	return w.AddStrings("columns", columns)
 }
 
 // WriteFile writes what WriteNPZ does to a file that is there whole or not at all.

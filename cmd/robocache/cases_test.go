@@ -1,0 +1,251 @@
+package main
+
+import (
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/tensor"
+)
+
+// aCase is a folder of testdata/cases on a backend.
+type aCase struct {
+	*testing.T
+	dir, backend string
+}
+
+func (c *aCase) in(name string) string { return filepath.Join(c.dir, name) }
+
+// good runs a command that must succeed, into a new file, and returns that with what was said.
+func (c *aCase) good(args ...string) (f *npz.File, stdout, stderr string) {
+	c.Helper()
+	out := filepath.Join(c.TempDir(), "out.npz")
+	stdout, stderr = good(c.T, append(args, "-o", out, "--backend", c.backend)...)
+	return open(c.T, out), stdout, stderr
+}
+
+// bad runs a command that must fail, and leave nothing.
+func (c *aCase) bad(code int, args ...string) (stderr string) {
+	c.Helper()
+	dir := c.TempDir()
+	got, stdout, stderr := cli(append(args, "-o", filepath.Join(dir, "out.npz"), "--backend", c.backend)...)
+	assert.Equal(c, code, got, stderr)
+	assert.Empty(c, stdout)
+	assert.Empty(c, listed(c.T, dir))
+	return stderr
+}
+
+// floats returns an array in float64, whatever its dtype.
+func (c *aCase) floats(f *npz.File, name string) []float64 {
+	c.Helper()
+	a, err := f.Tensor(name)
+	require.NoError(c, err)
+	list, err := tensor.Floats(a)
+	require.NoError(c, err)
+	return list
+}
+
+func same(n int, v float64) []float64 {
+	list := make([]float64, n)
+	for i := range list {
+		list[i] = v
+	}
+	return list
+}
+
+// cases has for each folder what is right.
+var cases = map[string]func(c *aCase){
+	"angle-mixes-two-ranges": func(c *aCase) {
+		f, _, _ := c.good("resample", c.in("heading.npz"), "--kind", "angle", "--period", "360")
+		assert.Equal(c, same(6, 350), c.floats(f, "values"), "one number, of the recording's own range")
+	},
+	"bin-of-five-columns": func(c *aCase) {
+		for _, args := range [][]string{{}, {"--columns", "x,y,z,intensity,ring"}} {
+			_, stdout, _ := c.good(append([]string{"voxelize", c.in("lidar.bin"), "--size", "1"}, args...)...)
+			assert.Contains(c, stdout, "cloud: 40 points")
+			assert.Contains(c, stdout, "features: intensity, ring")
+		}
+	},
+	"event-topic-shrinks-clock": func(c *aCase) {
+		f, _, _ := c.good("resample", c.in("flight.ulg"), "--hz", "10")
+		assert.Equal(c, []int{300}, shape(c.T, f, "times"))
+		valid := array[uint8](c.T, f, "mode.valid")
+		assert.Equal(c, [4]uint8{0, 1, 1, 1}, [4]uint8{valid[99], valid[100], valid[104], valid[299]}, "it holds to the end")
+	},
+	"float32-epoch-collapses": func(c *aCase) {
+		for _, args := range [][]string{{}, {"--hz", "10"}} {
+			said := c.bad(exitInput, append([]string{"resample", c.in("epoch.npz")}, args...)...)
+			assert.Contains(c, said, "float32 seconds that lie 128 s apart, so that 5 timestamps are 1 distinct ones; want float64 seconds")
+		}
+	},
+	"fuse-default-f32-loses-latlon": func(c *aCase) {
+		f, _, _ := c.good("fuse", c.in("gps.ulg"), "--hz", "10")
+		distinct := map[float64]bool{}
+		values, width := c.floats(f, "values"), shape(c.T, f, "values")[1]
+		for i := 0; i < len(values); i += width {
+			distinct[values[i]] = true
+		}
+		assert.Len(c, distinct, 50)
+		_, stdout, _ := c.good("fuse", c.in("gps.ulg"), "--hz", "10", "--dtype", "f32")
+		assert.Regexp(c, `vehicle_global_position, in f32: \d+ doubles were rounded, by up to `, stdout)
+	},
+	"hz30-previous-repeats-frames": func(c *aCase) {
+		f, _, _ := c.good("resample", c.in("episode.npz"), "--hz", "30", "--kind", "previous")
+		want := make([]float64, 60)
+		for i := range want {
+			want[i] = float64(i)
+		}
+		assert.Equal(c, want, c.floats(f, "values"), "row i is frame i")
+		assert.Equal(c, same(60, 0), c.floats(f, "age"))
+	},
+	"interrupt-leaves-temporary": func(c *aCase) {
+		times := make([]int64, 100_000)
+		for i := range times {
+			times[i] = int64(i) * 1e6
+		}
+		in := writeNPZ(c.T, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, len(times), 4)), "times": tensor.Must(tensor.Of(times, len(times)))})
+		dir := c.TempDir()
+		cmd, _ := program(c.T, "resample", in, "-o", filepath.Join(dir, "out.npz"), "--hz", "2000", "--backend", "cpu")
+		require.NoError(c, cmd.Start())
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait()
+			close(ended)
+		}()
+		whenWriting(dir, false, ended)
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		<-ended
+		if !cmd.ProcessState.Success() {
+			assert.Empty(c, listed(c.T, dir))
+		}
+	},
+	"linear-constant-infinity": func(c *aCase) {
+		f, _, _ := c.good("resample", c.in("limits.npz"))
+		inf := math.Inf(1)
+		assert.Equal(c, []float64{inf, -inf, inf, inf, -inf, inf, inf, -inf, inf}, c.floats(f, "values"), "as numpy.interp")
+	},
+	"npz-integer-values": func(c *aCase) {
+		for _, args := range [][]string{{}, {"--stream", "arm", "--stream", "gripper:previous"}} {
+			f, stdout, _ := c.good(append([]string{"fuse", c.in("g.npz"), "--hz", "10"}, args...)...)
+			assert.Regexp(c, `gripper .* previous`, stdout)
+			columns, err := f.Strings("columns")
+			require.NoError(c, err)
+			values, width := c.floats(f, "values"), shape(c.T, f, "values")[1]
+			for i, name := range columns {
+				for at := i; strings.HasPrefix(name, "gripper") && at < len(values); at += width {
+					assert.Equal(c, math.Trunc(values[at]), values[at], "held, not interpolated")
+				}
+			}
+		}
+	},
+	"npz-names-with-slash": func(c *aCase) {
+		f, stdout, _ := c.good("fuse", c.in("episode.npz"), "--hz", "10")
+		assert.Contains(c, stdout, "/observations/qpos")
+		streams, err := f.Strings("streams")
+		require.NoError(c, err)
+		assert.Contains(c, streams, "/observations/qpos")
+		_, _, stderr := c.good("fuse", c.in("unused.npz"), "--hz", "10")
+		assert.Contains(c, stderr, "not used: ")
+		assert.Contains(c, stderr, "/action")
+		_, _, _ = c.good("resample", c.in("episode.npz"), "--hz", "10", "--stream", "/observations/qpos")
+	},
+	"open3d-ply-double": func(c *aCase) {
+		for _, file := range []string{"utm.ply", "utm.npy"} {
+			_, stdout, _ := c.good("voxelize", c.in(file), "--preset", "open3d", "--size", "0.2")
+			assert.Contains(c, stdout, "voxels: 267\n", file)
+		}
+	},
+	"pcd-count-zero": func(c *aCase) {
+		f, _, _ := c.good("voxelize", c.in("ouster.pcd"), "--size", "1", "--mode", "sparse")
+		assert.Equal(c, []float64{0, 0, 0, 1, 1, 1, 2, 2, 2}, c.floats(f, "coords"))
+		assert.Equal(c, []float64{0, 0, 0, 10, 1, 1, 20, 2, 2}, c.floats(f, "features"), "intensity, noise, range")
+	},
+	"pcd-lowercase-type": func(c *aCase) {
+		f, stdout, _ := c.good("voxelize", c.in("lower.pcd"), "--size", "1", "--mode", "sparse")
+		assert.Equal(c, []int{3, 3}, shape(c.T, f, "coords"))
+		assert.Contains(c, stdout, "features: stamp, intensity\n")
+	},
+	"pipe-called-corrupt": func(c *aCase) {
+		data, err := os.ReadFile(c.in("scan.pcd"))
+		require.NoError(c, err)
+		for _, name := range []string{"-", "/dev/stdin"} {
+			cmd, _ := program(c.T, "voxelize", name, "-o", filepath.Join(c.TempDir(), "out.npz"), "--size", "1", "--backend", c.backend)
+			cmd.Stdin = io.MultiReader(strings.NewReader(string(data)))
+			out, err := cmd.CombinedOutput()
+			require.NoError(c, err, string(out))
+			assert.Contains(c, string(out), "cloud: 3 points")
+		}
+	},
+	"ply-vertex-over-two-lines": func(c *aCase) {
+		f, stdout, _ := c.good("voxelize", c.in("wrapped.ply"), "--size", "1", "--mode", "sparse")
+		assert.Contains(c, stdout, "cloud: 3 points")
+		assert.Contains(c, stdout, "features: red, green, blue\n")
+		assert.Equal(c, []float64{255, 0, 0, 0, 255, 0, 0, 0, 255}, c.floats(f, "features"))
+	},
+	"resample-shows-no-progress": func(c *aCase) { TestStepsAreTold(c.T) },
+	"slice-of-empty": func(c *aCase) {
+		f, _, _ := c.good("voxelize", c.in("none.npy"), "--size", "1", "--min", "0,0,0", "--max", "1,1,1")
+		assert.Equal(c, []float64{0}, c.floats(f, "grid"))
+		f, _, _ = c.good("resample", c.in("batch.npz"))
+		assert.Empty(c, c.floats(f, "values"))
+	},
+	"tolerance-has-no-effect-on-linear": func(c *aCase) {
+		_, _, stderr := c.good("resample", c.in("t.npz"), "--tolerance", "10ms")
+		assert.Contains(c, stderr, "tolerance has no effect")
+	},
+	"ulog-one-back-step": func(c *aCase) {
+		f, stdout, stderr := c.good("resample", c.in("flight.ulg"), "--hz", "10")
+		assert.True(c, f.Has("b.values"))
+		assert.False(c, f.Has("a.values"))
+		assert.Contains(c, stderr, "left out, time goes backwards at sample 7")
+		assert.NotContains(c, stdout, " a ")
+		f, _, stderr = c.good("resample", c.in("flight.ulg"), "--hz", "10", "--unordered", "sort")
+		assert.True(c, f.Has("a.values"))
+		assert.Contains(c, stderr, "a: 1 samples were out of order and sorted")
+		assert.Contains(c, c.bad(exitInput, "resample", c.in("flight.ulg"), "--hz", "10", "--unordered", "error"), "stream a: ")
+	},
+	"ulog-one-bad-message": func(c *aCase) {
+		for _, file := range []string{"bad_length.ulg", "bad_key.ulg"} {
+			_, stdout, stderr := c.good("resample", c.in(file), "--hz", "10")
+			assert.Regexp(c, ` a +50 `, stdout, file)
+			assert.Regexp(c, `lost: 1 `, stderr, file)
+			assert.Contains(c, c.bad(exitInput, "resample", c.in(file), "--hz", "10", "--strict"), "corrupt")
+		}
+	},
+	"union-with-a-zero-stamp": func(c *aCase) {
+		said := c.bad(exitInput, "resample", c.in("flight.ulg"), "--hz", "10", "--range", "union")
+		assert.Contains(c, said, "rtl covers 0.000 to ")
+		_, stdout, stderr := c.good("resample", c.in("flight.ulg"), "--hz", "10")
+		assert.Regexp(c, `clock: \d\d targets`, stdout)
+		assert.Contains(c, stderr, "rtl: a timestamp of 0.000 s lies ")
+	},
+}
+
+// TestCases runs every folder of testdata/cases, and what needs no input, on each backend that there is.
+func TestCases(t *testing.T) {
+	folders, err := os.ReadDir("testdata/cases")
+	require.NoError(t, err)
+	for _, f := range folders {
+		assert.True(t, !f.IsDir() || cases[f.Name()] != nil, "%s has a test", f.Name())
+	}
+	for _, backend := range []string{"cpu", "sim", "cuda"} {
+		t.Run(backend, func(t *testing.T) {
+			if backend == "cuda" {
+				needGPU(t)
+			}
+			for name, run := range cases {
+				t.Run(name, func(t *testing.T) {
+					run(&aCase{T: t, dir: filepath.Join("testdata/cases", name), backend: backend})
+				})
+			}
+		})
+	}
+}
