@@ -113,8 +113,12 @@ func headOf(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if st, err := file.Stat(); err == nil && st.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is a folder")}
+	if st, err := file.Stat(); err == nil && !st.Mode().IsRegular() {
+		what := "is a pipe or device, which can be read once only: want a file"
+		if st.IsDir() {
+			what = "is a folder"
+		}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New(what)}
 	}
 	head := make([]byte, HeadBytes)
 	n, err := io.ReadFull(file, head)

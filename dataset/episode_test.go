@@ -67,6 +67,8 @@ func TestFilesAreRecognisedByWhatTheyHold(t *testing.T) {
 	assert.ErrorContains(t, err, "ulog (.ulg)")
 	_, err = dataset.Recognise(dir)
 	assert.ErrorContains(t, err, "is a folder")
+	_, err = dataset.Open(context.Background(), os.DevNull, dataset.Options{})
+	assert.ErrorContains(t, err, "which can be read once only")
 	_, err = dataset.Recognise(filepath.Join(dir, "none"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 
