@@ -2,6 +2,7 @@ package align_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
@@ -269,4 +271,28 @@ func TestFuseKeepsDoubles(t *testing.T) {
 	got, err = align.Fuse(context.Background(), cpu(t), episode(wide), align.Plan{Rate: 7, Defaults: narrow})
 	require.NoError(t, err)
 	assert.Zero(t, got.Report.Streams[0].Doubles)
+}
+
+// full takes so many bytes and then no more.
+type full struct{ room int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.room -= len(p); f.room < 0 {
+		return 0, errors.New("no space left")
+	}
+	return len(p), nil
+}
+
+// A disk that is full is told once, whichever array met it.
+func TestAFailureToWriteIsToldOnce(t *testing.T) {
+	s := numbered(t, "s", every(2000, func(i int) int64 { return int64(i) * 100 * ms }))
+	apart, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10})
+	require.NoError(t, err)
+	fused, err := align.Fuse(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10})
+	require.NoError(t, err)
+	for _, write := range []func(*npz.Writer) error{apart.WriteNPZ, fused.WriteNPZ} {
+		for room := 0; room < 36_000; room += 4000 {
+			assert.EqualError(t, write(npz.NewWriter(&full{room}, npz.Options{})), "no space left", room)
+		}
+	}
 }
