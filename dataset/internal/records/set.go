@@ -150,7 +150,7 @@ func (s *Set) fill(i, row, n int, data []byte, first, stride int, order binary.B
 // loadAll loads n numbers into a column from a row on, and returns how many are not exact.
 func loadAll[T float32 | float64](to []T, width, row, column, n int, scalar Scalar, data []byte, first, stride int, order binary.ByteOrder) (inexact int) {
 	for k := range n {
-		v, exact := load[T](scalar, data[first+k*stride:], order)
+		v, exact := Load[T](scalar, data[first+k*stride:], order)
 		if to[(row+k)*width+column] = v; !exact {
 			inexact++
 		}
