@@ -122,6 +122,19 @@ func TestNamesOfStreamsMayBePaths(t *testing.T) {
 	assert.Equal(t, []float32{0, .5, 1, 1.5, 2}, array[float32](t, f, "/observations/qpos.values"))
 }
 
+// A file chooses its names: what they hold reaches no terminal as it is.
+func TestControlCharactersOfNamesAreWrittenOut(t *testing.T) {
+	in := writeNPZ(t, map[string]*tensor.Tensor{"a\x1b[2J\n.values": column[float32](0, 1), "a\x1b[2J\n.times": vec[int64](0, 1), "b\x1b": vec[int64](1), "targets": vec[int64](1)})
+	stdout, _ := good(t, "inspect", in)
+	assert.Contains(t, stdout, `a\x1b[2J\n  2`)
+	assert.Contains(t, stdout, `left out: b\x1b, int64 [1]`)
+	_, stderr := good(t, "fuse", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu")
+	assert.Contains(t, stderr, `not used: b\x1b`)
+	assert.NotContains(t, stdout+stderr, "\x1b")
+	_, _, stderr = cli("fuse", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--stream=none")
+	assert.NotContains(t, stderr, "\x1b")
+}
+
 func TestStreamsWithoutSamplesAreFilledOrLeftOut(t *testing.T) {
 	none := writeNPZ(t, map[string]*tensor.Tensor{"a.values": tensor.Must(tensor.New(tensor.U8, 0, 2)), "a.times": tensor.Must(tensor.New(tensor.I64, 0)), "targets": vec[int64](1, 2)})
 	f := fuseTo(t, none)

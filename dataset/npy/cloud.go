@@ -29,9 +29,7 @@ func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 		if !number {
 			left = append(left, dataset.LeftOut{Name: f.Name, Count: h.count, Reason: f.reason()})
 		}
-		if (f.Name == "rgb" || f.Name == "rgba") && s.Size() == 4 {
-			fields[i].Packed, fields[i].Type = len(f.Name), f.Name
-		}
+		fields[i].Pack()
 	}
 	data, err := elements[uint8](r, h.count*h.item, 1, h.size, nil)
 	if err != nil {

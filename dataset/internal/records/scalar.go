@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/robocache/robocache/tensor"
 )
 
 // Scalar is the type of one number.
@@ -68,7 +66,7 @@ func Load[T float32 | float64](s Scalar, b []byte, o binary.ByteOrder) (T, bool)
 	case F32:
 		return T(math.Float32frombits(o.Uint32(b))), true
 	case F16:
-		return T(tensor.Float16(o.Uint16(b)).F32()), true
+		return T(half(o.Uint16(b))), true
 	case Bool:
 		return T(min(b[0], 1)), true
 	}

@@ -23,6 +23,13 @@ type Field struct {
 	Skip   bool // takes room in the record, and is not given
 }
 
+// Pack makes a packed colour of a field of 32 bits that is called rgb or rgba.
+func (f *Field) Pack() {
+	if f.Scalar.Size() == 4 && (f.Name == "rgb" || f.Name == "rgba") {
+		f.Packed, f.Type = len(f.Name), f.Name
+	}
+}
+
 // Set is a cloud that is being filled.
 type Set struct {
 	fields           []Field

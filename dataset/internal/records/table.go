@@ -36,3 +36,5 @@ func Table(data []byte, n, stride int, parts []Part) (*tensor.Tensor, int, error
 	made, err := t.tensor(n)
 	return made, inexact, err
 }
+
+func half(bits uint16) float32 { return tensor.Float16(bits).F32() }
