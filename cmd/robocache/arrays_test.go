@@ -13,6 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Files that numpy wrote: scripts/gen_npy_golden.py says what is in them.
+const (
+	numpyStreams = "../../dataset/npz/testdata/streams.npz"
+	numpyCloud   = "../../dataset/npy/testdata/cloud.npy"
+)
+
 // grip is a gripper of uint8 beside an arm of floats, 10 Hz.
 func grip(t *testing.T) string {
 	times := vec(0, .1, .2, .3, .4)
@@ -59,18 +65,18 @@ func TestWholeNumbersOfABatchKeepTheirPreviousValueUnlessAKindIsAskedFor(t *test
 	assert.Contains(t, stderr, "want uint16")
 }
 
-// streams.npz is of numpy: records with a clock of datetime64, uint64 and datetime64 times, values of rank 1 and of records, and what is no stream.
+// Records with a clock of datetime64, uint64 and datetime64 times, values of rank 1 and of records; and what is no stream.
 func TestStreamsOfEveryKindThatNumpyHas(t *testing.T) {
-	f := fuseTo(t, "testdata/streams.npz", "--hz=2", "--stream=imu", "--stream=grip", "--stream=pose[x]", "--dtype=f64")
+	f := fuseTo(t, numpyStreams, "--hz=2", "--stream=imu", "--stream=grip", "--stream=pose[x]", "--dtype=f64")
 	columns, err := f.Strings("columns")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"imu.acc[0]", "imu.acc[1]", "imu.acc[2]", "imu.mode", "grip.0", "pose.x"}, columns)
 	assert.Equal(t, []int64{0, 5e8, 1e9, 15e8, 2e9}, array[int64](t, f, "times"))
 	assert.Equal(t, []float64{1.5, 2.5, 3.5, 1, 0, 2}, array[float64](t, f, "values")[6:12])
-	_, stderr := good(t, "fuse", "testdata/streams.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=2", "--stream=imu[acc]")
-	assert.Contains(t, stderr, "not used: imu.label, str of 3, not a number\n")
+	_, stderr := good(t, "fuse", numpyStreams, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=2", "--stream=imu[acc]")
+	assert.Contains(t, stderr, "not used: imu.label, str of 3, which makes no column\n")
 	for _, c := range []struct{ stream, says string }{{"image", "uint8 [3,2,2,3]"}, {"imu[label]", "label"}, {"boxes", "no stream"}} {
-		code, _, stderr := cli("fuse", "testdata/streams.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=2", "--stream="+c.stream)
+		code, _, stderr := cli("fuse", numpyStreams, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=2", "--stream="+c.stream)
 		assert.Equal(t, exitInput, code, c.stream)
 		assert.Contains(t, stderr, c.says)
 	}
@@ -79,9 +85,9 @@ func TestStreamsOfEveryKindThatNumpyHas(t *testing.T) {
 }
 
 func TestInspectSaysOfEveryArrayWhatItIs(t *testing.T) {
-	stdout, _ := good(t, "inspect", "testdata/streams.npz")
+	stdout, _ := good(t, "inspect", numpyStreams)
 	for _, line := range []string{
-		`imu +3 +1\.0 Hz .* acc\[0\], acc\[1\], acc\[2\], mode`, `grip +3 .* 0\n`, `pose +3 .* x, n\n`, `left out: imu\.label, str of 3, not a number`,
+		`imu +3 +1\.0 Hz .* acc\[0\], acc\[1\], acc\[2\], mode`, `grip +3 .* 0\n`, `pose +3 .* x, n\n`, `left out: imu\.label, str of 3, which makes no column`,
 		`left out: image, array image\.values: got uint8 \[3,2,2,3\]`, `left out: words, str of 1 \[1\] of no stream`, `left out: boxes, .*"\|O"`, `left out: two, records \(t, time, v\) \[3\] without one field that is their clock`,
 	} {
 		assert.Regexp(t, line, stdout)
@@ -144,18 +150,22 @@ func TestStreamsWithoutSamplesAreFilledOrLeftOut(t *testing.T) {
 	assert.Equal(t, exitInput, code, stderr)
 	stdout, _ := good(t, "inspect", none)
 	assert.Regexp(t, `a +0 +- +- +0 +0, 1\n`, stdout)
+	far := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 1<<60, 0, 1)), "times": tensor.Must(tensor.New(tensor.I64, 0)), "targets": tensor.Must(tensor.New(tensor.I64, 0))})
+	code, _, stderr = cli("resample", far, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "at most 1048576 rows")
 	batch := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.U8, 0, 2)), "times": tensor.Must(tensor.New(tensor.I64, 0)), "targets": tensor.Must(tensor.New(tensor.I64, 0))})
 	assert.Equal(t, []int{0, 2}, shape(t, resampleTo(t, batch), "values"))
 }
 
-// records.npy is an organised cloud of numpy, 2 rows of 3 points with padding, a packed colour and a ring, as conversions from ROS and PCL write it.
+// An organised cloud: 2 rows of 3 points with padding, a packed colour and a ring, as conversions from ROS and PCL write it.
 func TestRecordsOfPointsAreVoxelized(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "o.npz")
-	stdout, _ := good(t, "voxelize", "testdata/records.npy", "-o", out, "--size=1", "--backend=cpu", "--min=0,0,0", "--max=6,16,26", "--mode=hard")
+	stdout, _ := good(t, "voxelize", numpyCloud, "-o", out, "--size=1", "--backend=cpu", "--min=0,0,0", "--max=6,16,26", "--mode=hard")
 	assert.Contains(t, stdout, "cloud: 6 points, from 0,10,20 to 5,15,25 (x, y, z)")
 	assert.Contains(t, stdout, "features: red, green, blue, ring\n")
-	array, err := os.ReadFile("testdata/records.npy")
+	array, err := os.ReadFile(numpyCloud)
 	require.NoError(t, err)
 	packed := zipped(t, map[string][]byte{"points.npy": array, "features.npy": []byte("of records that have their own")})
 	again := filepath.Join(dir, "again.npz")

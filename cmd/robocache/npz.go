@@ -17,6 +17,9 @@ import (
 	"github.com/robocache/robocache/viz"
 )
 
+// maxRows is how many rows a batch may have that holds no sample.
+const maxRows = 1 << 20
+
 // maxPanels is how many rows of a batch a figure shows.
 const maxPanels = 8
 
@@ -131,6 +134,9 @@ func (j *npzJob) fail(array string, got any, want string) error {
 func (j *npzJob) check() error {
 	v, t := j.values, j.times
 	batch, s := j.batch(), v.Dim(v.Rank()-2)
+	if batch > max(maxRows, v.Len()) {
+		return j.fail("values", v, fmt.Sprintf("at most %d rows that hold nothing", maxRows))
+	}
 	if !slices.Equal(t.Shape(), []int{s}) && !(v.Rank() == 3 && slices.Equal(t.Shape(), []int{batch, s})) {
 		want := fmt.Sprintf("[%d], one timestamp a sample", s)
 		if v.Rank() == 3 {

@@ -32,12 +32,12 @@ func (f *Field) IsNumber() bool {
 // IsClock reports whether a field of that type can be a clock: see ReadTimes.
 func (f *Field) IsClock() bool { return f.clock() }
 
-// reason says why a field is no number.
+// reason says why a field makes no column.
 func (f *Field) reason() string {
 	if f.whole != "" {
 		return f.whole
 	}
-	return f.name() + ", not a number"
+	return f.name() + ", which makes no column"
 }
 
 // maxName is how long the name of a field may be that is given number by number.

@@ -206,7 +206,7 @@ func TestRecordsOfPointsAreACloud(t *testing.T) {
 	c, err := ReadCloud(bytes.NewReader(recordFile("[('z', '<f8'), ('y', '<f4'), ('label', '|S4'), ('x', '<i8')]", "(1,)", data...)))
 	require.NoError(t, err)
 	assert.Equal(t, tensor.F64, c.Points.DType())
-	assert.Equal(t, []dataset.LeftOut{{Name: "label", Count: 1, Reason: "bytes of 4, not a number"}}, c.LeftOut)
+	assert.Equal(t, []dataset.LeftOut{{Name: "label", Count: 1, Reason: "bytes of 4, which makes no column"}}, c.LeftOut)
 	c, err = ReadCloud(bytes.NewReader(recordFile("[('x', '<f4'), ('y', '<f4'), ('z', '<f4')]", "(0, 4611686018427387904)")))
 	require.NoError(t, err)
 	assert.Zero(t, c.Len())

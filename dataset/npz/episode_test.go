@@ -36,7 +36,7 @@ func TestStreamsArePairsOfArraysOrRecordsWithAClock(t *testing.T) {
 	imu, grip, pose := e.Streams[0], e.Streams[1], e.Streams[2]
 	assert.Equal(t, []dataset.Column{{Name: "acc[0]", Type: "float32"}, {Name: "acc[1]", Type: "float32"}, {Name: "acc[2]", Type: "float32"}, {Name: "mode", Type: "uint8", Integer: true}}, imu.Columns)
 	assert.Equal(t, []float32{0, 1, 2, 1, 3, 4, 5, 1, 6, 7, 8, 2}, data[float32](t, imu.Values, nil))
-	assert.Equal(t, []dataset.LeftOut{{Name: "imu.label", Count: 3, Reason: "str of 3, not a number"}}, e.LeftOut)
+	assert.Equal(t, []dataset.LeftOut{{Name: "imu.label", Count: 3, Reason: "str of 3, which makes no column"}}, e.LeftOut)
 	assert.Equal(t, []dataset.Column{{Name: "0", Type: "int64", Integer: true}}, grip.Columns)
 	assert.Equal(t, []float64{0, 1, 1 << 53}, data[float64](t, grip.Values, nil), "values [S] are one column")
 	assert.Equal(t, 1, grip.Inexact)
