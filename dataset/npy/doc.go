@@ -11,12 +11,12 @@
 //	M8, m8          i64 nanoseconds, by ReadTimes
 //	records         features by ReadTable, points by ReadCloud
 //
-// [ReadTable] gives floats whatever the numbers are, and says which were whole. Records are numpy's structured types: their fields in order, an array
-// in a field as "acc[0]", a nested field as "pose.x"; of titles nothing is kept, padding is skipped. A field of no number is said to be left out, and so
-// is an array in one that is too wide.
+// [ReadTable] gives floats whatever the numbers are, and says which were whole. Records are numpy's structured types: their fields in order, an
+// array in a field as "acc[0]", a nested field as "pose.x"; of titles nothing is kept, padding is skipped. A field of no number is said to be left
+// out, and so is an array in one that is too wide.
 //
-// numpy has no bfloat16: a bf16 tensor is written as uint16 and read back by ReadBF16. Any other type, such as complex numbers and objects, is an error
-// that is [dataset.ErrUnsupported]. Writing is little-endian and row-major, and the same tensor always gives the same bytes.
+// numpy has no bfloat16: a bf16 tensor is written as uint16 and read back by ReadBF16. Any other type, such as complex numbers and objects, is an
+// error that is [dataset.ErrUnsupported]. Writing is little-endian and row-major, and the same tensor always gives the same bytes.
 //
 // A reader allocates as data arrives, so that a header cannot make it take more than the file fills. Functions block as
 // their reader or writer does; nothing here keeps a reference to either.

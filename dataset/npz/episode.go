@@ -19,8 +19,9 @@ type EpisodeOptions struct {
 
 // Episode reads the streams of an archive: of each, NAME.values and NAME.times [S], and if it is there NAME.columns [D], names; columns without are
 // called by their indices. Values are [S,D], or [S] of one column, or records [S] that name their columns; see npy.ReadTable. Times are as
-// npy.ReadTimes takes them. An array NAME of records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values. It returns
-// the names of the arrays that it read, too. Episode.LeftOut has the fields that are no numbers, "NAME.field". Arrays that do not go together are a *StreamError.
+// npy.ReadTimes takes them. An array NAME of records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values.
+// It returns the names of the arrays that it read, too. Episode.LeftOut has the fields that are no numbers, "NAME.field". Arrays that do not go
+// together are a *StreamError.
 func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	names := opt.Streams
 	if len(names) == 0 {
@@ -62,8 +63,8 @@ func Clock(h *npy.Header) string {
 	return clock
 }
 
-// StreamNames returns the names of the streams, in file order: those that have an array NAME.values and an array NAME.times, or an array NAME of records
-// with a clock.
+// StreamNames returns the names of the streams, in file order: those that have an array NAME.values and an array NAME.times, or an array NAME of
+// records with a clock.
 func (f *File) StreamNames() []string {
 	var names []string
 	for _, name := range f.Names() {

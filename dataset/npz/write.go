@@ -52,8 +52,8 @@ func NewWriter(w io.Writer, opt Options) *Writer {
 	return z
 }
 
-// Add writes a host tensor under a name, without ".npy": any text but an empty one, as numpy takes a name for a name, "/observations/qpos" too. A name
-// that was used, or that numpy could not read back, is an *Error. After a failed write every call returns its error.
+// Add writes a host tensor under a name, without ".npy": any text but an empty one, as numpy takes a name for a name, "/observations/qpos" too. A
+// name that was used, or that numpy could not read back, is an *Error. After a failed write every call returns its error.
 func (w *Writer) Add(name string, t *tensor.Tensor) error {
 	return w.add(name, func(out io.Writer) error { return npy.Write(out, t) })
 }
