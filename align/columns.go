@@ -247,8 +247,8 @@ func (o *Sampling) finish(c *ops.Channel, r dataset.Rotation) {
 	}
 }
 
-// byColumn gives columns their kinds by what they are: whole numbers hold their last value, rotations go along their arc unless another kind was
-// asked for, the rest is linear or as asked.
+// byColumn gives columns their kinds by what they are: whole numbers hold their last value, unless a kind was asked for a stream that has nothing
+// else; rotations go along their arc unless another kind was asked for, the rest is linear or as asked.
 func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation) ([]ops.Channel, error) {
 	cols := s.Columns
 	kind, asked := ops.InterpLinear, o.Kind != ""
@@ -256,6 +256,12 @@ func byColumn(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation)
 		var err error
 		if kind, err = ops.ParseInterp(o.Kind); err != nil {
 			return nil, err
+		}
+	}
+	if own && asked && s.AllInteger() { // nothing else can be meant: to that kind they are numbers like others
+		cols = slices.Clone(cols)
+		for i := range cols {
+			cols[i].Integer = false
 		}
 	}
 	whole := func(c dataset.Column) bool { return c.Integer }

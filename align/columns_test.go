@@ -50,6 +50,12 @@ func TestKindsFollowTheColumns(t *testing.T) {
 		{[]string{"x", "y", "vx", "vy"}, Sampling{Kind: "hermite"}, true, []ops.Channel{{Lo: 0, Hi: 4, Interp: ops.InterpHermite}}},
 		{append([]string{"x"}, append(q, "!n")...), Sampling{Kind: "window-mean"}, true, []ops.Channel{{Lo: 0, Hi: 5, Interp: ops.InterpWindowMean}, {Lo: 5, Hi: 6, Interp: ops.InterpPrevious}}},
 		{[]string{"!q[0]", "!q[1]", "!q[2]", "!q[3]"}, Sampling{}, false, []ops.Channel{{Lo: 0, Hi: 4, Interp: ops.InterpPrevious}}},
+		{[]string{"!n", "!m"}, Sampling{Kind: "linear"}, false, []ops.Channel{{Lo: 0, Hi: 2, Interp: ops.InterpPrevious}}}, // a kind for all streams
+		{[]string{"!n", "!m"}, Sampling{Kind: "linear"}, true, []ops.Channel{{Lo: 0, Hi: 2}}},                              // one of their own
+		{[]string{"!n", "!m"}, Sampling{Kind: "window-max"}, true, []ops.Channel{{Lo: 0, Hi: 2, Interp: ops.InterpWindowMax}}},
+		{[]string{"!n", "!m"}, Sampling{Kind: "hermite"}, true, []ops.Channel{{Lo: 0, Hi: 2, Interp: ops.InterpHermite}}},
+		{[]string{"!n", "x"}, Sampling{Kind: "next"}, true, []ops.Channel{{Lo: 0, Hi: 1, Interp: ops.InterpPrevious}, {Lo: 1, Hi: 2, Interp: ops.InterpNext}}},
+		{[]string{"!n", "!m"}, Sampling{}, true, []ops.Channel{{Lo: 0, Hi: 2, Interp: ops.InterpPrevious}}},
 		{[]string{"a"}, Sampling{Kind: "angle", Period: 360}, false, []ops.Channel{{Lo: 0, Hi: 1, Interp: ops.InterpAngle, Period: 360}}},
 		{[]string{"0", "1", "2", "3"}, Sampling{Kind: "slerp"}, false, []ops.Channel{{Lo: 0, Hi: 4, Interp: ops.InterpSlerp}}},
 		{[]string{"a", "b", "!g", "c"}, Sampling{Kinds: []ColumnKind{{"g", "linear"}, {"0:1", "next"}}}, true,

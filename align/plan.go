@@ -65,7 +65,7 @@ func (s *Stream) source() string {
 // Sampling says how a stream's columns are put on the clock. Empty fields are Plan.Defaults', and what these leave open is chosen by the column.
 type Sampling struct {
 	// Kind is the name of an interpolation, as ops.Kind writes it: "linear", "previous", "slerp". Whole numbers keep their previous value
-	// whatever it is. Of a kind that takes several columns together, such as slerp, a stream needs arrays of as many floats.
+	// whatever it is, but where a stream of nothing else has it as its own. Of a kind that takes several columns together, such as slerp, a stream needs arrays of as many floats.
 	Kind string
 	// Kinds are of single columns, whole numbers too: the key is as in Stream.Columns, and a range of indices counts the columns that are taken.
 	Kinds []ColumnKind

@@ -76,9 +76,9 @@ func loadCloud(path string) (*cloud, error) {
 		}
 		read, err = kitti.ReadFile(path, opt)
 	case "npy":
-		err = c.npy()
+		read, err = c.npy()
 	default:
-		err = c.npz()
+		read, err = c.npz()
 	}
 	var bad *dataset.FormatError
 	var input *inputError
@@ -128,30 +128,47 @@ func (c *cloud) fail(array string, got any, want string) error {
 	return &inputError{Path: c.path, Array: array, Msg: fmt.Sprintf("got %v, want %s", got, want)}
 }
 
-// npy reads an array [N,3+F].
-func (c *cloud) npy() error {
+// npy reads an array [N,3+F], or records with x, y and z, which it returns.
+func (c *cloud) npy() (read *dataset.Cloud, err error) {
 	f, err := os.Open(c.path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 1<<16)
-	t, err := npy.Read(r)
+	head, err := npy.ReadHeader(r)
+	if err == nil {
+		if _, err = f.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		r.Reset(f)
+		if head.IsRecords() {
+			read, err = npy.ReadCloud(r)
+		} else {
+			err = c.columns(r)
+		}
+	}
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
 		bad.Path = c.path
 	}
 	if err != nil {
-		return err
-	}
-	if t.Rank() != 2 || t.Dim(1) < 3 {
-		return c.fail("", t, "[N,3+F]: x, y, z, then the features")
+		return nil, err
 	}
 	rest, err := io.Copy(io.Discard, r)
+	c.trailing(rest)
+	return read, err
+}
+
+// columns reads an array [N,3+F]: points and features.
+func (c *cloud) columns(r io.Reader) error {
+	t, err := npy.Read(r)
 	if err != nil {
 		return err
 	}
-	c.trailing(rest)
+	if t.Rank() != 2 || t.Dim(1) < 3 {
+		return c.fail("", t, "[N,3+F]: x, y, z, then the features, or records with fields x, y and z")
+	}
 	points, err := t.Slice(1, 0, 3)
 	if err != nil {
 		return err
@@ -163,20 +180,27 @@ func (c *cloud) npy() error {
 	return c.set(points, features)
 }
 
-// npz reads the arrays points [N,3] and, where they are there, features [N,F] and offsets [B+1].
-func (c *cloud) npz() error {
+// npz reads the arrays points [N,3] and, where they are there, features [N,F] and offsets [B+1]. Points may be records with x, y and z, which it
+// returns: they have the features with them.
+func (c *cloud) npz() (found *dataset.Cloud, err error) {
 	file, err := npz.Open(c.path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer file.Close()
 	read := map[string]*tensor.Tensor{}
+	if head, err := file.Header("points"); err == nil && head.IsRecords() {
+		if found, err = file.Cloud("points"); err != nil {
+			return nil, &inputError{Path: c.path, Array: "points", Err: err}
+		}
+		read["points"] = found.Points
+	}
 	for _, name := range []string{"points", "features", "offsets"} {
-		if name != "points" && !file.Has(name) {
+		if name != "points" && !file.Has(name) || found != nil && name != "offsets" {
 			continue
 		}
 		if read[name], err = file.Tensor(name); err != nil {
-			return &inputError{Path: c.path, Array: name, Err: err}
+			return nil, &inputError{Path: c.path, Array: name, Err: err}
 		}
 	}
 	var unused []string
@@ -190,20 +214,23 @@ func (c *cloud) npz() error {
 	}
 	points, features, offsets := read["points"], read["features"], read["offsets"]
 	if points.Rank() != 2 || points.Dim(1) != 3 {
-		return c.fail("points", points, "[N,3]")
+		return nil, c.fail("points", points, "[N,3], or records with fields x, y and z")
 	}
 	if features != nil && (features.Rank() != 2 || features.Dim(0) != points.Dim(0)) {
-		return c.fail("features", features, fmt.Sprintf("[%d,F], a row a point", points.Dim(0)))
+		return nil, c.fail("features", features, fmt.Sprintf("[%d,F], a row a point", points.Dim(0)))
 	}
 	if offsets != nil {
 		if offsets.Rank() != 1 || offsets.Dim(0) == 0 || offsets.DType() != tensor.I64 && offsets.DType() != tensor.I32 {
-			return c.fail("offsets", offsets, "whole numbers [B+1]")
+			return nil, c.fail("offsets", offsets, "whole numbers [B+1]")
 		}
 		if c.offsets, err = toI64(offsets); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return c.set(points, features)
+	if found != nil {
+		return found, nil
+	}
+	return nil, c.set(points, features)
 }
 
 // set keeps points of f32 and f64 and features of floats as they are, and rounds anything else to f32.

@@ -4,16 +4,17 @@ import "github.com/spf13/cobra"
 
 const fuseHelp = `Fuse puts up to 16 streams on one clock, side by side in one array, in one launch.
 
-IN is a ULog file (.ulg) or a numpy archive (.npz) that holds NAME.values [S,D] and
-NAME.times [S] of each stream: int64 nanoseconds, float64 or float32 seconds, the same in all.
-The clock is the array targets [T] of the archive, or that of --hz over the time that the
-streams share.
+IN is a ULog file (.ulg) or a numpy archive (.npz) that holds NAME.values [S,D], [S] or records
+[S], and NAME.times [S] of each stream: int64 nanoseconds, datetime64, or float64 or float32
+seconds, the same in all. Records NAME [S] with one field that is called timestamp, timestamps,
+time, times, t or stamp are a stream by themselves, on that clock. The clock of the output is the
+array targets [T] of the archive, or that of --hz over the time that the streams share.
 
 --stream names the streams, in the order of their columns; without it all are taken in file
 order, if they are no more than 16. NAME:kind gives one a kind of its own, NAME:kind:max-gap or
 NAME::max-gap a limit too, NAME[x,y] some of its columns.
-Columns of a .ulg file are treated as in resample: integers keep their previous value,
-quaternions go by slerp.
+Integers keep their previous value, unless a stream of nothing else is given a kind of its own.
+Quaternions of a .ulg file go by slerp, as in resample.
 
 OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M streams, times [T],
 streams [M], and columns, which are named STREAM.column. What --edge fill and --fill-gaps write

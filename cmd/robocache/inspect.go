@@ -71,8 +71,9 @@ func (a *app) inspectCommand() *cobra.Command {
 		Use:   "inspect FILE",
 		Short: "List the streams of a recording",
 		Long: `Inspect lists the streams of a recording: samples, rate, what they cover, gaps, duplicate
-timestamps and steps back, and their columns. FILE is a ULog file (.ulg), or a numpy archive (.npz) that
-holds NAME.values and NAME.times of each stream.`,
+timestamps and steps back, and their columns, and says of all else why it is no stream. FILE is a
+ULog file (.ulg), or a numpy archive (.npz) that holds NAME.values and NAME.times of each stream, or
+records NAME with a field that is their clock.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --json | jq '.episodes[].streams[].name'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -148,18 +149,50 @@ func everyStream(file *npz.File) (*dataset.Episode, error) {
 		switch {
 		case errors.As(err, &bad):
 			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: strings.TrimPrefix(bad.Error(), "npz: ")})
-			used = []string{name + ".values", name + ".times", name + ".columns"}
+			used = []string{name, name + ".values", name + ".times", name + ".columns"}
 		case err != nil:
 			return nil, err
 		default:
-			e.Streams = append(e.Streams, one.Streams...)
+			e.Streams, e.LeftOut = append(e.Streams, one.Streams...), append(e.LeftOut, one.LeftOut...)
 		}
 		arrays = slices.DeleteFunc(arrays, func(a string) bool { return slices.Contains(used, a) })
 	}
 	for _, name := range arrays {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: "an array of no stream, which has NAME.values and NAME.times"})
+		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: noStream(file, name)})
+	}
+	for _, name := range file.Others() {
+		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: "no .npy array"})
 	}
 	return e, nil
+}
+
+// noStream says why an array of an archive is no part of a stream, and what takes it if something does.
+func noStream(file *npz.File, name string) string {
+	head, err := file.Header(name)
+	if err != nil {
+		return strings.TrimPrefix(err.Error(), "npy: ")
+	}
+	is := head.String()
+	base, part := "", ""
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		base, part = name[:i], name[i+1:]
+	}
+	batch := file.Has("values") && file.Has("times")
+	switch {
+	case batch && slices.Contains([]string{"values", "times", "targets", "lengths"}, name):
+		return is + ", " + name + " of the batch that robocache resample takes"
+	case name == "targets":
+		return is + ", the clock that robocache fuse takes without --hz"
+	case file.Has("points") && slices.Contains([]string{"points", "features", "offsets"}, name):
+		return is + ", " + name + " of the cloud that robocache voxelize takes"
+	case part == "values":
+		return is + " without an array " + base + ".times"
+	case part == "times", part == "columns" && !file.Has(base+".values"):
+		return is + " without an array " + base + ".values"
+	case head.IsRecords():
+		return is + fmt.Sprintf(" without one field that is their clock, [S] of %s", strings.Join(npz.Clocks(), ", "))
+	}
+	return is + " of no stream, which has NAME.values and NAME.times, or is records with a clock"
 }
 
 func (f *inspection) add(e *dataset.Episode) {
@@ -215,7 +248,7 @@ func (a *app) inspected(f *inspection, columns bool) error {
 			if s.BackSteps > 0 {
 				covers += fmt.Sprintf(", %d steps back", s.BackSteps)
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\n", s.Name, s.Samples, rate, covers, s.Gaps, strings.Join(names, ", "))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\n", plain(s.Name), s.Samples, rate, covers, s.Gaps, plain(strings.Join(names, ", ")))
 		}
 		for _, m := range e.Media {
 			fmt.Fprintf(t, "%s\t%d\t%.1f Hz\t\t\t%s %dx%d\n", m.Name, m.Frames, m.Rate, m.Encoding, m.Width, m.Height)
@@ -224,7 +257,7 @@ func (a *app) inspected(f *inspection, columns bool) error {
 			return err
 		}
 		for _, l := range e.LeftOut {
-			fmt.Fprintf(a.out, "left out: %s, %s\n", l.Name, l.Reason)
+			fmt.Fprintf(a.out, "left out: %s\n", plain(l.Name+", "+l.Reason))
 		}
 		for _, r := range e.Remarks {
 			a.remark("%s", r)

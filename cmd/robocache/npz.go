@@ -5,15 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 )
+
+// maxRows is how many rows a batch may have that holds no sample.
+const maxRows = 1 << 20
 
 // maxPanels is how many rows of a batch a figure shows.
 const maxPanels = 8
@@ -22,7 +27,10 @@ const maxPanels = 8
 type npzJob struct {
 	path                   string
 	values, times, targets *tensor.Tensor
-	lengths                *tensor.Tensor // nil: all rows are full
+	columns                []dataset.Column // of values
+	inexact                int              // whole numbers that values could not hold
+	lengths                *tensor.Tensor   // nil: all rows are full
+	remarks                []string
 	ignored                []string
 	clock                  ops.Clock
 	maxGap                 time.Duration // 0 without --max-gap
@@ -43,33 +51,31 @@ func loadNPZ(r *request) (*work, error) {
 	}
 	j := &npzJob{path: r.in}
 	j.maxGap, _ = r.gap.limit.Get()
+	used := []string{"values"}
+	if err := j.readValues(file, r); err != nil {
+		return nil, err
+	}
 	read := []struct {
 		name string
 		to   **tensor.Tensor
+		get  func(string) (*tensor.Tensor, error)
 		want bool
 	}{
-		{"values", &j.values, true},
-		{"times", &j.times, true},
-		{"targets", &j.targets, r.hz.value == 0},
-		{"lengths", &j.lengths, file.Has("lengths")},
+		{"times", &j.times, file.Times, true},
+		{"targets", &j.targets, file.Times, r.hz.value == 0},
+		{"lengths", &j.lengths, file.Tensor, file.Has("lengths")},
 	}
-	used := map[string]bool{}
 	for _, a := range read {
 		if !a.want {
 			continue
 		}
-		get := file.Tensor
-		if a.name == "values" && r.from.set {
-			get = file.BF16
-		}
-		t, err := get(a.name)
-		if err != nil {
+		if *a.to, err = a.get(a.name); err != nil {
 			return nil, &inputError{Path: r.in, Array: a.name, Err: err}
 		}
-		*a.to, used[a.name] = t, true
+		used = append(used, a.name)
 	}
 	for _, name := range slices.Concat(file.Names(), file.Others()) {
-		if !used[name] {
+		if !slices.Contains(used, name) {
 			j.ignored = append(j.ignored, name)
 		}
 	}
@@ -80,6 +86,40 @@ func loadNPZ(r *request) (*work, error) {
 		return nil, err
 	}
 	return &work{j}, nil
+}
+
+// readValues reads values as floats. Whole numbers keep their previous value unless a kind is asked for.
+func (j *npzJob) readValues(file *npz.File, r *request) error {
+	head, err := file.Header("values")
+	if err != nil {
+		return &inputError{Path: j.path, Array: "values", Err: err}
+	}
+	if n := len(head.Shape); n == 0 || n > 3 || head.IsRecords() {
+		return j.fail("values", &head, "numbers [S], [S,D] or [B,S,D]")
+	}
+	t, err := file.Table("values", npy.TableOptions{BF16: r.from.set})
+	if err != nil {
+		return &inputError{Path: j.path, Array: "values", Err: err}
+	}
+	j.values, j.columns, j.inexact = t.Values, t.Columns, t.Inexact
+	if r.from.set && j.values.DType() != tensor.BF16 {
+		return j.fail("values", &head, "uint16, the bits of bf16, for --in-dtype bf16")
+	}
+	if len(j.columns) > 0 && j.columns[0].Integer {
+		j.remarks = appendBits(j.remarks, "values", &head)
+		if !r.kind.set {
+			r.kind.value = ops.InterpPrevious
+		}
+	}
+	return nil
+}
+
+// appendBits appends a remark if an array that was taken as whole numbers may be bf16, which RoboCache itself writes as uint16.
+func appendBits(remarks []string, array string, head *npy.Header) []string {
+	if !strings.HasSuffix(head.Descr, "u2") {
+		return remarks
+	}
+	return append(remarks, array+": uint16 taken as whole numbers; --in-dtype bf16 reads them as bf16")
 }
 
 func readError(path string, err error) error {
@@ -93,15 +133,10 @@ func (j *npzJob) fail(array string, got any, want string) error {
 // check holds the arrays against each other, in the words of the file.
 func (j *npzJob) check() error {
 	v, t := j.values, j.times
-	switch {
-	case v.Rank() != 2 && v.Rank() != 3:
-		return j.fail("values", v, "[S,D] or [B,S,D]")
-	case !v.DType().IsFloat():
-		return j.fail("values", v, "f32, f64 or f16, or --in-dtype bf16 for bf16 stored as uint16")
-	case !slices.Contains([]tensor.DType{tensor.I64, tensor.F64, tensor.F32}, t.DType()):
-		return j.fail("times", t, "int64 nanoseconds, or float64 or float32 seconds")
-	}
 	batch, s := j.batch(), v.Dim(v.Rank()-2)
+	if batch > max(maxRows, v.Len()) {
+		return j.fail("values", v, fmt.Sprintf("at most %d rows that hold nothing", maxRows))
+	}
 	if !slices.Equal(t.Shape(), []int{s}) && !(v.Rank() == 3 && slices.Equal(t.Shape(), []int{batch, s})) {
 		want := fmt.Sprintf("[%d], one timestamp a sample", s)
 		if v.Rank() == 3 {
@@ -264,10 +299,10 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	}
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
-	res.Ignored = append([]string{}, j.ignored...)
+	res.Ignored, res.Remarks = append([]string{}, j.ignored...), append(res.Remarks, j.remarks...)
 	res.Remarks = append(res.Remarks, align.Unused(r.sampling(), r.edge.value, []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value}}, false)...)
 	d := j.values.Dim(j.values.Rank() - 1)
-	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(),
+	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact,
 		Kinds: map[string]int{r.kind.value.String(): d}}
 	for b := range j.batch() {
 		timestamps, err := j.row(b)
@@ -298,7 +333,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := line.Compare(out.Values, j.targets, 0, &dataset.Stream{Values: rows, Columns: make([]dataset.Column, d)}, j.again(device, args, r)); err != nil {
+	if err := line.Compare(out.Values, j.targets, 0, &dataset.Stream{Values: rows, Columns: j.columns}, j.again(device, args, r)); err != nil {
 		return nil, err
 	}
 	if j.batch() > 1 {

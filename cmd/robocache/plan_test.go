@@ -46,7 +46,7 @@ func TestThePictureComesWithTheArchiveOrNotAtAll(t *testing.T) {
 	for _, out := range []string{filepath.Join(t.TempDir(), "none", "o.npz"), filepath.Join(t.TempDir(), "o.npz")} {
 		plan := planFile(t, "streams: [{name: airspeed}]")
 		if filepath.Base(filepath.Dir(out)) != "none" {
-			plan = planFile(t, "streams: [{name: ../x, from: airspeed}]")
+			plan = planFile(t, "streams: [{name: \"a\\0b\", from: airspeed}]")
 		}
 		code, _, _ := cli("resample", flight, "-o", out, "--plan", plan, "--plot", picture, "--backend=cpu")
 		assert.NotEqual(t, exitGood, code)
@@ -75,9 +75,9 @@ func TestRemarksAreInJSONAndTrue(t *testing.T) {
 }
 
 func TestOneStreamThatCannotBeUsedHidesNoOtherInInspect(t *testing.T) {
-	path := twoStreams(t, map[string]*tensor.Tensor{"count.values": tensor.Must(tensor.Of([]int32{1, 2, 3, 4}, 4, 1)), "ramp.times": vec[int64](0, 0, 20e9, 30e9, 40e9)})
+	path := twoStreams(t, map[string]*tensor.Tensor{"count.values": tensor.Must(tensor.New(tensor.U8, 4, 1, 2, 3)), "ramp.times": vec[int64](0, 0, 20e9, 30e9, 40e9)})
 	stdout, _ := good(t, "inspect", path)
 	assert.Regexp(t, `ramp +5 .*, 1 timestamps repeat`, stdout)
-	assert.Contains(t, stdout, "left out: count, array count.values: got i32")
-	assert.Contains(t, stdout, "left out: targets, an array of no stream")
+	assert.Contains(t, stdout, "left out: count, array count.values: got uint8 [4,1,2,3], want [S,D]")
+	assert.Contains(t, stdout, "left out: targets, int64 [4], the clock that robocache fuse takes")
 }

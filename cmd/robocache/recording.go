@@ -22,6 +22,7 @@ type recording struct {
 	episode *dataset.Episode
 	plan    align.Plan
 	ignored []string // arrays of an .npz file that were not used
+	remarks []string
 	fused   *align.Fused
 	apart   *align.Resampled
 }
@@ -71,7 +72,17 @@ func loadStreams(r *request) (*work, error) {
 		return nil, arrayError(r.in, err)
 	}
 	if len(j.episode.Streams) == 0 {
-		return nil, &inputError{Path: r.in, Msg: "no streams, want arrays NAME.values [S,D] and NAME.times [S]"}
+		return nil, &inputError{Path: r.in, Msg: "no streams, want arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(npz.Clocks(), ", ")}
+	}
+	for i := range j.episode.Streams {
+		if s := &j.episode.Streams[i]; s.AllInteger() {
+			if head, err := file.Header(s.Name + ".values"); err == nil {
+				j.remarks = appendBits(j.remarks, s.Name+".values", &head)
+			}
+		}
+	}
+	for _, l := range j.episode.LeftOut {
+		j.remarks = append(j.remarks, fmt.Sprintf("not used: %s, %s", l.Name, l.Reason))
 	}
 	if names == nil { // an archive of streams says itself which there are
 		for _, s := range j.episode.Streams {
@@ -79,7 +90,7 @@ func loadStreams(r *request) (*work, error) {
 		}
 	}
 	if r.hz.value == 0 && r.planFile == "" {
-		if j.plan.Targets, err = file.Tensor("targets"); err != nil {
+		if j.plan.Targets, err = file.Times("targets"); err != nil {
 			return nil, &inputError{Path: r.in, Array: "targets", Err: err}
 		}
 		used = append(used, "targets")
@@ -203,6 +214,7 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 	if err != nil {
 		return nil, j.explain(err)
 	}
+	res.Remarks = append(res.Remarks, j.remarks...)
 	return res, nil
 }
 

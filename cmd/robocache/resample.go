@@ -46,15 +46,16 @@ IN is a ULog file (.ulg) or a numpy archive (.npz).
 From .ulg it takes every stream with at least two distinct timestamps, or those named with
 --stream, and --hz makes the clock over the time that they have in common. Float columns are
 interpolated linearly, quaternions (q[0] to q[3], q_d, q_offset and delta_q_reset, in PX4's
-order wxyz) by slerp; --kind and --stream NAME:kind change that. Integer columns always
-keep their previous value. In a stream named with :slerp, :rotvec or :rot6d, arrays of four,
+order wxyz) by slerp; --kind and --stream NAME:kind change that. Integer columns keep their
+previous value, unless NAME:kind is of a stream of nothing else. In a stream named with :slerp, :rotvec or :rot6d, arrays of four,
 three or six floats are rotations and other floats are linear; with :hermite, the first half
 of its columns are values, the second their velocities. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and
 NAME.columns of each stream, and the one times [T] in nanoseconds.
 
-From .npz it takes values [B,S,D] or [S,D], times [B,S] or [S] (int64 nanoseconds, float64
-or float32 seconds), targets [B,T] or [T] unless --hz makes a clock over the time that all
-rows share, and lengths [B] if there are any. OUT.npz holds values, valid, age and times.
+From .npz it takes values [B,S,D], [S,D] or [S], times [B,S] or [S] (int64 nanoseconds,
+datetime64, float64 or float32 seconds), targets [B,T] or [T] unless --hz makes a clock over
+the time that all rows share, and lengths [B] if there are any. Values of whole numbers keep
+their previous value unless --kind is given. OUT.npz holds values, valid, age and times.
 
 The kinds window-mean, -min, -max and -last reduce the samples of the last --window before
 a target, its own time included, so that none between two targets is lost.

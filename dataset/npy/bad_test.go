@@ -137,12 +137,15 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Add(npyFile("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000, 1000000)}"))
+	f.Add(recordFile("[('t', '<M8[us]'), ('a', [('x', '<f2', (2, 2)), ('', '|V3'), ('b', '|b1')], (3,))]", "(1,)", make([]byte, 44)...))
+	f.Add(recordFile(`[(('title', '\x41\u00e9'), '>i2', (4000,)), ('n', [('n', [('n', '|S0')])], (0,))]`, "(0,)"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if list, err := ReadStrings(bytes.NewReader(data)); err == nil {
 			var b bytes.Buffer
 			_ = WriteStrings(&b, list)
 		}
 		_, _ = ReadBF16(bytes.NewReader(data))
+		everyReader(t, data)
 		v, err := Read(bytes.NewReader(data))
 		if err != nil {
 			var bad *dataset.FormatError
@@ -156,4 +159,41 @@ func FuzzRead(f *testing.F) {
 		require.Equal(t, fmt.Sprint(v), fmt.Sprint(again))
 		require.Equal(t, hexBits(t, v), hexBits(t, again))
 	})
+}
+
+// everyReader reads a file as times, as features and as points: what comes is whole, or the error says where it is not.
+func everyReader(t *testing.T, data []byte) {
+	typed := func(err error) bool {
+		var bad *dataset.FormatError
+		if err != nil {
+			require.ErrorAs(t, err, &bad)
+		}
+		return err == nil
+	}
+	_, err := ReadTimes(bytes.NewReader(data))
+	typed(err)
+	if c, err := ReadCloud(bytes.NewReader(data)); typed(err) {
+		require.NoError(t, c.Check())
+	}
+	h, err := ReadHeader(bytes.NewReader(data))
+	if !typed(err) {
+		return
+	}
+	_ = h.String()
+	clocks := []string{""}
+	if len(h.Fields) > 0 {
+		clocks = append(clocks, h.Fields[0].Name)
+	}
+	for _, clock := range clocks {
+		table, err := ReadTable(bytes.NewReader(data), TableOptions{Clock: clock, BF16: clock == ""})
+		if !typed(err) {
+			continue
+		}
+		if r := table.Values.Rank(); r > 0 {
+			require.Len(t, table.Columns, table.Values.Dim(r-1))
+		}
+		if clock != "" {
+			require.Equal(t, table.Values.Dim(0), table.Times.Len())
+		}
+	}
 }

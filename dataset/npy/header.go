@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/records"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -22,41 +22,46 @@ const (
 // Header is what a file says of its array.
 type Header struct {
 	Version int    // 1, 2 or 3
-	Descr   string // numpy's name of the type with its byte order: "<f4"
+	Descr   string // numpy's name of the type with its byte order: "<f4"; of records, the list of their fields
 	Fortran bool   // the first dimension is the fastest in the file
 	Shape   []int
+	Fields  []Field // of records: their numbers and what else they hold, in order, nested fields and arrays one by one; nil otherwise
 
+	dtype dtype
 	size  int64 // bytes before the data
 	count int   // elements
-	kind  byte  // numpy's letter: f i u b U S V
-	item  int   // bytes an element
-	big   bool  // big-endian
+	element
 }
 
 // Len returns the number of elements.
 func (h *Header) Len() int { return h.count }
 
-// DType returns the dtype of the tensor that Read gives, and false for strings and for types that it does not take.
-func (h *Header) DType() (tensor.DType, bool) {
-	switch string(h.kind) + strconv.Itoa(h.item) {
-	case "f2":
-		return tensor.F16, true
-	case "f4":
-		return tensor.F32, true
-	case "f8":
-		return tensor.F64, true
-	case "i1", "i2", "i4", "u2":
-		return tensor.I32, true
-	case "i8", "u4", "u8":
-		return tensor.I64, true
-	case "u1", "b1":
-		return tensor.U8, true
-	}
-	return 0, false
-}
+// IsRecords reports whether the elements are records of fields, numpy's structured types.
+func (h *Header) IsRecords() bool { return h.kind == recordKind }
 
 // IsString reports whether the array holds strings.
 func (h *Header) IsString() bool { return h.kind == 'U' || h.kind == 'S' }
+
+// String is the type, as numpy calls it, and the shape: "float32 [8,100,7]".
+func (h *Header) String() string {
+	return h.Type() + " " + tensor.FormatShape(h.Shape)
+}
+
+// Type is numpy's name of the type without its byte order, "float32", or of records the beginning of their fields: "records (t, x, y)".
+func (h *Header) Type() string {
+	if !h.IsRecords() {
+		return h.name()
+	}
+	names := make([]string, 0, 5)
+	for i, f := range h.Fields {
+		if i == 4 && len(h.Fields) > 5 {
+			names = append(names, fmt.Sprintf("... %d more", len(h.Fields)-4))
+			break
+		}
+		names = append(names, fmt.Sprintf("%.40s", f.Name))
+	}
+	return "records (" + strings.Join(names, ", ") + ")"
+}
 
 // ReadHeader reads up to the first byte of the data. It returns a *dataset.FormatError for a header that is cut, broken
 // or of a type whose elements have no fixed size.
@@ -90,36 +95,29 @@ func ReadHeader(r io.Reader) (Header, error) {
 		return h, short(err, at+int64(n), "array header")
 	}
 	h.size = at + size
-	p := literal{text: string(text), base: at}
+	p := literal{text: string(text), base: at, latin1: h.Version < 3}
 	if err := p.header(&h); err != nil {
 		return h, err
 	}
 	return h, h.resolve(at)
 }
 
-// resolve works out the element type and count of a parsed header.
-func (h *Header) resolve(at int64) error {
+// resolve works out the element type and count of a parsed header whose text begins at a byte.
+func (h *Header) resolve(at int64) (err error) {
 	fail := func(kind error, msg, got, want string) error {
 		return &dataset.FormatError{Format: "npy", Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
 	}
-	d := h.Descr
-	order := byte('=')
-	if d != "" && strings.IndexByte("<>|=", d[0]) >= 0 {
-		order, d = d[0], d[1:]
+	h.Descr = h.dtype.text
+	switch {
+	case len(h.dtype.shape) > 0: // numpy gives the array these dimensions
+		return fail(dataset.ErrUnsupported, "element type", "an array in each element", "one number, string or record")
+	case h.dtype.record:
+		err = h.flatten(at)
+	default:
+		h.element, err = elementOf(h.dtype.text, at)
 	}
-	item, err := -1, error(nil)
-	if len(d) > 1 {
-		item, err = strconv.Atoi(d[1:])
-	}
-	if err != nil || item < 0 || d[1] == '+' || strings.IndexByte("fiubUSV", d[0]) < 0 {
-		return fail(dataset.ErrUnsupported, "element type", strconv.Quote(h.Descr), "f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1, U or S")
-	}
-	h.kind, h.item, h.big = d[0], item, order == '>'
-	if h.kind == 'U' {
-		if item > math.MaxInt32 {
-			return fail(dataset.ErrTooLarge, "element type", h.Descr, "a string of at most 2^31 characters")
-		}
-		h.item = 4 * item
+	if err != nil {
+		return err
 	}
 	if len(h.Shape) > maxRank {
 		return fail(dataset.ErrUnsupported, "rank", strconv.Itoa(len(h.Shape)), fmt.Sprintf("at most %d", maxRank))
@@ -128,7 +126,7 @@ func (h *Header) resolve(at int64) error {
 		return fail(dataset.ErrTooLarge, "shape", tensor.FormatShape(h.Shape), "at most 2^62 bytes")
 	}
 	if h.item == 0 && h.count > 0 {
-		return fail(dataset.ErrUnsupported, "element type", h.Descr, "elements of at least one byte")
+		return fail(dataset.ErrUnsupported, "element type", records.Quote(h.Descr), "elements of at least one byte")
 	}
 	return nil
 }
@@ -139,145 +137,4 @@ func short(err error, at int64, what string) error {
 		return &dataset.FormatError{Format: "npy", Offset: at, Kind: dataset.ErrTruncated, Msg: what, Err: io.ErrUnexpectedEOF}
 	}
 	return err
-}
-
-// literal reads the Python dictionary of a header: strings, True, False, tuples of integers.
-type literal struct {
-	text string
-	at   int
-	base int64
-}
-
-func (p *literal) fail(want string) error {
-	got := "the end of the header"
-	if p.at < len(p.text) {
-		got = strconv.Quote(p.text[p.at:min(p.at+16, len(p.text))])
-	}
-	return &dataset.FormatError{Format: "npy", Offset: p.base + int64(p.at), Kind: dataset.ErrCorrupt, Msg: "array header", Got: got, Want: want}
-}
-
-func (p *literal) space() {
-	for p.at < len(p.text) && strings.IndexByte(" \t\n\r", p.text[p.at]) >= 0 {
-		p.at++
-	}
-}
-
-// take skips space, then one character if it is c.
-func (p *literal) take(c byte) bool {
-	p.space()
-	if p.at < len(p.text) && p.text[p.at] == c {
-		p.at++
-		return true
-	}
-	return false
-}
-
-func (p *literal) header(h *Header) error {
-	if !p.take('{') {
-		return p.fail("'{'")
-	}
-	seen := map[string]bool{}
-	for !p.take('}') {
-		start := p.at
-		key, err := p.str()
-		if err != nil {
-			return err
-		}
-		if seen[key] {
-			p.at = start
-			return p.fail("each key once")
-		}
-		seen[key] = true
-		if !p.take(':') {
-			return p.fail("':'")
-		}
-		p.space()
-		switch key {
-		case "descr":
-			if p.at < len(p.text) && (p.text[p.at] == '[' || p.text[p.at] == '(') {
-				return &dataset.FormatError{Format: "npy", Offset: p.base + int64(p.at), Kind: dataset.ErrUnsupported, Msg: "element type", Got: "a structured type", Want: "one number or string an element"}
-			}
-			h.Descr, err = p.str()
-		case "fortran_order":
-			h.Fortran, err = p.boolean()
-		case "shape":
-			h.Shape, err = p.tuple()
-		default:
-			p.at = start
-			err = p.fail("descr, fortran_order or shape")
-		}
-		if err != nil {
-			return err
-		}
-		if !p.take(',') {
-			if !p.take('}') {
-				return p.fail("',' or '}'")
-			}
-			break
-		}
-	}
-	if len(seen) != 3 {
-		return p.fail("descr, fortran_order and shape")
-	}
-	if p.space(); p.at != len(p.text) {
-		return p.fail("nothing after the dictionary")
-	}
-	return nil
-}
-
-func (p *literal) str() (string, error) {
-	p.space()
-	if p.at >= len(p.text) || (p.text[p.at] != '\'' && p.text[p.at] != '"') {
-		return "", p.fail("a quoted string")
-	}
-	end := strings.IndexByte(p.text[p.at+1:], p.text[p.at])
-	if end < 0 {
-		return "", p.fail("a closed string")
-	}
-	s := p.text[p.at+1 : p.at+1+end]
-	p.at += end + 2
-	return s, nil
-}
-
-func (p *literal) boolean() (bool, error) {
-	for _, word := range []string{"True", "False"} {
-		if strings.HasPrefix(p.text[p.at:], word) {
-			p.at += len(word)
-			return word == "True", nil
-		}
-	}
-	return false, p.fail("True or False")
-}
-
-// tuple reads (), (3,) and (3, 4L): old versions of numpy wrote the L.
-func (p *literal) tuple() ([]int, error) {
-	if !p.take('(') {
-		return nil, p.fail("'('")
-	}
-	shape := []int{}
-	for !p.take(')') {
-		start := p.at
-		for p.at < len(p.text) && p.text[p.at] >= '0' && p.text[p.at] <= '9' {
-			p.at++
-		}
-		n, err := strconv.Atoi(p.text[start:p.at])
-		if err != nil {
-			p.at = start
-			return nil, p.fail("a dimension")
-		}
-		shape = append(shape, n)
-		if p.at < len(p.text) && p.text[p.at] == 'L' {
-			p.at++
-		}
-		if !p.take(',') {
-			if !p.take(')') {
-				return nil, p.fail("',' or ')'")
-			}
-			if len(shape) == 1 {
-				return nil, p.fail("a tuple: (n,)")
-			}
-			break
-		}
-	}
-	return shape, nil
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/records"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -51,43 +52,47 @@ func Read(r io.Reader) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	le := binary.ByteOrder(binary.LittleEndian)
-	if h.big {
-		le = binary.BigEndian
-	}
-	switch string(h.kind) + strconv.Itoa(h.item) {
-	case "f2":
-		return array(r, &h, func(b []byte) tensor.Float16 { return tensor.Float16(le.Uint16(b)) })
-	case "f4":
-		if !h.big {
-			return array(r, &h, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
-		}
-		return array(r, &h, func(b []byte) float32 { return math.Float32frombits(le.Uint32(b)) })
-	case "f8":
-		if !h.big {
-			return array(r, &h, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
-		}
-		return array(r, &h, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) })
-	case "i1":
-		return array(r, &h, func(b []byte) int32 { return int32(int8(b[0])) })
-	case "i2":
-		return array(r, &h, func(b []byte) int32 { return int32(int16(le.Uint16(b))) })
-	case "i4":
-		return array(r, &h, func(b []byte) int32 { return int32(le.Uint32(b)) })
-	case "i8":
-		return array(r, &h, func(b []byte) int64 { return int64(le.Uint64(b)) })
-	case "u1":
+	o := h.order()
+	s, _ := h.scalar()
+	switch s {
+	case records.F16, records.F32, records.F64:
+		return floats(r, &h, s)
+	case records.U8:
 		return array[uint8](r, &h, nil)
-	case "b1":
+	case records.Bool:
 		return array(r, &h, func(b []byte) uint8 { return min(b[0], 1) })
-	case "u2":
-		return array(r, &h, func(b []byte) int32 { return int32(le.Uint16(b)) })
-	case "u4":
-		return array(r, &h, func(b []byte) int64 { return int64(le.Uint32(b)) })
-	case "u8":
-		return readUint64(r, &h, le)
+	case records.I8:
+		return array(r, &h, func(b []byte) int32 { return int32(int8(b[0])) })
+	case records.I16:
+		return array(r, &h, func(b []byte) int32 { return int32(int16(o.Uint16(b))) })
+	case records.U16:
+		return array(r, &h, func(b []byte) int32 { return int32(o.Uint16(b)) })
+	case records.I32:
+		return array(r, &h, func(b []byte) int32 { return int32(o.Uint32(b)) })
+	case records.U32:
+		return array(r, &h, func(b []byte) int64 { return int64(o.Uint32(b)) })
+	case records.I64:
+		return array(r, &h, func(b []byte) int64 { return int64(o.Uint64(b)) })
+	case records.U64:
+		return readUint64(r, &h)
 	}
 	return nil, unsupported(&h, "f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8 or b1")
+}
+
+// floats reads an array of floats bit for bit.
+func floats(r io.Reader, h *Header, s records.Scalar) (*tensor.Tensor, error) {
+	o := h.order()
+	switch {
+	case s == records.F16:
+		return array(r, h, func(b []byte) tensor.Float16 { return tensor.Float16(o.Uint16(b)) })
+	case s == records.F32 && !h.big: // the common ones, without a call for each number
+		return array(r, h, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+	case s == records.F32:
+		return array(r, h, func(b []byte) float32 { return math.Float32frombits(o.Uint32(b)) })
+	case !h.big:
+		return array(r, h, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) })
+	}
+	return array(r, h, func(b []byte) float64 { return math.Float64frombits(o.Uint64(b)) })
 }
 
 // ReadBF16 reads an array of uint16, or of two opaque bytes (V2), as the bits of bf16. Any other type is an error that is
@@ -97,14 +102,19 @@ func ReadBF16(r io.Reader) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.item != 2 || (h.kind != 'u' && h.kind != 'V') {
-		return nil, unsupported(&h, "u2, the bits of bf16")
-	}
-	if h.big {
-		return array(r, &h, func(b []byte) tensor.BFloat16 { return tensor.BFloat16(binary.BigEndian.Uint16(b)) })
-	}
-	return array(r, &h, func(b []byte) tensor.BFloat16 { return tensor.BFloat16(binary.LittleEndian.Uint16(b)) })
+	return bf16(r, &h)
 }
+
+func bf16(r io.Reader, h *Header) (*tensor.Tensor, error) {
+	if !h.isBF16() {
+		return nil, unsupported(h, "u2 or V2, the bits of bf16")
+	}
+	o := h.order()
+	return array(r, h, func(b []byte) tensor.BFloat16 { return tensor.BFloat16(o.Uint16(b)) })
+}
+
+// isBF16 reports whether the elements may be bf16: numpy has no name for it.
+func (h *Header) isBF16() bool { return h.item == 2 && (h.kind == 'u' || h.kind == 'V') }
 
 // ReadStrings reads an array of strings of rank 0 or 1. As in numpy, zero bytes at a string's end are not part of it.
 // Strings of bytes (S) are taken as they are, and need not be UTF-8.
@@ -124,10 +134,7 @@ func ReadStrings(r io.Reader) ([]string, error) {
 		return nil, err
 	}
 	list := make([]string, h.count)
-	order := binary.ByteOrder(binary.LittleEndian)
-	if h.big {
-		order = binary.BigEndian
-	}
+	order := h.order()
 	var text []byte
 	for i := range list {
 		item := raw[i*h.item : (i+1)*h.item]
@@ -149,12 +156,17 @@ func ReadStrings(r io.Reader) ([]string, error) {
 }
 
 func unsupported(h *Header, want string) error {
-	return &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "element type", Got: strconv.Quote(h.Descr), Want: want}
+	got := records.Quote(h.Descr)
+	if h.IsRecords() {
+		got = h.Type()
+	}
+	return &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "element type", Got: got, Want: want}
 }
 
 // readUint64 reads into int64, and fails at the first element that does not fit.
-func readUint64(r io.Reader, h *Header, order binary.ByteOrder) (*tensor.Tensor, error) {
-	data, err := elements(r, h.count, 8, h.size, func(b []byte) int64 { return int64(order.Uint64(b)) })
+func readUint64(r io.Reader, h *Header) (*tensor.Tensor, error) {
+	o := h.order()
+	data, err := elements(r, h.count, 8, h.size, func(b []byte) int64 { return int64(o.Uint64(b)) })
 	if err != nil {
 		return nil, err
 	}

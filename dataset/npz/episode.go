@@ -3,11 +3,10 @@ package npz
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/tensor"
+	"github.com/robocache/robocache/dataset/npy"
 )
 
 // EpisodeOptions say how an archive becomes an episode.
@@ -18,9 +17,11 @@ type EpisodeOptions struct {
 	Streams []string
 }
 
-// Episode reads the streams of an archive: of each, NAME.values [S,D], NAME.times [S], int64 nanoseconds or float64 or float32 seconds, and if it is
-// there NAME.columns [D], names; columns without are called by their indices. It returns the names of the arrays that it read, too. Arrays that do
-// not go together are a *StreamError.
+// Episode reads the streams of an archive: of each, NAME.values and NAME.times [S], and if it is there NAME.columns [D], names; columns without are
+// called by their indices. Values are [S,D], or [S] of one column, or records [S] that name their columns; see npy.ReadTable. Times are as
+// npy.ReadTimes takes them. An array NAME of records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values.
+// It returns the names of the arrays that it read, too. Episode.LeftOut has the fields that are no numbers, "NAME.field". Arrays that do not go
+// together are a *StreamError.
 func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	names := opt.Streams
 	if len(names) == 0 {
@@ -29,25 +30,63 @@ func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	e := &dataset.Episode{}
 	var used []string
 	for _, name := range names {
-		s, err := f.stream(name, opt.BF16)
+		s, table, arrays, err := f.stream(name, opt.BF16)
 		if err != nil {
 			return nil, nil, err
 		}
 		e.Streams = append(e.Streams, s)
-		used = append(used, name+".values", name+".times", name+".columns")
+		used = append(used, arrays...)
+		for _, l := range table.LeftOut {
+			l.Name = name + "." + l.Name
+			e.LeftOut = append(e.LeftOut, l)
+		}
 	}
 	return e, used, nil
 }
 
-// StreamNames returns the names of the streams: those that have an array NAME.values and an array NAME.times, in file order.
+// Clocks are the names of a field that is the clock of its records.
+func Clocks() []string { return []string{"timestamp", "timestamps", "time", "times", "t", "stamp"} }
+
+// Clock returns the field that is the clock of records [S], and an empty name if they have none, or more than one.
+func Clock(h *npy.Header) string {
+	clock := ""
+	for i := range h.Fields {
+		name := h.Fields[i].Name
+		if !slices.Contains(Clocks(), name) {
+			continue
+		}
+		if clock != "" || !h.Fields[i].IsClock() || len(h.Shape) != 1 {
+			return ""
+		}
+		clock = name
+	}
+	return clock
+}
+
+// StreamNames returns the names of the streams, in file order: those that have an array NAME.values and an array NAME.times, or an array NAME of
+// records with a clock.
 func (f *File) StreamNames() []string {
 	var names []string
 	for _, name := range f.Names() {
 		if base, ok := strings.CutSuffix(name, ".values"); ok && f.Has(base+".times") {
 			names = append(names, base)
+		} else if f.clock(name) != "" {
+			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// clock returns the clock of an array that is a stream by itself.
+func (f *File) clock(name string) string {
+	if f.Has(name + ".values") {
+		return ""
+	}
+	h, err := f.Header(name)
+	if err != nil { // of an array that is broken, or none that is read here, it is known when it is asked for
+		return ""
+	}
+	return Clock(&h)
 }
 
 // StreamError says which array of an archive makes no stream.
@@ -67,78 +106,68 @@ func (e *StreamError) Error() string {
 // Unwrap returns what lies below.
 func (e *StreamError) Unwrap() error { return e.Err }
 
-func (f *File) stream(name string, bf16 bool) (dataset.Stream, error) {
+// stream reads a stream, and returns the names of the arrays that it is made of.
+func (f *File) stream(name string, bf16 bool) (s dataset.Stream, t *npy.Table, arrays []string, err error) {
 	values, times := name+".values", name+".times"
-	s := dataset.Stream{Name: name}
-	fail := func(array string, got any, want string) (dataset.Stream, error) {
-		return s, &StreamError{Stream: name, Array: array, Got: fmt.Sprint(got), Want: want}
+	s.Name = name
+	below := func(array string, err error) (dataset.Stream, *npy.Table, []string, error) {
+		return s, nil, nil, &StreamError{Stream: name, Array: array, Err: err}
 	}
-	below := func(array string, err error) (dataset.Stream, error) {
-		return s, &StreamError{Stream: name, Array: array, Err: err}
+	fail := func(array, got, want string) (dataset.Stream, *npy.Table, []string, error) {
+		return s, nil, nil, &StreamError{Stream: name, Array: array, Got: got, Want: want}
 	}
+	opt := npy.TableOptions{BF16: bf16}
+	arrays = []string{values, times}
 	if !f.Has(values) {
-		return s, f.missing(name)
+		if opt.Clock = f.clock(name); opt.Clock == "" {
+			return s, nil, nil, f.missing(name)
+		}
+		values, times, arrays = name, name, []string{name}
 	}
-	// Of a uint16 array the option says what it is; others are what they are.
 	head, err := f.Header(values)
 	if err != nil {
 		return below(values, err)
 	}
-	get := f.Tensor
-	if bf16 && strings.HasSuffix(head.Descr, "u2") {
-		get = f.BF16
+	if rank := len(head.Shape); rank != 1 && (rank != 2 || head.IsRecords()) {
+		return fail(values, head.String(), "[S,D], [S] or records [S]")
 	}
-	if s.Values, err = get(values); err != nil {
+	if t, err = f.Table(values, opt); err != nil {
 		return below(values, err)
 	}
-	if s.Times, err = f.Tensor(times); err != nil {
-		return below(times, err)
+	s.Values, s.Columns, s.Inexact, s.Times = t.Values, t.Columns, t.Inexact, t.Times
+	if s.Times == nil {
+		if s.Times, err = f.Times(times); err != nil {
+			return below(times, err)
+		}
 	}
-	v, t := s.Values, s.Times
-	switch {
-	case v.Rank() != 2:
-		return fail(values, v, "[S,D]")
-	case v.Dim(1) == 0:
-		return fail(values, v, "at least one feature")
-	case !v.DType().IsFloat():
-		return fail(values, v, "f32, f64 or f16, or bf16 stored as uint16")
-	case !slices.Contains([]tensor.DType{tensor.I64, tensor.F64, tensor.F32}, t.DType()):
-		return fail(times, t, "int64 nanoseconds, or float64 or float32 seconds")
-	case !slices.Equal(t.Shape(), []int{v.Dim(0)}):
-		return fail(times, t, fmt.Sprintf("[%d], one timestamp a sample", v.Dim(0)))
+	switch n := s.Values.Dim(0); {
+	case len(s.Columns) == 0:
+		return fail(values, head.String(), "at least one feature")
+	case !slices.Equal(s.Times.Shape(), []int{n}):
+		return fail(times, s.Times.String(), fmt.Sprintf("[%d], one timestamp a sample", n))
 	}
-	names, err := f.columns(name, v.Dim(1))
-	if err != nil {
-		return below(name+".columns", err)
-	}
-	for _, name := range names {
-		s.Columns = append(s.Columns, dataset.Column{Name: name, Type: v.DType().String()})
+	if named := name + ".columns"; !head.IsRecords() && f.Has(named) {
+		list, err := f.Strings(named)
+		if err == nil && len(list) != len(s.Columns) {
+			err = fmt.Errorf("got %d names, want %d, one a feature", len(list), len(s.Columns))
+		}
+		if err != nil {
+			return below(named, err)
+		}
+		for i := range s.Columns {
+			s.Columns[i].Name = list[i]
+		}
+		arrays = append(arrays, named)
 	}
 	if err := s.Check(); err != nil {
 		return below(times, err)
 	}
-	return s, nil
-}
-
-// columns returns the names in NAME.columns, or the indices.
-func (f *File) columns(stream string, n int) ([]string, error) {
-	if !f.Has(stream + ".columns") {
-		names := make([]string, n)
-		for i := range names {
-			names[i] = strconv.Itoa(i)
-		}
-		return names, nil
-	}
-	names, err := f.Strings(stream + ".columns")
-	if err == nil && len(names) != n {
-		err = fmt.Errorf("got %d names, want %d, one a feature", len(names), n)
-	}
-	return names, err
+	return s, t, arrays, nil
 }
 
 // missing is the error of a stream that there is not.
 func (f *File) missing(name string) error {
-	want := "arrays NAME.values [S,D] and NAME.times [S]"
+	want := "arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(Clocks(), ", ")
 	if all := f.StreamNames(); len(all) > 0 {
 		want = strings.Join(all, ", ")
 	}

@@ -21,6 +21,7 @@ type File struct {
 	names   []string
 	others  []string
 	members map[string]*zip.File
+	twice   map[string]bool // names of more than one member
 	closer  io.Closer
 }
 
@@ -57,26 +58,23 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 		}
 		return nil, err
 	}
-	f := &File{path: path, size: size, members: make(map[string]*zip.File, len(z.File))}
+	f := &File{path: path, size: size, members: make(map[string]*zip.File, len(z.File)), twice: map[string]bool{}}
 	for _, m := range z.File {
 		name, isArray := strings.CutSuffix(m.Name, ".npy")
-		if !isArray {
+		switch {
+		case !isArray:
 			f.others = append(f.others, m.Name)
-			continue
+		case f.members[name] != nil:
+			f.twice[name] = true
+		default:
+			f.members[name] = m
+			f.names = append(f.names, name)
 		}
-		if err := checkName(name); err != nil {
-			return nil, &dataset.FormatError{Format: "npz", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "array name", Err: err}
-		}
-		if f.members[name] != nil {
-			return nil, &dataset.FormatError{Format: "npz", Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "array name", Got: fmt.Sprintf("%q twice", name), Want: "each name once"}
-		}
-		f.members[name] = m
-		f.names = append(f.names, name)
 	}
 	return f, nil
 }
 
-// Names returns the arrays' names, in file order. The caller owns the slice.
+// Names returns the arrays' names, in file order, each once. The caller owns the slice.
 func (f *File) Names() []string { return append([]string(nil), f.names...) }
 
 // Others returns the names of the members that are not arrays, which are left alone.
@@ -97,6 +95,17 @@ func (f *File) Header(name string) (npy.Header, error) {
 
 // Tensor reads an array of numbers, as npy.Read does. No such name is a *dataset.FormatError that is dataset.ErrNotFound.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) { return whole(f, name, npy.Read) }
+
+// Times reads timestamps, as npy.ReadTimes does.
+func (f *File) Times(name string) (*tensor.Tensor, error) { return whole(f, name, npy.ReadTimes) }
+
+// Table reads numbers or records as features, as npy.ReadTable does.
+func (f *File) Table(name string, opt npy.TableOptions) (*npy.Table, error) {
+	return whole(f, name, func(r io.Reader) (*npy.Table, error) { return npy.ReadTable(r, opt) })
+}
+
+// Cloud reads records as points, as npy.ReadCloud does.
+func (f *File) Cloud(name string) (*dataset.Cloud, error) { return whole(f, name, npy.ReadCloud) }
 
 // BF16 reads an array of uint16 as the bits of bf16, as npy.ReadBF16 does.
 func (f *File) BF16(name string) (*tensor.Tensor, error) { return whole(f, name, npy.ReadBF16) }
@@ -143,6 +152,9 @@ func (f *File) with(name string, fn func(*member) error) error {
 	m := f.members[name]
 	if m == nil {
 		return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "array", Got: fmt.Sprintf("%q", name), Want: "one of " + strings.Join(f.names, " ")}
+	}
+	if f.twice[name] {
+		return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "array", Got: fmt.Sprintf("%q twice", name), Want: "each name once"}
 	}
 	rc, err := m.Open()
 	if err == nil {

@@ -26,6 +26,9 @@ type Writer struct {
 	closed bool
 }
 
+// maxName is how long a name may be: a zip archive counts its bytes, ".npy" among them, in 16 bits.
+const maxName = 1<<16 - 1 - len(".npy")
+
 // Error says why an array cannot be added.
 type Error struct {
 	Name      string
@@ -49,8 +52,8 @@ func NewWriter(w io.Writer, opt Options) *Writer {
 	return z
 }
 
-// Add writes a host tensor under a name, without ".npy". A name that was used, or could be taken for a path outside a
-// folder, is an *Error. After a failed write every call returns its error.
+// Add writes a host tensor under a name, without ".npy": any text but an empty one, as numpy takes a name for a name, "/observations/qpos" too. A
+// name that was used, or that numpy could not read back, is an *Error. After a failed write every call returns its error.
 func (w *Writer) Add(name string, t *tensor.Tensor) error {
 	return w.add(name, func(out io.Writer) error { return npy.Write(out, t) })
 }
@@ -67,11 +70,8 @@ func (w *Writer) add(name string, fill func(io.Writer) error) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := checkName(name); err != nil {
+	if err := w.checkName(name); err != nil {
 		return err
-	}
-	if w.names[name] {
-		return &Error{Name: name, Kind: dataset.ErrOption, Got: "the name twice", Want: "each name once"}
 	}
 	// The member begins with its first bytes, so that an array that is refused leaves no trace.
 	m := &lazy{w: w, name: name}
@@ -116,27 +116,23 @@ func (l *lazy) Write(p []byte) (int, error) {
 	return l.out.Write(p)
 }
 
-// checkName refuses what could not be a member's name, or would leave the folder it is unpacked into.
-func checkName(name string) error {
-	bad := func(got string) error {
-		return &Error{Name: name, Kind: dataset.ErrOption, Got: got, Want: "a plain name, or one with folders below the archive"}
+// checkName refuses what numpy could not read back under that name.
+func (w *Writer) checkName(name string) error {
+	bad := func(got, want string) error {
+		return &Error{Name: name, Kind: dataset.ErrOption, Got: got, Want: want}
 	}
+	short, npy := strings.CutSuffix(name, ".npy")
 	switch {
 	case name == "":
-		return bad("an empty name")
-	case len(name) > 1<<15:
-		return bad(fmt.Sprintf("%d bytes", len(name)))
-	case !utf8.ValidString(name):
-		return bad("a name that is not UTF-8")
-	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '\\' || c == 0x7f }):
-		return bad("a backslash or control character")
-	case strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':':
-		return bad("an absolute path")
-	}
-	for _, part := range strings.Split(name, "/") {
-		if part == "" || part == "." || part == ".." {
-			return bad("a path with " + fmt.Sprintf("%q", part))
-		}
+		return bad("an empty name", "a name")
+	case len(name) > maxName:
+		return bad(fmt.Sprintf("%d bytes", len(name)), fmt.Sprintf("at most %d", maxName))
+	case !utf8.ValidString(name) || strings.Contains(name, "\x00"):
+		return bad("a zero byte, or bytes that are not UTF-8", "UTF-8 without")
+	case w.names[name]:
+		return bad("the name twice", "each name once")
+	case npy && w.names[short], w.names[name+".npy"]:
+		return bad("a name with and without .npy", "one of them: numpy would take one for the other")
 	}
 	return nil
 }

@@ -143,8 +143,8 @@ func (h *header) layout(entries map[string]entry) error {
 		if f.Skip {
 			h.padding += count
 		}
-		if count == 1 && scalar.Size() == 4 && (name == "rgb" || name == "rgba") {
-			f.Packed, f.Type = len(name), name
+		if count == 1 {
+			f.Pack()
 		}
 		for k := range count {
 			if count > 1 {

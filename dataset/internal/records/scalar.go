@@ -23,12 +23,14 @@ const (
 	U64
 	F32
 	F64
+	F16
+	Bool // a byte, true unless it is 0
 )
 
 var scalars = [...]struct {
 	name string
 	size int
-}{{"none", 0}, {"int8", 1}, {"uint8", 1}, {"int16", 2}, {"uint16", 2}, {"int32", 4}, {"uint32", 4}, {"int64", 8}, {"uint64", 8}, {"float32", 4}, {"float64", 8}}
+}{{"none", 0}, {"int8", 1}, {"uint8", 1}, {"int16", 2}, {"uint16", 2}, {"int32", 4}, {"uint32", 4}, {"int64", 8}, {"uint64", 8}, {"float32", 4}, {"float64", 8}, {"float16", 2}, {"bool", 1}}
 
 // Size returns the bytes that a number takes.
 func (s Scalar) Size() int { return scalars[s].size }
@@ -37,10 +39,13 @@ func (s Scalar) Size() int { return scalars[s].size }
 func (s Scalar) String() string { return scalars[s].name }
 
 // IsInteger reports whether the type holds whole numbers only.
-func (s Scalar) IsInteger() bool { return s < F32 }
+func (s Scalar) IsInteger() bool { return s < F32 || s == Bool }
 
-// load returns the number at the start of b, and whether it is exact. A NaN is.
-func load[T float32 | float64](s Scalar, b []byte, o binary.ByteOrder) (T, bool) {
+// FitsF32 reports whether float32 holds every number of the type.
+func (s Scalar) FitsF32() bool { return s.Size() <= 2 || s == F32 }
+
+// Load returns the number at the start of b, and whether it is exact. A NaN is.
+func Load[T float32 | float64](s Scalar, b []byte, o binary.ByteOrder) (T, bool) {
 	switch s {
 	case I8:
 		return T(int8(b[0])), true
@@ -60,6 +65,10 @@ func load[T float32 | float64](s Scalar, b []byte, o binary.ByteOrder) (T, bool)
 		return ofUint[T](o.Uint64(b))
 	case F32:
 		return T(math.Float32frombits(o.Uint32(b))), true
+	case F16:
+		return T(half(o.Uint16(b))), true
+	case Bool:
+		return T(min(b[0], 1)), true
 	}
 	return ofFloat[T](math.Float64frombits(o.Uint64(b)))
 }
@@ -79,7 +88,7 @@ func ofFloat[T float32 | float64](v float64) (T, bool) {
 	return f, float64(f) == v || v != v
 }
 
-// parse reads a number as text files have it, as load does. The error says what was wanted.
+// parse reads a number as text files have it, as Load does. The error says what was wanted.
 func parse[T float32 | float64](s Scalar, text string) (v T, exact bool, err error) {
 	bits := 8 * s.Size()
 	switch {

@@ -23,6 +23,13 @@ type Field struct {
 	Skip   bool // takes room in the record, and is not given
 }
 
+// Pack makes a packed colour of a field of 32 bits that is called rgb or rgba.
+func (f *Field) Pack() {
+	if f.Scalar.Size() == 4 && (f.Name == "rgb" || f.Name == "rgba") {
+		f.Packed, f.Type = len(f.Name), f.Name
+	}
+}
+
 // Set is a cloud that is being filled.
 type Set struct {
 	fields           []Field
@@ -150,7 +157,7 @@ func (s *Set) fill(i, row, n int, data []byte, first, stride int, order binary.B
 // loadAll loads n numbers into a column from a row on, and returns how many are not exact.
 func loadAll[T float32 | float64](to []T, width, row, column, n int, scalar Scalar, data []byte, first, stride int, order binary.ByteOrder) (inexact int) {
 	for k := range n {
-		v, exact := load[T](scalar, data[first+k*stride:], order)
+		v, exact := Load[T](scalar, data[first+k*stride:], order)
 		if to[(row+k)*width+column] = v; !exact {
 			inexact++
 		}

@@ -1,0 +1,40 @@
+package records
+
+import (
+	"encoding/binary"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// Part is where a number lies in each record.
+type Part struct {
+	Scalar Scalar
+	At     int // bytes from the record's start
+	Order  binary.ByteOrder
+}
+
+// Table returns parts of n records of stride bytes side by side, [n,len(parts)]: f32 where that holds every part's type, else f64. The number
+// is how many it could not hold.
+func Table(data []byte, n, stride int, parts []Part) (*tensor.Tensor, int, error) {
+	t := table{width: len(parts)}
+	for _, p := range parts {
+		t.wide = t.wide || !p.Scalar.FitsF32()
+	}
+	if t.wide {
+		t.double = make([]float64, n*t.width)
+	} else {
+		t.narrow = make([]float32, n*t.width)
+	}
+	inexact := 0
+	for i, p := range parts {
+		if t.wide {
+			inexact += loadAll(t.double, t.width, 0, i, n, p.Scalar, data, p.At, stride, p.Order)
+		} else {
+			inexact += loadAll(t.narrow, t.width, 0, i, n, p.Scalar, data, p.At, stride, p.Order)
+		}
+	}
+	made, err := t.tensor(n)
+	return made, inexact, err
+}
+
+func half(bits uint16) float32 { return tensor.Float16(bits).F32() }

@@ -1,0 +1,69 @@
+package npy
+
+import (
+	"io"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/records"
+)
+
+// ReadCloud reads records with the fields x, y and z, [N] or of an organised cloud [H,W], as points; their other numbers are features. The packed
+// colours rgb and rgba become red, green, blue and, for rgba, alpha, as numbers from 0 to 255. What is no number is in LeftOut. An array that is no
+// such records is a *dataset.FormatError that is dataset.ErrUnsupported.
+func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
+	h, err := ReadHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	const want = "records [N] or [H,W] with x, y and z, and each field once"
+	rank := len(h.Shape)
+	if !h.IsRecords() || rank != 1 && rank != 2 {
+		return nil, unsupported(&h, want)
+	}
+	fields := make([]records.Field, len(h.Fields))
+	var left []dataset.LeftOut
+	for i := range h.Fields {
+		f := &h.Fields[i]
+		s, number := f.scalar()
+		fields[i] = records.Field{Name: f.Name, Type: f.Type(), Scalar: s, Skip: !number}
+		if !number {
+			left = append(left, dataset.LeftOut{Name: f.Name, Count: h.count, Reason: f.reason()})
+		}
+		fields[i].Pack()
+	}
+	data, err := elements[uint8](r, h.count*h.item, 1, h.size, nil)
+	if err != nil {
+		return nil, err
+	}
+	data = h.rowMajor(data)
+	set, err := records.NewSet(fields, h.count)
+	if err != nil {
+		return nil, &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "records", Got: err.Error(), Want: want}
+	}
+	for i := range h.Fields {
+		set.Fill(i, data, h.Fields[i].at, h.item, h.Fields[i].order())
+	}
+	c, err := set.Cloud()
+	if err != nil {
+		return nil, err
+	}
+	if c.LeftOut = left; rank == 2 {
+		c.Height, c.Width = h.Shape[0], h.Shape[1]
+	}
+	return c, nil
+}
+
+// rowMajor returns the bytes of an array's records in row-major order.
+func (h *Header) rowMajor(data []byte) []byte {
+	if !h.Fortran || len(h.Shape) != 2 {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	rows := h.Shape[0]
+	for i := range rows {
+		for k := i; k < h.count; k += rows {
+			out = append(out, data[k*h.item:(k+1)*h.item]...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package npy
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Table is an array as features: what a stream or a batch of streams holds.
+type Table struct {
+	// Values are floats: f16, f32 and f64 as the file has them. Whole numbers of 8 and 16 bits and truth values are f32, longer ones f64; records,
+	// f32 where that holds all their numbers, else f64. Of records [S] they are [S,D], of an array [S] they are [S,1], otherwise of its shape.
+	Values *tensor.Tensor
+	// Columns are those of the last dimension: of records the fields, otherwise the indices. Type is numpy's name of the type: "uint8".
+	Columns []dataset.Column
+	Inexact int // whole numbers that Values could not hold: rounded to nearest even
+	// Times [S] is the field of records that was asked for as their clock, as ReadTimes gives it; nil without.
+	Times   *tensor.Tensor
+	LeftOut []dataset.LeftOut // the fields that are no numbers, each with why not
+}
+
+// TableOptions say how an array becomes a Table.
+type TableOptions struct {
+	BF16  bool   // uint16 and V2 are the bits of bf16
+	Clock string // the field of records that is their clock, and no column
+}
+
+// maxWidth is how many columns an array without rows may have.
+const maxWidth = 1 << 20
+
+// ReadTable reads numbers, whole ones too, or records [S] as features. What is neither, and a clock that the records do not have, are a
+// *dataset.FormatError that is dataset.ErrUnsupported.
+func ReadTable(r io.Reader, opt TableOptions) (*Table, error) {
+	h, err := ReadHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	if h.IsRecords() {
+		return recordTable(r, &h, opt.Clock)
+	}
+	s, ok := h.scalar()
+	if bits := opt.BF16 && h.isBF16(); opt.Clock != "" || !ok && !bits {
+		return nil, unsupported(&h, "f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1 or records")
+	}
+	t, typ := &Table{}, h.Type()
+	switch o := h.order(); {
+	case opt.BF16 && h.isBF16():
+		t.Values, err = bf16(r, &h)
+		typ = tensor.BF16.String()
+	case !s.IsInteger():
+		t.Values, err = floats(r, &h, s)
+	case s.FitsF32():
+		t.Values, err = array(r, &h, func(b []byte) float32 { v, _ := records.Load[float32](s, b, o); return v })
+	default:
+		t.Values, err = array(r, &h, func(b []byte) float64 {
+			v, exact := records.Load[float64](s, b, o)
+			if !exact {
+				t.Inexact++
+			}
+			return v
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch n := len(h.Shape); {
+	case n == 1:
+		t.Values, err = t.Values.Reshape(h.count, 1)
+	case n > 0 && h.Shape[n-1] > max(maxWidth, h.count):
+		err = &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrTooLarge, Msg: "shape", Got: tensor.FormatShape(h.Shape), Want: fmt.Sprintf("at most %d columns", maxWidth)}
+	case n == 0:
+		return t, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	whole := s.IsInteger() && typ != tensor.BF16.String()
+	t.Columns = make([]dataset.Column, t.Values.Dim(t.Values.Rank()-1))
+	for i := range t.Columns {
+		t.Columns[i] = dataset.Column{Name: strconv.Itoa(i), Type: typ, Integer: whole}
+	}
+	return t, nil
+}
+
+// recordTable reads records [S].
+func recordTable(r io.Reader, h *Header, clock string) (*Table, error) {
+	fail := func(got, want string) (*Table, error) {
+		return nil, &dataset.FormatError{Format: "npy", Offset: h.size, Kind: dataset.ErrUnsupported, Msg: "records", Got: got, Want: want}
+	}
+	if len(h.Shape) != 1 {
+		return fail(h.String(), "[S]")
+	}
+	t := &Table{}
+	var parts []records.Part
+	var timed *Field
+	for i := range h.Fields {
+		f := &h.Fields[i]
+		s, number := f.scalar()
+		switch {
+		case clock != "" && f.Name == clock && timed == nil:
+			timed = f
+		case number:
+			t.Columns = append(t.Columns, dataset.Column{Name: f.Name, Type: f.Type(), Integer: s.IsInteger()})
+			parts = append(parts, records.Part{Scalar: s, At: f.at, Order: f.order()})
+		default:
+			t.LeftOut = append(t.LeftOut, dataset.LeftOut{Name: f.Name, Count: h.count, Reason: f.reason()})
+		}
+	}
+	if clock != "" && timed == nil {
+		return fail(h.Type(), "a field "+records.Quote(clock))
+	}
+	if timed != nil && !timed.clock() {
+		return fail(fmt.Sprintf("%s %s", timed.Name, timed.Type()), clockTypes)
+	}
+	data, err := elements[uint8](r, h.count*h.item, 1, h.size, nil)
+	if err != nil {
+		return nil, err
+	}
+	if timed != nil {
+		if t.Times, err = timed.times(data, h); err != nil {
+			return nil, err
+		}
+	}
+	t.Values, t.Inexact, err = records.Table(data, h.count, h.item, parts)
+	return t, err
+}
+
+// times reads a field of records as their clock.
+func (f *Field) times(data []byte, h *Header) (*tensor.Tensor, error) {
+	o := f.order()
+	at := func(i int) []byte { return data[i*h.item+f.at:] }
+	switch s, _ := f.scalar(); s {
+	case records.F32:
+		list := make([]float32, h.count)
+		for i := range list {
+			list[i] = math.Float32frombits(o.Uint32(at(i)))
+		}
+		return tensor.Of(list, h.count)
+	case records.F64:
+		list := make([]float64, h.count)
+		for i := range list {
+			list[i] = math.Float64frombits(o.Uint64(at(i)))
+		}
+		return tensor.Of(list, h.count)
+	}
+	list := make([]int64, h.count)
+	for i := range list {
+		list[i] = int64(o.Uint64(at(i)))
+	}
+	if err := f.nanoseconds(list, h.size+int64(f.at), int64(h.item)); err != nil {
+		return nil, err
+	}
+	return tensor.Of(list, h.count)
+}
