@@ -128,6 +128,24 @@ func TestNamesOfStreamsMayBePaths(t *testing.T) {
 	assert.Equal(t, []float32{0, .5, 1, 1.5, 2}, array[float32](t, f, "/observations/qpos.values"))
 }
 
+// Names with colons and brackets are streams to name too, the longest that there is; and resample takes an archive of streams as fuse does.
+func TestAnyNameCanBeAsked(t *testing.T) {
+	arrays := map[string]*tensor.Tensor{}
+	for _, name := range []string{"w", "w:0", "a[1]", "/obs/qpos"} {
+		arrays[name+".values"], arrays[name+".times"] = column[float32](0, 2), vec[int64](0, 1e9)
+	}
+	in := writeNPZ(t, arrays)
+	for flag, want := range map[string]string{"w:0": "w:0", "w:0:previous": "w:0", "w:previous": "w", "a[1]:next:5s": "a[1]", "a[1][0]": "a[1]", "/obs/qpos": "/obs/qpos"} {
+		f := resampleTo(t, in, "--hz=2", "--stream", flag)
+		assert.Equal(t, []int{3, 1}, shape(t, f, want+".values"), flag)
+		assert.Len(t, f.Names(), 5, flag)
+	}
+	assert.Len(t, resampleTo(t, in, "--hz=2").Names(), 1+4*4)
+	code, _, stderr := cli("resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=2", "--stream=v:0")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, `kind "0"`)
+}
+
 // A file chooses its names: what they hold reaches no terminal as it is.
 func TestControlCharactersOfNamesAreWrittenOut(t *testing.T) {
 	in := writeNPZ(t, map[string]*tensor.Tensor{"a\x1b[2J\n.values": column[float32](0, 1), "a\x1b[2J\n.times": vec[int64](0, 1), "b\x1b": vec[int64](1), "targets": vec[int64](1)})

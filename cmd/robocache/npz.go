@@ -38,14 +38,14 @@ type npzJob struct {
 }
 
 func loadNPZ(r *request) (*work, error) {
-	if r.planFile != "" { // which names streams
-		return loadStreams(r)
-	}
 	file, err := npz.Open(r.in)
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
 	defer file.Close()
+	if r.planFile != "" || len(r.streams) > 0 || !file.Has("values") && len(file.StreamNames()) > 0 {
+		return loadStreams(r)
+	}
 	if !file.Has("targets") && r.hz.value == 0 {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}

@@ -28,10 +28,6 @@ type recording struct {
 }
 
 func loadRecording(r *request) (*work, error) {
-	plan, err := r.makePlan()
-	if err != nil {
-		return nil, err
-	}
 	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict})
 	if err != nil {
 		return nil, readError(r.in, err)
@@ -40,20 +36,24 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
+	plan, err := r.makePlan(e.Names())
+	if err != nil {
+		return nil, err
+	}
 	return &work{&recording{path: r.in, form: "ulg", episode: e, plan: plan}}, d.Close()
 }
 
 // loadStreams reads an archive of streams.
 func loadStreams(r *request) (*work, error) {
-	plan, err := r.makePlan()
-	if err != nil {
-		return nil, err
-	}
 	file, err := npz.Open(r.in)
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
 	defer file.Close()
+	plan, err := r.makePlan(file.StreamNames())
+	if err != nil {
+		return nil, err
+	}
 	if !file.Has("targets") && r.hz.value == 0 && r.planFile == "" {
 		return nil, usagef("no clock given: %s has no array targets, want one or --hz", r.in)
 	}
@@ -84,7 +84,7 @@ func loadStreams(r *request) (*work, error) {
 	for _, l := range j.episode.LeftOut {
 		j.remarks = append(j.remarks, fmt.Sprintf("not used: %s, %s", l.Name, l.Reason))
 	}
-	if names == nil { // an archive of streams says itself which there are
+	if names == nil { // an archive of streams says itself which have a place in a row, samples or not
 		for _, s := range j.episode.Streams {
 			j.plan.Streams = append(j.plan.Streams, align.Stream{Name: s.Name})
 		}
@@ -107,11 +107,10 @@ func loadStreams(r *request) (*work, error) {
 func arrayError(path string, err error) error {
 	var s *npz.StreamError
 	if errors.As(err, &s) {
-		e := &inputError{Path: path, Array: s.Array, Err: s.Err}
-		if s.Err == nil {
-			e.Msg = fmt.Sprintf("got %s, want %s", s.Got, s.Want)
+		if s.Got != "" {
+			return &inputError{Path: path, Array: s.Array, Msg: fmt.Sprintf("got %s, want %s", s.Got, s.Want), Got: s.Got, Want: s.Want}
 		}
-		return e
+		return &inputError{Path: path, Array: s.Array, Err: s.Err}
 	}
 	var f *dataset.FormatError
 	if errors.As(err, &f) && errors.Is(err, dataset.ErrNotFound) {
@@ -120,8 +119,8 @@ func arrayError(path string, err error) error {
 	return readError(path, err)
 }
 
-// makePlan is the plan of the flags, or of the file that --plan names.
-func (r *request) makePlan() (align.Plan, error) {
+// makePlan is the plan of the flags, or of the file that --plan names. names are the recording's.
+func (r *request) makePlan(names []string) (align.Plan, error) {
 	if r.planFile != "" {
 		p, err := align.ReadPlan(r.planFile)
 		if err != nil {
@@ -133,7 +132,7 @@ func (r *request) makePlan() (align.Plan, error) {
 		}
 		return p, nil
 	}
-	streams, err := r.parseStreams()
+	streams, err := r.parseStreams(names)
 	if err != nil {
 		return align.Plan{}, err
 	}
@@ -150,11 +149,12 @@ func (r *request) sampling() align.Sampling {
 	return s
 }
 
-// parseStreams reads the values of --stream: NAME[COLUMN,...]:kind:max-gap, of which all but the name may be left out.
-func (r *request) parseStreams() ([]align.Stream, error) {
+// parseStreams reads the values of --stream: NAME[COLUMN,...]:kind:max-gap, of which all but the name may be left out. names are those that the
+// recording has: a colon or bracket that belongs to one of them is part of it.
+func (r *request) parseStreams(names []string) ([]align.Stream, error) {
 	var list []align.Stream
 	for _, f := range r.streams {
-		s, err := parseStream(f)
+		s, err := parseStream(f, names)
 		if err != nil {
 			return nil, err
 		}
@@ -166,9 +166,26 @@ func (r *request) parseStreams() ([]align.Stream, error) {
 	return list, nil
 }
 
-func parseStream(f string) (s align.Stream, err error) {
-	var rest string
-	if name, columns, found := strings.Cut(f, "["); found {
+// splitName takes the name off the beginning of a value of --stream: the longest that there is, or all up to a bracket or colon.
+func splitName(f string, names []string) (name, rest string) {
+	for _, n := range names {
+		if tail, ok := strings.CutPrefix(f, n); ok && len(n) > len(name) && (tail == "" || tail[0] == ':' || tail[0] == '[') {
+			name, rest = n, tail
+		}
+	}
+	if name != "" {
+		return name, rest
+	}
+	if end := strings.IndexAny(f, "[:"); end >= 0 {
+		return f[:end], f[end:]
+	}
+	return f, ""
+}
+
+func parseStream(f string, names []string) (s align.Stream, err error) {
+	name, rest := splitName(f, names)
+	s.Name = name
+	if columns, found := strings.CutPrefix(rest, "["); found {
 		var closed bool
 		if columns, rest, closed = strings.Cut(columns, "]:"); !closed {
 			columns, closed = strings.CutSuffix(columns, "]")
@@ -176,9 +193,9 @@ func parseStream(f string) (s align.Stream, err error) {
 		if !closed || columns == "" {
 			return s, usagef("--stream: got %q, want columns in brackets, such as NAME[x,y]", f)
 		}
-		s.Name, s.Columns = name, strings.Split(columns, ",")
+		s.Columns = strings.Split(columns, ",")
 	} else {
-		s.Name, rest, _ = strings.Cut(f, ":")
+		rest = strings.TrimPrefix(rest, ":")
 	}
 	kind, gap, _ := strings.Cut(rest, ":")
 	if s.Name == "" {

@@ -252,7 +252,7 @@ func (r *request) windowed() string {
 		return "--kind " + r.kind.value.String()
 	}
 	for _, f := range r.streams {
-		if s, err := parseStream(f); err == nil && s.Kind != "" {
+		if s, err := parseStream(f, nil); err == nil && s.Kind != "" {
 			if kind, err := ops.ParseInterp(s.Kind); err == nil && kind.Windowed() {
 				return "--stream " + f
 			}
@@ -264,8 +264,6 @@ func (r *request) windowed() string {
 // checkFor finds flags that do not go with the format of the input.
 func (r *request) checkFor(form string) error {
 	switch {
-	case form == "npz" && len(r.streams) > 0 && r.op == "Resample":
-		return usagef("--stream is for .ulg files, got %q", r.in)
 	case r.span.set && r.hz.value == 0 && r.planFile == "":
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
 	case form == "ulg" && r.from.set:

@@ -1,6 +1,7 @@
 package npz
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 type EpisodeOptions struct {
 	// BF16 reads uint16 values as bf16.
 	BF16 bool
-	// Streams are those to read; all unless given. One that there is not is ErrNotFound.
+	// Streams are those to read; unless given all that can be, and Episode.LeftOut lists the others. One that there is not is ErrNotFound.
 	Streams []string
 }
 
@@ -31,6 +32,11 @@ func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	var used []string
 	for _, name := range names {
 		s, table, arrays, err := f.stream(name, opt.BF16)
+		if len(opt.Streams) == 0 && errors.Is(err, dataset.ErrUnsupported) { // images, texts, what there may be besides
+			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: strings.TrimPrefix(err.Error(), "npz: ")})
+			used = append(used, arrays...)
+			continue
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -93,17 +99,17 @@ func (f *File) clock(name string) string {
 type StreamError struct {
 	Stream, Array string
 	Got, Want     string
-	Err           error // what lies below, or nil
+	Err           error // what lies below; dataset.ErrUnsupported for an array that is no stream's, dataset.ErrShape for arrays that do not go together
 }
 
 func (e *StreamError) Error() string {
-	if e.Err != nil {
+	if e.Got == "" {
 		return "npz: array " + e.Array + ": " + e.Err.Error()
 	}
 	return fmt.Sprintf("npz: array %s: got %s, want %s", e.Array, e.Got, e.Want)
 }
 
-// Unwrap returns what lies below.
+// Unwrap returns what lies below, or the kind.
 func (e *StreamError) Unwrap() error { return e.Err }
 
 // stream reads a stream, and returns the names of the arrays that it is made of.
@@ -111,10 +117,10 @@ func (f *File) stream(name string, bf16 bool) (s dataset.Stream, t *npy.Table, a
 	values, times := name+".values", name+".times"
 	s.Name = name
 	below := func(array string, err error) (dataset.Stream, *npy.Table, []string, error) {
-		return s, nil, nil, &StreamError{Stream: name, Array: array, Err: err}
+		return s, nil, arrays, &StreamError{Stream: name, Array: array, Err: err}
 	}
-	fail := func(array, got, want string) (dataset.Stream, *npy.Table, []string, error) {
-		return s, nil, nil, &StreamError{Stream: name, Array: array, Got: got, Want: want}
+	fail := func(kind error, array, got, want string) (dataset.Stream, *npy.Table, []string, error) {
+		return s, nil, arrays, &StreamError{Stream: name, Array: array, Got: got, Want: want, Err: kind}
 	}
 	opt := npy.TableOptions{BF16: bf16}
 	arrays = []string{values, times}
@@ -129,7 +135,7 @@ func (f *File) stream(name string, bf16 bool) (s dataset.Stream, t *npy.Table, a
 		return below(values, err)
 	}
 	if rank := len(head.Shape); rank != 1 && (rank != 2 || head.IsRecords()) {
-		return fail(values, head.String(), "[S,D], [S] or records [S]")
+		return fail(dataset.ErrUnsupported, values, head.String(), "[S,D], [S] or records [S]")
 	}
 	if t, err = f.Table(values, opt); err != nil {
 		return below(values, err)
@@ -142,9 +148,9 @@ func (f *File) stream(name string, bf16 bool) (s dataset.Stream, t *npy.Table, a
 	}
 	switch n := s.Values.Dim(0); {
 	case len(s.Columns) == 0:
-		return fail(values, head.String(), "at least one feature")
+		return fail(dataset.ErrUnsupported, values, head.String(), "at least one feature")
 	case !slices.Equal(s.Times.Shape(), []int{n}):
-		return fail(times, s.Times.String(), fmt.Sprintf("[%d], one timestamp a sample", n))
+		return fail(dataset.ErrShape, times, s.Times.String(), fmt.Sprintf("[%d], one timestamp a sample", n))
 	}
 	if named := name + ".columns"; !head.IsRecords() && f.Has(named) {
 		list, err := f.Strings(named)

@@ -46,10 +46,15 @@ func TestStreamsArePairsOfArraysOrRecordsWithAClock(t *testing.T) {
 		_, _, err := f.Episode(EpisodeOptions{Streams: []string{c.stream}})
 		assert.ErrorContains(t, err, c.says)
 	}
-	_, _, err = f.Episode(EpisodeOptions{})
+	_, _, err = f.Episode(EpisodeOptions{Streams: []string{"image"}})
 	var bad *StreamError
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, "image.values", bad.Array)
+	e, _, err = f.Episode(EpisodeOptions{})
+	require.NoError(t, err, "an image among them costs nothing but itself")
+	assert.Equal(t, []string{"imu", "grip", "pose"}, e.Names())
+	assert.Equal(t, "image", e.LeftOut[len(e.LeftOut)-1].Name)
+	assert.Contains(t, e.LeftOut[len(e.LeftOut)-1].Reason, "uint8 [3,2,2,3]")
 }
 
 // npyOf is an array of a descr and a shape, of zeros or of what is given.
