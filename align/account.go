@@ -47,7 +47,7 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), Sorted: t.sorting.late, Timeless: t.sorting.lost,
 	}
 	if n := t.sorting; n.late+n.lost > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %d samples were out of order and sorted, %d without a time left out", a.Name, n.late, n.lost))
+		r.Remarks = append(r.Remarks, Sorted(a.Name, n.late, n.lost))
 	}
 	line.Clock(t.stats)
 	own, err := shifted(targets, -t.how.Offset)
@@ -62,6 +62,15 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 	}
 	r.Streams = append(r.Streams, line)
 	return err
+}
+
+// Sorted says, in words for a person, what became of samples that were recorded out of order.
+func Sorted(name string, late, lost int) string {
+	s := fmt.Sprintf("%s: %d samples were recorded behind a later one, and were sorted", name, late)
+	if lost > 0 {
+		s += fmt.Sprintf("; %d have no time, and were left out", lost)
+	}
+	return s
 }
 
 // shifted returns a clock that is later by d.

@@ -227,7 +227,7 @@ func (j *job) covers(e *dataset.Episode) error {
 			continue
 		}
 		var err error
-		if t.cover, t.core, err = coversOf(t.stream); err != nil {
+		if t.cover, t.core, err = CoversOf(t.stream); err != nil {
 			return &StreamError{Stream: t.from, Err: err}
 		}
 		for _, c := range []*Cover{&t.cover, &t.core} {

@@ -12,9 +12,9 @@ const others = 10
 // wild is how many times as far as the others are long a timestamp is that is stray. A zero is as soon as it is further away than that.
 const wild = 10
 
-// coversOf returns the time that a stream's samples cover, and that without stray timestamps at its ends: a zero that a clock gave before it was set,
+// CoversOf returns, as CoverOf does, the time that a stream's samples cover, and that without stray timestamps at its ends: a zero that a clock gave before it was set,
 // or a wild number, each perhaps of several samples.
-func coversOf(s *dataset.Stream) (all, core Cover, err error) {
+func CoversOf(s *dataset.Stream) (all, core Cover, err error) {
 	if all, err = CoverOf(s.Name, s.Times); err != nil {
 		return all, all, err
 	}
@@ -54,22 +54,29 @@ func stray(t, first, last int64, zero bool) bool {
 	return length > 0 && away > length
 }
 
-// strays says which timestamps of the streams that are taken are stray.
+// Strays says, in words for a person, which timestamps of a stream lie outside the core of its cover. followed says that the clock goes there all the same.
+func Strays(name string, all, core Cover, followed bool) (remarks []string) {
+	say := func(at, from int64, side string) {
+		s := fmt.Sprintf("%s: a timestamp of %s s lies %s s %s the others", name, Seconds(at), Seconds(from), side)
+		if !followed {
+			s += ": the clock does not follow it"
+		}
+		remarks = append(remarks, s)
+	}
+	if core.First != all.First {
+		say(all.First, core.First-all.First, "before")
+	}
+	if core.Last != all.Last {
+		say(all.Last, all.Last-core.Last, "after")
+	}
+	return remarks
+}
+
+// strays does so for the streams that are taken.
 func (j *job) strays() (remarks []string) {
+	followed := j.plan.Targets != nil || j.plan.Range.Mode != RangeCommon
 	for _, t := range j.takes {
-		say := func(at, from int64, side string) {
-			s := fmt.Sprintf("%s: a timestamp of %s s lies %s s %s the others", t.stream.Name, Seconds(at), Seconds(from), side)
-			if j.plan.Targets == nil && j.plan.Range.Mode == RangeCommon {
-				s += ": the clock does not follow it"
-			}
-			remarks = append(remarks, s)
-		}
-		if t.core.First != t.cover.First {
-			say(t.cover.First, t.core.First-t.cover.First, "before")
-		}
-		if t.core.Last != t.cover.Last {
-			say(t.cover.Last, t.cover.Last-t.core.Last, "after")
-		}
+		remarks = append(remarks, Strays(t.stream.Name, t.cover, t.core, followed)...)
 	}
 	return remarks
 }
@@ -79,7 +86,7 @@ func (j *job) wholeOf(e *dataset.Episode) Cover {
 	var list []source
 	for i := range e.Streams {
 		s := &e.Streams[i]
-		if _, core, err := coversOf(s); err == nil { // one without timestamps, or with wrong ones, is no measure
+		if _, core, err := CoversOf(s); err == nil { // one without timestamps, or with wrong ones, is no measure
 			list = append(list, source{Cover: core, stray: float64(longestStep(s, core)) > core.length()/2})
 		}
 	}

@@ -3,8 +3,11 @@ package main
 import (
 	"archive/zip"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/robocache/robocache/dataset/npz"
@@ -222,4 +225,58 @@ func zipped(t *testing.T, members map[string][]byte) string {
 	require.NoError(t, z.Close())
 	require.NoError(t, f.Close())
 	return path
+}
+
+// What is said of the clocks of a log is said of arrays too.
+func TestClocksOfArraysThatAreNotClean(t *testing.T) {
+	n := 60
+	times, frames := make([]float64, n), make([]float32, n)
+	for i := range times {
+		times[i], frames[i] = math.Round(float64(i)*1000/30)/1000, float32(i)
+	}
+	run := func(values *tensor.Tensor, times []float64, args ...string) (f *npz.File, stderr string) {
+		in := writeNPZ(t, map[string]*tensor.Tensor{"values": values, "times": vec(times...)})
+		out := filepath.Join(t.TempDir(), "o.npz")
+		_, stderr = good(t, append([]string{"resample", in, "-o", out, "--backend=cpu", "--kind=previous", "--hz=30"}, args...)...)
+		return open(t, out), stderr
+	}
+	_, stderr := run(column(frames...), times)
+	assert.Contains(t, stderr, "row 0: its timestamps are whole milliseconds")
+	f, stderr := run(column(frames...), times, "--snap=501us")
+	assert.Empty(t, stderr)
+	assert.Equal(t, frames, array[float32](t, f, "values"))
+	batch := tensor.Must(tensor.Of(append(slices.Clone(frames), frames...), 2, n, 1))
+	_, stderr = run(batch, times)
+	assert.Equal(t, 1, strings.Count(stderr, "whole milliseconds"), "once for all rows")
+
+	exact := make([]float64, n)
+	for i := range exact {
+		exact[i] = float64(i) / 30
+	}
+	swapped := slices.Clone(exact)
+	swapped[7], swapped[8] = swapped[8], swapped[7]
+	moved := slices.Clone(frames)
+	moved[7], moved[8] = moved[8], moved[7]
+	f, stderr = run(column(moved...), swapped, "--unordered=sort")
+	assert.Equal(t, "robocache: values: 1 samples were recorded behind a later one, and were sorted\n", stderr)
+	assert.Equal(t, frames, array[float32](t, f, "values"))
+	for _, args := range [][]string{{}, {"--unordered=error"}} {
+		in := writeNPZ(t, map[string]*tensor.Tensor{"values": column(moved...), "times": vec(swapped...)})
+		code, _, stderr := cli(append([]string{"resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=30"}, args...)...)
+		assert.Equal(t, exitInput, code)
+		assert.Contains(t, stderr, "backwards at row 0, index 8")
+	}
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": batch, "times": vec(swapped...)})
+	code, _, stderr := cli("resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=30", "--unordered=sort")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "want one recording")
+
+	late := slices.Clone(exact)
+	for i := range late {
+		late[i] += 1000
+	}
+	late[0] = 0
+	f, stderr = run(column(frames...), late)
+	assert.Contains(t, stderr, "row 0: a timestamp of 0.000 s lies 1000.03")
+	assert.Equal(t, frames[1:], array[float32](t, f, "values"))
 }

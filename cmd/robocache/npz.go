@@ -28,6 +28,7 @@ type npzJob struct {
 	path                   string
 	values, times, targets *tensor.Tensor
 	columns                []dataset.Column // of values
+	sorted, timeless       int              // samples that were out of order, and that have no time
 	inexact                int              // whole numbers that values could not hold
 	lengths                *tensor.Tensor   // nil: all rows are full
 	remarks                []string
@@ -81,6 +82,11 @@ func loadNPZ(r *request) (*work, error) {
 	}
 	if err := j.check(); err != nil {
 		return nil, err
+	}
+	if r.unordered == "sort" {
+		if err := j.sort(); err != nil {
+			return nil, err
+		}
 	}
 	if err := j.makeClock(r); err != nil {
 		return nil, err
@@ -223,6 +229,30 @@ func (j *npzJob) row(b int) (*tensor.Tensor, error) {
 	return t.Slice(0, 0, int(n[b]))
 }
 
+// sort brings the samples of one recording into the order of their timestamps.
+func (j *npzJob) sort() error {
+	if j.values.Rank() > 2 {
+		return usagef("--unordered sort: got a batch %v, want one recording [S,D]", j.values)
+	}
+	times, err := j.row(0)
+	if err != nil {
+		return err
+	}
+	values, err := j.values.Slice(0, 0, times.Len())
+	if err != nil {
+		return err
+	}
+	s, late, lost, err := (&dataset.Stream{Times: times, Values: values}).Sorted()
+	if err != nil {
+		return err
+	}
+	j.times, j.values, j.lengths, j.sorted, j.timeless = s.Times, s.Values, nil, late, lost
+	if late+lost > 0 {
+		j.remarks = append(j.remarks, align.Sorted("values", late, lost))
+	}
+	return nil
+}
+
 // makeClock makes targets over the range of the rows, in the clock's own dtype, unless the file gave them.
 func (j *npzJob) makeClock(r *request) error {
 	if j.targets != nil {
@@ -235,13 +265,18 @@ func (j *npzJob) makeClock(r *request) error {
 		if err != nil {
 			return err
 		}
-		c, err := align.CoverOf(fmt.Sprintf("row %d", b), t)
+		name := fmt.Sprintf("row %d", b)
+		c, core, err := align.CoversOf(&dataset.Stream{Name: name, Times: t})
 		if err != nil {
 			var value *ops.ValueError
 			if errors.As(err, &value) {
 				value.Row = b
 			}
 			return &inputError{Path: j.path, Array: "times", Err: err}
+		}
+		j.remarks = append(j.remarks, align.Strays(name, c, core, r.span.value != align.RangeCommon)...)
+		if r.span.value == align.RangeCommon {
+			c = core
 		}
 		covers = append(covers, c)
 	}
@@ -302,8 +337,9 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	res.Ignored, res.Remarks = append([]string{}, j.ignored...), append(res.Remarks, j.remarks...)
 	res.Remarks = append(res.Remarks, align.Unused(r.sampling(), r.edge.value, []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value}}, false)...)
 	d := j.values.Dim(j.values.Rank() - 1)
-	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact,
+	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, Sorted: j.sorted, Timeless: j.timeless,
 		Kinds: map[string]int{r.kind.value.String(): d}}
+	coarse := false
 	for b := range j.batch() {
 		timestamps, err := j.row(b)
 		if err != nil {
@@ -327,7 +363,12 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		line.Clock(dataset.StatsOf(ns))
+		st := dataset.StatsOf(ns)
+		line.Clock(st)
+		if remark := align.Coarse(&dataset.Stream{Times: timestamps}, st, targets, r.snapping()); remark != "" && !coarse {
+			coarse = true // one row says it for all
+			res.Remarks = append(res.Remarks, fmt.Sprintf("row %d: %s", b, remark))
+		}
 	}
 	rows, err := j.values.Reshape(j.batch()*j.values.Dim(j.values.Rank()-2), d)
 	if err != nil {
