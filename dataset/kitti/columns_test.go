@@ -112,10 +112,10 @@ func TestTheColumnsFoundAreNeverWrong(t *testing.T) {
 	right, files := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {
 		shape := shapes[name]
-		for range 600 {
+		for range 400 {
 			width, n := 3+r.IntN(4), 1+r.IntN(4)
 			if r.IntN(4) > 0 {
-				n = int(math.Exp(r.Float64() * 8))
+				n = int(math.Exp(r.Float64() * 7.5))
 			}
 			intensity, ring := r.IntN(len(intensities)), r.IntN(len(rings))
 			zeros, shuffled := r.IntN(3) == 0, r.IntN(3) == 0
