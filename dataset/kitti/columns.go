@@ -96,6 +96,9 @@ func unknown(data []byte, possible [][]string) error {
 	for _, names := range possible {
 		list = append(list, fmt.Sprintf("%d points of %s", len(data)/4/len(names), strings.Join(names, ",")))
 	}
+	if len(possible) == 1 {
+		list = append(list, "of columns that are not known here")
+	}
 	if possible == nil {
 		got = fmt.Sprintf("%d bytes that do not look like whole points of ", len(data))
 		for _, names := range layouts {

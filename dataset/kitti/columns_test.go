@@ -203,7 +203,7 @@ func TestWhatMayBeTwoIsAskedFor(t *testing.T) {
 	assert.ErrorContains(t, err, "do not look like whole points", "7 numbers")
 
 	_, err = Parse(raw(1, 2, 3, .5, -4, 5, 6, .25), Options{})
-	assert.ErrorContains(t, err, "got 32 bytes that may be 2 points of x,y,z,intensity, want", "or one of eight numbers")
+	assert.ErrorContains(t, err, "got 32 bytes that may be 2 points of x,y,z,intensity or of columns that are not known here, want", "or one of eight numbers")
 	c, err := Parse(raw(1, 2, 3, .5), Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"intensity"}, c.Names(), "four numbers are nothing else")
