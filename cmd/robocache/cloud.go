@@ -56,25 +56,27 @@ func cloudFormat(path string) (string, error) {
 	return "", &inputError{Path: path, Msg: "of no known format, want " + want}
 }
 
-// loadCloud reads a file of points.
-func loadCloud(path string) (*cloud, error) {
+// loadCloud reads a file of points. The columns are for .bin files, which alone do not name theirs.
+func loadCloud(path string, opt kitti.Options) (*cloud, error) {
 	form, err := cloudFormat(path)
 	if err != nil {
 		return nil, err
+	}
+	if opt.Columns != nil && form != "bin" {
+		return nil, usagef("--columns is for .bin files, which do not name their columns, got a .%s file", form)
 	}
 	c := &cloud{path: path}
 	var read *dataset.Cloud
 	switch form {
 	case "pcd":
-		read, err = pcd.ReadFile(path)
+		read, err = pcd.ReadFile(path, dataset.Options{Strict: opt.Strict})
 	case "ply":
-		read, err = ply.ReadFile(path)
+		read, err = ply.ReadFile(path, dataset.Options{Strict: opt.Strict})
 	case "bin":
-		var opt kitti.Options
-		if strings.HasSuffix(strings.ToLower(path), ".pcd.bin") {
-			opt.Features = kitti.NuScenes
-		}
 		read, err = kitti.ReadFile(path, opt)
+		if bad, ok := err.(*dataset.FormatError); ok && errors.Is(bad, dataset.ErrUnsupported) {
+			bad.Want += ": --columns NAME,NAME,..."
+		}
 	case "npy":
 		read, err = c.npy()
 	default:
@@ -106,6 +108,9 @@ func (c *cloud) take(read *dataset.Cloud) {
 		c.remark("not used: %d of %s", l.Count, l.Name)
 	}
 	c.trailing(read.Trailing)
+	for _, d := range read.Damage {
+		c.remark("lost: %s", d)
+	}
 }
 
 func (c *cloud) remark(format string, args ...any) {

@@ -171,7 +171,7 @@ func TestExitCodesOfFuse(t *testing.T) {
 		{to(with("count.times", vec(0., 1, 2, 3))), exitInput, []string{"times", "f64", "i64"}},
 		{to(with("count.times", vec[int64](0, 2, 1, 3)), "--unordered=error"), exitInput, []string{"stream count", "count.times", "backwards", "row 0, index 2"}},
 		{to(with("count.times", vec[int64](0, 2, 1, 3)), "--unordered=error", "--hz=10"), exitInput, []string{"stream count", "count.times", "backwards", "index 2"}},
-		{to(with("count.values", tensor.Must(tensor.New(tensor.U8, 4, 2, 2, 3)))), exitInput, []string{"count.values", "[S,D]", "uint8 [4,2,2,3]"}},
+		{to(with("count.values", tensor.Must(tensor.New(tensor.U8, 4, 2, 2, 3))), "--stream=count"), exitInput, []string{"count.values", "[S,D]", "uint8 [4,2,2,3]"}},
 		{to(with("count.times", vec[int32](0, 1, 2, 3))), exitInput, []string{"count.times", "<i4", "int64 or uint64 nanoseconds"}},
 		{to(with("targets", vec(0.))), exitInput, []string{"targets", "f64", "i64"}},
 		{to(in, "--stream=ramp:slerp"), exitInput, []string{"ramp", "multiple of 4"}},

@@ -6,7 +6,10 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"strings"
 
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/kitti"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -23,6 +26,8 @@ const (
 type voxelRequest struct {
 	in, out, plot string
 	backend       string
+	columns       []string
+	strict        bool
 	size, lo, hi  vecFlag
 	form          choice[voxelForm]
 	reduce        choice[ops.Reduce]
@@ -36,9 +41,16 @@ type voxelRequest struct {
 const voxelizeHelp = `Voxelize sorts the points of a cloud into the cells of a grid.
 
 IN is a PCD file (.pcd: ascii, binary or compressed), a PLY file (.ply: ascii or binary), KITTI's
-or nuScenes' floats (.bin: x, y, z, intensity; .pcd.bin: and ring), a numpy array (.npy: [N,3+F],
-x, y, z and then the features) or a numpy archive (.npz: points [N,3] and, if they are there,
-features [N,F] and the offsets [B+1] at which the clouds of a batch begin and end).
+or nuScenes' float32 numbers (.bin), a numpy array (.npy: [N,3+F], x, y, z and then the features)
+or a numpy archive (.npz: points [N,3] and, if they are there, features [N,F] and the offsets [B+1]
+at which the clouds of a batch begin and end).
+
+A .bin file does not name its columns. --columns does: x, y and z, in any place, and features. Without
+it they are found: x,y,z,intensity,ring in a .pcd.bin, else these, or x,y,z or x,y,z,intensity or
+x,y,z,intensity,ring,time, by what the numbers look like; where that is not one, it is an error.
+
+Of a file that is cut or broken the points that are whole are taken, and what was lost is said;
+--strict refuses it.
 
 A point's cell is floor((p - min) / size) on each axis, in the type of the file's points: float64
 where they are doubles (PLY double, PCD F 8, numpy float64), else float32. Features are kept as they
@@ -103,6 +115,8 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png file")
+	f.StringSliceVar(&r.columns, "columns", nil, "the `names` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
+	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
 	f.Var(&r.size, "size", "a cell's size in metres, one number or x,y,z")
 	f.Var(&r.lo, "min", "the grid's lower bounds (default below the lowest point)")
 	f.Var(&r.hi, "max", "the grid's upper bounds (default above the highest point)")
@@ -132,6 +146,13 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	none := ops.VoxelizeOptions{}
 	if err := checkFiles(r.in, r.out, r.plot, r.backend); err != nil {
 		return none, err
+	}
+	if r.columns != nil {
+		// A file of no points can have any columns that are some.
+		var bad *dataset.CloudError
+		if _, err := kitti.Parse(nil, kitti.Options{Columns: r.columns}); errors.As(err, &bad) {
+			return none, usagef("--columns %s: got %s, want %s", strings.Join(r.columns, ","), bad.Got, bad.Want)
+		}
 	}
 	form := voxelForm{"count", ops.VoxelDense, ops.ReduceCount}
 	o := ops.VoxelizeOptions{MaxPoints: defaultPoints, MaxVoxels: defaultVoxels}
@@ -315,7 +336,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 	defer clean()
 	r.in = in
 	done := a.step("reading " + r.in)
-	c, err := loadCloud(r.in)
+	c, err := loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.strict})
 	done()
 	if err != nil {
 		return err

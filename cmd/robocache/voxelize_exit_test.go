@@ -82,7 +82,14 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 		{box(file("text", "neither")), exitInput, []string{".pcd, .ply, .bin, .npy or .npz"}},
 		{box(file("a.pcd", "FIELDS x y z\nWIDTH 1\nDATA ascii\n1 2 x\n")), exitInput, []string{"a.pcd", "byte 36", "line 4", `"x"`}},
 		{box(file("a.ply", "ply\nformat ascii 1.0\nelement vertex 9\n")), exitInput, []string{"a.ply", "truncated"}},
-		{box(file("a.bin", "12345")), exitInput, []string{"a.bin", "truncated"}},
+		{box(file("a.bin", "12345")), exitInput, []string{"a.bin", "5 bytes that do not look like whole points", "--columns"}},
+		{box(file("zeros.bin", string(make([]byte, 240)))), exitInput, []string{"20 points of x,y,z or 15 points of x,y,z,intensity or", "--columns NAME"}},
+		{box(file("a.bin", "12345"), "--columns=x,y,z"), exitInput, []string{"a.bin", "truncated"}},
+		{box(file("a.bin", "12345"), "--columns=x,y,i"), exitUsage, []string{"--columns x,y,i", `no "z"`}},
+		{box(file("a.bin", "12345"), "--columns=x,y,z,i,i"), exitUsage, []string{`"i" twice`}},
+		{box(file("a.bin", "12345"), "--columns="), exitUsage, []string{"--columns", "x, y and z"}},
+		{box(points, "--columns=x,y,z"), exitUsage, []string{"--columns is for .bin files", ".npz"}},
+		{box(file("cut.pcd", "FIELDS x y z\nWIDTH 2\nDATA ascii\n0 0 0\n1 1"), "--strict"), exitInput, []string{"cut.pcd", "byte 41", "line 5", "point 1"}},
 		{box(file("a.npy", "\x93NUMPY")), exitInput, []string{"a.npy", "truncated"}},
 		{box(file("a.npz", "PK\x03\x04")), exitInput, []string{"a.npz"}},
 		{box(flat), exitInput, []string{"points", "[1,2]", "[N,3]"}},
@@ -121,6 +128,29 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 	assert.Empty(t, left, "nothing half written")
 }
 
+// What is whole is taken, what was lost is said.
+func TestDamageOfCloudsIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ text, points, lost string }{
+		"cut.pcd":   {"FIELDS x y z\nWIDTH 3\nDATA ascii\n0 0 0\n1 1", "cloud: 1 points", "lost: 2 points (3 bytes); the first: pcd: "},
+		"mesh.ply":  {"ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nelement face 7\nproperty list uchar int v\nend_header\n1 2 3\n3 0", "cloud: 1 points", "lost: 7 rows of face (3 bytes)"},
+		"short.bin": {string(make([]byte, 39)), "cloud: 2 points", "lost: 1 points (7 bytes): kitti: "},
+	} {
+		in := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(in, []byte(c.text), 0o644))
+		args := []string{"voxelize", in, "-o", filepath.Join(dir, "o.npz"), "--size=1", "--backend=cpu"}
+		if name == "short.bin" {
+			args = append(args, "--columns=x,y,z,i")
+		}
+		stdout, stderr := good(t, args...)
+		assert.Contains(t, stdout, c.points)
+		assert.Contains(t, stderr, c.lost)
+		assert.Contains(t, stderr, in)
+		code, _, _ := cli(append(args, "--strict")...)
+		assert.Equal(t, exitInput, code)
+	}
+}
+
 func TestErrorsInJSONNameByteAndLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pcd")
 	require.NoError(t, os.WriteFile(path, []byte("FIELDS x y z\nWIDTH 1\nDATA ascii\n1 2 x\n"), 0o644))
@@ -134,7 +164,7 @@ func TestErrorsInJSONNameByteAndLine(t *testing.T) {
 func TestHelpOfVoxelize(t *testing.T) {
 	stdout, _ := good(t, "voxelize", "--help")
 	for _, word := range []string{"--size", "--min", "--max", "--mode", "--order", "--max-points", "--max-voxels", "--reduce", "--preset", "--plot", "--empty",
-		"--backend", "--json", "point_voxel", "num_points", "row_splits", ".pcd.bin", "dropped_voxels"} {
+		"--backend", "--json", "point_voxel", "num_points", "row_splits", ".pcd.bin", "dropped_voxels", "--columns", "--strict"} {
 		assert.Contains(t, stdout, word)
 	}
 	stdout, _ = good(t, "__complete", "voxelize", "x.pcd", "--mode", "")

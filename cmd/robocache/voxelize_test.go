@@ -175,7 +175,7 @@ func TestOffsetsMakeABatch(t *testing.T) {
 
 // One cloud in every format that holds it gives the same arrays.
 func TestEveryFormatGivesTheSameVoxels(t *testing.T) {
-	cloud, err := ply.ReadFile(lidar)
+	cloud, err := ply.ReadFile(lidar, dataset.Options{})
 	require.NoError(t, err)
 	points, features := cloud.Points, cloud.Features
 	p, err := tensor.Data[float32](points)
@@ -217,9 +217,13 @@ func TestEveryFormatGivesTheSameVoxels(t *testing.T) {
 		}
 		assert.Equal(t, array[float32](t, want, "voxels"), array[float32](t, got, "voxels"), in)
 	}
-	six := write("n.pcd.bin", func(b *bytes.Buffer) error { _, err := b.Write(raw[:40]); return err })
-	f, _ := voxelizeTo(t, six, "--size=100", "--mode=hard")
-	assert.Equal(t, 5, shape(t, f, "voxels")[2], "nuScenes has intensity and ring")
+	five := write("n.pcd.bin", func(b *bytes.Buffer) error { _, err := b.Write(make([]byte, 40)); return err })
+	f, _ := voxelizeTo(t, five, "--size=100", "--mode=hard")
+	assert.Equal(t, []int{1, 32, 5}, shape(t, f, "voxels"), "nuScenes has intensity and ring")
+	f, _ = voxelizeTo(t, write("b.bin", func(b *bytes.Buffer) error { _, err := b.Write(raw); return err }), "--size=100", "--mode=sparse", "--columns=y,x,z,i")
+	turned := array[float32](t, f, "features")
+	assert.Equal(t, 1, shape(t, f, "features")[1], "the fourth column is the feature, whatever its name")
+	assert.NotEmpty(t, turned)
 }
 
 func TestBoundsThatAreNotGivenHoldEveryPoint(t *testing.T) {

@@ -1,5 +1,9 @@
 // Package kitti reads the point clouds of the KITTI data sets, and of those that followed them: files of nothing but
 // float32 numbers in little-endian order, x, y, z and the features of one point after the other.
 //
-// KITTI's files (.bin) have one feature, intensity; nuScenes' (.pcd.bin) have intensity and ring.
+// A file does not say how many numbers a point has, and one number more would turn features into coordinates without a sign of it. Options.Columns
+// names them. Without it the reader knows four kinds: x, y, z; with intensity, as KITTI has it; with intensity and ring, as nuScenes (.pcd.bin) has
+// it; and with the time within the sweep besides. It takes the one that the size allows, whose columns hold what they are called (coordinates within
+// 10 km, intensities that are not negative, rings as small whole numbers) and whose width explains the numbers beyond doubt. Where that is none, as
+// with a handful of points, it returns an error that names what is possible.
 package kitti

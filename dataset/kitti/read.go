@@ -2,55 +2,84 @@ package kitti
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
 )
 
-// NuScenes are the features of nuScenes' files.
-var NuScenes = []string{"intensity", "ring"}
-
-// Options say what a file holds, which it does not say itself. The zero value is KITTI's own.
+// Options say what a file holds, which it does not say itself, and how strict the reader is.
 type Options struct {
-	// Features are the names of what follows x, y and z. Nil is one, "intensity".
-	Features []string
+	// Columns are the names of a point's numbers: x, y and z, anywhere among them, and features. Nil leaves it to the reader to find them.
+	Columns []string
+	// Strict refuses a file that ends inside a point.
+	Strict bool
 }
 
-// ReadFile reads a file. A *dataset.FormatError carries its path.
+// ReadFile reads a file. Without Columns, one whose name ends in ".pcd.bin" has nuScenes' five. A *dataset.FormatError carries the path, and so
+// does the damage.
 func ReadFile(path string, opt Options) (*dataset.Cloud, error) {
-	return records.ReadFile(path, opt.parse)
+	return records.ReadFile(path, func(data []byte) (*dataset.Cloud, error) {
+		if opt.Columns == nil && strings.HasSuffix(strings.ToLower(path), ".pcd.bin") {
+			if whole := data[:len(data)-len(data)%(4*len(nuScenes))]; !fits(whole, nuScenes) {
+				return nil, unknown(data, nil)
+			}
+			opt.Columns = nuScenes
+		}
+		return Parse(data, opt)
+	})
 }
 
 // Read reads all of r.
-func Read(r io.Reader, opt Options) (*dataset.Cloud, error) { return records.Read(r, opt.parse) }
+func Read(r io.Reader, opt Options) (*dataset.Cloud, error) {
+	return records.Read(r, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
+}
 
-func (o Options) parse(data []byte) (*dataset.Cloud, error) { return Parse(data, o) }
-
-// Parse reads a file's bytes. It keeps no reference to them. A size that is no whole number of points is a
-// *dataset.FormatError that is dataset.ErrTruncated; features that are none a *dataset.CloudError.
+// Parse reads a file's bytes. It keeps no reference to them. Where no columns are given and none, or more than one list of them, can be what the
+// numbers are, it returns a *dataset.FormatError that is dataset.ErrUnsupported; columns that are none are a *dataset.CloudError. Of a file that
+// ends inside a point it keeps the whole ones, and counts that one as damage; where there are none, or with opt.Strict, it returns a
+// *dataset.FormatError that is dataset.ErrTruncated.
 func Parse(data []byte, opt Options) (*dataset.Cloud, error) {
-	names := opt.Features
+	names := opt.Columns
 	if names == nil {
-		names = []string{"intensity"}
+		var err error
+		if names, err = find(data); err != nil {
+			return nil, err
+		}
 	}
 	var fields []records.Field
-	for _, name := range append([]string{"x", "y", "z"}, names...) {
+	for _, name := range names {
 		fields = append(fields, records.Field{Name: name, Type: "float32", Scalar: records.F32})
 	}
-	size := 4 * len(fields)
-	n := len(data) / size
-	if rest := len(data) % size; rest != 0 {
-		return nil, &dataset.FormatError{Format: "kitti", Offset: int64(n * size), Kind: dataset.ErrTruncated, Msg: fmt.Sprintf("point %d", n),
-			Got: fmt.Sprintf("%d bytes", rest), Want: fmt.Sprintf("%d, float32 of %d numbers", size, len(fields)), Err: io.ErrUnexpectedEOF}
-	}
+	size := 4 * max(len(fields), 1)
+	n, rest := len(data)/size, len(data)%size
 	set, err := records.NewSet(fields, n)
+	if slices.Contains(names, "") {
+		err = errors.New("a name of no letters")
+	}
 	if err != nil {
-		return nil, &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: err.Error(), Want: "each name once"}
+		return nil, &dataset.CloudError{Arg: "Columns", Kind: dataset.ErrOption, Got: err.Error(), Want: "x, y and z, and each name once"}
+	}
+	var damage dataset.Damages
+	if rest != 0 {
+		cut := &dataset.FormatError{Format: "kitti", Offset: int64(n * size), Kind: dataset.ErrTruncated, Msg: fmt.Sprintf("point %d", n),
+			Got: fmt.Sprintf("%d bytes", rest), Want: fmt.Sprintf("%d, float32 of %d numbers", size, len(fields)), Err: io.ErrUnexpectedEOF}
+		if opt.Strict || n == 0 {
+			return nil, cut
+		}
+		damage.Add("points", int64(rest), cut)
 	}
 	for i := range fields {
 		set.Fill(i, data, 4*i, size, binary.LittleEndian)
 	}
-	return set.Cloud()
+	c, err := set.Cloud()
+	if err != nil {
+		return nil, err
+	}
+	c.Damage = damage
+	return c, nil
 }

@@ -21,7 +21,7 @@ POINTS 2
 DATA ascii
 1 2 0.5 200
 nan nan nan 0
-`))
+`), dataset.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/internal/decimal"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -33,7 +34,7 @@ type header struct {
 	width, height int
 	view          dataset.Viewpoint
 	fields        []records.Field // one a number of a record
-	counts        []int           // numbers of each FIELDS entry, for the columns of compressed data
+	counts        []int           // numbers of each FIELDS entry that has any, for the columns of compressed data
 	record        int             // bytes
 	padding       int             // numbers of fields named "_"
 	size          int             // bytes before the data
@@ -44,9 +45,10 @@ type header struct {
 func readHeader(data []byte) (*header, error) {
 	entries := map[string]entry{}
 	h := &header{view: dataset.Identity, line: 1}
+	lineEnd := records.LineEnd(data)
 	for h.encoding == "" {
 		rest := data[h.size:]
-		end := bytes.IndexByte(rest, '\n')
+		end := bytes.IndexByte(rest, lineEnd)
 		if end < 0 {
 			return nil, &dataset.FormatError{Format: "pcd", Offset: int64(len(data)), Line: h.line, Kind: dataset.ErrTruncated, Msg: "header", Want: "a line DATA"}
 		}
@@ -57,18 +59,20 @@ func readHeader(data []byte) (*header, error) {
 			continue
 		}
 		e.words = words[1:]
+		written := words[0]
+		words[0] = strings.ToUpper(written)
 		switch key := words[0]; {
 		case !slices.Contains(keywords, key):
-			return nil, e.fail(dataset.ErrCorrupt, "header", records.Quote(key), "one of "+strings.Join(keywords, ", "))
+			return nil, e.fail(dataset.ErrCorrupt, "header", records.Quote(written), "one of "+strings.Join(keywords, ", "))
 		case end > maxLine:
 			return nil, e.fail(dataset.ErrTooLarge, "header line", fmt.Sprintf("%d bytes", end), fmt.Sprintf("at most %d", maxLine))
 		case key == "COLUMNS":
 			words[0] = "FIELDS"
 		case key == "DATA":
-			if len(e.words) != 1 || !slices.Contains([]string{"ascii", "binary", "binary_compressed"}, e.words[0]) {
+			h.encoding = strings.ToLower(strings.Join(e.words, " "))
+			if !slices.Contains([]string{"ascii", "binary", "binary_compressed"}, h.encoding) {
 				return nil, e.fail(dataset.ErrUnsupported, "DATA", records.Quote(strings.Join(e.words, " ")), "ascii, binary or binary_compressed")
 			}
-			h.encoding = e.words[0]
 		}
 		if _, twice := entries[words[0]]; twice {
 			return nil, e.fail(dataset.ErrCorrupt, "header", words[0]+" twice", "each line once")
@@ -124,7 +128,8 @@ func (h *header) layout(entries map[string]entry) error {
 		if _, ok := entries["TYPE"]; ok {
 			at = typed
 		}
-		scalar := types[letter+size]
+		typ := strings.ToUpper(letter) + size
+		scalar := types[typ]
 		if scalar == 0 {
 			return at.fail(dataset.ErrUnsupported, "field "+records.Quote(name), "TYPE "+records.Quote(letter)+" of SIZE "+records.Quote(size), "I or U of 1, 2, 4 or 8, or F of 4 or 8")
 		}
@@ -133,13 +138,16 @@ func (h *header) layout(entries map[string]entry) error {
 			return err
 		}
 		count, err := strconv.Atoi(text)
-		if err != nil || count < 1 {
-			return at.fail(dataset.ErrCorrupt, "COUNT of "+records.Quote(name), records.Quote(text), "a whole number above 0")
+		if err != nil || count < 0 {
+			return at.fail(dataset.ErrCorrupt, "COUNT of "+records.Quote(name), records.Quote(text), "a whole number that is not negative")
+		}
+		if count == 0 {
+			continue // it takes no room
 		}
 		if count > records.MaxFields-len(h.fields) {
 			return at.fail(dataset.ErrTooLarge, "COUNT of "+records.Quote(name), text, fmt.Sprintf("at most %d numbers a point", records.MaxFields))
 		}
-		f := records.Field{Name: name, Type: letter + size, Scalar: scalar, Skip: name == "_"}
+		f := records.Field{Name: name, Type: typ, Scalar: scalar, Skip: name == "_"}
 		if f.Skip {
 			h.padding += count
 		}
@@ -154,6 +162,9 @@ func (h *header) layout(entries map[string]entry) error {
 		}
 		h.counts = append(h.counts, count)
 		h.record += count * scalar.Size()
+	}
+	if h.record == 0 {
+		return entries["COUNT"].fail(dataset.ErrUnsupported, "COUNT", "0 of every field", "x, y and z")
 	}
 	return nil
 }
@@ -215,7 +226,7 @@ func (h *header) viewpoint(entries map[string]entry) error {
 		return e.fail(dataset.ErrCorrupt, "VIEWPOINT", fmt.Sprintf("%d numbers", len(e.words)), "7: tx ty tz qw qx qy qz")
 	}
 	for i, w := range e.words {
-		f, err := strconv.ParseFloat(w, 64)
+		f, err := decimal.ParseFloat(w, 64)
 		if err != nil {
 			return e.fail(dataset.ErrCorrupt, "VIEWPOINT", records.Quote(w), "a number")
 		}

@@ -23,7 +23,7 @@ func TestRealFilesReadAsTheIndependentReaderReadsThem(t *testing.T) {
 
 func parse(t *testing.T, text string) *dataset.Cloud {
 	t.Helper()
-	c, err := Read(strings.NewReader(text))
+	c, err := Read(strings.NewReader(text), dataset.Options{Strict: true})
 	require.NoError(t, err)
 	require.NoError(t, c.Check())
 	return c
@@ -121,7 +121,7 @@ func TestNoPointsIsACloudToo(t *testing.T) {
 
 func TestWriteThenReadGivesAnEqualCloud(t *testing.T) {
 	for _, name := range []string{"milk", "people", "office", "plane"} {
-		want, err := ReadFile("testdata/" + name + ".pcd")
+		want, err := ReadFile("testdata/"+name+".pcd", dataset.Options{})
 		require.NoError(t, err)
 		for _, e := range []Encoding{Binary, Compressed, ASCII} {
 			var b bytes.Buffer
@@ -207,19 +207,24 @@ func TestBadFilesSayWhere(t *testing.T) {
 		{head + "SIZE 4 4 3\nDATA ascii\n", dataset.ErrUnsupported, 39, 5, `of SIZE "3"`},
 		{head + "TYPE F F Q\nDATA ascii\n", dataset.ErrUnsupported, 39, 5, `TYPE "Q"`},
 		{head + "SIZE 2 2 2\nDATA ascii\n", dataset.ErrUnsupported, 39, 5, `of SIZE "2"`},
-		{head + "COUNT 1 0 1\nDATA ascii\n", dataset.ErrCorrupt, 39, 5, `"0"`},
+		{head + "COUNT 1 -1 1\nDATA ascii\n", dataset.ErrCorrupt, 39, 5, `"-1"`},
+		{head + "COUNT 1 0 1\nDATA ascii\n", dataset.ErrUnsupported, -1, 0, `no "y"`},
+		{head + "COUNT 0 0 0\nDATA binary\n", dataset.ErrUnsupported, 39, 5, "0 of every field"},
+		{head + "VIEWPOINT 0 0 0 1 0 0 1_0\nDATA ascii\n", dataset.ErrCorrupt, 39, 5, `"1_0"`},
+		{head + "DATA ascii\n1 2 3\n4 5 0x1p-2\n", dataset.ErrCorrupt, 60, 7, `"0x1p-2"`},
+		{head + "DATA ascii\n1 2 3\n4 5 1.#J\n", dataset.ErrCorrupt, 60, 7, `"1.#J"`},
 		{head + "COUNT 1 1 99999999\nDATA ascii\n", dataset.ErrTooLarge, 39, 5, "4096"},
 		{head + "VIEWPOINT 1 2\nDATA ascii\n", dataset.ErrCorrupt, 39, 5, "2 numbers, want 7"},
 		{head + "VIEWPOINT 0 0 0 a 0 0 0\nDATA ascii\n", dataset.ErrCorrupt, 39, 5, `"a"`},
 		{"FIELDS x y z\nWIDTH -1\nDATA ascii\n", dataset.ErrCorrupt, 13, 2, `"-1"`},
 		{"FIELDS x y z\nWIDTH 4294967295\nHEIGHT 4294967295\nDATA binary\n", dataset.ErrTooLarge, 13, 2, "fewer"},
 		{"FIELDS x y z\nWIDTH 4000000000\nDATA binary\n1234", dataset.ErrTruncated, 46, 0, "4000000000 points of 12 bytes"},
-		{"FIELDS x y z\nWIDTH 4000000000\nDATA ascii\n1 2 3\n", dataset.ErrTruncated, 47, 0, "4000000000 points"},
+		{"FIELDS x y z\nWIDTH 4000000000\nDATA ascii\n1 2 3\n", dataset.ErrTruncated, 47, 5, "4000000000 in all"},
 		{"FIELDS x y z\nWIDTH 2\nPOINTS 3\nDATA ascii\n", dataset.ErrCorrupt, 21, 3, "got 3, want 2"},
 		{"FIELDS x y w\nWIDTH 0\nDATA ascii\n", dataset.ErrUnsupported, -1, 0, `no "z"`},
 		{"FIELDS x y z y\nWIDTH 0\nDATA ascii\n", dataset.ErrUnsupported, -1, 0, `"y" twice`},
 		{"FIELDS x y z rgb red\nWIDTH 0\nDATA ascii\n", dataset.ErrUnsupported, -1, 0, `"red" twice`},
-		{head + "DATA ascii\n1 2 3\n4 5\n", dataset.ErrTruncated, 60, 0, "2 points"},
+		{head + "DATA ascii\n1 2 3\n4 5\n", dataset.ErrCorrupt, 59, 7, "the line's end"},
 		{head + "DATA ascii\n1 2 3      \n4 5\n", dataset.ErrCorrupt, 65, 7, "point 1: corrupt: got the line's end"},
 		{head + "DATA ascii\n1 2 3\n4 five 6\n", dataset.ErrCorrupt, 58, 7, `point 1, "y": corrupt: got "five", want float32`},
 		{head + "DATA ascii\n1 2 3\n4 5 1e99\n", dataset.ErrCorrupt, 60, 7, "1e99"},
@@ -236,7 +241,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		{head + "DATA binary_compressed\n\x05\x00\x00\x00\x18\x00\x00\x00\x00a\xe0\x10\x00", dataset.ErrCorrupt, 72, 0, errTooMuch.Error()},
 		{head + "DATA binary_compressed\n\x05\x00\x00\x00\x18\x00\x00\x00\x00a\xe0\x0d\x00", dataset.ErrCorrupt, 75, 0, errTooLittle.Error()},
 	} {
-		got, err := Parse([]byte(c.text))
+		got, err := Parse([]byte(c.text), dataset.Options{Strict: true})
 		var bad *dataset.FormatError
 		if !assert.ErrorAs(t, err, &bad, "%q", c.text) {
 			continue
@@ -247,7 +252,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		assert.Equal(t, c.line, bad.Line, "%q: %v", c.text, err)
 		assert.Contains(t, err.Error(), c.want, "%q", c.text)
 	}
-	_, err := ReadFile("testdata/missing.pcd")
+	_, err := ReadFile("testdata/missing.pcd", dataset.Options{})
 	assert.Error(t, err)
 }
 
@@ -255,7 +260,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 func TestTruncationIsNeverSilence(t *testing.T) {
 	var c *dataset.Cloud
 	{
-		people, err := ReadFile("testdata/people.pcd")
+		people, err := ReadFile("testdata/people.pcd", dataset.Options{})
 		require.NoError(t, err)
 		points, features := cloudtest.Data(t, people.Points), cloudtest.Data(t, people.Features)
 		c, err = dataset.NewCloud(points[3*2400:3*2420], features[4*2400:4*2420], people.Columns)
@@ -266,7 +271,7 @@ func TestTruncationIsNeverSilence(t *testing.T) {
 		require.NoError(t, Write(&b, c, Options{Encoding: e}))
 		whole := b.Bytes()
 		for n := range whole {
-			got, err := Parse(whole[:n])
+			got, err := Parse(whole[:n], dataset.Options{Strict: true})
 			var bad *dataset.FormatError
 			if err == nil && e == ASCII && n >= len(whole)-10 {
 				require.Equal(t, c.Len(), got.Len(), "digits may be missing in the last number, and nothing can tell")
@@ -284,18 +289,26 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(head + "DATA binary\n0123456789abcdef"))
 	f.Add([]byte(head + "DATA binary_compressed\n\x05\x00\x00\x00\x10\x00\x00\x00\x00a\xe0\x06\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Parse(data)
+		_, refused := Parse(data, dataset.Options{Strict: true})
+		c, err := Parse(data, dataset.Options{})
 		if err != nil {
 			var bad *dataset.FormatError
 			require.ErrorAs(t, err, &bad)
 			require.LessOrEqual(t, bad.Offset, int64(len(data)))
+			require.Equal(t, err, refused, "what gives nothing is refused alike")
 			return
 		}
 		require.NoError(t, c.Check())
+		require.Equal(t, refused == nil, c.Damage == nil, "strict refuses what is damaged, and nothing else: %v", refused)
+		if refused != nil {
+			require.Equal(t, refused, error(c.Damage[0].First))
+			require.False(t, c.Damage[0].What == "points" && c.Len() == 0, "no whole point is an error")
+			require.LessOrEqual(t, c.Damage.Bytes(), int64(len(data)))
+		}
 		require.LessOrEqual(t, c.Points.Len()+c.Features.Len(), 4*maxRatio*(len(data)+1), "numbers from so few bytes")
 		var b bytes.Buffer
 		if Write(&b, c, Options{Encoding: Compressed}) == nil {
-			again, err := Parse(b.Bytes())
+			again, err := Parse(b.Bytes(), dataset.Options{Strict: true})
 			require.NoError(t, err)
 			cloudtest.Equal(t, c, again)
 		}

@@ -11,14 +11,19 @@ import (
 	"github.com/robocache/robocache/dataset/internal/records"
 )
 
-// ReadFile reads a file. A *dataset.FormatError carries its path.
-func ReadFile(path string) (*dataset.Cloud, error) { return records.ReadFile(path, Parse) }
+// ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.
+func ReadFile(path string, opt dataset.Options) (*dataset.Cloud, error) {
+	return records.ReadFile(path, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
+}
 
 // Read reads all of r.
-func Read(r io.Reader) (*dataset.Cloud, error) { return records.Read(r, Parse) }
+func Read(r io.Reader, opt dataset.Options) (*dataset.Cloud, error) {
+	return records.Read(r, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
+}
 
-// Parse reads a file's bytes. It keeps no reference to them.
-func Parse(data []byte) (*dataset.Cloud, error) {
+// Parse reads a file's bytes. It keeps no reference to them. Of a file that is cut, or broken in a line of ascii data, it keeps the points before
+// that, in one row, and counts the others as damage; where there are none, or with opt.Strict, it returns the *dataset.FormatError.
+func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	h, err := readHeader(data)
 	if err != nil {
 		return nil, err
@@ -35,11 +40,17 @@ func Parse(data []byte) (*dataset.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.damage != nil && opt.Strict {
+		return nil, p.damage[0].First
+	}
 	c, err := p.set.Cloud()
 	if err != nil {
 		return nil, err
 	}
-	c.Width, c.Height, c.Viewpoint, c.Trailing = h.width, h.height, h.view, p.trailing
+	if p.damage == nil {
+		c.Width, c.Height = h.width, h.height
+	}
+	c.Viewpoint, c.Trailing, c.Damage = h.view, p.trailing, p.damage
 	if h.padding > 0 {
 		c.LeftOut = append(c.LeftOut, dataset.LeftOut{Name: "_", Count: h.padding * p.n})
 	}
@@ -51,13 +62,25 @@ type parser struct {
 	data     []byte
 	n        int // points
 	set      *records.Set
+	damage   dataset.Damages
 	trailing int64
 }
 
-// begin makes room for the points. The caller has made sure that the file can hold as many.
-func (p *parser) begin() error {
+// lose makes the file's whole points all there are: the rest, which takes bytes, is damage. Without any whole point it returns the error.
+func (p *parser) lose(whole int, bytes int, err error) error {
+	bad, broken := dataset.AsDamage(err)
+	if !broken || whole == 0 {
+		return err
+	}
+	p.damage = dataset.Damages{{What: "points", Count: p.n - whole, Bytes: int64(bytes), First: bad}}
+	p.n = whole
+	return nil
+}
+
+// begin makes room for n points. The caller has made sure that the file can hold as many.
+func (p *parser) begin(n int) error {
 	var err error
-	if p.set, err = records.NewSet(p.fields, p.n); err != nil {
+	if p.set, err = records.NewSet(p.fields, n); err != nil {
 		return &dataset.FormatError{Format: "pcd", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "FIELDS", Got: err.Error(), Want: "x, y and z, and each field once"}
 	}
 	return nil
@@ -71,10 +94,12 @@ func (p *parser) truncated(got int) error {
 // binary reads records one after the other.
 func (p *parser) binary() error {
 	body := p.data[p.size:]
-	if p.n > len(body)/p.record {
-		return p.truncated(len(body))
+	if whole := len(body) / p.record; p.n > whole {
+		if err := p.lose(whole, len(body)%p.record, p.truncated(len(body))); err != nil {
+			return err
+		}
 	}
-	if err := p.begin(); err != nil {
+	if err := p.begin(p.n); err != nil {
 		return err
 	}
 	at := 0
@@ -82,7 +107,9 @@ func (p *parser) binary() error {
 		p.set.Fill(i, body, at, p.record, binary.LittleEndian)
 		at += f.Scalar.Size()
 	}
-	p.trailing = count(body[p.n*p.record:])
+	if p.damage == nil {
+		p.trailing = count(body[p.n*p.record:])
+	}
 	return nil
 }
 
@@ -91,7 +118,7 @@ func (p *parser) binary() error {
 func (p *parser) compressed() error {
 	body := p.data[p.size:]
 	if p.n == 0 && len(bytes.TrimSpace(body)) == 0 {
-		return p.begin() // as PCL writes no points
+		return p.begin(p.n) // as PCL writes no points
 	}
 	fail := func(at int, kind error, msg, got, want string) error {
 		return &dataset.FormatError{Format: "pcd", Offset: int64(p.size + at), Kind: kind, Msg: msg, Got: got, Want: want}
@@ -119,7 +146,7 @@ func (p *parser) compressed() error {
 	if !withPadding && !fits(p.record-padding) {
 		return fail(4, dataset.ErrCorrupt, "uncompressed size", strconv.FormatUint(plain, 10), fmt.Sprintf("%d points of %d bytes", p.n, p.record-padding))
 	}
-	if err := p.begin(); err != nil {
+	if err := p.begin(p.n); err != nil {
 		return err
 	}
 	out := make([]byte, plain)
@@ -144,36 +171,54 @@ func (p *parser) compressed() error {
 
 // ascii reads one point a line.
 func (p *parser) ascii() error {
-	body := p.data[p.size:]
-	// A number takes a byte, and one that separates it from the next.
-	if p.n > (len(body)+1)/(2*len(p.fields)) {
-		return &dataset.FormatError{Format: "pcd", Offset: int64(len(p.data)), Kind: dataset.ErrTruncated, Msg: "ascii data",
-			Got: fmt.Sprintf("%d bytes", len(body)), Want: fmt.Sprintf("%d points of %d numbers", p.n, len(p.fields)), Err: io.ErrUnexpectedEOF}
-	}
-	if err := p.begin(); err != nil {
+	whole, at, err := p.rows(p.n)
+	if err != nil {
+		if err := p.lose(whole, len(p.data)-at, err); err != nil {
+			return err
+		}
+		_, _, err = p.rows(whole) // once more, without the others
 		return err
 	}
-	lines := records.Lines{Format: "pcd", Data: p.data, At: p.size, Line: p.line}
-	for row := range p.n {
-		words, err := lines.Next("point", row)
+	p.trailing = count(p.data[at:])
+	return nil
+}
+
+// rows reads n points. It returns the offset of what follows them, or, with an error, that of the broken one and how many before it are whole.
+func (p *parser) rows(n int) (whole, at int, err error) {
+	// A number takes a byte, and one that separates it from the next. The first point that cannot be there has room, for reading it is the error.
+	room := min(n, (len(p.data)-p.size+1)/(2*len(p.fields))+1)
+	if err := p.begin(room); err != nil {
+		return 0, 0, err
+	}
+	lines := records.Lines{Format: "pcd", Rows: p.n, Data: p.data, At: p.size, Line: p.line}
+	for row := range n {
+		before := at
+		at = lines.At
+		if err := p.row(&lines, row); err != nil {
+			if whole = lines.Whole(row, err); whole < row {
+				at = before
+			}
+			return whole, at, err
+		}
+	}
+	return n, lines.At, nil
+}
+
+func (p *parser) row(lines *records.Lines, row int) error {
+	words, err := lines.Next("point", row)
+	if err != nil {
+		return err
+	}
+	for i := range p.fields {
+		word, err := words.Next()
 		if err != nil {
 			return err
 		}
-		for i := range p.fields {
-			word, err := words.Next()
-			if err != nil {
-				return err
-			}
-			if err := p.set.Text(row, i, word); err != nil {
-				return words.Fail(dataset.ErrCorrupt, records.Quote(p.fields[i].Name), records.Quote(word), err.Error())
-			}
-		}
-		if err := words.End(); err != nil {
-			return err
+		if err := p.set.Text(row, i, word); err != nil {
+			return words.Fail(dataset.ErrCorrupt, records.Quote(p.fields[i].Name), records.Quote(word), err.Error())
 		}
 	}
-	p.trailing = count(p.data[lines.At:])
-	return nil
+	return words.End()
 }
 
 // count returns the bytes of what follows the data, without white space at its ends, and without the zeros by which PCL filled

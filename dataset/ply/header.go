@@ -22,6 +22,7 @@ type property struct {
 // element is a table of the file.
 type element struct {
 	name       string
+	vertex     bool // the points
 	n          int
 	properties []property
 	offset     int64 // of its header line
@@ -63,7 +64,8 @@ const typeNames = "char, uchar, short, ushort, int, uint, float, double, or the 
 // liner splits a header into lines.
 type liner struct {
 	data   []byte
-	offset int // of the current line
+	end    byte // of a line
+	offset int  // of the current line
 	next   int
 	line   int
 }
@@ -73,7 +75,7 @@ func (l *liner) fail(kind error, msg, got, want string) error {
 }
 
 func (l *liner) words() ([]string, error) {
-	end := bytes.IndexByte(l.data[l.next:], '\n')
+	end := bytes.IndexByte(l.data[l.next:], l.end)
 	l.offset = l.next
 	l.line++
 	if end < 0 {
@@ -88,10 +90,10 @@ func (l *liner) words() ([]string, error) {
 }
 
 func readHeader(data []byte) (*header, error) {
-	if !bytes.HasPrefix(data, []byte("ply\n")) && !bytes.HasPrefix(data, []byte("ply\r\n")) {
+	if !bytes.HasPrefix(data, []byte("ply\n")) && !bytes.HasPrefix(data, []byte("ply\r")) {
 		return nil, &dataset.FormatError{Format: "ply", Kind: dataset.ErrCorrupt, Msg: "file magic", Got: records.Quote(string(data[:min(len(data), 5)])), Want: "a line ply"}
 	}
-	l := &liner{data: data}
+	l := &liner{data: data, end: records.LineEnd(data)}
 	h := &header{}
 	format := ""
 	for {
@@ -99,15 +101,16 @@ func readHeader(data []byte) (*header, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.line == 1 || len(words) == 0 || words[0] == "comment" || words[0] == "obj_info" {
+		if l.line == 1 || len(words) == 0 {
 			continue
 		}
-		switch words[0] {
+		switch strings.ToLower(words[0]) {
+		case "comment", "obj_info":
 		case "format":
 			if format != "" {
 				return nil, l.fail(dataset.ErrCorrupt, "header", "format twice", "it once")
 			}
-			format = strings.Join(words[1:], " ")
+			format = strings.ToLower(strings.Join(words[1:], " "))
 			switch format {
 			case "ascii 1.0":
 			case "binary_little_endian 1.0":
@@ -146,11 +149,11 @@ func (h *header) element(l *liner, words []string) error {
 		return l.fail(dataset.ErrCorrupt, "element "+records.Quote(words[0]), records.Quote(words[1]), "a count from 0 to 2^31-1")
 	}
 	for _, e := range h.elements {
-		if e.name == words[0] {
+		if e.name == words[0] || e.vertex && strings.EqualFold(words[0], e.name) {
 			return l.fail(dataset.ErrCorrupt, "element", records.Quote(words[0])+" twice", "each once")
 		}
 	}
-	h.elements = append(h.elements, element{name: words[0], n: n, offset: int64(l.offset), line: l.line})
+	h.elements = append(h.elements, element{name: words[0], vertex: strings.EqualFold(words[0], "vertex"), n: n, offset: int64(l.offset), line: l.line})
 	return nil
 }
 
@@ -161,7 +164,7 @@ func (h *header) property(l *liner, words []string) error {
 	e := &h.elements[len(h.elements)-1]
 	p := property{}
 	scalar := func(typ string) (records.Scalar, error) {
-		s := types[typ]
+		s := types[strings.ToLower(typ)]
 		if s == 0 {
 			return 0, l.fail(dataset.ErrUnsupported, "property type", records.Quote(typ), typeNames)
 		}
@@ -169,7 +172,7 @@ func (h *header) property(l *liner, words []string) error {
 	}
 	var err error
 	switch {
-	case len(words) == 4 && words[0] == "list":
+	case len(words) == 4 && strings.EqualFold(words[0], "list"):
 		if p.count, err = scalar(words[1]); err != nil {
 			return err
 		}
@@ -183,7 +186,7 @@ func (h *header) property(l *liner, words []string) error {
 	if p.scalar, err = scalar(words[0]); err != nil {
 		return err
 	}
-	p.typ, p.name = words[0], words[1]
+	p.typ, p.name = strings.ToLower(words[0]), words[1]
 	if len(e.properties) == records.MaxFields {
 		return l.fail(dataset.ErrTooLarge, "properties of element "+records.Quote(e.name), "more", fmt.Sprintf("at most %d", records.MaxFields))
 	}

@@ -116,7 +116,7 @@ func TestEveryTypeInEveryFormat(t *testing.T) {
 	for format, body := range map[string]string{
 		"ascii": asciiMesh, "binary_little_endian": binaryMesh(binary.LittleEndian), "binary_big_endian": binaryMesh(binary.BigEndian),
 	} {
-		c, err := Parse([]byte(mesh(format) + body))
+		c, err := Parse([]byte(mesh(format)+body), dataset.Options{})
 		require.NoError(t, err, format)
 		require.NoError(t, c.Check())
 		p := cloudtest.Doubles(t, c.Points) // y is one
@@ -148,7 +148,7 @@ func TestDoublesAreKept(t *testing.T) {
 	for format, body := range map[string]string{
 		"ascii": "412345.123 5648321.001 0.1 0.1\n", "binary_little_endian": binaryBody(binary.LittleEndian), "binary_big_endian": binaryBody(binary.BigEndian),
 	} {
-		c, err := Parse([]byte(head(format) + body))
+		c, err := Parse([]byte(head(format)+body), dataset.Options{})
 		require.NoError(t, err, format)
 		assert.Equal(t, numbers, cloudtest.Doubles(t, c.Points), format)
 		assert.Equal(t, []float32{.1}, cloudtest.Data(t, c.Features), format)
@@ -156,7 +156,7 @@ func TestDoublesAreKept(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			var b bytes.Buffer
 			require.NoError(t, Write(&b, c, Options{ASCII: ascii}))
-			got, err := Read(&b)
+			got, err := Read(&b, dataset.Options{Strict: true})
 			require.NoError(t, err)
 			cloudtest.Equal(t, c, got)
 		}
@@ -169,20 +169,20 @@ func TestLengthsOfListsHaveAnyType(t *testing.T) {
 			"property uchar x\nproperty uchar y\nproperty uchar z\nend_header\n"
 		two, none := make([]byte, size), make([]byte, size)
 		two[0] = 2
-		c, err := Parse([]byte(head + string(two) + "ab" + string(none) + "\x01\x02\x03"))
+		c, err := Parse([]byte(head+string(two)+"ab"+string(none)+"\x01\x02\x03"), dataset.Options{})
 		require.NoError(t, err, typ)
 		assert.Equal(t, []float32{1, 2, 3}, cloudtest.Data(t, c.Points), typ)
 	}
 }
 
 func TestWhatFollowsTheDataIsCounted(t *testing.T) {
-	c, err := Parse([]byte(mesh("ascii") + asciiMesh + "\n one more \n"))
+	c, err := Parse([]byte(mesh("ascii")+asciiMesh+"\n one more \n"), dataset.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, int64(8), c.Trailing)
 }
 
 func TestWriteThenReadGivesAnEqualCloud(t *testing.T) {
-	lidar, err := ReadFile("testdata/lidar.ply")
+	lidar, err := ReadFile("testdata/lidar.ply", dataset.Options{})
 	require.NoError(t, err)
 	odd, err := dataset.NewCloud([]float32{1, float32(math.NaN()), float32(math.Inf(-1)), 4, 5, 6}, []float32{255, -1, .5, 0, 1 << 30, 7},
 		[]dataset.Column{{Name: "red", Integer: true}, {Name: "n", Integer: true}, {Name: "half", Integer: true}})
@@ -193,7 +193,7 @@ func TestWriteThenReadGivesAnEqualCloud(t *testing.T) {
 		for _, ascii := range []bool{false, true} {
 			var b bytes.Buffer
 			require.NoError(t, Write(&b, want, Options{ASCII: ascii}))
-			got, err := Read(&b)
+			got, err := Read(&b, dataset.Options{Strict: true})
 			require.NoError(t, err)
 			cloudtest.Equal(t, want, got)
 		}
@@ -242,7 +242,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		{ascii + "element vertex 0\nproperty int x\nend_header\n", dataset.ErrUnsupported, 21, 3, `no "y"`},
 		{ascii + "element vertex 7\nend_header\n", dataset.ErrUnsupported, 21, 3, "no properties"},
 		{ascii + "element vertex 0\n" + xyz + "property int x\nend_header\n", dataset.ErrUnsupported, 21, 3, `"x" twice`},
-		{ascii + "element vertex 2000000000\n" + xyz + "end_header\n1 2 3\n", dataset.ErrTruncated, 115, 0, "2000000000"},
+		{ascii + "element vertex 2000000000\n" + xyz + "end_header\n1 2 3\n", dataset.ErrTruncated, 115, 9, "2000000000"},
 		{little + "element vertex 2000000000\n" + xyz + "end_header\n1 2 3\n", dataset.ErrTruncated, 130, 0, "2000000000"},
 		{little + "element a 2000000000\nproperty int q\nelement vertex 0\n" + xyz + "end_header\n1234", dataset.ErrTruncated, 155, 0, "a 1: truncated"},
 		{little + "element a 2000000000\nproperty list int int q\nelement vertex 0\n" + xyz + "end_header\n\x01\x00\x00\x001234", dataset.ErrTruncated, 168, 0, "a 1: truncated"},
@@ -256,7 +256,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		{ascii + "element vertex 0\n" + xyz + "element face 1\nproperty list int int q\nend_header\n2 1\n", dataset.ErrCorrupt, 142, 10, "another number"},
 		{ascii + "element vertex 0\n" + xyz + "element face 1\nproperty list int int q\nend_header\n", dataset.ErrTruncated, 139, 10, "face 0"},
 	} {
-		got, err := Parse([]byte(c.text))
+		got, err := Parse([]byte(c.text), dataset.Options{Strict: true})
 		var bad *dataset.FormatError
 		if !assert.ErrorAs(t, err, &bad, "%.200q", c.text) {
 			continue
@@ -267,7 +267,7 @@ func TestBadFilesSayWhere(t *testing.T) {
 		assert.Equal(t, c.line, bad.Line, "%.200q: %v", c.text, err)
 		assert.Contains(t, err.Error(), c.want, "%.200q", c.text)
 	}
-	_, err := ReadFile("testdata/missing.ply")
+	_, err := ReadFile("testdata/missing.ply", dataset.Options{})
 	assert.Error(t, err)
 }
 
@@ -276,7 +276,7 @@ func TestTruncationIsNeverSilence(t *testing.T) {
 		format := map[bool]string{true: "binary_little_endian", false: "binary_big_endian"}[o == binary.AppendByteOrder(binary.LittleEndian)]
 		whole := mesh(format) + binaryMesh(o)
 		for n := range len(whole) {
-			_, err := Parse([]byte(whole[:n]))
+			_, err := Parse([]byte(whole[:n]), dataset.Options{Strict: true})
 			require.Error(t, err, fmt.Sprintf("%d of %d bytes", n, len(whole)))
 			if n >= 5 {
 				require.ErrorIs(t, err, dataset.ErrTruncated)
@@ -290,18 +290,26 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(mesh("binary_little_endian") + binaryMesh(binary.LittleEndian)))
 	f.Add([]byte(mesh("binary_big_endian") + binaryMesh(binary.BigEndian)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Parse(data)
+		_, refused := Parse(data, dataset.Options{Strict: true})
+		c, err := Parse(data, dataset.Options{})
 		if err != nil {
 			var bad *dataset.FormatError
 			require.ErrorAs(t, err, &bad)
 			require.LessOrEqual(t, bad.Offset, int64(len(data)))
+			require.Equal(t, err, refused, "what gives nothing is refused alike")
 			return
 		}
 		require.NoError(t, c.Check())
+		require.Equal(t, refused == nil, c.Damage == nil, "strict refuses what is damaged, and nothing else: %v", refused)
+		if refused != nil {
+			require.Equal(t, refused, error(c.Damage[0].First))
+			require.False(t, c.Damage[0].What == "points" && c.Len() == 0, "no whole point is an error")
+			require.LessOrEqual(t, c.Damage.Bytes(), int64(len(data)))
+		}
 		require.LessOrEqual(t, c.Points.Len()+c.Features.Len(), len(data), "numbers from so few bytes")
 		var b bytes.Buffer
 		if Write(&b, c, Options{}) == nil {
-			again, err := Parse(b.Bytes())
+			again, err := Parse(b.Bytes(), dataset.Options{Strict: true})
 			require.NoError(t, err)
 			cloudtest.Equal(t, c, again)
 		}

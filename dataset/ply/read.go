@@ -12,36 +12,44 @@ import (
 	"github.com/robocache/robocache/dataset/internal/records"
 )
 
-// ReadFile reads a file. A *dataset.FormatError carries its path.
-func ReadFile(path string) (*dataset.Cloud, error) { return records.ReadFile(path, Parse) }
+// ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.
+func ReadFile(path string, opt dataset.Options) (*dataset.Cloud, error) {
+	return records.ReadFile(path, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
+}
 
 // Read reads all of r.
-func Read(r io.Reader) (*dataset.Cloud, error) { return records.Read(r, Parse) }
+func Read(r io.Reader, opt dataset.Options) (*dataset.Cloud, error) {
+	return records.Read(r, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
+}
 
-// Parse reads a file's bytes. It keeps no reference to them.
-func Parse(data []byte) (*dataset.Cloud, error) {
+// Parse reads a file's bytes. It keeps no reference to them. Of a file that is cut or broken it keeps the points before that, and counts what
+// follows, points and rows of later elements, as damage; where there are no points, or with opt.Strict, it returns the *dataset.FormatError.
+func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	h, err := readHeader(data)
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{header: h, data: data, at: h.size}
-	p.lines = records.Lines{Format: "ply", Data: data, At: h.size, Line: h.line}
+	p := &parser{header: h, data: data, at: h.size, line: h.line}
 	for i := range h.elements {
 		e := &h.elements[i]
-		switch {
-		case e.name == "vertex":
-			err = p.vertices(e)
-		case h.order == nil:
-			err = p.textRows(e, nil)
-		default:
-			err = p.binaryRows(e, nil)
+		var whole int
+		if e.vertex {
+			whole, err = p.vertices(e)
+		} else {
+			whole, err = p.rows(e, e.n, nil)
 		}
-		if err != nil {
+		if !e.vertex && (whole > 0 || err == nil) {
+			p.left = append(p.left, dataset.LeftOut{Name: e.name, Count: whole})
+		}
+		if err == nil {
+			continue
+		}
+		bad, broken := dataset.AsDamage(err)
+		if !broken || opt.Strict || p.set == nil {
 			return nil, err
 		}
-		if e.name != "vertex" {
-			p.left = append(p.left, dataset.LeftOut{Name: e.name, Count: e.n})
-		}
+		p.lose(h.elements[i:], whole, bad)
+		break
 	}
 	if p.set == nil {
 		return nil, &dataset.FormatError{Format: "ply", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "header", Got: "no element vertex", Want: "one, with the points"}
@@ -50,20 +58,36 @@ func Parse(data []byte) (*dataset.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.order == nil {
-		p.at = p.lines.At
+	c.LeftOut, c.Damage = p.left, p.damage
+	if p.damage == nil {
+		c.Trailing = int64(len(bytes.TrimSpace(data[p.at:])))
 	}
-	c.LeftOut, c.Trailing = p.left, int64(len(bytes.TrimSpace(data[p.at:])))
 	return c, nil
 }
 
 type parser struct {
 	*header
-	data  []byte
-	at    int           // of binary data
-	lines records.Lines // of ascii data
-	set   *records.Set
-	left  []dataset.LeftOut
+	data   []byte
+	at     int // the next byte, and after an error the first of what is lost
+	line   int // its line, of ascii data
+	set    *records.Set
+	left   []dataset.LeftOut
+	damage dataset.Damages
+}
+
+// lose counts what is lost of the elements: the first has whole rows, the others are behind it.
+func (p *parser) lose(elements []element, whole int, bad *dataset.FormatError) {
+	size := int64(len(p.data) - p.at)
+	for _, e := range elements {
+		d := dataset.Damage{What: "rows of " + e.name, Count: e.n - whole, Bytes: size, First: bad}
+		if e.vertex {
+			d.What = "points"
+		}
+		if d.Count > 0 {
+			p.damage = append(p.damage, d)
+		}
+		whole, size, bad = 0, 0, nil
+	}
 }
 
 func (p *parser) truncated(e *element, row int) error {
@@ -71,133 +95,124 @@ func (p *parser) truncated(e *element, row int) error {
 		Want: fmt.Sprintf("%d in all", e.n), Err: io.ErrUnexpectedEOF}
 }
 
-// vertices reads the points.
-func (p *parser) vertices(e *element) error {
+// vertices reads the points. With an error it returns how many are whole, which it has read; there is no set without any.
+func (p *parser) vertices(e *element) (whole int, err error) {
 	fields := make([]records.Field, len(e.properties))
 	least := 0 // bytes of a row
 	for i, q := range e.properties {
 		fields[i] = records.Field{Name: q.name, Type: q.typ, Scalar: q.scalar, Skip: q.count != 0}
 		switch {
+		case p.order == nil:
+			least += 2 // a digit and what separates it from the next
 		case q.count != 0:
-			p.left = append(p.left, dataset.LeftOut{Name: "vertex." + q.name, Count: e.n})
 			least += q.count.Size()
 		default:
 			least += q.scalar.Size()
 		}
 	}
-	left := len(p.data) - p.at
-	if p.order == nil {
-		least, left = 2*len(fields), len(p.data)-p.lines.At+1 // a digit and what separates it from the next
+	begin := func(n int) (*records.Set, error) {
+		err := errors.New("no properties")
+		if least > 0 {
+			// The first row that cannot be there has room, for reading it is the error.
+			set, bad := records.NewSet(fields, min(n, (len(p.data)-p.at+1)/least+1))
+			if bad == nil {
+				return set, nil
+			}
+			err = bad
+		}
+		return nil, &dataset.FormatError{Format: "ply", Offset: e.offset, Line: e.line, Kind: dataset.ErrUnsupported, Msg: "element vertex",
+			Got: err.Error(), Want: "properties x, y and z, and each once"}
 	}
-	if least > 0 && e.n > left/least {
-		return p.truncated(e, left/least)
-	}
-	var err error
-	if least == 0 {
-		err = errors.New("no properties")
-	} else {
-		p.set, err = records.NewSet(fields, e.n)
-	}
+	set, err := begin(e.n)
 	if err != nil {
-		return &dataset.FormatError{Format: "ply", Offset: e.offset, Line: e.line, Kind: dataset.ErrUnsupported, Msg: "element vertex", Got: err.Error(), Want: "properties x, y and z, and each once"}
+		return 0, err
 	}
-	size, fixed := e.size()
-	switch {
-	case p.order == nil:
-		return p.textRows(e, p.set)
-	case !fixed:
-		return p.binaryRows(e, p.set)
+	at, line := p.at, p.line
+	whole, err = p.rows(e, e.n, set)
+	if err != nil {
+		if whole == 0 {
+			return 0, err
+		}
+		p.at, p.line = at, line // once more, without the others
+		if set, _ = begin(whole); set != nil {
+			_, _ = p.rows(e, whole, set)
+		}
+	}
+	p.set = set
+	for _, q := range e.properties {
+		if q.count != 0 {
+			p.left = append(p.left, dataset.LeftOut{Name: "vertex." + q.name, Count: whole})
+		}
+	}
+	return whole, err
+}
+
+// rows goes over n rows of an element, and puts their numbers into set unless that is nil. With an error it returns how many rows are whole.
+func (p *parser) rows(e *element, n int, set *records.Set) (whole int, err error) {
+	if p.order == nil {
+		return p.textRows(e, n, set)
+	}
+	if size, fixed := e.size(); fixed {
+		return p.records(e, n, size, set)
+	}
+	for row := range n {
+		at := p.at
+		if err := p.binaryRow(e, row, set); err != nil {
+			p.at = at
+			return row, err
+		}
+	}
+	return n, nil
+}
+
+// records reads rows of one size. A set is filled if all its rows are there.
+func (p *parser) records(e *element, n, size int, set *records.Set) (whole int, err error) {
+	if size > 0 && n > (len(p.data)-p.at)/size {
+		n = (len(p.data) - p.at) / size
+		err = p.truncated(e, n)
 	}
 	at := p.at
 	for i, q := range e.properties {
-		p.set.Fill(i, p.data, at, size, p.order)
+		if set != nil && err == nil {
+			set.Fill(i, p.data, at, size, p.order)
+		}
 		at += q.scalar.Size()
 	}
-	p.at += e.n * size
-	return nil
+	p.at += n * size
+	return n, err
 }
 
-// binaryRows goes over the rows of an element, one by one if they hold lists, and puts their numbers into set unless that is
-// nil.
-func (p *parser) binaryRows(e *element, set *records.Set) error {
-	if size, fixed := e.size(); fixed && set == nil {
-		if size > 0 && e.n > (len(p.data)-p.at)/size {
-			return p.truncated(e, (len(p.data)-p.at)/size)
-		}
-		p.at += e.n * size
-		return nil
-	}
-	for row := range e.n {
-		for i, q := range e.properties {
-			n := 1
-			if q.count != 0 {
-				if q.count.Size() > len(p.data)-p.at {
-					return p.truncated(e, row)
-				}
-				length := integer(q.count, p.data[p.at:], p.order)
-				if length < 0 {
-					return p.badLength(e, row, q, strconv.FormatInt(length, 10))
-				}
-				p.at += q.count.Size()
-				if length > int64(len(p.data)-p.at) {
-					return p.truncated(e, row)
-				}
-				n = int(length)
-			}
-			if n > (len(p.data)-p.at)/q.scalar.Size() {
+// binaryRow reads a row that holds lists.
+func (p *parser) binaryRow(e *element, row int, set *records.Set) error {
+	for i, q := range e.properties {
+		n := 1
+		if q.count != 0 {
+			if q.count.Size() > len(p.data)-p.at {
 				return p.truncated(e, row)
 			}
-			if set != nil {
-				set.Put(row, i, p.data[p.at:], p.order)
+			length := integer(q.count, p.data[p.at:], p.order)
+			if length < 0 {
+				return p.badLength(e, row, q, strconv.FormatInt(length, 10))
 			}
-			p.at += n * q.scalar.Size()
+			p.at += q.count.Size()
+			if length > int64(len(p.data)-p.at) {
+				return p.truncated(e, row)
+			}
+			n = int(length)
 		}
+		if n > (len(p.data)-p.at)/q.scalar.Size() {
+			return p.truncated(e, row)
+		}
+		if set != nil {
+			set.Put(row, i, p.data[p.at:], p.order)
+		}
+		p.at += n * q.scalar.Size()
 	}
 	return nil
 }
 
 func (p *parser) badLength(e *element, row int, q property, got string) error {
 	return &dataset.FormatError{Format: "ply", Offset: int64(p.at), Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("%s %d, length of list %s", e.name, row, records.Quote(q.name)), Got: got, Want: "0 or more"}
-}
-
-// textRows does the same for ascii data, where a row is a line.
-func (p *parser) textRows(e *element, set *records.Set) error {
-	if len(e.properties) == 0 {
-		return nil
-	}
-	for row := range e.n {
-		words, err := p.lines.Next(e.name, row)
-		if err != nil {
-			return err
-		}
-		for i, q := range e.properties {
-			word, err := words.Next()
-			if err != nil {
-				return err
-			}
-			if q.count != 0 {
-				n, err := strconv.ParseUint(word, 10, 31)
-				if err != nil {
-					return words.Fail(dataset.ErrCorrupt, "length of list "+records.Quote(q.name), records.Quote(word), "a whole number that is not negative")
-				}
-				for range n {
-					if _, err := words.Next(); err != nil {
-						return err
-					}
-				}
-				continue
-			}
-			if set != nil {
-				if err := set.Text(row, i, word); err != nil {
-					return words.Fail(dataset.ErrCorrupt, records.Quote(q.name), records.Quote(word), err.Error())
-				}
-			}
-		}
-		if err := words.End(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // integer returns the whole number at the start of b, -1 for one that int64 cannot hold.

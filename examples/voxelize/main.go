@@ -47,7 +47,7 @@ func run(backend string, out io.Writer) error {
 	defer device.Close()
 
 	// A cloud is points [N,3], and named features [N,F]: here the intensity of each echo.
-	cloud, err := pcd.Parse(scan)
+	cloud, err := pcd.Parse(scan, dataset.Options{})
 	if err != nil {
 		return err
 	}

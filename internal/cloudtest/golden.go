@@ -28,14 +28,14 @@ type golden struct {
 }
 
 // Golden reads every file that golden.json of the folder names, and wants what it says.
-func Golden(t *testing.T, folder string, open func(path string) (*dataset.Cloud, error)) {
+func Golden(t *testing.T, folder string, open func(path string, opt dataset.Options) (*dataset.Cloud, error)) {
 	text, err := os.ReadFile(filepath.Join(folder, "golden.json"))
 	require.NoError(t, err)
 	var all map[string]golden
 	require.NoError(t, json.Unmarshal(text, &all))
 	require.NotEmpty(t, all)
 	for name, want := range all {
-		c, err := open(filepath.Join(folder, name))
+		c, err := open(filepath.Join(folder, name), dataset.Options{Strict: true})
 		require.NoError(t, err, name)
 		require.NoError(t, c.Check(), name)
 		assert.Equal(t, want.Shape, [2]int{c.Width, c.Height}, name)
@@ -46,6 +46,7 @@ func Golden(t *testing.T, folder string, open func(path string) (*dataset.Cloud,
 		assert.Zero(t, c.Inexact, name)
 		assert.Empty(t, c.LeftOut, name)
 		assert.Zero(t, c.Trailing, name)
+		assert.Empty(t, c.Damage, name)
 		assert.Equal(t, want.Points, digest(Data(t, c.Points)), "%s: points", name)
 		assert.Equal(t, want.Features, digest(Data(t, c.Features)), "%s: features", name)
 	}

@@ -1,15 +1,18 @@
 package records
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// Lines steps through the lines of a text file that are not blank.
+// Lines steps through the lines of a text file that are not blank. They end with a line feed, a carriage return, or both.
 type Lines struct {
 	Format string // for errors
+	Rows   int    // that there should be, for errors
 	Data   []byte
 	At     int // the next byte
 	Line   int // its line, from 1
@@ -31,11 +34,14 @@ type Words struct {
 func (l *Lines) Next(what string, row int) (Words, error) {
 	for l.At < len(l.Data) {
 		start, blank := l.At, true
-		for ; l.At < len(l.Data) && l.Data[l.At] != '\n'; l.At++ {
+		for ; l.At < len(l.Data) && !isEnd(l.Data[l.At]); l.At++ {
 			blank = blank && isSpace(l.Data[l.At])
 		}
 		w := Words{line: l.Data[start:l.At], format: l.Format, what: what, row: row, base: int64(start), number: l.Line, last: int64(start)}
 		if l.At < len(l.Data) {
+			if l.Data[l.At] == '\r' && l.At+1 < len(l.Data) && l.Data[l.At+1] == '\n' {
+				l.At++
+			}
 			l.At++
 			l.Line++
 		}
@@ -43,7 +49,8 @@ func (l *Lines) Next(what string, row int) (Words, error) {
 			return w, nil
 		}
 	}
-	return Words{}, &dataset.FormatError{Format: l.Format, Offset: int64(l.At), Line: l.Line, Kind: dataset.ErrTruncated, Msg: fmt.Sprintf("%s %d", what, row), Err: io.ErrUnexpectedEOF}
+	return Words{}, &dataset.FormatError{Format: l.Format, Offset: int64(l.At), Line: l.Line, Kind: dataset.ErrTruncated, Msg: fmt.Sprintf("%s %d", what, row),
+		Want: fmt.Sprintf("%d in all", l.Rows), Err: io.ErrUnexpectedEOF}
 }
 
 // Next returns the next word, and an error at the line's end.
@@ -62,7 +69,7 @@ func (w *Words) Next() (string, error) {
 
 // End returns an error if there is one more word.
 func (w *Words) End() error {
-	if w.skip(); w.at == len(w.line) {
+	if !w.More() {
 		return nil
 	}
 	w.last = w.base + int64(w.at)
@@ -84,4 +91,29 @@ func (w *Words) skip() {
 	}
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' }
+// More reports whether the line has one more word.
+func (w *Words) More() bool {
+	w.skip()
+	return w.at < len(w.line)
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
+func isEnd(c byte) bool   { return c == '\n' || c == '\r' }
+
+// Whole returns how many rows are whole before the one that has this error. Where the data ends without a line's end although there should be one
+// row more, digits of the last one may be missing.
+func (l *Lines) Whole(row int, err error) int {
+	if row > 0 && errors.Is(err, dataset.ErrTruncated) && !isEnd(l.Data[len(l.Data)-1]) {
+		return row - 1
+	}
+	return row
+}
+
+// LineEnd returns the byte that ends the lines of a header: a carriage return where nothing else ends the first, else a line feed.
+func LineEnd(data []byte) byte {
+	i := bytes.IndexAny(data, "\r\n")
+	if i >= 0 && data[i] == '\r' && !bytes.HasPrefix(data[i+1:], []byte("\n")) {
+		return '\r'
+	}
+	return '\n'
+}

@@ -12,7 +12,7 @@ import (
 // Parse makes a cloud of a file's bytes.
 type Parse func(data []byte) (*dataset.Cloud, error)
 
-// ReadFile reads a file. A *dataset.FormatError carries its path.
+// ReadFile reads a file. A *dataset.FormatError carries its path, and so does the damage.
 func ReadFile(path string, parse Parse) (*dataset.Cloud, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -22,6 +22,9 @@ func ReadFile(path string, parse Parse) (*dataset.Cloud, error) {
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
 		bad.Path = path
+	}
+	if c != nil {
+		c.Damage.SetPath(path)
 	}
 	return c, err
 }

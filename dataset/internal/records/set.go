@@ -3,8 +3,11 @@ package records
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/tensor"
@@ -25,8 +28,8 @@ type Field struct {
 
 // Pack makes a packed colour of a field of 32 bits that is called rgb or rgba.
 func (f *Field) Pack() {
-	if f.Scalar.Size() == 4 && (f.Name == "rgb" || f.Name == "rgba") {
-		f.Packed, f.Type = len(f.Name), f.Name
+	if name := strings.ToLower(f.Name); f.Scalar.Size() == 4 && (name == "rgb" || name == "rgba") {
+		f.Packed, f.Type = len(name), name
 	}
 }
 
@@ -57,10 +60,22 @@ func (t *table) tensor(n int) (*tensor.Tensor, error) {
 
 const skip = math.MinInt
 
+// axesOf returns which field is x, y or z, 0 to 2. Capitals count where the small letter is not there.
+func axesOf(fields []Field) map[string]int {
+	axes := map[string]int{}
+	for i, name := range []string{"x", "y", "z"} {
+		if !slices.ContainsFunc(fields, func(f Field) bool { return f.Name == name && !f.Skip }) {
+			name = strings.ToUpper(name)
+		}
+		axes[name] = i
+	}
+	return axes
+}
+
 // NewSet makes room for n points. The error says what is missing, or there twice.
 func NewSet(fields []Field, n int) (*Set, error) {
 	s := &Set{fields: fields, n: n, to: make([]int, len(fields))}
-	axes := map[string]int{"x": -3, "y": -2, "z": -1}
+	axes := axesOf(fields)
 	seen := map[string]bool{}
 	add := func(name, typ string, integer bool) error {
 		if seen[name] {
@@ -87,7 +102,7 @@ func NewSet(fields []Field, n int) (*Set, error) {
 			}
 		default:
 			if s.to[i] = len(s.columns); isAxis {
-				s.to[i] = axis
+				s.to[i] = axis - 3
 			}
 			err = add(f.Name, f.Type, f.Scalar.IsInteger())
 		}
@@ -98,9 +113,9 @@ func NewSet(fields []Field, n int) (*Set, error) {
 			s.tableOf(i).wide = true
 		}
 	}
-	for _, name := range []string{"x", "y", "z"} {
+	for _, name := range slices.Sorted(maps.Keys(axes)) {
 		if !seen[name] {
-			return nil, fmt.Errorf("no %q", name)
+			return nil, fmt.Errorf("no %q", strings.ToLower(name))
 		}
 	}
 	s.points.width, s.features.width = 3, len(s.columns)
@@ -193,6 +208,10 @@ func (s *Set) textColour(row, i int, text string) error {
 		return err
 	}
 	bits := math.Float32bits(v)
+	if s.fields[i].Scalar == F32 && v != v {
+		s.unknownColour(row, i) // a colour that was written as the number it is not: its bits are lost
+		return nil
+	}
 	if s.fields[i].Scalar != F32 {
 		// f32 cannot hold all 32 bits. parse took the text, so that it is a whole number that fits.
 		whole, _ := strconv.ParseInt(text, 10, 64)
@@ -203,14 +222,24 @@ func (s *Set) textColour(row, i int, text string) error {
 }
 
 func (s *Set) colour(row, i int, bits uint32) {
-	at, t := row*s.features.width+s.to[i], &s.features
 	for k := range s.fields[i].Packed {
-		shift := []int{16, 8, 0, 24}[k]
-		if t.wide {
-			t.double[at+k] = float64(bits >> shift & 255)
-		} else {
-			t.narrow[at+k] = float32(bits >> shift & 255)
-		}
+		s.part(row, i, k, float32(bits>>[]int{16, 8, 0, 24}[k]&255))
+	}
+}
+
+func (s *Set) unknownColour(row, i int) {
+	for k := range s.fields[i].Packed {
+		s.part(row, i, k, float32(math.NaN()))
+	}
+}
+
+// part puts part k of a colour.
+func (s *Set) part(row, i, k int, v float32) {
+	at, t := row*s.features.width+s.to[i]+k, &s.features
+	if t.wide {
+		t.double[at] = float64(v)
+	} else {
+		t.narrow[at] = v
 	}
 }
 
