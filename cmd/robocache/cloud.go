@@ -32,8 +32,9 @@ type cloud struct {
 // cloudFormats are the extensions of the files that hold points.
 var cloudFormats = []string{"pcd", "ply", "bin", "npy", "npz"}
 
-// cloudFormat tells the formats apart by the file's name, and by its first bytes if that says nothing.
-func cloudFormat(path string) (string, error) {
+// cloudFormat tells the formats apart by the file's name, and by its first bytes if that says nothing. Bare numbers have no first bytes of their own: what is
+// of no other format is bare numbers if their columns are named.
+func cloudFormat(path string, columns bool) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", &inputError{Path: path, Msg: "cannot be opened", Err: cause(err)}
@@ -48,17 +49,20 @@ func cloudFormat(path string) (string, error) {
 	}
 	head := make([]byte, 8)
 	n, _ := io.ReadFull(f, head)
-	for _, m := range [][2]string{{"ply\n", "ply"}, {"ply\r", "ply"}, {"# .PCD", "pcd"}, {"VERSION ", "pcd"}, {"\x93NUMPY", "npy"}, {"PK\x03\x04", "npz"}} {
-		if strings.HasPrefix(string(head[:n]), m[0]) {
+	for _, m := range [][2]string{{"PLY\n", "ply"}, {"PLY\r", "ply"}, {"# .PCD", "pcd"}, {"VERSION ", "pcd"}, {"\x93NUMPY", "npy"}, {"PK\x03\x04", "npz"}} {
+		if n >= len(m[0]) && strings.EqualFold(string(head[:len(m[0])]), m[0]) {
 			return m[1], nil
 		}
 	}
-	return "", &inputError{Path: path, Msg: "of no known format, want " + want}
+	if columns {
+		return "bin", nil
+	}
+	return "", &inputError{Path: path, Msg: "of no known format, want " + want + ", or --columns for bare float32 numbers"}
 }
 
 // loadCloud reads a file of points. The columns are for .bin files, which alone do not name theirs.
 func loadCloud(path string, opt kitti.Options) (*cloud, error) {
-	form, err := cloudFormat(path)
+	form, err := cloudFormat(path, opt.Columns != nil)
 	if err != nil {
 		return nil, err
 	}

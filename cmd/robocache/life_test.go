@@ -162,6 +162,7 @@ func TestReadingFromAPipe(t *testing.T) {
 		{read("testdata/ramp.npz"), []string{"resample"}},
 		{read(flight), []string{"inspect"}},
 		{[]byte("VERSION .7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH 3\nHEIGHT 1\nPOINTS 3\nDATA ascii\n0 0 0\n1 1 1\n2 2 2\n"), []string{"voxelize", "--size=1"}},
+		{make([]byte, 20), []string{"voxelize", "--size=1", "--columns=x,y,z,intensity,ring"}},
 		{[]byte("ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nend_header\n1 2 3\n"), []string{"voxelize", "--size=1"}},
 	} {
 		if c.args[0] != "inspect" {

@@ -32,7 +32,8 @@ func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	var used []string
 	for _, name := range names {
 		s, table, arrays, err := f.stream(name, opt.BF16)
-		if len(opt.Streams) == 0 && errors.Is(err, dataset.ErrUnsupported) { // images, texts, what there may be besides
+		if bad := (*StreamError)(nil); len(opt.Streams) == 0 && errors.As(err, &bad) && bad.Array != name+".times" && errors.Is(err, dataset.ErrUnsupported) {
+			// Images, texts, what there may be besides.
 			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: strings.TrimPrefix(err.Error(), "npz: ")})
 			used = append(used, arrays...)
 			continue
