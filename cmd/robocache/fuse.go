@@ -4,7 +4,7 @@ import "github.com/spf13/cobra"
 
 const fuseHelp = `Fuse puts up to 16 streams on one clock, side by side in one array, in one launch.
 
-IN is a ULog file (.ulg) or a numpy archive (.npz) that holds NAME.values [S,D], [S] or records
+IN is a ULog file (.ulg), a numpy archive (.npz), or a pipe of one of them. An archive holds NAME.values [S,D], [S] or records
 [S], and NAME.times [S] of each stream: int64 nanoseconds, datetime64, or float64 or float32
 seconds, the same in all. Records NAME [S] with one field that is called timestamp, timestamps,
 time, times, t or stamp are a stream by themselves, on that clock. The clock of the output is the
@@ -20,7 +20,7 @@ OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M st
 streams [M], and columns, which are named STREAM.column. What --edge fill and --fill-gaps write
 is 0 unless --fill says otherwise: valid tells it from a recorded 0. A stream without samples is
 filled and not valid. What --dtype cannot hold is counted for each stream, in what is printed and
-under --json: integers that are rounded, and finite numbers that become infinite.`
+under --json: integers and doubles that are rounded, and finite numbers that become infinite.`
 
 const fuseExample = `  robocache fuse flight.ulg -o state.npz --hz 50 --stream sensor_combined --stream vehicle_attitude --stream airspeed::50ms
   robocache fuse episode.npz -o episode50.npz --hz 50 --stream image:previous --stream joints --edge fill --plot episode.png`
@@ -35,7 +35,7 @@ func (a *app) fuseCommand() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, streamFlag+", in the order of the columns")
 	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, --fill-gaps, and for a stream without samples (default 0)")
-	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32 (default), f64, f16 or bf16 (bf16 is stored as uint16)")
+	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default f64 if any stream is, else f32; bf16 is stored as uint16)")
 	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadStreams, "ulg": loadRecording}) })
 	return cmd
 }

@@ -41,21 +41,27 @@ type request struct {
 
 const resampleHelp = `Resample puts the streams of a recording on one clock.
 
-IN is a ULog file (.ulg) or a numpy archive (.npz).
+IN is a ULog file (.ulg) or a numpy archive (.npz), or a pipe of one of them; - is standard input.
 
-From .ulg it takes every stream with at least two distinct timestamps, or those named with
---stream, and --hz makes the clock over the time that they have in common. Float columns are
-interpolated linearly, quaternions (q[0] to q[3], q_d, q_offset and delta_q_reset, in PX4's
-order wxyz) by slerp; --kind and --stream NAME:kind change that. Integer columns keep their
-previous value, unless NAME:kind is of a stream of nothing else. In a stream named with :slerp, :rotvec or :rot6d, arrays of four,
-three or six floats are rotations and other floats are linear; with :hermite, the first half
-of its columns are values, the second their velocities. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and
-NAME.columns of each stream, and the one times [T] in nanoseconds.
+Of a recording of streams it takes every one with at least two distinct timestamps, or those
+named with --stream, and --hz makes the clock over the time that they have in common. Floats
+are interpolated linearly, quaternions of a log (q[0] to q[3], q_d, q_offset and delta_q_reset,
+in PX4's order wxyz) by slerp; --kind and --stream NAME:kind change that. Whole numbers keep
+their previous value, unless NAME:kind is of a stream of nothing else. In a stream named with
+:slerp, :rotvec or :rot6d, arrays of four, three or six floats are rotations and other floats
+are linear; with :hermite, the first half of its columns are values, the second their
+velocities. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns of
+each stream, and the one times [T].
 
-From .npz it takes values [B,S,D], [S,D] or [S], times [B,S] or [S] (int64 nanoseconds,
-datetime64, float64 or float32 seconds), targets [B,T] or [T] unless --hz makes a clock over
-the time that all rows share, and lengths [B] if there are any. Values of whole numbers keep
-their previous value unless --kind is given. OUT.npz holds values, valid, age and times.
+An archive of streams has NAME.values [S,D], [S] or records [S], and NAME.times [S], of each, or
+records NAME [S] with a field that is their clock. An archive with an array values is taken as
+one recording or a batch: values [B,S,D], [S,D] or [S], times [B,S] or [S], targets [B,T] or [T]
+unless --hz makes a clock over the time that all rows share, and lengths [B] if there are any;
+whole numbers keep their previous value unless --kind is given. OUT.npz holds values, valid, age
+and times then. Times are int64 nanoseconds, datetime64, or float64 or float32 seconds.
+
+A broken file gives what is whole, and what was lost is said; --strict refuses it. A stream whose
+timestamps step back is left out, and said; --unordered sort takes its samples in order.
 
 The kinds window-mean, -min, -max and -last reduce the samples of the last --window before
 a target, its own time included, so that none between two targets is lost.
@@ -69,7 +75,7 @@ within --tolerance of the sample used, and has no empty window; with --edge hold
 range, too. age is the target's time less that of the sample at or before it, or that it is on.
 
 What --dtype cannot hold is counted for each stream, in what is printed and under --json: integers
-that are rounded, and finite numbers that become infinite.`
+and doubles that are rounded, and finite numbers that become infinite.`
 
 const resampleExample = `  robocache resample flight.ulg -o flight.npz --hz 50 --plot flight.png
   robocache resample flight.ulg -o out.npz --hz 100 --stream vehicle_attitude --stream sensor_combined:pchip --max-gap 50ms

@@ -43,7 +43,8 @@ const voxelizeHelp = `Voxelize sorts the points of a cloud into the cells of a g
 IN is a PCD file (.pcd: ascii, binary or compressed), a PLY file (.ply: ascii or binary), KITTI's
 or nuScenes' float32 numbers (.bin), a numpy array (.npy: [N,3+F], x, y, z and then the features)
 or a numpy archive (.npz: points [N,3] and, if they are there, features [N,F] and the offsets [B+1]
-at which the clouds of a batch begin and end).
+at which the clouds of a batch begin and end); points may be records with fields x, y and z. A
+pipe of any of them will do, and - is standard input.
 
 A .bin file does not name its columns. --columns does: x, y and z, in any place, and features. Without
 it they are found: x,y,z,intensity,ring in a .pcd.bin, else these, or x,y,z or x,y,z,intensity or
