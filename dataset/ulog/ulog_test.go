@@ -212,14 +212,8 @@ func TestAnAppendedPartIsReadAndTheMessageItCutIsCounted(t *testing.T) {
 func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 	whole := small().b
 	starts := map[int]bool{}
-	w := walker{data: whole, at: headerSize}
-	for {
-		off, _, _, ok, err := w.next()
-		require.NoError(t, err)
-		starts[off] = true
-		if !ok {
-			break
-		}
+	for _, m := range messagesOf(whole) {
+		starts[m.off], starts[m.end()] = true, true
 	}
 	for n := range whole {
 		log, err := Parse(whole[:n], Options{Strict: true})
