@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -30,12 +31,13 @@ type parser struct {
 	volumes map[uint16]volume
 	// contested is the topic of an id that more than one claims: its data is nobody's.
 	contested topic
-	multi   map[string]int // where a MultiInfo is in the log
-	names   int            // bytes of column names that may still be made
-	last    int64          // the latest timestamp so far
-	far     int64          // a timestamp much later than that, which no other one confirms
-	dropped int64          // the sum of the dropouts so far
-	taken   int            // bytes of the messages that were read; with those of the damage they are the file
+	multi     map[string]int // where a MultiInfo is in the log
+	names     int            // bytes of column names that may still be made
+	last      int64          // the latest timestamp so far
+	far       int64          // a timestamp much later than that, which no other one confirms
+	dropped   int64          // the sum of the dropouts so far
+	strongAt  int            // where a message was found to be strong, not to look at it twice
+	taken     int            // bytes of the messages that were read; with those of the damage they are the file
 }
 
 func (p *parser) parse() (*Log, error) {
@@ -199,13 +201,14 @@ func (p *parser) flags(m message) error {
 
 // key reads a length, "type name", and what follows: the value.
 func key(at int64, what string, body []byte) (typ, name string, value []byte, err error) {
-	t, n, value, ok := splitKey(body)
+	_, _, value, ok := splitKey(body)
 	if !ok {
 		return "", "", nil, corrupt(at, what, fmt.Sprintf("%d bytes", len(body)), "a key and a value")
 	}
-	typ, name = string(t), string(n)
+	text := string(body[1 : len(body)-len(value)])
+	typ, name, _ = strings.Cut(text, " ")
 	if _, _, _, ok := splitType(typ); !ok || !plain(name) {
-		return "", "", nil, corrupt(at+1, what, quote(string(body[1:len(body)-len(value)])), "a type, a space, a name")
+		return "", "", nil, corrupt(at+1, what, quote(text), "a type, a space, a name")
 	}
 	return typ, name, value, nil
 }

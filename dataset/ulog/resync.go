@@ -25,10 +25,24 @@ func (p *parser) sound(m message) bool {
 		return false
 	case p.opt.Strict:
 		return true
-	case !p.follows(m.end()):
+	}
+	was := p.strongAt == m.off
+	if !p.follows(m.end()) || m.kind == 'A' && p.strongAt != m.end() && p.goesOn(m) {
 		return p.evident(m)
 	}
-	return p.weight(m) >= strong || !known(m.kind) || p.scan(m.off+1, m.end()) == m.end()
+	return was && m.kind == 'D' || p.right(m) || !known(m.kind) || p.scan(m.off+1, m.end()) == m.end()
+}
+
+// right reports whether all that a message holds is as its kind asks, so that no others can be inside it.
+func (p *parser) right(m message) bool {
+	switch m.kind {
+	case 'F':
+		_, err := readFormat(m)
+		return err == nil
+	case 'B':
+		return m.off == headerSize && m.size == flagsSize
+	}
+	return p.weight(m) >= strong
 }
 
 // follows reports whether the messages go on at a byte where one should begin. A few that are weak may come before one that is strong,
@@ -44,12 +58,14 @@ func (p *parser) follows(at int) bool {
 			if !p.cut(m) {
 				return false
 			}
+			at = limit
 			break
 		}
 		if !letter(m.kind) {
 			return false
 		}
 		if p.weight(m) >= strong {
+			p.strongAt = at
 			break
 		}
 		at = m.end()
@@ -182,15 +198,12 @@ func (p *parser) cut(m message) bool {
 // evident reports whether a message says by itself that it is whole, whatever follows it: all that it holds is checked.
 func (p *parser) evident(m message) bool {
 	switch m.kind {
-	case 'S':
-		return string(m.body) == syncMagic
-	case 'B':
-		return m.off == headerSize && m.size == flagsSize
 	case 'F':
-		_, err := readFormat(m)
-		return err == nil && m.body[m.size-1] == ';'
+		return m.size > 0 && m.body[m.size-1] == ';' && p.right(m)
 	case 'A':
-		return p.weight(m) >= strong && !p.goesOn(m)
+		return p.right(m) && !p.goesOn(m)
+	case 'B', 'S':
+		return p.right(m)
 	}
 	return false
 }

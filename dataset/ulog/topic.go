@@ -69,7 +69,8 @@ func (p *parser) subscribe(m message) error {
 		}
 		return corrupt(at+1, "subscription", got, "an id of its own")
 	case t.live && t.id != id:
-		p.ids[id] = &p.contested
+		p.ids[id], p.ids[t.id] = &p.contested, &p.contested
+		t.flaw, t.live = "it was given two message ids", false
 		return corrupt(at+1, "subscription", fmt.Sprintf("message id %d for %s instance %d, which has id %d", id, t.name, t.multi, t.id), "one id for a topic")
 	}
 	t.format, t.flaw, t.id, t.live, t.stopped = f, "", id, true, false
