@@ -14,6 +14,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(small().b)
 	f.Add(newBuild(0, 0).format("a:uint8_t timestamp;char[3] c;double d;").subscribe(3, 1, "a").data(1, make([]byte, 12)).b)
 	f.Add(newBuild(1, 0).put('B', flagBits(70, 80)).put('Z', make([]byte, 40)).b)
+	f.Add(newBuild(1, 0).put('A', uint16(0)).put('Z', "later").b)
 	for name, b := range bombs() {
 		if name != "long names" && name != "short messages" && len(b) < 1<<16 {
 			f.Add(b)

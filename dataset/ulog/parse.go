@@ -29,7 +29,7 @@ type parser struct {
 	stopped []*topic
 	ids     map[uint16]*topic
 	volumes map[uint16]volume
-	// contested is the topic of an id that more than one claims: its data is nobody's.
+	// contested stands for the topic of an id that more than one claims. It is not live: the data is nobody's.
 	contested topic
 	multi     map[string]int // where a MultiInfo is in the log
 	names     int            // bytes of column names that may still be made

@@ -122,7 +122,7 @@ func (p *parser) weight(m message) int {
 			return strong - 1
 		}
 	case 'R':
-		good = len(b) == 2 && p.ids[binary.LittleEndian.Uint16(b)] != nil
+		good = len(b) == 2 && p.subscribed(binary.LittleEndian.Uint16(b)) != nil
 	case 'F':
 		name, _, found := bytes.Cut(b[:min(len(b), maxName+1)], []byte(":"))
 		good = found && plain(name) && b[len(b)-1] == ';'
@@ -145,8 +145,8 @@ func (p *parser) weight(m message) int {
 
 // fits reports whether a data message of this id can hold n bytes of values.
 func (p *parser) fits(id uint16, n int) bool {
-	t := p.ids[id]
-	return t != nil && t.format != nil && !t.stopped && p.resolve(t.format, 0) == nil && n >= t.format.need && n <= t.format.size
+	t := p.subscribed(id)
+	return t != nil && t.format != nil && p.resolve(t.format, 0) == nil && n >= t.format.need && n <= t.format.size
 }
 
 // exact reports whether a key and a value go together.
@@ -210,6 +210,9 @@ func (p *parser) evident(m message) bool {
 
 // goesOn reports whether the name in a subscription is a part of another one, with the bytes that come after it.
 func (p *parser) goesOn(m message) bool {
+	if m.size < 4 {
+		return false
+	}
 	name := p.walk.data[m.off+messageHead+3 : min(m.off+messageHead+3+maxName, p.walk.limit())]
 	for n := m.size - 3; n < len(name) && plain(name[n:n+1]); n++ {
 		if p.formats[string(name[:n+1])] != nil {

@@ -17,12 +17,11 @@ const twoTopics = "its message id is also another topic's"
 
 // topic is one instance of a type, on its way to become a stream.
 type topic struct {
-	name    string
-	multi   uint8
-	format  *format // nil if there is none of its name
-	id      uint16  // the latest, if live
-	live    bool    // subscribed
-	stopped bool    // unsubscribed
+	name   string
+	multi  uint8
+	format *format // nil if there is none of its name
+	id     uint16  // of its messages, if live
+	live   bool    // subscribed, and not unsubscribed since
 
 	samples int
 	times   []int64
@@ -73,7 +72,7 @@ func (p *parser) subscribe(m message) error {
 		t.flaw, t.live = "it was given two message ids", false
 		return corrupt(at+1, "subscription", fmt.Sprintf("message id %d for %s instance %d, which has id %d", id, t.name, t.multi, t.id), "one id for a topic")
 	}
-	t.format, t.flaw, t.id, t.live, t.stopped = f, "", id, true, false
+	t.format, t.flaw, t.id, t.live = f, "", id, true
 	p.ids[id] = t
 	if f == nil {
 		t.flaw = "its format is broken or missing"
@@ -87,12 +86,20 @@ func (p *parser) unsubscribe(m message) error {
 		return corrupt(m.at(), "unsubscription", fmt.Sprintf("%d bytes", m.size), "2")
 	}
 	id := binary.LittleEndian.Uint16(m.body)
-	t := p.ids[id]
-	if t == nil || t == &p.contested {
-		return corrupt(m.at(), "unsubscription", fmt.Sprintf("message id %d", id), "one that was subscribed")
+	t := p.subscribed(id)
+	if t == nil {
+		return corrupt(m.at(), "unsubscription", fmt.Sprintf("message id %d", id), "one that is subscribed")
 	}
-	t.live, t.stopped = false, true
+	t.live = false
 	p.stopped = append(p.stopped, t)
+	return nil
+}
+
+// subscribed returns the topic of a message id, or nil.
+func (p *parser) subscribed(id uint16) *topic {
+	if t := p.ids[id]; t != nil && t.live && t.id == id {
+		return t
+	}
 	return nil
 }
 
@@ -104,13 +111,13 @@ func (p *parser) sample(m message) (what string, err error) {
 		return wrongLength, corrupt(at, "data", fmt.Sprintf("%d bytes", m.size), "at least 2")
 	}
 	id := binary.LittleEndian.Uint16(m.body)
-	t := p.ids[id]
-	if t == nil || t == &p.contested {
+	t := p.subscribed(id)
+	if t == nil {
 		return unknownID, corrupt(at, "data", fmt.Sprintf("message id %d", id), "one that is subscribed")
 	}
 	t.lost++ // until it is read
-	if t.format == nil || t.stopped {
-		return unknownID, corrupt(at, "data of "+t.name, fmt.Sprintf("message id %d", id), "one that is subscribed")
+	if t.format == nil {
+		return unknownID, corrupt(at, "data of "+t.name, fmt.Sprintf("message id %d", id), "one of a format that is defined")
 	}
 	body, f := m.body[2:], t.format
 	err = p.resolve(f, 0)
