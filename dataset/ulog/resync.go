@@ -15,6 +15,8 @@ const (
 	weak   = 1          // the head of a message
 	strong = 4          // and what it holds is as its kind asks: 24 bits or more that are right
 	enough = 3 * strong // of messages that follow each other
+
+	nearby = 1024 // bytes after a message, in which others begin if a weak one is none
 )
 
 // sound reports whether m is a message in its place: its size leads to another message or to the end, and no messages are inside it.
@@ -30,7 +32,7 @@ func (p *parser) sound(m message) bool {
 	if !p.follows(m.end()) || m.kind == 'A' && p.strongAt != m.end() && p.goesOn(m) {
 		return p.evident(m)
 	}
-	return was && m.kind == 'D' || p.right(m) || !known(m.kind) || p.scan(m.off+1, m.end()) == m.end()
+	return was && m.kind == 'D' || p.right(m) || p.scan(m.off+1, m.end()) == m.end()
 }
 
 // right reports whether all that a message holds is as its kind asks, so that no others can be inside it.
@@ -45,32 +47,29 @@ func (p *parser) right(m message) bool {
 	return p.weight(m) >= strong
 }
 
-// follows reports whether the messages go on at a byte where one should begin. A few that are weak may come before one that is strong,
-// if nothing between says otherwise.
+// follows reports whether the messages go on at a byte where one should begin: with one that is strong, or the end, after a few at most that
+// are weak and have no others inside them.
 func (p *parser) follows(at int) bool {
-	from, limit := at, p.walk.limit()
+	limit, near := p.walk.limit(), at+nearby
 	for range enough {
 		if at == limit {
-			break
+			return true
 		}
 		m := p.walk.head(at)
-		if !m.whole() {
-			if !p.cut(m) {
-				return false
-			}
-			at = limit
-			break
+		switch {
+		case !m.whole() && !p.cut(m) || m.body != nil && !letter(m.kind):
+			return false
+		case m.whole() && p.weight(m) >= strong:
+			p.strongAt = at
+			return true
 		}
-		if !letter(m.kind) {
+		end := min(m.end(), limit)
+		if stop := min(end, near); p.scan(at+1, stop) < stop {
 			return false
 		}
-		if p.weight(m) >= strong {
-			p.strongAt = at
-			break
-		}
-		at = m.end()
+		at = end
 	}
-	return at == from || p.scan(from+1, at) == at
+	return true
 }
 
 // scan returns the first byte from at on where messages begin beyond doubt, or end. It looks at each byte once, and from there at a few
@@ -105,8 +104,6 @@ func (p *parser) begins(at int) bool {
 	return true
 }
 
-func known(kind byte) bool { return bytes.IndexByte([]byte("ABCDFILMOPQRS"), kind) >= 0 }
-
 // weight says how much a whole message looks like one of its kind. Its time does not grow with the message.
 func (p *parser) weight(m message) int {
 	b, good := m.body, false
@@ -118,9 +115,7 @@ func (p *parser) weight(m message) int {
 			return enough
 		}
 	case 'O':
-		if len(b) == 2 {
-			return strong - 1
-		}
+		good = len(b) == 2
 	case 'R':
 		good = len(b) == 2 && p.subscribed(binary.LittleEndian.Uint16(b)) != nil
 	case 'F':

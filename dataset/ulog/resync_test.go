@@ -21,7 +21,7 @@ func TestBytesMissingFromARealLogCostTheSamplesThere(t *testing.T) {
 	first := slices.IndexFunc(list, func(m message) bool { return m.kind == 'D' })
 	random := rand.New(rand.NewPCG(1, 2))
 	spliced, most := 0, 0
-	const trials = 120
+	const trials = 60
 	for trial := range trials {
 		from := list[first].off + random.IntN(len(whole)-list[first].off-5000)
 		to := from + 1 + random.IntN(2000)
@@ -59,7 +59,7 @@ func TestAWrongSizeInARealLogCostsAFewSamples(t *testing.T) {
 	first := slices.IndexFunc(list, func(m message) bool { return m.kind == 'D' })
 	random := rand.New(rand.NewPCG(3, 4))
 	most := 0
-	for range 120 {
+	for range 60 {
 		m := list[first+random.IntN(len(list)-first)]
 		data := slices.Clone(whole)
 		binary.LittleEndian.PutUint16(data[m.off:], uint16(random.Uint32()))
