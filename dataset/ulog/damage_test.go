@@ -50,7 +50,7 @@ func TestOneBadMessageOfFiftyCostsItself(t *testing.T) {
 }
 
 func TestABrokenMessageCostsItselfAndIsCounted(t *testing.T) {
-	const lengths, ids, stretch = "data messages of a wrong length", "data messages of an unknown id", "stretches that hold no messages"
+	const lengths, ids, stretch = "data messages of a wrong length", "data messages of an unknown id", "stretches without sound messages"
 	cases := []struct {
 		name string
 		put  func(w *build) // one broken message
@@ -85,7 +85,7 @@ func TestABrokenMessageCostsItselfAndIsCounted(t *testing.T) {
 		{"dropout", func(w *build) { w.put('O', uint8(1)) }, "broken dropouts", "want 2"},
 		{"late flags", func(w *build) { w.put('B', flagBits()) }, "broken flag bits", "first message"},
 		{"no message", func(w *build) { w.b = append(w.b, make([]byte, 100)...) }, stretch, "a letter"},
-		{"no message, of many letters", func(w *build) { w.b = append(w.b, []byte("no message, of many letters")...) }, stretch, "messages begin at byte"},
+		{"no message, of many letters", func(w *build) { w.b = append(w.b, []byte("nomessageofmanyletters")...) }, stretch, "messages begin at byte"},
 	}
 	start := func() *build {
 		w := newBuild(1, 0).format("a:uint64_t timestamp;float x;").format("b:uint64_t timestamp;float x;").format("d:uint64_t timestamp;float x;float x;")

@@ -90,7 +90,7 @@ func (p *parser) step() error {
 	p.walk.at = next
 	switch {
 	case next < limit || m.whole():
-		return p.lose("stretches that hold no messages", next-m.off, p.passed(m, next))
+		return p.lose("stretches without sound messages", next-m.off, p.passed(m, next))
 	case limit < len(p.data): // the recorder stopped here, and another part was appended: the format foresees it
 		p.log.Damage.Add("messages that an appended part cut short", int64(next-m.off), p.walk.cutShort(m))
 		return nil
@@ -143,16 +143,9 @@ func (p *parser) message(m message) (what string, err error) {
 	case 'B':
 		return "broken flag bits", p.flags(m)
 	default:
-		if !letter(m.kind) {
-			return "messages of no type", badType(m)
-		}
 		p.log.Unknown++
 	}
 	return "", nil
-}
-
-func badType(m message) *dataset.FormatError {
-	return corrupt(int64(m.off)+2, "message type", fmt.Sprintf("%#02x", m.kind), "a letter")
 }
 
 // flags reads the flag bits. Unknown bits that make a file incompatible are an error, as the format asks.

@@ -220,10 +220,10 @@ func (p *parser) goesOn(m message) bool {
 // passed is the error of bytes that were passed over, from where m should be to next.
 func (p *parser) passed(m message, next int) *dataset.FormatError {
 	switch {
+	case !letter(m.kind):
+		return corrupt(int64(m.off)+2, "message type", fmt.Sprintf("%#02x", m.kind), "a letter")
 	case next < m.end():
 		return corrupt(int64(m.off), "message size", strconv.Itoa(m.size), fmt.Sprintf("at most %d: messages begin at byte %d", max(0, next-m.off-messageHead), next))
-	case !letter(m.kind):
-		return badType(m)
 	}
 	return corrupt(int64(m.off), "message", fmt.Sprintf("%d bytes of type %q", m.size, m.kind), fmt.Sprintf("a message after it, at byte %d", m.end()))
 }
