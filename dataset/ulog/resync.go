@@ -28,11 +28,11 @@ func (p *parser) sound(m message) bool {
 	case p.opt.Strict:
 		return true
 	}
-	was := p.strongAt == m.off
+	was := p.strongAt == m.off // found strong when the message before it was read
 	if !p.follows(m.end()) || m.kind == 'A' && p.strongAt != m.end() && p.goesOn(m) {
 		return p.evident(m)
 	}
-	return was && m.kind == 'D' || p.right(m) || p.scan(m.off+1, m.end()) == m.end()
+	return was && m.kind != 'F' && m.kind != 'B' || p.right(m) || p.scan(m.off+1, m.end()) == m.end()
 }
 
 // right reports whether all that a message holds is as its kind asks, so that no others can be inside it.
@@ -72,8 +72,8 @@ func (p *parser) follows(at int) bool {
 	return true
 }
 
-// scan returns the first byte from at on where messages begin beyond doubt, or end. It looks at each byte once, and from there at a few
-// heads, so its time grows with the bytes.
+// scan returns the first byte from at on where messages begin beyond doubt, or end. From each byte it looks at a few heads. What it passed is
+// not read again, but for the bytes nearby that follows looks at, so that time grows with the file.
 func (p *parser) scan(at, end int) int {
 	for ; at < end; at++ {
 		if p.begins(at) {
