@@ -245,9 +245,9 @@ func TestOpenNamesTheFileAndReadEqualsIt(t *testing.T) {
 	var bad *dataset.FormatError
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, path, bad.Path)
-	_, err = ReadFile(path+".none", Options{Strict: true})
+	_, err = ReadFile(path+".none", Options{})
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	log, err := Read(bytes.NewReader(small().b), Options{Strict: true})
+	log, err := Read(bytes.NewReader(small().b), Options{})
 	require.NoError(t, err)
 	assert.Equal(t, parse(t, small()), log)
 }
@@ -278,7 +278,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func ExampleReadFile() {
-	log, err := ReadFile("testdata/sample_log_small.ulg", Options{Strict: true})
+	log, err := ReadFile("testdata/sample_log_small.ulg", Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
