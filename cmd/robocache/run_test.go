@@ -77,7 +77,7 @@ func TestExitCodes(t *testing.T) {
 		{to(flight, "--hz=50", "--stream=airspeed:window-max"), exitUsage, []string{"--stream airspeed:window-max", "--window"}},
 		{to(flight, "--hz=50", "--kind=rotvec"), exitUsage, []string{"--kind rotvec", "--stream NAME:rotvec"}},
 		{to(ramp, "--range", "outer"), exitUsage, []string{"outer", "union"}},
-		{to(ramp, "--stream", "a"), exitUsage, []string{"--stream", ".ulg"}},
+		{to(ramp, "--stream", "a"), exitInput, []string{`no stream "a"`, "NAME.values"}},
 		{to(flight, "--hz=50", "--in-dtype=bf16"), exitUsage, []string{".npz"}},
 		{to(flight), exitUsage, []string{"--hz"}},
 		{to(noClock), exitUsage, []string{"targets", "--hz"}},

@@ -1,7 +1,6 @@
 package ulog
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -105,9 +104,14 @@ func bombs() map[string][]byte {
 	long := newBuild(1, 0).format("a:uint64_t timestamp;uint8_t[65000] "+strings.Repeat("x", maxName)+";").subscribe(0, 0, "a")
 	long.data(0, make([]byte, 65008))
 
-	many := newBuild(1, 0).format("a:uint64_t timestamp;uint8_t[60000] x;")
+	many, orphans := newBuild(1, 0), newBuild(1, 0)
 	for i := range 5000 {
-		many.subscribe(uint8(i), uint16(i/256*256+i%256), "a")
+		name := fmt.Sprintf("a%d", i/256)
+		if i%256 == 0 {
+			many.format(name + ":uint64_t timestamp;uint8_t[60000] x;")
+		}
+		many.subscribe(uint8(i), uint16(i), name)
+		orphans.subscribe(uint8(i), uint16(i), name).data(uint16(i), "")
 	}
 
 	short := newBuild(1, 0).format("a:uint64_t timestamp;uint8_t[60000] x;").subscribe(0, 0, "a").data(0, make([]byte, 60008))
@@ -132,7 +136,7 @@ func bombs() map[string][]byte {
 		names.data(uint16(i), make([]byte, 16008))
 	}
 	return map[string][]byte{"nested types": nest("n39"), "nested types of a message's size": nest("n14"), "nested types of 2^20 bytes": nest("n19"), "long names": long.b,
-		"many topics without data": many.b, "short messages": short.b, "long chain of types": chain.b, "padding": pads.b, "names of nested types": names.b}
+		"many topics without data": many.b, "many topics without a format": orphans.b, "short messages": short.b, "long chain of types": chain.b, "padding": pads.b, "names of nested types": names.b}
 }
 
 // The reader's own tables, the names, a stream's columns and f64 values come to less than 256 bytes for a byte of input.
@@ -155,39 +159,4 @@ func TestMemoryIsBoundedByTheFile(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzRead(f *testing.F) {
-	f.Add(small().b)
-	f.Add(newBuild(0, 0).format("a:uint8_t timestamp;char[3] c;double d;").subscribe(3, 1, "a").data(1, make([]byte, 12)).b)
-	f.Add(newBuild(1, 0).put('B', flagBits(70, 80)).put('Z', make([]byte, 40)).b)
-	for name, b := range bombs() {
-		if name != "long names" && name != "short messages" && len(b) < 1<<16 {
-			f.Add(b)
-		}
-	}
-	real, err := os.ReadFile("testdata/sample_log_small.ulg")
-	if err == nil {
-		f.Add(real[:16<<10])
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, opt := range []Options{{Strict: true}, {}} {
-			log, err := Parse(data, opt)
-			if err != nil {
-				var bad *dataset.FormatError
-				if log != nil || !errors.As(err, &bad) || bad.Offset < 0 || bad.Offset > int64(len(data)) {
-					t.Fatalf("log %v, error %#v", log, err)
-				}
-				continue
-			}
-			if log.Damage.Bytes() < 0 || log.Damage.Bytes() > int64(len(data)) {
-				t.Fatalf("%d bytes lost, damage %v", log.Damage.Bytes(), log.Damage)
-			}
-			for _, s := range log.Streams {
-				if s.Values.Dim(0) != len(s.Nanoseconds()) || s.Values.Dim(1) != len(s.Columns) || len(s.Nanoseconds()) == 0 {
-					t.Fatalf("stream %s: %v, %d times, %d columns", s.Name, s.Values, len(s.Nanoseconds()), len(s.Columns))
-				}
-			}
-		}
-	})
 }

@@ -107,3 +107,12 @@ func small() *build {
 	w.put('R', uint16(0))
 	return w
 }
+
+// messagesOf lists the messages of a log that is whole.
+func messagesOf(log []byte) (list []message) {
+	w := walker{data: log}
+	for at := headerSize; at < len(log); at = list[len(list)-1].end() {
+		list = append(list, w.head(at))
+	}
+	return list
+}

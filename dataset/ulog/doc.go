@@ -6,8 +6,11 @@
 // fields whose name begins with "_padding" are left out. Values are f32 where every column is float, bool, char or an
 // integer of at most 16 bits, else f64, and Inexact counts the integers above 2^53 that f64 could not hold.
 //
-// A log that stops in the middle of a message, as after a power loss, is an error unless [Options] allow it. Nothing in a
-// file makes the reader take more memory than a fixed multiple of the file's size.
+// What is broken costs itself, and Damage counts it: a message that does not hold what it should is passed over, and where the messages
+// do not follow each other, reading goes on where they do again. Messages have no checksums, so one that is not followed by another, or
+// by the end of the file, is not trusted; an id that two topics claim gives data to neither. Only a file that is no log, or of an unknown
+// version or flag, is an error, unless [Options] are strict: then the first damage is one. Nothing in a file makes the reader take more
+// memory than a fixed multiple of the file's size, or more time.
 //
 // The format is described at https://docs.px4.io/main/en/dev_log/ulog_file_format.html.
 package ulog

@@ -76,23 +76,40 @@ type format struct {
 	fields []field
 
 	state   uint8 // 0 not resolved, 1 under way, 2 resolved
+	err     error // why it cannot be used
 	size    int   // bytes, with padding
+	need    int   // bytes up to the end of the last value: only padding may be missing from a message
 	values  int   // columns, the clock among them
+	clock   leaf  // base 0: the type has no clock
 	leaves  []leaf
 	columns []dataset.Column
-	clock   leaf // base 0: the type has no clock
-	need    int  // bytes up to the end of the last value: only padding may be missing from a message
 	wide    bool // values need f64
 	laid    bool
 }
 
-// define reads "name:type field;type[n] field;".
-func (p *parser) define(off int, body []byte) error {
-	text := string(body)
-	at := int64(off + messageHead)
+// define keeps a format's definition.
+func (p *parser) define(m message) error {
+	f, err := readFormat(m)
+	if err != nil {
+		return err
+	}
+	if old := p.formats[f.name]; old != nil {
+		if old.text != f.text {
+			return corrupt(f.off, "format definition", "another definition of "+quote(f.name), "one")
+		}
+		return nil
+	}
+	p.formats[f.name] = f
+	return nil
+}
+
+// readFormat reads "name:type field;type[n] field;".
+func readFormat(m message) (*format, error) {
+	text := string(m.body)
+	at := m.at()
 	name, list, found := strings.Cut(text, ":")
 	if !found || !plain(name) {
-		return corrupt(at, "format definition", quote(text), "name:type field;...")
+		return nil, corrupt(at, "format definition", quote(text), "name:type field;...")
 	}
 	f := &format{name: name, text: text, off: at}
 	at += int64(len(name)) + 1
@@ -104,23 +121,16 @@ func (p *parser) define(off int, body []byte) error {
 		var ok bool
 		fd.typ, fd.n, fd.array, ok = splitType(typ)
 		if !found || !ok || !plain(name) || fd.n < 1 {
-			return corrupt(at, "field of format "+quote(f.name), quote(one), "a type, a space, a name")
+			return nil, corrupt(at, "field of format "+quote(f.name), quote(one), "a type, a space, a name")
 		}
 		fd.base = bases[fd.typ]
 		f.fields = append(f.fields, fd)
 		at += int64(len(one)) + 1
 	}
 	if len(f.fields) == 0 {
-		return corrupt(at, "format "+quote(name), "no field", "at least one")
+		return nil, corrupt(at, "format "+quote(name), "no field", "at least one")
 	}
-	if old := p.formats[name]; old != nil {
-		if old.text != text {
-			return corrupt(f.off, "format definition", "another definition of "+quote(name), "one")
-		}
-		return nil
-	}
-	p.formats[name] = f
-	return nil
+	return f, nil
 }
 
 // splitType takes "float[3]" apart. An empty array, "char[0]", is found in real logs as the type of an empty text.
@@ -141,8 +151,8 @@ func splitType(s string) (typ string, n int, array, ok bool) {
 }
 
 // plain reports whether s can be a name: printable ASCII without spaces and the format's own signs.
-func plain(s string) bool {
-	if s == "" || len(s) > maxName {
+func plain[T string | []byte](s T) bool {
+	if len(s) == 0 || len(s) > maxName {
 		return false
 	}
 	for i := 0; i < len(s); i++ {
@@ -153,20 +163,26 @@ func plain(s string) bool {
 	return true
 }
 
-// resolve works out the size of a type and of those nested in it.
+// resolve works out the sizes of a type and of those nested in it. Its error is always the same.
 func (p *parser) resolve(f *format, depth int) error {
 	switch {
 	case f.state == 2:
-		return nil
+		return f.err
 	case f.state == 1:
 		return corrupt(f.off, "format "+quote(f.name), "a type that contains itself", "no circle")
 	case depth > maxNesting:
 		return tooLarge(f.off, "format "+quote(f.name), "types nested deeper", strconv.Itoa(maxNesting))
 	}
 	f.state = 1
+	f.err = p.measureFields(f, depth)
+	f.state = 2
+	return f.err
+}
+
+func (p *parser) measureFields(f *format, depth int) error {
 	for i := range f.fields {
 		fd := &f.fields[i]
-		size, values := baseSize[fd.base], 1
+		size, need, values := baseSize[fd.base], baseSize[fd.base], 1
 		if fd.base == 0 {
 			sub := p.formats[fd.typ]
 			if sub == nil {
@@ -175,62 +191,52 @@ func (p *parser) resolve(f *format, depth int) error {
 			if err := p.resolve(sub, depth+1); err != nil {
 				return err
 			}
-			size, values = sub.size, sub.values
+			size, need, values = sub.size, sub.need, sub.values
 		}
 		if fd.n > maxMessage || f.size+fd.n*size > maxMessage {
 			return tooLarge(f.off, "format "+quote(f.name), fmt.Sprintf("%d times %d bytes more in field %q", fd.n, size, fd.name), fmt.Sprintf("%d bytes in all, what a message can hold", maxMessage))
 		}
-		f.size += fd.n * size
-		if !fd.padding() {
-			f.values += fd.n * values
-		}
-	}
-	f.state = 2
-	return nil
-}
-
-// layout lists the columns of a type that has a message of len bytes. The columns are no more than the bytes; the names
-// are held to the budget, which grows with the file.
-func (p *parser) layout(f *format, n int) error {
-	if f.laid {
-		return nil
-	}
-	if err := p.resolve(f, 0); err != nil {
-		return err
-	}
-	off := 0
-	for i := range f.fields {
-		fd := &f.fields[i]
 		if fd.name == "timestamp" && !fd.array && (fd.base == tUint64 || fd.base == tUint32 || fd.base == tUint16 || fd.base == tUint8) {
 			if f.clock.base != 0 {
 				return corrupt(f.off, "format "+quote(f.name), "field timestamp twice", "each name once")
 			}
-			f.clock = leaf{off, fd.base}
+			f.clock = leaf{f.size, fd.base}
 		}
-		off += p.sizeOf(fd)
-	}
-	f.need = p.end(f)
-	if n < f.need || n > f.size {
-		return nil // the caller reports it: nothing is laid out for a message that cannot be right
-	}
-	if f.clock.base != 0 {
-		f.leaves = make([]leaf, 0, f.values)
-		f.columns = make([]dataset.Column, 0, f.values)
-		if err := p.flatten(f, f, "", 0); err != nil {
-			return err
-		}
-		if len(f.columns) > 1 {
-			seen := make(map[string]bool, len(f.columns))
-			for _, c := range f.columns {
-				if seen[c.Name] {
-					return corrupt(f.off, "format "+quote(f.name), "field "+quote(c.Name)+" twice", "each name once")
-				}
-				seen[c.Name] = true
+		if !fd.padding() {
+			f.values += fd.n * values
+			if values > 0 {
+				f.need = f.size + (fd.n-1)*size + need
 			}
 		}
+		f.size += fd.n * size
+	}
+	return nil
+}
+
+// layout lists the columns of a type that has a message. The columns are no more than the message's bytes; the names are held to the
+// budget, which grows with the file.
+func (p *parser) layout(f *format) error {
+	if f.laid || f.clock.base == 0 || f.err != nil {
+		return f.err
 	}
 	f.laid = true
-	return nil
+	f.leaves = make([]leaf, 0, f.values)
+	f.columns = make([]dataset.Column, 0, f.values)
+	f.err = p.flatten(f, f, "", 0)
+	if f.err == nil && len(f.columns) > 1 {
+		seen := make(map[string]bool, len(f.columns))
+		for _, c := range f.columns {
+			if seen[c.Name] {
+				f.err = corrupt(f.off, "format "+quote(f.name), "field "+quote(c.Name)+" twice", "each name once")
+				break
+			}
+			seen[c.Name] = true
+		}
+	}
+	if f.err != nil {
+		f.leaves, f.columns = nil, nil
+	}
+	return f.err
 }
 
 func (p *parser) sizeOf(fd *field) int {
@@ -238,25 +244,6 @@ func (p *parser) sizeOf(fd *field) int {
 		return fd.n * baseSize[fd.base]
 	}
 	return fd.n * p.formats[fd.typ].size
-}
-
-// end returns the byte after the last value of a resolved type, 0 if it has none.
-func (p *parser) end(f *format) int {
-	off, end := 0, 0
-	for i := range f.fields {
-		fd := &f.fields[i]
-		size := p.sizeOf(fd)
-		switch {
-		case fd.padding():
-		case fd.base != 0:
-			end = off + size
-		case p.formats[fd.typ].values > 0:
-			sub := p.formats[fd.typ]
-			end = off + size - sub.size + p.end(sub)
-		}
-		off += size
-	}
-	return end
 }
 
 // flatten appends the columns of f to those of top.

@@ -1,11 +1,13 @@
 package ulog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -13,6 +15,7 @@ import (
 const (
 	fileMagic = "ULog\x01\x12\x35"
 	syncMagic = "\x2f\x73\x13\x20\x25\x0c\xbb\x12"
+	flagsSize = 40
 )
 
 type parser struct {
@@ -26,10 +29,15 @@ type parser struct {
 	stopped []*topic
 	ids     map[uint16]*topic
 	volumes map[uint16]volume
-	multi   map[string]int // where a MultiInfo is in the log
-	names   int            // bytes of column names that may still be made
-	last    int64          // the latest timestamp so far
-	dropped int64          // the sum of the dropouts so far
+	// contested stands for the topic of an id that more than one claims. It is not live: the data is nobody's.
+	contested topic
+	multi     map[string]int // where a MultiInfo is in the log
+	names     int            // bytes of column names that may still be made
+	last      int64          // the latest timestamp so far
+	far       int64          // a timestamp much later than that, which no other one confirms
+	dropped   int64          // the sum of the dropouts so far
+	strongAt  int            // where a message was found to be strong, not to look at it twice
+	taken     int            // bytes of the messages that were read; with those of the damage they are the file
 }
 
 func (p *parser) parse() (*Log, error) {
@@ -43,99 +51,111 @@ func (p *parser) parse() (*Log, error) {
 	if d[7] > 1 {
 		return nil, &dataset.FormatError{Format: "ulog", Offset: 7, Kind: dataset.ErrUnsupported, Msg: "file version", Got: strconv.Itoa(int(d[7])), Want: "0 or 1"}
 	}
+	p.log = &Log{Version: int(d[7])}
+	p.log.Rotation = dataset.RotationWXYZ // as PX4 has them
 	start, err := micros(binary.LittleEndian.Uint64(d[8:]), 8)
 	if err != nil {
-		return nil, err
-	}
-	p.log = &Log{Version: int(d[7]), Start: start}
-	p.log.Rotation = dataset.RotationWXYZ // as PX4 has them
-	p.formats, p.topics, p.ids, p.multi = map[string]*format{}, map[instance]*topic{}, map[uint16]*topic{}, map[string]int{}
-	p.names = 1<<20 + 64*len(d)
-	p.last = start
-	p.walk = walker{data: d, at: headerSize}
-	if off, err := p.messages(); err != nil {
-		bad, broken := dataset.AsDamage(err)
-		if p.opt.Strict || !broken {
+		if err := p.lose("start times beyond the clock", 0, err); err != nil {
 			return nil, err
 		}
-		p.log.Damage.Add("messages that could not be read", int64(len(d)-off), bad)
 	}
-	if p.walk.cut != nil {
-		p.log.Damage.Add("messages that an appended part cut short", p.walk.lost, p.walk.cut)
+	p.log.Start, p.last, p.far = start, start, start
+	p.formats, p.topics, p.ids, p.multi = map[string]*format{}, map[instance]*topic{}, map[uint16]*topic{}, map[string]int{}
+	p.names = 1<<20 + 64*len(d)
+	p.walk = walker{data: d, at: headerSize}
+	for p.walk.more() {
+		if err := p.step(); err != nil {
+			return nil, err
+		}
 	}
 	return p.log, p.streams(p.log)
 }
 
-// messages reads to the end of the file. With an error it returns the offset of the message that it could not take.
-func (p *parser) messages() (int, error) {
-	// Flags come first or not at all, and say where the file has parts.
-	if len(p.data) > headerSize+2 && p.data[headerSize+2] == 'B' {
-		off, _, body, _, err := p.walk.next()
-		if err == nil {
-			err = p.flags(off, body)
-		}
+// step reads the next message, or passes over what is none.
+func (p *parser) step() error {
+	m := p.walk.head(p.walk.at)
+	if p.sound(m) {
+		p.walk.at = m.end()
+		what, err := p.message(m)
 		if err != nil {
-			return off, err
+			return p.lose(what, m.end()-m.off, err)
 		}
+		p.taken += m.end() - m.off
+		return nil
 	}
-	p.volumes = p.walk.measure()
-	for {
-		off, kind, body, ok, err := p.walk.next()
-		if err != nil || !ok {
-			return off, err
-		}
-		if err := p.message(off, kind, body); err != nil {
-			return off, err
-		}
+	limit := p.walk.limit()
+	next := limit
+	if !p.opt.Strict {
+		next = p.scan(m.off+1, limit)
 	}
+	p.walk.at = next
+	switch {
+	case next < limit || m.whole():
+		return p.lose("stretches without sound messages", next-m.off, p.passed(m, next))
+	case limit < len(p.data): // the recorder stopped here, and another part was appended: the format foresees it
+		p.log.Damage.Add("messages that an appended part cut short", int64(next-m.off), p.walk.cutShort(m))
+		return nil
+	}
+	return p.lose("messages cut short at the end", next-m.off, p.walk.cutShort(m))
 }
 
-func (p *parser) message(off int, kind byte, body []byte) error {
-	at := int64(off + messageHead)
-	switch kind {
-	case 'D':
-		return p.sample(off, body)
-	case 'F':
-		return p.define(off, body)
-	case 'A':
-		return p.subscribe(off, body)
-	case 'R':
-		return p.unsubscribe(off, body)
-	case 'I':
-		return p.info(at, body)
-	case 'M':
-		return p.multiInfo(at, body)
-	case 'P', 'Q':
-		return p.parameter(at, kind, body)
-	case 'L', 'C':
-		return p.text(at, kind, body)
-	case 'S':
-		if string(body) != syncMagic {
-			return corrupt(at, "synchronisation", fmt.Sprintf("% x", body[:min(len(body), 8)]), fmt.Sprintf("% x", syncMagic))
-		}
-		p.log.Syncs++
-	case 'O':
-		if len(body) != 2 {
-			return corrupt(at, "dropout", fmt.Sprintf("%d bytes", len(body)), "2")
-		}
-		d := int64(binary.LittleEndian.Uint16(body)) * 1e6
-		p.dropped += d
-		p.log.Dropouts = append(p.log.Dropouts, dataset.Dropout{Time: p.last, Duration: d})
-	case 'B':
-		return corrupt(int64(off), "message type", "flag bits", "them only as the first message")
-	default:
-		if kind < 'A' || kind > 'z' || kind > 'Z' && kind < 'a' {
-			return corrupt(int64(off)+2, "message type", fmt.Sprintf("%#02x", kind), "a letter")
-		}
-		p.log.Unknown++
+// lose counts what is broken. It returns the error if it must not be passed over.
+func (p *parser) lose(what string, size int, err error) error {
+	bad, broken := dataset.AsDamage(err)
+	if p.opt.Strict || !broken {
+		return err
 	}
+	p.log.Damage.Add(what, int64(size), bad)
 	return nil
 }
 
+// message reads a message. It also says what such messages are called, if they are broken.
+func (p *parser) message(m message) (what string, err error) {
+	switch m.kind {
+	case 'D':
+		return p.sample(m)
+	case 'F':
+		return "broken format definitions", p.define(m)
+	case 'A':
+		return "broken subscriptions", p.subscribe(m)
+	case 'R':
+		return "broken unsubscriptions", p.unsubscribe(m)
+	case 'I':
+		return "broken information messages", p.info(m.at(), m.body)
+	case 'M':
+		return "broken information messages", p.multiInfo(m.at(), m.body)
+	case 'P', 'Q':
+		return "broken parameters", p.parameter(m.at(), m.kind, m.body)
+	case 'L', 'C':
+		return "broken logged texts", p.text(m)
+	case 'S':
+		if string(m.body) != syncMagic {
+			err = corrupt(m.at(), "synchronisation", fmt.Sprintf("% x", m.body[:min(m.size, 8)]), fmt.Sprintf("% x", syncMagic))
+			return "broken synchronisation messages", err
+		}
+		p.log.Syncs++
+	case 'O':
+		if m.size != 2 {
+			return "broken dropouts", corrupt(m.at(), "dropout", fmt.Sprintf("%d bytes", m.size), "2")
+		}
+		d := int64(binary.LittleEndian.Uint16(m.body)) * 1e6
+		p.dropped += d
+		p.log.Dropouts = append(p.log.Dropouts, dataset.Dropout{Time: p.last, Duration: d})
+	case 'B':
+		return "broken flag bits", p.flags(m)
+	default:
+		p.log.Unknown++
+	}
+	return "", nil
+}
+
 // flags reads the flag bits. Unknown bits that make a file incompatible are an error, as the format asks.
-func (p *parser) flags(off int, body []byte) error {
-	at := int64(off + messageHead)
-	if len(body) < 40 {
+func (p *parser) flags(m message) error {
+	at, body := m.at(), m.body
+	if m.off != headerSize {
+		return corrupt(int64(m.off), "message type", "flag bits", "them only as the first message")
+	}
+	if len(body) < flagsSize {
 		return corrupt(at, "flag bits", fmt.Sprintf("%d bytes", len(body)), "at least 40")
 	}
 	for i, b := range body[8:16] {
@@ -158,16 +178,15 @@ func (p *parser) flags(off int, body []byte) error {
 		if n := len(p.walk.parts); n > 0 {
 			low = uint64(p.walk.parts[n-1])
 		}
-		if part < low {
-			return corrupt(here, "offset of appended data", strconv.FormatUint(part, 10), fmt.Sprintf("at least %d", low))
+		var bad *dataset.FormatError
+		switch {
+		case part < low:
+			bad = corrupt(here, "offset of appended data", strconv.FormatUint(part, 10), fmt.Sprintf("at least %d", low))
+		case part > uint64(len(p.data)):
+			bad = &dataset.FormatError{Format: "ulog", Offset: here, Kind: dataset.ErrTruncated, Msg: "offset of appended data", Got: strconv.FormatUint(part, 10), Want: fmt.Sprintf("at most %d, the file's size", len(p.data)), Err: io.ErrUnexpectedEOF}
 		}
-		if part > uint64(len(p.data)) {
-			bad := &dataset.FormatError{Format: "ulog", Offset: here, Kind: dataset.ErrTruncated, Msg: "offset of appended data", Got: strconv.FormatUint(part, 10), Want: fmt.Sprintf("at most %d, the file's size", len(p.data)), Err: io.ErrUnexpectedEOF}
-			if p.opt.Strict {
-				return bad
-			}
-			p.log.Damage.Add("appended parts", 0, bad)
-			break
+		if bad != nil {
+			return p.lose("appended parts that are not where they should be", 0, bad)
 		}
 		p.walk.parts = append(p.walk.parts, int(part))
 	}
@@ -176,20 +195,25 @@ func (p *parser) flags(off int, body []byte) error {
 
 // key reads a length, "type name", and what follows: the value.
 func key(at int64, what string, body []byte) (typ, name string, value []byte, err error) {
-	if len(body) < 1 || len(body) < 1+int(body[0]) {
+	_, _, value, ok := splitKey(body)
+	if !ok {
 		return "", "", nil, corrupt(at, what, fmt.Sprintf("%d bytes", len(body)), "a key and a value")
 	}
-	text, value := string(body[1:1+int(body[0])]), body[1+int(body[0]):]
-	for i := 0; i < len(text); i++ {
-		if text[i] == ' ' {
-			typ, name = text[:i], text[i+1:]
-			break
-		}
-	}
+	text := string(body[1 : len(body)-len(value)])
+	typ, name, _ = strings.Cut(text, " ")
 	if _, _, _, ok := splitType(typ); !ok || !plain(name) {
 		return "", "", nil, corrupt(at+1, what, quote(text), "a type, a space, a name")
 	}
 	return typ, name, value, nil
+}
+
+func splitKey(body []byte) (typ, name, value []byte, ok bool) {
+	if len(body) < 1 || len(body) < 1+int(body[0]) {
+		return nil, nil, nil, false
+	}
+	text, value := body[1:1+int(body[0])], body[1+int(body[0]):]
+	typ, name, _ = bytes.Cut(text, []byte(" "))
+	return typ, name, value, true
 }
 
 func (p *parser) info(at int64, body []byte) error {
@@ -301,15 +325,15 @@ func (p *parser) parameter(at int64, kind byte, body []byte) error {
 }
 
 // text reads a logged line, tagged ('C') or not ('L').
-func (p *parser) text(at int64, kind byte, body []byte) error {
-	size := 9
-	if kind == 'C' {
-		size = 11
-	}
+func (p *parser) text(msg message) error {
+	at, body, size := msg.at(), msg.body, textHead(msg.kind)
 	if len(body) < size {
 		return corrupt(at, "logged text", fmt.Sprintf("%d bytes", len(body)), fmt.Sprintf("at least %d", size))
 	}
-	m := Message{Level: body[0], Text: string(body[size:]), Tagged: kind == 'C'}
+	if !isLevel(body[0]) {
+		return corrupt(at, "level of a logged text", fmt.Sprintf("%#02x", body[0]), "'0' to '7'")
+	}
+	m := Message{Level: body[0], Text: string(body[size:]), Tagged: msg.kind == 'C'}
 	if m.Tagged {
 		m.Tag = binary.LittleEndian.Uint16(body[1:])
 	}
@@ -322,11 +346,21 @@ func (p *parser) text(at int64, kind byte, body []byte) error {
 	return nil
 }
 
-func corrupt(at int64, msg, got, want string) error {
+// textHead returns the bytes of a logged line before its text.
+func textHead(kind byte) int {
+	if kind == 'C' {
+		return 11
+	}
+	return 9
+}
+
+func isLevel(c byte) bool { return c >= '0' && c <= '7' }
+
+func corrupt(at int64, msg, got, want string) *dataset.FormatError {
 	return &dataset.FormatError{Format: "ulog", Offset: at, Kind: dataset.ErrCorrupt, Msg: msg, Got: got, Want: want}
 }
 
-func tooLarge(at int64, msg, got, want string) error {
+func tooLarge(at int64, msg, got, want string) *dataset.FormatError {
 	return &dataset.FormatError{Format: "ulog", Offset: at, Kind: dataset.ErrTooLarge, Msg: msg, Got: got, Want: want}
 }
 

@@ -13,19 +13,24 @@ import (
 
 const maxTime = 1 << 62 // nanoseconds
 
+const twoTopics = "its message id is also another topic's"
+
 // topic is one instance of a type, on its way to become a stream.
 type topic struct {
-	name    string
-	multi   uint8
-	format  *format
-	stopped bool
+	name   string
+	multi  uint8
+	format *format // nil if there is none of its name
+	id     uint16  // of its messages, if live
+	live   bool    // subscribed, and not unsubscribed since
 
 	samples int
 	times   []int64
 	f32     []float32
 	f64     []float64
 	inexact int
-	dropped int64 // the parser's sum of dropouts at the latest sample
+	dropped int64  // the parser's sum of dropouts at the latest sample
+	lost    int    // data messages that could not be read
+	flaw    string // why, if none can be
 }
 
 type instance struct {
@@ -33,78 +38,119 @@ type instance struct {
 	multi uint8
 }
 
-// subscribe ties a message id to a topic.
-func (p *parser) subscribe(off int, body []byte) error {
-	at := int64(off + messageHead)
+// subscribe ties a message id to a topic. An id that two topics claim, or a topic with two ids, says that a subscription is broken but not
+// which one, so the data is lost rather than given to the wrong topic.
+func (p *parser) subscribe(m message) error {
+	at, body := m.at(), m.body
 	if len(body) < 4 {
 		return corrupt(at, "subscription", fmt.Sprintf("%d bytes", len(body)), "at least 4")
 	}
 	key := instance{string(body[3:]), body[0]}
 	f := p.formats[key.name]
-	if f == nil {
-		return corrupt(at+3, "subscription", quote(key.name), "a format that is defined")
+	missing := corrupt(at+3, "subscription", quote(key.name), "a format that is defined")
+	if !plain(key.name) {
+		return missing
 	}
 	id := binary.LittleEndian.Uint16(body[1:])
-	t := p.topics[key]
-	if old := p.ids[id]; old != nil && old != t {
-		return corrupt(at+1, "subscription", fmt.Sprintf("message id %d, which is %s instance %d", id, old.name, old.multi), "an id of its own")
-	}
+	t, old := p.topics[key], p.ids[id]
 	if t == nil {
-		t = &topic{name: key.name, multi: key.multi, format: f}
+		t = &topic{name: key.name, multi: key.multi}
 		p.topics[key] = t
 		p.order = append(p.order, t)
 	}
-	t.stopped = false
+	switch {
+	case old != nil && old != t:
+		p.ids[id] = &p.contested
+		t.flaw, old.flaw, old.live = twoTopics, twoTopics, false
+		got := fmt.Sprintf("message id %d", id)
+		if old != &p.contested {
+			got += fmt.Sprintf(", which is %s instance %d", old.name, old.multi)
+		}
+		return corrupt(at+1, "subscription", got, "an id of its own")
+	case t.live && t.id != id:
+		p.ids[id], p.ids[t.id] = &p.contested, &p.contested
+		t.flaw, t.live = "it was given two message ids", false
+		return corrupt(at+1, "subscription", fmt.Sprintf("message id %d for %s instance %d, which has id %d", id, t.name, t.multi, t.id), "one id for a topic")
+	}
+	t.format, t.flaw, t.id, t.live = f, "", id, true
 	p.ids[id] = t
+	if f == nil {
+		t.flaw = "its format is broken or missing"
+		return missing
+	}
 	return nil
 }
 
-func (p *parser) unsubscribe(off int, body []byte) error {
-	if len(body) != 2 {
-		return corrupt(int64(off+messageHead), "unsubscription", fmt.Sprintf("%d bytes", len(body)), "2")
+func (p *parser) unsubscribe(m message) error {
+	if m.size != 2 {
+		return corrupt(m.at(), "unsubscription", fmt.Sprintf("%d bytes", m.size), "2")
 	}
-	id := binary.LittleEndian.Uint16(body)
-	t := p.ids[id]
+	id := binary.LittleEndian.Uint16(m.body)
+	t := p.subscribed(id)
 	if t == nil {
-		return corrupt(int64(off+messageHead), "unsubscription", fmt.Sprintf("message id %d", id), "one that was subscribed")
+		return corrupt(m.at(), "unsubscription", fmt.Sprintf("message id %d", id), "one that is subscribed")
 	}
-	t.stopped = true
+	t.live = false
 	p.stopped = append(p.stopped, t)
 	return nil
 }
 
-// sample reads a data message.
-func (p *parser) sample(off int, body []byte) error {
-	at := int64(off + messageHead)
-	if len(body) < 2 {
-		return corrupt(at, "data", fmt.Sprintf("%d bytes", len(body)), "at least 2")
+// subscribed returns the topic of a message id, or nil.
+func (p *parser) subscribed(id uint16) *topic {
+	if t := p.ids[id]; t != nil && t.live && t.id == id {
+		return t
 	}
-	id := binary.LittleEndian.Uint16(body)
-	t := p.ids[id]
-	if t == nil || t.stopped {
-		return corrupt(at, "data", fmt.Sprintf("message id %d", id), "one that is subscribed")
+	return nil
+}
+
+// sample reads a data message. It also says what such messages are called, if they are broken.
+func (p *parser) sample(m message) (what string, err error) {
+	at := m.at()
+	const wrongLength, unknownID = "data messages of a wrong length", "data messages of an unknown id"
+	if m.size < 2 {
+		return wrongLength, corrupt(at, "data", fmt.Sprintf("%d bytes", m.size), "at least 2")
 	}
-	body, f := body[2:], t.format
-	if err := p.layout(f, len(body)); err != nil {
-		return err
+	id := binary.LittleEndian.Uint16(m.body)
+	t := p.subscribed(id)
+	if t == nil {
+		return unknownID, corrupt(at, "data", fmt.Sprintf("message id %d", id), "one that is subscribed")
 	}
-	if len(body) < f.need || len(body) > f.size {
+	t.lost++ // until it is read
+	if t.format == nil {
+		return unknownID, corrupt(at, "data of "+t.name, fmt.Sprintf("message id %d", id), "one of a format that is defined")
+	}
+	body, f := m.body[2:], t.format
+	err = p.resolve(f, 0)
+	if err == nil && (len(body) < f.need || len(body) > f.size) {
 		want := strconv.Itoa(f.need)
 		if f.size > f.need {
 			want += " to " + strconv.Itoa(f.size)
 		}
-		return corrupt(at+2, "data of "+t.name, fmt.Sprintf("%d bytes", len(body)), want)
+		return wrongLength, corrupt(at+2, "data of "+t.name, fmt.Sprintf("%d bytes", len(body)), want)
+	}
+	if err == nil {
+		err = p.layout(f)
+	}
+	if err != nil {
+		t.flaw = "its format is broken"
+		return "data messages of a broken format", err
 	}
 	if f.clock.base == 0 {
+		t.lost--
 		t.samples++
-		return nil
+		return "", nil
 	}
 	time, err := p.clock(t, body, at+2)
 	if err != nil {
-		return err
+		return "data messages with a timestamp beyond the clock", err
 	}
 	if t.samples == 0 {
 		// The messages of this id come to v.bytes, so no more than this many of them can be whole.
+		if p.volumes == nil {
+			w := p.walk
+			w.at = m.off
+			p.volumes = w.measure()
+		}
 		v := p.volumes[id]
 		n := min(v.messages, v.bytes/f.need)
 		t.times = make([]int64, 0, n)
@@ -114,16 +160,28 @@ func (p *parser) sample(off int, body []byte) error {
 			t.f32 = make([]float32, 0, n*len(f.leaves))
 		}
 	}
+	t.lost--
 	t.samples++
 	t.times = append(t.times, time)
 	t.dropped = p.dropped
-	p.last = max(p.last, time)
+	p.seen(time)
 	if f.wide {
 		t.f64 = t.wide(t.f64, body)
 	} else {
 		t.f32 = t.narrow(t.f32, body)
 	}
-	return nil
+	return "", nil
+}
+
+// seen moves the latest timestamp on. One that is an hour or more ahead waits for another near it: a single wild one must not
+// move the times that are taken from the latest.
+func (p *parser) seen(time int64) {
+	const hour = 3600e9
+	if time-p.last >= hour && max(time-p.far, p.far-time) >= hour {
+		p.far = time
+		return
+	}
+	p.last = max(p.last, time)
 }
 
 // clock returns a message's time. A timestamp of less than 64 bits wraps around: the first is taken nearest to the latest
@@ -246,7 +304,17 @@ func (p *parser) streams(log *Log) error {
 	for _, t := range p.order {
 		switch {
 		case t.samples == 0:
-			log.LeftOut = append(log.LeftOut, dataset.LeftOut{Name: p.streamName(t), Reason: "no samples", Columns: t.format.columns})
+			left := dataset.LeftOut{Name: p.streamName(t), Count: t.lost, Reason: "no samples"}
+			if t.lost > 0 {
+				left.Reason = fmt.Sprintf("none of its %d samples could be read", t.lost)
+			}
+			if t.flaw != "" {
+				left.Reason = t.flaw
+			}
+			if t.format != nil {
+				left.Columns = t.format.columns
+			}
+			log.LeftOut = append(log.LeftOut, left)
 			continue
 		case t.format.clock.base == 0:
 			log.LeftOut = append(log.LeftOut, dataset.LeftOut{Name: p.streamName(t), Count: t.samples, Reason: fmt.Sprintf("no timestamps for its %d samples", t.samples)})

@@ -212,14 +212,8 @@ func TestAnAppendedPartIsReadAndTheMessageItCutIsCounted(t *testing.T) {
 func TestALogCutAnywhereIsAnErrorAtThatPlaceOrAcceptedAndCounted(t *testing.T) {
 	whole := small().b
 	starts := map[int]bool{}
-	w := walker{data: whole, at: headerSize}
-	for {
-		off, _, _, ok, err := w.next()
-		require.NoError(t, err)
-		starts[off] = true
-		if !ok {
-			break
-		}
+	for _, m := range messagesOf(whole) {
+		starts[m.off], starts[m.end()] = true, true
 	}
 	for n := range whole {
 		log, err := Parse(whole[:n], Options{Strict: true})
@@ -251,9 +245,9 @@ func TestOpenNamesTheFileAndReadEqualsIt(t *testing.T) {
 	var bad *dataset.FormatError
 	require.ErrorAs(t, err, &bad)
 	assert.Equal(t, path, bad.Path)
-	_, err = ReadFile(path+".none", Options{Strict: true})
+	_, err = ReadFile(path+".none", Options{})
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	log, err := Read(bytes.NewReader(small().b), Options{Strict: true})
+	log, err := Read(bytes.NewReader(small().b), Options{})
 	require.NoError(t, err)
 	assert.Equal(t, parse(t, small()), log)
 }
@@ -277,14 +271,14 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse(data, Options{Strict: true}); err != nil {
+		if _, err := Parse(data, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func ExampleReadFile() {
-	log, err := ReadFile("testdata/sample_log_small.ulg", Options{Strict: true})
+	log, err := ReadFile("testdata/sample_log_small.ulg", Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

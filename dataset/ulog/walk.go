@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -13,67 +14,85 @@ const (
 	messageHead = 3 // uint16 size, uint8 type
 )
 
+// message is one message of a file: a head, and size bytes.
+type message struct {
+	off  int
+	kind byte
+	size int
+	body []byte // shorter than size if the file, or its part, ends before; nil if it ends in the head
+}
+
+func (m message) at() int64   { return int64(m.off + messageHead) } // of the body
+func (m message) end() int    { return m.off + messageHead + m.size }
+func (m message) whole() bool { return m.body != nil && len(m.body) == m.size }
+
+func letter(kind byte) bool { return kind >= 'A' && kind <= 'Z' || kind >= 'a' && kind <= 'z' }
+
 // walker steps through the messages of a file.
 type walker struct {
 	data  []byte
 	at    int
 	parts []int // offsets where appended parts begin, rising
-	lost  int64 // bytes of messages that an appended part cut short
-	cut   *dataset.FormatError
 }
 
-// next returns the offset, type and body of the next message; ok is false at the end of the file. A message that runs
-// into an appended part was cut when the recorder stopped: the format foresees it, so it is counted and left out.
-func (w *walker) next() (off int, kind byte, body []byte, ok bool, err error) {
-	for {
-		end := len(w.data)
-		if len(w.parts) > 0 {
-			end = w.parts[0]
-		}
-		if w.at >= end {
-			if len(w.parts) == 0 {
-				return w.at, 0, nil, false, nil
-			}
-			w.parts = w.parts[1:]
-			continue
-		}
-		off = w.at
-		left, need := end-off, messageHead
-		if left >= messageHead {
-			need += int(binary.LittleEndian.Uint16(w.data[off:]))
-		}
-		if left >= need {
-			w.at += need
-			return off, w.data[off+2], w.data[off+messageHead : off+need], true, nil
-		}
-		bad := &dataset.FormatError{Format: "ulog", Offset: int64(off), Kind: dataset.ErrTruncated, Msg: "message", Got: fmt.Sprintf("%d bytes", left), Want: fmt.Sprintf("%d", need)}
-		if len(w.parts) == 0 {
-			bad.Err = io.ErrUnexpectedEOF
-			return off, 0, nil, false, bad
-		}
-		w.lost += int64(left)
-		w.cut = bad
-		w.at = end
+// more reports whether there is a byte to read.
+func (w *walker) more() bool {
+	for len(w.parts) > 0 && w.at >= w.parts[0] {
+		w.parts = w.parts[1:]
 	}
+	return w.at < len(w.data)
+}
+
+// limit returns where the part of the file ends that is being read.
+func (w *walker) limit() int {
+	if len(w.parts) > 0 {
+		return w.parts[0]
+	}
+	return len(w.data)
+}
+
+// head returns what stands at a byte as a message.
+func (w *walker) head(off int) message {
+	limit := w.limit()
+	if limit-off < messageHead {
+		return message{off: off}
+	}
+	m := message{off: off, kind: w.data[off+2], size: int(binary.LittleEndian.Uint16(w.data[off:]))}
+	m.body = w.data[off+messageHead : min(m.end(), limit)]
+	return m
+}
+
+// cutShort is the error of a message that the end of the file, or of its part, cuts.
+func (w *walker) cutShort(m message) *dataset.FormatError {
+	limit := w.limit()
+	bad := &dataset.FormatError{Format: "ulog", Offset: int64(m.off), Kind: dataset.ErrTruncated, Msg: "message", Got: fmt.Sprintf("%d bytes", limit-m.off), Want: strconv.Itoa(m.end() - m.off)}
+	if limit == len(w.data) {
+		bad.Err = io.ErrUnexpectedEOF
+	}
+	return bad
 }
 
 // volume is what the data messages of one id come to.
 type volume struct{ messages, bytes int }
 
-// measure counts the data messages of each id, so that streams can be allocated at once. It stops at the first flaw.
+// measure counts the data messages of each id from here on, so that streams can be allocated at once. It stops at the first flaw.
 func (w walker) measure() map[uint16]volume {
 	sum := map[uint16]volume{}
-	for {
-		_, kind, body, ok, err := w.next()
-		if !ok || err != nil {
-			return sum
-		}
-		if kind == 'D' && len(body) >= 2 {
-			id := binary.LittleEndian.Uint16(body)
+	for w.more() {
+		m := w.head(w.at)
+		w.at = m.end()
+		if w.at > w.limit() {
+			if len(w.parts) == 0 {
+				break
+			}
+			w.at = w.parts[0]
+		} else if m.kind == 'D' && len(m.body) >= 2 {
+			id := binary.LittleEndian.Uint16(m.body)
 			v := sum[id]
 			v.messages++
-			v.bytes += len(body) - 2
+			v.bytes += len(m.body) - 2
 			sum[id] = v
 		}
 	}
+	return sum
 }
