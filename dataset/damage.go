@@ -14,22 +14,22 @@ type Damage struct {
 	First *FormatError // the first of them
 }
 
-// String says what was lost: "2 data messages of a wrong length (38 bytes); the first: ulog: byte 188: ...".
+// String says what was lost: "data messages of a wrong length: 2, 38 bytes (first: ulog: byte 188: ...)".
 func (d Damage) String() string {
 	s := d.What
 	if d.Count > 0 {
-		s = fmt.Sprintf("%d %s", d.Count, d.What)
+		s += fmt.Sprintf(": %d", d.Count)
 	}
 	if d.Bytes > 0 {
-		s += fmt.Sprintf(" (%d bytes)", d.Bytes)
+		s += fmt.Sprintf(", %d bytes", d.Bytes)
 	}
-	if d.First == nil {
+	switch {
+	case d.First == nil:
 		return s
+	case d.Count > 1:
+		return s + " (first: " + d.First.Error() + ")"
 	}
-	if d.Count > 1 {
-		return s + "; the first: " + d.First.Error()
-	}
-	return s + ": " + d.First.Error()
+	return s + " (" + d.First.Error() + ")"
 }
 
 // Damages is the damage of a file, each kind once, in the order in which the kinds were found.

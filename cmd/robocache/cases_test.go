@@ -216,7 +216,7 @@ var cases = map[string]func(c *aCase){
 		for _, file := range []string{"bad_length.ulg", "bad_key.ulg"} {
 			_, stdout, stderr := c.good("resample", c.in(file), "--hz", "10")
 			assert.Regexp(c, ` a +50 `, stdout, file)
-			assert.Regexp(c, `lost: 1 `, stderr, file)
+			assert.Regexp(c, `lost: .*: 1, 21 bytes \(ulog: `, stderr, file)
 			assert.Contains(c, c.bad(exitInput, "resample", c.in(file), "--hz", "10", "--strict"), "corrupt")
 		}
 	},

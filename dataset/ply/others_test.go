@@ -58,7 +58,7 @@ func TestAVertexMayTakeSeveralLines(t *testing.T) {
 		}
 		require.NoError(t, err, name)
 		assert.Equal(t, c.kept, got.Len(), name)
-		assert.Equal(t, "1 points", strings.Split(got.Damage.String(), " (")[0], name)
+		assert.Equal(t, "points: 1", strings.Split(got.Damage.String(), ",")[0], name)
 	}
 }
 
@@ -104,10 +104,10 @@ func TestGoodPointsBeforeBadFaces(t *testing.T) {
 		damage  []string
 		leftOut []dataset.LeftOut
 	}{
-		"none":   {"", []string{"3 rows of face", "2 rows of edge"}, nil},
-		"cut":    {"3 0 1 1\n3 0 1", []string{"2 rows of face", "2 rows of edge"}, []dataset.LeftOut{{Name: "face", Count: 1}}},
-		"broken": {"3 0 1 1\n3 0 1 1\n-3 0 1\n1\n2\n", []string{"1 rows of face", "2 rows of edge"}, []dataset.LeftOut{{Name: "face", Count: 2}}},
-		"edges":  {"3 0 1 1\n3 0 1 1\n3 0 1 1\n1\n", []string{"1 rows of edge"}, []dataset.LeftOut{{Name: "face", Count: 3}, {Name: "edge", Count: 1}}},
+		"none":   {"", []string{"rows of face: 3", "rows of edge: 2"}, nil},
+		"cut":    {"3 0 1 1\n3 0 1", []string{"rows of face: 2", "rows of edge: 2"}, []dataset.LeftOut{{Name: "face", Count: 1}}},
+		"broken": {"3 0 1 1\n3 0 1 1\n-3 0 1\n1\n2\n", []string{"rows of face: 1", "rows of edge: 2"}, []dataset.LeftOut{{Name: "face", Count: 2}}},
+		"edges":  {"3 0 1 1\n3 0 1 1\n3 0 1 1\n1\n", []string{"rows of edge: 1"}, []dataset.LeftOut{{Name: "face", Count: 3}, {Name: "edge", Count: 1}}},
 	} {
 		_, refused := Parse([]byte(text+c.body), dataset.Options{Strict: true})
 		require.Error(t, refused, name)
