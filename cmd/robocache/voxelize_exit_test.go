@@ -132,9 +132,9 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 func TestDamageOfCloudsIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ text, points, lost string }{
-		"cut.pcd":   {"FIELDS x y z\nWIDTH 3\nDATA ascii\n0 0 0\n1 1", "cloud: 1 points", "lost: 2 points (3 bytes); the first: pcd: "},
-		"mesh.ply":  {"ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nelement face 7\nproperty list uchar int v\nend_header\n1 2 3\n3 0", "cloud: 1 points", "lost: 7 rows of face (3 bytes)"},
-		"short.bin": {string(make([]byte, 39)), "cloud: 2 points", "lost: 1 points (7 bytes): kitti: "},
+		"cut.pcd":   {"FIELDS x y z\nWIDTH 3\nDATA ascii\n0 0 0\n1 1", "cloud: 1 points", "lost: points: 2, 3 bytes (first: pcd: "},
+		"mesh.ply":  {"ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nelement face 7\nproperty list uchar int v\nend_header\n1 2 3\n3 0", "cloud: 1 points", "lost: rows of face: 7, 3 bytes"},
+		"short.bin": {string(make([]byte, 39)), "cloud: 2 points", "lost: points: 1, 7 bytes (kitti: "},
 	} {
 		in := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(in, []byte(c.text), 0o644))
