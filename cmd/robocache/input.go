@@ -15,6 +15,15 @@ import (
 // stdin is the name of the standard input on a command line.
 const stdin = "-"
 
+// begin comes before the work: outputs that cannot be written are found, and the input gets a name under which it can be opened any number of times.
+func (a *app) begin(in *string, outputs ...string) (clean func(), err error) {
+	if err := writable(outputs...); err != nil {
+		return nil, err
+	}
+	*in, clean, err = a.local(*in)
+	return clean, err
+}
+
 // local returns the name under which an input can be opened any number of times. A pipe, which can be read once only, is copied into a temporary file;
 // whatever is printed names the pipe all the same. clean takes the copy away.
 func (a *app) local(path string) (open string, clean func(), err error) {

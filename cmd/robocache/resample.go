@@ -196,15 +196,11 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	if err := writable(r.out, r.plot); err != nil {
-		return err
-	}
-	in, clean, err := a.local(r.in)
+	clean, err := a.begin(&r.in, r.out, r.plot)
 	if err != nil {
 		return err
 	}
 	defer clean()
-	r.in = in
 	form, err := formatOf(r.in)
 	if err != nil {
 		return err

@@ -327,15 +327,11 @@ func (a *app) voxelize(r *voxelRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := writable(r.out, r.plot); err != nil {
-		return err
-	}
-	in, clean, err := a.local(r.in)
+	clean, err := a.begin(&r.in, r.out, r.plot)
 	if err != nil {
 		return err
 	}
 	defer clean()
-	r.in = in
 	done := a.step("reading " + r.in)
 	c, err := loadCloud(r.in, kitti.Options{Columns: r.columns, Strict: r.strict})
 	done()
