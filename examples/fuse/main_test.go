@@ -49,7 +49,7 @@ func TestPrintsATableAndWritesBothFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, columns, 18)
 	assert.Equal(t, []string{"attitude.q[0]", "attitude.q[1]", "attitude.q[2]", "attitude.q[3]"}, columns[6:10])
-	values, valid := exampletest.Data[float32](t, f, "values"), exampletest.Data[uint8](t, f, "valid")
+	values, valid := exampletest.Data[float64](t, f, "values"), exampletest.Data[uint8](t, f, "valid")
 	require.Len(t, values, 326*18)
 	still := 0
 	for row := range 326 {
@@ -75,9 +75,9 @@ func TestUnknownBackendWritesNothing(t *testing.T) {
 	exampletest.UnknownBackendWritesNothing(t, func(backend string, out io.Writer) error { return run("../data/flight.ulg", backend, out) })
 }
 
-func square(v []float32) (sum float64) {
+func square(v []float64) (sum float64) {
 	for _, x := range v {
-		sum += float64(x) * float64(x)
+		sum += x * x
 	}
 	return sum
 }

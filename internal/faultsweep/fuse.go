@@ -16,7 +16,7 @@ func fuse(dev *ops.Device) error {
 		{Src: tensor.Must(tensor.Of([]float32{0, 10, 20, 30, 40, 50}, 3, 2)), SrcTimes: times},
 		{Src: tensor.Must(tensor.Of([]float64{1, 2, 4}, 3, 1)), SrcTimes: times, Options: ops.ResampleOptions{Interp: ops.InterpPchip}, Shift: []float32{4}},
 		{Width: 1},
-	}}, ops.FuseOptions{})
+	}}, ops.FuseOptions{DType: tensor.F32})
 	if err != nil {
 		return err
 	}
