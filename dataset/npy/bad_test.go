@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -137,6 +138,7 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Add(npyFile("{'descr': '<f8', 'fortran_order': True, 'shape': (1000000, 1000000)}"))
+	f.Add(npyFile(noColumns))
 	f.Add(recordFile("[('t', '<M8[us]'), ('a', [('x', '<f2', (2, 2)), ('', '|V3'), ('b', '|b1')], (3,))]", "(1,)", make([]byte, 44)...))
 	f.Add(recordFile(`[(('title', '\x41\u00e9'), '>i2', (4000,)), ('n', [('n', [('n', '|S0')])], (0,))]`, "(0,)"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -195,5 +197,21 @@ func everyReader(t *testing.T, data []byte) {
 		if clock != "" {
 			require.Equal(t, table.Values.Dim(0), table.Times.Len())
 		}
+	}
+}
+
+// noColumns has more rows than anybody can count, of nothing.
+const noColumns = "{'descr': [('x','<f4'),('y','<f4'),('z','<f4')], 'fortran_order': True, 'shape': (4611686018427387904, 0)}"
+
+func TestRowsOfNothingTakeNoTime(t *testing.T) {
+	done := make(chan error, 1)
+	go func() {
+		_, err := ReadCloud(bytes.NewReader(npyFile(noColumns)))
+		done <- err
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("still going over them")
 	}
 }

@@ -55,7 +55,7 @@ func ReadCloud(r io.Reader) (*dataset.Cloud, error) {
 
 // rowMajor returns the bytes of an array's records in row-major order.
 func (h *Header) rowMajor(data []byte) []byte {
-	if !h.Fortran || len(h.Shape) != 2 {
+	if !h.Fortran || len(h.Shape) != 2 || h.count == 0 {
 		return data
 	}
 	out := make([]byte, 0, len(data))

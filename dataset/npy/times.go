@@ -84,16 +84,16 @@ func (e element) nanoseconds(data []int64, base, stride int64) error {
 		step = e.step()
 	}
 	for i, v := range data {
+		if v >= -maxTime/step && v <= maxTime/step && !(e.kind == 'u' && v < 0) {
+			data[i] = v * step
+			continue
+		}
 		got := strconv.FormatInt(v, 10) + " " + e.unit
 		switch {
-		case e.kind == 'u' && (v < 0 || v > maxTime):
+		case e.kind == 'u':
 			got = strconv.FormatUint(uint64(v), 10)
 		case e.isTime() && v == -1<<63:
 			got = "NaT"
-		case v < -maxTime/step || v > maxTime/step:
-		default:
-			data[i] = v * step
-			continue
 		}
 		return &dataset.FormatError{Format: "npy", Offset: base + int64(i)*stride, Kind: dataset.ErrUnsupported, Msg: e.name() + " time",
 			Got: got + " at index " + strconv.Itoa(i), Want: "at most 2^62 ns from 0"}

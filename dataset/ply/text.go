@@ -1,6 +1,7 @@
 package ply
 
 import (
+	"io"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
@@ -34,8 +35,26 @@ func (p *parser) textRows(e *element, n int, set *records.Set) (whole int, err e
 		}
 		before, beforeLine = at, line
 	}
+	if rest := p.follows(e); n > 0 && n == e.n && rest != nil && lines.At == len(p.data) && !lines.Ended() { // digits of the last row may be missing
+		p.at, p.line = before, beforeLine
+		return n - 1, &dataset.FormatError{Format: "ply", Offset: int64(len(p.data)), Line: lines.Line, Kind: dataset.ErrTruncated, Msg: e.name + " " + strconv.Itoa(n-1),
+			Got: "the end of the file", Want: "a line's end, and the rows of " + rest.name, Err: io.ErrUnexpectedEOF}
+	}
 	p.at, p.line = lines.At, lines.Line
 	return n, nil
+}
+
+// follows returns the next element after e that has rows to read, or nil.
+func (p *parser) follows(e *element) *element {
+	after := false
+	for i := range p.elements {
+		f := &p.elements[i]
+		if after && f.n > 0 && len(f.properties) > 0 {
+			return f
+		}
+		after = after || f == e
+	}
+	return nil
 }
 
 func (l *layout) row(e *element, row int, set *records.Set) (err error) {

@@ -103,11 +103,14 @@ func isEnd(c byte) bool   { return c == '\n' || c == '\r' }
 // Whole returns how many rows are whole before the one that has this error. Where the data ends without a line's end although there should be one
 // row more, digits of the last one may be missing.
 func (l *Lines) Whole(row int, err error) int {
-	if row > 0 && errors.Is(err, dataset.ErrTruncated) && !isEnd(l.Data[len(l.Data)-1]) {
+	if row > 0 && errors.Is(err, dataset.ErrTruncated) && !l.Ended() {
 		return row - 1
 	}
 	return row
 }
+
+// Ended reports whether the data ends with a line's end.
+func (l *Lines) Ended() bool { return len(l.Data) > 0 && isEnd(l.Data[len(l.Data)-1]) }
 
 // LineEnd returns the byte that ends the lines of a header: a carriage return where nothing else ends the first, else a line feed.
 func LineEnd(data []byte) byte {
