@@ -3,13 +3,13 @@ package dataset
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/tensor"
 )
 
 // CollapsedError says that float32 cannot hold a clock: distinct times have become one.
 type CollapsedError struct {
-	Row               int     // of a batch
 	Samples, Distinct int     // timestamps, and how many of them differ
 	Spacing           float64 // seconds between neighbouring float32 numbers there
 }
@@ -19,32 +19,38 @@ func (e *CollapsedError) Error() string {
 		e.Spacing, e.Samples, e.Distinct)
 }
 
-// CheckSpacing returns a *CollapsedError if timestamps [S] or [B,S] are float32 seconds so large that their steps are smaller than what float32
-// tells apart, as epoch seconds are (128 s). Timestamps repeat then that were not recorded at one time. Other dtypes are always good.
+// CheckSpacing returns a *CollapsedError if timestamps [S] are float32 seconds too large for their own steps, as epoch seconds are, which lie 128 s
+// apart: timestamps repeat then that were not recorded at one time. Other dtypes are always good. Timestamps need not be in order.
 func CheckSpacing(times *tensor.Tensor) error {
-	if times.DType() != tensor.F32 || times.Rank() == 0 || times.Len() == 0 {
+	if times.DType() != tensor.F32 || times.Rank() != 1 || times.Len() == 0 {
 		return nil
 	}
-	list, err := tensor.Elements[float32](times)
+	list, err := tensor.Data[float32](times)
 	if err != nil {
 		return err
 	}
-	n := times.Dim(times.Rank() - 1)
-	for row := range times.Len() / n {
-		first, last, distinct := list[row*n], list[row*n+n-1], 1
-		for i := 1; i < n; i++ {
-			if list[row*n+i] != list[row*n+i-1] {
-				distinct++
-			}
-		}
-		spacing := float64(math.Nextafter32(max(last, -first), float32(math.Inf(1)))) - float64(max(last, -first))
-		step := float64(last-first) / float64(max(n-1, 1))
-		if distinct == 1 { // of one time that repeats nothing is known but its spacing: a millisecond is more than sensors take
-			step = 1e-3
-		}
-		if distinct < n && spacing > step {
-			return &CollapsedError{row, n, distinct, spacing}
+	equal, spacing := 0, 0.0 // neighbours that are equal, and how far apart numbers are there
+	var steps []float64      // those forward, as multiples of what float32 tells apart
+	for i := 1; i < len(list); i++ {
+		a, b := list[i-1], list[i]
+		switch {
+		case b > a:
+			steps = append(steps, (float64(b)-float64(a))/spacingAt(max(b, -a)))
+		case b == a:
+			equal++
+			spacing = max(spacing, spacingAt(max(b, -b)))
 		}
 	}
-	return nil
+	slices.Sort(steps)
+	// What was rounded to one number lies within neighbouring ones; and where most are one number, a millisecond is more than sensors take.
+	neighbours := len(steps) > 0 && steps[len(steps)/2] < 2
+	if equal == 0 || !neighbours && !(2*equal >= len(list)-1 && spacing > 1e-3) {
+		return nil
+	}
+	return &CollapsedError{len(list), len(list) - equal, spacing}
+}
+
+// spacingAt returns how far the next greater number is from a positive one.
+func spacingAt(v float32) float64 {
+	return float64(math.Nextafter32(v, float32(math.Inf(1)))) - float64(v)
 }

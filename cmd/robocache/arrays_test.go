@@ -227,6 +227,23 @@ func zipped(t *testing.T, members map[string][]byte) string {
 	return path
 }
 
+// float32 seconds of a batch are looked at row by row, and without their padding.
+func TestFloat32ClocksOfABatch(t *testing.T) {
+	times, epoch := make([]float32, 2*25), make([]float32, 25)
+	for i := range 20 {
+		times[i], times[25+i] = float32(i)/10, float32(i)/5
+	}
+	for i := range epoch {
+		epoch[i] = 1.7e9 + float32(i)/10
+	}
+	arrays := map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 2, 25, 1)), "times": tensor.Must(tensor.Of(times, 2, 25)), "lengths": vec[int64](20, 20)}
+	resampleTo(t, writeNPZ(t, arrays), "--hz=10")
+	copy(times[25:], epoch)
+	code, _, stderr := cli("resample", writeNPZ(t, arrays), "-o", filepath.Join(t.TempDir(), "o.npz"), "--hz=10")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "float32 seconds that lie 128 s apart, so that 20 timestamps are 1 distinct ones")
+}
+
 // What is said of the clocks of a log is said of arrays too.
 func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	n := 60

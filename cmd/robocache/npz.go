@@ -150,9 +150,6 @@ func (j *npzJob) check() error {
 		}
 		return j.fail("times", t, want)
 	}
-	if err := dataset.CheckSpacing(t); err != nil {
-		return &inputError{Path: j.path, Array: "times", Err: err}
-	}
 	if x := j.targets; x != nil {
 		if x.DType() != t.DType() {
 			return j.fail("targets", x, t.DType().String()+", as times")
@@ -161,10 +158,22 @@ func (j *npzJob) check() error {
 			return j.fail("targets", x, "[T], or [B,T] for values [B,S,D]")
 		}
 	}
-	if j.lengths == nil {
-		return nil
+	if j.lengths != nil {
+		if err := j.checkLengths(batch, s); err != nil {
+			return err
+		}
 	}
-	return j.checkLengths(batch, s)
+	err := dataset.CheckSpacing(t) // one clock for all
+	for b := 0; t.Rank() == 2 && b < batch && err == nil; b++ {
+		var clock *tensor.Tensor
+		if clock, err = j.row(b); err == nil {
+			err = dataset.CheckSpacing(clock)
+		}
+	}
+	if err != nil {
+		return &inputError{Path: j.path, Array: "times", Err: err}
+	}
+	return nil
 }
 
 func (j *npzJob) checkLengths(batch, s int) error {
