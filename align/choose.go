@@ -1,6 +1,7 @@
 package align
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ type take struct {
 	edge     ops.Edge
 	cover    Cover // of its samples
 	core     Cover // without stray timestamps
+	pause    bool  // most of that is one step
 	stats    dataset.Stats
 	sorting  sorting
 	empty    bool
@@ -67,7 +69,7 @@ func (j *job) choose(e *dataset.Episode) error {
 			if !j.fuse || len(j.plan.Streams) == 0 {
 				continue
 			}
-			if s, err = emptyStream(e, &dataset.LeftOut{Name: name, Columns: s.Columns}); err != nil { // its columns have a place in the row all the same
+			if s, err = emptyStream(e, &dataset.LeftOut{Name: name, Columns: s.Columns, DType: s.Values.DType()}); err != nil { // its columns have a place in the row all the same
 				return err
 			}
 		}
@@ -187,7 +189,7 @@ func emptyStream(e *dataset.Episode, l *dataset.LeftOut) (*dataset.Stream, error
 	if s.Times, err = tensor.New(clock, 0); err != nil {
 		return nil, err
 	}
-	s.Values, err = tensor.New(tensor.F32, 0, len(l.Columns))
+	s.Values, err = tensor.New(cmp.Or(l.DType, tensor.F32), 0, len(l.Columns))
 	return s, err
 }
 
@@ -230,6 +232,7 @@ func (j *job) covers(e *dataset.Episode) error {
 		if t.cover, t.core, err = CoversOf(t.stream); err != nil {
 			return &StreamError{Stream: t.from, Err: err}
 		}
+		t.pause = mostlyOneStep(t.stream, t.core)
 		for _, c := range []*Cover{&t.cover, &t.core} {
 			c.First, c.Last = after(c.First, t.how.Offset), after(c.Last, t.how.Offset)
 		}

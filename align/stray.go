@@ -6,14 +6,16 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// others is how many samples it takes to call one beside them stray.
-const others = 10
+// A timestamp is stray if it lies so many times as far from the others as these are long: a zero once, another number ten times, and a block of several
+// numbers, which may be a recording that went on after a pause, a thousand times. The others are at least ten, and a block is no more than a tenth of them.
+const (
+	strayOthers = 10
+	strayNumber = 10
+	strayBlock  = 1000
+)
 
-// wild is how many times as far as the others are long a timestamp is that is stray. A zero is as soon as it is further away than that.
-const wild = 10
-
-// CoversOf returns, as CoverOf does, the time that a stream's samples cover, and that without stray timestamps at its ends: a zero that a clock gave before it was set,
-// or a wild number, each perhaps of several samples.
+// CoversOf returns, as CoverOf does, the time that a stream's samples cover, and that without stray timestamps at its ends: what a clock gave before it
+// was set, or wild numbers.
 func CoversOf(s *dataset.Stream) (all, core Cover, err error) {
 	if all, err = CoverOf(s.Name, s.Times); err != nil {
 		return all, all, err
@@ -21,19 +23,23 @@ func CoversOf(s *dataset.Stream) (all, core Cover, err error) {
 	core = all
 	ns := s.Nanoseconds()
 	lo, hi := 0, len(ns)
-	for again := true; again; {
-		again = false
-		p, q := lo, hi-1
-		for p < hi && ns[p] == ns[lo] {
-			p++
+	for hi-lo > strayOthers {
+		at := lo + 1 // behind the longest step
+		for i := lo + 1; i < hi; i++ {
+			if uint64(ns[i])-uint64(ns[i-1]) > uint64(ns[at])-uint64(ns[at-1]) { // of int64 it may overflow
+				at = i
+			}
 		}
-		for q >= lo && ns[q] == ns[hi-1] {
-			q--
+		switch step := float64(ns[at]) - float64(ns[at-1]); {
+		case stray(ns[lo:at], ns[at:hi], step):
+			lo = at
+		case stray(ns[at:hi], ns[lo:at], step):
+			hi = at
+		default:
+			at = 0
 		}
-		if hi-p >= others && stray(ns[lo], ns[p], ns[hi-1], ns[lo] == 0) {
-			lo, again = p, true
-		} else if q+1-lo >= others && stray(-ns[hi-1], -ns[q], -ns[lo], false) {
-			hi, again = q+1, true
+		if at == 0 {
+			break
 		}
 	}
 	if lo > 0 {
@@ -45,13 +51,19 @@ func CoversOf(s *dataset.Stream) (all, core Cover, err error) {
 	return all, core, nil
 }
 
-// stray reports whether a timestamp is too far before the first of others that end with last.
-func stray(t, first, last int64, zero bool) bool {
-	away, length := float64(first)-float64(t), float64(last)-float64(first)
-	if !zero {
-		length *= wild
+// stray reports whether a block of sorted timestamps is stray beside the others, a step away from them.
+func stray(block, others []int64, step float64) bool {
+	length := float64(others[len(others)-1]) - float64(others[0])
+	if len(others) < strayOthers || length == 0 {
+		return false
 	}
-	return length > 0 && away > length
+	switch first, last := block[0], block[len(block)-1]; {
+	case first == 0 && last == 0:
+		return step > length
+	case first == last:
+		return step > strayNumber*length
+	}
+	return step > strayBlock*length && strayOthers*len(block) <= len(others)
 }
 
 // Strays says, in words for a person, which timestamps of a stream lie outside the core of its cover. followed says that the clock goes there all the same.
@@ -81,21 +93,28 @@ func (j *job) strays() (remarks []string) {
 	return remarks
 }
 
-// wholeOf returns the time of a recording, of all its streams, whichever are taken.
+// wholeOf returns the time of a recording, of all its streams, whichever are taken; those that are with their offsets.
 func (j *job) wholeOf(e *dataset.Episode) Cover {
 	var list []source
-	for i := range e.Streams {
-		s := &e.Streams[i]
-		if _, core, err := CoversOf(s); err == nil { // one without timestamps, or with wrong ones, is no measure
-			list = append(list, source{Cover: core, stray: float64(longestStep(s, core)) > core.length()/2})
+	taken := map[string]bool{}
+	for _, t := range j.takes {
+		if taken[t.from] = true; !t.empty {
+			list = append(list, source{Cover: t.core, stray: t.pause})
 		}
 	}
-	for _, t := range j.takes {
-		if t.sorting != (sorting{}) {
-			list = append(list, source{Cover: t.core, stray: float64(longestStep(t.stream, t.core)) > t.core.length()/2})
+	for i := range e.Streams {
+		if s := &e.Streams[i]; !taken[s.Name] {
+			if _, core, err := CoversOf(s); err == nil { // one without timestamps, or with wrong ones, is no measure
+				list = append(list, source{Cover: core, stray: mostlyOneStep(s, core)})
+			}
 		}
 	}
 	return recordingOf(list)
+}
+
+// mostlyOneStep reports whether most of what a stream covers is one step, so that it says little of the recording.
+func mostlyOneStep(s *dataset.Stream, core Cover) bool {
+	return float64(longestStep(s, core)) > core.length()/2
 }
 
 // longestStep returns the longest time between neighbouring samples of sorted timestamps within a cover, in nanoseconds.

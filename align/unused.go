@@ -1,80 +1,82 @@
 package align
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/robocache/robocache/ops"
 )
 
-// Unused says which options have no effect on any of the given channels, with the reason: a tolerance without a kind that takes single samples, a
-// period without angles. filled says that the fill value may be written for other reasons, such as a stream without samples.
-func Unused(s Sampling, edge ops.Edge, channels []ops.Channel, filled bool) []string {
+// Effective is how a stream is sampled in the end, by its own options and the defaults.
+type Effective struct {
+	How      Sampling
+	Edge     ops.Edge
+	Channels []ops.Channel
+	Empty    bool // the stream has no samples, so that the fill value is written
+}
+
+// has reports whether a channel's kind is one of these.
+func (e *Effective) has(kinds ...ops.Interp) bool {
+	return slices.ContainsFunc(e.Channels, func(c ops.Channel) bool { return slices.Contains(kinds, c.Interp) })
+}
+
+func (e *Effective) single() bool {
+	return e.has(ops.InterpPrevious, ops.InterpNext, ops.InterpNearest)
+}
+
+func (e *Effective) windowed() bool {
+	return slices.ContainsFunc(e.Channels, func(c ops.Channel) bool { return c.Interp.Windowed() })
+}
+
+// gaps reports whether a target may be in a gap.
+func (e *Effective) gaps() bool {
+	_, gap := e.How.MaxGap.Get()
+	_, near := e.How.Tolerance.Get()
+	return gap || near && e.single() || e.windowed()
+}
+
+func (e *Effective) fills() bool {
+	return e.Edge == ops.EdgeFill || e.Edge == ops.EdgeHold || e.How.FillGaps || e.Empty
+}
+
+// Unused says, in words for a person, which of the options that were asked for have no effect on any of the streams that they are for, and why: a
+// tolerance without a kind that takes single samples, a period without angles.
+func Unused(asked Sampling, on ...Effective) []string {
 	var list []string
-	add := func(key, why string) { list = append(list, key+" has no effect: "+why) }
-	any := func(is func(k ops.Interp) bool) bool {
-		return slices.ContainsFunc(channels, func(c ops.Channel) bool { return is(c.Interp) })
+	add := func(given bool, key, why string, has func(*Effective) bool) {
+		if given && len(on) > 0 && !slices.ContainsFunc(on, func(e Effective) bool { return has(&e) }) {
+			list = append(list, key+" has no effect: "+why)
+		}
 	}
-	one := func(kind ops.Interp) func(ops.Interp) bool {
-		return func(k ops.Interp) bool { return k == kind }
+	kind := func(k ops.Interp) func(*Effective) bool {
+		return func(e *Effective) bool { return e.has(k) }
 	}
-	_, gap := s.MaxGap.Get()
-	_, near := s.Tolerance.Get()
-	_, window := s.Window.Get()
-	single := any(func(k ops.Interp) bool {
-		return k == ops.InterpPrevious || k == ops.InterpNext || k == ops.InterpNearest
-	})
-	windowed := any(ops.Interp.Windowed)
-	if near && !single {
-		add("tolerance", "it is for the kinds previous, next and nearest")
-	}
-	if s.Period != 0 && !any(one(ops.InterpAngle)) {
-		add("period", "it is for the kind angle")
-	}
-	if s.Quat != "" && !any(one(ops.InterpSlerp)) {
-		add("quat", "it is for the kind slerp")
-	}
-	if window && !windowed {
-		add("window", "it is for the window kinds, such as window-mean")
-	}
-	if s.Edge == ops.EdgeExtrapolate.String() && !any(one(ops.InterpLinear)) {
-		add("edge extrapolate", "only the kind linear goes on, others hold their end sample")
-	}
-	if s.FillGaps && !gap && !(near && single) && !windowed {
-		add("fill_gaps", "no max_gap, tolerance or window makes a gap")
-	}
-	if s.Fill != (ops.Fill{}) && edge != ops.EdgeFill && edge != ops.EdgeHold && !s.FillGaps && !filled {
-		add("fill", "it is written with edge fill or hold, and with fill_gaps")
-	}
-	if s.Kind != "" && len(channels) > 0 && !any(func(k ops.Interp) bool { return k.String() == s.Kind }) {
-		add("kind "+s.Kind, "no column takes it: "+kindsOf(channels))
+	_, near := asked.Tolerance.Get()
+	_, window := asked.Window.Get()
+	add(near, "tolerance", "it is for the kinds previous, next and nearest", (*Effective).single)
+	add(asked.Period != 0, "period", "it is for the kind angle", kind(ops.InterpAngle))
+	add(asked.Quat != "", "quat", "it is for the kind slerp", kind(ops.InterpSlerp))
+	add(window, "window", "it is for the window kinds, such as window-mean", (*Effective).windowed)
+	add(asked.Edge == ops.EdgeExtrapolate.String(), "edge extrapolate", "only the kind linear goes on, others hold their end sample", kind(ops.InterpLinear))
+	add(asked.FillGaps, "fill_gaps", "no max_gap, tolerance or window makes a gap", (*Effective).gaps)
+	add(asked.Fill != (ops.Fill{}), "fill", "it is written with edge fill or hold, and with fill_gaps", (*Effective).fills)
+	if k, err := ops.ParseInterp(asked.Kind); err == nil && asked.Kind != "" {
+		add(true, "kind "+asked.Kind, "no column takes it, as they are whole numbers or have kinds of their own", kind(k))
 	}
 	return list
 }
 
-// kindsOf names the kinds that columns have.
-func kindsOf(channels []ops.Channel) string {
-	return fmt.Sprintf("they are %s", oneOf(sortedKeys(countKinds(channels))))
-}
-
-// unused says which of the plan's options have no effect: of the defaults on all streams together, of a stream on that stream.
+// unused says which of the plan's options have no effect: of a stream on that stream, of the defaults on all together.
 func (j *job) unused() (list []string) {
-	var all []ops.Channel
-	filled := false
-	edge := ops.EdgeClamp
-	if j.plan.Defaults.Edge != "" {
-		edge, _ = ops.ParseEdge(j.plan.Defaults.Edge) // the plan was checked
-	}
+	var all []Effective
 	for i := range j.takes {
 		t := &j.takes[i]
-		all = append(all, t.channels...)
-		fills := t.edge == ops.EdgeFill || t.edge == ops.EdgeHold || t.how.FillGaps || t.empty
-		filled = filled || fills
+		e := Effective{t.how, t.edge, t.channels, t.empty}
+		all = append(all, e)
 		if t.index < len(j.plan.Streams) {
-			for _, u := range Unused(j.plan.Streams[t.index].Sampling, t.edge, t.channels, fills) {
+			for _, u := range Unused(j.plan.Streams[t.index].Sampling, e) {
 				list = append(list, t.stream.Name+": "+u)
 			}
 		}
 	}
-	return append(list, Unused(j.plan.Defaults, edge, all, filled)...)
+	return append(list, Unused(j.plan.Defaults, all...)...)
 }

@@ -3,6 +3,8 @@ package dataset
 import (
 	"context"
 	"fmt"
+
+	"github.com/robocache/robocache/tensor"
 )
 
 // Episode is one recording: streams of numbers and of media, each with a clock of its own, and what is known of it.
@@ -37,8 +39,9 @@ type LeftOut struct {
 	Name   string
 	Count  int    // of its elements or samples
 	Reason string // "no samples"; empty where the name says it
-	// Columns are those of a stream that has no samples, if the recording says them all the same.
+	// Columns are those of a stream that has no samples, and DType what its values would have, if the recording says so all the same.
 	Columns []Column
+	DType   tensor.DType
 }
 
 // Dropout is a loss that the recorder itself noted.

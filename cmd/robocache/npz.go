@@ -344,7 +344,9 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
 	res.Ignored, res.Remarks = append([]string{}, j.ignored...), append(res.Remarks, j.remarks...)
-	res.Remarks = append(res.Remarks, align.Unused(r.sampling(), r.edge.value, []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value}}, false)...)
+	res.Remarks = append(res.Remarks, align.Unused(r.sampling(), align.Effective{
+		How: r.sampling(), Edge: r.edge.value, Channels: []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value}},
+	})...)
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, Sorted: j.sorted, Timeless: j.timeless,
 		Kinds: map[string]int{r.kind.value.String(): d}}
