@@ -222,13 +222,13 @@ func TestOptionsWithoutEffectAreTold(t *testing.T) {
 	s := numbered(t, "s", every(20, func(i int) int64 { return int64(i) * 100 * ms }))
 	near := ops.Within(time.Millisecond)
 	for want, how := range map[string]align.Sampling{
-		"tolerance has no effect":                        {Tolerance: near},
-		"period has no effect":                           {Period: 360},
-		"quat has no effect":                             {Quat: "wxyz"},
-		"window has no effect":                           {Window: near},
-		"edge extrapolate has no effect":                 {Kind: "previous", Edge: "extrapolate"},
-		"fill_gaps has no effect":                        {FillGaps: true},
-		"fill has no effect":                             {Fill: ops.FillWith(3)},
+		"tolerance has no effect":                      {Tolerance: near},
+		"period has no effect":                         {Period: 360},
+		"quat has no effect":                           {Quat: "wxyz"},
+		"window has no effect":                         {Window: near},
+		"edge extrapolate has no effect":               {Kind: "previous", Edge: "extrapolate"},
+		"fill_gaps has no effect":                      {FillGaps: true},
+		"fill has no effect":                           {Fill: ops.FillWith(3)},
 		"kind pchip has no effect: no column takes it": {Kind: "pchip", Kinds: []align.ColumnKind{{Columns: "v", Kind: "linear"}}},
 	} {
 		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Defaults: how})
