@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,7 +188,7 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 	got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", rounded(ms))), plan)
 	require.NoError(t, err)
 	require.Len(t, got.Report.Remarks, 1)
-	assert.Equal(t, "camera: its timestamps are whole milliseconds, so that 40 of 60 targets lie beside their sample, by up to 333.333µs; a snap of 501µs puts them on it", got.Report.Remarks[0])
+	assert.Equal(t, "camera: its timestamps are whole multiples of 1ms, so that 40 of 60 targets lie beside their sample, by up to 333.333µs; a snap of 501µs puts them on it", got.Report.Remarks[0])
 	plan.Snap = ops.Within(501 * time.Microsecond)
 	got, err = align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", rounded(ms))), plan)
 	require.NoError(t, err)
@@ -196,6 +197,38 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	for i, v := range list {
 		require.Equal(t, float32(i), v, "row i is frame i")
+	}
+	// Cut ones too, whatever the camera's phase, and coarser clocks: the snap that is named makes row i frame i.
+	for name, c := range map[string]struct {
+		rate float64
+		at   func(i int) int64
+	}{
+		"cut, early":      {30, func(i int) int64 { return (300_000 + int64(i)*1_000_000_000/30) / ms * ms }},
+		"cut, late":       {30, func(i int) int64 { return (900_000 + int64(i)*1_000_000_000/30) / ms * ms }},
+		"hundredths":      {30, func(i int) int64 { return (int64(i)*1_000_000_000/30 + 5*ms) / (10 * ms) * (10 * ms) }},
+		"a tick of 4 ms":  {60, func(i int) int64 { return (int64(i)*1_000_000_000/60 + 2*ms) / (4 * ms) * (4 * ms) }},
+		"tenths of these": {24, func(i int) int64 { return (int64(i)*1_000_000_000/24 + 50_000) / 100_000 * 100_000 }},
+	} {
+		s := numbered(t, "camera", every(300, c.at))
+		plan := align.Plan{Rate: c.rate, Defaults: align.Sampling{Kind: "previous"}}
+		got, err := align.Resample(context.Background(), cpu(t), episode(s), plan)
+		require.NoError(t, err)
+		require.Len(t, got.Report.Remarks, 1, name)
+		var snap string
+		_, err = fmt.Sscanf(got.Report.Remarks[0][strings.Index(got.Report.Remarks[0], "a snap of"):], "a snap of %s", &snap)
+		require.NoError(t, err)
+		within, err := time.ParseDuration(snap)
+		require.NoError(t, err)
+		plan.Snap = ops.Within(within)
+		got, err = align.Resample(context.Background(), cpu(t), episode(s), plan)
+		require.NoError(t, err)
+		list, err := tensor.Data[float32](got.Streams[0].Values)
+		require.NoError(t, err)
+		require.Len(t, list, 300, name)
+		for i, v := range list {
+			require.Equal(t, float32(i), v, "%s: row i is frame i", name)
+		}
+		assert.Empty(t, got.Report.Remarks)
 	}
 	// Nothing is said of what the default snap takes, of other rates, and of clocks that are much faster than the unit.
 	plan.Snap = ops.Limit{}
@@ -214,7 +247,7 @@ func TestMillisecondTimestampsAreNamed(t *testing.T) {
 	}
 	got, err = align.Resample(context.Background(), cpu(t), episode(numbered(t, "camera", tensor.Must(tensor.Of(sec, 60)))), plan)
 	require.NoError(t, err)
-	assert.Contains(t, fmt.Sprint(got.Report.Remarks), "whole milliseconds")
+	assert.Contains(t, fmt.Sprint(got.Report.Remarks), "whole multiples of 1ms")
 }
 
 // What has no effect is told: of the defaults on all streams together, of a stream on that one.

@@ -11,8 +11,9 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Coarse says, in words for a person, that targets lie beside the samples that they belong to, because the timestamps were rounded to whole milliseconds
-// or the like, and which snap would put them on these. It is empty where they do not. st is of the stream, targets are of the dtype of its timestamps.
+// Coarse says, in words for a person, that targets lie beside the samples that they belong to, because the timestamps were rounded or cut to whole
+// milliseconds or the like, and which snap would put them on these. It is empty where they do not. st is of the stream, targets are of the dtype of
+// its timestamps.
 func Coarse(s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap ops.Limit) string {
 	ns, limit := s.Nanoseconds(), int64(0)
 	if d, given := snap.Get(); given {
@@ -32,7 +33,7 @@ func Coarse(s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap op
 		switch d := nearestTo(ns, x); {
 		case d <= limit:
 			on++
-		case d <= unit/2+slack(unit):
+		case d <= unit:
 			beside++
 			most = max(most, d)
 		}
@@ -40,34 +41,36 @@ func Coarse(s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap op
 	if beside == 0 || 4*beside < in || 20*(on+beside) < 19*in { // the streams are of different rates, as they may be
 		return ""
 	}
-	return fmt.Sprintf("its timestamps are whole %s, so that %d of %d targets lie beside their sample, by up to %v; a snap of %v puts them on it",
-		unitNames[time.Duration(unit)], beside, in, time.Duration(most), time.Duration(unit/2+slack(unit)))
+	enough := unit/2 + micro // of numbers that were rounded
+	if most > enough {
+		enough = unit // that were cut
+	}
+	return fmt.Sprintf("its timestamps are whole multiples of %v, so that %d of %d targets lie beside their sample, by up to %v; a snap of %v puts them on it",
+		time.Duration(unit), beside, in, time.Duration(most), time.Duration(enough))
 }
 
-var unitNames = map[time.Duration]string{10 * time.Millisecond: "hundredths of a second", time.Millisecond: "milliseconds", 100 * time.Microsecond: "tenths of a millisecond", 10 * time.Microsecond: "hundredths of a millisecond"}
+const micro = int64(time.Microsecond)
 
-// slack is how far a timestamp may be from a whole number of units, and count as one: float64 seconds of an epoch are 0.24 us apart.
-func slack(unit int64) int64 { return min(int64(time.Microsecond), unit/10) }
-
-// unitOf returns the largest unit that timestamps are whole numbers of, counted from the first, if that is coarser than the limit and still much finer
-// than their steps; else 0.
+// unitOf returns the largest unit, in whole microseconds, that timestamps are multiples of, counted from the first, if that is coarser than the limit and finer
+// than half their steps; else 0. float64 seconds of an epoch are 0.24 us apart, and are whole microseconds too.
 func unitOf(ns []int64, median, limit int64) int64 {
 	if len(ns) < 4 {
 		return 0
 	}
-	for _, d := range []time.Duration{10 * time.Millisecond, time.Millisecond, 100 * time.Microsecond, 10 * time.Microsecond} {
-		unit := int64(d)
-		if unit/2 <= limit || median < 4*unit {
-			continue
+	unit := int64(0)
+	for _, t := range ns {
+		off := int64(uint64(t-ns[0])+uint64(micro)/2) / micro
+		for off != 0 { // Euclid's
+			unit, off = off, unit%off
 		}
-		if !slices.ContainsFunc(ns, func(t int64) bool {
-			off := int64(uint64(t-ns[0]) % uint64(unit))
-			return min(off, unit-off) > slack(unit)
-		}) {
-			return unit
+		if unit == 1 {
+			return 0
 		}
 	}
-	return 0
+	if unit *= micro; unit/2 <= limit || median <= 2*unit {
+		return 0
+	}
+	return unit
 }
 
 // nearestTo returns how far the nearest of sorted timestamps is.
