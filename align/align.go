@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
@@ -30,11 +32,7 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 		return nil, err
 	}
 	j := &job{plan: plan, snap: plan.Snap, fuse: fuse, dtype: plan.Defaults.DType}
-	if d, given := plan.Snap.Get(); !given {
-		j.snap = ops.Within(Snap)
-	} else if d == 0 {
-		j.snap = ops.Limit{}
-	}
+	j.snap, _ = Snapping(plan.Snap, plan.Rate) // which was checked
 	if err := uniqueNames(e); err != nil {
 		return nil, err
 	}
@@ -45,6 +43,24 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 		return nil, err
 	}
 	return j, j.makeClock()
+}
+
+// Snapping returns the snap of a clock of a rate, 0 for one of given times: a microsecond unless given, no limit for one of 0, and no more than half a
+// step. One given that is longer would put two targets on one sample, and is a *PlanError.
+func Snapping(given ops.Limit, rate float64) (ops.Limit, error) {
+	half := time.Duration(math.MaxInt64)
+	if rate > 0 {
+		half = time.Duration(min(1e9/rate/2, 1e18))
+	}
+	switch d, ok := given.Get(); {
+	case !ok:
+		return ops.Within(min(Snap, half)), nil
+	case d == 0:
+		return ops.Limit{}, nil
+	case d > half:
+		return given, bad("snap", d.String(), fmt.Sprintf("at most %v, half a step of %g Hz", half, rate))
+	}
+	return given, nil
 }
 
 // uniqueNames checks that no two streams of a recording have one name.

@@ -199,6 +199,9 @@ func (p *Plan) Check() error {
 	if d, given := p.Snap.Get(); given && d < 0 {
 		return bad("snap", d.String(), "a length of time that is not negative")
 	}
+	if _, err := Snapping(p.Snap, p.Rate); err != nil {
+		return err
+	}
 	if err := named("unordered", p.Unordered, Unordereds); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset/npz"
@@ -98,7 +97,6 @@ func newRequest(op string) *request {
 		hz:     positiveFlag{max: 1e9, unit: "HZ"},
 		period: positiveFlag{unit: "PERIOD"},
 		window: limitFlag{above: true},
-		snap:   limitFlag{limit: ops.Within(time.Microsecond)},
 	}
 }
 
@@ -149,7 +147,8 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
 	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
-	f.Var(&r.snap, "snap", "a target this near to a sample counts as on it; 0: none does")
+	f.Var(&r.snap, "snap", "a target this near to a sample counts as on it, no more than half a step of --hz; 0: none does")
+	f.Lookup("snap").DefValue = align.Snap.String()
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
@@ -180,12 +179,10 @@ func (r *request) options() ops.ResampleOptions {
 	}
 }
 
-// snapping is --snap, no limit for 0.
+// snapping is --snap, or its default, for the clock of --hz.
 func (r *request) snapping() ops.Limit {
-	if d, _ := r.snap.limit.Get(); d == 0 {
-		return ops.Limit{}
-	}
-	return r.snap.limit
+	snap, _ := align.Snapping(r.snap.limit, r.hz.value) // check has seen it
+	return snap
 }
 
 // loader reads a recording.
@@ -241,6 +238,10 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 func (r *request) check() error {
 	if _, given := r.window.limit.Get(); !given && r.windowed() != "" {
 		return usagef("%s: no window given, want --window", r.windowed())
+	}
+	if _, err := align.Snapping(r.snap.limit, r.hz.value); err != nil {
+		d, _ := r.snap.limit.Get()
+		return usagef("--snap: got %v with --hz %g, want at most half a step of that", d, r.hz.value)
 	}
 	if r.unordered != "" && !slices.Contains(align.Unordereds, r.unordered) {
 		return usagef("--unordered: got %q, want %s", r.unordered, strings.Join(align.Unordereds, ", "))
