@@ -2,6 +2,7 @@ package align
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -44,7 +45,7 @@ func (j *job) report(e *dataset.Episode) Report {
 func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.Limit, lost func(n *Narrowed) error) error {
 	line := StreamReport{
 		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),
-		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), Sorted: t.sorting.late, Timeless: t.sorting.lost,
+		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), Sorted: t.sorting.late, Timeless: t.sorting.lost, Stray: t.strays,
 	}
 	if n := t.sorting; n.late+n.lost > 0 {
 		r.Remarks = append(r.Remarks, Sorted(a.Name, n.late, n.lost))
@@ -53,6 +54,9 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 	own, err := shifted(targets, -t.how.Offset)
 	if err == nil {
 		err = line.Count(a.Recorded.Times, own, a.Valid)
+	}
+	if remark := Units(a.Recorded.Times, t.stats); remark != "" {
+		r.Remarks = append(r.Remarks, a.Name+": "+remark)
 	}
 	if remark := Coarse(a.Recorded, t.stats, own, snap); err == nil && remark != "" {
 		r.Remarks = append(r.Remarks, a.Name+": "+remark)
@@ -64,13 +68,24 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 	return err
 }
 
-// Sorted says, in words for a person, what became of samples that were recorded out of order.
+// Sorted says, in words for a person, what became of samples that were recorded out of order, or without a time.
 func Sorted(name string, late, lost int) string {
-	s := fmt.Sprintf("%s: %d samples were recorded behind a later one, and were sorted", name, late)
-	if lost > 0 {
-		s += fmt.Sprintf("; %d have no time, and were left out", lost)
+	var list []string
+	if late > 0 {
+		list = append(list, count(late, "sample")+" recorded behind a later one, and sorted")
 	}
-	return s
+	if lost > 0 {
+		list = append(list, count(lost, "sample")+" without a time, and left out")
+	}
+	return name + ": " + strings.Join(list, "; ")
+}
+
+// count is a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // shifted returns a clock that is later by d.

@@ -78,6 +78,9 @@ func uniqueNames(e *dataset.Episode) error {
 // mistake is a mistake in what the plan says of a stream, with its place if the plan was read from a file.
 func (j *job) mistake(stream int, key, got, want string) error {
 	e := &PlanError{Key: fmt.Sprintf("streams[%d].%s", stream, key), Got: got, Want: want}
+	if stream >= len(j.plan.Streams) { // the plan names none
+		e.Key = "defaults." + key
+	}
 	if o := j.plan.origin; o != nil {
 		e.Path = o.path
 		e.Line, e.Column = o.place(e.Key)
@@ -112,7 +115,7 @@ func (j *job) makeClock() error {
 		}
 	}
 	var err error
-	if j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, j.snap); err != nil {
+	if j.clock, j.span, err = clockOver(list, j.whole, j.plan.Range, j.plan.Rate, endSnap(j.snap, dtype, list)); err != nil {
 		return err
 	}
 	if err := j.room(); err != nil {
@@ -120,6 +123,21 @@ func (j *job) makeClock() error {
 	}
 	j.targets, err = Ticks(j.clock, dtype)
 	return err
+}
+
+// endSnap is how far after the end of the range a clock's last tick may be: on a clock of float32, no less than what that tells apart there, since a last
+// frame may have been rounded down by as much.
+func endSnap(snap ops.Limit, dtype tensor.DType, list []source) ops.Limit {
+	d, given := snap.Get()
+	if dtype != tensor.F32 || !given {
+		return snap
+	}
+	for _, s := range list {
+		last := float32(math.Abs(float64(s.Last) / 1e9))
+		spacing := float64(math.Nextafter32(last, math.MaxFloat32)) - float64(last)
+		d = max(d, time.Duration(spacing*1e9))
+	}
+	return ops.Within(d)
 }
 
 // maxOutput is the most bytes that the results may take: a slip of the finger should not fill the memory.

@@ -22,6 +22,7 @@ type take struct {
 	edge     ops.Edge
 	cover    Cover // of its samples
 	core     Cover // without stray timestamps
+	strays   int   // samples that were left out because of them
 	pause    bool  // most of that is one step
 	stats    dataset.Stats
 	sorting  sorting
@@ -63,7 +64,7 @@ func (j *job) choose(e *dataset.Episode) error {
 		}
 		if wrong != nil {
 			if disorder == nil {
-				disorder = &StreamError{Stream: name, Err: wrong}
+				disorder = wrongTimes(s, wrong)
 			}
 			j.left = append(j.left, LeftOut{name, disorderOf(s, wrong)})
 			if !j.fuse || len(j.plan.Streams) == 0 {
@@ -157,12 +158,21 @@ func (j *job) inOrder(s *dataset.Stream) (in *dataset.Stream, how sorting, wrong
 	}
 	switch j.plan.Unordered {
 	case "error":
-		return s, how, nil, &StreamError{Stream: s.Name, Err: wrong}
+		return s, how, nil, wrongTimes(s, wrong)
 	case "sort":
 		sorted, late, lost, err := s.Sorted()
 		return &sorted, sorting{late, lost}, nil, err
 	}
 	return s, how, wrong, nil
+}
+
+// wrongTimes is the error of timestamps that have no order, or are no times.
+func wrongTimes(s *dataset.Stream, wrong error) error {
+	e := &StreamError{Stream: s.Name, Err: wrong}
+	if errors.Is(wrong, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
+		e.Got, e.Want = "a timestamp beyond 2^62 ns", "seconds, as floats are taken"
+	}
+	return e
 }
 
 // disorderOf is the reason why a stream is left out for its timestamps.
@@ -174,6 +184,9 @@ func disorderOf(s *dataset.Stream, wrong error) string {
 	reason := fmt.Sprintf("%v at sample %d", v.Kind, v.Index)
 	if n := s.Stats().BackSteps; errors.Is(v, ops.ErrUnsorted) && n > 1 {
 		reason += fmt.Sprintf(", the first of %d steps back", n)
+	}
+	if errors.Is(v, ops.ErrTimeRange) && s.Times.DType() != tensor.I64 {
+		return reason + ": floats are taken as seconds"
 	}
 	return reason + "; sorting would take it"
 }
@@ -221,6 +234,20 @@ func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) string {
 	return ""
 }
 
+// cut leaves out the samples before lo and from hi on.
+func (t *take) cut(lo, hi int) (err error) {
+	s := *t.stream
+	t.strays = s.Len() - (hi - lo)
+	if s.Times, err = s.Times.Slice(0, lo, hi); err != nil {
+		return err
+	}
+	if s.Values, err = s.Values.Slice(0, lo, hi); err != nil {
+		return err
+	}
+	t.stream, t.stats = &s, s.Stats()
+	return nil
+}
+
 // covers finds what each stream covers, and with it those that speak when something changes, and gives each its channels.
 func (j *job) covers(e *dataset.Episode) error {
 	for i := range j.takes {
@@ -229,8 +256,14 @@ func (j *job) covers(e *dataset.Episode) error {
 			continue
 		}
 		var err error
-		if t.cover, t.core, err = CoversOf(t.stream); err != nil {
+		var lo, hi int
+		if t.cover, t.core, lo, hi, err = coversOf(t.stream); err != nil {
 			return &StreamError{Stream: t.from, Err: err}
+		}
+		if t.core != t.cover && j.plan.Targets == nil && j.plan.Range.Mode == RangeCommon {
+			if err := t.cut(lo, hi); err != nil {
+				return err
+			}
 		}
 		t.pause = mostlyOneStep(t.stream, t.core)
 		for _, c := range []*Cover{&t.cover, &t.core} {
@@ -254,6 +287,11 @@ func (j *job) covers(e *dataset.Episode) error {
 		var err error
 		if t.channels, err = channels(t.stream, &t.how, t.own, e.Rotation); err != nil {
 			return j.at(t.index, "kind", err)
+		}
+		for _, c := range t.channels {
+			if _, given := t.how.Window.Get(); c.Interp.Windowed() && !given {
+				return j.mistake(t.index, "window", "none for "+c.Interp.String(), "how long before a target it looks")
+			}
 		}
 	}
 	return nil

@@ -140,7 +140,11 @@ func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
 		assert.LessOrEqual(t, got.Report.Clock.Targets, 30, name)
 		require.NotEmpty(t, got.Report.Remarks, name)
 		assert.Contains(t, got.Report.Remarks[0], "rtl: a timestamp of", name)
-		assert.Contains(t, got.Report.Remarks[0], "the clock does not follow it", name)
+		assert.Regexp(t, `: \d+ samples? left out$`, got.Report.Remarks[0], name)
+		line := got.Report.Streams[0]
+		assert.Equal(t, 30, line.Samples+line.Stray, "each is counted")
+		assert.Positive(t, line.Stray, name)
+		assert.Equal(t, line.Targets, line.Valid, "no value comes from between a stray sample and the others")
 		_, err = align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Range: align.Range{Mode: align.RangeUnion}})
 		var span *align.RangeError
 		require.ErrorAs(t, err, &span, "asked for all of it, there is too much of it")
@@ -362,4 +366,71 @@ func TestAFailureToWriteIsToldOnce(t *testing.T) {
 			assert.EqualError(t, write(npz.NewWriter(&full{room}, npz.Options{})), "no space left", room)
 		}
 	}
+}
+
+// The last frame of a float32 clock may have been rounded down by more than the snap.
+func TestFloat32ClocksKeepTheirLastFrame(t *testing.T) {
+	for _, from := range []float64{0, 100, 3000, 40_000} {
+		sec := make([]float32, 300)
+		for i := range sec {
+			sec[i] = float32(from + float64(i)/30)
+		}
+		got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "s", tensor.Must(tensor.Of(sec, 300)))), align.Plan{Rate: 30})
+		require.NoError(t, err)
+		assert.Equal(t, 300, got.Report.Clock.Targets, from)
+		assert.Equal(t, 300, got.Report.Streams[0].Valid, from)
+	}
+}
+
+// Two targets must not be one sample.
+func TestASnapIsNoLongerThanHalfAStep(t *testing.T) {
+	s := numbered(t, "s", every(300, func(i int) int64 { return int64(i) * 33 * ms }))
+	_, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 30, Snap: ops.Within(time.Hour)})
+	var plan *align.PlanError
+	require.ErrorAs(t, err, &plan)
+	assert.Equal(t, "plan: snap: got 1h0m0s, want at most 16.666666ms, half a step of 30 Hz", err.Error())
+	_, err = align.ParsePlan("p.yaml", []byte("version: 1\nrate: 30\nsnap: 50ms\n"))
+	assert.ErrorContains(t, err, "p.yaml: line 3, column 7: snap: got 50ms")
+	got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 1e6})
+	require.NoError(t, err)
+	assert.Equal(t, 299*33_000+1, got.Report.Clock.Targets, "the default is no longer either")
+}
+
+// Whole numbers are nanoseconds. Where they can hardly be, a remark asks; floats that can be no seconds are an error that says what they are taken for.
+func TestUnitsOfTimeAreSuspected(t *testing.T) {
+	run := func(times *tensor.Tensor) (string, error) {
+		got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "s", times)), align.Plan{Rate: 30})
+		if err != nil {
+			return "", err
+		}
+		return strings.Join(got.Report.Remarks, "; "), nil
+	}
+	for name, c := range map[string]struct {
+		times *tensor.Tensor
+		want  string
+	}{
+		"epoch milliseconds":   {every(300, func(i int) int64 { return 1_700_000_000_000 + int64(i)*1000/30 }), "as milliseconds they would be 30"},
+		"milliseconds":         {every(300, func(i int) int64 { return int64(i) * 10 }), "as milliseconds they would be 100"},
+		"epoch microseconds":   {every(300, func(i int) int64 { return 1_700_000_000_000_000 + int64(i)*1_000_000/30 }), "as microseconds they would be 30"},
+		"microseconds, 250 Hz": {every(300, func(i int) int64 { return int64(i) * 4000 }), "as microseconds they would be 250"},
+		"nanoseconds":          {every(300, func(i int) int64 { return 1_700_000_000_000_000_000 + int64(i)*1_000_000_000/30 }), ""},
+		"8 kHz":                {every(8000, func(i int) int64 { return 1_700_000_000_000_000_000 + int64(i)*125_000 }), ""},
+		"an uptime":            {every(300, func(i int) int64 { return 1_700_000_000_000 + int64(i)*4*ms }), ""},
+		"bursts":               {every(300, func(i int) int64 { return int64(i/3)*100*ms + int64(i%3)*1000 }), ""},
+	} {
+		got, err := run(c.times)
+		require.NoError(t, err, name)
+		if c.want == "" {
+			assert.Empty(t, got, name)
+			continue
+		}
+		assert.Contains(t, got, c.want, name)
+	}
+	sec := make([]float64, 30)
+	for i := range sec {
+		sec[i] = 1.7e12 + float64(i)*33
+	}
+	_, err := run(tensor.Must(tensor.Of(sec, 30)))
+	require.ErrorIs(t, err, ops.ErrTimeRange)
+	assert.ErrorContains(t, err, "want seconds, as floats are taken")
 }

@@ -1,6 +1,7 @@
 package align
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -37,7 +38,7 @@ func ParsePlan(path string, text []byte) (Plan, error) {
 	if len(text) > maxPlan {
 		return Plan{}, &PlanError{Path: path, Got: fmt.Sprintf("%d bytes", len(text)), Want: fmt.Sprintf("a plan of at most %d", maxPlan)}
 	}
-	file, err := parser.ParseBytes(text, 0)
+	file, err := parser.ParseBytes(bytes.TrimPrefix(text, []byte("\ufeff")), 0) // the mark that some editors begin a file with
 	if err != nil {
 		return Plan{}, d.syntax(err)
 	}
@@ -230,6 +231,14 @@ func (d *decoder) number(to *float64) func(ast.Node, string) {
 	return func(n ast.Node, key string) { *to = d.float(n, key, "a number") }
 }
 
+func (d *decoder) positive(to *float64) func(ast.Node, string) {
+	return func(n ast.Node, key string) {
+		if *to = d.float(n, key, "a number above 0"); !(*to > 0) {
+			d.fail(n, key, "a number above 0")
+		}
+	}
+}
+
 func (d *decoder) float(n ast.Node, key, want string) float64 {
 	switch n := n.(type) {
 	case *ast.IntegerNode, *ast.FloatNode:
@@ -332,6 +341,9 @@ func (d *decoder) plan(n ast.Node) (p Plan) {
 	} else if d.err == nil && version != 1 {
 		d.fail(at, "version", "1")
 	}
+	if d.err == nil && d.at["rate"] == nil {
+		d.failed(n, "rate", "none", "the Hz of the common clock")
+	}
 	return p
 }
 
@@ -386,7 +398,7 @@ func (d *decoder) stream(n ast.Node, key string) (s Stream) {
 
 func (d *decoder) sampling(s *Sampling) map[string]func(ast.Node, string) {
 	return map[string]func(ast.Node, string){
-		"quat": d.text(&s.Quat), "period": d.number(&s.Period), "window": d.limit(&s.Window), "edge": d.text(&s.Edge),
+		"quat": d.text(&s.Quat), "period": d.positive(&s.Period), "window": d.limit(&s.Window), "edge": d.text(&s.Edge),
 		"max_gap": d.limit(&s.MaxGap), "tolerance": d.limit(&s.Tolerance), "fill_gaps": d.truth(&s.FillGaps),
 		"offset": d.duration(&s.Offset), "normalise": d.text(&s.Normalise),
 		"fill": func(n ast.Node, key string) { s.Fill = ops.FillWith(d.float(n, key, "a number")) },

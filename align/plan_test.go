@@ -1,6 +1,7 @@
 package align_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,4 +202,23 @@ func FuzzParsePlan(f *testing.F) {
 			require.Positive(t, e.Line+len(text)/(1<<20), "%v", err)
 		}
 	})
+}
+
+func TestMistakesThatOnlyARecordingShowsHaveTheirPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"version: 1\nrate: 50\ndefaults: {kind: window-mean}\n":              "p.yaml: line 3, column 11: defaults.window: got none for window-mean",
+		"version: 1\nrate: 50\nstreams:\n- name: s\n  kind: window-max\n":    "p.yaml: line 4, column 3: streams[0].window: got none for window-max",
+		"version: 1\nstreams: [{name: s}]\n":                                 "rate: got none, want the Hz of the common clock",
+		"version: 1\nrate: 50\ndefaults: {kind: angle, period: 0}\n":         "line 3, column 33: defaults.period: got 0, want a number above 0",
+		"\ufeffversion: 1\nrate: 50\nstreams:\n- name: s\n  edge: outside\n": "line 5, column 9: streams[0].edge",
+	} {
+		plan, err := align.ParsePlan("p.yaml", []byte(text))
+		if err == nil {
+			s := numbered(t, "s", every(50, func(i int) int64 { return int64(i) * 100 * ms }))
+			_, err = align.Resample(context.Background(), cpu(t), episode(s), plan)
+		}
+		var bad *align.PlanError
+		require.ErrorAs(t, err, &bad, text)
+		assert.ErrorContains(t, err, want)
+	}
 }

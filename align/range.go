@@ -71,8 +71,11 @@ func firstBad[T int64 | float64 | float32](t []T, limit T) (int, error) {
 	return 0, nil
 }
 
-// nanosecondAfter returns the first whole nanosecond whose quotient by 1e9 is not before sec, in float64.
+// nanosecondAfter returns a whole nanosecond whose quotient by 1e9 is sec, in float64, or else the first one whose quotient comes after it.
 func nanosecondAfter(sec float64) int64 {
+	if n := int64(math.Round(sec * 1e9)); float64(n)/1e9 == sec { // of the many that have this quotient, the one that a person would write
+		return n
+	}
 	n := int64(math.Ceil(sec * 1e9))
 	for float64(n-1)/1e9 >= sec {
 		n--

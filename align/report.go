@@ -50,21 +50,22 @@ type StreamReport struct {
 	Kinds      map[string]int `json:"kinds"` // columns by kind
 	Edge       string         `json:"edge,omitempty"`
 	Samples    int            `json:"samples"`
-	FirstNS    *int64         `json:"first_ns,omitempty"` // of the samples
-	LastNS     *int64         `json:"last_ns,omitempty"`
+	FirstNS    *int64         `json:"first_ns"` // of the samples
+	LastNS     *int64         `json:"last_ns"`
 	Targets    int            `json:"targets"`
 	Valid      int            `json:"valid"`
 	ValidShare float64        `json:"valid_share"` // 0 without targets
 	OutOfRange int            `json:"out_of_range"`
-	Gapped     int            `json:"gapped"`                  // in range, but in a gap beyond MaxGap or out of Tolerance
-	NotFinite  int            `json:"not_finite"`              // targets that are NaN
-	Rate       float64        `json:"rate_hz,omitempty"`       // 1 over the median step
-	Jitter     float64        `json:"jitter_s,omitempty"`      // 95th percentile of the steps' distance from the median
-	Gaps       int            `json:"gaps"`                    // steps of more than three times the median
-	LongestGap float64        `json:"longest_gap_s,omitempty"` // of those
-	Sorted     int            `json:"sorted_samples"`          // samples that were recorded behind a later one
-	Timeless   int            `json:"timeless_samples"`        // samples that were left out of the stream, their timestamp being no time
-	Inexact    int            `json:"inexact_integers"`        // recorded integers that the dtype of the values read could not hold
+	Gapped     int            `json:"gapped"`           // in range, but in a gap beyond MaxGap or out of Tolerance
+	NotFinite  int            `json:"not_finite"`       // targets that are NaN
+	Rate       float64        `json:"rate_hz"`          // 1 over the median step
+	Jitter     float64        `json:"jitter_s"`         // 95th percentile of the steps' distance from the median
+	Gaps       int            `json:"gaps"`             // steps of more than three times the median
+	LongestGap float64        `json:"longest_gap_s"`    // of those
+	Sorted     int            `json:"sorted_samples"`   // samples that were recorded behind a later one
+	Stray      int            `json:"stray_samples"`    // samples that were left out, their timestamps lying far from the others
+	Timeless   int            `json:"timeless_samples"` // samples that were left out of the stream, their timestamp being no time
+	Inexact    int            `json:"inexact_integers"` // recorded integers that the dtype of the values read could not hold
 	Narrowed
 }
 
@@ -168,8 +169,11 @@ func (s *StreamReport) Clock(st dataset.Stats) {
 	s.Rate, s.Jitter = st.Rate, float64(st.Jitter)/1e9
 	s.Gaps += st.Gaps
 	s.LongestGap = max(s.LongestGap, float64(st.LongestGap)/1e9)
-	if st.Samples > 0 {
-		s.FirstNS, s.LastNS = &st.First, &st.Last
+	if st.Samples > 0 && (s.FirstNS == nil || st.First < *s.FirstNS) {
+		s.FirstNS = &st.First
+	}
+	if st.Samples > 0 && (s.LastNS == nil || st.Last > *s.LastNS) {
+		s.LastNS = &st.Last
 	}
 }
 
@@ -217,10 +221,13 @@ func (r Report) String() string {
 			rate = fmt.Sprintf("%.1f Hz", s.Rate)
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%.1f %%\t%d\t%d\t%d\t  %s\n", printed(s.Name), s.Samples, rate, s.Gaps, s.covers(),
-			s.Targets, 100*s.ValidShare, s.OutOfRange, s.Gapped+s.NotFinite, s.Inexact, s.kindNames())
+			s.Targets, 100*s.ValidShare, s.OutOfRange, s.Gapped, s.Inexact, s.kindNames())
 	}
 	_ = t.Flush() // a strings.Builder does not fail
 	for _, s := range r.Streams {
+		if s.NotFinite > 0 {
+			fmt.Fprintf(&b, "%s: %s that are no times\n", printed(s.Name), count(s.NotFinite, "target"))
+		}
 		if lost := s.Lost(); lost != "" {
 			fmt.Fprintf(&b, "%s, in %s: %s\n", printed(s.Name), s.DType, lost)
 		}

@@ -17,12 +17,18 @@ const (
 // CoversOf returns, as CoverOf does, the time that a stream's samples cover, and that without stray timestamps at its ends: what a clock gave before it
 // was set, or wild numbers.
 func CoversOf(s *dataset.Stream) (all, core Cover, err error) {
+	all, core, _, _, err = coversOf(s)
+	return all, core, err
+}
+
+// coversOf also returns which samples are not stray: from lo to before hi.
+func coversOf(s *dataset.Stream) (all, core Cover, lo, hi int, err error) {
 	if all, err = CoverOf(s.Name, s.Times); err != nil {
-		return all, all, err
+		return all, all, 0, 0, err
 	}
 	core = all
 	ns := s.Nanoseconds()
-	lo, hi := 0, len(ns)
+	hi = len(ns)
 	for hi-lo > strayOthers {
 		at := lo + 1 // behind the longest step
 		for i := lo + 1; i < hi; i++ {
@@ -48,7 +54,7 @@ func CoversOf(s *dataset.Stream) (all, core Cover, err error) {
 	if hi < len(ns) {
 		core.Last = ns[hi-1]
 	}
-	return all, core, nil
+	return all, core, lo, hi, nil
 }
 
 // stray reports whether a block of sorted timestamps is stray beside the others, a step away from them.
@@ -66,29 +72,28 @@ func stray(block, others []int64, step float64) bool {
 	return step > strayBlock*length && strayOthers*len(block) <= len(others)
 }
 
-// Strays says, in words for a person, which timestamps of a stream lie outside the core of its cover. followed says that the clock goes there all the same.
-func Strays(name string, all, core Cover, followed bool) (remarks []string) {
-	say := func(at, from int64, side string) {
-		s := fmt.Sprintf("%s: a timestamp of %s s lies %s s %s the others", name, Seconds(at), Seconds(from), side)
-		if !followed {
-			s += ": the clock does not follow it"
-		}
-		remarks = append(remarks, s)
-	}
+// Strays says, in words for a person, which timestamps of a stream lie outside the core of its cover, and what became of them.
+func Strays(name string, all, core Cover, what string) (remarks []string) {
 	if core.First != all.First {
-		say(all.First, core.First-all.First, "before")
+		remarks = append(remarks, fmt.Sprintf("%s: a timestamp of %s s lies %s s before the others: %s", name, Seconds(all.First), Seconds(core.First-all.First), what))
 	}
 	if core.Last != all.Last {
-		say(all.Last, all.Last-core.Last, "after")
+		remarks = append(remarks, fmt.Sprintf("%s: a timestamp of %s s lies %s s after the others: %s", name, Seconds(all.Last), Seconds(all.Last-core.Last), what))
 	}
 	return remarks
 }
 
 // strays does so for the streams that are taken.
 func (j *job) strays() (remarks []string) {
-	followed := j.plan.Targets != nil || j.plan.Range.Mode != RangeCommon
 	for _, t := range j.takes {
-		remarks = append(remarks, Strays(t.stream.Name, t.cover, t.core, followed)...)
+		what := "the range that was asked for follows it"
+		switch {
+		case t.strays > 0:
+			what = count(t.strays, "sample") + " left out"
+		case j.plan.Targets != nil:
+			what = "its sample was taken"
+		}
+		remarks = append(remarks, Strays(t.stream.Name, t.cover, t.core, what)...)
 	}
 	return remarks
 }

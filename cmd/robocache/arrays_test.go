@@ -275,7 +275,7 @@ func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	moved := slices.Clone(frames)
 	moved[7], moved[8] = moved[8], moved[7]
 	f, stderr = run(column(moved...), swapped, "--unordered=sort")
-	assert.Equal(t, "robocache: values: 1 samples were recorded behind a later one, and were sorted\n", stderr)
+	assert.Equal(t, "robocache: values: 1 sample recorded behind a later one, and sorted\n", stderr)
 	assert.Equal(t, frames, array[float32](t, f, "values"))
 	for _, args := range [][]string{{}, {"--unordered=error"}} {
 		in := writeNPZ(t, map[string]*tensor.Tensor{"values": column(moved...), "times": vec(swapped...)})

@@ -283,7 +283,11 @@ func (j *npzJob) makeClock(r *request) error {
 			}
 			return &inputError{Path: j.path, Array: "times", Err: err}
 		}
-		j.remarks = append(j.remarks, align.Strays(name, c, core, r.span.value != align.RangeCommon)...)
+		what := "the range that was asked for follows it"
+		if r.span.value == align.RangeCommon {
+			what = "the clock does not follow it"
+		}
+		j.remarks = append(j.remarks, align.Strays(name, c, core, what)...)
 		if r.span.value == align.RangeCommon {
 			c = core
 		}

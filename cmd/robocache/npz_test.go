@@ -312,7 +312,7 @@ func TestTableOfArrays(t *testing.T) {
 	stdout, stderr := good(t, "resample", "testdata/padded.npz", "-o", out, "--backend=cpu", "--hz=100")
 	assert.Equal(t, `clock: 5 targets at 100 Hz, 0.010 to 0.050 s
   stream  samples  rate  gaps            covers  targets    valid  outside  in gaps  inexact  kinds
-  values        8     -     0  0.010 to 0.050 s       10  100.0 %        0        0        0  linear
+  values        8     -     0  0.000 to 0.080 s       10  100.0 %        0        0        0  linear
 wrote `+out+`, computed on cpu
 `, stdout)
 	assert.Equal(t, "robocache: not used: targets, note\n", stderr, "--hz goes before targets, and says so")
