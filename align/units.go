@@ -1,0 +1,37 @@
+package align
+
+import (
+	"fmt"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Units asks, in words for a person, whether timestamps that are taken as nanoseconds are in another unit. It is empty where they may well be nanoseconds.
+func Units(times *tensor.Tensor, st dataset.Stats) string {
+	length := float64(st.Last) - float64(st.First)
+	if times.DType() != tensor.I64 || st.Samples < 2 || !(length > 0) {
+		return ""
+	}
+	const (
+		fast      = 1e5             // samples a second: no sensor that is resampled has as many
+		quick     = 5e3             // few have as many
+		from2000  = 946_684_800e9   // nanoseconds of the year 2000
+		until2100 = 4_102_444_800e9 // and of 2100
+	)
+	rate := float64(st.Samples-1) / length * 1e9
+	for _, u := range []struct {
+		name  string
+		nanos float64
+	}{{"microseconds", 1e3}, {"milliseconds", 1e6}, {"seconds", 1e9}} {
+		if rate/u.nanos > quick {
+			continue
+		}
+		epoch := float64(st.First)*u.nanos > from2000 && float64(st.First)*u.nanos < until2100
+		if rate > fast || rate > quick && epoch {
+			return fmt.Sprintf("its timestamps are taken as nanoseconds, and are %.4g a second; as %s they would be %.4g", rate, u.name, rate/u.nanos)
+		}
+		return ""
+	}
+	return ""
+}
