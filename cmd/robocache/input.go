@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/robocache/robocache/internal/atomicfile"
 )
@@ -48,7 +50,7 @@ func (a *app) local(path string) (open string, clean func(), err error) {
 		clean()
 		return path, func() {}, err
 	}
-	a.out, a.err = &renaming{a.out, open, path}, &renaming{a.err, open, path}
+	a.pipe.copy, a.pipe.name = open, path
 	return open, clean, nil
 }
 
@@ -94,14 +96,40 @@ func temporaryFolder() (dir string, clean func(), err error) {
 	}, nil
 }
 
-// renaming writes what it is given with one name in place of another.
-type renaming struct {
-	w        io.Writer
-	old, new string
+// pipe is an input that was copied, and its copy.
+type pipe struct{ name, copy string }
+
+// text is a text that names the pipe where it named the copy.
+func (p *pipe) text(s string) string {
+	if p == nil || p.copy == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, p.copy, p.name)
 }
 
-func (r *renaming) Write(p []byte) (int, error) {
-	if _, err := r.w.Write(bytes.ReplaceAll(p, []byte(r.old), []byte(r.new))); err != nil {
+// json is that of JSON.
+func (p *pipe) json(b []byte) []byte {
+	if p == nil || p.copy == "" {
+		return b
+	}
+	inside := func(s string) []byte {
+		quoted, err := json.Marshal(s)
+		if err != nil {
+			return []byte(s)
+		}
+		return quoted[1 : len(quoted)-1]
+	}
+	return bytes.ReplaceAll(b, inside(p.copy), inside(p.name))
+}
+
+// naming writes texts that name the pipe.
+type naming struct {
+	w    io.Writer
+	pipe *pipe
+}
+
+func (n *naming) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(n.w, n.pipe.text(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

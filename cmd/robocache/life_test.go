@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -188,6 +190,40 @@ func TestReadingFromAPipe(t *testing.T) {
 	}
 }
 
+// A pipe has one name, in JSON, in errors of the command that profile runs, and in what is told of long steps.
+func TestAPipeHasOneName(t *testing.T) {
+	ramp, err := os.ReadFile("testdata/ramp.npz")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.npz")
+	fifo := filepath.Join(dir, "a\"b.npz")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	fill := func() {
+		f, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+		if err == nil {
+			_, _ = f.Write(ramp)
+			_ = f.Close()
+		}
+	}
+	go fill()
+	stdout, _ := good(t, "resample", fifo, "-o", out, "--backend=cpu", "--json")
+	assert.Equal(t, fifo, unmarshal(t, stdout)["input"])
+
+	var said, stdin2 bytes.Buffer
+	stdin2.WriteString("no such format")
+	code := run([]string{"profile", "resample", "-", "--hz=1"}, &stdin2, io.Discard, &said)
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, said.String(), "robocache: -: ")
+
+	var told []string
+	a := newApp(bytes.NewReader(ramp), io.Discard, io.Discard)
+	a.announce = func(what string) func() { told = append(told, what); return func() {} }
+	root := a.command()
+	root.SetArgs([]string{"resample", "-", "-o", out, "--backend=cpu"})
+	require.NoError(t, root.Execute())
+	assert.Equal(t, []string{"reading -", "reading -", "resampling", "writing " + out}, told)
+}
+
 // Each long step of a command is announced; TestALongStepIsShownAndTakenAway says how it looks.
 func TestStepsAreTold(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.npz")
@@ -202,10 +238,11 @@ func TestStepsAreTold(t *testing.T) {
 	} {
 		var told []string
 		ended := 0
-		a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard, announce: func(what string) func() {
+		a := newApp(strings.NewReader(""), io.Discard, io.Discard)
+		a.announce = func(what string) func() {
 			told = append(told, what)
 			return func() { ended++ }
-		}}
+		}
 		root := a.command()
 		root.SetArgs(append(c.args, "-o", out, "--backend=cpu"))
 		require.NoError(t, root.Execute())

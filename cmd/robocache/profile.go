@@ -137,7 +137,9 @@ func (a *app) profile(args []string) error {
 		r.Launches = append(r.Launches, launchOf(l))
 	})
 	defer device.Observe(nil)
-	inner := (&app{in: a.in, out: io.Discard, err: io.Discard}).command()
+	hidden := newApp(a.in, io.Discard, io.Discard)
+	hidden.pipe = a.pipe // whose name stands in the errors
+	inner := hidden.command()
 	inner.SetArgs(line)
 	if _, err := inner.ExecuteC(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +18,8 @@ import (
 
 // run executes a command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{in: stdin, out: stdout, err: stderr, announce: announcing(stderr)}
+	app := newApp(stdin, stdout, stderr)
+	app.announce = announcing(stderr)
 	defer app.interrupts.watch()()
 	root := app.command()
 	root.SetArgs(args)
@@ -30,10 +32,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// The flag may stand behind the one that could not be read, so the arguments are asked and not the parser.
 	var cut *cutError // of which the JSON that was written tells
 	if !errors.As(err, &cut) && (app.json || wantsJSON(args)) {
-		if app.writeJSON(map[string]any{"error": report}) != nil {
-			return exitOther
+		if failed := app.writeJSON(map[string]any{"error": report}); failed == nil {
+			return report.Code
 		}
-		return report.Code
 	}
 	fmt.Fprintf(app.err, "robocache: %s\n", plain(strings.ReplaceAll(report.Message, "\n", "; ")))
 	if report.Code == exitUsage {
@@ -49,6 +50,12 @@ type app struct {
 	announce   func(step string) (done func()) // tells a person at a terminal what takes long
 	json       bool
 	interrupts interrupts
+	pipe       *pipe
+}
+
+func newApp(in io.Reader, out, err io.Writer) *app {
+	p := &pipe{}
+	return &app{in: in, out: &naming{out, p}, err: &naming{err, p}, pipe: p}
 }
 
 func (a *app) command() *cobra.Command {
@@ -136,10 +143,15 @@ func wantsJSON(args []string) bool {
 }
 
 func (a *app) writeJSON(v any) error {
-	enc := json.NewEncoder(a.out)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.out.Write(a.pipe.json(b.Bytes()))
+	return err
 }
 
 // remark tells the user something that is not the result. With --json the result carries it.
