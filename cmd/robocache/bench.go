@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -136,6 +136,8 @@ func (r *benchRequest) check() error {
 		return usagef("--from says which jobs there are: no suites, --shapes or --sweep with it")
 	case (r.list || r.runs != 0 || r.first || r.explain) && (r.plot != "" || len(r.compare) > 0 || r.benchstat || r.markdown):
 		return usagef("%s measures nothing: no --plot, --compare, --benchstat or --markdown with it", modes[0])
+	case r.plot != "" && !strings.EqualFold(filepath.Ext(r.plot), ".png"):
+		return usagef("--plot: got %q, want a name that ends in .png", r.plot)
 	case r.benchstat && r.markdown:
 		return usagef("--benchstat and --markdown do not go together")
 	case r.limit > 0 && (r.from != "" || len(modes) > 0):
@@ -186,6 +188,9 @@ func (a *app) benchOn(r *benchRequest, dev *ops.Device, jobs []benchmark.Job) er
 		return a.explainJobs(dev, jobs, r.options.Launch)
 	case r.runs > 0:
 		return a.profileRuns(dev, jobs, r.runs)
+	}
+	if err := writable(r.plot); err != nil {
+		return err
 	}
 	ctx, ended, stop := a.untilCut(r.limit)
 	defer stop()
@@ -374,19 +379,9 @@ func (a *app) firstResult(dev *ops.Device) error {
 	return err
 }
 
-// onTerminal reports whether what is written there is seen as it comes.
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
-}
-
 // progress shows what is measured, on a terminal.
 func (a *app) progress() func(done, all int, j benchmark.Job) {
-	if !onTerminal(a.err) {
+	if a.announce == nil {
 		return nil
 	}
 	return func(done, all int, j benchmark.Job) {
@@ -401,7 +396,7 @@ func (a *app) measured(done, all int, row *benchmark.Row) {
 }
 
 func (a *app) progressDone() {
-	if onTerminal(a.err) {
+	if a.announce != nil {
 		fmt.Fprint(a.err, "\r\x1b[K")
 	}
 }

@@ -129,7 +129,7 @@ type naming struct {
 }
 
 func (n *naming) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(n.w, n.pipe.text(string(p))); err != nil {
+	if _, err := n.w.Write([]byte(n.pipe.text(string(p)))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -190,6 +190,53 @@ func TestReadingFromAPipe(t *testing.T) {
 	}
 }
 
+// A report that cannot be written is a failure, and a failed command leaves no output.
+func TestAReportThatCannotBeWrittenLeavesNothing(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here: ", err)
+	}
+	defer full.Close()
+	points := writeNPZ(t, map[string]*tensor.Tensor{"points": tensor.Must(tensor.New(tensor.F32, 5, 3))})
+	for _, args := range [][]string{{"resample", "testdata/ramp.npz"}, {"voxelize", points, "--size=1"}, {"resample", "testdata/ramp.npz", "--json"}} {
+		dir := t.TempDir()
+		cmd, _ := program(t, append(args, "-o", filepath.Join(dir, "o.npz"), "--backend=cpu")...)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		require.Error(t, cmd.Run())
+		assert.Contains(t, stderr.String(), "no space left")
+		assert.Empty(t, listed(t, dir))
+
+		// A reader that is gone ends the command as it would any other, and as quietly.
+		read, write, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, read.Close())
+		cmd, _ = program(t, append(args, "-o", filepath.Join(dir, "o.npz"), "--backend=cpu")...)
+		stderr.Reset()
+		cmd.Stdout, cmd.Stderr = write, &stderr
+		require.Error(t, cmd.Run())
+		require.NoError(t, write.Close())
+		assert.Equal(t, syscall.SIGPIPE, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
+		assert.Empty(t, stderr.String())
+		assert.Empty(t, listed(t, dir))
+	}
+}
+
+func TestNoOutputIsAnotherFileOfTheCommand(t *testing.T) {
+	dir := t.TempDir()
+	one := filepath.Join(dir, "one")
+	require.NoError(t, os.WriteFile(one, nil, 0o600))
+	out, plot, plan := filepath.Join(dir, "o.npz"), filepath.Join(dir, "p.png"), filepath.Join(dir, "plan.png")
+	require.NoError(t, os.Symlink("one", out))
+	require.NoError(t, os.Symlink("one", plot))
+	require.NoError(t, os.WriteFile(plan, []byte("version: 1\nrate: 1\n"), 0o600))
+	for want, args := range map[string][]string{"is the output": {"--plot", plot}, "is the plan": {"--plan", plan, "--plot", plan}} {
+		code, _, stderr := cli(append([]string{"resample", "testdata/ramp.npz", "-o", out}, args...)...)
+		assert.Equal(t, exitUsage, code)
+		assert.Contains(t, stderr, want)
+	}
+}
+
 // A pipe has one name, in JSON, in errors of the command that profile runs, and in what is told of long steps.
 func TestAPipeHasOneName(t *testing.T) {
 	ramp, err := os.ReadFile("testdata/ramp.npz")

@@ -26,6 +26,8 @@ func checkFiles(in, out, plot, backend string) error {
 		return usagef("-o: %q is the input %q, want another file", out, in)
 	case plot != "" && sameFile(in, plot):
 		return usagef("--plot: %q is the input %q, want another file", plot, in)
+	case plot != "" && sameFile(out, plot):
+		return usagef("--plot: %q is the output %q, want another file", plot, out)
 	}
 	if kind, _, _ := strings.Cut(backend, ":"); kind == "" {
 		return usagef("--backend: got %q, want %s", backend, strings.Join(backendNames(), ", "))
@@ -55,8 +57,8 @@ func unwritten(err error) error {
 	return err
 }
 
-// save writes the picture, if there is to be one, and the arrays: both are there or neither.
-func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Writer) error) error {
+// save writes the picture, if there is to be one, and the arrays: both are whole, and the report of them is out, before either has its name.
+func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Writer) error, report func() error) error {
 	var files []atomicfile.Output
 	if plot != "" {
 		files = append(files, atomicfile.Output{Path: plot, Fill: draw})
@@ -68,7 +70,7 @@ func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Wri
 		}
 		return archive.Close()
 	}})
-	err := atomicfile.WriteFiles(files...)
+	err := atomicfile.WriteFiles(report, files...)
 	var name *npz.Error
 	if errors.As(err, &name) {
 		return &inputError{Path: in, Stream: name.Name, Err: err}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -15,7 +16,7 @@ func (a *app) step(what string) func() {
 	if a.announce == nil || a.json {
 		return func() {}
 	}
-	return a.announce(a.pipe.text(what))
+	return sync.OnceFunc(a.announce(a.pipe.text(what)))
 }
 
 // announcing says on standard error what is being done, and for how long; nil if that is no terminal.

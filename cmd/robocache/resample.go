@@ -226,12 +226,11 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 	}
 	res.Device = deviceOf(device.Info())
 	done = a.step("writing " + r.out)
-	err = work.save(r)
-	done()
-	if err != nil {
-		return err
-	}
-	return a.resampled(res)
+	defer done()
+	return work.save(r, func() error {
+		done()
+		return a.resampled(res)
+	})
 }
 
 // check finds what is wrong with the command line alone.
@@ -245,6 +244,11 @@ func (r *request) check() error {
 	}
 	if r.unordered != "" && !slices.Contains(align.Unordereds, r.unordered) {
 		return usagef("--unordered: got %q, want %s", r.unordered, strings.Join(align.Unordereds, ", "))
+	}
+	for flag, path := range map[string]string{"-o": r.out, "--plot": r.plot} {
+		if r.planFile != "" && path != "" && sameFile(r.planFile, path) {
+			return usagef("%s: %q is the plan, want another file", flag, path)
+		}
 	}
 	return checkFiles(r.in, r.out, r.plot, r.backend)
 }
@@ -292,7 +296,7 @@ type job interface {
 // work is a job with its output still to be written.
 type work struct{ job }
 
-func (w work) save(r *request) error {
+func (w work) save(r *request, report func() error) error {
 	return save(r.in, r.out, r.plot, w.arrays, func(out io.Writer) error {
 		panels, err := w.panels()
 		if err != nil {
@@ -302,7 +306,7 @@ func (w work) save(r *request) error {
 			return &inputError{Path: r.in, Msg: "no samples, want at least one to draw"}
 		}
 		return viz.WritePNG(out, panels, viz.Options{Title: filepath.Base(r.in)})
-	})
+	}, report)
 }
 
 // formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing.

@@ -11,9 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"github.com/robocache/robocache/internal/atomicfile"
 )
 
 // run executes a command line and returns the exit code.
@@ -27,6 +30,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd, err := root.ExecuteC()
 	if err == nil {
 		return exitGood
+	}
+	if errors.Is(err, syscall.EPIPE) { // as of any program that writes into a pipe that nobody reads any more
+		atomicfile.Abandon()
+		dieOfPipe()
 	}
 	report := describe(err)
 	// The flag may stand behind the one that could not be read, so the arguments are asked and not the parser.

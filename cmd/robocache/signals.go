@@ -27,6 +27,9 @@ func (i *interrupts) watch() (stop func()) {
 			signal.Notify(caught, s)
 		}
 	}
+	// A reader of the output that is gone makes writing fail, which run looks for. By itself it would end the program at once, in the midst of a file.
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
 		for {
@@ -49,6 +52,7 @@ func (i *interrupts) watch() (stop func()) {
 	}()
 	return func() {
 		signal.Stop(caught)
+		signal.Stop(gone)
 		close(done)
 	}
 }
@@ -59,6 +63,13 @@ func die(s os.Signal) {
 	if p, err := os.FindProcess(os.Getpid()); err == nil && p.Signal(s) == nil {
 		time.Sleep(time.Second) // it comes at once
 	}
+	os.Exit(exitOther)
+}
+
+// dieOfPipe ends the program by SIGPIPE, which the runtime takes from nothing but a write.
+func dieOfPipe() {
+	signal.Reset(syscall.SIGPIPE)
+	_, _ = os.Stdout.Write([]byte("\n"))
 	os.Exit(exitOther)
 }
 

@@ -364,7 +364,8 @@ func (a *app) voxelize(r *voxelRequest) error {
 		return err
 	}
 	done = a.step("writing " + r.out)
-	err = save(r.in, r.out, r.plot, j.arrays, func(w io.Writer) error {
+	defer done()
+	return save(r.in, r.out, r.plot, j.arrays, func(w io.Writer) error {
 		v, err := j.picture()
 		if err != nil {
 			return err
@@ -374,12 +375,10 @@ func (a *app) voxelize(r *voxelRequest) error {
 			return &inputError{Path: r.in, Err: err}
 		}
 		return err
+	}, func() error {
+		done()
+		return a.voxelized(j, device.Info())
 	})
-	done()
-	if err != nil {
-		return err
-	}
-	return a.voxelized(j, device.Info())
 }
 
 // forOpen3D makes the points f64, and puts them before the features, which become f64 too.

@@ -20,15 +20,17 @@ type file struct {
 	done    bool
 }
 
-// create begins a file that rename will name path, or what path links to. The folder must exist. The permissions are those of os.Create.
+// create begins a file that rename will name path, or what path links to. The folder must exist. The permissions are those of the file that is there, or
+// those of os.Create.
 func create(path string) (*file, error) {
 	target, err := follow(path)
 	if err != nil {
 		return nil, named(path, err)
 	}
-	if st, err := os.Stat(target); err == nil && !st.Mode().IsRegular() {
+	old, err := os.Stat(target)
+	if err == nil && !old.Mode().IsRegular() {
 		what := "is no regular file"
-		if st.IsDir() {
+		if old.IsDir() {
 			what = "is a directory"
 		}
 		return nil, named(path, errors.New(what))
@@ -41,8 +43,15 @@ func create(path string) (*file, error) {
 		name := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
 		release := Temporary(name)
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if err == nil && old != nil && runtime.GOOS != "windows" {
+			err = f.Chmod(old.Mode().Perm()) // what replaces a file is for those that it was for
+		}
 		if err == nil {
 			return &file{f: f, path: path, target: target, release: release}, nil
+		}
+		if f != nil {
+			f.Close()
+			os.Remove(name)
 		}
 		release()
 		if !errors.Is(err, fs.ErrExist) {
@@ -128,11 +137,12 @@ type Output struct {
 
 // WriteFile writes a file with what fill writes, and leaves the old one if fill fails. A failure to write is an *fs.PathError that has the path.
 func WriteFile(path string, fill func(io.Writer) error) error {
-	return WriteFiles(Output{path, fill})
+	return WriteFiles(nil, Output{path, fill})
 }
 
-// WriteFiles writes files that belong together: none has its name before all are whole on the disk. They are named in order.
-func WriteFiles(list ...Output) error {
+// WriteFiles writes files that belong together: none has its name before all are whole on the disk, and last, if it is not nil, has succeeded. They are
+// named in order.
+func WriteFiles(last func() error, list ...Output) error {
 	var files []*file
 	defer func() {
 		for _, f := range files {
@@ -149,6 +159,11 @@ func WriteFiles(list ...Output) error {
 			return err
 		}
 		if err := f.finish(); err != nil {
+			return err
+		}
+	}
+	if last != nil {
+		if err := last(); err != nil {
 			return err
 		}
 	}

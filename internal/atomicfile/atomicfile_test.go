@@ -68,10 +68,13 @@ func TestFilesThatBelongTogetherAreAllThereOrNone(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	broken := errors.New("broken")
-	err := WriteFiles(Output{a, text("a")}, Output{b, func(io.Writer) error { return broken }})
+	err := WriteFiles(nil, Output{a, text("a")}, Output{b, func(io.Writer) error { return broken }})
 	assert.ErrorIs(t, err, broken)
 	assert.Empty(t, names(t, dir))
-	require.NoError(t, WriteFiles(Output{a, text("a")}, Output{b, text("b")}))
+	err = WriteFiles(func() error { return broken }, Output{a, text("a")}, Output{b, text("b")})
+	assert.ErrorIs(t, err, broken)
+	assert.Empty(t, names(t, dir), "what comes last fails: as if nothing had been")
+	require.NoError(t, WriteFiles(func() error { return nil }, Output{a, text("a")}, Output{b, text("b")}))
 	assert.Equal(t, []string{"a", "b"}, names(t, dir))
 }
 
@@ -123,6 +126,15 @@ func TestANameThatCannotBeGivenLeavesNothing(t *testing.T) {
 	assert.Equal(t, []string{"out"}, names(t, dir))
 }
 
+func TestPermissionsAreThoseOfTheFileThatWasThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, WriteFile(path, text("new")))
+	st, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), st.Mode().Perm())
+}
+
 func TestPermissionsAreThoseOfAnOrdinaryFile(t *testing.T) {
 	dir := t.TempDir()
 	plain, err := os.Create(filepath.Join(dir, "plain"))
@@ -151,7 +163,7 @@ func TestAbandonLeavesNothing(t *testing.T) {
 	scratch := filepath.Join(dir, "scratch")
 	Temporary(scratch)
 	require.NoError(t, os.MkdirAll(filepath.Join(scratch, "deep"), 0o700))
-	_ = WriteFiles(Output{filepath.Join(dir, "a"), text("a")}, Output{filepath.Join(dir, "b"), func(io.Writer) error {
+	_ = WriteFiles(nil, Output{filepath.Join(dir, "a"), text("a")}, Output{filepath.Join(dir, "b"), func(io.Writer) error {
 		require.Len(t, names(t, dir), 3)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "seen"), nil, 0o600))
 		Abandon()
