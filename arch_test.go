@@ -38,7 +38,7 @@ var rules = map[string][]string{
 	"cudasim":              {"cudadrv", "internal/ptxparse"},
 	"ptx":                  {"ptx/internal/...", "internal/ptxparse"},
 	"dataset":              {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
-	"align":                {"dataset/...", "internal/atomicfile", "internal/decimal", "ops", "tensor", "github.com/goccy/go-yaml/..."},
+	"align":                {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"viz":                  {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                  {"public", "internal/...", "cmd/...", "github.com/spf13/...", "gonum.org/v1/plot/..."},
 	"examples":             {"public", "internal/..."},
@@ -54,6 +54,7 @@ var rules = map[string][]string{
 	"internal/kernels":     {"cudadrv", "ptx"},
 	"internal/mutants":     {"internal/pins", "ptx"},
 	"internal/pins":        {"cudasim", "internal/benchmark", "ops", "ops/sim", "ptx"},
+	"internal/printed":     {},
 	"internal/ptxparse":    {},
 	"internal/tuned":       {},
 	"internal/cloudtest":   {"tensor", "dataset", "github.com/stretchr/testify/..."},
@@ -68,7 +69,7 @@ var unsafeFiles = map[string]string{
 }
 
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
-var skipWords = []string{"GPU", "driver", "clang", "ptxas", "nvcc", "gcc", "python", "root"}
+var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root"}
 
 // ruleOf returns the rule for a folder: its own, or that of the nearest folder above.
 func ruleOf(dir string) ([]string, bool) {

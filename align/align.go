@@ -45,8 +45,8 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	return j, j.makeClock()
 }
 
-// Snapping returns the snap of a clock of a rate, 0 for one of given times: a microsecond unless given, no limit for one of 0, and no more than half a
-// step. One given that is longer would put two targets on one sample, and is a *PlanError.
+// Snapping returns the snap of a clock of a rate, 0 for one of given times: a microsecond unless given, no limit for one of 0, and no more than half
+// a step. One given that is longer would put two targets on one sample, and is a *PlanError.
 func Snapping(given ops.Limit, rate float64) (ops.Limit, error) {
 	half := time.Duration(math.MaxInt64)
 	if rate > 0 {
@@ -125,8 +125,8 @@ func (j *job) makeClock() error {
 	return err
 }
 
-// endSnap is how far after the end of the range a clock's last tick may be: on a clock of float32, no less than what that tells apart there, since a last
-// frame may have been rounded down by as much.
+// endSnap is how far after the end of the range a clock's last tick may be: on a clock of float32, no less than what that tells apart there, since a
+// last frame may have been rounded down by as much.
 func endSnap(snap ops.Limit, dtype tensor.DType, list []source) ops.Limit {
 	d, given := snap.Get()
 	if dtype != tensor.F32 || !given {

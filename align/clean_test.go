@@ -396,7 +396,8 @@ func TestASnapIsNoLongerThanHalfAStep(t *testing.T) {
 	assert.Equal(t, 299*33_000+1, got.Report.Clock.Targets, "the default is no longer either")
 }
 
-// Whole numbers are nanoseconds. Where they can hardly be, a remark asks; floats that can be no seconds are an error that says what they are taken for.
+// Whole numbers are nanoseconds. Where they can hardly be, a remark asks; floats that can be no seconds are an error that says what they are taken
+// for.
 func TestUnitsOfTimeAreSuspected(t *testing.T) {
 	run := func(times *tensor.Tensor) (string, error) {
 		got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "s", times)), align.Plan{Rate: 30})

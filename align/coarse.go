@@ -51,8 +51,8 @@ func Coarse(s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap op
 
 const micro = int64(time.Microsecond)
 
-// unitOf returns the largest unit, in whole microseconds, that timestamps are multiples of, counted from the first, if that is coarser than the limit and finer
-// than half their steps; else 0. float64 seconds of an epoch are 0.24 us apart, and are whole microseconds too.
+// unitOf returns the largest unit, in whole microseconds, that timestamps are multiples of, counted from the first, if that is coarser than the limit
+// and finer than half their steps; else 0. float64 seconds of an epoch are 0.24 us apart, and are whole microseconds too.
 func unitOf(ns []int64, median, limit int64) int64 {
 	if len(ns) < 4 {
 		return 0

@@ -168,8 +168,8 @@ func gatheredAs[T tensor.Element](values *tensor.Tensor, at []int) (*tensor.Tens
 	return tensor.Of(out, rows, len(at))
 }
 
-// channels gives each column its kind. own says that the stream's plan, not the defaults, asked for the kind; custom is the order of quaternions where
-// the columns do not say.
+// channels gives each column its kind. own says that the stream's plan, not the defaults, asked for the kind; custom is the order of quaternions
+// where the columns do not say.
 func channels(s *dataset.Stream, o *Sampling, own bool, custom dataset.Rotation) ([]ops.Channel, error) {
 	list := make([]ops.Channel, 0, len(s.Columns))
 	set, err := assigned(s, o, custom)

@@ -47,8 +47,8 @@ func (j *job) fits() error {
 	return nil
 }
 
-// Fuse puts the streams that the plan takes on the common clock, side by side, in one launch: at most ops.MaxStreams. A named stream without samples is
-// filled and not valid. Errors are those of Resample, and *ManyError.
+// Fuse puts the streams that the plan takes on the common clock, side by side, in one launch: at most ops.MaxStreams. A named stream without samples
+// is filled and not valid. Errors are those of Resample, and *ManyError.
 func Fuse(ctx context.Context, device *ops.Device, e *dataset.Episode, plan Plan) (*Fused, error) {
 	j, err := prepare(e, plan, true)
 	if err != nil {

@@ -57,8 +57,8 @@ func precisionOf(s *dataset.Stream) ([]precision, error) {
 	return list, nil
 }
 
-// Compare counts what was lost of a recorded stream in its columns of made, [..,T,D], which an operation wrote for targets, and which begin at lo. again
-// runs the operation in float64, which holds all that it computes; it is run where a number may be lost, or something is infinite.
+// Compare counts what was lost of a recorded stream in its columns of made, [..,T,D], which an operation wrote for targets, and which begin at lo.
+// again runs the operation in float64, which holds all that it computes; it is run where a number may be lost, or something is infinite.
 func (n *Narrowed) Compare(made, targets *tensor.Tensor, lo int, s *dataset.Stream, again func(ops.Clock) (*tensor.Tensor, error)) error {
 	last := made.Rank() - 1
 	mine, err := made.Slice(last, lo, lo+len(s.Columns))

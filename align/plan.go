@@ -64,8 +64,9 @@ func (s *Stream) source() string {
 
 // Sampling says how a stream's columns are put on the clock. Empty fields are Plan.Defaults', and what these leave open is chosen by the column.
 type Sampling struct {
-	// Kind is the name of an interpolation, as ops.Kind writes it: "linear", "previous", "slerp". Whole numbers keep their previous value
-	// whatever it is, but where a stream of nothing else has it as its own. Of a kind that takes several columns together, such as slerp, a stream needs arrays of as many floats.
+	// Kind is the name of an interpolation, as ops.Kind writes it: "linear", "previous", "slerp". Whole numbers keep their previous value whatever it
+	// is, but where a stream of nothing else has it as its own. Of a kind that takes several columns together, such as slerp, a stream needs arrays
+	// of as many floats.
 	Kind string
 	// Kinds are of single columns, whole numbers too: the key is as in Stream.Columns, and a range of indices counts the columns that are taken.
 	Kinds []ColumnKind
@@ -75,8 +76,8 @@ type Sampling struct {
 	Period float64
 	// Window is how long before each target the window kinds look.
 	Window ops.Limit
-	// Edge is the name of a rule for targets outside the samples, as ops.Edge writes it: "clamp", "fill", "extrapolate", "hold", "error". Clamp unless given, and
-	// hold for topics that speak when something changes.
+	// Edge is the name of a rule for targets outside the samples, as ops.Edge writes it: "clamp", "fill", "extrapolate", "hold", "error". Clamp
+	// unless given, and hold for topics that speak when something changes.
 	Edge string
 	// Fill is the value written where there is none: NaN unless given, and 0 in Fuse.
 	Fill ops.Fill
@@ -86,7 +87,8 @@ type Sampling struct {
 	FillGaps          bool
 	// Offset is what the stream's clock lacks: stream time + Offset = common time. Only Fuse takes one.
 	Offset time.Duration
-	// Normalise is one of Normalisations. It needs the statistics of a dataset, so it is for a loader: Resample and Fuse remark that they leave it out.
+	// Normalise is one of Normalisations. It needs the statistics of a dataset, so it is for a loader: Resample and Fuse remark that they leave it
+	// out.
 	Normalise string
 	// DType is that of the values; Resample's is the stream's own unless given. In Fuse all share one: f64 if any
 	// stream is and f32 if none is unless given.

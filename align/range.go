@@ -163,7 +163,7 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 	}
 	if len(narrow) == 0 {
 		if len(list) > 1 {
-			all.Remark = "no stream covers half of the recording: the clock covers all that any stream covers"
+			all.Remark = "no stream that may narrow it covers half of the recording: the clock covers all that any stream covers"
 		}
 		return all, nil
 	}
@@ -177,8 +177,8 @@ func spanOf(list []source, whole Cover, r Range) (Span, error) {
 
 func (c Cover) length() float64 { return float64(c.Last) - float64(c.First) }
 
-// recordingOf returns the time of a recording that has these streams. One of a single moment, or that is mostly one step, may be a stray timestamp, and
-// says nothing of that unless there are no others.
+// recordingOf returns the time of a recording that has these streams. One of a single moment, or that is mostly one step, may be a stray timestamp,
+// and says nothing of that unless there are no others.
 func recordingOf(list []source) Cover {
 	if long := slices.DeleteFunc(slices.Clone(list), func(s source) bool { return s.stray || s.First == s.Last }); len(long) > 0 {
 		list = long

@@ -20,7 +20,7 @@ func at(name string, first, last int64) source {
 func spanOver(list []source, r Range) (Span, error) { return spanOf(list, recordingOf(list), r) }
 
 func TestRangeOfARecording(t *testing.T) {
-	const none = "no stream covers half of the recording: the clock covers all that any stream covers"
+	const none = "no stream that may narrow it covers half of the recording: the clock covers all that any stream covers"
 	held := at("mode", 40, 41)
 	held.onChange = true
 	for _, c := range []struct {

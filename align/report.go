@@ -7,12 +7,11 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/printed"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -201,14 +200,6 @@ func (s *StreamReport) covers() string {
 	return fmt.Sprintf("%.3f to %.3f s", float64(*s.FirstNS)/1e9, float64(*s.LastNS)/1e9)
 }
 
-// printed is a name as it may go to a terminal: a file may give it control characters.
-func printed(name string) string {
-	if strings.ContainsFunc(name, unicode.IsControl) {
-		return strconv.Quote(name)
-	}
-	return name
-}
-
 // String is the clock in a line, a table with a line for each stream, and what was lost.
 func (r Report) String() string {
 	var b strings.Builder
@@ -220,16 +211,16 @@ func (r Report) String() string {
 		if s.Rate > 0 {
 			rate = fmt.Sprintf("%.1f Hz", s.Rate)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%.1f %%\t%d\t%d\t%d\t  %s\n", printed(s.Name), s.Samples, rate, s.Gaps, s.covers(),
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%s\t%d\t%.1f %%\t%d\t%d\t%d\t  %s\n", printed.Text(s.Name), s.Samples, rate, s.Gaps, s.covers(),
 			s.Targets, 100*s.ValidShare, s.OutOfRange, s.Gapped, s.Inexact, s.kindNames())
 	}
 	_ = t.Flush() // a strings.Builder does not fail
 	for _, s := range r.Streams {
 		if s.NotFinite > 0 {
-			fmt.Fprintf(&b, "%s: %s that are no times\n", printed(s.Name), count(s.NotFinite, "target"))
+			fmt.Fprintf(&b, "%s: %s that are no times\n", printed.Text(s.Name), count(s.NotFinite, "target"))
 		}
 		if lost := s.Lost(); lost != "" {
-			fmt.Fprintf(&b, "%s, in %s: %s\n", printed(s.Name), s.DType, lost)
+			fmt.Fprintf(&b, "%s, in %s: %s\n", printed.Text(s.Name), s.DType, lost)
 		}
 	}
 	if n := r.AllValid; n != nil {
@@ -263,7 +254,7 @@ func (c ClockReport) String() string {
 		s += fmt.Sprintf(", %v to %v s", c.First, c.Last)
 	}
 	if c.BeginsWith != "" {
-		s += fmt.Sprintf(" (begins with %s, ends with %s)", printed(c.BeginsWith), printed(c.EndsWith))
+		s += fmt.Sprintf(" (begins with %s, ends with %s)", printed.Text(c.BeginsWith), printed.Text(c.EndsWith))
 	}
 	return s
 }

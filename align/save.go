@@ -8,7 +8,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// WriteNPZ writes the arrays times [T], and of each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. It does not close the writer.
+// WriteNPZ writes the arrays times [T], and of each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. It does not close
+// the writer.
 func (r *Resampled) WriteNPZ(w *npz.Writer) error {
 	if err := w.Add("times", r.Times); err != nil {
 		return err
@@ -40,8 +41,8 @@ func add(w *npz.Writer, list []array) error {
 	return nil
 }
 
-// WriteNPZ writes the arrays values [T,D], valid [T,M], age [T,M], times [T], the names of the M streams, and columns [D], named STREAM.column. It does
-// not close the writer.
+// WriteNPZ writes the arrays values [T,D], valid [T,M], age [T,M], times [T], the names of the M streams, and columns [D], named STREAM.column. It
+// does not close the writer.
 func (f *Fused) WriteNPZ(w *npz.Writer) error {
 	var streams, columns []string
 	for i := range f.Streams {

@@ -6,16 +6,17 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// A timestamp is stray if it lies so many times as far from the others as these are long: a zero once, another number ten times, and a block of several
-// numbers, which may be a recording that went on after a pause, a thousand times. The others are at least ten, and a block is no more than a tenth of them.
+// A timestamp is stray if it lies so many times as far from the others as these are long: a zero once, another number ten times, and a block of
+// several numbers, which may be a recording that went on after a pause, a thousand times. The others are at least ten, and a block is no more than a
+// tenth of them.
 const (
 	strayOthers = 10
 	strayNumber = 10
 	strayBlock  = 1000
 )
 
-// CoversOf returns, as CoverOf does, the time that a stream's samples cover, and that without stray timestamps at its ends: what a clock gave before it
-// was set, or wild numbers.
+// CoversOf returns, as CoverOf does, the time that a stream's samples cover, and that without stray timestamps at its ends: what a clock gave before
+// it was set, or wild numbers.
 func CoversOf(s *dataset.Stream) (all, core Cover, err error) {
 	all, core, _, _, err = coversOf(s)
 	return all, core, err

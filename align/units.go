@@ -7,7 +7,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Units asks, in words for a person, whether timestamps that are taken as nanoseconds are in another unit. It is empty where they may well be nanoseconds.
+// Units asks, in words for a person, whether timestamps that are taken as nanoseconds are in another unit. It is empty where they may well be
+// nanoseconds.
 func Units(times *tensor.Tensor, st dataset.Stats) string {
 	length := float64(st.Last) - float64(st.First)
 	if times.DType() != tensor.I64 || st.Samples < 2 || !(length > 0) {

@@ -51,8 +51,8 @@ type FuseStream struct {
 	// Shift and Scale [D] normalise the features on the way out, if given: Resample's result in f32 less Shift[d], then times
 	// Scale[d], each step rounded to f32, then to Dst's dtype. They are copied when the plan is made.
 	Shift, Scale []float32
-	// ClipMin and ClipMax [D], if given, bound the features after Shift and Scale, in f32; a NaN stays one, and fill values are as given. No ClipMin is
-	// above its ClipMax.
+	// ClipMin and ClipMax [D], if given, bound the features after Shift and Scale, in f32; a NaN stays one, and fill values are as given. No ClipMin
+	// is above its ClipMax.
 	ClipMin, ClipMax []float32
 }
 

@@ -32,8 +32,8 @@ type cloud struct {
 // cloudFormats are the extensions of the files that hold points.
 var cloudFormats = []string{"pcd", "ply", "bin", "npy", "npz"}
 
-// cloudFormat tells the formats apart by the file's name, and by its first bytes if that says nothing. Bare numbers have no first bytes of their own: what is
-// of no other format is bare numbers if their columns are named.
+// cloudFormat tells the formats apart by the file's name, and by its first bytes if that says nothing. Bare numbers have no first bytes of their own:
+// what is of no other format is bare numbers if their columns are named.
 func cloudFormat(path string, columns bool) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

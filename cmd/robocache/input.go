@@ -26,8 +26,8 @@ func (a *app) begin(in *string, outputs ...string) (clean func(), err error) {
 	return clean, err
 }
 
-// local returns the name under which an input can be opened any number of times. A pipe, which can be read once only, is copied into a temporary file;
-// whatever is printed names the pipe all the same. clean takes the copy away.
+// local returns the name under which an input can be opened any number of times. A pipe, which can be read once only, is copied into a temporary
+// file; whatever is printed names the pipe all the same. clean takes the copy away.
 func (a *app) local(path string) (open string, clean func(), err error) {
 	clean = func() {}
 	if path != stdin {

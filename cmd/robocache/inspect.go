@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/internal/printed"
 	"github.com/spf13/cobra"
 )
 
@@ -248,7 +249,7 @@ func (a *app) inspected(f *inspection, columns bool) error {
 			if s.BackSteps > 0 {
 				covers += fmt.Sprintf(", %d steps back", s.BackSteps)
 			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\n", plain(s.Name), s.Samples, rate, covers, s.Gaps, plain(strings.Join(names, ", ")))
+			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\n", printed.Text(s.Name), s.Samples, rate, covers, s.Gaps, printed.Text(strings.Join(names, ", ")))
 		}
 		for _, m := range e.Media {
 			fmt.Fprintf(t, "%s\t%d\t%.1f Hz\t\t\t%s %dx%d\n", m.Name, m.Frames, m.Rate, m.Encoding, m.Width, m.Height)
@@ -257,7 +258,7 @@ func (a *app) inspected(f *inspection, columns bool) error {
 			return err
 		}
 		for _, l := range e.LeftOut {
-			fmt.Fprintf(a.out, "left out: %s\n", plain(l.Name+", "+l.Reason))
+			fmt.Fprintf(a.out, "left out: %s\n", printed.Text(l.Name+", "+l.Reason))
 		}
 		for _, r := range e.Remarks {
 			a.remark("%s", r)

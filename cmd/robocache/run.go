@@ -9,14 +9,13 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/internal/printed"
 )
 
 // run executes a command line and returns the exit code.
@@ -43,7 +42,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			return report.Code
 		}
 	}
-	fmt.Fprintf(app.err, "robocache: %s\n", plain(strings.ReplaceAll(report.Message, "\n", "; ")))
+	fmt.Fprintf(app.err, "robocache: %s\n", printed.Text(strings.ReplaceAll(report.Message, "\n", "; ")))
 	if report.Code == exitUsage {
 		fmt.Fprintf(app.err, "usage: %s\n'%s --help' says more.\n", cmd.UseLine(), cmd.CommandPath())
 	}
@@ -164,22 +163,8 @@ func (a *app) writeJSON(v any) error {
 // remark tells the user something that is not the result. With --json the result carries it.
 func (a *app) remark(format string, args ...any) {
 	if !a.json {
-		fmt.Fprintf(a.err, "robocache: %s\n", plain(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.err, "robocache: %s\n", printed.Text(fmt.Sprintf(format, args...)))
 	}
-}
-
-// plain writes what a terminal would obey, such as control characters in a name that a file gives, as Go does in a string.
-func plain(s string) string {
-	var b strings.Builder
-	for _, c := range s {
-		if !unicode.IsControl(c) {
-			b.WriteRune(c)
-			continue
-		}
-		quoted := strconv.QuoteRune(c)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
 }
 
 // buildVersion is what the linker knows of the module: a tag, or the revision that was built.

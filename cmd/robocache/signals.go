@@ -27,7 +27,8 @@ func (i *interrupts) watch() (stop func()) {
 			signal.Notify(caught, s)
 		}
 	}
-	// A reader of the output that is gone makes writing fail, which run looks for. By itself it would end the program at once, in the midst of a file.
+	// A reader of the output that is gone makes writing fail, which run looks for. By itself it would end the program at once, in the midst of a
+	// file.
 	gone := make(chan os.Signal, 1)
 	signal.Notify(gone, syscall.SIGPIPE)
 	done := make(chan struct{})

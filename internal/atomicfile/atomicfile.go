@@ -20,8 +20,8 @@ type file struct {
 	done    bool
 }
 
-// create begins a file that rename will name path, or what path links to. The folder must exist. The permissions are those of the file that is there, or
-// those of os.Create.
+// create begins a file that rename will name path, or what path links to. The folder must exist. The permissions are those of the file that is there,
+// or those of os.Create.
 func create(path string) (*file, error) {
 	target, err := follow(path)
 	if err != nil {
@@ -140,8 +140,8 @@ func WriteFile(path string, fill func(io.Writer) error) error {
 	return WriteFiles(nil, Output{path, fill})
 }
 
-// WriteFiles writes files that belong together: none has its name before all are whole on the disk, and last, if it is not nil, has succeeded. They are
-// named in order.
+// WriteFiles writes files that belong together: none has its name before all are whole on the disk, and last, if it is not nil, has succeeded. They
+// are named in order.
 func WriteFiles(last func() error, list ...Output) error {
 	var files []*file
 	defer func() {

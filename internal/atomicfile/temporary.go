@@ -11,7 +11,8 @@ var temporary = struct {
 	paths map[string]int
 }{paths: map[string]int{}}
 
-// Temporary notes a file or folder that Abandon is to remove. Call it before the file is made, and what it returns when it is gone or has another name.
+// Temporary notes a file or folder that Abandon is to remove. Call it before the file is made, and what it returns when it is gone or has another
+// name.
 func Temporary(path string) (release func()) {
 	temporary.Lock()
 	defer temporary.Unlock()
