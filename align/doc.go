@@ -19,10 +19,16 @@
 // The clock covers the time that the streams have in common. Topics that hold their value, and streams that cover less than half of the
 // recording, do not narrow it. Where nothing is common the clock covers all that any stream covers, and a remark says so. [Range] chooses otherwise.
 //
+// # Recordings that are not clean
+//
+// A stream whose timestamps are out of order is left out, unless [Plan].Unordered has it sorted. Samples whose timestamp lies far from all others are
+// left out. Remarks name timestamps that were rounded, are perhaps in another unit, and options that have no effect.
+//
 // # Accounts
 //
-// Every target of every stream is counted once in [StreamReport]: valid, out of range, in a gap, or not finite. So are whole numbers that the
-// output's dtype rounds and finite numbers that become infinite in it. Streams that were left out are listed with the reason.
+// Every target of every stream is counted once in [StreamReport]: valid, out of range, in a gap, or not finite. So are samples that were sorted or left
+// out, whole numbers and doubles that the output's dtype rounds, and finite numbers that become infinite in it. Streams that were left out are listed
+// with the reason.
 //
 // Times are nanoseconds unless named otherwise. Results are on the host. Nothing is kept of the episode but references to its tensors.
 package align
