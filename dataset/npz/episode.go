@@ -140,9 +140,10 @@ func (f *File) stream(from candidate, bf16 bool) (s dataset.Stream, left []datas
 	}
 	if named := s.Name + ".columns"; !head.IsRecords() && f.Has(named) {
 		list, err := f.Strings(named)
+		var bad *dataset.FormatError
 		switch {
-		case errors.Is(err, dataset.ErrUnsupported): // names cost no numbers
-			left = append(left, dataset.LeftOut{Name: named, Reason: bare(err) + ", so that columns are called by their indices"})
+		case errors.Is(err, dataset.ErrUnsupported) && errors.As(err, &bad): // names cost no numbers
+			left = append(left, dataset.LeftOut{Name: named, Reason: "got " + bad.Got + ", want strings [D]: columns are called by their indices"})
 		case err != nil:
 			return below(named, false, err)
 		case len(list) != len(s.Columns):

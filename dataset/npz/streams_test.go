@@ -137,13 +137,13 @@ func TestAFailureOfTheDiskIsNoFaultOfTheStream(t *testing.T) {
 }
 
 func TestNamesThatAreNoStringsCostNoNumbers(t *testing.T) {
-	for _, columns := range []string{npyOf("'|O'", "(1,)"), numbers[int64](t, []int{1}, 5), npyOf("'<U1'", "(1, 1)", 'x', 0, 0, 0)} {
+	for got, columns := range map[string]string{`"|O", Python objects`: npyOf("'|O'", "(1,)"), `"<i8"`: numbers[int64](t, []int{1}, 5), "shape [1,1]": npyOf("'<U1'", "(1, 1)", 'x', 0, 0, 0)} {
 		b := beside(t, "a.columns.npy", columns)
 		for _, opt := range []EpisodeOptions{{}, {Streams: []string{"a"}}, {Strict: true}} {
 			e, used, err := read(t, b).Episode(opt)
 			require.NoError(t, err)
 			assert.Equal(t, []string{"0"}, e.Streams[0].ColumnNames())
-			assert.Contains(t, reasons(e)["a.columns"], "so that columns are called by their indices")
+			assert.Equal(t, "got "+got+", want strings [D]: columns are called by their indices", reasons(e)["a.columns"])
 			assert.Contains(t, used, "a.columns")
 		}
 	}
