@@ -103,3 +103,15 @@ func TestAFullDiskIsToldOnce(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, 1, strings.Count(err.Error(), "no space left"))
 }
+
+func TestABatchCoversTheTimeOfAllItsRows(t *testing.T) {
+	const n = 300
+	times := make([]float64, 2*n)
+	for i := range n {
+		times[i], times[n+i] = 100+float64(i)/30, float64(i)/60
+	}
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 2, n, 1)), "times": tensor.Must(tensor.Of(times, 2, n))})
+	stdout, _ := good(t, "resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=10", "--range=union", "--json")
+	line := unmarshal(t, stdout)["streams"].([]any)[0].(map[string]any)
+	assert.Equal(t, []any{0., 109966666667.}, []any{line["first_ns"], line["last_ns"]})
+}
