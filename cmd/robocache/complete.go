@@ -1,10 +1,10 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/ulog"
 	"github.com/spf13/cobra"
 )
@@ -37,26 +37,49 @@ func files(cmd *cobra.Command, kinds map[string]string) {
 	}
 }
 
-// completeStream returns the streams of the input that were not given yet, or after a colon the kinds.
+// completeStream returns the streams of the input that were not given yet, and after a name and a colon the kinds.
 func (r *request) completeStream(args []string, word string) []string {
-	if name, _, found := strings.Cut(word, ":"); found {
-		var list []string
-		for _, k := range r.kind.names() {
-			list = append(list, name+":"+k)
-		}
-		return list
-	}
 	if len(args) != 1 {
 		return nil
 	}
-	log, err := ulog.ReadFile(args[0], ulog.Options{})
-	if err != nil {
-		return nil
+	names := streamNames(args[0])
+	var list []string
+	if name, rest := splitName(word, names); rest != "" {
+		columns := ""
+		if rest[0] == '[' {
+			columns, rest = rest[:strings.IndexByte(rest, ']')+1], rest[strings.IndexByte(rest, ']')+1:]
+		}
+		if strings.HasPrefix(rest, ":") {
+			for _, k := range r.kind.names() {
+				list = append(list, name+columns+":"+k)
+			}
+		}
 	}
-	return slices.DeleteFunc(log.Names(), func(name string) bool {
-		return slices.ContainsFunc(r.streams, func(given string) bool {
-			given, _, _ = strings.Cut(given, ":")
-			return given == name
-		})
-	})
+	given := map[string]bool{}
+	for _, f := range r.streams {
+		name, _ := splitName(f, names)
+		given[name] = true
+	}
+	for _, name := range names {
+		if !given[name] {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// streamNames returns the names of a file's streams, none of what cannot be read.
+func streamNames(path string) []string {
+	switch form, _ := formatOf(path); form {
+	case "ulg":
+		if log, err := ulog.ReadFile(path, ulog.Options{}); err == nil {
+			return log.Names()
+		}
+	case "npz":
+		if file, err := npz.Open(path); err == nil {
+			defer file.Close()
+			return file.StreamNames()
+		}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,7 +73,8 @@ func (a *app) inspectCommand() *cobra.Command {
 		Long: `Inspect lists the streams of a recording: samples, rate, what they cover, gaps, duplicate
 timestamps and steps back, and their columns, and says of all else why it is no stream. FILE is a
 ULog file (.ulg), or a numpy archive (.npz) that holds NAME.values and NAME.times of each stream, or
-records NAME with a field that is their clock, or a pipe of one of them.`,
+one array times for all that have as many samples, or records NAME with a field that is their clock;
+or a pipe of one of them.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --json | jq '.episodes[].streams[].name'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -114,9 +114,9 @@ func (a *app) inspect(ctx context.Context, path string, opt dataset.Options, col
 			return readError(path, err)
 		}
 		defer file.Close()
-		e, err := everyStream(file)
+		e, err := everyStream(file, opt.Strict)
 		if err != nil {
-			return readError(path, err)
+			return arrayError(path, err)
 		}
 		e.Name, found.Format = dataset.BaseName(path), form
 		found.add(e)
@@ -140,26 +140,28 @@ func (a *app) inspect(ctx context.Context, path string, opt dataset.Options, col
 	return a.inspected(&found, columns)
 }
 
-// everyStream reads an archive's streams one by one, and lists what makes none: a stream that cannot be used hides no other.
-func everyStream(file *npz.File) (*dataset.Episode, error) {
-	e := &dataset.Episode{}
-	arrays := file.Names()
-	for _, name := range file.StreamNames() {
-		one, used, err := file.Episode(npz.EpisodeOptions{Streams: []string{name}})
-		var bad *npz.StreamError
-		switch {
-		case errors.As(err, &bad):
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: strings.TrimPrefix(bad.Error(), "npz: ")})
-			used = []string{name, name + ".values", name + ".times", name + ".columns"}
-		case err != nil:
-			return nil, err
-		default:
-			e.Streams, e.LeftOut = append(e.Streams, one.Streams...), append(e.LeftOut, one.LeftOut...)
-		}
-		arrays = slices.DeleteFunc(arrays, func(a string) bool { return slices.Contains(used, a) })
+// everyStream reads an archive's streams, and lists what else it holds.
+func everyStream(file *npz.File, strict bool) (*dataset.Episode, error) {
+	e, used, err := file.Episode(npz.EpisodeOptions{Strict: strict})
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range arrays {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: noStream(file, name)})
+	for i := range e.LeftOut { // an array, or a stream that has another array of its name beside it
+		l := &e.LeftOut[i]
+		if use := takenElsewhere(file, l.Name); use != "" && file.Has(l.Name) && !file.Has(l.Name+".values") {
+			l.Reason = reasonOf(file, l.Name, use)
+		}
+	}
+	for _, name := range unused(file, used) {
+		use := takenElsewhere(file, name)
+		switch {
+		case use != "":
+		case file.Has(name + ".values"):
+			use = " beside an array " + name + ".values, which is the stream"
+		default:
+			use = " of no stream, which has NAME.values and NAME.times, or is records with a clock"
+		}
+		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: reasonOf(file, name, use)})
 	}
 	for _, name := range file.Others() {
 		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: "no .npy array"})
@@ -167,33 +169,26 @@ func everyStream(file *npz.File) (*dataset.Episode, error) {
 	return e, nil
 }
 
-// noStream says why an array of an archive is no part of a stream, and what takes it if something does.
-func noStream(file *npz.File, name string) string {
+// reasonOf says what an array is and what it is for, or why it cannot be read.
+func reasonOf(file *npz.File, name, use string) string {
 	head, err := file.Header(name)
 	if err != nil {
 		return strings.TrimPrefix(err.Error(), "npy: ")
 	}
-	is := head.String()
-	base, part := "", ""
-	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		base, part = name[:i], name[i+1:]
-	}
-	batch := file.Has("values") && file.Has("times")
+	return head.String() + use
+}
+
+// takenElsewhere says what takes an array that is no part of a stream, or nothing.
+func takenElsewhere(file *npz.File, name string) string {
 	switch {
-	case batch && slices.Contains([]string{"values", "times", "targets", "lengths"}, name):
-		return is + ", " + name + " of the batch that robocache resample takes"
+	case file.Has("values") && file.Has("times") && slices.Contains([]string{"values", "times", "targets", "lengths"}, name):
+		return ", " + name + " of the batch that robocache resample takes"
 	case name == "targets":
-		return is + ", the clock that robocache fuse takes without --hz"
+		return ", the clock that robocache fuse takes without --hz"
 	case file.Has("points") && slices.Contains([]string{"points", "features", "offsets"}, name):
-		return is + ", " + name + " of the cloud that robocache voxelize takes"
-	case part == "values":
-		return is + " without an array " + base + ".times"
-	case part == "times", part == "columns" && !file.Has(base+".values"):
-		return is + " without an array " + base + ".values"
-	case head.IsRecords():
-		return is + fmt.Sprintf(" without one field that is their clock, [S] of %s", strings.Join(npz.Clocks(), ", "))
+		return ", " + name + " of the cloud that robocache voxelize takes"
 	}
-	return is + " of no stream, which has NAME.values and NAME.times, or is records with a clock"
+	return ""
 }
 
 func (f *inspection) add(e *dataset.Episode) {

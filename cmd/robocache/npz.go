@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +43,7 @@ func loadNPZ(r *request) (*work, error) {
 		return nil, readError(r.in, err)
 	}
 	defer file.Close()
-	if r.planFile != "" || len(r.streams) > 0 || !file.Has("values") && len(file.StreamNames()) > 0 {
+	if r.planFile != "" || len(r.streams) > 0 || !file.Has("values") {
 		return loadStreams(r)
 	}
 	if !file.Has("targets") && r.hz.value == 0 {
@@ -75,10 +74,9 @@ func loadNPZ(r *request) (*work, error) {
 		}
 		used = append(used, a.name)
 	}
-	for _, name := range slices.Concat(file.Names(), file.Others()) {
-		if !slices.Contains(used, name) {
-			j.ignored = append(j.ignored, name)
-		}
+	j.ignored = append(unused(file, used), file.Others()...)
+	if err := j.rowsOfOneFeature(); err != nil {
+		return nil, err
 	}
 	if err := j.check(); err != nil {
 		return nil, err
@@ -136,132 +134,6 @@ func (j *npzJob) fail(array string, got any, want string) error {
 	return &inputError{Path: j.path, Array: array, Msg: fmt.Sprintf("got %v, want %s", got, want)}
 }
 
-// check holds the arrays against each other, in the words of the file.
-func (j *npzJob) check() error {
-	v, t := j.values, j.times
-	batch, s := j.batch(), v.Dim(v.Rank()-2)
-	if batch > max(maxRows, v.Len()) {
-		return j.fail("values", v, fmt.Sprintf("at most %d rows that hold nothing", maxRows))
-	}
-	if !slices.Equal(t.Shape(), []int{s}) && !(v.Rank() == 3 && slices.Equal(t.Shape(), []int{batch, s})) {
-		want := fmt.Sprintf("[%d], one timestamp a sample", s)
-		if v.Rank() == 3 {
-			want = fmt.Sprintf("[%d,%d] or [%d], one timestamp a sample", batch, s, s)
-		}
-		return j.fail("times", t, want)
-	}
-	if x := j.targets; x != nil {
-		if x.DType() != t.DType() {
-			return j.fail("targets", x, t.DType().String()+", as times")
-		}
-		if x.Rank() != 1 && !(v.Rank() == 3 && x.Rank() == 2 && x.Dim(0) == batch) {
-			return j.fail("targets", x, "[T], or [B,T] for values [B,S,D]")
-		}
-	}
-	if j.lengths != nil {
-		if err := j.checkLengths(batch, s); err != nil {
-			return err
-		}
-	}
-	err := dataset.CheckSpacing(t) // one clock for all
-	for b := 0; t.Rank() == 2 && b < batch && err == nil; b++ {
-		var clock *tensor.Tensor
-		if clock, err = j.row(b); err == nil {
-			err = dataset.CheckSpacing(clock)
-		}
-	}
-	if err != nil {
-		return &inputError{Path: j.path, Array: "times", Err: err}
-	}
-	return nil
-}
-
-func (j *npzJob) checkLengths(batch, s int) error {
-	l := j.lengths
-	if l.Len() != batch || l.Rank() > 1 {
-		return j.fail("lengths", l, fmt.Sprintf("[%d], one a row", batch))
-	}
-	list := make([]int64, batch)
-	switch l.DType() {
-	case tensor.I64:
-		data, _ := tensor.Data[int64](l)
-		copy(list, data)
-	case tensor.I32:
-		data, _ := tensor.Data[int32](l)
-		for i, v := range data {
-			list[i] = int64(v)
-		}
-	case tensor.U8:
-		data, _ := tensor.Data[uint8](l)
-		for i, v := range data {
-			list[i] = int64(v)
-		}
-	default:
-		return j.fail("lengths", l, "integers")
-	}
-	for i, n := range list {
-		if n < 0 || n > int64(s) {
-			return j.fail("lengths", fmt.Sprintf("%d for row %d", n, i), fmt.Sprintf("0 to %d", s))
-		}
-	}
-	var err error
-	j.lengths, err = tensor.Of(list, batch)
-	return err
-}
-
-func (j *npzJob) batch() int {
-	if j.values.Rank() == 2 {
-		return 1
-	}
-	return j.values.Dim(0)
-}
-
-// row returns the timestamps of a row that count.
-func (j *npzJob) row(b int) (*tensor.Tensor, error) {
-	t := j.times
-	if t.Rank() == 2 {
-		one, err := t.Slice(0, b, b+1)
-		if err != nil {
-			return nil, err
-		}
-		if t, err = one.Reshape(t.Dim(1)); err != nil {
-			return nil, err
-		}
-	}
-	if j.lengths == nil {
-		return t, nil
-	}
-	n, err := tensor.Data[int64](j.lengths)
-	if err != nil {
-		return nil, err
-	}
-	return t.Slice(0, 0, int(n[b]))
-}
-
-// sort brings the samples of one recording into the order of their timestamps.
-func (j *npzJob) sort() error {
-	if j.values.Rank() > 2 {
-		return usagef("--unordered sort: got a batch %v, want one recording [S,D]", j.values)
-	}
-	times, err := j.row(0)
-	if err != nil {
-		return err
-	}
-	values, err := j.values.Slice(0, 0, times.Len())
-	if err != nil {
-		return err
-	}
-	s, late, lost, err := (&dataset.Stream{Times: times, Values: values}).Sorted()
-	if err != nil {
-		return err
-	}
-	j.times, j.values, j.lengths, j.sorted, j.timeless = s.Times, s.Values, nil, late, lost
-	if late+lost > 0 {
-		j.remarks = append(j.remarks, align.Sorted("values", late, lost))
-	}
-	return nil
-}
-
 // makeClock makes targets over the range of the rows, in the clock's own dtype, unless the file gave them.
 func (j *npzJob) makeClock(r *request) error {
 	if j.targets != nil {
@@ -281,7 +153,7 @@ func (j *npzJob) makeClock(r *request) error {
 			if errors.As(err, &value) {
 				value.Row = b
 			}
-			return &inputError{Path: j.path, Array: "times", Err: err}
+			return &inputError{Path: j.path, Array: "times", Err: j.sortable(r, err)}
 		}
 		what := "the range that was asked for follows it"
 		if r.span.value == align.RangeCommon {
@@ -333,7 +205,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	args := ops.ResampleArgs{Src: j.values, SrcTimes: j.times, Targets: j.clock, SrcLengths: j.lengths}
 	out, err := device.Resample(context.Background(), args, r.options())
 	if err != nil {
-		e := &inputError{Path: j.path, Err: err}
+		e := &inputError{Path: j.path, Err: j.sortable(r, err)}
 		var arg *ops.ArgError
 		var value *ops.ValueError
 		if errors.As(err, &arg) {
@@ -354,7 +226,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	d := j.values.Dim(j.values.Rank() - 1)
 	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, Sorted: j.sorted, Timeless: j.timeless,
 		Kinds: map[string]int{r.kind.value.String(): d}}
-	coarse := false
+	said := map[int]bool{} // by kind: one row says it for all
 	for b := range j.batch() {
 		timestamps, err := j.row(b)
 		if err != nil {
@@ -380,9 +252,13 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		}
 		st := dataset.StatsOf(ns)
 		line.Clock(st)
-		if remark := align.Coarse(&dataset.Stream{Times: timestamps}, st, targets, r.snapping()); remark != "" && !coarse {
-			coarse = true // one row says it for all
-			res.Remarks = append(res.Remarks, fmt.Sprintf("row %d: %s", b, remark))
+		for kind, remark := range []string{
+			align.Coarse(&dataset.Stream{Times: timestamps}, st, targets, r.snapping()),
+		} {
+			if remark != "" && !said[kind] {
+				said[kind] = true
+				res.Remarks = append(res.Remarks, fmt.Sprintf("row %d: %s", b, remark))
+			}
 		}
 	}
 	rows, err := j.values.Reshape(j.batch()*j.values.Dim(j.values.Rank()-2), d)
@@ -402,16 +278,16 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
-func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
-	one, err := t.Slice(0, b, b+1)
-	if err != nil {
-		return nil, err
-	}
-	return one.Reshape(one.Shape()[1:]...)
-}
-
 func (j *npzJob) arrays(w *npz.Writer) error {
-	return errors.Join(w.Add("values", j.out.Values), w.Add("valid", j.out.Valid), w.Add("age", j.out.Age), w.Add("times", j.targets))
+	for _, a := range []struct {
+		name  string
+		array *tensor.Tensor
+	}{{"values", j.out.Values}, {"valid", j.out.Valid}, {"age", j.out.Age}, {"times", j.targets}} {
+		if err := w.Add(a.name, a.array); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (j *npzJob) panels() ([]viz.Panel, error) {

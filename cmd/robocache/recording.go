@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	_ "github.com/robocache/robocache/dataset/ulog" // so that dataset.Open knows flight logs
 	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
 )
 
@@ -59,30 +60,35 @@ func loadStreams(r *request) (*work, error) {
 	}
 	j := &recording{path: r.in, form: "npz", plan: plan}
 	var names []string
+	asked := map[string]bool{}
 	for _, s := range plan.Streams {
 		if s.From != "" {
 			s.Name = s.From
 		}
-		if !slices.Contains(names, s.Name) {
+		if !asked[s.Name] {
+			asked[s.Name] = true
 			names = append(names, s.Name)
 		}
 	}
 	var used []string
-	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names}); err != nil {
+	if j.episode, used, err = file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names, Strict: r.strict}); err != nil {
 		return nil, arrayError(r.in, err)
 	}
 	if len(j.episode.Streams) == 0 {
-		return nil, &inputError{Path: r.in, Msg: "no streams, want arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(npz.Clocks(), ", ")}
+		return nil, noStreams(r, file, j.episode.LeftOut)
 	}
+	bits := false
 	for i := range j.episode.Streams {
-		if s := &j.episode.Streams[i]; s.AllInteger() {
+		s := &j.episode.Streams[i]
+		bits = bits || s.Columns[0].Type == tensor.BF16.String()
+		if s.Columns[0].Type == "uint16" {
 			if head, err := file.Header(s.Name + ".values"); err == nil {
 				j.remarks = appendBits(j.remarks, s.Name+".values", &head)
 			}
 		}
 	}
-	for _, l := range j.episode.LeftOut {
-		j.remarks = append(j.remarks, fmt.Sprintf("not used: %s, %s", l.Name, l.Reason))
+	if r.from.set && !bits {
+		j.remarks = append(j.remarks, "in-dtype has no effect: no array is uint16")
 	}
 	if names == nil { // an archive of streams says itself which have a place in a row, samples or not
 		for _, s := range j.episode.Streams {
@@ -95,12 +101,53 @@ func loadStreams(r *request) (*work, error) {
 		}
 		used = append(used, "targets")
 	}
-	for _, name := range slices.Concat(file.Names(), file.Others()) {
-		if !slices.Contains(used, name) {
-			j.ignored = append(j.ignored, name)
+	j.ignored = append(unused(file, used), file.Others()...)
+	return &work{j}, nil
+}
+
+// unused returns the names of an archive's arrays that are not among those.
+func unused(file *npz.File, used []string) (rest []string) {
+	seen := make(map[string]bool, len(used))
+	for _, name := range used {
+		seen[name] = true
+	}
+	for _, name := range file.Names() {
+		if !seen[name] {
+			rest = append(rest, name)
 		}
 	}
-	return &work{j}, nil
+	return rest
+}
+
+// noStreams says why nothing of an archive is a stream: the error of the only one that could be, or the reasons of all.
+func noStreams(r *request, file *npz.File, left []dataset.LeftOut) error {
+	if names := file.StreamNames(); len(names) == 1 && len(left) == 1 {
+		if _, _, err := file.Episode(npz.EpisodeOptions{BF16: r.from.set, Streams: names}); err != nil {
+			return arrayError(r.in, err)
+		}
+	}
+	const most = 20 // as many as one reads
+	if len(left) > 0 {
+		var list []string
+		for _, l := range left[:min(len(left), most)] {
+			list = append(list, l.Name+" ("+l.Reason+")")
+		}
+		if n := len(left) - most; n > 0 {
+			list = append(list, fmt.Sprintf("and %d more, which robocache inspect lists", n))
+		}
+		return &inputError{Path: r.in, Msg: "no streams that can be used: " + strings.Join(list, ", ")}
+	}
+	got := "nothing in it"
+	if all := file.Names(); len(all) > 0 {
+		got = strings.Join(all[:min(len(all), most)], ", ")
+	} else if all = file.Others(); len(all) > 0 {
+		got = "no member called NAME.npy, but " + strings.Join(all[:min(len(all), most)], ", ")
+	}
+	want := "arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(npz.Clocks(), ", ")
+	if r.op == "Resample" {
+		want += ", or arrays values and times"
+	}
+	return &inputError{Path: r.in, Msg: "no streams: got " + got + ", want " + want, Got: got, Want: want}
 }
 
 // arrayError names the array of an archive that cannot be used.
@@ -229,14 +276,19 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 		res.Report = j.apart.Report
 	}
 	if err != nil {
-		return nil, j.explain(err)
+		return nil, j.explain(r, err)
+	}
+	if j.form == "npz" { // all of whose streams the plan names
+		for _, l := range j.episode.LeftOut {
+			res.LeftOut = append(res.LeftOut, align.LeftOut{Name: l.Name, Reason: l.Reason})
+		}
 	}
 	res.Remarks = append(res.Remarks, j.remarks...)
 	return res, nil
 }
 
 // explain says where in the input an error lies.
-func (j *recording) explain(err error) error {
+func (j *recording) explain(r *request, err error) error {
 	var stream *align.StreamError
 	var arg *ops.ArgError
 	var value *ops.ValueError
@@ -260,7 +312,7 @@ func (j *recording) explain(err error) error {
 	case errors.As(err, &span) && span.Targets > 0 && len(span.Streams) == 0:
 		return usagef("--hz: %v", span)
 	case errors.As(err, &stream):
-		e := &inputError{Path: j.path, Plan: place, Stream: stream.Stream, Err: stream.Err}
+		e := &inputError{Path: j.path, Plan: place, Stream: stream.Stream, Err: r.sortable(stream.Err)}
 		if stream.Got != "" {
 			e.Msg, e.Got, e.Want = fmt.Sprintf("got %s, want %s", stream.Got, stream.Want), stream.Got, stream.Want
 		}
@@ -268,7 +320,14 @@ func (j *recording) explain(err error) error {
 			e.Array = j.array(stream)
 		}
 		return e
-	case errors.As(err, &span), errors.As(err, &none), errors.As(err, &arg), errors.As(err, &value):
+	case errors.As(err, &none):
+		if j.form == "npz" {
+			for _, l := range j.episode.LeftOut {
+				none.LeftOut = append(none.LeftOut, l.Name+" ("+l.Reason+")")
+			}
+		}
+		return &inputError{Path: j.path, Err: none}
+	case errors.As(err, &span), errors.As(err, &arg), errors.As(err, &value):
 		e := &inputError{Path: j.path, Err: err}
 		if j.form == "npz" && (value != nil && value.Arg == "Targets" || arg != nil && arg.Arg == "Targets") {
 			e.Array = "targets"
@@ -278,6 +337,25 @@ func (j *recording) explain(err error) error {
 	var plan *align.PlanError
 	if errors.As(err, &plan) && plan.Key == "targets" {
 		return &inputError{Path: j.path, Array: "targets", Msg: fmt.Sprintf("got %s, want %s", plan.Got, plan.Want)}
+	}
+	return err
+}
+
+// sortable adds to an error about timestamps what takes such samples.
+func (r *request) sortable(err error) error {
+	var value *ops.ValueError
+	if !errors.As(err, &value) || !strings.HasSuffix(value.Arg, "SrcTimes") {
+		return err
+	}
+	how := "--unordered sort"
+	if r.planFile != "" {
+		how = "unordered: sort in the plan"
+	}
+	switch {
+	case errors.Is(value, ops.ErrUnsorted):
+		return fmt.Errorf("%w; %s takes the samples in order", err, how)
+	case errors.Is(value, ops.ErrNotFinite), errors.Is(value, ops.ErrTimeRange):
+		return fmt.Errorf("%w; %s leaves such samples out", err, how)
 	}
 	return err
 }

@@ -41,7 +41,11 @@ func elementOf(descr string, at int64) (e element, err error) {
 	var closed bool
 	e.unit, closed = strings.CutSuffix(unit, "]")
 	if item < 0 || strings.IndexByte("fiubUSVcMm", d[0]) < 0 || isTime && item != 8 || hasUnit && !(isTime && closed) {
-		return e, &dataset.FormatError{Format: "npy", Offset: at, Kind: dataset.ErrUnsupported, Msg: "element type", Got: records.Quote(descr), Want: elementTypes}
+		got := records.Quote(descr)
+		if d == "O" {
+			got += ", Python objects"
+		}
+		return e, &dataset.FormatError{Format: "npy", Offset: at, Kind: dataset.ErrUnsupported, Msg: "element type", Got: got, Want: elementTypes}
 	}
 	if most := math.MaxInt32; item > most || d[0] == 'U' && item > most/4 {
 		return e, &dataset.FormatError{Format: "npy", Offset: at, Kind: dataset.ErrTooLarge, Msg: "element type", Got: descr, Want: "less than 2^31 bytes"}

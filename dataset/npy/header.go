@@ -42,6 +42,9 @@ func (h *Header) IsRecords() bool { return h.kind == recordKind }
 // IsString reports whether the array holds strings.
 func (h *Header) IsString() bool { return h.kind == 'U' || h.kind == 'S' }
 
+// IsClock reports whether the type can be that of timestamps: see ReadTimes.
+func (h *Header) IsClock() bool { return h.clock() }
+
 // String is the type, as numpy calls it, and the shape: "float32 [8,100,7]".
 func (h *Header) String() string {
 	return h.Type() + " " + tensor.FormatShape(h.Shape)

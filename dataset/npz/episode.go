@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
@@ -14,86 +13,69 @@ import (
 type EpisodeOptions struct {
 	// BF16 reads uint16 values as bf16.
 	BF16 bool
-	// Streams are those to read; unless given all that can be, and Episode.LeftOut lists the others. One that there is not is ErrNotFound.
+	// Streams are those to read; unless given all that can be, and Episode.LeftOut lists the others. One that there is not is ErrNotFound, and one that
+	// cannot be read an error.
 	Streams []string
+	// Strict makes it an error, too, that arrays of another stream are broken or do not go together. Values of a type that no stream has, such as images
+	// and texts, are left out all the same.
+	Strict bool
 }
 
-// Episode reads the streams of an archive: of each, NAME.values and NAME.times [S], and if it is there NAME.columns [D], names; columns without are
-// called by their indices. Values are [S,D], or [S] of one column, or records [S] that name their columns; see npy.ReadTable. Times are as
-// npy.ReadTimes takes them. An array NAME of records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values.
-// It returns the names of the arrays that it read, too. Episode.LeftOut has the fields that are no numbers, "NAME.field". Arrays that do not go
-// together are a *StreamError.
+// Episode reads the streams of an archive: of each, NAME.values and NAME.times [S], and if it is there NAME.columns [D], names; columns without, or
+// with such as are no strings, are called by their indices. Values are [S,D], or [S] of one column, or records [S] that name their columns; see
+// npy.ReadTable. Times are as npy.ReadTimes takes them; values without have the clock that the archive's one array [S] of [Clocks] is. An array NAME of
+// records with a field that is a clock, one of [Clocks], is a stream too, unless there is a NAME.values.
+//
+// A stream that cannot be used costs itself: Episode.LeftOut has it with the reason, and Episode.Damage what is broken. LeftOut has fields that are no
+// numbers, too, "NAME.field". Episode returns the names of the arrays that streams were read from or that LeftOut is about as well. Arrays that make
+// no stream are a *StreamError where that is an error; a failure of the reader below is returned as it is.
 func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
-	names := opt.Streams
-	if len(names) == 0 {
-		names = f.StreamNames()
+	all := len(opt.Streams) == 0
+	var list []candidate
+	var err error
+	if all {
+		list, err = f.candidates()
+	} else {
+		list, err = f.named(opt.Streams)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	e := &dataset.Episode{}
 	var used []string
-	for _, name := range names {
-		s, table, arrays, err := f.stream(name, opt.BF16)
-		if bad := (*StreamError)(nil); len(opt.Streams) == 0 && errors.As(err, &bad) && bad.Array != name+".times" && errors.Is(err, dataset.ErrUnsupported) {
-			// Images, texts, what there may be besides.
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: strings.TrimPrefix(err.Error(), "npz: ")})
-			used = append(used, arrays...)
+	for _, s := range list {
+		used = append(used, f.arrays(s)...)
+		if s.why != "" {
+			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.values, Reason: s.why})
 			continue
 		}
-		if err != nil {
+		stream, left, err := f.stream(s, opt.BF16)
+		var bad *StreamError
+		switch {
+		case err == nil:
+			e.Streams, e.LeftOut = append(e.Streams, stream), append(e.LeftOut, left...)
+		case all && errors.As(err, &bad) && (bad.foreign || !opt.Strict):
+			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.name, Reason: bare(bad)})
+			if broken, ok := dataset.AsDamage(bad); ok {
+				e.Damage.Add("arrays that are broken", f.packed(bad.Array), broken)
+			}
+		default:
 			return nil, nil, err
-		}
-		e.Streams = append(e.Streams, s)
-		used = append(used, arrays...)
-		for _, l := range table.LeftOut {
-			l.Name = name + "." + l.Name
-			e.LeftOut = append(e.LeftOut, l)
 		}
 	}
 	return e, used, nil
 }
 
-// Clocks are the names of a field that is the clock of its records.
-func Clocks() []string { return []string{"timestamp", "timestamps", "time", "times", "t", "stamp"} }
-
-// Clock returns the field that is the clock of records [S], and an empty name if they have none, or more than one.
-func Clock(h *npy.Header) string {
-	clock := ""
-	for i := range h.Fields {
-		name := h.Fields[i].Name
-		if !slices.Contains(Clocks(), name) {
-			continue
-		}
-		if clock != "" || !h.Fields[i].IsClock() || len(h.Shape) != 1 {
-			return ""
-		}
-		clock = name
+// arrays returns the names of the arrays of a stream.
+func (f *File) arrays(s candidate) []string {
+	list := []string{s.values}
+	if s.times != "" && s.times != s.values {
+		list = append(list, s.times)
 	}
-	return clock
-}
-
-// StreamNames returns the names of the streams, in file order: those that have an array NAME.values and an array NAME.times, or an array NAME of
-// records with a clock.
-func (f *File) StreamNames() []string {
-	var names []string
-	for _, name := range f.Names() {
-		if base, ok := strings.CutSuffix(name, ".values"); ok && f.Has(base+".times") {
-			names = append(names, base)
-		} else if f.clock(name) != "" {
-			names = append(names, name)
-		}
+	if columns := s.name + ".columns"; s.clock == "" && columns != s.values && f.Has(columns) {
+		list = append(list, columns)
 	}
-	return names
-}
-
-// clock returns the clock of an array that is a stream by itself.
-func (f *File) clock(name string) string {
-	if f.Has(name + ".values") {
-		return ""
-	}
-	h, err := f.Header(name)
-	if err != nil { // of an array that is broken, or none that is read here, it is known when it is asked for
-		return ""
-	}
-	return Clock(&h)
+	return list
 }
 
 // StreamError says which array of an archive makes no stream.
@@ -101,6 +83,8 @@ type StreamError struct {
 	Stream, Array string
 	Got, Want     string
 	Err           error // what lies below; dataset.ErrUnsupported for an array that is no stream's, dataset.ErrShape for arrays that do not go together
+
+	foreign bool // the array is of a type that no stream has
 }
 
 func (e *StreamError) Error() string {
@@ -113,70 +97,65 @@ func (e *StreamError) Error() string {
 // Unwrap returns what lies below, or the kind.
 func (e *StreamError) Unwrap() error { return e.Err }
 
-// stream reads a stream, and returns the names of the arrays that it is made of.
-func (f *File) stream(name string, bf16 bool) (s dataset.Stream, t *npy.Table, arrays []string, err error) {
-	values, times := name+".values", name+".times"
-	s.Name = name
-	below := func(array string, err error) (dataset.Stream, *npy.Table, []string, error) {
-		return s, nil, arrays, &StreamError{Stream: name, Array: array, Err: err}
-	}
-	fail := func(kind error, array, got, want string) (dataset.Stream, *npy.Table, []string, error) {
-		return s, nil, arrays, &StreamError{Stream: name, Array: array, Got: got, Want: want, Err: kind}
-	}
-	opt := npy.TableOptions{BF16: bf16}
-	arrays = []string{values, times}
-	if !f.Has(values) {
-		if opt.Clock = f.clock(name); opt.Clock == "" {
-			return s, nil, nil, f.missing(name)
+// stream reads a stream, and says what of it is left out.
+func (f *File) stream(from candidate, bf16 bool) (s dataset.Stream, left []dataset.LeftOut, err error) {
+	s.Name = from.name
+	// below is an error of reading an array, unless the reader below failed.
+	below := func(array string, foreign bool, err error) (dataset.Stream, []dataset.LeftOut, error) {
+		var bad *dataset.FormatError
+		if !errors.As(err, &bad) {
+			return s, nil, err
 		}
-		values, times, arrays = name, name, []string{name}
+		return s, nil, &StreamError{Stream: s.Name, Array: array, Err: err, foreign: foreign}
 	}
-	head, err := f.Header(values)
+	fail := func(kind error, array, got, want string) (dataset.Stream, []dataset.LeftOut, error) {
+		return s, nil, &StreamError{Stream: s.Name, Array: array, Got: got, Want: want, Err: kind, foreign: kind == dataset.ErrUnsupported}
+	}
+	head, err := f.Header(from.values)
 	if err != nil {
-		return below(values, err)
+		return below(from.values, errors.Is(err, dataset.ErrUnsupported), err)
 	}
 	if rank := len(head.Shape); rank != 1 && (rank != 2 || head.IsRecords()) {
-		return fail(dataset.ErrUnsupported, values, head.String(), "[S,D], [S] or records [S]")
+		return fail(dataset.ErrUnsupported, from.values, head.String(), "[S,D], [S] or records [S]")
 	}
-	if t, err = f.Table(values, opt); err != nil {
-		return below(values, err)
+	t, err := f.Table(from.values, npy.TableOptions{BF16: bf16, Clock: from.clock})
+	if err != nil {
+		return below(from.values, !head.IsRecords() && errors.Is(err, dataset.ErrUnsupported), err)
 	}
 	s.Values, s.Columns, s.Inexact, s.Times = t.Values, t.Columns, t.Inexact, t.Times
-	if s.Times == nil {
-		if s.Times, err = f.Times(times); err != nil {
-			return below(times, err)
+	if from.clock == "" {
+		if s.Times, err = f.Times(from.times); err != nil {
+			return below(from.times, false, err)
 		}
 	}
 	switch n := s.Values.Dim(0); {
 	case len(s.Columns) == 0:
-		return fail(dataset.ErrUnsupported, values, head.String(), "at least one feature")
+		return fail(dataset.ErrUnsupported, from.values, head.String(), "at least one feature")
 	case !slices.Equal(s.Times.Shape(), []int{n}):
-		return fail(dataset.ErrShape, times, s.Times.String(), fmt.Sprintf("[%d], one timestamp a sample", n))
+		return fail(dataset.ErrShape, from.times, s.Times.String(), fmt.Sprintf("[%d], one timestamp a sample", n))
 	}
-	if named := name + ".columns"; !head.IsRecords() && f.Has(named) {
+	for _, l := range t.LeftOut {
+		l.Name = s.Name + "." + l.Name
+		left = append(left, l)
+	}
+	if named := s.Name + ".columns"; !head.IsRecords() && f.Has(named) {
 		list, err := f.Strings(named)
-		if err == nil && len(list) != len(s.Columns) {
-			err = fmt.Errorf("got %d names, want %d, one a feature", len(list), len(s.Columns))
+		var bad *dataset.FormatError
+		switch {
+		case errors.Is(err, dataset.ErrUnsupported) && errors.As(err, &bad): // names cost no numbers
+			left = append(left, dataset.LeftOut{Name: named, Reason: "got " + bad.Got + ", want strings [D]: columns are called by their indices"})
+		case err != nil:
+			return below(named, false, err)
+		case len(list) != len(s.Columns):
+			return fail(dataset.ErrShape, named, fmt.Sprintf("%d names", len(list)), fmt.Sprintf("%d, one a feature", len(s.Columns)))
+		default:
+			for i := range s.Columns {
+				s.Columns[i].Name = list[i]
+			}
 		}
-		if err != nil {
-			return below(named, err)
-		}
-		for i := range s.Columns {
-			s.Columns[i].Name = list[i]
-		}
-		arrays = append(arrays, named)
 	}
 	if err := s.Check(); err != nil {
-		return below(times, err)
+		return s, nil, &StreamError{Stream: s.Name, Array: from.times, Err: err}
 	}
-	return s, t, arrays, nil
-}
-
-// missing is the error of a stream that there is not.
-func (f *File) missing(name string) error {
-	want := "arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(Clocks(), ", ")
-	if all := f.StreamNames(); len(all) > 0 {
-		want = strings.Join(all, ", ")
-	}
-	return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "stream", Got: fmt.Sprintf("%q", name), Want: want}
+	return s, left, nil
 }

@@ -151,10 +151,13 @@ func whole[T any](f *File, name string, read func(io.Reader) (T, error)) (T, err
 func (f *File) with(name string, fn func(*member) error) error {
 	m := f.members[name]
 	if m == nil {
-		return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "array", Got: fmt.Sprintf("%q", name), Want: "one of " + strings.Join(f.names, " ")}
+		return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "array", Got: fmt.Sprintf("%q", name), Want: f.want()}
 	}
 	if f.twice[name] {
 		return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: "array", Got: fmt.Sprintf("%q twice", name), Want: "each name once"}
+	}
+	if how := packing(m); how != "" {
+		return &dataset.FormatError{Format: "npz", Path: f.member(m), Offset: -1, Kind: dataset.ErrUnsupported, Msg: "member", Got: how, Want: "stored or deflated"}
 	}
 	rc, err := m.Open()
 	if err == nil {
@@ -167,12 +170,52 @@ func (f *File) with(name string, fn func(*member) error) error {
 	}
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
-		bad.Path = m.Name
-		if f.path != "" {
-			bad.Path = f.path + ":" + m.Name
-		}
+		bad.Path = f.member(m)
 	}
 	return err
+}
+
+// member is the path of a member, as errors have it.
+func (f *File) member(m *zip.File) string {
+	if f.path == "" {
+		return m.Name
+	}
+	return f.path + ":" + m.Name
+}
+
+// want names the arrays that there are.
+func (f *File) want() string {
+	switch {
+	case len(f.names) > 0:
+		return "one of " + some(f.names, " ")
+	case len(f.others) > 0:
+		return "arrays: of the archive's members none is called NAME.npy, but " + some(f.others, " ")
+	}
+	return "an archive that is not empty"
+}
+
+// packings are the ways of zip to pack that are not read, by their numbers in APPNOTE.TXT, 4.4.5.
+var packings = map[uint16]string{9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 98: "ppmd"}
+
+// packing says how a member is packed if it cannot be read for that.
+func packing(m *zip.File) string {
+	switch how := packings[m.Method]; {
+	case m.Flags&1 != 0:
+		return "encrypted"
+	case m.Method == zip.Store || m.Method == zip.Deflate:
+		return ""
+	case how != "":
+		return "compressed with " + how
+	}
+	return fmt.Sprintf("compressed with method %d", m.Method)
+}
+
+// packed returns how many bytes of the archive an array takes.
+func (f *File) packed(name string) int64 {
+	if m := f.members[name]; m != nil {
+		return int64(min(m.CompressedSize64, uint64(f.size)))
+	}
+	return 0
 }
 
 // explain tells an error of the underlying reader, which it returns, from what the archive's layers find broken.
@@ -187,8 +230,6 @@ func explain(err error, at int64) error {
 			return fmt.Errorf("npz: %w: %w", dataset.ErrClosed, below.err)
 		}
 		return below.err
-	case errors.Is(err, zip.ErrAlgorithm):
-		return &dataset.FormatError{Format: "npz", Offset: -1, Kind: dataset.ErrUnsupported, Msg: "compression", Want: "stored or deflated", Err: err}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return &dataset.FormatError{Format: "npz", Offset: at, Kind: dataset.ErrTruncated, Msg: "archive", Err: io.ErrUnexpectedEOF}
 	}

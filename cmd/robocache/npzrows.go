@@ -1,0 +1,262 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
+	"github.com/robocache/robocache/tensor"
+)
+
+// rowsOfOneFeature makes [B,S,1] of values [B,S], which times [B,S] tell from one recording [S,D].
+func (j *npzJob) rowsOfOneFeature() (err error) {
+	v := j.values
+	if v.Rank() != 2 || v.Dim(1) == 1 || !slices.Equal(v.Shape(), j.times.Shape()) {
+		return nil
+	}
+	j.columns = j.columns[:min(1, len(j.columns))]
+	j.values, err = v.Reshape(v.Dim(0), v.Dim(1), 1)
+	return err
+}
+
+// check holds the arrays against each other, in the words of the file.
+func (j *npzJob) check() error {
+	v, t := j.values, j.times
+	batch, s := j.batch(), v.Dim(v.Rank()-2)
+	if batch > max(maxRows, v.Len()) {
+		return j.fail("values", v, fmt.Sprintf("at most %d rows that hold nothing", maxRows))
+	}
+	if !slices.Equal(t.Shape(), []int{s}) && !(v.Rank() == 3 && slices.Equal(t.Shape(), []int{batch, s})) {
+		want := fmt.Sprintf("[%d], one timestamp a sample", s)
+		if v.Rank() == 3 {
+			want = fmt.Sprintf("[%d,%d] or [%d], one timestamp a sample", batch, s, s)
+		}
+		return j.fail("times", t, want)
+	}
+	if x := j.targets; x != nil {
+		if x.DType() != t.DType() {
+			return j.fail("targets", x, t.DType().String()+", as times")
+		}
+		if x.Rank() != 1 && !(v.Rank() == 3 && x.Rank() == 2 && x.Dim(0) == batch) {
+			return j.fail("targets", x, "[T], or [B,T] for values [B,S,D]")
+		}
+	}
+	if j.lengths != nil {
+		if err := j.checkLengths(batch, s); err != nil {
+			return err
+		}
+	}
+	err := dataset.CheckSpacing(t) // one clock for all
+	for b := 0; t.Rank() == 2 && b < batch && err == nil; b++ {
+		var clock *tensor.Tensor
+		if clock, err = j.row(b); err == nil {
+			err = dataset.CheckSpacing(clock)
+		}
+	}
+	if err != nil {
+		return &inputError{Path: j.path, Array: "times", Err: err}
+	}
+	return nil
+}
+
+func (j *npzJob) checkLengths(batch, s int) error {
+	l := j.lengths
+	if l.Len() != batch || l.Rank() > 1 {
+		return j.fail("lengths", l, fmt.Sprintf("[%d], one a row", batch))
+	}
+	list := make([]int64, batch)
+	switch l.DType() {
+	case tensor.I64:
+		data, _ := tensor.Data[int64](l)
+		copy(list, data)
+	case tensor.I32:
+		data, _ := tensor.Data[int32](l)
+		for i, v := range data {
+			list[i] = int64(v)
+		}
+	case tensor.U8:
+		data, _ := tensor.Data[uint8](l)
+		for i, v := range data {
+			list[i] = int64(v)
+		}
+	default:
+		return j.fail("lengths", l, "integers")
+	}
+	for i, n := range list {
+		if n < 0 || n > int64(s) {
+			return j.fail("lengths", fmt.Sprintf("%d for row %d", n, i), fmt.Sprintf("0 to %d", s))
+		}
+	}
+	var err error
+	j.lengths, err = tensor.Of(list, batch)
+	return err
+}
+
+func (j *npzJob) batch() int {
+	if j.values.Rank() == 2 {
+		return 1
+	}
+	return j.values.Dim(0)
+}
+
+// row returns the timestamps of a row that count.
+func (j *npzJob) row(b int) (*tensor.Tensor, error) {
+	t := j.times
+	if t.Rank() == 2 {
+		one, err := t.Slice(0, b, b+1)
+		if err != nil {
+			return nil, err
+		}
+		if t, err = one.Reshape(t.Dim(1)); err != nil {
+			return nil, err
+		}
+	}
+	if j.lengths == nil {
+		return t, nil
+	}
+	n, err := tensor.Data[int64](j.lengths)
+	if err != nil {
+		return nil, err
+	}
+	return t.Slice(0, 0, int(n[b]))
+}
+
+func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
+	one, err := t.Slice(0, b, b+1)
+	if err != nil {
+		return nil, err
+	}
+	return one.Reshape(one.Shape()[1:]...)
+}
+
+// sort brings the samples of each row into the order of their timestamps. Those without a time are left out of one recording; in a batch, where rows are
+// of one length, they are an error.
+func (j *npzJob) sort() error {
+	if j.values.Rank() == 2 {
+		return j.sortOne()
+	}
+	for b := range j.batch() {
+		if err := j.sortRow(b); err != nil {
+			return err
+		}
+	}
+	if j.sorted > 0 {
+		j.remarks = append(j.remarks, align.Sorted("values", j.sorted, 0))
+	}
+	return nil
+}
+
+func (j *npzJob) sortOne() error {
+	times, err := j.row(0)
+	if err != nil {
+		return err
+	}
+	values, err := j.values.Slice(0, 0, times.Len())
+	if err != nil {
+		return err
+	}
+	s, late, lost, err := (&dataset.Stream{Times: times, Values: values}).Sorted()
+	if err != nil {
+		return err
+	}
+	j.times, j.values, j.lengths, j.sorted, j.timeless = s.Times, s.Values, nil, late, lost
+	if late+lost > 0 {
+		j.remarks = append(j.remarks, align.Sorted("values", late, lost))
+	}
+	return nil
+}
+
+// sortRow sorts a row of a batch where it lies, unless it is in order.
+func (j *npzJob) sortRow(b int) error {
+	times, err := j.row(b)
+	if err != nil || times.Len() == 0 {
+		return err
+	}
+	if _, err := align.CoverOf("", times); err == nil {
+		return nil
+	}
+	if j.times.Rank() == 1 { // that all rows share
+		every, err := j.times.Expand(j.batch(), j.times.Len())
+		if err != nil {
+			return err
+		}
+		if j.times, err = every.Contiguous(); err != nil {
+			return err
+		}
+		if times, err = j.row(b); err != nil {
+			return err
+		}
+	}
+	row, err := rowOf(j.values, b)
+	if err != nil {
+		return err
+	}
+	values, err := row.Slice(0, 0, times.Len())
+	if err != nil {
+		return err
+	}
+	s, late, lost, err := (&dataset.Stream{Times: times, Values: values}).Sorted()
+	if err != nil {
+		return err
+	}
+	if lost > 0 {
+		return j.noTime(b, times)
+	}
+	j.sorted += late
+	return errors.Join(overwrite(times, s.Times), overwrite(values, s.Values))
+}
+
+// noTime says which sample of a row is the first that has no time.
+func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
+	for i := range times.Len() {
+		one, err := times.Slice(0, i, i+1)
+		if err != nil {
+			return err
+		}
+		var value *ops.ValueError
+		if _, err := align.CoverOf("", one); errors.As(err, &value) {
+			value.Row, value.Index = b, i
+			return &inputError{Path: j.path, Array: "times", Err: value}
+		}
+	}
+	return nil
+}
+
+// overwrite copies the elements of a tensor to one of the same shape and dtype.
+func overwrite(to, from *tensor.Tensor) error {
+	switch to.DType() {
+	case tensor.I64:
+		return overwriteOf[int64](to, from)
+	case tensor.F64:
+		return overwriteOf[float64](to, from)
+	case tensor.F32:
+		return overwriteOf[float32](to, from)
+	case tensor.F16:
+		return overwriteOf[tensor.Float16](to, from)
+	}
+	return overwriteOf[tensor.BFloat16](to, from)
+}
+
+func overwriteOf[T tensor.Element](to, from *tensor.Tensor) error {
+	dst, err := tensor.Data[T](to)
+	if err != nil {
+		return err
+	}
+	src, err := tensor.Data[T](from)
+	if err != nil {
+		return err
+	}
+	copy(dst, src)
+	return nil
+}
+
+// sortable adds to an error about timestamps what takes such samples. Of a batch none are left out.
+func (j *npzJob) sortable(r *request, err error) error {
+	if j.values.Rank() > 2 && !errors.Is(err, ops.ErrUnsorted) {
+		return err
+	}
+	return r.sortable(err)
+}

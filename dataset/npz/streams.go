@@ -1,0 +1,217 @@
+package npz
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
+)
+
+// Clocks are the names of a clock that comes without a stream's name: of a field of records, or of the array that is the clock of several streams.
+func Clocks() []string { return []string{"timestamp", "timestamps", "time", "times", "t", "stamp"} }
+
+// Clock returns the field that is the clock of records [S], and an empty name if they have none, or more than one.
+func Clock(h *npy.Header) string {
+	clock, _ := clockOf(h)
+	return clock
+}
+
+// clockOf returns the field that is the clock of records, or why there is none.
+func clockOf(h *npy.Header) (clock, why string) {
+	known := Clocks()
+	var names []string
+	field := 0
+	for i := range h.Fields {
+		if slices.Contains(known, h.Fields[i].Name) {
+			names, field = append(names, h.Fields[i].Name), i
+		}
+	}
+	switch none := " without one field that is their clock: "; {
+	case len(names) == 0:
+		return "", none + "want one of " + strings.Join(known, ", ")
+	case len(names) > 1:
+		return "", none + "there are " + strings.Join(names, " and ")
+	case !h.Fields[field].IsClock():
+		return "", none + names[0] + " is " + h.Fields[field].Type()
+	case len(h.Shape) != 1:
+		return "", ", want records [S]"
+	}
+	return names[0], ""
+}
+
+// candidate is what a stream is read from, or what is no stream although it looks like one.
+type candidate struct {
+	name          string
+	values, times string // the arrays; of records with a clock both are these
+	clock         string // the field of records that is their clock
+	why           string // this is none; values is the array to blame then
+}
+
+// candidates lists the streams, and what would be one but for something, in file order. It fails only if the reader below does.
+func (f *File) candidates() ([]candidate, error) {
+	var list []candidate
+	shared, err := f.sharedClock()
+	if err != nil {
+		return nil, err
+	}
+	for _, array := range f.names {
+		s := candidate{values: array, times: array}
+		base, part := array, ""
+		if i := strings.LastIndexByte(array, '.'); i >= 0 {
+			base, part = array[:i], array[i+1:]
+		}
+		var h npy.Header
+		var bad string
+		paired := part == "values" && f.Has(base+".times") || (part == "times" || part == "columns") && f.Has(base+".values")
+		if !paired { // otherwise the header is read with the data
+			if h, bad, err = f.head(array); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case part == "values":
+			if s.name, s.times = base, base+".times"; !f.Has(s.times) {
+				s.times, s.why = shared.of(&h, s.times)
+			}
+		case part == "times" || part == "columns":
+			if f.Has(base + ".values") {
+				continue
+			}
+			s.name, s.why = base, " without an array "+base+".values"
+		default:
+			if !h.IsRecords() || f.Has(array+".values") {
+				continue
+			}
+			s.name = array
+			s.clock, s.why = clockOf(&h)
+		}
+		switch {
+		case bad != "":
+			s.why = bad
+		case s.why != "":
+			s.why = h.String() + s.why
+		case s.name == "" || !utf8.ValidString(s.name) || strings.Contains(s.name, "\x00"):
+			s.why = fmt.Sprintf("a stream of the name %q, want one of UTF-8 that is not empty and without zero bytes", s.name)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// head returns the header of an array, or what is wrong with it. It fails only if the reader below does.
+func (f *File) head(array string) (h npy.Header, wrong string, err error) {
+	h, err = f.Header(array)
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) {
+		return h, bare(bad), nil
+	}
+	return h, "", err
+}
+
+// bare is what an error says, without the format's name.
+func bare(err error) string {
+	s := strings.TrimPrefix(err.Error(), "npz: ")
+	return strings.TrimPrefix(s, "npy: ")
+}
+
+// sharedClock is the array that is the clock of values that have none of their own.
+type sharedClock struct {
+	names  []string // of the arrays [S] that can be it: there must be one
+	length int
+}
+
+func (f *File) sharedClock() (c sharedClock, err error) {
+	for _, name := range Clocks() {
+		if !f.Has(name) {
+			continue
+		}
+		h, wrong, err := f.head(name)
+		if err != nil {
+			return c, err
+		}
+		if wrong == "" && h.IsClock() && len(h.Shape) == 1 {
+			c.names, c.length = append(c.names, name), h.Len()
+		}
+	}
+	return c, nil
+}
+
+// of returns the clock if it is that of an array of values, and why not otherwise. own is the name that the values' own clock would have.
+func (c *sharedClock) of(values *npy.Header, own string) (clock, why string) {
+	why = " without an array " + own
+	switch {
+	case len(c.names) == 0:
+		return "", why
+	case len(c.names) > 1:
+		return "", why + ", and with more than one that may be its clock: " + strings.Join(c.names, " and ")
+	case len(values.Shape) == 0 || values.Shape[0] != c.length:
+		return "", fmt.Sprintf("%s, and %s has %d timestamps", why, c.names[0], c.length)
+	}
+	return c.names[0], ""
+}
+
+// StreamNames returns the names of the streams, in file order: NAME of arrays NAME.values and NAME.times, of NAME.values with as many samples as the
+// archive's one array of [Clocks] has timestamps, and of records NAME with a clock.
+func (f *File) StreamNames() []string {
+	var names []string
+	all, _ := f.candidates() // of a reader that fails there are none, and Episode says so
+	for _, s := range all {
+		if s.why == "" {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// named returns the streams of these names.
+func (f *File) named(names []string) ([]candidate, error) {
+	all, err := f.candidates()
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[string]int, len(all))
+	for i, s := range all {
+		if k, seen := at[s.name]; !seen || all[k].why != "" {
+			at[s.name] = i
+		}
+	}
+	list := make([]candidate, 0, len(names))
+	for _, name := range names {
+		i, ok := at[name]
+		if !ok {
+			return nil, f.missing(name, all)
+		}
+		if s := all[i]; s.why != "" {
+			return nil, &StreamError{Stream: name, Array: s.values, Err: fmt.Errorf("%w: %s", dataset.ErrUnsupported, s.why)}
+		}
+		list = append(list, all[i])
+	}
+	return list, nil
+}
+
+// missing is the error of a stream that there is not.
+func (f *File) missing(name string, all []candidate) error {
+	want := "arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(Clocks(), ", ")
+	var names []string
+	for _, s := range all {
+		if s.why == "" {
+			names = append(names, s.name)
+		}
+	}
+	if len(names) > 0 {
+		want = some(names, ", ")
+	}
+	return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "stream", Got: fmt.Sprintf("%q", name), Want: want}
+}
+
+// some joins names, but no more than a line takes.
+func some(names []string, between string) string {
+	if most := 40; len(names) > most {
+		return strings.Join(names[:most], between) + fmt.Sprintf("%sand %d more", between, len(names)-most)
+	}
+	return strings.Join(names, between)
+}
