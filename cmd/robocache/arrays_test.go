@@ -266,6 +266,15 @@ func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	_, stderr = run(batch, times)
 	assert.Equal(t, 1, strings.Count(stderr, "whole multiples"), "once for all rows")
 
+	millis := make([]int64, n)
+	for i := range millis {
+		millis[i] = 1_700_000_000_000 + int64(i)*33
+	}
+	in := writeNPZ(t, map[string]*tensor.Tensor{"values": column(frames...), "times": vec(millis...)})
+	_, stderr = good(t, "resample", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=30")
+	assert.Contains(t, stderr, "row 0: its timestamps are taken as nanoseconds")
+	assert.Contains(t, stderr, "as milliseconds they would be 30.3")
+
 	exact := make([]float64, n)
 	for i := range exact {
 		exact[i] = float64(i) / 30

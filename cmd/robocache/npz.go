@@ -253,6 +253,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 		st := dataset.StatsOf(ns)
 		line.Clock(st)
 		for kind, remark := range []string{
+			align.Units(timestamps, st),
 			align.Coarse(&dataset.Stream{Times: timestamps}, st, targets, r.snapping()),
 		} {
 			if remark != "" && !said[kind] {

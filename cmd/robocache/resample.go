@@ -53,8 +53,9 @@ velocities. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and NA
 each stream, and the one times [T].
 
 An archive of streams has NAME.values [S,D], [S] or records [S], and NAME.times [S], of each, or
-records NAME [S] with a field that is their clock. An archive with an array values is taken as
-one recording or a batch: values [B,S,D], [S,D] or [S], times [B,S] or [S], targets [B,T] or [T]
+one array times or timestamp for all; or records NAME [S] with a field that is their clock. An
+archive with an array values is taken as one recording or a batch: values [B,S,D], [S,D], or
+[B,S] or [S] of one feature, times [B,S] or [S], targets [B,T] or [T]
 unless --hz makes a clock over the time that all rows share, and lengths [B] if there are any;
 whole numbers keep their previous value unless --kind is given. OUT.npz holds values, valid, age
 and times then. Times are int64 nanoseconds, datetime64, or float64 or float32 seconds.
