@@ -189,7 +189,7 @@ func (c *cloud) columns(r io.Reader) error {
 	return c.set(points, features)
 }
 
-// npz reads the arrays points [N,3] and, where they are there, features [N,F] and offsets [B+1]. Points may be records with x, y and z, which it
+// npz reads the arrays points [N,3] and, where they are there, features [N,F] or [N] and offsets [B+1]. Points may be records with x, y and z, which it
 // returns: they have the features with them.
 func (c *cloud) npz() (found *dataset.Cloud, err error) {
 	file, err := npz.Open(c.path)
@@ -225,8 +225,13 @@ func (c *cloud) npz() (found *dataset.Cloud, err error) {
 	if points.Rank() != 2 || points.Dim(1) != 3 {
 		return nil, c.fail("points", points, "[N,3], or records with fields x, y and z")
 	}
+	if features != nil && features.Rank() == 1 { // one feature
+		if features, err = features.Reshape(features.Dim(0), 1); err != nil {
+			return nil, err
+		}
+	}
 	if features != nil && (features.Rank() != 2 || features.Dim(0) != points.Dim(0)) {
-		return nil, c.fail("features", features, fmt.Sprintf("[%d,F], a row a point", points.Dim(0)))
+		return nil, c.fail("features", read["features"], fmt.Sprintf("[%[1]d,F], a row a point, or [%[1]d]", points.Dim(0)))
 	}
 	if offsets != nil {
 		if offsets.Rank() != 1 || offsets.Dim(0) == 0 || offsets.DType() != tensor.I64 && offsets.DType() != tensor.I32 {
@@ -316,25 +321,4 @@ func convert[T tensor.Element](t *tensor.Tensor, to func(T) (float32, bool)) (*t
 	}
 	made, err := tensor.Of(out, t.Shape()...)
 	return made, inexact, err
-}
-
-// bounds returns the least and greatest coordinates of the points that are finite, and false if there are none.
-func (c *cloud) bounds() (lo, hi [3]float64, ok bool, err error) {
-	data, err := tensor.Floats(c.points)
-	if err != nil {
-		return lo, hi, false, err
-	}
-	for i := range c.points.Dim(0) {
-		p := [3]float64(data[3*i:])
-		if p[0]-p[0] != 0 || p[1]-p[1] != 0 || p[2]-p[2] != 0 { // NaN and infinities
-			continue
-		}
-		if !ok {
-			lo, hi, ok = p, p, true
-		}
-		for k, v := range p {
-			lo[k], hi[k] = min(lo[k], v), max(hi[k], v)
-		}
-	}
-	return lo, hi, ok, nil
 }

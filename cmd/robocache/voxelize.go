@@ -42,8 +42,8 @@ const voxelizeHelp = `Voxelize sorts the points of a cloud into the cells of a g
 
 IN is a PCD file (.pcd: ascii, binary or compressed), a PLY file (.ply: ascii or binary), KITTI's
 or nuScenes' float32 numbers (.bin), a numpy array (.npy: [N,3+F], x, y, z and then the features)
-or a numpy archive (.npz: points [N,3] and, if they are there, features [N,F] and the offsets [B+1]
-at which the clouds of a batch begin and end); points may be records with fields x, y and z. A
+or a numpy archive (.npz: points [N,3] and, if they are there, features [N,F] or [N] and the offsets
+[B+1] at which the clouds of a batch begin and end); points may be records with fields x, y and z. A
 pipe of any of them will do, and - is standard input.
 
 A .bin file does not name its columns. --columns does: x, y and z, in any place, and features. Without
@@ -51,7 +51,7 @@ it they are found: x,y,z,intensity,ring in a .pcd.bin, else these, or x,y,z or x
 x,y,z,intensity,ring,time, by what the numbers look like; where that is not one, it is an error.
 
 Of a file that is cut or broken the points that are whole are taken, and what was lost is said;
---strict refuses it.
+--strict refuses it. Numpy files are always refused where they are broken.
 
 A point's cell is floor((p - min) / size) on each axis, in the type of the file's points: float64
 where they are doubles (PLY double, PCD F 8, numpy float64), else float32. Features are kept as they
@@ -117,7 +117,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw the voxels, obliquely and from above, to this .png file")
 	f.StringSliceVar(&r.columns, "columns", nil, "the `names` of a .bin file's columns: x,y,z,intensity,ring (default found from its name and numbers)")
-	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
+	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost; numpy files are always refused where they are broken")
 	f.Var(&r.size, "size", "a cell's size in metres, one number or x,y,z")
 	f.Var(&r.lo, "min", "the grid's lower bounds (default below the lowest point)")
 	f.Var(&r.hi, "max", "the grid's upper bounds (default above the highest point)")
@@ -230,11 +230,11 @@ func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	return o, nil
 }
 
-// grid returns the grid, and whether its bounds were taken from the points.
-func (r *voxelRequest) grid(c *cloud) (g ops.VoxelGrid, derived bool, err error) {
+// grid returns the grid, for which there is room, and whether its bounds were taken from the points.
+func (r *voxelRequest) grid(c *cloud, o ops.VoxelizeOptions) (g ops.VoxelGrid, derived bool, err error) {
 	g.Size, g.Min, g.Max = r.size.value, r.lo.value, r.hi.value
 	if r.lo.set && r.hi.set {
-		return g, false, nil
+		return g, false, checkRoom(g, c, o)
 	}
 	lo, hi, ok, err := c.bounds()
 	if err != nil {
@@ -246,26 +246,46 @@ func (r *voxelRequest) grid(c *cloud) (g ops.VoxelGrid, derived bool, err error)
 	if r.preset.value == open3d {
 		g, err = ops.Open3DGrid(c.points, g.Size[0])
 	} else {
-		for k, s := range g.Size {
-			if !r.lo.set {
-				g.Min[k] = math.Floor(lo[k]/s) * s
-				if r.hi.set {
-					g.Min[k] = g.Max[k] - float64(max(math.Ceil((g.Max[k]-lo[k])/s), 1)*s)
-				}
-				if lo[k] < g.Min[k] || !c.wide() && float32(lo[k]) < float32(g.Min[k]) { // as rounding may have it
-					g.Min[k] -= s
-				}
-			}
-			if !r.hi.set {
-				g.Max[k] = g.Min[k] + float64(c.cellsUpTo(hi[k], g.Min[k], s)*s)
-			}
-		}
+		g = r.around(c, lo, hi)
 		_, err = g.Cells()
 	}
 	if err != nil {
-		return g, true, usagef("--size %s, for points from %s to %s: %v", &r.size, vecString(lo), vecString(hi), err)
+		err = usagef("--size %s, for points from %s to %s: %v", &r.size, vecString(lo), vecString(hi), err)
+	} else {
+		err = checkRoom(g, c, o)
 	}
-	return g, true, nil
+	if err == nil {
+		return g, true, nil
+	}
+	// Not the size is to blame where a few points are.
+	s, bad := c.strays()
+	switch {
+	case bad != nil:
+		return g, true, bad
+	case s.few() && checkRoom(r.around(c, s.lo, s.hi), c, o) == nil:
+		return g, true, s.err(c.path)
+	}
+	return g, true, err
+}
+
+// around returns the grid around points from lo to hi, as far as its bounds are not given.
+func (r *voxelRequest) around(c *cloud, lo, hi [3]float64) ops.VoxelGrid {
+	g := ops.VoxelGrid{Size: r.size.value, Min: r.lo.value, Max: r.hi.value}
+	for k, s := range g.Size {
+		if !r.lo.set {
+			g.Min[k] = math.Floor(lo[k]/s) * s
+			if r.hi.set {
+				g.Min[k] = g.Max[k] - float64(max(math.Ceil((g.Max[k]-lo[k])/s), 1)*s)
+			}
+			if lo[k] < g.Min[k] || !c.wide() && float32(lo[k]) < float32(g.Min[k]) { // as rounding may have it
+				g.Min[k] -= s
+			}
+		}
+		if !r.hi.set {
+			g.Max[k] = g.Min[k] + float64(c.cellsUpTo(hi[k], g.Min[k], s)*s)
+		}
+	}
+	return g
 }
 
 // wide reports whether points are f64.
@@ -344,10 +364,7 @@ func (a *app) voxelize(r *voxelRequest) error {
 		}
 	}
 	j := &voxelJob{request: r, cloud: c, opts: opts}
-	if j.grid, j.derived, err = r.grid(c); err != nil {
-		return err
-	}
-	if err := checkRoom(j.grid, c, opts); err != nil {
+	if j.grid, j.derived, err = r.grid(c, opts); err != nil {
 		return err
 	}
 	device, err := ops.Open(r.backend)
@@ -379,34 +396,6 @@ func (a *app) voxelize(r *voxelRequest) error {
 		done()
 		return a.voxelized(j, device.Info())
 	})
-}
-
-// forOpen3D makes the points f64, and puts them before the features, which become f64 too.
-func (c *cloud) forOpen3D() error {
-	n, width := c.points.Dim(0), 3
-	columns := []*tensor.Tensor{c.points}
-	if c.features != nil {
-		columns = append(columns, c.features)
-		width += c.features.Dim(1)
-	}
-	both, at := make([]float64, n*width), 0
-	for _, t := range columns {
-		data, err := tensor.Floats(t)
-		if err != nil {
-			return err
-		}
-		for i := range n {
-			copy(both[i*width+at:], data[i*t.Dim(1):][:t.Dim(1)])
-		}
-		at += t.Dim(1)
-	}
-	c.names = append([]string{"x", "y", "z"}, c.names...)
-	var err error
-	if c.features, err = tensor.Of(both, n, width); err != nil {
-		return err
-	}
-	c.points, err = c.features.Slice(1, 0, 3)
-	return err
 }
 
 // voxelArrays names the operation's arguments as files do.

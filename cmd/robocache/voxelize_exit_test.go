@@ -27,6 +27,7 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 	far, deep := pointsFile(t, 1e9, 0, 0), pointsFile(t, 0, 0, 1e20)
 	flat := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(2, 1, 2)})
 	short := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "features": rows(1, 1, 2)})
+	long := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "features": vec[float32](1, 2)})
 	other := writeNPZ(t, map[string]*tensor.Tensor{"values": rows(3, 1, 2, 3)})
 	backwards := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "offsets": vec[int64](0, 2, 1)})
 	fractions := writeNPZ(t, map[string]*tensor.Tensor{"points": rows(3, 1, 2, 3), "offsets": vec(0.0, 1.0)})
@@ -94,6 +95,7 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 		{box(file("a.npz", "PK\x03\x04")), exitInput, []string{"a.npz"}},
 		{box(flat), exitInput, []string{"points", "[1,2]", "[N,3]"}},
 		{box(short), exitInput, []string{"features", "[1,F]"}},
+		{box(long), exitInput, []string{"features", "[1,F]", "or [1]"}},
 		{box(other), exitInput, []string{"points", "values"}},
 		{box(backwards), exitInput, []string{"offsets"}},
 		{box(fractions), exitInput, []string{"offsets", "whole numbers"}},
@@ -128,10 +130,56 @@ func TestExitCodesOfVoxelize(t *testing.T) {
 	assert.Empty(t, left, "nothing half written")
 }
 
+// A grid that a few points make too large is the fault of the file, one that most make so that of --size.
+func TestStraysAreNamedWhereTheyMakeTheGridTooLarge(t *testing.T) {
+	cloud := func(n int, strays ...float32) string {
+		var xyz []float32
+		for i := range n {
+			xyz = append(xyz, float32(i%10)-5, float32(i/10%10)*.5, float32(i%3))
+		}
+		return pointsFile(t, append(append(xyz, strays...), 1, 1, 1)...)
+	}
+	for name, c := range map[string]struct {
+		in   string
+		size string
+		code int
+		want []string
+	}{
+		"one":             {cloud(200, 3e38, 0, 1), "1", exitInput, []string{"point 200 at 3e+38,0,1, want --min and --max", "from -5,0,0 to 4,4.5,2"}},
+		"for the memory":  {cloud(200, 1e4, 2e6, -1e5), ".1", exitInput, []string{"point 200 at 10000,2000000,-100000", "--min and --max"}},
+		"of three":        {cloud(2), "1", exitGood, nil},
+		"one of three":    {pointsFile(t, 0, 0, 0, 1e30, 0, 0, 1, 1, 1), "1", exitInput, []string{"point 1 at"}},
+		"beside the same": {pointsFile(t, 0, 0, 0, 0, 0, 0, 0, 0, 0, -2e30, 0, 0), "1", exitInput, []string{"point 3 at -"}},
+		"several":         {cloud(200, 3e38, 0, 1, 0, 1e30, 0, 0, 0, -3.2e38), "1", exitInput, []string{"point 202 at 0,0,-3.2e+38", "the farthest of 3"}},
+		"no more than it": {cloud(200, 100, 0, 1), ".00001", exitUsage, []string{"--size"}},
+		"many":            {pointsFile(t, 0, 0, 0, 1e30, 0, 0, 0, 1e30, 0, 0, 0, 2e30, 1, 1, 1), "1", exitUsage, []string{"--size"}},
+		"two":             {pointsFile(t, 0, 0, 0, 3e38, 0, 0), "1", exitUsage, []string{"--size"}},
+	} {
+		args := []string{"voxelize", c.in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--size", c.size, "--backend=cpu"}
+		code, _, stderr := cli(args...)
+		assert.Equal(t, c.code, code, "%s: %s", name, stderr)
+		for _, want := range c.want {
+			assert.Contains(t, stderr, want, name)
+		}
+		if c.code != exitInput {
+			continue
+		}
+		_, stdout, _ := cli(append(args, "--json")...)
+		e := unmarshal(t, stdout)["error"].(map[string]any)
+		assert.Equal(t, c.in, e["path"], name)
+		assert.Contains(t, e["got"], "point ", name)
+		assert.Contains(t, e["want"], "--min and --max", name)
+		good(t, append(args, "--min=-5,0,0", "--max=5,5,5")...)
+		code, _, _ = cli(append(args, "--preset=open3d")...)
+		assert.Equal(t, exitInput, code, name)
+	}
+}
+
 // What is whole is taken, what was lost is said.
 func TestDamageOfCloudsIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ text, points, lost string }{
+		"line.pcd":  {"FIELDS x y z\nWIDTH 3\nDATA ascii\n0 0 0\n1 1 1 extra\n2 2 2\n", "cloud: 2 points", "lost: points: 1, 12 bytes (pcd: "},
 		"cut.pcd":   {"FIELDS x y z\nWIDTH 3\nDATA ascii\n0 0 0\n1 1", "cloud: 1 points", "lost: points: 2, 3 bytes (first: pcd: "},
 		"mesh.ply":  {"ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\nproperty float z\nelement face 7\nproperty list uchar int v\nend_header\n1 2 3\n3 0", "cloud: 1 points", "lost: rows of face: 7, 3 bytes"},
 		"short.bin": {string(make([]byte, 39)), "cloud: 2 points", "lost: points: 1, 7 bytes (kitti: "},
@@ -167,6 +215,7 @@ func TestHelpOfVoxelize(t *testing.T) {
 		"--backend", "--json", "point_voxel", "num_points", "row_splits", ".pcd.bin", "dropped_voxels", "--columns", "--strict"} {
 		assert.Contains(t, stdout, word)
 	}
+	assert.Contains(t, stdout, "numpy files are always refused where they are broken")
 	stdout, _ = good(t, "__complete", "voxelize", "x.pcd", "--mode", "")
 	assert.Contains(t, stdout, "hard\n")
 }

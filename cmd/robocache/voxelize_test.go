@@ -18,6 +18,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/dataset/pcd"
 	"github.com/robocache/robocache/dataset/ply"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -254,7 +255,7 @@ func TestBoundsThatAreNotGivenHoldEveryPoint(t *testing.T) {
 			}
 			require.NoError(t, req.hi.Set(vecString(hi)))
 		}
-		g, derived, err := req.grid(c)
+		g, derived, err := req.grid(c, ops.VoxelizeOptions{Mode: ops.VoxelSparse})
 		require.NoError(t, err)
 		assert.True(t, derived)
 		n, err := g.Cells()
@@ -381,6 +382,29 @@ voxels: 1670
     4800      3770             0        1030               0               0
 wrote `+out+`, computed on cpu
 `, stdout)
+}
+
+// What is printed is what the cells cover, where the bounds are no multiple of their size.
+func TestTheGridThatIsPrintedIsTheOneOfItsCells(t *testing.T) {
+	in := pointsFile(t, 0, 0, 0, 9.5, 9.5, 9.5)
+	for want, args := range map[string][]string{
+		"grid: 3 x 3 x 3 cells of 3,3,3, from 0,0,0 to 9,9,9\n":                 {"--size=3", "--min=0,0,0", "--max=10,10,10"},
+		"grid: 4 x 4 x 4 cells of 3,3,3, from 0,0,0 to 12,12,12\n":              {"--size=3", "--min=0,0,0", "--max=11,11,11"},
+		"grid: 11 x 10 x 10 cells of 1,1,1, from 0,0,0 to 11,10,10\n":           {"--size=1", "--min=0,0,0", "--max=10.5,10.4,10"},
+		"grid: 11 x 11 x 10 cells of 1,1,1, from -0.5,-0.6,0 to 10.5,10.4,10\n": {"--size=1", "--max=10.5,10.4,10"},
+	} {
+		stdout, _ := good(t, append([]string{"voxelize", in, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu"}, args...)...)
+		assert.Contains(t, stdout, want)
+	}
+}
+
+func TestOneFeatureMayHaveOneDimension(t *testing.T) {
+	points := rows(3, .5, .5, .5, .6, .5, .5, 1.5, .5, .5)
+	for _, features := range []*tensor.Tensor{vec[float32](1, 2, 5), vec[int64](1, 2, 5), rows(1, 1, 2, 5)} {
+		f, _ := voxelizeTo(t, writeNPZ(t, map[string]*tensor.Tensor{"points": points, "features": features}), "--size=1", "--mode=sum", "--min=0,0,0", "--max=2,1,1")
+		assert.Equal(t, []int{1, 1, 2, 1}, shape(t, f, "grid"))
+		assert.Equal(t, []float32{3, 5}, array[float32](t, f, "grid"))
+	}
 }
 
 func TestFilesSayWhatWasNotUsed(t *testing.T) {

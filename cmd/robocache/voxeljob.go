@@ -175,8 +175,12 @@ func (a *app) voxelized(j *voxelJob, device ops.Info) error {
 	if lo, hi, ok, err := j.cloud.bounds(); err == nil && ok {
 		fmt.Fprintf(a.out, "cloud: %d points, from %s to %s (x, y, z)\n", n.Points, shortVec(lo), shortVec(hi))
 	}
+	end := j.grid.Min // of the last cells, which need not be that of the bounds that were given
+	for k, n := range cells {
+		end[k] += float64(n) * j.grid.Size[k]
+	}
 	fmt.Fprintf(a.out, "grid: %d x %d x %d cells of %s, from %s to %s\n", cells[0], cells[1], cells[2],
-		shortVec(j.grid.Size), shortVec(j.grid.Min), shortVec(j.grid.Max))
+		shortVec(j.grid.Size), shortVec(j.grid.Min), shortVec(end))
 	if len(j.cloud.names) > 0 {
 		fmt.Fprintf(a.out, "features: %s\n", strings.Join(j.cloud.names, ", "))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -24,7 +25,7 @@ var nuScenes = []string{"x", "y", "z", "intensity", "ring"}
 const (
 	maxCoordinate = 10_000
 	maxIntensity  = 1<<16 - 1
-	maxRing       = 255
+	maxRing       = 127
 	maxTime       = 10
 )
 
@@ -65,6 +66,26 @@ func fits(data []byte, names []string) bool {
 	return true
 }
 
+// passes reports whether a time passes in the last column: it grows, and goes back less than once in ten points, as where a laser's points end.
+func passes(data []byte, width int) bool {
+	points, forth, back, last := 0, 0, 0, math.NaN()
+	for ; len(data) >= 4*width; data = data[4*width:] {
+		t := number(data, width-1)
+		if x := number(data, 0); x != x {
+			continue
+		}
+		points++
+		if t > last {
+			forth++
+		}
+		if t < last {
+			back++
+		}
+		last = t
+	}
+	return forth > 0 && 10*back < points
+}
+
 func number(data []byte, i int) float64 {
 	return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
 }
@@ -83,7 +104,7 @@ func find(data []byte) ([]string, error) {
 		}
 	}
 	for _, names := range possible {
-		if w.confirms(len(names), len(data)/4, possible) {
+		if w.confirms(len(names), len(data)/4) && (!slices.Contains(names, "time") || passes(data, len(names))) {
 			sure = append(sure, names)
 		}
 	}

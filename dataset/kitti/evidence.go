@@ -5,156 +5,177 @@ import (
 	"slices"
 )
 
-// evidence tells how well each width explains the numbers of a file: columns differ from one another, so that in the right width, and only there,
-// each is more alike in itself than all numbers together. Numbers are sorted into classes, and a width's score is the logarithm of how probable
-// they are if each column draws classes with odds of its own, which are not known (Krichevsky and Trofimov's estimate). Wide is not better by
-// itself, for the odds of more columns must be learnt.
+// evidence tells which width of points explains a file's numbers. In rows of a width that is the points' own or a multiple of it, each column holds
+// numbers of one kind. Then:
+//
+//   - Columns that are different ones of a point differ. In rows of any other width each holds a bit of everything, and they are alike.
+//   - Columns that are the same of a point are alike, in their numbers and in the steps between them, for their points take turns. Where points are
+//     wider than was thought, they are other columns, whatever these hold, and differ. Of lasers that look up and down in turn z alone does so too.
 type evidence struct {
-	n      int
-	counts [maxWidth + 1][][classes]int // [width][column]
-	score  [maxWidth + 1]float64
+	values  []float64
+	classes []uint8
 }
 
 const (
 	maxWidth   = 16
-	maxWeighed = 1 << 20 // numbers that are looked at
-	doubt      = 3       // a score this much higher may be chance, and is a reason not to be sure
-	certain    = 20      // one this much higher is chance once in e^20
-	aNumber    = 0.01    // and so much more is asked for each number, as neighbours in a scan are alike
-	aSplit     = 0.1     // a column is two if these differ by so much a number
-	many       = 64      // points among which columns that are two would have shown
+	maxWeighed = 1 << 18 // numbers that are looked at
+	alike      = 0.25    // columns are alike if they cannot be further apart
+	notAlike   = 0.15    // and are not if one is further apart than this beyond chance
+	different  = 0.25    // columns differ if they are apart by so much, and twice as far as in another width
+	inSteps    = 0.02    // and by so much in their steps
+	deviations = 4       // standard ones that chance is allowed
+)
+
+// The classes of numbers.
+const (
+	notFinite   = 0
+	zero        = 1
+	firstOfSize = 2 // two of each size: not whole, and whole
+	sizes       = 8 // of equally many numbers each
+	classes     = firstOfSize + 2*sizes
 )
 
 func weigh(data []byte) *evidence {
-	e := &evidence{n: min(len(data)/4, maxWeighed)}
-	values := make([]float64, e.n)
+	values := make([]float64, min(len(data)/4, maxWeighed))
 	for i := range values {
 		values[i] = number(data, i)
 	}
-	class := classify(values)
-	for width := 1; width <= maxWidth; width++ {
-		e.counts[width] = make([][classes]int, width)
-		for i, c := range class {
-			e.counts[width][i%width][c]++
-		}
-		for _, c := range e.counts[width] {
-			e.score[width] += score(c[:])
-		}
-		e.score[width] = max(e.score[width], e.score[1])
-	}
-	return e
+	return &evidence{values, classify(values)}
 }
-
-// kinds are what a number is at first sight: none, zero, or negative or positive and whole or not, which comes in sizes of equally many numbers.
-const (
-	kinds   = 6
-	sizes   = 4
-	classes = kinds * sizes // of none and zero the first is used
-)
 
 // classify returns the numbers' classes.
 func classify(values []float64) []uint8 {
 	var sorted []float64
 	for _, v := range values {
 		if v-v == 0 && v != 0 {
-			sorted = append(sorted, math.Abs(v))
+			sorted = append(sorted, v)
 		}
 	}
 	slices.Sort(sorted)
 	out := make([]uint8, len(values))
 	for i, v := range values {
-		kind, size := 0, 0
 		switch {
 		case v-v != 0:
+			out[i] = notFinite
 		case v == 0:
-			kind = 1
+			out[i] = zero
 		default:
-			at, _ := slices.BinarySearch(sorted, math.Abs(v))
-			kind, size = 2, at*sizes/len(sorted)
-			if v > 0 {
-				kind = 4
-			}
+			at, _ := slices.BinarySearch(sorted, v)
+			out[i] = uint8(firstOfSize + 2*(at*sizes/len(sorted)))
 			if v == math.Trunc(v) {
-				kind++
+				out[i]++
 			}
 		}
-		out[i] = uint8(kind*sizes + size)
 	}
 	return out
 }
 
-func score(counts []int) float64 {
-	n, sum := 0, 0.0
-	for _, c := range counts {
-		n += c
-		sum += lgamma(float64(c)+.5) - lgamma(.5)
+// steps returns the classes of the distances between each number and the one that comes so many later.
+func (e *evidence) steps(later int) []uint8 {
+	steps := make([]float64, max(len(e.values)-later, 0))
+	for i := range steps {
+		steps[i] = math.Abs(e.values[i+later] - e.values[i])
 	}
-	return sum + lgamma(float64(len(counts))/2) - lgamma(float64(n)+float64(len(counts))/2)
+	return classify(steps)
 }
 
-func lgamma(x float64) float64 { v, _ := math.Lgamma(x); return v }
-
-// splits reports whether columns are, in a width that is a multiple, columns that differ: half of them in kind, or all of them, each
-// with a score that is so much higher. Points that take turns may do so in some: lasers that look up and down.
-func (e *evidence) splits(wide, width int, beyond float64) bool {
-	inKind, inAny := 0, 0
-	for i := range width {
-		var parts [][classes]int
-		for j := i; j < wide; j += width {
-			parts = append(parts, e.counts[wide][j])
-		}
-		if differ(parts, sizes, beyond) {
-			inKind++
-		}
-		if differ(parts, 1, beyond) {
-			inAny++
-		}
+// apart returns how far apart those columns of wide rows are that are the same in narrow rows, whose width divides theirs. Only the given columns of
+// the narrow rows are looked at. It is chi-square for each number, at least and at most, as chance may have it: 0 where columns are alike; where no
+// two have a class in common, one less than there are.
+func apart(class []uint8, wide, narrow int, only []int) (least, most float64) {
+	counts := make([][classes]float64, wide)
+	for i, c := range class {
+		counts[i%wide][c]++
 	}
-	return 2*inKind >= width || inAny == width
-}
-
-// differ reports whether columns have odds of their own, in classes of which each so many are taken as one. NaNs do not count.
-func differ(parts [][classes]int, as int, beyond float64) bool {
-	n, gain := 0, 0.0
-	whole := make([]int, classes/as)
-	for _, part := range parts {
-		coarse := make([]int, classes/as)
-		for c, k := range part {
-			if c < sizes {
+	chi, free, n := 0.0, 0.0, 1.0
+	for _, k := range only {
+		var together [classes]float64
+		var totals []float64
+		all := 0.0
+		for j := k; j < wide; j += narrow {
+			total := 0.0
+			for c, v := range counts[j] {
+				together[c] += v
+				total += v
+			}
+			totals, all = append(totals, total), all+total
+		}
+		kinds := 0.0
+		for c, v := range together {
+			if v == 0 {
 				continue
 			}
-			coarse[c/as] += k
-			whole[c/as] += k
-			if c >= 2*sizes {
-				n += k
+			kinds++
+			for m, total := range totals {
+				if want := v * total / all; want > 0 {
+					chi += (counts[k+m*narrow][c] - want) * (counts[k+m*narrow][c] - want) / want
+				}
 			}
 		}
-		gain += score(coarse)
+		if kinds > 1 { // a constant tells nothing
+			n += all - together[notFinite]
+			free += (kinds - 1) * float64(len(totals)-1)
+		}
 	}
-	gain -= score(whole)
-	return gain > beyond && gain > aSplit*float64(n)
+	chance := deviations * math.Sqrt(2*free)
+	return (chi - free - chance) / n, (chi - free + chance) / n
 }
 
-// confirms reports whether one width explains the numbers, beyond doubt better than any other that the size allows, and no other does so at all.
-// The layouts that fit are given.
-func (e *evidence) confirms(width, count int, fit [][]string) bool {
-	for other := 3; other <= maxWidth; other++ {
-		ahead := e.score[width] - e.score[other]
+// confirms reports whether a width, of those of the layouts, explains the numbers, of which the file has so many, and no other width does.
+func (e *evidence) confirms(width, count int) bool {
+	steps := e.steps(width)
+	for other := 1; other <= maxWidth; other++ {
 		possible := count%other == 0
-		known := slices.ContainsFunc(fit, func(names []string) bool { return len(names) == other })
-		switch {
+		switch both := gcd(width, other); {
 		case other == width:
-		case width%other == 0:
-			if !e.splits(width, other, certain) {
+		case both == width:
+			if !takeTurns(other, width, possible, e.classes, steps, e.steps(other)) {
 				return false
 			}
-		case other%width == 0:
-			if e.splits(other, width, doubt) || known && ahead < certain || possible && ahead < doubt && e.n/other < many {
+		default:
+			only := firstColumns[:both]
+			here, _ := apart(e.classes, width, both, only)
+			moving, _ := apart(steps, width, both, only)
+			there, most := apart(e.classes, other, both, only)
+			if possible {
+				there = most
+			}
+			enough := different
+			if both > 1 { // points of these few may take turns, and so be apart
+				enough *= 2
+			}
+			if here < max(enough, 2*there) || moving < inSteps {
 				return false
 			}
-		case ahead < -doubt || possible && ahead < certain+aNumber*float64(e.n):
-			return false
 		}
 	}
 	return true
+}
+
+// takeTurns reports whether rows of a multiple of a width are several points. Where the file may have such rows it must be so beyond doubt.
+func takeTurns(multiple, width int, possible bool, series ...[]uint8) bool {
+	only := firstColumns[:width]
+	if multiple/width%2 == 0 {
+		only = slices.DeleteFunc(slices.Clone(only), func(k int) bool { return k == 2 })
+	}
+	for _, class := range series {
+		if _, most := apart(class, multiple, width, only); possible && most > alike {
+			return false
+		}
+		for i := range only {
+			if least, _ := apart(class, multiple, width, only[i:i+1]); least > notAlike {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+var firstColumns = []int{0, 1, 2, 3, 4, 5}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }

@@ -123,29 +123,48 @@ func TestWhatIsWholeOfACutFileIsKept(t *testing.T) {
 	}
 }
 
-func TestPointsBeforeABrokenLineAreKept(t *testing.T) {
+// A broken line costs itself alone, and its bytes are counted.
+func TestABrokenLineCostsItsPointAlone(t *testing.T) {
 	head := "FIELDS x y z n\nSIZE 4 4 4 8\nTYPE F F F I\nWIDTH 2\nHEIGHT 2\nDATA ascii\n1 2 3 9007199254740993\n"
 	for name, c := range map[string]struct {
-		text string
-		kept int
+		text          string
+		last          float32 // x of the last point
+		kept, inexact int
+		damage        string
 	}{
-		"a number":            {"4 5 6 9007199254740993\n7 8 9 9007199254740993x\n1 1 1 1\n", 2},
-		"the number after":    {"4 5 6 9007199254740993\n7 8 nine 1\n1 1 1 1\n", 2},
-		"one number less":     {"4 5 6 9007199254740993\n7 8 9\n1 1 1 1\n", 2},
-		"one number more":     {"4 5 6 9007199254740993\n7 8 9 1 2\n1 1 1 1\n", 2},
-		"no more":             {"4 5 6 9007199254740993\n", 2},
-		"no line's end":       {"4 5 6 9007199254740993\n7 8 9 900719925", 2},
-		"nor of the only one": {"4", 1},
+		"a number":            {"4 5 6 9007199254740993\n7 8 9 9007199254740993x\n9 1 1 1\n", 9, 3, 2, "points: 1, 24 bytes"},
+		"the number after":    {"4 5 6 9007199254740993\n7 8 nine 1\n9 1 1 1\n", 9, 3, 2, "points: 1, 11 bytes"},
+		"one number less":     {"4 5 6 9007199254740993\n7 8 9\n9 1 1 1\n", 9, 3, 2, "points: 1, 6 bytes"},
+		"one number more":     {"4 5 6 9007199254740993\n\n7 8 9 1 2\n9 1 1 1\n", 9, 3, 2, "points: 1, 11 bytes"},
+		"the last":            {"4 5 6 9007199254740993\n9 1 1 1\n9007199254740993 0 0 9007199254740993 0", 9, 3, 2, "points: 1, 39 bytes"},
+		"two":                 {"7 8\n9 1 1 1\n9007199254740993 0 0 9007199254740993 0\n", 9, 2, 1, "points: 2, 44 bytes"},
+		"and no more":         {"4 5 6\n9 1 1 1\n", 9, 2, 1, "points: 2, 6 bytes"},
+		"and a cut":           {"4 5 6\n9 1 1 1\n9 2", 9, 2, 1, "points: 2, 9 bytes"},
+		"no more":             {"4 5 6 9007199254740993\n", 4, 2, 2, "points: 2 "},
+		"no line's end":       {"4 5 6 9007199254740993\n7 8 9 900719925", 4, 2, 2, "points: 2, 15 bytes"},
+		"nor of the only one": {"4", 1, 1, 1, "points: 3, 1 bytes"},
 	} {
 		_, refused := Parse([]byte(head+c.text), dataset.Options{Strict: true})
 		require.Error(t, refused, name)
 		got, err := Parse([]byte(head+c.text), dataset.Options{})
 		require.NoError(t, err, name)
+		require.NoError(t, got.Check())
 		assert.Equal(t, c.kept, got.Len(), name)
-		assert.Equal(t, c.kept, got.Inexact, "%s: numbers of the points that are kept", name)
+		assert.Equal(t, c.last, cloudtest.Data(t, got.Points)[3*got.Len()-3], name)
+		assert.Equal(t, c.inexact, got.Inexact, "%s: numbers of the points that are kept", name)
 		assert.Equal(t, 4-c.kept, got.Damage[0].Count, name)
+		assert.Contains(t, got.Damage.String(), c.damage, name)
+		assert.Equal(t, refused, error(got.Damage[0].First), "%s: the first", name)
 		assert.Equal(t, [2]int{c.kept, 1}, [2]int{got.Width, got.Height})
+		assert.Zero(t, got.Trailing, name)
 	}
-	_, err := Parse([]byte(strings.Replace(head, "1 2 3", "1 2 three", 1)+"1 1 1 1\n"), dataset.Options{})
-	assert.ErrorContains(t, err, `point 0, "z"`, "no point is whole")
+	for name, text := range map[string]string{"three": "x\ny\nz\n", "the first of two": "1 2 3 4 5\n9\n", "none": ""} {
+		broken := strings.Replace(head, "1 2 3 9", "1 2 three 9", 1) + text
+		_, err := Parse([]byte(broken), dataset.Options{})
+		assert.ErrorContains(t, err, `point 0, "z"`, "%s: more is broken than whole", name)
+	}
+	got, err := Parse([]byte(strings.Replace(head, "1 2 3", "1 2 three", 1)+"1 1 1 1\n1 1 1 1\n1 1 1 1\nmore\n"), dataset.Options{})
+	require.NoError(t, err, "the first may be broken too")
+	assert.Equal(t, 3, got.Len())
+	assert.Equal(t, int64(4), got.Trailing)
 }

@@ -21,8 +21,9 @@ func Read(r io.Reader, opt dataset.Options) (*dataset.Cloud, error) {
 	return records.Read(r, func(data []byte) (*dataset.Cloud, error) { return Parse(data, opt) })
 }
 
-// Parse reads a file's bytes. It keeps no reference to them. Of a file that is cut, or broken in a line of ascii data, it keeps the points before
-// that, in one row, and counts the others as damage; where there are none, or with opt.Strict, it returns the *dataset.FormatError.
+// Parse reads a file's bytes. It keeps no reference to them. Of a file that is cut it keeps the points before that, and of one with broken lines of
+// ascii data those in the others, in one row, and counts the rest as damage; where there are none, or more lines are broken than not, or with
+// opt.Strict, it returns the first *dataset.FormatError.
 func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	h, err := readHeader(data)
 	if err != nil {
@@ -66,7 +67,7 @@ type parser struct {
 	trailing int64
 }
 
-// lose makes the file's whole points all there are: the rest, which takes bytes, is damage. Without any whole point it returns the error.
+// lose makes the file's whole points all there are: the others, which take bytes, are damage. Without any whole point it returns the error.
 func (p *parser) lose(whole int, bytes int, err error) error {
 	bad, broken := dataset.AsDamage(err)
 	if !broken || whole == 0 {
@@ -171,40 +172,25 @@ func (p *parser) compressed() error {
 
 // ascii reads one point a line.
 func (p *parser) ascii() error {
-	whole, at, err := p.rows(p.n)
-	if err != nil {
-		if err := p.lose(whole, len(p.data)-at, err); err != nil {
-			return err
-		}
-		_, _, err = p.rows(whole) // once more, without the others
+	// A number takes a byte, and one that separates it from the next. The first point that cannot be there has room, for reading it is the error.
+	if err := p.begin(min(p.n, (len(p.data)-p.size+1)/(2*len(p.fields))+1)); err != nil {
 		return err
 	}
-	p.trailing = count(p.data[at:])
-	return nil
+	lines := &records.Lines{Format: "pcd", Rows: p.n, Data: p.data, At: p.size, Line: p.line}
+	taken := lines.Take("point", p.set, true, func(row, to int) error { return p.row(lines, row, to) })
+	bytes := taken.Bytes
+	if taken.Err != nil {
+		bytes += len(p.data) - taken.At
+	}
+	p.trailing = count(p.data[lines.At:])
+	if taken.First == nil {
+		return nil
+	}
+	return p.lose(taken.Whole, bytes, taken.First)
 }
 
-// rows reads n points. It returns the offset of what follows them, or, with an error, that of the broken one and how many before it are whole.
-func (p *parser) rows(n int) (whole, at int, err error) {
-	// A number takes a byte, and one that separates it from the next. The first point that cannot be there has room, for reading it is the error.
-	room := min(n, (len(p.data)-p.size+1)/(2*len(p.fields))+1)
-	if err := p.begin(room); err != nil {
-		return 0, 0, err
-	}
-	lines := records.Lines{Format: "pcd", Rows: p.n, Data: p.data, At: p.size, Line: p.line}
-	for row := range n {
-		before := at
-		at = lines.At
-		if err := p.row(&lines, row); err != nil {
-			if whole = lines.Whole(row, err); whole < row {
-				at = before
-			}
-			return whole, at, err
-		}
-	}
-	return n, lines.At, nil
-}
-
-func (p *parser) row(lines *records.Lines, row int) error {
+// row reads a point, to a place in the set.
+func (p *parser) row(lines *records.Lines, row, to int) error {
 	words, err := lines.Next("point", row)
 	if err != nil {
 		return err
@@ -214,7 +200,7 @@ func (p *parser) row(lines *records.Lines, row int) error {
 		if err != nil {
 			return err
 		}
-		if err := p.set.Text(row, i, word); err != nil {
+		if err := p.set.Text(to, i, word); err != nil {
 			return words.Fail(dataset.ErrCorrupt, records.Quote(p.fields[i].Name), records.Quote(word), err.Error())
 		}
 	}

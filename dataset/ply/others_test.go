@@ -89,6 +89,47 @@ func TestLinesMayEndWithCarriageReturns(t *testing.T) {
 	assert.Equal(t, []float32{10, 13, 10}, cloudtest.Data(t, strict(t, strings.ReplaceAll(mac, "\n", "\r")+"\n\r\n").Points))
 }
 
+// Where each point is a line a broken one costs itself alone.
+func TestABrokenLineCostsItsPointAlone(t *testing.T) {
+	rest := "element face 1\nproperty list uchar int i\nend_header\n"
+	for name, c := range map[string]struct {
+		body   string
+		x      []float32
+		damage []string
+	}{
+		"a number":      {"1 0 0 0\n2 0 x 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{1, 3, 4}, []string{"points: 1, 8 bytes"}},
+		"one less":      {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{1, 3, 4}, []string{"points: 1, 6 bytes"}},
+		"one more":      {"1 0 0 0\n2 0 0 0\n3 0 0 0 3\n4 0 0 0\n1 0\n", []float32{1, 2, 4}, []string{"points: 1, 10 bytes"}},
+		"of the first":  {"1 x 0 0\n2 0 0 0\n3 0 0 0\n4 0 0 0\n1 0\n", []float32{2, 3, 4}, []string{"points: 1, 8 bytes"}},
+		"the last":      {"1 0 0 0\n2 0 0 0\n3 0 0 0\n4 0 0\n1 0\n", []float32{1, 2, 3}, []string{"points: 1, 6 bytes"}},
+		"a face too":    {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 0\n1 x y\n", []float32{1, 3, 4}, []string{"points: 1, 6 bytes", "rows of face: 1, 6 bytes"}},
+		"and a cut":     {"1 0 0 0\n2 0 0\n3 0 0 0\n", []float32{1, 3}, []string{"points: 2, 6 bytes", "rows of face: 1"}},
+		"of the middle": {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0 0 1", []float32{1, 3}, []string{"points: 2, 13 bytes", "rows of face: 1"}},
+		"of two":        {"1 0 0 0\n2 0 0\n3 0 0 0\n4 0\n1 0\n", []float32{1, 3}, []string{"points: 2, 10 bytes"}},
+	} {
+		text := head("4") + rest + c.body
+		_, refused := Parse([]byte(text), dataset.Options{Strict: true})
+		require.Error(t, refused, name)
+		got, err := Parse([]byte(text), dataset.Options{})
+		require.NoError(t, err, name)
+		var x []float32
+		for i, v := range cloudtest.Data(t, got.Points) {
+			if i%3 == 0 {
+				x = append(x, v)
+			}
+		}
+		assert.Equal(t, c.x, x, name)
+		require.Len(t, got.Damage, len(c.damage), "%s: %v", name, got.Damage)
+		for i, want := range c.damage {
+			assert.True(t, strings.HasPrefix(got.Damage[i].String(), want), "%s: %v", name, got.Damage)
+		}
+		assert.Equal(t, refused, error(got.Damage[0].First), name)
+		assert.Zero(t, got.Trailing, name)
+	}
+	_, err := Parse([]byte(head("4")+rest+"1 0 0 0\n2 0 0\n3 0 0\n4 0 0\n1 0\n"), dataset.Options{})
+	assert.ErrorContains(t, err, "vertex 1: corrupt", "more are broken than whole")
+}
+
 func TestNumbersOfGoSourceAreNone(t *testing.T) {
 	for _, word := range []string{"1_0", "0x1p-2", "0x10"} {
 		_, err := Parse([]byte(head("1")+"end_header\n1 2 "+word+" 4\n"), dataset.Options{})

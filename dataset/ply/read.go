@@ -23,7 +23,8 @@ func Read(r io.Reader, opt dataset.Options) (*dataset.Cloud, error) {
 }
 
 // Parse reads a file's bytes. It keeps no reference to them. Of a file that is cut or broken it keeps the points before that, and counts what
-// follows, points and rows of later elements, as damage; where there are no points, or with opt.Strict, it returns the *dataset.FormatError.
+// follows, points and rows of later elements, as damage; where each point is a line of text, a broken one costs itself alone. Where there are no
+// points, or more lines of them are broken than not, or with opt.Strict, it returns the first *dataset.FormatError.
 func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 	h, err := readHeader(data)
 	if err != nil {
@@ -40,6 +41,9 @@ func Parse(data []byte, opt dataset.Options) (*dataset.Cloud, error) {
 		}
 		if !e.vertex && (whole > 0 || err == nil) {
 			p.left = append(p.left, dataset.LeftOut{Name: e.name, Count: whole})
+		}
+		if opt.Strict && p.damage != nil {
+			return nil, p.damage[0].First
 		}
 		if err == nil {
 			continue
@@ -82,6 +86,10 @@ func (p *parser) lose(elements []element, whole int, bad *dataset.FormatError) {
 		d := dataset.Damage{What: "rows of " + e.name, Count: e.n - whole, Bytes: size, First: bad}
 		if e.vertex {
 			d.What = "points"
+			for _, broken := range p.damage { // lines of them
+				d.Bytes, d.First = d.Bytes+broken.Bytes, broken.First
+			}
+			p.damage = nil
 		}
 		if d.Count > 0 {
 			p.damage = append(p.damage, d)
@@ -110,34 +118,21 @@ func (p *parser) vertices(e *element) (whole int, err error) {
 			least += q.scalar.Size()
 		}
 	}
-	begin := func(n int) (*records.Set, error) {
-		err := errors.New("no properties")
-		if least > 0 {
-			// The first row that cannot be there has room, for reading it is the error.
-			set, bad := records.NewSet(fields, min(n, (len(p.data)-p.at+1)/least+1))
-			if bad == nil {
-				return set, nil
-			}
-			err = bad
-		}
-		return nil, &dataset.FormatError{Format: "ply", Offset: e.offset, Line: e.line, Kind: dataset.ErrUnsupported, Msg: "element vertex",
-			Got: err.Error(), Want: "properties x, y and z, and each once"}
+	bad := errors.New("no properties")
+	var set *records.Set
+	if least > 0 {
+		// The first row that cannot be there has room, for reading it is the error.
+		set, bad = records.NewSet(fields, min(e.n, (len(p.data)-p.at+1)/least+1))
 	}
-	set, err := begin(e.n)
-	if err != nil {
+	if bad != nil {
+		return 0, &dataset.FormatError{Format: "ply", Offset: e.offset, Line: e.line, Kind: dataset.ErrUnsupported, Msg: "element vertex",
+			Got: bad.Error(), Want: "properties x, y and z, and each once"}
+	}
+	whole, err = p.rows(e, e.n, set)
+	if err != nil && whole == 0 {
 		return 0, err
 	}
-	at, line := p.at, p.line
-	whole, err = p.rows(e, e.n, set)
-	if err != nil {
-		if whole == 0 {
-			return 0, err
-		}
-		p.at, p.line = at, line // once more, without the others
-		if set, _ = begin(whole); set != nil {
-			_, _ = p.rows(e, whole, set)
-		}
-	}
+	set.Keep(whole)
 	p.set = set
 	for _, q := range e.properties {
 		if q.count != 0 {
@@ -157,7 +152,7 @@ func (p *parser) rows(e *element, n int, set *records.Set) (whole int, err error
 	}
 	for row := range n {
 		at := p.at
-		if err := p.binaryRow(e, row, set); err != nil {
+		if err := set.Row(func() error { return p.binaryRow(e, row, set) }); err != nil {
 			p.at = at
 			return row, err
 		}
@@ -165,15 +160,16 @@ func (p *parser) rows(e *element, n int, set *records.Set) (whole int, err error
 	return n, nil
 }
 
-// records reads rows of one size. A set is filled if all its rows are there.
+// records reads rows of one size.
 func (p *parser) records(e *element, n, size int, set *records.Set) (whole int, err error) {
 	if size > 0 && n > (len(p.data)-p.at)/size {
 		n = (len(p.data) - p.at) / size
 		err = p.truncated(e, n)
 	}
+	set.Keep(n)
 	at := p.at
 	for i, q := range e.properties {
-		if set != nil && err == nil {
+		if set != nil {
 			set.Fill(i, p.data, at, size, p.order)
 		}
 		at += q.scalar.Size()

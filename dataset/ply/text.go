@@ -1,7 +1,6 @@
 package ply
 
 import (
-	"io"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
@@ -16,32 +15,43 @@ type layout struct {
 	words  records.Words
 }
 
-// textRows is rows of ascii data.
+// textRows is rows of ascii data. Points that are a line each cost no others if they are broken.
 func (p *parser) textRows(e *element, n int, set *records.Set) (whole int, err error) {
 	if len(e.properties) == 0 {
 		return n, nil
 	}
-	lines := &records.Lines{Format: "ply", Rows: e.n, Data: p.data, At: p.at, Line: p.line}
-	l := &layout{lines: lines, breaks: make([]bool, len(e.properties))}
-	before, beforeLine := p.at, p.line
-	for row := range n {
-		at, line := lines.At, lines.Line
-		if err := l.row(e, row, set); err != nil {
-			p.at, p.line = at, line
-			if whole = lines.Whole(row, err); whole < row {
-				p.at, p.line = before, beforeLine
-			}
-			return whole, err
-		}
-		before, beforeLine = at, line
+	lines := &records.Lines{Format: "ply", Rows: n, Data: p.data, At: p.at, Line: p.line}
+	if next := p.follows(e); next != nil {
+		lines.Follows = next.name
 	}
-	if rest := p.follows(e); n > 0 && n == e.n && rest != nil && lines.At == len(p.data) && !lines.Ended() { // digits of the last row may be missing
-		p.at, p.line = before, beforeLine
-		return n - 1, &dataset.FormatError{Format: "ply", Offset: int64(len(p.data)), Line: lines.Line, Kind: dataset.ErrTruncated, Msg: e.name + " " + strconv.Itoa(n-1),
-			Got: "the end of the file", Want: "a line's end, and the rows of " + rest.name, Err: io.ErrUnexpectedEOF}
+	l := &layout{lines: lines, breaks: make([]bool, len(e.properties))}
+	taken := lines.Take(e.name, set, e.vertex && e.isLine(*lines), func(row, to int) error { return l.row(e, row, to, set) })
+	switch {
+	case taken.Whole == 0 && taken.First != nil:
+		return 0, taken.First
+	case taken.Broken > 0:
+		bad, _ := dataset.AsDamage(taken.First)
+		p.damage = dataset.Damages{{What: "points", Count: taken.Broken, Bytes: int64(taken.Bytes), First: bad}}
 	}
 	p.at, p.line = lines.At, lines.Line
-	return n, nil
+	if taken.Err != nil {
+		p.at = taken.At
+	}
+	return taken.Whole, taken.Err
+}
+
+// isLine reports whether a row is one line, as the first is.
+func (e *element) isLine(lines records.Lines) bool {
+	words, err := lines.Next(e.name, 0)
+	for _, q := range e.properties {
+		if err == nil {
+			_, err = words.Next()
+		}
+		if q.count != 0 {
+			return false
+		}
+	}
+	return err == nil && !words.More()
 }
 
 // follows returns the next element after e that has rows to read, or nil.
@@ -57,7 +67,8 @@ func (p *parser) follows(e *element) *element {
 	return nil
 }
 
-func (l *layout) row(e *element, row int, set *records.Set) (err error) {
+// row reads a row, to a place in the set.
+func (l *layout) row(e *element, row, to int, set *records.Set) (err error) {
 	if l.words, err = l.lines.Next(e.name, row); err != nil {
 		return err
 	}
@@ -91,7 +102,7 @@ func (l *layout) row(e *element, row int, set *records.Set) (err error) {
 			continue
 		}
 		if set != nil {
-			if err := set.Text(row, i, word); err != nil {
+			if err := set.Text(to, i, word); err != nil {
 				return l.words.Fail(dataset.ErrCorrupt, records.Quote(q.name), records.Quote(word), err.Error())
 			}
 		}

@@ -11,11 +11,12 @@ import (
 
 // Lines steps through the lines of a text file that are not blank. They end with a line feed, a carriage return, or both.
 type Lines struct {
-	Format string // for errors
-	Rows   int    // that there should be, for errors
-	Data   []byte
-	At     int // the next byte
-	Line   int // its line, from 1
+	Format  string // for errors
+	Rows    int    // that there should be, for errors
+	Follows string // what has rows after these, if anything has
+	Data    []byte
+	At      int // the next byte
+	Line    int // its line, from 1
 }
 
 // Words steps through the words of a line.
@@ -100,17 +101,59 @@ func (w *Words) More() bool {
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
 func isEnd(c byte) bool   { return c == '\n' || c == '\r' }
 
-// Whole returns how many rows are whole before the one that has this error. Where the data ends without a line's end although there should be one
-// row more, digits of the last one may be missing.
-func (l *Lines) Whole(row int, err error) int {
-	if row > 0 && errors.Is(err, dataset.ErrTruncated) && !l.Ended() {
-		return row - 1
-	}
-	return row
+// Taken is what became of rows.
+type Taken struct {
+	Whole  int   // rows
+	Broken int   // rows that cost themselves alone
+	Bytes  int   // of these
+	Err    error // what cost the rows that are neither, or nil
+	At     int   // where these begin
+	First  error // what is wrong with the first row that is lost, or nil
 }
 
-// Ended reports whether the data ends with a line's end.
-func (l *Lines) Ended() bool { return len(l.Data) > 0 && isEnd(l.Data[len(l.Data)-1]) }
+// Take reads all rows of something, each with read, which is told which it is and what place it has in the set, which keeps those that are whole.
+// Where a row is a line, one that is broken costs itself alone, and if these are more than the others it all is; else it costs what follows too.
+// Where the data ends without a line's end although there should be more, digits of the last row may be missing.
+func (l *Lines) Take(what string, set *Set, rowIsLine bool, read func(row, to int) error) (r Taken) {
+	last, whole := l.At, false // the row before: where it begins, and whether it is whole
+	for row := 0; row < l.Rows && r.Err == nil; row++ {
+		r.At = l.At
+		err := set.Row(func() error { return read(row, r.Whole) })
+		cut := errors.Is(err, dataset.ErrTruncated)
+		switch {
+		case err == nil:
+			r.Whole++
+		case rowIsLine && !cut:
+			r.Broken++
+			r.Bytes += l.At - r.At
+		default:
+			r.Err = err
+		}
+		if r.First == nil {
+			r.First = err
+		}
+		if !cut {
+			last, whole = r.At, err == nil
+		}
+	}
+	unsure := whole && l.At == len(l.Data) && len(l.Data) > 0 && !isEnd(l.Data[len(l.Data)-1])
+	if r.Err == nil && l.Follows != "" && unsure {
+		r.Err = &dataset.FormatError{Format: l.Format, Offset: int64(len(l.Data)), Line: l.Line, Kind: dataset.ErrTruncated, Msg: fmt.Sprintf("%s %d", what, l.Rows-1),
+			Got: "the end of the file", Want: "a line's end, and the rows of " + l.Follows, Err: io.ErrUnexpectedEOF}
+		if r.First == nil {
+			r.First = r.Err
+		}
+	}
+	if unsure && errors.Is(r.Err, dataset.ErrTruncated) {
+		r.Whole, r.At = r.Whole-1, last
+		set.undo()
+	}
+	if r.Broken > r.Whole {
+		r.Whole = 0
+	}
+	set.Keep(r.Whole)
+	return r
+}
 
 // LineEnd returns the byte that ends the lines of a header: a carriage return where nothing else ends the first, else a line feed.
 func LineEnd(data []byte) byte {

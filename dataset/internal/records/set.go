@@ -41,6 +41,7 @@ type Set struct {
 	columns          []dataset.Column
 	n                int
 	inexact          int
+	before           int // inexact, without the last row
 }
 
 // table is a tensor [n, width] that is being filled: of f64 if it is wide.
@@ -240,6 +241,43 @@ func (s *Set) part(row, i, k int, v float32) {
 		t.double[at] = float64(v)
 	} else {
 		t.narrow[at] = v
+	}
+}
+
+// Row reads a point. Of one that cannot be read nothing is counted. A nil set only reads.
+func (s *Set) Row(read func() error) error {
+	if s == nil {
+		return read()
+	}
+	before := s.inexact
+	err := read()
+	if err != nil {
+		s.inexact = before
+	} else {
+		s.before = before
+	}
+	return err
+}
+
+// undo takes back what the last row counted.
+func (s *Set) undo() {
+	if s != nil {
+		s.inexact = s.before
+	}
+}
+
+// Keep makes the first n points all there are.
+func (s *Set) Keep(n int) {
+	if s == nil {
+		return
+	}
+	s.n = n
+	for _, t := range []*table{&s.points, &s.features} {
+		if t.wide {
+			t.double = t.double[:n*t.width]
+		} else {
+			t.narrow = t.narrow[:n*t.width]
+		}
 	}
 }
 
