@@ -19,6 +19,8 @@ type Dataset interface {
 	Name() string
 	// Format is the format's name: "ulog".
 	Format() string
+	// Info is what the dataset says of itself as a whole.
+	Info() Info
 	// Len returns the number of episodes.
 	Len() int
 	// Episode reads episode i. A number that there is not is a *RangeError.
@@ -43,15 +45,19 @@ func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 type Options struct {
 	// Strict refuses a broken file: the first damage is an error.
 	Strict bool
+	// Rate is how many steps a second there are, Hz, of a format that has no timestamps and does not say.
+	Rate float64
 }
 
 // Format is a file format that [Open] knows. A format's package registers it in init.
 type Format struct {
 	Name       string   // "ulog"
 	Extensions []string // ".ulg", in lower case: what files of it are called
-	// Match tells a file by its first bytes, HeadBytes of them or all there are.
+	// Match tells a file by its first bytes, HeadBytes of them or all there are; nil if the format has no files of its own.
 	Match func(head []byte) bool
-	Open  func(ctx context.Context, path string, opt Options) (Dataset, error)
+	// Folder tells a folder that is a dataset of the format; nil if it has none.
+	Folder func(path string) bool
+	Open   func(ctx context.Context, path string, opt Options) (Dataset, error)
 }
 
 // HeadBytes is how many bytes of a file Match sees.
@@ -80,9 +86,13 @@ func Formats() []Format {
 	return slices.Clone(formats.list)
 }
 
-// Open opens a file of any registered format, which it recognises by its first bytes, not by its name. A file of none is a *FormatError that is
-// ErrUnsupported and lists the formats there are.
+// Open opens a file or folder of any registered format, which it recognises by its content, not by its name. A folder of files of one format is a
+// dataset of which each file is an episode, in the order of [CompareNames]; other files in it are ignored. What is of no format is a *FormatError that
+// is ErrUnsupported and lists the formats there are.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return openFolder(ctx, path, opt)
+	}
 	f, err := Recognise(path)
 	if err != nil {
 		return nil, err
@@ -92,19 +102,34 @@ func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 
 // Recognise returns the registered format of a file.
 func Recognise(path string) (Format, error) {
+	f, ok, err := match(path)
+	if err == nil && !ok {
+		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: "a file of none that is known here", Want: known()}
+	}
+	return f, err
+}
+
+// match returns the format of a file, if it is of a known one.
+func match(path string) (Format, bool, error) {
 	head, err := headOf(path)
 	if err != nil {
-		return Format{}, err
+		return Format{}, false, err
 	}
-	var want []string
 	for _, f := range Formats() {
-		if f.Match(head) {
-			return f, nil
+		if f.Match != nil && f.Match(head) {
+			return f, true, nil
 		}
-		want = append(want, f.Name+" ("+strings.Join(f.Extensions, ", ")+")")
 	}
-	return Format{}, &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
-		Got: "a file of none that is known here", Want: strings.Join(want, ", ")}
+	return Format{}, false, nil
+}
+
+// known lists the registered formats.
+func known() string {
+	var list []string
+	for _, f := range Formats() {
+		list = append(list, f.Name+" ("+strings.Join(f.Extensions, ", ")+")")
+	}
+	return strings.Join(list, ", ")
 }
 
 func headOf(path string) ([]byte, error) {
@@ -140,6 +165,7 @@ type single struct {
 
 func (s *single) Name() string   { return BaseName(s.path) }
 func (s *single) Format() string { return s.format }
+func (s *single) Info() Info     { return Info{} }
 func (s *single) Len() int       { return 1 }
 func (s *single) Close() error   { return nil }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -97,4 +98,10 @@ func ExampleStream_Stats() {
 	st := s.Stats()
 	fmt.Printf("%s: %d samples at %.0f Hz, %d gap, the longest %d ms\n", s.Name, st.Samples, st.Rate, st.Gaps, st.LongestGap/1e6)
 	// Output: imu: 6 samples at 100 Hz, 1 gap, the longest 65 ms
+}
+
+func TestNamesAreOrderedAsPeopleDo(t *testing.T) {
+	names := []string{"demo_10", "demo_2", "demo_1", "demo", "demo_02b", "a", "demo_2a", "demo_1000000000000000000000"}
+	slices.SortFunc(names, dataset.CompareNames)
+	assert.Equal(t, []string{"a", "demo", "demo_1", "demo_2", "demo_2a", "demo_02b", "demo_10", "demo_1000000000000000000000"}, names)
 }

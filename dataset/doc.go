@@ -4,8 +4,8 @@
 // each of the D features. S counts samples. Timestamps are neither sorted nor made unique: [Stats] says what a clock is like. A [Media] stream has
 // frames as they were encoded, which are read when they are asked for. [Attributes] are what a file says of the whole episode.
 //
-// A [Dataset] is a series of episodes; a flight log is a dataset of one. [Open] recognises a file by its content, among the formats whose
-// packages are imported:
+// A [Dataset] is a series of episodes; a flight log is a dataset of one, a folder of them one of many. [Open] recognises files and folders by their
+// content, among the formats whose packages are imported:
 //
 //	import _ "github.com/robocache/robocache/dataset/ulog"
 //

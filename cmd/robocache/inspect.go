@@ -74,7 +74,7 @@ func (a *app) inspectCommand() *cobra.Command {
 timestamps and steps back, and their columns, and says of all else why it is no stream. FILE is a
 ULog file (.ulg), or a numpy archive (.npz) that holds NAME.values and NAME.times of each stream, or
 one array times for all that have as many samples, or records NAME with a field that is their clock;
-or a pipe of one of them.`,
+or a pipe of one of them, or a folder of such files.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --json | jq '.episodes[].streams[].name'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/robocache/robocache/tensor"
@@ -73,4 +74,53 @@ func TestStreamsAreNamedAlikeInBothCommands(t *testing.T) {
 		assert.Equal(t, exitInput, code)
 		assert.Contains(t, stderr, "did you mean airspeed?")
 	}
+}
+
+// A folder of recordings is a dataset of which each file is an episode.
+func TestAFolderOfRecordings(t *testing.T) {
+	dir := t.TempDir()
+	for name, n := range map[string]uint64{"run_2": 20, "run_10": 30} {
+		var stamps []uint64
+		var values []any
+		for i := range n {
+			stamps, values = append(stamps, i*100_000), append(values, float32(i))
+		}
+		log, err := os.ReadFile(writeLog(t, topic{"v", "float x", stamps, values}))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".ulg"), log, 0o600))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("not data"), 0o600))
+	stdout, _ := good(t, "inspect", dir, "--json")
+	got := unmarshal(t, stdout)
+	assert.Equal(t, "ulog", got["format"])
+	var names []any
+	for _, e := range got["episodes"].([]any) {
+		names = append(names, e.(map[string]any)["name"])
+	}
+	assert.Equal(t, []any{"run_2", "run_10"}, names)
+
+	out := filepath.Join(t.TempDir(), "o.npz")
+	for episode, samples := range []int{20, 30} {
+		good(t, "resample", dir, "-o", out, "--hz=10", "--backend=cpu", "--episode", strconv.Itoa(episode))
+		f := open(t, out)
+		assert.Equal(t, []int{samples, 1}, shape(t, f, "v.values"))
+		good(t, "fuse", dir, "-o", out, "--hz=10", "--backend=cpu", "--episode", strconv.Itoa(episode))
+	}
+	for want, args := range map[string][]string{
+		"holds 2 episodes, want --episode 0 to 1": {dir, "--hz=10"}, "--episode: got 2": {dir, "--hz=10", "--episode=2"}, "want --hz": {dir, "--episode=0"},
+		"is one recording": {"testdata/ramp.npz", "--episode=1"},
+	} {
+		code, _, stderr := cli(append([]string{"resample", "-o", out}, args...)...)
+		assert.Equal(t, exitUsage, code, want)
+		assert.Contains(t, stderr, want)
+	}
+	ramp, err := os.ReadFile("testdata/ramp.npz")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.npz"), ramp, 0o600))
+	code, _, stderr := cli("inspect", dir)
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "files of several: 1 of npz, 2 of ulog")
+	code, _, stderr = cli("inspect", t.TempDir())
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "without a file of any that is known here")
 }

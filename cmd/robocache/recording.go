@@ -19,7 +19,7 @@ import (
 // recording is an episode that is resampled or fused.
 type recording struct {
 	path    string
-	form    string // "ulg" or "npz"
+	form    string // "ulog", "npz"
 	episode *dataset.Episode
 	plan    align.Plan
 	ignored []string // arrays of an .npz file that were not used
@@ -33,7 +33,14 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
-	e, err := d.Episode(context.Background(), 0)
+	n := d.Len()
+	switch {
+	case r.episode >= n || r.episode < 0 && n == 0:
+		return nil, usagef("--episode: got %d, and %s holds %d episodes", max(r.episode, 0), r.in, n)
+	case r.episode < 0 && n > 1:
+		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", r.in, n, n-1)
+	}
+	e, err := d.Episode(context.Background(), max(r.episode, 0))
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
@@ -41,7 +48,7 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &work{&recording{path: r.in, form: "ulg", episode: e, plan: plan}}, d.Close()
+	return &work{&recording{path: r.in, form: d.Format(), episode: e, plan: plan}}, d.Close()
 }
 
 // loadStreams reads an archive of streams.

@@ -24,6 +24,7 @@ type request struct {
 	streams       []string
 	strict        bool
 	unordered     string
+	episode       int // of a folder; -1 unless given
 	fillGaps      bool
 	kind          choice[ops.Interp]
 	quat          choice[ops.QuatOrder]
@@ -41,6 +42,7 @@ type request struct {
 const resampleHelp = `Resample puts the streams of a recording on one clock.
 
 IN is a ULog file (.ulg) or a numpy archive (.npz), or a pipe of one of them; - is standard input.
+Of a folder of such files --episode says which, in the order of their names.
 
 Of a recording of streams it takes every one with at least two distinct timestamps, or those
 named with --stream, and --hz makes the clock over the time that they have in common. Floats
@@ -112,7 +114,7 @@ func (a *app) resampleCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&r.streams, "stream", nil, streamFlag)
 	cmd.Flags().Var(&r.fill, "fill", "value written by --edge fill, --edge hold before the first sample, and --fill-gaps (default nan)")
 	cmd.Flags().Var(&r.dtype, "dtype", "dtype of the values written: f32, f64, f16 or bf16 (default the input's; bf16 is stored as uint16)")
-	r.finish(cmd, func() error { return a.put(r, map[string]loader{"npz": loadNPZ, "ulg": loadRecording}) })
+	r.finish(cmd, func() error { return a.put(r, loadNPZ) })
 	return cmd
 }
 
@@ -153,6 +155,8 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
+	f.IntVar(&r.episode, "episode", -1, "which episode of a folder of recordings, from 0")
+	f.Lookup("episode").DefValue = ""
 	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
@@ -161,7 +165,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 
 // onlyPlan refuses flags that say what a plan file says.
 func onlyPlan(cmd *cobra.Command) (err error) {
-	apart := []string{"plan", "output", "plot", "backend", "strict", "in-dtype", "json"}
+	apart := []string{"plan", "episode", "output", "plot", "backend", "strict", "in-dtype", "json"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(apart, f.Name) {
 			err = usagef("--%s with --plan: got both, want it in the plan file", f.Name)
@@ -189,8 +193,8 @@ func (r *request) snapping() ops.Limit {
 // loader reads a recording.
 type loader func(*request) (*work, error)
 
-// put is resample and fuse: it reads a recording, puts it on one clock and writes the output.
-func (a *app) put(r *request, loaders map[string]loader) error {
+// put is resample and fuse: it reads a recording, one of an archive as load does, puts it on one clock and writes the output.
+func (a *app) put(r *request, load loader) error {
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -207,7 +211,10 @@ func (a *app) put(r *request, loaders map[string]loader) error {
 		return err
 	}
 	done := a.step("reading " + r.in)
-	work, err := loaders[form](r)
+	if form != "npz" {
+		load = loadRecording
+	}
+	work, err := load(r)
 	done()
 	if err != nil {
 		return err
@@ -274,15 +281,20 @@ func (r *request) checkFor(form string) error {
 	switch {
 	case r.span.set && r.hz.value == 0 && r.planFile == "":
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
-	case form == "ulg" && r.from.set:
+	case r.episode > 0 && form != "folder":
+		return usagef("--episode: got %d, and %s is one recording", r.episode, r.in)
+	case form == "npz":
+	case r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
-	case form == "ulg" && r.kind.value.Width() > 1 && r.kind.value != ops.InterpSlerp:
-		return usagef("--kind %v: a .ulg file does not say where it has such features, want --stream NAME:%v", r.kind.value, r.kind.value)
-	case form == "ulg" && r.hz.value == 0 && r.planFile == "":
-		return usagef("no clock given: a .ulg file has no targets, want --hz")
+	case r.kind.value.Width() > 1 && r.kind.value != ops.InterpSlerp:
+		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.value, whatIs[form], r.kind.value)
+	case r.hz.value == 0 && r.planFile == "":
+		return usagef("no clock given: %s has no targets, want --hz", whatIs[form])
 	}
 	return nil
 }
+
+var whatIs = map[string]string{"ulg": "a .ulg file", "folder": "a folder of recordings"}
 
 // job is a recording that was read.
 type job interface {
@@ -310,7 +322,7 @@ func (w work) save(r *request, report func() error) error {
 	}, report)
 }
 
-// formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing.
+// formatOf tells the formats apart by the file's name, and by its first bytes if that says nothing: "ulg", "npz", or "folder".
 func formatOf(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -318,7 +330,7 @@ func formatOf(path string) (string, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return "", &inputError{Path: path, Msg: "got a folder, want a .ulg or .npz file"}
+		return "folder", nil
 	}
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".ulg", ".npz":

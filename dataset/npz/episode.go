@@ -1,6 +1,8 @@
 package npz
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -158,4 +160,31 @@ func (f *File) stream(from candidate, bf16 bool) (s dataset.Stream, left []datas
 		return s, nil, &StreamError{Stream: s.Name, Array: from.times, Err: err}
 	}
 	return s, left, nil
+}
+
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "npz", Extensions: []string{".npz"},
+		Match: func(head []byte) bool {
+			return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
+		},
+		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+			return dataset.Single("npz", path, func(context.Context) (*dataset.Episode, error) { return ReadFile(path, opt) }), nil
+		},
+	})
+}
+
+// ReadFile reads the streams of an archive; see [File.Episode]. The file's name becomes the episode's.
+func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	e, _, err := f.Episode(EpisodeOptions{Strict: opt.Strict})
+	if err != nil {
+		return nil, err
+	}
+	e.Name, e.Attributes.Source = dataset.BaseName(path), path
+	return e, nil
 }
