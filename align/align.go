@@ -111,7 +111,7 @@ func (j *job) makeClock() error {
 			if j.plan.Range.Mode == RangeCommon {
 				cover = t.core
 			}
-			list = append(list, source{Cover: cover, onChange: t.onChange, stray: t.core != t.cover})
+			list = append(list, source{Cover: cover, onChange: t.onChange, stray: t.core != t.cover || t.jumps != ""})
 		}
 	}
 	var err error

@@ -22,8 +22,9 @@ type take struct {
 	edge     ops.Edge
 	cover    Cover // of its samples
 	core     Cover // without stray timestamps
-	strays   int   // samples that were left out because of them
-	pause    bool  // most of that is one step
+	lo, hi   int   // the samples that are not stray
+	strays   int   // samples that were left out
+	jumps    string
 	stats    dataset.Stats
 	sorting  sorting
 	empty    bool
@@ -234,14 +235,14 @@ func (j *job) unusable(s *dataset.Stream, st dataset.Stats, named bool) string {
 	return ""
 }
 
-// cut leaves out the samples before lo and from hi on.
-func (t *take) cut(lo, hi int) (err error) {
+// cut leaves out the stray samples.
+func (t *take) cut() (err error) {
 	s := *t.stream
-	t.strays = s.Len() - (hi - lo)
-	if s.Times, err = s.Times.Slice(0, lo, hi); err != nil {
+	t.strays = s.Len() - (t.hi - t.lo)
+	if s.Times, err = s.Times.Slice(0, t.lo, t.hi); err != nil {
 		return err
 	}
-	if s.Values, err = s.Values.Slice(0, lo, hi); err != nil {
+	if s.Values, err = s.Values.Slice(0, t.lo, t.hi); err != nil {
 		return err
 	}
 	t.stream, t.stats = &s, s.Stats()
@@ -256,21 +257,30 @@ func (j *job) covers(e *dataset.Episode) error {
 			continue
 		}
 		var err error
-		var lo, hi int
-		if t.cover, t.core, lo, hi, err = coversOf(t.stream); err != nil {
+		if t.cover, t.core, t.lo, t.hi, err = coversOf(t.stream); err != nil {
 			return &StreamError{Stream: t.from, Err: err}
 		}
-		if t.core != t.cover && j.plan.Targets == nil && j.plan.Range.Mode == RangeCommon {
-			if err := t.cut(lo, hi); err != nil {
-				return err
-			}
-		}
-		t.pause = mostlyOneStep(t.stream, t.core)
 		for _, c := range []*Cover{&t.cover, &t.core} {
 			c.First, c.Last = after(c.First, t.how.Offset), after(c.Last, t.how.Offset)
 		}
 	}
-	j.whole = j.wholeOf(e)
+	beside := j.beside(e)
+	list := slices.Clone(beside)
+	for i := range j.takes {
+		t := &j.takes[i]
+		if t.empty {
+			continue
+		}
+		j.vouched(t, beside)
+		if t.core != t.cover && j.plan.Targets == nil && j.plan.Range.Mode == RangeCommon {
+			if err := t.cut(); err != nil {
+				return err
+			}
+		}
+		t.jumps = j.jump(t, beside)
+		list = append(list, source{Cover: t.core, stray: mostlyOneStep(t.kept())})
+	}
+	j.whole = recordingOf(list)
 	for i := range j.takes {
 		t := &j.takes[i]
 		t.onChange = !t.empty && t.stream.AllInteger() && float64(t.stream.Len()) < j.whole.length()/1e9

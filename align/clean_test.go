@@ -150,6 +150,24 @@ func TestAStrayTimestampIsNamedAndNotObeyed(t *testing.T) {
 		require.ErrorAs(t, err, &span, "asked for all of it, there is too much of it")
 		assert.Equal(t, "rtl", span.Streams[0].Name)
 	}
+	// A clock that was set in the midst of a recording is named: no sample is stray then.
+	jump := numbered(t, "a", every(300, func(i int) int64 { return int64(i)*100*ms + map[bool]int64{true: 0, false: start * ms}[i < 100] }))
+	whole := numbered(t, "b", every(300, func(i int) int64 { return int64(i) * 100 * ms }))
+	set, err := align.Resample(context.Background(), cpu(t), episode(jump, whole), align.Plan{Rate: 10})
+	require.NoError(t, err)
+	require.Len(t, set.Report.Remarks, 1)
+	assert.Contains(t, set.Report.Remarks[0], "a: a sample comes 1700000000.1")
+	assert.Contains(t, set.Report.Remarks[0], "after the one before it, sample 99")
+	// What lies where others have samples is not stray, though it be far from its own.
+	for name, at := range map[string]func(i int) int64{
+		"a first event": func(i int) int64 { return map[bool]int64{true: 0, false: 20_000*ms + int64(i)*10*ms}[i == 0] },
+		"a last event":  func(i int) int64 { return map[bool]int64{true: 29_000 * ms, false: int64(i) * ms / 10}[i == 19] },
+	} {
+		got, err := align.Resample(context.Background(), cpu(t), episode(numbered(t, "events", every(20, at)), whole), align.Plan{Rate: 10})
+		require.NoError(t, err)
+		assert.Equal(t, 20, got.Report.Streams[0].Samples, name)
+		assert.Empty(t, got.Report.Remarks, name)
+	}
 	// A zero that fits in is obeyed where the whole is asked for, and named.
 	s := numbered(t, "rtl", every(20, func(i int) int64 { return map[bool]int64{true: 0, false: 20_000*ms + int64(i)*100*ms}[i == 0] }))
 	got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10, Range: align.Range{Mode: align.RangeUnion}})

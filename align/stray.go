@@ -2,17 +2,17 @@ package align
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
 
-// A timestamp is stray if it lies so many times as far from the others as these are long: a zero once, another number ten times, and a block of
-// several numbers, which may be a recording that went on after a pause, a thousand times. The others are at least ten, and a block is no more than a
-// tenth of them.
+// A timestamp is stray if it lies so many times as far from the others of its stream as these are long: a zero, which a clock gives before it is set,
+// ten times, and what may be a sample after a long pause a thousand times. The others are at least ten, and ten for each of a block of several numbers.
 const (
 	strayOthers = 10
-	strayNumber = 10
-	strayBlock  = 1000
+	strayZero   = 10
+	strayNumber = 1000
 )
 
 // CoversOf returns, as CoverOf does, the time that a stream's samples cover, and that without stray timestamps at its ends: what a clock gave before
@@ -31,21 +31,14 @@ func coversOf(s *dataset.Stream) (all, core Cover, lo, hi int, err error) {
 	ns := s.Nanoseconds()
 	hi = len(ns)
 	for hi-lo > strayOthers {
-		at := lo + 1 // behind the longest step
-		for i := lo + 1; i < hi; i++ {
-			if uint64(ns[i])-uint64(ns[i-1]) > uint64(ns[at])-uint64(ns[at-1]) { // of int64 it may overflow
-				at = i
-			}
-		}
-		switch step := float64(ns[at]) - float64(ns[at-1]); {
-		case stray(ns[lo:at], ns[at:hi], step):
+		at, longest := longestStep(ns[lo:hi])
+		at += lo
+		step := float64(longest)
+		if longest > 0 && stray(ns[lo:at], ns[at:hi], step) {
 			lo = at
-		case stray(ns[at:hi], ns[lo:at], step):
+		} else if longest > 0 && stray(ns[at:hi], ns[lo:at], step) {
 			hi = at
-		default:
-			at = 0
-		}
-		if at == 0 {
+		} else {
 			break
 		}
 	}
@@ -66,11 +59,11 @@ func stray(block, others []int64, step float64) bool {
 	}
 	switch first, last := block[0], block[len(block)-1]; {
 	case first == 0 && last == 0:
-		return step > length
+		return step > strayZero*length
 	case first == last:
 		return step > strayNumber*length
 	}
-	return step > strayBlock*length && strayOthers*len(block) <= len(others)
+	return step > strayNumber*length && strayOthers*len(block) <= len(others)
 }
 
 // Strays says, in words for a person, which timestamps of a stream lie outside the core of its cover, and what became of them.
@@ -95,41 +88,81 @@ func (j *job) strays() (remarks []string) {
 			what = "its sample was taken"
 		}
 		remarks = append(remarks, Strays(t.stream.Name, t.cover, t.core, what)...)
+		if t.jumps != "" {
+			remarks = append(remarks, t.jumps)
+		}
 	}
 	return remarks
 }
 
-// wholeOf returns the time of a recording, of all its streams, whichever are taken; those that are with their offsets.
-func (j *job) wholeOf(e *dataset.Episode) Cover {
-	var list []source
-	taken := map[string]bool{}
-	for _, t := range j.takes {
-		if taken[t.from] = true; !t.empty {
-			list = append(list, source{Cover: t.core, stray: t.pause})
-		}
-	}
+// beside are the streams of the recording that are not taken, as far as their timestamps are good.
+func (j *job) beside(e *dataset.Episode) (list []source) {
 	for i := range e.Streams {
-		if s := &e.Streams[i]; !taken[s.Name] {
-			if _, core, err := CoversOf(s); err == nil { // one without timestamps, or with wrong ones, is no measure
-				list = append(list, source{Cover: core, stray: mostlyOneStep(s, core)})
-			}
+		s := &e.Streams[i]
+		if slices.ContainsFunc(j.takes, func(t take) bool { return t.from == s.Name }) {
+			continue
+		}
+		if _, core, lo, hi, err := coversOf(s); err == nil {
+			list = append(list, source{Cover: core, stray: mostlyOneStep(s.Nanoseconds()[lo:hi])})
 		}
 	}
-	return recordingOf(list)
+	return list
 }
 
-// mostlyOneStep reports whether most of what a stream covers is one step, so that it says little of the recording.
-func mostlyOneStep(s *dataset.Stream, core Cover) bool {
-	return float64(longestStep(s, core)) > core.length()/2
+// witness reports whether another stream has samples around a time.
+func (j *job) witness(t *take, beside []source, at int64) bool {
+	within := func(c Cover) bool { return c.First <= at && at <= c.Last }
+	return slices.ContainsFunc(beside, func(s source) bool { return within(s.Cover) }) ||
+		slices.ContainsFunc(j.takes, func(o take) bool { return !o.empty && o.from != t.from && within(o.core) })
 }
 
-// longestStep returns the longest time between neighbouring samples of sorted timestamps within a cover, in nanoseconds.
-func longestStep(s *dataset.Stream, within Cover) (longest uint64) {
-	ns := s.Nanoseconds()
+// vouched puts timestamps back into a stream's core that lie where another stream has samples: within the recording nothing is stray.
+func (j *job) vouched(t *take, beside []source) {
+	if t.lo > 0 && j.witness(t, beside, t.cover.First) {
+		t.lo, t.core.First = 0, t.cover.First
+	}
+	if n := t.stream.Len(); t.hi < n && j.witness(t, beside, t.cover.Last) {
+		t.hi, t.core.Last = n, t.cover.Last
+	}
+}
+
+// kept are the timestamps that are not stray.
+func (t *take) kept() []int64 {
+	ns := t.stream.Nanoseconds()
+	if t.strays > 0 { // the others are no longer there
+		return ns
+	}
+	return ns[t.lo:t.hi]
+}
+
+// jump remarks that a stream's clock was perhaps set while it was recorded: one step is a thousand times all others together, and leads to where no
+// other stream is.
+func (j *job) jump(t *take, beside []source) string {
+	ns := t.kept()
+	at, step := longestStep(ns)
+	if len(ns) <= strayOthers || j.witness(t, beside, t.core.First) && j.witness(t, beside, t.core.Last) {
+		return ""
+	}
+	length := uint64(ns[len(ns)-1]) - uint64(ns[0])
+	if float64(step) <= strayNumber*float64(length-step) {
+		return ""
+	}
+	return fmt.Sprintf("%s: a sample comes %s s after the one before it, sample %d, and all others lie within %s s: perhaps its clock was set. "+
+		"A max_gap makes what lies between not valid", t.stream.Name, Seconds(int64(step)), at-1, Seconds(int64(length-step)))
+}
+
+// mostlyOneStep reports whether most of what sorted timestamps cover is one step, so that it says little of the recording.
+func mostlyOneStep(ns []int64) bool {
+	_, step := longestStep(ns)
+	return len(ns) > 0 && float64(step) > (float64(ns[len(ns)-1])-float64(ns[0]))/2
+}
+
+// longestStep returns the longest time between neighbours of sorted timestamps, in nanoseconds, and the index of the later one; 0 without two.
+func longestStep(ns []int64) (at int, longest uint64) {
 	for i := 1; i < len(ns); i++ {
-		if ns[i-1] >= within.First && ns[i] <= within.Last {
-			longest = max(longest, uint64(ns[i])-uint64(ns[i-1])) // of int64 it may overflow
+		if step := uint64(ns[i]) - uint64(ns[i-1]); step > longest { // of int64 it may overflow
+			at, longest = i, step
 		}
 	}
-	return longest
+	return at, longest
 }
