@@ -45,7 +45,7 @@ func (j *job) report(e *dataset.Episode) Report {
 func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.Limit, lost func(n *Narrowed) error) error {
 	line := StreamReport{
 		Name: a.Name, Rows: 1, Columns: len(a.Columns), DType: a.Values.DType().String(),
-		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), Sorted: t.sorting.late, Timeless: t.sorting.lost, Stray: t.strays,
+		Inexact: a.Recorded.Inexact, Kinds: countKinds(a.Channels), Edge: t.edge.String(), BackSteps: t.sorting.late, Timeless: t.sorting.lost, Stray: t.strays,
 	}
 	if n := t.sorting; n.late+n.lost > 0 {
 		r.Remarks = append(r.Remarks, Sorted(a.Name, n.late, n.lost))
@@ -56,6 +56,9 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 		err = line.Count(a.Recorded.Times, own, a.Valid)
 	}
 	if remark := Units(a.Recorded.Times, t.stats); remark != "" {
+		r.Remarks = append(r.Remarks, a.Name+": "+remark)
+	}
+	if remark := Degrees(a.Recorded.Values, a.Channels); remark != "" {
 		r.Remarks = append(r.Remarks, a.Name+": "+remark)
 	}
 	if remark := Coarse(a.Recorded, t.stats, own, snap); err == nil && remark != "" {
@@ -72,7 +75,7 @@ func (r *Report) account(t *take, a *Aligned, targets *tensor.Tensor, snap ops.L
 func Sorted(name string, late, lost int) string {
 	var list []string
 	if late > 0 {
-		list = append(list, count(late, "sample")+" recorded behind a later one, and sorted")
+		list = append(list, count(late, "step")+" back in time, sorted")
 	}
 	if lost > 0 {
 		list = append(list, count(lost, "sample")+" without a time, and left out")

@@ -163,8 +163,8 @@ func Room(clock ops.Clock, streams, columns int, dtype tensor.DType) error {
 	if dtype != 0 {
 		size = dtype.Size()
 	}
-	// An age of 8 bytes and a flag beside the values.
-	need := float64(clock.Count) * (float64(columns)*float64(size) + float64(streams)*9)
+	// An age of 8 bytes and a flag beside the values, the times, and as much again for what is counted and written.
+	need := 2 * float64(clock.Count) * (float64(columns)*float64(size) + float64(streams)*9 + 8)
 	if most := float64(min(maxOutput, tensor.Available())); need > most {
 		return &SizeError{clock.Rate, clock.Count, need, most}
 	}

@@ -63,7 +63,7 @@ func TestDisorderCostsItsStream(t *testing.T) {
 	got, err = align.Resample(ctx, cpu(t), episode(good, back), plan)
 	require.NoError(t, err)
 	require.Len(t, got.Streams, 2)
-	assert.Equal(t, 1, got.Report.Streams[1].Sorted)
+	assert.Equal(t, 1, got.Report.Streams[1].BackSteps)
 	assert.Equal(t, 50, got.Report.Streams[1].Samples)
 	v := tensor.Must(got.Streams[1].Values.Contiguous())
 	list, err := tensor.Data[float32](v)
@@ -120,7 +120,7 @@ func TestTimestampsThatAreNoTimes(t *testing.T) {
 		assert.Contains(t, got.Report.LeftOut[0].Reason, "at sample 3")
 		got, err = align.Resample(context.Background(), cpu(t), episode(good, wrong), align.Plan{Rate: 10, Unordered: "sort"})
 		require.NoError(t, err)
-		assert.Equal(t, [3]int{0, 1, 19}, [3]int{got.Report.Streams[1].Sorted, got.Report.Streams[1].Timeless, got.Report.Streams[1].Samples})
+		assert.Equal(t, [3]int{0, 1, 19}, [3]int{got.Report.Streams[1].BackSteps, got.Report.Streams[1].Timeless, got.Report.Streams[1].Samples})
 	}
 }
 
@@ -452,4 +452,24 @@ func TestUnitsOfTimeAreSuspected(t *testing.T) {
 	_, err := run(tensor.Must(tensor.Of(sec, 30)))
 	require.ErrorIs(t, err, ops.ErrTimeRange)
 	assert.ErrorContains(t, err, "want seconds, as floats are taken")
+}
+
+// Angles beyond a turn that jump are neither wrapped radians nor unwrapped ones.
+func TestDegreesAreSuspected(t *testing.T) {
+	run := func(at func(i int) float64, period float64) []string {
+		v := make([]float64, 300)
+		for i := range v {
+			v[i] = at(i)
+		}
+		s := dataset.Stream{Name: "yaw", Times: every(300, func(i int) int64 { return int64(i) * 100 * ms }), Values: tensor.Must(tensor.Of(v, 300, 1)), Columns: []dataset.Column{{Name: "v"}}}
+		got, err := align.Resample(context.Background(), cpu(t), episode(s), align.Plan{Rate: 20, Defaults: align.Sampling{Kind: "angle", Period: period}})
+		require.NoError(t, err)
+		return got.Report.Remarks
+	}
+	degrees := func(i int) float64 { return math.Mod(float64(i)*7.3, 360) }
+	require.Len(t, run(degrees, 0), 1)
+	assert.Contains(t, run(degrees, 0)[0], "yaw: its angles go to 35")
+	assert.Empty(t, run(degrees, 360))
+	assert.Empty(t, run(func(i int) float64 { return math.Mod(float64(i)*.3, 2*math.Pi) }, 0), "wrapped radians")
+	assert.Empty(t, run(func(i int) float64 { return float64(i) * .3 }, 0), "unwrapped radians")
 }

@@ -24,6 +24,9 @@ func Coarse(s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap op
 		return ""
 	}
 	clock := dataset.Stream{Times: targets}
+	if !alikeRates(ns, clock.Nanoseconds()) { // a snap would only take samples that are not the target's
+		return ""
+	}
 	var in, on, beside, most int64
 	for _, x := range clock.Nanoseconds() {
 		if x < ns[0]-unit || x > ns[len(ns)-1]+unit {
@@ -47,6 +50,15 @@ func Coarse(s *dataset.Stream, st dataset.Stats, targets *tensor.Tensor, snap op
 	}
 	return fmt.Sprintf("its timestamps are whole multiples of %v, so that %d of %d targets lie beside their sample, by up to %v; a snap of %v puts them on it",
 		time.Duration(unit), beside, in, time.Duration(most), time.Duration(enough))
+}
+
+// alikeRates reports whether two clocks have one mean rate, within a fiftieth.
+func alikeRates(a, b []int64) bool {
+	if len(a) < 2 || len(b) < 2 {
+		return false
+	}
+	mean := func(ns []int64) float64 { return (float64(ns[len(ns)-1]) - float64(ns[0])) / float64(len(ns)-1) }
+	return math.Abs(mean(a)-mean(b)) <= mean(a)/50
 }
 
 const micro = int64(time.Microsecond)

@@ -48,6 +48,9 @@ func (e *MissingError) Error() string {
 	if e.Near != "" {
 		s += ", did you mean " + e.Near + "?"
 	}
+	if len(e.Names) == 0 {
+		return s + ": there is none at all"
+	}
 	return s + " There are " + oneOf(e.Names)
 }
 

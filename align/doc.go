@@ -26,9 +26,9 @@
 //
 // # Accounts
 //
-// Every target of every stream is counted once in [StreamReport]: valid, out of range, in a gap, or not finite. So are samples that were sorted or left
-// out, whole numbers and doubles that the output's dtype rounds, and finite numbers that become infinite in it. Streams that were left out are listed
-// with the reason.
+// Every target of every stream is counted once in [StreamReport]: valid, out of range, in a gap, or not finite. So are samples that were sorted or
+// left out, whole numbers and doubles that the output's dtype rounds, and finite numbers that become infinite in it. Streams that were left out are
+// listed with the reason.
 //
 // Times are nanoseconds unless named otherwise. Results are on the host. Nothing is kept of the episode but references to its tensors.
 package align

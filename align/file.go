@@ -42,6 +42,9 @@ func ParsePlan(path string, text []byte) (Plan, error) {
 	if err != nil {
 		return Plan{}, d.syntax(err)
 	}
+	if len(file.Docs) == 0 || len(file.Docs) == 1 && file.Docs[0].Body == nil {
+		return Plan{}, &PlanError{Path: path, Line: 1, Column: 1, Got: "nothing", Want: "a plan, with version and rate"}
+	}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
 		return Plan{}, &PlanError{Path: path, Line: 1, Column: 1, Got: fmt.Sprintf("%d documents", len(file.Docs)), Want: "one, with version and rate"}
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 // A timestamp is stray if it lies so many times as far from the others of its stream as these are long: a zero, which a clock gives before it is set,
-// ten times, and what may be a sample after a long pause a thousand times. The others are at least ten, and ten for each of a block of several numbers.
+// ten times, and what may be a sample after a long pause a thousand times. The others are at least ten, and ten for each of a block of several
+// numbers.
 const (
 	strayOthers = 10
 	strayZero   = 10

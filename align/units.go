@@ -2,8 +2,10 @@ package align
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -35,4 +37,35 @@ func Units(times *tensor.Tensor, st dataset.Stats) string {
 		return ""
 	}
 	return ""
+}
+
+// Degrees asks, in words for a person, whether angles that are taken as radians are degrees: they go beyond a turn, as only angles that are not
+// wrapped do, and jump by more than half of one, as only wrapped ones do. values are [..,D], the channels are of D.
+func Degrees(values *tensor.Tensor, channels []ops.Channel) string {
+	var list []float64
+	most, step := 0.0, 0.0
+	for _, c := range channels {
+		if c.Interp != ops.InterpAngle || c.Period != 0 {
+			continue
+		}
+		if list == nil {
+			var err error
+			if list, err = tensor.Floats(values); err != nil {
+				return ""
+			}
+		}
+		d := values.Dim(values.Rank() - 1)
+		for k := c.Lo; k < c.Hi; k++ {
+			for i := k; i < len(list); i += d {
+				most = max(most, math.Abs(list[i])) // NaN is not more
+				if i >= d {
+					step = max(step, math.Abs(list[i]-list[i-d]))
+				}
+			}
+		}
+	}
+	if !(most > 2.02*math.Pi && most < 400 && step > 1.01*math.Pi) {
+		return ""
+	}
+	return fmt.Sprintf("its angles go to %.4g and change by up to %.4g at once; if they are degrees, their period is 360", most, step)
 }

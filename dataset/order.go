@@ -11,8 +11,8 @@ import (
 const maxTime = 1 << 62
 
 // Sorted returns the stream in the order of its timestamps; samples of one timestamp keep theirs. Samples whose timestamp is not finite, or beyond
-// 2^62 ns, have no place and are left out. It also returns how many samples there are behind a later one, and how many were left out.
-func (s *Stream) Sorted() (sorted Stream, late, lost int, err error) {
+// 2^62 ns, have no place and are left out. It also returns how many steps back there were, and how many samples were left out.
+func (s *Stream) Sorted() (sorted Stream, back, lost int, err error) {
 	switch s.Times.DType() {
 	case tensor.F64:
 		return sortedBy[float64](s, maxTime/1e9)
@@ -22,21 +22,21 @@ func (s *Stream) Sorted() (sorted Stream, late, lost int, err error) {
 	return sortedBy[int64](s, maxTime)
 }
 
-func sortedBy[T int64 | float64 | float32](s *Stream, limit T) (sorted Stream, late, lost int, err error) {
+func sortedBy[T int64 | float64 | float32](s *Stream, limit T) (sorted Stream, back, lost int, err error) {
 	times, err := tensor.Data[T](s.Times)
 	if err != nil {
 		return sorted, 0, 0, err
 	}
-	rows, latest := make([]int, 0, len(times)), -limit
+	rows, before := make([]int, 0, len(times)), -limit
 	for i, t := range times {
 		if !(t >= -limit && t <= limit) { // NaN too
 			lost++
 			continue
 		}
-		if t < latest {
-			late++
+		if t < before {
+			back++
 		}
-		rows, latest = append(rows, i), max(latest, t)
+		rows, before = append(rows, i), t
 	}
 	slices.SortFunc(rows, func(a, b int) int { return cmp.Or(cmp.Compare(times[a], times[b]), a-b) })
 	sorted = *s
@@ -47,7 +47,7 @@ func sortedBy[T int64 | float64 | float32](s *Stream, limit T) (sorted Stream, l
 	if sorted.Times, err = tensor.Of(clock, len(clock)); err == nil {
 		sorted.Values, err = takeRows(s.Values, rows)
 	}
-	return sorted, late, lost, err
+	return sorted, back, lost, err
 }
 
 // takeRows copies rows of a tensor [S,D].

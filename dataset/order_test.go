@@ -20,7 +20,7 @@ func TestSortedKeepsEverySampleThatHasAPlace(t *testing.T) {
 	}
 	got, late, lost, err := s.Sorted()
 	require.NoError(t, err)
-	assert.Equal(t, 3, late, "1, 2 and the second 2 come after a 3")
+	assert.Equal(t, 2, late, "from 3 to 1, and from 3 to the second 2")
 	assert.Equal(t, 3, lost, "NaN, infinity, and beyond 2^62 ns")
 	assert.Equal(t, []float64{1, 2, 2, 3, 3, 4}, floats(t, got.Times))
 	assert.Equal(t, []float64{10, 20, 21, 30, 31, 40}, floats(t, got.Values), "those of one timestamp in their order")

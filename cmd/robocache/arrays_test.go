@@ -284,7 +284,7 @@ func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	moved := slices.Clone(frames)
 	moved[7], moved[8] = moved[8], moved[7]
 	f, stderr = run(column(moved...), swapped, "--unordered=sort")
-	assert.Equal(t, "robocache: values: 1 sample recorded behind a later one, and sorted\n", stderr)
+	assert.Equal(t, "robocache: values: 1 step back in time, sorted\n", stderr)
 	assert.Equal(t, frames, array[float32](t, f, "values"))
 	for _, args := range [][]string{{}, {"--unordered=error"}} {
 		in := writeNPZ(t, map[string]*tensor.Tensor{"values": column(moved...), "times": vec(swapped...)})
@@ -299,5 +299,6 @@ func TestClocksOfArraysThatAreNotClean(t *testing.T) {
 	late[0] = 0
 	f, stderr = run(column(frames...), late)
 	assert.Contains(t, stderr, "row 0: a timestamp of 0.000 s lies 1000.03")
+	assert.Contains(t, stderr, "samples left out: 1\n")
 	assert.Equal(t, frames[1:], array[float32](t, f, "values"))
 }

@@ -211,7 +211,7 @@ var cases = map[string]func(c *aCase){
 		assert.NotContains(c, stdout, " a ")
 		f, _, stderr = c.good("resample", c.in("flight.ulg"), "--hz", "10", "--unordered", "sort")
 		assert.True(c, f.Has("a.values"))
-		assert.Contains(c, stderr, "a: 1 sample recorded behind a later one, and sorted")
+		assert.Contains(c, stderr, "a: 1 step back in time, sorted")
 		assert.Contains(c, c.bad(exitInput, "resample", c.in("flight.ulg"), "--hz", "10", "--unordered", "error"), "stream a: ")
 	},
 	"ulog-one-bad-message": func(c *aCase) {

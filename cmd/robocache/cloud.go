@@ -189,8 +189,8 @@ func (c *cloud) columns(r io.Reader) error {
 	return c.set(points, features)
 }
 
-// npz reads the arrays points [N,3] and, where they are there, features [N,F] or [N] and offsets [B+1]. Points may be records with x, y and z, which it
-// returns: they have the features with them.
+// npz reads the arrays points [N,3] and, where they are there, features [N,F] or [N] and offsets [B+1]. Points may be records with x, y and z, which
+// it returns: they have the features with them.
 func (c *cloud) npz() (found *dataset.Cloud, err error) {
 	file, err := npz.Open(c.path)
 	if err != nil {

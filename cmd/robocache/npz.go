@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type npzJob struct {
 	path                   string
 	values, times, targets *tensor.Tensor
 	columns                []dataset.Column // of values
+	strays                 int              // samples that were left out since their timestamp lies far from the others
 	sorted, timeless       int              // samples that were out of order, and that have no time
 	inexact                int              // whole numbers that values could not hold
 	lengths                *tensor.Tensor   // nil: all rows are full
@@ -156,7 +158,14 @@ func (j *npzJob) makeClock(r *request) error {
 			return &inputError{Path: j.path, Array: "times", Err: j.sortable(r, err)}
 		}
 		what := "the range that was asked for follows it"
-		if r.span.value == align.RangeCommon {
+		switch {
+		case r.span.value != align.RangeCommon || c == core:
+		case j.values.Rank() == 2:
+			if err := j.cut(t, c, core); err != nil {
+				return err
+			}
+			what = fmt.Sprintf("samples left out: %d", j.strays)
+		default:
 			what = "the clock does not follow it"
 		}
 		j.remarks = append(j.remarks, align.Strays(name, c, core, what)...)
@@ -183,6 +192,23 @@ func (j *npzJob) makeClock(r *request) error {
 		return &inputError{Path: j.path, Array: "times", Err: err}
 	}
 	j.targets, err = align.Ticks(j.clock, j.times.DType())
+	return err
+}
+
+// cut leaves out the stray samples of one recording, whose timestamps lie outside the core of what they cover.
+func (j *npzJob) cut(times *tensor.Tensor, all, core align.Cover) (err error) {
+	ns := (&dataset.Stream{Times: times}).Nanoseconds()
+	lo, hi := 0, len(ns)
+	if core.First != all.First {
+		lo, _ = slices.BinarySearch(ns, core.First)
+	}
+	if core.Last != all.Last {
+		hi, _ = slices.BinarySearch(ns, core.Last+1)
+	}
+	j.strays, j.lengths = len(ns)-(hi-lo), nil
+	if j.times, err = times.Slice(0, lo, hi); err == nil {
+		j.values, err = j.values.Slice(0, lo, hi)
+	}
 	return err
 }
 
@@ -220,11 +246,15 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	j.out = out
 	res := &result{Input: r.in, Output: r.out, Plot: r.plot, Report: align.NewReport(j.targets, r.hz.value)}
 	res.Ignored, res.Remarks = append([]string{}, j.ignored...), append(res.Remarks, j.remarks...)
+	channels := []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value, Period: r.period.value}}
+	if remark := align.Degrees(j.values, channels); remark != "" {
+		res.Remarks = append(res.Remarks, "values: "+remark)
+	}
 	res.Remarks = append(res.Remarks, align.Unused(r.sampling(), align.Effective{
-		How: r.sampling(), Edge: r.edge.value, Channels: []ops.Channel{{Hi: j.values.Dim(j.values.Rank() - 1), Interp: r.kind.value}},
+		How: r.sampling(), Edge: r.edge.value, Channels: channels,
 	})...)
 	d := j.values.Dim(j.values.Rank() - 1)
-	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, Sorted: j.sorted, Timeless: j.timeless,
+	line := align.StreamReport{Name: "values", Rows: j.batch(), Columns: d, DType: out.Values.DType().String(), Inexact: j.inexact, BackSteps: j.sorted, Stray: j.strays, Edge: r.edge.value.String(), Timeless: j.timeless,
 		Kinds: map[string]int{r.kind.value.String(): d}}
 	said := map[int]bool{} // by kind: one row says it for all
 	for b := range j.batch() {

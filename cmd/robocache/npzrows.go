@@ -132,8 +132,8 @@ func rowOf(t *tensor.Tensor, b int) (*tensor.Tensor, error) {
 	return one.Reshape(one.Shape()[1:]...)
 }
 
-// sort brings the samples of each row into the order of their timestamps. Those without a time are left out of one recording; in a batch, where rows are
-// of one length, they are an error.
+// sort brings the samples of each row into the order of their timestamps. Those without a time are left out of one recording; in a batch, where rows
+// are of one length, they are an error.
 func (j *npzJob) sort() error {
 	if j.values.Rank() == 2 {
 		return j.sortOne()
@@ -258,5 +258,9 @@ func (j *npzJob) sortable(r *request, err error) error {
 	if j.values.Rank() > 2 && !errors.Is(err, ops.ErrUnsorted) {
 		return err
 	}
-	return r.sortable(err)
+	err = r.sortable(err)
+	if j.values.Rank() > 2 && j.lengths == nil && errors.Is(err, ops.ErrUnsorted) && r.unordered != "sort" {
+		return fmt.Errorf("%w; if rows are padded, lengths [%d] says how many samples of each count", err, j.batch())
+	}
+	return err
 }

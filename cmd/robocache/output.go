@@ -91,5 +91,10 @@ func sameFile(a, b string) bool {
 	if errA == nil && errB == nil {
 		return os.SameFile(ia, ib)
 	}
+	for _, name := range []*string{&a, &b} { // what is not there yet, through links too
+		if target, err := atomicfile.Follow(*name); err == nil {
+			*name = target
+		}
+	}
 	return filepath.Clean(a) == filepath.Clean(b)
 }

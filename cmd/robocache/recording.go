@@ -22,7 +22,8 @@ type recording struct {
 	form    string // "ulog", "npz"
 	episode *dataset.Episode
 	plan    align.Plan
-	ignored []string // arrays of an .npz file that were not used
+	used    []string // arrays of an .npz file that the streams are made of
+	ignored []string // and those that are none's
 	remarks []string
 	fused   *align.Fused
 	apart   *align.Resampled
@@ -108,7 +109,7 @@ func loadStreams(r *request) (*work, error) {
 		}
 		used = append(used, "targets")
 	}
-	j.ignored = append(unused(file, used), file.Others()...)
+	j.used, j.ignored = used, append(unused(file, used), file.Others()...)
 	return &work{j}, nil
 }
 
@@ -285,7 +286,7 @@ func (j *recording) run(r *request, device *ops.Device) (*result, error) {
 	if err != nil {
 		return nil, j.explain(r, err)
 	}
-	if j.form == "npz" { // all of whose streams the plan names
+	if j.form == "npz" && len(j.plan.Streams) > 0 { // else align lists them
 		for _, l := range j.episode.LeftOut {
 			res.LeftOut = append(res.LeftOut, align.LeftOut{Name: l.Name, Reason: l.Reason})
 		}
@@ -311,7 +312,7 @@ func (j *recording) explain(r *request, err error) error {
 	}
 	switch {
 	case errors.As(err, &missing):
-		return &inputError{Path: j.path, Plan: place, Stream: missing.Stream, Err: missing}
+		return &inputError{Path: j.path, Plan: place, Stream: missing.Stream, Err: j.damaged(missing)}
 	case errors.As(err, &many):
 		return usagef("%s: %v with --stream", j.path, many)
 	case errors.As(err, &size):
@@ -333,7 +334,7 @@ func (j *recording) explain(r *request, err error) error {
 				none.LeftOut = append(none.LeftOut, l.Name+" ("+l.Reason+")")
 			}
 		}
-		return &inputError{Path: j.path, Err: none}
+		return &inputError{Path: j.path, Err: j.damaged(none)}
 	case errors.As(err, &span), errors.As(err, &arg), errors.As(err, &value):
 		e := &inputError{Path: j.path, Err: err}
 		if j.form == "npz" && (value != nil && value.Arg == "Targets" || arg != nil && arg.Arg == "Targets") {
@@ -346,6 +347,14 @@ func (j *recording) explain(r *request, err error) error {
 		return &inputError{Path: j.path, Array: "targets", Msg: fmt.Sprintf("got %s, want %s", plan.Got, plan.Want)}
 	}
 	return err
+}
+
+// damaged adds to an error what was lost of the recording, which may be why.
+func (j *recording) damaged(err error) error {
+	if len(j.episode.Damage) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; lost: %v", err, j.episode.Damage)
 }
 
 // sortable adds to an error about timestamps what takes such samples.
@@ -375,13 +384,24 @@ func (j *recording) array(e *align.StreamError) string {
 	}
 	switch name[strings.LastIndexByte(name, '.')+1:] {
 	case "Src":
-		return e.Stream + ".values"
+		return j.arrayOf(e.Stream, "values")
 	case "SrcTimes":
-		return e.Stream + ".times"
+		return j.arrayOf(e.Stream, "times")
 	case "Targets":
 		return "targets"
 	}
 	return ""
+}
+
+// arrayOf names the array that a stream's values or times are in: its own, records of its name, or a clock of several.
+func (j *recording) arrayOf(stream, part string) string {
+	own := stream + "." + part
+	for _, name := range append([]string{own, stream}, npz.Clocks()...) {
+		if slices.Contains(j.used, name) {
+			return name
+		}
+	}
+	return own
 }
 
 func (j *recording) arrays(w *npz.Writer) error {

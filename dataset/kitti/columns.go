@@ -120,7 +120,7 @@ func unknown(data []byte, possible [][]string) error {
 	for _, names := range possible {
 		list = append(list, fmt.Sprintf("%d points of %s", len(data)/4/len(names), strings.Join(names, ",")))
 	}
-	if len(possible) == 1 {
+	if possible != nil {
 		list = append(list, "of columns that are not known here")
 	}
 	if possible == nil {

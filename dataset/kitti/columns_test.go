@@ -185,7 +185,7 @@ func TestWhatMayBeTwoIsAskedFor(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 	assert.ErrorContains(t, err, "got 240 bytes that may be 20 points of x,y,z or 15 points of x,y,z,intensity or 12 points of x,y,z,intensity,ring or 10 points of")
 	_, err = Parse(raw(1, 2, 3, .5, -4, 5, 6, .25, 1, 2, 3, 1), Options{})
-	assert.ErrorContains(t, err, "got 48 bytes that may be 4 points of x,y,z or 3 points of x,y,z,intensity, want")
+	assert.ErrorContains(t, err, "got 48 bytes that may be 4 points of x,y,z or 3 points of x,y,z,intensity or of columns")
 	empty, err := Parse(nil, Options{})
 	require.NoError(t, err, "no points are none of any columns")
 	assert.Zero(t, empty.Len())

@@ -23,7 +23,7 @@ type file struct {
 // create begins a file that rename will name path, or what path links to. The folder must exist. The permissions are those of the file that is there,
 // or those of os.Create.
 func create(path string) (*file, error) {
-	target, err := follow(path)
+	target, err := Follow(path)
 	if err != nil {
 		return nil, named(path, err)
 	}
@@ -60,8 +60,8 @@ func create(path string) (*file, error) {
 	}
 }
 
-// follow returns the file that a name stands for, through symbolic links, be it there or not.
-func follow(path string) (string, error) {
+// Follow returns the file that a name stands for, through symbolic links, be it there or not.
+func Follow(path string) (string, error) {
 	for range 40 {
 		st, err := os.Lstat(path)
 		if err != nil || st.Mode()&fs.ModeSymlink == 0 {
