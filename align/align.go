@@ -36,6 +36,9 @@ func prepare(e *dataset.Episode, plan Plan, fuse bool) (*job, error) {
 	if err := uniqueNames(e); err != nil {
 		return nil, err
 	}
+	if e.Steps && plan.Targets == nil {
+		return nil, &StepsError{plan.Rate}
+	}
 	if err := j.choose(e); err != nil {
 		return nil, err
 	}
@@ -62,6 +65,16 @@ func Snapping(given ops.Limit, rate float64) (ops.Limit, error) {
 	}
 	return given, nil
 }
+
+// StepsError says that a recording cannot be put on a clock of a rate, because its timestamps count steps and nobody says how long one is.
+type StepsError struct{ Rate float64 }
+
+func (e *StepsError) Error() string {
+	return fmt.Sprintf("%g Hz: the recording counts steps and does not say how many a second there are, want their rate", e.Rate)
+}
+
+// Unwrap returns ops.ErrMissing.
+func (e *StepsError) Unwrap() error { return ops.ErrMissing }
 
 // uniqueNames checks that no two streams of a recording have one name.
 func uniqueNames(e *dataset.Episode) error {

@@ -473,3 +473,16 @@ func TestDegreesAreSuspected(t *testing.T) {
 	assert.Empty(t, run(func(i int) float64 { return math.Mod(float64(i)*.3, 2*math.Pi) }, 0), "wrapped radians")
 	assert.Empty(t, run(func(i int) float64 { return float64(i) * .3 }, 0), "unwrapped radians")
 }
+
+// Steps of which nobody says how long they are can be resampled onto targets, and onto no rate.
+func TestStepsAreNoClock(t *testing.T) {
+	e := episode(numbered(t, "s", every(10, func(i int) int64 { return int64(i) * 1000 * ms })))
+	e.Steps = true
+	_, err := align.Resample(context.Background(), cpu(t), e, align.Plan{Rate: 10})
+	var steps *align.StepsError
+	require.ErrorAs(t, err, &steps)
+	require.ErrorIs(t, err, ops.ErrMissing)
+	got, err := align.Resample(context.Background(), cpu(t), e, align.Plan{Targets: tensor.Must(tensor.Of([]int64{1500 * ms}, 1))})
+	require.NoError(t, err)
+	assert.Equal(t, 1, got.Report.Streams[0].Valid)
+}

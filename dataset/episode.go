@@ -13,6 +13,8 @@ type Episode struct {
 	Name    string
 	Streams []Stream
 	Media   []Media
+	// Steps says that the timestamps count steps, a second each, because the format has no times and nobody said how many steps a second there are.
+	Steps bool
 	// Rotation is the order that quaternions have in recordings of this kind, for columns that do not say; RotationNone if there is no custom.
 	Rotation Rotation
 	// Attributes are what the file says of the episode as a whole.

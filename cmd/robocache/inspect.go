@@ -67,6 +67,7 @@ type inspectedMedia struct {
 
 func (a *app) inspectCommand() *cobra.Command {
 	var strict, columns bool
+	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
 		Use:   "inspect FILE",
 		Short: "List the streams of a recording",
@@ -83,10 +84,11 @@ or a pipe of one of them, or a folder of such files.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inspect(cmd.Context(), args[0], dataset.Options{Strict: strict}, columns)
+			return a.inspect(cmd.Context(), args[0], dataset.Options{Strict: strict, Rate: rate.value}, columns)
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "refuse a file that is broken anywhere")
+	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
 	cmd.Flags().BoolVar(&columns, "columns", false, "name every column")
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt

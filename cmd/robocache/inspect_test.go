@@ -108,12 +108,14 @@ func TestAFolderOfRecordings(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"holds 2 episodes, want --episode 0 to 1": {dir, "--hz=10"}, "--episode: got 2": {dir, "--hz=10", "--episode=2"}, "want --hz": {dir, "--episode=0"},
-		"is one recording": {"testdata/ramp.npz", "--episode=1"},
+		"is one recording": {"testdata/ramp.npz", "--episode=1"}, "--rate is for recordings without times": {"testdata/ramp.npz", "--rate=5"},
 	} {
 		code, _, stderr := cli(append([]string{"resample", "-o", out}, args...)...)
 		assert.Equal(t, exitUsage, code, want)
 		assert.Contains(t, stderr, want)
 	}
+	_, stderr := good(t, "resample", dir, "-o", out, "--hz=10", "--episode=0", "--rate=5")
+	assert.Contains(t, stderr, "rate has no effect")
 	ramp, err := os.ReadFile("testdata/ramp.npz")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.npz"), ramp, 0o600))

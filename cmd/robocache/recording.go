@@ -30,7 +30,7 @@ type recording struct {
 }
 
 func loadRecording(r *request) (*work, error) {
-	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict})
+	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict, Rate: r.rate.value})
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
@@ -49,7 +49,11 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &work{&recording{path: r.in, form: d.Format(), episode: e, plan: plan}}, d.Close()
+	j := &recording{path: r.in, form: d.Format(), episode: e, plan: plan}
+	if r.rate.value > 0 && d.Info().RateFrom != "caller" {
+		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
+	}
+	return &work{j}, d.Close()
 }
 
 // loadStreams reads an archive of streams.
@@ -310,7 +314,10 @@ func (j *recording) explain(r *request, err error) error {
 	if errors.As(err, &placed) {
 		place = placed
 	}
+	var steps *align.StepsError
 	switch {
+	case errors.As(err, &steps):
+		return usagef("--hz: %s counts steps and does not say how many a second there are, want --rate", j.path)
 	case errors.As(err, &missing):
 		return &inputError{Path: j.path, Plan: place, Stream: missing.Stream, Err: j.damaged(missing)}
 	case errors.As(err, &many):

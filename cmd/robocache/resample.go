@@ -33,6 +33,7 @@ type request struct {
 	span          choice[align.RangeMode]
 	planFile      string
 	hz, period    positiveFlag
+	rate          positiveFlag // of the steps of a recording without times
 	fill          fillFlag
 	snap          limitFlag
 	gap, near     limitFlag
@@ -98,6 +99,7 @@ func newRequest(op string) *request {
 		from:   choice[tensor.DType]{list: []tensor.DType{tensor.BF16}, kind: "DTYPE"},
 		span:   choice[align.RangeMode]{list: []align.RangeMode{align.RangeCommon, align.RangeIntersection, align.RangeUnion}, kind: "RANGE"},
 		hz:     positiveFlag{max: 1e9, unit: "HZ"},
+		rate:   positiveFlag{max: 1e9, unit: "HZ"},
 		period: positiveFlag{unit: "PERIOD"},
 		window: limitFlag{above: true},
 	}
@@ -155,6 +157,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.gap, "max-gap", "targets between samples further apart than this are not valid")
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
+	f.Var(&r.rate, "rate", "steps a second of a recording that has no times and does not say")
 	f.IntVar(&r.episode, "episode", -1, "which episode of a folder of recordings, from 0")
 	f.Lookup("episode").DefValue = ""
 	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
@@ -165,7 +168,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 
 // onlyPlan refuses flags that say what a plan file says.
 func onlyPlan(cmd *cobra.Command) (err error) {
-	apart := []string{"plan", "episode", "output", "plot", "backend", "strict", "in-dtype", "json"}
+	apart := []string{"plan", "episode", "rate", "output", "plot", "backend", "strict", "in-dtype", "json"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(apart, f.Name) {
 			err = usagef("--%s with --plan: got both, want it in the plan file", f.Name)
@@ -283,6 +286,8 @@ func (r *request) checkFor(form string) error {
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
 	case r.episode > 0 && form != "folder":
 		return usagef("--episode: got %d, and %s is one recording", r.episode, r.in)
+	case form == "npz" && r.rate.value > 0:
+		return usagef("--rate is for recordings without times, got %q", r.in)
 	case form == "npz":
 	case r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
