@@ -76,7 +76,7 @@ func (t *Type) String() string {
 	case t.odd != "":
 		return t.odd
 	case t.Kind <= Float:
-		s := fmt.Sprint(t.Kind, 8*t.Size)
+		s := fmt.Sprintf("%v%d", t.Kind, 8*t.Size)
 		if t.brain {
 			s = "bfloat16"
 		}
@@ -85,7 +85,7 @@ func (t *Type) String() string {
 		}
 		return s
 	case t.Kind == String || t.Kind == Opaque || t.Kind == Bitfield:
-		return fmt.Sprint(t.Kind, " of ", t.Size)
+		return fmt.Sprintf("%v of %d", t.Kind, t.Size)
 	case t.Kind == Compound:
 		names := make([]string, 0, 5)
 		for i, f := range t.Fields {

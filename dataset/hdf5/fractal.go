@@ -79,16 +79,8 @@ func (h *fractal) object(id *cursor) (*cursor, error) {
 		return h.managed(id, offset, n)
 	case 1:
 		return h.huge(id)
-	case 2:
-		n := uint64(head & 15)
-		if h.id > 17 {
-			n = n<<8 | id.number(1)
-		}
-		at := id.here()
-		data := id.bytes(n + 1)
-		return h.w.cursor(h.what, data, at), id.err
 	}
-	return nil, id.bad(1, dataset.ErrCorrupt, "kind of an object", "3", "0 to 2")
+	return nil, id.bad(1, dataset.ErrUnsupported, "kind of an object", fmt.Sprint(head>>4&3), "0, in a block, or 1, in a place of its own")
 }
 
 // row returns the bytes of the blocks of a row, and where in the heap the row begins.
