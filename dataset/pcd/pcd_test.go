@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/lzf"
 	"github.com/robocache/robocache/internal/cloudtest"
 	"github.com/robocache/robocache/tensor"
 )
@@ -52,7 +52,7 @@ func TestFieldsInAnyOrderOfAnyTypeAndCount(t *testing.T) {
 
 	// And compressed, with and without the padding, as libraries differ. Each field's numbers lie together.
 	for _, body := range [][]byte{record, append(append([]byte{}, record[:10]...), record[13:]...)} {
-		packed := compress(nil, body)
+		packed := lzf.Compress(nil, body)
 		sizes := []byte{byte(len(packed)), 0, 0, 0, byte(len(body)), 0, 0, 0}
 		z := parse(t, one+"DATA binary_compressed\n"+string(sizes)+string(packed))
 		cloudtest.Equal(t, b, z)
@@ -162,27 +162,6 @@ func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 	assert.ErrorAs(t, Write(&bytes.Buffer{}, c, Options{}), &bad)
 }
 
-func TestCompressionOfWhateverComesBack(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{0, 1, 2, 3, 4, 31, 32, 33, 34, 127, 128, 129, 263, 264, 265, 266, 1000, 8191, 8192, 8193, 20000} {
-		for _, letters := range []int{1, 2, 4, 256} {
-			src := make([]byte, n)
-			for i := range src {
-				src[i] = byte(r.IntN(letters))
-			}
-			packed := compress(nil, src)
-			out := make([]byte, n)
-			_, err := decompress(out, packed)
-			require.NoError(t, err, "%d bytes of %d letters", n, letters)
-			assert.True(t, bytes.Equal(src, out), "%d bytes of %d letters", n, letters)
-			assert.LessOrEqual(t, len(packed), n+(n+31)/32)
-			if letters == 1 && n >= 1000 {
-				assert.Less(t, len(packed), n/50)
-			}
-		}
-	}
-}
-
 // A whole file with every flaw that there is a word for. Each names where it is.
 func TestBadFilesSayWhere(t *testing.T) {
 	head := "FIELDS x y z\nWIDTH 2\nHEIGHT 1\nPOINTS 2\n"
@@ -235,11 +214,11 @@ func TestBadFilesSayWhere(t *testing.T) {
 		{head + "DATA binary_compressed\n\x09\x00\x00\x00\x18\x00\x00\x0012345678", dataset.ErrTruncated, 78, 0, ""},
 		{head + "DATA binary_compressed\n\x01\x00\x00\x00\x18\x00\x00\x7f1", dataset.ErrTooLarge, 66, 0, "at most 88"},
 		{head + "DATA binary_compressed\n\x01\x00\x00\x00\x17\x00\x00\x001", dataset.ErrCorrupt, 66, 0, "got 23, want 2 points of 12 bytes"},
-		{head + "DATA binary_compressed\n\x03\x00\x00\x00\x18\x00\x00\x00\x05ab", dataset.ErrCorrupt, 70, 0, errCut.Error()},
-		{head + "DATA binary_compressed\n\x03\x00\x00\x00\x18\x00\x00\x00\x00a\xe0", dataset.ErrCorrupt, 72, 0, errCut.Error()},
-		{head + "DATA binary_compressed\n\x04\x00\x00\x00\x18\x00\x00\x00\x00a\x20\x01", dataset.ErrCorrupt, 72, 0, errFar.Error()},
-		{head + "DATA binary_compressed\n\x05\x00\x00\x00\x18\x00\x00\x00\x00a\xe0\x10\x00", dataset.ErrCorrupt, 72, 0, errTooMuch.Error()},
-		{head + "DATA binary_compressed\n\x05\x00\x00\x00\x18\x00\x00\x00\x00a\xe0\x0d\x00", dataset.ErrCorrupt, 75, 0, errTooLittle.Error()},
+		{head + "DATA binary_compressed\n\x03\x00\x00\x00\x18\x00\x00\x00\x05ab", dataset.ErrCorrupt, 70, 0, lzf.ErrCut.Error()},
+		{head + "DATA binary_compressed\n\x03\x00\x00\x00\x18\x00\x00\x00\x00a\xe0", dataset.ErrCorrupt, 72, 0, lzf.ErrCut.Error()},
+		{head + "DATA binary_compressed\n\x04\x00\x00\x00\x18\x00\x00\x00\x00a\x20\x01", dataset.ErrCorrupt, 72, 0, lzf.ErrFar.Error()},
+		{head + "DATA binary_compressed\n\x05\x00\x00\x00\x18\x00\x00\x00\x00a\xe0\x10\x00", dataset.ErrCorrupt, 72, 0, lzf.ErrTooMuch.Error()},
+		{head + "DATA binary_compressed\n\x05\x00\x00\x00\x18\x00\x00\x00\x00a\xe0\x0d\x00", dataset.ErrCorrupt, 75, 0, lzf.ErrTooLittle.Error()},
 	} {
 		got, err := Parse([]byte(c.text), dataset.Options{Strict: true})
 		var bad *dataset.FormatError
@@ -305,7 +284,7 @@ func FuzzParse(f *testing.F) {
 			require.False(t, c.Damage[0].What == "points" && c.Len() == 0, "no whole point is an error")
 			require.LessOrEqual(t, c.Damage.Bytes(), int64(len(data)))
 		}
-		require.LessOrEqual(t, c.Points.Len()+c.Features.Len(), 4*maxRatio*(len(data)+1), "numbers from so few bytes")
+		require.LessOrEqual(t, c.Points.Len()+c.Features.Len(), 4*lzf.MaxRatio*(len(data)+1), "numbers from so few bytes")
 		var b bytes.Buffer
 		if Write(&b, c, Options{Encoding: Compressed}) == nil {
 			again, err := Parse(b.Bytes(), dataset.Options{Strict: true})

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/lzf"
 	"github.com/robocache/robocache/dataset/internal/records"
 )
 
@@ -131,8 +132,8 @@ func (p *parser) compressed() error {
 	if packed > uint64(len(body)-8) {
 		return p.truncated(len(body))
 	}
-	if plain > packed*maxRatio {
-		return fail(4, dataset.ErrTooLarge, "uncompressed size", strconv.FormatUint(plain, 10), fmt.Sprintf("at most %d, all that %d bytes could become", packed*maxRatio, packed))
+	if plain > packed*lzf.MaxRatio {
+		return fail(4, dataset.ErrTooLarge, "uncompressed size", strconv.FormatUint(plain, 10), fmt.Sprintf("at most %d, all that %d bytes could become", packed*lzf.MaxRatio, packed))
 	}
 	padding := 0
 	for _, f := range p.fields {
@@ -151,7 +152,7 @@ func (p *parser) compressed() error {
 		return err
 	}
 	out := make([]byte, plain)
-	if at, err := decompress(out, body[8:8+packed]); err != nil {
+	if at, err := lzf.Decompress(out, body[8:8+packed]); err != nil {
 		return fail(8+at, dataset.ErrCorrupt, "compressed data", err.Error(), "")
 	}
 	at, next := 0, 0

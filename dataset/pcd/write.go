@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/lzf"
 	"github.com/robocache/robocache/dataset/internal/records"
 )
 
@@ -181,7 +182,7 @@ func encode(fields []field, n int, e Encoding) ([]byte, error) {
 		if len(b) > math.MaxUint32/2 {
 			return nil, &dataset.CloudError{Arg: "Points", Kind: dataset.ErrTooLarge, Got: fmt.Sprintf("%d bytes", len(b)), Want: "at most 2 GiB, which the compressed form has room for"}
 		}
-		packed := compress(make([]byte, 8), b)
+		packed := lzf.Compress(make([]byte, 8), b)
 		binary.LittleEndian.PutUint32(packed, uint32(len(packed)-8))
 		binary.LittleEndian.PutUint32(packed[4:], uint32(len(b)))
 		return packed, nil

@@ -1,23 +1,21 @@
-package pcd
+package lzf
 
 import "errors"
 
-// LZF is Marc Lehmann's: a byte below 32 is followed by that many bytes and one more; any other holds the high bits of a
-// distance and a length, 7 standing for 7 and what the next byte says.
+// MaxRatio bounds what a byte can become: three bytes copy 264 at most.
+const MaxRatio = 88
 
-// maxRatio bounds what a byte can become: three bytes copy 264 at most.
-const maxRatio = 88
-
+// What can be wrong with compressed data.
 var (
-	errCut       = errors.New("the data's end inside an instruction")
-	errFar       = errors.New("a copy from before the data's beginning")
-	errTooMuch   = errors.New("more than the uncompressed size")
-	errTooLittle = errors.New("less than the uncompressed size")
+	ErrCut       = errors.New("the data's end inside an instruction")
+	ErrFar       = errors.New("a copy from before the data's beginning")
+	ErrTooMuch   = errors.New("more than the uncompressed size")
+	ErrTooLittle = errors.New("less than the uncompressed size")
 )
 
-// decompress fills out from src, which must make exactly as many bytes. With an error it returns the offset of the
+// Decompress fills out from src, which must make exactly as many bytes. With an error it returns the offset of the
 // instruction to blame.
-func decompress(out, src []byte) (int, error) {
+func Decompress(out, src []byte) (int, error) {
 	at, to := 0, 0
 	for at < len(src) {
 		start := at
@@ -27,9 +25,9 @@ func decompress(out, src []byte) (int, error) {
 			n := op + 1
 			switch {
 			case n > len(src)-at:
-				return start, errCut
+				return start, ErrCut
 			case n > len(out)-to:
-				return start, errTooMuch
+				return start, ErrTooMuch
 			}
 			copy(out[to:], src[at:at+n])
 			at, to = at+n, to+n
@@ -40,7 +38,7 @@ func decompress(out, src []byte) (int, error) {
 			extra = 2
 		}
 		if extra > len(src)-at {
-			return start, errCut
+			return start, ErrCut
 		}
 		if n == 7 {
 			n += int(src[at])
@@ -51,9 +49,9 @@ func decompress(out, src []byte) (int, error) {
 		at++
 		switch {
 		case from < 0:
-			return start, errFar
+			return start, ErrFar
 		case n > len(out)-to:
-			return start, errTooMuch
+			return start, ErrTooMuch
 		}
 		// Byte by byte: the copy may run into what it wrote.
 		for i := range n {
@@ -62,7 +60,7 @@ func decompress(out, src []byte) (int, error) {
 		to += n
 	}
 	if to < len(out) {
-		return at, errTooLittle
+		return at, ErrTooLittle
 	}
 	return at, nil
 }
@@ -74,8 +72,8 @@ const (
 	hashBits    = 14
 )
 
-// compress appends src in LZF. What cannot be compressed grows by a byte in 32.
-func compress(dst, src []byte) []byte {
+// Compress appends src in LZF. What cannot be compressed grows by a byte in 32.
+func Compress(dst, src []byte) []byte {
 	var seen [1 << hashBits]int // one more than where three bytes were last
 	literal := 0
 	flush := func(end int) {

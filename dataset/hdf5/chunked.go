@@ -1,0 +1,202 @@
+package hdf5
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// How a file finds chunks. The first is that of layouts before version 4; the others have the numbers of those.
+const (
+	indexTree1 = iota
+	indexSingle
+	indexImplicit
+	indexFixed
+	indexExtensible
+	indexTree2
+)
+
+// chunked is elements in boxes of one size, those at the array's end too.
+type chunked struct {
+	addr       uint64 // of the index
+	index      int
+	filters    []Filter
+	plainEdges bool // boxes that reach over the array's end have no filters
+	size       uint64
+	mask       uint32 // of a single chunk
+	pageBits   int
+
+	dims  []int // of a chunk, in elements
+	grid  []int // chunks along each dimension
+	bytes int   // of a chunk
+
+	mu   sync.Mutex
+	list []chunk // by number; nil before they were looked for
+}
+
+// chunk is one that was written.
+type chunk struct {
+	number int // in row-major order of the grid
+	addr   uint64
+	size   uint64
+	mask   uint32
+}
+
+// chunks takes the dimensions of a chunk, and last the bytes of an element.
+func (v *Values) chunks(c *cursor, d *chunked, dims []uint64) {
+	if c.err != nil {
+		return
+	}
+	rank := len(v.space.shape)
+	if rank == 0 || len(dims) != rank+1 || dims[rank] != uint64(v.stored) {
+		c.bad(0, dataset.ErrCorrupt, "chunk", fmt.Sprintf("%d of %d bytes", dims, v.stored), fmt.Sprintf("one of the rank of %s, and these bytes", tensor.FormatShape(v.space.shape)))
+		return
+	}
+	d.bytes = v.stored
+	for i, n := range dims[:rank] {
+		if n == 0 || n > uint64(math.MaxUint32/d.bytes) {
+			c.bad(0, dataset.ErrCorrupt, "chunk", fmt.Sprint(dims), "more than nothing and less than 2^32 bytes")
+			return
+		}
+		d.bytes *= int(n)
+		d.dims = append(d.dims, int(n))
+		d.grid = append(d.grid, (v.space.shape[i]+int(n)-1)/int(n))
+	}
+	if d.size == 0 {
+		d.size = uint64(d.bytes)
+	}
+	v.data = d
+	if d.addr == none {
+		v.data = unwritten{}
+	}
+}
+
+// chunks returns the chunks of rows.
+func (d *chunked) chunks(v *Values, lo, hi int) ([]chunk, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.list == nil {
+		found := &found{v: v, d: d, list: []chunk{}}
+		if err := found.all(); err != nil {
+			return nil, err
+		}
+		slices.SortFunc(found.list, func(a, b chunk) int { return a.number - b.number })
+		for i, k := range found.list[min(1, len(found.list)):] {
+			if k.number == found.list[i].number {
+				return nil, v.fail(dataset.ErrCorrupt, "", fmt.Sprintf("chunk %d twice", k.number), "each once")
+			}
+		}
+		d.list = found.list
+	}
+	if lo == hi {
+		return nil, nil
+	}
+	row := d.perRow()
+	first, end := lo/d.dims[0]*row, ((hi-1)/d.dims[0]+1)*row
+	at := func(number int) int {
+		return sort.Search(len(d.list), func(i int) bool { return d.list[i].number >= number })
+	}
+	return d.list[at(first):at(end)], nil
+}
+
+// perRow is the number of chunks in a row of chunks.
+func (d *chunked) perRow() int {
+	n, _ := tensor.NumElements(d.grid[1:]...)
+	return n
+}
+
+func (d *chunked) whole(v *Values, lo, hi int) (bool, error) {
+	list, err := d.chunks(v, lo, hi)
+	if err != nil || lo == hi {
+		return true, err
+	}
+	return len(list) == ((hi-1)/d.dims[0]-lo/d.dims[0]+1)*d.perRow(), nil
+}
+
+func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error {
+	list, err := d.chunks(v, lo, hi)
+	if err != nil {
+		return err
+	}
+	at := make([]int, len(d.dims))
+	for _, k := range list {
+		number := k.number
+		edge := false
+		for i := len(at) - 1; i >= 0; i-- {
+			at[i] = number % d.grid[i] * d.dims[i]
+			number /= d.grid[i]
+			edge = edge || d.dims[i] > v.space.shape[i]-at[i]
+		}
+		data, err := d.load(v, k, at, edge)
+		if err != nil {
+			return err
+		}
+		if err := d.spread(v, at, lo, hi, data, put); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads a chunk, whose first element is at a place of the array, and undoes its filters.
+func (d *chunked) load(v *Values, k chunk, place []int, edge bool) ([]byte, error) {
+	what := fmt.Sprintf("%s: chunk at %s", v.name, tensor.FormatShape(place))
+	filters := d.filters
+	if edge && d.plainEdges {
+		filters = nil
+	}
+	if len(filters) == 0 && k.size != uint64(d.bytes) {
+		return nil, wrongSize(v.f.source, what, v.f.offset(k.addr), int(min(k.size, math.MaxInt)), d.bytes)
+	}
+	c, err := v.f.source.read(what, k.addr, k.size)
+	if err != nil {
+		return nil, err
+	}
+	return decode(v.f.source, what, c.start, c.data, filters, k.mask, d.bytes)
+}
+
+// spread hands over what a chunk has of the array's rows lo to hi, a run of elements after the other.
+func (d *chunked) spread(v *Values, place []int, lo, hi int, data []byte, put func(int, []byte) error) error {
+	rank := len(d.dims)
+	var from, to, skip, step [maxRank]int // what is taken in each dimension; elements of the array and of the chunk to the next in it
+	skip[rank-1], step[rank-1] = 1, 1
+	for i := rank - 1; i > 0; i-- {
+		skip[i-1], step[i-1] = skip[i]*v.space.shape[i], step[i]*d.dims[i]
+	}
+	for i := range rank {
+		from[i], to[i] = place[i], min(place[i]+d.dims[i], v.space.shape[i])
+	}
+	from[0], to[0] = max(from[0], lo), min(to[0], hi)
+	// Dimensions that are taken whole, of the chunk and of the array, are one run with what is before them.
+	last := rank - 1
+	for last > 0 && to[last]-from[last] == d.dims[last] && d.dims[last] == v.space.shape[last] {
+		last--
+	}
+	run := (to[last] - from[last]) * step[last] * v.stored
+	at := from
+	for {
+		target, begin := -lo*skip[0], 0
+		for i := range last + 1 {
+			target += at[i] * skip[i]
+			begin += (at[i] - place[i]) * step[i]
+		}
+		if err := put(target, data[begin*v.stored:][:run]); err != nil {
+			return err
+		}
+		i := last - 1
+		for ; i >= 0; i-- {
+			if at[i]++; at[i] < to[i] {
+				break
+			}
+			at[i] = from[i]
+		}
+		if i < 0 {
+			return nil
+		}
+	}
+}

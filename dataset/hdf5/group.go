@@ -1,0 +1,274 @@
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// LinkKind is how a group names an object.
+type LinkKind uint8
+
+// The kinds of links.
+const (
+	Hard     LinkKind = iota // by its address
+	Soft                     // by a path in the same file
+	External                 // by a path in another file, which is not followed
+	Other                    // as a program defines
+)
+
+// Link is a name in a group.
+type Link struct {
+	Name   string
+	Kind   LinkKind
+	Target string // of a soft link, the path; of an external one, the file, a colon and the path
+
+	addr    uint64
+	created int64 // order of creation; -1 where it is not known
+}
+
+// Object is a *Group, a *Dataset or a *NamedType.
+type Object interface {
+	// Path returns the path by which the object was opened.
+	Path() string
+	// Attrs returns the attributes in name order.
+	Attrs() ([]*Attr, error)
+	// Attr returns an attribute, or an error that is dataset.ErrNotFound.
+	Attr(name string) (*Attr, error)
+}
+
+// object is what all objects have.
+type object struct {
+	f      *File
+	path   string
+	header *header
+}
+
+func (o *object) Path() string { return o.path }
+
+// Group is a group of named objects.
+type Group struct {
+	object
+	links []Link // in name order
+}
+
+// NamedType is a type that a file keeps under a name.
+type NamedType struct {
+	object
+	Type *Type
+}
+
+// Links returns the group's links in name order.
+func (g *Group) Links() []Link { return slices.Clone(g.links) }
+
+// Names returns the names in the group, in the order of their bytes: "demo_10" is before "demo_2".
+func (g *Group) Names() []string {
+	names := make([]string, len(g.links))
+	for i, l := range g.links {
+		names[i] = l.Name
+	}
+	return names
+}
+
+// Created returns the names in the order in which they were created, and false where the file does not say.
+func (g *Group) Created() ([]string, bool) {
+	links := g.Links()
+	slices.SortStableFunc(links, func(a, b Link) int { return int(min(max(a.created-b.created, -1), 1)) })
+	names := make([]string, len(links))
+	for i, l := range links {
+		if names[i] = l.Name; l.created < 0 {
+			return nil, false
+		}
+	}
+	return names, true
+}
+
+// Has reports whether the group itself has a name.
+func (g *Group) Has(name string) bool { return g.find(name) != nil }
+
+func (g *Group) find(name string) *Link {
+	i, ok := slices.BinarySearchFunc(g.links, name, func(l Link, name string) int { return strings.Compare(l.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &g.links[i]
+}
+
+// Group returns the group at a path from here, "a/b/c", or from the root, "/a/b/c".
+func (g *Group) Group(path string) (*Group, error) {
+	o, err := g.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	found, ok := o.(*Group)
+	if !ok {
+		return nil, g.f.fail(-1, dataset.ErrNotFound, join(g.path, path), describe(o), "a group")
+	}
+	return found, nil
+}
+
+// Dataset returns the dataset at a path from here or from the root.
+func (g *Group) Dataset(path string) (*Dataset, error) {
+	o, err := g.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	found, ok := o.(*Dataset)
+	if !ok {
+		return nil, g.f.fail(-1, dataset.ErrNotFound, join(g.path, path), describe(o), "a dataset")
+	}
+	return found, nil
+}
+
+func describe(o Object) string {
+	switch o.(type) {
+	case *Group:
+		return "a group"
+	case *Dataset:
+		return "a dataset"
+	}
+	return "a type"
+}
+
+// maxLinks is how many soft links may lead to an object.
+const maxLinks = 16
+
+// Open returns the object at a path from here or from the root. A name that is not there is an error that is dataset.ErrNotFound, an external link one
+// that is dataset.ErrUnsupported.
+func (g *Group) Open(path string) (Object, error) {
+	left := maxLinks
+	return g.open(path, &left)
+}
+
+func (g *Group) open(path string, left *int) (Object, error) {
+	var o Object = g
+	if strings.HasPrefix(path, "/") {
+		o = g.f.root
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		if name == "" || name == "." {
+			continue
+		}
+		in, ok := o.(*Group)
+		if !ok {
+			return nil, g.f.fail(-1, dataset.ErrNotFound, join(o.Path(), name), describe(o), "a group")
+		}
+		var err error
+		if o, err = in.child(name, left); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// child follows one name.
+func (g *Group) child(name string, left *int) (Object, error) {
+	path := join(g.path, name)
+	l := g.find(name)
+	if l == nil {
+		return nil, g.f.fail(-1, dataset.ErrNotFound, fmt.Sprintf("%.200s", path), "", "")
+	}
+	switch l.Kind {
+	case Hard:
+		return g.f.object(path, l.addr)
+	case Soft:
+		if *left--; *left < 0 {
+			return nil, g.f.fail(-1, dataset.ErrCorrupt, path, "soft links one after the other", fmt.Sprintf("at most %d", maxLinks))
+		}
+		return g.open(l.Target, left)
+	case External:
+		return nil, g.f.fail(-1, dataset.ErrUnsupported, path, fmt.Sprintf("an external link to %.200q", l.Target), "an object of this file")
+	}
+	return nil, g.f.fail(-1, dataset.ErrUnsupported, path, "a link that a program defines", "a hard or a soft one")
+}
+
+// SkipGroup is what a function returns to Walk to pass over what is in a group.
+var SkipGroup = errors.New("pass over this group")
+
+// Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. Where one cannot be
+// opened, fn is told the error. An error that fn returns ends the walk, except SkipGroup.
+func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
+	return g.walk(map[uint64]bool{g.header.addr: true}, fn)
+}
+
+// maxGroups is how deep Walk goes.
+const maxGroups = 500
+
+func (g *Group) walk(seen map[uint64]bool, fn func(path string, o Object, err error) error) error {
+	for _, l := range g.links {
+		left := maxLinks
+		o, err := g.child(l.Name, &left)
+		if err == nil && strings.Count(g.path, "/") > maxGroups {
+			o, err = nil, g.f.fail(g.f.offset(g.header.addr), dataset.ErrTooLarge, fmt.Sprintf("%.200s...", g.path), "groups in groups", fmt.Sprintf("at most %d", maxGroups))
+		}
+		if err == nil {
+			addr := addressOf(o)
+			if seen[addr] {
+				continue
+			}
+			seen[addr] = true
+		}
+		err = fn(join(g.path, l.Name), o, err)
+		if err == SkipGroup {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if in, ok := o.(*Group); ok {
+			if err := in.walk(seen, fn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func addressOf(o Object) uint64 {
+	switch o := o.(type) {
+	case *Group:
+		return o.header.addr
+	case *Dataset:
+		return o.header.addr
+	case *NamedType:
+		return o.header.addr
+	}
+	return none
+}
+
+func join(path, name string) string {
+	if path == "/" || strings.HasPrefix(name, "/") {
+		path = ""
+	}
+	return path + "/" + strings.TrimPrefix(name, "/")
+}
+
+// object opens what is at an address.
+func (f *File) object(path string, addr uint64) (Object, error) {
+	h, err := f.header(addr)
+	if err != nil {
+		return nil, err
+	}
+	o := object{f, path, h}
+	switch {
+	case h.find(msgSymbolTable) != nil || h.find(msgLinkInfo) != nil || h.find(msgLink) != nil:
+		links, err := f.groupLinks(path, h)
+		if err != nil {
+			return nil, err
+		}
+		return &Group{o, links}, nil
+	case h.find(msgLayout) != nil || h.find(msgDataspace) != nil:
+		return f.dataset(o)
+	case h.find(msgType) != nil:
+		c := f.source.open(path+": type", h.find(msgType))
+		t := c.dtype(0)
+		if c.err != nil {
+			return nil, c.err
+		}
+		return &NamedType{o, t}, nil
+	}
+	return nil, f.fail(f.offset(addr), dataset.ErrCorrupt, path, "neither group nor dataset nor type", "one")
+}

@@ -1,0 +1,222 @@
+package hdf5
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Values is what a dataset or an attribute holds. Rows are its parts along the first dimension; what has no dimensions is one row.
+type Values struct {
+	f      *File
+	name   string // for errors
+	at     int64  // of the header or message
+	space  space
+	typ    *Type  // of what is read
+	stored int    // bytes of an element in the file
+	offset int    // of what is read in those
+	fill   []byte // an element that was not written, nil for zeros
+	data   storage
+	err    error // why there are no values
+}
+
+// storage is where the elements of an array are.
+type storage interface {
+	// read hands over the elements of rows lo to hi, in parts; at counts from the first of them. What was not written is left out.
+	read(v *Values, lo, hi int, put func(at int, elements []byte) error) error
+	// whole reports whether all of these rows were written.
+	whole(v *Values, lo, hi int) (bool, error)
+}
+
+// Shape returns the dimensions. Those of an array in each element are not among them; Read appends them.
+func (v *Values) Shape() []int { return slices.Clone(v.space.shape) }
+
+// Type returns the type of the elements.
+func (v *Values) Type() *Type { return v.typ }
+
+// IsNull reports whether the file says that there are no elements, not even one without dimensions. The shape is then [0].
+func (v *Values) IsNull() bool { return v.space.empty }
+
+// Len returns the number of rows.
+func (v *Values) Len() int {
+	if len(v.space.shape) == 0 {
+		return 1
+	}
+	return v.space.shape[0]
+}
+
+// perRow is the number of elements in a row.
+func (v *Values) perRow() int {
+	if len(v.space.shape) < 2 {
+		return 1
+	}
+	n, _ := tensor.NumElements(v.space.shape[1:]...)
+	return n
+}
+
+func (v *Values) fail(kind error, msg, got, want string) *dataset.FormatError {
+	return v.f.fail(v.at, kind, v.name+msg, got, want)
+}
+
+// Field returns the values of one field of a compound. A field in a field is that of the first one's values.
+func (v *Values) Field(name string) (*Values, error) {
+	for _, f := range v.typ.Fields {
+		if f.Name == name {
+			field := *v
+			field.name += "." + name
+			field.typ, field.offset = f.Type, v.offset+f.Offset
+			return &field, nil
+		}
+	}
+	return nil, v.fail(dataset.ErrNotFound, ": field", fmt.Sprintf("%.60q", name), v.typ.String())
+}
+
+// maxUnfilled is how much a read may give of a file that is smaller.
+const maxUnfilled = 64 << 20
+
+// each reads rows. Elements are handed over as they are in the file, whole compounds for a field.
+func (v *Values) each(lo, hi int, put func(at int, elements []byte) error) error {
+	whole, err := v.data.whole(v, lo, hi)
+	if err != nil {
+		return err
+	}
+	if !whole && slices.ContainsFunc(v.fill, func(b byte) bool { return b != 0 }) {
+		count := (hi - lo) * v.perRow()
+		block := bytes.Repeat(v.fill, min(count, max(1, 1<<16/v.stored)))
+		for at := 0; at < count; at += len(block) / v.stored {
+			if err := put(at, block[:min(len(block), (count-at)*v.stored)]); err != nil {
+				return err
+			}
+		}
+	}
+	return v.data.read(v, lo, hi, put)
+}
+
+// check returns the number of elements in rows, which with n bytes each must not be more than the file could hold.
+func (v *Values) check(lo, hi, n int) (int, error) {
+	if v.err != nil {
+		return 0, v.err
+	}
+	if lo < 0 || hi < lo || hi > v.Len() {
+		return 0, v.fail(dataset.ErrShape, ": rows", fmt.Sprintf("%d to %d", lo, hi), fmt.Sprintf("inside 0 to %d", v.Len()))
+	}
+	row := v.perRow()
+	most := maxUnfilled
+	if v.f.size < math.MaxInt64/deflateRatio {
+		most = max(most, deflateRatio*int(v.f.size))
+	}
+	if row > 0 && hi-lo > most/row/n {
+		return 0, v.fail(dataset.ErrTooLarge, "", fmt.Sprintf("%d rows of %d elements, %d bytes each", hi-lo, row, n), fmt.Sprintf("at most %d bytes at once, of a file of %d", most, v.f.size))
+	}
+	return (hi - lo) * row, nil
+}
+
+// Read returns all numbers.
+func (v *Values) Read() (*tensor.Tensor, error) { return v.Rows(0, v.Len()) }
+
+// Rows returns the numbers of rows lo to hi, of the dtype that Type says. It reads only the chunks that hold these rows, all of each.
+func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
+	n, err := v.check(lo, hi, max(v.typ.Size, 8))
+	if err != nil {
+		return nil, err
+	}
+	dtype, ok := v.typ.DType()
+	if !ok {
+		return nil, v.fail(dataset.ErrUnsupported, ": numbers", v.typ.String(), "integers, floats, booleans, or arrays of these")
+	}
+	base, dims := v.typ.flat()
+	shape := v.Shape()
+	if len(shape) > 0 {
+		shape[0] = hi - lo
+	} else if lo == hi {
+		shape = []int{0}
+	}
+	t, err := tensor.New(dtype, append(shape, dims...)...)
+	if err != nil || n == 0 {
+		return t, err
+	}
+	return t, v.each(lo, hi, filler(v, base, t))
+}
+
+// Raw returns the bytes of rows lo to hi as they are in the file, filters undone.
+func (v *Values) Raw(lo, hi int) ([]byte, error) {
+	n, err := v.check(lo, hi, v.typ.Size)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, n*v.typ.Size)
+	return out, v.each(lo, hi, func(at int, b []byte) error {
+		if len(out) == n*v.stored {
+			copy(out[at*v.stored:], b)
+			return nil
+		}
+		for size := v.typ.Size; len(b) > 0; b, at = b[v.stored:], at+1 {
+			copy(out[at*size:(at+1)*size], b[v.offset:])
+		}
+		return nil
+	})
+}
+
+// ReadStrings returns all strings, in row-major order.
+func (v *Values) ReadStrings() ([]string, error) { return v.Strings(0, v.Len()) }
+
+// Strings returns the strings of rows lo to hi, in row-major order, without what fills them up to their size.
+func (v *Values) Strings(lo, hi int) ([]string, error) {
+	base, dims := v.typ.flat()
+	if v.err == nil && base.Kind != String && base.Kind != VarString {
+		return nil, v.fail(dataset.ErrUnsupported, ": strings", v.typ.String(), "strings")
+	}
+	return variable(v, base, dims, lo, hi, func(b []byte) string {
+		if base.Kind == String && base.padding == 2 {
+			return strings.TrimRight(string(b), " ")
+		}
+		if base.Kind == VarString || base.padding == 0 {
+			b, _, _ = bytes.Cut(b, []byte{0})
+		}
+		return string(bytes.TrimRight(b, "\x00"))
+	})
+}
+
+// Bytes returns elements of variable length in rows lo to hi, in row-major order: strings whole, sequences as their elements are in the file.
+func (v *Values) Bytes(lo, hi int) ([][]byte, error) {
+	base, dims := v.typ.flat()
+	if v.err == nil && base.Kind != Sequence && base.Kind != VarString {
+		return nil, v.fail(dataset.ErrUnsupported, ": elements of variable length", v.typ.String(), "such ones")
+	}
+	return variable(v, base, dims, lo, hi, bytes.Clone)
+}
+
+// variable reads strings, and sequences as bytes, which take keeps without keeping what it is given.
+func variable[T any](v *Values, base *Type, dims []int, lo, hi int, take func([]byte) T) ([]T, error) {
+	per, _ := tensor.NumElements(dims...)
+	n, err := v.check(lo, hi, max(v.typ.Size, 24*per))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, n*per)
+	room := max(maxUnfilled, deflateRatio*v.f.size)
+	err = v.each(lo, hi, func(at int, b []byte) error {
+		for ; len(b) > 0; b, at = b[v.stored:], at+1 {
+			for k := range per {
+				element := b[v.offset+k*base.Size:][:base.Size]
+				if base.Kind != String {
+					var err error
+					if element, err = v.f.variable(v, base, element); err != nil {
+						return err
+					}
+				}
+				if room -= int64(len(element)); room < 0 {
+					return v.fail(dataset.ErrTooLarge, "", "more bytes in all than the file could hold", "fewer rows at once")
+				}
+				out[at*per+k] = take(element)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
