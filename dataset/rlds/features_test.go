@@ -292,11 +292,11 @@ func TestFeaturesOfBefore2022AreTheSame(t *testing.T) {
 
 func TestBrokenFeaturesAreNamed(t *testing.T) {
 	for text, says := range map[string]string{
-		`{`:    "JSON",
-		`null`: "no pythonClassName",
-		`{"pythonClassName":"a.FeaturesDict"}`:                                                          "no featuresDict",
-		dict(map[string]string{"steps": "null"}):                                                        `feature "steps": corrupt: got null`,
-		dict(map[string]string{"steps": "{}"}):                                                          "no pythonClassName",
+		`{`:                                      "JSON",
+		`null`:                                   "no pythonClassName",
+		`{"pythonClassName":"a.FeaturesDict"}`:   "no featuresDict",
+		dict(map[string]string{"steps": "null"}): `feature "steps": corrupt: got null`,
+		dict(map[string]string{"steps": "{}"}):   "no pythonClassName",
 		dict(map[string]string{"steps": class("Dataset", "")}):                                          "no sequence",
 		dict(map[string]string{"steps": class("Dataset", `,"sequence":{}`)}):                            "got null, want a feature",
 		stepsOf(map[string]string{"x": class("Tensor", "")}):                                            `feature "steps/x": corrupt: got no content`,

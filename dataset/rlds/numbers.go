@@ -13,7 +13,8 @@ import (
 )
 
 // maxValues is how many numbers an encoded feature of an episode may have: compressed, they can be a thousand times what the file has.
-const maxValues = 1 << 27
+// Only tests change it.
+var maxValues = 1 << 27
 
 // values are numbers that are being read: f32 where that holds their dtype, else f64.
 type values struct {
