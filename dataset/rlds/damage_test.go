@@ -1,6 +1,7 @@
 package rlds
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -50,7 +51,7 @@ func TestAFileThatEndsAnywhereGivesItsWholeRecords(t *testing.T) {
 		case end%size == 0:
 			assert.ErrorContains(t, err, fmt.Sprintf("got %d records, want 3, as dataset_info.json says", end/size))
 			assert.Nil(t, s.Damage())
-			assert.Equal(t, []Problem{{onlyShard, fmt.Sprintf("got %d records, want 3 as dataset_info.json says", end/size)}}, s.Info().Problems)
+			assert.Equal(t, []dataset.Problem{{Where: onlyShard, What: fmt.Sprintf("got %d records, want 3 as dataset_info.json says", end/size)}}, s.Info().Problems)
 		default:
 			assert.ErrorIs(t, err, dataset.ErrTruncated)
 			damage := s.Damage()
@@ -187,7 +188,11 @@ func TestAFeatureThatIsBrokenCostsItself(t *testing.T) {
 			assert.Equal(t, []any{lostFeature, 1}, []any{e.Damage[0].What, e.Damage[0].Count})
 			assert.ErrorContains(t, e.Damage[0].First, c.says)
 			assert.Contains(t, e.Damage[0].First.Path, onlyShard)
-			assert.Equal(t, name != "missing", e.Damage[0].Bytes > 0)
+			size := 0 // of the entries of x
+			for key, v := range c.values {
+				size += len(tag(tag(nil, 1, []byte(key)), 2, encode(v)))
+			}
+			assert.Equal(t, int64(size), e.Damage[0].Bytes)
 			require.Len(t, e.LeftOut, 1)
 			assert.Equal(t, "x", e.LeftOut[0].Name)
 			assert.Contains(t, e.LeftOut[0].Reason, c.says)
@@ -198,6 +203,10 @@ func TestAFeatureThatIsBrokenCostsItself(t *testing.T) {
 			assert.ErrorContains(t, err, onlyShard)
 		})
 	}
+	e, err := one(t, stepsOf(plainFeatures), plain.with(example{"steps/x": tag(nil, 3, tag(nil, 1, []byte{1, 0xff}))}), Options{})
+	require.NoError(t, err, "nor does one that features.json does not have")
+	assert.Equal(t, []any{1, "x"}, []any{e.Damage[0].Count, e.LeftOut[0].Name})
+	assert.Len(t, e.Streams, 3)
 	for name, id := range map[string]any{"two": []int64{1, 2}, "none": nil, "a float": []float32{1}} {
 		e, err := one(t, stepsOf(plainFeatures), plain.with(example{"id": id}), Options{})
 		require.NoError(t, err)
@@ -262,8 +271,8 @@ func all(t testing.TB, dir string, opt Options) {
 			require.NoError(t, st.Check())
 		}
 		for _, m := range e.Media {
-			for k := range m.Len() {
-				_, err := m.Frame(context.Background(), k)
+			if n := m.Len(); n > 0 {
+				_, err := m.Frame(context.Background(), n-1)
 				require.NoError(t, err)
 			}
 		}
@@ -277,17 +286,16 @@ func TestEveryByteOfADatasetMayBeWrong(t *testing.T) {
 	for _, path := range list {
 		b, err := os.ReadFile(path)
 		require.NoError(t, err)
+		if strings.HasSuffix(path, ".json") { // as it is, without the white space
+			var small bytes.Buffer
+			require.NoError(t, json.Compact(&small, b))
+			b = small.Bytes()
+		}
 		files[filepath.Base(path)] = string(b)
 	}
 	dir := write(t, files)
 	for name, text := range files {
 		path, b := filepath.Join(dir, name), []byte(text)
-		if strings.HasSuffix(name, ".json") {
-			var small any // as it is, without the white space
-			require.NoError(t, json.Unmarshal(b, &small))
-			b, err = json.Marshal(small)
-			require.NoError(t, err)
-		}
 		for i := range b {
 			x := []byte{0x01, 0x80, 0xff}[i%3]
 			b[i] ^= x
@@ -328,6 +336,13 @@ func TestSizesAreBoundedByTheFile(t *testing.T) {
 			assert.Equal(t, lostEnd, s.Damage()[0].What)
 		}
 	}
+	dir := folder(t, stepsOf(plainFeatures), 1, nil)
+	long := binary.LittleEndian.AppendUint64(nil, maxRecord+1)
+	long = binary.LittleEndian.AppendUint32(long, checksum(long))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, onlyShard), long, 0o600))
+	require.NoError(t, os.Truncate(filepath.Join(dir, onlyShard), headSize+maxRecord+1+tailSize)) // which takes no room on the disk
+	_, err := open(t, dir, Options{}).Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrTooLarge)
 	bomb := string(deflated(make([]byte, 8*maxColumns+1)))
 	e, err := one(t, plainWith("x", encoded("zlib", "float64", -1)), plain.with(example{"steps/x": []string{bomb, bomb}}), Options{})
 	require.NoError(t, err)

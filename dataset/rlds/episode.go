@@ -33,6 +33,7 @@ type builder struct {
 type part struct {
 	*leaf
 	feature
+	bytes   int   // of the file
 	n       int   // values in its list
 	there   bool  // the record has it
 	lengths []int // of a sequence within the steps: how many values each step has
@@ -64,11 +65,13 @@ func (b *builder) build() error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.features)) {
-		n, err := b.features[key].count()
-		if err != nil {
+		f := b.features[key]
+		n, err := f.count()
+		if err == nil {
+			b.leave(key, n, "not in features.json")
+		} else if err := b.lose(&leaf{key: key}, &part{bytes: f.size, n: n}, err); err != nil {
 			return err
 		}
-		b.leave(key, n, "not in features.json")
 	}
 	for n, count := range votes {
 		if best := votes[b.steps]; count > best || count == best && n > b.steps {
@@ -98,7 +101,7 @@ func (b *builder) lose(l *leaf, p *part, err error) error {
 	if !ok || b.set.opt.Strict {
 		return err
 	}
-	b.e.Damage.Add(lostFeature, int64(p.size), bad)
+	b.e.Damage.Add(lostFeature, int64(p.bytes), bad)
 	b.leave(l.name(), p.n, strings.TrimPrefix(bad.Error(), "rlds: "))
 	return nil
 }
@@ -125,7 +128,7 @@ func (b *builder) part(l *leaf) (*part, error) {
 	take := func(suffix string) (f feature, ok bool) {
 		f, ok = b.features[l.key+suffix]
 		delete(b.features, l.key+suffix)
-		p.size, p.there = p.size+f.size, p.there || ok
+		p.bytes, p.there = p.bytes+f.size, p.there || ok
 		return f, ok
 	}
 	p.feature, _ = take("")
@@ -356,7 +359,7 @@ func (b *builder) fact(p *part) error {
 		return nil
 	}
 	wrong := func(n int) error {
-		return p.body.bad(0, "feature "+quote(p.key), fmt.Sprintf("%d values", n), "one of "+shapeText(p.shape))
+		return p.body.bad(0, "feature "+quote(p.key), fmt.Sprintf("%d values", n), "a value of "+shapeText(p.shape))
 	}
 	switch p.kind {
 	case images:

@@ -96,7 +96,7 @@ func compare(t *testing.T, want golden, e *dataset.Episode) {
 func TestEveryKindOfFeatureIsAsAnotherReaderFindsIt(t *testing.T) {
 	s := open(t, "testdata/kinds", Options{Strict: true})
 	want := goldens(t, "kinds")
-	assert.Equal(t, Info{Version: "1.0.0", Splits: []Split{{"train", []int{0, 1, 2, 3, 4}}}, Attributes: map[string]string{}}, s.Info())
+	assert.Equal(t, dataset.Info{Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3, 4}}}, Attributes: map[string]string{"version": "1.0.0"}}, s.Info())
 	assert.Equal(t, []string{"kinds", "rlds"}, []string{s.Name(), s.Format()})
 	assert.True(t, s.Steps())
 	assert.Nil(t, s.Damage())
@@ -168,7 +168,7 @@ func TestBridge(t *testing.T) {
 	want := goldens(t, "bridge")
 	in := s.Info()
 	assert.Equal(t, 5.0, in.Rate)
-	assert.Equal(t, []Problem{{"split val", "none of its files is there"}}, in.Problems)
+	assert.Equal(t, []dataset.Problem{{Where: "split val", What: "none of its files is there"}}, in.Problems)
 	require.Len(t, in.Splits, 2)
 	assert.Len(t, in.Splits[0].Episodes, 25)
 	assert.Empty(t, in.Splits[1].Episodes)

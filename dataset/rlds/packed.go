@@ -174,13 +174,13 @@ func (p *packed) read(ctx context.Context, at, n int64) (data []byte, err error)
 			p.shut() // where it stands is not known any more
 		}
 	}()
-	if p.file == nil || p.at > at {
-		if err := p.open(); err != nil {
-			return nil, err
-		}
-	}
 	var b bytes.Buffer // grows with what there is
-	err = p.take(ctx, io.Discard, at-p.at)
+	if p.file == nil || p.at > at {
+		err = p.open()
+	}
+	if err == nil {
+		err = p.take(ctx, io.Discard, at-p.at)
+	}
 	if err == nil {
 		err = p.take(ctx, &b, n)
 	}

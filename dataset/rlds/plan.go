@@ -26,7 +26,7 @@ const maxShards = 1 << 20
 // plan is which files a dataset says that it has.
 type plan struct {
 	dir, name string
-	info      Info
+	info      dataset.Info
 	splits    []splitPlan
 }
 
@@ -112,8 +112,8 @@ func (p *plan) ofInfo(names []string) error {
 	if format := strings.ToLower(info.FileFormat); format != "" && format != "tfrecord" {
 		return formatError(dataset.ErrUnsupported, path, -1, "fileFormat", quote(info.FileFormat), "tfrecord")
 	}
-	p.name, p.info.Version, p.info.Attributes = info.Name, info.Version, map[string]string{}
-	for key, text := range map[string]string{"description": info.Description, "citation": info.Citation} {
+	p.name, p.info.Attributes = info.Name, map[string]string{}
+	for key, text := range map[string]string{"version": info.Version, "description": info.Description, "citation": info.Citation} {
 		if text != "" {
 			p.info.Attributes[key] = text
 		}
@@ -144,7 +144,7 @@ func (p *plan) ofInfo(names []string) error {
 }
 
 func (p *plan) problem(where, what string) {
-	p.info.Problems = append(p.info.Problems, Problem{where, what})
+	p.info.Problems = append(p.info.Problems, dataset.Problem{Where: where, What: what})
 }
 
 // split names a split's files.
@@ -230,7 +230,7 @@ func (p *plan) narrow(only string) {
 
 // openSplit opens the files of a split that there are, and says which are not.
 func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
-	out := Split{Name: split.name}
+	out := dataset.Split{Name: split.name}
 	var missing []string
 	var lost error // what a strict reader refuses
 	for _, f := range split.files {
@@ -246,12 +246,12 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 		}
 		for _, d := range damage {
 			lost = first(lost, d.First)
-			s.info.Problems = append(s.info.Problems, Problem{f.name, d.String()})
+			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: d.String()})
 			s.damage = append(s.damage, d)
 		}
 		if n := int64(len(opened.records)); f.records >= 0 && n != f.records {
 			lost = first(lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
-			s.info.Problems = append(s.info.Problems, Problem{f.name, fmt.Sprintf("got %d records, want %d as %s says", n, f.records, infoFile)})
+			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: fmt.Sprintf("got %d records, want %d as %s says", n, f.records, infoFile)})
 		}
 		for i := range opened.records {
 			out.Episodes = append(out.Episodes, len(s.episodes))
@@ -263,11 +263,11 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	switch n := len(missing); {
 	case n == 0:
 	case n == len(split.files):
-		s.info.Problems = append(s.info.Problems, Problem{"split " + split.name, "none of its files is there"})
+		s.info.Problems = append(s.info.Problems, dataset.Problem{Where: "split " + split.name, What: "none of its files is there"})
 		return nil // a split that was not fetched is no fault of the others
 	default:
 		for _, name := range missing {
-			s.info.Problems = append(s.info.Problems, Problem{name, "is not there"})
+			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: name, What: "is not there"})
 		}
 	}
 	if s.opt.Strict {
@@ -295,8 +295,13 @@ func init() {
 			_, sound := head(begin)
 			return sound
 		},
+		Folder: Folder,
 		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
-			return Open(ctx, path, Options{Strict: opt.Strict})
+			s, err := Open(ctx, path, opt)
+			if err != nil {
+				return nil, err
+			}
+			return s, nil
 		},
 	})
 }

@@ -23,11 +23,11 @@ func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
 		"d-train.tfrecord-00002-of-00003": string(examples(2)), "test_00000_00001.tfrecord": string(examples(1)), "d-old.tfrecord-00000-of-00001": string(examples(3)),
 		"other.tfrecord-00000-of-00001": ""})
 	s := open(t, dir, Options{})
-	assert.Equal(t, Info{Version: "1.2.3", Attributes: map[string]string{"description": "What it is."},
-		Splits: []Split{{"train", []int{0, 1, 2, 3}}, {"val", nil}, {"test", []int{4}}, {"old", []int{5, 6, 7}}},
-		Problems: []Problem{{"other.tfrecord-00000-of-00001", "is in no split of dataset_info.json, and not read"},
-			{"d-train.tfrecord-00002-of-00003", "got 2 records, want 3 as dataset_info.json says"}, {"d-train.tfrecord-00001-of-00003", "is not there"},
-			{"split val", "none of its files is there"}}}, s.Info())
+	assert.Equal(t, dataset.Info{Attributes: map[string]string{"version": "1.2.3", "description": "What it is."},
+		Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
+		Problems: []dataset.Problem{{Where: "other.tfrecord-00000-of-00001", What: "is in no split of dataset_info.json, and not read"},
+			{Where: "d-train.tfrecord-00002-of-00003", What: "got 2 records, want 3 as dataset_info.json says"}, {Where: "d-train.tfrecord-00001-of-00003", What: "is not there"},
+			{Where: "split val", What: "none of its files is there"}}}, s.Info())
 	assert.Equal(t, []int{0, 1, 0, 1, 0, 0, 1, 2}, rewards(t, s))
 	e, err := s.Episode(context.Background(), 3)
 	require.NoError(t, err)
@@ -43,9 +43,9 @@ func TestWithoutDatasetInfoTheNamesOfFilesSayTheSplits(t *testing.T) {
 		"a_b-val.tfrecord": string(examples(1)), "x.tfrecord": "?"})
 	s := open(t, dir, Options{})
 	assert.Equal(t, "a_b", s.Name())
-	assert.Equal(t, []Split{{"train", []int{0, 1, 2}}, {"val", []int{3}}}, s.Info().Splits)
-	assert.Equal(t, []Problem{{infoFile, "is not there: splits are taken from the names of the files"}, {"x.tfrecord", "is called as no split, and not read"},
-		{"a_b-train.tfrecord-00000-of-00003", "is not there"}}, s.Info().Problems)
+	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2}}, {Name: "val", Episodes: []int{3}}}, s.Info().Splits)
+	assert.Equal(t, []dataset.Problem{{Where: infoFile, What: "is not there: splits are taken from the names of the files"}, {Where: "x.tfrecord", What: "is called as no split, and not read"},
+		{Where: "a_b-train.tfrecord-00000-of-00003", What: "is not there"}}, s.Info().Problems)
 }
 
 func TestAFileOfRecordsOpensWithWhatIsBesideIt(t *testing.T) {
@@ -117,11 +117,11 @@ func TestTheRateIsTheCallersOrAWellKnownOneOrTheStep(t *testing.T) {
 		from string
 	}{
 		{"d", 0, []int64{0, 1e9}, ""},
-		{"d", 3, []int64{0, 333333333}, "the caller"},
-		{"droid", 0, []int64{0, 66666667}, "droid, which is well known"},
-		{"fractal20220817_data", 0, []int64{0, 333333333}, "fractal20220817_data, which is well known"},
-		{"bridge_dataset", 0, []int64{0, 2e8}, "bridge_dataset, which is well known"},
-		{"bridge_dataset", 10, []int64{0, 1e8}, "the caller"},
+		{"d", 3, []int64{0, 333333333}, "caller"},
+		{"droid", 0, []int64{0, 66666667}, "known datasets"},
+		{"fractal20220817_data", 0, []int64{0, 333333333}, "known datasets"},
+		{"bridge_dataset", 0, []int64{0, 2e8}, "known datasets"},
+		{"bridge_dataset", 10, []int64{0, 1e8}, "caller"},
 	} {
 		s := open(t, named(c.name), Options{Rate: c.rate})
 		e, err := s.Episode(context.Background(), 0)

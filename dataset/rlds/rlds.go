@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,15 +13,9 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// Options say how a dataset is read.
-type Options struct {
-	// Strict refuses what is broken: a file that ends early, a shard that is missing of a split or has another number of records than
-	// dataset_info.json says, a feature that does not go with the number of steps.
-	Strict bool
-	// Rate is how many steps there are a second, for files have no times. Unless it is given it is that of a well-known dataset, and without that
-	// the step is the clock: one a second.
-	Rate float64
-}
+// Options are dataset's. Strict refuses what is broken: a file that ends early, a shard that is missing of a split or has another number of records
+// than dataset_info.json says, a feature that does not go with the number of steps. Rate goes before that of a well-known dataset.
+type Options = dataset.Options
 
 // OptionError is an option that cannot be. It is dataset.ErrOption.
 type OptionError struct{ Arg, Got, Want string }
@@ -32,31 +27,12 @@ func (e *OptionError) Error() string {
 // Unwrap returns dataset.ErrOption.
 func (e *OptionError) Unwrap() error { return dataset.ErrOption }
 
-// Info is what a dataset says of itself.
-type Info struct {
-	Version    string
-	Rate       float64 // steps a second; 0 where the step is the clock
-	RateFrom   string  // who says so: "the caller", or the dataset's name
-	Splits     []Split
-	Attributes map[string]string
-	Problems   []Problem
-}
-
-// Split is a part of a dataset.
-type Split struct {
-	Name     string
-	Episodes []int // their numbers
-}
-
-// Problem is what is not as a dataset says.
-type Problem struct{ Where, What string }
-
 // Set is an open dataset. Its methods may be called from any goroutine.
 type Set struct {
 	name, path string
 	opt        Options
 	rate       float64
-	info       Info
+	info       dataset.Info
 	damage     dataset.Damages
 	leaves     []*leaf
 	task       *leaf // says what is to be done; nil if none does
@@ -74,7 +50,7 @@ type place struct {
 // rates are the steps a second of datasets that are well known, by what dataset_info.json calls them.
 var rates = map[string]float64{
 	"fractal20220817_data": 3, "kuka": 10, "language_table": 10,
-	"bridge": 5, "bridge_dataset": 5, "bridge_orig": 5, "droid": 15, "droid_100": 15,
+	"bridge": 5, "bridge_dataset": 5, "bridge_orig": 5, "droid": 15, "droid_100": 15, "r2d2_faceblur": 15,
 	"taco_play": 15, "jaco_play": 10, "viola": 20, "toto": 30, "berkeley_autolab_ur5": 5, "berkeley_cable_routing": 10, "berkeley_fanuc_manipulation": 10,
 	"austin_buds_dataset_converted_externally_to_rlds": 20, "austin_sailor_dataset_converted_externally_to_rlds": 20,
 	"austin_sirius_dataset_converted_externally_to_rlds": 20, "stanford_hydra_dataset_converted_externally_to_rlds": 10,
@@ -101,9 +77,9 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	s.task = taskOf(s.leaves)
 	switch known := rates[plan.name]; {
 	case opt.Rate > 0:
-		s.rate, s.info.RateFrom = opt.Rate, "the caller"
+		s.rate, s.info.RateFrom = opt.Rate, "caller"
 	case known > 0:
-		s.rate, s.info.RateFrom = known, plan.name+", which is well known"
+		s.rate, s.info.RateFrom = known, "known datasets"
 	}
 	s.info.Rate = s.rate
 	for _, split := range plan.splits {
@@ -127,10 +103,10 @@ func (s *Set) Format() string { return "rlds" }
 // Len returns the number of episodes of all splits.
 func (s *Set) Len() int { return len(s.episodes) }
 
-// Info returns what the dataset says of itself, and what is not as it says: files that are not there, and counts that differ.
-func (s *Set) Info() Info {
+// Info returns what the dataset says of itself, its splits, and what is not as it says: files that are not there, and counts that differ.
+func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Splits, info.Problems = slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Splits, info.Attributes, info.Problems = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Problems)
 	return info
 }
 
