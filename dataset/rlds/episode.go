@@ -1,0 +1,460 @@
+package rlds
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// lostFeature is what dataset.Damages calls a feature that is left out because it is broken.
+const lostFeature = "features that are broken"
+
+// builder makes an episode of a record.
+type builder struct {
+	set      *Set
+	shard    *shard
+	data     []byte // the record
+	at       int64  // where it begins in the file
+	features map[string]feature
+	e        *dataset.Episode
+	steps    int
+	times    []int64 // [steps]
+}
+
+// part is a leaf as a record has it.
+type part struct {
+	*leaf
+	feature
+	bytes   int   // of the file
+	n       int   // values in its list
+	there   bool  // the record has it
+	lengths []int // of a sequence within the steps: how many values each step has
+}
+
+// build fills the episode. A feature that is broken costs itself, unless the set is strict.
+func (b *builder) build() error {
+	var err error
+	if b.features, err = scan(b.data, b.at); err != nil {
+		return err
+	}
+	var parts []*part
+	votes := map[int]int{}
+	for _, l := range b.set.leaves {
+		p, err := b.part(l)
+		if err != nil {
+			if err := b.lose(l, p, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if l.why != "" {
+			b.leave(l.name(), p.n, l.why)
+			continue
+		}
+		parts = append(parts, p)
+		if n, ok := p.vote(); ok {
+			votes[n]++
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.features)) {
+		f := b.features[key]
+		n, err := f.count()
+		if err == nil {
+			b.leave(key, n, "not in features.json")
+		} else if err := b.lose(&leaf{key: key}, &part{bytes: f.size, n: n}, err); err != nil {
+			return err
+		}
+	}
+	for n, count := range votes {
+		if best := votes[b.steps]; count > best || count == best && n > b.steps {
+			b.steps = n
+		}
+	}
+	if err := b.clock(); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if err := b.add(p); err != nil {
+			if err := b.lose(p.leaf, p, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *builder) leave(name string, count int, why string) {
+	b.e.LeftOut = append(b.e.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: why})
+}
+
+// lose counts a feature that is broken.
+func (b *builder) lose(l *leaf, p *part, err error) error {
+	bad, ok := dataset.AsDamage(err)
+	if !ok || b.set.opt.Strict {
+		return err
+	}
+	b.e.Damage.Add(lostFeature, int64(p.bytes), bad)
+	b.leave(l.name(), p.n, strings.TrimPrefix(bad.Error(), "rlds: "))
+	return nil
+}
+
+// clock makes the times of the steps.
+func (b *builder) clock() error {
+	rate := b.set.rate
+	if b.set.Steps() {
+		rate = 1
+	}
+	if last := float64(b.steps) / rate * 1e9; last >= 1<<62 {
+		return formatError(dataset.ErrTooLarge, "", b.at, "clock", fmt.Sprintf("%d steps at %v Hz", b.steps, rate), "fewer than 2^62 ns")
+	}
+	b.times = make([]int64, b.steps)
+	for i := range b.times {
+		b.times[i] = int64(math.Round(float64(i) / rate * 1e9))
+	}
+	return nil
+}
+
+// part takes a leaf's features from the record's, and counts their values.
+func (b *builder) part(l *leaf) (*part, error) {
+	p := &part{leaf: l}
+	take := func(suffix string) (f feature, ok bool) {
+		f, ok = b.features[l.key+suffix]
+		delete(b.features, l.key+suffix)
+		p.bytes, p.there = p.bytes+f.size, p.there || ok
+		return f, ok
+	}
+	p.feature, _ = take("")
+	lengths, measured := feature{}, false
+	for i := range min(l.depth, maxRank) - 1 {
+		if f, ok := take(fmt.Sprint("/ragged_row_lengths_", i)); i == 0 {
+			lengths, measured = f, ok
+		}
+	}
+	if l.depth > 1 && p.feature.listed == noList {
+		p.feature, _ = take("/ragged_flat_values")
+	}
+	if l.why != "" {
+		take("/shape")
+		if f, ok := take("/value"); ok {
+			p.feature = f
+		}
+	}
+	var err error
+	if p.n, err = p.feature.count(); err != nil {
+		return p, err
+	}
+	if l.why == "" && p.n > 0 && p.feature.listed != l.list() {
+		return p, p.body.bad(0, "feature "+quote(l.key), p.feature.listed.String(), l.list().String())
+	}
+	if measured {
+		p.lengths, err = lengthsOf(l, lengths)
+	}
+	return p, err
+}
+
+// lengthsOf reads how many values each step has. It is not nil.
+func lengthsOf(l *leaf, f feature) ([]int, error) {
+	lengths, worst := []int{}, uint64(0)
+	err := f.values(func(v uint64) {
+		worst = max(worst, v) // a negative one is large
+		lengths = append(lengths, int(v))
+	}, func(wire) { worst = math.MaxUint64 })
+	if err == nil && worst > math.MaxInt32 {
+		err = f.body.bad(0, "lengths of feature "+quote(l.key), f.listed.String()+" with "+strconv.FormatInt(int64(worst), 10), "whole numbers from 0 on")
+	}
+	return lengths, err
+}
+
+// width returns how many values a row has, and false where a dimension is open.
+func (p *part) width() (int, bool) {
+	if p.kind == numbers && p.encoding == "" {
+		return len(p.columns), p.columns != nil
+	}
+	if p.depth == 2 && p.inner >= 0 {
+		return p.inner, true
+	}
+	return 1, true
+}
+
+// vote returns how many steps the feature speaks for, and false if it does not tell.
+func (p *part) vote() (int, bool) {
+	width, closed := p.width()
+	switch {
+	case !p.there || !p.perStep():
+		return 0, false
+	case p.lengths != nil:
+		return len(p.lengths), true
+	case p.ragged() || !closed || width == 0 || p.n%width != 0:
+		return 0, false
+	}
+	return p.n / width, true
+}
+
+// add gives a feature its place in the episode.
+func (b *builder) add(p *part) error {
+	if !p.perStep() {
+		return b.fact(p)
+	}
+	if !p.there && p.optional {
+		b.leave(p.name(), 0, "not in this record")
+		return nil
+	}
+	rows, times, err := b.rows(p)
+	if err != nil {
+		return err
+	}
+	switch p.kind {
+	case texts:
+		b.text(p)
+		return nil
+	case images:
+		m, empty, why := b.media(p.leaf, p.items(), times)
+		if why != "" {
+			b.leave(p.name(), p.n, why)
+			return nil
+		}
+		if empty > 0 {
+			b.leave(p.name(), empty, "images without bytes")
+		}
+		if empty < p.n || p.n == 0 {
+			b.e.Media = append(b.e.Media, m)
+		}
+		return nil
+	}
+	return b.stream(p, rows, times)
+}
+
+// rows returns how many rows the values must be, and the time of each. What does not go with the number of steps is an error.
+func (b *builder) rows(p *part) (int, []int64, error) {
+	width, closed := p.width()
+	bad := func(got, want string) error {
+		return p.body.bad(0, "feature "+quote(p.key), got, want)
+	}
+	if !p.there && b.steps > 0 {
+		return 0, nil, formatError(dataset.ErrCorrupt, "", b.at, "feature "+quote(p.key), "none", fmt.Sprintf("%d steps of it", b.steps))
+	}
+	if p.lengths != nil && len(p.lengths) != b.steps {
+		return 0, nil, bad(fmt.Sprintf("lengths of %d steps", len(p.lengths)), fmt.Sprintf("%d steps", b.steps))
+	}
+	if p.ragged() {
+		if p.there && p.lengths == nil && p.n > 0 {
+			return 0, nil, bad("no ragged_row_lengths_0", "one, of a sequence within the steps")
+		}
+		var times []int64
+		sum := 0
+		for i, n := range p.lengths {
+			if sum += n; sum > p.n {
+				return 0, nil, bad(fmt.Sprintf("%d values", p.n), "more, as the lengths say")
+			}
+			for range n {
+				times = append(times, b.times[i])
+			}
+		}
+		if closed && sum*width != p.n {
+			return 0, nil, bad(fmt.Sprintf("%d values", p.n), fmt.Sprintf("%d of %s, as the lengths say", sum, shapeText(p.shape)))
+		}
+		return sum, times, nil
+	}
+	for i, n := range p.lengths {
+		if n != p.inner {
+			return 0, nil, bad(fmt.Sprintf("length %d in step %d", n, i), fmt.Sprint(p.inner))
+		}
+	}
+	if closed && p.n != b.steps*width || !closed && (b.steps == 0 && p.n > 0 || b.steps > 0 && p.n%b.steps != 0) {
+		return 0, nil, bad(fmt.Sprintf("%d values", p.n), fmt.Sprintf("%d steps of %s", b.steps, shapeText(p.row())))
+	}
+	times := b.times
+	if p.kind == images && width != 1 {
+		times = make([]int64, 0, p.n)
+		for _, t := range b.times {
+			times = append(times, slices.Repeat([]int64{t}, width)...)
+		}
+	}
+	return b.steps, times, nil
+}
+
+// stream makes a stream of rows of numbers.
+func (b *builder) stream(p *part, rows int, times []int64) error {
+	v, err := p.decode(p.feature, p.n)
+	if err != nil {
+		return err
+	}
+	columns := p.columns
+	if columns == nil { // what is open is what the values give
+		if rows == 0 || v.len() == 0 {
+			b.leave(p.name(), 0, "no values, and an open shape")
+			return nil
+		}
+		shape := slices.Clone(p.row())
+		known := 1
+		for _, d := range shape {
+			known *= max(d, 1)
+		}
+		width := v.len() / rows
+		if v.len()%rows != 0 || width%known != 0 {
+			return p.body.bad(0, "feature "+quote(p.key), fmt.Sprintf("%d values", v.len()), fmt.Sprintf("%d rows of %s", rows, shapeText(shape)))
+		}
+		if width > maxColumns {
+			b.leave(p.name(), p.n, fmt.Sprintf("more than %d columns", maxColumns))
+			return nil
+		}
+		shape[slices.Index(shape, -1)] = width / known
+		columns = p.columnsOf(shape)
+	}
+	if v.len() != rows*len(columns) {
+		return p.body.bad(0, "feature "+quote(p.key), fmt.Sprintf("%d values", v.len()), fmt.Sprintf("%d rows of %d", rows, len(columns)))
+	}
+	s := dataset.Stream{Name: p.name(), Columns: columns, Inexact: v.inexact}
+	if s.Times, err = tensor.Of(slices.Clone(times), len(times)); err != nil {
+		return err
+	}
+	if s.Values, err = v.tensor(rows, len(columns)); err != nil {
+		return err
+	}
+	b.e.Streams = append(b.e.Streams, s)
+	return nil
+}
+
+// text takes the text of each step: the task, or an attribute that says where it changes.
+func (b *builder) text(p *part) {
+	items := p.items()
+	if i := slices.IndexFunc(items, func(w wire) bool { return !utf8.Valid(w.b) }); i >= 0 {
+		b.leave(p.name(), p.n, fmt.Sprintf("bytes that are no UTF-8, in step %d", i))
+		return
+	}
+	if len(items) == 0 {
+		return
+	}
+	var changes []string
+	for i, w := range items {
+		if i == 0 || string(w.b) != string(items[i-1].b) {
+			changes = append(changes, fmt.Sprintf("%d: %s", i, w.b))
+		}
+	}
+	switch first := string(items[0].b); {
+	case len(changes) > 1:
+		b.e.Attributes.Other[p.key] = strings.Join(changes, "\n")
+	case p.leaf == b.set.task:
+		b.e.Attributes.Task = first
+	default:
+		b.e.Attributes.Other[p.key] = first
+	}
+}
+
+// maxFact is how many numbers of an episode are an attribute.
+const maxFact = 64
+
+// fact takes what a record says of the episode as a whole.
+func (b *builder) fact(p *part) error {
+	if !p.there {
+		b.leave(p.key, 0, "not in this record")
+		return nil
+	}
+	wrong := func(n int) error {
+		return p.body.bad(0, "feature "+quote(p.key), fmt.Sprintf("%d values", n), "a value of "+shapeText(p.shape))
+	}
+	switch p.kind {
+	case images:
+		b.leave(p.key, p.n, "an image beside the steps")
+		return nil
+	case texts:
+		items := p.items()
+		switch {
+		case len(items) != 1:
+			return wrong(p.n)
+		case !utf8.Valid(items[0].b):
+			b.leave(p.key, 1, "bytes that are no UTF-8")
+		default:
+			b.e.Attributes.Other[p.key] = string(items[0].b)
+		}
+		return nil
+	}
+	width := 1
+	for _, d := range p.shape {
+		width = min(width*d, maxColumns)
+	}
+	switch {
+	case slices.Contains(p.shape, -1) || width > maxFact:
+		b.leave(p.key, p.n, fmt.Sprintf("an array of the episode, of an open shape or more than %d numbers", maxFact))
+		return nil
+	case p.encoding == "" && p.n != width:
+		return wrong(p.n)
+	}
+	list, err := p.print()
+	switch {
+	case err != nil:
+		return err
+	case len(list) != width:
+		return wrong(len(list))
+	case len(p.shape) > 0:
+		b.e.Attributes.Other[p.key] = "[" + strings.Join(list, " ") + "]"
+		return nil
+	}
+	b.e.Attributes.Other[p.key] = list[0]
+	if p.dtype == "bool" && p.last() == "success" {
+		done := list[0] == "true"
+		b.e.Attributes.Success = &done
+	}
+	return nil
+}
+
+// print returns numbers as text, exactly.
+func (p *part) print() (list []string, err error) {
+	if p.encoding == "" && p.feature.listed == int64List {
+		err = p.values(func(v uint64) {
+			switch p.dtype {
+			case "bool":
+				list = append(list, strconv.FormatBool(v != 0))
+			case "uint64":
+				list = append(list, strconv.FormatUint(v, 10))
+			default:
+				list = append(list, strconv.FormatInt(int64(v), 10))
+			}
+		}, nil)
+		return list, err
+	}
+	v, err := p.decode(p.feature, p.n)
+	if err != nil {
+		return nil, err
+	}
+	bits := 32
+	if v.wide && p.encoding != "" {
+		bits = 64
+	}
+	for _, x := range v.narrow {
+		list = append(list, strconv.FormatFloat(float64(x), 'g', -1, 32))
+	}
+	for _, x := range v.double {
+		list = append(list, strconv.FormatFloat(x, 'g', -1, bits))
+	}
+	return list, nil
+}
+
+// taskOf returns the leaf of texts that says what is to be done, or nil.
+func taskOf(leaves []*leaf) *leaf {
+	names := []string{"language_instruction", "natural_language_instruction"}
+	rank := func(l *leaf) int {
+		if i := slices.Index(names, l.last()); i >= 0 && l.kind == texts && l.perStep() && l.why == "" {
+			return i
+		}
+		return len(names)
+	}
+	if len(leaves) == 0 {
+		return nil
+	}
+	best := slices.MinFunc(leaves, func(a, b *leaf) int {
+		return cmp.Or(rank(a)-rank(b), len(a.key)-len(b.key), cmp.Compare(a.key, b.key))
+	})
+	if rank(best) == len(names) {
+		return nil
+	}
+	return best
+}

@@ -1,0 +1,330 @@
+package rlds
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/records"
+)
+
+// maxColumns is how many columns all features of a dataset may have together.
+const maxColumns = 1 << 20
+
+// maxRank is how many dimensions a value may have, as in numpy.
+const maxRank = 64
+
+// kind is what a feature becomes.
+type kind int
+
+const (
+	numbers kind = iota
+	texts
+	images
+)
+
+// leaf is a feature that holds values.
+type leaf struct {
+	key   string // in tf.Example: "steps/observation/state"
+	class string // the last part of its Python class: "Tensor"
+	kind  kind
+	why   string // why it is not read; empty if it is
+
+	depth    int    // of sequences around it, the steps among them
+	inner    int    // the length of the sequence within the steps, -1 open
+	shape    []int  // of a value, with one open dimension, -1, at most; of an image height, width, channels, 0 open
+	format   string // of an image, if features.json says it
+	dtype    string
+	scalar   records.Scalar // of dtype; F32 for bfloat16
+	encoding string         // "bytes", "zlib" or ""
+	optional bool
+
+	columns []dataset.Column // nil where a dimension is open
+}
+
+// perStep reports whether the feature has values in each step; the others have them once an episode.
+func (l *leaf) perStep() bool { return l.key == "steps" || strings.HasPrefix(l.key, "steps/") }
+
+// name is that of its stream.
+func (l *leaf) name() string { return strings.TrimPrefix(l.key, "steps/") }
+
+// ragged reports whether the steps differ in how many values they have.
+func (l *leaf) ragged() bool { return l.depth == 2 && l.inner < 0 }
+
+// row is the shape of what a step has, or of a value of a ragged feature.
+func (l *leaf) row() []int {
+	if l.depth == 2 && l.inner >= 0 {
+		return append([]int{l.inner}, l.shape...)
+	}
+	return l.shape
+}
+
+// last is the last part of its key.
+func (l *leaf) last() string { return l.key[strings.LastIndexByte(l.key, '/')+1:] }
+
+// scalars are the dtypes of numbers.
+var scalars = map[string]records.Scalar{
+	"bool": records.Bool, "int8": records.I8, "uint8": records.U8, "int16": records.I16, "uint16": records.U16, "int32": records.I32, "uint32": records.U32,
+	"int64": records.I64, "uint64": records.U64, "float16": records.F16, "bfloat16": records.F32, "float32": records.F32, "float64": records.F64,
+}
+
+// readFeatures reads features.json: its leaves by key.
+func readFeatures(path string) ([]*leaf, error) {
+	var root featureJSON
+	if err := readJSON(path, &root); err != nil {
+		return nil, err
+	}
+	t := &tree{path: path, columns: maxColumns, seen: map[string]bool{}}
+	if err := t.add(&root, "", 0, -1); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(t.leaves, func(l *leaf) bool { return l.perStep() && l.depth > 0 }) {
+		return nil, formatError(dataset.ErrUnsupported, path, -1, "features", "no sequence that is called steps", "a dataset of episodes, as RLDS has them")
+	}
+	slices.SortFunc(t.leaves, func(a, b *leaf) int { return strings.Compare(a.key, b.key) })
+	return t.leaves, nil
+}
+
+// tree lists the leaves of features.json.
+type tree struct {
+	path    string
+	leaves  []*leaf
+	seen    map[string]bool
+	columns int // that there is still room for
+}
+
+// add walks a feature, depth sequences deep, the innermost of a length.
+func (t *tree) add(f *featureJSON, key string, depth int, length number) error {
+	bad := func(got, want string) error {
+		return formatError(dataset.ErrCorrupt, t.path, -1, "feature "+quote(key), got, want)
+	}
+	if f == nil {
+		return bad("null", "a feature")
+	}
+	class := f.Class
+	if class == "" {
+		class = f.Type
+	}
+	class = class[strings.LastIndexByte(class, '.')+1:]
+	if class == "" {
+		return bad("no pythonClassName", "one")
+	}
+	if err := f.modern(class); err != nil {
+		return bad(err.Error(), "the content of "+class)
+	}
+	switch class {
+	case "FeaturesDict":
+		if f.Dict == nil {
+			return bad("no featuresDict", "one")
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.Dict.Features)) {
+			below := name
+			if key != "" {
+				below = key + "/" + name
+			}
+			if err := t.add(f.Dict.Features[name], below, depth, length); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "Dataset", "Sequence":
+		if f.Sequence == nil {
+			return bad("no sequence", "one")
+		}
+		length := number(-1)
+		if f.Sequence.Length != nil {
+			length = max(*f.Sequence.Length, -1)
+		}
+		return t.add(f.Sequence.Feature, key, depth+1, length)
+	}
+	l := &leaf{key: key, class: class, depth: depth, inner: int(min(length, maxColumns+1)), dtype: "string"}
+	if t.seen[key] {
+		return bad("a second one", "each once")
+	}
+	t.seen[key] = true
+	t.leaves = append(t.leaves, l)
+	if err := t.fill(l, f); err != nil {
+		return err
+	}
+	switch {
+	case !l.perStep() && l.depth > 0:
+		l.why = "a sequence beside the steps, which is not read"
+	case l.perStep() && l.depth == 0:
+		l.why = "no sequence, which is not read"
+	case l.depth > 2, l.depth == 2 && l.kind == texts:
+		l.why = "a sequence within the steps of what no stream has, which is not read"
+	case l.kind == numbers && l.why == "":
+		t.width(l)
+	}
+	return nil
+}
+
+// modern gives a feature of before 2022 the fields of today's.
+func (f *featureJSON) modern(class string) error {
+	if f.Class != "" || f.Content == nil {
+		return nil
+	}
+	var into any
+	tensor := &tensorJSON{}
+	switch class {
+	case "FeaturesDict":
+		f.Dict = &struct{ Features map[string]*featureJSON }{}
+		into = &f.Dict.Features
+	case "Dataset", "Sequence":
+		f.Sequence = &sequenceJSON{}
+		into = f.Sequence
+	case "Tensor", "Scalar":
+		f.Tensor, into = tensor, tensor
+	case "BBox", "BBoxFeature":
+		f.BoundingBox, into = tensor, tensor
+	case "Audio":
+		f.Audio, into = tensor, tensor
+	case "Image", "Video":
+		f.Image, f.Video, into = tensor, tensor, tensor
+	default:
+		return nil
+	}
+	return json.Unmarshal(f.Content, into)
+}
+
+// fill says what a leaf holds.
+func (t *tree) fill(l *leaf, f *featureJSON) error {
+	var spec *tensorJSON
+	switch l.class {
+	case "Tensor", "Scalar":
+		spec = f.Tensor
+	case "BBox", "BBoxFeature":
+		if spec = f.BoundingBox; spec == nil || spec.DType == "" {
+			spec = &tensorJSON{Shape: shapeJSON{4}, DType: "float32"}
+		}
+	case "Audio":
+		if spec = f.Audio; spec != nil && spec.DType == "" {
+			spec.DType = "int64"
+		}
+	case "ClassLabel":
+		spec = &tensorJSON{DType: "int64"}
+	case "Text":
+		l.kind = texts
+		return nil
+	case "Image":
+		l.kind = images
+		if f.Image != nil {
+			l.image(f.Image)
+		}
+		return nil
+	case "Video":
+		l.kind, l.depth, l.inner = images, l.depth+1, -1
+		if f.Video != nil && len(f.Video.Shape) > 0 {
+			l.inner = int(min(max(f.Video.Shape[0], -1), maxColumns+1))
+			f.Video.Shape = f.Video.Shape[1:]
+			l.image(f.Video)
+		}
+		return nil
+	default:
+		l.why = "a feature of class " + l.class + ", which is not read"
+		return nil
+	}
+	if spec == nil {
+		return formatError(dataset.ErrCorrupt, t.path, -1, "feature "+quote(l.key), "no content", "that of "+l.class)
+	}
+	return t.numbers(l, spec)
+}
+
+// image takes the size of an image.
+func (l *leaf) image(spec *tensorJSON) {
+	l.dtype, l.format = spec.DType, strings.ToLower(spec.EncodingFormat+spec.OldFormat)
+	for _, d := range spec.Shape {
+		l.shape = append(l.shape, int(min(max(d, 0), 1<<30)))
+	}
+}
+
+// numbers says what a leaf of numbers, or of strings, holds.
+func (t *tree) numbers(l *leaf, spec *tensorJSON) error {
+	l.dtype, l.optional = spec.DType, spec.Optional
+	for _, d := range spec.Shape {
+		if d < -1 {
+			return formatError(dataset.ErrCorrupt, t.path, -1, "shape of feature "+quote(l.key), fmt.Sprint(d), "lengths, or -1")
+		}
+		l.shape = append(l.shape, int(min(d, maxColumns+1)))
+	}
+	if l.encoding = strings.ToLower(spec.Encoding); l.encoding == "none" {
+		l.encoding = ""
+	}
+	var known bool
+	l.scalar, known = scalars[spec.DType]
+	switch text := slices.Contains([]string{"string", "object", "str", "bytes"}, spec.DType); {
+	case text:
+		if l.kind = texts; len(l.shape) > 0 {
+			l.why = "several texts a value, which are not read"
+		}
+	case !known:
+		l.why = "of dtype " + quote(spec.DType) + ", which is not read"
+	case l.encoding != "" && l.encoding != "bytes" && l.encoding != "zlib":
+		l.why = "of encoding " + quote(spec.Encoding) + ", which is not read"
+	}
+	return nil
+}
+
+// width checks how many columns a leaf has, and names them.
+func (t *tree) width(l *leaf) {
+	width, open := 1, 0
+	for _, d := range l.row() {
+		if d < 0 {
+			open++
+			continue
+		}
+		width = min(width*d, maxColumns+1)
+	}
+	switch {
+	case open > 1:
+		l.why = "of a shape with several open dimensions, which is not read"
+	case len(l.row()) > maxRank:
+		l.why = fmt.Sprintf("of more than %d dimensions", maxRank)
+	case width == 0:
+		l.why = "no values"
+	case width > t.columns:
+		l.why = fmt.Sprintf("more columns than the %d that all features may have together", maxColumns)
+	case open == 0 && l.perStep():
+		t.columns -= width
+		l.columns = l.columnsOf(l.row())
+	}
+}
+
+// columnsOf names the columns of a shape by their indices: "0", "1", of a matrix "0.1"; those of a box by what they are.
+func (l *leaf) columnsOf(shape []int) []dataset.Column {
+	names := []string{""}
+	for _, d := range shape {
+		var next []string
+		for _, n := range names {
+			for i := range d {
+				next = append(next, strings.TrimPrefix(fmt.Sprintf("%s.%d", n, i), "."))
+			}
+		}
+		names = next
+	}
+	switch {
+	case strings.HasPrefix(l.class, "BBox") && len(names) == 4:
+		names = []string{"ymin", "xmin", "ymax", "xmax"}
+	case len(shape) == 0:
+		names = []string{"0"}
+	}
+	list := make([]dataset.Column, len(names))
+	for i, n := range names {
+		list[i] = dataset.Column{Name: n, Type: l.dtype, Integer: l.scalar.IsInteger()}
+	}
+	return list
+}
+
+// shapeText is the shape as errors show it: "[7]", "[?,3]".
+func shapeText(shape []int) string {
+	list := make([]string, len(shape))
+	for i, d := range shape {
+		if list[i] = fmt.Sprint(d); d < 0 {
+			list[i] = "?"
+		}
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}

@@ -1,0 +1,94 @@
+package rlds
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// frames reads the images of a feature.
+type frames struct {
+	path  string
+	list  []frame
+	whole []byte // what the record of a compressed file holds; nil where the file has the frames as they are
+	at    int64  // where that begins
+}
+
+// frame is where a frame lies in its file.
+type frame struct {
+	at   int64
+	size int
+	sum  uint32
+}
+
+// ReadFrame returns the bytes of a frame, from the file as it was when the episode was read.
+func (f *frames) ReadFrame(_ context.Context, i int) ([]byte, error) {
+	at := f.list[i]
+	if f.whole != nil {
+		from := int(at.at - f.at)
+		return bytes.Clone(f.whole[from : from+at.size]), nil
+	}
+	b, err := readFile(f.path, at.at, int64(at.size))
+	if err != nil {
+		return nil, err
+	}
+	if sum := crc32.Checksum(b, castagnoli); sum != at.sum {
+		return nil, formatError(dataset.ErrCorrupt, f.path, at.at, fmt.Sprintf("frame %d", i), "other bytes than when the episode was read", "the same")
+	}
+	return b, nil
+}
+
+// sniff tells an image's encoding by its first bytes, empty if it is none that TensorFlow Datasets writes.
+func sniff(b []byte) string {
+	switch {
+	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
+		return "jpeg"
+	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
+		return "png"
+	}
+	return ""
+}
+
+// media makes a stream of the images of a feature, one at each of the times. Images without bytes are no frames: it returns how many there are. Why
+// says what cannot be one.
+func (b *builder) media(l *leaf, items []wire, times []int64) (m dataset.Media, empty int, why string) {
+	source := &frames{path: b.shard.path}
+	if b.shard.packed != nil {
+		source.whole, source.at = b.data, b.at
+	}
+	m = dataset.Media{Name: l.name(), Source: source}
+	if len(l.shape) == 3 {
+		m.Height, m.Width = l.shape[0], l.shape[1]
+	}
+	for i, item := range items {
+		if len(item.b) == 0 {
+			empty++
+			continue
+		}
+		switch found := sniff(item.b); {
+		case found == "":
+			return m, 0, fmt.Sprintf("images that are neither jpeg nor png: number %d begins with % x", i, item.b[:min(len(item.b), 8)])
+		case m.Encoding != "" && m.Encoding != found:
+			return m, 0, "images of which some are jpeg and some png"
+		default:
+			m.Encoding = found
+		}
+		m.Times = append(m.Times, times[i])
+		source.list = append(source.list, frame{item.at, len(item.b), crc32.Checksum(item.b, castagnoli)})
+	}
+	if len(items) == 0 {
+		if m.Encoding = l.format; m.Encoding == "" {
+			m.Encoding = "png" // what TensorFlow Datasets writes unless it is told
+		}
+	}
+	if l.dtype == "float32" && m.Encoding == "png" {
+		m.Encoding = encodingF32
+	}
+	return m, empty, ""
+}
+
+// encodingF32 is that of a PNG of four channels whose bytes are one little-endian float32, a distance.
+const encodingF32 = "png-f32"

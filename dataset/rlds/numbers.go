@@ -1,0 +1,161 @@
+package rlds
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/records"
+	"github.com/robocache/robocache/tensor"
+)
+
+// maxValues is how many numbers an encoded feature of an episode may have: compressed, they can be a thousand times what the file has.
+// Only tests change it.
+var maxValues = 1 << 27
+
+// values are numbers that are being read: f32 where that holds their dtype, else f64.
+type values struct {
+	wide    bool
+	narrow  []float32
+	double  []float64
+	inexact int
+}
+
+func (v *values) put(s records.Scalar, b []byte) {
+	var exact bool
+	if v.wide {
+		var x float64
+		x, exact = records.Load[float64](s, b, binary.LittleEndian)
+		v.double = append(v.double, x)
+	} else {
+		var x float32
+		x, exact = records.Load[float32](s, b, binary.LittleEndian)
+		v.narrow = append(v.narrow, x)
+	}
+	if !exact {
+		v.inexact++
+	}
+}
+
+func (v *values) len() int { return len(v.narrow) + len(v.double) }
+
+func (v *values) tensor(rows, width int) (*tensor.Tensor, error) {
+	if v.wide {
+		return tensor.Of(v.double, rows, width)
+	}
+	return tensor.Of(v.narrow, rows, width)
+}
+
+// room makes room for n numbers, which the file has.
+func (v *values) room(n int) {
+	if v.wide {
+		v.double = make([]float64, 0, n)
+	} else {
+		v.narrow = make([]float32, 0, n)
+	}
+}
+
+// list is the kind of list that the leaf's values are in.
+func (l *leaf) list() listKind {
+	switch {
+	case l.kind != numbers || l.encoding != "":
+		return bytesList
+	case l.scalar.IsInteger():
+		return int64List
+	}
+	return floatList
+}
+
+// decode reads the numbers of a feature, of which there are n in its list.
+func (l *leaf) decode(f feature, n int) (*values, error) {
+	v := &values{wide: !l.scalar.FitsF32()}
+	if l.encoding != "" {
+		return v, l.decodeItems(v, f.items())
+	}
+	v.room(n)
+	whole := records.I64
+	if l.scalar == records.U64 {
+		whole = records.U64 // its bits are stored as those of int64
+	}
+	var b [8]byte
+	err := f.values(func(x uint64) {
+		binary.LittleEndian.PutUint64(b[:], x)
+		v.put(whole, b[:])
+	}, func(stretch wire) {
+		for at := 0; at < len(stretch.b); at += 4 {
+			v.put(records.F32, stretch.b[at:])
+		}
+	})
+	return v, err
+}
+
+// decodeItems reads items of which each is a value's bytes.
+func (l *leaf) decodeItems(v *values, items []wire) error {
+	size := l.scalar.Size()
+	half := l.dtype == "bfloat16" // the upper half of a float32
+	if half {
+		size = 2
+	}
+	closed, want := size, -1 // bytes of the dimensions that are closed; of an item
+	for _, d := range l.shape {
+		closed *= max(d, 1)
+	}
+	if l.columns != nil {
+		want = closed
+	}
+	for _, item := range items {
+		b, err := l.unpack(item)
+		switch {
+		case err != nil:
+			return err
+		case want < 0 && len(b)%closed == 0:
+			want = len(b)
+		}
+		if len(b) != want {
+			return item.bad(0, "value of feature "+quote(l.key), fmt.Sprintf("%d bytes", len(b)), l.wantBytes(want, closed))
+		}
+		if v.len()+want/size > maxValues {
+			return formatError(dataset.ErrTooLarge, "", item.at, "feature "+quote(l.key), fmt.Sprintf("more than %d numbers", maxValues), "fewer")
+		}
+		for ; len(b) > 0; b = b[size:] {
+			if half {
+				v.put(records.F32, []byte{0, 0, b[0], b[1]})
+			} else {
+				v.put(l.scalar, b)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *leaf) wantBytes(want, closed int) string {
+	if want < 0 {
+		return fmt.Sprintf("a multiple of %d, %s of %s", closed, shapeText(l.shape), l.dtype)
+	}
+	return fmt.Sprintf("%d, %s of %s", want, shapeText(l.shape), l.dtype)
+}
+
+// unpack returns an item's bytes, a compressed one's not beyond what any value may have.
+func (l *leaf) unpack(item wire) ([]byte, error) {
+	if l.encoding != "zlib" {
+		return item.b, nil
+	}
+	const most = 8 * maxColumns
+	r, err := zlib.NewReader(bytes.NewReader(item.b))
+	var b []byte
+	if err == nil {
+		b, err = io.ReadAll(io.LimitReader(r, most+1))
+	}
+	if err != nil {
+		bad := item.bad(0, "value of feature "+quote(l.key), "", "")
+		bad.Err = err
+		return nil, bad
+	}
+	if len(b) > most {
+		return nil, formatError(dataset.ErrTooLarge, "", item.at, "value of feature "+quote(l.key), "more bytes", fmt.Sprintf("at most %d", most))
+	}
+	return b, nil
+}

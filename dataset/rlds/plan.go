@@ -1,0 +1,307 @@
+package rlds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+const (
+	infoFile     = "dataset_info.json"
+	featuresFile = "features.json"
+)
+
+// maxShards is how many shards a split may have.
+const maxShards = 1 << 20
+
+// plan is which files a dataset says that it has.
+type plan struct {
+	dir, name string
+	info      dataset.Info
+	splits    []splitPlan
+}
+
+type splitPlan struct {
+	name  string
+	files []filePlan
+}
+
+type filePlan struct {
+	name    string
+	records int64 // -1 where nothing says how many
+}
+
+// Folder tells a folder of a dataset: it has dataset_info.json and features.json, or files of records.
+func Folder(path string) bool {
+	list, err := os.ReadDir(path)
+	if err != nil {
+		return false
+	}
+	var info, features bool
+	for _, f := range list {
+		if f.IsDir() {
+			continue
+		}
+		if strings.Contains(f.Name(), ".tfrecord") {
+			return true
+		}
+		info, features = info || f.Name() == infoFile, features || f.Name() == featuresFile
+	}
+	return info && features
+}
+
+// planOf reads dataset_info.json, or without it the names of the files.
+func planOf(path string) (*plan, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	p, only := &plan{dir: path}, ""
+	if !st.IsDir() {
+		p.dir, only = filepath.Split(path)
+		p.dir = filepath.Clean(p.dir)
+	}
+	list, err := os.ReadDir(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string // of files of records
+	has := map[string]bool{}
+	for _, f := range list {
+		has[f.Name()] = true
+		if strings.Contains(f.Name(), ".tfrecord") && !f.IsDir() {
+			names = append(names, f.Name())
+		}
+	}
+	if !has[featuresFile] {
+		return nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
+	}
+	if has[infoFile] {
+		err = p.ofInfo(names)
+	} else {
+		p.ofNames(names)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.name == "" {
+		p.name = filepath.Base(p.dir)
+	}
+	if only != "" {
+		p.narrow(only)
+	}
+	return p, nil
+}
+
+// ofInfo takes what dataset_info.json says.
+func (p *plan) ofInfo(names []string) error {
+	path := filepath.Join(p.dir, infoFile)
+	var info datasetJSON
+	if err := readJSON(path, &info); err != nil {
+		return err
+	}
+	if format := strings.ToLower(info.FileFormat); format != "" && format != "tfrecord" {
+		return formatError(dataset.ErrUnsupported, path, -1, "fileFormat", quote(info.FileFormat), "tfrecord")
+	}
+	p.name, p.info.Attributes = info.Name, map[string]string{}
+	for key, text := range map[string]string{"version": info.Version, "description": info.Description, "citation": info.Citation} {
+		if text != "" {
+			p.info.Attributes[key] = text
+		}
+	}
+	listed := map[string]bool{}
+	for i, s := range info.Splits {
+		split, err := p.split(path, info.Name, s)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(info.Splits[:i], func(o splitJSON) bool { return o.Name == s.Name }) {
+			return formatError(dataset.ErrCorrupt, path, -1, "split "+quote(s.Name), "a second one", "each once")
+		}
+		for _, f := range split.files {
+			if listed[f.name] {
+				return formatError(dataset.ErrCorrupt, path, -1, "split "+quote(s.Name), "file "+quote(f.name)+" twice", "each once")
+			}
+			listed[f.name] = true
+		}
+		p.splits = append(p.splits, split)
+	}
+	for _, name := range names {
+		if !listed[name] {
+			p.problem(name, "is in no split of "+infoFile+", and not read")
+		}
+	}
+	return nil
+}
+
+func (p *plan) problem(where, what string) {
+	p.info.Problems = append(p.info.Problems, dataset.Problem{Where: where, What: what})
+}
+
+// split names a split's files.
+func (p *plan) split(path, name string, s splitJSON) (splitPlan, error) {
+	split := splitPlan{name: s.Name}
+	lengths := s.ShardLengths
+	if lengths == nil && s.NumShards != nil && *s.NumShards > 0 && *s.NumShards <= maxShards {
+		lengths = slices.Repeat([]number{-1}, int(*s.NumShards))
+	}
+	if len(lengths) > maxShards {
+		return split, formatError(dataset.ErrTooLarge, path, -1, "split "+quote(s.Name), fmt.Sprintf("%d shards", len(lengths)), fmt.Sprintf("at most %d", maxShards))
+	}
+	template := s.FilepathTemplate
+	if template == "" {
+		template = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+	}
+	for i, n := range lengths {
+		count := fmt.Sprintf("%05d", len(lengths))
+		index := fmt.Sprintf("%0*d", len(count), i)
+		file := strings.NewReplacer("{DATASET}", name, "{SPLIT}", s.Name, "{FILEFORMAT}", "tfrecord", "{SHARD_INDEX}", index, "{NUM_SHARDS}", count,
+			"{SHARD_X_OF_Y}", index+"-of-"+count).Replace(template)
+		if !filepath.IsLocal(file) || strings.ContainsAny(file, "{}\x00") {
+			return split, formatError(dataset.ErrUnsupported, path, -1, "filepathTemplate of split "+quote(s.Name), quote(template), "a file in the folder, of names as {DATASET} and {SHARD_X_OF_Y}")
+		}
+		split.files = append(split.files, filePlan{filepath.Clean(file), int64(n)})
+	}
+	return split, nil
+}
+
+// shardName is how files of records are called: dataset, split, and which of how many shards.
+var shardName = regexp.MustCompile(`^(.+)-([^-]+)\.tfrecord(?:-(\d{5,})-of-(\d{5,}))?$`)
+
+// ofNames takes the files that there are, and of shards all that one speaks of.
+func (p *plan) ofNames(names []string) {
+	p.problem(infoFile, "is not there: splits are taken from the names of the files")
+	at, listed := map[string]int{}, map[string]bool{}
+	for _, name := range names {
+		m := shardName.FindStringSubmatch(name)
+		switch {
+		case listed[name]:
+			continue
+		case m == nil:
+			p.problem(name, "is called as no split, and not read")
+			continue
+		}
+		files := []filePlan{{name, -1}}
+		if count, err := strconv.Atoi(m[4]); err == nil && count <= maxShards {
+			files = nil
+			for i := range count {
+				files = append(files, filePlan{fmt.Sprintf("%s-%s.tfrecord-%0*d-of-%s", m[1], m[2], len(m[4]), i, m[4]), -1})
+			}
+		}
+		i, seen := at[m[2]]
+		if !seen {
+			i = len(p.splits)
+			at[m[2]], p.name = i, m[1]
+			p.splits = append(p.splits, splitPlan{name: m[2]})
+		}
+		for _, f := range files {
+			if !listed[f.name] {
+				listed[f.name] = true
+				p.splits[i].files = append(p.splits[i].files, f)
+			}
+		}
+	}
+}
+
+// narrow leaves one file.
+func (p *plan) narrow(only string) {
+	found := splitPlan{files: []filePlan{{only, -1}}}
+	if m := shardName.FindStringSubmatch(only); m != nil {
+		found.name = m[2]
+	}
+	for _, s := range p.splits {
+		for _, f := range s.files {
+			if f.name == only {
+				found = splitPlan{s.name, []filePlan{f}}
+			}
+		}
+	}
+	p.splits, p.info.Problems = []splitPlan{found}, nil
+}
+
+// openSplit opens the files of a split that there are, and says which are not.
+func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
+	out := dataset.Split{Name: split.name}
+	var missing []string
+	var lost error // what a strict reader refuses
+	for _, f := range split.files {
+		path := filepath.Join(p.dir, f.name)
+		opened, damage, err := openShard(ctx, path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, f.name)
+			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), "no such file", "each of its shards"))
+			continue
+		case err != nil:
+			return withPath(err, path)
+		}
+		for _, d := range damage {
+			lost = first(lost, d.First)
+			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: d.String()})
+			s.damage = append(s.damage, d)
+		}
+		if n := int64(len(opened.records)); f.records >= 0 && n != f.records {
+			lost = first(lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
+			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: fmt.Sprintf("got %d records, want %d as %s says", n, f.records, infoFile)})
+		}
+		for i := range opened.records {
+			out.Episodes = append(out.Episodes, len(s.episodes))
+			s.episodes = append(s.episodes, place{len(s.shards), i, fmt.Sprintf("%s_%d", split.name, len(out.Episodes)-1)})
+		}
+		s.shards = append(s.shards, opened)
+	}
+	s.info.Splits = append(s.info.Splits, out)
+	switch n := len(missing); {
+	case n == 0:
+	case n == len(split.files):
+		s.info.Problems = append(s.info.Problems, dataset.Problem{Where: "split " + split.name, What: "none of its files is there"})
+		return nil // a split that was not fetched is no fault of the others
+	default:
+		for _, name := range missing {
+			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: name, What: "is not there"})
+		}
+	}
+	if s.opt.Strict {
+		return lost
+	}
+	return nil
+}
+
+// first returns the earlier of two errors.
+func first(a error, b *dataset.FormatError) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "rlds", Extensions: []string{".tfrecord"},
+		// A file has no magic, but the length that it begins with has a checksum.
+		Match: func(begin []byte) bool {
+			if len(begin) < headSize {
+				return false
+			}
+			_, sound := head(begin)
+			return sound
+		},
+		Folder: Folder,
+		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+			s, err := Open(ctx, path, opt)
+			if err != nil {
+				return nil, err
+			}
+			return s, nil
+		},
+	})
+}

@@ -1,0 +1,173 @@
+package rlds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// Options are dataset's. Strict refuses what is broken: a file that ends early, a shard that is missing of a split or has another number of records
+// than dataset_info.json says, a feature that does not go with the number of steps. Rate goes before that of a well-known dataset.
+type Options = dataset.Options
+
+// OptionError is an option that cannot be. It is dataset.ErrOption.
+type OptionError struct{ Arg, Got, Want string }
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("rlds: option %s: got %s, want %s", e.Arg, e.Got, e.Want)
+}
+
+// Unwrap returns dataset.ErrOption.
+func (e *OptionError) Unwrap() error { return dataset.ErrOption }
+
+// Set is an open dataset. Its methods may be called from any goroutine.
+type Set struct {
+	name, path string
+	opt        Options
+	rate       float64
+	info       dataset.Info
+	damage     dataset.Damages
+	leaves     []*leaf
+	task       *leaf // says what is to be done; nil if none does
+	shards     []*shard
+	episodes   []place
+	closed     atomic.Bool
+}
+
+// place is where an episode lies.
+type place struct {
+	shard, record int
+	name          string // "train_3"
+}
+
+// rates are the steps a second of datasets that are well known, by what dataset_info.json calls them.
+var rates = map[string]float64{
+	"fractal20220817_data": 3, "kuka": 10, "language_table": 10,
+	"bridge": 5, "bridge_dataset": 5, "bridge_orig": 5, "droid": 15, "droid_100": 15, "r2d2_faceblur": 15,
+	"taco_play": 15, "jaco_play": 10, "viola": 20, "toto": 30, "berkeley_autolab_ur5": 5, "berkeley_cable_routing": 10, "berkeley_fanuc_manipulation": 10,
+	"austin_buds_dataset_converted_externally_to_rlds": 20, "austin_sailor_dataset_converted_externally_to_rlds": 20,
+	"austin_sirius_dataset_converted_externally_to_rlds": 20, "stanford_hydra_dataset_converted_externally_to_rlds": 10,
+	"nyu_franka_play_dataset_converted_externally_to_rlds": 3, "ucsd_kitchen_dataset_converted_externally_to_rlds": 2, "utaustin_mutex": 20,
+}
+
+// Open opens the folder of a dataset's version, or one of its files of records, which needs features.json beside it. It finds the records by their
+// lengths, which of a compressed file takes reading all of it.
+func Open(ctx context.Context, path string, opt Options) (*Set, error) {
+	if !(opt.Rate == 0 || opt.Rate >= 1e-6 && opt.Rate <= 1e9) {
+		return nil, &OptionError{"Rate", strconv.FormatFloat(opt.Rate, 'g', -1, 64), "steps a second from 1e-6 to 1e9, or 0"}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	plan, err := planOf(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info}
+	if s.leaves, err = readFeatures(filepath.Join(plan.dir, featuresFile)); err != nil {
+		return nil, err
+	}
+	s.task = taskOf(s.leaves)
+	switch known := rates[plan.name]; {
+	case opt.Rate > 0:
+		s.rate, s.info.RateFrom = opt.Rate, "caller"
+	case known > 0:
+		s.rate, s.info.RateFrom = known, "known datasets"
+	}
+	s.info.Rate = s.rate
+	for _, split := range plan.splits {
+		if err := s.openSplit(ctx, plan, split); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	if len(s.shards) == 0 {
+		return nil, formatError(dataset.ErrNotFound, path, -1, "dataset", "none of its files of records", "one")
+	}
+	return s, nil
+}
+
+// Name returns what dataset_info.json calls the dataset.
+func (s *Set) Name() string { return s.name }
+
+// Format returns "rlds".
+func (s *Set) Format() string { return "rlds" }
+
+// Len returns the number of episodes of all splits.
+func (s *Set) Len() int { return len(s.episodes) }
+
+// Info returns what the dataset says of itself, its splits, and what is not as it says: files that are not there, and counts that differ.
+func (s *Set) Info() dataset.Info {
+	info := s.info
+	info.Splits, info.Attributes, info.Problems = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Problems)
+	return info
+}
+
+// Steps reports whether the step is the clock, one a second, as nothing says how long a step is.
+func (s *Set) Steps() bool { return s.rate == 0 }
+
+// Damage is what was lost because files of records are broken; Info.Problems has it too. What an episode lost has its own Damage.
+func (s *Set) Damage() dataset.Damages { return slices.Clone(s.damage) }
+
+// Close gives back what is open. Close twice is fine; episodes that were read stay.
+func (s *Set) Close() error {
+	s.closed.Store(true)
+	for _, f := range s.shards {
+		if f.packed != nil {
+			f.packed.close()
+		}
+	}
+	return nil
+}
+
+// Episode reads an episode: one record. A record whose checksum is not that of its data, or that is no tf.Example, is a *dataset.FormatError; the
+// others can be read all the same.
+func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	switch {
+	case s.closed.Load():
+		return nil, fmt.Errorf("rlds: %s: %w", s.path, dataset.ErrClosed)
+	case i < 0 || i >= len(s.episodes):
+		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.episodes)}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	at := s.episodes[i]
+	from := s.shards[at.shard]
+	data, err := from.read(ctx, at.record)
+	if err != nil {
+		return nil, err
+	}
+	e := &dataset.Episode{Name: at.name}
+	e.Attributes.Source = from.path
+	e.Attributes.Other = map[string]string{"tfds_id": fmt.Sprintf("%s__%d", filepath.Base(from.path), at.record)}
+	b := &builder{set: s, shard: from, data: data, at: from.records[at.record].at, e: e}
+	if err := b.build(); err != nil {
+		return nil, withPath(err, from.path)
+	}
+	e.Damage.SetPath(from.path)
+	return e, nil
+}
+
+func formatError(kind error, path string, at int64, msg, got, want string) *dataset.FormatError {
+	return &dataset.FormatError{Format: "rlds", Path: path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
+}
+
+// withPath names the file in an error that does not.
+func withPath(err error, path string) error {
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) && bad.Path == "" {
+		bad.Path = path
+	}
+	return err
+}
+
+// quote is a name of a file as errors show it: not more than its beginning.
+func quote(s string) string { return strconv.Quote(s[:min(len(s), 100)]) }

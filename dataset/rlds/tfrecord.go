@@ -1,0 +1,207 @@
+package rlds
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// A record is the length of its data (u64), a checksum of that (u32), the data, and a checksum of it (u32), little-endian.
+const (
+	headSize = 12
+	tailSize = 4
+)
+
+// maxRecord is how long a record may be: protobuf has no longer messages.
+const maxRecord = math.MaxInt32
+
+// What is lost of a file, as dataset.Damages counts it.
+const (
+	lostEnd     = "records that their file ends inside"
+	lostStretch = "stretches without sound records"
+	lostPacked  = "compressed files that are broken"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(b []byte) uint32 {
+	c := crc32.Checksum(b, castagnoli)
+	return (c>>15 | c<<17) + 0xa282ead8
+}
+
+// record is where the data of a record lies in its file, or in what a compressed one holds.
+type record struct{ at, size int64 }
+
+// head returns the length that a record begins with, and whether the checksum is its own.
+func head(b []byte) (size uint64, sound bool) {
+	return binary.LittleEndian.Uint64(b), checksum(b[:8]) == binary.LittleEndian.Uint32(b[8:headSize])
+}
+
+// shard is a file of records.
+type shard struct {
+	path    string
+	records []record
+	packed  *packed // nil unless the file is compressed
+}
+
+// openShard finds the records of a file by their lengths. What is broken is damage; the error is one of reading.
+func openShard(ctx context.Context, path string) (*shard, dataset.Damages, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	st, err := file.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, nil, formatError(dataset.ErrUnsupported, path, -1, "shard", "a folder, pipe or device", "a file")
+	}
+	s := &shard{path: path}
+	begin := make([]byte, min(headSize, st.Size()))
+	if _, err := file.ReadAt(begin, 0); err != nil {
+		return nil, nil, err
+	}
+	var damage dataset.Damages
+	if how := compression(begin); how != notPacked {
+		s.packed = &packed{path: path, how: how}
+		s.records, damage, err = s.packed.index(ctx)
+	} else {
+		s.records, damage, err = index(ctx, file, st.Size())
+	}
+	damage.SetPath(path)
+	return s, damage, err
+}
+
+// index finds the records of a file. Where a length is broken it goes on at the next record that another one, or the end of the file, follows.
+func index(ctx context.Context, r io.ReaderAt, size int64) (list []record, damage dataset.Damages, err error) {
+	b := make([]byte, headSize)
+	for at := int64(0); at < size; {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		if size-at < headSize+tailSize {
+			damage.Add(lostEnd, size-at, formatError(dataset.ErrTruncated, "", at, "record", fmt.Sprintf("%d bytes to the end", size-at), "at least 16"))
+			break
+		}
+		if err := readAt(r, b, at); err != nil {
+			return nil, nil, err
+		}
+		n, sound := head(b)
+		switch rest := uint64(size - at - headSize - tailSize); {
+		case !sound:
+			next, err := nextRecord(ctx, r, at+1, size)
+			if err != nil {
+				return nil, nil, err
+			}
+			damage.Add(lostStretch, next-at, formatError(dataset.ErrCorrupt, "", at, "length of a record", fmt.Sprintf("%d with checksum %#08x", n, binary.LittleEndian.Uint32(b[8:])), fmt.Sprintf("checksum %#08x", checksum(b[:8]))))
+			at = next
+		case n > rest:
+			damage.Add(lostEnd, size-at, formatError(dataset.ErrTruncated, "", at, "record", fmt.Sprintf("%d bytes to the end", rest), fmt.Sprint(n)))
+			return list, damage, nil
+		default:
+			list = append(list, record{at + headSize, int64(n)})
+			at += headSize + int64(n) + tailSize
+		}
+	}
+	return list, damage, nil
+}
+
+// nextRecord returns where from a byte on the next record begins that a sound length or the end of the file follows; the size if there is none.
+func nextRecord(ctx context.Context, r io.ReaderAt, at, size int64) (int64, error) {
+	window, after := make([]byte, 1<<16), make([]byte, headSize)
+	for ; size-at >= headSize+tailSize; at += int64(len(window) - headSize + 1) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		window = window[:min(int64(len(window)), size-at)]
+		if err := readAt(r, window, at); err != nil {
+			return 0, err
+		}
+		for i := 0; i+headSize <= len(window); i++ {
+			begin := at + int64(i)
+			if size-begin < headSize+tailSize || binary.LittleEndian.Uint64(window[i:]) > uint64(size-begin-headSize-tailSize) {
+				continue
+			}
+			n, sound := head(window[i:])
+			if !sound {
+				continue
+			}
+			end := begin + headSize + int64(n) + tailSize
+			if end == size {
+				return begin, nil
+			}
+			if size-end < headSize {
+				continue
+			}
+			if err := readAt(r, after, end); err != nil {
+				return 0, err
+			}
+			if _, sound := head(after); sound {
+				return begin, nil
+			}
+		}
+	}
+	return size, nil
+}
+
+// readAt fills b. A file that ends before has become shorter while it was read.
+func readAt(r io.ReaderAt, b []byte, at int64) error {
+	_, err := r.ReadAt(b, at)
+	if errors.Is(err, io.EOF) {
+		return formatError(dataset.ErrTruncated, "", at, "file", "its end", fmt.Sprintf("%d bytes, as there were when it was opened", len(b)))
+	}
+	return err
+}
+
+// read returns the data of a record, whose checksum it holds against them.
+func (s *shard) read(ctx context.Context, i int) ([]byte, error) {
+	rec := s.records[i]
+	if rec.size > maxRecord {
+		return nil, formatError(dataset.ErrTooLarge, s.path, rec.at, "record", fmt.Sprintf("%d bytes", rec.size), fmt.Sprintf("at most %d, as a protobuf message has", maxRecord))
+	}
+	var data []byte
+	var err error
+	if s.packed != nil {
+		data, err = s.packed.read(ctx, rec.at, rec.size+tailSize)
+	} else {
+		data, err = readFile(s.path, rec.at, rec.size+tailSize)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, tail := data[:rec.size], binary.LittleEndian.Uint32(data[rec.size:])
+	if sum := checksum(data); sum != tail {
+		return nil, formatError(dataset.ErrCorrupt, s.path, rec.at, "data of a record", fmt.Sprintf("checksum %#08x", tail), fmt.Sprintf("%#08x, that of the data", sum))
+	}
+	return data, nil
+}
+
+// readFile returns n bytes of a file.
+func readFile(path string, at, n int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	st, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size()-at < n {
+		return nil, formatError(dataset.ErrTruncated, path, at, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
+	}
+	data := make([]byte, n)
+	if err := readAt(file, data, at); err != nil {
+		return nil, withPath(err, path)
+	}
+	return data, nil
+}
