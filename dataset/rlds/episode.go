@@ -109,7 +109,7 @@ func (b *builder) lose(l *leaf, p *part, err error) error {
 // clock makes the times of the steps.
 func (b *builder) clock() error {
 	rate := b.set.rate
-	if b.set.Steps() {
+	if rate == 0 {
 		rate = 1
 	}
 	if last := float64(b.steps) / rate * 1e9; last >= 1<<62 {

@@ -69,6 +69,10 @@ func TestAFileOfRecordsOpensWithWhatIsBesideIt(t *testing.T) {
 
 func TestFoldersAreRecognised(t *testing.T) {
 	assert.True(t, Folder("testdata/kinds"))
+	d, err := dataset.Open(context.Background(), "testdata/kinds", dataset.Options{Rate: 10})
+	require.NoError(t, err)
+	assert.Equal(t, []any{"rlds", 5, 10.0}, []any{d.Format(), d.Len(), d.Info().Rate})
+	require.NoError(t, d.Close())
 	assert.True(t, Folder(write(t, map[string]string{infoFile: "", featuresFile: ""})))
 	assert.True(t, Folder(write(t, map[string]string{"a.tfrecord": ""})))
 	assert.False(t, Folder(write(t, map[string]string{featuresFile: ""})))
@@ -128,7 +132,7 @@ func TestTheRateIsTheCallersOrAWellKnownOneOrTheStep(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.want, e.Stream("reward").Nanoseconds(), c)
 		assert.Equal(t, c.from, s.Info().RateFrom)
-		assert.Equal(t, c.from == "", s.Steps())
+		assert.Equal(t, c.from == "", e.Steps)
 		assert.Equal(t, c.from == "", s.Info().Rate == 0)
 	}
 	for _, rate := range []float64{-1, math.NaN(), math.Inf(1), 1e-7, 1e10} {

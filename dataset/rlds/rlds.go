@@ -31,7 +31,7 @@ func (e *OptionError) Unwrap() error { return dataset.ErrOption }
 type Set struct {
 	name, path string
 	opt        Options
-	rate       float64
+	rate       float64 // steps a second; 0 where the step is the clock
 	info       dataset.Info
 	damage     dataset.Damages
 	leaves     []*leaf
@@ -110,9 +110,6 @@ func (s *Set) Info() dataset.Info {
 	return info
 }
 
-// Steps reports whether the step is the clock, one a second, as nothing says how long a step is.
-func (s *Set) Steps() bool { return s.rate == 0 }
-
 // Damage is what was lost because files of records are broken; Info.Problems has it too. What an episode lost has its own Damage.
 func (s *Set) Damage() dataset.Damages { return slices.Clone(s.damage) }
 
@@ -145,7 +142,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &dataset.Episode{Name: at.name}
+	e := &dataset.Episode{Name: at.name, Steps: s.rate == 0}
 	e.Attributes.Source = from.path
 	e.Attributes.Other = map[string]string{"tfds_id": fmt.Sprintf("%s__%d", filepath.Base(from.path), at.record)}
 	b := &builder{set: s, shard: from, data: data, at: from.records[at.record].at, e: e}
