@@ -215,6 +215,9 @@ func (f *inspection) add(e *dataset.Episode) {
 	for _, d := range e.Damage {
 		out.Remarks = append(out.Remarks, "lost: "+d.String())
 	}
+	if e.Steps {
+		out.Remarks = append(out.Remarks, "no times: timestamps count steps, a second each, unless --rate says how many a second there are")
+	}
 	out.LostBytes = e.Damage.Bytes()
 	f.Episodes = append(f.Episodes, out)
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
-	_ "github.com/robocache/robocache/dataset/ulog" // so that dataset.Open knows flight logs
+	_ "github.com/robocache/robocache/dataset/rlds" // so that dataset.Open knows them
+	_ "github.com/robocache/robocache/dataset/robomimic"
+	_ "github.com/robocache/robocache/dataset/ulog"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"

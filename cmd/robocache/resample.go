@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -284,7 +285,7 @@ func (r *request) checkFor(form string) error {
 	switch {
 	case r.span.set && r.hz.value == 0 && r.planFile == "":
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
-	case r.episode > 0 && form != "folder":
+	case r.episode > 0 && (form == "ulg" || form == "npz"):
 		return usagef("--episode: got %d, and %s is one recording", r.episode, r.in)
 	case form == "npz" && r.rate.value > 0:
 		return usagef("--rate is for recordings without times, got %q", r.in)
@@ -292,14 +293,22 @@ func (r *request) checkFor(form string) error {
 	case r.from.set:
 		return usagef("--in-dtype is for .npz files, got %q", r.in)
 	case r.kind.value.Width() > 1 && r.kind.value != ops.InterpSlerp:
-		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.value, whatIs[form], r.kind.value)
+		return usagef("--kind %v: %s does not say where it has such features, want --stream NAME:%v", r.kind.value, whatIs(form), r.kind.value)
 	case r.hz.value == 0 && r.planFile == "":
-		return usagef("no clock given: %s has no targets, want --hz", whatIs[form])
+		return usagef("no clock given: %s has no targets, want --hz", whatIs(form))
 	}
 	return nil
 }
 
-var whatIs = map[string]string{"ulg": "a .ulg file", "folder": "a folder of recordings"}
+func whatIs(form string) string {
+	switch form {
+	case "ulg":
+		return "a .ulg file"
+	case "folder":
+		return "a folder of recordings"
+	}
+	return "a file of format " + form
+}
 
 // job is a recording that was read.
 type job interface {
@@ -349,6 +358,9 @@ func formatOf(path string) (string, error) {
 		case "PK\x03\x04", "PK\x05\x06":
 			return "npz", nil
 		}
+	}
+	if f, err := dataset.Recognise(path); err == nil {
+		return f.Name, nil
 	}
 	return "", &inputError{Path: path, Msg: "neither a ULog file nor an npz archive"}
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Demonstrations without times are put on a clock when somebody says how many steps a second there are, and only then.
+func TestDemonstrations(t *testing.T) {
+	for _, c := range []struct {
+		path, format, stream, episode string
+		episodes, steps, width        int
+	}{
+		{"../../dataset/rlds/testdata/kinds", "rlds", "action", "train_0", 5, 5, 4},
+		{"../../dataset/rlds/testdata/kinds/kinds-train.tfrecord-00000-of-00002", "rlds", "action", "train_0", 2, 5, 4},
+		{"../../dataset/robomimic/testdata/demo.hdf5", "robosuite", "actions", "demo_1", 1, 174, 6},
+	} {
+		stdout, _ := good(t, "inspect", c.path, "--json")
+		got := unmarshal(t, stdout)
+		assert.Equal(t, c.format, got["format"])
+		episodes := got["episodes"].([]any)
+		require.Equal(t, c.episodes, len(episodes), c.path)
+		first := episodes[0].(map[string]any)
+		assert.Equal(t, c.episode, first["name"])
+		assert.Contains(t, first["remarks"].([]any)[0], "no times")
+
+		out := filepath.Join(t.TempDir(), "o.npz")
+		for _, op := range []string{"resample", "fuse"} {
+			args := []string{op, c.path, "-o", out, "--backend=cpu", "--hz=20", "--episode=0", "--stream", c.stream}
+			code, _, stderr := cli(args...)
+			assert.Equal(t, exitUsage, code, stderr)
+			assert.Contains(t, stderr, "--rate")
+			assert.NoFileExists(t, out)
+			good(t, append(args, "--rate=10")...)
+			name := "values"
+			if op == "resample" {
+				name = c.stream + ".values"
+			}
+			f := open(t, out)
+			assert.Equal(t, []int{2*c.steps - 1, c.width}, shape(t, f, name))
+			require.NoError(t, os.Remove(out))
+		}
+		code, _, stderr := cli("resample", c.path, "-o", out, "--hz=20", "--episode=99")
+		assert.Equal(t, exitUsage, code)
+		assert.Contains(t, stderr, "--episode: got 99")
+	}
+}

@@ -1,0 +1,10 @@
+// Package robomimic reads demonstrations in the HDF5 layout of robomimic, and the raw one of robosuite: a group data with a group demo_N for each
+// episode.
+//
+// Of an episode every dataset of numbers [T] or [T,D] is a stream that is called as the file has it: "actions", "obs/eef_pos", "next_obs/eef_pos".
+// Images [T,H,W,C] of bytes are media, raw pixels that are read a frame at a time. What is neither, or has another length than the episode, is left
+// out with the reason.
+//
+// The format has no times. The rate is control_freq of the file's env_args, else what the caller says; else the timestamps count steps, a second each.
+// The splits are the file's filters (mask/NAME).
+package robomimic

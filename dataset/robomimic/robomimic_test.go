@@ -1,0 +1,112 @@
+package robomimic_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/rlds"
+	"github.com/robocache/robocache/dataset/robomimic"
+	"github.com/robocache/robocache/tensor"
+)
+
+const shared = "../../../shared/data"
+
+// recording returns a file of the recordings that lie beside the project.
+func recording(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(shared, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("the shared recordings are not here: ", name)
+	}
+	return path
+}
+
+func floats(t *testing.T, s *dataset.Stream) []float64 {
+	t.Helper()
+	require.NotNil(t, s)
+	list, err := tensor.Floats(s.Values)
+	require.NoError(t, err)
+	return list
+}
+
+// The same 25 episodes in three versions of the container, and as RLDS, from which they were made: the numbers are the same.
+func TestBridgeEpisodesAreThoseOfRLDS(t *testing.T) {
+	ctx := context.Background()
+	from, err := rlds.Open(ctx, recording(t, "bridge_rlds"), dataset.Options{})
+	require.NoError(t, err)
+	defer from.Close()
+	for _, file := range []string{"lowdim_earliest.hdf5", "lowdim_v18.hdf5", "lowdim_latest.hdf5"} {
+		d, err := dataset.Open(ctx, recording(t, "robomimic_bridge/"+file), dataset.Options{Rate: 5})
+		require.NoError(t, err, file)
+		assert.Equal(t, "robomimic", d.Format())
+		require.Equal(t, 25, d.Len())
+		info := d.Info()
+		assert.Equal(t, [2]any{5.0, "caller"}, [2]any{info.Rate, info.RateFrom})
+		require.Len(t, info.Splits, 2)
+		assert.Equal(t, "train", info.Splits[0].Name)
+		assert.Equal(t, []int{0, 5, 10, 15, 20}, info.Splits[1].Episodes)
+		assert.Empty(t, info.Problems)
+		steps := 0
+		for i := range d.Len() {
+			e, err := d.Episode(ctx, i)
+			require.NoError(t, err)
+			want, err := from.Episode(ctx, i)
+			require.NoError(t, err)
+			actions := e.Stream("actions")
+			assert.InDeltaSlice(t, floats(t, want.Stream("action")), floats(t, actions), 0, "episode %d: its doubles were made of floats", i)
+			assert.Equal(t, want.Attributes.Task, e.Attributes.Task)
+			assert.False(t, e.Steps)
+			assert.Equal(t, int64(200e6), actions.Nanoseconds()[1])
+			assert.True(t, e.Stream("dones").AllInteger())
+			assert.Equal(t, []int{10, 3}, e.Stream("obs/eef_pos").Values.Shape())
+			assert.Nil(t, e.Damage)
+			steps += actions.Len()
+		}
+		assert.Equal(t, 250, steps)
+		require.NoError(t, d.Close())
+	}
+}
+
+func TestImagesAreFrames(t *testing.T) {
+	for _, file := range []string{"image_gzip_earliest.hdf5", "image_gzip_latest.hdf5"} {
+		d, err := robomimic.Open(recording(t, "robomimic_bridge/"+file), dataset.Options{})
+		require.NoError(t, err)
+		e, err := d.Episode(context.Background(), 1)
+		require.NoError(t, err)
+		assert.True(t, e.Steps, "nobody says how long a step is")
+		require.NotEmpty(t, e.Media)
+		m := &e.Media[0]
+		assert.Equal(t, "rgb8", m.Encoding)
+		frame, err := m.Frame(context.Background(), m.Len()-1)
+		require.NoError(t, err)
+		assert.Len(t, frame, m.Width*m.Height*3)
+		require.NoError(t, d.Close())
+	}
+}
+
+func TestRawRobosuite(t *testing.T) {
+	d, err := dataset.Open(context.Background(), "testdata/demo.hdf5", dataset.Options{Rate: 20})
+	require.NoError(t, err)
+	defer d.Close()
+	assert.Equal(t, "robosuite", d.Format())
+	require.Equal(t, 1, d.Len())
+	e, err := d.Episode(context.Background(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, "demo_1", e.Name)
+	assert.Equal(t, []int{174, 6}, e.Stream("actions").Values.Shape())
+	assert.Equal(t, []int{174, 7}, e.Stream("joint_torques").Values.Shape())
+	_, err = d.Episode(context.Background(), 1)
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+}
+
+func TestOtherFilesAreRefusedByName(t *testing.T) {
+	_, err := robomimic.Open(recording(t, "hdf5_jhdf/test_file.hdf5"), dataset.Options{})
+	require.ErrorIs(t, err, dataset.ErrUnsupported)
+	assert.ErrorContains(t, err, "want a group data with groups demo_0")
+}
