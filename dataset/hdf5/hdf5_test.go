@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -100,7 +101,7 @@ func TestWalkEndsAndTellsWhatCannotBeOpened(t *testing.T) {
 			}
 			seen[path]++
 			if path == "/many" {
-				return SkipGroup
+				return fs.SkipDir
 			}
 			return nil
 		}))
