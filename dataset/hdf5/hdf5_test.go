@@ -313,3 +313,22 @@ func TestAFileThatIsOpenForWritingHasAWarning(t *testing.T) {
 func sum(data []byte, from, to int) {
 	binary.LittleEndian.PutUint32(data[to:], lookup3(data[from:to]))
 }
+
+// Chunks that reach over the array's end may be stored without the filters that the others have.
+func TestChunksAtTheEndMayHaveNoFilters(t *testing.T) {
+	f, err := Open("testdata/kinds_latest.hdf5")
+	require.NoError(t, err)
+	defer f.Close()
+	for _, path := range []string{"chunks/edges", "chunks/edges_grow"} {
+		d, err := f.Root().Dataset(path)
+		require.NoError(t, err)
+		require.True(t, d.data.(*chunked).plainEdges, "the file is as it should be")
+		x, err := d.Read()
+		require.NoError(t, err)
+		got, err := tensor.Data[int32](x)
+		require.NoError(t, err)
+		for i, v := range got {
+			require.Equal(t, int32(i), v, path)
+		}
+	}
+}
