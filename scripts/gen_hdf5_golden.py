@@ -7,6 +7,7 @@ It needs h5py (Debian's python3-h5py). kinds_earliest.hdf5 and kinds_latest.hdf5
 some that it names as not supported; kinds.h5py.json holds the shape, the type and the SHA-256 of each dataset's bytes, of a compound those of each field.
 With a second argument, a folder, it writes larger files there as well, for a look that the repository does not need to carry.
 """
+import ctypes
 import hashlib
 import json
 import os
@@ -114,7 +115,7 @@ def texts(f):
         s[i] = np.array(v, "<i2")
 
 
-def chunks(f, deep):
+def chunks(f, latest, deep):
     g = f.create_group("chunks")
     a = np.arange(70 * 3, dtype="<i4").reshape(70, 3)
     common = {"shuffle": True, "compression": "gzip", "fletcher32": True}
@@ -145,6 +146,15 @@ def chunks(f, deep):
     g.create_dataset("unwritten", (3, 2), "<i8", fillvalue=-1)
     g.create_dataset("unwritten_text", (2,), "S3", fillvalue=b"ab")
     g.create_dataset("images", data=(np.arange(5 * 6 * 7 * 3) % 251).astype("u1").reshape(5, 6, 7, 3), chunks=(2, 3, 7, 3), compression="gzip")
+    if latest:
+        # Chunks at the end without filters, which h5py has no call for.
+        edges = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        edges.set_chunk((3, 2))
+        edges.set_deflate(6)
+        assert ctypes.CDLL("libhdf5_serial.so.103").H5Pset_chunk_opts(ctypes.c_int64(edges.id), ctypes.c_uint(2)) == 0
+        for name, most in ((b"edges", (10, 5)), (b"edges_grow", (h5py.h5s.UNLIMITED, 5))):
+            d = h5py.Dataset(h5py.h5d.create(g.id, name, h5py.h5t.STD_I32LE, h5py.h5s.create_simple((10, 5), most), edges))
+            d[...] = np.arange(50).reshape(10, 5)
     space = h5py.h5s.create_simple((10, 5))
     early = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     early.set_chunk((3, 2))
@@ -187,7 +197,7 @@ def names(f, latest):
         f.create_group("large_attribute").attrs["model_file"] = np.bytes_(b"<mujoco>" * 9000)
 
 
-def refused(f, folder):
+def refused(f):
     g = f.create_group("refused")
     g["wide"] = np.array([1, 2**64 - 1], "u8")
     g["references"] = np.array([f["names"].ref], dtype=h5py.ref_dtype)
@@ -206,17 +216,17 @@ def write(path, libver, userblock=0, deep=False):
         numbers(f)
         records(f)
         texts(f)
-        chunks(f, deep)
+        chunks(f, libver == "latest", deep)
         names(f, libver == "latest")
-        refused(f, os.path.dirname(path))
+        refused(f)
     return expected(path)
 
 
 def main():
     out = sys.argv[1]
-    list_ = [write(os.path.join(out, "kinds_earliest.hdf5"), "earliest", 1024), write(os.path.join(out, "kinds_latest.hdf5"), "latest")]
+    files = [write(os.path.join(out, "kinds_earliest.hdf5"), "earliest", 1024), write(os.path.join(out, "kinds_latest.hdf5"), "latest")]
     with open(os.path.join(out, "kinds.h5py.json"), "w") as f:
-        f.write("[" + ",\n".join(json.dumps(e, sort_keys=True) for e in list_) + "]\n")
+        f.write("[" + ",\n".join(json.dumps(e, sort_keys=True) for e in files) + "]\n")
     if len(sys.argv) > 2:
         out = sys.argv[2]
         with open(os.path.join(out, "expected.h5py.json"), "w") as f:

@@ -48,7 +48,12 @@ func Open(path string) (*File, error) {
 func NewReader(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "") }
 
 func open(r io.ReaderAt, size int64, path string) (*File, error) {
-	f := &File{source: &source{r: r, size: max(size, 0), path: path}, links: map[uint64][]Link{}, heaps: map[uint64]*collection{}}
+	return (&source{r: r, size: max(size, 0), path: path}).file()
+}
+
+// file reads what a file begins with.
+func (s *source) file() (*File, error) {
+	f := &File{source: s, links: map[uint64][]Link{}, heaps: map[uint64]*collection{}}
 	root, err := f.superblock()
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/lzf"
@@ -74,7 +75,7 @@ func (c *cursor) filters() []Filter {
 
 // decode takes filters, the last first, from what is stored of a chunk, which must become want bytes. Bit i of the mask says that filter i was left out.
 func decode(s *source, what string, at int64, data []byte, filters []Filter, mask uint32, want int) ([]byte, error) {
-	compressed := false
+	full, compressed := want, false
 	left := func(i int) bool { return i < 32 && mask>>i&1 != 0 }
 	sizes := make([]int, len(filters)) // of what each filter was given
 	for i, f := range filters {
@@ -110,32 +111,31 @@ func decode(s *source, what string, at int64, data []byte, filters []Filter, mas
 		if err != nil {
 			return nil, err
 		}
-		if len(data) != sizes[i] && (i == 0 || !compressedBefore(filters[:i], mask)) {
-			return nil, wrongSize(s, what, at, len(data), sizes[i])
-		}
+	}
+	if len(data) != full {
+		return nil, wrongSize(s, what, at, len(data), full)
 	}
 	return data, nil
-}
-
-// compressedBefore reports whether one of the first filters compresses: only what it makes has a size that is not known.
-func compressedBefore(filters []Filter, mask uint32) bool {
-	for i, f := range filters {
-		if (f.ID == filterDeflate || f.ID == filterLZF) && mask>>i&1 == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 func wrongSize(s *source, what string, at int64, got, want int) error {
 	return s.fail(at, dataset.ErrCorrupt, what, fmt.Sprintf("%d bytes", got), fmt.Sprint(want))
 }
 
+// inflaters are readers of deflate, which take 40 kB each.
+var inflaters sync.Pool
+
 func inflate(s *source, what string, at int64, data []byte, want int) ([]byte, error) {
 	if want/deflateRatio > len(data) {
 		return nil, s.fail(at, dataset.ErrCorrupt, what, fmt.Sprintf("%d bytes of deflate", len(data)), fmt.Sprintf("enough for %d", want))
 	}
-	r, err := zlib.NewReader(bytes.NewReader(data))
+	r, _ := inflaters.Get().(io.ReadCloser)
+	var err error
+	if r == nil {
+		r, err = zlib.NewReader(bytes.NewReader(data))
+	} else {
+		err = r.(zlib.Resetter).Reset(bytes.NewReader(data), nil)
+	}
 	out := make([]byte, want)
 	if err == nil {
 		if _, err = io.ReadFull(r, out); err == io.EOF {
@@ -154,6 +154,7 @@ func inflate(s *source, what string, at int64, data []byte, want int) ([]byte, e
 		bad.Err = err
 		return nil, bad
 	}
+	inflaters.Put(r)
 	return out, nil
 }
 
@@ -205,7 +206,7 @@ func fletcher32(s *source, what string, at int64, data []byte) ([]byte, error) {
 	}
 	want := binary.LittleEndian.Uint32(data[n:])
 	// A sum that is 0 modulo 2^16-1 may be written as all ones.
-	if got := b<<16 | a; got != want%0x10000%0xffff|want>>16%0xffff<<16 {
+	if got := b<<16 | a; got != want%0x10000%0xffff|want>>16%0xffff<<16 && !s.believe {
 		return nil, s.fail(at+int64(n), dataset.ErrCorrupt, what+": checksum fletcher32", fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", want))
 	}
 	return data[:n], nil

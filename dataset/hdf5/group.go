@@ -1,8 +1,9 @@
 package hdf5
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -76,7 +77,7 @@ func (g *Group) Names() []string {
 // Created returns the names in the order in which they were created, and false where the file does not say.
 func (g *Group) Created() ([]string, bool) {
 	links := g.Links()
-	slices.SortStableFunc(links, func(a, b Link) int { return int(min(max(a.created-b.created, -1), 1)) })
+	slices.SortStableFunc(links, func(a, b Link) int { return cmp.Compare(a.created, b.created) })
 	names := make([]string, len(links))
 	for i, l := range links {
 		if names[i] = l.Name; l.created < 0 {
@@ -185,11 +186,8 @@ func (g *Group) child(name string, left *int) (Object, error) {
 	return nil, g.f.fail(-1, dataset.ErrUnsupported, path, "a link that a program defines", "a hard or a soft one")
 }
 
-// SkipGroup is what a function returns to Walk to pass over what is in a group.
-var SkipGroup = errors.New("pass over this group")
-
 // Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. Where one cannot be
-// opened, fn is told the error. An error that fn returns ends the walk, except SkipGroup.
+// opened, fn is told the error. An error that fn returns ends the walk, except [fs.SkipDir], which passes over what is in a group.
 func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
 	return g.walk(map[uint64]bool{g.header.addr: true}, fn)
 }
@@ -212,7 +210,7 @@ func (g *Group) walk(seen map[uint64]bool, fn func(path string, o Object, err er
 			seen[addr] = true
 		}
 		err = fn(join(g.path, l.Name), o, err)
-		if err == SkipGroup {
+		if err == fs.SkipDir {
 			continue
 		}
 		if err != nil {

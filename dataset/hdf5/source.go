@@ -23,6 +23,8 @@ type source struct {
 	path    string
 	offsets int // bytes of an address
 	lengths int // bytes of a length
+
+	believe bool // checksums are not compared: for tests of what a hostile writer could make
 }
 
 func (s *source) fail(at int64, kind error, msg, got, want string) *dataset.FormatError {
@@ -220,7 +222,12 @@ func (c *cursor) checksum() {
 	if c.err != nil {
 		return
 	}
-	if got := lookup3(c.data[:end]); got != want {
+	c.compare(lookup3(c.data[:end]), want)
+}
+
+// compare compares a checksum with what was just read.
+func (c *cursor) compare(got, want uint32) {
+	if got != want && !c.believe {
 		c.bad(4, dataset.ErrCorrupt, "checksum", fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", want))
 	}
 }
