@@ -17,13 +17,13 @@
 //	other enumerations          as their integers; Type has the names
 //	arrays in each element      their dimensions follow those of the dataset
 //
-// Strings of a fixed size and of any are read by [Values.Strings], sequences of any length by [Values.Bytes], a field of a compound by [Values.Field],
-// and the bytes of anything by [Values.Raw].
+// Strings of a fixed size and of any are read by [Values.Strings], sequences of any length by [Values.Bytes], a field of a compound by
+// [Values.Field], and the bytes of anything by [Values.Raw].
 //
 // It knows superblocks 0 to 3, object headers 1 and 2, groups of both kinds, all five chunk indexes of layout 4, and the filters deflate, shuffle,
-// fletcher32 and lzf. Checksums are compared. What else there is, is an error that is [dataset.ErrUnsupported] and names it: other filters, the values
-// of opaque, bitfield, reference, time and complex types, integers and floats of odd sizes, virtual datasets, elements in other files, external links,
-// files in several parts, shared message tables, layout 5.
+// fletcher32 and lzf. Checksums are compared. What else there is, is an error that is [dataset.ErrUnsupported] and names it: other filters, the
+// values of opaque, bitfield, reference, time and complex types, integers and floats of odd sizes, virtual datasets, elements in other files,
+// external links, files in several parts, shared message tables, layout 5.
 //
 // What breaks the format is a [*dataset.FormatError] with the byte, where it is met: other objects of the file can still be read. A file that was not
 // closed, or is cut, says so by [File.Warnings]. One read never gives more than what the file could hold compressed, or 64 MiB; no structure is read

@@ -73,7 +73,8 @@ func (c *cursor) filters() []Filter {
 	return list
 }
 
-// decode takes filters, the last first, from what is stored of a chunk, which must become want bytes. Bit i of the mask says that filter i was left out.
+// decode takes filters, the last first, from what is stored of a chunk, which must become want bytes. Bit i of the mask says that filter i was left
+// out.
 func decode(s *source, what string, at int64, data []byte, filters []Filter, mask uint32, want int) ([]byte, error) {
 	full, compressed := want, false
 	left := func(i int) bool { return i < 32 && mask>>i&1 != 0 }

@@ -137,8 +137,8 @@ func describe(o Object) string {
 // maxLinks is how many soft links may lead to an object.
 const maxLinks = 16
 
-// Open returns the object at a path from here or from the root. A name that is not there is an error that is dataset.ErrNotFound, an external link one
-// that is dataset.ErrUnsupported.
+// Open returns the object at a path from here or from the root. A name that is not there is an error that is dataset.ErrNotFound, an external link
+// one that is dataset.ErrUnsupported.
 func (g *Group) Open(path string) (Object, error) {
 	left := maxLinks
 	return g.open(path, &left)
@@ -186,8 +186,8 @@ func (g *Group) child(name string, left *int) (Object, error) {
 	return nil, g.f.fail(-1, dataset.ErrUnsupported, path, "a link that a program defines", "a hard or a soft one")
 }
 
-// Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. Where one cannot be
-// opened, fn is told the error. An error that fn returns ends the walk, except [fs.SkipDir], which passes over what is in a group.
+// Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. Where one cannot
+// be opened, fn is told the error. An error that fn returns ends the walk, except [fs.SkipDir], which passes over what is in a group.
 func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
 	return g.walk(map[uint64]bool{g.header.addr: true}, fn)
 }

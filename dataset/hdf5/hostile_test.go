@@ -16,8 +16,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// exercise reads all that a file has, in every way, and returns an error that is not of the kind that broken files may give. A second time it does not
-// compare checksums, which a hostile writer would get right.
+// exercise reads all that a file has, in every way, and returns an error that is not of the kind that broken files may give. A second time it does
+// not compare checksums, which a hostile writer would get right.
 func exercise(data []byte) (objects int, wrong error) {
 	if objects, wrong = exerciseAs(data, false); wrong == nil {
 		_, wrong = exerciseAs(data, true)

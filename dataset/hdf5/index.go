@@ -62,8 +62,8 @@ func (x *found) tree1(w *walk) error {
 	})
 }
 
-// tree1 reads a node of a B-tree of version 1 and those below it. Each is handed a key's bytes and the address that follows them; level is the node's,
-// -1 where it is not known.
+// tree1 reads a node of a B-tree of version 1 and those below it. Each is handed a key's bytes and the address that follows them; level is the
+// node's, -1 where it is not known.
 func (w *walk) tree1(what string, addr uint64, kind, level, key int, leaf func(c *cursor, addr uint64) error) error {
 	c, err := w.block(what, addr, uint64(8+2*w.offsets))
 	if err != nil {

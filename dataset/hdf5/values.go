@@ -140,7 +140,10 @@ func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
 	if err != nil || n == 0 {
 		return t, err
 	}
-	return t, v.each(lo, hi, filler(v, base, t))
+	if err := v.each(lo, hi, filler(v, base, t)); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // Raw returns the bytes of rows lo to hi as they are in the file, filters undone.
@@ -150,7 +153,7 @@ func (v *Values) Raw(lo, hi int) ([]byte, error) {
 		return nil, err
 	}
 	out := make([]byte, n*v.typ.Size)
-	return out, v.each(lo, hi, func(at int, b []byte) error {
+	err = v.each(lo, hi, func(at int, b []byte) error {
 		if len(out) == n*v.stored {
 			copy(out[at*v.stored:], b)
 			return nil
@@ -160,6 +163,10 @@ func (v *Values) Raw(lo, hi int) ([]byte, error) {
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // ReadStrings returns all strings, in row-major order.
@@ -218,5 +225,8 @@ func variable[T any](v *Values, base *Type, dims []int, lo, hi int, take func([]
 		}
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
