@@ -106,7 +106,61 @@ func TestRawRobosuite(t *testing.T) {
 }
 
 func TestOtherFilesAreRefusedByName(t *testing.T) {
-	_, err := robomimic.Open(recording(t, "hdf5_jhdf/test_file.hdf5"), dataset.Options{})
+	_, err := robomimic.Open("../hdf5/testdata/kinds_latest.hdf5", dataset.Options{})
 	require.ErrorIs(t, err, dataset.ErrUnsupported)
 	assert.ErrorContains(t, err, "want a group data with groups demo_0")
+}
+
+// The file of scripts/gen_robomimic_golden.py: its values follow from formulas.
+func TestAFileWithAllThatIsToldApart(t *testing.T) {
+	ctx := context.Background()
+	d, err := dataset.Open(ctx, "testdata/kinds.hdf5", dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	info := d.Info()
+	assert.Equal(t, [2]any{20.0, "file"}, [2]any{info.Rate, info.RateFrom}, "control_freq of env_args")
+	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: []int{0, 2}}, {Name: "valid", Episodes: []int{1}}}, info.Splits)
+	require.Len(t, info.Problems, 1)
+	assert.Contains(t, info.Problems[0].What, `names "demo_7"`)
+	_, err = dataset.Open(ctx, "testdata/kinds.hdf5", dataset.Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrCorrupt, "a filter names what is not there")
+
+	for i, want := range []struct {
+		name  string
+		steps int
+	}{{"demo_0", 7}, {"demo_2", 5}, {"demo_10", 3}} {
+		e, err := d.Episode(ctx, i)
+		require.NoError(t, err)
+		assert.Equal(t, [2]string{want.name, "lift the " + want.name}, [2]string{e.Name, e.Attributes.Task})
+		assert.False(t, e.Steps)
+		actions, small, large := e.Stream("actions"), e.Stream("obs/small"), e.Stream("obs/large")
+		assert.Equal(t, int64(50e6), actions.Nanoseconds()[1])
+		assert.Equal(t, []tensor.DType{tensor.F64, tensor.F32, tensor.F64}, []tensor.DType{actions.Values.DType(), small.Values.DType(), large.Values.DType()})
+		assert.True(t, small.AllInteger() && large.AllInteger() && !actions.AllInteger())
+		assert.Equal(t, want.steps/2, large.Inexact, "each second one above 2^53 is no double")
+		for k := range want.steps {
+			assert.Equal(t, float64(2*k+1)/8, floats(t, actions)[2*k+1])
+			assert.Equal(t, float64(k), floats(t, e.Stream("rewards"))[k])
+			assert.Equal(t, float64(250-want.steps+k), floats(t, small)[k])
+		}
+		require.Len(t, e.Media, 1)
+		m := &e.Media[0]
+		assert.Equal(t, [4]any{"obs/image", "rgb8", 6, 4}, [4]any{m.Name, m.Encoding, m.Width, m.Height})
+		frame, err := m.Frame(ctx, want.steps-1)
+		require.NoError(t, err)
+		require.Len(t, frame, 72)
+		for k, v := range frame {
+			require.Equal(t, byte((72*(want.steps-1)+k)%251), v)
+		}
+		left := map[string]string{}
+		for _, l := range e.LeftOut {
+			left[l.Name] = l.Reason
+		}
+		require.Len(t, left, 5)
+		assert.Contains(t, left["obs/depth"], "want [T,D]")
+		assert.Contains(t, left["obs/short"], "as the episode has steps")
+		assert.Contains(t, left["obs/none"], "no columns")
+		assert.Contains(t, left["obs/note"], "values of")
+		assert.Contains(t, left["scale"], "no series")
+	}
 }
