@@ -9,7 +9,6 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/ops"
-	"github.com/robocache/robocache/tensor"
 )
 
 // StreamError is a stream that cannot be put on a clock as the plan has it.
@@ -138,37 +137,9 @@ func selected(s *dataset.Stream, entries []string) (*dataset.Stream, error) {
 	if neighbours {
 		out.Values, err = s.Values.Slice(1, at[0], at[0]+len(at))
 	} else {
-		out.Values, err = gathered(s.Values, at)
+		out.Values, err = s.Values.Take(1, at)
 	}
 	return &out, err
-}
-
-// gathered copies columns of a tensor [S,D].
-func gathered(values *tensor.Tensor, at []int) (*tensor.Tensor, error) {
-	switch values.DType() {
-	case tensor.F64:
-		return gatheredAs[float64](values, at)
-	case tensor.F32:
-		return gatheredAs[float32](values, at)
-	case tensor.F16:
-		return gatheredAs[tensor.Float16](values, at)
-	}
-	return gatheredAs[tensor.BFloat16](values, at)
-}
-
-func gatheredAs[T tensor.Element](values *tensor.Tensor, at []int) (*tensor.Tensor, error) {
-	data, err := tensor.Elements[T](values)
-	if err != nil {
-		return nil, err
-	}
-	rows := values.Dim(0)
-	out := make([]T, 0, rows*len(at))
-	for r := range rows {
-		for _, i := range at {
-			out = append(out, data[r*values.Stride(0)+i*values.Stride(1)])
-		}
-	}
-	return tensor.Of(out, rows, len(at))
 }
 
 // channels gives each column its kind. own says that the stream's plan, not the defaults, asked for the kind; custom is the order of quaternions

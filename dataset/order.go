@@ -45,35 +45,7 @@ func sortedBy[T int64 | float64 | float32](s *Stream, limit T) (sorted Stream, b
 		clock[k] = times[i]
 	}
 	if sorted.Times, err = tensor.Of(clock, len(clock)); err == nil {
-		sorted.Values, err = takeRows(s.Values, rows)
+		sorted.Values, err = s.Values.Take(0, rows)
 	}
 	return sorted, back, lost, err
-}
-
-// takeRows copies rows of a tensor [S,D].
-func takeRows(values *tensor.Tensor, rows []int) (*tensor.Tensor, error) {
-	switch values.DType() {
-	case tensor.F64:
-		return takeRowsOf[float64](values, rows)
-	case tensor.F32:
-		return takeRowsOf[float32](values, rows)
-	case tensor.F16:
-		return takeRowsOf[tensor.Float16](values, rows)
-	}
-	return takeRowsOf[tensor.BFloat16](values, rows)
-}
-
-func takeRowsOf[T tensor.Element](values *tensor.Tensor, rows []int) (*tensor.Tensor, error) {
-	data, err := tensor.Elements[T](values)
-	if err != nil {
-		return nil, err
-	}
-	width := values.Dim(1)
-	out := make([]T, 0, len(rows)*width)
-	for _, r := range rows {
-		for c := range width {
-			out = append(out, data[r*values.Stride(0)+c*values.Stride(1)])
-		}
-	}
-	return tensor.Of(out, len(rows), width)
 }

@@ -109,47 +109,82 @@ func (t *Tensor) Contiguous() (*Tensor, error) {
 	if t.IsContiguous() {
 		return t, nil
 	}
-	switch t.dtype {
-	case F32:
-		return gather[float32](t)
-	case F64:
-		return gather[float64](t)
-	case F16:
-		return gather[Float16](t)
-	case BF16:
-		return gather[BFloat16](t)
-	case I32:
-		return gather[int32](t)
-	case I64:
-		return gather[int64](t)
-	}
-	return gather[uint8](t)
+	return t.gather("Contiguous", -1, nil)
 }
 
-func gather[T Element](t *Tensor) (*Tensor, error) {
+// Take returns a new host tensor of the indices at of dimension dim of a host tensor, in their order; one may be there more than once.
+func (t *Tensor) Take(dim int, at []int) (*Tensor, error) {
+	if dim < 0 || dim >= len(t.shape) {
+		return nil, &Error{Op: "Take", Kind: ErrShape, Got: fmt.Sprintf("dimension %d", dim), Want: fmt.Sprintf("0 to %d", len(t.shape)-1)}
+	}
+	for _, i := range at {
+		if i < 0 || i >= t.shape[dim] {
+			return nil, &Error{Op: "Take", Kind: ErrShape, Got: fmt.Sprintf("index %d", i), Want: fmt.Sprintf("0 to %d", t.shape[dim]-1)}
+		}
+	}
+	return t.gather("Take", dim, at)
+}
+
+// gather copies a host tensor of rank 1 or more: of dimension dim, if it is one, the indices at.
+func (t *Tensor) gather(op string, dim int, at []int) (*Tensor, error) {
+	switch t.dtype {
+	case F32:
+		return gather[float32](t, op, dim, at)
+	case F64:
+		return gather[float64](t, op, dim, at)
+	case F16:
+		return gather[Float16](t, op, dim, at)
+	case BF16:
+		return gather[BFloat16](t, op, dim, at)
+	case I32:
+		return gather[int32](t, op, dim, at)
+	case I64:
+		return gather[int64](t, op, dim, at)
+	}
+	return gather[uint8](t, op, dim, at)
+}
+
+func gather[T Element](t *Tensor, op string, dim int, at []int) (*Tensor, error) {
 	src, err := Elements[T](t)
 	if err != nil {
 		return nil, err
 	}
-	if err := roomFor("Contiguous", t.dtype, t.Len(), t.shape); err != nil {
+	shape := t.Shape()
+	if dim >= 0 {
+		shape[dim] = len(at)
+	}
+	n, err := elements(op, shape)
+	if err != nil {
 		return nil, err
 	}
-	out := make([]T, 0, t.Len())
-	index := make([]int, len(t.shape))
-	for len(out) < cap(out) {
-		at := 0
+	if err := roomFor(op, t.dtype, n, shape); err != nil {
+		return nil, err
+	}
+	out := make([]T, 0, n)
+	last := len(shape) - 1
+	index := make([]int, last)
+	for len(out) < n {
+		base := 0
 		for i, x := range index {
-			at += x * t.strides[i]
+			if i == dim {
+				x = at[x]
+			}
+			base += x * t.strides[i]
 		}
-		out = append(out, src[at])
-		for i := len(index) - 1; i >= 0; i-- {
-			if index[i]++; index[i] < t.shape[i] {
+		for x := range shape[last] {
+			if last == dim {
+				x = at[x]
+			}
+			out = append(out, src[base+x*t.strides[last]])
+		}
+		for i := last - 1; i >= 0; i-- {
+			if index[i]++; index[i] < shape[i] {
 				break
 			}
 			index[i] = 0
 		}
 	}
-	return Of(out, t.shape...)
+	return Of(out, shape...)
 }
 
 // Overlap reports whether two tensors of one allocation may share an element: whether the ranges from their first to their
