@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -29,17 +30,32 @@ type Dataset interface {
 	Close() error
 }
 
-// Episodes reads one episode after the other. It ends with the first error.
+// Episodes reads one episode after the other. One that cannot be read comes as an *EpisodeError, and the next follows: who wants all or nothing stops at
+// the first. Only the end of ctx ends it.
 func Episodes(ctx context.Context, d Dataset) iter.Seq2[*Episode, error] {
 	return func(yield func(*Episode, error) bool) {
 		for i := range d.Len() {
 			e, err := d.Episode(ctx, i)
-			if !yield(e, err) || err != nil {
+			if err != nil {
+				e, err = nil, &EpisodeError{Episode: i, Err: err}
+			}
+			if !yield(e, err) || ctx.Err() != nil {
 				return
 			}
 		}
 	}
 }
+
+// EpisodeError is an episode that could not be read.
+type EpisodeError struct {
+	Episode int // as Dataset.Episode takes it
+	Err     error
+}
+
+func (e *EpisodeError) Error() string { return fmt.Sprintf("episode %d: %v", e.Episode, e.Err) }
+
+// Unwrap returns why.
+func (e *EpisodeError) Unwrap() error { return e.Err }
 
 // Options say how strict a reader is. The zero value keeps what is whole of a broken file, and Episode.Damage counts what was lost.
 type Options struct {
@@ -47,6 +63,8 @@ type Options struct {
 	Strict bool
 	// Rate is how many steps a second there are, Hz, of a format that has no timestamps and does not say.
 	Rate float64
+	// Clock chooses where the timestamps come from, of a format that has several: one of Info.Clocks. Empty is the format's default.
+	Clock string
 }
 
 // Format is a file format that [Open] knows. A format's package registers it in init.

@@ -13,6 +13,8 @@ type Episode struct {
 	Name    string
 	Streams []Stream
 	Media   []Media
+	// Frames is how many rows or steps the episode has, of formats that are tables of them; 0 for logs.
+	Frames int
 	// Steps says that the timestamps count steps, a second each, because the format has no times and nobody said how many steps a second there are.
 	Steps bool
 	// Rotation is the order that quaternions have in recordings of this kind, for columns that do not say; RotationNone if there is no custom.

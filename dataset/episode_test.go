@@ -99,7 +99,7 @@ func (broken) Episode(_ context.Context, i int) (*dataset.Episode, error) {
 	return &dataset.Episode{Name: string(rune('a' + i))}, nil
 }
 
-func TestEpisodesEndWithTheFirstError(t *testing.T) {
+func TestOneEpisodeThatCannotBeReadCostsItself(t *testing.T) {
 	var names []string
 	var failed error
 	for e, err := range dataset.Episodes(context.Background(), broken{}) {
@@ -109,8 +109,11 @@ func TestEpisodesEndWithTheFirstError(t *testing.T) {
 		}
 		names = append(names, e.Name)
 	}
-	assert.Equal(t, []string{"a", "b"}, names)
+	assert.Equal(t, []string{"a", "b", "d"}, names)
 	assert.ErrorIs(t, failed, errDisk)
+	var at *dataset.EpisodeError
+	require.ErrorAs(t, failed, &at)
+	assert.Equal(t, 2, at.Episode)
 	for range dataset.Episodes(context.Background(), broken{}) {
 		break // asks for no more
 	}

@@ -1,5 +1,11 @@
 package dataset
 
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
 // Info is what a dataset says of itself as a whole.
 type Info struct {
 	Version string // of the format that the data is in; empty where formats have none
@@ -7,10 +13,71 @@ type Info struct {
 	// "file", "known datasets" or "caller".
 	Rate       float64
 	RateFrom   string
+	Clock      string            // where the timestamps come from, where a format has several: "frame_index"; empty where there is no choice
+	Clocks     []string          // those that Options.Clock takes, the default first; nil where there is no choice
+	Features   []Feature         // what it declares of each episode's streams and media, in its order; nil where formats declare nothing
+	Tasks      []string          // what is to be done in its episodes, where the dataset has a list of that
+	Frames     int               // its rows or steps over all episodes, as it says or as is quickly counted; 0 where it does not say
 	Splits     []Split           // its parts, such as "train" and "valid"
 	Attributes map[string]string // what else it says, by its own names
 	Problems   []Problem         // what it declares and is not there, or not so
 }
+
+// Feature is what a dataset declares of a stream or a media stream of its episodes.
+type Feature struct {
+	Name  string
+	DType string   // by the dataset's own name: "float32", "video"
+	Shape []int    // of one sample
+	Names []string // of the columns; nil where there are none
+}
+
+// ChooseRate sets Rate and RateFrom: what the caller says goes before what the file says, and that before what is known of the dataset; 0 says nothing.
+// A caller's rate that cannot be is an *OptionError.
+func (i *Info) ChooseRate(caller, file, known float64) error {
+	if caller != 0 && !IsRate(caller) {
+		return &OptionError{"Rate", strconv.FormatFloat(caller, 'g', -1, 64), "steps a second from 1e-6 to 1e9, or 0"}
+	}
+	for _, r := range []struct {
+		rate float64
+		from string
+	}{{caller, "caller"}, {file, "file"}, {known, "known datasets"}} {
+		if IsRate(r.rate) {
+			i.Rate, i.RateFrom = r.rate, r.from
+			return nil
+		}
+	}
+	i.Rate, i.RateFrom = 0, ""
+	return nil
+}
+
+// IsRate reports whether there can be so many steps a second: from 1e-6 to 1e9.
+func IsRate(rate float64) bool { return rate >= 1e-6 && rate <= 1e9 }
+
+// StepTimes returns the timestamps of n steps, ns: round(i*1e9/rate). Rate 0 is for steps of which nobody says how many a second there are: a second
+// each. What int64 nanoseconds do not hold is an *OptionError.
+func StepTimes(n int, rate float64) ([]int64, error) {
+	if rate == 0 {
+		rate = 1
+	}
+	if last := float64(n) * 1e9 / rate; last >= 1<<62 {
+		return nil, &OptionError{"Rate", strconv.FormatFloat(rate, 'g', -1, 64), fmt.Sprintf("more: %d steps take more than 146 years", n)}
+	}
+	times := make([]int64, n)
+	for i := range times {
+		times[i] = int64(math.Round(float64(i) * 1e9 / rate))
+	}
+	return times, nil
+}
+
+// OptionError is a field of Options that cannot be. It is ErrOption.
+type OptionError struct{ Arg, Got, Want string }
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("dataset: option %s: got %s, want %s", e.Arg, e.Got, e.Want)
+}
+
+// Unwrap returns ErrOption.
+func (e *OptionError) Unwrap() error { return ErrOption }
 
 // Split is a part of a dataset. Parts may share episodes.
 type Split struct {

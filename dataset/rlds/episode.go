@@ -3,8 +3,8 @@ package rlds
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,19 +107,10 @@ func (b *builder) lose(l *leaf, p *part, err error) error {
 }
 
 // clock makes the times of the steps.
-func (b *builder) clock() error {
-	rate := b.set.rate
-	if rate == 0 {
-		rate = 1
-	}
-	if last := float64(b.steps) / rate * 1e9; last >= 1<<62 {
-		return formatError(dataset.ErrTooLarge, "", b.at, "clock", fmt.Sprintf("%d steps at %v Hz", b.steps, rate), "fewer than 2^62 ns")
-	}
-	b.times = make([]int64, b.steps)
-	for i := range b.times {
-		b.times[i] = int64(math.Round(float64(i) / rate * 1e9))
-	}
-	return nil
+func (b *builder) clock() (err error) {
+	b.e.Frames = b.steps
+	b.times, err = dataset.StepTimes(b.steps, b.set.rate)
+	return err
 }
 
 // part takes a leaf's features from the record's, and counts their values.

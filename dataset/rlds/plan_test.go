@@ -137,7 +137,7 @@ func TestTheRateIsTheCallersOrAWellKnownOneOrTheStep(t *testing.T) {
 	}
 	for _, rate := range []float64{-1, math.NaN(), math.Inf(1), 1e-7, 1e10} {
 		_, err := Open(context.Background(), "testdata/kinds", Options{Rate: rate})
-		var bad *OptionError
+		var bad *dataset.OptionError
 		require.ErrorAs(t, err, &bad)
 		assert.ErrorIs(t, err, dataset.ErrOption)
 	}

@@ -17,16 +17,6 @@ import (
 // than dataset_info.json says, a feature that does not go with the number of steps. Rate goes before that of a well-known dataset.
 type Options = dataset.Options
 
-// OptionError is an option that cannot be. It is dataset.ErrOption.
-type OptionError struct{ Arg, Got, Want string }
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("rlds: option %s: got %s, want %s", e.Arg, e.Got, e.Want)
-}
-
-// Unwrap returns dataset.ErrOption.
-func (e *OptionError) Unwrap() error { return dataset.ErrOption }
-
 // Set is an open dataset. Its methods may be called from any goroutine.
 type Set struct {
 	name, path string
@@ -60,9 +50,6 @@ var rates = map[string]float64{
 // Open opens the folder of a dataset's version, or one of its files of records, which needs features.json beside it. It finds the records by their
 // lengths, which of a compressed file takes reading all of it.
 func Open(ctx context.Context, path string, opt Options) (*Set, error) {
-	if !(opt.Rate == 0 || opt.Rate >= 1e-6 && opt.Rate <= 1e9) {
-		return nil, &OptionError{"Rate", strconv.FormatFloat(opt.Rate, 'g', -1, 64), "steps a second from 1e-6 to 1e9, or 0"}
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -71,17 +58,14 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info}
+	if err := s.info.ChooseRate(opt.Rate, 0, rates[plan.name]); err != nil {
+		return nil, err
+	}
+	s.rate = s.info.Rate
 	if s.leaves, err = readFeatures(filepath.Join(plan.dir, featuresFile)); err != nil {
 		return nil, err
 	}
 	s.task = taskOf(s.leaves)
-	switch known := rates[plan.name]; {
-	case opt.Rate > 0:
-		s.rate, s.info.RateFrom = opt.Rate, "caller"
-	case known > 0:
-		s.rate, s.info.RateFrom = known, "known datasets"
-	}
-	s.info.Rate = s.rate
 	for _, split := range plan.splits {
 		if err := s.openSplit(ctx, plan, split); err != nil {
 			s.Close()

@@ -52,6 +52,7 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 		}
 		steps = actions.Len()
 	}
+	e.Frames = max(steps, 0)
 	r := &reader{set: s, episode: e, steps: steps}
 	err = demo.Walk(func(path string, o hdf5.Object, failed error) error {
 		path = strings.TrimPrefix(path, demo.Path()+"/")
@@ -119,8 +120,7 @@ func (r *reader) add(path string, d *hdf5.Dataset) error {
 		r.leave(path, n, "values of "+d.Type().String())
 		return nil
 	case image:
-		r.media(path, d, shape)
-		return nil
+		return r.media(path, d, shape)
 	case len(shape) > 2:
 		r.leave(path, n, fmt.Sprintf("values %s, want [T,D], or images [T,H,W,C] of bytes", tensor.FormatShape(shape)))
 		return nil
@@ -132,7 +132,11 @@ func (r *reader) add(path string, d *hdf5.Dataset) error {
 	if err != nil {
 		return err
 	}
-	stream, err := streamOf(path, r.clock(), values, d.Type())
+	times, err := r.clock()
+	if err != nil {
+		return err
+	}
+	stream, err := streamOf(path, times, values, d.Type())
 	if err != nil {
 		return err
 	}
@@ -141,24 +145,22 @@ func (r *reader) add(path string, d *hdf5.Dataset) error {
 }
 
 // clock returns the steps' timestamps, ns.
-func (r *reader) clock() []int64 {
+func (r *reader) clock() (times []int64, err error) {
 	if len(r.times) != r.steps {
-		r.times = make([]int64, r.steps)
-		rate := r.set.info.Rate
-		if rate == 0 {
-			rate = 1
-		}
-		for i := range r.times {
-			r.times[i] = int64(math.Round(float64(i) * 1e9 / rate))
-		}
+		r.times, err = dataset.StepTimes(r.steps, r.set.info.Rate)
 	}
-	return r.times
+	return r.times, err
 }
 
-func (r *reader) media(path string, d *hdf5.Dataset, shape []int) {
+func (r *reader) media(path string, d *hdf5.Dataset, shape []int) error {
+	times, err := r.clock()
+	if err != nil {
+		return err
+	}
 	r.episode.Media = append(r.episode.Media, dataset.Media{
-		Name: path, Times: r.clock(), Encoding: map[int]string{1: "mono8", 3: "rgb8", 4: "rgba8"}[shape[3]], Height: shape[1], Width: shape[2], Source: frames{d},
+		Name: path, Times: times, Encoding: map[int]string{1: "mono8", 3: "rgb8", 4: "rgba8"}[shape[3]], Height: shape[1], Width: shape[2], Source: frames{d},
 	})
+	return nil
 }
 
 // frames reads images.
@@ -172,12 +174,10 @@ func streamOf(name string, times []int64, values *tensor.Tensor, t *hdf5.Type) (
 	if values.Rank() == 2 {
 		width = values.Dim(1)
 	}
-	var err error
-	inexact, whole := 0, !values.DType().IsFloat()
-	if whole {
-		if values, inexact, err = floats(values, t.Size <= 2); err != nil {
-			return dataset.Stream{}, err
-		}
+	whole := !values.DType().IsFloat()
+	values, inexact, err := dataset.Numbers(values)
+	if err != nil {
+		return dataset.Stream{}, err
 	}
 	if values, err = values.Reshape(len(times), width); err != nil {
 		return dataset.Stream{}, err
@@ -189,36 +189,6 @@ func streamOf(name string, times []int64, values *tensor.Tensor, t *hdf5.Type) (
 	s, err := dataset.NewStream(name, times, values, columns)
 	s.Inexact = inexact
 	return s, err
-}
-
-// floats returns whole numbers as f32 or f64, and how many that does not hold.
-func floats(t *tensor.Tensor, narrow bool) (*tensor.Tensor, int, error) {
-	list, err := tensor.Floats(t)
-	if err != nil {
-		return nil, 0, err
-	}
-	inexact := 0
-	if t.DType() == tensor.I64 {
-		exact, err := tensor.Data[int64](t)
-		if err != nil {
-			return nil, 0, err
-		}
-		for i, v := range exact {
-			if list[i] >= 1<<63 || int64(list[i]) != v {
-				inexact++
-			}
-		}
-	}
-	if !narrow {
-		made, err := tensor.Of(list, t.Shape()...)
-		return made, inexact, err
-	}
-	out := make([]float32, len(list))
-	for i, v := range list {
-		out[i] = float32(v)
-	}
-	made, err := tensor.Of(out, t.Shape()...)
-	return made, inexact, err
 }
 
 // numberOf returns an attribute that is one number.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,12 +93,8 @@ func (s *Set) read(opt dataset.Options) error {
 	if _, converted := s.info.Attributes["env_args"]; !converted {
 		s.format = "robosuite"
 	}
-	s.info.Rate, s.info.RateFrom = rateOf(s.info.Attributes["env_args"]), "file"
-	if opt.Rate > 0 {
-		s.info.Rate, s.info.RateFrom = opt.Rate, "caller"
-	}
-	if s.info.Rate == 0 {
-		s.info.RateFrom = ""
+	if err := s.info.ChooseRate(opt.Rate, rateOf(s.info.Attributes["env_args"]), 0); err != nil {
+		return err
 	}
 	for _, w := range s.file.Warnings() {
 		s.problem(filepath.Base(s.path), w)
@@ -168,7 +163,7 @@ func rateOf(envArgs string) float64 {
 			Rate float64 `json:"control_freq"`
 		} `json:"env_kwargs"`
 	}
-	if json.Unmarshal([]byte(envArgs), &args) != nil || !(args.Kwargs.Rate > 0) || math.IsInf(args.Kwargs.Rate, 0) {
+	if json.Unmarshal([]byte(envArgs), &args) != nil {
 		return 0
 	}
 	return args.Kwargs.Rate
