@@ -3,8 +3,8 @@ package rlds
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
