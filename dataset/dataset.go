@@ -106,8 +106,24 @@ func Formats() []Format {
 
 // Open opens a file or folder of any registered format, which it recognises by its content, not by its name. A folder of files of one format is a
 // dataset of which each file is an episode, in the order of [CompareNames]; other files in it are ignored. What is of no format is a *FormatError that
-// is ErrUnsupported and lists the formats there are.
+// is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
+	d, err := open(ctx, path, opt)
+	if err != nil || opt.Clock == "" {
+		return d, err
+	}
+	clocks := d.Info().Clocks
+	if slices.Contains(clocks, opt.Clock) {
+		return d, nil
+	}
+	want := "none: recordings of " + d.Format() + " have one clock"
+	if len(clocks) > 0 {
+		want = strings.Join(clocks, " or ")
+	}
+	return nil, errors.Join(&OptionError{"Clock", opt.Clock, want}, d.Close())
+}
+
+func open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return openFolder(ctx, path, opt)
 	}

@@ -72,9 +72,6 @@ func TestRemarksAreTheLinesOfStandardError(t *testing.T) {
 		stdout, quiet := good(t, append(args, "--json")...)
 		assert.Empty(t, quiet)
 		result := unmarshal(t, stdout)
-		if args[0] == "inspect" {
-			result = result["episodes"].([]any)[0].(map[string]any)
-		}
 		var lines strings.Builder
 		for _, r := range result["remarks"].([]any) {
 			lines.WriteString("robocache: " + r.(string) + "\n")

@@ -3,41 +3,77 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
+	"io"
+	"path/filepath"
+	"runtime"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/internal/printed"
+	"github.com/robocache/robocache/internal/atomicfile"
+	"github.com/robocache/robocache/viz"
 	"github.com/spf13/cobra"
 )
 
-// inspection is what inspect says of a file.
+// inspection is what inspect says of a recording or dataset: its streams over all episodes, or those of the one that was asked for.
 type inspection struct {
-	Path     string             `json:"path"`
-	Format   string             `json:"format"`
-	Episodes []inspectedEpisode `json:"episodes"`
+	Path       string             `json:"path"`
+	Name       string             `json:"name"`
+	Format     string             `json:"format"`
+	Version    string             `json:"version,omitempty"`
+	Episodes   int                `json:"episodes"`
+	Frames     *int               `json:"frames"` // null for logs
+	Rate       float64            `json:"rate_hz,omitempty"`
+	RateFrom   string             `json:"rate_from,omitempty"`
+	Clock      string             `json:"clock,omitempty"`
+	Clocks     []string           `json:"clocks,omitempty"`
+	Splits     []inspectedSplit   `json:"splits"`
+	Features   []inspectedFeature `json:"features"`
+	Attributes map[string]string  `json:"attributes,omitempty"`
+	Episode    *inspectedEpisode  `json:"episode,omitempty"` // the one that was asked for, or the only one
+	Streams    []inspectedStream  `json:"streams"`
+	Media      []inspectedMedia   `json:"media"`
+	Tasks      []string           `json:"tasks"`
+	LeftOut    []leftOut          `json:"left_out"`
+	Problems   []problem          `json:"problems"`
+	LostBytes  int64              `json:"lost_bytes"` // of broken files that were read all the same
+	Plot       string             `json:"plot,omitempty"`
+	Remarks    []string           `json:"remarks"`
+}
+
+type inspectedSplit struct {
+	Name     string `json:"name"`
+	Episodes int    `json:"episodes"`
+}
+
+type inspectedFeature struct {
+	Name  string   `json:"name"`
+	DType string   `json:"dtype"`
+	Shape []int    `json:"shape"`
+	Names []string `json:"names,omitempty"`
 }
 
 type inspectedEpisode struct {
-	Name      string            `json:"name"`
-	Task      string            `json:"task,omitempty"`
-	Success   *bool             `json:"success,omitempty"`
-	Streams   []inspectedStream `json:"streams"`
-	Media     []inspectedMedia  `json:"media"`
-	LeftOut   []leftOut         `json:"left_out"`
-	LostBytes int64             `json:"lost_bytes"` // of a broken file that was read all the same
-	Remarks   []string          `json:"remarks"`
+	Number     int               `json:"number"`
+	Name       string            `json:"name"`
+	Success    *bool             `json:"success,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+}
+
+type problem struct {
+	Where string `json:"where"`
+	What  string `json:"what"`
 }
 
 type leftOut struct {
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
+	Name     string `json:"name"`
+	Reason   string `json:"reason"`
+	Episodes int    `json:"episodes"` // that have it
 }
 
 type inspectedStream struct {
 	Name       string            `json:"name"`
+	Episodes   int               `json:"episodes"` // that have it
 	Samples    int               `json:"samples"`
 	Rate       float64           `json:"rate_hz,omitempty"`
 	FirstNS    int64             `json:"first_ns"`
@@ -58,6 +94,7 @@ type inspectedColumn struct {
 
 type inspectedMedia struct {
 	Name     string  `json:"name"`
+	Episodes int     `json:"episodes"` // that have it
 	Frames   int     `json:"frames"`
 	Rate     float64 `json:"rate_hz,omitempty"`
 	Encoding string  `json:"encoding"`
@@ -65,18 +102,26 @@ type inspectedMedia struct {
 	Height   int     `json:"height,omitempty"`
 }
 
+// inspector is what the flags of inspect ask for.
+type inspector struct {
+	path, plot string
+	opt        dataset.Options
+	episode    int // -1 for all
+	columns    bool
+}
+
 func (a *app) inspectCommand() *cobra.Command {
-	var strict, columns bool
+	var in inspector
 	rate := positiveFlag{max: 1e9, unit: "HZ"}
 	cmd := &cobra.Command{
-		Use:   "inspect FILE",
-		Short: "List the streams of a recording",
-		Long: `Inspect lists the streams of a recording: samples, rate, what they cover, gaps, duplicate
-timestamps and steps back, and their columns, and says of all else why it is no stream. FILE is a
-ULog file (.ulg), or a numpy archive (.npz) that holds NAME.values and NAME.times of each stream, or
-one array times for all that have as many samples, or records NAME with a field that is their clock;
-or a pipe of one of them, or a folder of such files.`,
-		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --json | jq '.episodes[].streams[].name'",
+		Use:   "inspect PATH",
+		Short: "List what a recording or dataset holds",
+		Long: `Inspect lists the streams of a recording or dataset: samples, rate, what they cover, gaps,
+duplicate timestamps and steps back, and their columns; its media, tasks and splits; what it
+declares that is not there; and of all else why it is no stream. PATH is a file, a folder or a
+pipe of any format that the page on the command line lists. Of a dataset of several episodes the
+streams are summed over all, or are those of --episode N.`,
+		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect dataset/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("inspect takes one file, got %d: %q", len(args), args)
@@ -84,185 +129,232 @@ or a pipe of one of them, or a folder of such files.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.inspect(cmd.Context(), args[0], dataset.Options{Strict: strict, Rate: rate.value}, columns)
+			in.path, in.opt.Rate = args[0], rate.value
+			if cmd.Flags().Changed("episode") && in.episode < 0 {
+				return usagef("--episode: got %d, want 0 or more", in.episode)
+			}
+			return a.inspect(cmd.Context(), &in)
 		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "refuse a file that is broken anywhere")
+	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
-	cmd.Flags().BoolVar(&columns, "columns", false, "name every column")
-	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"ulg", "npz"}, cobra.ShellCompDirectiveFilterFileExt
-	}
+	cmd.Flags().StringVar(&in.opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
+	cmd.Flags().IntVar(&in.episode, "episode", -1, "the streams of this `episode` alone, from 0")
+	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
+	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")
+	cmd.ValidArgsFunction = recordingFiles
+	files(cmd, map[string]string{"plot": "png"})
 	return cmd
 }
 
-func (a *app) inspect(ctx context.Context, path string, opt dataset.Options, columns bool) error {
+// recordingFiles completes the name of a recording.
+func recordingFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	list := []string{"npz"}
+	for _, f := range dataset.Formats() {
+		for _, ext := range f.Extensions {
+			list = append(list, strings.TrimPrefix(ext, "."))
+		}
+	}
+	return list, cobra.ShellCompDirectiveFilterFileExt
+}
+
+func (a *app) inspect(ctx context.Context, in *inspector) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	path, clean, err := a.local(path)
+	if in.plot != "" {
+		switch {
+		case !strings.EqualFold(filepath.Ext(in.plot), ".png"):
+			return usagef("--plot: got %q, want a name that ends in .png", in.plot)
+		case sameFile(in.path, in.plot):
+			return usagef("--plot: %q is the input %q, want another file", in.plot, in.path)
+		}
+	}
+	clean, err := a.begin(&in.path, in.plot)
 	if err != nil {
 		return err
 	}
 	defer clean()
-	form, err := formatOf(path)
+	d, err := openInspected(ctx, in)
 	if err != nil {
 		return err
 	}
-	found := inspection{Path: path, Episodes: []inspectedEpisode{}}
-	if form == "npz" {
-		file, err := npz.Open(path)
-		if err != nil {
-			return readError(path, err)
-		}
-		defer file.Close()
-		e, err := everyStream(file, opt.Strict)
-		if err != nil {
-			return arrayError(path, err)
-		}
-		e.Name, found.Format = dataset.BaseName(path), form
-		found.add(e)
-	} else {
-		d, err := dataset.Open(ctx, path, opt)
-		if err != nil {
-			return readError(path, err)
-		}
-		defer d.Close()
-		found.Format = d.Format()
-		for e, err := range dataset.Episodes(ctx, d) {
-			if err != nil {
-				return readError(path, err)
-			}
-			found.add(e)
-		}
+	defer d.Close()
+	found, shown, err := a.look(ctx, d, in)
+	if err != nil {
+		return err
 	}
-	if a.json {
-		return a.writeJSON(found)
+	report := func() error {
+		if a.json {
+			return a.writeJSON(found)
+		}
+		return a.inspected(found, in.columns)
 	}
-	return a.inspected(&found, columns)
+	if in.plot == "" {
+		return report()
+	}
+	if len(shown.Streams)+len(shown.Media) == 0 {
+		return &inputError{Path: in.path, Msg: "no streams to draw"}
+	}
+	found.Plot = in.plot
+	title := fmt.Sprintf("%s, %s", found.Name, found.Format)
+	if found.Episodes > 1 {
+		title = fmt.Sprintf("%s of %s", shown.Name, title)
+	}
+	draw := func(w io.Writer) error {
+		return viz.WriteTimelinePNG(w, viz.TimelinesOf(shown), viz.Options{Title: title})
+	}
+	return unwritten(atomicfile.WriteFiles(report, atomicfile.Output{Path: in.plot, Fill: draw}))
 }
 
-// everyStream reads an archive's streams, and lists what else it holds.
-func everyStream(file *npz.File, strict bool) (*dataset.Episode, error) {
-	e, used, err := file.Episode(npz.EpisodeOptions{Strict: strict})
+// openInspected opens what is to be inspected. Of an archive of arrays more is listed than its dataset knows.
+func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) {
+	form, err := formatOf(in.path)
 	if err != nil {
 		return nil, err
 	}
-	for i := range e.LeftOut { // an array, or a stream that has another array of its name beside it
-		l := &e.LeftOut[i]
-		if use := takenElsewhere(file, l.Name); use != "" && file.Has(l.Name) && !file.Has(l.Name+".values") {
-			l.Reason = reasonOf(file, l.Name, use)
+	if form == "npz" && in.opt.Clock != "" {
+		return nil, usagef("--clock is for recordings with several clocks, got %q", in.path)
+	}
+	if form != "npz" {
+		d, err := dataset.Open(ctx, in.path, in.opt)
+		if err != nil {
+			return nil, readError(in.path, err)
 		}
+		return d, nil
 	}
-	for _, name := range unused(file, used) {
-		use := takenElsewhere(file, name)
-		switch {
-		case use != "":
-		case file.Has(name + ".values"):
-			use = " beside an array " + name + ".values, which is the stream"
-		default:
-			use = " of no stream, which has NAME.values and NAME.times, or is records with a clock"
+	return dataset.Single("npz", in.path, func(context.Context) (*dataset.Episode, error) {
+		file, err := npz.Open(in.path)
+		if err != nil {
+			return nil, err
 		}
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: reasonOf(file, name, use)})
-	}
-	for _, name := range file.Others() {
-		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: "no .npy array"})
-	}
-	return e, nil
+		defer file.Close()
+		e, err := everyStream(file, in.opt.Strict)
+		if err != nil {
+			return nil, arrayError(in.path, err)
+		}
+		e.Name = dataset.BaseName(in.path)
+		return e, nil
+	}), nil
 }
 
-// reasonOf says what an array is and what it is for, or why it cannot be read.
-func reasonOf(file *npz.File, name, use string) string {
-	head, err := file.Header(name)
-	if err != nil {
-		return strings.TrimPrefix(err.Error(), "npy: ")
-	}
-	return head.String() + use
-}
+// mostRemarks is how many one reads.
+const mostRemarks = 20
 
-// takenElsewhere says what takes an array that is no part of a stream, or nothing.
-func takenElsewhere(file *npz.File, name string) string {
+// look reads the episode that was asked for, or all of them. It returns one that can be drawn, too: the one that was asked for, or the only one.
+func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*inspection, *dataset.Episode, error) {
+	n := d.Len()
 	switch {
-	case file.Has("values") && file.Has("times") && slices.Contains([]string{"values", "times", "targets", "lengths"}, name):
-		return ", " + name + " of the batch that robocache resample takes"
-	case name == "targets":
-		return ", the clock that robocache fuse takes without --hz"
-	case file.Has("points") && slices.Contains([]string{"points", "features", "offsets"}, name):
-		return ", " + name + " of the cloud that robocache voxelize takes"
+	case in.episode >= n:
+		return nil, nil, usagef("--episode: got %d, and %s holds %s", in.episode, in.path, episodes(n))
+	case in.plot != "" && in.episode < 0 && n > 1:
+		return nil, nil, usagef("--plot draws one episode, and %s holds %d, want --episode 0 to %d", in.path, n, n-1)
 	}
-	return ""
+	var sum dataset.Summary
+	var remarks, unread []string
+	var one *dataset.Episode
+	steps := false
+	list, numbers := dataset.Parallel(ctx, d, runtime.GOMAXPROCS(0)), n
+	if in.episode >= 0 {
+		numbers = 1
+		list = func(yield func(*dataset.Episode, error) bool) {
+			e, err := d.Episode(ctx, in.episode)
+			yield(e, err)
+		}
+	}
+	progress := a.counting("reading episodes", numbers)
+	defer progress.done()
+	at := max(in.episode, 0) - 1
+	for e, err := range list {
+		at++
+		progress.add()
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case err != nil && (numbers == 1 || in.opt.Strict):
+			return nil, nil, readError(in.path, err)
+		case err != nil:
+			unread = append(unread, err.Error())
+			continue
+		}
+		where := ""
+		if numbers > 1 {
+			where = fmt.Sprintf("episode %d, %s: ", at, e.Name)
+		}
+		for _, lost := range e.Damage {
+			remarks = append(remarks, where+"lost: "+lost.String())
+		}
+		steps = steps || e.Steps
+		sum.Add(e)
+		one = e
+	}
+	found := inspectionOf(in, d, &sum)
+	for _, u := range unread {
+		where, what, _ := strings.Cut(u, ": ")
+		found.Problems = append(found.Problems, problem{where, what})
+	}
+	if len(remarks) > mostRemarks {
+		remarks = append(remarks[:mostRemarks], fmt.Sprintf("and %d more", len(remarks)-mostRemarks))
+	}
+	found.Remarks = append(found.Remarks, remarks...)
+	if steps {
+		found.Remarks = append(found.Remarks, "no times: timestamps count steps, a second each, unless --rate says how many a second there are")
+	}
+	if numbers == 1 && one != nil {
+		found.Episode = &inspectedEpisode{Number: max(in.episode, 0), Name: one.Name, Success: one.Attributes.Success, Attributes: one.Attributes.Other}
+	}
+	return found, one, nil
 }
 
-func (f *inspection) add(e *dataset.Episode) {
-	out := inspectedEpisode{Name: e.Name, Task: e.Attributes.Task, Success: e.Attributes.Success, Streams: []inspectedStream{}, Media: []inspectedMedia{}, LeftOut: []leftOut{}, Remarks: []string{}}
-	for i := range e.Streams {
-		s := &e.Streams[i]
-		st := s.Stats()
-		line := inspectedStream{Name: s.Name, Samples: st.Samples, Rate: st.Rate, FirstNS: st.First, LastNS: st.Last, Gaps: st.Gaps, Duplicates: st.Duplicates,
-			BackSteps: st.BackSteps, DType: s.Values.DType().String(), Columns: []inspectedColumn{}}
+func episodes(n int) string {
+	if n == 1 {
+		return "1 episode"
+	}
+	return fmt.Sprintf("%d episodes", n)
+}
+
+// inspectionOf puts together what a dataset says of itself and what its episodes hold.
+func inspectionOf(in *inspector, d dataset.Dataset, sum *dataset.Summary) *inspection {
+	info := d.Info()
+	f := &inspection{
+		Path: in.path, Name: d.Name(), Format: d.Format(), Version: info.Version, Episodes: d.Len(), Rate: info.Rate, RateFrom: info.RateFrom,
+		Clock: info.Clock, Clocks: info.Clocks, Attributes: info.Attributes, LostBytes: sum.Damage,
+		Splits: []inspectedSplit{}, Features: []inspectedFeature{}, Streams: []inspectedStream{}, Media: []inspectedMedia{}, Tasks: info.Tasks,
+		LeftOut: []leftOut{}, Problems: []problem{}, Remarks: []string{},
+	}
+	switch {
+	case info.Frames > 0:
+		f.Frames = &info.Frames
+	case sum.Frames > 0 && (in.episode < 0 || d.Len() == 1):
+		f.Frames = &sum.Frames
+	}
+	if len(f.Tasks) == 0 {
+		f.Tasks = append([]string{}, sum.Tasks...)
+	}
+	for _, s := range info.Splits {
+		f.Splits = append(f.Splits, inspectedSplit{s.Name, len(s.Episodes)})
+	}
+	for _, x := range info.Features {
+		f.Features = append(f.Features, inspectedFeature{x.Name, x.DType, append([]int{}, x.Shape...), x.Names})
+	}
+	for i := range sum.Streams {
+		s := &sum.Streams[i]
+		line := inspectedStream{Name: s.Name, Episodes: s.Episodes, Samples: s.Samples, Rate: s.Rate(), FirstNS: s.First, LastNS: s.Last, Gaps: s.Gaps,
+			Duplicates: s.Duplicates, BackSteps: s.BackSteps, DType: s.DType, Columns: []inspectedColumn{}}
 		for _, c := range s.Columns {
 			line.Columns = append(line.Columns, inspectedColumn{c.Name, c.Type, c.Integer, c.Rotation.String()})
 		}
-		out.Streams = append(out.Streams, line)
+		f.Streams = append(f.Streams, line)
 	}
-	for i := range e.Media {
-		m := &e.Media[i]
-		out.Media = append(out.Media, inspectedMedia{m.Name, m.Len(), m.Stats().Rate, m.Encoding, m.Width, m.Height})
+	for i := range sum.Media {
+		m := &sum.Media[i]
+		f.Media = append(f.Media, inspectedMedia{m.Name, m.Episodes, m.Frames, m.Rate(), m.Encoding, m.Width, m.Height})
 	}
-	for _, l := range e.LeftOut {
-		out.LeftOut = append(out.LeftOut, leftOut{l.Name, l.Reason})
+	for _, l := range sum.LeftOut {
+		f.LeftOut = append(f.LeftOut, leftOut{l.Name, l.Reason, l.Episodes})
 	}
-	for _, d := range e.Damage {
-		out.Remarks = append(out.Remarks, "lost: "+d.String())
+	for _, p := range append(info.Problems, sum.Problems...) {
+		f.Problems = append(f.Problems, problem{p.Where, p.What})
 	}
-	if e.Steps {
-		out.Remarks = append(out.Remarks, "no times: timestamps count steps, a second each, unless --rate says how many a second there are")
-	}
-	out.LostBytes = e.Damage.Bytes()
-	f.Episodes = append(f.Episodes, out)
-}
-
-// inspected prints a table for each episode.
-func (a *app) inspected(f *inspection, columns bool) error {
-	for _, e := range f.Episodes {
-		fmt.Fprintf(a.out, "%s, %s: %d streams\n", e.Name, f.Format, len(e.Streams))
-		t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "stream\tsamples\trate\tcovers\tgaps\tcolumns")
-		for _, s := range e.Streams {
-			rate, names := "-", make([]string, len(s.Columns))
-			if s.Rate > 0 {
-				rate = fmt.Sprintf("%.1f Hz", s.Rate)
-			}
-			for i, c := range s.Columns {
-				names[i] = c.Name
-			}
-			if !columns && len(names) > 4 {
-				names = append(names[:3:3], fmt.Sprintf("... %d more", len(names)-3))
-			}
-			covers := fmt.Sprintf("%.3f to %.3f s", float64(s.FirstNS)/1e9, float64(s.LastNS)/1e9)
-			if s.Samples == 0 {
-				covers = "-"
-			}
-			if s.Duplicates > 0 {
-				covers += fmt.Sprintf(", %d timestamps repeat", s.Duplicates)
-			}
-			if s.BackSteps > 0 {
-				covers += fmt.Sprintf(", %d steps back", s.BackSteps)
-			}
-			fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%d\t%s\n", printed.Text(s.Name), s.Samples, rate, covers, s.Gaps, printed.Text(strings.Join(names, ", ")))
-		}
-		for _, m := range e.Media {
-			fmt.Fprintf(t, "%s\t%d\t%.1f Hz\t\t\t%s %dx%d\n", m.Name, m.Frames, m.Rate, m.Encoding, m.Width, m.Height)
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-		for _, l := range e.LeftOut {
-			fmt.Fprintf(a.out, "left out: %s\n", printed.Text(l.Name+", "+l.Reason))
-		}
-		for _, r := range e.Remarks {
-			a.remark("%s", r)
-		}
-	}
-	return nil
+	return f
 }

@@ -20,7 +20,9 @@ func TestInspectListsStreamsAndColumns(t *testing.T) {
 	assert.Contains(t, stdout, "quat_reset_counter")
 
 	stdout, _ = good(t, "inspect", flight, "--json")
-	e := unmarshal(t, stdout)["episodes"].([]any)[0].(map[string]any)
+	e := unmarshal(t, stdout)
+	assert.EqualValues(t, 1, e["episodes"])
+	assert.Nil(t, e["frames"], "a log is no table")
 	assert.Len(t, e["streams"], 70)
 	for _, s := range e["streams"].([]any) {
 		if s := s.(map[string]any); s["name"] == "vehicle_attitude" {
@@ -47,7 +49,7 @@ func TestInspectRefusesWhatItCannotRead(t *testing.T) {
 	_, stderr = good(t, "inspect", cut)
 	assert.Contains(t, stderr, "robocache: lost: ")
 	stdout, _ := good(t, "inspect", cut, "--json")
-	assert.Positive(t, unmarshal(t, stdout)["episodes"].([]any)[0].(map[string]any)["lost_bytes"])
+	assert.Positive(t, unmarshal(t, stdout)["lost_bytes"])
 	code, _, _ = cli("inspect", filepath.Join(t.TempDir(), "none.ulg"))
 	assert.Equal(t, exitInput, code)
 }
@@ -93,11 +95,15 @@ func TestAFolderOfRecordings(t *testing.T) {
 	stdout, _ := good(t, "inspect", dir, "--json")
 	got := unmarshal(t, stdout)
 	assert.Equal(t, "ulog", got["format"])
-	var names []any
-	for _, e := range got["episodes"].([]any) {
-		names = append(names, e.(map[string]any)["name"])
+	assert.EqualValues(t, 2, got["episodes"])
+	v := got["streams"].([]any)[0].(map[string]any)
+	assert.EqualValues(t, 50, v["samples"])
+	for i, name := range []string{"run_2", "run_10"} {
+		stdout, _ = good(t, "inspect", dir, "--json", "--episode", strconv.Itoa(i))
+		one := unmarshal(t, stdout)
+		assert.Equal(t, name, one["episode"].(map[string]any)["name"])
+		assert.EqualValues(t, 20+10*i, one["streams"].([]any)[0].(map[string]any)["samples"])
 	}
-	assert.Equal(t, []any{"run_2", "run_10"}, names)
 
 	out := filepath.Join(t.TempDir(), "o.npz")
 	for episode, samples := range []int{20, 30} {

@@ -129,6 +129,16 @@ func appendBits(remarks []string, array string, head *npy.Header) []string {
 }
 
 func readError(path string, err error) error {
+	var option *dataset.OptionError
+	if errors.As(err, &option) {
+		return usagef("--%s: got %s, want %s", strings.ToLower(option.Arg), option.Got, option.Want)
+	}
+	var bad *dataset.FormatError
+	if errors.As(err, &bad) && bad.Path == path && err == error(bad) { // which the message has already
+		short := *bad
+		short.Path = ""
+		err = &short
+	}
 	return &inputError{Path: path, Msg: "cannot be read", Err: cause(err)}
 }
 

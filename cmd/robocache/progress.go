@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/schollz/progressbar/v3"
 )
 
 // patience is how long a step may take before a person at a terminal is told of it.
@@ -17,6 +19,30 @@ func (a *app) step(what string) func() {
 		return func() {}
 	}
 	return sync.OnceFunc(a.announce(a.pipe.text(what)))
+}
+
+// bar shows how many of a number of things are done, to a person at a terminal; nil to nobody.
+type bar struct{ *progressbar.ProgressBar }
+
+// counting begins a bar. It shows once the work has taken a while.
+func (a *app) counting(what string, of int) bar {
+	if a.announce == nil || a.json || of < 2 {
+		return bar{}
+	}
+	return bar{progressbar.NewOptions(of, progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription(a.pipe.text(what)), progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(patience/10), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
+}
+
+func (b bar) add() {
+	if b.ProgressBar != nil {
+		_ = b.Add(1) // a bar that cannot be drawn is no reason to stop
+	}
+}
+
+func (b bar) done() {
+	if b.ProgressBar != nil {
+		_ = b.Finish()
+	}
 }
 
 // announcing says on standard error what is being done, and for how long; nil if that is no terminal.

@@ -32,7 +32,7 @@ type recording struct {
 }
 
 func loadRecording(r *request) (*work, error) {
-	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict, Rate: r.rate.value})
+	d, err := dataset.Open(context.Background(), r.in, dataset.Options{Strict: r.strict, Rate: r.rate.value, Clock: r.clock})
 	if err != nil {
 		return nil, readError(r.in, err)
 	}

@@ -34,6 +34,7 @@ type request struct {
 	span          choice[align.RangeMode]
 	planFile      string
 	hz, period    positiveFlag
+	clock         string       // of those that a recording has
 	rate          positiveFlag // of the steps of a recording without times
 	fill          fillFlag
 	snap          limitFlag
@@ -159,6 +160,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.BoolVar(&r.fillGaps, "fill-gaps", false, "write the fill value where --max-gap, --tolerance or an empty window make a target not valid")
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	f.Var(&r.rate, "rate", "steps a second of a recording that has no times and does not say")
+	f.StringVar(&r.clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
 	f.IntVar(&r.episode, "episode", -1, "which episode of a folder of recordings, from 0")
 	f.Lookup("episode").DefValue = ""
 	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
@@ -169,7 +171,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 
 // onlyPlan refuses flags that say what a plan file says.
 func onlyPlan(cmd *cobra.Command) (err error) {
-	apart := []string{"plan", "episode", "rate", "output", "plot", "backend", "strict", "in-dtype", "json"}
+	apart := []string{"plan", "episode", "rate", "clock", "output", "plot", "backend", "strict", "in-dtype", "json"}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(apart, f.Name) {
 			err = usagef("--%s with --plan: got both, want it in the plan file", f.Name)
@@ -287,6 +289,8 @@ func (r *request) checkFor(form string) error {
 		return usagef("--range %v without --hz: got no clock to make, want --hz, or the targets of the file and no --range", r.span.value)
 	case r.episode > 0 && (form == "ulg" || form == "npz"):
 		return usagef("--episode: got %d, and %s is one recording", r.episode, r.in)
+	case form == "npz" && r.clock != "":
+		return usagef("--clock is for recordings with several clocks, got %q", r.in)
 	case form == "npz" && r.rate.value > 0:
 		return usagef("--rate is for recordings without times, got %q", r.in)
 	case form == "npz":
@@ -359,10 +363,11 @@ func formatOf(path string) (string, error) {
 			return "npz", nil
 		}
 	}
-	if f, err := dataset.Recognise(path); err == nil {
-		return f.Name, nil
+	known, err := dataset.Recognise(path)
+	if err != nil {
+		return "", readError(path, err)
 	}
-	return "", &inputError{Path: path, Msg: "neither a ULog file nor an npz archive"}
+	return known.Name, nil
 }
 
 // cause strips the path that an inputError already names.

@@ -17,7 +17,7 @@ func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "o.npz")
 	text := filepath.Join(dir, "text")
-	require.NoError(t, os.WriteFile(text, []byte("neither"), 0o644))
+	require.NoError(t, os.WriteFile(text, []byte("got a file of none"), 0o644))
 	broken := filepath.Join(dir, "broken.npz")
 	require.NoError(t, os.WriteFile(broken, []byte("not a zip"), 0o644))
 	brokenLog := filepath.Join(dir, "broken.ulg")
@@ -90,7 +90,7 @@ func TestExitCodes(t *testing.T) {
 
 		{to(filepath.Join(dir, "missing.npz")), exitInput, []string{"missing.npz", "no such file"}},
 		{to(dir, "--hz=10"), exitInput, []string{"a folder without a file of any that is known here"}},
-		{to(text), exitInput, []string{"neither"}},
+		{to(text), exitInput, []string{"got a file of none"}},
 		{to(broken), exitInput, []string{"broken.npz"}},
 		{to(brokenLog, "--hz=50"), exitInput, []string{"broken.ulg"}},
 		{to(noTimes, "--hz=50"), exitInput, []string{"times"}},

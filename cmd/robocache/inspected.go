@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robocache/robocache/internal/printed"
+)
+
+// inspected prints what was found: what it is, a table of streams and media, and lists of the rest.
+func (a *app) inspected(f *inspection, columns bool) error {
+	f.heading(a.out)
+	many := f.Episodes > 1 && f.Episode == nil
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "stream\tsamples\trate\tcovers\tgaps\tcolumns")
+	in := func(n int) string {
+		if many && n < f.Episodes {
+			return fmt.Sprintf(" (in %s)", episodes(n))
+		}
+		return ""
+	}
+	for i := range f.Streams {
+		s := &f.Streams[i]
+		rate, covers := s.clock()
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%d\t%s\n", printed.Text(s.Name), s.Samples, in(s.Episodes), rate, covers, s.Gaps, printed.Text(s.names(columns)))
+	}
+	for _, m := range f.Media {
+		size := ""
+		if m.Width > 0 {
+			size = fmt.Sprintf(" %dx%d", m.Width, m.Height)
+		}
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), printed.Text(m.Encoding), size)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, l := range f.LeftOut {
+		fmt.Fprintf(a.out, "left out: %s%s\n", printed.Text(l.Name+", "+l.Reason), in(l.Episodes))
+	}
+	for i, p := range f.Problems {
+		if i == mostRemarks {
+			fmt.Fprintf(a.out, "problem: and %d more, which --json lists\n", len(f.Problems)-i)
+			break
+		}
+		fmt.Fprintf(a.out, "problem: %s\n", printed.Text(p.Where+": "+p.What))
+	}
+	if f.Plot != "" {
+		fmt.Fprintf(a.out, "drew %s\n", f.Plot)
+	}
+	for _, r := range f.Remarks {
+		a.remark("%s", r)
+	}
+	return nil
+}
+
+// heading says what a recording or dataset is as a whole.
+func (f *inspection) heading(w io.Writer) {
+	version := ""
+	if f.Version != "" {
+		version = " " + f.Version
+	}
+	of := fmt.Sprintf("%s, %s%s", f.Name, f.Format, version)
+	if f.Episodes == 1 && f.Episode != nil {
+		of = fmt.Sprintf("%s, %s%s", f.Episode.Name, f.Format, version)
+	} else if f.Episode != nil {
+		of = fmt.Sprintf("%s, episode %d of %d of %s", f.Episode.Name, f.Episode.Number, f.Episodes, of)
+	}
+	parts := []string{fmt.Sprintf("%d streams", len(f.Streams))}
+	if f.Episodes != 1 && f.Episode == nil {
+		parts = append([]string{episodes(f.Episodes)}, parts...)
+	}
+	if f.Frames != nil && f.Episode == nil {
+		parts = append(parts, fmt.Sprintf("%d frames", *f.Frames))
+	}
+	if f.Rate > 0 {
+		parts = append(parts, fmt.Sprintf("%v Hz (from %s)", f.Rate, f.RateFrom))
+	}
+	if f.Clock != "" {
+		parts = append(parts, fmt.Sprintf("clock %s of %s", f.Clock, strings.Join(f.Clocks, ", ")))
+	}
+	fmt.Fprintf(w, "%s: %s\n", printed.Text(of), printed.Text(strings.Join(parts, ", ")))
+	if len(f.Splits) > 0 {
+		list := make([]string, len(f.Splits))
+		for i, s := range f.Splits {
+			list[i] = fmt.Sprintf("%s %d", s.Name, s.Episodes)
+		}
+		fmt.Fprintf(w, "splits: %s\n", printed.Text(strings.Join(list, ", ")))
+	}
+	if n := len(f.Tasks); n > 0 {
+		const most = 3
+		list := make([]string, 0, most+1)
+		for _, task := range f.Tasks[:min(n, most)] {
+			list = append(list, fmt.Sprintf("%q", task))
+		}
+		if n > most {
+			list = append(list, fmt.Sprintf("... %d more", n-most))
+		}
+		fmt.Fprintf(w, "tasks: %s\n", printed.Text(strings.Join(list, ", ")))
+	}
+}
+
+func hertz(rate float64) string {
+	if rate <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f Hz", rate)
+}
+
+// clock says what a stream's rate is, and what it covers.
+func (s *inspectedStream) clock() (rate, covers string) {
+	covers = fmt.Sprintf("%.3f to %.3f s", float64(s.FirstNS)/1e9, float64(s.LastNS)/1e9)
+	if s.Samples == 0 {
+		covers = "-"
+	}
+	if s.Duplicates > 0 {
+		covers += fmt.Sprintf(", %d timestamps repeat", s.Duplicates)
+	}
+	if s.BackSteps > 0 {
+		covers += fmt.Sprintf(", %d steps back", s.BackSteps)
+	}
+	return hertz(s.Rate), covers
+}
+
+// names lists a stream's columns: a few, unless all are wanted.
+func (s *inspectedStream) names(all bool) string {
+	names := make([]string, len(s.Columns))
+	for i, c := range s.Columns {
+		names[i] = c.Name
+	}
+	if !all && len(names) > 4 {
+		names = append(names[:3:3], fmt.Sprintf("... %d more", len(names)-3))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,52 @@
+package dataset
+
+import (
+	"context"
+	"iter"
+	"sync"
+)
+
+// Parallel is Episodes with up to workers episodes read at a time. They come in order all the same, and no more than workers of them are in memory
+// besides the one that was handed over.
+func Parallel(ctx context.Context, d Dataset, workers int) iter.Seq2[*Episode, error] {
+	if workers <= 1 {
+		return Episodes(ctx, d)
+	}
+	return func(yield func(*Episode, error) bool) {
+		type read struct {
+			episode *Episode
+			err     error
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		defer cancel()
+		ahead := make([]chan read, 0, workers)
+		next := 0
+		start := func() {
+			i, done := next, make(chan read, 1)
+			next++
+			ahead = append(ahead, done)
+			reading.Go(func() {
+				e, err := d.Episode(ctx, i)
+				if err != nil {
+					e, err = nil, &EpisodeError{Episode: i, Err: err}
+				}
+				done <- read{e, err}
+			})
+		}
+		for next < min(workers, d.Len()) {
+			start()
+		}
+		for len(ahead) > 0 {
+			r := <-ahead[0]
+			ahead = ahead[1:]
+			if next < d.Len() && ctx.Err() == nil {
+				start()
+			}
+			if !yield(r.episode, r.err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Summary is what episodes hold together. The zero value is of none; Add takes them in, one at a time, and keeps none.
+type Summary struct {
+	Episodes int // that were added
+	Frames   int // rows or steps of these; 0 for logs
+	Streams  []StreamSummary
+	Media    []MediaSummary
+	Tasks    []string // what was to be done, each once, in the order in which it came
+	LeftOut  []LeftOutSummary
+	Damage   int64     // bytes of broken files that were lost
+	Problems []Problem // a stream that is not in every episode what it is in the first
+
+	streams, media, left, tasks map[string]int // where each name is
+}
+
+// StreamSummary is a stream over all episodes.
+type StreamSummary struct {
+	Name                        string
+	Episodes                    int // that have it
+	Samples                     int
+	First, Last                 int64 // the least and greatest of the episodes' first and last timestamps, ns
+	Gaps, Duplicates, BackSteps int
+	DType                       string // f32, f64; both where episodes differ: "f32, f64"
+	Columns                     []Column
+	Inexact                     int
+
+	medians []int64
+	other   int // episodes with other columns
+}
+
+// Rate returns 1e9 by the median of the episodes' median steps, Hz; 0 without steps.
+func (s *StreamSummary) Rate() float64 { return rateOf(s.medians) }
+
+// MediaSummary is a media stream over all episodes.
+type MediaSummary struct {
+	Name, Encoding string
+	Episodes       int // that have it
+	Frames         int
+	Width, Height  int // of the first episode that says; 0 if none does
+
+	medians []int64
+}
+
+// Rate is that of StreamSummary.
+func (m *MediaSummary) Rate() float64 { return rateOf(m.medians) }
+
+// LeftOutSummary is content of one name that readers passed over.
+type LeftOutSummary struct {
+	Name, Reason string // of the first episode that has it
+	Episodes     int
+}
+
+func rateOf(medians []int64) float64 {
+	if len(medians) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(medians))
+	return 1e9 / float64(sorted[(len(sorted)-1)/2])
+}
+
+// place returns where a name is among those that came, and whether it is new.
+func place(names *map[string]int, name string) (at int, fresh bool) {
+	if *names == nil {
+		*names = map[string]int{}
+	}
+	at, there := (*names)[name]
+	if !there {
+		at = len(*names)
+		(*names)[name] = at
+	}
+	return at, !there
+}
+
+// Add takes an episode in.
+func (s *Summary) Add(e *Episode) {
+	s.Episodes++
+	s.Frames += e.Frames
+	s.Damage += e.Damage.Bytes()
+	if e.Attributes.Task != "" {
+		if _, fresh := place(&s.tasks, e.Attributes.Task); fresh {
+			s.Tasks = append(s.Tasks, e.Attributes.Task)
+		}
+	}
+	for i := range e.Streams {
+		s.stream(&e.Streams[i])
+	}
+	for i := range e.Media {
+		m := &e.Media[i]
+		at, fresh := place(&s.media, m.Name)
+		if fresh {
+			s.Media = append(s.Media, MediaSummary{Name: m.Name, Encoding: m.Encoding})
+		}
+		k := &s.Media[at]
+		k.Episodes++
+		k.Frames += m.Len()
+		if k.Width == 0 {
+			k.Width, k.Height = m.Width, m.Height
+		}
+		if st := m.Stats(); st.Median > 0 {
+			k.medians = append(k.medians, st.Median)
+		}
+	}
+	counted := map[string]bool{}
+	for _, l := range e.LeftOut {
+		at, fresh := place(&s.left, l.Name)
+		if fresh {
+			s.LeftOut = append(s.LeftOut, LeftOutSummary{Name: l.Name, Reason: l.Reason})
+		}
+		if !counted[l.Name] {
+			counted[l.Name] = true
+			s.LeftOut[at].Episodes++
+		}
+	}
+}
+
+func (s *Summary) stream(in *Stream) {
+	st := in.Stats()
+	at, fresh := place(&s.streams, in.Name)
+	if fresh {
+		s.Streams = append(s.Streams, StreamSummary{Name: in.Name, Columns: in.Columns})
+	}
+	k := &s.Streams[at]
+	k.Episodes++
+	k.Gaps += st.Gaps
+	k.Duplicates += st.Duplicates
+	k.BackSteps += st.BackSteps
+	k.Inexact += in.Inexact
+	switch {
+	case st.Samples == 0:
+	case k.Samples == 0:
+		k.First, k.Last = st.First, st.Last
+	default:
+		k.First, k.Last = min(k.First, st.First), max(k.Last, st.Last)
+	}
+	k.Samples += st.Samples
+	if st.Median > 0 {
+		k.medians = append(k.medians, st.Median)
+	}
+	if d := in.Values.DType().String(); !strings.Contains(k.DType, d) {
+		if k.DType != "" {
+			d = k.DType + ", " + d
+		}
+		k.DType = d
+	}
+	if !slices.Equal(k.Columns, in.Columns) {
+		if k.other == 0 {
+			s.Problems = append(s.Problems, Problem{Where: in.Name, What: fmt.Sprintf("has %s in the first episode that has it, and %s in another, the %d. of those that were read",
+				columnsOf(k.Columns), columnsOf(in.Columns), s.Episodes)})
+		}
+		k.other++
+	}
+}
+
+func columnsOf(list []Column) string {
+	if len(list) == 1 {
+		return "1 column"
+	}
+	return fmt.Sprintf("%d columns", len(list))
+}
