@@ -1,11 +1,12 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/robocache/robocache/align"
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npz"
-	"github.com/robocache/robocache/dataset/ulog"
 	"github.com/spf13/cobra"
 )
 
@@ -42,7 +43,7 @@ func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
 	}
-	names := streamNames(args[0])
+	names := streamNames(args[0], max(r.episode, 0))
 	var list []string
 	if name, rest := splitName(word, names); rest != "" {
 		columns := ""
@@ -68,18 +69,24 @@ func (r *request) completeStream(args []string, word string) []string {
 	return list
 }
 
-// streamNames returns the names of a file's streams, none of what cannot be read.
-func streamNames(path string) []string {
-	switch form, _ := formatOf(path); form {
-	case "ulg":
-		if log, err := ulog.ReadFile(path, ulog.Options{}); err == nil {
-			return log.Names()
+// streamNames returns the names of a recording's streams, of a dataset those of the episode; none of what cannot be read.
+func streamNames(path string, episode int) []string {
+	if form, _ := formatOf(path); form == "npz" {
+		file, err := npz.Open(path)
+		if err != nil {
+			return nil
 		}
-	case "npz":
-		if file, err := npz.Open(path); err == nil {
-			defer file.Close()
-			return file.StreamNames()
-		}
+		defer file.Close()
+		return file.StreamNames()
 	}
-	return nil
+	d, err := dataset.Open(context.Background(), path, dataset.Options{})
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	e, err := d.Episode(context.Background(), episode)
+	if err != nil {
+		return nil
+	}
+	return e.Names()
 }

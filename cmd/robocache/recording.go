@@ -9,10 +9,8 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
+	_ "github.com/robocache/robocache/dataset/all" // so that dataset.Open knows them
 	"github.com/robocache/robocache/dataset/npz"
-	_ "github.com/robocache/robocache/dataset/rlds" // so that dataset.Open knows them
-	_ "github.com/robocache/robocache/dataset/robomimic"
-	_ "github.com/robocache/robocache/dataset/ulog"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"

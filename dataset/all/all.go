@@ -1,0 +1,13 @@
+// Package all registers every format of recordings that RoboCache reads, for programs that open whatever they are given:
+//
+//	import _ "github.com/robocache/robocache/dataset/all"
+//
+// A program that reads one format imports the package of that one, and links no other.
+package all
+
+import (
+	_ "github.com/robocache/robocache/dataset/npz" // each so that dataset.Open knows it
+	_ "github.com/robocache/robocache/dataset/rlds"
+	_ "github.com/robocache/robocache/dataset/robomimic"
+	_ "github.com/robocache/robocache/dataset/ulog"
+)

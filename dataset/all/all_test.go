@@ -1,0 +1,17 @@
+package all
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+func TestEveryFormatIsThere(t *testing.T) {
+	var names []string
+	for _, f := range dataset.Formats() {
+		names = append(names, f.Name)
+	}
+	assert.Equal(t, []string{"npz", "rlds", "robomimic", "ulog"}, names)
+}

@@ -1,0 +1,131 @@
+package dataset_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+func streamOf(t *testing.T, name string, dtype tensor.DType, width int, times ...int64) dataset.Stream {
+	t.Helper()
+	s, err := dataset.NewStream(name, times, tensor.Must(tensor.New(dtype, len(times), width)), nil)
+	require.NoError(t, err)
+	return s
+}
+
+func TestASummaryAddsEpisodesUp(t *testing.T) {
+	var sum dataset.Summary
+	add := func(e dataset.Episode) { sum.Add(&e) }
+	add(dataset.Episode{Frames: 3, Streams: []dataset.Stream{streamOf(t, "a", tensor.F32, 2, 0, 10, 20), streamOf(t, "none", tensor.F32, 1)}, Attributes: dataset.Attributes{Task: "lift"}})
+	add(dataset.Episode{Frames: 4, Streams: []dataset.Stream{streamOf(t, "a", tensor.F32, 2, 5, 15, 15, 100), streamOf(t, "b", tensor.F64, 1, 7)}, Attributes: dataset.Attributes{Task: "lift"},
+		LeftOut: []dataset.LeftOut{{Name: "text", Reason: "no number"}, {Name: "text", Reason: "twice"}}, Media: []dataset.Media{{Name: "eye", Times: []int64{0, 30}, Encoding: "png", Width: 4, Height: 3}}})
+	add(dataset.Episode{Frames: 2, Streams: []dataset.Stream{streamOf(t, "a", tensor.F64, 3, 40, 20)}, Attributes: dataset.Attributes{Task: "drop"}, LeftOut: []dataset.LeftOut{{Name: "text"}}})
+	assert.Equal(t, [2]int{3, 9}, [2]int{sum.Episodes, sum.Frames})
+	assert.Equal(t, []string{"lift", "drop"}, sum.Tasks)
+	require.Len(t, sum.Streams, 3)
+	a := &sum.Streams[0]
+	assert.Equal(t, "a", a.Name)
+	assert.Equal(t, [6]int{3, 9, 1, 1, 1, 2}, [6]int{a.Episodes, a.Samples, a.Gaps, a.Duplicates, a.BackSteps, len(a.Columns)})
+	assert.Equal(t, [2]int64{0, 100}, [2]int64{a.First, a.Last})
+	assert.Equal(t, "f32, f64", a.DType)
+	assert.Equal(t, 1e8, a.Rate())
+	require.Len(t, sum.Problems, 1)
+	assert.Equal(t, dataset.Problem{Where: "a", What: "has 2 columns in the first episode that has it, and 3 columns in another, the 3. of those that were read"}, sum.Problems[0])
+	assert.Zero(t, sum.Streams[1].Rate())
+	assert.Equal(t, int64(7), sum.Streams[2].First)
+	assert.Equal(t, []dataset.LeftOutSummary{{Name: "text", Reason: "no number", Episodes: 2}}, sum.LeftOut)
+	assert.Equal(t, 2, sum.Media[0].Frames)
+	assert.Equal(t, 4, sum.Media[0].Width)
+}
+
+// slow is a dataset that knows how many of its episodes are being read at a time.
+type slow struct {
+	dataset.Dataset
+	n             int
+	reading, most atomic.Int64
+}
+
+func (s *slow) Len() int { return s.n }
+
+func (s *slow) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	now := s.reading.Add(1)
+	defer s.reading.Add(-1)
+	for was := s.most.Load(); now > was && !s.most.CompareAndSwap(was, now); was = s.most.Load() {
+	}
+	select {
+	case <-time.After(time.Duration(i%3) * time.Millisecond):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if i == 5 {
+		return nil, errDisk
+	}
+	return &dataset.Episode{Name: fmt.Sprint(i)}, nil
+}
+
+func TestParallelReadsInOrder(t *testing.T) {
+	for _, workers := range []int{0, 1, 2, 4, 100} {
+		d := &slow{n: 20}
+		var got []string
+		for e, err := range dataset.Parallel(context.Background(), d, workers) {
+			if err != nil {
+				var at *dataset.EpisodeError
+				require.ErrorAs(t, err, &at)
+				require.ErrorIs(t, err, errDisk)
+				got = append(got, fmt.Sprint("no ", at.Episode))
+				continue
+			}
+			got = append(got, e.Name)
+		}
+		require.Len(t, got, 20)
+		for i, name := range got {
+			want := fmt.Sprint(i)
+			if i == 5 {
+				want = "no 5"
+			}
+			assert.Equal(t, want, name)
+		}
+		assert.LessOrEqual(t, d.most.Load(), int64(max(workers, 1)))
+		for range dataset.Parallel(context.Background(), d, workers) {
+			break
+		}
+		assert.Zero(t, d.reading.Load(), "nobody reads any more")
+		ctx, cancel := context.WithCancel(context.Background())
+		n := 0
+		for range dataset.Parallel(ctx, d, workers) {
+			if n++; n == 3 {
+				cancel()
+			}
+		}
+		assert.Equal(t, 3, n)
+		cancel()
+	}
+	for range dataset.Parallel(context.Background(), &slow{}, 3) {
+		t.Fatal("there are none")
+	}
+}
+
+func TestStepTimesAreRoundedOnce(t *testing.T) {
+	times, err := dataset.StepTimes(4, 30)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{0, 33333333, 66666667, 100000000}, times)
+	times, err = dataset.StepTimes(2, 0)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{0, 1e9}, times)
+	_, err = dataset.StepTimes(1<<40, 1e-6)
+	assert.ErrorIs(t, err, dataset.ErrOption)
+}
+
+func TestAClockThatADatasetDoesNotHaveIsRefused(t *testing.T) {
+	_, err := dataset.Open(context.Background(), flight, dataset.Options{Clock: "log_time"})
+	require.ErrorIs(t, err, dataset.ErrOption)
+	assert.ErrorContains(t, err, "recordings of ulog have one clock")
+}
