@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,6 +54,37 @@ func TestJSONHasTheKeysThatAreDocumented(t *testing.T) {
 	// Without --hz the file gives the clock.
 	stdout, _ = good(t, "resample", "testdata/ramp.npz", "-o", filepath.Join(t.TempDir(), "o.npz"), "--json", "--backend=cpu")
 	assert.Equal(t, []string{"dtype", "first", "last", "targets"}, keys(unmarshal(t, stdout)["clock"]))
+}
+
+// The JSON of inspect has the keys that the page names, and no others.
+func TestInspectHasTheKeysThatAreDocumented(t *testing.T) {
+	var tags func(of reflect.Type) []string
+	tags = func(of reflect.Type) (list []string) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() == reflect.Struct {
+			for i := range of.NumField() {
+				name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+				list = append(append(list, name), tags(of.Field(i).Type)...)
+			}
+		}
+		return list
+	}
+	page, err := os.ReadFile("../../docs/command-line.md")
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(page), "| key | inspect says |")
+	part, _, _ := strings.Cut(rest, "`voxelize`")
+	var words []string
+	for _, m := range regexp.MustCompile("`([a-z_0-9]+)`").FindAllStringSubmatch(part, -1) {
+		words = append(words, m[1])
+	}
+	got := tags(reflect.TypeFor[inspection]())
+	for _, list := range []*[]string{&words, &got} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	assert.Equal(t, words, got)
 }
 
 // What standard error has as text, remarks has under --json: the same lines.

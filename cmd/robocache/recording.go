@@ -53,6 +53,9 @@ func loadRecording(r *request) (*work, error) {
 	if r.rate.value > 0 && d.Info().RateFrom != "caller" {
 		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
 	}
+	if n := len(d.Info().Problems); n > 0 {
+		j.remarks = append(j.remarks, fmt.Sprintf("the dataset has %d problems, which robocache inspect lists, the first: %s: %s", n, d.Info().Problems[0].Where, d.Info().Problems[0].What))
+	}
 	return &work{j}, d.Close()
 }
 
