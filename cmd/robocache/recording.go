@@ -12,6 +12,7 @@ import (
 	"github.com/robocache/robocache/dataset/npz"
 	_ "github.com/robocache/robocache/dataset/rlds" // so that dataset.Open knows them
 	_ "github.com/robocache/robocache/dataset/robomimic"
+	_ "github.com/robocache/robocache/dataset/safetensors"
 	_ "github.com/robocache/robocache/dataset/ulog"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
@@ -413,11 +414,11 @@ func (j *recording) arrayOf(stream, part string) string {
 	return own
 }
 
-func (j *recording) arrays(w *npz.Writer) error {
+func (j *recording) arrays(w align.ArrayWriter) error {
 	if j.fused != nil {
-		return j.fused.WriteNPZ(w)
+		return j.fused.WriteArrays(w)
 	}
-	return j.apart.WriteNPZ(w)
+	return j.apart.WriteArrays(w)
 }
 
 func (j *recording) panels() ([]viz.Panel, error) {
