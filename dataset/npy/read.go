@@ -52,11 +52,11 @@ func Read(r io.Reader) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.ReadData(r)
+	return ReadData(r, &h)
 }
 
-// ReadData reads the array from its first byte on, as Read does.
-func (h *Header) ReadData(r io.Reader) (*tensor.Tensor, error) {
+// ReadData reads the array whose header ReadHeader has just read from r, or that HeaderOf made, as Read does.
+func ReadData(r io.Reader, h *Header) (*tensor.Tensor, error) {
 	if h.kind == bf16Kind {
 		return bf16(r, h)
 	}

@@ -40,11 +40,11 @@ func ReadTable(r io.Reader, opt TableOptions) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.ReadTable(r, opt)
+	return ReadTableData(r, &h, opt)
 }
 
-// ReadTable reads the array from its first byte on, as the function of that name does.
-func (h *Header) ReadTable(r io.Reader, opt TableOptions) (*Table, error) {
+// ReadTableData reads the array of a header as ReadTable does, from its first byte on; see [ReadData].
+func ReadTableData(r io.Reader, h *Header, opt TableOptions) (*Table, error) {
 	if h.IsRecords() {
 		return recordTable(r, h, opt.Clock)
 	}

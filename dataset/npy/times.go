@@ -23,11 +23,11 @@ func ReadTimes(r io.Reader) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.ReadTimes(r)
+	return ReadTimesData(r, &h)
 }
 
-// ReadTimes reads the array from its first byte on, as the function of that name does.
-func (h *Header) ReadTimes(r io.Reader) (*tensor.Tensor, error) {
+// ReadTimesData reads the array of a header as ReadTimes does, from its first byte on; see [ReadData].
+func ReadTimesData(r io.Reader, h *Header) (*tensor.Tensor, error) {
 	if !h.clock() {
 		return nil, unsupported(h, clockTypes)
 	}

@@ -43,7 +43,7 @@ func (a arrays) Has(name string) bool {
 func (a arrays) Header(name string) (npy.Header, error) { return a.array(name) }
 
 func (a arrays) Table(name string, opt npy.TableOptions) (*npy.Table, error) {
-	return read(a.File, name, func(h *npy.Header, r io.Reader) (*npy.Table, error) { return h.ReadTable(r, opt) })
+	return read(a.File, name, func(r io.Reader, h *npy.Header) (*npy.Table, error) { return npy.ReadTableData(r, h, opt) })
 }
 
 // ReadFile reads the streams of a file: of each NAME.values and NAME.times, and if they are there the names of its columns, NAME.columns in the

@@ -84,16 +84,16 @@ func (f *File) Header(name string) (Header, error) {
 // Tensor reads a tensor; the package comment says as which dtype. A dtype that is not read is a *dataset.FormatError that is dataset.ErrUnsupported, and
 // a tensor that the file ends in, dataset.ErrTruncated.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) {
-	return read(f, name, (*npy.Header).ReadData)
+	return read(f, name, npy.ReadData)
 }
 
 // Times reads timestamps: I64 and U64 nanoseconds as i64, F64 and F32 seconds as they are. Any other dtype is dataset.ErrUnsupported.
 func (f *File) Times(name string) (*tensor.Tensor, error) {
-	return read(f, name, func(a *npy.Header, r io.Reader) (*tensor.Tensor, error) {
+	return read(f, name, func(r io.Reader, a *npy.Header) (*tensor.Tensor, error) {
 		if h := f.tensors[name]; !a.IsClock() {
 			return nil, bad(dataset.ErrUnsupported, h.Begin, "tensor "+quote(name), "timestamps of dtype "+h.DType, "I64 or U64 nanoseconds, or F64 or F32 seconds")
 		}
-		return a.ReadTimes(r)
+		return npy.ReadTimesData(r, a)
 	})
 }
 
@@ -151,7 +151,7 @@ func (f *File) array(name string) (npy.Header, error) {
 	return a, f.explain(err)
 }
 
-func read[T any](f *File, name string, do func(*npy.Header, io.Reader) (T, error)) (T, error) {
+func read[T any](f *File, name string, do func(io.Reader, *npy.Header) (T, error)) (T, error) {
 	var v, none T
 	a, err := f.array(name)
 	if err == nil {
@@ -161,7 +161,7 @@ func read[T any](f *File, name string, do func(*npy.Header, io.Reader) (T, error
 		return none, err
 	}
 	h := f.tensors[name]
-	if v, err = do(&a, &section{io.NewSectionReader(f.r, h.Begin, h.End-h.Begin)}); err != nil {
+	if v, err = do(&section{io.NewSectionReader(f.r, h.Begin, h.End-h.Begin)}, &a); err != nil {
 		return none, f.explain(err)
 	}
 	return v, nil
