@@ -257,3 +257,12 @@ func written(t *testing.T, fill func(*Writer)) []byte {
 	require.NoError(t, w.Close())
 	return b.Bytes()
 }
+
+func TestAFileIsToldByItsFirstBytes(t *testing.T) {
+	for head, is := range map[string]bool{
+		"\x08\x00\x00\x00\x00\x00\x00\x00{}      ": true, "\x10\x00\x00\x00\x00\x00\x00\x00{ \"a\":": true, "\x10\x00\x00\x00\x00\x00\x00\x00{ ": false,
+		"\x10\x00\x00\x00\x00\x00\x00\x00{{": false, "\x10\x00\x00\x00\x00\x00\x00\x00[\"": false, "\x10\x00\x00\x00\x00\x00\x00\x01{\"": false, "{\"a\":1}": false, "": false,
+	} {
+		assert.Equal(t, is, match([]byte(head)), "%q", head)
+	}
+}
