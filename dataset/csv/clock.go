@@ -1,0 +1,240 @@
+package csv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/texttable"
+	"github.com/robocache/robocache/internal/decimal"
+)
+
+// steps is the clock of rows that have no times.
+const steps = "steps"
+
+// clock is where timestamps can come from.
+type clock struct {
+	column, low int // low is the column of nanoseconds of a pair, else -1
+	read        texttable.Clock
+	label       string // as Info.Clocks has it: "time [ms]"
+	rank        int    // 0 if the whole name is that of a clock, 1 if its last part is
+	judged      string // why the unit is taken, if the name does not say it
+}
+
+// unitWords are the units' names, as exponents of 10 of seconds.
+var unitWords = map[string]int{
+	"s": 0, "sec": 0, "secs": 0, "second": 0, "seconds": 0,
+	"ms": -3, "msec": -3, "msecs": -3, "millis": -3, "millisecond": -3, "milliseconds": -3,
+	"us": -6, "usec": -6, "usecs": -6, "micros": -6, "microsecond": -6, "microseconds": -6, "µs": -6, "μs": -6,
+	"ns": -9, "nsec": -9, "nsecs": -9, "nanosec": -9, "nanosecs": -9, "nanos": -9, "nanosecond": -9, "nanoseconds": -9,
+}
+
+// clockNames are names of clocks, in lower case and without separators.
+var clockNames = []string{"timestamp", "timestamps", "time", "times", "t", "stamp", "ts", "datetime", "epoch", "unixtime", "rostime", "simtime", "systemtime",
+	"elapsed", "elapsedtime"}
+
+// bareName is a name as clockNames has them.
+func bareName(name string) string {
+	return strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// clockOf reports whether a name is that of a clock, and its unit if it says one.
+func clockOf(name, unit string) (exponent int, known, ok bool) {
+	if strings.EqualFold(unit, "utc") {
+		unit = ""
+	}
+	exponent, known = unitWords[strings.ToLower(unit)]
+	if unit != "" && !known {
+		return 0, false, false // time [m]
+	}
+	bare := bareName(name)
+	if slices.Contains(clockNames, bare) {
+		return exponent, known, true
+	}
+	if e, ok := unitWords[bare]; ok && len(bare) > 2 && !known {
+		return e, true, true // seconds
+	}
+	for _, c := range clockNames {
+		if word, ok := strings.CutPrefix(bare, c); ok && !known {
+			if e, ok := unitWords[word]; ok {
+				return e, true, true
+			}
+		}
+	}
+	return 0, false, false
+}
+
+// splitUnit takes a unit in brackets off the end of a name.
+func splitUnit(name string) (bare, unit string) {
+	for _, b := range []string{"[]", "()"} {
+		if i := strings.LastIndexByte(name, b[0]); i >= 0 && strings.HasSuffix(name, b[1:]) {
+			return strings.TrimSpace(name[:i]), strings.TrimSpace(name[i+1 : len(name)-1])
+		}
+	}
+	return name, ""
+}
+
+// lastPart is the part of a name behind the last dot or slash.
+func lastPart(name string) string { return name[strings.LastIndexAny(name, "./")+1:] }
+
+// clocks lists what can be the clock of a table, the default first.
+func (s *shape) clocks() []clock {
+	var list []clock
+	if !s.header {
+		return nil
+	}
+	for i, name := range s.names {
+		if low := s.pairOf(i); low >= 0 {
+			list = append(list, clock{column: i, low: low, label: name + " + " + s.names[low]})
+			continue
+		}
+		exponent, known, ok := clockOf(name, s.units[i])
+		rank := 0
+		if !ok {
+			rank = 1
+			exponent, known, ok = clockOf(lastPart(name), s.units[i])
+		}
+		if c, fits := s.clockAt(i, exponent, known); ok && fits {
+			c.rank = rank
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b clock) int { return a.rank - b.rank })
+	return list
+}
+
+// pairOf returns the column of nanoseconds whose seconds are column i, or -1.
+func (s *shape) pairOf(i int) int {
+	before, ok := cutUnit(s.names[i], 0)
+	if !ok || !s.stats[i].times(texttable.Clock{}) {
+		return -1
+	}
+	for j, name := range s.names {
+		if b, ok := cutUnit(name, -9); !ok || b != before || !s.stats[j].times(texttable.Clock{Exponent: -9}) {
+			continue
+		}
+		if !slices.ContainsFunc(s.stats[j].words, func(w []byte) bool {
+			ns, _, _ := decimal.Nanoseconds(w, -9)
+			return ns < 0 || ns >= 1e9
+		}) {
+			return j
+		}
+	}
+	return -1
+}
+
+// cutUnit takes the word of a unit off the end of a name.
+func cutUnit(name string, exponent int) (before string, ok bool) {
+	name = strings.ToLower(name)
+	at := strings.LastIndexAny(name, "._/- ") + 1
+	e, ok := unitWords[name[at:]]
+	return name[:at], ok && e == exponent
+}
+
+// clockAt makes a clock of column i, in a unit that is judged unless it is known. It fails if the column holds no times.
+func (s *shape) clockAt(i, exponent int, known bool) (clock, bool) {
+	c := clock{column: i, low: -1, read: texttable.Clock{Exponent: exponent}, label: s.names[i]}
+	st := &s.stats[i]
+	switch {
+	case st.dates > st.numbers:
+		c.read = texttable.Clock{ISO: true}
+		return c, st.times(c.read)
+	case !known:
+		c.read.Exponent, c.judged = judge(st.words)
+	}
+	c.label += " [" + texttable.Unit(c.read.Exponent) + "]"
+	return c, st.times(c.read)
+}
+
+// judge returns the unit of timestamps, and why it is taken.
+func judge(words [][]byte) (exponent int, why string) {
+	var times []float64
+	for _, w := range words {
+		if v, _, ok := decimal.Float(w); ok && v == v {
+			times = append(times, v)
+		}
+	}
+	var stepsUp []float64
+	for i := 1; i < len(times); i++ {
+		if d := times[i] - times[i-1]; d > 0 {
+			stepsUp = append(stepsUp, d)
+		}
+	}
+	slices.Sort(stepsUp)
+	step := 0.0
+	if len(stepsUp) > 0 {
+		step = stepsUp[len(stepsUp)/2]
+	}
+	units := []struct {
+		exponent int
+		seconds  float64
+	}{{0, 1}, {-3, 1e-3}, {-6, 1e-6}, {-9, 1e-9}}
+	const (
+		from1990  = 631_152_000
+		until2100 = 4_102_444_800
+		day       = 86_400
+	)
+	for _, u := range units {
+		if len(times) > 0 && times[0]*u.seconds > from1990 && times[0]*u.seconds < until2100 && step*u.seconds <= day {
+			return u.exponent, "in it the first is a date from 1990 to 2100"
+		}
+	}
+	for _, u := range units {
+		if step*u.seconds <= 1 {
+			return u.exponent, fmt.Sprintf("in it steps are %.3g s", step*u.seconds)
+		}
+	}
+	return -9, fmt.Sprintf("in it steps are %.3g s", step*1e-9)
+}
+
+// choose returns the clock that a caller asks for, the default if that is empty; nil for steps.
+func (s *shape) choose(asked string) (*clock, error) {
+	list := s.clocks()
+	switch {
+	case asked == steps || asked == "" && len(list) == 0:
+		return nil, nil
+	case asked == "":
+		return &list[0], nil
+	}
+	for i := range list {
+		if list[i].label == asked {
+			return &list[i], nil
+		}
+	}
+	name, unit := splitUnit(asked)
+	exponent, known := unitWords[unit]
+	i := slices.Index(s.names, name)
+	if i < 0 || unit != "" && !known {
+		i, known = slices.Index(s.names, asked), false
+	}
+	if i >= 0 {
+		if c, ok := s.clockAt(i, exponent, known); ok {
+			return &c, nil
+		}
+	}
+	return nil, &dataset.OptionError{Arg: "Clock", Got: fmt.Sprintf("%q", asked), Want: "steps, or a column that holds times, with its unit if its name does not say it, such as \"NAME [ms]\": " +
+		strings.Join(s.names[:min(len(s.names), 40)], ", ")}
+}
+
+// labels lists what Options.Clock takes: the clocks, one whose unit is judged in each unit, and steps.
+func labels(list []clock) (all []string) {
+	add := func(label string) {
+		if !slices.Contains(all, label) {
+			all = append(all, label)
+		}
+	}
+	for _, c := range list {
+		add(c.label)
+	}
+	for _, c := range list {
+		for _, exponent := range []int{0, -3, -6, -9} {
+			if c.judged != "" {
+				name, _ := splitUnit(c.label)
+				add(name + " [" + texttable.Unit(exponent) + "]")
+			}
+		}
+	}
+	add(steps)
+	return all
+}
