@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	readSize = 1 << 20  // bytes that are read at once
-	maxLine  = 16 << 20 // of a line; what is longer is none
-	maxQuote = 64 << 10 // over how many bytes a field in quotes may go on behind the line that it begins on
+	readSize = 128 << 10 // bytes that are read at once
+	maxLine  = 16 << 20  // of a line; what is longer is none
+	maxQuote = 64 << 10  // over how many bytes a field in quotes may go on behind the line that it begins on
 
 	maxQuoteLines = 100 // and over how many lines
 )

@@ -192,6 +192,9 @@ func (p *parser) all(ctx context.Context, strict bool) error {
 			p.table.Unended = !line.Ended
 			continue
 		}
+		if !line.Ended {
+			bad.Kind, bad.Err = dataset.ErrTruncated, io.ErrUnexpectedEOF
+		}
 		if strict {
 			return bad
 		}
@@ -254,7 +257,7 @@ func (p *parser) row(line Line) (bad *dataset.FormatError, open bool) {
 			at++
 		}
 		if i > 0 && (at > len(text) || p.Sep == ' ' && at == len(text)) {
-			return p.short(line, i), false
+			return p.fail(line, len(text), dataset.ErrCorrupt, "line", fmt.Sprintf("%d fields", i), strconv.Itoa(len(p.kinds))), false
 		}
 		if kind == Number {
 			v, n, whole := decimal.Prefix(text[at:])
@@ -284,14 +287,6 @@ func (p *parser) row(line Line) (bad *dataset.FormatError, open bool) {
 }
 
 const maxTime = 1 << 62
-
-func (p *parser) short(line Line, fields int) *dataset.FormatError {
-	bad := p.fail(line, len(line.Text), dataset.ErrCorrupt, "line", fmt.Sprintf("%d fields", fields), strconv.Itoa(len(p.kinds)))
-	if !line.Ended {
-		bad.Kind, bad.Err = dataset.ErrTruncated, io.ErrUnexpectedEOF
-	}
-	return bad
-}
 
 func (p *parser) name(i int) string {
 	if p.Fields[i].Name == "" {
