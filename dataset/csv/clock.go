@@ -35,9 +35,9 @@ var clockNames = []string{"timestamp", "timestamps", "time", "times", "t", "stam
 	"elapsed", "elapsedtime"}
 
 // bareName is a name as clockNames has them.
-func bareName(name string) string {
-	return strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(name))
-}
+func bareName(name string) string { return joiner.Replace(strings.ToLower(name)) }
+
+var joiner = strings.NewReplacer(" ", "", "_", "", "-", "")
 
 // clockOf reports whether a name is that of a clock, and its unit if it says one.
 func clockOf(name, unit string) (exponent int, known, ok bool) {
@@ -84,10 +84,13 @@ func (s *shape) clocks() []clock {
 	if !s.header {
 		return nil
 	}
+	lows := s.lows()
 	for i, name := range s.names {
-		if low := s.pairOf(i); low >= 0 {
-			list = append(list, clock{column: i, low: low, label: name + " + " + s.names[low]})
-			continue
+		if before, ok := s.isHigh(i); ok {
+			if low, ok := lows[before]; ok {
+				list = append(list, clock{column: i, low: low, label: name + " + " + s.names[low]})
+				continue
+			}
 		}
 		exponent, known, ok := clockOf(name, s.units[i])
 		rank := 0
@@ -104,24 +107,28 @@ func (s *shape) clocks() []clock {
 	return list
 }
 
-// pairOf returns the column of nanoseconds whose seconds are column i, or -1.
-func (s *shape) pairOf(i int) int {
-	before, ok := cutUnit(s.names[i], 0)
-	if !ok || !s.stats[i].times(texttable.Clock{}) {
-		return -1
-	}
-	for j, name := range s.names {
-		if b, ok := cutUnit(name, -9); !ok || b != before || !s.stats[j].times(texttable.Clock{Exponent: -9}) {
+// lows returns the columns that can be the nanoseconds of a time whose seconds are another column, by what is before the unit in their names.
+func (s *shape) lows() map[string]int {
+	list := map[string]int{}
+	for i, name := range s.names {
+		before, ok := cutUnit(name, -9)
+		if !ok || !s.stats[i].times(texttable.Clock{Exponent: -9}) {
 			continue
 		}
-		if !slices.ContainsFunc(s.stats[j].words, func(w []byte) bool {
+		if !slices.ContainsFunc(s.stats[i].words, func(w []byte) bool {
 			ns, _, _ := decimal.Nanoseconds(w, -9)
 			return ns < 0 || ns >= 1e9
 		}) {
-			return j
+			list[before] = i
 		}
 	}
-	return -1
+	return list
+}
+
+// isHigh reports whether column i is the seconds of a time, and what is before the unit in its name.
+func (s *shape) isHigh(i int) (before string, ok bool) {
+	before, ok = cutUnit(s.names[i], 0)
+	return before, ok && s.stats[i].times(texttable.Clock{})
 }
 
 // cutUnit takes the word of a unit off the end of a name.
@@ -132,7 +139,7 @@ func cutUnit(name string, exponent int) (before string, ok bool) {
 	return name[:at], ok && e == exponent
 }
 
-// clockAt makes a clock of column i, in a unit that is judged unless it is known. It fails if the column holds no times.
+// clockAt makes a clock of column i, in a unit that is judged unless it is known. It fails if there are rows and the column holds no times.
 func (s *shape) clockAt(i, exponent int, known bool) (clock, bool) {
 	c := clock{column: i, low: -1, read: texttable.Clock{Exponent: exponent}, label: s.names[i]}
 	st := &s.stats[i]
@@ -144,7 +151,7 @@ func (s *shape) clockAt(i, exponent int, known bool) (clock, bool) {
 		c.read.Exponent, c.judged = judge(st.words)
 	}
 	c.label += " [" + texttable.Unit(c.read.Exponent) + "]"
-	return c, st.times(c.read)
+	return c, s.rows == 0 || st.times(c.read)
 }
 
 // judge returns the unit of timestamps, and why it is taken.

@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,13 +84,33 @@ func look(head []byte, whole bool) *shape {
 	return nil
 }
 
+// recordsOf returns the fields of the first rows. A field in quotes may go on in the lines that follow; a line that makes no row has no fields.
+func recordsOf(lines [][]byte, sep byte) (rows [][][]byte) {
+	const most = 100 // lines over which a field goes on
+	for i := 0; i < len(lines) && len(rows) <= maxRows; i++ {
+		row := split(lines[i], sep)
+		for k := i + 2; row == nil && k <= min(len(lines), i+most); k++ {
+			if !bytes.Contains(lines[k-1], []byte{'"'}) {
+				continue
+			}
+			if row = split(bytes.Join(lines[i:k], []byte{'\n'}), sep); row != nil {
+				i = k - 1
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
 func lookBy(h *texttable.Head, sep byte) *shape {
 	s := &shape{head: h, sep: sep}
-	var rows [][][]byte
+	rows := recordsOf(h.Lines, sep)
+	if last := len(rows) - 1; h.Cut && last > 0 && len(rows[last]) != len(rows[0]) {
+		rows = rows[:last]
+	}
 	counts := map[int]int{}
-	for i, line := range h.Lines[:min(len(h.Lines), maxRows+1)] {
-		row := split(line, sep)
-		if rows = append(rows, row); i > 0 || len(h.Lines) == 1 {
+	for i, row := range rows {
+		if i > 0 || len(rows) == 1 {
 			counts[len(row)]++
 		}
 	}
@@ -208,10 +229,12 @@ func (s *shape) name(header [][]byte) {
 			s.names[i] = whole[i] // in two units
 		}
 	}
-	seen := map[string]bool{}
+	seen := make(map[string]bool, len(s.names))
+	next := map[string]int{}
 	for i, n := range s.names {
-		for k := 2; seen[s.names[i]]; k++ {
-			s.names[i] = fmt.Sprintf("%s_%d", n, k)
+		for seen[s.names[i]] {
+			next[n] = max(next[n], 1) + 1
+			s.names[i] = fmt.Sprintf("%s_%d", n, next[n])
 		}
 		seen[s.names[i]] = true
 	}

@@ -18,7 +18,7 @@ type Head struct {
 	Comments []string // the lines before the first that is none, without the byte that they begin with; the header of some formats is the last
 	Lines    [][]byte // those that are no comments and not blank
 	First    int      // the number of the first of these, from 1
-	Whole    bool     // the text has no more
+	Cut      bool     // the last of these has no end
 }
 
 // HeadOf splits the beginning of a text, and all of it if it is whole. It is nil where that is no text: UTF-8, or any bytes from 128 up, without
@@ -28,7 +28,7 @@ func HeadOf(head []byte, whole bool, comments string) *Head {
 	if len(head) == 0 || bytes.IndexFunc(head, isControl) >= 0 {
 		return nil
 	}
-	h := &Head{End: records.LineEnd(head), Whole: whole}
+	h := &Head{End: records.LineEnd(head)}
 	for number := 1; len(head) > 0; number++ {
 		i := bytes.IndexByte(head, h.End)
 		if i < 0 && !whole {
@@ -47,7 +47,7 @@ func HeadOf(head []byte, whole bool, comments string) *Head {
 			if h.Lines == nil {
 				h.First = number
 			}
-			h.Lines = append(h.Lines, line)
+			h.Lines, h.Cut = append(h.Lines, line), i < 0
 		case h.Lines == nil:
 			h.Comments = append(h.Comments, strings.TrimSpace(strings.ToValidUTF8(string(line[1:]), "?")))
 		}

@@ -62,7 +62,7 @@ func (l *Lines) Next() (Line, error) {
 	seen := 0
 	for {
 		if i := bytes.IndexByte(l.buf[l.from+seen:l.to], l.end); i >= 0 {
-			return l.take(seen+i, 1, true, false), nil
+			return l.take(seen+i, 1, true), nil
 		}
 		seen = l.to - l.from
 		if seen > maxLine {
@@ -76,13 +76,13 @@ func (l *Lines) Next() (Line, error) {
 			if seen == 0 {
 				return Line{}, io.EOF
 			}
-			return l.take(seen, 0, false, false), nil
+			return l.take(seen, 0, false), nil
 		}
 	}
 }
 
-func (l *Lines) take(n, end int, ended, long bool) Line {
-	line := Line{Text: l.buf[l.from : l.from+n], At: l.at, Number: l.number, Bytes: n + end, Ended: ended, Long: long}
+func (l *Lines) take(n, end int, ended bool) Line {
+	line := Line{Text: l.buf[l.from : l.from+n], At: l.at, Number: l.number, Bytes: n + end, Ended: ended, Long: n > maxLine}
 	if l.end == '\n' && ended {
 		line.Text = bytes.TrimSuffix(line.Text, []byte{'\r'})
 	}
