@@ -107,9 +107,9 @@ func Formats() []Format {
 	return slices.Clone(formats.list)
 }
 
-// Open opens a file or folder of any registered format, which it recognises by its content, and by its name only where that does not say. A folder of files of one format is a
-// dataset of which each file is an episode, in the order of [CompareNames]; other files in it are ignored. What is of no format is a *FormatError that
-// is ErrUnsupported and lists the formats there are.
+// Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say. A folder
+// of files of one format is a dataset of which each file is an episode, in the order of [CompareNames]; other files in it are ignored. What is of no
+// format is a *FormatError that is ErrUnsupported and lists the formats there are.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return openFolder(ctx, path, opt)

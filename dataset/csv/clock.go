@@ -31,8 +31,8 @@ var unitWords = map[string]int{
 }
 
 // clockNames are names of clocks, in lower case and without separators.
-var clockNames = []string{"timestamp", "timestamps", "time", "times", "t", "stamp", "ts", "datetime", "epoch", "unixtime", "rostime", "simtime", "systemtime",
-	"elapsed", "elapsedtime"}
+var clockNames = []string{"timestamp", "timestamps", "time", "times", "t", "stamp", "ts", "datetime", "epoch", "unixtime", "rostime", "simtime",
+	"systemtime", "elapsed", "elapsedtime"}
 
 // bareName is a name as clockNames has them.
 func bareName(name string) string { return joiner.Replace(strings.ToLower(name)) }
@@ -220,8 +220,8 @@ func (s *shape) choose(asked string) (*clock, error) {
 			return &c, nil
 		}
 	}
-	return nil, &dataset.OptionError{Arg: "Clock", Got: fmt.Sprintf("%q", asked), Want: "steps, or a column that holds times, with its unit if its name does not say it, such as \"NAME [ms]\": " +
-		strings.Join(s.names[:min(len(s.names), 40)], ", ")}
+	return nil, &dataset.OptionError{Arg: "Clock", Got: fmt.Sprintf("%q", asked),
+		Want: "steps, or a column that holds times, with its unit if its name does not say it, such as \"NAME [ms]\": " + strings.Join(s.names[:min(len(s.names), 40)], ", ")}
 }
 
 // labels lists what Options.Clock takes: the clocks, one whose unit is judged in each unit, and steps.

@@ -1,6 +1,6 @@
 // Package csv reads tables of text: fields separated by commas, semicolons, tabs or spaces, a line a row, of which one column is the clock.
 //
-// A file is an episode of one stream, "data", of float64. It has a name of its own in no file, so that a plan for one file of a folder is one for all.
+// A file is an episode of one stream, "data", of float64: the name is the same in every file, so that a plan for one file of a folder is one for all.
 // Its columns are the file's that hold numbers or truth values; a unit in brackets behind a name, as in "p_RS_R_x [m]", becomes part of Column.Type.
 // A column whose every field is whole is Integer. Columns of text, and empty ones, are left out by name. Fields that are empty, or say NA, null or
 // None, are NaN, and LeftOut counts them. Four columns that are called as a quaternion are marked as one: q_RS_w, q_RS_x, q_RS_y, q_RS_z; qx to qw.

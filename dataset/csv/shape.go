@@ -70,7 +70,8 @@ func split(line []byte, sep byte) (fields [][]byte) {
 	}
 }
 
-// look finds the table in the beginning of a text; nil if there is none. Of separators it takes the first that cuts the lines into equally many fields.
+// look finds the table in the beginning of a text; nil if there is none. Of separators it takes the first that cuts the lines into equally many
+// fields.
 func look(head []byte, whole bool) *shape {
 	h := texttable.HeadOf(head, whole, comments)
 	if h == nil || len(h.Lines) == 0 {
@@ -240,8 +241,8 @@ func (s *shape) name(header [][]byte) {
 	}
 }
 
-// match reports whether a text is a table that says so: of a header with a clock, and rows that go with it. Eight numbers separated by spaces are left
-// to the package tum, unless the header says that they are no pose of that kind.
+// match reports whether a text is a table that says so: of a header with a clock, and rows that go with it. Eight numbers separated by spaces below a
+// comment are left to the package tum, unless that names them otherwise than a pose there.
 func match(head []byte, whole bool) bool {
 	s := look(head, whole)
 	if s == nil || !s.header || s.rows == 0 || 3*s.broken > s.rows {
@@ -283,7 +284,8 @@ func named(head []byte, whole bool) bool {
 		return false
 	}
 	for _, sep := range []byte(separators[:3]) {
-		if names := split(head, sep); len(names) > 8 && slices.ContainsFunc(names, func(w []byte) bool { return isClockName(strings.TrimLeft(string(w), comments)) }) {
+		isClock := func(w []byte) bool { return isClockName(strings.TrimLeft(string(w), comments)) }
+		if names := split(head, sep); len(names) > 8 && slices.ContainsFunc(names, isClock) {
 			return true
 		}
 	}

@@ -24,8 +24,8 @@ func blank(b []byte) bool { return spaces(b) == len(b) }
 
 func quote(b []byte) string { return strconv.Quote(string(b[:min(len(b), 60)])) }
 
-// Word returns the field that b begins with, without spaces around it and without its quotes, and the bytes up to the separator behind it. Quotes that
-// do not end, or have something else than a separator behind them, are not ok; of the first n is negative.
+// Word returns the field that b begins with, without spaces around it and without its quotes, and the bytes up to the separator behind it. Quotes
+// that do not end, or have something else than a separator behind them, are not ok; of the first n is negative.
 func Word(b []byte, sep byte, quotes bool) (word []byte, n int, ok bool) {
 	if quotes && len(b) > 0 && b[0] == '"' {
 		for i := 1; i < len(b); i++ {

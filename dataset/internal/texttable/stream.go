@@ -53,8 +53,8 @@ func (t *Table) AddTo(e *dataset.Episode, name string, times []int64, units map[
 	return nil
 }
 
-// MarkRotations marks quaternions: four neighbouring columns whose names differ in their last letter only, x, y, z, w or w, x, y, z, and of which what
-// is before it speaks of one, as in qx, q_RS_w or orientation.z. A quaternion of whole numbers only, as of a thing that does not turn, is one too.
+// MarkRotations marks quaternions: four neighbouring columns whose names differ in their last letter only, x, y, z, w or w, x, y, z, and of which
+// what is before it speaks of one, as in qx, q_RS_w or orientation.z. A quaternion of whole numbers only, as of a thing that does not turn, is one too.
 func MarkRotations(columns []dataset.Column) {
 	for i := 0; i+4 <= len(columns); i++ {
 		r := rotationOf(columns[i : i+4])

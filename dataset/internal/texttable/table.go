@@ -177,8 +177,8 @@ func (p *parser) all(ctx context.Context, strict bool) error {
 		if err != nil {
 			return err
 		}
-		if line.Number == 1 {
-			line.Text = bytes.TrimPrefix(line.Text, []byte(mark))
+		if line.Number == 1 && bytes.HasPrefix(line.Text, []byte(mark)) {
+			line.Text, line.At = line.Text[len(mark):], int64(len(mark))
 		}
 		if line.Number <= p.Header || blank(line.Text) || strings.IndexByte(p.Comments, line.Text[0]) >= 0 {
 			continue
