@@ -78,7 +78,9 @@ type Format struct {
 	Named func(head []byte) bool
 	// Folder tells a folder that is a dataset of the format; nil if it has none.
 	Folder func(path string) bool
-	Open   func(ctx context.Context, path string, opt Options) (Dataset, error)
+	// Text says that its files are plain text, as lies beside recordings of other formats: in a folder with such it is other files.
+	Text bool
+	Open func(ctx context.Context, path string, opt Options) (Dataset, error)
 }
 
 // HeadBytes is how many bytes of a file Match sees.

@@ -11,7 +11,7 @@ import (
 )
 
 // openFolder opens a folder: a dataset of a format that has folders, or else files of one format, of which each is an episode. Other files in it are
-// ignored.
+// ignored, and so is text beside files of a format that is none.
 func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) {
 	for _, f := range Formats() {
 		if f.Folder != nil && f.Folder(path) {
@@ -44,6 +44,10 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 		if len(found) > 0 {
 			break // what only its name tells is one of the other files
 		}
+	}
+	others := maps.Clone(found)
+	if maps.DeleteFunc(others, func(_ string, d *folder) bool { return d.format.Text }); len(others) > 0 {
+		found = others
 	}
 	if len(found) != 1 {
 		got := "a folder without a file of any that is known here"

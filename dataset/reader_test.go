@@ -124,6 +124,25 @@ func ExampleRegister() {
 	// Output: walk: 3 samples of [x y] at 100 Hz; lost: 2 lines, 15 bytes
 }
 
+func TestTextBesideRecordingsIsOtherFiles(t *testing.T) {
+	dataset.Register(dataset.Format{Name: "note", Extensions: []string{".note"}, Text: true, Open: openTrace,
+		Match: func(head []byte) bool { return bytes.HasPrefix(head, []byte("note 1\n")) },
+		Named: func(head []byte) bool { return bytes.HasPrefix(head, []byte("1 ")) }})
+	dir := t.TempDir()
+	add := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, []any{name[2:], 1}, []any{d.Format(), d.Len()}, name)
+	}
+	add("1.note", "1 2 3\n") // what only its name tells
+	require.NoError(t, os.Remove(filepath.Join(dir, "1.note")))
+	add("2.note", "note 1\n")
+	add("3.trace", trace)
+	_, err := dataset.Recognise(filepath.Join(dir, "2.note"))
+	assert.NoError(t, err)
+}
+
 const trace = "trace 1\n0 1.5 2\n10 1.6 2\n20 1.8 2\n"
 
 func TestATraceCutAnywhereKeepsWhatIsWhole(t *testing.T) {

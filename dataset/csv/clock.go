@@ -65,11 +65,16 @@ func clockOf(name, unit string) (exponent int, known, ok bool) {
 	return 0, false, false
 }
 
-// splitUnit takes a unit in brackets off the end of a name.
+// splitUnit takes a unit in brackets off the end of a name. What stands directly behind the name is one only if it is of time: "q[0]" is a name.
 func splitUnit(name string) (bare, unit string) {
 	for _, b := range []string{"[]", "()"} {
-		if i := strings.LastIndexByte(name, b[0]); i >= 0 && strings.HasSuffix(name, b[1:]) {
-			return strings.TrimSpace(name[:i]), strings.TrimSpace(name[i+1 : len(name)-1])
+		i := strings.LastIndexByte(name, b[0])
+		if i <= 0 || !strings.HasSuffix(name, b[1:]) {
+			continue
+		}
+		unit = strings.TrimSpace(name[i+1 : len(name)-1])
+		if _, ofTime := unitWords[strings.ToLower(unit)]; ofTime || name[i-1] == ' ' {
+			return strings.TrimSpace(name[:i]), unit
 		}
 	}
 	return name, ""
@@ -178,13 +183,13 @@ func judge(words [][]byte) (exponent int, why string) {
 		seconds  float64
 	}{{0, 1}, {-3, 1e-3}, {-6, 1e-6}, {-9, 1e-9}}
 	const (
-		from1990  = 631_152_000
+		from2000  = 946_684_800 // seconds
 		until2100 = 4_102_444_800
-		day       = 86_400
+		apart     = 100
 	)
 	for _, u := range units {
-		if len(times) > 0 && times[0]*u.seconds > from1990 && times[0]*u.seconds < until2100 && step*u.seconds <= day {
-			return u.exponent, "in it the first is a date from 1990 to 2100"
+		if len(times) > 0 && times[0]*u.seconds > from2000 && times[0]*u.seconds < until2100 && step*u.seconds <= apart {
+			return u.exponent, "in it the first is a date from 2000 to 2100"
 		}
 	}
 	for _, u := range units {

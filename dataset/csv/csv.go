@@ -18,7 +18,7 @@ const (
 
 func init() {
 	dataset.Register(dataset.Format{
-		Name: "csv", Extensions: []string{".csv", ".tsv"},
+		Name: "csv", Extensions: []string{".csv", ".tsv"}, Text: true,
 		Match: func(head []byte) bool { return match(head, len(head) < dataset.HeadBytes) },
 		Named: func(head []byte) bool { return named(head, len(head) < dataset.HeadBytes) },
 		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {

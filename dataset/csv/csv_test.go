@@ -89,7 +89,8 @@ func TestAUnitThatTheNameDoesNotSayIsJudgedAndTold(t *testing.T) {
 		{0, 10_000_000, "ns", 1}, {0, 8000, "us", 1e3}, {0, 20, "ms", 1e6}, {0, 1, "s", 1e9},
 		{1_520_530_308, 1, "s", 1e9}, {1_520_530_308, 60, "s", 1e9}, {1_520_530_308_123, 33, "ms", 1e6}, {1_520_530_308_123_456, 33_000, "us", 1e3},
 		{1_520_530_308_123_456_789, 33_000_000, "ns", 1},
-		{700_000_000, 10_000_000, "ns", 1}, // since the start; as seconds it would be a date, and the steps four months
+		{1_200_000_000, 4000, "us", 1e3},     // 20 minutes since the start; as seconds it would be a date, and the steps an hour
+		{1_200_000_000, 10_000_000, "ns", 1}, // since the start; as seconds it would be a date, and the steps months
 	} {
 		var text strings.Builder
 		text.WriteString("time,x\n")
@@ -206,6 +207,8 @@ func TestNamesAreEachOnceAndUnitsAreKept(t *testing.T) {
 	e, _ := read(t, "t [s],pos [m],pos [ft],v [m/s],v [m/s],,\n0,1.5,1,2,3,4\n1,1,1,2,3.5,4\n", strict)
 	assert.Equal(t, []string{"pos [m]", "pos [ft]", "v [m/s]", "v [m/s]_2", "5"}, e.Stream("data").ColumnNames())
 	assert.Equal(t, "decimal [m/s]", e.Stream("data").Columns[3].Type)
+	e, _ = read(t, "time(s),q[0],f(x),g (N)\n0,1.5,1,2\n1,1,1,2\n", strict)
+	assert.Equal(t, []string{"q[0]", "f(x)", "g"}, e.Stream("data").ColumnNames())
 	e, _ = read(t, "time,a,b,\n0,1,2,\n1,3,4,\n", strict)
 	assert.Equal(t, []string{"a", "b"}, e.Stream("data").ColumnNames(), "separators at lines' ends")
 	e, _ = read(t, "time,a,b\n0,1,2,\n1,3,4,\n", strict)

@@ -23,7 +23,7 @@ var lists = []struct{ file, name string }{{"rgb.txt", "rgb"}, {"depth.txt", "dep
 
 func init() {
 	dataset.Register(dataset.Format{
-		Name: "tum", Extensions: []string{".txt", ".tum"},
+		Name: "tum", Extensions: []string{".txt", ".tum"}, Text: true,
 		Match:  func(head []byte) bool { return match(head, len(head) < dataset.HeadBytes) },
 		Folder: isFolder,
 		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
