@@ -2,6 +2,7 @@ package csv
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -200,53 +201,68 @@ func judge(words [][]byte) (exponent int, why string) {
 	return -9, fmt.Sprintf("in it steps are %.3g s", step*1e-9)
 }
 
-// choose returns the clock that a caller asks for, the default if that is empty; nil for steps.
-func (s *shape) choose(asked string) (*clock, error) {
+// choices lists every clock that a caller may take, the default first: those that are called so, one whose unit is judged in each unit, and other
+// columns whose numbers only rise, in each unit.
+func (s *shape) choices() []clock {
 	list := s.clocks()
-	switch {
-	case asked == steps || asked == "" && len(list) == 0:
-		return nil, nil
-	case asked == "":
-		return &list[0], nil
-	}
-	for i := range list {
-		if list[i].label == asked {
-			return &list[i], nil
-		}
-	}
-	name, unit := splitUnit(asked)
-	exponent, known := unitWords[unit]
-	i := slices.Index(s.names, name)
-	if i < 0 || unit != "" && !known {
-		i, known = slices.Index(s.names, asked), false
-	}
-	if i >= 0 {
-		if c, ok := s.clockAt(i, exponent, known); ok {
-			return &c, nil
-		}
-	}
-	return nil, &dataset.OptionError{Arg: "Clock", Got: fmt.Sprintf("%q", asked),
-		Want: "steps, or a column that holds times, with its unit if its name does not say it, such as \"NAME [ms]\": " + strings.Join(s.names[:min(len(s.names), 40)], ", ")}
-}
-
-// labels lists what Options.Clock takes: the clocks, one whose unit is judged in each unit, and steps.
-func labels(list []clock) (all []string) {
-	add := func(label string) {
-		if !slices.Contains(all, label) {
-			all = append(all, label)
-		}
-	}
-	for _, c := range list {
-		add(c.label)
-	}
-	for _, c := range list {
+	taken := map[int]bool{}
+	in := func(column int) {
 		for _, exponent := range []int{0, -3, -6, -9} {
-			if c.judged != "" {
-				name, _ := splitUnit(c.label)
-				add(name + " [" + texttable.Unit(exponent) + "]")
+			c, ok := s.clockAt(column, exponent, true)
+			if ok && !slices.ContainsFunc(list, func(o clock) bool { return o.label == c.label }) {
+				list = append(list, c)
 			}
 		}
 	}
-	add(steps)
-	return all
+	for _, c := range slices.Clone(list) {
+		taken[c.column], taken[c.low] = true, true
+		if c.judged != "" {
+			in(c.column)
+		}
+	}
+	for i := range s.stats {
+		if !taken[i] && s.stats[i].rises() {
+			in(i)
+		}
+	}
+	return list
+}
+
+// rises reports whether most fields are numbers, of which none is less than the one before and some are more.
+func (s *stats) rises() bool {
+	before, more := math.Inf(-1), 0
+	for _, w := range s.words {
+		switch v, _, ok := decimal.Float(w); {
+		case !ok:
+		case v < before:
+			return false
+		case v > before:
+			before = v
+			more++
+		}
+	}
+	return more > 1 && !s.text()
+}
+
+// choose returns the clock that a caller asks for, the default if that is empty; nil for steps. It also returns what may be asked for.
+func (s *shape) choose(asked string) (chosen *clock, all []string, err error) {
+	list := s.choices()
+	for i := range list {
+		if all = append(all, list[i].label); list[i].label == asked {
+			chosen = &list[i]
+		}
+	}
+	switch named := len(s.clocks()) > 0; {
+	case named:
+		all = append(all, steps)
+	default:
+		all = append([]string{steps}, all...)
+	}
+	if asked == "" && all[0] != steps {
+		chosen = &list[0]
+	}
+	if asked != "" && !slices.Contains(all, asked) {
+		err = &dataset.OptionError{Arg: "Clock", Got: asked, Want: strings.Join(all[:min(len(all), 40)], " or ")}
+	}
+	return chosen, all, err
 }

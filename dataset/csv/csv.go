@@ -48,14 +48,13 @@ func Open(path string, opt dataset.Options) (*Set, error) {
 		return nil, &dataset.FormatError{Format: "csv", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "table", Got: "no lines of equally many fields",
 			Want: "two fields a line or more, separated by commas, semicolons, tabs or spaces"}
 	}
-	if s.clock, err = s.shape.choose(opt.Clock); err != nil {
+	if s.clock, s.info.Clocks, err = s.shape.choose(opt.Clock); err != nil {
 		return nil, err
 	}
 	if !s.shape.hasNumbers(s.clock) && s.shape.rows > 0 {
 		return nil, &dataset.FormatError{Format: "csv", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "table",
 			Got: "no column of numbers besides the clock: " + strings.Join(s.shape.names[:min(len(s.shape.names), 40)], ", "), Want: "one"}
 	}
-	s.info.Clocks = labels(s.shape.clocks())
 	switch c := s.clock; {
 	case c == nil:
 		s.info.Clock, s.why = steps, steps+", for no column is called as a clock (timestamp, time, t, stamp)"

@@ -9,9 +9,10 @@
 // The clock is the first column that is called timestamp, time, t, stamp, ts or the like, alone or with a unit: "#timestamp [ns]", time_us, t_ms;
 // or the last part of a name, as in header.stamp; or a pair sec and nsec (nanosec). It may hold dates as ISO 8601 has them, which are UTC where they
 // have no zone. Timestamps become nanoseconds as their digits say. Where the name says no unit, the first values do: it is the one in which they are
-// dates from 2000 to 2100 at most 100 s apart, else the largest in which steps take a second at most. That is a judgement; Info.Clock and the attribute
-// "clock" tell it, and Options.Clock overrides it: "NAME [ms]" takes any column. A file without such a column has no times: its rows are steps, as
-// of any format without times, at Options.Rate a second; so they are with Options.Clock "steps".
+// dates from 2000 to 2100 at most 100 s apart, else the largest in which steps take a second at most. That is a judgement: Info.Clock and the
+// attribute "clock" tell it, and Options.Clock overrides it by one of Info.Clocks, which also has other columns whose numbers only rise. A file
+// without such a column has no times: its rows are steps, as of any format without times, at Options.Rate a second; so they are with Options.Clock
+// "steps".
 //
 // A line that is broken, because it has another number of fields or text where numbers are, costs itself alone, and Damage counts it.
 package csv
