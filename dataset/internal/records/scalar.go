@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/decimal"
@@ -91,7 +90,7 @@ func parse[T float32 | float64](s Scalar, text string) (v T, exact bool, err err
 			v, exact = ofFloat[T](f)
 			return v, exact, nil
 		}
-		if f, ok := notFinite(text); ok {
+		if f, ok := decimal.NotFinite(text); ok {
 			return T(f), true, nil
 		}
 	case s == U8 || s == U16 || s == U32 || s == U64:
@@ -108,27 +107,4 @@ func parse[T float32 | float64](s Scalar, text string) (v T, exact bool, err err
 		}
 	}
 	return 0, false, fmt.Errorf("%s", s)
-}
-
-// notFinite takes what C libraries print for NaN and infinity besides what strconv knows: "-nan", "nan(snan)", "-1.#IND00", "1.#INF".
-func notFinite(text string) (float64, bool) {
-	bare := strings.ToLower(text)
-	if bare != "" && (bare[0] == '-' || bare[0] == '+') {
-		bare = bare[1:]
-	}
-	if bare == "nan" || strings.HasPrefix(bare, "nan(") && strings.HasSuffix(bare, ")") {
-		return math.NaN(), true
-	}
-	bare, _, _ = strings.Cut(bare, "e+")
-	word, ok := strings.CutPrefix(strings.TrimRight(bare, "0"), "1.#") // zeros fill the digits that were asked for
-	switch {
-	case !ok:
-	case word == "inf" && text[0] == '-':
-		return math.Inf(-1), true
-	case word == "inf":
-		return math.Inf(1), true
-	case word == "ind" || word == "qnan" || word == "snan":
-		return math.NaN(), true
-	}
-	return 0, false
 }
