@@ -3,8 +3,8 @@ package mp4
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 
@@ -91,6 +91,8 @@ func (t *Track) plan(from, to int) run {
 	return r
 }
 
+var errLeftOut = errors.New("the next frame's picture comes instead")
+
 // decodeRun yields frames from to to-1, and returns whether to go on.
 func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
 	r := t.plan(from, to)
@@ -113,12 +115,12 @@ func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.
 		switch {
 		case ctx.Err() != nil:
 			err = ctx.Err()
-		case err != nil && err != io.EOF:
-			err = p.explain(from+i, err)
 		case want < 0:
 			err = t.lostError(from+i, r.lost)
-		case err == io.EOF || rank != want:
-			err = p.explain(from+i, nil)
+		case err != nil:
+			err = p.explain(from+i, err)
+		case rank != want:
+			err = p.explain(from+i, errLeftOut)
 		}
 		if err != nil {
 			frame = nil

@@ -104,10 +104,10 @@ func (p *process) stop() {
 	p.wait()
 }
 
-// explain says why there is no picture of a frame: what is wrong with its output, or nil if that is at its end.
+// explain says why there is no picture of a frame: what is wrong with the output, io.EOF if that is at its end.
 func (p *process) explain(frame int, wrong error) error {
-	if wrong != nil {
-		p.cancel()
+	if wrong != io.EOF {
+		p.cancel() // it would wait for a reader
 	}
 	p.wait()
 	if p.feed.err != nil {
@@ -121,7 +121,7 @@ func (p *process) explain(frame int, wrong error) error {
 	switch {
 	case line != "":
 		e.Err = errors.New("ffmpeg: " + line)
-	case wrong != nil:
+	case wrong != io.EOF:
 		e.Err = wrong
 	default:
 		e.Err = p.failed
