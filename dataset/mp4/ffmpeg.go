@@ -41,6 +41,7 @@ type process struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
 	feed   *feed
+	stdout io.Closer
 	out    *pictures
 	errors tail
 	shift  int32
@@ -74,7 +75,7 @@ func (t *Track) start(ctx context.Context, r run) (*process, error) {
 		p.cancel()
 		return nil, fmt.Errorf("mp4: ffmpeg: %w", err)
 	}
-	p.out = &pictures{r: bufio.NewReaderSize(stdout, 1<<16)}
+	p.stdout, p.out = stdout, &pictures{r: bufio.NewReaderSize(stdout, 1<<16)}
 	return p, nil
 }
 
@@ -101,15 +102,19 @@ func (p *process) wait() {
 // stop ends the program if it still runs.
 func (p *process) stop() {
 	p.cancel()
+	if !p.waited {
+		p.stdout.Close() // ends one that a script left behind
+	}
 	p.wait()
 }
 
 // explain says why there is no picture of a frame: what is wrong with the output, io.EOF if that is at its end.
 func (p *process) explain(frame int, wrong error) error {
-	if wrong != io.EOF {
-		p.cancel() // it would wait for a reader
+	if wrong == io.EOF {
+		p.wait()
+	} else {
+		p.stop() // it would wait for a reader
 	}
-	p.wait()
 	if p.feed.err != nil {
 		return p.feed.err
 	}

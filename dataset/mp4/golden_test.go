@@ -190,7 +190,7 @@ func TestDecodedFramesAreThoseOfFFmpeg(t *testing.T) {
 				assert.Equal(t, to, i)
 			}
 			check(0, v.Len())
-			for from := 0; from < v.Len(); from += 5 {
+			for from := 0; from < v.Len(); from += 9 {
 				check(from, min(from+3, v.Len()))
 			}
 		})
