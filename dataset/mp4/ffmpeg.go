@@ -156,16 +156,14 @@ func (f *feed) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	s := f.samples[0]
-	n := min(int64(len(p)), int64(s.size)-f.read)
-	b, err := f.file.source.read("frame", s.at+f.read, n)
-	if err != nil {
-		f.err = err
-		return 0, err
+	n := int(min(int64(len(p)), int64(s.size)-f.read))
+	if f.err = f.file.into("frame", p[:n], s.at+f.read); f.err != nil {
+		return 0, f.err
 	}
-	if f.read += n; f.read == int64(s.size) {
+	if f.read += int64(n); f.read == int64(s.size) {
 		f.samples, f.read = f.samples[1:], 0
 	}
-	return copy(p, b), nil
+	return n, nil
 }
 
 // tail keeps the end of what is written to it.
