@@ -35,6 +35,12 @@ run -itsoffset 0.5 -i h264_back.mp4 "${exact[@]}" -c copy late.mp4
 run -i h264_back.mp4 "${exact[@]}" -c copy -use_editlist 0 no_edit.mp4
 run -ss 0.1 -i h264_back.mp4 -t 0.3 "${exact[@]}" -c copy -movflags +negative_cts_offsets negative.mp4
 run -i h264_back.mp4 "${exact[@]}" -c copy -movflags +frag_keyframe+empty_moov fragmented.mp4
+# More than 8 bits.
+deep=(-f lavfi -i "testsrc2=size=64x64:rate=30:duration=0.1" "${exact[@]}")
+run "${deep[@]}" -c:v libx264 -pix_fmt yuv420p10le -crf 45 -x264-params threads=1 deep_h264.mp4
+run "${deep[@]}" -c:v libx265 -pix_fmt yuv420p12le -crf 48 -tag:v hvc1 -x265-params "log-level=none:info=0" deep_hevc.mp4
+SVT_LOG=1 run "${deep[@]}" -c:v libsvtav1 -pix_fmt yuv420p10le -crf 50 deep_av1.mp4
+run "${deep[@]}" -c:v libvpx-vp9 -pix_fmt yuv420p12le -crf 55 -b:v 0 deep_vp9.mp4
 # The edit begins and ends inside a frame.
 python3 - <<'PY'
 import struct

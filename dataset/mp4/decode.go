@@ -12,16 +12,23 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// DecodeFrames decodes frames from to to-1, each u8 [H,W,3] in the order red, green, blue, without the rotation that the file may ask for. Video of more
-// than 8 bits is reduced to 8.
+// DecodeFrames decodes frames from to to-1, each u8 [H,W,3] in the order red, green, blue, without the rotation that the file may ask for. Video that
+// says that it has more than 8 bits is an error that is dataset.ErrUnsupported.
 //
 // It runs the program ffmpeg, from PATH or as the variable ROBOCACHE_FFMPEG says, and without it returns an error that is dataset.ErrUnsupported. The
 // program gets the frames from the key frame before on, each with its number for a time, and returns the numbers with the pictures: a frame that it
 // leaves out or cannot decode is an error and never another frame in its place. The first error ends it, and so does the end of ctx.
 func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		if from < 0 || from > to || to > t.Len() {
+		switch {
+		case from < 0 || from > to:
+			yield(nil, &dataset.RangeError{What: "frame", Got: from, Len: t.Len()})
+			return
+		case to > t.Len():
 			yield(nil, &dataset.RangeError{What: "frame", Got: to - 1, Len: t.Len()})
+			return
+		case t.Bits > 8:
+			yield(nil, t.file.fail(-1, dataset.ErrUnsupported, "decode "+t.Codec, fmt.Sprintf("%d bits a channel", t.Bits), "8; encoded frames can be read"))
 			return
 		}
 		for from < to { // an edit list may go back in the media, where another run begins

@@ -83,8 +83,7 @@ func (t *Track) checkTimes() error {
 // edits reads the edit list, nil if there is none, and where it is, -1 if there is none.
 func (t *Track) edits(mvhd, edts box) ([]edit, int64, error) {
 	f := t.file
-	parts, _, _ := f.children(edts, "")
-	elst, ok := parts["elst"]
+	elst, ok := t.children(edts)["elst"]
 	if !ok {
 		return nil, -1, nil
 	}

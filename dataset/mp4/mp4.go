@@ -104,13 +104,17 @@ func (f *File) fragmented(b box) error {
 	return f.fail(b.at, dataset.ErrUnsupported, "layout", "a fragmented file ("+b.kind+")", "one with all frames listed in moov; ffmpeg -i IN -c copy OUT makes one")
 }
 
-// Track is a video track. Its fields and methods may be read from any goroutine; do not write to them.
+// Track is a video track. Its methods may be called from any goroutine; do not write to its fields. Time and Key of a frame that there is not panic, as
+// the elements of a slice do.
 type Track struct {
 	Codec         string // "h264", "hevc", "av1", "vp9", "mpeg4", else the four letters by which the file names it, without spaces
 	Width, Height int    // pixels, before a rotation that the file may ask for
 	Timescale     uint32 // ticks a second
 	Config        []byte // the decoder's configuration, as it is in avcC, hvcC, av1C, vpcC or esds; nil where there is none
+	Bits          int    // of a colour channel, as Config says; 0 if it does not
 	Hidden        int    // frames that are in the file and that the edit list does not show
+	// LeftOut lists the file's other tracks.
+	LeftOut []dataset.LeftOut
 	// Damage is what was lost because the file is broken or cut off there; nil where it is whole.
 	Damage dataset.Damages
 
@@ -216,16 +220,36 @@ func (f *File) firstVideo() (*Track, error) {
 	if b, ok := boxes["mvex"]; ok {
 		return nil, f.fragmented(b)
 	}
-	for _, trak := range traks {
-		parts, _, _ := f.children(trak, "")
-		mdia, _, _ := f.children(parts["mdia"], "")
-		hdlr, err := f.read("hdlr", mdia["hdlr"].body, min(12, mdia["hdlr"].size()))
-		if err == nil && len(hdlr) == 12 && string(hdlr[8:]) == "vide" {
-			t := &Track{file: f, Damage: slices.Clone(f.damage)}
-			return t, t.read(boxes["mvhd"], parts["edts"], mdia)
+	var t *Track
+	var mdia map[string]box
+	var edts box
+	var others []dataset.LeftOut
+	for i, trak := range traks {
+		parts, _, brokenTrak := f.children(trak, "")
+		media, _, brokenMedia := f.children(parts["mdia"], "")
+		hdlr, err := f.read("hdlr", media["hdlr"].body, min(12, media["hdlr"].size()))
+		switch {
+		case errors.Is(err, dataset.ErrClosed):
+			return nil, err
+		case t == nil && len(hdlr) == 12 && string(hdlr[8:]) == "vide":
+			t, mdia, edts = &Track{file: f, Damage: slices.Clone(f.damage)}, media, parts["edts"]
+			for _, err := range []error{broken, brokenTrak, brokenMedia} {
+				t.damaged(err)
+			}
+		case len(hdlr) == 12:
+			others = append(others, dataset.LeftOut{Name: fmt.Sprintf("track %d (%q)", i+1, hdlr[8:]), Count: 1, Reason: "the first video is read"})
+		default:
+			others = append(others, dataset.LeftOut{Name: fmt.Sprintf("track %d", i+1), Count: 1, Reason: "it does not say what it is"})
 		}
 	}
-	if broken != nil {
+	switch {
+	case t != nil:
+		t.LeftOut = others
+		if err := t.read(boxes["mvhd"], edts, mdia); err != nil {
+			return nil, err
+		}
+		return t, nil
+	case broken != nil:
 		return nil, broken
 	}
 	return nil, f.fail(f.moov.at, dataset.ErrNotFound, "video track", fmt.Sprintf("%d tracks of other kinds", len(traks)), "one")

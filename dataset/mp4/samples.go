@@ -16,9 +16,8 @@ func (t *Track) read(mvhd, edts box, mdia map[string]box) error {
 	if t.Timescale, err = f.timescale(mdia["mdhd"], "mdhd"); err != nil {
 		return err
 	}
-	minf, _, _ := f.children(mdia["minf"], "")
-	stbl, _, broken := f.children(minf["stbl"], "")
-	t.damaged(broken)
+	minf := t.children(mdia["minf"])
+	stbl := t.children(minf["stbl"])
 	for _, name := range []string{"stsd", "stts", "stsc", "stsz/stz2", "stco/co64"} {
 		first, second, _ := strings.Cut(name, "/")
 		if stbl[first].kind == "" && stbl[second].kind == "" {
@@ -45,6 +44,13 @@ func (t *Track) damaged(err error) {
 	if bad, ok := dataset.AsDamage(err); ok {
 		t.Damage.Add("broken boxes", 0, bad)
 	}
+}
+
+// children returns the boxes in a box. What breaks off their list is damage.
+func (t *Track) children(b box) map[string]box {
+	first, _, broken := t.file.children(b, "")
+	t.damaged(broken)
+	return first
 }
 
 // table reads a table. That it has fewer entries than it says is damage.
@@ -94,6 +100,7 @@ func (t *Track) describe(stsd, dinf box) error {
 		case "avcC", "hvcC", "av1C", "vpcC", "esds":
 			if t.Config == nil {
 				t.Config = t.stsd[b.body-entry.at : b.end-entry.at : b.end-entry.at]
+				t.Bits = bitsOf(b.kind, t.Config)
 			}
 		}
 	}
@@ -102,8 +109,7 @@ func (t *Track) describe(stsd, dinf box) error {
 
 // ownMedia refuses a track whose frames are in another file.
 func (t *Track) ownMedia(dinf box, index int) error {
-	parts, _, _ := t.file.children(dinf, "")
-	dref, i := parts["dref"], 0
+	dref, i := t.children(dinf)["dref"], 0
 	for b, err := range t.file.boxes(dref.body+8, dref.end) {
 		if err != nil {
 			break
