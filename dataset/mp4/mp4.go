@@ -119,7 +119,7 @@ type Track struct {
 	Damage dataset.Damages
 
 	file    *File
-	stsd    []byte   // the sample description, from its fourth byte on
+	stsd    []byte   // the sample description, a box
 	samples []sample // in the file's order, which is that of decoding
 	order   []int32  // the samples in the order in which they are shown
 	ticks   []int64  // when each of those is
