@@ -1,6 +1,7 @@
 package rlds
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -207,7 +208,7 @@ func (b *builder) add(p *part) error {
 		b.text(p)
 		return nil
 	case images:
-		m, empty, why := b.media(p.leaf, p.items(), times)
+		m, empty, why := b.media(p.leaf, p.items(p.n), times)
 		if why != "" {
 			b.leave(p.name(), p.n, why)
 			return nil
@@ -316,21 +317,25 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 
 // text takes the text of each step: the task, or an attribute that says where it changes.
 func (b *builder) text(p *part) {
-	items := p.items()
-	if i := slices.IndexFunc(items, func(w wire) bool { return !utf8.Valid(w.b) }); i >= 0 {
-		b.leave(p.name(), p.n, fmt.Sprintf("bytes that are no UTF-8, in step %d", i))
-		return
-	}
-	if len(items) == 0 {
-		return
-	}
+	var last []byte
 	var changes []string
-	for i, w := range items {
-		if i == 0 || string(w.b) != string(items[i-1].b) {
-			changes = append(changes, fmt.Sprintf("%d: %s", i, w.b))
+	step, bad := 0, -1
+	_ = p.values(nil, func(w wire) { // count has seen that it is sound
+		if step == 0 || !bytes.Equal(w.b, last) {
+			if bad < 0 && !utf8.Valid(w.b) {
+				bad = step
+			}
+			if bad < 0 {
+				changes = append(changes, fmt.Sprintf("%d: %s", step, w.b))
+			}
+			last = w.b
 		}
-	}
-	switch first := string(items[0].b); {
+		step++
+	})
+	switch first := string(last); {
+	case bad >= 0:
+		b.leave(p.name(), p.n, fmt.Sprintf("bytes that are no UTF-8, in step %d", bad))
+	case step == 0:
 	case len(changes) > 1:
 		b.e.Attributes.Other[p.key] = strings.Join(changes, "\n")
 	case p.leaf == b.set.task:
@@ -357,7 +362,7 @@ func (b *builder) fact(p *part) error {
 		b.leave(p.key, p.n, "an image beside the steps")
 		return nil
 	case texts:
-		items := p.items()
+		items := p.items(p.n)
 		switch {
 		case len(items) != 1:
 			return wrong(p.n)

@@ -76,6 +76,10 @@ func (w *wire) next() (f field, ok bool, err error) {
 }
 
 func (w *wire) varint() (uint64, error) {
+	if w.pos < len(w.b) && w.b[w.pos] < 0x80 {
+		w.pos++
+		return uint64(w.b[w.pos-1]), nil
+	}
 	v, n := binary.Uvarint(w.b[w.pos:])
 	if n <= 0 {
 		return 0, w.bad(w.pos, "varint", "one that does not end", "at most 64 bits, within its message")
@@ -182,6 +186,11 @@ func (f feature) values(number func(v uint64), stretch func(b wire)) error {
 			number(v.value)
 		case f.listed == int64List && v.kind == wireBytes:
 			for v.body.pos < len(v.body.b) {
+				if c := v.body.b[v.body.pos]; c < 0x80 { // most are truth values and small numbers
+					number(uint64(c))
+					v.body.pos++
+					continue
+				}
 				n, err := v.body.varint()
 				if err != nil {
 					return err
@@ -208,8 +217,9 @@ func (f feature) count() (n int, err error) {
 	return n, err
 }
 
-// items returns the values of a bytes_list.
-func (f feature) items() (list []wire) {
+// items returns the values of a bytes_list, of which there are n.
+func (f feature) items(n int) []wire {
+	list := make([]wire, 0, n)
 	_ = f.values(nil, func(b wire) { list = append(list, b) }) // count has seen that it is sound
 	return list
 }
