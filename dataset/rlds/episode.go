@@ -46,7 +46,7 @@ func (b *builder) build() error {
 	if b.features, err = scan(b.data, b.at); err != nil {
 		return err
 	}
-	var parts []*part
+	parts := make([]*part, 0, len(b.set.leaves))
 	votes := map[int]int{}
 	for _, l := range b.set.leaves {
 		p, err := b.part(l)
@@ -82,6 +82,7 @@ func (b *builder) build() error {
 	if err := b.clock(); err != nil {
 		return err
 	}
+	b.e.Streams = make([]dataset.Stream, 0, len(parts))
 	for _, p := range parts {
 		if err := b.add(p); err != nil {
 			if err := b.lose(p.leaf, p, err); err != nil {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
@@ -30,6 +31,9 @@ type Set struct {
 	episodes   []place
 	closed     atomic.Bool
 }
+
+// rooms are for records: one of megabytes would else be garbage for each episode.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 // place is where an episode lies.
 type place struct {
@@ -122,9 +126,14 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	}
 	at := s.episodes[i]
 	from := s.shards[at.shard]
-	data, err := from.read(ctx, at.record)
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	data, err := from.read(ctx, at.record, *room)
 	if err != nil {
 		return nil, err
+	}
+	if from.packed == nil {
+		*room = data // of which the episode keeps nothing
 	}
 	e := &dataset.Episode{Name: at.name, Steps: s.rate == 0}
 	e.Attributes.Source = from.path
