@@ -20,14 +20,15 @@ const (
 	featuresFile = "features.json"
 )
 
-// maxShards is how many shards a split may have.
-const maxShards = 1 << 20
+// maxShards is how many shards a dataset may have. The largest have some ten thousand.
+const maxShards = 1 << 17
 
 // plan is which files a dataset says that it has.
 type plan struct {
 	dir, name string
 	info      dataset.Info
 	splits    []splitPlan
+	shards    int // of dataset_info.json
 }
 
 type splitPlan struct {
@@ -118,15 +119,16 @@ func (p *plan) ofInfo(names []string) error {
 			p.info.Attributes[key] = text
 		}
 	}
-	listed := map[string]bool{}
-	for i, s := range info.Splits {
+	listed, named := map[string]bool{}, map[string]bool{}
+	for _, s := range info.Splits {
 		split, err := p.split(path, info.Name, s)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(info.Splits[:i], func(o splitJSON) bool { return o.Name == s.Name }) {
+		if named[s.Name] {
 			return formatError(dataset.ErrCorrupt, path, -1, "split "+quote(s.Name), "a second one", "each once")
 		}
+		named[s.Name] = true
 		for _, f := range split.files {
 			if listed[f.name] {
 				return formatError(dataset.ErrCorrupt, path, -1, "split "+quote(s.Name), "file "+quote(f.name)+" twice", "each once")
@@ -154,8 +156,8 @@ func (p *plan) split(path, name string, s splitJSON) (splitPlan, error) {
 	if lengths == nil && s.NumShards != nil && *s.NumShards > 0 && *s.NumShards <= maxShards {
 		lengths = slices.Repeat([]number{-1}, int(*s.NumShards))
 	}
-	if len(lengths) > maxShards {
-		return split, formatError(dataset.ErrTooLarge, path, -1, "split "+quote(s.Name), fmt.Sprintf("%d shards", len(lengths)), fmt.Sprintf("at most %d", maxShards))
+	if p.shards += len(lengths); p.shards > maxShards {
+		return split, formatError(dataset.ErrTooLarge, path, -1, "split "+quote(s.Name), fmt.Sprintf("%d shards", len(lengths)), fmt.Sprintf("at most %d of the dataset", maxShards))
 	}
 	template := s.FilepathTemplate
 	if template == "" {
@@ -253,9 +255,10 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 			lost = first(lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
 			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: fmt.Sprintf("got %d records, want %d as %s says", n, f.records, infoFile)})
 		}
-		for i := range opened.records {
-			out.Episodes = append(out.Episodes, len(s.episodes))
-			s.episodes = append(s.episodes, place{len(s.shards), i, fmt.Sprintf("%s_%d", split.name, len(out.Episodes)-1)})
+		opened.split, opened.first, opened.episode = split.name, len(out.Episodes), s.len
+		for range opened.records {
+			out.Episodes = append(out.Episodes, s.len)
+			s.len++
 		}
 		s.shards = append(s.shards, opened)
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,18 +29,12 @@ type Set struct {
 	leaves     []*leaf
 	task       *leaf // says what is to be done; nil if none does
 	shards     []*shard
-	episodes   []place
+	len        int // episodes
 	closed     atomic.Bool
 }
 
 // rooms are for records: one of megabytes would else be garbage for each episode.
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
-
-// place is where an episode lies.
-type place struct {
-	shard, record int
-	name          string // "train_3"
-}
 
 // rates are the steps a second of datasets that are well known, by what dataset_info.json calls them.
 var rates = map[string]float64{
@@ -89,7 +84,7 @@ func (s *Set) Name() string { return s.name }
 func (s *Set) Format() string { return "rlds" }
 
 // Len returns the number of episodes of all splits.
-func (s *Set) Len() int { return len(s.episodes) }
+func (s *Set) Len() int { return s.len }
 
 // Info returns what the dataset says of itself, its splits, and what is not as it says: files that are not there, and counts that differ.
 func (s *Set) Info() dataset.Info {
@@ -118,27 +113,27 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	switch {
 	case s.closed.Load():
 		return nil, fmt.Errorf("rlds: %s: %w", s.path, dataset.ErrClosed)
-	case i < 0 || i >= len(s.episodes):
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.episodes)}
+	case i < 0 || i >= s.len:
+		return nil, &dataset.RangeError{What: "episode", Got: i, Len: s.len}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	at := s.episodes[i]
-	from := s.shards[at.shard]
+	from := s.shards[sort.Search(len(s.shards), func(k int) bool { return s.shards[k].episode > i })-1]
+	record := i - from.episode
 	room := rooms.Get().(*[]byte)
 	defer rooms.Put(room)
-	data, err := from.read(ctx, at.record, *room)
+	data, err := from.read(ctx, record, *room)
 	if err != nil {
 		return nil, err
 	}
 	if from.packed == nil {
 		*room = data // of which the episode keeps nothing
 	}
-	e := &dataset.Episode{Name: at.name, Steps: s.rate == 0}
+	e := &dataset.Episode{Name: fmt.Sprintf("%s_%d", from.split, from.first+record), Steps: s.rate == 0}
 	e.Attributes.Source = from.path
-	e.Attributes.Other = map[string]string{"tfds_id": fmt.Sprintf("%s__%d", filepath.Base(from.path), at.record)}
-	b := &builder{set: s, shard: from, data: data, at: from.records[at.record].at, e: e}
+	e.Attributes.Other = map[string]string{"tfds_id": fmt.Sprintf("%s__%d", filepath.Base(from.path), record)}
+	b := &builder{set: s, shard: from, data: data, at: from.records[record].at, e: e}
 	if err := b.build(); err != nil {
 		return nil, withPath(err, from.path)
 	}

@@ -49,6 +49,10 @@ type shard struct {
 	path    string
 	records []record
 	packed  *packed // nil unless the file is compressed
+
+	split   string
+	first   int // which of its split's episodes the first record is
+	episode int // which of all
 }
 
 // openShard finds the records of a file by their lengths. What is broken is damage; the error is one of reading.
