@@ -1,8 +1,6 @@
 package rlds
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -305,6 +303,9 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 	if v.len() != rows*len(columns) {
 		return p.body.bad(0, "feature "+quote(p.key), fmt.Sprintf("%d values", v.len()), fmt.Sprintf("%d rows of %d", rows, len(columns)))
 	}
+	if p.leaf == b.set.task {
+		b.e.Attributes.Task = v.text(len(columns))
+	}
 	s := dataset.Stream{Name: p.name(), Columns: columns, Inexact: v.inexact}
 	if s.Times, err = tensor.Of(slices.Clone(times), len(times)); err != nil {
 		return err
@@ -314,36 +315,6 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 	}
 	b.e.Streams = append(b.e.Streams, s)
 	return nil
-}
-
-// text takes the text of each step: the task, or an attribute that says where it changes.
-func (b *builder) text(p *part) {
-	var last []byte
-	var changes []string
-	step, bad := 0, -1
-	_ = p.values(nil, func(w wire) { // count has seen that it is sound
-		if step == 0 || !bytes.Equal(w.b, last) {
-			if bad < 0 && !utf8.Valid(w.b) {
-				bad = step
-			}
-			if bad < 0 {
-				changes = append(changes, fmt.Sprintf("%d: %s", step, w.b))
-			}
-			last = w.b
-		}
-		step++
-	})
-	switch first := string(last); {
-	case bad >= 0:
-		b.leave(p.name(), p.n, fmt.Sprintf("bytes that are no UTF-8, in step %d", bad))
-	case step == 0:
-	case len(changes) > 1:
-		b.e.Attributes.Other[p.key] = strings.Join(changes, "\n")
-	case p.leaf == b.set.task:
-		b.e.Attributes.Task = first
-	default:
-		b.e.Attributes.Other[p.key] = first
-	}
 }
 
 // maxFact is how many numbers of an episode are an attribute.
@@ -370,7 +341,7 @@ func (b *builder) fact(p *part) error {
 		case !utf8.Valid(items[0].b):
 			b.leave(p.key, 1, "bytes that are no UTF-8")
 		default:
-			b.e.Attributes.Other[p.key] = string(items[0].b)
+			b.say(p, string(items[0].b))
 		}
 		return nil
 	}
@@ -433,25 +404,4 @@ func (p *part) print() (list []string, err error) {
 		list = append(list, strconv.FormatFloat(x, 'g', -1, bits))
 	}
 	return list, nil
-}
-
-// taskOf returns the leaf of texts that says what is to be done, or nil.
-func taskOf(leaves []*leaf) *leaf {
-	names := []string{"language_instruction", "natural_language_instruction"}
-	rank := func(l *leaf) int {
-		if i := slices.Index(names, l.last()); i >= 0 && l.kind == texts && l.perStep() && l.why == "" {
-			return i
-		}
-		return len(names)
-	}
-	if len(leaves) == 0 {
-		return nil
-	}
-	best := slices.MinFunc(leaves, func(a, b *leaf) int {
-		return cmp.Or(rank(a)-rank(b), len(a.key)-len(b.key), cmp.Compare(a.key, b.key))
-	})
-	if rank(best) == len(names) {
-		return nil
-	}
-	return best
 }

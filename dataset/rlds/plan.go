@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,7 +29,8 @@ type plan struct {
 	dir, name string
 	info      dataset.Info
 	splits    []splitPlan
-	shards    int // of dataset_info.json
+	shards    int      // of dataset_info.json
+	labels    []string // files of the names of labels
 }
 
 type splitPlan struct {
@@ -41,35 +43,22 @@ type filePlan struct {
 	records int64 // -1 where nothing says how many
 }
 
-// Folder tells a folder of a dataset: it has dataset_info.json and features.json, or files of records.
-func Folder(path string) bool {
-	list, err := os.ReadDir(path)
-	if err != nil {
-		return false
-	}
-	var info, features bool
-	for _, f := range list {
-		if f.IsDir() {
-			continue
-		}
-		if strings.Contains(f.Name(), ".tfrecord") {
-			return true
-		}
-		info, features = info || f.Name() == infoFile, features || f.Name() == featuresFile
-	}
-	return info && features
-}
-
 // planOf reads dataset_info.json, or without it the names of the files.
 func planOf(path string) (*plan, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	p, only := &plan{dir: path}, ""
-	if !st.IsDir() {
+	p, only := &plan{}, ""
+	var others []string
+	if st.IsDir() {
+		p.dir, others, err = newest(path)
+	} else {
 		p.dir, only = filepath.Split(path)
 		p.dir = filepath.Clean(p.dir)
+	}
+	if err != nil {
+		return nil, err
 	}
 	list, err := os.ReadDir(p.dir)
 	if err != nil {
@@ -84,7 +73,7 @@ func planOf(path string) (*plan, error) {
 		}
 	}
 	if !has[featuresFile] {
-		return nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
+		return nil, formatError(dataset.ErrUnsupported, filepath.Join(p.dir, only), -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
 	}
 	if has[infoFile] {
 		err = p.ofInfo(names)
@@ -96,6 +85,10 @@ func planOf(path string) (*plan, error) {
 	}
 	if p.name == "" {
 		p.name = filepath.Base(p.dir)
+	}
+	p.labels = slices.DeleteFunc(slices.Sorted(maps.Keys(has)), func(name string) bool { return !strings.HasSuffix(name, labelsEnd) })
+	if len(others) > 0 {
+		p.say("other versions", strings.Join(others, ", "))
 	}
 	if only != "" {
 		p.narrow(only)
@@ -113,10 +106,10 @@ func (p *plan) ofInfo(names []string) error {
 	if format := strings.ToLower(info.FileFormat); format != "" && format != "tfrecord" {
 		return formatError(dataset.ErrUnsupported, path, -1, "fileFormat", quote(info.FileFormat), "tfrecord")
 	}
-	p.name, p.info.Attributes = info.Name, map[string]string{}
-	for key, text := range map[string]string{"version": info.Version, "description": info.Description, "citation": info.Citation} {
+	p.name = info.Name
+	for key, text := range map[string]string{"version": info.Version, "config": info.ConfigName, "description": info.Description, "citation": info.Citation} {
 		if text != "" {
-			p.info.Attributes[key] = text
+			p.say(key, text)
 		}
 	}
 	listed, named := map[string]bool{}, map[string]bool{}
@@ -143,6 +136,14 @@ func (p *plan) ofInfo(names []string) error {
 		}
 	}
 	return nil
+}
+
+// say adds an attribute.
+func (p *plan) say(key, text string) {
+	if p.info.Attributes == nil {
+		p.info.Attributes = map[string]string{}
+	}
+	p.info.Attributes[key] = text
 }
 
 func (p *plan) problem(where, what string) {

@@ -23,8 +23,10 @@ func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
 		"d-train.tfrecord-00002-of-00003": string(examples(2)), "test_00000_00001.tfrecord": string(examples(1)), "d-old.tfrecord-00000-of-00001": string(examples(3)),
 		"other.tfrecord-00000-of-00001": ""})
 	s := open(t, dir, Options{})
-	assert.Equal(t, dataset.Info{Attributes: map[string]string{"version": "1.2.3", "description": "What it is."},
-		Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
+	assert.Equal(t, dataset.Info{
+		Features:   []dataset.Feature{{Name: "action", DType: "float32", Shape: []int{3}}, {Name: "is_first", DType: "bool"}, {Name: "reward", DType: "float32"}},
+		Attributes: map[string]string{"version": "1.2.3", "description": "What it is."},
+		Splits:     []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
 		Problems: []dataset.Problem{{Where: "other.tfrecord-00000-of-00001", What: "is in no split of dataset_info.json, and not read"},
 			{Where: "d-train.tfrecord-00002-of-00003", What: "got 2 records, want 3 as dataset_info.json says"}, {Where: "d-train.tfrecord-00001-of-00003", What: "is not there"},
 			{Where: "split val", What: "none of its files is there"}}}, s.Info())

@@ -46,8 +46,8 @@ var rates = map[string]float64{
 	"nyu_franka_play_dataset_converted_externally_to_rlds": 3, "ucsd_kitchen_dataset_converted_externally_to_rlds": 2, "utaustin_mutex": 20,
 }
 
-// Open opens the folder of a dataset's version, or one of its files of records, which needs features.json beside it. It finds the records by their
-// lengths, which of a compressed file takes reading all of it.
+// Open opens the folder of a dataset's version, the one above it, of which it takes the newest version, or one of its files of records, which needs
+// features.json beside it. It finds the records by their lengths, which takes one small read a record, and of a compressed file reading all of it.
 func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,15 +56,17 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info}
+	leaves, err := readFeatures(filepath.Join(plan.dir, featuresFile))
+	if err != nil {
+		return nil, err
+	}
+	plan.readLabels(leaves)
+	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info, leaves: leaves, task: taskOf(leaves)}
+	s.info.Features = declared(leaves)
 	if err := s.info.ChooseRate(opt.Rate, 0, rates[plan.name]); err != nil {
 		return nil, err
 	}
 	s.rate = s.info.Rate
-	if s.leaves, err = readFeatures(filepath.Join(plan.dir, featuresFile)); err != nil {
-		return nil, err
-	}
-	s.task = taskOf(s.leaves)
 	for _, split := range plan.splits {
 		if err := s.openSplit(ctx, plan, split); err != nil {
 			s.Close()
@@ -89,7 +91,8 @@ func (s *Set) Len() int { return s.len }
 // Info returns what the dataset says of itself, its splits, and what is not as it says: files that are not there, and counts that differ.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Splits, info.Attributes, info.Problems = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Problems)
+	info.Features, info.Splits, info.Problems = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Attributes = maps.Clone(info.Attributes)
 	return info
 }
 
