@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +57,28 @@ func typicalFeatures(state, cameras int) string {
 	return stepsOf(all)
 }
 
-// Bytes are those of the records, which the system has in memory after the first round. Images are not asked for.
+// Records of BridgeData V2: 7 numbers of state, 512 of a language embedding and four images of 64x64.
+func BenchmarkBridge(b *testing.B) {
+	const dir = "../../../shared/data/bridge_rlds"
+	if _, err := os.Stat(dir); err != nil {
+		b.Skip("no shared recordings beside the project: bridge_rlds")
+	}
+	s := open(b, dir, Options{})
+	size := int64(0)
+	for _, r := range s.shards[0].records {
+		size += r.size
+	}
+	b.SetBytes(size / int64(s.Len()))
+	i := 0
+	for b.Loop() {
+		_, err := s.Episode(context.Background(), i%s.Len())
+		require.NoError(b, err)
+		i++
+	}
+}
+
+// Bytes are those of the records, which the system has in memory after the first round. Images are not asked for. ROBOCACHE_RLDS_DIR is a folder that
+// keeps the datasets, for other programs to read.
 func BenchmarkEpisode(b *testing.B) {
 	for _, c := range []struct{ steps, state, cameras int }{{100, 7, 0}, {300, 7, 0}, {100, 26, 0}, {300, 26, 0}, {100, 7, 2}} {
 		b.Run(fmt.Sprintf("T=%d/D=%d/cameras=%d", c.steps, c.state, c.cameras), func(b *testing.B) {
@@ -66,7 +89,16 @@ func BenchmarkEpisode(b *testing.B) {
 				list = append(list, typical(rng, c.steps, c.state, c.cameras).bytes())
 				size += len(list[len(list)-1])
 			}
-			s := open(b, folder(b, typicalFeatures(c.state, c.cameras), len(list), recordsOf(list...)), Options{Strict: true})
+			files := map[string]string{infoFile: info(len(list)), featuresFile: typicalFeatures(c.state, c.cameras), onlyShard: string(recordsOf(list...))}
+			dir := b.TempDir()
+			if root := os.Getenv("ROBOCACHE_RLDS_DIR"); root != "" {
+				dir = filepath.Join(root, fmt.Sprintf("T=%d_D=%d_cameras=%d", c.steps, c.state, c.cameras))
+				require.NoError(b, os.MkdirAll(dir, 0o700))
+			}
+			for name, text := range files {
+				require.NoError(b, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+			}
+			s := open(b, dir, Options{Strict: true})
 			b.SetBytes(int64(size / len(list)))
 			b.ReportAllocs()
 			i := 0

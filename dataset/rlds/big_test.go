@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,28 +32,31 @@ func peak(t *testing.T) int64 {
 	return kb << 10
 }
 
-// ROBOCACHE_BIG=5e9 makes a dataset of so many bytes, 64 shards of the records of BridgeData V2 or else of generated ones, and reads it twice.
+// ROBOCACHE_BIG=5e9 makes datasets of so many bytes in 64 shards, of the records of BridgeData V2 and of large ones with four cameras, and reads each twice.
 func TestABigDatasetTakesLittleMemory(t *testing.T) {
 	want, err := strconv.ParseFloat(os.Getenv("ROBOCACHE_BIG"), 64)
 	if err != nil {
 		t.Skip("no bytes in ROBOCACHE_BIG: a dataset larger than the shared recordings is not made")
 	}
-	dir, features := t.TempDir(), typicalFeatures(7, 2)
-	var records []byte
-	n := 25
-	const shared = "../../../shared/data/bridge_rlds/"
-	if b, err := os.ReadFile(shared + "bridge_dataset-train.tfrecord-00000-of-00001"); err == nil {
-		text, err := os.ReadFile(shared + featuresFile)
-		require.NoError(t, err)
-		records, features = b, string(text)
-	} else {
-		rng := rand.New(rand.NewPCG(1, 2))
-		var list [][]byte
-		for range n {
-			list = append(list, typical(rng, 100, 7, 2).bytes())
+	t.Run("recorded", func(t *testing.T) {
+		const shared = "../../../shared/data/bridge_rlds/"
+		records, err := os.ReadFile(shared + "bridge_dataset-train.tfrecord-00000-of-00001")
+		if err != nil {
+			t.Skip("no shared recordings beside the project: bridge_rlds")
 		}
-		records = recordsOf(list...)
-	}
+		features, err := os.ReadFile(shared + featuresFile)
+		require.NoError(t, err)
+		big(t, want, records, string(features), 25)
+	})
+	t.Run("generated", func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		big(t, want, recordsOf(typical(rng, 300, 26, 4).bytes(), typical(rng, 200, 26, 4).bytes()), typicalFeatures(26, 4), 2)
+	})
+}
+
+// big reads a dataset that has n records again and again.
+func big(t *testing.T, want float64, records []byte, features string, n int) {
+	dir := t.TempDir()
 	const shards = 64
 	each := int(want)/shards/len(records) + 1
 	var lengths []int
@@ -71,7 +73,7 @@ func TestABigDatasetTakesLittleMemory(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, infoFile), []byte(info(lengths...)), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, featuresFile), []byte(features), 0o600))
 	size := float64(len(records)) * shards * float64(each)
-	records, features = nil, strings.Clone(features)
+	records = nil
 	debug.FreeOSMemory()
 	peak(t)
 	before := peak(t)
