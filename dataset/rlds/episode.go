@@ -307,7 +307,7 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 		b.e.Attributes.Task = v.text(len(columns))
 	}
 	s := dataset.Stream{Name: p.name(), Columns: columns, Inexact: v.inexact}
-	if s.Times, err = tensor.Of(slices.Clone(times), len(times)); err != nil {
+	if s.Times, err = tensor.Of(times, len(times)); err != nil {
 		return err
 	}
 	if s.Values, err = v.tensor(rows, len(columns)); err != nil {

@@ -3,6 +3,7 @@ package rlds
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -207,6 +208,11 @@ func (f feature) values(number func(v uint64), stretch func(b wire)) error {
 
 // count returns how many values the list has.
 func (f feature) count() (n int, err error) {
+	if w := f.body; f.listed == int64List { // of numbers that take a byte each, as truth values do, the bytes are counted
+		if v, ok, err := w.next(); ok && err == nil && v.num == 1 && v.kind == wireBytes && w.pos == len(w.b) && !slices.ContainsFunc(v.body.b, func(c byte) bool { return c >= 0x80 }) {
+			return len(v.body.b), nil
+		}
+	}
 	err = f.values(func(uint64) { n++ }, func(b wire) {
 		if f.listed == floatList {
 			n += len(b.b) / 4
