@@ -32,7 +32,8 @@ func peak(t *testing.T) int64 {
 	return kb << 10
 }
 
-// ROBOCACHE_BIG=5e9 makes datasets of so many bytes in 64 shards, of the records of BridgeData V2 and of large ones with four cameras, and reads each twice.
+// ROBOCACHE_BIG=5e9 makes datasets of so many bytes in 64 shards, of the records of BridgeData V2 and of large ones with four cameras, and reads each
+// twice.
 func TestABigDatasetTakesLittleMemory(t *testing.T) {
 	want, err := strconv.ParseFloat(os.Getenv("ROBOCACHE_BIG"), 64)
 	if err != nil {

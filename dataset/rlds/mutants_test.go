@@ -78,7 +78,9 @@ func TestMutantsAreErrorsOrSound(t *testing.T) {
 	robot := folder(t, typicalFeatures(7, 2), 0, nil)
 	features, err := readFeatures(filepath.Join(robot, featuresFile))
 	require.NoError(t, err)
-	small := typical(rng, 5, 7, 0).with(example{"steps/observation/image_0": []string{jpeg, jpeg, jpeg, jpeg, jpeg}, "steps/observation/image_1": []string{png, "", png, png, png}})
+	small := typical(rng, 5, 7, 0).with(example{
+		"steps/observation/image_0": []string{jpeg, jpeg, jpeg, jpeg, jpeg}, "steps/observation/image_1": []string{png, "", png, png, png},
+	})
 	records = append(records, seedling{features, small.bytes()})
 	dir := write(t, files)
 	names := []string{infoFile, featuresFile, "kinds-train.tfrecord-00000-of-00002", "kinds-train.tfrecord-00001-of-00002"}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -183,6 +184,30 @@ func TestEpisodesAreReadFromManyGoroutines(t *testing.T) {
 		}
 		for range 4 {
 			assert.True(t, slices.Equal([]int{2, 3, 4, 5, 6, 7, 8, 9}, <-got))
+		}
+	}
+}
+
+// The room that a record is read into is used again, by any goroutine.
+func TestEpisodesStayAsTheyAreWhileOthersAreRead(t *testing.T) {
+	s := open(t, "testdata/kinds", Options{Strict: true})
+	want := goldens(t, "kinds")
+	var wait sync.WaitGroup
+	var kept [8][40]*dataset.Episode
+	for g := range kept {
+		wait.Go(func() {
+			for i := range kept[g] {
+				e, err := s.Episode(context.Background(), (g+i)%s.Len())
+				assert.NoError(t, err)
+				kept[g][i] = e
+			}
+		})
+	}
+	wait.Wait()
+	for g, list := range kept {
+		for i, e := range list {
+			require.NotNil(t, e)
+			compare(t, want[(g+i)%s.Len()], e)
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// taskOf returns the leaf that says what is to be done, or nil: a text, of the steps rather than of the episode, or numbers as language_table has them.
+// taskOf returns the leaf that says what is to be done, or nil: a text, of the steps rather than of the episode, or numbers that spell one, as
+// language_table has them.
 func taskOf(leaves []*leaf) *leaf {
 	names := []string{"language_instruction", "natural_language_instruction"}
 	rank := func(l *leaf) int {
