@@ -25,7 +25,8 @@ type builder struct {
 	features map[string]feature
 	e        *dataset.Episode
 	steps    int
-	times    []int64 // [steps]
+	times    []int64        // [steps]
+	clocked  *tensor.Tensor // of these, which the steps' streams share
 }
 
 // part is a leaf as a record has it.
@@ -109,7 +110,9 @@ func (b *builder) lose(l *leaf, p *part, err error) error {
 // clock makes the times of the steps.
 func (b *builder) clock() (err error) {
 	b.e.Frames = b.steps
-	b.times, err = dataset.StepTimes(b.steps, b.set.rate)
+	if b.times, err = dataset.StepTimes(b.steps, b.set.rate); err == nil {
+		b.clocked, err = tensor.Of(b.times, b.steps)
+	}
 	return err
 }
 
@@ -307,8 +310,10 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 		b.e.Attributes.Task = v.text(len(columns))
 	}
 	s := dataset.Stream{Name: p.name(), Columns: columns, Inexact: v.inexact}
-	if s.Times, err = tensor.Of(times, len(times)); err != nil {
-		return err
+	if s.Times = b.clocked; p.ragged() {
+		if s.Times, err = tensor.Of(times, len(times)); err != nil {
+			return err
+		}
 	}
 	if s.Values, err = v.tensor(rows, len(columns)); err != nil {
 		return err
