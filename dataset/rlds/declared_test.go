@@ -2,6 +2,7 @@ package rlds
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,4 +92,9 @@ func TestOfSeveralBuilderConfigsOneIsAskedFor(t *testing.T) {
 	_, err = dataset.Open(context.Background(), versioned(t, names...), Options{})
 	assert.ErrorContains(t, err, "s, t, and more")
 	assert.False(t, Folder(filepath.Join(root, "empty")))
+	root = versioned(t, "a/1.0.0")
+	for i := range maxNames {
+		require.NoError(t, os.Mkdir(filepath.Join(root, fmt.Sprint("episode_", i)), 0o700))
+	}
+	assert.False(t, Folder(root), "a folder of so many is another kind of dataset, which is not looked through")
 }

@@ -15,14 +15,14 @@ var versionName = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
 // Folder tells a folder of a dataset: that of a version, or one that has these below it, or builder configs that have.
 func Folder(path string) bool {
-	if isVersion(path) || len(versions(path)) > 0 {
-		return true
-	}
-	return len(configs(path)) > 0
+	return isVersion(path) || len(versions(path)) > 0 || len(configs(path)) > 0
 }
 
 // isVersion tells the folder of a version: it has dataset_info.json and features.json, or files of records.
 func isVersion(path string) bool {
+	if st, err := os.Stat(path); err != nil || !st.IsDir() {
+		return false
+	}
 	list, err := os.ReadDir(path)
 	if err != nil {
 		return false
@@ -40,28 +40,41 @@ func isVersion(path string) bool {
 	return info && features
 }
 
-// versions returns the versions below a folder, the oldest first.
-func versions(path string) (names []string) {
-	list, err := os.ReadDir(path)
+// maxNames is how many names a folder of versions may have, and a folder of builder configs: others are of another kind, with a folder an episode, say,
+// and looking into each would take long.
+const maxNames = 1000
+
+// namesIn lists a folder, if it has few names.
+func namesIn(path string) []os.DirEntry {
+	if st, err := os.Stat(path); err != nil || !st.IsDir() { // to open a pipe would wait for who writes it
+		return nil
+	}
+	dir, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
-	for _, f := range list {
-		if versionName.MatchString(f.Name()) && isVersion(filepath.Join(path, f.Name())) {
+	defer dir.Close()
+	list, err := dir.ReadDir(maxNames + 1)
+	if err != nil || len(list) > maxNames {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b os.DirEntry) int { return dataset.CompareNames(a.Name(), b.Name()) })
+	return list
+}
+
+// versions returns the versions below a folder, the oldest first.
+func versions(path string) (names []string) {
+	for _, f := range namesIn(path) {
+		if versionName.MatchString(f.Name()) && !f.Type().IsRegular() && isVersion(filepath.Join(path, f.Name())) {
 			names = append(names, f.Name())
 		}
 	}
-	slices.SortFunc(names, dataset.CompareNames)
 	return names
 }
 
 // configs returns the folders below a folder that have versions: builder configs of a dataset, or datasets.
 func configs(path string) (names []string) {
-	list, err := os.ReadDir(path)
-	if err != nil {
-		return nil
-	}
-	for _, f := range list {
+	for _, f := range namesIn(path) {
 		if !f.Type().IsRegular() && !strings.HasPrefix(f.Name(), ".") && len(versions(filepath.Join(path, f.Name()))) > 0 {
 			names = append(names, f.Name())
 		}
