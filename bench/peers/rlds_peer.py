@@ -4,10 +4,10 @@
     ROBOCACHE_RLDS_DIR=/tmp/rlds go test -run NONE -bench Episode -cpu 1 ./dataset/rlds   # writes the datasets that it reads below the folder
     bench/peers/rlds_peer.py /tmp/rlds/*
 
-A pass reads every record of every shard into arrays [T, D] of the numbers below steps; images and texts stay bytes. It takes TensorFlow's TFRecordDataset
-and parse_single_example on one thread if TensorFlow can be imported, else a reader of its own: struct for the records, a few lines of protobuf, numpy
-for packed values. That one does not check checksums, which TensorFlow and RoboCache do; both copy images, which RoboCache leaves in the file until
-they are asked for. --reader chooses. The report is JSON: the best and the median pass, in MB/s of the files.
+A pass reads every record of every shard into arrays [T, D] of the numbers below steps; images and texts stay bytes. It takes TensorFlow's
+TFRecordDataset and parse_single_example on one thread if TensorFlow can be imported, else a reader of its own: struct for the records, a few lines of
+protobuf, numpy for packed values. That one does not check checksums, which TensorFlow and RoboCache do; both copy images, which RoboCache leaves in the
+file until they are asked for. --reader chooses. The report is JSON: which reader, and the best and the median pass, in MB/s of the files.
 """
 import argparse
 import glob
@@ -132,7 +132,9 @@ def tensorflow_reader(folder):
         spec[key] = tf.io.FixedLenSequenceFeature(shape, stored, allow_missing=True) if steps else tf.io.FixedLenFeature(shape, stored)
 
     def episodes():
-        records = tf.data.TFRecordDataset(shards(folder), num_parallel_reads=1)
+        one = tf.data.Options()
+        one.threading.private_threadpool_size = 1
+        records = tf.data.TFRecordDataset(shards(folder), num_parallel_reads=1).with_options(one)
         return records.map(lambda r: tf.io.parse_single_example(r, spec), num_parallel_calls=1).as_numpy_iterator()
 
     return episodes

@@ -41,7 +41,7 @@ func declared(leaves []*leaf) (list []dataset.Feature) {
 func (p *plan) readLabels(leaves []*leaf) {
 	for _, l := range leaves {
 		name := strings.ReplaceAll(l.key, "/", "-") + labelsEnd
-		if l.class != "ClassLabel" || !slices.Contains(p.labels, name) {
+		if l.class != "ClassLabel" || !p.has[name] {
 			continue
 		}
 		labels, err := labelsOf(filepath.Join(p.dir, name))

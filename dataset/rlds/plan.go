@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,8 +28,8 @@ type plan struct {
 	dir, name string
 	info      dataset.Info
 	splits    []splitPlan
-	shards    int      // of dataset_info.json
-	labels    []string // files of the names of labels
+	shards    int             // of dataset_info.json
+	has       map[string]bool // what is in the folder
 }
 
 type splitPlan struct {
@@ -65,17 +64,17 @@ func planOf(path string) (*plan, error) {
 		return nil, err
 	}
 	var names []string // of files of records
-	has := map[string]bool{}
+	p.has = map[string]bool{}
 	for _, f := range list {
-		has[f.Name()] = true
+		p.has[f.Name()] = true
 		if strings.Contains(f.Name(), ".tfrecord") && !f.IsDir() {
 			names = append(names, f.Name())
 		}
 	}
-	if !has[featuresFile] {
+	if !p.has[featuresFile] {
 		return nil, formatError(dataset.ErrUnsupported, filepath.Join(p.dir, only), -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
 	}
-	if has[infoFile] {
+	if p.has[infoFile] {
 		err = p.ofInfo(names)
 	} else {
 		p.ofNames(names)
@@ -86,7 +85,6 @@ func planOf(path string) (*plan, error) {
 	if p.name == "" {
 		p.name = filepath.Base(p.dir)
 	}
-	p.labels = slices.DeleteFunc(slices.Sorted(maps.Keys(has)), func(name string) bool { return !strings.HasSuffix(name, labelsEnd) })
 	if len(others) > 0 {
 		p.say("other versions", strings.Join(others, ", "))
 	}

@@ -88,7 +88,7 @@ func (s *Set) Format() string { return "rlds" }
 // Len returns the number of episodes of all splits.
 func (s *Set) Len() int { return s.len }
 
-// Info returns what the dataset says of itself, its splits, and what is not as it says: files that are not there, and counts that differ.
+// Info returns what the dataset says of itself, its features and splits, and what is not as it says: files that are not there, and counts that differ.
 func (s *Set) Info() dataset.Info {
 	info := s.info
 	info.Features, info.Splits, info.Problems = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Problems)
