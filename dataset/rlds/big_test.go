@@ -104,8 +104,9 @@ func big(t *testing.T, want float64, records []byte, features string, n int) {
 			}
 		}
 		most := peak(t)
-		t.Logf("%.0f MB, %d episodes, the largest %.1f MB, frames %v: opened in %v, read in %v: %.0f MB/s; memory %.0f MB before, at most %.0f MB", size/1e6, count,
-			float64(largest)/1e6, frames, opened.Round(time.Millisecond), took.Round(time.Millisecond), size/1e6/took.Seconds(), float64(before)/1e6, float64(most)/1e6)
+		t.Logf("%.0f MB, %d episodes, the largest %.1f MB, frames %v: opened in %v, read in %v: %.0f MB/s; memory %.0f MB before, at most %.0f MB",
+			size/1e6, count, float64(largest)/1e6, frames, opened.Round(time.Millisecond), took.Round(time.Millisecond), size/1e6/took.Seconds(),
+			float64(before)/1e6, float64(most)/1e6)
 		assert.Equal(t, s.Len(), count)
 		assert.Less(t, most-before-largest, int64(200e6))
 	}
