@@ -97,7 +97,8 @@ func (f *File) Header(name string) (npy.Header, error) {
 // Tensor reads an array of numbers, as npy.Read does. No such name is a *dataset.FormatError that is dataset.ErrNotFound.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) { return whole(f, name, npy.Read) }
 
-// Checked reads an array of numbers, as npy.Read does, if check takes its header: its error is returned as it is, and the data are not read.
+// Checked reads an array of numbers, as npy.Read does, if check takes its header; else the data are not read. Of an error of check that is a
+// *dataset.FormatError the path is set.
 func (f *File) Checked(name string, check func(npy.Header) error) (*tensor.Tensor, error) {
 	return whole(f, name, func(r io.Reader) (*tensor.Tensor, error) {
 		h, err := npy.ReadHeader(r)
