@@ -60,7 +60,8 @@ func (s *series) variant(like *variant) *variant {
 		if v.reason != "" && like.reason != "" {
 			return v
 		}
-		if v.size == like.size && (v.reason == "") == (like.reason == "") && v.like.Descr == like.like.Descr && slices.Equal(v.like.Shape, like.like.Shape) {
+		if v.reason == like.reason && v.size == like.size && slices.Equal(v.like.Shape, like.like.Shape) &&
+			(v.like.Descr == like.like.Descr || v.like.Type() == like.like.Type()) { // but for the byte order
 			return v
 		}
 	}
