@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxValues = 1 << 22 // that are pushed or remembered: some hundred megabytes of memory at most
+	maxValues = 1 << 21 // that are pushed or remembered: some hundred megabytes of memory at most
 	maxMarks  = 1000    // that are open: how deep a list lies in lists as they are written
 )
 

@@ -234,7 +234,11 @@ func array(d *dtype, shape []any, fortran bool, data any) (a *Array, got, want s
 	for i, v := range shape {
 		n, ok := v.(int64)
 		if !ok || n < 0 || n > tensor.MaxBytes {
-			return nil, fmt.Sprintf("a dimension %.40v", v), "a number from 0"
+			got := kindOf(v)
+			if ok {
+				got = fmt.Sprint(n)
+			}
+			return nil, "a dimension " + got, "a number from 0"
 		}
 		a.Shape[i] = int(n)
 	}
