@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -66,13 +67,12 @@ func (b *builder) imageHeader(name string, v *variant) (head npy.Header, err err
 }
 
 func readImageHeader(path, name string) (head npy.Header, err error) {
-	f, err := openFrame(path)
+	f, err := npz.Open(path)
 	if err != nil {
 		return head, err
 	}
-	defer f.close()
-	head, err = f.Header(name)
-	return head, named(err, path)
+	defer f.Close()
+	return f.Header(name)
 }
 
 // encodingOf returns the name of images of a type and shape, or none for what are no images.
@@ -111,11 +111,11 @@ func (m *images) ReadFrame(_ context.Context, i int) ([]byte, error) {
 		return nil, err
 	}
 	path := m.split.path(m.ids[i])
-	f, err := openFrame(path)
+	f, err := npz.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
+	defer f.Close()
 	t, err := f.Checked(m.name, func(h npy.Header) error {
 		if h.Type() != m.head.Type() || !slices.Equal(h.Shape, m.head.Shape) {
 			return &dataset.FormatError{Format: format, Offset: 0, Kind: dataset.ErrShape, Msg: "image", Got: h.String(), Want: m.head.String()}
@@ -123,7 +123,7 @@ func (m *images) ReadFrame(_ context.Context, i int) ([]byte, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, named(err, path)
+		return nil, err
 	}
 	return pixels(t, m.head.Type())
 }

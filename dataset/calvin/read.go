@@ -10,6 +10,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -171,11 +172,11 @@ type sample struct {
 
 // readFrame reads the numbers of a frame, and how long its images are.
 func readFrame(path string) ([]sample, error) {
-	f, err := openFrame(path)
+	f, err := npz.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
+	defer f.Close()
 	names := f.Names()
 	list := make([]sample, 0, len(names))
 	for _, name := range names {
@@ -188,7 +189,7 @@ func readFrame(path string) ([]sample, error) {
 			s.size, s.reason = size, fmt.Sprintf("an array of %d bytes in a frame, want at most %d numbers", size, maxWidth)
 		default:
 			if err := s.read(f); err != nil {
-				return nil, named(err, path)
+				return nil, err
 			}
 		}
 		list = append(list, s)
@@ -197,7 +198,7 @@ func readFrame(path string) ([]sample, error) {
 }
 
 // read reads an array of numbers. What is none is a reason.
-func (s *sample) read(f *frameFile) error {
+func (s *sample) read(f *npz.File) error {
 	t, err := f.Checked(s.name, func(h npy.Header) error {
 		if s.like = h; h.Len() > maxWidth {
 			s.reason = fmt.Sprintf("an array %s, want at most %d numbers", h.String(), maxWidth)

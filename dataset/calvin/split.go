@@ -109,14 +109,15 @@ func (p *split) list(ctx context.Context) (others []string, err error) {
 	}
 	defer f.Close()
 	for err == nil {
-		var names []string
-		if names, err = f.Readdirnames(4096); ctx.Err() != nil {
+		var entries []fs.DirEntry
+		if entries, err = f.ReadDir(4096); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		for _, name := range names {
+		for _, entry := range entries {
+			name := entry.Name()
 			n, ok := frameOf(name)
 			switch {
-			case ok:
+			case ok && entry.Type()&^fs.ModeSymlink == 0: // no folder or pipe
 				p.ids = append(p.ids, n)
 				if name != frameName(n) {
 					p.odd[n] = name
