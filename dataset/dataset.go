@@ -145,7 +145,11 @@ func match(path string) (Format, bool, error) {
 func known() string {
 	var list []string
 	for _, f := range Formats() {
-		list = append(list, f.Name+" ("+strings.Join(f.Extensions, ", ")+")")
+		what := "a folder"
+		if len(f.Extensions) > 0 {
+			what = strings.Join(f.Extensions, ", ")
+		}
+		list = append(list, f.Name+" ("+what+")")
 	}
 	return strings.Join(list, ", ")
 }

@@ -131,7 +131,7 @@ func (s *Set) problem(where, what string) {
 func (s *Set) addPlay(p *split) {
 	s.info.Problems = append(s.info.Problems, p.problems...)
 	maps.Copy(s.info.Attributes, p.attributes)
-	s.info.Frames += len(p.ids)
+	s.info.Frames += p.inside
 	part := dataset.Split{Name: p.name, Episodes: make([]int, len(p.rows))}
 	for i, r := range p.rows {
 		part.Episodes[i] = len(s.episodes)

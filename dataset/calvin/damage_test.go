@@ -150,6 +150,25 @@ func TestFramesThatAreUnlikeTheOthersAreTold(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrShape)
 }
 
+// Each frame may be unlike all others, and have thousands of arrays: the time that takes is in proportion.
+func TestFramesOfManyKinds(t *testing.T) {
+	dir := t.TempDir()
+	var bounds bytes.Buffer
+	require.NoError(t, npy.Write(&bounds, tensor.Must(tensor.Of([]int64{7, 46}, 1, 2))))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ep_start_end_ids.npy"), bounds.Bytes(), 0o600))
+	for i := range 40 {
+		arrays := []any{"actions", tensor.Must(tensor.Of(make([]float64, i+1), i+1))}
+		for k := range 500 {
+			arrays = append(arrays, fmt.Sprintf("array %d of %d", k, i), tensor.Must(tensor.Of([]float32{1}, 1)))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("episode_%07d.npz", 7+i)), frame(t, arrays...), 0o600))
+	}
+	e := episode(t, open(t, dir, dataset.Options{}), 0)
+	assert.Len(t, e.Streams, 40*500+1)
+	assert.Equal(t, 1, e.Stream("actions").Len(), "no two are alike")
+	assert.Contains(t, e.Damage.String(), "samples of actions that are unlike the others")
+}
+
 func TestImageOfAnotherShapeIsAnError(t *testing.T) {
 	d := open(t, "testdata/small/training", dataset.Options{})
 	m := episode(t, d, 1).MediaStream("rgb_static")

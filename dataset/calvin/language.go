@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,17 +40,12 @@ type scene struct {
 
 // readObject reads a file with one Python object: a dictionary.
 func readObject(path string) (*pickle.Dict, error) {
-	f, err := os.Open(path)
-	if err != nil {
+	if err := checkFile(path, maxPickle); err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxPickle+1))
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
-	}
-	if len(data) > maxPickle {
-		return nil, formatError(dataset.ErrTooLarge, path, "file", "more", fmt.Sprintf("at most %d bytes", maxPickle))
 	}
 	d, err := objectOf(data)
 	var bad *dataset.FormatError
@@ -91,6 +85,9 @@ func objectOf(data []byte) (*pickle.Dict, error) {
 // readLanguage reads the annotations: of lang_annotations, or else of the first folder that has some. Without a file there are none.
 func (p *split) readLanguage(others []string) {
 	for _, folder := range append([]string{languageFolder}, others...) {
+		if !strings.HasPrefix(folder, "lang") {
+			continue
+		}
 		where := filepath.ToSlash(filepath.Join(folder, languageFile))
 		d, err := readObject(filepath.Join(p.dir, folder, languageFile))
 		switch {

@@ -18,6 +18,8 @@ const (
 	maxWidth = 4096    // numbers that an array of a stream may have in a frame
 	maxBytes = 1 << 16 // of a file of such an array, as the archive has it
 	maxOpen  = 32      // blocks of frames that are read at once, each by a goroutine
+
+	maxVariants = 16 // types and shapes that the samples of one array have
 )
 
 // series is what the frames of an episode have of one array.
@@ -40,18 +42,18 @@ type variant struct {
 // table is what was read of an episode's frames, or of a block of them.
 type table struct {
 	series []*series
-	lost   []int // the frames whose files cannot be read
+	at     map[string]*series // by name
+	lost   []int              // the frames whose files cannot be read
 	damage dataset.Damages
 }
 
 func (t *table) of(name string) *series {
-	for _, s := range t.series {
-		if s.name == name {
-			return s
-		}
+	s := t.at[name]
+	if s == nil {
+		s = &series{name: name}
+		t.series = append(t.series, s)
+		t.at[name] = s
 	}
-	s := &series{name: name}
-	t.series = append(t.series, s)
 	return s
 }
 
@@ -66,19 +68,29 @@ func (s *series) variant(like *variant) *variant {
 			return v
 		}
 	}
+	if len(s.variants) >= maxVariants && like.reason == "" {
+		return s.variant(&variant{reason: fmt.Sprintf("of more than %d types and shapes", maxVariants)})
+	}
 	v := &variant{like: like.like, size: like.size, reason: like.reason}
 	s.variants = append(s.variants, v)
 	return v
 }
 
-// add appends what was read of later frames.
-func (t *table) add(o *table) {
+// add appends later samples.
+func (v *variant) add(o *variant) {
+	if v.rows = append(v.rows, o.rows...); v.reason != "" {
+		return
+	}
+	v.narrow, v.wide = append(v.narrow, o.narrow...), append(v.wide, o.wide...)
+	v.inexact += o.inexact
+}
+
+// add appends what was read of later frames, and returns t.
+func (t *table) add(o *table) *table {
 	for _, s := range o.series {
 		into := t.of(s.name)
 		for _, v := range s.variants {
-			w := into.variant(v)
-			w.rows, w.narrow, w.wide = append(w.rows, v.rows...), append(w.narrow, v.narrow...), append(w.wide, v.wide...)
-			w.inexact += v.inexact
+			into.variant(v).add(v)
 		}
 	}
 	t.lost = append(t.lost, o.lost...)
@@ -87,6 +99,25 @@ func (t *table) add(o *table) {
 			t.damage.Add(d.What, 0, d.First)
 		}
 	}
+	return t
+}
+
+// room returns an error if the memory that is free cannot hold the numbers of all frames, of which these are the first.
+func (t *table) room(path string, frames, all int) error {
+	have := 0
+	for _, s := range t.series {
+		for _, v := range s.variants {
+			have += 4*len(v.narrow) + 8*len(v.wide)
+		}
+	}
+	want := float64(have) / float64(frames) * float64(all-frames)
+	if want < 1<<28 { // nothing that needs a look at what is free
+		return nil
+	}
+	if free := tensor.Available(); want > float64(free) {
+		return formatError(dataset.ErrTooLarge, path, "episode", fmt.Sprintf("%.0f bytes more of numbers", want), fmt.Sprintf("at most the %d that are free", free))
+	}
+	return nil
 }
 
 // read reads the numbers of frames, blocks of them at once, and puts them together in order. Images are not read, but for their sizes. A frame that is
@@ -97,23 +128,24 @@ func (p *split) read(ctx context.Context, ids []int64, strict bool) (*table, err
 	most := min(max(2*runtime.GOMAXPROCS(0), 8), maxOpen)
 	size := min(max(len(ids)/most, 8), 256)
 	type result struct {
-		t   *table
-		err error
+		t      *table
+		frames int
+		err    error
 	}
 	open := make([]chan result, 0, most)
-	next := 0
+	next, done := 0, 0
 	start := func() {
 		for len(open) < most && next < len(ids) {
 			from, to := next, min(next+size, len(ids))
-			done := make(chan result, 1)
+			read := make(chan result, 1)
 			go func() {
 				t, err := p.block(ctx, ids, from, to, strict)
-				done <- result{t, err}
+				read <- result{t, to - from, err}
 			}()
-			open, next = append(open, done), to
+			open, next = append(open, read), to
 		}
 	}
-	all := &table{}
+	all := &table{at: map[string]*series{}}
 	var failed error
 	for start(); len(open) > 0; {
 		r := <-open[0]
@@ -124,7 +156,11 @@ func (p *split) read(ctx context.Context, ids []int64, strict bool) (*table, err
 			failed = r.err
 			cancel()
 		default:
-			all.add(r.t)
+			done += r.frames
+			if failed = all.add(r.t).room(p.dir, done, len(ids)); failed != nil {
+				cancel()
+				break
+			}
 			start()
 		}
 	}
@@ -133,17 +169,18 @@ func (p *split) read(ctx context.Context, ids []int64, strict bool) (*table, err
 
 // block reads the frames of a part of a list.
 func (p *split) block(ctx context.Context, ids []int64, from, to int, strict bool) (*table, error) {
-	t := &table{}
+	t := &table{at: map[string]*series{}}
 	for row := from; row < to; row++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		path := p.path(ids[row])
 		samples, err := readFrame(path)
-		switch bad, broken := dataset.AsDamage(err); {
-		case errors.Is(err, fs.ErrNotExist):
+		bad, broken := dataset.AsDamage(err)
+		if errors.Is(err, fs.ErrNotExist) {
 			bad, broken = formatError(dataset.ErrNotFound, path, "frame", "no file", "one: it was there"), true
-			fallthrough
+		}
+		switch {
 		case broken:
 			if strict {
 				return nil, bad
@@ -154,10 +191,9 @@ func (p *split) block(ctx context.Context, ids []int64, from, to int, strict boo
 			return nil, err
 		default:
 			for i := range samples {
-				v := t.of(samples[i].name).variant(&samples[i].variant)
-				v.rows = append(v.rows, row)
-				v.narrow, v.wide = append(v.narrow, samples[i].narrow...), append(v.wide, samples[i].wide...)
-				v.inexact += samples[i].inexact
+				v := &samples[i].variant
+				v.rows = []int{row}
+				t.of(samples[i].name).variant(v).add(v)
 			}
 		}
 	}

@@ -35,6 +35,7 @@ type split struct {
 	ids        []int64          // of the frames that are there, in order, each once
 	odd        map[int64]string // the names of files that are not called as CALVIN calls them
 	rows       []row
+	inside     int // frames that are there, of all rows
 	spans      []span
 	embedding  string // the type and shape of one embedding; empty if there are none
 	scenes     []scene
@@ -73,7 +74,7 @@ func openSplit(ctx context.Context, name, dir string) (*split, error) {
 // readRows reads the episodes' first and last frames.
 func (p *split) readRows() error {
 	path := filepath.Join(p.dir, boundsFit)
-	t, err := npy.ReadFile(path)
+	t, err := readNumbers(path)
 	if err != nil {
 		return err
 	}
@@ -89,6 +90,28 @@ func (p *split) readRows() error {
 		if p.rows[i] = (row{id(list[2*i]), id(list[2*i+1])}); !p.rows[i].valid() {
 			p.problem(boundsFit, fmt.Sprintf("row %d is from %v to %v: want the first frame and the last, from 0 to 2^40", i, list[2*i], list[2*i+1]))
 		}
+	}
+	return nil
+}
+
+// readNumbers reads a file of no more numbers than all rows have.
+func readNumbers(path string) (*tensor.Tensor, error) {
+	if err := checkFile(path, 16*maxRows+1<<16); err != nil {
+		return nil, err
+	}
+	return npy.ReadFile(path)
+}
+
+// checkFile returns an error of a file that is too large, or none.
+func checkFile(path string, most int64) error {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return formatError(dataset.ErrCorrupt, path, "file", "a folder or a pipe", "a regular file")
+	case st.Size() > most:
+		return formatError(dataset.ErrTooLarge, path, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("at most %d", most))
 	}
 	return nil
 }
@@ -119,7 +142,7 @@ func (p *split) list(ctx context.Context) (others []string, err error) {
 			switch {
 			case ok && entry.Type()&^fs.ModeSymlink == 0: // no folder or pipe
 				p.ids = append(p.ids, n)
-				if name != frameName(n) {
+				if old, seen := p.odd[n]; name != frameName(n) && (!seen || name < old) {
 					p.odd[n] = name
 				}
 			case name != boundsFit && name != lengthsFile && name != scenesFile && name != languageFolder && !strings.HasPrefix(name, "."):
@@ -131,6 +154,11 @@ func (p *split) list(ctx context.Context) (others []string, err error) {
 		return nil, err
 	}
 	slices.Sort(p.ids)
+	for i := 1; i < len(p.ids); i++ { // of two files, that which is called as CALVIN calls them
+		if n := p.ids[i]; n == p.ids[i-1] && checkFile(filepath.Join(p.dir, frameName(n)), math.MaxInt64) == nil {
+			delete(p.odd, n)
+		}
+	}
 	all := len(p.ids)
 	if p.ids = slices.Compact(p.ids); len(p.ids) < all {
 		p.problem("", fmt.Sprintf("%d frames are there twice, under names with more zeros or fewer", all-len(p.ids)))
@@ -189,7 +217,7 @@ const lengthsFile = "ep_lens.npy"
 
 // compareLengths compares ep_lens.npy, which need not be there, with the episodes.
 func (p *split) compareLengths() {
-	t, err := npy.ReadFile(filepath.Join(p.dir, lengthsFile))
+	t, err := readNumbers(filepath.Join(p.dir, lengthsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -230,11 +258,10 @@ func (p *split) compareFrames() {
 	if missing > 0 {
 		p.problem(boundsFit, fmt.Sprintf("%.0f frames of its episodes are not there; the first is %s", missing, frameName(first)))
 	}
-	inside := 0
 	for _, r := range union(p.rows) {
-		inside += len(p.between(r))
+		p.inside += len(p.between(r))
 	}
-	if extra := len(p.ids) - inside; extra > 0 {
+	if extra := len(p.ids) - p.inside; extra > 0 {
 		p.problem(boundsFit, fmt.Sprintf("%d frames are in none of its episodes", extra))
 	}
 }
