@@ -158,13 +158,13 @@ func TestFramesOfManyKinds(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ep_start_end_ids.npy"), bounds.Bytes(), 0o600))
 	for i := range 40 {
 		arrays := []any{"actions", tensor.Must(tensor.Of(make([]float64, i+1), i+1))}
-		for k := range 500 {
+		for k := range 200 {
 			arrays = append(arrays, fmt.Sprintf("array %d of %d", k, i), tensor.Must(tensor.Of([]float32{1}, 1)))
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("episode_%07d.npz", 7+i)), frame(t, arrays...), 0o600))
 	}
 	e := episode(t, open(t, dir, dataset.Options{}), 0)
-	assert.Len(t, e.Streams, 40*500+1)
+	assert.Len(t, e.Streams, 40*200+1)
 	assert.Equal(t, 1, e.Stream("actions").Len(), "no two are alike")
 	assert.Contains(t, e.Damage.String(), "samples of actions that are unlike the others")
 }
@@ -268,12 +268,19 @@ func TestAnnotationsTruncatedAtEveryByte(t *testing.T) {
 
 func TestFrameTruncatedAtEveryByte(t *testing.T) {
 	whole := contents(t, frame51)
-	dir := copied(t, "testdata/small/training")
+	dir := t.TempDir()
+	var bounds bytes.Buffer
+	require.NoError(t, npy.Write(&bounds, tensor.Must(tensor.Of([]int64{50, 51}, 1, 2))))
+	one := tensor.Must(tensor.Of([]float64{1}, 1))
+	for name, data := range map[string][]byte{"ep_start_end_ids.npy": bounds.Bytes(), "episode_0000050.npz": frame(t, "actions", one), frame51: whole} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
 	d := open(t, dir, dataset.Options{})
+	require.Equal(t, 2, episode(t, d, 0).Frames)
 	for n := range whole {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, frame51), whole[:n], 0o600))
-		e := episode(t, d, 1)
-		require.Equal(t, 3, e.Frames, "%d bytes", n)
+		e := episode(t, d, 0)
+		require.Equal(t, 1, e.Frames, "%d bytes", n)
 		require.Equal(t, 1, e.Damage[0].Count)
 	}
 }
@@ -323,7 +330,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// A small file that unpacks to a gigabyte takes no more memory than a frame may.
+// A small file that unpacks to many times its size takes no more memory than a frame may.
 func TestBombsTakeLittleMemory(t *testing.T) {
 	bomb := func(name, header string, declared uint64) []byte {
 		var b bytes.Buffer
@@ -333,7 +340,7 @@ func TestBombsTakeLittleMemory(t *testing.T) {
 		_, err = fmt.Fprintf(w, "\x93NUMPY\x01\x00%c%c%s", len(header)%256, len(header)/256, header)
 		require.NoError(t, err)
 		zeros := make([]byte, 1<<20)
-		for range 64 {
+		for range 16 {
 			_, err = w.Write(zeros)
 			require.NoError(t, err)
 		}
@@ -345,7 +352,7 @@ func TestBombsTakeLittleMemory(t *testing.T) {
 		}
 		return data
 	}
-	const huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (8388608,)}"
+	const huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (2097152,)}"
 	const image = "{'descr': '<f8', 'fortran_order': False, 'shape': (65536,65536)}"
 	for name, data := range map[string][]byte{"numbers": bomb("actions", huge, 0), "lying": bomb("actions", huge, 1000), "image": bomb("rgb_static", image, 0)} {
 		d := open(t, changed(t, frame51, data), dataset.Options{})
