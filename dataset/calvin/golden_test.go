@@ -230,3 +230,13 @@ func copied(t testing.TB, dir string) string {
 	require.NoError(t, os.CopyFS(to, os.DirFS(dir)))
 	return to
 }
+
+func TestOtherFilesAreNamed(t *testing.T) {
+	dir := copied(t, "testdata/small")
+	require.NoError(t, os.Rename(filepath.Join(dir, "training", "lang_annotations"), filepath.Join(dir, "training", "lang_BERT")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "training", "statistics.yaml"), []byte("robot_obs:\n"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "training", "episode_0000038.npz.d"), 0o700))
+	d := open(t, dir, dataset.Options{Strict: true})
+	assert.Equal(t, map[string]string{"training/other files": "episode_0000038.npz.d, lang_BERT, statistics.yaml"}, d.Info().Attributes)
+	assert.Equal(t, 8, d.Len(), "annotations of another folder are as good")
+}
