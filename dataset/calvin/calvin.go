@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
@@ -24,7 +25,7 @@ func init() {
 	dataset.Register(dataset.Format{
 		Name: format,
 		Folder: func(path string) bool {
-			return isSplit(path) || isSplit(filepath.Join(path, "training")) || isSplit(filepath.Join(path, "validation"))
+			return isSplit(path) || isLanguage(path) || isSplit(filepath.Join(path, "training")) || isSplit(filepath.Join(path, "validation"))
 		},
 		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 			return Open(ctx, path, opt)
@@ -37,9 +38,16 @@ func isSplit(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
+// isLanguage tells the folder of a split's annotations.
+func isLanguage(path string) bool {
+	full, err := filepath.Abs(path)
+	return err == nil && strings.HasPrefix(filepath.Base(full), languagePrefix) && isDir(full) && isSplit(filepath.Dir(full))
+}
+
 // Set is an open dataset. Its methods may be called from any goroutine.
 type Set struct {
 	path     string
+	language string // the folder of annotations whose spans are the episodes; empty where these are the rows
 	strict   bool
 	info     dataset.Info
 	episodes []place
@@ -55,13 +63,20 @@ type place struct {
 	span  *span // the annotation that it is; nil for play
 }
 
-// Open opens a dataset's folder, or that of one split. It reads which frames there are, and no frame. Strict refuses what is not as declared: frames that
+// Open opens a dataset's folder, or that of one split, or that of a split's annotations. It reads which frames there are, and no frame. Strict refuses what is not as declared: frames that
 // are not there, lengths that disagree, annotations outside the episodes; and with an episode, frames that are broken or unlike the others.
 func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s := &Set{path: path, strict: opt.Strict}
+	if isLanguage(path) {
+		full, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		s.path, s.language = filepath.Split(full)
+	}
 	s.info.Attributes = map[string]string{}
 	if err := s.info.ChooseRate(opt.Rate, 0, rate); err != nil {
 		return nil, err
@@ -71,10 +86,14 @@ func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
 		return nil, err
 	}
 	for _, p := range splits {
-		s.addPlay(p)
-	}
-	for _, p := range splits {
-		s.addLanguage(p)
+		s.info.Problems = append(s.info.Problems, p.problems...)
+		maps.Copy(s.info.Attributes, p.attributes)
+		s.addTasks(p)
+		if s.language == "" {
+			s.addPlay(p)
+		} else {
+			s.addLanguage(p)
+		}
 	}
 	if opt.Strict && len(s.info.Problems) > 0 {
 		p := s.info.Problems[0]
@@ -102,7 +121,7 @@ func (s *Set) openSplits(ctx context.Context) ([]*split, error) {
 	var list []*split
 	var failed error
 	for _, name := range slices.Sorted(maps.Keys(folders)) {
-		p, err := openSplit(ctx, name, folders[name])
+		p, err := openSplit(ctx, name, folders[name], s.language)
 		var bad *dataset.FormatError
 		switch {
 		case err == nil:
@@ -129,8 +148,6 @@ func (s *Set) problem(where, what string) {
 
 // addPlay adds a split's rows as episodes.
 func (s *Set) addPlay(p *split) {
-	s.info.Problems = append(s.info.Problems, p.problems...)
-	maps.Copy(s.info.Attributes, p.attributes)
 	s.info.Frames += p.inside
 	part := dataset.Split{Name: p.name, Episodes: make([]int, len(p.rows))}
 	for i, r := range p.rows {
@@ -142,28 +159,34 @@ func (s *Set) addPlay(p *split) {
 
 // addLanguage adds a split's annotated spans as episodes.
 func (s *Set) addLanguage(p *split) {
-	if len(p.spans) == 0 {
-		return
-	}
-	seen := make(map[string]bool)
-	for _, task := range s.info.Tasks {
-		seen[task] = true
-	}
-	part := dataset.Split{Name: p.name + "/lang", Episodes: make([]int, len(p.spans))}
+	part := dataset.Split{Name: p.name, Episodes: make([]int, len(p.spans))}
 	for i := range p.spans {
 		a := &p.spans[i]
 		part.Episodes[i] = len(s.episodes)
 		s.episodes = append(s.episodes, place{name: fmt.Sprintf("%s_lang_%d", p.name, i), split: p, first: a.first, last: a.last, span: a})
-		if !seen[a.text] {
-			seen[a.text] = true
-			s.info.Tasks = append(s.info.Tasks, a.text)
-		}
 	}
 	s.info.Splits = append(s.info.Splits, part)
 }
 
+// addTasks adds the texts of a split's annotations.
+func (s *Set) addTasks(p *split) {
+	seen := make(map[string]bool)
+	for _, task := range s.info.Tasks {
+		seen[task] = true
+	}
+	for i := range p.spans {
+		if text := p.spans[i].text; !seen[text] {
+			seen[text] = true
+			s.info.Tasks = append(s.info.Tasks, text)
+		}
+	}
+}
+
 // Name returns the folder's name.
 func (s *Set) Name() string {
+	if s.language != "" {
+		return s.language
+	}
 	if full, err := filepath.Abs(s.path); err == nil {
 		return filepath.Base(full)
 	}
@@ -173,7 +196,7 @@ func (s *Set) Name() string {
 // Format returns "calvin".
 func (s *Set) Format() string { return format }
 
-// Len returns the number of episodes: those of play, then those of the annotated spans.
+// Len returns the number of episodes.
 func (s *Set) Len() int { return len(s.episodes) }
 
 // Info returns the rate, the splits, the texts of the annotations as Tasks, how many frames there are, and what is not as declared.

@@ -2,10 +2,11 @@
 // episode_0000000.npz.
 //
 // The rows of ep_start_end_ids.npy are the episodes, their first frame and their last, inclusive: hours of play, which are the splits "training" and
-// "validation". Behind them come the spans that are annotated with language, on which policies are trained that are told what to do: each is an episode
-// of its own, of the splits "training/lang" and "validation/lang". Their frames are those of the play, so that who takes all episodes takes these twice;
-// Info.Frames counts them once. An episode of play names its spans, too: Attributes.Task has their texts, and Attributes.Other["language"] a JSON list of
-// {"task","text","first","last"}, the last two as rows of the episode.
+// "validation". An episode names the spans of it that are annotated with language: Attributes.Task has their texts, and Attributes.Other["language"] a
+// JSON list of {"task","text","first","last"}, the last two as rows of the episode.
+//
+// The folder of a split's annotations, training/lang_annotations, is a dataset as well: each span is an episode of its own, with its text as the task, as
+// policies are trained on that are told what to do.
 //
 // Arrays of numbers are streams by their own names, as wide as they are and of the files' dtype: CALVIN's documents say float32, its files have
 // float64. Arrays rgb_ and depth_ are media, raw pixels that are read when they are asked for: "rgb8", "mono8", and otherwise as OpenCV and ROS name

@@ -75,7 +75,7 @@ func images(t *testing.T, m *dataset.Media) (list []float64) {
 }
 
 // checkSplit compares the play and language of a split with what numpy reads.
-func checkSplit(t *testing.T, d dataset.Dataset, want golden, play, lang []int) {
+func checkSplit(t *testing.T, d, spans dataset.Dataset, want golden, play []int) {
 	t.Helper()
 	require.Len(t, play, len(want.Episodes))
 	for i, w := range want.Episodes {
@@ -109,9 +109,9 @@ func checkSplit(t *testing.T, d dataset.Dataset, want golden, play, lang []int) 
 			assert.Equal(t, array.Last, got[len(got)-len(array.Last):], name)
 		}
 	}
-	require.Len(t, lang, len(want.Language))
+	require.Equal(t, spans.Len(), len(want.Language))
 	for i, w := range want.Language {
-		e := episode(t, d, lang[i])
+		e := episode(t, spans, i)
 		assert.Equal(t, w.Text, e.Attributes.Task)
 		assert.Equal(t, w.Task, e.Attributes.Other["task"])
 		assert.Equal(t, w.Last-w.First+1, e.Frames)
@@ -134,16 +134,17 @@ func TestFramesAreAsNumpyReadsThem(t *testing.T) {
 	assert.Equal(t, [2]string{"small", "calvin"}, [2]string{d.Name(), d.Format()})
 	info := d.Info()
 	assert.Equal(t, [2]any{30.0, "known datasets"}, [2]any{info.Rate, info.RateFrom})
-	assert.Equal(t, 13, info.Frames, "each once, although the spans have them again")
+	assert.Equal(t, 13, info.Frames)
 	assert.Equal(t, []string{"push the block left", "open the drawer", "lift the blöck"}, info.Tasks)
 	assert.Equal(t, []dataset.Split{
 		{Name: "training", Episodes: []int{0, 1}}, {Name: "validation", Episodes: []int{2}},
-		{Name: "training/lang", Episodes: []int{3, 4, 5, 6}}, {Name: "validation/lang", Episodes: []int{7}},
 	}, info.Splits)
 	assert.Empty(t, info.Problems)
-	require.Equal(t, 8, d.Len())
-	for i := 0; i < len(info.Splits)/2; i++ {
-		checkSplit(t, d, want[info.Splits[i].Name], info.Splits[i].Episodes, info.Splits[i+2].Episodes)
+	require.Equal(t, 3, d.Len())
+	for _, s := range info.Splits {
+		spans := open(t, "testdata/small/"+s.Name+"/lang_annotations", dataset.Options{Strict: true})
+		assert.Equal(t, "lang_annotations", spans.Name())
+		checkSplit(t, d, spans, want[s.Name], s.Episodes)
 	}
 }
 
@@ -157,8 +158,10 @@ func TestSharedRecording(t *testing.T) {
 	d := open(t, path, dataset.Options{Strict: true})
 	info := d.Info()
 	assert.Equal(t, []string{"push the block left", "open the drawer"}, info.Tasks)
-	require.Len(t, info.Splits, 2, "there is no validation, and nobody says that there is")
-	checkSplit(t, d, want, info.Splits[0].Episodes, info.Splits[1].Episodes)
+	require.Len(t, info.Splits, 1, "there is no validation, and nobody says that there is")
+	assert.Equal(t, 18, info.Frames)
+	require.Equal(t, 2, d.Len())
+	checkSplit(t, d, open(t, path+"/training/lang_annotations", dataset.Options{Strict: true}), want, info.Splits[0].Episodes)
 	e := episode(t, d, 1)
 	assert.Equal(t, []int{9, 24}, e.Stream("scene_obs").Values.Shape())
 	assert.Equal(t, "training_1", e.Name)
@@ -211,11 +214,11 @@ func TestAnnotationsOfAllForms(t *testing.T) {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "lang_annotations", "auto_lang_ann.npy"), data, 0o600))
-		d, err := calvin.Open(context.Background(), dir, dataset.Options{Strict: true})
+		d, err := calvin.Open(context.Background(), filepath.Join(dir, "lang_annotations"), dataset.Options{Strict: true})
 		require.NoError(t, err, file)
-		require.Equal(t, 6, d.Len(), file)
+		require.Equal(t, 4, d.Len(), file)
 		for i, w := range want["training"].Language {
-			e := episode(t, d, 2+i)
+			e := episode(t, d, i)
 			assert.Equal(t, [2]string{w.Text, w.Task}, [2]string{e.Attributes.Task, e.Attributes.Other["task"]}, file)
 			assert.Equal(t, w.Last-w.First+1, e.Frames, file)
 			assert.Contains(t, e.LeftOut[len(e.LeftOut)-1].Reason, "<f4 [1,5]", file)
@@ -238,5 +241,6 @@ func TestOtherFilesAreNamed(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "training", "episode_0000038.npz.d"), 0o700))
 	d := open(t, dir, dataset.Options{Strict: true})
 	assert.Equal(t, map[string]string{"training/other files": "episode_0000038.npz.d, lang_BERT, statistics.yaml"}, d.Info().Attributes)
-	assert.Equal(t, 8, d.Len(), "annotations of another folder are as good")
+	assert.Len(t, d.Info().Tasks, 3, "annotations of another folder are as good")
+	assert.Equal(t, 4, open(t, filepath.Join(dir, "training", "lang_BERT"), dataset.Options{Strict: true}).Len())
 }

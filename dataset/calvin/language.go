@@ -18,6 +18,7 @@ import (
 
 const (
 	languageFolder = "lang_annotations"
+	languagePrefix = "lang" // of other folders that have some
 	languageFile   = "auto_lang_ann.npy"
 	scenesFile     = "scene_info.npy"
 
@@ -82,10 +83,10 @@ func objectOf(data []byte) (*pickle.Dict, error) {
 	return d, nil
 }
 
-// readLanguage reads the annotations: of lang_annotations, or else of the first folder that has some. Without a file there are none.
-func (p *split) readLanguage(others []string) {
-	for _, folder := range append([]string{languageFolder}, others...) {
-		if !strings.HasPrefix(folder, "lang") {
+// readLanguage reads the annotations of the first of the folders that has some. Without a file there are none.
+func (p *split) readLanguage(folders []string) {
+	for _, folder := range folders {
+		if !strings.HasPrefix(folder, languagePrefix) {
 			continue
 		}
 		where := filepath.ToSlash(filepath.Join(folder, languageFile))

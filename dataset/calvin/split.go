@@ -47,7 +47,8 @@ func (p *split) problem(where, what string) {
 	p.problems = append(p.problems, dataset.Problem{Where: p.name + "/" + where, What: what})
 }
 
-func openSplit(ctx context.Context, name, dir string) (*split, error) {
+// openSplit opens a folder of frames, with the annotations of a folder in it, or those that it finds.
+func openSplit(ctx context.Context, name, dir, language string) (*split, error) {
 	p := &split{name: name, dir: dir, odd: map[int64]string{}, attributes: map[string]string{}}
 	if err := p.readRows(); err != nil {
 		return nil, err
@@ -58,7 +59,12 @@ func openSplit(ctx context.Context, name, dir string) (*split, error) {
 	}
 	p.compareLengths()
 	p.compareFrames()
-	p.readLanguage(others)
+	if language != "" {
+		others = slices.DeleteFunc(others, func(name string) bool { return name == language })
+		p.readLanguage([]string{language})
+	} else {
+		p.readLanguage(append([]string{languageFolder}, others...))
+	}
 	p.readScenes()
 	if len(others) > 0 {
 		const most = 20
