@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,9 @@ type Format struct {
 	Extensions []string // ".ulg", in lower case: what files of it are called
 	// Match tells a file by its first bytes, HeadBytes of them or all there are; nil if the format has no files of its own.
 	Match func(head []byte) bool
+	// Inside tells a file that Match takes by what is further inside it, for formats that share a container; nil if the first bytes are enough. Formats
+	// that have it are asked before those that have not, of which one may so be what is left of a container.
+	Inside func(path string) (bool, error)
 	// Folder tells a folder that is a dataset of the format; nil if it has none.
 	Folder func(path string) bool
 	Open   func(ctx context.Context, path string, opt Options) (Dataset, error)
@@ -105,8 +109,8 @@ func Formats() []Format {
 }
 
 // Open opens a file or folder of any registered format, which it recognises by its content, not by its name. A folder of files of one format is a
-// dataset of which each file is an episode, in the order of [CompareNames]; other files in it are ignored. What is of no format is a *FormatError that
-// is ErrUnsupported and lists the formats there are.
+// dataset of the episodes of all files, in the order of [CompareNames]; other files in it are ignored. A file of it that cannot be opened is one
+// episode, which is an error. What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return openFolder(ctx, path, opt)
@@ -121,24 +125,38 @@ func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 // Recognise returns the registered format of a file.
 func Recognise(path string) (Format, error) {
 	f, ok, err := match(path)
-	if err == nil && !ok {
+	switch {
+	case ok:
+		return f, nil
+	case err == nil:
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: "a file of none that is known here", Want: known()}
 	}
 	return f, err
 }
 
-// match returns the format of a file, if it is of a known one.
+// match returns the format of a file, if it is of a known one. A container that is broken is an error, and of the format that takes what is left of
+// such containers, if there is one.
 func match(path string) (Format, bool, error) {
 	head, err := headOf(path)
 	if err != nil {
 		return Format{}, false, err
 	}
+	var rest Format
+	var broken error
 	for _, f := range Formats() {
-		if f.Match != nil && f.Match(head) {
-			return f, true, nil
+		switch {
+		case f.Match == nil || !f.Match(head):
+		case f.Inside != nil:
+			ok, err := f.Inside(path)
+			if ok {
+				return f, true, nil
+			}
+			broken = cmp.Or(broken, err)
+		case rest.Open == nil:
+			rest = f
 		}
 	}
-	return Format{}, false, nil
+	return rest, rest.Open != nil, broken
 }
 
 // known lists the registered formats.

@@ -84,6 +84,9 @@ func (f *File) Close() error {
 // Root returns the group that holds all others.
 func (f *File) Root() *Group { return f.root }
 
+// Size returns how many bytes the file has.
+func (f *File) Size() int64 { return f.size }
+
 // Warnings says what is odd of the file as a whole, and does not hinder reading: that it was not closed, or is cut.
 func (f *File) Warnings() []string { return slices.Clone(f.warnings) }
 
