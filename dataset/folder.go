@@ -40,8 +40,9 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 			continue
 		}
 		f, ok, err := match(file)
-		switch _, damaged := AsDamage(err); {
-		case damaged:
+		var bad *FormatError
+		switch {
+		case errors.As(err, &bad):
 			broken, last = append(broken, file), f
 		case err != nil:
 			return nil, err

@@ -182,7 +182,7 @@ func (o *object) Attrs() ([]*Attr, error) {
 			return nil, err
 		}
 		if err != nil {
-			list = append(list, &Attr{"", Values{f: o.f, name: o.path + ": attribute", at: m.at, typ: &Type{}, stored: 1, data: unwritten{}, err: err}})
+			list = append(list, &Attr{"", Values{f: o.f, name: o.path + ": attribute", at: o.header.messages[i].at, typ: &Type{}, stored: 1, data: unwritten{}, err: err}})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *Attr) int { return strings.Compare(a.Name, b.Name) })
