@@ -32,7 +32,7 @@ type Reader struct {
 
 // Attributes reads the attributes of an object that say something of the episode. One that is broken costs itself.
 func (r *Reader) Attributes(o hdf5.Object) (Said, error) {
-	return saidOf(o, func(name string, err error) error {
+	return saidOf(o, &r.room, func(name string, err error) error {
 		return r.cost("attribute "+name, "attributes that are broken", err)
 	})
 }
