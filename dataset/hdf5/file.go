@@ -20,6 +20,7 @@ type File struct {
 	closer   io.Closer
 	root     *Group
 	warnings []string
+	chunks   chunkCache
 
 	mu    sync.Mutex
 	links map[uint64][]Link      // of the groups that were read, by address
@@ -72,6 +73,7 @@ func (s *source) file() (*File, error) {
 
 // Close closes what Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
+	f.chunks.close()
 	if f.closer == nil {
 		return nil
 	}

@@ -53,9 +53,12 @@ func Decompress(out, src []byte) (int, error) {
 		case n > len(out)-to:
 			return start, ErrTooMuch
 		}
-		// Byte by byte: the copy may run into what it wrote.
-		for i := range n {
-			out[to+i] = out[from+i]
+		if n <= to-from {
+			copy(out[to:to+n], out[from:])
+		} else { // byte by byte: the copy runs into what it wrote
+			for i := range n {
+				out[to+i] = out[from+i]
+			}
 		}
 		to += n
 	}
