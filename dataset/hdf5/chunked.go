@@ -125,7 +125,12 @@ func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error
 	}
 	at := make([]int, len(d.dims))
 	var space scratch
-	for _, k := range list {
+	var rows gathered
+	short := d.short(v)
+	for i, k := range list {
+		if next := d.rowEnd(k.number); short && i+d.perRow() <= len(list) && k.number == next-d.perRow() && list[i+d.perRow()-1].number == next-1 {
+			rows.begin(v, d, k.number/d.perRow()*d.dims[0], lo, hi)
+		}
 		number := k.number
 		edge := false
 		for i := len(at) - 1; i >= 0; i-- {
@@ -137,12 +142,39 @@ func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error
 		if err != nil {
 			return err
 		}
-		if err := d.spread(v, at, lo, hi, data, first, put); err != nil {
+		if rows.data == nil {
+			err = d.spread(v, at, lo, hi, data, first, put)
+		} else if rows.take(v, d, at, data, first); k.number == d.rowEnd(k.number)-1 {
+			err = put((rows.from-lo)*v.perRow(), rows.data)
+			rows.data = nil
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// one returns the bytes of rows that are one chunk's, all that it has of the array, without copying them; nil if they are not.
+func (d *chunked) one(v *Values, lo, hi int) ([]byte, error) {
+	if lo%d.dims[0] != 0 || hi != min(lo+d.dims[0], v.space.shape[0]) || !slices.Equal(d.dims[1:], v.space.shape[1:]) {
+		return nil, nil
+	}
+	list, err := d.chunks(v, lo, hi)
+	if err != nil || len(list) != 1 {
+		return nil, err
+	}
+	place := make([]int, len(d.dims))
+	place[0] = lo
+	data, _, err := d.load(v, list[0], place, hi-lo < d.dims[0], lo, hi, &scratch{})
+	if err != nil {
+		return nil, err
+	}
+	return data[: (hi-lo)*v.perRow()*v.stored : (hi-lo)*v.perRow()*v.stored], nil
+}
+
+// rowEnd is the number of the first chunk that is in a later row of chunks than one.
+func (d *chunked) rowEnd(number int) int { return (number/d.perRow() + 1) * d.perRow() }
 
 // load reads a chunk, whose first element is at a place of the array, and undoes its filters. Of one without filters it reads the rows from lo to hi
 // only; first is the chunk's row with which the data begins. A chunk with filters of which rows are left is kept for the next read.

@@ -162,6 +162,11 @@ func (v *Values) Raw(lo, hi int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d, ok := v.data.(*chunked); ok && n > 0 && v.stored == v.typ.Size {
+		if data, err := d.one(v, lo, hi); data != nil || err != nil {
+			return data, err
+		}
+	}
 	out := make([]byte, n*v.typ.Size)
 	if d, ok := v.data.(contiguous); ok && v.stored == v.typ.Size {
 		if err := d.direct(v, lo, hi, out); err != nil {

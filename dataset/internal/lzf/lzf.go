@@ -29,7 +29,11 @@ func Decompress(out, src []byte) (int, error) {
 			case n > len(out)-to:
 				return start, ErrTooMuch
 			}
-			copy(out[to:], src[at:at+n])
+			if len(src)-at >= 32 && len(out)-to >= 32 {
+				*(*[32]byte)(out[to:]) = *(*[32]byte)(src[at:]) // some more, which what follows overwrites
+			} else {
+				copy(out[to:], src[at:at+n])
+			}
 			at, to = at+n, to+n
 			continue
 		}
@@ -53,9 +57,11 @@ func Decompress(out, src []byte) (int, error) {
 		case n > len(out)-to:
 			return start, ErrTooMuch
 		}
-		if n <= to-from {
-			copy(out[to:to+n], out[from:])
-		} else { // byte by byte: the copy runs into what it wrote
+		if end := to + n; to-from >= 8 && len(out)-end >= 8 { // eight bytes at a time, some more than there are
+			for i := to; i < end; i, from = i+8, from+8 {
+				*(*[8]byte)(out[i:]) = *(*[8]byte)(out[from:])
+			}
+		} else { // byte by byte: the copy may run into what it wrote
 			for i := range n {
 				out[to+i] = out[from+i]
 			}
