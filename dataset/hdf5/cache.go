@@ -24,6 +24,17 @@ func (s *scratch) other(data []byte, n int) []byte {
 	return s.take(1, n)
 }
 
+// forget leaves data, which is not empty, to whoever has it.
+func (s *scratch) forget(data []byte) {
+	for i := range s {
+		if cap(s[i]) > 0 && &s[i][:1][0] == &data[0] {
+			s[i] = nil
+		}
+	}
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
 // maxKept is how many bytes of chunks are kept.
 const maxKept = 64 << 20
 

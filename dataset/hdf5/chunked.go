@@ -124,7 +124,8 @@ func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error
 		return err
 	}
 	at := make([]int, len(d.dims))
-	var space scratch
+	space := scratches.Get().(*scratch)
+	defer scratches.Put(space)
 	var rows gathered
 	short := d.short(v)
 	for i, k := range list {
@@ -138,7 +139,7 @@ func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error
 			number /= d.grid[i]
 			edge = edge || d.dims[i] > v.space.shape[i]-at[i]
 		}
-		data, first, err := d.load(v, k, at, edge, lo, hi, &space)
+		data, first, err := d.load(v, k, at, edge, lo, hi, space)
 		if err != nil {
 			return err
 		}
@@ -166,10 +167,13 @@ func (d *chunked) one(v *Values, lo, hi int) ([]byte, error) {
 	}
 	place := make([]int, len(d.dims))
 	place[0] = lo
-	data, _, err := d.load(v, list[0], place, hi-lo < d.dims[0], lo, hi, &scratch{})
+	space := scratches.Get().(*scratch)
+	defer scratches.Put(space)
+	data, _, err := d.load(v, list[0], place, hi-lo < d.dims[0], lo, hi, space)
 	if err != nil {
 		return nil, err
 	}
+	space.forget(data)
 	return data[: (hi-lo)*v.perRow()*v.stored : (hi-lo)*v.perRow()*v.stored], nil
 }
 
@@ -212,7 +216,7 @@ func (d *chunked) load(v *Values, k chunk, place []int, edge bool, lo, hi int, s
 	}
 	if data, err = decode(v.f.source, what, v.f.offset(addr), data, filters, k.mask, d.bytes, space); err == nil && part {
 		v.f.chunks.put(d, k.number, data)
-		*space = scratch{}
+		space.forget(data)
 	}
 	return data, 0, err
 }
