@@ -119,6 +119,16 @@ def aloha(path, codec, seed, steps=T):
     describe(path, cameras)
 
 
+def small(path):
+    """Few bytes, of which every one counts: for tests that cut the file at each."""
+    frames = [encode(v, "mjpeg") for v in pictures(9, 2, 4, 4)]
+    with h5py.File(path, "w", libver="latest") as f:
+        f["action"] = numbers(1, 2, 3)
+        f["observations/qpos"] = numbers(2, 2, 3)
+        f["observations/images/cam"] = padded(frames)
+    describe(path, {"observations/images/cam": frames})
+
+
 def plain(folder):
     path = os.path.join(folder, "one.hdf5")
     view = pictures(3, T, 8, 10)
@@ -159,6 +169,7 @@ def main():
     isaaclab(os.path.join(folder, "isaaclab/testdata/demos.hdf5"))
     aloha(os.path.join(folder, "aloha/testdata/raw.hdf5"), None, 100)
     aloha(os.path.join(folder, "aloha/testdata/jpeg.hdf5"), "mjpeg", 200, 4)
+    small(os.path.join(folder, "aloha/testdata/small.hdf5"))
     plain(os.path.join(folder, "hdf5/plain/testdata"))
 
 

@@ -90,7 +90,7 @@ func (s *Set) countDemo(demo *hdf5.Group) error {
 			return nil
 		}
 	}
-	if n, ok := said.Number("num_samples"); ok && n > 0 && n <= float64(s.Room()) {
+	if n, ok := said.Number("num_samples"); ok && n > 0 && n < 1<<53 {
 		s.AddFrames(int(n))
 	}
 	return nil

@@ -110,6 +110,9 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 			}
 		}
 	}
+	if len(r.Streams)+len(r.Media) > 0 {
+		r.Frames = r.steps // else nothing bears it out
+	}
 	return nil
 }
 
@@ -138,7 +141,6 @@ func (r *Reader) count(items []item) error {
 			}
 		}
 	}
-	r.Frames = r.steps
 	if r.Declared == nil || *r.Declared == r.steps {
 		return nil
 	}

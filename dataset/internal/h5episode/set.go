@@ -85,8 +85,12 @@ func (s *Set) AddTask(task string) {
 	}
 }
 
-// AddFrames counts steps of an episode.
-func (s *Set) AddFrames(n int) { s.About.Frames += max(0, min(n, math.MaxInt-s.About.Frames)) }
+// AddFrames counts steps of an episode, unless they are more than the file could hold.
+func (s *Set) AddFrames(n int) {
+	if int64(n) <= s.Room() && n <= math.MaxInt-s.About.Frames {
+		s.About.Frames += n
+	}
+}
 
 // Room is how many bytes may be taken for what the file holds: what it could hold compressed, or 64 MiB.
 func (s *Set) Room() int64 {

@@ -1,0 +1,84 @@
+package robomimic_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/h5test"
+	"github.com/robocache/robocache/dataset/robomimic"
+)
+
+// The file of scripts/gen_robomimic_golden.py: each of its lies costs itself.
+func TestSizesThatAreLiesTakeNoMemory(t *testing.T) {
+	ctx := context.Background()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, err := robomimic.Open("testdata/hostile.hdf5", dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	read := func(i int) *dataset.Episode {
+		e, err := d.Episode(ctx, i)
+		require.NoError(t, err)
+		for _, m := range e.Media {
+			_, err := m.Frame(ctx, m.Len()-1)
+			require.NoError(t, err)
+		}
+		return e
+	}
+	require.Equal(t, 7, d.Len())
+	info := d.Info()
+	assert.Equal(t, []string{"lift it"}, info.Tasks, "of problem_info, which has it by letters")
+	assert.Equal(t, 3+3+7+4, info.Frames)
+	require.Len(t, info.Problems, 2)
+	assert.Equal(t, dataset.Problem{Where: "data", What: "total says 99 steps, and its demonstrations have 17"}, info.Problems[1])
+	assert.Equal(t, "data/demo_5", info.Problems[0].Where)
+
+	e := read(0)
+	assert.Equal(t, 3, e.Frames)
+	assert.Equal(t, "lift it", e.Attributes.Task)
+	assert.Equal(t, []string{"actions"}, e.Names())
+	assert.Contains(t, h5test.Left(e)["obs/image"], "1000000000000000 samples, want 3")
+	assert.Contains(t, e.Damage.String(), "num_samples: corrupt: got 1000000000000000, want 3")
+	for _, i := range []int{1, 2} {
+		e = read(i)
+		assert.Zero(t, e.Frames)
+		assert.Empty(t, e.Streams)
+		assert.Empty(t, e.Media)
+		assert.Contains(t, e.Damage.String(), "too large")
+	}
+	e = read(4)
+	assert.Equal(t, 4, e.Frames, "most of its datasets have so many")
+	assert.Equal(t, []string{"obs/a", "obs/b"}, e.Names())
+	assert.Contains(t, e.Damage.String(), "num_samples: corrupt: got 7, want 4")
+	_, err = d.Episode(ctx, 5)
+	assert.Error(t, err)
+	assert.Equal(t, 4, read(6).Frames, "the next one is whole")
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20), "bytes")
+}
+
+func TestABrokenAttributeCostsItself(t *testing.T) {
+	d, err := robomimic.Open("testdata/hostile.hdf5", dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	e, err := d.Episode(context.Background(), 3)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"fine": "1"}, e.Attributes.Other)
+	assert.Contains(t, h5test.Left(e), "attribute broken")
+	assert.Equal(t, 3, e.Stream("actions").Len())
+	_, err = robomimic.Open("testdata/hostile.hdf5", dataset.Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+}
+
+func TestBrokenFilesCostWhatIsBroken(t *testing.T) {
+	h5test.Hostile(t, "testdata/demo.hdf5", robomimic.Open, 101, 700)
+}
+
+func FuzzOpen(f *testing.F) {
+	h5test.Fuzz(f, robomimic.Open, "testdata/demo.hdf5", "testdata/kinds.hdf5", "testdata/hostile.hdf5")
+}
