@@ -110,7 +110,9 @@ func (d *folder) index(ctx context.Context) error {
 		switch {
 		case errors.Is(err, ErrOption) || ctx.Err() != nil:
 			return cmp.Or(err, ctx.Err())
-		case err == nil:
+		case err != nil:
+			d.info.Problems = append(d.info.Problems, Problem{filepath.Base(p.path), err.Error()})
+		default:
 			p.count = one.Len()
 			d.join(p, one)
 			if err := one.Close(); err != nil {
@@ -126,11 +128,14 @@ func (d *folder) index(ctx context.Context) error {
 // join adds what a file says of itself. Of what files say differently, only the first's features and attributes that all have are the folder's.
 func (d *folder) join(p *part, one Dataset) {
 	info, base := one.Info(), filepath.Base(p.path)
+	info.Problems = slices.Clone(info.Problems)
 	for i := range info.Problems {
 		info.Problems[i].Where = base + ": " + info.Problems[i].Where
 	}
 	if d.kind == "" {
+		before := d.info.Problems
 		d.kind, d.info = one.Format(), info
+		d.info.Problems = append(before, info.Problems...)
 		d.info.Tasks, d.info.Splits, d.info.Attributes = slices.Clone(info.Tasks), nil, maps.Clone(info.Attributes)
 	} else {
 		if d.kind != one.Format() {

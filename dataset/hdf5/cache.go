@@ -1,7 +1,7 @@
 package hdf5
 
 import (
-	"slices"
+	"container/list"
 	"sync"
 )
 
@@ -39,54 +39,59 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 const maxKept = 64 << 20
 
 // chunkCache keeps chunks without their filters, of which a part was read: the last of all, and those before it as far as they fit. Nobody writes to
-// them.
+// them. The zero value is empty.
 type chunkCache struct {
 	mu     sync.Mutex
-	list   []keptChunk // the last used is last
+	byUse  list.List // of keptChunk; the last used is first
+	find   map[chunkKey]*list.Element
 	bytes  int
 	closed bool
 }
 
-type keptChunk struct {
+type chunkKey struct {
 	of     *chunked
 	number int
-	data   []byte
 }
 
-func (c *chunkCache) find(of *chunked, number int) int {
-	return slices.IndexFunc(c.list, func(k keptChunk) bool { return k.number == number && k.of == of })
+type keptChunk struct {
+	chunkKey
+	data []byte
 }
 
 // get returns a chunk, or nil.
 func (c *chunkCache) get(of *chunked, number int) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.find(of, number)
-	if at < 0 {
+	e := c.find[chunkKey{of, number}]
+	if e == nil {
 		return nil
 	}
-	k := c.list[at]
-	c.list = append(slices.Delete(c.list, at, at+1), k)
-	return k.data
+	c.byUse.MoveToFront(e)
+	return e.Value.(keptChunk).data
 }
 
 func (c *chunkCache) put(of *chunked, number int, data []byte) {
+	key := chunkKey{of, number}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.find(of, number) >= 0 {
+	if c.closed || c.find[key] != nil {
 		return
 	}
-	c.bytes += len(data)
-	drop := 0
-	for ; drop < len(c.list) && c.bytes > maxKept; drop++ {
-		c.bytes -= len(c.list[drop].data)
+	for c.bytes += len(data); c.bytes > maxKept && c.byUse.Len() > 0; {
+		old := c.byUse.Remove(c.byUse.Back()).(keptChunk)
+		delete(c.find, old.chunkKey)
+		c.bytes -= len(old.data)
 	}
-	c.list = append(slices.Delete(c.list, 0, drop), keptChunk{of, number, data})
+	if c.find == nil {
+		c.find = map[chunkKey]*list.Element{}
+	}
+	c.find[key] = c.byUse.PushFront(keptChunk{key, data})
 }
 
 // close lets go of all.
 func (c *chunkCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.list, c.bytes, c.closed = nil, 0, true
+	c.byUse.Init()
+	c.find, c.bytes, c.closed = nil, 0, true
 }
