@@ -46,9 +46,11 @@ def describe(path, cameras):
     about = {"datasets": {}, "cameras": {}}
 
     def visit(name, d):
-        if not isinstance(d, h5py.Dataset) or d.dtype.kind not in "fiub" or name in cameras:
+        if not isinstance(d, h5py.Dataset) or d.dtype.kind not in "fiubV" or name in cameras:
             return
         a = d[()]
+        if d.dtype.names:  # the fields that are numbers, as columns
+            a = np.stack([a[k].astype(np.float64) for k in d.dtype.names if d.dtype[k].kind in "fiub"], 1)
         about["datasets"][name] = {"shape": d.shape, "sum": float(np.sum(a, dtype=np.float64)), "last": float(np.ravel(a)[-1]) if np.size(a) else 0.0}
 
     with h5py.File(path) as f:
@@ -145,7 +147,9 @@ def plain(folder):
         f["serial"] = "A-17"
         f["inertia"] = numbers(4, T, 3, 3)
         f["notes"] = np.array([b"x"] * T)
-        f["records"] = np.zeros(T, [("a", "f4"), ("b", "i4")])
+        records = np.zeros(T, [("a", "f4"), ("b", "<i4"), ("c", "u1"), ("d", "S3"), ("e", "f4", (2,))])
+        records["a"], records["b"], records["c"] = numbers(5, T), 2**30 + np.arange(T), np.arange(T)
+        f["records"] = records
         f["view/strings"] = np.array(jpeg, dtype=f"S{max(map(len, jpeg))}")
         sequences = f.create_dataset("view/sequences", (T,), h5py.vlen_dtype(np.uint8))
         for i, b in enumerate(png):

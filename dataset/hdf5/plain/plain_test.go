@@ -13,6 +13,7 @@ import (
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5/plain"
 	"github.com/robocache/robocache/dataset/internal/h5test"
+	"github.com/robocache/robocache/tensor"
 )
 
 func TestSeriesOfOneLengthAreStreams(t *testing.T) {
@@ -24,7 +25,13 @@ func TestSeriesOfOneLengthAreStreams(t *testing.T) {
 	require.Equal(t, 1, d.Len())
 	e, err := d.Episode(ctx, 0)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"force", "joints/mode", "joints/position", "joints/valid"}, e.Names())
+	assert.Equal(t, []string{"force", "joints/mode", "joints/position", "joints/valid", "records"}, e.Names())
+	records := e.Stream("records")
+	assert.Equal(t, []string{"a", "b", "c"}, records.ColumnNames(), "of the fields that are numbers")
+	assert.Equal(t, []bool{false, true, true}, []bool{records.Columns[0].Integer, records.Columns[1].Integer, records.Columns[2].Integer})
+	list, err := tensor.Floats(records.Values)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1<<30 + 5, 5}, list[16:])
 	assert.Equal(t, []string{"base", "shoulder", "elbow", "wrist"}, e.Stream("joints/position").ColumnNames(), "an attribute says so")
 	assert.True(t, e.Stream("joints/valid").AllInteger())
 	assert.Equal(t, 6, e.Frames)
@@ -38,11 +45,11 @@ func TestSeriesOfOneLengthAreStreams(t *testing.T) {
 	left := h5test.Left(e)
 	for name, why := range map[string]string{
 		"calibration": "3 samples, want 6", "serial": "one value and no series", "inertia": "want [T,D]", "notes": "values of string of 1",
-		"records": "values of compound (a, b)", "elsewhere": "an external link",
+		"records.d": "values of string of 3", "records.e": "values of array [2] of float32", "elsewhere": "an external link",
 	} {
 		assert.Contains(t, left[name], why)
 	}
-	assert.Len(t, left, 6)
+	assert.Len(t, left, 7)
 }
 
 func TestNumberedGroupsAreEpisodes(t *testing.T) {

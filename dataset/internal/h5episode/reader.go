@@ -173,6 +173,8 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 		if done, err := r.encoded(path, d); done || err != nil {
 			return err
 		}
+	case kind == hdf5.Compound && len(shape) == 1:
+		return r.records(path, d)
 	}
 	switch {
 	case !numbers:
