@@ -13,7 +13,7 @@ const initial = "initial_state"
 
 var layout = h5episode.Layout{
 	Format: "isaaclab",
-	Want:   h5episode.WantDemos + ", with a group initial_state or states",
+	Want:   h5episode.WantDemos + ", with a group initial_state or states, or env_args with sim_args",
 	Fits:   fits,
 	Index:  func(s *h5episode.Set) error { return s.IndexDemos(rateOf) },
 	Begin: func(r *h5episode.Reader, demo *hdf5.Group) error {
@@ -35,6 +35,14 @@ func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return la
 // fits looks into the first demonstrations, since one may be broken.
 func fits(root *hdf5.Group) (bool, error) {
 	data, demos, err := h5episode.DemosOf(root)
+	if len(demos) == 0 {
+		return false, err
+	}
+	if a, none := data.Attr("env_args"); none == nil {
+		if text, none := a.ReadStrings(); none == nil && len(text) == 1 && rateOf(text[0]) > 0 {
+			return true, nil
+		}
+	}
 	for _, name := range demos[:min(3, len(demos))] {
 		demo, broken := data.Group(name)
 		if broken != nil {
@@ -46,7 +54,7 @@ func fits(root *hdf5.Group) (bool, error) {
 			}
 		}
 	}
-	return false, err
+	return false, nil
 }
 
 // rateOf returns how many steps a second there are by the simulation's in a text of env_args, or 0.

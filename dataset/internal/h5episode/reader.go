@@ -169,7 +169,7 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 		return nil
 	case bytes && len(shape) == 4 && (shape[3] == 1 || shape[3] == 3 || shape[3] == 4):
 		return r.images(path, d)
-	case kind == hdf5.String && len(shape) == 1, kind == hdf5.Sequence && len(shape) == 1, bytes && len(shape) == 2:
+	case len(shape) == 1 && (kind == hdf5.String || kind == hdf5.Sequence || kind == hdf5.Opaque), bytes && len(shape) == 2:
 		if done, err := r.encoded(path, d); done || err != nil {
 			return err
 		}
