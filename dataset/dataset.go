@@ -134,8 +134,8 @@ func Recognise(path string) (Format, error) {
 	return f, err
 }
 
-// match returns the format of a file, if it is of a known one. A container that is broken is an error, and of the format that takes what is left of
-// such containers, if there is one.
+// match returns the format of a file, if it is of a known one. A container that is broken is an error, and of the format that takes what is left
+// of such containers, if there is one.
 func match(path string) (Format, bool, error) {
 	head, err := headOf(path)
 	if err != nil {

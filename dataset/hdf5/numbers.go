@@ -56,7 +56,8 @@ func fill[T tensor.Element](v *Values, base *Type, t *tensor.Tensor, get func([]
 	}
 }
 
-// copyLittle takes numbers of a size from bytes, the least significant first, and reports whether it can: whether the file has them as the tensor does.
+// copyLittle takes numbers of a size from bytes, the least significant first, and reports whether it can: whether the file has them as the tensor
+// does.
 func copyLittle[T tensor.Element](to []T, size int, b []byte) bool {
 	switch out := any(to).(type) {
 	case []uint8:

@@ -35,8 +35,8 @@ func DemosOf(root *hdf5.Group) (data *hdf5.Group, demos []string, err error) {
 	return data, demos, nil
 }
 
-// IndexDemos is Index for files with a group data of demonstrations, and in a group mask lists of them that are splits. The rate is what rateOf finds in
-// the text of env_args.
+// IndexDemos is Index for files with a group data of demonstrations, and in a group mask lists of them that are splits. The rate is what rateOf finds
+// in the text of env_args.
 func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
 	data, demos, err := DemosOf(s.File.Root())
 	if err != nil {
@@ -171,7 +171,8 @@ func (r *Reader) BeginRoot(group *hdf5.Group) error {
 // taskWords are the names under which attributes say in words what is to be done.
 var taskWords = []string{"language_instruction", "lang", "language", "instruction", "task_description", "prompt", "env_lang"}
 
-// TaskOf returns what attributes say is to be done: under one of the usual names, or under one of these in the JSON of ep_meta, problem_info or env_args.
+// TaskOf returns what attributes say is to be done: under one of the usual names, or under one of these in the JSON of ep_meta, problem_info or
+// env_args.
 func TaskOf(said Said) string {
 	for _, name := range taskWords {
 		if said[name] != "" {

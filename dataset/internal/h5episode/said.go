@@ -12,8 +12,8 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// Said is what attributes say, by their names. Numbers are texts in the shortest form that is exact, truth values "true" and "false", several values a
-// list with a comma and a space between. Of what is too much or not supported they say the type and the shape.
+// Said is what attributes say, by their names. Numbers are texts in the shortest form that is exact, truth values "true" and "false", several values
+// a list with a comma and a space between. Of what is too much or not supported they say the type and the shape.
 type Said map[string]string
 
 // maxSaid is how many values an attribute may have.
@@ -31,8 +31,8 @@ func (s Said) Number(name string) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v)
 }
 
-// saidOf reads an object's attributes. What one that cannot be read costs is up to broken. All texts together take no more than room, which is what is
-// left of it afterwards.
+// saidOf reads an object's attributes. What one that cannot be read costs is up to broken. All texts together take no more than room, which is what
+// is left of it afterwards.
 func saidOf(o hdf5.Object, room *int64, broken func(name string, err error) error) (Said, error) {
 	list, err := o.Attrs()
 	if err != nil {

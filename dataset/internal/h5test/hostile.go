@@ -19,8 +19,8 @@ import (
 // Open opens a file as one format.
 type Open func(path string, opt dataset.Options) (dataset.Dataset, error)
 
-// most is how much memory a file of some 100 kB may take in all at one time: what its size allows, twice, as raw values and as numbers, and once for
-// garbage.
+// most is how much memory a file of some 100 kB may take in all at one time: what its size allows, twice, as raw values and as numbers, and once
+// for garbage.
 const most = 3 * 200 << 20
 
 // Read reads all that a file has, and returns an error that is not of the kind that broken files may give. Whole reports whether there was none at all.

@@ -7,8 +7,8 @@ const margin = 3 + 258 + 16
 
 // fast decodes while there is the margin of room, and input for two refills. It reports whether the block ended.
 //
-// A turn begins with 56 bits or more. Two literals take up to 30 of them and a length up to 20; a distance, which takes up to 28, comes after a second
-// refill.
+// A turn begins with 56 bits or more. Two literals take up to 30 of them and a length up to 20; a distance, which takes up to 28, comes after a
+// second refill.
 func (d *decoder) fast() (end bool, err error) {
 	dst, src, in, out, bits, have := d.dst, d.src, d.in, d.out, d.bits, d.have
 	literals, distances := &d.literals, &d.distances

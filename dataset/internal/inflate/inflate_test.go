@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inputs are bytes of many kinds: of lengths around what the loops take at once, with runs of every distance, and such that compress well or not at all.
+// inputs are bytes of many kinds: of lengths around what the loops take at once, with runs of every distance, and such that compress well or not at
+// all.
 func inputs() map[string][]byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	all := map[string][]byte{}
