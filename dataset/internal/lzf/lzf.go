@@ -1,6 +1,9 @@
 package lzf
 
-import "errors"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // MaxRatio bounds what a byte can become: three bytes copy 264 at most.
 const MaxRatio = 88
@@ -30,7 +33,9 @@ func Decompress(out, src []byte) (int, error) {
 				return start, ErrTooMuch
 			}
 			if len(src)-at >= 32 && len(out)-to >= 32 {
-				*(*[32]byte)(out[to:]) = *(*[32]byte)(src[at:]) // some more, which what follows overwrites
+				for i := 0; i < n; i += 8 { // some more, which what follows overwrites
+					binary.LittleEndian.PutUint64(out[to+i:], binary.LittleEndian.Uint64(src[at+i:]))
+				}
 			} else {
 				copy(out[to:], src[at:at+n])
 			}
@@ -59,7 +64,7 @@ func Decompress(out, src []byte) (int, error) {
 		}
 		if end := to + n; to-from >= 8 && len(out)-end >= 8 { // eight bytes at a time, some more than there are
 			for i := to; i < end; i, from = i+8, from+8 {
-				*(*[8]byte)(out[i:]) = *(*[8]byte)(out[from:])
+				binary.LittleEndian.PutUint64(out[i:], binary.LittleEndian.Uint64(out[from:]))
 			}
 		} else { // byte by byte: the copy may run into what it wrote
 			for i := range n {
