@@ -185,8 +185,10 @@ func (d *folder) Episode(ctx context.Context, i int) (*Episode, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.count > 1 {
-		e.Name = BaseName(p.path) + "/" + e.Name
+	if base := BaseName(p.path); e.Name == "" {
+		e.Name = base
+	} else if e.Name != base {
+		e.Name = base + "/" + e.Name // files may have episodes of the same names
 	}
 	for k := range e.Media {
 		e.Media[k].Source = &folderFrames{folder: d, path: p.path, episode: i - p.first, media: k, from: f, source: e.Media[k].Source}

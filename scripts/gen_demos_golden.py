@@ -140,6 +140,8 @@ def plain(folder):
         f.attrs["gains"] = np.array([1.5, 2, 3])
         f["joints/position"] = numbers(1, T, 4)
         f["joints/position"].attrs["joint_names"] = ["base", "shoulder", "elbow", "wrist"]
+        f["a"] = h5py.SoftLink("/force")
+        f["joints/same"] = f["joints/position"]
         f["joints/mode"] = np.arange(T, dtype=np.int16)
         f["joints/valid"] = np.arange(T) % 2 == 0
         f["force"] = numbers(2, T).astype(np.float64)

@@ -186,8 +186,8 @@ func (g *Group) child(name string, left *int) (Object, error) {
 	return nil, g.f.fail(-1, dataset.ErrUnsupported, path, "a link that a program defines", "a hard or a soft one")
 }
 
-// Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. Where one cannot
-// be opened, fn is told the error. An error that fn returns ends the walk, except [fs.SkipDir], which passes over what is in a group.
+// Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. In a group hard
+// links go before others, so that an object has the name by which it was made rather than that of a soft link beside it. Where one cannot be opened, fn is told the error. An error that fn returns ends the walk, except [fs.SkipDir], which passes over what is in a group.
 func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
 	return g.walk(map[uint64]bool{g.header.addr: true}, fn)
 }
@@ -196,7 +196,9 @@ func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
 const maxGroups = 500
 
 func (g *Group) walk(seen map[uint64]bool, fn func(path string, o Object, err error) error) error {
-	for _, l := range g.links {
+	links := g.Links()
+	slices.SortStableFunc(links, func(a, b Link) int { return cmp.Compare(min(a.Kind, Soft), min(b.Kind, Soft)) })
+	for _, l := range links {
 		left := maxLinks
 		o, err := g.child(l.Name, &left)
 		if err == nil && strings.Count(g.path, "/") > maxGroups {

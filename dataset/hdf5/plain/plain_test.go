@@ -46,10 +46,11 @@ func TestSeriesOfOneLengthAreStreams(t *testing.T) {
 	for name, why := range map[string]string{
 		"calibration": "3 samples, want 6", "serial": "one value and no series", "inertia": "want [T,D]", "notes": "values of string of 1",
 		"records.d": "values of string of 3", "records.e": "values of array [2] of float32", "elsewhere": "an external link",
+		"a": "another name of what is there", "joints/same": "another name",
 	} {
 		assert.Contains(t, left[name], why)
 	}
-	assert.Len(t, left, 7)
+	assert.Len(t, left, 9)
 }
 
 func TestNumberedGroupsAreEpisodes(t *testing.T) {

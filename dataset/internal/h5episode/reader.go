@@ -65,8 +65,17 @@ type item struct {
 // read reads all datasets of a group.
 func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 	var items []item
+	var links []string
+	met := map[string]bool{}
+	note := func(path string, g *hdf5.Group) {
+		for _, name := range g.Names() {
+			links = append(links, path+name)
+		}
+	}
+	note("", group)
 	err := group.Walk(func(path string, o hdf5.Object, err error) error {
 		path = strings.TrimPrefix(strings.TrimPrefix(path, group.Path()), "/")
+		met[path] = true
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -89,6 +98,8 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 				}
 			}
 			items = append(items, item{path, d})
+		case *hdf5.Group:
+			note(path+"/", d)
 		case *hdf5.NamedType:
 			r.leave(path, 0, "a type and no values")
 		}
@@ -96,6 +107,11 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 	})
 	if err != nil {
 		return err
+	}
+	for _, name := range links {
+		if !met[name] {
+			r.leave(name, 0, "another name of what is there")
+		}
 	}
 	if err := r.count(items); err != nil {
 		return err
