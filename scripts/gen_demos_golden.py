@@ -128,6 +128,7 @@ def small(path):
         f["action"] = numbers(1, 2, 3)
         f["observations/qpos"] = numbers(2, 2, 3)
         f["observations/images/cam"] = padded(frames)
+        f["observations/images/other"] = np.arange(40, dtype=np.uint8).reshape(2, 20)
     describe(path, {"observations/images/cam": frames})
 
 

@@ -102,6 +102,17 @@ func TestAFolderIsADatasetOfItsFiles(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrClosed)
 }
 
+func TestWhatIsNoImageIsNoStreamEither(t *testing.T) {
+	d, err := aloha.Open("testdata/small.hdf5", dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	e, err := d.Episode(context.Background(), 0)
+	require.NoError(t, err)
+	h5test.ReadGolden(t, "testdata/small.hdf5").Check(t, e, "")
+	assert.True(t, e.Steps, "nobody says how many steps a second there are")
+	assert.Equal(t, "rows of bytes that are neither JPEG nor PNG", h5test.Left(e)["observations/images/other"])
+}
+
 func TestBrokenFilesCostWhatIsBroken(t *testing.T) {
 	h5test.Hostile(t, "testdata/small.hdf5", aloha.Open, 1, 1000)
 	h5test.Hostile(t, "testdata/jpeg.hdf5", aloha.Open, 41, 1500)

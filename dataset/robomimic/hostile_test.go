@@ -2,6 +2,8 @@ package robomimic_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -73,6 +75,14 @@ func TestABrokenAttributeCostsItself(t *testing.T) {
 	assert.Equal(t, 3, e.Stream("actions").Len())
 	_, err = robomimic.Open("testdata/hostile.hdf5", dataset.Options{Strict: true})
 	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+}
+
+// Although nothing says that it is robomimic's.
+func TestAFileThatIsNoHDF5SaysWhy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.hdf5")
+	require.NoError(t, os.WriteFile(path, []byte("\x89HDF\r\n\x1a\n\x02\x08\x08"), 0o600))
+	_, err := dataset.Open(context.Background(), path, dataset.Options{})
+	assert.ErrorContains(t, err, "hdf5: "+path+": byte")
 }
 
 func TestBrokenFilesCostWhatIsBroken(t *testing.T) {

@@ -189,6 +189,10 @@ func (r *Reader) add(path string, d *hdf5.Dataset) error {
 		if done, err := r.encoded(path, d); done || err != nil {
 			return err
 		}
+		if bytes && strings.Contains("/"+path, "/images/") {
+			r.leave(path, n, "rows of bytes that are neither JPEG nor PNG")
+			return nil
+		}
 	case kind == hdf5.Compound && len(shape) == 1:
 		return r.records(path, d)
 	}
