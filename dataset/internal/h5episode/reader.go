@@ -79,6 +79,9 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if err := r.take("names of objects", len(path), 4); err != nil { // they are kept here, and said again in errors
+			return err
+		}
 		if err != nil {
 			return r.cost(path, "datasets that are broken", err)
 		}
@@ -87,6 +90,9 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 			return err
 		}
 		for name, text := range said {
+			if err := r.take("names of attributes", len(path)+len(name), 1); err != nil {
+				return err
+			}
 			r.Episode.Attributes.Other[path+"/"+name] = text
 		}
 		switch d := o.(type) {
