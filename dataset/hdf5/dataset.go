@@ -42,6 +42,9 @@ func (d *Dataset) Filters() []Filter {
 func (f *File) dataset(o object) (Object, error) {
 	d := &Dataset{object: o, Values: Values{f: f, name: o.path, at: f.offset(o.header.addr)}}
 	v := &d.Values
+	if o.header.lost != nil {
+		return nil, o.header.lost // a filter may be among what is lost
+	}
 	need := func(kind int, what string) (*message, error) {
 		m := o.header.find(kind)
 		if m == nil {
@@ -204,7 +207,7 @@ func (o *object) Attr(name string) (*Attr, error) {
 			unknown = cmp.Or(unknown, a.err)
 		}
 	}
-	if unknown != nil {
+	if unknown = cmp.Or(unknown, o.header.lost); unknown != nil {
 		return nil, unknown
 	}
 	return nil, o.f.fail(o.f.offset(o.header.addr), dataset.ErrNotFound, o.path+": attribute", fmt.Sprintf("%.60q", name), "")

@@ -23,7 +23,7 @@ type File struct {
 	chunks   chunkCache
 
 	mu    sync.Mutex
-	links map[uint64][]Link      // of the groups that were read, by address
+	links map[uint64]groupLinks  // of the groups that were read, by address
 	heaps map[uint64]*collection // of the global heap, by address
 	spent int64                  // bytes of these
 }
@@ -54,7 +54,7 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 
 // file reads what a file begins with.
 func (s *source) file() (*File, error) {
-	f := &File{source: s, links: map[uint64][]Link{}, heaps: map[uint64]*collection{}}
+	f := &File{source: s, links: map[uint64]groupLinks{}, heaps: map[uint64]*collection{}}
 	root, err := f.superblock()
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -54,7 +55,11 @@ func (o *object) Path() string { return o.path }
 type Group struct {
 	object
 	links []Link // in name order
+	lost  error
 }
+
+// Lost says why the group may have had more names or attributes: a file that is cut has lost them. It is nil where the group is whole.
+func (g *Group) Lost() error { return g.lost }
 
 // NamedType is a type that a file keeps under a name.
 type NamedType struct {
@@ -256,10 +261,10 @@ func (f *File) object(path string, addr uint64) (Object, error) {
 	switch {
 	case h.find(msgSymbolTable) != nil || h.find(msgLinkInfo) != nil || h.find(msgLink) != nil:
 		links, err := f.groupLinks(path, h)
-		if err != nil {
+		if err != nil && (len(links) == 0 || !errors.Is(err, dataset.ErrTruncated)) {
 			return nil, err
 		}
-		return &Group{o, links}, nil
+		return &Group{o, links, cmp.Or(err, h.lost)}, nil
 	case h.find(msgLayout) != nil || h.find(msgDataspace) != nil:
 		return f.dataset(o)
 	case h.find(msgType) != nil:
@@ -269,6 +274,9 @@ func (f *File) object(path string, addr uint64) (Object, error) {
 			return nil, c.err
 		}
 		return &NamedType{o, t}, nil
+	}
+	if h.lost != nil {
+		return nil, h.lost
 	}
 	return nil, f.fail(f.offset(addr), dataset.ErrCorrupt, path, "neither group nor dataset nor type", "one")
 }

@@ -8,19 +8,22 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// groupLinks returns the links of a group in name order. They are read once.
+// groupLinks are the links of a group, and why there may be more.
+type groupLinks struct {
+	list []Link
+	err  error
+}
+
+// groupLinks returns the links of a group in name order; with an error those that were read before it. They are read once.
 func (f *File) groupLinks(path string, h *header) ([]Link, error) {
 	f.mu.Lock()
 	links, ok := f.links[h.addr]
 	f.mu.Unlock()
 	if ok {
-		return links, nil
+		return links.list, links.err
 	}
 	g := &linkReader{walk: f.walk(), what: path + ": links"}
-	err := g.all(h)
-	if err != nil {
-		return nil, err
-	}
+	broken := g.all(h)
 	slices.SortFunc(g.links, func(a, b Link) int { return strings.Compare(a.Name, b.Name) })
 	for i, l := range g.links[min(1, len(g.links)):] {
 		if l.Name == g.links[i].Name {
@@ -28,9 +31,9 @@ func (f *File) groupLinks(path string, h *header) ([]Link, error) {
 		}
 	}
 	f.mu.Lock()
-	f.links[h.addr] = g.links
+	f.links[h.addr] = groupLinks{g.links, broken}
 	f.mu.Unlock()
-	return g.links, nil
+	return g.links, broken
 }
 
 type linkReader struct {

@@ -85,6 +85,32 @@ func TestAFileThatIsNoHDF5SaysWhy(t *testing.T) {
 	assert.ErrorContains(t, err, "hdf5: "+path+": byte")
 }
 
+// The writer of the newest kind of file had not put the end of the group's header at the file's end.
+func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
+	data, err := os.ReadFile(recording(t, "robomimic_bridge/image_gzip_latest.hdf5"))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "a.hdf5")
+	for _, c := range []struct{ percent, demos, whole int }{{70, 5, 4}, {90, 6, 5}, {99, 6, 5}} {
+		require.NoError(t, os.WriteFile(path, data[:len(data)*c.percent/100], 0o600))
+		d, err := dataset.Open(context.Background(), path, dataset.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, "robomimic", d.Format(), "its env_args are lost, and not known to be none")
+		assert.Contains(t, d.Info().Problems[0].What, "the file ends at byte")
+		assert.Contains(t, d.Info().Problems[1].What, "truncated")
+		assert.Equal(t, c.demos, d.Len())
+		whole := 0
+		for e, err := range dataset.Episodes(context.Background(), d) {
+			if err == nil && e.Damage == nil {
+				whole++
+			}
+		}
+		assert.Equal(t, c.whole, whole)
+		require.NoError(t, d.Close())
+		_, err = dataset.Open(context.Background(), path, dataset.Options{Strict: true})
+		assert.Error(t, err)
+	}
+}
+
 func TestBrokenFilesCostWhatIsBroken(t *testing.T) {
 	h5test.Hostile(t, "testdata/demo.hdf5", robomimic.Open, 101, 700)
 }

@@ -2,6 +2,7 @@ package robomimic
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
@@ -16,11 +17,15 @@ var layout = h5episode.Layout{
 		return len(demos) > 0, err
 	},
 	Index: func(s *h5episode.Set) error {
-		err := s.IndexDemos(rateOf)
-		if s.About.Attributes["env_args"] == "" {
-			s.Kind = "robosuite"
+		if err := s.IndexDemos(rateOf); err != nil {
+			return err
 		}
-		return err
+		if data, err := s.File.Root().Group("data"); err == nil {
+			if _, err := data.Attr("env_args"); errors.Is(err, dataset.ErrNotFound) {
+				s.Kind = "robosuite"
+			}
+		}
+		return nil
 	},
 	Begin: (*h5episode.Reader).BeginDemo,
 }

@@ -42,6 +42,13 @@ func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
 	if err != nil {
 		return err
 	}
+	for _, g := range []*hdf5.Group{s.File.Root(), data} {
+		if err := g.Lost(); err != nil {
+			if err := s.Broken(g.Path(), err); err != nil {
+				return err
+			}
+		}
+	}
 	said, err := s.Attributes(data)
 	if err != nil {
 		return err

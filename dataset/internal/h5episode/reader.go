@@ -67,12 +67,18 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 	var items []item
 	var links []string
 	met := map[string]bool{}
-	note := func(path string, g *hdf5.Group) {
+	note := func(path string, g *hdf5.Group) error {
 		for _, name := range g.Names() {
 			links = append(links, path+name)
 		}
+		if err := g.Lost(); err != nil {
+			return r.cost(path, "groups that are broken", err)
+		}
+		return nil
 	}
-	note("", group)
+	if err := note("", group); err != nil {
+		return err
+	}
 	err := group.Walk(func(path string, o hdf5.Object, err error) error {
 		path = strings.TrimPrefix(strings.TrimPrefix(path, group.Path()), "/")
 		met[path] = true
@@ -105,7 +111,7 @@ func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
 			}
 			items = append(items, item{path, d})
 		case *hdf5.Group:
-			note(path+"/", d)
+			return note(path+"/", d)
 		case *hdf5.NamedType:
 			r.leave(path, 0, "a type and no values")
 		}
