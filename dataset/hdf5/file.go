@@ -59,7 +59,7 @@ func (s *source) file() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := f.object("/", root)
+	o, err := f.object("/", root, nil)
 	if err != nil {
 		return nil, err
 	}

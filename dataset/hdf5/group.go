@@ -29,7 +29,8 @@ type Link struct {
 	Target string // of a soft link, the path; of an external one, the file, a colon and the path
 
 	addr    uint64
-	created int64 // order of creation; -1 where it is not known
+	created int64    // order of creation; -1 where it is not known
+	names   *message // where the names of a group are, as tables of links repeat it; nil where they do not
 }
 
 // Object is a *Group, a *Dataset or a *NamedType.
@@ -179,7 +180,7 @@ func (g *Group) child(name string, left *int) (Object, error) {
 	}
 	switch l.Kind {
 	case Hard:
-		return g.f.object(path, l.addr)
+		return g.f.object(path, l.addr, l.names)
 	case Soft:
 		if *left--; *left < 0 {
 			return nil, g.f.fail(-1, dataset.ErrCorrupt, path, "soft links one after the other", fmt.Sprintf("at most %d", maxLinks))
@@ -251,11 +252,14 @@ func join(path, name string) string {
 	return path + "/" + strings.TrimPrefix(name, "/")
 }
 
-// object opens what is at an address.
-func (f *File) object(path string, addr uint64) (Object, error) {
+// object opens what is at an address. Names are where those of a group are, if that is known beside its header.
+func (f *File) object(path string, addr uint64, names *message) (Object, error) {
 	h, err := f.header(addr)
 	if err != nil {
 		return nil, err
+	}
+	if h.lost != nil && names != nil && h.find(msgSymbolTable) == nil {
+		h.messages = append(h.messages, *names)
 	}
 	o := object{f, path, h}
 	switch {

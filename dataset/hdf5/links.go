@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,14 +135,19 @@ func (g *linkReader) table(addr uint64, names *cursor) error {
 		l.addr = c.address()
 		kind := c.u32()
 		c.skip(4)
-		target := c.u32()
-		c.skip(12)
+		at, pad := c.here(), c.bytes(16)
+		if c.err != nil {
+			return c.err
+		}
+		if kind == 1 {
+			l.names = &message{kind: msgSymbolTable, body: pad[:2*g.offsets], at: at}
+		}
 		if l.Name, err = g.text(names, name); err != nil {
 			return err
 		}
 		if kind == 2 {
 			l.Kind = Soft
-			if l.Target, err = g.text(names, target); err != nil {
+			if l.Target, err = g.text(names, uint64(binary.LittleEndian.Uint32(pad))); err != nil {
 				return err
 			}
 		}

@@ -85,26 +85,41 @@ func TestAFileThatIsNoHDF5SaysWhy(t *testing.T) {
 	assert.ErrorContains(t, err, "hdf5: "+path+": byte")
 }
 
-// The writer of the newest kind of file had not put the end of the group's header at the file's end.
+// The end of the header of the group data lies behind the cut, or part of its names.
 func TestAFileThatIsCutGivesWhatIsWhole(t *testing.T) {
-	data, err := os.ReadFile(recording(t, "robomimic_bridge/image_gzip_latest.hdf5"))
-	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "a.hdf5")
-	for _, c := range []struct{ percent, demos, whole int }{{70, 5, 4}, {90, 6, 5}, {99, 6, 5}} {
+	for _, c := range []struct {
+		file                  string
+		percent, demos, whole int
+	}{
+		{"image_gzip_latest", 70, 5, 4}, {"image_gzip_latest", 90, 6, 5}, {"image_gzip_latest", 99, 6, 5},
+		{"image_gzip_earliest", 30, 6, 1}, {"image_gzip_earliest", 70, 6, 4}, {"image_gzip_earliest", 99, 6, 5}, {"lowdim_earliest", 90, 25, 22},
+	} {
+		data, err := os.ReadFile(recording(t, "robomimic_bridge/"+c.file+".hdf5"))
+		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(path, data[:len(data)*c.percent/100], 0o600))
 		d, err := dataset.Open(context.Background(), path, dataset.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, "robomimic", d.Format(), "its env_args are lost, and not known to be none")
 		assert.Contains(t, d.Info().Problems[0].What, "the file ends at byte")
 		assert.Contains(t, d.Info().Problems[1].What, "truncated")
-		assert.Equal(t, c.demos, d.Len())
+		assert.Equal(t, c.demos, d.Len(), c)
+		uncut, err := robomimic.Open(recording(t, "robomimic_bridge/"+c.file+".hdf5"), dataset.Options{})
+		require.NoError(t, err)
+		want := map[string][]float64{}
+		for e, err := range dataset.Episodes(context.Background(), uncut) {
+			require.NoError(t, err)
+			want[e.Name] = floats(t, e.Stream("actions"))
+		}
+		require.NoError(t, uncut.Close())
 		whole := 0
 		for e, err := range dataset.Episodes(context.Background(), d) {
 			if err == nil && e.Damage == nil {
+				assert.Equal(t, want[e.Name], floats(t, e.Stream("actions")))
 				whole++
 			}
 		}
-		assert.Equal(t, c.whole, whole)
+		assert.Equal(t, c.whole, whole, c)
 		require.NoError(t, d.Close())
 		_, err = dataset.Open(context.Background(), path, dataset.Options{Strict: true})
 		assert.Error(t, err)
