@@ -38,6 +38,7 @@ var rules = map[string][]string{
 	"cudasim":              {"cudadrv", "internal/ptxparse"},
 	"ptx":                  {"ptx/internal/...", "internal/ptxparse"},
 	"dataset":              {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
+	"dataset/lerobot":      {"tensor", "dataset/...", "github.com/parquet-go/parquet-go/..."},
 	"align":                {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"viz":                  {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                  {"public", "internal/...", "cmd/...", "github.com/spf13/...", "gonum.org/v1/plot/..."},
