@@ -2,65 +2,68 @@ package lerobot
 
 import (
 	"fmt"
-	"path/filepath"
+	"io"
 	"slices"
 	"sync"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 )
 
-// maxOpen is how many data files stay open while nobody reads them.
-const maxOpen = 4
+// How many data files and videos stay open while nobody reads them. An episode has a video for each camera.
+const (
+	maxData   = 4
+	maxVideos = 16
+)
 
-// cache keeps the data files open that were read last: reading a footer takes longer than reading a short episode.
-type cache struct {
-	set    *Set
+// cache keeps the files open that were read last: reading a file's own description takes longer than reading a short episode.
+type cache[T io.Closer] struct {
+	read   func(path string) (T, error)
+	most   int // files that stay open
 	mu     sync.Mutex
-	open   []*openFile // the one used last at the end
+	open   []*opened[T] // the one used last at the end
 	closed bool
 }
 
-type openFile struct {
-	number int
-	file   *table.File
-	users  int
+type opened[T io.Closer] struct {
+	path  string
+	file  T
+	users int
 }
 
-// get returns a data file, to be given back.
-func (c *cache) get(number int) (*openFile, error) {
+// get returns an open file, to be given back.
+func (c *cache[T]) get(path string) (*opened[T], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, fmt.Errorf("lerobot: %s: %w", c.set.root, dataset.ErrClosed)
+		return nil, fmt.Errorf("lerobot: %s: %w", path, dataset.ErrClosed)
 	}
-	if i := slices.IndexFunc(c.open, func(o *openFile) bool { return o.number == number }); i >= 0 {
+	if i := slices.IndexFunc(c.open, func(o *opened[T]) bool { return o.path == path }); i >= 0 {
 		o := c.open[i]
 		c.open = append(slices.Delete(c.open, i, i+1), o)
 		o.users++
 		return o, nil
 	}
-	f, err := table.Open(filepath.Join(c.set.root, c.set.files[number].name))
+	f, err := c.read(path)
 	if err != nil {
 		return nil, err
 	}
-	o := &openFile{number, f, 1}
+	o := &opened[T]{path, f, 1}
 	c.open = append(c.open, o)
 	c.trim()
 	return o, nil
 }
 
 // give gives a file back.
-func (c *cache) give(o *openFile) {
+func (c *cache[T]) give(o *opened[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o.users--
 	c.trim()
 }
 
-// trim closes what is too many, and all that is not in use once the set is closed.
-func (c *cache) trim() {
-	keep := maxOpen
+// trim closes what is too many, and all that is not in use once the cache is closed.
+func (c *cache[T]) trim() {
+	keep := c.most
 	if c.closed {
 		keep = 0
 	}
@@ -74,10 +77,9 @@ func (c *cache) trim() {
 	}
 }
 
-func (c *cache) close() error {
+func (c *cache[T]) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
 	c.trim()
-	return nil
 }

@@ -16,8 +16,14 @@
 // What is declared and not there or not so is in Info.Problems. A data file that cannot be read, such as one that a killed recorder left without its
 // footer, costs the episodes in it: they are there, and reading one gives the file's error.
 //
+// Videos and images are media, whose frames are read when they are asked for. Their Times are those of the rows, for that is how LeRobot pairs them. The
+// frame of a row is found by its time in the file: the one nearest to the row's timestamp, counted from where the episode begins. Damage counts frames
+// that are more than 0.1 ms from their rows, and rows without a frame. Where the file's times are not the rows' at all, frames are counted instead, and
+// Damage says that too. An image without bytes is read from its path within the dataset.
+//
 // The slices that GR00T names in meta/modality.json are attributes of the dataset: "modality.state.left_arm" is "observation.state[0:7]".
 //
 // A dataset takes some hundred bytes of memory for each episode. Reading an episode takes memory in proportion to its rows: other rows of a file are
-// decoded a page at a time. Four files are kept open at most.
+// decoded a page at a time. Four data files and sixteen
+// videos are kept open at most.
 package lerobot

@@ -39,27 +39,29 @@ type reader struct {
 	set   *Set
 	of    *episode
 	rows  int
-	files []*openFile // of the runs, those of one file once
+	files []*opened[*table.File] // of the runs, those of one file once
 	e     *dataset.Episode
 	times []int64
-	good  bool  // a column could be read
-	first error // why the first could not
+	shown []int64 // when the rows' frames are in a video, ns from its beginning: times, unless the caller chose another rate
+	good  bool    // a column could be read
+	first error   // why the first could not
 }
 
 func (r *reader) close() {
 	for _, f := range r.files {
-		r.set.cache.give(f)
+		r.set.data.give(f)
 	}
 }
 
 // file returns the open file of a run.
 func (r *reader) file(at run) (*table.File, error) {
+	path := r.set.path(r.set.files[at.file].name)
 	for _, f := range r.files {
-		if f.number == int(at.file) {
+		if f.path == path {
 			return f.file, nil
 		}
 	}
-	f, err := r.set.cache.get(int(at.file))
+	f, err := r.set.data.get(path)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +106,9 @@ func (r *reader) read(ctx context.Context) error {
 	}
 	if err := r.clock(ctx, first); err != nil {
 		return err
+	}
+	if r.shown == nil {
+		r.shown = r.times
 	}
 	if err := r.task(ctx, first); err != nil {
 		return err
@@ -425,7 +430,10 @@ func (r *reader) counts(name string, list []int64) error {
 // setTimes chooses the clock.
 func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err error) {
 	info := &r.set.info
-	counted := r.counted(frames)
+	counted := r.counted(frames, info.Rate)
+	if info.RateFrom == "caller" && info.Clock == clockFrames {
+		r.shown = r.counted(frames, r.set.header.fps)
+	}
 	switch {
 	case info.Rate == 0 && stamps == nil:
 		r.e.Steps = true
@@ -465,8 +473,7 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 }
 
 // counted returns the times of frames, or of rows where there is no frame_index, ns. Without a rate a frame takes a second.
-func (r *reader) counted(frames []int64) []int64 {
-	rate := r.set.info.Rate
+func (r *reader) counted(frames []int64, rate float64) []int64 {
 	if rate == 0 {
 		rate = 1
 	}

@@ -135,11 +135,11 @@ func (m *images) read(ctx context.Context, at place) (table.Image, error) {
 	if k := int(at.row - m.at.row); len(m.page) > 0 && at.file == m.at.file && at.group == m.at.group && k >= 0 && k < len(m.page) {
 		return m.page[k], nil
 	}
-	f, err := m.set.cache.get(int(at.file))
+	f, err := m.set.data.get(m.set.path(m.set.files[at.file].name))
 	if err != nil {
 		return table.Image{}, err
 	}
-	defer m.set.cache.give(f)
+	defer m.set.data.give(f)
 	c := f.file.Column(m.column)
 	if c == nil {
 		return table.Image{}, formatError(dataset.ErrCorrupt, f.file.Path(), -1, "column "+m.column, "none any more", "the one that there was")

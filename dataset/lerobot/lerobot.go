@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 )
 
 // The clocks of Options.Clock.
@@ -66,7 +67,8 @@ type Set struct {
 	order    []int64             // their numbers, as they are listed
 	files    []dataFile
 	episodes []episode
-	cache    cache
+	data     cache[*table.File]
+	videos   cache[*footage]
 }
 
 // Open opens a dataset: its folder, or its meta/info.json. It reads what the dataset says of itself and the footers of all data files, and finds out
@@ -80,7 +82,8 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 		header, root = path, filepath.Dir(filepath.Dir(path))
 	}
 	s := &Set{root: root, opt: opt, tasks: map[int64]string{}, declared: map[int64]*declared{}}
-	s.cache.set = s
+	s.data.read, s.data.most = table.Open, maxData
+	s.videos.read, s.videos.most = openFootage, maxVideos
 	if err := s.open(ctx, header); err != nil {
 		s.Close()
 		return nil, err
@@ -116,6 +119,7 @@ func (s *Set) open(ctx context.Context, header string) error {
 		return formatError(dataset.ErrNotFound, s.root, -1, "dataset", "none of its data files", "one below "+folderOf(s.header.dataPath, "data"))
 	}
 	s.compare()
+	s.compareVideos()
 	s.readSplits()
 	s.info.Problems = s.problems.told()
 	if s.opt.Strict && len(s.info.Problems) > 0 {
@@ -147,8 +151,12 @@ func (s *Set) Info() dataset.Info {
 // Len returns the number of episodes that there are.
 func (s *Set) Len() int { return len(s.episodes) }
 
-// Close closes the data files. Close twice is fine. Episodes that were read stay; their frames cannot be read any more.
-func (s *Set) Close() error { return s.cache.close() }
+// Close closes the files. Close twice is fine. Episodes that were read stay; their frames cannot be read any more.
+func (s *Set) Close() error {
+	s.data.close()
+	s.videos.close()
+	return nil
+}
 
 // readSplits turns ranges of episodes, "0:80", into the episodes that there are.
 func (s *Set) readSplits() {
