@@ -31,7 +31,12 @@ func (c *Column) Images(ctx context.Context, group int, row int64) (list []Image
 	if c.bytes == nil {
 		return nil, 0, c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "images", nil)
 	}
-	chunk, err := c.bytes.pagesOf(group)
+	m, err := c.bytes.load(group)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer loads.Put(m)
+	chunk, err := c.bytes.pagesOf(group, m)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -39,7 +44,7 @@ func (c *Column) Images(ctx context.Context, group int, row int64) (list []Image
 	if row < 0 || page >= len(chunk.pages) {
 		return nil, 0, c.file.bad(dataset.ErrCorrupt, chunk.end, "column "+c.Name, fmt.Sprintf("no row %d in row group %d", row, group), "one", nil)
 	}
-	err = c.bytes.decode(group, chunk, page, func(_ int, p parquet.Page) (bool, error) {
+	err = c.bytes.decode(group, m, chunk, page, func(_ int, p parquet.Page) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -124,13 +129,18 @@ func (c *Column) Absent(ctx context.Context, group int, from, to int64) (absent 
 
 // nulls returns which rows in [from,to) of a column without lists are null.
 func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int64, err error) {
-	c, err := l.pagesOf(group)
+	m, err := l.load(group)
+	if err != nil {
+		return nil, err
+	}
+	defer loads.Put(m)
+	c, err := l.pagesOf(group, m)
 	if err != nil {
 		return nil, err
 	}
 	first, row := c.locate(from)
 	full := byte(l.column.MaxDefinitionLevel())
-	err = l.decode(group, c, first, func(_ int, p parquet.Page) (bool, error) {
+	err = l.decode(group, m, c, first, func(_ int, p parquet.Page) (bool, error) {
 		for i, d := range p.DefinitionLevels() {
 			if at := row + int64(i); d != full && at >= from && at < to {
 				list = append(list, at)

@@ -69,27 +69,76 @@ type page struct {
 	begins bool
 }
 
+// bounds returns where the bytes of a row group are.
+func (l *leaf) bounds(group int) (*format.ColumnMetaData, span, error) {
+	meta := l.chunk(group)
+	if meta == nil {
+		return nil, span{}, l.file.bad(dataset.ErrCorrupt, -1, "column "+l.name, "none in row group "+fmt.Sprint(group), "one", nil)
+	}
+	at := meta.DataPageOffset
+	if d := meta.DictionaryPageOffset; d > 0 && d < at {
+		at = d
+	}
+	size := meta.TotalCompressedSize
+	if at < 4 || size < 0 || at > l.file.size-8 || size > l.file.size-8-at {
+		return nil, span{}, l.file.bad(dataset.ErrTooLarge, at, "column "+l.name, fmt.Sprintf("%d bytes in row group %d", size, group), "what the file has", nil)
+	}
+	return meta, span{at, size}, nil
+}
+
+// maxLoad is how many bytes of a row group are read at once.
+const maxLoad = 1 << 20
+
+var loads = sync.Pool{New: func() any { return &loaded{} }}
+
+// loaded are bytes of a file in memory. What is not among them is read from the file.
+type loaded struct {
+	file io.ReaderAt
+	at   int64
+	b    []byte
+}
+
+func (m *loaded) ReadAt(b []byte, at int64) (int, error) {
+	if from := at - m.at; from >= 0 && from <= int64(len(m.b)) && int64(len(b)) <= int64(len(m.b))-from {
+		return copy(b, m.b[from:]), nil
+	}
+	return m.file.ReadAt(b, at)
+}
+
+// load reads the bytes of a row group if they are not many. They are to be given back.
+func (l *leaf) load(group int) (*loaded, error) {
+	_, at, err := l.bounds(group)
+	if err != nil {
+		return nil, err
+	}
+	m := loads.Get().(*loaded)
+	m.file, m.at, m.b = l.file.file, at.at, m.b[:0]
+	if at.size <= maxLoad {
+		if int64(cap(m.b)) < at.size {
+			m.b = make([]byte, at.size)
+		}
+		m.b = m.b[:at.size]
+		if _, err := l.file.file.ReadAt(m.b, at.at); err != nil {
+			loads.Put(m)
+			return nil, l.file.bad(dataset.ErrTruncated, at.at, "column "+l.name, "", "", err)
+		}
+	}
+	return m, nil
+}
+
 // pagesOf walks over the headers of the pages of a row group and checks what they declare.
-func (l *leaf) pagesOf(group int) (*chunk, error) {
+func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.chunks[group]; c != nil {
 		return c, nil
 	}
-	meta := l.chunk(group)
-	if meta == nil {
-		return nil, l.file.bad(dataset.ErrCorrupt, -1, "column "+l.name, "none in row group "+fmt.Sprint(group), "one", nil)
+	meta, bytes, err := l.bounds(group)
+	if err != nil {
+		return nil, err
 	}
-	c := &chunk{meta: meta, rows: l.file.groups[group].Rows}
-	at := meta.DataPageOffset
-	if d := meta.DictionaryPageOffset; d > 0 && d < at {
-		at = d
-	}
-	c.end = at + meta.TotalCompressedSize
-	if at < 4 || meta.TotalCompressedSize < 0 || c.end < at || c.end > l.file.size-8 {
-		return nil, l.file.bad(dataset.ErrTooLarge, at, "column "+l.name, fmt.Sprintf("%d bytes in row group %d", meta.TotalCompressedSize, group), "what the file has", nil)
-	}
-	c.most = max(1<<25, 64*meta.TotalCompressedSize)
+	at := bytes.at
+	c := &chunk{meta: meta, end: at + bytes.size, most: max(1<<25, 64*bytes.size)}
 	switch meta.Codec {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd:
 	default:
@@ -97,7 +146,7 @@ func (l *leaf) pagesOf(group int) (*chunk, error) {
 	}
 	values := int64(0)
 	for at < c.end {
-		h, err := l.head(at, c.end)
+		h, err := l.head(from, at, c.end)
 		if err != nil {
 			return nil, err
 		}
@@ -130,10 +179,10 @@ func (l *leaf) pagesOf(group int) (*chunk, error) {
 }
 
 // head reads a page's header. Most have less than 512 bytes; statistics of texts can make them longer.
-func (l *leaf) head(at, end int64) (pageHead, error) {
+func (l *leaf) head(from io.ReaderAt, at, end int64) (pageHead, error) {
 	for _, n := range []int64{512, 1 << 20} {
 		b := make([]byte, min(n, end-at))
-		if _, err := l.file.file.ReadAt(b, at); err != nil && err != io.EOF {
+		if _, err := from.ReadAt(b, at); err != nil && err != io.EOF {
 			return pageHead{}, err
 		}
 		h, err := parsePageHead(b)
@@ -148,21 +197,22 @@ func (l *leaf) head(at, end int64) (pageHead, error) {
 }
 
 // checkPage looks whether a page's compressed data is what its header declares.
-func (l *leaf) checkPage(c *chunk, p span) error {
+func (l *leaf) checkPage(from io.ReaderAt, c *chunk, p span) error {
 	if c.meta.Codec == format.Uncompressed {
 		return nil
 	}
-	b := make([]byte, p.size)
+	n := p.size
 	if c.meta.Codec == format.Snappy {
-		b = b[:min(p.size, 4096)] // the beginning says it
+		n = min(n, 512) // the beginning says it
 	}
-	if _, err := l.file.file.ReadAt(b, p.at); err != nil {
+	b := make([]byte, n)
+	if _, err := from.ReadAt(b, p.at); err != nil {
 		return err
 	}
 	h, err := parsePageHead(b)
 	if err != nil && len(b) < int(p.size) { // a header that is longer
 		b = make([]byte, p.size)
-		if _, err = l.file.file.ReadAt(b, p.at); err == nil {
+		if _, err = from.ReadAt(b, p.at); err == nil {
 			h, err = parsePageHead(b)
 		}
 	}
@@ -222,7 +272,7 @@ func (v *view) ReadAt(b []byte, at int64) (n int, err error) {
 }
 
 // decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent.
-func (l *leaf) decode(group int, c *chunk, first int, use func(i int, p parquet.Page) (bool, error)) (err error) {
+func (l *leaf) decode(group int, m *loaded, c *chunk, first int, use func(i int, p parquet.Page) (bool, error)) (err error) {
 	defer l.file.guard("column "+l.name, &err)
 	if first >= len(c.pages) {
 		return nil
@@ -232,9 +282,9 @@ func (l *leaf) decode(group int, c *chunk, first int, use func(i int, p parquet.
 		base = c.meta.DictionaryPageOffset
 	}
 	from := c.pages[first].at
-	v := &view{l.file.file, base, c.dict, span{from, c.end - from}}
+	v := &view{m, base, c.dict, span{from, c.end - from}}
 	if c.dict.size > 0 {
-		if err := l.checkPage(c, c.dict); err != nil {
+		if err := l.checkPage(m, c, c.dict); err != nil {
 			return err
 		}
 	}
@@ -245,7 +295,7 @@ func (l *leaf) decode(group int, c *chunk, first int, use func(i int, p parquet.
 	pages := chunk.PagesFrom(v)
 	defer pages.Close()
 	for i := first; i < len(c.pages); i++ {
-		if err := l.checkPage(c, c.pages[i].span); err != nil {
+		if err := l.checkPage(m, c, c.pages[i].span); err != nil {
 			return err
 		}
 		p, err := pages.ReadPage()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -43,13 +44,18 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 	if from >= to {
 		return nil
 	}
-	c, err := l.pagesOf(group)
+	m, err := l.load(group)
+	if err != nil {
+		return err
+	}
+	defer loads.Put(m)
+	c, err := l.pagesOf(group, m)
 	if err != nil {
 		return err
 	}
 	first, row := c.locate(from)
 	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most)}
-	err = l.decode(group, c, first, func(i int, p parquet.Page) (bool, error) {
+	err = l.decode(group, m, c, first, func(i int, p parquet.Page) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -106,6 +112,7 @@ func (r *rows) page(p parquet.Page) error {
 			r.next += count
 			if a < b {
 				r.v.add(int(b-a), width)
+				d.reserve(r.v, int(min(r.to-r.from, int64(r.most/width)))*width)
 				d.appendTo(r.v, int(a)*width, int(b)*width)
 			}
 			return nil
@@ -324,13 +331,26 @@ func (d *dense) appendTo(v *Values, a, b int) {
 	}
 }
 
+// reserve makes room for n values, if v has none yet.
+func (d *dense) reserve(v *Values, n int) {
+	switch {
+	case v.Len() > 0:
+	case d.kind == "float32":
+		v.Float32 = make([]float32, 0, n)
+	case d.kind == "float64":
+		v.Float64 = make([]float64, 0, n)
+	case d.kind != "float16" && d.kind != "string":
+		v.Int64 = make([]int64, 0, n)
+	}
+}
+
 // pick appends values [a,b) of a list, or those that the indices name.
 func pick[T any](to, from []T, index []int32, a, b int) []T {
 	if index == nil {
 		return append(to, from[a:b]...)
 	}
 	n := len(to)
-	to = append(to, make([]T, b-a)...)
+	to = slices.Grow(to, b-a)[:n+b-a]
 	for i, k := range index[a:b] {
 		to[n+i] = from[k]
 	}
