@@ -60,7 +60,7 @@ func fits(f *feature, c *table.Column) bool {
 // compareIndex looks by the file's statistics whether index counts up and whether the timestamps can be frame_index/fps.
 func (x *indexer) compareIndex(f *table.File, file int32) {
 	s := x.set
-	index, stamps, numbers := f.Column("index"), f.Column("timestamp"), f.Column("episode_index")
+	index, stamps, frames := f.Column("index"), f.Column("timestamp"), f.Column("frame_index")
 	name := filepath.ToSlash(s.files[file].name)
 	row := x.row
 	for g, group := range f.Groups() {
@@ -79,17 +79,17 @@ func (x *indexer) compareIndex(f *table.File, file int32) {
 			}
 		}
 		row += group.Rows
-		if stamps == nil || numbers == nil || s.header.fps == 0 || s.info.RateFrom == "caller" {
+		if stamps == nil || s.header.fps == 0 || s.info.RateFrom == "caller" {
 			continue
 		}
+		begin, end, counted := float64(0), float64(group.Rows-1), s.header.major == 2 && len(f.Groups()) == 1
+		if frames != nil {
+			begin, end, counted = frames.Bounds(g)
+		}
 		first, last, ok := stamps.Bounds(g)
-		low, high, single := numbers.Bounds(g)
-		if single = single && low == high; ok && single && (s.header.major == 3 || len(f.Groups()) == 1) {
-			want := float64(group.Rows-1) / s.header.fps
-			if departs(first, 0, stamps.Type) || departs(last, want, stamps.Type) {
-				s.problems.add("data", "episodes whose timestamps depart from frame_index/fps by more than 0.1 ms",
-					fmt.Sprintf("%s: %g s to %g s for %d rows at %g frames a second", name, first, last, group.Rows, s.header.fps))
-			}
+		if ok && counted && (departs(first, begin/s.header.fps, stamps.Type) || departs(last, end/s.header.fps, stamps.Type)) {
+			s.problems.add("data", "row groups whose timestamps depart from frame_index/fps by more than 0.1 ms",
+				fmt.Sprintf("%s: %g s to %g s, want %g s to %g s", name, first, last, begin/s.header.fps, end/s.header.fps))
 		}
 	}
 }
