@@ -54,7 +54,11 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 		return err
 	}
 	first, row := c.locate(from)
-	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most)}
+	values := int64(0)
+	for _, p := range c.pages {
+		values += p.values
+	}
+	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most), values: values}
 	err = l.decode(group, m, c, first, func(i int, p parquet.Page) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -84,6 +88,7 @@ type rows struct {
 	next     int64
 	had      int
 	most     int
+	values   int64 // how many values the row group has
 }
 
 // page takes what is wanted of a page.
@@ -112,7 +117,7 @@ func (r *rows) page(p parquet.Page) error {
 			r.next += count
 			if a < b {
 				r.v.add(int(b-a), width)
-				d.reserve(r.v, int(min(r.to-r.from, int64(r.most/width)))*width)
+				d.reserve(r.v, int(min((r.to-r.from)*int64(width), r.values, int64(r.most))))
 				d.appendTo(r.v, int(a)*width, int(b)*width)
 			}
 			return nil
