@@ -190,6 +190,11 @@ func TestWithoutEpisodeIndexTheListSaysWhere(t *testing.T) {
 	s := open(t, m.write(), lerobot.Options{})
 	require.Equal(t, 2, s.Len())
 	assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &episode(t, s, 1).Streams[0]))
+
+	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
+	s = open(t, m.dir, lerobot.Options{})
+	assert.Zero(t, s.Len())
+	contains(t, problems(s), "want an episode of meta/episodes that they are of")
 }
 
 // readAll reads what there is, and fails on an error that is neither the format's nor the system's, and on streams that are not sound.
