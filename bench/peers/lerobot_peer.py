@@ -4,9 +4,9 @@
     ROBOCACHE_BENCH_DATA=/tmp/large go test -run '^$' -bench 'Read' -cpu 1 ./dataset/lerobot
     bench/peers/lerobot_peer.py /tmp/large
 
-The first command writes the dataset, unless it is there, and measures RoboCache on it. Both read every column of every episode but read nothing twice:
-pyarrow each row group of each file, as LeRobot writes an episode, and makes numpy arrays of the columns, lists as [rows,width]. Bytes a second are those
-of the values of float32 lists, as Go's benchmark counts them. The median of the passes after the first is told, so the files are in the system's cache.
+The first command writes the dataset, unless it is there, and measures RoboCache on it. Both read every column of every episode once: pyarrow each row
+group of each file, as LeRobot writes an episode, and makes numpy arrays of the columns, lists as [rows,width]. Bytes a second are those of the values
+of float32 lists, as Go's benchmark counts them. The median of the passes after the first is told, so the files are in the system's cache.
 """
 import argparse
 import glob

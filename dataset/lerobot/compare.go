@@ -74,8 +74,8 @@ func (x *indexer) compareIndex(f *table.File, file int32) {
 				want = low
 			}
 			if ok && (low != want || high != want+float64(group.Rows-1)) {
-				s.problems.add(name, "index does not count the rows, by which LeRobot finds an episode: a gap shifts every later one",
-					fmt.Sprintf("row group %d has %.0f to %.0f, want %.0f to %.0f", g, low, high, want, want+float64(group.Rows-1)))
+				s.problems.add("data", "index does not count the rows, by which LeRobot finds an episode: a gap shifts every later one",
+					fmt.Sprintf("%s: row group %d has %.0f to %.0f, want %.0f to %.0f", name, g, low, high, want, want+float64(group.Rows-1)))
 			}
 		}
 		row += group.Rows
@@ -118,7 +118,8 @@ func (s *Set) compare() {
 		}
 		rows := e.rows()
 		if d.length >= 0 && d.length != rows {
-			s.problems.add(where, "lengths that are not those of the data", fmt.Sprintf("episode %d: %d, and there are %d rows", e.number, d.length, rows))
+			s.problems.add(where, "lengths that are not those of the data", fmt.Sprintf("episode %d: %d, and there are %d rows", e.number, d.length,
+				rows))
 		}
 		if len(e.runs) == 0 || s.header.major == 2 {
 			continue
@@ -129,7 +130,8 @@ func (s *Set) compare() {
 				fmt.Sprintf("episode %d: %d to %d, and its rows are %d to %d", e.number, d.from, d.to, at, at+rows))
 		}
 		if name := filepath.ToSlash(s.files[e.runs[0].file].name); d.chunk >= 0 && d.file >= 0 && s.dataName(d) != name {
-			s.problems.add(where, "data files that are not where the data is", fmt.Sprintf("episode %d: %s, and it is in %s", e.number, s.dataName(d), name))
+			s.problems.add(where, "data files that are not where the data is", fmt.Sprintf("episode %d: %s, and it is in %s", e.number,
+				s.dataName(d), name))
 		}
 	}
 	s.compareTotals(where, present, broken)

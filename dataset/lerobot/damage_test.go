@@ -98,7 +98,8 @@ func TestTheDataCountsAndNotTheList(t *testing.T) {
 	assert.Equal(t, []float64{5, -2.5, 6, -3}, floats(t, &episode(t, s, 2).Streams[0]))
 	contains(t, problems(s), "lengths that are not those of the data: episode 2: 3, and there are 2 rows")
 	contains(t, problems(s), "not where the data is: 2, the first: episode 2: 6 to 7, and its rows are 5 to 7")
-	contains(t, problems(s), "data files that are not where the data is: 2, the first: episode 2: data/chunk-000/file-000.parquet, and it is in data/chunk-000/file-001.parquet")
+	contains(t, problems(s),
+		"data files that are not where the data is: 2, the first: episode 2: "+dataFile+", and it is in data/chunk-000/file-001.parquet")
 
 	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
 	require.NoError(t, os.Remove(m.path("meta/stats.json")))
@@ -106,7 +107,8 @@ func TestTheDataCountsAndNotTheList(t *testing.T) {
 	s = open(t, dir, lerobot.Options{})
 	require.Equal(t, 4, s.Len())
 	assert.Equal(t, []float64{5, -2.5, 6, -3}, floats(t, &episode(t, s, 2).Streams[0]))
-	for _, part := range []string{"meta/episodes: missing", "meta/stats.json: missing", "meta/tasks.parquet: missing", "total_tasks: 1, and the list has 0"} {
+	for _, part := range []string{"meta/episodes: missing", "meta/stats.json: missing", "meta/tasks.parquet: missing",
+		"total_tasks: 1, and the list has 0"} {
 		contains(t, problems(s), part)
 	}
 }
@@ -115,7 +117,7 @@ func TestGapsAreTold(t *testing.T) {
 	m := make3(t)
 	m.column("index", "int64", i64, nil, func(row int) any { return []int{0, 1, 2, 7, 8}[row] })
 	s := open(t, m.write(), lerobot.Options{})
-	contains(t, problems(s), "a gap shifts every later one: row group 1 has 7 to 8, want 3 to 4")
+	contains(t, problems(s), "a gap shifts every later one: "+dataFile+": row group 1 has 7 to 8, want 3 to 4")
 	m.column("index", "int64", i64, nil, func(row int) any { return []int{0, 2, 3, 3, 4}[row] })
 	m.column("frame_index", "int64", i64, nil, func(row int) any { return []int{0, 1, 3, 0, 1}[row] })
 	m.column("timestamp", "float32", f32, nil, func(row int) any { return []float64{0, 0.1, 0.3, 0, 0.1}[row] })
@@ -159,7 +161,8 @@ func TestColumnsAndFeaturesAreCompared(t *testing.T) {
 	m.features["action"] = map[string]any{"dtype": "float64", "shape": []int{3}, "names": nil}
 	s := open(t, m.write(), lerobot.Options{})
 	for _, part := range []string{
-		"feature velocity: has no column: it is declared as float32", "column extra: is not declared", "feature action: has another type than declared: the column has float32",
+		"feature velocity: has no column: it is declared as float32", "column extra: is not declared",
+		"feature action: has another type than declared: the column has float32",
 	} {
 		contains(t, problems(s), part)
 	}

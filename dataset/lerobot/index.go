@@ -246,7 +246,8 @@ func (x *indexer) numbers(ctx context.Context, path string, column *table.Column
 	}
 	s.problems.add("feature episode_index", "is not there as whole numbers", "episodes are where meta/episodes says")
 	if rows > 1<<26 {
-		return nil, formatError(dataset.ErrTooLarge, path, -1, "row group without episode_index", fmt.Sprintf("%d rows", rows), fmt.Sprintf("at most %d", 1<<26))
+		return nil, formatError(dataset.ErrTooLarge, path, -1, "row group without episode_index", fmt.Sprintf("%d rows", rows),
+			fmt.Sprintf("at most %d", 1<<26))
 	}
 	var list []int64
 	for _, n := range s.order {
@@ -258,7 +259,8 @@ func (x *indexer) numbers(ctx context.Context, path string, column *table.Column
 		list = append(list, slices.Repeat([]int64{n}, int(to-from))...)
 	}
 	if int64(len(list)) != rows {
-		return nil, formatError(dataset.ErrCorrupt, path, -1, "rows without episode_index", fmt.Sprintf("%d to %d of the dataset", x.row+int64(len(list)), x.row+rows), "an episode of meta/episodes that they are of")
+		return nil, formatError(dataset.ErrCorrupt, path, -1, "rows without episode_index", fmt.Sprintf("%d to %d of the dataset",
+			x.row+int64(len(list)), x.row+rows), "an episode of meta/episodes that they are of")
 	}
 	return list, nil
 }

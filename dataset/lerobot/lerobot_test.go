@@ -239,7 +239,8 @@ func TestImagesAreMedia(t *testing.T) {
 	list := pictures(t, 5)
 	m := make3(t)
 	m.add(column{"observation.images.top", nil, 0, func(row int) any {
-		return []any{image{bytes: list[0]}, nil, image{path: "images/frame_2.png"}, image{path: "../../etc/passwd"}, image{bytes: list[4], path: "frame_4.png"}}[row]
+		return []any{image{bytes: list[0]}, nil, image{path: "images/frame_2.png"}, image{path: "../../etc/passwd"}, image{bytes: list[4],
+			path: "frame_4.png"}}[row]
 	}}, map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": []string{"height", "width", "channels"}})
 	m.groups = []int{5}
 	dir := m.write()

@@ -56,7 +56,8 @@ func TestMemoryStaysFlatOverALargeDataset(t *testing.T) {
 		m.list("action", 26, values())
 		dir := m.write2()
 		for i := 1; i < 100; i++ { // the same file under other names
-			require.NoError(t, os.Link(m.path("data/chunk-000/episode_000000.parquet"), m.path(fmt.Sprintf("data/chunk-000/episode_%06d.parquet", i))))
+			require.NoError(t, os.Link(m.path("data/chunk-000/episode_000000.parquet"), m.path(fmt.Sprintf("data/chunk-000/episode_%06d.parquet",
+				i))))
 		}
 		flat(t, dir, 100)
 	})

@@ -22,7 +22,8 @@ import (
 // numbers writes a file of 100 rows of one number, and of lists of two.
 func numbers(t testing.TB, options ...parquet.WriterOption) []byte {
 	f32 := parquet.Leaf(parquet.FloatType)
-	schema := parquet.NewSchema("schema", parquet.Group{"list": parquet.Optional(parquet.List(parquet.Optional(f32))), "one": parquet.Optional(parquet.Int(64))})
+	schema := parquet.NewSchema("schema", parquet.Group{"list": parquet.Optional(parquet.List(parquet.Optional(f32))),
+		"one": parquet.Optional(parquet.Int(64))})
 	var b bytes.Buffer
 	w := parquet.NewWriter(&b, append(options, schema)...)
 	for i := range 100 {
@@ -171,7 +172,8 @@ func TestAPageThatDeclaresMoreThanThereIsTakesLittleMemory(t *testing.T) {
 		{"what zstd holds", format.Zstd, 100, 10, int32(len(frame)), frame},
 	} {
 		h := &format.PageHeader{Type: format.DataPage, UncompressedPageSize: c.uncompressed, CompressedPageSize: c.compressed,
-			DataPageHeader: thrift.New(format.DataPageHeader{NumValues: c.values, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})}
+			DataPageHeader: thrift.New(format.DataPageHeader{NumValues: c.values, DefinitionLevelEncoding: format.RLE,
+				RepetitionLevelEncoding: format.RLE})}
 		err, mb := read(t, withPage(t, file, c.codec, h, c.body))
 		var bad *dataset.FormatError
 		assert.ErrorAs(t, err, &bad, c.name)

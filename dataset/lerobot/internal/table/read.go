@@ -70,12 +70,14 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 		reps := p.RepetitionLevels()
 		c.learn(i, r.next-before, len(reps) == 0 || reps[0] == 0)
 		if v.Len() > r.most {
-			return false, l.file.bad(dataset.ErrTooLarge, c.pages[i].at, "column "+l.name, fmt.Sprintf("%d values or more", v.Len()), fmt.Sprintf("at most %d at a time", r.most), nil)
+			return false, l.file.bad(dataset.ErrTooLarge, c.pages[i].at, "column "+l.name, fmt.Sprintf("%d values or more", v.Len()),
+				fmt.Sprintf("at most %d at a time", r.most), nil)
 		}
 		return r.next < to || (r.next == to && !c.ends(i+1)), nil
 	})
 	if err == nil && int64(v.Rows-r.had) != to-from {
-		err = l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d of rows %d to %d of row group %d", v.Rows-r.had, from, to, group), "all", nil)
+		err = l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d of rows %d to %d of row group %d", v.Rows-r.had, from, to,
+			group), "all", nil)
 	}
 	return err
 }
@@ -105,7 +107,8 @@ func (r *rows) page(p parquet.Page) error {
 		n = d.n
 	}
 	if whole && d.n != n || len(reps) > 0 && len(reps) != n {
-		return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, fmt.Sprintf("%d values, %d and %d levels", d.n, len(reps), len(defs)), "as many of each", nil)
+		return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, fmt.Sprintf("%d values, %d and %d levels", d.n, len(reps),
+			len(defs)), "as many of each", nil)
 	}
 	if n == 0 {
 		return nil
@@ -278,7 +281,8 @@ func (l *leaf) denseOf(p parquet.Page) (*dense, error) {
 	}
 	for _, k := range d.index {
 		if k < 0 || int(k) >= have {
-			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("value %d of its dictionary", k), fmt.Sprintf("0 to %d", have-1), nil)
+			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("value %d of its dictionary", k), fmt.Sprintf("0 to %d",
+				have-1), nil)
 		}
 	}
 	if d.kind == "string" {
