@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -25,6 +26,7 @@ type leaf struct {
 
 	mu     sync.Mutex
 	chunks map[int]*chunk
+	held   held
 }
 
 func newLeaf(f *File, c *parquet.Column) *leaf {
@@ -50,7 +52,6 @@ func (l *leaf) chunk(group int) *format.ColumnMetaData {
 // chunk is the leaf's part of a row group: an optional dictionary and pages.
 type chunk struct {
 	meta  *format.ColumnMetaData
-	rows  int64
 	dict  span // size 0 if there is none before the pages
 	pages []page
 	end   int64
@@ -64,9 +65,10 @@ type span struct{ at, size int64 }
 // begins one.
 type page struct {
 	span
-	values int64
-	rows   int64
-	begins bool
+	values  int64
+	rows    int64
+	begins  bool
+	indexed bool // the values are numbers of the dictionary's
 }
 
 // bounds returns where the bytes of a row group are.
@@ -92,38 +94,37 @@ const maxLoad = 1 << 20
 
 var loads = sync.Pool{New: func() any { return &loaded{} }}
 
-// loaded are bytes of a file in memory. What is not among them is read from the file.
+// loaded is a part of a file, which is read into memory with the first of its bytes if it is short. What is outside it is read from the file.
 type loaded struct {
 	file io.ReaderAt
-	at   int64
-	b    []byte
+	span
+	b      []byte
+	inside bool // b has them
 }
 
 func (m *loaded) ReadAt(b []byte, at int64) (int, error) {
-	if from := at - m.at; from >= 0 && from <= int64(len(m.b)) && int64(len(b)) <= int64(len(m.b))-from {
-		return copy(b, m.b[from:]), nil
+	from := at - m.at
+	if from < 0 || from > m.size || int64(len(b)) > m.size-from || m.size > maxLoad {
+		return m.file.ReadAt(b, at)
 	}
-	return m.file.ReadAt(b, at)
+	if !m.inside {
+		m.b = slices.Grow(m.b[:0], int(m.size))[:m.size]
+		if n, err := m.file.ReadAt(m.b, m.at); n < len(m.b) {
+			return 0, err
+		}
+		m.inside = true
+	}
+	return copy(b, m.b[from:]), nil
 }
 
-// load reads the bytes of a row group if they are not many. They are to be given back.
+// load returns the bytes of a row group. They are to be given back.
 func (l *leaf) load(group int) (*loaded, error) {
 	_, at, err := l.bounds(group)
 	if err != nil {
 		return nil, err
 	}
 	m := loads.Get().(*loaded)
-	m.file, m.at, m.b = l.file.file, at.at, m.b[:0]
-	if at.size <= maxLoad {
-		if int64(cap(m.b)) < at.size {
-			m.b = make([]byte, at.size)
-		}
-		m.b = m.b[:at.size]
-		if _, err := l.file.file.ReadAt(m.b, at.at); err != nil {
-			loads.Put(m)
-			return nil, l.file.bad(dataset.ErrTruncated, at.at, "column "+l.name, "", "", err)
-		}
-	}
+	m.file, m.span, m.inside = l.file.file, at, false
 	return m, nil
 }
 
@@ -163,7 +164,7 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 		case h.kind == 2 && len(c.pages) == 0 && c.dict.size == 0:
 			c.dict = span{at, size}
 		case h.kind == 0 || h.kind == 3:
-			p := page{span{at, size}, h.values, -1, false}
+			p := page{span: span{at, size}, values: h.values, rows: -1, indexed: h.encoding == 2 || h.encoding == 8}
 			if l.column.MaxRepetitionLevel() == 0 {
 				p.rows, p.begins = h.values, true
 			}
@@ -288,7 +289,10 @@ func (l *leaf) decode(group int, m *loaded, c *chunk, first int, use func(i int,
 	}
 	from := c.pages[first].at
 	v := &view{m, base, c.dict, span{from, c.end - from}}
-	if c.dict.size > 0 {
+	if !slices.ContainsFunc(c.pages[first:], func(p page) bool { return p.indexed }) {
+		v.dict = span{} // writers give up on a dictionary that gets large, and the pages behind do without
+	}
+	if v.dict.size > 0 {
 		if err := l.checkPage(m, c, c.dict); err != nil {
 			return err
 		}
