@@ -54,9 +54,11 @@ type chunk struct {
 	meta  *format.ColumnMetaData
 	dict  span // size 0 if there is none before the pages
 	pages []page
+	uses  int // how many pages there are to the last that uses the dictionary
 	end   int64
+	total int64      // how many values the pages have
+	most  int64      // how many of them may be read at a time
 	mu    sync.Mutex // of the pages' rows and begins
-	most  int64      // how many values may be read at a time
 }
 
 type span struct{ at, size int64 }
@@ -65,10 +67,9 @@ type span struct{ at, size int64 }
 // begins one.
 type page struct {
 	span
-	values  int64
-	rows    int64
-	begins  bool
-	indexed bool // the values are numbers of the dictionary's
+	values int64
+	rows   int64
+	begins bool
 }
 
 // bounds returns where the bytes of a row group are.
@@ -146,7 +147,6 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	default:
 		return nil, l.file.bad(dataset.ErrUnsupported, at, "column "+l.name, "compression "+meta.Codec.String(), "none, snappy, gzip or zstd", nil)
 	}
-	values := int64(0)
 	for at < c.end {
 		h, err := l.head(from, at, c.end)
 		if err != nil {
@@ -164,20 +164,23 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 		case h.kind == 2 && len(c.pages) == 0 && c.dict.size == 0:
 			c.dict = span{at, size}
 		case h.kind == 0 || h.kind == 3:
-			p := page{span: span{at, size}, values: h.values, rows: -1, indexed: h.encoding == 2 || h.encoding == 8}
+			p := page{span: span{at, size}, values: h.values, rows: -1}
 			if l.column.MaxRepetitionLevel() == 0 {
 				p.rows, p.begins = h.values, true
 			}
 			c.pages = append(c.pages, p)
-			values += h.values
+			c.total += h.values
+			if h.encoding == 2 || h.encoding == 8 {
+				c.uses = len(c.pages)
+			}
 		case h.kind != 1:
 			return nil, l.file.bad(dataset.ErrCorrupt, at, "page of "+l.name, fmt.Sprintf("kind %d", h.kind),
 				"values, or one dictionary before them", nil)
 		}
 		at += size
 	}
-	if values != meta.NumValues {
-		return nil, l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d values in the pages of row group %d", values, group),
+	if c.total != meta.NumValues {
+		return nil, l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d values in the pages of row group %d", c.total, group),
 			fmt.Sprint(meta.NumValues), nil)
 	}
 	l.chunks[group] = c
@@ -289,7 +292,7 @@ func (l *leaf) decode(group int, m *loaded, c *chunk, first int, use func(i int,
 	}
 	from := c.pages[first].at
 	v := &view{m, base, c.dict, span{from, c.end - from}}
-	if !slices.ContainsFunc(c.pages[first:], func(p page) bool { return p.indexed }) {
+	if first >= c.uses {
 		v.dict = span{} // writers give up on a dictionary that gets large, and the pages behind do without
 	}
 	if v.dict.size > 0 {

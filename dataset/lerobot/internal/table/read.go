@@ -54,11 +54,7 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 		return err
 	}
 	first, row := c.locate(from)
-	values := int64(0)
-	for _, p := range c.pages {
-		values += p.values
-	}
-	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most), values: values}
+	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most), values: c.total}
 	use := func(i int, p *prepared) (bool, error) {
 		before := r.next
 		if err := r.page(p); err != nil {
