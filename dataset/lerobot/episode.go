@@ -277,6 +277,9 @@ func (r *reader) texts(name string, v *table.Values) {
 		r.leave(name, r.rows, "lists of texts")
 		return
 	}
+	if len(v.Nulls) > 0 {
+		r.leave(name, len(v.Nulls), "null texts, empty here")
+	}
 	var lines []string
 	size := 0
 	for i, t := range v.Texts {
