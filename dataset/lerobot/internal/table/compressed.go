@@ -15,6 +15,14 @@ import (
 // for the library allocates what the compressed data asks for.
 func checkCompressed(codec format.CompressionCodec, data []byte, size int64) error {
 	switch codec {
+	case format.Snappy:
+		n, head := binary.Uvarint(data)
+		if head <= 0 || n != uint64(size) {
+			return fmt.Errorf("snappy data of %d bytes, want %d", n, size)
+		}
+		if size > 32*int64(len(data)) { // a copy of 64 bytes takes 3
+			return errors.New("snappy data that is too short for what it declares")
+		}
 	case format.Gzip:
 		r, err := gzip.NewReader(bytes.NewReader(data))
 		if err != nil {
@@ -27,18 +35,6 @@ func checkCompressed(codec format.CompressionCodec, data []byte, size int64) err
 		return err
 	case format.Zstd:
 		return checkZstd(data, size)
-	}
-	return nil
-}
-
-// checkSnappy returns an error unless snappy data of length bytes, of which data is the beginning, declares size and can hold as much.
-func checkSnappy(data []byte, length, size int64) error {
-	n, head := binary.Uvarint(data)
-	if head <= 0 || n != uint64(size) {
-		return fmt.Errorf("snappy data of %d bytes, want %d", n, size)
-	}
-	if size > 32*length { // a copy of 64 bytes takes 3
-		return errors.New("snappy data that is too short for what it declares")
 	}
 	return nil
 }

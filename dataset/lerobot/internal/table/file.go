@@ -193,11 +193,7 @@ type Column struct {
 
 // Integer reports whether the values are whole numbers or truth values.
 func (c *Column) Integer() bool {
-	switch c.Type {
-	case "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64":
-		return c.Kind == Numbers
-	}
-	return false
+	return c.Kind == Numbers && (c.Type == "bool" || isWhole(c.Type))
 }
 
 // newColumn finds out what a field is. A structure with one member counts as that member.

@@ -194,3 +194,33 @@ func TestZstdIsReadWhateverItsLength(t *testing.T) {
 		}
 	}
 }
+
+// A run of a few bytes stands for as many numbers as it says.
+func TestRunsThatDeclareMoreThanThePageTakeLittleMemory(t *testing.T) {
+	file := numbers(t)
+	run := binary.AppendUvarint(nil, 1<<31)
+	run = append(run, 1)
+	packed := binary.AppendUvarint(nil, 1<<30|1)
+	levels := func(b []byte) []byte { return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...) }
+	for name, body := range map[string][]byte{
+		"one run":        append(levels(run), levels(run)...),
+		"many runs":      append(levels(bytes.Repeat(run, 1000)), levels(run)...),
+		"packed":         append(levels(packed), levels(packed)...),
+		"levels' end":    {0xff, 0xff, 0xff, 0xff, 1, 2, 3},
+		"no levels":      {},
+		"values missing": append(levels([]byte{10 << 1, 0}), levels([]byte{10 << 1, 3})...),
+	} {
+		h := &format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(len(body)), CompressedPageSize: int32(len(body)),
+			DataPageHeader: thrift.New(format.DataPageHeader{NumValues: 10, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})}
+		mb, err := read(t, withPage(t, file, format.Uncompressed, h, body))
+		var bad *dataset.FormatError
+		assert.ErrorAs(t, err, &bad, name)
+		assert.Less(t, mb, uint64(8), name)
+	}
+	assert.Error(t, checkRuns(packed, 0, 10))
+	assert.NoError(t, checkRuns(nil, 0, 0))
+	for _, b := range [][]byte{{}, {128, 1, 4, 10}, {128, 1, 0, 10, 0}, {128, 1, 4, 10, 0, 0, 255, 255, 255, 255}} {
+		_, _, err := deltas(nil, b, 10)
+		assert.Error(t, err)
+	}
+}

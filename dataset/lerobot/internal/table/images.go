@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/robocache/robocache/dataset"
 )
 
@@ -44,10 +42,11 @@ func (c *Column) Images(ctx context.Context, group int, row int64) (list []Image
 	if row < 0 || page >= len(chunk.pages) {
 		return nil, 0, c.file.bad(dataset.ErrCorrupt, chunk.end, "column "+c.Name, fmt.Sprintf("no row %d in row group %d", row, group), "one", nil)
 	}
-	err = c.bytes.decode(group, m, chunk, page, func(_ int, p parquet.Page) (bool, error) {
+	err = c.bytes.decode(group, m, chunk, page, false, func(_ int, p *prepared) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
+		var err error
 		list, size, err = c.blobs(p, int(row-first))
 		return false, err
 	})
@@ -66,41 +65,31 @@ func (c *Column) Images(ctx context.Context, group int, row int64) (list []Image
 	return list, size, nil
 }
 
-// blobs returns the values of a page from number skip on. A dictionary's are copied once each.
-func (c *Column) blobs(p parquet.Page, skip int) (list []Image, size int, err error) {
-	d, err := c.bytes.denseOf(p)
-	if err != nil {
-		return nil, 0, err
-	}
-	defs, full := p.DefinitionLevels(), byte(c.bytes.column.MaxDefinitionLevel())
-	n := max(len(defs), d.n)
+// blobs returns the values of a page from number skip on.
+func (c *Column) blobs(p *prepared, skip int) (list []Image, size int, err error) {
+	full := byte(c.bytes.column.MaxDefinitionLevel())
 	at := 0
-	for i := range n {
-		if len(defs) > 0 && defs[i] != full {
-			if i >= skip {
-				list = append(list, Image{})
+	for i := range p.n {
+		image := Image{}
+		if len(p.defs) == 0 || p.defs[i] == full {
+			if at++; i < skip {
+				continue
 			}
-			continue
-		}
-		if at >= d.n {
-			break
+			if p.index != nil {
+				image.Bytes = []byte(p.dict.texts[p.index[at-1]])
+			} else {
+				image.Bytes = append([]byte{}, p.text(at-1)...)
+			}
+			if size += len(image.Bytes); size > maxPageBytes && len(list) > 0 { // a dictionary's image many times over
+				return list, size - len(image.Bytes), nil
+			}
 		}
 		if i >= skip {
-			b := []byte{}
-			if d.index != nil {
-				b = []byte(d.texts[d.index[at]])
-			} else {
-				b = append(b, d.data[d.offsets[at]:d.offsets[at+1]]...)
-			}
-			if size += len(b); size > maxPageBytes && len(list) > 0 { // a dictionary's image many times over
-				return list, size - len(b), nil
-			}
-			list = append(list, Image{Bytes: b})
+			list = append(list, image)
 		}
-		at++
 	}
 	if len(list) == 0 {
-		return nil, 0, c.file.bad(dataset.ErrCorrupt, -1, "page of "+c.Name, fmt.Sprintf("%d values", d.n), "more", nil)
+		return nil, 0, c.file.bad(dataset.ErrCorrupt, -1, "page of "+c.Name, fmt.Sprintf("%d values", p.n), "more", nil)
 	}
 	return list, size, nil
 }
@@ -140,13 +129,13 @@ func (l *leaf) nulls(ctx context.Context, group int, from, to int64) (list []int
 	}
 	first, row := c.locate(from)
 	full := byte(l.column.MaxDefinitionLevel())
-	err = l.decode(group, m, c, first, func(_ int, p parquet.Page) (bool, error) {
-		for i, d := range p.DefinitionLevels() {
+	err = l.decode(group, m, c, first, false, func(_ int, p *prepared) (bool, error) {
+		for i, d := range p.defs {
 			if at := row + int64(i); d != full && at >= from && at < to {
 				list = append(list, at)
 			}
 		}
-		row += p.NumValues()
+		row += int64(p.n)
 		return row < to, ctx.Err()
 	})
 	return list, err

@@ -23,10 +23,18 @@ type leaf struct {
 	file   *File
 	column *parquet.Column
 	name   string
+	kind   string // of its values, as Column.Type
 
 	mu     sync.Mutex
 	chunks map[int]*chunk
 	held   held
+	dict   groupDictionary
+}
+
+// groupDictionary is the dictionary that was read last.
+type groupDictionary struct {
+	group int
+	d     *dictionary
 }
 
 func newLeaf(f *File, c *parquet.Column) *leaf {
@@ -37,7 +45,7 @@ func newLeaf(f *File, c *parquet.Column) *leaf {
 		}
 		name += part
 	}
-	return &leaf{file: f, column: c, name: name, chunks: map[int]*chunk{}}
+	return &leaf{file: f, column: c, name: name, kind: typeOf(c), chunks: map[int]*chunk{}}
 }
 
 // chunk returns what the file says of the leaf's part of a row group, or nil.
@@ -163,6 +171,9 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 				fmt.Sprintf("at most %d in %d", maxPageValues, maxPageBytes), nil)
 		case h.kind == 2 && len(c.pages) == 0 && c.dict.size == 0:
 			c.dict = span{at, size}
+		case (h.kind == 0 || h.kind == 3) && !l.knows(h):
+			return nil, l.file.bad(dataset.ErrUnsupported, at, "page of "+l.name, fmt.Sprintf("encodings %v, %v and %v", format.Encoding(h.encoding),
+				format.Encoding(h.defCode), format.Encoding(h.repCode)), "PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY or BYTE_STREAM_SPLIT, and RLE for levels", nil)
 		case h.kind == 0 || h.kind == 3:
 			p := page{span: span{at, size}, values: h.values, rows: -1}
 			if l.column.MaxRepetitionLevel() == 0 {
@@ -170,7 +181,7 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 			}
 			c.pages = append(c.pages, p)
 			c.total += h.values
-			if h.encoding == 2 || h.encoding == 8 {
+			if h.encoding == plainDictionary || h.encoding == indexValues {
 				c.uses = len(c.pages)
 			}
 		case h.kind != 1:
@@ -185,6 +196,24 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	}
 	l.chunks[group] = c
 	return c, nil
+}
+
+// knows reports whether a page is encoded in a way that is read.
+func (l *leaf) knows(h pageHead) bool {
+	if h.kind == 0 && (l.column.MaxDefinitionLevel() > 0 && h.defCode != runs || l.column.MaxRepetitionLevel() > 0 && h.repCode != runs) {
+		return false
+	}
+	switch h.encoding {
+	case plainValues, plainDictionary, indexValues:
+		return true
+	}
+	switch l.kind {
+	case "bool":
+		return h.encoding == runs
+	case "string":
+		return h.encoding == textsByLength
+	}
+	return h.encoding == splitBytes || h.encoding == differences && isWhole(l.kind)
 }
 
 // head reads a page's header. Most have less than 512 bytes; statistics of texts can make them longer.
@@ -205,117 +234,27 @@ func (l *leaf) head(from io.ReaderAt, at, end int64) (pageHead, error) {
 	return pageHead{}, nil // not reached
 }
 
-// checkPage looks whether a page's compressed data is what its header declares.
-func (l *leaf) checkPage(from io.ReaderAt, c *chunk, p span) error {
-	if c.meta.Codec == format.Uncompressed {
-		return nil
-	}
-	n := p.size
-	if c.meta.Codec == format.Snappy {
-		n = min(n, 512) // the beginning says it
-	}
-	b := make([]byte, n)
-	if _, err := from.ReadAt(b, p.at); err != nil {
-		return err
-	}
-	h, err := parsePageHead(b)
-	if err != nil && len(b) < int(p.size) { // a header that is longer
-		b = make([]byte, p.size)
-		if _, err = from.ReadAt(b, p.at); err == nil {
-			h, err = parsePageHead(b)
-		}
-	}
-	if err != nil {
-		return l.file.bad(dataset.ErrCorrupt, p.at, "page header of "+l.name, "", "", err)
-	}
-	plain := int64(0)
-	if h.kind == 3 {
-		if plain = h.levels; !h.packed {
-			return nil
-		}
-	}
-	if plain < 0 || plain > h.compressed || plain > h.uncompressed || int64(h.size)+plain > int64(len(b)) {
-		return l.file.bad(dataset.ErrCorrupt, p.at, "page of "+l.name, fmt.Sprintf("levels of %d bytes", plain), "what the page has", nil)
-	}
-	data, size := b[int64(h.size)+plain:], h.uncompressed-plain
-	if len(data) == 0 && size == 0 {
-		return nil
-	}
-	if c.meta.Codec == format.Snappy { // its whole length, of which the beginning is here
-		err = checkSnappy(data, h.compressed-plain, size)
-	} else {
-		err = checkCompressed(c.meta.Codec, data, size)
-	}
-	if err != nil {
-		return l.file.bad(dataset.ErrCorrupt, p.at, "page of "+l.name, "", "", err)
-	}
-	return nil
-}
-
-// view shows the library the dictionary and some pages of a column chunk as if they were all of it.
-type view struct {
-	file         io.ReaderAt
-	base         int64 // where the library thinks that the column chunk begins
-	dict, values span
-}
-
-func (v *view) ReadAt(b []byte, at int64) (n int, err error) {
-	at -= v.base
-	for len(b) > 0 {
-		part := v.dict
-		from := at
-		if at >= v.dict.size {
-			part, from = v.values, at-v.dict.size
-		}
-		left := part.size - from
-		if left <= 0 {
-			return n, io.EOF
-		}
-		m, err := v.file.ReadAt(b[:min(int64(len(b)), left)], part.at+from)
-		n, at, b = n+m, at+int64(m), b[m:]
-		if err != nil && (err != io.EOF || m == 0) {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent.
-func (l *leaf) decode(group int, m *loaded, c *chunk, first int, use func(i int, p parquet.Page) (bool, error)) (err error) {
+// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if it is to be
+// kept.
+func (l *leaf) decode(group int, m *loaded, c *chunk, first int, keep bool, use func(i int, p *prepared) (bool, error)) (err error) {
 	defer l.file.guard("column "+l.name, &err)
-	if first >= len(c.pages) {
-		return nil
-	}
-	base := c.meta.DataPageOffset
-	if c.meta.DictionaryPageOffset != 0 {
-		base = c.meta.DictionaryPageOffset
-	}
-	from := c.pages[first].at
-	v := &view{m, base, c.dict, span{from, c.end - from}}
-	if first >= c.uses {
-		v.dict = span{} // writers give up on a dictionary that gets large, and the pages behind do without
-	}
-	if v.dict.size > 0 {
-		if err := l.checkPage(m, c, c.dict); err != nil {
+	var dict *dictionary
+	if first < c.uses { // writers give up on a dictionary that gets large, and the pages behind do without
+		if dict, err = l.dictionaryOf(m, group, c); err != nil {
 			return err
 		}
 	}
-	chunk, ok := l.file.parsed.RowGroups()[group].ColumnChunks()[l.column.Index()].(*parquet.FileColumnChunk)
-	if !ok {
-		return l.file.bad(dataset.ErrCorrupt, -1, "column "+l.name, "no column chunk", "one", nil)
-	}
-	pages := chunk.PagesFrom(v)
-	defer pages.Close()
 	for i := first; i < len(c.pages); i++ {
-		if err := l.checkPage(m, c, c.pages[i].span); err != nil {
-			return err
-		}
-		p, err := pages.ReadPage()
+		p, err := l.prepare(m, c, c.pages[i].span, dict)
 		if err != nil {
-			return l.file.bad(dataset.ErrCorrupt, c.pages[i].at, "page of "+l.name, "", "", err)
+			return err
 		}
 		more, err := use(i, p)
-		parquet.Release(p)
+		if keep && !more && err == nil {
+			l.hold(group, i, p)
+		} else {
+			p.release()
+		}
 		if !more || err != nil {
 			return err
 		}

@@ -5,13 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
-
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/encoding"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/tensor"
 )
 
 // Values are rows of a column. The values of all rows stand one after the other in one of the lists: Float32 and Float64 of columns of that type,
@@ -65,29 +60,19 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 			return false, l.file.bad(dataset.ErrTooLarge, c.pages[i].at, "column "+l.name, fmt.Sprintf("%d values or more", v.Len()),
 				fmt.Sprintf("at most %d at a time", r.most), nil)
 		}
-		more := r.next < to || (r.next == to && !c.ends(i+1))
-		if !more {
-			l.hold(group, i, p)
-		}
-		return more, nil
+		return r.next < to || (r.next == to && !c.ends(i+1)), ctx.Err()
 	}
 	more := true
 	if p := l.take(group, first); p != nil {
-		more, err = use(first, p)
-		p.release()
+		if more, err = use(first, p); err == nil && !more {
+			l.hold(group, first, p)
+		} else {
+			p.release()
+		}
 		first++
 	}
 	if more && err == nil {
-		err = l.decode(group, m, c, first, func(i int, page parquet.Page) (bool, error) {
-			if err := ctx.Err(); err != nil {
-				return false, err
-			}
-			p, err := l.prepare(page)
-			if err != nil {
-				return false, err
-			}
-			return use(i, p)
-		})
+		err = l.decode(group, m, c, first, true, use)
 	}
 	if err == nil && int64(v.Rows-r.had) != to-from {
 		err = l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d of rows %d to %d of row group %d", v.Rows-r.had, from, to,
@@ -107,37 +92,6 @@ type rows struct {
 	values   int64 // how many values the row group has
 }
 
-// prepared is a page whose values and levels were looked at.
-type prepared struct {
-	page       parquet.Page
-	dense      *dense
-	reps, defs []byte
-	n          int // values and nulls
-	width      int // of every row, if there are no nulls and every row has as many; else 0
-}
-
-func (l *leaf) prepare(page parquet.Page) (*prepared, error) {
-	d, err := l.denseOf(page)
-	if err != nil {
-		return nil, err
-	}
-	p := &prepared{page: page, dense: d, reps: page.RepetitionLevels(), defs: page.DefinitionLevels()}
-	whole := len(p.defs) == 0 || bytes.Count(p.defs, []byte{byte(l.column.MaxDefinitionLevel())}) == len(p.defs)
-	if p.n = len(p.defs); p.n == 0 {
-		p.n = d.n
-	}
-	if whole && d.n != p.n || len(p.reps) > 0 && len(p.reps) != p.n {
-		return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("%d values, %d and %d levels", d.n, len(p.reps), len(p.defs)),
-			"as many of each", nil)
-	}
-	if whole && p.n > 0 {
-		p.width = regular(p.reps, p.n)
-	}
-	return p, nil
-}
-
-func (p *prepared) release() { parquet.Release(p.page) }
-
 // held is the page that was read last, for the rows that come next are often in it too.
 type held struct {
 	group, number int
@@ -147,12 +101,12 @@ type held struct {
 // maxHeld is how many values a page may have that is held.
 const maxHeld = 1 << 19
 
-// hold keeps a page.
+// hold keeps a page, which is no longer the caller's.
 func (l *leaf) hold(group, number int, p *prepared) {
-	if p.n > maxHeld {
+	if p.n > maxHeld || len(p.raw) > 8*maxHeld {
+		p.release()
 		return
 	}
-	parquet.Retain(p.page)
 	l.mu.Lock()
 	before := l.held
 	l.held = held{group, number, p}
@@ -180,15 +134,15 @@ func (r *rows) page(p *prepared) error {
 		return nil
 	}
 	if p.width == 0 {
-		return r.slow(p.dense, p.reps, p.defs, p.n)
+		return r.slow(p)
 	}
 	count := int64(p.n / p.width)
 	a, b := min(max(r.from-r.next, 0), count), min(max(r.to-r.next, 0), count)
 	r.next += count
 	if a < b {
 		r.v.add(int(b-a), p.width)
-		p.dense.reserve(r.v, int(min((r.to-r.from)*int64(p.width), r.values, int64(r.most))))
-		p.dense.appendTo(r.v, int(a)*p.width, int(b)*p.width)
+		p.reserve(r.v, int(min((r.to-r.from)*int64(p.width), r.values, int64(r.most))))
+		p.appendTo(r.v, int(a)*p.width, int(b)*p.width)
 	}
 	return nil
 }
@@ -212,7 +166,8 @@ func regular(reps []byte, n int) int {
 }
 
 // slow goes value by value, for pages with nulls, or with rows of different lengths, or that begin within a row.
-func (r *rows) slow(d *dense, reps, defs []byte, n int) error {
+func (r *rows) slow(p *prepared) error {
+	reps, defs, n := p.reps, p.defs, p.n
 	full := byte(r.leaf.column.MaxDefinitionLevel())
 	null := byte(255) // the level of a null that counts as a value; that of an empty list is another
 	switch {
@@ -239,13 +194,10 @@ func (r *rows) slow(d *dense, reps, defs []byte, n int) error {
 			if value {
 				r.v.grow()
 				if there {
-					if at >= d.n {
-						return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, fmt.Sprintf("%d values", d.n), "more", nil)
-					}
-					d.appendTo(r.v, at, at+1)
+					p.appendTo(r.v, at, at+1)
 				} else {
 					r.v.Nulls = append(r.v.Nulls, r.v.Len())
-					d.appendNull(r.v)
+					p.appendNull(r.v)
 				}
 			}
 		}
@@ -304,153 +256,21 @@ func (v *Values) settle() {
 	v.Width, v.Lens = v.Lens[0], nil
 }
 
-// dense are the values of a page that are not null.
-type dense struct {
-	kind    string
-	n       int
-	index   []int32 // into the dictionary, which the lists below are then; nil without one
-	f32     []float32
-	f64     []float64
-	i32     []int32
-	i64     []int64
-	bits    []byte
-	halves  []byte
-	texts   []string // of the dictionary, which pages share
-	data    []byte
-	offsets []uint32
-}
-
-// denseOf returns a page's values. Those of a dictionary are checked to be in it.
-func (l *leaf) denseOf(p parquet.Page) (*dense, error) {
-	d := &dense{kind: typeOf(l.column)}
-	values := p.Data()
-	d.n = int(p.NumValues() - p.NumNulls())
-	if dict := p.Dictionary(); dict != nil {
-		d.index = values.Int32()
-		if len(d.index) < d.n {
-			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("%d values", len(d.index)), fmt.Sprint(d.n), nil)
-		}
-		d.index = d.index[:d.n]
-		values = dict.Page().Data()
-		if d.kind == "bool" {
-			return nil, l.file.bad(dataset.ErrUnsupported, -1, "page of "+l.name, "a dictionary of truth values", "none", nil)
-		}
-	}
-	have := d.take(&values)
-	if d.index == nil {
-		if have < d.n {
-			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("%d values", have), fmt.Sprint(d.n), nil)
-		}
-		return d, nil
-	}
-	for _, k := range d.index {
-		if k < 0 || int(k) >= have {
-			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("value %d of its dictionary", k), fmt.Sprintf("0 to %d",
-				have-1), nil)
-		}
-	}
-	if d.kind == "string" {
-		d.texts = make([]string, have)
-		for i := range d.texts {
-			d.texts[i] = string(d.data[d.offsets[i]:d.offsets[i+1]])
-		}
-	}
-	return d, nil
-}
-
-// take sets the list of the page's type and returns how many values it has.
-func (d *dense) take(v *encoding.Values) int {
-	switch d.kind {
-	case "bool":
-		d.bits = v.Boolean()
-		return 8 * len(d.bits)
-	case "float32":
-		d.f32 = v.Float()
-		return len(d.f32)
-	case "float64":
-		d.f64 = v.Double()
-		return len(d.f64)
-	case "float16":
-		d.halves, _ = v.FixedLenByteArray()
-		return len(d.halves) / 2
-	case "string":
-		d.data, d.offsets = v.ByteArray()
-		return max(len(d.offsets)-1, 0)
-	case "int64", "uint64":
-		d.i64 = v.Int64()
-		return len(d.i64)
-	}
-	d.i32 = v.Int32()
-	return len(d.i32)
-}
-
-// appendTo appends values [a,b) to v.
-func (d *dense) appendTo(v *Values, a, b int) {
-	switch d.kind {
-	case "float32":
-		v.Float32 = pick(v.Float32, d.f32, d.index, a, b)
-	case "float64":
-		v.Float64 = pick(v.Float64, d.f64, d.index, a, b)
-	case "int64", "uint64":
-		v.Int64 = pick(v.Int64, d.i64, d.index, a, b)
-	default:
-		for i := a; i < b; i++ {
-			k := i
-			if d.index != nil {
-				k = int(d.index[i])
-			}
-			d.appendOne(v, k)
-		}
-	}
-}
-
 // reserve makes room for n values, if v has none yet.
-func (d *dense) reserve(v *Values, n int) {
+func (p *prepared) reserve(v *Values, n int) {
 	switch {
 	case v.Len() > 0:
-	case d.kind == "float32":
+	case p.kind == "float32":
 		v.Float32 = make([]float32, 0, n)
-	case d.kind == "float64":
+	case p.kind == "float64":
 		v.Float64 = make([]float64, 0, n)
-	case d.kind != "float16" && d.kind != "string":
+	case p.kind != "float16" && p.kind != "string":
 		v.Int64 = make([]int64, 0, n)
 	}
 }
 
-// pick appends values [a,b) of a list, or those that the indices name.
-func pick[T any](to, from []T, index []int32, a, b int) []T {
-	if index == nil {
-		return append(to, from[a:b]...)
-	}
-	n := len(to)
-	to = slices.Grow(to, b-a)[:n+b-a]
-	for i, k := range index[a:b] {
-		to[n+i] = from[k]
-	}
-	return to
-}
-
-func (d *dense) appendOne(v *Values, k int) {
-	switch d.kind {
-	case "bool":
-		v.Int64 = append(v.Int64, int64(d.bits[k/8]>>(k%8)&1))
-	case "float16":
-		v.Float32 = append(v.Float32, tensor.Float16(uint16(d.halves[2*k])|uint16(d.halves[2*k+1])<<8).F32())
-	case "string":
-		if d.texts != nil {
-			v.Texts = append(v.Texts, d.texts[k])
-		} else {
-			v.Texts = append(v.Texts, string(d.data[d.offsets[k]:d.offsets[k+1]]))
-		}
-	case "uint8", "uint16", "uint32":
-		v.Int64 = append(v.Int64, int64(uint32(d.i32[k])))
-	default:
-		v.Int64 = append(v.Int64, int64(d.i32[k]))
-	}
-}
-
-func (d *dense) appendNull(v *Values) {
-	switch d.kind {
+func (p *prepared) appendNull(v *Values) {
+	switch p.kind {
 	case "float32", "float16":
 		v.Float32 = append(v.Float32, float32(math.NaN()))
 	case "float64":

@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/assert"
@@ -133,4 +136,76 @@ func TestColumnsThatMayNotBeNull(t *testing.T) {
 	assert.Equal(t, 1, values["e"].Width)
 	low, high, ok := f.Column("f").Bounds(0)
 	assert.Equal(t, []any{0.0, 19.0, true}, []any{low, high, ok})
+}
+
+func TestEncodings(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const rows = 1000
+	whole := make([]int64, rows)
+	texts := make([]string, rows)
+	for i := range whole {
+		whole[i] = []int64{0, int64(i), -int64(r.Uint64() >> 1), int64(r.Uint64() >> 1), math.MinInt64, math.MaxInt64}[r.IntN(6)]
+		texts[i] = strings.Repeat("robot", r.IntN(4))
+	}
+	number, f32, f64 := parquet.Leaf(parquet.Int64Type), parquet.Leaf(parquet.FloatType), parquet.Leaf(parquet.DoubleType)
+	for name, c := range map[string]struct {
+		leaf parquet.Node
+		enc  encoding.Encoding
+		at   func(i int) parquet.Value
+	}{
+		"plain int64":   {number, &parquet.Plain, func(i int) parquet.Value { return parquet.Int64Value(whole[i]) }},
+		"dictionary":    {number, &parquet.RLEDictionary, func(i int) parquet.Value { return parquet.Int64Value(whole[i]) }},
+		"delta int64":   {number, &parquet.DeltaBinaryPacked, func(i int) parquet.Value { return parquet.Int64Value(whole[i]) }},
+		"delta int32":   {parquet.Int(32), &parquet.DeltaBinaryPacked, func(i int) parquet.Value { return parquet.Int32Value(int32(whole[i])) }},
+		"split float":   {f32, &parquet.ByteStreamSplit, func(i int) parquet.Value { return parquet.FloatValue(float32(whole[i])) }},
+		"split float64": {f64, &parquet.ByteStreamSplit, func(i int) parquet.Value { return parquet.DoubleValue(float64(whole[i])) }},
+		"plain text":    {parquet.String(), &parquet.Plain, func(i int) parquet.Value { return parquet.ByteArrayValue([]byte(texts[i])) }},
+		"text by length": {parquet.String(), &parquet.DeltaLengthByteArray, func(i int) parquet.Value {
+			return parquet.ByteArrayValue([]byte(texts[i]))
+		}},
+		"text by dictionary": {parquet.String(), &parquet.RLEDictionary, func(i int) parquet.Value { return parquet.ByteArrayValue([]byte(texts[i])) }},
+	} {
+		for version := 1; version <= 2; version++ {
+			var b bytes.Buffer
+			w := parquet.NewWriter(&b, parquet.NewSchema("schema", parquet.Group{"x": parquet.Optional(parquet.Encoded(c.leaf, c.enc))}),
+				parquet.DataPageVersion(version), parquet.PageBufferSize(700))
+			for i := range rows {
+				v := c.at(i).Level(0, 1, 0)
+				if i%7 == 3 {
+					v = parquet.NullValue().Level(0, 0, 0)
+				}
+				_, err := w.WriteRows([]parquet.Row{{v}})
+				require.NoError(t, err)
+			}
+			require.NoError(t, w.Close())
+			v := &Values{}
+			x := opened(t, b.Bytes()).Column("x")
+			require.NoError(t, x.Read(context.Background(), 0, 10, 990, v), name)
+			require.Equal(t, 980, v.Rows)
+			nulls := 0
+			for k := range v.Rows {
+				i := k + 10
+				if i%7 == 3 {
+					require.Equal(t, k, v.Nulls[nulls])
+					nulls++
+					continue
+				}
+				var ok bool
+				switch {
+				case v.Texts != nil:
+					ok = v.Texts[k] == texts[i]
+				case v.Float32 != nil:
+					ok = v.Float32[k] == float32(whole[i])
+				case v.Float64 != nil:
+					ok = v.Float64[k] == float64(whole[i])
+				case x.Type == "int32":
+					ok = v.Int64[k] == int64(int32(whole[i]))
+				default:
+					ok = v.Int64[k] == whole[i]
+				}
+				require.True(t, ok, "%s, row %d", name, i)
+			}
+			require.Len(t, v.Nulls, nulls)
+		}
+	}
 }

@@ -213,8 +213,10 @@ type pageHead struct {
 	uncompressed, compressed int64
 	values, nulls            int64
 	rows                     int64 // -1 where the page does not say
-	levels                   int64 // bytes of levels before the compressed ones, of version 2
+	reps, defs               int64 // bytes of levels before what is compressed, of version 2
+	sum                      int64 // the checksum, 0 if there is none
 	encoding                 int64
+	defCode, repCode         int64 // how the levels of version 1 are encoded
 	packed                   bool
 	size                     int // of the header itself
 }
@@ -238,6 +240,8 @@ func parsePageHead(b []byte) (h pageHead, err error) {
 			return into(kind, &h.uncompressed)
 		case id == 3:
 			return into(kind, &h.compressed)
+		case id == 4:
+			return into(kind, &h.sum)
 		case (id == 5 || id == 7) && kind == kindStruct:
 			return s.structure(func(id int, kind byte) error {
 				switch id {
@@ -245,13 +249,15 @@ func parsePageHead(b []byte) (h pageHead, err error) {
 					return into(kind, &h.values)
 				case 2:
 					return into(kind, &h.encoding)
+				case 3:
+					return into(kind, &h.defCode)
+				case 4:
+					return into(kind, &h.repCode)
 				}
 				return s.skip(kind, 1, false)
 			})
 		case id == 8 && kind == kindStruct:
 			return s.structure(func(id int, kind byte) error {
-				var part int64
-				var err error
 				switch id {
 				case 1:
 					return into(kind, &h.values)
@@ -261,10 +267,10 @@ func parsePageHead(b []byte) (h pageHead, err error) {
 					return into(kind, &h.rows)
 				case 4:
 					return into(kind, &h.encoding)
-				case 5, 6:
-					err = into(kind, &part)
-					h.levels += part
-					return err
+				case 5:
+					return into(kind, &h.defs)
+				case 6:
+					return into(kind, &h.reps)
 				case 7:
 					h.packed = kind != kindFalse
 				}
