@@ -41,7 +41,7 @@ func TestMemoryStaysFlatOverALargeDataset(t *testing.T) {
 			for _, st := range e.Streams {
 				size += float64(st.Values.Len()*st.Values.DType().Size()) / 1e6
 			}
-			if i%25 == 24 {
+			if i%50 == 49 {
 				high = max(high, heap()-begin)
 			}
 		}
@@ -64,11 +64,11 @@ func TestMemoryStaysFlatOverALargeDataset(t *testing.T) {
 		m := make3(t)
 		m.lengths = nil
 		for range 100 {
-			m.lengths = append(m.lengths, 500)
+			m.lengths = append(m.lengths, 200)
 		}
-		m.groups = []int{50_000}
+		m.groups = []int{20_000}
 		m.options = []parquet.WriterOption{parquet.PageBufferSize(1 << 18)}
 		m.list("action", 26, values())
-		flat(t, m.write(), 20)
+		flat(t, m.write(), 50)
 	})
 }

@@ -117,7 +117,7 @@ func (f *File) describe() error {
 	return nil
 }
 
-// guard turns a panic of the library into an error: it does that on some broken files.
+// guard turns a panic of the library into an error, should it have one on a broken file.
 func (f *File) guard(what string, err *error) {
 	if p := recover(); p != nil {
 		*err = f.bad(dataset.ErrCorrupt, -1, what, fmt.Sprint("what the decoder does not expect: ", p), "", nil)

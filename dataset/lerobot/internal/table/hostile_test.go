@@ -211,7 +211,8 @@ func TestRunsThatDeclareMoreThanThePageTakeLittleMemory(t *testing.T) {
 		"values missing": append(levels([]byte{10 << 1, 0}), levels([]byte{10 << 1, 3})...),
 	} {
 		h := &format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(len(body)), CompressedPageSize: int32(len(body)),
-			DataPageHeader: thrift.New(format.DataPageHeader{NumValues: 10, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE})}
+			DataPageHeader: thrift.New(format.DataPageHeader{NumValues: 10, DefinitionLevelEncoding: format.RLE,
+				RepetitionLevelEncoding: format.RLE})}
 		mb, err := read(t, withPage(t, file, format.Uncompressed, h, body))
 		var bad *dataset.FormatError
 		assert.ErrorAs(t, err, &bad, name)

@@ -172,8 +172,9 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 		case h.kind == 2 && len(c.pages) == 0 && c.dict.size == 0:
 			c.dict = span{at, size}
 		case (h.kind == 0 || h.kind == 3) && !l.knows(h):
-			return nil, l.file.bad(dataset.ErrUnsupported, at, "page of "+l.name, fmt.Sprintf("encodings %v, %v and %v", format.Encoding(h.encoding),
-				format.Encoding(h.defCode), format.Encoding(h.repCode)), "PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY or BYTE_STREAM_SPLIT, and RLE for levels", nil)
+			codes := fmt.Sprintf("encodings %v, %v and %v", format.Encoding(h.encoding), format.Encoding(h.defCode), format.Encoding(h.repCode))
+			return nil, l.file.bad(dataset.ErrUnsupported, at, "page of "+l.name, codes,
+				"PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY or BYTE_STREAM_SPLIT, and RLE for levels", nil)
 		case h.kind == 0 || h.kind == 3:
 			p := page{span: span{at, size}, values: h.values, rows: -1}
 			if l.column.MaxRepetitionLevel() == 0 {
@@ -234,8 +235,8 @@ func (l *leaf) head(from io.ReaderAt, at, end int64) (pageHead, error) {
 	return pageHead{}, nil // not reached
 }
 
-// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if it is to be
-// kept.
+// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent. The last page is held if it is to
+// be kept.
 func (l *leaf) decode(group int, m *loaded, c *chunk, first int, keep bool, use func(i int, p *prepared) (bool, error)) (err error) {
 	defer l.file.guard("column "+l.name, &err)
 	var dict *dictionary

@@ -163,7 +163,9 @@ func TestEncodings(t *testing.T) {
 		"text by length": {parquet.String(), &parquet.DeltaLengthByteArray, func(i int) parquet.Value {
 			return parquet.ByteArrayValue([]byte(texts[i]))
 		}},
-		"text by dictionary": {parquet.String(), &parquet.RLEDictionary, func(i int) parquet.Value { return parquet.ByteArrayValue([]byte(texts[i])) }},
+		"text by dictionary": {parquet.String(), &parquet.RLEDictionary, func(i int) parquet.Value {
+			return parquet.ByteArrayValue([]byte(texts[i]))
+		}},
 	} {
 		for version := 1; version <= 2; version++ {
 			var b bytes.Buffer
