@@ -170,7 +170,7 @@ func TestValuesHaveTheStatisticsOfTheDataset(t *testing.T) {
 
 func TestFramesOfAVideoAreThoseOfTheirRows(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
-		t.Skip("no ffmpeg beside the driver: videos are not decoded")
+		t.Skip("ffmpeg is not here: videos are not decoded")
 	}
 	s := open(t, recording(t, "lerobot_v3_g1"), lerobot.Options{Strict: true})
 	index := 0
