@@ -227,14 +227,14 @@ func TestAnotherFileIsNoProof(t *testing.T) {
 	assert.ErrorIs(t, proof.Check(ctx, bytes.NewReader(other), int64(len(other)), nil), errDiffers)
 	// A byte that differs is seen wherever a value depends on it, and never gives a panic.
 	seen := 0
-	for i := range file {
+	for i := 0; i < len(file); i += 9 {
 		bad := bytes.Clone(file)
 		bad[i] ^= 0x10
 		if check(proof, bad) != nil {
 			seen++
 		}
 	}
-	assert.Greater(t, seen, len(file)/10)
+	assert.Greater(t, seen, len(file)/100)
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
 	assert.ErrorIs(t, proof.Check(cancelled, bytes.NewReader(file), int64(len(file)), nil), context.Canceled)
@@ -263,7 +263,7 @@ func (f *full) Write(p []byte) (int, error) {
 func TestAFullDiskIsAnErrorWhereverItComes(t *testing.T) {
 	file, _ := write(t, 5, 4)
 	for left := 0; left < len(file); left += 97 {
-		w := NewWriter(&full{left}, all, nil)
+		w := NewWriter(&full{left}, all, map[string]string{"b": "2", "a": "1"})
 		err := w.WriteGroup(5, zeros(5))
 		if err == nil {
 			err = w.WriteGroup(4, numbered(4))
