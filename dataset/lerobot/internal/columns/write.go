@@ -1,4 +1,4 @@
-package table
+package columns
 
 import (
 	"fmt"
@@ -70,11 +70,11 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 		return w.err
 	}
 	if len(data) != len(w.columns) {
-		panic(fmt.Sprintf("table: data of %d columns, want %d", len(data), len(w.columns)))
+		panic(fmt.Sprintf("columns: data of %d columns, want %d", len(data), len(w.columns)))
 	}
 	for i, c := range w.columns {
 		if got := data[i].len(c.Kind); got != n*c.width() {
-			panic(fmt.Sprintf("table: column %s: %d values, want %d", c.Name, got, n*c.width()))
+			panic(fmt.Sprintf("columns: column %s: %d values, want %d", c.Name, got, n*c.width()))
 		}
 	}
 	group := groupSum{rows: n}

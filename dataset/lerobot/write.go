@@ -1,0 +1,211 @@
+package lerobot
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/atomicfile"
+)
+
+// WriteOptions say how a dataset is written.
+type WriteOptions struct {
+	// FPS is how many rows a second there are. Row i of an episode gets the timestamp i/FPS: LeRobot keeps no other time.
+	FPS float64
+	// RobotType is what info.json calls the robot; empty is null there.
+	RobotType string
+	// Task is what is done in episodes that do not say.
+	Task string
+	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions": "action"}. What is not
+	// in it keeps its name.
+	Names map[string]string
+	// Overwrite replaces a folder that has the name, when the new one is whole.
+	Overwrite bool
+	// DataFileMB and VideoFileMB are how large a file may grow before the next begins, in MiB; 0 is LeRobot's 100 and 200. An episode is in one file,
+	// whatever its size.
+	DataFileMB, VideoFileMB int
+}
+
+// chunk is how many files a folder has, LeRobot's chunks_size.
+const chunk = 1000
+
+// Writer writes a LeRobot v3.0 dataset, episode by episode. It is not for use from several goroutines at once.
+//
+//	w, err := lerobot.Create(path, lerobot.WriteOptions{FPS: 30})
+//	defer w.Close()
+//	err = w.Add(ctx, episode) // for each
+//	err = w.Commit(ctx)
+//
+// Everything is written into a folder beside the name. Commit reads all of it back, compares it with what was to be written, and only then gives the
+// folder its name; until then, and after any error, there is nothing under it. The same episodes give the same bytes: nothing in a dataset says when,
+// where or from which file it was made.
+//
+// Memory is bounded by an episode: its rows, and twice its encoded images.
+type Writer struct {
+	opt    WriteOptions
+	folder *atomicfile.Folder
+	open   func(path string) (output, error)
+
+	features []*writeFeature // nil before the first episode
+	rows     *rowTable
+	episodes *episodeTable
+	proofs   []written
+	tasks    []string
+	report   WriteReport
+	first    int64 // bytes of a data file at which the next begins
+	err      error // what broke the output
+	closed   bool
+}
+
+// WriteReport says what was written, and what could not be kept.
+type WriteReport struct {
+	Episodes, Frames, Tasks int
+	Files                   int
+	Bytes                   int64
+	// Shift is the largest distance of a timestamp from its row's i/FPS after the episode's first: at most LeRobot's tolerance, 0.1 ms.
+	Shift time.Duration
+	// Inexact counts the integers that the streams had already rounded.
+	Inexact int
+	// LeftOut is what the episodes have and the format has no place for, by name, with the number of episodes.
+	LeftOut []dataset.LeftOut
+}
+
+// Create begins a dataset that Commit will name path. The folder that it lies in must exist. A name that is taken is an *fs.PathError that is
+// fs.ErrExist, unless Overwrite is set and it is a folder.
+func Create(path string, opt WriteOptions) (*Writer, error) {
+	bad := func(arg string, got any, want string) error {
+		return &dataset.OptionError{Arg: arg, Got: fmt.Sprint(got), Want: want}
+	}
+	if !dataset.IsRate(opt.FPS) {
+		return nil, bad("FPS", strconv.FormatFloat(opt.FPS, 'g', -1, 64), "rows a second from 1e-6 to 1e9")
+	}
+	for _, size := range []struct {
+		arg string
+		mb  *int
+		def int
+	}{{"DataFileMB", &opt.DataFileMB, 100}, {"VideoFileMB", &opt.VideoFileMB, 200}} {
+		if *size.mb == 0 {
+			*size.mb = size.def
+		}
+		if *size.mb < 0 || *size.mb > 1<<30 {
+			return nil, bad(size.arg, *size.mb, "MiB, or 0 for LeRobot's own")
+		}
+	}
+	folder, err := atomicfile.NewFolder(path, opt.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{opt: opt, folder: folder, open: createFile, first: int64(opt.DataFileMB) << 20}, nil
+}
+
+// Add writes an episode: each stream becomes a column, each media stream of images a column of images, and Attributes.Task the task.
+//
+// All of them must have the same T rows on one clock of FPS; else it is a *WriteError that is ErrNotAligned. Columns that all hold whole numbers become
+// int64, truth values bool; others float32 or float64 as Values are, with half-precision as float32. The first episode says what features the dataset
+// has, and every other must have the same. PNG and JPEG images of 8 bits in grey or colour are kept byte for byte, and raw ones become PNG.
+//
+// An episode that cannot be written is a *WriteError, costs itself only, and leaves the Writer as it was. After a failure to write the files every call
+// returns it.
+func (w *Writer) Add(ctx context.Context, e *dataset.Episode) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	p, err := w.plan(ctx, e)
+	if err != nil {
+		return err
+	}
+	if err := w.write(p); err != nil {
+		w.err = err
+		return err
+	}
+	return nil
+}
+
+// usable returns the error of a Writer that takes no more.
+func (w *Writer) usable() error {
+	if w.closed {
+		return &WriteError{Episode: -1, Kind: dataset.ErrClosed, Got: "a Writer after Commit or Close", Want: "an open one"}
+	}
+	return w.err
+}
+
+// Commit completes the files, reads them back, compares, and gives the dataset its name. Without episodes it is a *WriteError that is ErrNoEpisodes.
+// After an error there is nothing under the name, or what was there before.
+func (w *Writer) Commit(ctx context.Context) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if w.report.Episodes == 0 {
+		return &WriteError{Episode: -1, Kind: ErrNoEpisodes, Got: "none", Want: "at least one: LeRobot does not load a dataset without"}
+	}
+	if w.err = w.complete(ctx); w.err != nil {
+		return w.err
+	}
+	if w.err = w.folder.Commit(); w.err != nil {
+		return w.err
+	}
+	w.closed = true
+	return nil
+}
+
+// Close gives up what Commit has not named and removes it. Close twice is fine.
+func (w *Writer) Close() error {
+	w.closed = true
+	if w.rows != nil {
+		w.rows.abandon()
+	}
+	if w.episodes != nil {
+		w.episodes.abandon()
+	}
+	return w.folder.Close()
+}
+
+// Report returns what was written so far.
+func (w *Writer) Report() WriteReport {
+	r := w.report
+	r.Tasks = len(w.tasks)
+	r.LeftOut = slices.Clone(r.LeftOut)
+	return r
+}
+
+// begin makes the files that the first episode needs.
+func (w *Writer) begin(features []*writeFeature) {
+	w.features = features
+	w.rows = &rowTable{w: w, series: series{dir: "data", limit: w.first}}
+	w.episodes = &episodeTable{w: w, series: series{dir: filepath.Join("meta", "episodes"), limit: w.first}}
+}
+
+// taskIndex returns the number of a task, and adds one that is new.
+func (w *Writer) taskIndex(task string) int {
+	if i := slices.Index(w.tasks, task); i >= 0 {
+		return i
+	}
+	w.tasks = append(w.tasks, task)
+	return len(w.tasks) - 1
+}
+
+// written is a file and what it must hold.
+type written struct {
+	path  string
+	proof columns.Proof
+	visit func(columns.Block)
+}
+
+// output is a file that is being written.
+type output interface {
+	Write(p []byte) (int, error)
+	Close() error
+}
+
+func createFile(path string) (output, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
