@@ -72,10 +72,14 @@ func extremes[T Float](values []T) (lo, hi T) {
 
 // sum adds in T, in numpy's order.
 func sum[T Float](values []T, pairwise bool) T {
-	if pairwise {
-		return pairwiseSum(values)
-	}
 	var s T
+	if pairwise {
+		const buffer = 8192 // numpy takes so many at a time
+		for i := 0; i < len(values); i += buffer {
+			s += pairwiseSum(values[i:min(i+buffer, len(values))])
+		}
+		return s
+	}
 	for _, v := range values {
 		s += v
 	}
