@@ -16,6 +16,7 @@ type Proof struct {
 	columns []Column
 	groups  []groupSum
 	size    int64
+	bytes   uint64 // the check sum of the file
 }
 
 // Block is the values of one column in some of a file's rows, as they were read: Float32, Float64, Int64 or Bool is set.
@@ -27,7 +28,7 @@ type Block struct {
 // errDiffers is what read back otherwise.
 var errDiffers = errors.New("read back, the file is not what was written")
 
-// Check reads a file and compares every value, where it stands in its row, and the size with what was written. It hands the numbers to visit, if it is
+// Check reads a file and compares its bytes, and then every value and where it stands in its row, with what was written. It hands the numbers to visit, if it is
 // not nil, row group by row group and there column by column; a block has whole rows, and is gone when visit returns.
 func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit func(Block)) (err error) {
 	defer func() {
@@ -37,6 +38,13 @@ func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit fu
 	}()
 	if size != p.size {
 		return fmt.Errorf("%w: %d bytes, want %d", errDiffers, size, p.size)
+	}
+	bytes := newSum()
+	if _, err := io.Copy(bytes.h, contextReader{ctx, io.NewSectionReader(file, 0, size)}); err != nil {
+		return err
+	}
+	if bytes.h.Sum64() != p.bytes {
+		return errDiffers
 	}
 	f, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
@@ -72,6 +80,19 @@ func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit fu
 		}
 	}
 	return nil
+}
+
+// contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
 }
 
 func readChunk(chunk parquet.ColumnChunk, got *sum, b *collector) error {

@@ -43,7 +43,7 @@ const dictionaryBytes = 1 << 20
 
 // NewWriter begins a file of columns of different names, and writes it to out. metadata are the file's keys and values.
 func NewWriter(out io.Writer, columns []Column, metadata map[string]string) *Writer {
-	w := &Writer{columns: columns, counted: &counter{w: out}}
+	w := &Writer{columns: columns, counted: &counter{w: out, sum: newSum()}}
 	opt := []parquet.WriterOption{
 		schemaOf(columns), parquet.CreatedBy("robocache", "1", ""), parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1),
 		parquet.DictionaryMaxBytes(dictionaryBytes),
@@ -61,7 +61,7 @@ func NewWriter(out io.Writer, columns []Column, metadata map[string]string) *Wri
 }
 
 // Size returns the bytes that were written so far: the row groups.
-func (w *Writer) Size() int64 { return w.counted.n }
+func (w *Writer) Size() int64 { return w.w.Size() }
 
 // WriteGroup writes a row group of n rows, data in the order of the columns. Data of another length than its column has is a mistake in the caller and
 // panics. After an error every call returns it.
@@ -133,7 +133,7 @@ func (w *Writer) Close() (Proof, error) {
 	if w.err == nil {
 		w.err = w.counted.err
 	}
-	return Proof{columns: w.columns, groups: w.sums, size: w.counted.n}, w.err
+	return Proof{columns: w.columns, groups: w.sums, size: w.counted.n, bytes: w.counted.sum.h.Sum64()}, w.err
 }
 
 func (d Data) len(k Kind) int {
@@ -157,16 +157,18 @@ func (d Data) value(k Kind, i int) parquet.Value {
 	return parquet.ByteArrayValue(d.Image[i].Bytes)
 }
 
-// counter counts what is written and keeps the first error.
+// counter counts what is written, sums it and keeps the first error.
 type counter struct {
 	w   io.Writer
 	n   int64
+	sum sum // of the bytes
 	err error
 }
 
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
+	_, _ = c.sum.h.Write(p[:n])
 	if err != nil && c.err == nil {
 		c.err = err
 	}
