@@ -38,6 +38,7 @@ var rules = map[string][]string{
 	"cudasim":              {"cudadrv", "internal/ptxparse"},
 	"ptx":                  {"ptx/internal/...", "internal/ptxparse"},
 	"dataset":              {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
+	"dataset/lerobot":      {"tensor", "dataset/...", "internal/atomicfile", "internal/errs", "internal/summary", "github.com/parquet-go/parquet-go/..."},
 	"align":                {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"viz":                  {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                  {"public", "internal/...", "cmd/...", "github.com/spf13/...", "gonum.org/v1/plot/..."},
@@ -56,6 +57,7 @@ var rules = map[string][]string{
 	"internal/pins":        {"cudasim", "internal/benchmark", "ops", "ops/sim", "ptx"},
 	"internal/printed":     {},
 	"internal/ptxparse":    {},
+	"internal/summary":     {},
 	"internal/tuned":       {},
 	"internal/cloudtest":   {"tensor", "dataset", "github.com/stretchr/testify/..."},
 }
