@@ -17,9 +17,6 @@ import (
 	"github.com/robocache/robocache/tensor"
 )
 
-// tolerance is how far LeRobot lets a timestamp be from its row's, ns: its tolerance_s.
-const tolerance = 100_000
-
 // episodePlan is an episode that can be written: everything that could be wrong with it has been looked at.
 type episodePlan struct {
 	features []*writeFeature // its own, in the order of the dataset's; the standard ones last
@@ -116,7 +113,7 @@ func (p *episodePlan) clock(fps float64, e *dataset.Episode) *WriteError {
 		for i, t := range c.times {
 			place := math.Round(float64(i) * 1e9 / fps)
 			off := math.Abs(float64(t-start) - place)
-			if !(off <= tolerance) || (t < start) != (t-start < 0) {
+			if !(off <= float64(tolerance)) || (t < start) != (t-start < 0) {
 				want := fmt.Sprintf("%.0f ns after the first, within 0.1 ms, at %s rows a second", place, strconv.FormatFloat(fps, 'g', -1, 64))
 				if e.Steps {
 					want += "; its times count steps, because nobody said how many a second there are: Options.Rate says it"

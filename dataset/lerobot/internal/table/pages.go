@@ -1,0 +1,340 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// The most that a page may have.
+const (
+	maxPageValues = 1 << 24
+	maxPageBytes  = 1 << 28
+)
+
+// leaf is a column of values as Parquet stores it.
+type leaf struct {
+	file   *File
+	column *parquet.Column
+	name   string
+
+	mu     sync.Mutex
+	chunks map[int]*chunk
+}
+
+func newLeaf(f *File, c *parquet.Column) *leaf {
+	name := ""
+	for i, part := range c.Path() {
+		if i > 0 {
+			name += "."
+		}
+		name += part
+	}
+	return &leaf{file: f, column: c, name: name, chunks: map[int]*chunk{}}
+}
+
+// chunk returns what the file says of the leaf's part of a row group, or nil.
+func (l *leaf) chunk(group int) *format.ColumnMetaData {
+	groups := l.file.parsed.Metadata().RowGroups
+	if group < 0 || group >= len(groups) || l.column.Index() < 0 || l.column.Index() >= len(groups[group].Columns) {
+		return nil
+	}
+	return &groups[group].Columns[l.column.Index()].MetaData
+}
+
+// chunk is the leaf's part of a row group: an optional dictionary and pages.
+type chunk struct {
+	meta  *format.ColumnMetaData
+	rows  int64
+	dict  span // size 0 if there is none before the pages
+	pages []page
+	end   int64
+	mu    sync.Mutex // of the pages' rows and begins
+	most  int64      // how many values may be read at a time
+}
+
+type span struct{ at, size int64 }
+
+// page is where a page of values lies, its header included. Rows is how many begin in it, -1 while nobody knows; begins says that the first value
+// begins one.
+type page struct {
+	span
+	values int64
+	rows   int64
+	begins bool
+}
+
+// bounds returns where the bytes of a row group are.
+func (l *leaf) bounds(group int) (*format.ColumnMetaData, span, error) {
+	meta := l.chunk(group)
+	if meta == nil {
+		return nil, span{}, l.file.bad(dataset.ErrCorrupt, -1, "column "+l.name, "none in row group "+fmt.Sprint(group), "one", nil)
+	}
+	at := meta.DataPageOffset
+	if d := meta.DictionaryPageOffset; d > 0 && d < at {
+		at = d
+	}
+	size := meta.TotalCompressedSize
+	if at < 4 || size < 0 || at > l.file.size-8 || size > l.file.size-8-at {
+		return nil, span{}, l.file.bad(dataset.ErrTooLarge, at, "column "+l.name, fmt.Sprintf("%d bytes in row group %d", size, group), "what the file has", nil)
+	}
+	return meta, span{at, size}, nil
+}
+
+// maxLoad is how many bytes of a row group are read at once.
+const maxLoad = 1 << 20
+
+var loads = sync.Pool{New: func() any { return &loaded{} }}
+
+// loaded are bytes of a file in memory. What is not among them is read from the file.
+type loaded struct {
+	file io.ReaderAt
+	at   int64
+	b    []byte
+}
+
+func (m *loaded) ReadAt(b []byte, at int64) (int, error) {
+	if from := at - m.at; from >= 0 && from <= int64(len(m.b)) && int64(len(b)) <= int64(len(m.b))-from {
+		return copy(b, m.b[from:]), nil
+	}
+	return m.file.ReadAt(b, at)
+}
+
+// load reads the bytes of a row group if they are not many. They are to be given back.
+func (l *leaf) load(group int) (*loaded, error) {
+	_, at, err := l.bounds(group)
+	if err != nil {
+		return nil, err
+	}
+	m := loads.Get().(*loaded)
+	m.file, m.at, m.b = l.file.file, at.at, m.b[:0]
+	if at.size <= maxLoad {
+		if int64(cap(m.b)) < at.size {
+			m.b = make([]byte, at.size)
+		}
+		m.b = m.b[:at.size]
+		if _, err := l.file.file.ReadAt(m.b, at.at); err != nil {
+			loads.Put(m)
+			return nil, l.file.bad(dataset.ErrTruncated, at.at, "column "+l.name, "", "", err)
+		}
+	}
+	return m, nil
+}
+
+// pagesOf walks over the headers of the pages of a row group and checks what they declare.
+func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.chunks[group]; c != nil {
+		return c, nil
+	}
+	meta, bytes, err := l.bounds(group)
+	if err != nil {
+		return nil, err
+	}
+	at := bytes.at
+	c := &chunk{meta: meta, end: at + bytes.size, most: max(1<<25, 64*bytes.size)}
+	switch meta.Codec {
+	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd:
+	default:
+		return nil, l.file.bad(dataset.ErrUnsupported, at, "column "+l.name, "compression "+meta.Codec.String(), "none, snappy, gzip or zstd", nil)
+	}
+	values := int64(0)
+	for at < c.end {
+		h, err := l.head(from, at, c.end)
+		if err != nil {
+			return nil, err
+		}
+		size := int64(h.size) + h.compressed
+		switch {
+		case h.compressed < 0 || size > c.end-at:
+			return nil, l.file.bad(dataset.ErrTruncated, at, "page of "+l.name, fmt.Sprintf("%d bytes", h.compressed), fmt.Sprintf("at most %d", c.end-at-int64(h.size)), nil)
+		case h.uncompressed < 0 || h.uncompressed > maxPageBytes || h.values < 0 || h.values > maxPageValues || h.nulls < 0 || h.nulls > h.values:
+			return nil, l.file.bad(dataset.ErrTooLarge, at, "page of "+l.name, fmt.Sprintf("%d values in %d bytes, %d null", h.values, h.uncompressed, h.nulls),
+				fmt.Sprintf("at most %d in %d", maxPageValues, maxPageBytes), nil)
+		case h.kind == 2 && len(c.pages) == 0 && c.dict.size == 0:
+			c.dict = span{at, size}
+		case h.kind == 0 || h.kind == 3:
+			p := page{span{at, size}, h.values, -1, false}
+			if l.column.MaxRepetitionLevel() == 0 {
+				p.rows, p.begins = h.values, true
+			}
+			c.pages = append(c.pages, p)
+			values += h.values
+		case h.kind != 1:
+			return nil, l.file.bad(dataset.ErrCorrupt, at, "page of "+l.name, fmt.Sprintf("kind %d", h.kind), "values, or one dictionary before them", nil)
+		}
+		at += size
+	}
+	if values != meta.NumValues {
+		return nil, l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d values in the pages of row group %d", values, group), fmt.Sprint(meta.NumValues), nil)
+	}
+	l.chunks[group] = c
+	return c, nil
+}
+
+// head reads a page's header. Most have less than 512 bytes; statistics of texts can make them longer.
+func (l *leaf) head(from io.ReaderAt, at, end int64) (pageHead, error) {
+	for _, n := range []int64{512, 1 << 20} {
+		b := make([]byte, min(n, end-at))
+		if _, err := from.ReadAt(b, at); err != nil && err != io.EOF {
+			return pageHead{}, err
+		}
+		h, err := parsePageHead(b)
+		if err == nil {
+			return h, nil
+		}
+		if int64(len(b)) == end-at || n > 512 {
+			return h, l.file.bad(dataset.ErrCorrupt, at, "page header of "+l.name, "", "", err)
+		}
+	}
+	return pageHead{}, nil // not reached
+}
+
+// checkPage looks whether a page's compressed data is what its header declares.
+func (l *leaf) checkPage(from io.ReaderAt, c *chunk, p span) error {
+	if c.meta.Codec == format.Uncompressed {
+		return nil
+	}
+	n := p.size
+	if c.meta.Codec == format.Snappy {
+		n = min(n, 512) // the beginning says it
+	}
+	b := make([]byte, n)
+	if _, err := from.ReadAt(b, p.at); err != nil {
+		return err
+	}
+	h, err := parsePageHead(b)
+	if err != nil && len(b) < int(p.size) { // a header that is longer
+		b = make([]byte, p.size)
+		if _, err = from.ReadAt(b, p.at); err == nil {
+			h, err = parsePageHead(b)
+		}
+	}
+	if err != nil {
+		return l.file.bad(dataset.ErrCorrupt, p.at, "page header of "+l.name, "", "", err)
+	}
+	plain := int64(0)
+	if h.kind == 3 {
+		if plain = h.levels; !h.packed {
+			return nil
+		}
+	}
+	if plain < 0 || plain > h.compressed || plain > h.uncompressed || int64(h.size)+plain > int64(len(b)) {
+		return l.file.bad(dataset.ErrCorrupt, p.at, "page of "+l.name, fmt.Sprintf("levels of %d bytes", plain), "what the page has", nil)
+	}
+	data, size := b[int64(h.size)+plain:], h.uncompressed-plain
+	if len(data) == 0 && size == 0 {
+		return nil
+	}
+	if c.meta.Codec == format.Snappy { // its whole length, of which the beginning is here
+		err = checkSnappy(data, h.compressed-plain, size)
+	} else {
+		err = checkCompressed(c.meta.Codec, data, size)
+	}
+	if err != nil {
+		return l.file.bad(dataset.ErrCorrupt, p.at, "page of "+l.name, "", "", err)
+	}
+	return nil
+}
+
+// view shows the library the dictionary and some pages of a column chunk as if they were all of it.
+type view struct {
+	file         io.ReaderAt
+	base         int64 // where the library thinks that the column chunk begins
+	dict, values span
+}
+
+func (v *view) ReadAt(b []byte, at int64) (n int, err error) {
+	at -= v.base
+	for len(b) > 0 {
+		part := v.dict
+		from := at
+		if at >= v.dict.size {
+			part, from = v.values, at-v.dict.size
+		}
+		left := part.size - from
+		if left <= 0 {
+			return n, io.EOF
+		}
+		m, err := v.file.ReadAt(b[:min(int64(len(b)), left)], part.at+from)
+		n, at, b = n+m, at+int64(m), b[m:]
+		if err != nil && (err != io.EOF || m == 0) {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// decode calls use for each of the pages from number first on, until it returns false. The page's memory is lent.
+func (l *leaf) decode(group int, m *loaded, c *chunk, first int, use func(i int, p parquet.Page) (bool, error)) (err error) {
+	defer l.file.guard("column "+l.name, &err)
+	if first >= len(c.pages) {
+		return nil
+	}
+	base := c.meta.DataPageOffset
+	if c.meta.DictionaryPageOffset != 0 {
+		base = c.meta.DictionaryPageOffset
+	}
+	from := c.pages[first].at
+	v := &view{m, base, c.dict, span{from, c.end - from}}
+	if c.dict.size > 0 {
+		if err := l.checkPage(m, c, c.dict); err != nil {
+			return err
+		}
+	}
+	chunk, ok := l.file.parsed.RowGroups()[group].ColumnChunks()[l.column.Index()].(*parquet.FileColumnChunk)
+	if !ok {
+		return l.file.bad(dataset.ErrCorrupt, -1, "column "+l.name, "no column chunk", "one", nil)
+	}
+	pages := chunk.PagesFrom(v)
+	defer pages.Close()
+	for i := first; i < len(c.pages); i++ {
+		if err := l.checkPage(m, c, c.pages[i].span); err != nil {
+			return err
+		}
+		p, err := pages.ReadPage()
+		if err != nil {
+			return l.file.bad(dataset.ErrCorrupt, c.pages[i].at, "page of "+l.name, "", "", err)
+		}
+		more, err := use(i, p)
+		parquet.Release(p)
+		if !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locate returns the page in which a row begins, and the number of the first row that begins in that page: as far on as is known.
+func (c *chunk) locate(row int64) (number int, first int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.pages {
+		n := c.pages[i].rows
+		if n < 0 || first+n > row {
+			return i, first
+		}
+		first += n
+	}
+	return len(c.pages), first
+}
+
+// learn notes how many rows begin in a page.
+func (c *chunk) learn(i int, rows int64, begins bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pages[i].rows, c.pages[i].begins = rows, begins
+}
+
+// ends reports whether it is known that no value of an earlier row is in page i.
+func (c *chunk) ends(i int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return i >= len(c.pages) || (c.pages[i].rows >= 0 && c.pages[i].begins)
+}

@@ -1,0 +1,390 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Values are rows of a column. The values of all rows stand one after the other in one of the lists: Float32 and Float64 of columns of that type,
+// Float32 of float16 too, Int64 of whole numbers and truth values, Texts of texts.
+type Values struct {
+	Rows    int
+	Width   int   // how many values a row has, if Lens is nil
+	Lens    []int // how many values each row has, where that differs
+	Float32 []float32
+	Float64 []float64
+	Int64   []int64
+	Texts   []string
+	Nulls   []int // which values are null, in order: NaN, 0 or empty
+}
+
+// Len returns the number of values.
+func (v *Values) Len() int {
+	return len(v.Float32) + len(v.Float64) + len(v.Int64) + len(v.Texts)
+}
+
+// Read appends rows [from,to) of a row group to v. What v has is of the same column.
+func (c *Column) Read(ctx context.Context, group int, from, to int64, v *Values) error {
+	if c.leaf == nil {
+		return c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "numbers or texts", nil)
+	}
+	return c.leaf.read(ctx, group, from, to, v)
+}
+
+func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) error {
+	if from >= to {
+		return nil
+	}
+	m, err := l.load(group)
+	if err != nil {
+		return err
+	}
+	defer loads.Put(m)
+	c, err := l.pagesOf(group, m)
+	if err != nil {
+		return err
+	}
+	first, row := c.locate(from)
+	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most)}
+	err = l.decode(group, m, c, first, func(i int, p parquet.Page) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		before := r.next
+		if err := r.page(p); err != nil {
+			return false, err
+		}
+		reps := p.RepetitionLevels()
+		c.learn(i, r.next-before, len(reps) == 0 || reps[0] == 0)
+		if v.Len() > r.most {
+			return false, l.file.bad(dataset.ErrTooLarge, c.pages[i].at, "column "+l.name, fmt.Sprintf("%d values or more", v.Len()), fmt.Sprintf("at most %d at a time", r.most), nil)
+		}
+		return r.next < to || (r.next == to && !c.ends(i+1)), nil
+	})
+	if err == nil && int64(v.Rows-r.had) != to-from {
+		err = l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d of rows %d to %d of row group %d", v.Rows-r.had, from, to, group), "all", nil)
+	}
+	return err
+}
+
+// rows takes rows [from,to) out of pages. Next is the number of the next row to begin, had how many rows v had.
+type rows struct {
+	leaf     *leaf
+	v        *Values
+	from, to int64
+	next     int64
+	had      int
+	most     int
+}
+
+// page takes what is wanted of a page.
+func (r *rows) page(p parquet.Page) error {
+	d, err := r.leaf.denseOf(p)
+	if err != nil {
+		return err
+	}
+	reps, defs := p.RepetitionLevels(), p.DefinitionLevels()
+	full := byte(r.leaf.column.MaxDefinitionLevel())
+	whole := len(defs) == 0 || bytes.Count(defs, []byte{full}) == len(defs)
+	n := len(defs)
+	if n == 0 {
+		n = d.n
+	}
+	if whole && d.n != n || len(reps) > 0 && len(reps) != n {
+		return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, fmt.Sprintf("%d values, %d and %d levels", d.n, len(reps), len(defs)), "as many of each", nil)
+	}
+	if n == 0 {
+		return nil
+	}
+	if whole {
+		if width := regular(reps, n); width > 0 {
+			count := int64(n / width)
+			a, b := min(max(r.from-r.next, 0), count), min(max(r.to-r.next, 0), count)
+			r.next += count
+			if a < b {
+				r.v.add(int(b-a), width)
+				d.reserve(r.v, int(min(r.to-r.from, int64(r.most/width)))*width)
+				d.appendTo(r.v, int(a)*width, int(b)*width)
+			}
+			return nil
+		}
+	}
+	return r.slow(d, reps, defs, n)
+}
+
+// regular returns how many values each row has, if all have as many and the first begins one; 0 if not.
+func regular(reps []byte, n int) int {
+	if len(reps) == 0 {
+		return 1
+	}
+	count := bytes.Count(reps, []byte{0})
+	if count == 0 || n%count != 0 {
+		return 0
+	}
+	width := n / count
+	for i := 0; i < n; i += width {
+		if reps[i] != 0 {
+			return 0
+		}
+	}
+	return width
+}
+
+// slow goes value by value, for pages with nulls, or with rows of different lengths, or that begin within a row.
+func (r *rows) slow(d *dense, reps, defs []byte, n int) error {
+	full := byte(r.leaf.column.MaxDefinitionLevel())
+	null := byte(255) // the level of a null that counts as a value; that of an empty list is another
+	switch {
+	case r.leaf.column.MaxRepetitionLevel() == 0:
+		null = 0
+	case r.leaf.column.Optional():
+		null = full - 1
+	}
+	at := 0
+	for i := range n {
+		begins := len(reps) == 0 || reps[i] == 0
+		if begins {
+			r.next++
+		}
+		there := len(defs) == 0 || defs[i] == full
+		wanted := r.next > r.from && r.next <= r.to
+		value := there || defs[i] == null || null == 0
+		if wanted {
+			if begins {
+				r.v.add(1, 0)
+			} else if r.v.Rows == r.had {
+				return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, "a value of no row", "one", nil)
+			}
+			if value {
+				r.v.grow()
+				if there {
+					if at >= d.n {
+						return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, fmt.Sprintf("%d values", d.n), "more", nil)
+					}
+					d.appendTo(r.v, at, at+1)
+				} else {
+					r.v.Nulls = append(r.v.Nulls, r.v.Len())
+					d.appendNull(r.v)
+				}
+			}
+		}
+		if there {
+			at++
+		}
+	}
+	r.v.settle()
+	return nil
+}
+
+// add notes n rows of so many values.
+func (v *Values) add(n, width int) {
+	switch {
+	case v.Lens != nil:
+	case v.Rows == 0 && width > 0:
+		v.Width = width
+		v.Rows = n
+		return
+	case v.Width == width:
+		v.Rows += n
+		return
+	default:
+		v.Lens = make([]int, v.Rows, v.Rows+n)
+		for i := range v.Lens {
+			v.Lens[i] = v.Width
+		}
+	}
+	for range n {
+		v.Lens = append(v.Lens, width)
+	}
+	v.Rows += n
+}
+
+// grow notes that the last row has one value more.
+func (v *Values) grow() {
+	if v.Lens == nil {
+		v.Lens = make([]int, v.Rows)
+		for i := range v.Lens {
+			v.Lens[i] = v.Width
+		}
+	}
+	v.Lens[v.Rows-1]++
+}
+
+// settle drops Lens where all rows are of one length.
+func (v *Values) settle() {
+	if len(v.Lens) == 0 {
+		return
+	}
+	for _, n := range v.Lens {
+		if n != v.Lens[0] || n == 0 {
+			return
+		}
+	}
+	v.Width, v.Lens = v.Lens[0], nil
+}
+
+// dense are the values of a page that are not null.
+type dense struct {
+	kind    string
+	n       int
+	index   []int32 // into the dictionary, which the lists below are then; nil without one
+	f32     []float32
+	f64     []float64
+	i32     []int32
+	i64     []int64
+	bits    []byte
+	halves  []byte
+	texts   []string // of the dictionary, which pages share
+	data    []byte
+	offsets []uint32
+}
+
+// denseOf returns a page's values. Those of a dictionary are checked to be in it.
+func (l *leaf) denseOf(p parquet.Page) (*dense, error) {
+	d := &dense{kind: typeOf(l.column)}
+	values := p.Data()
+	d.n = int(p.NumValues() - p.NumNulls())
+	if dict := p.Dictionary(); dict != nil {
+		d.index = values.Int32()
+		if len(d.index) < d.n {
+			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("%d values", len(d.index)), fmt.Sprint(d.n), nil)
+		}
+		d.index = d.index[:d.n]
+		values = dict.Page().Data()
+		if d.kind == "bool" {
+			return nil, l.file.bad(dataset.ErrUnsupported, -1, "page of "+l.name, "a dictionary of truth values", "none", nil)
+		}
+	}
+	have := d.take(&values)
+	if d.index == nil {
+		if have < d.n {
+			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("%d values", have), fmt.Sprint(d.n), nil)
+		}
+		return d, nil
+	}
+	for _, k := range d.index {
+		if k < 0 || int(k) >= have {
+			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("value %d of its dictionary", k), fmt.Sprintf("0 to %d", have-1), nil)
+		}
+	}
+	if d.kind == "string" {
+		d.texts = make([]string, have)
+		for i := range d.texts {
+			d.texts[i] = string(d.data[d.offsets[i]:d.offsets[i+1]])
+		}
+	}
+	return d, nil
+}
+
+// take sets the list of the page's type and returns how many values it has.
+func (d *dense) take(v *encoding.Values) int {
+	switch d.kind {
+	case "bool":
+		d.bits = v.Boolean()
+		return 8 * len(d.bits)
+	case "float32":
+		d.f32 = v.Float()
+		return len(d.f32)
+	case "float64":
+		d.f64 = v.Double()
+		return len(d.f64)
+	case "float16":
+		d.halves, _ = v.FixedLenByteArray()
+		return len(d.halves) / 2
+	case "string":
+		d.data, d.offsets = v.ByteArray()
+		return max(len(d.offsets)-1, 0)
+	case "int64", "uint64":
+		d.i64 = v.Int64()
+		return len(d.i64)
+	}
+	d.i32 = v.Int32()
+	return len(d.i32)
+}
+
+// appendTo appends values [a,b) to v.
+func (d *dense) appendTo(v *Values, a, b int) {
+	switch d.kind {
+	case "float32":
+		v.Float32 = pick(v.Float32, d.f32, d.index, a, b)
+	case "float64":
+		v.Float64 = pick(v.Float64, d.f64, d.index, a, b)
+	case "int64", "uint64":
+		v.Int64 = pick(v.Int64, d.i64, d.index, a, b)
+	default:
+		for i := a; i < b; i++ {
+			k := i
+			if d.index != nil {
+				k = int(d.index[i])
+			}
+			d.appendOne(v, k)
+		}
+	}
+}
+
+// reserve makes room for n values, if v has none yet.
+func (d *dense) reserve(v *Values, n int) {
+	switch {
+	case v.Len() > 0:
+	case d.kind == "float32":
+		v.Float32 = make([]float32, 0, n)
+	case d.kind == "float64":
+		v.Float64 = make([]float64, 0, n)
+	case d.kind != "float16" && d.kind != "string":
+		v.Int64 = make([]int64, 0, n)
+	}
+}
+
+// pick appends values [a,b) of a list, or those that the indices name.
+func pick[T any](to, from []T, index []int32, a, b int) []T {
+	if index == nil {
+		return append(to, from[a:b]...)
+	}
+	n := len(to)
+	to = slices.Grow(to, b-a)[:n+b-a]
+	for i, k := range index[a:b] {
+		to[n+i] = from[k]
+	}
+	return to
+}
+
+func (d *dense) appendOne(v *Values, k int) {
+	switch d.kind {
+	case "bool":
+		v.Int64 = append(v.Int64, int64(d.bits[k/8]>>(k%8)&1))
+	case "float16":
+		v.Float32 = append(v.Float32, tensor.Float16(uint16(d.halves[2*k])|uint16(d.halves[2*k+1])<<8).F32())
+	case "string":
+		if d.texts != nil {
+			v.Texts = append(v.Texts, d.texts[k])
+		} else {
+			v.Texts = append(v.Texts, string(d.data[d.offsets[k]:d.offsets[k+1]]))
+		}
+	case "uint8", "uint16", "uint32":
+		v.Int64 = append(v.Int64, int64(uint32(d.i32[k])))
+	default:
+		v.Int64 = append(v.Int64, int64(d.i32[k]))
+	}
+}
+
+func (d *dense) appendNull(v *Values) {
+	switch d.kind {
+	case "float32", "float16":
+		v.Float32 = append(v.Float32, float32(math.NaN()))
+	case "float64":
+		v.Float64 = append(v.Float64, math.NaN())
+	case "string":
+		v.Texts = append(v.Texts, "")
+	default:
+		v.Int64 = append(v.Int64, 0)
+	}
+}
