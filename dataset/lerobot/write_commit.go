@@ -42,7 +42,7 @@ func (w *Writer) leave(name string) {
 			return
 		}
 	}
-	w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{Name: name, Count: 1, Reason: "LeRobot has no place for attributes of an episode"})
+	w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{Name: name, Count: 1, Reason: "LeRobot has no place for it"})
 }
 
 // complete finishes every file, and reads all of them back.

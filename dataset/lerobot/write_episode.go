@@ -26,7 +26,8 @@ type episodePlan struct {
 	task     string
 	shift    time.Duration
 	inexact  int
-	left     []string // attributes that have no place
+	start    int64    // the first timestamp, ns
+	left     []string // what has no place
 }
 
 // plan looks at an episode, and reads its images.
@@ -103,6 +104,7 @@ func (p *episodePlan) clock(fps float64, e *dataset.Episode) *WriteError {
 	}
 	const align = ": align the recording to the dataset's rate first"
 	start := clocks[0].times[0]
+	p.start = start
 	for _, c := range clocks {
 		if len(c.times) != p.rows {
 			return &WriteError{
@@ -269,6 +271,9 @@ func (p *episodePlan) addStandard(w *Writer) {
 
 // leave notes what the episode has and the format has no place for.
 func (p *episodePlan) leave(e *dataset.Episode) {
+	if p.start != 0 {
+		p.left = append(p.left, "the time of the first row")
+	}
 	if e.Attributes.Success != nil {
 		p.left = append(p.left, "success")
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +181,7 @@ func TestAClockWithinToleranceIsTakenAndCounted(t *testing.T) {
 	}
 	require.NoError(t, w.Add(context.Background(), e))
 	assert.Equal(t, 90*time.Microsecond, w.Report().Shift)
+	assert.Equal(t, []dataset.LeftOut{{Name: "the time of the first row", Count: 1, Reason: "LeRobot has no place for it"}}, w.Report().LeftOut)
 }
 
 func TestWhatCannotBeCarriedIsRefused(t *testing.T) {
@@ -287,7 +290,7 @@ func TestNamesAreThoseThatAreAskedFor(t *testing.T) {
 	assert.Equal(t, 4, r.Inexact)
 	require.Len(t, r.LeftOut, 2)
 	assert.Equal(t, "operator", r.LeftOut[0].Name)
-	assert.Equal(t, dataset.LeftOut{Name: "success", Count: 2, Reason: "LeRobot has no place for attributes of an episode"}, r.LeftOut[1])
+	assert.Equal(t, dataset.LeftOut{Name: "success", Count: 2, Reason: "LeRobot has no place for it"}, r.LeftOut[1])
 	for name, text := range files(t, path) {
 		assert.NotContains(t, text, "someone", name)
 	}
@@ -320,8 +323,9 @@ func TestAFileThatIsFullBeginsTheNext(t *testing.T) {
 	}
 	require.NoError(t, w.Commit(ctx))
 	episodes := map[string][]any{}
-	for name, text := range files(t, path) {
-		if strings.HasPrefix(name, "data/") {
+	all := files(t, path)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if text := all[name]; strings.HasPrefix(name, "data/") {
 			assert.Less(t, len(text), 4000+5000, "rows up to the limit, and a footer")
 		}
 		if strings.HasPrefix(name, "meta/episodes/") {
@@ -389,4 +393,3 @@ func TestTheNameIsTakenAtCommitOnly(t *testing.T) {
 	_, err = Create(path, WriteOptions{FPS: 10})
 	assert.ErrorIs(t, err, fs.ErrExist)
 }
-
