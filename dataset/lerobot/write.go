@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/internal/atomicfile"
 )
 
@@ -27,9 +26,8 @@ type WriteOptions struct {
 	Names map[string]string
 	// Overwrite replaces a folder that has the name, when the new one is whole.
 	Overwrite bool
-	// DataFileMB and VideoFileMB are how large a file may grow before the next begins, in MiB; 0 is LeRobot's 100 and 200. An episode is in one file,
-	// whatever its size.
-	DataFileMB, VideoFileMB int
+	// DataFileMB is how large a file of a table may grow before the next begins, in MiB; 0 is LeRobot's 100. An episode is in one file, whatever its size.
+	DataFileMB int
 }
 
 // chunk is how many files a folder has, LeRobot's chunks_size.
@@ -85,17 +83,11 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if !dataset.IsRate(opt.FPS) {
 		return nil, bad("FPS", strconv.FormatFloat(opt.FPS, 'g', -1, 64), "rows a second from 1e-6 to 1e9")
 	}
-	for _, size := range []struct {
-		arg string
-		mb  *int
-		def int
-	}{{"DataFileMB", &opt.DataFileMB, 100}, {"VideoFileMB", &opt.VideoFileMB, 200}} {
-		if *size.mb == 0 {
-			*size.mb = size.def
-		}
-		if *size.mb < 0 || *size.mb > 1<<30 {
-			return nil, bad(size.arg, *size.mb, "MiB, or 0 for LeRobot's own")
-		}
+	if opt.DataFileMB == 0 {
+		opt.DataFileMB = 100
+	}
+	if opt.DataFileMB < 0 || opt.DataFileMB > 1<<30 {
+		return nil, bad("DataFileMB", opt.DataFileMB, "MiB, or 0 for LeRobot's own")
 	}
 	folder, err := atomicfile.NewFolder(path, opt.Overwrite)
 	if err != nil {
@@ -193,8 +185,7 @@ func (w *Writer) taskIndex(task string) int {
 // written is a file and what it must hold.
 type written struct {
 	path  string
-	proof columns.Proof
-	visit func(columns.Block)
+	check func(ctx context.Context, file *os.File, size int64) error
 }
 
 // output is a file that is being written.

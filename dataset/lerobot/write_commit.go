@@ -21,6 +21,15 @@ func (w *Writer) write(p *episodePlan) error {
 	from := w.report.Frames
 	index := w.report.Episodes
 	w.taskIndex(p.task)
+	places := make([]copyPlace, len(w.features))
+	for i, f := range w.features {
+		if f.dtype == dtypeVideo {
+			var err error
+			if places[i], err = w.copyVideo(f, p.clips[i].path); err != nil {
+				return err
+			}
+		}
+	}
 	for i, f := range w.features {
 		f.add(p.data[i], p.stats[i])
 	}
@@ -31,7 +40,7 @@ func (w *Writer) write(p *episodePlan) error {
 	for _, name := range p.left {
 		w.leave(name)
 	}
-	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, plan: p})
+	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
 }
 
 // leave counts an attribute that has no place.
@@ -47,13 +56,13 @@ func (w *Writer) leave(name string) {
 
 // complete finishes every file, and reads all of them back.
 func (w *Writer) complete(ctx context.Context) error {
-	if err := w.rows.finish(w, w.bin); err != nil {
+	if err := w.rows.finish(w); err != nil {
 		return err
 	}
 	if err := w.episodes.flush(); err != nil {
 		return err
 	}
-	if err := w.episodes.finish(w, nil); err != nil {
+	if err := w.episodes.finish(w); err != nil {
 		return err
 	}
 	if err := w.writeTasks(); err != nil {
@@ -90,7 +99,7 @@ func (w *Writer) check(ctx context.Context, file written) error {
 	if err != nil {
 		return w.broken(file.path, err)
 	}
-	if err := file.proof.Check(ctx, f, st.Size(), file.visit); err != nil {
+	if err := file.check(ctx, f, st.Size()); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -22,6 +22,7 @@ type episodePlan struct {
 	features []*writeFeature // its own, in the order of the dataset's; the standard ones last
 	data     []columns.Data  // of each
 	stats    []featureStats
+	clips    []clip // of each, the videos' alone not empty
 	rows     int
 	task     string
 	shift    time.Duration
@@ -62,7 +63,12 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, er
 		if bad != nil {
 			return nil, fail(m.Name, bad)
 		}
-		err := p.addImages(ctx, name, m)
+		var err error
+		if video, ok := m.Source.(*frameSource); ok {
+			err = p.addVideo(ctx, w.opt.FPS, name, m, video)
+		} else {
+			err = p.addImages(ctx, name, m)
+		}
 		var failed *WriteError
 		if errors.As(err, &failed) {
 			return nil, fail(name, failed)
@@ -190,6 +196,7 @@ func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 		stats.columns = summary.Block(convert[float32](values), width)
 	}
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, d), append(p.stats, stats)
+	p.clips = append(p.clips, clip{})
 }
 
 func convert[T float32 | int64](values []float64) []T {
@@ -231,7 +238,7 @@ func (p *episodePlan) arrange(want []*writeFeature) *WriteError {
 			return &WriteError{Feature: f.name, Kind: dataset.ErrShape, Got: "a stream that the first episode does not have", Want: "what that has"}
 		}
 	}
-	p.features, p.data, p.stats = pick(p.features, order), pick(p.data, order), pick(p.stats, order)
+	p.features, p.data, p.stats, p.clips = pick(p.features, order), pick(p.data, order), pick(p.stats, order), pick(p.clips, order)
 	return nil
 }
 
@@ -278,7 +285,9 @@ func (p *episodePlan) leave(e *dataset.Episode) {
 		p.left = append(p.left, "success")
 	}
 	for name := range e.Attributes.Other {
-		p.left = append(p.left, name)
+		if name != "episode_index" { // of the dataset that it was read from
+			p.left = append(p.left, name)
+		}
 	}
 	sort.Strings(p.left)
 }

@@ -20,6 +20,9 @@ type writeFeature struct {
 	shape []int  // of one row: [26]; of images [height, width, channels]
 	names []string
 
+	codec  string               // of a video
+	copied map[string]copyPlace // the files of a video that were copied
+
 	total  *summary.Total   // of numbers
 	levels []summary.Levels // of images, for each channel
 	frames int              // that levels are of
@@ -32,6 +35,7 @@ const (
 	dtypeInt64   = "int64"
 	dtypeBool    = "bool"
 	dtypeImage   = "image"
+	dtypeVideo   = "video"
 )
 
 // standard are the columns that every dataset has, in the order of LeRobot.
@@ -61,6 +65,9 @@ func (f *writeFeature) column() columns.Column {
 	}
 	return c
 }
+
+// pixels reports whether it is of images, whose statistics are of channels.
+func (f *writeFeature) pixels() bool { return f.dtype == dtypeImage || f.dtype == dtypeVideo }
 
 // same returns a *WriteError unless another episode's feature is this one.
 func (f *writeFeature) same(o *writeFeature) *WriteError {

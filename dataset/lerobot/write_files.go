@@ -1,8 +1,10 @@
 package lerobot
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
@@ -18,6 +20,7 @@ type series struct {
 	out         output
 	table       *columns.Writer
 	rows        int // in it
+	visit       func(columns.Block)
 }
 
 // room makes sure that a file is open that takes n rows: that with them, at its mean size of a row, it stays below the limit.
@@ -25,7 +28,7 @@ func (s *series) room(w *Writer, n int, list []columns.Column, metadata map[stri
 	if s.table != nil {
 		size := s.table.Size()
 		if float64(size)+float64(size)/float64(s.rows)*float64(n) >= float64(s.limit) {
-			if err := s.finish(w, visit); err != nil {
+			if err := s.finish(w); err != nil {
 				return err
 			}
 			if s.file++; s.file == chunk {
@@ -41,7 +44,7 @@ func (s *series) room(w *Writer, n int, list []columns.Column, metadata map[stri
 	if err != nil {
 		return w.broken(s.path, err)
 	}
-	s.out, s.rows = out, 0
+	s.out, s.rows, s.visit = out, 0, visit
 	s.table = columns.NewWriter(out, list, metadata)
 	return nil
 }
@@ -56,7 +59,7 @@ func (s *series) write(w *Writer, n int, data []columns.Data) error {
 }
 
 // finish completes the file that is being written, if there is one.
-func (s *series) finish(w *Writer, visit func(columns.Block)) error {
+func (s *series) finish(w *Writer) error {
 	if s.table == nil {
 		return nil
 	}
@@ -68,7 +71,10 @@ func (s *series) finish(w *Writer, visit func(columns.Block)) error {
 	if err != nil {
 		return w.broken(s.path, err)
 	}
-	w.proofs = append(w.proofs, written{s.path, proof, visit})
+	visit := s.visit
+	w.proofs = append(w.proofs, written{s.path, func(ctx context.Context, file *os.File, size int64) error {
+		return proof.Check(ctx, file, size, visit)
+	}})
 	return nil
 }
 
@@ -88,34 +94,38 @@ type rowTable struct {
 
 // write adds an episode's rows.
 func (t *rowTable) write(p *episodePlan) error {
-	list := make([]columns.Column, len(t.w.features))
+	var features []*writeFeature
+	var list []columns.Column
+	var data []columns.Data
 	for i, f := range t.w.features {
-		list[i] = f.column()
+		if f.dtype != dtypeVideo { // which has files of its own
+			features, list, data = append(features, f), append(list, f.column()), append(data, p.data[i])
+		}
 	}
-	if err := t.room(t.w, p.rows, list, map[string]string{"huggingface": huggingface(t.w.features)}, t.w.bin); err != nil {
+	visit := func(b columns.Block) { features[b.Column].bin(b) }
+	if err := t.room(t.w, p.rows, list, map[string]string{"huggingface": huggingface(features)}, visit); err != nil {
 		return err
 	}
-	return t.series.write(t.w, p.rows, p.data)
+	return t.series.write(t.w, p.rows, data)
 }
 
 // bin takes numbers as they were read back, for the quantiles of the dataset.
-func (w *Writer) bin(b columns.Block) {
-	total := w.features[b.Column].total
+func (f *writeFeature) bin(b columns.Block) {
 	switch {
 	case len(b.Float32) > 0:
-		summary.Bin(total, b.Float32)
+		summary.Bin(f.total, b.Float32)
 	case len(b.Float64) > 0:
-		summary.Bin(total, b.Float64)
+		summary.Bin(f.total, b.Float64)
 	case len(b.Int64) > 0:
-		summary.Bin(total, floatsOf(b.Int64))
+		summary.Bin(f.total, floatsOf(b.Int64))
 	default:
-		summary.Bin(total, truths(b.Bool))
+		summary.Bin(f.total, truths(b.Bool))
 	}
 }
 
 // add takes an episode's numbers and pixels, for the dataset's statistics.
 func (f *writeFeature) add(d columns.Data, s featureStats) {
-	if f.dtype == dtypeImage {
+	if f.pixels() {
 		if f.levels == nil {
 			f.levels = make([]summary.Levels, len(s.levels))
 		}

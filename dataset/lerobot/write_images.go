@@ -10,12 +10,16 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
 	"github.com/robocache/robocache/internal/summary"
 	"github.com/robocache/robocache/tensor"
 )
+
+// imageNames are the dimensions of images.
+var imageNames = []string{"height", "width", "channels"}
 
 // addImages reads a media stream's frames and takes them as a column of images.
 func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Media) error {
@@ -31,9 +35,9 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 		if err != nil {
 			return &WriteError{Kind: dataset.ErrMissing, Got: fmt.Sprintf("frame %d cannot be read", i), Err: err}
 		}
-		pic, err := pictureOf(m, frame)
+		pic, err := pictureOf(ctx, m, frame)
 		if err == nil && f == nil {
-			f = &writeFeature{name: name, dtype: dtypeImage, shape: pic.shape(), names: []string{"height", "width", "channels"}}
+			f = &writeFeature{name: name, dtype: dtypeImage, shape: pic.shape(), names: imageNames}
 			stats.levels = make([]summary.Levels, pic.channels)
 		}
 		if err == nil && tensor.FormatShape(pic.shape()) != tensor.FormatShape(f.shape) {
@@ -42,17 +46,16 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 		if err == nil && len(sampled) > 0 && sampled[0] == i {
 			sampled = sampled[1:]
 			stats.frames++
-			err = pic.count(stats.levels)
+			err = pic.count(ctx, m, frame, stats.levels)
 		}
 		if err != nil {
 			return inFrame(i, err)
 		}
 		data.Image[i] = columns.Picture{Bytes: pic.encoded, Path: fmt.Sprintf("frame-%06d.%s", i, pic.extension)}
 	}
-	for i := range stats.levels {
-		stats.columns = append(stats.columns, stats.levels[i].Column())
-	}
+	stats.finish()
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, data), append(p.stats, stats)
+	p.clips = append(p.clips, clip{})
 	return nil
 }
 
@@ -71,13 +74,12 @@ type picture struct {
 	encoded                 []byte
 	extension               string
 	height, width, channels int
-	decoded                 image.Image // nil until it is needed
 }
 
 func (p *picture) shape() []int { return []int{p.height, p.width, p.channels} }
 
 // pictureOf returns a frame as it is to be stored: PNG and JPEG as they are, raw pixels as PNG.
-func pictureOf(m *dataset.Media, frame []byte) (*picture, error) {
+func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
 	switch m.Encoding {
 	case "png":
 		return ofPNG(frame)
@@ -95,10 +97,10 @@ func pictureOf(m *dataset.Media, frame []byte) (*picture, error) {
 		}
 		return p, nil
 	case "rgb8", "bgr8", "mono8":
-		return ofPixels(m, frame)
+		return ofPixels(ctx, m, frame)
 	}
 	return nil, &WriteError{
-		Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("frames of encoding %q", m.Encoding), Want: "png, jpeg, rgb8, bgr8 or mono8: leave the stream out",
+		Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("frames of encoding %q", m.Encoding), Want: "png, jpeg, rgb8, bgr8, mono8, or the video of a LeRobot dataset: leave the stream out",
 	}
 }
 
@@ -122,7 +124,7 @@ func ofPNG(frame []byte) (*picture, error) {
 }
 
 // ofPixels makes a PNG of raw pixels.
-func ofPixels(m *dataset.Media, frame []byte) (*picture, error) {
+func ofPixels(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
 	p := &picture{extension: "png", height: m.Height, width: m.Width, channels: 3}
 	if m.Encoding == "mono8" {
 		p.channels = 1
@@ -130,55 +132,82 @@ func ofPixels(m *dataset.Media, frame []byte) (*picture, error) {
 	if p.height <= 0 || p.width <= 0 || p.height > math.MaxInt32/p.width/p.channels || len(frame) != p.height*p.width*p.channels {
 		return nil, &WriteError{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d bytes", len(frame)), Want: tensor.FormatShape(p.shape()) + " of bytes"}
 	}
+	t, err := decodeFrame(ctx, m, frame)
+	if err != nil {
+		return nil, err
+	}
+	pixels, err := tensor.Data[uint8](t)
+	if err != nil {
+		return nil, err
+	}
 	rect := image.Rect(0, 0, p.width, p.height)
-	if p.channels == 1 {
-		p.decoded = &image.Gray{Pix: frame, Stride: p.width, Rect: rect}
-	} else {
-		img := image.NewNRGBA(rect)
+	var img image.Image = &image.Gray{Pix: pixels, Stride: p.width, Rect: rect}
+	if p.channels == 3 {
+		colour := image.NewNRGBA(rect)
 		for i := range p.width * p.height {
-			r, g, b := frame[3*i], frame[3*i+1], frame[3*i+2]
-			if m.Encoding == "bgr8" {
-				r, b = b, r
-			}
-			img.Pix[4*i], img.Pix[4*i+1], img.Pix[4*i+2], img.Pix[4*i+3] = r, g, b, 255
+			copy(colour.Pix[4*i:], pixels[3*i:3*i+3])
+			colour.Pix[4*i+3] = 255
 		}
-		p.decoded = img
+		img = colour
 	}
 	var out bytes.Buffer
-	err := png.Encode(&out, p.decoded)
+	err = png.Encode(&out, img)
 	p.encoded = out.Bytes()
 	return p, err
 }
 
-// count adds the pixels of each channel. Of images of 300 pixels or more on a side it takes rows and columns at such a distance that some 150 are left,
-// as LeRobot does.
-func (p *picture) count(levels []summary.Levels) error {
-	if p.decoded == nil {
-		var err error
-		if p.decoded, _, err = image.Decode(bytes.NewReader(p.encoded)); err != nil {
-			return err
-		}
+// count adds the pixels of a frame.
+func (p *picture) count(ctx context.Context, m *dataset.Media, frame []byte, levels []summary.Levels) error {
+	t, err := decodeFrame(ctx, m, frame)
+	if err != nil {
+		return err
 	}
+	return countPixels(t, p.shape(), levels)
+}
+
+// oneFrame is one frame as a source.
+type oneFrame []byte
+
+func (s oneFrame) ReadFrame(context.Context, int) ([]byte, error) { return bytes.Clone(s), nil }
+
+// decodeFrame returns the pixels of a frame, u8 [height,width,channels].
+func decodeFrame(ctx context.Context, m *dataset.Media, frame []byte) (*tensor.Tensor, error) {
+	one := dataset.Media{Name: m.Name, Times: []int64{0}, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: oneFrame(frame)}
+	return one.Decode(ctx, 0)
+}
+
+// countPixels adds the pixels of each channel of an image u8 [height,width,channels]. Of images of 300 pixels or more on a side it takes rows and columns at
+// such a distance that some 150 are left, as LeRobot does.
+func countPixels(t *tensor.Tensor, shape []int, levels []summary.Levels) error {
+	if got := t.Shape(); !slices.Equal(got, shape) {
+		return &WriteError{Kind: dataset.ErrShape, Got: tensor.FormatShape(got), Want: tensor.FormatShape(shape)}
+	}
+	pixels, err := tensor.Data[uint8](t)
+	if err != nil {
+		return err
+	}
+	height, width, channels := shape[0], shape[1], shape[2]
 	by := 1
-	if max(p.width, p.height) >= 300 {
-		if by = p.height / 150; p.width > p.height {
-			by = p.width / 150
+	if max(width, height) >= 300 {
+		if by = height / 150; width > height {
+			by = width / 150
 		}
 	}
-	b := p.decoded.Bounds()
-	for y := b.Min.Y; y < b.Max.Y; y += by {
-		for x := b.Min.X; x < b.Max.X; x += by {
-			if p.channels == 1 {
-				levels[0][color.GrayModel.Convert(p.decoded.At(x, y)).(color.Gray).Y]++
-				continue
+	for y := 0; y < height; y += by {
+		for x := 0; x < width; x += by {
+			for c := range channels {
+				levels[c][pixels[(y*width+x)*channels+c]]++
 			}
-			r, g, b, _ := p.decoded.At(x, y).RGBA()
-			levels[0][r>>8]++
-			levels[1][g>>8]++
-			levels[2][b>>8]++
 		}
 	}
 	return nil
+}
+
+// finish makes the statistics of the counted pixels.
+func (s *featureStats) finish() {
+	for i := range s.levels {
+		s.columns = append(s.columns, s.levels[i].Column())
+	}
 }
 
 // sampleFrames returns the frames of n that statistics are of, evenly spread from the first to the last, as LeRobot takes them: n^0.75 of them, at least

@@ -48,22 +48,28 @@ func statValues(columns []summary.Column, name string) []float64 {
 // info returns info.json.
 func (w *Writer) info() jsonObject {
 	features := jsonObject{}
+	var videos any
 	for _, f := range w.features {
 		var names any
 		if f.names != nil {
 			names = f.names
 		}
-		features = append(features, jsonMember{f.name, jsonObject{{"dtype", f.dtype}, {"shape", f.shape}, {"names", names}}})
+		feature := jsonObject{{"dtype", f.dtype}, {"shape", f.shape}, {"names", names}}
+		if f.dtype == dtypeVideo {
+			feature = append(feature, jsonMember{"info", f.videoInfo(w.opt.FPS)})
+			videos = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
+		}
+		features = append(features, jsonMember{f.name, feature})
 	}
 	var robot any
 	if w.opt.RobotType != "" {
 		robot = w.opt.RobotType
 	}
 	return jsonObject{
-		{"codebase_version", "v3.0"}, {"fps", w.opt.FPS}, {"features", features},
+		{"codebase_version", "v3.0"}, {"fps", jsonNumber(w.opt.FPS)}, {"features", features},
 		{"total_episodes", w.report.Episodes}, {"total_frames", w.report.Frames}, {"total_tasks", len(w.tasks)},
-		{"chunks_size", chunk}, {"data_files_size_in_mb", w.opt.DataFileMB}, {"video_files_size_in_mb", w.opt.VideoFileMB},
-		{"data_path", "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"}, {"video_path", nil}, {"robot_type", robot},
+		{"chunks_size", chunk}, {"data_files_size_in_mb", w.opt.DataFileMB}, {"video_files_size_in_mb", 200},
+		{"data_path", "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"}, {"video_path", videos}, {"robot_type", robot},
 		{"splits", jsonObject{{"train", fmt.Sprintf("0:%d", w.report.Episodes)}}},
 	}
 }
@@ -74,7 +80,7 @@ func (w *Writer) stats() (jsonObject, error) {
 	for _, f := range w.features {
 		var columns []summary.Column
 		count := f.frames
-		if f.dtype == dtypeImage {
+		if f.pixels() {
 			for i := range f.levels {
 				columns = append(columns, f.levels[i].Column())
 			}
@@ -91,7 +97,7 @@ func (w *Writer) stats() (jsonObject, error) {
 			switch list := statValues(columns, name); {
 			case name == "count":
 				v = []int{count}
-			case f.dtype == dtypeImage:
+			case f.pixels():
 				pixels := make([][][]float64, len(list))
 				for i, x := range list {
 					pixels[i] = [][]float64{{x}}

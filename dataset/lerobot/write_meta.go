@@ -9,6 +9,7 @@ import (
 // episodeRow is a row of meta/episodes.
 type episodeRow struct {
 	index, from, chunk, file int
+	places                   []copyPlace // of videos, a place for each feature
 	plan                     *episodePlan
 }
 
@@ -27,11 +28,7 @@ const groupEpisodes = 100
 // add takes an episode.
 func (t *episodeTable) add(r episodeRow) error {
 	p := r.plan
-	r.plan = nil
 	b := rowBuilder{t: t, first: t.columns == nil}
-	if b.first {
-		t.data = nil
-	}
 	b.whole("episode_index", r.index)
 	b.text("tasks", p.task)
 	b.whole("length", p.rows)
@@ -40,8 +37,16 @@ func (t *episodeTable) add(r episodeRow) error {
 	b.whole("dataset_from_index", r.from)
 	b.whole("dataset_to_index", r.from+p.rows)
 	for i, f := range t.w.features {
+		if f.dtype == dtypeVideo {
+			b.whole("videos/"+f.name+"/chunk_index", r.places[i].chunk)
+			b.whole("videos/"+f.name+"/file_index", r.places[i].file)
+			b.number("videos/"+f.name+"/from_timestamp", p.clips[i].from)
+			b.number("videos/"+f.name+"/to_timestamp", p.clips[i].to)
+		}
+	}
+	for i, f := range t.w.features {
 		shape := []int{len(p.stats[i].columns)}
-		if f.dtype == dtypeImage {
+		if f.pixels() {
 			shape = append(shape, 1, 1)
 		}
 		for _, name := range statNames {
@@ -101,6 +106,11 @@ func (b *rowBuilder) whole(name string, v int) {
 	d.Int64 = append(d.Int64, int64(v))
 }
 
+func (b *rowBuilder) number(name string, v float64) {
+	d := b.next(columns.Column{Name: name, Kind: columns.Float64})
+	d.Float64 = append(d.Float64, v)
+}
+
 func (b *rowBuilder) wholes(name string, list []int64) {
 	d := b.next(columns.Column{Name: name, Kind: columns.Int64, Shape: []int{len(list)}})
 	d.Int64 = append(d.Int64, list...)
@@ -134,7 +144,7 @@ func (w *Writer) writeTasks() error {
 		s.abandon()
 		return err
 	}
-	return s.finish(w, nil)
+	return s.finish(w)
 }
 
 // pandasTasks is what pandas reads of a frame with the index "task": without it the task would be a column, and the index a number.

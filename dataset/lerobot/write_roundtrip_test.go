@@ -2,7 +2,10 @@ package lerobot
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -105,4 +108,86 @@ func nine(frame []byte) (list [][]byte) {
 		list = append(list, frame)
 	}
 	return list
+}
+
+// TestVideosAreCopiedAsTheyAre has two cameras in three files of several episodes each. Each file is there once, whole, and each frame is found in it.
+func TestVideosAreCopiedAsTheyAre(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("no program ffmpeg, which the shared recordings' videos need")
+	}
+	ctx := context.Background()
+	source := sharedSet(t, "lerobot_v3_g1")
+	d, err := Open(ctx, source, Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	path := filepath.Join(t.TempDir(), "copy")
+	w, err := Create(path, WriteOptions{FPS: 30})
+	require.NoError(t, err)
+	defer w.Close()
+	some := []int{0, 7} // in different files of the one camera, and in one of the other
+	for _, i := range some {
+		e, err := d.Episode(ctx, i)
+		require.NoError(t, err)
+		require.Len(t, e.Media, 2)
+		require.NoError(t, w.Add(ctx, e))
+	}
+	require.NoError(t, w.Commit(ctx))
+	assert.Empty(t, w.Report().LeftOut)
+
+	for name, text := range files(t, source) {
+		if strings.HasPrefix(name, "videos/") {
+			got, err := os.ReadFile(filepath.Join(path, name))
+			require.NoError(t, err)
+			assert.True(t, text == string(got), name)
+		}
+	}
+	a, b := parquetColumns(t, filepath.Join(source, firstEpisodes)), parquetColumns(t, filepath.Join(path, firstEpisodes))
+	for name := range a {
+		each := len(a[name]) / 8
+		a[name] = append(a[name][:each], a[name][7*each:]...)
+		switch {
+		case strings.HasSuffix(name, "_timestamp"):
+			for i := range a[name] {
+				assert.InDelta(t, a[name][i], b[name][i], 1e-5, name)
+			}
+		case strings.HasPrefix(name, "videos/"):
+			assert.Equal(t, a[name], b[name], name)
+		case strings.HasPrefix(name, "stats/observation.images."):
+			for i := range a[name] {
+				if v, ok := a[name][i].(float64); ok { // those of the shared file are of what was painted, before it was encoded
+					assert.InDelta(t, v, b[name][i], 0.1, name)
+				}
+			}
+		}
+	}
+	got, err := Open(ctx, path, Options{Strict: true})
+	require.NoError(t, err)
+	defer got.Close()
+	assert.Empty(t, got.Info().Problems)
+	for i, of := range some {
+		x, err := d.Episode(ctx, of)
+		require.NoError(t, err)
+		y, err := got.Episode(ctx, i)
+		require.NoError(t, err)
+		assert.Empty(t, y.Damage)
+		for k, m := range x.Media {
+			require.Equal(t, m.Len(), y.Media[k].Len())
+			for _, f := range []int{0, m.Len() / 2, m.Len() - 1} {
+				want, err := m.Frame(ctx, f)
+				require.NoError(t, err)
+				frame, err := y.Media[k].Frame(ctx, f)
+				require.NoError(t, err)
+				assert.Equal(t, want, frame, "%s frame %d of episode %d", m.Name, f, i)
+			}
+		}
+	}
+	info, want := readJSON(t, filepath.Join(path, "meta/info.json")), readJSON(t, filepath.Join(source, "meta/info.json"))
+	assert.Equal(t, want["video_path"], info["video_path"])
+	for _, name := range []string{"observation.images.front", "observation.images.wrist"} {
+		x, y := want["features"].(map[string]any)[name].(map[string]any), info["features"].(map[string]any)[name].(map[string]any)
+		assert.Equal(t, x["shape"], y["shape"])
+		for k, v := range y["info"].(map[string]any) {
+			assert.Equal(t, x["info"].(map[string]any)[k], v, k)
+		}
+	}
 }

@@ -359,7 +359,7 @@ func TestAChunkOfFilesThatIsFullBeginsTheNext(t *testing.T) {
 
 func TestOptionsThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
-	for _, opt := range []WriteOptions{{}, {FPS: -1}, {FPS: math.NaN()}, {FPS: 1e10}, {FPS: 30, DataFileMB: -1}, {FPS: 30, VideoFileMB: -1}} {
+	for _, opt := range []WriteOptions{{}, {FPS: -1}, {FPS: math.NaN()}, {FPS: 1e10}, {FPS: 30, DataFileMB: -1}} {
 		_, err := Create(filepath.Join(dir, "set"), opt)
 		assert.ErrorIs(t, err, dataset.ErrOption)
 	}
