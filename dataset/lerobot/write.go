@@ -44,7 +44,12 @@ const chunk = 1000
 // folder its name; until then, and after any error, there is nothing under it. The same episodes give the same bytes: nothing in a dataset says when,
 // where or from which file it was made.
 //
-// Memory is bounded by an episode: its rows, and twice its encoded images.
+// The statistics of an episode, in meta/episodes, are to the bit those that LeRobot computes of the same rows. stats.json is of all rows, and exact: LeRobot
+// merges those of the episodes, so that its means and deviations have the rounding errors of float32 sums, and its quantiles are the least or the largest of
+// the episodes'. Statistics of images and videos are of the frames and pixels that LeRobot samples, in exact arithmetic; JPEG and video decoders differ by
+// a level here and there.
+//
+// Memory is bounded by an episode: its rows as float64 beside what is written, and twice its encoded images.
 type Writer struct {
 	opt    WriteOptions
 	folder *atomicfile.Folder
@@ -56,7 +61,7 @@ type Writer struct {
 	proofs   []written
 	tasks    []string
 	report   WriteReport
-	first    int64 // bytes of a data file at which the next begins
+	limit    int64 // bytes of a table's file at which the next begins
 	err      error // what broke the output
 	closed   bool
 }
@@ -93,7 +98,7 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{opt: opt, folder: folder, open: createFile, first: int64(opt.DataFileMB) << 20}, nil
+	return &Writer{opt: opt, folder: folder, open: createFile, limit: int64(opt.DataFileMB) << 20}, nil
 }
 
 // Add writes an episode: each stream becomes a column, each media stream of images a column of images, and Attributes.Task the task.
@@ -107,6 +112,9 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 func (w *Writer) Add(ctx context.Context, e *dataset.Episode) error {
 	if err := w.usable(); err != nil {
 		return err
+	}
+	if e == nil {
+		return &WriteError{Episode: w.report.Episodes, Kind: dataset.ErrMissing, Got: "nil", Want: "an episode"}
 	}
 	p, err := w.plan(ctx, e)
 	if err != nil {
@@ -169,8 +177,8 @@ func (w *Writer) Report() WriteReport {
 // begin makes the files that the first episode needs.
 func (w *Writer) begin(features []*writeFeature) {
 	w.features = features
-	w.rows = &rowTable{w: w, series: series{dir: "data", limit: w.first}}
-	w.episodes = &episodeTable{w: w, series: series{dir: filepath.Join("meta", "episodes"), limit: w.first}}
+	w.rows = &rowTable{w: w, series: series{dir: "data", limit: w.limit}}
+	w.episodes = &episodeTable{w: w, series: series{dir: filepath.Join("meta", "episodes"), limit: w.limit}}
 }
 
 // taskIndex returns the number of a task, and adds one that is new.

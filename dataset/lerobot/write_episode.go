@@ -60,6 +60,9 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, er
 	for i := range e.Media {
 		m := &e.Media[i]
 		name, bad := w.featureName(m.Name)
+		if bad == nil && m.Source == nil {
+			bad = &WriteError{Kind: dataset.ErrMissing, Got: "no source of its frames", Want: "one"}
+		}
 		if bad != nil {
 			return nil, fail(m.Name, bad)
 		}

@@ -121,7 +121,7 @@ func writeG1(t *testing.T) string {
 	w, err := Create(path, WriteOptions{FPS: 30, RobotType: "Unitree_G1_Inspire"})
 	require.NoError(t, err)
 	defer w.Close()
-	w.first = 512 << 10
+	w.limit = 512 << 10
 	for i, task := range g1Tasks(t) {
 		e := g1Episode(t, i)
 		e.Attributes.Task = task

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/summary"
 )
 
 // frameList is frames that are there already; nil is one that cannot be read.
@@ -126,6 +127,7 @@ func TestImagesThatCannotBeCarried(t *testing.T) {
 		"no JPEG":            {camera(t, "a", "jpeg", 6, 4, good), dataset.ErrCorrupt, "frame 0"},
 		"too few pixels":     {camera(t, "a", "rgb8", 6, 4, good[:5]), dataset.ErrShape, "5 bytes"},
 		"no size":            {camera(t, "a", "rgb8", 0, 0, []byte{}), dataset.ErrShape, "0 bytes"},
+		"no source":          {dataset.Media{Name: "a", Times: []int64{0}, Encoding: "png"}, dataset.ErrMissing, "no source"},
 		"a frame is missing": {camera(t, "a", "png", 6, 4, good, nil), dataset.ErrMissing, "frame 1 cannot be read"},
 	} {
 		w, _ := created(t, WriteOptions{})
@@ -174,4 +176,31 @@ func TestLargeImagesAreSampled(t *testing.T) {
 	mean := parquetColumns(t, filepath.Join(path, firstEpisodes))["stats/a/mean"]
 	assert.InDelta(t, float64(sum)/150/255, mean[0].(float64), 1e-15)
 	assert.InDelta(t, 4.0/255, mean[1].(float64), 1e-15)
+}
+
+// FuzzPicture has frames of any bytes: they are an image of the size that they say, or an error.
+func FuzzPicture(f *testing.F) {
+	f.Add("png", []byte("\x89PNG\r\n\x1a\n"))
+	f.Add("jpeg", []byte("\xff\xd8\xff"))
+	f.Add("rgb8", make([]byte, 12))
+	var jpg bytes.Buffer
+	if err := jpeg.Encode(&jpg, painted(3, 2, 1), nil); err != nil {
+		f.Fatal(err)
+	}
+	f.Add("jpeg", jpg.Bytes())
+	f.Fuzz(func(t *testing.T, encoding string, frame []byte) {
+		m := &dataset.Media{Name: "a", Times: []int64{0}, Encoding: encoding, Width: 2, Height: 2}
+		p, err := pictureOf(context.Background(), m, frame)
+		if err != nil {
+			return
+		}
+		levels := make([]summary.Levels, p.channels)
+		if p.count(context.Background(), m, frame, levels) == nil && p.width < 300 && p.height < 300 {
+			n := uint64(0)
+			for _, k := range levels[0] {
+				n += k
+			}
+			assert.EqualValues(t, p.width*p.height, n)
+		}
+	})
 }

@@ -113,7 +113,7 @@ func nine(frame []byte) (list [][]byte) {
 // TestVideosAreCopiedAsTheyAre has two cameras in three files of several episodes each. Each file is there once, whole, and each frame is found in it.
 func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
-		t.Skip("no program ffmpeg, which the shared recordings' videos need")
+		t.Skip("no program ffmpeg")
 	}
 	ctx := context.Background()
 	source := sharedSet(t, "lerobot_v3_g1")

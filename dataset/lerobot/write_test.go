@@ -317,7 +317,7 @@ func TestTheSameEpisodesGiveTheSameBytes(t *testing.T) {
 func TestAFileThatIsFullBeginsTheNext(t *testing.T) {
 	ctx := context.Background()
 	w, path := created(t, WriteOptions{})
-	w.first = 4000
+	w.limit = 4000
 	for range 120 {
 		require.NoError(t, w.Add(ctx, kindsEpisode(t, 20)))
 	}

@@ -91,7 +91,7 @@ func (w *Writer) copyVideo(f *writeFeature, source string) (copyPlace, error) {
 	path := filepath.Join("videos", f.name, fmt.Sprintf("chunk-%03d", at.chunk), fmt.Sprintf("file-%03d.mp4", at.file))
 	in, err := os.Open(source)
 	if err != nil {
-		return at, err
+		return at, &WriteError{Episode: w.report.Episodes, Feature: f.name, Kind: dataset.ErrMissing, Err: err}
 	}
 	defer in.Close()
 	out, err := w.open(filepath.Join(w.folder.Path(), path))
