@@ -151,17 +151,16 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	}
 	width := len(s.Columns)
 	for i, v := range values {
-		where := func(got string) string {
-			return fmt.Sprintf("%s in row %d, column %s", got, i/width, s.Columns[i%width].Name)
+		where := func() string {
+			return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)
 		}
-		number := strconv.FormatFloat(v, 'g', -1, 64)
 		switch {
 		case math.IsNaN(v) || math.IsInf(v, 0):
-			return &WriteError{Kind: ErrNotFinite, Got: where(number), Want: "finite numbers: fill or leave out such rows or columns first"}
+			return &WriteError{Kind: ErrNotFinite, Got: where(), Want: "finite numbers: fill or leave out such rows or columns first"}
 		case f.dtype == dtypeBool && v != 0 && v != 1:
-			return &WriteError{Kind: dataset.ErrDType, Got: where(number), Want: "0 or 1, as its type is bool"}
+			return &WriteError{Kind: dataset.ErrDType, Got: where(), Want: "0 or 1, as its type is bool"}
 		case f.dtype == dtypeInt64 && (v != math.Trunc(v) || v < -1<<63 || v >= 1<<63):
-			return &WriteError{Kind: dataset.ErrDType, Got: where(number), Want: "a whole number of 64 bits, as its type is one"}
+			return &WriteError{Kind: dataset.ErrDType, Got: where(), Want: "a whole number of 64 bits, as its type is one"}
 		}
 	}
 	p.inexact += s.Inexact

@@ -53,6 +53,7 @@ func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit fu
 	if got := len(f.RowGroups()); got != len(p.groups) {
 		return fmt.Errorf("%w: %d row groups, want %d", errDiffers, got, len(p.groups))
 	}
+	buf := make([]parquet.Value, 4096)
 	for i, group := range f.RowGroups() {
 		want := p.groups[i]
 		if got := int(group.NumRows()); got != want.rows {
@@ -69,7 +70,7 @@ func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit fu
 				}
 				got := newSum()
 				b := collector{column: k, c: c, visit: visit}
-				if err := readChunk(group.ColumnChunks()[leaf], &got, &b); err != nil {
+				if err := readChunk(group.ColumnChunks()[leaf], buf, &got, &b); err != nil {
 					return err
 				}
 				if !got.equal(want.leaves[leaf]) {
@@ -95,10 +96,9 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-func readChunk(chunk parquet.ColumnChunk, got *sum, b *collector) error {
+func readChunk(chunk parquet.ColumnChunk, buf []parquet.Value, got *sum, b *collector) error {
 	pages := chunk.Pages()
 	defer pages.Close()
-	buf := make([]parquet.Value, 4096)
 	for {
 		page, err := pages.ReadPage()
 		if err == io.EOF {

@@ -86,7 +86,9 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 	const batch = 64
 	rows := make([]parquet.Row, 0, batch)
 	for at := range n {
-		rows = append(rows, w.row(at, data, group.leaves))
+		rows = rows[:len(rows)+1]
+		last := &rows[len(rows)-1]
+		*last = w.row((*last)[:0], at, data, group.leaves)
 		if len(rows) == batch || at == n-1 {
 			if _, w.err = w.w.WriteRows(rows); w.err != nil {
 				return w.err
@@ -99,13 +101,8 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 	return w.err
 }
 
-// row returns row at as the library takes it, and adds its values to the sums.
-func (w *Writer) row(at int, data []Data, sums []sum) parquet.Row {
-	size := 0
-	for _, c := range w.columns {
-		size += c.width() * c.leaves()
-	}
-	row := make(parquet.Row, 0, size)
+// row appends row at as the library takes it, and adds its values to the sums.
+func (w *Writer) row(row parquet.Row, at int, data []Data, sums []sum) parquet.Row {
 	leaf := 0
 	for i, c := range w.columns {
 		width, def := c.width(), c.definition()
