@@ -25,7 +25,7 @@ type Picture struct {
 
 // Writer writes a file. It is not for use from several goroutines at once.
 type Writer struct {
-	w       *parquet.Writer
+	w       *parquet.GenericWriter[any]
 	columns []Column
 	counted *counter
 	sums    []groupSum
@@ -56,7 +56,7 @@ func NewWriter(out io.Writer, columns []Column, metadata map[string]string) *Wri
 			opt = append(opt, parquet.SkipPageBounds(c.Name, "bytes"))
 		}
 	}
-	w.w = parquet.NewWriter(w.counted, opt...)
+	w.w = parquet.NewGenericWriter[any](w.counted, opt...)
 	return w
 }
 
