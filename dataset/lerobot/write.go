@@ -2,7 +2,9 @@ package lerobot
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +26,7 @@ type WriteOptions struct {
 	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions": "action"}. What is not
 	// in it keeps its name.
 	Names map[string]string
-	// Overwrite replaces a folder that has the name, when the new one is whole.
+	// Overwrite replaces a LeRobot dataset or an empty folder that has the name, when the new one is whole.
 	Overwrite bool
 	// DataFileMB is how large a file of a table may grow before the next begins, in MiB; 0 is LeRobot's 100. An episode is in one file, whatever its size.
 	DataFileMB int
@@ -49,7 +51,7 @@ const chunk = 1000
 // the episodes'. Statistics of images and videos are of the frames and pixels that LeRobot samples, in exact arithmetic; JPEG and video decoders differ by
 // a level here and there.
 //
-// Memory is bounded by an episode: its rows as float64 beside what is written, and twice its encoded images.
+// Memory is bounded by an episode, its rows as float64 beside what is written and twice its encoded images, and a few hundred bytes for each episode.
 type Writer struct {
 	opt    WriteOptions
 	folder *atomicfile.Folder
@@ -60,6 +62,7 @@ type Writer struct {
 	episodes *episodeTable
 	proofs   []written
 	tasks    []string
+	numbers  map[string]int // of the tasks
 	report   WriteReport
 	limit    int64 // bytes of a table's file at which the next begins
 	err      error // what broke the output
@@ -80,7 +83,7 @@ type WriteReport struct {
 }
 
 // Create begins a dataset that Commit will name path. The folder that it lies in must exist. A name that is taken is an *fs.PathError that is
-// fs.ErrExist, unless Overwrite is set and it is a folder.
+// fs.ErrExist, unless Overwrite is set; then a folder that is neither empty nor a LeRobot dataset is one.
 func Create(path string, opt WriteOptions) (*Writer, error) {
 	bad := func(arg string, got any, want string) error {
 		return &dataset.OptionError{Arg: arg, Got: fmt.Sprint(got), Want: want}
@@ -94,11 +97,16 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if opt.DataFileMB < 0 || opt.DataFileMB > 1<<30 {
 		return nil, bad("DataFileMB", opt.DataFileMB, "MiB, or 0 for LeRobot's own")
 	}
+	if opt.Overwrite {
+		if err := replaceable(path); err != nil {
+			return nil, err
+		}
+	}
 	folder, err := atomicfile.NewFolder(path, opt.Overwrite)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{opt: opt, folder: folder, open: createFile, limit: int64(opt.DataFileMB) << 20}, nil
+	return &Writer{opt: opt, folder: folder, open: createFile, numbers: map[string]int{}, limit: int64(opt.DataFileMB) << 20}, nil
 }
 
 // Add writes an episode: each stream becomes a column, each media stream of images a column of images, and Attributes.Task the task.
@@ -181,13 +189,32 @@ func (w *Writer) begin(features []*writeFeature) {
 	w.episodes = &episodeTable{w: w, series: series{dir: filepath.Join("meta", "episodes"), limit: w.limit}}
 }
 
-// taskIndex returns the number of a task, and adds one that is new.
+// taskIndex returns the number of a task, which is the next if it is new.
 func (w *Writer) taskIndex(task string) int {
-	if i := slices.Index(w.tasks, task); i >= 0 {
+	if i, ok := w.numbers[task]; ok {
 		return i
 	}
-	w.tasks = append(w.tasks, task)
-	return len(w.tasks) - 1
+	return len(w.tasks)
+}
+
+// addTask takes a task that may be new.
+func (w *Writer) addTask(task string) {
+	if i := w.taskIndex(task); i == len(w.tasks) {
+		w.tasks = append(w.tasks, task)
+		w.numbers[task] = i
+	}
+}
+
+// replaceable returns an error unless what has the name is nothing, an empty folder or a LeRobot dataset: Overwrite removes nothing else.
+func replaceable(path string) error {
+	list, err := os.ReadDir(path)
+	if err != nil || len(list) == 0 {
+		return nil // what is no folder is refused where it is to be replaced
+	}
+	if _, err := os.Stat(filepath.Join(path, "meta", "info.json")); err != nil {
+		return &fs.PathError{Op: "overwrite", Path: path, Err: errors.New("is no LeRobot dataset: it has no meta/info.json")}
+	}
+	return nil
 }
 
 // written is a file and what it must hold.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -254,10 +253,7 @@ func pick[T any](list []T, at []int) []T {
 
 // addStandard makes the columns that every dataset has.
 func (p *episodePlan) addStandard(w *Writer) {
-	task := slices.Index(w.tasks, p.task)
-	if task < 0 {
-		task = len(w.tasks)
-	}
+	task := w.taskIndex(p.task)
 	for _, f := range standardFeatures() {
 		values := make([]float64, p.rows)
 		for i := range values {

@@ -19,7 +19,7 @@ var (
 // WriteError says why an episode or a dataset cannot be written.
 type WriteError struct {
 	Episode int    // counted as they were added, from 0; -1 where it is none's
-	Feature string // the stream or media stream, by its name in the dataset; empty where it is none's
+	Feature string // the stream or media stream, by its name in the dataset, or its own where that is at fault; empty where it is none's
 	Kind    error  // one of this package's or package dataset's Err values
 	Got     string
 	Want    string

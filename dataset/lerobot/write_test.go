@@ -392,4 +392,7 @@ func TestTheNameIsTakenAtCommitOnly(t *testing.T) {
 	}
 	_, err = Create(path, WriteOptions{FPS: 10})
 	assert.ErrorIs(t, err, fs.ErrExist)
+	_, err = Create(filepath.Dir(path), WriteOptions{FPS: 10, Overwrite: true})
+	assert.ErrorContains(t, err, "is no LeRobot dataset", "nothing else is removed")
+	assert.DirExists(t, path)
 }

@@ -27,6 +27,9 @@ type copyPlace struct{ chunk, file int }
 // addVideo takes a video of another LeRobot dataset: its file is copied as it is, once, and the episode says from when to when it is shown. So there is
 // no loss, and no drift by joining files.
 func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m *dataset.Media, source *frameSource) error {
+	if len(source.frames) != p.rows {
+		return &WriteError{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d frames of a video for %d times", len(source.frames), p.rows), Want: "one each"}
+	}
 	open, err := source.set.videos.get(source.path)
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}

@@ -234,7 +234,7 @@ func TestAnotherFileIsNoProof(t *testing.T) {
 		blind := proof
 		h := newSum()
 		_, _ = h.h.Write(bad)
-		blind.bytes = h.h.Sum64()
+		blind.bytes = h.total()
 		if check(blind, bad) != nil {
 			seen++
 		}
@@ -253,7 +253,7 @@ func TestAZeroThatBecameNullIsSeen(t *testing.T) {
 	a, b := newSum(), newSum()
 	a.add(parquet.DoubleValue(0), 0, 1)
 	b.add(parquet.NullValue(), 0, 0)
-	assert.False(t, a.equal(b))
+	assert.NotEqual(t, a.total(), b.total())
 }
 
 type full struct{ left int }

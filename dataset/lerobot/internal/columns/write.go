@@ -35,7 +35,7 @@ type Writer struct {
 // groupSum is what a row group must give when it is read.
 type groupSum struct {
 	rows   int
-	leaves []sum
+	leaves []total
 }
 
 // dictionaryBytes is how large a dictionary grows before its column does without, as in pyarrow.
@@ -77,10 +77,10 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 			panic(fmt.Sprintf("columns: column %s: %d values, want %d", c.Name, got, n*c.width()))
 		}
 	}
-	group := groupSum{rows: n}
+	var sums []sum
 	for _, c := range w.columns {
 		for range c.leaves() {
-			group.leaves = append(group.leaves, newSum())
+			sums = append(sums, newSum())
 		}
 	}
 	const batch = 64
@@ -88,7 +88,7 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 	for at := range n {
 		rows = rows[:len(rows)+1]
 		last := &rows[len(rows)-1]
-		*last = w.row((*last)[:0], at, data, group.leaves)
+		*last = w.row((*last)[:0], at, data, sums)
 		if len(rows) == batch || at == n-1 {
 			if _, w.err = w.w.WriteRows(rows); w.err != nil {
 				return w.err
@@ -97,6 +97,10 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 		}
 	}
 	w.err = w.w.Flush()
+	group := groupSum{rows: n}
+	for _, s := range sums {
+		group.leaves = append(group.leaves, s.total())
+	}
 	w.sums = append(w.sums, group)
 	return w.err
 }
@@ -130,7 +134,7 @@ func (w *Writer) Close() (Proof, error) {
 	if w.err == nil {
 		w.err = w.counted.err
 	}
-	return Proof{columns: w.columns, groups: w.sums, size: w.counted.n, bytes: w.counted.sum.h.Sum64()}, w.err
+	return Proof{columns: w.columns, groups: w.sums, size: w.counted.n, bytes: w.counted.sum.total()}, w.err
 }
 
 func (d Data) len(k Kind) int {
