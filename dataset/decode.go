@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -134,7 +135,7 @@ func pixels(b []byte, shape ...int) (*tensor.Tensor, *FormatError) {
 func decodeImage(b []byte, head func(r io.Reader) (image.Config, error), whole func(r io.Reader) (image.Image, error)) (*tensor.Tensor, *FormatError) {
 	config, err := head(bytes.NewReader(b))
 	if err != nil {
-		return nil, &FormatError{Kind: ErrCorrupt, Err: err}
+		return nil, imageError(err)
 	}
 	if n := int64(config.Width) * int64(config.Height); n > maxImage || n > maxPixelsPerByte*int64(len(b)) {
 		return nil, &FormatError{Kind: ErrTooLarge, Got: fmt.Sprintf("%dx%d pixels in %d bytes", config.Width, config.Height, len(b)), Want: "an image that these could hold"}
@@ -145,9 +146,22 @@ func decodeImage(b []byte, head func(r io.Reader) (image.Config, error), whole f
 	}
 	img, err := whole(bytes.NewReader(b))
 	if err != nil {
-		return nil, &FormatError{Kind: ErrCorrupt, Err: err}
+		return nil, imageError(err)
 	}
 	return fromImage(img)
+}
+
+func imageError(err error) *FormatError {
+	kind := ErrCorrupt
+	var j jpeg.UnsupportedError
+	var p png.UnsupportedError
+	switch {
+	case errors.As(err, &j) || errors.As(err, &p):
+		kind = ErrUnsupported
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		kind = ErrTruncated
+	}
+	return &FormatError{Kind: kind, Err: err}
 }
 
 // fromImage copies an image's pixels.
@@ -166,19 +180,27 @@ func fromImage(img image.Image) (*tensor.Tensor, *FormatError) {
 			}
 		}
 	}
-	out := make([]byte, 0, w*h*c)
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			switch img := img.(type) {
-			case *image.Gray:
-				out = append(out, img.GrayAt(x, y).Y)
-			case *image.YCbCr:
-				p := img.YCbCrAt(x, y)
-				red, green, blue := color.YCbCrToRGB(p.Y, p.Cb, p.Cr)
-				out = append(out, red, green, blue)
-			default:
-				p := color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA)
-				out = append(out, p.R, p.G, p.B, p.A)[:len(out)+c]
+	out := make([]byte, h*w*c)
+	for y := range h {
+		row := out[y*w*c : (y+1)*w*c]
+		switch img := img.(type) {
+		case *image.Gray:
+			copy(row, img.Pix[y*img.Stride:])
+		case *image.NRGBA:
+			copy(row, img.Pix[y*img.Stride:])
+		case *image.RGBA: // png without alpha
+			for x := range w {
+				copy(row[3*x:3*x+3], img.Pix[y*img.Stride+4*x:])
+			}
+		case *image.YCbCr:
+			for x := range w {
+				p := img.YCbCrAt(r.Min.X+x, r.Min.Y+y)
+				row[3*x], row[3*x+1], row[3*x+2] = color.YCbCrToRGB(p.Y, p.Cb, p.Cr)
+			}
+		default:
+			for x := range w {
+				p := color.NRGBAModel.Convert(img.At(r.Min.X+x, r.Min.Y+y)).(color.NRGBA)
+				copy(row[c*x:c*x+c], []byte{p.R, p.G, p.B, p.A})
 			}
 		}
 	}

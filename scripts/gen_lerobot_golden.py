@@ -3,9 +3,9 @@
 
     scripts/gen_lerobot_golden.py DATA dataset/lerobot/testdata
 
-DATA has the folders lerobot_v3_g1, lerobot_v21_g1, lerobot_v2_gr1_sim and lerobot_studio. Of each episode it notes, for each column of numbers, how many
-values there are, the first, the last, the sum, and the sha256 of all as little-endian float64. It knows what these files use: pages of version 1 and 2,
-plain and dictionary encoding, snappy or nothing.
+DATA has the folders lerobot_v3_g1, lerobot_v21_g1, lerobot_v2_gr1_sim and lerobot_studio. Of each episode it notes, for each column of numbers, how
+many values there are, the first, the last, the sum, and the sha256 of all as little-endian float64. It knows what these files use: pages of version
+1 and 2, plain and dictionary encoding, snappy or nothing.
 """
 import glob
 import hashlib
@@ -205,7 +205,8 @@ def golden(folder):
         columns = {}
         for name, values in table.items():
             v = np.ascontiguousarray(values[mine]).ravel()
-            columns[name] = {"count": v.size, "first": v[0], "last": v[-1], "sum": float(v.sum()), "sha256": hashlib.sha256(v.astype("<f8").tobytes()).hexdigest()}
+            digest = hashlib.sha256(v.astype("<f8").tobytes()).hexdigest()
+            columns[name] = {"count": v.size, "first": v[0], "last": v[-1], "sum": float(v.sum()), "sha256": digest}
         episodes.append({"frames": int(mine.sum()), "columns": columns})
     assert sum(e["frames"] for e in episodes) == rows
     return episodes
@@ -213,7 +214,8 @@ def golden(folder):
 
 def main(data, to):
     os.makedirs(to, exist_ok=True)
-    for name in ["lerobot_v3_g1", "lerobot_v21_g1", "lerobot_v2_gr1_sim", "lerobot_studio/lerobotv2", "lerobot_studio/lerobotv2-image", "lerobot_studio/lerobotv3"]:
+    studio = ["lerobot_studio/lerobotv2", "lerobot_studio/lerobotv2-image", "lerobot_studio/lerobotv3"]
+    for name in ["lerobot_v3_g1", "lerobot_v21_g1", "lerobot_v2_gr1_sim", *studio]:
         with open(os.path.join(to, name.replace("/", "_") + ".json"), "w") as f:
             json.dump(golden(os.path.join(data, name)), f, indent=1)
             f.write("\n")

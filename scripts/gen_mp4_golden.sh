@@ -14,6 +14,10 @@ source=(-f lavfi -i "testsrc2=size=64x64:rate=30:duration=0.8")
 # B-frames, an edit list that takes off what they delay, moov behind the media.
 run "${source[@]}" "${exact[@]}" -c:v libx264 -pix_fmt yuv420p -crf 45 -x264-params "bframes=3:b-adapt=0:keyint=8:scenecut=0:threads=1" h264_back.mp4
 run -i h264_back.mp4 "${exact[@]}" -c copy -movflags +faststart h264_front.mp4
+# Key frames from which the pictures before them in time, or the next ones, do not decode.
+for gop in open-gop=1:b-pyramid=normal intra-refresh=1; do
+	run "${source[@]}" "${exact[@]}" -c:v libx264 -pix_fmt yuv420p -crf 45 -x264-params "bframes=3:b-adapt=0:keyint=8:scenecut=0:threads=1:$gop" "h264_${gop%%=*}.mp4"
+done
 run "${source[@]}" "${exact[@]}" -c:v libx265 -pix_fmt yuv420p -crf 48 -tag:v hvc1 -x265-params "bframes=3:keyint=8:open-gop=1:log-level=none:info=0" hevc_open.mp4
 SVT_LOG=1 run "${source[@]}" "${exact[@]}" -c:v libsvtav1 -pix_fmt yuv420p -g 2 -crf 50 av1.mp4
 run "${source[@]}" "${exact[@]}" -c:v libvpx-vp9 -pix_fmt yuv420p -crf 55 -b:v 0 -g 8 vp9.mp4

@@ -11,8 +11,8 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot"
 )
 
-// large writes a dataset of so many rows of 26 float32 as state and as action, in episodes of 1000, a row group each. ROBOCACHE_BENCH_DATA names a folder
-// where it stays, for others to read the same.
+// large writes a dataset of so many rows of 26 float32 as state and as action, in episodes of 1000, a row group each. ROBOCACHE_BENCH_DATA names a
+// folder where it stays, for others to read the same.
 func large(t testing.TB, rows, group int) string {
 	m := make3(t)
 	if dir := os.Getenv("ROBOCACHE_BENCH_DATA"); dir != "" {

@@ -139,7 +139,8 @@ func writeParquet(t testing.TB, path string, columns []column, groups []int, opt
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	defer f.Close()
-	options = append([]parquet.WriterOption{parquet.NewSchema("schema", node), parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1)}, options...)
+	options = append([]parquet.WriterOption{parquet.NewSchema("schema", node), parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1)},
+		options...)
 	w := parquet.NewWriter(f, options...)
 	row := 0
 	for _, n := range groups {

@@ -61,6 +61,13 @@ func (c *cache[T]) give(o *opened[T]) {
 	c.trim()
 }
 
+// shut reports whether the cache is closed.
+func (c *cache[T]) shut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
 // trim closes what is too many, and all that is not in use once the cache is closed.
 func (c *cache[T]) trim() {
 	keep := c.most

@@ -60,7 +60,7 @@ func fits(f *feature, c *table.Column) bool {
 // compareIndex looks by the file's statistics whether index counts up and whether the timestamps can be frame_index/fps.
 func (x *indexer) compareIndex(f *table.File, file int32) {
 	s := x.set
-	index, stamps, numbers := f.Column("index"), f.Column("timestamp"), f.Column("episode_index")
+	index, stamps, frames := f.Column("index"), f.Column("timestamp"), f.Column("frame_index")
 	name := filepath.ToSlash(s.files[file].name)
 	row := x.row
 	for g, group := range f.Groups() {
@@ -74,22 +74,22 @@ func (x *indexer) compareIndex(f *table.File, file int32) {
 				want = low
 			}
 			if ok && (low != want || high != want+float64(group.Rows-1)) {
-				s.problems.add(name, "index does not count the rows, by which LeRobot finds an episode: a gap shifts every later one",
-					fmt.Sprintf("row group %d has %.0f to %.0f, want %.0f to %.0f", g, low, high, want, want+float64(group.Rows-1)))
+				s.problems.add("data", "index does not count the rows, by which LeRobot finds an episode: a gap shifts every later one",
+					fmt.Sprintf("%s: row group %d has %.0f to %.0f, want %.0f to %.0f", name, g, low, high, want, want+float64(group.Rows-1)))
 			}
 		}
 		row += group.Rows
-		if stamps == nil || numbers == nil || s.header.fps == 0 || s.info.RateFrom == "caller" {
+		if stamps == nil || s.header.fps == 0 || s.info.RateFrom == "caller" {
 			continue
 		}
+		begin, end, counted := float64(0), float64(group.Rows-1), s.header.major == 2 && len(f.Groups()) == 1
+		if frames != nil {
+			begin, end, counted = frames.Bounds(g)
+		}
 		first, last, ok := stamps.Bounds(g)
-		low, high, single := numbers.Bounds(g)
-		if single = single && low == high; ok && single && (s.header.major == 3 || len(f.Groups()) == 1) {
-			want := float64(group.Rows-1) / s.header.fps
-			if departs(first, 0, stamps.Type) || departs(last, want, stamps.Type) {
-				s.problems.add("data", "episodes whose timestamps depart from frame_index/fps by more than 0.1 ms",
-					fmt.Sprintf("%s: %g s to %g s for %d rows at %g frames a second", name, first, last, group.Rows, s.header.fps))
-			}
+		if ok && counted && (departs(first, begin/s.header.fps, stamps.Type) || departs(last, end/s.header.fps, stamps.Type)) {
+			s.problems.add("data", "row groups whose timestamps depart from frame_index/fps by more than 0.1 ms",
+				fmt.Sprintf("%s: %g s to %g s, want %g s to %g s", name, first, last, begin/s.header.fps, end/s.header.fps))
 		}
 	}
 }
@@ -118,7 +118,8 @@ func (s *Set) compare() {
 		}
 		rows := e.rows()
 		if d.length >= 0 && d.length != rows {
-			s.problems.add(where, "lengths that are not those of the data", fmt.Sprintf("episode %d: %d, and there are %d rows", e.number, d.length, rows))
+			s.problems.add(where, "lengths that are not those of the data", fmt.Sprintf("episode %d: %d, and there are %d rows", e.number, d.length,
+				rows))
 		}
 		if len(e.runs) == 0 || s.header.major == 2 {
 			continue
@@ -129,7 +130,8 @@ func (s *Set) compare() {
 				fmt.Sprintf("episode %d: %d to %d, and its rows are %d to %d", e.number, d.from, d.to, at, at+rows))
 		}
 		if name := filepath.ToSlash(s.files[e.runs[0].file].name); d.chunk >= 0 && d.file >= 0 && s.dataName(d) != name {
-			s.problems.add(where, "data files that are not where the data is", fmt.Sprintf("episode %d: %s, and it is in %s", e.number, s.dataName(d), name))
+			s.problems.add(where, "data files that are not where the data is", fmt.Sprintf("episode %d: %s, and it is in %s", e.number,
+				s.dataName(d), name))
 		}
 	}
 	s.compareTotals(where, present, broken)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 )
 
-// Episode reads episode i: its numbers. Its frames are read when they are asked for. A column that is broken costs itself and is counted in Damage; an
-// episode of which no column can be read is an error.
+// Episode reads episode i: its numbers. Its frames are read when they are asked for. A column that is broken costs itself and is counted in Damage;
+// an episode of which no column can be read is an error.
 func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	if i < 0 || i >= len(s.episodes) {
 		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.episodes)}
@@ -148,7 +147,8 @@ func (r *reader) values(ctx context.Context, name string) (*table.Values, error)
 		if err == nil {
 			switch c := f.Column(name); {
 			case c == nil || typ != "" && c.Type != typ:
-				err = formatError(dataset.ErrCorrupt, f.Path(), -1, "column "+name, "none of the type that it has in other files of the episode", "one")
+				err = formatError(dataset.ErrCorrupt, f.Path(), -1, "column "+name, "none of the type that it has in other files of the episode",
+					"one")
 			default:
 				typ = c.Type
 				err = c.Read(ctx, int(at.group), int64(at.from), int64(at.to), v)
@@ -165,11 +165,11 @@ func (r *reader) values(ctx context.Context, name string) (*table.Values, error)
 // passOver leaves out a column that cannot be read, unless that is refused. An error that is none of the file's is one.
 func (r *reader) passOver(name string, err error) error {
 	bad, broken := dataset.AsDamage(err)
+	if r.first == nil {
+		r.first = err
+	}
 	switch {
 	case broken:
-		if r.first == nil {
-			r.first = err
-		}
 		if err := r.lose("columns that cannot be read", 1, bad); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (r *reader) passOver(name string, err error) error {
 func (r *reader) column(ctx context.Context, first *table.File, name string) error {
 	c, f := first.Column(name), r.set.header.feature(name)
 	switch {
-	case c == nil:
+	case f != nil && f.DType == "video":
 		return r.video(ctx, name)
 	case c.Kind == table.Images, c.Kind == table.Texts && c.Rank == 0 && f != nil && f.DType == "image":
 		return r.images(ctx, name, f)
@@ -227,7 +227,8 @@ func (r *reader) stream(name string, c *table.Column, f *feature, v *table.Value
 		if empty > 0 {
 			r.leave(name, empty, "rows that are null, NaN here")
 		}
-		if err := r.damage("rows of another length than the others, NaN here", odd, "rows of "+name, fmt.Sprintf("%d values in each", width)); err != nil {
+		if err := r.damage("rows of another length than the others, NaN here", odd, "rows of "+name, fmt.Sprintf("%d values in each",
+			width)); err != nil {
 			return err
 		}
 	}
@@ -235,7 +236,8 @@ func (r *reader) stream(name string, c *table.Column, f *feature, v *table.Value
 		r.leave(name, nulls, "null values, NaN here")
 	}
 	if declared > 0 && v.Width != declared {
-		if err := r.damage("columns of another width than declared", 1, fmt.Sprintf("%s with %d values a row", name, v.Width), fmt.Sprint(declared)); err != nil {
+		if err := r.damage("columns of another width than declared", 1, fmt.Sprintf("%s with %d values a row", name, v.Width),
+			fmt.Sprint(declared)); err != nil {
 			return err
 		}
 	}
@@ -343,155 +345,4 @@ func (r *reader) named(list []int64) (names []string, err error) {
 		}
 	}
 	return names, r.damage("tasks that the list of tasks lacks", unknown, "task_index of no task", "one of the list")
-}
-
-// clock sets the rows' timestamps, ns, and checks the columns that count.
-func (r *reader) clock(ctx context.Context, f *table.File) error {
-	var frames []int64
-	for _, name := range []string{"episode_index", "index", "frame_index"} {
-		if f.Column(name) == nil {
-			continue
-		}
-		v, err := r.values(ctx, name)
-		if err != nil {
-			return err
-		}
-		if v == nil {
-			continue
-		}
-		list, ok := wholes(v)
-		if !ok {
-			if err := r.damage("columns of bookkeeping that are not whole numbers", 1, name, ""); err != nil {
-				return err
-			}
-			continue
-		}
-		if name == "frame_index" {
-			frames = list
-		}
-		if err := r.counts(name, list); err != nil {
-			return err
-		}
-	}
-	var stamps []float64
-	typ := ""
-	if c := f.Column("timestamp"); c != nil {
-		v, err := r.values(ctx, "timestamp")
-		if err != nil {
-			return err
-		}
-		if v != nil {
-			typ = c.Type
-			list, ok := single(v)
-			if stamps = list; !ok || slices.ContainsFunc(list, func(t float64) bool { return !(math.Abs(t) < 1<<62/1e9) }) {
-				stamps = nil
-				if err := r.damage("columns of timestamps that are not seconds throughout, and not used", 1, "timestamp", "a finite number in each row"); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if !r.good && r.first != nil {
-		return r.first
-	}
-	return r.setTimes(frames, stamps, typ)
-}
-
-// counts checks that a column of bookkeeping goes on as it should.
-func (r *reader) counts(name string, list []int64) error {
-	wrong, at := 0, -1
-	for i, n := range list {
-		bad := false
-		switch name {
-		case "episode_index":
-			bad = n != r.of.number
-		case "frame_index":
-			bad = i == 0 && n != 0 || i > 0 && n != list[i-1]+1
-		case "index":
-			bad = i > 0 && n != list[i-1]+1
-		}
-		if bad {
-			if wrong++; at < 0 {
-				at = i
-			}
-		}
-	}
-	what := map[string]string{
-		"episode_index": "rows that say that they are of another episode",
-		"frame_index":   "steps of frame_index other than to the next number",
-		"index":         "steps of index other than to the next number, by which LeRobot finds rows",
-	}[name]
-	if at < 0 {
-		return nil
-	}
-	return r.damage(what, wrong, fmt.Sprintf("%d in row %d", list[at], at), "")
-}
-
-// setTimes chooses the clock.
-func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err error) {
-	info := &r.set.info
-	counted := r.counted(frames, info.Rate)
-	if info.RateFrom == "caller" && info.Clock == clockFrames {
-		r.shown = r.counted(frames, r.set.header.fps)
-	}
-	switch {
-	case info.Rate == 0 && stamps == nil:
-		r.e.Steps = true
-		r.times = counted
-		return nil
-	case info.Clock == clockStamps && stamps == nil:
-		r.times = counted
-		return r.damage("episodes without timestamps, whose rows are counted instead", 1, "no column timestamp that can be used", "one")
-	case info.Rate == 0 || info.Clock == clockStamps:
-		r.times = nanoseconds(stamps)
-		return nil
-	}
-	r.times = counted
-	if stamps == nil || info.RateFrom == "caller" {
-		return nil
-	}
-	wrong, at := 0, 0
-	for i, t := range stamps {
-		if departs(t, float64(counted[i])/1e9, typ) {
-			if wrong++; wrong == 1 {
-				at = i
-			}
-		}
-	}
-	if wrong == 0 {
-		return nil
-	}
-	got := fmt.Sprintf("%g s in row %d", stamps[at], at)
-	want := fmt.Sprintf("%g s; Options.Clock chooses one of %s", float64(counted[at])/1e9, strings.Join(info.Clocks, " and "))
-	for i := range stamps {
-		if i > 0 && stamps[i] <= stamps[i-1] {
-			return r.damage("timestamps that depart from frame_index/fps by more than 0.1 ms, and are not used, for they do not ascend", wrong, got, want)
-		}
-	}
-	r.times = nanoseconds(stamps)
-	return r.damage("timestamps that depart from frame_index/fps by more than 0.1 ms, and are the clock of the episode", wrong, got, want)
-}
-
-// counted returns the times of frames, or of rows where there is no frame_index, ns. Without a rate a frame takes a second.
-func (r *reader) counted(frames []int64, rate float64) []int64 {
-	if rate == 0 {
-		rate = 1
-	}
-	times := make([]int64, r.rows)
-	for i := range times {
-		n := float64(i)
-		if frames != nil {
-			n = float64(frames[i])
-		}
-		times[i] = int64(min(max(math.Round(n*1e9/rate), -1<<62), 1<<62))
-	}
-	return times
-}
-
-func nanoseconds(stamps []float64) []int64 {
-	times := make([]int64, len(stamps))
-	for i, t := range stamps {
-		times[i] = int64(math.Round(t * 1e9))
-	}
-	return times
 }

@@ -232,7 +232,8 @@ func TestRecordingsSayWhatTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	defer path.Close()
 	assert.Equal(t, "v2.1", path.Info().Version)
-	assert.Contains(t, path.Info().Problems, dataset.Problem{Where: "meta/episodes.jsonl", What: "episodes that there is no data of: 92 of 100: 8-99"})
+	assert.Contains(t, path.Info().Problems, dataset.Problem{Where: "meta/episodes.jsonl",
+		What: "episodes that there is no data of: 92 of 100: 8-99"})
 
 	groot := open(t, recording(t, "lerobot_v2_gr1_sim"), lerobot.Options{})
 	assert.Equal(t, "observation.state[35:41]", groot.Info().Attributes["modality.state.right_leg"])

@@ -99,7 +99,8 @@ func (s *Set) readHeader(path string) error {
 	}
 	features, err := membersOf(get(list, "features"))
 	if err != nil {
-		return formatError(dataset.ErrCorrupt, path, -1, "features", fmt.Sprintf("%.40s", get(list, "features")), "an object with one for each feature")
+		return formatError(dataset.ErrCorrupt, path, -1, "features", fmt.Sprintf("%.40s", get(list, "features")),
+			"an object with one for each feature")
 	}
 	for _, m := range features {
 		f, why := featureOf(m)
@@ -167,8 +168,8 @@ func featureOf(m member) (f feature, why string) {
 	return f, why
 }
 
-// namesOf flattens names, which come as a list, a list of lists, or an object of such. Those of an object with several members begin with the member's
-// key and a dot.
+// namesOf flattens names, which come as a list, a list of lists, or an object of such. Those of an object with several members begin with the
+// member's key and a dot.
 func namesOf(raw json.RawMessage, prefix string, depth int) (names []string) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || depth > 5 {
@@ -286,7 +287,8 @@ func (s *Set) readModality(path string) {
 			if f := s.header.feature(of); f == nil {
 				s.problems.add("meta/modality.json", "features that there are not", of)
 			} else if from < 0 || to < from || f.width > 0 && to > int64(f.width) {
-				s.problems.add("meta/modality.json", "slices beyond their feature", fmt.Sprintf("%s is %s[%d:%d], which has %d columns", where, of, from, to, f.width))
+				s.problems.add("meta/modality.json", "slices beyond their feature", fmt.Sprintf("%s is %s[%d:%d], which has %d columns", where, of,
+					from, to, f.width))
 			}
 		}
 	}

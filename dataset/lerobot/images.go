@@ -132,7 +132,8 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 func (m *images) read(ctx context.Context, at place) (table.Image, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k := int(at.row - m.at.row); len(m.page) > 0 && at.file == m.at.file && at.group == m.at.group && k >= 0 && k < len(m.page) {
+	k := int(at.row - m.at.row)
+	if at.file == m.at.file && at.group == m.at.group && k >= 0 && k < len(m.page) && !m.set.data.shut() {
 		return m.page[k], nil
 	}
 	f, err := m.set.data.get(m.set.path(m.set.files[at.file].name))

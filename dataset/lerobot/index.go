@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 )
 
@@ -210,7 +211,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 				continue
 			}
 		}
-		numbers, err := x.numbers(ctx, column, g, group.Rows)
+		numbers, err := x.numbers(ctx, f.Path(), column, g, group.Rows)
 		if err != nil {
 			if x.row == begin {
 				return err
@@ -232,7 +233,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 }
 
 // numbers returns the episode of each row of a row group: as the column says, else by what meta/episodes says of the rows.
-func (x *indexer) numbers(ctx context.Context, column *table.Column, group int, rows int64) ([]int64, error) {
+func (x *indexer) numbers(ctx context.Context, path string, column *table.Column, group int, rows int64) ([]int64, error) {
 	s := x.set
 	if column != nil {
 		v := &table.Values{}
@@ -245,7 +246,8 @@ func (x *indexer) numbers(ctx context.Context, column *table.Column, group int, 
 	}
 	s.problems.add("feature episode_index", "is not there as whole numbers", "episodes are where meta/episodes says")
 	if rows > 1<<26 {
-		return nil, fmt.Errorf("a row group of %d rows without episode_index, want at most %d", rows, 1<<26)
+		return nil, formatError(dataset.ErrTooLarge, path, -1, "row group without episode_index", fmt.Sprintf("%d rows", rows),
+			fmt.Sprintf("at most %d", 1<<26))
 	}
 	var list []int64
 	for _, n := range s.order {
@@ -257,7 +259,8 @@ func (x *indexer) numbers(ctx context.Context, column *table.Column, group int, 
 		list = append(list, slices.Repeat([]int64{n}, int(to-from))...)
 	}
 	if int64(len(list)) != rows {
-		return nil, fmt.Errorf("no episode for rows %d to %d", x.row+int64(len(list)), x.row+rows)
+		return nil, formatError(dataset.ErrCorrupt, path, -1, "rows without episode_index", fmt.Sprintf("%d to %d of the dataset",
+			x.row+int64(len(list)), x.row+rows), "an episode of meta/episodes that they are of")
 	}
 	return list, nil
 }

@@ -35,7 +35,8 @@ func readObject(path string) ([]member, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() || st.Size() > maxJSON {
-		return nil, formatError(dataset.ErrUnsupported, path, -1, "JSON", fmt.Sprintf("%v of %d bytes", st.Mode(), st.Size()), fmt.Sprintf("a file of at most %d", maxJSON))
+		return nil, formatError(dataset.ErrUnsupported, path, -1, "JSON", fmt.Sprintf("%v of %d bytes", st.Mode(), st.Size()),
+			fmt.Sprintf("a file of at most %d", maxJSON))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -89,8 +89,8 @@ func valuesOf(v *table.Values, typ string, rows, width int) (*tensor.Tensor, int
 	return t, inexact, err
 }
 
-// even gives all rows the same width: rows that have another are NaN throughout, or 0 with a null where they are whole numbers. It returns how many have
-// no value at all and how many have another number.
+// even gives all rows the same width: rows that have another are NaN throughout, or 0 with a null where they are whole numbers. It returns how many
+// have no value at all and how many have another number.
 func even(v *table.Values, width int) (empty, odd int) {
 	lens := v.Lens
 	out := &table.Values{Rows: v.Rows, Width: width}

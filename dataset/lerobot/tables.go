@@ -126,7 +126,8 @@ func (s *Set) declare(where string, n int64, d *declared) {
 		return
 	}
 	if s.header.major == 3 && n != int64(len(s.order)) {
-		s.problems.add(where, "rows that are not of the episode of their number, which LeRobot takes them for", fmt.Sprintf("row %d is of episode %d", len(s.order), n))
+		s.problems.add(where, "rows that are not of the episode of their number, which LeRobot takes them for",
+			fmt.Sprintf("row %d is of episode %d", len(s.order), n))
 	}
 	s.declared[n], s.order = d, append(s.order, n)
 }
@@ -175,7 +176,8 @@ func (s *Set) readTasks(ctx context.Context) error {
 		for i, n := range numbers {
 			s.task(n, texts[i])
 			if n != int64(i) {
-				s.problems.add("meta/tasks.parquet", "rows that are not of the task of their number, which LeRobot takes them for", fmt.Sprintf("row %d is of task %d", i, n))
+				s.problems.add("meta/tasks.parquet", "rows that are not of the task of their number, which LeRobot takes them for",
+					fmt.Sprintf("row %d is of task %d", i, n))
 			}
 		}
 		var pandas struct {

@@ -164,7 +164,8 @@ func (r *reader) pair(name string, track *mp4.Track, at video) ([]int32, error) 
 	there := min(r.rows, end-first)
 	if len(frames) < there {
 		if err := r.damage("videos whose times are not those of the rows: their frames are counted", 1,
-			fmt.Sprintf("%s without a frame for row %d at %d ns", name, len(frames), r.shown[len(frames)]), "one within half the time of a frame"); err != nil {
+			fmt.Sprintf("%s without a frame for row %d at %d ns", name, len(frames), r.shown[len(frames)]),
+			"one within half the time of a frame"); err != nil {
 			return nil, err
 		}
 		frames, drifts = frames[:0], 0

@@ -41,16 +41,21 @@ func (s *source) read(what string, at, n int64) ([]byte, error) {
 		return nil, s.fail(min(max(at, 0), s.size), dataset.ErrTruncated, what, fmt.Sprintf("%d bytes to the file's end", max(s.size-at, 0)), fmt.Sprint(n))
 	}
 	data := make([]byte, n)
-	got, err := s.r.ReadAt(data, at)
+	return data, s.into(what, data, at)
+}
+
+// into fills data with what lies at a place.
+func (s *source) into(what string, data []byte, at int64) error {
+	n, err := s.r.ReadAt(data, at)
 	switch {
-	case int64(got) == n:
-		return data, nil
+	case n == len(data):
+		return nil
 	case errors.Is(err, fs.ErrClosed):
-		return nil, fmt.Errorf("mp4: %w: %w", dataset.ErrClosed, err)
+		return fmt.Errorf("mp4: %w: %w", dataset.ErrClosed, err)
 	case errors.Is(err, io.EOF):
-		return nil, s.fail(at+int64(got), dataset.ErrTruncated, what, fmt.Sprintf("%d bytes", got), fmt.Sprint(n))
+		return s.fail(at+int64(n), dataset.ErrTruncated, what, fmt.Sprintf("%d bytes", n), fmt.Sprint(len(data)))
 	}
-	return nil, err
+	return err
 }
 
 // boxes goes through the boxes between two places. Fewer than 8 bytes at the end are none. An error ends it.

@@ -3,8 +3,8 @@ package mp4
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 
@@ -52,7 +52,7 @@ func (t *Track) plan(from, to int) run {
 	start := t.samples[frames[0]].time
 	// Frames that follow a key frame in the file and are shown before it may need frames before it. So it starts with one that is shown first, and leaves
 	// those out.
-	for first > 0 && !(t.samples[first].key && t.samples[first].time <= start) {
+	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
 		first--
 	}
 	shownFirst := t.samples[first].time
@@ -91,6 +91,33 @@ func (t *Track) plan(from, to int) run {
 	return r
 }
 
+// fresh reports whether decoding can begin with a sample. Not with each key frame of h264: at a point where a stream merely recovers, with open groups
+// of pictures or intra refresh, ffmpeg leaves pictures out or gives them half restored. There it is a picture of the kind IDR.
+func (t *Track) fresh(i int) bool {
+	s := t.samples[i]
+	if !s.key || t.Codec != "h264" || len(t.Config) < 5 {
+		return s.key
+	}
+	prefix := int64(t.Config[4]&3) + 1
+	for at := int64(0); at+prefix < int64(s.size); {
+		head, err := t.file.read("frame", s.at+at, prefix+1)
+		if err != nil {
+			return false
+		}
+		if kind := head[prefix] & 31; kind >= 1 && kind <= 5 { // a slice, which 5 is of an IDR picture
+			return kind == 5
+		}
+		length := int64(0)
+		for _, b := range head[:prefix] {
+			length = length<<8 | int64(b)
+		}
+		at += prefix + length
+	}
+	return false
+}
+
+var errLeftOut = errors.New("the next frame's picture comes instead")
+
 // decodeRun yields frames from to to-1, and returns whether to go on.
 func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
 	r := t.plan(from, to)
@@ -113,12 +140,12 @@ func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.
 		switch {
 		case ctx.Err() != nil:
 			err = ctx.Err()
-		case err != nil && err != io.EOF:
-			err = p.explain(from+i, err)
 		case want < 0:
 			err = t.lostError(from+i, r.lost)
-		case err == io.EOF || rank != want:
-			err = p.explain(from+i, nil)
+		case err != nil:
+			err = p.explain(from+i, err)
+		case rank != want:
+			err = p.explain(from+i, errLeftOut)
 		}
 		if err != nil {
 			frame = nil

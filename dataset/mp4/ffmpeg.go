@@ -41,6 +41,7 @@ type process struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
 	feed   *feed
+	stdout io.Closer
 	out    *pictures
 	errors tail
 	shift  int32
@@ -74,7 +75,7 @@ func (t *Track) start(ctx context.Context, r run) (*process, error) {
 		p.cancel()
 		return nil, fmt.Errorf("mp4: ffmpeg: %w", err)
 	}
-	p.out = &pictures{r: bufio.NewReaderSize(stdout, 1<<16)}
+	p.stdout, p.out = stdout, &pictures{r: bufio.NewReaderSize(stdout, 1<<16)}
 	return p, nil
 }
 
@@ -101,15 +102,19 @@ func (p *process) wait() {
 // stop ends the program if it still runs.
 func (p *process) stop() {
 	p.cancel()
+	if !p.waited {
+		p.stdout.Close() // ends one that a script left behind
+	}
 	p.wait()
 }
 
-// explain says why there is no picture of a frame: what is wrong with its output, or nil if that is at its end.
+// explain says why there is no picture of a frame: what is wrong with the output, io.EOF if that is at its end.
 func (p *process) explain(frame int, wrong error) error {
-	if wrong != nil {
-		p.cancel()
+	if wrong == io.EOF {
+		p.wait()
+	} else {
+		p.stop() // it would wait for a reader
 	}
-	p.wait()
 	if p.feed.err != nil {
 		return p.feed.err
 	}
@@ -121,7 +126,7 @@ func (p *process) explain(frame int, wrong error) error {
 	switch {
 	case line != "":
 		e.Err = errors.New("ffmpeg: " + line)
-	case wrong != nil:
+	case wrong != io.EOF:
 		e.Err = wrong
 	default:
 		e.Err = p.failed
@@ -151,16 +156,14 @@ func (f *feed) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	s := f.samples[0]
-	n := min(int64(len(p)), int64(s.size)-f.read)
-	b, err := f.file.source.read("frame", s.at+f.read, n)
-	if err != nil {
-		f.err = err
-		return 0, err
+	n := int(min(int64(len(p)), int64(s.size)-f.read))
+	if f.err = f.file.into("frame", p[:n], s.at+f.read); f.err != nil {
+		return 0, f.err
 	}
-	if f.read += n; f.read == int64(s.size) {
+	if f.read += int64(n); f.read == int64(s.size) {
 		f.samples, f.read = f.samples[1:], 0
 	}
-	return copy(p, b), nil
+	return n, nil
 }
 
 // tail keeps the end of what is written to it.

@@ -45,7 +45,10 @@ func Open(path string) (*File, error) {
 // NewReader opens a file of that many bytes.
 func NewReader(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{source: source{r: r, size: size}}
-	return f, f.open()
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Close closes what Open opened. Close twice is fine; frames cannot be read any more.

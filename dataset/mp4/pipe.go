@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 
 	"github.com/robocache/robocache/tensor"
@@ -119,6 +120,8 @@ func (p *pictures) next() (ms int64, picture []byte, err error) {
 	}
 }
 
+var errNotMatroska = errors.New("not the Matroska that ffmpeg writes")
+
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -132,9 +135,9 @@ func (p *pictures) number(marked bool) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := 0
-	for n < 8 && first>>(7-n)&1 == 0 {
-		n++
+	n := bits.LeadingZeros8(first) // bytes that follow
+	if n == 8 {
+		return 0, errNotMatroska
 	}
 	v := uint64(first)
 	if !marked {
@@ -152,7 +155,7 @@ func (p *pictures) number(marked bool) (uint64, error) {
 
 func (p *pictures) unsigned(size uint64) (v int64, err error) {
 	if size > 7 {
-		return 0, errors.New("not what ffmpeg writes as Matroska")
+		return 0, errNotMatroska
 	}
 	for range size {
 		b, err := p.r.ReadByte()

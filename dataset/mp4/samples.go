@@ -211,8 +211,15 @@ func (t *Track) sizes(stbl map[string]box) (size func(i int) uint32, n int, err 
 		return nil, 0, f.fail(b.at, dataset.ErrCorrupt, b.kind, fmt.Sprintf("%d bytes", b.size()), "at least 12")
 	}
 	fixed, count := binary.BigEndian.Uint32(head[4:]), int64(binary.BigEndian.Uint32(head[8:]))
+	tab := table{}
+	if b.kind == "stsz" && fixed == 0 {
+		if tab, err = t.table(b, 8, 4); err != nil {
+			return nil, 0, err
+		}
+		count = int64(tab.n)
+	}
 	// A frame of fewer than 4 bytes is none, so this bounds the memory whatever a table says.
-	if most := min(f.size/4, math.MaxInt32); count > most && (b.kind == "stz2" || fixed != 0 || count > math.MaxInt32) {
+	if most := min(f.size/4, math.MaxInt32); count > most {
 		return nil, 0, f.fail(b.at, dataset.ErrTooLarge, b.kind, fmt.Sprintf("%d frames", count), fmt.Sprintf("at most %d in a file of this size", most))
 	}
 	if b.kind == "stz2" {
@@ -221,8 +228,7 @@ func (t *Track) sizes(stbl map[string]box) (size func(i int) uint32, n int, err 
 	if fixed != 0 {
 		return func(int) uint32 { return fixed }, int(count), nil
 	}
-	tab, err := t.table(b, 8, 4)
-	return func(i int) uint32 { return tab.u32(i, 0) }, tab.n, err
+	return func(i int) uint32 { return tab.u32(i, 0) }, tab.n, nil
 }
 
 // compact returns the sizes of stz2, which take 4, 8 or 16 bits each.

@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// checkCompressed returns an error unless data, which is compressed, gives size bytes when it is decompressed. It does not rely on what a page says, for
-// the library allocates what the compressed data asks for.
+// checkCompressed returns an error unless data, which is compressed, gives size bytes when it is decompressed. It does not rely on what a page says,
+// for the library allocates what the compressed data asks for.
 func checkCompressed(codec format.CompressionCodec, data []byte, size int64) error {
 	switch codec {
 	case format.Gzip:

@@ -82,7 +82,8 @@ func (f *File) check() error {
 		return f.bad(dataset.ErrUnsupported, f.size-4, "footer", "an encrypted file", "one that is not", nil)
 	}
 	if string(tail[4:]) != "PAR1" {
-		return f.bad(dataset.ErrTruncated, f.size-4, "end", fmt.Sprintf("%q", tail[4:]), `"PAR1": the file has no footer, as one that was not finished`, nil)
+		return f.bad(dataset.ErrTruncated, f.size-4, "end", fmt.Sprintf("%q", tail[4:]),
+			`"PAR1": the file has no footer, as one that was not finished`, nil)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if n > f.size-12 {
@@ -104,7 +105,8 @@ func (f *File) describe() error {
 	for i := range meta.RowGroups {
 		g := &meta.RowGroups[i]
 		if g.NumRows < 0 || g.NumRows > math.MaxInt32 || f.rows > 1<<40 {
-			return f.bad(dataset.ErrTooLarge, -1, fmt.Sprintf("row group %d", i), fmt.Sprintf("%d rows", g.NumRows), "0 to 2147483647, and 2^40 in all", nil)
+			return f.bad(dataset.ErrTooLarge, -1, fmt.Sprintf("row group %d", i), fmt.Sprintf("%d rows", g.NumRows),
+				"0 to 2147483647, and 2^40 in all", nil)
 		}
 		f.groups = append(f.groups, Group{f.rows, g.NumRows})
 		f.rows += g.NumRows
@@ -204,7 +206,7 @@ func newColumn(f *File, field *parquet.Column) *Column {
 	}
 	if !below.Leaf() {
 		b, p := field.Column("bytes"), field.Column("path")
-		if len(field.Columns()) == 2 && b != nil && p != nil && isBytes(b) && isBytes(p) && field.MaxRepetitionLevel()+b.MaxRepetitionLevel()+p.MaxRepetitionLevel() == 0 {
+		if len(field.Columns()) == 2 && b != nil && p != nil && isBytes(b) && isBytes(p) && b.MaxRepetitionLevel()+p.MaxRepetitionLevel() == 0 {
 			c.Kind, c.Type, c.bytes, c.paths = Images, "image", newLeaf(f, b), newLeaf(f, p)
 		}
 		return c
@@ -269,7 +271,8 @@ func typeOf(c *parquet.Column) string {
 	return "_values of " + c.Type().String()
 }
 
-// Bounds returns the least and the greatest value of a column of single numbers in a row group, as the file's statistics say, and false if they do not.
+// Bounds returns the least and the greatest value of a column of single numbers in a row group, as the file's statistics say, and false if they do
+// not.
 func (c *Column) Bounds(group int) (low, high float64, ok bool) {
 	if c.Kind != Numbers || c.Rank > 0 {
 		return 0, 0, false

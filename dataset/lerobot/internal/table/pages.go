@@ -81,7 +81,8 @@ func (l *leaf) bounds(group int) (*format.ColumnMetaData, span, error) {
 	}
 	size := meta.TotalCompressedSize
 	if at < 4 || size < 0 || at > l.file.size-8 || size > l.file.size-8-at {
-		return nil, span{}, l.file.bad(dataset.ErrTooLarge, at, "column "+l.name, fmt.Sprintf("%d bytes in row group %d", size, group), "what the file has", nil)
+		return nil, span{}, l.file.bad(dataset.ErrTooLarge, at, "column "+l.name, fmt.Sprintf("%d bytes in row group %d", size, group),
+			"what the file has", nil)
 	}
 	return meta, span{at, size}, nil
 }
@@ -138,7 +139,7 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 		return nil, err
 	}
 	at := bytes.at
-	c := &chunk{meta: meta, end: at + bytes.size, most: max(1<<25, 64*bytes.size)}
+	c := &chunk{meta: meta, end: at + bytes.size, most: max(1<<24, 64*bytes.size)}
 	switch meta.Codec {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Zstd:
 	default:
@@ -153,9 +154,11 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 		size := int64(h.size) + h.compressed
 		switch {
 		case h.compressed < 0 || size > c.end-at:
-			return nil, l.file.bad(dataset.ErrTruncated, at, "page of "+l.name, fmt.Sprintf("%d bytes", h.compressed), fmt.Sprintf("at most %d", c.end-at-int64(h.size)), nil)
+			return nil, l.file.bad(dataset.ErrTruncated, at, "page of "+l.name, fmt.Sprintf("%d bytes", h.compressed), fmt.Sprintf("at most %d",
+				c.end-at-int64(h.size)), nil)
 		case h.uncompressed < 0 || h.uncompressed > maxPageBytes || h.values < 0 || h.values > maxPageValues || h.nulls < 0 || h.nulls > h.values:
-			return nil, l.file.bad(dataset.ErrTooLarge, at, "page of "+l.name, fmt.Sprintf("%d values in %d bytes, %d null", h.values, h.uncompressed, h.nulls),
+			return nil, l.file.bad(dataset.ErrTooLarge, at, "page of "+l.name, fmt.Sprintf("%d values in %d bytes, %d null", h.values,
+				h.uncompressed, h.nulls),
 				fmt.Sprintf("at most %d in %d", maxPageValues, maxPageBytes), nil)
 		case h.kind == 2 && len(c.pages) == 0 && c.dict.size == 0:
 			c.dict = span{at, size}
@@ -167,12 +170,14 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 			c.pages = append(c.pages, p)
 			values += h.values
 		case h.kind != 1:
-			return nil, l.file.bad(dataset.ErrCorrupt, at, "page of "+l.name, fmt.Sprintf("kind %d", h.kind), "values, or one dictionary before them", nil)
+			return nil, l.file.bad(dataset.ErrCorrupt, at, "page of "+l.name, fmt.Sprintf("kind %d", h.kind),
+				"values, or one dictionary before them", nil)
 		}
 		at += size
 	}
 	if values != meta.NumValues {
-		return nil, l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d values in the pages of row group %d", values, group), fmt.Sprint(meta.NumValues), nil)
+		return nil, l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d values in the pages of row group %d", values, group),
+			fmt.Sprint(meta.NumValues), nil)
 	}
 	l.chunks[group] = c
 	return c, nil

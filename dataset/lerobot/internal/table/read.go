@@ -54,7 +54,11 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 		return err
 	}
 	first, row := c.locate(from)
-	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most)}
+	values := int64(0)
+	for _, p := range c.pages {
+		values += p.values
+	}
+	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most), values: values}
 	err = l.decode(group, m, c, first, func(i int, p parquet.Page) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -66,12 +70,14 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 		reps := p.RepetitionLevels()
 		c.learn(i, r.next-before, len(reps) == 0 || reps[0] == 0)
 		if v.Len() > r.most {
-			return false, l.file.bad(dataset.ErrTooLarge, c.pages[i].at, "column "+l.name, fmt.Sprintf("%d values or more", v.Len()), fmt.Sprintf("at most %d at a time", r.most), nil)
+			return false, l.file.bad(dataset.ErrTooLarge, c.pages[i].at, "column "+l.name, fmt.Sprintf("%d values or more", v.Len()),
+				fmt.Sprintf("at most %d at a time", r.most), nil)
 		}
 		return r.next < to || (r.next == to && !c.ends(i+1)), nil
 	})
 	if err == nil && int64(v.Rows-r.had) != to-from {
-		err = l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d of rows %d to %d of row group %d", v.Rows-r.had, from, to, group), "all", nil)
+		err = l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d of rows %d to %d of row group %d", v.Rows-r.had, from, to,
+			group), "all", nil)
 	}
 	return err
 }
@@ -84,6 +90,7 @@ type rows struct {
 	next     int64
 	had      int
 	most     int
+	values   int64 // how many values the row group has
 }
 
 // page takes what is wanted of a page.
@@ -100,7 +107,8 @@ func (r *rows) page(p parquet.Page) error {
 		n = d.n
 	}
 	if whole && d.n != n || len(reps) > 0 && len(reps) != n {
-		return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, fmt.Sprintf("%d values, %d and %d levels", d.n, len(reps), len(defs)), "as many of each", nil)
+		return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, fmt.Sprintf("%d values, %d and %d levels", d.n, len(reps),
+			len(defs)), "as many of each", nil)
 	}
 	if n == 0 {
 		return nil
@@ -112,7 +120,7 @@ func (r *rows) page(p parquet.Page) error {
 			r.next += count
 			if a < b {
 				r.v.add(int(b-a), width)
-				d.reserve(r.v, int(min(r.to-r.from, int64(r.most/width)))*width)
+				d.reserve(r.v, int(min((r.to-r.from)*int64(width), r.values, int64(r.most))))
 				d.appendTo(r.v, int(a)*width, int(b)*width)
 			}
 			return nil
@@ -273,7 +281,8 @@ func (l *leaf) denseOf(p parquet.Page) (*dense, error) {
 	}
 	for _, k := range d.index {
 		if k < 0 || int(k) >= have {
-			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("value %d of its dictionary", k), fmt.Sprintf("0 to %d", have-1), nil)
+			return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("value %d of its dictionary", k), fmt.Sprintf("0 to %d",
+				have-1), nil)
 		}
 	}
 	if d.kind == "string" {
