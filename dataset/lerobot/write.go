@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ type WriteOptions struct {
 	// Task is what is done in episodes that do not say.
 	Task string
 	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions": "action"}. What is not
-	// in it keeps its name.
+	// in it keeps its name, but for slashes, which LeRobot does not take: they become dots. WriteReport.Renamed has all that changed.
 	Names map[string]string
 	// Overwrite replaces a LeRobot dataset or an empty folder that has the name, when the new one is whole.
 	Overwrite bool
@@ -78,6 +79,8 @@ type WriteReport struct {
 	Shift time.Duration
 	// Inexact counts the integers that the streams had already rounded.
 	Inexact int
+	// Renamed has the names that features got, by those of the streams and media, where they differ.
+	Renamed map[string]string
 	// LeftOut is what the episodes have and the format has no place for, by name, with the number of episodes.
 	LeftOut []dataset.LeftOut
 }
@@ -178,7 +181,7 @@ func (w *Writer) Close() error {
 func (w *Writer) Report() WriteReport {
 	r := w.report
 	r.Tasks = len(w.tasks)
-	r.LeftOut = slices.Clone(r.LeftOut)
+	r.LeftOut, r.Renamed = slices.Clone(r.LeftOut), maps.Clone(r.Renamed)
 	return r
 }
 

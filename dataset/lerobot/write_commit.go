@@ -40,6 +40,14 @@ func (w *Writer) write(p *episodePlan) error {
 	for _, name := range p.left {
 		w.leave(name)
 	}
+	for stream, name := range p.names {
+		if stream != name {
+			if w.report.Renamed == nil {
+				w.report.Renamed = map[string]string{}
+			}
+			w.report.Renamed[stream] = name
+		}
+	}
 	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
 }
 

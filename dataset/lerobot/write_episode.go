@@ -26,13 +26,14 @@ type episodePlan struct {
 	task     string
 	shift    time.Duration
 	inexact  int
-	start    int64    // the first timestamp, ns
-	left     []string // what has no place
+	names    map[string]string // features by streams
+	start    int64             // the first timestamp, ns
+	left     []string          // what has no place
 }
 
 // plan looks at an episode, and reads its images.
 func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, error) {
-	p := &episodePlan{task: e.Attributes.Task}
+	p := &episodePlan{task: e.Attributes.Task, names: map[string]string{}}
 	if p.task == "" {
 		p.task = w.opt.Task
 	}
@@ -52,6 +53,7 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, er
 		if bad != nil {
 			return nil, fail(s.Name, bad)
 		}
+		p.names[s.Name] = name
 		if err := p.addStream(name, s); err != nil {
 			return nil, fail(name, err)
 		}
@@ -65,6 +67,7 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, er
 		if bad != nil {
 			return nil, fail(m.Name, bad)
 		}
+		p.names[m.Name] = name
 		var err error
 		if video, ok := m.Source.(*frameSource); ok {
 			err = p.addVideo(ctx, w.opt.FPS, name, m, video)

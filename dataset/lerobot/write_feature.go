@@ -84,11 +84,11 @@ func (f *writeFeature) same(o *writeFeature) *WriteError {
 	return nil
 }
 
-// featureName returns the name that a stream has in the dataset.
+// featureName returns the name that a stream has in the dataset. LeRobot refuses names with a slash and puts a dot where other formats have one.
 func (w *Writer) featureName(stream string) (string, *WriteError) {
 	name, ok := w.opt.Names[stream]
 	if !ok {
-		name = stream
+		name = strings.ReplaceAll(stream, "/", ".")
 	}
 	bad := func(kind error, got, want string) (string, *WriteError) {
 		return name, &WriteError{Kind: kind, Got: got, Want: want + ": WriteOptions.Names gives it another"}

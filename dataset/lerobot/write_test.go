@@ -204,7 +204,7 @@ func TestWhatCannotBeCarriedIsRefused(t *testing.T) {
 		"half a whole number":   {one("a", 0.5, "int64"), dataset.ErrDType, "0.5 in row 1"},
 		"half a truth":          {one("a", 0.5, "bool"), dataset.ErrDType, "0.5 in row 1"},
 		"beyond 64 bits":        {one("a", 1<<63, "int64"), dataset.ErrDType, "row 1"},
-		"a slash":               {one("obs/a", 1, "double"), dataset.ErrOption, "WriteOptions.Names"},
+		"a slash":               {one("slash", 1, "double"), dataset.ErrOption, "WriteOptions.Names"},
 		"a reserved name":       {one("timestamp", 1, "double"), dataset.ErrOption, "LeRobot uses itself"},
 		"a task column":         {one("task", 1, "double"), dataset.ErrOption, "LeRobot uses itself"},
 		"no name":               {one("", 1, "double"), dataset.ErrOption, "an empty name"},
@@ -216,7 +216,7 @@ func TestWhatCannotBeCarriedIsRefused(t *testing.T) {
 		"a stream that is none": {wrong, dataset.ErrShape, "a: "},
 		"a task not in UTF-8":   {&dataset.Episode{Streams: one("a", 1, "double").Streams, Attributes: dataset.Attributes{Task: "\xff"}}, dataset.ErrOption, "UTF-8"},
 	} {
-		w, _ := created(t, WriteOptions{})
+		w, _ := created(t, WriteOptions{Names: map[string]string{"slash": "a/b"}})
 		err := w.Add(ctx, c.e)
 		assert.ErrorIs(t, err, c.kind, what)
 		assert.ErrorContains(t, err, c.text, what)
@@ -287,6 +287,7 @@ func TestNamesAreThoseThatAreAskedFor(t *testing.T) {
 	features := readJSON(t, filepath.Join(path, "meta/info.json"))["features"].(map[string]any)
 	assert.Equal(t, map[string]any{"dtype": "float32", "shape": []any{1.0}, "names": nil}, features["observation.state"], "an index is no name")
 	r := w.Report()
+	assert.Equal(t, map[string]string{"obs/state": "observation.state"}, r.Renamed)
 	assert.Equal(t, 4, r.Inexact)
 	require.Len(t, r.LeftOut, 2)
 	assert.Equal(t, "operator", r.LeftOut[0].Name)
@@ -294,6 +295,16 @@ func TestNamesAreThoseThatAreAskedFor(t *testing.T) {
 	for name, text := range files(t, path) {
 		assert.NotContains(t, text, "someone", name)
 	}
+}
+
+func TestASlashBecomesADot(t *testing.T) {
+	ctx := context.Background()
+	w, path := created(t, WriteOptions{})
+	e := &dataset.Episode{Streams: []dataset.Stream{streamFor(t, "observation/state", []float32{1, 2}, "float32")}}
+	require.NoError(t, w.Add(ctx, e))
+	require.NoError(t, w.Commit(ctx))
+	assert.Contains(t, parquetColumns(t, filepath.Join(path, firstData)), "observation.state")
+	assert.Equal(t, map[string]string{"observation/state": "observation.state"}, w.Report().Renamed)
 }
 
 func TestTheSameEpisodesGiveTheSameBytes(t *testing.T) {
