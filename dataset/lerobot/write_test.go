@@ -156,7 +156,10 @@ func TestStreamsMustBeOnOneClock(t *testing.T) {
 			e.Streams[4].Times = tensor.Must(tensor.Of([]int64{0, 200_000_000, 100_000_000, 300_000_000, 400_000_000}, 5))
 		},
 		"times at the ends of int64": func(e *dataset.Episode) {
-			e.Streams[1].Times = tensor.Must(tensor.Of([]int64{math.MaxInt64, math.MinInt64, 0, 1, 2}, 5))
+			for i := range e.Streams { // a tenth of a second apart, if a difference may overflow
+				list := []int64{math.MaxInt64, math.MinInt64 + 99_999_999, math.MinInt64 + 199_999_999, math.MinInt64 + 299_999_999, math.MinInt64 + 399_999_999}
+				e.Streams[i].Times = tensor.Must(tensor.Of(list, 5))
+			}
 		},
 	} {
 		w, path := created(t, WriteOptions{})
@@ -280,6 +283,8 @@ func TestNamesAreThoseThatAreAskedFor(t *testing.T) {
 	e := &dataset.Episode{Streams: []dataset.Stream{streamFor(t, "obs/state", []float32{1, 2}, "float32")}}
 	e.Streams[0].Columns[0].Name = "0"
 	e.Streams[0].Inexact = 2
+	e.Streams = append(e.Streams, streamFor(t, "more", []float32{1, 2}, "float32"))
+	e.Streams[1].Inexact = 1
 	e.Attributes = dataset.Attributes{Source: "/home/someone/recording", Success: &yes, Other: map[string]string{"operator": "someone"}}
 	require.NoError(t, w.Add(ctx, e))
 	require.NoError(t, w.Add(ctx, e))
@@ -288,7 +293,7 @@ func TestNamesAreThoseThatAreAskedFor(t *testing.T) {
 	assert.Equal(t, map[string]any{"dtype": "float32", "shape": []any{1.0}, "names": nil}, features["observation.state"], "an index is no name")
 	r := w.Report()
 	assert.Equal(t, map[string]string{"obs/state": "observation.state"}, r.Renamed)
-	assert.Equal(t, 4, r.Inexact)
+	assert.Equal(t, 6, r.Inexact)
 	require.Len(t, r.LeftOut, 2)
 	assert.Equal(t, "operator", r.LeftOut[0].Name)
 	assert.Equal(t, dataset.LeftOut{Name: "success", Count: 2, Reason: "LeRobot has no place for it"}, r.LeftOut[1])
@@ -351,6 +356,7 @@ func TestAFileThatIsFullBeginsTheNext(t *testing.T) {
 		}
 	}
 	require.Len(t, episodes["episode_index"], 120)
+	assert.Equal(t, []any{int64(0), int64(1)}, episodes["meta/episodes/file_index"][99:101], "a hundred episodes are a row group")
 	last := episodes["data/file_index"][119].(int64)
 	assert.Greater(t, last, int64(20))
 	for i := range 120 {
@@ -398,6 +404,7 @@ func TestTheNameIsTakenAtCommitOnly(t *testing.T) {
 			require.NoError(t, w.Add(ctx, kindsEpisode(t, 2)))
 		}
 		require.NoError(t, w.Commit(ctx))
+		assert.ErrorIs(t, w.Add(ctx, kindsEpisode(t, 2)), dataset.ErrClosed)
 		require.NoError(t, w.Close())
 		assert.Len(t, parquetColumns(t, filepath.Join(path, firstEpisodes))["length"], i+1)
 	}

@@ -120,4 +120,6 @@ func TestAFolderThatCannotBeNamedKeepsTheOld(t *testing.T) {
 	err = f.Commit()
 	assert.True(t, errors.Is(err, fs.ErrNotExist), "%v", err)
 	assert.DirExists(t, path)
+	require.Error(t, f.rename(), "as if it went just before it was to be named")
+	assert.Equal(t, []string{"set"}, names(t, dir))
 }

@@ -170,6 +170,34 @@ func TestANarrowRangeInFloat32(t *testing.T) {
 	assert.LessOrEqual(t, tiny.Quantiles[4], 1.1e-10)
 }
 
+func TestTotalLosesNoDigits(t *testing.T) {
+	for _, cut := range []int{1, 2, 4} {
+		total := NewTotal(1)
+		pieces([]float64{1, 1e100, 1, -1e100}, cut, func(rows []float64) { Add(total, rows) })
+		Bin(total, []float64{1, 1e100, 1, -1e100})
+		got, ok := total.Columns()
+		require.True(t, ok)
+		assert.Equal(t, 0.5, got[0].Mean, cut)
+	}
+}
+
+// TestAValueIsInTheLastBinThatItReaches has the edges themselves and their neighbours, where a rounded quotient is often one off.
+func TestAValueIsInTheLastBinThatItReaches(t *testing.T) {
+	for _, r := range [][2]float32{{0, 1}, {-1, 1}, {0.1, 0.7}, {1000, 1001}, {-3e-5, 7e-5}, {1, 1.0001}, {-1e30, 1e30}} {
+		h := newHistogram(r[0], r[1])
+		for i := range Bins {
+			edge := h.edge(i)
+			for _, v := range []float32{math.Nextafter32(edge, -math.MaxFloat32), edge, math.Nextafter32(edge, math.MaxFloat32)} {
+				if v < h.start || v > h.stop {
+					continue
+				}
+				b := h.bin(v)
+				require.True(t, h.edge(b) <= v && (b == Bins-1 || v < h.edge(b+1)), "%v in %v: bin %d", v, r, b)
+			}
+		}
+	}
+}
+
 func BenchmarkTotal(b *testing.B) {
 	x := narrow(draw(1000*26, 1, 1, 0))
 	for b.Loop() {

@@ -182,6 +182,8 @@ func TestTheSchemaIsAsPyarrowWritesIt(t *testing.T) {
 }`, f.Schema().String())
 	for _, chunk := range f.Metadata().RowGroups[0].Columns {
 		assert.Equal(t, "SNAPPY", chunk.MetaData.Codec.String())
+		path := chunk.MetaData.PathInSchema
+		assert.Equal(t, path[len(path)-1] == "bytes", chunk.MetaData.Statistics.MaxValue == nil, "bounds of all but images: %v", path)
 		for _, e := range chunk.MetaData.Encoding {
 			assert.Contains(t, []string{"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY"}, e.String())
 		}
@@ -218,6 +220,10 @@ func TestAFullDictionaryGoesOnWithoutOne(t *testing.T) {
 		got = append(got, b.Float64...)
 	}))
 	assert.Equal(t, append(values, values...), got)
+	f, err := parquet.OpenFile(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	require.NoError(t, err)
+	chunk := f.Metadata().RowGroups[1].Columns[0].MetaData
+	assert.Less(t, chunk.DataPageOffset-chunk.DictionaryPageOffset, int64(dictionaryBytes+1<<18), "the dictionary is no larger")
 }
 
 func TestAnotherFileIsNoProof(t *testing.T) {
@@ -254,6 +260,10 @@ func TestAZeroThatBecameNullIsSeen(t *testing.T) {
 	a.add(parquet.DoubleValue(0), 0, 1)
 	b.add(parquet.NullValue(), 0, 0)
 	assert.NotEqual(t, a.total(), b.total())
+	c, d := newSum(), newSum()
+	c.add(parquet.DoubleValue(1), 0, 3)
+	d.add(parquet.DoubleValue(1), 1, 3)
+	assert.NotEqual(t, c.total(), d.total(), "a value of the next row")
 }
 
 type full struct{ left int }
