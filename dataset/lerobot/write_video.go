@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/dataset/mp4"
 	"github.com/robocache/robocache/internal/summary"
 )
 
@@ -34,22 +36,7 @@ func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m 
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}
 	}
-	track := open.file.track
-	first := int(source.frames[0])
-	ticks, timescale := track.Time(first)
-	c := clip{path: source.path, from: float64(ticks) / float64(timescale)}
-	c.to = c.from + float64(p.rows)/fps
-	var late *WriteError
-	for i, f := range source.frames {
-		ticks, _ := track.Time(int(f))
-		off := (float64(ticks)/float64(timescale) - c.from - float64(i)/fps) * 1e9
-		if off > float64(tolerance) || off < -float64(tolerance) {
-			late = &WriteError{
-				Kind: ErrNotAligned, Got: fmt.Sprintf("frame %d shown %.0f ns from its row's time", i, off), Want: "0.1 ms at most, as LeRobot asks for",
-			}
-			break
-		}
-	}
+	c, late := clipOf(open.file.track, source, fps)
 	source.set.videos.give(open)
 	if late != nil {
 		return late
@@ -82,6 +69,37 @@ func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m 
 	p.features, p.data, p.stats = append(p.features, f), append(p.data, columns.Data{}), append(p.stats, stats)
 	p.clips = append(p.clips, c)
 	return nil
+}
+
+// clipOf finds when an episode's frames are shown. From is the time of the first itself, whatever the dataset said that it was read from: so writing mends
+// videos that were joined with a drift. It returns a *WriteError where LeRobot would not find a frame at its row's time: it takes the frame whose number is
+// that time by the mean rate of the file, and compares the times.
+func clipOf(track *mp4.Track, source *frameSource, fps float64) (clip, *WriteError) {
+	seconds := func(frame int) float64 {
+		ticks, timescale := track.Time(frame)
+		return float64(ticks) / float64(timescale)
+	}
+	last := track.Len() - 1
+	rate := fps
+	if last > 0 && seconds(last) > seconds(0) {
+		rate = float64(last) / (seconds(last) - seconds(0))
+	}
+	from := seconds(int(source.frames[0]))
+	for i, f := range source.frames {
+		shown, row := seconds(int(f)), from+float64(i)/fps
+		if off := (shown - row) * 1e9; off > float64(tolerance) || off < -float64(tolerance) {
+			return clip{}, &WriteError{
+				Kind: ErrNotAligned, Got: fmt.Sprintf("frame %d shown %.0f ns from its row's time", i, off), Want: "0.1 ms at most, as LeRobot asks for",
+			}
+		}
+		if taken := math.Round(row * rate); taken != float64(f) {
+			return clip{}, &WriteError{
+				Kind: ErrNotAligned, Got: fmt.Sprintf("frame %d of the file at %g s, where LeRobot would take frame %.0f", f, shown, taken),
+				Want: "a video that begins at 0 and has frames at one rate: encode it anew",
+			}
+		}
+	}
+	return clip{path: source.path, from: from, to: from + float64(len(source.frames))/fps}, nil
 }
 
 // copyVideo copies the file of a clip, if that was not done for another episode, and returns where to.

@@ -122,6 +122,50 @@ func TestAVideoThatDriftsIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "camera: not on one clock: got frame 4 shown 133333 ns from its row's time")
 }
 
+// TestAVideoThatLeRobotWouldNotFindIsRefused begins at half a second: LeRobot, asked for that time, takes frame 15.
+func TestAVideoThatLeRobotWouldNotFindIsRefused(t *testing.T) {
+	ctx := context.Background()
+	e, err := filmed(t, 24, "late.mp4").Episode(ctx, 0)
+	require.NoError(t, err)
+	require.Len(t, e.Media, 1)
+	w, _ := created(t, WriteOptions{FPS: 30})
+	err = w.Add(ctx, e)
+	require.ErrorIs(t, err, ErrNotAligned)
+	assert.ErrorContains(t, err, "where LeRobot would take frame 15")
+}
+
+// TestWritingMendsTimesThatDrifted has a dataset that says of each episode that its video begins 1 ms later than it does.
+func TestWritingMendsTimesThatDrifted(t *testing.T) {
+	ctx := context.Background()
+	w, path := created(t, WriteOptions{FPS: 30})
+	for e, err := range dataset.Episodes(ctx, filmed(t, 24, "av1.mp4", "av1.mp4")) {
+		require.NoError(t, err)
+		require.NoError(t, w.Add(ctx, e))
+	}
+	require.NoError(t, w.Commit(ctx))
+	drifted, err := Open(ctx, path, Options{})
+	require.NoError(t, err)
+	defer drifted.Close()
+	w, path = created(t, WriteOptions{FPS: 30})
+	for i := range drifted.Len() {
+		at := drifted.declared[int64(i)].videos["camera"]
+		at.from, at.to = at.from+0.001, at.to+0.001
+		drifted.declared[int64(i)].videos["camera"] = at
+		e, err := drifted.Episode(ctx, i)
+		require.NoError(t, err)
+		require.Contains(t, e.Damage.String(), "more than 0.1 ms from their rows")
+		require.NoError(t, w.Add(ctx, e))
+	}
+	require.NoError(t, w.Commit(ctx))
+	assert.Equal(t, []any{0.0, 0.0}, parquetColumns(t, filepath.Join(path, firstEpisodes))["videos/camera/from_timestamp"])
+	mended, err := Open(ctx, path, Options{Strict: true})
+	require.NoError(t, err)
+	defer mended.Close()
+	for _, err := range dataset.Episodes(ctx, mended) {
+		assert.NoError(t, err)
+	}
+}
+
 func TestAVideoIsDecodedForItsStatistics(t *testing.T) {
 	ctx := context.Background()
 	d := filmed(t, 24, "av1.mp4")

@@ -52,7 +52,7 @@ func Add[T Float](t *Total, rows []T) {
 		// Chan, Golub, LeVeque (1979): the squared deviations of two sets together.
 		d := mean - t.mean[c]
 		share := float64(n) / float64(t.count+n)
-		t.m2[c] += m2 + float64(d*d)*float64(t.count)*share
+		t.m2[c] += m2 + float64(float64(d*d)*float64(t.count)*share)
 		t.sum[c], t.lost[c] = addTo(t.sum[c], t.lost[c], total)
 		t.sum[c], t.lost[c] = addTo(t.sum[c], t.lost[c], lost)
 		t.mean[c] = (t.sum[c] + t.lost[c]) / float64(t.count+n)
@@ -129,12 +129,12 @@ func (l *Levels) Column() Column {
 		}
 		hi = v
 		n += float64(k)
-		sum += float64(k) * float64(v)
+		sum += float64(float64(k) * float64(v))
 	}
 	mean, squares := sum/n, 0.0
 	for v, k := range l {
 		d := float64(v) - mean
-		squares += float64(k) * float64(d*d)
+		squares += float64(float64(k) * d * d)
 	}
 	c := Column{
 		Min: float64(float32(lo) / 255), Max: float64(float32(hi) / 255), Mean: mean / 255, Std: math.Sqrt(squares/n) / 255,
