@@ -41,7 +41,7 @@ func large(t testing.TB, rows, group int) string {
 	}
 	m.list("action", 26, values)
 	m.list("observation.state", 26, values)
-	m.options = []parquet.WriterOption{parquet.PageBufferSize(1 << 20)}
+	m.options = []parquet.WriterOption{parquet.PageBufferSize(1 << 20), parquet.DictionaryMaxBytes(1 << 20)} // as pyarrow
 	return m.write()
 }
 

@@ -129,9 +129,9 @@ func (s *Set) compare() {
 			s.problems.add(where, "dataset_from_index and dataset_to_index that are not where the data is",
 				fmt.Sprintf("episode %d: %d to %d, and its rows are %d to %d", e.number, d.from, d.to, at, at+rows))
 		}
-		if name := filepath.ToSlash(s.files[e.runs[0].file].name); d.chunk >= 0 && d.file >= 0 && s.dataName(d) != name {
+		if name, want := filepath.ToSlash(s.files[e.runs[0].file].name), s.dataName(e.number, d); want != "" && want != name {
 			s.problems.add(where, "data files that are not where the data is", fmt.Sprintf("episode %d: %s, and it is in %s", e.number,
-				s.dataName(d), name))
+				want, name))
 		}
 	}
 	s.compareTotals(where, present, broken)
@@ -158,6 +158,7 @@ func (s *Set) compareTotals(where string, present []int64, broken int) {
 	}
 	slices.Sort(absent)
 	if len(absent) > 0 {
+		s.compareFiles(absent)
 		s.problems.add(where, "episodes that there is no data of", fmt.Sprintf("%d of %d: %s", len(absent), len(s.order), ranges(absent)))
 	}
 	if len(s.order) == 0 && len(s.declared) == 0 && s.header.major == 2 {
@@ -173,5 +174,21 @@ func (s *Set) compareTotals(where string, present []int64, broken int) {
 	}
 	if len(gaps) > 0 {
 		s.problems.add("data", "numbers of episodes that are neither there nor listed", ranges(gaps))
+	}
+}
+
+// compareFiles names the files that episodes should be in and that are not there.
+func (s *Set) compareFiles(absent []int64) {
+	there := map[string]bool{}
+	for _, f := range s.files {
+		there[filepath.ToSlash(f.name)] = true
+	}
+	for _, n := range absent {
+		name := s.dataName(n, s.declared[n])
+		if name == "" || there[name] {
+			continue
+		}
+		there[name] = true
+		s.problems.add("data", "files that are missing", name)
 	}
 }

@@ -129,7 +129,7 @@ func (x *indexer) pass(i int, err error) {
 		lost = append(lost, n)
 	} else {
 		for _, n := range s.order {
-			if d := s.declared[n]; d.chunk >= 0 && d.file >= 0 && s.dataName(d) == filepath.ToSlash(f.name) {
+			if s.dataName(n, s.declared[n]) == filepath.ToSlash(f.name) {
 				lost = append(lost, n)
 			}
 		}
@@ -154,9 +154,18 @@ func numberOf(name string) (int64, bool) {
 	return n, ok && err == nil && n >= 0
 }
 
-// dataName is the name of the file that version 3 says an episode's data is in.
-func (s *Set) dataName(d *declared) string {
+// dataName is the name of the file that an episode's data should be in, empty where nobody says.
+func (s *Set) dataName(number int64, d *declared) string {
 	pattern := s.header.dataPath
+	if s.header.major == 2 {
+		if pattern == "" {
+			pattern = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
+		}
+		return expand(pattern, map[string]int64{"episode_chunk": number / s.header.chunkSize, "episode_index": number}, "")
+	}
+	if d.chunk < 0 || d.file < 0 {
+		return ""
+	}
 	if pattern == "" {
 		pattern = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 	}

@@ -33,22 +33,21 @@ func TestMemoryStaysFlatOverALargeDataset(t *testing.T) {
 			return out
 		}
 	}
-	flat := func(t *testing.T, dir string, least float64) {
+	flat := func(t *testing.T, dir string, passes int) {
 		s := open(t, dir, lerobot.Options{})
-		begin, size, high := heap(), 0.0, [2]float64{} // in the first half of the episodes, and in the second
-		for i := range s.Len() {
-			e := episode(t, s, i)
+		begin, size, high := heap(), 0.0, 0.0
+		for i := range passes * s.Len() {
+			e := episode(t, s, i%s.Len())
 			for _, st := range e.Streams {
 				size += float64(st.Values.Len()*st.Values.DType().Size()) / 1e6
 			}
-			if half := 2 * i / s.Len(); i%10 == 9 {
-				high[half] = max(high[half], heap()-begin)
+			if i%25 == 24 {
+				high = max(high, heap()-begin)
 			}
 		}
 		t.Logf("%.0f MB of values, the heap grew by %.1f MB at most", size, high)
-		assert.Greater(t, size, least)
-		assert.Less(t, high[0], 16.0)
-		assert.Less(t, high[1], high[0]+4)
+		assert.Greater(t, size, 100.0)
+		assert.Less(t, high, 24.0)
 	}
 	t.Run("v2, 100 files", func(t *testing.T) {
 		m := make3(t)
@@ -59,7 +58,7 @@ func TestMemoryStaysFlatOverALargeDataset(t *testing.T) {
 			require.NoError(t, os.Link(m.path("data/chunk-000/episode_000000.parquet"), m.path(fmt.Sprintf("data/chunk-000/episode_%06d.parquet",
 				i))))
 		}
-		flat(t, dir, 100)
+		flat(t, dir, 1)
 	})
 	t.Run("v3, one row group", func(t *testing.T) {
 		m := make3(t)
@@ -70,6 +69,6 @@ func TestMemoryStaysFlatOverALargeDataset(t *testing.T) {
 		m.groups = []int{50_000}
 		m.options = []parquet.WriterOption{parquet.PageBufferSize(1 << 18)}
 		m.list("action", 26, values())
-		flat(t, m.write(), 5)
+		flat(t, m.write(), 20)
 	})
 }

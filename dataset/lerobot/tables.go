@@ -272,6 +272,10 @@ type smallTable struct {
 
 func (s *Set) openTable(ctx context.Context, name string) (*smallTable, error) {
 	f, err := table.Open(filepath.Join(s.root, name))
+	if err == nil && f.Rows() > f.Size() { // a task or an episode takes more than a byte
+		f.Close()
+		err = formatError(dataset.ErrTooLarge, f.Path(), -1, "rows", fmt.Sprint(f.Rows()), fmt.Sprintf("at most one for each of its %d bytes", f.Size()))
+	}
 	return &smallTable{ctx, f, func(column string, err error) {
 		s.problems.add(filepath.ToSlash(name), "columns that cannot be read", column+": "+err.Error())
 	}}, err

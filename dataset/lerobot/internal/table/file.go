@@ -137,6 +137,9 @@ func (f *File) Path() string { return f.path }
 // Rows returns the number of rows.
 func (f *File) Rows() int64 { return f.rows }
 
+// Size returns how many bytes the file has.
+func (f *File) Size() int64 { return f.size }
+
 // Groups returns the row groups, in the order of their rows.
 func (f *File) Groups() []Group { return f.groups }
 

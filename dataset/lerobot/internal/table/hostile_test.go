@@ -51,8 +51,8 @@ func join(t testing.TB, data []byte, meta *format.FileMetaData) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(footer))), "PAR1"...)
 }
 
-// read reads all columns of a file, and returns the first error and the megabytes that it took.
-func read(t testing.TB, file []byte) (first error, mb uint64) {
+// read reads all columns of a file, and returns the megabytes that it took and the first error.
+func read(t testing.TB, file []byte) (mb uint64, first error) {
 	path := filepath.Join(t.TempDir(), "x.parquet")
 	require.NoError(t, os.WriteFile(path, file, 0o644))
 	var before, after runtime.MemStats
@@ -71,12 +71,12 @@ func read(t testing.TB, file []byte) (first error, mb uint64) {
 		first = err
 	}
 	runtime.ReadMemStats(&after)
-	return first, (after.TotalAlloc - before.TotalAlloc) >> 20
+	return (after.TotalAlloc - before.TotalAlloc) >> 20, first
 }
 
 func TestAFooterThatDeclaresMoreThanThereIsTakesLittleMemory(t *testing.T) {
 	file := numbers(t)
-	err, _ := read(t, file)
+	_, err := read(t, file)
 	require.NoError(t, err)
 	chunk := func(m *format.FileMetaData) *format.ColumnMetaData { return &m.RowGroups[0].Columns[0].MetaData }
 	for name, change := range map[string]func(m *format.FileMetaData){
@@ -106,14 +106,14 @@ func TestAFooterThatDeclaresMoreThanThereIsTakesLittleMemory(t *testing.T) {
 	} {
 		data, meta := split(t, file)
 		change(meta)
-		err, mb := read(t, join(t, data, meta))
+		mb, err := read(t, join(t, data, meta))
 		var bad *dataset.FormatError
 		assert.ErrorAs(t, err, &bad, name)
 		assert.Less(t, mb, uint64(16), name)
 	}
 	long := bytes.Clone(file)
 	binary.LittleEndian.PutUint32(long[len(long)-8:], 1<<32-1)
-	err, mb := read(t, long)
+	mb, err := read(t, long)
 	assert.ErrorIs(t, err, dataset.ErrTooLarge)
 	assert.Less(t, mb, uint64(2))
 }
@@ -174,7 +174,7 @@ func TestAPageThatDeclaresMoreThanThereIsTakesLittleMemory(t *testing.T) {
 		h := &format.PageHeader{Type: format.DataPage, UncompressedPageSize: c.uncompressed, CompressedPageSize: c.compressed,
 			DataPageHeader: thrift.New(format.DataPageHeader{NumValues: c.values, DefinitionLevelEncoding: format.RLE,
 				RepetitionLevelEncoding: format.RLE})}
-		err, mb := read(t, withPage(t, file, c.codec, h, c.body))
+		mb, err := read(t, withPage(t, file, c.codec, h, c.body))
 		var bad *dataset.FormatError
 		assert.ErrorAs(t, err, &bad, c.name)
 		assert.Less(t, mb, uint64(16), c.name)

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -25,6 +26,7 @@ type leaf struct {
 
 	mu     sync.Mutex
 	chunks map[int]*chunk
+	held   held
 }
 
 func newLeaf(f *File, c *parquet.Column) *leaf {
@@ -50,12 +52,13 @@ func (l *leaf) chunk(group int) *format.ColumnMetaData {
 // chunk is the leaf's part of a row group: an optional dictionary and pages.
 type chunk struct {
 	meta  *format.ColumnMetaData
-	rows  int64
 	dict  span // size 0 if there is none before the pages
 	pages []page
+	uses  int // how many pages there are to the last that uses the dictionary
 	end   int64
+	total int64      // how many values the pages have
+	most  int64      // how many of them may be read at a time
 	mu    sync.Mutex // of the pages' rows and begins
-	most  int64      // how many values may be read at a time
 }
 
 type span struct{ at, size int64 }
@@ -92,38 +95,37 @@ const maxLoad = 1 << 20
 
 var loads = sync.Pool{New: func() any { return &loaded{} }}
 
-// loaded are bytes of a file in memory. What is not among them is read from the file.
+// loaded is a part of a file, which is read into memory with the first of its bytes if it is short. What is outside it is read from the file.
 type loaded struct {
 	file io.ReaderAt
-	at   int64
-	b    []byte
+	span
+	b      []byte
+	inside bool // b has them
 }
 
 func (m *loaded) ReadAt(b []byte, at int64) (int, error) {
-	if from := at - m.at; from >= 0 && from <= int64(len(m.b)) && int64(len(b)) <= int64(len(m.b))-from {
-		return copy(b, m.b[from:]), nil
+	from := at - m.at
+	if from < 0 || from > m.size || int64(len(b)) > m.size-from || m.size > maxLoad {
+		return m.file.ReadAt(b, at)
 	}
-	return m.file.ReadAt(b, at)
+	if !m.inside {
+		m.b = slices.Grow(m.b[:0], int(m.size))[:m.size]
+		if n, err := m.file.ReadAt(m.b, m.at); n < len(m.b) {
+			return 0, err
+		}
+		m.inside = true
+	}
+	return copy(b, m.b[from:]), nil
 }
 
-// load reads the bytes of a row group if they are not many. They are to be given back.
+// load returns the bytes of a row group. They are to be given back.
 func (l *leaf) load(group int) (*loaded, error) {
 	_, at, err := l.bounds(group)
 	if err != nil {
 		return nil, err
 	}
 	m := loads.Get().(*loaded)
-	m.file, m.at, m.b = l.file.file, at.at, m.b[:0]
-	if at.size <= maxLoad {
-		if int64(cap(m.b)) < at.size {
-			m.b = make([]byte, at.size)
-		}
-		m.b = m.b[:at.size]
-		if _, err := l.file.file.ReadAt(m.b, at.at); err != nil {
-			loads.Put(m)
-			return nil, l.file.bad(dataset.ErrTruncated, at.at, "column "+l.name, "", "", err)
-		}
-	}
+	m.file, m.span, m.inside = l.file.file, at, false
 	return m, nil
 }
 
@@ -145,7 +147,6 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 	default:
 		return nil, l.file.bad(dataset.ErrUnsupported, at, "column "+l.name, "compression "+meta.Codec.String(), "none, snappy, gzip or zstd", nil)
 	}
-	values := int64(0)
 	for at < c.end {
 		h, err := l.head(from, at, c.end)
 		if err != nil {
@@ -163,20 +164,23 @@ func (l *leaf) pagesOf(group int, from io.ReaderAt) (*chunk, error) {
 		case h.kind == 2 && len(c.pages) == 0 && c.dict.size == 0:
 			c.dict = span{at, size}
 		case h.kind == 0 || h.kind == 3:
-			p := page{span{at, size}, h.values, -1, false}
+			p := page{span: span{at, size}, values: h.values, rows: -1}
 			if l.column.MaxRepetitionLevel() == 0 {
 				p.rows, p.begins = h.values, true
 			}
 			c.pages = append(c.pages, p)
-			values += h.values
+			c.total += h.values
+			if h.encoding == 2 || h.encoding == 8 {
+				c.uses = len(c.pages)
+			}
 		case h.kind != 1:
 			return nil, l.file.bad(dataset.ErrCorrupt, at, "page of "+l.name, fmt.Sprintf("kind %d", h.kind),
 				"values, or one dictionary before them", nil)
 		}
 		at += size
 	}
-	if values != meta.NumValues {
-		return nil, l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d values in the pages of row group %d", values, group),
+	if c.total != meta.NumValues {
+		return nil, l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d values in the pages of row group %d", c.total, group),
 			fmt.Sprint(meta.NumValues), nil)
 	}
 	l.chunks[group] = c
@@ -288,7 +292,10 @@ func (l *leaf) decode(group int, m *loaded, c *chunk, first int, use func(i int,
 	}
 	from := c.pages[first].at
 	v := &view{m, base, c.dict, span{from, c.end - from}}
-	if c.dict.size > 0 {
+	if first >= c.uses {
+		v.dict = span{} // writers give up on a dictionary that gets large, and the pages behind do without
+	}
+	if v.dict.size > 0 {
 		if err := l.checkPage(m, c, c.dict); err != nil {
 			return err
 		}

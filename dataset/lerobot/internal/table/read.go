@@ -54,27 +54,41 @@ func (l *leaf) read(ctx context.Context, group int, from, to int64, v *Values) e
 		return err
 	}
 	first, row := c.locate(from)
-	values := int64(0)
-	for _, p := range c.pages {
-		values += p.values
-	}
-	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most), values: values}
-	err = l.decode(group, m, c, first, func(i int, p parquet.Page) (bool, error) {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
+	r := &rows{leaf: l, v: v, from: from, to: to, next: row, had: v.Rows, most: int(c.most), values: c.total}
+	use := func(i int, p *prepared) (bool, error) {
 		before := r.next
 		if err := r.page(p); err != nil {
 			return false, err
 		}
-		reps := p.RepetitionLevels()
-		c.learn(i, r.next-before, len(reps) == 0 || reps[0] == 0)
+		c.learn(i, r.next-before, len(p.reps) == 0 || p.reps[0] == 0)
 		if v.Len() > r.most {
 			return false, l.file.bad(dataset.ErrTooLarge, c.pages[i].at, "column "+l.name, fmt.Sprintf("%d values or more", v.Len()),
 				fmt.Sprintf("at most %d at a time", r.most), nil)
 		}
-		return r.next < to || (r.next == to && !c.ends(i+1)), nil
-	})
+		more := r.next < to || (r.next == to && !c.ends(i+1))
+		if !more {
+			l.hold(group, i, p)
+		}
+		return more, nil
+	}
+	more := true
+	if p := l.take(group, first); p != nil {
+		more, err = use(first, p)
+		p.release()
+		first++
+	}
+	if more && err == nil {
+		err = l.decode(group, m, c, first, func(i int, page parquet.Page) (bool, error) {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			p, err := l.prepare(page)
+			if err != nil {
+				return false, err
+			}
+			return use(i, p)
+		})
+	}
 	if err == nil && int64(v.Rows-r.had) != to-from {
 		err = l.file.bad(dataset.ErrCorrupt, c.end, "column "+l.name, fmt.Sprintf("%d of rows %d to %d of row group %d", v.Rows-r.had, from, to,
 			group), "all", nil)
@@ -93,40 +107,90 @@ type rows struct {
 	values   int64 // how many values the row group has
 }
 
-// page takes what is wanted of a page.
-func (r *rows) page(p parquet.Page) error {
-	d, err := r.leaf.denseOf(p)
+// prepared is a page whose values and levels were looked at.
+type prepared struct {
+	page       parquet.Page
+	dense      *dense
+	reps, defs []byte
+	n          int // values and nulls
+	width      int // of every row, if there are no nulls and every row has as many; else 0
+}
+
+func (l *leaf) prepare(page parquet.Page) (*prepared, error) {
+	d, err := l.denseOf(page)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	reps, defs := p.RepetitionLevels(), p.DefinitionLevels()
-	full := byte(r.leaf.column.MaxDefinitionLevel())
-	whole := len(defs) == 0 || bytes.Count(defs, []byte{full}) == len(defs)
-	n := len(defs)
-	if n == 0 {
-		n = d.n
+	p := &prepared{page: page, dense: d, reps: page.RepetitionLevels(), defs: page.DefinitionLevels()}
+	whole := len(p.defs) == 0 || bytes.Count(p.defs, []byte{byte(l.column.MaxDefinitionLevel())}) == len(p.defs)
+	if p.n = len(p.defs); p.n == 0 {
+		p.n = d.n
 	}
-	if whole && d.n != n || len(reps) > 0 && len(reps) != n {
-		return r.leaf.file.bad(dataset.ErrCorrupt, -1, "page of "+r.leaf.name, fmt.Sprintf("%d values, %d and %d levels", d.n, len(reps),
-			len(defs)), "as many of each", nil)
+	if whole && d.n != p.n || len(p.reps) > 0 && len(p.reps) != p.n {
+		return nil, l.file.bad(dataset.ErrCorrupt, -1, "page of "+l.name, fmt.Sprintf("%d values, %d and %d levels", d.n, len(p.reps), len(p.defs)),
+			"as many of each", nil)
 	}
-	if n == 0 {
+	if whole && p.n > 0 {
+		p.width = regular(p.reps, p.n)
+	}
+	return p, nil
+}
+
+func (p *prepared) release() { parquet.Release(p.page) }
+
+// held is the page that was read last, for the rows that come next are often in it too.
+type held struct {
+	group, number int
+	p             *prepared
+}
+
+// maxHeld is how many values a page may have that is held.
+const maxHeld = 1 << 19
+
+// hold keeps a page.
+func (l *leaf) hold(group, number int, p *prepared) {
+	if p.n > maxHeld {
+		return
+	}
+	parquet.Retain(p.page)
+	l.mu.Lock()
+	before := l.held
+	l.held = held{group, number, p}
+	l.mu.Unlock()
+	if before.p != nil {
+		before.p.release()
+	}
+}
+
+// take returns the page that is held if it is that, and holds it no longer; else nil.
+func (l *leaf) take(group, number int) *prepared {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.held.p
+	if p == nil || l.held.group != group || l.held.number != number {
 		return nil
 	}
-	if whole {
-		if width := regular(reps, n); width > 0 {
-			count := int64(n / width)
-			a, b := min(max(r.from-r.next, 0), count), min(max(r.to-r.next, 0), count)
-			r.next += count
-			if a < b {
-				r.v.add(int(b-a), width)
-				d.reserve(r.v, int(min((r.to-r.from)*int64(width), r.values, int64(r.most))))
-				d.appendTo(r.v, int(a)*width, int(b)*width)
-			}
-			return nil
-		}
+	l.held = held{}
+	return p
+}
+
+// page takes what is wanted of a page.
+func (r *rows) page(p *prepared) error {
+	if p.n == 0 {
+		return nil
 	}
-	return r.slow(d, reps, defs, n)
+	if p.width == 0 {
+		return r.slow(p.dense, p.reps, p.defs, p.n)
+	}
+	count := int64(p.n / p.width)
+	a, b := min(max(r.from-r.next, 0), count), min(max(r.to-r.next, 0), count)
+	r.next += count
+	if a < b {
+		r.v.add(int(b-a), p.width)
+		p.dense.reserve(r.v, int(min((r.to-r.from)*int64(p.width), r.values, int64(r.most))))
+		p.dense.appendTo(r.v, int(a)*p.width, int(b)*p.width)
+	}
+	return nil
 }
 
 // regular returns how many values each row has, if all have as many and the first begins one; 0 if not.

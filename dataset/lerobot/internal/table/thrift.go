@@ -214,6 +214,7 @@ type pageHead struct {
 	values, nulls            int64
 	rows                     int64 // -1 where the page does not say
 	levels                   int64 // bytes of levels before the compressed ones, of version 2
+	encoding                 int64
 	packed                   bool
 	size                     int // of the header itself
 }
@@ -239,8 +240,11 @@ func parsePageHead(b []byte) (h pageHead, err error) {
 			return into(kind, &h.compressed)
 		case (id == 5 || id == 7) && kind == kindStruct:
 			return s.structure(func(id int, kind byte) error {
-				if id == 1 {
+				switch id {
+				case 1:
 					return into(kind, &h.values)
+				case 2:
+					return into(kind, &h.encoding)
 				}
 				return s.skip(kind, 1, false)
 			})
@@ -255,6 +259,8 @@ func parsePageHead(b []byte) (h pageHead, err error) {
 					return into(kind, &h.nulls)
 				case 3:
 					return into(kind, &h.rows)
+				case 4:
+					return into(kind, &h.encoding)
 				case 5, 6:
 					err = into(kind, &part)
 					h.levels += part
