@@ -52,7 +52,8 @@ const chunk = 1000
 // the episodes'. Statistics of images and videos are of the frames and pixels that LeRobot samples, in exact arithmetic; JPEG and video decoders differ by
 // a level here and there.
 //
-// Memory is bounded by an episode, its rows as float64 beside what is written and twice its encoded images, and a few hundred bytes for each episode.
+// Memory is bounded by an episode, its rows as float64 beside what is written and twice its encoded images; a file's list of row groups, which is written
+// at its end, takes about 1 kB for each column of each episode in it, and an episode that is in a finished file a few hundred bytes.
 type Writer struct {
 	opt    WriteOptions
 	folder *atomicfile.Folder
