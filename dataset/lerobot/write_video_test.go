@@ -179,3 +179,54 @@ func TestAVideoIsDecodedForItsStatistics(t *testing.T) {
 	e.Media = nil
 	require.NoError(t, w.Add(ctx, e), "it costs itself only")
 }
+
+// TestWritingMendsVideosThatLeRobotJoined joins five episodes of ten frames as LeRobot does, by ffmpeg's concat demuxer. It begins each file at the end of
+// the one before, which mp4 keeps in milliseconds: frames come later and later than LeRobot writes down.
+func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
+	ctx := context.Background()
+	names := []string{"av1.mp4", "av1.mp4", "av1.mp4", "av1.mp4", "av1.mp4"}
+	d := filmed(t, 10, names...)
+	w, path := created(t, WriteOptions{FPS: 30})
+	for e, err := range dataset.Episodes(ctx, d) {
+		require.NoError(t, err)
+		require.NoError(t, w.Add(ctx, e))
+	}
+	require.NoError(t, w.Commit(ctx))
+	run := func(args ...string) {
+		cmd := exec.Command("ffmpeg", append([]string{"-nostdin", "-loglevel", "error", "-y"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	dir := t.TempDir()
+	one, list := filepath.Join(dir, "one.mp4"), filepath.Join(dir, "list.txt")
+	run("-i", "../mp4/testdata/av1.mp4", "-frames:v", "10", "-c", "copy", one)
+	require.NoError(t, os.WriteFile(list, []byte(strings.Repeat("file one.mp4\n", 5)), 0o666))
+	run("-f", "concat", "-i", list, "-c", "copy", filepath.Join(path, "videos/camera/chunk-000/file-000.mp4"))
+
+	joined, err := Open(ctx, path, Options{})
+	require.NoError(t, err)
+	defer joined.Close()
+	w, path = created(t, WriteOptions{FPS: 30})
+	drifted := 0
+	for i := range 5 {
+		joined.declared[int64(i)].videos["camera"] = video{from: float64(i) / 3, to: float64(i+1) / 3}
+		e, err := joined.Episode(ctx, i)
+		require.NoError(t, err)
+		if strings.Contains(e.Damage.String(), "more than 0.1 ms from their rows") {
+			drifted++
+		}
+		require.NoError(t, w.Add(ctx, e))
+	}
+	assert.Greater(t, drifted, 0, "ffmpeg joined without a drift")
+	require.NoError(t, w.Commit(ctx))
+	mended, err := Open(ctx, path, Options{Strict: true})
+	require.NoError(t, err)
+	defer mended.Close()
+	for e, err := range dataset.Episodes(ctx, mended) {
+		require.NoError(t, err)
+		assert.Empty(t, e.Damage)
+		assert.Equal(t, 10, e.Media[0].Len())
+	}
+	from := parquetColumns(t, filepath.Join(path, firstEpisodes))["videos/camera/from_timestamp"]
+	t.Logf("%d of 5 episodes drifted; they begin at %v", drifted, from)
+}
