@@ -24,6 +24,9 @@ type WriteOptions struct {
 	RobotType string
 	// Task is what is done in episodes that do not say.
 	Task string
+	// Tasks are what the numbers of a stream "task_index" stand for: dataset.Info.Tasks of the dataset that the episodes come from. It says what is done in
+	// each row, where that changes within an episode. Without Tasks such a stream is refused.
+	Tasks []string
 	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions": "action"}. What is not
 	// in it keeps its name, but for slashes, which LeRobot does not take: they become dots. WriteReport.Renamed has all that changed.
 	Names map[string]string
@@ -193,19 +196,27 @@ func (w *Writer) begin(features []*writeFeature) {
 	w.episodes = &episodeTable{w: w, series: series{dir: filepath.Join("meta", "episodes"), limit: w.limit}}
 }
 
-// taskIndex returns the number of a task, which is the next if it is new.
-func (w *Writer) taskIndex(task string) int {
-	if i, ok := w.numbers[task]; ok {
-		return i
+// taskNumbers returns the numbers of an episode's tasks, each of which is there once; new ones get the next.
+func (w *Writer) taskNumbers(tasks []string) []int {
+	next := len(w.tasks)
+	list := make([]int, len(tasks))
+	for i, task := range tasks {
+		n, ok := w.numbers[task]
+		if !ok {
+			n, next = next, next+1
+		}
+		list[i] = n
 	}
-	return len(w.tasks)
+	return list
 }
 
-// addTask takes a task that may be new.
-func (w *Writer) addTask(task string) {
-	if i := w.taskIndex(task); i == len(w.tasks) {
-		w.tasks = append(w.tasks, task)
-		w.numbers[task] = i
+// addTasks takes an episode's tasks, some of which may be new.
+func (w *Writer) addTasks(tasks []string) {
+	for i, n := range w.taskNumbers(tasks) {
+		if n >= len(w.tasks) {
+			w.tasks = append(w.tasks, tasks[i])
+			w.numbers[tasks[i]] = n
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ func (w *Writer) write(p *episodePlan) error {
 	}
 	from := w.report.Frames
 	index := w.report.Episodes
-	w.addTask(p.task)
+	w.addTasks(p.tasks)
 	places := make([]copyPlace, len(w.features))
 	for i, f := range w.features {
 		if f.dtype == dtypeVideo {

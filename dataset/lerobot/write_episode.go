@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -23,7 +24,8 @@ type episodePlan struct {
 	stats    []featureStats
 	clips    []clip // of each, the videos' alone not empty
 	rows     int
-	task     string
+	tasks    []string // in the order in which they come
+	taskOf   []int    // which of them each row has; nil if there is one
 	shift    time.Duration
 	inexact  int
 	names    map[string]string // features by streams
@@ -33,12 +35,9 @@ type episodePlan struct {
 
 // plan looks at an episode, and reads its images.
 func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, error) {
-	p := &episodePlan{task: e.Attributes.Task, names: map[string]string{}}
-	if p.task == "" {
-		p.task = w.opt.Task
-	}
-	if !utf8.ValidString(p.task) {
-		return nil, &WriteError{Episode: w.report.Episodes, Kind: dataset.ErrOption, Got: fmt.Sprintf("the task %q", p.task), Want: "UTF-8"}
+	p := &episodePlan{tasks: []string{e.Attributes.Task}, names: map[string]string{}}
+	if p.tasks[0] == "" {
+		p.tasks[0] = w.opt.Task
 	}
 	fail := func(name string, err *WriteError) error {
 		err.Episode, err.Feature = w.report.Episodes, name
@@ -49,6 +48,12 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, er
 	}
 	for i := range e.Streams {
 		s := &e.Streams[i]
+		if s.Name == "task_index" && w.opt.Tasks != nil {
+			if bad := p.rowTasks(s, w.opt.Tasks); bad != nil {
+				return nil, fail(s.Name, bad)
+			}
+			continue
+		}
 		name, bad := w.featureName(s.Name)
 		if bad != nil {
 			return nil, fail(s.Name, bad)
@@ -80,6 +85,11 @@ func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, er
 		}
 		if err != nil {
 			return nil, err // the end of ctx
+		}
+	}
+	for _, task := range p.tasks {
+		if !utf8.ValidString(task) {
+			return nil, fail("", &WriteError{Kind: dataset.ErrOption, Got: fmt.Sprintf("the task %q", task), Want: "UTF-8"})
 		}
 	}
 	if err := p.arrange(w.features); err != nil {
@@ -177,6 +187,33 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	return nil
 }
 
+// rowTasks takes the tasks of an episode whose rows have several.
+func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *WriteError {
+	values, err := tensor.Floats(s.Values)
+	if err != nil {
+		return &WriteError{Kind: dataset.ErrMissing, Err: err}
+	}
+	if len(s.Columns) != 1 {
+		return &WriteError{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d columns", len(s.Columns)), Want: "1"}
+	}
+	p.tasks = nil
+	for i, v := range values {
+		if !(v >= 0 && v < float64(len(tasks))) || v != math.Trunc(v) {
+			return &WriteError{
+				Kind: dataset.ErrNotFound, Got: fmt.Sprintf("task %g in row %d", v, i), Want: fmt.Sprintf("the number of one of the %d in WriteOptions.Tasks", len(tasks)),
+			}
+		}
+		task := tasks[int(v)]
+		k := slices.Index(p.tasks, task)
+		if k < 0 {
+			k = len(p.tasks)
+			p.tasks = append(p.tasks, task)
+		}
+		p.taskOf = append(p.taskOf, k)
+	}
+	return nil
+}
+
 // addNumbers takes values [rows,width] and their statistics.
 func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
 	var d columns.Data
@@ -256,7 +293,7 @@ func pick[T any](list []T, at []int) []T {
 
 // addStandard makes the columns that every dataset has.
 func (p *episodePlan) addStandard(w *Writer) {
-	task := w.taskIndex(p.task)
+	numbers := w.taskNumbers(p.tasks)
 	for _, f := range standardFeatures() {
 		values := make([]float64, p.rows)
 		for i := range values {
@@ -270,7 +307,10 @@ func (p *episodePlan) addStandard(w *Writer) {
 			case "index":
 				values[i] = float64(w.report.Frames + i)
 			case "task_index":
-				values[i] = float64(task)
+				values[i] = float64(numbers[0])
+				if p.taskOf != nil {
+					values[i] = float64(numbers[p.taskOf[i]])
+				}
 			}
 		}
 		p.addNumbers(f, values)

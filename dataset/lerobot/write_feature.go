@@ -96,6 +96,8 @@ func (w *Writer) featureName(stream string) (string, *WriteError) {
 	switch {
 	case name == "":
 		return bad(dataset.ErrOption, "an empty name", "a name")
+	case name == "task_index":
+		return bad(dataset.ErrOption, "numbers of tasks", "what they stand for in WriteOptions.Tasks, or another name")
 	case slices.Contains(reserved, name):
 		return bad(dataset.ErrOption, "a name that LeRobot uses itself", "another")
 	case strings.Contains(name, "/"):

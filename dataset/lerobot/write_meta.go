@@ -30,7 +30,7 @@ func (t *episodeTable) add(r episodeRow) error {
 	p := r.plan
 	b := rowBuilder{t: t, first: t.columns == nil}
 	b.whole("episode_index", r.index)
-	b.text("tasks", p.task)
+	b.texts("tasks", p.tasks)
 	b.whole("length", p.rows)
 	b.whole("data/chunk_index", r.chunk)
 	b.whole("data/file_index", r.file)
@@ -116,9 +116,9 @@ func (b *rowBuilder) wholes(name string, list []int64) {
 	d.Int64 = append(d.Int64, list...)
 }
 
-func (b *rowBuilder) text(name, v string) {
-	d := b.next(columns.Column{Name: name, Kind: columns.String, Shape: []int{1}})
-	d.String = append(d.String, v)
+func (b *rowBuilder) texts(name string, list []string) {
+	d := b.next(columns.Column{Name: name, Kind: columns.String, Ragged: true})
+	d.String, d.Lengths = append(d.String, list...), append(d.Lengths, len(list))
 }
 
 func (b *rowBuilder) numbers(name string, shape []int, list []float64) {

@@ -276,6 +276,45 @@ func TestTasksAreNumberedAsTheyCome(t *testing.T) {
 		parquetColumns(t, filepath.Join(path, "meta/tasks.parquet")))
 }
 
+func TestTasksMayChangeWithinAnEpisode(t *testing.T) {
+	ctx := context.Background()
+	steps := func(list ...float32) *dataset.Episode {
+		e := &dataset.Episode{Streams: []dataset.Stream{streamFor(t, "a", make([]float32, len(list)), "float32"), streamFor(t, "task_index", list, "int64")}}
+		e.Attributes.Task = "lift; drop"
+		return e
+	}
+	w, path := created(t, WriteOptions{Tasks: []string{"drop", "wait", "lift"}})
+	require.NoError(t, w.Add(ctx, steps(2, 2, 0, 2)))
+	require.NoError(t, w.Add(ctx, steps(1, 0)))
+	for _, n := range []float32{3, -1, 0.5} {
+		err := w.Add(ctx, steps(1, n))
+		assert.ErrorIs(t, err, dataset.ErrNotFound)
+		assert.ErrorContains(t, err, "in row 1")
+	}
+	alone := steps(0, 0)
+	alone.Streams = alone.Streams[:1]
+	alone.Attributes.Task = "wait"
+	require.NoError(t, w.Add(ctx, alone))
+	require.NoError(t, w.Commit(ctx))
+	data := parquetColumns(t, filepath.Join(path, firstData))
+	assert.Equal(t, []any{int64(0), int64(0), int64(1), int64(0), int64(2), int64(1), int64(2), int64(2)}, data["task_index"])
+	assert.Equal(t, []any{"lift", "drop", "wait"}, parquetColumns(t, filepath.Join(path, "meta/tasks.parquet"))["task"])
+	assert.Equal(t, []any{"lift", "drop", "wait", "drop", "wait"}, parquetColumns(t, filepath.Join(path, firstEpisodes))["tasks"])
+
+	d, err := Open(ctx, path, Options{Strict: true})
+	require.NoError(t, err)
+	defer d.Close()
+	e, err := d.Episode(ctx, 0)
+	require.NoError(t, err)
+	assert.Equal(t, "lift; drop", e.Attributes.Task)
+	assert.Equal(t, []float64{0, 0, 1, 0}, numbersOf(t, e.Stream("task_index").Values))
+	again, _ := created(t, WriteOptions{Tasks: d.Info().Tasks})
+	require.NoError(t, again.Add(ctx, e))
+
+	refused, _ := created(t, WriteOptions{})
+	assert.ErrorIs(t, refused.Add(ctx, e), dataset.ErrOption, "nobody says what the numbers stand for")
+}
+
 func TestNamesAreThoseThatAreAskedFor(t *testing.T) {
 	ctx := context.Background()
 	w, path := created(t, WriteOptions{Names: map[string]string{"obs/state": "observation.state"}, RobotType: "arm"})

@@ -266,6 +266,28 @@ func TestAZeroThatBecameNullIsSeen(t *testing.T) {
 	assert.NotEqual(t, c.total(), d.total(), "a value of the next row")
 }
 
+func TestListsOfAnyLength(t *testing.T) {
+	var out bytes.Buffer
+	ragged := []Column{{Name: "i", Kind: Int64}, {Name: "texts", Kind: String, Ragged: true}}
+	w := NewWriter(&out, ragged, nil)
+	require.NoError(t, w.WriteGroup(3, []Data{{Int64: []int64{0, 1, 2}}, {String: []string{"", "b", "c", "", "e"}, Lengths: []int{1, 3, 1}}}))
+	proof, err := w.Close()
+	require.NoError(t, err)
+	require.NoError(t, check(proof, out.Bytes()))
+	var got []string
+	var at []int
+	for _, v := range read(t, out.Bytes())["texts"][0] {
+		got, at = append(got, v.String()), append(at, v.RepetitionLevel())
+		assert.Equal(t, 3, v.DefinitionLevel())
+	}
+	assert.Equal(t, []string{"", "b", "c", "", "e"}, got)
+	assert.Equal(t, []int{0, 0, 1, 1, 0}, at)
+	for _, lengths := range [][]int{{1, 4}, {1, 3, 2}, {5, 0, 0}, nil} {
+		w := NewWriter(&bytes.Buffer{}, ragged[1:], nil)
+		assert.Panics(t, func() { _ = w.WriteGroup(3, []Data{{String: make([]string, 5), Lengths: lengths}}) }, lengths)
+	}
+}
+
 type full struct{ left int }
 
 func (f *full) Write(p []byte) (int, error) {

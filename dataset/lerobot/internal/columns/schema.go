@@ -19,15 +19,24 @@ const (
 	Image
 )
 
-// Column describes a column. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; without, a row is a
-// value.
+// Column describes a column. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those of a Ragged one
+// are lists of any length but 0; without either, a row is a value.
 type Column struct {
-	Name  string
-	Kind  Kind
-	Shape []int
+	Name   string
+	Kind   Kind
+	Shape  []int
+	Ragged bool
 }
 
-// width returns how many values a row has.
+// depth is how many lists lie in one another.
+func (c Column) depth() int {
+	if c.Ragged {
+		return 1
+	}
+	return len(c.Shape)
+}
+
+// width returns how many values a row has, 1 if that differs.
 func (c Column) width() int {
 	n := 1
 	for _, d := range c.Shape {
@@ -46,7 +55,7 @@ func (c Column) leaves() int {
 
 // definition is the level of a value that is there: one for the column, two for each list, one for the field of a struct.
 func (c Column) definition() int {
-	d := 1 + 2*len(c.Shape)
+	d := 1 + 2*c.depth()
 	if c.Kind == Image {
 		d++
 	}
@@ -58,7 +67,7 @@ func (c Column) repetition(i int) int {
 	if i == 0 {
 		return 0
 	}
-	r, n := len(c.Shape), 1
+	r, n := c.depth(), 1
 	for k := len(c.Shape) - 1; k > 0; k-- {
 		if n *= c.Shape[k]; i%n != 0 {
 			break
@@ -89,7 +98,7 @@ func (c Column) node() parquet.Node {
 		}}
 	}
 	n = parquet.Optional(n)
-	for range c.Shape {
+	for range c.depth() {
 		n = parquet.Optional(parquet.List(n))
 	}
 	return n

@@ -15,6 +15,7 @@ type Data struct {
 	Bool    []bool
 	String  []string
 	Image   []Picture
+	Lengths []int // of each row of a Ragged column
 }
 
 // Picture is an encoded image and the name that its file would have.
@@ -73,8 +74,15 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 		panic(fmt.Sprintf("columns: data of %d columns, want %d", len(data), len(w.columns)))
 	}
 	for i, c := range w.columns {
-		if got := data[i].len(c.Kind); got != n*c.width() {
-			panic(fmt.Sprintf("columns: column %s: %d values, want %d", c.Name, got, n*c.width()))
+		want := n * c.width()
+		if c.Ragged {
+			want = 0
+			for _, length := range data[i].Lengths {
+				want += max(length, 1)
+			}
+		}
+		if got := data[i].len(c.Kind); got != want || c.Ragged && len(data[i].Lengths) != n {
+			panic(fmt.Sprintf("columns: column %s: %d values, want %d", c.Name, got, want))
 		}
 	}
 	var sums []sum
@@ -85,10 +93,11 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 	}
 	const batch = 64
 	rows := make([]parquet.Row, 0, batch)
+	next := make([]int, len(w.columns)) // the first value of the row in each column
 	for at := range n {
 		rows = rows[:len(rows)+1]
 		last := &rows[len(rows)-1]
-		*last = w.row((*last)[:0], at, data, sums)
+		*last = w.row((*last)[:0], at, data, next, sums)
 		if len(rows) == batch || at == n-1 {
 			if _, w.err = w.w.WriteRows(rows); w.err != nil {
 				return w.err
@@ -105,14 +114,17 @@ func (w *Writer) WriteGroup(n int, data []Data) error {
 	return w.err
 }
 
-// row appends row at as the library takes it, and adds its values to the sums.
-func (w *Writer) row(row parquet.Row, at int, data []Data, sums []sum) parquet.Row {
+// row appends row at as the library takes it, adds its values to the sums, and moves next to the row behind.
+func (w *Writer) row(row parquet.Row, at int, data []Data, next []int, sums []sum) parquet.Row {
 	leaf := 0
 	for i, c := range w.columns {
 		width, def := c.width(), c.definition()
+		if c.Ragged {
+			width = data[i].Lengths[at]
+		}
 		for k := range width {
 			rep := c.repetition(k)
-			first := data[i].value(c.Kind, at*width+k)
+			first := data[i].value(c.Kind, next[i]+k)
 			sums[leaf].add(first, rep, def)
 			row = append(row, first.Level(rep, def, leaf))
 		}
@@ -122,6 +134,7 @@ func (w *Writer) row(row parquet.Row, at int, data []Data, sums []sum) parquet.R
 			row = append(row, path.Level(0, def, leaf+1))
 		}
 		leaf += c.leaves()
+		next[i] += width
 	}
 	return row
 }
