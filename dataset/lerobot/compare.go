@@ -125,7 +125,7 @@ func (s *Set) compare() {
 			continue
 		}
 		at := e.runs[0].at
-		if d.from >= 0 && d.to >= 0 && (d.from != at || d.to != at+rows) {
+		if at >= 0 && d.from >= 0 && d.to >= 0 && (d.from != at || d.to != at+rows) {
 			s.problems.add(where, "dataset_from_index and dataset_to_index that are not where the data is",
 				fmt.Sprintf("episode %d: %d to %d, and its rows are %d to %d", e.number, d.from, d.to, at, at+rows))
 		}

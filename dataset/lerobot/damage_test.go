@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -197,7 +199,37 @@ func TestWithoutEpisodeIndexTheListSaysWhere(t *testing.T) {
 	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
 	s = open(t, m.dir, lerobot.Options{})
 	assert.Zero(t, s.Len())
-	contains(t, problems(s), "want an episode of meta/episodes that they are of")
+	contains(t, problems(s), "column episode_index: no such name: got none of whole numbers")
+}
+
+func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
+	m := make3(t)
+	m.groups = []int{5}
+	m.options = []parquet.WriterOption{parquet.Compression(&parquet.Uncompressed)}
+	dir := m.write()
+	for codec, told := range map[format.CompressionCodec]string{format.Brotli: "compression BROTLI", format.Snappy: "snappy data"} {
+		changeFooter(t, m.path(dataFile), func(meta *format.FileMetaData) { meta.RowGroups[0].Columns[1].MetaData.Codec = codec })
+		s := open(t, dir, lerobot.Options{})
+		contains(t, problems(s), "feature episode_index: cannot be used: episodes are where meta/episodes says")
+		require.Equal(t, 2, s.Len())
+		e := episode(t, s, 1)
+		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
+		require.Len(t, e.LeftOut, 1)
+		assert.Contains(t, e.LeftOut[0].Reason, told)
+		assert.Equal(t, codec == format.Snappy, e.Damage != nil)
+	}
+}
+
+func TestAnEpisodeWithoutRows(t *testing.T) {
+	m := make3(t)
+	m.lengths = []int{2, 0}
+	s := open(t, m.write2(), lerobot.Options{Strict: true})
+	require.Equal(t, 2, s.Len())
+	e := episode(t, s, 1)
+	assert.Empty(t, e.Streams)
+	require.Len(t, e.LeftOut, 1)
+	assert.Equal(t, "no rows", e.LeftOut[0].Reason)
+	assert.Len(t, e.LeftOut[0].Columns, 2)
 }
 
 // readAll reads what there is, and fails on an error that is neither the format's nor the system's, and on streams that are not sound.

@@ -27,10 +27,25 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	}
 	r := &reader{set: s, of: of, rows: int(of.rows()), e: &dataset.Episode{Name: fmt.Sprintf("%06d", of.number)}}
 	defer r.close()
-	if err := r.read(ctx); err != nil {
+	if r.rows == 0 {
+		r.empty()
+	} else if err := r.read(ctx); err != nil {
 		return nil, err
 	}
 	return r.e, nil
+}
+
+// empty leaves out all features of an episode without rows.
+func (r *reader) empty() {
+	for i := range r.set.header.features {
+		if f := &r.set.header.features[i]; !slices.Contains(bookkeeping, f.Name) {
+			left := dataset.LeftOut{Name: f.Name, Reason: "no rows"}
+			if f.DType != "video" && f.DType != "image" && f.DType != "string" {
+				left.Columns = f.columns(f.width, f.DType, false)
+			}
+			r.e.LeftOut = append(r.e.LeftOut, left)
+		}
+	}
 }
 
 // reader reads an episode.
@@ -261,6 +276,9 @@ func (r *reader) texts(name string, v *table.Values) {
 	if v.Lens != nil || v.Width != 1 {
 		r.leave(name, r.rows, "lists of texts")
 		return
+	}
+	if len(v.Nulls) > 0 {
+		r.leave(name, len(v.Nulls), "null texts, empty here")
 	}
 	var lines []string
 	size := 0

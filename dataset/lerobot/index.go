@@ -3,6 +3,7 @@ package lerobot
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -37,7 +38,7 @@ func (e *episode) rows() (n int64) {
 	return n
 }
 
-// run is rows [from,to) of a row group. At is the number of the first in the whole dataset.
+// run is rows [from,to) of a row group. At is the number of the first in the whole dataset, -1 where files before it could not be read.
 type run struct {
 	file, group int32
 	from, to    int32
@@ -212,23 +213,22 @@ func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 	}
 	x.compareIndex(f, file)
 	column := f.Column("episode_index")
-	begin := x.row
+	begin, used, failed := x.row, false, []error(nil)
 	for g, group := range f.Groups() {
 		if column != nil {
 			if low, high, ok := column.Bounds(g); ok && low == high && low == math.Trunc(low) && math.Abs(low) < 1<<53 {
 				x.put(int64(low), run{file, int32(g), 0, int32(group.Rows), x.row})
+				used = true
 				continue
 			}
 		}
 		numbers, err := x.numbers(ctx, f.Path(), column, g, group.Rows)
 		if err != nil {
-			if x.row == begin {
-				return err
-			}
-			s.problems.add(filepath.ToSlash(s.files[file].name), "row groups whose episode_index cannot be read", err.Error())
+			failed = append(failed, err)
 			x.row, x.sure = x.row+group.Rows, false
 			continue
 		}
+		used = used || len(numbers) > 0
 		for i := 0; i < len(numbers); {
 			j := i + 1
 			for j < len(numbers) && numbers[j] == numbers[i] {
@@ -238,25 +238,35 @@ func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 			i = j
 		}
 	}
+	if !used && len(failed) > 0 {
+		x.row = begin
+		return failed[0]
+	}
+	for _, err := range failed {
+		s.problems.add(filepath.ToSlash(s.files[file].name), "row groups of which nobody knows the episodes", err.Error())
+	}
 	return nil
 }
 
 // numbers returns the episode of each row of a row group: as the column says, else by what meta/episodes says of the rows.
 func (x *indexer) numbers(ctx context.Context, path string, column *table.Column, group int, rows int64) ([]int64, error) {
-	s := x.set
+	why := error(formatError(dataset.ErrNotFound, path, -1, "column episode_index", "none of whole numbers", "one"))
 	if column != nil {
 		v := &table.Values{}
-		if err := column.Read(ctx, group, 0, rows, v); err != nil {
-			return nil, err
-		}
-		if list, ok := wholes(v); ok {
+		err := column.Read(ctx, group, 0, rows, v)
+		if list, ok := wholes(v); ok && err == nil {
 			return list, nil
 		}
+		var bad *dataset.FormatError
+		if errors.As(err, &bad) {
+			why = err
+		} else if err != nil {
+			return nil, err
+		}
 	}
-	s.problems.add("feature episode_index", "is not there as whole numbers", "episodes are where meta/episodes says")
-	if rows > 1<<26 {
-		return nil, formatError(dataset.ErrTooLarge, path, -1, "row group without episode_index", fmt.Sprintf("%d rows", rows),
-			fmt.Sprintf("at most %d", 1<<26))
+	s := x.set
+	if rows > 1<<26 || !x.sure {
+		return nil, why
 	}
 	var list []int64
 	for _, n := range s.order {
@@ -268,9 +278,9 @@ func (x *indexer) numbers(ctx context.Context, path string, column *table.Column
 		list = append(list, slices.Repeat([]int64{n}, int(to-from))...)
 	}
 	if int64(len(list)) != rows {
-		return nil, formatError(dataset.ErrCorrupt, path, -1, "rows without episode_index", fmt.Sprintf("%d to %d of the dataset",
-			x.row+int64(len(list)), x.row+rows), "an episode of meta/episodes that they are of")
+		return nil, why
 	}
+	s.problems.add("feature episode_index", "cannot be used: episodes are where meta/episodes says", why.Error())
 	return list, nil
 }
 
@@ -289,6 +299,9 @@ func (x *indexer) place(number int64) int {
 func (x *indexer) put(number int64, r run) {
 	s := x.set
 	x.row += int64(r.to - r.from)
+	if !x.sure {
+		r.at = -1
+	}
 	if r.from == r.to {
 		return
 	}

@@ -79,7 +79,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if st, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !st.IsDir() {
-		header, root = path, filepath.Dir(filepath.Dir(path))
+		header, root = path, filepath.Join(filepath.Dir(path), "..")
 	}
 	s := &Set{root: root, opt: opt, tasks: map[int64]string{}, declared: map[int64]*declared{}}
 	s.data.read, s.data.most = table.Open, maxData
