@@ -24,15 +24,16 @@ type WriteOptions struct {
 	RobotType string
 	// Task is what is done in episodes that do not say.
 	Task string
-	// Tasks are what the numbers of a stream "task_index" stand for: dataset.Info.Tasks of the dataset that the episodes come from. It says what is done in
-	// each row, where that changes within an episode. Without Tasks such a stream is refused.
+	// Tasks are what the numbers of a stream "task_index" stand for: dataset.Info.Tasks of the dataset that the episodes come from. It says what is
+	// done in each row, where that changes within an episode. Without Tasks such a stream is refused.
 	Tasks []string
-	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions": "action"}. What is not
-	// in it keeps its name, but for slashes, which LeRobot does not take: they become dots. WriteReport.Renamed has all that changed.
+	// Names gives streams and media the names that LeRobot's policies look for: {"obs/joint_pos": "observation.state", "actions": "action"}. What is
+	// not in it keeps its name, but for slashes, which LeRobot does not take: they become dots. WriteReport.Renamed has all that changed.
 	Names map[string]string
 	// Overwrite replaces a LeRobot dataset or an empty folder that has the name, when the new one is whole.
 	Overwrite bool
-	// DataFileMB is how large a file of a table may grow before the next begins, in MiB; 0 is LeRobot's 100. An episode is in one file, whatever its size.
+	// DataFileMB is how large a file of a table may grow before the next begins, in MiB; 0 is LeRobot's 100. An episode is in one file, whatever its
+	// size.
 	DataFileMB int
 }
 
@@ -50,13 +51,13 @@ const chunk = 1000
 // folder its name; until then, and after any error, there is nothing under it. The same episodes give the same bytes: nothing in a dataset says when,
 // where or from which file it was made.
 //
-// The statistics of an episode, in meta/episodes, are to the bit those that LeRobot computes of the same rows. stats.json is of all rows, and exact: LeRobot
-// merges those of the episodes, so that its means and deviations have the rounding errors of float32 sums, and its quantiles are the least or the largest of
-// the episodes'. Statistics of images and videos are of the frames and pixels that LeRobot samples, in exact arithmetic; JPEG and video decoders differ by
-// a level here and there.
+// The statistics of an episode, in meta/episodes, are to the bit those that LeRobot computes of the same rows. stats.json is of all rows, and exact:
+// LeRobot merges those of the episodes, so that its means and deviations have the rounding errors of float32 sums, and its quantiles are the least or
+// the largest of the episodes'. Statistics of images and videos are of the frames and pixels that LeRobot samples, in exact arithmetic; JPEG and
+// video decoders differ by a level here and there.
 //
-// Memory is bounded by an episode, its rows as float64 beside what is written and twice its encoded images; a file's list of row groups, which is written
-// at its end, takes about 1 kB for each column of each episode in it, and an episode that is in a finished file a few hundred bytes.
+// Memory is bounded by an episode, its rows as float64 beside what is written and twice its encoded images; a file's list of row groups, which is
+// written at its end, takes about 1 kB for each column of each episode in it, and an episode that is in a finished file a few hundred bytes.
 type Writer struct {
 	opt    WriteOptions
 	folder *atomicfile.Folder
@@ -116,14 +117,18 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	return &Writer{opt: opt, folder: folder, open: createFile, numbers: map[string]int{}, limit: int64(opt.DataFileMB) << 20}, nil
 }
 
-// Add writes an episode: each stream becomes a column, each media stream of images a column of images, and Attributes.Task the task.
+// Add writes an episode: each stream becomes a column, each media stream a column of images or a video, and
+// Attributes.Task the task.
 //
-// All of them must have the same T rows on one clock of FPS; else it is a *WriteError that is ErrNotAligned. Columns that all hold whole numbers become
-// int64, truth values bool; others float32 or float64 as Values are, with half-precision as float32. The first episode says what features the dataset
-// has, and every other must have the same. PNG and JPEG images of 8 bits in grey or colour are kept byte for byte, and raw ones become PNG.
+// All of them must have the same T rows on one clock of FPS; else it is a *WriteError that is ErrNotAligned. Columns that all hold whole numbers
+// become int64, truth values bool; others float32 or float64 as Values are, with half-precision as float32. The first episode says what features the
+// dataset has, and every other must have the same. PNG and JPEG images of 8 bits in grey or colour are kept byte for byte, and raw ones become PNG.
 //
-// An episode that cannot be written is a *WriteError, costs itself only, and leaves the Writer as it was. After a failure to write the files every call
-// returns it.
+// A video that was read from a LeRobot dataset stays one: its file is copied as it is, once for all episodes in it, and decoded for its statistics, by
+// ffmpeg. Each episode begins at the time of its own first frame, so that writing mends videos that were joined with a drift.
+//
+// An episode that cannot be written is a *WriteError, costs itself only, and leaves the Writer as it was. After a failure to write the files every
+// call returns it.
 func (w *Writer) Add(ctx context.Context, e *dataset.Episode) error {
 	if err := w.usable(); err != nil {
 		return err

@@ -142,7 +142,8 @@ func (p *episodePlan) clock(fps float64, e *dataset.Episode) *WriteError {
 					want += "; its times count steps, because nobody said how many a second there are: Options.Rate says it"
 				}
 				return &WriteError{
-					Feature: c.name, Kind: ErrNotAligned, Got: fmt.Sprintf("sample %d at %d ns, %d ns after the first", i, t, t-start), Want: want + align,
+					Feature: c.name, Kind: ErrNotAligned, Got: fmt.Sprintf("sample %d at %d ns, %d ns after the first", i, t, t-start),
+					Want: want + align,
 				}
 			}
 			p.shift = max(p.shift, time.Duration(off))
@@ -180,7 +181,8 @@ func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
 	for i, c := range p.stats[len(p.stats)-1].columns {
 		if math.IsNaN(c.Std) || math.IsInf(c.Std, 0) || math.IsInf(c.Mean, 0) {
 			return &WriteError{
-				Kind: ErrNotFinite, Got: fmt.Sprintf("column %s to %g: its squares are infinite in %s", s.Columns[i].Name, c.Max, f.dtype), Want: "smaller numbers",
+				Kind: ErrNotFinite, Got: fmt.Sprintf("column %s to %g: its squares are infinite in %s", s.Columns[i].Name, c.Max, f.dtype),
+				Want: "smaller numbers",
 			}
 		}
 	}
@@ -200,7 +202,8 @@ func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *WriteError {
 	for i, v := range values {
 		if !(v >= 0 && v < float64(len(tasks))) || v != math.Trunc(v) {
 			return &WriteError{
-				Kind: dataset.ErrNotFound, Got: fmt.Sprintf("task %g in row %d", v, i), Want: fmt.Sprintf("the number of one of the %d in WriteOptions.Tasks", len(tasks)),
+				Kind: dataset.ErrNotFound, Got: fmt.Sprintf("task %g in row %d", v, i),
+				Want: fmt.Sprintf("the number of one of the %d in WriteOptions.Tasks", len(tasks)),
 			}
 		}
 		task := tasks[int(v)]

@@ -41,7 +41,10 @@ func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Med
 			stats.levels = make([]summary.Levels, pic.channels)
 		}
 		if err == nil && tensor.FormatShape(pic.shape()) != tensor.FormatShape(f.shape) {
-			err = &WriteError{Kind: dataset.ErrShape, Got: tensor.FormatShape(pic.shape()), Want: tensor.FormatShape(f.shape) + ", as the first frame"}
+			err = &WriteError{
+				Kind: dataset.ErrShape, Got: tensor.FormatShape(pic.shape()),
+				Want: tensor.FormatShape(f.shape) + ", as the first frame",
+			}
 		}
 		if err == nil && len(sampled) > 0 && sampled[0] == i {
 			sampled = sampled[1:]
@@ -100,7 +103,8 @@ func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, e
 		return ofPixels(ctx, m, frame)
 	}
 	return nil, &WriteError{
-		Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("frames of encoding %q", m.Encoding), Want: "png, jpeg, rgb8, bgr8, mono8, or the video of a LeRobot dataset: leave the stream out",
+		Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("frames of encoding %q", m.Encoding),
+		Want: "png, jpeg, rgb8, bgr8, mono8, or the video of a LeRobot dataset: leave the stream out",
 	}
 }
 
@@ -117,7 +121,8 @@ func ofPNG(frame []byte) (*picture, error) {
 	}
 	if bits != 8 || kind != 0 && kind != 2 {
 		return nil, &WriteError{
-			Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("PNG of %d bits, colour type %d", bits, kind), Want: "8 bits, grey or colour, without alpha",
+			Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("PNG of %d bits, colour type %d", bits, kind),
+			Want: "8 bits, grey or colour, without alpha",
 		}
 	}
 	return p, nil
@@ -176,8 +181,8 @@ func decodeFrame(ctx context.Context, m *dataset.Media, frame []byte) (*tensor.T
 	return one.Decode(ctx, 0)
 }
 
-// countPixels adds the pixels of each channel of an image u8 [height,width,channels]. Of images of 300 pixels or more on a side it takes rows and columns at
-// such a distance that some 150 are left, as LeRobot does.
+// countPixels adds the pixels of each channel of an image u8 [height,width,channels]. Of images of 300 pixels or more on a side it takes rows and
+// columns at such a distance that some 150 are left, as LeRobot does.
 func countPixels(t *tensor.Tensor, shape []int, levels []summary.Levels) error {
 	if got := t.Shape(); !slices.Equal(got, shape) {
 		return &WriteError{Kind: dataset.ErrShape, Got: tensor.FormatShape(got), Want: tensor.FormatShape(shape)}
@@ -210,8 +215,8 @@ func (s *featureStats) finish() {
 	}
 }
 
-// sampleFrames returns the frames of n that statistics are of, evenly spread from the first to the last, as LeRobot takes them: n^0.75 of them, at least
-// 100 and at most 10,000, or all.
+// sampleFrames returns the frames of n that statistics are of, evenly spread from the first to the last, as LeRobot takes them: n^0.75 of them, at
+// least 100 and at most 10,000, or all.
 func sampleFrames(n int) []int {
 	count := 100
 	for count < 10_000 && float64(count+1)*float64(count+1)*float64(count+1)*float64(count+1) <= float64(n)*float64(n)*float64(n) {

@@ -110,7 +110,8 @@ func nine(frame []byte) (list [][]byte) {
 	return list
 }
 
-// TestVideosAreCopiedAsTheyAre has two cameras in three files of several episodes each. Each file is there once, whole, and each frame is found in it.
+// TestVideosAreCopiedAsTheyAre has two cameras in three files of several episodes each. Each file is there once, whole, and each frame is found in
+// it.
 func TestVideosAreCopiedAsTheyAre(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		t.Skip("no program ffmpeg")

@@ -90,9 +90,12 @@ func TestEveryZeroIsWrittenAndRead(t *testing.T) {
 			float32(0), float32(0), float32(0), float32(1) / 3, float32(1) / 4, float32(1) / 5, float32(0), float32(0), float32(0), float32(1), float32(3) / 4,
 			float32(3) / 5, float32(0), float32(0), float32(0), float32(0), float32(0), float32(0),
 		},
-		"action":        {0.0, 0.0, 1.0, -1.0 / 7, 0.0, 0.0, math.Sqrt(3), -3.0 / 7, 0.0, 0.0, 0.0, 0.0},
-		"reward":        {float32(0), float32(1), float32(0), float32(3), float32(0), float32(0)},
-		"counts":        {int64(0), int64(0), int64(-2), int64(1<<52 + 1), int64(0), int64(0), int64(0), int64(1<<52 + 3), int64(0), int64(0), int64(0), int64(0)},
+		"action": {0.0, 0.0, 1.0, -1.0 / 7, 0.0, 0.0, math.Sqrt(3), -3.0 / 7, 0.0, 0.0, 0.0, 0.0},
+		"reward": {float32(0), float32(1), float32(0), float32(3), float32(0), float32(0)},
+		"counts": {
+			int64(0), int64(0), int64(-2), int64(1<<52 + 1), int64(0), int64(0), int64(0),
+			int64(1<<52 + 3), int64(0), int64(0), int64(0), int64(0),
+		},
 		"next.done":     {false, true, false, true, false, false},
 		"timestamp":     {float32(0), float32(0.1), float32(0.2), float32(0.3), float32(0.4), float32(0)},
 		"frame_index":   {int64(0), int64(1), int64(2), int64(3), int64(4), int64(0)},
@@ -157,7 +160,8 @@ func TestStreamsMustBeOnOneClock(t *testing.T) {
 		},
 		"times at the ends of int64": func(e *dataset.Episode) {
 			for i := range e.Streams { // a tenth of a second apart, if a difference may overflow
-				list := []int64{math.MaxInt64, math.MinInt64 + 99_999_999, math.MinInt64 + 199_999_999, math.MinInt64 + 299_999_999, math.MinInt64 + 399_999_999}
+				end := int64(math.MinInt64)
+				list := []int64{math.MaxInt64, end + 99_999_999, end + 199_999_999, end + 299_999_999, end + 399_999_999}
 				e.Streams[i].Times = tensor.Must(tensor.Of(list, 5))
 			}
 		},
@@ -279,7 +283,9 @@ func TestTasksAreNumberedAsTheyCome(t *testing.T) {
 func TestTasksMayChangeWithinAnEpisode(t *testing.T) {
 	ctx := context.Background()
 	steps := func(list ...float32) *dataset.Episode {
-		e := &dataset.Episode{Streams: []dataset.Stream{streamFor(t, "a", make([]float32, len(list)), "float32"), streamFor(t, "task_index", list, "int64")}}
+		e := &dataset.Episode{Streams: []dataset.Stream{
+			streamFor(t, "a", make([]float32, len(list)), "float32"), streamFor(t, "task_index", list, "int64"),
+		}}
 		e.Attributes.Task = "lift; drop"
 		return e
 	}

@@ -26,11 +26,14 @@ type clip struct {
 // copyPlace is which file of a video feature a source was copied to.
 type copyPlace struct{ chunk, file int }
 
-// addVideo takes a video of another LeRobot dataset: its file is copied as it is, once, and the episode says from when to when it is shown. So there is
-// no loss, and no drift by joining files.
+// addVideo takes a video of another LeRobot dataset: its file is copied as it is, once, and the episode says from when to when it is shown. So there
+// is no loss, and no drift by joining files.
 func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m *dataset.Media, source *frameSource) error {
 	if len(source.frames) != p.rows {
-		return &WriteError{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d frames of a video for %d times", len(source.frames), p.rows), Want: "one each"}
+		return &WriteError{
+			Kind: dataset.ErrShape, Got: fmt.Sprintf("%d frames of a video for %d times", len(source.frames), p.rows),
+			Want: "one each",
+		}
 	}
 	open, err := source.set.videos.get(source.path)
 	if err != nil {
@@ -71,9 +74,9 @@ func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m 
 	return nil
 }
 
-// clipOf finds when an episode's frames are shown. From is the time of the first itself, whatever the dataset said that it was read from: so writing mends
-// videos that were joined with a drift. It returns a *WriteError where LeRobot would not find a frame at its row's time: it takes the frame whose number is
-// that time by the mean rate of the file, and compares the times.
+// clipOf finds when an episode's frames are shown. From is the time of the first itself, whatever the dataset said that it was read from: so writing
+// mends videos that were joined with a drift. It returns a *WriteError where LeRobot would not find a frame at its row's time: it takes the frame
+// whose number is that time by the mean rate of the file, and compares the times.
 func clipOf(track *mp4.Track, source *frameSource, fps float64) (clip, *WriteError) {
 	seconds := func(frame int) float64 {
 		ticks, timescale := track.Time(frame)
@@ -89,7 +92,8 @@ func clipOf(track *mp4.Track, source *frameSource, fps float64) (clip, *WriteErr
 		shown, row := seconds(int(f)), from+float64(i)/fps
 		if off := (shown - row) * 1e9; off > float64(tolerance) || off < -float64(tolerance) {
 			return clip{}, &WriteError{
-				Kind: ErrNotAligned, Got: fmt.Sprintf("frame %d shown %.0f ns from its row's time", i, off), Want: "0.1 ms at most, as LeRobot asks for",
+				Kind: ErrNotAligned, Got: fmt.Sprintf("frame %d shown %.0f ns from its row's time", i, off),
+				Want: "0.1 ms at most, as LeRobot asks for",
 			}
 		}
 		if taken := math.Round(row * rate); taken != float64(f) {
@@ -150,7 +154,8 @@ func (w *Writer) copyVideo(f *writeFeature, source string) (copyPlace, error) {
 // videoInfo returns what info.json says of a video beside its shape.
 func (f *writeFeature) videoInfo(fps float64) jsonObject {
 	return jsonObject{
-		{"video.height", f.shape[0]}, {"video.width", f.shape[1]}, {"video.codec", f.codec}, {"video.fps", jsonNumber(fps)}, {"video.channels", f.shape[2]},
+		{"video.height", f.shape[0]}, {"video.width", f.shape[1]}, {"video.codec", f.codec}, {"video.fps", jsonNumber(fps)},
+		{"video.channels", f.shape[2]},
 		{"is_depth_map", false},
 	}
 }

@@ -37,7 +37,9 @@ func filmed(t *testing.T, rows int, videos ...string) *Set {
 		put(path, nil)
 		out, err := os.Create(filepath.Join(root, filepath.FromSlash(path)))
 		require.NoError(t, err)
-		w := columns.NewWriter(out, []columns.Column{{Name: "action", Kind: columns.Float32}, {Name: "timestamp", Kind: columns.Float32}, {Name: "frame_index", Kind: columns.Int64}}, nil)
+		w := columns.NewWriter(out, []columns.Column{
+			{Name: "action", Kind: columns.Float32}, {Name: "timestamp", Kind: columns.Float32}, {Name: "frame_index", Kind: columns.Int64},
+		}, nil)
 		data := make([]columns.Data, 3)
 		for r := range rows {
 			data[0].Float32 = append(data[0].Float32, float32(r*i))
@@ -109,7 +111,8 @@ func TestAVideoOfAnEpisodeStaysAFile(t *testing.T) {
 	}
 }
 
-// TestAVideoThatDriftsIsRefused has a video of 29.97 frames a second beside 30 rows a second: each frame is 33 us later than its row than the one before.
+// TestAVideoThatDriftsIsRefused has a video of 29.97 frames a second beside 30 rows a second: each frame is 33 us later than its row than the one
+// before.
 func TestAVideoThatDriftsIsRefused(t *testing.T) {
 	ctx := context.Background()
 	d := filmed(t, 12, "sound.mov")
@@ -180,8 +183,8 @@ func TestAVideoIsDecodedForItsStatistics(t *testing.T) {
 	require.NoError(t, w.Add(ctx, e), "it costs itself only")
 }
 
-// TestWritingMendsVideosThatLeRobotJoined joins five episodes of ten frames as LeRobot does, by ffmpeg's concat demuxer. It begins each file at the end of
-// the one before, which mp4 keeps in milliseconds: frames come later and later than LeRobot writes down.
+// TestWritingMendsVideosThatLeRobotJoined joins five episodes of ten frames as LeRobot does, by ffmpeg's concat demuxer. It begins each file at the
+// end of the one before, which mp4 keeps in milliseconds: frames come later and later than LeRobot writes down.
 func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 	ctx := context.Background()
 	names := []string{"av1.mp4", "av1.mp4", "av1.mp4", "av1.mp4", "av1.mp4"}

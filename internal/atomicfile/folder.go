@@ -70,8 +70,8 @@ func (f *Folder) Path() string { return f.temporary }
 // Name returns the name that Commit will give it, as the caller wrote it.
 func (f *Folder) Name() string { return f.path }
 
-// Commit flushes every file to the disk and gives the folder its name. A folder that it replaces is removed when the new one is there; should the machine
-// stop between the two, the old one lies beside the name.
+// Commit flushes every file to the disk and gives the folder its name. A folder that it replaces is removed when the new one is there; should the
+// machine stop between the two, the old one lies beside the name.
 func (f *Folder) Commit() error {
 	err := filepath.WalkDir(f.temporary, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

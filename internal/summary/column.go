@@ -19,8 +19,8 @@ type Column struct {
 type Float interface{ ~float32 | ~float64 }
 
 // Block returns the statistics of each of the width columns of rows [n,width], n at least 1. The values are finite. The sums are made in T as numpy's
-// mean along the first axis makes them: row after row, or pairwise where there is one column. So float32 columns of many rows have the rounding errors
-// that LeRobot's have. One row is its own mean and quantiles, with a deviation of 0.
+// mean along the first axis makes them: row after row, or pairwise where there is one column. So float32 columns of many rows have the rounding
+// errors that LeRobot's have. One row is its own mean and quantiles, with a deviation of 0.
 func Block[T Float](rows []T, width int) []Column {
 	n := len(rows) / width
 	out := make([]Column, width)

@@ -86,8 +86,8 @@ func TestBlockHasTheBitsOfNumpy(t *testing.T) {
 	}
 }
 
-// TestTotalIsExactHoweverTheRowsAreCut compares with exact sums. A mean differs by the rounding of two sums and a division, 2^-52 of the largest value;
-// a variance by that of a difference squared.
+// TestTotalIsExactHoweverTheRowsAreCut compares with exact sums. A mean differs by the rounding of two sums and a division, 2^-52 of the largest
+// value; a variance by that of a difference squared.
 func TestTotalIsExactHoweverTheRowsAreCut(t *testing.T) {
 	for _, c := range load(t).Cases {
 		x := draw(c.Rows*c.Width, c.Seed, c.Scale, c.Offset)

@@ -2,8 +2,8 @@ package summary
 
 import "math"
 
-// Total is the statistics of rows that come in blocks, each block twice: once to Add, all of them, and then to Bin, in any order. It keeps 40 kB a column
-// and no rows.
+// Total is the statistics of rows that come in blocks, each block twice: once to Add, all of them, and then to Bin, in any order. It keeps 40 kB a
+// column and no rows.
 type Total struct {
 	count      int
 	sum        []float64 // of the values, with what rounding took of it in lost
@@ -114,9 +114,9 @@ func (l *Levels) Merge(o *Levels) {
 	}
 }
 
-// Column returns the statistics of values scaled to 0..1, v/255, exact in float64: LeRobot adds the pixels of an episode in float32, which differs from
-// the third digit on where there are millions. Minimum and maximum are rounded to float32 as LeRobot's are, and quantiles are by its bins. There must be
-// a value.
+// Column returns the statistics of values scaled to 0..1, v/255, exact in float64: LeRobot adds the pixels of an episode in float32, which differs
+// from the third digit on where there are millions. Minimum and maximum are rounded to float32 as LeRobot's are, and quantiles are by its bins. There
+// must be a value.
 func (l *Levels) Column() Column {
 	lo, hi := -1, 0
 	var n, sum float64 // whole numbers, exact below 2^53: 10^13 pixels

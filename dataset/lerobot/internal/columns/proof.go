@@ -28,8 +28,8 @@ type Block struct {
 // errDiffers is what read back otherwise.
 var errDiffers = errors.New("read back, the file is not what was written")
 
-// Check reads a file and compares its bytes, and then every value and where it stands in its row, with what was written. It hands the numbers to visit, if it is
-// not nil, row group by row group and there column by column; a block has whole rows, and is gone when visit returns.
+// Check reads a file and compares its bytes, and then every value and where it stands in its row, with what was written. It hands the numbers to
+// visit, if it is not nil, row group by row group and there column by column; a block has whole rows, and is gone when visit returns.
 func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit func(Block)) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // the library panics at some broken files

@@ -19,8 +19,8 @@ const (
 	Image
 )
 
-// Column describes a column. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those of a Ragged one
-// are lists of any length but 0; without either, a row is a value.
+// Column describes a column. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those of a
+// Ragged one are lists of any length but 0; without either, a row is a value.
 type Column struct {
 	Name   string
 	Kind   Kind

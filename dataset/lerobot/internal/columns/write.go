@@ -64,8 +64,8 @@ func NewWriter(out io.Writer, columns []Column, metadata map[string]string) *Wri
 // Size returns the bytes that were written so far: the row groups.
 func (w *Writer) Size() int64 { return w.w.Size() }
 
-// WriteGroup writes a row group of n rows, data in the order of the columns. Data of another length than its column has is a mistake in the caller and
-// panics. After an error every call returns it.
+// WriteGroup writes a row group of n rows, data in the order of the columns. Data of another length than its column has is a mistake in the caller
+// and panics. After an error every call returns it.
 func (w *Writer) WriteGroup(n int, data []Data) error {
 	if w.err != nil {
 		return w.err
@@ -151,7 +151,9 @@ func (w *Writer) Close() (Proof, error) {
 }
 
 func (d Data) len(k Kind) int {
-	return [...]int{Float32: len(d.Float32), Float64: len(d.Float64), Int64: len(d.Int64), Bool: len(d.Bool), String: len(d.String), Image: len(d.Image)}[k]
+	return [...]int{
+		Float32: len(d.Float32), Float64: len(d.Float64), Int64: len(d.Int64), Bool: len(d.Bool), String: len(d.String), Image: len(d.Image),
+	}[k]
 }
 
 // value returns value i; of an image, its bytes.
