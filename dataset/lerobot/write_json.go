@@ -98,13 +98,17 @@ func (w *Writer) stats() (jsonObject, error) {
 			case name == "count":
 				v = []int{count}
 			case f.pixels():
-				pixels := make([][][]float64, len(list))
+				pixels := make([][][]jsonFloat, len(list))
 				for i, x := range list {
-					pixels[i] = [][]float64{{x}}
+					pixels[i] = [][]jsonFloat{{jsonFloat(x)}}
 				}
 				v = pixels
 			default:
-				v = list
+				floats := make([]jsonFloat, len(list))
+				for i, x := range list {
+					floats[i] = jsonFloat(x)
+				}
+				v = floats
 			}
 			one = append(one, jsonMember{name, v})
 		}
@@ -174,4 +178,16 @@ func (o jsonObject) MarshalJSON() ([]byte, error) {
 	}
 	out.WriteByte('}')
 	return out.Bytes(), nil
+}
+
+// jsonFloat is a number that Python reads as a float: whole ones have a point.
+type jsonFloat float64
+
+// MarshalJSON writes the number.
+func (f jsonFloat) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(float64(f))
+	if err == nil && !bytes.ContainsAny(text, ".e") {
+		text = append(text, ".0"...)
+	}
+	return text, err
 }

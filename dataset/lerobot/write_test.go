@@ -133,6 +133,9 @@ func TestEveryZeroIsWrittenAndRead(t *testing.T) {
 	for name, list := range episodes {
 		assert.NotContains(t, list, nil, name)
 	}
+	text := files(t, path)["meta/stats.json"]
+	assert.Regexp(t, `"reward": \{\s+"min": \[\s+0\.0\s+\],\s+"max": \[\s+3\.0\s+\]`, text, "floats, for Python")
+	assert.Regexp(t, `"count": \[\s+6\s+\]`, text)
 	r := w.Report()
 	assert.Equal(t, WriteReport{Episodes: 2, Frames: 6, Tasks: 1, Files: 5, Bytes: r.Bytes, Shift: r.Shift}, r)
 	size := 0
