@@ -40,7 +40,7 @@ var rules = map[string][]string{
 	"dataset":                 {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
 	"dataset/internal/h5test": {"tensor", "dataset", "github.com/stretchr/testify/..."},
 	"dataset/safetensors":     {"tensor", "dataset/...", "internal/atomicfile"},
-	"dataset/lerobot":         {"tensor", "dataset/...", "internal/atomicfile", "internal/errs", "internal/summary", "github.com/parquet-go/parquet-go/..."},
+	"dataset/lerobot":         {"tensor", "dataset/...", "internal/atomicfile", "internal/summary", "github.com/parquet-go/parquet-go/..."},
 	"internal/summary":        {},
 	"align":                   {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"viz":                     {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
