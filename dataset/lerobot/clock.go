@@ -133,16 +133,17 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 	if wrong == 0 {
 		return nil
 	}
-	got := fmt.Sprintf("%g s in row %d", stamps[at], at)
-	want := fmt.Sprintf("%g s; Options.Clock chooses one of %s", float64(counted[at])/1e9, strings.Join(info.Clocks, " and "))
+	what := fmt.Sprintf("%d timestamps depart from frame_index/fps by more than 0.1 ms, the first, of row %d, is %g s and not %g s", wrong, at, stamps[at], float64(counted[at])/1e9)
+	choice := "; the clock " + strings.Join(info.Clocks, " or ") + " can be chosen"
 	for i := range stamps {
 		if i > 0 && stamps[i] <= stamps[i-1] {
-			return r.damage("timestamps that depart from frame_index/fps by more than 0.1 ms, and are not used, for they do not ascend", wrong, got,
-				want)
+			r.e.Remarks = append(r.e.Remarks, what+": they are not the clock of the episode, for they do not ascend"+choice)
+			return nil
 		}
 	}
 	r.times = nanoseconds(stamps)
-	return r.damage("timestamps that depart from frame_index/fps by more than 0.1 ms, and are the clock of the episode", wrong, got, want)
+	r.e.Remarks = append(r.e.Remarks, what+": they are the clock of the episode"+choice)
+	return nil
 }
 
 // counted returns the times of frames, or of rows where there is no frame_index, ns. Without a rate a frame takes a second.

@@ -62,31 +62,35 @@ func valuesOf(v *table.Values, typ string, rows, width int) (*tensor.Tensor, int
 		t, err := tensor.Of(v.Float64, rows, width)
 		return t, 0, err
 	}
+	bits := 64
 	switch typ {
 	case "bool", "int8", "uint8", "int16", "uint16":
-		list := make([]float32, len(v.Int64))
-		for i, x := range v.Int64 {
-			list[i] = float32(x)
-		}
-		for _, i := range v.Nulls {
-			list[i] = float32(math.NaN())
-		}
-		t, err := tensor.Of(list, rows, width)
-		return t, 0, err
+		bits = 16
 	}
 	whole, err := tensor.Of(v.Int64, rows, width)
 	if err != nil {
 		return nil, 0, err
 	}
-	t, inexact, err := dataset.Numbers(whole)
+	t, inexact, err := dataset.Numbers(whole, bits)
 	if err != nil || len(v.Nulls) == 0 {
 		return t, inexact, err
 	}
-	list, err := tensor.Data[float64](t)
-	for _, i := range v.Nulls {
-		list[i] = math.NaN()
+	if t.DType() == tensor.F32 {
+		return t, inexact, nulls[float32](t, v.Nulls)
 	}
-	return t, inexact, err
+	return t, inexact, nulls[float64](t, v.Nulls)
+}
+
+// nulls makes values NaN.
+func nulls[T float32 | float64](t *tensor.Tensor, at []int) error {
+	list, err := tensor.Data[T](t)
+	if err != nil {
+		return err
+	}
+	for _, i := range at {
+		list[i] = T(math.NaN())
+	}
+	return nil
 }
 
 // even gives all rows the same width: rows that have another are NaN throughout, or 0 with a null where they are whole numbers. It returns how many

@@ -266,7 +266,7 @@ func (r *Reader) numbers(path string, d *hdf5.Dataset) error {
 		return err
 	}
 	whole := !values.DType().IsFloat()
-	values, inexact, err := dataset.Numbers(values)
+	values, inexact, err := dataset.Numbers(values, 8*d.Type().Size)
 	if err != nil {
 		return err
 	}

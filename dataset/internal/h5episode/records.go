@@ -47,7 +47,7 @@ func (r *Reader) records(path string, d *hdf5.Dataset) error {
 		if err != nil {
 			return err
 		}
-		values, rounded, err := dataset.Numbers(read)
+		values, rounded, err := dataset.Numbers(read, 8*field.Type().Size)
 		if err != nil {
 			return err
 		}
