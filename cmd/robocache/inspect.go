@@ -119,8 +119,8 @@ func (a *app) inspectCommand() *cobra.Command {
 		Long: `Inspect lists the streams of a recording or dataset: samples, rate, what they cover, gaps,
 duplicate timestamps and steps back, and their columns; its media, tasks and splits; what it
 declares that is not there; and of all else why it is no stream. PATH is a file, a folder or a
-pipe of any format that the page on the command line lists. Of a dataset of several episodes the
-streams are summed over all, or are those of --episode N.`,
+pipe: docs/command-line.md lists the formats. Of a dataset of several episodes the streams are
+summed over all, or are those of --episode N.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect dataset/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -139,7 +139,8 @@ streams are summed over all, or are those of --episode N.`,
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
 	cmd.Flags().StringVar(&in.opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
-	cmd.Flags().IntVar(&in.episode, "episode", -1, "the streams of this `episode` alone, from 0")
+	cmd.Flags().IntVar(&in.episode, "episode", -1, "the streams of this `EPISODE` alone, counted from 0")
+	cmd.Flags().Lookup("episode").DefValue = "0" // so that help names no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
 	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")
 	cmd.ValidArgsFunction = recordingFiles
