@@ -112,7 +112,7 @@ type inspector struct {
 
 func (a *app) inspectCommand() *cobra.Command {
 	var in inspector
-	rate := positiveFlag{max: 1e9, unit: "HZ"}
+	rate, episode := positiveFlag{max: 1e9, unit: "HZ"}, episodeFlag(-1)
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
 		Short: "List what a recording or dataset holds",
@@ -130,16 +130,14 @@ summed over all, or are those of --episode N.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.path, in.opt.Rate = args[0], rate.value
-			if cmd.Flags().Changed("episode") && in.episode < 0 {
-				return usagef("--episode: got %d, want 0 or more", in.episode)
-			}
+			in.episode = int(episode)
 			return a.inspect(cmd.Context(), &in)
 		},
 	}
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
 	cmd.Flags().StringVar(&in.opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
-	cmd.Flags().IntVar(&in.episode, "episode", -1, "the streams of this `EPISODE` alone, counted from 0")
+	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, counted from 0")
 	cmd.Flags().Lookup("episode").DefValue = "0" // so that help names no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
 	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")

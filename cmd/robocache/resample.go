@@ -24,7 +24,7 @@ type request struct {
 	streams       []string
 	strict        bool
 	unordered     string
-	episode       int // of a folder; -1 unless given
+	episode       episodeFlag // of a dataset; -1 unless given
 	fillGaps      bool
 	kind          choice[ops.Interp]
 	quat          choice[ops.QuatOrder]
@@ -94,7 +94,7 @@ const streamFlag = "NAME[COLUMN,...]:kind:max-gap of a stream to take, all but t
 // newRequest returns a request whose flags know their values.
 func newRequest(op string) *request {
 	return &request{
-		op:     op,
+		op: op, episode: -1,
 		kind:   choice[ops.Interp]{list: kinds(), kind: "KIND"},
 		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, kind: "ORDER"},
 		edge:   choice[ops.Edge]{list: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, kind: "RULE"},
@@ -160,8 +160,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	f.Var(&r.rate, "rate", "steps a second of a recording that has no times and does not say")
 	f.StringVar(&r.clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
-	f.IntVar(&r.episode, "episode", -1, "which `EPISODE` of a dataset of several, counted from 0")
-	f.Lookup("episode").DefValue = "0" // so that help names no default
+	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
 	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")
