@@ -2,6 +2,7 @@ package dataset_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func init() {
 		}
 	}
 	dataset.Register(dataset.Format{Name: "a box of anything", Match: match, Open: openBox})
-	dataset.Register(dataset.Format{Name: "box of apples", Match: match, Inside: holds('a'), Open: openBox})
+	dataset.Register(dataset.Format{Name: "box of apples", Extensions: []string{".box"}, Match: match, Inside: holds('a'), Open: openBox})
 	dataset.Register(dataset.Format{Name: "box of pears", Match: match, Inside: holds('p'), Open: openBox})
 }
 
@@ -178,4 +179,72 @@ func TestAFolderOfSeveralFormatsIsRefused(t *testing.T) {
 	cancel()
 	_, err = dataset.Open(ctx, dir, dataset.Options{})
 	assert.True(t, errors.Is(err, context.Canceled))
+}
+
+func TestFilesOfAFolderThatCannotBeReadAreEpisodesThatAreErrors(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	write(t, dir, "1.box", "BOXa1")
+	write(t, dir, "2.box", "")     // empty
+	write(t, dir, "3.box", "sack") // its beginning is broken
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "4.box")))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "notes")))
+	write(t, dir, "5 of\nfive.BOX", "BOXa1")
+	write(t, dir, "._1.box", "of another system")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "6.box"), 0o700))
+	write(t, dir, "notes.txt", "")
+	d, err := dataset.Open(ctx, dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	var got []string
+	for e, err := range dataset.Episodes(ctx, d) {
+		if err != nil {
+			got = append(got, "error")
+			continue
+		}
+		got = append(got, e.Name)
+	}
+	assert.Equal(t, []string{"1/e0", "error", "error", "error", "5 of\nfive/e0"}, got)
+	_, err = d.Episode(ctx, 3)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	var where []string
+	for _, p := range d.Info().Problems {
+		where = append(where, p.Where)
+	}
+	assert.Equal(t, []string{"1.box: lid", "2.box", "3.box", "4.box", "5 of\nfive.BOX: lid"}, where)
+
+	_, err = dataset.Open(ctx, dir, dataset.Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrCorrupt, "strict refuses the first")
+}
+
+func TestAFolderOfWhichNothingCanBeReadSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	_, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+	assert.ErrorContains(t, err, `folders in it, such as "a", are not looked into`)
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "1.box")))
+	_, err = dataset.Open(context.Background(), dir, dataset.Options{})
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestWhatAFolderSaysOfItselfIsTheCallers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "1", "BOXa1")
+	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	info := d.Info()
+	info.Tasks[0], info.Attributes["robot"], info.Problems[0].Where = "", "", ""
+	assert.Equal(t, "carry", d.Info().Tasks[0])
+	assert.Equal(t, "arm", d.Info().Attributes["robot"])
+	assert.Equal(t, "1: lid", d.Info().Problems[0].Where)
+}
+
+func TestNamesAreOfOneOrderOnly(t *testing.T) {
+	names := []string{"", "a", "a01", "a1", "a1b", "a2", "a10", "b"}
+	for i, a := range names {
+		for k, b := range names {
+			assert.Equal(t, cmp.Compare(i, k), cmp.Compare(dataset.CompareNames(a, b), 0), "%q %q", a, b)
+		}
+	}
 }
