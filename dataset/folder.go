@@ -139,7 +139,7 @@ func (s *sorting) chosen() (Format, []string, error) {
 		switch {
 		case !f.named(file):
 		case f.Named != nil:
-			if head, err := headOf(file); err != nil || f.Named(head) {
+			if head, err := headOf(file); err != nil || len(head) == 0 || f.Named(head) {
 				files = append(files, file)
 			}
 		case !f.Text: // it is empty, or its beginning is broken

@@ -158,7 +158,11 @@ func (s *Summary) stream(in *Stream) {
 
 // other says what columns have that is otherwise in those of another episode.
 func other(columns, theirs []Column) string {
-	if len(columns) != len(theirs) {
+	switch {
+	case len(columns) == len(theirs):
+	case len(columns) == 1:
+		return "1 column"
+	default:
 		return fmt.Sprintf("%d columns", len(columns))
 	}
 	for i, c := range columns {

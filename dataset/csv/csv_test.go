@@ -268,3 +268,14 @@ func TestAHeaderAloneIsNoRows(t *testing.T) {
 	e, _ := read(t, "time,x\n", strict)
 	assert.Equal(t, []int{0, 1}, e.Stream("data").Values.Shape())
 }
+
+func TestAFieldThatSaysThatNothingIsThereIsNoComment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	require.NoError(t, os.WriteFile(path, []byte("a,time,b\n1,0.0,2\n#N/A,0.1,4\n# a comment\n#N/A too\n3,0.2,6\n"), 0o600))
+	s, err := csv.Open(path, dataset.Options{Strict: true})
+	require.NoError(t, err)
+	e, err := s.Episode(context.Background(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, 3, e.Frames)
+	assert.Equal(t, []dataset.LeftOut{{Name: "a", Count: 1, Reason: "empty fields, which are NaN"}}, e.LeftOut)
+}

@@ -10,10 +10,10 @@ import (
 	"github.com/robocache/robocache/dataset/hdf5"
 )
 
-// WantDemos says what HasDemos looks for.
+// WantDemos says what DemosOf looks for.
 const WantDemos = "a group data with groups demo_0, demo_1, ..."
 
-// DemosOf returns the names of the groups demo_N in a group data, in the order of their numbers; none if there is no such group.
+// DemosOf returns the names in a group data that begin with demo, in the order of their numbers; none if there is no such group.
 func DemosOf(root *hdf5.Group) (data *hdf5.Group, demos []string, err error) {
 	if !root.Has("data") {
 		return nil, nil, nil
@@ -54,6 +54,7 @@ func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
 		return err
 	}
 	s.About.Attributes = said
+	s.tellOthers(data)
 	if err := s.ChooseRate(rateOf(said["env_args"])); err != nil {
 		return err
 	}
@@ -74,6 +75,30 @@ func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
 		s.Problem("data", fmt.Sprintf("total says %s steps, and its demonstrations have %d", said["total"], s.About.Frames))
 	}
 	return s.masks(demos)
+}
+
+// tellOthers says what else there is beside the demonstrations: it is of no episode.
+func (s *Set) tellOthers(data *hdf5.Group) {
+	const most = 20
+	var names []string
+	for _, name := range s.File.Root().Names() {
+		if name != "data" && name != "mask" {
+			names = append(names, name)
+		}
+	}
+	for _, name := range data.Names() {
+		if !strings.HasPrefix(name, "demo") {
+			names = append(names, "data/"+name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	s.About.Attributes["other objects"] = text
 }
 
 // countDemo counts a demonstration's steps, and notes its task.

@@ -23,6 +23,7 @@ type Set struct {
 	strict bool
 	rate   float64 // the caller's
 	room   int64   // bytes that what the file says of itself may yet take
+	tasks  map[string]bool
 }
 
 // Part is where an episode is.
@@ -79,10 +80,15 @@ func (s *Set) ChooseRate(file float64) error { return s.About.ChooseRate(s.rate,
 
 // AddTask notes what is to be done in some episode.
 func (s *Set) AddTask(task string) {
-	if task != "" && int64(len(task)) <= s.room && !slices.Contains(s.About.Tasks, task) {
-		s.room -= int64(len(task))
-		s.About.Tasks = append(s.About.Tasks, task)
+	if task == "" || int64(len(task)) > s.room || s.tasks[task] {
+		return
 	}
+	if s.tasks == nil {
+		s.tasks = map[string]bool{}
+	}
+	s.tasks[task] = true
+	s.room -= int64(len(task))
+	s.About.Tasks = append(s.About.Tasks, task)
 }
 
 // AddFrames counts steps of an episode, unless they are more than the file could hold.
