@@ -157,17 +157,3 @@ func TestOneBrokenFrameCostsItselfWhicheverItIs(t *testing.T) {
 	}
 	assert.Equal(t, 8, frames)
 }
-
-func TestFramesAreNotReadOnceTheContextHasEnded(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for _, name := range []string{"raw", "jpeg"} {
-		d, err := aloha.Open("testdata/"+name+".hdf5", dataset.Options{})
-		require.NoError(t, err)
-		e, err := d.Episode(context.Background(), 0)
-		require.NoError(t, err)
-		_, err = e.Media[0].Source.ReadFrame(ctx, 0)
-		assert.ErrorIs(t, err, context.Canceled, name)
-		require.NoError(t, d.Close())
-	}
-}

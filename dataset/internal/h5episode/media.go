@@ -27,12 +27,7 @@ func (r *Reader) images(path string, d *hdf5.Dataset) error {
 // pixels reads raw images.
 type pixels struct{ d *hdf5.Dataset }
 
-func (p pixels) ReadFrame(ctx context.Context, i int) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return p.d.Raw(i, i+1)
-}
+func (p pixels) ReadFrame(_ context.Context, i int) ([]byte, error) { return p.d.Raw(i, i+1) }
 
 // signatures are what encoded images begin with.
 var signatures = []struct{ encoding, begin string }{{"jpeg", "\xff\xd8\xff"}, {"png", "\x89PNG\r\n\x1a\n"}}
@@ -81,10 +76,7 @@ type encoded struct {
 	encoding, begin string
 }
 
-func (f encoded) ReadFrame(ctx context.Context, i int) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+func (f encoded) ReadFrame(_ context.Context, i int) ([]byte, error) {
 	frame, err := rowOf(f.d, i)
 	if err == nil && !bytes.HasPrefix(frame, []byte(f.begin)) {
 		err = &dataset.FormatError{Format: f.set.layout.Format, Path: f.set.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: fmt.Sprintf("%s: frame %d", f.d.Path(), i),
