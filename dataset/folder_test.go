@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -247,4 +248,73 @@ func TestNamesAreOfOneOrderOnly(t *testing.T) {
 			assert.Equal(t, cmp.Compare(i, k), cmp.Compare(dataset.CompareNames(a, b), 0), "%q %q", a, b)
 		}
 	}
+}
+
+func TestFilesOfAFolderAreOpenedAtTheSameTimeAndEachOnce(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	const files = 4
+	for i := range files {
+		write(t, dir, fmt.Sprint(i), "SLOW")
+	}
+	var all sync.WaitGroup
+	var slowly atomic.Bool
+	var opened atomic.Int32
+	all.Add(files)
+	dataset.Register(dataset.Format{
+		Name: "slow box", Match: func(head []byte) bool { return string(head) == "SLOW" },
+		Open: func(_ context.Context, path string, _ dataset.Options) (dataset.Dataset, error) {
+			if slowly.Load() {
+				opened.Add(1)
+				all.Done()
+				all.Wait() // for the other files
+			}
+			return &box{path: path, count: 2}, nil
+		},
+	})
+	d, err := dataset.Open(ctx, dir, dataset.Options{})
+	require.NoError(t, err)
+	slowly.Store(true)
+	n := 0
+	for e, err := range dataset.Parallel(ctx, d, 2*files) {
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprintf("%d/e%d", n/2, n%2), e.Name)
+		n++
+	}
+	assert.Equal(t, [2]int{2 * files, files}, [2]int{n, int(opened.Load())})
+	require.NoError(t, d.Close())
+}
+
+func TestWhoGivesUpOpeningAFileIsNoErrorOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "1", "GIVE UP")
+	began := make(chan struct{}, 2)
+	var waits atomic.Bool
+	dataset.Register(dataset.Format{
+		Name: "box that waits", Match: func(head []byte) bool { return string(head) == "GIVE UP" },
+		Open: func(ctx context.Context, path string, _ dataset.Options) (dataset.Dataset, error) {
+			if waits.CompareAndSwap(true, false) {
+				began <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return &box{path: path, count: 1}, nil
+		},
+	})
+	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	waits.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, err := d.Episode(ctx, 0)
+		assert.ErrorIs(t, err, context.Canceled)
+	})
+	<-began
+	both.Go(func() {
+		_, err := d.Episode(context.Background(), 0)
+		assert.NoError(t, err)
+	})
+	cancel()
+	both.Wait()
 }
