@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -278,4 +279,23 @@ func TestAFieldThatSaysThatNothingIsThereIsNoComment(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 3, e.Frames)
 	assert.Equal(t, []dataset.LeftOut{{Name: "a", Count: 1, Reason: "empty fields, which are NaN"}}, e.LeftOut)
+}
+
+func TestAWideTableIsOpenedInTimeOfItsWidth(t *testing.T) {
+	const columns = 16_000
+	path := filepath.Join(t.TempDir(), "wide.csv")
+	var text strings.Builder
+	text.WriteString("time")
+	for i := range columns {
+		fmt.Fprintf(&text, ",%d", i)
+	}
+	for row := range 3 {
+		text.WriteString("\n" + strings.Repeat(fmt.Sprint(row, ","), columns) + fmt.Sprint(row))
+	}
+	require.NoError(t, os.WriteFile(path, []byte(text.String()+"\n"), 0o600))
+	began := time.Now()
+	s, err := csv.Open(path, dataset.Options{})
+	require.NoError(t, err)
+	assert.Less(t, time.Since(began), 4*time.Second, "the square of the width took five")
+	assert.Equal(t, "time [s]", s.Info().Clock)
 }
