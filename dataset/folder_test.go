@@ -318,3 +318,23 @@ func TestWhoGivesUpOpeningAFileIsNoErrorOfOthers(t *testing.T) {
 	cancel()
 	both.Wait()
 }
+
+func TestAFileOfAFolderThatMayNotBeReadCostsItself(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "1.box", "BOXa1")
+	write(t, dir, "2.box", "BOXa1")
+	write(t, dir, "notes", "")
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	require.NoError(t, os.Chmod(filepath.Join(dir, "1.box"), 0))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "notes"), 0))
+	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	require.Equal(t, 2, d.Len())
+	_, err = d.Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, os.ErrPermission)
+	_, err = d.Episode(context.Background(), 1)
+	assert.NoError(t, err)
+}
