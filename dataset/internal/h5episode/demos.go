@@ -1,6 +1,7 @@
 package h5episode
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ func DemosOf(root *hdf5.Group) (data *hdf5.Group, demos []string, err error) {
 
 // IndexDemos is Index for files with a group data of demonstrations, and in a group mask lists of them that are splits. The rate is what rateOf finds
 // in the text of env_args.
-func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
+func (s *Set) IndexDemos(ctx context.Context, rateOf func(envArgs string) float64) error {
 	data, demos, err := DemosOf(s.File.Root())
 	if err != nil {
 		return err
@@ -60,6 +61,9 @@ func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
 	}
 	s.AddTask(TaskOf(said))
 	for _, name := range demos {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		s.Parts = append(s.Parts, Part{name, data.Path() + "/" + name})
 		demo, err := data.Group(name)
 		if err == nil {

@@ -32,7 +32,7 @@ type Part struct {
 	Path string // the group's
 }
 
-func (s *Set) index() error {
+func (s *Set) index(ctx context.Context) error {
 	root := s.File.Root()
 	s.room = s.Room()
 	if s.layout.Fits != nil {
@@ -47,7 +47,7 @@ func (s *Set) index() error {
 	for _, w := range s.File.Warnings() {
 		s.Problem(filepath.Base(s.path), w)
 	}
-	if err := s.layout.Index(s); err != nil {
+	if err := s.layout.Index(ctx, s); err != nil {
 		return err
 	}
 	if s.strict && len(s.About.Problems) > 0 {
