@@ -118,11 +118,14 @@ func Formats() []Format {
 	return slices.Clone(formats.list)
 }
 
-// Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say. A folder
-// of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]; other files in it are ignored, and so are folders and
-// what begins with a dot. A file of it that cannot be opened is one episode, which is an error, and with Strict the error of all; so is one that is called as the format's files are and
-// cannot be read or is empty, unless the format is text. What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A
-// clock of Options that the dataset does not have is an *OptionError.
+// Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say.
+//
+// A folder of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]. Other files in it are ignored, and so are
+// folders and what begins with a dot. A file of it that cannot be opened is one episode, which is an error; with Options.Strict it is the error of all.
+// So is one that is called as the format's files are and cannot be read, is empty, or begins otherwise; of formats of text, only the first two.
+//
+// What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is
+// an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
 	if err != nil || opt.Clock == "" {
@@ -160,7 +163,8 @@ func Recognise(path string) (Format, error) {
 	case ok:
 		return f, nil
 	case err == nil:
-		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: "a file of none that is known here", Want: known()}
+		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
+			Got: "a file of none that is known here", Want: known()}
 	}
 	return f, err
 }

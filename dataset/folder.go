@@ -90,7 +90,9 @@ func (s *sorting) sort(entries []os.DirEntry, named bool) error {
 		var bad *FormatError
 		switch {
 		case errors.As(err, &bad):
-			s.broken, s.rest = append(s.broken, file), f
+			if s.broken = append(s.broken, file); f.Open != nil {
+				s.rest = f
+			}
 		case err != nil:
 			s.lost, s.why = append(s.lost, file), cmp.Or(s.why, err)
 		case ok:
@@ -124,7 +126,8 @@ func (s *sorting) chosen() (Format, []string, error) {
 			}
 			got = "a folder with files of several: " + strings.Join(list, ", ")
 		}
-		return Format{}, nil, &FormatError{Format: "dataset", Path: s.path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: got, Want: "files of one: " + known()}
+		return Format{}, nil, &FormatError{Format: "dataset", Path: s.path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: got,
+			Want: "files of one: " + known()}
 	}
 	f, files := s.rest, s.broken
 	for name := range s.found {
@@ -136,13 +139,10 @@ func (s *sorting) chosen() (Format, []string, error) {
 		}
 	}
 	for _, file := range s.others {
-		switch {
-		case !f.named(file):
-		case f.Named != nil:
-			if head, err := headOf(file); err != nil || len(head) == 0 || f.Named(head) {
-				files = append(files, file)
-			}
-		case !f.Text: // it is empty, or its beginning is broken
+		if !f.named(file) {
+			continue
+		}
+		if head, err := headOf(file); !f.Text || err != nil || len(head) == 0 || f.Named != nil && f.Named(head) {
 			files = append(files, file)
 		}
 	}

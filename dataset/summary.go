@@ -151,8 +151,9 @@ func (s *Summary) stream(in *Stream) {
 	}
 	if !k.others && !slices.Equal(k.Columns, in.Columns) {
 		k.others = true
-		s.Problems = append(s.Problems, Problem{Where: in.Name, What: fmt.Sprintf("differs between episodes: the first that has it has %s, and episode %d of those that were read %s",
-			other(k.Columns, in.Columns), s.Episodes, other(in.Columns, k.Columns))})
+		what := fmt.Sprintf("differs between episodes: the first that has it has %s, and episode %d of those that were read %s",
+			other(k.Columns, in.Columns), s.Episodes, other(in.Columns, k.Columns))
+		s.Problems = append(s.Problems, Problem{Where: in.Name, What: what})
 	}
 }
 
