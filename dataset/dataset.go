@@ -120,9 +120,10 @@ func Formats() []Format {
 
 // Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say.
 //
-// A folder of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]. Other files in it are ignored, and so are
-// folders and what begins with a dot. A file of it that cannot be opened is one episode, which is an error; with Options.Strict it is the error of all.
-// So is one that is called as the format's files are and cannot be read, is empty, or begins otherwise; of formats of text, only the first two.
+// A folder of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]. Other files in it are ignored, and the
+// attribute "other files" names them; so are folders, and what begins with a dot. A file of it that cannot be opened is one episode, which is an error;
+// with Options.Strict it is the error of all. So is one that is called as the format's files are and cannot be read, is empty, or begins otherwise; of
+// formats of text, only the first two.
 //
 // What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is
 // an *OptionError.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/robocache/robocache/dataset/internal/listed"
 )
 
 // openFolder opens a folder: a dataset of a format that has folders, or else files of one format, of which each has episodes. Other files in it are
@@ -46,6 +48,12 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 	if err := d.index(ctx); err != nil {
 		return nil, err
 	}
+	if others := files.ignored(paths); len(others) > 0 {
+		if d.info.Attributes == nil {
+			d.info.Attributes = map[string]string{}
+		}
+		d.info.Attributes["other files"] = listed.Names(others)
+	}
 	return d, nil
 }
 
@@ -61,12 +69,27 @@ type sorting struct {
 	lost    []string            // that cannot be read, such as links to what is not there
 	why     error               // the first of these cannot be read
 	folder  string              // the first in it
+	names   []string            // of all files
+}
+
+// ignored returns the names of the files that are none of some.
+func (s *sorting) ignored(paths []string) (names []string) {
+	taken := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		taken[filepath.Base(path)] = true
+	}
+	for _, name := range s.names {
+		if !taken[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // sort looks at each file: at what it holds, or with named at its name too.
 func (s *sorting) sort(entries []os.DirEntry, named bool) error {
 	s.formats, s.found = map[string]Format{}, map[string][]string{}
-	s.broken, s.others, s.lost, s.why, s.folder = nil, nil, nil, nil, ""
+	s.broken, s.others, s.lost, s.why, s.folder, s.names = nil, nil, nil, nil, "", nil
 	for _, entry := range entries {
 		if err := s.ctx.Err(); err != nil {
 			return err
@@ -82,6 +105,7 @@ func (s *sorting) sort(entries []os.DirEntry, named bool) error {
 			}
 			continue
 		}
+		s.names = append(s.names, entry.Name())
 		var f Format
 		var ok bool
 		if err == nil {

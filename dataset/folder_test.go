@@ -141,7 +141,7 @@ func TestAFolderHasTheEpisodesOfAllItsFiles(t *testing.T) {
 	assert.Equal(t, "box", d.Format())
 	assert.Equal(t, [2]any{10.0, "file"}, [2]any{info.Rate, info.RateFrom})
 	assert.Equal(t, 4*1+3*2+3*3, info.Frames)
-	assert.Equal(t, map[string]string{"robot": "arm"}, info.Attributes, "what all say")
+	assert.Equal(t, map[string]string{"robot": "arm", "other files": "notes.txt"}, info.Attributes, "what all say")
 	assert.Len(t, info.Tasks, 11)
 	assert.Equal(t, []int{0, 2, 5, 6, 9, 11, 14, 15, 17, 20}, info.Splits[0].Episodes)
 	require.Len(t, info.Problems, 12)

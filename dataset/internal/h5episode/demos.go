@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
+	"github.com/robocache/robocache/dataset/internal/listed"
 )
 
 // WantDemos says what DemosOf looks for.
@@ -83,7 +84,6 @@ func (s *Set) IndexDemos(ctx context.Context, rateOf func(envArgs string) float6
 
 // tellOthers says what else there is beside the demonstrations: it is of no episode.
 func (s *Set) tellOthers(data *hdf5.Group) {
-	const most = 20
 	var names []string
 	for _, name := range s.File.Root().Names() {
 		if name != "data" && name != "mask" {
@@ -95,14 +95,9 @@ func (s *Set) tellOthers(data *hdf5.Group) {
 			names = append(names, "data/"+name)
 		}
 	}
-	if len(names) == 0 {
-		return
+	if len(names) > 0 {
+		s.About.Attributes["other objects"] = listed.Names(names)
 	}
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	s.About.Attributes["other objects"] = text
 }
 
 // countDemo counts a demonstration's steps, and notes its task.
