@@ -1,4 +1,3 @@
-// Package listed joins names for people, who read a few of many.
 package listed
 
 import (
