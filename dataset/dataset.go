@@ -87,6 +87,11 @@ type Format struct {
 	Open func(ctx context.Context, path string, opt Options) (Dataset, error)
 }
 
+// named reports whether a file is called as the format's are.
+func (f *Format) named(path string) bool {
+	return slices.Contains(f.Extensions, strings.ToLower(filepath.Ext(path)))
+}
+
 // HeadBytes is how many bytes of a file Match sees.
 const HeadBytes = 4096
 
@@ -113,10 +118,15 @@ func Formats() []Format {
 	return slices.Clone(formats.list)
 }
 
-// Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say. A folder
-// of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]; other files in it are ignored. A file of it that
-// cannot be opened is one episode, which is an error. What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A
-// clock of Options that the dataset does not have is an *OptionError.
+// Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say.
+//
+// A folder of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]. Other files in it are ignored, and the
+// attribute "other files" names them; so are folders, and what begins with a dot. A file of it that cannot be opened is one episode, which is an error;
+// with Options.Strict it is the error of all. So is one that is called as the format's files are and cannot be read, is empty, or begins otherwise; of
+// formats of text, only the first two.
+//
+// What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is
+// an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
 	if err != nil || opt.Clock == "" {
@@ -154,7 +164,8 @@ func Recognise(path string) (Format, error) {
 	case ok:
 		return f, nil
 	case err == nil:
-		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: "a file of none that is known here", Want: known()}
+		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format",
+			Got: "a file of none that is known here", Want: known()}
 	}
 	return f, err
 }
@@ -172,7 +183,7 @@ func match(path string, named bool) (Format, bool, error) {
 		is := f.Match
 		if named {
 			is = nil
-			if slices.Contains(f.Extensions, strings.ToLower(filepath.Ext(path))) {
+			if f.named(path) {
 				is = f.Named
 			}
 		}
@@ -205,18 +216,22 @@ func known() string {
 }
 
 func headOf(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	st, err := os.Stat(path) // first, since to open a pipe is to wait for its other end
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	if st, err := file.Stat(); err == nil && !st.Mode().IsRegular() {
+	if !st.Mode().IsRegular() {
 		what := "is a pipe or device, which can be read once only: want a file"
 		if st.IsDir() {
 			what = "is a folder"
 		}
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New(what)}
 	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
 	head := make([]byte, HeadBytes)
 	n, err := io.ReadFull(file, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {

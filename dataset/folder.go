@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/robocache/robocache/dataset/internal/listed"
 )
 
 // openFolder opens a folder: a dataset of a format that has folders, or else files of one format, of which each has episodes. Other files in it are
@@ -25,64 +27,150 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]*folder{}
-	take := func(f Format, file string) {
-		if found[f.Name] == nil {
-			found[f.Name] = &folder{path: path, format: f, opt: opt}
-		}
-		found[f.Name].parts = append(found[f.Name].parts, part{path: file})
-	}
-	var broken []string // files of which cannot be told more than that their container is known
-	var last Format     // takes them
+	files := sorting{ctx: ctx, path: path}
 	for _, named := range []bool{false, true} {
-		for _, entry := range entries {
-			file := filepath.Join(path, entry.Name())
-			if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() || strings.HasPrefix(entry.Name(), ".") {
-				continue
-			}
-			f, ok, err := match(file, named)
-			var bad *FormatError
-			switch {
-			case errors.As(err, &bad):
-				broken, last = append(broken, file), f
-			case err != nil:
-				return nil, err
-			case ok:
-				take(f, file)
-			}
+		if err := files.sort(entries, named); err != nil {
+			return nil, err
 		}
-		if len(found)+len(broken) > 0 {
+		if len(files.found)+len(files.broken) > 0 {
 			break // what only its name tells is one of the other files
 		}
 	}
-	others := maps.Clone(found)
-	if maps.DeleteFunc(others, func(_ string, d *folder) bool { return d.format.Text }); len(others)+len(broken) > 0 {
-		found = others
+	f, paths, err := files.chosen()
+	if err != nil {
+		return nil, err
 	}
-	for _, d := range found {
-		last = d.format // one that is broken costs itself
+	slices.SortFunc(paths, CompareNames)
+	d := &folder{path: path, format: f, opt: opt, parts: make([]part, len(paths))}
+	for i, file := range paths {
+		d.parts[i].path = file
 	}
-	for _, file := range broken {
-		if last.Open != nil {
-			take(last, file)
+	if err := d.index(ctx); err != nil {
+		return nil, err
+	}
+	if others := files.ignored(paths); len(others) > 0 {
+		if d.info.Attributes == nil {
+			d.info.Attributes = map[string]string{}
+		}
+		d.info.Attributes["other files"] = listed.Names(others)
+	}
+	return d, nil
+}
+
+// sorting is the files of a folder by what they are.
+type sorting struct {
+	ctx     context.Context
+	path    string
+	formats map[string]Format
+	found   map[string][]string // by the format's name
+	broken  []string            // containers of which cannot be told what is inside
+	rest    Format              // takes them
+	others  []string            // of no format
+	lost    []string            // that cannot be read, such as links to what is not there
+	why     error               // the first of these cannot be read
+	folder  string              // the first in it
+	names   []string            // of all files
+}
+
+// ignored returns the names of the files that are none of some.
+func (s *sorting) ignored(paths []string) (names []string) {
+	taken := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		taken[filepath.Base(path)] = true
+	}
+	for _, name := range s.names {
+		if !taken[name] {
+			names = append(names, name)
 		}
 	}
-	if len(found) != 1 {
+	return names
+}
+
+// sort looks at each file: at what it holds, or with named at its name too.
+func (s *sorting) sort(entries []os.DirEntry, named bool) error {
+	s.formats, s.found = map[string]Format{}, map[string][]string{}
+	s.broken, s.others, s.lost, s.why, s.folder, s.names = nil, nil, nil, nil, "", nil
+	for _, entry := range entries {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		file := filepath.Join(s.path, entry.Name())
+		st, err := os.Stat(file)
+		if err == nil && !st.Mode().IsRegular() {
+			if st.IsDir() {
+				s.folder = cmp.Or(s.folder, entry.Name())
+			}
+			continue
+		}
+		s.names = append(s.names, entry.Name())
+		var f Format
+		var ok bool
+		if err == nil {
+			f, ok, err = match(file, named)
+		}
+		var bad *FormatError
+		switch {
+		case errors.As(err, &bad):
+			if s.broken = append(s.broken, file); f.Open != nil {
+				s.rest = f
+			}
+		case err != nil:
+			s.lost, s.why = append(s.lost, file), cmp.Or(s.why, err)
+		case ok:
+			s.formats[f.Name] = f
+			s.found[f.Name] = append(s.found[f.Name], file)
+		default:
+			s.others = append(s.others, file)
+		}
+	}
+	return nil
+}
+
+// chosen returns the one format of the folder, and its files: those of it, and those that seem to be and are broken, of which each costs itself.
+func (s *sorting) chosen() (Format, []string, error) {
+	recordings := maps.Clone(s.found)
+	if maps.DeleteFunc(recordings, func(name string, _ []string) bool { return s.formats[name].Text }); len(recordings)+len(s.broken) > 0 {
+		s.found = recordings
+	}
+	if len(s.found)+len(s.broken) == 0 && s.why != nil {
+		return Format{}, nil, s.why
+	}
+	if len(s.found) > 1 || len(s.found) == 0 && s.rest.Open == nil {
 		got := "a folder without a file of any that is known here"
-		if len(found) > 1 {
+		if s.folder != "" {
+			got += fmt.Sprintf("; folders in it, such as %q, are not looked into", s.folder)
+		}
+		if len(s.found) > 1 {
 			var list []string
-			for _, name := range slices.Sorted(maps.Keys(found)) {
-				list = append(list, fmt.Sprintf("%d of %s", len(found[name].parts), name))
+			for _, name := range slices.Sorted(maps.Keys(s.found)) {
+				list = append(list, fmt.Sprintf("%d of %s", len(s.found[name]), name))
 			}
 			got = "a folder with files of several: " + strings.Join(list, ", ")
 		}
-		return nil, &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: got, Want: "files of one: " + known()}
+		return Format{}, nil, &FormatError{Format: "dataset", Path: s.path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: got,
+			Want: "files of one: " + known()}
 	}
-	for _, d := range found {
-		slices.SortFunc(d.parts, func(a, b part) int { return CompareNames(a.path, b.path) })
-		return d, d.index(ctx)
+	f, files := s.rest, s.broken
+	for name := range s.found {
+		f, files = s.formats[name], append(s.found[name], s.broken...)
 	}
-	return nil, nil // there is one
+	for _, file := range s.lost {
+		if f.named(file) {
+			files = append(files, file)
+		}
+	}
+	for _, file := range s.others {
+		if !f.named(file) {
+			continue
+		}
+		if head, err := headOf(file); !f.Text || err != nil || len(head) == 0 || f.Named != nil && f.Named(head) {
+			files = append(files, file)
+		}
+	}
+	return f, files, nil
 }
 
 // folder is the dataset of files of one format. A few files are open at a time: those that were last asked for.
@@ -94,6 +182,7 @@ type folder struct {
 	count  int // episodes
 	kind   string
 	info   Info
+	tasks  map[string]int // where each is in info
 
 	mu     sync.Mutex
 	open   []*shared // the last used is last
@@ -119,6 +208,8 @@ func (d *folder) index(ctx context.Context) error {
 		switch {
 		case errors.Is(err, ErrOption) || ctx.Err() != nil:
 			return cmp.Or(err, ctx.Err())
+		case err != nil && d.opt.Strict:
+			return err
 		case err != nil:
 			d.info.Problems = append(d.info.Problems, Problem{filepath.Base(p.path), err.Error()})
 		default:
@@ -145,7 +236,7 @@ func (d *folder) join(p *part, one Dataset) {
 		before := d.info.Problems
 		d.kind, d.info = one.Format(), info
 		d.info.Problems = append(before, info.Problems...)
-		d.info.Tasks, d.info.Splits, d.info.Attributes = slices.Clone(info.Tasks), nil, maps.Clone(info.Attributes)
+		d.info.Tasks, d.info.Splits, d.info.Attributes = nil, nil, maps.Clone(info.Attributes)
 	} else {
 		if d.kind != one.Format() {
 			d.kind = d.format.Name
@@ -156,10 +247,10 @@ func (d *folder) join(p *part, one Dataset) {
 		d.info.Frames += info.Frames
 		d.info.Problems = append(d.info.Problems, info.Problems...)
 		maps.DeleteFunc(d.info.Attributes, func(key, value string) bool { return info.Attributes[key] != value })
-		for _, task := range info.Tasks {
-			if !slices.Contains(d.info.Tasks, task) {
-				d.info.Tasks = append(d.info.Tasks, task)
-			}
+	}
+	for _, task := range info.Tasks {
+		if _, fresh := place(&d.tasks, task); fresh {
+			d.info.Tasks = append(d.info.Tasks, task)
 		}
 	}
 	for _, s := range info.Splits {
@@ -176,8 +267,14 @@ func (d *folder) join(p *part, one Dataset) {
 
 func (d *folder) Name() string   { return filepath.Base(d.path) }
 func (d *folder) Format() string { return d.kind }
-func (d *folder) Info() Info     { return d.info }
 func (d *folder) Len() int       { return d.count }
+
+func (d *folder) Info() Info {
+	info := d.info
+	info.Tasks, info.Splits, info.Problems = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Attributes = maps.Clone(info.Attributes)
+	return info
+}
 
 func (d *folder) Episode(ctx context.Context, i int) (*Episode, error) {
 	if i < 0 || i >= d.count {
@@ -205,8 +302,9 @@ func (d *folder) Episode(ctx context.Context, i int) (*Episode, error) {
 	return e, nil
 }
 
-// CompareNames orders names as people do: numbers in them by their value, so that demo_2 comes before demo_10.
+// CompareNames orders names as people do: numbers in them by their value, so that demo_2 comes before demo_10. It is 0 for equal names only.
 func CompareNames(a, b string) int {
+	whole, other := a, b
 	for a != "" && b != "" {
 		x, y := digits(a), digits(b)
 		if x == 0 || y == 0 {
@@ -225,7 +323,7 @@ func CompareNames(a, b string) int {
 		}
 		a, b = a[x:], b[y:]
 	}
-	return len(a) - len(b)
+	return cmp.Or(len(a)-len(b), strings.Compare(whole, other))
 }
 
 // digits returns how many there are at the beginning.

@@ -11,41 +11,81 @@ import (
 // maxOpen is how many files of a folder stay open that nobody reads.
 const maxOpen = 8
 
-// shared is an open file of a folder.
+// shared is an open file of a folder, or one that is being opened.
 type shared struct {
 	Dataset
-	path string
-	used int // by how many, of which none may find it closed
-	shut bool
+	path   string
+	opened chan struct{} // closed when it is, or cannot be
+	err    error         // why it cannot be
+	used   int           // by how many, of which none may find it closed
+	shut   bool
 }
 
-// take returns a file for reading, and opens it if it is not open. Give it back.
+// take returns a file for reading, and opens it if it is not open: once for all who ask, while others are read and opened. Give it back.
 func (d *folder) take(ctx context.Context, path string) (*shared, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return nil, fmt.Errorf("dataset: %s: %w", d.path, ErrClosed)
-	}
-	at := slices.IndexFunc(d.open, func(f *shared) bool { return f.path == path })
-	if at < 0 {
-		one, err := d.format.Open(ctx, path, d.opt)
+	for {
+		f, first, err := d.reserve(path)
 		if err != nil {
 			return nil, err
 		}
-		at = len(d.open)
-		d.open = append(d.open, &shared{Dataset: one, path: path})
+		if first {
+			f.Dataset, f.err = d.format.Open(ctx, path, d.opt)
+			close(f.opened)
+		}
+		select {
+		case <-f.opened:
+		case <-ctx.Done():
+			d.give(f)
+			return nil, ctx.Err()
+		}
+		if f.err == nil {
+			return f, nil
+		}
+		d.give(f)
+		if first || ctx.Err() != nil || !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) {
+			return nil, f.err
+		}
+		// Who opened it gave up.
 	}
-	f := d.open[at]
-	f.used++
-	d.open = append(slices.Delete(d.open, at, at+1), f)
-	return f, nil
 }
 
-// give gives a file back, and closes those that were not used for the longest time.
+// reserve returns a file that is used from now on, and whether the caller is to open it.
+func (d *folder) reserve(path string) (f *shared, first bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, false, fmt.Errorf("dataset: %s: %w", d.path, ErrClosed)
+	}
+	at := slices.IndexFunc(d.open, func(f *shared) bool { return f.path == path && !f.failed() })
+	if at < 0 {
+		f, first = &shared{path: path, opened: make(chan struct{})}, true
+	} else {
+		f = d.open[at]
+		d.open = slices.Delete(d.open, at, at+1)
+	}
+	f.used++
+	d.open = append(d.open, f)
+	return f, first, nil
+}
+
+// failed reports whether a file could not be opened.
+func (f *shared) failed() bool {
+	select {
+	case <-f.opened:
+		return f.err != nil
+	default:
+		return false
+	}
+}
+
+// give gives a file back, and closes those that were not used for the longest time. Of one that could not be opened there is nothing to keep.
 func (d *folder) give(f *shared) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f.used--
+	if f.used == 0 && f.failed() {
+		d.open = slices.DeleteFunc(d.open, func(o *shared) bool { return o == f })
+	}
 	most := maxOpen
 	if d.closed {
 		most = 0

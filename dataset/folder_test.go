@@ -2,6 +2,7 @@ package dataset_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -89,7 +91,7 @@ func init() {
 		}
 	}
 	dataset.Register(dataset.Format{Name: "a box of anything", Match: match, Open: openBox})
-	dataset.Register(dataset.Format{Name: "box of apples", Match: match, Inside: holds('a'), Open: openBox})
+	dataset.Register(dataset.Format{Name: "box of apples", Extensions: []string{".box"}, Match: match, Inside: holds('a'), Open: openBox})
 	dataset.Register(dataset.Format{Name: "box of pears", Match: match, Inside: holds('p'), Open: openBox})
 }
 
@@ -139,7 +141,7 @@ func TestAFolderHasTheEpisodesOfAllItsFiles(t *testing.T) {
 	assert.Equal(t, "box", d.Format())
 	assert.Equal(t, [2]any{10.0, "file"}, [2]any{info.Rate, info.RateFrom})
 	assert.Equal(t, 4*1+3*2+3*3, info.Frames)
-	assert.Equal(t, map[string]string{"robot": "arm"}, info.Attributes, "what all say")
+	assert.Equal(t, map[string]string{"robot": "arm", "other files": "notes.txt"}, info.Attributes, "what all say")
 	assert.Len(t, info.Tasks, 11)
 	assert.Equal(t, []int{0, 2, 5, 6, 9, 11, 14, 15, 17, 20}, info.Splits[0].Episodes)
 	require.Len(t, info.Problems, 12)
@@ -178,4 +180,161 @@ func TestAFolderOfSeveralFormatsIsRefused(t *testing.T) {
 	cancel()
 	_, err = dataset.Open(ctx, dir, dataset.Options{})
 	assert.True(t, errors.Is(err, context.Canceled))
+}
+
+func TestFilesOfAFolderThatCannotBeReadAreEpisodesThatAreErrors(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	write(t, dir, "1.box", "BOXa1")
+	write(t, dir, "2.box", "")     // empty
+	write(t, dir, "3.box", "sack") // its beginning is broken
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "4.box")))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "notes")))
+	write(t, dir, "5 of\nfive.BOX", "BOXa1")
+	write(t, dir, "._1.box", "of another system")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "6.box"), 0o700))
+	write(t, dir, "notes.txt", "")
+	d, err := dataset.Open(ctx, dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	var got []string
+	for e, err := range dataset.Episodes(ctx, d) {
+		if err != nil {
+			got = append(got, "error")
+			continue
+		}
+		got = append(got, e.Name)
+	}
+	assert.Equal(t, []string{"1/e0", "error", "error", "error", "5 of\nfive/e0"}, got)
+	_, err = d.Episode(ctx, 3)
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	var where []string
+	for _, p := range d.Info().Problems {
+		where = append(where, p.Where)
+	}
+	assert.Equal(t, []string{"1.box: lid", "2.box", "3.box", "4.box", "5 of\nfive.BOX: lid"}, where)
+
+	_, err = dataset.Open(ctx, dir, dataset.Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrCorrupt, "strict refuses the first")
+}
+
+func TestAFolderOfWhichNothingCanBeReadSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	_, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+	assert.ErrorContains(t, err, `folders in it, such as "a", are not looked into`)
+	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "1.box")))
+	_, err = dataset.Open(context.Background(), dir, dataset.Options{})
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestWhatAFolderSaysOfItselfIsTheCallers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "1", "BOXa1")
+	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	info := d.Info()
+	info.Tasks[0], info.Attributes["robot"], info.Problems[0].Where = "", "", ""
+	assert.Equal(t, "carry", d.Info().Tasks[0])
+	assert.Equal(t, "arm", d.Info().Attributes["robot"])
+	assert.Equal(t, "1: lid", d.Info().Problems[0].Where)
+}
+
+func TestNamesAreOfOneOrderOnly(t *testing.T) {
+	names := []string{"", "a", "a01", "a1", "a1b", "a2", "a10", "b"}
+	for i, a := range names {
+		for k, b := range names {
+			assert.Equal(t, cmp.Compare(i, k), cmp.Compare(dataset.CompareNames(a, b), 0), "%q %q", a, b)
+		}
+	}
+}
+
+func TestFilesOfAFolderAreOpenedAtTheSameTimeAndEachOnce(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	const files = 4
+	for i := range files {
+		write(t, dir, fmt.Sprint(i), "SLOW")
+	}
+	var all sync.WaitGroup
+	var slowly atomic.Bool
+	var opened atomic.Int32
+	all.Add(files)
+	dataset.Register(dataset.Format{
+		Name: "slow box", Match: func(head []byte) bool { return string(head) == "SLOW" },
+		Open: func(_ context.Context, path string, _ dataset.Options) (dataset.Dataset, error) {
+			if slowly.Load() {
+				opened.Add(1)
+				all.Done()
+				all.Wait() // for the other files
+			}
+			return &box{path: path, count: 2}, nil
+		},
+	})
+	d, err := dataset.Open(ctx, dir, dataset.Options{})
+	require.NoError(t, err)
+	slowly.Store(true)
+	n := 0
+	for e, err := range dataset.Parallel(ctx, d, 2*files) {
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprintf("%d/e%d", n/2, n%2), e.Name)
+		n++
+	}
+	assert.Equal(t, [2]int{2 * files, files}, [2]int{n, int(opened.Load())})
+	require.NoError(t, d.Close())
+}
+
+func TestWhoGivesUpOpeningAFileIsNoErrorOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "1", "GIVE UP")
+	began := make(chan struct{}, 2)
+	var waits atomic.Bool
+	dataset.Register(dataset.Format{
+		Name: "box that waits", Match: func(head []byte) bool { return string(head) == "GIVE UP" },
+		Open: func(ctx context.Context, path string, _ dataset.Options) (dataset.Dataset, error) {
+			if waits.CompareAndSwap(true, false) {
+				began <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return &box{path: path, count: 1}, nil
+		},
+	})
+	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	waits.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, err := d.Episode(ctx, 0)
+		assert.ErrorIs(t, err, context.Canceled)
+	})
+	<-began
+	both.Go(func() {
+		_, err := d.Episode(context.Background(), 0)
+		assert.NoError(t, err)
+	})
+	cancel()
+	both.Wait()
+}
+
+func TestAFileOfAFolderThatMayNotBeReadCostsItself(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "1.box", "BOXa1")
+	write(t, dir, "2.box", "BOXa1")
+	write(t, dir, "notes", "")
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	require.NoError(t, os.Chmod(filepath.Join(dir, "1.box"), 0))
+	require.NoError(t, os.Chmod(filepath.Join(dir, "notes"), 0))
+	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	require.Equal(t, 2, d.Len())
+	_, err = d.Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, os.ErrPermission)
+	_, err = d.Episode(context.Background(), 1)
+	assert.NoError(t, err)
 }

@@ -141,8 +141,19 @@ func TestTextBesideRecordingsIsOtherFiles(t *testing.T) {
 	add("1.note", "1 2 3\n") // what only its name tells
 	require.NoError(t, os.Remove(filepath.Join(dir, "1.note")))
 	add("2.note", "note 1\n")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "4.note"), []byte("1 2 3\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "5.note"), []byte("milk, eggs\n"), 0o600))
+	d, err := dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, 2, d.Len(), "beside those of its format it is one where its name tells it, and else other text")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "6.note"), nil, 0o600))
+	d, err = dataset.Open(context.Background(), dir, dataset.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, 3, d.Len(), "an empty file has lost all that it had")
+	require.NoError(t, os.Remove(filepath.Join(dir, "6.note")))
+	require.NoError(t, os.Remove(filepath.Join(dir, "4.note")))
 	add("3.trace", trace)
-	_, err := dataset.Recognise(filepath.Join(dir, "2.note"))
+	_, err = dataset.Recognise(filepath.Join(dir, "2.note"))
 	assert.NoError(t, err)
 }
 

@@ -32,7 +32,7 @@ type StreamSummary struct {
 	Inexact                     int
 
 	medians []int64
-	other   int // episodes with other columns
+	others  bool // an episode had other columns
 }
 
 // Rate returns 1e9 by the median of the episodes' median steps, Hz; 0 without steps.
@@ -149,18 +149,31 @@ func (s *Summary) stream(in *Stream) {
 		}
 		k.DType = d
 	}
-	if !slices.Equal(k.Columns, in.Columns) {
-		if k.other == 0 {
-			s.Problems = append(s.Problems, Problem{Where: in.Name, What: fmt.Sprintf("has %s in the first episode that has it, and %s in another, the %d. of those that were read",
-				columnsOf(k.Columns), columnsOf(in.Columns), s.Episodes)})
-		}
-		k.other++
+	if !k.others && !slices.Equal(k.Columns, in.Columns) {
+		k.others = true
+		what := fmt.Sprintf("differs between episodes: the first that has it has %s, and episode %d of those that were read %s",
+			other(k.Columns, in.Columns), s.Episodes, other(in.Columns, k.Columns))
+		s.Problems = append(s.Problems, Problem{Where: in.Name, What: what})
 	}
 }
 
-func columnsOf(list []Column) string {
-	if len(list) == 1 {
+// other says what columns have that is otherwise in those of another episode.
+func other(columns, theirs []Column) string {
+	switch {
+	case len(columns) == len(theirs):
+	case len(columns) == 1:
 		return "1 column"
+	default:
+		return fmt.Sprintf("%d columns", len(columns))
 	}
-	return fmt.Sprintf("%d columns", len(list))
+	for i, c := range columns {
+		if c != theirs[i] {
+			text := fmt.Sprintf("as column %d %.40q of type %.40q", i, c.Name, c.Type)
+			if c.Rotation != RotationNone {
+				text += ", a part of a " + c.Rotation.String()
+			}
+			return text
+		}
+	}
+	return ""
 }

@@ -38,7 +38,7 @@ func TestASummaryAddsEpisodesUp(t *testing.T) {
 	assert.Equal(t, "f32, f64", a.DType)
 	assert.Equal(t, 1e8, a.Rate())
 	require.Len(t, sum.Problems, 1)
-	assert.Equal(t, dataset.Problem{Where: "a", What: "has 2 columns in the first episode that has it, and 3 columns in another, the 3. of those that were read"}, sum.Problems[0])
+	assert.Equal(t, dataset.Problem{Where: "a", What: "differs between episodes: the first that has it has 2 columns, and episode 3 of those that were read 3 columns"}, sum.Problems[0])
 	assert.Zero(t, sum.Streams[1].Rate())
 	assert.Equal(t, int64(7), sum.Streams[2].First)
 	assert.Equal(t, []dataset.LeftOutSummary{{Name: "text", Reason: "no number", Episodes: 2}}, sum.LeftOut)
@@ -128,4 +128,15 @@ func TestAClockThatADatasetDoesNotHaveIsRefused(t *testing.T) {
 	_, err := dataset.Open(context.Background(), flight, dataset.Options{Clock: "log_time"})
 	require.ErrorIs(t, err, dataset.ErrOption)
 	assert.ErrorContains(t, err, "recordings of ulog have one clock")
+}
+
+func TestASummarySaysInWhichColumnEpisodesDiffer(t *testing.T) {
+	var sum dataset.Summary
+	for _, name := range []string{"x", "y", "z"} {
+		s := streamOf(t, "a", tensor.F32, 2, 0)
+		s.Columns = []dataset.Column{{Name: "t", Type: "float"}, {Name: name, Type: "float"}}
+		sum.Add(&dataset.Episode{Streams: []dataset.Stream{s}})
+	}
+	assert.Equal(t, []dataset.Problem{{Where: "a", What: `differs between episodes: the first that has it has as column 1 "x" of type "float", ` +
+		`and episode 2 of those that were read as column 1 "y" of type "float"`}}, sum.Problems, "once")
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes dataset/robomimic/testdata/kinds.hdf5, a small file in robomimic's layout with all that the reader tells apart, and hostile.hdf5 beside it,
-whose sizes are lies and some of whose bytes are wrong.
+whose sizes are lies and some of whose bytes are wrong, and others.hdf5, with objects that are of no demonstration.
 
     scripts/gen_robomimic_golden.py dataset/robomimic/testdata/kinds.hdf5
 
@@ -34,6 +34,12 @@ with h5py.File(sys.argv[1], "w") as f:
     mask = f.create_group("mask")
     mask["train"] = np.array([b"demo_0", b"demo_10"])
     mask["valid"] = np.array([b"demo_2", b"demo_7"])
+
+with h5py.File(sys.argv[1].replace("kinds", "others"), "w") as f:
+    f["data/demo_0/actions"] = np.zeros((2, 1), np.float32)
+    f["data/mean"] = np.zeros(1)
+    for i in range(21):
+        f[f"note_{i:02}"] = np.zeros(1)
 
 path = sys.argv[1].replace("kinds", "hostile")
 MANY = 10**15

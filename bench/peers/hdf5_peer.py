@@ -81,6 +81,7 @@ def noise(rng, scene):
 
 
 def make(folder):
+    os.makedirs(folder, exist_ok=True)
     rng = np.random.default_rng(1)
     y, x = np.mgrid[0:HEIGHT, 0:WIDTH]
     scene = (np.stack([x + y, 2 * x, 255 - y], -1) + 20 * np.sin(np.stack([x // 4, y // 4, x // 8 * y // 8], -1) / 9)).astype(np.int16)

@@ -81,6 +81,7 @@ type inspectedStream struct {
 	Gaps       int               `json:"gaps"`
 	Duplicates int               `json:"duplicates"`
 	BackSteps  int               `json:"back_steps"`
+	Inexact    int               `json:"inexact_integers"` // that the dtype does not hold: they are rounded
 	DType      string            `json:"dtype"`
 	Columns    []inspectedColumn `json:"columns"`
 }
@@ -251,6 +252,14 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	}
 	var sum dataset.Summary
 	var remarks, unread []string
+	more := 0 // remarks than one reads
+	remark := func(text string) {
+		if len(remarks) == mostRemarks {
+			more++
+			return
+		}
+		remarks = append(remarks, text)
+	}
 	var one *dataset.Episode
 	steps := false
 	list, numbers := dataset.Parallel(ctx, d, runtime.GOMAXPROCS(0)), n
@@ -281,10 +290,10 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 			where = fmt.Sprintf("episode %d, %s: ", at, e.Name)
 		}
 		for _, lost := range e.Damage {
-			remarks = append(remarks, where+"lost: "+lost.String())
+			remark(where + "lost: " + lost.String())
 		}
 		for _, r := range e.Remarks {
-			remarks = append(remarks, where+r)
+			remark(where + r)
 		}
 		steps = steps || e.Steps
 		sum.Add(e)
@@ -295,8 +304,13 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 		where, what, _ := strings.Cut(u, ": ")
 		found.Problems = append(found.Problems, problem{where, what})
 	}
-	if len(remarks) > mostRemarks {
-		remarks = append(remarks[:mostRemarks], fmt.Sprintf("and %d more", len(remarks)-mostRemarks))
+	for i := range sum.Streams {
+		if s := &sum.Streams[i]; s.Inexact > 0 {
+			remark(fmt.Sprintf("%s: whole numbers that are rounded since %s does not hold them: %d", s.Name, s.DType, s.Inexact))
+		}
+	}
+	if more > 0 {
+		remarks = append(remarks, fmt.Sprintf("and %d more", more))
 	}
 	found.Remarks = append(found.Remarks, remarks...)
 	if steps {
@@ -308,11 +322,13 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	return found, one, nil
 }
 
-func episodes(n int) string {
+func episodes(n int) string { return counted(n, "episode") }
+
+func counted(n int, what string) string {
 	if n == 1 {
-		return "1 episode"
+		return "1 " + what
 	}
-	return fmt.Sprintf("%d episodes", n)
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // inspectionOf puts together what a dataset says of itself and what its episodes hold.
@@ -342,7 +358,7 @@ func inspectionOf(in *inspector, d dataset.Dataset, sum *dataset.Summary) *inspe
 	for i := range sum.Streams {
 		s := &sum.Streams[i]
 		line := inspectedStream{Name: s.Name, Episodes: s.Episodes, Samples: s.Samples, Rate: s.Rate(), FirstNS: s.First, LastNS: s.Last, Gaps: s.Gaps,
-			Duplicates: s.Duplicates, BackSteps: s.BackSteps, DType: s.DType, Columns: []inspectedColumn{}}
+			Duplicates: s.Duplicates, BackSteps: s.BackSteps, Inexact: s.Inexact, DType: s.DType, Columns: []inspectedColumn{}}
 		for _, c := range s.Columns {
 			line.Columns = append(line.Columns, inspectedColumn{c.Name, c.Type, c.Integer, c.Rotation.String()})
 		}

@@ -3,7 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/robocache/robocache/tensor"
@@ -131,4 +133,46 @@ func TestAFolderOfRecordings(t *testing.T) {
 	code, _, stderr = cli("inspect", t.TempDir())
 	assert.Equal(t, exitInput, code)
 	assert.Contains(t, stderr, "without a file of any that is known here")
+}
+
+func TestInspectSaysHowManyWholeNumbersAreRounded(t *testing.T) {
+	stdout, _ := good(t, "inspect", "../../dataset/robomimic/testdata/kinds.hdf5", "--json")
+	got := unmarshal(t, stdout)
+	rounded := map[string]any{}
+	for _, s := range got["streams"].([]any) {
+		s := s.(map[string]any)
+		rounded[s["name"].(string)] = s["inexact_integers"]
+	}
+	assert.EqualValues(t, 3+2+1, rounded["obs/large"], "every second one from 2^53 on, of 7, 5 and 3 steps")
+	assert.EqualValues(t, 0, rounded["obs/small"])
+	assert.Contains(t, got["remarks"], "obs/large: whole numbers that are rounded since f64 does not hold them: 6")
+}
+
+func TestEveryKeyThatInspectWritesIsDocumented(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/command-line.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(docs), "| key | inspect says |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var keys func(reflect.Type)
+	keys = func(typ reflect.Type) {
+		for typ.Kind() == reflect.Slice || typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct {
+			return
+		}
+		for i := range typ.NumField() {
+			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			assert.Contains(t, table, "`"+key+"`")
+			keys(typ.Field(i).Type)
+		}
+	}
+	keys(reflect.TypeFor[inspection]())
+}
+
+func TestInspectNamesAFewOfManyClocks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "many.csv")
+	require.NoError(t, os.WriteFile(path, []byte("1,2,3\n2,3,4\n3,4,5\n"), 0o600))
+	stdout, _ := good(t, "inspect", path)
+	assert.Contains(t, stdout, "many, csv: 1 stream, clock steps of steps, 0 [s], 0 [ms], 0 [us], 0 [ns], 1 [s], 1 [ms], 1 [us], ... 5 more\n")
 }

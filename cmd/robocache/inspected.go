@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -67,18 +68,18 @@ func (f *inspection) heading(w io.Writer) {
 	} else if f.Episode != nil {
 		of = fmt.Sprintf("%s, episode %d of %d of %s", f.Episode.Name, f.Episode.Number, f.Episodes, of)
 	}
-	parts := []string{fmt.Sprintf("%d streams", len(f.Streams))}
+	parts := []string{counted(len(f.Streams), "stream")}
 	if f.Episodes != 1 && f.Episode == nil {
 		parts = append([]string{episodes(f.Episodes)}, parts...)
 	}
 	if f.Frames != nil && f.Episode == nil {
-		parts = append(parts, fmt.Sprintf("%d frames", *f.Frames))
+		parts = append(parts, counted(*f.Frames, "frame"))
 	}
 	if f.Rate > 0 {
 		parts = append(parts, fmt.Sprintf("%v Hz (from %s)", f.Rate, f.RateFrom))
 	}
 	if f.Clock != "" {
-		parts = append(parts, fmt.Sprintf("clock %s of %s", f.Clock, strings.Join(f.Clocks, ", ")))
+		parts = append(parts, fmt.Sprintf("clock %s of %s", f.Clock, few(f.Clocks, 8)))
 	}
 	fmt.Fprintf(w, "%s: %s\n", printed.Text(of), printed.Text(strings.Join(parts, ", ")))
 	if len(f.Splits) > 0 {
@@ -88,17 +89,23 @@ func (f *inspection) heading(w io.Writer) {
 		}
 		fmt.Fprintf(w, "splits: %s\n", printed.Text(strings.Join(list, ", ")))
 	}
-	if n := len(f.Tasks); n > 0 {
+	if len(f.Tasks) > 0 {
 		const most = 3
-		list := make([]string, 0, most+1)
-		for _, task := range f.Tasks[:min(n, most)] {
-			list = append(list, fmt.Sprintf("%q", task))
+		list := slices.Clone(f.Tasks)
+		for i := range list[:min(len(list), most)] {
+			list[i] = fmt.Sprintf("%q", list[i])
 		}
-		if n > most {
-			list = append(list, fmt.Sprintf("... %d more", n-most))
-		}
-		fmt.Fprintf(w, "tasks: %s\n", printed.Text(strings.Join(list, ", ")))
+		fmt.Fprintf(w, "tasks: %s\n", printed.Text(few(list, most)))
 	}
+}
+
+// few joins a list, of which it names at most so many.
+func few(list []string, most int) string {
+	text := strings.Join(list[:min(len(list), most)], ", ")
+	if len(list) > most {
+		text += fmt.Sprintf(", ... %d more", len(list)-most)
+	}
+	return text
 }
 
 func hertz(rate float64) string {
@@ -130,7 +137,7 @@ func (s *inspectedStream) names(all bool) string {
 		names[i] = c.Name
 	}
 	if !all && len(names) > 4 {
-		names = append(names[:3:3], fmt.Sprintf("... %d more", len(names)-3))
+		return few(names, 3)
 	}
 	return strings.Join(names, ", ")
 }

@@ -1,6 +1,8 @@
 package aloha
 
 import (
+	"context"
+
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
 	"github.com/robocache/robocache/dataset/internal/h5episode"
@@ -17,7 +19,7 @@ var layout = h5episode.Layout{
 		seen, ok := o.(*hdf5.Group)
 		return ok && (seen.Has("qpos") || seen.Has("images")), err
 	},
-	Index: func(s *h5episode.Set) error {
+	Index: func(_ context.Context, s *h5episode.Set) error {
 		s.Parts = []h5episode.Part{{Name: s.Name(), Path: "/"}}
 		said, err := s.Attributes(s.File.Root())
 		if err != nil {

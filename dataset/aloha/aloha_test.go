@@ -121,3 +121,39 @@ func TestBrokenFilesCostWhatIsBroken(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	h5test.Fuzz(f, aloha.Open, "testdata/small.hdf5", "testdata/jpeg.hdf5", "testdata/raw.hdf5")
 }
+
+func TestOneBrokenFrameCostsItselfWhicheverItIs(t *testing.T) {
+	ctx := context.Background()
+	data, err := os.ReadFile("testdata/jpeg.hdf5")
+	require.NoError(t, err)
+	begin := []byte("\xff\xd8\xff")
+	frames := 0
+	for at := range data {
+		if !bytes.HasPrefix(data[at:], begin) {
+			continue
+		}
+		frames++
+		path := filepath.Join(t.TempDir(), "broken.hdf5")
+		broken := bytes.Clone(data)
+		broken[at] = 0
+		require.NoError(t, os.WriteFile(path, broken, 0o600))
+		d, err := aloha.Open(path, dataset.Options{})
+		require.NoError(t, err)
+		e, err := d.Episode(ctx, 0)
+		require.NoError(t, err)
+		require.Len(t, e.Media, 2)
+		lost := 0
+		for i := range e.Media {
+			require.Equal(t, 4, e.Media[i].Len())
+			for k := range 4 {
+				if _, err := e.Media[i].Source.ReadFrame(ctx, k); err != nil {
+					assert.ErrorIs(t, err, dataset.ErrCorrupt)
+					lost++
+				}
+			}
+		}
+		assert.Equal(t, 1, lost, "of the frame at byte %d", at)
+		require.NoError(t, d.Close())
+	}
+	assert.Equal(t, 8, frames)
+}

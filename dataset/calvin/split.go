@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/listed"
 	"github.com/robocache/robocache/dataset/npy"
 	"github.com/robocache/robocache/tensor"
 )
@@ -67,12 +68,7 @@ func openSplit(ctx context.Context, name, dir, language string) (*split, error) 
 	}
 	p.readScenes()
 	if len(others) > 0 {
-		const most = 20
-		list := strings.Join(others[:min(len(others), most)], ", ")
-		if len(others) > most {
-			list += fmt.Sprintf(" and %d more", len(others)-most)
-		}
-		p.attributes[name+"/other files"] = list
+		p.attributes[name+"/other files"] = listed.Names(others)
 	}
 	return p, nil
 }

@@ -206,10 +206,14 @@ func judge(words [][]byte) (exponent int, why string) {
 func (s *shape) choices() []clock {
 	list := s.clocks()
 	taken := map[int]bool{}
+	called := make(map[string]bool, len(list))
+	for _, c := range list {
+		called[c.label] = true
+	}
 	in := func(column int) {
 		for _, exponent := range []int{0, -3, -6, -9} {
-			c, ok := s.clockAt(column, exponent, true)
-			if ok && !slices.ContainsFunc(list, func(o clock) bool { return o.label == c.label }) {
+			if c, ok := s.clockAt(column, exponent, true); ok && !called[c.label] {
+				called[c.label] = true
 				list = append(list, c)
 			}
 		}

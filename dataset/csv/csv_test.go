@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -267,4 +268,34 @@ func TestOpenRefusesWhatIsNoTable(t *testing.T) {
 func TestAHeaderAloneIsNoRows(t *testing.T) {
 	e, _ := read(t, "time,x\n", strict)
 	assert.Equal(t, []int{0, 1}, e.Stream("data").Values.Shape())
+}
+
+func TestAFieldThatSaysThatNothingIsThereIsNoComment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	require.NoError(t, os.WriteFile(path, []byte("a,time,b\n1,0.0,2\n#N/A,0.1,4\n# a comment\n#N/A too\n3,0.2,6\n"), 0o600))
+	s, err := csv.Open(path, dataset.Options{Strict: true})
+	require.NoError(t, err)
+	e, err := s.Episode(context.Background(), 0)
+	require.NoError(t, err)
+	assert.Equal(t, 3, e.Frames)
+	assert.Equal(t, []dataset.LeftOut{{Name: "a", Count: 1, Reason: "empty fields, which are NaN"}}, e.LeftOut)
+}
+
+func TestAWideTableIsOpenedInTimeOfItsWidth(t *testing.T) {
+	const columns = 16_000
+	path := filepath.Join(t.TempDir(), "wide.csv")
+	var text strings.Builder
+	text.WriteString("time")
+	for i := range columns {
+		fmt.Fprintf(&text, ",%d", i)
+	}
+	for row := range 3 {
+		text.WriteString("\n" + strings.Repeat(fmt.Sprint(row, ","), columns) + fmt.Sprint(row))
+	}
+	require.NoError(t, os.WriteFile(path, []byte(text.String()+"\n"), 0o600))
+	began := time.Now()
+	s, err := csv.Open(path, dataset.Options{})
+	require.NoError(t, err)
+	assert.Less(t, time.Since(began), 4*time.Second, "the square of the width took five")
+	assert.Equal(t, "time [s]", s.Info().Clock)
 }

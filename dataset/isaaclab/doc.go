@@ -4,7 +4,7 @@
 // A file is told from robomimic's by a demonstration that has a group initial_state, or states as a group, or by sim_args in env_args. Of an episode
 // every dataset of numbers [T] or [T,D] is a stream that is called as the file has it: "actions", "obs/eef_pos",
 // "states/articulation/robot/joint_position". Images are media. What initial_state holds is one row, of before the first step, and is left out by
-// name; so is what has another length than actions.
+// name; so is what has another length than actions. What is beside the demonstrations is named by the dataset's attribute "other objects".
 //
 // The attribute success of a demonstration is Attributes.Success. The format has no times. The rate is 1/(dt*decimation) of sim_args in the file's
 // env_args, else what the caller says; else the timestamps count steps, a second each.

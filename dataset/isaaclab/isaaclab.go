@@ -1,6 +1,7 @@
 package isaaclab
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 
@@ -15,7 +16,7 @@ var layout = h5episode.Layout{
 	Format: "isaaclab",
 	Want:   h5episode.WantDemos + ", with a group initial_state or states, or env_args with sim_args",
 	Fits:   fits,
-	Index:  func(s *h5episode.Set) error { return s.IndexDemos(rateOf) },
+	Index:  func(ctx context.Context, s *h5episode.Set) error { return s.IndexDemos(ctx, rateOf) },
 	Begin: func(r *h5episode.Reader, demo *hdf5.Group) error {
 		r.Omit = func(path string) string {
 			if strings.HasPrefix(path, initial+"/") {

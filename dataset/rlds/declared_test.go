@@ -90,7 +90,7 @@ func TestOfSeveralBuilderConfigsOneIsAskedFor(t *testing.T) {
 	assert.ErrorContains(t, err, "got several datasets or builder configs: a, b, want the folder of one of them")
 	slices.Sort(names)
 	_, err = dataset.Open(context.Background(), versioned(t, names...), Options{})
-	assert.ErrorContains(t, err, "s, t, and more")
+	assert.ErrorContains(t, err, "s, t and 2 more")
 	assert.False(t, Folder(filepath.Join(root, "empty")))
 	root = versioned(t, "a/1.0.0")
 	for i := range maxNames {

@@ -210,17 +210,7 @@ func (b *builder) add(p *part) error {
 		b.text(p)
 		return nil
 	case images:
-		m, empty, why := b.media(p.leaf, p.items(p.n), times)
-		if why != "" {
-			b.leave(p.name(), p.n, why)
-			return nil
-		}
-		if empty > 0 {
-			b.leave(p.name(), empty, "images without bytes")
-		}
-		if empty < p.n || p.n == 0 {
-			b.e.Media = append(b.e.Media, m)
-		}
+		b.media(p.leaf, p.name(), p.items(p.n), times)
 		return nil
 	}
 	return b.stream(p, rows, times)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -332,5 +333,19 @@ func TestBrokenFeaturesAreNamed(t *testing.T) {
 		require.ErrorAs(t, err, &bad, text)
 		assert.ErrorContains(t, err, says)
 		assert.Equal(t, featuresFile, filepath.Base(bad.Path))
+	}
+}
+
+func TestOneImageThatIsBrokenCostsItself(t *testing.T) {
+	for at := range 2 {
+		items := []string{png, png}
+		items[at] = "BM\x01"
+		e := mustOne(t, plainWith("x", picture("uint8", "", 2, 2, 3)), plain.with(example{"steps/x": items}))
+		require.Len(t, e.Media, 1)
+		assert.Equal(t, 1, e.Media[0].Len())
+		assert.Equal(t, []dataset.LeftOut{{Name: "x", Count: 1, Reason: fmt.Sprintf("images that are neither jpeg nor png: number %d begins with 42 4d 01", at)}}, e.LeftOut)
+		frame, err := e.Media[0].Frame(context.Background(), 0)
+		require.NoError(t, err)
+		assert.Equal(t, png, string(frame))
 	}
 }

@@ -52,14 +52,15 @@ func sniff(b []byte) string {
 	return ""
 }
 
-// media makes a stream of the images of a feature, one at each of the times. Images without bytes are no frames: it returns how many there are. Why
-// says what cannot be one.
-func (b *builder) media(l *leaf, items []wire, times []int64) (m dataset.Media, empty int, why string) {
+// media makes a stream of the images of a feature, one at each of the times, and leaves out what is none: images without bytes, and those that are
+// broken. Without any that is whole there is no stream, unless there are no steps.
+func (b *builder) media(l *leaf, name string, items []wire, times []int64) {
 	source := &frames{path: b.shard.path}
 	if b.shard.packed != nil {
 		source.whole, source.at = b.data, b.at
 	}
-	m = dataset.Media{Name: l.name(), Source: source}
+	m := dataset.Media{Name: l.name(), Source: source}
+	empty, odd, why := 0, 0, ""
 	if len(l.shape) == 3 {
 		m.Height, m.Width = l.shape[0], l.shape[1]
 	}
@@ -70,9 +71,13 @@ func (b *builder) media(l *leaf, items []wire, times []int64) (m dataset.Media, 
 		}
 		switch found := sniff(item.b); {
 		case found == "":
-			return m, 0, fmt.Sprintf("images that are neither jpeg nor png: number %d begins with % x", i, item.b[:min(len(item.b), 8)])
+			if odd++; odd == 1 {
+				why = fmt.Sprintf("images that are neither jpeg nor png: number %d begins with % x", i, item.b[:min(len(item.b), 8)])
+			}
+			continue
 		case m.Encoding != "" && m.Encoding != found:
-			return m, 0, "images of which some are jpeg and some png"
+			b.leave(name, len(items), "images of which some are jpeg and some png")
+			return
 		default:
 			m.Encoding = found
 		}
@@ -87,7 +92,15 @@ func (b *builder) media(l *leaf, items []wire, times []int64) (m dataset.Media, 
 	if l.dtype == "float32" && m.Encoding == "png" {
 		m.Encoding = encodingF32
 	}
-	return m, empty, ""
+	if odd > 0 {
+		b.leave(name, odd, why)
+	}
+	if empty > 0 {
+		b.leave(name, empty, "images without bytes")
+	}
+	if len(m.Times) > 0 || len(items) == 0 {
+		b.e.Media = append(b.e.Media, m)
+	}
 }
 
 // encodingF32 is that of a PNG of four channels whose bytes are one little-endian float32, a distance.

@@ -242,6 +242,10 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 			missing = append(missing, f.name)
 			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), "no such file", "each of its shards"))
 			continue
+		case errors.Is(err, fs.ErrPermission):
+			lost = first(lost, formatError(dataset.ErrNotFound, path, -1, "split "+quote(split.name), err.Error(), "each of its shards"))
+			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: "cannot be read: " + err.Error()})
+			continue
 		case err != nil:
 			return withPath(err, path)
 		}

@@ -211,3 +211,18 @@ func TestEpisodesStayAsTheyAreWhileOthersAreRead(t *testing.T) {
 		}
 	}
 }
+
+func TestAShardThatMayNotBeReadCostsItself(t *testing.T) {
+	dir := write(t, map[string]string{infoFile: info(2, 1), featuresFile: stepsOf(plainFeatures), "d-train.tfrecord-00000-of-00002": string(examples(2)),
+		"d-train.tfrecord-00001-of-00002": string(examples(1))})
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	require.NoError(t, os.Chmod(filepath.Join(dir, "d-train.tfrecord-00000-of-00002"), 0))
+	s := open(t, dir, Options{})
+	assert.Equal(t, 1, s.Len())
+	require.Len(t, s.Info().Problems, 1)
+	assert.Contains(t, s.Info().Problems[0].What, "cannot be read: ")
+	_, err := Open(context.Background(), dir, Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+}

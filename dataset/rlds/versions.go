@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/listed"
 )
 
 // versionName is what TensorFlow Datasets calls the folder of a version.
@@ -96,11 +97,7 @@ func newest(path string) (dir string, others []string, err error) {
 		case 1:
 			return newest(filepath.Join(path, list[0]))
 		}
-		shown := strings.Join(list[:min(len(list), 20)], ", ")
-		if len(list) > 20 {
-			shown += ", and more"
-		}
-		return "", nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "several datasets or builder configs: "+shown, "the folder of one of them")
+		return "", nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "several datasets or builder configs: "+listed.Names(list), "the folder of one of them")
 	}
 	last := len(names) - 1
 	return filepath.Join(path, names[last]), names[:last], nil

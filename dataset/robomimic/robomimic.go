@@ -1,6 +1,7 @@
 package robomimic
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -16,8 +17,8 @@ var layout = h5episode.Layout{
 		_, demos, err := h5episode.DemosOf(root)
 		return len(demos) > 0, err
 	},
-	Index: func(s *h5episode.Set) error {
-		if err := s.IndexDemos(rateOf); err != nil {
+	Index: func(ctx context.Context, s *h5episode.Set) error {
+		if err := s.IndexDemos(ctx, rateOf); err != nil {
 			return err
 		}
 		if data, err := s.File.Root().Group("data"); err == nil {

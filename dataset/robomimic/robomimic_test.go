@@ -195,3 +195,18 @@ func TestAFolderHasAllDemonstrationsOfItsFiles(t *testing.T) {
 	assert.Equal(t, 15+15+174, d.Info().Frames)
 	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: []int{0, 2, 3, 5}}, {Name: "valid", Episodes: []int{1, 4}}}, d.Info().Splits)
 }
+
+func TestOpeningEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := dataset.Open(ctx, "testdata/kinds.hdf5", dataset.Options{})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestObjectsOfNoDemonstrationAreToldByName(t *testing.T) {
+	d, err := dataset.Open(context.Background(), "testdata/others.hdf5", dataset.Options{Strict: true})
+	require.NoError(t, err)
+	defer d.Close()
+	assert.Equal(t, 1, d.Len())
+	assert.Regexp(t, "^note_00, note_01, .*, note_19 and 2 more$", d.Info().Attributes["other objects"])
+}

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func init() { layout.Register() }
 // Open opens a file of any layout.
 func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return layout.Open(path, opt) }
 
-func index(s *h5episode.Set) error {
+func index(_ context.Context, s *h5episode.Set) error {
 	root := s.File.Root()
 	if names := numbered(root); len(names) > 0 {
 		said, err := s.Attributes(root)

@@ -1,6 +1,7 @@
 package h5episode
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -8,12 +9,13 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/hdf5"
+	"github.com/robocache/robocache/dataset/internal/listed"
 )
 
-// WantDemos says what HasDemos looks for.
+// WantDemos says what DemosOf looks for.
 const WantDemos = "a group data with groups demo_0, demo_1, ..."
 
-// DemosOf returns the names of the groups demo_N in a group data, in the order of their numbers; none if there is no such group.
+// DemosOf returns the names in a group data that begin with demo, in the order of their numbers; none if there is no such group.
 func DemosOf(root *hdf5.Group) (data *hdf5.Group, demos []string, err error) {
 	if !root.Has("data") {
 		return nil, nil, nil
@@ -37,7 +39,7 @@ func DemosOf(root *hdf5.Group) (data *hdf5.Group, demos []string, err error) {
 
 // IndexDemos is Index for files with a group data of demonstrations, and in a group mask lists of them that are splits. The rate is what rateOf finds
 // in the text of env_args.
-func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
+func (s *Set) IndexDemos(ctx context.Context, rateOf func(envArgs string) float64) error {
 	data, demos, err := DemosOf(s.File.Root())
 	if err != nil {
 		return err
@@ -54,11 +56,15 @@ func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
 		return err
 	}
 	s.About.Attributes = said
+	s.tellOthers(data)
 	if err := s.ChooseRate(rateOf(said["env_args"])); err != nil {
 		return err
 	}
 	s.AddTask(TaskOf(said))
 	for _, name := range demos {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		s.Parts = append(s.Parts, Part{name, data.Path() + "/" + name})
 		demo, err := data.Group(name)
 		if err == nil {
@@ -74,6 +80,24 @@ func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
 		s.Problem("data", fmt.Sprintf("total says %s steps, and its demonstrations have %d", said["total"], s.About.Frames))
 	}
 	return s.masks(demos)
+}
+
+// tellOthers says what else there is beside the demonstrations: it is of no episode.
+func (s *Set) tellOthers(data *hdf5.Group) {
+	var names []string
+	for _, name := range s.File.Root().Names() {
+		if name != "data" && name != "mask" {
+			names = append(names, name)
+		}
+	}
+	for _, name := range data.Names() {
+		if !strings.HasPrefix(name, "demo") {
+			names = append(names, "data/"+name)
+		}
+	}
+	if len(names) > 0 {
+		s.About.Attributes["other objects"] = listed.Names(names)
+	}
 }
 
 // countDemo counts a demonstration's steps, and notes its task.

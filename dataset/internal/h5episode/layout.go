@@ -17,7 +17,7 @@ type Layout struct {
 	// Fits tells a file of the layout by what is in its root. Nil takes every file that is of no other layout.
 	Fits func(root *hdf5.Group) (bool, error)
 	// Index finds the episodes of a file, and what it says of itself as a whole.
-	Index func(s *Set) error
+	Index func(ctx context.Context, s *Set) error
 	// Begin takes what a group says of its episode, before its datasets are read.
 	Begin func(r *Reader, group *hdf5.Group) error
 }
@@ -26,9 +26,7 @@ type Layout struct {
 func (l *Layout) Register() {
 	f := dataset.Format{
 		Name: l.Format, Extensions: []string{".hdf5", ".h5"}, Match: matches,
-		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
-			return l.Open(path, opt)
-		},
+		Open: l.open,
 	}
 	if l.Fits != nil {
 		f.Inside = l.inside
@@ -57,12 +55,16 @@ func (l *Layout) inside(path string) (bool, error) {
 
 // Open opens a file. One of another layout is an error that is dataset.ErrUnsupported.
 func (l *Layout) Open(path string, opt dataset.Options) (dataset.Dataset, error) {
+	return l.open(context.Background(), path, opt)
+}
+
+func (l *Layout) open(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
 	file, err := hdf5.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	s := &Set{layout: l, path: path, strict: opt.Strict, rate: opt.Rate, Kind: l.Format, File: file}
-	if err := s.index(); err != nil {
+	if err := s.index(ctx); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return s, nil

@@ -32,35 +32,41 @@ func (p pixels) ReadFrame(_ context.Context, i int) ([]byte, error) { return p.d
 // signatures are what encoded images begin with.
 var signatures = []struct{ encoding, begin string }{{"jpeg", "\xff\xd8\xff"}, {"png", "\x89PNG\r\n\x1a\n"}}
 
-// encoded makes a dataset media if its first row is an encoded image, and reports whether it is.
+// maxLook is how many rows of a dataset are looked at to tell whether they are images: the first may be broken.
+const maxLook = 8
+
+// encoded makes a dataset media if one of its first rows is an encoded image, and reports whether one is.
 func (r *Reader) encoded(path string, d *hdf5.Dataset) (bool, error) {
-	if d.Len() == 0 {
-		return false, nil
-	}
-	first, err := rowOf(d, 0)
-	if err != nil {
-		return false, err
-	}
-	for _, s := range signatures {
-		if !bytes.HasPrefix(first, []byte(s.begin)) {
-			continue
-		}
-		times, err := r.clock(path, d.Len())
+	for i := range min(d.Len(), maxLook) {
+		row, err := rowOf(d, i)
 		if err != nil {
 			return false, err
 		}
-		m := dataset.Media{Name: path, Times: times, Encoding: s.encoding, Source: encoded{d, r.set, s.encoding, s.begin}}
-		decode := jpeg.DecodeConfig
-		if s.encoding == "png" {
-			decode = png.DecodeConfig
+		for _, s := range signatures {
+			if bytes.HasPrefix(row, []byte(s.begin)) {
+				return true, r.film(path, d, s.encoding, s.begin, row)
+			}
 		}
-		if size, err := decode(bytes.NewReader(first)); err == nil { // else the file does not say
-			m.Width, m.Height = size.Width, size.Height
-		}
-		r.Media = append(r.Media, m)
-		return true, nil
 	}
 	return false, nil
+}
+
+// film makes a dataset of encoded images media. Of one of them the size is taken.
+func (r *Reader) film(path string, d *hdf5.Dataset, encoding, begin string, frame []byte) error {
+	times, err := r.clock(path, d.Len())
+	if err != nil {
+		return err
+	}
+	m := dataset.Media{Name: path, Times: times, Encoding: encoding, Source: encoded{d, r.set, encoding, begin}}
+	decode := jpeg.DecodeConfig
+	if encoding == "png" {
+		decode = png.DecodeConfig
+	}
+	if size, err := decode(bytes.NewReader(frame)); err == nil { // else the file does not say
+		m.Width, m.Height = size.Width, size.Height
+	}
+	r.Media = append(r.Media, m)
+	return nil
 }
 
 // encoded reads images of which each is a row: bytes that zeros fill up to the longest, or a sequence of bytes.

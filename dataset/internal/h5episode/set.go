@@ -23,6 +23,7 @@ type Set struct {
 	strict bool
 	rate   float64 // the caller's
 	room   int64   // bytes that what the file says of itself may yet take
+	tasks  map[string]bool
 }
 
 // Part is where an episode is.
@@ -31,7 +32,7 @@ type Part struct {
 	Path string // the group's
 }
 
-func (s *Set) index() error {
+func (s *Set) index(ctx context.Context) error {
 	root := s.File.Root()
 	s.room = s.Room()
 	if s.layout.Fits != nil {
@@ -46,7 +47,7 @@ func (s *Set) index() error {
 	for _, w := range s.File.Warnings() {
 		s.Problem(filepath.Base(s.path), w)
 	}
-	if err := s.layout.Index(s); err != nil {
+	if err := s.layout.Index(ctx, s); err != nil {
 		return err
 	}
 	if s.strict && len(s.About.Problems) > 0 {
@@ -79,10 +80,15 @@ func (s *Set) ChooseRate(file float64) error { return s.About.ChooseRate(s.rate,
 
 // AddTask notes what is to be done in some episode.
 func (s *Set) AddTask(task string) {
-	if task != "" && int64(len(task)) <= s.room && !slices.Contains(s.About.Tasks, task) {
-		s.room -= int64(len(task))
-		s.About.Tasks = append(s.About.Tasks, task)
+	if task == "" || int64(len(task)) > s.room || s.tasks[task] {
+		return
 	}
+	if s.tasks == nil {
+		s.tasks = map[string]bool{}
+	}
+	s.tasks[task] = true
+	s.room -= int64(len(task))
+	s.About.Tasks = append(s.About.Tasks, task)
 }
 
 // AddFrames counts steps of an episode, unless they are more than the file could hold.

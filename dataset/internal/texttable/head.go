@@ -43,7 +43,7 @@ func HeadOf(head []byte, whole bool, comments string) *Head {
 		line = bytes.TrimRight(line, "\r")
 		switch {
 		case blank(line):
-		case strings.IndexByte(comments, line[0]) < 0:
+		case !isComment(line, comments):
 			if h.Lines == nil {
 				h.First = number
 			}
@@ -53,6 +53,15 @@ func HeadOf(head []byte, whole bool, comments string) *Head {
 		}
 	}
 	return h
+}
+
+// isComment reports whether a line that is not empty begins as a comment does. "#N/A" in front of a separator is a field in which nothing is.
+func isComment(line []byte, begin string) bool {
+	if strings.IndexByte(begin, line[0]) < 0 {
+		return false
+	}
+	rest, ok := bytes.CutPrefix(line, []byte("#N/A"))
+	return !ok || len(rest) == 0 || strings.IndexByte(",;\t", rest[0]) < 0
 }
 
 func isControl(r rune) bool {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/decimal"
@@ -180,7 +179,7 @@ func (p *parser) all(ctx context.Context, strict bool) error {
 		if line.Number == 1 && bytes.HasPrefix(line.Text, []byte(mark)) {
 			line.Text, line.At = line.Text[len(mark):], int64(len(mark))
 		}
-		if line.Number <= p.Header || blank(line.Text) || strings.IndexByte(p.Comments, line.Text[0]) >= 0 {
+		if line.Number <= p.Header || blank(line.Text) || isComment(line.Text, p.Comments) {
 			continue
 		}
 		line, bad, err := p.whole(line)
