@@ -103,7 +103,7 @@ func (r *reader) counts(name string, list []int64) error {
 func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err error) {
 	info := &r.set.info
 	counted := r.counted(frames, info.Rate)
-	if info.RateFrom == "caller" && info.Clock == clockFrames {
+	if info.RateFrom == "caller" && info.Clock == clockFrames && r.set.header.fps > 0 {
 		r.shown = r.counted(frames, r.set.header.fps)
 	}
 	switch {

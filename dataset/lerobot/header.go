@@ -31,13 +31,6 @@ type header struct {
 type feature struct {
 	dataset.Feature
 	width int // how many values a row has; 0 where the shape does not say
-	video videoInfo
-}
-
-// videoInfo is what info.json says of a video.
-type videoInfo struct {
-	fps   float64
-	codec string
 }
 
 // bookkeeping are the columns that are no streams.
@@ -156,12 +149,6 @@ func featureOf(m member) (f feature, why string) {
 		f.width = 0
 	}
 	f.Names = namesOf(get(list, "names"), "", 0)
-	for _, key := range []string{"info", "video_info"} { // as it was called first
-		if info, err := membersOf(get(list, key)); err == nil {
-			f.video.fps, _ = number(get(info, "video.fps"))
-			f.video.codec, _ = text(get(info, "video.codec"))
-		}
-	}
 	if len(f.Shape) == 1 && len(f.Names) > 0 && len(f.Names) != f.width {
 		why = fmt.Sprintf("%d names for %d values", len(f.Names), f.width)
 	}

@@ -29,6 +29,8 @@ type declared struct {
 type video struct {
 	chunk, file int64
 	from, to    float64
+	// How many frames the file has before it, for it and in all, if each row of the episodes in it has one; all is negative if nobody knows.
+	before, count, all int64
 }
 
 // readTables reads the tasks and the episodes.
@@ -155,6 +157,7 @@ func (s *Set) readParquet(ctx context.Context) error {
 			s.unreadable(filepath.ToSlash(name), err)
 		}
 	}
+	s.countFrames()
 	return nil
 }
 
@@ -237,7 +240,7 @@ func (s *Set) readEpisodes(ctx context.Context, name string) error {
 		}
 		at := make([]video, len(list))
 		for i := range at {
-			at[i] = video{-1, -1, -1, -1}
+			at[i] = video{chunk: -1, file: -1, from: -1, to: -1, all: -1}
 		}
 		set("videos/"+f.Name+"/chunk_index", func(i int, v float64) { count(&at[i].chunk, v) })
 		set("videos/"+f.Name+"/file_index", func(i int, v float64) { count(&at[i].file, v) })
