@@ -159,18 +159,18 @@ func (s *Set) compareTotals(where string, present []int64, broken int) {
 	slices.Sort(absent)
 	if len(absent) > 0 {
 		s.compareFiles(absent)
-		s.problems.add(where, "episodes that there is no data of", fmt.Sprintf("%d of %d: %s", len(absent), len(s.order), ranges(absent)))
+		s.problems.add(where, "episodes that there is no data of", fmt.Sprintf("%d of %d: %s", len(absent), len(s.order), ranges(spansOf(absent))))
 	}
-	if len(s.order) == 0 && len(s.declared) == 0 && s.header.major == 2 {
+	if len(s.order) == 0 && s.header.major == 2 {
 		s.problems.add(where, "lists no episode", "they are those of the data")
 	}
 	// What is neither there nor listed, below the last.
-	next, gaps := int64(0), []int64{}
+	next, gaps := int64(0), []span{}
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(present), s.order...)))) {
-		for ; next < n && len(gaps) < 1000; next++ {
-			gaps = append(gaps, next)
+		if n > next {
+			gaps = append(gaps, span{next, n - 1})
 		}
-		next = n + 1
+		next = max(next, n+1)
 	}
 	if len(gaps) > 0 {
 		s.problems.add("data", "numbers of episodes that are neither there nor listed", ranges(gaps))

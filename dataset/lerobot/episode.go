@@ -326,14 +326,11 @@ func (r *reader) task(ctx context.Context, first *table.File) error {
 				return err
 			}
 			if len(list) > 0 && slices.ContainsFunc(list, func(n int64) bool { return n != list[0] }) {
-				c := first.Column("task_index")
-				if err := r.stream("task_index", c, nil, v); err != nil {
+				v := &table.Values{Rows: len(list), Width: 1, Int64: r.set.placed(list)}
+				if err := r.stream("task_index", first.Column("task_index"), nil, v); err != nil {
 					return err
 				}
-				s := &r.e.Streams[len(r.e.Streams)-1]
-				for i := range s.Columns {
-					s.Columns[i].Integer = true
-				}
+				r.e.Streams[len(r.e.Streams)-1].Columns[0].Integer = true
 			}
 		}
 	}
@@ -345,6 +342,22 @@ func (r *reader) task(ctx context.Context, first *table.File) error {
 		r.e.Attributes.Other["tasks"] = all
 	}
 	return nil
+}
+
+// placed returns where in Info.Tasks the tasks of these numbers are: that is the number, unless the list of tasks has gaps; there it is -1 of one that
+// the list lacks.
+func (s *Set) placed(numbers []int64) []int64 {
+	if s.places == nil {
+		return numbers
+	}
+	list := make([]int64, len(numbers))
+	for i, n := range numbers {
+		list[i] = -1
+		if at, ok := s.places[n]; ok {
+			list[i] = int64(at)
+		}
+	}
+	return list
 }
 
 // named returns the tasks of an episode in the order in which they come.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -89,6 +90,9 @@ type indexer struct {
 	sure   bool          // that row is right: no file was passed over
 	schema string        // of the first file
 	of     string        // that file's name
+
+	inFile map[string][]int64 // which episodes meta/episodes has in a file, once that was asked
+	listed []int64            // the episodes that meta/episodes says the rows of, by their first, once that was asked
 }
 
 // index reads the footers of the data files.
@@ -129,15 +133,18 @@ func (x *indexer) pass(i int, err error) {
 	if n, ok := numberOf(f.name); ok && s.header.major == 2 {
 		lost = append(lost, n)
 	} else {
-		for _, n := range s.order {
-			if s.dataName(n, s.declared[n]) == filepath.ToSlash(f.name) {
-				lost = append(lost, n)
+		if x.inFile == nil {
+			x.inFile = map[string][]int64{}
+			for _, n := range s.order {
+				name := s.dataName(n, s.declared[n])
+				x.inFile[name] = append(x.inFile[name], n)
 			}
 		}
+		lost = slices.Sorted(slices.Values(x.inFile[filepath.ToSlash(f.name)]))
 	}
 	what := err.Error()
 	if len(lost) > 0 {
-		what += "; it should have episodes " + ranges(lost)
+		what += "; it should have episodes " + ranges(spansOf(lost))
 	}
 	s.problems.add(filepath.ToSlash(f.name), "cannot be read", what)
 	for _, n := range lost {
@@ -200,12 +207,12 @@ func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 	x.compareSchema(f, filepath.ToSlash(s.files[file].name))
 	number, ok := numberOf(s.files[file].name)
 	if byName := ok && s.header.major == 2; byName {
-		if _, twice := x.at[number]; twice {
+		if i, twice := x.at[number]; twice && s.episodes[i].err == nil {
 			s.problems.add(filepath.ToSlash(s.files[file].name), "is left out", fmt.Sprintf("there is a file of episode %d already", number))
 			return nil
 		}
 		x.compareIndex(f, file)
-		x.place(number)
+		s.episodes[x.place(number)].err = nil // of another file that cannot be read
 		for g, group := range f.Groups() {
 			x.put(number, run{file, int32(g), 0, int32(group.Rows), x.row})
 		}
@@ -268,12 +275,17 @@ func (x *indexer) numbers(ctx context.Context, path string, column *table.Column
 	if rows > 1<<26 || !x.sure {
 		return nil, why
 	}
+	if x.listed == nil {
+		x.listed = slices.DeleteFunc(slices.Clone(s.order), func(n int64) bool { return s.declared[n].from < 0 })
+		slices.SortStableFunc(x.listed, func(a, b int64) int { return cmp.Compare(s.declared[a].from, s.declared[b].from) })
+	}
+	first := sort.Search(len(x.listed), func(i int) bool { return s.declared[x.listed[i]].from > x.row })
 	var list []int64
-	for _, n := range s.order {
+	for _, n := range x.listed[max(first-1, 0):] {
 		d := s.declared[n]
 		from, to := max(d.from, x.row), min(d.to, x.row+rows)
-		if d.from < 0 || from >= to || from != x.row+int64(len(list)) {
-			continue
+		if from >= to || from != x.row+int64(len(list)) {
+			break
 		}
 		list = append(list, slices.Repeat([]int64{n}, int(to-from))...)
 	}

@@ -53,9 +53,11 @@ func (s *Set) readTables(ctx context.Context) error {
 		numbers = append(numbers, n)
 	}
 	slices.Sort(numbers)
+	places := map[int64]int{}
 	for i, n := range numbers {
 		s.info.Tasks = append(s.info.Tasks, s.tasks[n])
-		if int64(i) != n {
+		if places[n] = i; int64(i) != n {
+			s.places = places
 			s.problems.add("meta/tasks", "numbers that are not 0, 1, 2, ...", fmt.Sprintf("task_index %d is number %d of the tasks", n, i))
 		}
 	}
