@@ -379,3 +379,15 @@ func FuzzInfo(f *testing.F) {
 		readAll(t, dir, lerobot.Options{})
 	})
 }
+
+func TestFilesAndFoldersThatCannotBeReadAreTold(t *testing.T) {
+	m := make3(t)
+	dir := m.write()
+	require.NoError(t, os.Symlink("nowhere", m.path("data/chunk-000/file-001.parquet")))
+	contains(t, problems(open(t, dir, lerobot.Options{})), "data/chunk-000/file-001.parquet: missing")
+	require.NoError(t, os.MkdirAll(m.path("data/chunk-001"), 0))
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everywhere")
+	}
+	contains(t, problems(open(t, dir, lerobot.Options{})), "data/chunk-001: cannot be read")
+}

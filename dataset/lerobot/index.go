@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,13 +48,15 @@ type run struct {
 }
 
 // parquetFiles lists the files of a folder of the dataset and of the folders in it, sorted as strings: the order of their rows.
-func parquetFiles(root, dir string) (names []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(root, dir))
-	if err != nil {
+func (s *Set) parquetFiles(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(s.root, dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	add := func(name string) {
-		if st, err := os.Stat(filepath.Join(root, name)); err == nil && st.Mode().IsRegular() {
+		if st, err := os.Stat(filepath.Join(s.root, name)); err != nil {
+			s.unreadable(filepath.ToSlash(name), err) // a link to nothing
+		} else if st.Mode().IsRegular() {
 			names = append(names, name)
 		}
 	}
@@ -63,9 +66,12 @@ func parquetFiles(root, dir string) (names []string, err error) {
 			add(name)
 			continue
 		}
-		below, err := os.ReadDir(filepath.Join(root, name))
+		if st, err := os.Stat(filepath.Join(s.root, name)); err != nil || !st.IsDir() {
+			continue
+		}
+		below, err := os.ReadDir(filepath.Join(s.root, name))
 		if err != nil {
-			continue // no folder
+			s.unreadable(filepath.ToSlash(name), err)
 		}
 		for _, file := range below {
 			if isParquet(file.Name()) {
@@ -97,8 +103,8 @@ type indexer struct {
 
 // index reads the footers of the data files.
 func (s *Set) index(ctx context.Context) error {
-	names, err := parquetFiles(s.root, folderOf(s.header.dataPath, "data"))
-	if err != nil && !os.IsNotExist(err) {
+	names, err := s.parquetFiles(folderOf(s.header.dataPath, "data"))
+	if err != nil {
 		return err
 	}
 	x := &indexer{set: s, at: map[int64]int{}, last: -1, sure: true}

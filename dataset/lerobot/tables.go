@@ -144,8 +144,8 @@ func (s *Set) readParquet(ctx context.Context) error {
 		}
 		s.unreadable("meta/tasks.parquet", err)
 	}
-	names, err := parquetFiles(s.root, filepath.Join("meta", "episodes"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	names, err := s.parquetFiles(filepath.Join("meta", "episodes"))
+	if err != nil {
 		return err
 	}
 	if len(names) == 0 {

@@ -160,7 +160,7 @@ func (w *Writer) usable() error {
 }
 
 // Commit completes the files, reads them back, compares, and gives the dataset its name. Without episodes it is a *WriteError that is ErrNoEpisodes.
-// After an error there is nothing under the name, or what was there before.
+// After an error there is nothing under the name, or what was there before, unless it says that the new folder has its name.
 func (w *Writer) Commit(ctx context.Context) error {
 	if err := w.usable(); err != nil {
 		return err
