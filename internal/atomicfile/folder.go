@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,7 +72,8 @@ func (f *Folder) Path() string { return f.temporary }
 func (f *Folder) Name() string { return f.path }
 
 // Commit flushes every file to the disk and gives the folder its name. A folder that it replaces is removed when the new one is there; should the
-// machine stop between the two, the old one lies beside the name.
+// machine stop between the two, the old one lies beside the name. After an error there is under the name what was there before, unless it says
+// that the new folder has its name.
 func (f *Folder) Commit() error {
 	err := filepath.WalkDir(f.temporary, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -93,7 +95,7 @@ func (f *Folder) Commit() error {
 		return err
 	}
 	if err := syncDir(filepath.Dir(f.target)); err != nil {
-		return named(f.path, err)
+		return fmt.Errorf("the new folder has its name, which may not last: %w", err)
 	}
 	return nil
 }
@@ -123,7 +125,7 @@ func (f *Folder) rename() error {
 	f.done = true
 	if old != "" {
 		if err := os.RemoveAll(old); err != nil {
-			return named(f.path, err)
+			return fmt.Errorf("the new folder has its name, and the old one is left: %w", err)
 		}
 	}
 	return nil
