@@ -11,7 +11,6 @@ import (
 	"image/png"
 	"io"
 	"iter"
-	"math"
 
 	"github.com/robocache/robocache/tensor"
 )
@@ -113,8 +112,7 @@ func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
 // raw takes pixels as they are.
 func (m *Media) raw(b []byte, order []int) (*tensor.Tensor, *FormatError) {
 	c := len(order)
-	want := int64(m.Width) * int64(m.Height) * int64(c)
-	if m.Width <= 0 || m.Height <= 0 || m.Width > math.MaxInt64/8/m.Height || int64(len(b)) != want {
+	if want := int64(m.Width) * int64(m.Height) * int64(c); m.Width <= 0 || m.Height <= 0 || int64(len(b)) != want {
 		return nil, &FormatError{Kind: ErrCorrupt, Got: fmt.Sprintf("%d bytes", len(b)), Want: fmt.Sprintf("%d for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
 	}
 	if order[0] != 0 {
