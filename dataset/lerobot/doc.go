@@ -17,9 +17,11 @@
 // its footer, costs the episodes in it: they are there, and reading one gives the file's error.
 //
 // Videos and images are media, whose frames are read when they are asked for. Their Times are those of the rows, for that is how LeRobot pairs them.
-// The frame of a row is found by its time in the file: the one nearest to the row's timestamp, counted from where the episode begins. Damage counts
-// frames that are more than 0.1 ms from their rows, and rows without a frame. Where the file's times are not the rows' at all, frames are counted
-// instead, and Damage says that too. An image without bytes is read from its path within the dataset.
+// The frame of a row is found by its time in the file: the one nearest to the row's timestamp, counted from where the episode begins, if it is within
+// half the time of a frame. Damage counts frames that are more than 0.1 ms from their rows, rows without a frame and frames without a row. Where the
+// file's times are not the rows' at all, or have drifted so far that an episode begins with a frame of another, frames are counted instead, and Damage
+// says that too. What is broken in a video is told by the episodes that lack frames of it. An image without bytes is read from its path within the
+// dataset.
 //
 // The slices that GR00T names in meta/modality.json are attributes of the dataset: "modality.state.left_arm" is "observation.state[0:7]".
 //

@@ -121,7 +121,9 @@ func (s *Set) open(ctx context.Context, header string) error {
 		return formatError(dataset.ErrNotFound, s.root, -1, "dataset", "none of its data files", "one below "+folderOf(s.header.dataPath, "data"))
 	}
 	s.compare()
-	s.compareVideos()
+	if err := s.compareVideos(ctx); err != nil {
+		return err
+	}
 	s.readSplits()
 	s.info.Problems = s.problems.told()
 	if s.opt.Strict && len(s.info.Problems) > 0 {

@@ -213,18 +213,19 @@ func (s *Set) readEpisodes(ctx context.Context, name string) error {
 	for i := range list {
 		list[i] = declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
 	}
-	set := func(column string, to func(i int, v float64)) {
+	set := func(column string, to func(i int, v float64)) bool {
 		values, ok := t.numbers(column)
 		if !ok {
 			values, ok = t.numbers(strings.ReplaceAll(column, "/", "_"))
 		}
 		if !ok {
 			s.problems.add(where, "columns that are missing", column)
-			return
+			return false
 		}
 		for i, v := range values {
 			to(i, v)
 		}
+		return true
 	}
 	count := func(to *int64, v float64) {
 		if v == math.Trunc(v) && v >= 0 && v < 1<<53 {
@@ -244,10 +245,13 @@ func (s *Set) readEpisodes(ctx context.Context, name string) error {
 		for i := range at {
 			at[i] = video{chunk: -1, file: -1, from: -1, to: -1, all: -1}
 		}
-		set("videos/"+f.Name+"/chunk_index", func(i int, v float64) { count(&at[i].chunk, v) })
-		set("videos/"+f.Name+"/file_index", func(i int, v float64) { count(&at[i].file, v) })
+		there := set("videos/"+f.Name+"/chunk_index", func(i int, v float64) { count(&at[i].chunk, v) })
+		there = set("videos/"+f.Name+"/file_index", func(i int, v float64) { count(&at[i].file, v) }) && there
 		set("videos/"+f.Name+"/from_timestamp", func(i int, v float64) { at[i].from = v })
 		set("videos/"+f.Name+"/to_timestamp", func(i int, v float64) { at[i].to = v })
+		if !there {
+			continue // a feature that info.json alone has takes no memory for each episode
+		}
 		for i := range at {
 			if list[i].videos == nil {
 				list[i].videos = map[string]video{}

@@ -72,13 +72,16 @@ func (s *Set) videoOf(number int64, key string) (name string, at video, why stri
 }
 
 // compareVideos looks for the videos' files.
-func (s *Set) compareVideos() {
+func (s *Set) compareVideos(ctx context.Context) error {
 	for _, f := range s.header.features {
 		if f.DType != "video" {
 			continue
 		}
 		there := map[string]bool{}
 		for _, e := range s.episodes {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			name, _, why := s.videoOf(e.number, f.Name)
 			if why != "" {
 				s.problems.add("feature "+f.Name, "videos that cannot be found", fmt.Sprintf("episode %d: %s", e.number, why))
@@ -95,6 +98,7 @@ func (s *Set) compareVideos() {
 			}
 		}
 	}
+	return nil
 }
 
 // video makes media of an episode's video.
