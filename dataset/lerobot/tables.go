@@ -139,8 +139,8 @@ func (s *Set) declare(where string, n int64, d *declared) {
 // readParquet reads version 3's tasks.parquet and meta/episodes.
 func (s *Set) readParquet(ctx context.Context) error {
 	if err := s.readTasks(ctx); err != nil {
-		if ctx.Err() != nil {
-			return err
+		if ctx.Err() != nil { // by which columns seem to be missing
+			return ctx.Err()
 		}
 		s.unreadable("meta/tasks.parquet", err)
 	}
@@ -154,7 +154,7 @@ func (s *Set) readParquet(ctx context.Context) error {
 	for _, name := range names {
 		if err := s.readEpisodes(ctx, name); err != nil {
 			if ctx.Err() != nil {
-				return err
+				return ctx.Err()
 			}
 			s.unreadable(filepath.ToSlash(name), err)
 		}
