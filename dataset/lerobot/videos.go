@@ -214,35 +214,48 @@ func halfFrame(fps float64, track *mp4.Track) int64 {
 	return int64(5e8 * float64(to-from) / float64(timescale) / float64(last))
 }
 
-// countFrames finds out which number the first frame of each episode has in its file, where each row has a frame.
+// countFrames finds out which number the first frame of each episode has in its file, where each row has a frame, and whether episodes overlap there.
 func (s *Set) countFrames() {
+	half := 0.5
+	if s.header.fps > 0 {
+		half /= s.header.fps
+	}
 	for _, f := range s.header.features {
 		if f.DType != "video" {
 			continue
 		}
-		in := map[[2]int64][]*declared{}
+		in := map[[2]int64][]int64{}
 		for _, n := range s.order {
 			if v, ok := s.declared[n].videos[f.Name]; ok && v.file >= 0 {
-				in[[2]int64{v.chunk, v.file}] = append(in[[2]int64{v.chunk, v.file}], s.declared[n])
+				in[[2]int64{v.chunk, v.file}] = append(in[[2]int64{v.chunk, v.file}], n)
 			}
 		}
+		of := func(n int64) video { return s.declared[n].videos[f.Name] }
+		overlaps := []int64{}
 		for _, list := range in {
-			slices.SortStableFunc(list, func(a, b *declared) int { return cmp.Compare(a.videos[f.Name].from, b.videos[f.Name].from) })
+			slices.SortStableFunc(list, func(a, b int64) int { return cmp.Compare(of(a).from, of(b).from) })
 			all := int64(0)
-			for _, d := range list {
-				if d.length < 0 || d.length > math.MaxInt32 {
-					all = math.MinInt64
-					break
+			for i, n := range list {
+				if i > 0 && of(n).from < of(list[i-1]).to-half {
+					overlaps = append(overlaps, n)
 				}
-				all += d.length
+				if length := s.declared[n].length; length >= 0 && length <= math.MaxInt32 && all >= 0 {
+					all += length
+				} else {
+					all = -1
+				}
 			}
 			before := int64(0)
-			for _, d := range list {
-				v := d.videos[f.Name]
-				v.before, v.count, v.all = before, d.length, all
-				before += d.length
-				d.videos[f.Name] = v
+			for _, n := range list {
+				v := of(n)
+				v.before, v.count, v.all = before, s.declared[n].length, all
+				before += v.count
+				s.declared[n].videos[f.Name] = v
 			}
+		}
+		slices.Sort(overlaps)
+		if len(overlaps) > 0 {
+			s.problems.add("feature "+f.Name, "episodes whose videos begin before that of another in the file ends", ranges(spansOf(overlaps)))
 		}
 	}
 }

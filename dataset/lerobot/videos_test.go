@@ -193,6 +193,14 @@ func TestADriftOfMoreThanAFrameStillFindsTheFrames(t *testing.T) {
 	}
 }
 
+func TestEpisodesThatOverlapInAVideoAreTold(t *testing.T) {
+	s := open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0, 0}), lerobot.Options{})
+	contains(t, problems(s), "feature "+camera+": episodes whose videos begin before that of another in the file ends: 1-2")
+	for _, p := range problems(open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.799, 1.599}), lerobot.Options{})) {
+		assert.NotContains(t, p, "begin before")
+	}
+}
+
 func TestFramesThatNoRowHasAreCountedInAnyVersion(t *testing.T) {
 	list := shots(t, "joined.mp4")
 	e := episode(t, open(t, joined(filmed(t, 22, 24, 24), []float64{0, 0.8, 1.6}), lerobot.Options{}), 0)
