@@ -3,8 +3,10 @@ package lerobot_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -125,4 +127,79 @@ func TestManyEpisodesAreListedInTimeThatGrowsWithThem(t *testing.T) {
 	_, err := s.Episode(context.Background(), 17)
 	assert.ErrorIs(t, err, dataset.ErrTruncated)
 	assert.Less(t, time.Since(begin), 20*time.Second)
+}
+
+func TestAnEpisodeMayGoOnInTheNextFile(t *testing.T) {
+	list := pictures(t, 5)
+	m := make3(t)
+	m.add(column{"top", nil, 0, func(row int) any { return image{bytes: list[row]} }}, map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": nil})
+	dir := m.write()
+	columns := slices.Clone(m.columns)
+	writeParquet(t, m.path(dataFile), columns, []int{2, 2})
+	for i := range columns {
+		at := columns[i].at
+		columns[i].at = func(row int) any { return at(4 + row) }
+	}
+	writeParquet(t, m.path("data/chunk-000/file-001.parquet"), columns, []int{1})
+	s := open(t, dir, lerobot.Options{Strict: true})
+	e := episode(t, s, 1)
+	assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
+	assert.Equal(t, []int64{0, 1e8}, e.Streams[0].Nanoseconds())
+	assert.Equal(t, "lift the cup", e.Attributes.Task)
+	for i := range 2 {
+		b, err := e.Media[0].Frame(context.Background(), i)
+		require.NoError(t, err)
+		assert.Equal(t, list[3+i], b)
+	}
+
+	// Without the first file there is what the second has of it, and that is told.
+	require.NoError(t, os.WriteFile(m.path(dataFile), []byte("PAR1 cut off here"), 0o644))
+	s = open(t, dir, lerobot.Options{})
+	require.Equal(t, 2, s.Len())
+	_, err := s.Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	e = episode(t, s, 1)
+	assert.Equal(t, []float64{4, -2}, floats(t, &e.Streams[0]))
+	assert.Equal(t, []int64{1e8}, e.Streams[0].Nanoseconds())
+	assert.Contains(t, e.Damage.String(), "steps of frame_index")
+	contains(t, problems(s), "lengths that are not those of the data: episode 1: 2, and there are 1 rows")
+}
+
+func TestRatesThatAreNoWholeNumbers(t *testing.T) {
+	m := make3(t)
+	m.lengths = []int{3000}
+	m.info["fps"] = 29.97
+	m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(float64(row) / 29.97) })
+	s := open(t, m.write(), lerobot.Options{})
+	for _, p := range problems(s) {
+		assert.NotContains(t, p, "depart")
+	}
+	times := episode(t, s, 0).Streams[0].Nanoseconds()
+	assert.Equal(t, int64(math.Round(2999*1e9/29.97)), times[2999])
+}
+
+func TestPathsAreThoseThatInfoSays(t *testing.T) {
+	m := filmed(t, 24, 24)
+	m.info["chunks_size"] = 1
+	m.info["video_path"] = "movies/{video_key}/{episode_chunk}-{episode_index:04d}.mp4"
+	dir := m.write2()
+	m.info["data_path"] = "tables/part-{episode_chunk:02d}/ep_{episode_index}.parquet"
+	m.writeInfo()
+	for e := range 2 {
+		to := m.path(fmt.Sprintf("tables/part-%02d/ep_%d.parquet", e, e))
+		require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		require.NoError(t, os.Rename(m.path(fmt.Sprintf("data/chunk-000/episode_%06d.parquet", e)), to))
+		m.film("h264_front.mp4", fmt.Sprintf("movies/%s/%d-%04d.mp4", camera, e, e))
+	}
+	s := open(t, dir, lerobot.Options{Strict: true})
+	require.Equal(t, 2, s.Len())
+	shows(t, shots(t, "h264_front.mp4"), &episode(t, s, 1).Media[0])
+	require.NoError(t, os.WriteFile(m.path("tables/part-01/ep_1.parquet"), []byte("PAR1 cut off here"), 0o644))
+	contains(t, problems(open(t, dir, lerobot.Options{})), "it should have episodes 1")
+
+	// A path that leads out of the dataset is not followed.
+	m.info["data_path"] = "../" + filepath.Base(dir) + "/tables/part-{episode_chunk:02d}/ep_{episode_index}.parquet"
+	m.writeInfo()
+	_, err := lerobot.Open(context.Background(), dir, lerobot.Options{})
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
 }
