@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Folder is a folder of files that belong together, which has not got its name yet.
@@ -18,10 +19,11 @@ type Folder struct {
 	replace   bool
 	release   func()
 	done      bool
+	mode      fs.FileMode // of the folder that it replaces; 0 if there is none
 }
 
 // NewFolder begins a folder that Commit will name path, or what path links to. The folder that it lies in must exist. What has the name already is an
-// *fs.PathError that is fs.ErrExist, unless it is a folder and may be replaced.
+// *fs.PathError that is fs.ErrExist, unless it is a folder and may be replaced; the new one has its permissions.
 func NewFolder(path string, replace bool) (*Folder, error) {
 	target, err := Follow(filepath.Clean(path))
 	if err != nil {
@@ -38,7 +40,11 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 		}
 		f.temporary = filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
 		f.release = Temporary(f.temporary)
-		err := os.Mkdir(f.temporary, 0o777)
+		mode := fs.FileMode(0o777)
+		if f.mode != 0 { // what replaces a folder is for those that it was for
+			mode = 0o700
+		}
+		err := os.Mkdir(f.temporary, mode)
 		if err == nil {
 			return f, nil
 		}
@@ -49,7 +55,7 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 	}
 }
 
-// free returns an error if the name is taken.
+// free returns an error if the name is taken, and notes the permissions of a folder that is to be replaced.
 func (f *Folder) free() error {
 	st, err := os.Lstat(f.target)
 	switch {
@@ -62,6 +68,7 @@ func (f *Folder) free() error {
 	case !st.IsDir():
 		return named(f.path, errors.New("is no folder"))
 	}
+	f.mode = st.Mode()
 	return nil
 }
 
@@ -106,6 +113,11 @@ func (f *Folder) rename() error {
 	defer temporary.Unlock()
 	if err := f.free(); err != nil {
 		return err
+	}
+	if f.mode != 0 && runtime.GOOS != "windows" {
+		if err := os.Chmod(f.temporary, f.mode.Perm()); err != nil {
+			return named(f.path, err)
+		}
 	}
 	old := ""
 	if f.replace {
