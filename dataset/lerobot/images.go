@@ -109,8 +109,8 @@ type images struct {
 // place is a row of a row group.
 type place struct{ file, group, row int32 }
 
-// keepBytes is how many bytes of a page are kept at most: a writer may put hundreds of images into one. An image in a file of its own has maxImage bytes
-// at most.
+// keepBytes is how many bytes of a page are kept at most: a writer may put hundreds of images into one. maxImage is how many bytes an image in a file
+// of its own may have.
 const (
 	keepBytes = 16 << 20
 	maxImage  = 1 << 28

@@ -185,7 +185,8 @@ func (r *reader) pair(name string, track *mp4.Track, at video) (frames []int32, 
 			frames = append(frames, int32(first+i))
 		}
 	}
-	if err := r.damage("video frames that are more than 0.1 ms from their rows", drifts, fmt.Sprintf("%s: %d ns at row %d", name, far, worst), ""); err != nil {
+	drift := fmt.Sprintf("%s: %d ns at row %d", name, far, worst)
+	if err := r.damage("video frames that are more than 0.1 ms from their rows", drifts, drift, ""); err != nil {
 		return nil, nil, err
 	}
 	got = fmt.Sprintf("%s with %d frames", name, end-first)
