@@ -69,7 +69,7 @@ func (r *reader) close() {
 
 // file returns the open file of a run.
 func (r *reader) file(at run) (*table.File, error) {
-	path := r.set.path(r.set.files[at.file].name)
+	path := r.set.path(r.set.files[at.file])
 	for _, f := range r.files {
 		if f.path == path {
 			return f.file, nil
@@ -88,7 +88,7 @@ func (r *reader) damage(what string, count int, got, want string) error {
 	if count == 0 {
 		return nil
 	}
-	path := r.set.files[r.of.runs[0].file].name
+	path := r.set.files[r.of.runs[0].file]
 	bad := formatError(dataset.ErrCorrupt, r.set.path(path), -1, "episode "+strconv.FormatInt(r.of.number, 10)+": "+what, got, want)
 	return r.lose(what, count, bad)
 }
@@ -112,7 +112,7 @@ func (r *reader) leave(name string, count int, why string) {
 
 func (r *reader) read(ctx context.Context) error {
 	r.e.Frames = r.rows
-	r.e.Attributes.Source = r.set.path(r.set.files[r.of.runs[0].file].name)
+	r.e.Attributes.Source = r.set.path(r.set.files[r.of.runs[0].file])
 	r.e.Attributes.Other = map[string]string{"episode_index": strconv.FormatInt(r.of.number, 10)}
 	first, err := r.file(r.of.runs[0])
 	if err != nil {

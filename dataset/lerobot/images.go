@@ -127,7 +127,7 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	}
 	name := filepath.FromSlash(image.Path)
 	if !filepath.IsLocal(name) {
-		return nil, formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file].name), -1, fmt.Sprintf("image %d of %s", i, m.column),
+		return nil, formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column),
 			fmt.Sprintf("no bytes and the path %.100q", image.Path), "bytes, or a path within the dataset")
 	}
 	path := filepath.Join(m.set.root, name)
@@ -145,7 +145,7 @@ func (m *images) read(ctx context.Context, at place) (table.Image, error) {
 	if at.file == m.at.file && at.group == m.at.group && k >= 0 && k < len(m.page) && !m.set.data.shut() {
 		return m.page[k], nil
 	}
-	f, err := m.set.data.get(m.set.path(m.set.files[at.file].name))
+	f, err := m.set.data.get(m.set.path(m.set.files[at.file]))
 	if err != nil {
 		return table.Image{}, err
 	}

@@ -18,13 +18,6 @@ import (
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 )
 
-// dataFile is a file of rows.
-type dataFile struct {
-	name  string // from the dataset's folder on
-	first int64  // the number of its first row in the whole dataset
-	err   error  // why it cannot be read; nil if it can
-}
-
 // episode is an episode that there is data of.
 type episode struct {
 	number int64
@@ -112,7 +105,7 @@ func (s *Set) index(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.files = append(s.files, dataFile{name: name, first: x.row})
+		s.files = append(s.files, name)
 		f, err := table.Open(filepath.Join(s.root, name))
 		if err == nil {
 			err = x.add(ctx, int32(i), f)
@@ -133,10 +126,10 @@ func (s *Set) index(ctx context.Context) error {
 // pass notes a file that cannot be read. The episodes that are said to be in it are there, with its error.
 func (x *indexer) pass(i int, err error) {
 	s := x.set
-	f := &s.files[i]
-	f.err, x.sure = err, false
+	name := s.files[i]
+	x.sure = false
 	var lost []int64
-	if n, ok := numberOf(f.name); ok && s.header.major == 2 {
+	if n, ok := numberOf(name); ok && s.header.major == 2 {
 		lost = append(lost, n)
 	} else {
 		if x.inFile == nil {
@@ -146,13 +139,13 @@ func (x *indexer) pass(i int, err error) {
 				x.inFile[name] = append(x.inFile[name], n)
 			}
 		}
-		lost = slices.Sorted(slices.Values(x.inFile[filepath.ToSlash(f.name)]))
+		lost = slices.Sorted(slices.Values(x.inFile[filepath.ToSlash(name)]))
 	}
 	what := err.Error()
 	if len(lost) > 0 {
 		what += "; it should have episodes " + ranges(spansOf(lost))
 	}
-	s.problems.add(filepath.ToSlash(f.name), "cannot be read", what)
+	s.problems.add(filepath.ToSlash(name), "cannot be read", what)
 	for _, n := range lost {
 		if _, there := x.at[n]; !there {
 			x.at[n] = len(s.episodes)
@@ -210,11 +203,11 @@ func expand(pattern string, numbers map[string]int64, video string) string {
 // add notes the rows of a file.
 func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 	s := x.set
-	x.compareSchema(f, filepath.ToSlash(s.files[file].name))
-	number, ok := numberOf(s.files[file].name)
+	x.compareSchema(f, filepath.ToSlash(s.files[file]))
+	number, ok := numberOf(s.files[file])
 	if byName := ok && s.header.major == 2; byName {
 		if i, twice := x.at[number]; twice && s.episodes[i].err == nil {
-			s.problems.add(filepath.ToSlash(s.files[file].name), "is left out", fmt.Sprintf("there is a file of episode %d already", number))
+			s.problems.add(filepath.ToSlash(s.files[file]), "is left out", fmt.Sprintf("there is a file of episode %d already", number))
 			return nil
 		}
 		x.compareIndex(f, file)
@@ -256,7 +249,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 		return failed[0]
 	}
 	for _, err := range failed {
-		s.problems.add(filepath.ToSlash(s.files[file].name), "row groups of which nobody knows the episodes", err.Error())
+		s.problems.add(filepath.ToSlash(s.files[file]), "row groups of which nobody knows the episodes", err.Error())
 	}
 	return nil
 }

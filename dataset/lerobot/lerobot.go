@@ -67,7 +67,7 @@ type Set struct {
 	places   map[int64]int       // where in Info.Tasks a task is, if their numbers are not 0, 1, 2, ...
 	declared map[int64]*declared // episodes as meta/episodes has them
 	order    []int64             // their numbers, as they are listed
-	files    []dataFile
+	files    []string            // of rows, from the dataset's folder on
 	episodes []episode
 	data     cache[*table.File]
 	videos   cache[*footage]
