@@ -95,11 +95,18 @@ func (s *Set) readHeader(path string) error {
 		return formatError(dataset.ErrCorrupt, path, -1, "features", fmt.Sprintf("%.40s", get(list, "features")),
 			"an object with one for each feature")
 	}
+	at := map[string]int{}
 	for _, m := range features {
 		f, why := featureOf(m)
 		if why != "" {
 			s.problems.add("feature "+m.key, "declaration", why)
 		}
+		if i, twice := at[m.key]; twice { // the last counts, as in Python
+			s.problems.add("feature "+m.key, "declaration", "there are two of it")
+			h.features[i], s.info.Features[i] = f, f.Feature
+			continue
+		}
+		at[m.key] = len(h.features)
 		h.features = append(h.features, f)
 		s.info.Features = append(s.info.Features, f.Feature)
 	}

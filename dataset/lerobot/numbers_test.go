@@ -1,12 +1,14 @@
 package lerobot_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -202,4 +204,20 @@ func TestPathsAreThoseThatInfoSays(t *testing.T) {
 	m.writeInfo()
 	_, err := lerobot.Open(context.Background(), dir, lerobot.Options{})
 	assert.ErrorIs(t, err, dataset.ErrNotFound)
+}
+
+func TestAFeatureThatIsDeclaredTwiceIsOne(t *testing.T) {
+	m := make3(t)
+	dir := m.write()
+	b, err := os.ReadFile(m.path("meta/info.json"))
+	require.NoError(t, err)
+	one := `"action":{"dtype":"float32","shape":[2],"names":["left","right"]}`
+	b = bytes.Replace(b, []byte(`"timestamp"`), []byte(one+`, `+strings.Replace(one, "left", "x", 1)+`, "timestamp"`), 1)
+	b = bytes.Replace(b, []byte(`,"action":{"dtype":"float32","names":null,"shape":[2]}`), nil, 1)
+	require.NoError(t, os.WriteFile(m.path("meta/info.json"), b, 0o644))
+	s := open(t, dir, lerobot.Options{})
+	contains(t, problems(s), "feature action: declaration: there are two of it")
+	e := episode(t, s, 0)
+	require.Equal(t, []string{"action"}, e.Names())
+	assert.Equal(t, []string{"x", "right"}, e.Streams[0].ColumnNames())
 }
