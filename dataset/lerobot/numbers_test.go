@@ -103,7 +103,7 @@ func TestAGoodFileGoesBeforeABrokenOneOfTheSameEpisode(t *testing.T) {
 
 // A dataset whose files are all broken, and one without a column of episodes, take time in proportion to their episodes.
 func TestManyEpisodesAreListedInTimeThatGrowsWithThem(t *testing.T) {
-	const n = 20_000
+	const n = 10_000
 	m := make3(t)
 	m.lengths = make([]int, n)
 	for i := range m.lengths {
