@@ -3,7 +3,9 @@ package lerobot
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,7 +137,14 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 		return nil, formatError(dataset.ErrUnsupported, path, -1, fmt.Sprintf("image %d of %s", i, m.column),
 			fmt.Sprintf("%v of %d bytes", st.Mode(), st.Size()), fmt.Sprintf("a file of at most %d", maxImage))
 	}
-	return os.ReadFile(path)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		bad := formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column),
+			fmt.Sprintf("no bytes, and no file %.100q", image.Path), "one of them")
+		bad.Err = err
+		return nil, bad
+	}
+	return b, err
 }
 
 func (m *images) read(ctx context.Context, at place) (table.Image, error) {

@@ -221,3 +221,14 @@ func TestAFeatureThatIsDeclaredTwiceIsOne(t *testing.T) {
 	require.Equal(t, []string{"action"}, e.Names())
 	assert.Equal(t, []string{"x", "right"}, e.Streams[0].ColumnNames())
 }
+
+func TestAnImageWhoseFileIsNotThereCostsItsStreamOnly(t *testing.T) {
+	m := make3(t)
+	m.add(column{"top", nil, 0, func(int) any { return image{path: "images/gone.png"} }},
+		map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": nil})
+	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
+	assert.Equal(t, []string{"action"}, e.Names())
+	require.Len(t, e.LeftOut, 1)
+	assert.Contains(t, e.LeftOut[0].Reason, `no file "images/gone.png"`)
+	assert.Equal(t, "columns that cannot be read", e.Damage[0].What)
+}

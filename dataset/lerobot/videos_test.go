@@ -142,6 +142,18 @@ func TestAVideoOfSeveralEpisodes(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrClosed)
 }
 
+func TestAFolderInThePlaceOfAVideoCostsItself(t *testing.T) {
+	m := filmed(t, 24)
+	dir := m.write2()
+	require.NoError(t, os.MkdirAll(m.path(film2), 0o755))
+	s := open(t, dir, lerobot.Options{})
+	contains(t, problems(s), "video files that are missing: "+film2)
+	e := episode(t, s, 0)
+	assert.Equal(t, []string{"action"}, e.Names())
+	require.Len(t, e.LeftOut, 1)
+	assert.Contains(t, e.LeftOut[0].Reason, "want a regular file")
+}
+
 func TestVideosThatAreNotThere(t *testing.T) {
 	m := filmed(t, 24)
 	s := open(t, m.write2(), lerobot.Options{})

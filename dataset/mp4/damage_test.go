@@ -136,5 +136,5 @@ func FuzzFile(f *testing.F) {
 
 func TestWhatIsNoFileIsNotWaitedFor(t *testing.T) {
 	_, err := Open(t.TempDir())
-	assert.ErrorContains(t, err, "is not a file")
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
 }
