@@ -271,3 +271,9 @@ func TestBrokenImagesAreErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestASizeWhoseBytesCannotBeCountedIsAnError(t *testing.T) {
+	m := dataset.Media{Name: "camera", Times: []int64{0}, Encoding: "rgba8", Width: 1 << 31, Height: 1 << 31, Source: list{nil}}
+	_, err := m.Decode(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+}

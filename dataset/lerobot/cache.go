@@ -26,29 +26,42 @@ type cache[T io.Closer] struct {
 
 type opened[T io.Closer] struct {
 	path  string
+	once  sync.Once // of what follows
 	file  T
+	err   error
 	users int
 }
 
-// get returns an open file, to be given back.
+// get returns an open file, to be given back. Others can be got while it is being opened.
 func (c *cache[T]) get(path string) (*opened[T], error) {
+	o, err := c.entry(path)
+	if err != nil {
+		return nil, err
+	}
+	o.once.Do(func() { o.file, o.err = c.read(path) })
+	if o.err == nil {
+		return o, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = slices.DeleteFunc(c.open, func(other *opened[T]) bool { return other == o })
+	return nil, o.err
+}
+
+// entry returns what a file has in the cache, with one user more.
+func (c *cache[T]) entry(path string) (*opened[T], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, fmt.Errorf("lerobot: %s: %w", path, dataset.ErrClosed)
 	}
+	o := &opened[T]{path: path}
 	if i := slices.IndexFunc(c.open, func(o *opened[T]) bool { return o.path == path }); i >= 0 {
-		o := c.open[i]
-		c.open = append(slices.Delete(c.open, i, i+1), o)
-		o.users++
-		return o, nil
+		o = c.open[i]
+		c.open = slices.Delete(c.open, i, i+1)
 	}
-	f, err := c.read(path)
-	if err != nil {
-		return nil, err
-	}
-	o := &opened[T]{path, f, 1}
 	c.open = append(c.open, o)
+	o.users++
 	c.trim()
 	return o, nil
 }

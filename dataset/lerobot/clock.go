@@ -103,7 +103,7 @@ func (r *reader) counts(name string, list []int64) error {
 func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err error) {
 	info := &r.set.info
 	counted := r.counted(frames, info.Rate)
-	if info.RateFrom == "caller" && info.Clock == clockFrames {
+	if info.RateFrom == "caller" && info.Clock == clockFrames && r.set.header.fps > 0 {
 		r.shown = r.counted(frames, r.set.header.fps)
 	}
 	switch {
@@ -133,7 +133,8 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 	if wrong == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("%d timestamps depart from frame_index/fps by more than 0.1 ms, the first, of row %d, is %g s and not %g s", wrong, at, stamps[at], float64(counted[at])/1e9)
+	what := fmt.Sprintf("%d timestamps depart from frame_index/fps by more than 0.1 ms, the first, of row %d, is %g s and not %g s", wrong, at,
+		stamps[at], float64(counted[at])/1e9)
 	choice := "; the clock " + strings.Join(info.Clocks, " or ") + " can be chosen"
 	for i := range stamps {
 		if i > 0 && stamps[i] <= stamps[i-1] {

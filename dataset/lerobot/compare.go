@@ -61,7 +61,7 @@ func fits(f *feature, c *table.Column) bool {
 func (x *indexer) compareIndex(f *table.File, file int32) {
 	s := x.set
 	index, stamps, frames := f.Column("index"), f.Column("timestamp"), f.Column("frame_index")
-	name := filepath.ToSlash(s.files[file].name)
+	name := filepath.ToSlash(s.files[file])
 	row := x.row
 	for g, group := range f.Groups() {
 		if group.Rows == 0 {
@@ -129,7 +129,7 @@ func (s *Set) compare() {
 			s.problems.add(where, "dataset_from_index and dataset_to_index that are not where the data is",
 				fmt.Sprintf("episode %d: %d to %d, and its rows are %d to %d", e.number, d.from, d.to, at, at+rows))
 		}
-		if name, want := filepath.ToSlash(s.files[e.runs[0].file].name), s.dataName(e.number, d); want != "" && want != name {
+		if name, want := filepath.ToSlash(s.files[e.runs[0].file]), s.dataName(e.number, d); want != "" && want != name {
 			s.problems.add(where, "data files that are not where the data is", fmt.Sprintf("episode %d: %s, and it is in %s", e.number,
 				want, name))
 		}
@@ -159,18 +159,18 @@ func (s *Set) compareTotals(where string, present []int64, broken int) {
 	slices.Sort(absent)
 	if len(absent) > 0 {
 		s.compareFiles(absent)
-		s.problems.add(where, "episodes that there is no data of", fmt.Sprintf("%d of %d: %s", len(absent), len(s.order), ranges(absent)))
+		s.problems.add(where, "episodes that there is no data of", fmt.Sprintf("%d of %d: %s", len(absent), len(s.order), ranges(spansOf(absent))))
 	}
-	if len(s.order) == 0 && len(s.declared) == 0 && s.header.major == 2 {
+	if len(s.order) == 0 && s.header.major == 2 {
 		s.problems.add(where, "lists no episode", "they are those of the data")
 	}
 	// What is neither there nor listed, below the last.
-	next, gaps := int64(0), []int64{}
+	next, gaps := int64(0), []span{}
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(present), s.order...)))) {
-		for ; next < n && len(gaps) < 1000; next++ {
-			gaps = append(gaps, next)
+		if n > next {
+			gaps = append(gaps, span{next, n - 1})
 		}
-		next = n + 1
+		next = max(next, n+1)
 	}
 	if len(gaps) > 0 {
 		s.problems.add("data", "numbers of episodes that are neither there nor listed", ranges(gaps))
@@ -180,8 +180,8 @@ func (s *Set) compareTotals(where string, present []int64, broken int) {
 // compareFiles names the files that episodes should be in and that are not there.
 func (s *Set) compareFiles(absent []int64) {
 	there := map[string]bool{}
-	for _, f := range s.files {
-		there[filepath.ToSlash(f.name)] = true
+	for _, name := range s.files {
+		there[filepath.ToSlash(name)] = true
 	}
 	for _, n := range absent {
 		name := s.dataName(n, s.declared[n])

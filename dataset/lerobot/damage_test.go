@@ -379,3 +379,55 @@ func FuzzInfo(f *testing.F) {
 		readAll(t, dir, lerobot.Options{})
 	})
 }
+
+func TestFilesAndFoldersThatCannotBeReadAreTold(t *testing.T) {
+	m := make3(t)
+	dir := m.write()
+	require.NoError(t, os.Symlink("nowhere", m.path("data/chunk-000/file-001.parquet")))
+	contains(t, problems(open(t, dir, lerobot.Options{})), "data/chunk-000/file-001.parquet: missing")
+	require.NoError(t, os.MkdirAll(m.path("data/chunk-001"), 0))
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everywhere")
+	}
+	contains(t, problems(open(t, dir, lerobot.Options{})), "data/chunk-001: cannot be read")
+}
+
+func TestVideosThatInfoAloneHasTakeNoMemoryForEachEpisode(t *testing.T) {
+	m := make3(t)
+	m.lengths = make([]int, 2000)
+	for i := range m.lengths {
+		m.lengths[i] = 1
+	}
+	for i := range 2000 {
+		name := fmt.Sprint("camera", i)
+		m.features[name] = map[string]any{"dtype": "video"}
+		m.order = append(m.order, name)
+	}
+	m.columns = slices.DeleteFunc(m.columns, func(c column) bool { return c.name != "episode_index" })
+	dir := m.write()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	open(t, dir, lerobot.Options{})
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.HeapAlloc, before.HeapAlloc+50<<20, "4 million places would take 400 MB")
+}
+
+func TestAFileThatWasNotFetchedSaysSo(t *testing.T) {
+	m := make3(t)
+	dir := m.write()
+	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+	require.NoError(t, os.WriteFile(m.path(dataFile), []byte(pointer), 0o644))
+	s := open(t, dir, lerobot.Options{})
+	contains(t, problems(s), "a pointer of Git LFS stands for the file, which was not fetched")
+	require.Equal(t, 2, s.Len())
+}
+
+func TestOpeningEndsWithItsContext(t *testing.T) {
+	dir := make3(t).write()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := lerobot.Open(ctx, dir, lerobot.Options{})
+	assert.ErrorIs(t, err, context.Canceled)
+}

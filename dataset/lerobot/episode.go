@@ -69,7 +69,7 @@ func (r *reader) close() {
 
 // file returns the open file of a run.
 func (r *reader) file(at run) (*table.File, error) {
-	path := r.set.path(r.set.files[at.file].name)
+	path := r.set.path(r.set.files[at.file])
 	for _, f := range r.files {
 		if f.path == path {
 			return f.file, nil
@@ -88,7 +88,7 @@ func (r *reader) damage(what string, count int, got, want string) error {
 	if count == 0 {
 		return nil
 	}
-	path := r.set.files[r.of.runs[0].file].name
+	path := r.set.files[r.of.runs[0].file]
 	bad := formatError(dataset.ErrCorrupt, r.set.path(path), -1, "episode "+strconv.FormatInt(r.of.number, 10)+": "+what, got, want)
 	return r.lose(what, count, bad)
 }
@@ -112,7 +112,7 @@ func (r *reader) leave(name string, count int, why string) {
 
 func (r *reader) read(ctx context.Context) error {
 	r.e.Frames = r.rows
-	r.e.Attributes.Source = r.set.path(r.set.files[r.of.runs[0].file].name)
+	r.e.Attributes.Source = r.set.path(r.set.files[r.of.runs[0].file])
 	r.e.Attributes.Other = map[string]string{"episode_index": strconv.FormatInt(r.of.number, 10)}
 	first, err := r.file(r.of.runs[0])
 	if err != nil {
@@ -326,14 +326,11 @@ func (r *reader) task(ctx context.Context, first *table.File) error {
 				return err
 			}
 			if len(list) > 0 && slices.ContainsFunc(list, func(n int64) bool { return n != list[0] }) {
-				c := first.Column("task_index")
-				if err := r.stream("task_index", c, nil, v); err != nil {
+				v := &table.Values{Rows: len(list), Width: 1, Int64: r.set.placed(list)}
+				if err := r.stream("task_index", first.Column("task_index"), nil, v); err != nil {
 					return err
 				}
-				s := &r.e.Streams[len(r.e.Streams)-1]
-				for i := range s.Columns {
-					s.Columns[i].Integer = true
-				}
+				r.e.Streams[len(r.e.Streams)-1].Columns[0].Integer = true
 			}
 		}
 	}
@@ -345,6 +342,22 @@ func (r *reader) task(ctx context.Context, first *table.File) error {
 		r.e.Attributes.Other["tasks"] = all
 	}
 	return nil
+}
+
+// placed returns where in Info.Tasks the tasks of these numbers are: that is the number, unless the list of tasks has gaps; there it is -1 of one that
+// the list lacks.
+func (s *Set) placed(numbers []int64) []int64 {
+	if s.places == nil {
+		return numbers
+	}
+	list := make([]int64, len(numbers))
+	for i, n := range numbers {
+		list[i] = -1
+		if at, ok := s.places[n]; ok {
+			list[i] = int64(at)
+		}
+	}
+	return list
 }
 
 // named returns the tasks of an episode in the order in which they come.

@@ -31,13 +31,6 @@ type header struct {
 type feature struct {
 	dataset.Feature
 	width int // how many values a row has; 0 where the shape does not say
-	video videoInfo
-}
-
-// videoInfo is what info.json says of a video.
-type videoInfo struct {
-	fps   float64
-	codec string
 }
 
 // bookkeeping are the columns that are no streams.
@@ -102,11 +95,18 @@ func (s *Set) readHeader(path string) error {
 		return formatError(dataset.ErrCorrupt, path, -1, "features", fmt.Sprintf("%.40s", get(list, "features")),
 			"an object with one for each feature")
 	}
+	at := map[string]int{}
 	for _, m := range features {
 		f, why := featureOf(m)
 		if why != "" {
 			s.problems.add("feature "+m.key, "declaration", why)
 		}
+		if i, twice := at[m.key]; twice { // the last counts, as in Python
+			s.problems.add("feature "+m.key, "declaration", "there are two of it")
+			h.features[i], s.info.Features[i] = f, f.Feature
+			continue
+		}
+		at[m.key] = len(h.features)
 		h.features = append(h.features, f)
 		s.info.Features = append(s.info.Features, f.Feature)
 	}
@@ -156,12 +156,6 @@ func featureOf(m member) (f feature, why string) {
 		f.width = 0
 	}
 	f.Names = namesOf(get(list, "names"), "", 0)
-	for _, key := range []string{"info", "video_info"} { // as it was called first
-		if info, err := membersOf(get(list, key)); err == nil {
-			f.video.fps, _ = number(get(info, "video.fps"))
-			f.video.codec, _ = text(get(info, "video.codec"))
-		}
-	}
 	if len(f.Shape) == 1 && len(f.Names) > 0 && len(f.Names) != f.width {
 		why = fmt.Sprintf("%d names for %d values", len(f.Names), f.width)
 	}

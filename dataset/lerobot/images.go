@@ -3,7 +3,9 @@ package lerobot
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,8 +111,12 @@ type images struct {
 // place is a row of a row group.
 type place struct{ file, group, row int32 }
 
-// keepBytes is how many bytes of a page are kept at most.
-const keepBytes = 16 << 20
+// keepBytes is how many bytes of a page are kept at most: a writer may put hundreds of images into one. maxImage is how many bytes an image in a file
+// of its own may have.
+const (
+	keepBytes = 16 << 20
+	maxImage  = 1 << 28
+)
 
 func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	at := m.frames[i]
@@ -123,10 +129,22 @@ func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	}
 	name := filepath.FromSlash(image.Path)
 	if !filepath.IsLocal(name) {
-		return nil, formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file].name), -1, fmt.Sprintf("image %d of %s", i, m.column),
+		return nil, formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column),
 			fmt.Sprintf("no bytes and the path %.100q", image.Path), "bytes, or a path within the dataset")
 	}
-	return os.ReadFile(filepath.Join(m.set.root, name))
+	path := filepath.Join(m.set.root, name)
+	if st, err := os.Stat(path); err == nil && (!st.Mode().IsRegular() || st.Size() > maxImage) {
+		return nil, formatError(dataset.ErrUnsupported, path, -1, fmt.Sprintf("image %d of %s", i, m.column),
+			fmt.Sprintf("%v of %d bytes", st.Mode(), st.Size()), fmt.Sprintf("a file of at most %d", maxImage))
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		bad := formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file]), -1, fmt.Sprintf("image %d of %s", i, m.column),
+			fmt.Sprintf("no bytes, and no file %.100q", image.Path), "one of them")
+		bad.Err = err
+		return nil, bad
+	}
+	return b, err
 }
 
 func (m *images) read(ctx context.Context, at place) (table.Image, error) {
@@ -136,7 +154,7 @@ func (m *images) read(ctx context.Context, at place) (table.Image, error) {
 	if at.file == m.at.file && at.group == m.at.group && k >= 0 && k < len(m.page) && !m.set.data.shut() {
 		return m.page[k], nil
 	}
-	f, err := m.set.data.get(m.set.path(m.set.files[at.file].name))
+	f, err := m.set.data.get(m.set.path(m.set.files[at.file]))
 	if err != nil {
 		return table.Image{}, err
 	}
@@ -145,13 +163,10 @@ func (m *images) read(ctx context.Context, at place) (table.Image, error) {
 	if c == nil {
 		return table.Image{}, formatError(dataset.ErrCorrupt, f.file.Path(), -1, "column "+m.column, "none any more", "the one that there was")
 	}
-	page, size, err := c.Images(ctx, int(at.group), int64(at.row))
+	page, err := c.Images(ctx, int(at.group), int64(at.row), keepBytes)
 	if err != nil {
 		return table.Image{}, err
 	}
 	m.at, m.page = at, page
-	if size > keepBytes {
-		m.page = nil
-	}
 	return page[0], nil
 }

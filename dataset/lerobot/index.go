@@ -5,23 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 )
-
-// dataFile is a file of rows.
-type dataFile struct {
-	name  string // from the dataset's folder on
-	first int64  // the number of its first row in the whole dataset
-	err   error  // why it cannot be read; nil if it can
-}
 
 // episode is an episode that there is data of.
 type episode struct {
@@ -46,13 +41,15 @@ type run struct {
 }
 
 // parquetFiles lists the files of a folder of the dataset and of the folders in it, sorted as strings: the order of their rows.
-func parquetFiles(root, dir string) (names []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(root, dir))
-	if err != nil {
+func (s *Set) parquetFiles(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(s.root, dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	add := func(name string) {
-		if st, err := os.Stat(filepath.Join(root, name)); err == nil && st.Mode().IsRegular() {
+		if st, err := os.Stat(filepath.Join(s.root, name)); err != nil {
+			s.unreadable(filepath.ToSlash(name), err) // a link to nothing
+		} else if st.Mode().IsRegular() {
 			names = append(names, name)
 		}
 	}
@@ -62,9 +59,12 @@ func parquetFiles(root, dir string) (names []string, err error) {
 			add(name)
 			continue
 		}
-		below, err := os.ReadDir(filepath.Join(root, name))
+		if st, err := os.Stat(filepath.Join(s.root, name)); err != nil || !st.IsDir() {
+			continue
+		}
+		below, err := os.ReadDir(filepath.Join(s.root, name))
 		if err != nil {
-			continue // no folder
+			s.unreadable(filepath.ToSlash(name), err)
 		}
 		for _, file := range below {
 			if isParquet(file.Name()) {
@@ -89,12 +89,15 @@ type indexer struct {
 	sure   bool          // that row is right: no file was passed over
 	schema string        // of the first file
 	of     string        // that file's name
+
+	inFile map[string][]int64 // which episodes meta/episodes has in a file, once that was asked
+	listed []int64            // the episodes that meta/episodes says the rows of, by their first, once that was asked
 }
 
 // index reads the footers of the data files.
 func (s *Set) index(ctx context.Context) error {
-	names, err := parquetFiles(s.root, folderOf(s.header.dataPath, "data"))
-	if err != nil && !os.IsNotExist(err) {
+	names, err := s.parquetFiles(folderOf(s.header.dataPath, "data"))
+	if err != nil {
 		return err
 	}
 	x := &indexer{set: s, at: map[int64]int{}, last: -1, sure: true}
@@ -102,7 +105,7 @@ func (s *Set) index(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.files = append(s.files, dataFile{name: name, first: x.row})
+		s.files = append(s.files, name)
 		f, err := table.Open(filepath.Join(s.root, name))
 		if err == nil {
 			err = x.add(ctx, int32(i), f)
@@ -123,23 +126,26 @@ func (s *Set) index(ctx context.Context) error {
 // pass notes a file that cannot be read. The episodes that are said to be in it are there, with its error.
 func (x *indexer) pass(i int, err error) {
 	s := x.set
-	f := &s.files[i]
-	f.err, x.sure = err, false
+	name := s.files[i]
+	x.sure = false
 	var lost []int64
-	if n, ok := numberOf(f.name); ok && s.header.major == 2 {
+	if n, ok := numberOf(name); ok && s.header.major == 2 {
 		lost = append(lost, n)
 	} else {
-		for _, n := range s.order {
-			if s.dataName(n, s.declared[n]) == filepath.ToSlash(f.name) {
-				lost = append(lost, n)
+		if x.inFile == nil {
+			x.inFile = map[string][]int64{}
+			for _, n := range s.order {
+				name := s.dataName(n, s.declared[n])
+				x.inFile[name] = append(x.inFile[name], n)
 			}
 		}
+		lost = slices.Sorted(slices.Values(x.inFile[filepath.ToSlash(name)]))
 	}
 	what := err.Error()
 	if len(lost) > 0 {
-		what += "; it should have episodes " + ranges(lost)
+		what += "; it should have episodes " + ranges(spansOf(lost))
 	}
-	s.problems.add(filepath.ToSlash(f.name), "cannot be read", what)
+	s.problems.add(filepath.ToSlash(name), "cannot be read", what)
 	for _, n := range lost {
 		if _, there := x.at[n]; !there {
 			x.at[n] = len(s.episodes)
@@ -197,15 +203,15 @@ func expand(pattern string, numbers map[string]int64, video string) string {
 // add notes the rows of a file.
 func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 	s := x.set
-	x.compareSchema(f, filepath.ToSlash(s.files[file].name))
-	number, ok := numberOf(s.files[file].name)
+	x.compareSchema(f, filepath.ToSlash(s.files[file]))
+	number, ok := numberOf(s.files[file])
 	if byName := ok && s.header.major == 2; byName {
-		if _, twice := x.at[number]; twice {
-			s.problems.add(filepath.ToSlash(s.files[file].name), "is left out", fmt.Sprintf("there is a file of episode %d already", number))
+		if i, twice := x.at[number]; twice && s.episodes[i].err == nil {
+			s.problems.add(filepath.ToSlash(s.files[file]), "is left out", fmt.Sprintf("there is a file of episode %d already", number))
 			return nil
 		}
 		x.compareIndex(f, file)
-		x.place(number)
+		s.episodes[x.place(number)].err = nil // of another file that cannot be read
 		for g, group := range f.Groups() {
 			x.put(number, run{file, int32(g), 0, int32(group.Rows), x.row})
 		}
@@ -243,7 +249,7 @@ func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
 		return failed[0]
 	}
 	for _, err := range failed {
-		s.problems.add(filepath.ToSlash(s.files[file].name), "row groups of which nobody knows the episodes", err.Error())
+		s.problems.add(filepath.ToSlash(s.files[file]), "row groups of which nobody knows the episodes", err.Error())
 	}
 	return nil
 }
@@ -268,12 +274,17 @@ func (x *indexer) numbers(ctx context.Context, path string, column *table.Column
 	if rows > 1<<26 || !x.sure {
 		return nil, why
 	}
+	if x.listed == nil {
+		x.listed = slices.DeleteFunc(slices.Clone(s.order), func(n int64) bool { return s.declared[n].from < 0 })
+		slices.SortStableFunc(x.listed, func(a, b int64) int { return cmp.Compare(s.declared[a].from, s.declared[b].from) })
+	}
+	first := sort.Search(len(x.listed), func(i int) bool { return s.declared[x.listed[i]].from > x.row })
 	var list []int64
-	for _, n := range s.order {
+	for _, n := range x.listed[max(first-1, 0):] {
 		d := s.declared[n]
 		from, to := max(d.from, x.row), min(d.to, x.row+rows)
-		if d.from < 0 || from >= to || from != x.row+int64(len(list)) {
-			continue
+		if from >= to || from != x.row+int64(len(list)) {
+			break
 		}
 		list = append(list, slices.Repeat([]int64{n}, int(to-from))...)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
@@ -63,9 +64,10 @@ type Set struct {
 	info     dataset.Info
 	problems problems
 	tasks    map[int64]string
+	places   map[int64]int       // where in Info.Tasks a task is, if their numbers are not 0, 1, 2, ...
 	declared map[int64]*declared // episodes as meta/episodes has them
 	order    []int64             // their numbers, as they are listed
-	files    []dataFile
+	files    []string            // of rows, from the dataset's folder on
 	episodes []episode
 	data     cache[*table.File]
 	videos   cache[*footage]
@@ -115,11 +117,13 @@ func (s *Set) open(ctx context.Context, header string) error {
 	if err := s.index(ctx); err != nil {
 		return err
 	}
-	if len(s.files) == 0 {
+	if total, told := s.header.totals["total_episodes"]; len(s.files) == 0 && (!told || total != 0 || len(s.order) > 0) {
 		return formatError(dataset.ErrNotFound, s.root, -1, "dataset", "none of its data files", "one below "+folderOf(s.header.dataPath, "data"))
 	}
 	s.compare()
-	s.compareVideos()
+	if err := s.compareVideos(ctx); err != nil {
+		return err
+	}
 	s.readSplits()
 	s.info.Problems = s.problems.told()
 	if s.opt.Strict && len(s.info.Problems) > 0 {
@@ -160,22 +164,24 @@ func (s *Set) Close() error {
 
 // readSplits turns ranges of episodes, "0:80", into the episodes that there are.
 func (s *Set) readSplits() {
+	all := make([]int, len(s.episodes)) // in the order of their numbers, so that a split is a part of it
+	for i := range all {
+		all[i] = i
+	}
+	place := func(number int64) int {
+		return sort.Search(len(s.episodes), func(i int) bool { return s.episodes[i].number >= number })
+	}
 	for _, m := range s.header.splits {
 		var from, to int64
 		text, _ := text(m.value)
-		if n, err := fmt.Sscanf(text, "%d:%d", &from, &to); n != 2 || err != nil {
+		if n, err := fmt.Sscanf(text, "%d:%d", &from, &to); n != 2 || err != nil || from < 0 || to < from {
 			s.problems.add("split "+m.key, "range", fmt.Sprintf("%.40s, want one such as 0:80", plain(m.value)))
 			continue
 		}
-		split := dataset.Split{Name: m.key, Episodes: []int{}}
-		for i, e := range s.episodes {
-			if e.number >= from && e.number < to {
-				split.Episodes = append(split.Episodes, i)
-			}
-		}
-		if missing := to - from - int64(len(split.Episodes)); missing > 0 {
+		begin, end := place(from), place(to)
+		if missing := to - from - int64(end-begin); missing > 0 {
 			s.problems.add("split "+m.key, "episodes that are not there", fmt.Sprintf("%d of %d", missing, to-from))
 		}
-		s.info.Splits = append(s.info.Splits, split)
+		s.info.Splits = append(s.info.Splits, dataset.Split{Name: m.key, Episodes: all[begin:end:end]})
 	}
 }

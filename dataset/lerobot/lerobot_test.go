@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
@@ -269,6 +270,28 @@ func TestImagesAreMedia(t *testing.T) {
 	assert.ErrorIs(t, err, dataset.ErrClosed)
 	_, err = s.Episode(context.Background(), 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)
+}
+
+func TestManyImagesInAPageAreReadInOrderInTimeThatGrowsWithThem(t *testing.T) {
+	const n = 200
+	picture := append(pictures(t, 1)[0], make([]byte, 200_000)...)
+	m := make3(t)
+	m.lengths = []int{n}
+	m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(row) / 10 })
+	m.add(column{"top", nil, 0, func(row int) any {
+		b := bytes.Clone(picture)
+		b[len(b)-2], b[len(b)-1] = byte(row>>8), byte(row)
+		return image{bytes: b}
+	}}, map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": nil})
+	m.options = []parquet.WriterOption{parquet.PageBufferSize(1 << 28), parquet.Compression(&parquet.Uncompressed)}
+	e := episode(t, open(t, m.write(), lerobot.Options{}), 0)
+	begin := time.Now()
+	for i := range n {
+		b, err := e.Media[0].Frame(context.Background(), i)
+		require.NoError(t, err)
+		require.Equal(t, []byte{byte(i >> 8), byte(i)}, b[len(b)-2:])
+	}
+	assert.Less(t, time.Since(begin), 6*time.Second)
 }
 
 // However rows are cut into groups and pages, and wherever an episode begins in them.

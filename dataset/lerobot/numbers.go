@@ -64,6 +64,19 @@ func valuesOf(v *table.Values, typ string, rows, width int) (*tensor.Tensor, int
 	}
 	bits := 64
 	switch typ {
+	case "uint64": // which come as int64 of the same bits
+		list, inexact := make([]float64, len(v.Int64)), 0
+		for i, x := range v.Int64 {
+			var exact bool
+			if list[i], exact = dataset.Float[float64](uint64(x)); !exact {
+				inexact++
+			}
+		}
+		for _, i := range v.Nulls {
+			list[i] = math.NaN()
+		}
+		t, err := tensor.Of(list, rows, width)
+		return t, inexact, err
 	case "bool", "int8", "uint8", "int16", "uint16":
 		bits = 16
 	}

@@ -56,23 +56,38 @@ func (s *Set) unreadable(name string, err error) {
 	s.problems.add(name, "cannot be read", err.Error())
 }
 
-// ranges lists numbers that ascend: "3, 7-9 and 12 more".
-func ranges(list []int64) string {
-	var parts []string
-	for i := 0; i < len(list); {
-		j := i + 1
-		for j < len(list) && list[j] == list[j-1]+1 {
-			j++
-		}
-		if len(parts) == 8 {
-			return strings.Join(parts, ", ") + " and " + strconv.Itoa(len(list)-i) + " more"
-		}
-		if part := strconv.FormatInt(list[i], 10); j-i > 1 {
-			parts = append(parts, part+"-"+strconv.FormatInt(list[j-1], 10))
+// span is numbers that follow each other, both ends among them.
+type span struct{ from, to int64 }
+
+// spansOf returns the spans of numbers that ascend.
+func spansOf(list []int64) (spans []span) {
+	for _, n := range list {
+		if last := len(spans) - 1; last >= 0 && spans[last].to == n-1 {
+			spans[last].to = n
 		} else {
-			parts = append(parts, part)
+			spans = append(spans, span{n, n})
 		}
-		i = j
 	}
-	return strings.Join(parts, ", ")
+	return spans
+}
+
+// ranges lists numbers: "3, 7-9 and 12 more".
+func ranges(spans []span) string {
+	var parts []string
+	more := int64(0)
+	for i, s := range spans {
+		switch {
+		case i >= 8:
+			more += s.to - s.from + 1
+		case s.from == s.to:
+			parts = append(parts, strconv.FormatInt(s.from, 10))
+		default:
+			parts = append(parts, fmt.Sprintf("%d-%d", s.from, s.to))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

@@ -29,6 +29,8 @@ type declared struct {
 type video struct {
 	chunk, file int64
 	from, to    float64
+	// How many frames the file has before it, for it and in all, if each row of the episodes in it has one; all is negative if nobody knows.
+	before, count, all int64
 }
 
 // readTables reads the tasks and the episodes.
@@ -51,9 +53,11 @@ func (s *Set) readTables(ctx context.Context) error {
 		numbers = append(numbers, n)
 	}
 	slices.Sort(numbers)
+	places := map[int64]int{}
 	for i, n := range numbers {
 		s.info.Tasks = append(s.info.Tasks, s.tasks[n])
-		if int64(i) != n {
+		if places[n] = i; int64(i) != n {
+			s.places = places
 			s.problems.add("meta/tasks", "numbers that are not 0, 1, 2, ...", fmt.Sprintf("task_index %d is number %d of the tasks", n, i))
 		}
 	}
@@ -135,13 +139,13 @@ func (s *Set) declare(where string, n int64, d *declared) {
 // readParquet reads version 3's tasks.parquet and meta/episodes.
 func (s *Set) readParquet(ctx context.Context) error {
 	if err := s.readTasks(ctx); err != nil {
-		if ctx.Err() != nil {
-			return err
+		if ctx.Err() != nil { // by which columns seem to be missing
+			return ctx.Err()
 		}
 		s.unreadable("meta/tasks.parquet", err)
 	}
-	names, err := parquetFiles(s.root, filepath.Join("meta", "episodes"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	names, err := s.parquetFiles(filepath.Join("meta", "episodes"))
+	if err != nil {
 		return err
 	}
 	if len(names) == 0 {
@@ -150,11 +154,12 @@ func (s *Set) readParquet(ctx context.Context) error {
 	for _, name := range names {
 		if err := s.readEpisodes(ctx, name); err != nil {
 			if ctx.Err() != nil {
-				return err
+				return ctx.Err()
 			}
 			s.unreadable(filepath.ToSlash(name), err)
 		}
 	}
+	s.countFrames()
 	return nil
 }
 
@@ -208,18 +213,19 @@ func (s *Set) readEpisodes(ctx context.Context, name string) error {
 	for i := range list {
 		list[i] = declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
 	}
-	set := func(column string, to func(i int, v float64)) {
+	set := func(column string, to func(i int, v float64)) bool {
 		values, ok := t.numbers(column)
 		if !ok {
 			values, ok = t.numbers(strings.ReplaceAll(column, "/", "_"))
 		}
 		if !ok {
 			s.problems.add(where, "columns that are missing", column)
-			return
+			return false
 		}
 		for i, v := range values {
 			to(i, v)
 		}
+		return true
 	}
 	count := func(to *int64, v float64) {
 		if v == math.Trunc(v) && v >= 0 && v < 1<<53 {
@@ -237,12 +243,15 @@ func (s *Set) readEpisodes(ctx context.Context, name string) error {
 		}
 		at := make([]video, len(list))
 		for i := range at {
-			at[i] = video{-1, -1, -1, -1}
+			at[i] = video{chunk: -1, file: -1, from: -1, to: -1, all: -1}
 		}
-		set("videos/"+f.Name+"/chunk_index", func(i int, v float64) { count(&at[i].chunk, v) })
-		set("videos/"+f.Name+"/file_index", func(i int, v float64) { count(&at[i].file, v) })
+		there := set("videos/"+f.Name+"/chunk_index", func(i int, v float64) { count(&at[i].chunk, v) })
+		there = set("videos/"+f.Name+"/file_index", func(i int, v float64) { count(&at[i].file, v) }) && there
 		set("videos/"+f.Name+"/from_timestamp", func(i int, v float64) { at[i].from = v })
 		set("videos/"+f.Name+"/to_timestamp", func(i int, v float64) { at[i].to = v })
+		if !there {
+			continue // a feature that info.json alone has takes no memory for each episode
+		}
 		for i := range at {
 			if list[i].videos == nil {
 				list[i].videos = map[string]video{}

@@ -1,6 +1,7 @@
 package lerobot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/robocache/robocache/dataset"
@@ -45,7 +46,7 @@ func (f *footage) Close() error { return f.file.Close() }
 func (s *Set) videoOf(number int64, key string) (name string, at video, why string) {
 	pattern := s.header.videoPath
 	numbers := map[string]int64{"episode_index": number, "episode_chunk": number / s.header.chunkSize}
-	at = video{from: 0, to: -1}
+	at = video{from: 0, to: -1, all: -1}
 	if s.header.major == 2 {
 		if pattern == "" {
 			pattern = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
@@ -71,13 +72,16 @@ func (s *Set) videoOf(number int64, key string) (name string, at video, why stri
 }
 
 // compareVideos looks for the videos' files.
-func (s *Set) compareVideos() {
+func (s *Set) compareVideos(ctx context.Context) error {
 	for _, f := range s.header.features {
 		if f.DType != "video" {
 			continue
 		}
 		there := map[string]bool{}
 		for _, e := range s.episodes {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			name, _, why := s.videoOf(e.number, f.Name)
 			if why != "" {
 				s.problems.add("feature "+f.Name, "videos that cannot be found", fmt.Sprintf("episode %d: %s", e.number, why))
@@ -94,6 +98,7 @@ func (s *Set) compareVideos() {
 			}
 		}
 	}
+	return nil
 }
 
 // video makes media of an episode's video.
@@ -113,81 +118,147 @@ func (r *reader) video(ctx context.Context, name string) error {
 	}
 	defer r.set.videos.give(open)
 	track := open.file.track
-	for _, d := range track.Damage {
-		if err := r.lose(name+": "+d.What, max(d.Count, 1), d.First); err != nil {
-			return err
-		}
-	}
-	frames, err := r.pair(name, track, at)
+	frames, times, err := r.pair(name, track, at)
 	if err != nil || len(frames) == 0 {
 		return err
 	}
 	r.e.Media = append(r.e.Media, dataset.Media{
-		Name: name, Times: r.times[:len(frames)], Encoding: track.Codec, Width: track.Width, Height: track.Height,
+		Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height,
 		Source: &frameSource{r.set, open.path, frames},
 	})
 	return nil
 }
 
-// pair finds the frame of each row: the one whose time in the file is nearest to that of the row, from where the episode begins. Where these do not
-// ascend, because the times of the video are not those of the rows, it counts frames. Fewer frames than rows give the first rows one each.
-func (r *reader) pair(name string, track *mp4.Track, at video) ([]int32, error) {
-	begin := int64(math.Round(at.from * 1e9))
-	first, _ := track.Nearest(begin)
+// pair finds the frame of each row, and returns the rows that have one: the frame whose time in the file is nearest to that of the row, from where the
+// episode begins, if it is within half the time of a frame. Where frames are left over that should have rows, the times of the video are not those of
+// the rows, and frames are counted.
+func (r *reader) pair(name string, track *mp4.Track, at video) (frames []int32, times []int64, err error) {
+	begin, half := int64(math.Round(at.from*1e9)), halfFrame(r.set.header.fps, track)
+	first, off := track.Nearest(begin)
 	if first < 0 {
-		return nil, r.damage("videos without frames", 1, name, fmt.Sprintf("%d frames", r.rows))
+		return nil, nil, r.damage("videos without frames", 1, name, fmt.Sprintf("%d frames", r.rows))
 	}
-	half := int64(5e8) // of the time of a frame
-	if r.set.header.fps > 0 {
-		half = int64(5e8 / r.set.header.fps)
-	}
-	end := track.Len()
+	end, bounded := track.Len(), r.set.header.major == 2
 	if at.to > at.from && at.to < 1e9 {
-		times := track.Times()
-		limit := int64(math.Round(at.to*1e9)) - half
-		end = sort.Search(len(times), func(i int) bool { return times[i] >= limit })
-	}
-	frames := make([]int32, 0, min(r.rows, end))
-	far, worst, drifts := int64(0), 0, 0
-	for i := range r.rows {
-		frame, off := track.Nearest(begin + r.shown[i])
-		if frame >= end || max(off, -off) > half || len(frames) > 0 && int32(frame) <= frames[len(frames)-1] {
-			break
+		var early int64
+		if end, early = track.Nearest(int64(math.Round(at.to*1e9)) - half); early < 0 {
+			end++
 		}
-		if off = max(off, -off); off > tolerance {
+		bounded = true
+	}
+	got, want := "", ""
+	if at.all == int64(track.Len()) && int64(first) != at.before && max(off, -off) > tolerance {
+		got, want = fmt.Sprintf("%s from frame %d on", name, first), fmt.Sprintf("%d: those before are of other episodes", at.before)
+		first, end = int(at.before), int(at.before+at.count)
+	}
+	far, worst, drifts, last := int64(0), 0, 0, int32(-1)
+	for i := 0; i < r.rows && want == ""; i++ {
+		frame, off := track.Nearest(begin + r.shown[i])
+		if off = max(off, -off); frame >= end || off > half || int32(frame) <= last {
+			continue
+		}
+		if off > tolerance {
 			if drifts++; off > far {
 				far, worst = off, i
 			}
 		}
-		frames = append(frames, int32(frame))
+		last = int32(frame)
+		frames, times = append(frames, last), append(times, r.times[i])
 	}
-	there := min(r.rows, end-first)
-	if len(frames) < there {
-		if err := r.damage("videos whose times are not those of the rows: their frames are counted", 1,
-			fmt.Sprintf("%s without a frame for row %d at %d ns", name, len(frames), r.shown[len(frames)]),
-			"one within half the time of a frame"); err != nil {
-			return nil, err
+	there := max(min(r.rows, end-first), 0)
+	if want == "" && len(frames) < there {
+		got, want = fmt.Sprintf("%s with frames for %d rows", name, len(frames)), fmt.Sprintf("%d, each within half the time of a frame", there)
+	}
+	if len(frames) < r.rows || drifts > 0 || r.set.header.major == 2 { // else what is broken is of other episodes
+		for _, d := range track.Damage {
+			if err := r.lose(name+": "+d.What, max(d.Count, 1), d.First); err != nil {
+				return nil, nil, err
+			}
 		}
-		frames, drifts = frames[:0], 0
-		for i := range max(there, 0) {
+	}
+	if want != "" {
+		if err := r.damage("videos whose times are not those of the rows: their frames are counted", 1, got, want); err != nil {
+			return nil, nil, err
+		}
+		frames, times, drifts = frames[:0], r.times[:there], 0
+		for i := range there {
 			frames = append(frames, int32(first+i))
 		}
 	}
-	if drifts > 0 {
-		err := r.damage("video frames that are more than 0.1 ms from their rows", drifts, fmt.Sprintf("%s: %d ns at row %d", name, far, worst), "")
-		if err != nil {
-			return nil, err
+	drift := fmt.Sprintf("%s: %d ns at row %d", name, far, worst)
+	if err := r.damage("video frames that are more than 0.1 ms from their rows", drifts, drift, ""); err != nil {
+		return nil, nil, err
+	}
+	got = fmt.Sprintf("%s with %d frames", name, end-first)
+	if missing := r.rows - len(frames); missing > 0 {
+		r.leave(name, missing, fmt.Sprintf("rows of %d without a frame in the video", r.rows))
+		return frames, times, r.damage("rows without a video frame", missing, got, fmt.Sprint(r.rows))
+	}
+	if more := end - first - r.rows; bounded && more > 0 {
+		r.leave(name, more, "frames of the video that no row has")
+		return frames, times, r.damage("video frames without a row", more, got, fmt.Sprint(r.rows))
+	}
+	return frames, times, nil
+}
+
+// halfFrame is half the time of a frame, ns: by fps, or by the video's own times where nobody says.
+func halfFrame(fps float64, track *mp4.Track) int64 {
+	if fps > 0 {
+		return int64(5e8 / fps)
+	}
+	last := track.Len() - 1
+	if last < 1 {
+		return 5e8
+	}
+	from, timescale := track.Time(0)
+	to, _ := track.Time(last)
+	return int64(5e8 * float64(to-from) / float64(timescale) / float64(last))
+}
+
+// countFrames finds out which number the first frame of each episode has in its file, where each row has a frame, and whether episodes overlap there.
+func (s *Set) countFrames() {
+	half := 0.5
+	if s.header.fps > 0 {
+		half /= s.header.fps
+	}
+	for _, f := range s.header.features {
+		if f.DType != "video" {
+			continue
+		}
+		in := map[[2]int64][]int64{}
+		for _, n := range s.order {
+			if v, ok := s.declared[n].videos[f.Name]; ok && v.file >= 0 {
+				in[[2]int64{v.chunk, v.file}] = append(in[[2]int64{v.chunk, v.file}], n)
+			}
+		}
+		of := func(n int64) video { return s.declared[n].videos[f.Name] }
+		overlaps := []int64{}
+		for _, list := range in {
+			slices.SortStableFunc(list, func(a, b int64) int { return cmp.Compare(of(a).from, of(b).from) })
+			all := int64(0)
+			for i, n := range list {
+				if i > 0 && of(n).from < of(list[i-1]).to-half {
+					overlaps = append(overlaps, n)
+				}
+				if length := s.declared[n].length; length >= 0 && length <= math.MaxInt32 && all >= 0 {
+					all += length
+				} else {
+					all = -1
+				}
+			}
+			before := int64(0)
+			for _, n := range list {
+				v := of(n)
+				v.before, v.count, v.all = before, s.declared[n].length, all
+				before += v.count
+				s.declared[n].videos[f.Name] = v
+			}
+		}
+		slices.Sort(overlaps)
+		if len(overlaps) > 0 {
+			s.problems.add("feature "+f.Name, "episodes whose videos begin before that of another in the file ends", ranges(spansOf(overlaps)))
 		}
 	}
-	if missing := r.rows - len(frames); missing > 0 {
-		r.leave(name, missing, fmt.Sprintf("the video has %d frames for %d rows: the last rows have none", len(frames), r.rows))
-		return frames, r.damage("rows without a video frame", missing, fmt.Sprintf("%s with %d frames", name, len(frames)), fmt.Sprint(r.rows))
-	}
-	if more := track.Len() - r.rows; r.set.header.major == 2 && more > 0 {
-		r.leave(name, more, "frames of the video that no row has")
-		return frames, r.damage("video frames without a row", more, fmt.Sprintf("%s with %d frames", name, track.Len()), fmt.Sprint(r.rows))
-	}
-	return frames, nil
 }
 
 // frameSource reads an episode's frames of a video.

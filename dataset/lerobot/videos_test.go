@@ -3,8 +3,11 @@ package lerobot_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -118,29 +121,18 @@ func TestAVideoOfOneEpisode(t *testing.T) {
 func TestAVideoOfSeveralEpisodes(t *testing.T) {
 	list := shots(t, "joined.mp4")
 	require.Len(t, list, 72)
-	write := func(m *made, from []float64) string {
-		dir := m.write()
-		m.film("joined.mp4", "videos/"+camera+"/chunk-000/file-000.mp4")
-		m.writeEpisodes([]column{
-			{"videos/" + camera + "/chunk_index", i64, 0, func(int) any { return 0 }}, {"videos/" + camera + "/file_index", i64, 0,
-				func(int) any { return 0 }},
-			{"videos/" + camera + "/from_timestamp", f64, 0, func(e int) any { return from[e] }},
-			{"videos/" + camera + "/to_timestamp", f64, 0, func(e int) any { return from[e] + 0.8 }},
-		})
-		return dir
-	}
-	s := open(t, write(filmed(t, 24, 24, 24), []float64{0, 0.8, 1.6}), lerobot.Options{})
+	s := open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.8, 1.6}), lerobot.Options{})
 	for i := range 3 {
 		e := episode(t, s, i)
 		assert.Nil(t, e.Damage)
 		shows(t, list[24*i:24*i+24], &e.Media[0])
 	}
 	// A table of more rows than the video has frames does not get those of the next episode.
-	e := episode(t, open(t, write(filmed(t, 24, 26, 22), []float64{0, 0.8, 1.6}), lerobot.Options{}), 1)
+	e := episode(t, open(t, joined(filmed(t, 24, 26, 22), []float64{0, 0.8, 1.6}), lerobot.Options{}), 1)
 	shows(t, list[24:48], &e.Media[0])
 	assert.Equal(t, 2, e.Damage[0].Count)
 	// Times that drift by less than half a frame still find the frames, and are told.
-	e = episode(t, open(t, write(filmed(t, 24, 24, 24), []float64{0, 0.802, 1.6}), lerobot.Options{}), 1)
+	e = episode(t, open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.802, 1.6}), lerobot.Options{}), 1)
 	shows(t, list[24:48], &e.Media[0])
 	assert.Equal(t, "video frames that are more than 0.1 ms from their rows", e.Damage[0].What)
 	assert.Equal(t, 24, e.Damage[0].Count)
@@ -148,6 +140,18 @@ func TestAVideoOfSeveralEpisodes(t *testing.T) {
 	require.NoError(t, s.Close())
 	_, err := first.Media[0].Frame(context.Background(), 0)
 	assert.ErrorIs(t, err, dataset.ErrClosed)
+}
+
+func TestAFolderInThePlaceOfAVideoCostsItself(t *testing.T) {
+	m := filmed(t, 24)
+	dir := m.write2()
+	require.NoError(t, os.MkdirAll(m.path(film2), 0o755))
+	s := open(t, dir, lerobot.Options{})
+	contains(t, problems(s), "video files that are missing: "+film2)
+	e := episode(t, s, 0)
+	assert.Equal(t, []string{"action"}, e.Names())
+	require.Len(t, e.LeftOut, 1)
+	assert.Contains(t, e.LeftOut[0].Reason, "want a regular file")
 }
 
 func TestVideosThatAreNotThere(t *testing.T) {
@@ -172,4 +176,112 @@ func TestVideosThatAreNotThere(t *testing.T) {
 	m.info["video_path"] = "../../{video_key}.mp4"
 	s = open(t, m.write2(), lerobot.Options{})
 	contains(t, problems(s), "leads out of the dataset")
+}
+
+// joined is a dataset of version 3 whose episodes are in one video of three times 24 frames, from these times on, 0.8 s each.
+func joined(m *made, from []float64) string {
+	dir := m.write()
+	m.film("joined.mp4", "videos/"+camera+"/chunk-000/file-000.mp4")
+	m.writeEpisodes([]column{
+		{"videos/" + camera + "/chunk_index", i64, 0, func(int) any { return 0 }},
+		{"videos/" + camera + "/file_index", i64, 0, func(int) any { return 0 }},
+		{"videos/" + camera + "/from_timestamp", f64, 0, func(e int) any { return from[e] }},
+		{"videos/" + camera + "/to_timestamp", f64, 0, func(e int) any { return from[e] + 0.8 }},
+	})
+	return dir
+}
+
+func TestADriftOfMoreThanAFrameStillFindsTheFrames(t *testing.T) {
+	list := shots(t, "joined.mp4")
+	dir := joined(filmed(t, 24, 24, 24), []float64{0, 0.85, 1.65})
+	s := open(t, dir, lerobot.Options{})
+	assert.Nil(t, episode(t, s, 0).Damage)
+	for i := 1; i < 3; i++ {
+		e := episode(t, s, i)
+		shows(t, list[24*i:24*i+24], &e.Media[0])
+		require.Len(t, e.Damage, 1)
+		assert.Equal(t, "videos whose times are not those of the rows: their frames are counted", e.Damage[0].What)
+		assert.Contains(t, e.Damage[0].First.Want, fmt.Sprintf("%d: those before", 24*i))
+	}
+}
+
+func TestEpisodesThatOverlapInAVideoAreTold(t *testing.T) {
+	s := open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0, 0}), lerobot.Options{})
+	contains(t, problems(s), "feature "+camera+": episodes whose videos begin before that of another in the file ends: 1-2")
+	for _, p := range problems(open(t, joined(filmed(t, 24, 24, 24), []float64{0, 0.799, 1.599}), lerobot.Options{})) {
+		assert.NotContains(t, p, "begin before")
+	}
+}
+
+func TestFramesThatNoRowHasAreCountedInAnyVersion(t *testing.T) {
+	list := shots(t, "joined.mp4")
+	e := episode(t, open(t, joined(filmed(t, 22, 24, 24), []float64{0, 0.8, 1.6}), lerobot.Options{}), 0)
+	shows(t, list[:22], &e.Media[0])
+	require.Len(t, e.Damage, 1)
+	assert.Equal(t, []any{"video frames without a row", 2}, []any{e.Damage[0].What, e.Damage[0].Count})
+}
+
+func TestAVideoOfHalfTheRateHasEveryOtherRow(t *testing.T) {
+	m := filmed(t, 48)
+	m.info["fps"] = 60
+	m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(row) / 60 })
+	m.film("h264_front.mp4", film2)
+	e := episode(t, open(t, m.write2(), lerobot.Options{}), 0)
+	shows(t, shots(t, "h264_front.mp4"), &e.Media[0])
+	for i, at := range e.Media[0].Times {
+		assert.Equal(t, e.Streams[0].Nanoseconds()[2*i], at)
+	}
+	require.Len(t, e.Damage, 1)
+	assert.Equal(t, []any{"rows without a video frame", 24}, []any{e.Damage[0].What, e.Damage[0].Count})
+}
+
+func TestFramesAreFoundWhereNobodySaysHowManyThereAreASecond(t *testing.T) {
+	for _, rate := range []float64{0, 30} {
+		m := filmed(t, 24, 24, 24)
+		m.info["fps"] = nil
+		e := episode(t, open(t, joined(m, []float64{0, 0.8, 1.6}), lerobot.Options{Rate: rate}), 1)
+		assert.Nil(t, e.Damage)
+		shows(t, shots(t, "joined.mp4")[24:48], &e.Media[0])
+	}
+}
+
+// cutVideo puts the list of frames of a video before them, and cuts it so that so many of its frames are whole.
+func cutVideo(t *testing.T, m *made, name string, whole int) {
+	b, err := os.ReadFile(m.path(name))
+	require.NoError(t, err)
+	list := shots(t, "joined.mp4")
+	at := bytes.LastIndex(b, list[whole])
+	require.Positive(t, at)
+	moov := bytes.Index(b, []byte("moov")) - 4
+	require.Greater(t, moov, at)
+	size := int(binary.BigEndian.Uint32(b[moov:]))
+	head := bytes.Clone(b[moov : moov+size]) // in the place of what was first: 8 bytes of mdat's head stay behind
+	stco := bytes.Index(head, []byte("stco"))
+	for i := range int(binary.BigEndian.Uint32(head[stco+8:])) {
+		entry := head[stco+12+4*i:]
+		binary.BigEndian.PutUint32(entry, binary.BigEndian.Uint32(entry)+uint32(size))
+	}
+	require.NoError(t, os.WriteFile(m.path(name), append(head, b[:at+1]...), 0o644))
+}
+
+func TestACutVideoCostsTheEpisodesAtItsEndOnly(t *testing.T) {
+	m := filmed(t, 24, 24, 24)
+	dir := joined(m, []float64{0, 0.8, 1.6})
+	cutVideo(t, m, "videos/"+camera+"/chunk-000/file-000.mp4", 60)
+	s := open(t, dir, lerobot.Options{Strict: true})
+	list := shots(t, "joined.mp4")
+	shows(t, list[:24], &episode(t, s, 0).Media[0])
+	shows(t, list[24:48], &episode(t, s, 1).Media[0])
+	_, err := s.Episode(context.Background(), 2)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	e := episode(t, open(t, dir, lerobot.Options{}), 2)
+	left := &e.Media[0]
+	rows := e.Streams[0].Nanoseconds()
+	require.Positive(t, left.Len())
+	for i, at := range left.Times { // those before the cut in the file are some that are shown behind it
+		got, err := left.Frame(context.Background(), i)
+		require.NoError(t, err)
+		assert.Equal(t, list[48+slices.Index(rows, at)], got)
+	}
+	assert.Contains(t, e.Damage.String(), fmt.Sprintf("frames whose bytes are not there: %d", 24-left.Len()))
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
@@ -105,6 +106,9 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 	if opt.DataFileMB < 0 || opt.DataFileMB > 1<<30 {
 		return nil, bad("DataFileMB", opt.DataFileMB, "MiB, or 0 for LeRobot's own")
 	}
+	if !utf8.ValidString(opt.RobotType) {
+		return nil, bad("RobotType", strconv.Quote(opt.RobotType), "UTF-8")
+	}
 	if opt.Overwrite {
 		if err := replaceable(path); err != nil {
 			return nil, err
@@ -127,8 +131,8 @@ func Create(path string, opt WriteOptions) (*Writer, error) {
 // A video that was read from a LeRobot dataset stays one: its file is copied as it is, once for all episodes in it, and decoded for its statistics, by
 // ffmpeg. Each episode begins at the time of its own first frame, so that writing mends videos that were joined with a drift.
 //
-// An episode that cannot be written is a *WriteError, costs itself only, and leaves the Writer as it was. After a failure to write the files every
-// call returns it.
+// An episode that cannot be written is a *WriteError, costs itself only, and leaves the Writer as it was. After a failure to write the files, and after
+// the end of ctx while a video is copied, every call returns it.
 func (w *Writer) Add(ctx context.Context, e *dataset.Episode) error {
 	if err := w.usable(); err != nil {
 		return err
@@ -140,7 +144,7 @@ func (w *Writer) Add(ctx context.Context, e *dataset.Episode) error {
 	if err != nil {
 		return err
 	}
-	if err := w.write(p); err != nil {
+	if err := w.write(ctx, p); err != nil {
 		w.err = err
 		return err
 	}
@@ -156,7 +160,7 @@ func (w *Writer) usable() error {
 }
 
 // Commit completes the files, reads them back, compares, and gives the dataset its name. Without episodes it is a *WriteError that is ErrNoEpisodes.
-// After an error there is nothing under the name, or what was there before.
+// After an error there is nothing under the name, or what was there before, unless it says that the new folder has its name.
 func (w *Writer) Commit(ctx context.Context) error {
 	if err := w.usable(); err != nil {
 		return err

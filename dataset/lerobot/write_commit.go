@@ -11,7 +11,7 @@ import (
 )
 
 // write adds an episode that was looked at.
-func (w *Writer) write(p *episodePlan) error {
+func (w *Writer) write(ctx context.Context, p *episodePlan) error {
 	if w.features == nil {
 		w.begin(p.features)
 	}
@@ -25,7 +25,7 @@ func (w *Writer) write(p *episodePlan) error {
 	for i, f := range w.features {
 		if f.dtype == dtypeVideo {
 			var err error
-			if places[i], err = w.copyVideo(f, p.clips[i].path); err != nil {
+			if places[i], err = w.copyVideo(ctx, f, p.clips[i].path); err != nil {
 				return err
 			}
 		}

@@ -44,6 +44,9 @@ var standard = []string{"timestamp", "frame_index", "episode_index", "index", "t
 // reserved are the names that LeRobot uses for columns or adds to a row itself.
 var reserved = append([]string{"task", "language_persistent", "language_events"}, standard...)
 
+// maxName is how long a name may be, bytes: a video's is that of a folder.
+const maxName = 200
+
 // standardFeatures returns the features that every dataset has.
 func standardFeatures() []*writeFeature {
 	list := make([]*writeFeature, len(standard))
@@ -104,6 +107,8 @@ func (w *Writer) featureName(stream string) (string, *WriteError) {
 		return bad(dataset.ErrOption, strconv.Quote(name), "a name without /, which LeRobot refuses")
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) || name == "." || name == "..":
 		return bad(dataset.ErrOption, strconv.Quote(name), "a name of printed characters in UTF-8")
+	case strings.Contains(name, `\`) || len(name) > maxName:
+		return bad(dataset.ErrOption, strconv.Quote(name), fmt.Sprintf("a name of at most %d bytes without \\, which can be a folder's", maxName))
 	}
 	return name, nil
 }

@@ -86,7 +86,7 @@ func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, e
 	switch m.Encoding {
 	case "png":
 		return ofPNG(frame)
-	case "jpeg", "jpg":
+	case "jpeg":
 		c, err := jpeg.DecodeConfig(bytes.NewReader(frame))
 		if err != nil {
 			return nil, err

@@ -220,6 +220,8 @@ func TestWhatCannotBeCarriedIsRefused(t *testing.T) {
 		"no name":               {one("", 1, "double"), dataset.ErrOption, "an empty name"},
 		"dots":                  {one("..", 1, "double"), dataset.ErrOption, "printed"},
 		"a newline":             {one("a\nb", 1, "double"), dataset.ErrOption, "printed"},
+		"a path of Windows":     {one(`..\..\b`, 1, "double"), dataset.ErrOption, "which can be a folder's"},
+		"a long name":           {one(strings.Repeat("b", 201), 1, "double"), dataset.ErrOption, "at most 200 bytes"},
 		"a name twice":          {twice, dataset.ErrOption, "two streams"},
 		"no streams":            {&dataset.Episode{}, dataset.ErrMissing, "without streams"},
 		"no rows":               {&dataset.Episode{Streams: []dataset.Stream{streamFor(t, "a", []float32{}, "float32")}}, dataset.ErrMissing, "no rows"},
@@ -424,7 +426,7 @@ func TestAChunkOfFilesThatIsFullBeginsTheNext(t *testing.T) {
 
 func TestOptionsThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
-	for _, opt := range []WriteOptions{{}, {FPS: -1}, {FPS: math.NaN()}, {FPS: 1e10}, {FPS: 30, DataFileMB: -1}} {
+	for _, opt := range []WriteOptions{{}, {FPS: -1}, {FPS: math.NaN()}, {FPS: 1e10}, {FPS: 30, DataFileMB: -1}, {FPS: 30, RobotType: "\xff"}} {
 		_, err := Create(filepath.Join(dir, "set"), opt)
 		assert.ErrorIs(t, err, dataset.ErrOption)
 	}

@@ -107,7 +107,7 @@ func clipOf(track *mp4.Track, source *frameSource, fps float64) (clip, *WriteErr
 }
 
 // copyVideo copies the file of a clip, if that was not done for another episode, and returns where to.
-func (w *Writer) copyVideo(f *writeFeature, source string) (copyPlace, error) {
+func (w *Writer) copyVideo(ctx context.Context, f *writeFeature, source string) (copyPlace, error) {
 	if at, ok := f.copied[source]; ok {
 		return at, nil
 	}
@@ -125,9 +125,12 @@ func (w *Writer) copyVideo(f *writeFeature, source string) (copyPlace, error) {
 	}
 	var sum maphash.Hash
 	seed := sum.Seed()
-	n64, err := io.Copy(io.MultiWriter(out, &sum), in)
+	n64, err := io.Copy(io.MultiWriter(out, &sum), columns.WithContext(ctx, in))
 	if closing := out.Close(); err == nil {
 		err = closing
+	}
+	if ctx.Err() != nil {
+		return at, ctx.Err()
 	}
 	if err != nil {
 		return at, w.broken(path, err)
@@ -136,13 +139,13 @@ func (w *Writer) copyVideo(f *writeFeature, source string) (copyPlace, error) {
 	w.proofs = append(w.proofs, written{path, func(ctx context.Context, file *os.File, size int64) error {
 		var got maphash.Hash
 		got.SetSeed(seed)
-		if _, err := io.Copy(&got, file); err != nil {
+		if _, err := io.Copy(&got, columns.WithContext(ctx, file)); err != nil {
 			return err
 		}
 		if size != n64 || got.Sum64() != want {
 			return errors.New("not the bytes of the source")
 		}
-		return ctx.Err()
+		return nil
 	}})
 	if f.copied == nil {
 		f.copied = map[string]copyPlace{}

@@ -233,3 +233,33 @@ func TestWritingMendsVideosThatLeRobotJoined(t *testing.T) {
 	from := parquetColumns(t, filepath.Join(path, firstEpisodes))["videos/camera/from_timestamp"]
 	t.Logf("%d of 5 episodes drifted; they begin at %v", drifted, from)
 }
+
+// cancelling is a file that cancels when it is written.
+type cancelling struct {
+	output
+	cancel context.CancelFunc
+}
+
+func (c cancelling) Write(p []byte) (int, error) {
+	c.cancel()
+	return c.output.Write(p)
+}
+
+func TestACopyOfAVideoEndsWithItsContext(t *testing.T) {
+	e, err := filmed(t, 24, "av1.mp4").Episode(context.Background(), 0)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	w, path := created(t, WriteOptions{FPS: 30})
+	create := w.open
+	w.open = func(path string) (output, error) {
+		out, err := create(path)
+		if strings.HasSuffix(path, ".mp4") {
+			out = cancelling{out, cancel}
+		}
+		return out, err
+	}
+	assert.ErrorIs(t, w.Add(ctx, e), context.Canceled)
+	assert.ErrorIs(t, w.Add(context.Background(), e), context.Canceled, "half an episode is written")
+	require.NoError(t, w.Close())
+	assert.NoDirExists(t, path)
+}

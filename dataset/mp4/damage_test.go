@@ -133,3 +133,8 @@ func FuzzFile(f *testing.F) {
 		require.NoError(t, wrong)
 	})
 }
+
+func TestWhatIsNoFileIsNotWaitedFor(t *testing.T) {
+	_, err := Open(t.TempDir())
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+}

@@ -190,14 +190,10 @@ func TestAPathIsNeverAnOption(t *testing.T) {
 
 func TestARangeThatThereIsNotIsAnError(t *testing.T) {
 	v := openVideo(t, "testdata/av1.mp4")
-	clip := v.Clip(20, 30).(dataset.FrameDecoder) // beyond the track's 24
-	for _, c := range []struct {
-		d        dataset.FrameDecoder
-		from, to int
-	}{{v, -1, 2}, {v, 3, 2}, {v, 0, 25}, {clip, -1, 2}, {clip, 0, 11}, {clip, 0, 5}, {clip, 3, 2}} {
-		_, err := collect(context.Background(), c.d, c.from, c.to)
+	for _, c := range [][2]int{{-1, 2}, {3, 2}, {0, 25}} { // of the track's 24
+		_, err := collect(context.Background(), v, c[0], c[1])
 		var r *dataset.RangeError
-		assert.ErrorAs(t, err, &r, "%d to %d", c.from, c.to)
+		assert.ErrorAs(t, err, &r, "%d to %d", c[0], c[1])
 	}
 	n, err := collect(context.Background(), v, 24, 24)
 	assert.NoError(t, err)

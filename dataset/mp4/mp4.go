@@ -27,6 +27,9 @@ type File struct {
 
 // Open opens a file. One without moov, which ffmpeg writes last, is a *dataset.FormatError.
 func Open(path string) (*File, error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a pipe would be waited for
+		return nil, (&source{path: path}).fail(-1, dataset.ErrUnsupported, "file", st.Mode().String(), "a regular file")
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -4,9 +4,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Folder is a folder of files that belong together, which has not got its name yet.
@@ -17,10 +19,11 @@ type Folder struct {
 	replace   bool
 	release   func()
 	done      bool
+	mode      fs.FileMode // of the folder that it replaces; 0 if there is none
 }
 
 // NewFolder begins a folder that Commit will name path, or what path links to. The folder that it lies in must exist. What has the name already is an
-// *fs.PathError that is fs.ErrExist, unless it is a folder and may be replaced.
+// *fs.PathError that is fs.ErrExist, unless it is a folder and may be replaced; the new one has its permissions.
 func NewFolder(path string, replace bool) (*Folder, error) {
 	target, err := Follow(filepath.Clean(path))
 	if err != nil {
@@ -37,7 +40,11 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 		}
 		f.temporary = filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
 		f.release = Temporary(f.temporary)
-		err := os.Mkdir(f.temporary, 0o777)
+		mode := fs.FileMode(0o777)
+		if f.mode != 0 { // what replaces a folder is for those that it was for
+			mode = 0o700
+		}
+		err := os.Mkdir(f.temporary, mode)
 		if err == nil {
 			return f, nil
 		}
@@ -48,7 +55,7 @@ func NewFolder(path string, replace bool) (*Folder, error) {
 	}
 }
 
-// free returns an error if the name is taken.
+// free returns an error if the name is taken, and notes the permissions of a folder that is to be replaced.
 func (f *Folder) free() error {
 	st, err := os.Lstat(f.target)
 	switch {
@@ -61,6 +68,7 @@ func (f *Folder) free() error {
 	case !st.IsDir():
 		return named(f.path, errors.New("is no folder"))
 	}
+	f.mode = st.Mode()
 	return nil
 }
 
@@ -71,7 +79,8 @@ func (f *Folder) Path() string { return f.temporary }
 func (f *Folder) Name() string { return f.path }
 
 // Commit flushes every file to the disk and gives the folder its name. A folder that it replaces is removed when the new one is there; should the
-// machine stop between the two, the old one lies beside the name.
+// machine stop between the two, the old one lies beside the name. After an error there is under the name what was there before, unless it says
+// that the new folder has its name.
 func (f *Folder) Commit() error {
 	err := filepath.WalkDir(f.temporary, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -93,7 +102,7 @@ func (f *Folder) Commit() error {
 		return err
 	}
 	if err := syncDir(filepath.Dir(f.target)); err != nil {
-		return named(f.path, err)
+		return fmt.Errorf("the new folder has its name, which may not last: %w", err)
 	}
 	return nil
 }
@@ -104,6 +113,11 @@ func (f *Folder) rename() error {
 	defer temporary.Unlock()
 	if err := f.free(); err != nil {
 		return err
+	}
+	if f.mode != 0 && runtime.GOOS != "windows" {
+		if err := os.Chmod(f.temporary, f.mode.Perm()); err != nil {
+			return named(f.path, err)
+		}
 	}
 	old := ""
 	if f.replace {
@@ -123,7 +137,7 @@ func (f *Folder) rename() error {
 	f.done = true
 	if old != "" {
 		if err := os.RemoveAll(old); err != nil {
-			return named(f.path, err)
+			return fmt.Errorf("the new folder has its name, and the old one is left: %w", err)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -73,6 +74,28 @@ func TestAFolderThatIsThereIsReplacedOnlyIfAsked(t *testing.T) {
 	var p *fs.PathError
 	require.ErrorAs(t, err, &p)
 	assert.Equal(t, filepath.Join(dir, "none", "set"), p.Path)
+}
+
+func TestAFolderKeepsThePermissionsOfTheOldOne(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // permissions are others there
+	}
+	path := filepath.Join(t.TempDir(), "set")
+	for _, mode := range []fs.FileMode{0o700, 0o750} {
+		require.NoError(t, os.MkdirAll(path, 0o777))
+		require.NoError(t, os.Chmod(path, mode))
+		f, err := NewFolder(path, true)
+		require.NoError(t, err)
+		st, err := os.Stat(f.Path())
+		require.NoError(t, err)
+		assert.Zero(t, st.Mode()&0o077, "while it is written it is nobody else's")
+		put(t, f, "new")
+		require.NoError(t, f.Commit())
+		st, err = os.Stat(path)
+		require.NoError(t, err)
+		assert.Equal(t, mode, st.Mode().Perm())
+		require.NoError(t, os.Chmod(path, 0o700))
+	}
 }
 
 func TestALinkToAFolderStaysOne(t *testing.T) {

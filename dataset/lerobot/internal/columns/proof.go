@@ -40,7 +40,7 @@ func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit fu
 		return fmt.Errorf("%w: %d bytes, want %d", errDiffers, size, p.size)
 	}
 	bytes := newSum()
-	if _, err := io.Copy(bytes.h, contextReader{ctx, io.NewSectionReader(file, 0, size)}); err != nil {
+	if _, err := io.Copy(bytes.h, WithContext(ctx, io.NewSectionReader(file, 0, size))); err != nil {
 		return err
 	}
 	if bytes.total() != p.bytes {
@@ -83,7 +83,9 @@ func (p Proof) Check(ctx context.Context, file io.ReaderAt, size int64, visit fu
 	return nil
 }
 
-// contextReader ends with its context.
+// WithContext returns a reader of r that ends with ctx.
+func WithContext(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -72,6 +72,10 @@ func (f *File) check() error {
 	if _, err := f.file.ReadAt(tail[:4], 0); err != nil {
 		return err
 	}
+	if string(tail[:4]) == "vers" { // version https://git-lfs...
+		return f.bad(dataset.ErrCorrupt, 0, "beginning", fmt.Sprintf("%q", tail[:4]),
+			`"PAR1": a pointer of Git LFS stands for the file, which was not fetched`, nil)
+	}
 	if string(tail[:4]) != "PAR1" {
 		return f.bad(dataset.ErrCorrupt, 0, "beginning", fmt.Sprintf("%q", tail[:4]), `"PAR1"`, nil)
 	}

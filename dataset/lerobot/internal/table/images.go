@@ -14,84 +14,84 @@ type Image struct {
 	Path  string
 }
 
-// Image returns the image of a row of a row group. It decodes one page and keeps nothing.
-func (c *Column) Image(ctx context.Context, group int, row int64) (Image, error) {
-	list, _, err := c.Images(ctx, group, row)
-	if err != nil {
-		return Image{}, err
-	}
-	return list[0], nil
-}
+// imageSize is what an Image takes beside its bytes.
+const imageSize = 40
 
-// Images returns the images of a row and of those behind it in the same page, and how many bytes they have together. The images are the caller's. A
-// column of single texts is one of images without paths.
-func (c *Column) Images(ctx context.Context, group int, row int64) (list []Image, size int, err error) {
+// Images returns the images of a row and of those behind it in the same page, of most bytes together or one. The images are the caller's. A column of
+// single texts is one of images without paths.
+func (c *Column) Images(ctx context.Context, group int, row int64, most int) (list []Image, err error) {
 	if c.bytes == nil {
-		return nil, 0, c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "images", nil)
+		return nil, c.file.bad(dataset.ErrUnsupported, -1, "column "+c.Name, c.Type, "images", nil)
 	}
 	m, err := c.bytes.load(group)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer loads.Put(m)
 	chunk, err := c.bytes.pagesOf(group, m)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	page, first := chunk.locate(row)
 	if row < 0 || page >= len(chunk.pages) {
-		return nil, 0, c.file.bad(dataset.ErrCorrupt, chunk.end, "column "+c.Name, fmt.Sprintf("no row %d in row group %d", row, group), "one", nil)
+		return nil, c.file.bad(dataset.ErrCorrupt, chunk.end, "column "+c.Name, fmt.Sprintf("no row %d in row group %d", row, group), "one", nil)
 	}
 	err = c.bytes.decode(group, m, chunk, page, false, func(_ int, p *prepared) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 		var err error
-		list, size, err = c.blobs(p, int(row-first))
+		list, err = c.blobs(p, int(row-first), most)
 		return false, err
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if c.paths != nil && slices.ContainsFunc(list, func(i Image) bool { return i.Bytes == nil }) {
 		paths := &Values{}
 		if err := c.paths.read(ctx, group, row, row+int64(len(list)), paths); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		for i := range list {
 			list[i].Path = paths.Texts[i]
 		}
 	}
-	return list, size, nil
+	return list, nil
 }
 
-// blobs returns the values of a page from number skip on.
-func (c *Column) blobs(p *prepared, skip int) (list []Image, size int, err error) {
+// blobs returns the values of a page from number skip on, of most bytes together or one.
+func (c *Column) blobs(p *prepared, skip, most int) (list []Image, err error) {
 	full := byte(c.bytes.column.MaxDefinitionLevel())
-	at := 0
+	at, size := 0, 0
 	for i := range p.n {
 		image := Image{}
 		if len(p.defs) == 0 || p.defs[i] == full {
 			if at++; i < skip {
 				continue
 			}
+			var value []byte
 			if p.index != nil {
-				image.Bytes = []byte(p.dict.texts[p.index[at-1]])
+				value = []byte(p.dict.texts[p.index[at-1]])
 			} else {
-				image.Bytes = append([]byte{}, p.text(at-1)...)
+				value = p.text(at - 1)
 			}
-			if size += len(image.Bytes); size > maxPageBytes && len(list) > 0 { // a dictionary's image many times over
-				return list, size - len(image.Bytes), nil
+			size += len(value)
+			if size > most && len(list) > 0 {
+				return list, nil
 			}
+			image.Bytes = append([]byte{}, value...)
 		}
-		if i >= skip {
-			list = append(list, image)
+		if i < skip {
+			continue
+		}
+		if list = append(list, image); size+imageSize*len(list) > most {
+			return list, nil
 		}
 	}
 	if len(list) == 0 {
-		return nil, 0, c.file.bad(dataset.ErrCorrupt, -1, "page of "+c.Name, fmt.Sprintf("%d values", p.n), "more", nil)
+		return nil, c.file.bad(dataset.ErrCorrupt, -1, "page of "+c.Name, fmt.Sprintf("%d values", p.n), "more", nil)
 	}
-	return list, size, nil
+	return list, nil
 }
 
 // Absent returns which rows in [from,to) of a row group have neither bytes nor a path, counted from the first row of the group. It

@@ -212,7 +212,6 @@ type pageHead struct {
 	kind                     int64 // 0 data, 1 index, 2 dictionary, 3 data of version 2
 	uncompressed, compressed int64
 	values, nulls            int64
-	rows                     int64 // -1 where the page does not say
 	reps, defs               int64 // bytes of levels before what is compressed, of version 2
 	sum                      int64 // the checksum, 0 if there is none
 	encoding                 int64
@@ -224,7 +223,7 @@ type pageHead struct {
 // parsePageHead reads a page's header at the beginning of b. It is errShort or errBig if b does not hold all of it.
 func parsePageHead(b []byte) (h pageHead, err error) {
 	s := &skimmer{b: b}
-	h.rows, h.packed = -1, true
+	h.packed = true
 	into := func(kind byte, to *int64) (err error) {
 		if kind != kindI32 {
 			return s.skip(kind, 0, false)
@@ -263,8 +262,6 @@ func parsePageHead(b []byte) (h pageHead, err error) {
 					return into(kind, &h.values)
 				case 2:
 					return into(kind, &h.nulls)
-				case 3:
-					return into(kind, &h.rows)
 				case 4:
 					return into(kind, &h.encoding)
 				case 5:
