@@ -22,15 +22,16 @@ type FrameDecoder interface {
 	DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error]
 }
 
-// maxImage is how many pixels an image may say that it has, and maxPixelsPerByte how many of its own bytes may stand for: more than jpeg and png can pack.
+// maxImage is how many pixels an image may say that it has, and maxPixelsPerByte how many of its own bytes may stand for: more than jpeg and png can
+// pack.
 const (
 	maxImage         = 1 << 28
 	maxPixelsPerByte = 1 << 14
 )
 
 // Decode returns frame i as u8 [H,W,C]: a row for each line from the top, and C is 1 for grey, 3 for red, green, blue, or 4 with alpha, which is not
-// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8; blue first is put in order), and what the source decodes itself,
-// as videos do. A frame of another encoding, or of more than 8 bits a channel, is an error that is ErrUnsupported.
+// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8; blue first is put in order), and what the source decodes
+// itself, as videos do. A frame of another encoding, or of more than 8 bits a channel, is an error that is ErrUnsupported.
 func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
 	if i < 0 || i >= m.Len() {
 		return nil, &RangeError{What: "frame of " + m.Name, Got: i, Len: m.Len()}
@@ -41,9 +42,9 @@ func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
 	return nil, m.decodeError(i, ErrMissing, "nothing from the source", "a frame", nil)
 }
 
-// DecodeRange decodes frames from to to-1, one after the other, as Decode does; of a video that is much faster than one by one. Where each frame is by
-// itself, one that cannot be decoded is an error and the next follows; a video ends with its first error. The end of ctx ends both. A range that there is
-// not is a *RangeError.
+// DecodeRange decodes frames from to to-1, one after the other, as Decode does; of a video that is much faster than one by one. Where each frame is
+// by itself, one that cannot be decoded is an error and the next follows; a video ends with its first error. The end of ctx ends both. A range that
+// there is not is a *RangeError.
 func (m *Media) DecodeRange(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
 		switch {

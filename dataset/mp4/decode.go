@@ -57,8 +57,8 @@ func (t *Track) plan(from, to int) run {
 	frames := t.order[from:to]
 	first, last := int(slices.Min(frames)), int(slices.Max(frames))
 	start := t.samples[frames[0]].time
-	// Frames that follow a key frame in the file and are shown before it may need frames before it. So it starts with one that is shown first, and leaves
-	// those out.
+	// Frames that follow a key frame in the file and are shown before it may need frames before it. So it starts with one that is shown first, and
+	// leaves those out.
 	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
 		first--
 	}
@@ -98,8 +98,8 @@ func (t *Track) plan(from, to int) run {
 	return r
 }
 
-// fresh reports whether decoding can begin with a sample. Not with each key frame of h264: at a point where a stream merely recovers, with open groups
-// of pictures or intra refresh, ffmpeg leaves pictures out or gives them half restored. There it is a picture of the kind IDR.
+// fresh reports whether decoding can begin with a sample. Not with each key frame of h264: at a point where a stream merely recovers, with open
+// groups of pictures or intra refresh, ffmpeg leaves pictures out or gives them half restored. There it is a picture of the kind IDR.
 func (t *Track) fresh(i int) bool {
 	s := t.samples[i]
 	if !s.key || t.Codec != "h264" || len(t.Config) < 5 {

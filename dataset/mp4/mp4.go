@@ -107,8 +107,8 @@ func (f *File) fragmented(b box) error {
 	return f.fail(b.at, dataset.ErrUnsupported, "layout", "a fragmented file ("+b.kind+")", "one with all frames listed in moov; ffmpeg -i IN -c copy OUT makes one")
 }
 
-// Track is a video track. Its methods may be called from any goroutine; do not write to its fields. Time and Key of a frame that there is not panic, as
-// the elements of a slice do.
+// Track is a video track. Its methods may be called from any goroutine; do not write to its fields. Time and Key of a frame that there is not panic,
+// as the elements of a slice do.
 type Track struct {
 	Codec         string // "h264", "hevc", "av1", "vp9", "mpeg4", else the four letters by which the file names it, without spaces
 	Width, Height int    // pixels, before a rotation that the file may ask for
@@ -197,8 +197,8 @@ func (t *Track) Nearest(ns int64) (frame int, off int64) {
 // Key reports whether frame i is a key frame, which decodes without another.
 func (t *Track) Key(i int) bool { return t.samples[t.order[i]].key }
 
-// ReadFrame returns frame i as it is encoded; see the package comment for what the bytes are. The caller may keep them. A number that there is not is a
-// *dataset.RangeError.
+// ReadFrame returns frame i as it is encoded; see the package comment for what the bytes are. The caller may keep them. A number that there is not is
+// a *dataset.RangeError.
 func (t *Track) ReadFrame(ctx context.Context, i int) ([]byte, error) {
 	if err := t.check(i); err != nil {
 		return nil, err

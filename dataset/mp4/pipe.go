@@ -33,8 +33,8 @@ func words(list ...uint32) []byte {
 	return out
 }
 
-// header returns all that an mp4 file of the samples has before their bytes. They lie in it as they are decoded, and sample i is shown at its rank plus
-// shift, which keeps offsets positive.
+// header returns all that an mp4 file of the samples has before their bytes. They lie in it as they are decoded, and sample i is shown at its rank
+// plus shift, which keeps offsets positive.
 func (t *Track) header(r run) (head []byte, shift int32) {
 	n := uint32(len(r.samples))
 	for i, rank := range r.rank {

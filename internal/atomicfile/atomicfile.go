@@ -124,8 +124,8 @@ func (f *file) finish() error {
 	return nil
 }
 
-// readBack reads the file from its beginning, and compares. What it reads the system may still have in memory: it finds what went wrong on the way there,
-// and a file that something else changed, not a disk that forgets.
+// readBack reads the file from its beginning, and compares. What it reads the system may still have in memory: it finds what went wrong on the way
+// there, and a file that something else changed, not a disk that forgets.
 func (f *file) readBack() error {
 	var sum uint32
 	buf := make([]byte, 1<<18)
@@ -171,14 +171,14 @@ type Output struct {
 	Fill func(io.Writer) error
 }
 
-// WriteFile writes a file with what fill writes, and leaves the old one if fill fails. A failure to write is an *fs.PathError that has the path, and one
-// that is ErrReadBack if the file, read back, is not what was written.
+// WriteFile writes a file with what fill writes, and leaves the old one if fill fails. A failure to write is an *fs.PathError that has the path, and
+// one that is ErrReadBack if the file, read back, is not what was written.
 func WriteFile(path string, fill func(io.Writer) error) error {
 	return WriteFiles(nil, Output{path, fill})
 }
 
-// WriteFiles writes files that belong together: none has its name before all are whole on the disk and were read back, and last, if it is not nil, has
-// succeeded. They are named in order.
+// WriteFiles writes files that belong together: none has its name before all are whole on the disk and were read back, and last, if it is not nil,
+// has succeeded. They are named in order.
 func WriteFiles(last func() error, list ...Output) error {
 	var files []*file
 	defer func() {
