@@ -1,4 +1,3 @@
-// Package bigtest sees what reading a dataset of gigabytes takes in memory.
 package bigtest
 
 import (

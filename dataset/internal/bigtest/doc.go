@@ -1,0 +1,2 @@
+// Package bigtest sees what reading a dataset of gigabytes takes in memory.
+package bigtest
