@@ -15,21 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/bigtest"
+	"github.com/robocache/robocache/dataset/internal/memtest"
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/tensor"
 )
 
 // ROBOCACHE_BIG=5e9 makes datasets of so many bytes, one after the other, and reads them. TMPDIR is where they lie, ROBOCACHE_BIG_KEEP=DIR keeps them.
 func TestABigDatasetTakesLittleMemory(t *testing.T) {
-	size := bigtest.Bytes(t)
+	size := memtest.Bytes(t)
 	for name, camera := range map[string]frames{"lerobot": nil, "lerobot_images": images(t)} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(folder(t), name)
-			bigtest.Peak(t)
-			before := bigtest.Peak(t)
+			memtest.Peak(t)
+			before := memtest.Peak(t)
 			episodes := writeLeRobot(t, dir, size, camera)
-			t.Logf("%d episodes were written: memory %.0f MB before, at most %.0f MB", episodes, float64(before)/1e6, float64(bigtest.Peak(t))/1e6)
+			t.Logf("%d episodes were written: memory %.0f MB before, at most %.0f MB", episodes, float64(before)/1e6, float64(memtest.Peak(t))/1e6)
 			read(t, dir)
 		})
 	}
@@ -54,7 +54,7 @@ func folder(t *testing.T) string {
 }
 
 func read(t *testing.T, dir string) {
-	bigtest.Read(t, func() (dataset.Dataset, error) {
+	memtest.Read(t, func() (dataset.Dataset, error) {
 		return dataset.Open(context.Background(), dir, dataset.Options{})
 	}, true, 0)
 }

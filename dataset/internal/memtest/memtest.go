@@ -1,4 +1,4 @@
-package bigtest
+package memtest
 
 import (
 	"context"

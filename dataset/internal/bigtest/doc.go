@@ -1,2 +1,0 @@
-// Package bigtest sees what reading a dataset of gigabytes takes in memory.
-package bigtest

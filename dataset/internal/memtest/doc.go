@@ -1,0 +1,2 @@
+// Package memtest sees what reading a dataset of gigabytes takes in memory.
+package memtest
