@@ -39,7 +39,7 @@ var rules = map[string][]string{
 	"ptx":                     {"ptx/internal/...", "internal/ptxparse"},
 	"dataset":                 {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
 	"dataset/internal/h5test": {"tensor", "dataset", "github.com/stretchr/testify/..."},
-	"dataset/internal/memtest": {"tensor", "dataset", "github.com/stretchr/testify/..."},
+	"dataset/internal/memuse": {"tensor", "dataset", "github.com/stretchr/testify/..."},
 	"dataset/safetensors":     {"tensor", "dataset/...", "internal/atomicfile"},
 	"dataset/lerobot":         {"tensor", "dataset/...", "internal/atomicfile", "internal/summary", "github.com/parquet-go/parquet-go/..."},
 	"internal/summary":        {},

@@ -4,9 +4,9 @@
     scripts/big_datasets.py DIR [BYTES [NAME ...]]
 
 Each is about BYTES (5e9 if it is not said) in DIR/NAME: robomimic, robomimic_gzip, aloha, calvin, lerobot2, npz, ulog, csv, tum, safetensors; all that are
-not named if there are none. Where a folder of files is the dataset, the files are one under many names. The tests make these one after
-the other, and LeRobot v3.0 and RLDS: ROBOCACHE_BIG=5e9 go test -timeout 2h -v -run ABig ./dataset/all ./dataset/rlds. It needs h5py (Debian's python3-h5py); flights and LeRobot v2.1 are the shared
-recordings beside the project, repeated.
+not named if there are none. Where a folder of files is the dataset, the files are one under many names. It needs h5py (Debian's python3-h5py); flights,
+CALVIN's frames and LeRobot v2.1 are the shared recordings beside the project, repeated. The tests make these one after the other, and LeRobot v3.0 and
+RLDS by themselves: ROBOCACHE_BIG=5e9 go test -timeout 2h -v -run ABig ./dataset/all ./dataset/rlds
 """
 import glob
 import json

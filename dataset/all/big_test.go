@@ -15,21 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/memtest"
+	"github.com/robocache/robocache/dataset/internal/memuse"
 	"github.com/robocache/robocache/dataset/lerobot"
 	"github.com/robocache/robocache/tensor"
 )
 
 // ROBOCACHE_BIG=5e9 makes datasets of so many bytes, one after the other, and reads them. TMPDIR is where they lie, ROBOCACHE_BIG_KEEP=DIR keeps them.
 func TestABigDatasetTakesLittleMemory(t *testing.T) {
-	size := memtest.Bytes(t)
+	size := memuse.Bytes(t)
 	for name, camera := range map[string]frames{"lerobot": nil, "lerobot_images": images(t)} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(folder(t), name)
-			memtest.Peak(t)
-			before := memtest.Peak(t)
+			memuse.Peak(t)
+			before := memuse.Peak(t)
 			episodes := writeLeRobot(t, dir, size, camera)
-			t.Logf("%d episodes were written: memory %.0f MB before, at most %.0f MB", episodes, float64(before)/1e6, float64(memtest.Peak(t))/1e6)
+			t.Logf("%d episodes were written: memory %.0f MB before, at most %.0f MB", episodes, float64(before)/1e6, float64(memuse.Peak(t))/1e6)
 			read(t, dir)
 		})
 	}
@@ -54,7 +54,7 @@ func folder(t *testing.T) string {
 }
 
 func read(t *testing.T, dir string) {
-	memtest.Read(t, func() (dataset.Dataset, error) {
+	memuse.Read(t, func() (dataset.Dataset, error) {
 		return dataset.Open(context.Background(), dir, dataset.Options{})
 	}, true, 0)
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/internal/memtest"
+	"github.com/robocache/robocache/dataset/internal/memuse"
 )
 
 // ROBOCACHE_BIG=5e9 makes datasets of so many bytes in 64 shards, of the records of BridgeData V2 and of large ones with four cameras, and reads each
 // twice.
 func TestABigDatasetTakesLittleMemory(t *testing.T) {
-	want := memtest.Bytes(t)
+	want := memuse.Bytes(t)
 	t.Run("recorded", func(t *testing.T) {
 		const shared = "../../../shared/data/bridge_rlds/"
 		records, err := os.ReadFile(shared + "bridge_dataset-train.tfrecord-00000-of-00001")
@@ -62,6 +62,6 @@ func big(t *testing.T, want float64, records []byte, features string, n int) {
 	require.NoError(t, s.Close())
 	s, records = nil, nil
 	for _, frames := range []bool{false, true} {
-		memtest.Read(t, func() (dataset.Dataset, error) { return Open(context.Background(), dir, Options{Strict: true}) }, frames, largest)
+		memuse.Read(t, func() (dataset.Dataset, error) { return Open(context.Background(), dir, Options{Strict: true}) }, frames, largest)
 	}
 }

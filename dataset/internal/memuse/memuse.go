@@ -1,4 +1,4 @@
-package memtest
+package memuse
 
 import (
 	"context"

@@ -1,2 +1,0 @@
-// Package memtest sees what reading a dataset of gigabytes takes in memory.
-package memtest
