@@ -273,9 +273,11 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	progress := a.counting("reading episodes", numbers)
 	defer progress.done()
 	at := max(in.episode, 0) - 1
+	garbage := newCollector()
 	for e, err := range list {
 		at++
 		progress.add()
+		garbage.adjust()
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
@@ -297,7 +299,9 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 		}
 		steps = steps || e.Steps
 		sum.Add(e)
-		one = e
+		if numbers == 1 { // else it would be held while the next ones are read
+			one = e
+		}
 	}
 	found := inspectionOf(in, d, &sum)
 	for _, u := range unread {

@@ -110,7 +110,7 @@ func small() *build {
 
 // messagesOf lists the messages of a log that is whole.
 func messagesOf(log []byte) (list []message) {
-	w := walker{data: log}
+	w := walker{file: inMemory(log)}
 	for at := headerSize; at < len(log); at = list[len(list)-1].end() {
 		list = append(list, w.head(at))
 	}

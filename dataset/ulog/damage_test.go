@@ -17,7 +17,7 @@ import (
 // readBroken reads a log, and checks that each byte after the header is in a message that was taken or in the damage.
 func readBroken(t *testing.T, data []byte) *Log {
 	t.Helper()
-	p := &parser{data: data}
+	p := &parser{file: inMemory(data)}
 	log, err := p.parse()
 	require.NoError(t, err)
 	require.Equal(t, int64(len(data)), headerSize+int64(p.taken)+log.Damage.Bytes(), "bytes taken and lost: %v", log.Damage)

@@ -31,7 +31,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, opt := range []Options{{Strict: true}, {}} {
-			p := &parser{data: data, opt: opt}
+			p := &parser{file: inMemory(data), opt: opt}
 			log, err := p.parse()
 			if err != nil {
 				var bad *dataset.FormatError

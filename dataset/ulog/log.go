@@ -102,13 +102,15 @@ func init() {
 	})
 }
 
-// ReadFile reads a file, whose name becomes the episode's. A *dataset.FormatError carries its path.
+// ReadFile reads a file, whose name becomes the episode's. A *dataset.FormatError carries its path. It takes little more memory than the log that it
+// returns: the file is read in parts.
 func ReadFile(path string, opt Options) (*Log, error) {
-	data, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	log, err := Parse(data, opt)
+	defer file.Close()
+	log, err := readFile(file, opt)
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
 		bad.Path = path
@@ -118,6 +120,18 @@ func ReadFile(path string, opt Options) (*Log, error) {
 		log.Damage.SetPath(path)
 	}
 	return log, err
+}
+
+// readFile reads a file in parts, unless it is a pipe or the like.
+func readFile(file *os.File, opt Options) (*Log, error) {
+	st, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return Read(file, opt)
+	}
+	return parseFile(&window{file: file, size: int(st.Size())}, opt)
 }
 
 // Read reads all of r.
@@ -131,6 +145,10 @@ func Read(r io.Reader, opt Options) (*Log, error) {
 
 // Parse reads a file's bytes. It keeps no reference to them.
 func Parse(data []byte, opt Options) (*Log, error) {
-	p := &parser{data: data, opt: opt}
+	return parseFile(inMemory(data), opt)
+}
+
+func parseFile(file *window, opt Options) (*Log, error) {
+	p := &parser{file: file, opt: opt}
 	return p.parse()
 }

@@ -19,7 +19,7 @@ const (
 )
 
 type parser struct {
-	data    []byte
+	file    *window
 	opt     Options
 	walk    walker
 	log     *Log
@@ -41,7 +41,10 @@ type parser struct {
 }
 
 func (p *parser) parse() (*Log, error) {
-	d := p.data
+	d := p.file.from(0, headerSize)
+	if p.file.err != nil {
+		return nil, p.file.err
+	}
 	if len(d) < headerSize {
 		return nil, &dataset.FormatError{Format: "ulog", Offset: int64(len(d)), Kind: dataset.ErrTruncated, Msg: "file header", Got: fmt.Sprintf("%d bytes", len(d)), Want: strconv.Itoa(headerSize), Err: io.ErrUnexpectedEOF}
 	}
@@ -61,10 +64,14 @@ func (p *parser) parse() (*Log, error) {
 	}
 	p.log.Start, p.last, p.far = start, start, start
 	p.formats, p.topics, p.ids, p.multi = map[string]*format{}, map[instance]*topic{}, map[uint16]*topic{}, map[string]int{}
-	p.names = 1<<20 + 64*len(d)
-	p.walk = walker{data: d, at: headerSize}
+	p.names = 1<<20 + 64*p.file.size
+	p.walk = walker{file: p.file, at: headerSize}
 	for p.walk.more() {
-		if err := p.step(); err != nil {
+		err := p.step()
+		if p.file.err != nil {
+			return nil, p.file.err
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -92,7 +99,7 @@ func (p *parser) step() error {
 	switch {
 	case next < limit || m.whole():
 		return p.lose("stretches without sound messages", next-m.off, p.passed(m, next))
-	case limit < len(p.data): // the recorder stopped here, and another part was appended: the format foresees it
+	case limit < p.file.size: // the recorder stopped here, and another part was appended: the format foresees it
 		p.log.Damage.Add("messages that an appended part cut short", int64(next-m.off), p.walk.cutShort(m))
 		return nil
 	}
@@ -182,8 +189,8 @@ func (p *parser) flags(m message) error {
 		switch {
 		case part < low:
 			bad = corrupt(here, "offset of appended data", strconv.FormatUint(part, 10), fmt.Sprintf("at least %d", low))
-		case part > uint64(len(p.data)):
-			bad = &dataset.FormatError{Format: "ulog", Offset: here, Kind: dataset.ErrTruncated, Msg: "offset of appended data", Got: strconv.FormatUint(part, 10), Want: fmt.Sprintf("at most %d, the file's size", len(p.data)), Err: io.ErrUnexpectedEOF}
+		case part > uint64(p.file.size):
+			bad = &dataset.FormatError{Format: "ulog", Offset: here, Kind: dataset.ErrTruncated, Msg: "offset of appended data", Got: strconv.FormatUint(part, 10), Want: fmt.Sprintf("at most %d, the file's size", p.file.size), Err: io.ErrUnexpectedEOF}
 		}
 		if bad != nil {
 			return p.lose("appended parts that are not where they should be", 0, bad)

@@ -208,7 +208,8 @@ func (p *parser) goesOn(m message) bool {
 	if m.size < 4 {
 		return false
 	}
-	name := p.walk.data[m.off+messageHead+3 : min(m.off+messageHead+3+maxName, p.walk.limit())]
+	at := m.off + messageHead + 3
+	name := p.walk.file.from(at, min(maxName, p.walk.limit()-at))
 	for n := m.size - 3; n < len(name) && plain(name[n:n+1]); n++ {
 		if p.formats[string(name[:n+1])] != nil {
 			return true

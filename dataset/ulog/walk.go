@@ -12,6 +12,7 @@ import (
 const (
 	headerSize  = 16
 	messageHead = 3 // uint16 size, uint8 type
+	maxBody     = 1<<16 - 1
 )
 
 // message is one message of a file: a head, and size bytes.
@@ -30,7 +31,7 @@ func letter(kind byte) bool { return kind >= 'A' && kind <= 'Z' || kind >= 'a' &
 
 // walker steps through the messages of a file.
 type walker struct {
-	data  []byte
+	file  *window
 	at    int
 	parts []int // offsets where appended parts begin, rising
 }
@@ -40,7 +41,7 @@ func (w *walker) more() bool {
 	for len(w.parts) > 0 && w.at >= w.parts[0] {
 		w.parts = w.parts[1:]
 	}
-	return w.at < len(w.data)
+	return w.at < w.file.size
 }
 
 // limit returns where the part of the file ends that is being read.
@@ -48,7 +49,7 @@ func (w *walker) limit() int {
 	if len(w.parts) > 0 {
 		return w.parts[0]
 	}
-	return len(w.data)
+	return w.file.size
 }
 
 // head returns what stands at a byte as a message.
@@ -57,8 +58,9 @@ func (w *walker) head(off int) message {
 	if limit-off < messageHead {
 		return message{off: off}
 	}
-	m := message{off: off, kind: w.data[off+2], size: int(binary.LittleEndian.Uint16(w.data[off:]))}
-	m.body = w.data[off+messageHead : min(m.end(), limit)]
+	b := w.file.from(off, min(messageHead+maxBody, limit-off))
+	m := message{off: off, kind: b[2], size: int(binary.LittleEndian.Uint16(b))}
+	m.body = b[messageHead:min(messageHead+m.size, len(b))]
 	return m
 }
 
@@ -66,7 +68,7 @@ func (w *walker) head(off int) message {
 func (w *walker) cutShort(m message) *dataset.FormatError {
 	limit := w.limit()
 	bad := &dataset.FormatError{Format: "ulog", Offset: int64(m.off), Kind: dataset.ErrTruncated, Msg: "message", Got: fmt.Sprintf("%d bytes", limit-m.off), Want: strconv.Itoa(m.end() - m.off)}
-	if limit == len(w.data) {
+	if limit == w.file.size {
 		bad.Err = io.ErrUnexpectedEOF
 	}
 	return bad
@@ -78,6 +80,7 @@ type volume struct{ messages, bytes int }
 // measure counts the data messages of each id from here on, so that streams can be allocated at once. It stops at the first flaw.
 func (w walker) measure() map[uint16]volume {
 	sum := map[uint16]volume{}
+	w.file = w.file.another()
 	for w.more() {
 		m := w.head(w.at)
 		w.at = m.end()
