@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -10,12 +11,14 @@ import (
 type Summary struct {
 	Episodes int // that were added
 	Frames   int // rows or steps of these; 0 for logs
-	Streams  []StreamSummary
-	Media    []MediaSummary
-	Tasks    []string // what was to be done, each once, in the order in which it came
-	LeftOut  []LeftOutSummary
-	Damage   int64     // bytes of broken files that were lost
-	Problems []Problem // a stream that is not in every episode what it is in the first
+	// Shortest and Longest are the fewest and the most frames of an episode.
+	Shortest, Longest int
+	Streams           []StreamSummary
+	Media             []MediaSummary
+	Tasks             []string // what was to be done, each once, in the order in which it came
+	LeftOut           []LeftOutSummary
+	Damage            int64     // bytes of broken files that were lost
+	Problems          []Problem // a stream that is not in every episode what it is in the first
 
 	streams, media, left, tasks map[string]int // where each name is
 }
@@ -26,6 +29,7 @@ type StreamSummary struct {
 	Episodes                    int // that have it
 	Samples                     int
 	First, Last                 int64 // the least and greatest of the episodes' first and last timestamps, ns
+	Shortest, Longest           int64 // from the first to the last of an episode, ns
 	Gaps, Duplicates, BackSteps int
 	DType                       string // f32, f64; both where episodes differ: "f32, f64"
 	Columns                     []Column
@@ -37,6 +41,22 @@ type StreamSummary struct {
 
 // Rate returns 1e9 by the median of the episodes' median steps, Hz; 0 without steps.
 func (s *StreamSummary) Rate() float64 { return rateOf(s.medians) }
+
+// Rates returns 1e9 by the longest and the shortest of the episodes' median steps, Hz; 0 without steps.
+func (s *StreamSummary) Rates() (lowest, highest float64) {
+	if len(s.medians) == 0 {
+		return 0, 0
+	}
+	return 1e9 / float64(slices.Max(s.medians)), 1e9 / float64(slices.Min(s.medians))
+}
+
+// length is how long a clock goes on, held at what int64 has.
+func length(s Stats) int64 {
+	if d := s.Last - s.First; d >= 0 == (s.Last >= s.First) {
+		return d
+	}
+	return math.MaxInt64
+}
 
 // MediaSummary is a media stream over all episodes.
 type MediaSummary struct {
@@ -82,6 +102,9 @@ func place(names *map[string]int, name string) (at int, fresh bool) {
 func (s *Summary) Add(e *Episode) {
 	s.Episodes++
 	s.Frames += e.Frames
+	if s.Longest = max(s.Longest, e.Frames); s.Episodes == 1 || e.Frames < s.Shortest {
+		s.Shortest = e.Frames
+	}
 	s.Damage += e.Damage.Bytes()
 	if e.Attributes.Task != "" {
 		if _, fresh := place(&s.tasks, e.Attributes.Task); fresh {
@@ -136,8 +159,10 @@ func (s *Summary) stream(in *Stream) {
 	case st.Samples == 0:
 	case k.Samples == 0:
 		k.First, k.Last = st.First, st.Last
+		k.Shortest, k.Longest = length(st), length(st)
 	default:
 		k.First, k.Last = min(k.First, st.First), max(k.Last, st.Last)
+		k.Shortest, k.Longest = min(k.Shortest, length(st)), max(k.Longest, length(st))
 	}
 	k.Samples += st.Samples
 	if st.Median > 0 {

@@ -3,6 +3,7 @@ package dataset_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,4 +140,22 @@ func TestASummarySaysInWhichColumnEpisodesDiffer(t *testing.T) {
 	}
 	assert.Equal(t, []dataset.Problem{{Where: "a", What: `differs between episodes: the first that has it has as column 1 "x" of type "float", ` +
 		`and episode 2 of those that were read as column 1 "y" of type "float"`}}, sum.Problems, "once")
+}
+
+func TestASummaryKnowsTheExtremesOfEpisodes(t *testing.T) {
+	var sum dataset.Summary
+	sum.Add(&dataset.Episode{Frames: 3, Streams: []dataset.Stream{streamOf(t, "a", tensor.F32, 1, 10, 20, 30)}})
+	sum.Add(&dataset.Episode{Frames: 0})
+	sum.Add(&dataset.Episode{Frames: 5, Streams: []dataset.Stream{streamOf(t, "a", tensor.F32, 1, 1000, 1005, 1010, 1015, 1020)}})
+	assert.Equal(t, [2]int{0, 5}, [2]int{sum.Shortest, sum.Longest})
+	a := &sum.Streams[0]
+	assert.Equal(t, [2]int64{20, 20}, [2]int64{a.Shortest, a.Longest})
+	lowest, highest := a.Rates()
+	assert.Equal(t, [2]float64{1e8, 2e8}, [2]float64{lowest, highest})
+	var none dataset.StreamSummary
+	lowest, highest = none.Rates()
+	assert.Zero(t, lowest+highest)
+	var wild dataset.Summary
+	wild.Add(&dataset.Episode{Streams: []dataset.Stream{streamOf(t, "a", tensor.F32, 1, math.MinInt64, math.MaxInt64)}})
+	assert.Equal(t, int64(math.MaxInt64), wild.Streams[0].Longest)
 }

@@ -170,7 +170,7 @@ func TestStreamsWithoutSamplesAreFilledOrLeftOut(t *testing.T) {
 	code, _, stderr := cli("fuse", none, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu", "--hz=10")
 	assert.Equal(t, exitInput, code, stderr)
 	stdout, _ := good(t, "inspect", none)
-	assert.Regexp(t, `a +0 +- +- +0 +0, 1\n`, stdout)
+	assert.Regexp(t, `a +0 +- +- +0 +f32 +0, 1\n`, stdout)
 	far := writeNPZ(t, map[string]*tensor.Tensor{"values": tensor.Must(tensor.New(tensor.F32, 1<<60, 0, 1)), "times": tensor.Must(tensor.New(tensor.I64, 0)), "targets": tensor.Must(tensor.New(tensor.I64, 0))})
 	code, _, stderr = cli("resample", far, "-o", filepath.Join(t.TempDir(), "o.npz"), "--backend=cpu")
 	assert.Equal(t, exitInput, code)

@@ -22,6 +22,8 @@ type inspection struct {
 	Format     string             `json:"format"`
 	Version    string             `json:"version,omitempty"`
 	Episodes   int                `json:"episodes"`
+	Shortest   int                `json:"shortest,omitempty"` // frames of an episode
+	Longest    int                `json:"longest,omitempty"`
 	Frames     *int               `json:"frames"` // null for logs
 	Rate       float64            `json:"rate_hz,omitempty"`
 	RateFrom   string             `json:"rate_from,omitempty"`
@@ -76,6 +78,10 @@ type inspectedStream struct {
 	Episodes   int               `json:"episodes"` // that have it
 	Samples    int               `json:"samples"`
 	Rate       float64           `json:"rate_hz,omitempty"`
+	Lowest     float64           `json:"lowest_rate_hz,omitempty"` // of an episode
+	Highest    float64           `json:"highest_rate_hz,omitempty"`
+	ShortestNS int64             `json:"shortest_ns"` // from the first to the last sample of an episode
+	LongestNS  int64             `json:"longest_ns"`
 	FirstNS    int64             `json:"first_ns"`
 	LastNS     int64             `json:"last_ns"`
 	Gaps       int               `json:"gaps"`
@@ -229,6 +235,11 @@ func openInspected(ctx context.Context, in *inspector) (dataset.Dataset, error) 
 			return nil, err
 		}
 		defer file.Close()
+		if len(file.Names()) == 0 {
+			others := file.Others()
+			got := fmt.Sprintf("%d members, none of them called NAME.npy", len(others))
+			return nil, &dataset.FormatError{Format: "npz", Path: in.path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "archive", Got: got, Want: "arrays"}
+		}
 		e, err := everyStream(file, in.opt.Strict)
 		if err != nil {
 			return nil, arrayError(in.path, err)
@@ -251,14 +262,24 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 		return nil, nil, usagef("--plot draws one episode, and %s holds %d, want --episode 0 to %d", in.path, n, n-1)
 	}
 	var sum dataset.Summary
-	var remarks, unread []string
-	more := 0 // remarks than one reads
-	remark := func(text string) {
+	var remarks, kinds, unread []string
+	more, alike := 0, map[string]int{} // remarks than one reads; those that say the same of other episodes, by their words
+	remark := func(where, text string) {
+		words := strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' || r == '.' {
+				return -1
+			}
+			return r
+		}, text)
+		if alike[words]++; where != "" && alike[words] > 1 {
+			return
+		}
 		if len(remarks) == mostRemarks {
 			more++
 			return
 		}
-		remarks = append(remarks, text)
+		remarks = append(remarks, where+text)
+		kinds = append(kinds, words)
 	}
 	var one *dataset.Episode
 	steps := false
@@ -292,10 +313,10 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 			where = fmt.Sprintf("episode %d, %s: ", at, e.Name)
 		}
 		for _, lost := range e.Damage {
-			remark(where + "lost: " + lost.String())
+			remark(where, "lost: "+lost.String())
 		}
 		for _, r := range e.Remarks {
-			remark(where + r)
+			remark(where, r)
 		}
 		steps = steps || e.Steps
 		sum.Add(e)
@@ -310,7 +331,12 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 	}
 	for i := range sum.Streams {
 		if s := &sum.Streams[i]; s.Inexact > 0 {
-			remark(fmt.Sprintf("%s: whole numbers that are rounded since %s does not hold them: %d", s.Name, s.DType, s.Inexact))
+			remark("", fmt.Sprintf("%s: whole numbers that are rounded since %s does not hold them: %d", s.Name, s.DType, s.Inexact))
+		}
+	}
+	for i, words := range kinds {
+		if n := alike[words] - 1; n > 0 {
+			remarks[i] += fmt.Sprintf(" (and alike of %s)", counted(n, "more episode"))
 		}
 	}
 	if more > 0 {
@@ -344,6 +370,7 @@ func inspectionOf(in *inspector, d dataset.Dataset, sum *dataset.Summary) *inspe
 		Splits: []inspectedSplit{}, Features: []inspectedFeature{}, Streams: []inspectedStream{}, Media: []inspectedMedia{}, Tasks: info.Tasks,
 		LeftOut: []leftOut{}, Problems: []problem{}, Remarks: []string{},
 	}
+	f.Shortest, f.Longest = sum.Shortest, sum.Longest
 	switch {
 	case info.Frames > 0:
 		f.Frames = &info.Frames
@@ -361,8 +388,9 @@ func inspectionOf(in *inspector, d dataset.Dataset, sum *dataset.Summary) *inspe
 	}
 	for i := range sum.Streams {
 		s := &sum.Streams[i]
-		line := inspectedStream{Name: s.Name, Episodes: s.Episodes, Samples: s.Samples, Rate: s.Rate(), FirstNS: s.First, LastNS: s.Last, Gaps: s.Gaps,
+		line := inspectedStream{Name: s.Name, Episodes: s.Episodes, Samples: s.Samples, Rate: s.Rate(), ShortestNS: s.Shortest, LongestNS: s.Longest, FirstNS: s.First, LastNS: s.Last, Gaps: s.Gaps,
 			Duplicates: s.Duplicates, BackSteps: s.BackSteps, Inexact: s.Inexact, DType: s.DType, Columns: []inspectedColumn{}}
+		line.Lowest, line.Highest = s.Rates()
 		for _, c := range s.Columns {
 			line.Columns = append(line.Columns, inspectedColumn{c.Name, c.Type, c.Integer, c.Rotation.String()})
 		}

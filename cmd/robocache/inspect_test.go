@@ -1,6 +1,9 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,7 +19,7 @@ import (
 func TestInspectListsStreamsAndColumns(t *testing.T) {
 	stdout, _ := good(t, "inspect", flight)
 	assert.Contains(t, stdout, "sample_log_small, ulog: 70 streams\n")
-	assert.Regexp(t, `vehicle_attitude +1298 +204\.6 Hz +20\.327 to 26\.823 s +1 +q\[0\], q\[1\], q\[2\], \.\.\. 6 more\n`, stdout)
+	assert.Regexp(t, `vehicle_attitude +1298 +204\.6 Hz +20\.327 to 26\.823 s +1 +f32 +9: q\[0\], q\[1\], q\[2\], \.\.\.\n`, stdout)
 	assert.Contains(t, stdout, "left out: sensor_mag_2, no samples\n")
 	stdout, _ = good(t, "inspect", flight, "--columns")
 	assert.Contains(t, stdout, "quat_reset_counter")
@@ -52,6 +55,15 @@ func TestInspectRefusesWhatItCannotRead(t *testing.T) {
 	assert.Contains(t, stderr, "robocache: lost: ")
 	stdout, _ := good(t, "inspect", cut, "--json")
 	assert.Positive(t, unmarshal(t, stdout)["lost_bytes"])
+	var zipped bytes.Buffer
+	z := zip.NewWriter(&zipped)
+	_, err = z.Create("readme.txt")
+	require.NoError(t, errors.Join(err, z.Close()))
+	other := filepath.Join(t.TempDir(), "other.zip")
+	require.NoError(t, os.WriteFile(other, zipped.Bytes(), 0o600))
+	code, _, stderr = cli("inspect", other)
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "got 1 members, none of them called NAME.npy")
 	code, _, _ = cli("inspect", filepath.Join(t.TempDir(), "none.ulg"))
 	assert.Equal(t, exitInput, code)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -15,7 +16,11 @@ func (a *app) inspected(f *inspection, columns bool) error {
 	f.heading(a.out)
 	many := f.Episodes > 1 && f.Episode == nil
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "stream\tsamples\trate\tcovers\tgaps\tcolumns")
+	covers := "covers"
+	if many {
+		covers = "lasts"
+	}
+	fmt.Fprintf(t, "stream\tsamples\trate\t%s\tgaps\tdtype\tcolumns\n", covers)
 	in := func(n int) string {
 		if many && n < f.Episodes {
 			return fmt.Sprintf(" (in %s)", episodes(n))
@@ -24,15 +29,15 @@ func (a *app) inspected(f *inspection, columns bool) error {
 	}
 	for i := range f.Streams {
 		s := &f.Streams[i]
-		rate, covers := s.clock()
-		fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%d\t%s\n", printed.Text(s.Name), s.Samples, in(s.Episodes), rate, covers, s.Gaps, printed.Text(s.names(columns)))
+		rate, covers := s.clock(many)
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t%s\t%d\t%s\t%s\n", printed.Text(s.Name), s.Samples, in(s.Episodes), rate, covers, s.Gaps, s.DType, printed.Text(s.names(columns)))
 	}
 	for _, m := range f.Media {
 		size := ""
 		if m.Width > 0 {
 			size = fmt.Sprintf(" %dx%d", m.Width, m.Height)
 		}
-		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), printed.Text(m.Encoding), size)
+		fmt.Fprintf(t, "%s\t%d%s\t%s\t\t\t\t%s%s\n", printed.Text(m.Name), m.Frames, in(m.Episodes), hertz(m.Rate), printed.Text(m.Encoding), size)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -73,7 +78,11 @@ func (f *inspection) heading(w io.Writer) {
 		parts = append([]string{episodes(f.Episodes)}, parts...)
 	}
 	if f.Frames != nil && f.Episode == nil {
-		parts = append(parts, counted(*f.Frames, "frame"))
+		frames := counted(*f.Frames, "frame")
+		if f.Longest > 0 && f.Episodes > 1 {
+			frames += fmt.Sprintf(" (%s an episode)", span(strconv.Itoa(f.Shortest), strconv.Itoa(f.Longest)))
+		}
+		parts = append(parts, frames)
 	}
 	if f.Rate > 0 {
 		parts = append(parts, fmt.Sprintf("%v Hz (from %s)", f.Rate, f.RateFrom))
@@ -115,9 +124,24 @@ func hertz(rate float64) string {
 	return fmt.Sprintf("%.1f Hz", rate)
 }
 
-// clock says what a stream's rate is, and what it covers.
-func (s *inspectedStream) clock() (rate, covers string) {
-	covers = fmt.Sprintf("%.3f to %.3f s", float64(s.FirstNS)/1e9, float64(s.LastNS)/1e9)
+// span writes a range, or the one value that both ends are.
+func span(lo, hi string) string {
+	if lo == hi {
+		return lo
+	}
+	return lo + " to " + hi
+}
+
+// clock says what a stream's rate is, and what it covers; of many episodes, the rates and how long it lasts in one.
+func (s *inspectedStream) clock(many bool) (rate, covers string) {
+	seconds := func(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 3, 64) }
+	covers, rate = seconds(s.FirstNS)+" to "+seconds(s.LastNS)+" s", hertz(s.Rate)
+	if many {
+		covers = span(seconds(s.ShortestNS), seconds(s.LongestNS)) + " s"
+		if s.Highest > 1.05*s.Lowest {
+			rate = fmt.Sprintf("%.1f to %.1f Hz", s.Lowest, s.Highest)
+		}
+	}
 	if s.Samples == 0 {
 		covers = "-"
 	}
@@ -127,7 +151,7 @@ func (s *inspectedStream) clock() (rate, covers string) {
 	if s.BackSteps > 0 {
 		covers += fmt.Sprintf(", %d steps back", s.BackSteps)
 	}
-	return hertz(s.Rate), covers
+	return rate, covers
 }
 
 // names lists a stream's columns: a few, unless all are wanted.
@@ -137,7 +161,7 @@ func (s *inspectedStream) names(all bool) string {
 		names[i] = c.Name
 	}
 	if !all && len(names) > 4 {
-		return few(names, 3)
+		return fmt.Sprintf("%d: %s, ...", len(names), strings.Join(names[:3], ", "))
 	}
 	return strings.Join(names, ", ")
 }
