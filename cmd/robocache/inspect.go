@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -303,6 +304,10 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
 		case err != nil && (numbers == 1 || in.opt.Strict):
+			var only *dataset.EpisodeError
+			if n == 1 && errors.As(err, &only) {
+				err = only.Err
+			}
 			return nil, nil, readError(in.path, err)
 		case err != nil:
 			unread = append(unread, err.Error())
