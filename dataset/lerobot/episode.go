@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/openfiles"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 )
 
@@ -53,7 +54,7 @@ type reader struct {
 	set   *Set
 	of    *episode
 	rows  int
-	files []*opened[*table.File] // of the runs, those of one file once
+	files []*openfiles.File[*table.File] // of the runs, those of one file once
 	e     *dataset.Episode
 	times []int64
 	shown []int64 // when the rows' frames are in a video, ns from its beginning: times, unless the caller chose another rate
@@ -63,7 +64,7 @@ type reader struct {
 
 func (r *reader) close() {
 	for _, f := range r.files {
-		r.set.data.give(f)
+		r.set.data.Give(f)
 	}
 }
 
@@ -71,16 +72,16 @@ func (r *reader) close() {
 func (r *reader) file(at run) (*table.File, error) {
 	path := r.set.path(r.set.files[at.file])
 	for _, f := range r.files {
-		if f.path == path {
-			return f.file, nil
+		if f.Path == path {
+			return f.File, nil
 		}
 	}
-	f, err := r.set.data.get(path)
+	f, err := r.set.data.Get(path)
 	if err != nil {
 		return nil, err
 	}
 	r.files = append(r.files, f)
-	return f.file, nil
+	return f.File, nil
 }
 
 // damage counts what is broken; strict, it is an error.

@@ -151,17 +151,17 @@ func (m *images) read(ctx context.Context, at place) (table.Image, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := int(at.row - m.at.row)
-	if at.file == m.at.file && at.group == m.at.group && k >= 0 && k < len(m.page) && !m.set.data.shut() {
+	if at.file == m.at.file && at.group == m.at.group && k >= 0 && k < len(m.page) && !m.set.data.Closed() {
 		return m.page[k], nil
 	}
-	f, err := m.set.data.get(m.set.path(m.set.files[at.file]))
+	f, err := m.set.data.Get(m.set.path(m.set.files[at.file]))
 	if err != nil {
 		return table.Image{}, err
 	}
-	defer m.set.data.give(f)
-	c := f.file.Column(m.column)
+	defer m.set.data.Give(f)
+	c := f.File.Column(m.column)
 	if c == nil {
-		return table.Image{}, formatError(dataset.ErrCorrupt, f.file.Path(), -1, "column "+m.column, "none any more", "the one that there was")
+		return table.Image{}, formatError(dataset.ErrCorrupt, f.File.Path(), -1, "column "+m.column, "none any more", "the one that there was")
 	}
 	page, err := c.Images(ctx, int(at.group), int64(at.row), keepBytes)
 	if err != nil {

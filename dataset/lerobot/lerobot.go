@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/openfiles"
 	"github.com/robocache/robocache/dataset/lerobot/internal/table"
 )
 
@@ -69,9 +70,15 @@ type Set struct {
 	order    []int64             // their numbers, as they are listed
 	files    []string            // of rows, from the dataset's folder on
 	episodes []episode
-	data     cache[*table.File]
-	videos   cache[*footage]
+	data     openfiles.Cache[*table.File]
+	videos   openfiles.Cache[*footage]
 }
+
+// How many data files and videos stay open while nobody reads them. An episode has a video for each camera.
+const (
+	maxData   = 4
+	maxVideos = 16
+)
 
 // Open opens a dataset: its folder, or its meta/info.json. It reads what the dataset says of itself and the footers of all data files, and finds out
 // which rows are of which episode. A version other than 2.x and 3.x, or a storage other than Parquet, is dataset.ErrUnsupported.
@@ -84,8 +91,8 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 		header, root = path, filepath.Join(filepath.Dir(path), "..")
 	}
 	s := &Set{root: root, opt: opt, tasks: map[int64]string{}, declared: map[int64]*declared{}}
-	s.data.read, s.data.most = table.Open, maxData
-	s.videos.read, s.videos.most = openFootage, maxVideos
+	s.data.Format, s.data.Open, s.data.Most = "lerobot", table.Open, maxData
+	s.videos.Format, s.videos.Open, s.videos.Most = "lerobot", openFootage, maxVideos
 	if err := s.open(ctx, header); err != nil {
 		s.Close()
 		return nil, err
@@ -157,8 +164,8 @@ func (s *Set) Len() int { return len(s.episodes) }
 
 // Close closes the files. Close twice is fine. Episodes that were read stay; their frames cannot be read any more.
 func (s *Set) Close() error {
-	s.data.close()
-	s.videos.close()
+	s.data.Close()
+	s.videos.Close()
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (r *reader) video(ctx context.Context, name string) error {
 		r.leave(name, r.rows, "a video, and "+why)
 		return nil
 	}
-	open, err := r.set.videos.get(r.set.path(file))
+	open, err := r.set.videos.Get(r.set.path(file))
 	if errors.Is(err, fs.ErrNotExist) {
 		r.leave(name, r.rows, "there is no file "+file)
 		return nil
@@ -116,15 +116,15 @@ func (r *reader) video(ctx context.Context, name string) error {
 	if err != nil {
 		return r.passOver(name, err)
 	}
-	defer r.set.videos.give(open)
-	track := open.file.track
+	defer r.set.videos.Give(open)
+	track := open.File.track
 	frames, times, err := r.pair(name, track, at)
 	if err != nil || len(frames) == 0 {
 		return err
 	}
 	r.e.Media = append(r.e.Media, dataset.Media{
 		Name: name, Times: times, Encoding: track.Codec, Width: track.Width, Height: track.Height,
-		Source: &frameSource{r.set, open.path, frames},
+		Source: &frameSource{r.set, open.Path, frames},
 	})
 	return nil
 }
@@ -270,29 +270,29 @@ type frameSource struct {
 
 // ReadFrame returns a frame as it is encoded.
 func (s *frameSource) ReadFrame(ctx context.Context, i int) ([]byte, error) {
-	open, err := s.set.videos.get(s.path)
+	open, err := s.set.videos.Get(s.path)
 	if err != nil {
 		return nil, err
 	}
-	defer s.set.videos.give(open)
-	return open.file.track.ReadFrame(ctx, int(s.frames[i]))
+	defer s.set.videos.Give(open)
+	return open.File.track.ReadFrame(ctx, int(s.frames[i]))
 }
 
 // DecodeFrames decodes frames from to to-1, those that follow each other in the file in one go.
 func (s *frameSource) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
 	return func(yield func(*tensor.Tensor, error) bool) {
-		open, err := s.set.videos.get(s.path)
+		open, err := s.set.videos.Get(s.path)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer s.set.videos.give(open)
+		defer s.set.videos.Give(open)
 		for from < to {
 			end := from + 1
 			for end < to && s.frames[end] == s.frames[end-1]+1 {
 				end++
 			}
-			for t, err := range open.file.track.DecodeFrames(ctx, int(s.frames[from]), int(s.frames[end-1])+1) {
+			for t, err := range open.File.track.DecodeFrames(ctx, int(s.frames[from]), int(s.frames[end-1])+1) {
 				if !yield(t, err) || err != nil {
 					return
 				}

@@ -35,12 +35,12 @@ func (p *episodePlan) addVideo(ctx context.Context, fps float64, name string, m 
 			Want: "one each",
 		}
 	}
-	open, err := source.set.videos.get(source.path)
+	open, err := source.set.videos.Get(source.path)
 	if err != nil {
 		return &WriteError{Kind: dataset.ErrMissing, Err: err}
 	}
-	c, late := clipOf(open.file.track, source, fps)
-	source.set.videos.give(open)
+	c, late := clipOf(open.File.track, source, fps)
+	source.set.videos.Give(open)
 	if late != nil {
 		return late
 	}

@@ -237,6 +237,9 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 	for _, f := range split.files {
 		path := filepath.Join(p.dir, f.name)
 		opened, damage, err := openShard(ctx, path)
+		if err == nil {
+			opened.files = &s.files
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			missing = append(missing, f.name)

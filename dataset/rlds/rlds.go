@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/openfiles"
 )
 
 // Options are dataset's. Strict refuses what is broken: a file that ends early, a shard that is missing of a split or has another number of records
@@ -29,7 +31,8 @@ type Set struct {
 	leaves     []*leaf
 	task       *leaf // says what is to be done; nil if none does
 	shards     []*shard
-	len        int // episodes
+	len        int                       // episodes
+	files      openfiles.Cache[*os.File] // shards, of which a few stay open
 	closed     atomic.Bool
 }
 
@@ -45,6 +48,9 @@ var rates = map[string]float64{
 	"austin_sirius_dataset_converted_externally_to_rlds": 20, "stanford_hydra_dataset_converted_externally_to_rlds": 10,
 	"nyu_franka_play_dataset_converted_externally_to_rlds": 3, "ucsd_kitchen_dataset_converted_externally_to_rlds": 2, "utaustin_mutex": 20,
 }
+
+// maxOpen is how many shards stay open while nobody reads them.
+const maxOpen = 16
 
 // Open opens the folder of a dataset's version, the one above it, of which it takes the newest version, or one of its files of records, which needs
 // features.json beside it. It finds the records by their lengths, which takes one small read a record, and of a compressed file reading all of it.
@@ -62,6 +68,7 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	}
 	plan.readLabels(leaves)
 	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info, leaves: leaves, task: taskOf(leaves)}
+	s.files.Format, s.files.Open, s.files.Most = "rlds", os.Open, maxOpen
 	s.info.Features = declared(leaves)
 	if err := s.info.ChooseRate(opt.Rate, 0, rates[plan.name]); err != nil {
 		return nil, err
@@ -107,6 +114,7 @@ func (s *Set) Close() error {
 			f.packed.close()
 		}
 	}
+	s.files.Close()
 	return nil
 }
 

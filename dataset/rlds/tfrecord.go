@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/openfiles"
 )
 
 // A record is the length of its data (u64), a checksum of that (u32), the data, and a checksum of it (u32), little-endian.
@@ -49,6 +50,7 @@ type shard struct {
 	path    string
 	records []record
 	packed  *packed // nil unless the file is compressed
+	files   *openfiles.Cache[*os.File]
 
 	split   string
 	first   int // which of its split's episodes the first record is
@@ -177,7 +179,12 @@ func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 	if s.packed != nil {
 		data, err = s.packed.read(ctx, rec.at, rec.size+tailSize)
 	} else {
-		data, err = readFile(s.path, rec.at, rec.size+tailSize, room)
+		var file *openfiles.File[*os.File]
+		if file, err = s.files.Get(s.path); err != nil {
+			return nil, err
+		}
+		data, err = readFrom(file.File, rec.at, rec.size+tailSize, room)
+		s.files.Give(file)
 	}
 	if err != nil {
 		return nil, err
@@ -196,19 +203,24 @@ func readFile(path string, at, n int64, room []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
+	return readFrom(file, at, n, room)
+}
+
+// readFrom is readFile of an open file.
+func readFrom(file *os.File, at, n int64, room []byte) ([]byte, error) {
 	st, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if st.Size()-at < n {
-		return nil, formatError(dataset.ErrTruncated, path, at, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
+		return nil, formatError(dataset.ErrTruncated, file.Name(), at, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
 	}
 	if n > int64(cap(room)) {
 		room = make([]byte, n)
 	}
 	data := room[:n]
 	if err := readAt(file, data, at); err != nil {
-		return nil, withPath(err, path)
+		return nil, withPath(err, file.Name())
 	}
 	return data, nil
 }

@@ -1,4 +1,4 @@
-package lerobot
+package openfiles
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func TestAFileThatIsSlowToOpenKeepsNoOtherWaiting(t *testing.T) {
 	begun, slow := make(chan bool), make(chan bool)
 	closed, opened := 0, 0
 	var mu sync.Mutex
-	c := cache[closing]{most: 1, read: func(path string) (closing, error) {
+	c := Cache[closing]{Format: "test", Most: 1, Open: func(path string) (closing, error) {
 		mu.Lock()
 		opened++
 		mu.Unlock()
@@ -33,40 +33,40 @@ func TestAFileThatIsSlowToOpenKeepsNoOtherWaiting(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
-			o, err := c.get("slow")
+			o, err := c.Get("slow")
 			if assert.NoError(t, err) {
-				c.give(o)
+				c.Give(o)
 			}
 		})
 	}
 	<-begun
-	o, err := c.get("other")
+	o, err := c.Get("other")
 	require.NoError(t, err)
-	c.give(o)
+	c.Give(o)
 	close(slow)
 	wait.Wait()
 	assert.Equal(t, 2, opened, "each once")
 	assert.Equal(t, 1, closed)
-	c.close()
+	c.Close()
 	assert.Equal(t, 2, closed)
-	_, err = c.get("other")
+	_, err = c.Get("other")
 	assert.ErrorIs(t, err, dataset.ErrClosed)
 }
 
 func TestAFileThatCouldNotBeOpenedIsTriedAgain(t *testing.T) {
 	tries, closed := 0, 0
-	c := cache[closing]{most: 1, read: func(string) (closing, error) {
+	c := Cache[closing]{Format: "test", Most: 1, Open: func(string) (closing, error) {
 		if tries++; tries == 1 {
 			return closing{}, errors.New("busy")
 		}
 		return closing{&closed}, nil
 	}}
-	_, err := c.get("a")
+	_, err := c.Get("a")
 	assert.EqualError(t, err, "busy")
-	o, err := c.get("a")
+	o, err := c.Get("a")
 	require.NoError(t, err)
-	c.close()
+	c.Close()
 	assert.Zero(t, closed, "it is in use")
-	c.give(o)
+	c.Give(o)
 	assert.Equal(t, 1, closed)
 }
