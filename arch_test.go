@@ -39,6 +39,7 @@ var rules = map[string][]string{
 	"ptx":                  {"ptx/internal/...", "internal/ptxparse"},
 	"dataset":              {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
 	"align":                {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
+	"loader":               {"dataset/...", "align", "ops", "tensor", "internal/atomicfile", "internal/errs"},
 	"viz":                  {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"cmd":                  {"public", "internal/...", "cmd/...", "github.com/spf13/...", "gonum.org/v1/plot/..."},
 	"examples":             {"public", "internal/..."},
