@@ -237,3 +237,9 @@ func (l *Loader) Resume(ctx context.Context, s State) error {
 	}
 	return l.device.Copy(ctx, l.cursor, at)
 }
+
+// EpochEnds reports whether a state is at the end of its epoch: the next batch is one of another.
+func (l *Loader) EpochEnds(s State) bool {
+	begin, _ := l.order.Next(ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
+	return begin.Epoch != s.Epoch
+}
