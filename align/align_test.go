@@ -101,7 +101,7 @@ func TestFuseIsResampleSideBySide(t *testing.T) {
 
 	var file bytes.Buffer
 	w := npz.NewWriter(&file, npz.Options{})
-	require.NoError(t, got.WriteNPZ(w))
+	require.NoError(t, got.WriteArrays(w))
 	require.NoError(t, w.Close())
 	f, err := npz.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()))
 	require.NoError(t, err)

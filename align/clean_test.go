@@ -379,7 +379,7 @@ func TestAFailureToWriteIsToldOnce(t *testing.T) {
 	require.NoError(t, err)
 	fused, err := align.Fuse(context.Background(), cpu(t), episode(s), align.Plan{Rate: 10})
 	require.NoError(t, err)
-	for _, write := range []func(*npz.Writer) error{apart.WriteNPZ, fused.WriteNPZ} {
+	for _, write := range []func(align.ArrayWriter) error{apart.WriteArrays, fused.WriteArrays} {
 		for room := 0; room < 36_000; room += 4000 {
 			assert.EqualError(t, write(npz.NewWriter(&full{room}, npz.Options{})), "no space left", room)
 		}

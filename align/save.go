@@ -2,15 +2,33 @@ package align
 
 import (
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/tensor"
 )
 
-// WriteNPZ writes the arrays times [T], and of each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. It does not close
+// ArrayWriter writes named arrays, as *npz.Writer and *safetensors.Writer do. Arrays may not change before it is closed.
+type ArrayWriter interface {
+	Add(name string, t *tensor.Tensor) error
+	AddStrings(name string, list []string) error
+	Close() error
+}
+
+// NewArrayWriter writes arrays to w in the format of a file's name: safetensors if it ends in ".safetensors", else npz.
+func NewArrayWriter(path string, w io.Writer) ArrayWriter {
+	if strings.EqualFold(filepath.Ext(path), ".safetensors") {
+		return safetensors.NewWriter(w)
+	}
+	return npz.NewWriter(w, npz.Options{})
+}
+
+// WriteArrays writes the arrays times [T], and of each stream NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns [D]. It does not close
 // the writer.
-func (r *Resampled) WriteNPZ(w *npz.Writer) error {
+func (r *Resampled) WriteArrays(w ArrayWriter) error {
 	if err := w.Add("times", r.Times); err != nil {
 		return err
 	}
@@ -32,7 +50,7 @@ type array struct {
 }
 
 // add writes arrays up to the first that cannot be.
-func add(w *npz.Writer, list []array) error {
+func add(w ArrayWriter, list []array) error {
 	for _, a := range list {
 		if err := w.Add(a.name, a.t); err != nil {
 			return err
@@ -41,9 +59,9 @@ func add(w *npz.Writer, list []array) error {
 	return nil
 }
 
-// WriteNPZ writes the arrays values [T,D], valid [T,M], age [T,M], times [T], the names of the M streams, and columns [D], named STREAM.column. It
+// WriteArrays writes the arrays values [T,D], valid [T,M], age [T,M], times [T], the names of the M streams, and columns [D], named STREAM.column. It
 // does not close the writer.
-func (f *Fused) WriteNPZ(w *npz.Writer) error {
+func (f *Fused) WriteArrays(w ArrayWriter) error {
 	var streams, columns []string
 	for i := range f.Streams {
 		s := &f.Streams[i]
@@ -61,15 +79,15 @@ func (f *Fused) WriteNPZ(w *npz.Writer) error {
 	return w.AddStrings("columns", columns)
 }
 
-// WriteFile writes what WriteNPZ does to a file that is there whole or not at all.
-func (r *Resampled) WriteFile(path string) error { return writeFile(path, r.WriteNPZ) }
+// WriteFile writes what WriteArrays does to a file that is there whole or not at all, in the format of its name; see [NewArrayWriter].
+func (r *Resampled) WriteFile(path string) error { return writeFile(path, r.WriteArrays) }
 
-// WriteFile writes what WriteNPZ does to a file that is there whole or not at all.
-func (f *Fused) WriteFile(path string) error { return writeFile(path, f.WriteNPZ) }
+// WriteFile writes what WriteArrays does to a file that is there whole or not at all, in the format of its name; see [NewArrayWriter].
+func (f *Fused) WriteFile(path string) error { return writeFile(path, f.WriteArrays) }
 
-func writeFile(path string, arrays func(*npz.Writer) error) error {
+func writeFile(path string, arrays func(ArrayWriter) error) error {
 	return atomicfile.WriteFile(path, func(out io.Writer) error {
-		w := npz.NewWriter(out, npz.Options{})
+		w := NewArrayWriter(path, out)
 		if err := arrays(w); err != nil {
 			return err
 		}

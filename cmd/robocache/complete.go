@@ -20,7 +20,7 @@ func (r *request) completions(cmd *cobra.Command) {
 	complete(cmd, "in-dtype", r.from.names)
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "unordered", func() []string { return align.Unordereds })
-	files(cmd, map[string]string{"output": "npz", "plot": "png"})
+	files(cmd, map[string]string{"output": "npz safetensors", "plot": "png"})
 	err := cmd.RegisterFlagCompletionFunc("stream", func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return r.completeStream(args, word), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -29,10 +29,10 @@ func (r *request) completions(cmd *cobra.Command) {
 	}
 }
 
-// files says which flags of a command name files, and of which kind.
+// files says which flags of a command name files, and of which kinds.
 func files(cmd *cobra.Command, kinds map[string]string) {
-	for flag, ext := range kinds {
-		if err := cmd.MarkFlagFilename(flag, ext); err != nil {
+	for flag, exts := range kinds {
+		if err := cmd.MarkFlagFilename(flag, strings.Fields(exts)...); err != nil {
 			panic(err) // a flag that does not exist: a mistake in this package
 		}
 	}

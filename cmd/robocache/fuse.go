@@ -17,7 +17,8 @@ Integers keep their previous value, unless a stream of nothing else is given a k
 Quaternions of a .ulg file go by slerp, as in resample.
 
 OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M streams, times [T],
-streams [M], and columns, which are named STREAM.column. What --edge fill and --fill-gaps write
+streams [M], and columns, which are named STREAM.column; OUT.safetensors the same, the two lists of
+names as JSON in its metadata. What --edge fill and --fill-gaps write
 is 0 unless --fill says otherwise: valid tells it from a recorded 0. A stream without samples is
 filled and not valid. What --dtype cannot hold is counted for each stream, in what is printed and
 under --json: integers and doubles that are rounded, and finite numbers that become infinite.`

@@ -319,7 +319,7 @@ func (j *npzJob) run(r *request, device *ops.Device) (*result, error) {
 	return res, nil
 }
 
-func (j *npzJob) arrays(w *npz.Writer) error {
+func (j *npzJob) arrays(w align.ArrayWriter) error {
 	for _, a := range []struct {
 		name  string
 		array *tensor.Tensor

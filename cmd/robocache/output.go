@@ -6,20 +6,23 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/dataset/safetensors"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/tensor"
 )
 
-// checkFiles finds what is wrong with the files that a command line names, and with its backend.
-func checkFiles(in, out, plot, backend string) error {
+// checkFiles finds what is wrong with the files that a command line names, and with its backend. The output is one of the kinds: ".npz".
+func checkFiles(in, out, plot, backend string, kinds ...string) error {
 	switch {
 	case out == "":
 		return usagef("no output given, want -o OUT.npz")
-	case !strings.EqualFold(filepath.Ext(out), ".npz"):
-		return usagef("-o: got %q, want a name that ends in .npz", out)
+	case !slices.Contains(kinds, strings.ToLower(filepath.Ext(out))):
+		return usagef("-o: got %q, want a name that ends in %s", out, strings.Join(kinds, " or "))
 	case plot != "" && !strings.EqualFold(filepath.Ext(plot), ".png"):
 		return usagef("--plot: got %q, want a name that ends in .png", plot)
 	case sameFile(in, out):
@@ -58,22 +61,26 @@ func unwritten(err error) error {
 }
 
 // save writes the picture, if there is to be one, and the arrays: both are whole, and the report of them is out, before either has its name.
-func save(in, out, plot string, arrays func(*npz.Writer) error, draw func(io.Writer) error, report func() error) error {
+func save(in, out, plot string, arrays func(align.ArrayWriter) error, draw func(io.Writer) error, report func() error) error {
 	var files []atomicfile.Output
 	if plot != "" {
 		files = append(files, atomicfile.Output{Path: plot, Fill: draw})
 	}
 	files = append(files, atomicfile.Output{Path: out, Fill: func(f io.Writer) error {
-		archive := npz.NewWriter(f, npz.Options{})
+		archive := align.NewArrayWriter(out, f)
 		if err := arrays(archive); err != nil {
 			return err
 		}
 		return archive.Close()
 	}})
 	err := atomicfile.WriteFiles(report, files...)
-	var name *npz.Error
-	if errors.As(err, &name) {
-		return &inputError{Path: in, Stream: name.Name, Err: err}
+	var array *npz.Error
+	if errors.As(err, &array) {
+		return &inputError{Path: in, Stream: array.Name, Err: err}
+	}
+	var named *safetensors.Error
+	if errors.As(err, &named) {
+		return &inputError{Path: in, Stream: named.Name, Err: err}
 	}
 	return unwritten(err)
 }

@@ -414,11 +414,11 @@ func (j *recording) arrayOf(stream, part string) string {
 	return own
 }
 
-func (j *recording) arrays(w *npz.Writer) error {
+func (j *recording) arrays(w align.ArrayWriter) error {
 	if j.fused != nil {
-		return j.fused.WriteNPZ(w)
+		return j.fused.WriteArrays(w)
 	}
-	return j.apart.WriteNPZ(w)
+	return j.apart.WriteArrays(w)
 }
 
 func (j *recording) panels() ([]viz.Panel, error) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/dataset"
-	"github.com/robocache/robocache/dataset/npz"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -55,7 +54,7 @@ their previous value, unless NAME:kind is of a stream of nothing else. In a stre
 :slerp, :rotvec or :rot6d, arrays of four, three or six floats are rotations and other floats
 are linear; with :hermite, the first half of its columns are values, the second their
 velocities. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns of
-each stream, and the one times [T].
+each stream, and the one times [T]; OUT.safetensors the same, the columns as JSON in its metadata.
 
 An archive of streams has NAME.values [S,D], [S] or records [S], and NAME.times [S], of each, or
 one array times or timestamp for all; or records NAME [S] with a field that is their clock. An
@@ -141,7 +140,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	}
 	cmd.ValidArgsFunction = recordingFiles
 	f := cmd.Flags()
-	f.StringVarP(&r.out, "output", "o", "", "the .npz file to write")
+	f.StringVarP(&r.out, "output", "o", "", "the .npz or .safetensors file to write")
 	f.StringVar(&r.plot, "plot", "", "also draw recorded samples, resampled curves and gaps to this .png file")
 	f.BoolVar(&r.strict, "strict", false, "refuse a file that is broken anywhere, in place of keeping what is whole and saying what was lost")
 	f.Var(&r.hz, "hz", "rate of the clock to make")
@@ -262,7 +261,7 @@ func (r *request) check() error {
 			return usagef("%s: %q is the plan, want another file", flag, path)
 		}
 	}
-	return checkFiles(r.in, r.out, r.plot, r.backend)
+	return checkFiles(r.in, r.out, r.plot, r.backend, ".npz", ".safetensors")
 }
 
 // windowed returns a flag that asks for a window kind, or "".
@@ -317,7 +316,7 @@ type job interface {
 	// run resamples and keeps what save needs.
 	run(r *request, device *ops.Device) (*result, error)
 	// arrays writes the output.
-	arrays(w *npz.Writer) error
+	arrays(w align.ArrayWriter) error
 	// panels returns the figure's content.
 	panels() ([]viz.Panel, error)
 }

@@ -145,7 +145,7 @@ func (a *app) voxelizeCommand() *cobra.Command {
 // options checks the command line alone, and returns what it asks of the operation.
 func (r *voxelRequest) options() (ops.VoxelizeOptions, error) {
 	none := ops.VoxelizeOptions{}
-	if err := checkFiles(r.in, r.out, r.plot, r.backend); err != nil {
+	if err := checkFiles(r.in, r.out, r.plot, r.backend, ".npz"); err != nil {
 		return none, err
 	}
 	if r.columns != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/align"
 	"github.com/robocache/robocache/ops"
 	"github.com/robocache/robocache/tensor"
 	"github.com/robocache/robocache/viz"
@@ -72,7 +72,7 @@ func (j *voxelJob) run(device *ops.Device) error {
 }
 
 // arrays writes the output.
-func (j *voxelJob) arrays(w *npz.Writer) error {
+func (j *voxelJob) arrays(w align.ArrayWriter) error {
 	o := &j.out
 	type array struct {
 		name string

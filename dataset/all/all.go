@@ -9,5 +9,6 @@ import (
 	_ "github.com/robocache/robocache/dataset/npz" // each so that dataset.Open knows it
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"
+	_ "github.com/robocache/robocache/dataset/safetensors"
 	_ "github.com/robocache/robocache/dataset/ulog"
 )

@@ -14,9 +14,12 @@ import (
 // recordKind is the kind of an element that is a record; numpy has no letter for it.
 const recordKind = 'r'
 
+// bf16Kind is the kind of an element that is known to be bf16.
+const bf16Kind = 'B'
+
 // element is the type of one element, or of one field of a record.
 type element struct {
-	kind byte   // numpy's letter: f i u b U S V c M m; recordKind; 0 for none that can be read
+	kind byte   // numpy's letter: f i u b U S V c M m; recordKind; bf16Kind; 0 for none that can be read
 	item int    // bytes
 	big  bool   // big-endian
 	unit string // of M and m: "ns", "10us"; empty for none
@@ -89,6 +92,8 @@ func (e element) name() string {
 		unit = "[" + e.unit + "]"
 	}
 	switch e.kind {
+	case bf16Kind:
+		return "bfloat16"
 	case 'M':
 		return "datetime64" + unit
 	case 'm':
@@ -110,6 +115,9 @@ func (e element) name() string {
 // DType returns the dtype of the tensor that Read gives, and false for what it does not take.
 func (h *Header) DType() (tensor.DType, bool) {
 	s, ok := h.scalar()
+	if h.kind == bf16Kind {
+		return tensor.BF16, true
+	}
 	if !ok {
 		return 0, false
 	}

@@ -105,6 +105,23 @@ func ReadHeader(r io.Reader) (Header, error) {
 	return h, h.resolve(at)
 }
 
+// BF16 is what HeaderOf takes for bfloat16, which numpy has no name for.
+const BF16 = "bf16"
+
+// HeaderOf is the header of an array of numbers that lies in a file of another format, from byte at on, little-endian and in row-major order. The
+// descr is numpy's name of the type, "<f4", or [BF16]. Errors are those of ReadHeader.
+func HeaderOf(descr string, at int64, shape ...int) (Header, error) {
+	h := Header{Shape: shape, dtype: dtype{text: descr}, size: at}
+	if descr == BF16 {
+		h.dtype.text = "<V2"
+	}
+	err := h.resolve(at)
+	if descr == BF16 {
+		h.kind, h.Descr = bf16Kind, BF16
+	}
+	return h, err
+}
+
 // resolve works out the element type and count of a parsed header whose text begins at a byte.
 func (h *Header) resolve(at int64) (err error) {
 	fail := func(kind error, msg, got, want string) error {

@@ -52,31 +52,39 @@ func Read(r io.Reader) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ReadData(r, &h)
+}
+
+// ReadData reads the array whose header ReadHeader has just read from r, or that HeaderOf made, as Read does.
+func ReadData(r io.Reader, h *Header) (*tensor.Tensor, error) {
+	if h.kind == bf16Kind {
+		return bf16(r, h)
+	}
 	o := h.order()
 	s, _ := h.scalar()
 	switch s {
 	case records.F16, records.F32, records.F64:
-		return floats(r, &h, s)
+		return floats(r, h, s)
 	case records.U8:
-		return array[uint8](r, &h, nil)
+		return array[uint8](r, h, nil)
 	case records.Bool:
-		return array(r, &h, func(b []byte) uint8 { return min(b[0], 1) })
+		return array(r, h, func(b []byte) uint8 { return min(b[0], 1) })
 	case records.I8:
-		return array(r, &h, func(b []byte) int32 { return int32(int8(b[0])) })
+		return array(r, h, func(b []byte) int32 { return int32(int8(b[0])) })
 	case records.I16:
-		return array(r, &h, func(b []byte) int32 { return int32(int16(o.Uint16(b))) })
+		return array(r, h, func(b []byte) int32 { return int32(int16(o.Uint16(b))) })
 	case records.U16:
-		return array(r, &h, func(b []byte) int32 { return int32(o.Uint16(b)) })
+		return array(r, h, func(b []byte) int32 { return int32(o.Uint16(b)) })
 	case records.I32:
-		return array(r, &h, func(b []byte) int32 { return int32(o.Uint32(b)) })
+		return array(r, h, func(b []byte) int32 { return int32(o.Uint32(b)) })
 	case records.U32:
-		return array(r, &h, func(b []byte) int64 { return int64(o.Uint32(b)) })
+		return array(r, h, func(b []byte) int64 { return int64(o.Uint32(b)) })
 	case records.I64:
-		return array(r, &h, func(b []byte) int64 { return int64(o.Uint64(b)) })
+		return array(r, h, func(b []byte) int64 { return int64(o.Uint64(b)) })
 	case records.U64:
-		return readUint64(r, &h)
+		return readUint64(r, h)
 	}
-	return nil, unsupported(&h, "f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8 or b1")
+	return nil, unsupported(h, "f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8 or b1")
 }
 
 // floats reads an array of floats bit for bit.
@@ -114,7 +122,9 @@ func bf16(r io.Reader, h *Header) (*tensor.Tensor, error) {
 }
 
 // isBF16 reports whether the elements may be bf16: numpy has no name for it.
-func (h *Header) isBF16() bool { return h.item == 2 && (h.kind == 'u' || h.kind == 'V') }
+func (h *Header) isBF16() bool {
+	return h.kind == bf16Kind || h.item == 2 && (h.kind == 'u' || h.kind == 'V')
+}
 
 // ReadStrings reads an array of strings of rank 0 or 1. As in numpy, zero bytes at a string's end are not part of it.
 // Strings of bytes (S) are taken as they are, and need not be UTF-8.

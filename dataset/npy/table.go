@@ -40,24 +40,31 @@ func ReadTable(r io.Reader, opt TableOptions) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ReadTableData(r, &h, opt)
+}
+
+// ReadTableData reads the array of a header as ReadTable does, from its first byte on; see [ReadData].
+func ReadTableData(r io.Reader, h *Header, opt TableOptions) (*Table, error) {
 	if h.IsRecords() {
-		return recordTable(r, &h, opt.Clock)
+		return recordTable(r, h, opt.Clock)
 	}
 	s, ok := h.scalar()
-	if bits := opt.BF16 && h.isBF16(); opt.Clock != "" || !ok && !bits {
-		return nil, unsupported(&h, "f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1 or records")
+	bits := h.kind == bf16Kind || opt.BF16 && h.isBF16()
+	if opt.Clock != "" || !ok && !bits {
+		return nil, unsupported(h, "f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1 or records")
 	}
+	var err error
 	t, typ := &Table{}, h.Type()
 	switch o := h.order(); {
-	case opt.BF16 && h.isBF16():
-		t.Values, err = bf16(r, &h)
+	case bits:
+		t.Values, err = bf16(r, h)
 		typ = tensor.BF16.String()
 	case !s.IsInteger():
-		t.Values, err = floats(r, &h, s)
+		t.Values, err = floats(r, h, s)
 	case s.FitsF32():
-		t.Values, err = array(r, &h, func(b []byte) float32 { v, _ := records.Load[float32](s, b, o); return v })
+		t.Values, err = array(r, h, func(b []byte) float32 { v, _ := records.Load[float32](s, b, o); return v })
 	default:
-		t.Values, err = array(r, &h, func(b []byte) float64 {
+		t.Values, err = array(r, h, func(b []byte) float64 {
 			v, exact := records.Load[float64](s, b, o)
 			if !exact {
 				t.Inexact++
@@ -79,7 +86,7 @@ func ReadTable(r io.Reader, opt TableOptions) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole := s.IsInteger() && typ != tensor.BF16.String()
+	whole := s.IsInteger() && !bits
 	t.Columns = make([]dataset.Column, t.Values.Dim(t.Values.Rank()-1))
 	for i := range t.Columns {
 		t.Columns[i] = dataset.Column{Name: strconv.Itoa(i), Type: typ, Integer: whole}

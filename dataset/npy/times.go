@@ -23,11 +23,16 @@ func ReadTimes(r io.Reader) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ReadTimesData(r, &h)
+}
+
+// ReadTimesData reads the array of a header as ReadTimes does, from its first byte on; see [ReadData].
+func ReadTimesData(r io.Reader, h *Header) (*tensor.Tensor, error) {
 	if !h.clock() {
-		return nil, unsupported(&h, clockTypes)
+		return nil, unsupported(h, clockTypes)
 	}
 	if s, _ := h.scalar(); s == records.F32 || s == records.F64 {
-		return floats(r, &h, s)
+		return floats(r, h, s)
 	}
 	o := h.order()
 	data, err := elements(r, h.count, 8, h.size, func(b []byte) int64 { return int64(o.Uint64(b)) })
@@ -37,7 +42,7 @@ func ReadTimes(r io.Reader) (*tensor.Tensor, error) {
 	if err := h.nanoseconds(data, h.size, 8); err != nil {
 		return nil, err
 	}
-	return shaped(data, &h)
+	return shaped(data, h)
 }
 
 // units are those of datetime64 and timedelta64 that are a fixed number of nanoseconds.

@@ -34,58 +34,74 @@ func Write(w io.Writer, t *tensor.Tensor) error {
 	if t.Rank() > maxRank {
 		return &Error{Op: "Write", Kind: dataset.ErrShape, Got: fmt.Sprintf("rank %d", t.Rank()), Want: fmt.Sprintf("at most %d", maxRank)}
 	}
-	t, err := t.Contiguous()
-	if err != nil {
-		return err
-	}
-	le := binary.LittleEndian
-	switch t.DType() {
-	case tensor.F32:
-		return write(w, t, "<f4", func(b []byte, v float32) []byte { return le.AppendUint32(b, math.Float32bits(v)) })
-	case tensor.F64:
-		return write(w, t, "<f8", func(b []byte, v float64) []byte { return le.AppendUint64(b, math.Float64bits(v)) })
-	case tensor.F16:
-		return write(w, t, "<f2", func(b []byte, v tensor.Float16) []byte { return le.AppendUint16(b, uint16(v)) })
-	case tensor.BF16:
-		return write(w, t, "<u2", func(b []byte, v tensor.BFloat16) []byte { return le.AppendUint16(b, uint16(v)) })
-	case tensor.I32:
-		return write(w, t, "<i4", func(b []byte, v int32) []byte { return le.AppendUint32(b, uint32(v)) })
-	case tensor.I64:
-		return write(w, t, "<i8", func(b []byte, v int64) []byte { return le.AppendUint64(b, uint64(v)) })
-	}
-	data, err := tensor.Data[uint8](t)
-	if err != nil {
-		return err
-	}
-	if err := writeHeader(w, "|u1", t.Shape()); err != nil || len(data) == 0 {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
-}
-
-func write[T tensor.Element](w io.Writer, t *tensor.Tensor, descr string, put func([]byte, T) []byte) error {
-	data, err := tensor.Data[T](t)
+	descr, write, err := content(t)
 	if err != nil {
 		return err
 	}
 	if err := writeHeader(w, descr, t.Shape()); err != nil {
 		return err
 	}
-	size := t.DType().Size()
-	buf := make([]byte, 0, min(len(data)*size, chunk))
-	for len(data) > 0 {
-		n := min(len(data), chunk/size)
-		buf = buf[:0]
-		for _, v := range data[:n] {
-			buf = put(buf, v)
-		}
-		if _, err := w.Write(buf); err != nil {
-			return err
-		}
-		data = data[n:]
+	return write(w)
+}
+
+// WriteData writes the elements of a host tensor, of any strides, without a header: little-endian and in row-major order. A tensor on a device or closed
+// is a *tensor.Error, and nothing is written.
+func WriteData(w io.Writer, t *tensor.Tensor) error {
+	_, write, err := content(t)
+	if err != nil {
+		return err
 	}
-	return nil
+	return write(w)
+}
+
+// content returns numpy's name of a host tensor's type, and what writes its elements.
+func content(t *tensor.Tensor) (descr string, write func(io.Writer) error, err error) {
+	if t, err = t.Contiguous(); err != nil {
+		return "", nil, err
+	}
+	le := binary.LittleEndian
+	switch t.DType() {
+	case tensor.F32:
+		return contentOf(t, "<f4", func(b []byte, v float32) []byte { return le.AppendUint32(b, math.Float32bits(v)) })
+	case tensor.F64:
+		return contentOf(t, "<f8", func(b []byte, v float64) []byte { return le.AppendUint64(b, math.Float64bits(v)) })
+	case tensor.F16:
+		return contentOf(t, "<f2", func(b []byte, v tensor.Float16) []byte { return le.AppendUint16(b, uint16(v)) })
+	case tensor.BF16:
+		return contentOf(t, "<u2", func(b []byte, v tensor.BFloat16) []byte { return le.AppendUint16(b, uint16(v)) })
+	case tensor.I32:
+		return contentOf(t, "<i4", func(b []byte, v int32) []byte { return le.AppendUint32(b, uint32(v)) })
+	case tensor.I64:
+		return contentOf(t, "<i8", func(b []byte, v int64) []byte { return le.AppendUint64(b, uint64(v)) })
+	}
+	data, err := tensor.Data[uint8](t)
+	return "|u1", func(w io.Writer) error {
+		if len(data) == 0 {
+			return nil
+		}
+		_, err := w.Write(data)
+		return err
+	}, err
+}
+
+func contentOf[T tensor.Element](t *tensor.Tensor, descr string, put func([]byte, T) []byte) (string, func(io.Writer) error, error) {
+	data, err := tensor.Data[T](t)
+	size := t.DType().Size()
+	return descr, func(w io.Writer) error {
+		buf := make([]byte, 0, min(len(data)*size, chunk))
+		for rest := data; len(rest) > 0; {
+			n := min(len(rest), chunk/size)
+			buf = buf[:0]
+			for _, v := range rest[:n] {
+				buf = put(buf, v)
+			}
+			if _, err := w.Write(buf); err != nil {
+				return err
+			}
+			rest = rest[n:]
+		}
+		return nil
+	}, err
 }
 
 // WriteStrings writes a list of strings as an array of rank 1 and type U. A string that is not UTF-8, or that ends in a

@@ -32,6 +32,11 @@ type EpisodeOptions struct {
 // numbers, too, "NAME.field". Episode returns the names of the arrays that streams were read from or that LeftOut is about as well. Arrays that make
 // no stream are a *StreamError where that is an error; a failure of the reader below is returned as it is.
 func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
+	return f.archive().Episode(opt)
+}
+
+// Episode reads the streams of an archive; see [File.Episode].
+func (f *Archive) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 	all := len(opt.Streams) == 0
 	var list []candidate
 	var err error
@@ -57,9 +62,9 @@ func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 		case err == nil:
 			e.Streams, e.LeftOut = append(e.Streams, stream), append(e.LeftOut, left...)
 		case all && errors.As(err, &bad) && (bad.foreign || !opt.Strict):
-			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.name, Reason: bare(bad)})
+			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: s.name, Reason: f.bare(bad)})
 			if broken, ok := dataset.AsDamage(bad); ok {
-				e.Damage.Add("arrays that are broken", f.packed(bad.Array), broken)
+				e.Damage.Add("arrays that are broken", f.Stored(bad.Array), broken)
 			}
 		default:
 			return nil, nil, err
@@ -69,7 +74,7 @@ func (f *File) Episode(opt EpisodeOptions) (*dataset.Episode, []string, error) {
 }
 
 // arrays returns the names of the arrays of a stream.
-func (f *File) arrays(s candidate) []string {
+func (f *Archive) arrays(s candidate) []string {
 	list := []string{s.values}
 	if s.times != "" && s.times != s.values {
 		list = append(list, s.times)
@@ -82,6 +87,7 @@ func (f *File) arrays(s candidate) []string {
 
 // StreamError says which array of an archive makes no stream.
 type StreamError struct {
+	Format        string // the archive's: "npz"
 	Stream, Array string
 	Got, Want     string
 	Err           error // what lies below; dataset.ErrUnsupported for an array that is no stream's, dataset.ErrShape for arrays that do not go together
@@ -91,16 +97,16 @@ type StreamError struct {
 
 func (e *StreamError) Error() string {
 	if e.Got == "" {
-		return "npz: array " + e.Array + ": " + e.Err.Error()
+		return e.Format + ": array " + e.Array + ": " + e.Err.Error()
 	}
-	return fmt.Sprintf("npz: array %s: got %s, want %s", e.Array, e.Got, e.Want)
+	return fmt.Sprintf("%s: array %s: got %s, want %s", e.Format, e.Array, e.Got, e.Want)
 }
 
 // Unwrap returns what lies below, or the kind.
 func (e *StreamError) Unwrap() error { return e.Err }
 
 // stream reads a stream, and says what of it is left out.
-func (f *File) stream(from candidate, bf16 bool) (s dataset.Stream, left []dataset.LeftOut, err error) {
+func (f *Archive) stream(from candidate, bf16 bool) (s dataset.Stream, left []dataset.LeftOut, err error) {
 	s.Name = from.name
 	// below is an error of reading an array, unless the reader below failed.
 	below := func(array string, foreign bool, err error) (dataset.Stream, []dataset.LeftOut, error) {
@@ -108,10 +114,10 @@ func (f *File) stream(from candidate, bf16 bool) (s dataset.Stream, left []datas
 		if !errors.As(err, &bad) {
 			return s, nil, err
 		}
-		return s, nil, &StreamError{Stream: s.Name, Array: array, Err: err, foreign: foreign}
+		return s, nil, &StreamError{Format: f.Format, Stream: s.Name, Array: array, Err: err, foreign: foreign}
 	}
 	fail := func(kind error, array, got, want string) (dataset.Stream, []dataset.LeftOut, error) {
-		return s, nil, &StreamError{Stream: s.Name, Array: array, Got: got, Want: want, Err: kind, foreign: kind == dataset.ErrUnsupported}
+		return s, nil, &StreamError{Format: f.Format, Stream: s.Name, Array: array, Got: got, Want: want, Err: kind, foreign: kind == dataset.ErrUnsupported}
 	}
 	head, err := f.Header(from.values)
 	if err != nil {
@@ -157,7 +163,7 @@ func (f *File) stream(from candidate, bf16 bool) (s dataset.Stream, left []datas
 		}
 	}
 	if err := s.Check(); err != nil {
-		return s, nil, &StreamError{Stream: s.Name, Array: from.times, Err: err}
+		return s, nil, &StreamError{Format: f.Format, Stream: s.Name, Array: from.times, Err: err}
 	}
 	return s, left, nil
 }

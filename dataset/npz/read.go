@@ -210,8 +210,8 @@ func packing(m *zip.File) string {
 	return fmt.Sprintf("compressed with method %d", m.Method)
 }
 
-// packed returns how many bytes of the archive an array takes.
-func (f *File) packed(name string) int64 {
+// Stored returns how many bytes of the archive an array takes.
+func (f *File) Stored(name string) int64 {
 	if m := f.members[name]; m != nil {
 		return int64(min(m.CompressedSize64, uint64(f.size)))
 	}

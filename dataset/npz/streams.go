@@ -9,6 +9,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/tensor"
 )
 
 // Clocks are the names of a clock that comes without a stream's name: of a field of records, or of the array that is the clock of several streams.
@@ -51,14 +52,34 @@ type candidate struct {
 	why           string // this is none; values is the array to blame then
 }
 
+// Archive is a file of named arrays, of whatever format, as a source of streams.
+type Archive struct {
+	Format, Path string // for errors; the path is empty where there is none
+	Arrays
+}
+
+// Arrays are what an Archive holds. A failure of the reader below is returned as it is; any other error is a *dataset.FormatError.
+type Arrays interface {
+	Names() []string                                             // in file order, each once
+	Has(name string) bool                                        // lists of strings may be there that Names does not have
+	Header(name string) (npy.Header, error)                      // without reading the data
+	Times(name string) (*tensor.Tensor, error)                   // as npy.ReadTimes does
+	Strings(name string) ([]string, error)                       // as npy.ReadStrings does
+	Stored(name string) int64                                    // how many bytes of the file an array takes
+	Table(name string, opt npy.TableOptions) (*npy.Table, error) // as npy.ReadTable does
+}
+
+// archive is f as a source of streams.
+func (f *File) archive() *Archive { return &Archive{Format: "npz", Path: f.path, Arrays: f} }
+
 // candidates lists the streams, and what would be one but for something, in file order. It fails only if the reader below does.
-func (f *File) candidates() ([]candidate, error) {
+func (f *Archive) candidates() ([]candidate, error) {
 	var list []candidate
 	shared, err := f.sharedClock()
 	if err != nil {
 		return nil, err
 	}
-	for _, array := range f.names {
+	for _, array := range f.Names() {
 		s := candidate{values: array, times: array}
 		base, part := array, ""
 		if i := strings.LastIndexByte(array, '.'); i >= 0 {
@@ -103,18 +124,18 @@ func (f *File) candidates() ([]candidate, error) {
 }
 
 // head returns the header of an array, or what is wrong with it. It fails only if the reader below does.
-func (f *File) head(array string) (h npy.Header, wrong string, err error) {
+func (f *Archive) head(array string) (h npy.Header, wrong string, err error) {
 	h, err = f.Header(array)
 	var bad *dataset.FormatError
 	if errors.As(err, &bad) {
-		return h, bare(bad), nil
+		return h, f.bare(bad), nil
 	}
 	return h, "", err
 }
 
 // bare is what an error says, without the format's name.
-func bare(err error) string {
-	s := strings.TrimPrefix(err.Error(), "npz: ")
+func (f *Archive) bare(err error) string {
+	s := strings.TrimPrefix(err.Error(), f.Format+": ")
 	return strings.TrimPrefix(s, "npy: ")
 }
 
@@ -124,7 +145,7 @@ type sharedClock struct {
 	length int
 }
 
-func (f *File) sharedClock() (c sharedClock, err error) {
+func (f *Archive) sharedClock() (c sharedClock, err error) {
 	for _, name := range Clocks() {
 		if !f.Has(name) {
 			continue
@@ -156,7 +177,10 @@ func (c *sharedClock) of(values *npy.Header, own string) (clock, why string) {
 
 // StreamNames returns the names of the streams, in file order: NAME of arrays NAME.values and NAME.times, of NAME.values with as many samples as the
 // archive's one array of [Clocks] has timestamps, and of records NAME with a clock.
-func (f *File) StreamNames() []string {
+func (f *File) StreamNames() []string { return f.archive().StreamNames() }
+
+// StreamNames returns the names of the streams, in file order; see [File.StreamNames].
+func (f *Archive) StreamNames() []string {
 	var names []string
 	all, _ := f.candidates() // of a reader that fails there are none, and Episode says so
 	for _, s := range all {
@@ -168,7 +192,7 @@ func (f *File) StreamNames() []string {
 }
 
 // named returns the streams of these names.
-func (f *File) named(names []string) ([]candidate, error) {
+func (f *Archive) named(names []string) ([]candidate, error) {
 	all, err := f.candidates()
 	if err != nil {
 		return nil, err
@@ -186,7 +210,7 @@ func (f *File) named(names []string) ([]candidate, error) {
 			return nil, f.missing(name, all)
 		}
 		if s := all[i]; s.why != "" {
-			return nil, &StreamError{Stream: name, Array: s.values, Err: fmt.Errorf("%w: %s", dataset.ErrUnsupported, s.why)}
+			return nil, &StreamError{Format: f.Format, Stream: name, Array: s.values, Err: fmt.Errorf("%w: %s", dataset.ErrUnsupported, s.why)}
 		}
 		list = append(list, all[i])
 	}
@@ -194,7 +218,7 @@ func (f *File) named(names []string) ([]candidate, error) {
 }
 
 // missing is the error of a stream that there is not.
-func (f *File) missing(name string, all []candidate) error {
+func (f *Archive) missing(name string, all []candidate) error {
 	want := "arrays NAME.values [S,D] and NAME.times [S], or records NAME [S] with one clock of " + strings.Join(Clocks(), ", ")
 	var names []string
 	for _, s := range all {
@@ -205,7 +229,7 @@ func (f *File) missing(name string, all []candidate) error {
 	if len(names) > 0 {
 		want = some(names, ", ")
 	}
-	return &dataset.FormatError{Format: "npz", Path: f.path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "stream", Got: fmt.Sprintf("%q", name), Want: want}
+	return &dataset.FormatError{Format: f.Format, Path: f.Path, Offset: -1, Kind: dataset.ErrNotFound, Msg: "stream", Got: fmt.Sprintf("%q", name), Want: want}
 }
 
 // some joins names, but no more than a line takes.

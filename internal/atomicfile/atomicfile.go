@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -18,7 +20,15 @@ type file struct {
 	target  string // the file that path is or links to
 	release func()
 	done    bool
+	sum     uint32 // CRC-32C of what was written
+	size    int64  // bytes of it
 }
+
+// ErrReadBack is a file that does not hold what was written to it.
+var ErrReadBack = errors.New("read back, it is not what was written")
+
+// sums makes CRC-32C, which processors compute about as fast as they copy.
+var sums = crc32.MakeTable(crc32.Castagnoli)
 
 // create begins a file that rename will name path, or what path links to. The folder must exist. The permissions are those of the file that is there,
 // or those of os.Create.
@@ -92,20 +102,46 @@ func named(path string, err error) error {
 // Write appends to the file.
 func (f *file) Write(p []byte) (int, error) {
 	n, err := f.f.Write(p)
+	f.sum, f.size = crc32.Update(f.sum, sums, p[:n]), f.size+int64(n)
 	if err != nil {
 		err = named(f.path, err)
 	}
 	return n, err
 }
 
-// finish flushes the file to the disk. It has everything then but its name.
+// finish flushes the file to the disk and compares what it holds with what was written. It has everything then but its name.
 func (f *file) finish() error {
 	err := f.f.Sync()
+	if err == nil {
+		err = f.readBack()
+	}
 	if closing := f.f.Close(); err == nil {
 		err = closing
 	}
 	if err != nil {
 		return named(f.path, err)
+	}
+	return nil
+}
+
+// readBack reads the file from its beginning, and compares. What it reads the system may still have in memory: it finds what went wrong on the way there,
+// and a file that something else changed, not a disk that forgets.
+func (f *file) readBack() error {
+	var sum uint32
+	buf := make([]byte, 1<<18)
+	size := int64(0)
+	for {
+		n, err := f.f.ReadAt(buf, size)
+		sum, size = crc32.Update(sum, sums, buf[:n]), size+int64(n)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if size != f.size || sum != f.sum {
+		return fmt.Errorf("%w: got %d bytes with CRC-32C %08x, want %d with %08x", ErrReadBack, size, sum, f.size, f.sum)
 	}
 	return nil
 }
@@ -135,13 +171,14 @@ type Output struct {
 	Fill func(io.Writer) error
 }
 
-// WriteFile writes a file with what fill writes, and leaves the old one if fill fails. A failure to write is an *fs.PathError that has the path.
+// WriteFile writes a file with what fill writes, and leaves the old one if fill fails. A failure to write is an *fs.PathError that has the path, and one
+// that is ErrReadBack if the file, read back, is not what was written.
 func WriteFile(path string, fill func(io.Writer) error) error {
 	return WriteFiles(nil, Output{path, fill})
 }
 
-// WriteFiles writes files that belong together: none has its name before all are whole on the disk, and last, if it is not nil, has succeeded. They
-// are named in order.
+// WriteFiles writes files that belong together: none has its name before all are whole on the disk and were read back, and last, if it is not nil, has
+// succeeded. They are named in order.
 func WriteFiles(last func() error, list ...Output) error {
 	var files []*file
 	defer func() {

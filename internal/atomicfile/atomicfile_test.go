@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,6 +77,42 @@ func TestFilesThatBelongTogetherAreAllThereOrNone(t *testing.T) {
 	assert.Empty(t, names(t, dir), "what comes last fails: as if nothing had been")
 	require.NoError(t, WriteFiles(func() error { return nil }, Output{a, text("a")}, Output{b, text("b")}))
 	assert.Equal(t, []string{"a", "b"}, names(t, dir))
+}
+
+// spoil changes the file that is being written for a name, as a disk or another program could.
+func spoil(t *testing.T, path string, change func(*os.File) error) {
+	list, err := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp"))
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	f, err := os.OpenFile(list[0], os.O_RDWR, 0)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(change(f), f.Close()))
+}
+
+func TestWhatIsNotWhatWasWrittenGetsNoName(t *testing.T) {
+	long := strings.Repeat("content ", 1<<16) // more than is read at a time
+	for name, change := range map[string]func(*os.File) error{
+		"the first byte": func(f *os.File) error { _, err := f.WriteAt([]byte("C"), 0); return err },
+		"the last byte":  func(f *os.File) error { _, err := f.WriteAt([]byte("."), int64(len(long))-1); return err },
+		"cut":            func(f *os.File) error { return f.Truncate(int64(len(long)) - 1) },
+		"empty":          func(f *os.File) error { return f.Truncate(0) },
+		"longer":         func(f *os.File) error { return f.Truncate(int64(len(long)) + 1) },
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "out")
+		require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+		err := WriteFiles(nil, Output{filepath.Join(dir, "first"), text("whole")}, Output{path, func(w io.Writer) error {
+			_, err := io.WriteString(w, long)
+			spoil(t, path, change)
+			return err
+		}})
+		require.ErrorIs(t, err, ErrReadBack, name)
+		var p *fs.PathError
+		require.ErrorAs(t, err, &p, name)
+		assert.Equal(t, path, p.Path, "%s: not the file beside it", name)
+		assert.Equal(t, []string{"out"}, names(t, dir), "%s: neither it nor what goes with it", name)
+		assert.Equal(t, "old", content(t, path), name)
+	}
 }
 
 func TestALinkIsWrittenThrough(t *testing.T) {

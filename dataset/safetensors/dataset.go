@@ -1,0 +1,97 @@
+package safetensors
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/dataset/npz"
+)
+
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "safetensors", Extensions: []string{".safetensors"}, Match: match,
+		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+			return dataset.Single("safetensors", path, func(context.Context) (*dataset.Episode, error) { return ReadFile(path, opt) }), nil
+		},
+	})
+}
+
+// match tells a file by a header's length, and the beginning of an object.
+func match(head []byte) bool {
+	if len(head) < prefix+2 || head[prefix] != '{' || binary.LittleEndian.Uint64(head) > maxHeader {
+		return false
+	}
+	inside := bytes.TrimLeft(head[prefix+1:], " \t\r\n")
+	return len(inside) > 0 && (inside[0] == '"' || inside[0] == '}')
+}
+
+// arrays is a file as package npz makes streams of it.
+type arrays struct{ *File }
+
+// Has is true for a list of strings too.
+func (a arrays) Has(name string) bool {
+	_, text := a.metadata[name]
+	return text || a.File.Has(name)
+}
+
+func (a arrays) Header(name string) (npy.Header, error) { return a.array(name) }
+
+func (a arrays) Table(name string, opt npy.TableOptions) (*npy.Table, error) {
+	return read(a.File, name, func(r io.Reader, h *npy.Header) (*npy.Table, error) { return npy.ReadTableData(r, h, opt) })
+}
+
+// ReadFile reads the streams of a file: of each NAME.values and NAME.times, and if they are there the names of its columns, NAME.columns in the
+// metadata; see [npz.File.Episode]. Tensors that are no stream's are left out, and the other metadata become attributes. The file's name becomes the
+// episode's.
+func ReadFile(path string, opt dataset.Options) (*dataset.Episode, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for _, name := range f.names {
+		if err := f.cut(name); err != nil && opt.Strict {
+			return nil, err
+		}
+	}
+	archive := &npz.Archive{Format: "safetensors", Path: path, Arrays: arrays{f}}
+	e, used, err := archive.Episode(npz.EpisodeOptions{Strict: opt.Strict})
+	if err != nil {
+		return nil, err
+	}
+	taken := make(map[string]bool, len(used))
+	for _, name := range used {
+		taken[name] = true
+	}
+	for _, name := range f.names {
+		if taken[name] {
+			continue
+		}
+		reason := f.tensors[name].String() + " of no stream, which has NAME.values and NAME.times"
+		if _, err := f.array(name); err != nil {
+			reason = strings.TrimPrefix(err.Error(), "safetensors: ")
+		}
+		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Reason: reason})
+		var lost *dataset.FormatError
+		if errors.As(f.cut(name), &lost) {
+			e.Damage.Add("tensors that the file ends in", f.Stored(name), lost)
+		}
+	}
+	for name, text := range f.metadata {
+		if taken[name] {
+			continue
+		}
+		if e.Attributes.Other == nil {
+			e.Attributes.Other = map[string]string{}
+		}
+		e.Attributes.Other[name] = text
+	}
+	e.Name, e.Attributes.Source = dataset.BaseName(path), path
+	return e, nil
+}

@@ -1,0 +1,190 @@
+package safetensors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/tensor"
+)
+
+// File is an open file.
+type File struct {
+	layout
+	path   string
+	size   int64
+	r      io.ReaderAt
+	closer io.Closer
+}
+
+// Open opens a file and reads its header. Close it when done; the tensors it gave stay. A header that breaks the format's rules is a
+// *dataset.FormatError; a file that ends before its last tensor does is none.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil {
+		var s *File
+		if s, err = open(f, st.Size(), path); err == nil {
+			s.closer = f
+			return s, nil
+		}
+	}
+	f.Close()
+	return nil, err
+}
+
+// NewReader reads a file of size bytes from r, which must stay open as long as the File is used.
+func NewReader(r io.ReaderAt, size int64) (*File, error) { return open(r, size, "") }
+
+func open(r io.ReaderAt, size int64, path string) (*File, error) {
+	l, err := readLayout(r, size)
+	if err != nil {
+		return nil, (&File{path: path}).explain(err)
+	}
+	return &File{layout: *l, path: path, size: size, r: r}, nil
+}
+
+// Names returns the tensors' names, in the header's order. The caller owns the slice.
+func (f *File) Names() []string { return slices.Clone(f.names) }
+
+// Has reports whether the file holds a tensor of that name.
+func (f *File) Has(name string) bool {
+	_, ok := f.tensors[name]
+	return ok
+}
+
+// Metadata returns the texts that the header has besides, by name. The caller owns the map.
+func (f *File) Metadata() map[string]string { return maps.Clone(f.metadata) }
+
+// Header returns what the file says of a tensor. No such name is a *dataset.FormatError that is dataset.ErrNotFound.
+func (f *File) Header(name string) (Header, error) {
+	h, ok := f.tensors[name]
+	if !ok {
+		want := "a file with tensors"
+		if n := len(f.names); n > 0 {
+			want = "one of " + strings.Join(f.names[:min(n, 40)], " ")
+		}
+		return h, f.explain(bad(dataset.ErrNotFound, -1, "tensor", quote(name), want))
+	}
+	h.Shape = slices.Clone(h.Shape)
+	return h, nil
+}
+
+// Tensor reads a tensor; the package comment says as which dtype. A dtype that is not read is a *dataset.FormatError that is dataset.ErrUnsupported, and
+// a tensor that the file ends in, dataset.ErrTruncated.
+func (f *File) Tensor(name string) (*tensor.Tensor, error) {
+	return read(f, name, npy.ReadData)
+}
+
+// Times reads timestamps: I64 and U64 nanoseconds as i64, F64 and F32 seconds as they are. Any other dtype is dataset.ErrUnsupported.
+func (f *File) Times(name string) (*tensor.Tensor, error) {
+	return read(f, name, func(r io.Reader, a *npy.Header) (*tensor.Tensor, error) {
+		if h := f.tensors[name]; !a.IsClock() {
+			return nil, bad(dataset.ErrUnsupported, h.Begin, "tensor "+quote(name), "timestamps of dtype "+h.DType, "I64 or U64 nanoseconds, or F64 or F32 seconds")
+		}
+		return npy.ReadTimesData(r, a)
+	})
+}
+
+// Strings returns a list of strings, as Writer.AddStrings writes one: a JSON list in the metadata. What is there and is none is a *dataset.FormatError
+// that is dataset.ErrUnsupported.
+func (f *File) Strings(name string) ([]string, error) {
+	text, ok := f.metadata[name]
+	if !ok {
+		return nil, f.explain(bad(dataset.ErrNotFound, -1, "metadata", quote(name), "a name of the metadata"))
+	}
+	var list []string
+	if err := json.Unmarshal([]byte(text), &list); err != nil || list == nil {
+		return nil, f.explain(bad(dataset.ErrUnsupported, -1, "metadata "+quote(name), fmt.Sprintf("%.60q", text), "a JSON list of strings"))
+	}
+	return list, nil
+}
+
+// Close closes the file that Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	if err := f.closer.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Stored returns how many bytes of a tensor the file has.
+func (f *File) Stored(name string) int64 {
+	h := f.tensors[name]
+	return max(0, min(h.End, f.size)-h.Begin)
+}
+
+// cut returns the error of a tensor that the file ends in, or nil.
+func (f *File) cut(name string) error {
+	h := f.tensors[name]
+	if h.End <= f.size {
+		return nil
+	}
+	return f.explain(bad(dataset.ErrTruncated, f.size, "tensor "+quote(name), fmt.Sprintf("%d bytes of it", f.Stored(name)), fmt.Sprint(h.End-h.Begin)))
+}
+
+// array returns a tensor's header as that of an array.
+func (f *File) array(name string) (npy.Header, error) {
+	h, err := f.Header(name)
+	if err != nil {
+		return npy.Header{}, err
+	}
+	d := dtypes[h.DType]
+	if d.descr == "" {
+		return npy.Header{}, f.explain(bad(dataset.ErrUnsupported, h.Begin, "tensor "+quote(name), "dtype "+quote(h.DType), readable))
+	}
+	a, err := npy.HeaderOf(d.descr, h.Begin, h.Shape...)
+	return a, f.explain(err)
+}
+
+func read[T any](f *File, name string, do func(io.Reader, *npy.Header) (T, error)) (T, error) {
+	var v, none T
+	a, err := f.array(name)
+	if err == nil {
+		err = f.cut(name)
+	}
+	if err != nil {
+		return none, err
+	}
+	h := f.tensors[name]
+	if v, err = do(&section{io.NewSectionReader(f.r, h.Begin, h.End-h.Begin)}, &a); err != nil {
+		return none, f.explain(err)
+	}
+	return v, nil
+}
+
+// section is a tensor's bytes, and says how many there are.
+type section struct{ *io.SectionReader }
+
+// Len is a hint of the bytes to come.
+func (s *section) Len() int { return int(s.Size()) }
+
+// explain puts the path into an error, and says what a closed file is.
+func (f *File) explain(err error) error {
+	var found *dataset.FormatError
+	switch {
+	case errors.As(err, &found):
+		if found.Path = f.path; found.Format == "npy" {
+			found.Format = "safetensors"
+		}
+	case errors.Is(err, fs.ErrClosed):
+		return fmt.Errorf("safetensors: %w: %w", dataset.ErrClosed, err)
+	case errors.Is(err, io.EOF): // shorter than it was
+		return &dataset.FormatError{Format: "safetensors", Path: f.path, Offset: -1, Kind: dataset.ErrTruncated, Msg: "file", Err: io.ErrUnexpectedEOF}
+	}
+	return err
+}

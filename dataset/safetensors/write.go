@@ -1,0 +1,193 @@
+package safetensors
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Writer writes a file. It is not for use from several goroutines at once.
+type Writer struct {
+	w        io.Writer
+	list     []named
+	names    map[string]bool // of the tensors and of the metadata
+	metadata map[string]string
+	err      error // of Close
+	closed   bool
+}
+
+type named struct {
+	name string
+	t    *tensor.Tensor
+}
+
+// Error says why a tensor or a text cannot be added.
+type Error struct {
+	Name      string
+	Kind      error // one of package dataset's Err values
+	Got, Want string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("safetensors: tensor %q: got %s, want %s", e.Name, e.Got, e.Want)
+}
+
+// Unwrap returns the kind.
+func (e *Error) Unwrap() error { return e.Kind }
+
+// NewWriter writes a file to w when it is closed: the header, which comes first, says where each tensor ends. w is not closed.
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{w: w, names: map[string]bool{}, metadata: map[string]string{}}
+}
+
+// Add keeps a host tensor, of any strides, to be written by Close: its elements may not change before. A name that was used, that is not UTF-8, or that
+// the format keeps for itself, is an *Error, and so is a tensor that is not on the host.
+func (w *Writer) Add(name string, t *tensor.Tensor) error {
+	switch {
+	case t == nil:
+		return &Error{Name: name, Kind: dataset.ErrMissing, Got: "no tensor", Want: "a host tensor"}
+	case t.Closed():
+		return &Error{Name: name, Kind: dataset.ErrClosed, Got: "a closed tensor", Want: "a host tensor"}
+	case !t.OnHost():
+		return &Error{Name: name, Kind: dataset.ErrWrongDevice, Got: t.String(), Want: "a host tensor"}
+	case t.Rank() > maxRank:
+		return &Error{Name: name, Kind: dataset.ErrShape, Got: fmt.Sprintf("rank %d", t.Rank()), Want: fmt.Sprintf("at most %d", maxRank)}
+	}
+	if err := w.take(name); err != nil {
+		return err
+	}
+	w.list = append(w.list, named{name, t})
+	return nil
+}
+
+// AddText adds a text to the metadata. Names and texts are UTF-8, and no name is one of a tensor too.
+func (w *Writer) AddText(name, text string) error {
+	if !utf8.ValidString(text) {
+		return &Error{Name: name, Kind: dataset.ErrOption, Got: fmt.Sprintf("the text %.60q", text), Want: "UTF-8"}
+	}
+	if err := w.take(name); err != nil {
+		return err
+	}
+	w.metadata[name] = text
+	return nil
+}
+
+// AddStrings adds a list of strings to the metadata, as a JSON list.
+func (w *Writer) AddStrings(name string, list []string) error {
+	for i, s := range list {
+		if !utf8.ValidString(s) {
+			return &Error{Name: name, Kind: dataset.ErrOption, Got: fmt.Sprintf("%q at index %d", s, i), Want: "UTF-8"}
+		}
+	}
+	return w.AddText(name, string(text(append([]string{}, list...))))
+}
+
+// take keeps a name.
+func (w *Writer) take(name string) error {
+	bad := func(kind error, got, want string) error { return &Error{Name: name, Kind: kind, Got: got, Want: want} }
+	switch {
+	case w.closed:
+		return bad(dataset.ErrClosed, "a closed Writer", "Add before Close")
+	case name == "":
+		return bad(dataset.ErrOption, "an empty name", "a name")
+	case name == metadataKey:
+		return bad(dataset.ErrOption, "the name of the metadata", "another")
+	case !utf8.ValidString(name):
+		return bad(dataset.ErrOption, "bytes that are not UTF-8", "UTF-8")
+	case w.names[name]:
+		return bad(dataset.ErrOption, "the name twice", "each name once")
+	}
+	w.names[name] = true
+	return nil
+}
+
+// Close writes the file. After a failure it returns that error, and the output is no file.
+func (w *Writer) Close() error {
+	if w.closed {
+		return w.err
+	}
+	w.closed = true
+	w.err = w.write()
+	return w.err
+}
+
+// names of the dtypes that tensors have.
+var ofTensor = map[tensor.DType]string{
+	tensor.F64: "F64", tensor.F32: "F32", tensor.F16: "F16", tensor.BF16: "BF16", tensor.I64: "I64", tensor.I32: "I32", tensor.U8: "U8",
+}
+
+func (w *Writer) write() error {
+	slices.SortStableFunc(w.list, func(a, b named) int { return -cmp.Compare(a.t.DType().Size(), b.t.DType().Size()) })
+	var head bytes.Buffer
+	head.Write(make([]byte, prefix))
+	separator := "{"
+	if len(w.metadata) > 0 {
+		head.WriteString(separator + `"` + metadataKey + `":{`)
+		separator = ""
+		for _, name := range slices.Sorted(maps.Keys(w.metadata)) {
+			head.WriteString(separator)
+			head.Write(text(name))
+			head.WriteByte(':')
+			head.Write(text(w.metadata[name]))
+			separator = ","
+		}
+		head.WriteByte('}')
+	}
+	at := 0
+	for _, a := range w.list {
+		head.WriteString(separator)
+		head.Write(text(a.name))
+		end := at + a.t.Len()*a.t.DType().Size()
+		fmt.Fprintf(&head, `:{"dtype":"%s","shape":[`, ofTensor[a.t.DType()])
+		for i, n := range a.t.Shape() {
+			if i > 0 {
+				head.WriteByte(',')
+			}
+			head.WriteString(strconv.Itoa(n))
+		}
+		fmt.Fprintf(&head, `],"data_offsets":[%d,%d]}`, at, end)
+		at, separator = end, ","
+	}
+	if separator == "{" {
+		head.WriteString(separator)
+	}
+	head.WriteByte('}')
+	for head.Len()%8 != 0 {
+		head.WriteByte(' ')
+	}
+	if n := head.Len() - prefix; n > maxHeader {
+		return &Error{Kind: dataset.ErrTooLarge, Got: fmt.Sprintf("a header of %d bytes", n), Want: fmt.Sprintf("at most %d", maxHeader)}
+	}
+	binary.LittleEndian.PutUint64(head.Bytes(), uint64(head.Len()-prefix))
+	if _, err := w.w.Write(head.Bytes()); err != nil {
+		return err
+	}
+	for _, a := range w.list {
+		if err := npy.WriteData(w.w, a.t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text is a value of strings as JSON, with its characters as they are.
+func text(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // strings always can be
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
