@@ -18,6 +18,7 @@ type Store struct {
 	Streams      []Stream
 	Episodes     []Episode
 	Skipped      []Skipped // episodes of the dataset that could not be read
+	Sources      []Source  // the files that it was packed from, if the builder was told: see SourcesOf
 }
 
 // Stream is a packed stream.
@@ -34,22 +35,25 @@ type Stream struct {
 
 // Episode is what a store knows of an episode besides its samples.
 type Episode struct {
-	Name    string
-	Number  int // in the dataset
-	Task    string
-	Success *bool
-	Splits  []string
-	Frames  int
-	LeftOut []LeftOut // streams of it that are not packed, and damage
+	Name    string    `json:"name"`
+	Number  int       `json:"number"` // in the dataset
+	Task    string    `json:"task,omitempty"`
+	Success *bool     `json:"success,omitempty"`
+	Splits  []string  `json:"splits,omitempty"`
+	Frames  int       `json:"frames,omitempty"`
+	LeftOut []LeftOut `json:"left_out,omitempty"` // streams of it that are not packed, and damage
 }
 
 // LeftOut is a stream that is not there, and why.
-type LeftOut struct{ Name, Reason string }
+type LeftOut struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
 
 // Skipped is an episode that could not be read.
 type Skipped struct {
-	Number int
-	Reason string
+	Number int    `json:"number"`
+	Reason string `json:"reason"`
 }
 
 // BuildOptions say how a store is packed. The zero value takes all streams, in float32 where they have doubles.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/robocache/robocache/align"
-	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/loader"
 	"github.com/robocache/robocache/ops"
@@ -25,21 +24,22 @@ import (
 
 // batching is what the flags of batches ask for.
 type batching struct {
-	path, planFile, backend, state string
-	hz, rate                       positiveFlag
-	windows, streams               []string
-	clock                          string
-	batch, epochs, rank, world     int
-	steps                          int
-	seed                           uint64
-	last                           choice[ops.LastBatch]
-	dtype                          choice[tensor.DType]
-	digest, strict                 bool
+	packing
+	planFile, backend, state     string
+	hz                           positiveFlag
+	windows                      []string
+	batch, epochs, number, world int
+	steps                        int
+	seed                         uint64
+	last                         choice[ops.LastBatch]
+	values                       choice[tensor.DType]
+	digest                       bool
 }
 
 const batchesHelp = `Batches draws training batches from a dataset: windows of its streams around an anchor, put on one
 clock on the device, in an order that depends on the seed, the epoch and the number of windows
-alone. The dataset is read once and kept on the device.
+alone. The dataset is read once and kept on the device; a store that
+robocache pack has made of it is read more quickly.
 
 A plan file says which streams, windows and kinds; without one --hz is the rate of the clock, all
 streams are taken, and --window NAME=FROM:TO gives a stream a window, such as action=0s:1s; others
@@ -50,9 +50,9 @@ goes on where it ended, with another --world or --batch too. --digest prints a l
 its number and a hash of each window.`
 
 func (a *app) batchesCommand() *cobra.Command {
-	b := batching{hz: positiveFlag{max: 1e9, unit: "HZ"}, rate: positiveFlag{max: 1e9, unit: "HZ"},
-		last:  choice[ops.LastBatch]{list: []ops.LastBatch{ops.LastDrop, ops.LastShort}, kind: "RULE"},
-		dtype: choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
+	b := batching{hz: positiveFlag{max: 1e9, unit: "HZ"}, packing: packing{rate: positiveFlag{max: 1e9, unit: "HZ"}},
+		last:   choice[ops.LastBatch]{list: []ops.LastBatch{ops.LastDrop, ops.LastShort}, kind: "RULE"},
+		values: choice[tensor.DType]{list: valueTypes(), kind: "DTYPE"},
 	}
 	cmd := &cobra.Command{
 		Use:   "batches DATASET",
@@ -78,12 +78,12 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringArrayVar(&b.windows, "window", nil, "`NAME=FROM:TO`, a stream's window around the anchor: action=0s:1s; repeatable")
 	f.IntVar(&b.batch, "batch", 32, "windows of a batch of each rank")
 	f.Uint64Var(&b.seed, "seed", 0, "of the order of the windows")
-	f.IntVar(&b.epochs, "epochs", 1, "how many epochs")
+	f.IntVar(&b.epochs, "epochs", 1, "how many epochs there are in all, those before --state too")
 	f.IntVar(&b.steps, "steps", 0, "end after so many batches; 0 for all of the epochs")
-	f.IntVar(&b.rank, "rank", 0, "this program's number among --world")
+	f.IntVar(&b.number, "rank", 0, "this program's number among --world")
 	f.IntVar(&b.world, "world", 1, "how many programs share each epoch")
 	f.Var(&b.last, "last", "what the end of an epoch that fills no batch becomes: drop, or short, with rows that hold no window")
-	f.Var(&b.dtype, "dtype", "dtype of the values, where the plan does not say")
+	f.Var(&b.values, "dtype", "dtype of the values, where the plan does not say")
 	f.StringVar(&b.state, "state", "", "read the place in the order from this `FILE` if it is there, and write it after each step")
 	f.BoolVar(&b.digest, "digest", false, "print a line for each step: its number, and a hash of each window")
 	f.Var(&b.rate, "rate", "steps a second of recordings that have no times and do not say")
@@ -92,7 +92,7 @@ func (a *app) batchesCommand() *cobra.Command {
 	f.StringVar(&b.backend, "backend", "auto", "where to compute: auto, cpu, cuda, cuda:N or sim")
 	complete(cmd, "backend", backendNames)
 	complete(cmd, "last", b.last.names)
-	complete(cmd, "dtype", b.dtype.names)
+	complete(cmd, "dtype", b.values.names)
 	files(cmd, map[string]string{"plan": "yaml", "state": "json"})
 	cmd.ValidArgsFunction = recordingFiles
 	return cmd
@@ -106,8 +106,8 @@ func (b *batching) check() error {
 		return usagef("--epochs: got %d, want 1 or more", b.epochs)
 	case b.steps < 0:
 		return usagef("--steps: got %d, want 0 or more", b.steps)
-	case b.world < 1 || b.rank < 0 || b.rank >= b.world:
-		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.rank, b.world, max(b.world, 1)-1)
+	case b.world < 1 || b.number < 0 || b.number >= b.world:
+		return usagef("--rank: got %d of --world %d, want a rank from 0 to %d", b.number, b.world, max(b.world, 1)-1)
 	case b.planFile != "" && (b.hz.value > 0 || len(b.streams) > 0 || len(b.windows) > 0):
 		return usagef("--plan: got it with --hz, --stream or --window, want what they say in the plan")
 	case b.planFile == "" && b.hz.value == 0:
@@ -198,7 +198,7 @@ func (a *app) batches(b *batching) error {
 	ctx, ended, stop := a.untilCut(0)
 	defer stop()
 	begin := time.Now()
-	store, err := a.store(ctx, b)
+	store, err := b.open(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (a *app) batches(b *batching) error {
 		return err
 	}
 	done := a.step("putting the store on " + device.Name())
-	l, err := loader.New(ctx, device, store, plan, loader.Options{Batch: b.batch, Seed: b.seed, Rank: b.rank, Ranks: b.world, Last: b.last.value, DType: b.dtype.value, Strict: b.strict})
+	l, err := loader.New(ctx, device, store, plan, loader.Options{Batch: b.batch, Seed: b.seed, Rank: b.number, Ranks: b.world, Last: b.last.value, DType: b.values.value, Strict: b.strict})
 	done()
 	if err != nil {
 		return b.explain(err)
@@ -230,24 +230,16 @@ func (a *app) batches(b *batching) error {
 	return a.drew(b, out)
 }
 
-// store reads the dataset and packs it.
-func (a *app) store(ctx context.Context, b *batching) (*loader.Store, error) {
-	d, err := dataset.Open(ctx, b.path, dataset.Options{Strict: b.strict, Rate: b.rate.value, Clock: b.clock})
-	if err != nil {
-		return nil, readError(b.path, err)
+// open opens a store, or packs a dataset.
+func (b *batching) open(ctx context.Context, a *app) (*loader.Store, error) {
+	if loader.IsStore(b.path) {
+		s, err := loader.Open(b.path)
+		if err != nil {
+			return nil, readError(b.path, err)
+		}
+		return s, nil
 	}
-	defer d.Close()
-	bar := a.counting("reading episodes", d.Len())
-	defer bar.done()
-	store, err := loader.Build(ctx, d, loader.BuildOptions{Streams: b.streams, Strict: b.strict, Progress: func(int, int) { bar.add() }})
-	var option *loader.OptionError
-	if errors.As(err, &option) {
-		return nil, usagef("--stream: got %s, want %s", option.Got, option.Want)
-	}
-	if err != nil {
-		return nil, readError(b.path, err)
-	}
-	return store, nil
+	return a.store(ctx, &b.packing)
 }
 
 // explain says what an error of the loader means on the command line.
@@ -294,7 +286,12 @@ func (a *app) draw(ctx context.Context, b *batching, l *loader.Loader, out *batc
 	}
 	w := bufio.NewWriter(a.out)
 	defer w.Flush()
-	all := l.Report().Batches * b.epochs
+	over := func(s loader.State) bool { return s.Epoch >= int64(b.epochs) || s.Epoch == int64(b.epochs)-1 && l.EpochEnds(s) }
+	if over(first) {
+		return nil
+	}
+	step := first.Epoch*int64(l.Report().Batches) + first.Taken/int64(b.batch*b.world)
+	all := l.Report().Batches*b.epochs - int(step)
 	if b.steps > 0 {
 		all = min(all, b.steps)
 	}
@@ -305,7 +302,6 @@ func (a *app) draw(ctx context.Context, b *batching, l *loader.Loader, out *batc
 		out.Seconds = time.Since(begin).Seconds()
 		out.Rate = float64(out.Drawn) / max(out.Seconds, 1e-9)
 	}()
-	step := first.Epoch*int64(l.Report().Batches) + first.Taken/int64(b.batch*b.world)
 	for batch, err := range l.Batches(ctx) {
 		if err != nil {
 			return err
@@ -332,7 +328,7 @@ func (a *app) draw(ctx context.Context, b *batching, l *loader.Loader, out *batc
 		if err != nil {
 			return err
 		}
-		if out.Steps == b.steps || s.Epoch-first.Epoch >= int64(b.epochs)-1 && l.EpochEnds(s) {
+		if out.Steps == b.steps || over(s) {
 			return nil
 		}
 	}
