@@ -30,7 +30,7 @@ type BatchStream struct {
 	Values  *tensor.Tensor // [B,T,D]
 	Valid   *tensor.Tensor // [B,T] u8: as in ops.ResampleArgs
 	Pad     *tensor.Tensor // [B,T] u8: 1 where the target lies outside of what the episode has of the stream
-	Age     *tensor.Tensor // [B,T] i64, ns
+	Age     *tensor.Tensor // [B,T] i64, ns; nil unless Options.Age
 }
 
 // Stream returns the stream of that name, or nil.
@@ -56,6 +56,9 @@ func (b *Batch) views(l *Loader, g *group) error {
 			to   **tensor.Tensor
 			from *tensor.Tensor
 		}{{&out.Valid, g.valid}, {&out.Pad, g.pad}, {&out.Age, g.age}} {
+			if v.from == nil {
+				continue
+			}
 			*v.to, errs[j+1] = v.from.AsStrided([]int{rows, t}, []int{t * m, m}, k)
 		}
 		if err := errors.Join(errs[:]...); err != nil {
@@ -72,8 +75,8 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	out := &Batch{loader: b.loader, Streams: make([]BatchStream, len(b.Streams))}
 	copied := map[*tensor.Tensor]*tensor.Tensor{}
 	host := func(t *tensor.Tensor) (*tensor.Tensor, error) {
-		if c := copied[t]; c != nil {
-			return c, nil
+		if t == nil || copied[t] != nil {
+			return copied[t], nil
 		}
 		c, err := tensor.New(t.DType(), t.Shape()...)
 		if err == nil {
@@ -111,6 +114,9 @@ func (b *Batch) Host(ctx context.Context) (*Batch, error) {
 	for i := range out.Streams {
 		s := &out.Streams[i]
 		for _, t := range []**tensor.Tensor{&s.Values, &s.Valid, &s.Pad, &s.Age} {
+			if *t == nil {
+				continue
+			}
 			c, err := (*t).Contiguous()
 			if err != nil {
 				return nil, err

@@ -23,6 +23,7 @@ type Options struct {
 	// Last says what becomes of the windows at the end of an epoch that fill no batch of all ranks: dropped, or given with rows that hold no window.
 	Last  ops.LastBatch
 	DType tensor.DType // of the values, where the plan does not say; the store's unless given
+	Age   bool         // also gives each target's age: see ops.ResampleArgs
 	// Strict makes an episode that the plan cannot take an error; else it is left out and listed in the report.
 	Strict bool
 }
@@ -44,7 +45,7 @@ type Loader struct {
 	graph           *ops.Graph
 	numbers         []int // of the store, by the numbers that Draw has
 	batch           Batch
-	closed          bool
+	closed, age     bool
 }
 
 // part is a stream of the batches.
@@ -61,6 +62,7 @@ type part struct {
 
 	offsets               []int64
 	values, times         *tensor.Tensor // packed, on the host and then on the device
+	stamps                *tensor.Tensor // times on the host, while parts are compared
 	starts, lengths, ends *tensor.Tensor // on the device
 }
 
@@ -115,8 +117,8 @@ type StreamsReport struct {
 // streams, or takes all of the store; a stream without a window in it has one target, the anchor. Errors of the plan are those of [align.Prepare].
 func New(ctx context.Context, device *ops.Device, store *Store, plan align.Plan, opt Options) (l *Loader, err error) {
 	l = &Loader{device: device, order: ops.DrawOptions{
-		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true,
-	}}
+		Rate: plan.Rate, Batch: opt.Batch, Rank: opt.Rank, Ranks: max(opt.Ranks, 1), Last: opt.Last, Shuffle: plan.Shuffle != "none", Seed: opt.Seed, TrustTables: true, Launch: ops.LaunchDependent,
+	}, age: opt.Age}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Close())
@@ -189,14 +191,22 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 		p := &l.parts[m]
 		var errs [5]error
 		p.values, errs[0] = up(p.values)
-		p.times, errs[1] = up(p.times)
-		p.ends, errs[2] = ints(p.offsets)
-		p.starts, errs[3] = ints(make([]int64, l.order.Batch))
-		p.lengths, errs[4] = ints(make([]int64, l.order.Batch))
+		if o := l.sameClock(m); o != nil { // as the streams of a table are
+			p.times, p.starts, p.lengths = o.times, o.starts, o.lengths
+		} else {
+			p.stamps = p.times
+			p.times, errs[1] = up(p.times)
+			p.ends, errs[2] = ints(p.offsets)
+			p.starts, errs[3] = ints(make([]int64, l.order.Batch))
+			p.lengths, errs[4] = ints(make([]int64, l.order.Batch))
+			draw.Streams = append(draw.Streams, ops.DrawStream{Starts: p.starts, Lengths: p.lengths, Offsets: p.ends})
+		}
 		if err := errors.Join(errs[:]...); err != nil {
 			return err
 		}
-		draw.Streams = append(draw.Streams, ops.DrawStream{Starts: p.starts, Lengths: p.lengths, Offsets: p.ends})
+	}
+	for m := range l.parts {
+		l.parts[m].stamps = nil // which may be large
 	}
 	plan, err := l.device.PlanDraw(draw, l.order)
 	if err != nil {
@@ -204,6 +214,25 @@ func (l *Loader) upload(ctx context.Context, c *chosen) error {
 	}
 	l.held.add(plan)
 	l.plans = append(l.plans, plan)
+	return nil
+}
+
+// sameClock returns an earlier part that has a part's timestamps, all of them, or nil.
+func (l *Loader) sameClock(m int) *part {
+	p := &l.parts[m]
+	mine, err := tensor.Data[int64](p.times)
+	if err != nil {
+		return nil
+	}
+	for i := range m {
+		o := &l.parts[i]
+		if o.stamps == nil || !slices.Equal(o.offsets, p.offsets) {
+			continue
+		}
+		if theirs, err := tensor.Data[int64](o.stamps); err == nil && slices.Equal(mine, theirs) {
+			return o
+		}
+	}
 	return nil
 }
 
@@ -252,12 +281,19 @@ func (l *Loader) plan(ctx context.Context) error {
 			dtype tensor.DType
 			shape []int
 		}{{&g.values, first.dtype, []int{b, t, width}}, {&g.valid, tensor.U8, []int{b, t, m}}, {&g.pad, tensor.U8, []int{b, t, m}}, {&g.age, tensor.I64, []int{b, t, m}}} {
+			if o.to == &g.age && !l.age {
+				continue
+			}
 			if *o.to, err = l.device.Alloc(o.dtype, o.shape...); err != nil {
 				return err
 			}
 			l.held.add(*o.to)
 		}
-		plan, err := l.device.PlanFuse(ops.FuseArgs{Dst: g.values, Valid: g.valid, Pad: g.pad, Age: g.age, Streams: streams, Targets: ops.Anchored(l.anchors, deltas)}, ops.FuseOptions{TrustTimes: true})
+		launch := ops.LaunchDependent // on the draw
+		if k > 0 {
+			launch = ops.LaunchInputsReady // the group before has waited for the draw, and writes nothing that this one reads
+		}
+		plan, err := l.device.PlanFuse(ops.FuseArgs{Dst: g.values, Valid: g.valid, Pad: g.pad, Age: g.age, Streams: streams, Targets: ops.Anchored(l.anchors, deltas)}, ops.FuseOptions{TrustTimes: true, Launch: launch})
 		if err != nil {
 			return err
 		}

@@ -64,6 +64,7 @@ func recordings(t *testing.T) made {
 		length := 0.8 + 0.4*float64(i%3)
 		e := &dataset.Episode{Name: fmt.Sprint("e", i), Attributes: dataset.Attributes{Task: []string{"lift", "drop"}[i%2]}}
 		e.Streams = append(e.Streams, stream(t, r, "state", i, 30, length, 5), stream(t, r, "imu", i, 100, length+.1, 3), stream(t, r, "action", i, 30, length, 2))
+		e.Streams[2].Times = e.Streams[0].Times // as in a table
 		m = append(m, e)
 	}
 	return m
