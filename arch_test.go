@@ -38,10 +38,11 @@ var rules = map[string][]string{
 	"cudasim":              {"cudadrv", "internal/ptxparse"},
 	"ptx":                  {"ptx/internal/...", "internal/ptxparse"},
 	"dataset":              {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
+	"dataset/safetensors":  {"tensor", "dataset/...", "internal/atomicfile"},
 	"align":                {"dataset/...", "internal/atomicfile", "internal/decimal", "internal/printed", "ops", "tensor", "github.com/goccy/go-yaml/..."},
 	"loader":               {"dataset/...", "align", "ops", "tensor", "internal/atomicfile", "internal/errs"},
 	"viz":                  {"tensor", "dataset", "internal/atomicfile", "internal/errs", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
-	"cmd":                  {"public", "internal/...", "cmd/...", "github.com/spf13/...", "gonum.org/v1/plot/..."},
+	"cmd":                  {"public", "internal/...", "cmd/...", "github.com/spf13/...", "github.com/schollz/progressbar/...", "gonum.org/v1/plot/..."},
 	"examples":             {"public", "internal/..."},
 	"bench":                {"public", "internal/..."},
 	"internal/atomicfile":  {},
@@ -70,7 +71,7 @@ var unsafeFiles = map[string]string{
 }
 
 // skipWords are what a test may miss. A skip's message holds the one that is missing, so that a log tells what was not run.
-var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "shared recordings"}
+var skipWords = []string{"GPU", "driver", "/dev/full", "clang", "ptxas", "nvcc", "gcc", "python", "root", "ffmpeg", "shared recordings"}
 
 // ruleOf returns the rule for a folder: its own, or that of the nearest folder above.
 func ruleOf(dir string) ([]string, bool) {

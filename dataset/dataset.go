@@ -73,9 +73,14 @@ type Format struct {
 	Extensions []string // ".ulg", in lower case: what files of it are called
 	// Match tells a file by its first bytes, HeadBytes of them or all there are; nil if the format has no files of its own.
 	Match func(head []byte) bool
+	// Named tells a file that no format's Match takes, by the same bytes, if it is called by one of Extensions: of formats whose files need not say what
+	// they are, such as numbers with commas between them. Nil where Match tells all.
+	Named func(head []byte) bool
 	// Folder tells a folder that is a dataset of the format; nil if it has none.
 	Folder func(path string) bool
-	Open   func(ctx context.Context, path string, opt Options) (Dataset, error)
+	// Text says that its files are plain text, as lies beside recordings of other formats: in a folder with such it is other files.
+	Text bool
+	Open func(ctx context.Context, path string, opt Options) (Dataset, error)
 }
 
 // HeadBytes is how many bytes of a file Match sees.
@@ -104,9 +109,9 @@ func Formats() []Format {
 	return slices.Clone(formats.list)
 }
 
-// Open opens a file or folder of any registered format, which it recognises by its content, not by its name. A folder of files of one format is a
-// dataset of which each file is an episode, in the order of [CompareNames]; other files in it are ignored. What is of no format is a *FormatError that
-// is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is an *OptionError.
+// Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say. A folder
+// of files of one format is a dataset of which each file is an episode, in the order of [CompareNames]; other files in it are ignored. What is of no
+// format is a *FormatError that is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
 	if err != nil || opt.Clock == "" {
@@ -136,21 +141,31 @@ func open(ctx context.Context, path string, opt Options) (Dataset, error) {
 
 // Recognise returns the registered format of a file.
 func Recognise(path string) (Format, error) {
-	f, ok, err := match(path)
+	f, ok, err := match(path, false)
+	if err == nil && !ok {
+		f, ok, err = match(path, true)
+	}
 	if err == nil && !ok {
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: "a file of none that is known here", Want: known()}
 	}
 	return f, err
 }
 
-// match returns the format of a file, if it is of a known one.
-func match(path string) (Format, bool, error) {
+// match returns the format of a file, if it is of a known one: by its content, or with named by its name and content.
+func match(path string, named bool) (Format, bool, error) {
 	head, err := headOf(path)
 	if err != nil {
 		return Format{}, false, err
 	}
 	for _, f := range Formats() {
-		if f.Match != nil && f.Match(head) {
+		is := f.Match
+		if named {
+			is = nil
+			if slices.Contains(f.Extensions, strings.ToLower(filepath.Ext(path))) {
+				is = f.Named
+			}
+		}
+		if is != nil && is(head) {
 			return f, true, nil
 		}
 	}

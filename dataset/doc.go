@@ -2,7 +2,8 @@
 //
 // A [Stream] has timestamps [S] as recorded, in int64 nanoseconds or in seconds, and a value tensor [S,D] with a named column for
 // each of the D features. S counts samples. Timestamps are neither sorted nor made unique: [Stats] says what a clock is like. A [Media] stream has
-// frames as they were encoded, which are read when they are asked for. [Attributes] are what a file says of the whole episode.
+// frames as they were encoded, which are read when they are asked for, and decoded by [Media.Decode] and [Media.DecodeRange]. [Attributes] are what a
+// file says of the whole episode.
 //
 // A [Dataset] is a series of episodes; a flight log is a dataset of one, a folder of them one of many. [Open] recognises files and folders by their
 // content, among the formats whose packages are imported:
@@ -13,6 +14,6 @@
 // the file has doubles.
 //
 // The readers are in the folders below, one format each. They take whole files, block while they read, start no
-// goroutine, and hand over host memory that belongs to the caller. What a file holds and a reader cannot give is an
+// goroutine (decoding a video runs a program), and hand over host memory that belongs to the caller. What a file holds and a reader cannot give is an
 // error or a count, never silence. A file that breaks its format is a [*FormatError] with the byte where it does.
 package dataset

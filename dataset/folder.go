@@ -11,7 +11,7 @@ import (
 )
 
 // openFolder opens a folder: a dataset of a format that has folders, or else files of one format, of which each is an episode. Other files in it are
-// ignored.
+// ignored, and so is text beside files of a format that is none.
 func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) {
 	for _, f := range Formats() {
 		if f.Folder != nil && f.Folder(path) {
@@ -23,22 +23,31 @@ func openFolder(ctx context.Context, path string, opt Options) (Dataset, error) 
 		return nil, err
 	}
 	found := map[string]*folder{}
-	for _, entry := range entries {
-		file := filepath.Join(path, entry.Name())
-		if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() || strings.HasPrefix(entry.Name(), ".") {
-			continue
+	for _, named := range []bool{false, true} {
+		for _, entry := range entries {
+			file := filepath.Join(path, entry.Name())
+			if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() || strings.HasPrefix(entry.Name(), ".") {
+				continue
+			}
+			f, ok, err := match(file, named)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				continue
+			}
+			if found[f.Name] == nil {
+				found[f.Name] = &folder{path: path, format: f, opt: opt}
+			}
+			found[f.Name].files = append(found[f.Name].files, file)
 		}
-		f, ok, err := match(file)
-		if err != nil {
-			return nil, err
+		if len(found) > 0 {
+			break // what only its name tells is one of the other files
 		}
-		if !ok {
-			continue
-		}
-		if found[f.Name] == nil {
-			found[f.Name] = &folder{path: path, format: f, opt: opt}
-		}
-		found[f.Name].files = append(found[f.Name].files, file)
+	}
+	others := maps.Clone(found)
+	if maps.DeleteFunc(others, func(_ string, d *folder) bool { return d.format.Text }); len(others) > 0 {
+		found = others
 	}
 	if len(found) != 1 {
 		got := "a folder without a file of any that is known here"

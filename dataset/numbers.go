@@ -5,32 +5,42 @@ import "github.com/robocache/robocache/tensor"
 // Numbers returns values of any dtype as a stream keeps them: floats as they are, whole numbers and truth values as f32 where that holds their dtype
 // exactly, else as f64, with how many f64 does not hold: they are rounded.
 func Numbers(t *tensor.Tensor) (values *tensor.Tensor, inexact int, err error) {
-	if t.DType().IsFloat() {
-		return t, 0, nil
+	switch t.DType() {
+	case tensor.I64:
+		return numbers[float64, int64](t)
+	case tensor.I32:
+		return numbers[float64, int32](t)
+	case tensor.U8:
+		return numbers[float32, uint8](t)
 	}
-	list, err := tensor.Floats(t)
+	return t, 0, nil
+}
+
+func numbers[F float32 | float64, I int64 | int32 | uint8](t *tensor.Tensor) (values *tensor.Tensor, inexact int, err error) {
+	if t, err = t.Contiguous(); err != nil {
+		return nil, 0, err
+	}
+	data, err := tensor.Data[I](t)
 	if err != nil {
 		return nil, 0, err
 	}
-	if t.DType() == tensor.I64 {
-		exact, err := tensor.Data[int64](t)
-		if err != nil {
-			return nil, 0, err
-		}
-		for i, v := range exact {
-			if list[i] >= 1<<63 || int64(list[i]) != v {
-				inexact++
-			}
+	list := make([]F, len(data))
+	for i, v := range data {
+		var exact bool
+		if list[i], exact = Float[F](int64(v)); !exact {
+			inexact++
 		}
 	}
-	if t.DType().Size() > 2 {
-		values, err = tensor.Of(list, t.Shape()...)
-		return values, inexact, err
-	}
-	narrow := make([]float32, len(list))
-	for i, v := range list {
-		narrow[i] = float32(v)
-	}
-	values, err = tensor.Of(narrow, t.Shape()...)
+	values, err = tensor.Of(list, t.Shape()...)
 	return values, inexact, err
+}
+
+// Float returns a whole number as a float, rounded to nearest even, and whether it is that number exactly.
+func Float[F float32 | float64, I int64 | uint64](v I) (f F, exact bool) {
+	above := F(0x1p63) // what is rounded to this does not convert back
+	if ^I(0) > 0 {
+		above *= 2
+	}
+	f = F(v)
+	return f, f < above && I(f) == v
 }

@@ -280,9 +280,9 @@ func rounded(t *tensor.Tensor) (*tensor.Tensor, int, error) {
 	case tensor.U8:
 		return convert(t, func(v uint8) (float32, bool) { return float32(v), true })
 	case tensor.I32:
-		return convert(t, func(v int32) (float32, bool) { return float32(v), float64(float32(v)) == float64(v) })
+		return convert(t, func(v int32) (float32, bool) { return dataset.Float[float32](int64(v)) })
 	case tensor.I64:
-		return convert(t, func(v int64) (float32, bool) { f := float32(v); return f, f < 1<<63 && int64(f) == v })
+		return convert(t, dataset.Float[float32, int64])
 	}
 	return t, 0, nil
 }

@@ -138,15 +138,56 @@ func (j *npzJob) sort() error {
 	if j.values.Rank() == 2 {
 		return j.sortOne()
 	}
-	for b := range j.batch() {
-		if err := j.sortRow(b); err != nil {
+	batch, s := j.batch(), j.values.Dim(1)
+	order := make([]int, 0, batch*s) // of the samples of all rows
+	for b := range batch {
+		times, err := j.row(b)
+		if err != nil {
 			return err
 		}
+		rows, late, lost, err := dataset.Order(times)
+		if err != nil {
+			return err
+		}
+		if lost > 0 {
+			return j.noTime(b, times)
+		}
+		j.sorted += late
+		for _, i := range rows {
+			order = append(order, b*s+i)
+		}
+		for i := times.Len(); i < s; i++ { // padding stays
+			order = append(order, b*s+i)
+		}
 	}
-	if j.sorted > 0 {
-		j.remarks = append(j.remarks, align.Sorted("values", j.sorted, 0))
+	if j.sorted == 0 {
+		return nil
 	}
-	return nil
+	j.remarks = append(j.remarks, align.Sorted("values", j.sorted, 0))
+	times, err := j.times.Expand(batch, s) // of one clock each row has its own then
+	if err != nil {
+		return err
+	}
+	if j.times, err = reordered(times, order); err == nil {
+		j.values, err = reordered(j.values, order)
+	}
+	return err
+}
+
+// reordered takes the samples of all rows [B,S] or [B,S,D] in an order.
+func reordered(t *tensor.Tensor, order []int) (*tensor.Tensor, error) {
+	shape := t.Shape()
+	t, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	if t, err = t.Reshape(append([]int{shape[0] * shape[1]}, shape[2:]...)...); err != nil {
+		return nil, err
+	}
+	if t, err = t.Take(0, order); err != nil {
+		return nil, err
+	}
+	return t.Reshape(shape...)
 }
 
 func (j *npzJob) sortOne() error {
@@ -169,46 +210,6 @@ func (j *npzJob) sortOne() error {
 	return nil
 }
 
-// sortRow sorts a row of a batch where it lies, unless it is in order.
-func (j *npzJob) sortRow(b int) error {
-	times, err := j.row(b)
-	if err != nil || times.Len() == 0 {
-		return err
-	}
-	if _, err := align.CoverOf("", times); err == nil {
-		return nil
-	}
-	if j.times.Rank() == 1 { // that all rows share
-		every, err := j.times.Expand(j.batch(), j.times.Len())
-		if err != nil {
-			return err
-		}
-		if j.times, err = every.Contiguous(); err != nil {
-			return err
-		}
-		if times, err = j.row(b); err != nil {
-			return err
-		}
-	}
-	row, err := rowOf(j.values, b)
-	if err != nil {
-		return err
-	}
-	values, err := row.Slice(0, 0, times.Len())
-	if err != nil {
-		return err
-	}
-	s, late, lost, err := (&dataset.Stream{Times: times, Values: values}).Sorted()
-	if err != nil {
-		return err
-	}
-	if lost > 0 {
-		return j.noTime(b, times)
-	}
-	j.sorted += late
-	return errors.Join(overwrite(times, s.Times), overwrite(values, s.Values))
-}
-
 // noTime says which sample of a row is the first that has no time.
 func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
 	for i := range times.Len() {
@@ -222,34 +223,6 @@ func (j *npzJob) noTime(b int, times *tensor.Tensor) error {
 			return &inputError{Path: j.path, Array: "times", Err: value}
 		}
 	}
-	return nil
-}
-
-// overwrite copies the elements of a tensor to one of the same shape and dtype.
-func overwrite(to, from *tensor.Tensor) error {
-	switch to.DType() {
-	case tensor.I64:
-		return overwriteOf[int64](to, from)
-	case tensor.F64:
-		return overwriteOf[float64](to, from)
-	case tensor.F32:
-		return overwriteOf[float32](to, from)
-	case tensor.F16:
-		return overwriteOf[tensor.Float16](to, from)
-	}
-	return overwriteOf[tensor.BFloat16](to, from)
-}
-
-func overwriteOf[T tensor.Element](to, from *tensor.Tensor) error {
-	dst, err := tensor.Data[T](to)
-	if err != nil {
-		return err
-	}
-	src, err := tensor.Data[T](from)
-	if err != nil {
-		return err
-	}
-	copy(dst, src)
 	return nil
 }
 

@@ -118,36 +118,31 @@ func TestAnOutputThatIsNotWhatWasWrittenIsNone(t *testing.T) {
 		_, err = f.WriteAt([]byte{1}, 1000)
 		return errors.Join(err, f.Close())
 	}
-	for _, spoiled := range []string{"o.npz", "o.png"} {
-		for _, name := range []string{"o.npz", "o.safetensors"} {
-			dir := t.TempDir()
-			out, plot := filepath.Join(dir, name), filepath.Join(dir, "o.png")
-			if spoiled != name && spoiled != "o.png" {
-				continue // its tensors are written in one go
+	for _, c := range []struct{ spoiled, name string }{{"o.npz", "o.npz"}, {"o.png", "o.npz"}, {"o.png", "o.safetensors"}} {
+		dir := t.TempDir()
+		out, plot := filepath.Join(dir, c.name), filepath.Join(dir, "o.png")
+		err := save("in.ulg", out, plot, func(w align.ArrayWriter) error {
+			err := w.Add("values", tensor.Must(tensor.New(tensor.F32, 1<<20)))
+			if c.spoiled == c.name {
+				err = errors.Join(err, spoil(out))
 			}
-			err := save("in.ulg", out, plot, func(w align.ArrayWriter) error {
-				err := w.Add("values", tensor.Must(tensor.New(tensor.F32, 1<<20)))
-				if spoiled == name {
-					err = errors.Join(err, spoil(out))
-				}
-				return err
-			}, func(w io.Writer) error {
-				_, err := w.Write(make([]byte, 1<<16))
-				if spoiled == "o.png" {
-					err = errors.Join(err, spoil(plot))
-				}
-				return err
-			}, func() error {
-				assert.Fail(t, "it is reported all the same")
-				return nil
-			})
-			var bad *outputError
-			require.ErrorAs(t, err, &bad)
-			assert.ErrorIs(t, err, atomicfile.ErrReadBack)
-			assert.Equal(t, filepath.Join(dir, spoiled), bad.Path)
-			left, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			assert.Empty(t, left, "%s beside %s", spoiled, name)
-		}
+			return err
+		}, func(w io.Writer) error {
+			_, err := w.Write(make([]byte, 1<<16))
+			if c.spoiled == "o.png" {
+				err = errors.Join(err, spoil(plot))
+			}
+			return err
+		}, func() error {
+			assert.Fail(t, "it is reported all the same")
+			return nil
+		})
+		var bad *outputError
+		require.ErrorAs(t, err, &bad)
+		assert.ErrorIs(t, err, atomicfile.ErrReadBack)
+		assert.Equal(t, filepath.Join(dir, c.spoiled), bad.Path)
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		assert.Empty(t, left, c)
 	}
 }

@@ -324,7 +324,7 @@ func TestEveryByteOfWhatDescribesADatasetMayBeWrong(t *testing.T) {
 		files[filepath.Base(path)] = string(b)
 	}
 	dir := write(t, files)
-	data, err := open(t, dir, Options{}).shards[0].read(context.Background(), 0)
+	data, err := open(t, dir, Options{}).shards[0].read(context.Background(), 0, nil)
 	require.NoError(t, err)
 	for _, name := range []string{infoFile, featuresFile} {
 		path, b := filepath.Join(dir, name), []byte(files[name])

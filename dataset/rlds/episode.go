@@ -1,7 +1,6 @@
 package rlds
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -26,7 +25,8 @@ type builder struct {
 	features map[string]feature
 	e        *dataset.Episode
 	steps    int
-	times    []int64 // [steps]
+	times    []int64        // [steps]
+	clocked  *tensor.Tensor // of these, which the steps' streams share
 }
 
 // part is a leaf as a record has it.
@@ -45,7 +45,7 @@ func (b *builder) build() error {
 	if b.features, err = scan(b.data, b.at); err != nil {
 		return err
 	}
-	var parts []*part
+	parts := make([]*part, 0, len(b.set.leaves))
 	votes := map[int]int{}
 	for _, l := range b.set.leaves {
 		p, err := b.part(l)
@@ -81,6 +81,7 @@ func (b *builder) build() error {
 	if err := b.clock(); err != nil {
 		return err
 	}
+	b.e.Streams = make([]dataset.Stream, 0, len(parts))
 	for _, p := range parts {
 		if err := b.add(p); err != nil {
 			if err := b.lose(p.leaf, p, err); err != nil {
@@ -109,7 +110,9 @@ func (b *builder) lose(l *leaf, p *part, err error) error {
 // clock makes the times of the steps.
 func (b *builder) clock() (err error) {
 	b.e.Frames = b.steps
-	b.times, err = dataset.StepTimes(b.steps, b.set.rate)
+	if b.times, err = dataset.StepTimes(b.steps, b.set.rate); err == nil {
+		b.clocked, err = tensor.Of(b.times, b.steps)
+	}
 	return err
 }
 
@@ -207,7 +210,7 @@ func (b *builder) add(p *part) error {
 		b.text(p)
 		return nil
 	case images:
-		m, empty, why := b.media(p.leaf, p.items(), times)
+		m, empty, why := b.media(p.leaf, p.items(p.n), times)
 		if why != "" {
 			b.leave(p.name(), p.n, why)
 			return nil
@@ -303,41 +306,20 @@ func (b *builder) stream(p *part, rows int, times []int64) error {
 	if v.len() != rows*len(columns) {
 		return p.body.bad(0, "feature "+quote(p.key), fmt.Sprintf("%d values", v.len()), fmt.Sprintf("%d rows of %d", rows, len(columns)))
 	}
+	if p.leaf == b.set.task {
+		b.e.Attributes.Task = v.text(len(columns))
+	}
 	s := dataset.Stream{Name: p.name(), Columns: columns, Inexact: v.inexact}
-	if s.Times, err = tensor.Of(slices.Clone(times), len(times)); err != nil {
-		return err
+	if s.Times = b.clocked; p.ragged() {
+		if s.Times, err = tensor.Of(times, len(times)); err != nil {
+			return err
+		}
 	}
 	if s.Values, err = v.tensor(rows, len(columns)); err != nil {
 		return err
 	}
 	b.e.Streams = append(b.e.Streams, s)
 	return nil
-}
-
-// text takes the text of each step: the task, or an attribute that says where it changes.
-func (b *builder) text(p *part) {
-	items := p.items()
-	if i := slices.IndexFunc(items, func(w wire) bool { return !utf8.Valid(w.b) }); i >= 0 {
-		b.leave(p.name(), p.n, fmt.Sprintf("bytes that are no UTF-8, in step %d", i))
-		return
-	}
-	if len(items) == 0 {
-		return
-	}
-	var changes []string
-	for i, w := range items {
-		if i == 0 || string(w.b) != string(items[i-1].b) {
-			changes = append(changes, fmt.Sprintf("%d: %s", i, w.b))
-		}
-	}
-	switch first := string(items[0].b); {
-	case len(changes) > 1:
-		b.e.Attributes.Other[p.key] = strings.Join(changes, "\n")
-	case p.leaf == b.set.task:
-		b.e.Attributes.Task = first
-	default:
-		b.e.Attributes.Other[p.key] = first
-	}
 }
 
 // maxFact is how many numbers of an episode are an attribute.
@@ -357,14 +339,14 @@ func (b *builder) fact(p *part) error {
 		b.leave(p.key, p.n, "an image beside the steps")
 		return nil
 	case texts:
-		items := p.items()
+		items := p.items(p.n)
 		switch {
 		case len(items) != 1:
 			return wrong(p.n)
 		case !utf8.Valid(items[0].b):
 			b.leave(p.key, 1, "bytes that are no UTF-8")
 		default:
-			b.e.Attributes.Other[p.key] = string(items[0].b)
+			b.say(p, string(items[0].b))
 		}
 		return nil
 	}
@@ -427,25 +409,4 @@ func (p *part) print() (list []string, err error) {
 		list = append(list, strconv.FormatFloat(x, 'g', -1, bits))
 	}
 	return list, nil
-}
-
-// taskOf returns the leaf of texts that says what is to be done, or nil.
-func taskOf(leaves []*leaf) *leaf {
-	names := []string{"language_instruction", "natural_language_instruction"}
-	rank := func(l *leaf) int {
-		if i := slices.Index(names, l.last()); i >= 0 && l.kind == texts && l.perStep() && l.why == "" {
-			return i
-		}
-		return len(names)
-	}
-	if len(leaves) == 0 {
-		return nil
-	}
-	best := slices.MinFunc(leaves, func(a, b *leaf) int {
-		return cmp.Or(rank(a)-rank(b), len(a.key)-len(b.key), cmp.Compare(a.key, b.key))
-	})
-	if rank(best) == len(names) {
-		return nil
-	}
-	return best
 }

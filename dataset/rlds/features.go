@@ -41,6 +41,7 @@ type leaf struct {
 	scalar   records.Scalar // of dtype; F32 for bfloat16
 	encoding string         // "bytes", "zlib" or ""
 	optional bool
+	classes  number // of a class label, how many there are; 0 where features.json does not say
 
 	columns []dataset.Column // nil where a dimension is open
 }
@@ -206,6 +207,9 @@ func (t *tree) fill(l *leaf, f *featureJSON) error {
 		}
 	case "ClassLabel":
 		spec = &tensorJSON{DType: "int64"}
+		if f.ClassLabel != nil && f.ClassLabel.NumClasses != nil {
+			l.classes = *f.ClassLabel.NumClasses
+		}
 	case "Text":
 		l.kind = texts
 		return nil

@@ -207,9 +207,29 @@ func TestTextsAreTheTaskOrAttributes(t *testing.T) {
 	assert.Empty(t, e.Attributes.Task, "a task that changes is none of the episode's")
 	assert.Equal(t, "0: lift\n1: drop", e.Attributes.Other["steps/language_instruction"])
 	assert.Equal(t, []dataset.LeftOut{{Name: "note", Count: 2, Reason: "bytes that are no UTF-8, in step 0"}}, e.LeftOut)
+	e = mustOne(t, stepsOf(features), values.with(example{"steps/language_instruction": []string{"", "drop"}}))
+	assert.Equal(t, "drop", e.Attributes.Task, "no text is no other task")
+	assert.Equal(t, "0: \n1: drop", e.Attributes.Other["steps/language_instruction"])
 	delete(features, "language_instruction")
 	delete(values, "steps/language_instruction")
 	assert.Equal(t, "up", mustOne(t, stepsOf(features), values).Attributes.Task)
+	beside := dict(map[string]string{"steps": class("Dataset", `,"sequence":{"feature":`+dict(plainFeatures)+`}`), "id": array("int32"), "language_instruction": text})
+	e = mustOne(t, beside, plain.with(example{"language_instruction": []string{"push"}}))
+	assert.Equal(t, []string{"push", ""}, []string{e.Attributes.Task, e.Attributes.Other["language_instruction"]})
+}
+
+func TestNumbersThatSpellTheTaskAreTheTask(t *testing.T) {
+	for text, want := range map[string]string{"go\x00\x00go\x00\x00": "go", "\xc3\xa9\x00\x00\xc3\xa9\x00\x00": "é", "go\x00\x00no\x00\x00": "", "\xff\x00\x00\x00\xff\x00\x00\x00": ""} {
+		var list []int64
+		for _, c := range []byte(text) {
+			list = append(list, int64(c))
+		}
+		e := mustOne(t, plainWith("instruction", array("int32", 4)), plain.with(example{"steps/instruction": list}))
+		assert.Equal(t, want, e.Attributes.Task)
+		assert.Equal(t, []int{2, 4}, e.Stream("instruction").Values.Shape())
+	}
+	e := mustOne(t, plainWith("instruction", array("int32", 1)), plain.with(example{"steps/instruction": []int64{300, 300}}))
+	assert.Empty(t, e.Attributes.Task)
 }
 
 func TestWhatIsBesideTheStepsIsAnAttribute(t *testing.T) {

@@ -31,7 +31,7 @@ func (f *frames) ReadFrame(_ context.Context, i int) ([]byte, error) {
 		from := int(at.at - f.at)
 		return bytes.Clone(f.whole[from : from+at.size]), nil
 	}
-	b, err := readFile(f.path, at.at, int64(at.size))
+	b, err := readFile(f.path, at.at, int64(at.size), nil)
 	if err != nil {
 		return nil, err
 	}

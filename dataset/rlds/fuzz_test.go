@@ -47,7 +47,7 @@ func FuzzExample(f *testing.F) {
 	f.Add(plain.bytes())
 	if s, err := Open(context.Background(), "testdata/kinds", Options{}); err == nil {
 		for i := range s.shards[0].records {
-			if b, err := s.shards[0].read(context.Background(), i); err == nil {
+			if b, err := s.shards[0].read(context.Background(), i, nil); err == nil {
 				f.Add(b)
 			}
 		}

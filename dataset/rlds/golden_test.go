@@ -96,7 +96,12 @@ func compare(t *testing.T, want golden, e *dataset.Episode) {
 func TestEveryKindOfFeatureIsAsAnotherReaderFindsIt(t *testing.T) {
 	s := open(t, "testdata/kinds", Options{Strict: true})
 	want := goldens(t, "kinds")
-	assert.Equal(t, dataset.Info{Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3, 4}}}, Attributes: map[string]string{"version": "1.0.0"}}, s.Info())
+	in := s.Info()
+	assert.Contains(t, in.Features, dataset.Feature{Name: "observation/zl", DType: "float32", Shape: []int{2, 2}})
+	assert.Contains(t, in.Features, dataset.Feature{Name: "observation/depth16", DType: "uint16", Shape: []int{12, 16, 1}})
+	assert.Len(t, in.Features, 14)
+	in.Features = nil
+	assert.Equal(t, dataset.Info{Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3, 4}}}, Attributes: map[string]string{"version": "1.0.0"}}, in)
 	assert.Equal(t, []string{"kinds", "rlds"}, []string{s.Name(), s.Format()})
 	assert.Nil(t, s.Damage())
 	require.Equal(t, len(want), s.Len())

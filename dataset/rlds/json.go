@@ -88,6 +88,7 @@ type featureJSON struct {
 	Video       *tensorJSON
 	Audio       *tensorJSON
 	BoundingBox *tensorJSON
+	ClassLabel  *struct{ NumClasses *number }
 
 	Type    string
 	Content json.RawMessage
@@ -110,7 +111,7 @@ type tensorJSON struct {
 
 // datasetJSON is dataset_info.json.
 type datasetJSON struct {
-	Name, Version, FileFormat, Description, Citation string
+	Name, Version, ConfigName, FileFormat, Description, Citation string
 
 	Splits []splitJSON
 }

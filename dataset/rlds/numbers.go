@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/internal/records"
@@ -37,6 +38,42 @@ func (v *values) put(s records.Scalar, b []byte) {
 	}
 	if !exact {
 		v.inexact++
+	}
+}
+
+// putInt adds what an int64_list has.
+func (v *values) putInt(x uint64) {
+	var exact bool
+	if n := int64(x); v.wide {
+		f := float64(n)
+		v.double, exact = append(v.double, f), f < 1<<63 && int64(f) == n
+	} else {
+		f := float32(n)
+		v.narrow, exact = append(v.narrow, f), f < 1<<63 && int64(f) == n
+	}
+	if !exact {
+		v.inexact++
+	}
+}
+
+// putUint adds what an int64_list has of uint64.
+func (v *values) putUint(x uint64) {
+	f := float64(x) // which is wide
+	v.double = append(v.double, f)
+	if f >= 1<<64 || uint64(f) != x {
+		v.inexact++
+	}
+}
+
+// putFloats adds what a float_list has.
+func (v *values) putFloats(stretch wire) {
+	for b := stretch.b; len(b) >= 4; b = b[4:] {
+		x := math.Float32frombits(binary.LittleEndian.Uint32(b))
+		if v.wide {
+			v.double = append(v.double, float64(x))
+		} else {
+			v.narrow = append(v.narrow, x)
+		}
 	}
 }
 
@@ -73,23 +110,14 @@ func (l *leaf) list() listKind {
 func (l *leaf) decode(f feature, n int) (*values, error) {
 	v := &values{wide: !l.scalar.FitsF32()}
 	if l.encoding != "" {
-		return v, l.decodeItems(v, f.items())
+		return v, l.decodeItems(v, f.items(n))
 	}
 	v.room(n)
-	whole := records.I64
+	whole := v.putInt
 	if l.scalar == records.U64 {
-		whole = records.U64 // its bits are stored as those of int64
+		whole = v.putUint // its bits are stored as those of int64
 	}
-	var b [8]byte
-	err := f.values(func(x uint64) {
-		binary.LittleEndian.PutUint64(b[:], x)
-		v.put(whole, b[:])
-	}, func(stretch wire) {
-		for at := 0; at < len(stretch.b); at += 4 {
-			v.put(records.F32, stretch.b[at:])
-		}
-	})
-	return v, err
+	return v, f.values(whole, v.putFloats)
 }
 
 // decodeItems reads items of which each is a value's bytes.

@@ -20,14 +20,16 @@ const (
 	featuresFile = "features.json"
 )
 
-// maxShards is how many shards a split may have.
-const maxShards = 1 << 20
+// maxShards is how many shards a dataset may have. The largest have some ten thousand.
+const maxShards = 1 << 17
 
 // plan is which files a dataset says that it has.
 type plan struct {
 	dir, name string
 	info      dataset.Info
 	splits    []splitPlan
+	shards    int             // of dataset_info.json
+	has       map[string]bool // what is in the folder
 }
 
 type splitPlan struct {
@@ -40,52 +42,39 @@ type filePlan struct {
 	records int64 // -1 where nothing says how many
 }
 
-// Folder tells a folder of a dataset: it has dataset_info.json and features.json, or files of records.
-func Folder(path string) bool {
-	list, err := os.ReadDir(path)
-	if err != nil {
-		return false
-	}
-	var info, features bool
-	for _, f := range list {
-		if f.IsDir() {
-			continue
-		}
-		if strings.Contains(f.Name(), ".tfrecord") {
-			return true
-		}
-		info, features = info || f.Name() == infoFile, features || f.Name() == featuresFile
-	}
-	return info && features
-}
-
 // planOf reads dataset_info.json, or without it the names of the files.
 func planOf(path string) (*plan, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	p, only := &plan{dir: path}, ""
-	if !st.IsDir() {
+	p, only := &plan{}, ""
+	var others []string
+	if st.IsDir() {
+		p.dir, others, err = newest(path)
+	} else {
 		p.dir, only = filepath.Split(path)
 		p.dir = filepath.Clean(p.dir)
+	}
+	if err != nil {
+		return nil, err
 	}
 	list, err := os.ReadDir(p.dir)
 	if err != nil {
 		return nil, err
 	}
 	var names []string // of files of records
-	has := map[string]bool{}
+	p.has = map[string]bool{}
 	for _, f := range list {
-		has[f.Name()] = true
+		p.has[f.Name()] = true
 		if strings.Contains(f.Name(), ".tfrecord") && !f.IsDir() {
 			names = append(names, f.Name())
 		}
 	}
-	if !has[featuresFile] {
-		return nil, formatError(dataset.ErrUnsupported, path, -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
+	if !p.has[featuresFile] {
+		return nil, formatError(dataset.ErrUnsupported, filepath.Join(p.dir, only), -1, "dataset", "no features.json", "one beside the files of records, which says what they hold")
 	}
-	if has[infoFile] {
+	if p.has[infoFile] {
 		err = p.ofInfo(names)
 	} else {
 		p.ofNames(names)
@@ -95,6 +84,9 @@ func planOf(path string) (*plan, error) {
 	}
 	if p.name == "" {
 		p.name = filepath.Base(p.dir)
+	}
+	if len(others) > 0 {
+		p.say("other versions", strings.Join(others, ", "))
 	}
 	if only != "" {
 		p.narrow(only)
@@ -112,21 +104,22 @@ func (p *plan) ofInfo(names []string) error {
 	if format := strings.ToLower(info.FileFormat); format != "" && format != "tfrecord" {
 		return formatError(dataset.ErrUnsupported, path, -1, "fileFormat", quote(info.FileFormat), "tfrecord")
 	}
-	p.name, p.info.Attributes = info.Name, map[string]string{}
-	for key, text := range map[string]string{"version": info.Version, "description": info.Description, "citation": info.Citation} {
+	p.name = info.Name
+	for key, text := range map[string]string{"version": info.Version, "config": info.ConfigName, "description": info.Description, "citation": info.Citation} {
 		if text != "" {
-			p.info.Attributes[key] = text
+			p.say(key, text)
 		}
 	}
-	listed := map[string]bool{}
-	for i, s := range info.Splits {
+	listed, named := map[string]bool{}, map[string]bool{}
+	for _, s := range info.Splits {
 		split, err := p.split(path, info.Name, s)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(info.Splits[:i], func(o splitJSON) bool { return o.Name == s.Name }) {
+		if named[s.Name] {
 			return formatError(dataset.ErrCorrupt, path, -1, "split "+quote(s.Name), "a second one", "each once")
 		}
+		named[s.Name] = true
 		for _, f := range split.files {
 			if listed[f.name] {
 				return formatError(dataset.ErrCorrupt, path, -1, "split "+quote(s.Name), "file "+quote(f.name)+" twice", "each once")
@@ -143,6 +136,14 @@ func (p *plan) ofInfo(names []string) error {
 	return nil
 }
 
+// say adds an attribute.
+func (p *plan) say(key, text string) {
+	if p.info.Attributes == nil {
+		p.info.Attributes = map[string]string{}
+	}
+	p.info.Attributes[key] = text
+}
+
 func (p *plan) problem(where, what string) {
 	p.info.Problems = append(p.info.Problems, dataset.Problem{Where: where, What: what})
 }
@@ -154,8 +155,8 @@ func (p *plan) split(path, name string, s splitJSON) (splitPlan, error) {
 	if lengths == nil && s.NumShards != nil && *s.NumShards > 0 && *s.NumShards <= maxShards {
 		lengths = slices.Repeat([]number{-1}, int(*s.NumShards))
 	}
-	if len(lengths) > maxShards {
-		return split, formatError(dataset.ErrTooLarge, path, -1, "split "+quote(s.Name), fmt.Sprintf("%d shards", len(lengths)), fmt.Sprintf("at most %d", maxShards))
+	if p.shards += len(lengths); p.shards > maxShards {
+		return split, formatError(dataset.ErrTooLarge, path, -1, "split "+quote(s.Name), fmt.Sprintf("%d shards", len(lengths)), fmt.Sprintf("at most %d of the dataset", maxShards))
 	}
 	template := s.FilepathTemplate
 	if template == "" {
@@ -253,9 +254,10 @@ func (s *Set) openSplit(ctx context.Context, p *plan, split splitPlan) error {
 			lost = first(lost, formatError(dataset.ErrCorrupt, path, -1, "shard", fmt.Sprintf("%d records", n), fmt.Sprintf("%d, as %s says", f.records, infoFile)))
 			s.info.Problems = append(s.info.Problems, dataset.Problem{Where: f.name, What: fmt.Sprintf("got %d records, want %d as %s says", n, f.records, infoFile)})
 		}
-		for i := range opened.records {
-			out.Episodes = append(out.Episodes, len(s.episodes))
-			s.episodes = append(s.episodes, place{len(s.shards), i, fmt.Sprintf("%s_%d", split.name, len(out.Episodes)-1)})
+		opened.split, opened.first, opened.episode = split.name, len(out.Episodes), s.len
+		for range opened.records {
+			out.Episodes = append(out.Episodes, s.len)
+			s.len++
 		}
 		s.shards = append(s.shards, opened)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,8 +24,10 @@ func TestSplitsAndWhatIsMissingAreTold(t *testing.T) {
 		"d-train.tfrecord-00002-of-00003": string(examples(2)), "test_00000_00001.tfrecord": string(examples(1)), "d-old.tfrecord-00000-of-00001": string(examples(3)),
 		"other.tfrecord-00000-of-00001": ""})
 	s := open(t, dir, Options{})
-	assert.Equal(t, dataset.Info{Attributes: map[string]string{"version": "1.2.3", "description": "What it is."},
-		Splits: []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
+	assert.Equal(t, dataset.Info{
+		Features:   []dataset.Feature{{Name: "action", DType: "float32", Shape: []int{3}}, {Name: "is_first", DType: "bool"}, {Name: "reward", DType: "float32"}},
+		Attributes: map[string]string{"version": "1.2.3", "description": "What it is."},
+		Splits:     []dataset.Split{{Name: "train", Episodes: []int{0, 1, 2, 3}}, {Name: "val", Episodes: nil}, {Name: "test", Episodes: []int{4}}, {Name: "old", Episodes: []int{5, 6, 7}}},
 		Problems: []dataset.Problem{{Where: "other.tfrecord-00000-of-00001", What: "is in no split of dataset_info.json, and not read"},
 			{Where: "d-train.tfrecord-00002-of-00003", What: "got 2 records, want 3 as dataset_info.json says"}, {Where: "d-train.tfrecord-00001-of-00003", What: "is not there"},
 			{Where: "split val", What: "none of its files is there"}}}, s.Info())
@@ -181,6 +184,30 @@ func TestEpisodesAreReadFromManyGoroutines(t *testing.T) {
 		}
 		for range 4 {
 			assert.True(t, slices.Equal([]int{2, 3, 4, 5, 6, 7, 8, 9}, <-got))
+		}
+	}
+}
+
+// The room that a record is read into is used again, by any goroutine.
+func TestEpisodesStayAsTheyAreWhileOthersAreRead(t *testing.T) {
+	s := open(t, "testdata/kinds", Options{Strict: true})
+	want := goldens(t, "kinds")
+	var wait sync.WaitGroup
+	var kept [8][40]*dataset.Episode
+	for g := range kept {
+		wait.Go(func() {
+			for i := range kept[g] {
+				e, err := s.Episode(context.Background(), (g+i)%s.Len())
+				assert.NoError(t, err)
+				kept[g][i] = e
+			}
+		})
+	}
+	wait.Wait()
+	for g, list := range kept {
+		for i, e := range list {
+			require.NotNil(t, e)
+			compare(t, want[(g+i)%s.Len()], e)
 		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/robocache/robocache/dataset"
@@ -27,15 +29,12 @@ type Set struct {
 	leaves     []*leaf
 	task       *leaf // says what is to be done; nil if none does
 	shards     []*shard
-	episodes   []place
+	len        int // episodes
 	closed     atomic.Bool
 }
 
-// place is where an episode lies.
-type place struct {
-	shard, record int
-	name          string // "train_3"
-}
+// rooms are for records: one of megabytes would else be garbage for each episode.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
 // rates are the steps a second of datasets that are well known, by what dataset_info.json calls them.
 var rates = map[string]float64{
@@ -47,8 +46,8 @@ var rates = map[string]float64{
 	"nyu_franka_play_dataset_converted_externally_to_rlds": 3, "ucsd_kitchen_dataset_converted_externally_to_rlds": 2, "utaustin_mutex": 20,
 }
 
-// Open opens the folder of a dataset's version, or one of its files of records, which needs features.json beside it. It finds the records by their
-// lengths, which of a compressed file takes reading all of it.
+// Open opens the folder of a dataset's version, the one above it, of which it takes the newest version, or one of its files of records, which needs
+// features.json beside it. It finds the records by their lengths, which takes one small read a record, and of a compressed file reading all of it.
 func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -57,15 +56,17 @@ func Open(ctx context.Context, path string, opt Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info}
+	leaves, err := readFeatures(filepath.Join(plan.dir, featuresFile))
+	if err != nil {
+		return nil, err
+	}
+	plan.readLabels(leaves)
+	s := &Set{name: plan.name, path: path, opt: opt, info: plan.info, leaves: leaves, task: taskOf(leaves)}
+	s.info.Features = declared(leaves)
 	if err := s.info.ChooseRate(opt.Rate, 0, rates[plan.name]); err != nil {
 		return nil, err
 	}
 	s.rate = s.info.Rate
-	if s.leaves, err = readFeatures(filepath.Join(plan.dir, featuresFile)); err != nil {
-		return nil, err
-	}
-	s.task = taskOf(s.leaves)
 	for _, split := range plan.splits {
 		if err := s.openSplit(ctx, plan, split); err != nil {
 			s.Close()
@@ -85,12 +86,13 @@ func (s *Set) Name() string { return s.name }
 func (s *Set) Format() string { return "rlds" }
 
 // Len returns the number of episodes of all splits.
-func (s *Set) Len() int { return len(s.episodes) }
+func (s *Set) Len() int { return s.len }
 
-// Info returns what the dataset says of itself, its splits, and what is not as it says: files that are not there, and counts that differ.
+// Info returns what the dataset says of itself, its features and splits, and what is not as it says: files that are not there, and counts that differ.
 func (s *Set) Info() dataset.Info {
 	info := s.info
-	info.Splits, info.Attributes, info.Problems = slices.Clone(info.Splits), maps.Clone(info.Attributes), slices.Clone(info.Problems)
+	info.Features, info.Splits, info.Problems = slices.Clone(info.Features), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Attributes = maps.Clone(info.Attributes)
 	return info
 }
 
@@ -114,22 +116,27 @@ func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
 	switch {
 	case s.closed.Load():
 		return nil, fmt.Errorf("rlds: %s: %w", s.path, dataset.ErrClosed)
-	case i < 0 || i >= len(s.episodes):
-		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.episodes)}
+	case i < 0 || i >= s.len:
+		return nil, &dataset.RangeError{What: "episode", Got: i, Len: s.len}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	at := s.episodes[i]
-	from := s.shards[at.shard]
-	data, err := from.read(ctx, at.record)
+	from := s.shards[sort.Search(len(s.shards), func(k int) bool { return s.shards[k].episode > i })-1]
+	record := i - from.episode
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	data, err := from.read(ctx, record, *room)
 	if err != nil {
 		return nil, err
 	}
-	e := &dataset.Episode{Name: at.name, Steps: s.rate == 0}
+	if from.packed == nil {
+		*room = data // of which the episode keeps nothing
+	}
+	e := &dataset.Episode{Name: fmt.Sprintf("%s_%d", from.split, from.first+record), Steps: s.rate == 0}
 	e.Attributes.Source = from.path
-	e.Attributes.Other = map[string]string{"tfds_id": fmt.Sprintf("%s__%d", filepath.Base(from.path), at.record)}
-	b := &builder{set: s, shard: from, data: data, at: from.records[at.record].at, e: e}
+	e.Attributes.Other = map[string]string{"tfds_id": fmt.Sprintf("%s__%d", filepath.Base(from.path), record)}
+	b := &builder{set: s, shard: from, data: data, at: from.records[record].at, e: e}
 	if err := b.build(); err != nil {
 		return nil, withPath(err, from.path)
 	}

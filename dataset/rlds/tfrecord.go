@@ -49,6 +49,10 @@ type shard struct {
 	path    string
 	records []record
 	packed  *packed // nil unless the file is compressed
+
+	split   string
+	first   int // which of its split's episodes the first record is
+	episode int // which of all
 }
 
 // openShard finds the records of a file by their lengths. What is broken is damage; the error is one of reading.
@@ -162,8 +166,8 @@ func readAt(r io.ReaderAt, b []byte, at int64) error {
 	return err
 }
 
-// read returns the data of a record, whose checksum it holds against them.
-func (s *shard) read(ctx context.Context, i int) ([]byte, error) {
+// read returns the data of a record, whose checksum it holds against them. Of a file that is not compressed they are in room, if that is enough.
+func (s *shard) read(ctx context.Context, i int, room []byte) ([]byte, error) {
 	rec := s.records[i]
 	if rec.size > maxRecord {
 		return nil, formatError(dataset.ErrTooLarge, s.path, rec.at, "record", fmt.Sprintf("%d bytes", rec.size), fmt.Sprintf("at most %d, as a protobuf message has", maxRecord))
@@ -173,7 +177,7 @@ func (s *shard) read(ctx context.Context, i int) ([]byte, error) {
 	if s.packed != nil {
 		data, err = s.packed.read(ctx, rec.at, rec.size+tailSize)
 	} else {
-		data, err = readFile(s.path, rec.at, rec.size+tailSize)
+		data, err = readFile(s.path, rec.at, rec.size+tailSize, room)
 	}
 	if err != nil {
 		return nil, err
@@ -185,8 +189,8 @@ func (s *shard) read(ctx context.Context, i int) ([]byte, error) {
 	return data, nil
 }
 
-// readFile returns n bytes of a file.
-func readFile(path string, at, n int64) ([]byte, error) {
+// readFile returns n bytes of a file, in room if that is enough.
+func readFile(path string, at, n int64, room []byte) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -199,7 +203,10 @@ func readFile(path string, at, n int64) ([]byte, error) {
 	if st.Size()-at < n {
 		return nil, formatError(dataset.ErrTruncated, path, at, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("%d, as there were when it was opened", at+n))
 	}
-	data := make([]byte, n)
+	if n > int64(cap(room)) {
+		room = make([]byte, n)
+	}
+	data := room[:n]
 	if err := readAt(file, data, at); err != nil {
 		return nil, withPath(err, path)
 	}

@@ -3,6 +3,7 @@ package rlds
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/robocache/robocache/dataset"
 )
@@ -76,6 +77,10 @@ func (w *wire) next() (f field, ok bool, err error) {
 }
 
 func (w *wire) varint() (uint64, error) {
+	if w.pos < len(w.b) && w.b[w.pos] < 0x80 {
+		w.pos++
+		return uint64(w.b[w.pos-1]), nil
+	}
 	v, n := binary.Uvarint(w.b[w.pos:])
 	if n <= 0 {
 		return 0, w.bad(w.pos, "varint", "one that does not end", "at most 64 bits, within its message")
@@ -182,6 +187,11 @@ func (f feature) values(number func(v uint64), stretch func(b wire)) error {
 			number(v.value)
 		case f.listed == int64List && v.kind == wireBytes:
 			for v.body.pos < len(v.body.b) {
+				if c := v.body.b[v.body.pos]; c < 0x80 { // most are truth values and small numbers
+					number(uint64(c))
+					v.body.pos++
+					continue
+				}
 				n, err := v.body.varint()
 				if err != nil {
 					return err
@@ -198,6 +208,11 @@ func (f feature) values(number func(v uint64), stretch func(b wire)) error {
 
 // count returns how many values the list has.
 func (f feature) count() (n int, err error) {
+	if w := f.body; f.listed == int64List { // of numbers that take a byte each, as truth values do, the bytes are counted
+		if v, ok, err := w.next(); ok && err == nil && v.num == 1 && v.kind == wireBytes && w.pos == len(w.b) && !slices.ContainsFunc(v.body.b, func(c byte) bool { return c >= 0x80 }) {
+			return len(v.body.b), nil
+		}
+	}
 	err = f.values(func(uint64) { n++ }, func(b wire) {
 		if f.listed == floatList {
 			n += len(b.b) / 4
@@ -208,8 +223,9 @@ func (f feature) count() (n int, err error) {
 	return n, err
 }
 
-// items returns the values of a bytes_list.
-func (f feature) items() (list []wire) {
+// items returns the values of a bytes_list, of which there are n.
+func (f feature) items(n int) []wire {
+	list := make([]wire, 0, n)
 	_ = f.values(nil, func(b wire) { list = append(list, b) }) // count has seen that it is sound
 	return list
 }

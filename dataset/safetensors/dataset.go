@@ -34,10 +34,10 @@ func match(head []byte) bool {
 // arrays is a file as package npz makes streams of it.
 type arrays struct{ *File }
 
-// Has is true for a list of strings too.
+// Has is true for the names of columns too.
 func (a arrays) Has(name string) bool {
 	_, text := a.metadata[name]
-	return text || a.File.Has(name)
+	return a.File.Has(name) || text && strings.HasSuffix(name, ".columns")
 }
 
 func (a arrays) Header(name string) (npy.Header, error) { return a.array(name) }

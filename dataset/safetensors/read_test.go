@@ -212,6 +212,19 @@ func TestAClockOfSeveralStreamsIsTaken(t *testing.T) {
 	assert.Contains(t, e.LeftOut[0].Reason, "got timestamps of dtype I32, want I64 or U64 nanoseconds, or F64 or F32 seconds")
 }
 
+func TestATextOfTheNameOfAnArrayIsNone(t *testing.T) {
+	e, err := ReadFile(file(t, func(w *Writer) {
+		require.NoError(t, w.Add("a.values", vec[float32](1)))
+		require.NoError(t, w.AddText("a.times", "[0]"))
+		require.NoError(t, w.AddText("timestamp", "noon"))
+		require.NoError(t, w.AddText("b.values", "[0]"))
+	}), dataset.Options{Strict: true})
+	require.NoError(t, err)
+	assert.Empty(t, e.Streams)
+	assert.Equal(t, []dataset.LeftOut{{Name: "a.values", Reason: "float32 [1] without an array a.times"}}, e.LeftOut)
+	assert.Equal(t, map[string]string{"a.times": "[0]", "timestamp": "noon", "b.values": "[0]"}, e.Attributes.Other)
+}
+
 func TestOneTensorThatIsCutCostsItself(t *testing.T) {
 	whole, err := os.ReadFile("testdata/streams.safetensors")
 	require.NoError(t, err)
@@ -243,4 +256,13 @@ func written(t *testing.T, fill func(*Writer)) []byte {
 	fill(w)
 	require.NoError(t, w.Close())
 	return b.Bytes()
+}
+
+func TestAFileIsToldByItsFirstBytes(t *testing.T) {
+	for head, is := range map[string]bool{
+		"\x08\x00\x00\x00\x00\x00\x00\x00{}      ": true, "\x10\x00\x00\x00\x00\x00\x00\x00{ \"a\":": true, "\x10\x00\x00\x00\x00\x00\x00\x00{ ": false,
+		"\x10\x00\x00\x00\x00\x00\x00\x00{{": false, "\x10\x00\x00\x00\x00\x00\x00\x00[\"": false, "\x10\x00\x00\x00\x00\x00\x00\x01{\"": false, "{\"a\":1}": false, "": false,
+	} {
+		assert.Equal(t, is, match([]byte(head)), "%q", head)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/internal/atomicfile"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -49,6 +50,17 @@ func (e *Error) Unwrap() error { return e.Kind }
 // NewWriter writes a file to w when it is closed: the header, which comes first, says where each tensor ends. w is not closed.
 func NewWriter(w io.Writer) *Writer {
 	return &Writer{w: w, names: map[string]bool{}, metadata: map[string]string{}}
+}
+
+// WriteFile writes a file with what fill adds. It is there whole or not at all: it is written beside its name, read back, compared and renamed.
+func WriteFile(path string, fill func(*Writer) error) error {
+	return atomicfile.WriteFile(path, func(out io.Writer) error {
+		w := NewWriter(out)
+		if err := fill(w); err != nil {
+			return err
+		}
+		return w.Close()
+	})
 }
 
 // Add keeps a host tensor, of any strides, to be written by Close: its elements may not change before. A name that was used, that is not UTF-8, or that

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -114,6 +115,17 @@ func TestWhatCannotBeWrittenIsRefusedAndLeavesNoTrace(t *testing.T) {
 	require.NoError(t, w.Close())
 	assert.ErrorIs(t, w.Add("a", good), dataset.ErrClosed)
 	require.NoError(t, w.Close())
+}
+
+func TestAFileIsThereWholeOrNotAtAll(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.safetensors")
+	require.NoError(t, WriteFile(path, func(w *Writer) error { return w.Add("a", vec[uint8](1)) }))
+	broken := errors.New("broken")
+	assert.ErrorIs(t, WriteFile(path, func(w *Writer) error { return errors.Join(w.Add("b", vec[uint8](1)), broken) }), broken)
+	f, err := Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	assert.Equal(t, []string{"a"}, f.Names())
 }
 
 type full struct{ room int }

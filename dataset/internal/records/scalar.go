@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
+	"github.com/robocache/robocache/dataset"
 	"github.com/robocache/robocache/internal/decimal"
 )
 
@@ -58,13 +58,13 @@ func Load[T float32 | float64](s Scalar, b []byte, o binary.ByteOrder) (T, bool)
 	case U16:
 		return T(o.Uint16(b)), true
 	case I32:
-		return ofInt[T](int64(int32(o.Uint32(b))))
+		return dataset.Float[T](int64(int32(o.Uint32(b))))
 	case U32:
-		return ofInt[T](int64(o.Uint32(b)))
+		return dataset.Float[T](int64(o.Uint32(b)))
 	case I64:
-		return ofInt[T](int64(o.Uint64(b)))
+		return dataset.Float[T](int64(o.Uint64(b)))
 	case U64:
-		return ofUint[T](o.Uint64(b))
+		return dataset.Float[T](o.Uint64(b))
 	case F32:
 		return T(math.Float32frombits(o.Uint32(b))), true
 	case F16:
@@ -73,16 +73,6 @@ func Load[T float32 | float64](s Scalar, b []byte, o binary.ByteOrder) (T, bool)
 		return T(min(b[0], 1)), true
 	}
 	return ofFloat[T](math.Float64frombits(o.Uint64(b)))
-}
-
-func ofInt[T float32 | float64](v int64) (T, bool) {
-	f := T(v)
-	return f, f < 1<<63 && int64(f) == v
-}
-
-func ofUint[T float32 | float64](v uint64) (T, bool) {
-	f := T(v)
-	return f, f < 1<<64 && uint64(f) == v
 }
 
 func ofFloat[T float32 | float64](v float64) (T, bool) {
@@ -100,44 +90,21 @@ func parse[T float32 | float64](s Scalar, text string) (v T, exact bool, err err
 			v, exact = ofFloat[T](f)
 			return v, exact, nil
 		}
-		if f, ok := notFinite(text); ok {
+		if f, ok := decimal.NotFinite(text); ok {
 			return T(f), true, nil
 		}
 	case s == U8 || s == U16 || s == U32 || s == U64:
 		u, err := strconv.ParseUint(text, 10, bits)
 		if err == nil {
-			v, exact = ofUint[T](u)
+			v, exact = dataset.Float[T](u)
 			return v, exact, nil
 		}
 	default:
 		i, err := strconv.ParseInt(text, 10, bits)
 		if err == nil {
-			v, exact = ofInt[T](i)
+			v, exact = dataset.Float[T](i)
 			return v, exact, nil
 		}
 	}
 	return 0, false, fmt.Errorf("%s", s)
-}
-
-// notFinite takes what C libraries print for NaN and infinity besides what strconv knows: "-nan", "nan(snan)", "-1.#IND00", "1.#INF".
-func notFinite(text string) (float64, bool) {
-	bare := strings.ToLower(text)
-	if bare != "" && (bare[0] == '-' || bare[0] == '+') {
-		bare = bare[1:]
-	}
-	if bare == "nan" || strings.HasPrefix(bare, "nan(") && strings.HasSuffix(bare, ")") {
-		return math.NaN(), true
-	}
-	bare, _, _ = strings.Cut(bare, "e+")
-	word, ok := strings.CutPrefix(strings.TrimRight(bare, "0"), "1.#") // zeros fill the digits that were asked for
-	switch {
-	case !ok:
-	case word == "inf" && text[0] == '-':
-		return math.Inf(-1), true
-	case word == "inf":
-		return math.Inf(1), true
-	case word == "ind" || word == "qnan" || word == "snan":
-		return math.NaN(), true
-	}
-	return 0, false
 }

@@ -6,9 +6,11 @@
 package all
 
 import (
-	_ "github.com/robocache/robocache/dataset/npz" // each so that dataset.Open knows it
+	_ "github.com/robocache/robocache/dataset/csv" // each so that dataset.Open knows it
+	_ "github.com/robocache/robocache/dataset/npz"
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"
 	_ "github.com/robocache/robocache/dataset/safetensors"
+	_ "github.com/robocache/robocache/dataset/tum"
 	_ "github.com/robocache/robocache/dataset/ulog"
 )

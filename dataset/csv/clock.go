@@ -1,0 +1,268 @@
+package csv
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/texttable"
+	"github.com/robocache/robocache/internal/decimal"
+)
+
+// steps is the clock of rows that have no times.
+const steps = "steps"
+
+// clock is where timestamps can come from.
+type clock struct {
+	column, low int // low is the column of nanoseconds of a pair, else -1
+	read        texttable.Clock
+	label       string // as Info.Clocks has it: "time [ms]"
+	rank        int    // 0 if the whole name is that of a clock, 1 if its last part is
+	judged      string // why the unit is taken, if the name does not say it
+}
+
+// unitWords are the units' names, as exponents of 10 of seconds.
+var unitWords = map[string]int{
+	"s": 0, "sec": 0, "secs": 0, "second": 0, "seconds": 0,
+	"ms": -3, "msec": -3, "msecs": -3, "millis": -3, "millisecond": -3, "milliseconds": -3,
+	"us": -6, "usec": -6, "usecs": -6, "micros": -6, "microsecond": -6, "microseconds": -6, "µs": -6, "μs": -6,
+	"ns": -9, "nsec": -9, "nsecs": -9, "nanosec": -9, "nanosecs": -9, "nanos": -9, "nanosecond": -9, "nanoseconds": -9,
+}
+
+// clockNames are names of clocks, in lower case and without separators.
+var clockNames = []string{"timestamp", "timestamps", "time", "times", "t", "stamp", "ts", "datetime", "epoch", "unixtime", "rostime", "simtime",
+	"systemtime", "elapsed", "elapsedtime"}
+
+// bareName is a name as clockNames has them.
+func bareName(name string) string { return joiner.Replace(strings.ToLower(name)) }
+
+var joiner = strings.NewReplacer(" ", "", "_", "", "-", "")
+
+// clockOf reports whether a name is that of a clock, and its unit if it says one.
+func clockOf(name, unit string) (exponent int, known, ok bool) {
+	if strings.EqualFold(unit, "utc") {
+		unit = ""
+	}
+	exponent, known = unitWords[strings.ToLower(unit)]
+	if unit != "" && !known {
+		return 0, false, false // time [m]
+	}
+	bare := bareName(name)
+	if slices.Contains(clockNames, bare) {
+		return exponent, known, true
+	}
+	if e, ok := unitWords[bare]; ok && len(bare) > 2 && !known {
+		return e, true, true // seconds
+	}
+	for _, c := range clockNames {
+		if word, ok := strings.CutPrefix(bare, c); ok && !known {
+			if e, ok := unitWords[word]; ok {
+				return e, true, true
+			}
+		}
+	}
+	return 0, false, false
+}
+
+// splitUnit takes a unit in brackets off the end of a name. What stands directly behind the name is one only if it is of time: "q[0]" is a name.
+func splitUnit(name string) (bare, unit string) {
+	for _, b := range []string{"[]", "()"} {
+		i := strings.LastIndexByte(name, b[0])
+		if i <= 0 || !strings.HasSuffix(name, b[1:]) {
+			continue
+		}
+		unit = strings.TrimSpace(name[i+1 : len(name)-1])
+		if _, ofTime := unitWords[strings.ToLower(unit)]; ofTime || name[i-1] == ' ' {
+			return strings.TrimSpace(name[:i]), unit
+		}
+	}
+	return name, ""
+}
+
+// lastPart is the part of a name behind the last dot or slash.
+func lastPart(name string) string { return name[strings.LastIndexAny(name, "./")+1:] }
+
+// clocks lists what can be the clock of a table, the default first.
+func (s *shape) clocks() []clock {
+	var list []clock
+	if !s.header {
+		return nil
+	}
+	lows := s.lows()
+	for i, name := range s.names {
+		if before, ok := s.isHigh(i); ok {
+			if low, ok := lows[before]; ok {
+				list = append(list, clock{column: i, low: low, label: name + " + " + s.names[low]})
+				continue
+			}
+		}
+		exponent, known, ok := clockOf(name, s.units[i])
+		rank := 0
+		if !ok {
+			rank = 1
+			exponent, known, ok = clockOf(lastPart(name), s.units[i])
+		}
+		if c, fits := s.clockAt(i, exponent, known); ok && fits {
+			c.rank = rank
+			list = append(list, c)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b clock) int { return a.rank - b.rank })
+	return list
+}
+
+// lows returns the columns that can be the nanoseconds of a time whose seconds are another column, by what is before the unit in their names.
+func (s *shape) lows() map[string]int {
+	list := map[string]int{}
+	for i, name := range s.names {
+		before, ok := cutUnit(name, -9)
+		if !ok || !s.stats[i].times(texttable.Clock{Exponent: -9}) {
+			continue
+		}
+		if !slices.ContainsFunc(s.stats[i].words, func(w []byte) bool {
+			ns, _, _ := decimal.Nanoseconds(w, -9)
+			return ns < 0 || ns >= 1e9
+		}) {
+			list[before] = i
+		}
+	}
+	return list
+}
+
+// isHigh reports whether column i is the seconds of a time, and what is before the unit in its name.
+func (s *shape) isHigh(i int) (before string, ok bool) {
+	before, ok = cutUnit(s.names[i], 0)
+	return before, ok && s.stats[i].times(texttable.Clock{})
+}
+
+// cutUnit takes the word of a unit off the end of a name.
+func cutUnit(name string, exponent int) (before string, ok bool) {
+	name = strings.ToLower(name)
+	at := strings.LastIndexAny(name, "._/- ") + 1
+	e, ok := unitWords[name[at:]]
+	return name[:at], ok && e == exponent
+}
+
+// clockAt makes a clock of column i, in a unit that is judged unless it is known. It fails if there are rows and the column holds no times.
+func (s *shape) clockAt(i, exponent int, known bool) (clock, bool) {
+	c := clock{column: i, low: -1, read: texttable.Clock{Exponent: exponent}, label: s.names[i]}
+	st := &s.stats[i]
+	switch {
+	case st.dates > st.numbers:
+		c.read = texttable.Clock{ISO: true}
+		return c, st.times(c.read)
+	case !known:
+		c.read.Exponent, c.judged = judge(st.words)
+	}
+	c.label += " [" + texttable.Unit(c.read.Exponent) + "]"
+	return c, s.rows == 0 || st.times(c.read)
+}
+
+// judge returns the unit of timestamps, and why it is taken.
+func judge(words [][]byte) (exponent int, why string) {
+	var times []float64
+	for _, w := range words {
+		if v, _, ok := decimal.Float(w); ok && v == v {
+			times = append(times, v)
+		}
+	}
+	var stepsUp []float64
+	for i := 1; i < len(times); i++ {
+		if d := times[i] - times[i-1]; d > 0 {
+			stepsUp = append(stepsUp, d)
+		}
+	}
+	slices.Sort(stepsUp)
+	step := 0.0
+	if len(stepsUp) > 0 {
+		step = stepsUp[len(stepsUp)/2]
+	}
+	units := []struct {
+		exponent int
+		seconds  float64
+	}{{0, 1}, {-3, 1e-3}, {-6, 1e-6}, {-9, 1e-9}}
+	const (
+		from2000  = 946_684_800 // seconds
+		until2100 = 4_102_444_800
+		apart     = 100
+	)
+	for _, u := range units {
+		if len(times) > 0 && times[0]*u.seconds > from2000 && times[0]*u.seconds < until2100 && step*u.seconds <= apart {
+			return u.exponent, "in it the first is a date from 2000 to 2100"
+		}
+	}
+	for _, u := range units {
+		if step*u.seconds <= 1 {
+			return u.exponent, fmt.Sprintf("in it steps are %.3g s", step*u.seconds)
+		}
+	}
+	return -9, fmt.Sprintf("in it steps are %.3g s", step*1e-9)
+}
+
+// choices lists every clock that a caller may take, the default first: those that are called so, one whose unit is judged in each unit, and other
+// columns whose numbers only rise, in each unit.
+func (s *shape) choices() []clock {
+	list := s.clocks()
+	taken := map[int]bool{}
+	in := func(column int) {
+		for _, exponent := range []int{0, -3, -6, -9} {
+			c, ok := s.clockAt(column, exponent, true)
+			if ok && !slices.ContainsFunc(list, func(o clock) bool { return o.label == c.label }) {
+				list = append(list, c)
+			}
+		}
+	}
+	for _, c := range slices.Clone(list) {
+		taken[c.column], taken[c.low] = true, true
+		if c.judged != "" {
+			in(c.column)
+		}
+	}
+	for i := range s.stats {
+		if !taken[i] && s.stats[i].rises() {
+			in(i)
+		}
+	}
+	return list
+}
+
+// rises reports whether most fields are numbers, of which none is less than the one before and some are more.
+func (s *stats) rises() bool {
+	before, more := math.Inf(-1), 0
+	for _, w := range s.words {
+		switch v, _, ok := decimal.Float(w); {
+		case !ok:
+		case v < before:
+			return false
+		case v > before:
+			before = v
+			more++
+		}
+	}
+	return more > 1 && !s.text()
+}
+
+// choose returns the clock that a caller asks for, the default if that is empty; nil for steps. It also returns what may be asked for.
+func (s *shape) choose(asked string) (chosen *clock, all []string, err error) {
+	list := s.choices()
+	for i := range list {
+		if all = append(all, list[i].label); list[i].label == asked {
+			chosen = &list[i]
+		}
+	}
+	switch named := len(s.clocks()) > 0; {
+	case named:
+		all = append(all, steps)
+	default:
+		all = append([]string{steps}, all...)
+	}
+	if asked == "" && all[0] != steps {
+		chosen = &list[0]
+	}
+	if asked != "" && !slices.Contains(all, asked) {
+		err = &dataset.OptionError{Arg: "Clock", Got: asked, Want: strings.Join(all[:min(len(all), 40)], " or ")}
+	}
+	return chosen, all, err
+}

@@ -1,0 +1,157 @@
+package csv
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/texttable"
+)
+
+const (
+	stream   = "data"
+	lookedAt = 256 << 10 // bytes of a file by which its columns are told
+)
+
+func init() {
+	dataset.Register(dataset.Format{
+		Name: "csv", Extensions: []string{".csv", ".tsv"}, Text: true,
+		Match: func(head []byte) bool { return match(head, len(head) < dataset.HeadBytes) },
+		Named: func(head []byte) bool { return named(head, len(head) < dataset.HeadBytes) },
+		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+			return Open(path, opt)
+		},
+	})
+}
+
+// Set is an open file. Its methods may be called from any goroutine.
+type Set struct {
+	path   string
+	strict bool
+	shape  *shape
+	clock  *clock // nil for steps
+	why    string // the clock is this one, as the attribute "clock" says it
+	info   dataset.Info
+}
+
+// Open opens a file. Its separator, header, columns and clock are told by its first 256 KiB.
+func Open(path string, opt dataset.Options) (*Set, error) {
+	head, whole, ended, err := texttable.ReadHead(path, lookedAt)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{path: path, strict: opt.Strict, shape: look(head, whole)}
+	if s.shape == nil {
+		return nil, &dataset.FormatError{Format: "csv", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "table", Got: "no lines of equally many fields",
+			Want: "two fields a line or more, separated by commas, semicolons, tabs or spaces"}
+	}
+	if s.clock, s.info.Clocks, err = s.shape.choose(opt.Clock); err != nil {
+		return nil, err
+	}
+	if !s.shape.hasNumbers(s.clock) && s.shape.rows > 0 {
+		return nil, &dataset.FormatError{Format: "csv", Path: path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "table",
+			Got: "no column of numbers besides the clock: " + strings.Join(s.shape.names[:min(len(s.shape.names), 40)], ", "), Want: "one"}
+	}
+	switch c := s.clock; {
+	case c == nil:
+		s.info.Clock, s.why = steps, steps+", for no column is called as a clock (timestamp, time, t, stamp)"
+		if opt.Clock == steps {
+			s.why = steps
+		}
+		if err := s.info.ChooseRate(opt.Rate, 0, 0); err != nil {
+			return nil, err
+		}
+	default:
+		s.info.Clock, s.why = c.label, c.label
+		if c.judged != "" {
+			s.why += fmt.Sprintf(", a unit that the name does not say: %s", c.judged)
+		}
+	}
+	s.info.Attributes = map[string]string{"clock": s.why}
+	if !ended {
+		s.info.Problems = append(s.info.Problems, texttable.Unended(path))
+	}
+	return s, nil
+}
+
+// Name returns the file's name without its extension.
+func (s *Set) Name() string { return dataset.BaseName(s.path) }
+
+// Format returns "csv".
+func (s *Set) Format() string { return "csv" }
+
+// Len returns 1.
+func (s *Set) Len() int { return 1 }
+
+// Close does nothing: the file is open only while it is read.
+func (s *Set) Close() error { return nil }
+
+// Info returns the clock, and those that there are besides.
+func (s *Set) Info() dataset.Info {
+	info := s.info
+	info.Clocks, info.Attributes, info.Problems = slices.Clone(info.Clocks), maps.Clone(info.Attributes), slices.Clone(info.Problems)
+	return info
+}
+
+// Episode reads the file. If more lines are broken than whole, or with Options.Strict, the first broken one is a *dataset.FormatError.
+func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	if i != 0 {
+		return nil, &dataset.RangeError{What: "episode", Got: i, Len: 1}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	e := &dataset.Episode{Name: s.Name(), Steps: s.clock == nil && s.info.Rate == 0}
+	e.Attributes = dataset.Attributes{Source: s.path, Other: map[string]string{"clock": s.why}}
+	layout, text := s.layout()
+	t, err := texttable.ReadFile(ctx, s.path, layout, s.strict)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range text {
+		e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: name, Count: t.Rows, Reason: "text"})
+	}
+	times := t.Times
+	if s.clock == nil {
+		if times, err = dataset.StepTimes(t.Rows, s.info.Rate); err != nil {
+			return nil, err
+		}
+	}
+	if label := s.shape.head.Label(); label != "" {
+		e.Attributes.Other["comments"] = label
+	}
+	units := map[string]string{}
+	for i, name := range s.shape.names {
+		units[name] = s.shape.units[i]
+	}
+	e.Frames = t.Rows
+	return e, t.AddTo(e, stream, times, units)
+}
+
+// layout says how the file is read, and which columns are text.
+func (s *Set) layout() (l texttable.Layout, text []string) {
+	l = texttable.Layout{Format: "csv", Sep: s.shape.sep, End: s.shape.head.End, Quotes: true, Comments: comments, Header: s.shape.in}
+	if s.clock != nil {
+		l.Clock = s.clock.read
+	}
+	for i, name := range s.shape.names {
+		f := texttable.Field{Name: name, Kind: texttable.Number}
+		st := &s.shape.stats[i]
+		switch {
+		case s.clock != nil && i == s.clock.column:
+			f.Kind = texttable.Time
+		case s.clock != nil && i == s.clock.low:
+			f.Kind = texttable.Low
+		case len(st.words) == 0:
+			f.Kind = texttable.Unsure
+		case st.text():
+			f.Kind = texttable.Skip
+			text = append(text, name)
+		}
+		l.Fields = append(l.Fields, f)
+	}
+	return l, text
+}

@@ -1,0 +1,208 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"iter"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// FrameDecoder is a FrameSource that can decode its frames itself, such as a video's, whose frames need others.
+type FrameDecoder interface {
+	FrameSource
+	// DecodeFrames decodes frames from to to-1, each as u8 [H,W,C], one after the other. An error ends it.
+	DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error]
+}
+
+// maxImage is how many pixels an image may say that it has, and maxPixelsPerByte how many of its own bytes may stand for: more than jpeg and png can pack.
+const (
+	maxImage         = 1 << 28
+	maxPixelsPerByte = 1 << 14
+)
+
+// Decode returns frame i as u8 [H,W,C]: a row for each line from the top, and C is 1 for grey, 3 for red, green, blue, or 4 with alpha, which is not
+// multiplied in. It decodes jpeg, png and raw pixels (rgb8, bgr8, rgba8, bgra8, mono8; blue first is put in order), and what the source decodes itself,
+// as videos do. A frame of another encoding, or of more than 8 bits a channel, is an error that is ErrUnsupported.
+func (m *Media) Decode(ctx context.Context, i int) (*tensor.Tensor, error) {
+	if i < 0 || i >= m.Len() {
+		return nil, &RangeError{What: "frame of " + m.Name, Got: i, Len: m.Len()}
+	}
+	for t, err := range m.DecodeRange(ctx, i, i+1) {
+		return t, err
+	}
+	return nil, m.decodeError(i, ErrMissing, "nothing from the source", "a frame", nil)
+}
+
+// DecodeRange decodes frames from to to-1, one after the other, as Decode does; of a video that is much faster than one by one. Where each frame is by
+// itself, one that cannot be decoded is an error and the next follows; a video ends with its first error. The end of ctx ends both. A range that there is
+// not is a *RangeError.
+func (m *Media) DecodeRange(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
+	return func(yield func(*tensor.Tensor, error) bool) {
+		switch {
+		case from < 0 || from > to:
+			yield(nil, &RangeError{What: "frame of " + m.Name, Got: from, Len: m.Len()})
+			return
+		case to > m.Len():
+			yield(nil, &RangeError{What: "frame of " + m.Name, Got: to - 1, Len: m.Len()})
+			return
+		}
+		decode := m.decoder()
+		if source, ok := m.Source.(FrameDecoder); ok && decode == nil {
+			for t, err := range source.DecodeFrames(ctx, from, to) {
+				if !yield(t, err) || err != nil {
+					return
+				}
+			}
+			return
+		}
+		for i := from; i < to; i++ {
+			t, err := m.decodeOne(ctx, i, decode)
+			if !yield(t, err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+func (m *Media) decodeError(i int, kind error, got, want string, err error) *FormatError {
+	return &FormatError{Format: "dataset", Offset: -1, Kind: kind, Msg: fmt.Sprintf("frame %d of %s", i, m.Name), Got: got, Want: want, Err: err}
+}
+
+// decodeOne decodes a frame that is by itself.
+func (m *Media) decodeOne(ctx context.Context, i int, decode func(b []byte) (*tensor.Tensor, *FormatError)) (*tensor.Tensor, error) {
+	if decode == nil {
+		return nil, m.decodeError(i, ErrUnsupported, fmt.Sprintf("encoding %q", m.Encoding), "jpeg, png, rgb8, bgr8, rgba8, bgra8, mono8, or a source that decodes its frames", nil)
+	}
+	b, err := m.Frame(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	t, bad := decode(b)
+	if bad != nil {
+		return nil, m.decodeError(i, bad.Kind, bad.Got, bad.Want, bad.Err)
+	}
+	return t, nil
+}
+
+// rawOrder says for each raw encoding where red, green, blue and alpha are, or grey.
+var rawOrder = map[string][]int{"rgb8": {0, 1, 2}, "bgr8": {2, 1, 0}, "rgba8": {0, 1, 2, 3}, "bgra8": {2, 1, 0, 3}, "mono8": {0}}
+
+// decoder returns how a frame of the encoding is decoded by itself, nil if it is not. Its errors have what they got and wanted, not where.
+func (m *Media) decoder() func(b []byte) (*tensor.Tensor, *FormatError) {
+	if order, ok := rawOrder[m.Encoding]; ok {
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return m.raw(b, order) }
+	}
+	switch m.Encoding {
+	case "jpeg":
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return decodeImage(b, jpeg.DecodeConfig, jpeg.Decode) }
+	case "png":
+		return func(b []byte) (*tensor.Tensor, *FormatError) { return decodeImage(b, png.DecodeConfig, png.Decode) }
+	}
+	return nil
+}
+
+// raw takes pixels as they are.
+func (m *Media) raw(b []byte, order []int) (*tensor.Tensor, *FormatError) {
+	c := len(order)
+	if want := int64(m.Width) * int64(m.Height) * int64(c); m.Width <= 0 || m.Height <= 0 || int64(len(b)) != want {
+		return nil, &FormatError{Kind: ErrCorrupt, Got: fmt.Sprintf("%d bytes", len(b)), Want: fmt.Sprintf("%d for %dx%d pixels of %s", want, m.Width, m.Height, m.Encoding)}
+	}
+	if order[0] != 0 {
+		for p := 0; p < len(b); p += c {
+			b[p], b[p+2] = b[p+2], b[p]
+		}
+	}
+	return pixels(b, m.Height, m.Width, c)
+}
+
+func pixels(b []byte, shape ...int) (*tensor.Tensor, *FormatError) {
+	t, err := tensor.Of(b, shape...)
+	if err != nil {
+		return nil, &FormatError{Kind: ErrCorrupt, Err: err}
+	}
+	return t, nil
+}
+
+// decodeImage decodes a file of an image. What it says of its size is checked before it is believed.
+func decodeImage(b []byte, head func(r io.Reader) (image.Config, error), whole func(r io.Reader) (image.Image, error)) (*tensor.Tensor, *FormatError) {
+	config, err := head(bytes.NewReader(b))
+	if err != nil {
+		return nil, imageError(err)
+	}
+	if n := int64(config.Width) * int64(config.Height); n > maxImage || n > maxPixelsPerByte*int64(len(b)) {
+		return nil, &FormatError{Kind: ErrTooLarge, Got: fmt.Sprintf("%dx%d pixels in %d bytes", config.Width, config.Height, len(b)), Want: "an image that these could hold"}
+	}
+	switch config.ColorModel {
+	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:
+		return nil, &FormatError{Kind: ErrUnsupported, Got: "16 bits a channel", Want: "8: there is no such dtype; Frame gives the encoded bytes"}
+	}
+	img, err := whole(bytes.NewReader(b))
+	if err != nil {
+		return nil, imageError(err)
+	}
+	return fromImage(img)
+}
+
+func imageError(err error) *FormatError {
+	kind := ErrCorrupt
+	var j jpeg.UnsupportedError
+	var p png.UnsupportedError
+	switch {
+	case errors.As(err, &j) || errors.As(err, &p):
+		kind = ErrUnsupported
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		kind = ErrTruncated
+	}
+	return &FormatError{Kind: kind, Err: err}
+}
+
+// fromImage copies an image's pixels.
+func fromImage(img image.Image) (*tensor.Tensor, *FormatError) {
+	r := img.Bounds()
+	w, h, c := r.Dx(), r.Dy(), 3
+	switch img := img.(type) {
+	case *image.Gray:
+		c = 1
+	case *image.NRGBA:
+		c = 4
+	case *image.Paletted:
+		for _, p := range img.Palette {
+			if _, _, _, a := p.RGBA(); a != 0xffff {
+				c = 4
+			}
+		}
+	}
+	out := make([]byte, h*w*c)
+	for y := range h {
+		row := out[y*w*c : (y+1)*w*c]
+		switch img := img.(type) {
+		case *image.Gray:
+			copy(row, img.Pix[y*img.Stride:])
+		case *image.NRGBA:
+			copy(row, img.Pix[y*img.Stride:])
+		case *image.RGBA: // png without alpha
+			for x := range w {
+				copy(row[3*x:3*x+3], img.Pix[y*img.Stride+4*x:])
+			}
+		case *image.YCbCr:
+			for x := range w {
+				p := img.YCbCrAt(r.Min.X+x, r.Min.Y+y)
+				row[3*x], row[3*x+1], row[3*x+2] = color.YCbCrToRGB(p.Y, p.Cb, p.Cr)
+			}
+		default:
+			for x := range w {
+				p := color.NRGBAModel.Convert(img.At(r.Min.X+x, r.Min.Y+y)).(color.NRGBA)
+				copy(row[c*x:c*x+c], []byte{p.R, p.G, p.B, p.A})
+			}
+		}
+	}
+	return pixels(out, h, w, c)
+}

@@ -1,0 +1,100 @@
+package texttable
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/records"
+)
+
+// Head is the beginning of a text, in whole lines.
+type Head struct {
+	End      byte
+	Comments []string // the lines before the first that is none, without the byte that they begin with; the header of some formats is the last
+	Lines    [][]byte // those that are no comments and not blank
+	First    int      // the number of the first of these, from 1
+	Cut      bool     // the last of these has no end
+}
+
+// HeadOf splits the beginning of a text, and all of it if it is whole. It is nil where that is no text: UTF-8, or any bytes from 128 up, without
+// control characters.
+func HeadOf(head []byte, whole bool, comments string) *Head {
+	head = bytes.TrimPrefix(head, []byte(mark))
+	if len(head) == 0 || bytes.IndexFunc(head, isControl) >= 0 {
+		return nil
+	}
+	h := &Head{End: records.LineEnd(head)}
+	for number := 1; len(head) > 0; number++ {
+		i := bytes.IndexByte(head, h.End)
+		if i < 0 && !whole {
+			break // of the line a part is missing
+		}
+		line := head
+		if i < 0 {
+			head = nil
+		} else {
+			line, head = head[:i], head[i+1:]
+		}
+		line = bytes.TrimRight(line, "\r")
+		switch {
+		case blank(line):
+		case strings.IndexByte(comments, line[0]) < 0:
+			if h.Lines == nil {
+				h.First = number
+			}
+			h.Lines, h.Cut = append(h.Lines, line), i < 0
+		case h.Lines == nil:
+			h.Comments = append(h.Comments, strings.TrimSpace(strings.ToValidUTF8(string(line[1:]), "?")))
+		}
+	}
+	return h
+}
+
+func isControl(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f
+}
+
+// Label is what the comments at the beginning say, in lines.
+func (h *Head) Label() string {
+	const most = 4096
+	text := strings.TrimSpace(strings.Join(h.Comments, "\n"))
+	for len(text) > most || !utf8.ValidString(text) {
+		text = text[:min(len(text)-1, most)]
+	}
+	return text
+}
+
+// ReadHead reads at most so many bytes of a file's beginning, and its last one. ended is false where the file does not end in a line's end.
+func ReadHead(path string, most int) (head []byte, whole, ended bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, false, err
+	}
+	defer f.Close()
+	head = make([]byte, most+1)
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, false, false, err
+	}
+	whole = n <= most
+	head = head[:min(n, most)]
+	last := []byte{'\n'}
+	if st, err := f.Stat(); err != nil {
+		return nil, false, false, err
+	} else if st.Size() > 0 {
+		if _, err := f.ReadAt(last, st.Size()-1); err != nil && err != io.EOF {
+			return nil, false, false, err
+		}
+	}
+	return head, whole, last[0] == '\n' || last[0] == '\r', nil
+}
+
+// Unended is what a dataset says of a file that does not end in a line's end.
+func Unended(path string) dataset.Problem {
+	return dataset.Problem{Where: filepath.Base(path), What: "the last line has no line's end: if the file was cut there, digits of its last number may be missing"}
+}

@@ -1,0 +1,95 @@
+package texttable
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// AddTo adds the table to an episode, as a stream of float64 whose clock is times [Rows], ns. What is no number it adds to what was left out, and
+// the rest that must be told to the attributes. units are those of columns, by name.
+func (t *Table) AddTo(e *dataset.Episode, name string, times []int64, units map[string]string) error {
+	var columns []dataset.Column
+	for _, c := range t.Columns {
+		switch {
+		case c.Text:
+			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: c.Name, Count: t.Rows, Reason: "text"})
+			continue
+		case c.Empty == t.Rows && t.Rows > 0:
+			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: c.Name, Count: t.Rows, Reason: "empty"})
+			continue
+		case c.Empty > 0:
+			e.LeftOut = append(e.LeftOut, dataset.LeftOut{Name: c.Name, Count: c.Empty, Reason: "empty fields, which are NaN"})
+		}
+		typ := "decimal"
+		if c.Integer {
+			typ = "integer"
+		}
+		if unit := units[c.Name]; unit != "" {
+			typ += " [" + unit + "]"
+		}
+		columns = append(columns, dataset.Column{Name: c.Name, Type: typ, Integer: c.Integer})
+	}
+	MarkRotations(columns)
+	values, err := tensor.Of(t.Values, t.Rows, len(columns))
+	if err != nil {
+		return err
+	}
+	s, err := dataset.NewStream(name, times, values, columns)
+	if err != nil {
+		return err
+	}
+	s.Inexact = t.Inexact
+	e.Streams = append(e.Streams, s)
+	if t.Rounded > 0 {
+		e.Attributes.Other[name+": timestamps rounded to nanoseconds"] = strconv.Itoa(t.Rounded)
+	}
+	if t.Unended {
+		e.Attributes.Other[name+": last line"] = "has no line's end: if the file was cut there, digits of its last number may be missing"
+	}
+	e.Damage = append(e.Damage, t.Damage...)
+	return nil
+}
+
+// MarkRotations marks quaternions: four neighbouring columns whose names differ in their last letter only, x, y, z, w or w, x, y, z, and of which
+// what is before it speaks of one, as in qx, q_RS_w or orientation.z. A quaternion of whole numbers only, as of a thing that does not turn, is one too.
+func MarkRotations(columns []dataset.Column) {
+	for i := 0; i+4 <= len(columns); i++ {
+		r := rotationOf(columns[i : i+4])
+		if r == dataset.RotationNone {
+			continue
+		}
+		for k := range 4 {
+			columns[i+k].Rotation, columns[i+k].Integer = r, false
+			if unit, ok := strings.CutPrefix(columns[i+k].Type, "integer"); ok {
+				columns[i+k].Type = "decimal" + unit
+			}
+		}
+		i += 3
+	}
+}
+
+func rotationOf(columns []dataset.Column) dataset.Rotation {
+	letters, before := "", ""
+	for i, c := range columns {
+		name := strings.ToLower(c.Name)
+		if name == "" || i > 0 && name[:len(name)-1] != before {
+			return dataset.RotationNone
+		}
+		letters, before = letters+name[len(name)-1:], name[:len(name)-1]
+	}
+	part := strings.FieldsFunc(before, func(r rune) bool { return strings.ContainsRune("_.- /[", r) })
+	named := strings.Contains(before, "quat") || strings.Contains(before, "orientation") || strings.Contains(before, "rotation")
+	for _, p := range part {
+		named = named || p == "q" || p == "rot"
+	}
+	switch {
+	case named && letters == "xyzw":
+		return dataset.RotationXYZW
+	case named && letters == "wxyz":
+		return dataset.RotationWXYZ
+	}
+	return dataset.RotationNone
+}

@@ -1,0 +1,43 @@
+package mp4
+
+// bitsOf returns how many bits a colour channel has by the decoder's configuration, 0 if that does not say.
+func bitsOf(kind string, c []byte) int {
+	switch {
+	case kind == "av1C" && len(c) > 2:
+		return 8 + int(c[2]>>6&1)*(2+2*int(c[2]>>5&1))
+	case kind == "hvcC" && len(c) > 18:
+		return 8 + max(int(c[17]&7), int(c[18]&7))
+	case kind == "vpcC" && len(c) > 6:
+		return int(c[6] >> 4)
+	case kind == "avcC" && len(c) > 5:
+		return bitsOfAVC(c)
+	}
+	return 0
+}
+
+// bitsOfAVC reads what avcC has behind its parameter sets, of profiles that may have more than 8 bits.
+func bitsOfAVC(c []byte) int {
+	switch c[1] {
+	case 66, 77, 88: // Baseline, Main, Extended
+		return 8
+	}
+	at := 6
+	for set, n := range []int{int(c[5] & 31), 0} {
+		if set == 1 {
+			if at >= len(c) {
+				return 0
+			}
+			n, at = int(c[at]), at+1
+		}
+		for range n {
+			if at+2 > len(c) {
+				return 0
+			}
+			at += 2 + int(c[at])<<8 + int(c[at+1])
+		}
+	}
+	if at+3 > len(c) {
+		return 0
+	}
+	return 8 + max(int(c[at+1]&7), int(c[at+2]&7))
+}

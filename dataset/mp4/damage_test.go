@@ -1,0 +1,135 @@
+package mp4
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+func open(data []byte) (*Track, error) {
+	f, err := NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	return f.Video()
+}
+
+// exercise reads all that a file has, and returns the track if there is one, and what is wrong with how it was read.
+func exercise(data []byte) (v *Track, wrong error) {
+	v, err := open(data)
+	if err != nil {
+		var bad *dataset.FormatError
+		if !errors.As(err, &bad) || bad.Kind == nil || bad.Offset < -1 || bad.Offset > int64(len(data)) {
+			return nil, fmt.Errorf("an error without a kind and a place: %w", err)
+		}
+		return nil, nil
+	}
+	times := v.Times()
+	if !slices.IsSorted(times) {
+		return nil, fmt.Errorf("times %v", times)
+	}
+	for i := range v.Len() {
+		if b, err := v.ReadFrame(context.Background(), i); err != nil || len(b) == 0 {
+			return nil, fmt.Errorf("frame %d of %d bytes: %w", i, len(b), err)
+		}
+		if frame, off := v.Nearest(times[i]); off != 0 || times[frame] != times[i] {
+			return nil, fmt.Errorf("nearest to %d is frame %d, %d from it", times[i], frame, off)
+		}
+	}
+	for _, d := range v.Damage {
+		if d.Count < 1 || d.First == nil || d.First.Offset > int64(len(data)) {
+			return nil, fmt.Errorf("damage %v", d)
+		}
+	}
+	for n := range min(v.Len(), 8) {
+		from := v.Len() * n / 8
+		r := v.plan(from, min(from+3, v.Len()))
+		if head, _ := v.header(r); len(head) > 4096+len(data)*8 {
+			return nil, fmt.Errorf("a head of %d bytes", len(head))
+		}
+	}
+	return v, nil
+}
+
+func TestATruncatedFileGivesTheFramesThatAreWhole(t *testing.T) {
+	for _, name := range []string{"h264_front.mp4", "h264_back.mp4", "sound.mov"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		whole, err := exercise(data)
+		require.NoError(t, err)
+		given := 0
+		for n := range data {
+			v, wrong := exercise(data[:n])
+			require.NoError(t, wrong, "%s cut to %d bytes", name, n)
+			want := 0
+			for _, s := range whole.samples {
+				if s.at+int64(s.size) <= int64(n) {
+					want++
+				}
+			}
+			if v == nil {
+				continue
+			}
+			require.NotEmpty(t, v.Damage, "%s cut to %d bytes", name, n)
+			require.LessOrEqual(t, v.Len(), want, "%s cut to %d bytes", name, n)
+			given += v.Len()
+			if name == "h264_front.mp4" {
+				require.Equal(t, want, v.Len(), "%s cut to %d bytes", name, n)
+				require.Equal(t, len(whole.samples)-want, v.Damage[len(v.Damage)-1].Count)
+			}
+		}
+		assert.Positive(t, given, name)
+	}
+}
+
+func TestBrokenFilesAreErrorsOrDamage(t *testing.T) {
+	_, names := golden(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	good := 0
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		moov := bytes.Index(data, []byte("moov"))
+		for range 400 {
+			broken := slices.Clone(data)
+			for range 1 + rng.IntN(4) {
+				at := rng.IntN(len(data))
+				if rng.IntN(4) > 0 { // the media is of no interest here
+					at = moov + rng.IntN(min(1200, len(data)-moov))
+				}
+				broken[at] = []byte{0, 1, 0x7f, 0x80, 0xff, byte(rng.Uint32())}[rng.IntN(6)]
+			}
+			v, wrong := exercise(broken)
+			require.NoError(t, wrong, "%s", name)
+			if v != nil {
+				good++
+			}
+		}
+	}
+	assert.Greater(t, good, 1000, "files that were still read")
+}
+
+func FuzzFile(f *testing.F) {
+	for _, name := range []string{"h264_front.mp4", "av1.mp4", "late.mp4", "negative.mp4", "fragmented.mp4"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Add(newMovie().with("stz2", 0, 4, 4, 0xaaaa0000).with("co64", 0, 2, 0, 24, 0, 44).bytes())
+	f.Add(newMovie().edit(1, 1, 0, 400, 0, 20, 1<<16).bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, wrong := exercise(data)
+		require.NoError(t, wrong)
+	})
+}

@@ -1,0 +1,170 @@
+package mp4
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// DecodeFrames decodes frames from to to-1, each u8 [H,W,3] in the order red, green, blue, without the rotation that the file may ask for. Video that
+// says that it has more than 8 bits is an error that is dataset.ErrUnsupported.
+//
+// It runs the program ffmpeg, from PATH or as the variable ROBOCACHE_FFMPEG says, and without it returns an error that is dataset.ErrUnsupported. The
+// program gets the frames from the key frame before on, each with its number for a time, and returns the numbers with the pictures: a frame that it
+// leaves out or cannot decode is an error and never another frame in its place. The first error ends it, and so does the end of ctx.
+func (t *Track) DecodeFrames(ctx context.Context, from, to int) iter.Seq2[*tensor.Tensor, error] {
+	return func(yield func(*tensor.Tensor, error) bool) {
+		switch {
+		case from < 0 || from > to:
+			yield(nil, &dataset.RangeError{What: "frame", Got: from, Len: t.Len()})
+			return
+		case to > t.Len():
+			yield(nil, &dataset.RangeError{What: "frame", Got: to - 1, Len: t.Len()})
+			return
+		case t.Bits > 8:
+			yield(nil, t.file.fail(-1, dataset.ErrUnsupported, "decode "+t.Codec, fmt.Sprintf("%d bits a channel", t.Bits), "8; encoded frames can be read"))
+			return
+		}
+		for from < to { // an edit list may go back in the media, where another run begins
+			end := from + 1
+			for end < to && t.samples[t.order[end]].time >= t.samples[t.order[end-1]].time {
+				end++
+			}
+			if !t.decodeRun(ctx, from, end, yield) {
+				return
+			}
+			from = end
+		}
+	}
+}
+
+// run is what must be decoded for some frames: samples in the order of decoding.
+type run struct {
+	samples []sample
+	rank    []int32 // of each sample, in the order in which the samples are shown
+	want    []int32 // the ranks of the frames
+	lost    int     // the first sample, in the file's order, that is needed and not there; -1 if none is
+}
+
+// plan finds the samples for frames from to to-1, which are shown in the order of their media times.
+func (t *Track) plan(from, to int) run {
+	frames := t.order[from:to]
+	first, last := int(slices.Min(frames)), int(slices.Max(frames))
+	start := t.samples[frames[0]].time
+	// Frames that follow a key frame in the file and are shown before it may need frames before it. So it starts with one that is shown first, and leaves
+	// those out.
+	for first > 0 && !(t.samples[first].time <= start && t.fresh(first)) {
+		first--
+	}
+	shownFirst := t.samples[first].time
+	if !t.samples[first].key || shownFirst > start {
+		shownFirst = -maxTime << 1 // none will do: all from the first sample on
+	}
+	r := run{lost: -1}
+	var index []int32
+	for i := first; i <= last; i++ {
+		s := t.samples[i]
+		if s.time < shownFirst {
+			continue
+		}
+		if s.size == 0 {
+			r.lost = i
+			break
+		}
+		r.samples, index = append(r.samples, s), append(index, int32(i))
+	}
+	r.rank = make([]int32, len(index))
+	byTime := make([]int32, len(index))
+	for i := range byTime {
+		byTime[i] = int32(i)
+	}
+	slices.SortStableFunc(byTime, func(a, b int32) int { return cmp.Compare(r.samples[a].time, r.samples[b].time) })
+	for rank, i := range byTime {
+		r.rank[i] = int32(rank)
+	}
+	for _, s := range frames {
+		if i, ok := slices.BinarySearch(index, s); ok {
+			r.want = append(r.want, r.rank[i])
+		} else {
+			r.want = append(r.want, -1)
+		}
+	}
+	return r
+}
+
+// fresh reports whether decoding can begin with a sample. Not with each key frame of h264: at a point where a stream merely recovers, with open groups
+// of pictures or intra refresh, ffmpeg leaves pictures out or gives them half restored. There it is a picture of the kind IDR.
+func (t *Track) fresh(i int) bool {
+	s := t.samples[i]
+	if !s.key || t.Codec != "h264" || len(t.Config) < 5 {
+		return s.key
+	}
+	prefix := int64(t.Config[4]&3) + 1
+	for at := int64(0); at+prefix < int64(s.size); {
+		head, err := t.file.read("frame", s.at+at, prefix+1)
+		if err != nil {
+			return false
+		}
+		if kind := head[prefix] & 31; kind >= 1 && kind <= 5 { // a slice, which 5 is of an IDR picture
+			return kind == 5
+		}
+		length := int64(0)
+		for _, b := range head[:prefix] {
+			length = length<<8 | int64(b)
+		}
+		at += prefix + length
+	}
+	return false
+}
+
+var errLeftOut = errors.New("the next frame's picture comes instead")
+
+// decodeRun yields frames from to to-1, and returns whether to go on.
+func (t *Track) decodeRun(ctx context.Context, from, to int, yield func(*tensor.Tensor, error) bool) bool {
+	r := t.plan(from, to)
+	if r.want[0] < 0 {
+		yield(nil, t.lostError(from, r.lost))
+		return false
+	}
+	p, err := t.start(ctx, r)
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	defer p.stop()
+	for i, want := range r.want {
+		var frame *tensor.Tensor
+		rank, err := int32(-1), error(nil)
+		for want >= 0 && rank < want && err == nil {
+			rank, frame, err = p.next()
+		}
+		switch {
+		case ctx.Err() != nil:
+			err = ctx.Err()
+		case want < 0:
+			err = t.lostError(from+i, r.lost)
+		case err != nil:
+			err = p.explain(from+i, err)
+		case rank != want:
+			err = p.explain(from+i, errLeftOut)
+		}
+		if err != nil {
+			frame = nil
+		}
+		if !yield(frame, err) || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *Track) lostError(frame, sample int) error {
+	s := t.samples[sample]
+	return t.file.fail(min(s.at, t.file.size), dataset.ErrTruncated, fmt.Sprintf("decode frame %d", frame), fmt.Sprintf("no bytes of sample %d", sample+1), "the frames that it needs")
+}

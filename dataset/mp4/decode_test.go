@@ -1,0 +1,263 @@
+package mp4
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/tensor"
+)
+
+// collect decodes frames and returns how many there were before the error.
+func collect(ctx context.Context, v dataset.FrameDecoder, from, to int) (n int, err error) {
+	for _, err := range v.DecodeFrames(ctx, from, to) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// script makes a program that is used as ffmpeg.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ffmpeg")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755))
+	t.Setenv("ROBOCACHE_FFMPEG", path)
+	return path
+}
+
+func TestWithoutFFmpegTheErrorSaysHowToGiveIt(t *testing.T) {
+	v := openVideo(t, "testdata/av1.mp4")
+	for _, set := range []string{"PATH", "ROBOCACHE_FFMPEG"} {
+		t.Setenv(set, filepath.Join(t.TempDir(), "none"))
+		_, err := collect(context.Background(), v, 0, 1)
+		assert.ErrorIs(t, err, dataset.ErrUnsupported)
+		for _, word := range []string{"decode av1", "ffmpeg", "PATH", "ROBOCACHE_FFMPEG", "testdata/av1.mp4"} {
+			assert.ErrorContains(t, err, word)
+		}
+	}
+	b, err := v.ReadFrame(context.Background(), 0)
+	assert.NoError(t, err)
+	assert.NotEmpty(t, b)
+}
+
+func TestFFmpegsLastWordIsInTheError(t *testing.T) {
+	v := openVideo(t, "testdata/h264_back.mp4")
+	for text, want := range map[string]string{
+		"echo one >&2; echo the reason >&2; exit 3": "ffmpeg: the reason",
+		"exit 3": "exit status 3",
+		"exit 0": "no picture of it from ffmpeg",
+		"echo 'not Matroska but something else of its own'":   "decode frame 2",
+		"head -c 100000 /dev/zero":                            "decode frame 2",
+		"head -c 100000 /dev/urandom":                         "decode frame 2",
+		"cat > /dev/null; head -c 9000 /dev/zero >&2; exit 1": "decode frame 2",
+	} {
+		script(t, text)
+		_, err := collect(context.Background(), v, 2, 5)
+		assert.ErrorIs(t, err, dataset.ErrCorrupt, text)
+		assert.ErrorContains(t, err, want, text)
+	}
+	script(t, "echo 'Decoding requested, but no decoder found for: h264' >&2; exit 1")
+	_, err := collect(context.Background(), v, 2, 5)
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+}
+
+func TestAFrameThatFFmpegLeavesOutIsAnErrorAndNotAnother(t *testing.T) {
+	needFFmpeg(t)
+	ctx := context.Background()
+	v := openVideo(t, "testdata/h264_back.mp4")
+	script(t, `shift; exec ffmpeg "$@"`) // without -nostdin
+	n, err := collect(ctx, v, 0, 24)
+	require.NoError(t, err)
+	require.Equal(t, 24, n)
+	script(t, `set -- $(echo "$@" | sed 's/-map 0:v:0/-map 0:v:0 -vf select=not(eq(n\\,5)) -vsync 2/'); exec ffmpeg "$@"`)
+	n, err = collect(ctx, v, 0, 24)
+	assert.Equal(t, 5, n)
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+	assert.ErrorContains(t, err, "decode frame 5")
+}
+
+func TestABrokenFrameCostsItsKeyFramesRestOnly(t *testing.T) {
+	needFFmpeg(t)
+	ctx := context.Background()
+	data, err := os.ReadFile("testdata/h264_back.mp4")
+	require.NoError(t, err)
+	whole := openVideo(t, "testdata/h264_back.mp4")
+	for i := range 8 { // frames 8 to 15 are those of the second key frame
+		s := whole.samples[8+i]
+		broken := slices.Clone(data)
+		for k := range s.size {
+			broken[s.at+int64(k)] = 0xff
+		}
+		v, err := open(broken)
+		require.NoError(t, err)
+		n, err := collect(ctx, v, 0, 24)
+		assert.ErrorIs(t, err, dataset.ErrCorrupt, "sample %d", i)
+		assert.Less(t, n, 16)
+		n, err = collect(ctx, v, 0, 8)
+		assert.NoError(t, err)
+		assert.Equal(t, 8, n)
+		n, err = collect(ctx, v, 16, 24)
+		assert.NoError(t, err)
+		assert.Equal(t, 8, n)
+	}
+}
+
+func TestAFrameThatNeedsALostOneIsAnError(t *testing.T) {
+	needFFmpeg(t)
+	ctx := context.Background()
+	v := openVideo(t, "testdata/h264_back.mp4")
+	frame := int(slices.Index(v.order, 12))
+	lost := *v
+	lost.samples = slices.Clone(v.samples)
+	lost.samples[12].size = 0
+	lost.order, lost.ticks = slices.Delete(slices.Clone(v.order), frame, frame+1), slices.Delete(slices.Clone(v.ticks), frame, frame+1)
+	n, err := collect(ctx, &lost, 0, 23)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	assert.ErrorContains(t, err, "sample 13")
+	assert.GreaterOrEqual(t, n, 8)
+	_, err = collect(ctx, &lost, 14, 15)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	n, err = collect(ctx, &lost, 15, 23)
+	assert.NoError(t, err)
+	assert.Equal(t, 8, n)
+}
+
+func TestTheEndOfTheContextEndsFFmpeg(t *testing.T) {
+	needFFmpeg(t)
+	before := runtime.NumGoroutine()
+	v := openVideo(t, "testdata/joined.mp4")
+	ctx, cancel := context.WithCancel(context.Background())
+	n := 0
+	for _, err := range v.DecodeFrames(ctx, 0, v.Len()) {
+		if n++; n == 3 {
+			cancel()
+			continue
+		}
+		if n > 3 {
+			assert.ErrorIs(t, err, context.Canceled)
+			break
+		}
+		assert.NoError(t, err)
+	}
+	assert.Equal(t, 4, n)
+	for range v.DecodeFrames(context.Background(), 0, v.Len()) {
+		break // a caller who has enough
+	}
+	script(t, "exec sleep 60")
+	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := collect(ctx, v, 0, 1)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Less(t, time.Since(began), 20*time.Second)
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "goroutines left behind")
+}
+
+func TestAPathIsNeverAnOption(t *testing.T) {
+	needFFmpeg(t)
+	data, err := os.ReadFile("testdata/av1.mp4")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"-version", "concat:a|b.mp4", "http:", "50%d.mp4"} {
+		require.NoError(t, os.WriteFile(name, data, 0o644))
+		n, err := collect(context.Background(), openVideo(t, name), 2, 5)
+		assert.NoError(t, err)
+		assert.Equal(t, 3, n)
+	}
+}
+
+func TestARangeThatThereIsNotIsAnError(t *testing.T) {
+	v := openVideo(t, "testdata/av1.mp4")
+	clip := v.Clip(20, 30).(dataset.FrameDecoder) // beyond the track's 24
+	for _, c := range []struct {
+		d        dataset.FrameDecoder
+		from, to int
+	}{{v, -1, 2}, {v, 3, 2}, {v, 0, 25}, {clip, -1, 2}, {clip, 0, 11}, {clip, 0, 5}, {clip, 3, 2}} {
+		_, err := collect(context.Background(), c.d, c.from, c.to)
+		var r *dataset.RangeError
+		assert.ErrorAs(t, err, &r, "%d to %d", c.from, c.to)
+	}
+	n, err := collect(context.Background(), v, 24, 24)
+	assert.NoError(t, err)
+	assert.Zero(t, n)
+}
+
+func TestEditsInAnotherOrderDecodeInTheirs(t *testing.T) {
+	needFFmpeg(t)
+	v := openVideo(t, "testdata/h264_back.mp4")
+	swapped := *v
+	swapped.order = append(slices.Clone(v.order[12:]), v.order[:12]...)
+	pixels := func(v *Track) (list [][]uint8) {
+		for frame, err := range v.DecodeFrames(context.Background(), 0, 24) {
+			require.NoError(t, err)
+			b, err := tensor.Data[uint8](frame)
+			require.NoError(t, err)
+			list = append(list, b)
+		}
+		return list
+	}
+	want := pixels(v)
+	assert.Equal(t, append(slices.Clone(want[12:]), want[:12]...), pixels(&swapped))
+}
+
+func TestOutputThatIsNotFFmpegsIsAnError(t *testing.T) {
+	for _, text := range []string{
+		"", "\x18\x53\x80\x67\x01\xff\xff\xff\xff\xff\xff\xff", "\x00", "\x00\x00\x00", "\xa3", "\xa3\x84", "\xa3\x84\x81\x00\x00\x80", "\xe7\x88\xff\xff\xff\xff\xff\xff\xff\xff",
+		"\xb0\x84\xff\xff\xff\xff\xba\x84\xff\xff\xff\xff\xa3\x84\x81\x00\x00\x80", "\xec\x81", strings.Repeat("\xec\x80", 1000),
+	} {
+		p := pictures{r: bufio.NewReader(strings.NewReader(text))}
+		_, _, err := p.next()
+		assert.Error(t, err, "% x", text)
+	}
+	const good = "\xe7\x82\x01\x00\xb0\x81\x02\xba\x81\x01\xec\x82??\xa3\x8a\x81\xff\xff\x80abcdef"
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		broken := []byte(good)
+		broken[rng.IntN(len(good))] = byte(rng.Uint32())
+		p := pictures{r: bufio.NewReader(bytes.NewReader(broken))}
+		for err := error(nil); err == nil; _, _, err = p.next() {
+		}
+	}
+	p := pictures{r: bufio.NewReader(strings.NewReader(good))}
+	ms, picture, err := p.next()
+	assert.NoError(t, err)
+	assert.Equal(t, int64(255), ms)
+	assert.Equal(t, "abcdef", string(picture))
+	_, _, err = p.next()
+	assert.True(t, err == io.EOF)
+}
+
+func TestTheTailOfWhatIsSaidIsKept(t *testing.T) {
+	var s tail
+	for range 1000 {
+		_, err := s.Write(bytes.Repeat([]byte("x"), 100))
+		require.NoError(t, err)
+	}
+	_, err := s.Write([]byte("\nthe last\n"))
+	require.NoError(t, err)
+	assert.Equal(t, "the last", s.last())
+	assert.Less(t, len(s.b), 5000)
+	assert.Empty(t, new(tail).last())
+}

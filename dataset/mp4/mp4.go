@@ -1,0 +1,276 @@
+package mp4
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// File is an open mp4 or mov file. Its methods may be called from any goroutine.
+type File struct {
+	source
+	closer io.Closer
+	moov   box
+	video  func() (*Track, error)
+	damage dataset.Damages
+}
+
+// Open opens a file. One without moov, which ffmpeg writes last, is a *dataset.FormatError.
+func Open(path string) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := file.Stat()
+	if err == nil {
+		f := &File{source: source{r: file, size: st.Size(), path: path}, closer: file}
+		if err = f.open(); err == nil {
+			return f, nil
+		}
+	}
+	file.Close()
+	return nil, err
+}
+
+// NewReader opens a file of that many bytes.
+func NewReader(r io.ReaderAt, size int64) (*File, error) {
+	f := &File{source: source{r: r, size: size}}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close closes what Open opened. Close twice is fine; frames cannot be read any more.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	if err := f.closer.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Video returns the first video track, the same at each call. A file without one is an error that is dataset.ErrNotFound.
+func (f *File) Video() (*Track, error) { return f.video() }
+
+func (f *File) open() error {
+	f.video = sync.OnceValues(f.firstVideo)
+	last := "nothing"
+	var broken error
+	for b, err := range f.boxes(0, f.size) {
+		if err != nil {
+			broken = err
+			break
+		}
+		last = fmt.Sprintf("%q of %d bytes at byte %d", b.kind, b.end-b.at, b.at)
+		switch {
+		case b.kind == "moof":
+			return f.fragmented(b)
+		case b.kind == "moov" && f.moov.kind == "":
+			f.moov = b
+		}
+		if b.cut {
+			last += ", cut off"
+			f.damage.Add("boxes that end behind the file", 0, f.fail(b.at, dataset.ErrTruncated, "box", last, "all of it"))
+		}
+	}
+	if f.moov.kind != "" {
+		if bad, ok := dataset.AsDamage(broken); ok {
+			f.damage.Add("bytes that are no boxes", f.size-bad.Offset, bad)
+		} else if broken != nil {
+			return broken
+		}
+		return nil
+	}
+	if broken != nil {
+		return broken
+	}
+	return f.fail(f.size, dataset.ErrTruncated, "moov, the list of the frames", "a file without it, whose last box is "+last, "one: writers add it when they close the file")
+}
+
+func (f *File) fragmented(b box) error {
+	return f.fail(b.at, dataset.ErrUnsupported, "layout", "a fragmented file ("+b.kind+")", "one with all frames listed in moov; ffmpeg -i IN -c copy OUT makes one")
+}
+
+// Track is a video track. Its methods may be called from any goroutine; do not write to its fields. Time and Key of a frame that there is not panic, as
+// the elements of a slice do.
+type Track struct {
+	Codec         string // "h264", "hevc", "av1", "vp9", "mpeg4", else the four letters by which the file names it, without spaces
+	Width, Height int    // pixels, before a rotation that the file may ask for
+	Timescale     uint32 // ticks a second
+	Config        []byte // the decoder's configuration, as it is in avcC, hvcC, av1C, vpcC or esds; nil where there is none
+	Bits          int    // of a colour channel, as Config says; 0 if it does not
+	Hidden        int    // frames that are in the file and that the edit list does not show
+	// LeftOut lists the file's other tracks.
+	LeftOut []dataset.LeftOut
+	// Damage is what was lost because the file is broken or cut off there; nil where it is whole.
+	Damage dataset.Damages
+
+	file    *File
+	stsd    []byte   // the sample description, a box
+	samples []sample // in the file's order, which is that of decoding
+	order   []int32  // the samples in the order in which they are shown
+	ticks   []int64  // when each of those is
+}
+
+// sample is a frame's place and time before the edit list. One that was lost has size 0.
+type sample struct {
+	at, time int64
+	size     uint32
+	key      bool
+}
+
+// Len returns the number of frames.
+func (t *Track) Len() int { return len(t.order) }
+
+// Time returns when frame i is shown: ticks/timescale seconds, exactly.
+func (t *Track) Time(i int) (ticks int64, timescale uint32) { return t.ticks[i], t.Timescale }
+
+// Times returns the frames' times in nanoseconds, each rounded to the nearest from its exact fraction. They do not decrease.
+func (t *Track) Times() []int64 {
+	out := make([]int64, len(t.ticks))
+	for i := range out {
+		out[i] = t.nanoseconds(i)
+	}
+	return out
+}
+
+func (t *Track) nanoseconds(i int) int64 {
+	ns, _ := rescale(t.ticks[i], 1e9, uint64(t.Timescale))
+	return ns
+}
+
+// rescale returns v*mul/div rounded to the nearest, halves away from 0, and false if it is 2^62 or more. The result is held at 2^62 then.
+func rescale(v int64, mul, div uint64) (int64, bool) {
+	neg := v < 0
+	u := uint64(v)
+	if neg {
+		u = -u
+	}
+	hi, lo := bits.Mul64(u, mul)
+	lo, carry := bits.Add64(lo, div/2, 0)
+	hi += carry
+	q := uint64(math.MaxUint64)
+	if hi < div {
+		q, _ = bits.Div64(hi, lo, div)
+	}
+	ok := q < maxTime
+	out := int64(min(q, maxTime))
+	if neg {
+		out = -out
+	}
+	return out, ok
+}
+
+// maxTime is as far as a time may be from 0, in ticks and in nanoseconds: 146 years in the latter.
+const maxTime = 1 << 62
+
+// Nearest returns the frame whose time is nearest to a time in nanoseconds, the earlier of two, and how much later than that it is shown. A track
+// without frames gives -1.
+func (t *Track) Nearest(ns int64) (frame int, off int64) {
+	if len(t.ticks) == 0 {
+		return -1, 0
+	}
+	ns = min(max(ns, -maxTime), maxTime)
+	i := sort.Search(len(t.ticks), func(i int) bool { return t.nanoseconds(i) >= ns })
+	if i == len(t.ticks) || i > 0 && ns-t.nanoseconds(i-1) <= t.nanoseconds(i)-ns {
+		i--
+	}
+	return i, t.nanoseconds(i) - ns
+}
+
+// Key reports whether frame i is a key frame, which decodes without another.
+func (t *Track) Key(i int) bool { return t.samples[t.order[i]].key }
+
+// ReadFrame returns frame i as it is encoded; see the package comment for what the bytes are. The caller may keep them. A number that there is not is a
+// *dataset.RangeError.
+func (t *Track) ReadFrame(ctx context.Context, i int) ([]byte, error) {
+	if err := t.check(i); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := t.samples[t.order[i]]
+	return t.file.read(fmt.Sprintf("frame %d", i), s.at, int64(s.size))
+}
+
+func (t *Track) check(i int) error {
+	if i < 0 || i >= len(t.order) {
+		return &dataset.RangeError{What: "frame", Got: i, Len: len(t.order)}
+	}
+	return nil
+}
+
+// firstVideo finds the first video track and reads it.
+func (f *File) firstVideo() (*Track, error) {
+	boxes, traks, broken := f.children(f.moov, "trak")
+	if b, ok := boxes["mvex"]; ok {
+		return nil, f.fragmented(b)
+	}
+	var t *Track
+	var mdia map[string]box
+	var edts box
+	var others []dataset.LeftOut
+	for i, trak := range traks {
+		parts, _, brokenTrak := f.children(trak, "")
+		media, _, brokenMedia := f.children(parts["mdia"], "")
+		hdlr, err := f.read("hdlr", media["hdlr"].body, min(12, media["hdlr"].size()))
+		switch {
+		case errors.Is(err, dataset.ErrClosed):
+			return nil, err
+		case t == nil && len(hdlr) == 12 && string(hdlr[8:]) == "vide":
+			t, mdia, edts = &Track{file: f, Damage: slices.Clone(f.damage)}, media, parts["edts"]
+			for _, err := range []error{broken, brokenTrak, brokenMedia} {
+				t.damaged(err)
+			}
+		case len(hdlr) == 12:
+			others = append(others, dataset.LeftOut{Name: fmt.Sprintf("track %d (%q)", i+1, hdlr[8:]), Count: 1, Reason: "the first video is read"})
+		default:
+			others = append(others, dataset.LeftOut{Name: fmt.Sprintf("track %d", i+1), Count: 1, Reason: "it does not say what it is"})
+		}
+	}
+	switch {
+	case t != nil:
+		t.LeftOut = others
+		if err := t.read(boxes["mvhd"], edts, mdia); err != nil {
+			return nil, err
+		}
+		return t, nil
+	case broken != nil:
+		return nil, broken
+	}
+	return nil, f.fail(f.moov.at, dataset.ErrNotFound, "video track", fmt.Sprintf("%d tracks of other kinds", len(traks)), "one")
+}
+
+// timescale reads the ticks a second of mvhd or mdhd.
+func (f *File) timescale(b box, name string) (uint32, error) {
+	head, err := f.read(name, b.body, min(b.size(), 24))
+	if err != nil {
+		return 0, err
+	}
+	at := 12
+	if len(head) > 0 && head[0] == 1 {
+		at = 20
+	}
+	if len(head) < at+4 {
+		return 0, f.fail(b.at, dataset.ErrCorrupt, name, fmt.Sprintf("%d bytes", b.size()), fmt.Sprintf("at least %d", at+4))
+	}
+	scale := binary.BigEndian.Uint32(head[at:])
+	if scale == 0 {
+		return 0, f.fail(b.body+int64(at), dataset.ErrCorrupt, name+": timescale", "0", "ticks a second")
+	}
+	return scale, nil
+}

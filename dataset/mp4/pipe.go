@@ -1,0 +1,188 @@
+package mp4
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+
+	"github.com/robocache/robocache/tensor"
+)
+
+// The file that ffmpeg reads has 25 ticks a second, so that a frame's number is its time, in whole milliseconds too.
+const (
+	tickRate   = 25
+	tickMillis = 1000 / tickRate
+)
+
+// atom returns a box.
+func atom(kind string, parts ...[]byte) []byte {
+	body := slices.Concat(parts...)
+	return slices.Concat(binary.BigEndian.AppendUint32(nil, uint32(8+len(body))), []byte(kind), body)
+}
+
+// words returns numbers of 4 bytes each.
+func words(list ...uint32) []byte {
+	out := make([]byte, 0, 4*len(list))
+	for _, v := range list {
+		out = binary.BigEndian.AppendUint32(out, v)
+	}
+	return out
+}
+
+// header returns all that an mp4 file of the samples has before their bytes. They lie in it as they are decoded, and sample i is shown at its rank plus
+// shift, which keeps offsets positive.
+func (t *Track) header(r run) (head []byte, shift int32) {
+	n := uint32(len(r.samples))
+	for i, rank := range r.rank {
+		shift = max(shift, int32(i)-rank)
+	}
+	sizes, later, keys := []uint32{0, 0, n}, []uint32{0, n}, []uint32{0, 0}
+	total := uint64(0)
+	for i, s := range r.samples {
+		sizes = append(sizes, s.size)
+		later = append(later, 1, uint32(r.rank[i]+shift-int32(i)))
+		if s.key {
+			keys = append(keys, uint32(i+1))
+		}
+		total += uint64(s.size)
+	}
+	keys[1] = uint32(len(keys) - 2)
+	stsd := slices.Clone(t.stsd)
+	binary.BigEndian.PutUint32(stsd, uint32(len(stsd)))
+	binary.BigEndian.PutUint16(stsd[14:], 1) // the bytes are in this file
+	unity := []uint32{1 << 16, 0, 0, 0, 1 << 16, 0, 0, 0, 1 << 30}
+	width, height := uint32(t.Width)<<16, uint32(t.Height)<<16
+	build := func(offset uint64) []byte {
+		stbl := atom("stbl",
+			atom("stsd", words(0, 1), stsd), atom("stts", words(0, 1, n, 1)), atom("ctts", words(later...)), atom("stss", words(keys...)),
+			atom("stsc", words(0, 1, 1, n, 1)), atom("stsz", words(sizes...)), atom("co64", words(0, 1, uint32(offset>>32), uint32(offset))))
+		minf := atom("minf", atom("vmhd", words(1, 0, 0)), atom("dinf", atom("dref", words(0, 1), atom("url ", words(1)))), stbl)
+		mdia := atom("mdia", atom("mdhd", words(0, 0, 0, tickRate, n, 0x55c4<<16)), atom("hdlr", words(0, 0), []byte("vide"), words(0, 0, 0), []byte{0}), minf)
+		tkhd := atom("tkhd", words(3, 0, 0, 1, 0, n, 0, 0, 0, 0), words(unity...), words(width, height))
+		mvhd := atom("mvhd", words(0, 0, 0, tickRate, n, 1<<16, 1<<24, 0, 0), words(unity...), words(0, 0, 0, 0, 0, 0, 2))
+		moov := atom("moov", mvhd, atom("trak", tkhd, mdia))
+		mdat := binary.BigEndian.AppendUint64(append(words(1), "mdat"...), 16+total)
+		return slices.Concat(atom("ftyp", []byte("isom"), words(0x200), []byte("isom")), moov, mdat)
+	}
+	return build(uint64(len(build(0)))), shift
+}
+
+// pictures reads Matroska as far as ffmpeg writes it for one stream of raw pictures.
+type pictures struct {
+	r             *bufio.Reader
+	width, height int
+	cluster       int64 // the time of the blocks' cluster, ms
+}
+
+// The elements of Matroska that matter here. What is in those of the first line is read, others are passed over.
+const (
+	segment, cluster, tracks, trackEntry, video, blockGroup = 0x18538067, 0x1f43b675, 0x1654ae6b, 0xae, 0xe0, 0xa0
+	timecode, pixelWidth, pixelHeight, simpleBlock, block   = 0xe7, 0xb0, 0xba, 0xa3, 0xa1
+)
+
+// next returns the next picture and its time in milliseconds, or io.EOF.
+func (p *pictures) next() (ms int64, picture []byte, err error) {
+	for {
+		id, err := p.number(true)
+		if err != nil {
+			return 0, nil, err
+		}
+		size, err := p.number(false)
+		if err != nil {
+			return 0, nil, unexpected(err)
+		}
+		switch id {
+		case segment, cluster, tracks, trackEntry, video, blockGroup:
+		case timecode, pixelWidth, pixelHeight:
+			v, err := p.unsigned(size)
+			if err != nil {
+				return 0, nil, err
+			}
+			switch id {
+			case timecode:
+				p.cluster = v
+			case pixelWidth:
+				p.width = int(v)
+			default:
+				p.height = int(v)
+			}
+		case simpleBlock, block:
+			return p.block(size)
+		default:
+			if _, err := io.CopyN(io.Discard, p.r, int64(size)); err != nil {
+				return 0, nil, unexpected(err)
+			}
+		}
+	}
+}
+
+var errNotMatroska = errors.New("not the Matroska that ffmpeg writes")
+
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// number reads an element's name, with the bit that marks its length, or a size, without.
+func (p *pictures) number(marked bool) (uint64, error) {
+	first, err := p.r.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	n := bits.LeadingZeros8(first) // bytes that follow
+	if n == 8 {
+		return 0, errNotMatroska
+	}
+	v := uint64(first)
+	if !marked {
+		v &^= 1 << (7 - n)
+	}
+	for range n {
+		b, err := p.r.ReadByte()
+		if err != nil {
+			return 0, unexpected(err)
+		}
+		v = v<<8 | uint64(b)
+	}
+	return v & (1<<62 - 1), nil
+}
+
+func (p *pictures) unsigned(size uint64) (v int64, err error) {
+	if size > 7 {
+		return 0, errNotMatroska
+	}
+	for range size {
+		b, err := p.r.ReadByte()
+		if err != nil {
+			return 0, unexpected(err)
+		}
+		v = v<<8 | int64(b)
+	}
+	return v, nil
+}
+
+// block reads a picture: the track's number, 2 bytes of time after the cluster's, a byte of flags, and the pixels.
+func (p *pictures) block(size uint64) (ms int64, picture []byte, err error) {
+	var head [4]byte
+	if _, err := io.ReadFull(p.r, head[:]); err != nil {
+		return 0, nil, unexpected(err)
+	}
+	pixels := int64(p.width) * int64(p.height)
+	if p.width <= 0 || p.height <= 0 || p.width > maxPixels || p.height > maxPixels || pixels > maxPixels || size != uint64(3*pixels+4) {
+		return 0, nil, fmt.Errorf("a picture of %d bytes, want 3 for each of %dx%d pixels", size-4, p.width, p.height)
+	}
+	t, err := tensor.New(tensor.U8, int(3*pixels))
+	if err != nil {
+		return 0, nil, err
+	}
+	if picture, err = tensor.Data[uint8](t); err == nil {
+		_, err = io.ReadFull(p.r, picture)
+	}
+	return p.cluster + int64(int16(binary.BigEndian.Uint16(head[1:]))), picture, unexpected(err)
+}

@@ -1,0 +1,81 @@
+package rlds
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// labelsEnd is what files of the names of class labels are called after the feature: "steps-observation-mode.labels.txt".
+const labelsEnd = ".labels.txt"
+
+// maxLabels is how long such a file may be, bytes.
+const maxLabels = 1 << 20
+
+// declared returns the streams and media streams that features.json speaks of. Open dimensions are -1.
+func declared(leaves []*leaf) (list []dataset.Feature) {
+	for _, l := range leaves {
+		if !l.perStep() || l.kind == texts || l.why != "" {
+			continue
+		}
+		f := dataset.Feature{Name: l.name(), DType: l.dtype, Shape: slices.Clone(l.row())}
+		for i, d := range f.Shape {
+			if l.kind == images && d == 0 {
+				f.Shape[i] = -1
+			}
+		}
+		if strings.HasPrefix(l.class, "BBox") {
+			f.Names = []string{"ymin", "xmin", "ymax", "xmax"}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// readLabels takes the names of class labels, one a line, from the files beside features.json. Each file becomes an attribute by its own name.
+func (p *plan) readLabels(leaves []*leaf) {
+	for _, l := range leaves {
+		name := strings.ReplaceAll(l.key, "/", "-") + labelsEnd
+		if l.class != "ClassLabel" || !p.has[name] {
+			continue
+		}
+		labels, err := labelsOf(filepath.Join(p.dir, name))
+		if err != nil {
+			p.problem(name, "names of class labels that cannot be read: "+err.Error())
+			continue
+		}
+		p.say(name, strings.Join(labels, "\n"))
+		if n := int64(l.classes); n > 0 && n != int64(len(labels)) {
+			p.problem(name, fmt.Sprintf("got %d names, want %d as features.json says", len(labels), n))
+		}
+	}
+}
+
+// labelsOf reads a file of names. Lines without one do not count.
+func labelsOf(path string) (names []string, err error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxLabels {
+		return nil, fmt.Errorf("got %v of %d bytes, want a file of at most %d", st.Mode(), st.Size(), maxLabels)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(b) {
+		return nil, fmt.Errorf("got bytes that are no UTF-8")
+	}
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line != "" {
+			names = append(names, line)
+		}
+	}
+	return names, nil
+}

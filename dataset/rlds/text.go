@@ -1,0 +1,107 @@
+package rlds
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// taskOf returns the leaf that says what is to be done, or nil: a text, of the steps rather than of the episode, or numbers that spell one, as
+// language_table has them.
+func taskOf(leaves []*leaf) *leaf {
+	names := []string{"language_instruction", "natural_language_instruction"}
+	rank := func(l *leaf) int {
+		i := slices.Index(names, l.last())
+		switch {
+		case l.why != "":
+		case l.kind == texts && i >= 0 && l.perStep():
+			return i
+		case l.kind == texts && i >= 0:
+			return i + 2
+		case l.last() == "instruction" && l.perStep() && l.depth == 1 && l.dtype == "int32" && len(l.shape) == 1 && l.encoding == "":
+			return 4
+		}
+		return 5
+	}
+	if len(leaves) == 0 {
+		return nil
+	}
+	best := slices.MinFunc(leaves, func(a, b *leaf) int {
+		return cmp.Or(rank(a)-rank(b), len(a.key)-len(b.key), cmp.Compare(a.key, b.key))
+	})
+	if rank(best) == 5 {
+		return nil
+	}
+	return best
+}
+
+// say takes a text that is that of the whole episode: the task, or an attribute.
+func (b *builder) say(p *part, text string) {
+	if p.leaf == b.set.task {
+		b.e.Attributes.Task = text
+		return
+	}
+	b.e.Attributes.Other[p.key] = text
+}
+
+// text takes the text of each step: that of the episode where all are the same, else an attribute that says where it changes. Steps without a text do
+// not make a task another one.
+func (b *builder) text(p *part) {
+	var last, only []byte // the text before; the only one that is not empty
+	var changes []string
+	step, bad, several := 0, -1, false
+	_ = p.values(nil, func(w wire) { // count has seen that it is sound
+		if step == 0 || !bytes.Equal(w.b, last) {
+			if bad < 0 && !utf8.Valid(w.b) {
+				bad = step
+			}
+			if bad < 0 {
+				changes = append(changes, fmt.Sprintf("%d: %s", step, w.b))
+			}
+			if last = w.b; len(w.b) > 0 {
+				several = several || len(only) > 0 && !bytes.Equal(w.b, only)
+				only = w.b
+			}
+		}
+		step++
+	})
+	switch {
+	case bad >= 0:
+		b.leave(p.name(), p.n, fmt.Sprintf("bytes that are no UTF-8, in step %d", bad))
+	case len(changes) == 1:
+		b.say(p, string(last))
+	case len(changes) > 1:
+		b.e.Attributes.Other[p.key] = strings.Join(changes, "\n")
+		if p.leaf == b.set.task && !several {
+			b.e.Attributes.Task = string(only)
+		}
+	}
+}
+
+// text returns what numbers say that are the bytes of a text in UTF-8, of which zeros fill the rest; empty if they are none, or change.
+func (v *values) text(width int) string {
+	if len(v.double) < width || width == 0 {
+		return ""
+	}
+	for i, x := range v.double[width:] {
+		if x != v.double[i] {
+			return ""
+		}
+	}
+	var b []byte
+	for _, x := range v.double[:width] {
+		if x < 0 || x > 255 {
+			return ""
+		}
+		if x != 0 {
+			b = append(b, byte(x))
+		}
+	}
+	if !utf8.Valid(b) {
+		return ""
+	}
+	return string(b)
+}
