@@ -176,7 +176,11 @@ func match(path string, named bool) (Format, bool, error) {
 func known() string {
 	var list []string
 	for _, f := range Formats() {
-		list = append(list, f.Name+" ("+strings.Join(f.Extensions, ", ")+")")
+		what := "a folder"
+		if len(f.Extensions) > 0 {
+			what = strings.Join(f.Extensions, ", ")
+		}
+		list = append(list, f.Name+" ("+what+")")
 	}
 	return strings.Join(list, ", ")
 }

@@ -13,7 +13,7 @@
 // A cloud has points [N,3] and a feature tensor [N,F] with a named column for each of the F features, each float32, or float64 where
 // the file has doubles.
 //
-// The readers are in the folders below, one format each. They take whole files, block while they read, start no
-// goroutine (decoding a video runs a program), and hand over host memory that belongs to the caller. What a file holds and a reader cannot give is an
+// The readers are in the folders below, one format each. They take whole files, block while they read, leave no goroutine behind (decoding a video
+// runs a program), and hand over host memory that belongs to the caller. What a file holds and a reader cannot give is an
 // error or a count, never silence. A file that breaks its format is a [*FormatError] with the byte where it does.
 package dataset

@@ -165,3 +165,13 @@ func TestFramesAreReadWhenTheyAreAskedFor(t *testing.T) {
 		assert.ErrorAs(t, err, &index)
 	}
 }
+
+func TestStepsThatAreLeftKeepTheirTimes(t *testing.T) {
+	all, err := dataset.StepTimes(5, 30)
+	require.NoError(t, err)
+	some, err := dataset.StepTimesOf([]int{0, 3, 4}, 30)
+	require.NoError(t, err)
+	assert.Equal(t, []int64{all[0], all[3], all[4]}, some)
+	_, err = dataset.StepTimesOf([]int{1 << 40}, 30)
+	assert.ErrorIs(t, err, dataset.ErrOption, "a thousand years")
+}

@@ -56,17 +56,37 @@ func IsRate(rate float64) bool { return rate >= 1e-6 && rate <= 1e9 }
 // StepTimes returns the timestamps of n steps, ns: round(i*1e9/rate). Rate 0 is for steps of which nobody says how many a second there are: a second
 // each. What int64 nanoseconds do not hold is an *OptionError.
 func StepTimes(n int, rate float64) ([]int64, error) {
-	if rate == 0 {
-		rate = 1
-	}
-	if last := float64(n) * 1e9 / rate; last >= 1<<62 {
-		return nil, &OptionError{"Rate", strconv.FormatFloat(rate, 'g', -1, 64), fmt.Sprintf("more: %d steps take more than 146 years", n)}
+	if _, err := stepTime(n, rate); err != nil {
+		return nil, err
 	}
 	times := make([]int64, n)
 	for i := range times {
-		times[i] = int64(math.Round(float64(i) * 1e9 / rate))
+		times[i], _ = stepTime(i, rate)
 	}
 	return times, nil
+}
+
+// StepTimesOf returns the timestamps of these steps, from 0 on, as StepTimes has them: of an episode that lacks some.
+func StepTimesOf(steps []int, rate float64) ([]int64, error) {
+	times := make([]int64, len(steps))
+	for i, step := range steps {
+		var err error
+		if times[i], err = stepTime(step, rate); err != nil {
+			return nil, err
+		}
+	}
+	return times, nil
+}
+
+func stepTime(step int, rate float64) (int64, error) {
+	if rate == 0 {
+		rate = 1
+	}
+	at := float64(step) * 1e9 / rate
+	if at >= 1<<62 {
+		return 0, &OptionError{"Rate", strconv.FormatFloat(rate, 'g', -1, 64), fmt.Sprintf("more: %d steps take more than 146 years", step)}
+	}
+	return int64(math.Round(at)), nil
 }
 
 // OptionError is a field of Options that cannot be. It is ErrOption.

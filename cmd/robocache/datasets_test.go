@@ -28,6 +28,8 @@ type set struct {
 var sets = []set{
 	{path: "../../dataset/rlds/testdata/kinds", rate: 10, args: []string{"--rate=10"}, streams: []string{"action", "observation/joint_f64", "reward"}, episodes: 4, steps: 21},
 	{path: "../../dataset/robomimic/testdata/kinds.hdf5", rate: 20, streams: []string{"actions", "rewards"}, episodes: 3, steps: 15},
+	{path: "../../dataset/calvin/testdata/small", rate: 30, streams: []string{"actions", "robot_obs", "scene_obs"}, episodes: 3, steps: 13},
+	{path: "../../../shared/data/calvin_layout", rate: 30, streams: []string{"actions", "rel_actions", "robot_obs", "scene_obs"}, episodes: 2, steps: 18},
 	{path: "../../../shared/data/bridge_rlds", rate: 5, streams: []string{"action", "observation/state", "reward", "is_last"}, episodes: 25, steps: 250},
 	{path: "../../../shared/data/robomimic_bridge/lowdim_v18.hdf5", rate: 5, args: []string{"--rate=5"}, streams: []string{"actions", "obs/state", "rewards", "dones"}, episodes: 25, steps: 250},
 }

@@ -4,7 +4,10 @@ import "github.com/spf13/cobra"
 
 const fuseHelp = `Fuse puts up to 16 streams on one clock, side by side in one array, in one launch.
 
-IN is a ULog file (.ulg), a numpy archive (.npz), or a pipe of one of them. An archive holds NAME.values [S,D], [S] or records
+IN is a recording, or a dataset of several of which --episode is one: a file or folder of any format
+that robocache inspect reads, a numpy archive (.npz), or a pipe of one file; - is standard input.
+
+An archive (.npz, .safetensors) holds NAME.values [S,D], [S] or records
 [S], and NAME.times [S] of each stream: int64 nanoseconds, datetime64, or float64 or float32
 seconds, the same in all. Records NAME [S] with one field that is called timestamp, timestamps,
 time, times, t or stamp are a stream by themselves, on that clock. The clock of the output is the

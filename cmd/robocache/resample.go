@@ -43,8 +43,8 @@ type request struct {
 
 const resampleHelp = `Resample puts the streams of a recording on one clock.
 
-IN is a ULog file (.ulg) or a numpy archive (.npz), or a pipe of one of them; - is standard input.
-Of a folder of such files --episode says which, in the order of their names.
+IN is a recording, or a dataset of several of which --episode is one: a file or folder of any format
+that robocache inspect reads, a numpy archive (.npz), or a pipe of one file; - is standard input.
 
 Of a recording of streams it takes every one with at least two distinct timestamps, or those
 named with --stream, and --hz makes the clock over the time that they have in common. Floats

@@ -6,7 +6,8 @@
 package all
 
 import (
-	_ "github.com/robocache/robocache/dataset/csv" // each so that dataset.Open knows it
+	_ "github.com/robocache/robocache/dataset/calvin" // each so that dataset.Open knows it
+	_ "github.com/robocache/robocache/dataset/csv"
 	_ "github.com/robocache/robocache/dataset/npz"
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"

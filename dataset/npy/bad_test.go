@@ -215,3 +215,16 @@ func TestRowsOfNothingTakeNoTime(t *testing.T) {
 		t.Fatal("still going over them")
 	}
 }
+
+func TestHeaderOfObjects(t *testing.T) {
+	data, err := os.ReadFile("testdata/bad_object.npy")
+	require.NoError(t, err)
+	r := bytes.NewReader(data)
+	_, err = ReadObjectHeader(r)
+	require.NoError(t, err)
+	assert.Equal(t, byte(0x80), data[len(data)-r.Len()], "where the pickle begins")
+	data, err = os.ReadFile("testdata/f4_little.npy")
+	require.NoError(t, err)
+	_, err = ReadObjectHeader(bytes.NewReader(data))
+	assert.ErrorIs(t, err, dataset.ErrUnsupported)
+}

@@ -69,13 +69,35 @@ func (h *Header) Type() string {
 // ReadHeader reads up to the first byte of the data. It returns a *dataset.FormatError for a header that is cut, broken
 // or of a type whose elements have no fixed size.
 func ReadHeader(r io.Reader) (Header, error) {
-	var h Header
+	h, at, err := parseHeader(r)
+	if err != nil {
+		return h, err
+	}
+	return h, h.resolve(at)
+}
+
+// ReadObjectHeader reads up to the first byte of the data of an array of Python objects, which is a pickle of the whole array. An array of anything
+// else is a *dataset.FormatError that is dataset.ErrUnsupported.
+func ReadObjectHeader(r io.Reader) (Header, error) {
+	h, at, err := parseHeader(r)
+	if err != nil {
+		return h, err
+	}
+	if h.Descr = h.dtype.text; strings.TrimLeft(h.Descr, "|<>=") != "O" || h.dtype.record || len(h.dtype.shape) > 0 {
+		got := records.Quote(h.Descr)
+		return h, &dataset.FormatError{Format: "npy", Offset: at, Kind: dataset.ErrUnsupported, Msg: "element type", Got: got, Want: "O, Python objects"}
+	}
+	return h, nil
+}
+
+// parseHeader reads up to the first byte of the data. The header's text begins at the byte that it returns.
+func parseHeader(r io.Reader) (h Header, text int64, err error) {
 	head := make([]byte, 12)
 	if n, err := io.ReadFull(r, head[:10]); err != nil {
-		return h, short(err, int64(n), "file header")
+		return h, 0, short(err, int64(n), "file header")
 	}
 	if string(head[:6]) != magic {
-		return h, &dataset.FormatError{Format: "npy", Kind: dataset.ErrCorrupt, Msg: "file magic", Got: fmt.Sprintf("% x", head[:6]), Want: fmt.Sprintf("% x", magic)}
+		return h, 0, &dataset.FormatError{Format: "npy", Kind: dataset.ErrCorrupt, Msg: "file magic", Got: fmt.Sprintf("% x", head[:6]), Want: fmt.Sprintf("% x", magic)}
 	}
 	h.Version = int(head[6])
 	size, at := int64(0), int64(10)
@@ -84,25 +106,22 @@ func ReadHeader(r io.Reader) (Header, error) {
 		size = int64(binary.LittleEndian.Uint16(head[8:]))
 	case (head[6] == 2 || head[6] == 3) && head[7] == 0:
 		if n, err := io.ReadFull(r, head[10:]); err != nil {
-			return h, short(err, 10+int64(n), "file header")
+			return h, 0, short(err, 10+int64(n), "file header")
 		}
 		size, at = int64(binary.LittleEndian.Uint32(head[8:])), 12
 	default:
-		return h, &dataset.FormatError{Format: "npy", Offset: 6, Kind: dataset.ErrUnsupported, Msg: "file version", Got: fmt.Sprintf("%d.%d", head[6], head[7]), Want: "1.0, 2.0 or 3.0"}
+		return h, 0, &dataset.FormatError{Format: "npy", Offset: 6, Kind: dataset.ErrUnsupported, Msg: "file version", Got: fmt.Sprintf("%d.%d", head[6], head[7]), Want: "1.0, 2.0 or 3.0"}
 	}
 	if size > maxHeader {
-		return h, &dataset.FormatError{Format: "npy", Offset: 8, Kind: dataset.ErrTooLarge, Msg: "header length", Got: strconv.FormatInt(size, 10), Want: fmt.Sprintf("at most %d", maxHeader)}
+		return h, 0, &dataset.FormatError{Format: "npy", Offset: 8, Kind: dataset.ErrTooLarge, Msg: "header length", Got: strconv.FormatInt(size, 10), Want: fmt.Sprintf("at most %d", maxHeader)}
 	}
-	text := make([]byte, size)
-	if n, err := io.ReadFull(r, text); err != nil {
-		return h, short(err, at+int64(n), "array header")
+	raw := make([]byte, size)
+	if n, err := io.ReadFull(r, raw); err != nil {
+		return h, 0, short(err, at+int64(n), "array header")
 	}
 	h.size = at + size
-	p := literal{text: string(text), base: at, latin1: h.Version < 3}
-	if err := p.header(&h); err != nil {
-		return h, err
-	}
-	return h, h.resolve(at)
+	p := literal{text: string(raw), base: at, latin1: h.Version < 3}
+	return h, at, p.header(&h)
 }
 
 // BF16 is what HeaderOf takes for bfloat16, which numpy has no name for.

@@ -435,3 +435,23 @@ func Example() {
 	fmt.Println(f.Names(), values, columns, err)
 	// Output: [values columns] f32 [2,2] on host [roll pitch] <nil>
 }
+
+func TestAHeaderIsCheckedBeforeTheDataAreRead(t *testing.T) {
+	var b bytes.Buffer
+	w := NewWriter(&b, Options{})
+	require.NoError(t, w.Add("x", tensor.Must(tensor.Of([]float64{1, 2, 3}, 3))))
+	require.NoError(t, w.Close())
+	f := read(t, b.Bytes())
+	assert.Equal(t, int64(128+24), f.Size("x"))
+	assert.Zero(t, f.Size("y"))
+	got, err := f.Checked("x", func(h npy.Header) error {
+		assert.Equal(t, "float64 [3]", h.String())
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []int{3}, got.Shape())
+	_, err = f.Checked("x", func(npy.Header) error { return &dataset.FormatError{Format: "test", Kind: dataset.ErrShape} })
+	var bad *dataset.FormatError
+	require.ErrorAs(t, err, &bad)
+	assert.Equal(t, [2]string{"test", "x.npy"}, [2]string{bad.Format, bad.Path})
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"strings"
 
@@ -95,6 +96,29 @@ func (f *File) Header(name string) (npy.Header, error) {
 
 // Tensor reads an array of numbers, as npy.Read does. No such name is a *dataset.FormatError that is dataset.ErrNotFound.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) { return whole(f, name, npy.Read) }
+
+// Checked reads an array of numbers, as npy.Read does, if check takes its header; else the data are not read. Of an error of check that is a
+// *dataset.FormatError the path is set.
+func (f *File) Checked(name string, check func(npy.Header) error) (*tensor.Tensor, error) {
+	return whole(f, name, func(r io.Reader) (*tensor.Tensor, error) {
+		h, err := npy.ReadHeader(r)
+		if err != nil {
+			return nil, err
+		}
+		if err := check(h); err != nil {
+			return nil, err
+		}
+		return npy.ReadData(r, &h)
+	})
+}
+
+// Size returns how many bytes the archive says that an array has, its header and what is packed included; 0 if there is none of that name.
+func (f *File) Size(name string) int64 {
+	if m := f.members[name]; m != nil {
+		return int64(min(m.UncompressedSize64, math.MaxInt64))
+	}
+	return 0
+}
 
 // Times reads timestamps, as npy.ReadTimes does.
 func (f *File) Times(name string) (*tensor.Tensor, error) { return whole(f, name, npy.ReadTimes) }

@@ -1,0 +1,225 @@
+package calvin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+const (
+	format    = "calvin"
+	boundsFit = "ep_start_end_ids.npy" // tells a split's folder
+	rate      = 30                     // Hz: how fast CALVIN records
+)
+
+func init() {
+	dataset.Register(dataset.Format{
+		Name: format,
+		Folder: func(path string) bool {
+			return isSplit(path) || isLanguage(path) || isSplit(filepath.Join(path, "training")) || isSplit(filepath.Join(path, "validation"))
+		},
+		Open: func(ctx context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+			return Open(ctx, path, opt)
+		},
+	})
+}
+
+func isSplit(path string) bool {
+	st, err := os.Stat(filepath.Join(path, boundsFit))
+	return err == nil && st.Mode().IsRegular()
+}
+
+// isLanguage tells the folder of a split's annotations.
+func isLanguage(path string) bool {
+	full, err := filepath.Abs(path)
+	return err == nil && strings.HasPrefix(filepath.Base(full), languagePrefix) && isDir(full) && isSplit(filepath.Dir(full))
+}
+
+// Set is an open dataset. Its methods may be called from any goroutine.
+type Set struct {
+	path     string
+	language string // the folder of annotations whose spans are the episodes; empty where these are the rows
+	strict   bool
+	info     dataset.Info
+	episodes []place
+	closed   atomic.Bool
+}
+
+// place is where an episode lies.
+type place struct {
+	name  string
+	split *split
+	first int64 // frames, both inclusive
+	last  int64
+	span  *span // the annotation that it is; nil for play
+}
+
+// Open opens a dataset's folder, or that of one split, or that of a split's annotations. It reads which frames there are, and no frame. Strict refuses what is not as declared: frames that
+// are not there, lengths that disagree, annotations outside the episodes; and with an episode, frames that are broken or unlike the others.
+func Open(ctx context.Context, path string, opt dataset.Options) (*Set, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &Set{path: path, strict: opt.Strict}
+	if isLanguage(path) {
+		full, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		s.path, s.language = filepath.Split(full)
+	}
+	s.info.Attributes = map[string]string{}
+	if err := s.info.ChooseRate(opt.Rate, 0, rate); err != nil {
+		return nil, err
+	}
+	splits, err := s.openSplits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range splits {
+		s.info.Problems = append(s.info.Problems, p.problems...)
+		maps.Copy(s.info.Attributes, p.attributes)
+		s.addTasks(p)
+		if s.language == "" {
+			s.addPlay(p)
+		} else {
+			s.addLanguage(p)
+		}
+	}
+	if opt.Strict && len(s.info.Problems) > 0 {
+		p := s.info.Problems[0]
+		return nil, &dataset.FormatError{Format: format, Path: path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: p.Where, Got: p.What}
+	}
+	return s, nil
+}
+
+// openSplits opens the folders. One that cannot be read is a problem, unless it is the only one.
+func (s *Set) openSplits(ctx context.Context) ([]*split, error) {
+	folders := map[string]string{}
+	if isSplit(s.path) {
+		name := filepath.Base(s.path)
+		if full, err := filepath.Abs(s.path); err == nil {
+			name = filepath.Base(full)
+		}
+		folders[name] = s.path
+	} else {
+		for _, name := range []string{"training", "validation"} {
+			if st, err := os.Stat(filepath.Join(s.path, name)); err == nil && st.IsDir() {
+				folders[name] = filepath.Join(s.path, name)
+			}
+		}
+	}
+	var list []*split
+	var failed error
+	for _, name := range slices.Sorted(maps.Keys(folders)) {
+		p, err := openSplit(ctx, name, folders[name], s.language)
+		var bad *dataset.FormatError
+		switch {
+		case err == nil:
+			list = append(list, p)
+		case errors.Is(err, fs.ErrNotExist) || errors.As(err, &bad):
+			failed = err
+			s.problem(name, err.Error())
+		default:
+			return nil, err
+		}
+	}
+	if len(list) == 0 && failed == nil {
+		failed = &dataset.FormatError{Format: format, Path: s.path, Offset: -1, Kind: dataset.ErrUnsupported, Msg: "layout", Got: "neither a folder training nor validation", Want: "one with " + boundsFit}
+	}
+	if len(list) == 0 {
+		return nil, failed
+	}
+	return list, nil
+}
+
+func (s *Set) problem(where, what string) {
+	s.info.Problems = append(s.info.Problems, dataset.Problem{Where: where, What: what})
+}
+
+// addPlay adds a split's rows as episodes.
+func (s *Set) addPlay(p *split) {
+	s.info.Frames += p.inside
+	part := dataset.Split{Name: p.name, Episodes: make([]int, len(p.rows))}
+	for i, r := range p.rows {
+		part.Episodes[i] = len(s.episodes)
+		s.episodes = append(s.episodes, place{name: fmt.Sprintf("%s_%d", p.name, i), split: p, first: r.first, last: r.last})
+	}
+	s.info.Splits = append(s.info.Splits, part)
+}
+
+// addLanguage adds a split's annotated spans as episodes.
+func (s *Set) addLanguage(p *split) {
+	part := dataset.Split{Name: p.name, Episodes: make([]int, len(p.spans))}
+	for i := range p.spans {
+		a := &p.spans[i]
+		part.Episodes[i] = len(s.episodes)
+		s.episodes = append(s.episodes, place{name: fmt.Sprintf("%s_lang_%d", p.name, i), split: p, first: a.first, last: a.last, span: a})
+	}
+	s.info.Splits = append(s.info.Splits, part)
+}
+
+// addTasks adds the texts of a split's annotations.
+func (s *Set) addTasks(p *split) {
+	seen := make(map[string]bool)
+	for _, task := range s.info.Tasks {
+		seen[task] = true
+	}
+	for i := range p.spans {
+		if text := p.spans[i].text; !seen[text] {
+			seen[text] = true
+			s.info.Tasks = append(s.info.Tasks, text)
+		}
+	}
+}
+
+// Name returns the folder's name.
+func (s *Set) Name() string {
+	if s.language != "" {
+		return s.language
+	}
+	if full, err := filepath.Abs(s.path); err == nil {
+		return filepath.Base(full)
+	}
+	return filepath.Base(s.path)
+}
+
+// Format returns "calvin".
+func (s *Set) Format() string { return format }
+
+// Len returns the number of episodes.
+func (s *Set) Len() int { return len(s.episodes) }
+
+// Info returns the rate, the splits, the texts of the annotations as Tasks, how many frames there are, and what is not as declared.
+func (s *Set) Info() dataset.Info {
+	info := s.info
+	info.Tasks, info.Splits, info.Problems = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Attributes = maps.Clone(info.Attributes)
+	return info
+}
+
+// Close ends reading. Close twice is fine; frames of episodes cannot be read after it.
+func (s *Set) Close() error {
+	s.closed.Store(true)
+	return nil
+}
+
+func (s *Set) checkOpen() error {
+	if s.closed.Load() {
+		return fmt.Errorf("calvin: %s: %w", s.path, dataset.ErrClosed)
+	}
+	return nil
+}
+
+func formatError(kind error, path, msg, got, want string) *dataset.FormatError {
+	return &dataset.FormatError{Format: format, Path: path, Offset: -1, Kind: kind, Msg: msg, Got: got, Want: want}
+}

@@ -1,0 +1,387 @@
+package calvin_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/calvin"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/dataset/npz"
+	"github.com/robocache/robocache/tensor"
+)
+
+const frame51 = "episode_0000051.npz"
+
+// changed returns a copy of the training split in which a file is another; nil removes it.
+func changed(t testing.TB, name string, data []byte) string {
+	t.Helper()
+	dir := copied(t, "testdata/small/training")
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.Remove(path))
+	if data != nil {
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+	}
+	return dir
+}
+
+func contents(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata/small/training", name))
+	require.NoError(t, err)
+	return data
+}
+
+func openTold(t testing.TB, dir string) (dataset.Dataset, string) {
+	t.Helper()
+	d := open(t, dir, dataset.Options{})
+	var told []string
+	for _, p := range d.Info().Problems {
+		told = append(told, p.Where+": "+p.What)
+	}
+	return d, strings.Join(told, "\n")
+}
+
+func TestMissingFrameLeavesAGap(t *testing.T) {
+	dir := changed(t, frame51, nil)
+	d, told := openTold(t, dir)
+	assert.Contains(t, told, "1 frames of its episodes are not there; the first is "+frame51)
+	e := episode(t, d, 1)
+	assert.Equal(t, 3, e.Frames)
+	for _, s := range e.Streams {
+		assert.Equal(t, []int64{0, 66666667, 100000000}, s.Nanoseconds(), "the others keep their times")
+	}
+	assert.Equal(t, []int64{0, 66666667, 100000000}, e.MediaStream("rgb_static").Times)
+	require.Len(t, e.Damage, 1)
+	assert.Equal(t, 1, e.Damage[0].Count)
+	assert.Equal(t, filepath.Join(dir, frame51), e.Damage[0].First.Path)
+	assert.Contains(t, e.Attributes.Other["language"], `"lift the blöck","first":1,"last":2`, "rows of the episode as it is")
+	_, err := calvin.Open(context.Background(), dir, dataset.Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+}
+
+func TestBrokenFrameCostsItself(t *testing.T) {
+	data := contents(t, frame51)
+	at := bytes.Index(data, []byte("robot_obs.npy")) + len("robot_obs.npy") + 60 // in its compressed numbers
+	data[at] ^= 0xff
+	for name, data := range map[string][]byte{"checksum": data, "empty": {}, "half": data[:len(data)/2]} {
+		dir := changed(t, frame51, data)
+		d, told := openTold(t, dir)
+		assert.Empty(t, told, "nobody has read it yet")
+		e := episode(t, d, 1)
+		assert.Equal(t, 3, e.Frames, name)
+		assert.Equal(t, []int64{0, 66666667, 100000000}, e.Stream("actions").Nanoseconds())
+		require.Len(t, e.Damage, 1)
+		assert.Equal(t, [2]any{"frames that are broken", 1}, [2]any{e.Damage[0].What, e.Damage[0].Count})
+		assert.True(t, strings.HasPrefix(e.Damage[0].First.Path, filepath.Join(dir, frame51)), e.Damage[0].First.Path)
+		assert.Nil(t, episode(t, d, 0).Damage)
+		strict := open(t, dir, dataset.Options{Strict: true})
+		_, err := strict.Episode(context.Background(), 1)
+		var bad *dataset.FormatError
+		require.ErrorAs(t, err, &bad, name)
+		_, err = strict.Episode(context.Background(), 0)
+		require.NoError(t, err)
+	}
+}
+
+func TestEpisodeWithoutFramesIsAnErrorOfItsOwn(t *testing.T) {
+	dir := copied(t, "testdata/small/training")
+	for i := 50; i < 54; i++ {
+		require.NoError(t, os.Remove(filepath.Join(dir, fmt.Sprintf("episode_%07d.npz", i))))
+	}
+	d, told := openTold(t, dir)
+	assert.Contains(t, told, "4 frames of its episodes are not there")
+	_, err := d.Episode(context.Background(), 1)
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+	assert.Equal(t, 6, episode(t, d, 0).Frames)
+	for i := 37; i < 43; i++ {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("episode_%07d.npz", i)), []byte("PK"), 0o600))
+	}
+	_, err = d.Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+}
+
+// frame writes a frame with these arrays.
+func frame(t *testing.T, arrays ...any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := npz.NewWriter(&b, npz.Options{})
+	for i := 0; i < len(arrays); i += 2 {
+		require.NoError(t, w.Add(arrays[i].(string), arrays[i+1].(*tensor.Tensor)))
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func TestFramesThatAreUnlikeTheOthersAreTold(t *testing.T) {
+	six := tensor.Must(tensor.Of(make([]float64, 6), 6))
+	same := tensor.Must(tensor.Of(make([]float64, 15), 15))
+	narrow := tensor.Must(tensor.Of(make([]float32, 24), 24))
+	small := tensor.Must(tensor.Of(make([]uint8, 3), 1, 1, 3))
+	dir := changed(t, frame51, frame(t, "actions", six, "robot_obs", same, "scene_obs", narrow, "rgb_static", small, "goal", six))
+	e := episode(t, open(t, dir, dataset.Options{}), 1)
+	assert.Equal(t, 4, e.Frames)
+	assert.Equal(t, 4, e.Stream("robot_obs").Len())
+	assert.Equal(t, []int{3, 7}, e.Stream("actions").Values.Shape())
+	assert.Equal(t, []int64{0, 66666667, 100000000}, e.Stream("actions").Nanoseconds())
+	assert.Equal(t, 3, e.MediaStream("rgb_static").Len())
+	require.NotNil(t, e.Stream("goal"), "an array of one frame is a stream of one sample")
+	assert.Equal(t, []int64{33333333}, e.Stream("goal").Nanoseconds())
+	text := e.Damage.String()
+	for _, want := range []string{
+		"samples of actions that are unlike the others: 1", "got actions float64 [6], want float64 [7]", "samples of rgb_static that are unlike the others: 1",
+		"frames without rel_actions: 1", "frames without goal: 3", "frames without rgb_tactile: 1",
+	} {
+		assert.Contains(t, text, want)
+	}
+	_, err := open(t, dir, dataset.Options{Strict: true}).Episode(context.Background(), 1)
+	assert.ErrorIs(t, err, dataset.ErrShape)
+}
+
+// Each frame may be unlike all others, and have thousands of arrays: the time that takes is in proportion.
+func TestFramesOfManyKinds(t *testing.T) {
+	dir := t.TempDir()
+	var bounds bytes.Buffer
+	require.NoError(t, npy.Write(&bounds, tensor.Must(tensor.Of([]int64{7, 46}, 1, 2))))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ep_start_end_ids.npy"), bounds.Bytes(), 0o600))
+	for i := range 40 {
+		arrays := []any{"actions", tensor.Must(tensor.Of(make([]float64, i+1), i+1))}
+		for k := range 200 {
+			arrays = append(arrays, fmt.Sprintf("array %d of %d", k, i), tensor.Must(tensor.Of([]float32{1}, 1)))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("episode_%07d.npz", 7+i)), frame(t, arrays...), 0o600))
+	}
+	e := episode(t, open(t, dir, dataset.Options{}), 0)
+	assert.Len(t, e.Streams, 40*200+1)
+	assert.Equal(t, 1, e.Stream("actions").Len(), "no two are alike")
+	assert.Contains(t, e.Damage.String(), "samples of actions that are unlike the others")
+}
+
+func TestImageOfAnotherShapeIsAnError(t *testing.T) {
+	d := open(t, "testdata/small/training", dataset.Options{})
+	m := episode(t, d, 1).MediaStream("rgb_static")
+	_, err := m.Frame(context.Background(), 4)
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+	require.NoError(t, d.Close())
+	_, err = m.Frame(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+	_, err = d.Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+
+	turned := tensor.Must(tensor.Of(make([]uint8, 72), 6, 4, 3)) // as many bytes
+	d = open(t, changed(t, frame51, frame(t, "rgb_static", turned)), dataset.Options{})
+	m = episode(t, d, 1).MediaStream("rgb_static")
+	require.Equal(t, 4, m.Len())
+	_, err = m.Frame(context.Background(), 1)
+	var bad *dataset.FormatError
+	require.ErrorAs(t, err, &bad)
+	assert.ErrorIs(t, err, dataset.ErrShape)
+	assert.Contains(t, bad.Path, frame51+":rgb_static.npy")
+}
+
+func TestWhatIsDeclaredAndNotSoIsTold(t *testing.T) {
+	save := func(dir, name string, list []int64, shape ...int) {
+		var b bytes.Buffer
+		require.NoError(t, npy.Write(&b, tensor.Must(tensor.Of(list, shape...))))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o600))
+	}
+	for _, c := range []struct {
+		change func(dir string)
+		says   string
+	}{
+		{func(dir string) { save(dir, "ep_lens.npy", []int64{6, 3}, 2) }, "1 lengths are not those of ep_start_end_ids.npy: the first is that of episode 1, 3, want 4"},
+		{func(dir string) { save(dir, "ep_lens.npy", []int64{6}) }, "1 lengths, and ep_start_end_ids.npy has 2 episodes"},
+		{func(dir string) { require.NoError(t, os.WriteFile(filepath.Join(dir, "ep_lens.npy"), nil, 0o600)) }, "ep_lens.npy: npy: "},
+		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 50, 60}, 2, 2) }, "7 frames of its episodes are not there; the first is episode_0000054.npz"},
+		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 52, 53}, 2, 2) }, "2 frames are in none of its episodes"},
+		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{37, 42, 52, 53}, 2, 2) }, "1 annotations are not inside one episode"},
+		{func(dir string) { save(dir, "ep_start_end_ids.npy", []int64{42, 37, -1, 1 << 62}, 2, 2) }, "row 1 is from -1 to 4.611686018427388e+18"},
+		{func(dir string) { require.NoError(t, os.WriteFile(filepath.Join(dir, "episode_37.npz"), nil, 0o600)) }, "1 frames are there twice"},
+		{func(dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "scene_info.npy"), contents(t, "ep_lens.npy"), 0o600))
+		}, "scenes are left out"},
+		{func(dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "lang_annotations", "auto_lang_ann.npy"), contents(t, "scene_info.npy"), 0o600))
+		}, "annotations are left out: want a dictionary"},
+	} {
+		dir := copied(t, "testdata/small/training")
+		c.change(dir)
+		d, told := openTold(t, dir)
+		assert.Contains(t, told, c.says)
+		assert.GreaterOrEqual(t, d.Len(), 2)
+		for i := range d.Len() {
+			_, err := d.Episode(context.Background(), i)
+			var bad *dataset.FormatError
+			assert.True(t, err == nil || errors.As(err, &bad), "%v", err)
+		}
+		_, err := calvin.Open(context.Background(), dir, dataset.Options{Strict: true})
+		assert.ErrorIs(t, err, dataset.ErrCorrupt, c.says)
+	}
+	dir := copied(t, "testdata/small")
+	require.NoError(t, os.Remove(filepath.Join(dir, "validation", "ep_start_end_ids.npy")))
+	d, told := openTold(t, dir)
+	assert.Contains(t, told, "ep_start_end_ids.npy")
+	assert.Equal(t, 2, d.Len())
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "training", "ep_start_end_ids.npy"), nil, 0o600))
+	_, err := calvin.Open(context.Background(), dir, dataset.Options{})
+	assert.Error(t, err, "no split is left")
+}
+
+// A pickle that would run a program is a problem that says so, and the play is read.
+func TestAnnotationsThatRunSomethingAreRefused(t *testing.T) {
+	head := contents(t, "lang_annotations/auto_lang_ann.npy")
+	head = head[:bytes.IndexByte(head, '\n')+1]
+	hostile := append(bytes.Clone(head), "\x80\x02cos\nsystem\nX\x0b\x00\x00\x00touch owned\x85R."...)
+	d, told := openTold(t, changed(t, "lang_annotations/auto_lang_ann.npy", hostile))
+	assert.Contains(t, told, `auto_lang_ann.npy: byte `)
+	assert.Contains(t, told, `"os.system"`)
+	assert.Equal(t, 2, d.Len())
+	assert.Equal(t, 6, episode(t, d, 0).Frames)
+	assert.NoFileExists(t, "owned")
+}
+
+func TestAnnotationsTruncatedAtEveryByte(t *testing.T) {
+	const name = "lang_annotations/auto_lang_ann.npy"
+	whole := contents(t, name)
+	dir := copied(t, "testdata/small/training")
+	for n := range whole {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), whole[:n], 0o600))
+		d, err := calvin.Open(context.Background(), dir, dataset.Options{})
+		require.NoError(t, err)
+		require.Equal(t, 2, d.Len(), "%d bytes", n)
+		require.Len(t, d.Info().Problems, 1)
+		require.Contains(t, d.Info().Problems[0].What, "truncated")
+	}
+}
+
+func TestFrameTruncatedAtEveryByte(t *testing.T) {
+	whole := contents(t, frame51)
+	dir := t.TempDir()
+	var bounds bytes.Buffer
+	require.NoError(t, npy.Write(&bounds, tensor.Must(tensor.Of([]int64{50, 51}, 1, 2))))
+	one := tensor.Must(tensor.Of([]float64{1}, 1))
+	for name, data := range map[string][]byte{"ep_start_end_ids.npy": bounds.Bytes(), "episode_0000050.npz": frame(t, "actions", one), frame51: whole} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	d := open(t, dir, dataset.Options{})
+	require.Equal(t, 2, episode(t, d, 0).Frames)
+	for n := range whole {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, frame51), whole[:n], 0o600))
+		e := episode(t, d, 0)
+		require.Equal(t, 1, e.Frames, "%d bytes", n)
+		require.Equal(t, 1, e.Damage[0].Count)
+	}
+}
+
+// walk reads all of a dataset. It may fail with a *dataset.FormatError.
+func walk(t testing.TB, dir string) {
+	d, err := calvin.Open(context.Background(), dir, dataset.Options{})
+	var bad *dataset.FormatError
+	if err != nil {
+		require.ErrorAs(t, err, &bad)
+		return
+	}
+	for i := range min(d.Len(), 20) {
+		e, err := d.Episode(context.Background(), i)
+		if err != nil {
+			var rate *dataset.OptionError
+			require.True(t, errors.As(err, &bad) || errors.As(err, &rate), "%v", err)
+			continue
+		}
+		for k := range e.Streams {
+			require.NoError(t, e.Streams[k].Check())
+		}
+		for k := range e.Media {
+			if _, err := e.Media[k].Frame(context.Background(), 0); err != nil {
+				require.ErrorAs(t, err, &bad)
+			}
+		}
+	}
+	require.NoError(t, d.Close())
+}
+
+func TestMutations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	dir := copied(t, "testdata/small/validation")
+	for _, name := range []string{"ep_start_end_ids.npy", "ep_lens.npy", "scene_info.npy", "lang_annotations/auto_lang_ann.npy", "episode_0000006.npz"} {
+		whole, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		for range 400 {
+			data := bytes.Clone(whole)
+			for range 1 + rng.IntN(4) {
+				data[rng.IntN(len(data))] = byte(rng.Uint32())
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+			walk(t, dir)
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), whole, 0o600))
+	}
+}
+
+// A small file that unpacks to many times its size takes no more memory than a frame may.
+func TestBombsTakeLittleMemory(t *testing.T) {
+	bomb := func(name, header string, declared uint64) []byte {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		w, err := z.Create(name + ".npy")
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(w, "\x93NUMPY\x01\x00%c%c%s", len(header)%256, len(header)/256, header)
+		require.NoError(t, err)
+		zeros := make([]byte, 1<<20)
+		for range 16 {
+			_, err = w.Write(zeros)
+			require.NoError(t, err)
+		}
+		require.NoError(t, z.Close())
+		data := b.Bytes()
+		if declared > 0 { // a directory that lies
+			at := bytes.LastIndex(data, []byte("PK\x01\x02"))
+			copy(data[at+24:], []byte{byte(declared), byte(declared >> 8), 0, 0})
+		}
+		return data
+	}
+	const huge = "{'descr': '<f8', 'fortran_order': False, 'shape': (2097152,)}"
+	const image = "{'descr': '<f8', 'fortran_order': False, 'shape': (65536,65536)}"
+	for name, data := range map[string][]byte{"numbers": bomb("actions", huge, 0), "lying": bomb("actions", huge, 1000), "image": bomb("rgb_static", image, 0)} {
+		d := open(t, changed(t, frame51, data), dataset.Options{})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		e := episode(t, d, 1)
+		runtime.ReadMemStats(&after)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20), name)
+		assert.NotEmpty(t, e.Damage, name)
+	}
+}
+
+func TestCancelledReadStops(t *testing.T) {
+	d := open(t, "testdata/small", dataset.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := d.Episode(ctx, 0)
+	assert.ErrorIs(t, err, context.Canceled)
+	_, err = d.Episode(context.Background(), 8)
+	assert.ErrorIs(t, err, dataset.ErrNotFound)
+}
+
+func FuzzFrame(f *testing.F) {
+	dir := copied(f, "testdata/small/training")
+	f.Add(contents(f, frame51), contents(f, "lang_annotations/auto_lang_ann.npy"), contents(f, "ep_start_end_ids.npy"))
+	f.Fuzz(func(t *testing.T, frame, language, bounds []byte) {
+		for name, data := range map[string][]byte{frame51: frame, "lang_annotations/auto_lang_ann.npy": language, "ep_start_end_ids.npy": bounds} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		}
+		walk(t, dir)
+	})
+}

@@ -1,0 +1,305 @@
+package calvin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/npy"
+	"github.com/robocache/robocache/tensor"
+)
+
+const (
+	maxID   = 1 << 40 // of a frame: a thousand years of them
+	maxRows = 1 << 22 // episodes of a split
+)
+
+// row is an episode's first frame and its last, inclusive.
+type row struct{ first, last int64 }
+
+func (r row) valid() bool { return r.first >= 0 && r.first <= r.last && r.last < maxID }
+
+// split is a folder of frames.
+type split struct {
+	name, dir  string
+	ids        []int64          // of the frames that are there, in order, each once
+	odd        map[int64]string // the names of files that are not called as CALVIN calls them
+	rows       []row
+	inside     int // frames that are there, of all rows
+	spans      []span
+	embedding  string // the type and shape of one embedding; empty if there are none
+	scenes     []scene
+	problems   []dataset.Problem
+	attributes map[string]string
+}
+
+func (p *split) problem(where, what string) {
+	p.problems = append(p.problems, dataset.Problem{Where: p.name + "/" + where, What: what})
+}
+
+// openSplit opens a folder of frames, with the annotations of a folder in it, or those that it finds.
+func openSplit(ctx context.Context, name, dir, language string) (*split, error) {
+	p := &split{name: name, dir: dir, odd: map[int64]string{}, attributes: map[string]string{}}
+	if err := p.readRows(); err != nil {
+		return nil, err
+	}
+	others, err := p.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.compareLengths()
+	p.compareFrames()
+	if language != "" {
+		others = slices.DeleteFunc(others, func(name string) bool { return name == language })
+		p.readLanguage([]string{language})
+	} else {
+		p.readLanguage(append([]string{languageFolder}, others...))
+	}
+	p.readScenes()
+	if len(others) > 0 {
+		const most = 20
+		list := strings.Join(others[:min(len(others), most)], ", ")
+		if len(others) > most {
+			list += fmt.Sprintf(" and %d more", len(others)-most)
+		}
+		p.attributes[name+"/other files"] = list
+	}
+	return p, nil
+}
+
+// readRows reads the episodes' first and last frames.
+func (p *split) readRows() error {
+	path := filepath.Join(p.dir, boundsFit)
+	t, err := readNumbers(path)
+	if err != nil {
+		return err
+	}
+	if t.DType().IsFloat() || t.Rank() != 2 || t.Dim(1) != 2 || t.Dim(0) > maxRows {
+		return formatError(dataset.ErrCorrupt, path, "episodes", t.String(), fmt.Sprintf("whole numbers [n,2], n at most %d", maxRows))
+	}
+	list, err := tensor.Floats(t)
+	if err != nil {
+		return err
+	}
+	p.rows = make([]row, t.Dim(0))
+	for i := range p.rows {
+		if p.rows[i] = (row{id(list[2*i]), id(list[2*i+1])}); !p.rows[i].valid() {
+			p.problem(boundsFit, fmt.Sprintf("row %d is from %v to %v: want the first frame and the last, from 0 to 2^40", i, list[2*i], list[2*i+1]))
+		}
+	}
+	return nil
+}
+
+// readNumbers reads a file of no more numbers than all rows have.
+func readNumbers(path string) (*tensor.Tensor, error) {
+	if err := checkFile(path, 16*maxRows+1<<16); err != nil {
+		return nil, err
+	}
+	return npy.ReadFile(path)
+}
+
+// checkFile returns an error of a file that is too large, or none.
+func checkFile(path string, most int64) error {
+	st, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return formatError(dataset.ErrCorrupt, path, "file", "a folder or a pipe", "a regular file")
+	case st.Size() > most:
+		return formatError(dataset.ErrTooLarge, path, "file", fmt.Sprintf("%d bytes", st.Size()), fmt.Sprintf("at most %d", most))
+	}
+	return nil
+}
+
+// id returns a frame's number, -1 for what is none.
+func id(v float64) int64 {
+	if !(v >= 0 && v < maxID) {
+		return -1
+	}
+	return int64(v)
+}
+
+// list finds the frames, and returns the names of other files, in order.
+func (p *split) list(ctx context.Context) (others []string, err error) {
+	f, err := os.Open(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for err == nil {
+		var entries []fs.DirEntry
+		if entries, err = f.ReadDir(4096); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		for _, entry := range entries {
+			name := entry.Name()
+			n, ok := frameOf(name)
+			switch {
+			case ok && entry.Type()&^fs.ModeSymlink == 0: // no folder or pipe
+				p.ids = append(p.ids, n)
+				if old, seen := p.odd[n]; name != frameName(n) && (!seen || name < old) {
+					p.odd[n] = name
+				}
+			case name != boundsFit && name != lengthsFile && name != scenesFile && name != languageFolder && !strings.HasPrefix(name, "."):
+				others = append(others, name)
+			}
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	slices.Sort(p.ids)
+	for i := 1; i < len(p.ids); i++ { // of two files, that which is called as CALVIN calls them
+		if n := p.ids[i]; n == p.ids[i-1] && checkFile(filepath.Join(p.dir, frameName(n)), math.MaxInt64) == nil {
+			delete(p.odd, n)
+		}
+	}
+	all := len(p.ids)
+	if p.ids = slices.Compact(p.ids); len(p.ids) < all {
+		p.problem("", fmt.Sprintf("%d frames are there twice, under names with more zeros or fewer", all-len(p.ids)))
+	}
+	slices.Sort(others)
+	return others, nil
+}
+
+// frameOf returns the number of a frame's file.
+func frameOf(name string) (int64, bool) {
+	digits, ok := strings.CutPrefix(name, "episode_")
+	if digits, ok = cutSuffix(digits, ".npz", ok); !ok || digits == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	return int64(n), err == nil && n < maxID
+}
+
+func cutSuffix(s, suffix string, before bool) (string, bool) {
+	s, ok := strings.CutSuffix(s, suffix)
+	return s, ok && before
+}
+
+func frameName(n int64) string { return fmt.Sprintf("episode_%07d.npz", n) }
+
+// path returns the file of a frame.
+func (p *split) path(n int64) string {
+	name, odd := p.odd[n]
+	if !odd {
+		name = frameName(n)
+	}
+	return filepath.Join(p.dir, name)
+}
+
+// between returns the frames of a row that are there. The memory is the split's.
+func (p *split) between(r row) []int64 {
+	if !r.valid() {
+		return nil
+	}
+	lo, _ := slices.BinarySearch(p.ids, r.first)
+	hi, _ := slices.BinarySearch(p.ids, r.last+1)
+	return p.ids[lo:hi]
+}
+
+// firstGap returns the first frame of a row that is not there. One is not.
+func firstGap(r row, ids []int64) int64 {
+	for i, n := range ids {
+		if n != r.first+int64(i) {
+			return r.first + int64(i)
+		}
+	}
+	return r.first + int64(len(ids))
+}
+
+const lengthsFile = "ep_lens.npy"
+
+// compareLengths compares ep_lens.npy, which need not be there, with the episodes.
+func (p *split) compareLengths() {
+	t, err := readNumbers(filepath.Join(p.dir, lengthsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var list []float64
+	if err == nil {
+		list, err = tensor.Floats(t)
+	}
+	switch {
+	case err != nil:
+		p.problem(lengthsFile, err.Error())
+	case len(list) != len(p.rows):
+		p.problem(lengthsFile, fmt.Sprintf("%d lengths, and %s has %d episodes", len(list), boundsFit, len(p.rows)))
+	default:
+		wrong, first := 0, 0
+		for i, r := range p.rows {
+			if r.valid() && list[i] != float64(r.last-r.first+1) {
+				if wrong++; wrong == 1 {
+					first = i
+				}
+			}
+		}
+		if wrong > 0 {
+			p.problem(lengthsFile, fmt.Sprintf("%d lengths are not those of %s: the first is that of episode %d, %v, want %d", wrong, boundsFit, first, list[first], p.rows[first].last-p.rows[first].first+1))
+		}
+	}
+}
+
+// compareFrames compares the frames that are there with those of the episodes.
+func (p *split) compareFrames() {
+	missing, first := 0.0, int64(-1)
+	for _, r := range p.rows {
+		if ids := p.between(r); r.valid() && int64(len(ids)) <= r.last-r.first {
+			if missing += float64(r.last - r.first + 1 - int64(len(ids))); first < 0 {
+				first = firstGap(r, ids)
+			}
+		}
+	}
+	if missing > 0 {
+		p.problem(boundsFit, fmt.Sprintf("%.0f frames of its episodes are not there; the first is %s", missing, frameName(first)))
+	}
+	for _, r := range union(p.rows) {
+		p.inside += len(p.between(r))
+	}
+	if extra := len(p.ids) - p.inside; extra > 0 {
+		p.problem(boundsFit, fmt.Sprintf("%d frames are in none of its episodes", extra))
+	}
+}
+
+// union returns the frames of all rows as rows that do not overlap, in order.
+func union(rows []row) (list []row) {
+	sorted := slices.Clone(rows)
+	slices.SortFunc(sorted, func(a, b row) int { return cmp.Compare(a.first, b.first) })
+	for _, r := range sorted {
+		switch n := len(list); {
+		case !r.valid():
+		case n > 0 && r.first <= list[n-1].last:
+			list[n-1].last = max(list[n-1].last, r.last)
+		default:
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// within returns a function that reports whether one of the rows has all frames of another.
+func within(rows []row) func(row) bool {
+	sorted := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !r.valid() })
+	slices.SortFunc(sorted, func(a, b row) int { return cmp.Compare(a.first, b.first) })
+	furthest := make([]int64, len(sorted)) // the last frame of those up to here
+	far := int64(math.MinInt64)
+	for i, r := range sorted {
+		far = max(far, r.last)
+		furthest[i] = far
+	}
+	return func(r row) bool {
+		n, _ := slices.BinarySearchFunc(sorted, r.first+1, func(a row, first int64) int { return cmp.Compare(a.first, first) })
+		return n > 0 && furthest[n-1] >= r.last
+	}
+}
