@@ -126,7 +126,7 @@ func (c *chosen) begin(p *align.Prepared) error {
 		w, given := c.plan.Windows[s.Name]
 		q := part{name: s.Name, columns: s.Columns, options: s.Options, how: s.How, width: len(s.Columns), offsets: []int64{0}, deltas: []int64{0}}
 		if given {
-			if q.deltas = deltasOf(w, c.plan.Rate); len(q.deltas) == 0 {
+			if q.deltas = w.Ticks(c.plan.Rate); len(q.deltas) == 0 {
 				return &OptionError{"plan.windows." + s.Name, fmt.Sprintf("%v to %v, between two ticks of %g Hz", w.From, w.To, c.plan.Rate), "a window with a tick in it"}
 			}
 		}

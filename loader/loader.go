@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 
 	"github.com/robocache/robocache/align"
@@ -410,25 +409,4 @@ func (l *Loader) Stats(stream string) []ColumnStats {
 func (l *Loader) Close() error {
 	l.closed = true
 	return l.held.close()
-}
-
-// deltasOf returns the targets of a window around an anchor, ns: ticks j of the rate with a < j/rate <= b where b is at most 0, else a <= j/rate < b.
-func deltasOf(w align.Window, rate float64) []int64 {
-	from, to := w.From.Seconds()*rate, w.To.Seconds()*rate
-	near := func(v float64) float64 { // a tick that a whole number of steps means
-		if r := math.Round(v); math.Abs(v-r) < 1e-6 {
-			return r
-		}
-		return v
-	}
-	from, to = near(from), near(to)
-	lo, hi := math.Ceil(from), math.Ceil(to)-1
-	if w.To <= 0 {
-		lo, hi = math.Floor(from)+1, math.Floor(to)
-	}
-	var list []int64
-	for j := lo; j <= hi; j++ {
-		list = append(list, int64(math.Floor(j*1e9/rate+0.5)))
-	}
-	return list
 }
