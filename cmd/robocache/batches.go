@@ -289,7 +289,9 @@ func (a *app) draw(ctx context.Context, b *batching, l *loader.Loader, out *batc
 	}
 	w := bufio.NewWriter(a.out)
 	defer w.Flush()
-	over := func(s loader.State) bool { return s.Epoch >= int64(b.epochs) || s.Epoch == int64(b.epochs)-1 && l.EpochEnds(s) }
+	over := func(s loader.State) bool {
+		return s.Epoch >= int64(b.epochs) || s.Epoch == int64(b.epochs)-1 && l.EpochEnds(s)
+	}
 	if over(first) {
 		return nil
 	}
