@@ -28,6 +28,7 @@ func (j *job) report(e *dataset.Episode) Report {
 	for _, d := range e.Damage {
 		r.Remarks = append(r.Remarks, "lost: "+d.String())
 	}
+	r.Remarks = append(r.Remarks, e.Remarks...)
 	r.Remarks = append(r.Remarks, j.strays()...)
 	if j.span.Remark != "" {
 		r.Remarks = append(r.Remarks, j.span.Remark)

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,6 +77,9 @@ type Format struct {
 	// Named tells a file that no format's Match takes, by the same bytes, if it is called by one of Extensions: of formats whose files need not say what
 	// they are, such as numbers with commas between them. Nil where Match tells all.
 	Named func(head []byte) bool
+	// Inside tells a file that Match takes by what is further inside it, for formats that share a container; nil if the first bytes are enough. Formats
+	// that have it are asked before those that have not, of which one may so be what is left of a container.
+	Inside func(path string) (bool, error)
 	// Folder tells a folder that is a dataset of the format; nil if it has none.
 	Folder func(path string) bool
 	// Text says that its files are plain text, as lies beside recordings of other formats: in a folder with such it is other files.
@@ -110,8 +114,9 @@ func Formats() []Format {
 }
 
 // Open opens a file or folder of any registered format, which it recognises by its content, and by its name too only where that does not say. A folder
-// of files of one format is a dataset of which each file is an episode, in the order of [CompareNames]; other files in it are ignored. What is of no
-// format is a *FormatError that is ErrUnsupported and lists the formats there are. A clock of Options that the dataset does not have is an *OptionError.
+// of files of one format is a dataset of the episodes of all files, in the order of [CompareNames]; other files in it are ignored. A file of it that
+// cannot be opened is one episode, which is an error. What is of no format is a *FormatError that is ErrUnsupported and lists the formats there are. A
+// clock of Options that the dataset does not have is an *OptionError.
 func Open(ctx context.Context, path string, opt Options) (Dataset, error) {
 	d, err := open(ctx, path, opt)
 	if err != nil || opt.Clock == "" {
@@ -145,18 +150,24 @@ func Recognise(path string) (Format, error) {
 	if err == nil && !ok {
 		f, ok, err = match(path, true)
 	}
-	if err == nil && !ok {
+	switch {
+	case ok:
+		return f, nil
+	case err == nil:
 		err = &FormatError{Format: "dataset", Path: path, Offset: -1, Kind: ErrUnsupported, Msg: "format", Got: "a file of none that is known here", Want: known()}
 	}
 	return f, err
 }
 
-// match returns the format of a file, if it is of a known one: by its content, or with named by its name and content.
+// match returns the format of a file, if it is of a known one: by its content, or with named by its name and content. A container that is broken is an
+// error, and of the format that takes what is left of such containers, if there is one.
 func match(path string, named bool) (Format, bool, error) {
 	head, err := headOf(path)
 	if err != nil {
 		return Format{}, false, err
 	}
+	var rest Format
+	var broken error
 	for _, f := range Formats() {
 		is := f.Match
 		if named {
@@ -165,11 +176,19 @@ func match(path string, named bool) (Format, bool, error) {
 				is = f.Named
 			}
 		}
-		if is != nil && is(head) {
-			return f, true, nil
+		switch {
+		case is == nil || !is(head):
+		case f.Inside != nil:
+			ok, err := f.Inside(path)
+			if ok {
+				return f, true, nil
+			}
+			broken = cmp.Or(broken, err)
+		case rest.Open == nil:
+			rest = f
 		}
 	}
-	return Format{}, false, nil
+	return rest, rest.Open != nil, broken
 }
 
 // known lists the registered formats.

@@ -26,6 +26,8 @@ type Episode struct {
 	LeftOut []LeftOut
 	// Dropouts lists, in file order, when the recorder says it lost data.
 	Dropouts []Dropout
+	// Remarks say what a reader decided that one may want otherwise, such as which of two clocks it took.
+	Remarks []string
 	// Damage is what was lost because the file is broken there; nil where it is whole.
 	Damage Damages
 }

@@ -2,21 +2,21 @@ package dataset
 
 import "github.com/robocache/robocache/tensor"
 
-// Numbers returns values of any dtype as a stream keeps them: floats as they are, whole numbers and truth values as f32 where that holds their dtype
-// exactly, else as f64, with how many f64 does not hold: they are rounded.
-func Numbers(t *tensor.Tensor) (values *tensor.Tensor, inexact int, err error) {
+// Numbers returns values of any dtype as a stream keeps them: floats as they are, whole numbers and truth values as f32 where that holds every number of
+// so many bits as they have in the file, which is up to 16, else as f64, with how many of them f64 does not hold: they are rounded.
+func Numbers(t *tensor.Tensor, bits int) (values *tensor.Tensor, inexact int, err error) {
 	switch t.DType() {
 	case tensor.I64:
-		return numbers[float64, int64](t)
+		return numbers[int64](t, bits)
 	case tensor.I32:
-		return numbers[float64, int32](t)
+		return numbers[int32](t, bits)
 	case tensor.U8:
-		return numbers[float32, uint8](t)
+		return numbers[uint8](t, 8)
 	}
 	return t, 0, nil
 }
 
-func numbers[F float32 | float64, I int64 | int32 | uint8](t *tensor.Tensor) (values *tensor.Tensor, inexact int, err error) {
+func numbers[I int64 | int32 | uint8](t *tensor.Tensor, bits int) (values *tensor.Tensor, inexact int, err error) {
 	if t, err = t.Contiguous(); err != nil {
 		return nil, 0, err
 	}
@@ -24,6 +24,13 @@ func numbers[F float32 | float64, I int64 | int32 | uint8](t *tensor.Tensor) (va
 	if err != nil {
 		return nil, 0, err
 	}
+	if bits <= 16 {
+		return floats[float32](data, t.Shape())
+	}
+	return floats[float64](data, t.Shape())
+}
+
+func floats[F float32 | float64, I int64 | int32 | uint8](data []I, shape []int) (values *tensor.Tensor, inexact int, err error) {
 	list := make([]F, len(data))
 	for i, v := range data {
 		var exact bool
@@ -31,7 +38,7 @@ func numbers[F float32 | float64, I int64 | int32 | uint8](t *tensor.Tensor) (va
 			inexact++
 		}
 	}
-	values, err = tensor.Of(list, t.Shape()...)
+	values, err = tensor.Of(list, shape...)
 	return values, inexact, err
 }
 

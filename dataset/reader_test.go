@@ -125,7 +125,10 @@ func ExampleRegister() {
 }
 
 func TestTextBesideRecordingsIsOtherFiles(t *testing.T) {
-	dataset.Register(dataset.Format{Name: "note", Extensions: []string{".note"}, Text: true, Open: openTrace,
+	open := func(_ context.Context, path string, _ dataset.Options) (dataset.Dataset, error) {
+		return dataset.Single("note", path, nil), nil
+	}
+	dataset.Register(dataset.Format{Name: "note", Extensions: []string{".note"}, Text: true, Open: open,
 		Match: func(head []byte) bool { return bytes.HasPrefix(head, []byte("note 1\n")) },
 		Named: func(head []byte) bool { return bytes.HasPrefix(head, []byte("1 ")) }})
 	dir := t.TempDir()

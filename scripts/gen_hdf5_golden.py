@@ -146,6 +146,12 @@ def chunks(f, latest, deep):
     g.create_dataset("unwritten", (3, 2), "<i8", fillvalue=-1)
     g.create_dataset("unwritten_text", (2,), "S3", fillvalue=b"ab")
     g.create_dataset("images", data=(np.arange(5 * 6 * 7 * 3) % 251).astype("u1").reshape(5, 6, 7, 3), chunks=(2, 3, 7, 3), compression="gzip")
+    for kind in ("u1", "<i2", "<f4", "<f8", "S3"):  # a run of a chunk is one element, or two; rows of chunks are whole, or not
+        d = g.create_dataset("narrow_" + kind.strip("<"), data=(np.arange(7 * 5 * 3) % 120).reshape(7, 5, 3).astype(kind), chunks=(3, 2, 1), compression="gzip")
+        g.create_dataset("narrow_raw_" + kind.strip("<"), data=d[()], chunks=(3, 2, 2))
+    d = g.create_dataset("narrow_holes", (9, 4, 3), "<i4", chunks=(2, 2, 1), fillvalue=-3)
+    d[:2] = 5
+    d[4:6, 2:] = 7
     if latest:
         # Chunks at the end without filters, which h5py has no call for.
         edges = h5py.h5p.create(h5py.h5p.DATASET_CREATE)

@@ -284,6 +284,9 @@ func (a *app) look(ctx context.Context, d dataset.Dataset, in *inspector) (*insp
 		for _, lost := range e.Damage {
 			remarks = append(remarks, where+"lost: "+lost.String())
 		}
+		for _, r := range e.Remarks {
+			remarks = append(remarks, where+r)
+		}
 		steps = steps || e.Steps
 		sum.Add(e)
 		one = e

@@ -6,8 +6,12 @@
 package all
 
 import (
-	_ "github.com/robocache/robocache/dataset/calvin" // each so that dataset.Open knows it
+	_ "github.com/robocache/robocache/dataset/aloha" // each so that dataset.Open knows it
+	_ "github.com/robocache/robocache/dataset/calvin"
 	_ "github.com/robocache/robocache/dataset/csv"
+	_ "github.com/robocache/robocache/dataset/hdf5/plain"
+	_ "github.com/robocache/robocache/dataset/isaaclab"
+	_ "github.com/robocache/robocache/dataset/lerobot"
 	_ "github.com/robocache/robocache/dataset/npz"
 	_ "github.com/robocache/robocache/dataset/rlds"
 	_ "github.com/robocache/robocache/dataset/robomimic"

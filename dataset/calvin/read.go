@@ -253,7 +253,7 @@ func (s *sample) read(f *npz.File) error {
 	case err != nil:
 		return err
 	}
-	values, inexact, err := dataset.Numbers(t)
+	values, inexact, err := dataset.Numbers(t, 8*s.like.ItemSize())
 	if err != nil {
 		return err
 	}

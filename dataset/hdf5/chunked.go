@@ -124,7 +124,14 @@ func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error
 		return err
 	}
 	at := make([]int, len(d.dims))
-	for _, k := range list {
+	space := scratches.Get().(*scratch)
+	defer scratches.Put(space)
+	var rows gathered
+	short := d.short(v)
+	for i, k := range list {
+		if next := d.rowEnd(k.number); short && i+d.perRow() <= len(list) && k.number == next-d.perRow() && list[i+d.perRow()-1].number == next-1 {
+			rows.begin(v, d, k.number/d.perRow()*d.dims[0], lo, hi)
+		}
 		number := k.number
 		edge := false
 		for i := len(at) - 1; i >= 0; i-- {
@@ -132,36 +139,90 @@ func (d *chunked) read(v *Values, lo, hi int, put func(int, []byte) error) error
 			number /= d.grid[i]
 			edge = edge || d.dims[i] > v.space.shape[i]-at[i]
 		}
-		data, err := d.load(v, k, at, edge)
+		data, first, err := d.load(v, k, at, edge, lo, hi, space)
 		if err != nil {
 			return err
 		}
-		if err := d.spread(v, at, lo, hi, data, put); err != nil {
+		if rows.data == nil {
+			err = d.spread(v, at, lo, hi, data, first, put)
+		} else if rows.take(v, d, at, data, first); k.number == d.rowEnd(k.number)-1 {
+			err = put((rows.from-lo)*v.perRow(), rows.data)
+			rows.data = nil
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// load reads a chunk, whose first element is at a place of the array, and undoes its filters.
-func (d *chunked) load(v *Values, k chunk, place []int, edge bool) ([]byte, error) {
-	what := fmt.Sprintf("%s: chunk at %s", v.name, tensor.FormatShape(place))
+// one returns the bytes of rows that are one chunk's, all that it has of the array, without copying them; nil if they are not.
+func (d *chunked) one(v *Values, lo, hi int) ([]byte, error) {
+	if lo%d.dims[0] != 0 || hi != min(lo+d.dims[0], v.space.shape[0]) || !slices.Equal(d.dims[1:], v.space.shape[1:]) {
+		return nil, nil
+	}
+	list, err := d.chunks(v, lo, hi)
+	if err != nil || len(list) != 1 {
+		return nil, err
+	}
+	place := make([]int, len(d.dims))
+	place[0] = lo
+	space := scratches.Get().(*scratch)
+	defer scratches.Put(space)
+	data, _, err := d.load(v, list[0], place, hi-lo < d.dims[0], lo, hi, space)
+	if err != nil {
+		return nil, err
+	}
+	space.forget(data)
+	return data[: (hi-lo)*v.perRow()*v.stored : (hi-lo)*v.perRow()*v.stored], nil
+}
+
+// rowEnd is the number of the first chunk that is in a later row of chunks than one.
+func (d *chunked) rowEnd(number int) int { return (number/d.perRow() + 1) * d.perRow() }
+
+// load reads a chunk, whose first element is at a place of the array, and undoes its filters. Of one without filters it reads the rows from lo to hi
+// only; first is the chunk's row with which the data begins. A chunk with filters of which rows are left is kept for the next read.
+func (d *chunked) load(v *Values, k chunk, place []int, edge bool, lo, hi int, space *scratch) (data []byte, first int, err error) {
+	what := func() string { return fmt.Sprintf("%s: chunk at %s", v.name, tensor.FormatShape(place)) }
 	filters := d.filters
 	if edge && d.plainEdges {
 		filters = nil
 	}
-	if len(filters) == 0 && k.size != uint64(d.bytes) {
-		return nil, wrongSize(v.f.source, what, v.f.offset(k.addr), int(min(k.size, math.MaxInt)), d.bytes)
+	addr, size := k.addr, k.size
+	from, to := max(lo-place[0], 0), min(hi-place[0], d.dims[0])
+	part := from > 0 || to < min(d.dims[0], v.space.shape[0]-place[0])
+	if len(filters) == 0 {
+		if size != uint64(d.bytes) {
+			return nil, 0, wrongSize(v.f.source, what(), v.f.offset(addr), int(min(size, math.MaxInt)), d.bytes)
+		}
+		row := uint64(d.bytes / d.dims[0])
+		addr, size, first = addr+uint64(from)*row, uint64(to-from)*row, from
+		if addr < k.addr {
+			addr = none // past the end of any file
+		}
+	} else if data := v.f.chunks.get(d, k.number); part && data != nil {
+		return data, 0, nil
 	}
-	c, err := v.f.source.read(what, k.addr, k.size)
+	err = v.f.fits(v.name, addr, size)
+	if err == nil {
+		data = space.take(0, int(size))
+		err = v.f.into(v.name, addr, data)
+	}
 	if err != nil {
-		return nil, err
+		return nil, 0, v.f.within(what(), err)
 	}
-	return decode(v.f.source, what, c.start, c.data, filters, k.mask, d.bytes)
+	if len(filters) == 0 {
+		return data, first, nil
+	}
+	if data, err = decode(v.f.source, what, v.f.offset(addr), data, filters, k.mask, d.bytes, space); err == nil && part {
+		v.f.chunks.put(d, k.number, data)
+		space.forget(data)
+	}
+	return data, 0, err
 }
 
-// spread hands over what a chunk has of the array's rows lo to hi, a run of elements after the other.
-func (d *chunked) spread(v *Values, place []int, lo, hi int, data []byte, put func(int, []byte) error) error {
+// spread hands over what a chunk has of the array's rows lo to hi, a run of elements after the other. The data begins with a row of the chunk.
+func (d *chunked) spread(v *Values, place []int, lo, hi int, data []byte, first int, put func(int, []byte) error) error {
 	rank := len(d.dims)
 	var from, to, skip, step [maxRank]int // what is taken in each dimension; elements of the array and of the chunk to the next in it
 	skip[rank-1], step[rank-1] = 1, 1
@@ -180,7 +241,7 @@ func (d *chunked) spread(v *Values, place []int, lo, hi int, data []byte, put fu
 	run := (to[last] - from[last]) * step[last] * v.stored
 	at := from
 	for {
-		target, begin := -lo*skip[0], 0
+		target, begin := -lo*skip[0], -first*step[0]
 		for i := range last + 1 {
 			target += at[i] * skip[i]
 			begin += (at[i] - place[i]) * step[i]

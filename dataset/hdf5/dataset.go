@@ -1,6 +1,8 @@
 package hdf5
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +42,9 @@ func (d *Dataset) Filters() []Filter {
 func (f *File) dataset(o object) (Object, error) {
 	d := &Dataset{object: o, Values: Values{f: f, name: o.path, at: f.offset(o.header.addr)}}
 	v := &d.Values
+	if o.header.lost != nil {
+		return nil, o.header.lost // a filter may be among what is lost
+	}
 	need := func(kind int, what string) (*message, error) {
 		m := o.header.find(kind)
 		if m == nil {
@@ -153,7 +158,8 @@ func (v *Values) filled(h *header) error {
 	return c.err
 }
 
-// Attrs returns the attributes in name order. What is broken or not supported of one is an error when its values are read.
+// Attrs returns the attributes in name order. What is broken or not supported of one is an error when its values are read; where not even the name is
+// known, or a list of them is broken, one without a name stands for it.
 func (o *object) Attrs() ([]*Attr, error) {
 	var list []*Attr
 	take := func(c *cursor) error {
@@ -174,8 +180,12 @@ func (o *object) Attrs() ([]*Attr, error) {
 		case msgAttributeInfo:
 			err = o.denseAttributes(m, take)
 		}
-		if err != nil {
+		var bad *dataset.FormatError
+		if err != nil && !errors.As(err, &bad) {
 			return nil, err
+		}
+		if err != nil {
+			list = append(list, &Attr{"", Values{f: o.f, name: o.path + ": attribute", at: o.header.messages[i].at, typ: &Type{}, stored: 1, data: unwritten{}, err: err}})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *Attr) int { return strings.Compare(a.Name, b.Name) })
@@ -188,10 +198,17 @@ func (o *object) Attr(name string) (*Attr, error) {
 	if err != nil {
 		return nil, err
 	}
+	var unknown error // why the name may be there all the same
 	for _, a := range list {
-		if a.Name == name {
+		switch a.Name {
+		case name:
 			return a, nil
+		case "":
+			unknown = cmp.Or(unknown, a.err)
 		}
+	}
+	if unknown = cmp.Or(unknown, o.header.lost); unknown != nil {
+		return nil, unknown
 	}
 	return nil, o.f.fail(o.f.offset(o.header.addr), dataset.ErrNotFound, o.path+": attribute", fmt.Sprintf("%.60q", name), "")
 }

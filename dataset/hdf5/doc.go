@@ -26,8 +26,9 @@
 // external links, files in several parts, shared message tables, layout 5.
 //
 // What breaks the format is a [*dataset.FormatError] with the byte, where it is met: other objects of the file can still be read. A file that was not
-// closed, or is cut, says so by [File.Warnings]. One read never gives more than what the file could hold compressed, or 64 MiB; no structure is read
-// twice. Rows are read chunk by chunk, without what lies between; a dataset's index of chunks is kept.
+// closed, or is cut, says so by [File.Warnings], and a group that has lost names by it by [Group.Lost]. One read never gives more than what the file could hold compressed, or 64 MiB; no structure is read
+// twice. Rows are read chunk by chunk, without what lies between; a dataset's index of chunks is kept. So are chunks with filters of which a read took
+// some rows only, for the next one: up to 64 MiB a file, or one that is larger.
 //
 // The format is described at https://support.hdfgroup.org/documentation/hdf5/latest/_f_m_t3.html.
 package hdf5

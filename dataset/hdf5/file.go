@@ -20,9 +20,10 @@ type File struct {
 	closer   io.Closer
 	root     *Group
 	warnings []string
+	chunks   chunkCache
 
 	mu    sync.Mutex
-	links map[uint64][]Link      // of the groups that were read, by address
+	links map[uint64]groupLinks  // of the groups that were read, by address
 	heaps map[uint64]*collection // of the global heap, by address
 	spent int64                  // bytes of these
 }
@@ -53,12 +54,12 @@ func open(r io.ReaderAt, size int64, path string) (*File, error) {
 
 // file reads what a file begins with.
 func (s *source) file() (*File, error) {
-	f := &File{source: s, links: map[uint64][]Link{}, heaps: map[uint64]*collection{}}
+	f := &File{source: s, links: map[uint64]groupLinks{}, heaps: map[uint64]*collection{}}
 	root, err := f.superblock()
 	if err != nil {
 		return nil, err
 	}
-	o, err := f.object("/", root)
+	o, err := f.object("/", root, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +73,7 @@ func (s *source) file() (*File, error) {
 
 // Close closes what Open opened. Close twice is fine; reading after it is an error that is dataset.ErrClosed.
 func (f *File) Close() error {
+	f.chunks.close()
 	if f.closer == nil {
 		return nil
 	}
@@ -83,6 +85,9 @@ func (f *File) Close() error {
 
 // Root returns the group that holds all others.
 func (f *File) Root() *Group { return f.root }
+
+// Size returns how many bytes the file has.
+func (f *File) Size() int64 { return f.size }
 
 // Warnings says what is odd of the file as a whole, and does not hinder reading: that it was not closed, or is cut.
 func (f *File) Warnings() []string { return slices.Clone(f.warnings) }

@@ -2,13 +2,11 @@ package hdf5
 
 import (
 	"bytes"
-	"compress/zlib"
 	"encoding/binary"
 	"fmt"
-	"io"
-	"sync"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/internal/inflate"
 	"github.com/robocache/robocache/dataset/internal/lzf"
 )
 
@@ -18,7 +16,7 @@ const (
 	filterFletcher32 = 3
 	filterLZF        = 32000
 
-	deflateRatio = 1032 // what a byte can become
+	deflateRatio = inflate.MaxRatio // of all filters the largest
 )
 
 var filterNames = map[int]string{
@@ -74,8 +72,8 @@ func (c *cursor) filters() []Filter {
 }
 
 // decode takes filters, the last first, from what is stored of a chunk, which must become want bytes. Bit i of the mask says that filter i was left
-// out.
-func decode(s *source, what string, at int64, data []byte, filters []Filter, mask uint32, want int) ([]byte, error) {
+// out. What it returns is in the scratch.
+func decode(s *source, what func() string, at int64, data []byte, filters []Filter, mask uint32, want int, space *scratch) ([]byte, error) {
 	full, compressed := want, false
 	left := func(i int) bool { return i < 32 && mask>>i&1 != 0 }
 	sizes := make([]int, len(filters)) // of what each filter was given
@@ -87,7 +85,7 @@ func decode(s *source, what string, at int64, data []byte, filters []Filter, mas
 			want += 4
 		case f.ID == filterDeflate || f.ID == filterLZF:
 			if compressed {
-				return nil, s.fail(at, dataset.ErrUnsupported, what, "data compressed twice", "once")
+				return nil, s.fail(at, dataset.ErrUnsupported, what(), "data compressed twice", "once")
 			}
 			compressed = true
 		}
@@ -99,22 +97,22 @@ func decode(s *source, what string, at int64, data []byte, filters []Filter, mas
 		var err error
 		switch f := filters[i]; f.ID {
 		case filterDeflate:
-			data, err = inflate(s, what, at, data, sizes[i])
+			data, err = expand(s, what, at, data, sizes[i], space, "deflate", inflate.MaxRatio, inflate.Zlib)
 		case filterLZF:
-			data, err = unlzf(s, what, at, data, sizes[i])
+			data, err = expand(s, what, at, data, sizes[i], space, "lzf", lzf.MaxRatio, lzf.Decompress)
 		case filterShuffle:
-			data, err = unshuffle(s, what, at, data, f)
+			data, err = unshuffle(s, what, at, data, f, space)
 		case filterFletcher32:
 			data, err = fletcher32(s, what, at, data)
 		default:
-			err = s.fail(at, dataset.ErrUnsupported, what, "filter "+f.String(), "deflate, shuffle, fletcher32 or lzf")
+			err = s.fail(at, dataset.ErrUnsupported, what(), "filter "+f.String(), "deflate, shuffle, fletcher32 or lzf")
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if len(data) != full {
-		return nil, wrongSize(s, what, at, len(data), full)
+		return nil, wrongSize(s, what(), at, len(data), full)
 	}
 	return data, nil
 }
@@ -123,67 +121,53 @@ func wrongSize(s *source, what string, at int64, got, want int) error {
 	return s.fail(at, dataset.ErrCorrupt, what, fmt.Sprintf("%d bytes", got), fmt.Sprint(want))
 }
 
-// inflaters are readers of deflate, which take 40 kB each.
-var inflaters sync.Pool
-
-func inflate(s *source, what string, at int64, data []byte, want int) ([]byte, error) {
-	if want/deflateRatio > len(data) {
-		return nil, s.fail(at, dataset.ErrCorrupt, what, fmt.Sprintf("%d bytes of deflate", len(data)), fmt.Sprintf("enough for %d", want))
+// expand decompresses data, of which a byte becomes no more than a ratio. The function fills its first argument, and says where the second is wrong.
+func expand(s *source, what func() string, at int64, data []byte, want int, space *scratch, name string, ratio int, decompress func(dst, src []byte) (int, error)) ([]byte, error) {
+	if want/ratio > len(data) {
+		return nil, s.fail(at, dataset.ErrCorrupt, what(), fmt.Sprintf("%d bytes of %s", len(data), name), fmt.Sprintf("enough for %d", want))
 	}
-	r, _ := inflaters.Get().(io.ReadCloser)
-	var err error
-	if r == nil {
-		r, err = zlib.NewReader(bytes.NewReader(data))
-	} else {
-		err = r.(zlib.Resetter).Reset(bytes.NewReader(data), nil)
-	}
-	out := make([]byte, want)
-	if err == nil {
-		if _, err = io.ReadFull(r, out); err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-	}
-	if err == nil {
-		// The end holds a checksum, which is compared as it is read.
-		var n int
-		if n, err = r.Read(make([]byte, 1)); n > 0 {
-			return nil, wrongSize(s, what, at, want+1, want)
-		}
-	}
-	if err != nil && err != io.EOF {
-		bad := s.fail(at, dataset.ErrCorrupt, what, "broken deflate", "")
-		bad.Err = err
-		return nil, bad
-	}
-	inflaters.Put(r)
-	return out, nil
-}
-
-func unlzf(s *source, what string, at int64, data []byte, want int) ([]byte, error) {
-	if want/lzf.MaxRatio > len(data) {
-		return nil, s.fail(at, dataset.ErrCorrupt, what, fmt.Sprintf("%d bytes of lzf", len(data)), fmt.Sprintf("enough for %d", want))
-	}
-	out := make([]byte, want)
-	if in, err := lzf.Decompress(out, data); err != nil {
-		return nil, s.fail(at+int64(in), dataset.ErrCorrupt, what, err.Error(), fmt.Sprintf("%d bytes of lzf", want))
+	out := space.other(data, want)
+	if in, err := decompress(out, data); err != nil {
+		return nil, s.fail(at+int64(in), dataset.ErrCorrupt, what(), err.Error(), fmt.Sprintf("%d bytes of %s", want, name))
 	}
 	return out, nil
 }
 
 // unshuffle brings the bytes of each element together, which the file has by their place in it.
-func unshuffle(s *source, what string, at int64, data []byte, f Filter) ([]byte, error) {
+func unshuffle(s *source, what func() string, at int64, data []byte, f Filter, space *scratch) ([]byte, error) {
 	if len(f.values) < 1 || f.values[0] < 1 {
-		return nil, s.fail(at, dataset.ErrCorrupt, what, "shuffle of elements of no size", "a size")
+		return nil, s.fail(at, dataset.ErrCorrupt, what(), "shuffle of elements of no size", "a size")
 	}
 	size := int(min(f.values[0], uint32(len(data))+1))
 	n := len(data) / size
 	if n < 2 || size < 2 {
 		return data, nil
 	}
-	out := make([]byte, len(data))
-	for k := range size {
-		for i, b := range data[k*n : (k+1)*n] {
-			out[i*size+k] = b
+	out := space.other(data, len(data))
+	part := func(k int) []byte { return data[k*n : (k+1)*n] }
+	switch size {
+	case 2:
+		b := part(1)
+		for i, a := range part(0) {
+			binary.LittleEndian.PutUint16(out[2*i:], uint16(a)|uint16(b[i])<<8)
+		}
+	case 4:
+		b, c, d := part(1), part(2), part(3)
+		for i, a := range part(0) {
+			binary.LittleEndian.PutUint32(out[4*i:], uint32(a)|uint32(b[i])<<8|uint32(c[i])<<16|uint32(d[i])<<24)
+		}
+	case 8:
+		b, c, d, e, f, g, h := part(1), part(2), part(3), part(4), part(5), part(6), part(7)
+		for i, a := range part(0) {
+			low := uint32(a) | uint32(b[i])<<8 | uint32(c[i])<<16 | uint32(d[i])<<24
+			high := uint32(e[i]) | uint32(f[i])<<8 | uint32(g[i])<<16 | uint32(h[i])<<24
+			binary.LittleEndian.PutUint64(out[8*i:], uint64(low)|uint64(high)<<32)
+		}
+	default:
+		for k := range size {
+			for i, b := range part(k) {
+				out[i*size+k] = b
+			}
 		}
 	}
 	copy(out[n*size:], data[n*size:])
@@ -191,24 +175,30 @@ func unshuffle(s *source, what string, at int64, data []byte, f Filter) ([]byte,
 }
 
 // fletcher32 checks the sum that follows the data, and cuts it off.
-func fletcher32(s *source, what string, at int64, data []byte) ([]byte, error) {
+func fletcher32(s *source, what func() string, at int64, data []byte) ([]byte, error) {
 	n := len(data) - 4
 	if n < 0 {
-		return nil, s.fail(at, dataset.ErrCorrupt, what, fmt.Sprintf("%d bytes", len(data)), "a checksum")
+		return nil, s.fail(at, dataset.ErrCorrupt, what(), fmt.Sprintf("%d bytes", len(data)), "a checksum")
 	}
-	var a, b uint32 // modulo 2^16-1
-	for i := 0; i < n; i += 2 {
-		word := uint32(data[i]) << 8
-		if i+1 < n {
-			word |= uint32(data[i+1])
+	const block = 1 << 16 // bytes, of which the sums fit 64 bits
+	var a, b uint64       // modulo 2^16-1
+	for rest := data[:n]; len(rest) > 0; {
+		part := rest[:min(block, len(rest))]
+		rest = rest[len(part):]
+		for ; len(part) > 1; part = part[2:] {
+			a += uint64(part[0])<<8 | uint64(part[1])
+			b += a
 		}
-		a = (a + word) % 0xffff
-		b = (b + a) % 0xffff
+		if len(part) == 1 {
+			a += uint64(part[0]) << 8
+			b += a
+		}
+		a, b = a%0xffff, b%0xffff
 	}
 	want := binary.LittleEndian.Uint32(data[n:])
 	// A sum that is 0 modulo 2^16-1 may be written as all ones.
-	if got := b<<16 | a; got != want%0x10000%0xffff|want>>16%0xffff<<16 && !s.believe {
-		return nil, s.fail(at+int64(n), dataset.ErrCorrupt, what+": checksum fletcher32", fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", want))
+	if got := uint32(b<<16 | a); got != want%0x10000%0xffff|want>>16%0xffff<<16 && !s.believe {
+		return nil, s.fail(at+int64(n), dataset.ErrCorrupt, what()+": checksum fletcher32", fmt.Sprintf("%08x", got), fmt.Sprintf("%08x", want))
 	}
 	return data[:n], nil
 }

@@ -2,6 +2,7 @@ package hdf5
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -28,7 +29,8 @@ type Link struct {
 	Target string // of a soft link, the path; of an external one, the file, a colon and the path
 
 	addr    uint64
-	created int64 // order of creation; -1 where it is not known
+	created int64    // order of creation; -1 where it is not known
+	names   *message // where the names of a group are, as tables of links repeat it; nil where they do not
 }
 
 // Object is a *Group, a *Dataset or a *NamedType.
@@ -54,7 +56,11 @@ func (o *object) Path() string { return o.path }
 type Group struct {
 	object
 	links []Link // in name order
+	lost  error
 }
+
+// Lost says why the group may have had more names or attributes: a file that is cut has lost them. It is nil where the group is whole.
+func (g *Group) Lost() error { return g.lost }
 
 // NamedType is a type that a file keeps under a name.
 type NamedType struct {
@@ -174,7 +180,7 @@ func (g *Group) child(name string, left *int) (Object, error) {
 	}
 	switch l.Kind {
 	case Hard:
-		return g.f.object(path, l.addr)
+		return g.f.object(path, l.addr, l.names)
 	case Soft:
 		if *left--; *left < 0 {
 			return nil, g.f.fail(-1, dataset.ErrCorrupt, path, "soft links one after the other", fmt.Sprintf("at most %d", maxLinks))
@@ -186,8 +192,8 @@ func (g *Group) child(name string, left *int) (Object, error) {
 	return nil, g.f.fail(-1, dataset.ErrUnsupported, path, "a link that a program defines", "a hard or a soft one")
 }
 
-// Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. Where one cannot
-// be opened, fn is told the error. An error that fn returns ends the walk, except [fs.SkipDir], which passes over what is in a group.
+// Walk calls fn for each object below the group, in name order, a group before what is in it, each once however many links it has. In a group hard
+// links go before others, so that an object has the name by which it was made rather than that of a soft link beside it. Where one cannot be opened, fn is told the error. An error that fn returns ends the walk, except [fs.SkipDir], which passes over what is in a group.
 func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
 	return g.walk(map[uint64]bool{g.header.addr: true}, fn)
 }
@@ -196,7 +202,9 @@ func (g *Group) Walk(fn func(path string, o Object, err error) error) error {
 const maxGroups = 500
 
 func (g *Group) walk(seen map[uint64]bool, fn func(path string, o Object, err error) error) error {
-	for _, l := range g.links {
+	links := g.Links()
+	slices.SortStableFunc(links, func(a, b Link) int { return cmp.Compare(min(a.Kind, Soft), min(b.Kind, Soft)) })
+	for _, l := range links {
 		left := maxLinks
 		o, err := g.child(l.Name, &left)
 		if err == nil && strings.Count(g.path, "/") > maxGroups {
@@ -244,20 +252,23 @@ func join(path, name string) string {
 	return path + "/" + strings.TrimPrefix(name, "/")
 }
 
-// object opens what is at an address.
-func (f *File) object(path string, addr uint64) (Object, error) {
+// object opens what is at an address. Names are where those of a group are, if that is known beside its header.
+func (f *File) object(path string, addr uint64, names *message) (Object, error) {
 	h, err := f.header(addr)
 	if err != nil {
 		return nil, err
+	}
+	if h.lost != nil && names != nil && h.find(msgSymbolTable) == nil {
+		h.messages = append(h.messages, *names)
 	}
 	o := object{f, path, h}
 	switch {
 	case h.find(msgSymbolTable) != nil || h.find(msgLinkInfo) != nil || h.find(msgLink) != nil:
 		links, err := f.groupLinks(path, h)
-		if err != nil {
+		if err != nil && (len(links) == 0 || !errors.Is(err, dataset.ErrTruncated)) {
 			return nil, err
 		}
-		return &Group{o, links}, nil
+		return &Group{o, links, cmp.Or(err, h.lost)}, nil
 	case h.find(msgLayout) != nil || h.find(msgDataspace) != nil:
 		return f.dataset(o)
 	case h.find(msgType) != nil:
@@ -267,6 +278,9 @@ func (f *File) object(path string, addr uint64) (Object, error) {
 			return nil, c.err
 		}
 		return &NamedType{o, t}, nil
+	}
+	if h.lost != nil {
+		return nil, h.lost
 	}
 	return nil, f.fail(f.offset(addr), dataset.ErrCorrupt, path, "neither group nor dataset nor type", "one")
 }

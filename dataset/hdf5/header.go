@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/robocache/robocache/dataset"
@@ -41,6 +42,7 @@ type message struct {
 type header struct {
 	addr     uint64
 	messages []message
+	lost     error // why there may be more, which lie behind the end of a file that is cut; nil where there are not
 }
 
 // find returns the first message of a kind, or nil.
@@ -189,7 +191,11 @@ func (h *header) take(w *walk, m message) (*cursor, error) {
 		if c.err != nil {
 			return nil, c.err
 		}
-		return w.block("object header continuation", addr, n)
+		more, err := w.block("object header continuation", addr, n)
+		if errors.Is(err, dataset.ErrTruncated) {
+			h.lost, err = err, nil
+		}
+		return more, err
 	case m.kind > msgCacheImage && m.flags&flagMust != 0:
 		return nil, w.fail(m.at, dataset.ErrUnsupported, "object header", fmt.Sprintf("message %#x, which a reader must know", m.kind), "one of version 3 of the format")
 	}

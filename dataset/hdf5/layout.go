@@ -37,7 +37,7 @@ func (d contiguous) read(v *Values, lo, hi int, put func(int, []byte) error) err
 	if err := v.f.fits(v.name, from, size); err != nil {
 		return err
 	}
-	part := max(1<<20/v.stored, 1) // elements read at once
+	part := max(1<<18/v.stored, 1) // elements read at once, which stay in a core's cache
 	buf := make([]byte, min(uint64(part*v.stored), size))
 	for at := 0; size > 0; at += part {
 		n := min(uint64(len(buf)), size)
@@ -50,6 +50,11 @@ func (d contiguous) read(v *Values, lo, hi int, put func(int, []byte) error) err
 		from, size = from+n, size-n
 	}
 	return nil
+}
+
+// direct reads rows to where they are wanted as they are in the file.
+func (d contiguous) direct(v *Values, lo, hi int, out []byte) error {
+	return v.f.into(v.name, d.addr+uint64(lo)*uint64(v.perRow())*uint64(v.stored), out)
 }
 
 // layout reads the layout message: where the elements are.

@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,19 +9,22 @@ import (
 	"github.com/robocache/robocache/dataset"
 )
 
-// groupLinks returns the links of a group in name order. They are read once.
+// groupLinks are the links of a group, and why there may be more.
+type groupLinks struct {
+	list []Link
+	err  error
+}
+
+// groupLinks returns the links of a group in name order; with an error those that were read before it. They are read once.
 func (f *File) groupLinks(path string, h *header) ([]Link, error) {
 	f.mu.Lock()
 	links, ok := f.links[h.addr]
 	f.mu.Unlock()
 	if ok {
-		return links, nil
+		return links.list, links.err
 	}
 	g := &linkReader{walk: f.walk(), what: path + ": links"}
-	err := g.all(h)
-	if err != nil {
-		return nil, err
-	}
+	broken := g.all(h)
 	slices.SortFunc(g.links, func(a, b Link) int { return strings.Compare(a.Name, b.Name) })
 	for i, l := range g.links[min(1, len(g.links)):] {
 		if l.Name == g.links[i].Name {
@@ -28,9 +32,9 @@ func (f *File) groupLinks(path string, h *header) ([]Link, error) {
 		}
 	}
 	f.mu.Lock()
-	f.links[h.addr] = g.links
+	f.links[h.addr] = groupLinks{g.links, broken}
 	f.mu.Unlock()
-	return g.links, nil
+	return g.links, broken
 }
 
 type linkReader struct {
@@ -131,14 +135,19 @@ func (g *linkReader) table(addr uint64, names *cursor) error {
 		l.addr = c.address()
 		kind := c.u32()
 		c.skip(4)
-		target := c.u32()
-		c.skip(12)
+		at, pad := c.here(), c.bytes(16)
+		if c.err != nil {
+			return c.err
+		}
+		if kind == 1 {
+			l.names = &message{kind: msgSymbolTable, body: pad[:2*g.offsets], at: at}
+		}
 		if l.Name, err = g.text(names, name); err != nil {
 			return err
 		}
 		if kind == 2 {
 			l.Kind = Soft
-			if l.Target, err = g.text(names, target); err != nil {
+			if l.Target, err = g.text(names, uint64(binary.LittleEndian.Uint32(pad))); err != nil {
 				return err
 			}
 		}

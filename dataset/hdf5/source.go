@@ -67,6 +67,14 @@ func (s *source) into(what string, addr uint64, buf []byte) error {
 	return err
 }
 
+// within names what was being read in an error of fits or into.
+func (s *source) within(what string, err error) error {
+	if bad, ok := err.(*dataset.FormatError); ok {
+		bad.Msg = what
+	}
+	return err
+}
+
 // read returns n bytes at an address, which errors call what.
 func (s *source) read(what string, addr, n uint64) (*cursor, error) {
 	if err := s.fits(what, addr, n); err != nil {

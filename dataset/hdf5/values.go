@@ -140,6 +140,16 @@ func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
 	if err != nil || n == 0 {
 		return t, err
 	}
+	if d, ok := v.data.(contiguous); ok && dtype == tensor.U8 && v.stored == v.typ.Size {
+		out, err := tensor.Data[uint8](t)
+		if err == nil {
+			err = d.direct(v, lo, hi, out)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
+	}
 	if err := v.each(lo, hi, filler(v, base, t)); err != nil {
 		return nil, err
 	}
@@ -152,7 +162,18 @@ func (v *Values) Raw(lo, hi int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d, ok := v.data.(*chunked); ok && n > 0 && v.stored == v.typ.Size {
+		if data, err := d.one(v, lo, hi); data != nil || err != nil {
+			return data, err
+		}
+	}
 	out := make([]byte, n*v.typ.Size)
+	if d, ok := v.data.(contiguous); ok && v.stored == v.typ.Size {
+		if err := d.direct(v, lo, hi, out); err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
 	err = v.each(lo, hi, func(at int, b []byte) error {
 		if len(out) == n*v.stored {
 			copy(out[at*v.stored:], b)

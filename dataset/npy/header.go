@@ -36,6 +36,9 @@ type Header struct {
 // Len returns the number of elements.
 func (h *Header) Len() int { return h.count }
 
+// ItemSize returns how many bytes an element takes, as numpy's itemsize.
+func (h *Header) ItemSize() int { return h.item }
+
 // IsRecords reports whether the elements are records of fields, numpy's structured types.
 func (h *Header) IsRecords() bool { return h.kind == recordKind }
 

@@ -2,8 +2,10 @@ package robomimic_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,7 +54,9 @@ func TestBridgeEpisodesAreThoseOfRLDS(t *testing.T) {
 		assert.Equal(t, "train", info.Splits[0].Name)
 		assert.Equal(t, []int{0, 5, 10, 15, 20}, info.Splits[1].Episodes)
 		assert.Empty(t, info.Problems)
+		assert.Equal(t, 250, info.Frames)
 		steps := 0
+		tasks := map[string]bool{}
 		for i := range d.Len() {
 			e, err := d.Episode(ctx, i)
 			require.NoError(t, err)
@@ -61,6 +65,7 @@ func TestBridgeEpisodesAreThoseOfRLDS(t *testing.T) {
 			actions := e.Stream("actions")
 			assert.InDeltaSlice(t, floats(t, want.Stream("action")), floats(t, actions), 0, "episode %d: its doubles were made of floats", i)
 			assert.Equal(t, want.Attributes.Task, e.Attributes.Task)
+			tasks[e.Attributes.Task] = true
 			assert.False(t, e.Steps)
 			assert.Equal(t, int64(200e6), actions.Nanoseconds()[1])
 			assert.True(t, e.Stream("dones").AllInteger())
@@ -69,6 +74,7 @@ func TestBridgeEpisodesAreThoseOfRLDS(t *testing.T) {
 			steps += actions.Len()
 		}
 		assert.Equal(t, 250, steps)
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(tasks)), info.Tasks)
 		require.NoError(t, d.Close())
 	}
 }
@@ -163,4 +169,29 @@ func TestAFileWithAllThatIsToldApart(t *testing.T) {
 		assert.Contains(t, left["obs/note"], "values of")
 		assert.Contains(t, left["scale"], "no series")
 	}
+}
+
+func TestAFolderHasAllDemonstrationsOfItsFiles(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	for name, from := range map[string]string{"task_2.hdf5": "kinds", "task_10.hdf5": "demo", "task_1.hdf5": "kinds"} {
+		data, err := os.ReadFile("testdata/" + from + ".hdf5")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	d, err := dataset.Open(ctx, dir, dataset.Options{Rate: 20})
+	require.NoError(t, err)
+	defer d.Close()
+	assert.Equal(t, "robomimic", d.Format(), "one is raw robosuite, which the same format reads")
+	var names []string
+	for e, err := range dataset.Episodes(ctx, d) {
+		require.NoError(t, err)
+		names = append(names, e.Name)
+		for _, m := range e.Media {
+			_, err := m.Frame(ctx, 0)
+			require.NoError(t, err)
+		}
+	}
+	assert.Equal(t, []string{"task_1/demo_0", "task_1/demo_2", "task_1/demo_10", "task_2/demo_0", "task_2/demo_2", "task_2/demo_10", "task_10/demo_1"}, names)
+	assert.Equal(t, 15+15+174, d.Info().Frames)
+	assert.Equal(t, []dataset.Split{{Name: "train", Episodes: []int{0, 2, 3, 5}}, {Name: "valid", Episodes: []int{1, 4}}}, d.Info().Splits)
 }

@@ -1,6 +1,9 @@
 package lzf
 
-import "errors"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // MaxRatio bounds what a byte can become: three bytes copy 264 at most.
 const MaxRatio = 88
@@ -16,7 +19,10 @@ var (
 // Decompress fills out from src, which must make exactly as many bytes. With an error it returns the offset of the
 // instruction to blame.
 func Decompress(out, src []byte) (int, error) {
-	at, to := 0, 0
+	at, to, err := fast(out, src)
+	if err != nil {
+		return at, err
+	}
 	for at < len(src) {
 		start := at
 		op := int(src[at])
@@ -63,6 +69,53 @@ func Decompress(out, src []byte) (int, error) {
 		return at, ErrTooLittle
 	}
 	return at, nil
+}
+
+// fast does instructions as long as there is input for the longest and room for what it makes, and eight bytes more. It copies eight bytes at a time,
+// some more than there are, which what follows overwrites. With an error it returns the offset of the instruction to blame.
+func fast(out, src []byte) (at, to int, err error) {
+	order := binary.LittleEndian
+	for at+1+maxLiteral <= len(src) && to+maxCopy+8 <= len(out) {
+		op := int(src[at])
+		if op < 32 {
+			s, o := src[at+1:at+1+maxLiteral], out[to:to+maxLiteral]
+			order.PutUint64(o, order.Uint64(s))
+			if op >= 8 {
+				order.PutUint64(o[8:], order.Uint64(s[8:]))
+				order.PutUint64(o[16:], order.Uint64(s[16:]))
+				order.PutUint64(o[24:], order.Uint64(s[24:]))
+			}
+			at, to = at+2+op, to+1+op
+			continue
+		}
+		next, n := at+2, op>>5+2
+		if op>>5 == 7 {
+			n += int(src[at+1])
+			next++
+		}
+		distance := (op&31<<8 | int(src[next-1])) + 1
+		if distance > to {
+			return at, to, ErrFar
+		}
+		end := to + n
+		from := out[to-distance : end-distance+8]
+		o := out[to : end+8]
+		switch {
+		case distance >= 8 && n <= 8:
+			order.PutUint64(o, order.Uint64(from))
+		case distance >= 8:
+			for ; n > 0; n -= 8 {
+				order.PutUint64(o, order.Uint64(from))
+				o, from = o[8:], from[8:]
+			}
+		default: // byte by byte: the copy runs into what it wrote
+			for i := range n {
+				o[i] = from[i]
+			}
+		}
+		at, to = next, end
+	}
+	return at, to, nil
 }
 
 const (

@@ -1,0 +1,47 @@
+package aloha
+
+import (
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/hdf5"
+	"github.com/robocache/robocache/dataset/internal/h5episode"
+)
+
+var layout = h5episode.Layout{
+	Format: "aloha",
+	Want:   "a dataset action and a group observations with qpos or images",
+	Fits: func(root *hdf5.Group) (bool, error) {
+		if !root.Has("action") || !root.Has("observations") {
+			return false, nil
+		}
+		o, err := root.Open("observations")
+		seen, ok := o.(*hdf5.Group)
+		return ok && (seen.Has("qpos") || seen.Has("images")), err
+	},
+	Index: func(s *h5episode.Set) error {
+		s.Parts = []h5episode.Part{{Name: s.Name(), Path: "/"}}
+		said, err := s.Attributes(s.File.Root())
+		if err != nil {
+			return err
+		}
+		s.AddTask(h5episode.TaskOf(said))
+		if action, err := s.File.Root().Dataset("action"); err == nil && len(action.Shape()) > 0 {
+			s.AddFrames(action.Len())
+		}
+		return s.ChooseRate(0)
+	},
+	Begin: func(r *h5episode.Reader, root *hdf5.Group) error {
+		r.Actions = []string{"action"}
+		r.Omit = func(path string) string {
+			if path == "compress_len" {
+				return "the lengths of encoded frames"
+			}
+			return ""
+		}
+		return r.BeginRoot(root)
+	},
+}
+
+func init() { layout.Register() }
+
+// Open opens a file: one episode, called as the file without its extension. One of another layout is an error that is dataset.ErrUnsupported.
+func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return layout.Open(path, opt) }

@@ -1,0 +1,123 @@
+package aloha_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/aloha"
+	"github.com/robocache/robocache/dataset/internal/h5test"
+)
+
+func TestEpisodesAreWhatH5pyReads(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name, encoding, sim string
+		steps               int
+	}{{"raw", "rgb8", "true", 6}, {"jpeg", "jpeg", "false", 4}} {
+		file := "testdata/" + c.name + ".hdf5"
+		d, err := dataset.Open(ctx, file, dataset.Options{Rate: 50})
+		require.NoError(t, err)
+		assert.Equal(t, "aloha", d.Format())
+		assert.Equal(t, [3]any{50.0, "caller", c.steps}, [3]any{d.Info().Rate, d.Info().RateFrom, d.Info().Frames})
+		require.Equal(t, 1, d.Len())
+		e, err := d.Episode(ctx, 0)
+		require.NoError(t, err)
+		assert.Equal(t, [2]string{c.name, c.sim}, [2]string{e.Name, e.Attributes.Other["sim"]})
+		assert.Equal(t, c.steps, e.Frames)
+		assert.Equal(t, []string{"action", "observations/effort", "observations/qpos", "observations/qvel"}, e.Names())
+		assert.Equal(t, int64(20e6), e.Stream("action").Nanoseconds()[1])
+		h5test.ReadGolden(t, file).Check(t, e, "")
+		require.Len(t, e.Media, 2)
+		for _, m := range e.Media {
+			assert.Equal(t, [3]any{c.encoding, 16, 12}, [3]any{m.Encoding, m.Width, m.Height})
+		}
+		left := h5test.Left(e)
+		assert.Contains(t, left["base_action"], "samples, want", "it goes on after the last step")
+		if c.encoding == "jpeg" {
+			assert.Equal(t, "the lengths of encoded frames", left["compress_len"])
+			frame, err := e.Media[1].Frame(ctx, 3)
+			require.NoError(t, err)
+			_, err = jpeg.Decode(bytes.NewReader(frame))
+			assert.NoError(t, err)
+		}
+		require.NoError(t, d.Close())
+		_, err = e.Media[0].Frame(ctx, 0)
+		assert.ErrorIs(t, err, dataset.ErrClosed)
+	}
+}
+
+// folder copies files under the names that recorders give them.
+func folder(t *testing.T, count int) string {
+	dir := t.TempDir()
+	for i := range count {
+		data, err := os.ReadFile("testdata/" + []string{"raw", "jpeg"}[i%2] + ".hdf5")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("episode_%d.hdf5", i)), data, 0o600))
+	}
+	return dir
+}
+
+func TestAFolderIsADatasetOfItsFiles(t *testing.T) {
+	ctx := context.Background()
+	dir := folder(t, 21)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "episode_3.hdf5"), []byte("\x89HDF\r\n\x1a\n and no more"), 0o600))
+	d, err := dataset.Open(ctx, dir, dataset.Options{Rate: 50})
+	require.NoError(t, err)
+	assert.Equal(t, "aloha", d.Format())
+	assert.Equal(t, [2]any{50.0, "caller"}, [2]any{d.Info().Rate, d.Info().RateFrom})
+	require.Equal(t, 21, d.Len())
+	assert.Equal(t, 11*6+9*4, d.Info().Frames)
+	var all []*dataset.Episode
+	for i := range d.Len() {
+		e, err := d.Episode(ctx, i)
+		if i == 3 {
+			assert.Error(t, err, "one that is broken costs itself")
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprintf("episode_%d", i), e.Name)
+		all = append(all, e)
+	}
+	for range 2 { // although not all files can be open at a time
+		for _, e := range all {
+			frame, err := e.Media[1].Frame(ctx, e.Media[1].Len()-1)
+			require.NoError(t, err, e.Name)
+			assert.NotEmpty(t, frame)
+		}
+	}
+	require.NoError(t, d.Close())
+	require.NoError(t, d.Close())
+	_, err = all[0].Media[0].Frame(ctx, 0)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+	_, err = d.Episode(ctx, 0)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+}
+
+func TestWhatIsNoImageIsNoStreamEither(t *testing.T) {
+	d, err := aloha.Open("testdata/small.hdf5", dataset.Options{})
+	require.NoError(t, err)
+	defer d.Close()
+	e, err := d.Episode(context.Background(), 0)
+	require.NoError(t, err)
+	h5test.ReadGolden(t, "testdata/small.hdf5").Check(t, e, "")
+	assert.True(t, e.Steps, "nobody says how many steps a second there are")
+	assert.Equal(t, "rows of bytes that are neither JPEG nor PNG", h5test.Left(e)["observations/images/other"])
+}
+
+func TestBrokenFilesCostWhatIsBroken(t *testing.T) {
+	h5test.Hostile(t, "testdata/small.hdf5", aloha.Open, 1, 1000)
+	h5test.Hostile(t, "testdata/jpeg.hdf5", aloha.Open, 41, 1500)
+}
+
+func FuzzOpen(f *testing.F) {
+	h5test.Fuzz(f, aloha.Open, "testdata/small.hdf5", "testdata/jpeg.hdf5", "testdata/raw.hdf5")
+}

@@ -1,0 +1,213 @@
+package h5episode
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/hdf5"
+)
+
+// WantDemos says what HasDemos looks for.
+const WantDemos = "a group data with groups demo_0, demo_1, ..."
+
+// DemosOf returns the names of the groups demo_N in a group data, in the order of their numbers; none if there is no such group.
+func DemosOf(root *hdf5.Group) (data *hdf5.Group, demos []string, err error) {
+	if !root.Has("data") {
+		return nil, nil, nil
+	}
+	o, err := root.Open("data")
+	if err != nil {
+		return nil, nil, err
+	}
+	data, ok := o.(*hdf5.Group)
+	if !ok {
+		return nil, nil, nil
+	}
+	for _, name := range data.Names() {
+		if strings.HasPrefix(name, "demo") {
+			demos = append(demos, name)
+		}
+	}
+	slices.SortFunc(demos, dataset.CompareNames)
+	return data, demos, nil
+}
+
+// IndexDemos is Index for files with a group data of demonstrations, and in a group mask lists of them that are splits. The rate is what rateOf finds
+// in the text of env_args.
+func (s *Set) IndexDemos(rateOf func(envArgs string) float64) error {
+	data, demos, err := DemosOf(s.File.Root())
+	if err != nil {
+		return err
+	}
+	for _, g := range []*hdf5.Group{s.File.Root(), data} {
+		if err := g.Lost(); err != nil {
+			if err := s.Broken(g.Path(), err); err != nil {
+				return err
+			}
+		}
+	}
+	said, err := s.Attributes(data)
+	if err != nil {
+		return err
+	}
+	s.About.Attributes = said
+	if err := s.ChooseRate(rateOf(said["env_args"])); err != nil {
+		return err
+	}
+	s.AddTask(TaskOf(said))
+	for _, name := range demos {
+		s.Parts = append(s.Parts, Part{name, data.Path() + "/" + name})
+		demo, err := data.Group(name)
+		if err == nil {
+			err = s.countDemo(demo)
+		}
+		if err != nil {
+			if err := s.Broken("data/"+name, err); err != nil {
+				return err
+			}
+		}
+	}
+	if total, ok := said.Number("total"); ok && total != float64(s.About.Frames) {
+		s.Problem("data", fmt.Sprintf("total says %s steps, and its demonstrations have %d", said["total"], s.About.Frames))
+	}
+	return s.masks(demos)
+}
+
+// countDemo counts a demonstration's steps, and notes its task.
+func (s *Set) countDemo(demo *hdf5.Group) error {
+	attrs, err := demo.Attrs()
+	if err != nil {
+		return err
+	}
+	said := Said{}
+	for _, a := range attrs {
+		if a.Name == "num_samples" || a.Name == "ep_meta" {
+			if text, err := textOf(&a.Values); err == nil { // what is broken is told when the episode is read
+				said[a.Name] = text
+			}
+		}
+	}
+	s.AddTask(TaskOf(said))
+	if demo.Has("actions") {
+		if actions, err := demo.Dataset("actions"); err == nil && len(actions.Shape()) > 0 {
+			s.AddFrames(actions.Len())
+			return nil
+		}
+	}
+	if n, ok := said.Number("num_samples"); ok && n > 0 && n < 1<<53 {
+		s.AddFrames(int(n))
+	}
+	return nil
+}
+
+// masks reads the lists of demonstrations in the group mask.
+func (s *Set) masks(demos []string) error {
+	if !s.File.Root().Has("mask") {
+		return nil
+	}
+	mask, err := s.File.Root().Group("mask")
+	if err != nil {
+		return s.Broken("mask", err)
+	}
+	number := make(map[string]int, len(demos))
+	for i, name := range demos {
+		number[name] = i
+	}
+	for _, name := range mask.Names() {
+		list, err := mask.Dataset(name)
+		var names []string
+		if err == nil {
+			names, err = list.ReadStrings()
+		}
+		if err != nil {
+			if err := s.Broken("mask/"+name, err); err != nil {
+				return err
+			}
+			continue
+		}
+		split := dataset.Split{Name: name, Episodes: []int{}}
+		for _, demo := range names {
+			if i, there := number[demo]; there {
+				split.Episodes = append(split.Episodes, i)
+			} else {
+				s.Problem("mask/"+name, fmt.Sprintf("names %q, which is not there", demo))
+			}
+		}
+		s.About.Splits = append(s.About.Splits, split)
+	}
+	return nil
+}
+
+// BeginDemo is Begin for a demonstration, whose attribute num_samples says how many steps it has.
+func (r *Reader) BeginDemo(demo *hdf5.Group) error {
+	r.Actions = []string{"actions"}
+	if err := r.BeginRoot(demo); err != nil {
+		return err
+	}
+	said := Said(r.Episode.Attributes.Other)
+	if n, ok := said.Number("num_samples"); ok && n >= 0 && n < 1<<53 {
+		declared := int(n)
+		r.Declared = &declared
+		delete(said, "num_samples")
+	}
+	return nil
+}
+
+// BeginRoot is Begin for any group: its attributes are the episode's.
+func (r *Reader) BeginRoot(group *hdf5.Group) error {
+	said, err := r.Attributes(group)
+	if err != nil {
+		return err
+	}
+	if v, ok := said.Number("success"); ok {
+		success := v != 0
+		r.Episode.Attributes.Success = &success
+		delete(said, "success")
+	}
+	r.Episode.Attributes.Other = said
+	r.Episode.Attributes.Task = TaskOf(said)
+	if all := r.set.About.Tasks; r.Episode.Attributes.Task == "" && len(all) == 1 {
+		r.Episode.Attributes.Task = all[0] // the file's own
+	}
+	return nil
+}
+
+// taskWords are the names under which attributes say in words what is to be done.
+var taskWords = []string{"language_instruction", "lang", "language", "instruction", "task_description", "prompt", "env_lang"}
+
+// TaskOf returns what attributes say is to be done: under one of the usual names, or under one of these in the JSON of ep_meta, problem_info or
+// env_args.
+func TaskOf(said Said) string {
+	for _, name := range taskWords {
+		if said[name] != "" {
+			return said[name]
+		}
+	}
+	for _, name := range []string{"ep_meta", "problem_info", "env_args"} {
+		var meta map[string]json.RawMessage
+		if json.Unmarshal([]byte(said[name]), &meta) != nil {
+			continue
+		}
+		for _, word := range taskWords {
+			if task := wordsOf(meta[word]); task != "" {
+				return task
+			}
+		}
+	}
+	return ""
+}
+
+// wordsOf returns a JSON string, or a list of such joined, as some writers have its letters.
+func wordsOf(raw json.RawMessage) string {
+	var text string
+	var list []string
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+	case json.Unmarshal(raw, &list) == nil:
+		text = strings.Join(list, "")
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,69 @@
+package h5episode
+
+import (
+	"context"
+	"errors"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/hdf5"
+)
+
+const magic = "\x89HDF\r\n\x1a\n"
+
+// Layout is a way of keeping episodes in an HDF5 file.
+type Layout struct {
+	Format string // the name under which it is registered
+	Want   string // what Fits looks for, for errors
+	// Fits tells a file of the layout by what is in its root. Nil takes every file that is of no other layout.
+	Fits func(root *hdf5.Group) (bool, error)
+	// Index finds the episodes of a file, and what it says of itself as a whole.
+	Index func(s *Set) error
+	// Begin takes what a group says of its episode, before its datasets are read.
+	Begin func(r *Reader, group *hdf5.Group) error
+}
+
+// Register makes dataset.Open know the layout.
+func (l *Layout) Register() {
+	f := dataset.Format{
+		Name: l.Format, Extensions: []string{".hdf5", ".h5"}, Match: matches,
+		Open: func(_ context.Context, path string, opt dataset.Options) (dataset.Dataset, error) {
+			return l.Open(path, opt)
+		},
+	}
+	if l.Fits != nil {
+		f.Inside = l.inside
+	}
+	dataset.Register(f)
+}
+
+// matches tells an HDF5 file, which may begin with a block of the user's.
+func matches(head []byte) bool {
+	for at := 0; at+len(magic) <= len(head); at = max(512, 2*at) {
+		if string(head[at:at+len(magic)]) == magic {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Layout) inside(path string) (bool, error) {
+	file, err := hdf5.Open(path)
+	if err != nil {
+		return false, err
+	}
+	ok, err := l.Fits(file.Root())
+	return ok, errors.Join(err, file.Close())
+}
+
+// Open opens a file. One of another layout is an error that is dataset.ErrUnsupported.
+func (l *Layout) Open(path string, opt dataset.Options) (dataset.Dataset, error) {
+	file, err := hdf5.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{layout: l, path: path, strict: opt.Strict, rate: opt.Rate, Kind: l.Format, File: file}
+	if err := s.index(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return s, nil
+}

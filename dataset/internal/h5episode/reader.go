@@ -1,0 +1,324 @@
+package h5episode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/hdf5"
+	"github.com/robocache/robocache/tensor"
+)
+
+// Reader makes a group's datasets into an episode.
+type Reader struct {
+	*dataset.Episode
+	// Actions are names of datasets of which the first that is there has a row for each step.
+	Actions []string
+	// Declared is how many steps the group says the episode has; it counts where there are no actions.
+	Declared *int
+	// Further takes datasets with one row more than there are steps as well: what is observed after the last one.
+	Further bool
+	// Omit says why a dataset is left out whatever it holds; "" if it is not.
+	Omit func(path string) string
+
+	set   *Set
+	steps int
+	room  int64           // bytes that may yet be taken
+	times map[int][]int64 // by their number
+}
+
+// Attributes reads the attributes of an object that say something of the episode. One that is broken costs itself.
+func (r *Reader) Attributes(o hdf5.Object) (Said, error) {
+	return saidOf(o, &r.room, func(name string, err error) error {
+		return r.cost("attribute "+name, "attributes that are broken", err)
+	})
+}
+
+// cost leaves out what cannot be read, unless that is refused. An error that is none of the file's is one.
+func (r *Reader) cost(name, what string, err error) error {
+	bad, broken := dataset.AsDamage(err)
+	switch {
+	case broken && r.set.strict:
+		return err
+	case broken:
+		r.Damage.Add(what, 0, bad)
+	case !errors.Is(err, dataset.ErrUnsupported):
+		return err
+	}
+	r.leave(name, 0, err.Error())
+	return nil
+}
+
+func (r *Reader) leave(name string, count int, why string) {
+	r.LeftOut = append(r.LeftOut, dataset.LeftOut{Name: name, Count: count, Reason: why})
+}
+
+// item is a dataset of the episode.
+type item struct {
+	path string
+	d    *hdf5.Dataset
+}
+
+// read reads all datasets of a group.
+func (r *Reader) read(ctx context.Context, group *hdf5.Group) error {
+	var items []item
+	var links []string
+	met := map[string]bool{}
+	note := func(path string, g *hdf5.Group) error {
+		for _, name := range g.Names() {
+			links = append(links, path+name)
+		}
+		if err := g.Lost(); err != nil {
+			return r.cost(path, "groups that are broken", err)
+		}
+		return nil
+	}
+	if err := note("", group); err != nil {
+		return err
+	}
+	err := group.Walk(func(path string, o hdf5.Object, err error) error {
+		path = strings.TrimPrefix(strings.TrimPrefix(path, group.Path()), "/")
+		met[path] = true
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := r.take("names of objects", len(path), 4); err != nil { // they are kept here, and said again in errors
+			return err
+		}
+		if err != nil {
+			return r.cost(path, "datasets that are broken", err)
+		}
+		said, err := r.Attributes(o)
+		if err != nil {
+			return err
+		}
+		for name, text := range said {
+			if err := r.take("names of attributes", len(path)+len(name), 1); err != nil {
+				return err
+			}
+			r.Episode.Attributes.Other[path+"/"+name] = text
+		}
+		switch d := o.(type) {
+		case *hdf5.Dataset:
+			if why := ""; r.Omit != nil {
+				if why = r.Omit(path); why != "" {
+					r.leave(path, d.Len(), why)
+					return nil
+				}
+			}
+			items = append(items, item{path, d})
+		case *hdf5.Group:
+			return note(path+"/", d)
+		case *hdf5.NamedType:
+			r.leave(path, 0, "a type and no values")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range links {
+		if !met[name] {
+			r.leave(name, 0, "another name of what is there")
+		}
+	}
+	if err := r.count(items); err != nil {
+		return err
+	}
+	for _, it := range items {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.add(it.path, it.d); err != nil {
+			if err := r.cost(it.path, "datasets that are broken", err); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.Streams)+len(r.Media) > 0 {
+		r.Frames = r.steps // else nothing bears it out
+	}
+	return nil
+}
+
+// count finds how many steps there are: as many as actions, or as the group declares if a dataset has so many rows, or as most datasets have.
+func (r *Reader) count(items []item) error {
+	rows := map[int]int{}
+	for _, it := range items {
+		if len(it.d.Shape()) > 0 {
+			rows[it.d.Len()]++
+		}
+	}
+	found := false
+	for _, name := range r.Actions {
+		if at := slices.IndexFunc(items, func(it item) bool { return it.path == name && len(it.d.Shape()) > 0 }); at >= 0 && !found {
+			r.steps, found = items[at].d.Len(), true
+		}
+	}
+	switch {
+	case found:
+	case r.Declared != nil && (rows[*r.Declared] > 0 || len(rows) == 0 && *r.Declared == 0):
+		r.steps = *r.Declared
+	default:
+		for n, count := range rows {
+			if best := rows[r.steps]; count > best || count == best && n > r.steps {
+				r.steps = n
+			}
+		}
+	}
+	if r.Declared == nil || *r.Declared == r.steps {
+		return nil
+	}
+	return r.cost("attribute num_samples", "attributes that are wrong", &dataset.FormatError{
+		Format: r.set.layout.Format, Path: r.set.path, Offset: -1, Kind: dataset.ErrCorrupt, Msg: r.Name + ": num_samples", Got: fmt.Sprint(*r.Declared),
+		Want: fmt.Sprintf("%d, the rows of its datasets", r.steps),
+	})
+}
+
+// add makes a dataset a stream or media, or leaves it out.
+func (r *Reader) add(path string, d *hdf5.Dataset) error {
+	shape, kind := d.Shape(), d.Type().Kind
+	if len(shape) == 0 {
+		r.leave(path, 1, "one value and no series")
+		return nil
+	}
+	n := shape[0]
+	dtype, numbers := d.Type().DType()
+	if kind == hdf5.Array {
+		numbers = false
+	}
+	bytes := numbers && dtype == tensor.U8 && kind == hdf5.Uint
+	switch {
+	case n != r.steps && !(r.Further && n == r.steps+1):
+		r.leave(path, n, fmt.Sprintf("%d samples, want %d, as the episode has steps", n, r.steps))
+		return nil
+	case bytes && len(shape) == 4 && (shape[3] == 1 || shape[3] == 3 || shape[3] == 4):
+		return r.images(path, d)
+	case len(shape) == 1 && (kind == hdf5.String || kind == hdf5.Sequence || kind == hdf5.Opaque), bytes && len(shape) == 2:
+		if done, err := r.encoded(path, d); done || err != nil {
+			return err
+		}
+		if bytes && strings.Contains("/"+path, "/images/") {
+			r.leave(path, n, "rows of bytes that are neither JPEG nor PNG")
+			return nil
+		}
+	case kind == hdf5.Compound && len(shape) == 1:
+		return r.records(path, d)
+	}
+	switch {
+	case !numbers:
+		r.leave(path, n, "values of "+d.Type().String())
+		return nil
+	case len(shape) > 2:
+		r.leave(path, n, fmt.Sprintf("values %s, want [T,D], or images [T,H,W,C] of bytes", tensor.FormatShape(shape)))
+		return nil
+	case len(shape) == 2 && shape[1] == 0:
+		r.leave(path, n, "no columns")
+		return nil
+	}
+	return r.numbers(path, d)
+}
+
+// take counts n elements of so many bytes before memory is taken for them.
+func (r *Reader) take(path string, n, bytes int) error {
+	if int64(n) > r.room/int64(bytes) {
+		return &dataset.FormatError{Format: r.set.layout.Format, Path: r.set.path, Offset: -1, Kind: dataset.ErrTooLarge, Msg: r.Name + ": " + path,
+			Got: fmt.Sprintf("%d elements of %d bytes", n, bytes), Want: fmt.Sprintf("at most the %d bytes that are left of what the file could hold", r.room)}
+	}
+	r.room -= int64(n) * int64(bytes)
+	return nil
+}
+
+// clock returns the timestamps of n steps, ns.
+func (r *Reader) clock(path string, n int) ([]int64, error) {
+	if times, ok := r.times[n]; ok {
+		return times, nil
+	}
+	if err := r.take(path, n, 8); err != nil {
+		return nil, err
+	}
+	times, err := dataset.StepTimes(n, r.set.About.Rate)
+	if err == nil {
+		r.times[n] = times
+	}
+	return times, err
+}
+
+// numbers makes numbers [T] or [T,D] a stream. Whole numbers become f32 where that holds their type exactly, else f64.
+func (r *Reader) numbers(path string, d *hdf5.Dataset) error {
+	shape := d.Shape()
+	n, err := tensor.NumElements(shape...)
+	if err != nil {
+		return err
+	}
+	if err := r.take(path, n, max(8, d.Type().Size)); err != nil {
+		return err
+	}
+	times, err := r.clock(path, shape[0])
+	if err != nil {
+		return err
+	}
+	values, err := d.Read()
+	if err != nil {
+		return err
+	}
+	whole := !values.DType().IsFloat()
+	values, inexact, err := dataset.Numbers(values, 8*d.Type().Size)
+	if err != nil {
+		return err
+	}
+	width := 1
+	if len(shape) == 2 {
+		width = shape[1]
+	}
+	if values, err = values.Reshape(shape[0], width); err != nil {
+		return err
+	}
+	if err := r.take(path, width, 64); err != nil { // a dataset without rows may say that it has any number of columns
+		return err
+	}
+	names := columnNames(d, width)
+	columns := make([]dataset.Column, width)
+	for i := range columns {
+		columns[i] = dataset.Column{Name: fmt.Sprint(i), Type: d.Type().String(), Integer: whole}
+		if names != nil {
+			columns[i].Name = names[i]
+		}
+	}
+	s, err := dataset.NewStream(path, times, values, columns)
+	if err != nil {
+		return err
+	}
+	s.Inexact = inexact
+	r.Streams = append(r.Streams, s)
+	return nil
+}
+
+// columnNames returns what attributes that are usual for it call a dataset's columns; nil if none does.
+func columnNames(d *hdf5.Dataset, width int) []string {
+	list, err := d.Attrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range list {
+		if a.Len() != width || len(a.Shape()) != 1 || !slices.Contains([]string{"names", "columns", "column_names", "joint_names", "labels"}, a.Name) {
+			continue
+		}
+		names, err := a.ReadStrings()
+		if err == nil && len(names) == width && !slices.Contains(names, "") && distinct(names) {
+			return names
+		}
+	}
+	return nil
+}
+
+func distinct(names []string) bool {
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		seen[name] = true
+	}
+	return len(seen) == len(names)
+}

@@ -1,0 +1,145 @@
+package h5episode
+
+import (
+	"context"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/hdf5"
+)
+
+// Set is an open file. A layout's Index fills it in; after that it does not change, and its methods may be called from any goroutine.
+type Set struct {
+	Kind  string       // the format's name as Format returns it
+	About dataset.Info // what Info returns
+	File  *hdf5.File
+	Parts []Part // the episodes in order
+
+	layout *Layout
+	path   string
+	strict bool
+	rate   float64 // the caller's
+	room   int64   // bytes that what the file says of itself may yet take
+}
+
+// Part is where an episode is.
+type Part struct {
+	Name string // the episode's
+	Path string // the group's
+}
+
+func (s *Set) index() error {
+	root := s.File.Root()
+	s.room = s.Room()
+	if s.layout.Fits != nil {
+		ok, err := s.layout.Fits(root)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return s.fail(dataset.ErrUnsupported, "layout", "another", s.layout.Want)
+		}
+	}
+	for _, w := range s.File.Warnings() {
+		s.Problem(filepath.Base(s.path), w)
+	}
+	if err := s.layout.Index(s); err != nil {
+		return err
+	}
+	if s.strict && len(s.About.Problems) > 0 {
+		p := s.About.Problems[0]
+		return s.fail(dataset.ErrCorrupt, p.Where, p.What, "")
+	}
+	return nil
+}
+
+func (s *Set) fail(kind error, msg, got, want string) error {
+	return &dataset.FormatError{Format: s.layout.Format, Path: s.path, Offset: -1, Kind: kind, Msg: msg, Got: got, Want: want}
+}
+
+// Problem notes what is declared and not there, or not so.
+func (s *Set) Problem(where, what string) {
+	s.About.Problems = append(s.About.Problems, dataset.Problem{Where: where, What: what})
+}
+
+// Broken notes an error of something that costs itself only, and returns one that is none of the file's.
+func (s *Set) Broken(where string, err error) error {
+	if ignorable(err) {
+		s.Problem(where, err.Error())
+		return nil
+	}
+	return err
+}
+
+// ChooseRate sets the rate: the caller's, else what the file says.
+func (s *Set) ChooseRate(file float64) error { return s.About.ChooseRate(s.rate, file, 0) }
+
+// AddTask notes what is to be done in some episode.
+func (s *Set) AddTask(task string) {
+	if task != "" && int64(len(task)) <= s.room && !slices.Contains(s.About.Tasks, task) {
+		s.room -= int64(len(task))
+		s.About.Tasks = append(s.About.Tasks, task)
+	}
+}
+
+// AddFrames counts steps of an episode, unless they are more than the file could hold.
+func (s *Set) AddFrames(n int) {
+	if int64(n) <= s.Room() && n <= math.MaxInt-s.About.Frames {
+		s.About.Frames += n
+	}
+}
+
+// Room is how many bytes may be taken for what the file holds: what it could hold compressed, or 64 MiB.
+func (s *Set) Room() int64 {
+	const most, ratio = 64 << 20, 1032 // a byte of deflate becomes no more than this
+	return max(most, ratio*min(s.File.Size(), math.MaxInt64/ratio))
+}
+
+// Attributes reads the attributes of an object that say something of the whole file.
+func (s *Set) Attributes(o hdf5.Object) (Said, error) {
+	return saidOf(o, &s.room, func(name string, err error) error { return s.Broken(o.Path()+": attribute "+name, err) })
+}
+
+// Name returns the file's name without its extension.
+func (s *Set) Name() string { return dataset.BaseName(s.path) }
+
+// Format returns the format's name.
+func (s *Set) Format() string { return s.Kind }
+
+// Info returns what the file says of itself as a whole, and what it declares and is not there.
+func (s *Set) Info() dataset.Info {
+	info := s.About
+	info.Tasks, info.Splits, info.Problems = slices.Clone(info.Tasks), slices.Clone(info.Splits), slices.Clone(info.Problems)
+	info.Attributes = maps.Clone(info.Attributes)
+	return info
+}
+
+// Len returns the number of episodes.
+func (s *Set) Len() int { return len(s.Parts) }
+
+// Close closes the file. Close twice is fine. Frames of episodes cannot be read after it.
+func (s *Set) Close() error { return s.File.Close() }
+
+// Episode reads an episode: its numbers. Its frames are read when they are asked for.
+func (s *Set) Episode(ctx context.Context, i int) (*dataset.Episode, error) {
+	if i < 0 || i >= len(s.Parts) {
+		return nil, &dataset.RangeError{What: "episode", Got: i, Len: len(s.Parts)}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	group, err := s.File.Root().Group(s.Parts[i].Path)
+	if err != nil {
+		return nil, err
+	}
+	e := &dataset.Episode{Name: s.Parts[i].Name, Steps: s.About.Rate == 0}
+	e.Attributes = dataset.Attributes{Source: s.path, Other: map[string]string{}}
+	r := &Reader{Episode: e, set: s, room: s.Room(), times: map[int][]int64{}}
+	if err := s.layout.Begin(r, group); err != nil {
+		return nil, err
+	}
+	return e, r.read(ctx, group)
+}

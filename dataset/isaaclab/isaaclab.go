@@ -1,0 +1,72 @@
+package isaaclab
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/hdf5"
+	"github.com/robocache/robocache/dataset/internal/h5episode"
+)
+
+const initial = "initial_state"
+
+var layout = h5episode.Layout{
+	Format: "isaaclab",
+	Want:   h5episode.WantDemos + ", with a group initial_state or states, or env_args with sim_args",
+	Fits:   fits,
+	Index:  func(s *h5episode.Set) error { return s.IndexDemos(rateOf) },
+	Begin: func(r *h5episode.Reader, demo *hdf5.Group) error {
+		r.Omit = func(path string) string {
+			if strings.HasPrefix(path, initial+"/") {
+				return "the state before the first step and no series"
+			}
+			return ""
+		}
+		return r.BeginDemo(demo)
+	},
+}
+
+func init() { layout.Register() }
+
+// Open opens a file. One of another layout is an error that is dataset.ErrUnsupported.
+func Open(path string, opt dataset.Options) (dataset.Dataset, error) { return layout.Open(path, opt) }
+
+// fits looks into the first demonstrations, since one may be broken.
+func fits(root *hdf5.Group) (bool, error) {
+	data, demos, err := h5episode.DemosOf(root)
+	if len(demos) == 0 {
+		return false, err
+	}
+	if a, none := data.Attr("env_args"); none == nil {
+		if text, none := a.ReadStrings(); none == nil && len(text) == 1 && rateOf(text[0]) > 0 {
+			return true, nil
+		}
+	}
+	for _, name := range demos[:min(3, len(demos))] {
+		demo, broken := data.Group(name)
+		if broken != nil {
+			continue
+		}
+		for _, name := range []string{initial, "states"} {
+			if _, none := demo.Group(name); none == nil {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// rateOf returns how many steps a second there are by the simulation's in a text of env_args, or 0.
+func rateOf(envArgs string) float64 {
+	var args struct {
+		Sim struct {
+			Dt         float64 `json:"dt"` // s
+			Decimation float64 `json:"decimation"`
+		} `json:"sim_args"`
+	}
+	if json.Unmarshal([]byte(envArgs), &args) != nil || args.Sim.Dt*args.Sim.Decimation == 0 {
+		return 0
+	}
+	return 1 / (args.Sim.Dt * args.Sim.Decimation)
+}

@@ -1,0 +1,171 @@
+package lerobot
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+)
+
+// maxUnseen is how many rows an episode may say that it has as long as no column was read that has them.
+const maxUnseen = 1 << 22
+
+// clock sets the rows' timestamps, ns, and checks the columns that count.
+func (r *reader) clock(ctx context.Context, f *table.File) error {
+	var frames []int64
+	for _, name := range []string{"episode_index", "index", "frame_index"} {
+		if f.Column(name) == nil {
+			continue
+		}
+		v, err := r.values(ctx, name)
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			continue
+		}
+		list, ok := wholes(v)
+		if !ok {
+			if err := r.damage("columns of bookkeeping that are not whole numbers", 1, name, ""); err != nil {
+				return err
+			}
+			continue
+		}
+		if name == "frame_index" {
+			frames = list
+		}
+		if err := r.counts(name, list); err != nil {
+			return err
+		}
+	}
+	var stamps []float64
+	typ := ""
+	if c := f.Column("timestamp"); c != nil {
+		v, err := r.values(ctx, "timestamp")
+		if err != nil {
+			return err
+		}
+		if v != nil {
+			typ = c.Type
+			list, ok := single(v)
+			if stamps = list; !ok || slices.ContainsFunc(list, func(t float64) bool { return !(math.Abs(t) < 1<<62/1e9) }) {
+				stamps = nil
+				if err := r.damage("columns of timestamps that are not seconds throughout, and not used", 1, "timestamp",
+					"a finite number in each row"); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if !r.good && r.rows > maxUnseen {
+		return formatError(dataset.ErrTooLarge, r.e.Attributes.Source, -1, "rows of an episode without any column of bookkeeping that can be read",
+			strconv.Itoa(r.rows), "at most "+strconv.Itoa(maxUnseen))
+	}
+	return r.setTimes(frames, stamps, typ)
+}
+
+// counts checks that a column of bookkeeping goes on as it should.
+func (r *reader) counts(name string, list []int64) error {
+	wrong, at := 0, -1
+	for i, n := range list {
+		bad := false
+		switch name {
+		case "episode_index":
+			bad = n != r.of.number
+		case "frame_index":
+			bad = i == 0 && n != 0 || i > 0 && n != list[i-1]+1
+		case "index":
+			bad = i > 0 && n != list[i-1]+1
+		}
+		if bad {
+			if wrong++; at < 0 {
+				at = i
+			}
+		}
+	}
+	what := map[string]string{
+		"episode_index": "rows that say that they are of another episode",
+		"frame_index":   "steps of frame_index other than to the next number",
+		"index":         "steps of index other than to the next number, by which LeRobot finds rows",
+	}[name]
+	if at < 0 {
+		return nil
+	}
+	return r.damage(what, wrong, fmt.Sprintf("%d in row %d", list[at], at), "")
+}
+
+// setTimes chooses the clock.
+func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err error) {
+	info := &r.set.info
+	counted := r.counted(frames, info.Rate)
+	if info.RateFrom == "caller" && info.Clock == clockFrames {
+		r.shown = r.counted(frames, r.set.header.fps)
+	}
+	switch {
+	case info.Rate == 0 && stamps == nil:
+		r.e.Steps = true
+		r.times = counted
+		return nil
+	case info.Clock == clockStamps && stamps == nil:
+		r.times = counted
+		return r.damage("episodes without timestamps, whose rows are counted instead", 1, "no column timestamp that can be used", "one")
+	case info.Rate == 0 || info.Clock == clockStamps:
+		r.times = nanoseconds(stamps)
+		return nil
+	}
+	r.times = counted
+	if stamps == nil || info.RateFrom == "caller" {
+		return nil
+	}
+	wrong, at := 0, 0
+	for i, t := range stamps {
+		if departs(t, float64(counted[i])/1e9, typ) {
+			if wrong++; wrong == 1 {
+				at = i
+			}
+		}
+	}
+	if wrong == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("%d timestamps depart from frame_index/fps by more than 0.1 ms, the first, of row %d, is %g s and not %g s", wrong, at, stamps[at], float64(counted[at])/1e9)
+	choice := "; the clock " + strings.Join(info.Clocks, " or ") + " can be chosen"
+	for i := range stamps {
+		if i > 0 && stamps[i] <= stamps[i-1] {
+			r.e.Remarks = append(r.e.Remarks, what+": they are not the clock of the episode, for they do not ascend"+choice)
+			return nil
+		}
+	}
+	r.times = nanoseconds(stamps)
+	r.e.Remarks = append(r.e.Remarks, what+": they are the clock of the episode"+choice)
+	return nil
+}
+
+// counted returns the times of frames, or of rows where there is no frame_index, ns. Without a rate a frame takes a second.
+func (r *reader) counted(frames []int64, rate float64) []int64 {
+	if rate == 0 {
+		rate = 1
+	}
+	times := make([]int64, r.rows)
+	for i := range times {
+		n := float64(i)
+		if frames != nil {
+			n = float64(frames[i])
+		}
+		times[i] = int64(min(max(math.Round(n*1e9/rate), -1<<62), 1<<62))
+	}
+	return times
+}
+
+func nanoseconds(stamps []float64) []int64 {
+	times := make([]int64, len(stamps))
+	for i, t := range stamps {
+		times[i] = int64(math.Round(t * 1e9))
+	}
+	return times
+}

@@ -1,0 +1,381 @@
+package lerobot_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
+)
+
+func contains(t *testing.T, list []string, part string) {
+	t.Helper()
+	assert.True(t, slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, part) }), "%q in %q", part, list)
+}
+
+func TestOtherVersionsAndStorageAreRefusedByName(t *testing.T) {
+	for _, c := range []struct{ key, value, want string }{
+		{"storage_format", "lance", "Lance and others are not read"},
+		{"codebase_version", "v1.6", "v2.0, v2.1 or v3.0"},
+		{"codebase_version", "v4.0", "v2.0, v2.1 or v3.0"},
+	} {
+		m := make3(t)
+		m.info[c.key] = c.value
+		_, err := dataset.Open(context.Background(), m.write(), dataset.Options{})
+		assert.ErrorIs(t, err, dataset.ErrUnsupported)
+		assert.ErrorContains(t, err, c.want)
+		assert.ErrorContains(t, err, c.value)
+	}
+}
+
+// second adds a data file of two more episodes, each of 2 rows, and lists them.
+func second(m *made) string {
+	dir := m.write()
+	m.lengths = []int{3, 2, 2, 2}
+	columns := slices.Clone(m.columns)
+	for i := range columns {
+		at := columns[i].at
+		columns[i].at = func(row int) any { return at(5 + row) }
+	}
+	writeParquet(m.t, m.path("data/chunk-000/file-001.parquet"), columns, []int{2, 2})
+	m.writeEpisodes([]column{{"data/file_index", i64, 0, func(e int) any { return e / 2 }}})
+	m.info["total_episodes"], m.info["total_frames"] = 4, 9
+	m.writeInfo()
+	return dir
+}
+
+func TestAKilledRecorderCostsItsFileOnly(t *testing.T) {
+	m := make3(t)
+	dir := second(m)
+	require.Equal(t, 4, open(t, dir, lerobot.Options{}).Len())
+	b, err := os.ReadFile(m.path("data/chunk-000/file-001.parquet"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(m.path("data/chunk-000/file-001.parquet"), b[:len(b)/2], 0o644))
+	s := open(t, dir, lerobot.Options{})
+	require.Equal(t, 4, s.Len())
+	assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &episode(t, s, 1).Streams[0]))
+	_, err = s.Episode(context.Background(), 3)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	assert.ErrorContains(t, err, "no footer")
+	contains(t, problems(s), "it should have episodes 2-3")
+	contains(t, problems(s), "total_frames: 9, and there are 5 rows that can be read")
+	_, err = lerobot.Open(context.Background(), dir, lerobot.Options{Strict: true})
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+
+	m = make3(t)
+	dir = m.write2()
+	require.NoError(t, os.WriteFile(m.path("data/chunk-000/episode_000000.parquet"), []byte("PAR1 and no more than that"), 0o644))
+	s = open(t, dir, lerobot.Options{})
+	require.Equal(t, 2, s.Len())
+	_, err = s.Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrTruncated)
+	assert.Equal(t, 2, episode(t, s, 1).Frames)
+}
+
+func TestTheDataCountsAndNotTheList(t *testing.T) {
+	m := make3(t)
+	dir := second(m)
+	m.writeEpisodes([]column{
+		{"data/file_index", i64, 0, func(e int) any { return 0 }},
+		{"dataset_from_index", i64, 0, func(e int) any { return []int{0, 3, 6, 8}[e] }},
+		{"length", i64, 0, func(e int) any { return []int{3, 2, 3, 2}[e] }},
+	})
+	s := open(t, dir, lerobot.Options{})
+	require.Equal(t, 4, s.Len())
+	assert.Equal(t, []float64{5, -2.5, 6, -3}, floats(t, &episode(t, s, 2).Streams[0]))
+	contains(t, problems(s), "lengths that are not those of the data: episode 2: 3, and there are 2 rows")
+	contains(t, problems(s), "not where the data is: 2, the first: episode 2: 6 to 7, and its rows are 5 to 7")
+	contains(t, problems(s),
+		"data files that are not where the data is: 2, the first: episode 2: "+dataFile+", and it is in data/chunk-000/file-001.parquet")
+
+	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
+	require.NoError(t, os.Remove(m.path("meta/stats.json")))
+	require.NoError(t, os.Remove(m.path("meta/tasks.parquet")))
+	s = open(t, dir, lerobot.Options{})
+	require.Equal(t, 4, s.Len())
+	assert.Equal(t, []float64{5, -2.5, 6, -3}, floats(t, &episode(t, s, 2).Streams[0]))
+	for _, part := range []string{"meta/episodes: missing", "meta/stats.json: missing", "meta/tasks.parquet: missing",
+		"total_tasks: 1, and the list has 0"} {
+		contains(t, problems(s), part)
+	}
+}
+
+func TestGapsAreTold(t *testing.T) {
+	m := make3(t)
+	m.column("index", "int64", i64, nil, func(row int) any { return []int{0, 1, 2, 7, 8}[row] })
+	s := open(t, m.write(), lerobot.Options{})
+	contains(t, problems(s), "a gap shifts every later one: "+dataFile+": row group 1 has 7 to 8, want 3 to 4")
+	m.column("index", "int64", i64, nil, func(row int) any { return []int{0, 2, 3, 3, 4}[row] })
+	m.column("frame_index", "int64", i64, nil, func(row int) any { return []int{0, 1, 3, 0, 1}[row] })
+	m.column("timestamp", "float32", f32, nil, func(row int) any { return []float64{0, 0.1, 0.3, 0, 0.1}[row] })
+	s = open(t, m.write(), lerobot.Options{})
+	e := episode(t, s, 0)
+	assert.Equal(t, []int64{0, 1e8, 3e8}, e.Streams[0].Nanoseconds())
+	assert.Len(t, e.Damage, 2)
+
+	m = make3(t)
+	m.column("episode_index", "int64", i64, nil, func(row int) any { return []int{0, 0, 0, 3, 3}[row] })
+	s = open(t, m.write(), lerobot.Options{})
+	require.Equal(t, 2, s.Len())
+	assert.Equal(t, "000003", episode(t, s, 1).Name)
+	contains(t, problems(s), "episodes that there is no data of: 1 of 2: 1")
+	contains(t, problems(s), "not listed: 3")
+	contains(t, problems(s), "numbers of episodes that are neither there nor listed: 2")
+
+	m = make3(t)
+	m.column("episode_index", "int64", i64, nil, func(row int) any { return []int{0, 1, 0, 1, 1}[row] })
+	s = open(t, m.write(), lerobot.Options{})
+	contains(t, problems(s), "episodes whose rows lie apart: 2")
+	assert.Equal(t, []float64{0, 0, 2, -1}, floats(t, &episode(t, s, 0).Streams[0]))
+
+	m = make3(t)
+	dir := m.write2()
+	require.NoError(t, os.Rename(m.path("data/chunk-000/episode_000001.parquet"), m.path("data/chunk-000/episode_000007.parquet")))
+	s = open(t, dir, lerobot.Options{})
+	e = episode(t, s, 1)
+	assert.Equal(t, "000007", e.Name)
+	require.Len(t, e.Damage, 1)
+	assert.Equal(t, "rows that say that they are of another episode: 2", strings.SplitN(e.Damage[0].String(), " (", 2)[0])
+}
+
+func TestColumnsAndFeaturesAreCompared(t *testing.T) {
+	m := make3(t)
+	m.features["velocity"] = map[string]any{"dtype": "float32", "shape": []int{2}, "names": nil}
+	m.order = append(m.order, "velocity")
+	m.column("extra", "float32", f32, nil, func(row int) any { return row })
+	delete(m.features, "extra")
+	m.order = slices.DeleteFunc(m.order, func(n string) bool { return n == "extra" })
+	m.features["action"] = map[string]any{"dtype": "float64", "shape": []int{3}, "names": nil}
+	s := open(t, m.write(), lerobot.Options{})
+	for _, part := range []string{
+		"feature velocity: has no column: it is declared as float32", "column extra: is not declared",
+		"feature action: has another type than declared: the column has float32",
+	} {
+		contains(t, problems(s), part)
+	}
+	e := episode(t, s, 0)
+	assert.Equal(t, []string{"action", "extra"}, e.Names())
+	assert.Equal(t, "columns of another width than declared", e.Damage[0].What)
+	assert.Equal(t, []string{"0", "1"}, e.Streams[0].ColumnNames())
+}
+
+func TestRowsOfAnotherLengthAreNaNAndCounted(t *testing.T) {
+	m := make3(t)
+	m.list("action", 2, func(row int) any { return [][]float64{{1, 2}, {3}, {5, 6}, {7, 8, 9}, {0, 1}}[row] })
+	s := open(t, m.write(), lerobot.Options{})
+	e := episode(t, s, 0)
+	assert.Equal(t, "[1 2 NaN NaN 5 6]", fmt.Sprint(floats(t, &e.Streams[0])))
+	require.Len(t, e.Damage, 1)
+	assert.Equal(t, 1, e.Damage[0].Count)
+	assert.Equal(t, "[NaN NaN 0 1]", fmt.Sprint(floats(t, &episode(t, s, 1).Streams[0])))
+	s = open(t, m.dir, lerobot.Options{Strict: true})
+	_, err := s.Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrCorrupt)
+}
+
+func TestWithoutEpisodeIndexTheListSaysWhere(t *testing.T) {
+	m := make3(t)
+	m.drop("episode_index")
+	m.groups = []int{5}
+	s := open(t, m.write(), lerobot.Options{})
+	require.Equal(t, 2, s.Len())
+	assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &episode(t, s, 1).Streams[0]))
+
+	require.NoError(t, os.RemoveAll(m.path("meta/episodes")))
+	s = open(t, m.dir, lerobot.Options{})
+	assert.Zero(t, s.Len())
+	contains(t, problems(s), "column episode_index: no such name: got none of whole numbers")
+}
+
+func TestABrokenColumnOfEpisodeNumbersCostsItself(t *testing.T) {
+	m := make3(t)
+	m.groups = []int{5}
+	m.options = []parquet.WriterOption{parquet.Compression(&parquet.Uncompressed)}
+	dir := m.write()
+	for codec, told := range map[format.CompressionCodec]string{format.Brotli: "compression BROTLI", format.Snappy: "snappy data"} {
+		changeFooter(t, m.path(dataFile), func(meta *format.FileMetaData) { meta.RowGroups[0].Columns[1].MetaData.Codec = codec })
+		s := open(t, dir, lerobot.Options{})
+		contains(t, problems(s), "feature episode_index: cannot be used: episodes are where meta/episodes says")
+		require.Equal(t, 2, s.Len())
+		e := episode(t, s, 1)
+		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
+		require.Len(t, e.LeftOut, 1)
+		assert.Contains(t, e.LeftOut[0].Reason, told)
+		assert.Equal(t, codec == format.Snappy, e.Damage != nil)
+	}
+}
+
+func TestAnEpisodeWithoutRows(t *testing.T) {
+	m := make3(t)
+	m.lengths = []int{2, 0}
+	s := open(t, m.write2(), lerobot.Options{Strict: true})
+	require.Equal(t, 2, s.Len())
+	e := episode(t, s, 1)
+	assert.Empty(t, e.Streams)
+	require.Len(t, e.LeftOut, 1)
+	assert.Equal(t, "no rows", e.LeftOut[0].Reason)
+	assert.Len(t, e.LeftOut[0].Columns, 2)
+}
+
+// readAll reads what there is, and fails on an error that is neither the format's nor the system's, and on streams that are not sound.
+func readAll(t testing.TB, dir string, opt lerobot.Options) {
+	typed := func(err error) {
+		var bad *dataset.FormatError
+		var system *fs.PathError
+		if err != nil && !errors.As(err, &bad) && !errors.As(err, &system) {
+			t.Fatalf("an error without a type: %v", err)
+		}
+	}
+	s, err := lerobot.Open(context.Background(), dir, opt)
+	typed(err)
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	for i := range min(s.Len(), 50) {
+		e, err := s.Episode(context.Background(), i)
+		typed(err)
+		if err != nil {
+			continue
+		}
+		if opt.Strict && e.Damage != nil {
+			t.Fatalf("strict, and damage %v", e.Damage)
+		}
+		for k := range e.Streams {
+			if err := e.Streams[k].Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for k := range e.Media {
+			for f := range min(e.Media[k].Len(), 3) {
+				_, err := e.Media[k].Frame(context.Background(), f)
+				typed(err)
+			}
+		}
+	}
+}
+
+// withImages is a small dataset with columns of every kind.
+func withImages(t testing.TB) *made {
+	m := make3(t)
+	m.add(column{"top", nil, 0, func(row int) any { return image{bytes: []byte("\xff\xd8\xff picture"), path: "p.jpg"} }},
+		map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": nil})
+	m.column("note", "string", utf8, nil, func(row int) any { return fmt.Sprint("note ", row/2) })
+	m.column("next.done", "bool", flag, nil, func(row int) any { return row == 4 })
+	return m
+}
+
+func TestAFileThatEndsAnywhereIsReadAsFarAsItGoes(t *testing.T) {
+	m := make3(t)
+	m.lengths = []int{2}
+	everywhere := func(dir, name string, at func(n int)) {
+		whole, err := os.ReadFile(m.path(name))
+		require.NoError(t, err)
+		for n := range whole {
+			require.NoError(t, os.WriteFile(m.path(name), whole[:n], 0o644))
+			readAll(t, dir, lerobot.Options{})
+			if n%97 == 0 {
+				at(n)
+			}
+		}
+		require.NoError(t, os.WriteFile(m.path(name), whole, 0o644))
+	}
+	dir := m.write()
+	for _, name := range []string{"meta/episodes/chunk-000/file-000.parquet", "meta/tasks.parquet"} {
+		everywhere(dir, name, func(int) {
+			s := open(t, dir, lerobot.Options{})
+			contains(t, problems(s), name+": cannot be read")
+			assert.Equal(t, []float64{0, 0, 1, -0.5}, floats(t, &episode(t, s, 0).Streams[0]))
+		})
+	}
+	m.dir += "2"
+	dir = m.write2()
+	const data = "data/chunk-000/episode_000000.parquet"
+	everywhere(dir, data, func(int) {
+		s := open(t, dir, lerobot.Options{})
+		contains(t, problems(s), data+": cannot be read")
+		_, err := s.Episode(context.Background(), 0)
+		assert.ErrorIs(t, err, dataset.ErrTruncated)
+	})
+	everywhere(dir, "meta/info.json", func(int) {
+		_, err := lerobot.Open(context.Background(), dir, lerobot.Options{})
+		assert.Error(t, err)
+	})
+	everywhere(dir, "meta/episodes.jsonl", func(int) { open(t, dir, lerobot.Options{}) })
+}
+
+func TestMutationsGiveErrorsAndTakeLittleMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	m := withImages(t)
+	dir := m.write()
+	var before, after runtime.MemStats
+	most := uint64(0)
+	for _, name := range []string{dataFile, "meta/episodes/chunk-000/file-000.parquet", "meta/tasks.parquet", "meta/info.json"} {
+		whole, err := os.ReadFile(m.path(name))
+		require.NoError(t, err)
+		for i := range 500 {
+			b := slices.Clone(whole)
+			for range 1 + r.IntN(4) {
+				at := r.IntN(len(b))
+				if i%2 == 0 { // in the footer, which declares the sizes
+					at = len(b) - 1 - r.IntN(min(len(b), 2000))
+				}
+				b[at] = []byte{byte(r.IntN(256)), 0xff, 0x7f, 0, b[at] ^ 1<<r.IntN(8)}[r.IntN(5)]
+			}
+			require.NoError(t, os.WriteFile(m.path(name), b, 0o644))
+			runtime.ReadMemStats(&before)
+			readAll(t, dir, lerobot.Options{Strict: i%3 == 0})
+			runtime.ReadMemStats(&after)
+			most = max(most, after.TotalAlloc-before.TotalAlloc)
+		}
+		require.NoError(t, os.WriteFile(m.path(name), whole, 0o644))
+	}
+	t.Logf("%d MB at most", most>>20)
+	assert.Less(t, most, uint64(256<<20))
+}
+
+// Whatever a data file holds: no panic, errors that are typed, streams that are sound.
+func FuzzData(f *testing.F) {
+	m := withImages(f)
+	dir := m.write()
+	whole, err := os.ReadFile(m.path(dataFile))
+	require.NoError(f, err)
+	f.Add(whole)
+	if b, err := os.ReadFile(filepath.Join("../../../shared/data/lerobot_studio/lerobotv3", dataFile)); err == nil {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		require.NoError(t, os.WriteFile(m.path(dataFile), b, 0o644))
+		readAll(t, dir, lerobot.Options{})
+	})
+}
+
+// The same of what a dataset says of itself.
+func FuzzInfo(f *testing.F) {
+	m := withImages(f)
+	dir := m.write()
+	whole, err := os.ReadFile(m.path("meta/info.json"))
+	require.NoError(f, err)
+	f.Add(whole)
+	var info map[string]any
+	require.NoError(f, json.Unmarshal(whole, &info))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		require.NoError(t, os.WriteFile(m.path("meta/info.json"), b, 0o644))
+		readAll(t, dir, lerobot.Options{})
+	})
+}

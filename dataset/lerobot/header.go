@@ -1,0 +1,295 @@
+package lerobot
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// header is what meta/info.json says.
+type header struct {
+	version   string
+	major     int
+	fps       float64
+	features  []feature
+	dataPath  string
+	videoPath string
+	chunkSize int64
+	totals    map[string]int64 // "total_episodes", as far as they are there
+	splits    []member
+}
+
+// feature is one of info.json's.
+type feature struct {
+	dataset.Feature
+	width int // how many values a row has; 0 where the shape does not say
+	video videoInfo
+}
+
+// videoInfo is what info.json says of a video.
+type videoInfo struct {
+	fps   float64
+	codec string
+}
+
+// bookkeeping are the columns that are no streams.
+var bookkeeping = []string{"timestamp", "frame_index", "episode_index", "index", "task_index"}
+
+// readHeader reads meta/info.json.
+func (s *Set) readHeader(path string) error {
+	list, err := readObject(path)
+	if err != nil {
+		return err
+	}
+	h := &s.header
+	h.totals = map[string]int64{}
+	refuse := func(msg, got, want string) error {
+		return formatError(dataset.ErrUnsupported, path, -1, msg, got, want)
+	}
+	if h.version, _ = text(get(list, "codebase_version")); h.version == "" {
+		return refuse("codebase_version", "none", `a version, such as "v3.0"`)
+	}
+	major, _, _ := strings.Cut(strings.TrimPrefix(h.version, "v"), ".")
+	h.major, _ = strconv.Atoi(major)
+	if h.major != 2 && h.major != 3 {
+		return refuse("codebase_version", fmt.Sprintf("%.20q", h.version), "v2.0, v2.1 or v3.0")
+	}
+	if storage := get(list, "storage_format"); storage != nil && string(storage) != "null" {
+		if name, _ := text(storage); name != "parquet" {
+			return refuse("storage_format", fmt.Sprintf("%.20s", plain(storage)), "parquet: Lance and others are not read")
+		}
+	}
+	fps, ok := number(get(list, "fps"))
+	if h.fps = fps; !ok || !dataset.IsRate(fps) {
+		h.fps = 0
+		s.problems.add("meta/info.json", "fps", fmt.Sprintf("%.40s, want frames a second", get(list, "fps")))
+	}
+	h.dataPath, _ = text(get(list, "data_path"))
+	h.videoPath, _ = text(get(list, "video_path"))
+	if h.chunkSize, ok = wholeNumber(get(list, "chunks_size")); !ok || h.chunkSize <= 0 {
+		h.chunkSize = 1000
+	}
+	attributes := map[string]string{}
+	for _, m := range list {
+		switch m.key {
+		case "codebase_version", "fps", "features", "splits", "total_episodes", "total_frames", "total_tasks":
+		default:
+			if string(m.value) != "null" {
+				attributes[m.key] = plain(m.value)
+			}
+		}
+		if strings.HasPrefix(m.key, "total_") {
+			if n, ok := wholeNumber(m.value); ok {
+				h.totals[m.key] = n
+			}
+		}
+	}
+	if splits := get(list, "splits"); splits != nil {
+		if h.splits, err = membersOf(splits); err != nil && string(splits) != "null" {
+			s.problems.add("meta/info.json", "splits", "no object")
+		}
+	}
+	features, err := membersOf(get(list, "features"))
+	if err != nil {
+		return formatError(dataset.ErrCorrupt, path, -1, "features", fmt.Sprintf("%.40s", get(list, "features")),
+			"an object with one for each feature")
+	}
+	for _, m := range features {
+		f, why := featureOf(m)
+		if why != "" {
+			s.problems.add("feature "+m.key, "declaration", why)
+		}
+		h.features = append(h.features, f)
+		s.info.Features = append(s.info.Features, f.Feature)
+	}
+	for _, name := range bookkeeping {
+		if h.feature(name) == nil && name != "frame_index" {
+			s.problems.add("meta/info.json", "features that every dataset has are not declared", name)
+		}
+	}
+	s.info.Version, s.info.Attributes = h.version, attributes
+	return nil
+}
+
+// feature returns the feature of that name, or nil.
+func (h *header) feature(name string) *feature {
+	for i := range h.features {
+		if h.features[i].Name == name {
+			return &h.features[i]
+		}
+	}
+	return nil
+}
+
+// featureOf decodes a feature, and says what is wrong with it.
+func featureOf(m member) (f feature, why string) {
+	f.Name = m.key
+	list, err := membersOf(m.value)
+	if err != nil {
+		return f, "no object"
+	}
+	if f.DType, _ = text(get(list, "dtype")); f.DType == "" {
+		why = "no dtype"
+	}
+	var shape []float64
+	if json.Unmarshal(get(list, "shape"), &shape) != nil {
+		why = "no shape"
+	}
+	f.width = 1
+	for _, n := range shape {
+		if n != math.Trunc(n) || n < 0 || n > 1<<24 || float64(f.width)*n > 1<<24 {
+			f.Shape, f.width, why = nil, 0, fmt.Sprintf("a shape %v, want whole numbers and not more than 2^24 values", shape)
+			break
+		}
+		f.Shape = append(f.Shape, int(n))
+		f.width *= int(n)
+	}
+	if len(shape) == 0 {
+		f.width = 0
+	}
+	f.Names = namesOf(get(list, "names"), "", 0)
+	for _, key := range []string{"info", "video_info"} { // as it was called first
+		if info, err := membersOf(get(list, key)); err == nil {
+			f.video.fps, _ = number(get(info, "video.fps"))
+			f.video.codec, _ = text(get(info, "video.codec"))
+		}
+	}
+	if len(f.Shape) == 1 && len(f.Names) > 0 && len(f.Names) != f.width {
+		why = fmt.Sprintf("%d names for %d values", len(f.Names), f.width)
+	}
+	return f, why
+}
+
+// namesOf flattens names, which come as a list, a list of lists, or an object of such. Those of an object with several members begin with the
+// member's key and a dot.
+func namesOf(raw json.RawMessage, prefix string, depth int) (names []string) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || depth > 5 {
+		return nil
+	}
+	switch raw[0] {
+	case '"':
+		name, _ := text(raw)
+		return []string{prefix + name}
+	case '[':
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil {
+			return nil
+		}
+		for _, one := range list {
+			names = append(names, namesOf(one, prefix, depth+1)...)
+		}
+	case '{':
+		list, err := membersOf(raw)
+		if err != nil {
+			return nil
+		}
+		for _, m := range list {
+			if _, isNumber := number(m.value); isNumber { // names with their places
+				return placed(list)
+			}
+			below := prefix
+			if len(list) > 1 {
+				below += m.key + "."
+			}
+			names = append(names, namesOf(m.value, below, depth+1)...)
+		}
+	case 'n', 't', 'f':
+	default: // names that are numbers
+		return []string{prefix + string(raw)}
+	}
+	return names
+}
+
+// placed returns names in the order of their numbers: {"y": 1, "x": 0}.
+func placed(list []member) []string {
+	slices.SortStableFunc(list, func(a, b member) int {
+		x, _ := number(a.value)
+		y, _ := number(b.value)
+		return cmp.Compare(x, y)
+	})
+	names := make([]string, len(list))
+	for i, m := range list {
+		names[i] = m.key
+	}
+	return names
+}
+
+// columns names the columns of values of a feature, whose width is that of the data.
+func (f *feature) columns(width int, typ string, integer bool) []dataset.Column {
+	list := make([]dataset.Column, width)
+	for i := range list {
+		list[i] = dataset.Column{Name: strconv.Itoa(i), Type: typ, Integer: integer}
+		switch {
+		case f == nil || f.width != width:
+		case len(f.Names) == width:
+			list[i].Name = f.Names[i]
+		case len(f.Shape) > 1:
+			list[i].Name = indices(i, f.Shape)
+		}
+	}
+	return list
+}
+
+// indices is the place of value i in a shape: "[0][2]".
+func indices(i int, shape []int) (s string) {
+	for d := len(shape) - 1; d >= 0; d-- {
+		s = fmt.Sprintf("[%d]%s", i%shape[d], s)
+		i /= shape[d]
+	}
+	return s
+}
+
+// folderOf is the folder in which the files of a path pattern lie: "data" of "data/chunk-{episode_chunk:03d}/...".
+func folderOf(pattern, usual string) string {
+	fixed, _, ok := strings.Cut(pattern, "{")
+	if dir := filepath.Dir(filepath.FromSlash(fixed)); ok && dir != "." && filepath.IsLocal(dir) {
+		return dir
+	}
+	return usual
+}
+
+// readModality notes the slices of GR00T's meta/modality.json.
+func (s *Set) readModality(path string) {
+	list, err := readObject(path)
+	if err != nil {
+		s.unreadable("meta/modality.json", err)
+		return
+	}
+	for _, part := range list {
+		slicesOf, err := membersOf(part.value)
+		if err != nil || (part.key != "state" && part.key != "action") {
+			s.info.Attributes["modality."+part.key] = plain(part.value)
+			continue
+		}
+		for _, m := range slicesOf {
+			where, fields := "modality."+part.key+"."+m.key, m.value
+			one, _ := membersOf(fields)
+			of, ok := text(get(one, "original_key"))
+			if !ok {
+				of = map[string]string{"state": "observation.state", "action": "action"}[part.key]
+			}
+			from, okFrom := wholeNumber(get(one, "start"))
+			to, okTo := wholeNumber(get(one, "end"))
+			if !okFrom || !okTo {
+				s.info.Attributes[where] = plain(fields)
+				continue
+			}
+			s.info.Attributes[where] = fmt.Sprintf("%s[%d:%d]", of, from, to)
+			if f := s.header.feature(of); f == nil {
+				s.problems.add("meta/modality.json", "features that there are not", of)
+			} else if from < 0 || to < from || f.width > 0 && to > int64(f.width) {
+				s.problems.add("meta/modality.json", "slices beyond their feature", fmt.Sprintf("%s is %s[%d:%d], which has %d columns", where, of,
+					from, to, f.width))
+			}
+		}
+	}
+}

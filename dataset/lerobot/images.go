@@ -1,0 +1,157 @@
+package lerobot
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+)
+
+// path returns the path of a file of the dataset.
+func (s *Set) path(name string) string { return filepath.Join(s.root, filepath.FromSlash(name)) }
+
+// images makes media of a column of images. It reads the first page of them, to see how they are encoded.
+func (r *reader) images(ctx context.Context, name string, f *feature) error {
+	source := &images{set: r.set, column: name}
+	m := dataset.Media{Name: name, Source: source}
+	row, absent := 0, 0
+	for _, at := range r.of.runs {
+		file, err := r.file(at)
+		if err != nil {
+			return err
+		}
+		c := file.Column(name)
+		if c == nil {
+			r.leave(name, int(at.to-at.from), "no such column in "+file.Path())
+			row += int(at.to - at.from)
+			continue
+		}
+		without, err := c.Absent(ctx, int(at.group), int64(at.from), int64(at.to))
+		if err != nil {
+			return r.passOver(name, err)
+		}
+		for i := at.from; i < at.to; i++ {
+			if len(without) > 0 && without[0] == int64(i) {
+				without = without[1:]
+				absent++
+			} else {
+				m.Times = append(m.Times, r.times[row])
+				source.frames = append(source.frames, place{at.file, at.group, i})
+			}
+			row++
+		}
+	}
+	if absent > 0 {
+		r.leave(name, absent, "images that are null")
+	}
+	if len(m.Times) == 0 {
+		return nil
+	}
+	first, err := source.ReadFrame(ctx, 0)
+	if err != nil {
+		return r.passOver(name, err)
+	}
+	r.good = true
+	if m.Encoding = sniff(first); m.Encoding == "" {
+		r.leave(name, len(m.Times), fmt.Sprintf("images that are neither jpeg nor png: the first begins with % x", first[:min(len(first), 8)]))
+		return nil
+	}
+	if f != nil {
+		m.Height, m.Width = f.size()
+	}
+	r.e.Media = append(r.e.Media, m)
+	return nil
+}
+
+// size returns the height and width of a feature's images, 0 if it does not say. Channels come last, or first if the names or the shape say so.
+func (f *feature) size() (height, width int) {
+	if len(f.Shape) != 3 {
+		return 0, 0
+	}
+	first := f.Shape[0] <= 4 && f.Shape[2] > 4
+	if len(f.Names) == 3 {
+		first = strings.HasPrefix(f.Names[0], "channel")
+	}
+	if first {
+		return f.Shape[1], f.Shape[2]
+	}
+	return f.Shape[0], f.Shape[1]
+}
+
+// sniff tells an image's encoding by its first bytes, empty if it is none that LeRobot writes.
+func sniff(b []byte) string {
+	switch {
+	case bytes.HasPrefix(b, []byte("\xff\xd8\xff")):
+		return "jpeg"
+	case bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")):
+		return "png"
+	}
+	return ""
+}
+
+// images reads the images of a column, and keeps the page that it read last, for the next are in it.
+type images struct {
+	set    *Set
+	column string
+	frames []place
+
+	mu   sync.Mutex
+	at   place // of the first of page
+	page []table.Image
+}
+
+// place is a row of a row group.
+type place struct{ file, group, row int32 }
+
+// keepBytes is how many bytes of a page are kept at most.
+const keepBytes = 16 << 20
+
+func (m *images) ReadFrame(ctx context.Context, i int) ([]byte, error) {
+	at := m.frames[i]
+	image, err := m.read(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if len(image.Bytes) > 0 {
+		return bytes.Clone(image.Bytes), nil
+	}
+	name := filepath.FromSlash(image.Path)
+	if !filepath.IsLocal(name) {
+		return nil, formatError(dataset.ErrNotFound, m.set.path(m.set.files[at.file].name), -1, fmt.Sprintf("image %d of %s", i, m.column),
+			fmt.Sprintf("no bytes and the path %.100q", image.Path), "bytes, or a path within the dataset")
+	}
+	return os.ReadFile(filepath.Join(m.set.root, name))
+}
+
+func (m *images) read(ctx context.Context, at place) (table.Image, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := int(at.row - m.at.row)
+	if at.file == m.at.file && at.group == m.at.group && k >= 0 && k < len(m.page) && !m.set.data.shut() {
+		return m.page[k], nil
+	}
+	f, err := m.set.data.get(m.set.path(m.set.files[at.file].name))
+	if err != nil {
+		return table.Image{}, err
+	}
+	defer m.set.data.give(f)
+	c := f.file.Column(m.column)
+	if c == nil {
+		return table.Image{}, formatError(dataset.ErrCorrupt, f.file.Path(), -1, "column "+m.column, "none any more", "the one that there was")
+	}
+	page, size, err := c.Images(ctx, int(at.group), int64(at.row))
+	if err != nil {
+		return table.Image{}, err
+	}
+	m.at, m.page = at, page
+	if size > keepBytes {
+		m.page = nil
+	}
+	return page[0], nil
+}

@@ -1,0 +1,316 @@
+package lerobot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+)
+
+// dataFile is a file of rows.
+type dataFile struct {
+	name  string // from the dataset's folder on
+	first int64  // the number of its first row in the whole dataset
+	err   error  // why it cannot be read; nil if it can
+}
+
+// episode is an episode that there is data of.
+type episode struct {
+	number int64
+	runs   []run
+	err    error // why it cannot be read; nil if it can
+}
+
+// rows returns how many rows the episode has.
+func (e *episode) rows() (n int64) {
+	for _, r := range e.runs {
+		n += int64(r.to - r.from)
+	}
+	return n
+}
+
+// run is rows [from,to) of a row group. At is the number of the first in the whole dataset, -1 where files before it could not be read.
+type run struct {
+	file, group int32
+	from, to    int32
+	at          int64
+}
+
+// parquetFiles lists the files of a folder of the dataset and of the folders in it, sorted as strings: the order of their rows.
+func parquetFiles(root, dir string) (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(root, dir))
+	if err != nil {
+		return nil, err
+	}
+	add := func(name string) {
+		if st, err := os.Stat(filepath.Join(root, name)); err == nil && st.Mode().IsRegular() {
+			names = append(names, name)
+		}
+	}
+	for _, entry := range entries {
+		name := filepath.Join(dir, entry.Name())
+		if isParquet(entry.Name()) {
+			add(name)
+			continue
+		}
+		below, err := os.ReadDir(filepath.Join(root, name))
+		if err != nil {
+			continue // no folder
+		}
+		for _, file := range below {
+			if isParquet(file.Name()) {
+				add(filepath.Join(name, file.Name()))
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func isParquet(name string) bool {
+	return strings.HasSuffix(name, ".parquet") && !strings.HasPrefix(name, ".")
+}
+
+// indexer finds out which rows are of which episode.
+type indexer struct {
+	set    *Set
+	at     map[int64]int // an episode's place in Set.episodes
+	last   int           // the episode of the row before; -1 at first
+	row    int64         // how many rows came before
+	sure   bool          // that row is right: no file was passed over
+	schema string        // of the first file
+	of     string        // that file's name
+}
+
+// index reads the footers of the data files.
+func (s *Set) index(ctx context.Context) error {
+	names, err := parquetFiles(s.root, folderOf(s.header.dataPath, "data"))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	x := &indexer{set: s, at: map[int64]int{}, last: -1, sure: true}
+	for i, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.files = append(s.files, dataFile{name: name, first: x.row})
+		f, err := table.Open(filepath.Join(s.root, name))
+		if err == nil {
+			err = x.add(ctx, int32(i), f)
+			f.Close()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if err != nil {
+			x.pass(i, err)
+		}
+	}
+	s.info.Frames = int(x.row)
+	slices.SortFunc(s.episodes, func(a, b episode) int { return cmp.Compare(a.number, b.number) })
+	return nil
+}
+
+// pass notes a file that cannot be read. The episodes that are said to be in it are there, with its error.
+func (x *indexer) pass(i int, err error) {
+	s := x.set
+	f := &s.files[i]
+	f.err, x.sure = err, false
+	var lost []int64
+	if n, ok := numberOf(f.name); ok && s.header.major == 2 {
+		lost = append(lost, n)
+	} else {
+		for _, n := range s.order {
+			if s.dataName(n, s.declared[n]) == filepath.ToSlash(f.name) {
+				lost = append(lost, n)
+			}
+		}
+	}
+	what := err.Error()
+	if len(lost) > 0 {
+		what += "; it should have episodes " + ranges(lost)
+	}
+	s.problems.add(filepath.ToSlash(f.name), "cannot be read", what)
+	for _, n := range lost {
+		if _, there := x.at[n]; !there {
+			x.at[n] = len(s.episodes)
+			s.episodes = append(s.episodes, episode{number: n, err: err})
+		}
+	}
+}
+
+// numberOf returns the episode's number in the name of a file of version 2: "episode_000012.parquet".
+func numberOf(name string) (int64, bool) {
+	digits, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(name), ".parquet"), "episode_")
+	n, err := strconv.ParseInt(digits, 10, 53)
+	return n, ok && err == nil && n >= 0
+}
+
+// dataName is the name of the file that an episode's data should be in, empty where nobody says.
+func (s *Set) dataName(number int64, d *declared) string {
+	pattern := s.header.dataPath
+	if s.header.major == 2 {
+		if pattern == "" {
+			pattern = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
+		}
+		return expand(pattern, map[string]int64{"episode_chunk": number / s.header.chunkSize, "episode_index": number}, "")
+	}
+	if d.chunk < 0 || d.file < 0 {
+		return ""
+	}
+	if pattern == "" {
+		pattern = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+	}
+	return expand(pattern, map[string]int64{"chunk_index": d.chunk, "file_index": d.file}, "")
+}
+
+// expand replaces "{name}" and "{name:03d}" in a path by numbers, and "{video_key}" by a name.
+func expand(pattern string, numbers map[string]int64, video string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(pattern, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		field, after, _ := strings.Cut(rest, "}")
+		name, form, _ := strings.Cut(field, ":")
+		if name == "video_key" {
+			b.WriteString(video)
+		} else {
+			width, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(form, "0"), "d"))
+			fmt.Fprintf(&b, "%0*d", min(max(width, 0), 20), numbers[name])
+		}
+		pattern = after
+	}
+}
+
+// add notes the rows of a file.
+func (x *indexer) add(ctx context.Context, file int32, f *table.File) error {
+	s := x.set
+	x.compareSchema(f, filepath.ToSlash(s.files[file].name))
+	number, ok := numberOf(s.files[file].name)
+	if byName := ok && s.header.major == 2; byName {
+		if _, twice := x.at[number]; twice {
+			s.problems.add(filepath.ToSlash(s.files[file].name), "is left out", fmt.Sprintf("there is a file of episode %d already", number))
+			return nil
+		}
+		x.compareIndex(f, file)
+		x.place(number)
+		for g, group := range f.Groups() {
+			x.put(number, run{file, int32(g), 0, int32(group.Rows), x.row})
+		}
+		return nil
+	}
+	x.compareIndex(f, file)
+	column := f.Column("episode_index")
+	begin, used, failed := x.row, false, []error(nil)
+	for g, group := range f.Groups() {
+		if column != nil {
+			if low, high, ok := column.Bounds(g); ok && low == high && low == math.Trunc(low) && math.Abs(low) < 1<<53 {
+				x.put(int64(low), run{file, int32(g), 0, int32(group.Rows), x.row})
+				used = true
+				continue
+			}
+		}
+		numbers, err := x.numbers(ctx, f.Path(), column, g, group.Rows)
+		if err != nil {
+			failed = append(failed, err)
+			x.row, x.sure = x.row+group.Rows, false
+			continue
+		}
+		used = used || len(numbers) > 0
+		for i := 0; i < len(numbers); {
+			j := i + 1
+			for j < len(numbers) && numbers[j] == numbers[i] {
+				j++
+			}
+			x.put(numbers[i], run{file, int32(g), int32(i), int32(j), x.row})
+			i = j
+		}
+	}
+	if !used && len(failed) > 0 {
+		x.row = begin
+		return failed[0]
+	}
+	for _, err := range failed {
+		s.problems.add(filepath.ToSlash(s.files[file].name), "row groups of which nobody knows the episodes", err.Error())
+	}
+	return nil
+}
+
+// numbers returns the episode of each row of a row group: as the column says, else by what meta/episodes says of the rows.
+func (x *indexer) numbers(ctx context.Context, path string, column *table.Column, group int, rows int64) ([]int64, error) {
+	why := error(formatError(dataset.ErrNotFound, path, -1, "column episode_index", "none of whole numbers", "one"))
+	if column != nil {
+		v := &table.Values{}
+		err := column.Read(ctx, group, 0, rows, v)
+		if list, ok := wholes(v); ok && err == nil {
+			return list, nil
+		}
+		var bad *dataset.FormatError
+		if errors.As(err, &bad) {
+			why = err
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	s := x.set
+	if rows > 1<<26 || !x.sure {
+		return nil, why
+	}
+	var list []int64
+	for _, n := range s.order {
+		d := s.declared[n]
+		from, to := max(d.from, x.row), min(d.to, x.row+rows)
+		if d.from < 0 || from >= to || from != x.row+int64(len(list)) {
+			continue
+		}
+		list = append(list, slices.Repeat([]int64{n}, int(to-from))...)
+	}
+	if int64(len(list)) != rows {
+		return nil, why
+	}
+	s.problems.add("feature episode_index", "cannot be used: episodes are where meta/episodes says", why.Error())
+	return list, nil
+}
+
+// place returns where an episode is in Set.episodes.
+func (x *indexer) place(number int64) int {
+	i, there := x.at[number]
+	if !there {
+		i = len(x.set.episodes)
+		x.at[number] = i
+		x.set.episodes = append(x.set.episodes, episode{number: number})
+	}
+	return i
+}
+
+// put notes rows of an episode.
+func (x *indexer) put(number int64, r run) {
+	s := x.set
+	x.row += int64(r.to - r.from)
+	if !x.sure {
+		r.at = -1
+	}
+	if r.from == r.to {
+		return
+	}
+	i := x.place(number)
+	e := &s.episodes[i]
+	e.err = nil // of another file that cannot be read
+	if len(e.runs) > 0 && x.last != i {
+		s.problems.add("data", "episodes whose rows lie apart", fmt.Sprintf("%d, row %d of the dataset", number, r.at))
+	}
+	x.last = i
+	e.runs = append(e.runs, r)
+}

@@ -1,0 +1,139 @@
+package columns
+
+import (
+	"reflect"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Kind is the type of a column's values.
+type Kind int
+
+// The kinds of value. An Image is a struct of the fields bytes and path.
+const (
+	Float32 Kind = iota
+	Float64
+	Int64
+	Bool
+	String
+	Image
+)
+
+// Column describes a column. The rows of one with a Shape are lists in lists: [26] is 26 values a row, [3,1,1] lists of lists of lists; those of a
+// Ragged one are lists of any length but 0; without either, a row is a value.
+type Column struct {
+	Name   string
+	Kind   Kind
+	Shape  []int
+	Ragged bool
+}
+
+// depth is how many lists lie in one another.
+func (c Column) depth() int {
+	if c.Ragged {
+		return 1
+	}
+	return len(c.Shape)
+}
+
+// width returns how many values a row has, 1 if that differs.
+func (c Column) width() int {
+	n := 1
+	for _, d := range c.Shape {
+		n *= d
+	}
+	return n
+}
+
+// leaves returns how many columns of the file it takes.
+func (c Column) leaves() int {
+	if c.Kind == Image {
+		return 2
+	}
+	return 1
+}
+
+// definition is the level of a value that is there: one for the column, two for each list, one for the field of a struct.
+func (c Column) definition() int {
+	d := 1 + 2*c.depth()
+	if c.Kind == Image {
+		d++
+	}
+	return d
+}
+
+// repetition is the level of value i of a row: how many lists go on.
+func (c Column) repetition(i int) int {
+	if i == 0 {
+		return 0
+	}
+	r, n := c.depth(), 1
+	for k := len(c.Shape) - 1; k > 0; k-- {
+		if n *= c.Shape[k]; i%n != 0 {
+			break
+		}
+		r--
+	}
+	return r
+}
+
+// node returns the column as the library describes it.
+func (c Column) node() parquet.Node {
+	var n parquet.Node
+	switch c.Kind {
+	case Float32:
+		n = leaf(parquet.Leaf(parquet.FloatType))
+	case Float64:
+		n = leaf(parquet.Leaf(parquet.DoubleType))
+	case Int64:
+		n = leaf(parquet.Int(64))
+	case Bool:
+		n = parquet.Encoded(parquet.Leaf(parquet.BooleanType), &parquet.Plain)
+	case String:
+		n = leaf(parquet.String())
+	case Image:
+		n = group{names: []string{"bytes", "path"}, Group: parquet.Group{
+			"bytes": parquet.Optional(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.Plain)),
+			"path":  parquet.Optional(leaf(parquet.String())),
+		}}
+	}
+	n = parquet.Optional(n)
+	for range c.depth() {
+		n = parquet.Optional(parquet.List(n))
+	}
+	return n
+}
+
+// leaf asks for a dictionary, as pyarrow does.
+func leaf(n parquet.Node) parquet.Node { return parquet.Encoded(n, &parquet.RLEDictionary) }
+
+// schemaOf returns the file's schema, with the columns in their order.
+func schemaOf(columns []Column) *parquet.Schema {
+	g := group{Group: parquet.Group{}}
+	for _, c := range columns {
+		g.Group[c.Name] = c.node()
+		g.names = append(g.names, c.Name)
+	}
+	return parquet.NewSchema("schema", g)
+}
+
+// group is a group whose fields keep their order: the library's own goes by the alphabet.
+type group struct {
+	parquet.Group
+	names []string
+}
+
+func (g group) Fields() []parquet.Field {
+	named := map[string]parquet.Field{}
+	for _, f := range g.Group.Fields() {
+		named[f.Name()] = f
+	}
+	fields := make([]parquet.Field, len(g.names))
+	for i, name := range g.names {
+		fields[i] = named[name]
+	}
+	return fields
+}
+
+// GoType is of no use here, and the library's panics for names with a comma.
+func (g group) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }

@@ -1,0 +1,159 @@
+package lerobot
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// How long a file of JSON, and a line of a file of such lines, may be.
+const (
+	maxJSON = 64 << 20
+	maxLine = 16 << 20
+)
+
+func formatError(kind error, path string, at int64, msg, got, want string) *dataset.FormatError {
+	return &dataset.FormatError{Format: "lerobot", Path: path, Offset: at, Kind: kind, Msg: msg, Got: got, Want: want}
+}
+
+// member is one of a JSON object's.
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+// readObject reads a file that is a JSON object, whose members keep their order.
+func readObject(path string) ([]member, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxJSON {
+		return nil, formatError(dataset.ErrUnsupported, path, -1, "JSON", fmt.Sprintf("%v of %d bytes", st.Mode(), st.Size()),
+			fmt.Sprintf("a file of at most %d", maxJSON))
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	list, err := membersOf(data)
+	if err != nil {
+		bad := formatError(dataset.ErrCorrupt, path, -1, "JSON", "", "")
+		bad.Err = err
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			bad.Offset = syntax.Offset
+		}
+		return nil, bad
+	}
+	return list, nil
+}
+
+// membersOf returns the members of a JSON object, in order.
+func membersOf(data []byte) ([]member, error) {
+	if !json.Valid(data) {
+		var v any
+		if err := json.Unmarshal(data, &v); err != nil { // it says where
+			return nil, err
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("no object")
+	}
+	var list []member
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		m := member{key: fmt.Sprint(key)}
+		if err := d.Decode(&m.value); err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// get returns a member's value, or nil.
+func get(list []member, key string) json.RawMessage {
+	for _, m := range list {
+		if m.key == key {
+			return m.value
+		}
+	}
+	return nil
+}
+
+// text returns a JSON string, and false of anything else.
+func text(raw json.RawMessage) (s string, ok bool) {
+	return s, raw != nil && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
+}
+
+// number returns a finite JSON number, also one in a string, and false of anything else.
+func number(raw json.RawMessage) (v float64, ok bool) {
+	if s, is := text(raw); is {
+		raw = json.RawMessage(s)
+	}
+	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) || json.Unmarshal(raw, &v) != nil {
+		return 0, false
+	}
+	return v, !math.IsInf(v, 0)
+}
+
+// wholeNumber returns a JSON number that is a whole one within 2^53.
+func wholeNumber(raw json.RawMessage) (int64, bool) {
+	v, ok := number(raw)
+	if !ok || v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+		return 0, false
+	}
+	return int64(v), true
+}
+
+// plain is how an attribute shows a JSON value: a text without its quotes, anything else as it is, without spaces.
+func plain(raw json.RawMessage) string {
+	if s, ok := text(raw); ok {
+		return s
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// readLines calls use for each line of a file of JSON objects, and bad for a line that is none.
+func readLines(path string, use func(m []member) error, bad func(*dataset.FormatError)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, maxLine)
+	for line := 1; s.Scan(); line++ {
+		if len(bytes.TrimSpace(s.Bytes())) == 0 {
+			continue
+		}
+		m, err := membersOf(bytes.Clone(s.Bytes()))
+		if err == nil {
+			err = use(m)
+		}
+		if err != nil {
+			broken := formatError(dataset.ErrCorrupt, path, -1, "JSON", "", "")
+			broken.Line, broken.Err = line, err
+			bad(broken)
+		}
+	}
+	if errors.Is(s.Err(), bufio.ErrTooLong) {
+		return formatError(dataset.ErrTooLarge, path, -1, "line", "a longer one", fmt.Sprintf("at most %d bytes", maxLine))
+	}
+	return s.Err()
+}

@@ -1,0 +1,306 @@
+package lerobot_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	img "image"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot"
+)
+
+func problems(s *lerobot.Set) (list []string) {
+	for _, p := range s.Info().Problems {
+		list = append(list, p.Where+": "+p.What)
+	}
+	return list
+}
+
+func TestAWholeDatasetHasNoProblems(t *testing.T) {
+	for name, write := range map[string]func(m *made) string{"v3": (*made).write, "v2": (*made).write2} {
+		s := open(t, write(make3(t)), lerobot.Options{Strict: true})
+		assert.Empty(t, problems(s), name)
+		require.Equal(t, 2, s.Len())
+		e := episode(t, s, 1)
+		assert.Equal(t, "000001", e.Name)
+		assert.Equal(t, "lift the cup", e.Attributes.Task)
+		assert.Equal(t, []string{"action"}, e.Names())
+		assert.Equal(t, []int64{0, 1e8}, e.Streams[0].Nanoseconds())
+		assert.Equal(t, []float64{3, -1.5, 4, -2}, floats(t, &e.Streams[0]))
+		assert.Nil(t, e.Damage)
+		assert.Empty(t, e.LeftOut)
+	}
+}
+
+func TestZerosSurviveAndNullsAreNaNAndCounted(t *testing.T) {
+	m := make3(t)
+	m.list("action", 2, func(row int) any { return [][]any{{0.0, nil}, {0.0, 0.0}, nil, {1.0, 2.0}, {nil, nil}}[row] })
+	m.column("next.reward", "float64", f64, nil, func(row int) any { return []any{0.0, nil, 0.5, 0.0, 0.0}[row] })
+	m.column("count", "int64", i64, nil, func(row int) any { return []any{0, nil, 7, 0, 0}[row] })
+	m.column("next.done", "bool", flag, nil, func(row int) any { return []any{false, true, nil, false, true}[row] })
+	s := open(t, m.write(), lerobot.Options{})
+	nan := math.NaN()
+	same := func(want []float64, st *dataset.Stream) {
+		t.Helper()
+		require.NotNil(t, st)
+		assert.Equal(t, fmt.Sprint(want), fmt.Sprint(floats(t, st)), st.Name)
+	}
+	e := episode(t, s, 0)
+	same([]float64{0, nan, 0, 0, nan, nan}, e.Stream("action"))
+	same([]float64{0, nan, 0.5}, e.Stream("next.reward"))
+	same([]float64{0, nan, 7}, e.Stream("count"))
+	same([]float64{0, 1, nan}, e.Stream("next.done"))
+	counts := map[string]int{}
+	for _, l := range e.LeftOut {
+		counts[l.Name+" "+l.Reason] = l.Count
+	}
+	assert.Equal(t, map[string]int{
+		"action null values, NaN here": 1, "action rows that are null, NaN here": 1, "next.reward null values, NaN here": 1,
+		"count null values, NaN here": 1, "next.done null values, NaN here": 1,
+	}, counts)
+	assert.Nil(t, e.Damage)
+	same([]float64{1, 2, nan, nan}, episode(t, s, 1).Stream("action"))
+}
+
+func TestWholeNumbersBeyondFloatsAreCounted(t *testing.T) {
+	m := make3(t)
+	m.column("stamp", "int64", i64, nil, func(row int) any { return 1<<60 + row })
+	m.column("small", "int8", i8, nil, func(row int) any { return -row })
+	e := episode(t, open(t, m.write(), lerobot.Options{Strict: true}), 0)
+	assert.Equal(t, 2, e.Stream("stamp").Inexact)
+	assert.True(t, e.Stream("stamp").AllInteger())
+	assert.Equal(t, "f32", e.Stream("small").Values.DType().String())
+	assert.Equal(t, []float64{0, -1, -2}, floats(t, e.Stream("small")))
+}
+
+func TestNamesOfEveryForm(t *testing.T) {
+	for _, c := range []struct {
+		names any
+		want  []string
+	}{
+		{nil, []string{"0", "1"}},
+		{[]string{"x", "y"}, []string{"x", "y"}},
+		{[][]string{{"x", "y"}}, []string{"x", "y"}},
+		{map[string]any{"motors": []string{"x", "y"}}, []string{"x", "y"}},
+		{map[string]any{"left": []string{"x"}, "right": []string{"x"}}, []string{"left.x", "right.x"}},
+		{map[string]int{"y": 1, "x": 0}, []string{"x", "y"}},
+		{[]string{"x"}, []string{"0", "1"}},
+	} {
+		m := make3(t)
+		m.features["action"] = map[string]any{"dtype": "float32", "shape": []int{2}, "names": c.names}
+		s := open(t, m.write(), lerobot.Options{})
+		assert.Equal(t, c.want, episode(t, s, 0).Streams[0].ColumnNames(), "%v", c.names)
+		if one, ok := c.names.([]string); ok && len(one) == 1 {
+			assert.Equal(t, []string{"feature action: declaration: 1 names for 2 values"}, problems(s))
+		}
+	}
+}
+
+func TestNestedListsAreFlattened(t *testing.T) {
+	m := make3(t)
+	m.add(column{"keypoints", f32, 2, func(row int) any { return [][]float64{{float64(row), 1, 2}, {3, 0, 5}} }},
+		map[string]any{"dtype": "float32", "shape": []int{2, 3}, "names": []string{"points", "axes"}})
+	e := episode(t, open(t, m.write(), lerobot.Options{Strict: true}), 0)
+	s := e.Stream("keypoints")
+	assert.Equal(t, []int{3, 6}, s.Values.Shape())
+	assert.Equal(t, []string{"[0][0]", "[0][1]", "[0][2]", "[1][0]", "[1][1]", "[1][2]"}, s.ColumnNames())
+	assert.Equal(t, []float64{0, 1, 2, 3, 0, 5, 1, 1, 2, 3, 0, 5, 2, 1, 2, 3, 0, 5}, floats(t, s))
+}
+
+func TestScalarsInListsAreScalars(t *testing.T) {
+	m := make3(t)
+	for i, c := range m.columns {
+		if c.deep == 0 {
+			at := c.at
+			m.columns[i].deep, m.columns[i].at = 1, func(row int) any { return []any{at(row)} }
+		}
+	}
+	s := open(t, m.write(), lerobot.Options{})
+	assert.Empty(t, problems(s))
+	require.Equal(t, 2, s.Len())
+	e := episode(t, s, 1)
+	assert.Equal(t, []int64{0, 1e8}, e.Streams[0].Nanoseconds())
+	assert.Nil(t, e.Damage)
+}
+
+func TestTasks(t *testing.T) {
+	m := make3(t)
+	m.tasks = []string{"lift", "hold", "put down"}
+	m.column("task_index", "int64", i64, nil, func(row int) any { return []int{1, 1, 2, 0, 9}[row] })
+	s := open(t, m.write(), lerobot.Options{})
+	e := episode(t, s, 0)
+	assert.Equal(t, "hold; put down", e.Attributes.Task)
+	assert.Equal(t, []float64{1, 1, 2}, floats(t, e.Stream("task_index")))
+	assert.True(t, e.Stream("task_index").AllInteger())
+	assert.Equal(t, "lift", e.Attributes.Other["tasks"])
+	e = episode(t, s, 1)
+	assert.Equal(t, "lift", e.Attributes.Task)
+	require.Len(t, e.Damage, 1)
+	assert.Equal(t, "tasks that the list of tasks lacks", e.Damage[0].What)
+}
+
+func TestTextsAreAttributes(t *testing.T) {
+	m := make3(t)
+	m.column("operator", "string", utf8, nil, func(int) any { return "Ada" })
+	m.column("subtask", "string", utf8, nil, func(row int) any { return []string{"reach", "reach", "lift", "", ""}[row] })
+	m.add(column{"labels", utf8, 1, func(int) any { return []string{"a", "b"} }}, map[string]any{"dtype": "string", "shape": []int{2}, "names": nil})
+	e := episode(t, open(t, m.write(), lerobot.Options{Strict: true}), 0)
+	assert.Equal(t, "Ada", e.Attributes.Other["operator"])
+	assert.Equal(t, "0: reach\n2: lift", e.Attributes.Other["subtask"])
+	assert.Equal(t, []dataset.LeftOut{{Name: "labels", Count: 3, Reason: "lists of texts"}}, e.LeftOut)
+}
+
+func TestClocks(t *testing.T) {
+	times := func(t *testing.T, m *made, opt lerobot.Options) (*dataset.Episode, []int64) {
+		e := episode(t, open(t, m.write(), opt), 0)
+		return e, e.Streams[0].Nanoseconds()
+	}
+	t.Run("frame_index is exact", func(t *testing.T) {
+		m := make3(t)
+		m.info["fps"] = 30
+		m.column("timestamp", "float32", f32, nil, func(row int) any { _, f := m.where(row); return float32(f) / 30 })
+		e, got := times(t, m, lerobot.Options{})
+		assert.Equal(t, []int64{0, 33333333, 66666667}, got)
+		assert.Nil(t, e.Damage)
+	})
+	t.Run("timestamps that depart are the clock, and told", func(t *testing.T) {
+		m := make3(t)
+		m.column("timestamp", "float32", f32, nil, func(row int) any { return []float64{0.5, 0.75, 1, 0, 0.1}[row] })
+		e, got := times(t, m, lerobot.Options{})
+		assert.Equal(t, []int64{5e8, 75e7, 1e9}, got)
+		assert.Nil(t, e.Damage)
+		require.Len(t, e.Remarks, 1)
+		assert.Contains(t, e.Remarks[0], "3 timestamps depart")
+		e, got = times(t, m, lerobot.Options{Clock: "timestamp"})
+		assert.Equal(t, []int64{5e8, 75e7, 1e9}, got)
+		assert.Nil(t, e.Remarks)
+	})
+	t.Run("timestamps that do not ascend are not used, and told", func(t *testing.T) {
+		m := make3(t)
+		m.column("timestamp", "float32", f32, nil, func(row int) any { return 1.7e9 })
+		e, got := times(t, m, lerobot.Options{})
+		assert.Equal(t, []int64{0, 1e8, 2e8}, got)
+		require.Len(t, e.Remarks, 1)
+		assert.Contains(t, e.Remarks[0], "do not ascend")
+	})
+	t.Run("float32 rounds more than 0.1 ms after an hour", func(t *testing.T) {
+		m := make3(t)
+		m.column("frame_index", "int64", i64, nil, func(row int) any { return 100_001 + row })
+		m.column("timestamp", "float32", f32, nil, func(row int) any { return float32(100_001+row) / 10 })
+		e, got := times(t, m, lerobot.Options{})
+		assert.Equal(t, []int64{10_000_100_000_000, 10_000_200_000_000, 10_000_300_000_000}, got)
+		require.Len(t, e.Damage, 1)
+		assert.Equal(t, "steps of frame_index other than to the next number", e.Damage[0].What)
+	})
+	t.Run("a rate of the caller's goes first", func(t *testing.T) {
+		e, got := times(t, make3(t), lerobot.Options{Rate: 5})
+		assert.Equal(t, []int64{0, 2e8, 4e8}, got)
+		assert.Nil(t, e.Damage)
+	})
+	t.Run("without frame_index rows are counted", func(t *testing.T) {
+		m := make3(t)
+		m.drop("frame_index")
+		_, got := times(t, m, lerobot.Options{})
+		assert.Equal(t, []int64{0, 1e8, 2e8}, got)
+	})
+	t.Run("without a rate and timestamps steps are counted", func(t *testing.T) {
+		m := make3(t)
+		m.info["fps"] = "fast"
+		m.drop("timestamp")
+		e, got := times(t, m, lerobot.Options{})
+		assert.Equal(t, []int64{0, 1e9, 2e9}, got)
+		assert.True(t, e.Steps)
+	})
+	_, err := lerobot.Open(context.Background(), make3(t).write(), lerobot.Options{Clock: "wall"})
+	assert.ErrorIs(t, err, dataset.ErrOption)
+}
+
+func pictures(t *testing.T, n int) (list [][]byte) {
+	for i := range n {
+		m := img.NewGray(img.Rect(0, 0, 4, 3))
+		m.Pix[0] = byte(i + 1)
+		var b bytes.Buffer
+		require.NoError(t, png.Encode(&b, m))
+		list = append(list, b.Bytes())
+	}
+	return list
+}
+
+func TestImagesAreMedia(t *testing.T) {
+	list := pictures(t, 5)
+	m := make3(t)
+	m.add(column{"observation.images.top", nil, 0, func(row int) any {
+		return []any{image{bytes: list[0]}, nil, image{path: "images/frame_2.png"}, image{path: "../../etc/passwd"}, image{bytes: list[4],
+			path: "frame_4.png"}}[row]
+	}}, map[string]any{"dtype": "image", "shape": []int{3, 4, 3}, "names": []string{"height", "width", "channels"}})
+	m.groups = []int{5}
+	dir := m.write()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "images"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "images/frame_2.png"), list[2], 0o644))
+	s := open(t, dir, lerobot.Options{})
+	e := episode(t, s, 0)
+	require.Len(t, e.Media, 1)
+	media := &e.Media[0]
+	assert.Equal(t, []int64{0, 2e8}, media.Times)
+	assert.Equal(t, "png", media.Encoding)
+	assert.Equal(t, []int{3, 4}, []int{media.Height, media.Width})
+	assert.Equal(t, []dataset.LeftOut{{Name: media.Name, Count: 1, Reason: "images that are null"}}, e.LeftOut)
+	for i, want := range [][]byte{list[0], list[2]} {
+		got, err := media.Frame(context.Background(), i)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	e = episode(t, s, 1)
+	require.Len(t, e.LeftOut, 1) // the first image is none
+	assert.Contains(t, e.LeftOut[0].Reason, "../../etc/passwd")
+	require.NoError(t, s.Close())
+	_, err := media.Frame(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+	_, err = s.Episode(context.Background(), 0)
+	assert.ErrorIs(t, err, dataset.ErrClosed)
+}
+
+// However rows are cut into groups and pages, and wherever an episode begins in them.
+func TestRowGroupsAndPagesMakeNoDifference(t *testing.T) {
+	lengths := []int{300, 1, 500, 199}
+	for _, groups := range [][]int{nil, {1000}, {100, 400, 1, 499}} {
+		for _, pages := range []int{64, 1000, 1 << 20} {
+			for version := 1; version <= 2; version++ {
+				codecs := []compress.Codec{&parquet.Snappy}
+				if pages == 1000 && groups == nil {
+					codecs = append(codecs, &parquet.Uncompressed, &parquet.Gzip, &parquet.Zstd)
+				}
+				for _, codec := range codecs {
+					m := make3(t)
+					m.lengths, m.groups = lengths, groups
+					m.info["splits"] = map[string]string{"train": "0:4"}
+					m.options = []parquet.WriterOption{parquet.PageBufferSize(pages), parquet.DataPageVersion(version), parquet.Compression(codec)}
+					s := open(t, m.write(), lerobot.Options{Strict: true})
+					require.Equal(t, len(lengths), s.Len())
+					for _, i := range []int{2, 0, 3, 1, 2} { // out of order too
+						first := 0
+						for _, n := range lengths[:i] {
+							first += n
+						}
+						var want []float64
+						for row := first; row < first+lengths[i]; row++ {
+							want = append(want, float64(row), -float64(row)/2)
+						}
+						require.Equal(t, want, floats(t, &episode(t, s, i).Streams[0]))
+					}
+				}
+			}
+		}
+	}
+}

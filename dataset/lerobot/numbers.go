@@ -1,0 +1,171 @@
+package lerobot
+
+import (
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+	"github.com/robocache/robocache/tensor"
+)
+
+// single returns the numbers of a column of one a row, as float64; null is NaN. It is false of a column with more or fewer.
+func single(v *table.Values) ([]float64, bool) {
+	if v.Lens != nil || (v.Width != 1 && v.Rows > 0) || v.Texts != nil {
+		return nil, false
+	}
+	list := v.Float64
+	switch {
+	case v.Float32 != nil:
+		list = make([]float64, len(v.Float32))
+		for i, x := range v.Float32 {
+			list[i] = float64(x)
+		}
+	case v.Int64 != nil:
+		list = make([]float64, len(v.Int64))
+		for i, x := range v.Int64 {
+			list[i] = float64(x)
+		}
+		for _, i := range v.Nulls {
+			list[i] = math.NaN()
+		}
+	}
+	return list, true
+}
+
+// wholes returns the numbers of a column of one whole number a row, whatever its type. It is false of a column with nulls or fractions.
+func wholes(v *table.Values) ([]int64, bool) {
+	if v.Lens != nil || (v.Width != 1 && v.Rows > 0) || v.Texts != nil || len(v.Nulls) > 0 {
+		return nil, false
+	}
+	if v.Int64 != nil {
+		return v.Int64, true
+	}
+	floats, _ := single(v)
+	list := make([]int64, len(floats))
+	for i, x := range floats {
+		if x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+			return nil, false
+		}
+		list[i] = int64(x)
+	}
+	return list, true
+}
+
+// valuesOf returns rows of equal width as a tensor [rows,width] of f32 or f64, and how many whole numbers f64 does not hold. Null is NaN.
+func valuesOf(v *table.Values, typ string, rows, width int) (*tensor.Tensor, int, error) {
+	switch {
+	case v.Float32 != nil:
+		t, err := tensor.Of(v.Float32, rows, width)
+		return t, 0, err
+	case v.Float64 != nil:
+		t, err := tensor.Of(v.Float64, rows, width)
+		return t, 0, err
+	}
+	bits := 64
+	switch typ {
+	case "bool", "int8", "uint8", "int16", "uint16":
+		bits = 16
+	}
+	whole, err := tensor.Of(v.Int64, rows, width)
+	if err != nil {
+		return nil, 0, err
+	}
+	t, inexact, err := dataset.Numbers(whole, bits)
+	if err != nil || len(v.Nulls) == 0 {
+		return t, inexact, err
+	}
+	if t.DType() == tensor.F32 {
+		return t, inexact, nulls[float32](t, v.Nulls)
+	}
+	return t, inexact, nulls[float64](t, v.Nulls)
+}
+
+// nulls makes values NaN.
+func nulls[T float32 | float64](t *tensor.Tensor, at []int) error {
+	list, err := tensor.Data[T](t)
+	if err != nil {
+		return err
+	}
+	for _, i := range at {
+		list[i] = T(math.NaN())
+	}
+	return nil
+}
+
+// even gives all rows the same width: rows that have another are NaN throughout, or 0 with a null where they are whole numbers. It returns how many
+// have no value at all and how many have another number.
+func even(v *table.Values, width int) (empty, odd int) {
+	lens := v.Lens
+	out := &table.Values{Rows: v.Rows, Width: width}
+	at, null := 0, 0
+	for _, n := range lens {
+		nulls := null
+		for nulls < len(v.Nulls) && v.Nulls[nulls] < at+n {
+			nulls++
+		}
+		begin := out.Len()
+		switch {
+		case n == width:
+			out.Float32 = append(out.Float32, slice(v.Float32, at, n)...)
+			out.Float64 = append(out.Float64, slice(v.Float64, at, n)...)
+			out.Int64 = append(out.Int64, slice(v.Int64, at, n)...)
+			for _, i := range v.Nulls[null:nulls] {
+				out.Nulls = append(out.Nulls, begin+i-at)
+			}
+		default:
+			if n == 0 {
+				empty++
+			} else {
+				odd++
+			}
+			for i := range width {
+				switch {
+				case v.Float32 != nil:
+					out.Float32 = append(out.Float32, float32(math.NaN()))
+				case v.Float64 != nil:
+					out.Float64 = append(out.Float64, math.NaN())
+				default:
+					out.Int64 = append(out.Int64, 0)
+				}
+				out.Nulls = append(out.Nulls, begin+i)
+			}
+		}
+		at, null = at+n, nulls
+	}
+	*v = *out
+	return empty, odd
+}
+
+func slice[T any](list []T, at, n int) []T {
+	if list == nil {
+		return nil
+	}
+	return list[at : at+n]
+}
+
+// usual returns the width that most rows have that have any.
+func usual(lens []int) int {
+	sorted := slices.Sorted(slices.Values(lens))
+	best, most := 0, 0
+	for i := 0; i < len(sorted); {
+		j := i + 1
+		for j < len(sorted) && sorted[j] == sorted[i] {
+			j++
+		}
+		if sorted[i] > 0 && j-i > most {
+			best, most = sorted[i], j-i
+		}
+		i = j
+	}
+	return best
+}
+
+// departs reports whether a timestamp, s, is farther from what it should be than 0.1 ms and what its type rounds.
+func departs(got, want float64, typ string) bool {
+	limit := 1e-4
+	if typ == "float32" {
+		limit += math.Abs(want) / (1 << 24)
+	}
+	return !(math.Abs(got-want) <= limit)
+}

@@ -1,0 +1,350 @@
+package lerobot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/table"
+)
+
+// declared is an episode as meta/episodes has it. What it does not say is -1.
+type declared struct {
+	tasks       []string
+	length      int64
+	chunk, file int64 // of its data
+	from, to    int64 // its rows in the whole dataset
+	videos      map[string]video
+	other       map[string]string
+}
+
+// video is where a video of an episode lies: the file, and seconds in it. What meta/episodes does not say is -1.
+type video struct {
+	chunk, file int64
+	from, to    float64
+}
+
+// readTables reads the tasks and the episodes.
+func (s *Set) readTables(ctx context.Context) error {
+	read, stats := s.readLists, "meta/episodes_stats.jsonl"
+	switch {
+	case s.header.major == 3:
+		read, stats = s.readParquet, "meta/stats.json"
+	case s.header.version == "v2.0":
+		stats = "meta/stats.json"
+	}
+	if _, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(stats))); err != nil {
+		s.problems.add(stats, "missing", "there are no statistics")
+	}
+	if err := read(ctx); err != nil {
+		return err
+	}
+	numbers := make([]int64, 0, len(s.tasks))
+	for n := range s.tasks {
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	for i, n := range numbers {
+		s.info.Tasks = append(s.info.Tasks, s.tasks[n])
+		if int64(i) != n {
+			s.problems.add("meta/tasks", "numbers that are not 0, 1, 2, ...", fmt.Sprintf("task_index %d is number %d of the tasks", n, i))
+		}
+	}
+	if want, ok := s.header.totals["total_tasks"]; ok && want != int64(len(numbers)) {
+		s.problems.add("meta/info.json", "total_tasks", fmt.Sprintf("%d, and the list has %d", want, len(numbers)))
+	}
+	return nil
+}
+
+// readLists reads version 2's tasks.jsonl and episodes.jsonl.
+func (s *Set) readLists(ctx context.Context) error {
+	lines := func(name string, use func(m []member) error) {
+		err := readLines(filepath.Join(s.root, "meta", name), use, func(bad *dataset.FormatError) {
+			s.problems.add("meta/"+name, "lines that cannot be read", bad.Error())
+		})
+		if err != nil {
+			s.unreadable("meta/"+name, err)
+		}
+	}
+	lines("tasks.jsonl", func(m []member) error {
+		n, ok := wholeNumber(get(m, "task_index"))
+		task, is := text(get(m, "task"))
+		if !ok || !is {
+			return errors.New("want task_index and task")
+		}
+		s.task(n, task)
+		return ctx.Err()
+	})
+	lines("episodes.jsonl", func(m []member) error {
+		n, ok := wholeNumber(get(m, "episode_index"))
+		if !ok {
+			return errors.New("want episode_index")
+		}
+		d := &declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
+		for _, one := range m {
+			switch one.key {
+			case "episode_index":
+			case "length":
+				if length, ok := wholeNumber(one.value); ok && length >= 0 {
+					d.length = length
+				}
+			case "tasks":
+				if json.Unmarshal(one.value, &d.tasks) != nil {
+					d.tasks = []string{plain(one.value)}
+				}
+			default:
+				if d.other == nil {
+					d.other = map[string]string{}
+				}
+				d.other[one.key] = plain(one.value)
+			}
+		}
+		s.declare("meta/episodes.jsonl", n, d)
+		return ctx.Err()
+	})
+	return ctx.Err()
+}
+
+func (s *Set) task(n int64, task string) {
+	if _, twice := s.tasks[n]; twice {
+		s.problems.add("meta/tasks", "numbers that come twice", fmt.Sprintf("task_index %d", n))
+		return
+	}
+	s.tasks[n] = task
+}
+
+func (s *Set) declare(where string, n int64, d *declared) {
+	if _, twice := s.declared[n]; twice {
+		s.problems.add(where, "episodes that are listed twice", fmt.Sprint(n))
+		return
+	}
+	if s.header.major == 3 && n != int64(len(s.order)) {
+		s.problems.add(where, "rows that are not of the episode of their number, which LeRobot takes them for",
+			fmt.Sprintf("row %d is of episode %d", len(s.order), n))
+	}
+	s.declared[n], s.order = d, append(s.order, n)
+}
+
+// readParquet reads version 3's tasks.parquet and meta/episodes.
+func (s *Set) readParquet(ctx context.Context) error {
+	if err := s.readTasks(ctx); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		s.unreadable("meta/tasks.parquet", err)
+	}
+	names, err := parquetFiles(s.root, filepath.Join("meta", "episodes"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if len(names) == 0 {
+		s.problems.add("meta/episodes", "missing", "there are no such files: the episodes are those of the data")
+	}
+	for _, name := range names {
+		if err := s.readEpisodes(ctx, name); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			s.unreadable(filepath.ToSlash(name), err)
+		}
+	}
+	return nil
+}
+
+func (s *Set) readTasks(ctx context.Context) error {
+	t, err := s.openTable(ctx, filepath.Join("meta", "tasks.parquet"))
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	numbers, ok := t.whole("task_index")
+	if !ok {
+		return t.bad("no column task_index of whole numbers")
+	}
+	for _, name := range []string{"task", "__index_level_0__"} {
+		texts, ok := t.texts(name)
+		if !ok {
+			continue
+		}
+		for i, n := range numbers {
+			s.task(n, texts[i])
+			if n != int64(i) {
+				s.problems.add("meta/tasks.parquet", "rows that are not of the task of their number, which LeRobot takes them for",
+					fmt.Sprintf("row %d is of task %d", i, n))
+			}
+		}
+		var pandas struct {
+			Index []any `json:"index_columns"`
+		}
+		about, _ := t.file.Lookup("pandas")
+		if json.Unmarshal([]byte(about), &pandas) != nil || !slices.Contains(pandas.Index, any(name)) {
+			s.problems.add("meta/tasks.parquet", "the tasks are not the index of a pandas frame", "LeRobot takes the row's number for the task")
+		}
+		return nil
+	}
+	return t.bad("no column task of texts")
+}
+
+// readEpisodes reads a file of meta/episodes. Names of columns are taken with "_" for "/" too, as some writers have them.
+func (s *Set) readEpisodes(ctx context.Context, name string) error {
+	t, err := s.openTable(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	where := filepath.ToSlash(name)
+	numbers, ok := t.whole("episode_index")
+	if !ok {
+		return t.bad("no column episode_index of whole numbers")
+	}
+	list := make([]declared, len(numbers))
+	for i := range list {
+		list[i] = declared{length: -1, chunk: -1, file: -1, from: -1, to: -1}
+	}
+	set := func(column string, to func(i int, v float64)) {
+		values, ok := t.numbers(column)
+		if !ok {
+			values, ok = t.numbers(strings.ReplaceAll(column, "/", "_"))
+		}
+		if !ok {
+			s.problems.add(where, "columns that are missing", column)
+			return
+		}
+		for i, v := range values {
+			to(i, v)
+		}
+	}
+	count := func(to *int64, v float64) {
+		if v == math.Trunc(v) && v >= 0 && v < 1<<53 {
+			*to = int64(v)
+		}
+	}
+	set("length", func(i int, v float64) { count(&list[i].length, v) })
+	set("data/chunk_index", func(i int, v float64) { count(&list[i].chunk, v) })
+	set("data/file_index", func(i int, v float64) { count(&list[i].file, v) })
+	set("dataset_from_index", func(i int, v float64) { count(&list[i].from, v) })
+	set("dataset_to_index", func(i int, v float64) { count(&list[i].to, v) })
+	for _, f := range s.header.features {
+		if f.DType != "video" {
+			continue
+		}
+		at := make([]video, len(list))
+		for i := range at {
+			at[i] = video{-1, -1, -1, -1}
+		}
+		set("videos/"+f.Name+"/chunk_index", func(i int, v float64) { count(&at[i].chunk, v) })
+		set("videos/"+f.Name+"/file_index", func(i int, v float64) { count(&at[i].file, v) })
+		set("videos/"+f.Name+"/from_timestamp", func(i int, v float64) { at[i].from = v })
+		set("videos/"+f.Name+"/to_timestamp", func(i int, v float64) { at[i].to = v })
+		for i := range at {
+			if list[i].videos == nil {
+				list[i].videos = map[string]video{}
+			}
+			list[i].videos[f.Name] = at[i]
+		}
+	}
+	tasks, ok := t.lists("tasks")
+	if !ok {
+		s.problems.add(where, "columns that are missing", "tasks")
+	}
+	for i, n := range numbers {
+		if tasks != nil {
+			list[i].tasks = tasks[i]
+		}
+		s.declare(where, n, &list[i])
+	}
+	return ctx.Err()
+}
+
+// smallTable is a file of Parquet whose columns are read as a whole.
+type smallTable struct {
+	ctx  context.Context
+	file *table.File
+	note func(column string, err error) // takes what cannot be read
+}
+
+func (s *Set) openTable(ctx context.Context, name string) (*smallTable, error) {
+	f, err := table.Open(filepath.Join(s.root, name))
+	if err == nil && f.Rows() > f.Size() { // a task or an episode takes more than a byte
+		f.Close()
+		most := fmt.Sprintf("at most one for each of its %d bytes", f.Size())
+		err = formatError(dataset.ErrTooLarge, f.Path(), -1, "rows", fmt.Sprint(f.Rows()), most)
+	}
+	return &smallTable{ctx, f, func(column string, err error) {
+		s.problems.add(filepath.ToSlash(name), "columns that cannot be read", column+": "+err.Error())
+	}}, err
+}
+
+func (t *smallTable) close() { t.file.Close() }
+
+func (t *smallTable) bad(got string) error {
+	return formatError(dataset.ErrCorrupt, t.file.Path(), -1, "columns", got, "one")
+}
+
+// column reads a column, if it is there and of that kind and can be read.
+func (t *smallTable) column(name string, kind table.Kind) (*table.Values, bool) {
+	c := t.file.Column(name)
+	if c == nil || c.Kind != kind {
+		return nil, false
+	}
+	v := &table.Values{}
+	for g, group := range t.file.Groups() {
+		if err := c.Read(t.ctx, g, 0, group.Rows, v); err != nil {
+			t.note(name, err)
+			return nil, false
+		}
+	}
+	return v, int64(v.Rows) == t.file.Rows()
+}
+
+// numbers reads a column of single numbers; null is NaN.
+func (t *smallTable) numbers(name string) ([]float64, bool) {
+	v, ok := t.column(name, table.Numbers)
+	if !ok {
+		return nil, false
+	}
+	list, ok := single(v)
+	return list, ok
+}
+
+// whole reads a column of whole numbers.
+func (t *smallTable) whole(name string) ([]int64, bool) {
+	v, ok := t.column(name, table.Numbers)
+	if !ok {
+		return nil, false
+	}
+	return wholes(v)
+}
+
+func (t *smallTable) texts(name string) ([]string, bool) {
+	v, ok := t.column(name, table.Texts)
+	if !ok || v.Lens != nil || (v.Width != 1 && v.Rows > 0) {
+		return nil, false
+	}
+	return v.Texts, true
+}
+
+// lists reads a column of lists of texts.
+func (t *smallTable) lists(name string) ([][]string, bool) {
+	v, ok := t.column(name, table.Texts)
+	if !ok {
+		return nil, false
+	}
+	list, at := make([][]string, v.Rows), 0
+	for i := range list {
+		n := v.Width
+		if v.Lens != nil {
+			n = v.Lens[i]
+		}
+		list[i] = v.Texts[at : at+n]
+		at += n
+	}
+	return list, true
+}

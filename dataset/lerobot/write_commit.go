@@ -1,0 +1,127 @@
+package lerobot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/robocache/robocache/dataset"
+)
+
+// write adds an episode that was looked at.
+func (w *Writer) write(p *episodePlan) error {
+	if w.features == nil {
+		w.begin(p.features)
+	}
+	if err := w.rows.write(p); err != nil {
+		return err
+	}
+	from := w.report.Frames
+	index := w.report.Episodes
+	w.addTasks(p.tasks)
+	places := make([]copyPlace, len(w.features))
+	for i, f := range w.features {
+		if f.dtype == dtypeVideo {
+			var err error
+			if places[i], err = w.copyVideo(f, p.clips[i].path); err != nil {
+				return err
+			}
+		}
+	}
+	for i, f := range w.features {
+		f.add(p.data[i], p.stats[i])
+	}
+	w.report.Episodes++
+	w.report.Frames += p.rows
+	w.report.Inexact += p.inexact
+	w.report.Shift = max(w.report.Shift, p.shift)
+	for _, name := range p.left {
+		w.leave(name)
+	}
+	for stream, name := range p.names {
+		if stream != name {
+			if w.report.Renamed == nil {
+				w.report.Renamed = map[string]string{}
+			}
+			w.report.Renamed[stream] = name
+		}
+	}
+	return w.episodes.add(episodeRow{index: index, from: from, chunk: w.rows.chunk, file: w.rows.file, places: places, plan: p})
+}
+
+// leave counts an attribute that has no place.
+func (w *Writer) leave(name string) {
+	for i := range w.report.LeftOut {
+		if w.report.LeftOut[i].Name == name {
+			w.report.LeftOut[i].Count++
+			return
+		}
+	}
+	w.report.LeftOut = append(w.report.LeftOut, dataset.LeftOut{Name: name, Count: 1, Reason: "LeRobot has no place for it"})
+}
+
+// complete finishes every file, and reads all of them back.
+func (w *Writer) complete(ctx context.Context) error {
+	if err := w.rows.finish(w); err != nil {
+		return err
+	}
+	if err := w.episodes.flush(); err != nil {
+		return err
+	}
+	if err := w.episodes.finish(w); err != nil {
+		return err
+	}
+	if err := w.writeTasks(); err != nil {
+		return err
+	}
+	for _, file := range w.proofs {
+		if err := w.check(ctx, file); err != nil {
+			return err
+		}
+	}
+	stats, err := w.stats()
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		path    string
+		content any
+	}{{"meta/info.json", w.info()}, {"meta/stats.json", stats}} {
+		if err := w.writeJSON(filepath.FromSlash(file.path), file.content); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// check reads a file back.
+func (w *Writer) check(ctx context.Context, file written) error {
+	f, err := os.Open(filepath.Join(w.folder.Path(), file.path))
+	if err != nil {
+		return w.broken(file.path, err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return w.broken(file.path, err)
+	}
+	if err := file.check(ctx, f, st.Size()); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &WriteError{Episode: -1, Kind: ErrReadBack, Got: file.path, Err: err}
+	}
+	w.report.Files++
+	w.report.Bytes += st.Size()
+	return nil
+}
+
+// broken says which file could not be written, by the name that it would have.
+func (w *Writer) broken(path string, err error) error {
+	if below := (*fs.PathError)(nil); errors.As(err, &below) {
+		err = below.Err
+	}
+	return &fs.PathError{Op: "write", Path: filepath.Join(w.folder.Name(), path), Err: err}
+}

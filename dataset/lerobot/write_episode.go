@@ -1,0 +1,337 @@
+package lerobot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/tensor"
+)
+
+// episodePlan is an episode that can be written: everything that could be wrong with it has been looked at.
+type episodePlan struct {
+	features []*writeFeature // its own, in the order of the dataset's; the standard ones last
+	data     []columns.Data  // of each
+	stats    []featureStats
+	clips    []clip // of each, the videos' alone not empty
+	rows     int
+	tasks    []string // in the order in which they come
+	taskOf   []int    // which of them each row has; nil if there is one
+	shift    time.Duration
+	inexact  int
+	names    map[string]string // features by streams
+	start    int64             // the first timestamp, ns
+	left     []string          // what has no place
+}
+
+// plan looks at an episode, and reads its images.
+func (w *Writer) plan(ctx context.Context, e *dataset.Episode) (*episodePlan, error) {
+	p := &episodePlan{tasks: []string{e.Attributes.Task}, names: map[string]string{}}
+	if p.tasks[0] == "" {
+		p.tasks[0] = w.opt.Task
+	}
+	fail := func(name string, err *WriteError) error {
+		err.Episode, err.Feature = w.report.Episodes, name
+		return err
+	}
+	if err := p.clock(w.opt.FPS, e); err != nil {
+		return nil, fail(err.Feature, err)
+	}
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		if s.Name == "task_index" && w.opt.Tasks != nil {
+			if bad := p.rowTasks(s, w.opt.Tasks); bad != nil {
+				return nil, fail(s.Name, bad)
+			}
+			continue
+		}
+		name, bad := w.featureName(s.Name)
+		if bad != nil {
+			return nil, fail(s.Name, bad)
+		}
+		p.names[s.Name] = name
+		if err := p.addStream(name, s); err != nil {
+			return nil, fail(name, err)
+		}
+	}
+	for i := range e.Media {
+		m := &e.Media[i]
+		name, bad := w.featureName(m.Name)
+		if bad == nil && m.Source == nil {
+			bad = &WriteError{Kind: dataset.ErrMissing, Got: "no source of its frames", Want: "one"}
+		}
+		if bad != nil {
+			return nil, fail(m.Name, bad)
+		}
+		p.names[m.Name] = name
+		var err error
+		if video, ok := m.Source.(*frameSource); ok {
+			err = p.addVideo(ctx, w.opt.FPS, name, m, video)
+		} else {
+			err = p.addImages(ctx, name, m)
+		}
+		var failed *WriteError
+		if errors.As(err, &failed) {
+			return nil, fail(name, failed)
+		}
+		if err != nil {
+			return nil, err // the end of ctx
+		}
+	}
+	for _, task := range p.tasks {
+		if !utf8.ValidString(task) {
+			return nil, fail("", &WriteError{Kind: dataset.ErrOption, Got: fmt.Sprintf("the task %q", task), Want: "UTF-8"})
+		}
+	}
+	if err := p.arrange(w.features); err != nil {
+		return nil, fail(err.Feature, err)
+	}
+	p.addStandard(w)
+	p.leave(e)
+	return p, ctx.Err()
+}
+
+// clock finds the number of rows, and returns a *WriteError unless all streams are on one clock of fps.
+func (p *episodePlan) clock(fps float64, e *dataset.Episode) *WriteError {
+	type clock struct {
+		name  string
+		times []int64
+	}
+	var clocks []clock
+	for i := range e.Streams {
+		s := &e.Streams[i]
+		if err := s.Check(); err != nil {
+			return &WriteError{Feature: s.Name, Kind: dataset.ErrShape, Err: err}
+		}
+		clocks = append(clocks, clock{s.Name, s.Nanoseconds()})
+	}
+	for i := range e.Media {
+		clocks = append(clocks, clock{e.Media[i].Name, e.Media[i].Times})
+	}
+	if len(clocks) == 0 {
+		return &WriteError{Kind: dataset.ErrMissing, Got: "an episode without streams", Want: "at least one"}
+	}
+	if p.rows = len(clocks[0].times); p.rows == 0 {
+		return &WriteError{Feature: clocks[0].name, Kind: dataset.ErrMissing, Got: "no rows", Want: "at least one"}
+	}
+	const align = ": align the recording to the dataset's rate first"
+	start := clocks[0].times[0]
+	p.start = start
+	for _, c := range clocks {
+		if len(c.times) != p.rows {
+			return &WriteError{
+				Feature: c.name, Kind: ErrNotAligned, Got: fmt.Sprintf("%d samples", len(c.times)),
+				Want: fmt.Sprintf("%d, as %s has%s", p.rows, clocks[0].name, align),
+			}
+		}
+		for i, t := range c.times {
+			place := math.Round(float64(i) * 1e9 / fps)
+			off := math.Abs(float64(t-start) - place)
+			if !(off <= float64(tolerance)) || (t < start) != (t-start < 0) {
+				want := fmt.Sprintf("%.0f ns after the first, within 0.1 ms, at %s rows a second", place, strconv.FormatFloat(fps, 'g', -1, 64))
+				if e.Steps {
+					want += "; its times count steps, because nobody said how many a second there are: Options.Rate says it"
+				}
+				return &WriteError{
+					Feature: c.name, Kind: ErrNotAligned, Got: fmt.Sprintf("sample %d at %d ns, %d ns after the first", i, t, t-start),
+					Want: want + align,
+				}
+			}
+			p.shift = max(p.shift, time.Duration(off))
+		}
+	}
+	return nil
+}
+
+// addStream takes a stream's values.
+func (p *episodePlan) addStream(name string, s *dataset.Stream) *WriteError {
+	f, bad := newWriteFeature(name, s)
+	if bad != nil {
+		return bad
+	}
+	values, err := tensor.Floats(s.Values)
+	if err != nil {
+		return &WriteError{Kind: dataset.ErrMissing, Err: err}
+	}
+	width := len(s.Columns)
+	for i, v := range values {
+		where := func() string {
+			return fmt.Sprintf("%s in row %d, column %s", strconv.FormatFloat(v, 'g', -1, 64), i/width, s.Columns[i%width].Name)
+		}
+		switch {
+		case math.IsNaN(v) || math.IsInf(v, 0):
+			return &WriteError{Kind: ErrNotFinite, Got: where(), Want: "finite numbers: fill or leave out such rows or columns first"}
+		case f.dtype == dtypeBool && v != 0 && v != 1:
+			return &WriteError{Kind: dataset.ErrDType, Got: where(), Want: "0 or 1, as its type is bool"}
+		case f.dtype == dtypeInt64 && (v != math.Trunc(v) || v < -1<<63 || v >= 1<<63):
+			return &WriteError{Kind: dataset.ErrDType, Got: where(), Want: "a whole number of 64 bits, as its type is one"}
+		}
+	}
+	p.inexact += s.Inexact
+	p.addNumbers(f, values)
+	for i, c := range p.stats[len(p.stats)-1].columns {
+		if math.IsNaN(c.Std) || math.IsInf(c.Std, 0) || math.IsInf(c.Mean, 0) {
+			return &WriteError{
+				Kind: ErrNotFinite, Got: fmt.Sprintf("column %s to %g: its squares are infinite in %s", s.Columns[i].Name, c.Max, f.dtype),
+				Want: "smaller numbers",
+			}
+		}
+	}
+	return nil
+}
+
+// rowTasks takes the tasks of an episode whose rows have several.
+func (p *episodePlan) rowTasks(s *dataset.Stream, tasks []string) *WriteError {
+	values, err := tensor.Floats(s.Values)
+	if err != nil {
+		return &WriteError{Kind: dataset.ErrMissing, Err: err}
+	}
+	if len(s.Columns) != 1 {
+		return &WriteError{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d columns", len(s.Columns)), Want: "1"}
+	}
+	p.tasks = nil
+	for i, v := range values {
+		if !(v >= 0 && v < float64(len(tasks))) || v != math.Trunc(v) {
+			return &WriteError{
+				Kind: dataset.ErrNotFound, Got: fmt.Sprintf("task %g in row %d", v, i),
+				Want: fmt.Sprintf("the number of one of the %d in WriteOptions.Tasks", len(tasks)),
+			}
+		}
+		task := tasks[int(v)]
+		k := slices.Index(p.tasks, task)
+		if k < 0 {
+			k = len(p.tasks)
+			p.tasks = append(p.tasks, task)
+		}
+		p.taskOf = append(p.taskOf, k)
+	}
+	return nil
+}
+
+// addNumbers takes values [rows,width] and their statistics.
+func (p *episodePlan) addNumbers(f *writeFeature, values []float64) {
+	var d columns.Data
+	width := f.shape[0]
+	stats := featureStats{frames: p.rows}
+	switch f.dtype {
+	case dtypeFloat32:
+		d.Float32 = convert[float32](values)
+		stats.columns = summary.Block(d.Float32, width)
+	case dtypeFloat64:
+		d.Float64 = values
+		stats.columns = summary.Block(values, width)
+	case dtypeInt64:
+		d.Int64 = convert[int64](values)
+		stats.columns = summary.Block(values, width)
+	case dtypeBool:
+		d.Bool = make([]bool, len(values))
+		for i, v := range values {
+			d.Bool[i] = v != 0
+		}
+		stats.columns = summary.Block(convert[float32](values), width)
+	}
+	p.features, p.data, p.stats = append(p.features, f), append(p.data, d), append(p.stats, stats)
+	p.clips = append(p.clips, clip{})
+}
+
+func convert[T float32 | int64](values []float64) []T {
+	out := make([]T, len(values))
+	for i, v := range values {
+		out[i] = T(v)
+	}
+	return out
+}
+
+// arrange puts the features into the order of the dataset's, if it has some, and returns a *WriteError unless they are the same.
+func (p *episodePlan) arrange(want []*writeFeature) *WriteError {
+	seen := map[string]int{}
+	for i, f := range p.features {
+		if _, twice := seen[f.name]; twice {
+			return &WriteError{Feature: f.name, Kind: dataset.ErrOption, Got: "two streams of that name", Want: "one"}
+		}
+		seen[f.name] = i
+	}
+	if want == nil {
+		return nil
+	}
+	want = want[:len(want)-len(standard)]
+	var order []int
+	for _, f := range want {
+		i, ok := seen[f.name]
+		if !ok {
+			return &WriteError{Feature: f.name, Kind: dataset.ErrMissing, Got: "no such stream", Want: "what the first episode has"}
+		}
+		if bad := f.same(p.features[i]); bad != nil {
+			bad.Feature = f.name
+			return bad
+		}
+		delete(seen, f.name)
+		order = append(order, i)
+	}
+	for _, f := range p.features {
+		if _, more := seen[f.name]; more {
+			return &WriteError{Feature: f.name, Kind: dataset.ErrShape, Got: "a stream that the first episode does not have", Want: "what that has"}
+		}
+	}
+	p.features, p.data, p.stats, p.clips = pick(p.features, order), pick(p.data, order), pick(p.stats, order), pick(p.clips, order)
+	return nil
+}
+
+func pick[T any](list []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = list[k]
+	}
+	return out
+}
+
+// addStandard makes the columns that every dataset has.
+func (p *episodePlan) addStandard(w *Writer) {
+	numbers := w.taskNumbers(p.tasks)
+	for _, f := range standardFeatures() {
+		values := make([]float64, p.rows)
+		for i := range values {
+			switch f.name {
+			case "timestamp":
+				values[i] = float64(i) / w.opt.FPS
+			case "frame_index":
+				values[i] = float64(i)
+			case "episode_index":
+				values[i] = float64(w.report.Episodes)
+			case "index":
+				values[i] = float64(w.report.Frames + i)
+			case "task_index":
+				values[i] = float64(numbers[0])
+				if p.taskOf != nil {
+					values[i] = float64(numbers[p.taskOf[i]])
+				}
+			}
+		}
+		p.addNumbers(f, values)
+	}
+}
+
+// leave notes what the episode has and the format has no place for.
+func (p *episodePlan) leave(e *dataset.Episode) {
+	if p.start != 0 {
+		p.left = append(p.left, "the time of the first row")
+	}
+	if e.Attributes.Success != nil {
+		p.left = append(p.left, "success")
+	}
+	for name := range e.Attributes.Other {
+		if name != "episode_index" { // of the dataset that it was read from
+			p.left = append(p.left, name)
+		}
+	}
+	sort.Strings(p.left)
+}

@@ -1,0 +1,198 @@
+package lerobot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/summary"
+)
+
+// series is the files of one kind: dir/chunk-000/file-000.parquet, of which one is being written.
+type series struct {
+	dir         string
+	limit       int64 // bytes at which the next file begins
+	chunk, file int   // of the one that is being written, or that would be next
+	path        string
+	out         output
+	table       *columns.Writer
+	rows        int // in it
+	visit       func(columns.Block)
+}
+
+// room makes sure that a file is open that takes n rows: that with them, at its mean size of a row, it stays below the limit.
+func (s *series) room(w *Writer, n int, list []columns.Column, metadata map[string]string, visit func(columns.Block)) error {
+	if s.table != nil {
+		size := s.table.Size()
+		if float64(size)+float64(size)/float64(s.rows)*float64(n) >= float64(s.limit) {
+			if err := s.finish(w); err != nil {
+				return err
+			}
+			if s.file++; s.file == chunk {
+				s.chunk, s.file = s.chunk+1, 0
+			}
+		}
+	}
+	if s.table != nil {
+		return nil
+	}
+	s.path = filepath.Join(s.dir, fmt.Sprintf("chunk-%03d", s.chunk), fmt.Sprintf("file-%03d.parquet", s.file))
+	out, err := w.open(filepath.Join(w.folder.Path(), s.path))
+	if err != nil {
+		return w.broken(s.path, err)
+	}
+	s.out, s.rows, s.visit = out, 0, visit
+	s.table = columns.NewWriter(out, list, metadata)
+	return nil
+}
+
+// write adds a row group.
+func (s *series) write(w *Writer, n int, data []columns.Data) error {
+	s.rows += n
+	if err := s.table.WriteGroup(n, data); err != nil {
+		return w.broken(s.path, err)
+	}
+	return nil
+}
+
+// finish completes the file that is being written, if there is one.
+func (s *series) finish(w *Writer) error {
+	if s.table == nil {
+		return nil
+	}
+	proof, err := s.table.Close()
+	if closing := s.out.Close(); err == nil {
+		err = closing
+	}
+	s.table, s.out = nil, nil
+	if err != nil {
+		return w.broken(s.path, err)
+	}
+	visit := s.visit
+	w.proofs = append(w.proofs, written{s.path, func(ctx context.Context, file *os.File, size int64) error {
+		return proof.Check(ctx, file, size, visit)
+	}})
+	return nil
+}
+
+// abandon closes what is being written.
+func (s *series) abandon() {
+	if s.out != nil {
+		s.out.Close()
+		s.table, s.out = nil, nil
+	}
+}
+
+// rowTable is data/: the rows of the episodes, a row group each.
+type rowTable struct {
+	series
+	w *Writer
+}
+
+// write adds an episode's rows.
+func (t *rowTable) write(p *episodePlan) error {
+	var features []*writeFeature
+	var list []columns.Column
+	var data []columns.Data
+	for i, f := range t.w.features {
+		if f.dtype != dtypeVideo { // which has files of its own
+			features, list, data = append(features, f), append(list, f.column()), append(data, p.data[i])
+		}
+	}
+	visit := func(b columns.Block) { features[b.Column].bin(b) }
+	if err := t.room(t.w, p.rows, list, map[string]string{"huggingface": huggingface(features)}, visit); err != nil {
+		return err
+	}
+	return t.series.write(t.w, p.rows, data)
+}
+
+// bin takes numbers as they were read back, for the quantiles of the dataset.
+func (f *writeFeature) bin(b columns.Block) {
+	switch {
+	case len(b.Float32) > 0:
+		summary.Bin(f.total, b.Float32)
+	case len(b.Float64) > 0:
+		summary.Bin(f.total, b.Float64)
+	case len(b.Int64) > 0:
+		summary.Bin(f.total, floatsOf(b.Int64))
+	default:
+		summary.Bin(f.total, truths(b.Bool))
+	}
+}
+
+// add takes an episode's numbers and pixels, for the dataset's statistics.
+func (f *writeFeature) add(d columns.Data, s featureStats) {
+	if f.pixels() {
+		if f.levels == nil {
+			f.levels = make([]summary.Levels, len(s.levels))
+		}
+		for i := range s.levels {
+			f.levels[i].Merge(&s.levels[i])
+		}
+		f.frames += s.frames
+		return
+	}
+	if f.total == nil {
+		f.total = summary.NewTotal(f.shape[0])
+	}
+	switch f.dtype {
+	case dtypeFloat32:
+		summary.Add(f.total, d.Float32)
+	case dtypeFloat64:
+		summary.Add(f.total, d.Float64)
+	case dtypeInt64:
+		summary.Add(f.total, floatsOf(d.Int64))
+	case dtypeBool:
+		summary.Add(f.total, truths(d.Bool))
+	}
+}
+
+func floatsOf(list []int64) []float64 {
+	out := make([]float64, len(list))
+	for i, v := range list {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+func truths(list []bool) []float32 {
+	out := make([]float32, len(list))
+	for i, v := range list {
+		if v {
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+// huggingface returns the features as the datasets library writes them into a file's metadata: images are read as images by it.
+func huggingface(features []*writeFeature) string {
+	type value struct {
+		DType string `json:"dtype,omitempty"`
+		Type  string `json:"_type"`
+	}
+	type list struct {
+		Feature value  `json:"feature"`
+		Length  int    `json:"length"`
+		Type    string `json:"_type"`
+	}
+	columns := jsonObject{}
+	for _, f := range features {
+		var as any = value{f.dtype, "Value"}
+		switch {
+		case f.dtype == dtypeImage:
+			as = value{"", "Image"}
+		case f.shape[0] != 1:
+			as = list{value{f.dtype, "Value"}, f.shape[0], "List"}
+		}
+		columns = append(columns, jsonMember{f.name, as})
+	}
+	text, err := json.Marshal(jsonObject{{"info", jsonObject{{"features", columns}}}})
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return string(text)
+}

@@ -1,0 +1,233 @@
+package lerobot
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"slices"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+	"github.com/robocache/robocache/internal/summary"
+	"github.com/robocache/robocache/tensor"
+)
+
+// imageNames are the dimensions of images.
+var imageNames = []string{"height", "width", "channels"}
+
+// addImages reads a media stream's frames and takes them as a column of images.
+func (p *episodePlan) addImages(ctx context.Context, name string, m *dataset.Media) error {
+	var f *writeFeature
+	data := columns.Data{Image: make([]columns.Picture, m.Len())}
+	stats := featureStats{}
+	sampled := sampleFrames(m.Len())
+	for i := range data.Image {
+		frame, err := m.Frame(ctx, i)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return &WriteError{Kind: dataset.ErrMissing, Got: fmt.Sprintf("frame %d cannot be read", i), Err: err}
+		}
+		pic, err := pictureOf(ctx, m, frame)
+		if err == nil && f == nil {
+			f = &writeFeature{name: name, dtype: dtypeImage, shape: pic.shape(), names: imageNames}
+			stats.levels = make([]summary.Levels, pic.channels)
+		}
+		if err == nil && tensor.FormatShape(pic.shape()) != tensor.FormatShape(f.shape) {
+			err = &WriteError{
+				Kind: dataset.ErrShape, Got: tensor.FormatShape(pic.shape()),
+				Want: tensor.FormatShape(f.shape) + ", as the first frame",
+			}
+		}
+		if err == nil && len(sampled) > 0 && sampled[0] == i {
+			sampled = sampled[1:]
+			stats.frames++
+			err = pic.count(ctx, m, frame, stats.levels)
+		}
+		if err != nil {
+			return inFrame(i, err)
+		}
+		data.Image[i] = columns.Picture{Bytes: pic.encoded, Path: fmt.Sprintf("frame-%06d.%s", i, pic.extension)}
+	}
+	stats.finish()
+	p.features, p.data, p.stats = append(p.features, f), append(p.data, data), append(p.stats, stats)
+	p.clips = append(p.clips, clip{})
+	return nil
+}
+
+// inFrame says of an error which frame it is in.
+func inFrame(i int, err error) error {
+	bad, ok := err.(*WriteError)
+	if !ok {
+		bad = &WriteError{Kind: dataset.ErrCorrupt, Err: err}
+	}
+	bad.Got = fmt.Sprintf("frame %d: %s", i, bad.Got)
+	return bad
+}
+
+// picture is a frame as it is stored.
+type picture struct {
+	encoded                 []byte
+	extension               string
+	height, width, channels int
+}
+
+func (p *picture) shape() []int { return []int{p.height, p.width, p.channels} }
+
+// pictureOf returns a frame as it is to be stored: PNG and JPEG as they are, raw pixels as PNG.
+func pictureOf(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
+	switch m.Encoding {
+	case "png":
+		return ofPNG(frame)
+	case "jpeg", "jpg":
+		c, err := jpeg.DecodeConfig(bytes.NewReader(frame))
+		if err != nil {
+			return nil, err
+		}
+		p := &picture{encoded: frame, extension: "jpg", height: c.Height, width: c.Width, channels: 3}
+		switch c.ColorModel {
+		case color.GrayModel:
+			p.channels = 1
+		case color.CMYKModel:
+			return nil, &WriteError{Kind: dataset.ErrUnsupported, Got: "JPEG in CMYK", Want: "grey or colour"}
+		}
+		return p, nil
+	case "rgb8", "bgr8", "mono8":
+		return ofPixels(ctx, m, frame)
+	}
+	return nil, &WriteError{
+		Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("frames of encoding %q", m.Encoding),
+		Want: "png, jpeg, rgb8, bgr8, mono8, or the video of a LeRobot dataset: leave the stream out",
+	}
+}
+
+// ofPNG reads the header that every PNG begins with: width and height, bits a sample, and the kind of colour.
+func ofPNG(frame []byte) (*picture, error) {
+	if _, err := png.DecodeConfig(bytes.NewReader(frame)); err != nil {
+		return nil, err
+	}
+	p := &picture{encoded: frame, extension: "png", channels: 3}
+	p.width, p.height = int(binary.BigEndian.Uint32(frame[16:])), int(binary.BigEndian.Uint32(frame[20:]))
+	bits, kind := frame[24], frame[25]
+	if kind == 0 {
+		p.channels = 1
+	}
+	if bits != 8 || kind != 0 && kind != 2 {
+		return nil, &WriteError{
+			Kind: dataset.ErrUnsupported, Got: fmt.Sprintf("PNG of %d bits, colour type %d", bits, kind),
+			Want: "8 bits, grey or colour, without alpha",
+		}
+	}
+	return p, nil
+}
+
+// ofPixels makes a PNG of raw pixels.
+func ofPixels(ctx context.Context, m *dataset.Media, frame []byte) (*picture, error) {
+	p := &picture{extension: "png", height: m.Height, width: m.Width, channels: 3}
+	if m.Encoding == "mono8" {
+		p.channels = 1
+	}
+	if p.height <= 0 || p.width <= 0 || p.height > math.MaxInt32/p.width/p.channels || len(frame) != p.height*p.width*p.channels {
+		return nil, &WriteError{Kind: dataset.ErrShape, Got: fmt.Sprintf("%d bytes", len(frame)), Want: tensor.FormatShape(p.shape()) + " of bytes"}
+	}
+	t, err := decodeFrame(ctx, m, frame)
+	if err != nil {
+		return nil, err
+	}
+	pixels, err := tensor.Data[uint8](t)
+	if err != nil {
+		return nil, err
+	}
+	rect := image.Rect(0, 0, p.width, p.height)
+	var img image.Image = &image.Gray{Pix: pixels, Stride: p.width, Rect: rect}
+	if p.channels == 3 {
+		colour := image.NewNRGBA(rect)
+		for i := range p.width * p.height {
+			copy(colour.Pix[4*i:], pixels[3*i:3*i+3])
+			colour.Pix[4*i+3] = 255
+		}
+		img = colour
+	}
+	var out bytes.Buffer
+	err = png.Encode(&out, img)
+	p.encoded = out.Bytes()
+	return p, err
+}
+
+// count adds the pixels of a frame.
+func (p *picture) count(ctx context.Context, m *dataset.Media, frame []byte, levels []summary.Levels) error {
+	t, err := decodeFrame(ctx, m, frame)
+	if err != nil {
+		return err
+	}
+	return countPixels(t, p.shape(), levels)
+}
+
+// oneFrame is one frame as a source.
+type oneFrame []byte
+
+func (s oneFrame) ReadFrame(context.Context, int) ([]byte, error) { return bytes.Clone(s), nil }
+
+// decodeFrame returns the pixels of a frame, u8 [height,width,channels].
+func decodeFrame(ctx context.Context, m *dataset.Media, frame []byte) (*tensor.Tensor, error) {
+	one := dataset.Media{Name: m.Name, Times: []int64{0}, Encoding: m.Encoding, Width: m.Width, Height: m.Height, Source: oneFrame(frame)}
+	return one.Decode(ctx, 0)
+}
+
+// countPixels adds the pixels of each channel of an image u8 [height,width,channels]. Of images of 300 pixels or more on a side it takes rows and
+// columns at such a distance that some 150 are left, as LeRobot does.
+func countPixels(t *tensor.Tensor, shape []int, levels []summary.Levels) error {
+	if got := t.Shape(); !slices.Equal(got, shape) {
+		return &WriteError{Kind: dataset.ErrShape, Got: tensor.FormatShape(got), Want: tensor.FormatShape(shape)}
+	}
+	pixels, err := tensor.Data[uint8](t)
+	if err != nil {
+		return err
+	}
+	height, width, channels := shape[0], shape[1], shape[2]
+	by := 1
+	if max(width, height) >= 300 {
+		if by = height / 150; width > height {
+			by = width / 150
+		}
+	}
+	for y := 0; y < height; y += by {
+		for x := 0; x < width; x += by {
+			for c := range channels {
+				levels[c][pixels[(y*width+x)*channels+c]]++
+			}
+		}
+	}
+	return nil
+}
+
+// finish makes the statistics of the counted pixels.
+func (s *featureStats) finish() {
+	for i := range s.levels {
+		s.columns = append(s.columns, s.levels[i].Column())
+	}
+}
+
+// sampleFrames returns the frames of n that statistics are of, evenly spread from the first to the last, as LeRobot takes them: n^0.75 of them, at
+// least 100 and at most 10,000, or all.
+func sampleFrames(n int) []int {
+	count := 100
+	for count < 10_000 && float64(count+1)*float64(count+1)*float64(count+1)*float64(count+1) <= float64(n)*float64(n)*float64(n) {
+		count++
+	}
+	count = min(count, n)
+	list := make([]int, count)
+	for i := range list {
+		if count > 1 {
+			list[i] = int(math.RoundToEven(float64(i) * (float64(n-1) / float64(count-1))))
+		}
+	}
+	return list
+}

@@ -1,0 +1,193 @@
+package lerobot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/summary"
+)
+
+// featureStats is the statistics of a feature in an episode.
+type featureStats struct {
+	columns []summary.Column // of each column, or channel
+	levels  []summary.Levels // of images
+	frames  int              // that they are of
+}
+
+// statNames are the statistics in LeRobot's order.
+var statNames = append([]string{"min", "max", "mean", "std", "count"}, summary.QuantileNames[:]...)
+
+// values returns one of the statistics of every column.
+func statValues(columns []summary.Column, name string) []float64 {
+	out := make([]float64, len(columns))
+	for i, c := range columns {
+		switch name {
+		case "min":
+			out[i] = c.Min
+		case "max":
+			out[i] = c.Max
+		case "mean":
+			out[i] = c.Mean
+		case "std":
+			out[i] = c.Std
+		default:
+			for q, known := range summary.QuantileNames {
+				if known == name {
+					out[i] = c.Quantiles[q]
+				}
+			}
+		}
+	}
+	return out
+}
+
+// info returns info.json.
+func (w *Writer) info() jsonObject {
+	features := jsonObject{}
+	var videos any
+	for _, f := range w.features {
+		var names any
+		if f.names != nil {
+			names = f.names
+		}
+		feature := jsonObject{{"dtype", f.dtype}, {"shape", f.shape}, {"names", names}}
+		if f.dtype == dtypeVideo {
+			feature = append(feature, jsonMember{"info", f.videoInfo(w.opt.FPS)})
+			videos = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
+		}
+		features = append(features, jsonMember{f.name, feature})
+	}
+	var robot any
+	if w.opt.RobotType != "" {
+		robot = w.opt.RobotType
+	}
+	return jsonObject{
+		{"codebase_version", "v3.0"}, {"fps", jsonNumber(w.opt.FPS)}, {"features", features},
+		{"total_episodes", w.report.Episodes}, {"total_frames", w.report.Frames}, {"total_tasks", len(w.tasks)},
+		{"chunks_size", chunk}, {"data_files_size_in_mb", w.opt.DataFileMB}, {"video_files_size_in_mb", 200},
+		{"data_path", "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"}, {"video_path", videos}, {"robot_type", robot},
+		{"splits", jsonObject{{"train", fmt.Sprintf("0:%d", w.report.Episodes)}}},
+	}
+}
+
+// stats returns stats.json: of all rows, exactly, and of the sampled frames.
+func (w *Writer) stats() (jsonObject, error) {
+	all := jsonObject{}
+	for _, f := range w.features {
+		var columns []summary.Column
+		count := f.frames
+		if f.pixels() {
+			for i := range f.levels {
+				columns = append(columns, f.levels[i].Column())
+			}
+		} else {
+			var ok bool
+			if columns, ok = f.total.Columns(); !ok {
+				return nil, &WriteError{Episode: -1, Feature: f.name, Kind: ErrReadBack, Got: "other rows than were written"}
+			}
+			count = f.total.Rows()
+		}
+		one := jsonObject{}
+		for _, name := range statNames {
+			var v any
+			switch list := statValues(columns, name); {
+			case name == "count":
+				v = []int{count}
+			case f.pixels():
+				pixels := make([][][]jsonFloat, len(list))
+				for i, x := range list {
+					pixels[i] = [][]jsonFloat{{jsonFloat(x)}}
+				}
+				v = pixels
+			default:
+				floats := make([]jsonFloat, len(list))
+				for i, x := range list {
+					floats[i] = jsonFloat(x)
+				}
+				v = floats
+			}
+			one = append(one, jsonMember{name, v})
+		}
+		all = append(all, jsonMember{f.name, one})
+	}
+	return all, nil
+}
+
+// writeJSON writes a file and reads it back.
+func (w *Writer) writeJSON(path string, content any) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "    ")
+	if err := e.Encode(content); err != nil {
+		return &WriteError{Episode: -1, Kind: dataset.ErrOption, Got: path, Err: err}
+	}
+	full := filepath.Join(w.folder.Path(), path)
+	out, err := w.open(full)
+	if err != nil {
+		return w.broken(path, err)
+	}
+	_, err = out.Write(text.Bytes())
+	if closing := out.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return w.broken(path, err)
+	}
+	got, err := os.ReadFile(full)
+	if err != nil {
+		return w.broken(path, err)
+	}
+	if !bytes.Equal(got, text.Bytes()) {
+		return &WriteError{Episode: -1, Kind: ErrReadBack, Got: path}
+	}
+	w.report.Files++
+	w.report.Bytes += int64(len(got))
+	return nil
+}
+
+// jsonObject is a JSON object whose members keep their order.
+type jsonObject []jsonMember
+
+type jsonMember struct {
+	name  string
+	value any
+}
+
+// MarshalJSON writes the members in order.
+func (o jsonObject) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	out.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		if err := e.Encode(m.name); err != nil {
+			return nil, err
+		}
+		out.WriteByte(':')
+		if err := e.Encode(m.value); err != nil {
+			return nil, err
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// jsonFloat is a number that Python reads as a float: whole ones have a point.
+type jsonFloat float64
+
+// MarshalJSON writes the number.
+func (f jsonFloat) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(float64(f))
+	if err == nil && !bytes.ContainsAny(text, ".e") {
+		text = append(text, ".0"...)
+	}
+	return text, err
+}

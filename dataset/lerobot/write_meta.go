@@ -1,0 +1,154 @@
+package lerobot
+
+import (
+	"path/filepath"
+
+	"github.com/robocache/robocache/dataset/lerobot/internal/columns"
+)
+
+// episodeRow is a row of meta/episodes.
+type episodeRow struct {
+	index, from, chunk, file int
+	places                   []copyPlace // of videos, a place for each feature
+	plan                     *episodePlan
+}
+
+// episodeTable is meta/episodes/: a row for each episode, with its statistics.
+type episodeTable struct {
+	series
+	w       *Writer
+	columns []columns.Column
+	data    []columns.Data // of the rows that are not written yet
+	waiting int
+}
+
+// groupEpisodes is how many episodes have a row group of meta/episodes together.
+const groupEpisodes = 100
+
+// add takes an episode.
+func (t *episodeTable) add(r episodeRow) error {
+	p := r.plan
+	b := rowBuilder{t: t, first: t.columns == nil}
+	b.whole("episode_index", r.index)
+	b.texts("tasks", p.tasks)
+	b.whole("length", p.rows)
+	b.whole("data/chunk_index", r.chunk)
+	b.whole("data/file_index", r.file)
+	b.whole("dataset_from_index", r.from)
+	b.whole("dataset_to_index", r.from+p.rows)
+	for i, f := range t.w.features {
+		if f.dtype == dtypeVideo {
+			b.whole("videos/"+f.name+"/chunk_index", r.places[i].chunk)
+			b.whole("videos/"+f.name+"/file_index", r.places[i].file)
+			b.number("videos/"+f.name+"/from_timestamp", p.clips[i].from)
+			b.number("videos/"+f.name+"/to_timestamp", p.clips[i].to)
+		}
+	}
+	for i, f := range t.w.features {
+		shape := []int{len(p.stats[i].columns)}
+		if f.pixels() {
+			shape = append(shape, 1, 1)
+		}
+		for _, name := range statNames {
+			column := "stats/" + f.name + "/" + name
+			if name == "count" {
+				b.wholes(column, []int64{int64(p.stats[i].frames)})
+				continue
+			}
+			b.numbers(column, shape, statValues(p.stats[i].columns, name))
+		}
+	}
+	b.whole("meta/episodes/chunk_index", 0) // set when the file is known
+	b.whole("meta/episodes/file_index", 0)
+	if t.waiting++; t.waiting == groupEpisodes {
+		return t.flush()
+	}
+	return nil
+}
+
+// flush writes the rows that wait.
+func (t *episodeTable) flush() error {
+	if t.waiting == 0 {
+		return nil
+	}
+	if err := t.room(t.w, t.waiting, t.columns, nil, nil); err != nil {
+		return err
+	}
+	for i, place := range []int{t.chunk, t.file} {
+		list := t.data[len(t.data)-2+i].Int64
+		for k := range list {
+			list[k] = int64(place)
+		}
+	}
+	err := t.series.write(t.w, t.waiting, t.data)
+	t.data, t.waiting = make([]columns.Data, len(t.columns)), 0
+	return err
+}
+
+// rowBuilder appends one row to the table, column after column.
+type rowBuilder struct {
+	t     *episodeTable
+	first bool
+	at    int
+}
+
+// next returns the next column's data. The first row makes the columns.
+func (b *rowBuilder) next(c columns.Column) *columns.Data {
+	if b.first {
+		b.t.columns, b.t.data = append(b.t.columns, c), append(b.t.data, columns.Data{})
+	}
+	b.at++
+	return &b.t.data[b.at-1]
+}
+
+func (b *rowBuilder) whole(name string, v int) {
+	d := b.next(columns.Column{Name: name, Kind: columns.Int64})
+	d.Int64 = append(d.Int64, int64(v))
+}
+
+func (b *rowBuilder) number(name string, v float64) {
+	d := b.next(columns.Column{Name: name, Kind: columns.Float64})
+	d.Float64 = append(d.Float64, v)
+}
+
+func (b *rowBuilder) wholes(name string, list []int64) {
+	d := b.next(columns.Column{Name: name, Kind: columns.Int64, Shape: []int{len(list)}})
+	d.Int64 = append(d.Int64, list...)
+}
+
+func (b *rowBuilder) texts(name string, list []string) {
+	d := b.next(columns.Column{Name: name, Kind: columns.String, Ragged: true})
+	d.String, d.Lengths = append(d.String, list...), append(d.Lengths, len(list))
+}
+
+func (b *rowBuilder) numbers(name string, shape []int, list []float64) {
+	d := b.next(columns.Column{Name: name, Kind: columns.Float64, Shape: shape})
+	d.Float64 = append(d.Float64, list...)
+}
+
+// writeTasks writes meta/tasks.parquet: a data frame of pandas whose index is the task's text.
+func (w *Writer) writeTasks() error {
+	s := series{path: filepath.Join("meta", "tasks.parquet")}
+	out, err := w.open(filepath.Join(w.folder.Path(), s.path))
+	if err != nil {
+		return w.broken(s.path, err)
+	}
+	s.out = out
+	s.table = columns.NewWriter(out, []columns.Column{{Name: "task_index", Kind: columns.Int64}, {Name: "task", Kind: columns.String}},
+		map[string]string{"pandas": pandasTasks})
+	numbers := make([]int64, len(w.tasks))
+	for i := range numbers {
+		numbers[i] = int64(i)
+	}
+	if err := s.write(w, len(numbers), []columns.Data{{Int64: numbers}, {String: w.tasks}}); err != nil {
+		s.abandon()
+		return err
+	}
+	return s.finish(w)
+}
+
+// pandasTasks is what pandas reads of a frame with the index "task": without it the task would be a column, and the index a number.
+const pandasTasks = `{"index_columns": ["task"], "column_indexes": [{"name": null, "field_name": null, "pandas_type": "unicode", ` +
+	`"numpy_type": "object", "metadata": {"encoding": "UTF-8"}}], "columns": [{"name": "task_index", "field_name": "task_index", ` +
+	`"pandas_type": "int64", "numpy_type": "int64", "metadata": null}, {"name": "task", "field_name": "task", "pandas_type": "unicode", ` +
+	`"numpy_type": "object", "metadata": null}], "creator": {"library": "robocache", "version": "1"}, "pandas_version": "2.3.3"}`

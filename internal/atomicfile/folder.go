@@ -1,0 +1,152 @@
+package atomicfile
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Folder is a folder of files that belong together, which has not got its name yet.
+type Folder struct {
+	temporary string // where it is written, beside its name
+	path      string // as the caller wrote it, for errors
+	target    string // the folder that path is or links to
+	replace   bool
+	release   func()
+	done      bool
+}
+
+// NewFolder begins a folder that Commit will name path, or what path links to. The folder that it lies in must exist. What has the name already is an
+// *fs.PathError that is fs.ErrExist, unless it is a folder and may be replaced.
+func NewFolder(path string, replace bool) (*Folder, error) {
+	target, err := Follow(filepath.Clean(path))
+	if err != nil {
+		return nil, named(path, err)
+	}
+	f := &Folder{path: path, target: target, replace: replace}
+	if err := f.free(); err != nil {
+		return nil, err
+	}
+	for {
+		var salt [8]byte
+		if _, err := rand.Read(salt[:]); err != nil {
+			return nil, err
+		}
+		f.temporary = filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+hex.EncodeToString(salt[:])+".tmp")
+		f.release = Temporary(f.temporary)
+		err := os.Mkdir(f.temporary, 0o777)
+		if err == nil {
+			return f, nil
+		}
+		f.release()
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, named(path, err)
+		}
+	}
+}
+
+// free returns an error if the name is taken.
+func (f *Folder) free() error {
+	st, err := os.Lstat(f.target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return named(f.path, err)
+	case !f.replace:
+		return named(f.path, fs.ErrExist)
+	case !st.IsDir():
+		return named(f.path, errors.New("is no folder"))
+	}
+	return nil
+}
+
+// Path returns where its files are to be written.
+func (f *Folder) Path() string { return f.temporary }
+
+// Name returns the name that Commit will give it, as the caller wrote it.
+func (f *Folder) Name() string { return f.path }
+
+// Commit flushes every file to the disk and gives the folder its name. A folder that it replaces is removed when the new one is there; should the
+// machine stop between the two, the old one lies beside the name.
+func (f *Folder) Commit() error {
+	err := filepath.WalkDir(f.temporary, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return syncDir(path)
+		}
+		return syncFile(path)
+	})
+	if err != nil {
+		return named(f.path, err)
+	}
+	err = f.rename()
+	if f.done {
+		f.release()
+	}
+	if err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Dir(f.target)); err != nil {
+		return named(f.path, err)
+	}
+	return nil
+}
+
+// rename gives the folder its name, in place of what had it.
+func (f *Folder) rename() error {
+	temporary.Lock() // so that an end by a signal leaves the old folder or the new one
+	defer temporary.Unlock()
+	if err := f.free(); err != nil {
+		return err
+	}
+	old := ""
+	if f.replace {
+		old = f.temporary + ".old"
+		if err := os.Rename(f.target, old); errors.Is(err, fs.ErrNotExist) {
+			old = ""
+		} else if err != nil {
+			return named(f.path, err)
+		}
+	}
+	if err := os.Rename(f.temporary, f.target); err != nil {
+		if old != "" {
+			err = errors.Join(err, os.Rename(old, f.target))
+		}
+		return named(f.path, err)
+	}
+	f.done = true
+	if old != "" {
+		if err := os.RemoveAll(old); err != nil {
+			return named(f.path, err)
+		}
+	}
+	return nil
+}
+
+func syncFile(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// Close removes the folder if it has not got its name. Close twice is fine.
+func (f *Folder) Close() error {
+	if f.done {
+		return nil
+	}
+	f.done = true
+	err := os.RemoveAll(f.temporary)
+	f.release()
+	if err != nil {
+		return named(f.path, err)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package summary
+
+import "math"
+
+// Quantiles are what is computed of every column, and QuantileNames what LeRobot calls them.
+var (
+	Quantiles     = [...]float64{0.01, 0.10, 0.50, 0.90, 0.99}
+	QuantileNames = [...]string{"q01", "q10", "q50", "q90", "q99"}
+)
+
+// Column is the statistics of one column.
+type Column struct {
+	Min, Max, Mean float64
+	Std            float64 // of the values themselves, with no correction for a sample: the mean square less the squared mean
+	Quantiles      [len(Quantiles)]float64
+}
+
+// Float is the types that statistics are computed in.
+type Float interface{ ~float32 | ~float64 }
+
+// Block returns the statistics of each of the width columns of rows [n,width], n at least 1. The values are finite. The sums are made in T as numpy's
+// mean along the first axis makes them: row after row, or pairwise where there is one column. So float32 columns of many rows have the rounding
+// errors that LeRobot's have. One row is its own mean and quantiles, with a deviation of 0.
+func Block[T Float](rows []T, width int) []Column {
+	n := len(rows) / width
+	out := make([]Column, width)
+	column := make([]T, n)
+	for c := range out {
+		for i := range column {
+			column[i] = rows[i*width+c]
+		}
+		out[c] = ofBlock(column, width == 1)
+	}
+	return out
+}
+
+func ofBlock[T Float](values []T, pairwise bool) Column {
+	lo, hi := extremes(values)
+	c := Column{Min: float64(lo), Max: float64(hi)}
+	if len(values) == 1 {
+		c.Mean = c.Min
+		for i := range c.Quantiles {
+			c.Quantiles[i] = c.Mean
+		}
+		return c
+	}
+	squares := make([]T, len(values))
+	for i, v := range values {
+		squares[i] = v * v
+	}
+	n := float64(len(values))
+	mean := T(float64(sum(values, pairwise)) / n)
+	meanSquare := T(float64(sum(squares, pairwise)) / n)
+	variance := meanSquare - T(mean*mean) // the conversion keeps compilers from fusing it
+	c.Mean = float64(mean)
+	c.Std = float64(T(math.Sqrt(float64(max(0, variance)))))
+	h := newHistogram(lo, hi)
+	for _, v := range values {
+		h.add(v, 1)
+	}
+	c.Quantiles = h.quantiles()
+	return c
+}
+
+func extremes[T Float](values []T) (lo, hi T) {
+	lo, hi = values[0], values[0]
+	for _, v := range values[1:] {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	return lo, hi
+}
+
+// sum adds in T, in numpy's order.
+func sum[T Float](values []T, pairwise bool) T {
+	var s T
+	if pairwise {
+		const buffer = 8192 // numpy takes so many at a time
+		for i := 0; i < len(values); i += buffer {
+			s += pairwiseSum(values[i:min(i+buffer, len(values))])
+		}
+		return s
+	}
+	for _, v := range values {
+		s += v
+	}
+	return s
+}
+
+// pairwiseSum is the order in which numpy adds what lies side by side: eight running sums over blocks of at most 128, and blocks by halves.
+func pairwiseSum[T Float](a []T) T {
+	n := len(a)
+	switch {
+	case n < 8:
+		var s T
+		for _, v := range a {
+			s += v
+		}
+		return s
+	case n <= 128:
+		var r [8]T
+		copy(r[:], a)
+		i := 8
+		for ; i+8 <= n; i += 8 {
+			for k := range r {
+				r[k] += a[i+k]
+			}
+		}
+		s := ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]))
+		for ; i < n; i++ {
+			s += a[i]
+		}
+		return s
+	}
+	half := n / 2
+	half -= half % 8
+	return pairwiseSum(a[:half]) + pairwiseSum(a[half:])
+}

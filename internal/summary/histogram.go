@@ -1,0 +1,77 @@
+package summary
+
+import "sort"
+
+// Bins is how many bins a column's values are counted in.
+const Bins = 5000
+
+// histogram counts values in bins of one width. The edges are those of numpy's linspace, 1e-10 wider on each side than the values where T can tell.
+type histogram[T Float] struct {
+	start, stop, step T
+	flat              bool // the width is 0 in T
+	counts            [Bins]uint64
+	total             uint64
+}
+
+func newHistogram[T Float](lo, hi T) *histogram[T] {
+	const margin = 1e-10
+	h := &histogram[T]{start: lo - T(margin), stop: hi + T(margin)}
+	h.step = (h.stop - h.start) / Bins
+	h.flat = h.step == 0
+	return h
+}
+
+// edge returns the lower edge of bin i; edge(Bins) is the upper edge of the last.
+func (h *histogram[T]) edge(i int) T {
+	switch {
+	case i == Bins:
+		return h.stop
+	case h.flat:
+		return h.start + T(T(i)/Bins*(h.stop-h.start))
+	}
+	return h.start + T(T(i)*h.step)
+}
+
+// add counts a value n times, in the last bin whose lower edge it reaches.
+func (h *histogram[T]) add(v T, n uint64) {
+	h.counts[h.bin(v)] += n
+	h.total += n
+}
+
+func (h *histogram[T]) bin(v T) int {
+	if !h.flat {
+		i := int((v - h.start) / h.step)
+		i = max(0, min(i, Bins-1))
+		for tries := 0; tries < 4; tries++ { // the quotient is rounded: the bin may be a neighbour
+			switch {
+			case i > 0 && h.edge(i) > v:
+				i--
+			case i < Bins-1 && h.edge(i+1) <= v:
+				i++
+			default:
+				return i
+			}
+		}
+	}
+	return max(0, sort.Search(Bins, func(i int) bool { return h.edge(i) > v })-1)
+}
+
+// quantiles returns the values below which the shares of Quantiles lie.
+func (h *histogram[T]) quantiles() (out [len(Quantiles)]float64) {
+	for k, q := range Quantiles {
+		target := q * float64(h.total)
+		below, i := uint64(0), 0
+		for i < Bins-1 && float64(below+h.counts[i]) < target {
+			below += h.counts[i]
+			i++
+		}
+		if i == 0 {
+			out[k] = float64(h.edge(0))
+			continue
+		}
+		lower, width := h.edge(i), h.edge(i+1)-h.edge(i)
+		share := (target - float64(below)) / float64(h.counts[i])
+		out[k] = float64(lower) + float64(share*float64(width))
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package summary
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// golden is what numpy computes: scripts/gen_summary_golden.py.
+type golden struct {
+	Cases []struct {
+		DType         string
+		Scale, Offset float64
+		Width, Rows   int
+		Seed          uint64
+		Block, Total  columnsOf
+	}
+	Images []struct {
+		Scale, Offset float64
+		Rows          int
+		Seed          uint64
+		Levels        columnsOf
+	}
+}
+
+type columnsOf struct {
+	Min, Max, Mean, Std []float64
+	Quantiles           [][len(Quantiles)]float64
+}
+
+func (c columnsOf) list() []Column {
+	out := make([]Column, len(c.Min))
+	for i := range out {
+		out[i] = Column{c.Min[i], c.Max[i], c.Mean[i], c.Std[i], c.Quantiles[i]}
+	}
+	return out
+}
+
+func load(t *testing.T) (g golden) {
+	text, err := os.ReadFile("testdata/numpy.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &g))
+	require.Greater(t, len(g.Cases), 100)
+	return g
+}
+
+// draw repeats the script's generator.
+func draw(n int, seed uint64, scale, offset float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		out[i] = float64(float64(seed>>40)/(1<<24)*scale) + offset
+	}
+	return out
+}
+
+func narrow(list []float64) []float32 {
+	out := make([]float32, len(list))
+	for i, v := range list {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+func TestBlockHasTheBitsOfNumpy(t *testing.T) {
+	for _, c := range load(t).Cases {
+		x := draw(c.Rows*c.Width, c.Seed, c.Scale, c.Offset)
+		var got []Column
+		switch c.DType {
+		case "float32":
+			got = Block(narrow(x), c.Width)
+		case "int64":
+			for i := range x {
+				x[i] = math.Trunc(x[i])
+			}
+			got = Block(x, c.Width)
+		default:
+			got = Block(x, c.Width)
+		}
+		assert.Equal(t, c.Block.list(), got, fmt.Sprintf("%s scale=%g offset=%g rows=%d width=%d", c.DType, c.Scale, c.Offset, c.Rows, c.Width))
+	}
+}
+
+// TestTotalIsExactHoweverTheRowsAreCut compares with exact sums. A mean differs by the rounding of two sums and a division, 2^-52 of the largest
+// value; a variance by that of a difference squared.
+func TestTotalIsExactHoweverTheRowsAreCut(t *testing.T) {
+	for _, c := range load(t).Cases {
+		x := draw(c.Rows*c.Width, c.Seed, c.Scale, c.Offset)
+		switch c.DType {
+		case "float32":
+			for i, v := range narrow(x) {
+				x[i] = float64(v)
+			}
+		case "int64":
+			for i := range x {
+				x[i] = math.Trunc(x[i])
+			}
+		}
+		want := c.Total.list()
+		for _, cut := range []int{1, 7, 1 << 20} {
+			total := NewTotal(c.Width)
+			pieces(x, cut*c.Width, func(rows []float64) { Add(total, rows) })
+			_, ok := total.Columns()
+			assert.False(t, ok, "not binned yet")
+			pieces(x, 100*c.Width, func(rows []float64) { Bin(total, rows) })
+			got, ok := total.Columns()
+			require.True(t, ok)
+			require.Equal(t, c.Rows, total.Rows())
+			for i := range got {
+				where := fmt.Sprintf("%s scale=%g offset=%g rows=%d width=%d cut=%d", c.DType, c.Scale, c.Offset, c.Rows, c.Width, cut)
+				g, w := got[i], want[i]
+				largest := max(math.Abs(w.Min), math.Abs(w.Max))
+				assert.Equal(t, [2]float64{w.Min, w.Max}, [2]float64{g.Min, g.Max}, where)
+				assert.InDelta(t, w.Mean, g.Mean, largest*0x1p-52, where)
+				assert.InDelta(t, w.Std, g.Std, w.Std*1e-13+largest*0x1p-50, where)
+				if w.Min == w.Max {
+					assert.Equal(t, w.Min, g.Quantiles[0], where)
+					continue
+				}
+				assert.Equal(t, w.Quantiles, g.Quantiles, where)
+			}
+		}
+	}
+}
+
+func pieces(x []float64, size int, use func([]float64)) {
+	for len(x) > 0 {
+		n := min(size, len(x))
+		use(x[:n])
+		x = x[n:]
+	}
+}
+
+func TestPixelsAreCountedNotAdded(t *testing.T) {
+	for _, c := range load(t).Images {
+		var a, b Levels
+		for i, v := range draw(c.Rows, c.Seed, c.Scale, c.Offset) {
+			if i%2 == 0 {
+				a[uint8(v)]++
+			} else {
+				b[uint8(v)]++
+			}
+		}
+		a.Merge(&b)
+		got, want := a.Column(), c.Levels.list()[0]
+		assert.InDelta(t, want.Mean, got.Mean, 1e-15)
+		assert.InDelta(t, want.Std, got.Std, 1e-14)
+		want.Mean, want.Std = got.Mean, got.Std
+		if c.Rows == 1 {
+			want.Quantiles = got.Quantiles
+			assert.Equal(t, got.Mean, got.Quantiles[4])
+		}
+		assert.Equal(t, want, got)
+	}
+}
+
+// TestANarrowRangeInFloat32 has edges that collapse, as there are fewer numbers between the ends than bins.
+func TestANarrowRangeInFloat32(t *testing.T) {
+	x := []float32{1, math.Nextafter32(1, 2), 1, math.Nextafter32(1, 2)}
+	c := Block(x, 1)[0]
+	for _, q := range c.Quantiles {
+		assert.True(t, q >= 1 && q <= float64(x[1]))
+	}
+	tiny := Block([]float32{0, math.SmallestNonzeroFloat32}, 1)[0]
+	assert.LessOrEqual(t, tiny.Quantiles[4], 1.1e-10)
+}
+
+func TestTotalLosesNoDigits(t *testing.T) {
+	for _, cut := range []int{1, 2, 4} {
+		total := NewTotal(1)
+		pieces([]float64{1, 1e100, 1, -1e100}, cut, func(rows []float64) { Add(total, rows) })
+		Bin(total, []float64{1, 1e100, 1, -1e100})
+		got, ok := total.Columns()
+		require.True(t, ok)
+		assert.Equal(t, 0.5, got[0].Mean, cut)
+	}
+}
+
+// TestAValueIsInTheLastBinThatItReaches has the edges themselves and their neighbours, where a rounded quotient is often one off.
+func TestAValueIsInTheLastBinThatItReaches(t *testing.T) {
+	for _, r := range [][2]float32{{0, 1}, {-1, 1}, {0.1, 0.7}, {1000, 1001}, {-3e-5, 7e-5}, {1, 1.0001}, {-1e30, 1e30}} {
+		h := newHistogram(r[0], r[1])
+		for i := range Bins {
+			edge := h.edge(i)
+			for _, v := range []float32{math.Nextafter32(edge, -math.MaxFloat32), edge, math.Nextafter32(edge, math.MaxFloat32)} {
+				if v < h.start || v > h.stop {
+					continue
+				}
+				b := h.bin(v)
+				require.True(t, h.edge(b) <= v && (b == Bins-1 || v < h.edge(b+1)), "%v in %v: bin %d", v, r, b)
+			}
+		}
+	}
+}
+
+func BenchmarkTotal(b *testing.B) {
+	x := narrow(draw(1000*26, 1, 1, 0))
+	for b.Loop() {
+		total := NewTotal(26)
+		Add(total, x)
+		Bin(total, x)
+	}
+	b.ReportMetric(float64(len(x))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mvalues/s")
+}
