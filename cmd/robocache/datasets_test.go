@@ -30,6 +30,11 @@ var sets = []set{
 	{path: "../../dataset/robomimic/testdata/kinds.hdf5", rate: 20, streams: []string{"actions", "rewards"}, episodes: 3, steps: 15},
 	{path: "../../dataset/calvin/testdata/small", rate: 30, streams: []string{"actions", "robot_obs", "scene_obs"}, episodes: 3, steps: 13},
 	{path: "../../../shared/data/calvin_layout", rate: 30, streams: []string{"actions", "rel_actions", "robot_obs", "scene_obs"}, episodes: 2, steps: 18},
+	{path: "../../examples/data/g1", rate: 30, streams: []string{"observation.state", "action"}, episodes: 3, steps: 1121},
+	{path: "../../dataset/aloha/testdata/raw.hdf5", rate: 50, args: []string{"--rate=50"}, streams: []string{"action", "observations/qpos"}, episodes: 1, steps: 6},
+	{path: "../../../shared/data/lerobot_v3_g1", rate: 30, streams: []string{"observation.state", "action"}, episodes: 8, steps: 3313},
+	{path: "../../../shared/data/lerobot_v21_g1", rate: 30, streams: []string{"observation.state", "action"}, episodes: 8, steps: 3313},
+	{path: "../../../shared/data/robosuite_hdf5", rate: 20, args: []string{"--rate=20"}, streams: []string{"actions", "states", "joint_torques"}, episodes: 1, steps: 174},
 	{path: "../../../shared/data/bridge_rlds", rate: 5, streams: []string{"action", "observation/state", "reward", "is_last"}, episodes: 25, steps: 250},
 	{path: "../../../shared/data/robomimic_bridge/lowdim_v18.hdf5", rate: 5, args: []string{"--rate=5"}, streams: []string{"actions", "obs/state", "rewards", "dones"}, episodes: 25, steps: 250},
 }
