@@ -37,7 +37,7 @@ var rules = map[string][]string{
 	"cudadrv":                 {purego + "/...", "internal/errs"},
 	"cudasim":                 {"cudadrv", "internal/ptxparse"},
 	"ptx":                     {"ptx/internal/...", "internal/ptxparse"},
-	"dataset":                 {"tensor", "dataset/...", "internal/errs", "internal/decimal"},
+	"dataset":                 {"tensor", "dataset/...", "internal/errs", "internal/decimal", "internal/raw"},
 	"dataset/internal/h5test": {"tensor", "dataset", "github.com/stretchr/testify/..."},
 	"dataset/safetensors":     {"tensor", "dataset/...", "internal/atomicfile"},
 	"dataset/lerobot":         {"tensor", "dataset/...", "internal/atomicfile", "internal/summary", "github.com/parquet-go/parquet-go/..."},
@@ -50,7 +50,7 @@ var rules = map[string][]string{
 	"bench":                   {"public", "internal/..."},
 	"internal/atomicfile":     {},
 	"internal/decimal":        {},
-	"internal/device":         {"cudadrv", "ops/backend", "tensor"},
+	"internal/device":         {"cudadrv", "internal/raw", "ops/backend", "tensor"},
 	"internal/benchmark":      {"cudadrv", "internal/kernels", "internal/tuned", "ops", "ops/cuda", "ptx", "tensor", "gonum.org/v1/plot/...", "golang.org/x/image/..."},
 	"internal/errs":           {},
 	"internal/exampletest":    {"tensor", "dataset/...", "github.com/stretchr/testify/..."},
@@ -61,6 +61,7 @@ var rules = map[string][]string{
 	"internal/pins":           {"cudasim", "internal/benchmark", "ops", "ops/sim", "ptx"},
 	"internal/printed":        {},
 	"internal/ptxparse":       {},
+	"internal/raw":            {"tensor"},
 	"internal/tuned":          {},
 	"internal/cloudtest":      {"tensor", "dataset", "github.com/stretchr/testify/..."},
 }
@@ -69,7 +70,7 @@ var rules = map[string][]string{
 var unsafeFiles = map[string]string{
 	"cudadrv/mem.go":            "memory shared with the driver",
 	"cudadrv/gpu_linux_test.go": "signal handlers are asked of the system by address",
-	"internal/device/bytes.go":  "a tensor's elements as the bytes to copy",
+	"internal/raw/raw.go":       "numbers as the bytes to copy",
 	"cudasim/memory_word.go":    "words of simulated memory that threads of a kernel use atomically",
 }
 

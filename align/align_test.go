@@ -189,7 +189,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		want []string
 	}{
 		{e, align.Plan{}, new(*align.PlanError), []string{"rate: got 0"}},
-		{e, take("b"), new(*align.MissingError), []string{`no stream "b"`, "There are a, back, seconds"}},
+		{e, take("b"), new(*align.MissingError), []string{`no stream "b"`, "here are a, back, seconds"}},
 		{e, take("secnds"), new(*align.MissingError), []string{"did you mean seconds?"}},
 		{e, columns, new(*align.StreamError), []string{`stream a: got column "w"`, "one of v"}},
 		{e, take("back"), new(*align.StreamError), []string{"stream back", "backwards", "index 1"}},

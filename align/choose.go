@@ -48,6 +48,9 @@ func (j *job) choose(e *dataset.Episode) error {
 		for _, l := range e.LeftOut {
 			j.left = append(j.left, LeftOut{l.Name, l.Reason})
 		}
+		for i := range e.Media {
+			j.left = append(j.left, LeftOut{e.Media[i].Name, mediaReason(&e.Media[i])})
+		}
 	}
 	var disorder error // of the first stream that is left out for it
 	for i, w := range want {
@@ -108,6 +111,9 @@ func (j *job) choose(e *dataset.Episode) error {
 func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error) {
 	name := w.source()
 	s := e.Stream(name)
+	if m := e.MediaStream(name); s == nil && m != nil {
+		return nil, j.at(i, "name", &StreamError{Stream: name, Got: mediaReason(m), Want: "a stream of numbers"})
+	}
 	if s == nil {
 		left := slices.IndexFunc(e.LeftOut, func(l dataset.LeftOut) bool { return l.Name == name })
 		if left < 0 {
@@ -131,6 +137,11 @@ func (j *job) find(e *dataset.Episode, i int, w Stream) (*dataset.Stream, error)
 		return nil, &StreamError{Stream: name, Err: err}
 	}
 	return s, nil
+}
+
+// mediaReason says why a media stream is not put on a clock.
+func mediaReason(m *dataset.Media) string {
+	return fmt.Sprintf("%d frames of %s, which have no numbers to put on a clock", m.Len(), m.Encoding)
 }
 
 // sampling is how a stream is sampled, with the defaults.

@@ -45,12 +45,12 @@ type MissingError struct {
 func (e *MissingError) Error() string {
 	s := fmt.Sprintf("no stream %q", e.Stream)
 	if e.Near != "" {
-		s += ", did you mean " + e.Near + "?"
+		return s + ", did you mean " + e.Near + "? There are " + oneOf(e.Names)
 	}
 	if len(e.Names) == 0 {
 		return s + ": there is none at all"
 	}
-	return s + " There are " + oneOf(e.Names)
+	return s + ": there are " + oneOf(e.Names)
 }
 
 // Unwrap returns dataset.ErrNotFound.

@@ -8,7 +8,12 @@
 // A [Dataset] is a series of episodes; a flight log is a dataset of one, a folder of them one of many. [Open] recognises files and folders by their
 // content, among the formats whose packages are imported:
 //
-//	import _ "github.com/robocache/robocache/dataset/ulog"
+//	import _ "github.com/robocache/robocache/dataset/ulog" // or dataset/all, for every format
+//
+//	d, err := dataset.Open(ctx, path, dataset.Options{})
+//	defer d.Close()
+//	for e, err := range dataset.Episodes(ctx, d) { // e.Streams, e.Media
+//	}
 //
 // A cloud has points [N,3] and a feature tensor [N,F] with a named column for each of the F features, each float32, or float64 where
 // the file has doubles.

@@ -43,7 +43,7 @@ func (r *request) completeStream(args []string, word string) []string {
 	if len(args) != 1 {
 		return nil
 	}
-	names := streamNames(args[0], max(r.episode, 0))
+	names := streamNames(args[0], int(max(r.episode, 0)))
 	var list []string
 	if name, rest := splitName(word, names); rest != "" {
 		columns := ""

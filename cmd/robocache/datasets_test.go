@@ -157,7 +157,7 @@ func TestInspectDrawsAnEpisode(t *testing.T) {
 	assert.FileExists(t, out)
 	const kinds = "../../dataset/rlds/testdata/kinds"
 	for want, args := range map[string][]string{
-		"ends in .png": {flight, "--plot=o.jpg"}, "want --episode 0 to 4": {kinds, "--plot", out}, "--episode: got 5": {kinds, "--episode=5"}, "got -1": {kinds, "--episode=-1"},
+		"ends in .png": {flight, "--plot=o.jpg"}, "want --episode 0 to 4": {kinds, "--plot", out}, "--episode: got 5": {kinds, "--episode=5"}, "want the number of an episode": {kinds, "--episode=-1"},
 		"--clock: got log": {flight, "--clock=log"}, "is the input": {flight, "--plot", flight}, "--clock is for": {"testdata/ramp.npz", "--clock=x"},
 	} {
 		code, _, stderr := cli(append([]string{"inspect"}, args...)...)
@@ -167,4 +167,18 @@ func TestInspectDrawsAnEpisode(t *testing.T) {
 		}
 	}
 	good(t, "inspect", kinds, "--episode=0", "--plot", out)
+}
+
+// Cameras have no place on a clock, and that is said.
+func TestMediaAreNamedWhereTheyAreLeftOut(t *testing.T) {
+	const kinds = "../../dataset/rlds/testdata/kinds"
+	out := filepath.Join(t.TempDir(), "o.npz")
+	_, stderr := good(t, "resample", kinds, "--rate=10", "--episode=0", "--hz=10", "-o", out, "--backend=cpu")
+	assert.Contains(t, stderr, "which have no numbers to put on a clock: observation/depth16")
+	code, _, stderr := cli("fuse", kinds, "--rate=10", "--episode=0", "--hz=10", "-o", out, "--backend=cpu", "--stream=observation/depth16")
+	assert.Equal(t, exitInput, code)
+	assert.Contains(t, stderr, "frames of png, which have no numbers to put on a clock, want a stream of numbers")
+	code, _, stderr = cli("fuse", kinds, "--episode=train_0", "--hz=10", "-o", out)
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "want the number of an episode, counted from 0")
 }

@@ -17,7 +17,7 @@ array targets [T] of the archive, or that of --hz over the time that the streams
 order, if they are no more than 16. NAME:kind gives one a kind of its own, NAME:kind:max-gap or
 NAME::max-gap a limit too, NAME[x,y] some of its columns.
 Integers keep their previous value, unless a stream of nothing else is given a kind of its own.
-Quaternions of a .ulg file go by slerp, as in resample.
+Quaternions go by slerp, as in resample.
 
 OUT.npz holds values [T,D of all streams], valid [T,M] and age [T,M] of the M streams, times [T],
 streams [M], and columns, which are named STREAM.column; OUT.safetensors the same, the two lists of

@@ -112,15 +112,15 @@ type inspector struct {
 
 func (a *app) inspectCommand() *cobra.Command {
 	var in inspector
-	rate := positiveFlag{max: 1e9, unit: "HZ"}
+	rate, episode := positiveFlag{max: 1e9, unit: "HZ"}, episodeFlag(-1)
 	cmd := &cobra.Command{
 		Use:   "inspect PATH",
 		Short: "List what a recording or dataset holds",
 		Long: `Inspect lists the streams of a recording or dataset: samples, rate, what they cover, gaps,
 duplicate timestamps and steps back, and their columns; its media, tasks and splits; what it
 declares that is not there; and of all else why it is no stream. PATH is a file, a folder or a
-pipe of any format that the page on the command line lists. Of a dataset of several episodes the
-streams are summed over all, or are those of --episode N.`,
+pipe: docs/command-line.md lists the formats. Of a dataset of several episodes the streams are
+summed over all, or are those of --episode N.`,
 		Example: "  robocache inspect flight.ulg\n  robocache inspect flight.ulg --columns\n  robocache inspect flight.ulg --plot flight.png\n  robocache inspect dataset/ --episode 3\n  robocache inspect flight.ulg --json | jq '.streams[].name'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -130,16 +130,15 @@ streams are summed over all, or are those of --episode N.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.path, in.opt.Rate = args[0], rate.value
-			if cmd.Flags().Changed("episode") && in.episode < 0 {
-				return usagef("--episode: got %d, want 0 or more", in.episode)
-			}
+			in.episode = int(episode)
 			return a.inspect(cmd.Context(), &in)
 		},
 	}
 	cmd.Flags().BoolVar(&in.opt.Strict, "strict", false, "refuse what is broken anywhere, or declared and not there")
 	cmd.Flags().Var(&rate, "rate", "steps a second of recordings that have no times and do not say")
 	cmd.Flags().StringVar(&in.opt.Clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
-	cmd.Flags().IntVar(&in.episode, "episode", -1, "the streams of this `episode` alone, from 0")
+	cmd.Flags().Var(&episode, "episode", "the streams of this episode alone, counted from 0")
+	cmd.Flags().Lookup("episode").DefValue = "0" // so that help names no default
 	cmd.Flags().StringVar(&in.plot, "plot", "", "draw an episode's streams on one time axis with their gaps, as `OUT.png`")
 	cmd.Flags().BoolVar(&in.columns, "columns", false, "name every column")
 	cmd.ValidArgsFunction = recordingFiles

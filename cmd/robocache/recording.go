@@ -34,14 +34,14 @@ func loadRecording(r *request) (*work, error) {
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
-	n := d.Len()
+	n, at := d.Len(), max(int(r.episode), 0)
 	switch {
-	case r.episode >= n || r.episode < 0 && n == 0:
-		return nil, usagef("--episode: got %d, and %s holds %d episodes", max(r.episode, 0), r.in, n)
+	case at >= n:
+		return nil, usagef("--episode: got %d, and %s holds %s", at, r.in, episodes(n))
 	case r.episode < 0 && n > 1:
 		return nil, usagef("%s holds %d episodes, want --episode 0 to %d", r.in, n, n-1)
 	}
-	e, err := d.Episode(context.Background(), max(r.episode, 0))
+	e, err := d.Episode(context.Background(), at)
 	if err != nil {
 		return nil, readError(r.in, err)
 	}
@@ -54,7 +54,7 @@ func loadRecording(r *request) (*work, error) {
 		j.remarks = append(j.remarks, "rate has no effect: it is for recordings that have no times and do not say")
 	}
 	if n := len(d.Info().Problems); n > 0 {
-		j.remarks = append(j.remarks, fmt.Sprintf("the dataset has %d problems, which robocache inspect lists, the first: %s: %s", n, d.Info().Problems[0].Where, d.Info().Problems[0].What))
+		j.remarks = append(j.remarks, fmt.Sprintf("problems of the dataset, which robocache inspect lists: %d, the first: %s: %s", n, d.Info().Problems[0].Where, d.Info().Problems[0].What))
 	}
 	return &work{j}, d.Close()
 }
@@ -427,6 +427,13 @@ func (j *recording) panels() ([]viz.Panel, error) {
 		streams = j.fused.Streams
 	} else {
 		streams = j.apart.Streams
+	}
+	need := 0.0 // viz takes what it draws as float64
+	for i := range streams {
+		need += 8 * float64(streams[i].Len()+streams[i].Recorded.Len()) * float64(len(streams[i].Columns)+1)
+	}
+	if most := float64(tensor.Available()); need > most {
+		return nil, usagef("--plot: got a picture that takes %.1f GiB to draw, want at most %.1f GiB, what there is here", need/(1<<30), most/(1<<30))
 	}
 	var list []viz.Panel
 	for i := range streams {

@@ -24,7 +24,7 @@ type request struct {
 	streams       []string
 	strict        bool
 	unordered     string
-	episode       int // of a folder; -1 unless given
+	episode       episodeFlag // of a dataset; -1 unless given
 	fillGaps      bool
 	kind          choice[ops.Interp]
 	quat          choice[ops.QuatOrder]
@@ -48,13 +48,15 @@ that robocache inspect reads, a numpy archive (.npz), or a pipe of one file; - i
 
 Of a recording of streams it takes every one with at least two distinct timestamps, or those
 named with --stream, and --hz makes the clock over the time that they have in common. Floats
-are interpolated linearly, quaternions of a log (q[0] to q[3], q_d, q_offset and delta_q_reset,
-in PX4's order wxyz) by slerp; --kind and --stream NAME:kind change that. Whole numbers keep
-their previous value, unless NAME:kind is of a stream of nothing else. In a stream named with
+are interpolated linearly, quaternions by slerp: those of a log (q[0] to q[3], q_d, q_offset and
+delta_q_reset, in PX4's order wxyz), of a trajectory of TUM's, and of tables whose columns are
+called so (qx to qw); --kind and --stream NAME:kind change that. Whole numbers keep their
+previous value, unless NAME:kind is of a stream of nothing else. In a stream named with
 :slerp, :rotvec or :rot6d, arrays of four, three or six floats are rotations and other floats
 are linear; with :hermite, the first half of its columns are values, the second their
-velocities. OUT.npz holds NAME.values [T,D], NAME.valid [T], NAME.age [T] and NAME.columns of
-each stream, and the one times [T]; OUT.safetensors the same, the columns as JSON in its metadata.
+velocities. Images and videos are not taken. OUT.npz holds NAME.values [T,D], NAME.valid [T],
+NAME.age [T] and NAME.columns of each stream, and the one times [T]; OUT.safetensors the same,
+the columns as JSON in its metadata.
 
 An archive of streams has NAME.values [S,D], [S] or records [S], and NAME.times [S], of each, or
 one array times or timestamp for all; or records NAME [S] with a field that is their clock. An
@@ -92,7 +94,7 @@ const streamFlag = "NAME[COLUMN,...]:kind:max-gap of a stream to take, all but t
 // newRequest returns a request whose flags know their values.
 func newRequest(op string) *request {
 	return &request{
-		op:     op,
+		op: op, episode: -1,
 		kind:   choice[ops.Interp]{list: kinds(), kind: "KIND"},
 		quat:   choice[ops.QuatOrder]{list: []ops.QuatOrder{ops.QuatXYZW, ops.QuatWXYZ}, kind: "ORDER"},
 		edge:   choice[ops.Edge]{list: []ops.Edge{ops.EdgeClamp, ops.EdgeFill, ops.EdgeExtrapolate, ops.EdgeError, ops.EdgeHold}, kind: "RULE"},
@@ -147,7 +149,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.span, "range", "the time that --hz covers: common (default; topics that hold and short streams do not narrow it), intersection or union")
 	f.StringVar(&r.planFile, "plan", "", "a plan file that says all of the following, instead of flags; docs/plans.md has its keys")
 	f.Var(&r.kind, "kind", strings.Join(r.kind.names(), ", ")+" (default linear)")
-	f.Var(&r.quat, "quat", "order of quaternions: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
+	f.Var(&r.quat, "quat", "order of quaternions where the recording does not say: xyzw or wxyz (default wxyz for .ulg, else xyzw)")
 	f.Var(&r.period, "period", "period of --kind angle (default 2 pi)")
 	f.Var(&r.window, "window", "the window kinds reduce the samples of this long up to each target")
 	f.Var(&r.edge, "edge", "outside the recorded range: clamp (default), fill, extrapolate, error, or hold: the last sample stays valid")
@@ -158,8 +160,7 @@ func (r *request) finish(cmd *cobra.Command, do func() error) {
 	f.Var(&r.near, "tolerance", "previous, next and nearest samples further away than this are not valid")
 	f.Var(&r.rate, "rate", "steps a second of a recording that has no times and does not say")
 	f.StringVar(&r.clock, "clock", "", "where timestamps come from, of formats that have several clocks: inspect lists them")
-	f.IntVar(&r.episode, "episode", -1, "which episode of a folder of recordings, from 0")
-	f.Lookup("episode").DefValue = ""
+	f.Var(&r.episode, "episode", "which episode of a dataset of several, counted from 0")
 	f.StringVar(&r.unordered, "unordered", "", "a stream whose timestamps step back or are no times: drop (default; the others stay), sort, or error")
 	f.Var(&r.from, "in-dtype", "bf16: read uint16 values of an .npz file as bf16")
 	f.StringVar(&r.backend, "backend", "auto", "auto, cpu, cuda, cuda:N or sim")

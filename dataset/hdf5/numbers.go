@@ -1,11 +1,11 @@
 package hdf5
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -33,13 +33,13 @@ func fill[T tensor.Element](v *Values, base *Type, t *tensor.Tensor, get func([]
 	out, err := tensor.Data[T](t)
 	per, size := v.typ.Size/base.Size, base.Size
 	wide := base.Kind == Uint && size == 8
-	plain := v.stored == per*size && !base.Big && !wide && copyLittle(out, size, nil)
+	memory, plain := raw.Bytes(out), v.plain(base, t.DType())
 	return func(at int, b []byte) error {
 		if err != nil {
 			return err
 		}
 		if plain {
-			copyLittle(out[at*per:], size, b)
+			copy(memory[at*v.stored:], b)
 			return nil
 		}
 		for to := at * per; len(b) > 0; b = b[v.stored:] {
@@ -56,33 +56,7 @@ func fill[T tensor.Element](v *Values, base *Type, t *tensor.Tensor, get func([]
 	}
 }
 
-// copyLittle takes numbers of a size from bytes, the least significant first, and reports whether it can: whether the file has them as the tensor
-// does.
-func copyLittle[T tensor.Element](to []T, size int, b []byte) bool {
-	switch out := any(to).(type) {
-	case []uint8:
-		copy(out, b)
-		return size == 1
-	case []float32:
-		for i := range out[:len(b)/4] {
-			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i : 4*i+4 : 4*i+4]))
-		}
-		return size == 4
-	case []float64:
-		for i := range out[:len(b)/8] {
-			out[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i : 8*i+8 : 8*i+8]))
-		}
-		return size == 8
-	case []int64:
-		for i := range out[:len(b)/8] {
-			out[i] = int64(binary.LittleEndian.Uint64(b[8*i : 8*i+8 : 8*i+8]))
-		}
-		return size == 8
-	case []int32:
-		for i := range out[:len(b)/4] {
-			out[i] = int32(binary.LittleEndian.Uint32(b[4*i : 4*i+4 : 4*i+4]))
-		}
-		return size == 4
-	}
-	return false
+// plain reports whether elements are in the file as they are in a tensor.
+func (v *Values) plain(base *Type, dtype tensor.DType) bool {
+	return v.stored == v.typ.Size && base.Size == dtype.Size() && (base.Size == 1 || raw.Little && !base.Big) && !(base.Kind == Uint && base.Size == 8)
 }

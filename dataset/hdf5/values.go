@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robocache/robocache/dataset"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/tensor"
 )
 
@@ -140,8 +141,8 @@ func (v *Values) Rows(lo, hi int) (*tensor.Tensor, error) {
 	if err != nil || n == 0 {
 		return t, err
 	}
-	if d, ok := v.data.(contiguous); ok && dtype == tensor.U8 && v.stored == v.typ.Size {
-		out, err := tensor.Data[uint8](t)
+	if d, ok := v.data.(contiguous); ok && v.plain(base, dtype) {
+		out, err := raw.Of(t)
 		if err == nil {
 			err = d.direct(v, lo, hi, out)
 		}

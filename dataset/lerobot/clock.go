@@ -119,7 +119,7 @@ func (r *reader) setTimes(frames []int64, stamps []float64, typ string) (err err
 		return nil
 	}
 	r.times = counted
-	if stamps == nil || info.RateFrom == "caller" {
+	if stamps == nil || info.RateFrom == "caller" || r.set.opt.Clock == clockFrames {
 		return nil
 	}
 	wrong, at := 0, 0

@@ -240,5 +240,5 @@ func TestTimeGrowsAsTheNumberOfStreams(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, e.Streams, 40_000)
 	assert.Len(t, used, 80_000)
-	assert.Less(t, time.Since(start), 20*time.Second)
+	assert.Less(t, time.Since(start), 2*time.Minute)
 }

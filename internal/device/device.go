@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/robocache/robocache/cudadrv"
+	"github.com/robocache/robocache/internal/raw"
 	"github.com/robocache/robocache/ops/backend"
 	"github.com/robocache/robocache/tensor"
 )
@@ -80,20 +81,20 @@ func (d *Device) Copy(dst, src *tensor.Tensor) error {
 		}
 		return d.Ctx.Synchronize(context.Background()) // a copy within the device returns early
 	case toDevice:
-		data, err := hostBytes(src)
+		data, err := raw.Of(src)
 		if err != nil {
 			return err
 		}
 		return d.Ctx.CopyToDevice(context.Background(), cudadrv.DevicePtr(to), data)
 	case fromDevice:
-		data, err := hostBytes(dst)
+		data, err := raw.Of(dst)
 		if err != nil {
 			return err
 		}
 		return d.Ctx.CopyToHost(context.Background(), data, cudadrv.DevicePtr(from))
 	}
-	to8, err1 := hostBytes(dst)
-	from8, err2 := hostBytes(src)
+	to8, err1 := raw.Of(dst)
+	from8, err2 := raw.Of(src)
 	copy(to8, from8)
 	return errors.Join(err1, err2)
 }
