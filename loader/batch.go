@@ -249,3 +249,44 @@ func (l *Loader) EpochEnds(s State) bool {
 	begin, _ := l.order.Next(ops.Cursor{Epoch: s.Epoch, Taken: s.Taken})
 	return begin.Epoch != s.Epoch
 }
+
+// Window returns a row of a batch as a stream on the times of its targets, and the episode that it is of, as the store has it: to look at, or to compare.
+func (l *Loader) Window(ctx context.Context, store *Store, b *Batch, row int, stream string) (*dataset.Episode, *dataset.Stream, error) {
+	host, err := b.Host(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	episodes, err := tensor.Data[int64](host.Episodes)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := host.Stream(stream)
+	if s == nil || row < 0 || row >= len(episodes) || episodes[row] < 0 {
+		return nil, nil, &OptionError{"Window", fmt.Sprintf("row %d of stream %q", row, stream), "a row that holds a window, and a stream of the batch"}
+	}
+	e, err := store.Episode(ctx, l.EpisodeOf(episodes[row]))
+	if err != nil {
+		return nil, nil, err
+	}
+	anchors, err := tensor.Data[int64](host.Anchors)
+	if err != nil {
+		return nil, nil, err
+	}
+	var times []int64
+	for i := range l.parts {
+		if l.parts[i].name == stream {
+			for _, d := range l.parts[i].deltas {
+				times = append(times, anchors[row]+d)
+			}
+		}
+	}
+	values, err := s.Values.Slice(0, row, row+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if values, err = values.Reshape(s.Values.Dim(1), s.Values.Dim(2)); err != nil {
+		return nil, nil, err
+	}
+	made, err := dataset.NewStream(stream, times, values, s.Columns)
+	return e, &made, err
+}
